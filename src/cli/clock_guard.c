@@ -100,24 +100,18 @@ kprof_status kprof_clock_guard_lock(kprof_clock_guard *guard, const kprof_clock_
     return status;
 }
 
-static kprof_status fail_unlock(const kprof_clock_request *locked)
-{
-    for (size_t i = 0; i < locked->device_count; i++)
-        (void)!kprof_fail(KPROF_INTERNAL,
-                          "GPU %s: its clock may stay locked, since the process that unlocks it was killed; to unlock "
-                          "it: " KPROF_CLOCKS_UNLOCK_COMMAND,
-                          locked->devices[i], locked->devices[i]);
-    return KPROF_INTERNAL;
-}
-
 kprof_status kprof_clock_guard_release(kprof_clock_guard *guard)
 {
     kprof_status status = KPROF_OK;
     if (guard->pid == 0)
         return KPROF_OK;
     shutdown(guard->channel, SHUT_WR);
-    if (!receive(guard->channel, &status, sizeof status) && guard->locked.device_count > 0)
-        status = fail_unlock(&guard->locked);
+    const bool is_answered = receive(guard->channel, &status, sizeof status);
+    for (size_t i = 0; i < guard->locked.device_count && !is_answered; i++)
+        status = kprof_fail(KPROF_INTERNAL,
+                            "GPU %s: its clock may stay locked, since the process that unlocks it was killed; "
+                            "to unlock it: " KPROF_CLOCKS_UNLOCK_COMMAND,
+                            guard->locked.devices[i], guard->locked.devices[i]);
     close(guard->channel);
     while (waitpid(guard->pid, NULL, 0) < 0 && errno == EINTR)
         continue;

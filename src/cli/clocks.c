@@ -116,38 +116,25 @@ static kprof_status initialize(kprof_clocks *clocks)
     return KPROF_OK;
 }
 
-/* The instances of a divided GPU have one clock: it is not this user's alone. */
-static bool is_divided(const nvml_api *nvml, nvml_device device)
-{
-    unsigned current = 0, pending = 0;
-    return nvml->get_mig_mode(device, &current, &pending) == NVML_SUCCESS && current != 0;
-}
-
-/* Lock at `*mhz`, which is read first where it is a frequency. */
-static int lock_at(const nvml_api *nvml, nvml_device device, kprof_clock_control control, unsigned *mhz)
-{
-    int result = NVML_SUCCESS;
-    *mhz = NVML_CLOCK_LIMIT_ID_TDP;
-    if (control == KPROF_CLOCKS_BOOST)
-        result = nvml->get_max_clock(device, NVML_CLOCK_GRAPHICS, mhz);
-    return result == NVML_SUCCESS ? nvml->lock(device, *mhz, *mhz) : result;
-}
-
 static kprof_status lock_device(kprof_clocks *clocks, kprof_clock_control control, const char *address)
 {
     locked_device *device = &clocks->locked[clocks->locked_count];
     char what[128];
-    unsigned mhz = 0;
+    unsigned mhz = NVML_CLOCK_LIMIT_ID_TDP; /* no frequency: it stands for the base clock */
     snprintf(what, sizeof what, "cannot lock the clock of GPU %s", address);
     snprintf(device->address, sizeof device->address, "%s", address);
     int result = clocks->nvml.find(address, &device->handle);
-    if (result == NVML_SUCCESS && is_divided(&clocks->nvml, device->handle))
+    unsigned mig_mode = 0, pending = 0;
+    if (result == NVML_SUCCESS && clocks->nvml.get_mig_mode(device->handle, &mig_mode, &pending) == NVML_SUCCESS &&
+        mig_mode != 0)
         return kprof_fail(KPROF_UNSUPPORTED,
                           "--clock-control: %s: it is divided into MIG instances, which share the clock; run kprof "
                           "without it",
                           what);
+    if (result == NVML_SUCCESS && control == KPROF_CLOCKS_BOOST)
+        result = clocks->nvml.get_max_clock(device->handle, NVML_CLOCK_GRAPHICS, &mhz);
     if (result == NVML_SUCCESS)
-        result = lock_at(&clocks->nvml, device->handle, control, &mhz);
+        result = clocks->nvml.lock(device->handle, mhz, mhz);
     if (result != NVML_SUCCESS)
         return explain(&clocks->nvml, result, what);
     clocks->locked_count++;
@@ -174,26 +161,20 @@ kprof_status kprof_clocks_lock(const kprof_clock_request *request, kprof_clocks 
     return status;
 }
 
-static kprof_status unlock_device(const kprof_clocks *clocks, const locked_device *device)
-{
-    int result = clocks->nvml.unlock(device->handle);
-    if (result != NVML_SUCCESS)
-        return kprof_fail(KPROF_INTERNAL,
-                          "GPU %s: its clock stays locked: %s; to unlock it: " KPROF_CLOCKS_UNLOCK_COMMAND,
-                          device->address, clocks->nvml.error_text(result), device->address);
-    kprof_log(KPROF_LOG_DEBUG, "GPU %s: graphics clock unlocked", device->address);
-    return KPROF_OK;
-}
-
 kprof_status kprof_clocks_unlock(kprof_clocks *clocks)
 {
     kprof_status status = KPROF_OK;
     if (!clocks)
         return KPROF_OK;
     for (size_t i = 0; i < clocks->locked_count; i++) {
-        kprof_status unlocked = unlock_device(clocks, &clocks->locked[i]);
-        if (status == KPROF_OK)
-            status = unlocked;
+        const locked_device *device = &clocks->locked[i];
+        int result = clocks->nvml.unlock(device->handle);
+        if (result == NVML_SUCCESS)
+            kprof_log(KPROF_LOG_DEBUG, "GPU %s: graphics clock unlocked", device->address);
+        else
+            status = kprof_fail(KPROF_INTERNAL,
+                                "GPU %s: its clock stays locked: %s; to unlock it: " KPROF_CLOCKS_UNLOCK_COMMAND,
+                                device->address, clocks->nvml.error_text(result), device->address);
     }
     if (clocks->is_initialized)
         clocks->nvml.shutdown();

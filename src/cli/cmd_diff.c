@@ -52,24 +52,20 @@ static kprof_status find_settings(kprof_report *report, kprof_diff_settings *out
     return status;
 }
 
-static kprof_status check_launches(const kprof_options *options, kprof_report *report, const char *name)
-{
-    uint64_t taken = 0;
-    kprof_status status = kprof_report_count_taken(report, &options->filter, &taken);
-    if (status != KPROF_OK || taken > 0)
-        return status;
-    kprof_log(KPROF_LOG_ERROR, "%s has no launch that matches", name);
-    kprof_outcome_explain_no_match(options, report);
-    return KPROF_NO_MATCH;
-}
-
 static kprof_status open_side(comparison *of, int side, const char *name)
 {
+    uint64_t taken = 0;
     kprof_status status = kprof_report_open_named(name, &of->reports[side]);
     of->request.settings[side].file = name;
     if (status == KPROF_OK)
         status = find_settings(of->reports[side], &of->request.settings[side]);
-    return status == KPROF_OK ? check_launches(of->options, of->reports[side], name) : status;
+    if (status == KPROF_OK)
+        status = kprof_report_count_taken(of->reports[side], &of->options->filter, &taken);
+    if (status != KPROF_OK || taken > 0)
+        return status;
+    kprof_log(KPROF_LOG_ERROR, "%s has no launch that matches", name);
+    kprof_outcome_explain_no_match(of->options, of->reports[side]);
+    return KPROF_NO_MATCH;
 }
 
 static kprof_status parse_conditions(comparison *of)

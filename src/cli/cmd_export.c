@@ -102,16 +102,6 @@ static kprof_status open_file(const kprof_options *options, sink *to)
     return status;
 }
 
-static kprof_status open_sink(const kprof_options *options, sink *to)
-{
-    if (options->export_path && strcmp(options->export_path, "-") != 0) {
-        to->path = options->export_path;
-        return open_file(options, to);
-    }
-    kprof_destination place = options->export_path ? KPROF_TO_STDOUT : kprof_route_report(options).results;
-    return kprof_results_open(options, place, &to->file);
-}
-
 /* Give the whole file its name. Without -f it takes nobody's place, not even that of a file made meanwhile. */
 static kprof_status put_in_place(const kprof_options *options, const sink *to)
 {
@@ -206,7 +196,14 @@ static kprof_status print_parquet(const kprof_options *options, kprof_report *re
 static kprof_status write_export(const kprof_options *options, kprof_report *report)
 {
     sink to = {NULL, NULL, NULL};
-    kprof_status status = open_sink(options, &to);
+    kprof_status status = KPROF_OK;
+    if (options->export_path && strcmp(options->export_path, "-") != 0) {
+        to.path = options->export_path;
+        status = open_file(options, &to);
+    } else {
+        kprof_destination place = options->export_path ? KPROF_TO_STDOUT : kprof_route_report(options).results;
+        status = kprof_results_open(options, place, &to.file);
+    }
     if (status == KPROF_OK)
         status = is_parquet(options) ? print_parquet(options, report, to.file) : print(options, report, to.file);
     return close_sink(options, &to, status);

@@ -24,30 +24,6 @@ static void print_wrapped(const char *text, int at, FILE *out)
     fputc('\n', out);
 }
 
-static void print_row(const kprof_option_row *row, const kprof_command *command, FILE *out)
-{
-    char letter[] = {'-', kprof_option_letter(row, command), ',', ' ', '\0'};
-    int length = fprintf(out, "  %4s--%s%s%s", letter[1] ? letter : "", row->name, row->argument ? " " : "",
-                         row->argument ? row->argument : "");
-    print_wrapped(row->help, length, out);
-}
-
-static void print_usage(const kprof_command *command, FILE *out)
-{
-    /* A program's options are its own, so kprof's stand before it. */
-    bool has_options = command->mask && command->operand != KPROF_OPERAND_APPLICATION;
-    fprintf(out, "usage: kprof%s%s%s%s%s\n\n%s\n", *command->name ? " " : "", command->name, *command->usage ? " " : "",
-            command->usage, has_options ? " [options]" : "", command->summary);
-}
-
-static void print_commands(FILE *out)
-{
-    fputs("\ncommands:\n", out);
-    for (size_t i = 1; i < KPROF_COMMAND_COUNT; i++)
-        fprintf(out, "  kprof %-*s%s\n", HELP_COLUMN - 8, kprof_commands[i].name, kprof_commands[i].summary);
-    fputs("  (kprof -- report profiles a program that is called like a command)\n", out);
-}
-
 void kprof_help_print(const kprof_options *options, FILE *out)
 {
     const kprof_command *topic = options->topic;
@@ -55,14 +31,26 @@ void kprof_help_print(const kprof_options *options, FILE *out)
         topic = kprof_command_find(options->argument);
     else if (!topic || !topic->mask) /* "help" alone, or --help given to a command that has no options */
         topic = kprof_commands;
-    print_usage(topic, out);
-    if (topic == kprof_commands)
-        print_commands(out);
+    /* A program's options are its own, so kprof's stand before it. */
+    bool has_options = topic->mask && topic->operand != KPROF_OPERAND_APPLICATION;
+    fprintf(out, "usage: kprof%s%s%s%s%s\n\n%s\n", *topic->name ? " " : "", topic->name, *topic->usage ? " " : "",
+            topic->usage, has_options ? " [options]" : "", topic->summary);
+    if (topic == kprof_commands) {
+        fputs("\ncommands:\n", out);
+        for (size_t i = 1; i < KPROF_COMMAND_COUNT; i++)
+            fprintf(out, "  kprof %-*s%s\n", HELP_COLUMN - 8, kprof_commands[i].name, kprof_commands[i].summary);
+        fputs("  (kprof -- report profiles a program that is called like a command)\n", out);
+    }
     if (topic->mask)
         fputs("\noptions (long ones may be shortened, and given as --option=value too):\n", out);
     for (size_t i = 0; i < kprof_option_row_count; i++) {
-        if (kprof_option_rows[i].commands & topic->mask)
-            print_row(&kprof_option_rows[i], topic, out);
+        const kprof_option_row *row = &kprof_option_rows[i];
+        if (!(row->commands & topic->mask))
+            continue;
+        char letter[] = {'-', kprof_option_letter(row, topic), ',', ' ', '\0'};
+        int length = fprintf(out, "  %4s--%s%s%s", letter[1] ? letter : "", row->name, row->argument ? " " : "",
+                             row->argument ? row->argument : "");
+        print_wrapped(row->help, length, out);
     }
     fprintf(out, "\nman %s says more%s.\n", topic->manual,
             topic == kprof_commands ? ", exit codes included; each command has a page too, such as kprof-report" : "");

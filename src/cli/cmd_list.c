@@ -25,18 +25,6 @@ static void add_taken(kprof_listing *listing, char *cell)
     free(cell);
 }
 
-/* Metrics and passes of a set on a chip. */
-static kprof_status add_cost(kprof_listing *listing, const kprof_catalog *catalog, const char *set, kprof_host *host)
-{
-    kprof_set_cost cost;
-    kprof_status status = kprof_set_cost_on(catalog, set, host, &cost);
-    if (status != KPROF_OK)
-        return status;
-    kprof_listing_add_number(listing, cost.metric_count);
-    kprof_listing_add_number(listing, cost.pass_count);
-    return KPROF_OK;
-}
-
 /* `host` NULL: the chip's metrics cannot be known here. */
 static kprof_status add_sets(kprof_listing *listing, const kprof_catalog *catalog, const char *chip, kprof_host *host)
 {
@@ -46,11 +34,13 @@ static kprof_status add_sets(kprof_listing *listing, const kprof_catalog *catalo
         kprof_listing_add(listing, set.id);
         add_taken(listing, join(set.aliases));
         kprof_listing_add(listing, chip);
-        if (host) {
-            status = add_cost(listing, catalog, set.id, host);
-        } else {
-            kprof_listing_add(listing, "");
-            kprof_listing_add(listing, "");
+        kprof_set_cost cost;
+        if (!host) {
+            kprof_listing_add(listing, ""); /* metrics */
+            kprof_listing_add(listing, ""); /* passes */
+        } else if ((status = kprof_set_cost_on(catalog, set.id, host, &cost)) == KPROF_OK) {
+            kprof_listing_add_number(listing, cost.metric_count);
+            kprof_listing_add_number(listing, cost.pass_count);
         }
         add_taken(listing, join(set.section_ids));
     }

@@ -193,22 +193,15 @@ static kprof_status print_plans(const kprof_page_context *context)
     return kprof_page_end(emitter, KPROF_OK);
 }
 
-static kprof_status make_plans(const kprof_options *options, kprof_plans *out)
-{
-    kprof_chips chips;
-    *out = (kprof_plans){0};
-    kprof_status status = kprof_chips_named(options, &chips);
-    if (status == KPROF_OK)
-        status = kprof_plans_make_for(options, &chips.names, chips.device_bytes, out);
-    kprof_strlist_free(&chips.names);
-    return status;
-}
-
 int kprof_cmd_plan(const kprof_options *options)
 {
     static const kprof_page_row page = {"plan", 0, print_plans};
-    kprof_plans plans;
-    kprof_status status = make_plans(options, &plans);
+    kprof_plans plans = {0};
+    kprof_chips chips;
+    kprof_status status = kprof_chips_named(options, &chips);
+    if (status == KPROF_OK)
+        status = kprof_plans_make_for(options, &chips.names, chips.device_bytes, &plans);
+    kprof_strlist_free(&chips.names);
     if (status == KPROF_OK)
         status = kprof_results_show(options, &page, &(plan_content){options, &plans});
     kprof_plans_free(&plans);

@@ -221,17 +221,6 @@ static kprof_status name_report(profile *run)
     return run->report_path ? KPROF_OK : kprof_fail(KPROF_NO_MEMORY, "out of memory");
 }
 
-/* Write the files from which a report can be made if this kprof is killed. */
-static kprof_status prepare_recovery(const profile *run)
-{
-    char seed[PATH_MAX + 32];
-    snprintf(seed, sizeof seed, "%s/" KPROF_SESSION_SEED, run->session.dir);
-    kprof_status status = kprof_report_keep_seed(run->report, seed);
-    if (status == KPROF_OK && run->options->export_path)
-        status = kprof_session_note_report(&run->session, run->report_path, kprof_report_place(run->report));
-    return status;
-}
-
 static void mention_old_sessions(void)
 {
     kprof_strlist old = KPROF_STRLIST_INIT;
@@ -247,6 +236,7 @@ static void mention_old_sessions(void)
 /* Make the session directory and the report. From here on no signal ends kprof until both are settled. */
 static kprof_status open_session(profile *run)
 {
+    char seed[PATH_MAX + 32];
     kprof_status status = kprof_signals_block(&run->signals);
     if (status == KPROF_OK)
         kprof_bystander_fork(&run->bystander);
@@ -256,8 +246,13 @@ static kprof_status open_session(profile *run)
         status = name_report(run);
     if (status == KPROF_OK)
         status = create_report(run);
-    if (status == KPROF_OK)
-        status = prepare_recovery(run);
+    /* Write the files from which a report can be made if this kprof is killed. */
+    if (status == KPROF_OK) {
+        snprintf(seed, sizeof seed, "%s/" KPROF_SESSION_SEED, run->session.dir);
+        status = kprof_report_keep_seed(run->report, seed);
+    }
+    if (status == KPROF_OK && run->options->export_path)
+        status = kprof_session_note_report(&run->session, run->report_path, kprof_report_place(run->report));
     if (status == KPROF_OK)
         mention_old_sessions();
     return status;

@@ -302,19 +302,14 @@ static void read_word(reading *at, const char *word, size_t number)
     }
 }
 
-/* The row of --metrics, whose values some commands take as words. */
-static const kprof_option_row *metrics_row(void)
-{
-    const kprof_option_row *row = kprof_option_rows;
-    while (row->field != offsetof(kprof_options, selection.metrics))
-        row++;
-    return row;
-}
-
 static kprof_status offer_operands(const answers *to, const reading *at)
 {
-    if (at->command->operand == KPROF_OPERAND_METRICS)
-        return offer_values(to, metrics_row());
+    if (at->command->operand == KPROF_OPERAND_METRICS) { /* words are like the values of --metrics */
+        const kprof_option_row *row = kprof_option_rows;
+        while (row->field != offsetof(kprof_options, selection.metrics))
+            row++;
+        return offer_values(to, row);
+    }
     kprof_strlist words = KPROF_STRLIST_INIT;
     bool is_complete = kprof_command_words(at->command, &words);
     for (size_t i = 0; i < words.count && at->operands == 0; i++)

@@ -98,12 +98,6 @@ static bool is_replaced(const kprof_child_spec *spec, const char *variable)
     return begins_with_one(variable, names) || (spec->nvtx && begins_with_one(variable, nvtx));
 }
 
-static bool is_made_longer(const char *variable)
-{
-    static const char *const names[] = {"LD_PRELOAD=", "ASAN_OPTIONS=", NULL};
-    return begins_with_one(variable, names);
-}
-
 /* A variable whose list gets one more entry at its end: what the user has in it stays first. */
 static bool add_longer(kprof_strlist *out, const char *name, char separator, const char *entry)
 {
@@ -121,9 +115,10 @@ static bool add_longer(kprof_strlist *out, const char *name, char separator, con
 /* The environment with the injection in it. TEARDOWN_CUPTI, which makes PyTorch finalise CUPTI, is left out. */
 static bool make_environment(const kprof_child_spec *spec, kprof_strlist *out)
 {
+    static const char *const longer[] = {"LD_PRELOAD=", "ASAN_OPTIONS=", NULL};
     bool added = true;
     for (char **variable = environ; *variable && added; variable++) {
-        if (!is_replaced(spec, *variable) && !(spec->exec_library && is_made_longer(*variable)))
+        if (!is_replaced(spec, *variable) && !(spec->exec_library && begins_with_one(*variable, longer)))
             added = kprof_strlist_add(out, *variable);
     }
     kprof_strbuf injection = KPROF_STRBUF_INIT, session = KPROF_STRBUF_INIT, nvtx = KPROF_STRBUF_INIT;
@@ -140,15 +135,6 @@ static bool make_environment(const kprof_child_spec *spec, kprof_strlist *out)
     kprof_strbuf_free(&session);
     kprof_strbuf_free(&nvtx);
     return added;
-}
-
-/* execvpe wants a NULL at the end; a strlist has none. */
-static char **terminated(const kprof_strlist *list)
-{
-    char **copy = calloc(list->count + 1, sizeof *copy);
-    if (copy)
-        memcpy(copy, list->items, list->count * sizeof *copy);
-    return copy;
 }
 
 static kprof_status fork_with(const kprof_child_spec *spec, char **environment, kprof_child *out)
@@ -181,7 +167,9 @@ static kprof_status fork_with(const kprof_child_spec *spec, char **environment, 
 kprof_status kprof_child_fork(const kprof_child_spec *spec, kprof_child *out)
 {
     kprof_strlist list = KPROF_STRLIST_INIT;
-    char **environment = make_environment(spec, &list) ? terminated(&list) : NULL;
+    char **environment = make_environment(spec, &list) ? calloc(list.count + 1, sizeof *environment) : NULL;
+    if (environment) /* execvpe wants a NULL at the end; a strlist has none */
+        memcpy(environment, list.items, list.count * sizeof *environment);
     kprof_status status = environment ? fork_with(spec, environment, out) : KPROF_NO_MEMORY;
     free(environment);
     kprof_strlist_free(&list);

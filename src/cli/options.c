@@ -17,20 +17,14 @@ typedef struct cursor {
     const char *values[KPROF_OPTIONS_MAX]; /* by row: what was given before; NULL: nothing */
 } cursor;
 
-/* The choice that the text is a misspelling of, or NULL. */
-static const char *choice_like(const kprof_option_row *row, const char *text)
+static kprof_status refuse_value(const kprof_option_row *row, const char *text)
 {
+    const char *note = row->note ? row->note : row->type == KPROF_OPTION_NUMBER ? "a whole number" : NULL;
     const char *words[16];
     size_t count = 0;
     for (const kprof_choice *choice = row->choices; choice && choice->word && count < 16; choice++)
         words[count++] = choice->word;
-    return kprof_nearest(text, words, count);
-}
-
-static kprof_status refuse_value(const kprof_option_row *row, const char *text)
-{
-    const char *note = row->note ? row->note : row->type == KPROF_OPTION_NUMBER ? "a whole number" : NULL;
-    const char *nearest = choice_like(row, text);
+    const char *nearest = kprof_nearest(text, words, count);
     return kprof_fail(KPROF_USAGE, "--%s: \"%s\" is not valid, give %s%s%s%s%s%s", row->name, text, row->argument,
                       note ? ": " : "", note ? note : "", nearest ? "; did you mean " : "", nearest ? nearest : "",
                       nearest ? "?" : "");
@@ -397,13 +391,6 @@ static const kprof_option_row *find_letter(const kprof_options *options, char le
     return NULL;
 }
 
-static kprof_status fail_letter(char letter)
-{
-    const kprof_ncu_option *ncu = kprof_ncu_option_of_letter(letter);
-    return ncu ? fail_ncu((char[]){'-', letter, '\0'}, ncu)
-               : kprof_fail(KPROF_USAGE, "unknown option -%c; kprof --help lists the options", letter);
-}
-
 /* "-k NAME", "-kNAME", "-fq". */
 static kprof_status parse_letters(cursor *at)
 {
@@ -411,8 +398,11 @@ static kprof_status parse_letters(cursor *at)
     kprof_status status = KPROF_OK;
     for (bool done = false; *letter && !done && status == KPROF_OK; letter++) {
         const kprof_option_row *row = find_letter(at->options, *letter);
+        const kprof_ncu_option *ncu = row ? NULL : kprof_ncu_option_of_letter(*letter);
+        if (ncu)
+            return fail_ncu((char[]){'-', *letter, '\0'}, ncu);
         if (!row)
-            return fail_letter(*letter);
+            return kprof_fail(KPROF_USAGE, "unknown option -%c; kprof --help lists the options", *letter);
         done = takes_argument(row);
         status = done ? take_argument(at, row, letter[1] ? letter + 1 : NULL) : store_flag(row, at->options);
         mark_given(at->options, row);
@@ -503,16 +493,6 @@ static kprof_status settle_alias(kprof_options *options)
     return KPROF_OK;
 }
 
-/* --help and --version are answered whatever else was asked for. */
-static bool settle_help(kprof_options *options)
-{
-    if (!options->help && !options->version)
-        return false;
-    options->topic = options->command;
-    options->command = kprof_command_find(options->help ? "help" : "version");
-    return true;
-}
-
 static kprof_status fail_use(const kprof_option_row *row, const kprof_options *options)
 {
     kprof_strbuf owners = KPROF_STRBUF_INIT;
@@ -591,8 +571,13 @@ static kprof_status settle_command(kprof_options *options)
     kprof_status status = settle_import(options);
     if (status == KPROF_OK)
         status = settle_alias(options);
-    if (status != KPROF_OK || options->complete || settle_help(options))
+    if (status != KPROF_OK || options->complete)
         return status;
+    if (options->help || options->version) { /* they are answered whatever else was asked for */
+        options->topic = options->command;
+        options->command = kprof_command_find(options->help ? "help" : "version");
+        return KPROF_OK;
+    }
     status = check_commands(options);
     return status == KPROF_OK ? check_operand(options) : status;
 }

@@ -96,16 +96,6 @@ static void suggest_name(const kprof_options *options, const kprof_seen_kernel *
     free(names);
 }
 
-static void show_seen(const kprof_options *options, const kprof_seen_kernel *kernels, size_t count)
-{
-    for (size_t i = 0; i < count && i < SEEN_SHOWN; i++)
-        kprof_log(KPROF_LOG_ERROR, "  %llu x %s", (unsigned long long)kernels[i].launches,
-                  compared_name(options, &kernels[i]));
-    if (count > SEEN_SHOWN)
-        kprof_log(KPROF_LOG_ERROR, "  and %zu more kernels", count - SEEN_SHOWN);
-    suggest_name(options, kernels, count);
-}
-
 /* The filters that were given, as options. */
 static void append_filters(const kprof_options *options, kprof_strbuf *out)
 {
@@ -158,7 +148,12 @@ void kprof_outcome_explain_no_match(const kprof_options *options, kprof_report *
         kprof_log(KPROF_LOG_ERROR,
                   "no launch matched%s; the application launched:", filters.length > 0 ? filters.data : " the filters");
     kprof_strbuf_free(&filters);
-    show_seen(options, kernels, count);
+    for (size_t i = 0; i < count && i < SEEN_SHOWN; i++)
+        kprof_log(KPROF_LOG_ERROR, "  %llu x %s", (unsigned long long)kernels[i].launches,
+                  compared_name(options, &kernels[i]));
+    if (count > SEEN_SHOWN)
+        kprof_log(KPROF_LOG_ERROR, "  and %zu more kernels", count - SEEN_SHOWN);
+    suggest_name(options, kernels, count);
     explain_nvtx(options, report);
     kprof_seen_free(kernels, count);
 }

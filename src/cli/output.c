@@ -101,18 +101,13 @@ kprof_status kprof_results_open(const kprof_options *options, kprof_destination 
     }
 }
 
-/* A reader that has seen enough ("kprof ... | head") needs no message. */
-static bool reader_is_gone(FILE *results)
-{
-    struct pollfd pipe = {.fd = fileno(results), .events = POLLOUT};
-    return poll(&pipe, 1, 0) == 1 && (pipe.revents & POLLERR);
-}
-
 kprof_status kprof_results_close(const kprof_options *options, FILE *results)
 {
     if (!results)
         return KPROF_OK;
-    bool is_gone = reader_is_gone(results);
+    /* A reader that has seen enough ("kprof ... | head") needs no message. */
+    struct pollfd pipe = {.fd = fileno(results), .events = POLLOUT};
+    bool is_gone = poll(&pipe, 1, 0) == 1 && (pipe.revents & POLLERR);
     bool is_file = results != stdout && results != stderr;
     const char *file_name = options->html_path ? options->html_path : options->log_file;
     const char *name = is_file ? file_name : results == stdout ? "stdout" : "stderr";

@@ -141,22 +141,14 @@ static kprof_status append_environment(const char **at, kprof_strbuf *out)
     return status;
 }
 
-static void append_host(kprof_strbuf *out)
-{
-    char host[256] = "localhost";
-    if (gethostname(host, sizeof host - 1) != 0)
-        snprintf(host, sizeof host, "localhost");
-    kprof_strbuf_puts(out, host);
-}
-
 /* Expand the placeholder after a '%' and move past it. */
 static kprof_status expand_one(const char **at, unsigned number, kprof_strbuf *out)
 {
-    char letter = **at;
+    char letter = **at, host[256] = "";
     *at += letter != '\0';
     switch (letter) {
     case 'h':
-        append_host(out);
+        kprof_strbuf_puts(out, gethostname(host, sizeof host - 1) == 0 ? host : "localhost");
         return KPROF_OK;
     case 'p':
         kprof_strbuf_printf(out, "%ld", (long)getpid());

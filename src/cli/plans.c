@@ -117,15 +117,6 @@ static void tell_limits(const kprof_options *options, const kprof_limits *limits
         tell_stand_ins(options, chip, plan->left_out.items[i]);
 }
 
-/* Each once, though several chips mean the same. */
-static void tell_notes(const kprof_strlist *notes, kprof_strlist *told)
-{
-    for (size_t i = 0; i < notes->count; i++) {
-        if (!kprof_strlist_contains(told, notes->items[i]) && kprof_strlist_add(told, notes->items[i]))
-            kprof_log(KPROF_LOG_INFO, "%s", notes->items[i]);
-    }
-}
-
 static kprof_status plan_chips(const kprof_options *options, const kprof_strlist *chips, kprof_plans *out)
 {
     out->chips = calloc(chips->count, sizeof *out->chips);
@@ -136,7 +127,11 @@ static kprof_status plan_chips(const kprof_options *options, const kprof_strlist
     for (size_t i = 0; i < chips->count && status == KPROF_OK; i++) {
         out->count = i + 1;
         status = plan_chip(out, &options->selection, chips->items[i], &out->chips[i]);
-        tell_notes(&out->chips[i].plan.notes, &told);
+        const kprof_strlist *notes = &out->chips[i].plan.notes;
+        for (size_t k = 0; k < notes->count; k++) { /* each once, though several chips mean the same */
+            if (!kprof_strlist_contains(&told, notes->items[k]) && kprof_strlist_add(&told, notes->items[k]))
+                kprof_log(KPROF_LOG_INFO, "%s", notes->items[k]);
+        }
         if (status == KPROF_OK)
             tell_limits(options, &out->limits, &out->chips[i]);
     }
@@ -192,14 +187,6 @@ void kprof_plans_free(kprof_plans *plans)
     *plans = (kprof_plans){0};
 }
 
-static uint64_t bits_of(const kprof_pass_list *passes)
-{
-    uint64_t bits = 0;
-    for (size_t i = 0; i < passes->count; i++)
-        bits |= passes->items[i] < KPROF_WITNESS_PASSES ? UINT64_C(1) << passes->items[i] : 0;
-    return bits;
-}
-
 static bool patches_code(const kprof_schedule *schedule)
 {
     bool found = false;
@@ -220,8 +207,11 @@ static void fill_chip(const kprof_chip_plan *from, kprof_chip_metrics *out)
         .pass_count = (uint32_t)from->plan.pass_count,
         .patches_code = patches_code(&from->plan.schedule),
     };
-    for (size_t i = 0; i < from->plan.variants.witnesses.count; i++)
-        out->witness_passes[i] = bits_of(&from->plan.schedule.metrics[from->plan.collect.count + i]);
+    for (size_t i = 0; i < from->plan.variants.witnesses.count; i++) {
+        const kprof_pass_list *passes = &from->plan.schedule.metrics[from->plan.collect.count + i];
+        for (size_t k = 0; k < passes->count; k++)
+            out->witness_passes[i] |= passes->items[k] < KPROF_WITNESS_PASSES ? UINT64_C(1) << passes->items[k] : 0;
+    }
     for (size_t i = 0; i < KPROF_IMAGES; i++)
         out->images[i] = (kprof_chip_image){from->plan.variants.items[i].data, from->plan.variants.items[i].size};
 }
@@ -262,23 +252,17 @@ static void add_present_chips(uint64_t device_mask, kprof_chips *out)
     kprof_probe_free(&probe);
 }
 
-/* Chips have capitals; ncu's users write them small. */
-static bool add_chip(const char *name, kprof_strlist *chips)
-{
-    char *chip = strdup(name);
-    for (char *c = chip; c && *c; c++)
-        *c = (char)(toupper)((unsigned char)*c);
-    bool added = chip && kprof_strlist_add_unique(chips, chip);
-    free(chip);
-    return added;
-}
-
 kprof_status kprof_chips_named(const kprof_options *options, kprof_chips *out)
 {
     bool added = true;
     *out = (kprof_chips){0};
-    for (size_t i = 0; i < options->chips.count && added; i++)
-        added = add_chip(options->chips.items[i], &out->names);
+    for (size_t i = 0; i < options->chips.count && added; i++) {
+        char *chip = strdup(options->chips.items[i]);
+        for (char *c = chip; c && *c; c++) /* chips have capitals; ncu's users write them small */
+            *c = (char)(toupper)((unsigned char)*c);
+        added = chip && kprof_strlist_add_unique(&out->names, chip);
+        free(chip);
+    }
     if (out->names.count == 0)
         add_present_chips(options->filter.device_mask, out);
     if (out->names.count == 0) {

@@ -25,15 +25,6 @@ static void add_programs(const char *path, kprof_strlist *names)
     closedir(dir);
 }
 
-static void add_path_programs(kprof_strlist *names)
-{
-    const char *path = getenv("PATH");
-    char *copy = strdup(path ? path : ""), *rest = copy;
-    for (char *dir; copy && (dir = strsep(&rest, ":"));)
-        add_programs(dir, names);
-    free(copy);
-}
-
 char *kprof_program_nearest(const char *name)
 {
     kprof_strlist names = KPROF_STRLIST_INIT;
@@ -44,7 +35,11 @@ char *kprof_program_nearest(const char *name)
         if (!found.failed)
             add_programs(found.data, &names);
     } else {
-        add_path_programs(&names);
+        const char *path = getenv("PATH");
+        char *copy = strdup(path ? path : ""), *rest = copy;
+        for (char *dir; copy && (dir = strsep(&rest, ":"));)
+            add_programs(dir, &names);
+        free(copy);
     }
     const char *nearest = kprof_nearest(slash ? slash + 1 : name, (const char *const *)names.items, names.count);
     char *result = NULL;

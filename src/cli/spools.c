@@ -288,16 +288,6 @@ static void explain_open(kprof_spools *spools, const spool *item)
               (long long)item->pid, goes_on(spools, item) ? "called exec" : "ended", (unsigned long long)item->open);
 }
 
-/* A process that cannot write a record stops measuring, and cannot say so in its spool. */
-static void explain_lack(kprof_spools *spools, const spool *item)
-{
-    spools->told = KPROF_OUTPUT;
-    kprof_log(KPROF_LOG_ERROR,
-              "process %ld could not write on in %s (full disk, or ulimit -f) and ran on without profiling: the %llu "
-              "launches that it had measured before are kept; set TMPDIR to another folder",
-              atol(item->name), spools->session->dir, (unsigned long long)item->measured);
-}
-
 static void explain_end(kprof_spools *spools, const spool *item, pid_t root)
 {
     unsigned long long measured = item->measured;
@@ -322,7 +312,11 @@ static void explain_end(kprof_spools *spools, const spool *item, pid_t root)
 static void explain(kprof_spools *spools, const spool *item, pid_t root)
 {
     if (item->reader && !item->ended && kprof_spool_lacks_records(item->reader)) {
-        explain_lack(spools, item);
+        spools->told = KPROF_OUTPUT;
+        kprof_log(KPROF_LOG_ERROR,
+                  "process %ld could not write on in %s (full disk, or ulimit -f) and ran on without profiling: "
+                  "the %llu launches that it had measured before are kept; set TMPDIR to another folder",
+                  atol(item->name), spools->session->dir, (unsigned long long)item->measured);
         return;
     }
     explain_end(spools, item, root);

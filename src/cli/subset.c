@@ -155,24 +155,6 @@ static kprof_status read_range(const char *word, kprof_launch_range *out)
     return KPROF_OK;
 }
 
-static kprof_status read_ranges(const kprof_strlist *words, kprof_launch_range **out)
-{
-    *out = calloc(words->count + 1, sizeof **out);
-    kprof_status status = *out ? KPROF_OK : kprof_fail(KPROF_NO_MEMORY, "out of memory");
-    for (size_t i = 0; i < words->count && status == KPROF_OK; i++)
-        status = read_range(words->items[i], &(*out)[i]);
-    return status;
-}
-
-/* Set files, where sets or metrics are named. A kprof that was copied alone has none, and knows no aliases. */
-static kprof_status load_catalog(const kprof_options *options, kprof_catalog **out)
-{
-    const kprof_selection *selection = &options->selection;
-    const bool may_have_aliases = selection->metrics.count > 0 && kprof_catalog_is_there();
-    *out = NULL;
-    return selection->sets.count > 0 || may_have_aliases ? kprof_catalog_locate(options, out) : KPROF_OK;
-}
-
 /* The sections of the sets that are asked for. */
 static kprof_status find_sections(const kprof_options *options, const kprof_catalog *catalog, kprof_strlist *out)
 {
@@ -194,16 +176,22 @@ static kprof_status find_sections(const kprof_options *options, const kprof_cata
 kprof_status kprof_subset_read(const kprof_options *options, kprof_choice_of_part *out)
 {
     *out = (kprof_choice_of_part){.sections_of_sets = KPROF_STRLIST_INIT};
-    kprof_status status = read_ranges(&options->launches, &out->ranges);
-    if (status == KPROF_OK)
-        status = load_catalog(options, &out->catalog);
+    const kprof_strlist *launches = &options->launches;
+    out->ranges = calloc(launches->count + 1, sizeof *out->ranges);
+    kprof_status status = out->ranges ? KPROF_OK : kprof_fail(KPROF_NO_MEMORY, "out of memory");
+    for (size_t i = 0; i < launches->count && status == KPROF_OK; i++)
+        status = read_range(launches->items[i], &out->ranges[i]);
+    /* Set files, where sets or metrics are named. A kprof that was copied alone has none, and knows no aliases. */
+    const bool may_have_aliases = options->selection.metrics.count > 0 && kprof_catalog_is_there();
+    if (status == KPROF_OK && (options->selection.sets.count > 0 || may_have_aliases))
+        status = kprof_catalog_locate(options, &out->catalog);
     if (status == KPROF_OK)
         status = find_sections(options, out->catalog, &out->sections_of_sets);
     out->subset = (kprof_subset){
         .name = options->reports.count > 1 ? "these reports" : NULL,
         .filter = &options->filter,
         .ranges = out->ranges,
-        .range_count = options->launches.count,
+        .range_count = launches->count,
         .sections = &options->selection.sections,
         .sections_of_set = &out->sections_of_sets,
         .metrics = &options->selection.metrics,

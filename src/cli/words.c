@@ -4,19 +4,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* No shell changes a word of these. */
-static bool is_plain(const char *word)
-{
-    static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_./:,=+%@";
-    return *word && strspn(word, plain) == strlen(word);
-}
-
 char *kprof_words_join(char *const *words)
 {
+    /* No shell changes a word of these. */
+    static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_./:,=+%@";
     kprof_strbuf joined = KPROF_STRBUF_INIT;
     for (char *const *word = words; *word; word++) {
         kprof_strbuf_puts(&joined, word == words ? "" : " ");
-        if (is_plain(*word)) {
+        if (**word && (*word)[strspn(*word, plain)] == '\0') {
             kprof_strbuf_puts(&joined, *word);
             continue;
         }

@@ -76,18 +76,6 @@ static size_t left_in_group(const char *folder, const group_files *files)
     return limit > usage ? limit - usage : 0;
 }
 
-/* Return the least that is left in this group and in each group above it, up to the root. Cuts `folder` to the root. */
-static size_t left_below_root(char *folder, size_t root_length, const group_files *files)
-{
-    size_t least = SIZE_MAX;
-    for (char *end = folder + strlen(folder); end > folder + root_length; end = strrchr(folder, '/')) {
-        *end = '\0';
-        size_t left = left_in_group(folder, files);
-        least = left < least ? left : least;
-    }
-    return least;
-}
-
 static bool lists(const char *controllers, const char *name)
 {
     size_t length = strlen(name);
@@ -113,7 +101,15 @@ static size_t left_by_line(char *line, const char *root)
     int length = snprintf(folder, sizeof folder, "%s%s%s", root, below, strcmp(path, "/") == 0 ? "" : path);
     if (length >= (int)sizeof folder)
         return SIZE_MAX;
-    return left_below_root(folder, strlen(root) + strlen(below), is_version_2 ? &version_2 : &version_1);
+    /* The least that is left in this group and in each group above it, up to the root. */
+    size_t least = SIZE_MAX;
+    const size_t root_length = strlen(root) + strlen(below);
+    for (char *end = folder + length; end > folder + root_length; end = strrchr(folder, '/')) {
+        *end = '\0';
+        size_t left = left_in_group(folder, is_version_2 ? &version_2 : &version_1);
+        least = left < least ? left : least;
+    }
+    return least;
 }
 
 size_t kprof_memory_left_in_groups_bytes(const char *membership, const char *root)

@@ -31,16 +31,6 @@ static uint32_t most(uint32_t a, uint32_t b)
     return a > b ? a : b;
 }
 
-/* Return the driver's own choice: the smallest carve-out that holds twice the occupancy, or once the occupancy for
- * blocks of 1,024 threads. Beyond 132 KB it holds the occupancy only. */
-static uint32_t chosen_by_driver(const kprof_smem_request *request, uint64_t per_block)
-{
-    uint32_t occupancy = request->max_blocks_per_sm;
-    uint32_t wanted = least(MAX_BLOCKS, request->threads_per_block < 1024 ? 2 * occupancy : occupancy);
-    uint32_t limit = most(SHARE_LIMIT, smallest_that_holds(occupancy * per_block));
-    return least(smallest_that_holds(wanted * per_block), limit);
-}
-
 uint32_t kprof_smem_configured_bytes(const kprof_smem_request *request)
 {
     if (request->cc_major != 9 || request->cc_minor != 0 || request->threads_per_block == 0)
@@ -55,5 +45,10 @@ uint32_t kprof_smem_configured_bytes(const kprof_smem_request *request)
                     smallest_that_holds(least(MAX_BLOCKS, IDLE_THREADS / request->threads_per_block) * per_block));
     if (request->carveout_pct >= 0)
         return most(preferred, smallest_that_holds(per_block));
-    return chosen_by_driver(request, per_block);
+    /* The driver's own choice: the smallest carve-out that holds twice the occupancy, or once the occupancy for blocks
+     * of 1,024 threads. Beyond 132 KB it holds the occupancy only. */
+    uint32_t occupancy = request->max_blocks_per_sm;
+    uint32_t wanted = least(MAX_BLOCKS, request->threads_per_block < 1024 ? 2 * occupancy : occupancy);
+    uint32_t limit = most(SHARE_LIMIT, smallest_that_holds(occupancy * per_block));
+    return least(smallest_that_holds(wanted * per_block), limit);
 }

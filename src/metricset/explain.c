@@ -269,17 +269,6 @@ static kprof_status find_aliases(explainer *by)
     return by->is_complete ? status : KPROF_NO_MEMORY;
 }
 
-static kprof_status find_members(explainer *by)
-{
-    kprof_strbuf name = KPROF_STRBUF_INIT;
-    kprof_strbuf_printf(&name, "%s%s", by->out->metric, by->is_base ? ".avg.pct_of_peak_sustained_elapsed" : "");
-    kprof_status status = name.failed ? KPROF_NO_MEMORY : KPROF_OK;
-    if (status == KPROF_OK && kprof_host_has_metric(by->host, name.data))
-        status = kprof_host_breakdown(by->host, name.data, &by->out->members);
-    kprof_strbuf_free(&name);
-    return status;
-}
-
 static kprof_status ask_chip(explainer *by)
 {
     static const char *const kinds[] = {"counter", "ratio", "throughput"}; /* of kprof_metric_type */
@@ -288,11 +277,26 @@ static kprof_status ask_chip(explainer *by)
     kprof_status status = kprof_host_metric_info(by->host, out->metric, &info);
     if (status != KPROF_OK)
         return status;
+    const char *unit = kprof_metric_unit(out->metric, info.unit);
+    kprof_strbuf description = KPROF_STRBUF_INIT;
+    kprof_strbuf_puts(&description, info.description ? info.description : "");
+    if (unit != info.unit)
+        kprof_strbuf_printf(&description,
+                            "; these are the cycles that a warp waits so between two instructions (CUPTI and "
+                            "ncu give the unit %s)",
+                            info.unit);
     out->kind = kinds[info.type];
-    if (!copy_text(&out->unit, info.unit) || !copy_text(&out->description, info.description))
+    out->description = kprof_strbuf_take(&description);
+    if (!copy_text(&out->unit, unit) || !out->description)
         status = KPROF_NO_MEMORY;
-    if (status == KPROF_OK && info.type == KPROF_METRIC_THROUGHPUT)
-        status = find_members(by);
+    if (status == KPROF_OK && info.type == KPROF_METRIC_THROUGHPUT) {
+        kprof_strbuf name = KPROF_STRBUF_INIT;
+        kprof_strbuf_printf(&name, "%s%s", out->metric, by->is_base ? ".avg.pct_of_peak_sustained_elapsed" : "");
+        status = name.failed ? KPROF_NO_MEMORY : KPROF_OK;
+        if (status == KPROF_OK && kprof_host_has_metric(by->host, name.data))
+            status = kprof_host_breakdown(by->host, name.data, &out->members);
+        kprof_strbuf_free(&name);
+    }
     kprof_metric_info_free(&info);
     return status;
 }
@@ -386,16 +390,6 @@ static kprof_status explain_metric(explainer *by, const char *word)
     return status == KPROF_OK && by->host && !launch ? count_passes(by) : status;
 }
 
-/* The first choice of an alias that can be had. */
-static const kprof_choice *choice_of(const kprof_alias *alias, const char *text)
-{
-    const kprof_item_definition *item = &alias->item;
-    size_t i = 0;
-    while (i < item->choice_count && text && strcmp(item->choices[i].text, text) != 0)
-        i++;
-    return i < item->choice_count ? &item->choices[i] : NULL;
-}
-
 static kprof_status explain_nothing(const kprof_alias *alias, kprof_explanation *out)
 {
     for (char **name = alias->closest; name && *name; name++) {
@@ -412,7 +406,11 @@ static kprof_status explain_alias(explainer *by, const kprof_alias *alias)
     kprof_status status = by->host ? kprof_catalog_check_aliases(by->catalog, by->host) : KPROF_OK;
     if (status == KPROF_OK && by->host)
         status = kprof_alias_on(alias, by->host, &text);
-    const kprof_choice *choice = choice_of(alias, text);
+    const kprof_item_definition *item = &alias->item;
+    size_t first = 0; /* the first choice that can be had */
+    while (first < item->choice_count && text && strcmp(item->choices[first].text, text) != 0)
+        first++;
+    const kprof_choice *choice = first < item->choice_count ? &item->choices[first] : NULL;
     if (status != KPROF_OK || !choice)
         return status == KPROF_OK ? explain_nothing(alias, out) : status;
     const char *formula = alias->item.name ? choice->text : NULL;

@@ -57,17 +57,6 @@ static kprof_status fail_at(const kprof_json_place *place, const char *text, con
     return kprof_json_fail(place, "line %zu, column %zu: %s", line, (size_t)(at - start) + 1, reason);
 }
 
-/* The first escape of a zero byte, which would end a string of C; NULL: there is none. Backslashes stand in strings
- * only, so what they escape can be found without parsing. */
-static const char *find_escaped_zero(const char *text)
-{
-    for (const char *at = strchr(text, '\\'); at && at[1]; at = strchr(at + 2, '\\')) {
-        if (strncmp(at, "\\u0000", 6) == 0)
-            return at;
-    }
-    return NULL;
-}
-
 /* Count a value and all within it; cJSON bounds the depth. */
 static size_t count_values(const cJSON *value)
 {
@@ -85,7 +74,11 @@ kprof_status kprof_json_parse(const kprof_json_place *place, const char *text, s
         return kprof_json_fail(place, "is longer than %d MB; split it into several sections", MAX_TEXT >> 20);
     if (memchr(text, '\0', length))
         return kprof_json_fail(place, "holds a zero byte");
-    const char *zero = find_escaped_zero(text);
+    /* A zero byte would end a string of C. Backslashes stand in strings only, so what they escape can be found without
+     * parsing. */
+    const char *zero = strchr(text, '\\');
+    while (zero && strncmp(zero, "\\u0000", 6) != 0)
+        zero = zero[1] ? strchr(zero + 2, '\\') : NULL;
     if (zero)
         return fail_at(place, text, zero, "\\u0000 cannot stand in a text");
     cJSON *value = cJSON_ParseWithLengthOpts(text, length + 1, &end, true);

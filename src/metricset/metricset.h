@@ -113,6 +113,11 @@ typedef struct kprof_set_cost {
 kprof_status kprof_set_cost_on(const kprof_catalog *catalog, const char *set, kprof_host *host,
                                kprof_set_cost *out) KPROF_MUST_CHECK;
 
+/* The unit of a metric where CUPTI's is not what the metric counts, else `unit`. Warps that wait in a cycle with an
+ * issue, for which CUPTI and ncu say "inst", are by Little's law the cycles that a warp waits between two instructions;
+ * they add up to smsp__average_warp_latency_per_inst_issued.ratio, of which CUPTI says "cycle". */
+const char *kprof_metric_unit(const char *name, const char *unit);
+
 /* `kprof list metrics`: BASE gives the base names of the chip, ALL every full name, SUFFIX the full names of the bases
  * in `names`; in the other modes `names` narrows the answer (empty: all). Names are spelled as in a selection's
  * metrics; "group:" and "breakdown:" mean the bases of what they stand for, and a "regex:" that matches no base the

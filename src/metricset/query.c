@@ -7,6 +7,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+const char *kprof_metric_unit(const char *name, const char *unit)
+{
+    static const char stalled[] = "smsp__average_warps_issue_stalled_";
+    const bool is_time = unit && strcmp(unit, "inst") == 0 && strncmp(name, stalled, strlen(stalled)) == 0;
+    return is_time ? "cycle" : unit;
+}
+
 static kprof_status visit_name(kprof_host *host, const kprof_query *query, const char *name)
 {
     static const char *const kinds[] = {"counter", "ratio", "throughput"};
@@ -14,7 +21,7 @@ static kprof_status visit_name(kprof_host *host, const kprof_query *query, const
     kprof_status status = kprof_host_metric_info(host, name, &info);
     if (status != KPROF_OK)
         return status;
-    kprof_query_row row = {name, info.unit, info.description, kinds[info.type]};
+    kprof_query_row row = {name, kprof_metric_unit(name, info.unit), info.description, kinds[info.type]};
     status = query->visit(query->user, &row);
     kprof_metric_info_free(&info);
     return status;

@@ -394,16 +394,6 @@ static kprof_status list_item(const kprof_item_definition *item, kprof_strlist *
                : status;
 }
 
-static kprof_status list_table(const kprof_table_definition *table, kprof_strlist *out)
-{
-    kprof_status status = KPROF_OK;
-    for (size_t i = 0; i < table->row_count; i++) {
-        for (size_t j = 0; j < table->rows[i].cell_count && status == KPROF_OK; j++)
-            status = list_item(&table->rows[i].cells[j], out);
-    }
-    return status;
-}
-
 static kprof_status list_roofline(const kprof_roofline_definition *line, kprof_strlist *out)
 {
     kprof_status status = list_item(&line->work, out);
@@ -424,9 +414,13 @@ kprof_status kprof_section_candidates(const kprof_section_definition *definition
     for (size_t i = 0; i < definition->item_count && status == KPROF_OK; i++)
         status = list_item(&definition->items[i], out);
     for (size_t i = 0; i < definition->table_count && status == KPROF_OK; i++) {
-        status = list_table(&definition->tables[i], out);
+        const kprof_table_definition *table = &definition->tables[i];
+        for (size_t row = 0; row < table->row_count; row++) {
+            for (size_t k = 0; k < table->rows[row].cell_count && status == KPROF_OK; k++)
+                status = list_item(&table->rows[row].cells[k], out);
+        }
         if (status == KPROF_OK)
-            status = list_breakdowns(&r, &definition->tables[i], out);
+            status = list_breakdowns(&r, table, out);
     }
     for (size_t i = 0; i < definition->roofline_count && status == KPROF_OK; i++)
         status = list_roofline(&definition->rooflines[i], out);

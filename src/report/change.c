@@ -53,17 +53,6 @@ static bool is_constant(const kprof_sample *sample)
     return true;
 }
 
-/* Has each launch the value of the launch at the same place of the other report? */
-static bool is_same_by_place(const kprof_sample sides[2])
-{
-    const size_t count = sides[0].count < sides[1].count ? sides[0].count : sides[1].count;
-    for (size_t i = 0; i < count; i++) {
-        if (sides[0].values[i] != sides[1].values[i])
-            return false;
-    }
-    return true;
-}
-
 static bool is_beyond(const kprof_change *change, double tolerance_pct)
 {
     return fabs(change->difference) > fabs(change->centers[0].median) * tolerance_pct / 100;
@@ -83,7 +72,10 @@ static size_t keep_finite(kprof_sample *sample)
 kprof_status kprof_change_of(const kprof_changed_values *values, const kprof_tolerances *tolerances, kprof_change *out)
 {
     kprof_sample sides[2] = {values->sides[0], values->sides[1]};
-    const bool is_same = is_same_by_place(sides);
+    /* Has each launch the value of the launch at the same place of the other report? */
+    bool is_same = true;
+    for (size_t i = 0; i < sides[0].count && i < sides[1].count; i++)
+        is_same = is_same && sides[0].values[i] == sides[1].values[i];
     *out = (kprof_change){.metric_class = values->metric_class, .shift = {NAN, NAN, {NAN, NAN}}};
     for (int side = 0; side < 2; side++)
         sides[side].count = keep_finite(&sides[side]);

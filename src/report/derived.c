@@ -49,20 +49,15 @@ void kprof_derived_free(kprof_derived *derived)
     }
 }
 
-/* Return the letter in lower case, or '_' for anything but ASCII letters and digits, in any locale. */
-static char name_letter(char c)
-{
-    if (c >= 'A' && c <= 'Z')
-        return (char)(c - 'A' + 'a');
-    bool kept = (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9');
-    return kept ? c : '_';
-}
-
 void kprof_roofline_metric_name(char *out, size_t size, const char *const parts[3])
 {
     snprintf(out, size, "derived__roofline_%s_%s_%s", parts[0], parts[1], parts[2]);
-    for (char *c = out; *c; c++)
-        *c = name_letter(*c);
+    for (char *c = out; *c; c++) { /* not isalnum: letters and digits are ASCII's in any locale */
+        if (*c >= 'A' && *c <= 'Z')
+            *c = (char)(*c - 'A' + 'a');
+        else if (!(*c >= 'a' && *c <= 'z') && !(*c >= '0' && *c <= '9'))
+            *c = '_';
+    }
 }
 
 static const char *or_empty(const char *text)
@@ -126,21 +121,16 @@ static kprof_status add_roofline(kprof_report *report, kprof_derived *derived, c
     return status;
 }
 
-static kprof_status add_table(kprof_report *report, kprof_derived *derived, const kprof_table *table)
-{
-    kprof_status status = KPROF_OK;
-    for (size_t i = 0; i < table->row_count * table->column_count && status == KPROF_OK; i++)
-        status = add_item(report, derived, &table->rows[i / table->column_count].cells[i % table->column_count]);
-    return status;
-}
-
 static kprof_status add_section(kprof_report *report, kprof_derived *derived, const kprof_section *section)
 {
     kprof_status status = KPROF_OK;
     for (size_t i = 0; i < section->item_count && status == KPROF_OK; i++)
         status = add_item(report, derived, &section->items[i]);
-    for (size_t i = 0; i < section->table_count && status == KPROF_OK; i++)
-        status = add_table(report, derived, &section->tables[i]);
+    for (size_t i = 0; i < section->table_count; i++) {
+        const kprof_table *table = &section->tables[i];
+        for (size_t k = 0; k < table->row_count * table->column_count && status == KPROF_OK; k++)
+            status = add_item(report, derived, &table->rows[k / table->column_count].cells[k % table->column_count]);
+    }
     for (size_t i = 0; i < section->roofline_count && status == KPROF_OK; i++)
         status = add_roofline(report, derived, &section->rooflines[i]);
     return status;

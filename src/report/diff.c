@@ -70,13 +70,6 @@ static kprof_status open_reader(comparer *with, int side)
     return open_values(&walk, &with->diff->metrics, side, out);
 }
 
-static void close_reader(side_reader *reader)
-{
-    kprof_value_reader_close(&reader->reader);
-    free(reader->values);
-    free(reader->asked);
-}
-
 /* Do the passes of a sample agree? Samples of which they do not are set apart, as on other pages. */
 static kprof_status check_sample(const side_reader *reader, bool *agrees)
 {
@@ -176,16 +169,6 @@ static kprof_status compare_pair(comparer *with, kprof_diff_kernel *kernel)
     return status;
 }
 
-/* "3 repeats, 5 are needed", "3 and 12 repeats, 5 are needed" */
-static void describe_repeats(const kprof_change *time, char *out, size_t size)
-{
-    const size_t baseline = time->centers[KPROF_BASELINE].count, newer = time->centers[KPROF_NEW].count;
-    if (baseline == newer)
-        snprintf(out, size, "%zu repeat%s, %d are needed", newer, newer == 1 ? "" : "s", KPROF_REPEATS_MIN);
-    else
-        snprintf(out, size, "%zu and %zu repeats, %d are needed", baseline, newer, KPROF_REPEATS_MIN);
-}
-
 /* A change of the time that the cycles do not show, by half at least, comes from the clocks. */
 static bool is_of_clocks(const kprof_diff_kernel *kernel)
 {
@@ -221,12 +204,18 @@ static kprof_judgement judge_repeats(kprof_diff_kernel *kernel, double tolerance
 void kprof_diff_judge(kprof_diff_kernel *kernel, double tolerance_pct)
 {
     const kprof_change *time = &kernel->changes[KPROF_DIFF_TIME];
+    const size_t baseline = time->centers[KPROF_BASELINE].count, newer = time->centers[KPROF_NEW].count;
     kernel->reason[0] = '\0';
     if (kprof_change_is_repeated(time)) {
         kernel->verdict = judge_repeats(kernel, tolerance_pct);
         return;
     }
-    describe_repeats(time, kernel->reason, sizeof kernel->reason);
+    if (baseline == newer)
+        snprintf(kernel->reason, sizeof kernel->reason, "%zu repeat%s, %d are needed", newer, newer == 1 ? "" : "s",
+                 KPROF_REPEATS_MIN);
+    else
+        snprintf(kernel->reason, sizeof kernel->reason, "%zu and %zu repeats, %d are needed", baseline, newer,
+                 KPROF_REPEATS_MIN);
     kernel->verdict = KPROF_JUDGEMENT_INCONCLUSIVE;
 }
 
@@ -418,8 +407,11 @@ static kprof_status compare_all(comparer *with)
         status = charge_pair(with, &diff->kernels[i]);
     for (size_t i = 0; i < diff->pairs.count && status == KPROF_OK; i++)
         status = compare_pair(with, &diff->kernels[i]);
-    for (int side = 0; side < KPROF_SIDES; side++)
-        close_reader(&with->readers[side]);
+    for (int side = 0; side < KPROF_SIDES; side++) {
+        kprof_value_reader_close(&with->readers[side].reader);
+        free(with->readers[side].values);
+        free(with->readers[side].asked);
+    }
     return status;
 }
 

@@ -79,7 +79,7 @@ static kprof_diff_metric *add_metric(kprof_diff_metrics *metrics, const kprof_mo
             continue;
         const kprof_model_metric *known = &models[side]->metrics[metric->indexes[side]];
         metric->name = known->name;
-        metric->unit = is_stall(name) ? "cycle" : known->unit;
+        metric->unit = known->unit;
         metric->metric_class = kprof_class_of(known);
     }
     metrics->count++;
@@ -107,15 +107,6 @@ static bool add_row(kprof_diff_metrics *metrics, const kprof_model *const models
     return true;
 }
 
-static bool is_chosen(const kprof_diff_metrics *metrics, size_t baseline_index)
-{
-    for (size_t i = 0; i < metrics->count; i++) {
-        if (metrics->items[i].indexes[KPROF_BASELINE] == baseline_index)
-            return true;
-    }
-    return false;
-}
-
 kprof_status kprof_diff_metrics_find(const kprof_model *const models[KPROF_SIDES], bool all, kprof_diff_metrics *out)
 {
     *out = (kprof_diff_metrics){0};
@@ -126,8 +117,10 @@ kprof_status kprof_diff_metrics_find(const kprof_model *const models[KPROF_SIDES
     const kprof_model *baseline = models[KPROF_BASELINE];
     for (size_t i = 0; i < baseline->metric_count && added; i++) {
         const char *name = baseline->metrics[i].name;
-        const kprof_diff_metrics drivers = {out->items, row_count};
-        if (!both_have(models, name) || (!all && !is_stall(name)) || is_chosen(&drivers, i))
+        bool is_driver = false;
+        for (size_t k = 0; k < row_count; k++)
+            is_driver = is_driver || out->items[k].indexes[KPROF_BASELINE] == i;
+        if (is_driver || !both_have(models, name) || (!all && !is_stall(name)))
             continue;
         kprof_diff_metric *metric = add_metric(out, models, name, is_stall(name) ? stall_label(name) : strdup(name));
         added = metric != NULL;
@@ -153,16 +146,6 @@ void kprof_diff_metrics_free(kprof_diff_metrics *metrics)
     free(metrics->items);
 }
 
-static double all_stalls(const kprof_diff_metrics *metrics, const kprof_change *changes)
-{
-    double sum = 0;
-    for (size_t i = 0; i < metrics->count; i++) {
-        if (strcmp(metrics->items[i].theme, "stalls") == 0 && !isnan(changes[i].centers[0].median))
-            sum += changes[i].centers[0].median;
-    }
-    return sum;
-}
-
 static double weight_of(const kprof_diff_metric *metric, const kprof_change *change, double stalls)
 {
     const double difference = fabs(change->difference);
@@ -178,7 +161,11 @@ static double weight_of(const kprof_diff_metric *metric, const kprof_change *cha
 
 void kprof_driver_weights(const kprof_diff_metrics *metrics, const kprof_change *changes, double *weights)
 {
-    const double stalls = all_stalls(metrics, changes);
+    double stalls = 0;
+    for (size_t i = 0; i < metrics->count; i++) {
+        if (strcmp(metrics->items[i].theme, "stalls") == 0 && !isnan(changes[i].centers[0].median))
+            stalls += changes[i].centers[0].median;
+    }
     for (size_t i = 0; i < metrics->count; i++)
         weights[i] = weight_of(&metrics->items[i], &changes[i], stalls);
 }

@@ -26,29 +26,12 @@ static size_t offset_of(const char *text, size_t count)
     return i;
 }
 
-/* The code points before a byte offset. */
-static size_t columns_before(const char *text, size_t offset)
-{
-    size_t columns = 0;
-    for (size_t i = 0; i < offset; i++)
-        columns += !is_within_character(text[i]);
-    return columns;
-}
-
 /* A name on its way to being shortened. */
 typedef struct long_name {
     const char *text;
     size_t index;  /* in the caller's list */
     size_t shared; /* bytes that it has in common with the name most like it, from the left */
 } long_name;
-
-static size_t common_bytes(const char *a, const char *b)
-{
-    size_t i = 0;
-    while (a[i] && a[i] == b[i])
-        i++;
-    return i;
-}
 
 static int by_text(const void *a, const void *b)
 {
@@ -62,7 +45,9 @@ static void find_shared(long_name *names, size_t count)
     for (size_t i = 0; i + 1 < count; i++) {
         if (strcmp(names[i].text, names[i + 1].text) == 0)
             continue;
-        const size_t common = common_bytes(names[i].text, names[i + 1].text);
+        size_t common = 0;
+        while (names[i].text[common] && names[i].text[common] == names[i + 1].text[common])
+            common++;
         for (size_t k = i + 1; k-- > 0 && strcmp(names[k].text, names[i].text) == 0;)
             names[k].shared = names[k].shared > common ? names[k].shared : common;
         for (size_t k = i + 1; k < count && strcmp(names[k].text, names[i + 1].text) == 0; k++)
@@ -81,7 +66,10 @@ static void put_columns(kprof_strbuf *out, const char *text, size_t from, size_t
 static char *shorten(const long_name *name, size_t width)
 {
     const size_t total = kprof_text_width(name->text), kept = width - strlen(GAP), head = kept - kept / 4;
-    const size_t tail = kept - head, differs = columns_before(name->text, name->shared);
+    const size_t tail = kept - head;
+    size_t differs = 0; /* in columns */
+    for (size_t i = 0; i < name->shared; i++)
+        differs += !is_within_character(name->text[i]);
     kprof_strbuf out = KPROF_STRBUF_INIT;
     if (differs + 4 <= head || differs >= total - tail) {
         put_columns(&out, name->text, 0, head);

@@ -321,14 +321,6 @@ static void clean_row(kprof_emitter *emitter, const kprof_emit_record *row)
     run_clean(emitter, row, emitter->raw.row);
 }
 
-static void clean_records(kprof_emitter *emitter)
-{
-    emitter->raw = emitter->own;
-    emitter->own.columns = clean_columns;
-    emitter->own.record_begin = clean_record_begin;
-    emitter->own.row = clean_row;
-}
-
 kprof_status kprof_emitter_new(const char *page, const kprof_print_options *options, kprof_output *out,
                                kprof_emitter **emitter)
 {
@@ -339,8 +331,12 @@ kprof_status kprof_emitter_new(const char *page, const kprof_print_options *opti
     (*emitter)->options = options;
     (*emitter)->out = out;
     (*emitter)->status = KPROF_OK;
-    if (!kprof_format_keeps_text(options))
-        clean_records(*emitter);
+    if (kprof_format_keeps_text(options))
+        return KPROF_OK;
+    (*emitter)->raw = (*emitter)->own;
+    (*emitter)->own.columns = clean_columns;
+    (*emitter)->own.record_begin = clean_record_begin;
+    (*emitter)->own.row = clean_row;
     return KPROF_OK;
 }
 
@@ -398,6 +394,13 @@ bool kprof_record_is_shown(const kprof_emit_record *record)
 kprof_emit_field kprof_field_pct(const char *key, const char *label, double pct)
 {
     return kprof_field_with_unit(kprof_field_real(key, label, pct), "%");
+}
+
+kprof_emit_field kprof_field_value(const char *key, const char *label, double value, const char *unit)
+{
+    kprof_emit_field field = kprof_field_with_unit(kprof_field_real(key, label, value), unit);
+    field.is_value = true;
+    return field;
 }
 
 kprof_emit_field kprof_field_with_role(kprof_emit_field field, kprof_field_role role)

@@ -32,6 +32,7 @@ typedef struct kprof_emit_table {
     const kprof_table *table;
     const kprof_emit_metric **cells; /* [row_count * column_count]; NULL: an empty cell */
     const size_t *order;             /* [row_count]: rows in the order in which to show them */
+    const kprof_emit_metric *whole;  /* the throughput whose parts the rows are; NULL: the table is no breakdown */
 } kprof_emit_table;
 
 /* A roofline against one level of memory. */
@@ -68,6 +69,7 @@ typedef struct kprof_emit_field {
     const char *missing; /* what people see where it is missing; NULL: "n/a" */
     bool plain;          /* a heading gives it without its label */
     bool disagrees;      /* as of a metric: it, or what it is the label of */
+    bool is_value;       /* of a metric, whose shares of more than 100 % are explained to people */
     bool is_signed;      /* people see a plus before a number above 0 */
     bool folds;          /* text shows it below its row where the table is too wide; a plain one without its label */
     bool is_told;        /* another column tells the same: where it folds, nothing tells of it */
@@ -176,6 +178,8 @@ kprof_emit_field kprof_field_text(const char *key, const char *label, const char
 kprof_emit_field kprof_field_integer(const char *key, const char *label, int64_t value);
 kprof_emit_field kprof_field_real(const char *key, const char *label, double value);
 kprof_emit_field kprof_field_pct(const char *key, const char *label, double pct);
+/* A value of a metric. */
+kprof_emit_field kprof_field_value(const char *key, const char *label, double value, const char *unit);
 kprof_emit_field kprof_field_with_role(kprof_emit_field field, kprof_field_role role);
 /* Does the record have anything for people? Text and Markdown leave out one that has not. */
 bool kprof_record_is_shown(const kprof_emit_record *record);

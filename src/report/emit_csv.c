@@ -49,17 +49,6 @@ static void put_text_if_any(kprof_csv_line *row, const char *text)
     kprof_csv_put_comma(row);
 }
 
-static void put_disagreements(kprof_emitter *emitter, const kprof_model_launch *launch)
-{
-    kprof_strbuf text = KPROF_STRBUF_INIT;
-    kprof_status status = kprof_disagreements_describe(emitter->launches.model, launch, &text);
-    if (status != KPROF_OK)
-        emitter->status = status;
-    else
-        put_text_if_any(&kprof_csv_of(emitter)->prefix, text.length ? text.data : "");
-    kprof_strbuf_free(&text);
-}
-
 static void csv_launch_begin(kprof_emitter *emitter, const kprof_model_launch *launch)
 {
     const kprof_launch_record *record = &launch->record;
@@ -86,7 +75,13 @@ static void csv_launch_begin(kprof_emitter *emitter, const kprof_model_launch *l
     kprof_csv_text(row, launch->replay_mode);
     kprof_csv_integer(row, launch->measured);
     put_text_if_any(row, launch->reason);
-    put_disagreements(emitter, launch);
+    kprof_strbuf disagreements = KPROF_STRBUF_INIT;
+    kprof_status status = kprof_disagreements_describe(emitter->launches.model, launch, &disagreements);
+    if (status != KPROF_OK)
+        emitter->status = status;
+    else
+        put_text_if_any(row, disagreements.length ? disagreements.data : "");
+    kprof_strbuf_free(&disagreements);
 }
 
 static void put_texts(kprof_csv_line *tail, const kprof_emit_metric *metric)

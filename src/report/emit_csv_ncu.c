@@ -37,17 +37,6 @@ static void put_launch_columns(kprof_csv *csv, bool are_empty)
     }
 }
 
-/* Row 2 of launches with all metrics: units below the metrics, nothing below the rest. */
-static void put_units_row(kprof_csv *csv)
-{
-    put_launch_columns(csv, true);
-    for (size_t i = 0; i < csv->base.launches.column_count; i++) {
-        put_unit(&csv->row, csv->base.launches.columns[i].unit);
-        kprof_csv_put_comma(&csv->row);
-    }
-    kprof_csv_end_row(csv);
-}
-
 static void ncu_launches_begin(kprof_emitter *emitter)
 {
     kprof_csv *csv = kprof_csv_of(emitter);
@@ -61,8 +50,14 @@ static void ncu_launches_begin(kprof_emitter *emitter)
     for (size_t i = 0; !launches->in_sections && i < launches->column_count; i++)
         kprof_csv_text(&csv->row, launches->columns[i].name);
     kprof_csv_end_row(csv);
-    if (!launches->in_sections)
-        put_units_row(csv);
+    if (launches->in_sections)
+        return;
+    put_launch_columns(csv, true); /* row 2 has units below the metrics, and nothing below the rest */
+    for (size_t i = 0; i < launches->column_count; i++) {
+        put_unit(&csv->row, launches->columns[i].unit);
+        kprof_csv_put_comma(&csv->row);
+    }
+    kprof_csv_end_row(csv);
 }
 
 static void put_quoted_integer(kprof_csv_line *row, uint64_t value)

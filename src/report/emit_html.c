@@ -281,19 +281,14 @@ static cJSON *launch_object(html_emitter *html, const kprof_model_launch *launch
     return object;
 }
 
-/* Sections are the same for all launches on a chip, so the first one gives the layout and the others values alone. */
-static void begin_layout(html_emitter *html, const kprof_model_launch *launch)
-{
-    const size_t chip = launch->device->chip_index;
-    html->sections = NULL;
-    if (html->layouts && chip != SIZE_MAX && !html->layouts[chip])
-        html->sections = html->layouts[chip] = cJSON_CreateArray();
-}
-
 static void html_launch_begin(kprof_emitter *emitter, const kprof_model_launch *launch)
 {
     html_emitter *html = of(emitter);
-    begin_layout(html, launch);
+    const size_t chip = launch->device->chip_index;
+    /* Sections are the same for all launches on a chip: the first one gives the layout and the others values alone. */
+    html->sections = NULL;
+    if (html->layouts && chip != SIZE_MAX && !html->layouts[chip])
+        html->sections = html->layouts[chip] = cJSON_CreateArray();
     html->launch = launch_object(html, launch);
     html->spreads = launch->samples ? add_array(html->launch, "spreads") : NULL;
     html->doubtful = NULL;
@@ -387,6 +382,8 @@ static void html_table(kprof_emitter *emitter, const kprof_emit_table *table)
         add_text(object, "title", shape_of->title);
         add(object, "sorted", cJSON_CreateBool(shape_of->sorted));
     }
+    if (object && table->whole)
+        add(object, "whole", kprof_json_integer((int64_t)table->whole->column));
     for (size_t i = 0; columns && i < shape_of->column_count; i++)
         append(columns, cJSON_CreateString(shape_of->column_labels[i]));
     for (size_t i = 0; i < shape_of->row_count; i++) {

@@ -64,17 +64,6 @@ static cJSON *section_catalogue(const kprof_model *model)
     return sections;
 }
 
-static cJSON *passes_of_chip(const kprof_model_chip *chip)
-{
-    cJSON *passes = cJSON_CreateArray();
-    for (size_t i = 0; i < chip->pass_count; i++) {
-        cJSON *pass = append_object(passes);
-        add(pass, "counters", kprof_json_integer(chip->passes[i].counters));
-        add(pass, "sm_side", cJSON_CreateBool(chip->passes[i].sm_side));
-    }
-    return passes;
-}
-
 static cJSON *passes_of_metrics(const kprof_model *model, const kprof_model_chip *chip)
 {
     cJSON *metrics = cJSON_CreateObject();
@@ -98,7 +87,12 @@ static cJSON *schedules(const kprof_model *model)
             continue;
         cJSON *schedule = append_object(array);
         add_text(schedule, "chip", chip->name);
-        add(schedule, "passes", passes_of_chip(chip));
+        cJSON *passes = add_array(schedule, "passes");
+        for (size_t k = 0; k < chip->pass_count; k++) {
+            cJSON *pass = append_object(passes);
+            add(pass, "counters", kprof_json_integer(chip->passes[k].counters));
+            add(pass, "sm_side", cJSON_CreateBool(chip->passes[k].sm_side));
+        }
         add(schedule, "metrics", passes_of_metrics(model, chip));
     }
     return array;

@@ -29,7 +29,7 @@ typedef struct text_emitter {
     char **short_names;                      /* [kernel_count]; NULL: not made yet */
     bool shows_spread;                       /* of the launch's values over samples */
     bool has_marks, has_spreads, has_folded; /* the page ends with what these mean */
-    bool has_excess;                         /* so of a share of more than all, as it is printed */
+    bool has_excess;                         /* so of a share of more than all */
 } text_emitter;
 
 typedef enum text_style { STYLE_HEADING, STYLE_SECTION, STYLE_NOTE, STYLE_PLAIN } text_style;
@@ -99,15 +99,6 @@ static void print_grid(text_emitter *text, kprof_grid *grid, size_t indent)
     kprof_grid_print(grid, text->base.out, indent);
 }
 
-static void show_process(text_emitter *text, const kprof_model_process *process)
-{
-    if (text->process == process)
-        return;
-    text->process = process;
-    blank_line(text);
-    kprof_output_printf(text->base.out, "[%lld] %s@%s\n", (long long)process->pid, process->name, process->host);
-}
-
 /* " (65536, 1, 1)x(256, 1, 1), Context 1, Stream 7, Device 0, CC 9.0", and ", Graph Node 17" for a launch in a graph;
  * a graph as a whole has no shape. Returns the length. */
 static int describe_launch(const kprof_model_launch *launch, char text[256])
@@ -124,17 +115,6 @@ static int describe_launch(const kprof_model_launch *launch, char text[256])
                     launch->device->record.cc_minor, node);
 }
 
-static char **make_short_names(const kprof_emitter *emitter)
-{
-    const kprof_model *model = emitter->launches.model;
-    const char **names = calloc(model->kernel_count + 1, sizeof *names);
-    for (size_t i = 0; names && i < model->kernel_count; i++)
-        names[i] = kprof_model_kernel_name(&model->kernels[i], emitter->options->kernel_base);
-    char **short_names = names ? kprof_short_names_new(names, model->kernel_count, text_width(emitter)) : NULL;
-    free(names);
-    return short_names;
-}
-
 /* A kernel's name as the lines have room for it. */
 static const char *shown_name(kprof_emitter *emitter, const kprof_model_kernel *kernel)
 {
@@ -142,10 +122,16 @@ static const char *shown_name(kprof_emitter *emitter, const kprof_model_kernel *
     const char *name = kprof_model_kernel_name(kernel, emitter->options->kernel_base);
     if (kprof_text_width(name) <= text_width(emitter))
         return name;
-    if (!text->short_names)
-        text->short_names = make_short_names(emitter);
+    const kprof_model *model = emitter->launches.model;
+    if (!text->short_names) {
+        const char **names = calloc(model->kernel_count + 1, sizeof *names);
+        for (size_t i = 0; names && i < model->kernel_count; i++)
+            names[i] = kprof_model_kernel_name(&model->kernels[i], emitter->options->kernel_base);
+        text->short_names = names ? kprof_short_names_new(names, model->kernel_count, text_width(emitter)) : NULL;
+        free(names);
+    }
     if (text->short_names)
-        return text->short_names[kernel - emitter->launches.model->kernels];
+        return text->short_names[kernel - model->kernels];
     emitter->status = KPROF_NO_MEMORY;
     return name;
 }
@@ -263,16 +249,6 @@ static void show_set_apart(kprof_emitter *emitter, const kprof_model_samples *sa
     show_note(emitter, "Note", text);
 }
 
-static void show_nvtx(kprof_emitter *emitter, const char *ranges)
-{
-    char *line = NULL;
-    if (asprintf(&line, "NVTX ranges: %s", ranges) < 0)
-        emitter->status = KPROF_NO_MEMORY;
-    else
-        put_lines(emitter, (text_block){STYLE_PLAIN, 2, text_width(emitter), false}, line);
-    free(line);
-}
-
 static void show_origin(kprof_emitter *emitter, const kprof_model_launch *launch)
 {
     const text_block lines = {STYLE_PLAIN, 2, text_width(emitter), false};
@@ -291,8 +267,15 @@ static void show_origin(kprof_emitter *emitter, const kprof_model_launch *launch
         put_lines(emitter, lines, joining.data);
     kprof_strbuf_free(&origin);
     kprof_strbuf_free(&joining);
-    if (*launch->record.nvtx)
-        show_nvtx(emitter, launch->record.nvtx);
+    if (*launch->record.nvtx) {
+        kprof_strbuf ranges = KPROF_STRBUF_INIT;
+        kprof_strbuf_printf(&ranges, "NVTX ranges: %s", launch->record.nvtx);
+        if (ranges.failed)
+            emitter->status = KPROF_NO_MEMORY;
+        else
+            put_lines(emitter, lines, ranges.data);
+        kprof_strbuf_free(&ranges);
+    }
     if (launch->samples)
         show_set_apart(emitter, launch->samples);
     if (launch->samples && launch->samples->used > 0 && kprof_model_begins_early(emitter->launches.model))
@@ -311,28 +294,29 @@ static bool has_pass_column(const kprof_emitter *emitter)
     return !emitter->launches.in_sections && (width == 0 || width >= KPROF_TEXT_COLUMNS);
 }
 
-/* Columns of items: the name, the value, how far samples of it spread, its passes where no section shows it, a bar. The
- * raw page has lines of any length unless a width is asked for: programs search it line by line. */
-static void begin_items(text_emitter *text)
-{
-    const bool in_sections = text->base.launches.in_sections, has_passes = has_pass_column(&text->base);
-    kprof_grid_free(&text->items);
-    text->items = kprof_grid_make(text->shows_spread ? has_passes ? "tnntt" : "tnnt" : has_passes ? "tntt" : "tnt");
-    text->items.width = in_sections ? width_of(&text->base) : text->base.options->width;
-    text->items.has_bars = true;
-    text->items.group = text->shows_spread ? 2 : 1;
-}
-
 static void text_launch_begin(kprof_emitter *emitter, const kprof_model_launch *launch)
 {
-    show_process(of(emitter), launch->process);
-    blank_line(of(emitter));
+    text_emitter *text = of(emitter);
+    const kprof_model_process *process = launch->process;
+    if (text->process != process) {
+        text->process = process;
+        blank_line(text);
+        kprof_output_printf(emitter->out, "[%lld] %s@%s\n", (long long)process->pid, process->name, process->host);
+    }
+    blank_line(text);
     show_heading(emitter, launch);
     show_origin(emitter, launch);
-    of(emitter)->hides_missing = launch->measured == 0;
-    of(emitter)->shows_spread = launch->samples && launch->samples->used > 1;
-    of(emitter)->follows_idle = false;
-    begin_items(of(emitter));
+    text->hides_missing = launch->measured == 0;
+    text->shows_spread = launch->samples && launch->samples->used > 1;
+    text->follows_idle = false;
+    const bool has_passes = has_pass_column(emitter);
+    kprof_grid_free(&text->items);
+    /* The name, the value, how far samples of it spread, its passes where no section shows it, a bar. */
+    text->items = kprof_grid_make(text->shows_spread ? has_passes ? "tnntt" : "tnnt" : has_passes ? "tntt" : "tnt");
+    /* Programs search the raw page line by line: its lines have any length unless a width is asked for. */
+    text->items.width = emitter->launches.in_sections ? width_of(emitter) : emitter->options->width;
+    text->items.has_bars = true;
+    text->items.group = text->shows_spread ? 2 : 1;
 }
 
 static void text_section_begin(kprof_emitter *emitter, const kprof_section *section)
@@ -409,16 +393,6 @@ static void mark_disagreeing(text_emitter *text, kprof_grid *grid, bool disagree
     text->has_marks = true;
 }
 
-static void put_value(kprof_emitter *emitter, kprof_grid *grid, const kprof_emit_metric *metric)
-{
-    kprof_human human = kprof_units_human(metric->value, metric->unit, emitter->options->base_units);
-    kprof_grid_add(grid, human.number, human.unit);
-    if (!emitter->launches.in_sections) /* words tell the passes */
-        return;
-    of(emitter)->has_excess = of(emitter)->has_excess || (is_share(metric) && metric->value > 100.005);
-    mark_disagreeing(of(emitter), grid, metric->disagrees);
-}
-
 /* "+- 1.25 %": in percent of the value, or in its unit where it is 0. */
 static void put_spread(kprof_emitter *emitter, kprof_grid *grid, const kprof_emit_metric *metric)
 {
@@ -435,10 +409,21 @@ static void put_spread(kprof_emitter *emitter, kprof_grid *grid, const kprof_emi
     of(emitter)->has_spreads = true;
 }
 
+/* A share of more than all, as it is printed. */
+static bool is_excess(double value, const char *unit)
+{
+    return strcmp(unit, "%") == 0 && value > 100.005;
+}
+
 /* A value and, where the launch stands for several samples, a column for how far they spread. */
 static void put_value_columns(kprof_emitter *emitter, kprof_grid *grid, const kprof_emit_metric *metric)
 {
-    put_value(emitter, grid, metric);
+    kprof_human human = kprof_units_human(metric->value, metric->unit, emitter->options->base_units);
+    kprof_grid_add(grid, human.number, human.unit);
+    if (emitter->launches.in_sections) { /* words tell the passes elsewhere */
+        of(emitter)->has_excess = of(emitter)->has_excess || is_excess(metric->value, metric->unit);
+        mark_disagreeing(of(emitter), grid, metric->disagrees);
+    }
     if (of(emitter)->shows_spread)
         put_spread(emitter, grid, metric);
 }
@@ -515,16 +500,6 @@ static kprof_grid table_grid(const text_emitter *text, const kprof_emit_table *t
     return grid;
 }
 
-/* The first share in a row, which gets the bar; NULL: none. */
-static const kprof_emit_metric *first_share(const kprof_emit_metric **cells, size_t count)
-{
-    for (size_t i = 0; i < count; i++) {
-        if (cells[i] && is_share(cells[i]))
-            return cells[i];
-    }
-    return NULL;
-}
-
 static bool has_cells(const kprof_emit_table *table)
 {
     for (size_t i = 0; i < table->table->row_count * table->table->column_count; i++) {
@@ -567,9 +542,12 @@ static void add_table_row(kprof_emitter *emitter, kprof_grid *grid, const kprof_
     const kprof_emit_metric **cells = &table->cells[row * stride];
     const char *label = table->table->rows[row].label;
     kprof_grid_add(grid, label ? label : "", "");
-    for (size_t k = 0; k < columns; k++)
+    const kprof_emit_metric *share = NULL; /* the first one gets the bar */
+    for (size_t k = 0; k < columns; k++) {
         put_cell(emitter, grid, cells[k]);
-    const kprof_emit_metric *share = first_share(cells, columns);
+        if (!share && cells[k] && is_share(cells[k]))
+            share = cells[k];
+    }
     if (share)
         put_bar(grid, share);
     else
@@ -600,6 +578,15 @@ static void show_folded(kprof_emitter *emitter, const kprof_emit_table *table, s
     of(emitter)->has_folded = true;
 }
 
+/* Is a throughput, as it is printed, above all that the table has of its parts? */
+static bool exceeds_parts(const kprof_emit_table *table)
+{
+    double greatest = NAN;
+    for (size_t i = 0; table->whole && i < table->table->row_count * table->table->column_count; i++)
+        greatest = table->cells[i] ? fmax(greatest, table->cells[i]->value) : greatest;
+    return table->whole && table->whole->value > greatest + 0.005;
+}
+
 static void text_table(kprof_emitter *emitter, const kprof_emit_table *table)
 {
     text_emitter *text = of(emitter);
@@ -620,6 +607,13 @@ static void text_table(kprof_emitter *emitter, const kprof_emit_table *table)
         put_lines(emitter, (text_block){STYLE_PLAIN, 4, width_of(emitter), false}, table->table->title);
     print_grid(text, &grid, 4);
     kprof_grid_free(&grid);
+    if (exceeds_parts(table)) {
+        kprof_strbuf line = KPROF_STRBUF_INIT;
+        kprof_strbuf_printf(&line, "%s is above each part here: CUPTI does not compute it from these averages",
+                            table->whole->label);
+        put_lines(emitter, (text_block){STYLE_PLAIN, 4, width_of(emitter), false}, line.failed ? "" : line.data);
+        kprof_strbuf_free(&line);
+    }
     if (folded > 0)
         show_folded(emitter, table, folded);
     if (!kprof_plot_chain(emitter->out, table, emitter->options->base_units, width_of(emitter)))
@@ -927,16 +921,6 @@ static void text_finding(kprof_emitter *emitter, const kprof_found *found)
     text->follows_idle = false;
 }
 
-static void show_list_title(kprof_emitter *emitter)
-{
-    text_emitter *text = of(emitter);
-    if (!text->list)
-        return;
-    blank_line(text);
-    put_styled(emitter, STYLE_HEADING, text->list);
-    text->list = NULL;
-}
-
 /* As kprof_field_describe, with shorter names where there are any. */
 static void describe_field(const kprof_emitter *emitter, const kprof_emit_field *field, kprof_strbuf *out)
 {
@@ -960,6 +944,7 @@ static void put_field(kprof_emitter *emitter, kprof_grid *grid, const kprof_emit
     } else {
         kprof_human human = kprof_field_human(field, emitter->options->base_units);
         kprof_grid_add(grid, human.number, human.unit);
+        of(emitter)->has_excess = of(emitter)->has_excess || (field->is_value && is_excess(field->real, field->unit));
     }
     if (field->is_told)
         kprof_grid_miss(grid);
@@ -1086,8 +1071,11 @@ static void text_record_begin(kprof_emitter *emitter, const kprof_emit_record *r
     text_emitter *text = of(emitter);
     if (!kprof_record_is_shown(record))
         return;
-    if (text->shape != KPROF_LIST_ALONE)
-        show_list_title(emitter);
+    if (text->shape != KPROF_LIST_ALONE && text->list) {
+        blank_line(text);
+        put_styled(emitter, STYLE_HEADING, text->list);
+        text->list = NULL;
+    }
     if (text->shape == KPROF_LIST_BLOCKS)
         show_block(emitter, record);
     else if (text->shape == KPROF_LIST_GROUPS)

@@ -133,14 +133,6 @@ static double as_share(double pct)
     return pct < 0 ? 0 : pct > 100 ? 100 : pct;
 }
 
-static void estimate_gain(kprof_found *found)
-{
-    const kprof_finding *finding = found->finding;
-    const double bound = finding->gain_bound ? kprof_expr_compute(finding->gain_bound, found->values) : 100;
-    found->unbounded_pct = as_share(kprof_expr_compute(finding->gain, found->values));
-    found->gain_pct = found->unbounded_pct > bound ? as_share(bound) : found->unbounded_pct;
-}
-
 static kprof_found evaluate(const bound_finding *rule, const double *values)
 {
     const kprof_finding *finding = rule->finding;
@@ -152,8 +144,11 @@ static kprof_found evaluate(const bound_finding *rule, const double *values)
     const double condition = kprof_expr_compute(finding->when, rule->values);
     if (!isnan(condition))
         found.state = condition != 0 ? KPROF_FOUND : KPROF_FOUND_NOTHING;
-    if (found.state == KPROF_FOUND && finding->gain)
-        estimate_gain(&found);
+    if (found.state != KPROF_FOUND || !finding->gain)
+        return found;
+    const double bound = finding->gain_bound ? kprof_expr_compute(finding->gain_bound, rule->values) : 100;
+    found.unbounded_pct = as_share(kprof_expr_compute(finding->gain, rule->values));
+    found.gain_pct = found.unbounded_pct > bound ? as_share(bound) : found.unbounded_pct;
     return found;
 }
 
@@ -171,16 +166,6 @@ static void hold_back(kprof_rules *rules)
             rules->found[i].gain_pct = rules->found[i].unbounded_pct = NAN;
         }
     }
-}
-
-/* Has the finding what its line of the verdict tells? */
-static bool tells_line(const kprof_found *found)
-{
-    const kprof_finding *finding = found->finding;
-    if (found->state == KPROF_FOUND_UNKNOWN)
-        return false;
-    return finding->verdict_value == SIZE_MAX ||
-           !isnan(found->values[finding->threshold_count + finding->verdict_value]);
 }
 
 /* The gain of the kernel's time; that of a part of it cannot be compared. Of gains that the same bound decides, the one
@@ -232,9 +217,11 @@ const char *kprof_verdict_little_to_gain(const kprof_verdict *verdict)
 
 static void add_to_verdict(kprof_verdict *verdict, const kprof_found *found)
 {
-    const kprof_verdict_line line = found->finding->verdict;
+    const kprof_finding *finding = found->finding;
+    const kprof_verdict_line line = finding->verdict;
     if (line != KPROF_VERDICT_NONE && !verdict->lines[line]) {
-        if (tells_line(found))
+        const size_t told = finding->threshold_count + finding->verdict_value;
+        if (found->state != KPROF_FOUND_UNKNOWN && (finding->verdict_value == SIZE_MAX || !isnan(found->values[told])))
             verdict->lines[line] = found;
         else if (!verdict->unknown[line])
             verdict->unknown[line] = found;
@@ -276,14 +263,6 @@ const char *kprof_confidence_name(kprof_confidence confidence)
     return confidence == KPROF_CONFIDENCE_HIGH ? "high" : confidence == KPROF_CONFIDENCE_MEDIUM ? "medium" : "low";
 }
 
-/* Words are read in sentences: "4 blocks". Other units are signs. */
-static const char *plural(const kprof_human *human)
-{
-    const size_t letters = strspn(human->unit, "abcdefghijklmnopqrstuvwxyz");
-    const bool is_word = letters > 3 && human->unit[letters] == '\0';
-    return is_word && strcmp(human->number, "1") != 0 ? "s" : "";
-}
-
 static void put_number(const kprof_found *found, size_t local, bool base_units, kprof_strbuf *out)
 {
     const kprof_finding *finding = found->finding;
@@ -291,7 +270,9 @@ static void put_number(const kprof_found *found, size_t local, bool base_units, 
                                                         : finding->values[local - finding->threshold_count].unit;
     kprof_human human = kprof_units_human(found->values[local], unit, base_units);
     kprof_human_put(&human, out);
-    kprof_strbuf_puts(out, plural(&human));
+    const size_t letters = strspn(human.unit, "abcdefghijklmnopqrstuvwxyz");
+    const bool is_word = letters > 3 && human.unit[letters] == '\0'; /* other units are signs */
+    kprof_strbuf_puts(out, is_word && strcmp(human.number, "1") != 0 ? "s" : "");
 }
 
 /* A text being put together. Names and texts of options may hold those of options before them, and grow beyond all
@@ -448,14 +429,6 @@ static void describe_best(const kprof_verdict *verdict, bool base_units, kprof_v
     }
 }
 
-static void describe_next(const char *next, kprof_verdict_text *out)
-{
-    out->is_known = next != NULL;
-    kprof_strbuf_puts(&out->name, next ? next : "");
-    if (next)
-        kprof_strbuf_printf(&out->text, "section %s", next);
-}
-
 kprof_verdict_text kprof_verdict_describe(const kprof_findings *findings, kprof_verdict_row row, bool base_units)
 {
     static const struct {
@@ -473,8 +446,13 @@ kprof_verdict_text kprof_verdict_describe(const kprof_findings *findings, kprof_
         describe_line(findings, rows[row].line, base_units, &out);
     else if (row == KPROF_ROW_BEST)
         describe_best(&findings->verdict, base_units, &out);
-    else
-        describe_next(findings->verdict.next, &out);
+    if (row != KPROF_ROW_NEXT)
+        return out;
+    const char *next = findings->verdict.next;
+    out.is_known = next != NULL;
+    kprof_strbuf_puts(&out.name, next ? next : "");
+    if (next)
+        kprof_strbuf_printf(&out.text, "section %s", next);
     return out;
 }
 

@@ -366,14 +366,6 @@ static kprof_text_place note_place(const kprof_grid *grid, const grid_layout *la
     return (kprof_text_place){indent, grid->width > indent ? grid->width : SIZE_MAX};
 }
 
-static void print_notes(const kprof_grid *grid, kprof_output *out, const grid_layout *layout, size_t cells)
-{
-    for (size_t i = 0; i < grid->note_count; i++) {
-        if (grid->notes[i].cells_before == cells)
-            kprof_text_labelled(out, note_place(grid, layout), grid->notes[i].label, grid->notes[i].text);
-    }
-}
-
 /* The folded columns of a row: long texts, then "Minimum 1 us, Maximum 2 us". */
 static void print_folded(const kprof_grid *grid, kprof_output *out, const grid_layout *layout,
                          const kprof_grid_cell *cells)
@@ -394,15 +386,6 @@ static void print_folded(const kprof_grid *grid, kprof_output *out, const grid_l
     if (line.length && !line.failed)
         kprof_text_labelled(out, note_place(grid, layout), NULL, line.data);
     kprof_strbuf_free(&line);
-}
-
-static bool has_header(const kprof_grid *grid)
-{
-    for (size_t i = 0; i < grid->column_count; i++) {
-        if (grid->headers[i])
-            return true;
-    }
-    return false;
 }
 
 static size_t width_of_columns(const grid_layout *layout, size_t from, size_t to)
@@ -471,18 +454,6 @@ static size_t count_blocks(const kprof_grid *grid, const grid_layout *layout, si
     for (size_t from = grid->key_count; from < layout->column_count; count++)
         from = end_of_block(grid, layout, from, width);
     return count;
-}
-
-/* The least width in which the columns take as few blocks as they must: blocks of like widths read better. */
-static size_t width_of_blocks(const kprof_grid *grid, const grid_layout *layout)
-{
-    if (grid->width == 0)
-        return SIZE_MAX;
-    const size_t count = count_blocks(grid, layout, grid->width);
-    size_t width = grid->width;
-    while (count > 1 && width > 1 && count_blocks(grid, layout, width - 1) == count)
-        width--;
-    return width;
 }
 
 /* Columns that no key can have: the indent and the widest group. */
@@ -586,13 +557,19 @@ static grid_layout lay_out(const kprof_grid *grid, size_t indent)
 
 static void print_block(const kprof_grid *grid, kprof_output *out, const grid_layout *layout)
 {
-    if (has_header(grid))
+    bool has_header = false;
+    for (size_t i = 0; i < grid->column_count; i++)
+        has_header = has_header || grid->headers[i];
+    if (has_header)
         print_header(grid, out, layout);
     for (size_t i = 0; i + grid->column_count <= grid->cell_count; i += grid->column_count) {
         print_row(grid, out, layout, &grid->cells[i]);
         if (layout->from != grid->key_count)
             continue;
-        print_notes(grid, out, layout, i + grid->column_count);
+        for (size_t k = 0; k < grid->note_count; k++) {
+            if (grid->notes[k].cells_before == i + grid->column_count)
+                kprof_text_labelled(out, note_place(grid, layout), grid->notes[k].label, grid->notes[k].text);
+        }
         print_folded(grid, out, layout, &grid->cells[i]);
     }
 }
@@ -602,7 +579,11 @@ void kprof_grid_print(kprof_grid *grid, kprof_output *out, size_t indent)
     if (grid->column_count == 0)
         return;
     grid_layout layout = lay_out(grid, indent);
-    const size_t width = width_of_blocks(grid, &layout);
+    /* The least width in which the columns take as few blocks as they must: blocks of like widths read better. */
+    size_t width = grid->width ? grid->width : SIZE_MAX;
+    const size_t count = grid->width ? count_blocks(grid, &layout, width) : 1;
+    while (count > 1 && width > 1 && count_blocks(grid, &layout, width - 1) == count)
+        width--;
     layout.from = grid->key_count;
     do {
         layout.to = end_of_block(grid, &layout, layout.from, width);

@@ -15,17 +15,6 @@ static kprof_value_source source_of(const kprof_model_launch *launch)
     return launch->measured > 0 ? KPROF_SOURCE_LAUNCHES : KPROF_SOURCE_NONE;
 }
 
-static bool name_all(const kprof_model *model, kprof_groups *groups)
-{
-    bool added = true;
-    for (size_t i = 0; i < model->kernel_count && added; i++)
-        added = kprof_names_add(&groups->kernels, model->kernels[i].mangled, i);
-    for (size_t i = 0; i < model->device_count && added; i++)
-        added = kprof_names_add(&groups->devices, model->devices[i].name, i) &&
-                kprof_names_add(&groups->uuids, model->devices[i].uuid, i);
-    return added;
-}
-
 static void put_shape(kprof_strbuf *out, const kprof_launch_record *shape)
 {
     kprof_strbuf_printf(out, "(%u, %u, %u)x(%u, %u, %u)", shape->grid[0], shape->grid[1], shape->grid[2],
@@ -215,9 +204,15 @@ kprof_status kprof_groups_collect(const kprof_page_context *context, kprof_group
     *out = (kprof_groups){.model = model, .report = context->reports->file, .by = context->options->group_by};
     out->duration = kprof_names_find(&model->metric_names, KPROF_TIME_METRIC);
     kprof_status status = kprof_rollup_new(model, &out->rollup);
-    if (status == KPROF_OK && !name_all(model, out))
-        status = kprof_store_no_memory(out->report);
-    return status == KPROF_OK ? kprof_page_walk(context, count_launch, out) : status;
+    if (status != KPROF_OK)
+        return status;
+    bool added = true;
+    for (size_t i = 0; i < model->kernel_count && added; i++)
+        added = kprof_names_add(&out->kernels, model->kernels[i].mangled, i);
+    for (size_t i = 0; i < model->device_count && added; i++)
+        added = kprof_names_add(&out->devices, model->devices[i].name, i) &&
+                kprof_names_add(&out->uuids, model->devices[i].uuid, i);
+    return added ? kprof_page_walk(context, count_launch, out) : kprof_store_no_memory(out->report);
 }
 
 void kprof_groups_free(kprof_groups *groups)

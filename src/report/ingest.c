@@ -118,17 +118,6 @@ static kprof_status store_process(kprof_ingest *ingest, const kprof_process_reco
     return status;
 }
 
-/* One device of the machine is one row, however many processes use it. */
-static kprof_status device_row(kprof_report *report, const kprof_device_record *d, int64_t *row)
-{
-    kprof_status status =
-        kprof_store_find(report, KPROF_SQL_FIND_DEVICE, row, "siss", d->uuid, (int64_t)d->device, d->name, d->chip);
-    if (status != KPROF_OK || *row)
-        return status;
-    *row = -1;
-    return kprof_rows_insert(report, KPROF_ROWS_DEVICE, &(kprof_model_device){.record = *d}, row);
-}
-
 static known_device *find_device(const kprof_ingest *ingest, uint32_t number)
 {
     for (size_t i = 0; i < ingest->device_count; i++) {
@@ -145,7 +134,14 @@ static kprof_status store_device(kprof_ingest *ingest, const kprof_device_record
     known_device *known = KPROF_APPEND(ingest->devices, ingest->device_count);
     if (!known)
         return kprof_store_no_memory(ingest->report);
-    kprof_status status = device_row(ingest->report, device, &known->row);
+    /* One device of the machine is one row, however many processes use it. */
+    kprof_status status = kprof_store_find(ingest->report, KPROF_SQL_FIND_DEVICE, &known->row, "siss", device->uuid,
+                                           (int64_t)device->device, device->name, device->chip);
+    if (status == KPROF_OK && known->row == 0) {
+        known->row = -1;
+        status =
+            kprof_rows_insert(ingest->report, KPROF_ROWS_DEVICE, &(kprof_model_device){.record = *device}, &known->row);
+    }
     if (status != KPROF_OK)
         return status;
     known->chip = strdup(or_empty(device->chip));
@@ -386,14 +382,6 @@ static kprof_status store_values(kprof_ingest *ingest, int64_t launch)
     return status;
 }
 
-static int64_t count_measured(const kprof_launch_record *launch)
-{
-    int64_t measured = 0;
-    for (size_t i = 0; i < launch->value_count; i++)
-        measured += !isnan(launch->values[i]);
-    return measured;
-}
-
 static kprof_status check_launch(const kprof_ingest *ingest, const kprof_launch_record *launch)
 {
     const known_device *device = find_device(ingest, launch->device);
@@ -420,6 +408,9 @@ static kprof_status store_launch(kprof_ingest *ingest, const kprof_launch_record
     const known_kernel *kernel = find_kernel(ingest, launch->kernel);
     fill_table(ingest, &(kprof_launch_facts){launch, &kernel->record, &device->record, 0}, device);
     int64_t id = ingest->report->next_launch;
+    int64_t measured = 0;
+    for (size_t i = 0; i < launch->value_count; i++)
+        measured += !isnan(launch->values[i]);
     const unsigned mode = launch->mode;
     const kprof_launch_row row = {
         .record = *launch,
@@ -427,7 +418,7 @@ static kprof_status store_launch(kprof_ingest *ingest, const kprof_launch_record
         .kernel_id = kernel->row,
         .device_id = device->row,
         .replay_mode = replay_modes[mode < sizeof replay_modes / sizeof *replay_modes ? mode : KPROF_REPLAY_NONE],
-        .measured = count_measured(launch),
+        .measured = measured,
     };
     status = kprof_rows_insert(ingest->report, KPROF_ROWS_LAUNCH, &row, &id);
     if (status == KPROF_OK && launch->graph_node)

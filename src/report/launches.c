@@ -186,25 +186,19 @@ static kprof_status prepare(launch_walker *walker)
     return kprof_value_reader_open(walk, &walker->reader);
 }
 
-/* Select the columns of `launch`, then the graph node (NULL or 0 for a launch in no graph) and the NVTX ranges (NULL
- * for none). */
-static const char *launch_query(const kprof_report *report)
-{
-    if (report->version < 3) /* it has no table graph_node */
-        return "SELECT launch.*, 0, NULL FROM launch ORDER BY id";
-    if (report->version < 6) /* it has no table nvtx */
-        return "SELECT launch.*, node, NULL FROM launch LEFT JOIN graph_node ON launch_id=id ORDER BY id";
-    return "SELECT launch.*, node, ranges FROM launch LEFT JOIN graph_node ON graph_node.launch_id=id LEFT JOIN nvtx "
-           "ON "
-           "nvtx.launch_id=id ORDER BY id";
-}
-
 kprof_status kprof_model_launches(const kprof_model_walk *walk, kprof_model_visit *visit, void *user)
 {
     launch_walker walker = {.walk = walk, .visit = visit, .user = user, .last_id = -1};
+    /* The columns of `launch`, then its graph node, 0 or NULL outside of graphs, and its NVTX ranges or NULL. */
+    const char *query = "SELECT launch.*, node, ranges FROM launch LEFT JOIN graph_node ON graph_node.launch_id=id "
+                        "LEFT JOIN nvtx ON nvtx.launch_id=id ORDER BY id";
+    if (walk->report->version < 3) /* it has no table graph_node */
+        query = "SELECT launch.*, 0, NULL FROM launch ORDER BY id";
+    else if (walk->report->version < 6) /* it has no table nvtx */
+        query = "SELECT launch.*, node, NULL FROM launch LEFT JOIN graph_node ON launch_id=id ORDER BY id";
     kprof_status status = prepare(&walker);
     if (status == KPROF_OK)
-        status = kprof_store_query(walk->report, launch_query(walk->report), visit_row, &walker);
+        status = kprof_store_query(walk->report, query, visit_row, &walker);
     kprof_value_reader_close(&walker.reader);
     if (walker.filter)
         kprof_filter_free(walker.filter);

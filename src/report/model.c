@@ -6,23 +6,18 @@
 #include <stdlib.h>
 #include <string.h>
 
-static void free_schedule(const kprof_model *model, kprof_model_chip *chip)
-{
-    for (size_t i = 0; chip->schedule && i < model->metric_count; i++) {
-        free(chip->schedule[i].items);
-        free(chip->schedule[i].text);
-    }
-    free(chip->schedule);
-    free(chip->passes);
-}
-
 static void free_chips(kprof_model *model)
 {
     for (size_t i = 0; i < model->chip_count; i++) {
         for (size_t k = 0; k < model->chips[i].section_count; k++)
             kprof_section_free(&model->chips[i].sections[k]);
         free(model->chips[i].sections);
-        free_schedule(model, &model->chips[i]);
+        for (size_t k = 0; model->chips[i].schedule && k < model->metric_count; k++) {
+            free(model->chips[i].schedule[k].items);
+            free(model->chips[i].schedule[k].text);
+        }
+        free(model->chips[i].schedule);
+        free(model->chips[i].passes);
         free(model->chips[i].name);
     }
     free(model->chips);

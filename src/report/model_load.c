@@ -317,6 +317,17 @@ static kprof_status name_passes(loader *load)
     return KPROF_OK;
 }
 
+/* Older kprofs stored CUPTI's unit as it was. */
+static bool correct_unit(kprof_model_metric *metric)
+{
+    const char *unit = kprof_metric_unit(metric->name, metric->unit);
+    if (unit == metric->unit)
+        return true;
+    free((char *)metric->unit);
+    metric->unit = strdup(unit);
+    return metric->unit != NULL;
+}
+
 /* Resolve the references between rows of the tables, and list the witnesses among the metrics. */
 static kprof_status connect(loader *load)
 {
@@ -330,7 +341,7 @@ static kprof_status connect(loader *load)
         model->messages[i].process = (size_t)process - 1;
     }
     for (size_t i = 0; i < model->metric_count; i++) {
-        if (!kprof_names_add(&model->metric_names, model->metrics[i].name, i))
+        if (!kprof_names_add(&model->metric_names, model->metrics[i].name, i) || !correct_unit(&model->metrics[i]))
             return kprof_store_no_memory(load->report);
         if (strcmp(model->metrics[i].kind, KPROF_WITNESS_KIND) != 0)
             continue;

@@ -197,16 +197,6 @@ static void insert_stall(brief *out, const char *name, double pct)
     out->stalls[at].pct = pct;
 }
 
-/* The stall that the verdict names, where it is none of the finding's choice: a warp that was ready, and not selected.
- */
-static void insert_named_stall(brief *out, double pct)
-{
-    kprof_verdict_text text = kprof_verdict_describe(out->findings, KPROF_ROW_STALL, false);
-    if (text.name.data)
-        insert_stall(out, text.name.data, pct);
-    kprof_verdict_text_free(&text);
-}
-
 /* The finding of the stalls chooses the largest, of which its value "share" is the share of a warp's time; the others
  * are in proportion to it. The verdict may tell of another one that is larger still. */
 static void take_stalls(brief *out)
@@ -224,8 +214,12 @@ static void take_stalls(brief *out)
     if (choice == finding->value_count || found->options[choice] == SIZE_MAX)
         return;
     const double largest = found->values[finding->threshold_count + choice];
-    if (told > share)
-        insert_named_stall(out, told);
+    if (told > share) { /* the verdict names a stall that is none of the choice: a warp that was ready, not selected */
+        kprof_verdict_text text = kprof_verdict_describe(out->findings, KPROF_ROW_STALL, false);
+        if (text.name.data)
+            insert_stall(out, text.name.data, told);
+        kprof_verdict_text_free(&text);
+    }
     for (size_t i = 0; i < finding->values[choice].option_count; i++) {
         const kprof_finding_option *option = &finding->values[choice].options[i];
         const double value = option->value ? kprof_expr_compute(option->value, found->values) : NAN;

@@ -33,15 +33,6 @@ static bool has_place(const kprof_model_chip *chip, const kprof_finding *finding
     return *id != NULL;
 }
 
-/* The first of the finding's sections that are shown; NULL: none of them. */
-static const char *section_of(const kprof_view_chip *chip, const kprof_finding *finding)
-{
-    char *const *id = finding->sections;
-    while (*id && !find_section(chip, *id))
-        id++;
-    return *id;
-}
-
 /* Show what was found in a section; of NULL, in none of those that are shown. */
 static void show_findings(kprof_emitter *emitter, const kprof_findings *findings, const kprof_view_chip *chip,
                           const char *section)
@@ -50,41 +41,34 @@ static void show_findings(kprof_emitter *emitter, const kprof_findings *findings
         const kprof_found *found = &findings->items[i];
         if (found->state != KPROF_FOUND)
             continue;
-        const char *place = section_of(chip, found->finding);
-        if (section && place ? strcmp(section, place) == 0 : section == place)
+        char *const *place = found->finding->sections;
+        while (*place && !find_section(chip, *place))
+            place++;
+        if (section && *place ? strcmp(section, *place) == 0 : section == *place)
             emitter->ops->finding(emitter, found);
     }
 }
 
-static bool shows_occupancy(const kprof_view_section *section)
+static void show_section(kprof_emitter *emitter, const kprof_view_section *section, const kprof_model_launch *launch)
 {
+    bool shows_occupancy = false;
     for (size_t i = 0; i < section->section->item_count; i++) {
-        if (strcmp(section->metrics[i].name, "sm__maximum_warps_per_active_cycle_pct") == 0)
-            return true;
+        emitter->ops->metric(emitter, &section->metrics[i]);
+        shows_occupancy =
+            shows_occupancy || strcmp(section->metrics[i].name, "sm__maximum_warps_per_active_cycle_pct") == 0;
     }
-    return false;
-}
-
-/* Below theoretical occupancy, show what it would be if the launch were different. */
-static void show_what_if(kprof_emitter *emitter, const kprof_model_launch *launch)
-{
+    for (size_t i = 0; i < section->section->table_count; i++)
+        emitter->ops->table(emitter, &section->tables[i]);
+    if (section->section->roofline_count > 0)
+        emitter->ops->rooflines(emitter, section->rooflines, section->section->roofline_count);
+    if (!shows_occupancy)
+        return;
+    /* Below theoretical occupancy, show what it would be if the launch were different. */
     kprof_what_if curves[KPROF_WHAT_IFS_MAX];
     const kprof_launch_facts facts = {&launch->record, &launch->kernel->record, &launch->device->record, 0};
     const size_t count = kprof_what_if_compute(&facts, curves);
     if (count > 0)
         emitter->ops->what_if(emitter, curves, count);
-}
-
-static void show_section(kprof_emitter *emitter, const kprof_view_section *section, const kprof_model_launch *launch)
-{
-    for (size_t i = 0; i < section->section->item_count; i++)
-        emitter->ops->metric(emitter, &section->metrics[i]);
-    for (size_t i = 0; i < section->section->table_count; i++)
-        emitter->ops->table(emitter, &section->tables[i]);
-    if (section->section->roofline_count > 0)
-        emitter->ops->rooflines(emitter, section->rooflines, section->section->roofline_count);
-    if (shows_occupancy(section))
-        show_what_if(emitter, launch);
 }
 
 /* NULL: the report has no plan for the launch's chip. */

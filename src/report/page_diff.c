@@ -61,20 +61,28 @@ static kprof_emit_field or_nothing(kprof_emit_field field)
     return field;
 }
 
-static size_t count_verdicts(const kprof_diff *diff, kprof_judgement verdict)
-{
-    size_t count = 0;
-    for (size_t i = 0; i < diff->kernel_count; i++)
-        count += diff->kernels[i].verdict == verdict;
-    return count;
-}
-
 /* People see it only if there are any. */
 static kprof_emit_field verdict_field(const kprof_diff *diff, kprof_judgement verdict, const char *key,
                                       const char *label)
 {
-    const size_t count = count_verdicts(diff, verdict);
+    size_t count = 0;
+    for (size_t i = 0; i < diff->kernel_count; i++)
+        count += diff->kernels[i].verdict == verdict;
     return visible_if(kprof_field_integer(key, label, (int64_t)count), count > 0);
+}
+
+/* "11 passed, 1 failed, 0 inconclusive": people see further only those that did not pass. */
+static kprof_emit_field conditions_field(const kprof_diff *diff, char text[96])
+{
+    size_t counts[] = {[KPROF_GATE_PASSED] = 0, [KPROF_GATE_FAILED] = 0, [KPROF_GATE_INCONCLUSIVE] = 0};
+    for (size_t i = 0; i < diff->kernel_count; i++) {
+        for (size_t k = 0; k < diff->request->condition_count && diff->kernels[i].gates; k++)
+            counts[diff->kernels[i].gates[k]]++;
+    }
+    snprintf(text, 96, "%zu passed, %zu failed, %zu inconclusive", counts[KPROF_GATE_PASSED], counts[KPROF_GATE_FAILED],
+             counts[KPROF_GATE_INCONCLUSIVE]);
+    return kprof_field_with_role(kprof_field_text("passed", "Conditions", diff->request->condition_count ? text : NULL),
+                                 KPROF_ROLE_PEOPLE);
 }
 
 static void show_comparison(const diff_page *page)
@@ -84,7 +92,7 @@ static void show_comparison(const diff_page *page)
     size_t tested = 0;
     for (size_t i = 0; i < diff->kernel_count; i++)
         tested += !isnan(diff->kernels[i].p);
-    char method[80];
+    char method[80], conditions[96];
     int length = snprintf(method, sizeof method, "%g %%", KPROF_CONFIDENCE * 100);
     if (tested > 1)
         snprintf(method + length, sizeof method - (size_t)length, ", corrected for %zu kernels (Holm)", tested);
@@ -98,6 +106,7 @@ static void show_comparison(const diff_page *page)
         verdict_field(diff, KPROF_JUDGEMENT_SAME, "same", "Same"),
         verdict_field(diff, KPROF_JUDGEMENT_ONLY_BASELINE, "only_baseline", "Only in the baseline"),
         verdict_field(diff, KPROF_JUDGEMENT_ONLY_NEW, "only_new", "Only in the new report"),
+        conditions_field(diff, conditions),
         kprof_field_text("change", "Change of times", "median of the differences of all pairs of launches"),
         kprof_field_text("confidence", "Confidence", method),
         kprof_field_with_unit(
@@ -355,29 +364,22 @@ static bool add_unjudged(const kprof_diff *diff, const kprof_diff_kernel *kernel
     return true;
 }
 
-/* "No verdict on time: 1 repeat of each kernel, 5 are needed; counts are equal" */
-static void describe_unjudged(const unjudged_list *list, char *out, size_t size)
-{
-    char repeats[64];
-    if (list->least == list->most)
-        snprintf(repeats, sizeof repeats, "%zu repeat%s", list->most, list->most == 1 ? "" : "s");
-    else
-        snprintf(repeats, sizeof repeats, "%zu to %zu repeats", list->least, list->most);
-    snprintf(out, size, "No verdict on time: %s of each kernel, %d are needed%s", repeats, KPROF_REPEATS_MIN,
-             list->have_counts ? "; counts are equal" : "");
-}
-
 /* Say once why many kernels have no verdict, and which they are. */
 static void show_unjudged(const diff_page *page, const bool *unjudged)
 {
     const kprof_diff *diff = page->diff;
     unjudged_list list = {.least = SIZE_MAX};
-    char title[160];
+    char repeats[64], title[160];
     for (size_t i = 0; i < diff->kernel_count; i++) {
         if (unjudged[i] && !add_unjudged(diff, &diff->kernels[i], &list))
             page->emitter->status = KPROF_NO_MEMORY;
     }
-    describe_unjudged(&list, title, sizeof title);
+    if (list.least == list.most)
+        snprintf(repeats, sizeof repeats, "%zu repeat%s", list.most, list.most == 1 ? "" : "s");
+    else
+        snprintf(repeats, sizeof repeats, "%zu to %zu repeats", list.least, list.most);
+    snprintf(title, sizeof title, "No verdict on time: %s of each kernel, %d are needed%s", repeats, KPROF_REPEATS_MIN,
+             list.have_counts ? "; counts are equal" : "");
     page->emitter->ops->list_begin(page->emitter, &(kprof_emit_list){"unjudged", title, KPROF_LIST_TABLE, true});
     for (size_t i = 0; i < list.count; i++) {
         const kprof_emit_field fields[] = {
@@ -474,30 +476,25 @@ static bool is_judged(const kprof_diff_kernel *kernel)
     return kernel->verdict == KPROF_JUDGEMENT_WORSE || kernel->verdict == KPROF_JUDGEMENT_BETTER;
 }
 
-/* "DRAM bytes read rose"; of the time and the cycles only where the verdict says so. */
-static void describe_driver(const diff_page *page, const kprof_diff_kernel *kernel, const driver *row, char text[160])
-{
-    const kprof_diff_metric *metric = &page->diff->metrics.items[row->metric];
-    const bool is_told = row->metric > KPROF_DIFF_CYCLES || is_judged(kernel);
-    const char *word = change_of(kernel, row->metric)->difference > 0 ? " rose" : " fell";
-    snprintf(text, 160, "%.140s%s", metric->label, row->weight > 0 && is_told ? word : "");
-}
-
 static void show_driver(const diff_page *page, const kprof_diff_kernel *kernel, const driver *row, bool is_visible)
 {
     const kprof_diff_metric *metric = &page->diff->metrics.items[row->metric];
     const kprof_change *change = change_of(kernel, row->metric);
     const kprof_center *baseline = &change->centers[KPROF_BASELINE], *newer = &change->centers[KPROF_NEW];
+    /* "DRAM bytes read rose"; of the time and the cycles only where the verdict says so. */
     char words[160];
-    describe_driver(page, kernel, row, words);
+    const bool is_told = row->weight > 0 && (row->metric > KPROF_DIFF_CYCLES || is_judged(kernel));
+    snprintf(words, sizeof words, "%.140s%s", metric->label,
+             !is_told                 ? ""
+             : change->difference > 0 ? " rose"
+                                      : " fell");
     const kprof_emit_field fields[] = {
         machine(kprof_field_text("theme", "Theme", metric->theme)),
         machine(kprof_field_text("metric", "Metric", metric->name)),
         visible_if(kprof_field_text("words", "What", words), is_visible),
         machine(kprof_field_text("unit", "Unit", metric->unit)),
-        visible_if(kprof_field_with_unit(kprof_field_real("baseline", "Baseline", baseline->median), metric->unit),
-                   is_visible),
-        visible_if(kprof_field_with_unit(kprof_field_real("new", "New", newer->median), metric->unit), is_visible),
+        visible_if(kprof_field_value("baseline", "Baseline", baseline->median, metric->unit), is_visible),
+        visible_if(kprof_field_value("new", "New", newer->median, metric->unit), is_visible),
         visible_if(or_nothing(pct_field("change_pct", "Change", estimate_pct(change))), is_visible),
         machine(kprof_field_text("state", "State", states[change->state])),
         machine(pct_field("low_pct", "From", kprof_change_pct(change, change->shift.interval.low))),

@@ -38,10 +38,10 @@ static void show_metric(const statistics_page *page, const kprof_group *group, c
         kprof_field_text("label", "Metric", metric->label),
         kprof_field_with_role(kprof_field_text("unit", "Unit", metric->unit), KPROF_ROLE_MACHINE),
         kprof_field_with_role(kprof_field_integer("count", "Values", (int64_t)s->count), KPROF_ROLE_MACHINE),
-        kprof_field_with_unit(kprof_field_real("minimum", "Minimum", s->count ? s->minimum : NAN), metric->unit),
-        kprof_field_with_unit(kprof_field_real("maximum", "Maximum", s->count ? s->maximum : NAN), metric->unit),
-        kprof_field_with_unit(kprof_field_real("average", "Average", average), metric->unit),
-        kprof_field_with_unit(kprof_field_real("sum", "Sum", s->count && has_sum ? s->sum : NAN), metric->unit),
+        kprof_field_value("minimum", "Minimum", s->count ? s->minimum : NAN, metric->unit),
+        kprof_field_value("maximum", "Maximum", s->count ? s->maximum : NAN, metric->unit),
+        kprof_field_value("average", "Average", average, metric->unit),
+        kprof_field_value("sum", "Sum", s->count && has_sum ? s->sum : NAN, metric->unit),
         kprof_field_with_role(kprof_field_text("rollup", "Average is", kprof_rollup_name(method)), KPROF_ROLE_MACHINE),
     };
     fields[LABEL_FIELD].disagrees = s->disagrees;

@@ -136,15 +136,6 @@ static kprof_status add_launch(void *user, const kprof_model_launch *launch)
     return kprof_store_no_memory(to->walk->report);
 }
 
-static kprof_status find_groups(grouping *to)
-{
-    kprof_model_walk without_values = *to->walk;
-    without_values.values = false;
-    kprof_status status = kprof_model_launches(&without_values, add_launch, to);
-    kprof_names_free(&to->keys);
-    return status;
-}
-
 /* Find the groups of both reports. */
 static kprof_status find_all_groups(const kprof_model_walk walks[KPROF_SIDES], kprof_work *work,
                                     kprof_launch_pairs *out)
@@ -154,8 +145,12 @@ static kprof_status find_all_groups(const kprof_model_walk walks[KPROF_SIDES], k
     kprof_status status = KPROF_OK;
     for (int side = 0; side < KPROF_SIDES && status == KPROF_OK; side++) {
         grouping to = {&walks[side], &numbers[side], work, {0}, &out->groups[side], &out->group_counts[side]};
-        status = number_names(&texts, walks[side].model, &numbers[side]) ? find_groups(&to)
-                                                                         : kprof_store_no_memory(walks[side].report);
+        kprof_model_walk without_values = walks[side];
+        without_values.values = false;
+        status = number_names(&texts, walks[side].model, &numbers[side])
+                     ? kprof_model_launches(&without_values, add_launch, &to)
+                     : kprof_store_no_memory(walks[side].report);
+        kprof_names_free(&to.keys);
     }
     for (int side = 0; side < KPROF_SIDES; side++) {
         free(numbers[side].demangled);
@@ -186,16 +181,6 @@ static bool map_keys(kprof_launch_group *groups, size_t count, kprof_match match
     return true;
 }
 
-static bool add_pair(kprof_launch_pairs *to, kprof_launch_group *baseline, kprof_launch_group *newer, kprof_match match)
-{
-    kprof_launch_pair *pair = KPROF_APPEND(to->pairs, to->count);
-    if (!pair)
-        return false;
-    *pair = (kprof_launch_pair){{baseline, newer}, match};
-    baseline->partner = newer->partner = to->count++;
-    return true;
-}
-
 static kprof_status match_groups(kprof_launch_pairs *to, kprof_match match)
 {
     kprof_names keys[KPROF_SIDES] = {{0}, {0}};
@@ -208,8 +193,14 @@ static kprof_status match_groups(kprof_launch_pairs *to, kprof_match match)
             kprof_names_find(&keys[KPROF_NEW], newer[i].key) != i)
             continue;
         size_t found = kprof_names_find(&keys[KPROF_BASELINE], newer[i].key);
-        if (found != KPROF_NAMES_NONE && !baseline[found].is_one_of_several)
-            done = add_pair(to, &baseline[found], &newer[i], match);
+        if (found == KPROF_NAMES_NONE || baseline[found].is_one_of_several)
+            continue;
+        kprof_launch_pair *pair = KPROF_APPEND(to->pairs, to->count);
+        done = pair != NULL;
+        if (!pair)
+            break;
+        *pair = (kprof_launch_pair){{&baseline[found], &newer[i]}, match};
+        baseline[found].partner = newer[i].partner = to->count++;
     }
     for (int side = 0; side < KPROF_SIDES; side++)
         kprof_names_free(&keys[side]);

@@ -15,7 +15,8 @@ static kprof_status add_hardware_metric(kprof_report *report, kprof_host *host, 
         if (status != KPROF_OK)
             return status;
     }
-    kprof_metric_row row = {name, info.unit ? info.unit : "", info.description ? info.description : "", "hardware"};
+    const char *unit = kprof_metric_unit(name, info.unit);
+    kprof_metric_row row = {name, unit ? unit : "", info.description ? info.description : "", "hardware"};
     int64_t id;
     kprof_status status = kprof_store_metric(report, &row, &id);
     if (host)
@@ -34,17 +35,6 @@ static kprof_status add_section(kprof_report *report, const char *chip, const kp
     return status;
 }
 
-/* A copy that the report keeps for its derived values, made the way a reader will make it. */
-static kprof_status copy_section(kprof_report *report, const kprof_section *section, kprof_section *out)
-{
-    char *json = kprof_section_to_json(section);
-    if (!json)
-        return kprof_fail(KPROF_NO_MEMORY, "%s: out of memory", report->path);
-    kprof_status status = kprof_section_from_json(report->path, json, out);
-    free(json);
-    return status;
-}
-
 /* `shown` has the values of --metrics. */
 static kprof_status add_derived(kprof_report *report, const kprof_plan *plan, const kprof_section *shown)
 {
@@ -55,7 +45,11 @@ static kprof_status add_derived(kprof_report *report, const kprof_plan *plan, co
     size_t count = 0;
     const size_t all = plan->section_count + (shown->item_count > 0);
     while (count < all && status == KPROF_OK) {
-        status = copy_section(report, count < plan->section_count ? &plan->sections[count] : shown, &sections[count]);
+        /* A copy that the report keeps for its derived values, made the way a reader will make it. */
+        char *json = kprof_section_to_json(count < plan->section_count ? &plan->sections[count] : shown);
+        status = json ? kprof_section_from_json(report->path, json, &sections[count])
+                      : kprof_fail(KPROF_NO_MEMORY, "%s: out of memory", report->path);
+        free(json);
         if (status == KPROF_OK)
             count++;
     }

@@ -85,18 +85,14 @@ static size_t column_of(const plot_area *plot, double intensity)
     return (size_t)fmin(fmax(at, 0), (double)plot->columns - 1);
 }
 
-static double intensity_at(const plot_area *plot, size_t column)
-{
-    double share = ((double)column + 0.5) / (double)plot->columns;
-    return pow(10, plot->x_low + share * (plot->x_high - plot->x_low));
-}
-
 /* A rising line climbs less than a row per column: four characters give it a height inside the row. */
 static void draw_memory_roof(plot_area *plot, double bytes_per_second)
 {
     static const char heights[] = "_.-'";
     for (size_t column = 0; column < plot->columns; column++) {
-        double rate = intensity_at(plot, column) * bytes_per_second, inside;
+        double share = ((double)column + 0.5) / (double)plot->columns;
+        double intensity = pow(10, plot->x_low + share * (plot->x_high - plot->x_low));
+        double rate = intensity * bytes_per_second, inside;
         if (rate > plot->top || log10(rate) < plot->y_low)
             continue;
         size_t row = row_of(plot, rate, &inside);
@@ -171,16 +167,6 @@ static void label_memory_roof(plot_area *plot, const kprof_emit_point *point)
     }
 }
 
-/* Labels of the level lines replace the lines' right ends. */
-static void put_compute_labels(plot_area *plot)
-{
-    for (size_t row = 0; row < ROWS; row++) {
-        size_t length = strlen(plot->labels[row]);
-        if (length > 0 && length < plot->columns)
-            memcpy(&plot->cells[row][plot->columns - length], plot->labels[row], length);
-    }
-}
-
 /* The same level of memory appears under every precision: draw it once. */
 static bool is_repeated(const kprof_emit_roofline *rooflines, size_t line, size_t level)
 {
@@ -220,7 +206,11 @@ static void draw(plot_area *plot, const kprof_emit_roofline *rooflines, size_t c
         if (rooflines[i].point_count > 0 && rooflines[i].points[0].at.measured)
             draw_compute_roof(plot, &rooflines[i]);
     }
-    put_compute_labels(plot);
+    for (size_t row = 0; row < ROWS; row++) { /* labels of the level lines replace the lines' right ends */
+        size_t length = strlen(plot->labels[row]);
+        if (length > 0 && length < plot->columns)
+            memcpy(&plot->cells[row][plot->columns - length], plot->labels[row], length);
+    }
     draw_points(plot, rooflines, count);
     each_level(plot, rooflines, count, label_memory_roof);
 }
@@ -236,16 +226,6 @@ static void axis_label(const plot_area *plot, size_t row, char *text, size_t siz
         return;
     kprof_human human = kprof_units_human(pow(10, decade), "flop/second", false);
     snprintf(text, size, "%s %s", human.number, human.unit);
-}
-
-static void print_row(const plot_area *plot, kprof_output *out, size_t row)
-{
-    char label[128];
-    axis_label(plot, row, label, sizeof label);
-    size_t length = plot->columns;
-    while (length > 0 && plot->cells[row][length - 1] == ' ')
-        length--;
-    kprof_output_printf(out, "%*s %c%.*s\n", AXIS_WIDTH, label, *label ? '+' : '|', (int)length, plot->cells[row]);
 }
 
 static void print_x_axis(const plot_area *plot, kprof_output *out)
@@ -279,8 +259,14 @@ void kprof_plot_rooflines(kprof_output *out, const kprof_emit_roofline *roofline
     plot.columns = room < COLUMNS_MIN ? COLUMNS_MIN : room > COLUMNS_MAX ? COLUMNS_MAX : room;
     find_ranges(&plot, rooflines, count);
     draw(&plot, rooflines, count);
-    for (size_t row = 0; row < ROWS; row++)
-        print_row(&plot, out, row);
+    for (size_t row = 0; row < ROWS; row++) {
+        char label[128];
+        axis_label(&plot, row, label, sizeof label);
+        size_t length = plot.columns;
+        while (length > 0 && plot.cells[row][length - 1] == ' ')
+            length--;
+        kprof_output_printf(out, "%*s %c%.*s\n", AXIS_WIDTH, label, *label ? '+' : '|', (int)length, plot.cells[row]);
+    }
     print_x_axis(&plot, out);
 }
 

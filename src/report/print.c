@@ -30,20 +30,15 @@ kprof_status kprof_page_end(kprof_emitter *emitter, kprof_status status)
     return status;
 }
 
-/* Three lines below a row; most of one is for where they break. */
-static size_t columns_of_name(const kprof_print_options *options)
-{
-    const size_t room = (options->width ? options->width : KPROF_TEXT_COLUMNS) - 4;
-    return 2 * room + room / 4;
-}
-
 kprof_status kprof_page_short_names(const kprof_page_context *context, char ***out)
 {
     const kprof_model *model = &context->reports->model;
+    const size_t room = (context->options->width ? context->options->width : KPROF_TEXT_COLUMNS) - 4;
+    const size_t columns = 2 * room + room / 4; /* three lines below a row; most of one is for where they break */
     const char **names = calloc(model->kernel_count + 1, sizeof *names);
     for (size_t i = 0; names && i < model->kernel_count; i++)
         names[i] = kprof_model_kernel_name(&model->kernels[i], context->options->kernel_base);
-    *out = names ? kprof_short_names_new(names, model->kernel_count, columns_of_name(context->options)) : NULL;
+    *out = names ? kprof_short_names_new(names, model->kernel_count, columns) : NULL;
     free(names);
     return *out ? KPROF_OK : kprof_store_no_memory(context->reports->file);
 }

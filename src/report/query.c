@@ -39,16 +39,6 @@ static size_t merge_kernels(const kprof_model *model, kprof_model_kernel **kerne
     return count;
 }
 
-static uint64_t count_all_launches(const kprof_model *model)
-{
-    uint64_t seen = 0, told = 0;
-    for (size_t i = 0; i < model->kernel_count; i++)
-        seen += model->kernels[i].launches;
-    for (size_t i = 0; i < model->process_count; i++)
-        told += model->processes[i].launches > 0 ? (uint64_t)model->processes[i].launches : 0;
-    return seen > told ? seen : told;
-}
-
 kprof_status kprof_report_count(kprof_report *report, kprof_report_counts *out)
 {
     kprof_model model;
@@ -70,8 +60,14 @@ kprof_status kprof_report_count(kprof_report *report, kprof_report_counts *out)
         status = kprof_store_no_memory(report);
     free(kernels);
     /* A killed process counts its launches late; those that were stored did happen. */
-    uint64_t stored = out->profiled + out->not_measured, all = count_all_launches(&model);
-    out->launches = all > stored ? all : stored;
+    uint64_t stored = out->profiled + out->not_measured, seen = 0, told = 0;
+    for (size_t i = 0; i < model.kernel_count; i++)
+        seen += model.kernels[i].launches;
+    for (size_t i = 0; i < model.process_count; i++)
+        told += model.processes[i].launches > 0 ? (uint64_t)model.processes[i].launches : 0;
+    out->launches = seen > told ? seen : told;
+    if (out->launches < stored)
+        out->launches = stored;
     kprof_model_free(&model);
     return status;
 }

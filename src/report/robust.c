@@ -135,13 +135,6 @@ static double find_difference(kprof_sample from, kprof_sample to, uint64_t rank)
     }
 }
 
-static double median_difference(kprof_sample from, kprof_sample to)
-{
-    const uint64_t pairs = (uint64_t)from.count * to.count;
-    double upper = find_difference(from, to, pairs / 2 + 1);
-    return pairs % 2 ? upper : find_difference(from, to, pairs / 2) / 2 + upper / 2;
-}
-
 /* The ranks of both samples together, doubled, so that those of ties are whole too. */
 typedef struct rank_sums {
     size_t count, chosen; /* of all values; of the smaller sample */
@@ -305,7 +298,9 @@ kprof_status kprof_shift_of(kprof_sample from, kprof_sample to, double confidenc
         return KPROF_OK;
     kprof_sort(from.values, from.count);
     kprof_sort(to.values, to.count);
-    out->estimate = median_difference(from, to);
+    const uint64_t pairs = (uint64_t)from.count * to.count; /* whose median difference is the estimate */
+    const double upper = find_difference(from, to, pairs / 2 + 1);
+    out->estimate = pairs % 2 ? upper : find_difference(from, to, pairs / 2) / 2 + upper / 2;
     kprof_status status = from.count <= to.count ? find_p(from, to, &out->p) : find_p(to, from, &out->p);
     return status == KPROF_OK ? find_interval(from, to, confidence, &out->interval) : status;
 }

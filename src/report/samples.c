@@ -83,15 +83,6 @@ static sample_group *add_group(sample_walker *walker, const kprof_model_launch *
     return added;
 }
 
-/* Samples of a group that are read. */
-static size_t samples_max(const kprof_model *model)
-{
-    size_t fit = GROUP_CELLS_MAX / (model->metric_count + 1);
-    if (fit > KPROF_SAMPLES_MAX)
-        return KPROF_SAMPLES_MAX;
-    return fit > 0 ? fit : 1;
-}
-
 static bool add_sample(const sample_walker *walker, sample_group *group, const kprof_model_launch *launch)
 {
     if (group->samples++ == 0)
@@ -100,7 +91,8 @@ static bool add_sample(const sample_walker *walker, sample_group *group, const k
         return false;
     group->pass_count = launch->record.pass_count > group->pass_count ? launch->record.pass_count : group->pass_count;
     group->measured = launch->measured > group->measured ? launch->measured : group->measured;
-    if (group->id_count == samples_max(walker->walk->model))
+    const size_t fit = GROUP_CELLS_MAX / (walker->walk->model->metric_count + 1);
+    if (group->id_count == KPROF_SAMPLES_MAX || (group->id_count > 0 && group->id_count >= fit)) /* read no more */
         return true;
     int64_t *id = KPROF_APPEND(group->ids, group->id_count);
     if (!id)
@@ -108,15 +100,6 @@ static bool add_sample(const sample_walker *walker, sample_group *group, const k
     *id = launch->id;
     group->id_count++;
     return true;
-}
-
-/* What it costs to tell which values of a launch join passes that disagree. */
-static uint64_t work_of_witnesses(const kprof_model *model, const kprof_model_chip *chip)
-{
-    uint64_t work = model->witness_count * model->metric_count;
-    for (size_t i = 0; chip->schedule && i < model->witness_count; i++)
-        work += chip->scheduled + model->metric_count * chip->schedule[model->witnesses[i]].count;
-    return work / KPROF_WORK_OF_WITNESS;
 }
 
 /* Count what it costs to read and show a launch. The first walk does it, so that nothing is printed of a report whose
@@ -127,7 +110,10 @@ static kprof_status charge(sample_walker *walker, const kprof_model_launch *laun
     uint64_t values = model->metric_count;
     if (launch->device->chip_index != SIZE_MAX) {
         const kprof_model_chip *chip = &model->chips[launch->device->chip_index];
-        values += chip->value_count + work_of_witnesses(model, chip);
+        uint64_t telling = model->witness_count * model->metric_count; /* which values join passes that disagree */
+        for (size_t i = 0; chip->schedule && i < model->witness_count; i++)
+            telling += chip->scheduled + model->metric_count * chip->schedule[model->witnesses[i]].count;
+        values += chip->value_count + telling / KPROF_WORK_OF_WITNESS;
     }
     return kprof_work_charge(&walker->work, values);
 }
@@ -167,25 +153,6 @@ static kprof_status allocate(const sample_walker *walker, const sample_group *gr
     return whole && joined->spreads ? KPROF_OK : kprof_store_no_memory(walker->walk->report);
 }
 
-static void free_joined(joined_values *joined)
-{
-    free(joined->samples);
-    free(joined->medians);
-    free(joined->column);
-    free(joined->asked);
-    free(joined->sample_asked);
-    free(joined->spreads);
-}
-
-static kprof_status read_sample(sample_walker *walker, int64_t id, joined_values *joined, double *values)
-{
-    const size_t metrics = walker->walk->model->metric_count;
-    kprof_status status = kprof_value_reader_read(&walker->reader, id, values, joined->sample_asked);
-    for (size_t i = 0; i < metrics && status == KPROF_OK; i++)
-        joined->asked[i] = joined->asked[i] || joined->sample_asked[i];
-    return status;
-}
-
 static kprof_status check_sample(const kprof_model *model, const double *values, bool *agrees)
 {
     kprof_disagreement *found;
@@ -206,9 +173,11 @@ static kprof_status read_samples(sample_walker *walker, const sample_group *grou
     for (size_t i = 0; i < group->id_count; i++) {
         double *values = joined->samples + i * model->metric_count;
         bool agrees = false;
-        kprof_status status = read_sample(walker, group->ids[i], joined, values);
+        kprof_status status = kprof_value_reader_read(&walker->reader, group->ids[i], values, joined->sample_asked);
         if (status == KPROF_OK)
             status = check_sample(model, values, &agrees);
+        for (size_t k = 0; k < model->metric_count && status == KPROF_OK; k++)
+            joined->asked[k] = joined->asked[k] || joined->sample_asked[k];
         if (status != KPROF_OK)
             return status;
         if (agrees)
@@ -277,7 +246,12 @@ static kprof_status show_launch(void *user, const kprof_model_launch *launch)
         find_medians(walker->walk->model, launch, &joined);
         status = show_joined(walker, group, launch, &joined);
     }
-    free_joined(&joined);
+    free(joined.samples);
+    free(joined.medians);
+    free(joined.column);
+    free(joined.asked);
+    free(joined.sample_asked);
+    free(joined.spreads);
     return status;
 }
 

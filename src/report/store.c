@@ -44,6 +44,9 @@ kprof_status kprof_store_fail(kprof_report *report, const char *operation)
                           "%s: its run was cut short, and its log %s-wal cannot be read in a folder that you may not "
                           "write to: copy both files to another folder, and read the copy",
                           report->path, report->path);
+    if (!report->writable && (code == SQLITE_CORRUPT || code == SQLITE_NOTADB))
+        return kprof_fail(KPROF_BAD_REPORT, "%s: the report is damaged, or was not copied whole" KPROF_DAMAGED_ADVICE,
+                          report->path);
     if (!report->writable)
         return kprof_fail(KPROF_BAD_REPORT, "%s: cannot read the report: %s: %s", report->path, operation,
                           sqlite3_errmsg(report->db));
@@ -326,20 +329,13 @@ static kprof_status report_new(const char *path, access_kind kind, kprof_report 
     return KPROF_OK;
 }
 
-/* The names of the sets as a JSON array; they come from the catalog or the command line. */
-static char *sets_to_json(const char *const *sets)
-{
-    cJSON *array = cJSON_CreateArray();
-    for (size_t i = 0; sets && sets[i]; i++)
-        cJSON_AddItemToArray(array, cJSON_CreateString(sets[i]));
-    char *json = cJSON_PrintUnformatted(array);
-    cJSON_Delete(array);
-    return json;
-}
-
 static kprof_status store_run(kprof_report *report, const kprof_run_info *run)
 {
-    char *sets = sets_to_json(run->sets);
+    cJSON *array = cJSON_CreateArray(); /* JSON, since the names may come from the command line */
+    for (size_t i = 0; run->sets && run->sets[i]; i++)
+        cJSON_AddItemToArray(array, cJSON_CreateString(run->sets[i]));
+    char *sets = cJSON_PrintUnformatted(array);
+    cJSON_Delete(array);
     if (!sets)
         return kprof_store_no_memory(report);
     kprof_status status = kprof_store_write(report, KPROF_SQL_ADD_RUN, "ssssi", run->command_line,
@@ -550,15 +546,6 @@ static int stop(void *unused)
     return 1;
 }
 
-/* SQLite reads the list of tables before anything else, in a tree of pages that may lead to some again and again. */
-static kprof_status read_schema(kprof_report *report)
-{
-    sqlite3_progress_handler(report->db, KPROF_SCHEMA_STEPS, stop, NULL);
-    kprof_status status = kprof_store_exec(report, "SELECT 1 FROM sqlite_schema LIMIT 1");
-    sqlite3_progress_handler(report->db, 0, NULL, NULL);
-    return status;
-}
-
 /* The file may be anyone's: nothing in its schema is to run code, and no cell is trusted. */
 static kprof_status harden(kprof_report *report)
 {
@@ -617,8 +604,13 @@ kprof_status kprof_report_open(const char *path, kprof_report **out)
     status = check_side_files(report);
     if (status == KPROF_OK)
         status = harden(report);
-    if (status == KPROF_OK)
-        status = read_schema(report);
+    if (status == KPROF_OK) {
+        /* SQLite reads the list of tables before anything else, in a tree of pages that may lead to some again and
+         * again. */
+        sqlite3_progress_handler(report->db, KPROF_SCHEMA_STEPS, stop, NULL);
+        status = kprof_store_exec(report, "SELECT 1 FROM sqlite_schema LIMIT 1");
+        sqlite3_progress_handler(report->db, 0, NULL, NULL);
+    }
     if (status == KPROF_OK)
         status = is_alone ? check_without_log(report) : check_tables(report);
     if (status != KPROF_OK) {

@@ -6,14 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Is `name` what `word` asks for: that name, that name before its first point, or a match of its pattern? */
-static kprof_status matches(const char *word, kprof_regex *regex, const char *name, bool *out)
-{
-    const size_t length = strlen(word);
-    *out = strncmp(name, word, length) == 0 && (name[length] == '\0' || name[length] == '.');
-    return regex ? kprof_regex_search(regex, name, out) : KPROF_OK;
-}
-
 /* The names that may be chosen from. */
 typedef struct name_list {
     const char *option, *what; /* "--section", "section" */
@@ -44,10 +36,15 @@ static kprof_status take_word(const name_list *list, const char *path, const cha
     const char *pattern = kprof_regex_pattern(word);
     kprof_regex *regex = NULL;
     const char *nearest = pattern ? NULL : kprof_nearest(word, list->names, list->count);
-    bool found = false, is_one = false;
+    const size_t length = strlen(word);
+    bool found = false;
     kprof_status status = pattern ? kprof_regex_new(list->option, pattern, &regex) : KPROF_OK;
     for (size_t i = 0; i < list->count && status == KPROF_OK; i++) {
-        status = matches(word, regex, list->names[i], &is_one);
+        /* The word is that name, the name before its first point, or a pattern that matches. */
+        const char *name = list->names[i];
+        bool is_one = strncmp(name, word, length) == 0 && (name[length] == '\0' || name[length] == '.');
+        if (regex)
+            status = kprof_regex_search(regex, name, &is_one);
         taken[i] = taken[i] || is_one;
         found = found || is_one;
     }
@@ -220,26 +217,6 @@ static kprof_status add_named(kprof_model *model, kprof_model_chip *chip, const 
     return whole ? KPROF_OK : kprof_fail(KPROF_NO_MEMORY, "out of memory");
 }
 
-static kprof_status choose(const kprof_subset *subset, const char *path, kprof_model *model, bool *taken)
-{
-    kprof_status status = take_sections(subset, path, model);
-    if (status == KPROF_OK)
-        status = take_metrics(subset, path, model, taken);
-    for (size_t i = 0; i < model->chip_count && subset->metrics->count > 0 && status == KPROF_OK; i++)
-        status = add_named(model, &model->chips[i], taken);
-    return status == KPROF_OK ? take_shown(model, taken) : status;
-}
-
-/* Findings need what is known of a launch without counters, and a value tells by the witnesses whether its passes
- * agree. Neither was asked for where metrics are named. */
-static void take_what_goes_along(const kprof_model *model, bool *taken)
-{
-    for (size_t i = 0; i < model->metric_count; i++)
-        taken[i] = taken[i] || strcmp(model->metrics[i].kind, "launch") == 0;
-    for (size_t i = 0; i < model->witness_count; i++)
-        taken[model->witnesses[i]] = true;
-}
-
 kprof_status kprof_subset_apply(const kprof_subset *subset, const char *path, kprof_model *model)
 {
     const bool has_sections = subset->sections->count > 0 || subset->sections_of_set->count > 0;
@@ -248,9 +225,22 @@ kprof_status kprof_subset_apply(const kprof_subset *subset, const char *path, kp
     model->is_shown = calloc(model->metric_count + 1, sizeof *model->is_shown);
     if (!model->is_shown)
         return kprof_fail(KPROF_NO_MEMORY, "out of memory");
-    kprof_status status = choose(subset, path, model, model->is_shown);
-    if (status == KPROF_OK && has_sections)
-        take_what_goes_along(model, model->is_shown);
+    bool *taken = model->is_shown;
+    kprof_status status = take_sections(subset, path, model);
+    if (status == KPROF_OK)
+        status = take_metrics(subset, path, model, taken);
+    for (size_t i = 0; i < model->chip_count && subset->metrics->count > 0 && status == KPROF_OK; i++)
+        status = add_named(model, &model->chips[i], taken);
+    if (status == KPROF_OK)
+        status = take_shown(model, taken);
+    if (!has_sections)
+        return status;
+    /* Findings need what is known of a launch without counters, and a value tells by the witnesses whether its passes
+     * agree. Neither was asked for where metrics are named. */
+    for (size_t i = 0; i < model->metric_count; i++)
+        taken[i] = taken[i] || strcmp(model->metrics[i].kind, "launch") == 0;
+    for (size_t i = 0; i < model->witness_count; i++)
+        taken[model->witnesses[i]] = true;
     return status;
 }
 

@@ -12,20 +12,15 @@ static kprof_status no_memory(void)
     return kprof_fail(KPROF_NO_MEMORY, "reading the report's sections: out of memory");
 }
 
-static size_t count_cells(const kprof_table *table)
-{
-    size_t count = 0;
-    for (size_t i = 0; i < table->row_count * table->column_count; i++)
-        count += table->rows[i / table->column_count].cells[i % table->column_count].name != NULL;
-    return count;
-}
-
 /* Work and peak, and four values for each roof. */
 static size_t count_metrics(const kprof_section *section)
 {
     size_t count = section->item_count;
-    for (size_t i = 0; i < section->table_count; i++)
-        count += count_cells(&section->tables[i]);
+    for (size_t i = 0; i < section->table_count; i++) {
+        const kprof_table *table = &section->tables[i];
+        for (size_t k = 0; k < table->row_count * table->column_count; k++)
+            count += table->rows[k / table->column_count].cells[k % table->column_count].name != NULL;
+    }
     for (size_t i = 0; i < section->roofline_count; i++)
         count += 2 + 4 * section->rooflines[i].roof_count;
     return count;
@@ -165,6 +160,26 @@ static const char *cell_label(builder *build, const kprof_table *table, size_t c
     return keep_label(build, parts, ", ");
 }
 
+/* The value below the heading that a table of the shipped sections breaks down. */
+static const kprof_emit_metric *whole_of(const builder *build, const kprof_table *table)
+{
+    static const struct {
+        const char *table, *throughput;
+    } breakdowns[] = {{"compute_breakdown", "sm__throughput."},
+                      {"memory_breakdown", "gpu__compute_memory_throughput."},
+                      {"l1_breakdown", "l1tex__throughput."},
+                      {"l2_breakdown", "lts__throughput."},
+                      {"busy_breakdown", "sm__instruction_throughput."}};
+    for (size_t i = 0; i < sizeof breakdowns / sizeof *breakdowns; i++) {
+        const char *name = breakdowns[i].throughput;
+        for (size_t k = 0; k < build->section->item_count && strcmp(breakdowns[i].table, table->id) == 0; k++) {
+            if (strncmp(build->target->metrics[k].name, name, strlen(name)) == 0)
+                return &build->target->metrics[k];
+        }
+    }
+    return NULL;
+}
+
 static void build_table(builder *build, const kprof_table *table, kprof_emit_table *out)
 {
     out->table = table;
@@ -182,6 +197,7 @@ static void build_table(builder *build, const kprof_table *table, kprof_emit_tab
     }
     for (size_t i = 0; i < table->row_count && !build->failed; i++)
         order[i] = i;
+    out->whole = whole_of(build, table);
 }
 
 static kprof_emit_metric *add_point_metric(builder *build, const kprof_roofline *line, const char *level,
@@ -257,16 +273,6 @@ static void build_chip(builder *build, const kprof_model_chip *chip, kprof_view_
     }
 }
 
-static kprof_status finish(builder *build, kprof_view *out)
-{
-    kprof_names_free(&build->columns);
-    free(build->places);
-    if (!build->failed)
-        return KPROF_OK;
-    kprof_view_free(out);
-    return no_memory();
-}
-
 kprof_status kprof_view_sections(const kprof_model *model, kprof_view *out)
 {
     memset(out, 0, sizeof *out);
@@ -277,7 +283,12 @@ kprof_status kprof_view_sections(const kprof_model *model, kprof_view *out)
     build.failed = !out->chips;
     for (size_t i = 0; i < model->chip_count && !build.failed; i++)
         build_chip(&build, &model->chips[i], &out->chips[i]);
-    return finish(&build, out);
+    kprof_names_free(&build.columns);
+    free(build.places);
+    if (!build.failed)
+        return KPROF_OK;
+    kprof_view_free(out);
+    return no_memory();
 }
 
 /* The first section of any chip that shows a metric gives it its place, label and help on the raw page. */
@@ -372,17 +383,6 @@ static int compare_rows(const void *a, const void *b, void *user)
     return (left > right) - (left < right);
 }
 
-static void locate_points(kprof_emit_roofline *line)
-{
-    for (size_t i = 0; i < line->point_count; i++) {
-        kprof_emit_point *point = &line->points[i];
-        point->at = kprof_roofline_locate((kprof_roofline_input){.work = line->work->value,
-                                                                 .work_peak = line->peak->value,
-                                                                 .traffic = point->traffic->value,
-                                                                 .traffic_peak = point->peak->value});
-    }
-}
-
 static void fill_section(kprof_view_section *section)
 {
     for (size_t i = 0; i < section->section->table_count; i++) {
@@ -390,8 +390,16 @@ static void fill_section(kprof_view_section *section)
         if (table->table->sorted && table->table->column_count > 0)
             qsort_r((size_t *)table->order, table->table->row_count, sizeof *table->order, compare_rows, (void *)table);
     }
-    for (size_t i = 0; i < section->section->roofline_count; i++)
-        locate_points(&section->rooflines[i]);
+    for (size_t i = 0; i < section->section->roofline_count; i++) {
+        kprof_emit_roofline *line = &section->rooflines[i];
+        for (size_t k = 0; k < line->point_count; k++) {
+            kprof_emit_point *point = &line->points[k];
+            point->at = kprof_roofline_locate((kprof_roofline_input){.work = line->work->value,
+                                                                     .work_peak = line->peak->value,
+                                                                     .traffic = point->traffic->value,
+                                                                     .traffic_peak = point->peak->value});
+        }
+    }
 }
 
 void kprof_view_fill_metric(const kprof_model *model, const kprof_model_launch *launch, kprof_emit_metric *metric)

@@ -1,7 +1,7 @@
 /* Names of the metrics that hold spreads, and the verdict on a launch. */
 #include "report/witness.h"
 #include "core/config.h"
-#include "report/number.h"
+#include "report/units.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -31,17 +31,12 @@ kprof_status kprof_witness_store(kprof_report *report, const char *witness, int6
     return status;
 }
 
-static double tolerance_of(const char *name)
-{
-    size_t i = 0;
-    while (!strstr(name, tolerances[i].part))
-        i++;
-    return tolerances[i].tolerance_pct;
-}
-
 static bool is_disagreeing(const kprof_model *model, const kprof_model_launch *launch, size_t witness)
 {
-    return launch->values[witness] > tolerance_of(model->metrics[witness].name);
+    size_t i = 0;
+    while (!strstr(model->metrics[witness].name, tolerances[i].part))
+        i++;
+    return launch->values[witness] > tolerances[i].tolerance_pct;
 }
 
 /* Passes that both have; both rise. */
@@ -92,14 +87,6 @@ kprof_joining kprof_joining_of(const kprof_model *model, const kprof_model_launc
     return joining;
 }
 
-/* Without the suffix, which a report of somebody else's may lack. */
-static char *witness_of(const char *name)
-{
-    size_t length = strlen(name), suffix = strlen(SUFFIX);
-    bool ends = length > suffix && strcmp(name + length - suffix, SUFFIX) == 0;
-    return strndup(name, ends ? length - suffix : length);
-}
-
 kprof_status kprof_disagreements(const kprof_model *model, const kprof_model_launch *launch, kprof_disagreement **out,
                                  size_t *count)
 {
@@ -111,7 +98,9 @@ kprof_status kprof_disagreements(const kprof_model *model, const kprof_model_lau
         const char *name = model->metrics[metric].name;
         if (!is_disagreeing(model, launch, metric))
             continue;
-        char *witness = witness_of(name);
+        const size_t length = strlen(name), suffix = strlen(SUFFIX); /* a report of somebody else's may lack it */
+        const bool ends = length > suffix && strcmp(name + length - suffix, SUFFIX) == 0;
+        char *witness = strndup(name, ends ? length - suffix : length);
         whole = witness != NULL;
         if (whole)
             (*out)[(*count)++] = (kprof_disagreement){witness, launch->values[metric]};
@@ -139,9 +128,8 @@ kprof_status kprof_disagreements_describe(const kprof_model *model, const kprof_
     if (status != KPROF_OK)
         return status;
     for (size_t i = 0; i < count; i++) {
-        char number[KPROF_NUMBER_SIZE];
-        kprof_number_exact(number, found[i].spread_pct);
-        kprof_strbuf_printf(out, "%s%s %s %%", i > 0 ? "; " : "", found[i].witness, number);
+        const kprof_human spread = kprof_units_human(found[i].spread_pct, "%", false);
+        kprof_strbuf_printf(out, "%s%s %s %s", i > 0 ? "; " : "", found[i].witness, spread.number, spread.unit);
     }
     kprof_disagreements_free(found, count);
     return out->failed ? kprof_fail(KPROF_NO_MEMORY, "printing the report: out of memory") : KPROF_OK;

@@ -51,13 +51,6 @@ static const char *ensure_open(kprof_spool_writer *writer)
     return NULL;
 }
 
-/* write(2) beyond this limit raises SIGXFSZ, which would kill the application. */
-static bool beyond_file_limit(uint64_t size)
-{
-    struct rlimit limit;
-    return getrlimit(RLIMIT_FSIZE, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY && size > limit.rlim_cur;
-}
-
 /* The mark must fit on a full disk, so it is a bit of the file's mode. */
 static void mark_as_lacking(const kprof_spool_writer *writer)
 {
@@ -72,7 +65,10 @@ static const char *append_buffer(kprof_spool_writer *writer)
     const char *reason = ensure_open(writer);
     if (reason)
         return reason;
-    if (beyond_file_limit(writer->size + writer->buffer.length))
+    /* write(2) beyond this limit raises SIGXFSZ, which would kill the application. */
+    struct rlimit limit;
+    if (getrlimit(RLIMIT_FSIZE, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY &&
+        writer->size + writer->buffer.length > limit.rlim_cur)
         return "the limit on file sizes (ulimit -f) is reached";
     size_t done = 0;
     while (done < writer->buffer.length) {

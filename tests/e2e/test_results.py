@@ -1280,6 +1280,17 @@ class Explanations(Case):
         plan = json.loads(self.kprof("--plan", "--chips", "GH100", "--metrics", metric["metric"], "--json").out)
         self.assertEqual(metric["passes"], plan["plans"][0]["passes"])
 
+    def test_unit_of_a_stall(self):
+        """The list, the explanation and the details page say "cycle", of which the description tells why."""
+        [metric] = self.explain("stall.barrier")["metrics"]
+        self.assertEqual(metric["unit"], "cycle")
+        self.assertIn("the cycles that a warp waits", metric["description"])
+        base = metric["metric"].partition(".")[0]
+        listed = json.loads(self.kprof("list", "metrics", "--chips", "GH100", "--query-metrics-mode", "suffix",
+                                       "--metrics", base, "--json").out)
+        units = {row["metric"]: row["unit"] for row in listed}
+        self.assertEqual(units[metric["metric"]], "cycle")
+
     def test_each_spelling(self):
         data = self.explain("gld_efficiency", "dram.bandwidth,flop_count_sp", "dram__bytes", "cf_issued", "registers",
                             "nvlrx__bytes.sum")

@@ -82,6 +82,17 @@ static void test_derived(void **state)
     kprof_explanation_free(&found);
 }
 
+/* The cycles that a warp waits for each reason add up to those between two of its instructions. */
+static void test_unit_of_stalls(void **state)
+{
+    (void)state;
+    const char *stall = "smsp__average_warps_issue_stalled_barrier_per_issue_active.ratio";
+    assert_string_equal(kprof_metric_unit(stall, "inst"), "cycle");
+    assert_string_equal(kprof_metric_unit("smsp__average_warps_issue_stalled_barrier_per_issue_active.pct", "%"), "%");
+    assert_string_equal(kprof_metric_unit("smsp__inst_executed.sum", "inst"), "inst");
+    assert_null(kprof_metric_unit(stall, NULL));
+}
+
 static void test_launch(void **state)
 {
     (void)state;
@@ -130,8 +141,10 @@ static void test_refused(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_alias),  cmocka_unit_test(test_base_name),         cmocka_unit_test(test_derived),
-        cmocka_unit_test(test_launch), cmocka_unit_test(test_nothing_counts_it), cmocka_unit_test(test_refused),
+        cmocka_unit_test(test_alias),   cmocka_unit_test(test_base_name),
+        cmocka_unit_test(test_derived), cmocka_unit_test(test_unit_of_stalls),
+        cmocka_unit_test(test_launch),  cmocka_unit_test(test_nothing_counts_it),
+        cmocka_unit_test(test_refused),
     };
     return cmocka_run_group_tests(tests, load_catalog, free_catalog);
 }

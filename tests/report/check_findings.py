@@ -131,6 +131,15 @@ def faults_of_table(source, launches):
     yield from faults_of_coverage({path.stem for path in (source / "metricsets/findings").glob("*.json")}, rows)
 
 
+def faults_of_helps(source):
+    """Each value below a section's heading says what it is, other than as the counter that it is made of; what is known
+    of a launch has words of its own."""
+    for path in sorted((source / "metricsets/sections").glob("*.json")):
+        for item in json.loads(path.read_text()).get("items", []):
+            if not item.get("help") and not item.get("metric", "").startswith("launch__"):
+                yield f"{path.stem}: {item.get('label')} has no help"
+
+
 def faults_of_docs(source):
     """The documentation says which findings no recorded run shows."""
     text = (source / "docs/metricsets.md").read_text(encoding="utf-8")
@@ -344,13 +353,49 @@ def faults_of_statistics(source, kprof):
 
 def faults_of_excess(source, kprof):
     """Text says what shares of more than 100 % are, where it shows any."""
-    for kernel, expected in (("small_code", True), ("dram_bound_sum", False)):
-        done = subprocess.run([kprof, "report", source / RECORDED, "-k", kernel], capture_output=True, text=True,
-                              timeout=60, check=True)
+    for kernel, page, expected in (("small_code", "details", True), ("dram_bound_sum", "details", False),
+                                   ("small_code", "statistics", True), ("dram_bound_sum", "statistics", False)):
+        done = subprocess.run([kprof, "report", source / RECORDED, "-k", kernel, "--page", page], capture_output=True,
+                              text=True, timeout=60, check=True)
         shown = done.stdout.replace("100 %", "").replace("100.00 %", "")
         has_any = re.search(r"\b1\d\d(\.\d+)? %", shown) is not None
         if has_any != expected or ("Shares of more than 100 %" in done.stdout) != expected:
-            yield f"{kernel}: shares of more than 100 %: {has_any}, explained: {not has_any}"
+            yield f"{kernel}, {page}: shares of more than 100 %: {has_any}, explained: {not has_any}"
+
+
+def faults_of_breakdowns(source, kprof):
+    """Text says below a breakdown where the throughput is above each part."""
+    for kernel, expected in (("atomic_one_address", ["Memory Throughput", "L2 Cache Throughput"]),
+                             ("matmul_half_with_tensor_cores", ["L2 Cache Throughput"]), ("dram_bound_sum", [])):
+        done = subprocess.run([kprof, "report", source / RECORDED, "-k", kernel], capture_output=True, text=True,
+                              timeout=60, check=True)
+        told = re.findall(r"^    (\S.*) is above each part here", done.stdout, re.MULTILINE)
+        if told != expected:
+            yield f"{kernel}: above each of their parts are {told}, not {expected}"
+
+
+def faults_of_spreads(source, kprof):
+    """People see how far passes disagree with two decimals, in each format."""
+    for options in ([], ["--markdown"], ["--csv"]):
+        done = subprocess.run([kprof, "report", source / RECORDED, "-k", "tiny_kernel", "--width", "1000", *options],
+                              capture_output=True, text=True, timeout=60, check=True)
+        if not re.search(r"\bgr__cycles_active\.sum (differs by )?26\.02 %", done.stdout):
+            yield f"{' '.join(options) or 'text'} does not say that gr__cycles_active.sum differs by 26.02 %"
+
+
+def faults_of_raw(source, kprof):
+    """A value has the same unit on the raw page as in each section, unless the section computes it."""
+    done = subprocess.run([kprof, "report", source / RECORDED, "-c", "1", "--page", "raw", "--json"],
+                          capture_output=True, text=True, timeout=60, check=True)
+    units = {metric["name"]: metric["unit"] for metric in json.loads(done.stdout)["metrics"]}
+    done = subprocess.run([kprof, "report", source / RECORDED, "-c", "1", "--json"], capture_output=True, text=True,
+                          timeout=60, check=True)
+    [launch] = json.loads(done.stdout)["launches"]
+    for section in launch["sections"]:
+        cells = [cell for table in section["tables"] for row in table["rows"] for cell in row["cells"] if cell]
+        for value in [*section["items"], *cells]:
+            if value["unit"] != units[value["name"]]:
+                yield f"{value['name']}: {value['unit']} in {section['id']}, {units[value['name']]} on the raw page"
 
 
 def faults_of_chart(source, kprof):
@@ -386,7 +431,8 @@ def faults_of_expressions(source, kprof):
 
 
 def main(source, kprof):
-    wrong = [*faults_of_labels(source), *faults_of_sources(source), *faults_of_docs(source)]
+    wrong = [*faults_of_labels(source), *faults_of_sources(source), *faults_of_helps(source),
+             *faults_of_docs(source)]
     if wrong:
         print(*wrong, sep="\n")
         return 1
@@ -401,7 +447,8 @@ def main(source, kprof):
               *faults_of_words(source, kprof), *faults_of_brief(source, kprof, launches), *faults_of_gains(launches),
               *faults_of_contradictions(launches), *faults_of_expressions(source, kprof),
               *faults_of_width(source, kprof), *faults_of_host_memory(all_launches), *faults_of_agent(source, kprof),
-              *faults_of_chart(source, kprof), *faults_of_statistics(source, kprof), *faults_of_excess(source, kprof)]
+              *faults_of_chart(source, kprof), *faults_of_statistics(source, kprof), *faults_of_excess(source, kprof),
+              *faults_of_breakdowns(source, kprof), *faults_of_raw(source, kprof), *faults_of_spreads(source, kprof)]
     print(f"{len(launches)} kernels, {len(faults)} faults", *faults, sep="\n")
     return 1 if faults else 0
 

@@ -270,6 +270,19 @@ class Pages(unittest.TestCase):
         self.assertEqual(self.evaluate("document.activeElement.id"), "section-Occupancy")
         self.assertEqual(self.evaluate("document.querySelector('h1').textContent"), name)
 
+    def test_odd_shares_are_explained_as_in_text(self):
+        for kernel in ("atomic_one_address", "tiny_kernel", "dram_bound_sum"):
+            done = subprocess.run([KPROF, "report", RECORDED, "-k", kernel, "--width", "1000"], capture_output=True,
+                                  text=True, check=True)
+            expected = re.findall(r"^ *(.* above each part .*|Shares of more .*)$", done.stdout, re.MULTILINE)
+            launch = re.search(r"^  Launch (\d+),", done.stdout, re.MULTILINE)[1]
+            self.open("recorded", f"#launch-{launch}")
+            told = self.evaluate("[...document.querySelectorAll('p.zeros')].map(line => line.textContent)"
+                                 ".filter(text => /above each part|^Shares of more/.test(text))")
+            self.assertEqual(told, expected, kernel)
+        self.open("recorded", "#launch-48")
+        self.assertIn("gr__cycles_active.sum 26.02 %", self.evaluate("document.querySelector('.facts').innerText"))
+
     def test_a_verdict_stands_once_on_the_page_of_a_kernel(self):
         """That on all its launches above that on the median one, or that on its only launch."""
         for name, kernel, count in ("kernels", 5, 2), ("recorded", 0, 1):

@@ -161,7 +161,7 @@ static void test_truncated(void **state)
     }
     for (size_t cut = 4096; cut < size; cut += 4096) {
         write_file(whole, cut);
-        expect_refused("");
+        expect_refused("not copied whole");
     }
     write_file(whole, size - 1);
     expect_refused("cut short");

@@ -31,8 +31,18 @@ function itemTable(run, launch, section) {
     );
 }
 
+// The throughput that a table breaks down, where it is above all of its parts, as it is shown.
+function exceeding(launch, table, section) {
+    const whole = section.items.find((item) => item.metric === table.whole);
+    const greatest = Math.max(
+        ...table.rows.flatMap((row) => row.cells.map((cell) => launch.values[cell] ?? -Infinity)),
+    );
+    return whole && launch.values[whole.metric] > greatest + 0.005 ? whole.label : null;
+}
+
 // Rows of zeros are named below the table; where a table is sorted, its largest rows come first.
-function valueTable(run, launch, table) {
+function valueTable(run, launch, table, section) {
+    const above = exceeding(launch, table, section);
     const value = (column) => (column === null ? null : launch.values[column]);
     const isZero = (row) => row.cells.some((cell) => value(cell) === 0) && row.cells.every((cell) => !value(cell));
     const rows = table.rows.filter((row) => !isZero(row));
@@ -50,6 +60,12 @@ function valueTable(run, launch, table) {
                     labelled(run, row.cells.find((cell) => cell !== null) ?? null, row.label),
                     ...row.cells.map((cell) => figure(run, launch, cell)),
                 ]),
+            ),
+        above &&
+            h(
+                "p",
+                { class: "zeros" },
+                `${above} is above each part here: CUPTI does not compute it from these averages`,
             ),
         zeros.length > 0 &&
             h("p", { class: "zeros" }, `${rows.length ? "" : `${table.title}. `}Zero: ${zeros.join(", ")}`),
@@ -155,7 +171,7 @@ function sectionOf(run, launch, section, name) {
             "div",
             { class: "tables" },
             itemTable(run, launch, section),
-            section.tables.map((table) => valueTable(run, launch, table)),
+            section.tables.map((table) => valueTable(run, launch, table, section)),
         ),
         rooflines(run, launch, section.rooflines, name),
         section.what_if && whatIfView(launch.whatIf),
@@ -186,6 +202,15 @@ function factsOf(launch) {
     ].filter(([, value]) => value !== null && value !== undefined);
 }
 
+// Does a section show a share of more than all?
+function hasExcess(run, launch, section) {
+    const cells = section.tables.flatMap((table) => table.rows.flatMap((row) => row.cells));
+    const columns = [...section.items.map((item) => item.metric), ...cells];
+    return columns.some(
+        (column) => column !== null && run.metric(column).unit === "%" && launch.values[column] > 100.005,
+    );
+}
+
 // view: the link of the view that shows it
 export function launchView(run, launch, view) {
     const sections = launch.sections;
@@ -206,6 +231,12 @@ export function launchView(run, launch, view) {
                       sections.map((section) => h("a", { href: `${view}/${section.id}` }, section.name)),
                   ),
                   sections.map((section) => sectionOf(run, launch, section, launch.kernel.name)),
+                  sections.some((section) => hasExcess(run, launch, section)) &&
+                      h(
+                          "p",
+                          { class: "zeros" },
+                          "Shares of more than 100 % join counters of several passes, or of a launch too short for them",
+                      ),
               ],
     ];
 }
