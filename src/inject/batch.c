@@ -676,11 +676,10 @@ static const char *check_all(const kprof_batch_launch *launches, size_t count, k
         operations[i] = kprof_engine.device->operation_copy(launches[i].call, snapshot);
         if (!launches[i].kernel && !operations[i])
             return "a graph sets or copies memory that a replay cannot restore";
-        kprof_decision decision = decide(&launches[i], operations[i]);
-        bool repeated = decision.kind == KPROF_REPLAYED && !decision.needs;
-        if (repeated || (decision.kind == KPROF_LIVE && operations[i]))
+        const char *why = launches[i].kernel ? kprof_decision_node_obstacle(&launches[i], operations[i]) : NULL;
+        if (!why)
             continue;
-        snprintf(text, sizeof text, "a kernel of the graph: %s", decision.why);
+        snprintf(text, sizeof text, "a kernel of the graph: %s", why);
         return text;
     }
     return NULL;
