@@ -655,6 +655,28 @@ static void test_copies_to_the_host_behind_new_kernels(void **state)
     assert_measured(another);
 }
 
+/* Streams have modules of their own, and so other kernels. */
+static void test_copy_behind_many_new_kernels(void **state)
+{
+    (void)state;
+    uint64_t words[SIM_WORDS];
+    static const sim_kernel kernels[] = {SIM_ADD, SIM_SCALE, SIM_MOVE, SIM_SUM};
+    for (unsigned i = 0; i < 8; i++)
+        do_call((sim_step){
+            .op = SIM_LAUNCH, .kernel = kernels[i / 2], .stream = i % 2, .a = SLOT, .b = SLOT, .tag = ++last_tag});
+    unsigned last = last_tag;
+    do_call((sim_step){.op = SIM_SYNC_CONTEXT});
+    assert_pending(last);
+    copy_out(words);
+    assert_measured(last);
+    assert_int_equal(compared_kernels(), 8);
+    unsigned new_one = launch(SIM_COUNT); /* it is taken for like them */
+    copy_out(words);
+    assert_pending(new_one);
+    close_batch();
+    assert_measured(new_one);
+}
+
 /* The batch would wait in vain for what runs beside the copy. */
 static void test_copy_beside_work_that_waits(void **state)
 {
@@ -900,6 +922,7 @@ int main(void)
         cmocka_unit_test_teardown(test_launch_that_prints, mend),
         cmocka_unit_test_teardown(test_output_that_is_not_seen, mend),
         cmocka_unit_test_teardown(test_copies_to_the_host_behind_new_kernels, mend),
+        cmocka_unit_test_teardown(test_copy_behind_many_new_kernels, mend),
         cmocka_unit_test_teardown(test_copy_beside_work_that_waits, mend),
         cmocka_unit_test_teardown(test_last_launch_that_is_asked_for, mend),
         cmocka_unit_test_teardown(test_large_copy_behind_a_new_kernel, mend),
