@@ -63,7 +63,7 @@ typedef enum kprof_transfer_kind {
 typedef struct kprof_transfer {
     kprof_transfer_kind kind;
     bool waits;                      /* the call returns when it is done */
-    CUdeviceptr destination, source; /* source: of a copy; the host's side is 0 */
+    CUdeviceptr destination, source; /* source: of a copy; the host's side may be 0 where the kind tells of it */
     unsigned value;                  /* of a set */
     size_t element_bytes;            /* of a set: 1, 2 or 4 */
     size_t pitch_bytes;              /* of several rows, at the destination */
@@ -74,6 +74,11 @@ typedef struct kprof_transfer {
 
 /* For kprof_call_decode; false when the call is none. */
 bool kprof_call_transfer(CUpti_CallbackId id, const void *parameters, kprof_transfer *out);
+/* Read a copy of one layer; false when it is none of plain memory. */
+bool kprof_transfer_of_layers(const CUDA_MEMCPY3D *layers, kprof_transfer *out);
+/* From the first byte of the first row to the last one of the last row, of a transfer with any. */
+size_t kprof_transfer_destination_bytes(const kprof_transfer *t);
+size_t kprof_transfer_source_bytes(const kprof_transfer *t);
 
 /* The launch of a kernel or a graph. */
 typedef struct kprof_given_launch {

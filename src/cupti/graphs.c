@@ -34,10 +34,12 @@ typedef struct node {
     CUgraphNode parent; /* the node of the whole graph that is the graph it is in; NULL: it is in the whole */
     uint64_t id;
     bool disabled, does_nothing;
-    bool may_wait;        /* for the host, for events, or for what is not known */
-    bool may_launch;      /* a kernel: it is one, or decides on the GPU what to launch */
-    const char *obstacle; /* why a single call cannot do the same; NULL: one can */
-    const char *lasting;  /* what the node does, if it does nothing to memory of the device but is noticed elsewhere */
+    bool may_wait;              /* for the host, for events, or for what is not known */
+    bool may_launch;            /* a kernel: it is one, or decides on the GPU what to launch */
+    const char *obstacle;       /* why a single call cannot do the same; NULL: one can */
+    const char *lasting;        /* what the node does that is noticed elsewhere than in memory of the device */
+    bool reads_pageable;        /* memory of the host */
+    unsigned traits;            /* kprof_node_trait bits, in the last launch */
     CUpti_CallbackId callback;  /* of the call that would do the same by itself; 0: none would */
     kprof_decoded_call decoded; /* that call */
     /* A kernel: */
@@ -174,27 +176,49 @@ static void set_memset(node *n, const CUDA_MEMSET_NODE_PARAMS *p)
     n->obstacle = NULL;
 }
 
-/* The address of one side of a copy; 0 where it is not plain memory of a device. */
-static CUdeviceptr plain_address(CUmemorytype type, CUdeviceptr base, size_t offset)
+typedef enum memory_place { ON_DEVICE, PINNED, PAGEABLE, ELSEWHERE } memory_place;
+
+/* Managed memory is the device's: what the snapshot holds of it tells later. */
+static memory_place find_place(CUdeviceptr address)
 {
-    unsigned found = 0;
-    if (type != CU_MEMORYTYPE_DEVICE && type != CU_MEMORYTYPE_UNIFIED)
-        return 0;
-    if (driver->cuPointerGetAttribute_(&found, CU_POINTER_ATTRIBUTE_MEMORY_TYPE, base) != CUDA_SUCCESS ||
-        found != CU_MEMORYTYPE_DEVICE)
-        return 0;
-    return base + offset;
+    unsigned type = 0, managed = 0;
+    CUresult result = driver->cuPointerGetAttribute_(&type, CU_POINTER_ATTRIBUTE_MEMORY_TYPE, address);
+    if (result != CUDA_SUCCESS)
+        return result == CUDA_ERROR_INVALID_VALUE ? PAGEABLE : ELSEWHERE;
+    if (driver->cuPointerGetAttribute_(&managed, CU_POINTER_ATTRIBUTE_IS_MANAGED, address) != CUDA_SUCCESS)
+        return ELSEWHERE;
+    return type == CU_MEMORYTYPE_DEVICE || managed ? ON_DEVICE : type == CU_MEMORYTYPE_HOST ? PINNED : ELSEWHERE;
+}
+
+/* Find out which side of a copy is the host's. */
+static void sort_copy(node *n)
+{
+    kprof_transfer *t = &n->decoded.transfer;
+    memory_place to = find_place(t->destination), from = find_place(t->source);
+    bool to_host = to == PINNED || to == PAGEABLE, from_host = from == PINNED || from == PAGEABLE;
+    n->obstacle = to == ELSEWHERE || from == ELSEWHERE
+                      ? "the driver does not tell from where or to where one of its nodes copies"
+                  : to_host && from_host ? "it copies from the host to the host"
+                                         : NULL;
+    n->lasting = to_host || from_host ? "it copies from or to the host, which a replay would do again" : NULL;
+    n->reads_pageable = from == PAGEABLE;
+    t->kind = to_host ? KPROF_TRANSFER_OUT : from_host ? KPROF_TRANSFER_IN : KPROF_TRANSFER_COPY;
 }
 
 static void set_memcpy(node *n, const CUDA_MEMCPY3D *p)
 {
-    bool one_row = p->Height <= 1 && p->Depth <= 1 && p->srcZ == 0 && p->dstZ == 0;
-    CUdeviceptr to = plain_address(p->dstMemoryType, p->dstDevice, p->dstXInBytes + p->dstY * p->dstPitch);
-    CUdeviceptr from = plain_address(p->srcMemoryType, p->srcDevice, p->srcXInBytes + p->srcY * p->srcPitch);
+    CUDA_MEMCPY3D copy = *p;
+    copy.Height += p->Height == 0;
+    copy.Depth += p->Depth == 0;
     n->callback = ID(cuMemcpyDtoDAsync_v2);
-    n->decoded.transfer = (kprof_transfer){
-        .kind = KPROF_TRANSFER_COPY, .destination = to, .source = from, .width = p->WidthInBytes, .height = 1};
-    n->obstacle = one_row && to && from ? NULL : "it copies from or to the host, or several rows at once";
+    n->lasting = NULL;
+    n->reads_pageable = false;
+    if (kprof_transfer_of_layers(&copy, &n->decoded.transfer)) {
+        sort_copy(n);
+    } else {
+        n->obstacle = "it copies from or to arrays, or several layers at once";
+        n->decoded.transfer = (kprof_transfer){.kind = KPROF_TRANSFER_COPY};
+    }
 }
 
 static void read_memset(node *n)
@@ -617,6 +641,7 @@ static kprof_graph_call describe(const node *n, const kprof_call *launch)
         .function = kernel ? (void *)n->decoded.launch.function : NULL,
         .kernel_name = n->name,
         .callback_id = n->callback,
+        .node_traits = n->traits,
         .parameters = &n->decoded,
     };
     return (kprof_graph_call){call, n->id};
@@ -653,15 +678,94 @@ static bool may_launch(const graph *g)
     return may;
 }
 
+/* Copies from and to the host. kprof keeps what a node brings from the host before the graph is launched, and what it
+ * takes to the host when the graph has ended. That is what the node copies unless another node changes it. Nodes that
+ * stand before another one in the graph's order are all that it waits for, and more. */
+
+/* Does the host, or work outside of the graph, get to know that the node has been reached? It may act upon that. */
+static bool tells_others(const node *n)
+{
+    return !n->disabled && n->does_nothing && n->lasting;
+}
+
+static bool is_transfer(const node *n, kprof_transfer_kind kind)
+{
+    return !n->disabled && n->callback == ID(cuMemcpyDtoDAsync_v2) && n->decoded.transfer.kind == kind;
+}
+
+static bool writes_device(const node *n)
+{
+    return !n->disabled && !n->does_nothing && !is_transfer(n, KPROF_TRANSFER_OUT);
+}
+
+/* The last nodes of their kinds; NULL: there is none of them. */
+typedef struct last_nodes {
+    const node *writes_device, *tells_others;
+} last_nodes;
+
+static last_nodes find_last(const graph *g)
+{
+    last_nodes last = {0};
+    for (const node *n = g->first; n; n = n->next) {
+        last.writes_device = writes_device(n) ? n : last.writes_device;
+        last.tells_others = tells_others(n) ? n : last.tells_others;
+    }
+    return last;
+}
+
+/* Does a node before `end` copy to what this one copies from the host? */
+static bool is_output_of_graph(const graph *g, const node *input, const node *end)
+{
+    const kprof_transfer *in = &input->decoded.transfer;
+    CUdeviceptr in_end = in->source + kprof_transfer_source_bytes(in);
+    for (const node *n = g->first; n != end; n = n->next) {
+        const kprof_transfer *out = &n->decoded.transfer;
+        if (is_transfer(n, KPROF_TRANSFER_OUT) && out->destination < in_end &&
+            in->source < out->destination + kprof_transfer_destination_bytes(out))
+            return true;
+    }
+    return false;
+}
+
+/* Launches of one graph wait for each other in whatever streams, and what kprof copies before a launch does not. */
+static unsigned traits_of_input(const graph *g, const node *n, const last_nodes *last)
+{
+    bool has_results = last->tells_others || is_output_of_graph(g, n, NULL);
+    return (n->reads_pageable ? KPROF_NODE_READS_PAGEABLE : 0) | (has_results ? KPROF_NODE_READS_RESULTS : 0);
+}
+
+static unsigned traits_of_output(const last_nodes *behind)
+{
+    return (behind->tells_others ? KPROF_NODE_IS_TOLD : 0) | (behind->writes_device ? KPROF_NODE_HIDES_OUTPUT : 0);
+}
+
+/* Return why what the node copies from the host is not there before the launch; NULL if it is. */
+static const char *find_input_obstacle(const graph *g, const node *n, bool told)
+{
+    if (told)
+        return "it copies from the host what its functions of the host, or others that it has events for, may write";
+    return is_output_of_graph(g, n, n) ? "it copies from the host what it has copied there before" : NULL;
+}
+
 static const kprof_graph_call *list_calls(graph *g, const kprof_call *launch, size_t *count, const char **why)
 {
+    const last_nodes last = find_last(g);
+    last_nodes behind = last;
+    bool told = false;
     *count = 0;
     *why = reserve(g, count_nodes(g) + 1) ? g->obstacle : NO_MEMORY;
     for (node *n = g->first; n && !*why; n = n->next) {
+        told = told || tells_others(n);
+        behind.writes_device = behind.writes_device == n ? NULL : behind.writes_device;
+        behind.tells_others = behind.tells_others == n ? NULL : behind.tells_others;
         if (n->does_nothing || n->disabled)
             continue;
+        bool in = is_transfer(n, KPROF_TRANSFER_IN), out = is_transfer(n, KPROF_TRANSFER_OUT);
         set_stream(n, launch->stream);
         *why = find_obstacle(n, launch);
+        if (in && !*why)
+            *why = find_input_obstacle(g, n, told);
+        n->traits = KPROF_NODE | (in ? traits_of_input(g, n, &last) : 0) | (out ? traits_of_output(&behind) : 0);
         g->calls[(*count)++] = describe(n, launch);
     }
     if (!*why)

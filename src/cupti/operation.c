@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/uio.h>
 #include <unistd.h>
 
 #define ADDRESS_BITS    57                  /* of the host, at most; 48 on most Arm machines, 47 on most others */
@@ -34,6 +35,7 @@ struct kprof_operation {
     touched_memory *touched;
     size_t touched_count;
     kprof_transfer transfer;
+    bool in_graph;         /* the transfer is a node */
     CUdeviceptr kept;      /* [height][width] of the transfer, on the device: what came from the host, or went to it */
     CUlaunchConfig config; /* attrs: `attributes` */
     CUlaunchAttribute *attributes;
@@ -104,26 +106,14 @@ static bool is_host_memory(const kprof_driver_api *driver, CUdeviceptr address)
     return (result == CUDA_ERROR_INVALID_VALUE || (result == CUDA_SUCCESS && type == CU_MEMORYTYPE_HOST)) && !managed;
 }
 
-/* From the first byte of the first row to the last one of the last row, of a transfer with any. */
-static size_t destination_bytes(const kprof_transfer *t)
-{
-    size_t width = t->width * (t->kind == KPROF_TRANSFER_SET ? t->element_bytes : 1);
-    return width + t->pitch_bytes * (t->height - 1);
-}
-
-static size_t source_bytes(const kprof_transfer *t)
-{
-    return t->width + t->source_pitch_bytes * (t->height - 1);
-}
-
 /* A copy between any addresses: find out which side is the host's. */
 static void sort_copy(const kprof_driver_api *driver, const kprof_snapshot *snapshot, kprof_transfer *t)
 {
     if (t->kind != KPROF_TRANSFER_COPY)
         return;
-    if (!kprof_snapshot_holds(snapshot, t->source, source_bytes(t)) && is_host_memory(driver, t->source))
+    if (!kprof_snapshot_holds(snapshot, t->source, kprof_transfer_source_bytes(t)) && is_host_memory(driver, t->source))
         t->kind = KPROF_TRANSFER_IN;
-    else if (!kprof_snapshot_holds(snapshot, t->destination, destination_bytes(t)) &&
+    else if (!kprof_snapshot_holds(snapshot, t->destination, kprof_transfer_destination_bytes(t)) &&
              is_host_memory(driver, t->destination))
         t->kind = KPROF_TRANSFER_OUT;
 }
@@ -159,8 +149,50 @@ static CUresult keep_rows(const kprof_driver_api *driver, const kprof_operation 
 static bool keep_output(const kprof_driver_api *driver, kprof_operation *operation, kprof_snapshot *snapshot)
 {
     const kprof_transfer *t = &operation->transfer;
-    return kprof_snapshot_holds(snapshot, t->source, source_bytes(t)) && reserve_kept(operation, snapshot) &&
-           keep_rows(driver, operation) == CUDA_SUCCESS;
+    return kprof_snapshot_holds(snapshot, t->source, kprof_transfer_source_bytes(t)) &&
+           reserve_kept(operation, snapshot) && keep_rows(driver, operation) == CUDA_SUCCESS;
+}
+
+/* Would a copy from pageable memory not fault? The driver reads it as the process does. */
+static bool is_readable(CUdeviceptr address, size_t size_bytes)
+{
+    char bytes[2];
+    struct iovec local = {bytes, sizeof bytes};
+    struct iovec ends[] = {{(void *)(uintptr_t)address, 1}, {(void *)(uintptr_t)(address + size_bytes - 1), 1}};
+    return process_vm_readv(getpid(), &local, 1, ends, 2, 0) == (ssize_t)sizeof bytes;
+}
+
+/* Keep what a node will copy from the host before its graph is launched, in the order of the stream: graphs.c has found
+ * that nothing in the graph changes it. */
+static bool keep_input(const kprof_driver_api *driver, const kprof_operation *operation, const kprof_call *call)
+{
+    const kprof_transfer *t = &operation->transfer;
+    void *host = (void *)(uintptr_t)t->source;
+    const CUDA_MEMCPY2D rows = {.srcMemoryType = CU_MEMORYTYPE_HOST,
+                                .srcHost = host,
+                                .srcPitch = t->source_pitch_bytes,
+                                .dstMemoryType = CU_MEMORYTYPE_DEVICE,
+                                .dstDevice = operation->kept,
+                                .dstPitch = t->width,
+                                .WidthInBytes = t->width,
+                                .Height = t->height};
+    if ((call->node_traits & KPROF_NODE_READS_PAGEABLE) && !is_readable(t->source, kprof_transfer_source_bytes(t)))
+        return false;
+    CUresult result = t->height == 1 ? driver->cuMemcpyHtoDAsync_(operation->kept, host, t->width, t->stream)
+                                     : driver->cuMemcpy2DAsync_(&rows, t->stream);
+    return result == CUDA_SUCCESS;
+}
+
+/* What a node copies to the host is kept behind the graph. Where it may be gone then, nothing is done in replays. */
+static bool prepare_output(kprof_operation *operation, const kprof_call *call, kprof_snapshot *snapshot)
+{
+    kprof_transfer *t = &operation->transfer;
+    if (call->node_traits & KPROF_NODE_HIDES_OUTPUT) {
+        t->width = 0;
+        return true;
+    }
+    return kprof_snapshot_holds(snapshot, t->source, kprof_transfer_source_bytes(t)) &&
+           reserve_kept(operation, snapshot);
 }
 
 static bool copy_transfer(kprof_operation *operation, const kprof_call *call, kprof_snapshot *snapshot)
@@ -172,14 +204,19 @@ static bool copy_transfer(kprof_operation *operation, const kprof_call *call, kp
         return false;
     if (t->width == 0 || t->height == 0)
         return true;
-    sort_copy(driver, snapshot, t);
+    operation->in_graph = call->node_traits & KPROF_NODE;
+    if (!operation->in_graph)
+        sort_copy(driver, snapshot, t);
     if (t->kind == KPROF_TRANSFER_OUT)
-        return keep_output(driver, operation, snapshot);
-    if (!kprof_snapshot_holds(snapshot, t->destination, destination_bytes(t)))
+        return operation->in_graph ? prepare_output(operation, call, snapshot)
+                                   : keep_output(driver, operation, snapshot);
+    if (!kprof_snapshot_holds(snapshot, t->destination, kprof_transfer_destination_bytes(t)))
         return false;
     if (t->kind == KPROF_TRANSFER_COPY)
-        return kprof_snapshot_holds(snapshot, t->source, source_bytes(t));
-    return t->kind != KPROF_TRANSFER_IN || reserve_kept(operation, snapshot);
+        return kprof_snapshot_holds(snapshot, t->source, kprof_transfer_source_bytes(t));
+    if (t->kind != KPROF_TRANSFER_IN)
+        return true;
+    return reserve_kept(operation, snapshot) && (!operation->in_graph || keep_input(driver, operation, call));
 }
 
 static bool copy_launch(kprof_operation *operation, const kprof_call *call)
@@ -230,8 +267,8 @@ static bool note_node(const kprof_call *node, void *user)
     if (node->kind == KPROF_CALL_TRANSFER) {
         if (t->width == 0 || t->height == 0)
             return true;
-        return add_touched(operation, t->destination, destination_bytes(t)) &&
-               (t->kind == KPROF_TRANSFER_SET || add_touched(operation, t->source, source_bytes(t)));
+        return add_touched(operation, t->destination, kprof_transfer_destination_bytes(t)) &&
+               (t->kind == KPROF_TRANSFER_SET || add_touched(operation, t->source, kprof_transfer_source_bytes(t)));
     }
     kprof_arguments arguments = {0};
     kprof_given_arguments given = {node->function, decoded->launch.arguments, decoded->launch.extra};
@@ -268,12 +305,14 @@ kprof_operation *kprof_operation_copy(const kprof_call *call, kprof_snapshot *sn
     return NULL;
 }
 
-/* A call that has waited for its copy must not return before the kept copy is done: other streams may go on. */
+/* A call that has waited for its copy must not return before the kept copy is done: other streams may go on. Of a graph
+ * it is what went to the host that is kept behind the call. */
 kprof_status kprof_operation_returned(kprof_operation *operation)
 {
     const kprof_driver_api *driver;
     const kprof_transfer *t = &operation->transfer;
-    if (!is_transfer(operation) || t->kind != KPROF_TRANSFER_IN || !operation->kept)
+    kprof_transfer_kind kept_behind = operation->in_graph ? KPROF_TRANSFER_OUT : KPROF_TRANSFER_IN;
+    if (!is_transfer(operation) || t->kind != kept_behind || !operation->kept)
         return KPROF_OK;
     kprof_status status = kprof_driver_load(&driver);
     if (status != KPROF_OK)
@@ -283,7 +322,7 @@ kprof_status kprof_operation_returned(kprof_operation *operation)
         result = driver->cuStreamSynchronize_(t->stream);
     return result == CUDA_SUCCESS
                ? KPROF_OK
-               : kprof_fail(KPROF_INTERNAL, "keeping what came from the host: %s", kprof_driver_error(result));
+               : kprof_fail(KPROF_INTERNAL, "keeping what was copied: %s", kprof_driver_error(result));
 }
 
 /* A limit of a function that the launch needs, and that the application may have lowered since. */

@@ -10,10 +10,11 @@ typedef struct kprof_operation kprof_operation;
 /* Copy a launch, of a kernel or of a named graph as a whole, or a transfer from inside its enter hook; NULL when it
  * cannot be repeated: the arguments of a launch cannot be copied, its stream is another context's, or a transfer
  * reaches memory that `snapshot` does not hold or is too large. What a transfer to the host takes is kept on the device
- * first. `snapshot`: of transfers only. */
+ * first, and what a node of a graph brings from the host; the context must be idle where that is pageable memory.
+ * `snapshot`: of transfers only. */
 kprof_operation *kprof_operation_copy(const kprof_call *call, kprof_snapshot *snapshot);
 /* From inside its leave hook, after a call that succeeded: what a transfer from the host has brought is kept on the
- * device. */
+ * device, and what a node of a graph has brought to the host. */
 kprof_status kprof_operation_returned(kprof_operation *operation) KPROF_MUST_CHECK;
 /* Repeat it in the snapshot's stream; its context must be current. NOT_COLLECTED, with a logged reason, when a transfer
  * to the host would take something else than it did in the application's own run: what follows may depend on that. */

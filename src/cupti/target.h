@@ -23,6 +23,16 @@ typedef enum kprof_call_kind {
     KPROF_CALL_HARMLESS,     /* neither tells of the GPU's progress nor changes memory */
 } kprof_call_kind;
 
+/* Says what matters of a node of a graph: nothing of kprof's runs right before or behind it. */
+typedef enum kprof_node_trait {
+    KPROF_NODE = 1,                /* the call stands for a node */
+    KPROF_NODE_READS_PAGEABLE = 2, /* it copies from pageable memory of the host */
+    KPROF_NODE_READS_RESULTS =
+        4,                  /* it copies from the host what an earlier launch of its graph may still write there */
+    KPROF_NODE_IS_TOLD = 8, /* it copies to the host, which gets to know of that before the graph has ended */
+    KPROF_NODE_HIDES_OUTPUT = 16, /* it copies to the host, from memory that later nodes may write */
+} kprof_node_trait;
+
 /* One driver call of the application. Pointers are valid until the hook returns. */
 typedef struct kprof_call {
     kprof_call_kind kind;
@@ -36,6 +46,7 @@ typedef struct kprof_call {
     /* These are set for a launch as it enters, and for a graph launch by kprof_target_name_graph: */
     void *function;          /* handle as the application passed it */
     const char *kernel_name; /* mangled */
+    unsigned node_traits;    /* kprof_node_trait bits, of a call that stands for a node of a graph */
     /* The device keeps here what else it knows of the call. It decodes that as the call enters, and once more as the
      * call leaves where something asks for it then. */
     const void *parameters;

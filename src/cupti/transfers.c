@@ -83,6 +83,22 @@ static bool read_layers(const CUDA_MEMCPY3D *p, bool waits, CUstream stream, kpr
     return p->Depth == 1 && set_sides(out, &to, &from);
 }
 
+bool kprof_transfer_of_layers(const CUDA_MEMCPY3D *layers, kprof_transfer *out)
+{
+    return read_layers(layers, false, NULL, out);
+}
+
+size_t kprof_transfer_destination_bytes(const kprof_transfer *t)
+{
+    size_t width = t->width * (t->kind == KPROF_TRANSFER_SET ? t->element_bytes : 1);
+    return width + t->pitch_bytes * (t->height - 1);
+}
+
+size_t kprof_transfer_source_bytes(const kprof_transfer *t)
+{
+    return t->width + t->source_pitch_bytes * (t->height - 1);
+}
+
 static bool read_call(CUpti_CallbackId id, const void *parameters, kprof_transfer *out, bool *per_thread)
 {
     switch (id) {

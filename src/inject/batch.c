@@ -407,6 +407,7 @@ static void add(const kprof_batch_launch *launch, kprof_operation *operation)
                                                           .own_range = KPROF_NO_RANGE,
                                                           .range = KPROF_NO_RANGE,
                                                           .record = launch->record};
+    batch->entered_traits = launch->call->node_traits | (batch->entered > 0 ? batch->entered_traits : 0);
     batch->entered++;
     if (!launch->chosen)
         return;
@@ -494,13 +495,23 @@ static bool may_wait_at(const kprof_operation *operation)
     return batch->unproved < batch->count;
 }
 
+/* Does the call that is under way copy to the host? */
+static bool shows_output(void)
+{
+    const kprof_open_batch *batch = &kprof_engine.batch;
+    for (size_t i = batch->count - batch->entered; i < batch->count; i++)
+        if (has_output(batch->launches[i].operation, 0))
+            return true;
+    return false;
+}
+
 /* A kernel may compute something else in each replay. So until replays have given the host what its own run gave, a
  * batch with it ends behind the first copy to the host: a difference then costs no launch. Each such batch costs time,
  * so that further kernels are taken for like the first ones. */
-static bool ends_behind(const kprof_operation *operation)
+static bool ends_behind(void)
 {
     kprof_open_batch *batch = &kprof_engine.batch;
-    if (!kprof_batch_records() || batch->context->comparisons >= ENOUGH_COMPARISONS || !has_output(operation, 0))
+    if (!kprof_batch_records() || batch->context->comparisons >= ENOUGH_COMPARISONS || !shows_output())
         return false;
     for (; batch->uncompared < batch->count; batch->uncompared++) {
         const kprof_kernel *kernel = batch->launches[batch->uncompared].kernel;
@@ -508,6 +519,17 @@ static bool ends_behind(const kprof_operation *operation)
             return true;
     }
     return false;
+}
+
+/* A batch cannot end within a graph. It ends behind one that copies to the host where replays could give the host
+ * something else and not be found out, or have done so. */
+static bool ends_behind_graph(void)
+{
+    const kprof_open_batch *batch = &kprof_engine.batch;
+    if (!kprof_batch_records() || batch->entered == 0)
+        return false;
+    return (batch->entered_traits & KPROF_NODE_HIDES_OUTPUT) ||
+           ((batch->entered_traits & KPROF_NODE) && batch->context->diverges && shows_output());
 }
 
 /* Does nothing that the batch would wait for in vain run beside it? */
@@ -667,23 +689,44 @@ bool kprof_batch_enter(const kprof_batch_launch *launch, kprof_status *status)
                                             : enter_window(launch, &c.decision, status);
 }
 
-/* Return why the launches, in the order of a graph, cannot be replayed; NULL if they can. */
-static const char *check_all(const kprof_batch_launch *launches, size_t count, kprof_operation **operations,
-                             kprof_snapshot *snapshot)
+/* Copy the kernels of a graph. Return why one of them cannot be replayed; NULL if all can. */
+static const char *copy_kernels(const kprof_batch_launch *launches, size_t count, kprof_operation **operations)
 {
     static __thread char text[400];
     for (size_t i = 0; i < count; i++) {
-        operations[i] = kprof_engine.device->operation_copy(launches[i].call, snapshot);
-        if (!launches[i].kernel && !operations[i])
-            return "a graph sets or copies memory that a replay cannot restore";
-        kprof_decision decision = decide(&launches[i], operations[i]);
-        bool repeated = decision.kind == KPROF_REPLAYED && !decision.needs;
-        if (repeated || (decision.kind == KPROF_LIVE && operations[i]))
+        if (!launches[i].kernel)
             continue;
-        snprintf(text, sizeof text, "a kernel of the graph: %s", decision.why);
+        operations[i] = kprof_engine.device->operation_copy(launches[i].call, NULL);
+        const char *why = kprof_decision_node_obstacle(&launches[i], operations[i]);
+        if (!why)
+            continue;
+        snprintf(text, sizeof text, "a kernel of the graph: %s", why);
         return text;
     }
     return NULL;
+}
+
+/* Copy its sets and copies, perhaps once more; false where one cannot be replayed. They are checked against memory that
+ * is saved, so the batch is open. */
+static bool copy_transfers(const kprof_batch_launch *launches, size_t count, kprof_operation **operations)
+{
+    kprof_snapshot *snapshot = kprof_engine.batch.context->snapshot;
+    bool all = true;
+    for (size_t i = 0; i < count && all; i++)
+        if (!launches[i].kernel) {
+            kprof_engine.device->operation_free(operations[i]);
+            operations[i] = kprof_engine.device->operation_copy(launches[i].call, snapshot);
+            all = operations[i] != NULL;
+        }
+    return all;
+}
+
+static size_t count_chosen(const kprof_batch_launch *launches, size_t count)
+{
+    size_t chosen = 0;
+    for (size_t i = 0; i < count; i++)
+        chosen += launches[i].chosen;
+    return chosen;
 }
 
 static const kprof_batch_launch *first_chosen(const kprof_batch_launch *launches, size_t count)
@@ -718,28 +761,48 @@ static kprof_status give_up_all(kprof_status status)
     return status == KPROF_OK ? status : kprof_fail(status, "%s", reason);
 }
 
-/* Transfers are checked against memory that is saved, so the batch is open before the operations are copied. */
+/* What the graph copies from the host is kept before it is launched. Work that is under way may still write it, and the
+ * driver may read pageable memory at once. */
+static kprof_status wait_before_reading(const kprof_batch_launch *launches, size_t count)
+{
+    unsigned traits = 0;
+    for (size_t i = 0; i < count; i++)
+        traits |= launches[i].call->node_traits;
+    if (!(traits & (KPROF_NODE_READS_PAGEABLE | KPROF_NODE_READS_RESULTS)) || !kprof_batch_is_open())
+        return KPROF_OK;
+    kprof_status status = wait_unless_in_vain(launches[0].call->context);
+    return kprof_wait_is_idle(status) ? KPROF_OK : status;
+}
+
+/* Have a batch open that the launches can join, and copy them. What an open batch keeps already may leave no space. */
+static kprof_status prepare_all(const kprof_batch_launch *launches, size_t count, kprof_operation **operations)
+{
+    size_t ranges = count_chosen(launches, count) + 1; /* one around all of them, in a search */
+    const char *why = operations && reserve(count) ? copy_kernels(launches, count, operations)
+                                                   : "there is no memory to keep what the graph does";
+    if (why)
+        return kprof_fail(KPROF_NOT_COLLECTED, "%s", why);
+    for (;;) {
+        kprof_status status = open_for_all(launches, count, ranges);
+        if (status == KPROF_OK)
+            status = wait_before_reading(launches, count);
+        if (status != KPROF_OK || !kprof_batch_is_open() || copy_transfers(launches, count, operations))
+            return status;
+        if (kprof_engine.batch.count == 0)
+            return kprof_fail(KPROF_NOT_COLLECTED, "a graph sets or copies memory that a replay cannot restore, or "
+                                                   "copies too much from or to the host");
+        kprof_batch_close("a graph whose copies cannot be kept");
+    }
+}
+
 bool kprof_batch_enter_all(const kprof_batch_launch *launches, size_t count, kprof_status *status)
 {
     kprof_open_batch *batch = &kprof_engine.batch;
-    size_t chosen = 0;
-    for (size_t i = 0; i < count; i++)
-        chosen += launches[i].chosen;
     close_behind_gap(launches[0].call);
     kprof_operation **operations = calloc(count + 1, sizeof *operations);
-    const char *why = operations && reserve(count) ? NULL : "there is no memory to keep what the graph does";
-    *status = KPROF_OK;
     if (kprof_batch_records())
         check_ends(launches[0].call->stream);
-    if (!why)
-        *status = open_for_all(launches, count, chosen + 1); /* one around all of them, in a search */
-    if (!why && *status == KPROF_OK && kprof_batch_is_open()) {
-        why = check_all(launches, count, operations, batch->context->snapshot);
-        if (!why && !reserve(count))
-            why = "there is no memory to keep what the graph does";
-    }
-    if (why)
-        *status = kprof_fail(KPROF_NOT_COLLECTED, "%s", why);
+    *status = prepare_all(launches, count, operations);
     if (*status != KPROF_OK || !kprof_batch_is_open()) {
         *status = give_up_all(*status);
         for (size_t i = 0; operations && i < count; i++)
@@ -749,7 +812,7 @@ bool kprof_batch_enter_all(const kprof_batch_launch *launches, size_t count, kpr
     }
     bool is_clear = batch->searching && wait_before_range(&launches[0]) == KPROF_OK;
     batch->entered = 0;
-    batch->wanted_ranges += chosen + batch->searching;
+    batch->wanted_ranges += count_chosen(launches, count) + batch->searching;
     for (size_t i = 0; i < count; i++)
         add(&launches[i], operations[i]);
     free(operations);
@@ -797,6 +860,20 @@ static bool stays_over_gap(void)
            !kprof_engine.device->target_managed_touched();
 }
 
+/* Keep what the call, which has returned, copies from the host, or from the device within a graph. */
+static void keep_copied(void)
+{
+    kprof_open_batch *batch = &kprof_engine.batch;
+    for (size_t i = batch->count - batch->entered; i < batch->count; i++)
+        if (batch->launches[i].operation &&
+            kprof_engine.device->operation_returned(batch->launches[i].operation) != KPROF_OK)
+            kprof_batch_spoil("what came from the host, or went to it, could not be kept");
+    if (batch->entered > 0 && (batch->entered_traits & KPROF_NODE_IS_TOLD) &&
+        !kprof_wait_is_idle(wait_unless_in_vain(batch->context->context)))
+        kprof_batch_spoil(
+            "a graph did not end by itself within a second, and the host may have changed what it copied");
+}
+
 void kprof_batch_leave(const kprof_call *call)
 {
     kprof_open_batch *batch = &kprof_engine.batch;
@@ -807,11 +884,10 @@ void kprof_batch_leave(const kprof_call *call)
         kprof_batch_spoil("CUPTI did not end a range");
     if (call->failed)
         take_back();
-    else if (last->operation && batch->entered == 1 &&
-             kprof_engine.device->operation_returned(last->operation) != KPROF_OK)
-        kprof_batch_spoil("what came from the host could not be kept");
+    else
+        keep_copied();
     int64_t now_ns = kprof_monotonic_ns();
-    batch->tries_output = batch->count > 0 && ends_behind(batch->launches[batch->count - 1].operation) && ends_now();
+    batch->tries_output = ends_behind() && ends_now();
     if (kprof_batch_has_managed() && !stays_over_gap())
         kprof_batch_close("managed memory");
     else if (batch->needs)
@@ -822,6 +898,8 @@ void kprof_batch_leave(const kprof_call *call)
         kprof_batch_close("the last launch that was asked for");
     else if (batch->tries_output)
         kprof_batch_close("a copy to the host, the first behind one of its kernels");
+    else if (ends_behind_graph())
+        kprof_batch_close("a graph that copies to the host what cannot be compared");
     else if (now_ns - batch->started_ns > longest_open_ns())
         kprof_batch_close("its age");
     else if (batch->kind == KPROF_REPLAYED && now_ns - batch->chosen_ns > MAX_UNCHOSEN_NS)

@@ -50,7 +50,7 @@ typedef struct kprof_open_batch {
     bool shares;         /* the ranges of own runs are part of the samples' measurement */
     bool automatic;      /* each kernel of a replay is a range by itself */
     bool in_pass;        /* a pass is under way around the application's own run */
-    bool tries_output;   /* the last of it is a copy to the host, behind a kernel that was not compared yet */
+    bool tries_output;   /* its last call copies to the host, behind a kernel that was not compared yet */
     size_t capacity;     /* of ranges, besides that of the whole batch */
     size_t count;        /* of launches and transfers */
     size_t chosen_count;
@@ -61,6 +61,7 @@ typedef struct kprof_open_batch {
     size_t wanted_ranges;             /* that there will be, besides that of the whole batch */
     size_t replay_count;              /* of launches and transfers that are replayed, the first so many */
     size_t entered;                   /* launches and transfers of the call that is under way */
+    unsigned entered_traits;          /* kprof_node_trait bits of these */
     size_t launch_capacity;           /* of the array below */
     kprof_open_launch *launches;      /* [launch_capacity] */
     void *last_stream;                /* of the launch measured before, where its own run is what is measured */

@@ -119,6 +119,12 @@ static const char *why_not_repeated(const kprof_batch_launch *launch, const kpro
     return NULL;
 }
 
+const char *kprof_decision_node_obstacle(const kprof_batch_launch *node, const kprof_operation *operation)
+{
+    unsigned needs; /* none: a kernel of a graph cannot be by itself */
+    return why_not_repeated(node, operation, &needs);
+}
+
 bool kprof_decision_may_wait_for_host(const kprof_batch_launch *launch)
 {
     return kprof_engine.device->target_awaits(launch->call) ||

@@ -28,6 +28,9 @@ typedef struct kprof_decision {
 
 /* Decide for a launch; `operation` is its copy, NULL when there is none. */
 kprof_decision kprof_decision_make(const kprof_batch_launch *launch, const kprof_operation *operation);
+/* Return why a kernel of a graph must not be repeated among the graph's others; NULL if it may. The text is valid until
+ * the thread's next call. */
+const char *kprof_decision_node_obstacle(const kprof_batch_launch *node, const kprof_operation *operation);
 /* Decide again for a launch that cannot be replayed after all; `why` says the reason. */
 kprof_decision kprof_decision_unrepeated(const kprof_batch_launch *launch, const char *why);
 /* May the launch wait for memory that the host writes after it, or a graph for functions of the host? */

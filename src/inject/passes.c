@@ -33,6 +33,9 @@
 /* Share a measurement only if it can hold this many ranges, or for half of those that the batch may have. */
 #define LEAST_SHARED_RANGES 64
 
+/* A batch that compares so many new kernels tells as much of the others as two batches of few. */
+#define MANY_COMPARED 8
+
 /* The measurement that batches and windows can share, since changing it takes 150 ms. */
 static kprof_measurement shared_measurement(void)
 {
@@ -441,13 +444,14 @@ static void note_compared(void)
 {
     kprof_open_batch *batch = &kprof_engine.batch;
     bool shown = false;
+    unsigned kernels = 0;
     for (size_t i = batch->replay_count; i-- > 0;) {
         const kprof_open_launch *launch = &batch->launches[i];
         if (launch->kernel && shown)
-            atomic_store(&launch->kernel->compared, true);
+            kernels += !atomic_exchange(&launch->kernel->compared, true);
         shown = shown || kprof_engine.device->operation_output_bytes(launch->operation) > 0;
     }
-    batch->context->comparisons += shown;
+    batch->context->comparisons += shown + (kernels >= MANY_COMPARED);
 }
 
 static kprof_status run_passes(uint32_t *passes)

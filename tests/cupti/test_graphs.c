@@ -17,14 +17,17 @@
 
 enum { NODES = 4, LARGE = 40000 };
 
-/* Memory of the device, and of the host. */
-static const CUdeviceptr on_device = 0x1000, on_host = 0x2000;
+/* Memory of the device; pinned, pageable and managed memory; and memory that the driver does not tell of. */
+static const CUdeviceptr on_device = 0x1000, on_host = 0x2000, pageable = 0x3000, managed = 0x4000, untold = 0x5000;
 
 typedef struct template_node {
     CUgraphNodeType type;
     const char *kernel; /* its function is where the name is */
     bool updatable;     /* by kernels */
-    CUdeviceptr from;   /* of a copy to memory of the device */
+    CUdeviceptr from;   /* of a copy */
+    CUdeviceptr to;     /* likewise; 0: memory of the device */
+    size_t layers;      /* likewise; 0: one */
+    size_t rows;        /* likewise; 0: one */
 } template_node;
 
 /* The nodes of a graph come one after the other. */
@@ -94,20 +97,30 @@ static CUresult CUDAAPI get_memset(CUgraphNode node, CUDA_MEMSET_NODE_PARAMS *ou
 
 static CUresult CUDAAPI get_memcpy(CUgraphNode node, CUDA_MEMCPY3D *out)
 {
+    const template_node *n = (const template_node *)(void *)node;
     *out = (CUDA_MEMCPY3D){.srcMemoryType = CU_MEMORYTYPE_UNIFIED,
-                           .srcDevice = ((const template_node *)(void *)node)->from,
+                           .srcDevice = n->from,
+                           .srcPitch = 256,
                            .dstMemoryType = CU_MEMORYTYPE_UNIFIED,
-                           .dstDevice = on_device,
+                           .dstDevice = n->to ? n->to : on_device,
+                           .dstPitch = 128,
                            .WidthInBytes = 64,
-                           .Height = 1,
-                           .Depth = 1};
+                           .Height = n->rows,
+                           .Depth = n->layers};
     return CUDA_SUCCESS;
 }
 
 static CUresult CUDAAPI get_pointer_attribute(void *out, CUpointer_attribute attribute, CUdeviceptr address)
 {
-    (void)attribute;
-    *(unsigned *)out = address == on_host ? CU_MEMORYTYPE_HOST : CU_MEMORYTYPE_DEVICE;
+    CUdeviceptr place = address & ~(CUdeviceptr)0xfff;
+    if (place == untold)
+        return CUDA_ERROR_NOT_INITIALIZED;
+    if (place == pageable)
+        return CUDA_ERROR_INVALID_VALUE;
+    if (attribute == CU_POINTER_ATTRIBUTE_IS_MANAGED)
+        *(unsigned *)out = place == managed;
+    else
+        *(unsigned *)out = place == on_host || place == managed ? CU_MEMORYTYPE_HOST : CU_MEMORYTYPE_DEVICE;
     return CUDA_SUCCESS;
 }
 
@@ -291,6 +304,121 @@ static void test_calls_of_nodes(void **state)
     assert_true(set->element_bytes == 2 && set->value == 0xcdef && set->width == 8);
 }
 
+static void set_nodes(template_graph *t, const template_node *nodes, size_t count)
+{
+    *t = (template_graph){.count = count};
+    memcpy(t->nodes, nodes, count * sizeof *nodes);
+    instantiate(t);
+}
+
+static const template_node kernel_node = {.type = CU_GRAPH_NODE_TYPE_KERNEL, .kernel = "k"};
+static const template_node host_node = {.type = CU_GRAPH_NODE_TYPE_HOST};
+static const template_node wait_node = {.type = CU_GRAPH_NODE_TYPE_WAIT_EVENT};
+static const template_node input_node = {.type = CU_GRAPH_NODE_TYPE_MEMCPY, .from = on_host};
+static const template_node pageable_node = {.type = CU_GRAPH_NODE_TYPE_MEMCPY, .from = pageable};
+static const template_node output_node = {.type = CU_GRAPH_NODE_TYPE_MEMCPY, .from = on_device, .to = on_host};
+static const template_node managed_node = {.type = CU_GRAPH_NODE_TYPE_MEMCPY, .from = managed};
+
+/* The traits of a graph's nodes, but for host functions and events, in their order. */
+static void assert_traits(const template_node *nodes, size_t node_count, const unsigned *traits, size_t count)
+{
+    template_graph t;
+    size_t found;
+    const char *why;
+    set_nodes(&t, nodes, node_count);
+    const kprof_graph_call *calls = kprof_graphs_find(&launch, &found, &why);
+    assert_non_null(calls);
+    assert_int_equal(found, count);
+    for (size_t i = 0; i < count; i++)
+        assert_int_equal(calls[i].call.node_traits, KPROF_NODE | traits[i]);
+}
+
+static void assert_not_followed(const template_node *nodes, size_t node_count, const char *expected)
+{
+    template_graph t;
+    size_t found;
+    const char *why;
+    set_nodes(&t, nodes, node_count);
+    assert_null(kprof_graphs_find(&launch, &found, &why));
+    assert_non_null(why);
+    assert_non_null(strstr(why, expected));
+}
+
+/* kprof keeps what comes from the host before the graph is launched, and what goes there when it has ended. */
+static void test_copies_of_the_host(void **state)
+{
+    (void)state;
+    const unsigned read = KPROF_NODE_READS_PAGEABLE, told = KPROF_NODE_IS_TOLD, hidden = KPROF_NODE_HIDES_OUTPUT;
+    const unsigned results = KPROF_NODE_READS_RESULTS;
+    template_node both[] = {input_node, kernel_node, output_node};
+    assert_traits(both, 3, (unsigned[]){results, 0, 0}, 3); /* to the same memory of the host */
+    both[2].to = on_host + 64;
+    assert_traits(both, 3, (unsigned[]){0, 0, 0}, 3);
+    const template_node then_told[] = {pageable_node, kernel_node, output_node, host_node};
+    assert_traits(then_told, 4, (unsigned[]){read | results, 0, told}, 3);
+    const template_node then_changed[] = {output_node, kernel_node, wait_node};
+    assert_traits(then_changed, 3, (unsigned[]){told | hidden, 0}, 2);
+    const template_node outputs[] = {kernel_node, output_node, output_node};
+    assert_traits(outputs, 3, (unsigned[]){0, 0, 0}, 3);
+    const template_node others[] = {managed_node, kernel_node, host_node};
+    assert_traits(others, 3, (unsigned[]){0, 0}, 2);
+    assert_obstacle("it calls a function of the host", true);
+    const template_node input_behind[] = {output_node, pageable_node};
+    assert_traits(input_behind, 2, (unsigned[]){hidden, read}, 2);
+}
+
+/* What the host may have changed, or the graph itself, is not what was there before the launch. */
+static void test_copies_of_what_the_graph_changes(void **state)
+{
+    (void)state;
+    const template_node behind_function[] = {host_node, input_node, kernel_node};
+    assert_not_followed(behind_function, 3, "its functions of the host");
+    const template_node behind_event[] = {wait_node, pageable_node, kernel_node};
+    assert_not_followed(behind_event, 3, "its functions of the host");
+    template_node behind_output[] = {kernel_node, output_node, input_node};
+    assert_not_followed(behind_output, 3, "what it has copied there before");
+    behind_output[2].from = on_host + 63;
+    assert_not_followed(behind_output, 3, "what it has copied there before");
+    behind_output[2].from = on_host + 64;
+    assert_traits(behind_output, 3, (unsigned[]){0, KPROF_NODE_HIDES_OUTPUT, 0}, 3);
+}
+
+/* A node that is disabled changes nothing. */
+static void test_disabled_nodes_beside_copies(void **state)
+{
+    (void)state;
+    size_t count;
+    const char *why;
+    template_graph t;
+    const template_node nodes[] = {host_node, input_node, output_node, kernel_node};
+    set_nodes(&t, nodes, 4);
+    for (size_t i = 0; i < 4; i += 3) {
+        cuGraphNodeSetEnabled_params disable = {.hGraphExec = exec_graph(), .hNode = node_of(&t, i)};
+        kprof_graphs_note(ID(cuGraphNodeSetEnabled), &disable);
+    }
+    const kprof_graph_call *calls = kprof_graphs_find(&launch, &count, &why);
+    assert_non_null(calls);
+    assert_int_equal(count, 2);
+    assert_int_equal(calls[1].call.node_traits, KPROF_NODE);
+}
+
+static void test_copies_of_rows(void **state)
+{
+    (void)state;
+    size_t count;
+    const char *why;
+    template_graph t;
+    const template_node nodes[] = {{.type = CU_GRAPH_NODE_TYPE_MEMCPY, .from = on_host, .rows = 3}, kernel_node};
+    set_nodes(&t, nodes, 2);
+    const kprof_graph_call *calls = kprof_graphs_find(&launch, &count, &why);
+    assert_non_null(calls);
+    const kprof_transfer *in = &decoded_of(&calls[0])->transfer;
+    assert_true(in->kind == KPROF_TRANSFER_IN && in->destination == on_device && in->source == on_host);
+    assert_true(in->width == 64 && in->height == 3 && in->pitch_bytes == 128 && in->source_pitch_bytes == 256);
+    const template_node layers[] = {{.type = CU_GRAPH_NODE_TYPE_MEMCPY, .from = on_host, .layers = 2}, kernel_node};
+    assert_not_followed(layers, 2, "several layers at once");
+}
+
 static void test_graph_that_is_not_known(void **state)
 {
     (void)state;
@@ -390,6 +518,11 @@ static void test_obstacles(void **state)
         {{.type = CU_GRAPH_NODE_TYPE_MEM_ALLOC}, "it allocates or frees memory", false},
         {{.type = CU_GRAPH_NODE_TYPE_EXT_SEMAS_WAIT}, "it waits for, or signals, what is outside of it", true},
         {{.type = CU_GRAPH_NODE_TYPE_MEMCPY, .from = on_host}, "it copies from or to the host", false},
+        {{.type = CU_GRAPH_NODE_TYPE_MEMCPY, .from = on_device, .to = pageable},
+         "it copies from or to the host",
+         false},
+        {{.type = CU_GRAPH_NODE_TYPE_MEMCPY, .from = on_host, .layers = 2}, "it copies from or to arrays", false},
+        {{.type = CU_GRAPH_NODE_TYPE_MEMCPY, .from = untold}, "the driver does not tell from where", false},
         {{.type = CU_GRAPH_NODE_TYPE_KERNEL, .kernel = "k", .updatable = true}, "kernels may change its nodes", false},
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
@@ -427,6 +560,10 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_teardown(test_nodes, destroy),
         cmocka_unit_test_teardown(test_calls_of_nodes, destroy),
+        cmocka_unit_test_teardown(test_copies_of_the_host, destroy),
+        cmocka_unit_test_teardown(test_copies_of_what_the_graph_changes, destroy),
+        cmocka_unit_test_teardown(test_disabled_nodes_beside_copies, destroy),
+        cmocka_unit_test_teardown(test_copies_of_rows, destroy),
         cmocka_unit_test_teardown(test_graph_that_is_not_known, destroy),
         cmocka_unit_test_teardown(test_large_graph, destroy),
         cmocka_unit_test_teardown(test_dependencies_that_go_round, destroy),

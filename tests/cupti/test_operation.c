@@ -71,6 +71,12 @@ static CUresult CUDAAPI copy(CUdeviceptr to, CUdeviceptr from, size_t size, CUst
     return copy_result;
 }
 
+static CUresult CUDAAPI copy_in(CUdeviceptr to, const void *from, size_t size, CUstream stream)
+{
+    write_down("bring %llx %p %zu %s;", to, from, size, name_of(stream));
+    return copy_result;
+}
+
 static CUresult CUDAAPI wait_for(CUstream stream)
 {
     write_down("wait %s;", name_of(stream));
@@ -79,11 +85,13 @@ static CUresult CUDAAPI wait_for(CUstream stream)
 
 static CUresult CUDAAPI copy_rows(const CUDA_MEMCPY2D *p, CUstream stream)
 {
-    assert_int_equal(p->srcMemoryType, CU_MEMORYTYPE_DEVICE);
+    bool in = p->srcMemoryType == CU_MEMORYTYPE_HOST;
+    assert_true(in || p->srcMemoryType == CU_MEMORYTYPE_DEVICE);
     assert_int_equal(p->dstMemoryType, CU_MEMORYTYPE_DEVICE);
     assert_true(p->srcXInBytes == 0 && p->srcY == 0 && p->dstXInBytes == 0 && p->dstY == 0);
-    write_down("rows %llx+%zu %llx+%zu %zu %zu %s;", p->dstDevice, p->dstPitch, p->srcDevice, p->srcPitch,
-               p->WidthInBytes, p->Height, name_of(stream));
+    write_down("%srows %llx+%zu %llx+%zu %zu %zu %s;", in ? "bring " : "", p->dstDevice, p->dstPitch,
+               in ? (CUdeviceptr)(uintptr_t)p->srcHost : p->srcDevice, p->srcPitch, p->WidthInBytes, p->Height,
+               name_of(stream));
     return copy_result;
 }
 
@@ -95,6 +103,7 @@ kprof_status kprof_driver_load(const kprof_driver_api **out)
                                          .cuStreamIsCapturing_ = is_capturing,
                                          .cuStreamSynchronize_ = wait_for,
                                          .cuMemcpyDtoDAsync_ = copy,
+                                         .cuMemcpyHtoDAsync_ = copy_in,
                                          .cuMemcpy2DAsync_ = copy_rows};
     *out = &api;
     return KPROF_OK;
@@ -433,6 +442,73 @@ static void test_copies_of_rows_that_leave_the_memory(void **state)
     assert_string_equal(repeat_rows(&rows), "");
 }
 
+/* What is done for a node of a graph before the launch, behind it, and when it is repeated. */
+static const char *repeat_node(const kprof_transfer *node, unsigned traits)
+{
+    kprof_decoded_call decoded = {.stream = (CUstream)(void *)&own_stream, .transfer = *node};
+    decoded.transfer.stream = decoded.stream;
+    kprof_call call = {.kind = KPROF_CALL_TRANSFER,
+                       .context = &own_context,
+                       .stream = decoded.stream,
+                       .node_traits = KPROF_NODE | traits,
+                       .parameters = &decoded};
+    done[0] = '\0';
+    kprof_operation *operation = kprof_operation_copy(&call, snapshot);
+    if (!operation)
+        return "";
+    write_down("launch;");
+    assert_int_equal(kprof_operation_returned(operation), KPROF_OK);
+    write_down("repeated: ");
+    assert_int_equal(kprof_operation_run(operation, snapshot), KPROF_OK);
+    assert_int_equal(kprof_operation_kernels(operation), traits & KPROF_NODE_HIDES_OUTPUT ? 0 : 1);
+    kprof_operation_free(operation);
+    return done;
+}
+
+/* A copy from the host is kept before the graph is launched, and one to the host when it has ended. */
+static void test_nodes_of_graphs(void **state)
+{
+    (void)state;
+    char host[128], expected[256];
+    kprof_transfer in = {KPROF_TRANSFER_IN, .destination = DEVICE, .source = HOST, .width = 64, .height = 1};
+    assert_string_equal(repeat_node(&in, 0), "space 64;bring 90000 0x50000 64 own;launch;"
+                                             "repeated: copy 10000 90000 64 replay;");
+    in.source = (CUdeviceptr)(uintptr_t)host;
+    snprintf(expected, sizeof expected, "space 64;bring 90000 %p 64 own;launch;repeated: copy 10000 90000 64 replay;",
+             (void *)host);
+    assert_string_equal(repeat_node(&in, KPROF_NODE_READS_PAGEABLE), expected);
+    kprof_transfer out = {KPROF_TRANSFER_OUT, .destination = HOST, .source = POOL, .width = 64, .height = 1};
+    assert_string_equal(repeat_node(&out, KPROF_NODE_IS_TOLD),
+                        "space 64;launch;copy 90000 20000 64 own;repeated: compare 90000 20000 64;");
+    assert_string_equal(repeat_node(&out, KPROF_NODE_HIDES_OUTPUT), "launch;repeated: ");
+    kprof_transfer rows = {KPROF_TRANSFER_IN, .destination = DEVICE,     .source = HOST, .pitch_bytes = 128,
+                           .width = 64,       .source_pitch_bytes = 256, .height = 3};
+    assert_string_equal(repeat_node(&rows, 0), "space 64 3;bring rows 90000+64 50000+256 64 3 own;launch;"
+                                               "repeated: copy 10000+128 90000+64 64 3 replay;");
+}
+
+/* Nor does a copy between devices become one from the host, when its memory is gone. */
+static void test_nodes_that_are_not_repeated(void **state)
+{
+    (void)state;
+    kprof_transfer in = {KPROF_TRANSFER_IN, .destination = PEER, .source = HOST, .width = 64, .height = 1};
+    assert_string_equal(repeat_node(&in, 0), "");
+    in.destination = DEVICE;
+    in.source = 64; /* nothing is there */
+    assert_string_equal(repeat_node(&in, KPROF_NODE_READS_PAGEABLE), "");
+    in.source = HOST;
+    copy_result = CUDA_ERROR_INVALID_VALUE;
+    assert_string_equal(repeat_node(&in, 0), "");
+    copy_result = CUDA_SUCCESS;
+    no_space = true;
+    assert_string_equal(repeat_node(&in, 0), "");
+    no_space = false;
+    kprof_transfer out = {KPROF_TRANSFER_OUT, .destination = HOST, .source = PEER, .width = 64, .height = 1};
+    assert_string_equal(repeat_node(&out, 0), "");
+    kprof_transfer copy_node = {KPROF_TRANSFER_COPY, .destination = DEVICE, .source = HOST, .width = 64, .height = 1};
+    assert_string_equal(repeat_node(&copy_node, 0), "");
+}
+
 static void test_a_copy_to_the_host_of_something_else(void **state)
 {
     (void)state;
@@ -558,6 +634,8 @@ int main(void)
         cmocka_unit_test_setup(test_copies_of_rows, set_up),
         cmocka_unit_test_setup(test_copies_of_rows_of_the_host, set_up),
         cmocka_unit_test_setup(test_copies_of_rows_that_leave_the_memory, set_up),
+        cmocka_unit_test_setup(test_nodes_of_graphs, set_up),
+        cmocka_unit_test_setup(test_nodes_that_are_not_repeated, set_up),
         cmocka_unit_test_setup(test_a_copy_to_the_host_of_something_else, set_up),
         cmocka_unit_test_setup(test_no_space_to_keep_them, set_up),
         cmocka_unit_test_setup(test_copies_that_cannot_be_kept, set_up),

@@ -108,6 +108,15 @@ def check_nodes(session):
     return f"{len(launches)} launches, {len(counters(launches[0]))} values each"
 
 
+def check_copies(session):
+    """From and to the host, among the nodes."""
+    launches = session.profile("copies", "node")
+    _, launches = split(launches, 0, ROUNDS * (1 + KERNELS))
+    for launch in launches:
+        has_all(launch, counters(launches[0]))
+    return f"{len(launches)} launches, {len(counters(launches[0]))} values each"
+
+
 def check_whole(session):
     whole, others = split(session.profile("kernels", "graph"), ROUNDS, ROUNDS)
     names = counters(others[0])
@@ -182,7 +191,8 @@ def check_host(session):
     return f"{len(measured)} of {rounds} graphs measured, {measured[0].reason!r}"
 
 
-CHECKS = [("node level", check_nodes), ("graph level", check_whole), ("sums over the kernels", check_sums),
+CHECKS = [("node level", check_nodes), ("copies from and to the host", check_copies),
+          ("graph level", check_whole), ("sums over the kernels", check_sums),
           ("memset and copy", lambda session: check_kind(session, "mixed")),
           ("changed between launches", lambda session: check_kind(session, "update")),
           ("one pass", check_one_pass), ("filters", check_filter), ("function of the host", check_host)]

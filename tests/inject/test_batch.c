@@ -373,7 +373,7 @@ static void test_copy_from_the_host_that_cannot_be_kept(void **state)
     do_call((sim_step){.op = SIM_COPY_IN, .a = SLOT, .value = 7});
     close_batch();
     assert_int_equal(repeated, 0);
-    assert_report(first, 0, "what came from the host could not be kept");
+    assert_report(first, 0, "what came from the host, or went to it, could not be kept");
     unsigned later = launch(SIM_ADD);
     close_batch();
     assert_measured(later);
@@ -655,6 +655,28 @@ static void test_copies_to_the_host_behind_new_kernels(void **state)
     assert_measured(another);
 }
 
+/* Streams have modules of their own, and so other kernels. */
+static void test_copy_behind_many_new_kernels(void **state)
+{
+    (void)state;
+    uint64_t words[SIM_WORDS];
+    static const sim_kernel kernels[] = {SIM_ADD, SIM_SCALE, SIM_MOVE, SIM_SUM};
+    for (unsigned i = 0; i < 8; i++)
+        do_call((sim_step){
+            .op = SIM_LAUNCH, .kernel = kernels[i / 2], .stream = i % 2, .a = SLOT, .b = SLOT, .tag = ++last_tag});
+    unsigned last = last_tag;
+    do_call((sim_step){.op = SIM_SYNC_CONTEXT});
+    assert_pending(last);
+    copy_out(words);
+    assert_measured(last);
+    assert_int_equal(compared_kernels(), 8);
+    unsigned new_one = launch(SIM_COUNT); /* it is taken for like them */
+    copy_out(words);
+    assert_pending(new_one);
+    close_batch();
+    assert_measured(new_one);
+}
+
 /* The batch would wait in vain for what runs beside the copy. */
 static void test_copy_beside_work_that_waits(void **state)
 {
@@ -756,7 +778,7 @@ static void test_copies_that_not_all_replays_compare(void **state)
     tag = launch(SIM_ADD);
     atomic_store(&faults.not_kept, true);
     copy_out(words);
-    assert_report(tag, 0, "what came from the host could not be kept");
+    assert_report(tag, 0, "what came from the host, or went to it, could not be kept");
     assert_int_equal(compared_kernels(), 0);
     tag = launch(SIM_ADD);
     close_batch(); /* no copy */
@@ -900,6 +922,7 @@ int main(void)
         cmocka_unit_test_teardown(test_launch_that_prints, mend),
         cmocka_unit_test_teardown(test_output_that_is_not_seen, mend),
         cmocka_unit_test_teardown(test_copies_to_the_host_behind_new_kernels, mend),
+        cmocka_unit_test_teardown(test_copy_behind_many_new_kernels, mend),
         cmocka_unit_test_teardown(test_copy_beside_work_that_waits, mend),
         cmocka_unit_test_teardown(test_last_launch_that_is_asked_for, mend),
         cmocka_unit_test_teardown(test_large_copy_behind_a_new_kernel, mend),

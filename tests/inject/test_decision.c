@@ -115,16 +115,25 @@ static int forget_all(void **state)
     return 0;
 }
 
-static kprof_decision choose_for(uint32_t passes, bool chosen)
+/* Valid until the next call. */
+static kprof_batch_launch describe(uint32_t passes, bool chosen)
 {
+    static kprof_call call;
+    static kprof_chip_metrics metrics;
     static char *counters[] = {"sectors of the host"};
-    kprof_call call = {.kind = seen.is_graph ? KPROF_CALL_GRAPH_LAUNCH : KPROF_CALL_LAUNCH};
-    kprof_chip_metrics metrics = {.pass_count = passes};
-    kprof_operation operation = {.sees_host = seen.sees_host};
+    call = (kprof_call){.kind = seen.is_graph ? KPROF_CALL_GRAPH_LAUNCH : KPROF_CALL_LAUNCH};
+    metrics = (kprof_chip_metrics){.pass_count = passes};
     kprof_batch_launch launch = {.call = &call, .kernel = &kernel, .metrics = &metrics, .chosen = chosen};
     launch.record.graph_node = seen.graph_node;
     if (!seen.without_proof)
         metrics.proof = (kprof_strlist){counters, 1, 1};
+    return launch;
+}
+
+static kprof_decision choose_for(uint32_t passes, bool chosen)
+{
+    kprof_operation operation = {.sees_host = seen.sees_host};
+    kprof_batch_launch launch = describe(passes, chosen);
     return kprof_decision_make(&launch, seen.uncopyable ? NULL : &operation);
 }
 
@@ -250,6 +259,30 @@ static void test_graphs(void **state)
 }
 
 /* CUPTI would wait in the launch call for a function that waits for what the application does next. */
+static const char *find_node_obstacle(uint32_t passes)
+{
+    kprof_operation operation = {.sees_host = seen.sees_host};
+    seen.graph_node = 1;
+    kprof_batch_launch launch = describe(passes, true);
+    return kprof_decision_node_obstacle(&launch, seen.uncopyable ? NULL : &operation);
+}
+
+/* They are repeated, however many passes there are. */
+static void test_kernels_of_graphs(void **state)
+{
+    (void)state;
+    for (uint32_t passes = 1; passes <= 2; passes++) {
+        assert_null(find_node_obstacle(passes));
+        seen.side_effect = "it prints";
+        seen.only_prints = seen.sees_output = true;
+        assert_string_equal(find_node_obstacle(passes), "the kernel cannot be replayed: it prints");
+        seen.side_effect = NULL;
+        seen.uncopyable = true;
+        assert_non_null(find_node_obstacle(passes));
+        seen.uncopyable = false;
+    }
+}
+
 static void test_graph_that_may_wait(void **state)
 {
     (void)state;
@@ -415,6 +448,7 @@ int main(void)
         cmocka_unit_test_setup(test_launches_that_cannot_be_repeated, forget_all),
         cmocka_unit_test_setup(test_launches_that_print, forget_all),
         cmocka_unit_test_setup(test_graphs, forget_all),
+        cmocka_unit_test_setup(test_kernels_of_graphs, forget_all),
         cmocka_unit_test_setup(test_graph_that_may_wait, forget_all),
         cmocka_unit_test_setup(test_memory_of_the_host, forget_all),
         cmocka_unit_test_setup(test_kernel_that_reached_host_memory, forget_all),

@@ -35,6 +35,18 @@ static void test_launches_together(void **state)
     assert_memory_equal(words, again, sizeof words);
 }
 
+/* Kernels of a graph are repeated all the same, and so must not print. */
+static void test_graph_that_prints(void **state)
+{
+    (void)state;
+    do_call((sim_step){.op = SIM_BEGIN_CAPTURE});
+    do_call((sim_step){.op = SIM_LAUNCH, .kernel = SIM_PRINT, .a = SLOT, .b = SLOT});
+    do_call((sim_step){.op = SIM_END_CAPTURE});
+    do_call((sim_step){.op = SIM_GRAPH_LAUNCH, .a = SLOT, .b = SLOT, .tag = ++last_tag});
+    close_batch();
+    assert_unmeasured(sim_node_tag(last_tag, 0), "a kernel of the graph: the kernel cannot be replayed: it prints");
+}
+
 /* By an event a launch may wait for work there that waits for the host, which waits for the launch call to return. */
 static void test_other_context_that_waits_for_the_host(void **state)
 {
@@ -98,6 +110,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_launches_together),
+        cmocka_unit_test(test_graph_that_prints),
         cmocka_unit_test_teardown(test_other_context_that_waits_for_the_host, end_other_context),
         cmocka_unit_test(test_host_function_that_waits),
         cmocka_unit_test(test_memory_of_the_host),

@@ -59,7 +59,8 @@ struct kprof_snapshot {
 struct kprof_operation {
     sim_step step;
     uint64_t output[SIM_WORDS]; /* of a copy to the host */
-    bool kept;                  /* what a copy from the host brought */
+    bool is_node, hides_output; /* of a graph */
+    bool kept;                  /* what a copy from the host brought, or one to the host took */
 };
 
 struct kprof_flush {
@@ -163,12 +164,50 @@ static void target_note_variables(const kprof_call *call)
     unlock();
 }
 
+/* Does one of the first nodes copy to the host? */
+static bool has_output(const sim_queue *graph, unsigned count)
+{
+    bool found = false;
+    for (unsigned i = 0; i < count; i++)
+        found = found || graph->items[i].step.op == SIM_COPY_OUT;
+    return found;
+}
+
+static unsigned find_traits(const sim_queue *graph, unsigned node)
+{
+    unsigned traits = KPROF_NODE;
+    sim_op op = graph->items[node].step.op;
+    if (op == SIM_COPY_IN && sim.pageable)
+        traits |= KPROF_NODE_READS_PAGEABLE;
+    if (op == SIM_COPY_IN && has_output(graph, graph->count)) /* to the same buffer */
+        traits |= KPROF_NODE_READS_RESULTS;
+    if (op == SIM_COPY_OUT && sim.tells)
+        traits |= KPROF_NODE_IS_TOLD;
+    for (unsigned i = node + 1; op == SIM_COPY_OUT && i < graph->count; i++)
+        if (graph->items[i].step.op != SIM_COPY_OUT)
+            traits |= KPROF_NODE_HIDES_OUTPUT;
+    return traits;
+}
+
 static const kprof_graph_call *target_graph(const kprof_call *call, size_t *count, const char **why)
 {
-    (void)call;
-    *count = 0;
-    *why = "graphs are not followed (simulated)";
-    return NULL;
+    static __thread sim_step steps[SIM_NODES];
+    static __thread kprof_graph_call nodes[SIM_NODES];
+    const sim_step *launch = call->parameters;
+    *why = "";
+    lock();
+    const sim_queue *graph = &sim.streams[launch->from].graph;
+    *count = graph->count;
+    for (unsigned i = 0; i < graph->count; i++) {
+        steps[i] = graph->items[i].step;
+        steps[i].tag = sim_node_tag(launch->tag, i);
+        nodes[i] = (kprof_graph_call){sim_describe(&steps[i]), i + 1};
+        nodes[i].call.node_traits = find_traits(graph, i);
+        if (steps[i].op == SIM_COPY_IN && has_output(graph, i))
+            *why = "it copies from the host what it has copied there before (simulated)";
+    }
+    unlock();
+    return **why ? NULL : nodes;
 }
 
 static bool target_name_graph(const kprof_call *call, kprof_call *out)
@@ -289,9 +328,14 @@ static bool prints(const sim_step *step)
     return step->kernel == SIM_PRINT;
 }
 
+static bool copies(const sim_step *step)
+{
+    return step->op == SIM_COPY_IN || step->op == SIM_COPY_OUT;
+}
+
 static bool takes_shared(const sim_step *step)
 {
-    return !sim.managed && (sim.slots[step->a].shared || sim.slots[step->b].shared);
+    return step->op == SIM_LAUNCH && !sim.managed && (sim.slots[step->a].shared || sim.slots[step->b].shared);
 }
 
 /* Is it so of a launch, or of one that the launched graph is made of? */
@@ -308,6 +352,8 @@ static bool is_any(const sim_step *step, bool (*test)(const sim_step *step))
 
 static const char *target_side_effect(const kprof_call *call)
 {
+    if (call->kind == KPROF_CALL_GRAPH_LAUNCH && is_any(call->parameters, copies))
+        return "it copies from or to the host (simulated)";
     return is_any(call->parameters, prints) ? "it prints (simulated)" : NULL;
 }
 
@@ -388,7 +434,8 @@ static kprof_status begin(kprof_profiler *profiler, size_t ranges, bool proved)
 {
     check_current(profiler->context);
     size_t most = sim.most_launches > 0 && !profiler->automatic ? sim.most_launches : sim.capacity;
-    bool many = ranges > sim.capacity + proved || ranges > most + proved;
+    size_t least = most < SIM_NODES + 1 ? SIM_NODES + 1 : most; /* a graph, with a range around it in a search */
+    bool many = ranges > least + proved;
     if (profiler->state == STARTED || ranges == 0 || many)
         sim_violation("a measurement of %zu ranges begins in state %d", ranges, (int)profiler->state);
     if (has_fault())
@@ -961,6 +1008,16 @@ static bool is_repeatable(const sim_step *step, const kprof_snapshot *snapshot)
     return snapshot && snapshot->slots[step->a].saved && (!copies || snapshot->slots[step->b].saved);
 }
 
+/* In the order of the stream, but for pageable memory, which is read at once. */
+static void keep_input(kprof_operation *operation, unsigned traits)
+{
+    if (traits & (KPROF_NODE_READS_PAGEABLE | KPROF_NODE_READS_RESULTS))
+        check_idle("memory of the host is read for a graph");
+    sim_drain_context(sim_current);
+    operation->step.value = sim.streams[operation->step.stream].buffer;
+    operation->kept = !sim_is_held(sim_current);
+}
+
 static kprof_operation *operation_copy(const kprof_call *call, kprof_snapshot *snapshot)
 {
     const sim_step *step = call->parameters;
@@ -968,21 +1025,37 @@ static kprof_operation *operation_copy(const kprof_call *call, kprof_snapshot *s
     if (!operation)
         return NULL;
     operation->step = *step;
+    operation->is_node = call->node_traits & KPROF_NODE;
+    operation->hides_output = call->node_traits & KPROF_NODE_HIDES_OUTPUT;
     lock();
+    if (operation->is_node && step->op == SIM_COPY_IN)
+        keep_input(operation, call->node_traits);
     alive.operations++;
     unlock();
     return operation;
 }
 
+/* The call of a copy to the host has waited for the stream, that of a graph has not. */
+static bool keep_output(kprof_operation *operation)
+{
+    if (operation->is_node)
+        sim_drain_context(sim_current);
+    copy_words(operation->step.a, operation->output);
+    return !operation->is_node || !sim_is_held(sim_current);
+}
+
 static kprof_status operation_returned(kprof_operation *operation)
 {
     lock();
-    bool fault = operation->step.op == SIM_COPY_IN && sim.faulty && sim_chance(2);
-    if (operation->step.op == SIM_COPY_OUT) /* the call has waited for the stream */
-        copy_words(operation->step.a, operation->output);
-    operation->kept = operation->step.op == SIM_COPY_IN && !fault;
+    bool in = operation->step.op == SIM_COPY_IN && !operation->is_node;
+    bool out = operation->step.op == SIM_COPY_OUT && !operation->hides_output;
+    bool fault = sim.faulty && (in || (out && operation->is_node)) && sim_chance(2);
+    if (out && !fault && !sim.contexts[sim_current].failed)
+        fault = !keep_output(operation);
+    if (in || out)
+        operation->kept = !fault;
     unlock();
-    return fault ? kprof_fail(KPROF_NO_MEMORY, "a copy from the host is not kept (simulated)") : KPROF_OK;
+    return fault ? kprof_fail(KPROF_NO_MEMORY, "a copy from or to the host is not kept (simulated)") : KPROF_OK;
 }
 
 static kprof_status check_output(const kprof_operation *operation)
@@ -1007,14 +1080,14 @@ static kprof_status operation_run(const kprof_operation *operation, kprof_snapsh
     lock();
     check_can_wait("a launch of the engine");
     kprof_status status = KPROF_OK;
-    if (step->op == SIM_COPY_IN && !operation->kept)
-        sim_violation("a copy from the host is repeated that was not kept");
+    if (!operation->kept && (step->op == SIM_COPY_IN || (step->op == SIM_COPY_OUT && !operation->hides_output)))
+        sim_violation("a copy from or to the host is repeated that was not kept");
     if (sim.slow && sim_chance(30))
         sim_clock_advance_s(1000);
     if (has_fault())
         status = kprof_fail(KPROF_INTERNAL, "the launch could not be repeated (simulated)");
     else if (step->op == SIM_COPY_OUT)
-        status = check_output(operation);
+        status = operation->hides_output ? KPROF_OK : check_output(operation);
     else
         sim_submit_replay(sim_current, step);
     unlock();
@@ -1031,13 +1104,15 @@ static bool operation_is_saved(const kprof_operation *operation, const kprof_sna
 
 static size_t operation_kernels(const kprof_operation *operation)
 {
-    return operation->step.op == SIM_GRAPH_LAUNCH ? KPROF_MANY_KERNELS : 1;
+    if (operation->step.op == SIM_GRAPH_LAUNCH)
+        return KPROF_MANY_KERNELS;
+    return operation->hides_output ? 0 : 1;
 }
 
 static size_t operation_output_bytes(const kprof_operation *operation)
 {
     const size_t bytes = operation->step.large ? (size_t)64 << 20 : SIM_WORDS * sizeof(uint64_t);
-    return operation->step.op == SIM_COPY_OUT ? bytes : 0;
+    return operation->step.op == SIM_COPY_OUT && !operation->hides_output ? bytes : 0;
 }
 
 static void operation_free(kprof_operation *operation)

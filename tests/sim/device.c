@@ -56,6 +56,11 @@ void sim_violation(const char *format, ...)
     _exit(3);
 }
 
+unsigned sim_node_tag(unsigned tag, unsigned node)
+{
+    return tag > 0 ? tag + (node + 1) * SIM_STEP_TAGS : 0;
+}
+
 unsigned sim_context_of_stream(unsigned stream)
 {
     return stream / 2 % SIM_CONTEXTS;
@@ -279,21 +284,59 @@ static void fill(unsigned slot, uint64_t value)
         set_word(slot, i, sim_hash(value, i));
 }
 
-/* Its signature is made of what all of its kernels find before it. */
+/* The host's buffer gets to know of all words. */
+static void copy_to_buffer(const sim_step *step)
+{
+    uint64_t hash = 1;
+    for (unsigned i = 0; i < SIM_WORDS; i++)
+        hash = sim_hash(hash, word(step->a, i));
+    sim.streams[step->stream].buffer = hash;
+}
+
+static void run_node(const sim_step *step)
+{
+    switch (step->op) {
+    case SIM_COPY_IN:
+        fill(step->a, sim.streams[step->stream].buffer);
+        break;
+    case SIM_COPY_OUT:
+        copy_to_buffer(step);
+        break;
+    case SIM_MEMSET:
+        fill(step->a, step->value);
+        break;
+    default: /* SIM_LAUNCH */
+        run_kernel(&(sim_work){.step = *step});
+        break;
+    }
+}
+
+/* Its signature is made of what all of its kernels find before it; that of a graph of one kernel is the kernel's. */
+static uint64_t signature_of_graph(const sim_queue *graph)
+{
+    uint64_t signature = 0;
+    for (unsigned i = 0; i < graph->count; i++) {
+        const sim_step *step = &graph->items[i].step;
+        if (step->op == SIM_LAUNCH)
+            signature = graph->count == 1 ? signature_of(step) : sim_hash(signature, signature_of(step));
+    }
+    return signature;
+}
+
 static void run_graph(const sim_work *work)
 {
     const sim_queue *graph = &sim.streams[work->step.from].graph;
-    uint64_t signature = 0;
     bool reaches = false;
     if (sim.contexts[sim_context_of_stream(work->step.stream)].failed)
         return;
-    for (unsigned i = 0; i < graph->count; i++) {
-        signature = sim_hash(signature, signature_of(&graph->items[i].step));
-        reaches = reaches || reaches_host(&graph->items[i].step);
-    }
-    note_run(work, signature, reaches);
     for (unsigned i = 0; i < graph->count; i++)
-        run_kernel(&(sim_work){.step = graph->items[i].step});
+        reaches = reaches || (graph->items[i].step.op == SIM_LAUNCH && reaches_host(&graph->items[i].step));
+    note_run(work, signature_of_graph(graph), reaches);
+    for (unsigned i = 0; i < graph->count; i++) {
+        sim_step step = graph->items[i].step;
+        step.tag = sim_node_tag(work->step.tag, i);
+        run_node(&step);
+    }
 }
 
 static void run_work(const sim_work *work)
@@ -481,10 +524,23 @@ void sim_submit_replay(unsigned context, const sim_step *step)
 
 /* Driver calls, with the mutex held */
 
+/* Captured, it becomes a node. */
+static bool is_captured(const sim_step *step)
+{
+    sim_stream *stream = &sim.streams[step->stream];
+    if (!stream->capturing)
+        return false;
+    if (stream->graph.count == SIM_NODES)
+        sim_violation("a graph has more nodes than there are tags for");
+    stream->graph.items[stream->graph.count++] = (sim_work){.step = *step};
+    return true;
+}
+
 static int submit_copy(const sim_step *step, uint64_t *out)
 {
     (void)out;
-    submit(step, 0);
+    if (!is_captured(step))
+        submit(step, 0);
     return 0;
 }
 
@@ -495,15 +551,7 @@ static int submit_transfer(const sim_step *step, uint64_t *out)
 
 static int launch(const sim_step *step, uint64_t *out)
 {
-    (void)out;
-    sim_stream *stream = &sim.streams[step->stream];
-    if (step->refused)
-        return SIM_REFUSED;
-    if (stream->capturing)
-        stream->graph.items[stream->graph.count++] = (sim_work){.step = *step};
-    else
-        submit(step, 0);
-    return 0;
+    return step->refused ? SIM_REFUSED : submit_copy(step, out);
 }
 
 static int allocate(const sim_step *step, uint64_t *out)
@@ -542,6 +590,8 @@ static int unmap(const sim_step *step, uint64_t *out)
 
 static int copy_out(const sim_step *step, uint64_t *out)
 {
+    if (is_captured(step))
+        return 0;
     drain_stream(step->stream);
     for (unsigned i = 0; i < SIM_WORDS; i++)
         out[i] = word(step->a, i);
@@ -682,6 +732,23 @@ static int host_read(const sim_step *step, uint64_t *out)
     return 0;
 }
 
+static int buffer_write(const sim_step *step, uint64_t *out)
+{
+    (void)out;
+    pthread_mutex_lock(&sim.mutex);
+    sim.streams[step->stream].buffer = step->value;
+    pthread_mutex_unlock(&sim.mutex);
+    return 0;
+}
+
+static int buffer_read(const sim_step *step, uint64_t *out)
+{
+    pthread_mutex_lock(&sim.mutex);
+    out[0] = sim.streams[step->stream].buffer;
+    pthread_mutex_unlock(&sim.mutex);
+    return 0;
+}
+
 static const struct operation {
     const char *name;
     kprof_call_kind kind;
@@ -712,6 +779,8 @@ static const struct operation {
     [SIM_DESTROY_CONTEXT] = {"destroy context", KPROF_CALL_STOP, sync_context},
     [SIM_HOST_WRITE] = {"host write", KPROF_CALL_HARMLESS, host_write},
     [SIM_HOST_READ] = {"host read", KPROF_CALL_HARMLESS, host_read},
+    [SIM_BUFFER_WRITE] = {"buffer write", KPROF_CALL_HARMLESS, buffer_write},
+    [SIM_BUFFER_READ] = {"buffer read", KPROF_CALL_HARMLESS, buffer_read},
     [SIM_RELEASE] = {"release", KPROF_CALL_HARMLESS, let_go},
     [SIM_TAKE_TURN] = {"take turn", KPROF_CALL_HARMLESS, take_turn},
     [SIM_PASS_TURN] = {"pass turn", KPROF_CALL_HARMLESS, pass_turn},
@@ -727,11 +796,12 @@ static bool is_mapping(const sim_step *step)
     return step->op == SIM_MAP || step->op == SIM_UNMAP;
 }
 
-/* Capturing goes on in a context that is in error, so that a program's captured launches are always captured. */
+/* Capturing goes on in a context that is in error, so that a program's captured calls are always captured. */
 static bool is_capture(const sim_step *step)
 {
+    kprof_call_kind kind = operations[step->op].kind;
     return step->op == SIM_BEGIN_CAPTURE || step->op == SIM_END_CAPTURE ||
-           (step->op == SIM_LAUNCH && sim.streams[step->stream].capturing);
+           ((kind == KPROF_CALL_LAUNCH || kind == KPROF_CALL_TRANSFER) && sim.streams[step->stream].capturing);
 }
 
 static int run_locked(const sim_step *step, uint64_t *out)
@@ -774,7 +844,7 @@ static void note_capture(const sim_step *step, int result)
     pthread_mutex_unlock(&sim.mutex);
 }
 
-static kprof_call describe(const sim_step *step)
+kprof_call sim_describe(const sim_step *step)
 {
     unsigned context = sim_context_of_stream(step->stream);
     sim_function *function = &functions[step->stream][step->kernel];
@@ -828,9 +898,13 @@ static void interrupt(void)
 
 static void note_return(const sim_step *step)
 {
+    unsigned nodes = step->op == SIM_GRAPH_LAUNCH ? SIM_NODES : 0;
     pthread_mutex_lock(&sim.mutex);
-    if (is_launch(step) && !sim.interrupted)
+    if (is_launch(step) && !sim.interrupted) {
         sim.returned[step->tag] = true;
+        for (unsigned i = 0; i < nodes; i++)
+            sim.returned[sim_node_tag(step->tag, i)] = true;
+    }
     pthread_mutex_unlock(&sim.mutex);
 }
 
@@ -840,7 +914,7 @@ int sim_call(const sim_step *step, uint64_t *out)
     is_program = true;
     if (step->op >= SIM_HOST_WRITE)
         return operations[step->op].run(step, out);
-    kprof_call call = describe(step);
+    kprof_call call = sim_describe(step);
     if (sim.hooked && sim.interrupt)
         interrupt();
     if (sim.hooked)

@@ -24,7 +24,9 @@ enum {
     SIM_MEMORIES = 10, /* the first that are physical memory, to be mapped at other slots; two of each context */
     SIM_WORDS = 8,
     SIM_QUEUE = 64,
-    SIM_LANE_TAGS = 512,
+    SIM_NODES = 10,      /* of a graph, at most */
+    SIM_STEP_TAGS = 512, /* those of steps; behind them are those of the graphs' nodes */
+    SIM_LANE_TAGS = (SIM_NODES + 1) * SIM_STEP_TAGS,
     SIM_TAGS = SIM_LANES * SIM_LANE_TAGS,
     SIM_ERROR = 700, /* what a context in error says to every call */
     SIM_REFUSED = 1,
@@ -56,6 +58,8 @@ typedef enum sim_op {
     SIM_DESTROY_CONTEXT,
     SIM_HOST_WRITE, /* from here on: what the host does without a call, as with shared memory */
     SIM_HOST_READ,
+    SIM_BUFFER_WRITE, /* the host's buffer of a stream, which copies of the stream's graph move from and to */
+    SIM_BUFFER_READ,
     SIM_RELEASE,   /* the host lets the stream go on after SIM_HOLD */
     SIM_TAKE_TURN, /* wait until it is this thread's turn to use the common part */
     SIM_PASS_TURN,
@@ -113,6 +117,7 @@ typedef struct sim_stream {
     bool capturing;
     uint64_t recorded, completed; /* of its event */
     uint64_t held, released;      /* of its holds */
+    uint64_t buffer;              /* of the host: what memory was filled with, or a hash of what it had */
 } sim_stream;
 
 typedef struct sim_slot {
@@ -176,6 +181,8 @@ typedef struct sim_machine {
     size_t capacity;         /* of a profiler */
     uint32_t most_launches;  /* of a measurement, as the configuration has it; 0: any number */
     bool awaits;             /* graphs may wait for the host */
+    bool pageable;           /* the host's buffers are, so that the driver may read them at once */
+    bool tells;              /* graphs tell the host that it may use what they copied before they have ended */
     bool managed;         /* memory that the host has, too, is managed, and in reach of the device alone in a kernel */
     bool several_threads; /* the application has them */
     bool refuses_frees;   /* the driver frees what the program names, whatever is put in its place */
@@ -215,6 +222,10 @@ double sim_value(uint64_t signature, size_t metric);
 #define SIM_PROOF          "sectors of the host"
 double sim_witness_in(uint32_t pass);
 
+/* The tag of a node's launch, of a launch of its graph that has this tag. */
+unsigned sim_node_tag(unsigned tag, unsigned node);
+/* The call that a step makes; valid as long as the step is. */
+kprof_call sim_describe(const sim_step *step);
 /* What a slot has, [SIM_WORDS]; a violation when nothing is there. */
 _Atomic uint64_t *sim_words(unsigned slot);
 const char *sim_op_name(sim_op op);

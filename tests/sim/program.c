@@ -279,24 +279,63 @@ static void add_host_access(generator *g, unsigned stream)
     add(g, is_likely(g, 2) ? SIM_HOST_WRITE : SIM_HOST_READ, stream)->a = slot_of(g, slot);
 }
 
+/* A call that is captured; SIM_LAUNCH: of a kernel that computes something else in each replay. */
+static void add_node(generator *g, sim_op op, unsigned stream, unsigned slot)
+{
+    sim_step *step = add(g, op, stream);
+    step->kernel = op == SIM_LAUNCH ? SIM_DICE : SIM_ADD;
+    step->a = step->b = slot_of(g, slot);
+}
+
+/* Kernels, and perhaps copies from and to the host's buffer. What computes something else comes last, and the host sees
+ * it. */
+static void add_nodes(generator *g, unsigned stream)
+{
+    unsigned slot = pick_slot(g, stream), kernels = pick(g, 6) + 1;
+    bool copies = slot != SIM_LANE_SLOTS && is_likely(g, 2);
+    if (copies && is_likely(g, 2))
+        add_node(g, SIM_COPY_IN, stream, slot);
+    for (unsigned i = 0; i < kernels; i++) {
+        add_launch(g, is_likely(g, 4) ? stream ^ 1 : stream);
+        if (copies && i == 1 && is_likely(g, 4))
+            add_node(g, is_likely(g, 2) ? SIM_COPY_OUT : SIM_MEMSET, stream, slot);
+    }
+    if (copies && g->program->traits.dice && is_likely(g, 2))
+        add_node(g, SIM_LAUNCH, stream, slot);
+    if (copies)
+        add_node(g, is_likely(g, 4) && !g->program->traits.dice ? SIM_COPY_IN : SIM_COPY_OUT, stream, slot);
+}
+
+/* The host uses its buffer while no graph can. */
+static void add_graph_launch(generator *g, unsigned stream)
+{
+    add_launch(g, stream);
+    if (is_likely(g, 2)) {
+        add(g, SIM_SYNC_STREAM, stream);
+        add(g, SIM_BUFFER_WRITE, stream);
+    }
+    sim_step *step = add(g, SIM_GRAPH_LAUNCH, stream);
+    step->from = stream;
+    step->tag = tag_of_last(g);
+    if (is_likely(g, 2)) {
+        add(g, SIM_SYNC_STREAM, stream);
+        add(g, SIM_BUFFER_READ, stream);
+    }
+}
+
 /* While a stream is captured, the other one of its context is in use as well. */
 static void add_capture(generator *g, unsigned stream)
 {
     sync_both(g, stream);
     add(g, SIM_BEGIN_CAPTURE, stream);
     g->capturing = (int)stream;
-    for (unsigned i = pick(g, 6) + 1; i > 0; i--)
-        add_launch(g, is_likely(g, 4) ? stream ^ 1 : stream);
+    add_nodes(g, stream);
     g->capturing = NO_STREAM;
     add(g, SIM_END_CAPTURE, stream);
-    for (unsigned i = pick(g, 3); i > 0; i--) {
-        add_launch(g, stream);
-        sync_both(g, stream);
-        sim_step *step = add(g, SIM_GRAPH_LAUNCH, stream);
-        step->from = stream;
-        step->tag = tag_of_last(g);
-        add(g, SIM_SYNC_STREAM, stream);
-    }
+    sync_both(g, stream);
+    for (unsigned i = pick(g, 4); i > 0; i--)
+        add_graph_launch(g, stream);
+    sync_both(g, stream);
 }
 
 static void add_wait(generator *g, unsigned stream)
@@ -526,9 +565,19 @@ void sim_program_read_memory(const sim_program *program, sim_result *result)
     memcpy(result->signatures, sim.signatures, sizeof result->signatures);
 }
 
-bool sim_program_is_captured(const sim_program *program, unsigned lane, unsigned step)
+unsigned sim_program_nodes(const sim_program *program, unsigned lane, unsigned step, sim_step nodes[SIM_NODES])
 {
-    return program->steps[lane][step].op == SIM_LAUNCH && program->steps[lane][step].tag == 0;
+    const sim_step *steps = program->steps[lane];
+    unsigned first = step, count = 0;
+    while (steps[first].op != SIM_BEGIN_CAPTURE || steps[first].stream != steps[step].from)
+        first--;
+    for (unsigned i = first + 1; steps[i].op != SIM_END_CAPTURE; i++)
+        if (steps[i].stream == steps[step].from) {
+            nodes[count] = steps[i];
+            nodes[count].tag = sim_node_tag(steps[step].tag, count);
+            count++;
+        }
+    return count;
 }
 
 static void print_step(const sim_step *step, FILE *file)

@@ -45,7 +45,7 @@ void sim_program_read_memory(const sim_program *program, sim_result *result);
 void sim_program_print(const sim_program *program, FILE *file);
 /* The first difference as a text; NULL when there is none. Valid until the next call. */
 const char *sim_program_compare(const sim_program *program, const sim_result *plain, const sim_result *profiled);
-/* Is the step a launch that is recorded into a graph? */
-bool sim_program_is_captured(const sim_program *program, unsigned lane, unsigned step);
+/* The nodes of the graph that a step launches, with the tags of that launch; their number. */
+unsigned sim_program_nodes(const sim_program *program, unsigned lane, unsigned step, sim_step nodes[SIM_NODES]);
 
 #endif

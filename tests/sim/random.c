@@ -166,6 +166,8 @@ static void choose_group(uint64_t first, unsigned programs, unsigned lanes)
     sim.saves_host = first % 2 == 0;
     sim.several_threads = lanes > 1;
     group.whole_graphs = sim_random(&random) % 2 == 0;
+    sim.pageable = first % 5 < 2;
+    sim.tells = first % 7 < 3;
     sim.holds = 4;
     sim.secret_holds = group.traits.holds && !group.traits.shared_memory && sim_random(&random) % 2 == 0;
     kprof_engine.waits.long_limit_s = sim.secret_holds ? 1 : 10; /* haste takes from that, too */
@@ -242,11 +244,16 @@ static bool name_matches(sim_kernel kernel)
                  : kernel == SIM_MOVE || kernel == SIM_PRINT;
 }
 
+static bool measures_whole_graphs(void)
+{
+    return group.whole_graphs || group.replay_choice == KPROF_MULTIPLEX_ALL;
+}
+
 /* Graphs have a name that no filter has. */
 static bool matches(const sim_step *step)
 {
     if (step->op == SIM_GRAPH_LAUNCH)
-        return (group.whole_graphs || group.replay_choice == KPROF_MULTIPLEX_ALL) && !group.filter;
+        return measures_whole_graphs() && !group.filter;
     return step->op == SIM_LAUNCH && name_matches(step->kernel);
 }
 
@@ -266,17 +273,44 @@ static bool is_uncertain(const sim_step *step)
            (context == 1 && strcmp(sim.second_chip, "GH100") != 0);
 }
 
+static void expect_launch(const sim_step *step)
+{
+    if (step->tag == 0 || !matches(step))
+        return;
+    uint64_t number = group.matching++;
+    bool chosen = number >= group.skip && (group.count == 0 || number < group.skip + group.count);
+    group.expected[sim.program][step->tag] = (expectation){
+        .chosen = chosen, .uncertain = is_uncertain(step), .signature = group.plain.signatures[step->tag]};
+}
+
+/* A graph that copies from the host what it has copied there before is not followed. */
+static bool is_followed(const sim_step *nodes, unsigned count)
+{
+    bool has_output = false, follows = true;
+    for (unsigned i = 0; i < count; i++) {
+        follows = follows && !(has_output && nodes[i].op == SIM_COPY_IN);
+        has_output = has_output || nodes[i].op == SIM_COPY_OUT;
+    }
+    return follows;
+}
+
+static void expect_nodes(unsigned lane, unsigned step)
+{
+    sim_step nodes[SIM_NODES];
+    unsigned count = sim_program_nodes(&group.program, lane, step, nodes);
+    for (unsigned i = 0; i < count && is_followed(nodes, count); i++)
+        expect_launch(&nodes[i]);
+}
+
 static void expect_launches(void)
 {
     for (unsigned lane = 0; lane < group.traits.lanes; lane++)
         for (unsigned i = 0; i < group.program.counts[lane]; i++) {
             const sim_step *step = &group.program.steps[lane][i];
-            if (step->tag == 0 || !matches(step))
-                continue;
-            uint64_t number = group.matching++;
-            bool chosen = number >= group.skip && (group.count == 0 || number < group.skip + group.count);
-            group.expected[sim.program][step->tag] = (expectation){
-                .chosen = chosen, .uncertain = is_uncertain(step), .signature = group.plain.signatures[step->tag]};
+            if (step->op == SIM_GRAPH_LAUNCH && !measures_whole_graphs())
+                expect_nodes(lane, i);
+            else
+                expect_launch(step);
         }
 }
 
@@ -442,7 +476,8 @@ static void check_launch(const kprof_launch_record *launch)
         check_values(launch, expected);
     if (launch->value_count > 0)
         check_witnesses(launch);
-    if (launch->value_count > 0 && group.keeps_data && (expected->signature != 0 || !expected->uncertain))
+    bool is_shared = group.traits.captures && !measures_whole_graphs(); /* beside a graph, launches share a batch */
+    if (launch->value_count > 0 && group.keeps_data && !is_shared && (expected->signature != 0 || !expected->uncertain))
         check_kept(launch, expected);
 }
 

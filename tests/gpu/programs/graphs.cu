@@ -6,6 +6,9 @@
 //   mixed    a memset before them and a copy within the device after them
 //   update   what a kernel is given changes before each launch
 //   host     a function of the host is called after them
+//   copies   a copy from pinned memory before them and one to pageable memory after them, of which a function of the
+//   host
+//            then makes what the next launch copies
 #include "check.h"
 
 static const unsigned COUNT = 1 << 20, BLOCK = 256;
@@ -31,18 +34,25 @@ __global__ void join(float *x, const float *y)
 
 static unsigned host_calls;
 
-static void CUDART_CB count_call(void *)
-{
-    host_calls++;
-}
-
 struct Graph {
-    bool sets, updates, calls_host;
+    bool sets, updates, calls_host, copies;
     float *x, *y, *z, addend = 1;
+    float *input; // pinned
+    std::vector<float> output;
     cudaGraph_t graph;
     cudaGraphExec_t executable;
     cudaGraphNode_t scaling;
 };
+
+static void CUDART_CB call_host(void *user)
+{
+    Graph &g = *static_cast<Graph *>(user);
+    host_calls++;
+    for (unsigned i = 0; g.copies && i < COUNT; i++) {
+        g.input[i] = g.output[i] * 0.25f;
+        g.output[i] = 0;
+    }
+}
 
 static cudaGraphNode_t add_kernel(Graph &g, const void *kernel, void **arguments, std::vector<cudaGraphNode_t> after)
 {
@@ -73,15 +83,25 @@ static void build(Graph &g)
         CHECK(cudaGraphAddMemsetNode(&node, g.graph, NULL, 0, &fill));
         first.push_back(node);
     }
+    if (g.copies) {
+        CHECK(cudaGraphAddMemcpyNode1D(&node, g.graph, NULL, 0, g.y, g.input, COUNT * sizeof(float),
+                                       cudaMemcpyHostToDevice));
+        first.push_back(node);
+    }
     g.scaling = add_kernel(g, (const void *)scale, scale_arguments, first);
     cudaGraphNode_t shifting = add_kernel(g, (const void *)shift, shift_arguments, first);
     cudaGraphNode_t joining = add_kernel(g, (const void *)join, join_arguments, {g.scaling, shifting});
     if (g.sets)
         CHECK(cudaGraphAddMemcpyNode1D(&node, g.graph, &joining, 1, g.z, g.x, COUNT * sizeof(float),
                                        cudaMemcpyDeviceToDevice));
-    cudaHostNodeParams call = {count_call, NULL};
+    node = joining;
+    if (g.copies)
+        CHECK(cudaGraphAddMemcpyNode1D(&node, g.graph, &joining, 1, g.output.data(), g.x, COUNT * sizeof(float),
+                                       cudaMemcpyDeviceToHost));
+    cudaHostNodeParams call = {call_host, &g};
+    cudaGraphNode_t before = node;
     if (g.calls_host)
-        CHECK(cudaGraphAddHostNode(&node, g.graph, &joining, 1, &call));
+        CHECK(cudaGraphAddHostNode(&node, g.graph, &before, 1, &call));
     CHECK(cudaGraphInstantiate(&g.executable, g.graph, 0));
 }
 
@@ -105,7 +125,14 @@ int main(int argc, char **argv)
     Graph g;
     g.sets = strcmp(kind, "mixed") == 0;
     g.updates = strcmp(kind, "update") == 0;
-    g.calls_host = strcmp(kind, "host") == 0;
+    g.copies = strcmp(kind, "copies") == 0;
+    g.calls_host = g.copies || strcmp(kind, "host") == 0;
+    g.input = NULL; // the process has no pinned memory unless it must
+    if (g.copies) {
+        g.output.resize(COUNT);
+        CHECK(cudaMallocHost(&g.input, COUNT * sizeof(float)));
+        memset(g.input, 0, COUNT * sizeof(float));
+    }
     g.x = copy_to_device(std::vector<float>(COUNT, 1));
     g.y = copy_to_device(std::vector<float>(COUNT, 0));
     g.z = copy_to_device(std::vector<float>(COUNT, 0));
@@ -114,7 +141,7 @@ int main(int argc, char **argv)
     for (long i = 0; i < rounds; i++) {
         scale<<<COUNT / BLOCK, BLOCK>>>(g.x, 0.5f, 1);
         CHECK(cudaGraphLaunch(g.executable, 0));
-        y = (g.sets ? 0 : y) + 1;
+        y = (g.sets ? 0 : g.copies && i > 0 ? x * 0.25f : y) + 1;
         x = ((x * 0.5f + 1) * 2 + g.addend) * 0.5f + y;
         if (g.updates)
             update(g);
@@ -128,6 +155,7 @@ int main(int argc, char **argv)
     printf("host calls: %u\n", host_calls);
     CHECK(cudaGraphExecDestroy(g.executable));
     CHECK(cudaGraphDestroy(g.graph));
+    CHECK(cudaFreeHost(g.input));
     CHECK(cudaFree(g.x));
     CHECK(cudaFree(g.y));
     CHECK(cudaFree(g.z));

@@ -1,0 +1,272 @@
+/* Graphs whose kernels are measured one by one, with copies from and to the host among them. The engine runs on the
+ * simulated machine, in a process that shares its memory with nobody. */
+#include "engine_test.h"
+
+#include "inject/contexts.h"
+
+#define OTHER_STREAM 1 /* of the same context */
+
+enum { IN, ADD, SWAP, DICE, OUT, SET };
+
+static unsigned node_count;
+
+static void capture(const unsigned *nodes, unsigned count)
+{
+    do_call((sim_step){.op = SIM_BEGIN_CAPTURE});
+    for (unsigned i = 0; i < count; i++) {
+        static const sim_op ops[] = {SIM_COPY_IN, SIM_LAUNCH, SIM_LAUNCH, SIM_LAUNCH, SIM_COPY_OUT, SIM_MEMSET};
+        sim_kernel kernel = nodes[i] == SWAP ? SIM_SWAP : nodes[i] == DICE ? SIM_DICE : SIM_ADD;
+        do_call((sim_step){.op = ops[nodes[i]], .kernel = kernel, .a = SLOT, .b = SLOT});
+    }
+    do_call((sim_step){.op = SIM_END_CAPTURE});
+    node_count = count;
+}
+
+#define CAPTURE(...)                                                                                                   \
+    capture((const unsigned[]){__VA_ARGS__}, sizeof((const unsigned[]){__VA_ARGS__}) / sizeof(unsigned))
+
+static unsigned launch_graph(void)
+{
+    do_call((sim_step){.op = SIM_GRAPH_LAUNCH, .a = SLOT, .b = SLOT, .tag = ++last_tag});
+    return last_tag;
+}
+
+static void fill_buffer(uint64_t value)
+{
+    sim_call(&(sim_step){.op = SIM_BUFFER_WRITE, .value = value}, NULL);
+}
+
+static uint64_t read_buffer(void)
+{
+    uint64_t words[SIM_WORDS];
+    do_call((sim_step){.op = SIM_SYNC_STREAM});
+    sim_call(&(sim_step){.op = SIM_BUFFER_READ}, words);
+    return words[0];
+}
+
+/* Each kernel among the graph's nodes. */
+static void assert_nodes_measured(unsigned graph)
+{
+    unsigned measured = 0;
+    for (unsigned i = 0; i < node_count; i++)
+        if (look_up(sim_node_tag(graph, i)).count > 0) {
+            assert_measured(sim_node_tag(graph, i));
+            measured++;
+        }
+    assert_true(measured > 0);
+}
+
+static void assert_node_pending(unsigned graph, unsigned node)
+{
+    assert_pending(sim_node_tag(graph, node));
+}
+
+static void forget_comparison(kprof_kernel *kernel)
+{
+    atomic_store(&kernel->compared, false);
+}
+
+static void trust(kprof_kernel *kernel)
+{
+    atomic_store(&kernel->compared, true);
+}
+
+static bool no_space; /* for the next copy of a graph */
+
+static kprof_operation *copy_operation(const kprof_call *call, kprof_snapshot *snapshot)
+{
+    bool fails = no_space && call->kind == KPROF_CALL_TRANSFER;
+    no_space = no_space && !fails;
+    return fails ? NULL : sim_device.operation_copy(call, snapshot);
+}
+
+static int start(void **state)
+{
+    static kprof_device_ops device;
+    (void)state;
+    device = sim_device;
+    device.operation_copy = copy_operation;
+    return start_engine_on(&device);
+}
+
+static int mend(void **state)
+{
+    (void)state;
+    sim_call(&(sim_step){.op = SIM_RELEASE, .stream = OTHER_STREAM}, NULL);
+    close_batch();
+    sim.pageable = sim.tells = false;
+    kprof_profiled_context *profiled = (kprof_profiled_context *)kprof_contexts_find(&sim.contexts[0]);
+    profiled->diverges = false;
+    profiled->comparisons = 0;
+    kprof_kernels_visit(forget_comparison);
+    kprof_engine.batch.no_wait_before_ns = 0;
+    return 0;
+}
+
+/* Replays find what each launch copied from the host, whatever the host has written there since, and the graph itself.
+ * They change nothing that the host has. */
+static void test_copies_among_kernels(void **state)
+{
+    (void)state;
+    CAPTURE(IN, ADD, SWAP, OUT);
+    fill_buffer(5);
+    unsigned first = launch_graph();
+    assert_nodes_measured(first); /* the copy to the host is the first one behind the kernels */
+    uint64_t output = read_buffer();
+    assert_int_not_equal(output, 5);
+    fill_buffer(6);
+    unsigned second = launch_graph();
+    assert_node_pending(second, 1);
+    assert_int_not_equal(read_buffer(), output);
+    fill_buffer(5);
+    unsigned third = launch_graph(), last = launch(SIM_ADD);
+    assert_node_pending(second, 1);
+    assert_int_equal(read_buffer(), output);
+    close_batch();
+    assert_nodes_measured(second);
+    assert_nodes_measured(third);
+    assert_measured(last);
+    assert_int_equal(read_buffer(), output);
+}
+
+/* The host has acted upon what it got when the graph had ended, and not before. */
+static void test_kernel_that_computes_something_else(void **state)
+{
+    (void)state;
+    CAPTURE(DICE, OUT, OUT);
+    unsigned graph = launch_graph();
+    assert_nodes_measured(graph);
+    assert_true(kprof_contexts_find(&sim.contexts[0])->diverges);
+    CAPTURE(OUT, DICE, OUT);
+    unsigned before = launch(SIM_ADD);
+    graph = launch_graph(); /* from now on a batch ends behind each such graph */
+    assert_measured(before);
+    assert_nodes_measured(graph);
+}
+
+static void test_graph_that_shows_a_difference(void **state)
+{
+    (void)state;
+    (void)launch(SIM_ADD);
+    close_batch();
+    kprof_kernels_visit(trust);
+    ((kprof_profiled_context *)kprof_contexts_find(&sim.contexts[0]))->comparisons = 2;
+    CAPTURE(DICE, OUT);
+    unsigned graph = launch_graph(), behind = launch(SIM_ADD);
+    assert_node_pending(graph, 0);
+    close_batch();
+    assert_nodes_measured(graph);
+    assert_unmeasured(behind, "a replay computed something else");
+    graph = launch_graph();
+    assert_nodes_measured(graph);
+    behind = launch(SIM_ADD);
+    close_batch();
+    assert_measured(behind);
+}
+
+/* What the host got is not there any more when the graph has ended, so that it is not compared. */
+static void test_output_that_is_written_over(void **state)
+{
+    (void)state;
+    CAPTURE(ADD, OUT, SET);
+    for (unsigned i = 0; i < 3; i++)
+        assert_nodes_measured(launch_graph());
+    CAPTURE(DICE, OUT, SET, ADD);
+    assert_nodes_measured(launch_graph());
+    assert_false(kprof_contexts_find(&sim.contexts[0])->diverges);
+}
+
+/* What the graph has copied to the host before is not there when the graph is launched. */
+static void test_input_that_the_graph_writes(void **state)
+{
+    (void)state;
+    CAPTURE(ADD, OUT, IN);
+    unsigned before = launch(SIM_ADD), graph = launch_graph();
+    assert_measured(before);
+    assert_node_pending(graph, 0); /* it is never told of */
+    close_batch();
+    assert_node_pending(graph, 0);
+}
+
+/* The driver may read it at once. */
+static void test_pageable_memory(void **state)
+{
+    (void)state;
+    sim.pageable = true;
+    CAPTURE(IN, ADD, OUT);
+    assert_nodes_measured(launch_graph());
+    unsigned first = launch(SIM_ADD), second = launch_graph();
+    assert_node_pending(second, 1);
+    close_batch();
+    assert_measured(first);
+    assert_nodes_measured(second);
+    first = launch(SIM_ADD);
+    sim.holds = 1;
+    do_call((sim_step){.op = SIM_HOLD, .stream = OTHER_STREAM, .value = 1});
+    second = launch_graph();
+    assert_unmeasured(sim_node_tag(second, 1), "the GPU's work did not end within 1 s");
+}
+
+/* By a function of the host, say, which may write the memory that the graph has copied. */
+static void test_host_that_is_told(void **state)
+{
+    (void)state;
+    sim.tells = true;
+    CAPTURE(IN, ADD, OUT);
+    assert_nodes_measured(launch_graph());
+    unsigned graph = launch_graph();
+    assert_node_pending(graph, 1);
+    close_batch();
+    assert_nodes_measured(graph);
+    (void)launch(SIM_ADD);
+    sim.holds = 1;
+    do_call((sim_step){.op = SIM_HOLD, .stream = OTHER_STREAM, .value = 1});
+    graph = launch_graph();
+    close_batch();
+    assert_unmeasured(sim_node_tag(graph, 1), "the GPU's work did not end within 1 s");
+}
+
+/* There is space again in the next batch, unless there never is. */
+static void test_no_space_beside_others(void **state)
+{
+    (void)state;
+    CAPTURE(IN, ADD);
+    unsigned before = launch(SIM_ADD);
+    no_space = true;
+    unsigned graph = launch_graph();
+    assert_measured(before);
+    assert_node_pending(graph, 1);
+    close_batch();
+    assert_nodes_measured(graph);
+    no_space = true;
+    graph = launch_graph();
+    assert_unmeasured(sim_node_tag(graph, 1), "or copies too much from or to the host");
+}
+
+/* Nothing is saved for a graph that cannot be repeated. */
+static void test_kernel_that_cannot_be_repeated(void **state)
+{
+    (void)state;
+    do_call((sim_step){.op = SIM_BEGIN_CAPTURE});
+    do_call((sim_step){.op = SIM_LAUNCH, .kernel = SIM_PRINT, .a = SLOT, .b = SLOT});
+    do_call((sim_step){.op = SIM_END_CAPTURE});
+    unsigned graph = launch_graph();
+    assert_unmeasured(sim_node_tag(graph, 0), "a kernel of the graph: the kernel cannot be replayed: it prints");
+    assert_false(kprof_batch_is_open());
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_teardown(test_copies_among_kernels, mend),
+        cmocka_unit_test_teardown(test_kernel_that_computes_something_else, mend),
+        cmocka_unit_test_teardown(test_graph_that_shows_a_difference, mend),
+        cmocka_unit_test_teardown(test_output_that_is_written_over, mend),
+        cmocka_unit_test_teardown(test_input_that_the_graph_writes, mend),
+        cmocka_unit_test_teardown(test_pageable_memory, mend),
+        cmocka_unit_test_teardown(test_host_that_is_told, mend),
+        cmocka_unit_test_teardown(test_no_space_beside_others, mend),
+        cmocka_unit_test_teardown(test_kernel_that_cannot_be_repeated, mend),
+    };
+    return cmocka_run_group_tests(tests, start, remove_folder);
+}
