@@ -85,8 +85,9 @@ def unpatched(names):
 
 
 def counters(launch):
+    """Without how far the passes differ in time, which is told of ranges that CUPTI makes, not of a graph's."""
     return sorted(name for name, value in launch.metrics.items()
-                  if value is not None and not name.startswith(OF_THE_SHAPE))
+                  if value is not None and not name.startswith((*OF_THE_SHAPE, "gpu__time_active")))
 
 
 def split(launches, graphs, plain):

@@ -8,8 +8,9 @@ where there is no GPU.
 - Time: N launches with the full set, against the plain program: at most 1.5 times its time and 10 s; with
   --multiplex-samples 5 at most 1.1 times and 5 s.
 - Values: the median of each metric over the samples, against that over launches that were repeated
-  (--replay-mode kernel), for the default and the full set: at most 2 % apart. Counts below a thousand, and values that
-  spread more than that between repeated launches, are told apart; so are those of elapsed time, which fail.
+  (--replay-mode kernel), for the default and the full set: at most 2 % apart. Counts below a thousand, shares below
+  0.01 %, and values that spread more than that between repeated launches, are told apart; so are those of elapsed
+  time, which fail.
 - Every sample that has had all passes has every value, and the program prints what it prints alone.
 - Mixed programs: some launches are proved and repeated, others are multiplexed, in the mode auto. What is told of each
   launch, and the time beside ncu's for the same launches (set basic, --clock-control none): no slower, where ncu
@@ -26,7 +27,7 @@ import tempfile
 import harness
 
 REPLAYED = 60  # launches that are repeated, for comparison
-NEAR_PCT, SMALL_COUNT = 2, 1000
+NEAR_PCT, SMALL_COUNT, SMALL_SHARE_PCT = 2, 1000, 0.01
 HARDWARE = """SELECT launch_id, name, value FROM value JOIN metric ON metric.id = metric_id
 JOIN launch ON launch.id = launch_id WHERE kind = 'hardware' AND passes = (SELECT max(passes) FROM launch)"""
 MIXED = [("pinned and mapped memory", "exact-memory", "mapped", "registered"),
@@ -43,8 +44,10 @@ LIMITS = [("full", [], 1.5, 10), ("full", ["--multiplex-samples", "5"], 1.1, 5)]
 ELAPSED = re.compile("elapsed|per_second|time_duration")
 
 
-def is_small_count(metric, value):
-    """Of a count below a thousand a few more are more than 2 %."""
+def is_small(metric, value):
+    """Of a count below a thousand a few more are more than 2 %, and so they are of a share that is hardly there."""
+    if ".pct_of_peak_sustained_" in metric:
+        return abs(value) < SMALL_SHARE_PCT
     return metric.endswith((".sum", ".avg", ".max", ".min")) and abs(value) < SMALL_COUNT
 
 
@@ -125,7 +128,7 @@ class Check:
         rows, details = [], []
         for (program, kernel), name in itertools.product(LOOPS, ("default", "full")):
             count, near, missing, far = self.compare(name, program, kernel)
-            noise = [row for row in far if row[1] is not None and (row[3] > NEAR_PCT or is_small_count(*row[:2]))]
+            noise = [row for row in far if row[1] is not None and (row[3] > NEAR_PCT or is_small(*row[:2]))]
             longer = [row for row in far if row not in noise and row[1] is not None and ELAPSED.search(row[0])]
             others = len(far) - len(noise) - len(longer)
             self.failed |= missing > 0 or bool(longer) or others > 0
