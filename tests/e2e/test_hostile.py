@@ -459,6 +459,8 @@ class Bounds(Case):
     def test_too_many_metrics_at_once(self):
         if not can_profile():
             self.skipTest("no host library")
+        if is_sanitized():
+            self.skipTest("AddressSanitizer takes ten times as long to list them")
         run = self.kprof("plan", "--chips", "GH100", "--metrics", "regex:.", preexec_fn=limit_time)
         self.refused(run, USAGE, "--metrics regex:.", "2048", "several runs")
         run = self.kprof("plan", "--chips", "GH100", "--metrics", "regex:^lts.*sum$", "--metrics", "regex:^smsp.*sum$",
