@@ -328,6 +328,12 @@ void kprof_config_free(kprof_config *config)
     *config = (kprof_config){0};
 }
 
+bool kprof_witness_compares(const kprof_chip_metrics *metrics, size_t witness)
+{
+    uint64_t passes = metrics->witness_passes[witness];
+    return (passes & (passes - 1)) != 0;
+}
+
 const kprof_chip_image *kprof_chip_image_choose(const kprof_chip_metrics *metrics, unsigned bits)
 {
     if (metrics->images[bits].size == 0)

@@ -37,16 +37,18 @@ enum {
 typedef struct kprof_chip_metrics {
     char *chip; /* "GH100" */
     kprof_strlist metrics;
-    uint32_t *last_passes;   /* [metrics.count], owned: the last pass of a metric */
-    uint32_t *patched;       /* [metrics.count], owned: 1: CUPTI patches the kernels to count it */
-    kprof_strlist witnesses; /* names that a witnessed image has beside `metrics`, in several passes each; the cycles
-                                of a range are in one */
+    uint32_t *last_passes;                        /* [metrics.count], owned: the last pass of a metric */
+    uint32_t *patched;                            /* [metrics.count], owned: 1: CUPTI patches the kernels to count it */
+    kprof_strlist witnesses;                      /* names that a witnessed image has beside `metrics` */
     uint64_t witness_passes[KPROF_MAX_WITNESSES]; /* bit P: in pass P */
     kprof_strlist proof; /* names that count the SMs' traffic to host and peer memory; empty: there is no proof */
     kprof_chip_image images[KPROF_IMAGES]; /* [0] always exists when pass_count > 0 */
     uint32_t pass_count;
     bool patches_code; /* true: in some pass CUPTI patches the kernels to count */
 } kprof_chip_metrics;
+
+/* Is the witness in several passes, so that it compares them? Others tell how much of a range its kernel takes. */
+bool kprof_witness_compares(const kprof_chip_metrics *metrics, size_t witness);
 
 /* Return the image of these bits. If the witnessed image is missing, return the unwitnessed one. NULL if a proved image
  * is wanted and there is none. */

@@ -126,8 +126,10 @@ void kprof_deliver(const kprof_chip_metrics *metrics, const kprof_evaluation *e,
         batch->listener->done(record, e->reason);
         return;
     }
+    record->witness_count = 0;
     for (size_t w = 0; w < metrics->witnesses.count; w++)
-        spreads_pct[w] = spread_of(metrics, e, w);
+        if (kprof_witness_compares(metrics, w))
+            spreads_pct[record->witness_count++] = spread_of(metrics, e, w);
     if (leave_out_patched(metrics, record, e->values) && !*reason)
         reason = NOT_IN_GRAPHS;
     double lead_ns = e->automatic ? 0 : find_lead_ns(metrics, e, record, &share);
@@ -138,7 +140,6 @@ void kprof_deliver(const kprof_chip_metrics *metrics, const kprof_evaluation *e,
     record->range_lead_ns = lead_ns > 0 ? (uint64_t)lround(lead_ns) : 0;
     record->values = e->values;
     record->value_count = (uint32_t)metrics->metrics.count;
-    record->witness_count = (uint32_t)metrics->witnesses.count;
     record->witness_spreads_pct = spreads_pct;
     batch->listener->done(record, reason);
 }

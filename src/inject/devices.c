@@ -36,14 +36,19 @@ static void announce_metrics(const kprof_chip_metrics *metrics)
     for (size_t i = 0; i < KPROF_MAX_DEVICES; i++)
         if (list->devices[i] && list->devices[i]->metrics == metrics)
             return; /* another GPU has this chip */
+    const char *witnesses[KPROF_MAX_WITNESSES];
+    uint32_t witness_count = 0;
+    for (size_t i = 0; i < metrics->witnesses.count; i++)
+        if (kprof_witness_compares(metrics, i))
+            witnesses[witness_count++] = metrics->witnesses.items[i];
     kprof_record record = {.type = KPROF_RECORD_METRICS};
     record.metrics = (kprof_metrics_record){
         .chip = metrics->chip,
         .pass_count = metrics->pass_count,
         .count = (uint32_t)metrics->metrics.count,
         .names = (const char *const *)metrics->metrics.items,
-        .witness_count = (uint32_t)metrics->witnesses.count,
-        .witnesses = (const char *const *)metrics->witnesses.items,
+        .witness_count = witness_count,
+        .witnesses = witnesses,
     };
     kprof_process_write(&record);
 }

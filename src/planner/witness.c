@@ -69,7 +69,7 @@ kprof_status kprof_guests_list(kprof_packing *p, const kprof_strlist *collect)
     kprof_status status = KPROF_OK;
     for (size_t i = 0; i < collect->count && status == KPROF_OK; i++)
         status = kprof_host_raw_counters(p->host, collect->items[i], &p->taken, &p->taken);
-    for (size_t i = 0; i < KPROF_MAX_WITNESSES && status == KPROF_OK && p->now.pass_count > 1; i++) {
+    for (size_t i = 0; i < KPROF_MAX_WITNESSES && status == KPROF_OK && p->now.pass_count > 0; i++) {
         kprof_guest *guest = &p->guests[i];
         guest->domains = calloc(p->most_passes, sizeof(*guest->domains));
         guest->name = kinds[i].name;
@@ -166,13 +166,23 @@ static uint32_t pass_of_time(kprof_packing *p)
     return pass;
 }
 
+/* These three tell how much of a range its kernel takes. */
+static bool tells_share(const kprof_packing *p, size_t number, uint32_t pass)
+{
+    return (number == GPU_CYCLES || number == TIME || number == RANGE_CYCLES) &&
+           kprof_guest_is_there(p, RANGE_CYCLES, pass);
+}
+
 /* A witness in one pass has nothing to be compared with. Returns the passes that it is in. */
 static size_t drop_lonely(kprof_packing *p, size_t number)
 {
     size_t count = 0;
-    for (uint32_t i = 0; i < p->now.pass_count; i++)
+    bool is_useful = false;
+    for (uint32_t i = 0; i < p->now.pass_count; i++) {
         count += kprof_guest_is_there(p, number, i);
-    if (count > 1 || (count > 0 && number == RANGE_CYCLES))
+        is_useful = is_useful || (kprof_guest_is_there(p, number, i) && tells_share(p, number, i));
+    }
+    if (count > 1 || is_useful)
         return count;
     kprof_strlist_free(&p->guests[number].counters);
     return 0;
@@ -183,7 +193,7 @@ static kprof_status settle_witnesses(kprof_packing *p, kprof_strlist *names)
 {
     const uint32_t timed = pass_of_time(p);
     bool both = false;
-    for (uint32_t pass = 0; pass < p->now.pass_count && p->now.pass_count > 1; pass++) {
+    for (uint32_t pass = 0; pass < p->now.pass_count; pass++) {
         kprof_traits traits;
         size_t count = list_pass(p, pass, &traits);
         for (size_t i = 0; i < KPROF_MAX_WITNESSES; i++) {
@@ -193,6 +203,10 @@ static kprof_status settle_witnesses(kprof_packing *p, kprof_strlist *names)
             count = domain == KPROF_NOWHERE ? count : add_guest(p, count, &p->guests[i], domain);
         }
     }
+    const kprof_guest *cycles = &p->guests[GPU_CYCLES];
+    if (timed < p->now.pass_count &&
+        !(kprof_guest_is_there(p, GPU_CYCLES, timed) && strcmp(cycles->name, KPROF_KERNEL_CYCLES) == 0))
+        p->guests[RANGE_CYCLES].domains[timed] = KPROF_NOWHERE; /* there is nothing that it is the whole of */
     (void)drop_lonely(p, SM_INSTRUCTIONS);
     for (uint32_t i = 0; i < p->now.pass_count; i++) {
         if (!kprof_guest_is_there(p, TPC_INSTRUCTIONS, i) || !kprof_guest_is_there(p, SM_INSTRUCTIONS, i))

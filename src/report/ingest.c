@@ -351,9 +351,8 @@ static void fill_table(kprof_ingest *ingest, const kprof_launch_facts *facts, co
     for (size_t i = 0; i < facts->launch->value_count; i++)
         table_put(table, metrics->rows[i], facts->launch->values[i]);
     for (size_t i = 0; table->measured && i < metrics->witness_count; i++)
-        if (metrics->rows[metrics->count + i] != KPROF_NO_SPREAD)
-            table_put(table, metrics->rows[metrics->count + i],
-                      facts->launch->witness_count ? facts->launch->witness_spreads_pct[i] : NAN);
+        table_put(table, metrics->rows[metrics->count + i],
+                  facts->launch->witness_count ? facts->launch->witness_spreads_pct[i] : NAN);
     kprof_derived_sink sink = {look_up, put_derived, table};
     kprof_derived_evaluate(ingest->report, device->chip, &sink);
 }

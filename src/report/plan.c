@@ -190,8 +190,10 @@ static kprof_status add_all_passes(kprof_report *report, const kprof_plan *plan,
             status = add_metric_passes(report, plan->chip, metric, &lists[i]);
     }
     for (size_t i = 0; i < passes->witnesses->count && status == KPROF_OK; i++) {
+        if (lists[count + i].count < 2)
+            continue; /* it compares nothing */
         status = kprof_witness_store(report, passes->witnesses->items[i], &metric);
-        if (status == KPROF_OK && metric != KPROF_NO_SPREAD)
+        if (status == KPROF_OK)
             status = add_metric_passes(report, plan->chip, metric, &lists[count + i]);
     }
     return status;

@@ -1,6 +1,5 @@
 /* Names of the metrics that hold spreads, and the verdict on a launch. */
 #include "report/witness.h"
-#include "core/config.h"
 #include "report/units.h"
 
 #include <math.h>
@@ -20,9 +19,6 @@ static const struct {
 kprof_status kprof_witness_store(kprof_report *report, const char *witness, int64_t *id)
 {
     char *name = NULL;
-    *id = KPROF_NO_SPREAD;
-    if (strcmp(witness, KPROF_RANGE_CYCLES) == 0)
-        return KPROF_OK;
     if (asprintf(&name, "%s" SUFFIX, witness) < 0)
         return kprof_fail(KPROF_NO_MEMORY, "%s: out of memory", report->path);
     kprof_metric_row row = {name, "%", DESCRIPTION, KPROF_WITNESS_KIND};

@@ -7,9 +7,7 @@
 
 #define KPROF_WITNESS_KIND "witness" /* in the table of metrics */
 
-/* Row id of the metric that holds the spread of a witness, added when new: "<witness>.pct_spread_over_passes".
- * KPROF_NO_SPREAD for the one that is in one pass and compares nothing. */
-#define KPROF_NO_SPREAD (-1)
+/* Row id of the metric that holds the spread of a witness, added when new: "<witness>.pct_spread_over_passes". */
 kprof_status kprof_witness_store(kprof_report *report, const char *witness, int64_t *id) KPROF_MUST_CHECK;
 
 typedef struct kprof_disagreement {

@@ -358,7 +358,12 @@ class Ranges(Case):
         self.assertEqual([reason[:len(self.EARLY)] for reason, in rows], [expected] * 2)
 
     def test_own_run(self):
-        self.expect_reasons(["--metrics", METRIC], 1, self.EARLY)
+        self.expect_reasons(["--metrics", METRIC], 1, "")
+
+    def test_own_run_without_the_witness(self):
+        """What is collected is no witness."""
+        self.expect_reasons(["--metrics", METRIC, "--metrics",
+                             "FE_A.TriageCompute.gr__compute_cycles_active_queue_async.sum"], 1, self.EARLY)
 
     def test_own_run_without_times(self):
         self.expect_reasons(["--metrics", "dram__bytes.sum"], 1, "")

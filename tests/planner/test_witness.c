@@ -198,6 +198,32 @@ static void test_one_counter_of_instructions(void **state)
     release(&w);
 }
 
+/* A plan of one pass compares nothing. If it counts time, witnesses tell how much of a range its kernel takes. */
+static void test_one_pass(void **state)
+{
+    (void)state;
+    char *timed[] = {(char *)"gpu__time_duration.sum"}, *per_second[] = {(char *)"dram__bytes.sum.per_second"};
+    char *untimed[] = {(char *)"dram__bytes.sum"};
+    char **const lists[] = {timed, per_second};
+    for (size_t i = 0; i < 2; i++) {
+        witnessed w = witness_names(lists[i], 1);
+        assert_int_equal(w.planned.schedule.pass_count, 1);
+        assert_int_equal(w.planned.variants.witnesses.count, 3);
+        assert_true(passes_of(&w, KPROF_KERNEL_CYCLES) == 1 && passes_of(&w, KPROF_RANGE_CYCLES) == 1);
+        assert_true(passes_of(&w, TIME) == 1);
+        assert_nothing_moved(&w);
+        assert_apart(&w);
+        release(&w);
+    }
+    witnessed w = witness_names(untimed, 1);
+    assert_int_equal(w.planned.variants.witnesses.count, 0);
+    release(&w);
+    char *cycles[] = {(char *)"gpu__time_duration.sum", (char *)KPROF_KERNEL_CYCLES};
+    w = witness_names(cycles, 2); /* what is collected is no witness, and without it the others tell nothing */
+    assert_int_equal(w.planned.variants.witnesses.count, 0);
+    release(&w);
+}
+
 /* What is asked for is no witness: in several passes it would read as their mean. */
 static void test_collected_metrics_are_no_witnesses(void **state)
 {
@@ -230,6 +256,7 @@ int main(void)
         cmocka_unit_test(test_sets),
         cmocka_unit_test(test_sets_of_gh100),
         cmocka_unit_test(test_one_counter_of_instructions),
+        cmocka_unit_test(test_one_pass),
         cmocka_unit_test(test_collected_metrics_are_no_witnesses),
         cmocka_unit_test(test_nothing_to_compare),
     };
