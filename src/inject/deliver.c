@@ -87,15 +87,19 @@ static int power_of_time(const char *name)
         int power;
     } rows[] = {
         {"__cycles_elapsed", 1},
+        {"__cycles_in_frame", 1},
         {"__cycles_in_region", 1},
         {"__time_duration", 1},
         {"__time_active", 1},
         {".peak_sustained_elapsed", 1},
+        {".peak_sustained_frame", 1},
         {".peak_sustained_region", 1},
         {".per_second", -1},
         {".per_cycle_elapsed", -1},
+        {".per_cycle_in_frame", -1},
         {".per_cycle_in_region", -1},
         {".pct_of_peak_sustained_elapsed", -1},
+        {".pct_of_peak_sustained_frame", -1},
         {".pct_of_peak_sustained_region", -1},
     };
     int power = 0;

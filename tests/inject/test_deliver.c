@@ -12,7 +12,7 @@
 
 #include <cmocka.h>
 
-enum { METRICS = 12, WITNESSES = 3 };
+enum { METRICS = 15, WITNESSES = 3 };
 
 /* A kernel of 20 us in a range of 25 us, with 1,050 cycles around the kernel that every range has. */
 #define RANGE_NS      25000.0
@@ -35,6 +35,9 @@ static const struct {
     {"smsp__inst_executed.avg.per_cycle_elapsed", 1.25},
     {"sm__throughput.avg.pct_of_peak_sustained_elapsed", 1.25},
     {"l1tex__throughput.avg.pct_of_peak_sustained_active", 1},
+    {"gpc__cycles_in_frame.max", 0.8},
+    {"sm__inst_executed.avg.per_cycle_in_frame", 1.25},
+    {"dram__throughput.avg.pct_of_peak_sustained_frame", 1.25},
     {"smsp__average_warps_issue_stalled_wait_per_issue_active.ratio", 1},
 };
 
