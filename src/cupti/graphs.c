@@ -58,7 +58,10 @@ typedef struct graph {
     node *first, **end;
     CUgraphNode parent; /* of nodes that are read now */
     const char *obstacle;
-    bool changed;            /* since it was identified */
+    bool changed;  /* since it was identified */
+    bool launched; /* in `stream` last */
+    void *stream;
+    pthread_t thread;        /* which may have a default stream of its own */
     kprof_graph_call *calls; /* [capacity], owned: of the last launch */
     size_t capacity;
 } graph;
@@ -727,7 +730,18 @@ static bool is_output_of_graph(const graph *g, const node *input, const node *en
     return false;
 }
 
-/* Launches of one graph wait for each other in whatever streams, and what kprof copies before a launch does not. */
+/* Launches of one graph wait for each other in whatever streams, and what kprof copies before a launch or behind it
+ * does not. Nodes may have been given other memory since the last launch. */
+static unsigned note_stream(graph *g, const kprof_call *launch)
+{
+    bool is_threads = launch->stream == CU_STREAM_PER_THREAD && !pthread_equal(g->thread, pthread_self());
+    bool changes = g->launched && (launch->stream != g->stream || is_threads);
+    g->launched = true;
+    g->stream = launch->stream;
+    g->thread = pthread_self();
+    return changes ? KPROF_NODE_CHANGES_STREAM : 0;
+}
+
 static unsigned traits_of_input(const graph *g, const node *n, const last_nodes *last)
 {
     bool has_results = last->tells_others || is_output_of_graph(g, n, NULL);
@@ -750,6 +764,7 @@ static const char *find_input_obstacle(const graph *g, const node *n, bool told)
 static const kprof_graph_call *list_calls(graph *g, const kprof_call *launch, size_t *count, const char **why)
 {
     const last_nodes last = find_last(g);
+    const unsigned changes = note_stream(g, launch);
     last_nodes behind = last;
     bool told = false;
     *count = 0;
@@ -765,7 +780,8 @@ static const kprof_graph_call *list_calls(graph *g, const kprof_call *launch, si
         *why = find_obstacle(n, launch);
         if (in && !*why)
             *why = find_input_obstacle(g, n, told);
-        n->traits = KPROF_NODE | (in ? traits_of_input(g, n, &last) : 0) | (out ? traits_of_output(&behind) : 0);
+        n->traits = KPROF_NODE | (in ? traits_of_input(g, n, &last) : 0) | (out ? traits_of_output(&behind) : 0) |
+                    (in || out ? changes : 0);
         g->calls[(*count)++] = describe(n, launch);
     }
     if (!*why)

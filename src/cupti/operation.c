@@ -183,6 +183,16 @@ static bool keep_input(const kprof_driver_api *driver, const kprof_operation *op
     return result == CUDA_SUCCESS;
 }
 
+/* The graph has told which side of a copy is the host's when it was made. Memory that the driver knew nothing of then
+ * may be the device's now. */
+static bool is_host_side_saved(const kprof_snapshot *snapshot, const kprof_transfer *t)
+{
+    return t->kind == KPROF_TRANSFER_IN
+               ? kprof_snapshot_holds(snapshot, t->source, kprof_transfer_source_bytes(t))
+               : t->kind == KPROF_TRANSFER_OUT &&
+                     kprof_snapshot_holds(snapshot, t->destination, kprof_transfer_destination_bytes(t));
+}
+
 /* What a node copies to the host is kept behind the graph. Where it may be gone then, nothing is done in replays. */
 static bool prepare_output(kprof_operation *operation, const kprof_call *call, kprof_snapshot *snapshot)
 {
@@ -207,6 +217,8 @@ static bool copy_transfer(kprof_operation *operation, const kprof_call *call, kp
     operation->in_graph = call->node_traits & KPROF_NODE;
     if (!operation->in_graph)
         sort_copy(driver, snapshot, t);
+    else if (is_host_side_saved(snapshot, t))
+        return false;
     if (t->kind == KPROF_TRANSFER_OUT)
         return operation->in_graph ? prepare_output(operation, call, snapshot)
                                    : keep_output(driver, operation, snapshot);

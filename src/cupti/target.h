@@ -30,7 +30,8 @@ typedef enum kprof_node_trait {
     KPROF_NODE_READS_RESULTS =
         4,                  /* it copies from the host what an earlier launch of its graph may still write there */
     KPROF_NODE_IS_TOLD = 8, /* it copies to the host, which gets to know of that before the graph has ended */
-    KPROF_NODE_HIDES_OUTPUT = 16, /* it copies to the host, from memory that later nodes may write */
+    KPROF_NODE_HIDES_OUTPUT = 16,   /* it copies to the host, from memory that later nodes may write */
+    KPROF_NODE_CHANGES_STREAM = 32, /* it copies from or to the host, and its graph was in another stream before */
 } kprof_node_trait;
 
 /* One driver call of the application. Pointers are valid until the hook returns. */

@@ -762,13 +762,14 @@ static kprof_status give_up_all(kprof_status status)
 }
 
 /* What the graph copies from the host is kept before it is launched. Work that is under way may still write it, and the
- * driver may read pageable memory at once. */
-static kprof_status wait_before_reading(const kprof_batch_launch *launches, size_t count)
+ * driver may read pageable memory at once. What an earlier launch has copied to the host may still be being kept. */
+static kprof_status wait_before_copies(const kprof_batch_launch *launches, size_t count)
 {
+    const unsigned awaiting = KPROF_NODE_READS_PAGEABLE | KPROF_NODE_READS_RESULTS | KPROF_NODE_CHANGES_STREAM;
     unsigned traits = 0;
     for (size_t i = 0; i < count; i++)
         traits |= launches[i].call->node_traits;
-    if (!(traits & (KPROF_NODE_READS_PAGEABLE | KPROF_NODE_READS_RESULTS)) || !kprof_batch_is_open())
+    if (!(traits & awaiting) || !kprof_batch_is_open())
         return KPROF_OK;
     kprof_status status = wait_unless_in_vain(launches[0].call->context);
     return kprof_wait_is_idle(status) ? KPROF_OK : status;
@@ -785,7 +786,7 @@ static kprof_status prepare_all(const kprof_batch_launch *launches, size_t count
     for (;;) {
         kprof_status status = open_for_all(launches, count, ranges);
         if (status == KPROF_OK)
-            status = wait_before_reading(launches, count);
+            status = wait_before_copies(launches, count);
         if (status != KPROF_OK || !kprof_batch_is_open() || copy_transfers(launches, count, operations))
             return status;
         if (kprof_engine.batch.count == 0)

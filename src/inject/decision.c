@@ -121,8 +121,11 @@ static const char *why_not_repeated(const kprof_batch_launch *launch, const kpro
 
 const char *kprof_decision_node_obstacle(const kprof_batch_launch *node, const kprof_operation *operation)
 {
-    unsigned needs; /* none: a kernel of a graph cannot be by itself */
-    return why_not_repeated(node, operation, &needs);
+    unsigned needs;
+    const char *why = why_not_repeated(node, operation, &needs);
+    if (why || !needs) /* needs: CUPTI gave its node no number */
+        return why;
+    return "it prints or reaches memory of the host, and cannot be repeated apart from the graph's others";
 }
 
 bool kprof_decision_may_wait_for_host(const kprof_batch_launch *launch)

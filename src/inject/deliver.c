@@ -41,13 +41,14 @@ static bool leave_out_patched(const kprof_chip_metrics *metrics, const kprof_lau
     return found;
 }
 
-/* NaN: it is no witness of the chip, or no pass had it. */
-static double mean_of_witness(const kprof_chip_metrics *metrics, const kprof_evaluation *e, const char *name)
+/* Its values are NaN where it is no witness of the chip, or no pass had it. */
+static const kprof_witness *find_witness(const kprof_chip_metrics *metrics, const kprof_evaluation *e, const char *name)
 {
+    static const kprof_witness none = {.mean = NAN, .beside = NAN};
     for (size_t i = 0; i < metrics->witnesses.count; i++)
         if (strcmp(metrics->witnesses.items[i], name) == 0 && e->witnesses[i].passes > 0)
-            return e->witnesses[i].mean;
-    return NAN;
+            return &e->witnesses[i];
+    return &none;
 }
 
 /* The time is no witness where it is collected. */
@@ -56,7 +57,7 @@ static double time_of_range(const kprof_chip_metrics *metrics, const kprof_evalu
     for (size_t i = 0; i < metrics->metrics.count; i++)
         if (strcmp(metrics->metrics.items[i], KPROF_TIME_WITNESS) == 0)
             return e->values[i];
-    return mean_of_witness(metrics, e, KPROF_TIME_WITNESS);
+    return find_witness(metrics, e, KPROF_TIME_WITNESS)->mean;
 }
 
 /* Return how long a pushed range lasts before its kernel begins, and put the share that is left into *share. NaN where
@@ -64,8 +65,10 @@ static double time_of_range(const kprof_chip_metrics *metrics, const kprof_evalu
 static double find_lead_ns(const kprof_chip_metrics *metrics, const kprof_evaluation *e,
                            const kprof_launch_record *record, double *share)
 {
-    double kernel_cycles = mean_of_witness(metrics, e, KPROF_KERNEL_CYCLES);
-    double range_cycles = mean_of_witness(metrics, e, KPROF_RANGE_CYCLES), time_ns = time_of_range(metrics, e);
+    const kprof_witness *range = find_witness(metrics, e, KPROF_RANGE_CYCLES);
+    double mean_cycles = find_witness(metrics, e, KPROF_KERNEL_CYCLES)->mean;
+    double kernel_cycles = range->beside > 0 ? range->beside : mean_cycles;
+    double range_cycles = range->mean, time_ns = time_of_range(metrics, e);
     if (!(kernel_cycles > 0) || !(range_cycles > 0) || !(time_ns > 0) || kprof_launch_is_graph(record))
         return NAN;
     *share = fmin(1, (kernel_cycles + CYCLES_AROUND_KERNEL) / range_cycles);
@@ -87,15 +90,19 @@ static int power_of_time(const char *name)
         int power;
     } rows[] = {
         {"__cycles_elapsed", 1},
+        {"__cycles_in_frame", 1},
         {"__cycles_in_region", 1},
         {"__time_duration", 1},
         {"__time_active", 1},
         {".peak_sustained_elapsed", 1},
+        {".peak_sustained_frame", 1},
         {".peak_sustained_region", 1},
         {".per_second", -1},
         {".per_cycle_elapsed", -1},
+        {".per_cycle_in_frame", -1},
         {".per_cycle_in_region", -1},
         {".pct_of_peak_sustained_elapsed", -1},
+        {".pct_of_peak_sustained_frame", -1},
         {".pct_of_peak_sustained_region", -1},
     };
     int power = 0;

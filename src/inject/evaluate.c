@@ -10,6 +10,7 @@
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 /* Starting a thread does not pay for fewer launches. */
@@ -42,6 +43,20 @@ void kprof_evaluations_free(kprof_evaluations *evaluations)
     *evaluations = (kprof_evaluations){0};
 }
 
+/* Equal launches of a sample may take differently long. So what the kernel takes of its range is of one pass. */
+static void note_beside(kprof_evaluation *e)
+{
+    const kprof_evaluator *work = &kprof_engine.evaluator;
+    kprof_witness *range = NULL, *kernel = NULL;
+    for (size_t i = work->metric_count; i < work->names.count; i++) {
+        kprof_witness *witness = &e->witnesses[work->indices[i]];
+        range = strcmp(work->names.items[i], KPROF_RANGE_CYCLES) == 0 ? witness : range;
+        kernel = strcmp(work->names.items[i], KPROF_KERNEL_CYCLES) == 0 ? witness : kernel;
+    }
+    if (range && kernel)
+        range->beside = kernel->last;
+}
+
 /* Read metrics and witnesses together, since each question has a price of its own in an image of many ranges. So a
  * launch whose witnesses cannot be evaluated has no values. */
 static kprof_status read_launch(const worker *self, kprof_evaluation *e)
@@ -53,6 +68,8 @@ static kprof_status read_launch(const worker *self, kprof_evaluation *e)
         e->values[work->indices[i]] = self->values[i];
     for (size_t i = work->metric_count; status == KPROF_OK && i < work->names.count; i++)
         kprof_witness_add(&e->witnesses[work->indices[i]], self->values[i]);
+    if (status == KPROF_OK)
+        note_beside(e);
     return status;
 }
 
@@ -171,10 +188,11 @@ void kprof_evaluate_wait(void)
 
 void kprof_witness_add(kprof_witness *witness, double mean)
 {
-    if (isnan(mean))
-        return;
     double before = witness->passes;
     double value = (before + 1) * mean - before * witness->mean;
+    witness->last = value;
+    if (isnan(mean))
+        return;
     witness->low = witness->passes == 0 ? value : fmin(witness->low, value);
     witness->high = witness->passes == 0 ? value : fmax(witness->high, value);
     witness->mean = mean;

@@ -21,6 +21,8 @@ typedef struct kprof_witness {
     uint32_t passes;  /* that had it */
     double mean;      /* over those */
     double low, high; /* of the passes' own values */
+    double last;      /* the last pass' own value; NaN: it had none */
+    double beside;    /* of KPROF_RANGE_CYCLES: KPROF_KERNEL_CYCLES of the same pass; NaN or 0: the pass had none */
 } kprof_witness;
 
 /* The values and witnesses of one launch. */

@@ -383,6 +383,27 @@ static void test_copies_of_what_the_graph_changes(void **state)
     assert_traits(behind_output, 3, (unsigned[]){0, KPROF_NODE_HIDES_OUTPUT, 0}, 3);
 }
 
+/* There its launches wait for each other, and what is kept of their copies does not. */
+static void test_copies_in_another_stream(void **state)
+{
+    (void)state;
+    template_graph t;
+    kprof_call elsewhere = launch;
+    const template_node nodes[] = {input_node, kernel_node, output_node};
+    const unsigned changes[] = {0, KPROF_NODE_CHANGES_STREAM, 0};
+    set_nodes(&t, nodes, 3);
+    for (size_t i = 0; i < 3; i++) {
+        size_t count;
+        const char *why;
+        elsewhere.stream = i == 0 ? &own_stream : &own_context;
+        const kprof_graph_call *calls = kprof_graphs_find(&elsewhere, &count, &why);
+        assert_non_null(calls);
+        assert_int_equal(calls[0].call.node_traits, KPROF_NODE | KPROF_NODE_READS_RESULTS | changes[i]);
+        assert_int_equal(calls[1].call.node_traits, KPROF_NODE);
+        assert_int_equal(calls[2].call.node_traits, KPROF_NODE | changes[i]);
+    }
+}
+
 /* A node that is disabled changes nothing. */
 static void test_disabled_nodes_beside_copies(void **state)
 {
@@ -562,6 +583,7 @@ int main(void)
         cmocka_unit_test_teardown(test_calls_of_nodes, destroy),
         cmocka_unit_test_teardown(test_copies_of_the_host, destroy),
         cmocka_unit_test_teardown(test_copies_of_what_the_graph_changes, destroy),
+        cmocka_unit_test_teardown(test_copies_in_another_stream, destroy),
         cmocka_unit_test_teardown(test_disabled_nodes_beside_copies, destroy),
         cmocka_unit_test_teardown(test_copies_of_rows, destroy),
         cmocka_unit_test_teardown(test_graph_that_is_not_known, destroy),

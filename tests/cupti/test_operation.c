@@ -505,6 +505,12 @@ static void test_nodes_that_are_not_repeated(void **state)
     no_space = false;
     kprof_transfer out = {KPROF_TRANSFER_OUT, .destination = HOST, .source = PEER, .width = 64, .height = 1};
     assert_string_equal(repeat_node(&out, 0), "");
+    out.source = POOL;
+    out.destination = DEVICE; /* what was unknown when the graph was made, and is memory of the device now */
+    assert_string_equal(repeat_node(&out, 0), "");
+    assert_string_equal(repeat_node(&out, KPROF_NODE_HIDES_OUTPUT), "");
+    in.source = POOL;
+    assert_string_equal(repeat_node(&in, 0), "");
     kprof_transfer copy_node = {KPROF_TRANSFER_COPY, .destination = DEVICE, .source = HOST, .width = 64, .height = 1};
     assert_string_equal(repeat_node(&copy_node, 0), "");
 }

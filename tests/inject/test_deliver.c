@@ -12,7 +12,7 @@
 
 #include <cmocka.h>
 
-enum { METRICS = 12, WITNESSES = 3 };
+enum { METRICS = 15, WITNESSES = 3 };
 
 /* A kernel of 20 us in a range of 25 us, with 1,050 cycles around the kernel that every range has. */
 #define RANGE_NS      25000.0
@@ -35,6 +35,9 @@ static const struct {
     {"smsp__inst_executed.avg.per_cycle_elapsed", 1.25},
     {"sm__throughput.avg.pct_of_peak_sustained_elapsed", 1.25},
     {"l1tex__throughput.avg.pct_of_peak_sustained_active", 1},
+    {"gpc__cycles_in_frame.max", 0.8},
+    {"sm__inst_executed.avg.per_cycle_in_frame", 1.25},
+    {"dram__throughput.avg.pct_of_peak_sustained_frame", 1.25},
     {"smsp__average_warps_issue_stalled_wait_per_issue_active.ratio", 1},
 };
 
@@ -85,9 +88,9 @@ static int set_up(void **state)
     }
     metrics.witnesses.count = WITNESSES;
     evaluation = (kprof_evaluation){.values = values, .status = KPROF_OK};
-    evaluation.witnesses[0] = (kprof_witness){9, KERNEL_CYCLES, KERNEL_CYCLES, KERNEL_CYCLES + 7};
-    evaluation.witnesses[1] = (kprof_witness){9, RANGE_NS, RANGE_NS, RANGE_NS + 8};
-    evaluation.witnesses[2] = (kprof_witness){1, RANGE_CYCLES, RANGE_CYCLES, RANGE_CYCLES};
+    evaluation.witnesses[0] = (kprof_witness){9, KERNEL_CYCLES, KERNEL_CYCLES, KERNEL_CYCLES + 7, 0, 0};
+    evaluation.witnesses[1] = (kprof_witness){9, RANGE_NS, RANGE_NS, RANGE_NS + 8, 0, 0};
+    evaluation.witnesses[2] = (kprof_witness){1, RANGE_CYCLES, RANGE_CYCLES, RANGE_CYCLES, 0, 0};
     record = (kprof_launch_record){.grid = {1, 1, 1}, .block = {1, 1, 1}};
     told.count = 0;
     return 0;
@@ -137,6 +140,17 @@ static void test_range_of_cupti(void **state)
     assert_true(told.time_spread == 8);
     assert_int_equal(record.range_lead_ns, 0);
     assert_string_equal(told.reason, "");
+}
+
+/* Launches of a sample may take differently long: what counts is the pass with the time of the range. */
+static void test_kernel_of_the_same_pass(void **state)
+{
+    (void)state;
+    evaluation.witnesses[0].mean = 2 * RANGE_CYCLES;
+    evaluation.witnesses[2].beside = KERNEL_CYCLES;
+    kprof_deliver(&metrics, &evaluation, &record, "");
+    assert_values(true);
+    assert_int_equal(record.range_lead_ns, 5000);
 }
 
 /* A kernel that takes all of its range, and more by noise, leaves nothing out. */
@@ -198,6 +212,7 @@ int main(void)
         cmocka_unit_test_setup(test_lead_is_left_out, set_up),
         cmocka_unit_test_setup(test_time_is_collected, set_up),
         cmocka_unit_test_setup(test_range_of_cupti, set_up),
+        cmocka_unit_test_setup(test_kernel_of_the_same_pass, set_up),
         cmocka_unit_test_setup(test_no_lead, set_up),
         cmocka_unit_test_setup(test_unknown_lead_is_told, set_up),
         cmocka_unit_test_setup(test_graph, set_up),

@@ -26,6 +26,7 @@ static unsigned asked[LAUNCHES][METRICS + WITNESSES]; /* how often; under `mutex
 static unsigned reads, opens, closes, mismatches;
 static kprof_status open_status;
 static bool one_is_broken;
+static double kernel_mean; /* in place of any value, where it is not 0 */
 
 static char *metric_names[METRICS] = {"0", "1", "2", "3"}, *witness_names[WITNESSES] = {"4", "5"};
 static uint32_t last_passes[METRICS] = {0, 1, 2, 1};
@@ -88,7 +89,7 @@ static kprof_status reader_read(kprof_reader *reader, kprof_range range, const k
     for (size_t i = 0; i < names->count; i++) {
         size_t number = strtoul(names->items[i], NULL, 10);
         asked[range.index][number]++;
-        values[i] = value_of(range.index, number);
+        values[i] = kernel_mean > 0 ? kernel_mean : value_of(range.index, number);
     }
     kprof_status status = one_is_broken && range.index == BROKEN ? KPROF_INTERNAL : KPROF_OK;
     pthread_mutex_unlock(&mutex);
@@ -168,6 +169,25 @@ static void test_pass_by_pass(void **state)
         assert_int_equal(evaluations.items[launch].witnesses[1].passes, 2);
         assert_true(evaluations.items[launch].witnesses[1].mean == value_of(launch, METRICS + 1));
     }
+    kprof_evaluations_free(&evaluations);
+}
+
+/* Of all passes only the second has the range. The means over passes are of 9, 1 and 8 cycles of the kernel. */
+static void test_kernel_in_the_pass_of_its_range(void **state)
+{
+    (void)state;
+    static char *names[] = {(char *)KPROF_KERNEL_CYCLES, (char *)KPROF_RANGE_CYCLES};
+    static kprof_chip_metrics of_ranges;
+    of_ranges = (kprof_chip_metrics){.witnesses = {names, 2, 2}, .witness_passes = {7, 2}, .pass_count = 3};
+    kprof_evaluations evaluations = make(&of_ranges);
+    const double kernel_means[] = {9, 5, 6};
+    for (uint32_t pass = 0; pass < 3; pass++) {
+        kernel_mean = kernel_means[pass];
+        evaluate(&evaluations, pass, pass + 1);
+        kernel_mean = 0;
+        assert_true(evaluations.items[3].witnesses[1].beside == (pass == 0 ? 0 : 1));
+    }
+    assert_true(evaluations.items[3].witnesses[0].last == 8);
     kprof_evaluations_free(&evaluations);
 }
 
@@ -286,6 +306,7 @@ int main(void)
     kprof_engine.device = &device_ops;
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup(test_pass_by_pass, set_up),
+        cmocka_unit_test_setup(test_kernel_in_the_pass_of_its_range, set_up),
         cmocka_unit_test_setup(test_several_passes_at_once, set_up),
         cmocka_unit_test_setup(test_one_that_cannot_be_evaluated, set_up),
         cmocka_unit_test_setup(test_another_chip, set_up),

@@ -94,7 +94,7 @@ static int mend(void **state)
     (void)state;
     sim_call(&(sim_step){.op = SIM_RELEASE, .stream = OTHER_STREAM}, NULL);
     close_batch();
-    sim.pageable = sim.tells = false;
+    sim.pageable = sim.tells = sim.changes_stream = false;
     kprof_profiled_context *profiled = (kprof_profiled_context *)kprof_contexts_find(&sim.contexts[0]);
     profiled->diverges = false;
     profiled->comparisons = 0;
@@ -207,6 +207,20 @@ static void test_pageable_memory(void **state)
     assert_unmeasured(sim_node_tag(second, 1), "the GPU's work did not end within 1 s");
 }
 
+/* What its last launch has copied to the host may still be being kept there. */
+static void test_graph_in_another_stream(void **state)
+{
+    (void)state;
+    CAPTURE(ADD, OUT);
+    assert_nodes_measured(launch_graph());
+    sim.changes_stream = true;
+    (void)launch(SIM_ADD);
+    sim.holds = 1;
+    do_call((sim_step){.op = SIM_HOLD, .stream = OTHER_STREAM, .value = 1});
+    unsigned graph = launch_graph();
+    assert_unmeasured(sim_node_tag(graph, 0), "the GPU's work did not end within 1 s");
+}
+
 /* By a function of the host, say, which may write the memory that the graph has copied. */
 static void test_host_that_is_told(void **state)
 {
@@ -264,6 +278,7 @@ int main(void)
         cmocka_unit_test_teardown(test_output_that_is_written_over, mend),
         cmocka_unit_test_teardown(test_input_that_the_graph_writes, mend),
         cmocka_unit_test_teardown(test_pageable_memory, mend),
+        cmocka_unit_test_teardown(test_graph_in_another_stream, mend),
         cmocka_unit_test_teardown(test_host_that_is_told, mend),
         cmocka_unit_test_teardown(test_no_space_beside_others, mend),
         cmocka_unit_test_teardown(test_kernel_that_cannot_be_repeated, mend),

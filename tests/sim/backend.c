@@ -181,6 +181,8 @@ static unsigned find_traits(const sim_queue *graph, unsigned node)
         traits |= KPROF_NODE_READS_PAGEABLE;
     if (op == SIM_COPY_IN && has_output(graph, graph->count)) /* to the same buffer */
         traits |= KPROF_NODE_READS_RESULTS;
+    if ((op == SIM_COPY_IN || op == SIM_COPY_OUT) && sim.changes_stream)
+        traits |= KPROF_NODE_CHANGES_STREAM;
     if (op == SIM_COPY_OUT && sim.tells)
         traits |= KPROF_NODE_IS_TOLD;
     for (unsigned i = node + 1; op == SIM_COPY_OUT && i < graph->count; i++)

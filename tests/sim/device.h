@@ -182,6 +182,7 @@ typedef struct sim_machine {
     uint32_t most_launches;  /* of a measurement, as the configuration has it; 0: any number */
     bool awaits;             /* graphs may wait for the host */
     bool pageable;           /* the host's buffers are, so that the driver may read them at once */
+    bool changes_stream;     /* the next graph was in another stream before */
     bool tells;              /* graphs tell the host that it may use what they copied before they have ended */
     bool managed;         /* memory that the host has, too, is managed, and in reach of the device alone in a kernel */
     bool several_threads; /* the application has them */
