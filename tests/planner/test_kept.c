@@ -285,7 +285,7 @@ static const kprof_strlist two_passes = {two_passes_items, 1, 1};
 static void test_plans_that_are_not_whole(void **state)
 {
     (void)state;
-    static char *names[] = {"a", "b", "c", "d", "e", "f"};
+    static char *names[KPROF_MAX_WITNESSES + 1] = {"a", "b", "c", "d", "e", "f", "g"};
     kprof_planned right = plan_on(host, &two_passes), wrong[8];
     assert_true(right.variants.witnesses.count > 0 && right.variants.proof.count > 0);
     assert_int_equal(count_plans(NULL, 0), 1);
