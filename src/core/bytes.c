@@ -99,3 +99,11 @@ uint32_t kprof_crc32c(uint32_t crc, const void *data, size_t size)
     }
     return ~crc;
 }
+
+uint64_t kprof_hash(uint64_t hash, const void *data, size_t size)
+{
+    const uint8_t *bytes = data;
+    for (size_t i = 0; i < size; i++)
+        hash = (hash ^ bytes[i]) * UINT64_C(0x100000001b3);
+    return hash;
+}

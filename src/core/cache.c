@@ -2,6 +2,8 @@
  * entry's time is that of its last use. */
 #include "core/cache.h"
 
+#include "core/bytes.h"
+
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -16,6 +18,7 @@
 #define MAX_ENTRY_BYTES  (64u << 20)
 #define MAX_ENTRIES      128
 #define MAX_FOLDER_BYTES MAX_ENTRY_BYTES
+#define CHECKSUM_BYTES   8
 #define NAME_LENGTH      16 /* hexadecimal digits of the hash */
 #define DRAFT_ENDING     ".XXXXXX"
 
@@ -23,14 +26,9 @@ typedef struct entry_header {
     uint64_t magic, key_size, data_size;
 } entry_header;
 
-/* FNV-1a, 64 bits: tells accidents, not attacks; the folder is the user's own. */
-static uint64_t hash(const void *data, size_t size)
+static uint64_t hash(const kprof_strbuf *bytes)
 {
-    uint64_t value = UINT64_C(0xcbf29ce484222325);
-    const unsigned char *bytes = data;
-    for (size_t i = 0; i < size; i++)
-        value = (value ^ bytes[i]) * UINT64_C(0x100000001b3);
-    return value;
+    return kprof_hash(KPROF_HASH_START, bytes->data, bytes->length);
 }
 
 static bool make_folder(char *path, size_t size)
@@ -58,47 +56,32 @@ static bool entry_path(const kprof_strbuf *key, char *path, size_t size)
     char folder[PATH_MAX];
     if (key->failed || !make_folder(folder, sizeof folder))
         return false;
-    int length = snprintf(path, size, "%s/%016llx", folder, (unsigned long long)hash(key->data, key->length));
+    int length = snprintf(path, size, "%s/%016llx", folder, (unsigned long long)hash(key));
     return length > 0 && (size_t)length < size;
 }
 
-/* A file of somebody else's is not read: it could name another chip's counters. */
-static bool read_file(const char *path, kprof_strbuf *out)
+static bool read_part(int fd, uint64_t offset, size_t size, kprof_strbuf *out)
 {
-    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
-    struct stat info;
-    bool good = fd >= 0 && fstat(fd, &info) == 0 && S_ISREG(info.st_mode) && info.st_uid == geteuid() &&
-                info.st_size <= (off_t)MAX_ENTRY_BYTES;
-    char chunk[65536];
-    for (ssize_t n; good && (n = read(fd, chunk, sizeof chunk)) != 0;) {
-        good = n > 0;
-        if (good)
-            kprof_strbuf_append(out, chunk, (size_t)n);
-    }
-    if (good)
-        (void)futimens(fd, NULL);
-    if (fd >= 0)
-        close(fd);
-    return good && !out->failed;
+    void *data = kprof_strbuf_extend(out, size);
+    return data && pread(fd, data, size, (off_t)offset) == (ssize_t)size;
 }
 
-static bool unpack(const kprof_strbuf *file, const kprof_strbuf *key, kprof_strbuf *out)
+/* Is this the entry of `key`? A file of somebody else's is not read: it could name another chip's counters. */
+static bool check_file(const kprof_strbuf *key, kprof_cache_entry *entry)
 {
-    entry_header header;
-    uint64_t checksum;
-    if (file->length < sizeof header + sizeof checksum)
+    struct stat info;
+    entry->start = sizeof(entry_header) + key->length;
+    const off_t least = (off_t)(entry->start + CHECKSUM_BYTES);
+    if (fstat(entry->fd, &info) != 0 || !S_ISREG(info.st_mode) || info.st_uid != geteuid() || info.st_size < least ||
+        info.st_size > (off_t)MAX_ENTRY_BYTES)
         return false;
-    memcpy(&header, file->data, sizeof header);
-    size_t body = file->length - sizeof header - sizeof checksum;
-    if (header.magic != MAGIC || header.key_size != key->length || header.key_size > body ||
-        header.data_size != body - header.key_size)
-        return false;
-    memcpy(&checksum, file->data + file->length - sizeof checksum, sizeof checksum);
-    const char *stored_key = file->data + sizeof header;
-    if (checksum != hash(file->data, file->length - sizeof checksum) || memcmp(stored_key, key->data, key->length) != 0)
-        return false;
-    kprof_strbuf_append(out, stored_key + key->length, header.data_size);
-    return !out->failed;
+    entry->size = (uint64_t)(info.st_size - least);
+    const entry_header expected = {MAGIC, key->length, entry->size};
+    kprof_strbuf found = KPROF_STRBUF_INIT;
+    bool same = read_part(entry->fd, 0, entry->start, &found) && memcmp(found.data, &expected, sizeof expected) == 0 &&
+                memcmp(found.data + sizeof expected, key->data, key->length) == 0;
+    kprof_strbuf_free(&found);
+    return same;
 }
 
 typedef struct cache_file {
@@ -160,15 +143,49 @@ static void prune(const char *path)
         close(folder);
 }
 
-bool kprof_cache_get(const kprof_strbuf *key, kprof_strbuf *out)
+bool kprof_cache_open(const kprof_strbuf *key, kprof_cache_entry *out)
 {
     char path[PATH_MAX];
-    if (!entry_path(key, path, sizeof path))
+    const bool has_path = entry_path(key, path, sizeof path);
+    out->fd = has_path ? open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK) : -1;
+    if (out->fd < 0 || !check_file(key, out)) {
+        kprof_cache_close(out);
         return false;
+    }
+    (void)futimens(out->fd, NULL);
+    return true;
+}
+
+bool kprof_cache_read(const kprof_cache_entry *entry, uint64_t offset, uint64_t size, kprof_strbuf *out)
+{
+    return offset <= entry->size && size <= entry->size - offset &&
+           read_part(entry->fd, entry->start + offset, size, out);
+}
+
+void kprof_cache_close(kprof_cache_entry *entry)
+{
+    if (entry->fd >= 0)
+        close(entry->fd);
+    entry->fd = -1;
+}
+
+bool kprof_cache_get(const kprof_strbuf *key, kprof_strbuf *out)
+{
+    kprof_cache_entry entry;
     kprof_strbuf file = KPROF_STRBUF_INIT;
-    bool found = read_file(path, &file) && unpack(&file, key, out);
+    uint64_t checksum;
+    bool found =
+        kprof_cache_open(key, &entry) && read_part(entry.fd, 0, entry.start + entry.size + CHECKSUM_BYTES, &file);
+    if (found) {
+        file.length -= CHECKSUM_BYTES;
+        memcpy(&checksum, file.data + file.length, CHECKSUM_BYTES);
+        found = checksum == hash(&file);
+    }
+    if (found)
+        kprof_strbuf_append(out, file.data + entry.start, entry.size);
     kprof_strbuf_free(&file);
-    return found;
+    kprof_cache_close(&entry);
+    return found && !out->failed;
 }
 
 void kprof_cache_put(const kprof_strbuf *key, const void *data, size_t size)
@@ -176,13 +193,13 @@ void kprof_cache_put(const kprof_strbuf *key, const void *data, size_t size)
     char path[PATH_MAX], draft[PATH_MAX + 16];
     if (size > MAX_ENTRY_BYTES / 2 || !entry_path(key, path, sizeof path))
         return;
-    entry_header header = {MAGIC, key->length, size};
+    const entry_header header = {MAGIC, key->length, size};
     kprof_strbuf file = KPROF_STRBUF_INIT;
     kprof_strbuf_append(&file, &header, sizeof header);
     kprof_strbuf_append(&file, key->data, key->length);
     kprof_strbuf_append(&file, data, size);
-    uint64_t checksum = file.failed ? 0 : hash(file.data, file.length);
-    kprof_strbuf_append(&file, &checksum, sizeof checksum);
+    const uint64_t checksum = file.failed ? 0 : hash(&file);
+    kprof_strbuf_append(&file, &checksum, CHECKSUM_BYTES);
     snprintf(draft, sizeof draft, "%s" DRAFT_ENDING, path);
     int fd = file.failed ? -1 : mkostemp(draft, O_CLOEXEC);
     if (fd >= 0) {

@@ -6,6 +6,17 @@
 
 #include "core/strbuf.h"
 
+/* An entry that is being read. It stays as it is when another process replaces or removes it. */
+typedef struct kprof_cache_entry {
+    int fd;               /* -1: none */
+    uint64_t start, size; /* of what was stored, in bytes of the file */
+} kprof_cache_entry;
+/* Open what was stored under `key`, for a reader who checks what was stored; false as for kprof_cache_get. */
+bool kprof_cache_open(const kprof_strbuf *key, kprof_cache_entry *out);
+/* Append a part of it; false, with anything appended, when there is no such part, or no memory. */
+bool kprof_cache_read(const kprof_cache_entry *entry, uint64_t offset, uint64_t size, kprof_strbuf *out);
+void kprof_cache_close(kprof_cache_entry *entry);
+
 /* Fetch what was stored under `key`, appended to `out`; false when there is nothing, or something damaged or foreign.
  */
 bool kprof_cache_get(const kprof_strbuf *key, kprof_strbuf *out);

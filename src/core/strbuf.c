@@ -31,14 +31,20 @@ static bool reserve(kprof_strbuf *buf, size_t extra)
     return true;
 }
 
-void kprof_strbuf_append(kprof_strbuf *buf, const void *data, size_t size)
+void *kprof_strbuf_extend(kprof_strbuf *buf, size_t size)
 {
     if (!reserve(buf, size))
-        return;
-    if (size)
-        memcpy(buf->data + buf->length, data, size);
+        return NULL;
     buf->length += size;
     buf->data[buf->length] = '\0';
+    return buf->data + buf->length - size;
+}
+
+void kprof_strbuf_append(kprof_strbuf *buf, const void *data, size_t size)
+{
+    void *end = kprof_strbuf_extend(buf, size);
+    if (end && size)
+        memcpy(end, data, size);
 }
 
 void kprof_strbuf_puts(kprof_strbuf *buf, const char *text)

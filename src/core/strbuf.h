@@ -19,6 +19,8 @@ typedef struct kprof_strbuf {
     }
 
 void kprof_strbuf_append(kprof_strbuf *buf, const void *data, size_t size);
+/* Append so many bytes for the caller to fill in; NULL when out of memory. */
+void *kprof_strbuf_extend(kprof_strbuf *buf, size_t size);
 void kprof_strbuf_puts(kprof_strbuf *buf, const char *text);
 void kprof_strbuf_printf(kprof_strbuf *buf, const char *format, ...) __attribute__((format(printf, 2, 3)));
 void kprof_strbuf_clear(kprof_strbuf *buf); /* length 0, keeps the memory */

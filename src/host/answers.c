@@ -1,5 +1,5 @@
-/* Answers are in a tree, by their keys, and in the order in which they were given. They stay as they are kept, and are
- * decoded when somebody asks: a run needs few of them. */
+/* Answers of this run are in a tree, by their keys, and in the order in which they were given. Those of earlier runs
+ * stay on disk, behind each other and followed by an index, which is read at once; each is read when somebody asks. */
 #include "host/answers.h"
 
 #include "core/bytes.h"
@@ -8,48 +8,125 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Planning the full set takes 3,000 answers. A listing of all metrics asks far more than is worth reading at each
- * start. */
+/* Planning the full set takes 3,000 answers. A listing of all metrics asks far more than is worth keeping. */
 #define MOST_KEPT 8192
 /* More than any run needs again. */
 #define MOST_REMEMBERED (8 * MOST_KEPT)
 
 typedef struct answer {
-    const char *key;  /* a kind and a name */
-    kprof_bytes list; /* as kprof_put_strings writes it */
+    kprof_strbuf record; /* a kind, a name, a NUL, and what kprof_put_strings writes */
     struct answer *next;
 } answer;
 
+/* A row of the index: where a record is. Rows are sorted by `hash`, and their number follows them. */
+typedef struct place {
+    uint64_t hash, checksum; /* of the record up to the NUL, and of all of it */
+    uint32_t offset, size;
+} place;
+#define COUNT_BYTES 8
+
 struct kprof_answers {
+    kprof_cache_entry kept;
+    kprof_strbuf index; /* of what is kept */
     void *tree;
     answer *first, *last;
-    size_t count, read_count; /* of those, the first ones, which were read */
+    size_t count;
 };
 
 static int compare_answers(const void *a, const void *b)
 {
-    return strcmp(((const answer *)a)->key, ((const answer *)b)->key);
+    return strcmp(((const answer *)a)->record.data, ((const answer *)b)->record.data);
+}
+
+static int compare_hashes(const void *a, const void *b)
+{
+    const uint64_t one = ((const place *)a)->hash, other = ((const place *)b)->hash;
+    return (one > other) - (one < other);
+}
+
+static int compare_offsets(const void *a, const void *b)
+{
+    const uint32_t one = ((const place *)a)->offset, other = ((const place *)b)->offset;
+    return (one > other) - (one < other);
 }
 
 kprof_answers *kprof_answers_new(void)
 {
-    return calloc(1, sizeof(kprof_answers));
+    kprof_answers *answers = calloc(1, sizeof(*answers));
+    if (answers)
+        answers->kept.fd = -1;
+    return answers;
+}
+
+static void free_answer(void *data)
+{
+    kprof_strbuf_free(&((answer *)data)->record);
+    free(data);
 }
 
 void kprof_answers_free(kprof_answers *answers)
 {
-    if (answers)
-        tdestroy(answers->tree, free);
+    if (!answers)
+        return;
+    tdestroy(answers->tree, free_answer);
+    kprof_strbuf_free(&answers->index);
+    kprof_cache_close(&answers->kept);
     free(answers);
 }
 
-bool kprof_answers_get(const kprof_answers *answers, char kind, const char *name, kprof_strlist *out)
+/* The beginning of a record. */
+static kprof_strbuf make_key(char kind, const char *name)
 {
     kprof_strbuf key = KPROF_STRBUF_INIT;
     kprof_strbuf_printf(&key, "%c%s", kind, name);
-    answer *const *found = key.failed ? NULL : tfind(&(answer){.key = key.data}, &answers->tree, compare_answers);
-    kprof_bytes in = found ? (*found)->list : (kprof_bytes){.failed = true};
+    kprof_strbuf_append(&key, "", 1);
+    return key;
+}
+
+/* False when it is not what was written. */
+static bool read_record(const kprof_answers *answers, const place *at, kprof_strbuf *out)
+{
+    kprof_strbuf_clear(out);
+    return kprof_cache_read(&answers->kept, at->offset, at->size, out) &&
+           at->checksum == kprof_hash(KPROF_HASH_START, out->data, out->length);
+}
+
+/* Take a record into the tree; NULL when its key is there, or out of memory. */
+static answer *add(kprof_answers *answers, kprof_strbuf record)
+{
+    answer *one = record.failed ? NULL : malloc(sizeof(*one));
+    if (one)
+        *one = (answer){record, NULL};
+    answer *const *there = one ? tsearch(one, &answers->tree, compare_answers) : NULL;
+    if (there && *there == one)
+        return one;
+    kprof_strbuf_free(&record);
+    free(one);
+    return NULL;
+}
+
+/* Read an answer of an earlier run, once; NULL when there is none. */
+static answer *recall(kprof_answers *answers, const kprof_strbuf *key)
+{
+    const place wanted = {.hash = kprof_hash(KPROF_HASH_START, key->data, key->length)};
+    const kprof_strbuf *index = &answers->index;
+    const place *at =
+        index->data ? bsearch(&wanted, index->data, index->length / sizeof(*at), sizeof(*at), compare_hashes) : NULL;
+    kprof_strbuf record = KPROF_STRBUF_INIT;
+    if (at && read_record(answers, at, &record) && strcmp(record.data, key->data) == 0)
+        return add(answers, record);
+    kprof_strbuf_free(&record);
+    return NULL;
+}
+
+bool kprof_answers_get(kprof_answers *answers, char kind, const char *name, kprof_strlist *out)
+{
+    kprof_strbuf key = make_key(kind, name);
+    answer *const *found = key.failed ? NULL : tfind(&(answer){.record = key}, &answers->tree, compare_answers);
+    const answer *one = found ? *found : key.failed ? NULL : recall(answers, &key);
+    kprof_bytes in = {one ? (const uint8_t *)one->record.data : NULL, one ? one->record.length : 0, !one};
     const size_t before = out->count;
+    (void)kprof_get_block(&in, key.length);
     kprof_get_strings(&in, out);
     while (in.failed && out->count > before)
         free(out->items[--out->count]);
@@ -57,76 +134,62 @@ bool kprof_answers_get(const kprof_answers *answers, char kind, const char *name
     return !in.failed;
 }
 
-/* Add a copy, unless there is an answer of that key. */
-static void add(kprof_answers *answers, const char *key, const void *list, size_t size)
+void kprof_answers_put(kprof_answers *answers, char kind, const char *name, const kprof_strlist *texts)
 {
-    const size_t key_size = strlen(key) + 1;
-    answer *one = answers->count < MOST_REMEMBERED ? malloc(sizeof(*one) + size + key_size) : NULL;
+    kprof_strbuf record = make_key(kind, name);
+    kprof_put_strings(&record, texts);
+    record.failed = record.failed || answers->count >= MOST_REMEMBERED;
+    answer *one = add(answers, record);
     if (!one)
         return;
-    uint8_t *data = (uint8_t *)(one + 1);
-    memcpy(data, list, size);
-    *one = (answer){memcpy(data + size, key, key_size), {data, size, false}, NULL};
-    answer *const *there = tsearch(one, &answers->tree, compare_answers);
-    if (!there || *there != one) {
-        free(one);
-        return;
-    }
     *(answers->last ? &answers->last->next : &answers->first) = one;
     answers->last = one;
     answers->count++;
 }
 
-void kprof_answers_put(kprof_answers *answers, char kind, const char *name, const kprof_strlist *texts)
+static void write_record(const kprof_strbuf *record, place *at, kprof_strbuf *out)
 {
-    kprof_strbuf key = KPROF_STRBUF_INIT, list = KPROF_STRBUF_INIT;
-    kprof_strbuf_printf(&key, "%c%s", kind, name);
-    kprof_put_strings(&list, texts);
-    if (!key.failed && !list.failed)
-        add(answers, key.data, list.data, list.length);
-    kprof_strbuf_free(&key);
-    kprof_strbuf_free(&list);
+    const uint64_t hash = kprof_hash(KPROF_HASH_START, record->data, strlen(record->data) + 1);
+    const uint64_t checksum = kprof_hash(KPROF_HASH_START, record->data, record->length);
+    *at = (place){hash, checksum, (uint32_t)out->length, (uint32_t)record->length};
+    kprof_strbuf_append(out, record->data, record->length);
 }
 
 bool kprof_answers_write(const kprof_answers *answers, kprof_strbuf *out)
 {
-    const size_t new_count = answers->count - answers->read_count;
-    size_t skipped = answers->count > MOST_KEPT ? answers->count - MOST_KEPT : 0;
-    if (new_count == 0 || new_count > MOST_KEPT)
+    const size_t kept_count = answers->index.length / sizeof(place), total = kept_count + answers->count;
+    place *places = answers->count > 0 && answers->count <= MOST_KEPT ? calloc(total, sizeof(*places)) : NULL;
+    if (!places)
         return false;
-    for (const answer *one = answers->first; one; one = one->next) {
-        if (skipped > 0) {
-            skipped--;
-            continue;
-        }
-        kprof_put_string(out, one->key);
-        kprof_put_u64(out, one->list.left);
-        kprof_strbuf_append(out, one->list.data, one->list.left);
+    kprof_strbuf record = KPROF_STRBUF_INIT;
+    size_t count = 0;
+    if (kept_count > 0)
+        memcpy(places, answers->index.data, answers->index.length);
+    qsort(places, kept_count, sizeof(*places), compare_offsets);
+    for (size_t i = total > MOST_KEPT ? total - MOST_KEPT : 0; i < kept_count; i++) {
+        if (read_record(answers, &places[i], &record))
+            write_record(&record, &places[count++], out);
     }
+    for (const answer *one = answers->first; one; one = one->next)
+        write_record(&one->record, &places[count++], out);
+    qsort(places, count, sizeof(*places), compare_hashes);
+    kprof_strbuf_append(out, places, count * sizeof(*places));
+    kprof_put_u64(out, count);
+    kprof_strbuf_free(&record);
+    free(places);
     return !out->failed;
 }
 
-static bool is_list(kprof_bytes in)
+bool kprof_answers_read(kprof_answers *answers, const kprof_strbuf *key)
 {
-    for (uint32_t count = kprof_get_u32(&in); count > 0 && !in.failed; count--)
-        (void)kprof_get_string(&in);
-    return !in.failed && in.left == 0;
-}
-
-bool kprof_answers_read(kprof_answers *answers, const kprof_strbuf *bytes)
-{
-    for (int adds = 0; adds <= 1; adds++) { /* look at all first */
-        kprof_bytes in = {(const uint8_t *)bytes->data, bytes->length, false};
-        while (in.left > 0) {
-            const char *key = kprof_get_string(&in);
-            kprof_bytes list = {.left = kprof_get_u64(&in)};
-            list.data = kprof_get_block(&in, list.left);
-            if (in.failed || !is_list(list))
-                return false;
-            if (adds)
-                add(answers, key, list.data, list.left);
-        }
-    }
-    answers->read_count = answers->count;
-    return true;
+    kprof_cache_entry *kept = &answers->kept;
+    kprof_strbuf *index = &answers->index;
+    bool good = kprof_cache_open(key, kept) && kprof_cache_read(kept, kept->size - COUNT_BYTES, COUNT_BYTES, index);
+    kprof_bytes end = {(const uint8_t *)index->data, index->length, !good};
+    const uint64_t count = kprof_get_u64(&end), size = count * sizeof(place);
+    kprof_strbuf_clear(index);
+    good = good && count <= MOST_KEPT && kprof_cache_read(kept, kept->size - COUNT_BYTES - size, size, index);
+    if (!good)
+        kprof_strbuf_free(index);
+    return good;
 }

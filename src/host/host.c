@@ -62,10 +62,10 @@ static const kprof_strlist no_names = KPROF_STRLIST_INIT;
 /* True when answers are kept: then the chip is known, and its object has been opened once. */
 static bool recall_answers(kprof_host *host, const char *what)
 {
-    kprof_strbuf bytes = KPROF_STRBUF_INIT;
-    bool found = kprof_host_recall(&(kprof_host_question){host, what, &no_names}, &bytes) &&
-                 kprof_answers_read(host->answers, &bytes);
-    kprof_strbuf_free(&bytes);
+    kprof_strbuf key = KPROF_STRBUF_INIT;
+    bool found =
+        make_key(&(kprof_host_question){host, what, &no_names}, &key) && kprof_answers_read(host->answers, &key);
+    kprof_strbuf_free(&key);
     return found;
 }
 

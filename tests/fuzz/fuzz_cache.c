@@ -45,15 +45,14 @@ static void read_plan(const uint8_t *data, size_t size)
 #endif
 }
 
-/* What was read can be asked for and written again. */
-static void read_answers(const uint8_t *data, size_t size)
+/* What the entry has can be asked for and written again. */
+static void read_answers(const kprof_strbuf *key)
 {
 #ifdef KPROF_HAVE_CUDA
-    const kprof_strbuf bytes = {(char *)data, size, size, false};
     kprof_answers *answers = kprof_answers_new();
     kprof_strbuf out = KPROF_STRBUF_INIT;
     kprof_strlist list = KPROF_STRLIST_INIT;
-    bool is_read = kprof_answers_read(answers, &bytes);
+    bool is_read = kprof_answers_read(answers, key);
     (void)kprof_answers_get(answers, 'k', "dram__bytes.sum", &list);
     FUZZ_CHECK(is_read || list.count == 0);
     kprof_answers_put(answers, 'c', "sm__cycles_active.avg", &list);
@@ -63,8 +62,7 @@ static void read_answers(const uint8_t *data, size_t size)
     kprof_strlist_free(&list);
     kprof_answers_free(answers);
 #else
-    (void)data;
-    (void)size;
+    (void)key;
 #endif
 }
 
@@ -80,6 +78,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     FUZZ_CHECK(found && out.length == size && (size == 0 || memcmp(out.data, data, size) == 0));
     kprof_strbuf_free(&out);
     read_plan(data, size);
-    read_answers(data, size);
+    read_answers(&key);
     return 0;
 }

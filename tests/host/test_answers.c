@@ -9,10 +9,14 @@
 
 #include <cmocka.h>
 
+#include "cache_folder.h"
+
+enum { COUNT_BYTES = 8, ROW_BYTES = 24 }; /* the file ends with rows of the index and their number */
+
 static char *items[] = {"one", "", "three"};
 static const kprof_strlist none = KPROF_STRLIST_INIT, all = {items, 3, 3}, first = {items, 1, 1};
 
-static bool has(const kprof_answers *answers, char kind, const char *name, const kprof_strlist *list)
+static bool has(kprof_answers *answers, char kind, const char *name, const kprof_strlist *list)
 {
     kprof_strlist found = KPROF_STRLIST_INIT;
     bool same = kprof_answers_get(answers, kind, name, &found) && found.count == list->count;
@@ -22,7 +26,7 @@ static bool has(const kprof_answers *answers, char kind, const char *name, const
     return same;
 }
 
-static void assert_none(const kprof_answers *answers, char kind, const char *name)
+static void assert_none(kprof_answers *answers, char kind, const char *name)
 {
     kprof_strlist found = KPROF_STRLIST_INIT;
     assert_true(kprof_strlist_add(&found, "before"));
@@ -42,7 +46,7 @@ static kprof_answers *fill(void)
     return answers;
 }
 
-static void assert_filled(const kprof_answers *answers)
+static void assert_filled(kprof_answers *answers)
 {
     assert_true(has(answers, 'k', "none", &none));
     assert_true(has(answers, 'i', "all", &all));
@@ -53,12 +57,14 @@ static void assert_filled(const kprof_answers *answers)
     assert_none(answers, 'k', "");
 }
 
-/* Read `bytes`, of which there are so many; NULL when they are refused. */
+static const kprof_strbuf key = {(char *)"key", 3, 4, false};
+
+/* Read from the cache `bytes`, of which there are so many; NULL when they are refused. */
 static kprof_answers *read_back(const char *bytes, size_t size)
 {
     kprof_answers *answers = kprof_answers_new();
-    const kprof_strbuf range = {(char *)bytes, size, size, false};
-    if (kprof_answers_read(answers, &range))
+    kprof_cache_put(&key, bytes, size);
+    if (kprof_answers_read(answers, &key))
         return answers;
     assert_none(answers, 'k', "none");
     kprof_answers_free(answers);
@@ -97,31 +103,114 @@ static void test_first_answer_stays(void **state)
     kprof_answers_free(answers);
 }
 
-/* Any cut is refused but one between two answers; and so is a list that does not fit its bytes. */
+static int count_found(kprof_answers *answers)
+{
+    return has(answers, 'k', "none", &none) + has(answers, 'i', "all", &all) + has(answers, 'k', "all", &first) +
+           has(answers, 'x', "", &first);
+}
+
+/* A cut is refused: the end tells where the index is. */
+static void test_cut(void **state)
+{
+    (void)state;
+    kprof_answers *answers = fill();
+    kprof_strbuf bytes = KPROF_STRBUF_INIT;
+    assert_true(kprof_answers_write(answers, &bytes));
+    for (size_t i = 0; i < bytes.length; i++) {
+        kprof_answers *cut = read_back(bytes.data, i);
+        assert_int_equal(cut ? count_found(cut) : 0, 0);
+        kprof_answers_free(cut);
+    }
+    kprof_answers_free(answers);
+    kprof_strbuf_free(&bytes);
+}
+
+/* Put what is missing of the four answers and write all: they are whole again. */
+static void assert_mended(kprof_answers *damaged)
+{
+    kprof_strbuf bytes = KPROF_STRBUF_INIT;
+    kprof_answers_put(damaged, 'k', "none", &none);
+    kprof_answers_put(damaged, 'i', "all", &all);
+    kprof_answers_put(damaged, 'k', "all", &first);
+    kprof_answers_put(damaged, 'x', "", &first);
+    assert_filled(damaged);
+    if (kprof_answers_write(damaged, &bytes)) {
+        kprof_answers *mended = read_back(bytes.data, bytes.length);
+        assert_filled(mended);
+        kprof_answers_free(mended);
+    }
+    kprof_strbuf_free(&bytes);
+}
+
+/* A damaged answer alone is lost, and with a damaged index perhaps others; none is wrong, and all are written anew. */
 static void test_damaged(void **state)
 {
     (void)state;
     kprof_answers *answers = fill();
     kprof_strbuf bytes = KPROF_STRBUF_INIT;
     assert_true(kprof_answers_write(answers, &bytes));
-    size_t accepted = 0;
     for (size_t i = 0; i < bytes.length; i++) {
-        kprof_answers *cut = read_back(bytes.data, i);
-        accepted += cut != NULL;
-        kprof_answers_free(cut);
+        for (int bit = 0; bit < 8; bit++) {
+            bytes.data[i] ^= (char)(1 << bit);
+            kprof_answers *damaged = read_back(bytes.data, bytes.length);
+            bytes.data[i] ^= (char)(1 << bit);
+            assert_true(damaged || i >= bytes.length - COUNT_BYTES);
+            if (!damaged)
+                continue;
+            assert_none(damaged, 'i', "none");
+            const int found = count_found(damaged); /* a damaged hash can hide its neighbours too */
+            if (i < bytes.length - COUNT_BYTES - 4 * ROW_BYTES)
+                assert_int_equal(found, 3);
+            else if (i < bytes.length - COUNT_BYTES)
+                assert_true(found < 4);
+            assert_mended(damaged);
+            kprof_answers_free(damaged);
+        }
     }
-    assert_int_equal(accepted, 4);
-    char *at = memmem(bytes.data, bytes.length, "three", 5);
-    assert_non_null(at);
-    at[2] = '\0';
-    assert_null(read_back(bytes.data, bytes.length));
-    at[2] = 'r';
-    at[-4]++; /* its length */
-    assert_null(read_back(bytes.data, bytes.length));
-    at[-4]--;
     kprof_answers *whole = read_back(bytes.data, bytes.length);
     assert_filled(whole);
     kprof_answers_free(whole);
+    kprof_answers_free(answers);
+    kprof_strbuf_free(&bytes);
+}
+
+/* An index that says of each answer that it is where another one is, or that there are more of them than are kept. */
+static void test_wrong_index(void **state)
+{
+    (void)state;
+    kprof_answers *answers = fill();
+    kprof_strbuf bytes = KPROF_STRBUF_INIT;
+    char row[ROW_BYTES];
+    assert_true(kprof_answers_write(answers, &bytes));
+    char *index = bytes.data + bytes.length - COUNT_BYTES - 4 * ROW_BYTES;
+    for (size_t i = 0; i < 4; i += 2) { /* all but the hashes change places */
+        char *one = index + i * ROW_BYTES + 8, *other = one + ROW_BYTES;
+        memcpy(row, one, ROW_BYTES - 8);
+        memcpy(one, other, ROW_BYTES - 8);
+        memcpy(other, row, ROW_BYTES - 8);
+    }
+    kprof_answers *wrong = read_back(bytes.data, bytes.length);
+    assert_non_null(wrong);
+    assert_int_equal(count_found(wrong), 0);
+    assert_mended(wrong);
+    memset(bytes.data + bytes.length - COUNT_BYTES, 0xff, COUNT_BYTES);
+    assert_null(read_back(bytes.data, bytes.length));
+    kprof_answers_free(wrong);
+    kprof_answers_free(answers);
+    kprof_strbuf_free(&bytes);
+}
+
+/* Another process replaces the file while this one reads. */
+static void test_replaced(void **state)
+{
+    (void)state;
+    kprof_answers *answers = fill();
+    kprof_strbuf bytes = KPROF_STRBUF_INIT;
+    assert_true(kprof_answers_write(answers, &bytes));
+    kprof_answers *again = read_back(bytes.data, bytes.length);
+    kprof_cache_put(&key, "other", 5);
+    assert_filled(again);
+    kprof_answers_free(again);
     kprof_answers_free(answers);
     kprof_strbuf_free(&bytes);
 }
@@ -162,13 +251,25 @@ static void test_many(void **state)
     kprof_strbuf_free(&more);
 }
 
+static int set_up(void **state)
+{
+    (void)state;
+    use_cache_folder();
+    return 0;
+}
+
+static int tear_down(void **state)
+{
+    (void)state;
+    return remove_cache_folder("");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_round_trip),
-        cmocka_unit_test(test_first_answer_stays),
-        cmocka_unit_test(test_damaged),
+        cmocka_unit_test(test_round_trip), cmocka_unit_test(test_first_answer_stays), cmocka_unit_test(test_cut),
+        cmocka_unit_test(test_damaged),    cmocka_unit_test(test_wrong_index),        cmocka_unit_test(test_replaced),
         cmocka_unit_test(test_many),
     };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return cmocka_run_group_tests(tests, set_up, tear_down);
 }
