@@ -79,6 +79,8 @@ bool kprof_transfer_of_layers(const CUDA_MEMCPY3D *layers, kprof_transfer *out);
 /* From the first byte of the first row to the last one of the last row, of a transfer with any. */
 size_t kprof_transfer_destination_bytes(const kprof_transfer *t);
 size_t kprof_transfer_source_bytes(const kprof_transfer *t);
+/* Is a copy from the host or to it small enough to be kept? It has 256 MiB and 1,048,576 rows at most. */
+bool kprof_transfer_may_be_kept(const kprof_transfer *t);
 
 /* The launch of a kernel or a graph. */
 typedef struct kprof_given_launch {

@@ -756,6 +756,8 @@ static unsigned traits_of_output(const last_nodes *behind)
 /* Return why what the node copies from the host is not there before the launch; NULL if it is. */
 static const char *find_input_obstacle(const graph *g, const node *n, bool told)
 {
+    if (!kprof_transfer_may_be_kept(&n->decoded.transfer))
+        return "it copies more from the host than kprof keeps";
     if (told)
         return "it copies from the host what its functions of the host, or others that it has events for, may write";
     return is_output_of_graph(g, n, n) ? "it copies from the host what it has copied there before" : NULL;
@@ -780,6 +782,8 @@ static const kprof_graph_call *list_calls(graph *g, const kprof_call *launch, si
         *why = find_obstacle(n, launch);
         if (in && !*why)
             *why = find_input_obstacle(g, n, told);
+        if (out && !*why && !behind.writes_device && !kprof_transfer_may_be_kept(&n->decoded.transfer))
+            *why = "it copies more to the host than kprof keeps";
         n->traits = KPROF_NODE | (in ? traits_of_input(g, n, &last) : 0) | (out ? traits_of_output(&behind) : 0) |
                     (in || out ? changes : 0);
         g->calls[(*count)++] = describe(n, launch);

@@ -14,9 +14,7 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
-#define ADDRESS_BITS    57                  /* of the host, at most; 48 on most Arm machines, 47 on most others */
-#define MOST_KEPT_BYTES ((size_t)256 << 20) /* of a copy from the host or to it */
-#define MOST_KEPT_ROWS  ((size_t)1 << 20)   /* of such a copy: each is listed, to be compared */
+#define ADDRESS_BITS 57 /* of the host, at most; 48 on most Arm machines, 47 on most others */
 
 /* A launch may ask for so much without a limit of its function being raised (CUDA C++ Programming Guide, "Shared
  * Memory" and "Thread Block Clusters"). */
@@ -121,7 +119,7 @@ static void sort_copy(const kprof_driver_api *driver, const kprof_snapshot *snap
 static bool reserve_kept(kprof_operation *operation, kprof_snapshot *snapshot)
 {
     const kprof_transfer *t = &operation->transfer;
-    if (t->height <= MOST_KEPT_ROWS && t->width <= MOST_KEPT_BYTES / t->height)
+    if (kprof_transfer_may_be_kept(t))
         operation->kept = kprof_snapshot_space(snapshot, t->width, t->height);
     return operation->kept != 0;
 }

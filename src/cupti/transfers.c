@@ -1,6 +1,9 @@
 /* Reads the calls that set or copy memory. Their forms for per-thread default streams have the same arguments. */
 #include "cupti/calls.h"
 
+#define MOST_KEPT_BYTES ((size_t)256 << 20)
+#define MOST_KEPT_ROWS  ((size_t)1 << 20) /* each is listed, to be compared */
+
 #define ID(name) CUPTI_DRIVER_TRACE_CBID_##name
 
 /* A call and its other form: what it does, from `p`, its arguments. */
@@ -97,6 +100,11 @@ size_t kprof_transfer_destination_bytes(const kprof_transfer *t)
 size_t kprof_transfer_source_bytes(const kprof_transfer *t)
 {
     return t->width + t->source_pitch_bytes * (t->height - 1);
+}
+
+bool kprof_transfer_may_be_kept(const kprof_transfer *t)
+{
+    return t->height <= MOST_KEPT_ROWS && (t->height == 0 || t->width <= MOST_KEPT_BYTES / t->height);
 }
 
 static bool read_call(CUpti_CallbackId id, const void *parameters, kprof_transfer *out, bool *per_thread)

@@ -383,6 +383,20 @@ static void test_copies_of_what_the_graph_changes(void **state)
     assert_traits(behind_output, 3, (unsigned[]){0, KPROF_NODE_HIDES_OUTPUT, 0}, 3);
 }
 
+static void test_copies_that_are_too_large(void **state)
+{
+    (void)state;
+    const size_t most = (size_t)1 << 20; /* rows */
+    template_node input[] = {input_node, kernel_node}, output[] = {kernel_node, output_node, kernel_node};
+    input[0].rows = output[1].rows = most;
+    assert_traits(input, 2, (unsigned[]){0, 0}, 2);
+    assert_traits(output, 2, (unsigned[]){0, 0}, 2);
+    input[0].rows = output[1].rows = most + 1;
+    assert_not_followed(input, 2, "it copies more from the host than kprof keeps");
+    assert_not_followed(output, 2, "it copies more to the host than kprof keeps");
+    assert_traits(output, 3, (unsigned[]){0, KPROF_NODE_HIDES_OUTPUT, 0}, 3); /* nothing is kept of it */
+}
+
 /* There its launches wait for each other, and what is kept of their copies does not. */
 static void test_copies_in_another_stream(void **state)
 {
@@ -584,6 +598,7 @@ int main(void)
         cmocka_unit_test_teardown(test_copies_of_the_host, destroy),
         cmocka_unit_test_teardown(test_copies_of_what_the_graph_changes, destroy),
         cmocka_unit_test_teardown(test_copies_in_another_stream, destroy),
+        cmocka_unit_test_teardown(test_copies_that_are_too_large, destroy),
         cmocka_unit_test_teardown(test_disabled_nodes_beside_copies, destroy),
         cmocka_unit_test_teardown(test_copies_of_rows, destroy),
         cmocka_unit_test_teardown(test_graph_that_is_not_known, destroy),
