@@ -191,7 +191,7 @@ static bool is_host_side_saved(const kprof_snapshot *snapshot, const kprof_trans
                      kprof_snapshot_holds(snapshot, t->destination, kprof_transfer_destination_bytes(t));
 }
 
-/* What a node copies to the host is kept behind the graph. Where it may be gone then, nothing is done in replays. */
+/* kprof keeps what a node copies to the host behind the graph. Where it may be gone then, replays do nothing. */
 static bool prepare_output(kprof_operation *operation, const kprof_call *call, kprof_snapshot *snapshot)
 {
     kprof_transfer *t = &operation->transfer;

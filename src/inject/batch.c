@@ -761,8 +761,8 @@ static kprof_status give_up_all(kprof_status status)
     return status == KPROF_OK ? status : kprof_fail(status, "%s", reason);
 }
 
-/* What the graph copies from the host is kept before it is launched. Work that is under way may still write it, and the
- * driver may read pageable memory at once. What an earlier launch has copied to the host may still be being kept. */
+/* kprof keeps what the graph copies from the host before it is launched. Work that is under way may still write it, and
+ * the driver may read pageable memory at once. Copies of what an earlier launch gave the host may be under way, too. */
 static kprof_status wait_before_copies(const kprof_batch_launch *launches, size_t count)
 {
     const unsigned awaiting = KPROF_NODE_READS_PAGEABLE | KPROF_NODE_READS_RESULTS | KPROF_NODE_CHANGES_STREAM;

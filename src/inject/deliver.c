@@ -66,12 +66,10 @@ static double find_lead_ns(const kprof_chip_metrics *metrics, const kprof_evalua
                            const kprof_launch_record *record, double *share)
 {
     const kprof_witness *range = find_witness(metrics, e, KPROF_RANGE_CYCLES);
-    double mean_cycles = find_witness(metrics, e, KPROF_KERNEL_CYCLES)->mean;
-    double kernel_cycles = range->beside > 0 ? range->beside : mean_cycles;
-    double range_cycles = range->mean, time_ns = time_of_range(metrics, e);
-    if (!(kernel_cycles > 0) || !(range_cycles > 0) || !(time_ns > 0) || kprof_launch_is_graph(record))
+    double time_ns = time_of_range(metrics, e);
+    if (!(range->beside > 0) || !(range->mean > 0) || !(time_ns > 0) || kprof_launch_is_graph(record))
         return NAN;
-    *share = fmin(1, (kernel_cycles + CYCLES_AROUND_KERNEL) / range_cycles);
+    *share = fmin(1, (range->beside + CYCLES_AROUND_KERNEL) / range->mean);
     return (1 - *share) * time_ns;
 }
 
@@ -111,7 +109,7 @@ static int power_of_time(const char *name)
     return power;
 }
 
-/* Make values of the range those of the share that its kernel takes. True when there are any such values. */
+/* Make values of a pushed range those of the share that its kernel takes. True when there are any such values. */
 static bool scale_times(const kprof_chip_metrics *metrics, double share, double *values)
 {
     bool found = false;
@@ -140,7 +138,7 @@ void kprof_deliver(const kprof_chip_metrics *metrics, const kprof_evaluation *e,
     if (leave_out_patched(metrics, record, e->values) && !*reason)
         reason = NOT_IN_GRAPHS;
     double lead_ns = e->automatic ? 0 : find_lead_ns(metrics, e, record, &share);
-    if (scale_times(metrics, share, e->values) && isnan(lead_ns)) {
+    if (!e->automatic && scale_times(metrics, share, e->values) && isnan(lead_ns)) {
         snprintf(with_note, sizeof with_note, "%s%s" KPROF_BEGINS_EARLY, reason, *reason ? "; " : "");
         reason = with_note;
     }

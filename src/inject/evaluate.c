@@ -43,18 +43,23 @@ void kprof_evaluations_free(kprof_evaluations *evaluations)
     *evaluations = (kprof_evaluations){0};
 }
 
-/* Equal launches of a sample may take differently long. So what the kernel takes of its range is of one pass. */
-static void note_beside(kprof_evaluation *e)
+/* Add the witnesses of a pass. Equal launches of a sample may take differently long, so what the kernel takes of its
+ * range is of one pass. */
+static void add_witnesses(kprof_evaluation *e, const double *means)
 {
     const kprof_evaluator *work = &kprof_engine.evaluator;
-    kprof_witness *range = NULL, *kernel = NULL;
+    kprof_witness *range = NULL;
+    double kernel_cycles = NAN;
     for (size_t i = work->metric_count; i < work->names.count; i++) {
         kprof_witness *witness = &e->witnesses[work->indices[i]];
-        range = strcmp(work->names.items[i], KPROF_RANGE_CYCLES) == 0 ? witness : range;
-        kernel = strcmp(work->names.items[i], KPROF_KERNEL_CYCLES) == 0 ? witness : kernel;
+        double own = kprof_witness_add(witness, means[i]);
+        if (strcmp(work->names.items[i], KPROF_RANGE_CYCLES) == 0)
+            range = witness;
+        else if (strcmp(work->names.items[i], KPROF_KERNEL_CYCLES) == 0)
+            kernel_cycles = own;
     }
-    if (range && kernel)
-        range->beside = kernel->last;
+    if (range)
+        range->beside = kernel_cycles;
 }
 
 /* Read metrics and witnesses together, since each question has a price of its own in an image of many ranges. So a
@@ -66,10 +71,8 @@ static kprof_status read_launch(const worker *self, kprof_evaluation *e)
     kprof_status status = kprof_engine.device->reader_read(self->reader, range, &work->names, self->values);
     for (size_t i = 0; status == KPROF_OK && i < work->metric_count; i++)
         e->values[work->indices[i]] = self->values[i];
-    for (size_t i = work->metric_count; status == KPROF_OK && i < work->names.count; i++)
-        kprof_witness_add(&e->witnesses[work->indices[i]], self->values[i]);
     if (status == KPROF_OK)
-        note_beside(e);
+        add_witnesses(e, self->values);
     return status;
 }
 
@@ -186,17 +189,17 @@ void kprof_evaluate_wait(void)
         pthread_join(work->workers[--work->running].thread, NULL);
 }
 
-void kprof_witness_add(kprof_witness *witness, double mean)
+double kprof_witness_add(kprof_witness *witness, double mean)
 {
+    if (isnan(mean))
+        return NAN;
     double before = witness->passes;
     double value = (before + 1) * mean - before * witness->mean;
-    witness->last = value;
-    if (isnan(mean))
-        return;
     witness->low = witness->passes == 0 ? value : fmin(witness->low, value);
     witness->high = witness->passes == 0 ? value : fmax(witness->high, value);
     witness->mean = mean;
     witness->passes++;
+    return value;
 }
 
 double kprof_witness_spread_pct(const kprof_witness *witness)

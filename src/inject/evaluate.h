@@ -21,8 +21,7 @@ typedef struct kprof_witness {
     uint32_t passes;  /* that had it */
     double mean;      /* over those */
     double low, high; /* of the passes' own values */
-    double last;      /* the last pass' own value; NaN: it had none */
-    double beside;    /* of KPROF_RANGE_CYCLES: KPROF_KERNEL_CYCLES of the same pass; NaN or 0: the pass had none */
+    double beside;    /* of KPROF_RANGE_CYCLES: KPROF_KERNEL_CYCLES of the same pass; 0 or NaN: the pass had none */
 } kprof_witness;
 
 /* The values and witnesses of one launch. */
@@ -80,8 +79,8 @@ void kprof_evaluate_wait(void);
 
 /* Add the value of one more pass that was decoded; call this for each pass that has the witness, in their order. CUPTI
  * gives a counter of several passes as the `mean` over those decoded so far, so the pass' own value is (n + 1) * mean
- * - n * (mean before). NaN means that the image does not have the witness. */
-void kprof_witness_add(kprof_witness *witness, double mean);
+ * - n * (mean before). Return that value; NaN, as `mean` is then, if the image does not have the witness. */
+double kprof_witness_add(kprof_witness *witness, double mean);
 /* Return (high - low) / mean in percent; NaN when fewer than two passes had it, or the mean is 0. */
 double kprof_witness_spread_pct(const kprof_witness *witness);
 

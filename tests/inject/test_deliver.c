@@ -88,9 +88,9 @@ static int set_up(void **state)
     }
     metrics.witnesses.count = WITNESSES;
     evaluation = (kprof_evaluation){.values = values, .status = KPROF_OK};
-    evaluation.witnesses[0] = (kprof_witness){9, KERNEL_CYCLES, KERNEL_CYCLES, KERNEL_CYCLES + 7, 0, 0};
-    evaluation.witnesses[1] = (kprof_witness){9, RANGE_NS, RANGE_NS, RANGE_NS + 8, 0, 0};
-    evaluation.witnesses[2] = (kprof_witness){1, RANGE_CYCLES, RANGE_CYCLES, RANGE_CYCLES, 0, 0};
+    evaluation.witnesses[0] = (kprof_witness){9, KERNEL_CYCLES, KERNEL_CYCLES, KERNEL_CYCLES + 7, 0};
+    evaluation.witnesses[1] = (kprof_witness){9, RANGE_NS, RANGE_NS, RANGE_NS + 8, 0};
+    evaluation.witnesses[2] = (kprof_witness){1, RANGE_CYCLES, RANGE_CYCLES, RANGE_CYCLES, KERNEL_CYCLES};
     record = (kprof_launch_record){.grid = {1, 1, 1}, .block = {1, 1, 1}};
     told.count = 0;
     return 0;
@@ -147,7 +147,6 @@ static void test_kernel_of_the_same_pass(void **state)
 {
     (void)state;
     evaluation.witnesses[0].mean = 2 * RANGE_CYCLES;
-    evaluation.witnesses[2].beside = KERNEL_CYCLES;
     kprof_deliver(&metrics, &evaluation, &record, "");
     assert_values(true);
     assert_int_equal(record.range_lead_ns, 5000);
@@ -157,7 +156,7 @@ static void test_kernel_of_the_same_pass(void **state)
 static void test_no_lead(void **state)
 {
     (void)state;
-    evaluation.witnesses[0].mean = RANGE_CYCLES - 1000;
+    evaluation.witnesses[2].beside = RANGE_CYCLES - 1000;
     kprof_deliver(&metrics, &evaluation, &record, "");
     assert_values(false);
     assert_int_equal(record.range_lead_ns, 0);
@@ -184,6 +183,9 @@ static void test_unknown_lead_is_told(void **state)
     assert_early("");
     set_up(NULL);
     evaluation.witnesses[2].mean = NAN;
+    assert_early("");
+    set_up(NULL);
+    evaluation.witnesses[2].beside = NAN; /* the pass of the range did not count the kernel */
     assert_early("");
 }
 
