@@ -3,6 +3,7 @@
  * pass. */
 #include "inject/batch_private.h"
 
+#include "core/bytes.h"
 #include "inject/engine.h"
 #include "inject/multiplex.h"
 #include "inject/process.h"
@@ -78,10 +79,7 @@ static shape shape_of(const kprof_batch_launch *launch)
 
 static size_t hash_of(const shape *of)
 {
-    const unsigned char *bytes = (const unsigned char *)of;
-    uint64_t hash = UINT64_C(0xcbf29ce484222325);
-    for (size_t i = 0; i < sizeof *of; i++)
-        hash = (hash ^ bytes[i]) * UINT64_C(0x100000001b3);
+    uint64_t hash = kprof_hash(KPROF_HASH_START, of, sizeof *of);
     return (size_t)(hash ^ hash >> 32);
 }
 

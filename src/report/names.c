@@ -1,6 +1,8 @@
 /* Hash map with linear probing, at most half full. */
 #include "report/names.h"
 
+#include "core/bytes.h"
+
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,12 +12,9 @@ struct kprof_name_slot {
     size_t number;
 };
 
-/* FNV-1a, 64 bits. */
 static size_t hash(const char *name)
 {
-    uint64_t h = 14695981039346656037u;
-    for (; *name; name++)
-        h = (h ^ (unsigned char)*name) * 1099511628211u;
+    uint64_t h = kprof_hash(KPROF_HASH_START, name, strlen(name));
     return (size_t)(h ^ (h >> 32));
 }
 
