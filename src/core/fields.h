@@ -25,6 +25,9 @@
 #define KPROF_SPOOL_VERSION  5
 #define KPROF_SCHEMA_VERSION 6
 
+/* The one metric of a launch that is measured. */
+#define KPROF_RANGE_LEAD "launch__range_lead_time"
+
 #define KPROF_PROCESS_FIELDS(FIELD, SPOOL, REPORT)                                                                     \
     FIELD(I64, pid, pid, 1, NONE, NONE)                                                                                \
     FIELD(I64, parent_pid, parent_pid, 1, NONE, NONE)                                                                  \
@@ -133,7 +136,7 @@
     SPOOL(TEXT, nvtx, NONE)      /* open NVTX ranges, as core/nvtx.h writes them. A table of its own */                \
     FIELD(I64, start_unix_ns, start_unix_ns, 1, NONE, NONE) /* when the application made the call */                   \
     FIELD(I64, profile_ns, profile_ns, 1, NONE, NONE)       /* host time that profiling this launch took */            \
-    SPOOL(U64, range_lead_ns, VALUE, "launch__range_lead_time", "ns",                                                  \
+    SPOOL(U64, range_lead_ns, VALUE, KPROF_RANGE_LEAD, "ns",                                                           \
           "time of the range before its kernel, which the values of elapsed time leave out") /* 0: nothing left out */ \
     SPOOL(MODE, mode, NONE)                                                                                            \
     REPORT(TEXT, replay_mode, 1)                                                                                       \

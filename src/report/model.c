@@ -44,7 +44,7 @@ bool kprof_model_is_multiplexed(const kprof_model_launch *launch)
 
 bool kprof_model_begins_early(const kprof_model *model)
 {
-    return kprof_names_find(&model->metric_names, "launch__range_lead_time") == KPROF_NAMES_NONE;
+    return kprof_names_find(&model->metric_names, KPROF_RANGE_LEAD) == KPROF_NAMES_NONE;
 }
 
 bool kprof_model_is_missing(const kprof_model_launch *launch)

@@ -193,7 +193,7 @@ static kprof_status read_samples(sample_walker *walker, const sample_group *grou
  * range is measured. */
 static void find_medians(const kprof_model *model, const kprof_model_launch *first, joined_values *joined)
 {
-    const size_t used = joined->result.used, lead = kprof_names_find(&model->metric_names, "launch__range_lead_time");
+    const size_t used = joined->result.used, lead = kprof_names_find(&model->metric_names, KPROF_RANGE_LEAD);
     for (size_t i = 0; i < model->metric_count; i++) {
         joined->asked[i] = joined->asked[i] || first->asked[i];
         if (used == 0 || (strcmp(model->metrics[i].kind, "launch") == 0 && i != lead)) {
