@@ -5,6 +5,7 @@
 #ifndef KPROF_CUPTI_DEVICE_OPS_H
 #define KPROF_CUPTI_DEVICE_OPS_H
 
+#include "core/counting.h"
 #include "core/output.h"
 #include "cupti/flush.h"
 #include "cupti/operation.h"
@@ -84,7 +85,8 @@
     X(writers_devices)                                                                                                 \
     X(output_watch)                                                                                                    \
     X(output_seen)                                                                                                     \
-    X(output_drop)
+    X(output_drop)                                                                                                     \
+    X(counting_keep)
 
 #define KPROF_DEVICE_MEMBER(name) __typeof__(&kprof_##name) name;
 

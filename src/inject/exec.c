@@ -1,10 +1,12 @@
 /* A library of its own, preloaded into the application: tells the injection library before the process calls exec or
- * _exit, which no handler of the process sees, lists the threads that are not the application's, and drops what kernels
- * print in replays. It is so small since each program that the application starts gets it, and needs nothing but libc.
- * Where no hook is set, and for the application's own threads, each function is the C library's. */
+ * _exit, which no handler of the process sees, lists the threads that are not the application's, drops what kernels
+ * print in replays, and leaves out control calls of the driver there. It is so small since each program that the
+ * application starts gets it, and needs nothing but libc. Where no hook is set, and for the application's own threads,
+ * each function is the C library's. */
 #include "inject/exec.h"
 
 #include "core/alone.h"
+#include "core/counting.h"
 #include "core/output.h"
 #include "core/signals.h"
 
@@ -17,6 +19,7 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -25,6 +28,7 @@
 EXPORTED kprof_exec_slot kprof_exec_hook;
 EXPORTED kprof_foreign_threads kprof_foreign_thread_ids;
 EXPORTED kprof_output_control kprof_output;
+EXPORTED kprof_ioctl_slot kprof_ioctl_hook_slot;
 
 typedef int path_function(const char *path, char *const argv[], char *const environment[]);
 typedef int fd_function(int fd, char *const argv[], char *const environment[]);
@@ -41,6 +45,7 @@ static struct {
     _Atomic(exit_function *) exit;
     _Atomic(create_function *) pthread_create;
     _Atomic(print_function *) vfprintf;
+    _Atomic(kprof_ioctl_function *) ioctl;
 #ifdef DLFO_STRUCT_HAS_EH_DBASE
     _Atomic(__typeof__(&_dl_find_object)) find_object;
 #endif
@@ -56,6 +61,7 @@ __attribute__((constructor)) static void find_functions(void)
     atomic_store(&next.exit, (exit_function *)dlsym(RTLD_NEXT, "_exit"));
     atomic_store(&next.pthread_create, (create_function *)dlsym(RTLD_NEXT, "pthread_create"));
     atomic_store(&next.vfprintf, (print_function *)dlsym(RTLD_NEXT, "vfprintf"));
+    atomic_store(&next.ioctl, (kprof_ioctl_function *)dlsym(RTLD_NEXT, "ioctl"));
 #ifdef DLFO_STRUCT_HAS_EH_DBASE
     atomic_store(&next.find_object, (__typeof__(&_dl_find_object))dlsym(RTLD_NEXT, "_dl_find_object"));
 #endif
@@ -284,4 +290,21 @@ EXPORTED int vfprintf(FILE *stream, const char *format, va_list list)
         find_functions();
     print_function *call = atomic_load(&next.vfprintf);
     return call ? call(stream, format, list) : fail();
+}
+
+/* Control calls of the driver */
+
+EXPORTED int ioctl(int fd, unsigned long request, ...)
+{
+    va_list list;
+    va_start(list, request);
+    void *argument = va_arg(list, void *);
+    va_end(list);
+    if (!atomic_load(&next.ioctl))
+        find_functions();
+    kprof_ioctl_call call = {.fd = fd, .request = request, .argument = argument, .issue = atomic_load(&next.ioctl)};
+    kprof_ioctl_hook *hook = atomic_load_explicit(&kprof_ioctl_hook_slot, memory_order_acquire);
+    if (!call.issue)
+        return fail();
+    return hook && hook(&call) ? call.result : call.issue(fd, request, argument);
 }

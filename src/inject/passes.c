@@ -403,7 +403,9 @@ static kprof_status replay_pass(bool *more)
         status = start_pass();
     if (status != KPROF_OK)
         return status;
+    kprof_engine.device->counting_keep(true);
     status = run_all();
+    kprof_engine.device->counting_keep(false);
     kprof_status stopped = stop_pass(more);
     return status == KPROF_OK ? stopped : status;
 }

@@ -2,6 +2,7 @@
  * writes to its stdout, and on any failure lets it run on. */
 #include "inject/process.h"
 #include "core/alone.h"
+#include "core/counting.h"
 #include "core/log.h"
 #include "core/monotonic.h"
 #include "core/output.h"
@@ -173,6 +174,7 @@ static void see_exec(void)
     kprof_engine.process.pid = getpid();
     kprof_thread_find_list();
     kprof_output_find();
+    kprof_counting_find();
     if (slot)
         atomic_store(slot, kprof_launch_before_leaving);
 }

@@ -1,8 +1,10 @@
 /* The application's threads are told from those of CUDA's libraries, with the preloaded library as it is. */
 #include "core/alone.h"
+#include "core/counting.h"
 #include "core/output.h"
 
 #include <dlfcn.h>
+#include <errno.h>
 #include <pthread.h>
 #include <semaphore.h>
 #include <setjmp.h>
@@ -11,6 +13,8 @@
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
@@ -170,6 +174,46 @@ static void test_output_of_the_driver(void **state)
     fclose(other);
 }
 
+static unsigned asked;
+
+static bool take_none(kprof_ioctl_call *call)
+{
+    (void)call;
+    asked++;
+    return false;
+}
+
+static bool take_all(kprof_ioctl_call *call)
+{
+    call->result = call->request == FIONREAD ? 77 : call->issue(call->fd, call->request, call->argument);
+    return true;
+}
+
+/* Calls of ioctl are the C library's, but for those that the hook takes. */
+static void test_control_calls(void **state)
+{
+    (void)state;
+    int ends[2], waiting = 0;
+    kprof_ioctl_slot *slot = dlsym(RTLD_DEFAULT, KPROF_IOCTL_SLOT);
+    assert_non_null(slot);
+    assert_int_equal(pipe(ends), 0);
+    assert_int_equal(write(ends[1], "abc", 3), 3);
+    assert_int_equal(ioctl(ends[0], FIONREAD, &waiting), 0);
+    assert_int_equal(waiting, 3);
+    atomic_store(slot, take_none);
+    assert_int_equal(ioctl(ends[0], FIONREAD, &waiting), 0);
+    assert_int_equal(asked, 1);
+    atomic_store(slot, take_all);
+    assert_int_equal(ioctl(ends[0], FIONREAD, &waiting), 77);
+    assert_int_equal(ioctl(ends[0], TIOCGWINSZ, &waiting), -1);
+    assert_int_equal(errno, ENOTTY);
+    atomic_store(slot, NULL);
+    assert_int_equal(ioctl(-1, FIONREAD, &waiting), -1);
+    assert_int_equal(errno, EBADF);
+    close(ends[0]);
+    close(ends[1]);
+}
+
 static void test_without_the_preloaded_library(void **state)
 {
     (void)state;
@@ -197,6 +241,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_signals_of_the_drivers_threads),
         cmocka_unit_test(test_asked_by_another_thread),
         cmocka_unit_test(test_output_of_the_driver),
+        cmocka_unit_test(test_control_calls),
     };
     void *driver = dlopen(FAKE_DRIVER, RTLD_NOW);
     start_of_driver = driver ? (start_function *)dlsym(driver, "start_thread") : NULL;

@@ -389,6 +389,15 @@ static void output_drop(bool drops)
     unlock();
 }
 
+static void counting_keep(bool keeps)
+{
+    lock();
+    if (keeps == sim.keeps_counting)
+        sim_violation("counters are %s already", keeps ? "kept" : "left");
+    sim.keeps_counting = keeps;
+    unlock();
+}
+
 static kprof_status target_synchronize(void)
 {
     sim_own_call(KPROF_CALL_WAIT, false);
@@ -509,6 +518,8 @@ static kprof_status stop(kprof_profiler *profiler, bool *more)
     check_current(profiler->context);
     if (profiler->state != STARTED || profiler->pushed > 0)
         sim_violation("a pass stops in state %d, in range %zu", (int)profiler->state, profiler->pushed);
+    if (sim.keeps_counting)
+        sim_violation("a pass stops while its counters are kept on");
     check_can_wait("a pass stops");
     check_idle("a pass stops");
     profiler->context->armed = NULL;

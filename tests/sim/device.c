@@ -114,6 +114,7 @@ void sim_reset(uint64_t seed)
     memset(sim.slots, 0, sizeof sim.slots);
     memset(sim.printed, 0, sizeof sim.printed);
     sim.output_count = sim.output_seen = 0;
+    sim.keeps_counting = false;
     sim.drops_output = sim.host_is_saved = false;
     memset(sim.signatures, 0, sizeof sim.signatures);
     memset(sim.returned, 0, sizeof sim.returned);

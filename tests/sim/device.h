@@ -160,6 +160,7 @@ typedef struct sim_machine {
     uint64_t printed[SIM_STREAMS]; /* what kernels printed, in their order on the stream */
     sim_output output[SIM_QUEUE];  /* [output_count]: what the driver has yet to write */
     unsigned output_count, output_seen;
+    bool keeps_counting;
     bool drops_output;             /* the engine wants it dropped */
     uint64_t signatures[SIM_TAGS]; /* of each launch that ran: kernel, arguments and what it read; 0: did not run */
     unsigned captures;

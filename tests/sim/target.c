@@ -604,6 +604,11 @@ static void output_drop(bool drops)
     (void)drops;
 }
 
+static void counting_keep(bool keeps)
+{
+    (void)keeps;
+}
+
 /* The handle of a kernel; the same for the same name. */
 static char *find_kernel(const char *mangled)
 {

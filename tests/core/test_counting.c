@@ -1,0 +1,256 @@
+/* Which control calls of the driver are left out while counters are kept on. The calls go to a device of this file. */
+#include "core/counting.h"
+
+#include <dlfcn.h>
+#include <pthread.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#define RM_CONTROL   0xc020462aUL
+#define EXEC_REG_OPS 0xb0cc010aU
+#define OTHER        0xb0cc0109U
+#define BITS         0xf0000000U
+
+/* The layouts once more, by offset: what the driver expects must not change with the code. */
+typedef struct device_call {
+    uint32_t words[8];
+    unsigned char ops[3980];
+} device_call;
+
+/* What the preloaded library has. */
+__attribute__((visibility("default"))) kprof_ioctl_slot kprof_ioctl_hook_slot;
+
+static uint32_t reached[16]; /* the first value that each call which was made would write */
+static size_t reached_count;
+static int result_of_device;
+static uint32_t status_of_device;
+
+static int run_on_device(int fd, unsigned long request, ...)
+{
+    va_list list;
+    va_start(list, request);
+    uint32_t *words = va_arg(list, uint32_t *);
+    va_end(list);
+    assert_int_equal(fd, 7);
+    assert_int_equal(request, RM_CONTROL);
+    const unsigned char *ops = (const unsigned char *)(uintptr_t) * (uint64_t *)(void *)(words + 4);
+    assert_true(reached_count < sizeof reached / sizeof *reached);
+    memcpy(&reached[reached_count++], ops + 12 + 20, sizeof *reached);
+    words[7] = status_of_device;
+    return result_of_device;
+}
+
+static void put(unsigned char *at, uint32_t value)
+{
+    memcpy(at, &value, sizeof value);
+}
+
+/* A call that writes two registers, from `offset` on. */
+static device_call *make_call(device_call *call, uint32_t offset, uint32_t value)
+{
+    memset(call, 0, sizeof *call);
+    call->words[0] = 0xc1d00001;
+    call->words[1] = 0x5c000002;
+    call->words[2] = EXEC_REG_OPS;
+    uint64_t address = (uintptr_t)call->ops;
+    memcpy(call->words + 4, &address, sizeof address);
+    call->words[6] = sizeof call->ops;
+    call->words[7] = 99; /* the device writes the status */
+    put(call->ops, 2);
+    for (size_t i = 0; i < 2; i++) {
+        unsigned char *op = call->ops + 12 + 32 * i;
+        op[0] = op[1] = 1;
+        op[2] = 9; /* the device writes the status */
+        put(op + 12, offset + 4 * (uint32_t)i);
+        put(op + 20, value);
+        put(op + 28, BITS);
+    }
+    return call;
+}
+
+/* Make the call as the preloaded library does; -2 where no hook is set. */
+static int issue(device_call *call)
+{
+    kprof_ioctl_hook *hook = atomic_load(&kprof_ioctl_hook_slot);
+    kprof_ioctl_call made = {.fd = 7, .request = RM_CONTROL, .argument = call->words, .issue = run_on_device};
+    if (!hook)
+        return -2;
+    return hook(&made) ? made.result : run_on_device(7, RM_CONTROL, call->words);
+}
+
+static int switch_counters(uint32_t value)
+{
+    device_call call;
+    return issue(make_call(&call, 0x424808, value));
+}
+
+static void expect_reached(size_t count, const uint32_t *values)
+{
+    assert_int_equal(reached_count, count);
+    assert_memory_equal(reached, values, count * sizeof *values);
+    reached_count = 0;
+}
+
+static int setup(void **state)
+{
+    (void)state;
+    reached_count = 0;
+    result_of_device = 0;
+    status_of_device = 0;
+    kprof_counting_keep(true);
+    return 0;
+}
+
+static int teardown(void **state)
+{
+    (void)state;
+    kprof_counting_keep(false);
+    assert_null(atomic_load(&kprof_ioctl_hook_slot));
+    return 0;
+}
+
+/* On, off, on, off, ... reaches the device as on; off follows at the end. */
+static void test_kept_on(void **state)
+{
+    (void)state;
+    for (int i = 0; i < 3; i++) {
+        assert_int_equal(switch_counters(BITS), 0);
+        assert_int_equal(switch_counters(0), 0);
+    }
+    expect_reached(1, (uint32_t[]){BITS});
+    kprof_counting_keep(false);
+    expect_reached(1, (uint32_t[]){0});
+    kprof_counting_keep(true);
+}
+
+static void test_ends_switched_on(void **state)
+{
+    (void)state;
+    assert_int_equal(switch_counters(BITS), 0);
+    kprof_counting_keep(false);
+    expect_reached(1, (uint32_t[]){BITS}); /* the driver has not asked for off */
+    kprof_counting_keep(true);
+}
+
+/* A call that is left out looks as one that succeeded. */
+static void test_answer(void **state)
+{
+    (void)state;
+    device_call call;
+    assert_int_equal(switch_counters(BITS), 0);
+    assert_int_equal(issue(make_call(&call, 0x424808, 0)), 0);
+    assert_int_equal(call.words[7], 0);
+    assert_int_equal(call.ops[12 + 2], 0);
+    assert_int_equal(call.ops[12 + 32 + 2], 0);
+    expect_reached(1, (uint32_t[]){BITS});
+}
+
+/* Any other call to the profiler finds the counters off, if the driver has switched them off. */
+static void test_other_calls(void **state)
+{
+    (void)state;
+    device_call call;
+    switch_counters(BITS);
+    switch_counters(0);
+    make_call(&call, 0x1234, 5);
+    call.words[2] = OTHER;
+    assert_int_equal(issue(&call), 0);
+    expect_reached(3, (uint32_t[]){BITS, 0, 5});
+    switch_counters(BITS);
+    assert_int_equal(issue(make_call(&call, 0x1234, 5)), 0); /* on as far as the driver knows */
+    switch_counters(0);
+    expect_reached(3, (uint32_t[]){BITS, 5, 0});
+}
+
+static void test_other_registers(void **state)
+{
+    (void)state;
+    device_call call;
+    switch_counters(BITS);
+    switch_counters(0);
+    assert_int_equal(issue(make_call(&call, 0x999, BITS)), 0);
+    expect_reached(3, (uint32_t[]){BITS, 0, BITS});
+    assert_int_equal(switch_counters(0), 0); /* of others than those that are on */
+    expect_reached(1, (uint32_t[]){0});
+    switch_counters(BITS);
+    make_call(&call, 0x424808, 0);
+    call.words[1]++; /* another object */
+    assert_int_equal(issue(&call), 0);
+    put(make_call(&call, 0x424808, BITS)->ops + 12 + 28, 0xff000000); /* other bits */
+    assert_int_equal(issue(&call), 0);
+    expect_reached(3, (uint32_t[]){BITS, 0, BITS});
+}
+
+static void test_what_is_no_switch(void **state)
+{
+    (void)state;
+    device_call call;
+    switch_counters(BITS);
+    make_call(&call, 0x424808, 0)->ops[12] = 0; /* a read */
+    assert_int_equal(issue(&call), 0);
+    put(make_call(&call, 0x424808, 0)->ops, 200); /* more than there is room for */
+    assert_int_equal(issue(&call), 0);
+    make_call(&call, 0x424808, 0)->words[6] = 64; /* another layout */
+    assert_int_equal(issue(&call), 0);
+    put(make_call(&call, 0x424808, 0)->ops, 0); /* nothing */
+    assert_int_equal(issue(&call), 0);
+    expect_reached(5, (uint32_t[]){BITS, 0, 0, 0, 0});
+}
+
+static void test_call_that_fails(void **state)
+{
+    (void)state;
+    status_of_device = 31;
+    assert_int_equal(switch_counters(BITS), 0);
+    assert_int_equal(switch_counters(0), 0);
+    expect_reached(2, (uint32_t[]){BITS, 0});
+    status_of_device = 0;
+    result_of_device = -1;
+    assert_int_equal(switch_counters(BITS), -1);
+    assert_int_equal(switch_counters(0), -1);
+    expect_reached(2, (uint32_t[]){BITS, 0});
+}
+
+static void *switch_in_thread(void *unused)
+{
+    switch_counters(BITS);
+    switch_counters(0);
+    return unused;
+}
+
+static void test_other_threads(void **state)
+{
+    (void)state;
+    pthread_t thread;
+    switch_counters(BITS);
+    switch_counters(0);
+    assert_int_equal(pthread_create(&thread, NULL, switch_in_thread, NULL), 0);
+    assert_int_equal(pthread_join(thread, NULL), 0);
+    expect_reached(3, (uint32_t[]){BITS, BITS, 0});
+}
+
+static void test_not_asked(void **state)
+{
+    (void)state;
+    kprof_counting_keep(false);
+    assert_int_equal(switch_counters(BITS), -2);
+    kprof_counting_keep(true);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(test_kept_on),         TEST(test_ends_switched_on), TEST(test_answer),
+        TEST(test_other_calls),     TEST(test_other_registers),  TEST(test_what_is_no_switch),
+        TEST(test_call_that_fails), TEST(test_other_threads),    TEST(test_not_asked),
+    };
+    kprof_counting_find();
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
