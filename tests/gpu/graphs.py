@@ -193,6 +193,7 @@ def check_host(session):
 
 
 CHECKS = [("node level", check_nodes), ("child graph", lambda session: check_nodes(session, "child")),
+          ("changed between launches, node level", lambda session: check_nodes(session, "update")),
           ("copies from and to the host", check_copies),
           ("graph level", check_whole), ("sums over the kernels", check_sums),
           ("memset and copy", lambda session: check_kind(session, "mixed")),
