@@ -35,7 +35,8 @@ MIXED = [("pinned and mapped memory", "exact-memory", "mapped", "registered"),
          ("threads that write host memory", "exact-host_writes", "counter", "counter-registered", "watcher", "mailbox"),
          ("8 launching threads", "exact-streams", "threads"), ("host functions", "exact-streams", "callbacks"),
          ("two contexts", "exact-streams", "contexts"),
-         ("memory of another GPU", "exact-shared_devices", "peer", "copies"), ("arrays", "exact-arrays", "mipmapped", "layered")]
+         ("memory of another GPU", "exact-shared_devices", "peer", "copies"),
+         ("arrays", "exact-arrays", "mipmapped", "layered")]
 # Loops of one kernel, with -k: the time of the first depends on what L2 and DRAM do, that of the second does not.
 LOOPS = [("launches", "work"), ("fma", "fmaFloat")]
 LIMITS = [("full", [], 1.5, 10), ("full", ["--multiplex-samples", "5"], 1.1, 5)]
