@@ -28,6 +28,7 @@ typedef struct template_node {
     CUdeviceptr to;     /* likewise; 0: memory of the device */
     size_t layers;      /* likewise; 0: one */
     size_t rows;        /* likewise; 0: one */
+    struct template_graph *child;
 } template_node;
 
 /* The nodes of a graph come one after the other. */
@@ -72,6 +73,12 @@ static CUresult CUDAAPI get_type(CUgraphNode node, CUgraphNodeType *type)
 {
     *type = ((const template_node *)(void *)node)->type;
     return CUDA_SUCCESS;
+}
+
+static CUresult CUDAAPI get_child(CUgraphNode node, CUgraph *graph)
+{
+    *graph = (CUgraph)(void *)((const template_node *)(void *)node)->child;
+    return *graph ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
 }
 
 static CUresult CUDAAPI get_kernel(CUgraphNode node, CUDA_KERNEL_NODE_PARAMS *out)
@@ -151,6 +158,7 @@ kprof_status kprof_driver_load(const kprof_driver_api **out)
     static const kprof_driver_api api = {.cuGraphGetNodes_ = get_nodes,
                                          .cuGraphGetEdges_ = get_edges,
                                          .cuGraphNodeGetType_ = get_type,
+                                         .cuGraphChildGraphNodeGetGraph_ = get_child,
                                          .cuGraphKernelNodeGetParams_ = get_kernel,
                                          .cuGraphKernelNodeGetAttribute_ = get_kernel_attribute,
                                          .cuGraphMemsetNodeGetParams_ = get_memset,
@@ -270,6 +278,67 @@ static const kprof_decoded_call *decoded_of(const kprof_graph_call *node)
 {
     assert_ptr_equal(node->call.stream, &own_stream);
     return node->call.parameters;
+}
+
+static template_graph pair_of_kernels(const char *first, const char *last)
+{
+    return (template_graph){.nodes = {{.type = CU_GRAPH_NODE_TYPE_KERNEL, .kernel = first},
+                                      {.type = CU_GRAPH_NODE_TYPE_KERNEL, .kernel = last}},
+                            .count = 2};
+}
+
+static template_graph example_with_child(template_graph *child)
+{
+    return (template_graph){.nodes = {{.type = CU_GRAPH_NODE_TYPE_KERNEL, .kernel = "first"},
+                                      {.type = CU_GRAPH_NODE_TYPE_GRAPH, .child = child},
+                                      {.type = CU_GRAPH_NODE_TYPE_KERNEL, .kernel = "last"}},
+                            .count = 3};
+}
+
+static void replace_child(template_graph *t, template_graph *by)
+{
+    cuGraphExecChildGraphNodeSetParams_params p = {
+        .hGraphExec = exec_graph(), .hNode = node_of(t, 1), .childGraph = (CUgraph)(void *)by};
+    kprof_graphs_note(ID(cuGraphExecChildGraphNodeSetParams), &p);
+}
+
+/* A child's nodes stand in the place of its node, and changes of them are followed. */
+static void test_child_graphs(void **state)
+{
+    (void)state;
+    template_graph child = pair_of_kernels("a", "b"), other = pair_of_kernels("c", "d");
+    template_graph t = example_with_child(&child);
+    instantiate(&t);
+    assert_visited("first a b last ", true);
+    assert_repeatable();
+    uint32_t before = identify(4);
+    CUDA_KERNEL_NODE_PARAMS params = {.func = (CUfunction)(void *)(uintptr_t) "e", .gridDimX = 1, .blockDimX = 32};
+    cuGraphExecKernelNodeSetParams_v2_params change = {
+        .hGraphExec = exec_graph(), .hNode = node_of(&child, 1), .nodeParams = &params};
+    kprof_graphs_note(ID(cuGraphExecKernelNodeSetParams_v2), &change);
+    assert_visited("first a e last ", true);
+    assert_int_not_equal(kprof_graphs_identify(&launch).number, before);
+    replace_child(&t, &other);
+    assert_visited("first c d last ", true);
+    assert_repeatable();
+    other = example(); /* with more nodes */
+    replace_child(&t, &other);
+    assert_obstacle("replaced by one of another kind", true);
+}
+
+static void test_child_graph_of_a_child(void **state)
+{
+    (void)state;
+    template_graph innermost = pair_of_kernels("a", "b"), child = example_with_child(&innermost);
+    template_graph t = example_with_child(&child);
+    instantiate(&t);
+    assert_visited("first first a b last last ", true);
+    innermost.nodes[1].type = CU_GRAPH_NODE_TYPE_CONDITIONAL;
+    instantiate(&t);
+    assert_obstacle("it has a conditional node", true);
+    t.nodes[1].child = NULL;
+    instantiate(&t);
+    assert_obstacle("the driver does not tell what a graph in it does", true);
 }
 
 /* The calls that do the same as the nodes. */
@@ -594,6 +663,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_teardown(test_nodes, destroy),
+        cmocka_unit_test_teardown(test_child_graphs, destroy),
+        cmocka_unit_test_teardown(test_child_graph_of_a_child, destroy),
         cmocka_unit_test_teardown(test_calls_of_nodes, destroy),
         cmocka_unit_test_teardown(test_copies_of_the_host, destroy),
         cmocka_unit_test_teardown(test_copies_of_what_the_graph_changes, destroy),

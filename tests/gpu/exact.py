@@ -143,6 +143,7 @@ CASES = [
     Case("memory", "malloc pool array large-copies memset transfers", EVERY),
     Case("memory", "frees"),
     Case("memory", "vmm copies"),
+    Case("memory", "growth", batched="growth"),
     Case("memory", "rows", batched="rows"),
     Case("memory", "alias"),
     Case("memory", "graph-memory"),

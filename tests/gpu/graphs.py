@@ -99,8 +99,8 @@ def split(launches, graphs, plain):
     return whole, others
 
 
-def check_nodes(session):
-    launches = session.profile("kernels", "node")
+def check_nodes(session, kind="kernels"):
+    launches = session.profile(kind, "node")
     _, launches = split(launches, 0, ROUNDS * (1 + KERNELS))
     nodes = [launch.node for launch in launches if launch.node is not None]
     demand(len(nodes) == ROUNDS * KERNELS and len(set(nodes)) == KERNELS, f"graph nodes {nodes}")
@@ -192,7 +192,9 @@ def check_host(session):
     return f"{len(measured)} of {rounds} graphs measured, {measured[0].reason!r}"
 
 
-CHECKS = [("node level", check_nodes), ("copies from and to the host", check_copies),
+CHECKS = [("node level", check_nodes), ("child graph", lambda session: check_nodes(session, "child")),
+          ("changed between launches, node level", lambda session: check_nodes(session, "update")),
+          ("copies from and to the host", check_copies),
           ("graph level", check_whole), ("sums over the kernels", check_sums),
           ("memset and copy", lambda session: check_kind(session, "mixed")),
           ("changed between launches", lambda session: check_kind(session, "update")),

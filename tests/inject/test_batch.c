@@ -480,6 +480,21 @@ static void test_allocations(void **state)
     }
 }
 
+/* It is there when the stream comes to it, and a launch is right behind it. */
+static void test_allocation_in_the_order_of_a_stream(void **state)
+{
+    (void)state;
+    unsigned first = launch(SIM_ADD);
+    do_call((sim_step){.op = SIM_POOL_ALLOC, .a = SPARE_SLOT});
+    unsigned second = launch_on(SIM_SCALE, SPARE_SLOT), third = launch_on(SIM_SCALE, SPARE_SLOT);
+    assert_pending(first);
+    close_batch();
+    assert_measured(first);
+    assert_measured(second);
+    assert_measured(third);
+    do_call((sim_step){.op = SIM_FREE, .a = SPARE_SLOT});
+}
+
 /* Replays use memory that is freed meanwhile; then it is gone. */
 static void test_frees(void **state)
 {
@@ -913,6 +928,7 @@ int main(void)
         cmocka_unit_test_teardown(test_memory_that_is_shared_later, mend),
         cmocka_unit_test_teardown(test_waits, mend),
         cmocka_unit_test_teardown(test_allocations, mend),
+        cmocka_unit_test_teardown(test_allocation_in_the_order_of_a_stream, mend),
         cmocka_unit_test_teardown(test_frees, mend),
         cmocka_unit_test_teardown(test_allocation_after_free, mend),
         cmocka_unit_test_teardown(test_free_behind_work_that_waits, mend),

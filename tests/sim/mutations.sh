@@ -88,8 +88,8 @@ try() { # NAME PATCH
     tell "$1" 'NOT CAUGHT' "$programs"
     status=1
   else
-    said=$(grep -m 1 -E '^(violation|ERROR|AssertionError): ' "$copy/log" || echo 'the program crashed')
-    tell "$1" caught "$programs: ${said#*: }"
+    said=$(sed -nE 's/^((violation|ERROR|AssertionError): |\[  ERROR   \] --- )//p' "$copy/log" | head -n 1)
+    tell "$1" caught "$programs: ${said:-the program crashed}"
   fi
   change "$2" -R
 }

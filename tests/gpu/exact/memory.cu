@@ -1,8 +1,8 @@
 // Every kind of memory that a kernel can change, allocated, moved, rewritten and freed between launches.
 //
 // Usage: memory MODE...
-//   malloc, frees, pool, vmm, managed, managed-beside, managed-advice, managed-graph, mapped, registered, pageable,
-//   array, copies, large-copies, rows, memset, transfers, alias, graph-memory
+//   malloc, frees, pool, vmm, growth, managed, managed-beside, managed-advice, managed-graph, mapped, registered,
+//   pageable, array, copies, large-copies, rows, memset, transfers, alias, graph-memory
 #include "exact.h"
 
 #include <algorithm>
@@ -149,6 +149,36 @@ static void run_vmm(void)
     CHECK_DRIVER(cuMemRelease(handles[0]));
     CHECK_DRIVER(cuMemRelease(handles[1]));
     CHECK_DRIVER(cuMemAddressFree(address, size));
+}
+
+// An array grows at its end, as PyTorch's expandable segments do, while launches use what is there.
+static void run_growth(void)
+{
+    static const unsigned GRANULES = 6;
+    const CUmemAllocationProp properties = vmm_properties();
+    size_t size;
+    CUdeviceptr address;
+    CUmemGenericAllocationHandle handles[GRANULES];
+    Model models[GRANULES];
+    CHECK_DRIVER(cuMemGetAllocationGranularity(&size, &properties, CU_MEM_ALLOC_GRANULARITY_MINIMUM));
+    require(size >= BYTES, "a granule holds the array");
+    CHECK_DRIVER(cuMemAddressReserve(&address, GRANULES * size, 0, 0, 0));
+    for (unsigned n = 0; n < GRANULES; n++) {
+        CHECK_DRIVER(cuMemCreate(&handles[n], size, &properties, 0));
+        vmm_map(address + n * size, size, handles[n]);
+        CHECK_DRIVER(cuMemcpyHtoD(address + n * size, models[n].x.data(), BYTES));
+        for (unsigned i = 0; i <= n; i++) {
+            step((unsigned *)(address + i * size), 3, n);
+            models[i].step(3, n);
+        }
+    }
+    for (unsigned n = 0; n < GRANULES; n++)
+        show_device("growth", (const unsigned *)(address + n * size), models[n].x);
+    for (unsigned n = 0; n < GRANULES; n++) {
+        CHECK_DRIVER(cuMemUnmap(address + n * size, size));
+        CHECK_DRIVER(cuMemRelease(handles[n]));
+    }
+    CHECK_DRIVER(cuMemAddressFree(address, GRANULES * size));
 }
 
 // One block at two addresses, through which kernels change it by turns.
@@ -646,6 +676,7 @@ int main(int argc, char **argv)
                                  {"frees", run_frees},
                                  {"pool", run_pool},
                                  {"vmm", run_vmm},
+                                 {"growth", run_growth},
                                  {"managed", run_managed},
                                  {"mapped", run_mapped},
                                  {"registered", run_registered},

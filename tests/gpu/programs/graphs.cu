@@ -3,6 +3,7 @@
 //
 // Usage: graphs KIND [ROUNDS]
 //   kernels  nothing but kernels
+//   child    the same, as a child graph
 //   mixed    a memset before them and a copy within the device after them
 //   update   what a kernel is given changes before each launch
 //   host     a function of the host is called after them
@@ -35,7 +36,7 @@ __global__ void join(float *x, const float *y)
 static unsigned host_calls;
 
 struct Graph {
-    bool sets, updates, calls_host, copies;
+    bool sets, updates, calls_host, copies, is_child;
     float *x, *y, *z, addend = 1;
     float *input; // pinned
     std::vector<float> output;
@@ -64,6 +65,16 @@ static cudaGraphNode_t add_kernel(Graph &g, const void *kernel, void **arguments
     parameters.kernelParams = arguments;
     CHECK(cudaGraphAddKernelNode(&node, g.graph, after.data(), after.size(), &parameters));
     return node;
+}
+
+static void put_into_parent(Graph &g)
+{
+    cudaGraph_t parent;
+    cudaGraphNode_t node;
+    CHECK(cudaGraphCreate(&parent, 0));
+    CHECK(cudaGraphAddChildGraphNode(&node, parent, NULL, 0, g.graph));
+    CHECK(cudaGraphDestroy(g.graph));
+    g.graph = parent;
 }
 
 static void build(Graph &g)
@@ -102,6 +113,8 @@ static void build(Graph &g)
     cudaGraphNode_t before = node;
     if (g.calls_host)
         CHECK(cudaGraphAddHostNode(&node, g.graph, &before, 1, &call));
+    if (g.is_child)
+        put_into_parent(g);
     CHECK(cudaGraphInstantiate(&g.executable, g.graph, 0));
 }
 
@@ -125,6 +138,7 @@ int main(int argc, char **argv)
     Graph g;
     g.sets = strcmp(kind, "mixed") == 0;
     g.updates = strcmp(kind, "update") == 0;
+    g.is_child = strcmp(kind, "child") == 0;
     g.copies = strcmp(kind, "copies") == 0;
     g.calls_host = g.copies || strcmp(kind, "host") == 0;
     g.input = NULL; // the process has no pinned memory unless it must
