@@ -44,7 +44,7 @@ static const kprof_choice replay_choices[] = {
 static const kprof_choice graph_profilings[] = {{"node", KPROF_GRAPH_NODES}, {"graph", KPROF_GRAPH_WHOLE}, {NULL, 0}};
 static const kprof_choice replay_batches[] = {{"auto", 0}, {NULL, 0}};
 static const kprof_choice cache_controls[] = {
-    {"all", KPROF_CACHE_FLUSH_ALL}, {"none", KPROF_CACHE_FLUSH_NONE}, {NULL, 0}};
+    {"all", KPROF_CACHE_FLUSH_ALL}, {"l2", KPROF_CACHE_FLUSH_L2}, {"none", KPROF_CACHE_FLUSH_NONE}, {NULL, 0}};
 static const kprof_choice witness_controls[] = {
     {"all", KPROF_WITNESSES_ALL}, {"auto", KPROF_WITNESSES_AUTO}, {NULL, 0}};
 static const kprof_choice clock_controls[] = {
@@ -166,8 +166,8 @@ const kprof_option_row kprof_option_rows[] = {
     COUNT("replay-batch", replay_batch, replay_batches, "N|auto",
           "repeat at most N launches together (auto: as many as memory allows, up to 2048)", PLANNING,
           KPROF_BATCH_MOST_LAUNCHES),
-    CHOICE("cache-control", cache_control, cache_controls, "all|none",
-           "flush the L2 cache before each measured launch, or not (all)", PLANNING, NULL),
+    CHOICE("cache-control", cache_control, cache_controls, "all|l2|none",
+           "empty caches before each measured launch as ncu does, flush L2 alone, which is faster, or nothing (all)", PLANNING, NULL),
     CHOICE("witnesses", witness_control, witness_controls, "all|auto",
            "count instructions in every pass to find passes that differ: always, or after large batches (all)", RUNNING,
            NULL),

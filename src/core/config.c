@@ -152,7 +152,7 @@ static void decode_switches(kprof_bytes *in, kprof_config *config)
     config->replay_batch = kprof_get_u32(in);
     config->root_pid = (int64_t)kprof_get_u64(in);
     const char *counter_data_dir = kprof_get_string(in);
-    if (cache_control > KPROF_CACHE_FLUSH_NONE || witness_control > KPROF_WITNESSES_AUTO || follow_children > 1 ||
+    if (cache_control > KPROF_CACHE_FLUSH_L2 || witness_control > KPROF_WITNESSES_AUTO || follow_children > 1 ||
         verbose > 1 || nvtx > 1 || nvtx_of_process > 1 || replay_choice > KPROF_MULTIPLEX_ALL ||
         graph_profiling > KPROF_GRAPH_WHOLE) {
         in->failed = true;

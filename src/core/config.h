@@ -54,7 +54,11 @@ bool kprof_witness_compares(const kprof_chip_metrics *metrics, size_t witness);
  * is wanted and there is none. */
 const kprof_chip_image *kprof_chip_image_choose(const kprof_chip_metrics *metrics, unsigned bits);
 
-typedef enum kprof_cache_control { KPROF_CACHE_FLUSH_ALL, KPROF_CACHE_FLUSH_NONE } kprof_cache_control;
+typedef enum kprof_cache_control {
+    KPROF_CACHE_FLUSH_ALL,
+    KPROF_CACHE_FLUSH_NONE,
+    KPROF_CACHE_FLUSH_L2 /* by copying, which leaves what else there is */
+} kprof_cache_control;
 /* A launch is replayed in all passes, or it is multiplexed: measured in one pass, in its own run. */
 typedef enum kprof_replay_choice {
     KPROF_REPLAY_WHERE_PROVED, /* replayed where that is proved to be harmless; else multiplexed */

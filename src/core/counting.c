@@ -2,6 +2,7 @@
  * one clears. Any other call to a profiler object finds the counters as the driver believes them to be. */
 #include "core/counting.h"
 
+#include "core/control_call.h"
 #include "core/log.h"
 
 #include <dlfcn.h>
@@ -10,18 +11,11 @@
 #include <stdint.h>
 #include <string.h>
 
-/* As NVIDIA's open kernel modules have them: nvos.h, ctrlb0ccprofiler.h, ctrl2080gpu.h. */
-#define RM_CONTROL     0xc020462aU
+/* As NVIDIA's open kernel modules have them: ctrlb0ccprofiler.h, ctrl2080gpu.h. */
 #define PROFILER_CLASS 0xb0ccU
 #define EXEC_REG_OPS   0xb0cc010aU
 #define WRITE_32       1
 #define MOST_OPS       124
-
-typedef struct control_call {
-    uint32_t client, object, command, flags;
-    uint64_t parameters; /* an address */
-    uint32_t parameter_bytes, status;
-} control_call;
 
 typedef struct register_op {
     uint8_t operation, type, status, quad;
@@ -34,7 +28,6 @@ typedef struct register_ops {
     register_op ops[MOST_OPS];
 } register_ops;
 
-_Static_assert(sizeof(control_call) == 32, "the driver's layout");
 _Static_assert(sizeof(register_ops) == 3980, "the driver's layout");
 
 typedef enum switching { NO_SWITCH, SWITCH_ON, SWITCH_OFF } switching;
@@ -48,7 +41,7 @@ static struct {
     bool owes_off;  /* the one that would have switched off again was left out: it is `off` */
     unsigned count; /* of calls left out */
     kprof_ioctl_call off;
-    control_call off_control;
+    kprof_control_call off_control;
     register_ops registers; /* of the call that switched on, or of `off` */
 } kept;
 
@@ -68,7 +61,7 @@ static switching kind_of(const register_ops *written)
 }
 
 /* Do both write the same bits of the same registers, through the same object? */
-static bool are_same(const control_call *call, const register_ops *written)
+static bool are_same(const kprof_control_call *call, const register_ops *written)
 {
     const register_ops *before = &kept.registers;
     if (call->client != kept.off_control.client || call->object != kept.off_control.object ||
@@ -84,7 +77,7 @@ static bool are_same(const control_call *call, const register_ops *written)
     return true;
 }
 
-static void leave_out(control_call *control, register_ops *written, kprof_ioctl_call *call)
+static void leave_out(kprof_control_call *control, register_ops *written, kprof_ioctl_call *call)
 {
     for (uint32_t i = 0; i < written->count; i++)
         written->ops[i].status = 0;
@@ -93,7 +86,7 @@ static void leave_out(control_call *control, register_ops *written, kprof_ioctl_
     kept.count++;
 }
 
-static void keep_call(const kprof_ioctl_call *call, const control_call *control, const register_ops *written)
+static void keep_call(const kprof_ioctl_call *call, const kprof_control_call *control, const register_ops *written)
 {
     kept.off = *call;
     kept.off_control = *control;
@@ -111,9 +104,9 @@ static void switch_off(void)
 
 static bool take_call(kprof_ioctl_call *call)
 {
-    control_call *control = call->argument;
-    if ((uint32_t)call->request != RM_CONTROL || atomic_load(&kept.keeper) != (unsigned long)pthread_self() ||
-        control->command >> 16 != PROFILER_CLASS)
+    kprof_control_call *control = call->argument;
+    if ((uint32_t)call->request != KPROF_CONTROL_REQUEST ||
+        atomic_load(&kept.keeper) != (unsigned long)pthread_self() || control->command >> 16 != PROFILER_CLASS)
         return false;
     bool writes = control->command == EXEC_REG_OPS && control->parameter_bytes == sizeof(register_ops);
     register_ops *written = (register_ops *)(uintptr_t)control->parameters;

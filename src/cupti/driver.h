@@ -64,6 +64,11 @@
     X(cuMemcpyHtoD)                                                                                                    \
     X(cuMemcpyHtoDAsync)                                                                                               \
     X(cuModuleLoadData)                                                                                                \
+    X(cuModuleUnload)                                                                                                  \
+    X(cuLinkCreate)                                                                                                    \
+    X(cuLinkAddData)                                                                                                   \
+    X(cuLinkComplete)                                                                                                  \
+    X(cuLinkDestroy)                                                                                                   \
     X(cuStreamCreate)                                                                                                  \
     X(cuStreamDestroy)                                                                                                 \
     X(cuStreamQuery)                                                                                                   \

@@ -4,9 +4,11 @@
 
 #include "core/log.h"
 #include "cupti/driver.h"
+#include "cupti/resources.h"
 
 #include <stdbool.h>
 #include <stdlib.h>
+#include <string.h>
 
 /* The source is this large, in percent of L2. With less, some of the application's dirty lines were still there on
  * GH100. */
@@ -14,7 +16,12 @@
 /* The copy leaves so much dirty. Each row is a mapping, which takes 30 us to make. */
 #define ROW_BYTES ((size_t)256 << 10)
 /* Copy engines take slices side by side: 0.06 ms for what takes them 0.1 ms in one slice, or in slices of 64 rows. */
-#define SLICE_ROWS 8
+#define SLICE_ROWS  8
+#define DEVICE_FILE "/dev/nvidiactl"
+
+/* Its code is never run. The driver empties the caches of instructions and constants after it has loaded code. */
+static const char ptx[] =
+    ".version 6.5\n.target sm_75\n.address_size 64\n.visible .entry kprof_nothing()\n{\nret;\n}\n";
 
 struct kprof_flush {
     const kprof_driver_api *driver;
@@ -22,6 +29,9 @@ struct kprof_flush {
     CUdeviceptr window; /* [rows] of granule_bytes, all the same memory */
     size_t slices, rows, granule_bytes, mapped_rows;
     CUevent event;
+    bool prepared;              /* what follows */
+    kprof_resources *resources; /* NULL: L2 is flushed by copying */
+    void *code;                 /* compiled from `ptx`; NULL: caches of instructions are left alone */
 };
 
 static CUresult map_window(kprof_flush *flush, const CUmemAllocationProp *property)
@@ -135,7 +145,99 @@ kprof_status kprof_flush_run(kprof_flush *flush, void *stream, void *after)
     return KPROF_OK;
 }
 
+/* Compiled once, since compiling takes longer than loading. */
+static CUresult compile_code(kprof_flush *flush)
+{
+    const kprof_driver_api *driver = flush->driver;
+    CUlinkState link;
+    void *code;
+    size_t code_bytes;
+    CUresult result = driver->cuLinkCreate_(0, NULL, NULL, &link);
+    if (result != CUDA_SUCCESS)
+        return result;
+    result = driver->cuLinkAddData_(link, CU_JIT_INPUT_PTX, (void *)ptx, sizeof ptx, "kprof", 0, NULL, NULL);
+    if (result == CUDA_SUCCESS)
+        result = driver->cuLinkComplete_(link, &code, &code_bytes);
+    if (result == CUDA_SUCCESS) {
+        flush->code = malloc(code_bytes);
+        if (flush->code)
+            memcpy(flush->code, code, code_bytes);
+    }
+    (void)driver->cuLinkDestroy_(link); /* with the code */
+    return result;
+}
+
+static CUresult find_place(const kprof_driver_api *driver, kprof_bus_place *out)
+{
+    static const CUdevice_attribute attributes[] = {CU_DEVICE_ATTRIBUTE_PCI_DOMAIN_ID, CU_DEVICE_ATTRIBUTE_PCI_BUS_ID,
+                                                    CU_DEVICE_ATTRIBUTE_PCI_DEVICE_ID};
+    CUdevice device;
+    int values[3];
+    CUresult result = driver->cuCtxGetDevice_(&device);
+    for (size_t i = 0; i < 3 && result == CUDA_SUCCESS; i++)
+        result = driver->cuDeviceGetAttribute_(&values[i], attributes[i], device);
+    if (result == CUDA_SUCCESS)
+        *out = (kprof_bus_place){(uint32_t)values[0], (uint32_t)values[1], (uint32_t)values[2]};
+    return result;
+}
+
+static void copy_from_now_on(kprof_flush *flush, const char *why)
+{
+    kprof_resources_close(flush->resources);
+    flush->resources = NULL;
+    kprof_log(KPROF_LOG_INFO, "L2 is flushed by copying, not emptied: %s", why);
+}
+
+static void leave_code_from_now_on(kprof_flush *flush, CUresult result)
+{
+    free(flush->code);
+    flush->code = NULL;
+    kprof_log(KPROF_LOG_INFO, "caches of instructions are not emptied: %s", kprof_driver_error(result));
+}
+
+static void prepare_to_empty(kprof_flush *flush)
+{
+    kprof_bus_place place;
+    const char *reason = "the GPU's place is not known";
+    flush->prepared = true;
+    if (find_place(flush->driver, &place) == CUDA_SUCCESS)
+        flush->resources = kprof_resources_open(DEVICE_FILE, &place, &reason);
+    if (!flush->resources)
+        copy_from_now_on(flush, reason);
+    CUresult result = compile_code(flush);
+    if (!flush->code)
+        leave_code_from_now_on(flush, result == CUDA_SUCCESS ? CUDA_ERROR_OUT_OF_MEMORY : result);
+}
+
+kprof_status kprof_flush_empty(kprof_flush *flush, void *stream)
+{
+    const kprof_driver_api *driver = flush->driver;
+    CUmodule module;
+    if (!flush->prepared)
+        prepare_to_empty(flush);
+    kprof_status status = flush->resources ? KPROF_OK : kprof_flush_run(flush, stream, stream);
+    CUresult result = driver->cuStreamSynchronize_(stream);
+    if (status != KPROF_OK || result != CUDA_SUCCESS)
+        return status != KPROF_OK ? status : kprof_fail(KPROF_INTERNAL, "flushing: %s", kprof_driver_error(result));
+    if (flush->resources && !kprof_resources_empty_l2(flush->resources)) {
+        copy_from_now_on(flush, "the driver's kernel module refuses it");
+        return kprof_flush_empty(flush, stream);
+    }
+    if (!flush->code)
+        return KPROF_OK;
+    result = driver->cuModuleLoadData_(&module, flush->code);
+    if (result == CUDA_SUCCESS)
+        result = driver->cuModuleUnload_(module);
+    if (result != CUDA_SUCCESS)
+        leave_code_from_now_on(flush, result);
+    return KPROF_OK;
+}
+
 void kprof_flush_close(kprof_flush *flush)
 {
+    if (!flush)
+        return;
+    kprof_resources_close(flush->resources);
+    free(flush->code);
     free(flush);
 }

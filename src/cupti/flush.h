@@ -14,6 +14,9 @@ kprof_status kprof_flush_open(kprof_flush **out) KPROF_MUST_CHECK;
  * finished first: it would be disturbed. Takes no kernel, so that an open pass does not count it as a launch. Does not
  * wait. */
 kprof_status kprof_flush_run(kprof_flush *flush, void *stream, void *after) KPROF_MUST_CHECK;
+/* As ncu does: write back and empty L2, and empty the caches of instructions and constants. Waits for the stream first,
+ * and takes 0.45 ms on an H200. What the driver does not allow is said once; L2 is flushed as above then. */
+kprof_status kprof_flush_empty(kprof_flush *flush, void *stream) KPROF_MUST_CHECK;
 /* Free the host's part; the device's goes with the context. */
 void kprof_flush_close(kprof_flush *flush);
 

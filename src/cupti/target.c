@@ -184,7 +184,7 @@ static void on_resource(CUpti_CallbackId id, const CUpti_ResourceData *data)
         const CUpti_ModuleResourceData *module = data->resourceDescriptor;
         if (module)
             kprof_modules_add(module->pCubin, module->cubinSize);
-    } else if (id == CUPTI_CBID_RESOURCE_MODULE_UNLOAD_STARTING) {
+    } else if (id == CUPTI_CBID_RESOURCE_MODULE_UNLOAD_STARTING && !in_hook) {
         kprof_profilers_note_unload();
     }
 }

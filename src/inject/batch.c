@@ -143,17 +143,28 @@ static void prepare_flush(void)
         snprintf(context->flush_reason, sizeof context->flush_reason, "%s", kprof_process_reason(status));
 }
 
-void kprof_batch_flush(void *stream, void *after)
+static void note_flush(kprof_status status)
 {
     kprof_profiled_context *context = kprof_engine.batch.context;
-    kprof_status status = KPROF_OK;
-    if (kprof_engine.process.config.cache_control == KPROF_CACHE_FLUSH_NONE)
-        return;
-    if (context->flush)
-        status = kprof_engine.device->flush_run(context->flush, stream, after);
     if (!context->flush || status != KPROF_OK)
         kprof_batch_note("caches were not flushed before the launch",
                          context->flush ? kprof_process_reason(status) : context->flush_reason);
+}
+
+void kprof_batch_flush(void *stream, void *after)
+{
+    kprof_flush *flush = kprof_engine.batch.context->flush;
+    if (kprof_engine.process.config.cache_control != KPROF_CACHE_FLUSH_NONE)
+        note_flush(flush ? kprof_engine.device->flush_run(flush, stream, after) : KPROF_OK);
+}
+
+void kprof_batch_empty_caches(void *stream)
+{
+    kprof_flush *flush = kprof_engine.batch.context->flush;
+    if (kprof_engine.process.config.cache_control != KPROF_CACHE_FLUSH_ALL)
+        kprof_batch_flush(stream, stream);
+    else
+        note_flush(flush ? kprof_engine.device->flush_empty(flush, stream) : KPROF_OK);
 }
 
 /* Save what replays restore; nothing else may be at work that writes it. */

@@ -347,7 +347,7 @@ static kprof_status run_one(kprof_open_launch *launch, size_t *kernels)
     kprof_snapshot *snapshot = batch->context->snapshot;
     void *stream = kprof_engine.device->snapshot_stream(snapshot);
     if (launch->chosen)
-        kprof_batch_flush(stream, stream);
+        kprof_batch_empty_caches(stream);
     if (batch->automatic)
         return run_automatic(launch, kernels);
     if (!launch->chosen)

@@ -2,10 +2,12 @@
  * the device where that cannot be made ready. The driver counts what it has handed out. */
 #include "cupti/driver.h"
 #include "cupti/flush.h"
+#include "cupti/resources.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include <cmocka.h>
@@ -25,6 +27,9 @@ static int handles, events;
 static const void *recorded_on, *waiting; /* streams */
 static unsigned copies;
 static CUDA_MEMCPY3D copied;
+static const void *synchronized;
+static bool has_resources, refuses, cannot_compile;
+static unsigned opened, closed, emptied, compiled, links, loaded, modules;
 
 static CUresult next(void)
 {
@@ -39,9 +44,11 @@ static CUresult CUDAAPI get_device(CUdevice *device)
 
 static CUresult CUDAAPI device_attribute(int *value, CUdevice_attribute attribute, CUdevice device)
 {
-    assert_int_equal(attribute, CU_DEVICE_ATTRIBUTE_L2_CACHE_SIZE);
     assert_int_equal(device, 3);
-    *value = (int)L2_BYTES;
+    *value = attribute == CU_DEVICE_ATTRIBUTE_L2_CACHE_SIZE   ? (int)L2_BYTES
+             : attribute == CU_DEVICE_ATTRIBUTE_PCI_DOMAIN_ID ? 1
+             : attribute == CU_DEVICE_ATTRIBUTE_PCI_BUS_ID    ? 0x1b
+                                                              : 2;
     return next();
 }
 
@@ -189,6 +196,93 @@ static CUresult CUDAAPI copy(const CUDA_MEMCPY3D *how, CUstream on)
     return next();
 }
 
+static CUresult CUDAAPI synchronize(CUstream on)
+{
+    synchronized = on;
+    return next();
+}
+
+/* NOLINTNEXTLINE(readability-function-size): as the driver has it */
+static CUresult CUDAAPI create_link(unsigned count, CUjit_option *options, void **values, CUlinkState *out)
+{
+    (void)options;
+    (void)values;
+    assert_int_equal(count, 0);
+    *out = (CUlinkState)(void *)&stream;
+    links++;
+    return CUDA_SUCCESS;
+}
+
+/* NOLINTNEXTLINE(readability-function-size): as the driver has it */
+static CUresult CUDAAPI add_data(CUlinkState link, CUjitInputType type, void *data, size_t size, const char *name,
+                                 unsigned count, CUjit_option *options, void **values)
+{
+    (void)link;
+    (void)name;
+    (void)options;
+    (void)values;
+    assert_int_equal(count, 0);
+    assert_int_equal(type, CU_JIT_INPUT_PTX);
+    assert_int_equal(strlen(data) + 1, size);
+    return cannot_compile ? CUDA_ERROR_JIT_COMPILER_NOT_FOUND : CUDA_SUCCESS;
+}
+
+static CUresult CUDAAPI complete_link(CUlinkState link, void **out, size_t *size)
+{
+    static char code[] = "code";
+    (void)link;
+    compiled++;
+    *out = code;
+    *size = sizeof code;
+    return CUDA_SUCCESS;
+}
+
+static CUresult CUDAAPI destroy_link(CUlinkState link)
+{
+    (void)link;
+    links--;
+    return CUDA_SUCCESS;
+}
+
+static CUresult CUDAAPI load(CUmodule *out, const void *image)
+{
+    assert_string_equal(image, "code");
+    CUresult result = next();
+    *out = (CUmodule)(void *)&event;
+    loaded += result == CUDA_SUCCESS;
+    modules += result == CUDA_SUCCESS;
+    return result;
+}
+
+static CUresult CUDAAPI unload(CUmodule gone)
+{
+    assert_ptr_equal(gone, &event);
+    modules--;
+    return next();
+}
+
+kprof_resources *kprof_resources_open(const char *path, const kprof_bus_place *place, const char **reason)
+{
+    assert_string_equal(path, "/dev/nvidiactl");
+    assert_true(place->domain == 1 && place->bus == 0x1b && place->slot == 2);
+    *reason = "there are none in this test";
+    opened++;
+    return has_resources ? (kprof_resources *)(void *)&event : NULL;
+}
+
+bool kprof_resources_empty_l2(kprof_resources *resources)
+{
+    assert_ptr_equal(resources, &event);
+    assert_ptr_equal(synchronized, &stream); /* L2 is emptied at once, whatever the stream is at */
+    emptied += !refuses;
+    return !refuses;
+}
+
+void kprof_resources_close(kprof_resources *resources)
+{
+    closed += resources != NULL;
+}
+
 kprof_status kprof_driver_load(const kprof_driver_api **out)
 {
     static const kprof_driver_api api = {.cuCtxGetDevice_ = get_device,
@@ -208,7 +302,14 @@ kprof_status kprof_driver_load(const kprof_driver_api **out)
                                          .cuMemSetAccess_ = set_access,
                                          .cuEventRecord_ = record,
                                          .cuStreamWaitEvent_ = wait_event,
-                                         .cuMemcpy3DAsync_ = copy};
+                                         .cuMemcpy3DAsync_ = copy,
+                                         .cuStreamSynchronize_ = synchronize,
+                                         .cuLinkCreate_ = create_link,
+                                         .cuLinkAddData_ = add_data,
+                                         .cuLinkComplete_ = complete_link,
+                                         .cuLinkDestroy_ = destroy_link,
+                                         .cuModuleLoadData_ = load,
+                                         .cuModuleUnload_ = unload};
     *out = &api;
     return KPROF_OK;
 }
@@ -228,6 +329,10 @@ static int set_up(void **state)
     handles = events = 0;
     recorded_on = waiting = NULL;
     copies = 0;
+    synchronized = NULL;
+    has_resources = true;
+    refuses = cannot_compile = false;
+    opened = closed = emptied = compiled = links = loaded = modules = 0;
     return 0;
 }
 
@@ -285,6 +390,71 @@ static void test_run_fails(void **state)
     kprof_flush_close(flush);
 }
 
+/* The driver empties L2 behind the work of the stream, and loads code once more. */
+static void test_empty(void **state)
+{
+    (void)state;
+    kprof_flush *flush = make_ready();
+    for (unsigned i = 1; i <= 3; i++) {
+        synchronized = NULL;
+        assert_int_equal(kprof_flush_empty(flush, &stream), KPROF_OK);
+        assert_true(emptied == i && loaded == i);
+    }
+    assert_true(copies == 0 && opened == 1 && compiled == 1 && links == 0 && modules == 0);
+    kprof_flush_close(flush);
+    assert_int_equal(closed, 1);
+}
+
+/* Where the driver does not empty L2, it is flushed by copying, and only that. */
+static void test_cannot_empty(void **state)
+{
+    (void)state;
+    kprof_flush *flush = make_ready();
+    has_resources = false;
+    cannot_compile = true;
+    assert_int_equal(kprof_flush_empty(flush, &stream), KPROF_OK);
+    assert_int_equal(kprof_flush_empty(flush, &stream), KPROF_OK);
+    assert_true(copies == 2 && emptied == 0 && opened == 1 && loaded == 0 && links == 0);
+    kprof_flush_close(flush);
+}
+
+static void test_refused_later(void **state)
+{
+    (void)state;
+    kprof_flush *flush = make_ready();
+    assert_int_equal(kprof_flush_empty(flush, &stream), KPROF_OK);
+    refuses = true;
+    assert_int_equal(kprof_flush_empty(flush, &stream), KPROF_OK);
+    assert_true(copies == 1 && emptied == 1 && loaded == 2);
+    refuses = false;
+    assert_int_equal(kprof_flush_empty(flush, &stream), KPROF_OK);
+    assert_true(copies == 2 && emptied == 1 && opened == 1 && closed == 1);
+    kprof_flush_close(flush);
+}
+
+static void test_code_cannot_be_loaded(void **state)
+{
+    (void)state;
+    kprof_flush *flush = make_ready();
+    assert_int_equal(kprof_flush_empty(flush, &stream), KPROF_OK);
+    fails_at = call + 2; /* behind the stream's end */
+    assert_int_equal(kprof_flush_empty(flush, &stream), KPROF_OK);
+    assert_int_equal(kprof_flush_empty(flush, &stream), KPROF_OK);
+    assert_true(emptied == 3 && loaded == 1);
+    kprof_flush_close(flush);
+}
+
+static void test_stream_fails(void **state)
+{
+    (void)state;
+    kprof_flush *flush = make_ready();
+    assert_int_equal(kprof_flush_empty(flush, &stream), KPROF_OK);
+    fails_at = call + 1;
+    assert_int_equal(kprof_flush_empty(flush, &stream), KPROF_INTERNAL);
+    assert_int_equal(emptied, 1);
+    kprof_flush_close(flush);
+}
+
 /* Whatever fails, nothing is left on the device. */
 static void assert_undone(kprof_status expected)
 {
@@ -320,9 +490,16 @@ static void test_no_space(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup(test_copy, set_up),      cmocka_unit_test_setup(test_waits_for_the_work_before, set_up),
-        cmocka_unit_test_setup(test_run_fails, set_up), cmocka_unit_test_setup(test_not_possible, set_up),
+        cmocka_unit_test_setup(test_copy, set_up),
+        cmocka_unit_test_setup(test_waits_for_the_work_before, set_up),
+        cmocka_unit_test_setup(test_run_fails, set_up),
+        cmocka_unit_test_setup(test_not_possible, set_up),
         cmocka_unit_test_setup(test_no_space, set_up),
+        cmocka_unit_test_setup(test_empty, set_up),
+        cmocka_unit_test_setup(test_cannot_empty, set_up),
+        cmocka_unit_test_setup(test_refused_later, set_up),
+        cmocka_unit_test_setup(test_code_cannot_be_loaded, set_up),
+        cmocka_unit_test_setup(test_stream_fails, set_up),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1005,6 +1005,11 @@ static kprof_status flush_run(kprof_flush *flush, void *stream, void *after)
     return KPROF_OK;
 }
 
+static kprof_status flush_empty(kprof_flush *flush, void *stream)
+{
+    return flush_run(flush, stream, stream);
+}
+
 static void flush_close(kprof_flush *flush)
 {
     free(flush);

@@ -1,0 +1,18 @@
+/* The call of ioctl by which CUDA's driver asks its kernel module for something, as NVIDIA's open kernel modules have
+ * it (nvos.h). */
+#ifndef KPROF_CORE_CONTROL_CALL_H
+#define KPROF_CORE_CONTROL_CALL_H
+
+#include <stdint.h>
+
+#define KPROF_CONTROL_REQUEST 0xc020462aU
+
+typedef struct kprof_control_call {
+    uint32_t client, object, command, flags;
+    uint64_t parameters; /* an address */
+    uint32_t parameter_bytes, status;
+} kprof_control_call;
+
+_Static_assert(sizeof(kprof_control_call) == 32, "the driver's layout");
+
+#endif
