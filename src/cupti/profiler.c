@@ -194,17 +194,12 @@ static kprof_status initialize_image(kprof_profiler *p)
     return KPROF_OK;
 }
 
-/* A new object wants to do it itself. */
-static bool restore_image(kprof_profiler *p)
-{
-    return p->ranges > 0 && p->blank && kprof_blank_restore(p->blank, p->image, p->used);
-}
-
 static kprof_status blank_image(kprof_profiler *p)
 {
     measure_range(p);
     kprof_status status = size_image(p);
-    if (status == KPROF_OK && !restore_image(p))
+    bool is_new = p->ranges == 0; /* such an object wants to initialize the image itself */
+    if (status == KPROF_OK && (is_new || !p->blank || !kprof_blank_restore(p->blank, p->image, p->used)))
         status = initialize_image(p);
     if (status == KPROF_OK)
         p->used = 0;

@@ -115,16 +115,6 @@ static void note_result(const kprof_call *call, const void *parameters)
         kprof_variables_unload(result.module);
 }
 
-static void on_return(CUpti_CallbackId id, const CUpti_CallbackData *data, kprof_call *call, bool own)
-{
-    CUresult result = data->functionReturnValue ? *(const CUresult *)data->functionReturnValue : CUDA_SUCCESS;
-    call->failed = result != CUDA_SUCCESS;
-    count_captures(capture_change(id, result));
-    if (!call->failed && !own)
-        note_result(call, data->functionParams);
-    target.hooks.leave(call);
-}
-
 /* The kind is the same as a call enters and as it leaves, whatever it did meanwhile. */
 static void decode(CUpti_CallbackId id, const CUpti_CallbackData *data, kprof_call *call, kprof_decoded_call *out)
 {
@@ -165,7 +155,12 @@ static void on_driver_call(CUpti_CallbackId id, const CUpti_CallbackData *data)
         }
         target.hooks.enter(&call);
     } else {
-        on_return(id, data, &call, own);
+        CUresult result = data->functionReturnValue ? *(const CUresult *)data->functionReturnValue : CUDA_SUCCESS;
+        call.failed = result != CUDA_SUCCESS;
+        count_captures(capture_change(id, result));
+        if (!call.failed && !own)
+            note_result(&call, data->functionParams);
+        target.hooks.leave(&call);
     }
     in_hook = own;
 }
@@ -469,22 +464,18 @@ bool kprof_target_set_own(bool own)
     return before;
 }
 
-static bool device_reaches_pageable(CUdevice device)
-{
-    int reaches = 1;
-    return target.driver->cuDeviceGetAttribute_(&reaches, CU_DEVICE_ATTRIBUTE_PAGEABLE_MEMORY_ACCESS, device) !=
-               CUDA_SUCCESS ||
-           reaches;
-}
-
 bool kprof_target_reaches_pageable(void)
 {
     int count = 0, known = atomic_load_explicit(&target.reaches_pageable, memory_order_relaxed);
     if (known != PAGEABLE_UNKNOWN)
         return known == PAGEABLE_YES;
     bool reaches = target.driver->cuDeviceGetCount_(&count) != CUDA_SUCCESS;
-    for (int device = 0; device < count; device++)
-        reaches = reaches || device_reaches_pageable(device);
+    for (int device = 0; device < count && !reaches; device++) {
+        int this_one = 1;
+        CUresult result =
+            target.driver->cuDeviceGetAttribute_(&this_one, CU_DEVICE_ATTRIBUTE_PAGEABLE_MEMORY_ACCESS, device);
+        reaches = result != CUDA_SUCCESS || this_one;
+    }
     atomic_store(&target.reaches_pageable, reaches ? PAGEABLE_YES : PAGEABLE_NO);
     return reaches;
 }
