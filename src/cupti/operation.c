@@ -119,6 +119,18 @@ static bool reserve_kept(kprof_operation *operation, kprof_snapshot *snapshot)
     return operation->kept != 0;
 }
 
+/* The copy of rows of memory of this type to where they are kept. */
+static CUDA_MEMCPY2D copy_of_rows(const kprof_operation *operation, CUmemorytype from, size_t pitch_bytes)
+{
+    return (CUDA_MEMCPY2D){.srcMemoryType = from,
+                           .srcPitch = pitch_bytes,
+                           .dstMemoryType = CU_MEMORYTYPE_DEVICE,
+                           .dstDevice = operation->kept,
+                           .dstPitch = operation->transfer.width,
+                           .WidthInBytes = operation->transfer.width,
+                           .Height = operation->transfer.height};
+}
+
 /* Copy the rows to where they are kept, in the application's stream. */
 static CUresult keep_rows(const kprof_driver_api *driver, const kprof_operation *operation)
 {
@@ -127,14 +139,9 @@ static CUresult keep_rows(const kprof_driver_api *driver, const kprof_operation 
     CUdeviceptr from = is_output ? t->source : t->destination;
     if (t->height == 1)
         return driver->cuMemcpyDtoDAsync_(operation->kept, from, t->width, t->stream);
-    const CUDA_MEMCPY2D rows = {.srcMemoryType = CU_MEMORYTYPE_DEVICE,
-                                .srcDevice = from,
-                                .srcPitch = is_output ? t->source_pitch_bytes : t->pitch_bytes,
-                                .dstMemoryType = CU_MEMORYTYPE_DEVICE,
-                                .dstDevice = operation->kept,
-                                .dstPitch = t->width,
-                                .WidthInBytes = t->width,
-                                .Height = t->height};
+    CUDA_MEMCPY2D rows =
+        copy_of_rows(operation, CU_MEMORYTYPE_DEVICE, is_output ? t->source_pitch_bytes : t->pitch_bytes);
+    rows.srcDevice = from;
     return driver->cuMemcpy2DAsync_(&rows, t->stream);
 }
 
@@ -167,14 +174,8 @@ static bool keep_input(const kprof_driver_api *driver, const kprof_operation *op
 {
     const kprof_transfer *t = &operation->transfer;
     void *host = (void *)(uintptr_t)t->source;
-    const CUDA_MEMCPY2D rows = {.srcMemoryType = CU_MEMORYTYPE_HOST,
-                                .srcHost = host,
-                                .srcPitch = t->source_pitch_bytes,
-                                .dstMemoryType = CU_MEMORYTYPE_DEVICE,
-                                .dstDevice = operation->kept,
-                                .dstPitch = t->width,
-                                .WidthInBytes = t->width,
-                                .Height = t->height};
+    CUDA_MEMCPY2D rows = copy_of_rows(operation, CU_MEMORYTYPE_HOST, t->source_pitch_bytes);
+    rows.srcHost = host;
     if ((call->node_traits & KPROF_NODE_READS_PAGEABLE) && !is_readable(t->source, kprof_transfer_source_bytes(t)))
         return false;
     CUresult result = t->height == 1 ? driver->cuMemcpyHtoDAsync_(operation->kept, host, t->width, t->stream)

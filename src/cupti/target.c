@@ -51,15 +51,9 @@ static struct {
 static __thread bool in_hook;                /* calls that come now are kprof's own */
 static __thread CUdeviceptr to_free_instead; /* by the next cuMemFree, which is kprof's own; 0: none */
 
-/* Ending a capture that went wrong ends it all the same; only a stream that captures nothing, or for another stream or
- * thread, stays as it is. */
-static bool ends_capture(CUresult result)
-{
-    return result != CUDA_ERROR_ILLEGAL_STATE && result != CUDA_ERROR_STREAM_CAPTURE_WRONG_THREAD &&
-           result != CUDA_ERROR_STREAM_CAPTURE_UNMATCHED;
-}
-
-/* By how much the call, which returned `result`, changes the number of streams being captured. */
+/* By how much the call, which returned `result`, changes the number of streams being captured. Ending a capture that
+ * went wrong ends it all the same; only a stream that captures nothing, or for another stream or thread, stays as it
+ * is. */
 static int capture_change(CUpti_CallbackId id, CUresult result)
 {
     switch (id) {
@@ -72,7 +66,10 @@ static int capture_change(CUpti_CallbackId id, CUresult result)
         return result == CUDA_SUCCESS;
     case CUPTI_DRIVER_TRACE_CBID_cuStreamEndCapture:
     case CUPTI_DRIVER_TRACE_CBID_cuStreamEndCapture_ptsz:
-        return -ends_capture(result);
+        return result == CUDA_ERROR_ILLEGAL_STATE || result == CUDA_ERROR_STREAM_CAPTURE_WRONG_THREAD ||
+                       result == CUDA_ERROR_STREAM_CAPTURE_UNMATCHED
+                   ? 0
+                   : -1;
     default:
         return 0;
     }
