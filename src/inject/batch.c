@@ -733,15 +733,6 @@ static kprof_status open_for_all(const kprof_batch_launch *launches, size_t coun
     return kprof_fail(KPROF_NOT_COLLECTED, "%s", kprof_process_reason(status)); /* others may be measured in one pass */
 }
 
-/* No batch has the launches: say why, and close the one that there is, as it would not know of them. */
-static kprof_status give_up_all(kprof_status status)
-{
-    char reason[512];
-    snprintf(reason, sizeof reason, "%s", kprof_process_reason(status));
-    kprof_batch_close("a graph that cannot be repeated");
-    return status == KPROF_OK ? status : kprof_fail(status, "%s", reason);
-}
-
 /* kprof keeps what the graph copies from the host before it is launched. Work that is under way may still write it, and
  * the driver may read pageable memory at once. Copies of what an earlier launch gave the host may be under way, too. */
 static kprof_status wait_before_copies(const kprof_batch_launch *launches, size_t count)
@@ -786,7 +777,11 @@ bool kprof_batch_enter_all(const kprof_batch_launch *launches, size_t count, kpr
         check_ends(launches[0].call->stream);
     *status = prepare_all(launches, count, operations);
     if (*status != KPROF_OK || !kprof_batch_is_open()) {
-        *status = give_up_all(*status);
+        char reason[512];
+        snprintf(reason, sizeof reason, "%s", kprof_process_reason(*status));
+        kprof_batch_close("a graph that cannot be repeated"); /* it would not know of the launches */
+        if (*status != KPROF_OK)
+            *status = kprof_fail(*status, "%s", reason); /* again: to close a batch forgets it */
         for (size_t i = 0; operations && i < count; i++)
             kprof_engine.device->operation_free(operations[i]);
         free(operations);

@@ -288,24 +288,19 @@ void kprof_multiplex_note_batch(void)
         m->samples[m->sample_count++] = (sample){.dropped = true};
 }
 
-static size_t begin_sample(struct kprof_multiplex *m, group *g, const kprof_batch_launch *launch, const char *why)
-{
-    size_t number = m->sample_count++;
-    sample *s = &m->samples[number];
-    *s = (sample){.group = g, .next_open = g->first_open, .record = launch->record};
-    snprintf(s->why, sizeof s->why, "%s", why);
-    g->first_open = number;
-    g->open++;
-    return number;
-}
-
 size_t kprof_multiplex_take(const kprof_batch_launch *launch, const char *why)
 {
     struct kprof_multiplex *m = kprof_engine.batch.context->multiplex;
     group *g = get_group(m, launch);
     size_t number = lacking(m, g);
-    if (number == NONE)
-        number = begin_sample(m, g, launch, why);
+    if (number == NONE) {
+        number = m->sample_count++;
+        sample *s = &m->samples[number];
+        *s = (sample){.group = g, .next_open = g->first_open, .record = launch->record};
+        snprintf(s->why, sizeof s->why, "%s", why);
+        g->first_open = number;
+        g->open++;
+    }
     m->samples[number].passes |= UINT64_C(1) << m->pass;
     g->in_window = g->window == m->windows ? g->in_window + 1 : 1;
     g->window = m->windows;
