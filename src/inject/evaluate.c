@@ -102,14 +102,6 @@ static void *run_worker(void *user)
     return NULL;
 }
 
-static size_t count_workers(size_t launches)
-{
-    long cores = sysconf(_SC_NPROCESSORS_ONLN);
-    size_t wanted = launches / LAUNCHES_PER_WORKER + 1;
-    size_t possible = cores < 1 ? 1 : cores > KPROF_EVALUATE_THREADS ? KPROF_EVALUATE_THREADS : (size_t)cores;
-    return wanted < possible ? wanted : possible;
-}
-
 /* Make space for as many names as a pass may have. */
 static bool reserve(size_t count)
 {
@@ -163,9 +155,11 @@ void kprof_evaluate_begin(kprof_evaluations *evaluations, uint32_t from, uint32_
     if (!first->reader && kprof_engine.device->reader_open(evaluations->metrics, &first->reader) != KPROF_OK)
         first->reader = NULL; /* its thread tries again, and tells why not */
     atomic_store(&work->next, 0);
-    size_t wanted = count_workers(evaluations->count);
+    long cores = sysconf(_SC_NPROCESSORS_ONLN);
+    size_t wanted = evaluations->count / LAUNCHES_PER_WORKER + 1;
+    size_t possible = cores < 1 ? 1 : cores > KPROF_EVALUATE_THREADS ? KPROF_EVALUATE_THREADS : (size_t)cores;
     work->running = 0;
-    while (work->running < wanted &&
+    while (work->running < wanted && work->running < possible &&
            kprof_threads_start(&work->workers[work->running].thread, run_worker, &work->workers[work->running]))
         work->running++;
     if (work->running == 0)
