@@ -109,7 +109,7 @@ static kprof_status keep_the_best(kprof_packing *p, const kprof_limits *limits, 
     return status == KPROF_OK ? p->status : status;
 }
 
-/* Arrange what is kept. */
+/* Keep all names where the limits allow it, else the most useful ones, and arrange their counters in passes. */
 static kprof_status arrange(kprof_packing *p, const kprof_limits *limits, bool *kept)
 {
     bool fits;
