@@ -6,13 +6,6 @@
 
 #define MAX_PARAMETERS 1024
 
-/* `where`: offset and size. False past the last parameter. */
-static bool find_parameter(const kprof_driver_api *driver, CUfunction function, size_t index, size_t where[2])
-{
-    return driver->cuFuncGetParamInfo_(function, index, &where[0], &where[1]) == CUDA_SUCCESS ||
-           driver->cuKernelGetParamInfo_((CUkernel)function, index, &where[0], &where[1]) == CUDA_SUCCESS;
-}
-
 static bool grow(kprof_arguments *arguments, size_t size_bytes)
 {
     unsigned char *grown = realloc(arguments->buffer, size_bytes);
@@ -26,14 +19,16 @@ static bool grow(kprof_arguments *arguments, size_t size_bytes)
 
 static bool copy_parameters(const kprof_driver_api *driver, const kprof_given_arguments *given, kprof_arguments *out)
 {
-    size_t where[2];
+    CUfunction function = given->function;
+    size_t offset, size;
     for (size_t i = 0; i < MAX_PARAMETERS; i++) {
-        if (!find_parameter(driver, given->function, i, where))
-            return true;
-        size_t end = where[0] + where[1];
+        if (driver->cuFuncGetParamInfo_(function, i, &offset, &size) != CUDA_SUCCESS &&
+            driver->cuKernelGetParamInfo_((CUkernel)function, i, &offset, &size) != CUDA_SUCCESS)
+            return true; /* past the last one */
+        size_t end = offset + size;
         if (end > out->size_bytes && !grow(out, end))
             return false;
-        memcpy(out->buffer + where[0], given->parameters[i], where[1]);
+        memcpy(out->buffer + offset, given->parameters[i], size);
     }
     return false;
 }

@@ -23,16 +23,6 @@ static size_t round_up(size_t bytes, size_t to)
     return (bytes + to - 1) / to * to;
 }
 
-/* Pieces of up to `largest` bytes may leave so much of a chunk unused. */
-static size_t space_left(const kprof_backing *backing, size_t largest)
-{
-    size_t left = 0;
-    for (const kprof_backing_chunk *c = backing->chunks; c; c = c->next)
-        if (c->size_bytes - c->used_bytes > largest)
-            left += c->size_bytes - c->used_bytes - largest;
-    return left;
-}
-
 static kprof_status add_chunk(kprof_backing *backing, const kprof_driver_api *driver, size_t bytes)
 {
     size_t free_bytes = 0, total_bytes = 0;
@@ -66,7 +56,10 @@ kprof_status kprof_backing_grow(kprof_backing *backing, const kprof_driver_api *
 
 kprof_status kprof_backing_reserve(kprof_backing *backing, const kprof_driver_api *driver, size_t bytes, size_t largest)
 {
-    size_t left = space_left(backing, largest), wanted = bytes + largest + ALIGNMENT;
+    size_t left = 0, wanted = bytes + largest + ALIGNMENT;
+    for (const kprof_backing_chunk *c = backing->chunks; c; c = c->next)
+        if (c->size_bytes - c->used_bytes > largest)
+            left += c->size_bytes - c->used_bytes - largest; /* pieces may leave so much of a chunk unused */
     if (left >= wanted)
         return KPROF_OK;
     size_t missing = round_up(wanted - left + largest, CHUNK_GRANULE);

@@ -14,16 +14,6 @@ struct kprof_blank {
     uint8_t *block;   /* [range_bytes] */
 };
 
-/* Head and end have `rest` bytes together, so that what is there is in a block: back to where that is the same as a
- * block further on no more. The end of the head may look like that of a block, and then counts as such. */
-static size_t find_first(const uint8_t *image, size_t rest, size_t range_bytes)
-{
-    size_t first = rest;
-    while (first > 0 && image[first - 1] == image[first - 1 + range_bytes])
-        first--;
-    return first;
-}
-
 static bool is_block(const kprof_blank *blank, const uint8_t *image, size_t range)
 {
     return memcmp(image + blank->first + range * blank->range_bytes, blank->block, blank->range_bytes) == 0;
@@ -63,7 +53,11 @@ kprof_blank *kprof_blank_keep(const uint8_t *image, size_t size, size_t ranges, 
     blank->size = size;
     blank->ranges = ranges;
     blank->range_bytes = range_bytes;
-    blank->first = ranges > 1 ? find_first(image, rest, range_bytes) : 0;
+    /* Head and end have `rest` bytes together, so that what is there is in a block: back to where that is the same as a
+     * block further on no more. The end of the head may look like that of a block, and then counts as such. */
+    blank->first = ranges > 1 ? rest : 0;
+    while (blank->first > 0 && image[blank->first - 1] == image[blank->first - 1 + range_bytes])
+        blank->first--;
     blank->shifted = (rest - blank->first + range_bytes - 1) / range_bytes;
     blank->end = blank->first + ranges * range_bytes;
     if (copy_parts(blank, image) && are_blank(blank, image, 0))

@@ -24,15 +24,10 @@ static uint32_t attribute(const kprof_driver_api *driver, CUdevice device, CUdev
 #define READ_TEXT(member, which)
 #define READ_U32(member, which)                                                                                        \
     if ((which) != CU_DEVICE_ATTRIBUTE_NONE)                                                                           \
-        out->member = attribute(driver, device, (CUdevice_attribute)(which));
+        out->member = attribute(driver, handle, (CUdevice_attribute)(which));
 #define READ_U64                                       READ_U32
 #define FIELD(kind, member, column, since, which, ...) READ_##kind(member, CU_DEVICE_ATTRIBUTE_##which)
 #define NOT_READ(...)
-
-static void read_attributes(const kprof_driver_api *driver, CUdevice device, kprof_device_record *out)
-{
-    KPROF_DEVICE_FIELDS(FIELD, NOT_READ, NOT_READ)
-}
 
 static void read_texts(const kprof_driver_api *driver, CUdevice device, kprof_device_record *out)
 {
@@ -43,13 +38,6 @@ static void read_texts(const kprof_driver_api *driver, CUdevice device, kprof_de
         snprintf(texts[device].uuid + 2 * i, 3, "%02x", (unsigned char)uuid.bytes[i]);
     out->name = texts[device].name;
     out->uuid = texts[device].uuid;
-}
-
-static const char *chip_name(const kprof_cupti_api *cupti, uint32_t device)
-{
-    CUpti_Device_GetChipName_Params params = {.structSize = CUpti_Device_GetChipName_Params_STRUCT_SIZE};
-    params.deviceIndex = device;
-    return cupti->cuptiDeviceGetChipName(&params) == CUPTI_SUCCESS ? params.pChipName : "";
 }
 
 static kprof_status read_device(uint32_t device, kprof_device_record *out)
@@ -65,9 +53,11 @@ static kprof_status read_device(uint32_t device, kprof_device_record *out)
     if (driver->cuDeviceGet_(&handle, (int)device) != CUDA_SUCCESS)
         return kprof_fail(KPROF_UNSUPPORTED, "device %u cannot be opened", device);
     *out = (kprof_device_record){.device = device};
-    read_attributes(driver, handle, out);
+    KPROF_DEVICE_FIELDS(FIELD, NOT_READ, NOT_READ)
     read_texts(driver, handle, out);
-    out->chip = chip_name(cupti, device);
+    CUpti_Device_GetChipName_Params params = {.structSize = CUpti_Device_GetChipName_Params_STRUCT_SIZE};
+    params.deviceIndex = device;
+    out->chip = cupti->cuptiDeviceGetChipName(&params) == CUPTI_SUCCESS ? params.pChipName : "";
     size_t bytes = 0;
     int version = 0;
     driver->cuDeviceTotalMem_(&bytes, handle);

@@ -114,14 +114,6 @@ kprof_status kprof_flush_open(kprof_flush **out)
     return KPROF_OK;
 }
 
-static CUresult wait_for(const kprof_flush *flush, CUstream stream, CUstream after)
-{
-    if (stream == after)
-        return CUDA_SUCCESS;
-    CUresult result = flush->driver->cuEventRecord_(flush->event, after);
-    return result == CUDA_SUCCESS ? flush->driver->cuStreamWaitEvent_(stream, flush->event, 0) : result;
-}
-
 kprof_status kprof_flush_run(kprof_flush *flush, void *stream, void *after)
 {
     CUDA_MEMCPY3D copy = {
@@ -137,7 +129,11 @@ kprof_status kprof_flush_run(kprof_flush *flush, void *stream, void *after)
         .Height = SLICE_ROWS,
         .Depth = flush->slices,
     };
-    CUresult result = wait_for(flush, stream, after);
+    CUresult result = CUDA_SUCCESS;
+    if (stream != after)
+        result = flush->driver->cuEventRecord_(flush->event, after);
+    if (stream != after && result == CUDA_SUCCESS)
+        result = flush->driver->cuStreamWaitEvent_(stream, flush->event, 0);
     if (result == CUDA_SUCCESS)
         result = flush->driver->cuMemcpy3DAsync_(&copy, stream);
     if (result != CUDA_SUCCESS)

@@ -324,23 +324,6 @@ static const char *read_in_order(graph *g, const template_graph *t, unsigned dep
     return !obstacle && ordered < t->count ? "its dependencies go round" : obstacle;
 }
 
-static bool allocate(template_graph *t)
-{
-    t->nodes = calloc(t->count + 1, sizeof(*t->nodes));
-    t->from = calloc(t->edge_count + 1, sizeof(*t->from));
-    t->to = calloc(t->edge_count + 1, sizeof(*t->to));
-    t->data = calloc(t->edge_count + 1, sizeof(*t->data));
-    t->order = calloc(t->count + 1, sizeof(*t->order));
-    return t->nodes && t->from && t->to && t->data && t->order;
-}
-
-static bool ask_driver(template_graph *t, CUgraph source)
-{
-    return (t->count == 0 || driver->cuGraphGetNodes_(source, t->nodes, &t->count) == CUDA_SUCCESS) &&
-           (t->edge_count == 0 ||
-            driver->cuGraphGetEdges_(source, t->from, t->to, t->data, &t->edge_count) == CUDA_SUCCESS);
-}
-
 static const char *read_graph(graph *g, CUgraph source, unsigned depth)
 {
     template_graph t = {0};
@@ -348,9 +331,16 @@ static const char *read_graph(graph *g, CUgraph source, unsigned depth)
     if (depth > MAX_NESTING || driver->cuGraphGetNodes_(source, NULL, &t.count) != CUDA_SUCCESS ||
         driver->cuGraphGetEdges_(source, NULL, NULL, NULL, &t.edge_count) != CUDA_SUCCESS)
         return obstacle;
-    if (!allocate(&t))
+    t.nodes = calloc(t.count + 1, sizeof(*t.nodes));
+    t.from = calloc(t.edge_count + 1, sizeof(*t.from));
+    t.to = calloc(t.edge_count + 1, sizeof(*t.to));
+    t.data = calloc(t.edge_count + 1, sizeof(*t.data));
+    t.order = calloc(t.count + 1, sizeof(*t.order));
+    if (!t.nodes || !t.from || !t.to || !t.data || !t.order)
         obstacle = NO_MEMORY;
-    else if (ask_driver(&t, source))
+    else if ((t.count == 0 || driver->cuGraphGetNodes_(source, t.nodes, &t.count) == CUDA_SUCCESS) &&
+             (t.edge_count == 0 ||
+              driver->cuGraphGetEdges_(source, t.from, t.to, t.data, &t.edge_count) == CUDA_SUCCESS))
         obstacle = read_in_order(g, &t, depth);
     free(t.nodes);
     free(t.from);
@@ -650,16 +640,12 @@ static kprof_graph_call describe(const node *n, const kprof_call *launch)
     return (kprof_graph_call){call, n->id};
 }
 
-static size_t count_nodes(const graph *g)
+/* Make space for a call of each node. */
+static bool reserve(graph *g)
 {
-    size_t count = 0;
+    size_t count = 1;
     for (const node *n = g->first; n; n = n->next)
         count++;
-    return count;
-}
-
-static bool reserve(graph *g, size_t count)
-{
     if (count <= g->capacity)
         return true;
     free(g->calls);
@@ -770,7 +756,7 @@ static const kprof_graph_call *list_calls(graph *g, const kprof_call *launch, si
     last_nodes behind = last;
     bool told = false;
     *count = 0;
-    *why = reserve(g, count_nodes(g) + 1) ? g->obstacle : NO_MEMORY;
+    *why = reserve(g) ? g->obstacle : NO_MEMORY;
     for (node *n = g->first; n && !*why; n = n->next) {
         told = told || tells_others(n);
         behind.writes_device = behind.writes_device == n ? NULL : behind.writes_device;

@@ -174,29 +174,18 @@ static const char *keep_text(const char *text)
     return "?";
 }
 
-/* A failed assertion ends the context whether replayed or not. */
-static bool is_harmless(const char *callee)
-{
-    return callee[0] == '\0' || strcmp(callee, "__assertfail") == 0;
-}
-
-/* The device runtime launches kernels of the same cubin, whose grids end before that of the kernel that launches them,
- * and its streams and events are gone by then: a replay does the same again and leaves nothing behind. */
-static bool is_device_runtime(const char *callee)
-{
-    static const char prefix[] = "__cuda_syscall_cnpv2";
-    return strncmp(callee, prefix, sizeof prefix - 1) == 0;
-}
-
 /* Is the second one nothing that has to be told beside the first? */
 static bool outweighs(const char *first, const char *second)
 {
     return !second || (first && strcmp(second, KPROF_PRINTS) == 0);
 }
 
+/* The device runtime launches kernels of the same cubin, whose grids end before that of the kernel that launches them,
+ * and its streams and events are gone by then: a replay does the same again and leaves nothing behind. */
 static void note_call(cubin_kernel *kernel, const char *callee)
 {
-    if (is_device_runtime(callee))
+    static const char device_runtime[] = "__cuda_syscall_cnpv2";
+    if (strncmp(callee, device_runtime, sizeof device_runtime - 1) == 0)
         kernel->launches = true;
     else if (!outweighs(kernel->side_effect, callee))
         kernel->side_effect = keep_text(callee);
@@ -211,8 +200,8 @@ static void read_calls(const cubin_view *view, const Elf64_Shdr *section, cubin_
         if (pair[1] >= view->symbol_count || symbol_at(view, pair[1]).st_shndx != SHN_UNDEF)
             continue;
         const char *name = symbol_name(view, pair[1]);
-        if (is_harmless(name))
-            continue;
+        if (name[0] == '\0' || strcmp(name, "__assertfail") == 0)
+            continue; /* a failed assertion ends the context whether replayed or not */
         cubin_kernel *kernel = find_kernel(record, symbol_name(view, pair[0]));
         bool is_entry = kernel && kernel->is_entry;
         if (is_entry)
@@ -260,15 +249,6 @@ static bool is_same(const cubin_record *a, const cubin_record *b)
     return same;
 }
 
-/* A cubin may be loaded again and again. */
-static bool is_listed(const cubin_record *record)
-{
-    for (const cubin_record *listed = cubins; listed; listed = listed->next)
-        if (is_same(listed, record))
-            return true;
-    return false;
-}
-
 void kprof_modules_add(const void *cubin, size_t size)
 {
     cubin_view view;
@@ -286,7 +266,10 @@ void kprof_modules_add(const void *cubin, size_t size)
             read_calls(&view, &section, record);
     }
     spread_side_effects(record);
-    if (is_listed(record)) {
+    const cubin_record *listed = cubins;
+    while (listed && !is_same(listed, record))
+        listed = listed->next;
+    if (listed) { /* it has been loaded before */
         free_record(record);
     } else {
         record->next = cubins;

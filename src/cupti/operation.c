@@ -58,30 +58,25 @@ static void fill_config(kprof_operation *operation, const kprof_given_launch *gi
     };
 }
 
-/* Events are not recorded again: who saw that one had happened would see that it has not. */
-static void leave_out_events(CUlaunchAttribute *attributes, unsigned count)
-{
-    for (unsigned i = 0; i < count; i++)
-        if (attributes[i].id == CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_EVENT ||
-            attributes[i].id == CU_LAUNCH_ATTRIBUTE_LAUNCH_COMPLETION_EVENT)
-            attributes[i] = (CUlaunchAttribute){.id = CU_LAUNCH_ATTRIBUTE_IGNORE};
-}
-
 static bool copy_attributes(kprof_operation *operation, const kprof_given_launch *launch)
 {
     const CUlaunchConfig *config = launch->config;
     unsigned given = config && config->attrs ? config->numAttrs : 0, count = config ? given : launch->cooperative;
-    operation->attributes = calloc(count + 1u, sizeof *operation->attributes);
-    if (!operation->attributes)
+    CUlaunchAttribute *attributes = calloc(count + 1u, sizeof *attributes);
+    if (!attributes)
         return false;
     if (given > 0)
-        memcpy(operation->attributes, config->attrs, given * sizeof *operation->attributes);
-    leave_out_events(operation->attributes, given);
+        memcpy(attributes, config->attrs, given * sizeof *attributes);
+    /* Events are not recorded again: who saw that one had happened would see that it has not. */
+    for (unsigned i = 0; i < given; i++)
+        if (attributes[i].id == CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_EVENT ||
+            attributes[i].id == CU_LAUNCH_ATTRIBUTE_LAUNCH_COMPLETION_EVENT)
+            attributes[i] = (CUlaunchAttribute){.id = CU_LAUNCH_ATTRIBUTE_IGNORE};
     if (!config && launch->cooperative) {
-        operation->attributes[0].id = CU_LAUNCH_ATTRIBUTE_COOPERATIVE;
-        operation->attributes[0].value.cooperative = 1;
+        attributes[0].id = CU_LAUNCH_ATTRIBUTE_COOPERATIVE;
+        attributes[0].value.cooperative = 1;
     }
-    operation->config.attrs = operation->attributes;
+    operation->attributes = operation->config.attrs = attributes;
     operation->config.numAttrs = count;
     return true;
 }
@@ -124,6 +119,18 @@ static bool reserve_kept(kprof_operation *operation, kprof_snapshot *snapshot)
     return operation->kept != 0;
 }
 
+/* The copy of rows of memory of this type to where they are kept. */
+static CUDA_MEMCPY2D copy_of_rows(const kprof_operation *operation, CUmemorytype from, size_t pitch_bytes)
+{
+    return (CUDA_MEMCPY2D){.srcMemoryType = from,
+                           .srcPitch = pitch_bytes,
+                           .dstMemoryType = CU_MEMORYTYPE_DEVICE,
+                           .dstDevice = operation->kept,
+                           .dstPitch = operation->transfer.width,
+                           .WidthInBytes = operation->transfer.width,
+                           .Height = operation->transfer.height};
+}
+
 /* Copy the rows to where they are kept, in the application's stream. */
 static CUresult keep_rows(const kprof_driver_api *driver, const kprof_operation *operation)
 {
@@ -132,23 +139,24 @@ static CUresult keep_rows(const kprof_driver_api *driver, const kprof_operation 
     CUdeviceptr from = is_output ? t->source : t->destination;
     if (t->height == 1)
         return driver->cuMemcpyDtoDAsync_(operation->kept, from, t->width, t->stream);
-    const CUDA_MEMCPY2D rows = {.srcMemoryType = CU_MEMORYTYPE_DEVICE,
-                                .srcDevice = from,
-                                .srcPitch = is_output ? t->source_pitch_bytes : t->pitch_bytes,
-                                .dstMemoryType = CU_MEMORYTYPE_DEVICE,
-                                .dstDevice = operation->kept,
-                                .dstPitch = t->width,
-                                .WidthInBytes = t->width,
-                                .Height = t->height};
+    CUDA_MEMCPY2D rows =
+        copy_of_rows(operation, CU_MEMORYTYPE_DEVICE, is_output ? t->source_pitch_bytes : t->pitch_bytes);
+    rows.srcDevice = from;
     return driver->cuMemcpy2DAsync_(&rows, t->stream);
 }
 
-/* Keep what the host will get before the application's own copy: kernels of other streams may change it afterwards. */
-static bool keep_output(const kprof_driver_api *driver, kprof_operation *operation, kprof_snapshot *snapshot)
+/* Keep what the host will get before the application's own copy: kernels of other streams may change it afterwards.
+ * What a node copies to the host is kept behind its graph; where it may be gone then, replays do nothing. */
+static bool keep_output(const kprof_driver_api *driver, kprof_operation *operation, const kprof_call *call,
+                        kprof_snapshot *snapshot)
 {
-    const kprof_transfer *t = &operation->transfer;
+    kprof_transfer *t = &operation->transfer;
+    if (operation->in_graph && (call->node_traits & KPROF_NODE_HIDES_OUTPUT)) {
+        t->width = 0;
+        return true;
+    }
     return kprof_snapshot_holds(snapshot, t->source, kprof_transfer_source_bytes(t)) &&
-           reserve_kept(operation, snapshot) && keep_rows(driver, operation) == CUDA_SUCCESS;
+           reserve_kept(operation, snapshot) && (operation->in_graph || keep_rows(driver, operation) == CUDA_SUCCESS);
 }
 
 /* Would a copy from pageable memory not fault? The driver reads it as the process does. */
@@ -166,14 +174,8 @@ static bool keep_input(const kprof_driver_api *driver, const kprof_operation *op
 {
     const kprof_transfer *t = &operation->transfer;
     void *host = (void *)(uintptr_t)t->source;
-    const CUDA_MEMCPY2D rows = {.srcMemoryType = CU_MEMORYTYPE_HOST,
-                                .srcHost = host,
-                                .srcPitch = t->source_pitch_bytes,
-                                .dstMemoryType = CU_MEMORYTYPE_DEVICE,
-                                .dstDevice = operation->kept,
-                                .dstPitch = t->width,
-                                .WidthInBytes = t->width,
-                                .Height = t->height};
+    CUDA_MEMCPY2D rows = copy_of_rows(operation, CU_MEMORYTYPE_HOST, t->source_pitch_bytes);
+    rows.srcHost = host;
     if ((call->node_traits & KPROF_NODE_READS_PAGEABLE) && !is_readable(t->source, kprof_transfer_source_bytes(t)))
         return false;
     CUresult result = t->height == 1 ? driver->cuMemcpyHtoDAsync_(operation->kept, host, t->width, t->stream)
@@ -191,18 +193,6 @@ static bool is_host_side_saved(const kprof_snapshot *snapshot, const kprof_trans
                      kprof_snapshot_holds(snapshot, t->destination, kprof_transfer_destination_bytes(t));
 }
 
-/* kprof keeps what a node copies to the host behind the graph. Where it may be gone then, replays do nothing. */
-static bool prepare_output(kprof_operation *operation, const kprof_call *call, kprof_snapshot *snapshot)
-{
-    kprof_transfer *t = &operation->transfer;
-    if (call->node_traits & KPROF_NODE_HIDES_OUTPUT) {
-        t->width = 0;
-        return true;
-    }
-    return kprof_snapshot_holds(snapshot, t->source, kprof_transfer_source_bytes(t)) &&
-           reserve_kept(operation, snapshot);
-}
-
 static bool copy_transfer(kprof_operation *operation, const kprof_call *call, kprof_snapshot *snapshot)
 {
     const kprof_driver_api *driver;
@@ -218,8 +208,7 @@ static bool copy_transfer(kprof_operation *operation, const kprof_call *call, kp
     else if (is_host_side_saved(snapshot, t))
         return false;
     if (t->kind == KPROF_TRANSFER_OUT)
-        return operation->in_graph ? prepare_output(operation, call, snapshot)
-                                   : keep_output(driver, operation, snapshot);
+        return keep_output(driver, operation, call, snapshot);
     if (!kprof_snapshot_holds(snapshot, t->destination, kprof_transfer_destination_bytes(t)))
         return false;
     if (t->kind == KPROF_TRANSFER_COPY)

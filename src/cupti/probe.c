@@ -75,22 +75,18 @@ static kprof_status initialize(const kprof_driver_api *driver, const kprof_cupti
     return KPROF_OK;
 }
 
-static void read_pci_address(const kprof_driver_api *driver, CUdevice handle, char out[KPROF_PCI_ADDRESS_SIZE])
-{
-    int domain, bus, slot;
-    if (driver->cuDeviceGetAttribute_(&domain, CU_DEVICE_ATTRIBUTE_PCI_DOMAIN_ID, handle) == CUDA_SUCCESS &&
-        driver->cuDeviceGetAttribute_(&bus, CU_DEVICE_ATTRIBUTE_PCI_BUS_ID, handle) == CUDA_SUCCESS &&
-        driver->cuDeviceGetAttribute_(&slot, CU_DEVICE_ATTRIBUTE_PCI_DEVICE_ID, handle) == CUDA_SUCCESS)
-        snprintf(out, KPROF_PCI_ADDRESS_SIZE, "%08x:%02x:%02x.0", (unsigned)domain, (unsigned)bus, (unsigned)slot);
-}
-
 static void read_device(const kprof_driver_api *driver, const kprof_cupti_api *cupti, kprof_probe_device *device, int i)
 {
     CUdevice handle;
     size_t memory_bytes;
+    int domain, bus, slot;
     if (driver->cuDeviceGet_(&handle, i) == CUDA_SUCCESS) {
         driver->cuDeviceGetName_(device->name, sizeof device->name, handle);
-        read_pci_address(driver, handle, device->pci_address);
+        if (driver->cuDeviceGetAttribute_(&domain, CU_DEVICE_ATTRIBUTE_PCI_DOMAIN_ID, handle) == CUDA_SUCCESS &&
+            driver->cuDeviceGetAttribute_(&bus, CU_DEVICE_ATTRIBUTE_PCI_BUS_ID, handle) == CUDA_SUCCESS &&
+            driver->cuDeviceGetAttribute_(&slot, CU_DEVICE_ATTRIBUTE_PCI_DEVICE_ID, handle) == CUDA_SUCCESS)
+            snprintf(device->pci_address, sizeof device->pci_address, "%08x:%02x:%02x.0", (unsigned)domain,
+                     (unsigned)bus, (unsigned)slot);
         if (driver->cuDeviceTotalMem_(&memory_bytes, handle) == CUDA_SUCCESS)
             device->memory_bytes = memory_bytes;
     }

@@ -194,17 +194,12 @@ static kprof_status initialize_image(kprof_profiler *p)
     return KPROF_OK;
 }
 
-/* A new object wants to do it itself. */
-static bool restore_image(kprof_profiler *p)
-{
-    return p->ranges > 0 && p->blank && kprof_blank_restore(p->blank, p->image, p->used);
-}
-
 static kprof_status blank_image(kprof_profiler *p)
 {
     measure_range(p);
     kprof_status status = size_image(p);
-    if (status == KPROF_OK && !restore_image(p))
+    bool is_new = p->ranges == 0; /* such an object wants to initialize the image itself */
+    if (status == KPROF_OK && (is_new || !p->blank || !kprof_blank_restore(p->blank, p->image, p->used)))
         status = initialize_image(p);
     if (status == KPROF_OK)
         p->used = 0;
@@ -306,11 +301,13 @@ static bool serves(const kprof_profiler *p, const kprof_measurement *wanted, uns
     return !p->failed && !knows_old_code(p) && (p->ranges == 0 || (wanted->ranges <= p->ranges && same));
 }
 
-static void note_failure(kprof_profiler *p, CUptiResult result)
+/* Return OK, or the failure of a call after which the object is made anew. */
+static kprof_status check(kprof_profiler *p, const char *operation, CUptiResult result)
 {
     if (result == CUPTI_SUCCESS)
-        return;
+        return KPROF_OK;
     p->failed = true;
+    return fail(p->cupti, operation, result);
 }
 
 kprof_status kprof_profiler_start(kprof_profiler *p)
@@ -325,8 +322,7 @@ kprof_status kprof_profiler_start(kprof_profiler *p)
     }
     if (result == CUPTI_SUCCESS && p->ranges == 0)
         p->ranges = p->wanted_ranges;
-    note_failure(p, result);
-    return result == CUPTI_SUCCESS ? KPROF_OK : fail(p->cupti, "cuptiRangeProfilerStart", result);
+    return check(p, "cuptiRangeProfilerStart", result);
 }
 
 kprof_status kprof_profiler_stop(kprof_profiler *p, bool *more)
@@ -336,8 +332,7 @@ kprof_status kprof_profiler_stop(kprof_profiler *p, bool *more)
     CUptiResult result = p->cupti->cuptiRangeProfilerStop(&params);
     *more = !params.isAllPassSubmitted;
     p->next_pass = *more ? p->next_pass + 1 : 0;
-    note_failure(p, result);
-    return result == CUPTI_SUCCESS ? KPROF_OK : fail(p->cupti, "cuptiRangeProfilerStop", result);
+    return check(p, "cuptiRangeProfilerStop", result);
 }
 
 kprof_status kprof_profiler_skip_pass(kprof_profiler *p)
@@ -392,18 +387,14 @@ kprof_status kprof_profiler_push(kprof_profiler *p, size_t number)
     CUpti_RangeProfiler_PushRange_Params params = {.structSize = CUpti_RangeProfiler_PushRange_Params_STRUCT_SIZE};
     params.pRangeProfilerObject = p->object;
     params.pRangeName = name;
-    CUptiResult result = p->cupti->cuptiRangeProfilerPushRange(&params);
-    note_failure(p, result);
-    return result == CUPTI_SUCCESS ? KPROF_OK : fail(p->cupti, "cuptiRangeProfilerPushRange", result);
+    return check(p, "cuptiRangeProfilerPushRange", p->cupti->cuptiRangeProfilerPushRange(&params));
 }
 
 kprof_status kprof_profiler_pop(kprof_profiler *p)
 {
     CUpti_RangeProfiler_PopRange_Params params = {.structSize = CUpti_RangeProfiler_PopRange_Params_STRUCT_SIZE};
     params.pRangeProfilerObject = p->object;
-    CUptiResult result = p->cupti->cuptiRangeProfilerPopRange(&params);
-    note_failure(p, result);
-    return result == CUPTI_SUCCESS ? KPROF_OK : fail(p->cupti, "cuptiRangeProfilerPopRange", result);
+    return check(p, "cuptiRangeProfilerPopRange", p->cupti->cuptiRangeProfilerPopRange(&params));
 }
 
 kprof_status kprof_profiler_decode(kprof_profiler *p, size_t ranges)

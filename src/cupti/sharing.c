@@ -171,6 +171,13 @@ static unsigned registered_sharing(const void *address, size_t size_bytes, unsig
     return KPROF_SHARES_WITH_HOST | (beyond ? KPROF_SHARES_WITH_DEVICES : 0) | (general ? KPROF_UNLISTED_HOST : 0);
 }
 
+/* Not by ID(), for which the driver's header would put another name in the place of some. */
+#define CALL(name, shared)                                                                                             \
+    case CUPTI_DRIVER_TRACE_CBID_##name: {                                                                             \
+        const name##_params *p = parameters;                                                                           \
+        return shared;                                                                                                 \
+    }
+
 static unsigned sharing_by_parameters(CUpti_CallbackId id, const void *parameters)
 {
     switch (id) {
@@ -179,50 +186,20 @@ static unsigned sharing_by_parameters(CUpti_CallbackId id, const void *parameter
     case ID(cuMemAllocFromPoolAsync):
     case ID(cuMemAllocFromPoolAsync_ptsz): /* captured, it is a graph's memory, which is there when the graph runs */
         return kprof_stream_is_captured(kprof_allocation_stream(id, parameters)) ? KPROF_MAY_NOT_SAVE : 0;
-    case ID(cuPointerSetAttribute): { /* which is done for network cards, that no further call tells of */
-        const cuPointerSetAttribute_params *p = parameters;
-        return p->attribute == CU_POINTER_ATTRIBUTE_SYNC_MEMOPS ? KPROF_SHARES_WITH_DEVICES : 0;
-    }
-    case ID(cuMemHostRegister): {
-        const cuMemHostRegister_params *p = parameters;
-        return registered_sharing(p->p, p->bytesize, p->Flags) | KPROF_UNLISTED_HOST;
-    }
-    case ID(cuMemHostRegister_v2): {
-        const cuMemHostRegister_v2_params *p = parameters;
-        return registered_sharing(p->p, p->bytesize, p->Flags);
-    }
-    case ID(cuMemCreate): {
-        const cuMemCreate_params *p = parameters;
-        return memory_sharing(p->prop->type, &p->prop->location);
-    }
-    case ID(cuMemPoolCreate): {
-        const cuMemPoolCreate_params *p = parameters;
-        return memory_sharing(p->poolProps->allocType, &p->poolProps->location);
-    }
-    case ID(cuMemGetDefaultMemPool): {
-        const cuMemGetDefaultMemPool_params *p = parameters;
-        return memory_sharing(p->type, p->location);
-    }
-    case ID(cuMemGetMemPool): {
-        const cuMemGetMemPool_params *p = parameters;
-        return memory_sharing(p->type, p->location);
-    }
-    case ID(cuMemSetAccess): {
-        const cuMemSetAccess_params *p = parameters;
-        return access_sharing(p->desc, p->count, p->ptr, p->size);
-    }
-    case ID(cuMemPoolSetAccess): {
-        const cuMemPoolSetAccess_params *p = parameters;
-        return access_sharing(p->map, p->count, 0, 0);
-    }
-    case ID(cuGraphAddMemAllocNode): {
-        const CUDA_MEM_ALLOC_NODE_PARAMS *node = ((const cuGraphAddMemAllocNode_params *)parameters)->nodeParams;
-        return graph_memory_sharing(&node->poolProps, node->accessDescs, node->accessDescCount);
-    }
-    case ID(cuGraphAddNode):
-        return node_sharing(((const cuGraphAddNode_params *)parameters)->nodeParams);
-    case ID(cuGraphAddNode_v2):
-        return node_sharing(((const cuGraphAddNode_v2_params *)parameters)->nodeParams);
+        /* which is done for network cards, that no further call tells of */
+        CALL(cuPointerSetAttribute, p->attribute == CU_POINTER_ATTRIBUTE_SYNC_MEMOPS ? KPROF_SHARES_WITH_DEVICES : 0)
+        CALL(cuMemHostRegister, registered_sharing(p->p, p->bytesize, p->Flags) | KPROF_UNLISTED_HOST)
+        CALL(cuMemHostRegister_v2, registered_sharing(p->p, p->bytesize, p->Flags))
+        CALL(cuMemCreate, memory_sharing(p->prop->type, &p->prop->location))
+        CALL(cuMemPoolCreate, memory_sharing(p->poolProps->allocType, &p->poolProps->location))
+        CALL(cuMemGetDefaultMemPool, memory_sharing(p->type, p->location))
+        CALL(cuMemGetMemPool, memory_sharing(p->type, p->location))
+        CALL(cuMemSetAccess, access_sharing(p->desc, p->count, p->ptr, p->size))
+        CALL(cuMemPoolSetAccess, access_sharing(p->map, p->count, 0, 0))
+        CALL(cuGraphAddMemAllocNode, graph_memory_sharing(&p->nodeParams->poolProps, p->nodeParams->accessDescs,
+                                                          p->nodeParams->accessDescCount))
+        CALL(cuGraphAddNode, node_sharing(p->nodeParams))
+        CALL(cuGraphAddNode_v2, node_sharing(p->nodeParams))
     default:
         return 0;
     }

@@ -51,15 +51,9 @@ static struct {
 static __thread bool in_hook;                /* calls that come now are kprof's own */
 static __thread CUdeviceptr to_free_instead; /* by the next cuMemFree, which is kprof's own; 0: none */
 
-/* Ending a capture that went wrong ends it all the same; only a stream that captures nothing, or for another stream or
- * thread, stays as it is. */
-static bool ends_capture(CUresult result)
-{
-    return result != CUDA_ERROR_ILLEGAL_STATE && result != CUDA_ERROR_STREAM_CAPTURE_WRONG_THREAD &&
-           result != CUDA_ERROR_STREAM_CAPTURE_UNMATCHED;
-}
-
-/* By how much the call, which returned `result`, changes the number of streams being captured. */
+/* By how much the call, which returned `result`, changes the number of streams being captured. Ending a capture that
+ * went wrong ends it all the same; only a stream that captures nothing, or for another stream or thread, stays as it
+ * is. */
 static int capture_change(CUpti_CallbackId id, CUresult result)
 {
     switch (id) {
@@ -72,7 +66,10 @@ static int capture_change(CUpti_CallbackId id, CUresult result)
         return result == CUDA_SUCCESS;
     case CUPTI_DRIVER_TRACE_CBID_cuStreamEndCapture:
     case CUPTI_DRIVER_TRACE_CBID_cuStreamEndCapture_ptsz:
-        return -ends_capture(result);
+        return result == CUDA_ERROR_ILLEGAL_STATE || result == CUDA_ERROR_STREAM_CAPTURE_WRONG_THREAD ||
+                       result == CUDA_ERROR_STREAM_CAPTURE_UNMATCHED
+                   ? 0
+                   : -1;
     default:
         return 0;
     }
@@ -115,16 +112,6 @@ static void note_result(const kprof_call *call, const void *parameters)
         kprof_variables_unload(result.module);
 }
 
-static void on_return(CUpti_CallbackId id, const CUpti_CallbackData *data, kprof_call *call, bool own)
-{
-    CUresult result = data->functionReturnValue ? *(const CUresult *)data->functionReturnValue : CUDA_SUCCESS;
-    call->failed = result != CUDA_SUCCESS;
-    count_captures(capture_change(id, result));
-    if (!call->failed && !own)
-        note_result(call, data->functionParams);
-    target.hooks.leave(call);
-}
-
 /* The kind is the same as a call enters and as it leaves, whatever it did meanwhile. */
 static void decode(CUpti_CallbackId id, const CUpti_CallbackData *data, kprof_call *call, kprof_decoded_call *out)
 {
@@ -165,7 +152,12 @@ static void on_driver_call(CUpti_CallbackId id, const CUpti_CallbackData *data)
         }
         target.hooks.enter(&call);
     } else {
-        on_return(id, data, &call, own);
+        CUresult result = data->functionReturnValue ? *(const CUresult *)data->functionReturnValue : CUDA_SUCCESS;
+        call.failed = result != CUDA_SUCCESS;
+        count_captures(capture_change(id, result));
+        if (!call.failed && !own)
+            note_result(&call, data->functionParams);
+        target.hooks.leave(&call);
     }
     in_hook = own;
 }
@@ -469,22 +461,18 @@ bool kprof_target_set_own(bool own)
     return before;
 }
 
-static bool device_reaches_pageable(CUdevice device)
-{
-    int reaches = 1;
-    return target.driver->cuDeviceGetAttribute_(&reaches, CU_DEVICE_ATTRIBUTE_PAGEABLE_MEMORY_ACCESS, device) !=
-               CUDA_SUCCESS ||
-           reaches;
-}
-
 bool kprof_target_reaches_pageable(void)
 {
     int count = 0, known = atomic_load_explicit(&target.reaches_pageable, memory_order_relaxed);
     if (known != PAGEABLE_UNKNOWN)
         return known == PAGEABLE_YES;
     bool reaches = target.driver->cuDeviceGetCount_(&count) != CUDA_SUCCESS;
-    for (int device = 0; device < count; device++)
-        reaches = reaches || device_reaches_pageable(device);
+    for (int device = 0; device < count && !reaches; device++) {
+        int this_one = 1;
+        CUresult result =
+            target.driver->cuDeviceGetAttribute_(&this_one, CU_DEVICE_ATTRIBUTE_PAGEABLE_MEMORY_ACCESS, device);
+        reaches = result != CUDA_SUCCESS || this_one;
+    }
     atomic_store(&target.reaches_pageable, reaches ? PAGEABLE_YES : PAGEABLE_NO);
     return reaches;
 }

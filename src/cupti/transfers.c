@@ -150,11 +150,6 @@ static size_t array_bytes(const CUDA_ARRAY3D_DESCRIPTOR *of)
     return of->Width * rows * layers * of->NumChannels * (is_narrow ? 1 : 4);
 }
 
-static size_t flat_array_bytes(const CUDA_ARRAY_DESCRIPTOR *of)
-{
-    return of ? array_bytes(&(CUDA_ARRAY3D_DESCRIPTOR){of->Width, of->Height, 1, of->Format, of->NumChannels, 0}) : 0;
-}
-
 size_t kprof_allocation_bytes(CUpti_CallbackId id, const void *parameters)
 {
     switch (id) {
@@ -172,8 +167,11 @@ size_t kprof_allocation_bytes(CUpti_CallbackId id, const void *parameters)
         return ((const cuMemAllocFromPoolAsync_params *)parameters)->bytesize;
     case ID(cuMemCreate):
         return ((const cuMemCreate_params *)parameters)->size;
-    case ID(cuArrayCreate_v2):
-        return flat_array_bytes(((const cuArrayCreate_v2_params *)parameters)->pAllocateArray);
+    case ID(cuArrayCreate_v2): {
+        const CUDA_ARRAY_DESCRIPTOR *of = ((const cuArrayCreate_v2_params *)parameters)->pAllocateArray;
+        return of ? array_bytes(&(CUDA_ARRAY3D_DESCRIPTOR){of->Width, of->Height, 1, of->Format, of->NumChannels, 0})
+                  : 0;
+    }
     case ID(cuArray3DCreate_v2):
         return array_bytes(((const cuArray3DCreate_v2_params *)parameters)->pAllocateArray);
     case ID(cuMipmappedArrayCreate): /* the smaller levels are a third of it at most, in one dimension as much */

@@ -201,15 +201,6 @@ bool kprof_variables_list(const void *context, kprof_variable **out, size_t *out
     return listed;
 }
 
-static void drop_owned(const void *owner)
-{
-    pthread_mutex_lock(&list.mutex);
-    for (size_t i = list.count; i-- > 0;)
-        if (list.variables[i].owner == owner)
-            list.variables[i] = list.variables[--list.count];
-    pthread_mutex_unlock(&list.mutex);
-}
-
 /* The driver may want a context to tell it in, which the calling thread need not have. */
 static bool is_gone(const kprof_variable *v)
 {
@@ -229,7 +220,11 @@ void kprof_variables_unload(const void *owner)
 {
     kprof_variable *left;
     size_t left_count;
-    drop_owned(owner);
+    pthread_mutex_lock(&list.mutex);
+    for (size_t i = list.count; i-- > 0;)
+        if (list.variables[i].owner == owner)
+            list.variables[i] = list.variables[--list.count];
+    pthread_mutex_unlock(&list.mutex);
     if (!kprof_variables_list(NULL, &left, &left_count))
         left_count = 0;
     for (size_t i = 0; i < left_count; i++)

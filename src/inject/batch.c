@@ -184,15 +184,6 @@ static kprof_status save_memory(void)
     return status;
 }
 
-/* By an event that it waits for, a launch which joins later may be behind work of another context that waits for the
- * host. What is submitted there from now on closes the batch first. */
-static kprof_status wait_for_others(void)
-{
-    kprof_open_batch *batch = &kprof_engine.batch;
-    bool joins = batch->kind == KPROF_LIVE && (kprof_engine.device->target_sharing() & KPROF_WAITS_FOR_HOST);
-    return joins ? kprof_contexts_wait_for_others(batch->context->context) : KPROF_OK;
-}
-
 /* `ranges`: those that the batch must be able to hold. */
 static kprof_status begin(size_t ranges)
 {
@@ -201,7 +192,11 @@ static kprof_status begin(size_t ranges)
     bool replayed = batch->kind == KPROF_REPLAYED;
     prepare_flush();
     batch->output_before = kprof_engine.device->output_seen();
-    kprof_status status = replayed ? save_memory() : wait_for_others();
+    kprof_status status = replayed ? save_memory() : KPROF_OK;
+    /* By an event that it waits for, a launch which joins later may be behind work of another context that waits for
+     * the host. What is submitted there from now on closes the batch first. */
+    if (batch->kind == KPROF_LIVE && (kprof_engine.device->target_sharing() & KPROF_WAITS_FOR_HOST))
+        status = kprof_contexts_wait_for_others(batch->context->context);
     if (status != KPROF_OK)
         return status;
     batch->times.save_ms = kprof_monotonic_lap_ms(&lap_ns);
@@ -382,13 +377,6 @@ size_t kprof_batch_take_range(size_t *range)
     return *range;
 }
 
-/* Does the call's own run get a range, since that is what is measured, or to find out who reaches host memory? */
-static bool has_own_range(const kprof_batch_launch *launch)
-{
-    kprof_open_batch *batch = &kprof_engine.batch;
-    return batch->kind == KPROF_REPLAYED ? batch->searching && launch->kernel : launch->chosen;
-}
-
 /* Begin the range around the own run of the last `entered` launches. */
 static void begin_own_run(const kprof_call *call, size_t range)
 {
@@ -473,13 +461,6 @@ static void check_ends(const void *stream)
     }
     kprof_batch_note_late();
     kprof_batch_spoil("a launch did not end by itself within a second, and may have waited for work in another stream");
-}
-
-static kprof_decision decide(const kprof_batch_launch *launch, const kprof_operation *operation)
-{
-    if (launch->kernel)
-        return kprof_decision_make(launch, operation);
-    return (kprof_decision){.kind = operation ? KPROF_REPLAYED : KPROF_REFUSED, .why = ""};
 }
 
 /* Does the operation copy more than this to the host? */
@@ -656,7 +637,9 @@ static bool join(candidate *c, kprof_operation *operation, kprof_status *status)
         kprof_batch_close("lack of memory");
         *status = KPROF_NO_MEMORY;
     }
-    bool has_range = kprof_batch_is_open() && has_own_range(launch);
+    /* The own run gets a range where it is what is measured, or to find out who reaches host memory. */
+    bool has_range =
+        kprof_batch_is_open() && (batch->kind == KPROF_REPLAYED ? batch->searching && launch->kernel : launch->chosen);
     kprof_status clear = has_range ? wait_before_range(launch) : KPROF_OK;
     if (clear != KPROF_OK && !kprof_batch_records()) /* the batch stays as it is */
         *status = clear;
@@ -690,7 +673,11 @@ bool kprof_batch_enter(const kprof_batch_launch *launch, kprof_status *status)
         return false;
     kprof_operation *operation = kprof_engine.device->operation_copy(
         launch->call, kprof_batch_records() ? kprof_engine.batch.context->snapshot : NULL);
-    candidate c = {.launch = launch, .operation = operation, .decision = decide(launch, operation)};
+    candidate c = {.launch = launch,
+                   .operation = operation,
+                   .decision = {.kind = operation ? KPROF_REPLAYED : KPROF_REFUSED, .why = ""}};
+    if (launch->kernel)
+        c.decision = kprof_decision_make(launch, operation);
     if (!is_apart(c.decision.kind) && join(&c, operation, status))
         return true;
     kprof_engine.device->operation_free(operation);
@@ -740,36 +727,21 @@ static size_t count_chosen(const kprof_batch_launch *launches, size_t count)
     return chosen;
 }
 
-static const kprof_batch_launch *first_chosen(const kprof_batch_launch *launches, size_t count)
-{
-    for (size_t i = 0; i < count; i++)
-        if (launches[i].chosen)
-            return &launches[i];
-    return NULL;
-}
-
 /* Have a batch open that the launches can join. */
 static kprof_status open_for_all(const kprof_batch_launch *launches, size_t count, size_t ranges)
 {
     const kprof_decision replayed = {.kind = KPROF_REPLAYED, .why = ""};
-    const kprof_batch_launch *first = first_chosen(launches, count);
+    size_t first = 0;
+    while (first < count && !launches[first].chosen)
+        first++;
     if (kprof_batch_is_open() && (!can_join(&launches[0], &replayed, ranges) || !covers()))
         kprof_batch_close("a graph that cannot join");
-    if (kprof_batch_is_open() || !first)
+    if (kprof_batch_is_open() || first == count)
         return KPROF_OK;
-    kprof_status status = open_batch(first, &replayed, ranges);
+    kprof_status status = open_batch(&launches[first], &replayed, ranges);
     if (status != KPROF_UNSUPPORTED && status != KPROF_NO_MEMORY)
         return status;
     return kprof_fail(KPROF_NOT_COLLECTED, "%s", kprof_process_reason(status)); /* others may be measured in one pass */
-}
-
-/* No batch has the launches: say why, and close the one that there is, as it would not know of them. */
-static kprof_status give_up_all(kprof_status status)
-{
-    char reason[512];
-    snprintf(reason, sizeof reason, "%s", kprof_process_reason(status));
-    kprof_batch_close("a graph that cannot be repeated");
-    return status == KPROF_OK ? status : kprof_fail(status, "%s", reason);
 }
 
 /* kprof keeps what the graph copies from the host before it is launched. Work that is under way may still write it, and
@@ -816,7 +788,11 @@ bool kprof_batch_enter_all(const kprof_batch_launch *launches, size_t count, kpr
         check_ends(launches[0].call->stream);
     *status = prepare_all(launches, count, operations);
     if (*status != KPROF_OK || !kprof_batch_is_open()) {
-        *status = give_up_all(*status);
+        char reason[512];
+        snprintf(reason, sizeof reason, "%s", kprof_process_reason(*status));
+        kprof_batch_close("a graph that cannot be repeated"); /* it would not know of the launches */
+        if (*status != KPROF_OK)
+            *status = kprof_fail(*status, "%s", reason); /* again: to close a batch forgets it */
         for (size_t i = 0; operations && i < count; i++)
             kprof_engine.device->operation_free(operations[i]);
         free(operations);

@@ -62,18 +62,15 @@ void kprof_capacity_note(kprof_profiled_context *context, bool is_full, double o
     context->repeated_ms = 0;
 }
 
-/* Return how many ranges the first measurement of replays is made for, since later batches may have more. */
-static size_t first_ranges(const kprof_profiled_context *context)
-{
-    size_t fits = kprof_engine.device->profiler_capacity(context->profiler, RESERVED_BYTES);
-    return smaller(kprof_capacity_choose(context, true), fits);
-}
-
 size_t kprof_capacity_make(kprof_profiled_context *context, size_t needed, size_t most)
 {
     if (needed > context->replayed_ranges) {
         const size_t before = context->replayed_ranges;
-        const size_t first = context->takes_turns ? needed : first_ranges(context);
+        size_t first = needed;
+        if (!context->takes_turns) { /* later batches may have more */
+            size_t fits = kprof_engine.device->profiler_capacity(context->profiler, RESERVED_BYTES);
+            first = smaller(kprof_capacity_choose(context, true), fits);
+        }
         const size_t more = before ? RANGE_GROWTH * before : first;
         context->replayed_ranges = needed > more ? needed : more;
     }

@@ -85,18 +85,6 @@ static kprof_status give_back_idle(kprof_profiled_context *context)
     return KPROF_OK;
 }
 
-/* The counters of a device serve one context at a time. */
-static kprof_status give_back_others(const void *own, uint32_t device)
-{
-    kprof_status status = KPROF_OK;
-    for (kprof_profiled_context *c = kprof_engine.contexts.contexts; c && status == KPROF_OK; c = c->next)
-        if (c->context != own && c->device == device) {
-            c->takes_turns = c->takes_turns || c->replayed_ranges > 0;
-            status = give_back_idle(c);
-        }
-    return status;
-}
-
 kprof_status kprof_contexts_open(void *context, const kprof_chip_metrics *metrics, kprof_profiled_context **out)
 {
     kprof_context_list *list = &kprof_engine.contexts;
@@ -104,8 +92,12 @@ kprof_status kprof_contexts_open(void *context, const kprof_chip_metrics *metric
     pthread_mutex_lock(&list->mutex);
     *out = find(context);
     kprof_status status = kprof_engine.device->target_current_device(&device);
-    if (status == KPROF_OK)
-        status = give_back_others(context, device); /* before CUPTI is asked for this one's */
+    /* The counters of a device serve one context at a time: others give them back before CUPTI is asked for them. */
+    for (kprof_profiled_context *c = list->contexts; c && status == KPROF_OK; c = c->next)
+        if (c->context != context && c->device == device) {
+            c->takes_turns = c->takes_turns || c->replayed_ranges > 0;
+            status = give_back_idle(c);
+        }
     if (status == KPROF_OK && !*out)
         status = add(context, device, metrics, out);
     if (status == KPROF_OK) {
@@ -133,16 +125,6 @@ void kprof_contexts_note(void *context)
     else
         list->incomplete = true;
     pthread_mutex_unlock(&list->mutex);
-}
-
-static void forget_live(const void *context)
-{
-    kprof_context_list *list = &kprof_engine.contexts;
-    for (size_t i = 0; i < list->live_count; i++)
-        if (list->live[i] == context) {
-            list->live[i] = list->live[--list->live_count];
-            return;
-        }
 }
 
 kprof_status kprof_contexts_wait_for_others(const void *context)
@@ -243,7 +225,11 @@ void kprof_contexts_forget(void *context, bool in_pass)
     /* not when the application's signal handler exits in the middle of a wait */
     if (pthread_mutex_lock(&list->mutex) == EDEADLK)
         return;
-    forget_live(context);
+    size_t live = 0;
+    while (live < list->live_count && list->live[live] != context)
+        live++;
+    if (live < list->live_count)
+        list->live[live] = list->live[--list->live_count];
     for (kprof_profiled_context **link = &list->contexts; *link; link = &(*link)->next) {
         kprof_profiled_context *going = *link;
         if (going->context != context)

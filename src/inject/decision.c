@@ -46,8 +46,9 @@ const char *kprof_decision_host_obstacle(const void *context)
     return kprof_engine.device->target_host_obstacle();
 }
 
-static const char *why_not_saved(unsigned sharing, const void *context)
+static const char *why_not_saved(const void *context)
 {
+    unsigned sharing = kprof_engine.device->target_sharing();
     const char *why = sharing & KPROF_MANAGED ? kprof_decision_managed_obstacle(context) : NULL;
     if (why)
         return why;
@@ -104,7 +105,7 @@ static const char *why_not_repeated(const kprof_batch_launch *launch, const kpro
         return LATE;
     if (!operation || !kprof_engine.device->target_function(launch->call))
         return "the launch cannot be repeated through the driver";
-    why = why_not_saved(kprof_engine.device->target_sharing(), launch->call->context);
+    why = why_not_saved(launch->call->context);
     if (why || !kprof_decision_needs_proof())
         return why;
     why = launch->metrics && launch->metrics->proof.count == 0 ? "the chip cannot tell which launches reach host memory"

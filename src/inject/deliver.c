@@ -51,33 +51,20 @@ static const kprof_witness *find_witness(const kprof_chip_metrics *metrics, cons
     return &none;
 }
 
-/* The time is no witness where it is collected. */
-static double time_of_range(const kprof_chip_metrics *metrics, const kprof_evaluation *e)
-{
-    for (size_t i = 0; i < metrics->metrics.count; i++)
-        if (strcmp(metrics->metrics.items[i], KPROF_TIME_WITNESS) == 0)
-            return e->values[i];
-    return find_witness(metrics, e, KPROF_TIME_WITNESS)->mean;
-}
-
 /* Return how long a pushed range lasts before its kernel begins, and put the share that is left into *share. NaN where
  * that is not known, as of a graph: its kernels have time between them, in which the GPU executes none, either. */
 static double find_lead_ns(const kprof_chip_metrics *metrics, const kprof_evaluation *e,
                            const kprof_launch_record *record, double *share)
 {
     const kprof_witness *range = find_witness(metrics, e, KPROF_RANGE_CYCLES);
-    double time_ns = time_of_range(metrics, e);
+    double time_ns = find_witness(metrics, e, KPROF_TIME_WITNESS)->mean;
+    for (size_t i = 0; i < metrics->metrics.count; i++) /* the time is no witness where it is collected */
+        if (strcmp(metrics->metrics.items[i], KPROF_TIME_WITNESS) == 0)
+            time_ns = e->values[i];
     if (!(range->beside > 0) || !(range->mean > 0) || !(time_ns > 0) || kprof_launch_is_graph(record))
         return NAN;
     *share = fmin(1, (range->beside + CYCLES_AROUND_KERNEL) / range->mean);
     return (1 - *share) * time_ns;
-}
-
-/* The time of a pushed range differs from pass to pass by how long the host takes, and tells nothing of the kernel. */
-static double spread_of(const kprof_chip_metrics *metrics, const kprof_evaluation *e, size_t witness)
-{
-    bool is_hosts = !e->automatic && strcmp(metrics->witnesses.items[witness], KPROF_TIME_WITNESS) == 0;
-    return is_hosts ? NAN : kprof_witness_spread_pct(&e->witnesses[witness]);
 }
 
 /* Return 1 for a metric that is a time of the range, -1 for one that is per such a time, and 0 for all others. */
@@ -132,9 +119,14 @@ void kprof_deliver(const kprof_chip_metrics *metrics, const kprof_evaluation *e,
         return;
     }
     record->witness_count = 0;
-    for (size_t w = 0; w < metrics->witnesses.count; w++)
-        if (kprof_witness_compares(metrics, w))
-            spreads_pct[record->witness_count++] = spread_of(metrics, e, w);
+    for (size_t w = 0; w < metrics->witnesses.count; w++) {
+        if (!kprof_witness_compares(metrics, w))
+            continue;
+        /* The time of a pushed range differs from pass to pass by how long the host takes, and tells nothing of the
+         * kernel. */
+        bool is_hosts = !e->automatic && strcmp(metrics->witnesses.items[w], KPROF_TIME_WITNESS) == 0;
+        spreads_pct[record->witness_count++] = is_hosts ? NAN : kprof_witness_spread_pct(&e->witnesses[w]);
+    }
     if (leave_out_patched(metrics, record, e->values) && !*reason)
         reason = NOT_IN_GRAPHS;
     double lead_ns = e->automatic ? 0 : find_lead_ns(metrics, e, record, &share);

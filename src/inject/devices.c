@@ -21,15 +21,6 @@ static __thread struct {
     uint64_t generation;
 } last;
 
-static const kprof_chip_metrics *metrics_of_chip(const char *chip)
-{
-    const kprof_config *config = &kprof_engine.process.config;
-    for (size_t i = 0; i < config->chip_count; i++)
-        if (strcmp(config->chips[i].chip, chip) == 0)
-            return &config->chips[i];
-    return NULL;
-}
-
 static void announce_metrics(const kprof_chip_metrics *metrics)
 {
     kprof_device_list *list = &kprof_engine.devices;
@@ -55,6 +46,7 @@ static void announce_metrics(const kprof_chip_metrics *metrics)
 
 static const kprof_device *open_device(uint32_t ordinal)
 {
+    const kprof_config *config = &kprof_engine.process.config;
     kprof_device_list *list = &kprof_engine.devices;
     if (ordinal >= KPROF_MAX_DEVICES)
         return NULL;
@@ -65,7 +57,9 @@ static const kprof_device *open_device(uint32_t ordinal)
         free(device);
         return NULL;
     }
-    device->metrics = metrics_of_chip(device->record.chip);
+    for (size_t i = 0; i < config->chip_count && !device->metrics; i++)
+        if (strcmp(config->chips[i].chip, device->record.chip) == 0)
+            device->metrics = &config->chips[i];
     kprof_record record = {.type = KPROF_RECORD_DEVICE, .device = device->record};
     kprof_process_write(&record);
     if (device->metrics)

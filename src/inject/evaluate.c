@@ -76,22 +76,18 @@ static kprof_status read_launch(const worker *self, kprof_evaluation *e)
     return status;
 }
 
-static kprof_status get_ready(worker *self)
-{
-    kprof_evaluator *work = &kprof_engine.evaluator;
-    self->values = work->prepared ? calloc(work->names.count + 1, sizeof *self->values) : NULL;
-    if (!self->values)
-        return kprof_fail(KPROF_NO_MEMORY, "no memory to evaluate counters");
-    return self->reader ? KPROF_OK : kprof_engine.device->reader_open(work->evaluations->metrics, &self->reader);
-}
-
 static void *run_worker(void *user)
 {
     kprof_evaluator *work = &kprof_engine.evaluator;
     worker *self = user;
     kprof_launch_mark_own(); /* a driver call of CUPTI's would wait for the gate, which is held until this has ended */
     kprof_process_forget_reason();
-    kprof_status ready = get_ready(self);
+    kprof_status ready = KPROF_OK;
+    self->values = work->prepared ? calloc(work->names.count + 1, sizeof *self->values) : NULL;
+    if (!self->values)
+        ready = kprof_fail(KPROF_NO_MEMORY, "no memory to evaluate counters");
+    else if (!self->reader)
+        ready = kprof_engine.device->reader_open(work->evaluations->metrics, &self->reader);
     for (size_t i; (i = atomic_fetch_add(&work->next, 1)) < work->evaluations->count;) {
         kprof_evaluation *e = &work->evaluations->items[i];
         if (e->status != KPROF_OK)
@@ -104,24 +100,6 @@ static void *run_worker(void *user)
     }
     free(self->values);
     return NULL;
-}
-
-static size_t count_workers(size_t launches)
-{
-    long cores = sysconf(_SC_NPROCESSORS_ONLN);
-    size_t wanted = launches / LAUNCHES_PER_WORKER + 1;
-    size_t possible = cores < 1 ? 1 : cores > KPROF_EVALUATE_THREADS ? KPROF_EVALUATE_THREADS : (size_t)cores;
-    return wanted < possible ? wanted : possible;
-}
-
-static void use_readers_of(const kprof_chip_metrics *metrics)
-{
-    kprof_evaluator *work = &kprof_engine.evaluator;
-    for (size_t i = 0; work->readers_metrics != metrics && i < KPROF_EVALUATE_THREADS; i++) {
-        kprof_engine.device->reader_close(work->workers[i].reader);
-        work->workers[i].reader = NULL;
-    }
-    work->readers_metrics = metrics;
 }
 
 /* Make space for as many names as a pass may have. */
@@ -166,16 +144,22 @@ void kprof_evaluate_begin(kprof_evaluations *evaluations, uint32_t from, uint32_
     kprof_evaluator *work = &kprof_engine.evaluator;
     work->evaluations = evaluations;
     choose_names(evaluations->metrics, from, end);
-    use_readers_of(evaluations->metrics);
+    for (size_t i = 0; work->readers_metrics != evaluations->metrics && i < KPROF_EVALUATE_THREADS; i++) {
+        kprof_engine.device->reader_close(work->workers[i].reader);
+        work->workers[i].reader = NULL;
+    }
+    work->readers_metrics = evaluations->metrics;
     worker *first = &work->workers[0];
     /* This opens libraries. If the application launches while it is opening one, threads would wait for the loader, and
      * this one for them. */
     if (!first->reader && kprof_engine.device->reader_open(evaluations->metrics, &first->reader) != KPROF_OK)
         first->reader = NULL; /* its thread tries again, and tells why not */
     atomic_store(&work->next, 0);
-    size_t wanted = count_workers(evaluations->count);
+    long cores = sysconf(_SC_NPROCESSORS_ONLN);
+    size_t wanted = evaluations->count / LAUNCHES_PER_WORKER + 1;
+    size_t possible = cores < 1 ? 1 : cores > KPROF_EVALUATE_THREADS ? KPROF_EVALUATE_THREADS : (size_t)cores;
     work->running = 0;
-    while (work->running < wanted &&
+    while (work->running < wanted && work->running < possible &&
            kprof_threads_start(&work->workers[work->running].thread, run_worker, &work->workers[work->running]))
         work->running++;
     if (work->running == 0)

@@ -33,19 +33,17 @@ static bool grow_slots(void)
     return true;
 }
 
-static bool same_kernel(const kprof_kernel_record *a, const kprof_kernel_record *b)
-{
-    return a->registers_per_thread == b->registers_per_thread && a->static_smem_bytes == b->static_smem_bytes &&
-           a->local_bytes_per_thread == b->local_bytes_per_thread && a->constant_bytes == b->constant_bytes &&
-           strcmp(a->mangled, b->mangled) == 0;
-}
-
 static kprof_kernel *find_known(const kprof_kernel_record *record)
 {
     kprof_kernel_table *table = &kprof_engine.kernels;
-    for (size_t i = 0; i < table->kernel_count; i++)
-        if (same_kernel(&table->kernels[i]->record, record))
+    for (size_t i = 0; i < table->kernel_count; i++) {
+        const kprof_kernel_record *known = &table->kernels[i]->record;
+        if (known->registers_per_thread == record->registers_per_thread &&
+            known->static_smem_bytes == record->static_smem_bytes &&
+            known->local_bytes_per_thread == record->local_bytes_per_thread &&
+            known->constant_bytes == record->constant_bytes && strcmp(known->mangled, record->mangled) == 0)
             return table->kernels[i];
+    }
     return NULL;
 }
 

@@ -142,16 +142,6 @@ static void leave_watched(const kprof_call *call)
     thread.watched = NULL;
 }
 
-/* A launch that is to be watched, and not measured this time, keeps the gate until it has ended. */
-static bool is_watched(const kprof_batch_launch *launch)
-{
-    if (!launch->chosen || kprof_batch_records() || !atomic_load(&launch->kernel->to_watch))
-        return false;
-    atomic_store(&launch->kernel->to_watch, false);
-    thread.watched = launch->kernel;
-    return true;
-}
-
 /* Make the launch or transfer part of a batch, and keep the gate until its call has returned. "" when it is in one, or
  * need not be; else why it is not measured. */
 static const char *enter_batch(const kprof_batch_launch *launch)
@@ -163,10 +153,15 @@ static const char *enter_batch(const kprof_batch_launch *launch)
     if (*obstacle)
         return obstacle;
     thread.callback = launch->call->callback_id;
-    bool entered = kprof_batch_enter(launch, &status);
-    thread.alone = entered || is_watched(launch);
-    if (entered)
+    thread.alone = kprof_batch_enter(launch, &status);
+    if (thread.alone)
         return "";
+    /* A launch that is to be watched, and not measured this time, keeps the gate until it has ended. */
+    if (launch->chosen && !kprof_batch_records() && atomic_load(&launch->kernel->to_watch)) {
+        atomic_store(&launch->kernel->to_watch, false);
+        thread.watched = launch->kernel;
+        thread.alone = true;
+    }
     kprof_idle_watch();
     if (!thread.alone)
         kprof_gate_leave_exclusive();
@@ -210,14 +205,6 @@ static bool closes_batch(const kprof_call *call)
     if (call->kind == KPROF_CALL_GRAPH_CHANGE)
         return kprof_batch_records() && measures_whole_graphs(); /* a replay launches the same one */
     return call->kind == KPROF_CALL_OTHER && !kprof_batch_is_window();
-}
-
-/* Must the call be part of the open batch? */
-static bool joins_batch(const kprof_call *call)
-{
-    return (call->kind == KPROF_CALL_LAUNCH || call->kind == KPROF_CALL_TRANSFER ||
-            call->kind == KPROF_CALL_GRAPH_LAUNCH) &&
-           kprof_batch_records();
 }
 
 static bool choose(const kprof_call *call, const kprof_kernel *kernel, const kprof_device *device)
@@ -284,15 +271,6 @@ static void enter_launch(const kprof_call *call)
     }
 }
 
-static void note_unknown_graph(const char *why)
-{
-    if (!atomic_exchange(&kprof_engine.launches.noted_graph, true))
-        kprof_log(KPROF_LOG_WARNING,
-                  "a CUDA graph, or a launch on several devices, is not profiled kernel by kernel: %s; "
-                  "--graph-profiling graph measures a graph as one launch",
-                  why);
-}
-
 /* Count a node of a graph, and choose whether it is measured. */
 static void look_at_node(const kprof_graph_call *node, const kprof_device *device, kprof_batch_launch *out)
 {
@@ -339,8 +317,11 @@ static void enter_graph(const kprof_call *call)
     kprof_batch_note_unknown_end();
     const kprof_graph_call *nodes = kprof_engine.device->target_graph(call, &count, &why);
     if (!nodes) {
-        if (why)
-            note_unknown_graph(why);
+        if (why && !atomic_exchange(&kprof_engine.launches.noted_graph, true))
+            kprof_log(KPROF_LOG_WARNING,
+                      "a CUDA graph, or a launch on several devices, is not profiled kernel by kernel: %s; "
+                      "--graph-profiling graph measures a graph as one launch",
+                      why);
         return;
     }
     const kprof_device *device = kprof_devices_find(call->context);
@@ -366,10 +347,12 @@ static bool is_gated(const kprof_call *call)
     return call->kind != KPROF_CALL_WAIT && call->kind != KPROF_CALL_HARMLESS;
 }
 
-/* May the call not run while the batch is open? */
+/* May the call not run while the batch is open, since that must be replayed first, or know of the call? */
 static bool is_in_the_way(const kprof_call *call)
 {
-    return kprof_batch_is_open() && (closes_batch(call) || joins_batch(call));
+    bool joins =
+        call->kind == KPROF_CALL_LAUNCH || call->kind == KPROF_CALL_TRANSFER || call->kind == KPROF_CALL_GRAPH_LAUNCH;
+    return kprof_batch_is_open() && (closes_batch(call) || (joins && kprof_batch_records()));
 }
 
 /* The call runs beside others, but not inside a batch that must be replayed before it, or know of it: another thread
@@ -473,17 +456,6 @@ static void follow_up(const kprof_call *call)
     }
 }
 
-static void leave_alone(const kprof_call *call)
-{
-    thread.alone = false;
-    if (thread.watched)
-        leave_watched(call);
-    else
-        kprof_batch_leave(call);
-    kprof_idle_watch();
-    kprof_gate_leave_exclusive();
-}
-
 /* The application sees what it would see: it can have what kprof keeps. A process that has settled, such as a forked
  * child, keeps nothing, and locks may be held there for ever. */
 static void correct_free_memory(const kprof_call *call)
@@ -507,8 +479,15 @@ static void leave(const kprof_call *call)
     thread.keeps_freed = false;
     if (call->kind == KPROF_CALL_UNLOAD) /* again: another thread may have used one while it was going */
         kprof_kernels_forget_handles();
-    if (thread.alone)
-        leave_alone(call);
+    if (thread.alone) {
+        thread.alone = false;
+        if (thread.watched)
+            leave_watched(call);
+        else
+            kprof_batch_leave(call);
+        kprof_idle_watch();
+        kprof_gate_leave_exclusive();
+    }
     if (call->kind == KPROF_CALL_MEMORY_INFO)
         correct_free_memory(call);
     if (thread.shared > 0 && is_gated(call)) {

@@ -77,15 +77,10 @@ static shape shape_of(const kprof_batch_launch *launch)
     return out;
 }
 
-static size_t hash_of(const shape *of)
-{
-    uint64_t hash = kprof_hash(KPROF_HASH_START, of, sizeof *of);
-    return (size_t)(hash ^ hash >> 32);
-}
-
 static group **find_slot(group **slots, size_t count, const shape *wanted)
 {
-    size_t i = hash_of(wanted) & (count - 1);
+    uint64_t hash = kprof_hash(KPROF_HASH_START, wanted, sizeof *wanted);
+    size_t i = (hash ^ hash >> 32) & (count - 1);
     while (slots[i] && memcmp(&slots[i]->shape, wanted, sizeof *wanted) != 0)
         i = (i + 1) & (count - 1);
     return &slots[i];
@@ -293,24 +288,19 @@ void kprof_multiplex_note_batch(void)
         m->samples[m->sample_count++] = (sample){.dropped = true};
 }
 
-static size_t begin_sample(struct kprof_multiplex *m, group *g, const kprof_batch_launch *launch, const char *why)
-{
-    size_t number = m->sample_count++;
-    sample *s = &m->samples[number];
-    *s = (sample){.group = g, .next_open = g->first_open, .record = launch->record};
-    snprintf(s->why, sizeof s->why, "%s", why);
-    g->first_open = number;
-    g->open++;
-    return number;
-}
-
 size_t kprof_multiplex_take(const kprof_batch_launch *launch, const char *why)
 {
     struct kprof_multiplex *m = kprof_engine.batch.context->multiplex;
     group *g = get_group(m, launch);
     size_t number = lacking(m, g);
-    if (number == NONE)
-        number = begin_sample(m, g, launch, why);
+    if (number == NONE) {
+        number = m->sample_count++;
+        sample *s = &m->samples[number];
+        *s = (sample){.group = g, .next_open = g->first_open, .record = launch->record};
+        snprintf(s->why, sizeof s->why, "%s", why);
+        g->first_open = number;
+        g->open++;
+    }
     m->samples[number].passes |= UINT64_C(1) << m->pass;
     g->in_window = g->window == m->windows ? g->in_window + 1 : 1;
     g->window = m->windows;
@@ -349,13 +339,6 @@ void kprof_multiplex_drop(size_t range, const kprof_launch_record *refused)
 }
 
 /* Values */
-
-static bool is_complete(const sample *s)
-{
-    uint32_t count = kprof_engine.batch.metrics->pass_count;
-    uint64_t all = count == 64 ? UINT64_MAX : (UINT64_C(1) << count) - 1;
-    return s->passes == all;
-}
 
 static bool pass_has_witness(uint32_t pass)
 {
@@ -457,13 +440,15 @@ void kprof_multiplex_deliver(void)
     kprof_open_batch *batch = &kprof_engine.batch;
     struct kprof_multiplex *m = batch->context->multiplex;
     size_t *complete = calloc(batch->count + 1, sizeof *complete), count = 0;
+    uint32_t pass_count = batch->metrics->pass_count;
+    uint64_t all_passes = pass_count == 64 ? UINT64_MAX : (UINT64_C(1) << pass_count) - 1;
     for (size_t i = 0; i < batch->count; i++) {
         const kprof_open_launch *launch = &batch->launches[i];
         sample *s = &m->samples[launch->range];
         s->record.profile_ns += launch->record.profile_ns;
         if (launch->record.launch != s->record.launch)
             deliver_contribution(s, &batch->launches[i].record);
-        if (complete && is_complete(s)) {
+        if (complete && s->passes == all_passes) {
             take_out(m, launch->range);
             s->group->complete++;
             complete[count++] = launch->range;

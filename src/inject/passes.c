@@ -98,14 +98,6 @@ static kprof_status begin_own_runs(void)
     return kprof_engine.device->profiler_begin(batch->context->profiler, &wanted);
 }
 
-static void forget_ranges(void)
-{
-    kprof_open_batch *batch = &kprof_engine.batch;
-    batch->range_count = batch->first_range;
-    for (size_t i = 0; i < batch->count; i++)
-        batch->launches[i].range = KPROF_NO_RANGE;
-}
-
 /* The proof has pushed ranges, and automatic ones need a measurement of their own, which takes 0.3 s for both changes.
  * A pushed range would add 7 to 18 us to the time of each kernel. */
 static kprof_status begin_replays(void)
@@ -117,7 +109,9 @@ static kprof_status begin_replays(void)
         return KPROF_OK; /* its passes go on behind the proof's */
     if (!batch->proved && kprof_multiplex_shares(&wanted, least_ranges()))
         return kprof_engine.device->profiler_run_out(batch->context->profiler);
-    forget_ranges();
+    batch->range_count = batch->first_range;
+    for (size_t i = 0; i < batch->count; i++)
+        batch->launches[i].range = KPROF_NO_RANGE;
     size_t kernels = count_automatic();
     batch->automatic = wanted.automatic = kernels > 0;
     /* Behind a proof, each measurement of replays is a new one. */
@@ -272,14 +266,6 @@ static kprof_status read_each_proof(kprof_reader *reader, bool *reached)
     return status;
 }
 
-static void note_proved(void)
-{
-    kprof_open_batch *batch = &kprof_engine.batch;
-    for (size_t i = 0; i < batch->count; i++)
-        if (batch->launches[i].kernel)
-            atomic_store(&batch->launches[i].kernel->proved, true);
-}
-
 static kprof_status check_proof(void)
 {
     kprof_open_batch *batch = &kprof_engine.batch;
@@ -293,14 +279,17 @@ static kprof_status check_proof(void)
     status = searching ? read_each_proof(reader, &reached) : read_proof(reader, batch->first_range, &reached);
     kprof_engine.device->reader_close(reader);
     batch->context->searches = status == KPROF_OK && reached && !searching;
-    if (status == KPROF_OK && !reached)
-        note_proved();
-    if (status == KPROF_OK && reached)
+    if (status != KPROF_OK)
+        return status;
+    if (reached)
         return kprof_fail(KPROF_NOT_COLLECTED,
                           "this launch, or one of the %zu measured with it, reached memory of the "
                           "host, which no replay may change; later launches of that kernel are measured apart",
                           batch->count);
-    return status;
+    for (size_t i = 0; i < batch->count; i++)
+        if (batch->launches[i].kernel)
+            atomic_store(&batch->launches[i].kernel->proved, true);
+    return KPROF_OK;
 }
 
 /* End the pass around the application's own run. */
@@ -330,16 +319,6 @@ static int64_t longest_pass_ns(int64_t own_run_ns)
 }
 
 /* `*kernels`: of the pass so far, which are its ranges in an automatic measurement. */
-static kprof_status run_automatic(kprof_open_launch *launch, size_t *kernels)
-{
-    kprof_open_batch *batch = &kprof_engine.batch;
-    launch->range = *kernels;
-    *kernels += kprof_engine.device->operation_kernels(launch->operation);
-    if (batch->range_count < *kernels)
-        batch->range_count = *kernels;
-    return kprof_engine.device->operation_run(launch->operation, batch->context->snapshot);
-}
-
 static kprof_status run_one(kprof_open_launch *launch, size_t *kernels)
 {
     kprof_open_batch *batch = &kprof_engine.batch;
@@ -348,9 +327,13 @@ static kprof_status run_one(kprof_open_launch *launch, size_t *kernels)
     void *stream = kprof_engine.device->snapshot_stream(snapshot);
     if (launch->chosen)
         kprof_batch_empty_caches(stream);
-    if (batch->automatic)
-        return run_automatic(launch, kernels);
-    if (!launch->chosen)
+    if (batch->automatic) {
+        launch->range = *kernels;
+        *kernels += kprof_engine.device->operation_kernels(launch->operation);
+        if (batch->range_count < *kernels)
+            batch->range_count = *kernels;
+    }
+    if (batch->automatic || !launch->chosen)
         return kprof_engine.device->operation_run(launch->operation, snapshot);
     kprof_status status = kprof_engine.device->profiler_push(profiler, kprof_batch_take_range(&launch->range));
     if (status != KPROF_OK)
@@ -432,15 +415,6 @@ static kprof_status check_may_replay(void)
     return why ? kprof_fail(KPROF_NOT_COLLECTED, "the launch was not repeated: %s", why) : KPROF_OK;
 }
 
-/* After an automatic pass that has not the ranges which it should have. */
-static kprof_status begin_with_pushed_ranges(bool *more)
-{
-    kprof_open_batch *batch = &kprof_engine.batch;
-    kprof_log(KPROF_LOG_DEBUG, "kernels did not become ranges by themselves; they are measured in pushed ranges");
-    batch->context->pushes_ranges = *more = true;
-    return begin_replays();
-}
-
 /* All passes have given the host what the application's own run gave. */
 static void note_compared(void)
 {
@@ -471,8 +445,12 @@ static kprof_status run_passes(uint32_t *passes)
             break;
         status = read_pass(*passes, more);
         *passes += status == KPROF_OK;
-        if (status == KPROF_NOT_COLLECTED && *passes == 0 && batch->automatic)
-            status = begin_with_pushed_ranges(&more);
+        if (status == KPROF_NOT_COLLECTED && *passes == 0 && batch->automatic) {
+            kprof_log(KPROF_LOG_DEBUG,
+                      "kernels did not become ranges by themselves; they are measured in pushed ranges");
+            batch->context->pushes_ranges = more = true;
+            status = begin_replays();
+        }
     }
     if (status == KPROF_OK && !batch->context->diverges)
         note_compared();

@@ -167,18 +167,6 @@ void kprof_process_outlive_libraries(void)
         atexit(at_exit);
 }
 
-/* The preloaded library is where kprof started the process; a program may have taken it out of the environment. */
-static void see_exec(void)
-{
-    kprof_exec_slot *slot = (kprof_exec_slot *)dlsym(RTLD_DEFAULT, KPROF_EXEC_SLOT);
-    kprof_engine.process.pid = getpid();
-    kprof_thread_find_list();
-    kprof_output_find();
-    kprof_counting_find();
-    if (slot)
-        atomic_store(slot, kprof_launch_before_leaving);
-}
-
 static kprof_status start(const char *dir)
 {
     kprof_process *process = &kprof_engine.process;
@@ -203,7 +191,14 @@ static kprof_status start(const char *dir)
     pthread_atfork(kprof_preload_end, NULL, disarm_forked_child);
     atexit(at_exit);
     at_quick_exit(at_exit);
-    see_exec();
+    process->pid = getpid();
+    /* The preloaded library is where kprof started the process; a program may have taken it out of the environment. */
+    kprof_exec_slot *slot = (kprof_exec_slot *)dlsym(RTLD_DEFAULT, KPROF_EXEC_SLOT);
+    kprof_thread_find_list();
+    kprof_output_find();
+    kprof_counting_find();
+    if (slot)
+        atomic_store(slot, kprof_launch_before_leaving);
     return KPROF_OK;
 }
 

@@ -56,15 +56,6 @@ uint64_t kprof_launches_in(size_t counter_data_bytes, size_t pass_count)
     return launches > 1 ? launches : 1;
 }
 
-/* The price of counter data is that of the largest batch: what the engine makes beyond it is left out. */
-static void count_batches(const kprof_workload *workload, uint64_t capacity, kprof_cost *cost)
-{
-    if (cost->batch_ms <= 0) /* no passes, no batches */
-        return;
-    cost->batch_counter_bytes = (double)smaller(workload->launches, capacity) * cost->counter_data_bytes;
-    cost->batch_count = workload->launches / capacity + (workload->launches % capacity > 0);
-}
-
 /* Each batch saves all memory, and puts it back before each pass and at the end, as src/cupti/snapshot.c does. Where
  * nothing is uniform, copies are as large as what is saved. */
 static void add_memory(const kprof_workload *workload, size_t passes, kprof_cost *cost)
@@ -90,7 +81,12 @@ kprof_cost kprof_cost_of(const kprof_effort *effort, const kprof_workload *workl
     cost.device_bytes = workload->device_bytes ? (double)workload->device_bytes : prices->device_bytes;
     cost.batch_ms = (double)effort->sm_pass_count * prices->sm_pass_start_ms +
                     (double)effort->other_pass_count * prices->other_pass_start_ms;
-    count_batches(workload, kprof_batch_capacity(workload, passes), &cost);
+    if (cost.batch_ms > 0) { /* else there are no passes, and no batches */
+        /* The price of counter data is that of the largest batch: what the engine makes beyond it is left out. */
+        uint64_t capacity = kprof_batch_capacity(workload, passes);
+        cost.batch_counter_bytes = (double)smaller(workload->launches, capacity) * cost.counter_data_bytes;
+        cost.batch_count = workload->launches / capacity + (workload->launches % capacity > 0);
+    }
     cost.start_s = prices->start_s + cost.batch_counter_bytes / MIB_BYTES * prices->room_ms_per_mib / 1000;
     cost.launch_ms = (double)effort->slow_pass_count * prices->slow_pass_ms +
                      (double)(passes - effort->slow_pass_count) * prices->other_pass_ms +

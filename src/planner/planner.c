@@ -109,7 +109,7 @@ static kprof_status keep_the_best(kprof_packing *p, const kprof_limits *limits, 
     return status == KPROF_OK ? p->status : status;
 }
 
-/* Arrange what is kept. */
+/* Keep all names where the limits allow it, else the most useful ones, and arrange their counters in passes. */
 static kprof_status arrange(kprof_packing *p, const kprof_limits *limits, bool *kept)
 {
     bool fits;
@@ -195,17 +195,6 @@ static kprof_status make_schedule(kprof_packing *p, const kprof_strlist *names, 
     return status;
 }
 
-/* Put names where they belong. */
-static kprof_status sort_out(const kprof_strlist *names, const bool *kept, kprof_planned *out)
-{
-    for (size_t i = 0; i < names->count; i++) {
-        if (!kprof_strlist_add(kept[i] ? &out->collect : &out->left_out, names->items[i]))
-            return KPROF_NO_MEMORY;
-    }
-    kprof_strlist_sort(&out->collect);
-    return KPROF_OK;
-}
-
 /* CUPTI packs counters greedily in the order given. Alphabetical order, which puts the counters of a unit together,
  * never took more passes than the order of the sections on any chip and set, and often took one or two fewer. For
  * all counters of L1, of which it takes seconds, order from Z to A gives as few passes in half of the time. */
@@ -235,8 +224,10 @@ static kprof_status plan(kprof_host *host, const kprof_planner_wish *wish, kprof
         status = kept ? kprof_packing_read(host, wish->names, &image, &packing) : KPROF_NO_MEMORY;
     if (status == KPROF_OK)
         status = arrange(&packing, wish->limits, kept);
-    if (status == KPROF_OK)
-        status = sort_out(wish->names, kept, out);
+    for (size_t i = 0; i < wish->names->count && status == KPROF_OK; i++)
+        if (!kprof_strlist_add(kept[i] ? &out->collect : &out->left_out, wish->names->items[i]))
+            status = KPROF_NO_MEMORY;
+    kprof_strlist_sort(&out->collect);
     if (status == KPROF_OK)
         status = kprof_guests_list(&packing, &out->collect);
     if (status == KPROF_OK)

@@ -166,23 +166,19 @@ static uint32_t pass_of_time(kprof_packing *p)
     return pass;
 }
 
-/* These three tell how much of a range its kernel takes. */
-static bool tells_share(const kprof_packing *p, size_t number, uint32_t pass)
-{
-    return (number == GPU_CYCLES || number == TIME || number == RANGE_CYCLES) &&
-           kprof_guest_is_there(p, RANGE_CYCLES, pass);
-}
-
-/* A witness in one pass has nothing to be compared with. Returns the passes that it is in. */
+/* A witness in one pass has nothing to be compared with. But three of them together tell how much of a range its kernel
+ * takes. Returns the passes that it is in. */
 static size_t drop_lonely(kprof_packing *p, size_t number)
 {
+    const bool is_of_three = number == GPU_CYCLES || number == TIME || number == RANGE_CYCLES;
     size_t count = 0;
-    bool is_useful = false;
+    bool tells_share = false;
     for (uint32_t i = 0; i < p->now.pass_count; i++) {
-        count += kprof_guest_is_there(p, number, i);
-        is_useful = is_useful || (kprof_guest_is_there(p, number, i) && tells_share(p, number, i));
+        bool is_there = kprof_guest_is_there(p, number, i);
+        count += is_there;
+        tells_share = tells_share || (is_there && is_of_three && kprof_guest_is_there(p, RANGE_CYCLES, i));
     }
-    if (count > 1 || is_useful)
+    if (count > 1 || tells_share)
         return count;
     kprof_strlist_free(&p->guests[number].counters);
     return 0;
