@@ -118,7 +118,7 @@ kprof_verdict_text kprof_emit_verdict_row(const kprof_emit_findings *all, kprof_
 void kprof_table_describe_excess(const kprof_emit_table *table, kprof_strbuf *out);
 /* Is a value, as it is printed, a share of more than all? A page that shows one to people ends with what that is. */
 bool kprof_is_excess(double value, const char *unit);
-#define KPROF_EXCESS_MEANING \
+#define KPROF_EXCESS_MEANING                                                                                           \
     "Shares of more than 100 % join counters of several passes, or of a launch too short for them"
 /* Append the findings that were not evaluated and what they need: "PartialSectors (needs a__b, c__d)"; nothing when
  * there are none. */

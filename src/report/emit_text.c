@@ -712,10 +712,8 @@ static void text_rooflines(kprof_emitter *emitter, const kprof_emit_roofline *ro
         return;
     }
     begin_part(of(emitter));
-    if (has_points) {
-        kprof_plot_rooflines(emitter->out, rooflines, count, width_of(emitter));
+    if (has_points && kprof_plot_rooflines(emitter->out, rooflines, count, width_of(emitter)))
         kprof_output_puts(emitter->out, "\n");
-    }
     show_legend(emitter, rooflines, count);
 }
 
@@ -770,11 +768,13 @@ static void show_steps(kprof_emitter *emitter, const kprof_what_if *curve)
 static void text_what_if(kprof_emitter *emitter, const kprof_what_if *curves, size_t count)
 {
     begin_part(of(emitter));
-    kprof_output_puts(emitter->out, "    Theoretical occupancy, if one of these were different\n");
+    const text_block lines = {STYLE_PLAIN, 4, width_of(emitter), false};
+    put_lines(emitter, lines, "Theoretical occupancy, if one of these were different");
     for (size_t i = 0; i < count; i++) {
-        char now[KPROF_NUMBER_SIZE];
+        char now[KPROF_NUMBER_SIZE], label[160];
         kprof_number_grouped(now, curves[i].now, (kprof_number_style){0});
-        kprof_output_printf(emitter->out, "    %s (%s now)\n", curves[i].label, now);
+        snprintf(label, sizeof label, "%s (%s now)", curves[i].label, now);
+        put_lines(emitter, lines, label);
         show_steps(emitter, &curves[i]);
     }
 }
@@ -929,7 +929,8 @@ static void put_field(kprof_emitter *emitter, kprof_grid *grid, const kprof_emit
     } else {
         kprof_human human = kprof_field_human(field, emitter->options->base_units);
         kprof_grid_add(grid, human.number, human.unit);
-        of(emitter)->has_excess = of(emitter)->has_excess || (field->is_value && kprof_is_excess(field->real, field->unit));
+        of(emitter)->has_excess =
+            of(emitter)->has_excess || (field->is_value && kprof_is_excess(field->real, field->unit));
     }
     if (field->is_told)
         kprof_grid_miss(grid);
@@ -1072,8 +1073,8 @@ static void text_record_begin(kprof_emitter *emitter, const kprof_emit_record *r
 static void flush_rows(text_emitter *text)
 {
     if (text->heading && text->rows.cell_count > 0) {
-        kprof_output_puts(text->base.out, "\n  ");
-        put_styled(&text->base, STYLE_SECTION, text->heading);
+        kprof_output_puts(text->base.out, "\n");
+        put_lines(&text->base, (text_block){STYLE_SECTION, 2, text_width(&text->base), false}, text->heading);
     }
     print_grid(text, &text->rows, text->heading ? 4 : text->shape == KPROF_LIST_ALONE ? 0 : 2);
     kprof_grid_free(&text->rows);

@@ -212,7 +212,7 @@ static void test_grid_width(void **state)
     expect_rows(0, in_full);
     expect_rows(42, in_full);
     expect_rows(32, " Short                  1 %\n A label of more than  22 %\n   thirty letters\n");
-    expect_rows(10, " Short      1 %\n A label   22 %\n   of\n   more\n   than\n   thirty\n   letter\n   s\n");
+    expect_rows(10, " Short      1 %\n A label\n   of more\n   than\n   thirty\n   letters\n           22 %\n");
 }
 
 /* What does not fit moves into further blocks, after the bars have gone. */
@@ -292,8 +292,9 @@ static void test_grid_wraps(void **state)
                        "                                  SMs, as a share of its peak\n"
                        " b                          7     Short\n");
     expect_wrapped(52, " Metric                  Value  Description\n"
-                       " sm__throughput.avg.   1.50 MB  The busiest part of\n"
-                       " pct                            the SMs, as a share\n"
+                       " sm__throughput.avg.pct\n"
+                       "                       1.50 MB  The busiest part of\n"
+                       "                                the SMs, as a share\n"
                        "                                of its peak\n"
                        " b                        7     Short\n");
 }
