@@ -988,7 +988,10 @@ class Parts(Case):
         self.assertEqual([launch["id"] for launch in part["launches"]], [ids[0], *ids[2:4]])
         self.show("run", "--launch", f"{ids[0]},{ids[2]}-{ids[3]}", "-o", "some", err="report: ")
         self.assertEqual(self.json("some"), part)
-        self.show("run", "--launch", "99999", code=106,
+        self.assertEqual(self.kprof("report", "run", "--launch", "99998,99999").err,
+                         f"kprof: error: no launch matched --launch 99998,99999\n"
+                         f"kprof: error: run.kprof has the launches {ids[0]} to {ids[-1]}\n")
+        self.show("run", "--launch", "99999", "-k", "nothing", code=106,
                   err=f"run.kprof has the launches {ids[0]} to {ids[-1]}")
         for word in ("x", "3-", "-3", "5-2", "1.5", "99999999999999999999"):
             self.show("run", f"--launch={word}", code=101, err="--launch")
