@@ -1333,6 +1333,12 @@ class Explanations(Case):
             self.assertEqual((run.code, run.out), (code, ""), run.err)
             self.assertIn(message, run.err)
         self.assertEqual(self.kprof("explain").code, 101)
+        some = self.kprof("explain", "--chips", "GH100", "dram__byte.sum", "l2.hit_rate", "nosuch", "--json")
+        self.assertEqual(some.code, 102)
+        self.assertEqual([metric["name"] for metric in json.loads(some.out)["metrics"]], ["l2.hit_rate"])
+        self.assertEqual(len(some.err.splitlines()), 2)
+        for name in "dram__byte.sum", "nosuch":
+            self.assertIn(f'"{name}"', some.err)
         self.assertEqual(self.kprof("explain", "duration", "--metrics", "x").code, 101)
 
 
