@@ -11,8 +11,11 @@
 
 typedef kprof_emitter *emitter_new(void);
 
-#define EMITTER_NEW(id, name, ...) [KPROF_FORMAT_##id] = kprof_emit_##name##_new,
-static emitter_new *const formats[] = {KPROF_FORMATS(EMITTER_NEW, EMITTER_NEW)};
+#define FORMAT_ROW(id, name, keeps_text, ...) [KPROF_FORMAT_##id] = {kprof_emit_##name##_new, keeps_text},
+static const struct {
+    emitter_new *make;
+    bool keeps_text;
+} formats[] = {KPROF_FORMATS(FORMAT_ROW, FORMAT_ROW)};
 
 static void nothing(kprof_emitter *emitter)
 {
@@ -282,8 +285,7 @@ kprof_emitter *kprof_emitter_allocate(size_t size, const kprof_emitter_ops *ops)
 
 bool kprof_format_keeps_text(const kprof_print_options *options)
 {
-    return options->format == KPROF_FORMAT_JSON || options->format == KPROF_FORMAT_JSONL ||
-           options->format == KPROF_FORMAT_PERFETTO;
+    return formats[options->format].keeps_text;
 }
 
 typedef void record_operation(kprof_emitter *emitter, const kprof_emit_record *record);
@@ -341,7 +343,7 @@ static void clean_row(kprof_emitter *emitter, const kprof_emit_record *row)
 kprof_status kprof_emitter_new(const char *page, const kprof_print_options *options, kprof_output *out,
                                kprof_emitter **emitter)
 {
-    *emitter = formats[options->format]();
+    *emitter = formats[options->format].make();
     if (!*emitter)
         return kprof_fail(KPROF_NO_MEMORY, "printing the report: out of memory");
     (*emitter)->page = page;
