@@ -1,7 +1,7 @@
-/* A library of its own, preloaded into the application: tells the injection library before the process calls exec or
- * _exit, which no handler of the process sees, lists the threads that are not the application's, and drops what kernels
- * print in replays. It is so small since each program that the application starts gets it, and needs nothing but libc.
- * Where no hook is set, and for the application's own threads, each function is the C library's. */
+/* A library of its own, preloaded into the application. It tells the injection library before the process calls exec or
+ * _exit, which no handler of the process sees. It lists the threads that are not the application's, and drops what
+ * kernels print in replays. It is so small since each program that the application starts gets it, and needs nothing
+ * but libc. Where no hook is set, and for the application's own threads, each function is the C library's. */
 #include "inject/exec.h"
 
 #include "core/alone.h"

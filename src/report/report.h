@@ -139,8 +139,7 @@ typedef enum kprof_page { KPROF_PAGES(KPROF_PAGE_ID) KPROF_PAGE_COUNT } kprof_pa
 #define KPROF_FORMAT_ID(id, ...) KPROF_FORMAT_##id,
 typedef enum kprof_format { KPROF_FORMATS(KPROF_FORMAT_ID, KPROF_FORMAT_ID) KPROF_FORMAT_COUNT } kprof_format;
 
-/* What the launches of a row of the summary, statistics and brief pages have in common, beside the kernel and the kind
- * of device. */
+/* A row of the summary, statistics and brief pages has launches of one kernel on one kind of device that share this. */
 typedef enum kprof_grouping {
     KPROF_GROUP_KERNEL, /* nothing else */
     KPROF_GROUP_CONFIG, /* grid, block, cluster and dynamic shared memory */
@@ -150,7 +149,7 @@ typedef enum kprof_grouping {
     KPROF_GROUP_NVTX,  /* the innermost NVTX ranges, or none */
 } kprof_grouping;
 
-/* In which order the summary and brief pages show their rows: the largest first, names in alphabetical order. */
+/* The order of the rows of the summary and brief pages: the largest first, names in alphabetical order. */
 typedef enum kprof_sort_key {
     KPROF_SORT_GAIN, /* share of the time that can be gained */
     KPROF_SORT_TIME,
