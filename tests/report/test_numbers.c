@@ -46,7 +46,7 @@ static void test_exact(void **state)
     expect_exact(-INFINITY, "-inf");
 }
 
-/* What printf prints, for many magnitudes; a tie in the last digit may fall to the other side. */
+/* The texts are those of printf, for many magnitudes; a tie in the last digit may fall to the other side. */
 static void test_exact_agrees_with_printf(void **state)
 {
     (void)state;
@@ -215,7 +215,7 @@ static void test_grid_width(void **state)
     expect_rows(10, " Short      1 %\n A label\n   of more\n   than\n   thirty\n   letters\n           22 %\n");
 }
 
-/* What does not fit moves into further blocks, after the bars have gone. */
+/* The grid leaves out the bars first, and then moves columns that do not fit into further blocks. */
 static void expect_blocks(size_t width, const char *expected)
 {
     kprof_grid grid = kprof_grid_make("tnnnt");
