@@ -6,7 +6,7 @@
 #include <string.h>
 
 #define COLUMN_GAP    2
-#define KEY_WIDTH_MIN 8
+#define KEY_WIDTH_MIN 4
 #define KEY_WIDTH     24 /* with less room for keys, columns move to further blocks */
 #define KEY_INDENT    2  /* of the further lines of a key */
 #define NOTE_INDENT   2

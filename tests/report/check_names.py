@@ -106,6 +106,12 @@ class Words(unittest.TestCase):
                 whole = {word for word in wide if len(word) <= width - self.ASIDE and word.isalpha()}
                 self.assertEqual(whole - words, set(), f"{page} at {width} columns")
 
+    def test_many_kernels_keep_to_the_width(self):
+        recorded = SOURCE / "tests/report/findings/recorded-h200.kprof"
+        for page in ("details", "raw", "summary", "statistics", "session", "brief"):
+            for width in (40, 60):
+                Names.expect_narrow(self, run("report", recorded, "--page", page, "--width", width), width)
+
 
 class Lists(unittest.TestCase):
     def test_lists_keep_to_the_width(self):

@@ -212,7 +212,7 @@ static void test_grid_width(void **state)
     expect_rows(0, in_full);
     expect_rows(42, in_full);
     expect_rows(32, " Short                  1 %\n A label of more than  22 %\n   thirty letters\n");
-    expect_rows(10, " Short      1 %\n A label\n   of more\n   than\n   thirty\n   letters\n           22 %\n");
+    expect_rows(10, " Short\n        1 %\n A label\n   of more\n   than\n   thirty\n   letters\n       22 %\n");
 }
 
 /* The grid leaves out the bars first, and then moves columns that do not fit into further blocks. */
