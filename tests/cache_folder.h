@@ -1,4 +1,4 @@
-/* What tests of the cache share: a folder for it, what is in there, and other processes that use it. */
+/* Helpers of the tests of the cache: a folder for it, a view of its files, and other processes that use it. */
 #ifndef KPROF_TESTS_CACHE_FOLDER_H
 #define KPROF_TESTS_CACHE_FOLDER_H
 

@@ -130,7 +130,7 @@ environment() {
 pages_and_formats() {
   select_files '^src/report/(emit_.*|csv)\.[ch]$' |
     xargs -r grep -nE '\bKPROF_PAGE_[A-Z]|\bKPROF_PAGES\b|\boptions(->|\.)page\b|->page, "'
-  select_files '^src/(report/(page|print|view).*|cli/(cmd_list|cmd_plan|listing))\.[ch]$' |
+  select_files '^src/(report/(page|print|view).*|cli/(cmd_list|cmd_plan|cmd_explain|listing))\.[ch]$' |
     xargs -r grep -nE '\bKPROF_FORMAT(S\b|_[A-Z])|\boptions(->|\.)format\b'
 }
 

@@ -166,7 +166,7 @@ static kprof_status print_answers(const kprof_page_context *context)
     return kprof_page_end(emitter, KPROF_OK);
 }
 
-/* Every unknown name is told, not the first alone. */
+/* Explain each word that is known. Tell of each of the others; the status is that of the last of these. */
 static kprof_status explain_all(const kprof_strlist *words, const char *chip, answers *out)
 {
     kprof_host *host = NULL;
@@ -175,9 +175,13 @@ static kprof_status explain_all(const kprof_strlist *words, const char *chip, an
         return result;
     result = KPROF_OK;
     for (size_t i = 0; i < words->count; i++) {
-        answer *item = &out->items[out->count++];
+        answer *item = &out->items[out->count];
         *item = (answer){.word = words->items[i], .chip = host ? chip : NULL};
         kprof_status status = kprof_explain(out->catalog, host, item->word, &item->explanation);
+        if (status == KPROF_OK)
+            out->count++;
+        else
+            kprof_explanation_free(&item->explanation);
         result = status != KPROF_OK ? status : result;
     }
     kprof_host_close(host);
@@ -195,8 +199,10 @@ static kprof_status make_answers(const kprof_options *options, answers *out)
         status = kprof_chips_named(options, &out->chips);
     if (status == KPROF_OK && !(out->items = calloc(words->count * out->chips.names.count, sizeof *out->items)))
         status = kprof_fail(KPROF_NO_MEMORY, "out of memory");
-    for (size_t i = 0; i < out->chips.names.count && status == KPROF_OK; i++)
-        status = explain_all(words, out->chips.names.items[i], out);
+    for (size_t i = 0; i < out->chips.names.count && out->items; i++) {
+        kprof_status explained = explain_all(words, out->chips.names.items[i], out);
+        status = explained != KPROF_OK ? explained : status;
+    }
     return status;
 }
 
@@ -205,8 +211,8 @@ int kprof_cmd_explain(const kprof_options *options)
     static const kprof_page_row page = {"explain", 0, print_answers};
     answers all = {0};
     kprof_status status = make_answers(options, &all);
-    if (status == KPROF_OK)
-        status = kprof_results_show(options, &page, &all);
+    kprof_status shown = all.count > 0 ? kprof_results_show(options, &page, &all) : KPROF_OK;
+    status = shown != KPROF_OK ? shown : status;
     for (size_t i = 0; i < all.count; i++)
         kprof_explanation_free(&all.items[i].explanation);
     free(all.items);

@@ -116,7 +116,7 @@ static kprof_status create_report(recovery *run)
     return status;
 }
 
-/* What the report takes is of the processes that have ended; it says which still run. */
+/* Store the records of the processes that have ended, and say which still run. */
 static kprof_status ingest(recovery *run)
 {
     kprof_progress progress = {.out = NULL};

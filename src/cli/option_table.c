@@ -97,8 +97,8 @@ static const kprof_choice colors[] = {
 #define BYTES(name, field, arg, help, in) \
     {name, 0, KPROF_OPTION_BYTES, FIELD(field), arg, help, in, NULL, 0, \
      "1 byte or more and less than 16 EiB, with K, M, G, T (powers of 1024) or KB, MB, GB, TB (powers of 1000)"}
-#define NO_OPTION(id, name)
-#define FORMAT_OPTION(id, name, help) SET(#name, 0, format, KPROF_FORMAT_##id, help, OTHER_FORMAT),
+#define NO_OPTION(...)
+#define FORMAT_OPTION(id, name, keeps_text, help) SET(#name, 0, format, KPROF_FORMAT_##id, help, OTHER_FORMAT),
 #define VALUE(name, letter, type, field, arg, help, in) \
     {name, letter, KPROF_OPTION_##type, FIELD(field), arg, help, in, NULL, 0, NULL}
 

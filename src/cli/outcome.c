@@ -97,11 +97,8 @@ static void suggest_name(const kprof_options *options, const kprof_seen_kernel *
 }
 
 /* The filters that were given, as options. */
-static void append_filters(const kprof_options *options, kprof_strbuf *out)
+static void append_filters(const kprof_filter_spec *filter, kprof_strbuf *out)
 {
-    const kprof_filter_spec *filter = &options->filter;
-    for (size_t i = 0; i < options->launches.count; i++)
-        kprof_strbuf_printf(out, "%s%s", i == 0 ? " --launch " : ",", options->launches.items[i]);
     if (filter->kernel)
         kprof_strbuf_printf(out, " -k %s", filter->kernel);
     for (size_t i = 0; i < filter->nvtx_include.count; i++)
@@ -134,28 +131,40 @@ static void explain_nvtx(const kprof_options *options, kprof_report *report)
     }
 }
 
-void kprof_outcome_explain_no_match(const kprof_options *options, kprof_report *report)
+/* List the kernels that were seen; `filters` took none of their launches. */
+static void list_seen(const kprof_options *options, const kprof_seen_kernel *kernels, size_t count, const char *filters)
 {
-    kprof_seen_kernel *kernels = NULL;
-    size_t count = 0;
-    if (kprof_report_seen(report, &kernels, &count) != KPROF_OK)
-        return;
-    kprof_strbuf filters = KPROF_STRBUF_INIT;
-    append_filters(options, &filters);
     if (count == 0)
         kprof_log(KPROF_LOG_ERROR, "the application used CUDA but launched no kernel");
     else
         kprof_log(KPROF_LOG_ERROR,
-                  "no launch matched%s; the application launched:", filters.length > 0 ? filters.data : " the filters");
-    kprof_strbuf_free(&filters);
+                  "no launch matched%s; the application launched:", *filters ? filters : " the filters");
     for (size_t i = 0; i < count && i < SEEN_SHOWN; i++)
         kprof_log(KPROF_LOG_ERROR, "  %llu x %s", (unsigned long long)kernels[i].launches,
                   compared_name(options, &kernels[i]));
     if (count > SEEN_SHOWN)
         kprof_log(KPROF_LOG_ERROR, "  and %zu more kernels", count - SEEN_SHOWN);
     suggest_name(options, kernels, count);
-    explain_nvtx(options, report);
-    kprof_seen_free(kernels, count);
+}
+
+void kprof_outcome_explain_no_match(const kprof_options *options, kprof_report *report)
+{
+    kprof_seen_kernel *kernels = NULL;
+    size_t count = 0;
+    kprof_strbuf filters = KPROF_STRBUF_INIT;
+    for (size_t i = 0; i < options->launches.count; i++)
+        kprof_strbuf_printf(&filters, "%s%s", i == 0 ? " --launch " : ",", options->launches.items[i]);
+    const size_t length_of_numbers = filters.length;
+    append_filters(&options->filter, &filters);
+    const char *text = filters.length > 0 && !filters.failed ? filters.data : "";
+    if (*text && filters.length == length_of_numbers) {
+        kprof_log(KPROF_LOG_ERROR, "no launch matched%s", text); /* no name helps to find a number */
+    } else if (kprof_report_seen(report, &kernels, &count) == KPROF_OK) {
+        list_seen(options, kernels, count, text);
+        explain_nvtx(options, report);
+        kprof_seen_free(kernels, count);
+    }
+    kprof_strbuf_free(&filters);
 }
 
 static void explain_nothing(const kprof_outcome *outcome, const kprof_options *options, kprof_report *report)

@@ -19,7 +19,7 @@ typedef struct kprof_session {
 /* Make a private directory (0700) in $TMPDIR, or /tmp. OUTPUT when that cannot be done. */
 kprof_status kprof_session_open(kprof_session *out) KPROF_MUST_CHECK;
 
-/* Where a run keeps its report, noted in the session directory for whoever recovers the session. */
+/* The place of a run's report, noted in the session directory for whoever recovers the session. */
 typedef struct kprof_session_note {
     char *path;   /* absolute, owned; NULL: the run keeps no report */
     char *place;  /* the file that it is built in: absolute, owned */

@@ -244,7 +244,7 @@ static void remember_collectable(kprof_host *host, const char *name, bool can)
     kprof_answers_put(host->answers, COLLECTABLE, name, &(kprof_strlist){items, can, can});
 }
 
-/* CUPTI tells by taking or refusing a whole list of names, at about a millisecond a call, so names are tried in groups
+/* CUPTI tells by taking or refusing a whole list of names, at about a millisecond a call. So names are tried in groups,
  * and a refused group is halved until every name is known; `names` has room for the companion in front. Depth is the
  * logarithm of the count. */
 static void check_group(kprof_host *host, const char **names, size_t count)

@@ -1,6 +1,6 @@
-/* A library of its own, preloaded into the application: tells the injection library before the process calls exec or
- * _exit, which no handler of the process sees, lists the threads that are not the application's, drops what kernels
- * print in replays, and leaves out control calls of the driver there. It is so small since each program that the
+/* A library of its own, preloaded into the application. It tells the injection library before the process calls exec or
+ * _exit, which no handler of the process sees. It lists the threads that are not the application's, drops what kernels
+ * print in replays, and lets control calls of the driver be left out there. It is so small since each program that the
  * application starts gets it, and needs nothing but libc. Where no hook is set, and for the application's own threads,
  * each function is the C library's. */
 #include "inject/exec.h"

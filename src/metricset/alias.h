@@ -31,7 +31,7 @@ void kprof_alias_free(kprof_alias *alias);          /* members */
 /* Append the metrics of all its choices, for kprof_host_check. */
 kprof_status kprof_alias_candidates(const kprof_alias *alias, kprof_strlist *out) KPROF_MUST_CHECK;
 
-/* What stands for an alias on the chip of a host. */
+/* The metrics that stand for an alias on the chip of a host. */
 typedef struct kprof_alias_meaning {
     kprof_strlist metrics; /* full names to collect, and those of a launch */
     kprof_item item;       /* the value itself: one of `metrics`, or an expression over them */

@@ -391,7 +391,7 @@ kprof_status kprof_expr_bind(kprof_expr *expr, kprof_expr_place *place, void *us
     return status;
 }
 
-/* Where the values of names come from: an array, or else a function. */
+/* The source of the values of names: an array, or else a function. */
 typedef struct name_source {
     const double *values;
     kprof_expr_lookup *lookup;

@@ -11,8 +11,11 @@
 
 typedef kprof_emitter *emitter_new(void);
 
-#define EMITTER_NEW(id, name, ...) [KPROF_FORMAT_##id] = kprof_emit_##name##_new,
-static emitter_new *const formats[] = {KPROF_FORMATS(EMITTER_NEW, EMITTER_NEW)};
+#define FORMAT_ROW(id, name, keeps_text, ...) [KPROF_FORMAT_##id] = {kprof_emit_##name##_new, keeps_text},
+static const struct {
+    emitter_new *make;
+    bool keeps_text;
+} formats[] = {KPROF_FORMATS(FORMAT_ROW, FORMAT_ROW)};
 
 static void nothing(kprof_emitter *emitter)
 {
@@ -93,6 +96,8 @@ static void show_row_of_metric(kprof_emitter *emitter, const kprof_emit_metric *
     const kprof_field_role of_headings = in_sections ? KPROF_ROLE_HEADING : KPROF_ROLE_MACHINE;
     if (metric->repeated || metric->told_before)
         return;
+    kprof_emit_field value = kprof_field_with_unit(kprof_field_real("value", "Value", metric->value), metric->unit);
+    value.is_value = in_sections; /* the passes tell elsewhere */
     const kprof_emit_field fields[] = {
         kprof_field_with_role(kprof_field_text("section", "Section", metric->section ? metric->section->id : ""),
                               KPROF_ROLE_MACHINE),
@@ -101,7 +106,7 @@ static void show_row_of_metric(kprof_emitter *emitter, const kprof_emit_metric *
         kprof_field_with_role(kprof_field_text("metric", "Metric", metric->name), of_names),
         kprof_field_with_role(kprof_field_text("label", "Metric", metric->label), of_sections),
         kprof_field_with_role(kprof_field_text("unit", "Unit", metric->unit), KPROF_ROLE_MACHINE),
-        kprof_field_with_unit(kprof_field_real("value", "Value", metric->value), metric->unit),
+        value,
         kprof_field_with_role(kprof_field_text("passes", "Passes", metric->passes), of_names),
         kprof_field_with_role(kprof_field_real("samples", "Samples", spread ? (double)spread->samples : NAN),
                               KPROF_ROLE_MACHINE),
@@ -111,7 +116,7 @@ static void show_row_of_metric(kprof_emitter *emitter, const kprof_emit_metric *
     emitter->ops->row(emitter, &(kprof_emit_record){fields, COUNT_OF(fields)});
 }
 
-static void show_cells(kprof_emitter *emitter, const kprof_emit_table *table)
+void kprof_emit_cells(kprof_emitter *emitter, const kprof_emit_table *table)
 {
     const size_t columns = table->table->column_count;
     for (size_t i = 0; i < table->table->row_count * columns; i++) {
@@ -154,6 +159,21 @@ kprof_verdict_text kprof_emit_verdict_row(const kprof_emit_findings *all, kprof_
                             all->next ? all->next->name : text.name.data);
     }
     return text;
+}
+
+void kprof_table_describe_excess(const kprof_emit_table *table, kprof_strbuf *out)
+{
+    double greatest = NAN;
+    for (size_t i = 0; table->whole && i < table->table->row_count * table->table->column_count; i++)
+        greatest = table->cells[i] ? fmax(greatest, table->cells[i]->value) : greatest;
+    if (table->whole && table->whole->value > greatest + 0.005)
+        kprof_strbuf_printf(out, "%s is above each part here: CUPTI does not compute it from these averages",
+                            table->whole->label);
+}
+
+bool kprof_is_excess(double value, const char *unit)
+{
+    return strcmp(unit, "%") == 0 && value > 100.005;
 }
 
 kprof_status kprof_emit_not_evaluated(const kprof_emit_findings *all, kprof_strbuf *out)
@@ -235,7 +255,7 @@ static void add_defaults(kprof_emitter_ops *ops)
     DEFAULT(verdict, no_verdict);
     DEFAULT(section_begin, begin_section);
     DEFAULT(metric, show_row_of_metric);
-    DEFAULT(table, show_cells);
+    DEFAULT(table, kprof_emit_cells);
     DEFAULT(rooflines, show_points);
     DEFAULT(what_if, no_what_if);
     DEFAULT(finding, no_finding);
@@ -265,8 +285,7 @@ kprof_emitter *kprof_emitter_allocate(size_t size, const kprof_emitter_ops *ops)
 
 bool kprof_format_keeps_text(const kprof_print_options *options)
 {
-    return options->format == KPROF_FORMAT_JSON || options->format == KPROF_FORMAT_JSONL ||
-           options->format == KPROF_FORMAT_PERFETTO;
+    return formats[options->format].keeps_text;
 }
 
 typedef void record_operation(kprof_emitter *emitter, const kprof_emit_record *record);
@@ -324,7 +343,7 @@ static void clean_row(kprof_emitter *emitter, const kprof_emit_record *row)
 kprof_status kprof_emitter_new(const char *page, const kprof_print_options *options, kprof_output *out,
                                kprof_emitter **emitter)
 {
-    *emitter = formats[options->format]();
+    *emitter = formats[options->format].make();
     if (!*emitter)
         return kprof_fail(KPROF_NO_MEMORY, "printing the report: out of memory");
     (*emitter)->page = page;

@@ -114,6 +114,12 @@ typedef struct kprof_emit_findings {
 } kprof_emit_findings;
 /* A row of the verdict, in which the section to look at next has its heading. As kprof_verdict_describe otherwise. */
 kprof_verdict_text kprof_emit_verdict_row(const kprof_emit_findings *all, kprof_verdict_row row, bool base_units);
+/* Append a sentence to `out` where a throughput, as it is printed, is above all that the table has of its parts. */
+void kprof_table_describe_excess(const kprof_emit_table *table, kprof_strbuf *out);
+/* Is a value, as it is printed, a share of more than all? A page that shows one to people ends with what that is. */
+bool kprof_is_excess(double value, const char *unit);
+#define KPROF_EXCESS_MEANING                                                                                           \
+    "Shares of more than 100 % join counters of several passes, or of a launch too short for them"
 /* Append the findings that were not evaluated and what they need: "PartialSectors (needs a__b, c__d)"; nothing when
  * there are none. */
 kprof_status kprof_emit_not_evaluated(const kprof_emit_findings *all, kprof_strbuf *out) KPROF_MUST_CHECK;
@@ -200,6 +206,9 @@ bool kprof_field_is_missing(const kprof_emit_field *field);
 kprof_human kprof_field_human(const kprof_emit_field *field, bool base_units);
 /* Append its value as people read it: "32", "38.72 %", "n/a". */
 void kprof_field_describe(const kprof_emit_field *field, bool base_units, kprof_strbuf *out);
+/* Show the metrics of a table, each as one of the emitter's own: what an emitter without an operation for tables does.
+ */
+void kprof_emit_cells(kprof_emitter *emitter, const kprof_emit_table *table);
 /* The text of the first field that people see above the rows; NULL: there is none. */
 const char *kprof_record_heading(const kprof_emit_record *record);
 

@@ -12,8 +12,10 @@ typedef struct markdown_emitter {
     kprof_emit_list list;
     kprof_strbuf heading; /* of the rows being written */
     kprof_strbuf line;    /* being put together */
+    kprof_strbuf notes;   /* what follows the section's values */
     bool in_table, has_title;
-    bool begun; /* something was printed: a blank line comes between */
+    bool begun;      /* something was printed: a blank line comes between */
+    bool has_excess; /* the page ends with what a share of more than all is */
 } markdown_emitter;
 
 static markdown_emitter *of(kprof_emitter *emitter)
@@ -62,6 +64,7 @@ static bool is_shown(const kprof_emit_field *field)
 static void put_value(markdown_emitter *markdown, const kprof_emit_field *field)
 {
     kprof_strbuf value = KPROF_STRBUF_INIT;
+    markdown->has_excess = markdown->has_excess || (field->is_value && kprof_is_excess(field->real, field->unit));
     kprof_field_describe(field, markdown->base.options->base_units, &value);
     put_text(&markdown->line, value.length ? value.data : "");
     markdown->line.failed = markdown->line.failed || value.failed;
@@ -256,9 +259,51 @@ static void markdown_verdict(kprof_emitter *emitter, const kprof_emit_findings *
     kprof_strbuf_free(&line);
 }
 
+static void put_paragraph(markdown_emitter *markdown, const char *text)
+{
+    begin_block(markdown);
+    put_text(&markdown->line, text);
+    end_line(markdown);
+    markdown->in_table = false;
+}
+
+/* All values of a section are one table: what is said of some of them comes after it. */
+static void markdown_table(kprof_emitter *emitter, const kprof_emit_table *table)
+{
+    kprof_strbuf note = KPROF_STRBUF_INIT;
+    kprof_emit_cells(emitter, table);
+    kprof_table_describe_excess(table, &note);
+    if (note.failed)
+        emitter->status = KPROF_NO_MEMORY;
+    else if (note.length > 0)
+        kprof_strbuf_printf(&of(emitter)->notes, "%s%s", of(emitter)->notes.length > 0 ? ". " : "", note.data);
+    kprof_strbuf_free(&note);
+}
+
+static void end_values(markdown_emitter *markdown)
+{
+    if (markdown->notes.failed)
+        markdown->base.status = KPROF_NO_MEMORY;
+    else if (markdown->notes.length > 0)
+        put_paragraph(markdown, markdown->notes.data);
+    kprof_strbuf_clear(&markdown->notes);
+}
+
+static void markdown_section_end(kprof_emitter *emitter)
+{
+    end_values(of(emitter));
+}
+
+static void markdown_page_end(kprof_emitter *emitter)
+{
+    if (of(emitter)->has_excess)
+        put_paragraph(of(emitter), KPROF_EXCESS_MEANING);
+}
+
 static void markdown_finding(kprof_emitter *emitter, const kprof_found *found)
 {
     kprof_strbuf text = KPROF_STRBUF_INIT;
+    end_values(of(emitter));
     kprof_found_describe(found, &text);
     kprof_strbuf_puts(&text, ". ");
     kprof_found_say(found, emitter->options->base_units, &text);
@@ -274,16 +319,20 @@ static void markdown_free(kprof_emitter *emitter)
 {
     kprof_strbuf_free(&of(emitter)->heading);
     kprof_strbuf_free(&of(emitter)->line);
+    kprof_strbuf_free(&of(emitter)->notes);
     free(emitter);
 }
 
 static const kprof_emitter_ops markdown_ops = {
     .verdict = markdown_verdict,
+    .table = markdown_table,
     .finding = markdown_finding,
+    .section_end = markdown_section_end,
     .list_begin = markdown_list_begin,
     .columns = markdown_columns,
     .record_begin = markdown_record_begin,
     .row = markdown_row,
+    .page_end = markdown_page_end,
     .free = markdown_free,
 };
 

@@ -409,19 +409,13 @@ static void put_spread(kprof_emitter *emitter, kprof_grid *grid, const kprof_emi
     of(emitter)->has_spreads = true;
 }
 
-/* A share of more than all, as it is printed. */
-static bool is_excess(double value, const char *unit)
-{
-    return strcmp(unit, "%") == 0 && value > 100.005;
-}
-
 /* A value and, where the launch stands for several samples, a column for how far they spread. */
 static void put_value_columns(kprof_emitter *emitter, kprof_grid *grid, const kprof_emit_metric *metric)
 {
     kprof_human human = kprof_units_human(metric->value, metric->unit, emitter->options->base_units);
     kprof_grid_add(grid, human.number, human.unit);
     if (emitter->launches.in_sections) { /* words tell the passes elsewhere */
-        of(emitter)->has_excess = of(emitter)->has_excess || is_excess(metric->value, metric->unit);
+        of(emitter)->has_excess = of(emitter)->has_excess || kprof_is_excess(metric->value, metric->unit);
         mark_disagreeing(of(emitter), grid, metric->disagrees);
     }
     if (of(emitter)->shows_spread)
@@ -578,15 +572,6 @@ static void show_folded(kprof_emitter *emitter, const kprof_emit_table *table, s
     of(emitter)->has_folded = true;
 }
 
-/* Is a throughput, as it is printed, above all that the table has of its parts? */
-static bool exceeds_parts(const kprof_emit_table *table)
-{
-    double greatest = NAN;
-    for (size_t i = 0; table->whole && i < table->table->row_count * table->table->column_count; i++)
-        greatest = table->cells[i] ? fmax(greatest, table->cells[i]->value) : greatest;
-    return table->whole && table->whole->value > greatest + 0.005;
-}
-
 static void text_table(kprof_emitter *emitter, const kprof_emit_table *table)
 {
     text_emitter *text = of(emitter);
@@ -607,13 +592,13 @@ static void text_table(kprof_emitter *emitter, const kprof_emit_table *table)
         put_lines(emitter, (text_block){STYLE_PLAIN, 4, width_of(emitter), false}, table->table->title);
     print_grid(text, &grid, 4);
     kprof_grid_free(&grid);
-    if (exceeds_parts(table)) {
-        kprof_strbuf line = KPROF_STRBUF_INIT;
-        kprof_strbuf_printf(&line, "%s is above each part here: CUPTI does not compute it from these averages",
-                            table->whole->label);
-        put_lines(emitter, (text_block){STYLE_PLAIN, 4, width_of(emitter), false}, line.failed ? "" : line.data);
-        kprof_strbuf_free(&line);
-    }
+    kprof_strbuf excess = KPROF_STRBUF_INIT;
+    kprof_table_describe_excess(table, &excess);
+    if (excess.failed)
+        emitter->status = KPROF_NO_MEMORY;
+    else if (excess.length > 0)
+        put_lines(emitter, (text_block){STYLE_PLAIN, 4, width_of(emitter), false}, excess.data);
+    kprof_strbuf_free(&excess);
     if (folded > 0)
         show_folded(emitter, table, folded);
     if (!kprof_plot_chain(emitter->out, table, emitter->options->base_units, width_of(emitter)))
@@ -727,10 +712,8 @@ static void text_rooflines(kprof_emitter *emitter, const kprof_emit_roofline *ro
         return;
     }
     begin_part(of(emitter));
-    if (has_points) {
-        kprof_plot_rooflines(emitter->out, rooflines, count, width_of(emitter));
+    if (has_points && kprof_plot_rooflines(emitter->out, rooflines, count, width_of(emitter)))
         kprof_output_puts(emitter->out, "\n");
-    }
     show_legend(emitter, rooflines, count);
 }
 
@@ -785,11 +768,13 @@ static void show_steps(kprof_emitter *emitter, const kprof_what_if *curve)
 static void text_what_if(kprof_emitter *emitter, const kprof_what_if *curves, size_t count)
 {
     begin_part(of(emitter));
-    kprof_output_puts(emitter->out, "    Theoretical occupancy, if one of these were different\n");
+    const text_block lines = {STYLE_PLAIN, 4, width_of(emitter), false};
+    put_lines(emitter, lines, "Theoretical occupancy, if one of these were different");
     for (size_t i = 0; i < count; i++) {
-        char now[KPROF_NUMBER_SIZE];
+        char now[KPROF_NUMBER_SIZE], label[160];
         kprof_number_grouped(now, curves[i].now, (kprof_number_style){0});
-        kprof_output_printf(emitter->out, "    %s (%s now)\n", curves[i].label, now);
+        snprintf(label, sizeof label, "%s (%s now)", curves[i].label, now);
+        put_lines(emitter, lines, label);
         show_steps(emitter, &curves[i]);
     }
 }
@@ -944,7 +929,8 @@ static void put_field(kprof_emitter *emitter, kprof_grid *grid, const kprof_emit
     } else {
         kprof_human human = kprof_field_human(field, emitter->options->base_units);
         kprof_grid_add(grid, human.number, human.unit);
-        of(emitter)->has_excess = of(emitter)->has_excess || (field->is_value && is_excess(field->real, field->unit));
+        of(emitter)->has_excess =
+            of(emitter)->has_excess || (field->is_value && kprof_is_excess(field->real, field->unit));
     }
     if (field->is_told)
         kprof_grid_miss(grid);
@@ -1087,8 +1073,8 @@ static void text_record_begin(kprof_emitter *emitter, const kprof_emit_record *r
 static void flush_rows(text_emitter *text)
 {
     if (text->heading && text->rows.cell_count > 0) {
-        kprof_output_puts(text->base.out, "\n  ");
-        put_styled(&text->base, STYLE_SECTION, text->heading);
+        kprof_output_puts(text->base.out, "\n");
+        put_lines(&text->base, (text_block){STYLE_SECTION, 2, text_width(&text->base), false}, text->heading);
     }
     print_grid(text, &text->rows, text->heading ? 4 : text->shape == KPROF_LIST_ALONE ? 0 : 2);
     kprof_grid_free(&text->rows);
@@ -1133,8 +1119,7 @@ static void text_page_end(kprof_emitter *emitter)
                   "* joins counters of passes that disagree, by more than 0.1 % in instructions or 10 % in cycles or "
                   "time; --page raw names the passes");
     if (text->has_excess)
-        put_lines(emitter, lines,
-                  "Shares of more than 100 % join counters of several passes, or of a launch too short for them");
+        put_lines(emitter, lines, KPROF_EXCESS_MEANING);
     if (text->has_spreads)
         put_lines(emitter, lines,
                   "+- is the median distance of the samples from the median, in percent of it, or in its unit where it "

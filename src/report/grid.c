@@ -6,7 +6,7 @@
 #include <string.h>
 
 #define COLUMN_GAP    2
-#define KEY_WIDTH_MIN 8
+#define KEY_WIDTH_MIN 4
 #define KEY_WIDTH     24 /* with less room for keys, columns move to further blocks */
 #define KEY_INDENT    2  /* of the further lines of a key */
 #define NOTE_INDENT   2
@@ -104,11 +104,17 @@ void kprof_grid_free(kprof_grid *grid)
     grid->capacity = 0;
 }
 
+/* Does a byte begin a code point? */
+static bool is_column(char byte)
+{
+    return ((unsigned char)byte & 0xc0) != 0x80;
+}
+
 size_t kprof_text_width(const char *text)
 {
     size_t width = 0;
     for (; *text; text++)
-        width += ((unsigned char)*text & 0xc0) != 0x80;
+        width += is_column(*text);
     return width;
 }
 
@@ -117,7 +123,7 @@ size_t kprof_text_line(const char *text, size_t width)
     size_t end = 0, columns = 0, space = 0, joint = 0;
     width = width ? width : 1;
     for (; text[end]; end++) {
-        const bool begins = ((unsigned char)text[end] & 0xc0) != 0x80;
+        const bool begins = is_column(text[end]);
         if (begins && text[end] == ' ')
             space = end;
         if (begins && columns++ == width)
@@ -228,6 +234,14 @@ typedef struct grid_layout {
     size_t from, to; /* the columns of the block that is being printed, beside the key columns */
 } grid_layout;
 
+static size_t width_of_columns(const grid_layout *layout, size_t from, size_t to)
+{
+    size_t total = 0;
+    for (size_t i = from; i < to; i++)
+        total += layout->widths[i].total > 0 ? layout->widths[i].total + COLUMN_GAP : 0;
+    return total;
+}
+
 static bool is_folded(const kprof_grid *grid, const grid_layout *layout, size_t column)
 {
     return layout->is_folded && grid->folds[column] != KPROF_FOLD_NEVER;
@@ -268,14 +282,47 @@ static bool is_broken(const kprof_grid *grid, size_t column)
     return !grid->wraps && column == grid->key_count - 1 && !grid->is_number[column];
 }
 
+/* Would the key's column cut a word of a text? */
+static bool is_cut(const kprof_grid *grid, const grid_layout *layout, const char *text)
+{
+    const size_t key = grid->key_count - 1, width = layout->widths[key].text;
+    const size_t rest = grid->wraps ? width : width > KEY_INDENT ? width - KEY_INDENT : 1;
+    if (grid->is_number[key] || is_folded(grid, layout, key))
+        return false;
+    for (size_t room = width, columns = 0; *text; text++) {
+        columns = *text == ' ' ? 0 : columns + is_column(*text);
+        room = *text == ' ' ? rest : room;
+        if (columns > room)
+            return true;
+    }
+    return false;
+}
+
+/* Print a key in lines of its own, above the rest of its row. */
+static void put_above(const kprof_grid *grid, kprof_output *out, const grid_layout *layout, const char *text)
+{
+    const size_t indent = layout->indent + width_of_columns(layout, 0, grid->key_count - 1);
+    const size_t room = grid->width > indent ? grid->width - indent : 1;
+    kprof_output_repeat(out, ' ', indent);
+    kprof_output_put(out, text, kprof_text_line(text, room));
+    kprof_output_puts(out, "\n");
+    kprof_text_labelled(out, (kprof_text_place){indent + KEY_INDENT, grid->width}, NULL,
+                        kprof_text_next_line(text, room));
+}
+
 static void print_header(const kprof_grid *grid, kprof_output *out, const grid_layout *layout)
 {
     grid_line line = {out, layout->indent};
+    const size_t key = grid->key_count - 1;
+    /* The later blocks belong to the same table, whose title stands above the first. */
+    const bool is_first = layout->from <= grid->key_count;
+    const bool is_above = grid->headers[key] && is_first && is_cut(grid, layout, grid->headers[key]);
     const char *rest = "";
+    if (is_above)
+        put_above(grid, out, layout, grid->headers[key]);
     for (size_t i = 0; i < layout->column_count; i++) {
-        /* The later blocks belong to the same table, whose title stands above the first. */
-        const bool is_repeated = i < grid->key_count && layout->from > grid->key_count;
-        const char *text = grid->headers[i] && !is_repeated ? grid->headers[i] : "";
+        const bool is_told = i < grid->key_count && (!is_first || (i == key && is_above));
+        const char *text = grid->headers[i] && !is_told ? grid->headers[i] : "";
         const column_width *width = &layout->widths[i];
         if (!is_in_block(grid, layout, i))
             continue;
@@ -330,8 +377,15 @@ static bool print_wrapped_line(wrapped_row *row, kprof_output *out)
 }
 
 static void print_row(const kprof_grid *grid, kprof_output *out, const grid_layout *layout,
-                      const kprof_grid_cell *cells)
+                      const kprof_grid_cell *whole)
 {
+    kprof_grid_cell cells[KPROF_GRID_COLUMNS_MAX];
+    memcpy(cells, whole, grid->column_count * sizeof *cells);
+    kprof_grid_cell *key = &cells[grid->key_count - 1];
+    if (is_cut(grid, layout, text_at(grid, key->text))) {
+        put_above(grid, out, layout, text_at(grid, key->text));
+        key->text += strlen(text_at(grid, key->text)); /* "" */
+    }
     if (grid->wraps) {
         wrapped_row row = {.grid = grid, .layout = layout, .cells = cells};
         for (size_t i = 0; i < layout->column_count; i++)
@@ -354,9 +408,9 @@ static void print_row(const kprof_grid *grid, kprof_output *out, const grid_layo
         line.pending += COLUMN_GAP;
     }
     kprof_output_puts(out, "\n");
-    const size_t key = grid->key_count - 1;
-    if (is_broken(grid, key))
-        print_key_rest(grid, out, layout, kprof_text_next_line(text_at(grid, cells[key].text), widths[key].text));
+    if (is_broken(grid, grid->key_count - 1))
+        print_key_rest(grid, out, layout,
+                       kprof_text_next_line(text_at(grid, key->text), widths[grid->key_count - 1].text));
 }
 
 /* Find the place of texts below a row. */
@@ -388,14 +442,6 @@ static void print_folded(const kprof_grid *grid, kprof_output *out, const grid_l
     kprof_strbuf_free(&line);
 }
 
-static size_t width_of_columns(const grid_layout *layout, size_t from, size_t to)
-{
-    size_t total = 0;
-    for (size_t i = from; i < to; i++)
-        total += layout->widths[i].total > 0 ? layout->widths[i].total + COLUMN_GAP : 0;
-    return total;
-}
-
 /* Width of a line with all columns. */
 static size_t width_of_line(const grid_layout *layout)
 {
@@ -410,7 +456,7 @@ static size_t width_when_broken(const char *text, size_t room)
         const size_t line_room = room > indent ? room - indent : 1, bytes = kprof_text_line(text, line_room);
         size_t columns = indent;
         for (size_t i = 0; i < bytes; i++)
-            columns += ((unsigned char)text[i] & 0xc0) != 0x80;
+            columns += is_column(text[i]);
         widest = larger(widest, columns);
         text = kprof_text_next_line(text, line_room);
         indent = KEY_INDENT;
@@ -456,15 +502,16 @@ static size_t count_blocks(const kprof_grid *grid, const grid_layout *layout, si
     return count;
 }
 
-/* Columns that no key can have: the indent and the widest group. */
-static size_t width_beside_key(const kprof_grid *grid, const grid_layout *layout)
+/* Columns that the key can have: all but the indent and the widest group. */
+static size_t room_of_key(const kprof_grid *grid, const grid_layout *layout)
 {
     size_t widest = 0;
     for (size_t from = grid->key_count; from < layout->column_count; from += grid->group) {
         const size_t to = from + grid->group < layout->column_count ? from + grid->group : layout->column_count;
         widest = larger(widest, width_of_columns(layout, from, to));
     }
-    return layout->indent + width_of_columns(layout, 0, grid->key_count - 1) + widest;
+    const size_t beside = layout->indent + width_of_columns(layout, 0, grid->key_count - 1) + widest;
+    return grid->width > beside ? grid->width - beside : 0;
 }
 
 /* Columns of the longest word of a column of texts. */
@@ -474,7 +521,7 @@ static size_t width_of_words(const kprof_grid *grid, size_t column)
     for (size_t i = column; i < grid->cell_count; i += grid->column_count) {
         const char *text = text_at(grid, grid->cells[i].text);
         for (size_t columns = 0; *text; text++) {
-            columns = *text == ' ' ? 0 : columns + (((unsigned char)*text & 0xc0) != 0x80);
+            columns = *text == ' ' ? 0 : columns + is_column(*text);
             widest = larger(widest, columns);
         }
     }
@@ -527,6 +574,12 @@ static void wrap_texts(const kprof_grid *grid, grid_layout *layout)
         narrow_texts(grid, layout, words);
     }
     narrow_texts(grid, layout, least);
+    const size_t column = grid->key_count - 1, room = larger(room_of_key(grid, layout), KEY_WIDTH_MIN);
+    column_width *key = &layout->widths[column];
+    if (!grid->is_number[column] && key->total > room) {
+        key->text -= key->total - room;
+        key->total = room;
+    }
 }
 
 static grid_layout lay_out(const kprof_grid *grid, size_t indent)
@@ -545,13 +598,13 @@ static grid_layout lay_out(const kprof_grid *grid, size_t indent)
     const size_t key = layout.widths[grid->key_count - 1].total, others = width_of_line(&layout) - key;
     if (width_of_line(&layout) <= grid->width)
         return layout;
-    const size_t beside = width_beside_key(grid, &layout);
+    const size_t room = room_of_key(grid, &layout), third = grid->width / 3;
+    const size_t words = width_of_words(grid, grid->key_count - 1) + KEY_INDENT;
+    const size_t wanted = words > room ? third : larger(words, third);
     if (others + KEY_WIDTH <= grid->width)
         limit_key(grid, &layout, grid->width - others);
-    else if (beside + grid->width / 3 <= grid->width)
-        limit_key(grid, &layout, larger(grid->width / 3, KEY_WIDTH_MIN));
     else
-        limit_key(grid, &layout, larger(grid->width - (beside < grid->width ? beside : grid->width), KEY_WIDTH_MIN));
+        limit_key(grid, &layout, larger(wanted < room ? wanted : room, KEY_WIDTH_MIN));
     return layout;
 }
 

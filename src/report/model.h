@@ -163,8 +163,8 @@ kprof_status kprof_model_launches(const kprof_model_walk *walk, kprof_model_visi
 kprof_status kprof_model_joined_launches(const kprof_model_walk *walk, kprof_model_visit *visit,
                                          void *user) KPROF_MUST_CHECK;
 
-/* What a page does with the launches of one or two reports, counted in values before it is done, so that a small file
- * cannot ask for gigabytes or minutes. */
+/* Counts the values that a page is about to read of one or two reports, so that a small file cannot ask for gigabytes
+ * or minutes. */
 typedef struct kprof_work {
     const kprof_report *reports[2]; /* the second one may be NULL */
     uint64_t done;

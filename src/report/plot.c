@@ -8,7 +8,7 @@
 #include <string.h>
 
 #define ROWS        18
-#define COLUMNS_MIN 40
+#define COLUMNS_MIN 24
 #define COLUMNS_MAX 84
 #define AXIS_WIDTH  14 /* of the labels left of the plot */
 #define DECADES_MAX 7  /* what lies further away is drawn at the edge */
@@ -250,13 +250,15 @@ static void print_x_axis(const plot_area *plot, kprof_output *out)
     kprof_output_printf(out, "%*s %.*s%s\n", AXIS_WIDTH, "FLOP/s", (int)end, numbers, unit);
 }
 
-void kprof_plot_rooflines(kprof_output *out, const kprof_emit_roofline *rooflines, size_t count, unsigned width)
+bool kprof_plot_rooflines(kprof_output *out, const kprof_emit_roofline *rooflines, size_t count, size_t width)
 {
     plot_area plot;
+    if (width < AXIS_WIDTH + COLUMNS_MIN + 16)
+        return false;
     memset(&plot, 0, sizeof plot);
     memset(plot.cells, ' ', sizeof plot.cells);
-    size_t room = width > AXIS_WIDTH + 16 ? width - AXIS_WIDTH - 16 : 0;
-    plot.columns = room < COLUMNS_MIN ? COLUMNS_MIN : room > COLUMNS_MAX ? COLUMNS_MAX : room;
+    const size_t room = width - AXIS_WIDTH - 16;
+    plot.columns = room > COLUMNS_MAX ? COLUMNS_MAX : room;
     find_ranges(&plot, rooflines, count);
     draw(&plot, rooflines, count);
     for (size_t row = 0; row < ROWS; row++) {
@@ -268,6 +270,7 @@ void kprof_plot_rooflines(kprof_output *out, const kprof_emit_roofline *roofline
         kprof_output_printf(out, "%*s %c%.*s\n", AXIS_WIDTH, label, *label ? '+' : '|', (int)length, plot.cells[row]);
     }
     print_x_axis(&plot, out);
+    return true;
 }
 
 #define CHAIN_INDENT 4

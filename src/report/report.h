@@ -122,24 +122,24 @@ void kprof_seen_free(kprof_seen_kernel *kernels, size_t count);
 #define KPROF_PAGE_ID(id, name, reports) KPROF_PAGE_##id,
 typedef enum kprof_page { KPROF_PAGES(KPROF_PAGE_ID) KPROF_PAGE_COUNT } kprof_page;
 
-/* The formats, PLAIN(ID, name) or OPTION(ID, name, help) for those with an option of that name: a new format is one row
- * here and one file with the function kprof_emit_<name>_new, which report/emit.h declares. */
+/* The formats, PLAIN(ID, name, keeps_text) or OPTION(ID, name, keeps_text, help) for those with an option of that name:
+ * a new format is one row here and one file, emit_<name>.c, with the function kprof_emit_<name>_new, which
+ * report/emit.h declares. One that keeps text encodes any text itself; the others get it cleaned. */
 #define KPROF_FORMATS(PLAIN, OPTION)                                                                                   \
-    PLAIN(TEXT, text)                                                                                                  \
-    OPTION(CSV, csv, "print CSV: base units, full metric names")                                                       \
-    PLAIN(CSV_WIDE, csv_wide)                                                                                          \
-    PLAIN(CSV_NCU, csv_ncu)                                                                                            \
-    OPTION(JSON, json, "print JSON")                                                                                   \
-    OPTION(MARKDOWN, markdown, "print Markdown with tables")                                                           \
-    PLAIN(JSONL, jsonl)                                                                                                \
-    PLAIN(PROMETHEUS, prometheus)                                                                                      \
-    PLAIN(PERFETTO, perfetto)                                                                                          \
-    PLAIN(HTML, html)
+    PLAIN(TEXT, text, false)                                                                                           \
+    OPTION(CSV, csv, false, "print CSV: base units, full metric names")                                                \
+    PLAIN(CSV_WIDE, csv_wide, false)                                                                                   \
+    PLAIN(CSV_NCU, csv_ncu, false)                                                                                     \
+    OPTION(JSON, json, true, "print JSON")                                                                             \
+    OPTION(MARKDOWN, markdown, false, "print Markdown with tables")                                                    \
+    PLAIN(JSONL, jsonl, true)                                                                                          \
+    PLAIN(PROMETHEUS, prometheus, false)                                                                               \
+    PLAIN(PERFETTO, perfetto, true)                                                                                    \
+    PLAIN(HTML, html, false)
 #define KPROF_FORMAT_ID(id, ...) KPROF_FORMAT_##id,
 typedef enum kprof_format { KPROF_FORMATS(KPROF_FORMAT_ID, KPROF_FORMAT_ID) KPROF_FORMAT_COUNT } kprof_format;
 
-/* What the launches of a row of the summary, statistics and brief pages have in common, beside the kernel and the kind
- * of device. */
+/* A row of the summary, statistics and brief pages has launches of one kernel on one kind of device that share this. */
 typedef enum kprof_grouping {
     KPROF_GROUP_KERNEL, /* nothing else */
     KPROF_GROUP_CONFIG, /* grid, block, cluster and dynamic shared memory */
@@ -149,7 +149,7 @@ typedef enum kprof_grouping {
     KPROF_GROUP_NVTX,  /* the innermost NVTX ranges, or none */
 } kprof_grouping;
 
-/* In which order the summary and brief pages show their rows: the largest first, names in alphabetical order. */
+/* The order of the rows of the summary and brief pages: the largest first, names in alphabetical order. */
 typedef enum kprof_sort_key {
     KPROF_SORT_GAIN, /* share of the time that can be gained */
     KPROF_SORT_TIME,

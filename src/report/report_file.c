@@ -55,8 +55,8 @@ static bool has_name(int fd, const char *path)
     return fstat(fd, &own) == 0 && stat(path, &named) == 0 && own.st_dev == named.st_dev && own.st_ino == named.st_ino;
 }
 
-/* Who writes a file holds the exclusive lock, who is about to replace it a shared one. False where another run's lock
- * is in the way. A file system without locks has none that could be held. */
+/* A process that writes a file holds the exclusive lock, one that is about to replace it a shared one. False where
+ * another run's lock is in the way. A file system without locks has none that could be held. */
 static bool lock_file(int fd, int kind)
 {
     return flock(fd, kind | LOCK_NB) == 0 || errno != EWOULDBLOCK;

@@ -18,7 +18,7 @@ typedef enum kprof_rollup_method {
 /* "same", "mean", "ratio", "time", "formula"; NULL for NONE. */
 const char *kprof_rollup_name(kprof_rollup_method method);
 
-/* What a group's launches add up to, for one metric. All zero at first. */
+/* The sums over a group's launches, for one metric. All zero at first. */
 typedef struct kprof_rollup_total {
     uint64_t count, weighed; /* launches with a value, and those of them that also have its weight */
     double minimum, maximum, sum;

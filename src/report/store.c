@@ -621,7 +621,7 @@ kprof_status kprof_report_open(const char *path, kprof_report **out)
     return KPROF_OK;
 }
 
-/* Of a file that is to be written to: made by this version of kprof, and with nothing measured in it. */
+/* Check a file that is to be written to: this version of kprof made it, and nothing is measured in it. */
 static kprof_status check_seed(kprof_report *report)
 {
     int64_t processes = 0;

@@ -9,7 +9,7 @@ typedef struct kprof_launch_range {
     int64_t first, last; /* ids, both included */
 } kprof_launch_range;
 
-/* What is taken. All is borrowed. */
+/* The part that is taken. All is borrowed. */
 typedef struct kprof_subset {
     const char *name;                 /* what messages call the report whose pages are shown; NULL: its path */
     const kprof_filter_spec *filter;  /* takes launches; NULL: all */

@@ -11,7 +11,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Of a range that the host pushes, as a note of a launch. Figures: docs/data/range-gap.csv. */
+/* A note of a launch that was measured in a range which the host pushes. Figures: docs/data/range-gap.csv. */
 #define KPROF_BEGINS_EARLY                                                                                             \
     "the range begins before the kernel, by 2 to 18 us on an H200, so the time is too long and shares of elapsed "     \
     "time are too small"

@@ -1,4 +1,4 @@
-/* What cmocka.h needs before it. */
+/* Includes the headers that cmocka.h needs before it. */
 #ifndef KPROF_TESTS_CMOCKA_ALL_H
 #define KPROF_TESTS_CMOCKA_ALL_H
 

@@ -736,7 +736,7 @@ static void help_lists_what_a_command_takes(void **state)
     }
 }
 
-/* What "kprof LINE" prints for shells; caller frees. */
+/* Return the text that "kprof LINE" prints for shells; caller frees. */
 static char *complete(const char *line)
 {
     char *text = NULL;

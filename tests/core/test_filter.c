@@ -1,4 +1,5 @@
-/* Which launches are taken: names in every base, patterns good, bad and hostile, skips, counts, devices and threads. */
+/* Tests which launches are taken: names in every base, patterns good, bad and hostile, skips, counts, devices and
+ * threads. */
 #include "core/filter.h"
 #include "log_capture.h"
 

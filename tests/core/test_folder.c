@@ -79,7 +79,7 @@ static void a_child_of_the_owner_does_not_own(void **state)
     assert_int_equal(kprof_folder_owner(folder), KPROF_OWNER_GONE);
 }
 
-/* What others have put there says nothing. */
+/* Files that others have put there say nothing. */
 static void links_tell_nothing(void **state)
 {
     (void)state;

@@ -1,4 +1,4 @@
-/* What counts as shared with other processes, and what as mapped. */
+/* Tests what counts as shared with other processes, and what as mapped. */
 #include "core/mappings.h"
 
 #include "descriptor_limit.h"
@@ -91,7 +91,7 @@ static void test_general(void **state)
     munmap(memory, SIZE);
 }
 
-/* What cannot be read may be there. */
+/* A list that cannot be read may have the mapping. */
 static void test_nothing_can_be_read(void **state)
 {
     (void)state;

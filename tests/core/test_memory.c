@@ -1,4 +1,4 @@
-/* What the machine has left. */
+/* Tests how much memory the machine has left. */
 #include "core/memory.h"
 
 #include <ftw.h>

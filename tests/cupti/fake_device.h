@@ -201,7 +201,7 @@ static CUresult CUDAAPI fake_wait_event(CUstream stream, CUevent event, unsigned
     return CUDA_SUCCESS;
 }
 
-/* Who asks while the device is busy has waited for a second since. */
+/* A caller that asked while the device was busy has waited for a second since. */
 static CUresult CUDAAPI fake_query(CUstream stream)
 {
     assert_ptr_equal(stream, &fake_stream);

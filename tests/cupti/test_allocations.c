@@ -1,4 +1,4 @@
-/* Which device memory is known, and to which context it belongs, from the calls that the application makes. */
+/* From the application's calls kprof knows its device memory, and the context that each block belongs to. */
 #include "cupti/allocations.h"
 #include "cupti/driver.h"
 
@@ -282,7 +282,7 @@ static void test_parts_that_are_unmapped(void **state)
     assert_spans();
 }
 
-/* What was allocated otherwise is not mapped by the application. */
+/* The application has not mapped memory that it allocated otherwise. */
 static void test_mappings_beside_allocations(void **state)
 {
     (void)state;

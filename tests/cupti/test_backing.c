@@ -121,7 +121,7 @@ static void test_driver_that_fails(void **state)
     assert_int_equal(kprof_backing_take(&backing, 1), 0);
 }
 
-/* What was in a context that is gone cannot be freed. */
+/* Memory of a context that is gone cannot be freed. */
 static void test_context_that_is_gone(void **state)
 {
     (void)state;

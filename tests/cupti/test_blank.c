@@ -41,7 +41,7 @@ static void release(made_image *m)
     free(m->blank);
 }
 
-/* What a measurement of so many ranges may change: all of its blocks, the head and the end. */
+/* A measurement of so many ranges may change these: all of its blocks, the head and the end. */
 static void use(made_image *m, size_t used)
 {
     memset(m->bytes, 0xee, m->head + used * m->range_bytes);
@@ -75,7 +75,7 @@ static void test_any_number(void **state)
     }
 }
 
-/* Where the head ends cannot be told even by whole blocks. */
+/* Even whole blocks do not tell where the head ends. */
 static void test_head_like_blocks(void **state)
 {
     (void)state;

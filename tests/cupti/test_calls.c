@@ -1,5 +1,5 @@
-/* Whom driver calls share memory with, by the call alone or by the access that it gives; and what is read out of them.
- */
+/* Tests with whom driver calls share memory, by the call alone or by the access that it gives; and what is read out of
+ * them. */
 #include "cupti/allocations.h"
 #include "cupti/calls.h"
 #include "cupti/driver.h"
@@ -13,7 +13,7 @@
 #define ID(name) CUPTI_DRIVER_TRACE_CBID_##name
 
 enum { OWN_DEVICE = 3, OTHER_DEVICE = 0 };
-/* Where the driver knows memory on either of them. */
+/* The driver knows memory at each of these addresses. */
 enum { OWN_MEMORY = 0x400000, OTHER_MEMORY = 0x800000, MORE_OWN_MEMORY = 0xc00000, MEMORY_BYTES = 0x400000 };
 
 static CUresult context_result; /* of asking for the context's device */
@@ -160,7 +160,7 @@ static void test_calls_that_share_are_kept_apart(void **state)
     }
 }
 
-/* What a newer driver has closes a batch, and may share with everybody. */
+/* A call that only a newer driver has closes a batch, and may share with everybody. */
 static void test_unknown_calls(void **state)
 {
     (void)state;
@@ -279,7 +279,7 @@ static void test_function_attributes(void **state)
     assert_int_equal(kind_of_setting(CU_FUNC_ATTRIBUTE_CLUSTER_SIZE_MUST_BE_SET, 1), KPROF_CALL_OTHER);
 }
 
-/* What a pool keeps mapped a replay can use, and what comes of it later is the same memory. */
+/* A replay can use memory that a pool keeps mapped, and the pool's next allocation is the same memory. */
 static void test_frees_to_pools(void **state)
 {
     (void)state;
@@ -381,7 +381,7 @@ static void test_transfers_from_and_to_the_host(void **state)
     assert_true(t.kind == KPROF_TRANSFER_OUT && t.waits && t.stream == NULL);
 }
 
-/* What a call is that sets or copies, in either of its forms. */
+/* The kind of a call that sets or copies, in either of its forms. */
 typedef struct known_transfer {
     CUpti_CallbackId plain, per_thread;
     const void *parameters;
@@ -862,7 +862,7 @@ static void test_per_thread_streams(void **state)
     assert_default_stream(ID(cuGraphLaunch), &graph, false);
 }
 
-/* Where the arguments are, for the calls that take them. */
+/* The places of the arguments, for the calls that take them. */
 static void test_launch_arguments(void **state)
 {
     (void)state;
@@ -927,7 +927,7 @@ static void test_allocations(void **state)
     assert_int_equal(kprof_allocation_bytes(ID(cuMipmappedArrayCreate), &of_levels), 10000);
 }
 
-/* What is unloaded has to be what the variables were noted for. */
+/* The library that is unloaded has to be the one that the variables were noted for. */
 static void test_modules_and_variables(void **state)
 {
     (void)state;

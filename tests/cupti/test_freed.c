@@ -1,4 +1,4 @@
-/* What the application frees while a batch is open stays until the batch is over, and no longer. */
+/* Memory that the application frees while a batch is open stays until the batch is over, and no longer. */
 #include "cupti/freed.h"
 
 #include "core/config.h"

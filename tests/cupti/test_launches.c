@@ -18,7 +18,7 @@
 
 enum { ARGUMENTS = 3, ATTRIBUTES = 4 };
 
-/* What a kernel of the test takes, as it lies in its buffer. */
+/* The arguments of the test's kernel, as they lie in its buffer. */
 typedef struct arguments {
     uint32_t count;
     uint64_t address;
@@ -72,7 +72,7 @@ static CUresult CUDAAPI kernel_parameter(CUkernel of, size_t index, size_t *offs
     return (void *)of == &handle ? tell_parameter(index, offset, size) : CUDA_ERROR_INVALID_HANDLE;
 }
 
-/* Of a CUfunction, or else of a CUkernel; each launch sees what it is then. */
+/* Attributes of a CUfunction, or else of a CUkernel; each launch sees what they are then. */
 enum { SMEM_LIMIT, CLUSTER_LIMIT, LIMITS };
 static int limits[LIMITS], limits_at_launch[LIMITS];
 static bool limits_of_kernel;
@@ -503,7 +503,7 @@ static void test_host_memory_that_cuda_knows(void **state)
     assert_false(sees_host(on_device, on_device));
 }
 
-/* Where the GPU reaches all that the process has mapped. */
+/* The GPU reaches all that the process has mapped. */
 static void test_host_memory_of_the_process(void **state)
 {
     (void)state;

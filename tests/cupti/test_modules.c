@@ -1,4 +1,4 @@
-/* What is read out of a cubin: tests/fixtures/kernels.cubin, and what is left of it when it is damaged. */
+/* Reads a cubin, tests/fixtures/kernels.cubin, and what is left of it when it is damaged. */
 #include "cupti/modules.h"
 
 #include <elf.h>
@@ -133,7 +133,7 @@ static void clear_flags(void)
     }
 }
 
-/* What is global may be a kernel; who prints may be a function that any of them calls. */
+/* A global function may be a kernel; the one that prints may be a function that any of them calls. */
 static void test_kernels_without_flags(void **state)
 {
     (void)state;
@@ -162,7 +162,7 @@ static void add_renamed(const char *name, char first)
     free(copy);
 }
 
-/* Which one a kernel is of is not known: what any of them does or has counts. */
+/* Nobody knows which cubin a kernel is of: what any of them does or has counts. */
 static void test_builds_that_differ(void **state)
 {
     (void)state;

@@ -215,7 +215,7 @@ static kprof_operation *keep(CUpti_CallbackId id, const void *parameters)
     return keep_in(snapshot, id, parameters);
 }
 
-/* What is done for the call, and when it is repeated; "" when it cannot be. */
+/* The steps for the call itself, and for its repetition; "" when it cannot be repeated. */
 static const char *repeat(CUpti_CallbackId id, const void *parameters)
 {
     done[0] = '\0';
@@ -252,7 +252,7 @@ static void test_sets(void **state)
     assert_string_equal(repeat(ID(cuMemsetD2D32_v2_ptds), &r32), "repeated: set32 10000 512 3 9 3;");
 }
 
-/* As many rows as there were. */
+/* A set of several rows is repeated with as many rows. */
 static void test_sets_of_rows(void **state)
 {
     (void)state;
@@ -267,7 +267,7 @@ static void test_sets_of_rows(void **state)
     assert_string_equal(repeat(ID(cuMemsetD2D32Async), &r32), "repeated: set32 10000 512 3 9 1;");
 }
 
-/* What sets or copies nothing needs no call, and an empty one may be refused in another form. */
+/* A call that sets or copies nothing is not repeated: the driver may refuse an empty one in another form. */
 static void test_nothing_to_do(void **state)
 {
     (void)state;
@@ -305,7 +305,7 @@ static void test_copies(void **state)
     assert_string_equal(repeat_copy(POOL, DEVICE, &own_stream), "repeated: copy 20000 10000 64 replay;");
 }
 
-/* What comes from the host is there when the call returns, or later in its stream: it is kept right after. */
+/* Data from the host is there when the call returns, or later in its stream: it is kept right after. */
 static void test_copies_from_the_host(void **state)
 {
     (void)state;
@@ -322,7 +322,7 @@ static void test_copies_from_the_host(void **state)
     assert_string_equal(repeat(ID(cuMemcpyHtoD_v2), &sync), "");
 }
 
-/* What goes to the host is kept before: when the call returns, other streams may have changed it. */
+/* Data that goes to the host is kept before: when the call returns, other streams may have changed it. */
 static void test_copies_to_the_host(void **state)
 {
     (void)state;
@@ -376,7 +376,7 @@ static const char *repeat_rows(const CUDA_MEMCPY2D *rows)
     return repeat(ID(cuMemcpy2DAsync_v2), &p);
 }
 
-/* What is between the rows is neither kept nor written. */
+/* The bytes between the rows are neither kept nor written. */
 static void test_copies_of_rows(void **state)
 {
     (void)state;
@@ -401,7 +401,7 @@ static void test_copies_of_rows(void **state)
     assert_string_equal(repeat_rows(&rows), "repeated: ");
 }
 
-/* Of memory that the call says to be the host's, pinned, pageable or managed. */
+/* Copies of memory that the call says to be the host's, pinned, pageable or managed. */
 static void test_copies_of_rows_of_the_host(void **state)
 {
     (void)state;
@@ -442,7 +442,7 @@ static void test_copies_of_rows_that_leave_the_memory(void **state)
     assert_string_equal(repeat_rows(&rows), "");
 }
 
-/* What is done for a node of a graph before the launch, behind it, and when it is repeated. */
+/* The steps for a node of a graph before the launch, behind it, and when it is repeated. */
 static const char *repeat_node(const kprof_transfer *node, unsigned traits)
 {
     kprof_decoded_call decoded = {.stream = (CUstream)(void *)&own_stream, .transfer = *node};

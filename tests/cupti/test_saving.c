@@ -533,7 +533,7 @@ static void test_memory_that_is_not_known(void **state)
     take();
 }
 
-/* What a transfer takes is kept beside the batch's memory, until it is over. */
+/* A transfer's data is kept beside the batch's memory, until the batch is over. */
 static kprof_status compare(uint64_t address, uint64_t kept, size_t size_bytes, bool *same)
 {
     const kprof_rows row = {.to = kept, .from = address, .width = size_bytes, .height = 1};
@@ -699,7 +699,7 @@ static void test_variables_that_stay_unknown(void **state)
         assert_int_equal(kprof_snapshot_cover(snapshot, NULL), KPROF_UNSUPPORTED);
 }
 
-/* What was saved before can be put back, and what could not be saved is left alone. */
+/* Memory that was saved before can be put back, and memory that could not be saved is left alone. */
 static void test_memory_that_comes_later_and_finds_no_space(void **state)
 {
     (void)state;

@@ -225,7 +225,7 @@ static void test_asked_for_before_launch(void **state)
     assert_restored(snapshot);
 }
 
-/* What was saved first is what was there first. */
+/* The first snapshot has what was there first. */
 static void test_changed_before_launch(void **state)
 {
     (void)state;
@@ -349,7 +349,7 @@ static void test_new_within_stale(void **state)
     single = false;
 }
 
-/* Of two cubins that have the kernel, one is the module's. */
+/* Two cubins have the kernel, and one of them is the module's. */
 static void test_kernel_of_two_cubins(void **state)
 {
     (void)state;

@@ -1,4 +1,4 @@
-/* Which module variables are known: of each context and module for itself, until they are gone for certain, and none
+/* kprof knows the module variables of each context and module for itself, until they are gone for certain, and none
  * where the driver leaves doubts. */
 #include "cupti/driver.h"
 #include "cupti/modules.h"
@@ -157,7 +157,7 @@ static void test_owners(void **state)
     assert_int_equal(count_at(&context, LOW), 1);
 }
 
-/* What lies between belongs to others. */
+/* The memory between belongs to others. */
 static void test_allocations(void **state)
 {
     (void)state;
@@ -200,7 +200,8 @@ static void test_managed_of_no_size(void **state)
     assert_true(kprof_variables_managed());
 }
 
-/* What the driver never told of is not gone when it still does not. The last: it may be managed, too, for good. */
+/* A variable that the driver never told of is not gone when it still does not. The last: it may be managed, too, for
+ * good. */
 static void test_never_told(void **state)
 {
     (void)state;
@@ -220,7 +221,7 @@ static void assert_not_known(void)
     assert_null(known);
 }
 
-/* Of two cubins either may be the module's; the driver finds one of the second's two variables. */
+/* Either of two cubins may be the module's; the driver finds one of the second's two variables. */
 static void test_found_in_part(void **state)
 {
     (void)state;

@@ -1,4 +1,4 @@
-/* Which open files count as ways by which another device writes memory at any time. */
+/* Tests which open files count as ways by which another device writes memory at any time. */
 #include "cupti/writers.h"
 
 #include "descriptor_limit.h"
@@ -15,7 +15,7 @@
 
 static char folder[] = "/tmp/kprof-writers-XXXXXX";
 
-/* What is told where a file of this path is the one that is open. */
+/* Return what kprof tells when a file of this path is the one that is open. */
 static const char *open_device(const char *path)
 {
     char link[sizeof folder + 8];
@@ -63,7 +63,7 @@ static void test_open_devices(void **state)
     assert_null(kprof_writers_devices());
 }
 
-/* What cannot be listed may be there. */
+/* A folder that cannot be listed may have such a file. */
 static void test_no_descriptor_left(void **state)
 {
     (void)state;

@@ -988,7 +988,10 @@ class Parts(Case):
         self.assertEqual([launch["id"] for launch in part["launches"]], [ids[0], *ids[2:4]])
         self.show("run", "--launch", f"{ids[0]},{ids[2]}-{ids[3]}", "-o", "some", err="report: ")
         self.assertEqual(self.json("some"), part)
-        self.show("run", "--launch", "99999", code=106,
+        self.assertEqual(self.kprof("report", "run", "--launch", "99998,99999").err,
+                         f"kprof: error: no launch matched --launch 99998,99999\n"
+                         f"kprof: error: run.kprof has the launches {ids[0]} to {ids[-1]}\n")
+        self.show("run", "--launch", "99999", "-k", "nothing", code=106,
                   err=f"run.kprof has the launches {ids[0]} to {ids[-1]}")
         for word in ("x", "3-", "-3", "5-2", "1.5", "99999999999999999999"):
             self.show("run", f"--launch={word}", code=101, err="--launch")
@@ -1330,6 +1333,12 @@ class Explanations(Case):
             self.assertEqual((run.code, run.out), (code, ""), run.err)
             self.assertIn(message, run.err)
         self.assertEqual(self.kprof("explain").code, 101)
+        some = self.kprof("explain", "--chips", "GH100", "dram__byte.sum", "l2.hit_rate", "nosuch", "--json")
+        self.assertEqual(some.code, 102)
+        self.assertEqual([metric["name"] for metric in json.loads(some.out)["metrics"]], ["l2.hit_rate"])
+        self.assertEqual(len(some.err.splitlines()), 2)
+        for name in "dram__byte.sum", "nosuch":
+            self.assertIn(f'"{name}"', some.err)
         self.assertEqual(self.kprof("explain", "duration", "--metrics", "x").code, 101)
 
 

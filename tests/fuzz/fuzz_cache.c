@@ -45,7 +45,7 @@ static void read_plan(const uint8_t *data, size_t size)
 #endif
 }
 
-/* What the entry has can be asked for and written again. */
+/* The reader can ask for all that the entry has, and write it again. */
 static void read_answers(const kprof_strbuf *key)
 {
 #ifdef KPROF_HAVE_CUDA

@@ -1,4 +1,4 @@
-/* What the tests over the real Profiler Host API share. */
+/* Helpers of the tests over the real Profiler Host API. */
 #ifndef KPROF_TESTS_HOST_TEST_H
 #define KPROF_TESTS_HOST_TEST_H
 

@@ -224,7 +224,7 @@ static void put_many(kprof_answers *answers, char kind, int count)
     }
 }
 
-/* Where all answers are too many, the latest are written; too many new ones are not worth it. */
+/* If all answers are too many, only the latest are written; too many new ones are not written at all. */
 static void test_many(void **state)
 {
     (void)state;

@@ -166,7 +166,7 @@ static void test_host_apart(void **state)
     assert_answers(&dram, false); /* what was planted is still there */
 }
 
-/* What is kept of a metric is asked anew where it is not what a metric has. */
+/* kprof asks anew where what it has kept of a metric cannot be of one. */
 static void test_info_that_is_not_whole(void **state)
 {
     (void)state;

@@ -1,6 +1,6 @@
-/* What the tests of the engine as a whole share: they start it over the simulated machine, launch, and look at what is
- * reported. There are two metrics, one for each pass, where the test does not define fewer PASSES. GRAPHS: what of a
- * graph is a launch. */
+/* Helpers of the tests of the engine as a whole: they start it over the simulated machine, launch, and look at the
+ * report. There are two metrics, one for each pass, where the test does not define fewer PASSES. GRAPHS tells what is a
+ * launch of a graph. */
 #ifndef KPROF_TESTS_ENGINE_TEST_H
 #define KPROF_TESTS_ENGINE_TEST_H
 
@@ -40,7 +40,7 @@
 static char folder[] = "/tmp/kprof-engine-XXXXXX";
 static unsigned last_tag;
 
-/* Of one launch. */
+/* The values of one launch. */
 typedef struct report {
     unsigned count;  /* how often it is reported */
     unsigned values; /* metrics that have one */

@@ -146,7 +146,7 @@ static void test_asked_by_another_thread(void **state)
     assert_false(alone);
 }
 
-/* What the driver writes to stdout is counted, and dropped where that is asked for; all else is written. */
+/* The library counts what the driver writes to stdout, and drops it where that is asked for; all else is written. */
 static void test_output_of_the_driver(void **state)
 {
     (void)state;

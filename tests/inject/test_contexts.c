@@ -1,5 +1,5 @@
-/* Whose work is waited for before memory is saved: that of every context but the one that is measured; and who has the
- * counters. */
+/* Before memory is saved, kprof waits for the work of every context but the measured one. And one context at a time has
+ * the counters. */
 #include "inject/contexts.h"
 #include "inject/multiplex.h"
 #include "inject/wait.h"
@@ -248,7 +248,7 @@ static void test_counters_of_another_device(void **state)
     assert_int_equal(given_back, 0);
 }
 
-/* What could not be opened is not there the next time. */
+/* A context that could not be opened is not there the next time. */
 static void test_not_opened(void **state)
 {
     (void)state;

@@ -15,7 +15,7 @@ struct kprof_operation {
     bool sees_host;
 };
 
-/* Of the launch, and of the process. */
+/* The facts of the launch, and of the process. */
 static struct {
     const char *side_effect, *devices, *managed_obstacle;
     unsigned sharing;

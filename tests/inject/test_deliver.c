@@ -1,4 +1,4 @@
-/* What a launch is reported with: the values of a range that begins before its kernel become those of the kernel. */
+/* A range begins before its kernel: the report gets the kernel's share of its values. */
 #include "inject/batch_private.h"
 
 #include "inject/engine.h"
@@ -19,7 +19,7 @@ enum { METRICS = 15, WITNESSES = 3 };
 #define RANGE_CYCLES  40000.0
 #define KERNEL_CYCLES (32000.0 - 1050)
 
-/* What a value is multiplied by. */
+/* The factor of a value. */
 static const struct {
     char *name;
     double factor;
@@ -115,7 +115,7 @@ static void test_lead_is_left_out(void **state)
     assert_true(isnan(told.time_spread));
 }
 
-/* What is collected is no witness. */
+/* A metric that is collected is no witness. */
 static void test_time_is_collected(void **state)
 {
     (void)state;

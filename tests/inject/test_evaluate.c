@@ -1,5 +1,5 @@
-/* Which values are evaluated after which pass, for which launches, and what becomes of those that cannot be; how far
- * the passes of a witness are apart. The reader is the test's: it keeps how often it was asked for what. */
+/* Tests which values are evaluated after which pass and for which launches, what becomes of those that cannot be, and
+ * how far the passes of a witness are apart. The reader is the test's: it notes how often it was asked for each. */
 #include "inject/engine.h"
 #include "inject/evaluate.h"
 #include "inject/launch.h"
@@ -172,7 +172,7 @@ static void test_pass_by_pass(void **state)
     kprof_evaluations_free(&evaluations);
 }
 
-/* Of all passes only the second has the range. The means over passes are of 9, 1 and 8 cycles of the kernel. */
+/* Only the second pass has the range. The means over passes are of 9, 1 and 8 cycles of the kernel. */
 static void test_kernel_in_the_pass_of_its_range(void **state)
 {
     (void)state;
@@ -252,7 +252,7 @@ static void test_no_reader(void **state)
     kprof_evaluations_free(&evaluations);
 }
 
-/* What CUPTI tells after each pass of those values. */
+/* CUPTI gives these values after each pass. */
 static kprof_witness witness_of(const double *values, unsigned count)
 {
     kprof_witness witness = {0};

@@ -1,4 +1,4 @@
-/* What is given back when nothing was launched for a while, and what is not since something was. */
+/* Tests what kprof gives back when nothing was launched for a while, and what it keeps since something was. */
 #include "inject/idle.h"
 
 #include <limits.h>
@@ -105,7 +105,7 @@ static void test_is_asked_and_answers(void **state)
     assert_int_equal(atomic_load(&begun), 2);
 }
 
-/* Who asks does not wait for ever, and what nobody waits for is not begun. */
+/* A thread that asks does not wait for ever, and work that nobody waits for is not begun. */
 static void test_a_request_in_vain_ends(void **state)
 {
     (void)state;

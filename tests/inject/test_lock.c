@@ -111,7 +111,7 @@ static void test_another_gpu(void **state)
     assert_false(seems_wanted());
 }
 
-/* Who has had the counters of two GPUs sees that either is wanted. */
+/* A process that has had the counters of two GPUs sees that either is wanted. */
 static void test_wanting_another_gpu(void **state)
 {
     (void)state;

@@ -167,7 +167,7 @@ static void test_graph_that_shows_a_difference(void **state)
     assert_measured(behind);
 }
 
-/* What the host got is not there any more when the graph has ended, so that it is not compared. */
+/* The source of the copy has changed when the graph has ended, so that it is not compared. */
 static void test_output_that_is_written_over(void **state)
 {
     (void)state;
@@ -179,7 +179,7 @@ static void test_output_that_is_written_over(void **state)
     assert_false(kprof_contexts_find(&sim.contexts[0])->diverges);
 }
 
-/* What the graph has copied to the host before is not there when the graph is launched. */
+/* The graph's earlier copy to the host is not there yet when the graph is launched. */
 static void test_input_that_the_graph_writes(void **state)
 {
     (void)state;
@@ -210,7 +210,7 @@ static void test_pageable_memory(void **state)
     assert_unmeasured(sim_node_tag(second, 1), "the GPU's work did not end within 1 s");
 }
 
-/* What its last launch has copied to the host may still be being kept there. */
+/* The copy to the host of its last launch may still be being kept there. */
 static void test_graph_in_another_stream(void **state)
 {
     (void)state;

@@ -1,5 +1,5 @@
-/* What a forked child lets go of, and which processes are measured at all. The parts of the engine note that they were
- * told; the configuration and the spool are real. */
+/* Tests what a forked child lets go of, and which processes are measured at all. The parts of the engine note that they
+ * were told; the configuration and the spool are real. */
 #include "inject/process.h"
 
 #include "inject/batch.h"
@@ -236,7 +236,7 @@ static int end_with_libraries(void)
     exit(1);
 }
 
-/* What is open is closed before the libraries that measuring needs end. */
+/* The open batch is closed before the libraries that measuring needs end. */
 static void test_exit_before_libraries(void **state)
 {
     (void)state;

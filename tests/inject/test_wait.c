@@ -151,7 +151,7 @@ static void *end_work(void *user)
     return NULL;
 }
 
-/* What is busy from the test before goes on, and is nothing to the next context at that address. */
+/* A wait from the test before goes on, and does not concern the next context at that address. */
 static void test_context_that_ends_busy(void **state)
 {
     (void)state;

@@ -1,5 +1,4 @@
-/* What is told of a metric by the set files alone, as where CUDA is missing. With a chip the command itself is tested.
- */
+/* The set files alone tell this of a metric, as where CUDA is missing. With a chip the command itself is tested. */
 #include "log_capture.h"
 #include "metricset/explain.h"
 

@@ -1,4 +1,4 @@
-/* What the tests of plans share. */
+/* Helpers of the tests of plans. */
 #ifndef KPROF_TESTS_PLANNER_TEST_H
 #define KPROF_TESTS_PLANNER_TEST_H
 

@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-/* Of GH100, as are the measured times below. */
+/* All prices are of GH100, as are the measured times below. */
 static const kprof_effort default_set = {.metric_count = 89, .sm_pass_count = 9, .slow_pass_count = 7};
 static const kprof_effort full_set = {
     .metric_count = 283, .sm_pass_count = 18, .other_pass_count = 1, .slow_pass_count = 18};

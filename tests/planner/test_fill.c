@@ -4,8 +4,8 @@
 #include "planner/pack.h"
 #include "planner_test.h"
 
-/* Of DRAM and time; of L2; of the SMs' pipes, one counter each; of patched code; and once more what is there, with
- * another unit. */
+/* Metrics of DRAM and time; of L2; of the SMs' pipes, one counter each; of patched code; and a metric that is there
+ * already, with another unit. */
 static char *names[] = {"dram__bytes_read.sum",
                         "dram__bytes_read.sum.per_second",
                         "gpu__time_duration.sum",
@@ -95,7 +95,7 @@ static void test_a_pass_may_become_dearer(void **state)
     release(&f);
 }
 
-/* Of three one, for patched code: a pass that nothing goes into is none. */
+/* One pass of three, for patched code: an empty pass does not count. */
 static void test_new_passes_are_made_where_they_help(void **state)
 {
     (void)state;
@@ -111,7 +111,7 @@ static void test_new_passes_are_made_where_they_help(void **state)
     release(&f);
 }
 
-/* What was placed last can be taken back, and has room again. */
+/* The planner can take the last metric back, and then has room for it again. */
 static void test_placing_is_undone(void **state)
 {
     (void)state;

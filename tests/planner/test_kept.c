@@ -124,7 +124,7 @@ static void test_hit(void **state)
     kprof_planned_free(&right);
 }
 
-/* What is on disk is what is given: another plan in its place is taken for it. */
+/* The planner gives the plan that is on disk: the test puts another one there, and gets it. */
 static void test_hit_is_used(void **state)
 {
     (void)state;
@@ -331,7 +331,7 @@ static void test_plans_of_another_size(void **state)
     kprof_planned_free(&right);
 }
 
-/* What each of several processes does that start with an empty folder. */
+/* Run by each of several processes that start with an empty folder. */
 static int act_as_process(void)
 {
     kprof_host_question question = {NULL, plan_question, &dram};

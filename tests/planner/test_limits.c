@@ -240,8 +240,8 @@ static void test_a_dear_headline_is_kept(void **state)
     kprof_plan_free(&plan);
 }
 
-/* What is dear as CUPTI schedules it is packed before it gives way to what is less useful, and what room is left goes
- * to single metrics. */
+/* A group that is dear as CUPTI schedules it is packed before it gives way to less useful ones. Single metrics get the
+ * room that is left. */
 static void test_room_is_used(void **state)
 {
     (void)state;
@@ -274,7 +274,8 @@ static void test_more_budget_keeps_more(void **state)
     }
 }
 
-/* Where a dear group would take nearly all, or all that passes have room for is too much, a part of it is kept. */
+/* The plan keeps a part of a dear group that would take nearly all of the budget, or more than the passes have room
+ * for. */
 static void test_a_budget_is_used(void **state)
 {
     (void)state;
@@ -346,7 +347,7 @@ static void test_nothing_fits(void **state)
     request budget = {"GH100", "default", NULL, {.budget_s = 0.2, .workload = {.launches = 1}}};
     assert_int_equal(make_plan(&budget, &plan), KPROF_USAGE);
     assert_non_null(strstr(capture.last, "fits into --budget 0.2"));
-    /* What the launch tells takes no pass. */
+    /* Metrics that the launch tells take no pass. */
     request free_of_charge = {"GH100", NULL, "launch__grid_size", {.max_passes = 1}};
     assert_int_equal(make_plan(&free_of_charge, &plan), KPROF_OK);
     assert_int_equal(plan.shown.count, 1);

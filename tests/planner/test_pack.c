@@ -29,7 +29,7 @@ static void release(packed *p)
     kprof_host_close(p->host);
 }
 
-/* What several tests look at is packed once, since that takes long. */
+/* Several tests look at one packed plan, since packing takes long. */
 static struct {
     const char *chip, *set;
     uint32_t max_passes;
@@ -226,8 +226,8 @@ static bool raises_no_price(kprof_effort ours, kprof_effort plain)
            ours.sm_pass_count <= plain.sm_pass_count && ours.slow_pass_count <= plain.slow_pass_count;
 }
 
-/* Of the ways that a plan tries, one raises no price of CUPTI's schedule, so that what fits into a budget with that
- * still does. */
+/* The planner tries several ways, and one of them raises no price of CUPTI's schedule. So a set that fits into a budget
+ * with that schedule still does. */
 static void test_few_passes(void **state)
 {
     (void)state;
@@ -279,7 +279,7 @@ static void assert_no_empty_pass(const kprof_packing *packing)
     }
 }
 
-/* What the passes take by the price list, after gathering. */
+/* The time that the passes take by the price list, after gathering. */
 static double gather(const char *chip, const char *set, double *before_ms)
 {
     packed *p = pack_set(chip, set);

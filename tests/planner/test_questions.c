@@ -1,5 +1,5 @@
-/* What a plan asks of NVPW's scheduler is bounded: its answers are most of the time that a plan takes. The linker puts
- * the function here in front of the planner's (--wrap). */
+/* A plan asks NVPW's scheduler a bounded number of questions: the answers are most of the time that a plan takes. The
+ * linker puts the function here in front of the planner's (--wrap). */
 #include "host/nvpw.h"
 #include "planner_test.h"
 

@@ -1,5 +1,4 @@
-/* Which pass each metric comes from: every one of the shipped sets has its passes, and they are those in which CUPTI
- * can be seen to put it. */
+/* The passes of each metric: every metric of the shipped sets has some, and CUPTI can be seen to put it into these. */
 #include "image_view.h"
 #include "log_capture.h"
 #include "planner/pack.h"

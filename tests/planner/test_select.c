@@ -106,7 +106,7 @@ static void test_unknown(void **state)
     assert_refused("pcie__read_bytes.sum", KPROF_UNKNOWN_NAME, "cannot be collected per kernel");
 }
 
-/* What CUPTI would take seconds for is refused, with a way out. */
+/* The planner refuses a selection that CUPTI would take seconds for, and names a way out. */
 static void test_too_much(void **state)
 {
     (void)state;

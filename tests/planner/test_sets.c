@@ -14,7 +14,7 @@
 
 enum { SKIPPED = 77 };
 
-/* What a set may cost on the chip that the sets are tuned for. */
+/* The most that a set may cost on the chip that the sets are tuned for. */
 static const struct {
     const char *chip, *set;
     size_t most_passes;
@@ -214,7 +214,7 @@ static bool check_set(const kprof_catalog *catalog, const char *set, kprof_host 
     return good;
 }
 
-/* What comes closest is named as the chip that the sets are tuned for has it. */
+/* The closest metric has the name that it has on the chip that the sets are tuned for. */
 static bool has_closest(const kprof_alias *alias, kprof_host *host)
 {
     bool has = true;

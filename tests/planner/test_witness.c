@@ -179,8 +179,8 @@ static void test_sets_of_gh100(void **state)
     assert_instructions_everywhere("full");
 }
 
-/* Where the SMs' own counter is asked for, that of the TPCs is in all passes; and where the TPCs have none, the SMs' is
- * where it costs nothing. */
+/* If the SMs' own counter is asked for, that of the TPCs is in all passes. If the TPCs have none, the SMs' is in the
+ * passes where it costs nothing. */
 static void test_one_counter_of_instructions(void **state)
 {
     (void)state;
@@ -224,7 +224,7 @@ static void test_one_pass(void **state)
     release(&w);
 }
 
-/* What is asked for is no witness: in several passes it would read as their mean. */
+/* A metric that is asked for is no witness: in several passes it would read as their mean. */
 static void test_collected_metrics_are_no_witnesses(void **state)
 {
     (void)state;

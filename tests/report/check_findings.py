@@ -352,26 +352,30 @@ def faults_of_statistics(source, kprof):
 
 
 def faults_of_excess(source, kprof):
-    """Text says what shares of more than 100 % are, where it shows any."""
+    """Text and Markdown say what shares of more than 100 % are, where they show any."""
     for kernel, page, expected in (("small_code", "details", True), ("dram_bound_sum", "details", False),
                                    ("small_code", "statistics", True), ("dram_bound_sum", "statistics", False)):
-        done = subprocess.run([kprof, "report", source / RECORDED, "-k", kernel, "--page", page], capture_output=True,
-                              text=True, timeout=60, check=True)
-        shown = done.stdout.replace("100 %", "").replace("100.00 %", "")
-        has_any = re.search(r"\b1\d\d(\.\d+)? %", shown) is not None
-        if has_any != expected or ("Shares of more than 100 %" in done.stdout) != expected:
-            yield f"{kernel}, {page}: shares of more than 100 %: {has_any}, explained: {not has_any}"
+        for options in ([], ["--markdown"]):
+            done = subprocess.run([kprof, "report", source / RECORDED, "-k", kernel, "--page", page, *options],
+                                  capture_output=True, text=True, timeout=60, check=True)
+            shown = done.stdout.replace("100 %", "").replace("100.00 %", "")
+            has_any = re.search(r"\b1\d\d(\.\d+)? %", shown) is not None
+            told = done.stdout.rstrip().rpartition("\n\n")[2].startswith("Shares of more than 100 %")
+            if has_any != expected or told != expected:
+                yield f"{kernel}, {page} {options}: shares of more than 100 %: {has_any}, explained: {told}"
 
 
 def faults_of_breakdowns(source, kprof):
-    """Text says below a breakdown where the throughput is above each part."""
+    """Text says below a breakdown where the throughput is above each part, Markdown below its section's table."""
     for kernel, expected in (("atomic_one_address", ["Memory Throughput", "L2 Cache Throughput"]),
                              ("matmul_half_with_tensor_cores", ["L2 Cache Throughput"]), ("dram_bound_sum", [])):
-        done = subprocess.run([kprof, "report", source / RECORDED, "-k", kernel], capture_output=True, text=True,
-                              timeout=60, check=True)
-        told = re.findall(r"^    (\S.*) is above each part here", done.stdout, re.MULTILINE)
-        if told != expected:
-            yield f"{kernel}: above each of their parts are {told}, not {expected}"
+        for options, pattern in ([], r"^    (\S.*) is above each part here"), \
+                                (["--markdown"], r"(?:^|\. )(\w[^.|]*) is above each part here"):
+            done = subprocess.run([kprof, "report", source / RECORDED, "-k", kernel, *options], capture_output=True,
+                                  text=True, timeout=60, check=True)
+            told = re.findall(pattern, done.stdout, re.MULTILINE)
+            if told != expected:
+                yield f"{kernel} {options}: above each of their parts are {told}, not {expected}"
 
 
 def faults_of_spreads(source, kprof):

@@ -1,12 +1,14 @@
 #!/usr/bin/env python3
 """Names of thousands of characters: the summary page and diff shorten them in text and keep what tells them apart;
-files for programs and the details page in a pipe have them whole. And lists are as wide as they may be.
+files for programs and the details page in a pipe have them whole. Lists are as wide as they may be, and pages break no
+word that a line has room for.
 
 Usage: check_names.py SOURCE KPROF"""
 import csv
 import io
 import json
 import pathlib
+import re
 import subprocess
 import sys
 import tempfile
@@ -83,6 +85,32 @@ class Names(unittest.TestCase):
         self.assertIn("unctor_add>(int,float*)", joined)
         self.assertIn("unctor_mul>(int,float*)", joined)
         self.assertIn(NAMES[0], run("diff", self.report, self.report, "--all", "--csv"))
+
+
+class Words(unittest.TestCase):
+    """Narrow pages of a report that has every table."""
+    REPORT = SOURCE / "samples/vectorAdd-h200.kprof"
+    DRAWN = re.compile(r"^ .{14}[|+]|^ +FLOP/s|<-|->")  # no words: plots
+    ASIDE = 24  # columns: an indent, and names before a text that never have a line of their own
+
+    def test_narrow_pages_have_whole_words(self):
+        for page in ("details", "raw", "summary", "statistics", "session"):
+            shown = ["report", self.REPORT, "--page", page, "--all", "--print-kernel-base", "function"]
+            wide = set(run(*shown, "--width", 5000).split())
+            for width in (40, 46, 54, 60, 80):
+                lines = run(*shown, "--width", width).splitlines()
+                self.assertLessEqual(max(map(len, lines)), width)
+                if page == "summary":  # folds columns that have no value
+                    continue
+                words = {word for line in lines if not self.DRAWN.search(line) for word in line.split()}
+                whole = {word for word in wide if len(word) <= width - self.ASIDE and word.isalpha()}
+                self.assertEqual(whole - words, set(), f"{page} at {width} columns")
+
+    def test_many_kernels_keep_to_the_width(self):
+        recorded = SOURCE / "tests/report/findings/recorded-h200.kprof"
+        for page in ("details", "raw", "summary", "statistics", "session", "brief"):
+            for width in (40, 60):
+                Names.expect_narrow(self, run("report", recorded, "--page", page, "--width", width), width)
 
 
 class Lists(unittest.TestCase):

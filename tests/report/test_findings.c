@@ -256,7 +256,7 @@ static void check_launch(const kprof_finding_list *list, const cJSON *made)
     free_launch(&launch);
 }
 
-/* What is told of whole launches: exactly these findings, and these rows of the verdict. */
+/* A whole launch has exactly these findings, and these rows of the verdict. */
 static void shipped_verdicts(void **state)
 {
     (void)state;

@@ -264,8 +264,8 @@ static void test_cluster_occupancy(void **state)
     assert_float_equal(item_of(&made, "Occupancy", name), 100.0 * 8000 / (132 * 64), 1e-9);
 }
 
-/* What the compiler counts, what GH100 gives each thread and what its SMs set aside are three numbers with three names.
- */
+/* The registers that the compiler counts, those that GH100 gives each thread and those that its SMs set aside are three
+ * numbers with three names. */
 static void test_registers_have_names(void **state)
 {
     (void)state;

@@ -46,7 +46,7 @@ static void test_exact(void **state)
     expect_exact(-INFINITY, "-inf");
 }
 
-/* What printf prints, for many magnitudes; a tie in the last digit may fall to the other side. */
+/* The texts are those of printf, for many magnitudes; a tie in the last digit may fall to the other side. */
 static void test_exact_agrees_with_printf(void **state)
 {
     (void)state;
@@ -212,10 +212,10 @@ static void test_grid_width(void **state)
     expect_rows(0, in_full);
     expect_rows(42, in_full);
     expect_rows(32, " Short                  1 %\n A label of more than  22 %\n   thirty letters\n");
-    expect_rows(10, " Short      1 %\n A label   22 %\n   of\n   more\n   than\n   thirty\n   letter\n   s\n");
+    expect_rows(10, " Short\n        1 %\n A label\n   of more\n   than\n   thirty\n   letters\n       22 %\n");
 }
 
-/* What does not fit moves into further blocks, after the bars have gone. */
+/* The grid leaves out the bars first, and then moves columns that do not fit into further blocks. */
 static void expect_blocks(size_t width, const char *expected)
 {
     kprof_grid grid = kprof_grid_make("tnnnt");
@@ -292,8 +292,9 @@ static void test_grid_wraps(void **state)
                        "                                  SMs, as a share of its peak\n"
                        " b                          7     Short\n");
     expect_wrapped(52, " Metric                  Value  Description\n"
-                       " sm__throughput.avg.   1.50 MB  The busiest part of\n"
-                       " pct                            the SMs, as a share\n"
+                       " sm__throughput.avg.pct\n"
+                       "                       1.50 MB  The busiest part of\n"
+                       "                                the SMs, as a share\n"
                        "                                of its peak\n"
                        " b                        7     Short\n");
 }

@@ -1,4 +1,4 @@
-/* What pages and formats are made of: a page of two reports in every format, and a format that has no operations. */
+/* Tests the parts of pages and formats: a page of two reports in every format, and a format that has no operations. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -106,7 +106,7 @@ static void known_rank_tests(void **state)
     assert_near(none.interval.low, 0);
 }
 
-/* Of all ways to choose as many of the values as `from` has, count those whose sum of ranks is as far out. */
+/* Count the ways to choose as many of the values as `from` has whose sum of ranks is as far out. */
 static double brute_force_p(const double *from, size_t from_count, const double *to, size_t to_count)
 {
     const size_t count = from_count + to_count;
@@ -228,7 +228,7 @@ static bool holds_zero(uint64_t *seed, size_t count)
     return shift.interval.low <= 0 && shift.interval.high >= 0;
 }
 
-/* Of intervals for samples without a shift, at least as many hold 0 as they claim. */
+/* Intervals for samples without a shift hold 0 at least as often as they claim. */
 static void intervals_keep_their_confidence(void **state)
 {
     (void)state;

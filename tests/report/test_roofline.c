@@ -140,7 +140,20 @@ static void test_extremes_are_drawn_inside(void **state)
         const drawn_point point = {works[i / 3], traffics[i % 3]};
         char *text = draw(&point, 1, 40 + 30 * (unsigned)(i % 4));
         for (char *line = strtok(text, "\n"); line; line = strtok(NULL, "\n"))
-            assert_true(strlen(line) < 130);
+            assert_true(strlen(line) <= 40 + 30 * (i % 4));
+        free(text);
+    }
+}
+
+static void test_few_columns_show_no_plot(void **state)
+{
+    (void)state;
+    const drawn_point point = {0.1e12, 1e12};
+    for (unsigned width = 40; width < 100; width++) {
+        char *text = draw(&point, 1, width);
+        assert_int_equal(*text != '\0', width >= 54);
+        for (char *line = strtok(text, "\n"); line; line = strtok(NULL, "\n"))
+            assert_true(strlen(line) <= width);
         free(text);
     }
 }
@@ -154,6 +167,7 @@ int main(void)
         cmocka_unit_test(test_missing),
         cmocka_unit_test(test_points_stand_where_they_belong),
         cmocka_unit_test(test_extremes_are_drawn_inside),
+        cmocka_unit_test(test_few_columns_show_no_plot),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -18,7 +18,7 @@
 #define DURATION_NS 62464.0
 #define WALK_MAX    16
 
-/* What a walk came to see. */
+/* The launches that a walk saw. */
 typedef struct seen_launch {
     int64_t id, measured;
     kprof_model_samples samples; /* none: 0 launches */
@@ -125,7 +125,7 @@ static void test_center_of_missing_values(void **state)
     assert_center((double[]){1, 2, INFINITY}, 3, (kprof_center){3, 2, 1});
 }
 
-/* Of the factors 1, 1.25 and 0.875, and 4, which is set apart. */
+/* Medians of samples with the factors 1, 1.25 and 0.875; the one with 4 is set apart. */
 static void test_joined(void **state)
 {
     (void)state;

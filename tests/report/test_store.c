@@ -139,7 +139,7 @@ static size_t files_of_report(void)
     return count;
 }
 
-/* What stands beside the report under names of its own. */
+/* Files that stand beside the report under names of its own. */
 static void remove_drafts(void)
 {
     char pattern[600];
@@ -434,7 +434,7 @@ static void expect_printed(kprof_report *report, kprof_print_options options, co
     free(printed);
 }
 
-/* What a graph as a whole does not have is missing in all formats, not 0. */
+/* A graph as a whole has no shape: such values are missing in all formats, not 0. */
 static void test_graph_as_a_whole(void **state)
 {
     (void)state;

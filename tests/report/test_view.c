@@ -1,4 +1,4 @@
-/* Which values of a launch join passes that disagree, and how its values came about. */
+/* Tests which values of a launch join passes that disagree, and how its values came about. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

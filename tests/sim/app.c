@@ -65,7 +65,7 @@ static void launch_long(const char *length)
     free(name);
 }
 
-/* What NVTX does at its first call. */
+/* NVTX does this at its first call. */
 static void init_nvtx(void)
 {
     static bool is_done;
@@ -194,7 +194,7 @@ static void fork_and_launch(const char *name)
     waitpid(pid, NULL, 0);
 }
 
-/* As many processes, one after the other, each of which launches the kernel: "COUNT:NAME". */
+/* "COUNT:NAME": start so many processes, one after the other, each of which launches the kernel. */
 static void run_processes(const char *text)
 {
     const char *name = strchr(text, ':') + 1;

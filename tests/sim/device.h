@@ -132,7 +132,7 @@ typedef struct sim_slot {
     _Atomic uint64_t words[SIM_WORDS];
 } sim_slot;
 
-/* What a kernel has printed, until the driver writes it. */
+/* The output of a kernel, until the driver writes it. */
 typedef struct sim_output {
     unsigned stream;
     uint64_t value;
@@ -215,7 +215,7 @@ _Noreturn void sim_violation(const char *format, ...) __attribute__((format(prin
 
 uint64_t sim_hash(uint64_t hash, uint64_t value);
 uint64_t sim_random(uint64_t *state);
-/* What counter `metric` says of a launch. */
+/* Return the value of counter `metric` for a launch. */
 double sim_value(uint64_t signature, size_t metric);
 /* The passes that have the cheap and the dear witness, as bits, and what they count in each of them: not the same. */
 #define SIM_WITNESS_PASSES UINT64_C(0x5b)
@@ -228,7 +228,7 @@ double sim_witness_in(uint32_t pass);
 unsigned sim_node_tag(unsigned tag, unsigned node);
 /* The call that a step makes; valid as long as the step is. */
 kprof_call sim_describe(const sim_step *step);
-/* What a slot has, [SIM_WORDS]; a violation when nothing is there. */
+/* Return the words of a slot, [SIM_WORDS]; a violation when nothing is there. */
 _Atomic uint64_t *sim_words(unsigned slot);
 const char *sim_op_name(sim_op op);
 unsigned sim_context_of_stream(unsigned stream);
@@ -240,7 +240,7 @@ void sim_drain_context(unsigned context);
 bool sim_is_held(unsigned context);
 /* The same as sim_drain_context, where the engine waits: the mutex is let go while work is held. */
 void sim_wait_for_context(unsigned context);
-/* What another device does: now and then it changes its word of memory that it has. */
+/* Another device: now and then it changes its word of the memory that it has. */
 void sim_act_elsewhere(void);
 bool sim_is_idle(unsigned context);
 /* Put work on the engine's own stream of a context. */

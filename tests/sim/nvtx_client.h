@@ -1,4 +1,4 @@
-/* What NVTX's headers make of a module of an application: pointers to functions, which the tool sets. */
+/* NVTX's headers make this of a module of an application: pointers to functions, which the tool sets. */
 #ifndef KPROF_TESTS_NVTX_CLIENT_H
 #define KPROF_TESTS_NVTX_CLIENT_H
 

@@ -49,7 +49,7 @@ static bool has_crashed(const generator *g, unsigned context)
     return g->part != SIM_COMMON && g->program->crash[g->part][context] < SIM_MAX_STEPS;
 }
 
-/* What comes next on this stream must come after what was done to the slot's memory before. */
+/* The next work on this stream must come after all that was done to the slot's memory before. */
 static void touch(generator *g, unsigned stream, unsigned slot)
 {
     unsigned context = slot % SIM_CONTEXTS, memory = g->memory[slot];

@@ -8,7 +8,7 @@
 
 enum { SIM_MAX_STEPS = 480 };
 
-/* What may occur in a program. */
+/* The steps of a program. */
 typedef struct sim_traits {
     unsigned lanes; /* threads */
     unsigned steps; /* of each lane, about */

@@ -31,7 +31,7 @@
 #define DISARMED       "the test gives up"
 #define FOLDER_PATTERN "/tmp/kprof-sim-XXXXXX"
 
-/* What one launch of one program must come to. */
+/* The expected result of one launch of one program. */
 typedef struct expectation {
     bool chosen, uncertain; /* uncertain: a reason may stand in place of values */
     bool disarmed;          /* it had not returned when the process was disarmed */
@@ -445,7 +445,7 @@ static void check_witnesses(const kprof_launch_record *launch)
     check_witness(launch, 1, SIM_DEAR_PASSES);
 }
 
-/* What is kept of a launch is its own. */
+/* Each launch keeps values of its own. */
 static void check_kept(const kprof_launch_record *launch, const expectation *expected)
 {
     char path[sizeof group.folder + 64];

@@ -25,7 +25,7 @@
 static log_capture log_seen;
 static char dir[32];
 
-/* What the "disk" does with the writer's next calls. */
+/* The answers of the "disk" to the writer's next calls. */
 static struct {
     int calls;        /* so many so far */
     int interrupt_at; /* this call fails with EINTR */
