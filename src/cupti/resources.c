@@ -68,14 +68,17 @@ struct kprof_resources {
     uint32_t client;
 };
 
-static bool control(const kprof_resources *resources, uint32_t object, uint32_t command, void *parameters, size_t bytes)
+/* The call that takes a variable as its parameters. */
+#define CALL(of, what, variable)                                                                                       \
+    &(kprof_control_call)                                                                                              \
+    {                                                                                                                  \
+        .object = (of), .command = (what), .parameters = (uintptr_t)(variable), .parameter_bytes = sizeof *(variable)  \
+    }
+
+static bool control(const kprof_resources *resources, kprof_control_call *call)
 {
-    kprof_control_call call = {.client = resources->client,
-                               .object = object,
-                               .command = command,
-                               .parameters = (uintptr_t)parameters,
-                               .parameter_bytes = (uint32_t)bytes};
-    return ioctl(resources->fd, KPROF_CONTROL_REQUEST, &call) == 0 && call.status == 0;
+    call->client = resources->client;
+    return ioctl(resources->fd, KPROF_CONTROL_REQUEST, call) == 0 && call->status == 0;
 }
 
 static bool allocate(const kprof_resources *resources, allocation *wanted, void *parameters, size_t bytes)
@@ -89,15 +92,15 @@ static bool allocate(const kprof_resources *resources, allocation *wanted, void 
 static bool find_gpu(const kprof_resources *resources, const kprof_bus_place *place, gpu_numbers *out)
 {
     uint32_t gpus[MOST_GPUS];
-    if (!control(resources, resources->client, LIST_GPUS, gpus, sizeof gpus))
+    if (!control(resources, CALL(resources->client, LIST_GPUS, &gpus)))
         return false;
     for (size_t i = 0; i < MOST_GPUS && gpus[i] != NO_GPU; i++) {
         gpu_place found = {.gpu = gpus[i]};
-        if (!control(resources, resources->client, TELL_PLACE, &found, sizeof found) || found.domain != place->domain ||
+        if (!control(resources, CALL(resources->client, TELL_PLACE, &found)) || found.domain != place->domain ||
             found.bus != place->bus || found.slot != place->slot)
             continue;
         *out = (gpu_numbers){.gpu = gpus[i]};
-        return control(resources, resources->client, TELL_GPU, out, sizeof *out);
+        return control(resources, CALL(resources->client, TELL_GPU, out));
     }
     return false;
 }
@@ -145,7 +148,7 @@ kprof_resources *kprof_resources_open(const char *path, const kprof_bus_place *p
 bool kprof_resources_empty_l2(kprof_resources *resources)
 {
     cache_flush flush = {.flags = WRITE_BACK | INVALIDATE | WHOLE_CACHE}; /* of the GPU's own memory */
-    return control(resources, SUBDEVICE, FLUSH_CACHE, &flush, sizeof flush);
+    return control(resources, CALL(SUBDEVICE, FLUSH_CACHE, &flush));
 }
 
 /* The kernel module frees a client's objects with its file. */

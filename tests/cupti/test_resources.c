@@ -139,26 +139,31 @@ static void test_empty(void **state)
     kprof_resources_close(resources);
 }
 
-/* Each call may be refused, by a result or by a status. */
+/* Refuse a call, by a result or by a status. */
+static void refuse(unsigned number, bool in_module)
+{
+    const char *reason = NULL;
+    set_up(NULL);
+    fails_at = number;
+    fails_in_module = in_module;
+    kprof_resources *resources = kprof_resources_open("/dev/null", &second, &reason);
+    if (number == 3) { /* the place of the GPU that is not wanted */
+        assert_non_null(resources);
+        kprof_resources_close(resources);
+        return;
+    }
+    assert_null(resources);
+    assert_non_null(reason);
+    assert_int_equal(calls, number);
+}
+
 static void test_refused(void **state)
 {
     enum { STEPS = 7 }; /* client, list, two places, GPU, device, subdevice */
+    (void)state;
     for (unsigned i = 1; i <= STEPS; i++) {
-        for (int in_module = 0; in_module < 2; in_module++) {
-            const char *reason = NULL;
-            set_up(state);
-            fails_at = i;
-            fails_in_module = in_module;
-            if (i == 3) { /* of the GPU that is not wanted */
-                kprof_resources *resources = kprof_resources_open("/dev/null", &second, &reason);
-                assert_non_null(resources);
-                kprof_resources_close(resources);
-                continue;
-            }
-            assert_null(kprof_resources_open("/dev/null", &second, &reason));
-            assert_non_null(reason);
-            assert_int_equal(calls, i);
-        }
+        refuse(i, false);
+        refuse(i, true);
     }
 }
 

@@ -13,7 +13,8 @@ Parts:
   Both tools flush caches, as they do by default. Rows: dram, default, full.
 - memory: the same with much memory allocated. Rows: memory (full set, 60 GB), crowded (default set, 110 GB).
 - pinned: the default set in a program that has pinned host memory, where launches are measured one by one. Row: pinned.
-- added-none, memory-none: the same with `--cache-control none` given to both tools.
+- added-none, memory-none: the same with `--cache-control none` given to both tools; added-l2: with `l2` given to
+  kprof.
 - reporter: 10,000 launches x 300 metrics as CSV, where the reporter's own benchmark has been built.
 
 Without parts all of them. As they take longer together than one command may, `--merge` makes one document of several:
@@ -131,8 +132,8 @@ class Tools:
 
     def ncu(self, argv, *options):
         self.serial += 1
-        # ncu calls kprof's default set basic.
-        options = ["basic" if word == "default" else word for word in options]
+        # ncu calls kprof's default set basic, and has one way to flush.
+        options = [{"default": "basic", "l2": "all"}.get(word, word) for word in options]
         report = f"{self.folder}/n{self.serial}"
         return [harness.ncu(), "--clock-control", "none", *options, "-o", report, *map(str, argv)]
 
@@ -355,9 +356,11 @@ def bench_reporter(document, *_):
 
 
 WORK, MEMORY, NONE = ("dram", "default", "full"), ("memory", "crowded"), ["--cache-control", "none"]
+L2 = ["--cache-control", "l2"]
 PARTS = {"process": bench_process, "unselected": bench_unselected,
          "added": bench_rows("Added time per launch", WORK, []),
          "added-none": bench_rows("Added time per launch, caches left alone", WORK, NONE),
+         "added-l2": bench_rows("Added time per launch, L2 flushed by copying", WORK, L2),
          "pinned": bench_rows("Added time per launch with pinned memory", ("pinned",), []),
          "memory": bench_rows("Added time per launch with much memory allocated", MEMORY, []),
          "memory-none": bench_rows("Added time per launch with much memory allocated, caches left alone", MEMORY, NONE),
