@@ -3,6 +3,9 @@
 #include "engine_test.h"
 
 #include "inject/contexts.h"
+#include "inject/wait.h"
+
+#include <unistd.h>
 
 #define OTHER_STREAM 1 /* of the same context */
 
@@ -93,6 +96,8 @@ static int mend(void **state)
 {
     (void)state;
     sim_call(&(sim_step){.op = SIM_RELEASE, .stream = OTHER_STREAM}, NULL);
+    while (kprof_wait_goes_on(&sim.contexts[0])) /* a thread that waited in vain; the next wait gives it little time */
+        usleep(1000);
     close_batch();
     sim.pageable = sim.tells = sim.changes_stream = false;
     kprof_profiled_context *profiled = (kprof_profiled_context *)kprof_contexts_find(&sim.contexts[0]);
