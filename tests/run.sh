@@ -4,12 +4,13 @@
 # tests in each build, runs the command line under valgrind, tries an installed tree and checks the style. Ends with
 # "N passed, N failed" and fails if anything failed.
 #
-#   tests/run.sh             what continuous integration runs for each change: about seven minutes of processor time,
-#                            two more where ccache has nothing
+#   tests/run.sh             what continuous integration runs for each change: about six minutes of processor time,
+#                            two more where ccache has nothing, and half as long on two processors
 #   tests/run.sh all         with what a change seldom breaks: CUPTI's answers for every chip instead of GH100's, all
 #                            random programs, clang without AddressSanitizer and gcc with it, clang-tidy in depth,
 #                            20 seconds of fuzzing for each harness
-#   tests/run.sh gcc lint    only these steps: gcc clang asan tsan reporter valgrind install lint fuzz; `all gcc`, too
+#   tests/run.sh gcc lint    only these steps and the builds that they need: gcc clang tsan reporter valgrind asan lint
+#                            install fuzz; `all gcc`, too
 #   KPROF_TEST_BUILD=DIR     where to build (build/tests); kept, so that a second run is quick
 #
 # Tests have labels: `breadth` for what only `all` runs, `once` for what one build is enough for, `many` for more of
@@ -25,7 +26,7 @@ jobs=$(nproc)
 passed=0 failed=0
 is_broad=         # whether `all` was asked for
 live_chip=GH100   # whose answers are asked of CUPTI for each change
-timings=()        # "STEP WALL CPU", both in seconds
+ended=$work/ended # what each build and step leaves there is described at run_part
 
 packages=(cmake ninja-build gcc clang clang-format clang-tidy libclang-rt-dev libc6-dev libcjson-dev libcsv-dev
           libcmocka-dev libpcre2-dev libsqlite3-dev libiberty-dev sqlite3 valgrind universal-ctags shellcheck python3
@@ -36,11 +37,13 @@ pass() { passed=$((passed + ${2:-1})); printf 'pass: %s\n' "$1"; }
 fail() { failed=$((failed + ${2:-1})); printf 'FAIL: %s\n' "$1"; }
 title() { printf '\n== %s\n' "$1"; }
 
-# Sets cpu to the seconds of processor time that this script and all that it has waited for took.
+# Sets cpu to the seconds of processor time that this shell and all that it has waited for took.
 read_cpu_time() {
-  times >"$work/times" # in a subshell it would tell of the subshell
+  local file=$work/times.$BASHPID
+  times >"$file" # in another subshell it would tell of that
   cpu=$(awk '{ for (i = 1; i <= 2; i++) { split($i, part, "[ms]"); sum += 60 * part[1] + part[2] } }
-             END { printf "%d", sum }' "$work/times")
+             END { printf "%d", sum }' "$file")
+  rm "$file"
 }
 
 # try WHAT COMMAND...: one test; its output is shown when it fails.
@@ -92,6 +95,19 @@ as_root() {
   fi
 }
 
+# Tests make thousands of files, for which the kernel takes a sixth less processor time where they are in memory.
+use_memory_for_files() {
+  local folder=/dev/shm options free_kilobytes
+  options=$(findmnt -no OPTIONS "$folder" 2>/dev/null) || return 0
+  free_kilobytes=$(df --output=avail -k "$folder" | tail -1)
+  # Some tests run programs there, with the rights of others.
+  [[ -z ${TMPDIR:-} && ! $options =~ noexec|nosuid && $free_kilobytes -gt $((4 << 20)) && -w $folder ]] || return 0
+  TMPDIR=$(mktemp -d "$folder/kprof-tests-XXXXXX") || exit 1
+  export TMPDIR
+  chmod 755 "$TMPDIR"
+  trap 'rm -rf "$TMPDIR"' EXIT
+}
+
 install_packages() {
   command -v dpkg-query >/dev/null && command -v apt-get >/dev/null || return 0
   local package missing=()
@@ -120,7 +136,7 @@ install_browser() {
 # The compiler lists what it read for ninja; ccache need not preprocess each file first to know the same.
 export CCACHE_DEPEND=1
 
-# configure NAME CMAKE-OPTIONS..., build NAME [TARGETS...]: in $work/NAME.
+# configure NAME CMAKE-OPTIONS..., build NAME TARGET: in $work/NAME.
 configure() {
   local launcher python generator="Unix Makefiles"
   launcher=$(command -v ccache)
@@ -134,7 +150,7 @@ configure() {
     -DCMAKE_SKIP_INSTALL_ALL_DEPENDENCY=ON ${python:+-DPython3_EXECUTABLE="$python" -DPYTHON3="$python"} "${@:2}"
 }
 build() {
-  try "$1: build" cmake --build "$work/$1" -j "$jobs" ${2:+--target "${@:2}"}
+  try "$1: build" cmake --build "$work/$1" -j "$jobs" --target "$2"
 }
 
 # Compilers take three times as long to optimize as to check, so only gcc's build is the one that people install.
@@ -183,27 +199,58 @@ run_tests() {
   return $status
 }
 
-# make_once NAME CMAKE-OPTIONS... -- [TARGETS...]: a build that several steps use.
-declare -A builds=()
-make_once() {
-  local name=$1 options=()
-  shift
-  while [[ $1 != -- ]]; do options+=("$1"); shift; done
-  [[ -v builds[$name] ]] || { configure "$name" "${options[@]}" && build "$name" "${@:2}"; builds[$name]=$?; }
-  return "${builds[$name]}"
+# make NAME TARGET CMAKE-OPTIONS...: one build.
+make() {
+  configure "$1" "${@:3}" && build "$1" "$2"
 }
 
 # As distributions build it: gcc's optimizer warns of what it does not see in the other builds.
 build_gcc() {
-  make_once gcc -DCMAKE_BUILD_TYPE=Release -DKPROF_WERROR=ON -DCMAKE_C_COMPILER=gcc --
+  make gcc all -DCMAKE_BUILD_TYPE=Release -DKPROF_WERROR=ON -DCMAKE_C_COMPILER=gcc
+}
+
+build_clang() {
+  make clang all -DKPROF_WERROR=ON -DCMAKE_C_COMPILER=clang -D$fast=-O0
+}
+
+# This is clang's build for each change: compiling for clang alone as well takes 30 seconds. `all` has clang's and
+# gcc's; what sanitizers add to the code makes gcc see faults that are none.
+build_asan() {
+  local options=(-DKPROF_ASAN=ON "-D$fast=-O1 -g1")
+  if [[ -n $is_broad ]]; then
+    options+=(-DCMAKE_C_COMPILER=gcc)
+  else
+    options+=(-DCMAKE_C_COMPILER=clang -DKPROF_WERROR=ON)
+    # It links a hundred programs with the sanitizers' libraries, in half of the time where LLVM's linker is installed.
+    command -v ld.lld >/dev/null && options+=(-DCMAKE_EXE_LINKER_FLAGS=-fuse-ld=lld)
+  fi
+  make asan all "${options[@]}"
+}
+
+build_tsan() {
+  make tsan threaded_tests -DCMAKE_C_COMPILER=gcc -DKPROF_TSAN=ON "-D$fast=-O1 -g1"
 }
 
 # Without a CUDA toolkit, and otherwise like gcc's, so that ccache has most of it from there.
 build_reporter() {
-  local targets=reporter_tests
-  [[ -n $is_broad ]] && targets=all
-  make_once reporter -DCMAKE_BUILD_TYPE=Release -DKPROF_WERROR=ON -DCMAKE_C_COMPILER=gcc -DKPROF_WITH_CUDA=OFF -- \
-    "$targets"
+  local target=reporter_tests
+  [[ -n $is_broad ]] && target=all
+  make reporter "$target" -DCMAKE_BUILD_TYPE=Release -DKPROF_WERROR=ON -DCMAKE_C_COMPILER=gcc \
+    -DKPROF_WITH_CUDA=OFF
+}
+
+builds_of() { # builds_of STEP: those that it needs
+  case $1 in
+    gcc | valgrind | lint) echo gcc ;;
+    clang | asan | tsan | reporter) echo "$1" ;;
+    install) echo gcc reporter ;;
+  esac
+}
+
+await() { # await PART: false where it failed
+  local status
+  while [[ ! -e $ended/$1 ]] && kill -0 "$builder" 2>/dev/null; do sleep 0.3; done
+  [[ -e $ended/$1 ]] && read -r status _ <"$ended/$1" && [[ $status -eq 0 ]]
 }
 
 step_gcc() {
@@ -212,27 +259,23 @@ step_gcc() {
   local skipped='test_planner_limits_of_passes|test_sim_random(_engine_threads_(more|wait)|_threads_more)?'
   skipped+='|test_report_(hostile|rollups)'
   [[ -n $is_broad ]] && skipped=test_planner_limits_of_passes
-  build_gcc && run_tests gcc "" -E "^($skipped)$"
+  run_tests gcc "" -E "^($skipped)$"
 }
 
 # What CUPTI makes of names, whole programs and random ones are the same with each compiler. So is what SQLite makes of
 # damaged reports; what kprof makes of them shows best under AddressSanitizer.
 step_clang() {
-  configure clang -DKPROF_WERROR=ON -DCMAKE_C_COMPILER=clang -D$fast=-O0 && build clang &&
-    run_tests clang "once schedules" -E '^(e2e_|test_sim_|test_report_hostile)'
+  run_tests clang "once schedules" -E '^(e2e_|test_sim_|test_report_hostile)'
 }
 
 # The GPU tests measure; under a sanitizer that means little and takes long. CUPTI takes ten times as long there, so
-# its answers are asked for one small chip, and of what tries limits only test_planner_limits_of_passes runs. This is
-# clang's build for each change: compiling for clang alone as well takes 30 seconds. `all` has clang's and gcc's; what
-# sanitizers add to the code makes gcc see faults that are none.
+# its answers are asked for one small chip, and of what tries limits only test_planner_limits_of_passes runs.
 step_asan() {
   # CUPTI is ten times as slow here; the tests of packing, proof, schedules, limits and questions go through the same
   # code of ours as test_planner_limits_of_passes and test_planner_kept do.
   local many=many skipped='gpu|test_planner_(limits|schedule|witness|select|breakdown|pack|proof|questions|sets_GH)'
   skipped+='|e2e_test_results.(Limits|Plans)'
-  local compiler=(-DCMAKE_C_COMPILER=clang -DKPROF_WERROR=ON)
-  [[ -n $is_broad ]] && many='' skipped='gpu|test_planner_sets_(TU|GA|AD|GB.)' compiler=(-DCMAKE_C_COMPILER=gcc)
+  [[ -n $is_broad ]] && many='' skipped='gpu|test_planner_sets_(TU|GA|AD|GB.)'
   export KPROF_TEST_CHIPS=TU102
   # Large files show how much time and space is taken, which it multiplies; what is done wrong shows with smaller ones.
   [[ -z $is_broad ]] && export KPROF_TEST_MEGABYTES=2
@@ -241,17 +284,13 @@ step_asan() {
   export ASAN_OPTIONS=detect_stack_use_after_return=1:intercept_tls_get_addr=0:malloc_context_size=4
   export UBSAN_OPTIONS=print_stacktrace=1
   export LSAN_OPTIONS=suppressions=$root/tests/lsan.supp:print_suppressions=0
-  # It links a hundred programs with the sanitizers' libraries, in half of the time where LLVM's linker is installed.
-  [[ -z $is_broad ]] && command -v ld.lld >/dev/null && compiler+=(-DCMAKE_EXE_LINKER_FLAGS=-fuse-ld=lld)
-  configure asan "${compiler[@]}" -DKPROF_ASAN=ON "-D$fast=-O1 -g1" && build asan &&
-    run_tests asan "once $many" -E "^($skipped)$"
+  run_tests asan "once $many" -E "^($skipped)$"
   unset ASAN_OPTIONS UBSAN_OPTIONS LSAN_OPTIONS KPROF_TEST_MEGABYTES
   choose_chips
 }
 
 step_tsan() {
-  configure tsan -DCMAKE_C_COMPILER=gcc -DKPROF_TSAN=ON "-D$fast=-O1 -g1" && build tsan threaded_tests &&
-    run_tests tsan "" -L threads
+  run_tests tsan "" -L threads
 }
 
 # What somebody without a CUDA toolkit gets. For each change only what CUDA makes a difference to: random programs know
@@ -262,7 +301,7 @@ step_reporter() {
   skipped+='|test_report_(hostile|html|names|numbers|page|recorded_repeats|repeats|robust|rollups|roofline|rows)'
   skipped+='|test_report_(samples|store|trees|verdicts|view)'
   [[ -n $is_broad ]] && skipped='gpu_|test_(sim_random|report_html|report_hostile)'
-  build_reporter && run_tests reporter "" -E "^($skipped)"
+  run_tests reporter "" -E "^($skipped)"
 }
 
 # Recorded runs that ship with the sources.
@@ -289,7 +328,6 @@ has_cuda() { # has_cuda BUILD
 }
 
 step_valgrind() {
-  build_gcc || return
   local arguments report page format formats=("" --csv --json)
   export XDG_CACHE_HOME=$plans
   # Planning every set takes minutes under valgrind: here the tests have planned them already, but for one metric below.
@@ -381,7 +419,6 @@ package_works() {
 
 step_install() {
   local tree=$work/tree report library
-  build_gcc || return
   rm -rf "$tree"
   try "install: cmake --install" cmake --install "$work/gcc" --prefix "$tree" || return
   try "install: the tree is whole" tree_is_whole "$tree"
@@ -396,11 +433,10 @@ step_install() {
     try "install: the preloaded library is beside it" test -e "${library%/*}/libkprof-exec.so"
     try "install: package of kprof" package_works gcc kprof lib/kprof/libkprof-inject.so lib/kprof/libkprof-exec.so
   fi
-  build_reporter && try "install: package of the reporter" package_works reporter kprof-reporter
+  try "install: package of the reporter" package_works reporter kprof-reporter
 }
 
 step_lint() {
-  build_gcc
   try "lint" tests/lint.sh "$work/gcc" ${is_broad:+deep}
 }
 
@@ -417,28 +453,80 @@ choose_chips() {
   if [[ -n $is_broad ]]; then unset KPROF_TEST_CHIPS; else export KPROF_TEST_CHIPS=$live_chip; fi
 }
 
-run_step() {
-  local wall=$SECONDS cpu before
+# run_part COMMAND: a build or a step. Shows what it printed when it has ended, whole, since others run beside it, and
+# leaves "STATUS PASSED FAILED NAME WALL CPU" in $ended, the last two in seconds.
+run_part() {
+  local wall=$SECONDS name=${1#step_} before status
+  name=${name/_/ }
   read_cpu_time
-  before=$cpu
-  title "$1"
-  if declare -F "step_$1" >/dev/null; then "step_$1"; else fail "there is no step $1"; fi
+  before=$cpu passed=0 failed=0
+  { title "$name"; "$1"; } >"$work/$1.out" 2>&1
+  status=$?
   read_cpu_time
-  timings+=("$1 $((SECONDS - wall)) $((cpu - before))")
-  printf '%s: %d s\n' "$1" "$((SECONDS - wall))"
+  printf '%s: %d s\n' "$name" "$((SECONDS - wall))" >>"$work/$1.out"
+  cat "$work/$1.out"
+  echo "$status $passed $failed ${name/ /-} $((SECONDS - wall)) $((cpu - before))" >"$ended/.$1"
+  mv "$ended/.$1" "$ended/$1"
 }
 
-{ rm -rf "$plans" && mkdir -p "$plans"; } || exit 1
+run_step() {
+  local build
+  for build in $(builds_of "$1"); do await "build_$build" || [[ $1 == lint ]] || return; done
+  run_part "step_$1"
+}
+
+# run_builds STEP...: each build once that these steps need.
+run_builds() {
+  local step build
+  for step in "$@"; do
+    for build in $(builds_of "$step"); do [[ -e $ended/build_$build ]] || run_part "build_$build"; done
+  done
+}
+
+is_of_tests() {
+  [[ $1 =~ ^(gcc|clang|asan|tsan|reporter|valgrind)$ ]] # which uses the plans of gcc's tests
+}
+
+# Builds, and after them the steps that check what is built, go on beside the tests, many of which wait: one after the
+# other they leave a quarter of the processors' time unused. Tests have limits of time, so they go first.
+run_beside() {
+  local step
+  set +m
+  renice -n 19 -p "$BASHPID" >/dev/null
+  run_builds "$@"
+  for step in "$@"; do is_of_tests "$step" || run_step "$step"; done
+}
+
+run_all_tests() {
+  local step
+  set +m
+  for step in "$@"; do ! is_of_tests "$step" || run_step "$step"; done
+}
+
+{ rm -rf "$plans" "$ended" && mkdir -p "$plans" "$ended"; } || exit 1
 install_packages || exit 1
 install_browser
 [[ ${1:-} == all ]] && is_broad=yes && shift
-[[ $# -gt 0 ]] || set -- gcc ${is_broad:+clang} asan tsan reporter valgrind install lint ${is_broad:+fuzz}
-choose_chips
+[[ $# -gt 0 ]] || set -- gcc ${is_broad:+clang} tsan reporter valgrind asan lint install ${is_broad:+fuzz}
 for step in "$@"; do
-  run_step "$step"
+  declare -F "step_$step" >/dev/null || { echo "there is no step $step"; exit 1; }
 done
+choose_chips
+use_memory_for_files
+set -m # so that each of the two is a process group, all of which ends when this script is interrupted
+run_beside "$@" </dev/null &
+builder=$!
+run_all_tests "$@" </dev/null &
+tester=$!
+set +m
+trap 'kill -- "-$builder" "-$tester"; exit 1' INT TERM HUP
+wait "$builder" "$tester"
+for step in "$@"; do [[ -e $ended/step_$step ]] || fail "$step did not run"; done
+read -r more_passed more_failed < <(cat "$ended"/* | awk '{ p += $2; f += $3 } END { print p + 0, f + 0 }')
+passed=$((passed + more_passed)) failed=$((failed + more_failed))
 read_cpu_time
-printf '\n%-10s %6s %6s\n' step s "CPU s"
-printf '%s\n' "${timings[@]}" "together $SECONDS $cpu" | awk '{ printf "%-10s %6d %6d\n", $1, $2, $3 }'
+printf '\n%-14s %6s %6s\n' part s "CPU s"
+cat "$ended"/* | awk '{ printf "%-14s %6d %6d\n", $4, $5, $6 }'
+printf '%-14s %6d %6d\n' together "$SECONDS" "$cpu"
 printf '\n%d passed, %d failed\n' "$passed" "$failed"
 [[ $failed -eq 0 && $passed -gt 0 ]]

@@ -262,7 +262,8 @@ class Refused(CutShort):
 
     def test_two_at_once(self):
         self.start_and_kill(["-o", "run"])
-        processes = [subprocess.Popen([KPROF, "recover", self.session()], env=self.environment({}), cwd=self.dir,
+        session = self.session() # the first of them removes it
+        processes = [subprocess.Popen([KPROF, "recover", session], env=self.environment({}), cwd=self.dir,
                                       stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) for _ in range(4)]
         codes = [process.wait(timeout=WAIT_S) for process in processes]
         self.assertEqual(codes.count(0), 1, codes)

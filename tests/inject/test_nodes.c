@@ -5,6 +5,8 @@
 #include "inject/contexts.h"
 #include "inject/wait.h"
 
+#include <unistd.h>
+
 #define OTHER_STREAM 1 /* of the same context */
 
 enum { IN, ADD, SWAP, DICE, OUT, SET };
@@ -94,7 +96,7 @@ static int mend(void **state)
 {
     (void)state;
     sim_call(&(sim_step){.op = SIM_RELEASE, .stream = OTHER_STREAM}, NULL);
-    while (kprof_wait_goes_on(&sim.contexts[0])) /* else the next test may find the work that was held under way */
+    while (kprof_wait_goes_on(&sim.contexts[0])) /* a thread that waited in vain; the next wait gives it little time */
         usleep(1000);
     close_batch();
     sim.pageable = sim.tells = sim.changes_stream = false;
@@ -167,7 +169,7 @@ static void test_graph_that_shows_a_difference(void **state)
     assert_measured(behind);
 }
 
-/* The source of the copy has changed when the graph has ended, so that it is not compared. */
+/* What the host got is not there any more when the graph has ended, so that it is not compared. */
 static void test_output_that_is_written_over(void **state)
 {
     (void)state;
@@ -179,7 +181,7 @@ static void test_output_that_is_written_over(void **state)
     assert_false(kprof_contexts_find(&sim.contexts[0])->diverges);
 }
 
-/* The graph's earlier copy to the host is not there yet when the graph is launched. */
+/* What the graph has copied to the host before is not there when the graph is launched. */
 static void test_input_that_the_graph_writes(void **state)
 {
     (void)state;
@@ -210,7 +212,7 @@ static void test_pageable_memory(void **state)
     assert_unmeasured(sim_node_tag(second, 1), "the GPU's work did not end within 1 s");
 }
 
-/* The copy to the host of its last launch may still be being kept there. */
+/* What its last launch has copied to the host may still be being kept there. */
 static void test_graph_in_another_stream(void **state)
 {
     (void)state;
