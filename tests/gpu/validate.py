@@ -23,6 +23,8 @@ import harness
 
 # Program and what it is given besides the number of launches.
 PROGRAMS = {"vectorAdd": [], "inplace": [], "reduction": [], "transpose": [], "fma": [], "tensor": [], "copy": []}
+# Programs in Python, whose kernels libraries name, and which of them are compared. No count is known by arithmetic.
+SCRIPTS = {"softmax_and_products": "regex:^softmax$|gemm|nvjet|cutlass"}
 HEADLINES = ["gpu__time_duration.sum", "smsp__inst_executed.sum", "sm__inst_executed.avg.per_cycle_active",
              "sm__throughput.avg.pct_of_peak_sustained_elapsed",
              "gpu__compute_memory_throughput.avg.pct_of_peak_sustained_elapsed",
@@ -42,7 +44,7 @@ class Program:
 
     def __init__(self, name, launches, caches):
         self.name, self.launches, self.caches = name, launches, caches
-        self.argv = [harness.programs() / name, str(launches), *PROGRAMS[name]]
+        self.argv = [harness.programs() / name, str(launches), *PROGRAMS.get(name, [])]
         self.expected, self.kernels = [], []
         self.kprof, self.ncu = {}, {}
         self.units, self.ncu_units = {}, {}
@@ -56,6 +58,9 @@ class Program:
         self.expected = compare.parse_expect(result.stdout)
         self.kernels = list(dict.fromkeys(kernel for kernel, *_ in self.expected))
 
+    def kernel_filter(self):
+        return harness.kernel_filter(self.kernels)
+
     def metrics_expected(self):
         names = []
         for _, expression, _, _ in self.expected:
@@ -66,7 +71,7 @@ class Program:
         base = f"{folder}/{self.name}"
         metrics = ",".join(self.metrics_expected() + HEADLINES)
         result = harness.run([harness.kprof(), "--set", chosen_set, "--metrics", metrics, "--cache-control",
-                              self.caches, "-k", harness.kernel_filter(self.kernels), "-o", base, "--log-file",
+                              self.caches, "-k", self.kernel_filter(), "-o", base, "--log-file",
                               f"{base}.log", *self.argv])
         self.kprof_seconds = result.seconds
         if result.status != 0:
@@ -87,12 +92,27 @@ class Program:
 
     def run_ncu(self, folder, names):
         log = f"{folder}/{self.name}.ncu.csv"
-        result, text = run_ncu(log, names, self.caches, self.kernels, self.argv)
+        result, text = run_ncu(log, names, self.caches, self.kernel_filter(), self.argv)
         self.ncu_seconds = result.seconds
         launches, self.ncu_units = harness.parse_ncu_raw(text)
         self.ncu = group(launches)
         if result.status != 0 or set(self.kernels) - set(self.ncu):
             raise Failure(f"ncu ended with {result.status} and profiled {list(self.ncu)}: {harness.last_lines(text)}")
+
+
+class Script(Program):
+    """Its kernels are those that kprof measured: each is launched as often as the others."""
+
+    def __init__(self, name, launches, caches):
+        super().__init__(name, launches, caches)
+        self.argv = [sys.executable, harness.ROOT / f"tests/gpu/programs/{name}.py", str(launches)]
+
+    def kernel_filter(self):
+        return SCRIPTS[self.name]
+
+    def check_launches(self):
+        self.kernels = list(self.kprof)
+        super().check_launches()
 
 
 def group(launches):
@@ -102,11 +122,11 @@ def group(launches):
     return dict(kernels)
 
 
-def run_ncu(log, names, caches, kernels, argv):
+def run_ncu(log, names, caches, kernel_filter, argv):
     """(result, text of the log). Clocks are never touched: other users of the machine would feel it."""
     result = harness.run([harness.ncu(), "--clock-control", "none", "--cache-control", caches, "--csv", "--page", "raw",
                           "--print-units", "base", "--print-fp", "--print-kernel-base", "function", "--log-file", log,
-                          "--metrics", ",".join(names), "-k", harness.kernel_filter(kernels), *argv], limit=300)
+                          "--metrics", ",".join(names), "-k", kernel_filter, *argv], limit=300)
     try:
         with open(log, encoding="utf-8", errors="replace") as file:
             text = file.read()
@@ -138,8 +158,8 @@ def names_for_ncu(program, names, folder):
     What it says is believed first; if it says nothing usable, its own list of metrics decides."""
     asked = list(names)
     for attempt in range(8):
-        _, text = run_ncu(f"{folder}/known{attempt}.csv", asked, program.caches, program.kernels[:1],
-                          [program.argv[0], "1"])
+        _, text = run_ncu(f"{folder}/known{attempt}.csv", asked, program.caches, program.kernel_filter(),
+                          [*program.argv[:-1 - len(PROGRAMS.get(program.name, []))], "1"])
         launches, _ = harness.parse_ncu_raw(text)
         if launches:
             return asked, [name for name in names if name not in asked]
@@ -190,7 +210,8 @@ class Validation:
 
     def collect(self):
         for name in self.options.programs:
-            program = Program(name, self.options.launches, self.options.caches)
+            kind = Script if name in SCRIPTS else Program
+            program = kind(name, self.options.launches, self.options.caches)
             try:
                 program.run_plain()
                 program.run_kprof(self.folder, self.options.set)
@@ -356,7 +377,7 @@ def value_range(found):
 
 def parse_arguments():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("programs", nargs="*", metavar="PROGRAM", help="; ".join(PROGRAMS))
+    parser.add_argument("programs", nargs="*", metavar="PROGRAM", help="; ".join([*PROGRAMS, *SCRIPTS]))
     parser.add_argument("--launches", type=int, default=3, help="launches of each kernel (3)")
     parser.add_argument("--set", default="full", help="the set that kprof collects (full)")
     parser.add_argument("--caches", choices=["all", "none"], default="all", help="--cache-control of both tools (all)")
@@ -365,9 +386,10 @@ def parse_arguments():
                         help="the programs have pinned memory, so that launches are repeated with a proof")
     parser.add_argument("--no-ncu", action="store_true", help="arithmetic only")
     options = parser.parse_args()
-    options.programs = options.programs or list(PROGRAMS)
-    for name in set(options.programs) - set(PROGRAMS):
-        parser.error(f"{name}: not one of {', '.join(PROGRAMS)}")
+    known = [*PROGRAMS, *SCRIPTS]
+    options.programs = options.programs or known
+    for name in set(options.programs) - set(known):
+        parser.error(f"{name}: not one of {', '.join(known)}")
     return options
 
 
