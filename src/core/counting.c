@@ -24,7 +24,8 @@ typedef struct register_op {
 
 typedef struct register_ops {
     uint32_t count, mode;
-    uint8_t passed, direct, unused[2];
+    uint8_t passed; /* all of them, as the kernel module answers in one of the modes */
+    uint8_t direct, unused[2];
     register_op ops[MOST_OPS];
 } register_ops;
 
@@ -77,10 +78,20 @@ static bool are_same(const kprof_control_call *call, const register_ops *written
     return true;
 }
 
+static bool all_written(const register_ops *written)
+{
+    for (uint32_t i = 0; i < written->count; i++)
+        if (written->ops[i].status != 0)
+            return false;
+    return true;
+}
+
+/* Answer as the driver's kernel module answered the call before, which succeeded. */
 static void leave_out(kprof_control_call *control, register_ops *written, kprof_ioctl_call *call)
 {
     for (uint32_t i = 0; i < written->count; i++)
         written->ops[i].status = 0;
+    written->passed = kept.registers.passed;
     control->status = 0;
     call->result = 0;
     kept.count++;
@@ -108,8 +119,8 @@ static bool take_call(kprof_ioctl_call *call)
     if ((uint32_t)call->request != KPROF_CONTROL_REQUEST ||
         atomic_load(&kept.keeper) != (unsigned long)pthread_self() || control->command >> 16 != PROFILER_CLASS)
         return false;
-    bool writes = control->command == EXEC_REG_OPS && control->parameter_bytes == sizeof(register_ops);
     register_ops *written = (register_ops *)(uintptr_t)control->parameters;
+    bool writes = control->command == EXEC_REG_OPS && written && control->parameter_bytes == sizeof(register_ops);
     switching kind = writes ? kind_of(written) : NO_SWITCH;
     if (kept.on && kind == (kept.owes_off ? SWITCH_ON : SWITCH_OFF) && are_same(control, written)) {
         leave_out(control, written, call);
@@ -120,7 +131,7 @@ static bool take_call(kprof_ioctl_call *call)
     }
     switch_off();
     call->result = call->issue(call->fd, call->request, call->argument);
-    kept.on = kind == SWITCH_ON && call->result == 0 && control->status == 0;
+    kept.on = kind == SWITCH_ON && call->result == 0 && control->status == 0 && all_written(written);
     if (kept.on)
         keep_call(call, control, written);
     return true;

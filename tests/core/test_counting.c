@@ -29,6 +29,7 @@ static uint32_t reached[16]; /* the first value that each call which was made wo
 static size_t reached_count;
 static int result_of_device;
 static uint32_t status_of_device;
+static unsigned char status_of_registers; /* of the second one; the first is always written */
 
 static int run_on_device(int fd, unsigned long request, ...)
 {
@@ -38,10 +39,15 @@ static int run_on_device(int fd, unsigned long request, ...)
     va_end(list);
     assert_int_equal(fd, 7);
     assert_int_equal(request, RM_CONTROL);
-    const unsigned char *ops = (const unsigned char *)(uintptr_t) * (uint64_t *)(void *)(words + 4);
+    unsigned char *ops = (unsigned char *)(uintptr_t) * (uint64_t *)(void *)(words + 4);
+    words[7] = status_of_device;
+    if (!ops)
+        return result_of_device;
     assert_true(reached_count < sizeof reached / sizeof *reached);
     memcpy(&reached[reached_count++], ops + 12 + 20, sizeof *reached);
-    words[7] = status_of_device;
+    ops[8] = status_of_registers == 0;
+    ops[12 + 2] = 0;
+    ops[12 + 32 + 2] = status_of_registers;
     return result_of_device;
 }
 
@@ -102,6 +108,7 @@ static int setup(void **state)
     reached_count = 0;
     result_of_device = 0;
     status_of_device = 0;
+    status_of_registers = 0;
     kprof_counting_keep(true);
     return 0;
 }
@@ -145,6 +152,7 @@ static void test_answer(void **state)
     assert_int_equal(switch_counters(BITS), 0);
     assert_int_equal(issue(make_call(&call, 0x424808, 0)), 0);
     assert_int_equal(call.words[7], 0);
+    assert_int_equal(call.ops[8], 1); /* all were written */
     assert_int_equal(call.ops[12 + 2], 0);
     assert_int_equal(call.ops[12 + 32 + 2], 0);
     expect_reached(1, (uint32_t[]){BITS});
@@ -195,6 +203,8 @@ static void test_what_is_no_switch(void **state)
     assert_int_equal(issue(&call), 0);
     put(make_call(&call, 0x424808, 0)->ops, 200); /* more than there is room for */
     assert_int_equal(issue(&call), 0);
+    memset(make_call(&call, 0x424808, 0)->words + 4, 0, sizeof(uint64_t)); /* no registers */
+    assert_int_equal(issue(&call), 0);
     make_call(&call, 0x424808, 0)->words[6] = 64; /* another layout */
     assert_int_equal(issue(&call), 0);
     put(make_call(&call, 0x424808, 0)->ops, 0); /* nothing */
@@ -213,6 +223,19 @@ static void test_call_that_fails(void **state)
     result_of_device = -1;
     assert_int_equal(switch_counters(BITS), -1);
     assert_int_equal(switch_counters(0), -1);
+    expect_reached(2, (uint32_t[]){BITS, 0});
+}
+
+/* The call itself succeeds, in the mode that goes on behind a register which cannot be written. */
+static void test_register_that_fails(void **state)
+{
+    (void)state;
+    device_call call;
+    status_of_registers = 4;
+    assert_int_equal(switch_counters(BITS), 0);
+    assert_int_equal(issue(make_call(&call, 0x424808, 0)), 0);
+    assert_int_equal(call.ops[8], 0);
+    assert_int_equal(call.ops[12 + 32 + 2], 4);
     expect_reached(2, (uint32_t[]){BITS, 0});
 }
 
@@ -247,9 +270,10 @@ static void test_not_asked(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(test_kept_on),         TEST(test_ends_switched_on), TEST(test_answer),
-        TEST(test_other_calls),     TEST(test_other_registers),  TEST(test_what_is_no_switch),
-        TEST(test_call_that_fails), TEST(test_other_threads),    TEST(test_not_asked),
+        TEST(test_kept_on),         TEST(test_ends_switched_on),    TEST(test_answer),
+        TEST(test_other_calls),     TEST(test_other_registers),     TEST(test_what_is_no_switch),
+        TEST(test_call_that_fails), TEST(test_register_that_fails), TEST(test_other_threads),
+        TEST(test_not_asked),
     };
     kprof_counting_find();
     return cmocka_run_group_tests(tests, NULL, NULL);
