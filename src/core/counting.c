@@ -6,6 +6,7 @@
 #include "core/log.h"
 
 #include <dlfcn.h>
+#include <errno.h>
 #include <pthread.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -108,7 +109,12 @@ static void keep_call(const kprof_ioctl_call *call, const kprof_control_call *co
 
 static void switch_off(void)
 {
-    if (kept.owes_off && kept.off.issue(kept.off.fd, kept.off.request, kept.off.argument) != 0)
+    int result;
+    kept.off_control.status = 0;
+    do
+        result = kept.owes_off ? kept.off.issue(kept.off.fd, kept.off.request, kept.off.argument) : 0;
+    while (result != 0 && errno == EINTR); /* a signal comes for the application */
+    if (result != 0 || kept.off_control.status != 0)
         kprof_log(KPROF_LOG_DEBUG, "the counters of the SMs could not be switched off");
     kept.owes_off = kept.on = false;
 }

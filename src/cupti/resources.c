@@ -4,6 +4,7 @@
 #include "core/control_call.h"
 #include "core/folder.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <stddef.h>
 #include <stdlib.h>
@@ -75,10 +76,20 @@ struct kprof_resources {
         .object = (of), .command = (what), .parameters = (uintptr_t)(variable), .parameter_bytes = sizeof *(variable)  \
     }
 
+/* Make the call, again where a signal for the application interrupts it. */
+static int issue(const kprof_resources *resources, unsigned long request, void *call)
+{
+    int result;
+    do
+        result = ioctl(resources->fd, request, call);
+    while (result != 0 && errno == EINTR);
+    return result;
+}
+
 static bool control(const kprof_resources *resources, kprof_control_call *call)
 {
     call->client = resources->client;
-    return ioctl(resources->fd, KPROF_CONTROL_REQUEST, call) == 0 && call->status == 0;
+    return issue(resources, KPROF_CONTROL_REQUEST, call) == 0 && call->status == 0;
 }
 
 static bool allocate(const kprof_resources *resources, allocation *wanted, void *parameters, size_t bytes)
@@ -86,7 +97,7 @@ static bool allocate(const kprof_resources *resources, allocation *wanted, void 
     wanted->root = resources->client;
     wanted->parameters = (uintptr_t)parameters;
     wanted->parameter_bytes = (uint32_t)bytes;
-    return ioctl(resources->fd, ALLOCATION_REQUEST, wanted) == 0 && wanted->status == 0;
+    return issue(resources, ALLOCATION_REQUEST, wanted) == 0 && wanted->status == 0;
 }
 
 static bool find_gpu(const kprof_resources *resources, const kprof_bus_place *place, gpu_numbers *out)

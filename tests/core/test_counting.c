@@ -2,6 +2,7 @@
 #include "core/counting.h"
 
 #include <dlfcn.h>
+#include <errno.h>
 #include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -27,7 +28,7 @@ __attribute__((visibility("default"))) kprof_ioctl_slot kprof_ioctl_hook_slot;
 
 static uint32_t reached[16]; /* the first value that each call which was made would write */
 static size_t reached_count;
-static int result_of_device;
+static int result_of_device, interruptions; /* by signals, of the calls that come */
 static uint32_t status_of_device;
 static unsigned char status_of_registers; /* of the second one; the first is always written */
 
@@ -39,6 +40,11 @@ static int run_on_device(int fd, unsigned long request, ...)
     va_end(list);
     assert_int_equal(fd, 7);
     assert_int_equal(request, RM_CONTROL);
+    if (interruptions > 0) {
+        interruptions--;
+        errno = EINTR;
+        return -1;
+    }
     unsigned char *ops = (unsigned char *)(uintptr_t) * (uint64_t *)(void *)(words + 4);
     words[7] = status_of_device;
     if (!ops)
@@ -106,7 +112,7 @@ static int setup(void **state)
 {
     (void)state;
     reached_count = 0;
-    result_of_device = 0;
+    result_of_device = interruptions = 0;
     status_of_device = 0;
     status_of_registers = 0;
     kprof_counting_keep(true);
@@ -132,6 +138,19 @@ static void test_kept_on(void **state)
     expect_reached(1, (uint32_t[]){BITS});
     kprof_counting_keep(false);
     expect_reached(1, (uint32_t[]){0});
+    kprof_counting_keep(true);
+}
+
+static void test_interrupted(void **state)
+{
+    (void)state;
+    interruptions = 1;
+    assert_int_equal(switch_counters(BITS), -1); /* the driver tries again */
+    assert_int_equal(switch_counters(BITS), 0);
+    assert_int_equal(switch_counters(0), 0);
+    interruptions = 2;
+    kprof_counting_keep(false);
+    expect_reached(2, (uint32_t[]){BITS, 0});
     kprof_counting_keep(true);
 }
 
@@ -273,7 +292,7 @@ int main(void)
         TEST(test_kept_on),         TEST(test_ends_switched_on),    TEST(test_answer),
         TEST(test_other_calls),     TEST(test_other_registers),     TEST(test_what_is_no_switch),
         TEST(test_call_that_fails), TEST(test_register_that_fails), TEST(test_other_threads),
-        TEST(test_not_asked),
+        TEST(test_not_asked),       TEST(test_interrupted),
     };
     kprof_counting_find();
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,6 +1,7 @@
 /* What the driver's kernel module is asked, with a module of this file in its place: it checks each call by offsets. */
 #include "cupti/resources.h"
 
+#include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -13,6 +14,7 @@ enum { CLIENT = 0xc1d00042, FIRST_GPU = 0x100, SECOND_GPU = 0x1b00 };
 
 static unsigned calls, fails_at, flushes; /* fails_at: of all calls, from 1; 0: none */
 static bool fails_in_module;              /* with a status, not with a result */
+static bool interrupted;                  /* a signal interrupts every second call */
 static uint32_t device, subdevice, device_of_client, subdevice_of_device;
 
 static uint32_t word(const void *at, size_t offset)
@@ -101,7 +103,10 @@ int ioctl(int fd, unsigned long request, ...)
     void *call = va_arg(list, void *);
     va_end(list);
     assert_true(fd > 2);
-    bool fails = ++calls == fails_at;
+    bool fails = ++calls == fails_at, stops = interrupted && calls % 2 == 1;
+    errno = stops ? EINTR : EIO;
+    if (stops)
+        return -1;
     put(call, 28, fails && fails_in_module ? 0x1b : 0);
     if (fails)
         return fails_in_module ? 0 : -1;
@@ -118,7 +123,7 @@ static int set_up(void **state)
 {
     (void)state;
     calls = fails_at = flushes = 0;
-    fails_in_module = false;
+    fails_in_module = interrupted = false;
     return 0;
 }
 
@@ -136,6 +141,18 @@ static void test_empty(void **state)
     assert_int_equal(flushes, 2);
     fails_at = calls + 1;
     assert_false(kprof_resources_empty_l2(resources));
+    kprof_resources_close(resources);
+}
+
+static void test_interrupted(void **state)
+{
+    (void)state;
+    const char *reason;
+    interrupted = true;
+    kprof_resources *resources = kprof_resources_open("/dev/null", &second, &reason);
+    assert_non_null(resources);
+    assert_true(kprof_resources_empty_l2(resources));
+    assert_int_equal(flushes, 1);
     kprof_resources_close(resources);
 }
 
@@ -183,6 +200,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup(test_empty, set_up),
+        cmocka_unit_test_setup(test_interrupted, set_up),
         cmocka_unit_test_setup(test_refused, set_up),
         cmocka_unit_test_setup(test_not_there, set_up),
     };
