@@ -9,6 +9,7 @@
 #include <stddef.h>
 #include <stdlib.h>
 #include <sys/ioctl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 /* Requests, classes and commands with the layouts of their parameters, as in nvos.h, cl0080.h, cl2080.h,
@@ -66,6 +67,8 @@ _Static_assert(sizeof(cache_flush) == 4024, "the driver's layout");
 
 struct kprof_resources {
     int fd;
+    dev_t device; /* identity of the file that `fd` must still be: the application may close it and reuse the number */
+    ino_t inode;
     uint32_t client;
 };
 
@@ -76,10 +79,18 @@ struct kprof_resources {
         .object = (of), .command = (what), .parameters = (uintptr_t)(variable), .parameter_bytes = sizeof *(variable)  \
     }
 
+static bool is_own_file(const kprof_resources *resources)
+{
+    struct stat info;
+    return fstat(resources->fd, &info) == 0 && info.st_dev == resources->device && info.st_ino == resources->inode;
+}
+
 /* Make the call, again where a signal for the application interrupts it. */
 static int issue(const kprof_resources *resources, unsigned long request, void *call)
 {
     int result;
+    if (!is_own_file(resources))
+        return -1;
     do
         result = ioctl(resources->fd, request, call);
     while (result != 0 && errno == EINTR);
@@ -146,8 +157,11 @@ kprof_resources *kprof_resources_open(const char *path, const kprof_bus_place *p
         return NULL;
     resources->fd = open(path, O_RDWR | O_CLOEXEC);
     *reason = "the driver's device file cannot be opened";
-    if (resources->fd >= 0) {
+    struct stat info;
+    if (resources->fd >= 0 && fstat(resources->fd, &info) == 0) {
         resources->fd = kprof_fd_move_up(resources->fd);
+        resources->device = info.st_dev;
+        resources->inode = info.st_ino;
         *reason = prepare(resources, place);
     }
     if (!*reason)
@@ -165,7 +179,7 @@ bool kprof_resources_empty_l2(kprof_resources *resources)
 /* The kernel module frees a client's objects with its file. */
 void kprof_resources_close(kprof_resources *resources)
 {
-    if (resources && resources->fd >= 0)
+    if (resources && is_own_file(resources))
         close(resources->fd);
     free(resources);
 }

@@ -2,11 +2,13 @@
 #include "cupti/resources.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <string.h>
 #include <sys/ioctl.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
@@ -14,6 +16,7 @@ enum { CLIENT = 0xc1d00042, FIRST_GPU = 0x100, SECOND_GPU = 0x1b00 };
 
 static unsigned calls, fails_at, flushes; /* fails_at: of all calls, from 1; 0: none */
 static bool fails_in_module;              /* with a status, not with a result */
+static int last_fd;
 static bool interrupted;                  /* a signal interrupts every second call */
 static uint32_t device, subdevice, device_of_client, subdevice_of_device;
 
@@ -103,6 +106,7 @@ int ioctl(int fd, unsigned long request, ...)
     void *call = va_arg(list, void *);
     va_end(list);
     assert_true(fd > 2);
+    last_fd = fd;
     bool fails = ++calls == fails_at, stops = interrupted && calls % 2 == 1;
     errno = stops ? EINTR : EIO;
     if (stops)
@@ -142,6 +146,24 @@ static void test_empty(void **state)
     fails_at = calls + 1;
     assert_false(kprof_resources_empty_l2(resources));
     kprof_resources_close(resources);
+}
+
+/* The application closes all files and opens one of its own, which gets the number. */
+static void test_file_of_application(void **state)
+{
+    (void)state;
+    const char *reason;
+    kprof_resources *resources = kprof_resources_open("/dev/null", &second, &reason);
+    assert_non_null(resources);
+    int other = open("/dev/zero", O_RDONLY);
+    assert_int_equal(dup2(other, last_fd), last_fd);
+    unsigned before = calls;
+    assert_false(kprof_resources_empty_l2(resources));
+    assert_int_equal(calls, before);
+    kprof_resources_close(resources);
+    assert_true(fcntl(last_fd, F_GETFD) >= 0);
+    close(last_fd);
+    close(other);
 }
 
 static void test_interrupted(void **state)
@@ -200,6 +222,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup(test_empty, set_up),
+        cmocka_unit_test_setup(test_file_of_application, set_up),
         cmocka_unit_test_setup(test_interrupted, set_up),
         cmocka_unit_test_setup(test_refused, set_up),
         cmocka_unit_test_setup(test_not_there, set_up),
