@@ -16,7 +16,7 @@ enum { CLIENT = 0xc1d00042, FIRST_GPU = 0x100, SECOND_GPU = 0x1b00 };
 
 static unsigned calls, fails_at, flushes; /* fails_at: of all calls, from 1; 0: none */
 static bool fails_in_module;              /* with a status, not with a result */
-static int last_fd;
+static int last_fd;                       /* of these calls */
 static bool interrupted;                  /* a signal interrupts every second call */
 static uint32_t device, subdevice, device_of_client, subdevice_of_device;
 
@@ -221,10 +221,8 @@ static void test_not_there(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup(test_empty, set_up),
-        cmocka_unit_test_setup(test_file_of_application, set_up),
-        cmocka_unit_test_setup(test_interrupted, set_up),
-        cmocka_unit_test_setup(test_refused, set_up),
+        cmocka_unit_test_setup(test_empty, set_up),       cmocka_unit_test_setup(test_file_of_application, set_up),
+        cmocka_unit_test_setup(test_interrupted, set_up), cmocka_unit_test_setup(test_refused, set_up),
         cmocka_unit_test_setup(test_not_there, set_up),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
