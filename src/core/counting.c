@@ -165,3 +165,11 @@ void kprof_counting_keep(bool keeps)
     if (kept.count > 0)
         kprof_log(KPROF_LOG_DEBUG, "%u control calls of the driver were left out in the pass", kept.count);
 }
+
+void kprof_counting_forget(void)
+{
+    if (slot)
+        atomic_store(slot, NULL);
+    atomic_store(&kept.keeper, 0);
+    kept.on = kept.owes_off = false;
+}

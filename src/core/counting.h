@@ -32,5 +32,7 @@ void kprof_counting_find(void);
 /* From now on, leave out what the calling thread would switch off and on again; no longer: switch off what still is on.
  * Calls that are not of this kind are made as they come. */
 void kprof_counting_keep(bool keeps);
+/* In a forked child, whose calls would reach the counters of its parent: make each call from now on, and no other. */
+void kprof_counting_forget(void);
 
 #endif

@@ -144,6 +144,7 @@ static void disarm_forked_child(void)
     kprof_lock_have();
     kprof_idle_forget();
     kprof_preload_forget();
+    kprof_counting_forget();
     kprof_spool_writer_abandon(kprof_engine.process.spool);
     kprof_engine.process.spool = NULL;
 }

@@ -276,6 +276,18 @@ static void test_other_threads(void **state)
     expect_reached(3, (uint32_t[]){BITS, BITS, 0});
 }
 
+/* A handler of the application may fork while counters are kept. */
+static void test_forked(void **state)
+{
+    (void)state;
+    switch_counters(BITS);
+    switch_counters(0);
+    kprof_counting_forget();
+    assert_int_equal(switch_counters(BITS), -2);
+    kprof_counting_keep(false);
+    expect_reached(1, (uint32_t[]){BITS});
+}
+
 static void test_not_asked(void **state)
 {
     (void)state;
@@ -292,7 +304,7 @@ int main(void)
         TEST(test_kept_on),         TEST(test_ends_switched_on),    TEST(test_answer),
         TEST(test_other_calls),     TEST(test_other_registers),     TEST(test_what_is_no_switch),
         TEST(test_call_that_fails), TEST(test_register_that_fails), TEST(test_other_threads),
-        TEST(test_not_asked),       TEST(test_interrupted),
+        TEST(test_not_asked),       TEST(test_interrupted),         TEST(test_forked),
     };
     kprof_counting_find();
     return cmocka_run_group_tests(tests, NULL, NULL);
