@@ -6,7 +6,6 @@
 #include "cupti/driver.h"
 #include "cupti/resources.h"
 
-#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -29,7 +28,6 @@ struct kprof_flush {
     CUdeviceptr window; /* [rows] of granule_bytes, all the same memory */
     size_t slices, rows, granule_bytes, mapped_rows;
     CUevent event;
-    bool prepared;              /* what follows */
     kprof_resources *resources; /* NULL: L2 is flushed by copying */
     void *code;                 /* compiled from `ptx`; NULL: caches of instructions are left alone */
 };
@@ -91,56 +89,6 @@ static void undo(const kprof_flush *flush)
         (void)driver->cuEventDestroy_(flush->event);
 }
 
-kprof_status kprof_flush_open(kprof_flush **out)
-{
-    *out = NULL;
-    kprof_flush *flush = calloc(1, sizeof *flush);
-    if (!flush)
-        return kprof_fail(KPROF_NO_MEMORY, "no memory to flush caches with");
-    kprof_status status = kprof_driver_load(&flush->driver);
-    CUresult result = status == KPROF_OK ? prepare(flush) : CUDA_SUCCESS;
-    if (result == CUDA_ERROR_OUT_OF_MEMORY)
-        status = kprof_fail(KPROF_NO_MEMORY, "the device has no space for the %zu bytes that flush its caches",
-                            flush->rows * ROW_BYTES);
-    else if (result != CUDA_SUCCESS)
-        status = kprof_fail(KPROF_UNSUPPORTED, "the caches cannot be flushed: %s", kprof_driver_error(result));
-    if (status != KPROF_OK) {
-        if (result != CUDA_SUCCESS)
-            undo(flush);
-        free(flush);
-        return status;
-    }
-    *out = flush;
-    return KPROF_OK;
-}
-
-kprof_status kprof_flush_run(kprof_flush *flush, void *stream, void *after)
-{
-    CUDA_MEMCPY3D copy = {
-        .srcMemoryType = CU_MEMORYTYPE_DEVICE,
-        .srcDevice = flush->source,
-        .srcPitch = ROW_BYTES,
-        .srcHeight = SLICE_ROWS,
-        .dstMemoryType = CU_MEMORYTYPE_DEVICE,
-        .dstDevice = flush->window,
-        .dstPitch = flush->granule_bytes,
-        .dstHeight = SLICE_ROWS,
-        .WidthInBytes = ROW_BYTES,
-        .Height = SLICE_ROWS,
-        .Depth = flush->slices,
-    };
-    CUresult result = CUDA_SUCCESS;
-    if (stream != after)
-        result = flush->driver->cuEventRecord_(flush->event, after);
-    if (stream != after && result == CUDA_SUCCESS)
-        result = flush->driver->cuStreamWaitEvent_(stream, flush->event, 0);
-    if (result == CUDA_SUCCESS)
-        result = flush->driver->cuMemcpy3DAsync_(&copy, stream);
-    if (result != CUDA_SUCCESS)
-        return kprof_fail(KPROF_INTERNAL, "flushing the caches: %s", kprof_driver_error(result));
-    return KPROF_OK;
-}
-
 /* Compiled once, since compiling takes longer than loading. */
 static CUresult compile_code(kprof_flush *flush)
 {
@@ -195,7 +143,6 @@ static void prepare_to_empty(kprof_flush *flush)
 {
     kprof_bus_place place;
     const char *reason = "the GPU's place is not known";
-    flush->prepared = true;
     if (find_place(flush->driver, &place) == CUDA_SUCCESS)
         flush->resources = kprof_resources_open(DEVICE_FILE, &place, &reason);
     if (!flush->resources)
@@ -205,12 +152,62 @@ static void prepare_to_empty(kprof_flush *flush)
         leave_code_from_now_on(flush, result == CUDA_SUCCESS ? CUDA_ERROR_OUT_OF_MEMORY : result);
 }
 
+kprof_status kprof_flush_open(bool empties, kprof_flush **out)
+{
+    *out = NULL;
+    kprof_flush *flush = calloc(1, sizeof *flush);
+    if (!flush)
+        return kprof_fail(KPROF_NO_MEMORY, "no memory to flush caches with");
+    kprof_status status = kprof_driver_load(&flush->driver);
+    CUresult result = status == KPROF_OK ? prepare(flush) : CUDA_SUCCESS;
+    if (result == CUDA_ERROR_OUT_OF_MEMORY)
+        status = kprof_fail(KPROF_NO_MEMORY, "the device has no space for the %zu bytes that flush its caches",
+                            flush->rows * ROW_BYTES);
+    else if (result != CUDA_SUCCESS)
+        status = kprof_fail(KPROF_UNSUPPORTED, "the caches cannot be flushed: %s", kprof_driver_error(result));
+    if (status != KPROF_OK) {
+        if (result != CUDA_SUCCESS)
+            undo(flush);
+        free(flush);
+        return status;
+    }
+    if (empties)
+        prepare_to_empty(flush);
+    *out = flush;
+    return KPROF_OK;
+}
+
+kprof_status kprof_flush_run(kprof_flush *flush, void *stream, void *after)
+{
+    CUDA_MEMCPY3D copy = {
+        .srcMemoryType = CU_MEMORYTYPE_DEVICE,
+        .srcDevice = flush->source,
+        .srcPitch = ROW_BYTES,
+        .srcHeight = SLICE_ROWS,
+        .dstMemoryType = CU_MEMORYTYPE_DEVICE,
+        .dstDevice = flush->window,
+        .dstPitch = flush->granule_bytes,
+        .dstHeight = SLICE_ROWS,
+        .WidthInBytes = ROW_BYTES,
+        .Height = SLICE_ROWS,
+        .Depth = flush->slices,
+    };
+    CUresult result = CUDA_SUCCESS;
+    if (stream != after)
+        result = flush->driver->cuEventRecord_(flush->event, after);
+    if (stream != after && result == CUDA_SUCCESS)
+        result = flush->driver->cuStreamWaitEvent_(stream, flush->event, 0);
+    if (result == CUDA_SUCCESS)
+        result = flush->driver->cuMemcpy3DAsync_(&copy, stream);
+    if (result != CUDA_SUCCESS)
+        return kprof_fail(KPROF_INTERNAL, "flushing the caches: %s", kprof_driver_error(result));
+    return KPROF_OK;
+}
+
 kprof_status kprof_flush_empty(kprof_flush *flush, void *stream)
 {
     const kprof_driver_api *driver = flush->driver;
     CUmodule module;
-    if (!flush->prepared)
-        prepare_to_empty(flush);
     kprof_status status = flush->resources ? KPROF_OK : kprof_flush_run(flush, stream, stream);
     CUresult result = driver->cuStreamSynchronize_(stream);
     if (status != KPROF_OK || result != CUDA_SUCCESS)

@@ -4,18 +4,22 @@
 
 #include "core/status.h"
 
+#include <stdbool.h>
+
 typedef struct kprof_flush kprof_flush;
 
-/* Memory for flushing the caches of the current context's device. NO_MEMORY when the device has no space; UNSUPPORTED
- * when it has no virtual memory management. */
-kprof_status kprof_flush_open(kprof_flush **out) KPROF_MUST_CHECK;
+/* Memory for flushing the caches of the current context's device; with `empties`, also what kprof_flush_empty needs,
+ * which takes the compiler of the driver. NO_MEMORY when the device has no space; UNSUPPORTED when it has no virtual
+ * memory management. */
+kprof_status kprof_flush_open(bool empties, kprof_flush **out) KPROF_MUST_CHECK;
 /* Fill L2 with clean lines of our own, as part of a stream of the context, which must be current: dirty lines would be
  * written back during the next launch and counted as its traffic. The work that the stream `after` has by now is
  * finished first: it would be disturbed. Takes no kernel, so that an open pass does not count it as a launch. Does not
  * wait. */
 kprof_status kprof_flush_run(kprof_flush *flush, void *stream, void *after) KPROF_MUST_CHECK;
-/* As ncu does: write back and empty L2, and empty the caches of instructions and constants. Waits for the stream first,
- * and takes 0.45 ms on an H200. What the driver does not allow is said once; L2 is flushed as above then. */
+/* If that was prepared, do as ncu does: write back and empty L2, and empty the caches of instructions and constants.
+ * Waits for the stream first, and takes 0.45 ms on an H200. What the driver does not allow is said once; L2 is flushed
+ * as above then. */
 kprof_status kprof_flush_empty(kprof_flush *flush, void *stream) KPROF_MUST_CHECK;
 /* Free the host's part; the device's goes with the context. */
 void kprof_flush_close(kprof_flush *flush);

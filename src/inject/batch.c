@@ -137,7 +137,9 @@ static void prepare_flush(void)
     kprof_profiled_context *context = kprof_engine.batch.context;
     if (kprof_engine.process.config.cache_control == KPROF_CACHE_FLUSH_NONE || context->flush || context->flush_failed)
         return;
-    kprof_status status = kprof_engine.device->flush_open(&context->flush);
+    bool replays = context->metrics->pass_count > 1;
+    bool empties = replays && kprof_engine.process.config.cache_control == KPROF_CACHE_FLUSH_ALL;
+    kprof_status status = kprof_engine.device->flush_open(empties, &context->flush);
     context->flush_failed = status != KPROF_OK;
     if (context->flush_failed)
         snprintf(context->flush_reason, sizeof context->flush_reason, "%s", kprof_process_reason(status));

@@ -13,6 +13,7 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 /* Abandon a replay that takes longer than FACTOR times the application's own run, and NS for the pass, and EACH_NS for
  * each launch. */
@@ -376,6 +377,13 @@ static kprof_status run_all(void)
     return status == KPROF_OK ? done : status;
 }
 
+/* Where were values the same with counters kept on as without? Calls of the same form might mean something else to
+ * another chip. */
+static bool may_keep_counting(void)
+{
+    return strcmp(kprof_engine.batch.metrics->chip, "GH100") == 0;
+}
+
 static kprof_status replay_pass(bool *more)
 {
     kprof_open_batch *batch = &kprof_engine.batch;
@@ -386,9 +394,11 @@ static kprof_status replay_pass(bool *more)
         status = start_pass();
     if (status != KPROF_OK)
         return status;
-    kprof_engine.device->counting_keep(true);
+    if (may_keep_counting())
+        kprof_engine.device->counting_keep(true);
     status = run_all();
-    kprof_engine.device->counting_keep(false);
+    if (may_keep_counting())
+        kprof_engine.device->counting_keep(false);
     kprof_status stopped = stop_pass(more);
     return status == KPROF_OK ? stopped : status;
 }

@@ -336,10 +336,10 @@ static int set_up(void **state)
     return 0;
 }
 
-static kprof_flush *make_ready(void)
+static kprof_flush *make_ready(bool empties)
 {
     kprof_flush *flush = NULL;
-    assert_int_equal(kprof_flush_open(&flush), KPROF_OK);
+    assert_int_equal(kprof_flush_open(empties, &flush), KPROF_OK);
     assert_non_null(flush);
     return flush;
 }
@@ -348,7 +348,7 @@ static kprof_flush *make_ready(void)
 static void test_copy(void **state)
 {
     (void)state;
-    kprof_flush *flush = make_ready();
+    kprof_flush *flush = make_ready(false);
     assert_true(source_bytes > L2_BYTES && clean_bytes == source_bytes);
     assert_true(mapped_bytes == window_bytes && accessible_bytes == window_bytes);
     assert_int_equal(handles, 0); /* the mappings keep the memory */
@@ -367,7 +367,7 @@ static void test_copy(void **state)
 static void test_waits_for_the_work_before(void **state)
 {
     (void)state;
-    kprof_flush *flush = make_ready();
+    kprof_flush *flush = make_ready(false);
     assert_int_equal(kprof_flush_run(flush, &stream, &stream), KPROF_OK);
     assert_null(recorded_on); /* a stream is in order */
     assert_int_equal(kprof_flush_run(flush, &stream, &before), KPROF_OK);
@@ -380,7 +380,7 @@ static void test_run_fails(void **state)
 {
     (void)state;
     enum { STEPS = 3 }; /* record, wait, copy */
-    kprof_flush *flush = make_ready();
+    kprof_flush *flush = make_ready(false);
     for (unsigned i = 1; i <= STEPS; i++) {
         copies = 0;
         fails_at = call + i;
@@ -394,7 +394,7 @@ static void test_run_fails(void **state)
 static void test_empty(void **state)
 {
     (void)state;
-    kprof_flush *flush = make_ready();
+    kprof_flush *flush = make_ready(true);
     for (unsigned i = 1; i <= 3; i++) {
         synchronized = NULL;
         assert_int_equal(kprof_flush_empty(flush, &stream), KPROF_OK);
@@ -409,9 +409,9 @@ static void test_empty(void **state)
 static void test_cannot_empty(void **state)
 {
     (void)state;
-    kprof_flush *flush = make_ready();
     has_resources = false;
     cannot_compile = true;
+    kprof_flush *flush = make_ready(true);
     assert_int_equal(kprof_flush_empty(flush, &stream), KPROF_OK);
     assert_int_equal(kprof_flush_empty(flush, &stream), KPROF_OK);
     assert_true(copies == 2 && emptied == 0 && opened == 1 && loaded == 0 && links == 0);
@@ -421,7 +421,7 @@ static void test_cannot_empty(void **state)
 static void test_refused_later(void **state)
 {
     (void)state;
-    kprof_flush *flush = make_ready();
+    kprof_flush *flush = make_ready(true);
     assert_int_equal(kprof_flush_empty(flush, &stream), KPROF_OK);
     refuses = true;
     assert_int_equal(kprof_flush_empty(flush, &stream), KPROF_OK);
@@ -435,7 +435,7 @@ static void test_refused_later(void **state)
 static void test_code_cannot_be_loaded(void **state)
 {
     (void)state;
-    kprof_flush *flush = make_ready();
+    kprof_flush *flush = make_ready(true);
     assert_int_equal(kprof_flush_empty(flush, &stream), KPROF_OK);
     fails_at = call + 2; /* behind the stream's end */
     assert_int_equal(kprof_flush_empty(flush, &stream), KPROF_OK);
@@ -447,7 +447,7 @@ static void test_code_cannot_be_loaded(void **state)
 static void test_stream_fails(void **state)
 {
     (void)state;
-    kprof_flush *flush = make_ready();
+    kprof_flush *flush = make_ready(true);
     assert_int_equal(kprof_flush_empty(flush, &stream), KPROF_OK);
     fails_at = call + 1;
     assert_int_equal(kprof_flush_empty(flush, &stream), KPROF_INTERNAL);
@@ -458,7 +458,7 @@ static void test_stream_fails(void **state)
 /* Whatever fails, nothing is left on the device. */
 static void assert_undone(kprof_status expected)
 {
-    kprof_flush *flush = make_ready();
+    kprof_flush *flush = make_ready(false);
     unsigned calls = call;
     kprof_flush_close(flush);
     for (unsigned i = 1; i <= calls; i++) {
@@ -466,7 +466,7 @@ static void assert_undone(kprof_status expected)
         (void)set_up(NULL);
         error = as_before;
         fails_at = i;
-        assert_int_equal(kprof_flush_open(&flush), expected);
+        assert_int_equal(kprof_flush_open(false, &flush), expected);
         assert_null(flush);
         assert_int_equal(call, i); /* what comes after is not tried */
         assert_true(source_bytes == 0 && window_bytes == 0 && mapped_bytes == 0);

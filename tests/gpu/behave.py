@@ -261,16 +261,16 @@ def check_ncu_layout(base, results):
 PATCHED = "smsp__sass_inst_executed_op_global_st.sum"  # counted by code that CUPTI patches into the kernel
 
 
-def check_modules(folder, results):
+def check_modules(folder, results, title, options):
     """A kernel that is loaded and unloaded over and over, at addresses that come up again, counts the same."""
-    base = f"{folder}/modules"
-    made = harness.run([harness.kprof(), "--metrics", PATCHED, "--cache-control", "none", "-o", base,
+    base = f"{folder}/modules{len(options)}"
+    made = harness.run([harness.kprof(), "--metrics", PATCHED, *options, "-o", base,
                         *program("exact-modules", "ptx", "cubin")])
     if made.status != 0:
-        return results.add("modules", [f"kprof ended with {made.status}: {harness.last_lines(made.stderr)}"], "")
+        return results.add(title, [f"kprof ended with {made.status}: {harness.last_lines(made.stderr)}"], "")
     counts = {launch.metrics.get(PATCHED) for launch in harness.read_report(base)[0]}
     same = len(counts) == 1 and (min(counts) or 0) > 0
-    return results.add("modules: counters of patched code", [] if same else [f"{PATCHED} is {counts}"],
+    return results.add(f"{title}: counters of patched code", [] if same else [f"{PATCHED} is {counts}"],
                        f"{min(counts):.0f} stores by each launch" if same else "")
 
 
@@ -322,7 +322,8 @@ def run_all(wanted, folder):
         if selected(case.name, wanted):
             run_case(case, folder, results)
     if selected("modules", wanted):
-        check_modules(folder, results)
+        check_modules(folder, results, "modules", ["--cache-control", "none"])
+        check_modules(folder, results, "modules, full set", ["--set", "full"])
     if selected("limits", wanted):
         check_limits(folder, results)
     if selected("exit", wanted):

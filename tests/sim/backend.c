@@ -976,8 +976,9 @@ static void *snapshot_stream(const kprof_snapshot *snapshot)
 
 /* flush.h */
 
-static kprof_status flush_open(kprof_flush **out)
+static kprof_status flush_open(bool empties, kprof_flush **out)
 {
+    (void)empties;
     *out = calloc(1, sizeof **out);
     if (!*out)
         return kprof_fail(KPROF_NO_MEMORY, "out of memory");

@@ -429,8 +429,9 @@ static void *snapshot_stream(const kprof_snapshot *snapshot)
     return NULL;
 }
 
-static kprof_status flush_open(kprof_flush **out)
+static kprof_status flush_open(bool empties, kprof_flush **out)
 {
+    (void)empties;
     *out = NULL;
     return kprof_fail(KPROF_NO_MEMORY, "the simulated device has no caches");
 }
