@@ -154,7 +154,7 @@ kprof_effort kprof_packing_effort(kprof_packing *p)
 double kprof_packing_cost_ms(kprof_packing *p)
 {
     const kprof_effort effort = kprof_packing_effort(p);
-    const kprof_cost cost = kprof_cost_of(&effort, &(kprof_workload){.flush = true});
+    const kprof_cost cost = kprof_cost_of(&effort, &(kprof_workload){.cache_control = KPROF_CACHE_FLUSH_ALL});
     return cost.batch_ms + (double)p->launches * cost.launch_ms;
 }
 
