@@ -137,9 +137,9 @@ typedef struct kprof_planned {
     kprof_cost cost;               /* for the workload of the limits */
 } kprof_planned;
 
-/* The one call. Where all names fit, the image is the one that is fastest for large batches, or else the one of fewest
- * passes. Where they do not, each name is kept in its turn if there is room for its counters beside those of the names
- * before it. Caller frees *out with kprof_planned_free, on failure too. */
+/* The one call. Where all names fit, the image is the one of fewest passes that is fastest for large batches, or else
+ * any of them. Where they do not, each name is kept in its turn if there is room for its counters beside those of the
+ * names before it. Caller frees *out with kprof_planned_free, on failure too. */
 kprof_status kprof_planner_make(kprof_host *host, const kprof_planner_wish *wish, kprof_planned *out) KPROF_MUST_CHECK;
 void kprof_planned_free(kprof_planned *planned); /* members */
 
