@@ -156,9 +156,9 @@ static void show_prices(kprof_emitter *emitter, bool all)
         FURTHER(
             measure("slow_pass_time", "A launch in a pass that makes launches slow", prices->slow_pass_ms * 1e6, "ns")),
         FURTHER(measure("other_pass_time", "A launch in another pass", prices->other_pass_ms * 1e6, "ns")),
-        FURTHER(measure("slow_pass_flush_time", "Flushing caches before it, in a pass that makes launches slow",
-                        prices->slow_pass_flush_ms * 1e6, "ns")),
-        FURTHER(measure("other_pass_flush_time", "And in another pass", prices->other_pass_flush_ms * 1e6, "ns")),
+        FURTHER(measure("flush_time", "Flushing L2 by copying before it", prices->flush_ms * 1e6, "ns")),
+        FURTHER(measure("empty_time", "Emptying L2 and the caches of instructions before it, in a replay",
+                        prices->empty_ms * 1e6, "ns")),
         FURTHER(measure("evaluation_time", "Evaluating a metric of a launch", prices->evaluation_ms * 1e6, "ns")),
         FURTHER(measure("sm_pass_start_time", "A pass with counters of the SMs, to start and stop for a batch",
                         prices->sm_pass_start_ms * 1e6, "ns")),

@@ -652,7 +652,7 @@ static kprof_status settle(kprof_options *options)
     kprof_workload *workload = &options->selection.limits.workload;
     workload->launches = launches ? launches : KPROF_ASSUMED_LAUNCHES;
     workload->batch = options->replay_batch;
-    workload->flush = options->cache_control == KPROF_CACHE_FLUSH_ALL;
+    workload->cache_control = (kprof_cache_control)options->cache_control;
     if (options->csv_layout != KPROF_UNSET) {
         if (options->format != KPROF_UNSET && options->format != KPROF_FORMAT_CSV)
             return kprof_fail(KPROF_USAGE, "--csv-layout and --%s exclude each other", format_names[options->format]);

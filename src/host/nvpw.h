@@ -84,7 +84,7 @@ kprof_status kprof_raw_config_places(const kprof_raw_config *config, const char 
 enum {
     KPROF_IN_SM = 1,   /* in the SMs themselves: sm__, smsp__ and l1tex__ metrics are made of such counters */
     KPROF_IN_SM_A = 2, /* in the first domain of the SMs, alone or with another */
-    KPROF_IS_SLOW = 4, /* in the second or third one, likewise: each launch takes ten times as long for it */
+    KPROF_IS_SLOW = 4, /* in the second or third one, likewise: each launch takes 0.2 ms more for it */
     KPROF_IN_L2 = 8,
     KPROF_IS_PATCH = 16,  /* counted by code that is patched into the kernels */
     KPROF_IN_TPC_TOO = 32 /* in the SMs and in their TPC at once */

@@ -14,10 +14,10 @@ const kprof_price_list kprof_prices = {
     .source = "docs/planning.md, \"What things cost\"",
     .start_s = 0.5,
     .room_ms_per_mib = 1.0,
-    .slow_pass_ms = 1.25, /* 0.05 of it when the pass is stopped */
+    .slow_pass_ms = 0.32, /* 0.09 of it when the pass is stopped */
     .other_pass_ms = 0.09,
-    .slow_pass_flush_ms = 0.2,
-    .other_pass_flush_ms = 0.06,
+    .flush_ms = 0.05,
+    .empty_ms = 0.4,
     .evaluation_ms = 0.0005, /* what the next pass does not hide */
     .sm_pass_start_ms = 55,  /* 11 of it, on average, to count instructions as a witness */
     .other_pass_start_ms = 14,
@@ -56,6 +56,15 @@ uint64_t kprof_launches_in(size_t counter_data_bytes, size_t pass_count)
     return launches > 1 ? launches : 1;
 }
 
+/* The price of `cache_control` for a launch in one pass. A single pass is measured in the application's own run, where
+ * caches are flushed by copying. */
+static double cache_control_ms(kprof_cache_control cache_control, size_t passes)
+{
+    if (cache_control == KPROF_CACHE_FLUSH_NONE)
+        return 0;
+    return cache_control == KPROF_CACHE_FLUSH_ALL && passes > 1 ? kprof_prices.empty_ms : kprof_prices.flush_ms;
+}
+
 /* Each batch saves all memory, and puts it back before each pass and at the end, as src/cupti/snapshot.c does. Where
  * nothing is uniform, copies are as large as what is saved. */
 static void add_memory(const kprof_workload *workload, size_t passes, kprof_cost *cost)
@@ -90,10 +99,8 @@ kprof_cost kprof_cost_of(const kprof_effort *effort, const kprof_workload *workl
     cost.start_s = prices->start_s + cost.batch_counter_bytes / MIB_BYTES * prices->room_ms_per_mib / 1000;
     cost.launch_ms = (double)effort->slow_pass_count * prices->slow_pass_ms +
                      (double)(passes - effort->slow_pass_count) * prices->other_pass_ms +
+                     (double)passes * cache_control_ms(workload->cache_control, passes) +
                      (double)effort->metric_count * prices->evaluation_ms;
-    if (workload->flush)
-        cost.launch_ms += (double)effort->slow_pass_count * prices->slow_pass_flush_ms +
-                          (double)(passes - effort->slow_pass_count) * prices->other_pass_flush_ms;
     double work_ms = (double)workload->launches * cost.launch_ms + (double)cost.batch_count * cost.batch_ms;
     cost.total_s = cost.start_s + work_ms / 1000;
     add_memory(workload, passes, &cost);

@@ -11,7 +11,7 @@ void kprof_planned_ask(const kprof_limits *limits, char *out, size_t size)
 {
     const kprof_workload *workload = &limits->workload;
     snprintf(out, size, "plan %u %.9g %llu %u %d %llu %llu planner %s", limits->max_passes, limits->budget_s,
-             (unsigned long long)workload->launches, workload->batch, workload->flush,
+             (unsigned long long)workload->launches, workload->batch, (int)workload->cache_control,
              (unsigned long long)workload->allocated_bytes, (unsigned long long)workload->device_bytes,
              KPROF_PLANNER_SOURCES);
 }

@@ -12,9 +12,10 @@
 #define MAX_COUNTERS 1000
 /* Settling bundles ends after so many moves: it would go round in circles. */
 #define MAX_MOVES 100
-/* Each search may ask so many questions. */
+/* Each search may ask so many questions; one for fewer passes, which saves most, three times as many. */
 #define QUESTIONS_PER_COUNTER 20
 #define MAX_QUESTIONS         6000
+#define MORE_FOR_FEWER_PASSES 3
 /* With more counters than this a question takes up to 0.4 ms, so that a sixth as many are asked, and to choose what to
  * keep two fifths; and to look through all counters takes as long as a question. No set of kprof's has as many. */
 #define MANY_COUNTERS 400
@@ -24,8 +25,6 @@
 #define QUESTIONS_PER_BUNDLE_OF_MANY 24
 /* One attempt among many may ask so many: those that succeed take 20 to 170. */
 #define PATIENCE 200
-/* Passes that are added at a time, at most. */
-#define MOST_ADDED 2
 /* Metrics of more counters do not get into one pass anyhow. */
 #define MAX_KIN 8
 
@@ -154,7 +153,7 @@ kprof_effort kprof_packing_effort(kprof_packing *p)
 double kprof_packing_cost_ms(kprof_packing *p)
 {
     const kprof_effort effort = kprof_packing_effort(p);
-    const kprof_cost cost = kprof_cost_of(&effort, &(kprof_workload){.flush = true});
+    const kprof_cost cost = kprof_cost_of(&effort, &(kprof_workload){.cache_control = KPROF_CACHE_FLUSH_ALL});
     return cost.batch_ms + (double)p->launches * cost.launch_ms;
 }
 
@@ -277,15 +276,14 @@ static bool settle(kprof_packing *p)
     return true;
 }
 
-/* Before an attempt: tell how dear each pass may become, and take out of `pass` what keeps it from the goal. `detail`:
- * how many passes may be added, or which bundle makes room for a guest. */
-static void prepare(kprof_packing *p, kprof_goal goal, uint32_t pass, size_t detail)
+/* Before an attempt: tell how dear each pass may become, and take out of `pass` what keeps it from the goal; for
+ * witnesses that is `victim`, the bundle that makes room for a guest. */
+static void prepare(kprof_packing *p, kprof_goal goal, uint32_t pass, size_t victim)
 {
-    p->now.pass_count += goal == KPROF_LESS_TIME ? detail : 0;
     for (size_t i = 0; i < p->now.pass_count; i++) {
-        bool is_it = i == pass, is_fast = is_it || i >= p->before.pass_count || p->passes[i].slow_count == 0;
+        bool is_it = i == pass;
         p->passes[i].limit = KPROF_PASS_ANY;
-        if (goal == KPROF_LESS_TIME && is_fast)
+        if (goal == KPROF_LESS_TIME && (is_it || p->passes[i].slow_count == 0))
             p->passes[i].limit = KPROF_PASS_FAST;
         else if (goal != KPROF_LESS_TIME && is_it == (goal != KPROF_OTHER_DOMAINS))
             p->passes[i].limit = KPROF_PASS_CLOSED;
@@ -293,7 +291,7 @@ static void prepare(kprof_packing *p, kprof_goal goal, uint32_t pass, size_t det
     for (size_t i = 0; i < p->names.count; i++) {
         size_t bundle = p->counters[i].bundle;
         if (p->before.spots[i].pass == pass && (goal != KPROF_LESS_TIME || is_slow(p, i)) &&
-            (goal != KPROF_WITNESSES || bundle == detail))
+            (goal != KPROF_WITNESSES || bundle == victim))
             put(p, bundle, KPROF_NO_PASS);
     }
 }
@@ -307,15 +305,15 @@ static size_t count_guests(kprof_packing *p)
 }
 
 /* Bring a pass closer to the goal; what then makes the schedule no better is taken back. */
-static bool attempt(kprof_packing *p, kprof_goal goal, uint32_t pass, size_t detail)
+static bool attempt(kprof_packing *p, kprof_goal goal, uint32_t pass, size_t victim)
 {
     const bool is_for_guests = goal == KPROF_WITNESSES;
     double before_ms = kprof_packing_cost_ms(p);
     size_t guests = p->guest_passes;
-    if (is_for_guests && (p->now.spots[detail].pass != pass || p->bundles[detail].sm_count == 0))
+    if (is_for_guests && (p->now.spots[victim].pass != pass || p->bundles[victim].sm_count == 0))
         return false;
     save(p);
-    prepare(p, goal, pass, detail);
+    prepare(p, goal, pass, victim);
     bool is_better = (!is_for_guests || kprof_guests_count_instructions(p, pass)) && settle(p);
     if (is_better) {
         remove_empty(p);
@@ -359,20 +357,16 @@ kprof_status kprof_packing_improve(kprof_packing *p, kprof_goal goal)
                                                                   : MAX_QUESTIONS;
     if (p->names.count > MAX_COUNTERS)
         return KPROF_OK;
-    p->questions = enough < allowed ? enough : allowed;
+    p->questions = (enough < allowed ? enough : allowed) * (goal == KPROF_FEWER_PASSES ? MORE_FOR_FEWER_PASSES : 1);
     p->guest_passes = goal == KPROF_WITNESSES ? count_guests(p) : 0;
     for (size_t i = 0; i < p->most_passes; i++)
         p->passes[i].is_tried = false;
     for (uint32_t pass; p->questions > 0 && p->status == KPROF_OK && (pass = next_pass(p, goal)) != KPROF_NO_PASS;) {
-        size_t more = p->most_passes - p->now.pass_count;
-        size_t most = goal < KPROF_LESS_TIME    ? 0
-                      : goal == KPROF_WITNESSES ? p->names.count - 1
-                      : more < MOST_ADDED       ? more
-                                                : MOST_ADDED;
+        const size_t attempts = goal == KPROF_WITNESSES ? p->names.count : 1;
         bool success = false;
-        for (size_t detail = 0; detail <= most && !success && p->questions > 0; detail++) {
+        for (size_t victim = 0; victim < attempts && !success && p->questions > 0; victim++) {
             p->patience = patience;
-            success = attempt(p, goal, pass, detail);
+            success = attempt(p, goal, pass, victim);
         }
         for (size_t i = 0; i < p->most_passes && success && goal != KPROF_OTHER_DOMAINS; i++)
             p->passes[i].is_tried = false;

@@ -122,7 +122,7 @@ void kprof_packing_free(kprof_packing *packing); /* members */
 typedef enum kprof_goal {
     KPROF_OTHER_DOMAINS, /* of each pass, those are used that are wanted least */
     KPROF_FEWER_PASSES,
-    KPROF_LESS_TIME, /* fewer passes make launches slow; there may be more passes again, up to CUPTI's number */
+    KPROF_LESS_TIME, /* fewer passes make launches slow */
     KPROF_WITNESSES  /* more passes have room for a counter of instructions */
 } kprof_goal;
 /* On failure the schedule is as good as it was found so far. */

@@ -39,8 +39,7 @@ static bool is_paid_for(kprof_packing *p, const kprof_limits *limits, size_t met
            (limits->budget_s <= 0 || kprof_cost_of(&effort, &limits->workload).total_s <= limits->budget_s);
 }
 
-/* Pack all names: as is fastest for large batches, or where that exceeds the limits, into as few passes as are found.
- */
+/* Pack all names: as is fastest for large batches, or where that exceeds the budget, as it was before that. */
 static kprof_status keep_all(kprof_packing *p, const kprof_limits *limits, bool *fits)
 {
     kprof_arrangement few = {NULL, 0};
@@ -50,14 +49,12 @@ static kprof_status keep_all(kprof_packing *p, const kprof_limits *limits, bool 
     kprof_status status = kprof_packing_improve(p, KPROF_OTHER_DOMAINS);
     if (status == KPROF_OK)
         status = kprof_packing_improve(p, KPROF_FEWER_PASSES);
-    if (limits->max_passes > 0 && p->now.pass_count > limits->max_passes + 1)
-        return status; /* what takes less time takes more passes, or one less */
+    if (limits->max_passes > 0 && p->now.pass_count > limits->max_passes)
+        return status;
     if (status == KPROF_OK)
         status = take_arrangement(p, &few);
     if (status == KPROF_OK)
         status = kprof_packing_improve(p, KPROF_LESS_TIME);
-    if (status == KPROF_OK)
-        status = kprof_packing_improve(p, KPROF_FEWER_PASSES);
     *fits = status == KPROF_OK && is_paid_for(p, limits, p->metric_count);
     if (status == KPROF_OK && !*fits) {
         go_to(p, &few);

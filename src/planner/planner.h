@@ -19,7 +19,7 @@ typedef struct kprof_pass_list {
 typedef struct kprof_schedule_pass {
     uint32_t counters; /* raw counters that it holds */
     bool sm_side;      /* some of them are in the SMs */
-    bool is_slow;      /* some are read where each launch takes ten times as long for it */
+    bool is_slow;      /* some are read where each launch takes 0.2 ms more for it */
     bool patches_code; /* some are counted by code that is patched into the kernels */
 } kprof_schedule_pass;
 
@@ -58,8 +58,8 @@ typedef struct kprof_price_list {
     double room_ms_per_mib;     /* counter data that batches get room for */
     double slow_pass_ms;        /* a launch, for each pass that makes launches slow */
     double other_pass_ms;       /* a launch, for any other pass */
-    double slow_pass_flush_ms;  /* flushing caches before a launch, in a pass that makes launches slow */
-    double other_pass_flush_ms; /* and in any other pass */
+    double flush_ms;            /* flushing L2 by copying, before a launch in a pass */
+    double empty_ms;            /* emptying L2 and the caches of instructions instead, where a launch is replayed */
     double evaluation_ms;       /* a launch, for each metric */
     double sm_pass_start_ms;    /* starting and stopping a pass of one batch, with counters of the SMs */
     double other_pass_start_ms; /* and any other pass */
@@ -87,8 +87,8 @@ kprof_effort kprof_effort_of(const kprof_schedule *schedule, size_t metric_count
 /* The launches that are measured. */
 typedef struct kprof_workload {
     uint64_t launches;
-    uint32_t batch;           /* launches that are repeated together at most; 0: as many as there is room for */
-    bool flush;               /* caches, before each launch in each pass */
+    uint32_t batch; /* launches that are repeated together at most; 0: as many as there is room for */
+    kprof_cache_control cache_control;
     uint64_t allocated_bytes; /* device memory of the application; 0: not known */
     uint64_t device_bytes;    /* memory of the GPU; 0: not known, that of the GPU whose prices these are */
 } kprof_workload;
@@ -137,9 +137,9 @@ typedef struct kprof_planned {
     kprof_cost cost;               /* for the workload of the limits */
 } kprof_planned;
 
-/* The one call. Where all names fit, the image is the one that is fastest for large batches, or else the one of fewest
- * passes. Where they do not, each name is kept in its turn if there is room for its counters beside those of the names
- * before it. Caller frees *out with kprof_planned_free, on failure too. */
+/* The one call. Where all names fit, the image is the one of fewest passes that is fastest for large batches, or else
+ * any of them. Where they do not, each name is kept in its turn if there is room for its counters beside those of the
+ * names before it. Caller frees *out with kprof_planned_free, on failure too. */
 kprof_status kprof_planner_make(kprof_host *host, const kprof_planner_wish *wish, kprof_planned *out) KPROF_MUST_CHECK;
 void kprof_planned_free(kprof_planned *planned); /* members */
 

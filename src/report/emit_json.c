@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define JSON_VERSION 2
+#define JSON_VERSION 3
 
 typedef struct json_emitter {
     kprof_emitter base;

@@ -1475,10 +1475,15 @@ class Plans(Case):
         self.assertEqual({row["value"] for row in plans if row["field"] == "launches"}, {"7"})
 
     def test_slow_passes(self):
-        plans = [json.loads(self.kprof("--plan", "--chips", "GH100", "--json", *limit).out)["plans"][0]
-                 for limit in ([], ["--max-passes", "8"])]
-        self.assertEqual([(plan["passes"], plan["slow_passes"]) for plan in plans], [(9, 7), (8, 8)])
-        self.assertLess(plans[0]["launch_time"], plans[1]["launch_time"])
+        slow, fast = [self.plan(*options) for options in ([], ["--metrics", "dram__bytes.sum"])]
+        self.assertEqual([(plan["passes"], plan["slow_passes"]) for plan in (slow, fast)], [(8, 8), (1, 0)])
+        self.assertLess(8 * fast["launch_time"], slow["launch_time"])
+
+    def test_cache_control_has_a_price(self):
+        times = [self.plan("--cache-control", caches)["launch_time"] for caches in ("none", "l2", "all")]
+        prices = json.loads(self.kprof("--plan", "--chips", "GH100", "--json").out)["prices"][0]
+        self.assertAlmostEqual(times[1] - times[0], 8 * prices["flush_time"], -1)
+        self.assertAlmostEqual(times[2] - times[0], 8 * prices["empty_time"], -1)
 
     def plan(self, *options):
         run = self.kprof("--plan", "--chips", "GH100", "--json", "-c", "10", "--replay-batch", "5", *options)
@@ -1490,7 +1495,7 @@ class Plans(Case):
         size = 60 << 30
         sizes = ("allocated", "saved_per_batch", "saved", "restored")
         self.assertEqual([unknown[key] for key in sizes], [None] * 4)
-        self.assertEqual([given[key] for key in sizes], [size, size, 2 * size, 10 * 2 * size])
+        self.assertEqual([given[key] for key in sizes], [size, size, 2 * size, 9 * 2 * size])
         self.assertEqual((unknown["saved_fits"], given["saved_fits"]), ("not known", "enough"))
         self.assertEqual(given["allocated_from"], "given")
         self.assertIn("more than the GPU has", self.plan("--allocated", "200G")["allocated_from"])

@@ -187,15 +187,16 @@ static void test_limits_are_part_of_the_key(void **state)
         {.budget_s = 100.5},
         {.budget_s = 100, .workload = {.launches = 1}},
         {.budget_s = 100, .workload = {.batch = 1}},
-        {.budget_s = 100, .workload = {.flush = true}},
+        {.budget_s = 100, .workload = {.cache_control = KPROF_CACHE_FLUSH_NONE}},
+        {.budget_s = 100, .workload = {.cache_control = KPROF_CACHE_FLUSH_L2}},
         {.budget_s = 100, .workload = {.allocated_bytes = 1}},
         {.budget_s = 100, .workload = {.device_bytes = UINT64_C(1) << 40}},
     };
     for (int round = 0; round < 2; round++) {
-        for (int i = 0; i < 8; i++) {
+        for (int i = 0; i < 9; i++) {
             kprof_planned planned;
             assert_int_equal(kprof_planner_make(host, &(kprof_planner_wish){&dram, &limits[i]}, &planned), KPROF_OK);
-            assert_int_equal(count_plans(NULL, 0), round ? 8 : i + 1);
+            assert_int_equal(count_plans(NULL, 0), round ? 9 : i + 1);
             kprof_planned_free(&planned);
         }
     }

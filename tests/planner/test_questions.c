@@ -33,7 +33,7 @@ static void test_questions_are_bounded(void **state)
         size_t least, most_questions;
     } rows[] = {
         {"GH100", "full", NULL, {.max_passes = 8}, 200, 32000},
-        {"GH100", "full", NULL, {.budget_s = 8, .workload = {.launches = 1000, .flush = true}}, 180, 50000},
+        {"GH100", "full", NULL, {.budget_s = 8, .workload = {.launches = 1000}}, 180, 50000},
         {"GB202", NULL, "regex:^l1tex__", {.max_passes = 16}, 780, 32000},
         {"TU102", "full", NULL, {.max_passes = 4}, 135, 32000},
         {"GB202", NULL, "regex:^l1tex__", {0}, 1800, 18000},
