@@ -263,7 +263,7 @@ PATCHED = "smsp__sass_inst_executed_op_global_st.sum"  # counted by code that CU
 
 def check_modules(folder, results, title, options):
     """A kernel that is loaded and unloaded over and over, at addresses that come up again, counts the same."""
-    base = f"{folder}/modules{len(options)}"
+    base = f"{folder}/modules{options[-1]}"
     made = harness.run([harness.kprof(), "--metrics", PATCHED, *options, "-o", base,
                         *program("exact-modules", "ptx", "cubin")])
     if made.status != 0:
