@@ -36,7 +36,7 @@ typedef enum switching { NO_SWITCH, SWITCH_ON, SWITCH_OFF } switching;
 
 static kprof_ioctl_slot *slot; /* NULL: there is none */
 
-/* Of the thread `keeper`, 0 for none; no other one touches the rest. */
+/* `keeper` is the thread that keeps counters on, 0 where none does. No other thread touches the rest. */
 static struct {
     atomic_ulong keeper;
     bool on;        /* the last call switched on */

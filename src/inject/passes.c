@@ -377,8 +377,8 @@ static kprof_status run_all(void)
     return status == KPROF_OK ? done : status;
 }
 
-/* Where were values the same with counters kept on as without? Calls of the same form might mean something else to
- * another chip. */
+/* Values were compared with counters kept on and without on GH100 only. Calls of the same form might mean something
+ * else to another chip. */
 static bool may_keep_counting(void)
 {
     return strcmp(kprof_engine.batch.metrics->chip, "GH100") == 0;
@@ -394,11 +394,9 @@ static kprof_status replay_pass(bool *more)
         status = start_pass();
     if (status != KPROF_OK)
         return status;
-    if (may_keep_counting())
-        kprof_engine.device->counting_keep(true);
+    kprof_engine.device->counting_keep(may_keep_counting());
     status = run_all();
-    if (may_keep_counting())
-        kprof_engine.device->counting_keep(false);
+    kprof_engine.device->counting_keep(false);
     kprof_status stopped = stop_pass(more);
     return status == KPROF_OK ? stopped : status;
 }

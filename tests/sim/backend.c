@@ -392,8 +392,8 @@ static void output_drop(bool drops)
 static void counting_keep(bool keeps)
 {
     lock();
-    if (keeps == sim.keeps_counting)
-        sim_violation("counters are %s already", keeps ? "kept" : "left");
+    if (keeps && sim.keeps_counting)
+        sim_violation("counters are kept on already");
     sim.keeps_counting = keeps;
     unlock();
 }
