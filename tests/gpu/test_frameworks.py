@@ -221,6 +221,27 @@ class Runs(unittest.TestCase):
         good = frameworks.Plain([sys.executable, "-c", "import sys; print('program seconds 2.5', file=sys.stderr)"])
         self.assertEqual((good.problem, good.deterministic, frameworks.program_seconds(good.fastest)), ("", True, 2.5))
 
+    def under_kprof(self, results):
+        """What a measurement tells of when its runs end like this."""
+        made = frameworks.Measurement(frameworks.Row("jax", ["jax_train.py"], 10, 100), "default", None)
+        left = iter(results)
+
+        def one(_base, _log):
+            made.kprof, made.completeness = next(left), frameworks.Completeness(100, 100)
+            return made.kprof, made.completeness
+
+        made.run_kprof_once = one
+        plain = FixedPlain()
+        plain.runs = [result(2.0)] * 3
+        made.run_kprof(plain, "/nowhere", None)
+        return made.kprof, list(left)
+
+    def test_the_fastest_run_or_one_that_failed_is_told_of(self):
+        good = [result(4.0), result(3.0), result(5.0)]
+        self.assertEqual(self.under_kprof(good), (good[1], []))
+        bad = result(9.0, stdout="other")
+        self.assertEqual(self.under_kprof([good[0], bad, good[1]]), (bad, [good[1]]))
+
 
 if __name__ == "__main__":
     unittest.main()
