@@ -218,8 +218,8 @@ PINNED = ["0", "0", "1000000"]  # what follows the gigabytes in the arguments of
 
 # Row of the table: label, options of both tools, what has the gigabytes and how many, aim or None.
 ROWS = {"dram": ("one DRAM metric", ["--metrics", DRAM_METRIC], None, 120),
-        "default": ("default set", ["--set", "default"], None, 25),
-        "full": ("full set", ["--set", "full"], None, 40),
+        "default": ("default set", ["--set", "default"], None, 30),
+        "full": ("full set", ["--set", "full"], None, 50),
         "memory": ("full set, {gb} GB allocated", ["--set", "full"], ("BENCH_GB", 60), 30),
         "crowded": ("default set, {gb} GB allocated", ["--set", "default"], ("BENCH_CROWDED_GB", 110), 1),
         "pinned": ("default set, 1 MB of host memory pinned", ["--set", "default"], None, None)}
