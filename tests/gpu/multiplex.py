@@ -3,7 +3,7 @@
 the same loop plain and repeated. Prints Markdown; the exit status is 0 when all limits are kept, 1 otherwise, and 77
 where there is no GPU.
 
-    multiplex.py [--launches N] [--parts times,values,mixed] [--output FILE]
+    multiplex.py [--launches N] [--parts times,values,mixed] [--programs WORDS] [--output FILE]
 
 - Time: N launches with the full set, against the plain program: at most 1.5 times its time and 10 s; with
   --multiplex-samples 5 at most 1.1 times and 5 s.
@@ -19,6 +19,7 @@ import argparse
 import itertools
 import pathlib
 import re
+import shlex
 import sqlite3
 import statistics
 import sys
@@ -164,9 +165,11 @@ def time_of(ncu):
     return ncu.seconds, round(ncu.seconds, 2)
 
 
-def mixed(check):
+def mixed(check, words):
     rows = []
     for number, (label, program, *parts) in enumerate(MIXED):
+        if words not in label:
+            continue
         argv = [harness.programs() / program, *parts]
         plain = [harness.run(argv) for _ in range(2)]
         if plain[0].status == harness.SKIPPED:  # it needs two GPUs
@@ -191,17 +194,18 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--launches", type=int, default=10000)
     parser.add_argument("--parts", default="times,values,mixed", help="what to do (times,values,mixed)")
+    parser.add_argument("--programs", default="", help="mixed programs: those with these words in their name (all)")
     parser.add_argument("--output", default=None)
     options = parser.parse_args()
     if not harness.have_gpu():
         print("multiplex.py: no GPU", file=sys.stderr)
         return harness.SKIPPED
     document = harness.Document(options.output or harness.results_folder() / "multiplex.md")
-    document.add(harness.table(["", ""], harness.facts("tests/gpu/multiplex.py")))
+    document.add(harness.table(["", ""], harness.facts("tests/gpu/multiplex.py " + shlex.join(sys.argv[1:]))))
     with tempfile.TemporaryDirectory() as folder:
         check = Check(options.launches, document, folder)
         for part in options.parts.split(","):
-            {"times": check.times, "values": check.values, "mixed": lambda: mixed(check)}[part]()
+            {"times": check.times, "values": check.values, "mixed": lambda: mixed(check, options.programs)}[part]()
     return 1 if check.failed else 0
 
 
