@@ -95,6 +95,7 @@ static kprof_status begin_own_runs(void)
         return kprof_engine.device->profiler_run_out(batch->context->profiler);
     if (batch->proved && !batch->searching)
         wanted.ranges = 1;
+    wanted.proof_alone = batch->proved;
     kprof_multiplex_end(batch->context);
     return kprof_engine.device->profiler_begin(batch->context->profiler, &wanted);
 }
