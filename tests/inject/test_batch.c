@@ -13,7 +13,7 @@
 #include <stdatomic.h>
 
 #define LONG_S        1000
-#define TRIES 3 /* as in passes.c */
+#define TRIES         3 /* as in passes.c */
 #define MOST_OPEN_S   10
 #define MANAGED_SLOT  0
 #define OTHER_STREAM  2 /* of the second context */
