@@ -2,7 +2,7 @@
 #include "inject/engine.h"
 
 struct kprof_engine kprof_engine = {
-    .gate = {.mutex = PTHREAD_MUTEX_INITIALIZER, .changed = PTHREAD_COND_INITIALIZER},
+    .gate = {.mutex = PTHREAD_ERRORCHECK_MUTEX_INITIALIZER_NP, .changed = PTHREAD_COND_INITIALIZER},
     .kernels = {.mutex = PTHREAD_MUTEX_INITIALIZER},
     .contexts = {.mutex = PTHREAD_ERRORCHECK_MUTEX_INITIALIZER_NP},
     .devices = {.mutex = PTHREAD_MUTEX_INITIALIZER, .generation = 1},
