@@ -47,7 +47,8 @@ static void write_seen(kprof_kernel *kernel)
 {
     kprof_record record = {.type = KPROF_RECORD_SEEN};
     record.seen = (kprof_seen_record){kernel->record.kernel, atomic_load(&kernel->launches)};
-    kprof_process_write(&record);
+    if (record.seen.launches > 0) /* else it may not have been announced yet */
+        kprof_process_write(&record);
 }
 
 static void write_kernel(const kprof_kernel *kernel)
