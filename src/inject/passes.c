@@ -539,6 +539,7 @@ kprof_status kprof_passes_run(uint32_t *passes)
         kprof_batch_note_ends();
     batch->longest_pass_ns = longest_pass_ns(lap_ns - batch->started_ns);
     kprof_status ended = batch->in_pass ? end_own_pass(&more) : KPROF_OK;
+    wait_for_values(); /* whatever the status: threads may be at it */
     if (status != KPROF_OK)
         return kprof_fail(KPROF_NOT_COLLECTED, "this launch, or one measured with it, failed");
     if (ended != KPROF_OK || batch->chosen_count == 0)
@@ -547,7 +548,6 @@ kprof_status kprof_passes_run(uint32_t *passes)
         batch->replay_count = last_chosen() + 1; /* nothing is measured after it */
     if (replayed)
         return replay(passes);
-    wait_for_values();
     *passes = 1;
     return KPROF_OK;
 }

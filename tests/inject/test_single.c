@@ -81,6 +81,43 @@ static void test_host_function_that_waits(void **state)
     assert_measured(fourth);
 }
 
+static bool in_error;    /* the context, as who waits for it is told */
+static unsigned reading; /* threads that look at counters */
+
+static kprof_status synchronize(void)
+{
+    return in_error ? kprof_fail(KPROF_INTERNAL, "the context is in error") : sim_device.target_synchronize();
+}
+
+static kprof_status read_slowly(kprof_reader *reader, kprof_range range, const kprof_strlist *names, double *values)
+{
+    __atomic_add_fetch(&reading, 1, __ATOMIC_SEQ_CST);
+    usleep(20000);
+    kprof_status status = sim_device.reader_read(reader, range, names, values);
+    __atomic_sub_fetch(&reading, 1, __ATOMIC_SEQ_CST);
+    return status;
+}
+
+static int end_error(void **state)
+{
+    (void)state;
+    in_error = false;
+    return 0;
+}
+
+/* The counters of a pass that ended all the same are being looked at when the batch is given up. */
+static void test_context_in_error(void **state)
+{
+    (void)state;
+    unsigned first = launch(SIM_ADD), second = launch(SIM_SCALE);
+    in_error = true;
+    close_batch();
+    assert_unmeasured(first, "this launch, or one measured with it, failed");
+    assert_unmeasured(second, "this launch, or one measured with it, failed");
+    assert_int_equal(__atomic_load_n(&reading, __ATOMIC_SEQ_CST), 0);
+    assert_int_equal(kprof_engine.evaluator.running, 0);
+}
+
 /* The one pass that there is waits for each launch, and a kernel may wait for the host: a proof comes first. */
 static void test_memory_of_the_host(void **state)
 {
@@ -106,6 +143,16 @@ static void test_memory_of_the_host(void **state)
     assert_measured(second);
 }
 
+static int start(void **state)
+{
+    static kprof_device_ops device;
+    (void)state;
+    device = sim_device;
+    device.target_synchronize = synchronize;
+    device.reader_read = read_slowly;
+    return start_engine_on(&device);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -113,7 +160,8 @@ int main(void)
         cmocka_unit_test(test_graph_that_prints),
         cmocka_unit_test_teardown(test_other_context_that_waits_for_the_host, end_other_context),
         cmocka_unit_test(test_host_function_that_waits),
+        cmocka_unit_test_teardown(test_context_in_error, end_error),
         cmocka_unit_test(test_memory_of_the_host),
     };
-    return cmocka_run_group_tests(tests, start_engine, remove_folder);
+    return cmocka_run_group_tests(tests, start, remove_folder);
 }
