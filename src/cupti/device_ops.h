@@ -62,6 +62,7 @@
     X(snapshot_stream)                                                                                                 \
     X(flush_open)                                                                                                      \
     X(flush_run)                                                                                                       \
+    X(flush_behind)                                                                                                    \
     X(flush_empty)                                                                                                     \
     X(flush_close)                                                                                                     \
     X(profiler_preload)                                                                                                \

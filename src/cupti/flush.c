@@ -27,7 +27,8 @@ struct kprof_flush {
     CUdeviceptr source; /* [rows] of ROW_BYTES */
     CUdeviceptr window; /* [rows] of granule_bytes, all the same memory */
     size_t slices, rows, granule_bytes, mapped_rows;
-    CUevent event;
+    CUevent event;              /* of the work that flushes wait for */
+    bool waits;                 /* there is some */
     kprof_resources *resources; /* NULL: L2 is flushed by copying */
     void *code;                 /* compiled from `ptx`; NULL: caches of instructions are left alone */
 };
@@ -177,7 +178,16 @@ kprof_status kprof_flush_open(bool empties, kprof_flush **out)
     return KPROF_OK;
 }
 
-kprof_status kprof_flush_run(kprof_flush *flush, void *stream, void *after)
+kprof_status kprof_flush_behind(kprof_flush *flush, void *stream)
+{
+    CUresult result = flush->driver->cuEventRecord_(flush->event, stream);
+    if (result != CUDA_SUCCESS)
+        return kprof_fail(KPROF_INTERNAL, "flushing the caches: %s", kprof_driver_error(result));
+    flush->waits = true;
+    return KPROF_OK;
+}
+
+kprof_status kprof_flush_run(kprof_flush *flush, void *stream)
 {
     CUDA_MEMCPY3D copy = {
         .srcMemoryType = CU_MEMORYTYPE_DEVICE,
@@ -192,11 +202,7 @@ kprof_status kprof_flush_run(kprof_flush *flush, void *stream, void *after)
         .Height = SLICE_ROWS,
         .Depth = flush->slices,
     };
-    CUresult result = CUDA_SUCCESS;
-    if (stream != after)
-        result = flush->driver->cuEventRecord_(flush->event, after);
-    if (stream != after && result == CUDA_SUCCESS)
-        result = flush->driver->cuStreamWaitEvent_(stream, flush->event, 0);
+    CUresult result = flush->waits ? flush->driver->cuStreamWaitEvent_(stream, flush->event, 0) : CUDA_SUCCESS;
     if (result == CUDA_SUCCESS)
         result = flush->driver->cuMemcpy3DAsync_(&copy, stream);
     if (result != CUDA_SUCCESS)
@@ -208,7 +214,7 @@ kprof_status kprof_flush_empty(kprof_flush *flush, void *stream)
 {
     const kprof_driver_api *driver = flush->driver;
     CUmodule module;
-    kprof_status status = flush->resources ? KPROF_OK : kprof_flush_run(flush, stream, stream);
+    kprof_status status = flush->resources ? KPROF_OK : kprof_flush_run(flush, stream);
     CUresult result = driver->cuStreamSynchronize_(stream);
     if (status != KPROF_OK || result != CUDA_SUCCESS)
         return status != KPROF_OK ? status : kprof_fail(KPROF_INTERNAL, "flushing: %s", kprof_driver_error(result));

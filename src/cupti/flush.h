@@ -13,10 +13,12 @@ typedef struct kprof_flush kprof_flush;
  * memory management. */
 kprof_status kprof_flush_open(bool empties, kprof_flush **out) KPROF_MUST_CHECK;
 /* Fill L2 with clean lines of our own, as part of a stream of the context, which must be current: dirty lines would be
- * written back during the next launch and counted as its traffic. The work that the stream `after` has by now is
- * finished first: it would be disturbed. Takes no kernel, so that an open pass does not count it as a launch. Does not
- * wait. */
-kprof_status kprof_flush_run(kprof_flush *flush, void *stream, void *after) KPROF_MUST_CHECK;
+ * written back during the next launch and counted as its traffic. Takes no kernel, so that an open pass does not count
+ * it as a launch. Does not wait. */
+kprof_status kprof_flush_run(kprof_flush *flush, void *stream) KPROF_MUST_CHECK;
+/* Have later flushes begin when the work that the stream has by now has ended, as they would disturb it. The stream may
+ * be gone by then. */
+kprof_status kprof_flush_behind(kprof_flush *flush, void *stream) KPROF_MUST_CHECK;
 /* If that was prepared, do as ncu does: write back and empty L2, and empty the caches of instructions and constants.
  * Waits for the stream first, and takes 0.45 ms on an H200. What the driver does not allow is said once; L2 is flushed
  * as above then. */

@@ -153,20 +153,28 @@ static void note_flush(kprof_status status)
                          context->flush ? kprof_process_reason(status) : context->flush_reason);
 }
 
-void kprof_batch_flush(void *stream, void *after)
+void kprof_batch_flush(void *stream)
 {
     kprof_flush *flush = kprof_engine.batch.context->flush;
     if (kprof_engine.process.config.cache_control != KPROF_CACHE_FLUSH_NONE)
-        note_flush(flush ? kprof_engine.device->flush_run(flush, stream, after) : KPROF_OK);
+        note_flush(flush ? kprof_engine.device->flush_run(flush, stream) : KPROF_OK);
 }
 
 void kprof_batch_empty_caches(void *stream)
 {
     kprof_flush *flush = kprof_engine.batch.context->flush;
     if (kprof_engine.process.config.cache_control != KPROF_CACHE_FLUSH_ALL)
-        kprof_batch_flush(stream, stream);
+        kprof_batch_flush(stream);
     else
         note_flush(flush ? kprof_engine.device->flush_empty(flush, stream) : KPROF_OK);
+}
+
+/* The application may destroy the stream before the next flush. */
+static void flush_behind_own_run(void)
+{
+    kprof_open_batch *batch = &kprof_engine.batch;
+    if (batch->kind != KPROF_REPLAYED && batch->context->flush)
+        note_flush(kprof_engine.device->flush_behind(batch->context->flush, batch->own_stream));
 }
 
 /* Save what replays restore; nothing else may be at work that writes it. */
@@ -241,7 +249,6 @@ static void start_anew(const kprof_batch_launch *launch, const kprof_decision *d
     batch->searching = false;
     batch->in_pass = batch->tries_output = false;
     batch->uncompared = 0;
-    batch->last_stream = launch->call->stream;
     batch->opened_ns = batch->started_ns = kprof_monotonic_ns();
     batch->times = (kprof_batch_times){0};
     atomic_store(&batch->spoiled, NULL);
@@ -385,8 +392,8 @@ static void begin_own_run(const kprof_call *call, size_t range)
     kprof_open_batch *batch = &kprof_engine.batch;
     void *stream = call->stream;
     if (batch->kind != KPROF_REPLAYED)
-        kprof_batch_flush(stream, batch->last_stream);
-    batch->last_stream = stream;
+        kprof_batch_flush(stream);
+    batch->own_stream = stream;
     for (size_t i = batch->count - batch->entered; i < batch->count; i++)
         batch->launches[i].own_range = range;
     if (batch->entered == 1)
@@ -870,8 +877,11 @@ void kprof_batch_leave(const kprof_call *call)
     if (!kprof_batch_is_open())
         return;
     kprof_open_launch *last = &batch->launches[batch->count - 1];
-    if (last->own_range != KPROF_NO_RANGE && kprof_engine.device->profiler_pop(batch->context->profiler) != KPROF_OK)
+    bool has_range = last->own_range != KPROF_NO_RANGE;
+    if (has_range && kprof_engine.device->profiler_pop(batch->context->profiler) != KPROF_OK)
         kprof_batch_spoil("CUPTI did not end a range");
+    if (has_range)
+        flush_behind_own_run();
     if (call->failed)
         take_back();
     else

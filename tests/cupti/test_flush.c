@@ -352,7 +352,7 @@ static void test_copy(void **state)
     assert_true(source_bytes > L2_BYTES && clean_bytes == source_bytes);
     assert_true(mapped_bytes == window_bytes && accessible_bytes == window_bytes);
     assert_int_equal(handles, 0); /* the mappings keep the memory */
-    assert_int_equal(kprof_flush_run(flush, &stream, &stream), KPROF_OK);
+    assert_int_equal(kprof_flush_run(flush, &stream), KPROF_OK);
     size_t rows = copied.Height * copied.Depth;
     assert_int_equal(copies, 1);
     assert_true(copied.srcDevice == SOURCE && copied.dstDevice == window);
@@ -368,10 +368,13 @@ static void test_waits_for_the_work_before(void **state)
 {
     (void)state;
     kprof_flush *flush = make_ready(false);
-    assert_int_equal(kprof_flush_run(flush, &stream, &stream), KPROF_OK);
-    assert_null(recorded_on); /* a stream is in order */
-    assert_int_equal(kprof_flush_run(flush, &stream, &before), KPROF_OK);
+    assert_int_equal(kprof_flush_run(flush, &stream), KPROF_OK);
+    assert_null(waiting);
+    assert_int_equal(kprof_flush_behind(flush, &before), KPROF_OK);
     assert_ptr_equal(recorded_on, &before);
+    recorded_on = &event; /* the stream is destroyed */
+    assert_int_equal(kprof_flush_run(flush, &stream), KPROF_OK);
+    assert_ptr_equal(recorded_on, &event);
     assert_ptr_equal(waiting, &stream);
     kprof_flush_close(flush);
 }
@@ -379,12 +382,15 @@ static void test_waits_for_the_work_before(void **state)
 static void test_run_fails(void **state)
 {
     (void)state;
-    enum { STEPS = 3 }; /* record, wait, copy */
+    enum { STEPS = 2 }; /* wait, copy */
     kprof_flush *flush = make_ready(false);
+    fails_at = call + 1;
+    assert_int_equal(kprof_flush_behind(flush, &before), KPROF_INTERNAL);
+    assert_int_equal(kprof_flush_behind(flush, &before), KPROF_OK);
     for (unsigned i = 1; i <= STEPS; i++) {
         copies = 0;
         fails_at = call + i;
-        assert_int_equal(kprof_flush_run(flush, &stream, &before), KPROF_INTERNAL);
+        assert_int_equal(kprof_flush_run(flush, &stream), KPROF_INTERNAL);
         assert_int_equal(copies, i == STEPS);
     }
     kprof_flush_close(flush);

@@ -994,11 +994,18 @@ static unsigned context_of(const void *stream)
     return sim_context_of_stream((unsigned)((const sim_stream *)stream - sim.streams));
 }
 
-static kprof_status flush_run(kprof_flush *flush, void *stream, void *after)
+static kprof_status flush_behind(kprof_flush *flush, void *stream)
+{
+    if (flush->context != sim_current || context_of(stream) != sim_current)
+        sim_violation("caches of another context are flushed");
+    return KPROF_OK;
+}
+
+static kprof_status flush_run(kprof_flush *flush, void *stream)
 {
     lock();
     check_can_wait("caches are flushed");
-    if (flush->context != sim_current || context_of(stream) != sim_current || context_of(after) != sim_current)
+    if (flush->context != sim_current || context_of(stream) != sim_current)
         sim_violation("caches of another context are flushed");
     sim_drain_context(sim_current);
     sim.contexts[sim_current].cold = true;
@@ -1008,7 +1015,7 @@ static kprof_status flush_run(kprof_flush *flush, void *stream, void *after)
 
 static kprof_status flush_empty(kprof_flush *flush, void *stream)
 {
-    return flush_run(flush, stream, stream);
+    return flush_run(flush, stream);
 }
 
 static void flush_close(kprof_flush *flush)

@@ -436,11 +436,17 @@ static kprof_status flush_open(bool empties, kprof_flush **out)
     return kprof_fail(KPROF_NO_MEMORY, "the simulated device has no caches");
 }
 
-static kprof_status flush_run(kprof_flush *flush, void *stream, void *after)
+static kprof_status flush_run(kprof_flush *flush, void *stream)
 {
     (void)flush;
     (void)stream;
-    (void)after;
+    return KPROF_OK;
+}
+
+static kprof_status flush_behind(kprof_flush *flush, void *stream)
+{
+    (void)flush;
+    (void)stream;
     return KPROF_OK;
 }
 
