@@ -6,6 +6,7 @@
 #include "cupti/driver.h"
 #include "cupti/resources.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -31,6 +32,8 @@ struct kprof_flush {
     bool waits;                 /* there is some */
     kprof_resources *resources; /* NULL: L2 is flushed by copying */
     void *code;                 /* compiled from `ptx`; NULL: caches of instructions are left alone */
+    bool prepared;              /* to empty */
+    char shortfall[400];        /* "" where emptying does all that it is to do */
 };
 
 static CUresult map_window(kprof_flush *flush, const CUmemAllocationProp *property)
@@ -126,23 +129,33 @@ static CUresult find_place(const kprof_driver_api *driver, kprof_bus_place *out)
     return result;
 }
 
+static void note_shortfall(kprof_flush *flush, const char *what, const char *why)
+{
+    size_t length = strlen(flush->shortfall);
+    snprintf(flush->shortfall + length, sizeof flush->shortfall - length, "%s%s: %s", length > 0 ? "; " : "", what,
+             why);
+}
+
 static void copy_from_now_on(kprof_flush *flush, const char *why)
 {
     kprof_resources_close(flush->resources);
     flush->resources = NULL;
-    kprof_log(KPROF_LOG_INFO, "L2 is flushed by copying, not emptied: %s", why);
+    note_shortfall(flush, "L2 was flushed by copying, not emptied", why);
 }
 
 static void leave_code_from_now_on(kprof_flush *flush, CUresult result)
 {
     free(flush->code);
     flush->code = NULL;
-    kprof_log(KPROF_LOG_INFO, "caches of instructions are not emptied: %s", kprof_driver_error(result));
+    note_shortfall(flush, "caches of instructions were not emptied", kprof_driver_error(result));
 }
 
-static void prepare_to_empty(kprof_flush *flush)
+void kprof_flush_prepare_to_empty(kprof_flush *flush)
 {
     kprof_bus_place place;
+    if (flush->prepared)
+        return;
+    flush->prepared = true;
     const char *reason = "the GPU's place is not known";
     if (find_place(flush->driver, &place) == CUDA_SUCCESS)
         flush->resources = kprof_resources_open(DEVICE_FILE, &place, &reason);
@@ -153,7 +166,7 @@ static void prepare_to_empty(kprof_flush *flush)
         leave_code_from_now_on(flush, result == CUDA_SUCCESS ? CUDA_ERROR_OUT_OF_MEMORY : result);
 }
 
-kprof_status kprof_flush_open(bool empties, kprof_flush **out)
+kprof_status kprof_flush_open(kprof_flush **out)
 {
     *out = NULL;
     kprof_flush *flush = calloc(1, sizeof *flush);
@@ -172,8 +185,6 @@ kprof_status kprof_flush_open(bool empties, kprof_flush **out)
         free(flush);
         return status;
     }
-    if (empties)
-        prepare_to_empty(flush);
     *out = flush;
     return KPROF_OK;
 }
@@ -230,6 +241,11 @@ kprof_status kprof_flush_empty(kprof_flush *flush, void *stream)
     if (result != CUDA_SUCCESS)
         leave_code_from_now_on(flush, result);
     return KPROF_OK;
+}
+
+const char *kprof_flush_shortfall(const kprof_flush *flush)
+{
+    return flush->shortfall[0] ? flush->shortfall : NULL;
 }
 
 void kprof_flush_close(kprof_flush *flush)

@@ -135,14 +135,15 @@ void kprof_batch_forget(void)
 static void prepare_flush(void)
 {
     kprof_profiled_context *context = kprof_engine.batch.context;
-    if (kprof_engine.process.config.cache_control == KPROF_CACHE_FLUSH_NONE || context->flush || context->flush_failed)
+    const kprof_cache_control control = kprof_engine.process.config.cache_control;
+    if (control == KPROF_CACHE_FLUSH_NONE || context->flush_failed)
         return;
-    bool replays = context->metrics->pass_count > 1;
-    bool empties = replays && kprof_engine.process.config.cache_control == KPROF_CACHE_FLUSH_ALL;
-    kprof_status status = kprof_engine.device->flush_open(empties, &context->flush);
+    kprof_status status = context->flush ? KPROF_OK : kprof_engine.device->flush_open(&context->flush);
     context->flush_failed = status != KPROF_OK;
     if (context->flush_failed)
         snprintf(context->flush_reason, sizeof context->flush_reason, "%s", kprof_process_reason(status));
+    else if (control == KPROF_CACHE_FLUSH_ALL && kprof_engine.batch.kind == KPROF_REPLAYED)
+        kprof_engine.device->flush_prepare_to_empty(context->flush);
 }
 
 static void note_flush(kprof_status status)
@@ -163,10 +164,14 @@ void kprof_batch_flush(void *stream)
 void kprof_batch_empty_caches(void *stream)
 {
     kprof_flush *flush = kprof_engine.batch.context->flush;
-    if (kprof_engine.process.config.cache_control != KPROF_CACHE_FLUSH_ALL)
+    if (kprof_engine.process.config.cache_control != KPROF_CACHE_FLUSH_ALL || !flush) {
         kprof_batch_flush(stream);
-    else
-        note_flush(flush ? kprof_engine.device->flush_empty(flush, stream) : KPROF_OK);
+        return;
+    }
+    note_flush(kprof_engine.device->flush_empty(flush, stream));
+    const char *shortfall = kprof_engine.device->flush_shortfall(flush);
+    if (shortfall)
+        kprof_batch_note("not all caches were emptied before the launch", shortfall);
 }
 
 /* The application may destroy the stream before the next flush. */

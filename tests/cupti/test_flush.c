@@ -339,8 +339,10 @@ static int set_up(void **state)
 static kprof_flush *make_ready(bool empties)
 {
     kprof_flush *flush = NULL;
-    assert_int_equal(kprof_flush_open(empties, &flush), KPROF_OK);
+    assert_int_equal(kprof_flush_open(&flush), KPROF_OK);
     assert_non_null(flush);
+    if (empties)
+        kprof_flush_prepare_to_empty(flush);
     return flush;
 }
 
@@ -406,6 +408,8 @@ static void test_empty(void **state)
         assert_int_equal(kprof_flush_empty(flush, &stream), KPROF_OK);
         assert_true(emptied == i && loaded == i);
     }
+    kprof_flush_prepare_to_empty(flush); /* once more does nothing */
+    assert_null(kprof_flush_shortfall(flush));
     assert_true(copies == 0 && opened == 1 && compiled == 1 && links == 0 && modules == 0);
     kprof_flush_close(flush);
     assert_int_equal(closed, 1);
@@ -421,6 +425,9 @@ static void test_cannot_empty(void **state)
     assert_int_equal(kprof_flush_empty(flush, &stream), KPROF_OK);
     assert_int_equal(kprof_flush_empty(flush, &stream), KPROF_OK);
     assert_true(copies == 2 && emptied == 0 && opened == 1 && loaded == 0 && links == 0);
+    assert_string_equal(kprof_flush_shortfall(flush),
+                        "L2 was flushed by copying, not emptied: there are none in this test; "
+                        "caches of instructions were not emptied: error of the test");
     kprof_flush_close(flush);
 }
 
@@ -432,6 +439,8 @@ static void test_refused_later(void **state)
     refuses = true;
     assert_int_equal(kprof_flush_empty(flush, &stream), KPROF_OK);
     assert_true(copies == 1 && emptied == 1 && loaded == 2);
+    assert_string_equal(kprof_flush_shortfall(flush),
+                        "L2 was flushed by copying, not emptied: the driver's kernel module refuses it");
     refuses = false;
     assert_int_equal(kprof_flush_empty(flush, &stream), KPROF_OK);
     assert_true(copies == 2 && emptied == 1 && opened == 1 && closed == 1);
@@ -447,6 +456,7 @@ static void test_code_cannot_be_loaded(void **state)
     assert_int_equal(kprof_flush_empty(flush, &stream), KPROF_OK);
     assert_int_equal(kprof_flush_empty(flush, &stream), KPROF_OK);
     assert_true(emptied == 3 && loaded == 1);
+    assert_string_equal(kprof_flush_shortfall(flush), "caches of instructions were not emptied: error of the test");
     kprof_flush_close(flush);
 }
 
@@ -472,7 +482,7 @@ static void assert_undone(kprof_status expected)
         (void)set_up(NULL);
         error = as_before;
         fails_at = i;
-        assert_int_equal(kprof_flush_open(false, &flush), expected);
+        assert_int_equal(kprof_flush_open(&flush), expected);
         assert_null(flush);
         assert_int_equal(call, i); /* what comes after is not tried */
         assert_true(source_bytes == 0 && window_bytes == 0 && mapped_bytes == 0);

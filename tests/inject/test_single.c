@@ -98,6 +98,14 @@ static kprof_status read_slowly(kprof_reader *reader, kprof_range range, const k
     return status;
 }
 
+static unsigned prepared; /* how often emptying the caches was */
+
+static void prepare_to_empty(kprof_flush *flush)
+{
+    prepared++;
+    sim_device.flush_prepare_to_empty(flush);
+}
+
 static int end_error(void **state)
 {
     (void)state;
@@ -122,12 +130,18 @@ static void test_context_in_error(void **state)
 static void test_memory_of_the_host(void **state)
 {
     (void)state;
+    kprof_engine.process.config.cache_control = KPROF_CACHE_FLUSH_ALL;
+    unsigned alone = launch(SIM_ADD);
+    close_batch();
+    assert_measured(alone);
+    assert_int_equal(prepared, 0); /* own runs do not empty caches */
     do_call((sim_step){.op = SIM_ALLOC, .a = SHARED_SLOT, .shared = true});
     unsigned first = launch(SIM_ADD), second = launch(SIM_SCALE);
     assert_pending(first);
     close_batch();
     assert_measured(first);
     assert_measured(second);
+    assert_true(prepared > 0);
     for (unsigned i = 0; i < 2; i++) {
         first = launch_on(SIM_ADD, SHARED_SLOT);
         close_batch();
@@ -150,6 +164,7 @@ static int start(void **state)
     device = sim_device;
     device.target_synchronize = synchronize;
     device.reader_read = read_slowly;
+    device.flush_prepare_to_empty = prepare_to_empty;
     return start_engine_on(&device);
 }
 

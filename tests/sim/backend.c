@@ -65,6 +65,7 @@ struct kprof_operation {
 
 struct kprof_flush {
     unsigned context;
+    bool empties;
 };
 
 static struct {
@@ -976,9 +977,8 @@ static void *snapshot_stream(const kprof_snapshot *snapshot)
 
 /* flush.h */
 
-static kprof_status flush_open(bool empties, kprof_flush **out)
+static kprof_status flush_open(kprof_flush **out)
 {
-    (void)empties;
     *out = calloc(1, sizeof **out);
     if (!*out)
         return kprof_fail(KPROF_NO_MEMORY, "out of memory");
@@ -1013,9 +1013,22 @@ static kprof_status flush_run(kprof_flush *flush, void *stream)
     return KPROF_OK;
 }
 
+static void flush_prepare_to_empty(kprof_flush *flush)
+{
+    flush->empties = true;
+}
+
 static kprof_status flush_empty(kprof_flush *flush, void *stream)
 {
+    if (!flush->empties)
+        sim_violation("caches are emptied, and nobody has prepared that");
     return flush_run(flush, stream);
+}
+
+static const char *flush_shortfall(const kprof_flush *flush)
+{
+    (void)flush;
+    return NULL;
 }
 
 static void flush_close(kprof_flush *flush)
