@@ -113,11 +113,14 @@ static group *find_group(const struct kprof_multiplex *m, const kprof_batch_laun
 static group *get_group(struct kprof_multiplex *m, const kprof_batch_launch *launch)
 {
     shape wanted = shape_of(launch);
+    group *known = find_group(m, launch);
+    if (known || m->group_count == MOST_GROUPS)
+        return known;
     if (2 * m->group_count >= m->slot_count && !grow_slots(m))
         return NULL;
     group **slot = find_slot(m->slots, m->slot_count, &wanted);
-    if (*slot || m->group_count == MOST_GROUPS || !(*slot = calloc(1, sizeof **slot)))
-        return *slot;
+    if (!(*slot = calloc(1, sizeof **slot)))
+        return NULL;
     m->group_count++;
     **slot = (group){.shape = wanted, .first_open = NONE};
     return *slot;
