@@ -380,9 +380,10 @@ static void try_to_settle(const kprof_call *call)
         return;
     kprof_batch_close(call->name);
     kprof_contexts_end_samples();
-    if (!kprof_engine.device->target_capturing())
+    bool can_wait = !kprof_engine.device->target_capturing();
+    if (can_wait)
         kprof_contexts_release_memory();
-    atomic_store(&kprof_engine.launches.settled, true);
+    atomic_store(&kprof_engine.launches.settled, can_wait);
     kprof_gate_leave_exclusive();
 }
 

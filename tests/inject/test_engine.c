@@ -438,6 +438,24 @@ static void test_late_kernel_before_another_stream(void **state)
     assert_unmeasured(tag, "the GPU's work did not end within 1 s");
 }
 
+/* During a capture nothing can be waited for, so what kprof keeps is given back after it. */
+static void test_disarmed_during_a_capture(void **state)
+{
+    (void)state;
+    unsigned tag = launch(SIM_ADD);
+    do_call((sim_step){.op = SIM_BEGIN_CAPTURE});
+    assert_measured(tag);
+    kprof_process_disarm(KPROF_INTERNAL, "a test");
+    given_back = 0;
+    do_call((sim_step){.op = SIM_LAUNCH, .kernel = SIM_ADD, .a = SLOT, .b = SLOT});
+    assert_int_equal(given_back, 0);
+    do_call((sim_step){.op = SIM_END_CAPTURE});
+    close_batch();
+    assert_true(given_back > 0 && atomic_load(&kprof_engine.launches.settled));
+    atomic_store(&kprof_engine.process.armed, true);
+    atomic_store(&kprof_engine.launches.settled, false);
+}
+
 /* As another process of the run that wants the counters does. */
 static int want_counters(void)
 {
@@ -483,6 +501,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_watched_kernel_behind_late_work, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_late_kernel_that_is_watched, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_late_kernel_before_another_stream, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_disarmed_during_a_capture, set_up, tear_down),
         /* the last: nothing is measured after */
         cmocka_unit_test_setup_teardown(test_end_while_counters_are_given_back, set_up, tear_down),
     };
