@@ -279,6 +279,9 @@ static kprof_status open_batch(const kprof_batch_launch *launch, const kprof_dec
     kprof_open_batch *batch = &kprof_engine.batch;
     if (decision->kind == KPROF_REFUSED)
         return kprof_fail(KPROF_NOT_COLLECTED, "%s", decision->why);
+    const kprof_profiled_context *known = kprof_contexts_find(launch->call->context);
+    if (known && kprof_monotonic_ns() < known->busy_before_ns)
+        return kprof_fail(KPROF_COUNTERS_BUSY, "another tool used the GPU counters a short while before");
     start_anew(launch, decision);
     bool window = decision->kind == KPROF_MULTIPLEXED;
     kprof_status status =

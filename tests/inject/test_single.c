@@ -106,10 +106,22 @@ static void prepare_to_empty(kprof_flush *flush)
     sim_device.flush_prepare_to_empty(flush);
 }
 
+static bool busy; /* another tool has the counters */
+static unsigned busy_starts;
+
+static kprof_status start_pass(kprof_profiler *profiler)
+{
+    if (!busy)
+        return sim_device.profiler_start(profiler);
+    busy_starts++;
+    sim_clock_advance_s(5);
+    return kprof_fail(KPROF_COUNTERS_BUSY, "the GPU counters are in use (test)");
+}
+
 static int end_error(void **state)
 {
     (void)state;
-    in_error = false;
+    in_error = busy = false;
     return 0;
 }
 
@@ -124,6 +136,26 @@ static void test_context_in_error(void **state)
     assert_unmeasured(second, "this launch, or one measured with it, failed");
     assert_int_equal(__atomic_load_n(&reading, __ATOMIC_SEQ_CST), 0);
     assert_int_equal(kprof_engine.evaluator.running, 0);
+}
+
+/* Each launch would wait for as long again. */
+static void test_another_tool(void **state)
+{
+    (void)state;
+    busy = true;
+    assert_unmeasured(launch(SIM_ADD), "in use (test)");
+    assert_unmeasured(launch(SIM_ADD), "another tool used the GPU counters a short while before");
+    sim_clock_advance_s(30);
+    assert_unmeasured(launch(SIM_ADD), "a short while before");
+    assert_int_equal(busy_starts, 1);
+    sim_clock_advance_s(30);
+    assert_unmeasured(launch(SIM_ADD), "in use (test)");
+    assert_int_equal(busy_starts, 2);
+    busy = false;
+    sim_clock_advance_s(60);
+    unsigned last = launch(SIM_ADD);
+    close_batch();
+    assert_measured(last);
 }
 
 /* The one pass that there is waits for each launch, and a kernel may wait for the host: a proof comes first. */
@@ -164,6 +196,7 @@ static int start(void **state)
     device = sim_device;
     device.target_synchronize = synchronize;
     device.reader_read = read_slowly;
+    device.profiler_start = start_pass;
     device.flush_prepare_to_empty = prepare_to_empty;
     return start_engine_on(&device);
 }
@@ -176,6 +209,7 @@ int main(void)
         cmocka_unit_test_teardown(test_other_context_that_waits_for_the_host, end_other_context),
         cmocka_unit_test(test_host_function_that_waits),
         cmocka_unit_test_teardown(test_context_in_error, end_error),
+        cmocka_unit_test_teardown(test_another_tool, end_error),
         cmocka_unit_test(test_memory_of_the_host),
     };
     return cmocka_run_group_tests(tests, start, remove_folder);
