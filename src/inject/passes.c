@@ -315,6 +315,8 @@ static kprof_status end_own_pass(bool *more)
         return status;
     if (batch->kind == KPROF_MULTIPLEXED)
         return kprof_multiplex_read_window();
+    if (batch->searching && atomic_load(&batch->spoiled)) /* a launch may have no range; nothing is replayed */
+        return KPROF_OK;
     return batch->proved ? check_proof() : read_pass(0, *more);
 }
 

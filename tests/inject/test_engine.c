@@ -278,6 +278,24 @@ static void test_search_in_vain(void **state)
     assert_measured(second);
 }
 
+/* A range would wait for what waits for the host, so that a launch of the search has none. The next batch searches. */
+static void test_search_behind_work_that_waits(void **state)
+{
+    (void)state;
+    assert_unmeasured(launch_alone(SIM_COUNT, SHARED_SLOT), "reached memory of the host");
+    unsigned first = launch(SIM_SCALE);
+    kprof_engine.batch.context->fixed_ms = 1000; /* such a batch stays open for longer than the wait */
+    sim.holds = 1;
+    sim_call(&(sim_step){.op = SIM_HOLD, .stream = 1, .value = 1}, NULL);
+    unsigned second = launch(SIM_SCALE);
+    sim_call(&(sim_step){.op = SIM_RELEASE, .stream = 1}, NULL);
+    close_batch();
+    assert_unmeasured(first, "which launch reached memory of the host could not be told");
+    assert_unmeasured(second, "which launch reached memory of the host could not be told");
+    first = launch_alone(SIM_SCALE, SLOT);
+    assert_measured(first);
+}
+
 static void test_proof_that_cannot_be_read(void **state)
 {
     (void)state;
@@ -492,6 +510,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_launch_that_reaches_host_memory, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_kernel_that_reaches_host_memory, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_search_in_vain, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_search_behind_work_that_waits, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_proof_that_cannot_be_read, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_memory_that_cannot_be_saved, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_free_memory, set_up, tear_down),
