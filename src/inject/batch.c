@@ -247,6 +247,7 @@ static void start_anew(const kprof_batch_launch *launch, const kprof_decision *d
     batch->kind = decision->kind;
     batch->needs = 0;
     batch->note[0] = '\0';
+    batch->lost_range = NULL;
     batch->metrics = launch->metrics;
     atomic_store(&batch->sharing, kprof_engine.device->target_sharing());
     bool has_host = decision->needs & KPROF_SAVES_HOST; /* so that it may change */
@@ -394,6 +395,14 @@ size_t kprof_batch_take_range(size_t *range)
     return *range;
 }
 
+/* Such a range may lack its launch, or have what came after it. */
+static void lose_range(const char *why)
+{
+    kprof_open_batch *batch = &kprof_engine.batch;
+    kprof_batch_spoil(why);
+    batch->lost_range = batch->lost_range ? batch->lost_range : why;
+}
+
 /* Begin the range around the own run of the last `entered` launches. */
 static void begin_own_run(const kprof_call *call, size_t range)
 {
@@ -407,7 +416,7 @@ static void begin_own_run(const kprof_call *call, size_t range)
     if (batch->entered == 1)
         batch->launches[batch->count - 1].range = range;
     if (kprof_engine.device->profiler_push(batch->context->profiler, range) != KPROF_OK)
-        kprof_batch_spoil("CUPTI did not begin a range");
+        lose_range("CUPTI did not begin a range");
 }
 
 static void add(const kprof_batch_launch *launch, kprof_operation *operation)
@@ -887,7 +896,7 @@ void kprof_batch_leave(const kprof_call *call)
     kprof_open_launch *last = &batch->launches[batch->count - 1];
     bool has_range = last->own_range != KPROF_NO_RANGE;
     if (has_range && kprof_engine.device->profiler_pop(batch->context->profiler) != KPROF_OK)
-        kprof_batch_spoil("CUPTI did not end a range");
+        lose_range("CUPTI did not end a range");
     if (has_range)
         flush_behind_own_run();
     if (call->failed)

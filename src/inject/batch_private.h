@@ -40,6 +40,7 @@ typedef struct kprof_open_batch {
     unsigned output_before;        /* pieces of text that the driver had written when it was opened */
     atomic_bool unknown_ends;      /* since the last wait, a kernel was launched that is not known to end by itself */
     _Atomic(const char *) spoiled; /* why the batch is not repeated; NULL: it is */
+    const char *lost_range;        /* why a range around an own run is not what it should be; NULL: all are */
     char note[512];                /* why launches are measured in another way than asked for; "" when all is well */
     kprof_profiled_context *context;
     const kprof_chip_metrics *metrics;

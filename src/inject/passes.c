@@ -313,6 +313,8 @@ static kprof_status end_own_pass(bool *more)
         status = stopped;
     if (status != KPROF_OK || batch->chosen_count == 0)
         return status;
+    if (batch->lost_range && batch->kind != KPROF_REPLAYED)
+        return kprof_fail(KPROF_NOT_COLLECTED, "the launch was not measured: %s", batch->lost_range);
     if (batch->kind == KPROF_MULTIPLEXED)
         return kprof_multiplex_read_window();
     if (batch->searching && atomic_load(&batch->spoiled)) /* a launch may have no range; nothing is replayed */

@@ -106,6 +106,14 @@ static void prepare_to_empty(kprof_flush *flush)
     sim_device.flush_prepare_to_empty(flush);
 }
 
+static bool cannot_pop;
+
+static kprof_status pop_range(kprof_profiler *profiler)
+{
+    kprof_status status = sim_device.profiler_pop(profiler);
+    return cannot_pop ? kprof_fail(KPROF_INTERNAL, "CUPTI failed (test)") : status;
+}
+
 static bool busy; /* another tool has the counters */
 static unsigned busy_starts;
 
@@ -121,7 +129,7 @@ static kprof_status start_pass(kprof_profiler *profiler)
 static int end_error(void **state)
 {
     (void)state;
-    in_error = busy = false;
+    in_error = busy = cannot_pop = false;
     return 0;
 }
 
@@ -136,6 +144,22 @@ static void test_context_in_error(void **state)
     assert_unmeasured(second, "this launch, or one measured with it, failed");
     assert_int_equal(__atomic_load_n(&reading, __ATOMIC_SEQ_CST), 0);
     assert_int_equal(kprof_engine.evaluator.running, 0);
+}
+
+/* Its range may have counted what came after the launch. */
+static void test_range_without_an_end(void **state)
+{
+    (void)state;
+    unsigned first = launch(SIM_ADD);
+    cannot_pop = true;
+    unsigned second = launch(SIM_ADD);
+    cannot_pop = false;
+    close_batch();
+    assert_unmeasured(first, "CUPTI did not end a range");
+    assert_unmeasured(second, "CUPTI did not end a range");
+    first = launch(SIM_ADD);
+    close_batch();
+    assert_measured(first);
 }
 
 /* Each launch would wait for as long again. */
@@ -197,6 +221,7 @@ static int start(void **state)
     device.target_synchronize = synchronize;
     device.reader_read = read_slowly;
     device.profiler_start = start_pass;
+    device.profiler_pop = pop_range;
     device.flush_prepare_to_empty = prepare_to_empty;
     return start_engine_on(&device);
 }
@@ -209,6 +234,7 @@ int main(void)
         cmocka_unit_test_teardown(test_other_context_that_waits_for_the_host, end_other_context),
         cmocka_unit_test(test_host_function_that_waits),
         cmocka_unit_test_teardown(test_context_in_error, end_error),
+        cmocka_unit_test_teardown(test_range_without_an_end, end_error),
         cmocka_unit_test_teardown(test_another_tool, end_error),
         cmocka_unit_test(test_memory_of_the_host),
     };
