@@ -30,6 +30,7 @@ static struct {
 
 static void add_locked(allocation added)
 {
+    atomic_fetch_add(&list.version, 1); /* also where memory runs out: who has listed all before must ask again */
     if (list.count == list.capacity) {
         size_t wanted = list.capacity ? 2 * list.capacity : 256;
         allocation *grown = realloc(list.allocations, wanted * sizeof *list.allocations);
@@ -41,7 +42,6 @@ static void add_locked(allocation added)
         list.capacity = wanted;
     }
     list.allocations[list.count++] = added;
-    atomic_fetch_add(&list.version, 1);
 }
 
 static void add(allocation added)

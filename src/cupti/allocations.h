@@ -17,7 +17,7 @@ typedef struct kprof_span {
 
 /* Note what a call, which succeeded in `context`, allocated, mapped, freed or unmapped. */
 void kprof_allocations_note(const kprof_memory_change *change, const void *context);
-/* Changes when memory was added. */
+/* Changes when memory was added, or could not be. */
 unsigned kprof_allocations_version(void);
 /* The memory of a context, and of its device where it belongs to no context, as an array that the caller frees. False
  * when it is not known, because memory ran out. */

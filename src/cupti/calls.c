@@ -170,6 +170,7 @@ static const unsigned char kinds[CUPTI_DRIVER_TRACE_CBID_SIZE] = {
     [ID(cuStreamBeginCaptureToGraph_ptsz)] = KPROF_CALL_STOP,
     [ID(cuCtxDestroy)] = KPROF_CALL_STOP,
     [ID(cuCtxDestroy_v2)] = KPROF_CALL_STOP,
+    [ID(cuCtxDetach)] = KPROF_CALL_STOP,
     [ID(cuDevicePrimaryCtxReset)] = KPROF_CALL_STOP,
     [ID(cuDevicePrimaryCtxReset_v2)] = KPROF_CALL_STOP,
     [ID(cuDevicePrimaryCtxRelease)] = KPROF_CALL_STOP,

@@ -62,7 +62,10 @@
     X(snapshot_stream)                                                                                                 \
     X(flush_open)                                                                                                      \
     X(flush_run)                                                                                                       \
+    X(flush_behind)                                                                                                    \
+    X(flush_prepare_to_empty)                                                                                          \
     X(flush_empty)                                                                                                     \
+    X(flush_shortfall)                                                                                                 \
     X(flush_close)                                                                                                     \
     X(profiler_preload)                                                                                                \
     X(profiler_open)                                                                                                   \

@@ -6,6 +6,7 @@
 #include "cupti/driver.h"
 #include "cupti/resources.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -27,9 +28,12 @@ struct kprof_flush {
     CUdeviceptr source; /* [rows] of ROW_BYTES */
     CUdeviceptr window; /* [rows] of granule_bytes, all the same memory */
     size_t slices, rows, granule_bytes, mapped_rows;
-    CUevent event;
+    CUevent event;              /* of the work that flushes wait for */
+    bool waits;                 /* there is some */
     kprof_resources *resources; /* NULL: L2 is flushed by copying */
     void *code;                 /* compiled from `ptx`; NULL: caches of instructions are left alone */
+    bool prepared;              /* to empty */
+    char shortfall[400];        /* "" where emptying does all that it is to do */
 };
 
 static CUresult map_window(kprof_flush *flush, const CUmemAllocationProp *property)
@@ -125,23 +129,33 @@ static CUresult find_place(const kprof_driver_api *driver, kprof_bus_place *out)
     return result;
 }
 
+static void note_shortfall(kprof_flush *flush, const char *what, const char *why)
+{
+    size_t length = strlen(flush->shortfall);
+    snprintf(flush->shortfall + length, sizeof flush->shortfall - length, "%s%s: %s", length > 0 ? "; " : "", what,
+             why);
+}
+
 static void copy_from_now_on(kprof_flush *flush, const char *why)
 {
     kprof_resources_close(flush->resources);
     flush->resources = NULL;
-    kprof_log(KPROF_LOG_INFO, "L2 is flushed by copying, not emptied: %s", why);
+    note_shortfall(flush, "L2 was flushed by copying, not emptied", why);
 }
 
 static void leave_code_from_now_on(kprof_flush *flush, CUresult result)
 {
     free(flush->code);
     flush->code = NULL;
-    kprof_log(KPROF_LOG_INFO, "caches of instructions are not emptied: %s", kprof_driver_error(result));
+    note_shortfall(flush, "caches of instructions were not emptied", kprof_driver_error(result));
 }
 
-static void prepare_to_empty(kprof_flush *flush)
+void kprof_flush_prepare_to_empty(kprof_flush *flush)
 {
     kprof_bus_place place;
+    if (flush->prepared)
+        return;
+    flush->prepared = true;
     const char *reason = "the GPU's place is not known";
     if (find_place(flush->driver, &place) == CUDA_SUCCESS)
         flush->resources = kprof_resources_open(DEVICE_FILE, &place, &reason);
@@ -152,7 +166,7 @@ static void prepare_to_empty(kprof_flush *flush)
         leave_code_from_now_on(flush, result == CUDA_SUCCESS ? CUDA_ERROR_OUT_OF_MEMORY : result);
 }
 
-kprof_status kprof_flush_open(bool empties, kprof_flush **out)
+kprof_status kprof_flush_open(kprof_flush **out)
 {
     *out = NULL;
     kprof_flush *flush = calloc(1, sizeof *flush);
@@ -171,13 +185,20 @@ kprof_status kprof_flush_open(bool empties, kprof_flush **out)
         free(flush);
         return status;
     }
-    if (empties)
-        prepare_to_empty(flush);
     *out = flush;
     return KPROF_OK;
 }
 
-kprof_status kprof_flush_run(kprof_flush *flush, void *stream, void *after)
+kprof_status kprof_flush_behind(kprof_flush *flush, void *stream)
+{
+    CUresult result = flush->driver->cuEventRecord_(flush->event, stream);
+    if (result != CUDA_SUCCESS)
+        return kprof_fail(KPROF_INTERNAL, "flushing the caches: %s", kprof_driver_error(result));
+    flush->waits = true;
+    return KPROF_OK;
+}
+
+kprof_status kprof_flush_run(kprof_flush *flush, void *stream)
 {
     CUDA_MEMCPY3D copy = {
         .srcMemoryType = CU_MEMORYTYPE_DEVICE,
@@ -192,11 +213,7 @@ kprof_status kprof_flush_run(kprof_flush *flush, void *stream, void *after)
         .Height = SLICE_ROWS,
         .Depth = flush->slices,
     };
-    CUresult result = CUDA_SUCCESS;
-    if (stream != after)
-        result = flush->driver->cuEventRecord_(flush->event, after);
-    if (stream != after && result == CUDA_SUCCESS)
-        result = flush->driver->cuStreamWaitEvent_(stream, flush->event, 0);
+    CUresult result = flush->waits ? flush->driver->cuStreamWaitEvent_(stream, flush->event, 0) : CUDA_SUCCESS;
     if (result == CUDA_SUCCESS)
         result = flush->driver->cuMemcpy3DAsync_(&copy, stream);
     if (result != CUDA_SUCCESS)
@@ -208,7 +225,7 @@ kprof_status kprof_flush_empty(kprof_flush *flush, void *stream)
 {
     const kprof_driver_api *driver = flush->driver;
     CUmodule module;
-    kprof_status status = flush->resources ? KPROF_OK : kprof_flush_run(flush, stream, stream);
+    kprof_status status = flush->resources ? KPROF_OK : kprof_flush_run(flush, stream);
     CUresult result = driver->cuStreamSynchronize_(stream);
     if (status != KPROF_OK || result != CUDA_SUCCESS)
         return status != KPROF_OK ? status : kprof_fail(KPROF_INTERNAL, "flushing: %s", kprof_driver_error(result));
@@ -224,6 +241,11 @@ kprof_status kprof_flush_empty(kprof_flush *flush, void *stream)
     if (result != CUDA_SUCCESS)
         leave_code_from_now_on(flush, result);
     return KPROF_OK;
+}
+
+const char *kprof_flush_shortfall(const kprof_flush *flush)
+{
+    return flush->shortfall[0] ? flush->shortfall : NULL;
 }
 
 void kprof_flush_close(kprof_flush *flush)

@@ -8,19 +8,25 @@
 
 typedef struct kprof_flush kprof_flush;
 
-/* Memory for flushing the caches of the current context's device; with `empties`, also what kprof_flush_empty needs,
- * which takes the compiler of the driver. NO_MEMORY when the device has no space; UNSUPPORTED when it has no virtual
- * memory management. */
-kprof_status kprof_flush_open(bool empties, kprof_flush **out) KPROF_MUST_CHECK;
+/* Memory for flushing the caches of the current context's device. NO_MEMORY when the device has no space; UNSUPPORTED
+ * when it has no virtual memory management. */
+kprof_status kprof_flush_open(kprof_flush **out) KPROF_MUST_CHECK;
+/* Have what kprof_flush_empty needs, which takes the compiler of the driver. Later calls do nothing. */
+void kprof_flush_prepare_to_empty(kprof_flush *flush);
 /* Fill L2 with clean lines of our own, as part of a stream of the context, which must be current: dirty lines would be
- * written back during the next launch and counted as its traffic. The work that the stream `after` has by now is
- * finished first: it would be disturbed. Takes no kernel, so that an open pass does not count it as a launch. Does not
- * wait. */
-kprof_status kprof_flush_run(kprof_flush *flush, void *stream, void *after) KPROF_MUST_CHECK;
-/* If that was prepared, do as ncu does: write back and empty L2, and empty the caches of instructions and constants.
- * Waits for the stream first, and takes 0.45 ms on an H200. What the driver does not allow is said once; L2 is flushed
- * as above then. */
+ * written back during the next launch and counted as its traffic. Takes no kernel, so that an open pass does not count
+ * it as a launch. Does not wait. */
+kprof_status kprof_flush_run(kprof_flush *flush, void *stream) KPROF_MUST_CHECK;
+/* Have later flushes begin when the work that the stream has by now has ended, as they would disturb it. The stream may
+ * be gone by then. */
+kprof_status kprof_flush_behind(kprof_flush *flush, void *stream) KPROF_MUST_CHECK;
+/* Once that is prepared, do as ncu does: write back and empty L2, and empty the caches of instructions and constants.
+ * Waits for the stream first, and takes 0.45 ms on an H200. Where the driver does not allow that, L2 is flushed as
+ * above; _shortfall tells. */
 kprof_status kprof_flush_empty(kprof_flush *flush, void *stream) KPROF_MUST_CHECK;
+/* Return what _empty does not do, and why: "L2 was flushed by copying, not emptied: ..."; NULL if it does all. The text
+ * is valid until the next call of _empty. */
+const char *kprof_flush_shortfall(const kprof_flush *flush);
 /* Free the host's part; the device's goes with the context. */
 void kprof_flush_close(kprof_flush *flush);
 

@@ -17,6 +17,7 @@
 #define MAX_NESTING 8
 #define NO_MEMORY   "there was no memory to note what the graph does"
 
+#define UPDATABLE     "kernels may change its nodes"
 #define UNKNOWN_GRAPH "it is not known what the graph does"
 
 /* Attributes of kernel nodes that a launch takes, too. */
@@ -36,6 +37,7 @@ typedef struct node {
     bool disabled, does_nothing;
     bool may_wait;              /* for the host, for events, or for what is not known */
     bool may_launch;            /* a kernel: it is one, or decides on the GPU what to launch */
+    bool is_updatable;          /* by kernels, whatever the host changes */
     const char *obstacle;       /* why a single call cannot do the same; NULL: one can */
     const char *lasting;        /* what the node does that is noticed elsewhere than in memory of the device */
     bool reads_pageable;        /* memory of the host */
@@ -105,9 +107,10 @@ static void set_kernel(node *n, const CUDA_KERNEL_NODE_PARAMS *p)
     n->context = p->func ? NULL : p->ctx;
     n->decoded.launch.function = p->func ? p->func : (CUfunction)p->kern;
     kprof_given_arguments given = {n->decoded.launch.function, p->kernelParams, p->extra};
-    n->obstacle = kprof_arguments_copy(driver, &given, &n->arguments)
-                      ? NULL
-                      : "the arguments of one of its kernels cannot be copied";
+    n->obstacle = !kprof_arguments_copy(driver, &given, &n->arguments)
+                      ? "the arguments of one of its kernels cannot be copied"
+                  : n->is_updatable ? UPDATABLE
+                                    : NULL;
     describe_launch(n);
     CUresult result = p->func ? driver->cuFuncGetName_(&name, p->func) : driver->cuKernelGetName_(&name, p->kern);
     free(n->name);
@@ -142,8 +145,10 @@ static void read_attributes(node *n)
     memset(&value, 0, sizeof value);
     if (driver->cuGraphKernelNodeGetAttribute_(n->handle, CU_LAUNCH_ATTRIBUTE_DEVICE_UPDATABLE_KERNEL_NODE, &value) ==
             CUDA_SUCCESS &&
-        value.deviceUpdatableKernelNode.deviceUpdatable)
-        n->obstacle = "kernels may change its nodes";
+        value.deviceUpdatableKernelNode.deviceUpdatable) {
+        n->is_updatable = true;
+        n->obstacle = UPDATABLE;
+    }
     describe_launch(n);
 }
 

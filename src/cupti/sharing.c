@@ -73,9 +73,12 @@ static const unsigned char sharing[CUPTI_DRIVER_TRACE_CBID_SIZE] = {
     [ID(cuStreamWaitValue64_v2_ptsz)] = KPROF_WAITS_FOR_HOST,
     [ID(cuWaitExternalSemaphoresAsync)] = KPROF_WAITS_FOR_HOST,
     [ID(cuWaitExternalSemaphoresAsync_ptsz)] = KPROF_WAITS_FOR_HOST,
+    [ID(cuIpcOpenEventHandle)] = KPROF_WAITS_FOR_HOST, /* for another process, which may wait for this one */
+    [ID(cuEventCreateFromEGLSync)] = KPROF_WAITS_FOR_HOST,
 
     [ID(cuUserObjectCreate)] = KPROF_RUNS_HOST_CODE,
     [ID(cuDeviceRegisterAsyncNotification)] = KPROF_RUNS_HOST_CODE,
+    [ID(cuLogsRegisterCallback)] = KPROF_RUNS_HOST_CODE,
 
     [ID(cuMemAllocAsync)] = PARAMETERS_TELL,
     [ID(cuMemAllocAsync_ptsz)] = PARAMETERS_TELL,

@@ -46,7 +46,8 @@ struct kprof_snapshot {
     CUcontext context;
     CUdevice device;
     unsigned grid;
-    CUfunction scan, keep, compare, copy, set;
+    CUmodule module;
+    CUfunction scan, keep, compare, copy, set; /* of the module */
     CUstream stream;
     CUevent event;
     kprof_backing backing;
@@ -103,27 +104,37 @@ static kprof_status check_ready(kprof_snapshot *s)
 static CUresult open_device_side(kprof_snapshot *s)
 {
     const kprof_driver_api *driver = s->driver;
-    CUmodule module;
     int sms = 1;
     CUresult result = driver->cuCtxGetDevice_(&s->device);
     if (result == CUDA_SUCCESS)
         result = driver->cuDeviceGetAttribute_(&sms, CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT, s->device);
     s->grid = (unsigned)sms * BLOCKS_PER_SM;
     if (result == CUDA_SUCCESS)
-        result = driver->cuModuleLoadData_(&module, blocks_ptx);
+        result = driver->cuModuleLoadData_(&s->module, blocks_ptx);
     if (result == CUDA_SUCCESS)
-        result = driver->cuModuleGetFunction_(&s->scan, module, "kprof_scan");
+        result = driver->cuModuleGetFunction_(&s->scan, s->module, "kprof_scan");
     if (result == CUDA_SUCCESS)
-        result = driver->cuModuleGetFunction_(&s->keep, module, "kprof_keep");
+        result = driver->cuModuleGetFunction_(&s->keep, s->module, "kprof_keep");
     if (result == CUDA_SUCCESS)
-        result = driver->cuModuleGetFunction_(&s->compare, module, "kprof_compare");
+        result = driver->cuModuleGetFunction_(&s->compare, s->module, "kprof_compare");
     if (result == CUDA_SUCCESS)
-        result = driver->cuModuleGetFunction_(&s->copy, module, "kprof_copy");
+        result = driver->cuModuleGetFunction_(&s->copy, s->module, "kprof_copy");
     if (result == CUDA_SUCCESS)
-        result = driver->cuModuleGetFunction_(&s->set, module, "kprof_set");
+        result = driver->cuModuleGetFunction_(&s->set, s->module, "kprof_set");
     if (result == CUDA_SUCCESS)
         result = driver->cuEventCreate_(&s->event, CU_EVENT_DISABLE_TIMING);
     return result == CUDA_SUCCESS ? driver->cuStreamCreate_(&s->stream, CU_STREAM_NON_BLOCKING) : result;
+}
+
+/* What was made before the rest failed goes, too: each batch tries anew. */
+static void close_device_side(const kprof_snapshot *s)
+{
+    if (s->stream)
+        (void)s->driver->cuStreamDestroy_(s->stream);
+    if (s->event)
+        (void)s->driver->cuEventDestroy_(s->event);
+    if (s->module)
+        (void)s->driver->cuModuleUnload_(s->module);
 }
 
 kprof_status kprof_snapshot_open(void *context, kprof_snapshot **out)
@@ -137,6 +148,8 @@ kprof_status kprof_snapshot_open(void *context, kprof_snapshot **out)
     if (status == KPROF_OK) {
         CUstreamCaptureMode mode = relax(s->driver, CU_STREAM_CAPTURE_MODE_RELAXED);
         CUresult result = open_device_side(s);
+        if (result != CUDA_SUCCESS)
+            close_device_side(s);
         relax(s->driver, mode);
         if (result != CUDA_SUCCESS)
             status = fail("preparing to save memory", result);
@@ -653,7 +666,7 @@ void kprof_snapshot_close(kprof_snapshot *s, bool lives)
         return;
     kprof_backing_release(&s->backing, s->driver, lives);
     if (lives)
-        (void)s->driver->cuStreamDestroy_(s->stream);
+        close_device_side(s);
     free(s->start.items);
     free(s->end.items);
     free(s->compared.items);

@@ -135,14 +135,15 @@ void kprof_batch_forget(void)
 static void prepare_flush(void)
 {
     kprof_profiled_context *context = kprof_engine.batch.context;
-    if (kprof_engine.process.config.cache_control == KPROF_CACHE_FLUSH_NONE || context->flush || context->flush_failed)
+    const kprof_cache_control control = kprof_engine.process.config.cache_control;
+    if (control == KPROF_CACHE_FLUSH_NONE || context->flush_failed)
         return;
-    bool replays = context->metrics->pass_count > 1;
-    bool empties = replays && kprof_engine.process.config.cache_control == KPROF_CACHE_FLUSH_ALL;
-    kprof_status status = kprof_engine.device->flush_open(empties, &context->flush);
+    kprof_status status = context->flush ? KPROF_OK : kprof_engine.device->flush_open(&context->flush);
     context->flush_failed = status != KPROF_OK;
     if (context->flush_failed)
         snprintf(context->flush_reason, sizeof context->flush_reason, "%s", kprof_process_reason(status));
+    else if (control == KPROF_CACHE_FLUSH_ALL && kprof_engine.batch.kind == KPROF_REPLAYED)
+        kprof_engine.device->flush_prepare_to_empty(context->flush);
 }
 
 static void note_flush(kprof_status status)
@@ -153,20 +154,32 @@ static void note_flush(kprof_status status)
                          context->flush ? kprof_process_reason(status) : context->flush_reason);
 }
 
-void kprof_batch_flush(void *stream, void *after)
+void kprof_batch_flush(void *stream)
 {
     kprof_flush *flush = kprof_engine.batch.context->flush;
     if (kprof_engine.process.config.cache_control != KPROF_CACHE_FLUSH_NONE)
-        note_flush(flush ? kprof_engine.device->flush_run(flush, stream, after) : KPROF_OK);
+        note_flush(flush ? kprof_engine.device->flush_run(flush, stream) : KPROF_OK);
 }
 
 void kprof_batch_empty_caches(void *stream)
 {
     kprof_flush *flush = kprof_engine.batch.context->flush;
-    if (kprof_engine.process.config.cache_control != KPROF_CACHE_FLUSH_ALL)
-        kprof_batch_flush(stream, stream);
-    else
-        note_flush(flush ? kprof_engine.device->flush_empty(flush, stream) : KPROF_OK);
+    if (kprof_engine.process.config.cache_control != KPROF_CACHE_FLUSH_ALL || !flush) {
+        kprof_batch_flush(stream);
+        return;
+    }
+    note_flush(kprof_engine.device->flush_empty(flush, stream));
+    const char *shortfall = kprof_engine.device->flush_shortfall(flush);
+    if (shortfall)
+        kprof_batch_note("not all caches were emptied before the launch", shortfall);
+}
+
+/* The application may destroy the stream before the next flush. */
+static void flush_behind_own_run(void)
+{
+    kprof_open_batch *batch = &kprof_engine.batch;
+    if (batch->kind != KPROF_REPLAYED && batch->context->flush)
+        note_flush(kprof_engine.device->flush_behind(batch->context->flush, batch->own_stream));
 }
 
 /* Save what replays restore; nothing else may be at work that writes it. */
@@ -234,6 +247,7 @@ static void start_anew(const kprof_batch_launch *launch, const kprof_decision *d
     batch->kind = decision->kind;
     batch->needs = 0;
     batch->note[0] = '\0';
+    batch->lost_range = NULL;
     batch->metrics = launch->metrics;
     atomic_store(&batch->sharing, kprof_engine.device->target_sharing());
     bool has_host = decision->needs & KPROF_SAVES_HOST; /* so that it may change */
@@ -241,7 +255,6 @@ static void start_anew(const kprof_batch_launch *launch, const kprof_decision *d
     batch->searching = false;
     batch->in_pass = batch->shares = false;
     batch->uncompared = 0;
-    batch->last_stream = launch->call->stream;
     batch->opened_ns = batch->started_ns = kprof_monotonic_ns();
     batch->times = (kprof_batch_times){0};
     atomic_store(&batch->spoiled, NULL);
@@ -267,6 +280,9 @@ static kprof_status open_batch(const kprof_batch_launch *launch, const kprof_dec
     kprof_open_batch *batch = &kprof_engine.batch;
     if (decision->kind == KPROF_REFUSED)
         return kprof_fail(KPROF_NOT_COLLECTED, "%s", decision->why);
+    const kprof_profiled_context *known = kprof_contexts_find(launch->call->context);
+    if (known && kprof_monotonic_ns() < known->busy_before_ns)
+        return kprof_fail(KPROF_COUNTERS_BUSY, "another tool used the GPU counters a short while before");
     start_anew(launch, decision);
     bool window = decision->kind == KPROF_MULTIPLEXED;
     kprof_status status =
@@ -379,20 +395,28 @@ size_t kprof_batch_take_range(size_t *range)
     return *range;
 }
 
+/* Such a range may lack its launch, or have what came after it. */
+static void lose_range(const char *why)
+{
+    kprof_open_batch *batch = &kprof_engine.batch;
+    kprof_batch_spoil(why);
+    batch->lost_range = batch->lost_range ? batch->lost_range : why;
+}
+
 /* Begin the range around the own run of the last `entered` launches. */
 static void begin_own_run(const kprof_call *call, size_t range)
 {
     kprof_open_batch *batch = &kprof_engine.batch;
     void *stream = call->stream;
     if (batch->kind != KPROF_REPLAYED)
-        kprof_batch_flush(stream, batch->last_stream);
-    batch->last_stream = stream;
+        kprof_batch_flush(stream);
+    batch->own_stream = stream;
     for (size_t i = batch->count - batch->entered; i < batch->count; i++)
         batch->launches[i].own_range = range;
     if (batch->entered == 1)
         batch->launches[batch->count - 1].range = range;
     if (kprof_engine.device->profiler_push(batch->context->profiler, range) != KPROF_OK)
-        kprof_batch_spoil("CUPTI did not begin a range");
+        lose_range("CUPTI did not begin a range");
 }
 
 static void add(const kprof_batch_launch *launch, kprof_operation *operation)
@@ -975,8 +999,11 @@ void kprof_batch_leave(const kprof_call *call)
     if (!kprof_batch_is_open())
         return;
     kprof_open_launch *last = &batch->launches[batch->count - 1];
-    if (last->own_range != KPROF_NO_RANGE && kprof_engine.device->profiler_pop(batch->context->profiler) != KPROF_OK)
-        kprof_batch_spoil("CUPTI did not end a range");
+    bool has_range = last->own_range != KPROF_NO_RANGE;
+    if (has_range && kprof_engine.device->profiler_pop(batch->context->profiler) != KPROF_OK)
+        lose_range("CUPTI did not end a range");
+    if (has_range)
+        flush_behind_own_run();
     if (call->failed)
         take_back();
     else

@@ -40,6 +40,7 @@ typedef struct kprof_open_batch {
     unsigned output_before;        /* pieces of text that the driver had written when it was opened */
     atomic_bool unknown_ends;      /* since the last wait, a kernel was launched that is not known to end by itself */
     _Atomic(const char *) spoiled; /* why the batch is not repeated; NULL: it is */
+    const char *lost_range;        /* why a range around an own run is not what it should be; NULL: all are */
     char note[512];                /* why launches are measured in another way than asked for; "" when all is well */
     kprof_profiled_context *context;
     const kprof_chip_metrics *metrics;
@@ -63,7 +64,7 @@ typedef struct kprof_open_batch {
     unsigned entered_traits;          /* kprof_node_trait bits of these */
     size_t launch_capacity;           /* of the array below */
     kprof_open_launch *launches;      /* [launch_capacity] */
-    void *last_stream;                /* of the launch measured before, where its own run is what is measured */
+    void *own_stream;                 /* of the call that is under way, where its own run is what is measured */
     size_t unproved;                  /* launches from this number on may wait for what comes after them */
     pthread_t unproved_thread;        /* the one that launched them: each has a default stream of its own */
     void *unproved_stream;            /* theirs; valid while `unproved` is less than `count` */
@@ -79,8 +80,8 @@ typedef struct kprof_open_batch {
 
 /* Remember why launches are measured in another way. The first reason stays. */
 void kprof_batch_note(const char *text, const char *why);
-/* Flush caches before a chosen launch into `stream`, if that is asked for. The previous launch was in `after`. */
-void kprof_batch_flush(void *stream, void *after);
+/* Flush caches before a chosen launch into `stream`, if that is asked for. */
+void kprof_batch_flush(void *stream);
 /* The same before a replay of a launch, for which other caches are emptied, too. */
 void kprof_batch_empty_caches(void *stream);
 

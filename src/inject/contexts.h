@@ -16,6 +16,7 @@ typedef struct kprof_profiled_context {
     kprof_profiler *profiler;
     struct kprof_multiplex *multiplex; /* NULL until wanted */
     bool has_counters;                 /* of the device */
+    int64_t busy_before_ns;            /* another tool had the counters a short while before */
     kprof_flush *flush;                /* NULL until wanted */
     char flush_reason[160];            /* why there is none */
     bool flush_failed;                 /* wanted, and there was no space */

@@ -2,11 +2,11 @@
 #include "inject/engine.h"
 
 struct kprof_engine kprof_engine = {
-    .gate = {.mutex = PTHREAD_MUTEX_INITIALIZER, .changed = PTHREAD_COND_INITIALIZER},
-    .kernels = {.mutex = PTHREAD_MUTEX_INITIALIZER},
+    .gate = {.mutex = PTHREAD_ERRORCHECK_MUTEX_INITIALIZER_NP, .changed = PTHREAD_COND_INITIALIZER},
+    .kernels = {.mutex = PTHREAD_ERRORCHECK_MUTEX_INITIALIZER_NP},
     .contexts = {.mutex = PTHREAD_ERRORCHECK_MUTEX_INITIALIZER_NP},
     .devices = {.mutex = PTHREAD_MUTEX_INITIALIZER, .generation = 1},
-    .idle = {.mutex = PTHREAD_MUTEX_INITIALIZER, .changed = PTHREAD_COND_INITIALIZER},
+    .idle = {.mutex = PTHREAD_ERRORCHECK_MUTEX_INITIALIZER_NP, .changed = PTHREAD_COND_INITIALIZER},
     .lock = {.turn = {.suffix = "lock", .fd = -1}, .wanted = {.suffix = "wanted", .fd = -1}},
     .waits = {.mutex = PTHREAD_MUTEX_INITIALIZER, .changed = PTHREAD_COND_INITIALIZER, .long_limit_s = 10},
 };

@@ -4,12 +4,15 @@
 #include "core/monotonic.h"
 #include "inject/engine.h"
 
+#include <errno.h>
+
 /* After a wait in vain, wait only as long as a short call takes: that thread probably stays inside. */
 #define IN_VAIN_MS 2
 #define MS_NS      INT64_C(1000000)
 
-static __thread int depth;     /* shared calls that this thread is in */
-static __thread bool is_owner; /* this thread holds the gate exclusively: its own calls pass */
+static __thread int depth;        /* shared calls that this thread is in */
+static __thread bool is_owner;    /* this thread holds the gate exclusively: its own calls pass */
+static __thread bool is_awaiting; /* it keeps others out and waits until `inside` is 0 */
 
 static void leave(void)
 {
@@ -48,9 +51,9 @@ void kprof_gate_leave_shared(void)
 bool kprof_gate_enter_exclusive(unsigned timeout_ms)
 {
     kprof_gate *gate = &kprof_engine.gate;
-    if (is_owner) /* the application's signal handler exits in the middle of a replay */
+    /* The application's signal handler may exit in the middle of a replay, or of the wait below. */
+    if (is_owner || is_awaiting || pthread_mutex_lock(&gate->mutex) == EDEADLK)
         return false;
-    pthread_mutex_lock(&gate->mutex);
     while (atomic_load(&gate->exclusive) && timeout_ms > 0)
         pthread_cond_wait(&gate->changed, &gate->mutex);
     if (atomic_load(&gate->exclusive)) {
@@ -58,6 +61,7 @@ bool kprof_gate_enter_exclusive(unsigned timeout_ms)
         return false;
     }
     atomic_store(&gate->exclusive, true);
+    is_awaiting = true;
     unsigned limit_ms = gate->in_vain && timeout_ms > IN_VAIN_MS ? IN_VAIN_MS : timeout_ms;
     struct timespec deadline = kprof_deadline_after_ns(limit_ms * MS_NS);
     bool in_time = true, alone;
@@ -69,8 +73,9 @@ bool kprof_gate_enter_exclusive(unsigned timeout_ms)
         atomic_store(&gate->exclusive, false);
         pthread_cond_broadcast(&gate->changed);
     }
-    pthread_mutex_unlock(&gate->mutex);
     is_owner = alone;
+    is_awaiting = false;
+    pthread_mutex_unlock(&gate->mutex);
     if (alone)
         atomic_store(&gate->owner, pthread_self());
     return alone;
@@ -97,9 +102,8 @@ void kprof_gate_await_exclusive(unsigned timeout_ms)
     kprof_gate *gate = &kprof_engine.gate;
     struct timespec deadline = kprof_deadline_after_ns(timeout_ms * MS_NS);
     bool in_time = true;
-    if (is_owner || !atomic_load(&gate->exclusive))
+    if (is_owner || is_awaiting || !atomic_load(&gate->exclusive) || pthread_mutex_lock(&gate->mutex) == EDEADLK)
         return;
-    pthread_mutex_lock(&gate->mutex);
     while (atomic_load(&gate->exclusive) && in_time)
         in_time = pthread_cond_timedwait(&gate->changed, &gate->mutex, &deadline) == 0;
     pthread_mutex_unlock(&gate->mutex);
@@ -115,5 +119,5 @@ void kprof_gate_reset(void)
     atomic_store(&gate->owner, (pthread_t)0);
     gate->in_vain = false;
     depth = 0;
-    is_owner = false;
+    is_owner = is_awaiting = false;
 }

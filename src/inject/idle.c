@@ -142,10 +142,11 @@ bool kprof_idle_lasts(void)
 void kprof_idle_stop(void)
 {
     kprof_idle *idle = &kprof_engine.idle;
-    pthread_mutex_lock(&idle->mutex);
+    bool locked = pthread_mutex_lock(&idle->mutex) == 0; /* else a signal handler has interrupted who has it */
     idle->stopped = true;
     pthread_cond_signal(&idle->changed);
-    pthread_mutex_unlock(&idle->mutex);
+    if (locked)
+        pthread_mutex_unlock(&idle->mutex);
 }
 
 void kprof_idle_forget(void)

@@ -8,7 +8,7 @@
 #include <stdbool.h>
 
 typedef struct kprof_idle {
-    pthread_mutex_t mutex;
+    pthread_mutex_t mutex; /* one that checks for errors */
     pthread_cond_t changed;
     atomic_bool running; /* the watching thread */
     bool stopped;
@@ -44,7 +44,7 @@ void kprof_idle_answer(void);
 /* Has nothing been launched since? The function given to kprof_idle_start asks this once it holds the gate, as a
  * launch may have ended while it waited. */
 bool kprof_idle_lasts(void);
-/* Stop watching, as the process ends. */
+/* Stop watching, as the process ends. A signal handler may call it, wherever it has interrupted its thread. */
 void kprof_idle_stop(void);
 /* In a forked child, where the watching thread does not exist. */
 void kprof_idle_forget(void);

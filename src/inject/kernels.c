@@ -65,11 +65,11 @@ static kprof_kernel *add_kernel(const kprof_kernel_record *record, const kprof_f
         free(mangled);
         return NULL;
     }
-    table->kernels[table->kernel_count++] = kernel;
     kernel->record = *record;
     kernel->record.mangled = mangled;
-    kernel->record.kernel = (uint32_t)table->kernel_count;
+    kernel->record.kernel = (uint32_t)table->kernel_count + 1;
     kernel->matches = kprof_filter_match_name(filter, mangled);
+    table->kernels[table->kernel_count++] = kernel;
     return kernel;
 }
 
@@ -127,8 +127,10 @@ void kprof_kernels_forget_handles(void)
 void kprof_kernels_visit(void (*visit)(kprof_kernel *kernel))
 {
     kprof_kernel_table *table = &kprof_engine.kernels;
-    pthread_mutex_lock(&table->mutex);
+    /* The application's signal handler may exit while its thread finds a kernel: nobody changes the table then. */
+    bool locked = pthread_mutex_lock(&table->mutex) == 0;
     for (size_t i = 0; i < table->kernel_count; i++)
         visit(table->kernels[i]);
-    pthread_mutex_unlock(&table->mutex);
+    if (locked)
+        pthread_mutex_unlock(&table->mutex);
 }

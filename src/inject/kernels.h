@@ -29,7 +29,7 @@ typedef struct kprof_kernel_slot {
 } kprof_kernel_slot;
 
 typedef struct kprof_kernel_table {
-    pthread_mutex_t mutex;
+    pthread_mutex_t mutex;    /* one that checks for errors */
     kprof_kernel_slot *slots; /* [slot_count], a power of two; open addressing */
     size_t slot_count, slots_used;
     atomic_uint generation; /* of handles */

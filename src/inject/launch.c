@@ -47,7 +47,8 @@ static void write_seen(kprof_kernel *kernel)
 {
     kprof_record record = {.type = KPROF_RECORD_SEEN};
     record.seen = (kprof_seen_record){kernel->record.kernel, atomic_load(&kernel->launches)};
-    kprof_process_write(&record);
+    if (record.seen.launches > 0) /* else it may not have been announced yet */
+        kprof_process_write(&record);
 }
 
 static void write_kernel(const kprof_kernel *kernel)
@@ -379,9 +380,10 @@ static void try_to_settle(const kprof_call *call)
         return;
     kprof_batch_close(call->name);
     kprof_contexts_end_samples();
-    if (!kprof_engine.device->target_capturing())
+    bool can_wait = !kprof_engine.device->target_capturing();
+    if (can_wait)
         kprof_contexts_release_memory();
-    atomic_store(&kprof_engine.launches.settled, true);
+    atomic_store(&kprof_engine.launches.settled, can_wait);
     kprof_gate_leave_exclusive();
 }
 

@@ -46,7 +46,8 @@ typedef struct sample {
     bool dropped;               /* nothing comes of it any more */
     kprof_launch_record record; /* of its first launch */
     kprof_witness witnesses[KPROF_MAX_WITNESSES];
-    char why[256]; /* its launches are not repeated */
+    char why[256];  /* its launches are not repeated */
+    char note[512]; /* why one of them was measured in another way than asked for; "": none was */
 } sample;
 
 /* The samples of one context. Their numbers are those of their ranges. */
@@ -112,11 +113,14 @@ static group *find_group(const struct kprof_multiplex *m, const kprof_batch_laun
 static group *get_group(struct kprof_multiplex *m, const kprof_batch_launch *launch)
 {
     shape wanted = shape_of(launch);
+    group *known = find_group(m, launch);
+    if (known || m->group_count == MOST_GROUPS)
+        return known;
     if (2 * m->group_count >= m->slot_count && !grow_slots(m))
         return NULL;
     group **slot = find_slot(m->slots, m->slot_count, &wanted);
-    if (*slot || m->group_count == MOST_GROUPS || !(*slot = calloc(1, sizeof **slot)))
-        return *slot;
+    if (!(*slot = calloc(1, sizeof **slot)))
+        return NULL;
     m->group_count++;
     **slot = (group){.shape = wanted, .first_open = NONE};
     return *slot;
@@ -384,12 +388,16 @@ kprof_status kprof_multiplex_read_window(void)
 /* `metrics`: of the context's chip. */
 static void deliver_sample(const kprof_chip_metrics *metrics, sample *s, kprof_evaluation *e)
 {
-    char reason[sizeof s->why + 128];
+    char reason[sizeof s->why + sizeof s->note + 128];
     uint32_t passes = (uint32_t)__builtin_popcountll(s->passes);
     snprintf(reason, sizeof reason, "%s", s->why);
     if (passes < metrics->pass_count)
         snprintf(reason, sizeof reason, "measured in %u of %u passes, as no more equal launches came%s%s", passes,
                  metrics->pass_count, *s->why ? ": " : "", s->why);
+    if (*s->note) {
+        size_t length = strlen(reason);
+        snprintf(reason + length, sizeof reason - length, "%s%s", length > 0 ? "; " : "", s->note);
+    }
     if (e->status == KPROF_OK) {
         s->record.mode = KPROF_REPLAY_MULTIPLEX;
         s->record.pass_count = passes;
@@ -446,6 +454,8 @@ void kprof_multiplex_deliver(void)
         const kprof_open_launch *launch = &batch->launches[i];
         sample *s = &m->samples[launch->range];
         s->record.profile_ns += launch->record.profile_ns;
+        if (!*s->note)
+            snprintf(s->note, sizeof s->note, "%s", batch->note);
         if (launch->record.launch != s->record.launch)
             deliver_contribution(s, &batch->launches[i].record);
         if (complete && s->passes == all_passes) {

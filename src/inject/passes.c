@@ -21,6 +21,10 @@
 #define SLOW_PASS_NS      INT64_C(5000000000)
 #define SLOW_PASS_EACH_NS INT64_C(20000000)
 
+/* Another tool may keep the counters for long. After a wait for them in vain, do not wait again for so many times as
+ * long. */
+#define BUSY_WAIT_FACTOR 10
+
 /* With --witnesses auto, use the witnesses that take time once the previous batch had this many launches: they cost the
  * same for each pass, however many launches share it. */
 #define WITNESSED_LAUNCHES 64
@@ -141,6 +145,8 @@ static kprof_status start_pass(void)
     int64_t lap_ns = kprof_monotonic_ns();
     kprof_status status = kprof_engine.device->profiler_start(batch->context->profiler);
     double start_ms = kprof_monotonic_lap_ms(&lap_ns);
+    if (status == KPROF_COUNTERS_BUSY)
+        batch->context->busy_before_ns = lap_ns + (int64_t)(BUSY_WAIT_FACTOR * start_ms * 1e6);
     batch->times.start_ms += start_ms;
     if (start_ms > batch->context->ready_ms)
         batch->context->ready_ms = start_ms;
@@ -308,8 +314,12 @@ static kprof_status end_own_pass(bool *more)
         status = stopped;
     if (status != KPROF_OK || batch->chosen_count == 0)
         return status;
+    if (batch->lost_range && batch->kind != KPROF_REPLAYED)
+        return kprof_fail(KPROF_NOT_COLLECTED, "the launch was not measured: %s", batch->lost_range);
     if (batch->kind == KPROF_MULTIPLEXED)
         return kprof_multiplex_read_window();
+    if (batch->searching && atomic_load(&batch->spoiled)) /* a launch may have no range; nothing is replayed */
+        return KPROF_OK;
     return batch->proved ? check_proof() : read_pass(0, *more);
 }
 
@@ -553,6 +563,7 @@ static kprof_status end_own_runs(void)
         kprof_batch_note_ends();
     batch->longest_pass_ns = longest_pass_ns(lap_ns - batch->started_ns);
     kprof_status ended = batch->in_pass ? end_own_pass(&more) : KPROF_OK;
+    wait_for_values(); /* whatever the status: threads may be at it */
     return status == KPROF_OK ? ended : kprof_fail(KPROF_NOT_COLLECTED, "this launch, or one measured with it, failed");
 }
 
@@ -583,7 +594,6 @@ kprof_status kprof_passes_run(uint32_t *passes)
         batch->replay_count = last_chosen() + 1; /* nothing is measured after it */
         return replay(passes);
     }
-    wait_for_values();
     *passes = 1;
     return KPROF_OK;
 }

@@ -13,7 +13,8 @@ typedef struct kprof_spool_writer kprof_spool_writer;
 kprof_status kprof_spool_writer_open(const char *dir, kprof_spool_writer **out) KPROF_MUST_CHECK;
 /* Append one record with one write(2), at once. Thread-safe. Survives an application that closes or reuses every file
  * descriptor: the descriptor is checked against the file's identity first and reopened. OUTPUT when the disk is full:
- * the partial record is truncated away, the file is marked as one that lacks a record, and the writer stays usable. */
+ * the partial record is truncated away, the file is marked as one that lacks a record, and the writer stays usable.
+ * OUTPUT also in a signal handler that has interrupted a write: it waits for nothing, and writes nothing. */
 kprof_status kprof_spool_write(kprof_spool_writer *writer, const kprof_record *record) KPROF_MUST_CHECK;
 /* Close the file, since nobody reads it any more. Thread-safe; each later kprof_spool_write gives OUTPUT, and logs
  * nothing. */

@@ -17,7 +17,7 @@
 #define MAX_SPOOLS_PER_PID 10000
 
 struct kprof_spool_writer {
-    pthread_mutex_t lock; /* guards everything below */
+    pthread_mutex_t lock; /* one that checks for errors; guards everything below */
     char *path;           /* absolute */
     int fd;
     dev_t device; /* identity of the file that `fd` must still be */
@@ -100,13 +100,16 @@ kprof_status kprof_spool_write(kprof_spool_writer *writer, const kprof_record *r
 {
     int saved_errno = errno, cancel_state;
     pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel_state); /* a thread may be cancelled inside write(2) */
-    pthread_mutex_lock(&writer->lock);
-    const char *reason = writer->stopped ? "nobody reads it" : write_locked(writer, record);
-    bool log_it = reason && !writer->stopped && !writer->failure_logged;
+    bool locked = pthread_mutex_lock(&writer->lock) == 0;          /* else a signal handler has interrupted a write */
+    const char *reason = !locked           ? "a signal handler ends the process in the middle of a record"
+                         : writer->stopped ? "nobody reads it"
+                                           : write_locked(writer, record);
+    bool log_it = reason && locked && !writer->stopped && !writer->failure_logged;
     if (log_it)
         mark_as_lacking(writer);
     writer->failure_logged = writer->failure_logged || log_it;
-    pthread_mutex_unlock(&writer->lock);
+    if (locked)
+        pthread_mutex_unlock(&writer->lock);
     /* Log once, and after unlocking, because the log's sink may be this spool. */
     if (log_it)
         kprof_log(KPROF_LOG_ERROR, "writing %s: %s", writer->path, reason);
@@ -165,6 +168,15 @@ static const char *start_file(kprof_spool_writer *writer, const char *dir)
     return reason;
 }
 
+static void init_lock(pthread_mutex_t *lock)
+{
+    pthread_mutexattr_t attributes;
+    pthread_mutexattr_init(&attributes);
+    pthread_mutexattr_settype(&attributes, PTHREAD_MUTEX_ERRORCHECK);
+    pthread_mutex_init(lock, &attributes);
+    pthread_mutexattr_destroy(&attributes);
+}
+
 kprof_status kprof_spool_writer_open(const char *dir, kprof_spool_writer **out)
 {
     *out = NULL;
@@ -172,7 +184,7 @@ kprof_status kprof_spool_writer_open(const char *dir, kprof_spool_writer **out)
     kprof_spool_writer *writer = calloc(1, sizeof *writer);
     if (writer) {
         writer->fd = -1;
-        pthread_mutex_init(&writer->lock, NULL);
+        init_lock(&writer->lock);
         reason = start_file(writer, dir);
     }
     if (!reason) {

@@ -43,7 +43,8 @@ typedef struct fake_device {
     CUresult alloc_result, info_result, launch_result, module_result, query_result, read_result, write_result;
     unsigned launches[FAKE_KERNELS], blocks[FAKE_KERNELS]; /* blocks: of those launches */
     CUstreamCaptureMode mode;
-    bool streams, events; /* there are any */
+    bool streams, events, modules; /* there are any */
+    CUresult stream_result;        /* of making one */
     fake_launch queue[FAKE_QUEUE];
     unsigned queued;
 } fake_device;
@@ -148,8 +149,16 @@ static CUresult CUDAAPI fake_load_module(CUmodule *module, const void *image)
 {
     for (int i = 0; i < FAKE_KERNELS; i++)
         assert_non_null(strstr(image, fake_names[i]));
-    *module = (CUmodule)(void *)&fake_module;
+    fake.modules = fake.module_result == CUDA_SUCCESS;
+    *module = fake.modules ? (CUmodule)(void *)&fake_module : NULL;
     return fake.module_result;
+}
+
+static CUresult CUDAAPI fake_unload_module(CUmodule module)
+{
+    assert_ptr_equal(module, &fake_module);
+    fake.modules = false;
+    return CUDA_SUCCESS;
 }
 
 static CUresult CUDAAPI fake_get_function(CUfunction *function, CUmodule module, const char *name)
@@ -170,12 +179,19 @@ static CUresult CUDAAPI fake_create_event(CUevent *event, unsigned flags)
     return CUDA_SUCCESS;
 }
 
+static CUresult CUDAAPI fake_destroy_event(CUevent event)
+{
+    assert_ptr_equal(event, &fake_event);
+    fake.events = false;
+    return CUDA_SUCCESS;
+}
+
 static CUresult CUDAAPI fake_create_stream(CUstream *stream, unsigned flags)
 {
     assert_int_equal(flags, CU_STREAM_NON_BLOCKING);
-    fake.streams = true;
-    *stream = (CUstream)(void *)&fake_stream;
-    return CUDA_SUCCESS;
+    fake.streams = fake.stream_result == CUDA_SUCCESS;
+    *stream = fake.streams ? (CUstream)(void *)&fake_stream : NULL;
+    return fake.stream_result;
 }
 
 static CUresult CUDAAPI fake_destroy_stream(CUstream stream)
@@ -326,8 +342,10 @@ static inline kprof_driver_api fake_api(void)
     return (kprof_driver_api){.cuCtxGetDevice_ = fake_get_device,
                               .cuDeviceGetAttribute_ = fake_device_attribute,
                               .cuModuleLoadData_ = fake_load_module,
+                              .cuModuleUnload_ = fake_unload_module,
                               .cuModuleGetFunction_ = fake_get_function,
                               .cuEventCreate_ = fake_create_event,
+                              .cuEventDestroy_ = fake_destroy_event,
                               .cuEventRecord_ = fake_record,
                               .cuStreamCreate_ = fake_create_stream,
                               .cuStreamDestroy_ = fake_destroy_stream,

@@ -16,6 +16,16 @@ enum { DEVICE, OTHER_DEVICE, DEVICES };
 enum { LOW = 0x10000, HIGH = 0x20000, FAR_OFF = 0x90000 };
 #define OTHER_DEVICES_POOL UINT64_C(0x7000000)
 
+static bool no_memory; /* of the host */
+
+void *__real_realloc(void *old, size_t size);
+void *__wrap_realloc(void *old, size_t size);
+
+void *__wrap_realloc(void *old, size_t size)
+{
+    return no_memory ? NULL : __real_realloc(old, size);
+}
+
 static char context, other_context;
 static CUresult attribute_result;
 
@@ -402,8 +412,26 @@ static void test_pool_whose_device_is_not_known(void **state)
     assert_true(!listed || complete);
 }
 
+/* An open batch, which has saved what there was before, gets to know. */
+static void test_no_memory_for_the_list(void **state)
+{
+    (void)state;
+    kprof_span *spans;
+    size_t count;
+    unsigned before = kprof_allocations_version();
+    for (CUdeviceptr address = LOW; kprof_allocations_list(&context, DEVICE, &spans, &count); address += HIGH) {
+        free(spans);
+        before = kprof_allocations_version();
+        no_memory = count > 0;
+        note(ID(cuMemAlloc_v2), &(cuMemAlloc_v2_params){.dptr = &address, .bytesize = LOW});
+        no_memory = false;
+    }
+    assert_int_not_equal(kprof_allocations_version(), before);
+}
+
 int main(int argc, char **argv)
 {
+    const struct CMUnitTest out_of_memory[] = {cmocka_unit_test(test_no_memory_for_the_list)};
     const struct CMUnitTest unknown[] = {cmocka_unit_test(test_pool_whose_device_is_not_known)};
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup(test_memory_of_the_host, forget_all),
@@ -422,6 +450,7 @@ int main(int argc, char **argv)
         cmocka_unit_test_setup(test_version, forget_all),
         cmocka_unit_test_setup(test_many, forget_all),
     };
-    (void)argv;
+    if (argc > 1 && strcmp(argv[1], "unlisted") == 0)
+        return cmocka_run_group_tests(out_of_memory, NULL, NULL);
     return argc > 1 ? cmocka_run_group_tests(unknown, NULL, NULL) : cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -117,6 +117,9 @@ static void test_calls_that_share(void **state)
         {ID(cuMemAllocPitch), KPROF_MAY_NOT_SAVE},
         {ID(cuStreamWaitValue64_v2_ptsz), KPROF_WAITS_FOR_HOST},
         {ID(cuWaitExternalSemaphoresAsync), KPROF_WAITS_FOR_HOST},
+        {ID(cuIpcOpenEventHandle), KPROF_WAITS_FOR_HOST},
+        {ID(cuEventCreateFromEGLSync), KPROF_WAITS_FOR_HOST},
+        {ID(cuLogsRegisterCallback), KPROF_RUNS_HOST_CODE},
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
         assert_int_equal(kprof_call_sharing(rows[i].id, NULL), rows[i].shared);
@@ -240,6 +243,7 @@ static void test_kinds(void **state)
         {ID(cuStreamBatchMemOp_v2), KPROF_CALL_OTHER},
         {ID(cuStreamBeginCapture_v2), KPROF_CALL_STOP},
         {ID(cuCtxDestroy_v2), KPROF_CALL_STOP},
+        {ID(cuCtxDetach), KPROF_CALL_STOP},
         {ID(INVALID), KPROF_CALL_OTHER},
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)

@@ -339,8 +339,10 @@ static int set_up(void **state)
 static kprof_flush *make_ready(bool empties)
 {
     kprof_flush *flush = NULL;
-    assert_int_equal(kprof_flush_open(empties, &flush), KPROF_OK);
+    assert_int_equal(kprof_flush_open(&flush), KPROF_OK);
     assert_non_null(flush);
+    if (empties)
+        kprof_flush_prepare_to_empty(flush);
     return flush;
 }
 
@@ -352,7 +354,7 @@ static void test_copy(void **state)
     assert_true(source_bytes > L2_BYTES && clean_bytes == source_bytes);
     assert_true(mapped_bytes == window_bytes && accessible_bytes == window_bytes);
     assert_int_equal(handles, 0); /* the mappings keep the memory */
-    assert_int_equal(kprof_flush_run(flush, &stream, &stream), KPROF_OK);
+    assert_int_equal(kprof_flush_run(flush, &stream), KPROF_OK);
     size_t rows = copied.Height * copied.Depth;
     assert_int_equal(copies, 1);
     assert_true(copied.srcDevice == SOURCE && copied.dstDevice == window);
@@ -368,10 +370,13 @@ static void test_waits_for_the_work_before(void **state)
 {
     (void)state;
     kprof_flush *flush = make_ready(false);
-    assert_int_equal(kprof_flush_run(flush, &stream, &stream), KPROF_OK);
-    assert_null(recorded_on); /* a stream is in order */
-    assert_int_equal(kprof_flush_run(flush, &stream, &before), KPROF_OK);
+    assert_int_equal(kprof_flush_run(flush, &stream), KPROF_OK);
+    assert_null(waiting);
+    assert_int_equal(kprof_flush_behind(flush, &before), KPROF_OK);
     assert_ptr_equal(recorded_on, &before);
+    recorded_on = &event; /* the stream is destroyed */
+    assert_int_equal(kprof_flush_run(flush, &stream), KPROF_OK);
+    assert_ptr_equal(recorded_on, &event);
     assert_ptr_equal(waiting, &stream);
     kprof_flush_close(flush);
 }
@@ -379,12 +384,15 @@ static void test_waits_for_the_work_before(void **state)
 static void test_run_fails(void **state)
 {
     (void)state;
-    enum { STEPS = 3 }; /* record, wait, copy */
+    enum { STEPS = 2 }; /* wait, copy */
     kprof_flush *flush = make_ready(false);
+    fails_at = call + 1;
+    assert_int_equal(kprof_flush_behind(flush, &before), KPROF_INTERNAL);
+    assert_int_equal(kprof_flush_behind(flush, &before), KPROF_OK);
     for (unsigned i = 1; i <= STEPS; i++) {
         copies = 0;
         fails_at = call + i;
-        assert_int_equal(kprof_flush_run(flush, &stream, &before), KPROF_INTERNAL);
+        assert_int_equal(kprof_flush_run(flush, &stream), KPROF_INTERNAL);
         assert_int_equal(copies, i == STEPS);
     }
     kprof_flush_close(flush);
@@ -400,6 +408,8 @@ static void test_empty(void **state)
         assert_int_equal(kprof_flush_empty(flush, &stream), KPROF_OK);
         assert_true(emptied == i && loaded == i);
     }
+    kprof_flush_prepare_to_empty(flush); /* once more does nothing */
+    assert_null(kprof_flush_shortfall(flush));
     assert_true(copies == 0 && opened == 1 && compiled == 1 && links == 0 && modules == 0);
     kprof_flush_close(flush);
     assert_int_equal(closed, 1);
@@ -415,6 +425,9 @@ static void test_cannot_empty(void **state)
     assert_int_equal(kprof_flush_empty(flush, &stream), KPROF_OK);
     assert_int_equal(kprof_flush_empty(flush, &stream), KPROF_OK);
     assert_true(copies == 2 && emptied == 0 && opened == 1 && loaded == 0 && links == 0);
+    assert_string_equal(kprof_flush_shortfall(flush),
+                        "L2 was flushed by copying, not emptied: there are none in this test; "
+                        "caches of instructions were not emptied: error of the test");
     kprof_flush_close(flush);
 }
 
@@ -426,6 +439,8 @@ static void test_refused_later(void **state)
     refuses = true;
     assert_int_equal(kprof_flush_empty(flush, &stream), KPROF_OK);
     assert_true(copies == 1 && emptied == 1 && loaded == 2);
+    assert_string_equal(kprof_flush_shortfall(flush),
+                        "L2 was flushed by copying, not emptied: the driver's kernel module refuses it");
     refuses = false;
     assert_int_equal(kprof_flush_empty(flush, &stream), KPROF_OK);
     assert_true(copies == 2 && emptied == 1 && opened == 1 && closed == 1);
@@ -441,6 +456,7 @@ static void test_code_cannot_be_loaded(void **state)
     assert_int_equal(kprof_flush_empty(flush, &stream), KPROF_OK);
     assert_int_equal(kprof_flush_empty(flush, &stream), KPROF_OK);
     assert_true(emptied == 3 && loaded == 1);
+    assert_string_equal(kprof_flush_shortfall(flush), "caches of instructions were not emptied: error of the test");
     kprof_flush_close(flush);
 }
 
@@ -466,7 +482,7 @@ static void assert_undone(kprof_status expected)
         (void)set_up(NULL);
         error = as_before;
         fails_at = i;
-        assert_int_equal(kprof_flush_open(false, &flush), expected);
+        assert_int_equal(kprof_flush_open(&flush), expected);
         assert_null(flush);
         assert_int_equal(call, i); /* what comes after is not tried */
         assert_true(source_bytes == 0 && window_bytes == 0 && mapped_bytes == 0);

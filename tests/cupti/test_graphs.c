@@ -641,6 +641,21 @@ static void test_obstacles(void **state)
     assert_repeatable();
 }
 
+/* What the host gives such a node lasts until a kernel changes it again. */
+static void test_node_that_kernels_change(void **state)
+{
+    (void)state;
+    template_graph t = example();
+    t.nodes[0].updatable = true;
+    instantiate(&t);
+    CUDA_KERNEL_NODE_PARAMS params;
+    assert_int_equal(get_kernel(node_of(&t, 3), &params), CUDA_SUCCESS);
+    cuGraphExecKernelNodeSetParams_v2_params change = {
+        .hGraphExec = exec_graph(), .hNode = node_of(&t, 0), .nodeParams = &params};
+    kprof_graphs_note(ID(cuGraphExecKernelNodeSetParams_v2), &change);
+    assert_obstacle("kernels may change its nodes", false);
+}
+
 /* Memory that a graph allocates is no launch, and no reason to say that kernels are left out. */
 static void test_graph_without_kernels(void **state)
 {
@@ -678,6 +693,7 @@ int main(void)
         cmocka_unit_test_teardown(test_identity, destroy),
         cmocka_unit_test_teardown(test_changes, destroy),
         cmocka_unit_test_teardown(test_obstacles, destroy),
+        cmocka_unit_test_teardown(test_node_that_kernels_change, destroy),
         cmocka_unit_test_teardown(test_graph_without_kernels, destroy),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

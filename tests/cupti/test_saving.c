@@ -544,6 +544,20 @@ static void test_driver_that_takes_no_code(void **state)
     assert_int_equal(fake.mode, CU_STREAM_CAPTURE_MODE_GLOBAL);
 }
 
+/* Each batch tries again, and must not take more of the device each time. */
+static void test_driver_that_makes_no_stream(void **state)
+{
+    (void)state;
+    kprof_snapshot *none;
+    kprof_snapshot_close(snapshot, true);
+    snapshot = NULL;
+    assert_false(fake.streams || fake.events || fake.modules);
+    fake.stream_result = CUDA_ERROR_OUT_OF_MEMORY;
+    assert_int_equal(kprof_snapshot_open(&context, &none), KPROF_NO_MEMORY);
+    assert_null(none);
+    assert_false(fake.streams || fake.events || fake.modules);
+}
+
 static void test_memory_that_is_not_known(void **state)
 {
     (void)state;
@@ -771,6 +785,7 @@ int main(void)
         TEST(test_end_that_was_not_recorded),
         TEST(test_driver_that_fails),
         TEST(test_driver_that_takes_no_code),
+        TEST(test_driver_that_makes_no_stream),
         TEST(test_memory_that_is_not_known),
         TEST(test_comparing),
         TEST(test_comparing_rows),

@@ -311,6 +311,24 @@ static void test_search_in_vain(void **state)
     assert_measured(second);
 }
 
+/* A range would wait for what waits for the host, so that a launch of the search has none. The next batch searches. */
+static void test_search_behind_work_that_waits(void **state)
+{
+    (void)state;
+    assert_unmeasured(launch_alone(SIM_COUNT, SHARED_SLOT), "reached memory of the host");
+    unsigned first = launch(SIM_SCALE);
+    kprof_engine.batch.context->fixed_ms = 1000; /* such a batch stays open for longer than the wait */
+    sim.holds = 1;
+    sim_call(&(sim_step){.op = SIM_HOLD, .stream = 1, .value = 1}, NULL);
+    unsigned second = launch(SIM_SCALE);
+    sim_call(&(sim_step){.op = SIM_RELEASE, .stream = 1}, NULL);
+    close_batch();
+    assert_unmeasured(first, "which launch reached memory of the host could not be told");
+    assert_unmeasured(second, "which launch reached memory of the host could not be told");
+    first = launch_alone(SIM_SCALE, SLOT);
+    assert_measured(first);
+}
+
 static void test_proof_that_cannot_be_read(void **state)
 {
     (void)state;
@@ -471,6 +489,24 @@ static void test_late_kernel_before_another_stream(void **state)
     assert_unmeasured(tag, "the GPU's work did not end within 1 s");
 }
 
+/* During a capture nothing can be waited for, so what kprof keeps is given back after it. */
+static void test_disarmed_during_a_capture(void **state)
+{
+    (void)state;
+    unsigned tag = launch(SIM_ADD);
+    do_call((sim_step){.op = SIM_BEGIN_CAPTURE});
+    assert_measured(tag);
+    kprof_process_disarm(KPROF_INTERNAL, "a test");
+    given_back = 0;
+    do_call((sim_step){.op = SIM_LAUNCH, .kernel = SIM_ADD, .a = SLOT, .b = SLOT});
+    assert_int_equal(given_back, 0);
+    do_call((sim_step){.op = SIM_END_CAPTURE});
+    close_batch();
+    assert_true(given_back > 0 && atomic_load(&kprof_engine.launches.settled));
+    atomic_store(&kprof_engine.process.armed, true);
+    atomic_store(&kprof_engine.launches.settled, false);
+}
+
 /* As another process of the run that wants the counters does. */
 static int want_counters(void)
 {
@@ -508,6 +544,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_launch_that_reaches_host_memory, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_kernel_that_reaches_host_memory, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_search_in_vain, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_search_behind_work_that_waits, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_proof_that_cannot_be_read, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_memory_that_cannot_be_saved, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_free_memory, set_up, tear_down),
@@ -517,6 +554,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_watched_kernel_behind_late_work, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_late_kernel_that_is_watched, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_late_kernel_before_another_stream, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_disarmed_during_a_capture, set_up, tear_down),
         /* the last: nothing is measured after */
         cmocka_unit_test_setup_teardown(test_end_while_counters_are_given_back, set_up, tear_down),
     };

@@ -1,8 +1,10 @@
 /* The gate: who waits for whom, until when, and that nesting and forking leave it as it was. */
+#include "inject/engine.h"
 #include "inject/gate.h"
 
 #include <pthread.h>
 #include <setjmp.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stdatomic.h>
 #include <stddef.h>
@@ -326,6 +328,54 @@ static void test_forked_child_starts_empty(void **state)
     assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 0);
 }
 
+/* What a signal handler of the application finds that exits while its thread waits to be alone. */
+static struct {
+    atomic_bool called, entered;
+} handler;
+
+static void exit_in_handler(int number)
+{
+    (void)number;
+    atomic_store(&handler.entered, kprof_gate_enter_exclusive(ENDLESS_MS));
+    kprof_gate_await_exclusive(ENDLESS_MS);
+    atomic_store(&handler.called, true);
+}
+
+typedef struct interruption {
+    pthread_t waiting;
+    visitor *visitor; /* who is waited for */
+} interruption;
+
+static void *interrupt_and_let_go(void *user)
+{
+    const interruption *i = user;
+    while (!atomic_load(&kprof_engine.gate.exclusive))
+        wait_ms(1);
+    pthread_kill(i->waiting, SIGUSR1);
+    while (!atomic_load(&handler.called))
+        wait_ms(1);
+    atomic_store(&i->visitor->may_leave, true);
+    return NULL;
+}
+
+static void test_handler_within_the_wait(void **state)
+{
+    (void)state;
+    visitor v;
+    pthread_t helper;
+    interruption i = {pthread_self(), &v};
+    struct sigaction action = {.sa_handler = exit_in_handler};
+    sigaction(SIGUSR1, &action, NULL);
+    start_visit(&v, 1);
+    await_inside(&v);
+    assert_int_equal(pthread_create(&helper, NULL, interrupt_and_let_go, &i), 0);
+    assert_true(kprof_gate_enter_exclusive(LONG_MS));
+    assert_false(atomic_load(&handler.entered));
+    kprof_gate_leave_exclusive();
+    pthread_join(helper, NULL);
+    pthread_join(v.thread, NULL);
+}
+
 /* Everybody at once: `guarded` is only ever changed by one thread alone, and whoever wants to be alone always gets it,
  * since no visit is long. */
 static struct {
@@ -386,6 +436,7 @@ int main(void)
         cmocka_unit_test(test_owner_passes_its_own_gate),
         cmocka_unit_test(test_leaving_twice_is_harmless),
         cmocka_unit_test(test_forked_child_starts_empty),
+        cmocka_unit_test(test_handler_within_the_wait),
         cmocka_unit_test(test_crowd),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

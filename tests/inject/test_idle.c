@@ -1,4 +1,5 @@
 /* Tests what kprof gives back when nothing was launched for a while, and what it keeps since something was. */
+#include "inject/engine.h"
 #include "inject/idle.h"
 
 #include <limits.h>
@@ -128,6 +129,15 @@ static void test_nothing_after_the_stop(void **state)
     assert_int_equal(atomic_load(&calls_seen), 0);
 }
 
+/* The application's signal handler exits where its thread has the lock. */
+static void test_stop_within_a_call(void **state)
+{
+    (void)state;
+    pthread_mutex_lock(&kprof_engine.idle.mutex);
+    kprof_idle_stop();
+    assert_int_equal(pthread_mutex_unlock(&kprof_engine.idle.mutex), 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -137,6 +147,7 @@ int main(void)
         cmocka_unit_test(test_is_asked_and_answers),
         cmocka_unit_test(test_a_request_in_vain_ends),
         cmocka_unit_test(test_nothing_after_the_stop),
+        cmocka_unit_test(test_stop_within_a_call),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -24,10 +24,21 @@ static void *handle(unsigned i)
     return &handles[i * 16];
 }
 
+static unsigned visited;
+
+static void count_visit(kprof_kernel *kernel)
+{
+    visited += kernel->record.mangled != NULL;
+}
+
+#define INTERRUPTED 5000 /* registers of a kernel about which the driver is asked when a handler exits */
+
 /* Stands in for the driver: the launch's "arguments" are the registers of its kernel. */
 static void target_kernel(const kprof_call *call, kprof_kernel_record *out)
 {
     out->registers_per_thread = *(const uint32_t *)call->parameters;
+    if (out->registers_per_thread == INTERRUPTED)
+        kprof_kernels_visit(count_visit);
 }
 
 static _Atomic unsigned noted; /* kernels whose modules' variables were */
@@ -162,6 +173,18 @@ static void test_many_and_visit(void **state)
         assert_int_equal(atomic_load(&kernels[i]->launches), 1000);
 }
 
+/* The application's signal handler exits, and counts are written, where its thread holds the lock. */
+static void test_visit_within_a_search(void **state)
+{
+    (void)state;
+    find(handle(0), "before", 8);
+    visited = 0;
+    assert_non_null(find(handle(1), "interrupted", INTERRUPTED));
+    assert_true(visited > 0);
+    assert_int_equal(pthread_mutex_trylock(&kprof_engine.kernels.mutex), 0); /* nobody has it now */
+    pthread_mutex_unlock(&kprof_engine.kernels.mutex);
+}
+
 static void *launch_all(void *unused)
 {
     (void)unused;
@@ -217,9 +240,13 @@ int main(void)
 {
     kprof_engine.device = &device_ops;
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_found_again),    cmocka_unit_test(test_one_kernel_by_several_handles),
-        cmocka_unit_test(test_reused_handle),  cmocka_unit_test(test_variables_noted_for_each_context),
-        cmocka_unit_test(test_many_and_visit), cmocka_unit_test(test_announced_before_anybody_finds_it),
+        cmocka_unit_test(test_found_again),
+        cmocka_unit_test(test_one_kernel_by_several_handles),
+        cmocka_unit_test(test_reused_handle),
+        cmocka_unit_test(test_variables_noted_for_each_context),
+        cmocka_unit_test(test_many_and_visit),
+        cmocka_unit_test(test_visit_within_a_search),
+        cmocka_unit_test(test_announced_before_anybody_finds_it),
         cmocka_unit_test(test_threads),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);

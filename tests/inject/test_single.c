@@ -81,16 +81,123 @@ static void test_host_function_that_waits(void **state)
     assert_measured(fourth);
 }
 
+static bool in_error;    /* the context, as who waits for it is told */
+static unsigned reading; /* threads that look at counters */
+
+static kprof_status synchronize(void)
+{
+    return in_error ? kprof_fail(KPROF_INTERNAL, "the context is in error") : sim_device.target_synchronize();
+}
+
+static kprof_status read_slowly(kprof_reader *reader, kprof_range range, const kprof_strlist *names, double *values)
+{
+    __atomic_add_fetch(&reading, 1, __ATOMIC_SEQ_CST);
+    usleep(20000);
+    kprof_status status = sim_device.reader_read(reader, range, names, values);
+    __atomic_sub_fetch(&reading, 1, __ATOMIC_SEQ_CST);
+    return status;
+}
+
+static unsigned prepared; /* how often emptying the caches was */
+
+static void prepare_to_empty(kprof_flush *flush)
+{
+    prepared++;
+    sim_device.flush_prepare_to_empty(flush);
+}
+
+static bool cannot_pop;
+
+static kprof_status pop_range(kprof_profiler *profiler)
+{
+    kprof_status status = sim_device.profiler_pop(profiler);
+    return cannot_pop ? kprof_fail(KPROF_INTERNAL, "CUPTI failed (test)") : status;
+}
+
+static bool busy; /* another tool has the counters */
+static unsigned busy_starts;
+
+static kprof_status start_pass(kprof_profiler *profiler)
+{
+    if (!busy)
+        return sim_device.profiler_start(profiler);
+    busy_starts++;
+    sim_clock_advance_s(5);
+    return kprof_fail(KPROF_COUNTERS_BUSY, "the GPU counters are in use (test)");
+}
+
+static int end_error(void **state)
+{
+    (void)state;
+    in_error = busy = cannot_pop = false;
+    return 0;
+}
+
+/* The counters of a pass that ended all the same are being looked at when the batch is given up. */
+static void test_context_in_error(void **state)
+{
+    (void)state;
+    unsigned first = launch(SIM_ADD), second = launch(SIM_SCALE);
+    in_error = true;
+    close_batch();
+    assert_unmeasured(first, "this launch, or one measured with it, failed");
+    assert_unmeasured(second, "this launch, or one measured with it, failed");
+    assert_int_equal(__atomic_load_n(&reading, __ATOMIC_SEQ_CST), 0);
+    assert_int_equal(kprof_engine.evaluator.running, 0);
+}
+
+/* Its range may have counted what came after the launch. */
+static void test_range_without_an_end(void **state)
+{
+    (void)state;
+    unsigned first = launch(SIM_ADD);
+    cannot_pop = true;
+    unsigned second = launch(SIM_ADD);
+    cannot_pop = false;
+    close_batch();
+    assert_unmeasured(first, "CUPTI did not end a range");
+    assert_unmeasured(second, "CUPTI did not end a range");
+    first = launch(SIM_ADD);
+    close_batch();
+    assert_measured(first);
+}
+
+/* Each launch would wait for as long again. */
+static void test_another_tool(void **state)
+{
+    (void)state;
+    busy = true;
+    assert_unmeasured(launch(SIM_ADD), "in use (test)");
+    assert_unmeasured(launch(SIM_ADD), "another tool used the GPU counters a short while before");
+    sim_clock_advance_s(30);
+    assert_unmeasured(launch(SIM_ADD), "a short while before");
+    assert_int_equal(busy_starts, 1);
+    sim_clock_advance_s(30);
+    assert_unmeasured(launch(SIM_ADD), "in use (test)");
+    assert_int_equal(busy_starts, 2);
+    busy = false;
+    sim_clock_advance_s(60);
+    unsigned last = launch(SIM_ADD);
+    close_batch();
+    assert_measured(last);
+}
+
 /* The one pass that there is waits for each launch, and a kernel may wait for the host: a proof comes first. */
 static void test_memory_of_the_host(void **state)
 {
     (void)state;
+    kprof_engine.process.config.cache_control = KPROF_CACHE_FLUSH_ALL;
+    unsigned alone = launch(SIM_ADD);
+    close_batch();
+    assert_measured(alone);
+    assert_int_equal(prepared, 0); /* own runs do not empty caches */
     do_call((sim_step){.op = SIM_ALLOC, .a = SHARED_SLOT, .shared = true});
     unsigned first = launch(SIM_ADD), second = launch(SIM_SCALE);
     assert_pending(first);
     close_batch();
     assert_measured(first);
     assert_measured(second);
+    assert_true(prepared > 0);
     for (unsigned i = 0; i < 2; i++) {
         first = launch_on(SIM_ADD, SHARED_SLOT);
         close_batch();
@@ -106,6 +213,19 @@ static void test_memory_of_the_host(void **state)
     assert_measured(second);
 }
 
+static int start(void **state)
+{
+    static kprof_device_ops device;
+    (void)state;
+    device = sim_device;
+    device.target_synchronize = synchronize;
+    device.reader_read = read_slowly;
+    device.profiler_start = start_pass;
+    device.profiler_pop = pop_range;
+    device.flush_prepare_to_empty = prepare_to_empty;
+    return start_engine_on(&device);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -113,7 +233,10 @@ int main(void)
         cmocka_unit_test(test_graph_that_prints),
         cmocka_unit_test_teardown(test_other_context_that_waits_for_the_host, end_other_context),
         cmocka_unit_test(test_host_function_that_waits),
+        cmocka_unit_test_teardown(test_context_in_error, end_error),
+        cmocka_unit_test_teardown(test_range_without_an_end, end_error),
+        cmocka_unit_test_teardown(test_another_tool, end_error),
         cmocka_unit_test(test_memory_of_the_host),
     };
-    return cmocka_run_group_tests(tests, start_engine, remove_folder);
+    return cmocka_run_group_tests(tests, start, remove_folder);
 }

@@ -65,6 +65,7 @@ struct kprof_operation {
 
 struct kprof_flush {
     unsigned context;
+    bool empties;
 };
 
 static struct {
@@ -979,9 +980,8 @@ static void *snapshot_stream(const kprof_snapshot *snapshot)
 
 /* flush.h */
 
-static kprof_status flush_open(bool empties, kprof_flush **out)
+static kprof_status flush_open(kprof_flush **out)
 {
-    (void)empties;
     *out = calloc(1, sizeof **out);
     if (!*out)
         return kprof_fail(KPROF_NO_MEMORY, "out of memory");
@@ -997,11 +997,18 @@ static unsigned context_of(const void *stream)
     return sim_context_of_stream((unsigned)((const sim_stream *)stream - sim.streams));
 }
 
-static kprof_status flush_run(kprof_flush *flush, void *stream, void *after)
+static kprof_status flush_behind(kprof_flush *flush, void *stream)
+{
+    if (flush->context != sim_current || context_of(stream) != sim_current)
+        sim_violation("caches of another context are flushed");
+    return KPROF_OK;
+}
+
+static kprof_status flush_run(kprof_flush *flush, void *stream)
 {
     lock();
     check_can_wait("caches are flushed");
-    if (flush->context != sim_current || context_of(stream) != sim_current || context_of(after) != sim_current)
+    if (flush->context != sim_current || context_of(stream) != sim_current)
         sim_violation("caches of another context are flushed");
     sim_drain_context(sim_current);
     sim.contexts[sim_current].cold = true;
@@ -1009,9 +1016,22 @@ static kprof_status flush_run(kprof_flush *flush, void *stream, void *after)
     return KPROF_OK;
 }
 
+static void flush_prepare_to_empty(kprof_flush *flush)
+{
+    flush->empties = true;
+}
+
 static kprof_status flush_empty(kprof_flush *flush, void *stream)
 {
-    return flush_run(flush, stream, stream);
+    if (!flush->empties)
+        sim_violation("caches are emptied, and nobody has prepared that");
+    return flush_run(flush, stream);
+}
+
+static const char *flush_shortfall(const kprof_flush *flush)
+{
+    (void)flush;
+    return NULL;
 }
 
 static void flush_close(kprof_flush *flush)

@@ -430,19 +430,35 @@ static void *snapshot_stream(const kprof_snapshot *snapshot)
     return NULL;
 }
 
-static kprof_status flush_open(bool empties, kprof_flush **out)
+static kprof_status flush_open(kprof_flush **out)
 {
-    (void)empties;
     *out = NULL;
     return kprof_fail(KPROF_NO_MEMORY, "the simulated device has no caches");
 }
 
-static kprof_status flush_run(kprof_flush *flush, void *stream, void *after)
+static kprof_status flush_run(kprof_flush *flush, void *stream)
 {
     (void)flush;
     (void)stream;
-    (void)after;
     return KPROF_OK;
+}
+
+static kprof_status flush_behind(kprof_flush *flush, void *stream)
+{
+    (void)flush;
+    (void)stream;
+    return KPROF_OK;
+}
+
+static void flush_prepare_to_empty(kprof_flush *flush)
+{
+    (void)flush;
+}
+
+static const char *flush_shortfall(const kprof_flush *flush)
+{
+    (void)flush;
+    return NULL;
 }
 
 static kprof_status flush_empty(kprof_flush *flush, void *stream)

@@ -33,12 +33,28 @@ static struct {
     int full_from;    /* from this call on: no space */
 } disk;
 
+/* The application's signal handler runs within the next call, and exits: the end record is written. */
+static struct {
+    kprof_spool_writer *writer; /* NULL: there is none */
+    kprof_status status;        /* of the end record */
+} handler;
+
+static void run_handler(void)
+{
+    kprof_record record = {.type = KPROF_RECORD_END};
+    kprof_spool_writer *writer = handler.writer;
+    handler.writer = NULL;
+    if (writer)
+        handler.status = kprof_spool_write(writer, &record);
+}
+
 ssize_t __real_write(int fd, const void *data, size_t size);
 ssize_t __wrap_write(int fd, const void *data, size_t size);
 
 ssize_t __wrap_write(int fd, const void *data, size_t size)
 {
     int call = ++disk.calls;
+    run_handler();
     if (call == disk.interrupt_at || (disk.full_from && call >= disk.full_from)) {
         errno = call == disk.interrupt_at ? EINTR : ENOSPC;
         return -1;
@@ -438,6 +454,18 @@ static int set_up(void **state)
     return mkdtemp(dir) ? 0 : -1;
 }
 
+static void a_handler_within_a_write_does_not_wait(void **state)
+{
+    (void)state;
+    kprof_spool_writer *writer = open_writer();
+    handler.writer = writer;
+    assert_int_equal(write_seen(writer, 1), KPROF_OK);
+    assert_int_equal(handler.status, KPROF_OUTPUT);
+    assert_int_equal(write_seen(writer, 2), KPROF_OK);
+    assert_spool_holds(0, (const uint32_t[]){1, 2}, 2);
+    kprof_spool_writer_close(writer);
+}
+
 static int tear_down(void **state)
 {
     (void)state;
@@ -470,6 +498,7 @@ int main(void)
         TEST(a_missing_directory_is_named),
         TEST(logging_into_a_failing_spool_ends),
         TEST(threads_write_whole_records),
+        TEST(a_handler_within_a_write_does_not_wait),
         TEST(a_forked_child_forgets_the_spool),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,0 +1,114 @@
+/* What launches are told to have where their caches could not be flushed as asked. The engine runs on the simulated
+ * machine. */
+#include "engine_test.h"
+
+static struct {
+    bool no_space;         /* nothing can be flushed */
+    const char *shortfall; /* of emptying; NULL: it does all */
+    unsigned prepared;     /* how often emptying was */
+} caches;
+
+static kprof_status open_flush(kprof_flush **out)
+{
+    *out = NULL;
+    return caches.no_space ? kprof_fail(KPROF_NO_MEMORY, "no space (test)") : sim_device.flush_open(out);
+}
+
+static void prepare_to_empty(kprof_flush *flush)
+{
+    caches.prepared++;
+    sim_device.flush_prepare_to_empty(flush);
+}
+
+static const char *tell_shortfall(const kprof_flush *flush)
+{
+    (void)flush;
+    return caches.shortfall;
+}
+
+/* The first launch in a context decides whether it has what flushing takes. */
+static int new_context(void **state)
+{
+    (void)state;
+    close_batch();
+    do_call((sim_step){.op = SIM_DESTROY_CONTEXT});
+    sim_reset(1);
+    sim.hooked = true;
+    do_call((sim_step){.op = SIM_ALLOC, .a = SLOT});
+    kprof_engine.process.config.cache_control = KPROF_CACHE_FLUSH_ALL;
+    caches.no_space = false;
+    caches.shortfall = NULL;
+    caches.prepared = 0;
+    return 0;
+}
+
+static void test_emptied(void **state)
+{
+    (void)state;
+    unsigned first = launch(SIM_ADD);
+    close_batch();
+    assert_measured(first);
+    assert_true(caches.prepared > 0);
+}
+
+static void test_emptied_in_part(void **state)
+{
+    (void)state;
+    caches.shortfall = "L2 was flushed by copying, not emptied: refused (test)";
+    unsigned first = launch(SIM_ADD);
+    close_batch();
+    assert_report(first, METRICS,
+                  "not all caches were emptied before the launch: L2 was flushed by copying, not emptied: refused");
+}
+
+static void test_only_l2(void **state)
+{
+    (void)state;
+    kprof_engine.process.config.cache_control = KPROF_CACHE_FLUSH_L2;
+    caches.shortfall = "nothing";
+    unsigned first = launch(SIM_ADD);
+    close_batch();
+    assert_measured(first);
+    assert_int_equal(caches.prepared, 0);
+}
+
+static void test_no_space(void **state)
+{
+    (void)state;
+    caches.no_space = true;
+    unsigned first = launch(SIM_ADD);
+    close_batch();
+    assert_report(first, METRICS, "caches were not flushed before the launch: no space (test)");
+}
+
+static void test_no_space_in_own_runs(void **state)
+{
+    (void)state;
+    caches.no_space = true;
+    (void)launch(SIM_PRINT); /* it is watched */
+    unsigned prints = launch(SIM_PRINT);
+    assert_measured_once(prints, "; caches were not flushed before the launch: no space (test)");
+}
+
+static int start(void **state)
+{
+    static kprof_device_ops device;
+    (void)state;
+    device = sim_device;
+    device.flush_open = open_flush;
+    device.flush_prepare_to_empty = prepare_to_empty;
+    device.flush_shortfall = tell_shortfall;
+    return start_engine_on(&device);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup(test_emptied, new_context),
+        cmocka_unit_test_setup(test_emptied_in_part, new_context),
+        cmocka_unit_test_setup(test_only_l2, new_context),
+        cmocka_unit_test_setup(test_no_space, new_context),
+        cmocka_unit_test_setup(test_no_space_in_own_runs, new_context),
+    };
+    return cmocka_run_group_tests(tests, start, remove_folder);
+}
