@@ -416,6 +416,14 @@ class Multiplexing(Case):
         text = self.kprof("report", "run.kprof").out
         self.assertIn("multiplexed: medians of", text)
 
+    def test_columns_of_ncu(self):
+        """They do not tell what was multiplexed."""
+        self.multiplexed(40)
+        count = self.query("run.kprof", "SELECT count(*) FROM launch WHERE replay_mode = 'multiplex'")[0][0]
+        run = self.kprof("report", "run.kprof", "--csv-layout", "ncu")
+        self.assertIn(f"{count} launches are multiplexed", run.err)
+        self.assertNotIn("multiplexed", self.kprof("report", "run.kprof", "--csv").err)
+
     def test_too_few_launches(self):
         for then in ((), ("_exit=0",), ("exec", "say=done")):
             with self.subTest(then):
