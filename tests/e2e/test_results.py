@@ -1456,6 +1456,13 @@ class Plans(Case):
         self.assertIn("sm_passes", plan["plans"][0])
         self.assertEqual(plan["prices"][0]["measured_on"], "NVIDIA H200")
 
+    def test_nothing_is_saved_for_multiplexing(self):
+        options = ["plan", "--chips", "GH100", "-c", "100", "--allocated", "16GB"]
+        self.assertRegex(self.kprof(*options).out, r"Time in all, about +\d")
+        run = self.kprof(*options, "--replay-mode", "multiplex")
+        self.assertRegex(run.out, r"Time in all, if launches were repeated +\d")
+        self.assertRegex(run.out, r"Memory to save, if launches were repeated +\d")
+
     def test_wrong_names_are_said(self):
         self.assert_run(self.kprof("--plan", "--chips", "GH10"), 102)
         self.assert_run(self.kprof("--plan", "--chips", "GH100", "--set", "ful"), 102)
