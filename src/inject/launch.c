@@ -2,6 +2,7 @@
  * goes wrong, the application's own call runs. */
 #include "inject/launch.h"
 
+#include "core/bytes.h"
 #include "core/log.h"
 #include "inject/batch.h"
 #include "inject/contexts.h"
@@ -18,6 +19,7 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
@@ -309,6 +311,23 @@ static const char *enter_graph_batch(const kprof_call *call, const kprof_batch_l
     return kprof_process_reason(status);
 }
 
+/* Tell each reason once. */
+static void tell_refused_graph(const char *why)
+{
+    const uint64_t hash = kprof_hash(KPROF_HASH_START, why, strlen(why)) | 1;
+    bool is_new = false, is_told = false;
+    for (size_t i = 0; i < KPROF_REFUSALS_TOLD && !is_new && !is_told; i++) {
+        uint64_t before = 0;
+        is_new = atomic_compare_exchange_strong(&kprof_engine.launches.refusals[i], &before, hash);
+        is_told = before == hash;
+    }
+    if (is_new)
+        kprof_log(KPROF_LOG_WARNING,
+                  "a CUDA graph, or a launch on several devices, is not profiled kernel by kernel: %s; "
+                  "--graph-profiling graph measures a graph as one launch",
+                  why);
+}
+
 /* Each kernel of a graph is a launch. They run in the graph's own launch first, as all launches do. */
 static void enter_graph(const kprof_call *call)
 {
@@ -317,11 +336,8 @@ static void enter_graph(const kprof_call *call)
     kprof_batch_note_unknown_end();
     const kprof_graph_call *nodes = kprof_engine.device->target_graph(call, &count, &why);
     if (!nodes) {
-        if (why && !atomic_exchange(&kprof_engine.launches.noted_graph, true))
-            kprof_log(KPROF_LOG_WARNING,
-                      "a CUDA graph, or a launch on several devices, is not profiled kernel by kernel: %s; "
-                      "--graph-profiling graph measures a graph as one launch",
-                      why);
+        if (why)
+            tell_refused_graph(why);
         return;
     }
     const kprof_device *device = kprof_devices_find(call->context);
