@@ -443,7 +443,10 @@ static void test_memory_that_is_shared_later(void **state)
 static void test_waits(void **state)
 {
     (void)state;
+    kprof_call setup = {.kind = KPROF_CALL_SETUP, .name = "function of the host", .context = &sim.contexts[0]};
     unsigned first = launch(SIM_ADD);
+    sim.hooks->enter(&setup);
+    sim.hooks->leave(&setup);
     do_call((sim_step){.op = SIM_SYNC_STREAM});
     do_call((sim_step){.op = SIM_SYNC_CONTEXT});
     do_call((sim_step){.op = SIM_QUERY});
