@@ -39,10 +39,9 @@ typedef struct kprof_schedule {
 /* Variants of the config image of a plan. All but that of the proof alone have the same passes with what is collected;
  * those that are proved have one more pass in front. No value depends on a counter of a witness or of the proof. */
 typedef struct kprof_image_variants {
-    kprof_strlist witnesses; /* each in several passes, or beside all cycles of a range in one */
-    kprof_strlist proof;     /* in the pass in front; empty: the chip has no proof */
-    kprof_config_image
-        items[KPROF_IMAGES]; /* by KPROF_IMAGE_; size 0: there is none, as where nothing has passes */
+    kprof_strlist witnesses;                /* each in several passes, or beside all cycles of a range in one */
+    kprof_strlist proof;                    /* in the pass in front; empty: the chip has no proof */
+    kprof_config_image items[KPROF_IMAGES]; /* by KPROF_IMAGE_; size 0: there is none, as where nothing has passes */
 } kprof_image_variants;
 
 /* Return how many passes the image of this index, KPROF_IMAGE_, has where what is collected has `pass_count`. */
