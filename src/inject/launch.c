@@ -4,6 +4,7 @@
 
 #include "core/bytes.h"
 #include "core/log.h"
+#include "core/monotonic.h"
 #include "inject/batch.h"
 #include "inject/contexts.h"
 #include "inject/devices.h"
@@ -574,11 +575,28 @@ static void answer_process(void)
     kprof_gate_leave_exclusive();
 }
 
+/* Nothing can end a replay in which a kernel waits for another one, so that the wait for it has no limit. */
+static void tell_endless_replay(void)
+{
+    const kprof_open_batch *batch = &kprof_engine.batch;
+    const int limit_s = kprof_engine.waits.long_limit_s;
+    int64_t since_ns = atomic_load(&batch->repeated_since_ns);
+    int64_t left_ns = since_ns + limit_s * INT64_C(1000000000) - kprof_monotonic_ns();
+    if (since_ns == 0 || left_ns > 0 || -left_ns < batch->longest_pass_ns ||
+        atomic_exchange(&kprof_engine.launches.told_endless, true))
+        return;
+    kprof_log(KPROF_LOG_WARNING,
+              "%zu launches and copies are repeated, for more than %d s in this pass; if that does not end, a kernel "
+              "waits for another one: end the program, and run it with --replay-mode multiplex, which repeats nothing",
+              batch->count, limit_s);
+}
+
 /* Nothing was launched for a while: the process may be about to end without a word, and others may wait. Or a signal is
  * about to end it, and kprof asks: then what is open is closed, whatever is being launched. */
 static bool give_back(unsigned calls)
 {
     bool done = false, is_asked = calls == 0;
+    tell_endless_replay();
     if (is_asked && kprof_idle_is_asked()) {
         answer_process();
         return false;
