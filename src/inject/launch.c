@@ -582,13 +582,15 @@ static void tell_endless_replay(void)
     const int limit_s = kprof_engine.waits.long_limit_s;
     int64_t since_ns = atomic_load(&batch->repeated_since_ns);
     int64_t left_ns = since_ns + limit_s * INT64_C(1000000000) - kprof_monotonic_ns();
-    if (since_ns == 0 || left_ns > 0 || -left_ns < batch->longest_pass_ns ||
-        atomic_exchange(&kprof_engine.launches.told_endless, true))
+    if (since_ns == 0 || left_ns > 0 || -left_ns < batch->longest_pass_ns)
+        return;
+    const size_t count = batch->count; /* may change as soon as the replay has ended */
+    if (atomic_exchange(&kprof_engine.launches.told_endless, true))
         return;
     kprof_log(KPROF_LOG_WARNING,
               "%zu launches and copies are repeated, for more than %d s in this pass; if that does not end, a kernel "
               "waits for another one: end the program, and run it with --replay-mode multiplex, which repeats nothing",
-              batch->count, limit_s);
+              count, limit_s);
 }
 
 /* Nothing was launched for a while: the process may be about to end without a word, and others may wait. Or a signal is
