@@ -74,6 +74,7 @@ typedef struct kprof_open_batch {
     int64_t no_wait_before_ns;                /* before a range or a window */
     bool lock_in_vain;                        /* the last wait for another process' measurement was */
     int64_t longest_pass_ns;                  /* after which a replay is abandoned */
+    _Atomic int64_t repeated_since_ns;        /* of the pass that is replayed; 0: none is */
     kprof_batch_times times;
     const kprof_batch_listener *listener;
 } kprof_open_batch;

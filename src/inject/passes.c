@@ -375,6 +375,7 @@ static kprof_status run_all(bool in_pass)
     int64_t start_ns = kprof_monotonic_ns(), lap_ns = start_ns;
     kprof_status status = KPROF_OK;
     size_t kernels = 0;
+    atomic_store(&batch->repeated_since_ns, start_ns);
     for (size_t i = 0; i < batch->replay_count && status == KPROF_OK; i++) {
         kprof_open_launch *launch = &batch->launches[i];
         status = in_pass ? run_one(launch, &kernels)
@@ -385,6 +386,7 @@ static kprof_status run_all(bool in_pass)
             status = kprof_fail(KPROF_NOT_COLLECTED, "a pass took far longer than the application's own run");
     }
     kprof_status done = kprof_engine.device->target_synchronize();
+    atomic_store(&batch->repeated_since_ns, 0);
     batch->times.run_ms += kprof_monotonic_lap_ms(&lap_ns);
     return status == KPROF_OK ? done : status;
 }

@@ -432,8 +432,7 @@ def parse_arguments(words=None):
                         help="default, full (both)")
     parser.add_argument("--no-ncu", action="store_true", help="do not run ncu")
     parser.add_argument("--ncu", metavar="ROW,...", help="rows that ncu runs, too (all)")
-    parser.add_argument("--runs", type=int, default=2,
-                        help="runs of a program alone, and under kprof with each set (2)")
+    parser.add_argument("--runs", type=int, default=2, help="runs of each, alone and under kprof with each set (2)")
     parser.add_argument("--launches", type=int, help="launches for kprof in each row, in place of the row's number")
     parser.add_argument("--seconds", type=float, default=400,
                         help="start nothing later than this (400); a run that is going on ends by its own limit")

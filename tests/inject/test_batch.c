@@ -11,6 +11,7 @@
 #include <signal.h>
 
 #include <stdatomic.h>
+#include <unistd.h>
 
 #define LONG_S        1000
 #define TRIES         3 /* as in passes.c */
@@ -31,8 +32,9 @@ static struct {
 
 static pthread_t own_thread;
 static atomic_int next_wait_s, next_start_s;
-static unsigned repeated;   /* launches and transfers, in all passes */
-static bool alarms_blocked; /* during the last of them */
+static atomic_bool waits_until_told; /* that the wait does not end */
+static unsigned repeated;            /* launches and transfers, in all passes */
+static bool alarms_blocked;          /* during the last of them */
 
 /* To the thread that watches for pauses a stream is always being captured: a pause of the test closes no batch. */
 static bool is_capturing(void)
@@ -67,7 +69,11 @@ static kprof_status start_pass(kprof_profiler *profiler)
 
 static kprof_status synchronize(void)
 {
-    sim_clock_advance_s(atomic_exchange(&next_wait_s, 0));
+    int wait_s = atomic_exchange(&next_wait_s, 0);
+    sim_clock_advance_s(wait_s);
+    bool waits = wait_s > 0 && atomic_load(&waits_until_told);
+    for (int i = 0; waits && i < 10000 && !atomic_load(&kprof_engine.launches.told_endless); i++)
+        usleep(1000);
     return sim_device.target_synchronize();
 }
 
@@ -218,6 +224,19 @@ static void test_repetition_whose_end_takes_far_longer(void **state)
     pair launched = launch_two();
     atomic_store(&faults.wait_s, LONG_S);
     assert_closed(&launched, PASSES, "");
+}
+
+/* A kernel may wait for another one, for which there is nothing that kprof can do. */
+static void test_repetition_that_does_not_end(void **state)
+{
+    (void)state;
+    pair launched = launch_two();
+    atomic_store(&kprof_engine.launches.told_endless, false);
+    atomic_store(&waits_until_told, true);
+    atomic_store(&faults.wait_s, LONG_S);
+    assert_closed(&launched, PASSES, "");
+    atomic_store(&waits_until_told, false);
+    assert_true(atomic_load(&kprof_engine.launches.told_endless));
 }
 
 static void test_repetition_that_takes_a_little_longer(void **state)
@@ -445,7 +464,10 @@ static void test_memory_that_is_shared_later(void **state)
 static void test_waits(void **state)
 {
     (void)state;
+    kprof_call setup = {.kind = KPROF_CALL_SETUP, .name = "function of the host", .context = &sim.contexts[0]};
     unsigned first = launch(SIM_ADD);
+    sim.hooks->enter(&setup);
+    sim.hooks->leave(&setup);
     do_call((sim_step){.op = SIM_SYNC_STREAM});
     do_call((sim_step){.op = SIM_SYNC_CONTEXT});
     do_call((sim_step){.op = SIM_QUERY});
@@ -926,6 +948,7 @@ int main(void)
         cmocka_unit_test_teardown(test_replays_leave_no_trace, mend),
         cmocka_unit_test_teardown(test_repetition_that_takes_far_longer, mend),
         cmocka_unit_test_teardown(test_repetition_whose_end_takes_far_longer, mend),
+        cmocka_unit_test_teardown(test_repetition_that_does_not_end, mend),
         cmocka_unit_test_teardown(test_repetition_that_takes_a_little_longer, mend),
         cmocka_unit_test_teardown(test_repetition_that_fails, mend),
         cmocka_unit_test_teardown(test_network_card_that_comes_later, mend),

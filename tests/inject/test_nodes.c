@@ -4,6 +4,7 @@
 
 #include "inject/contexts.h"
 #include "inject/wait.h"
+#include "log_capture.h"
 
 #include <unistd.h>
 
@@ -83,12 +84,23 @@ static kprof_operation *copy_operation(const kprof_call *call, kprof_snapshot *s
     return fails ? NULL : sim_device.operation_copy(call, snapshot);
 }
 
+static const char *refusal; /* of the next graphs; NULL: they are not refused */
+
+static const kprof_graph_call *target_graph(const kprof_call *call, size_t *count, const char **why)
+{
+    const kprof_graph_call *nodes = sim_device.target_graph(call, count, why);
+    if (refusal)
+        *why = refusal;
+    return refusal ? NULL : nodes;
+}
+
 static int start(void **state)
 {
     static kprof_device_ops device;
     (void)state;
     device = sim_device;
     device.operation_copy = copy_operation;
+    device.target_graph = target_graph;
     return start_engine_on(&device);
 }
 
@@ -279,6 +291,25 @@ static void test_kernel_that_cannot_be_repeated(void **state)
     assert_false(kprof_batch_is_open());
 }
 
+/* A process may have graphs that are refused for different reasons. */
+static void test_refusals_are_told_once(void **state)
+{
+    (void)state;
+    static const char *const reasons[] = {"it allocates", "it allocates", "it has conditional nodes", "it allocates"};
+    static const int messages[] = {1, 1, 2, 2};
+    log_capture told;
+    CAPTURE(ADD);
+    log_capture_start(&told);
+    for (size_t i = 0; i < sizeof reasons / sizeof *reasons; i++) {
+        refusal = reasons[i];
+        (void)launch_graph();
+        assert_int_equal(told.count, messages[i]);
+    }
+    assert_non_null(strstr(told.last, "it has conditional nodes"));
+    refusal = NULL;
+    kprof_log_set_sink(NULL, NULL);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -292,6 +323,7 @@ int main(void)
         cmocka_unit_test_teardown(test_host_that_is_told, mend),
         cmocka_unit_test_teardown(test_no_space_beside_others, mend),
         cmocka_unit_test_teardown(test_kernel_that_cannot_be_repeated, mend),
+        cmocka_unit_test_teardown(test_refusals_are_told_once, mend),
     };
     return cmocka_run_group_tests(tests, start, remove_folder);
 }
