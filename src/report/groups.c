@@ -198,6 +198,21 @@ static kprof_status count_launch(void *user, const kprof_model_launch *launch)
     return launch->samples ? count_samples(groups, group, launch) : count_single(groups, group, launch);
 }
 
+static kprof_status find_untold(kprof_groups *groups)
+{
+    const kprof_model *model = groups->model;
+    groups->untold = calloc(model->kernel_count + 1, sizeof *groups->untold);
+    if (!groups->untold)
+        return kprof_store_no_memory(groups->report);
+    for (size_t i = 0; i < model->kernel_count; i++)
+        groups->untold[kprof_names_find(&groups->kernels, model->kernels[i].mangled)] += model->kernels[i].launches;
+    for (size_t i = 0; i < groups->count; i++) {
+        uint64_t *untold = &groups->untold[kprof_names_find(&groups->kernels, groups->items[i].kernel->mangled)];
+        *untold -= *untold < groups->items[i].launches ? *untold : groups->items[i].launches;
+    }
+    return KPROF_OK;
+}
+
 kprof_status kprof_groups_collect(const kprof_page_context *context, kprof_groups *out)
 {
     const kprof_model *model = &context->reports->model;
@@ -212,7 +227,13 @@ kprof_status kprof_groups_collect(const kprof_page_context *context, kprof_group
     for (size_t i = 0; i < model->device_count && added; i++)
         added = kprof_names_add(&out->devices, model->devices[i].name, i) &&
                 kprof_names_add(&out->uuids, model->devices[i].uuid, i);
-    return added ? kprof_page_walk(context, count_launch, out) : kprof_store_no_memory(out->report);
+    status = added ? kprof_page_walk(context, count_launch, out) : kprof_store_no_memory(out->report);
+    return status == KPROF_OK ? find_untold(out) : status;
+}
+
+uint64_t kprof_groups_untold(const kprof_groups *groups, const kprof_model_kernel *kernel)
+{
+    return groups->untold[kprof_names_find(&groups->kernels, kernel->mangled)];
 }
 
 void kprof_groups_free(kprof_groups *groups)
@@ -224,6 +245,7 @@ void kprof_groups_free(kprof_groups *groups)
         free(groups->items[i].key);
     }
     free(groups->items);
+    free(groups->untold);
     kprof_rollup_free(groups->rollup);
     kprof_names_free(&groups->kernels);
     kprof_names_free(&groups->devices);

@@ -38,6 +38,7 @@ typedef struct kprof_groups {
     size_t count;
     size_t duration;                     /* metric; KPROF_NAMES_NONE: the report has no times */
     kprof_names kernels, devices, uuids; /* name -> the first of that name */
+    uint64_t *untold;                    /* [kernel_count], of the first of each name: see below */
     kprof_names keys;                    /* -> the first group of it */
     kprof_names configurations;          /* group and shape, of all groups */
     kprof_strlist configuration_keys;    /* the texts of these */
@@ -50,6 +51,9 @@ void kprof_groups_free(kprof_groups *groups); /* members */
 
 /* Time of all launches of the group: the mean of those that were measured, times their number; NaN: not known. */
 double kprof_group_time_ns(const kprof_group *group);
+/* How many launches of the kernel ran that are in no group: those that were not chosen, and those that came when it had
+ * all the samples that were asked for. */
+uint64_t kprof_groups_untold(const kprof_groups *groups, const kprof_model_kernel *kernel);
 /* Append what tells the group from others of its kernel: "(65536, 1, 1)x(256, 1, 1), 0 B"; nothing for kernels. */
 void kprof_group_describe(const kprof_groups *groups, const kprof_group *group, kprof_strbuf *out);
 
