@@ -98,13 +98,17 @@ static void warn(brief *to, const char *text)
         cut(to->warnings[to->warning_count++], WARNING_BYTES, text, true);
 }
 
-static void find_warnings(const kprof_model *model, brief *out)
+static void find_warnings(const kprof_groups *groups, brief *out)
 {
     const kprof_group *group = out->row->group;
     const kprof_repeats *repeats = &out->row->repeats;
     char text[160];
-    if (group->source == KPROF_SOURCE_SAMPLES) /* the first, since later ones may find no place */
-        warn(out, "multiplexed: each sample joins passes of several launches");
+    if (group->source == KPROF_SOURCE_SAMPLES) { /* the first, since later ones may find no place */
+        const unsigned long long untold = kprof_groups_untold(groups, group->kernel);
+        if (untold > 0)
+            snprintf(text, sizeof text, "multiplexed: samples join launches; %llu more are not counted", untold);
+        warn(out, untold > 0 ? text : "multiplexed: each sample joins passes of several launches");
+    }
     if (group->not_measured > 0) {
         snprintf(text, sizeof text, "%llu of %llu launches not measured", (unsigned long long)group->not_measured,
                  (unsigned long long)group->launches);
@@ -125,7 +129,7 @@ static void find_warnings(const kprof_model *model, brief *out)
                                : "es");
         warn(out, text);
     }
-    if (group->source == KPROF_SOURCE_SAMPLES && kprof_model_begins_early(model))
+    if (group->source == KPROF_SOURCE_SAMPLES && kprof_model_begins_early(groups->model))
         warn(out, KPROF_BEGINS_EARLY);
     if (group->configurations > 1) {
         snprintf(text, sizeof text, "launches of %zu shapes; --group-by config", group->configurations);
@@ -282,7 +286,7 @@ static void make_brief(const kprof_emitter *emitter, kprof_ranking *ranking, con
     kprof_strbuf_printf(&text, "%s, CC %u.%u", group->device->name, device->cc_major, device->cc_minor);
     cut(out->device, WORDS_BYTES, text.data, false);
     kprof_strbuf_free(&text);
-    find_warnings(ranking->groups.model, out);
+    find_warnings(&ranking->groups, out);
     if (!out->findings)
         return;
     const verdict_place places[] = {
