@@ -640,7 +640,8 @@ void kprof_launch_stop(void)
 void kprof_launch_finish(void)
 {
     kprof_launch_stop();
-    kprof_contexts_end_samples();
+    if (!kprof_gate_is_own()) /* else a signal handler exits, and its thread may be evaluating them */
+        kprof_contexts_end_samples();
     write_end();
 }
 
