@@ -506,7 +506,8 @@ static void context_ending(void *context)
 {
     kprof_launch_state *state = &kprof_engine.launches;
     bool own_call = thread.own_call;
-    if (atomic_load(&state->forked))
+    bool in_handler = atomic_load(&state->ended) && kprof_gate_is_own(); /* which exits in the middle of a replay */
+    if (atomic_load(&state->forked) || in_handler)
         return;
     thread.own_call = true;
     bool alone = thread.shared == 0 && kprof_gate_enter_exclusive(GATE_TIMEOUT_MS);

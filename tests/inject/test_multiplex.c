@@ -45,10 +45,27 @@ static void test_end_within_a_replay(void **state)
     assert_report(open, 1, "measured in 1 of 2 passes");
 }
 
+/* CUDA ends its contexts then, within the handler. */
+static void test_context_that_ends_within_a_replay(void **state)
+{
+    (void)state;
+    (void)launch(SIM_PRINT);
+    unsigned open = launch(SIM_PRINT);
+    assert_true(kprof_batch_is_open());
+    assert_true(kprof_gate_enter_exclusive(1000));
+    kprof_launch_stop();
+    sim.hooks->context_ending(&sim.contexts[0]);
+    assert_true(kprof_batch_is_open());
+    assert_pending(open);
+    kprof_gate_leave_exclusive();
+    kprof_launch_prepare(); /* as if nothing had been */
+    close_batch();
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_no_memory_for_more_groups),
+        cmocka_unit_test(test_no_memory_for_more_groups), cmocka_unit_test(test_context_that_ends_within_a_replay),
         cmocka_unit_test(test_end_within_a_replay), /* the last: nothing is measured after */
     };
     return cmocka_run_group_tests(tests, start_engine, remove_folder);
