@@ -33,6 +33,12 @@ static void show_record(kprof_emitter *emitter, kprof_emit_field *fields, size_t
     emitter->ops->record_end(emitter);
 }
 
+/* There are prices of repeated launches only. */
+static bool multiplexes_all(const kprof_options *options)
+{
+    return options->replay_choice == KPROF_MULTIPLEX_ALL;
+}
+
 static const char *source_of_size(const kprof_workload *workload, const kprof_cost *cost)
 {
     if (workload->allocated_bytes == 0)
@@ -47,16 +53,20 @@ static const char *space_for_copies(const kprof_cost *cost, bool is_known)
     return cost->saved_fits ? "enough" : "where enough of it is uniform; else launches are multiplexed";
 }
 
-static const char *label_of_saved(const kprof_cost *cost, bool is_known)
+static const char *label_of_saved(const kprof_options *options, const kprof_cost *cost, bool is_known)
 {
+    if (multiplexes_all(options))
+        return "Memory to save, if launches were repeated";
     if (!is_known)
         return "Memory to save (depends on --allocated)";
     return cost->saved_fits ? "Memory to save, over all batches, about"
                             : "Memory to save (too much, unless most is uniform: then launches are multiplexed)";
 }
 
-static const char *label_of_total(const kprof_cost *cost, bool is_known)
+static const char *label_of_total(const kprof_options *options, const kprof_cost *cost, bool is_known)
 {
+    if (multiplexes_all(options))
+        return "Time in all, if launches were repeated";
     if (!is_known)
         return "Time in all, without memory, about";
     return cost->saved_fits ? "Time in all, about" : "Time in all, if memory can be saved, about";
@@ -96,9 +106,9 @@ static void show_plan(kprof_emitter *emitter, const kprof_options *options, cons
                                  workload->device_bytes ? "the GPU here" : "the GPU whose prices these are")),
         FURTHER(size_if(is_known, "saved_per_batch", "Saved for a batch", cost.saved_bytes_per_batch)),
         FURTHER(kprof_field_text("saved_fits", "Space for copies", space_for_copies(&cost, is_known))),
-        size_if(is_known, "saved", label_of_saved(&cost, is_known), cost.saved_bytes),
+        size_if(is_known, "saved", label_of_saved(options, &cost, is_known), cost.saved_bytes),
         FURTHER(size_if(is_known, "restored", "Restored in all, about", cost.restored_bytes)),
-        measure("total_time", label_of_total(&cost, is_known), cost.total_s * 1e9, "ns"),
+        measure("total_time", label_of_total(options, &cost, is_known), cost.total_s * 1e9, "ns"),
         FURTHER(measure("memory_time_per_gib",
                         is_known ? "For each GiB allocated, about" : "And for each GiB allocated, about",
                         cost.memory_s_per_gib * 1e9, "ns")),

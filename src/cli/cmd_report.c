@@ -26,6 +26,19 @@ static kprof_status load_rules(const kprof_options *options, finding_source *out
     return status == KPROF_OK ? kprof_catalog_findings(out->catalog, &options->rules, &out->findings) : status;
 }
 
+/* The columns of ncu have no place for it. */
+static kprof_status tell_multiplexed(kprof_report *report)
+{
+    kprof_report_counts counts;
+    kprof_status status = kprof_report_count(report, &counts);
+    if (status == KPROF_OK && counts.multiplexed > 0)
+        kprof_log(KPROF_LOG_WARNING,
+                  "%llu launches are multiplexed: each value joins several of them; the columns of --csv-layout ncu do "
+                  "not tell which, those of long and wide do",
+                  (unsigned long long)counts.multiplexed);
+    return status;
+}
+
 static kprof_status print_report(const kprof_options *options, kprof_report *report, const kprof_subset *part,
                                  const finding_source *rules)
 {
@@ -41,6 +54,8 @@ static kprof_status print_report(const kprof_options *options, kprof_report *rep
         status = kprof_page_show(&kprof_whole_page, &(kprof_page_source){&report, 1, NULL}, &print, results);
     else
         status = kprof_report_print(&report, 1, &print, results);
+    if (status == KPROF_OK && options->format == KPROF_FORMAT_CSV_NCU)
+        status = tell_multiplexed(report);
     kprof_status written = kprof_results_close(options, results);
     status = status == KPROF_OK ? written : status;
     if (status != KPROF_OK)

@@ -13,7 +13,7 @@
 #include <unistd.h>
 
 #define CONFIG_MAGIC     "KPROFCFG"
-#define CONFIG_VERSION   14
+#define CONFIG_VERSION   15
 #define CONFIG_MAX_BYTES (64u << 20)
 #define CONFIG_MAX_CHIPS 256
 /* All metrics of a chip at once take some hundred passes. */
@@ -334,10 +334,9 @@ bool kprof_witness_compares(const kprof_chip_metrics *metrics, size_t witness)
     return (passes & (passes - 1)) != 0;
 }
 
-const kprof_chip_image *kprof_chip_image_choose(const kprof_chip_metrics *metrics, unsigned bits)
+const kprof_chip_image *kprof_chip_image_choose(const kprof_chip_metrics *metrics, unsigned index)
 {
-    if (metrics->images[bits].size == 0)
-        bits &= ~(unsigned)KPROF_IMAGE_WITNESSED;
-    bool is_missing = (bits & KPROF_IMAGE_PROVED) && metrics->images[bits].size == 0;
-    return is_missing ? NULL : &metrics->images[bits];
+    if (metrics->images[index].size == 0)
+        index &= ~(unsigned)KPROF_IMAGE_WITNESSED;
+    return index > 0 && metrics->images[index].size == 0 ? NULL : &metrics->images[index];
 }

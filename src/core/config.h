@@ -25,11 +25,12 @@ typedef struct kprof_chip_image {
     size_t size;   /* 0: there is no such image */
 } kprof_chip_image;
 
-/* Bits of an index of `images`. */
+/* Indices of `images`: these two are bits, of an image with all passes. */
 enum {
     KPROF_IMAGE_WITNESSED = 1, /* has all witnesses; without the bit, only those that take no time */
     KPROF_IMAGE_PROVED = 2,    /* has one more pass in front, with the counters of `proof` alone */
-    KPROF_IMAGES = 4
+    KPROF_IMAGE_PROOF = 4,     /* has that pass, and no other */
+    KPROF_IMAGES = 5
 };
 
 /* The plan of one chip: hardware metric names for the Profiler Host API, in the order of a launch's values, and the
@@ -50,9 +51,9 @@ typedef struct kprof_chip_metrics {
 /* Is the witness in several passes, so that it compares them? Others tell how much of a range its kernel takes. */
 bool kprof_witness_compares(const kprof_chip_metrics *metrics, size_t witness);
 
-/* Return the image of these bits. If the witnessed image is missing, return the unwitnessed one. NULL if a proved image
- * is wanted and there is none. */
-const kprof_chip_image *kprof_chip_image_choose(const kprof_chip_metrics *metrics, unsigned bits);
+/* Return the image of this index. If a witnessed image is missing, return the unwitnessed one. NULL if the image is to
+ * have a proof and there is none. */
+const kprof_chip_image *kprof_chip_image_choose(const kprof_chip_metrics *metrics, unsigned index);
 
 typedef enum kprof_cache_control {
     KPROF_CACHE_FLUSH_ALL,

@@ -15,7 +15,7 @@
 struct kprof_backing_chunk {
     kprof_backing_chunk *next;
     CUdeviceptr address;
-    size_t size_bytes, used_bytes;
+    size_t size_bytes, used_bytes, marked_bytes;
 };
 
 static size_t round_up(size_t bytes, size_t to)
@@ -86,10 +86,22 @@ size_t kprof_backing_bytes(const kprof_backing *backing)
     return bytes;
 }
 
+void kprof_backing_mark(kprof_backing *backing)
+{
+    for (kprof_backing_chunk *c = backing->chunks; c; c = c->next)
+        c->marked_bytes = c->used_bytes;
+}
+
+void kprof_backing_rewind(kprof_backing *backing)
+{
+    for (kprof_backing_chunk *c = backing->chunks; c; c = c->next)
+        c->used_bytes = c->marked_bytes;
+}
+
 void kprof_backing_reset(kprof_backing *backing)
 {
     for (kprof_backing_chunk *c = backing->chunks; c; c = c->next)
-        c->used_bytes = 0;
+        c->used_bytes = c->marked_bytes = 0;
 }
 
 void kprof_backing_release(kprof_backing *backing, const kprof_driver_api *driver, bool lives)

@@ -23,9 +23,12 @@ kprof_status kprof_backing_reserve(kprof_backing *backing, const kprof_driver_ap
 kprof_status kprof_backing_grow(kprof_backing *backing, const kprof_driver_api *driver, size_t bytes) KPROF_MUST_CHECK;
 /* A piece, at a multiple of 256 bytes; 0 when there is no space left. It is taken until _reset. */
 CUdeviceptr kprof_backing_take(kprof_backing *backing, size_t bytes);
-/* All pieces are free again. */
 /* Device memory that the chunks take. */
 size_t kprof_backing_bytes(const kprof_backing *backing);
+/* Pieces that are taken from now on are free again after _rewind. The last mark counts. */
+void kprof_backing_mark(kprof_backing *backing);
+void kprof_backing_rewind(kprof_backing *backing);
+/* All pieces are free again. */
 void kprof_backing_reset(kprof_backing *backing);
 /* Give the memory back to the device; nothing of it may be in use. `lives`: the context still does. */
 void kprof_backing_release(kprof_backing *backing, const kprof_driver_api *driver, bool lives);

@@ -29,7 +29,7 @@ struct kprof_profiler {
     size_t range_bytes;   /* what each further range adds to an image, less its node in the tree of ranges; 0: not known
                              yet */
     size_t wanted_ranges; /* of this measurement, at most */
-    unsigned image_bits;  /* KPROF_IMAGE_WITNESSED, KPROF_IMAGE_PROVED */
+    unsigned image_index; /* KPROF_IMAGE_ */
     bool automatic;       /* as wanted */
     size_t image_size;
     uint8_t *image;  /* [image_size] */
@@ -270,7 +270,7 @@ static bool knows_old_code(const kprof_profiler *p)
 
 static kprof_status configure(kprof_profiler *p)
 {
-    const kprof_chip_image *image = kprof_chip_image_choose(p->metrics, p->image_bits);
+    const kprof_chip_image *image = kprof_chip_image_choose(p->metrics, p->image_index);
     if (!image)
         return kprof_fail(KPROF_UNSUPPORTED, "this chip does not count what kernels read and write of host memory");
     CUpti_RangeProfiler_SetConfig_Params params = {.structSize = CUpti_RangeProfiler_SetConfig_Params_STRUCT_SIZE};
@@ -295,9 +295,9 @@ static kprof_status configure(kprof_profiler *p)
 
 /* CUPTI goes on with the passes that are left, keeps the first config image, and drops ranges that are too many: for
  * anything else the object is made anew. */
-static bool serves(const kprof_profiler *p, const kprof_measurement *wanted, unsigned image_bits)
+static bool serves(const kprof_profiler *p, const kprof_measurement *wanted, unsigned image_index)
 {
-    bool same = image_bits == p->image_bits && wanted->automatic == p->automatic;
+    bool same = image_index == p->image_index && wanted->automatic == p->automatic;
     return !p->failed && !knows_old_code(p) && (p->ranges == 0 || (wanted->ranges <= p->ranges && same));
 }
 
@@ -353,13 +353,15 @@ kprof_status kprof_profiler_run_out(kprof_profiler *p)
 kprof_status kprof_profiler_begin(kprof_profiler *p, const kprof_measurement *wanted)
 {
     bool witnessed = wanted->all_witnesses && p->metrics->images[KPROF_IMAGE_WITNESSED].size > 0;
-    unsigned image_bits = (witnessed ? KPROF_IMAGE_WITNESSED : 0) | (wanted->proved ? KPROF_IMAGE_PROVED : 0);
-    if (!serves(p, wanted, image_bits))
+    unsigned image_index = (witnessed ? KPROF_IMAGE_WITNESSED : 0) | (wanted->proved ? KPROF_IMAGE_PROVED : 0);
+    if (wanted->proof_alone)
+        image_index = KPROF_IMAGE_PROOF;
+    if (!serves(p, wanted, image_index))
         kprof_profiler_release(p);
     if (kprof_profiler_run_out(p) != KPROF_OK) /* passes that are left; a new object takes longer */
         kprof_profiler_release(p);
     p->wanted_ranges = wanted->ranges;
-    p->image_bits = image_bits;
+    p->image_index = image_index;
     p->automatic = wanted->automatic;
     kprof_status status = enable(p);
     if (status == KPROF_OK)
@@ -374,7 +376,7 @@ bool kprof_profiler_goes_on(const kprof_profiler *p)
 
 kprof_status kprof_profiler_next_pass(kprof_profiler *p, uint32_t *pass)
 {
-    bool proved = p->image_bits & KPROF_IMAGE_PROVED;
+    bool proved = p->image_index & KPROF_IMAGE_PROVED;
     kprof_status status = proved && p->next_pass == 0 ? kprof_profiler_skip_pass(p) : KPROF_OK;
     *pass = (uint32_t)p->next_pass - proved;
     return status;

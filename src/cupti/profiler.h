@@ -23,6 +23,7 @@ typedef struct kprof_measurement {
     size_t ranges;      /* at most */
     bool all_witnesses; /* else those that take no time */
     bool proved;        /* the first pass is the proof's; see kprof_chip_metrics */
+    bool proof_alone;   /* and there is no other */
     bool automatic;     /* every kernel that runs in a pass is a range; nothing is pushed */
 } kprof_measurement;
 /* Begin a measurement in all passes, with the context idle. Forgets the last one. The first pass of all costs 150 ms

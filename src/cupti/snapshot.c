@@ -605,6 +605,7 @@ kprof_status kprof_snapshot_record_end(kprof_snapshot *s)
     kprof_status status = inspect(s, s->compare, 0, IDLE_LIMIT_NS);
     if (status == KPROF_OK)
         status = list_changed(s);
+    kprof_backing_mark(&s->backing);
     if (status == KPROF_OK && s->end.count > 0)
         status = keep_blocks(s, &s->end, 0, IDLE_LIMIT_NS);
     s->ended = status == KPROF_OK;
@@ -625,7 +626,12 @@ kprof_status kprof_snapshot_restore_end(kprof_snapshot *s)
     if (result == CUDA_SUCCESS)
         result = put_back(s, &s->end);
     /* Without a limit: what is queued would undo what the application does next, and waits for nothing of it. */
-    return result == CUDA_SUCCESS ? wait(s, INT64_MAX) : fail("restoring memory", result);
+    kprof_status status = result == CUDA_SUCCESS ? wait(s, INT64_MAX) : fail("restoring memory", result);
+    if (status != KPROF_OK)
+        return status;
+    s->ended = false;
+    kprof_backing_rewind(&s->backing);
+    return KPROF_OK;
 }
 
 void kprof_snapshot_drop(kprof_snapshot *s, bool is_idle)

@@ -52,7 +52,7 @@ kprof_status kprof_snapshot_set(kprof_snapshot *snapshot, const kprof_set *set) 
  * there is no space for it. */
 kprof_status kprof_snapshot_record_end(kprof_snapshot *snapshot) KPROF_MUST_CHECK;
 kprof_status kprof_snapshot_restore_start(kprof_snapshot *snapshot) KPROF_MUST_CHECK;
-/* After _record_end only. */
+/* After _record_end only. The application's own run may go on then, until its end is recorded once more. */
 kprof_status kprof_snapshot_restore_end(kprof_snapshot *snapshot) KPROF_MUST_CHECK;
 /* The batch is over: forget start and end, and keep kprof's own device memory. What the application has freed meanwhile
  * is freed if the context is idle, so that nothing waits; else later, by _take or _release. */

@@ -26,8 +26,8 @@
 #define MOST_OPEN_NS     INT64_C(10000000000)
 #define OPEN_COST_FACTOR 5
 #define VAIN_WAIT_FACTOR 10
-/* After this many batches whose replays gave the host what their own runs gave, expect it of all kernels. */
-#define ENOUGH_COMPARISONS 2
+/* Once replays gave the host what the own runs gave so many times, expect it of all kernels. */
+#define ENOUGH_COMPARISONS 4
 /* A copy to the host of more than this is large. Programs often wait for smaller ones, to act upon what they get. */
 #define LARGE_OUTPUT_BYTES ((size_t)1 << 20)
 /* These bits decide which launches may be repeated. */
@@ -253,7 +253,7 @@ static void start_anew(const kprof_batch_launch *launch, const kprof_decision *d
     bool has_host = decision->needs & KPROF_SAVES_HOST; /* so that it may change */
     batch->proved = decision->kind == KPROF_REPLAYED && !has_host && kprof_decision_needs_proof();
     batch->searching = false;
-    batch->in_pass = batch->tries_output = false;
+    batch->in_pass = batch->shares = false;
     batch->uncompared = 0;
     batch->opened_ns = batch->started_ns = kprof_monotonic_ns();
     batch->times = (kprof_batch_times){0};
@@ -525,10 +525,10 @@ static bool shows_output(void)
     return false;
 }
 
-/* A kernel may compute something else in each replay. So until replays have given the host what its own run gave, a
- * batch with it ends behind the first copy to the host: a difference then costs no launch. Each such batch costs time,
- * so that further kernels are taken for like the first ones. */
-static bool ends_behind(void)
+/* A kernel may compute something else in each replay. So until replays have given the host what its own run gave, they
+ * are tried behind the first copy to the host: a difference then costs no launch. Tries take time, so that further
+ * kernels are taken for like the first ones. */
+static bool shows_unknown(void)
 {
     kprof_open_batch *batch = &kprof_engine.batch;
     if (!kprof_batch_records() || batch->context->comparisons >= ENOUGH_COMPARISONS || !shows_output())
@@ -890,41 +890,6 @@ static void keep_copied(void)
             "a graph did not end by itself within a second, and the host may have changed what it copied");
 }
 
-void kprof_batch_leave(const kprof_call *call)
-{
-    kprof_open_batch *batch = &kprof_engine.batch;
-    if (!kprof_batch_is_open())
-        return;
-    kprof_open_launch *last = &batch->launches[batch->count - 1];
-    bool has_range = last->own_range != KPROF_NO_RANGE;
-    if (has_range && kprof_engine.device->profiler_pop(batch->context->profiler) != KPROF_OK)
-        lose_range("CUPTI did not end a range");
-    if (has_range)
-        flush_behind_own_run();
-    if (call->failed)
-        take_back();
-    else
-        keep_copied();
-    int64_t now_ns = kprof_monotonic_ns();
-    batch->tries_output = ends_behind() && ends_now();
-    if (kprof_batch_has_managed() && !stays_over_gap())
-        kprof_batch_close("managed memory");
-    else if (batch->needs)
-        kprof_batch_close("a launch that is repeated by itself");
-    else if (is_full(1))
-        kprof_batch_close("the last launch that fits");
-    else if (batch->kind != KPROF_MULTIPLEXED && kprof_filter_exhausted(kprof_engine.process.filter))
-        kprof_batch_close("the last launch that was asked for");
-    else if (batch->tries_output)
-        kprof_batch_close("a copy to the host, the first behind one of its kernels");
-    else if (ends_behind_graph())
-        kprof_batch_close("a graph that copies to the host what cannot be compared");
-    else if (now_ns - batch->started_ns > longest_open_ns())
-        kprof_batch_close("its age");
-    else if (batch->kind == KPROF_REPLAYED && now_ns - batch->chosen_ns > MAX_UNCHOSEN_NS)
-        kprof_batch_close("lack of chosen launches");
-}
-
 /* Memory may be mapped with no context current, or another one. */
 void kprof_batch_cover(const kprof_call *call)
 {
@@ -953,19 +918,19 @@ static void log_times(uint32_t passes, const char *why)
     const kprof_batch_times *ms = &batch->times;
     kprof_log(KPROF_LOG_DEBUG,
               "batch of %zu launches, %zu of them chosen, closed by %s, %u passes, ms: saving %.1f, preparing %.1f, "
-              "open %.1f, waiting %.1f, keeping %.1f, restoring %.1f, starting %.1f, running %.1f, stopping %.1f, "
+              "open %.1f, trying %.1f, waiting %.1f, keeping %.1f, restoring %.1f, starting %.1f, running %.1f, "
+              "stopping %.1f, "
               "decoding %.1f, waiting for values %.1f, writing them %.1f",
-              batch->count, batch->chosen_count, why, passes, ms->save_ms, ms->prepare_ms, ms->open_ms, ms->wait_ms,
-              ms->keep_ms, ms->restore_ms, ms->start_ms, ms->run_ms, ms->stop_ms, ms->decode_ms, ms->evaluate_ms,
-              ms->deliver_ms);
+              batch->count, batch->chosen_count, why, passes, ms->save_ms, ms->prepare_ms, ms->open_ms, ms->try_ms,
+              ms->wait_ms, ms->keep_ms, ms->restore_ms, ms->start_ms, ms->run_ms, ms->stop_ms, ms->decode_ms,
+              ms->evaluate_ms, ms->deliver_ms);
 }
 
-static void measure(const char *why)
+/* Tell what came of the batch, and forget it. */
+static void finish(const char *why, kprof_status status, uint32_t passes)
 {
     kprof_open_batch *batch = &kprof_engine.batch;
-    uint32_t passes;
-    batch->times.open_ms = (double)(kprof_monotonic_ns() - batch->started_ns) * 1e-6;
-    kprof_status status = kprof_passes_run(&passes);
+    const kprof_batch_times *ms = &batch->times;
     int64_t replayed_ns = kprof_monotonic_ns();
     for (size_t i = 0; i < batch->count && batch->chosen_count > 0; i++)
         batch->launches[i].record.profile_ns = (replayed_ns - batch->opened_ns) / (int64_t)batch->chosen_count;
@@ -979,17 +944,6 @@ static void measure(const char *why)
     if (status == KPROF_OK && batch->evaluations.count == 1)
         kprof_deliver_image(batch->context->profiler, &batch->launches[batch->evaluations.items[0].launch].record);
     log_times(passes, why);
-}
-
-void kprof_batch_close(const char *why)
-{
-    kprof_open_batch *batch = &kprof_engine.batch;
-    if (!kprof_batch_is_open())
-        return;
-    bool entered = kprof_engine.device->target_enter_context(batch->context->context);
-    kprof_process_forget_reason();
-    measure(why);
-    const kprof_batch_times *ms = &batch->times;
     if (batch->kind != KPROF_MULTIPLEXED) {
         double passes_ms = ms->prepare_ms + ms->start_ms + ms->stop_ms;
         batch->context->last_launches = batch->chosen_count;
@@ -999,6 +953,78 @@ void kprof_batch_close(const char *why)
     }
     release(!kprof_wait_goes_on(batch->context->context));
     kprof_process_check_owner();
+}
+
+void kprof_batch_close(const char *why)
+{
+    kprof_open_batch *batch = &kprof_engine.batch;
+    uint32_t passes;
+    if (!kprof_batch_is_open())
+        return;
+    bool entered = kprof_engine.device->target_enter_context(batch->context->context);
+    kprof_process_forget_reason();
+    batch->times.open_ms = (double)(kprof_monotonic_ns() - batch->started_ns) * 1e-6;
+    kprof_status status = kprof_passes_run(&passes);
+    finish(why, status, passes);
     if (entered)
         kprof_engine.device->target_leave_context();
+}
+
+/* See whether the host gets in replays what it got. If so, the batch goes on as if nothing had been. */
+static void try_output(void)
+{
+    kprof_open_batch *batch = &kprof_engine.batch;
+    bool same, may_go_on = !batch->shares && !batch->searching && !kprof_batch_has_managed();
+    if (!may_go_on) {
+        kprof_batch_close("a copy to the host, the first behind one of its kernels");
+        return;
+    }
+    int64_t begun_ns = kprof_monotonic_ns();
+    bool entered = kprof_engine.device->target_enter_context(batch->context->context);
+    kprof_process_forget_reason();
+    kprof_status status = kprof_passes_try(&same);
+    int64_t took_ns = kprof_monotonic_ns() - begun_ns;
+    batch->times.try_ms += (double)took_ns * 1e-6;
+    batch->started_ns += took_ns; /* its age is that of its own runs */
+    batch->chosen_ns += took_ns;
+    if (status != KPROF_OK)
+        finish("replays that failed", status, 0);
+    else if (!same)
+        kprof_batch_close("a copy to the host that differs in replays");
+    if (entered)
+        kprof_engine.device->target_leave_context();
+}
+
+void kprof_batch_leave(const kprof_call *call)
+{
+    kprof_open_batch *batch = &kprof_engine.batch;
+    if (!kprof_batch_is_open())
+        return;
+    kprof_open_launch *last = &batch->launches[batch->count - 1];
+    bool has_range = last->own_range != KPROF_NO_RANGE;
+    if (has_range && kprof_engine.device->profiler_pop(batch->context->profiler) != KPROF_OK)
+        lose_range("CUPTI did not end a range");
+    if (has_range)
+        flush_behind_own_run();
+    if (call->failed)
+        take_back();
+    else
+        keep_copied();
+    int64_t now_ns = kprof_monotonic_ns();
+    if (kprof_batch_has_managed() && !stays_over_gap())
+        kprof_batch_close("managed memory");
+    else if (batch->needs)
+        kprof_batch_close("a launch that is repeated by itself");
+    else if (is_full(1))
+        kprof_batch_close("the last launch that fits");
+    else if (batch->kind != KPROF_MULTIPLEXED && kprof_filter_exhausted(kprof_engine.process.filter))
+        kprof_batch_close("the last launch that was asked for");
+    else if (ends_behind_graph())
+        kprof_batch_close("a graph that copies to the host what cannot be compared");
+    else if (shows_unknown() && ends_now())
+        try_output();
+    else if (now_ns - batch->started_ns > longest_open_ns())
+        kprof_batch_close("its age");
+    else if (batch->kind == KPROF_REPLAYED && now_ns - batch->chosen_ns > MAX_UNCHOSEN_NS)
+        kprof_batch_close("lack of chosen launches");
 }

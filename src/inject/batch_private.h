@@ -27,7 +27,7 @@ typedef struct kprof_open_launch {
 /* The log shows where the time of a batch went: milliseconds, summed over its passes. evaluate_ms is the wait for it.
  */
 typedef struct kprof_batch_times {
-    double save_ms, prepare_ms, open_ms, wait_ms, keep_ms, restore_ms, start_ms, run_ms, stop_ms, decode_ms,
+    double save_ms, prepare_ms, open_ms, try_ms, wait_ms, keep_ms, restore_ms, start_ms, run_ms, stop_ms, decode_ms,
         evaluate_ms, deliver_ms;
 } kprof_batch_times;
 
@@ -51,7 +51,6 @@ typedef struct kprof_open_batch {
     bool shares;         /* the ranges of own runs are part of the samples' measurement */
     bool automatic;      /* each kernel of a replay is a range by itself */
     bool in_pass;        /* a pass is under way around the application's own run */
-    bool tries_output;   /* its last call copies to the host, behind a kernel that was not compared yet */
     size_t capacity;     /* of ranges, besides that of the whole batch */
     size_t count;        /* of launches and transfers */
     size_t chosen_count;
@@ -75,6 +74,7 @@ typedef struct kprof_open_batch {
     int64_t no_wait_before_ns;                /* before a range or a window */
     bool lock_in_vain;                        /* the last wait for another process' measurement was */
     int64_t longest_pass_ns;                  /* after which a replay is abandoned */
+    _Atomic int64_t repeated_since_ns;        /* of the pass that is replayed; 0: none is */
     kprof_batch_times times;
     const kprof_batch_listener *listener;
 } kprof_open_batch;
@@ -100,6 +100,10 @@ kprof_status kprof_passes_begin(void) KPROF_MUST_CHECK;
 /* End the pass of the application's own runs, which are over, and run all other passes. *passes is the number of
  * passes that were measured. Whatever the status, memory is then as the application's own runs left it. */
 kprof_status kprof_passes_run(uint32_t *passes) KPROF_MUST_CHECK;
+
+/* Repeat what the batch has, with no pass, to see whether the host gets the `same` each time. Memory is then as the own
+ * runs left it, which may go on if that is so. The batch has neither managed memory nor needs, and shares nothing. */
+kprof_status kprof_passes_try(bool *same) KPROF_MUST_CHECK;
 
 /* deliver.c */
 

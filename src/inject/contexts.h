@@ -28,11 +28,11 @@ typedef struct kprof_profiled_context {
     double fixed_ms;                   /* what the last batch took whatever it held */
     size_t last_launches;              /* of the last batch */
     kprof_snapshot *snapshot;          /* NULL until wanted */
-    unsigned comparisons; /* batches whose replays gave the host what their own runs gave; one of many kernels: twice */
-    bool pushes_ranges;   /* kernels did not become ranges by themselves */
-    bool searches;        /* the last batch reached host memory: the next one finds out which launch does */
-    bool diverges;        /* a replay computed something else: later batches end before the host gets to know */
-    bool left_in_pass;    /* a pass could not be ended, because the GPU's work did not end */
+    unsigned comparisons;              /* times that replays with new kernels gave the host what the own runs gave */
+    bool pushes_ranges;                /* kernels did not become ranges by themselves */
+    bool searches;     /* the last batch reached host memory: the next one finds out which launch does */
+    bool diverges;     /* a replay computed something else: later batches end before the host gets to know */
+    bool left_in_pass; /* a pass could not be ended, because the GPU's work did not end */
     struct kprof_profiled_context *next;
 } kprof_profiled_context;
 

@@ -2,7 +2,9 @@
  * goes wrong, the application's own call runs. */
 #include "inject/launch.h"
 
+#include "core/bytes.h"
 #include "core/log.h"
+#include "core/monotonic.h"
 #include "inject/batch.h"
 #include "inject/contexts.h"
 #include "inject/devices.h"
@@ -18,6 +20,7 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
@@ -310,6 +313,23 @@ static const char *enter_graph_batch(const kprof_call *call, const kprof_batch_l
     return kprof_process_reason(status);
 }
 
+/* Tell each reason once. */
+static void tell_refused_graph(const char *why)
+{
+    const uint64_t hash = kprof_hash(KPROF_HASH_START, why, strlen(why)) | 1;
+    bool is_new = false, is_told = false;
+    for (size_t i = 0; i < KPROF_REFUSALS_TOLD && !is_new && !is_told; i++) {
+        uint64_t before = 0;
+        is_new = atomic_compare_exchange_strong(&kprof_engine.launches.refusals[i], &before, hash);
+        is_told = before == hash;
+    }
+    if (is_new)
+        kprof_log(KPROF_LOG_WARNING,
+                  "a CUDA graph, or a launch on several devices, is not profiled kernel by kernel: %s; "
+                  "--graph-profiling graph measures a graph as one launch",
+                  why);
+}
+
 /* Each kernel of a graph is a launch. They run in the graph's own launch first, as all launches do. */
 static void enter_graph(const kprof_call *call)
 {
@@ -318,11 +338,8 @@ static void enter_graph(const kprof_call *call)
     kprof_batch_note_unknown_end();
     const kprof_graph_call *nodes = kprof_engine.device->target_graph(call, &count, &why);
     if (!nodes) {
-        if (why && !atomic_exchange(&kprof_engine.launches.noted_graph, true))
-            kprof_log(KPROF_LOG_WARNING,
-                      "a CUDA graph, or a launch on several devices, is not profiled kernel by kernel: %s; "
-                      "--graph-profiling graph measures a graph as one launch",
-                      why);
+        if (why)
+            tell_refused_graph(why);
         return;
     }
     const kprof_device *device = kprof_devices_find(call->context);
@@ -561,11 +578,30 @@ static void answer_process(void)
     kprof_gate_leave_exclusive();
 }
 
+/* Nothing can end a replay in which a kernel waits for another one, so that the wait for it has no limit. */
+static void tell_endless_replay(void)
+{
+    const kprof_open_batch *batch = &kprof_engine.batch;
+    const int limit_s = kprof_engine.waits.long_limit_s;
+    int64_t since_ns = atomic_load(&batch->repeated_since_ns);
+    int64_t left_ns = since_ns + limit_s * INT64_C(1000000000) - kprof_monotonic_ns();
+    if (since_ns == 0 || left_ns > 0 || -left_ns < batch->longest_pass_ns)
+        return;
+    const size_t count = batch->count; /* may change as soon as the replay has ended */
+    if (atomic_exchange(&kprof_engine.launches.told_endless, true))
+        return;
+    kprof_log(KPROF_LOG_WARNING,
+              "%zu launches and copies are repeated, for more than %d s in this pass; if that does not end, a kernel "
+              "waits for another one: end the program, and run it with --replay-mode multiplex, which repeats nothing",
+              count, limit_s);
+}
+
 /* Nothing was launched for a while: the process may be about to end without a word, and others may wait. Or a signal is
  * about to end it, and kprof asks: then what is open is closed, whatever is being launched. */
 static bool give_back(unsigned calls)
 {
     bool done = false, is_asked = calls == 0;
+    tell_endless_replay();
     if (is_asked && kprof_idle_is_asked()) {
         answer_process();
         return false;

@@ -6,11 +6,15 @@
 
 #include <stdatomic.h>
 
+#define KPROF_REFUSALS_TOLD 8
+
 typedef struct kprof_launch_state {
-    atomic_bool ended;       /* no batch is opened any more */
-    atomic_bool settled;     /* disarmed, and no batch is open or can be opened any more */
-    atomic_bool forked;      /* without exec: everything here is the parent's */
-    atomic_bool noted_graph; /* that graphs are not profiled kernel by kernel has been said */
+    atomic_bool ended;   /* no batch is opened any more */
+    atomic_bool settled; /* disarmed, and no batch is open or can be opened any more */
+    atomic_bool forked;  /* without exec: everything here is the parent's */
+    /* Hashes of the reasons that were told why graphs are not profiled kernel by kernel; 0: free. */
+    _Atomic uint64_t refusals[KPROF_REFUSALS_TOLD];
+    atomic_bool told_endless; /* that a replay does not end */
 } kprof_launch_state;
 
 extern const kprof_target_hooks kprof_launch_hooks;

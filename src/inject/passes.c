@@ -38,8 +38,8 @@
 /* Share a measurement only if it can hold this many ranges, or for half of those that the batch may have. */
 #define LEAST_SHARED_RANGES 64
 
-/* A batch that compares so many new kernels tells as much of the others as two batches of few. */
-#define MANY_COMPARED 8
+/* Replays that show whether the host gets the same each time: more of them find more of what differs now and then. */
+#define TRIES 3
 
 /* The measurement that batches and windows can share, since changing it takes 150 ms. */
 static kprof_measurement shared_measurement(void)
@@ -99,6 +99,7 @@ static kprof_status begin_own_runs(void)
         return kprof_engine.device->profiler_run_out(batch->context->profiler);
     if (batch->proved && !batch->searching)
         wanted.ranges = 1;
+    wanted.proof_alone = batch->proved;
     kprof_multiplex_end(batch->context);
     return kprof_engine.device->profiler_begin(batch->context->profiler, &wanted);
 }
@@ -367,22 +368,25 @@ static kprof_status end_before(size_t number)
     return KPROF_NOT_COLLECTED; /* with the operation's own reason */
 }
 
-/* Repeat all launches in one pass. NOT_COLLECTED when it takes far too long. */
-static kprof_status run_all(void)
+/* Repeat all launches, in a pass or without counters. NOT_COLLECTED when it takes far too long. */
+static kprof_status run_all(bool in_pass)
 {
     kprof_open_batch *batch = &kprof_engine.batch;
     int64_t start_ns = kprof_monotonic_ns(), lap_ns = start_ns;
     kprof_status status = KPROF_OK;
     size_t kernels = 0;
+    atomic_store(&batch->repeated_since_ns, start_ns);
     for (size_t i = 0; i < batch->replay_count && status == KPROF_OK; i++) {
         kprof_open_launch *launch = &batch->launches[i];
-        status = run_one(launch, &kernels);
+        status = in_pass ? run_one(launch, &kernels)
+                         : kprof_engine.device->operation_run(launch->operation, batch->context->snapshot);
         if (status == KPROF_NOT_COLLECTED && !launch->kernel)
             status = end_before(i);
         else if (status == KPROF_OK && kprof_monotonic_ns() - start_ns > batch->longest_pass_ns)
             status = kprof_fail(KPROF_NOT_COLLECTED, "a pass took far longer than the application's own run");
     }
     kprof_status done = kprof_engine.device->target_synchronize();
+    atomic_store(&batch->repeated_since_ns, 0);
     batch->times.run_ms += kprof_monotonic_lap_ms(&lap_ns);
     return status == KPROF_OK ? done : status;
 }
@@ -405,7 +409,7 @@ static kprof_status replay_pass(bool *more)
     if (status != KPROF_OK)
         return status;
     kprof_engine.device->counting_keep(may_keep_counting());
-    status = run_all();
+    status = run_all(true);
     kprof_engine.device->counting_keep(false);
     kprof_status stopped = stop_pass(more);
     return status == KPROF_OK ? stopped : status;
@@ -433,19 +437,18 @@ static kprof_status check_may_replay(void)
     return why ? kprof_fail(KPROF_NOT_COLLECTED, "the launch was not repeated: %s", why) : KPROF_OK;
 }
 
-/* All passes have given the host what the application's own run gave. */
+/* All replays have given the host what the application's own run gave. */
 static void note_compared(void)
 {
     kprof_open_batch *batch = &kprof_engine.batch;
-    bool shown = false;
-    unsigned kernels = 0;
+    bool shown = false, is_new = false;
     for (size_t i = batch->replay_count; i-- > 0;) {
         const kprof_open_launch *launch = &batch->launches[i];
         if (launch->kernel && shown)
-            kernels += !atomic_exchange(&launch->kernel->compared, true);
+            is_new = !atomic_exchange(&launch->kernel->compared, true) || is_new;
         shown = shown || kprof_engine.device->operation_output_bytes(launch->operation) > 0;
     }
-    batch->context->comparisons += shown + (kernels >= MANY_COMPARED);
+    batch->context->comparisons += is_new;
 }
 
 static kprof_status run_passes(uint32_t *passes)
@@ -476,7 +479,20 @@ static kprof_status run_passes(uint32_t *passes)
     return status;
 }
 
-static kprof_status replay_and_restore(uint32_t *passes)
+static kprof_status run_tries(uint32_t *passes)
+{
+    kprof_open_batch *batch = &kprof_engine.batch;
+    kprof_status status = KPROF_OK;
+    (void)passes; /* none is measured */
+    for (unsigned i = 0; i < TRIES && status == KPROF_OK && batch->replay_count == batch->count; i++) {
+        status = kprof_engine.device->snapshot_restore_start(batch->context->snapshot);
+        if (status == KPROF_OK)
+            status = run_all(false);
+    }
+    return status;
+}
+
+static kprof_status replay_and_restore(kprof_status (*replays)(uint32_t *passes), uint32_t *passes)
 {
     kprof_open_batch *batch = &kprof_engine.batch;
     int64_t lap_ns = kprof_monotonic_ns();
@@ -487,7 +503,7 @@ static kprof_status replay_and_restore(uint32_t *passes)
     batch->times.keep_ms += kprof_monotonic_lap_ms(&lap_ns);
     if (status != KPROF_OK)
         return status;
-    status = run_passes(passes);
+    status = replays(passes);
     lap_ns = kprof_monotonic_ns();
     kprof_status restored = kprof_engine.device->snapshot_restore_end(snapshot);
     batch->times.restore_ms += kprof_monotonic_lap_ms(&lap_ns);
@@ -509,7 +525,7 @@ static kprof_status replay_unheard(uint32_t *passes)
         return kprof_fail(KPROF_NOT_COLLECTED, "the launch was not repeated: its kernel can print, and has not");
     }
     kprof_engine.device->output_drop(true);
-    kprof_status status = replay_and_restore(passes);
+    kprof_status status = replay_and_restore(run_passes, passes);
     kprof_status done = kprof_engine.device->target_synchronize();
     kprof_engine.device->output_drop(false);
     return status == KPROF_OK ? done : status;
@@ -524,40 +540,62 @@ static kprof_status replay(uint32_t *passes)
     bool has_host = kprof_batch_has_managed() || (needs & KPROF_SAVES_HOST);
     if (has_host)
         kprof_signals_block(&before);
-    kprof_status status = needs & KPROF_DROPS_OUTPUT ? replay_unheard(passes) : replay_and_restore(passes);
+    kprof_status status = needs & KPROF_DROPS_OUTPUT ? replay_unheard(passes) : replay_and_restore(run_passes, passes);
     if (has_host)
         pthread_sigmask(SIG_SETMASK, &before, NULL);
     return status;
 }
 
-kprof_status kprof_passes_run(uint32_t *passes)
+/* Wait for the application's own runs, and end the pass around them. */
+static kprof_status end_own_runs(void)
 {
     kprof_open_batch *batch = &kprof_engine.batch;
-    bool more = false, replayed = batch->kind == KPROF_REPLAYED;
+    bool more = false;
     int64_t lap_ns = kprof_monotonic_ns();
-    *passes = 0;
     batch->replay_count = batch->count;
     kprof_status status = kprof_wait_for_context(batch->context->context);
-    batch->times.wait_ms = kprof_monotonic_lap_ms(&lap_ns);
+    batch->times.wait_ms += kprof_monotonic_lap_ms(&lap_ns);
     if (!kprof_wait_is_idle(status)) { /* CUPTI would wait without a limit for the end of the pass */
         batch->context->left_in_pass = batch->in_pass;
         if (kprof_batch_has_managed() || batch->needs) /* the host waits for each launch, and not for these again */
             kprof_batch_note_late();
         return status;
     }
-    if (replayed)
+    if (batch->kind == KPROF_REPLAYED)
         kprof_batch_note_ends();
     batch->longest_pass_ns = longest_pass_ns(lap_ns - batch->started_ns);
     kprof_status ended = batch->in_pass ? end_own_pass(&more) : KPROF_OK;
     wait_for_values(); /* whatever the status: threads may be at it */
-    if (status != KPROF_OK)
-        return kprof_fail(KPROF_NOT_COLLECTED, "this launch, or one measured with it, failed");
-    if (ended != KPROF_OK || batch->chosen_count == 0)
-        return ended;
-    if (replayed && !batch->tries_output)
+    return status == KPROF_OK ? ended : kprof_fail(KPROF_NOT_COLLECTED, "this launch, or one measured with it, failed");
+}
+
+kprof_status kprof_passes_try(bool *same)
+{
+    kprof_open_batch *batch = &kprof_engine.batch;
+    uint32_t passes = 0;
+    *same = false;
+    kprof_status status = end_own_runs();
+    if (status == KPROF_OK)
+        status = replay_and_restore(run_tries, &passes);
+    if (status != KPROF_OK || batch->replay_count < batch->count)
+        return status;
+    note_compared();
+    *same = true;
+    batch->range_count = batch->first_range;
+    return kprof_passes_begin();
+}
+
+kprof_status kprof_passes_run(uint32_t *passes)
+{
+    kprof_open_batch *batch = &kprof_engine.batch;
+    *passes = 0;
+    kprof_status status = end_own_runs();
+    if (status != KPROF_OK || batch->chosen_count == 0)
+        return status;
+    if (batch->kind == KPROF_REPLAYED) {
         batch->replay_count = last_chosen() + 1; /* nothing is measured after it */
-    if (replayed)
         return replay(passes);
+    }
     *passes = 1;
     return KPROF_OK;
 }

@@ -86,12 +86,12 @@ static bool complete(kprof_planned *plan)
         for (size_t k = 0; k < schedule->metrics[i].count; k++)
             is_good = is_good && schedule->metrics[i].items[k] < schedule->pass_count;
     }
-    for (unsigned bits = 0; bits < KPROF_IMAGES; bits++) {
-        kprof_config_image *image = &plan->variants.items[bits];
-        bool is_there = schedule->pass_count > 0 && (!(bits & KPROF_IMAGE_PROVED) || proof->count > 0) &&
-                        (!(bits & KPROF_IMAGE_WITNESSED) || witnesses->count > 0);
+    for (unsigned index = 0; index < KPROF_IMAGES; index++) {
+        kprof_config_image *image = &plan->variants.items[index];
+        bool is_there = schedule->pass_count > 0 && (index < KPROF_IMAGE_PROVED || proof->count > 0) &&
+                        (!(index & KPROF_IMAGE_WITNESSED) || witnesses->count > 0);
         is_good = is_good && (image->size > 0) == is_there;
-        image->pass_count = is_there ? schedule->pass_count + ((bits & KPROF_IMAGE_PROVED) != 0) : 0;
+        image->pass_count = is_there ? kprof_image_passes(schedule->pass_count, index) : 0;
     }
     return is_good;
 }

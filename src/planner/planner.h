@@ -36,14 +36,16 @@ typedef struct kprof_schedule {
 #define KPROF_SM_INSTRUCTIONS  "sm__inst_executed_realtime.sum"
 #define KPROF_TPC_INSTRUCTIONS "TPC.TriageCompute.sm__inst_executed_realtime.sum"
 
-/* Variants of the config image of a plan. All have the same passes with what is collected; those that are proved have
- * one more pass in front. No value depends on a counter of a witness or of the proof. */
+/* Variants of the config image of a plan. All but that of the proof alone have the same passes with what is collected;
+ * those that are proved have one more pass in front. No value depends on a counter of a witness or of the proof. */
 typedef struct kprof_image_variants {
-    kprof_strlist witnesses; /* each in several passes, or beside all cycles of a range in one */
-    kprof_strlist proof;     /* in the pass in front; empty: the chip has no proof */
-    kprof_config_image
-        items[KPROF_IMAGES]; /* by bits KPROF_IMAGE_; size 0: there is none, as where nothing has passes */
+    kprof_strlist witnesses;                /* each in several passes, or beside all cycles of a range in one */
+    kprof_strlist proof;                    /* in the pass in front; empty: the chip has no proof */
+    kprof_config_image items[KPROF_IMAGES]; /* by KPROF_IMAGE_; size 0: there is none, as where nothing has passes */
 } kprof_image_variants;
+
+/* Return how many passes the image of this index, KPROF_IMAGE_, has where what is collected has `pass_count`. */
+size_t kprof_image_passes(size_t pass_count, unsigned index);
 
 void kprof_image_variants_free(kprof_image_variants *variants); /* members */
 

@@ -244,18 +244,24 @@ static kprof_status choose_proof(kprof_packing *p, kprof_strlist *names)
     return p->status;
 }
 
-/* Make the image of these bits, KPROF_IMAGE_. */
-static kprof_status make_image(kprof_packing *p, unsigned bits, kprof_config_image *out)
+size_t kprof_image_passes(size_t pass_count, unsigned index)
 {
+    return (index == KPROF_IMAGE_PROOF ? 0 : pass_count) + (index >= KPROF_IMAGE_PROVED);
+}
+
+/* Make the image of this index, KPROF_IMAGE_. */
+static kprof_status make_image(kprof_packing *p, unsigned index, kprof_config_image *out)
+{
+    const size_t pass_count = index == KPROF_IMAGE_PROOF ? 0 : p->now.pass_count;
     kprof_raw_config *config;
     kprof_status status = kprof_raw_config_open(p->host, &config);
-    if (status == KPROF_OK && bits & KPROF_IMAGE_PROVED)
+    if (status == KPROF_OK && index >= KPROF_IMAGE_PROVED)
         status = kprof_raw_config_begin(config, p->question, add_guest(p, 0, &p->guests[PROOF], 0));
-    for (uint32_t pass = 0; pass < p->now.pass_count && status == KPROF_OK; pass++) {
+    for (uint32_t pass = 0; pass < pass_count && status == KPROF_OK; pass++) {
         kprof_traits unused;
         size_t count = list_pass(p, pass, &unused);
         for (size_t i = 0; i < KPROF_MAX_WITNESSES; i++) {
-            if (kprof_guest_is_there(p, i, pass) && (!kinds[i].takes_time || bits & KPROF_IMAGE_WITNESSED))
+            if (kprof_guest_is_there(p, i, pass) && (!kinds[i].takes_time || index & KPROF_IMAGE_WITNESSED))
                 count = add_guest(p, count, &p->guests[i], p->guests[i].domains[pass]);
         }
         status = kprof_raw_config_begin(config, p->question, count);
@@ -271,18 +277,17 @@ kprof_status kprof_guests_settle(kprof_packing *p, kprof_image_variants *out)
     kprof_status status = p->now.pass_count > 0 ? settle_witnesses(p, &out->witnesses) : KPROF_OK;
     if (status == KPROF_OK && p->now.pass_count > 0)
         status = choose_proof(p, &out->proof);
-    for (unsigned bits = 0; bits < KPROF_IMAGES && status == KPROF_OK && p->now.pass_count > 0; bits++) {
-        bool is_proved = bits & KPROF_IMAGE_PROVED;
-        if ((is_proved && out->proof.count == 0) || (bits & KPROF_IMAGE_WITNESSED && out->witnesses.count == 0))
+    for (unsigned index = 0; index < KPROF_IMAGES && status == KPROF_OK && p->now.pass_count > 0; index++) {
+        bool is_proved = index >= KPROF_IMAGE_PROVED;
+        if ((is_proved && out->proof.count == 0) || (index & KPROF_IMAGE_WITNESSED && out->witnesses.count == 0))
             continue;
-        status = make_image(p, bits, &out->items[bits]);
-        if (status != KPROF_OK || out->items[bits].pass_count == p->now.pass_count + is_proved)
+        status = make_image(p, index, &out->items[index]);
+        size_t made = out->items[index].pass_count;
+        if (status != KPROF_OK || made == kprof_image_passes(p->now.pass_count, index))
             continue;
         if (!is_proved)
-            return kprof_fail(KPROF_INTERNAL, "a plan of %zu passes makes %zu", p->now.pass_count,
-                              out->items[bits].pass_count);
-        kprof_log(KPROF_LOG_DEBUG, "the proof made %zu passes of %zu: there is none", out->items[bits].pass_count,
-                  p->now.pass_count);
+            return kprof_fail(KPROF_INTERNAL, "a plan of %zu passes makes %zu", p->now.pass_count, made);
+        kprof_log(KPROF_LOG_DEBUG, "the proof made %zu passes of %zu: there is none", made, p->now.pass_count);
         kprof_strlist_free(&out->proof);
         for (unsigned i = KPROF_IMAGE_PROVED; i < KPROF_IMAGES; i++)
             kprof_config_image_free(&out->items[i]);

@@ -103,6 +103,8 @@ static void find_warnings(const kprof_model *model, brief *out)
     const kprof_group *group = out->row->group;
     const kprof_repeats *repeats = &out->row->repeats;
     char text[160];
+    if (group->source == KPROF_SOURCE_SAMPLES) /* the first, since later ones may find no place */
+        warn(out, "multiplexed: each sample joins passes of several launches");
     if (group->not_measured > 0) {
         snprintf(text, sizeof text, "%llu of %llu launches not measured", (unsigned long long)group->not_measured,
                  (unsigned long long)group->launches);
@@ -123,11 +125,8 @@ static void find_warnings(const kprof_model *model, brief *out)
                                : "es");
         warn(out, text);
     }
-    if (group->source == KPROF_SOURCE_SAMPLES) {
-        warn(out, "multiplexed: each sample joins passes of several launches");
-        if (kprof_model_begins_early(model))
-            warn(out, KPROF_BEGINS_EARLY);
-    }
+    if (group->source == KPROF_SOURCE_SAMPLES && kprof_model_begins_early(model))
+        warn(out, KPROF_BEGINS_EARLY);
     if (group->configurations > 1) {
         snprintf(text, sizeof text, "launches of %zu shapes; --group-by config", group->configurations);
         warn(out, text);

@@ -163,7 +163,14 @@ static void describe_kernel(const char *name, const kprof_launch_group *group, k
         kprof_strbuf_printf(out, ", %u bytes shared", shape->dynamic_smem_bytes);
 }
 
-/* The reason of the verdict, and how the groups were matched if they are not alike. */
+/* How the group's values were measured; NULL: it has none. */
+static const char *way_of(const kprof_launch_group *group)
+{
+    static const char replayed[] = "replayed", multiplexed[] = "multiplexed";
+    return group->replayed > 0 ? replayed : group->multiplexed > 0 ? multiplexed : NULL;
+}
+
+/* The reason of the verdict, and how the groups were matched or measured if they are not alike. */
 static void describe_note(const kprof_diff_kernel *kernel, kprof_strbuf *out)
 {
     const kprof_launch_group *baseline = kernel->groups[KPROF_BASELINE], *newer = kernel->groups[KPROF_NEW];
@@ -178,6 +185,9 @@ static void describe_note(const kprof_diff_kernel *kernel, kprof_strbuf *out)
         kprof_strbuf_printf(out, "%srenamed from %s", separator, baseline->kernel->demangled);
     else if (kernel->match == KPROF_MATCH_DEVICE)
         kprof_strbuf_printf(out, "%son %s before", separator, baseline->device->name);
+    separator = out->length ? "; " : "";
+    if (way_of(baseline) && way_of(newer) && way_of(baseline) != way_of(newer))
+        kprof_strbuf_printf(out, "%s%s, %s before", separator, way_of(newer), way_of(baseline));
     separator = out->length ? "; " : "";
     if (baseline->launches != newer->launches)
         kprof_strbuf_printf(out, "%slaunched %llu times, %llu before", separator, (unsigned long long)newer->launches,

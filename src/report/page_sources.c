@@ -16,11 +16,22 @@ typedef struct source {
     double time_ns;
 } source;
 
+typedef struct timed_launches {
+    uint64_t launches, timed;
+    double timed_ns; /* of all timed ones */
+} timed_launches;
+
+/* What a source has of a kernel. */
+typedef struct load {
+    timed_launches multiplexed, others;
+    double time_ns; /* of all launches, once all are counted; NaN: none has a time */
+} load;
+
 typedef struct kernel_share {
     const kprof_model_kernel *kernel;
     uint64_t launches;
     double total_ns;
-    double *time_ns; /* [source_count]; NaN: no launch of it with a time */
+    load *loads; /* [source_count] */
 } kernel_share;
 
 typedef struct shares {
@@ -104,11 +115,9 @@ static kernel_share *share_of(shares *all, const kprof_model_kernel *kernel)
     if ((all->kernel_count + 1) * all->source_count > KPROF_SUMMARY_MAX)
         return NULL;
     kernel_share *own = KPROF_APPEND(all->kernels, all->kernel_count);
-    if (!own || !(own->time_ns = malloc((all->source_count + 1) * sizeof *own->time_ns)))
+    if (!own || !(own->loads = calloc(all->source_count + 1, sizeof *own->loads)))
         return NULL;
     own->kernel = kernel;
-    for (size_t i = 0; i < all->source_count; i++)
-        own->time_ns[i] = NAN;
     all->kernel_count++;
     return kprof_names_add(&all->kernel_numbers, kernel->mangled, all->kernel_count - 1) ? own : NULL;
 }
@@ -121,6 +130,9 @@ static kprof_status count_launch(void *user, const kprof_model_launch *launch)
     if (!own)
         return kprof_store_too_much(all->report, KPROF_SUMMARY_MAX, "kernels times sources");
     own->launches++;
+    load *of = &own->loads[number];
+    timed_launches *counts = kprof_model_is_multiplexed(launch) ? &of->multiplexed : &of->others;
+    counts->launches++;
     all->sources[number].launches++;
     if (all->duration == KPROF_NAMES_NONE)
         return KPROF_OK;
@@ -128,10 +140,36 @@ static kprof_status count_launch(void *user, const kprof_model_launch *launch)
     const double time_ns = all->values[all->duration];
     if (status != KPROF_OK || !isfinite(time_ns))
         return status;
-    own->time_ns[number] = time_ns + (isnan(own->time_ns[number]) ? 0 : own->time_ns[number]);
-    own->total_ns += time_ns;
-    all->sources[number].time_ns += time_ns;
+    counts->timed++;
+    counts->timed_ns += time_ns;
     return KPROF_OK;
+}
+
+static double time_of(const timed_launches *counts, double mean_ns)
+{
+    return (counts->timed ? counts->timed_ns / (double)counts->timed : mean_ns) * (double)counts->launches;
+}
+
+/* Of multiplexed launches one in each sample has a time, which stands for those of the others. */
+static void find_time(load *of)
+{
+    const timed_launches *multiplexed = &of->multiplexed, *others = &of->others;
+    const uint64_t timed = multiplexed->timed + others->timed;
+    const double mean_ns = timed ? (multiplexed->timed_ns + others->timed_ns) / (double)timed : NAN;
+    of->time_ns = timed ? time_of(multiplexed, mean_ns) + time_of(others, mean_ns) : NAN;
+}
+
+static void add_times(shares *all)
+{
+    for (size_t i = 0; i < all->kernel_count; i++) {
+        kernel_share *own = &all->kernels[i];
+        for (size_t k = 0; k < all->source_count; k++) {
+            find_time(&own->loads[k]);
+            const double time_ns = isnan(own->loads[k].time_ns) ? 0 : own->loads[k].time_ns;
+            own->total_ns += time_ns;
+            all->sources[k].time_ns += time_ns;
+        }
+    }
 }
 
 static kprof_status count_launches(const kprof_page_context *context, shares *all)
@@ -143,6 +181,7 @@ static kprof_status count_launches(const kprof_page_context *context, shares *al
         status = kprof_value_reader_open_some(&walk, &all->duration, 1, &all->reader);
     if (status == KPROF_OK)
         status = kprof_model_launches(&walk, count_launch, all);
+    add_times(all);
     kprof_value_reader_close(&all->reader);
     return status;
 }
@@ -176,11 +215,11 @@ static void show_kernel(kprof_emitter *emitter, const shares *all, const kernel_
 {
     size_t count = 0, slowest = 0;
     for (size_t i = 0; i < all->source_count; i++) {
-        if (isnan(own->time_ns[i]))
+        if (isnan(own->loads[i].time_ns))
             continue;
-        if (count == 0 || own->time_ns[i] > own->time_ns[slowest])
+        if (count == 0 || own->loads[i].time_ns > own->loads[slowest].time_ns)
             slowest = i;
-        sorted[count++] = own->time_ns[i];
+        sorted[count++] = own->loads[i].time_ns;
     }
     kprof_sort(sorted, count);
     const double median = count == 0 ? NAN : (sorted[(count - 1) / 2] + sorted[count / 2]) / 2;
@@ -232,7 +271,7 @@ kprof_status kprof_page_sources(const kprof_page_context *context)
     if (status == KPROF_OK)
         status = show(context, &all);
     for (size_t i = 0; i < all.kernel_count; i++)
-        free(all.kernels[i].time_ns);
+        free(all.kernels[i].loads);
     for (size_t i = 0; i < all.source_count; i++)
         free(all.sources[i].name);
     free(all.kernels);

@@ -341,16 +341,17 @@ static void an_image_is_chosen_by_its_bits(void **state)
     (void)state;
     enum { BOTH = KPROF_IMAGE_WITNESSED | KPROF_IMAGE_PROVED };
     uint8_t byte = 0;
-    kprof_chip_metrics all = {.images = {{&byte, 1}, {&byte, 1}, {&byte, 1}, {&byte, 1}}};
+    kprof_chip_metrics all = {.images = {{&byte, 1}, {&byte, 1}, {&byte, 1}, {&byte, 1}, {&byte, 1}}};
     kprof_chip_metrics plain = {.images = {{&byte, 1}}};
     kprof_chip_metrics no_proof = {.images = {{&byte, 1}, {&byte, 1}}};
     kprof_chip_metrics no_witnesses = {.images = {{&byte, 1}, {NULL, 0}, {&byte, 1}}};
-    for (unsigned bits = 0; bits < KPROF_IMAGES; bits++)
-        assert_ptr_equal(kprof_chip_image_choose(&all, bits), &all.images[bits]);
+    for (unsigned index = 0; index < KPROF_IMAGES; index++)
+        assert_ptr_equal(kprof_chip_image_choose(&all, index), &all.images[index]);
     assert_ptr_equal(kprof_chip_image_choose(&plain, 0), &plain.images[0]);
     assert_ptr_equal(kprof_chip_image_choose(&plain, KPROF_IMAGE_WITNESSED), &plain.images[0]);
     assert_null(kprof_chip_image_choose(&plain, KPROF_IMAGE_PROVED));
     assert_null(kprof_chip_image_choose(&plain, BOTH));
+    assert_null(kprof_chip_image_choose(&no_proof, KPROF_IMAGE_PROOF));
     assert_ptr_equal(kprof_chip_image_choose(&no_proof, KPROF_IMAGE_WITNESSED), &no_proof.images[1]);
     assert_null(kprof_chip_image_choose(&no_proof, BOTH));
     assert_ptr_equal(kprof_chip_image_choose(&no_witnesses, BOTH), &no_witnesses.images[KPROF_IMAGE_PROVED]);

@@ -227,6 +227,27 @@ static void test_all_of_memory(void **state)
     assert_saved_around(change_two_bytes);
 }
 
+/* The own run goes on after replays, and leaves another end. What the first one took is free again. */
+static void test_second_end(void **state)
+{
+    (void)state;
+    add_span(0, BYTES);
+    void *start = copy_of_memory();
+    take();
+    unsigned chunks = 0;
+    for (unsigned run = 0; run < 80; run++) { /* more than a chunk holds */
+        fill(0, BYTES, 20 + run);
+        void *end = copy_of_memory();
+        assert_replays(start, end);
+        free(end);
+        if (run == 0)
+            chunks = fake.chunks;
+    }
+    assert_int_equal(fake.chunks, chunks);
+    assert_int_equal(kprof_snapshot_restore_end(snapshot), KPROF_INTERNAL); /* it is not recorded any more */
+    free(start);
+}
+
 static void change_first_span(void)
 {
     fill((size_t)(spans[0].address - at(0)), spans[0].size_bytes, 3);
@@ -746,6 +767,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         TEST(test_all_of_memory),
+        TEST(test_second_end),
         TEST(test_memory_of_the_host),
         TEST(test_odd_places),
         TEST(test_nothing_allocated),

@@ -416,6 +416,14 @@ class Multiplexing(Case):
         text = self.kprof("report", "run.kprof").out
         self.assertIn("multiplexed: medians of", text)
 
+    def test_columns_of_ncu(self):
+        """They do not tell what was multiplexed."""
+        self.multiplexed(40)
+        count = self.query("run.kprof", "SELECT count(*) FROM launch WHERE replay_mode = 'multiplex'")[0][0]
+        run = self.kprof("report", "run.kprof", "--csv-layout", "ncu")
+        self.assertIn(f"{count} launches are multiplexed", run.err)
+        self.assertNotIn("multiplexed", self.kprof("report", "run.kprof", "--csv").err)
+
     def test_too_few_launches(self):
         for then in ((), ("_exit=0",), ("exec", "say=done")):
             with self.subTest(then):
@@ -1447,6 +1455,13 @@ class Plans(Case):
         plan = json.loads(self.kprof(*options, "--json").out)
         self.assertIn("sm_passes", plan["plans"][0])
         self.assertEqual(plan["prices"][0]["measured_on"], "NVIDIA H200")
+
+    def test_nothing_is_saved_for_multiplexing(self):
+        options = ["plan", "--chips", "GH100", "-c", "100", "--allocated", "16GB"]
+        self.assertRegex(self.kprof(*options).out, r"Time in all, about +\d")
+        run = self.kprof(*options, "--replay-mode", "multiplex")
+        self.assertRegex(run.out, r"Time in all, if launches were repeated +\d")
+        self.assertRegex(run.out, r"Memory to save, if launches were repeated +\d")
 
     def test_wrong_names_are_said(self):
         self.assert_run(self.kprof("--plan", "--chips", "GH10"), 102)

@@ -9,10 +9,10 @@ Parts:
 - unselected: what a launch costs that no filter selects: 200,000 tiny kernels before the one that is selected. The
   program times its launch calls in bursts that fit the launch queue, so the figure is the host's time per call.
 - added: added time per selected launch of 60 us, from the program's own clock (`loop`: from the first of N launches
-  until its memory is freed, after one launch that sets the profiler up) and from the wall time of the whole process.
-  Both tools flush caches, as they do by default. Rows: dram, default, full.
+  until its memory is freed and a stream destroyed, after one launch that sets the profiler up) and from the wall time
+  of the whole process. Both tools flush caches, as they do by default. Rows: dram, default, full.
 - memory: the same with much memory allocated. Rows: memory (full set, 60 GB), crowded (default set, 110 GB).
-- pinned: the default set in a program that has pinned host memory, where launches are measured one by one. Row: pinned.
+- pinned: the default set in a program that has pinned host memory, whose launches need a proof. Row: pinned.
 - added-none, memory-none: the same with `--cache-control none` given to both tools; added-l2: with `l2` given to
   kprof.
 - reporter: 10,000 launches x 300 metrics as CSV, where the reporter's own benchmark has been built.

@@ -10,9 +10,9 @@ rows that ran have enough complete launches and the same output, 1 otherwise, an
 
 - A row is a program and a window of its launches (--launch-skip, --launch-count, and maybe -k). Both tools get the same
   window; ncu gets fewer launches of it (NCU_LAUNCHES).
-- Each program runs plain and under kprof --runs times each, two by default, and the fastest run counts: to import PyTorch
-  alone takes 3.1 to 4.4 s. The first plain run fills the caches of compilers. If plain runs print different things,
-  nothing can be said about the output under kprof, and the row fails.
+- Each program runs plain and under kprof --runs times each, two by default, and the fastest run counts: to import
+  PyTorch alone takes 3.1 to 4.4 s. The first plain run fills the caches of compilers. If plain runs print different
+  things, nothing can be said about the output under kprof, and the row fails.
 - A launch is complete when each metric of the set that needs counters has a value: each metric of kind "hardware" that
   the report's `schedule` names for the launch's chip. NULL and a missing row both count as no value. Derived
   metrics are left out, as they follow from these and may divide by zero; so are witnesses.
@@ -432,7 +432,7 @@ def parse_arguments(words=None):
                         help="default, full (both)")
     parser.add_argument("--no-ncu", action="store_true", help="do not run ncu")
     parser.add_argument("--ncu", metavar="ROW,...", help="rows that ncu runs, too (all)")
-    parser.add_argument("--runs", type=int, default=2, help="runs of a program alone, and under kprof with each set (2)")
+    parser.add_argument("--runs", type=int, default=2, help="runs of each, alone and under kprof with each set (2)")
     parser.add_argument("--launches", type=int, help="launches for kprof in each row, in place of the row's number")
     parser.add_argument("--seconds", type=float, default=400,
                         help="start nothing later than this (400); a run that is going on ends by its own limit")

@@ -238,6 +238,39 @@ static void test_launch_that_reaches_host_memory(void **state)
     assert_measured(reaches);
 }
 
+/* Replays are tried behind the first copy of a kernel to the host. The own run has to be proved before and after it. */
+static void test_proof_around_a_try(void **state)
+{
+    (void)state;
+    static const char why[] = "reached memory of the host, which no replay may change";
+    uint64_t words[SIM_WORDS];
+    const sim_step copy_out = {.op = SIM_COPY_OUT, .a = SLOT};
+    unsigned first = launch(SIM_ADD);
+    assert_int_equal(sim_call(&copy_out, words), 0);
+    assert_pending(first);
+    assert_int_equal(kprof_contexts_find(&sim.contexts[0])->comparisons, 1);
+    unsigned second = launch(SIM_ADD);
+    close_batch();
+    assert_measured(first);
+    assert_measured(second);
+
+    first = launch(SIM_SCALE);
+    assert_int_equal(sim_call(&copy_out, words), 0);
+    assert_pending(first);
+    assert_int_equal(kprof_contexts_find(&sim.contexts[0])->comparisons, 2);
+    second = launch_on(SIM_ADD, SHARED_SLOT);
+    close_batch();
+    assert_unmeasured(first, why);
+    assert_unmeasured(second, why);
+    assert_measured(launch_alone(SIM_SCALE, SLOT)); /* nobody is searched any more */
+
+    first = launch_on(SIM_SWAP, SHARED_SLOT);
+    assert_int_equal(sim_call(&copy_out, words), 0);
+    assert_unmeasured(first, why);
+    assert_int_equal(kprof_contexts_find(&sim.contexts[0])->comparisons, 2);
+    assert_measured(launch_alone(SIM_SCALE, SLOT));
+}
+
 /* Seen twice, whatever its arguments are. */
 static void test_kernel_that_reaches_host_memory(void **state)
 {
@@ -507,6 +540,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_host_memory_that_is_saved, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_kernel_that_needs_local_memory, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_launches_that_stay_on_the_device, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_proof_around_a_try, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_launch_that_reaches_host_memory, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_kernel_that_reaches_host_memory, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_search_in_vain, set_up, tear_down),

@@ -4,6 +4,7 @@
 
 #include "inject/contexts.h"
 #include "inject/wait.h"
+#include "log_capture.h"
 
 #include <unistd.h>
 
@@ -83,12 +84,23 @@ static kprof_operation *copy_operation(const kprof_call *call, kprof_snapshot *s
     return fails ? NULL : sim_device.operation_copy(call, snapshot);
 }
 
+static const char *refusal; /* of the next graphs; NULL: they are not refused */
+
+static const kprof_graph_call *target_graph(const kprof_call *call, size_t *count, const char **why)
+{
+    const kprof_graph_call *nodes = sim_device.target_graph(call, count, why);
+    if (refusal)
+        *why = refusal;
+    return refusal ? NULL : nodes;
+}
+
 static int start(void **state)
 {
     static kprof_device_ops device;
     (void)state;
     device = sim_device;
     device.operation_copy = copy_operation;
+    device.target_graph = target_graph;
     return start_engine_on(&device);
 }
 
@@ -116,7 +128,7 @@ static void test_copies_among_kernels(void **state)
     CAPTURE(IN, ADD, SWAP, OUT);
     fill_buffer(5);
     unsigned first = launch_graph();
-    assert_nodes_measured(first); /* the copy to the host is the first one behind the kernels */
+    assert_node_pending(first, 1); /* the copy to the host is the first one behind the kernels: it was tried */
     uint64_t output = read_buffer();
     assert_int_not_equal(output, 5);
     fill_buffer(6);
@@ -128,6 +140,7 @@ static void test_copies_among_kernels(void **state)
     assert_node_pending(second, 1);
     assert_int_equal(read_buffer(), output);
     close_batch();
+    assert_nodes_measured(first);
     assert_nodes_measured(second);
     assert_nodes_measured(third);
     assert_measured(last);
@@ -155,7 +168,7 @@ static void test_graph_that_shows_a_difference(void **state)
     (void)launch(SIM_ADD);
     close_batch();
     kprof_kernels_visit(trust);
-    ((kprof_profiled_context *)kprof_contexts_find(&sim.contexts[0]))->comparisons = 2;
+    ((kprof_profiled_context *)kprof_contexts_find(&sim.contexts[0]))->comparisons = 4;
     CAPTURE(DICE, OUT);
     unsigned graph = launch_graph(), behind = launch(SIM_ADD);
     assert_node_pending(graph, 0);
@@ -199,7 +212,9 @@ static void test_pageable_memory(void **state)
     (void)state;
     sim.pageable = true;
     CAPTURE(IN, ADD, OUT);
-    assert_nodes_measured(launch_graph());
+    unsigned only = launch_graph();
+    close_batch();
+    assert_nodes_measured(only);
     unsigned first = launch(SIM_ADD), second = launch_graph();
     assert_node_pending(second, 1);
     close_batch();
@@ -217,7 +232,9 @@ static void test_graph_in_another_stream(void **state)
 {
     (void)state;
     CAPTURE(ADD, OUT);
-    assert_nodes_measured(launch_graph());
+    unsigned first = launch_graph();
+    close_batch();
+    assert_nodes_measured(first);
     sim.changes_stream = true;
     (void)launch(SIM_ADD);
     sim.holds = 1;
@@ -232,10 +249,10 @@ static void test_host_that_is_told(void **state)
     (void)state;
     sim.tells = true;
     CAPTURE(IN, ADD, OUT);
-    assert_nodes_measured(launch_graph());
-    unsigned graph = launch_graph();
+    unsigned first = launch_graph(), graph = launch_graph();
     assert_node_pending(graph, 1);
     close_batch();
+    assert_nodes_measured(first);
     assert_nodes_measured(graph);
     (void)launch(SIM_ADD);
     sim.holds = 1;
@@ -274,6 +291,25 @@ static void test_kernel_that_cannot_be_repeated(void **state)
     assert_false(kprof_batch_is_open());
 }
 
+/* A process may have graphs that are refused for different reasons. */
+static void test_refusals_are_told_once(void **state)
+{
+    (void)state;
+    static const char *const reasons[] = {"it allocates", "it allocates", "it has conditional nodes", "it allocates"};
+    static const int messages[] = {1, 1, 2, 2};
+    log_capture told;
+    CAPTURE(ADD);
+    log_capture_start(&told);
+    for (size_t i = 0; i < sizeof reasons / sizeof *reasons; i++) {
+        refusal = reasons[i];
+        (void)launch_graph();
+        assert_int_equal(told.count, messages[i]);
+    }
+    assert_non_null(strstr(told.last, "it has conditional nodes"));
+    refusal = NULL;
+    kprof_log_set_sink(NULL, NULL);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -287,6 +323,7 @@ int main(void)
         cmocka_unit_test_teardown(test_host_that_is_told, mend),
         cmocka_unit_test_teardown(test_no_space_beside_others, mend),
         cmocka_unit_test_teardown(test_kernel_that_cannot_be_repeated, mend),
+        cmocka_unit_test_teardown(test_refusals_are_told_once, mend),
     };
     return cmocka_run_group_tests(tests, start, remove_folder);
 }

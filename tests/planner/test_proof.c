@@ -67,6 +67,10 @@ static void assert_proved(const proved *p, unsigned bits)
     assert_same_names(&after.passes[0], &wanted);
     for (size_t i = 0; i < before.count; i++)
         assert_same_names(&after.passes[i + 1], &before.passes[i]);
+    image_view alone = view_image(&variants->items[KPROF_IMAGE_PROOF]);
+    assert_int_equal(alone.count, 1);
+    assert_same_names(&alone.passes[0], &wanted);
+    view_free(&alone);
     for (size_t i = 0; i < wanted.count; i++) {
         for (size_t pass = 0; pass < before.count; pass++)
             assert_false(kprof_strlist_contains_sorted(&before.passes[pass], wanted.items[i]));

@@ -463,6 +463,7 @@ static void reports_of_one_program_are_the_same(void **state)
         assert_int_equal(outcome.failed, 0);
         assert_int_equal(outcome.pairs, 7);
         assert_int_equal(strstr(text, "\"replayed\",\"new\":\"multiplexed\"") != NULL, seed == 13);
+        assert_int_equal(strstr(text, "multiplexed, replayed before") != NULL, seed == 13);
         free(text);
     }
     unlink(second);

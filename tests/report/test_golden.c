@@ -141,6 +141,7 @@ static golden_case multiplexed_cases[] = {
     {"multiplexed-raw.txt", {TEXT(RAW)}},
     {"multiplexed-statistics.txt", {TEXT(STATISTICS)}},
     {"multiplexed-summary.txt", {TEXT(SUMMARY)}},
+    {"multiplexed-sources.txt", {TEXT(SOURCES)}},
     {"multiplexed-details-long.csv", {CSV(DETAILS, LONG)}},
     {"multiplexed-raw-wide.csv", {CSV(RAW, WIDE)}},
     {"multiplexed-details-ncu.csv", {CSV(DETAILS, NCU)}},

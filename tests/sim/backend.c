@@ -31,7 +31,7 @@ struct kprof_profiler {
     uint32_t pass;   /* of this measurement: under way, or how many are done */
     bool decoded;    /* some of them */
     bool goes_on;    /* with the first pass, for ranges that lack it */
-    bool all_witnesses, proved, automatic;
+    bool all_witnesses, proved, proof_alone, automatic;
     size_t automatic_count;         /* of the pass under way */
     sim_range ranges[MAX_RANGES];   /* in the order in which they came up */
     size_t range_count, pushed;     /* pushed: as in sim_work */
@@ -469,7 +469,10 @@ static kprof_status profiler_begin(kprof_profiler *profiler, const kprof_measure
         sim_violation("a measurement has few witnesses");
     if (wanted->automatic && wanted->proved)
         sim_violation("the application's own run is in an automatic measurement");
+    if (wanted->proof_alone && !wanted->proved)
+        sim_violation("a measurement has no pass");
     profiler->all_witnesses = wanted->all_witnesses;
+    profiler->proof_alone = wanted->proof_alone;
     profiler->automatic = wanted->automatic;
     kprof_status status = begin(profiler, wanted->ranges, wanted->proved);
     unlock();
@@ -478,7 +481,7 @@ static kprof_status profiler_begin(kprof_profiler *profiler, const kprof_measure
 
 static uint32_t count_passes(const kprof_profiler *profiler)
 {
-    return profiler->metrics->pass_count + profiler->proved;
+    return (profiler->proof_alone ? 0 : profiler->metrics->pass_count) + profiler->proved;
 }
 
 static uint32_t present_pass(const kprof_profiler *profiler)

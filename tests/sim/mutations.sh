@@ -52,7 +52,8 @@ run() { # "THREADS FIRST COUNT" or TEST
   local run
   case $1 in
   e2e_* | test_*)
-    ctest --test-dir "$copy/build" -R "^$1\$" --timeout 60 --output-on-failure --no-tests=error >"$copy/log" 2>&1
+    # A broken engine may wait for ever: this ends all that the test has started.
+    timeout 120 ctest --test-dir "$copy/build" -R "^$1\$" --output-on-failure --no-tests=error >"$copy/log" 2>&1
     return
     ;;
   esac

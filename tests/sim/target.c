@@ -33,7 +33,7 @@ unsigned long kprof_sim_memory(void) __attribute__((visibility("default")));
 struct kprof_profiler {
     const kprof_chip_metrics *metrics;
     uint32_t passes_done;
-    bool all_witnesses, proved, automatic;
+    bool all_witnesses, proved, proof_alone, automatic;
     size_t range;                      /* that is pushed */
     unsigned sectors[MAX_RANGES];      /* of host memory, in the pass of the proof */
     uint64_t range_passes[MAX_RANGES]; /* that each range has had, as bits */
@@ -205,6 +205,7 @@ static kprof_status profiler_begin(kprof_profiler *profiler, const kprof_measure
 {
     profiler->all_witnesses = wanted->all_witnesses;
     profiler->proved = wanted->proved;
+    profiler->proof_alone = wanted->proof_alone;
     profiler->automatic = wanted->automatic;
     profiler->passes_done = 0;
     memset(profiler->sectors, 0, sizeof profiler->sectors);
@@ -216,7 +217,7 @@ static kprof_status profiler_begin(kprof_profiler *profiler, const kprof_measure
 
 static uint32_t count_passes(const kprof_profiler *profiler)
 {
-    return profiler->metrics->pass_count + profiler->proved;
+    return (profiler->proof_alone ? 0 : profiler->metrics->pass_count) + profiler->proved;
 }
 
 static kprof_status profiler_skip_pass(kprof_profiler *profiler)

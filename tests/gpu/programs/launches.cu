@@ -1,8 +1,8 @@
 // Launches many kernels and times them on the host: `work` takes about 60 us on an H200 (2^24 additions in place),
 // `tiny` next to nothing. Tiny kernels come first, in bursts that fit the launch queue, so that their figure is the
 // host's cost of a launch. The first `work` is launched before the clock starts: a profiler sets itself up there. Each
-// further `work` may be followed by a tiny one, and the timed part ends when the result is on the host and the memory
-// is freed, so whatever a profiler postpones until then is in it.
+// further `work` may be followed by a tiny one, and the timed part ends when the result is on the host, the memory is
+// freed and a stream is destroyed: kprof repeats what it has before that call, so that the time is in it.
 //
 // Usage: launches WORK [GB] [TINY] [TINY_BETWEEN] [PINNED]
 //   WORK          timed launches of `work`
@@ -64,6 +64,14 @@ static void occupy(long gigabytes, std::vector<void *> &blocks)
     CHECK(cudaDeviceSynchronize());
 }
 
+// kprof closes its batch before a stream is destroyed.
+static void close_batch()
+{
+    cudaStream_t stream;
+    CHECK(cudaStreamCreate(&stream));
+    CHECK(cudaStreamDestroy(stream));
+}
+
 int main(int argc, char **argv)
 {
     const long works = argument(argc, argv, 1, 3), gigabytes = argument(argc, argv, 2, 0);
@@ -84,6 +92,7 @@ int main(int argc, char **argv)
     work<<<(unsigned)(COUNT / BLOCK), BLOCK>>>(a, x);
     CHECK(cudaGetLastError());
     copy_to_host(x, COUNT);
+    close_batch();
     const double start = now_ns();
     for (long i = 0; i < works; i++) {
         work<<<(unsigned)(COUNT / BLOCK), BLOCK>>>(a, x);
@@ -92,6 +101,7 @@ int main(int argc, char **argv)
     }
     std::vector<float> result = copy_to_host(x, COUNT);
     CHECK(cudaFree(x));
+    close_batch();
     const double work_ns = now_ns() - start;
 
     for (float value : result)
