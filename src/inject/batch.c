@@ -282,7 +282,9 @@ static kprof_status open_batch(const kprof_batch_launch *launch, const kprof_dec
         return kprof_fail(KPROF_NOT_COLLECTED, "%s", decision->why);
     const kprof_profiled_context *known = kprof_contexts_find(launch->call->context);
     if (known && kprof_monotonic_ns() < known->busy_before_ns)
-        return kprof_fail(KPROF_COUNTERS_BUSY, "another tool used the GPU counters a short while before");
+        return kprof_fail(KPROF_COUNTERS_BUSY,
+                          "another tool used the GPU counters a short while before; DCGM can be paused with "
+                          "`dcgmi profile --pause`");
     start_anew(launch, decision);
     bool window = decision->kind == KPROF_MULTIPLEXED;
     kprof_status status =

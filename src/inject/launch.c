@@ -523,7 +523,8 @@ static void context_ending(void *context)
 {
     kprof_launch_state *state = &kprof_engine.launches;
     bool own_call = thread.own_call;
-    if (atomic_load(&state->forked))
+    bool in_handler = atomic_load(&state->ended) && kprof_gate_is_own(); /* which exits in the middle of a replay */
+    if (atomic_load(&state->forked) || in_handler)
         return;
     thread.own_call = true;
     bool alone = thread.shared == 0 && kprof_gate_enter_exclusive(GATE_TIMEOUT_MS);
@@ -676,7 +677,8 @@ void kprof_launch_stop(void)
 void kprof_launch_finish(void)
 {
     kprof_launch_stop();
-    kprof_contexts_end_samples();
+    if (!kprof_gate_is_own()) /* else a signal handler exits, and its thread may be evaluating them */
+        kprof_contexts_end_samples();
     write_end();
 }
 

@@ -1,5 +1,6 @@
-/* Launches of one pass each where memory of the host runs out. The engine runs on the simulated machine. */
+/* Samples where memory of the host runs out, or where the process ends. The engine runs on the simulated machine. */
 #include "engine_test.h"
+#include "inject/launch.h"
 
 #define GROUPS 200 /* more than fit without more memory */
 
@@ -29,8 +30,43 @@ static void test_no_memory_for_more_groups(void **state)
     assert_true(look_up(last).count <= 1);
 }
 
+/* The application's signal handler exits while its thread may be evaluating samples: these are left alone. */
+static void test_end_within_a_replay(void **state)
+{
+    (void)state;
+    unsigned open = launch(SIM_PRINT);
+    close_batch();
+    assert_true(kprof_gate_enter_exclusive(1000));
+    kprof_batch_close("a test");
+    kprof_launch_finish();
+    assert_pending(open);
+    kprof_gate_leave_exclusive();
+    kprof_launch_finish();
+    assert_report(open, 1, "measured in 1 of 2 passes");
+}
+
+/* CUDA ends its contexts then, within the handler. */
+static void test_context_that_ends_within_a_replay(void **state)
+{
+    (void)state;
+    (void)launch(SIM_PRINT);
+    unsigned open = launch(SIM_PRINT);
+    assert_true(kprof_batch_is_open());
+    assert_true(kprof_gate_enter_exclusive(1000));
+    kprof_launch_stop();
+    sim.hooks->context_ending(&sim.contexts[0]);
+    assert_true(kprof_batch_is_open());
+    assert_pending(open);
+    kprof_gate_leave_exclusive();
+    kprof_launch_prepare(); /* as if nothing had been */
+    close_batch();
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_no_memory_for_more_groups)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_no_memory_for_more_groups), cmocka_unit_test(test_context_that_ends_within_a_replay),
+        cmocka_unit_test(test_end_within_a_replay), /* the last: nothing is measured after */
+    };
     return cmocka_run_group_tests(tests, start_engine, remove_folder);
 }
