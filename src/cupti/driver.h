@@ -27,6 +27,7 @@
     X(cuOccupancyMaxActiveBlocksPerMultiprocessor)                                                                     \
     X(cuOccupancyMaxActiveClusters)                                                                                    \
     X(cuStreamIsCapturing)                                                                                             \
+    X(cuStreamGetAttribute)                                                                                            \
     X(cuStreamGetCtx)                                                                                                  \
     X(cuFuncGetParamInfo)                                                                                              \
     X(cuKernelGetParamInfo)                                                                                            \

@@ -58,7 +58,23 @@ static void fill_config(kprof_operation *operation, const kprof_given_launch *gi
     };
 }
 
-static bool copy_attributes(kprof_operation *operation, const kprof_given_launch *launch)
+/* Which lines of L2 a launch keeps is said of its stream, where the launch says nothing itself. */
+static bool read_policy(const kprof_driver_api *driver, const kprof_given_launch *launch, CUlaunchAttribute *out)
+{
+    CUstream stream = !launch->stream && launch->per_thread ? CU_STREAM_PER_THREAD : launch->stream;
+    unsigned given = launch->config && launch->config->attrs ? launch->config->numAttrs : 0;
+    for (unsigned i = 0; i < given; i++)
+        if (launch->config->attrs[i].id == CU_LAUNCH_ATTRIBUTE_ACCESS_POLICY_WINDOW)
+            return false;
+    out->id = CU_LAUNCH_ATTRIBUTE_ACCESS_POLICY_WINDOW;
+    return driver->cuStreamGetAttribute_(stream, CU_STREAM_ATTRIBUTE_ACCESS_POLICY_WINDOW, &out->value) ==
+               CUDA_SUCCESS &&
+           out->value.accessPolicyWindow.num_bytes > 0;
+}
+
+/* `in_stream`: the launch is no node of a graph, which has all attributes itself. */
+static bool copy_attributes(const kprof_driver_api *driver, kprof_operation *operation, bool in_stream,
+                            const kprof_given_launch *launch)
 {
     const CUlaunchConfig *config = launch->config;
     unsigned given = config && config->attrs ? config->numAttrs : 0, count = config ? given : launch->cooperative;
@@ -76,6 +92,7 @@ static bool copy_attributes(kprof_operation *operation, const kprof_given_launch
         attributes[0].id = CU_LAUNCH_ATTRIBUTE_COOPERATIVE;
         attributes[0].value.cooperative = 1;
     }
+    count += in_stream && read_policy(driver, launch, &attributes[count]);
     operation->attributes = operation->config.attrs = attributes;
     operation->config.numAttrs = count;
     return true;
@@ -227,7 +244,8 @@ static bool copy_launch(kprof_operation *operation, const kprof_call *call)
         return false;
     operation->function = call->function;
     fill_config(operation, launch);
-    return is_own_stream(driver, call->context, call->stream) && copy_attributes(operation, launch) &&
+    return is_own_stream(driver, call->context, call->stream) &&
+           copy_attributes(driver, operation, !(call->node_traits & KPROF_NODE), launch) &&
            kprof_arguments_copy(driver, &given, &operation->arguments);
 }
 

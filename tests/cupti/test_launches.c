@@ -164,6 +164,21 @@ static CUresult CUDAAPI get_context(CUstream of, CUcontext *context)
     return (void *)of == &lost_stream ? CUDA_ERROR_INVALID_HANDLE : CUDA_SUCCESS;
 }
 
+/* Which lines of L2 are kept for launches of the stream that has a policy. */
+static CUstream stream_with_policy;
+static const size_t policy_bytes = 4096;
+
+static CUresult CUDAAPI get_stream_attribute(CUstream of, CUstreamAttrID id, CUstreamAttrValue *value)
+{
+    assert_int_equal(id, CU_STREAM_ATTRIBUTE_ACCESS_POLICY_WINDOW);
+    memset(value, 0, sizeof *value);
+    if (of == (CUstream)(void *)&lost_stream)
+        return CUDA_ERROR_INVALID_HANDLE;
+    if (of == stream_with_policy)
+        value->accessPolicyWindow.num_bytes = policy_bytes;
+    return CUDA_SUCCESS;
+}
+
 /* In place of the driver's, and of CUPTI's. */
 kprof_status kprof_driver_load(const kprof_driver_api **out)
 {
@@ -177,6 +192,7 @@ kprof_status kprof_driver_load(const kprof_driver_api **out)
                                          .cuGraphLaunch_ = launch_graph,
                                          .cuLaunchKernelEx_ = launch,
                                          .cuPointerGetAttribute_ = get_attribute,
+                                         .cuStreamGetAttribute_ = get_stream_attribute,
                                          .cuStreamGetCtx_ = get_context};
     *out = &api;
     return KPROF_OK;
@@ -251,6 +267,7 @@ static int set_up(void **state)
     pageable = false;
     node_count = 0;
     stream = &own_stream;
+    stream_with_policy = (CUstream)(void *)&other_stream;
     return 0;
 }
 
@@ -320,6 +337,44 @@ static void test_arguments(void **state)
     (void)state;
     assert_kept(&function);
     assert_kept(&handle);
+}
+
+static kprof_operation *keep_policy(CUpti_CallbackId id, CUstream of, CUlaunchConfig *config)
+{
+    uint32_t count = 1;
+    uint64_t address = 2;
+    unsigned char odd[3] = {3};
+    void *list[] = {&count, &address, odd};
+    stream_with_policy = of == CU_STREAM_PER_THREAD ? of : (CUstream)(void *)&own_stream;
+    cuLaunchKernel_params p = {.gridDimX = 1, .hStream = of == CU_STREAM_PER_THREAD ? NULL : of, .kernelParams = list};
+    cuLaunchKernelEx_params ex = {.config = config, .kernelParams = list};
+    return keep(id, config ? (const void *)&ex : (const void *)&p);
+}
+
+/* The stream of replays has no policy for the lines of L2: what the application's stream has goes with the launch. */
+static void test_policy_of_the_stream(void **state)
+{
+    (void)state;
+    CUstream own = (CUstream)(void *)&own_stream;
+    repeat(keep_policy(ID(cuLaunchKernel), own, NULL));
+    assert_int_equal(launched.config.numAttrs, 1);
+    assert_int_equal(launched.attributes[0].id, CU_LAUNCH_ATTRIBUTE_ACCESS_POLICY_WINDOW);
+    assert_int_equal(launched.attributes[0].value.accessPolicyWindow.num_bytes, policy_bytes);
+    repeat(keep_policy(ID(cuLaunchKernel_ptsz), CU_STREAM_PER_THREAD, NULL));
+    assert_int_equal(launched.config.numAttrs, 1);
+    repeat(keep_policy(ID(cuLaunchKernel), (CUstream)(void *)&other_stream, NULL)); /* it has none */
+    assert_int_equal(launched.config.numAttrs, 0);
+
+    CUlaunchAttribute attributes[] = {{.id = CU_LAUNCH_ATTRIBUTE_PRIORITY},
+                                      {.id = CU_LAUNCH_ATTRIBUTE_ACCESS_POLICY_WINDOW}};
+    CUlaunchConfig config = {.gridDimX = 1, .hStream = own, .attrs = attributes, .numAttrs = 1};
+    repeat(keep_policy(ID(cuLaunchKernelEx), own, &config));
+    assert_int_equal(launched.config.numAttrs, 2);
+    assert_int_equal(launched.attributes[1].value.accessPolicyWindow.num_bytes, policy_bytes);
+    config.numAttrs = 2; /* the launch has its own */
+    repeat(keep_policy(ID(cuLaunchKernelEx), own, &config));
+    assert_int_equal(launched.config.numAttrs, 2);
+    assert_int_equal(launched.attributes[1].value.accessPolicyWindow.num_bytes, 0);
 }
 
 static void test_packed_arguments(void **state)
@@ -622,6 +677,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup(test_arguments, set_up),
         cmocka_unit_test_setup(test_packed_arguments, set_up),
+        cmocka_unit_test_setup(test_policy_of_the_stream, set_up),
         cmocka_unit_test_setup(test_no_arguments, set_up),
         cmocka_unit_test_setup(test_arguments_that_cannot_be_copied, set_up),
         cmocka_unit_test_setup(test_streams_of_others, set_up),
