@@ -653,6 +653,11 @@ static kprof_status settle(kprof_options *options)
     workload->launches = launches ? launches : KPROF_ASSUMED_LAUNCHES;
     workload->batch = options->replay_batch;
     workload->cache_control = (kprof_cache_control)options->cache_control;
+    if (options->multiplex_samples > 0 && options->replay_choice == KPROF_REPLAY_ONLY)
+        return kprof_fail(KPROF_USAGE, "--multiplex-samples is about launches that are not repeated: leave it out, or "
+                                       "give --replay-mode auto or multiplex");
+    if (options->multiplex_samples == 0)
+        options->multiplex_samples = KPROF_MULTIPLEX_SAMPLES;
     if (options->csv_layout != KPROF_UNSET) {
         if (options->format != KPROF_UNSET && options->format != KPROF_FORMAT_CSV)
             return kprof_fail(KPROF_USAGE, "--csv-layout and --%s exclude each other", format_names[options->format]);
@@ -684,7 +689,6 @@ kprof_status kprof_options_parse(char **argv, kprof_options *out)
         .name_base = KPROF_NAME_FUNCTION,
         .apply_rules = 1,
         .follow_children = 1,
-        .multiplex_samples = KPROF_MULTIPLEX_SAMPLES,
         .cache_control = KPROF_CACHE_FLUSH_ALL,
         .page = KPROF_UNSET,
         .format = KPROF_UNSET,

@@ -451,6 +451,7 @@ static void refused_values(void **state)
     assert_refused("--replay-mode application app", "give kernel|multiplex|auto");
     assert_refused("--graph-profiling none app", "give node|graph");
     assert_refused("--multiplex-samples 0 app", "N is from 1 to 100000");
+    assert_refused("--replay-mode kernel --multiplex-samples 5 app", "give --replay-mode auto or multiplex");
     assert_refused("--csv=yes app", "takes no argument");
     assert_refused("--set", "--set needs an argument");
     assert_refused("-k", "--kernel-name needs an argument");
