@@ -509,7 +509,9 @@ static kprof_status replay_and_restore(kprof_status (*replays)(uint32_t *passes)
     batch->times.restore_ms += kprof_monotonic_lap_ms(&lap_ns);
     if (restored != KPROF_OK)
         kprof_process_disarm(restored, "the memory that a replay changed could not be put right");
-    if (status == KPROF_OK || *passes == 0)
+    if (*passes == 0) /* the own runs would go on behind tries */
+        return status == KPROF_OK ? restored : status;
+    if (status == KPROF_OK)
         return status;
     kprof_batch_note("the replay was abandoned", kprof_process_reason(status));
     return KPROF_OK;

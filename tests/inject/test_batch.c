@@ -37,6 +37,14 @@ static unsigned repeated;            /* launches and transfers, in all passes */
 static bool alarms_blocked;          /* during the last of them */
 
 /* To the thread that watches for pauses a stream is always being captured: a pause of the test closes no batch. */
+static bool cannot_restore;
+
+static kprof_status restore_end(kprof_snapshot *snapshot)
+{
+    kprof_status status = sim_device.snapshot_restore_end(snapshot);
+    return cannot_restore ? kprof_fail(KPROF_INTERNAL, "the memory cannot be restored (test)") : status;
+}
+
 static bool is_capturing(void)
 {
     return !pthread_equal(pthread_self(), own_thread) || sim_device.target_capturing();
@@ -90,6 +98,7 @@ static int start_faulty(void **state)
     device = sim_device;
     device.operation_run = run_operation;
     device.operation_returned = operation_returned;
+    device.snapshot_restore_end = restore_end;
     device.target_capturing = is_capturing;
     device.target_synchronize = synchronize;
     device.profiler_start = start_pass;
@@ -692,6 +701,20 @@ static void test_copies_to_the_host_behind_new_kernels(void **state)
     assert_measured(new_one);
 }
 
+/* Nothing may be measured, or repeated once more, upon memory that is not the own runs'. */
+static void test_try_that_leaves_a_trace(void **state)
+{
+    (void)state;
+    uint64_t words[SIM_WORDS];
+    unsigned tag = launch(SIM_SCALE);
+    cannot_restore = true;
+    copy_out(words);
+    cannot_restore = false;
+    assert_unmeasured(tag, "the memory cannot be restored (test)");
+    assert_false(kprof_batch_is_open() || atomic_load(&kprof_engine.process.armed));
+    atomic_store(&kprof_engine.process.armed, true);
+}
+
 /* Tries take time: after some that found no difference other kernels are taken for like these. */
 static void test_copies_behind_many_new_kernels(void **state)
 {
@@ -973,6 +996,7 @@ int main(void)
         cmocka_unit_test_teardown(test_launch_that_prints, mend),
         cmocka_unit_test_teardown(test_output_that_is_not_seen, mend),
         cmocka_unit_test_teardown(test_copies_to_the_host_behind_new_kernels, mend),
+        cmocka_unit_test_teardown(test_try_that_leaves_a_trace, mend),
         cmocka_unit_test_teardown(test_copies_behind_many_new_kernels, mend),
         cmocka_unit_test_teardown(test_try_that_takes_far_longer, mend),
         cmocka_unit_test_teardown(test_copy_beside_work_that_waits, mend),
