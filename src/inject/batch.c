@@ -174,11 +174,11 @@ void kprof_batch_empty_caches(void *stream)
         kprof_batch_note("not all caches were emptied before the launch", shortfall);
 }
 
-/* The application may destroy the stream before the next flush. */
+/* Have later flushes wait for the launch before them. */
 static void flush_behind_own_run(void)
 {
     kprof_open_batch *batch = &kprof_engine.batch;
-    if (batch->kind != KPROF_REPLAYED && batch->context->flush)
+    if (batch->context->flush)
         note_flush(kprof_engine.device->flush_behind(batch->context->flush, batch->own_stream));
 }
 
@@ -255,6 +255,7 @@ static void start_anew(const kprof_batch_launch *launch, const kprof_decision *d
     batch->searching = false;
     batch->in_pass = batch->shares = false;
     batch->uncompared = 0;
+    batch->own_stream = launch->call->stream;
     batch->opened_ns = batch->started_ns = kprof_monotonic_ns();
     batch->times = (kprof_batch_times){0};
     atomic_store(&batch->spoiled, NULL);
@@ -410,6 +411,8 @@ static void begin_own_run(const kprof_call *call, size_t range)
 {
     kprof_open_batch *batch = &kprof_engine.batch;
     void *stream = call->stream;
+    if (batch->kind == KPROF_LIVE && stream != batch->own_stream)
+        flush_behind_own_run();
     if (batch->kind != KPROF_REPLAYED)
         kprof_batch_flush(stream);
     batch->own_stream = stream;
@@ -1004,7 +1007,8 @@ void kprof_batch_leave(const kprof_call *call)
     bool has_range = last->own_range != KPROF_NO_RANGE;
     if (has_range && kprof_engine.device->profiler_pop(batch->context->profiler) != KPROF_OK)
         lose_range("CUPTI did not end a range");
-    if (has_range)
+    if (has_range &&
+        batch->kind == KPROF_MULTIPLEXED) /* the stream may be gone before the next flush: no batch closes */
         flush_behind_own_run();
     if (call->failed)
         take_back();
