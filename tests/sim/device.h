@@ -1,7 +1,7 @@
-/* A simulated machine for random programs: contexts with streams that run late and out of step, memory of several
- * kinds, kernels that are C functions. The application side is sim_call, which does what a driver call does and has
- * the hooks of cupti/target.h called around it; backend.c is the side that the engine sees. Breaking the rules of the
- * headers in src/cupti is a violation, which ends the process. */
+/* A simulated machine: contexts with streams that run late and out of step, memory of several kinds, kernels that are C
+ * functions. The application side is sim_call, which does what a driver call does and has the hooks of cupti/target.h
+ * called around it; backend.c is the side that the engine sees. Breaking the rules of the headers in src/cupti is a
+ * violation, which ends the process. */
 #ifndef KPROF_SIM_DEVICE_H
 #define KPROF_SIM_DEVICE_H
 
