@@ -793,9 +793,11 @@ static void profiler_close(kprof_profiler *profiler)
 }
 
 /* The same launch must find the same memory in every pass. */
-void sim_profiler_note(kprof_profiler *profiler, size_t index, uint64_t signature, bool reaches_host)
+void sim_profiler_note(kprof_profiler *profiler, const sim_work *work, uint64_t signature, bool reaches_host)
 {
+    size_t index = work->range - 1;
     sim_range *range = &profiler->ranges[index];
+    bool may_differ = sim.is_even && !work->is_replay;
     bool is_proof = profiler->proved && present_pass(profiler) == 0;
     range->sectors += is_proof && reaches_host;
     if (is_proof && index == profiler->first_pushed && range->launches++ > 0)
@@ -803,7 +805,7 @@ void sim_profiler_note(kprof_profiler *profiler, size_t index, uint64_t signatur
     if (!is_proof && range->launches++ > 0)
         sim_violation("a range has two launches");
     range->pass_warm = range->pass_warm || (!is_proof && !profiler->context->cold);
-    if (range->signature == 0)
+    if (range->signature == 0 || may_differ)
         range->signature = signature;
     else if (range->signature != signature)
         sim_violation("range %zu of pass %u is another launch, or found other memory than before", index,

@@ -252,7 +252,7 @@ static void note_run(const sim_work *work, uint64_t signature, bool reaches)
     if (work->range > 0 && !context->armed)
         sim_violation("a pass ended before a launch in it");
     if (work->range > 0)
-        sim_profiler_note(context->armed, work->range - 1, signature, reaches);
+        sim_profiler_note(context->armed, work, signature, reaches);
     context->cold = false;
 }
 

@@ -196,7 +196,7 @@ typedef struct sim_machine {
     bool host_is_saved;   /* a snapshot has it */
     bool hides_host;      /* arguments do not tell that a kernel takes memory of the host */
     bool all_witnesses;   /* in each measurement, not only in large ones */
-    bool is_even;         /* all launches have the same values, and all passes count the same */
+    bool is_even; /* all launches have the same values, all passes count the same: a sample takes any launches */
     const char *second_chip; /* of device 1 */
     const kprof_target_hooks *hooks;
     void (*interrupt)(void); /* called before a call of the program, once; NULL: nothing */
@@ -253,8 +253,8 @@ void sim_own_call(kprof_call_kind kind, bool leaving);
  * submit any that would become a range by itself. */
 size_t sim_profiler_range(struct kprof_profiler *profiler, bool is_replay);
 bool sim_profiler_is_automatic(const struct kprof_profiler *profiler);
-/* Note a kernel that is about to run in a range; `reaches_host`: it takes memory of the host. */
-void sim_profiler_note(struct kprof_profiler *profiler, size_t range, uint64_t signature, bool reaches_host);
+/* Note a kernel that is about to run in its range; `reaches_host`: it takes memory of the host. */
+void sim_profiler_note(struct kprof_profiler *profiler, const sim_work *work, uint64_t signature, bool reaches_host);
 
 extern __thread unsigned sim_current; /* context of this thread; SIM_CONTEXTS: none */
 

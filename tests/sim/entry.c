@@ -22,7 +22,8 @@
 #define MAX_KERNELS 64
 #define MAX_RANGES  64
 #define STREAM      0
-#define PINNED_SLOT 2 /* nothing is there at first */
+#define SLOT        0
+#define PINNED_SLOT 2
 
 int InitializeInjection(void) __attribute__((visibility("default")));
 int InitializeInjectionNvtx2(kprof_nvtx_get_table *get_table) __attribute__((visibility("default")));
@@ -137,7 +138,7 @@ static void unlock_machine(void)
 /* What kernels add to. */
 static _Atomic uint64_t *find_sum(void)
 {
-    return &sim_words(sim_variable_of_stream(STREAM))[1];
+    return &sim_words(sim_variable_of_stream(STREAM))[0];
 }
 
 static void make_device(void)
@@ -155,9 +156,11 @@ static void make_device(void)
 
 static void make_machine(void)
 {
-    static const sim_step pin = {.op = SIM_ALLOC, .stream = STREAM, .a = PINNED_SLOT, .shared = true};
+    static const sim_step allocate = {.op = SIM_ALLOC, .stream = STREAM, .a = SLOT},
+                          pin = {.op = SIM_ALLOC, .stream = STREAM, .a = PINNED_SLOT, .shared = true};
     sim_reset(1);
     *find_sum() = 0;
+    (void)sim_call(&allocate, NULL);
     sim.capacity = MAX_RANGES;
     sim.second_chip = "GH100";
     sim.is_even = true;
@@ -179,7 +182,7 @@ static sim_function *find_kernel(const char *mangled)
     if (!kernel->name && kernel == &kernels[MAX_KERNELS - 1])
         sim_violation("the test itself: too many kernels");
     if (!kernel->name)
-        *kernel = (sim_function){.name = strdup(mangled), .module = STREAM, .kernel = SIM_TALLY};
+        *kernel = (sim_function){.name = strdup(mangled), .module = STREAM, .kernel = SIM_COUNT};
     pthread_mutex_unlock(&sim.mutex);
     return kernel;
 }
@@ -220,11 +223,11 @@ void kprof_sim_launch(const char *mangled)
     static pthread_once_t once = PTHREAD_ONCE_INIT;
     bool reaches_host = strstr(mangled, "pinned") && sim.slots[PINNED_SLOT].live;
     sim_step step = {.op = SIM_LAUNCH,
-                     .kernel = SIM_TALLY,
+                     .kernel = SIM_COUNT,
                      .stream = STREAM,
                      .function = find_kernel(mangled),
-                     .a = reaches_host ? PINNED_SLOT : 0,
-                     .value = 1,
+                     .a = reaches_host ? PINNED_SLOT : SLOT,
+                     .b = SLOT,
                      .hidden = strstr(mangled, "hidden")};
     if (!sim.hooks)
         return;
