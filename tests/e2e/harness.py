@@ -44,11 +44,12 @@ class Case(unittest.TestCase):
         self.tmp = os.path.join(self.dir, "tmp")
         os.mkdir(self.tmp)
         self.addCleanup(shutil.rmtree, self.dir, ignore_errors=True)
+        self.addCleanup(self.assert_no_violations)
 
     def environment(self, extra, words=(METRIC,)):
         is_metric = METRIC in words and "--set" not in words and "--section" not in words
         environment = {**os.environ, "TMPDIR": self.tmp, "XDG_CACHE_HOME": CACHE_OF_METRIC if is_metric else CACHE,
-                       **extra}
+                       "KPROF_SIM_VIOLATIONS": self.path("violations"), **extra}
         for name in ("CUDA_INJECTION64_PATH", "NVTX_INJECTION64_PATH", "KPROF_SESSION_DIR", "NO_COLOR"):
             if name not in extra:
                 environment.pop(name, None)
@@ -75,6 +76,12 @@ class Case(unittest.TestCase):
 
     def assert_clean(self):
         self.assertEqual(os.listdir(self.tmp), [])
+
+    def assert_no_violations(self):
+        """What the engine did to the simulated machine that it must not do."""
+        if os.path.exists(self.path("violations")):
+            with open(self.path("violations")) as file:
+                self.fail(file.read())
 
     def path(self, name):
         return os.path.join(self.dir, name)

@@ -63,7 +63,7 @@ static inline void save_config(void)
     for (unsigned i = 0; i < KPROF_IMAGES; i++)
         chip.images[i] = (kprof_chip_image){image, sizeof image};
     assert_true(kprof_strlist_add(&chip.metrics, "m0") && kprof_strlist_add(&chip.metrics, "m1"));
-    assert_true(kprof_strlist_add(&chip.proof, SIM_PROOF));
+    assert_true(kprof_strlist_add(&chip.proof, "sectors of the host"));
     assert_int_equal(kprof_config_save(&config, folder), KPROF_OK);
     kprof_strlist_free(&chip.metrics);
     kprof_strlist_free(&chip.proof);

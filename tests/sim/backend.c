@@ -134,9 +134,27 @@ static kprof_status target_device(uint32_t device, kprof_device_record *out)
 {
     *out = (kprof_device_record){
         .device = device,
-        .name = "Simulated",
+        .name = "Simulated H200",
         .chip = device == 0 ? "GH100" : sim.second_chip,
         .uuid = "00112233445566778899aabbccddeeff",
+        .cc_major = 9,
+        .sm_count = 132,
+        .sm_clock_max_khz = 1980000,
+        .memory_clock_max_khz = 3201000,
+        .memory_bytes = UINT64_C(150754820096),
+        .l2_bytes = 62914560,
+        .memory_bus_bits = 6144,
+        .driver_version = 13000,
+        .cupti_version = 130000,
+        .max_threads_per_sm = 2048,
+        .max_blocks_per_sm = 32,
+        .max_registers_per_sm = 65536,
+        .max_registers_per_block = 65536,
+        .max_smem_per_sm_bytes = 233472,
+        .max_smem_per_block_bytes = 49152,
+        .max_smem_per_block_optin_bytes = 232448,
+        .reserved_smem_per_block_bytes = 1024,
+        .warp_size = 32,
     };
     return KPROF_OK;
 }
@@ -216,10 +234,12 @@ static const kprof_graph_call *target_graph(const kprof_call *call, size_t *coun
 static bool target_name_graph(const kprof_call *call, kprof_call *out)
 {
     static sim_function graphs[SIM_STREAMS];
+    static char names[SIM_STREAMS][16];
     unsigned from = ((const sim_step *)call->parameters)->from;
     lock();
     graphs[from].module = from;
-    snprintf(graphs[from].name, sizeof graphs[from].name, "CUDAGraph<%u>", from);
+    snprintf(names[from], sizeof names[from], "CUDAGraph<%u>", from);
+    graphs[from].name = names[from];
     unlock();
     *out = *call;
     out->function = &graphs[from];
@@ -675,19 +695,19 @@ static void reader_close(kprof_reader *reader)
     free(reader);
 }
 
-/* Metric i is counted in pass i, or i less a multiple of the passes, after that of the proof. */
+/* In its last pass, which is after that of the proof. */
 static bool is_measured(const kprof_profiler *profiler, const sim_range *range, size_t metric)
 {
-    uint32_t pass = (uint32_t)(metric % profiler->metrics->pass_count) + profiler->proved;
+    uint32_t pass = profiler->metrics->last_passes[metric] + profiler->proved;
     return range->passes >> pass & 1;
 }
 
 /* As CUPTI gives a counter that is in several passes: the mean over those that are decoded. */
-static double witness_mean(const kprof_profiler *profiler, const sim_range *range, uint64_t with_witness)
+static double witness_mean(const kprof_profiler *profiler, const sim_range *range, size_t witness)
 {
     double sum = 0;
     unsigned passes = 0;
-    uint64_t had = range->passes >> profiler->proved & with_witness;
+    uint64_t had = range->passes >> profiler->proved & profiler->metrics->witness_passes[witness];
     for (uint32_t pass = 0; pass < profiler->metrics->pass_count; pass++) {
         if (had >> pass & 1) {
             sum += sim_witness_in(pass);
@@ -697,24 +717,31 @@ static double witness_mean(const kprof_profiler *profiler, const sim_range *rang
     return passes > 0 ? sum / passes : NAN;
 }
 
-static double value_of_witness(const kprof_profiler *profiler, const sim_range *range, const char *name)
+static bool is_counted(const kprof_profiler *profiler, const char *witness)
 {
-    if (strcmp(name, SIM_DEAR_WITNESS) != 0)
-        return witness_mean(profiler, range, SIM_WITNESS_PASSES);
-    return profiler->all_witnesses ? witness_mean(profiler, range, SIM_DEAR_PASSES) : NAN;
+    return profiler->all_witnesses || strncmp(witness, SIM_DEAR, strlen(SIM_DEAR)) != 0;
 }
 
-/* NaN for a metric that has not been counted yet. */
+static size_t find_name(const kprof_strlist *names, const char *name)
+{
+    size_t i = 0;
+    while (i < names->count && strcmp(names->items[i], name) != 0)
+        i++;
+    return i;
+}
+
+/* NaN for what has not been counted yet. */
 static double value_of(const kprof_profiler *profiler, const sim_range *range, const char *name)
 {
-    size_t metric = 0;
-    if (strcmp(name, SIM_PROOF) == 0)
-        return profiler->proved && (range->passes & 1) ? range->sectors : NAN;
-    while (metric < profiler->metrics->metrics.count && strcmp(profiler->metrics->metrics.items[metric], name) != 0)
-        metric++;
-    if (metric == profiler->metrics->metrics.count)
-        return value_of_witness(profiler, range, name);
-    return is_measured(profiler, range, metric) ? sim_value(range->signature, metric) : NAN;
+    const kprof_chip_metrics *metrics = profiler->metrics;
+    size_t metric = find_name(&metrics->metrics, name), witness = find_name(&metrics->witnesses, name);
+    if (metric < metrics->metrics.count)
+        return is_measured(profiler, range, metric) ? sim_value(range->signature, metric) : NAN;
+    if (witness < metrics->witnesses.count)
+        return is_counted(profiler, name) ? witness_mean(profiler, range, witness) : NAN;
+    if (!kprof_strlist_contains(&metrics->proof, name))
+        sim_violation("%s is read, which nothing counts", name);
+    return profiler->proved && (range->passes & 1) ? range->sectors : NAN;
 }
 
 static kprof_status reader_read(kprof_reader *reader, kprof_range range, const kprof_strlist *names, double *values)
@@ -766,9 +793,11 @@ static void profiler_close(kprof_profiler *profiler)
 }
 
 /* The same launch must find the same memory in every pass. */
-void sim_profiler_note(kprof_profiler *profiler, size_t index, uint64_t signature, bool reaches_host)
+void sim_profiler_note(kprof_profiler *profiler, const sim_work *work, uint64_t signature, bool reaches_host)
 {
+    size_t index = work->range - 1;
     sim_range *range = &profiler->ranges[index];
+    bool may_differ = sim.is_even && !work->is_replay;
     bool is_proof = profiler->proved && present_pass(profiler) == 0;
     range->sectors += is_proof && reaches_host;
     if (is_proof && index == profiler->first_pushed && range->launches++ > 0)
@@ -776,7 +805,7 @@ void sim_profiler_note(kprof_profiler *profiler, size_t index, uint64_t signatur
     if (!is_proof && range->launches++ > 0)
         sim_violation("a range has two launches");
     range->pass_warm = range->pass_warm || (!is_proof && !profiler->context->cold);
-    if (range->signature == 0)
+    if (range->signature == 0 || may_differ)
         range->signature = signature;
     else if (range->signature != signature)
         sim_violation("range %zu of pass %u is another launch, or found other memory than before", index,
@@ -1167,7 +1196,7 @@ static void operation_free(kprof_operation *operation)
 
 static bool operation_sees_host(const kprof_operation *operation)
 {
-    return !sim.hides_host && is_any(&operation->step, takes_shared);
+    return !sim.hides_host && !operation->step.hidden && is_any(&operation->step, takes_shared);
 }
 
 /* writers.h */

@@ -6,6 +6,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -30,12 +31,12 @@ uint64_t sim_random(uint64_t *state)
 
 double sim_value(uint64_t signature, size_t metric)
 {
-    return (double)(sim_hash(signature, metric) >> 12);
+    return sim.is_even ? 1000.5 + (double)metric : (double)(sim_hash(signature, metric) >> 12);
 }
 
 double sim_witness_in(uint32_t pass)
 {
-    return 1000 + 10.0 * pass * pass;
+    return sim.is_even ? 1000 : 1000 + 10.0 * pass * pass;
 }
 
 bool sim_chance(unsigned one_in)
@@ -45,15 +46,16 @@ bool sim_chance(unsigned one_in)
 
 void sim_violation(const char *format, ...)
 {
+    char what[512];
     va_list arguments;
     va_start(arguments, format);
-    fputs("violation: ", stderr);
-    vfprintf(stderr, format, arguments);
-    fputc('\n', stderr);
+    vsnprintf(what, sizeof what, format, arguments);
     va_end(arguments);
+    fprintf(stderr, "violation: %s\n", what);
     if (sim.on_violation)
-        sim.on_violation();
-    _exit(3);
+        sim.on_violation(what);
+    syscall(SYS_exit_group, 3); /* the engine may have its own _exit */
+    __builtin_unreachable();
 }
 
 unsigned sim_node_tag(unsigned tag, unsigned node)
@@ -129,7 +131,7 @@ void sim_reset(uint64_t seed)
         make_slot(sim_variable_of_stream(module), NULL);
         for (unsigned kernel = 0; kernel < SIM_KERNELS; kernel++) {
             sim_function *function = &functions[module][kernel];
-            snprintf(function->name, sizeof function->name, "%s", names[kernel]);
+            function->name = names[kernel];
             function->module = module;
             function->kernel = (sim_kernel)kernel;
         }
@@ -250,7 +252,7 @@ static void note_run(const sim_work *work, uint64_t signature, bool reaches)
     if (work->range > 0 && !context->armed)
         sim_violation("a pass ended before a launch in it");
     if (work->range > 0)
-        sim_profiler_note(context->armed, work->range - 1, signature, reaches);
+        sim_profiler_note(context->armed, work, signature, reaches);
     context->cold = false;
 }
 
@@ -848,7 +850,7 @@ static void note_capture(const sim_step *step, int result)
 kprof_call sim_describe(const sim_step *step)
 {
     unsigned context = sim_context_of_stream(step->stream);
-    sim_function *function = &functions[step->stream][step->kernel];
+    sim_function *function = step->function ? step->function : &functions[step->stream][step->kernel];
     kprof_call call = {
         .kind = operations[step->op].kind,
         .name = operations[step->op].name,

@@ -1,7 +1,7 @@
-/* A simulated machine for random programs: contexts with streams that run late and out of step, memory of several
- * kinds, kernels that are C functions. The application side is sim_call, which does what a driver call does and has
- * the hooks of cupti/target.h called around it; backend.c is the side that the engine sees. Breaking the rules of the
- * headers in src/cupti is a violation, which ends the process. */
+/* A simulated machine: contexts with streams that run late and out of step, memory of several kinds, kernels that are C
+ * functions. The application side is sim_call, which does what a driver call does and has the hooks of cupti/target.h
+ * called around it; backend.c is the side that the engine sees. Breaking the rules of the headers in src/cupti is a
+ * violation, which ends the process. */
 #ifndef KPROF_SIM_DEVICE_H
 #define KPROF_SIM_DEVICE_H
 
@@ -80,12 +80,19 @@ typedef enum sim_kernel {
     SIM_KERNELS
 } sim_kernel;
 
+typedef struct sim_function {
+    const char *name;
+    unsigned module; /* number of the stream that launches its kernels */
+    sim_kernel kernel;
+} sim_function;
+
 /* One step of a program: a driver call with its arguments. What an operation does not need is 0. */
 typedef struct sim_step {
     sim_op op;
     sim_kernel kernel;
-    unsigned stream, from; /* from: the stream whose event is waited for, or in which the graph was captured */
-    unsigned a, b;         /* slots */
+    sim_function *function; /* of a launch; NULL: that of `kernel` in the stream's module */
+    unsigned stream, from;  /* from: the stream whose event is waited for, or in which the graph was captured */
+    unsigned a, b;          /* slots */
     uint64_t value;
     unsigned tag; /* of a launch: its number in the program */
     unsigned turn;
@@ -96,6 +103,7 @@ typedef struct sim_step {
     bool unsaved;    /* of a graph: it sets memory that is not saved */
     bool uncopyable; /* its arguments cannot be kept for later */
     bool legacy;     /* one of the driver's oldest entry points: it cannot be repeated */
+    bool hidden;     /* its arguments do not show that it takes memory of the host */
     bool nested;     /* the driver makes a call of its own inside this one */
     bool detached;   /* of SIM_MAP and SIM_UNMAP: no context is current */
 } sim_step;
@@ -137,12 +145,6 @@ typedef struct sim_output {
     unsigned stream;
     uint64_t value;
 } sim_output;
-
-typedef struct sim_function {
-    char name[16];
-    unsigned module; /* number of the stream that launches its kernels */
-    sim_kernel kernel;
-} sim_function;
 
 typedef struct sim_context {
     bool failed;
@@ -194,11 +196,12 @@ typedef struct sim_machine {
     bool host_is_saved;   /* a snapshot has it */
     bool hides_host;      /* arguments do not tell that a kernel takes memory of the host */
     bool all_witnesses;   /* in each measurement, not only in large ones */
+    bool is_even; /* all launches have the same values, all passes count the same: a sample takes any launches */
     const char *second_chip; /* of device 1 */
     const kprof_target_hooks *hooks;
     void (*interrupt)(void); /* called before a call of the program, once; NULL: nothing */
     bool interrupted;
-    void (*on_violation)(void);
+    void (*on_violation)(const char *what);
 } sim_machine;
 
 extern sim_machine sim;
@@ -215,14 +218,12 @@ _Noreturn void sim_violation(const char *format, ...) __attribute__((format(prin
 
 uint64_t sim_hash(uint64_t hash, uint64_t value);
 uint64_t sim_random(uint64_t *state);
-/* Return the value of counter `metric` for a launch. */
+/* Return the value of counter `metric` for a launch; on an even machine it is 1000.5 + metric. */
 double sim_value(uint64_t signature, size_t metric);
-/* The passes that have the cheap and the dear witness, as bits, and what they count in each of them: not the same. */
-#define SIM_WITNESS_PASSES UINT64_C(0x5b)
-#define SIM_DEAR_PASSES    UINT64_C(0x2e)
-#define SIM_DEAR_WITNESS   "dear witness"
-#define SIM_PROOF          "sectors of the host"
+/* What a witness counts in a pass. */
 double sim_witness_in(uint32_t pass);
+/* So begin the names of witnesses that take time. */
+#define SIM_DEAR "TPC."
 
 /* The tag of a node's launch, of a launch of its graph that has this tag. */
 unsigned sim_node_tag(unsigned tag, unsigned node);
@@ -252,8 +253,8 @@ void sim_own_call(kprof_call_kind kind, bool leaving);
  * submit any that would become a range by itself. */
 size_t sim_profiler_range(struct kprof_profiler *profiler, bool is_replay);
 bool sim_profiler_is_automatic(const struct kprof_profiler *profiler);
-/* Note a kernel that is about to run in a range; `reaches_host`: it takes memory of the host. */
-void sim_profiler_note(struct kprof_profiler *profiler, size_t range, uint64_t signature, bool reaches_host);
+/* Note a kernel that is about to run in its range; `reaches_host`: it takes memory of the host. */
+void sim_profiler_note(struct kprof_profiler *profiler, const sim_work *work, uint64_t signature, bool reaches_host);
 
 extern __thread unsigned sim_current; /* context of this thread; SIM_CONTEXTS: none */
 

@@ -1,0 +1,250 @@
+/* Entry of the injection library over the simulated machine, for tests/e2e: sim-app calls kprof_sim_launch where CUDA's
+ * driver would call back. Each kernel adds one to a number in memory, which has to be the number of launches whenever
+ * the application launches. A violation ends the process, and is added to the file KPROF_SIM_VIOLATIONS.
+ * KPROF_SIM_FAULT makes the device fail: "busy" or "permission" (as CUPTI does at the first launch), "unmeasured" (at
+ * every launch), "damage" (garbage follows the first launch in the spool), "talk" (the same warning twice).
+ * KPROF_SIM_MS is the time that a measured launch takes, KPROF_SIM_SAVE_MS that of saving memory. With KPROF_SIM_PINNED
+ * the application has pinned memory, which kernels reach whose names have "pinned"; with "hidden" too, their arguments
+ * do not show it. */
+#include "core/log.h"
+#include "inject/nvtx.h"
+#include "inject/process.h"
+#include "sim/backend.h"
+#include "sim/device.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#define MAX_KERNELS 64
+#define MAX_RANGES  64
+#define STREAM      0
+#define SLOT        0
+#define PINNED_SLOT 2
+
+int InitializeInjection(void) __attribute__((visibility("default")));
+int InitializeInjectionNvtx2(kprof_nvtx_get_table *get_table) __attribute__((visibility("default")));
+void kprof_sim_launch(const char *mangled) __attribute__((visibility("default")));
+
+static kprof_device_ops device;
+static uint32_t pass_count; /* of the plan */
+
+static bool has_fault(const char *name)
+{
+    const char *fault = getenv("KPROF_SIM_FAULT");
+    return fault && strcmp(fault, name) == 0;
+}
+
+/* A share of the time that a variable gives, in ms. */
+static void wait_share(const char *variable, uint32_t shares)
+{
+    const char *text = getenv(variable);
+    long us = text ? 1000 * atol(text) / shares : 0;
+    struct timespec time = {us / 1000000, us % 1000000 * 1000};
+    if (us > 0)
+        nanosleep(&time, NULL);
+}
+
+/* A kernel takes its time in each pass. */
+static void wait_while_measured(void)
+{
+    pthread_mutex_lock(&sim.mutex);
+    bool is_measured = sim.contexts[0].armed;
+    pthread_mutex_unlock(&sim.mutex);
+    if (is_measured)
+        wait_share("KPROF_SIM_MS", pass_count);
+}
+
+static kprof_status start(const kprof_target_hooks *hooks)
+{
+    for (int i = 0; has_fault("talk") && i < 2; i++)
+        kprof_log(KPROF_LOG_WARNING, "said once");
+    return sim_device.target_start(hooks);
+}
+
+static void describe_launch(const kprof_call *call, kprof_launch_record *out)
+{
+    sim_device.target_launch(call, out);
+    out->grid[0] = 65536;
+    out->block[0] = 256;
+    out->grid[1] = out->grid[2] = out->block[1] = out->block[2] = 1;
+    out->max_blocks_per_sm = 8;
+}
+
+static void describe_kernel(const kprof_call *call, kprof_kernel_record *out)
+{
+    sim_device.target_kernel(call, out);
+    out->max_threads_per_block = 1024;
+    out->binary_version = out->ptx_version = 90;
+}
+
+static kprof_status open_profiler(void *context, const kprof_chip_metrics *metrics, kprof_profiler **out)
+{
+    if (has_fault("busy"))
+        return kprof_fail(KPROF_COUNTERS_BUSY, "another tool holds the counters (simulated)");
+    pass_count = metrics->pass_count;
+    return sim_device.profiler_open(context, metrics, out);
+}
+
+static kprof_status begin_measurement(kprof_profiler *profiler, const kprof_measurement *wanted)
+{
+    if (has_fault("permission"))
+        return kprof_fail(KPROF_NO_PERMISSION, "counters are for root alone (simulated)");
+    return sim_device.profiler_begin(profiler, wanted);
+}
+
+static kprof_status read_values(kprof_reader *reader, kprof_range range, const kprof_strlist *names, double *values)
+{
+    if (has_fault("unmeasured"))
+        return kprof_fail(KPROF_NOT_COLLECTED, "the simulated device would not");
+    return sim_device.reader_read(reader, range, names, values);
+}
+
+static kprof_status take_snapshot(kprof_snapshot *snapshot, bool with_host)
+{
+    wait_share("KPROF_SIM_SAVE_MS", 1);
+    return sim_device.snapshot_take(snapshot, with_host);
+}
+
+static kprof_status repeat(const kprof_operation *operation, kprof_snapshot *snapshot)
+{
+    wait_while_measured();
+    return sim_device.operation_run(operation, snapshot);
+}
+
+static void note_violation(const char *what)
+{
+    const char *path = getenv("KPROF_SIM_VIOLATIONS");
+    FILE *file = path ? fopen(path, "ae") : NULL;
+    if (file) {
+        fprintf(file, "%s\n", what);
+        fclose(file);
+    }
+}
+
+static void lock_machine(void)
+{
+    pthread_mutex_lock(&sim.mutex);
+}
+
+static void unlock_machine(void)
+{
+    pthread_mutex_unlock(&sim.mutex);
+}
+
+/* What kernels add to. */
+static _Atomic uint64_t *find_sum(void)
+{
+    return &sim_words(sim_variable_of_stream(STREAM))[0];
+}
+
+static void make_device(void)
+{
+    device = sim_device;
+    device.target_start = start;
+    device.target_launch = describe_launch;
+    device.target_kernel = describe_kernel;
+    device.profiler_open = open_profiler;
+    device.profiler_begin = begin_measurement;
+    device.reader_read = read_values;
+    device.snapshot_take = take_snapshot;
+    device.operation_run = repeat;
+}
+
+static void make_machine(void)
+{
+    static const sim_step allocate = {.op = SIM_ALLOC, .stream = STREAM, .a = SLOT},
+                          pin = {.op = SIM_ALLOC, .stream = STREAM, .a = PINNED_SLOT, .shared = true};
+    sim_reset(1);
+    *find_sum() = 0;
+    (void)sim_call(&allocate, NULL);
+    sim.capacity = MAX_RANGES;
+    sim.second_chip = "GH100";
+    sim.is_even = true;
+    sim.on_violation = note_violation;
+    if (getenv("KPROF_SIM_PINNED"))
+        (void)sim_call(&pin, NULL);
+    pthread_atfork(lock_machine, unlock_machine, unlock_machine);
+    make_device();
+}
+
+/* The kernel of this name; the same for the same name. */
+static sim_function *find_kernel(const char *mangled)
+{
+    static sim_function kernels[MAX_KERNELS];
+    sim_function *kernel = kernels;
+    pthread_mutex_lock(&sim.mutex);
+    while (kernel->name && strcmp(kernel->name, mangled) != 0)
+        kernel++;
+    if (!kernel->name && kernel == &kernels[MAX_KERNELS - 1])
+        sim_violation("the test itself: too many kernels");
+    if (!kernel->name)
+        *kernel = (sim_function){.name = strdup(mangled), .module = STREAM, .kernel = SIM_COUNT};
+    pthread_mutex_unlock(&sim.mutex);
+    return kernel;
+}
+
+static void damage_spool(void)
+{
+    static const char garbage[256] = {1, 0, 0, 0, 3, 0, 0, 0, 66};
+    char path[4096];
+    snprintf(path, sizeof path, "%s/%ld-0.spool", getenv(KPROF_SESSION_ENV), (long)getpid());
+    int file = open(path, O_WRONLY | O_APPEND | O_CLOEXEC);
+    if (file < 0 || write(file, garbage, sizeof garbage) < 0)
+        kprof_log(KPROF_LOG_ERROR, "cannot damage %s", path);
+    close(file);
+}
+
+static void check_memory(void)
+{
+    static uint64_t launches;
+    sim_drain();
+    if (*find_sum() != launches)
+        sim_violation("%llu launches leave a sum of %llu", (unsigned long long)launches,
+                      (unsigned long long)*find_sum());
+    launches++;
+}
+
+static void launch(const sim_step *step)
+{
+    kprof_call call = sim_describe(step);
+    sim.hooks->enter(&call);
+    wait_while_measured();
+    check_memory();
+    call.failed = sim_call(step, NULL) != 0;
+    sim.hooks->leave(&call);
+}
+
+void kprof_sim_launch(const char *mangled)
+{
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    bool reaches_host = strstr(mangled, "pinned") && sim.slots[PINNED_SLOT].live;
+    sim_step step = {.op = SIM_LAUNCH,
+                     .kernel = SIM_COUNT,
+                     .stream = STREAM,
+                     .function = find_kernel(mangled),
+                     .a = reaches_host ? PINNED_SLOT : SLOT,
+                     .b = SLOT,
+                     .hidden = strstr(mangled, "hidden")};
+    if (!sim.hooks)
+        return;
+    launch(&step);
+    if (has_fault("damage"))
+        pthread_once(&once, damage_spool);
+}
+
+int InitializeInjectionNvtx2(kprof_nvtx_get_table *get_table)
+{
+    return kprof_nvtx_attach(get_table);
+}
+
+int InitializeInjection(void)
+{
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    pthread_once(&once, make_machine);
+    kprof_process_start(&device);
+    return 1;
+}
