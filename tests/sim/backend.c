@@ -792,7 +792,7 @@ static void profiler_close(kprof_profiler *profiler)
     free(profiler);
 }
 
-/* The same launch must find the same memory in every pass. */
+/* The same launch must find the same memory in every pass; on an even machine the application's own may be others. */
 void sim_profiler_note(kprof_profiler *profiler, const sim_work *work, uint64_t signature, bool reaches_host)
 {
     size_t index = work->range - 1;

@@ -125,6 +125,7 @@ static void note_violation(const char *what)
     }
 }
 
+/* A child of fork finds the machine unlocked, whatever other threads did. */
 static void lock_machine(void)
 {
     pthread_mutex_lock(&sim.mutex);
@@ -135,7 +136,7 @@ static void unlock_machine(void)
     pthread_mutex_unlock(&sim.mutex);
 }
 
-/* What kernels add to. */
+/* Where kernels add one. */
 static _Atomic uint64_t *find_sum(void)
 {
     return &sim_words(sim_variable_of_stream(STREAM))[0];
