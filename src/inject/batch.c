@@ -991,7 +991,7 @@ static void try_output(void)
     batch->started_ns += took_ns; /* its age is that of its own runs */
     batch->chosen_ns += took_ns;
     if (status != KPROF_OK)
-        finish("replays that failed", status, 0);
+        finish("a try of its replays", status, 0);
     else if (!same)
         kprof_batch_close("a copy to the host that differs in replays");
     if (entered)
@@ -1007,8 +1007,8 @@ void kprof_batch_leave(const kprof_call *call)
     bool has_range = last->own_range != KPROF_NO_RANGE;
     if (has_range && kprof_engine.device->profiler_pop(batch->context->profiler) != KPROF_OK)
         lose_range("CUPTI did not end a range");
-    if (has_range &&
-        batch->kind == KPROF_MULTIPLEXED) /* the stream may be gone before the next flush: no batch closes */
+    /* In a window the stream may be gone before the next flush; else that closes the batch. */
+    if (has_range && batch->kind == KPROF_MULTIPLEXED)
         flush_behind_own_run();
     if (call->failed)
         take_back();
