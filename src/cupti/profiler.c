@@ -63,10 +63,8 @@ static kprof_status fail(const kprof_cupti_api *cupti, const char *operation, CU
             "the nvidia module option NVreg_RestrictProfilingToAdminUsers=0",
             operation, text ? text : "");
     case CUPTI_ERROR_HARDWARE_BUSY:
-        return kprof_fail(
-            KPROF_COUNTERS_BUSY,
-            "the GPU counters are in use by another tool (%s): DCGM can be paused with `dcgmi profile --pause`",
-            operation);
+        return kprof_fail(KPROF_COUNTERS_BUSY,
+                          "the GPU counters are in use by another tool (%s): " KPROF_FREES_COUNTERS, operation);
     case CUPTI_ERROR_NOT_SUPPORTED:
     case CUPTI_ERROR_VIRTUALIZED_DEVICE_NOT_SUPPORTED:
     case CUPTI_ERROR_CONFIDENTIAL_COMPUTING_NOT_SUPPORTED:

@@ -19,6 +19,9 @@ kprof_status kprof_profiler_open(void *context, const kprof_chip_metrics *metric
 /* About how many ranges' counter data fit into `bytes` of host memory; at least 1. */
 size_t kprof_profiler_capacity(kprof_profiler *profiler, size_t bytes);
 
+/* The way out where another tool has the counters. */
+#define KPROF_FREES_COUNTERS "DCGM can be paused with `dcgmi profile --pause`"
+
 typedef struct kprof_measurement {
     size_t ranges;      /* at most */
     bool all_witnesses; /* else those that take no time */

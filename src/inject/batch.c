@@ -25,7 +25,6 @@
 #define LEAST_OPEN_NS    INT64_C(500000000)
 #define MOST_OPEN_NS     INT64_C(10000000000)
 #define OPEN_COST_FACTOR 5
-#define VAIN_WAIT_FACTOR 10
 /* Once replays gave the host what the own runs gave so many times, expect it of all kernels. */
 #define ENOUGH_COMPARISONS 4
 /* A copy to the host of more than this is large. Programs often wait for smaller ones, to act upon what they get. */
@@ -272,7 +271,7 @@ static kprof_status wait_unless_in_vain(void *context)
     kprof_status status = kprof_wait_with_limit(context);
     int64_t now_ns = kprof_monotonic_ns();
     if (status == KPROF_NOT_COLLECTED)
-        batch->no_wait_before_ns = now_ns + VAIN_WAIT_FACTOR * (now_ns - start_ns);
+        batch->no_wait_before_ns = now_ns + KPROF_VAIN_WAIT_FACTOR * (now_ns - start_ns);
     return status;
 }
 
@@ -284,8 +283,7 @@ static kprof_status open_batch(const kprof_batch_launch *launch, const kprof_dec
     const kprof_profiled_context *known = kprof_contexts_find(launch->call->context);
     if (known && kprof_monotonic_ns() < known->busy_before_ns)
         return kprof_fail(KPROF_COUNTERS_BUSY,
-                          "another tool used the GPU counters a short while before; DCGM can be paused with "
-                          "`dcgmi profile --pause`");
+                          "another tool used the GPU counters a short while before; " KPROF_FREES_COUNTERS);
     start_anew(launch, decision);
     bool window = decision->kind == KPROF_MULTIPLEXED;
     kprof_status status =

@@ -12,6 +12,9 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
+/* After a wait in vain, for the GPU's work or for its counters, do not wait again for so many times as long. */
+#define KPROF_VAIN_WAIT_FACTOR 10
+
 /* The launch has had no range yet. */
 #define KPROF_NO_RANGE SIZE_MAX
 

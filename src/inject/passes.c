@@ -21,10 +21,6 @@
 #define SLOW_PASS_NS      INT64_C(5000000000)
 #define SLOW_PASS_EACH_NS INT64_C(20000000)
 
-/* Another tool may keep the counters for long. After a wait for them in vain, do not wait again for so many times as
- * long. */
-#define BUSY_WAIT_FACTOR 10
-
 /* With --witnesses auto, use the witnesses that take time once the previous batch had this many launches: they cost the
  * same for each pass, however many launches share it. */
 #define WITNESSED_LAUNCHES 64
@@ -146,7 +142,7 @@ static kprof_status start_pass(void)
     kprof_status status = kprof_engine.device->profiler_start(batch->context->profiler);
     double start_ms = kprof_monotonic_lap_ms(&lap_ns);
     if (status == KPROF_COUNTERS_BUSY)
-        batch->context->busy_before_ns = lap_ns + (int64_t)(BUSY_WAIT_FACTOR * start_ms * 1e6);
+        batch->context->busy_before_ns = lap_ns + (int64_t)(KPROF_VAIN_WAIT_FACTOR * start_ms * 1e6);
     batch->times.start_ms += start_ms;
     if (start_ms > batch->context->ready_ms)
         batch->context->ready_ms = start_ms;
