@@ -168,15 +168,6 @@ static const char *start_file(kprof_spool_writer *writer, const char *dir)
     return reason;
 }
 
-static void init_lock(pthread_mutex_t *lock)
-{
-    pthread_mutexattr_t attributes;
-    pthread_mutexattr_init(&attributes);
-    pthread_mutexattr_settype(&attributes, PTHREAD_MUTEX_ERRORCHECK);
-    pthread_mutex_init(lock, &attributes);
-    pthread_mutexattr_destroy(&attributes);
-}
-
 kprof_status kprof_spool_writer_open(const char *dir, kprof_spool_writer **out)
 {
     *out = NULL;
@@ -184,7 +175,7 @@ kprof_status kprof_spool_writer_open(const char *dir, kprof_spool_writer **out)
     kprof_spool_writer *writer = calloc(1, sizeof *writer);
     if (writer) {
         writer->fd = -1;
-        init_lock(&writer->lock);
+        writer->lock = (pthread_mutex_t)PTHREAD_ERRORCHECK_MUTEX_INITIALIZER_NP;
         reason = start_file(writer, dir);
     }
     if (!reason) {
