@@ -21,7 +21,7 @@ kprof_status kprof_backing_reserve(kprof_backing *backing, const kprof_driver_ap
                                    size_t largest) KPROF_MUST_CHECK;
 /* Have space for one piece of `bytes` that none of what is there has. NO_MEMORY likewise. */
 kprof_status kprof_backing_grow(kprof_backing *backing, const kprof_driver_api *driver, size_t bytes) KPROF_MUST_CHECK;
-/* A piece, at a multiple of 256 bytes; 0 when there is no space left. It is taken until _reset. */
+/* A piece, at a multiple of 256 bytes; 0 when there is no space left. It is taken until _reset or _rewind. */
 CUdeviceptr kprof_backing_take(kprof_backing *backing, size_t bytes);
 /* Device memory that the chunks take. */
 size_t kprof_backing_bytes(const kprof_backing *backing);

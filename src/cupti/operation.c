@@ -58,7 +58,7 @@ static void fill_config(kprof_operation *operation, const kprof_given_launch *gi
     };
 }
 
-/* Which lines of L2 a launch keeps is said of its stream, where the launch says nothing itself. */
+/* A launch keeps the lines of L2 that its stream's policy names, unless it has a policy itself. */
 static bool read_policy(const kprof_driver_api *driver, const kprof_given_launch *launch, CUlaunchAttribute *out)
 {
     CUstream stream = !launch->stream && launch->per_thread ? CU_STREAM_PER_THREAD : launch->stream;

@@ -126,7 +126,7 @@ static CUresult open_device_side(kprof_snapshot *s)
     return result == CUDA_SUCCESS ? driver->cuStreamCreate_(&s->stream, CU_STREAM_NON_BLOCKING) : result;
 }
 
-/* What was made before the rest failed goes, too: each batch tries anew. */
+/* Also undo a part of it, where the rest could not be made: each batch tries anew. */
 static void close_device_side(const kprof_snapshot *s)
 {
     if (s->stream)

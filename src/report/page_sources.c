@@ -21,7 +21,7 @@ typedef struct timed_launches {
     double timed_ns; /* of all timed ones */
 } timed_launches;
 
-/* What a source has of a kernel. */
+/* The launches of one kernel in one source. */
 typedef struct load {
     timed_launches multiplexed, others;
     double time_ns; /* of all launches, once all are counted; NaN: none has a time */
@@ -150,7 +150,7 @@ static double time_of(const timed_launches *counts, double mean_ns)
     return (counts->timed ? counts->timed_ns / (double)counts->timed : mean_ns) * (double)counts->launches;
 }
 
-/* Of multiplexed launches one in each sample has a time, which stands for those of the others. */
+/* One multiplexed launch in each sample has a time, which stands for the others. */
 static void find_time(load *of)
 {
     const timed_launches *multiplexed = &of->multiplexed, *others = &of->others;
