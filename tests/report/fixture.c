@@ -1,5 +1,7 @@
 /* Builds the fixture report. Nothing in it depends on time, place or machine. */
 #include "fixture.h"
+
+#include "h200.h"
 #include "report/store.h"
 
 #include <dirent.h>
@@ -138,31 +140,7 @@ static kprof_schedule make_schedule(const kprof_plan *plan)
 
 kprof_device_record fixture_device(void)
 {
-    return (kprof_device_record){
-        .device = 0,
-        .name = "NVIDIA H200",
-        .chip = "GH100",
-        .uuid = "0123456789abcdef0123456789abcdef",
-        .cc_major = 9,
-        .cc_minor = 0,
-        .sm_count = 132,
-        .sm_clock_max_khz = 1980000,
-        .memory_clock_max_khz = 3201000,
-        .memory_bytes = 150754820096,
-        .l2_bytes = 62914560,
-        .memory_bus_bits = 6144,
-        .driver_version = 13000,
-        .cupti_version = 130001,
-        .max_threads_per_sm = 2048,
-        .max_blocks_per_sm = 32,
-        .max_registers_per_sm = 65536,
-        .max_registers_per_block = 65536,
-        .max_smem_per_sm_bytes = 233472,
-        .max_smem_per_block_bytes = 49152,
-        .max_smem_per_block_optin_bytes = 232448,
-        .reserved_smem_per_block_bytes = 1024,
-        .warp_size = 32,
-    };
+    return h200_record();
 }
 
 kprof_kernel_record fixture_kernel(void)

@@ -2,6 +2,7 @@
  * and the state that their headers ask for. */
 #include "sim/backend.h"
 #include "core/log.h"
+#include "h200.h"
 #include "sim/clock.h"
 #include "sim/device.h"
 
@@ -132,30 +133,12 @@ static kprof_status target_current_device(uint32_t *device)
 
 static kprof_status target_device(uint32_t device, kprof_device_record *out)
 {
-    *out = (kprof_device_record){
-        .device = device,
-        .name = "Simulated H200",
-        .chip = device == 0 ? "GH100" : sim.second_chip,
-        .uuid = "00112233445566778899aabbccddeeff",
-        .cc_major = 9,
-        .sm_count = 132,
-        .sm_clock_max_khz = 1980000,
-        .memory_clock_max_khz = 3201000,
-        .memory_bytes = UINT64_C(150754820096),
-        .l2_bytes = 62914560,
-        .memory_bus_bits = 6144,
-        .driver_version = 13000,
-        .cupti_version = 130000,
-        .max_threads_per_sm = 2048,
-        .max_blocks_per_sm = 32,
-        .max_registers_per_sm = 65536,
-        .max_registers_per_block = 65536,
-        .max_smem_per_sm_bytes = 233472,
-        .max_smem_per_block_bytes = 49152,
-        .max_smem_per_block_optin_bytes = 232448,
-        .reserved_smem_per_block_bytes = 1024,
-        .warp_size = 32,
-    };
+    *out = h200_record();
+    out->device = device;
+    out->name = "Simulated H200";
+    out->chip = device == 0 ? "GH100" : sim.second_chip;
+    out->uuid = "00112233445566778899aabbccddeeff";
+    out->cupti_version = 130000;
     return KPROF_OK;
 }
 
