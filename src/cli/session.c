@@ -51,11 +51,13 @@ static void remove_files(int folder)
     unlinkat(folder, KPROF_SESSION_SEED, 0); /* first: without it nobody recovers the rest */
     rewinddir(dir);                          /* the copy shares its position with the original */
     for (struct dirent *entry; (entry = readdir(dir));) {
-        if (is_own_file(entry->d_name) && strcmp(entry->d_name, KPROF_OWNER_FILE) != 0)
+        if (is_own_file(entry->d_name) && strcmp(entry->d_name, KPROF_OWNER_FILE) != 0 &&
+            strcmp(entry->d_name, RECOVER_FILE) != 0)
             unlinkat(folder, entry->d_name, 0);
     }
     closedir(dir);
-    unlinkat(folder, KPROF_OWNER_FILE, 0); /* last: by it the folder is found again if kprof is killed meanwhile */
+    unlinkat(folder, KPROF_OWNER_FILE, 0); /* late: by it the folder is found again if kprof is killed meanwhile */
+    unlinkat(folder, RECOVER_FILE, 0);     /* last: while it is there nobody else takes the folder over */
 }
 
 static void close_session(kprof_session *session)
@@ -226,20 +228,34 @@ bool kprof_session_find_old(kprof_strlist *out)
     return is_whole;
 }
 
-/* NULL, or what is against recovering the session. Two that recover it at once would both make a report of it. */
-static const char *take_over(kprof_session *session)
+/* NULL, or why the folder is none that can be recovered. */
+static const char *find_obstacle(int folder)
 {
-    const char *reason = NULL;
-    kprof_owner owner = kprof_folder_owner(session->folder);
+    kprof_owner owner = kprof_folder_owner(folder);
     if (owner == KPROF_OWNER_LIVES)
         return "its kprof still runs";
-    if (owner == KPROF_OWNER_UNKNOWN && faccessat(session->folder, KPROF_SESSION_SEED, F_OK, 0) != 0)
+    if (owner == KPROF_OWNER_UNKNOWN && faccessat(folder, KPROF_SESSION_SEED, F_OK, 0) != 0)
         return "it is no directory of a run";
+    return NULL;
+}
+
+/* NULL, or what is against recovering the session. Two that recover it at once would both make a report of it; one that
+ * gets the lock after the other has removed the session finds that the lock has no name, or that no owner is left. */
+static const char *take_over(kprof_session *session)
+{
+    struct stat lock;
+    const char *reason = find_obstacle(session->folder);
+    if (reason)
+        return reason;
     session->lock = kprof_folder_open_file(session->folder, RECOVER_FILE, O_RDWR | O_CREAT, &reason);
     if (session->lock < 0)
         return reason;
-    return flock(session->lock, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK ? "another kprof is recovering it"
-                                                                                : NULL;
+    if (flock(session->lock, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK)
+        return "another kprof is recovering it";
+    if (fstat(session->lock, &lock) == 0 && lock.st_nlink > 0 && !find_obstacle(session->folder))
+        return NULL;
+    unlinkat(session->folder, RECOVER_FILE, 0); /* the other one may be past its own removal of it */
+    return "another kprof has recovered it";
 }
 
 kprof_status kprof_session_reopen(const char *dir, kprof_session *out)
