@@ -263,6 +263,27 @@ double kprof_group_time_ns(const kprof_group *group)
     return group->duration_count ? sum / (double)group->duration_count * (double)group->launches : NAN;
 }
 
+void kprof_group_note(const kprof_groups *groups, const kprof_group *group, kprof_strbuf *out)
+{
+    const unsigned long long untold = kprof_groups_untold(groups, group->kernel);
+    const bool are_samples = group->source == KPROF_SOURCE_SAMPLES;
+    const unsigned long long launches = group->launches, samples = group->samples;
+    if (are_samples)
+        kprof_strbuf_printf(out, "multiplexed, %llu sample%s", samples, samples == 1 ? "" : "s");
+    if (are_samples && untold > 0)
+        kprof_strbuf_printf(out, "; %llu more launch%s of the kernel not counted here", untold,
+                            untold == 1 ? "" : "es");
+    if (group->not_measured > 0)
+        kprof_strbuf_printf(out, "%s%llu of %llu launch%s not measured", out->length ? "; " : "",
+                            (unsigned long long)group->not_measured, launches, launches == 1 ? "" : "es");
+    if (group->disagreeing > 0)
+        kprof_strbuf_printf(out, "%spasses disagree in %llu of %llu %s", out->length ? "; " : "",
+                            (unsigned long long)group->disagreeing, are_samples ? samples : launches,
+                            are_samples     ? samples == 1 ? "sample" : "samples"
+                            : launches == 1 ? "launch"
+                                            : "launches");
+}
+
 void kprof_group_describe(const kprof_groups *groups, const kprof_group *group, kprof_strbuf *out)
 {
     switch (groups->by) {

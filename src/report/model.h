@@ -202,6 +202,12 @@ bool kprof_model_is_missing(const kprof_model_launch *launch);
  * in reports from before kprof knew the time in between. */
 bool kprof_model_begins_early(const kprof_model *model);
 
+/* Append of how many launches and samples the values of a launch with samples are: "88 multiplexed: medians of 3
+ * samples of 8 passes". */
+void kprof_samples_describe(const kprof_model_launch *launch, kprof_strbuf *out);
+/* Append which samples these are not of, and why times are too long; nothing where all is well. */
+void kprof_samples_note(const kprof_model *model, const kprof_model_samples *samples, kprof_strbuf *out);
+
 /* "function", "demangled" or "mangled" name of a kernel; demangled when `base` is NULL. */
 const char *kprof_model_kernel_name(const kprof_model_kernel *kernel, const char *base);
 

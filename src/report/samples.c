@@ -275,3 +275,41 @@ kprof_status kprof_model_joined_launches(const kprof_model_walk *walk, kprof_mod
     kprof_names_free(&walker.keys);
     return status;
 }
+
+/* "s" behind a number, where it is not one. */
+static const char *plural(uint64_t count)
+{
+    return count == 1 ? "" : "s";
+}
+
+void kprof_samples_describe(const kprof_model_launch *launch, kprof_strbuf *out)
+{
+    const kprof_model_samples *samples = launch->samples;
+    const uint32_t passes = launch->record.pass_count;
+    kprof_strbuf_printf(out, "%llu multiplexed: ", (unsigned long long)samples->launches);
+    if (samples->used == 0)
+        kprof_strbuf_puts(out, "no whole sample");
+    else
+        kprof_strbuf_printf(out, "%s%zu sample%s of %u pass%s", samples->used > 1 ? "medians of " : "", samples->used,
+                            plural(samples->used), passes, passes == 1 ? "" : "es");
+}
+
+void kprof_samples_note(const kprof_model *model, const kprof_model_samples *samples, kprof_strbuf *out)
+{
+    const char *separator = "";
+    if (samples->read < samples->count) {
+        kprof_strbuf_printf(out, "only the first %zu of %llu samples were read", samples->read,
+                            (unsigned long long)samples->count);
+        separator = "; ";
+    }
+    if (samples->set_apart > 0) {
+        if (samples->set_apart == samples->read)
+            kprof_strbuf_printf(out, "%sthe passes of no sample agree; all samples are used", separator);
+        else
+            kprof_strbuf_printf(out, "%s%zu of %zu samples %s set apart: the passes disagree", separator,
+                                samples->set_apart, samples->read, samples->set_apart == 1 ? "is" : "are");
+        separator = "; ";
+    }
+    if (samples->used > 0 && kprof_model_begins_early(model))
+        kprof_strbuf_printf(out, "%s" KPROF_BEGINS_EARLY, separator);
+}
