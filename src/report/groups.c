@@ -231,9 +231,11 @@ kprof_status kprof_groups_collect(const kprof_page_context *context, kprof_group
     return status == KPROF_OK ? find_untold(out) : status;
 }
 
-uint64_t kprof_groups_untold(const kprof_groups *groups, const kprof_model_kernel *kernel)
+uint64_t kprof_group_untold(const kprof_groups *groups, const kprof_group *group)
 {
-    return groups->untold[kprof_names_find(&groups->kernels, kernel->mangled)];
+    if (group->source != KPROF_SOURCE_SAMPLES)
+        return 0;
+    return groups->untold[kprof_names_find(&groups->kernels, group->kernel->mangled)];
 }
 
 void kprof_groups_free(kprof_groups *groups)
@@ -265,12 +267,12 @@ double kprof_group_time_ns(const kprof_group *group)
 
 void kprof_group_note(const kprof_groups *groups, const kprof_group *group, kprof_strbuf *out)
 {
-    const unsigned long long untold = kprof_groups_untold(groups, group->kernel);
+    const unsigned long long untold = kprof_group_untold(groups, group);
     const bool are_samples = group->source == KPROF_SOURCE_SAMPLES;
     const unsigned long long launches = group->launches, samples = group->samples;
     if (are_samples)
         kprof_strbuf_printf(out, "multiplexed, %llu sample%s", samples, samples == 1 ? "" : "s");
-    if (are_samples && untold > 0)
+    if (untold > 0)
         kprof_strbuf_printf(out, "; %llu more launch%s of the kernel not counted here", untold,
                             untold == 1 ? "" : "es");
     if (group->not_measured > 0)

@@ -424,6 +424,22 @@ class Multiplexing(Case):
         self.assertIn(f"{count} launches are multiplexed", run.err)
         self.assertNotIn("multiplexed", self.kprof("report", "run.kprof", "--csv").err)
 
+    def test_launches_that_are_not_counted(self):
+        """Each page that adds up launches of a kernel tells how many more there were."""
+        stored = len(self.multiplexed(40, "--multiplex-samples", "1"))
+        more = f"{40 - stored} more launches of the kernel not counted here"
+        for page in ("summary", "sources"):
+            with self.subTest(page):
+                self.assertIn(more, self.kprof("report", "run.kprof", "--page", page, "--csv").out)
+        self.assertIn(f"More launches of the kernel not counted here {40 - stored}",
+                      self.kprof("report", "run.kprof", "--page", "statistics").out)
+        self.assertIn(f"{40 - stored} more are not counted", self.kprof("report", "run.kprof", "--brief").out)
+        self.assertIn(f"{more}, {40 - stored} before",
+                      self.kprof("diff", "run.kprof", "run.kprof", "--all").out.replace("\n   ", ""))
+        self.assert_run(self.kprof("report", "run.kprof", "--html", "run.html"), 0)
+        with open(self.path("run.html")) as page:
+            self.assertIn(more, page.read())
+
     def test_too_few_launches(self):
         for then in ((), ("_exit=0",), ("exec", "say=done")):
             with self.subTest(then):
