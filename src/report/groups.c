@@ -270,7 +270,9 @@ void kprof_group_note(const kprof_groups *groups, const kprof_group *group, kpro
     const unsigned long long untold = kprof_group_untold(groups, group);
     const bool are_samples = group->source == KPROF_SOURCE_SAMPLES;
     const unsigned long long launches = group->launches, samples = group->samples;
-    if (are_samples)
+    if (are_samples && samples == 0)
+        kprof_strbuf_puts(out, "multiplexed, no whole sample");
+    else if (are_samples)
         kprof_strbuf_printf(out, "multiplexed, %llu sample%s", samples, samples == 1 ? "" : "s");
     if (untold > 0)
         kprof_strbuf_printf(out, "; %llu more launch%s of the kernel not counted here", untold,
