@@ -424,6 +424,7 @@ class Multiplexing(Case):
         run = self.kprof("report", "run.kprof", "--csv-layout", "ncu")
         self.assertIn(f"{count} launches are multiplexed", run.err)
         self.assertNotIn("multiplexed", self.kprof("report", "run.kprof", "--csv").err)
+        self.assertNotIn("multiplexed", self.kprof("report", "run.kprof", "--csv-layout", "ncu", "-c", "1").err)
 
     def test_launches_that_are_not_counted(self):
         """Each page that adds up launches of a kernel tells how many more there were."""
