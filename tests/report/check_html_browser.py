@@ -251,6 +251,7 @@ class Pages(unittest.TestCase):
         self.click(self.button("By launch"))
         missing = [cells for cells in self.cells() if "not measured" in cells["Launch"]]
         self.assertEqual([cells["Worth most"] for cells in missing], ["n/a"])
+        self.assertIn("; 197 more launches not counted.", self.evaluate("document.querySelector('main').innerText"))
 
     def test_kernels_sort_by_each_column(self):
         self.open("kernels")

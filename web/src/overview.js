@@ -56,11 +56,21 @@ const ofLaunches = (run) =>
 const counted = (count, one) =>
     `${count.toLocaleString("en-US")} ${one}${count === 1 ? "" : one.endsWith("h") ? "es" : "s"}`;
 
+// Each row of a kernel with samples tells of all launches of the kernel that no row counts.
+function notCounted(run) {
+    const byKernel = new Map(run.groups.map(({ kernel }) => [kernel.same, 0]));
+    run.groups.forEach(({ kernel, row }) =>
+        byKernel.set(kernel.same, Math.max(byKernel.get(kernel.same), row.not_counted)),
+    );
+    return total([...byKernel.values()]);
+}
+
 // What was measured, when and where, in two lines.
 function lead(report) {
     const { run } = report;
     const devices = [...new Set(run.launches.map((launch) => launch.device.name))];
     const kernels = new Set(run.groups.map((group) => group.kernel.same)); // one may have several rows
+    const more = notCounted(run);
     const time = total(run.groups.map((group) => group.row.time));
     return [
         h("p", { class: "lead" }, h("code", {}, fieldOf(report, "run", "command_line") ?? "")),
@@ -70,6 +80,7 @@ function lead(report) {
             `${counted(total(run.groups.map((group) => group.row.launches)), "launch")} of ` +
                 `${counted(kernels.size, "kernel")} on ${devices.join(", ")}` +
                 (time > 0 ? `, ${human(time, "ns")} on the GPU` : "") +
+                (more > 0 ? `; ${counted(more, "more launch")} not counted` : "") +
                 `. Started ${fieldOf(report, "run", "start") ?? "at an unknown time"}.`,
         ),
     ];
