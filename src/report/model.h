@@ -122,6 +122,7 @@ typedef struct kprof_model_samples {
     int64_t last_launch; /* id; the entry's own is that of the first one */
     uint64_t launches;
     uint64_t count;       /* samples among them */
+    uint64_t partial;     /* of those: they lack passes that others have */
     size_t read;          /* of those, at most KPROF_SAMPLES_MAX, the first ones */
     size_t set_apart;     /* of those read: their passes disagree */
     size_t used;          /* the medians are of these: all that agree, or all that were read if none does */
