@@ -89,8 +89,9 @@ static void write_progress(const kprof_launch_record *last, uint64_t open, uint3
 
 static void write_launch(kprof_launch_record *launch, const char *reason)
 {
+    const bool is_multiplexed = launch->mode == KPROF_REPLAY_MULTIPLEX && launch->pass_count > 0; /* for a sample */
     launch->reason = reason;
-    if (launch->value_count > 0 || !*reason)
+    if (launch->value_count > 0 || !*reason || is_multiplexed)
         atomic_fetch_add(&kprof_engine.process.profiled, 1);
     kprof_record record = {.type = KPROF_RECORD_LAUNCH, .launch = *launch};
     kprof_process_write(&record);
