@@ -596,6 +596,8 @@ static int copy_out(const sim_step *step, uint64_t *out)
     if (is_captured(step))
         return 0;
     drain_stream(step->stream);
+    if (sim.contexts[sim_context_of_stream(step->stream)].failed) /* meanwhile: an allocation may be gone */
+        return SIM_ERROR;
     for (unsigned i = 0; i < SIM_WORDS; i++)
         out[i] = word(step->a, i);
     return 0;
