@@ -971,12 +971,13 @@ void kprof_batch_close(const char *why)
         kprof_engine.device->target_leave_context();
 }
 
-/* See whether the host gets in replays what it got. If so, the batch goes on as if nothing had been. */
+/* See whether the host gets in replays what it got. If so, the batch goes on as if nothing had been. The driver may
+ * have refused all chosen launches: then the proof is not read, and nothing is repeated. */
 static void try_output(void)
 {
     kprof_open_batch *batch = &kprof_engine.batch;
-    bool same, may_go_on = !batch->shares && !batch->searching && !kprof_batch_has_managed();
-    if (!may_go_on) {
+    bool same, may_try = !batch->shares && !batch->searching && !kprof_batch_has_managed() && batch->chosen_count > 0;
+    if (!may_try) {
         kprof_batch_close("a copy to the host, the first behind one of its kernels");
         return;
     }
