@@ -67,7 +67,8 @@ typedef struct kprof_open_batch {
     unsigned entered_traits;          /* kprof_node_trait bits of these */
     size_t launch_capacity;           /* of the array below */
     kprof_open_launch *launches;      /* [launch_capacity] */
-    void *own_stream;                 /* of the call that is under way, where its own run is what is measured */
+    void *own_stream;                 /* of the last call whose own run is what is measured */
+    bool own_is_threads;              /* it is the default stream of the thread that made that call */
     size_t unproved;                  /* launches from this number on may wait for what comes after them */
     pthread_t unproved_thread;        /* the one that launched them: each has a default stream of its own */
     void *unproved_stream;            /* theirs; valid while `unproved` is less than `count` */

@@ -866,6 +866,7 @@ kprof_call sim_describe(const sim_step *step)
     }
     if (call.kind != KPROF_CALL_ALLOCATE || step->op == SIM_POOL_ALLOC)
         call.stream = &sim.streams[step->stream];
+    call.is_threads_stream = step->per_thread;
     if (step->op == SIM_MAP && sim.slots[step->b].was_mapped) /* its content may be saved at another address */
         call.kind = KPROF_CALL_OTHER;
     if (step->op == SIM_HOLD && step->value % 2 == 1 && !sim.secret_holds) /* by a function of the host */
