@@ -869,7 +869,9 @@ kprof_call sim_describe(const sim_step *step)
     call.is_threads_stream = step->per_thread;
     if (step->op == SIM_MAP && sim.slots[step->b].was_mapped) /* its content may be saved at another address */
         call.kind = KPROF_CALL_OTHER;
-    if (step->op == SIM_HOLD && step->value % 2 == 1 && !sim.secret_holds) /* by a function of the host */
+    if (step->op == SIM_HOLD && sim.secret_holds) /* by a kernel, of which nothing but its launch is known */
+        call.kind = KPROF_CALL_GRAPH_LAUNCH;
+    else if (step->op == SIM_HOLD && step->value % 2 == 1) /* by a function of the host */
         call.kind = KPROF_CALL_SETUP;
     return call;
 }
