@@ -106,7 +106,8 @@ kprof_status kprof_passes_begin(void) KPROF_MUST_CHECK;
 kprof_status kprof_passes_run(uint32_t *passes) KPROF_MUST_CHECK;
 
 /* Repeat what the batch has, with no pass, to see whether the host gets the `same` each time. Memory is then as the own
- * runs left it, which may go on if that is so. The batch has neither managed memory nor needs, and shares nothing. */
+ * runs left it, which may go on if that is so. The batch has a chosen launch, else nobody reads its proof. It has
+ * neither managed memory nor needs, and shares nothing. */
 kprof_status kprof_passes_try(bool *same) KPROF_MUST_CHECK;
 
 /* deliver.c */
