@@ -353,7 +353,8 @@ static void enter_graph(const kprof_call *call)
         chosen += launches[i].chosen;
     }
     bool measures = chosen > 0 && device->metrics && device->metrics->pass_count > 0;
-    if (known && count > 0 && (measures || kprof_batch_records()))
+    bool is_repeated = chosen == 0 && kprof_batch_records(); /* in a batch of the launches around it */
+    if (known && count > 0 && (measures || is_repeated))
         obstacle = enter_graph_batch(call, launches, count);
     for (size_t i = 0; launches && i < count; i++)
         if (launches[i].chosen && (!measures || *obstacle))
