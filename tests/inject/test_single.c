@@ -74,6 +74,8 @@ static void test_host_function_that_waits(void **state)
     assert_unmeasured(second, "the GPU's work did not end within 1 s, and may wait for the application");
     assert_unmeasured(third, "the GPU's work did not end within 1 s a short while before");
     sim_call(&(sim_step){.op = SIM_RELEASE, .stream = BLOCKED_STREAM}, NULL);
+    while (kprof_wait_goes_on(&sim.contexts[0])) /* however late its thread runs */
+        usleep(1000);
     sim_clock_advance_s(20);
     unsigned fourth = launch(SIM_ADD);
     close_batch();
