@@ -162,7 +162,7 @@ CASES = [
     Case("contexts", "green-stream", SOME),
     Case("contexts", "completion"),
     Case("streams-per-thread", "events threads default", SOME),
-    Case("kinds", "cooperative cluster dependent arguments shared capture capture-other graph refused"),
+    Case("kinds", "cooperative cluster dependent arguments shared capture capture-other captures graph refused"),
     Case("kinds", "unselected", options=["-k", "affine"]),
     Case("device_side", "launch", SOME),
     Case("device_side", "streams", SOME),

@@ -1,7 +1,7 @@
 // Kinds of launches, and launches beside a stream capture.
 //
 // Usage: kinds MODE...
-//   cooperative, cluster, dependent, arguments, shared, capture, capture-other, graph, refused, unselected
+//   cooperative, cluster, dependent, arguments, shared, capture, capture-other, captures, graph, refused, unselected
 #include "exact.h"
 
 #include <algorithm>
@@ -256,6 +256,55 @@ static void run_capture_other(void)
     show_device("y", y, captured.x);
 }
 
+// A graph that is captured anew and changed at each step. In the last steps something runs beside the capture.
+static void run_captures(void)
+{
+    Model model, other;
+    unsigned *x = copy_to_device(model.x), *y = copy_to_device(other.x), value;
+    std::vector<unsigned> seen, expected;
+    cudaStream_t stream, beside;
+    cudaGraph_t graph;
+    cudaGraphExec_t executable = NULL;
+    cudaGraphExecUpdateResultInfo result;
+    CHECK(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
+    CHECK(cudaStreamCreateWithFlags(&beside, cudaStreamNonBlocking));
+    CHECK(cudaDeviceSynchronize());
+    for (unsigned n = 1; n <= 12; n++) {
+        step(x, 3, n, stream);
+        step(y, 3, n, beside);
+        CHECK(cudaStreamBeginCapture(stream, n % 2 ? cudaStreamCaptureModeGlobal : cudaStreamCaptureModeRelaxed));
+        for (unsigned node = 0; node < 3; node++)
+            affine<<<GRID, BLOCK, 0, stream>>>(x, 5, n + node);
+        if (n > 9)
+            step(y, 7, n, beside);
+        CHECK(cudaStreamEndCapture(stream, &graph));
+        if (executable)
+            CHECK(cudaGraphExecUpdate(executable, graph, &result));
+        else
+            CHECK(cudaGraphInstantiate(&executable, graph, 0));
+        CHECK(cudaGraphDestroy(graph));
+        step(x, 7, n, stream);
+        CHECK(cudaGraphLaunch(executable, stream));
+        CHECK(cudaMemcpyAsync(&value, x + n, sizeof value, cudaMemcpyDeviceToHost, stream));
+        CHECK(cudaStreamSynchronize(stream));
+        seen.push_back(value);
+        launch_extra += 2 * 3;
+
+        model.step(3, n);
+        model.step(7, n);
+        for (unsigned node = 0; node < 3; node++)
+            model.step(5, n + node);
+        expected.push_back(model.x[n]);
+        other.step(3, n);
+        if (n > 9)
+            other.step(7, n);
+    }
+    CHECK(cudaDeviceSynchronize());
+    show("seen", seen.data(), expected);
+    show_device("x", x, model.x);
+    show_device("y", y, other.x);
+}
+
 // What the nodes of the graph below read: the driver copies the values of arguments.
 static cudaKernelNodeParams node_parameters(void **arguments)
 {
@@ -359,9 +408,9 @@ static void run_unselected(void)
 int main(int argc, char **argv)
 {
     static const Mode modes[] = {
-        {"cooperative", run_cooperative},     {"cluster", run_cluster}, {"dependent", run_dependent},
-        {"arguments", run_arguments},         {"shared", run_shared},   {"capture", run_capture},
-        {"capture-other", run_capture_other}, {"graph", run_graph},     {"refused", run_refused},
-        {"unselected", run_unselected}};
+        {"cooperative", run_cooperative},     {"cluster", run_cluster},      {"dependent", run_dependent},
+        {"arguments", run_arguments},         {"shared", run_shared},        {"capture", run_capture},
+        {"capture-other", run_capture_other}, {"graph", run_graph},          {"refused", run_refused},
+        {"captures", run_captures},           {"unselected", run_unselected}};
     return run_modes(argc, argv, modes);
 }
