@@ -50,7 +50,10 @@ typedef struct sink {
     TEXT_COLUMN("replay_mode")                                                                                         \
     WHOLE_COLUMN("measured")                                                                                           \
     TEXT_COLUMN("reason")                                                                                              \
-    TEXT_COLUMN("disagreements")
+    TEXT_COLUMN("disagreements")                                                                                       \
+    WHOLE_COLUMN("multiplexed_launches")                                                                               \
+    WHOLE_COLUMN("multiplexed_samples")                                                                                \
+    WHOLE_COLUMN("set_apart_samples")
 #define COLUMNS_OF_METRIC                                                                                              \
     TEXT_COLUMN("section")                                                                                             \
     TEXT_COLUMN("metric")                                                                                              \

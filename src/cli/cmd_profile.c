@@ -365,10 +365,12 @@ static void announce_report(const profile *run)
         kprof_log(KPROF_LOG_INFO, "report: %s (%llu launches profiled, %llu seen)", run->report_path,
                   (unsigned long long)counts->profiled, (unsigned long long)counts->launches);
     if (counts->multiplexed > 0)
-        kprof_log(KPROF_LOG_INFO,
-                  "%llu of the launches are multiplexed: %llu samples, each with the passes of several launches of one "
-                  "kernel and shape",
-                  (unsigned long long)counts->multiplexed, (unsigned long long)counts->samples);
+        kprof_log(
+            KPROF_LOG_INFO,
+            "%llu of the launches are multiplexed: %llu sample%s, each with the passes of several launches of one "
+            "kernel and shape",
+            (unsigned long long)counts->multiplexed, (unsigned long long)counts->samples,
+            counts->samples == 1 ? "" : "s");
 }
 
 static void print_results(profile *run)

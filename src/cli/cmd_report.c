@@ -27,15 +27,15 @@ static kprof_status load_rules(const kprof_options *options, finding_source *out
 }
 
 /* The columns of ncu have no place for it. */
-static kprof_status tell_multiplexed(kprof_report *report)
+static kprof_status tell_multiplexed(kprof_report *report, const kprof_filter_spec *filter)
 {
-    kprof_report_counts counts;
-    kprof_status status = kprof_report_count(report, &counts);
-    if (status == KPROF_OK && counts.multiplexed > 0)
+    uint64_t launches;
+    kprof_status status = kprof_report_count_multiplexed(report, filter, &launches);
+    if (status == KPROF_OK && launches > 0)
         kprof_log(KPROF_LOG_WARNING,
                   "%llu launches are multiplexed: each value joins several of them; the columns of --csv-layout ncu do "
                   "not tell which, those of long and wide do",
-                  (unsigned long long)counts.multiplexed);
+                  (unsigned long long)launches);
     return status;
 }
 
@@ -55,7 +55,7 @@ static kprof_status print_report(const kprof_options *options, kprof_report *rep
     else
         status = kprof_report_print(&report, 1, &print, results);
     if (status == KPROF_OK && options->format == KPROF_FORMAT_CSV_NCU)
-        status = tell_multiplexed(report);
+        status = tell_multiplexed(report, print.filter);
     kprof_status written = kprof_results_close(options, results);
     status = status == KPROF_OK ? written : status;
     if (status != KPROF_OK)

@@ -128,6 +128,7 @@ static void decode(CUpti_CallbackId id, const CUpti_CallbackData *data, kprof_ca
             return;
     }
     call->stream = out->stream;
+    call->is_threads_stream = out->stream == CU_STREAM_PER_THREAD;
     call->parameters = out;
 }
 

@@ -46,6 +46,7 @@ typedef struct kprof_call {
     /* The stream of a launch, a transfer, or an allocation in a stream's order, in a form that any thread may use. NULL
      * is the legacy default stream of the first two. Where an allocation has NULL, its memory is there on return. */
     void *stream;
+    bool is_threads_stream; /* that is the default stream of the calling thread: to another thread it is another one */
     /* These are set for a launch as it enters, and for a graph launch by kprof_target_name_graph: */
     void *function;          /* handle as the application passed it */
     const char *kernel_name; /* mangled */

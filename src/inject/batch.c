@@ -255,6 +255,7 @@ static void start_anew(const kprof_batch_launch *launch, const kprof_decision *d
     batch->in_pass = batch->shares = false;
     batch->uncompared = 0;
     batch->own_stream = launch->call->stream;
+    batch->own_is_threads = launch->call->is_threads_stream;
     batch->opened_ns = batch->started_ns = kprof_monotonic_ns();
     batch->times = (kprof_batch_times){0};
     atomic_store(&batch->spoiled, NULL);
@@ -409,11 +410,12 @@ static void begin_own_run(const kprof_call *call, size_t range)
 {
     kprof_open_batch *batch = &kprof_engine.batch;
     void *stream = call->stream;
-    if (batch->kind == KPROF_LIVE && stream != batch->own_stream)
+    if (batch->kind == KPROF_LIVE && stream != batch->own_stream && !batch->own_is_threads)
         flush_behind_own_run();
     if (batch->kind != KPROF_REPLAYED)
         kprof_batch_flush(stream);
     batch->own_stream = stream;
+    batch->own_is_threads = call->is_threads_stream;
     for (size_t i = batch->count - batch->entered; i < batch->count; i++)
         batch->launches[i].own_range = range;
     if (batch->entered == 1)
@@ -971,12 +973,13 @@ void kprof_batch_close(const char *why)
         kprof_engine.device->target_leave_context();
 }
 
-/* See whether the host gets in replays what it got. If so, the batch goes on as if nothing had been. */
+/* See whether the host gets in replays what it got. If so, the batch goes on as if nothing had been. The driver may
+ * have refused all chosen launches: then the proof is not read, and nothing is repeated. */
 static void try_output(void)
 {
     kprof_open_batch *batch = &kprof_engine.batch;
-    bool same, may_go_on = !batch->shares && !batch->searching && !kprof_batch_has_managed();
-    if (!may_go_on) {
+    bool same, may_try = !batch->shares && !batch->searching && !kprof_batch_has_managed() && batch->chosen_count > 0;
+    if (!may_try) {
         kprof_batch_close("a copy to the host, the first behind one of its kernels");
         return;
     }
@@ -1005,8 +1008,10 @@ void kprof_batch_leave(const kprof_call *call)
     bool has_range = last->own_range != KPROF_NO_RANGE;
     if (has_range && kprof_engine.device->profiler_pop(batch->context->profiler) != KPROF_OK)
         lose_range("CUPTI did not end a range");
-    /* In a window the stream may be gone before the next flush; else that closes the batch. */
-    if (has_range && batch->kind == KPROF_MULTIPLEXED)
+    /* In a window the stream may be gone before the next flush; else that closes the batch. What is the default stream
+     * of this thread is another one to that which flushes next. */
+    bool is_last_chance = batch->kind == KPROF_MULTIPLEXED || (batch->kind == KPROF_LIVE && batch->own_is_threads);
+    if (has_range && is_last_chance)
         flush_behind_own_run();
     if (call->failed)
         take_back();

@@ -67,7 +67,8 @@ typedef struct kprof_open_batch {
     unsigned entered_traits;          /* kprof_node_trait bits of these */
     size_t launch_capacity;           /* of the array below */
     kprof_open_launch *launches;      /* [launch_capacity] */
-    void *own_stream;                 /* of the call that is under way, where its own run is what is measured */
+    void *own_stream;                 /* of the last call whose own run is what is measured */
+    bool own_is_threads;              /* it is the default stream of the thread that made that call */
     size_t unproved;                  /* launches from this number on may wait for what comes after them */
     pthread_t unproved_thread;        /* the one that launched them: each has a default stream of its own */
     void *unproved_stream;            /* theirs; valid while `unproved` is less than `count` */
@@ -105,7 +106,8 @@ kprof_status kprof_passes_begin(void) KPROF_MUST_CHECK;
 kprof_status kprof_passes_run(uint32_t *passes) KPROF_MUST_CHECK;
 
 /* Repeat what the batch has, with no pass, to see whether the host gets the `same` each time. Memory is then as the own
- * runs left it, which may go on if that is so. The batch has neither managed memory nor needs, and shares nothing. */
+ * runs left it, which may go on if that is so. The batch has a chosen launch, else nobody reads its proof. It has
+ * neither managed memory nor needs, and shares nothing. */
 kprof_status kprof_passes_try(bool *same) KPROF_MUST_CHECK;
 
 /* deliver.c */

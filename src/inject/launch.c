@@ -91,8 +91,9 @@ static void write_progress(const kprof_launch_record *last, uint64_t open, uint3
 
 static void write_launch(kprof_launch_record *launch, const char *reason)
 {
+    const bool is_multiplexed = launch->mode == KPROF_REPLAY_MULTIPLEX && launch->pass_count > 0; /* for a sample */
     launch->reason = reason;
-    if (launch->value_count > 0 || !*reason)
+    if (launch->value_count > 0 || !*reason || is_multiplexed)
         atomic_fetch_add(&kprof_engine.process.profiled, 1);
     kprof_record record = {.type = KPROF_RECORD_LAUNCH, .launch = *launch};
     kprof_process_write(&record);
@@ -362,7 +363,8 @@ static void enter_graph(const kprof_call *call)
         chosen += launches[i].chosen;
     }
     bool measures = chosen > 0 && device->metrics && device->metrics->pass_count > 0;
-    if (known && count > 0 && (measures || may_join()))
+    bool is_repeated = chosen == 0 && may_join(); /* in a batch of the launches around it */
+    if (known && count > 0 && (measures || is_repeated))
         obstacle = enter_graph_batch(call, launches, count);
     for (size_t i = 0; launches && i < count; i++)
         if (launches[i].chosen && (!measures || *obstacle))

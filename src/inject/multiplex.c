@@ -436,7 +436,8 @@ static void deliver_samples(kprof_profiled_context *context, const size_t *numbe
 static void deliver_contribution(const sample *s, kprof_launch_record *record)
 {
     char reason[128];
-    snprintf(reason, sizeof reason, "multiplexed: its counters are part of the values of launch %llu",
+    snprintf(reason, sizeof reason,
+             "multiplexed: its counters are part of the values of the process's launch at position %llu",
              (unsigned long long)s->record.launch);
     record->mode = KPROF_REPLAY_MULTIPLEX;
     record->pass_count = 1;

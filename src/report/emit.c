@@ -33,8 +33,9 @@ static kprof_emit_field optional(kprof_emit_field field, bool is_there)
     return is_there ? field : kprof_field_with_role(field, KPROF_ROLE_MACHINE);
 }
 
-/* A launch as a record; `disagreements` is what is said of its passes. */
-static void begin_launch(kprof_emitter *emitter, const kprof_model_launch *launch, const char *disagreements)
+/* A launch as a record; `disagreements` is what is said of its passes, `note` of its samples. */
+static void begin_launch(kprof_emitter *emitter, const kprof_model_launch *launch, const char *disagreements,
+                         const char *note)
 {
     const kprof_launch_record *record = &launch->record;
     const bool is_graph = kprof_launch_is_graph(record);
@@ -53,6 +54,7 @@ static void begin_launch(kprof_emitter *emitter, const kprof_model_launch *launc
                  launch->samples != NULL),
         optional(kprof_field_integer("samples", "Samples", launch->samples ? (int64_t)launch->samples->used : 0),
                  launch->samples != NULL),
+        optional(kprof_field_text("samples_note", "Note:", note), *note),
         kprof_field_integer("process_id", "Process", launch->process->pid),
         kprof_field_with_role(kprof_field_text("process", "Name", launch->process->name), KPROF_ROLE_MACHINE),
         kprof_field_with_role(kprof_field_text("host", "Host", launch->process->host), KPROF_ROLE_MACHINE),
@@ -77,13 +79,19 @@ static void begin_launch(kprof_emitter *emitter, const kprof_model_launch *launc
 
 static void begin_record_of_launch(kprof_emitter *emitter, const kprof_model_launch *launch)
 {
-    kprof_strbuf disagreements = KPROF_STRBUF_INIT;
+    kprof_strbuf disagreements = KPROF_STRBUF_INIT, note = KPROF_STRBUF_INIT;
     kprof_status status = kprof_disagreements_describe(emitter->launches.model, launch, &disagreements);
+    emitter->launches.has_spreads = launch->samples && launch->samples->used > 1;
+    if (launch->samples)
+        kprof_samples_note(emitter->launches.model, launch->samples, &note);
+    if (status == KPROF_OK && note.failed)
+        status = KPROF_NO_MEMORY;
     if (status == KPROF_OK)
-        begin_launch(emitter, launch, disagreements.length ? disagreements.data : "");
+        begin_launch(emitter, launch, disagreements.length ? disagreements.data : "", note.length ? note.data : "");
     else
         emitter->status = status;
     kprof_strbuf_free(&disagreements);
+    kprof_strbuf_free(&note);
 }
 
 /* In a section, people see the metric's label below the section's name, else its name and its passes. */
@@ -97,6 +105,9 @@ static void show_row_of_metric(kprof_emitter *emitter, const kprof_emit_metric *
     if (metric->repeated || metric->told_before)
         return;
     kprof_emit_field value = kprof_field_with_unit(kprof_field_real("value", "Value", metric->value), metric->unit);
+    kprof_emit_field mad =
+        kprof_field_with_unit(kprof_field_real("mad", "Median deviation", spread ? spread->mad : NAN), metric->unit);
+    mad.missing = "";             /* as of what is known without counters */
     value.is_value = in_sections; /* the passes tell elsewhere */
     const kprof_emit_field fields[] = {
         kprof_field_with_role(kprof_field_text("section", "Section", metric->section ? metric->section->id : ""),
@@ -110,8 +121,7 @@ static void show_row_of_metric(kprof_emitter *emitter, const kprof_emit_metric *
         kprof_field_with_role(kprof_field_text("passes", "Passes", metric->passes), of_names),
         kprof_field_with_role(kprof_field_real("samples", "Samples", spread ? (double)spread->samples : NAN),
                               KPROF_ROLE_MACHINE),
-        kprof_field_with_role(kprof_field_real("mad", "Median deviation", spread ? spread->mad : NAN),
-                              KPROF_ROLE_MACHINE),
+        optional(mad, emitter->launches.has_spreads),
     };
     emitter->ops->row(emitter, &(kprof_emit_record){fields, COUNT_OF(fields)});
 }

@@ -100,6 +100,7 @@ typedef struct kprof_emit_launches {
     const kprof_emit_metric *columns; /* every metric that launches may show, each once */
     size_t column_count, slot_count;
     bool in_sections; /* the metrics stand in sections; else every launch has its metrics by their names */
+    bool has_spreads; /* the launch at hand, where it is a record, stands for several samples */
 } kprof_emit_launches;
 
 typedef struct kprof_emitter kprof_emitter;

@@ -5,10 +5,33 @@
 #include <math.h>
 #include <string.h>
 
-static const char *const launch_columns[] = {
-    "launch",     "process_id", "process", "host",        "function", "kernel", "context",       "stream",
-    "graph_node", "nvtx",       "device",  "device_name", "cc",       "grid_x", "grid_y",        "grid_z",
-    "block_x",    "block_y",    "block_z", "replay_mode", "measured", "reason", "disagreements", NULL};
+static const char *const launch_columns[] = {"launch",
+                                             "process_id",
+                                             "process",
+                                             "host",
+                                             "function",
+                                             "kernel",
+                                             "context",
+                                             "stream",
+                                             "graph_node",
+                                             "nvtx",
+                                             "device",
+                                             "device_name",
+                                             "cc",
+                                             "grid_x",
+                                             "grid_y",
+                                             "grid_z",
+                                             "block_x",
+                                             "block_y",
+                                             "block_z",
+                                             "replay_mode",
+                                             "measured",
+                                             "reason",
+                                             "disagreements",
+                                             "multiplexed_launches",
+                                             "multiplexed_samples",
+                                             "set_apart_samples",
+                                             NULL};
 static const char *const metric_columns[] = {"section", "metric", "unit",       "value",   "passes",
                                              "samples", "mad",    "confidence", "message", NULL};
 
@@ -49,6 +72,16 @@ static void put_text_if_any(kprof_csv_line *row, const char *text)
     kprof_csv_put_comma(row);
 }
 
+/* Tell of how many launches and samples the values are; empty where they are of one launch. */
+static void put_samples(kprof_csv_line *row, const kprof_model_samples *samples)
+{
+    if (samples)
+        kprof_strbuf_printf(&row->text, "%llu,%zu,%zu,", (unsigned long long)samples->launches, samples->used,
+                            samples->set_apart);
+    else
+        kprof_strbuf_append(&row->text, ",,,", 3);
+}
+
 static void csv_launch_begin(kprof_emitter *emitter, const kprof_model_launch *launch)
 {
     const kprof_launch_record *record = &launch->record;
@@ -82,6 +115,7 @@ static void csv_launch_begin(kprof_emitter *emitter, const kprof_model_launch *l
     else
         put_text_if_any(row, disagreements.length ? disagreements.data : "");
     kprof_strbuf_free(&disagreements);
+    put_samples(row, launch->samples);
 }
 
 static void put_texts(kprof_csv_line *tail, const kprof_emit_metric *metric)

@@ -241,12 +241,17 @@ static cJSON *disagreements(html_emitter *html, const kprof_model_launch *launch
     return take_pooled(html, &text);
 }
 
-static cJSON *multiplexed(const kprof_model_samples *samples)
+static cJSON *multiplexed(html_emitter *html, const kprof_model_launch *launch)
 {
+    kprof_strbuf text = KPROF_STRBUF_INIT, note = KPROF_STRBUF_INIT;
     cJSON *object = cJSON_CreateObject();
-    add(object, "launches", kprof_json_integer((int64_t)samples->launches));
-    add(object, "last", kprof_json_integer(samples->last_launch));
-    add(object, "used", kprof_json_integer((int64_t)samples->used));
+    kprof_samples_describe(launch, &text);
+    kprof_samples_note(html->base.launches.model, launch->samples, &note);
+    add(object, "launches", kprof_json_integer((int64_t)launch->samples->launches));
+    add(object, "last", kprof_json_integer(launch->samples->last_launch));
+    add(object, "used", kprof_json_integer((int64_t)launch->samples->used));
+    add(object, "text", take_pooled(html, &text));
+    add(object, "note", take_pooled(html, &note));
     return object;
 }
 
@@ -277,7 +282,7 @@ static cJSON *launch_object(html_emitter *html, const kprof_model_launch *launch
         add(object, "missing", cJSON_CreateTrue());
     add(object, "disagree", disagreements(html, launch));
     if (launch->samples)
-        add(object, "multiplexed", multiplexed(launch->samples));
+        add(object, "multiplexed", multiplexed(html, launch));
     return object;
 }
 

@@ -178,6 +178,7 @@ static cJSON *multiplexed_object(const kprof_model_samples *samples)
     add(object, "launches", kprof_json_integer((int64_t)samples->launches));
     add(object, "last_launch", kprof_json_integer(samples->last_launch));
     add(object, "samples", kprof_json_integer((int64_t)samples->count));
+    add(object, "partial", kprof_json_integer((int64_t)samples->partial));
     add(object, "set_apart", kprof_json_integer((int64_t)samples->set_apart));
     add(object, "used", kprof_json_integer((int64_t)samples->used));
     return object;

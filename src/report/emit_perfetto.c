@@ -129,6 +129,22 @@ static size_t row_of(perfetto_emitter *trace, const kprof_model_launch *launch)
     return row;
 }
 
+/* A slice that stands for several launches tells how many, and of how many samples its values are. */
+static void add_samples(perfetto_emitter *trace, const kprof_model_launch *launch)
+{
+    kprof_strbuf text = KPROF_STRBUF_INIT, note = KPROF_STRBUF_INIT;
+    kprof_samples_describe(launch, &text);
+    kprof_samples_note(trace->base.launches.model, launch->samples, &note);
+    if (text.failed || note.failed)
+        trace->base.status = KPROF_NO_MEMORY;
+    else
+        add_text(trace->args, "samples", text.data);
+    if (trace->base.status == KPROF_OK && note.length > 0)
+        add_text(trace->args, "samples_note", note.data);
+    kprof_strbuf_free(&text);
+    kprof_strbuf_free(&note);
+}
+
 static void perfetto_launch_begin(kprof_emitter *emitter, const kprof_model_launch *launch)
 {
     perfetto_emitter *trace = of(emitter);
@@ -144,6 +160,8 @@ static void perfetto_launch_begin(kprof_emitter *emitter, const kprof_model_laun
     add_text(trace->args, "replay_mode", launch->replay_mode);
     if (*launch->reason)
         add_text(trace->args, "reason", launch->reason);
+    if (launch->samples)
+        add_samples(trace, launch);
 }
 
 /* Does the first section of the launch's chip show it below its heading? */

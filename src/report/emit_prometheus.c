@@ -15,6 +15,7 @@ typedef struct gauge {
 static const gauge kernel_gauges[] = {
     {"invocations", "kprof_kernel_launches", "Launches of the kernel."},
     {"not_measured", "kprof_kernel_launches_not_measured", "Launches of the kernel that could not be measured."},
+    {"not_counted", "kprof_kernel_launches_not_counted", "More launches of a multiplexed kernel, not counted here."},
 };
 static const gauge metric_gauges[] = {
     {"count", "kprof_metric_values", "Launches or samples of the kernel that have a value of the metric."},

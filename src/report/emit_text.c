@@ -202,16 +202,11 @@ static void describe_one_launch(const kprof_model_launch *launch, kprof_strbuf *
 static void describe_multiplexed(const kprof_model_launch *launch, kprof_strbuf *out)
 {
     const kprof_model_samples *samples = launch->samples;
-    const uint32_t passes = launch->record.pass_count;
     kprof_strbuf_printf(out, "Launch%s %lld", ending(samples->launches, "es"), (long long)launch->id);
     if (samples->launches > 1)
         kprof_strbuf_printf(out, " to %lld", (long long)samples->last_launch);
-    kprof_strbuf_printf(out, ", %s, %llu multiplexed: ", launch->device->name, (unsigned long long)samples->launches);
-    if (samples->used == 0)
-        kprof_strbuf_puts(out, "no whole sample");
-    else
-        kprof_strbuf_printf(out, "%s%zu sample%s of %u pass%s", samples->used > 1 ? "medians of " : "", samples->used,
-                            ending(samples->used, "s"), passes, ending(passes, "es"));
+    kprof_strbuf_printf(out, ", %s, ", launch->device->name);
+    kprof_samples_describe(launch, out);
 }
 
 /* "254 values come from one pass each, 109 join several passes, which agree" */
@@ -231,22 +226,15 @@ static void describe_joining(const kprof_emitter *emitter, const kprof_model_lau
 }
 
 /* Tell which samples the medians are not of. */
-static void show_set_apart(kprof_emitter *emitter, const kprof_model_samples *samples)
+static void show_note_of_samples(kprof_emitter *emitter, const kprof_model_samples *samples)
 {
-    char text[160];
-    if (samples->read < samples->count) {
-        snprintf(text, sizeof text, "only the first %zu of %llu samples were read", samples->read,
-                 (unsigned long long)samples->count);
-        show_note(emitter, "Note", text);
-    }
-    if (samples->set_apart == 0)
-        return;
-    if (samples->set_apart == samples->read)
-        snprintf(text, sizeof text, "the passes of no sample agree; all samples are used");
-    else
-        snprintf(text, sizeof text, "%zu of %zu samples %s set apart: the passes disagree", samples->set_apart,
-                 samples->read, samples->set_apart == 1 ? "is" : "are");
-    show_note(emitter, "Note", text);
+    kprof_strbuf note = KPROF_STRBUF_INIT;
+    kprof_samples_note(emitter->launches.model, samples, &note);
+    if (note.failed)
+        emitter->status = KPROF_NO_MEMORY;
+    else if (note.length > 0)
+        show_note(emitter, "Note", note.data);
+    kprof_strbuf_free(&note);
 }
 
 static void show_origin(kprof_emitter *emitter, const kprof_model_launch *launch)
@@ -277,9 +265,7 @@ static void show_origin(kprof_emitter *emitter, const kprof_model_launch *launch
         kprof_strbuf_free(&ranges);
     }
     if (launch->samples)
-        show_set_apart(emitter, launch->samples);
-    if (launch->samples && launch->samples->used > 0 && kprof_model_begins_early(emitter->launches.model))
-        show_note(emitter, "Note", KPROF_BEGINS_EARLY);
+        show_note_of_samples(emitter, launch->samples);
     if (*launch->reason)
         show_note(emitter, kprof_model_is_missing(launch) ? "Not measured" : "Note", launch->reason);
     if (emitter->status == KPROF_OK)

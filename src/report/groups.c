@@ -231,9 +231,11 @@ kprof_status kprof_groups_collect(const kprof_page_context *context, kprof_group
     return status == KPROF_OK ? find_untold(out) : status;
 }
 
-uint64_t kprof_groups_untold(const kprof_groups *groups, const kprof_model_kernel *kernel)
+uint64_t kprof_group_untold(const kprof_groups *groups, const kprof_group *group)
 {
-    return groups->untold[kprof_names_find(&groups->kernels, kernel->mangled)];
+    if (group->source != KPROF_SOURCE_SAMPLES)
+        return 0;
+    return groups->untold[kprof_names_find(&groups->kernels, group->kernel->mangled)];
 }
 
 void kprof_groups_free(kprof_groups *groups)
@@ -261,6 +263,29 @@ double kprof_group_time_ns(const kprof_group *group)
     for (size_t i = 0; i < group->duration_count; i++)
         sum += group->durations[i];
     return group->duration_count ? sum / (double)group->duration_count * (double)group->launches : NAN;
+}
+
+void kprof_group_note(const kprof_groups *groups, const kprof_group *group, kprof_strbuf *out)
+{
+    const unsigned long long untold = kprof_group_untold(groups, group);
+    const bool are_samples = group->source == KPROF_SOURCE_SAMPLES;
+    const unsigned long long launches = group->launches, samples = group->samples;
+    if (are_samples && samples == 0)
+        kprof_strbuf_puts(out, "multiplexed, no whole sample");
+    else if (are_samples)
+        kprof_strbuf_printf(out, "multiplexed, %llu sample%s", samples, samples == 1 ? "" : "s");
+    if (untold > 0)
+        kprof_strbuf_printf(out, "; %llu more launch%s of the kernel not counted here", untold,
+                            untold == 1 ? "" : "es");
+    if (group->not_measured > 0)
+        kprof_strbuf_printf(out, "%s%llu of %llu launch%s not measured", out->length ? "; " : "",
+                            (unsigned long long)group->not_measured, launches, launches == 1 ? "" : "es");
+    if (group->disagreeing > 0)
+        kprof_strbuf_printf(out, "%spasses disagree in %llu of %llu %s", out->length ? "; " : "",
+                            (unsigned long long)group->disagreeing, are_samples ? samples : launches,
+                            are_samples     ? samples == 1 ? "sample" : "samples"
+                            : launches == 1 ? "launch"
+                                            : "launches");
 }
 
 void kprof_group_describe(const kprof_groups *groups, const kprof_group *group, kprof_strbuf *out)

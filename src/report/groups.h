@@ -52,8 +52,10 @@ void kprof_groups_free(kprof_groups *groups); /* members */
 /* Time of all launches of the group: the mean of those that were measured, times their number; NaN: not known. */
 double kprof_group_time_ns(const kprof_group *group);
 /* How many launches of the kernel ran that are in no group: those that were not chosen, and those that came when it had
- * all the samples that were asked for. */
-uint64_t kprof_groups_untold(const kprof_groups *groups, const kprof_model_kernel *kernel);
+ * all the samples that were asked for. 0 for a group without samples, which tells of the chosen ones alone. */
+uint64_t kprof_group_untold(const kprof_groups *groups, const kprof_group *group);
+/* Append why the group's numbers are less sure, and what they are not of; nothing where there is no reason. */
+void kprof_group_note(const kprof_groups *groups, const kprof_group *group, kprof_strbuf *out);
 /* Append what tells the group from others of its kernel: "(65536, 1, 1)x(256, 1, 1), 0 B"; nothing for kernels. */
 void kprof_group_describe(const kprof_groups *groups, const kprof_group *group, kprof_strbuf *out);
 

@@ -122,6 +122,7 @@ typedef struct kprof_model_samples {
     int64_t last_launch; /* id; the entry's own is that of the first one */
     uint64_t launches;
     uint64_t count;       /* samples among them */
+    uint64_t partial;     /* of those: they lack passes that others have */
     size_t read;          /* of those, at most KPROF_SAMPLES_MAX, the first ones */
     size_t set_apart;     /* of those read: their passes disagree */
     size_t used;          /* the medians are of these: all that agree, or all that were read if none does */
@@ -201,6 +202,12 @@ bool kprof_model_is_missing(const kprof_model_launch *launch);
 /* Are times of samples those of ranges that begin before their kernels, without a word of it in their reasons? So it is
  * in reports from before kprof knew the time in between. */
 bool kprof_model_begins_early(const kprof_model *model);
+
+/* Append of how many launches and samples the values of a launch with samples are: "88 multiplexed: medians of 3
+ * samples of 8 passes". */
+void kprof_samples_describe(const kprof_model_launch *launch, kprof_strbuf *out);
+/* Append which samples these are not of, and why times are too long; nothing where all is well. */
+void kprof_samples_note(const kprof_model *model, const kprof_model_samples *samples, kprof_strbuf *out);
 
 /* "function", "demangled" or "mangled" name of a kernel; demangled when `base` is NULL. */
 const char *kprof_model_kernel_name(const kprof_model_kernel *kernel, const char *base);

@@ -104,10 +104,15 @@ static void find_warnings(const kprof_groups *groups, brief *out)
     const kprof_repeats *repeats = &out->row->repeats;
     char text[160];
     if (group->source == KPROF_SOURCE_SAMPLES) { /* the first, since later ones may find no place */
-        const unsigned long long untold = kprof_groups_untold(groups, group->kernel);
+        const unsigned long long untold = kprof_group_untold(groups, group);
+        const char *how = group->samples > 0 ? "samples join launches" : "no whole sample";
         if (untold > 0)
-            snprintf(text, sizeof text, "multiplexed: samples join launches; %llu more are not counted", untold);
-        warn(out, untold > 0 ? text : "multiplexed: each sample joins passes of several launches");
+            snprintf(text, sizeof text, "multiplexed: %s; %llu more are not counted", how, untold);
+        else if (group->samples > 0)
+            snprintf(text, sizeof text, "multiplexed: each sample joins passes of several launches");
+        else
+            snprintf(text, sizeof text, "multiplexed: %s", how);
+        warn(out, text);
     }
     if (group->not_measured > 0) {
         snprintf(text, sizeof text, "%llu of %llu launches not measured", (unsigned long long)group->not_measured,

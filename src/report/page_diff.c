@@ -170,28 +170,72 @@ static const char *way_of(const kprof_launch_group *group)
     return group->replayed > 0 ? replayed : group->multiplexed > 0 ? multiplexed : NULL;
 }
 
-/* The reason of the verdict, and how the groups were matched or measured if they are not alike. */
-static void describe_note(const kprof_diff_kernel *kernel, kprof_strbuf *out)
+/* Launches that were not chosen, or that ran when the kernel had its samples; of kernels with samples alone. */
+static unsigned long long untold_of(const kprof_launch_group *group)
+{
+    return group->multiplexed > 0 ? group->untold : 0;
+}
+
+/* Samples of a kernel that was also replayed. */
+static unsigned long long left_out(const kprof_launch_group *group)
+{
+    return group->replayed > 0 ? group->multiplexed : 0;
+}
+
+/* Begin another part of a note. */
+static kprof_strbuf *part_of(kprof_strbuf *note)
+{
+    kprof_strbuf_puts(note, note->length ? "; " : "");
+    return note;
+}
+
+static const char *plural(uint64_t launches)
+{
+    return launches == 1 ? "" : "es";
+}
+
+static void describe_single(const kprof_launch_group *group, kprof_strbuf *out)
+{
+    const unsigned long long launches = group->launches, untold = untold_of(group);
+    kprof_strbuf_printf(part_of(out), "%llu launch%s", launches, plural(launches));
+    if (way_of(group) && group->replayed == 0)
+        kprof_strbuf_puts(part_of(out), way_of(group));
+    if (untold > 0)
+        kprof_strbuf_printf(part_of(out), "%llu more launch%s of the kernel not counted here", untold, plural(untold));
+}
+
+/* How the groups were matched or measured if they are not alike, and what is not counted. */
+static void describe_pair(const kprof_diff_kernel *kernel, kprof_strbuf *out)
 {
     const kprof_launch_group *baseline = kernel->groups[KPROF_BASELINE], *newer = kernel->groups[KPROF_NEW];
-    kprof_strbuf_puts(out, kernel->reason);
-    const char *separator = *kernel->reason ? "; " : "";
-    if (!baseline || !newer) {
-        const unsigned long long launches = group_of(kernel)->launches;
-        kprof_strbuf_printf(out, "%llu launch%s", launches, launches == 1 ? "" : "es");
-        return;
-    }
+    const unsigned long long untold = untold_of(newer), untold_before = untold_of(baseline);
     if (kernel->match == KPROF_MATCH_RENAMED)
-        kprof_strbuf_printf(out, "%srenamed from %s", separator, baseline->kernel->demangled);
+        kprof_strbuf_printf(part_of(out), "renamed from %s", baseline->kernel->demangled);
     else if (kernel->match == KPROF_MATCH_DEVICE)
-        kprof_strbuf_printf(out, "%son %s before", separator, baseline->device->name);
-    separator = out->length ? "; " : "";
+        kprof_strbuf_printf(part_of(out), "on %s before", baseline->device->name);
     if (way_of(baseline) && way_of(newer) && way_of(baseline) != way_of(newer))
-        kprof_strbuf_printf(out, "%s%s, %s before", separator, way_of(newer), way_of(baseline));
-    separator = out->length ? "; " : "";
+        kprof_strbuf_printf(part_of(out), "%s, %s before", way_of(newer), way_of(baseline));
+    else if (way_of(newer) && newer->replayed == 0)
+        kprof_strbuf_puts(part_of(out), way_of(newer));
+    if (left_out(newer) > 0 || left_out(baseline) > 0)
+        kprof_strbuf_printf(part_of(out), "%llu multiplexed sample%s not compared, %llu before", left_out(newer),
+                            left_out(newer) == 1 ? "" : "s", left_out(baseline));
     if (baseline->launches != newer->launches)
-        kprof_strbuf_printf(out, "%slaunched %llu times, %llu before", separator, (unsigned long long)newer->launches,
-                            (unsigned long long)baseline->launches);
+        kprof_strbuf_printf(part_of(out), "%llu launch%s, %llu before", (unsigned long long)newer->launches,
+                            plural(newer->launches), (unsigned long long)baseline->launches);
+    if (untold > 0 || untold_before > 0)
+        kprof_strbuf_printf(part_of(out), "%llu more launch%s of the kernel not counted here, %llu before", untold,
+                            plural(untold), untold_before);
+}
+
+/* The reason of the verdict, and what makes the numbers less sure. */
+static void describe_note(const kprof_diff_kernel *kernel, kprof_strbuf *out)
+{
+    kprof_strbuf_puts(out, kernel->reason);
+    if (kernel->groups[KPROF_BASELINE] && kernel->groups[KPROF_NEW])
+        describe_pair(kernel, out);
+    else
+        describe_single(group_of(kernel), out);
 }
 
 /* Texts that are made for a kernel. */

@@ -3,6 +3,7 @@
 #include "report/limits.h"
 #include "report/page.h"
 #include "report/robust.h"
+#include "report/witness.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -17,8 +18,8 @@ typedef struct source {
 } source;
 
 typedef struct timed_launches {
-    uint64_t launches, timed;
-    double timed_ns; /* of all timed ones */
+    uint64_t launches, timed, set_apart; /* set apart: samples with times whose passes disagree */
+    double timed_ns, set_apart_ns;       /* of all of them */
 } timed_launches;
 
 /* The launches of one kernel in one source. */
@@ -29,7 +30,8 @@ typedef struct load {
 
 typedef struct kernel_share {
     const kprof_model_kernel *kernel;
-    uint64_t launches;
+    uint64_t launches, multiplexed;
+    uint64_t seen; /* all launches of the kernel, those that no filter chose among them */
     double total_ns;
     load *loads; /* [source_count] */
 } kernel_share;
@@ -122,6 +124,26 @@ static kernel_share *share_of(shares *all, const kprof_model_kernel *kernel)
     return kprof_names_add(&all->kernel_numbers, kernel->mangled, all->kernel_count - 1) ? own : NULL;
 }
 
+static kprof_status add_time(shares *all, const kprof_model_launch *launch, timed_launches *counts)
+{
+    kprof_model_launch with_values = *launch;
+    kprof_disagreement *found = NULL;
+    size_t count = 0;
+    kprof_status status = kprof_value_reader_read(&all->reader, launch->id, all->values, all->asked);
+    const double time_ns = all->values[all->duration];
+    if (status != KPROF_OK || !isfinite(time_ns))
+        return status;
+    with_values.values = all->values;
+    if (kprof_model_is_multiplexed(launch))
+        status = kprof_disagreements(all->model, &with_values, &found, &count);
+    kprof_disagreements_free(found, count);
+    counts->timed += count == 0;
+    counts->timed_ns += count == 0 ? time_ns : 0;
+    counts->set_apart += count > 0;
+    counts->set_apart_ns += count > 0 ? time_ns : 0;
+    return status;
+}
+
 static kprof_status count_launch(void *user, const kprof_model_launch *launch)
 {
     shares *all = user;
@@ -130,19 +152,14 @@ static kprof_status count_launch(void *user, const kprof_model_launch *launch)
     if (!own)
         return kprof_store_too_much(all->report, KPROF_SUMMARY_MAX, "kernels times sources");
     own->launches++;
+    own->multiplexed += kprof_model_is_multiplexed(launch);
     load *of = &own->loads[number];
     timed_launches *counts = kprof_model_is_multiplexed(launch) ? &of->multiplexed : &of->others;
     counts->launches++;
     all->sources[number].launches++;
     if (all->duration == KPROF_NAMES_NONE)
         return KPROF_OK;
-    kprof_status status = kprof_value_reader_read(&all->reader, launch->id, all->values, all->asked);
-    const double time_ns = all->values[all->duration];
-    if (status != KPROF_OK || !isfinite(time_ns))
-        return status;
-    counts->timed++;
-    counts->timed_ns += time_ns;
-    return KPROF_OK;
+    return add_time(all, launch, counts);
 }
 
 static double time_of(const timed_launches *counts, double mean_ns)
@@ -153,7 +170,12 @@ static double time_of(const timed_launches *counts, double mean_ns)
 /* One multiplexed launch in each sample has a time, which stands for the others. */
 static void find_time(load *of)
 {
-    const timed_launches *multiplexed = &of->multiplexed, *others = &of->others;
+    timed_launches *multiplexed = &of->multiplexed;
+    const timed_launches *others = &of->others;
+    if (multiplexed->timed == 0) { /* where no sample's passes agree, all samples count */
+        multiplexed->timed = multiplexed->set_apart;
+        multiplexed->timed_ns = multiplexed->set_apart_ns;
+    }
     const uint64_t timed = multiplexed->timed + others->timed;
     const double mean_ns = timed ? (multiplexed->timed_ns + others->timed_ns) / (double)timed : NAN;
     of->time_ns = timed ? time_of(multiplexed, mean_ns) + time_of(others, mean_ns) : NAN;
@@ -172,16 +194,42 @@ static void add_times(shares *all)
     }
 }
 
+static void count_seen(shares *all)
+{
+    for (size_t i = 0; i < all->model->kernel_count; i++) {
+        const kprof_model_kernel *kernel = &all->model->kernels[i];
+        const size_t number = kprof_names_find(&all->kernel_numbers, kernel->mangled);
+        if (number != KPROF_NAMES_NONE)
+            all->kernels[number].seen += kernel->launches;
+    }
+}
+
+/* Read times, and the witnesses that tell which samples are set apart. */
+static kprof_status open_reader(const kprof_model_walk *walk, shares *all)
+{
+    const size_t witnesses = all->model->witness_count;
+    size_t *metrics = calloc(witnesses + 1, sizeof *metrics);
+    if (!metrics)
+        return kprof_store_no_memory(all->report);
+    if (witnesses > 0)
+        memcpy(metrics, all->model->witnesses, witnesses * sizeof *metrics);
+    metrics[witnesses] = all->duration;
+    kprof_status status = kprof_value_reader_open_some(walk, metrics, witnesses + 1, &all->reader);
+    free(metrics);
+    return status;
+}
+
 static kprof_status count_launches(const kprof_page_context *context, shares *all)
 {
     kprof_model_walk walk = {all->report, all->model, context->options->filter, false};
     kprof_status status = KPROF_OK;
     all->duration = kprof_names_find(&all->model->metric_names, DURATION);
     if (all->duration != KPROF_NAMES_NONE)
-        status = kprof_value_reader_open_some(&walk, &all->duration, 1, &all->reader);
+        status = open_reader(&walk, all);
     if (status == KPROF_OK)
         status = kprof_model_launches(&walk, count_launch, all);
     add_times(all);
+    count_seen(all);
     kprof_value_reader_close(&all->reader);
     return status;
 }
@@ -210,6 +258,19 @@ static int by_time(const void *a, const void *b)
     return strcmp(left->kernel->mangled, right->kernel->mangled);
 }
 
+/* Tell of multiplexed launches, whose samples stand for the others, and of those that came after the samples. */
+static void describe_note(const kernel_share *own, kprof_strbuf *out)
+{
+    const unsigned long long untold = own->seen > own->launches ? own->seen - own->launches : 0;
+    if (own->multiplexed == 0)
+        return;
+    kprof_strbuf_printf(out, "%llu of %llu launch%s multiplexed", (unsigned long long)own->multiplexed,
+                        (unsigned long long)own->launches, own->launches == 1 ? "" : "es");
+    if (untold > 0)
+        kprof_strbuf_printf(out, "; %llu more launch%s of the kernel not counted here", untold,
+                            untold == 1 ? "" : "es");
+}
+
 /* Sources that never ran a kernel do not count: ranks may have different work. `sorted` has room for all of them. */
 static void show_kernel(kprof_emitter *emitter, const shares *all, const kernel_share *own, double *sorted)
 {
@@ -225,6 +286,10 @@ static void show_kernel(kprof_emitter *emitter, const shares *all, const kernel_
     const double median = count == 0 ? NAN : (sorted[(count - 1) / 2] + sorted[count / 2]) / 2;
     const double least = count == 0 ? NAN : sorted[0], most = count == 0 ? NAN : sorted[count - 1];
     const double mean = count == 0 ? NAN : own->total_ns / (double)count;
+    kprof_strbuf text = KPROF_STRBUF_INIT;
+    describe_note(own, &text);
+    kprof_emit_field note = kprof_field_folding(kprof_field_text("note", "Note", text.length ? text.data : NULL));
+    note.missing = "";
     const kprof_emit_field fields[] = {
         kprof_field_folding(kprof_field_plain(
             kprof_field_text("kernel", "Kernel", kprof_model_kernel_name(own->kernel, emitter->options->kernel_base)))),
@@ -237,8 +302,12 @@ static void show_kernel(kprof_emitter *emitter, const shares *all, const kernel_
         kprof_field_with_unit(kprof_field_real("imbalance", "Above mean", mean > 0 ? 100 * (most / mean - 1) : NAN),
                               "%"),
         kprof_field_text("slowest", "Slowest source", count == 0 ? NULL : all->sources[slowest].name),
+        note,
     };
     kprof_show_record(emitter, fields, sizeof fields / sizeof *fields);
+    if (text.failed)
+        emitter->status = KPROF_NO_MEMORY;
+    kprof_strbuf_free(&text);
 }
 
 static kprof_status show(const kprof_page_context *context, shares *all)

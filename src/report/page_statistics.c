@@ -76,6 +76,8 @@ static void show_group(const statistics_page *page, const kprof_group *group)
         kprof_field_text("cc", "CC", cc),
         kprof_field_integer("invocations", "Invocations", (int64_t)group->launches),
         noted_field("not_measured", "Not measured", group->not_measured),
+        noted_field("not_counted", "More launches of the kernel not counted here",
+                    kprof_group_untold(page->groups, group)),
         samples_field(group),
         noted_field("disagreeing", "Passes disagree in", group->disagreeing),
     };

@@ -27,28 +27,6 @@ typedef struct row_texts {
     const kprof_findings *findings; /* NULL: none were looked for */
 } row_texts;
 
-/* List reasons to trust the numbers of a row less. */
-static void put_notes(const kprof_groups *groups, const kprof_group *group, kprof_strbuf *out)
-{
-    const unsigned long long untold = kprof_groups_untold(groups, group->kernel);
-    const bool are_samples = group->source == KPROF_SOURCE_SAMPLES;
-    const unsigned long long launches = group->launches, samples = group->samples;
-    if (are_samples)
-        kprof_strbuf_printf(out, "multiplexed, %llu sample%s", samples, samples == 1 ? "" : "s");
-    if (are_samples && untold > 0)
-        kprof_strbuf_printf(out, "; %llu more launch%s of the kernel not counted here", untold,
-                            untold == 1 ? "" : "es");
-    if (group->not_measured > 0)
-        kprof_strbuf_printf(out, "%s%llu of %llu launch%s not measured", out->length ? "; " : "",
-                            (unsigned long long)group->not_measured, launches, launches == 1 ? "" : "es");
-    if (group->disagreeing > 0)
-        kprof_strbuf_printf(out, "%spasses disagree in %llu of %llu %s", out->length ? "; " : "",
-                            (unsigned long long)group->disagreeing, are_samples ? samples : launches,
-                            are_samples     ? samples == 1 ? "sample" : "samples"
-                            : launches == 1 ? "launch"
-                                            : "launches");
-}
-
 static const char *text_or_null(const kprof_strbuf *text)
 {
     return text->length ? text->data : NULL;
@@ -113,7 +91,7 @@ static void show_group(kprof_emitter *emitter, kprof_ranking *ranking, const kpr
     row_texts texts = {
         .short_name = short_name, .findings = findings, .part = KPROF_STRBUF_INIT, .notes = KPROF_STRBUF_INIT};
     kprof_group_describe(&ranking->groups, row->group, &texts.part);
-    put_notes(&ranking->groups, row->group, &texts.notes);
+    kprof_group_note(&ranking->groups, row->group, &texts.notes);
     bool failed = texts.part.failed || texts.notes.failed;
     for (kprof_verdict_row i = 0; i < KPROF_VERDICT_ROWS; i++) {
         texts.rows[i] = findings ? kprof_verdict_describe(findings, i, base_units) : (kprof_verdict_text){.value = NAN};

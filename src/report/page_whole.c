@@ -24,6 +24,10 @@ static void show_row(kprof_emitter *emitter, const kprof_ranking *ranking, const
     const kprof_found *best = findings ? findings->verdict.best : NULL;
     const kprof_ranked_numbers numbers = kprof_ranked_describe(row);
     kprof_verdict_text rows[KPROF_VERDICT_ROWS];
+    kprof_strbuf note = KPROF_STRBUF_INIT;
+    kprof_group_note(&ranking->groups, row->group, &note);
+    if (note.failed)
+        emitter->status = KPROF_NO_MEMORY;
     for (kprof_verdict_row i = 0; i < KPROF_VERDICT_ROWS; i++) {
         rows[i] = findings ? kprof_verdict_describe(findings, i, false) : (kprof_verdict_text){.value = NAN};
         if (rows[i].name.failed || rows[i].text.failed)
@@ -31,7 +35,7 @@ static void show_row(kprof_emitter *emitter, const kprof_ranking *ranking, const
     }
     const kprof_verdict_text *limit = &rows[KPROF_ROW_LIMIT], *stall = &rows[KPROF_ROW_STALL],
                              *occupancy = &rows[KPROF_ROW_OCCUPANCY], *worth = &rows[KPROF_ROW_BEST];
-    enum { OTHER_FIELDS = 15 };
+    enum { OTHER_FIELDS = 17 };
     kprof_emit_field fields[KPROF_RANKED_NUMBERS + OTHER_FIELDS] = {
         index_field("kernel", "Kernel", (size_t)(row->group->kernel - model->kernels)),
         index_field("device", "Device", (size_t)(row->group->device - model->devices)),
@@ -48,10 +52,13 @@ static void show_row(kprof_emitter *emitter, const kprof_ranking *ranking, const
         kprof_field_pct("finding_gain_pct", "Saves", best ? best->gain_pct : NAN),
         kprof_field_little_to_gain(findings),
         kprof_field_text("finding_text", "Worth most", kprof_verdict_known_text(worth)),
+        kprof_field_text("note", "Note", text_or_null(&note)),
+        kprof_field_integer("not_counted", "Not counted", (int64_t)kprof_group_untold(&ranking->groups, row->group)),
     };
     memcpy(fields + OTHER_FIELDS, numbers.fields, sizeof numbers.fields);
     emitter->ops->record_begin(emitter, &(kprof_emit_record){fields, COUNT_OF(fields)});
     emitter->ops->record_end(emitter);
+    kprof_strbuf_free(&note);
     for (kprof_verdict_row i = 0; i < KPROF_VERDICT_ROWS; i++)
         kprof_verdict_text_free(&rows[i]);
 }

@@ -136,6 +136,26 @@ static kprof_status add_launch(void *user, const kprof_model_launch *launch)
     return kprof_store_no_memory(to->walk->report);
 }
 
+/* Find how many launches of each kernel a report does not tell of; there are `texts` names. */
+static kprof_status find_untold(const grouping *to, size_t texts)
+{
+    const kprof_model *model = to->walk->model;
+    kprof_launch_group *groups = *to->groups;
+    uint64_t *untold = calloc(texts + 1, sizeof *untold);
+    if (!untold)
+        return kprof_store_no_memory(to->walk->report);
+    for (size_t i = 0; i < model->kernel_count; i++)
+        untold[to->numbers->demangled[i]] += model->kernels[i].launches;
+    for (size_t i = 0; i < *to->count; i++) {
+        uint64_t *of = &untold[groups[i].demangled];
+        *of -= *of < groups[i].launches ? *of : groups[i].launches;
+    }
+    for (size_t i = 0; i < *to->count; i++)
+        groups[i].untold = untold[groups[i].demangled];
+    free(untold);
+    return KPROF_OK;
+}
+
 /* Find the groups of both reports. */
 static kprof_status find_all_groups(const kprof_model_walk walks[KPROF_SIDES], kprof_work *work,
                                     kprof_launch_pairs *out)
@@ -150,6 +170,8 @@ static kprof_status find_all_groups(const kprof_model_walk walks[KPROF_SIDES], k
         status = number_names(&texts, walks[side].model, &numbers[side])
                      ? kprof_model_launches(&without_values, add_launch, &to)
                      : kprof_store_no_memory(walks[side].report);
+        if (status == KPROF_OK)
+            status = find_untold(&to, texts.count);
         kprof_names_free(&to.keys);
     }
     for (int side = 0; side < KPROF_SIDES; side++) {

@@ -16,6 +16,7 @@ typedef struct kprof_launch_group {
     kprof_launch_record shape;               /* of the first launch: grid, block, cluster and dynamic shared memory */
     uint64_t launches;
     uint64_t replayed, multiplexed; /* of those: the ones with values */
+    uint64_t untold;                /* launches of the kernel that ran and are in no group */
     int64_t *ids;                   /* [id_count]: the launches with values, replayed ones if there are any, else the
                                        first ones of the samples */
     size_t id_count;

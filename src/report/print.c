@@ -58,8 +58,8 @@ kprof_status kprof_page_launches(const kprof_page_context *context, kprof_launch
         status = kprof_page_walk(context, pass_over, NULL);
     if (status != KPROF_OK)
         return status;
-    page->emitter->launches =
-        (kprof_emit_launches){view->model, view->columns, view->column_count, view->slot_count, view->in_sections};
+    page->emitter->launches = (kprof_emit_launches){view->model,      view->columns,     view->column_count,
+                                                    view->slot_count, view->in_sections, false};
     page->emitter->ops->launches_begin(page->emitter);
     status = kprof_page_walk(context, show, page);
     page->emitter->ops->launches_end(page->emitter);

@@ -92,7 +92,14 @@ static kprof_status count_one(void *user, const kprof_model_launch *launch)
     return KPROF_OK;
 }
 
-kprof_status kprof_report_count_taken(kprof_report *report, const kprof_filter_spec *filter, uint64_t *out)
+static kprof_status count_if_multiplexed(void *user, const kprof_model_launch *launch)
+{
+    *(uint64_t *)user += kprof_model_is_multiplexed(launch);
+    return KPROF_OK;
+}
+
+static kprof_status visit_taken(kprof_report *report, const kprof_filter_spec *filter, kprof_model_visit *visit,
+                                uint64_t *out)
 {
     kprof_model model;
     *out = 0;
@@ -100,9 +107,19 @@ kprof_status kprof_report_count_taken(kprof_report *report, const kprof_filter_s
     if (status != KPROF_OK)
         return status;
     kprof_model_walk walk = {report, &model, filter, false};
-    status = kprof_model_launches(&walk, count_one, out);
+    status = kprof_model_launches(&walk, visit, out);
     kprof_model_free(&model);
     return status;
+}
+
+kprof_status kprof_report_count_taken(kprof_report *report, const kprof_filter_spec *filter, uint64_t *out)
+{
+    return visit_taken(report, filter, count_one, out);
+}
+
+kprof_status kprof_report_count_multiplexed(kprof_report *report, const kprof_filter_spec *filter, uint64_t *out)
+{
+    return visit_taken(report, filter, count_if_multiplexed, out);
 }
 
 static kprof_status read_answer(void *user, sqlite3_stmt *row)

@@ -89,9 +89,11 @@ kprof_status kprof_report_count(kprof_report *report, kprof_report_counts *out) 
 /* kprof's own command line, as kprof_report_create was given it, but safe to print. Caller frees. */
 kprof_status kprof_report_command_line(kprof_report *report, char **out) KPROF_MUST_CHECK;
 
-/* How many stored launches the filter takes. */
+/* How many stored launches the filter takes, and how many of these were multiplexed. */
 kprof_status kprof_report_count_taken(kprof_report *report, const kprof_filter_spec *filter,
                                       uint64_t *out) KPROF_MUST_CHECK;
+kprof_status kprof_report_count_multiplexed(kprof_report *report, const kprof_filter_spec *filter,
+                                            uint64_t *out) KPROF_MUST_CHECK;
 
 /* Has any stored launch NVTX ranges? */
 kprof_status kprof_report_has_nvtx(kprof_report *report, bool *out) KPROF_MUST_CHECK;

@@ -15,9 +15,9 @@
 
 typedef struct sample_group {
     char *key;
-    int64_t first, last; /* ids of launches */
-    uint64_t launches, samples;
-    int64_t *ids; /* [id_count]: of the samples to read */
+    int64_t first, last;               /* ids of launches */
+    uint64_t launches, samples, whole; /* whole: samples with pass_count passes */
+    int64_t *ids;                      /* [id_count]: of the samples to read */
     size_t id_count;
     char *reason; /* of the first sample; NULL: there is no sample */
     uint32_t pass_count;
@@ -89,7 +89,11 @@ static bool add_sample(const sample_walker *walker, sample_group *group, const k
         group->reason = strdup(launch->reason);
     if (!group->reason)
         return false;
-    group->pass_count = launch->record.pass_count > group->pass_count ? launch->record.pass_count : group->pass_count;
+    if (launch->record.pass_count > group->pass_count) {
+        group->pass_count = launch->record.pass_count;
+        group->whole = 0;
+    }
+    group->whole += launch->record.pass_count == group->pass_count;
     group->measured = launch->measured > group->measured ? launch->measured : group->measured;
     const size_t fit = GROUP_CELLS_MAX / (walker->walk->model->metric_count + 1);
     if (group->id_count == KPROF_SAMPLES_MAX || (group->id_count > 0 && group->id_count >= fit)) /* read no more */
@@ -216,6 +220,7 @@ static kprof_status show_joined(const sample_walker *walker, const sample_group 
     joined->result.last_launch = group->last;
     joined->result.launches = group->launches;
     joined->result.count = group->samples;
+    joined->result.partial = group->samples - group->whole;
     joined->result.values = joined->samples;
     joined->result.spreads = joined->spreads;
     launch.values = joined->medians;
@@ -274,4 +279,48 @@ kprof_status kprof_model_joined_launches(const kprof_model_walk *walk, kprof_mod
     free(walker.groups);
     kprof_names_free(&walker.keys);
     return status;
+}
+
+/* "s" behind a number, where it is not one. */
+static const char *plural(uint64_t count)
+{
+    return count == 1 ? "" : "s";
+}
+
+void kprof_samples_describe(const kprof_model_launch *launch, kprof_strbuf *out)
+{
+    const kprof_model_samples *samples = launch->samples;
+    const uint32_t passes = launch->record.pass_count;
+    kprof_strbuf_printf(out, "%llu multiplexed: ", (unsigned long long)samples->launches);
+    if (samples->used == 0)
+        kprof_strbuf_puts(out, "no whole sample");
+    else
+        kprof_strbuf_printf(out, "%s%zu sample%s of %u pass%s", samples->used > 1 ? "medians of " : "", samples->used,
+                            plural(samples->used), passes, passes == 1 ? "" : "es");
+}
+
+void kprof_samples_note(const kprof_model *model, const kprof_model_samples *samples, kprof_strbuf *out)
+{
+    const char *separator = "";
+    if (samples->partial > 0) {
+        kprof_strbuf_printf(out, "%llu of %llu samples lack%s passes, so some values are of fewer samples",
+                            (unsigned long long)samples->partial, (unsigned long long)samples->count,
+                            samples->partial == 1 ? "s" : "");
+        separator = "; ";
+    }
+    if (samples->read < samples->count) {
+        kprof_strbuf_printf(out, "%sonly the first %zu of %llu samples were read", separator, samples->read,
+                            (unsigned long long)samples->count);
+        separator = "; ";
+    }
+    if (samples->set_apart > 0) {
+        if (samples->set_apart == samples->read)
+            kprof_strbuf_printf(out, "%sthe passes of no sample agree; all samples are used", separator);
+        else
+            kprof_strbuf_printf(out, "%s%zu of %zu samples %s set apart: the passes disagree", separator,
+                                samples->set_apart, samples->read, samples->set_apart == 1 ? "is" : "are");
+        separator = "; ";
+    }
+    if (samples->used > 0 && kprof_model_begins_early(model))
+        kprof_strbuf_printf(out, "%s" KPROF_BEGINS_EARLY, separator);
 }

@@ -400,12 +400,13 @@ class Multiplexing(Case):
         self.assertEqual(rows[1], (passes, 1, ""))
         for count, has_values, reason in rows[2:1 + passes]:
             self.assertEqual((count, has_values), (1, 0))
-            self.assertIn("its counters are part of the values of launch 1", reason)
+            self.assertIn("its counters are part of the values of the process's launch at position 1", reason)
+        self.assertEqual(self.query("run.kprof", "SELECT launches, matched, profiled FROM process"), [(40, 40, passes)])
         self.assertEqual(len(rows), 1 + passes)  # then its kernel and shape have what was asked for
         missing = self.query("run.kprof", "SELECT count(*) FROM value JOIN metric ON metric.id = metric_id "
                              "WHERE kind = 'hardware' AND launch_id = 1 AND value IS NULL")
         self.assertEqual(missing, [(0,)])
-        self.assertIn("9 of the launches are multiplexed: 1 samples" if passes == 9 else "multiplexed", self.seen)
+        self.assertIn(f"{passes} of the launches are multiplexed: 1 sample, ", self.seen)
 
     def test_samples_grow(self):
         rows = self.multiplexed(200)
@@ -423,6 +424,32 @@ class Multiplexing(Case):
         run = self.kprof("report", "run.kprof", "--csv-layout", "ncu")
         self.assertIn(f"{count} launches are multiplexed", run.err)
         self.assertNotIn("multiplexed", self.kprof("report", "run.kprof", "--csv").err)
+        self.assertNotIn("multiplexed", self.kprof("report", "run.kprof", "--csv-layout", "ncu", "-c", "1").err)
+
+    def test_launches_that_are_not_counted(self):
+        """Each page that adds up launches of a kernel tells how many more there were."""
+        stored = len(self.multiplexed(40, "--multiplex-samples", "1"))
+        more = f"{40 - stored} more launches of the kernel not counted here"
+        for page in ("summary", "sources"):
+            with self.subTest(page):
+                self.assertIn(more, self.kprof("report", "run.kprof", "--page", page, "--csv").out)
+        self.assertIn(f"More launches of the kernel not counted here {40 - stored}",
+                      self.kprof("report", "run.kprof", "--page", "statistics").out)
+        self.assertIn(f"{40 - stored} more are not counted", self.kprof("report", "run.kprof", "--brief").out)
+        self.assertIn(f"{more}, {40 - stored} before",
+                      self.kprof("diff", "run.kprof", "run.kprof", "--all").out.replace("\n   ", ""))
+        self.assert_run(self.kprof("report", "run.kprof", "--html", "run.html"), 0)
+        with open(self.path("run.html")) as page:
+            self.assertIn(more, page.read())
+
+    def test_parts_of_samples_alone(self):
+        """The launches that are chosen have their counters in one that is not."""
+        self.multiplexed(40, "--multiplex-samples", "1")
+        part = ("report", "run.kprof", "-s", "3", "-c", "2")
+        self.assertIn("2 multiplexed: no whole sample", self.kprof(*part).out)
+        self.assertIn("multiplexed, no whole sample; 38 more launches",
+                      self.kprof(*part, "--page", "summary", "--csv").out)
+        self.assertIn("multiplexed: no whole sample; 38 more are not counted", self.kprof(*part, "--brief").out)
 
     def test_too_few_launches(self):
         for then in ((), ("_exit=0",), ("exec", "say=done")):

@@ -271,6 +271,34 @@ static void test_proof_around_a_try(void **state)
     assert_measured(launch_alone(SIM_SCALE, SLOT));
 }
 
+static void choose_only_add(kprof_kernel *kernel)
+{
+    kernel->matches = strcmp(kernel->record.mangled, "add") == 0;
+}
+
+static void choose(kprof_kernel *kernel)
+{
+    kernel->matches = true;
+}
+
+/* A batch without a chosen launch has nothing to try for, and nobody has proved what else is in it. */
+static void test_no_try_behind_a_launch_that_was_refused(void **state)
+{
+    (void)state;
+    uint64_t words[SIM_WORDS];
+    assert_measured(launch_alone(SIM_TALLY, SLOT)); /* the kernel is known */
+    kprof_kernels_visit(choose_only_add);
+    unsigned tag = ++last_tag;
+    const sim_step refused = {.op = SIM_LAUNCH, .kernel = SIM_ADD, .a = SLOT, .b = SLOT, .tag = tag, .refused = true};
+    assert_int_equal(sim_call(&refused, NULL), SIM_REFUSED);
+    (void)launch_on(SIM_TALLY, SHARED_SLOT);
+    assert_true(kprof_batch_is_open());
+    assert_int_equal(sim_call(&(sim_step){.op = SIM_COPY_OUT, .a = SLOT}, words), 0);
+    assert_false(kprof_batch_is_open());
+    assert_unmeasured(tag, "the driver refused the launch");
+    kprof_kernels_visit(choose);
+}
+
 /* Seen twice, whatever its arguments are. */
 static void test_kernel_that_reaches_host_memory(void **state)
 {
@@ -541,6 +569,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_kernel_that_needs_local_memory, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_launches_that_stay_on_the_device, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_proof_around_a_try, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_no_try_behind_a_launch_that_was_refused, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_launch_that_reaches_host_memory, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_kernel_that_reaches_host_memory, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_search_in_vain, set_up, tear_down),

@@ -8,7 +8,9 @@
 
 #include <unistd.h>
 
-#define OTHER_STREAM 1 /* of the same context */
+#define OTHER_STREAM  1 /* of the same context */
+#define SECOND_STREAM 2 /* of the second context, on another device */
+#define SECOND_SLOT   1
 
 enum { IN, ADD, SWAP, DICE, OUT, SET };
 
@@ -291,6 +293,24 @@ static void test_kernel_that_cannot_be_repeated(void **state)
     assert_false(kprof_batch_is_open());
 }
 
+/* No batch is opened there, though one is open elsewhere. */
+static void test_device_without_metrics(void **state)
+{
+    (void)state;
+    sim.second_chip = "AD102"; /* which the configuration does not have */
+    const sim_step node = {.op = SIM_LAUNCH, .stream = SECOND_STREAM, .a = SECOND_SLOT, .b = SECOND_SLOT};
+    do_call((sim_step){.op = SIM_ALLOC, .stream = SECOND_STREAM, .a = SECOND_SLOT});
+    do_call((sim_step){.op = SIM_BEGIN_CAPTURE, .stream = SECOND_STREAM});
+    do_call(node);
+    do_call((sim_step){.op = SIM_END_CAPTURE, .stream = SECOND_STREAM});
+    unsigned before = launch(SIM_ADD);
+    assert_pending(before);
+    do_call((sim_step){.op = SIM_GRAPH_LAUNCH, .stream = SECOND_STREAM, .from = SECOND_STREAM, .tag = ++last_tag});
+    assert_unmeasured(sim_node_tag(last_tag, 0), "no metrics were chosen for this device's chip");
+    assert_measured(before);
+    assert_false(kprof_batch_is_open());
+}
+
 /* A process may have graphs that are refused for different reasons. */
 static void test_refusals_are_told_once(void **state)
 {
@@ -323,6 +343,7 @@ int main(void)
         cmocka_unit_test_teardown(test_host_that_is_told, mend),
         cmocka_unit_test_teardown(test_no_space_beside_others, mend),
         cmocka_unit_test_teardown(test_kernel_that_cannot_be_repeated, mend),
+        cmocka_unit_test_teardown(test_device_without_metrics, mend),
         cmocka_unit_test_teardown(test_refusals_are_told_once, mend),
     };
     return cmocka_run_group_tests(tests, start, remove_folder);

@@ -106,6 +106,14 @@ static void prepare_to_empty(kprof_flush *flush)
     sim_device.flush_prepare_to_empty(flush);
 }
 
+static unsigned waited_for; /* launches that later flushes were told to wait for */
+
+static kprof_status flush_behind(kprof_flush *flush, void *stream)
+{
+    waited_for++;
+    return sim_device.flush_behind(flush, stream);
+}
+
 static bool cannot_pop;
 
 static kprof_status pop_range(kprof_profiler *profiler)
@@ -182,6 +190,48 @@ static void test_another_tool(void **state)
     assert_measured(last);
 }
 
+static void launch_in(unsigned stream, bool per_thread)
+{
+    do_call((sim_step){.op = SIM_LAUNCH,
+                       .kernel = SIM_ADD,
+                       .stream = stream,
+                       .a = SLOT,
+                       .b = SLOT,
+                       .tag = ++last_tag,
+                       .per_thread = per_thread});
+}
+
+static void *launch_in_threads_stream(void *unused)
+{
+    launch_in(0, true);
+    return unused;
+}
+
+/* A flush would disturb the launches before it, and what is in its own stream is before it anyway. */
+static void test_flushes_wait_for_launches(void **state)
+{
+    (void)state;
+    pthread_t other;
+    kprof_engine.process.config.cache_control = KPROF_CACHE_FLUSH_ALL;
+    launch_in(0, false);
+    launch_in(0, false);
+    assert_int_equal(waited_for, 0);
+    launch_in(BLOCKED_STREAM, false);
+    assert_int_equal(waited_for, 1);
+    close_batch();
+    waited_for = 0;
+    assert_int_equal(pthread_create(&other, NULL, launch_in_threads_stream, NULL), 0);
+    assert_int_equal(pthread_join(other, NULL), 0);
+    assert_int_equal(waited_for, 1); /* only that thread can name its stream */
+    launch_in(0, true);              /* in another stream, though it has the same name */
+    assert_int_equal(waited_for, 2);
+    launch_in(BLOCKED_STREAM, false);
+    assert_int_equal(waited_for, 2);
+    close_batch();
+    assert_measured(last_tag);
+    kprof_engine.process.config.cache_control = KPROF_CACHE_FLUSH_NONE;
+}
+
 /* The one pass that there is waits for each launch, and a kernel may wait for the host: a proof comes first. */
 static void test_memory_of_the_host(void **state)
 {
@@ -222,6 +272,7 @@ static int start(void **state)
     device.reader_read = read_slowly;
     device.profiler_start = start_pass;
     device.profiler_pop = pop_range;
+    device.flush_behind = flush_behind;
     device.flush_prepare_to_empty = prepare_to_empty;
     return start_engine_on(&device);
 }
@@ -236,6 +287,7 @@ int main(void)
         cmocka_unit_test_teardown(test_context_in_error, end_error),
         cmocka_unit_test_teardown(test_range_without_an_end, end_error),
         cmocka_unit_test_teardown(test_another_tool, end_error),
+        cmocka_unit_test(test_flushes_wait_for_launches),
         cmocka_unit_test(test_memory_of_the_host),
     };
     return cmocka_run_group_tests(tests, start, remove_folder);

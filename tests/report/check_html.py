@@ -89,6 +89,7 @@ class Html(unittest.TestCase):
                 keys = [field["key"] for field in json.loads(data["texts"][fields])]
                 shown = dict(zip(keys, (value[0] if isinstance(value, list) else value for value in values)))
                 self.assertEqual(kernels[shown.pop("kernel")]["name"], row["kernel"])
+                self.assertIn("note", shown)
                 for key in set(shown) & set(row) - {"finding"}:
                     if row[key] == "":
                         self.assertIsNone(shown[key], key)

@@ -30,10 +30,12 @@ class Pages(unittest.TestCase):
     def setUpClass(cls):
         cls.place = tempfile.TemporaryDirectory()
         folder = pathlib.Path(cls.place.name)
-        fixtures = [folder / "fixture.kprof", folder / "before.kprof", folder / "after.kprof"]
-        for path, words in zip(fixtures, ([], ["before"], ["after"])):
+        fixtures = [folder / "fixture.kprof", folder / "before.kprof", folder / "after.kprof",
+                    folder / "multiplexed.kprof"]
+        for path, words in zip(fixtures, ([], ["before"], ["after"], ["multiplexed"])):
             subprocess.run([WRITE_FIXTURE, path, *words], check=True)
         reports = {"sample": SAMPLE, "recorded": RECORDED, "fixture": fixtures[0],
+                   "multiplexed": fixtures[3],
                    "hostile": make_hostile(SAMPLE, folder / "hostile.kprof"),
                    "many": make_many(SAMPLE, folder / "many.kprof", MANY),
                    "kernels": make_kernels(SAMPLE, folder / "kernels.kprof"),
@@ -47,7 +49,7 @@ class Pages(unittest.TestCase):
         cls.pages = {name: str(folder / f"{name}.html") for name in [*reports, "diff", "same"]}
         for name, report in reports.items():
             assert write_page(KPROF, "report", report, "--html", cls.pages[name]).returncode == 0
-        assert write_page(KPROF, "diff", *fixtures[1:], "--html", cls.pages["diff"]).returncode == 0
+        assert write_page(KPROF, "diff", *fixtures[1:3], "--html", cls.pages["diff"]).returncode == 0
         assert write_page(KPROF, "diff", *fixtures[1:2] * 2, "--html", cls.pages["same"]).returncode == 0
         cls.reports = reports
 
@@ -228,8 +230,28 @@ class Pages(unittest.TestCase):
         self.open("fixture", width=400)
         name = "[...document.querySelectorAll('a.name')].find(a => a.textContent.startsWith('void at::native::'))"
         self.assertIn("void at::<wbr>native::<wbr>", self.evaluate(f"{name}.innerHTML"))
-        self.assertIn("multiplexed, 1 sample; 1 of 2 launches not measured",
+        self.assertIn("multiplexed, 1 sample; 197 more launches of the kernel not counted here; 1 of 2 launches not "
+                      "measured",
                       self.evaluate(f"{name}.closest('th').innerText").replace("\n", " "))
+
+    def test_multiplexed_launches_tell_what_their_values_are_of(self):
+        self.open("multiplexed")
+        self.assertIn("12 launches of 2 kernels", self.evaluate("document.querySelector('main').innerText"))
+        self.click(self.button("By launch"))
+        self.assertEqual([" ".join(cells["Launch"].split()) for cells in self.cells()],
+                         ["0", "1 to 8 8 multiplexed, 3 samples", "9 to 10 2 multiplexed, 1 sample",
+                          "11 1 multiplexed, no whole sample"])
+        self.open("multiplexed", "#launch-1")
+        shown = " ".join(self.evaluate("document.querySelector('main').innerText").split())
+        for text in ("Launches 1 to 8", "8 multiplexed: medians of 3 samples of 9 passes",
+                     "1 of 4 samples is set apart: the passes disagree", "62.46 us ± 12.50 %",
+                     "± is the median distance of the samples from the median"):
+            self.assertIn(text, shown)
+        self.open("fixture")
+        self.click(self.button("By launch"))
+        missing = [cells for cells in self.cells() if "not measured" in cells["Launch"]]
+        self.assertEqual([cells["Worth most"] for cells in missing], ["n/a"])
+        self.assertIn("; 197 more launches not counted.", self.evaluate("document.querySelector('main').innerText"))
 
     def test_kernels_sort_by_each_column(self):
         self.open("kernels")

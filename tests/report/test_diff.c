@@ -466,6 +466,9 @@ static void reports_of_one_program_are_the_same(void **state)
         assert_int_equal(strstr(text, "multiplexed, replayed before") != NULL, seed == 13);
         free(text);
     }
+    char *text = print_diff((const char *[2]){second, second}, &plain, &(kprof_diff_outcome){0});
+    assert_non_null(strstr(text, "\"note\":\"multiplexed\""));
+    free(text);
     unlink(second);
 }
 

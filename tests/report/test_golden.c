@@ -147,7 +147,7 @@ static golden_case multiplexed_cases[] = {
     {"multiplexed-details-ncu.csv", {CSV(DETAILS, NCU)}},
     {"multiplexed-statistics-long.csv", {CSV(STATISTICS, LONG)}},
     {"multiplexed-summary-long.csv", {CSV(SUMMARY, LONG)}},
-    {"multiplexed-details.md", {MARKDOWN(DETAILS), .filter = &later_launches}},
+    {"multiplexed-details.md", {MARKDOWN(DETAILS)}},
     {"multiplexed-details.json", {JSON(DETAILS)}},
     {"multiplexed-raw.json", {JSON(RAW)}},
     {"multiplexed-statistics.json", {JSON(STATISTICS)}},

@@ -198,7 +198,7 @@ static void emit_launches(kprof_emitter *emitter, kprof_output *out)
     emitter->options = &(kprof_print_options){0};
     emitter->out = out;
     emitter->launches =
-        (kprof_emit_launches){&model, view.columns, view.column_count, view.slot_count, view.in_sections};
+        (kprof_emit_launches){&model, view.columns, view.column_count, view.slot_count, view.in_sections, false};
     kprof_launch_page page = {.view = &view, .emitter = emitter};
     kprof_model_walk walk = {reports[0], &model, NULL, true};
     emitter->ops->page_begin(emitter);

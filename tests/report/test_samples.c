@@ -148,6 +148,22 @@ static void test_joined(void **state)
     assert_non_null(strstr(joined->reason, "vprintf"));
 }
 
+/* The last sample lacks passes. */
+static void test_partial_sample(void **state)
+{
+    (void)state;
+    walk_result result;
+    kprof_strbuf note = KPROF_STRBUF_INIT;
+    execute("UPDATE launch SET passes=4 WHERE id=(SELECT max(id) FROM launch WHERE id<9 AND measured>0)");
+    walk(NULL, &result);
+    assert_int_equal(result.launches[1].samples.partial, 1);
+    assert_int_equal(result.launches[1].pass_count, 9);
+    assert_int_equal(result.launches[2].samples.partial, 0);
+    kprof_samples_note(&(kprof_model){0}, &(kprof_model_samples){.count = 4, .partial = 1, .read = 4}, &note);
+    assert_string_equal(note.data, "1 of 4 samples lacks passes, so some values are of fewer samples");
+    kprof_strbuf_free(&note);
+}
+
 static void test_all_set_apart(void **state)
 {
     (void)state;
@@ -265,6 +281,7 @@ int main(void)
         cmocka_unit_test(test_center),
         cmocka_unit_test(test_center_of_missing_values),
         cmocka_unit_test_setup_teardown(test_joined, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_partial_sample, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_all_set_apart, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_no_whole_sample, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_filter, set_up, tear_down),

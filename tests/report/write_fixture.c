@@ -9,6 +9,8 @@ int main(int argc, char **argv)
     const char *what = argc > 2 ? argv[2] : "";
     if (argc == 2) {
         fixture_write(argv[1]);
+    } else if (argc == 3 && strcmp(what, "multiplexed") == 0) {
+        fixture_write_multiplexed(argv[1]);
     } else if (argc >= 3 && argc <= 5 && (strcmp(what, "before") == 0 || strcmp(what, "after") == 0)) {
         const bool is_new = strcmp(what, "after") == 0;
         diff_fixture_write(argv[1], &(diff_run){.is_new = is_new,
@@ -16,7 +18,7 @@ int main(int argc, char **argv)
                                                 .command_line = argc > 3 ? argv[3] : NULL,
                                                 .chip = argc > 4 ? argv[4] : NULL});
     } else {
-        fprintf(stderr, "usage: write_fixture FILE [before|after [COMMAND_LINE [CHIP]]]\n");
+        fprintf(stderr, "usage: write_fixture FILE [multiplexed|before|after [COMMAND_LINE [CHIP]]]\n");
         return 2;
     }
     return 0;

@@ -198,7 +198,9 @@ static const kprof_graph_call *target_graph(const kprof_call *call, size_t *coun
     static __thread sim_step steps[SIM_NODES];
     static __thread kprof_graph_call nodes[SIM_NODES];
     const sim_step *launch = call->parameters;
-    *why = "";
+    *why = launch->op == SIM_HOLD ? "what it launches is not known (simulated)" : "";
+    if (**why)
+        return NULL;
     lock();
     const sim_queue *graph = &sim.streams[launch->from].graph;
     *count = graph->count;
@@ -218,7 +220,10 @@ static bool target_name_graph(const kprof_call *call, kprof_call *out)
 {
     static sim_function graphs[SIM_STREAMS];
     static char names[SIM_STREAMS][16];
-    unsigned from = ((const sim_step *)call->parameters)->from;
+    const sim_step *step = call->parameters;
+    unsigned from = step->from;
+    if (step->op == SIM_HOLD)
+        return false;
     lock();
     graphs[from].module = from;
     snprintf(names[from], sizeof names[from], "CUDAGraph<%u>", from);

@@ -596,6 +596,8 @@ static int copy_out(const sim_step *step, uint64_t *out)
     if (is_captured(step))
         return 0;
     drain_stream(step->stream);
+    if (sim.contexts[sim_context_of_stream(step->stream)].failed) /* meanwhile: an allocation may be gone */
+        return SIM_ERROR;
     for (unsigned i = 0; i < SIM_WORDS; i++)
         out[i] = word(step->a, i);
     return 0;
@@ -864,9 +866,12 @@ kprof_call sim_describe(const sim_step *step)
     }
     if (call.kind != KPROF_CALL_ALLOCATE || step->op == SIM_POOL_ALLOC)
         call.stream = &sim.streams[step->stream];
+    call.is_threads_stream = step->per_thread;
     if (step->op == SIM_MAP && sim.slots[step->b].was_mapped) /* its content may be saved at another address */
         call.kind = KPROF_CALL_OTHER;
-    if (step->op == SIM_HOLD && step->value % 2 == 1 && !sim.secret_holds) /* by a function of the host */
+    if (step->op == SIM_HOLD && sim.secret_holds) /* by a kernel, of which nothing but its launch is known */
+        call.kind = KPROF_CALL_GRAPH_LAUNCH;
+    else if (step->op == SIM_HOLD && step->value % 2 == 1) /* by a function of the host */
         call.kind = KPROF_CALL_SETUP;
     return call;
 }

@@ -105,6 +105,7 @@ typedef struct sim_step {
     bool legacy;     /* one of the driver's oldest entry points: it cannot be repeated */
     bool hidden;     /* its arguments do not show that it takes memory of the host */
     bool nested;     /* the driver makes a call of its own inside this one */
+    bool per_thread; /* its stream is the default one of the thread */
     bool detached;   /* of SIM_MAP and SIM_UNMAP: no context is current */
 } sim_step;
 

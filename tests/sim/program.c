@@ -554,7 +554,8 @@ void sim_program_read_memory(const sim_program *program, sim_result *result)
 {
     for (unsigned slot = 0; slot < SIM_SLOTS; slot++) {
         uint64_t hash = 1;
-        if (!sim.slots[slot].live || program->lost[sim.slots[slot].memory])
+        bool is_programs = sim.slots[slot].live && !sim.slots[slot].kept; /* else it has freed it */
+        if (!is_programs || program->lost[sim.slots[slot].memory])
             continue;
         for (unsigned i = 0; i < SIM_WORDS; i++)
             hash = sim_hash(hash, atomic_load(&sim_words(slot)[i]));

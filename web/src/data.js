@@ -37,6 +37,11 @@ function readLaunch(raw, part, texts) {
         reason: text(raw.reason),
         nvtx: text(raw.nvtx),
         disagree: text(raw.disagree),
+        multiplexed: raw.multiplexed && {
+            ...raw.multiplexed,
+            text: text(raw.multiplexed.text),
+            note: text(raw.multiplexed.note),
+        },
         spreads: new Map((raw.spreads ?? []).map(([column, samples, mad]) => [column, { samples, mad }])),
         doubtful: new Set(raw.doubtful ?? []),
         whatIf: JSON.parse(text(raw.what_if) ?? "[]"),

@@ -1,6 +1,6 @@
 // The kernels of a report and the launches of each, as tables to sort by.
 import { h, named } from "./dom.js";
-import { launchLink, shape } from "./launch.js";
+import { launchLink, launchNumbers, shape } from "./launch.js";
 import { bar, sortedTable } from "./table.js";
 import { human } from "./units.js";
 
@@ -23,19 +23,6 @@ const LITTLE = { yes: "little", "as measured": "little, as measured" };
 const worthName = (name, little) => LITTLE[little] ?? name;
 const worth = (name, pct, little) =>
     LITTLE[little] || name === null ? (worthName(name, little) ?? "nothing") : saving(name, pct);
-
-// What makes the numbers of a kernel less sure.
-function notesOf({ row }) {
-    const launches = row.launches === 1 ? "launch" : "launches";
-    const samples = row.samples !== null && `${row.samples} ${row.samples === 1 ? "sample" : "samples"}`;
-    return [
-        samples && `multiplexed, ${samples}`,
-        row.not_measured > 0 && `${row.not_measured} of ${row.launches} ${launches} not measured`,
-        row.disagreeing > 0 && `passes disagree in ${row.disagreeing} of ${samples || `${row.launches} ${launches}`}`,
-    ]
-        .filter(Boolean)
-        .join("; ");
-}
 
 // A column of a number that the summary page has of each kernel, and its name there.
 function summaryColumn(key, label, unit, help) {
@@ -110,7 +97,7 @@ export function kernelTable(run) {
             value: (group) => group.kernel.name,
             cell: (group) => [
                 link(group.kernel.name, group.link),
-                notesOf(group) && h("span", { class: "note" }, notesOf(group)),
+                group.row.note && h("span", { class: "note" }, group.row.note),
             ],
         },
         ...(devices.size > 1
@@ -131,7 +118,6 @@ export function kernelTable(run) {
 
 // The row of one kernel; its sentences take a line each. The verdict on its only launch has them too.
 export function kernelFacts(run, group) {
-    const notes = notesOf(group);
     const columns = kernelColumns(run).filter(({ sentence }) => !sentence || group.launches.length > 1);
     const fact = (label, value, isLong) =>
         h("div", { class: isLong && "long" }, h("dt", {}, label), h("dd", {}, value));
@@ -139,7 +125,7 @@ export function kernelFacts(run, group) {
         "dl",
         { class: "stats" },
         columns.map(({ label, cell, sentence }) => fact(label, (sentence ?? cell)(group), Boolean(sentence))),
-        notes && fact("Note", notes, true),
+        group.row.note && fact("Note", group.row.note, true),
     );
 }
 
@@ -169,6 +155,7 @@ function verdictColumns(run) {
             text: (launch) => worthName(bestOf(run, launch).name, bestOf(run, launch).little),
             cell: (launch) => {
                 const { name, pct, little } = bestOf(run, launch);
+                if (launch.missing) return "n/a";
                 return worth(name, pct, little);
             },
         },
@@ -182,6 +169,14 @@ function shareColumns(run) {
     });
 }
 
+// Why the row of a launch is not one launch's values.
+function launchNote({ missing, multiplexed }) {
+    if (missing) return "not measured";
+    if (!multiplexed) return null;
+    const { launches, used } = multiplexed;
+    return `${launches} multiplexed, ${used ? `${used} sample${used === 1 ? "" : "s"}` : "no whole sample"}`;
+}
+
 export function launchTable(run, launches, caption = "Launches") {
     const time = (launch) => run.value(launch, TIME);
     const kernels = new Set(launches.map((launch) => launch.kernel));
@@ -191,7 +186,11 @@ export function launchTable(run, launches, caption = "Launches") {
             number: true,
             header: true,
             value: (launch) => launch.id,
-            cell: (launch) => link(launch.id, launchLink(launch)),
+            text: (launch) => [launchNumbers(launch), launchNote(launch)].join(" "),
+            cell: (launch) => [
+                link(launchNumbers(launch), launchLink(launch)),
+                launchNote(launch) && h("span", { class: "note" }, launchNote(launch)),
+            ],
         },
         ...(kernels.size > 1
             ? [
@@ -217,6 +216,7 @@ export function launchTable(run, launches, caption = "Launches") {
 export function medianLaunch(run, launches) {
     const time = (launch) => run.value(launch, TIME);
     const timed = launches.filter((launch) => time(launch) !== null).sort((a, b) => time(a) - time(b));
-    if (timed.length) return [timed[Math.floor((timed.length - 1) / 2)], "the median by duration"];
+    const why = timed.length > 1 ? "the median by duration" : "the only one with a duration";
+    if (timed.length) return [timed[Math.floor((timed.length - 1) / 2)], why];
     return [launches.find((launch) => !launch.missing) ?? launches[0], "the first"];
 }

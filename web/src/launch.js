@@ -8,12 +8,29 @@ import { whatIfView } from "./whatif.js";
 
 export const shape = (sizes) => (sizes ? `(${sizes.join(", ")})` : null);
 export const launchLink = (launch) => `#launch-${launch.id}`;
+// "3", or "3 to 104" of launches that are shown as one.
+export const launchNumbers = ({ id, multiplexed }) =>
+    multiplexed?.launches > 1 ? `${id} to ${multiplexed.last}` : String(id);
+export const launchTitle = (launch) =>
+    `Launch${launch.multiplexed?.launches > 1 ? "es" : ""} ${launchNumbers(launch)}`;
+
+// How far samples spread around their median: in percent of it, or in its unit where it is 0.
+function spreadOf(run, launch, column) {
+    const { samples, mad } = launch.spreads.get(column) ?? { samples: 0, mad: null };
+    if (samples < 2 || mad === null) return null;
+    const value = launch.values[column];
+    return value ? human((100 * mad) / Math.abs(value), "%") : human(mad, run.metric(column).unit);
+}
 
 function figure(run, launch, column) {
     if (column === null) return "";
     const { unit } = run.metric(column);
     const value = launch.values[column];
-    const text = human(value, unit) + (launch.doubtful.has(column) ? " *" : "");
+    const spread = spreadOf(run, launch, column);
+    const text = [
+        human(value, unit) + (launch.doubtful.has(column) ? " *" : ""),
+        spread && h("span", { class: "spread" }, ` ± ${spread}`),
+    ];
     return unit === "%" ? bar(value, text) : text;
 }
 
@@ -182,12 +199,7 @@ function factsOf(launch) {
     const { device, process } = launch;
     const many = launch.multiplexed;
     return [
-        [
-            "Launch",
-            many
-                ? `${launch.id} to ${many.last}: ${many.launches} launches, medians of ${many.used} samples`
-                : launch.id,
-        ],
+        ["Launch", launchNumbers(launch)],
         ["Grid", shape(launch.grid)],
         ["Block", shape(launch.block)],
         ["Process", `${process.id} ${process.name ?? ""}`],
@@ -196,7 +208,9 @@ function factsOf(launch) {
         ["Stream", launch.stream],
         ["Graph node", launch.node],
         ["NVTX ranges", launch.nvtx],
-        ["Passes", launch.passes ? `${launch.passes} (${launch.mode} replay)` : null],
+        ["Passes", launch.passes && !many ? `${launch.passes} (${launch.mode} replay)` : null],
+        ["Values", many?.text],
+        ["Note", many?.note],
         [launch.missing ? "Not measured" : "Note", launch.reason],
         ["* passes disagree", launch.disagree],
     ].filter(([, value]) => value !== null && value !== undefined);
@@ -231,6 +245,13 @@ export function launchView(run, launch, view) {
                       sections.map((section) => h("a", { href: `${view}/${section.id}` }, section.name)),
                   ),
                   sections.map((section) => sectionOf(run, launch, section, launch.kernel.name)),
+                  launch.multiplexed?.used > 1 &&
+                      h(
+                          "p",
+                          { class: "zeros" },
+                          "± is the median distance of the samples from the median, in percent of it, or in its unit " +
+                              "where it is 0",
+                      ),
                   sections.some((section) => hasExcess(run, launch, section)) &&
                       h(
                           "p",

@@ -1,8 +1,8 @@
 // Shows the view that the fragment of the address names: #overview, #kernel-N, #launch-N, #run, and
 // a section of a launch: #launch-N/SECTION. In a comparison #/PLACE is what changed of a kernel.
-import { readReport } from "./data.js";
+import { readReport, total } from "./data.js";
 import { h, named } from "./dom.js";
-import { launchLink, launchView } from "./launch.js";
+import { launchLink, launchTitle, launchView } from "./launch.js";
 import { listView, placesOf } from "./lists.js";
 import { kernelFacts, launchTable, medianLaunch } from "./kernels.js";
 import { overview } from "./overview.js";
@@ -16,6 +16,7 @@ function kernelView(report, fragment) {
     const group = run.groups.find((other) => other.link === `#${fragment}`);
     if (!group?.launches.length) return missing();
     const [launch, why] = medianLaunch(run, group.launches);
+    const count = total(group.launches.map(({ multiplexed }) => multiplexed?.launches ?? 1));
     return [
         h("h1", { class: "kernel" }, named(group.kernel.name)),
         kernelFacts(run, group),
@@ -23,13 +24,13 @@ function kernelView(report, fragment) {
             h(
                 "section",
                 {},
-                h("h2", {}, `${group.launches.length} launches`),
+                h("h2", {}, `${count.toLocaleString("en-US")} launches`),
                 launchTable(run, group.launches, "Launches of this kernel"),
             ),
         h(
             "section",
             {},
-            h("h2", {}, `Launch ${launch.id}${group.launches.length > 1 ? `, ${why}` : ""}`),
+            h("h2", {}, `${launchTitle(launch)}${group.launches.length > 1 ? `, ${why}` : ""}`),
             launchView(run, launch, group.link),
         ),
     ];
@@ -41,7 +42,7 @@ function singleView(report, id) {
     return [
         h("h1", { class: "kernel" }, named(launch.kernel.name)),
         h("p", {}, h("a", { href: launch.group?.link }, "All launches of this kernel")),
-        h("section", {}, h("h2", {}, `Launch ${launch.id}`), launchView(report.run, launch, launchLink(launch))),
+        h("section", {}, h("h2", {}, launchTitle(launch)), launchView(report.run, launch, launchLink(launch))),
     ];
 }
 

@@ -2,7 +2,7 @@
 import { fieldOf, total } from "./data.js";
 import { h } from "./dom.js";
 import { kernelTable, launchTable } from "./kernels.js";
-import { launchLink } from "./launch.js";
+import { launchLink, launchNumbers } from "./launch.js";
 import { rooflineChart, rooflineChoices, rooflinesOf } from "./roofline.js";
 import { human } from "./units.js";
 
@@ -48,7 +48,7 @@ const ofKernels = (run) =>
     }));
 const ofLaunches = (run) =>
     run.launches.map((launch) => ({
-        name: `${launch.kernel.name}, launch ${launch.id}`,
+        name: `${launch.kernel.name}, launch${launch.multiplexed?.launches > 1 ? "es" : ""} ${launchNumbers(launch)}`,
         link: launchLink(launch),
         launches: [launch],
     }));
@@ -56,10 +56,21 @@ const ofLaunches = (run) =>
 const counted = (count, one) =>
     `${count.toLocaleString("en-US")} ${one}${count === 1 ? "" : one.endsWith("h") ? "es" : "s"}`;
 
+// Each row of a kernel with samples tells of all launches of the kernel that no row counts.
+function notCounted(run) {
+    const byKernel = new Map(run.groups.map(({ kernel }) => [kernel.same, 0]));
+    run.groups.forEach(({ kernel, row }) =>
+        byKernel.set(kernel.same, Math.max(byKernel.get(kernel.same), row.not_counted)),
+    );
+    return total([...byKernel.values()]);
+}
+
 // What was measured, when and where, in two lines.
 function lead(report) {
     const { run } = report;
     const devices = [...new Set(run.launches.map((launch) => launch.device.name))];
+    const kernels = new Set(run.groups.map((group) => group.kernel.same)); // one may have several rows
+    const more = notCounted(run);
     const time = total(run.groups.map((group) => group.row.time));
     return [
         h("p", { class: "lead" }, h("code", {}, fieldOf(report, "run", "command_line") ?? "")),
@@ -67,8 +78,9 @@ function lead(report) {
             "p",
             {},
             `${counted(total(run.groups.map((group) => group.row.launches)), "launch")} of ` +
-                `${counted(run.groups.length, "kernel")} on ${devices.join(", ")}` +
+                `${counted(kernels.size, "kernel")} on ${devices.join(", ")}` +
                 (time > 0 ? `, ${human(time, "ns")} on the GPU` : "") +
+                (more > 0 ? `; ${counted(more, "more launch")} not counted` : "") +
                 `. Started ${fieldOf(report, "run", "start") ?? "at an unknown time"}.`,
         ),
     ];
