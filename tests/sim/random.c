@@ -14,9 +14,9 @@
 #include "sim/program.h"
 #include "spool/spool.h"
 
-#include <limits.h>
 #include <dirent.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <math.h>
 #include <signal.h>
 #include <stdlib.h>
