@@ -97,6 +97,21 @@ static void test_memory_allocated_beside_a_capture(void **state)
     do_call((sim_step){.op = SIM_FREE, .a = SPARE_SLOT});
 }
 
+/* The memory goes later: the driver would wait for all work before it frees any. */
+static void test_freed_memory_that_a_lost_batch_has_kept(void **state)
+{
+    (void)state;
+    make_known();
+    do_call((sim_step){.op = SIM_ALLOC, .a = SPARE_SLOT});
+    unsigned before = launch(SIM_ADD);
+    do_call((sim_step){.op = SIM_FREE, .a = SPARE_SLOT});
+    assert_pending(before);
+    begin();
+    launch_beside();
+    assert_unmeasured(before, "a stream was being captured");
+    end();
+}
+
 /* The first captures of a program that launches beside them teach nothing. */
 static void test_captures_that_are_not_quiet(void **state)
 {
@@ -134,6 +149,7 @@ int main(void)
         cmocka_unit_test_setup(test_first_captures_close_the_batch, set_up),
         cmocka_unit_test_setup(test_what_runs_beside_a_capture, set_up),
         cmocka_unit_test_setup(test_memory_allocated_beside_a_capture, set_up),
+        cmocka_unit_test_setup(test_freed_memory_that_a_lost_batch_has_kept, set_up),
         cmocka_unit_test_setup(test_captures_that_are_not_quiet, set_up),
         cmocka_unit_test_setup(test_graph_captured_while_a_batch_is_open, set_up),
     };

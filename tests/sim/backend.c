@@ -852,6 +852,7 @@ static void free_kept(kprof_snapshot *snapshot)
     for (unsigned slot = snapshot->context; slot < SIM_SLOTS; slot += SIM_CONTEXTS) {
         if (!sim.slots[slot].kept)
             continue;
+        check_can_wait("memory is freed");
         if (sim_is_held(snapshot->context))
             sim_violation("memory is freed behind work that waits for the host");
         sim.slots[slot].live = sim.slots[slot].kept = false;
