@@ -187,12 +187,13 @@ static void close_batch(const char *why)
     kprof_gate_leave_exclusive();
 }
 
-/* Replays use the memory that the call frees: an open batch keeps it, or ends first. */
+/* Replays use the memory that the call frees: an open batch keeps it, or ends first. To keep it takes an allocation,
+ * which may end a capture. */
 static void keep_freed(const kprof_call *call)
 {
     if (!kprof_batch_records() || !kprof_gate_enter_exclusive(GATE_TIMEOUT_MS))
         return;
-    thread.keeps_freed = kprof_batch_keep_freed(call);
+    thread.keeps_freed = !kprof_engine.device->target_capturing() && kprof_batch_keep_freed(call);
     kprof_gate_leave_exclusive();
 }
 

@@ -112,6 +112,19 @@ static void test_freed_memory_that_a_lost_batch_has_kept(void **state)
     end();
 }
 
+/* Nothing of kprof's takes its place meanwhile: to allocate that could end the capture. */
+static void test_memory_freed_beside_a_capture(void **state)
+{
+    (void)state;
+    make_known();
+    do_call((sim_step){.op = SIM_ALLOC, .a = SPARE_SLOT});
+    unsigned before = launch(SIM_ADD);
+    begin();
+    do_call((sim_step){.op = SIM_FREE, .a = SPARE_SLOT});
+    end();
+    assert_unmeasured(before, "a stream was being captured");
+}
+
 /* The first captures of a program that launches beside them teach nothing. */
 static void test_captures_that_are_not_quiet(void **state)
 {
@@ -150,6 +163,7 @@ int main(void)
         cmocka_unit_test_setup(test_what_runs_beside_a_capture, set_up),
         cmocka_unit_test_setup(test_memory_allocated_beside_a_capture, set_up),
         cmocka_unit_test_setup(test_freed_memory_that_a_lost_batch_has_kept, set_up),
+        cmocka_unit_test_setup(test_memory_freed_beside_a_capture, set_up),
         cmocka_unit_test_setup(test_captures_that_are_not_quiet, set_up),
         cmocka_unit_test_setup(test_graph_captured_while_a_batch_is_open, set_up),
     };

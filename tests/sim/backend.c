@@ -897,6 +897,7 @@ static bool snapshot_keep_freed(kprof_snapshot *snapshot, const kprof_call *call
 {
     const sim_step *step = call->parameters;
     lock();
+    check_can_wait("memory is allocated");
     if (snapshot->context != sim_current || !snapshot->taken)
         sim_violation("memory of another context is kept, or none was saved");
     bool keeps = !has_fault() && sim.slots[step->a].live && !sim.refuses_frees;
