@@ -588,13 +588,15 @@ static void write_end(void)
     kprof_process_write(&record);
 }
 
-/* The process is about to call exec or _exit, and waits. After _exit no thread of the application runs on. */
+/* The process is about to call exec or _exit, and waits. After _exit no thread of the application runs on. A batch that
+ * is open over a capture is given up, as that may not end before. */
 static void answer_process(void)
 {
     if (!kprof_gate_enter_exclusive(GATE_TIMEOUT_MS))
         return;
     kprof_launch_mark_own();
-    if ((!kprof_batch_is_open() || may_close()) && kprof_idle_begin()) {
+    bool can = !kprof_batch_is_open() || kprof_engine.device->target_capturing() || may_close();
+    if (can && kprof_idle_begin()) {
         bool ends = atomic_load(&kprof_engine.process.ending);
         kprof_batch_close(ends ? "_exit" : "an exec");
         kprof_contexts_end_samples();

@@ -3,6 +3,7 @@
 #include "engine_test.h"
 
 #include "inject/captures.h"
+#include "inject/launch.h"
 
 #define OTHER_STREAM 1 /* of the same context */
 
@@ -125,6 +126,18 @@ static void test_memory_freed_beside_a_capture(void **state)
     assert_unmeasured(before, "a stream was being captured");
 }
 
+/* The process may end before the capture does. */
+static void test_exec_during_a_capture(void **state)
+{
+    (void)state;
+    make_known();
+    unsigned before = launch(SIM_ADD);
+    begin();
+    kprof_launch_before_leaving(false);
+    assert_unmeasured(before, "a stream was being captured");
+    end();
+}
+
 /* The first captures of a program that launches beside them teach nothing. */
 static void test_captures_that_are_not_quiet(void **state)
 {
@@ -164,6 +177,7 @@ int main(void)
         cmocka_unit_test_setup(test_memory_allocated_beside_a_capture, set_up),
         cmocka_unit_test_setup(test_freed_memory_that_a_lost_batch_has_kept, set_up),
         cmocka_unit_test_setup(test_memory_freed_beside_a_capture, set_up),
+        cmocka_unit_test_setup(test_exec_during_a_capture, set_up),
         cmocka_unit_test_setup(test_captures_that_are_not_quiet, set_up),
         cmocka_unit_test_setup(test_graph_captured_while_a_batch_is_open, set_up),
     };
