@@ -6,6 +6,7 @@
 #include "inject/launch.h"
 
 #define OTHER_STREAM 1 /* of the same context */
+#define MANAGED_SLOT 0
 
 static int set_up(void **state)
 {
@@ -138,6 +139,24 @@ static void test_exec_during_a_capture(void **state)
     end();
 }
 
+/* Nobody has waited for its kernels, which may have ended in time. The last test, since there is managed memory then. */
+static void test_managed_memory_of_a_lost_batch(void **state)
+{
+    (void)state;
+    make_known();
+    sim.managed = true;
+    do_call((sim_step){.op = SIM_ALLOC, .a = MANAGED_SLOT, .shared = true});
+    unsigned before = launch(SIM_DICE);
+    assert_pending(before);
+    begin();
+    launch_beside();
+    end();
+    assert_unmeasured(before, "a stream was being captured");
+    unsigned later = launch(SIM_DICE);
+    close_batch();
+    assert_measured(later);
+}
+
 /* The first captures of a program that launches beside them teach nothing. */
 static void test_captures_that_are_not_quiet(void **state)
 {
@@ -180,6 +199,7 @@ int main(void)
         cmocka_unit_test_setup(test_exec_during_a_capture, set_up),
         cmocka_unit_test_setup(test_captures_that_are_not_quiet, set_up),
         cmocka_unit_test_setup(test_graph_captured_while_a_batch_is_open, set_up),
+        cmocka_unit_test_setup(test_managed_memory_of_a_lost_batch, set_up),
     };
     return cmocka_run_group_tests(tests, start_engine, remove_folder);
 }
