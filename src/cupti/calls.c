@@ -563,6 +563,9 @@ static void read_old(CUpti_CallbackId id, const void *parameters, kprof_given_la
         out->function = p->f;
         out->stream = p->hStream;
         set3(out->grid, (uint32_t)p->grid_width, (uint32_t)p->grid_height, 1);
+    } else if (id == ID(cuLaunchCooperativeKernelMultiDevice)) {
+        const cuLaunchCooperativeKernelMultiDevice_params *p = parameters;
+        out->stream = p->launchParamsList && p->numDevices > 0 ? p->launchParamsList[0].hStream : NULL;
     }
 }
 
