@@ -536,7 +536,7 @@ static void leave(const kprof_call *call)
     }
     if (call->kind == KPROF_CALL_MEMORY_INFO)
         correct_free_memory(call);
-    else if (call->kind == KPROF_CALL_CAPTURE_END && !kprof_engine.device->target_capturing())
+    else if (call->kind == KPROF_CALL_CAPTURE_END && !call->failed && !kprof_engine.device->target_capturing())
         kprof_captures_note_end();
     if (thread.shared > 0 && is_gated(call)) {
         thread.shared--;

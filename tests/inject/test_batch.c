@@ -934,8 +934,8 @@ static void test_pause_with_managed_memory(void **state)
     assert_measured(tag);
 }
 
-/* The thread that calls exec replays it; in a signal handler the thread that watches for pauses has it, to which a stream
- * is being captured. */
+/* The thread that calls exec replays it; in a signal handler the thread that watches for pauses has it, to which a
+ * stream is being captured. */
 static void test_exec_with_managed_memory(void **state)
 {
     (void)state;

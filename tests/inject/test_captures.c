@@ -139,7 +139,7 @@ static void test_exec_during_a_capture(void **state)
     end();
 }
 
-/* Nobody has waited for its kernels, which may have ended in time. The last test, since there is managed memory then. */
+/* Nobody has waited for its kernels, which may have ended in time. This test is the last, as the memory stays. */
 static void test_managed_memory_of_a_lost_batch(void **state)
 {
     (void)state;
@@ -165,6 +165,23 @@ static void test_captures_that_are_not_quiet(void **state)
         begin();
         assert_unmeasured(launch_beside(), "a stream was being captured");
         end();
+    }
+    unsigned tag = launch(SIM_ADD);
+    begin();
+    assert_measured(tag);
+    end();
+}
+
+/* Such a call may have ended no capture. */
+static void test_ends_that_fail(void **state)
+{
+    (void)state;
+    const sim_step step = {.op = SIM_END_CAPTURE};
+    for (unsigned i = 0; i < 3; i++) {
+        kprof_call call = sim_describe(&step);
+        sim.hooks->enter(&call);
+        call.failed = true;
+        sim.hooks->leave(&call);
     }
     unsigned tag = launch(SIM_ADD);
     begin();
@@ -198,6 +215,7 @@ int main(void)
         cmocka_unit_test_setup(test_memory_freed_beside_a_capture, set_up),
         cmocka_unit_test_setup(test_exec_during_a_capture, set_up),
         cmocka_unit_test_setup(test_captures_that_are_not_quiet, set_up),
+        cmocka_unit_test_setup(test_ends_that_fail, set_up),
         cmocka_unit_test_setup(test_graph_captured_while_a_batch_is_open, set_up),
         cmocka_unit_test_setup(test_managed_memory_of_a_lost_batch, set_up),
     };
