@@ -881,6 +881,7 @@ static kprof_status snapshot_take(kprof_snapshot *snapshot, bool with_host)
 static kprof_status snapshot_cover(kprof_snapshot *snapshot, void *stream)
 {
     lock();
+    check_can_wait("new memory is saved");
     bool fault = has_fault();
     if (snapshot->context != sim_current || !snapshot->taken)
         sim_violation("a snapshot is to cover another context, or was not taken");
@@ -909,6 +910,7 @@ static bool snapshot_keep_freed(kprof_snapshot *snapshot, const kprof_call *call
 static kprof_status snapshot_record_end(kprof_snapshot *snapshot)
 {
     lock();
+    check_can_wait("memory is compared");
     check_idle("memory is compared");
     bool fault = has_fault();
     for (unsigned slot = 0; slot < SIM_SLOTS && !fault; slot++)
