@@ -162,12 +162,14 @@ static const unsigned char kinds[CUPTI_DRIVER_TRACE_CBID_SIZE] = {
     [ID(cuEventElapsedTime)] = KPROF_CALL_WAIT,
     [ID(cuEventElapsedTime_v2)] = KPROF_CALL_WAIT,
 
-    [ID(cuStreamBeginCapture)] = KPROF_CALL_STOP,
-    [ID(cuStreamBeginCapture_ptsz)] = KPROF_CALL_STOP,
-    [ID(cuStreamBeginCapture_v2)] = KPROF_CALL_STOP,
-    [ID(cuStreamBeginCapture_v2_ptsz)] = KPROF_CALL_STOP,
-    [ID(cuStreamBeginCaptureToGraph)] = KPROF_CALL_STOP,
-    [ID(cuStreamBeginCaptureToGraph_ptsz)] = KPROF_CALL_STOP,
+    [ID(cuStreamBeginCapture)] = KPROF_CALL_CAPTURE,
+    [ID(cuStreamBeginCapture_ptsz)] = KPROF_CALL_CAPTURE,
+    [ID(cuStreamBeginCapture_v2)] = KPROF_CALL_CAPTURE,
+    [ID(cuStreamBeginCapture_v2_ptsz)] = KPROF_CALL_CAPTURE,
+    [ID(cuStreamBeginCaptureToGraph)] = KPROF_CALL_CAPTURE,
+    [ID(cuStreamBeginCaptureToGraph_ptsz)] = KPROF_CALL_CAPTURE,
+    [ID(cuStreamEndCapture)] = KPROF_CALL_CAPTURE_END,
+    [ID(cuStreamEndCapture_ptsz)] = KPROF_CALL_CAPTURE_END,
     [ID(cuCtxDestroy)] = KPROF_CALL_STOP,
     [ID(cuCtxDestroy_v2)] = KPROF_CALL_STOP,
     [ID(cuCtxDetach)] = KPROF_CALL_STOP,
@@ -561,6 +563,9 @@ static void read_old(CUpti_CallbackId id, const void *parameters, kprof_given_la
         out->function = p->f;
         out->stream = p->hStream;
         set3(out->grid, (uint32_t)p->grid_width, (uint32_t)p->grid_height, 1);
+    } else if (id == ID(cuLaunchCooperativeKernelMultiDevice)) {
+        const cuLaunchCooperativeKernelMultiDevice_params *p = parameters;
+        out->stream = p->launchParamsList && p->numDevices > 0 ? p->launchParamsList[0].hStream : NULL;
     }
 }
 

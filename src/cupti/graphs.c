@@ -722,14 +722,16 @@ static bool is_output_of_graph(const graph *g, const node *input, const node *en
 }
 
 /* Launches of one graph wait for each other in whatever streams, and what kprof copies before a launch or behind it
- * does not. Nodes may have been given other memory since the last launch. */
+ * does not. Nodes may have been given other memory since the last launch. One that is captured runs nothing. */
 static unsigned note_stream(graph *g, const kprof_call *launch)
 {
     bool is_threads = launch->stream == CU_STREAM_PER_THREAD && !pthread_equal(g->thread, pthread_self());
     bool changes = g->launched && (launch->stream != g->stream || is_threads);
-    g->launched = true;
-    g->stream = launch->stream;
-    g->thread = pthread_self();
+    if ((changes || !g->launched) && !kprof_stream_is_captured(launch->stream)) {
+        g->launched = true;
+        g->stream = launch->stream;
+        g->thread = pthread_self();
+    }
     return changes ? KPROF_NODE_CHANGES_STREAM : 0;
 }
 

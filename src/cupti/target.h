@@ -12,7 +12,9 @@ typedef enum kprof_call_kind {
     KPROF_CALL_LAUNCH,       /* one kernel launch, which can be measured */
     KPROF_CALL_TRANSFER,     /* sets memory, or copies it: repeated where that is possible */
     KPROF_CALL_GRAPH_LAUNCH, /* kernels of a CUDA graph */
-    KPROF_CALL_STOP,         /* begins to record a stream, or ends a context: nothing may be measured meanwhile */
+    KPROF_CALL_CAPTURE,      /* begins to capture a stream: closes it, but where nothing runs beside captures */
+    KPROF_CALL_CAPTURE_END,  /* leaves it open */
+    KPROF_CALL_STOP,         /* ends a context: closes it */
     KPROF_CALL_GRAPH_CHANGE, /* changes, ends or uploads an executable graph: what a batch repeats node by node stays */
     KPROF_CALL_UNLOAD,       /* takes kernels away: their handles may come back as other kernels */
     KPROF_CALL_ALLOCATE,     /* brings device memory, which has to be saved */

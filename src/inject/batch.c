@@ -954,7 +954,7 @@ static void finish(const char *why, kprof_status status, uint32_t passes)
         if (batch->kind == KPROF_LIVE)
             kprof_capacity_note(batch->context, batch->wanted_ranges == batch->capacity, passes_ms);
     }
-    release(!kprof_wait_goes_on(batch->context->context));
+    release(!kprof_engine.device->target_capturing() && !kprof_wait_goes_on(batch->context->context));
     kprof_process_check_owner();
 }
 

@@ -6,6 +6,7 @@
 
 #include "cupti/device_ops.h"
 #include "inject/batch_private.h"
+#include "inject/captures.h"
 #include "inject/contexts.h"
 #include "inject/devices.h"
 #include "inject/evaluate.h"
@@ -29,6 +30,7 @@ struct kprof_engine {
     /* Every driver call writes to the gate: what the calls only read must not share its cache line. */
     _Alignas(KPROF_CACHE_LINE) kprof_gate gate;
     _Alignas(KPROF_CACHE_LINE) kprof_kernel_table kernels;
+    kprof_captures captures;
     kprof_context_list contexts;
     kprof_device_list devices;
     kprof_evaluator evaluator;

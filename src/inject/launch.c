@@ -6,6 +6,7 @@
 #include "core/log.h"
 #include "core/monotonic.h"
 #include "inject/batch.h"
+#include "inject/captures.h"
 #include "inject/contexts.h"
 #include "inject/devices.h"
 #include "inject/engine.h"
@@ -43,6 +44,7 @@ static __thread struct {
     uint32_t callback;     /* its callback_id */
     int nested;            /* calls of the same kind inside it */
     bool keeps_freed;      /* the open batch keeps what this call is to free */
+    bool captured;         /* it becomes a node of a graph, and runs nothing */
     kprof_kernel *watched; /* this launch's, which is in no batch; NULL: none */
 } thread;
 
@@ -185,12 +187,13 @@ static void close_batch(const char *why)
     kprof_gate_leave_exclusive();
 }
 
-/* Replays use the memory that the call frees: an open batch keeps it, or ends first. */
+/* Replays use the memory that the call frees: an open batch keeps it, or ends first. To keep it takes an allocation,
+ * which may end a capture. */
 static void keep_freed(const kprof_call *call)
 {
     if (!kprof_batch_records() || !kprof_gate_enter_exclusive(GATE_TIMEOUT_MS))
         return;
-    thread.keeps_freed = kprof_batch_keep_freed(call);
+    thread.keeps_freed = !kprof_engine.device->target_capturing() && kprof_batch_keep_freed(call);
     kprof_gate_leave_exclusive();
 }
 
@@ -205,6 +208,8 @@ static bool closes_batch(const kprof_call *call)
 {
     if (call->kind == KPROF_CALL_UNLOAD || call->kind == KPROF_CALL_STOP)
         return true;
+    if (call->kind == KPROF_CALL_CAPTURE) /* a graph is changed behind it, often */
+        return !kprof_batch_records() || measures_whole_graphs() || !kprof_captures_are_quiet();
     if (call->kind == KPROF_CALL_FREE)
         return kprof_batch_records() && !thread.keeps_freed;
     if (call->kind == KPROF_CALL_GRAPH_CHANGE)
@@ -242,6 +247,12 @@ static void make_local_space(const kprof_call *call, const kprof_device *device,
         make_space(call, local_bytes);
 }
 
+/* Must an open batch know of the call that this thread is in? */
+static bool may_join(void)
+{
+    return kprof_batch_records() && !thread.captured;
+}
+
 static void enter_launch(const kprof_call *call)
 {
     uint64_t position;
@@ -251,7 +262,7 @@ static void enter_launch(const kprof_call *call)
     bool chosen = choose(call, kernel, device);
     if (!kernel || !atomic_load_explicit(&kernel->ends_alone, memory_order_relaxed))
         kprof_batch_note_unknown_end();
-    if (!chosen && !kprof_batch_records())
+    if (!chosen && !may_join())
         return;
     if (!kernel || !device) { /* out of memory */
         close_batch(call->name);
@@ -353,7 +364,7 @@ static void enter_graph(const kprof_call *call)
         chosen += launches[i].chosen;
     }
     bool measures = chosen > 0 && device->metrics && device->metrics->pass_count > 0;
-    bool is_repeated = chosen == 0 && kprof_batch_records(); /* in a batch of the launches around it */
+    bool is_repeated = chosen == 0 && may_join(); /* in a batch of the launches around it */
     if (known && count > 0 && (measures || is_repeated))
         obstacle = enter_graph_batch(call, launches, count);
     for (size_t i = 0; launches && i < count; i++)
@@ -372,7 +383,7 @@ static bool is_in_the_way(const kprof_call *call)
 {
     bool joins =
         call->kind == KPROF_CALL_LAUNCH || call->kind == KPROF_CALL_TRANSFER || call->kind == KPROF_CALL_GRAPH_LAUNCH;
-    return kprof_batch_is_open() && (closes_batch(call) || (joins && kprof_batch_records()));
+    return kprof_batch_is_open() && (closes_batch(call) || (joins && may_join()));
 }
 
 /* The call runs beside others, but not inside a batch that must be replayed before it, or know of it: another thread
@@ -411,7 +422,7 @@ static void follow(const kprof_call *call)
     kprof_call whole;
     if (call->kind == KPROF_CALL_LAUNCH)
         enter_launch(call);
-    else if (call->kind == KPROF_CALL_TRANSFER && kprof_batch_records())
+    else if (call->kind == KPROF_CALL_TRANSFER && may_join())
         enter_batch(&(kprof_batch_launch){.call = call});
     else if (call->kind == KPROF_CALL_GRAPH_LAUNCH && measures_whole_graphs() &&
              kprof_engine.device->target_name_graph(call, &whole))
@@ -423,6 +434,19 @@ static void follow(const kprof_call *call)
     else if (call->kind == KPROF_CALL_ALLOCATE || call->kind == KPROF_CALL_SETUP ||
              call->kind == KPROF_CALL_GRAPH_CHANGE)
         make_space(call, 0);
+}
+
+/* Is the call captured? Note it if something runs beside a capture. */
+static bool look_for_capture(const kprof_call *call)
+{
+    if (!kprof_engine.device->target_capturing())
+        return false;
+    bool runs =
+        call->kind == KPROF_CALL_LAUNCH || call->kind == KPROF_CALL_TRANSFER || call->kind == KPROF_CALL_GRAPH_LAUNCH;
+    if (runs && kprof_engine.device->target_launch_captured(call))
+        return true;
+    kprof_captures_note_call(call);
+    return false;
 }
 
 static void enter(const kprof_call *call)
@@ -442,6 +466,7 @@ static void enter(const kprof_call *call)
     if (!armed && atomic_load_explicit(&kprof_engine.launches.settled, memory_order_relaxed))
         return;
     thread.own_call = true;
+    thread.captured = armed && look_for_capture(call);
     if (armed && call->kind == KPROF_CALL_FREE)
         keep_freed(call);
     if (!armed && is_gated(call))
@@ -469,7 +494,7 @@ static void follow_up(const kprof_call *call)
             return;
         }
         /* another thread may share memory now, and a saved allocation takes managed pages from the host */
-        if (kprof_batch_new_sharing() != 0 || kprof_batch_has_managed())
+        if (kprof_batch_new_sharing() != 0 || kprof_batch_has_managed() || kprof_engine.device->target_capturing())
             kprof_batch_close(call->name);
         else
             kprof_batch_cover(call);
@@ -511,6 +536,8 @@ static void leave(const kprof_call *call)
     }
     if (call->kind == KPROF_CALL_MEMORY_INFO)
         correct_free_memory(call);
+    else if (call->kind == KPROF_CALL_CAPTURE_END && !call->failed && !kprof_engine.device->target_capturing())
+        kprof_captures_note_end();
     if (thread.shared > 0 && is_gated(call)) {
         thread.shared--;
         kprof_gate_leave_shared();
@@ -561,13 +588,15 @@ static void write_end(void)
     kprof_process_write(&record);
 }
 
-/* The process is about to call exec or _exit, and waits. After _exit no thread of the application runs on. */
+/* The process is about to call exec or _exit, and waits. After _exit no thread of the application runs on. A batch that
+ * is open over a capture is given up, as that may not end before. */
 static void answer_process(void)
 {
     if (!kprof_gate_enter_exclusive(GATE_TIMEOUT_MS))
         return;
     kprof_launch_mark_own();
-    if ((!kprof_batch_is_open() || may_close()) && kprof_idle_begin()) {
+    bool can = !kprof_batch_is_open() || kprof_engine.device->target_capturing() || may_close();
+    if (can && kprof_idle_begin()) {
         bool ends = atomic_load(&kprof_engine.process.ending);
         kprof_batch_close(ends ? "_exit" : "an exec");
         kprof_contexts_end_samples();

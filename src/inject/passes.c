@@ -544,6 +544,21 @@ static kprof_status replay(uint32_t *passes)
     return status;
 }
 
+/* CUPTI would wait without a limit for the end of a pass beside work. */
+static kprof_status wait_for_own_runs(void)
+{
+    const kprof_open_batch *batch = &kprof_engine.batch;
+    if (kprof_engine.device->target_capturing()) {
+        kprof_captures_note_loss();
+        return kprof_fail(KPROF_NOT_COLLECTED,
+                          "a stream was being captured, and nothing may be synchronised meanwhile");
+    }
+    kprof_status status = kprof_wait_for_context(batch->context->context);
+    if (!kprof_wait_is_idle(status) && (kprof_batch_has_managed() || batch->needs))
+        kprof_batch_note_late(); /* the host waits for each launch, and not for these again */
+    return status;
+}
+
 /* Wait for the application's own runs, and end the pass around them. */
 static kprof_status end_own_runs(void)
 {
@@ -551,12 +566,10 @@ static kprof_status end_own_runs(void)
     bool more = false;
     int64_t lap_ns = kprof_monotonic_ns();
     batch->replay_count = batch->count;
-    kprof_status status = kprof_wait_for_context(batch->context->context);
+    kprof_status status = wait_for_own_runs();
     batch->times.wait_ms += kprof_monotonic_lap_ms(&lap_ns);
-    if (!kprof_wait_is_idle(status)) { /* CUPTI would wait without a limit for the end of the pass */
+    if (!kprof_wait_is_idle(status)) {
         batch->context->left_in_pass = batch->in_pass;
-        if (kprof_batch_has_managed() || batch->needs) /* the host waits for each launch, and not for these again */
-            kprof_batch_note_late();
         return status;
     }
     if (batch->kind == KPROF_REPLAYED)

@@ -241,7 +241,8 @@ static void test_kinds(void **state)
         {ID(cuLaunchHostFunc), KPROF_CALL_SETUP},
         {ID(cuStreamCreateWithPriority), KPROF_CALL_SETUP},
         {ID(cuStreamBatchMemOp_v2), KPROF_CALL_OTHER},
-        {ID(cuStreamBeginCapture_v2), KPROF_CALL_STOP},
+        {ID(cuStreamBeginCapture_v2), KPROF_CALL_CAPTURE},
+        {ID(cuStreamEndCapture), KPROF_CALL_CAPTURE_END},
         {ID(cuCtxDestroy_v2), KPROF_CALL_STOP},
         {ID(cuCtxDetach), KPROF_CALL_STOP},
         {ID(INVALID), KPROF_CALL_OTHER},
@@ -890,7 +891,8 @@ static void test_graph_launches(void **state)
 {
     (void)state;
     cuGraphLaunch_params graph = {.hGraph = (CUgraphExec)0x300, .hStream = (CUstream)0x100};
-    cuLaunchCooperativeKernelMultiDevice_params several = {.numDevices = 2};
+    CUDA_LAUNCH_PARAMS launches[] = {{.hStream = (CUstream)0x200}, {.hStream = (CUstream)0x400}};
+    cuLaunchCooperativeKernelMultiDevice_params several = {.launchParamsList = launches, .numDevices = 2};
     kprof_decoded_call decoded;
     assert_int_equal(kprof_call_decode(ID(cuGraphLaunch), &graph, &decoded), KPROF_CALL_GRAPH_LAUNCH);
     assert_true(decoded.launch.is_graph);
@@ -899,6 +901,7 @@ static void test_graph_launches(void **state)
     assert_int_equal(kprof_call_decode(ID(cuLaunchCooperativeKernelMultiDevice), &several, &decoded),
                      KPROF_CALL_GRAPH_LAUNCH);
     assert_false(decoded.launch.is_graph);
+    assert_ptr_equal(decoded.stream, 0x200); /* none of them is a default stream */
 }
 
 /* As a call enters, and as it leaves. */

@@ -39,7 +39,8 @@ typedef struct template_graph {
     size_t count;
 } template_graph;
 
-static char own_context, own_stream, executable;
+static char own_context, own_stream, captured_stream, executable;
+static bool capturing;
 
 static CUgraphNode node_of(template_graph *t, size_t i)
 {
@@ -152,6 +153,13 @@ static CUresult CUDAAPI exchange_mode(CUstreamCaptureMode *mode)
     return CUDA_SUCCESS;
 }
 
+static CUresult CUDAAPI is_capturing(CUstream stream, CUstreamCaptureStatus *status)
+{
+    *status = capturing && (void *)stream == &captured_stream ? CU_STREAM_CAPTURE_STATUS_ACTIVE
+                                                              : CU_STREAM_CAPTURE_STATUS_NONE;
+    return CUDA_SUCCESS;
+}
+
 /* In place of the driver's, and of CUPTI's. */
 kprof_status kprof_driver_load(const kprof_driver_api **out)
 {
@@ -166,6 +174,7 @@ kprof_status kprof_driver_load(const kprof_driver_api **out)
                                          .cuPointerGetAttribute_ = get_pointer_attribute,
                                          .cuFuncGetName_ = get_name,
                                          .cuFuncGetParamInfo_ = no_parameter,
+                                         .cuStreamIsCapturing_ = is_capturing,
                                          .cuThreadExchangeStreamCaptureMode_ = exchange_mode};
     *out = &api;
     return KPROF_OK;
@@ -487,6 +496,26 @@ static void test_copies_in_another_stream(void **state)
     }
 }
 
+/* It becomes a node of another graph then, and does not run. */
+static void test_launch_that_is_captured_between_launches(void **state)
+{
+    (void)state;
+    template_graph t;
+    kprof_call captured = launch;
+    size_t count;
+    const char *why;
+    const template_node nodes[] = {input_node, kernel_node};
+    set_nodes(&t, nodes, 2);
+    assert_non_null(kprof_graphs_find(&launch, &count, &why));
+    captured.stream = &captured_stream;
+    capturing = true;
+    assert_non_null(kprof_graphs_find(&captured, &count, &why));
+    capturing = false;
+    const kprof_graph_call *calls = kprof_graphs_find(&captured, &count, &why);
+    assert_non_null(calls);
+    assert_true(calls[0].call.node_traits & KPROF_NODE_CHANGES_STREAM);
+}
+
 /* A node that is disabled changes nothing. */
 static void test_disabled_nodes_beside_copies(void **state)
 {
@@ -684,6 +713,7 @@ int main(void)
         cmocka_unit_test_teardown(test_copies_of_the_host, destroy),
         cmocka_unit_test_teardown(test_copies_of_what_the_graph_changes, destroy),
         cmocka_unit_test_teardown(test_copies_in_another_stream, destroy),
+        cmocka_unit_test_teardown(test_launch_that_is_captured_between_launches, destroy),
         cmocka_unit_test_teardown(test_copies_that_are_too_large, destroy),
         cmocka_unit_test_teardown(test_disabled_nodes_beside_copies, destroy),
         cmocka_unit_test_teardown(test_copies_of_rows, destroy),

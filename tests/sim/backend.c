@@ -852,6 +852,7 @@ static void free_kept(kprof_snapshot *snapshot)
     for (unsigned slot = snapshot->context; slot < SIM_SLOTS; slot += SIM_CONTEXTS) {
         if (!sim.slots[slot].kept)
             continue;
+        check_can_wait("memory is freed");
         if (sim_is_held(snapshot->context))
             sim_violation("memory is freed behind work that waits for the host");
         sim.slots[slot].live = sim.slots[slot].kept = false;
@@ -880,6 +881,7 @@ static kprof_status snapshot_take(kprof_snapshot *snapshot, bool with_host)
 static kprof_status snapshot_cover(kprof_snapshot *snapshot, void *stream)
 {
     lock();
+    check_can_wait("new memory is saved");
     bool fault = has_fault();
     if (snapshot->context != sim_current || !snapshot->taken)
         sim_violation("a snapshot is to cover another context, or was not taken");
@@ -896,6 +898,7 @@ static bool snapshot_keep_freed(kprof_snapshot *snapshot, const kprof_call *call
 {
     const sim_step *step = call->parameters;
     lock();
+    check_can_wait("memory is allocated");
     if (snapshot->context != sim_current || !snapshot->taken)
         sim_violation("memory of another context is kept, or none was saved");
     bool keeps = !has_fault() && sim.slots[step->a].live && !sim.refuses_frees;
@@ -907,6 +910,7 @@ static bool snapshot_keep_freed(kprof_snapshot *snapshot, const kprof_call *call
 static kprof_status snapshot_record_end(kprof_snapshot *snapshot)
 {
     lock();
+    check_can_wait("memory is compared");
     check_idle("memory is compared");
     bool fault = has_fault();
     for (unsigned slot = 0; slot < SIM_SLOTS && !fault; slot++)

@@ -292,11 +292,12 @@ static void add_node(generator *g, sim_op op, unsigned stream, unsigned slot)
 static void add_nodes(generator *g, unsigned stream)
 {
     unsigned slot = pick_slot(g, stream), kernels = pick(g, 6) + 1;
+    unsigned beside = g->program->traits.quiet_captures ? 40 : 4;
     bool copies = slot != SIM_LANE_SLOTS && is_likely(g, 2);
     if (copies && is_likely(g, 2))
         add_node(g, SIM_COPY_IN, stream, slot);
     for (unsigned i = 0; i < kernels; i++) {
-        add_launch(g, is_likely(g, 4) ? stream ^ 1 : stream);
+        add_launch(g, is_likely(g, beside) ? stream ^ 1 : stream);
         if (copies && i == 1 && is_likely(g, 4))
             add_node(g, is_likely(g, 2) ? SIM_COPY_OUT : SIM_MEMSET, stream, slot);
     }

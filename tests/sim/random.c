@@ -16,6 +16,7 @@
 
 #include <dirent.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <math.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -160,6 +161,7 @@ static void choose_group(uint64_t first, unsigned programs, unsigned lanes)
     sim.jittery = lanes > 1;
     sim.second_chip = sim_random(&random) % 4 == 0 ? "AD102" : "GH100";
     choose_traits(&random, lanes);
+    group.traits.quiet_captures = first / GROUP % 2 == 0;
     choose_filter(&random, lanes);
     choose_batches(&random, lanes);
     sim.hides_host = sim_random(&random) % 2 == 0;
@@ -169,7 +171,7 @@ static void choose_group(uint64_t first, unsigned programs, unsigned lanes)
     sim.hides_output = first % 3 == 1;
     sim.saves_host = first % 2 == 0;
     sim.several_threads = lanes > 1;
-    group.whole_graphs = sim_random(&random) % 2 == 0;
+    group.whole_graphs = sim_random(&random) % 2 == 0 && !group.traits.quiet_captures;
     sim.pageable = first % 5 < 2;
     sim.tells = first % 7 < 3;
     sim.holds = 4;
@@ -374,6 +376,9 @@ static void run_program(unsigned number)
     sim_program_generate(&group.program, &group.traits, seed);
     run_once(false, &group.plain, seed);
     expect_launches();
+    if (group.traits.quiet_captures) /* as if it had had some */
+        atomic_store(&kprof_engine.captures.quiet, UINT_MAX / 2);
+    atomic_store(&kprof_engine.captures.lossy, false);
     run_once(true, &group.profiled, seed);
     for (unsigned tag = 0; tag < SIM_TAGS; tag++)
         group.expected[number][tag].disarmed = sim.interrupt && !sim.returned[tag];

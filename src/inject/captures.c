@@ -1,0 +1,43 @@
+/* Counts captures beside which nothing ran. */
+#include "inject/captures.h"
+
+#include "inject/engine.h"
+
+/* A program that captures at each step, as JAX does, is known after so many, of which each closes a batch. */
+#define ENOUGH_CAPTURES 3
+
+bool kprof_captures_are_quiet(void)
+{
+    const kprof_captures *captures = &kprof_engine.captures;
+    return atomic_load(&captures->quiet) >= ENOUGH_CAPTURES && !atomic_load(&captures->lossy);
+}
+
+/* Would an open batch have to be closed before the call, or know of it? */
+void kprof_captures_note_call(const kprof_call *call)
+{
+    switch (call->kind) {
+    case KPROF_CALL_GRAPH_CHANGE:
+    case KPROF_CALL_CAPTURE_END:
+    case KPROF_CALL_MEMORY_INFO:
+    case KPROF_CALL_SETUP:
+    case KPROF_CALL_WAIT:
+    case KPROF_CALL_HARMLESS:
+        break;
+    default:
+        atomic_store(&kprof_engine.captures.disturbed, true);
+    }
+}
+
+void kprof_captures_note_end(void)
+{
+    kprof_captures *captures = &kprof_engine.captures;
+    if (atomic_exchange(&captures->disturbed, false))
+        atomic_store(&captures->quiet, 0);
+    else if (atomic_load(&captures->quiet) < ENOUGH_CAPTURES)
+        atomic_fetch_add(&captures->quiet, 1);
+}
+
+void kprof_captures_note_loss(void)
+{
+    atomic_store(&kprof_engine.captures.lossy, true);
+}

@@ -1,0 +1,26 @@
+/* Captures of streams into graphs. Nothing may be synchronised during one, so that an open batch can only be given up.
+ * Where earlier captures held nothing but what they captured, batches stay open over the next ones. */
+#ifndef KPROF_INJECT_CAPTURES_H
+#define KPROF_INJECT_CAPTURES_H
+
+#include "cupti/target.h"
+
+#include <stdatomic.h>
+#include <stdbool.h>
+
+typedef struct kprof_captures {
+    atomic_uint quiet;     /* captures in a row beside which nothing ran */
+    atomic_bool disturbed; /* something ran beside the one that is under way */
+    atomic_bool lossy;     /* a batch was given up in one */
+} kprof_captures;
+
+/* May a batch stay open over a capture that begins now? Never again once one was lost. */
+bool kprof_captures_are_quiet(void);
+/* A call enters that is not captured, while a stream is. */
+void kprof_captures_note_call(const kprof_call *call);
+/* A capture has ended. */
+void kprof_captures_note_end(void);
+/* A batch is given up, as a capture is under way. */
+void kprof_captures_note_loss(void);
+
+#endif
