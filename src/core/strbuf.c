@@ -52,6 +52,13 @@ void kprof_strbuf_puts(kprof_strbuf *buf, const char *text)
     kprof_strbuf_append(buf, text, strlen(text));
 }
 
+kprof_strbuf *kprof_strbuf_part(kprof_strbuf *buf)
+{
+    if (buf->length > 0)
+        kprof_strbuf_puts(buf, "; ");
+    return buf;
+}
+
 void kprof_strbuf_printf(kprof_strbuf *buf, const char *format, ...)
 {
     va_list args, again;

@@ -192,7 +192,7 @@ kprof_status kprof_emit_not_evaluated(const kprof_emit_findings *all, kprof_strb
     for (size_t i = 0; i < all->open_count && status == KPROF_OK; i++) {
         kprof_strlist missing = KPROF_STRLIST_INIT;
         status = kprof_found_missing(all->open[i], &missing);
-        kprof_strbuf_printf(out, "%s%s", out->length ? "; " : "", all->open[i]->finding->id);
+        kprof_strbuf_puts(kprof_strbuf_part(out), all->open[i]->finding->id);
         for (size_t k = 0; k < missing.count; k++)
             kprof_strbuf_printf(out, "%s%s", k ? ", " : " (needs ", missing.items[k]);
         kprof_strbuf_puts(out, missing.count ? ")" : "");

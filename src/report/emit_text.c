@@ -185,24 +185,19 @@ static void show_disagreements(kprof_emitter *emitter, const kprof_model_launch 
     kprof_disagreements_free(found, count);
 }
 
-static const char *ending(uint64_t count, const char *of_several)
-{
-    return count == 1 ? "" : of_several;
-}
-
 static void describe_one_launch(const kprof_model_launch *launch, kprof_strbuf *out)
 {
     const uint32_t passes = launch->record.pass_count;
     kprof_strbuf_printf(out, "Launch %lld, %s", (long long)launch->id, launch->device->name);
     if (launch->measured > 0)
-        kprof_strbuf_printf(out, ", %u pass%s (%s replay)", passes, ending(passes, "es"), launch->replay_mode);
+        kprof_strbuf_printf(out, ", %u pass%s (%s replay)", passes, kprof_ending(passes, "es"), launch->replay_mode);
 }
 
 /* "Launches 3 to 41, NVIDIA H200, 38 multiplexed: medians of 4 samples of 9 passes" */
 static void describe_multiplexed(const kprof_model_launch *launch, kprof_strbuf *out)
 {
     const kprof_model_samples *samples = launch->samples;
-    kprof_strbuf_printf(out, "Launch%s %lld", ending(samples->launches, "es"), (long long)launch->id);
+    kprof_strbuf_printf(out, "Launch%s %lld", kprof_ending(samples->launches, "es"), (long long)launch->id);
     if (samples->launches > 1)
         kprof_strbuf_printf(out, " to %lld", (long long)samples->last_launch);
     kprof_strbuf_printf(out, ", %s, ", launch->device->name);

@@ -2,6 +2,7 @@
 #include "report/groups.h"
 #include "report/change.h"
 #include "report/limits.h"
+#include "report/number.h"
 #include "report/witness.h"
 
 #include <math.h>
@@ -267,25 +268,21 @@ double kprof_group_time_ns(const kprof_group *group)
 
 void kprof_group_note(const kprof_groups *groups, const kprof_group *group, kprof_strbuf *out)
 {
-    const unsigned long long untold = kprof_group_untold(groups, group);
     const bool are_samples = group->source == KPROF_SOURCE_SAMPLES;
     const unsigned long long launches = group->launches, samples = group->samples;
     if (are_samples && samples == 0)
         kprof_strbuf_puts(out, "multiplexed, no whole sample");
     else if (are_samples)
-        kprof_strbuf_printf(out, "multiplexed, %llu sample%s", samples, samples == 1 ? "" : "s");
-    if (untold > 0)
-        kprof_strbuf_printf(out, "; %llu more launch%s of the kernel not counted here", untold,
-                            untold == 1 ? "" : "es");
+        kprof_strbuf_printf(out, "multiplexed, %llu sample%s", samples, kprof_ending(samples, "s"));
+    kprof_untold_note(kprof_group_untold(groups, group), out);
     if (group->not_measured > 0)
-        kprof_strbuf_printf(out, "%s%llu of %llu launch%s not measured", out->length ? "; " : "",
-                            (unsigned long long)group->not_measured, launches, launches == 1 ? "" : "es");
+        kprof_strbuf_printf(kprof_strbuf_part(out), "%llu of %llu launch%s not measured",
+                            (unsigned long long)group->not_measured, launches, kprof_ending(launches, "es"));
     if (group->disagreeing > 0)
-        kprof_strbuf_printf(out, "%spasses disagree in %llu of %llu %s", out->length ? "; " : "",
+        kprof_strbuf_printf(kprof_strbuf_part(out), "passes disagree in %llu of %llu %s%s",
                             (unsigned long long)group->disagreeing, are_samples ? samples : launches,
-                            are_samples     ? samples == 1 ? "sample" : "samples"
-                            : launches == 1 ? "launch"
-                                            : "launches");
+                            are_samples ? "sample" : "launch",
+                            are_samples ? kprof_ending(samples, "s") : kprof_ending(launches, "es"));
 }
 
 void kprof_group_describe(const kprof_groups *groups, const kprof_group *group, kprof_strbuf *out)

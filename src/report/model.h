@@ -206,6 +206,8 @@ bool kprof_model_begins_early(const kprof_model *model);
 /* Append of how many launches and samples the values of a launch with samples are: "88 multiplexed: medians of 3
  * samples of 8 passes". */
 void kprof_samples_describe(const kprof_model_launch *launch, kprof_strbuf *out);
+/* Append that so many launches of a multiplexed kernel are told of nowhere; nothing if none is. */
+void kprof_untold_note(uint64_t untold, kprof_strbuf *out);
 /* Append which samples these are not of, and why times are too long; nothing where all is well. */
 void kprof_samples_note(const kprof_model *model, const kprof_model_samples *samples, kprof_strbuf *out);
 

@@ -7,7 +7,13 @@
 
 #define KPROF_NUMBER_SIZE 48 /* bytes that any of these may write, NUL included */
 
-/* Each writes a NUL-terminated text of at most KPROF_NUMBER_SIZE bytes and returns its length. */
+/* Return the ending of a word behind a number: "" for one, else that of several, "s" or "es". */
+static inline const char *kprof_ending(uint64_t count, const char *of_several)
+{
+    return count == 1 ? "" : of_several;
+}
+
+/* Each of these writes a NUL-terminated text of at most KPROF_NUMBER_SIZE bytes and returns its length. */
 
 /* A whole number. */
 size_t kprof_number_integer(char *out, int64_t value);

@@ -1,6 +1,7 @@
 /* The page that compares two reports: how the runs differ, a verdict on each kernel, and what changed in it. */
 #include "report/diff.h"
 #include "report/grid.h"
+#include "report/number.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -182,26 +183,13 @@ static unsigned long long left_out(const kprof_launch_group *group)
     return group->replayed > 0 ? group->multiplexed : 0;
 }
 
-/* Begin another part of a note. */
-static kprof_strbuf *part_of(kprof_strbuf *note)
-{
-    kprof_strbuf_puts(note, note->length ? "; " : "");
-    return note;
-}
-
-static const char *plural(uint64_t launches)
-{
-    return launches == 1 ? "" : "es";
-}
-
 static void describe_single(const kprof_launch_group *group, kprof_strbuf *out)
 {
-    const unsigned long long launches = group->launches, untold = untold_of(group);
-    kprof_strbuf_printf(part_of(out), "%llu launch%s", launches, plural(launches));
+    const unsigned long long launches = group->launches;
+    kprof_strbuf_printf(kprof_strbuf_part(out), "%llu launch%s", launches, kprof_ending(launches, "es"));
     if (way_of(group) && group->replayed == 0)
-        kprof_strbuf_puts(part_of(out), way_of(group));
-    if (untold > 0)
-        kprof_strbuf_printf(part_of(out), "%llu more launch%s of the kernel not counted here", untold, plural(untold));
+        kprof_strbuf_puts(kprof_strbuf_part(out), way_of(group));
+    kprof_untold_note(untold_of(group), out);
 }
 
 /* How the groups were matched or measured if they are not alike, and what is not counted. */
@@ -210,22 +198,22 @@ static void describe_pair(const kprof_diff_kernel *kernel, kprof_strbuf *out)
     const kprof_launch_group *baseline = kernel->groups[KPROF_BASELINE], *newer = kernel->groups[KPROF_NEW];
     const unsigned long long untold = untold_of(newer), untold_before = untold_of(baseline);
     if (kernel->match == KPROF_MATCH_RENAMED)
-        kprof_strbuf_printf(part_of(out), "renamed from %s", baseline->kernel->demangled);
+        kprof_strbuf_printf(kprof_strbuf_part(out), "renamed from %s", baseline->kernel->demangled);
     else if (kernel->match == KPROF_MATCH_DEVICE)
-        kprof_strbuf_printf(part_of(out), "on %s before", baseline->device->name);
+        kprof_strbuf_printf(kprof_strbuf_part(out), "on %s before", baseline->device->name);
     if (way_of(baseline) && way_of(newer) && way_of(baseline) != way_of(newer))
-        kprof_strbuf_printf(part_of(out), "%s, %s before", way_of(newer), way_of(baseline));
+        kprof_strbuf_printf(kprof_strbuf_part(out), "%s, %s before", way_of(newer), way_of(baseline));
     else if (way_of(newer) && newer->replayed == 0)
-        kprof_strbuf_puts(part_of(out), way_of(newer));
+        kprof_strbuf_puts(kprof_strbuf_part(out), way_of(newer));
     if (left_out(newer) > 0 || left_out(baseline) > 0)
-        kprof_strbuf_printf(part_of(out), "%llu multiplexed sample%s not compared, %llu before", left_out(newer),
-                            left_out(newer) == 1 ? "" : "s", left_out(baseline));
+        kprof_strbuf_printf(kprof_strbuf_part(out), "%llu multiplexed sample%s not compared, %llu before",
+                            left_out(newer), kprof_ending(left_out(newer), "s"), left_out(baseline));
     if (baseline->launches != newer->launches)
-        kprof_strbuf_printf(part_of(out), "%llu launch%s, %llu before", (unsigned long long)newer->launches,
-                            plural(newer->launches), (unsigned long long)baseline->launches);
+        kprof_strbuf_printf(kprof_strbuf_part(out), "%llu launch%s, %llu before", (unsigned long long)newer->launches,
+                            kprof_ending(newer->launches, "es"), (unsigned long long)baseline->launches);
     if (untold > 0 || untold_before > 0)
-        kprof_strbuf_printf(part_of(out), "%llu more launch%s of the kernel not counted here, %llu before", untold,
-                            plural(untold), untold_before);
+        kprof_strbuf_printf(kprof_strbuf_part(out), "%llu more launch%s of the kernel not counted here, %llu before",
+                            untold, kprof_ending(untold, "es"), untold_before);
 }
 
 /* The reason of the verdict, and what makes the numbers less sure. */

@@ -1,6 +1,7 @@
 /* The sources page: how evenly kernels load the reports that were merged or, in the report of one run, its processes.
  */
 #include "report/limits.h"
+#include "report/number.h"
 #include "report/page.h"
 #include "report/robust.h"
 #include "report/witness.h"
@@ -261,14 +262,11 @@ static int by_time(const void *a, const void *b)
 /* Tell of multiplexed launches, whose samples stand for the others, and of those that came after the samples. */
 static void describe_note(const kernel_share *own, kprof_strbuf *out)
 {
-    const unsigned long long untold = own->seen > own->launches ? own->seen - own->launches : 0;
     if (own->multiplexed == 0)
         return;
     kprof_strbuf_printf(out, "%llu of %llu launch%s multiplexed", (unsigned long long)own->multiplexed,
-                        (unsigned long long)own->launches, own->launches == 1 ? "" : "es");
-    if (untold > 0)
-        kprof_strbuf_printf(out, "; %llu more launch%s of the kernel not counted here", untold,
-                            untold == 1 ? "" : "es");
+                        (unsigned long long)own->launches, kprof_ending(own->launches, "es"));
+    kprof_untold_note(own->seen > own->launches ? own->seen - own->launches : 0, out);
 }
 
 /* Sources that never ran a kernel do not count: ranks may have different work. `sorted` has room for all of them. */

@@ -3,6 +3,7 @@
  * holds the numbers of samples, and the values of one group. */
 #include "report/limits.h"
 #include "report/model.h"
+#include "report/number.h"
 #include "report/robust.h"
 #include "report/witness.h"
 
@@ -281,12 +282,6 @@ kprof_status kprof_model_joined_launches(const kprof_model_walk *walk, kprof_mod
     return status;
 }
 
-/* "s" behind a number, where it is not one. */
-static const char *plural(uint64_t count)
-{
-    return count == 1 ? "" : "s";
-}
-
 void kprof_samples_describe(const kprof_model_launch *launch, kprof_strbuf *out)
 {
     const kprof_model_samples *samples = launch->samples;
@@ -296,31 +291,31 @@ void kprof_samples_describe(const kprof_model_launch *launch, kprof_strbuf *out)
         kprof_strbuf_puts(out, "no whole sample");
     else
         kprof_strbuf_printf(out, "%s%zu sample%s of %u pass%s", samples->used > 1 ? "medians of " : "", samples->used,
-                            plural(samples->used), passes, passes == 1 ? "" : "es");
+                            kprof_ending(samples->used, "s"), passes, kprof_ending(passes, "es"));
+}
+
+void kprof_untold_note(uint64_t untold, kprof_strbuf *out)
+{
+    if (untold > 0)
+        kprof_strbuf_printf(kprof_strbuf_part(out), "%llu more launch%s of the kernel not counted here",
+                            (unsigned long long)untold, kprof_ending(untold, "es"));
 }
 
 void kprof_samples_note(const kprof_model *model, const kprof_model_samples *samples, kprof_strbuf *out)
 {
-    const char *separator = "";
-    if (samples->partial > 0) {
-        kprof_strbuf_printf(out, "%llu of %llu samples lack%s passes, so some values are of fewer samples",
-                            (unsigned long long)samples->partial, (unsigned long long)samples->count,
-                            samples->partial == 1 ? "s" : "");
-        separator = "; ";
-    }
-    if (samples->read < samples->count) {
-        kprof_strbuf_printf(out, "%sonly the first %zu of %llu samples were read", separator, samples->read,
-                            (unsigned long long)samples->count);
-        separator = "; ";
-    }
-    if (samples->set_apart > 0) {
-        if (samples->set_apart == samples->read)
-            kprof_strbuf_printf(out, "%sthe passes of no sample agree; all samples are used", separator);
-        else
-            kprof_strbuf_printf(out, "%s%zu of %zu samples %s set apart: the passes disagree", separator,
-                                samples->set_apart, samples->read, samples->set_apart == 1 ? "is" : "are");
-        separator = "; ";
-    }
+    const unsigned long long count = samples->count;
+    if (samples->partial > 0)
+        kprof_strbuf_printf(kprof_strbuf_part(out),
+                            "%llu of %llu samples lack%s passes, so some values are of fewer samples",
+                            (unsigned long long)samples->partial, count, samples->partial == 1 ? "s" : "");
+    if (samples->read < samples->count)
+        kprof_strbuf_printf(kprof_strbuf_part(out), "only the first %zu of %llu samples were read", samples->read,
+                            count);
+    if (samples->set_apart > 0 && samples->set_apart == samples->read)
+        kprof_strbuf_puts(kprof_strbuf_part(out), "the passes of no sample agree; all samples are used");
+    else if (samples->set_apart > 0)
+        kprof_strbuf_printf(kprof_strbuf_part(out), "%zu of %zu samples %s set apart: the passes disagree",
+                            samples->set_apart, samples->read, samples->set_apart == 1 ? "is" : "are");
     if (samples->used > 0 && kprof_model_begins_early(model))
-        kprof_strbuf_printf(out, "%s" KPROF_BEGINS_EARLY, separator);
+        kprof_strbuf_puts(kprof_strbuf_part(out), KPROF_BEGINS_EARLY);
 }
