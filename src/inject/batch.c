@@ -922,8 +922,7 @@ static void log_times(uint32_t passes, const char *why)
     kprof_log(KPROF_LOG_DEBUG,
               "batch of %zu launches, %zu of them chosen, closed by %s, %u passes, ms: saving %.1f, preparing %.1f, "
               "open %.1f, trying %.1f, waiting %.1f, keeping %.1f, restoring %.1f, starting %.1f, running %.1f, "
-              "stopping %.1f, "
-              "decoding %.1f, waiting for values %.1f, writing them %.1f",
+              "stopping %.1f, decoding %.1f, waiting for values %.1f, writing them %.1f",
               batch->count, batch->chosen_count, why, passes, ms->save_ms, ms->prepare_ms, ms->open_ms, ms->try_ms,
               ms->wait_ms, ms->keep_ms, ms->restore_ms, ms->start_ms, ms->run_ms, ms->stop_ms, ms->decode_ms,
               ms->evaluate_ms, ms->deliver_ms);

@@ -8,6 +8,9 @@
 #include <stdatomic.h>
 #include <stdbool.h>
 
+/* Why a launch has no values. */
+#define KPROF_BESIDE_CAPTURE "a stream was being captured, and nothing may be synchronised meanwhile"
+
 typedef struct kprof_captures {
     atomic_uint quiet;     /* captures in a row beside which nothing ran */
     atomic_bool disturbed; /* something ran beside the one that is under way */

@@ -132,8 +132,7 @@ static const char *enter_alone(void)
     if (armed && !kprof_engine.device->target_capturing()) /* asked inside, where no thread can change it */
         return "";
     kprof_gate_leave_exclusive();
-    return armed ? "a stream was being captured, and nothing may be synchronised meanwhile"
-                 : "profiling has ended in this process";
+    return armed ? KPROF_BESIDE_CAPTURE : "profiling has ended in this process";
 }
 
 static void leave_watched(const kprof_call *call)
@@ -378,12 +377,17 @@ static bool is_gated(const kprof_call *call)
     return call->kind != KPROF_CALL_WAIT && call->kind != KPROF_CALL_HARMLESS;
 }
 
+/* Does the call have the GPU use memory, so that a batch has to know of it? One that is captured runs nothing. */
+static bool uses_memory(const kprof_call *call)
+{
+    return call->kind == KPROF_CALL_LAUNCH || call->kind == KPROF_CALL_TRANSFER ||
+           call->kind == KPROF_CALL_GRAPH_LAUNCH;
+}
+
 /* May the call not run while the batch is open, since that must be replayed first, or know of the call? */
 static bool is_in_the_way(const kprof_call *call)
 {
-    bool joins =
-        call->kind == KPROF_CALL_LAUNCH || call->kind == KPROF_CALL_TRANSFER || call->kind == KPROF_CALL_GRAPH_LAUNCH;
-    return kprof_batch_is_open() && (closes_batch(call) || (joins && may_join()));
+    return kprof_batch_is_open() && (closes_batch(call) || (uses_memory(call) && may_join()));
 }
 
 /* The call runs beside others, but not inside a batch that must be replayed before it, or know of it: another thread
@@ -441,9 +445,7 @@ static bool look_for_capture(const kprof_call *call)
 {
     if (!kprof_engine.device->target_capturing())
         return false;
-    bool runs =
-        call->kind == KPROF_CALL_LAUNCH || call->kind == KPROF_CALL_TRANSFER || call->kind == KPROF_CALL_GRAPH_LAUNCH;
-    if (runs && kprof_engine.device->target_launch_captured(call))
+    if (uses_memory(call) && kprof_engine.device->target_launch_captured(call))
         return true;
     kprof_captures_note_call(call);
     return false;

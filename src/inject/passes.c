@@ -550,8 +550,7 @@ static kprof_status wait_for_own_runs(void)
     const kprof_open_batch *batch = &kprof_engine.batch;
     if (kprof_engine.device->target_capturing()) {
         kprof_captures_note_loss();
-        return kprof_fail(KPROF_NOT_COLLECTED,
-                          "a stream was being captured, and nothing may be synchronised meanwhile");
+        return kprof_fail(KPROF_NOT_COLLECTED, KPROF_BESIDE_CAPTURE);
     }
     kprof_status status = kprof_wait_for_context(batch->context->context);
     if (!kprof_wait_is_idle(status) && (kprof_batch_has_managed() || batch->needs))
