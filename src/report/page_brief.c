@@ -98,22 +98,27 @@ static void warn(brief *to, const char *text)
         cut(to->warnings[to->warning_count++], WARNING_BYTES, text, true);
 }
 
+static void warn_of_samples(const kprof_groups *groups, brief *out)
+{
+    const kprof_group *group = out->row->group;
+    const unsigned long long untold = kprof_group_untold(groups, group);
+    char text[160];
+    if (untold > 0)
+        snprintf(text, sizeof text, "multiplexed: %s; %llu more are not counted",
+                 group->samples > 0 ? "samples join launches" : "no whole sample", untold);
+    else
+        snprintf(text, sizeof text, "multiplexed: %s",
+                 group->samples > 0 ? "each sample joins passes of several launches" : "no whole sample");
+    warn(out, text);
+}
+
 static void find_warnings(const kprof_groups *groups, brief *out)
 {
     const kprof_group *group = out->row->group;
     const kprof_repeats *repeats = &out->row->repeats;
     char text[160];
-    if (group->source == KPROF_SOURCE_SAMPLES) { /* the first, since later ones may find no place */
-        const unsigned long long untold = kprof_group_untold(groups, group);
-        const char *how = group->samples > 0 ? "samples join launches" : "no whole sample";
-        if (untold > 0)
-            snprintf(text, sizeof text, "multiplexed: %s; %llu more are not counted", how, untold);
-        else if (group->samples > 0)
-            snprintf(text, sizeof text, "multiplexed: each sample joins passes of several launches");
-        else
-            snprintf(text, sizeof text, "multiplexed: %s", how);
-        warn(out, text);
-    }
+    if (group->source == KPROF_SOURCE_SAMPLES) /* first, since later ones may find no place */
+        warn_of_samples(groups, out);
     if (group->not_measured > 0) {
         snprintf(text, sizeof text, "%llu of %llu launches not measured", (unsigned long long)group->not_measured,
                  (unsigned long long)group->launches);
