@@ -505,6 +505,8 @@ static void submit(const sim_step *step, uint64_t event)
     sim_stream *stream = &sim.streams[step->stream];
     if (stream->queue.count == SIM_QUEUE)
         drain_stream(step->stream);
+    if (sim.contexts[sim_context_of_stream(step->stream)].failed) /* meanwhile: what was accepted is lost */
+        return;
     struct kprof_profiler *armed = sim.contexts[sim_context_of_stream(step->stream)].armed;
     size_t range = armed && is_launch(step) ? sim_profiler_range(armed, false) : 0;
     stream->queue.items[stream->queue.count++] = (sim_work){*step, event, range, false};
@@ -519,6 +521,8 @@ void sim_submit_replay(unsigned context, const sim_step *step)
     struct kprof_profiler *armed = sim.contexts[context].armed;
     if (queue->count == SIM_QUEUE)
         run_first_replay(context);
+    if (sim.contexts[context].failed)
+        return;
     size_t range = armed && (is_launch(step) || sim_profiler_is_automatic(armed)) ? sim_profiler_range(armed, true) : 0;
     queue->items[queue->count++] = (sim_work){*step, 0, range, true};
     if (sim_chance(2))
