@@ -62,10 +62,15 @@ static void write_kernel(const kprof_kernel *kernel)
     kprof_process_write(&record);
 }
 
+static kprof_kernel *find_kernel(const kprof_call *call)
+{
+    return kprof_kernels_find(call, kprof_engine.process.filter, write_kernel);
+}
+
 /* Counts survive a process that is killed: they are written each time they have doubled. */
 static kprof_kernel *count_launch(const kprof_call *call, uint64_t *position)
 {
-    kprof_kernel *kernel = kprof_kernels_find(call, kprof_engine.process.filter, write_kernel);
+    kprof_kernel *kernel = find_kernel(call);
     *position = atomic_fetch_add(&kprof_engine.process.launches, 1);
     if (!kernel)
         return NULL;
@@ -216,11 +221,9 @@ static bool closes_batch(const kprof_call *call)
     return call->kind == KPROF_CALL_OTHER && !kprof_batch_is_window();
 }
 
-static bool choose(const kprof_call *call, const kprof_kernel *kernel, const kprof_device *device)
+static bool choose(const kprof_kernel *kernel, const kprof_device *device)
 {
     if (!kernel || !device || kprof_filter_exhausted(kprof_engine.process.filter))
-        return false;
-    if (kernel->matches && kprof_engine.device->target_launch_captured(call))
         return false;
     bool matches = kernel->matches && kprof_nvtx_match(kprof_engine.process.filter);
     return kprof_filter_take_launch(kprof_engine.process.filter, matches, device->record.device);
@@ -246,10 +249,11 @@ static void make_local_space(const kprof_call *call, const kprof_device *device,
         make_space(call, local_bytes);
 }
 
-/* Must an open batch know of the call that this thread is in? */
-static bool may_join(void)
+/* The call becomes a node of a graph: it is no launch, and counts when the graph is launched. */
+static void enter_captured(const kprof_call *call)
 {
-    return kprof_batch_records() && !thread.captured;
+    if (call->kind == KPROF_CALL_LAUNCH)
+        make_local_space(call, kprof_devices_find(call->context), find_kernel(call));
 }
 
 static void enter_launch(const kprof_call *call)
@@ -258,10 +262,10 @@ static void enter_launch(const kprof_call *call)
     kprof_kernel *kernel = count_launch(call, &position);
     const kprof_device *device = kprof_devices_find(call->context);
     make_local_space(call, device, kernel);
-    bool chosen = choose(call, kernel, device);
+    bool chosen = choose(kernel, device);
     if (!kernel || !atomic_load_explicit(&kernel->ends_alone, memory_order_relaxed))
         kprof_batch_note_unknown_end();
-    if (!chosen && !may_join())
+    if (!chosen && !kprof_batch_records())
         return;
     if (!kernel || !device) { /* out of memory */
         close_batch(call->name);
@@ -298,7 +302,7 @@ static void look_at_node(const kprof_graph_call *node, const kprof_device *devic
         return;
     out->metrics = device->metrics;
     make_local_space(&node->call, device, out->kernel);
-    out->chosen = choose(&node->call, out->kernel, device);
+    out->chosen = choose(out->kernel, device);
     if (!out->chosen)
         return;
     describe(&node->call, out->kernel, position, &out->record);
@@ -363,7 +367,7 @@ static void enter_graph(const kprof_call *call)
         chosen += launches[i].chosen;
     }
     bool measures = chosen > 0 && device->metrics && device->metrics->pass_count > 0;
-    bool is_repeated = chosen == 0 && may_join(); /* in a batch of the launches around it */
+    bool is_repeated = chosen == 0 && kprof_batch_records(); /* in a batch of the launches around it */
     if (known && count > 0 && (measures || is_repeated))
         obstacle = enter_graph_batch(call, launches, count);
     for (size_t i = 0; launches && i < count; i++)
@@ -387,7 +391,8 @@ static bool uses_memory(const kprof_call *call)
 /* May the call not run while the batch is open, since that must be replayed first, or know of the call? */
 static bool is_in_the_way(const kprof_call *call)
 {
-    return kprof_batch_is_open() && (closes_batch(call) || (uses_memory(call) && may_join()));
+    bool is_unknown = uses_memory(call) && !thread.captured && kprof_batch_records();
+    return kprof_batch_is_open() && (closes_batch(call) || is_unknown);
 }
 
 /* The call runs beside others, but not inside a batch that must be replayed before it, or know of it: another thread
@@ -424,9 +429,11 @@ static void try_to_settle(const kprof_call *call)
 static void follow(const kprof_call *call)
 {
     kprof_call whole;
-    if (call->kind == KPROF_CALL_LAUNCH)
+    if (thread.captured)
+        enter_captured(call);
+    else if (call->kind == KPROF_CALL_LAUNCH)
         enter_launch(call);
-    else if (call->kind == KPROF_CALL_TRANSFER && may_join())
+    else if (call->kind == KPROF_CALL_TRANSFER && kprof_batch_records())
         enter_batch(&(kprof_batch_launch){.call = call});
     else if (call->kind == KPROF_CALL_GRAPH_LAUNCH && measures_whole_graphs() &&
              kprof_engine.device->target_name_graph(call, &whole))

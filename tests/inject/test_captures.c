@@ -157,6 +157,17 @@ static void test_managed_memory_of_a_lost_batch(void **state)
     assert_measured(later);
 }
 
+/* They run when their graph is launched, if ever. */
+static void test_captured_launches_are_not_counted(void **state)
+{
+    (void)state;
+    uint64_t before = atomic_load(&kprof_engine.process.launches);
+    capture();
+    assert_int_equal(atomic_load(&kprof_engine.process.launches), before);
+    launch(SIM_ADD);
+    assert_int_equal(atomic_load(&kprof_engine.process.launches), before + 1);
+}
+
 /* The first captures of a program that launches beside them teach nothing. */
 static void test_captures_that_are_not_quiet(void **state)
 {
@@ -214,6 +225,7 @@ int main(void)
         cmocka_unit_test_setup(test_freed_memory_that_a_lost_batch_has_kept, set_up),
         cmocka_unit_test_setup(test_memory_freed_beside_a_capture, set_up),
         cmocka_unit_test_setup(test_exec_during_a_capture, set_up),
+        cmocka_unit_test_setup(test_captured_launches_are_not_counted, set_up),
         cmocka_unit_test_setup(test_captures_that_are_not_quiet, set_up),
         cmocka_unit_test_setup(test_ends_that_fail, set_up),
         cmocka_unit_test_setup(test_graph_captured_while_a_batch_is_open, set_up),
