@@ -121,6 +121,7 @@ typedef struct kprof_model_spread {
 typedef struct kprof_model_samples {
     int64_t last_launch; /* id; the entry's own is that of the first one */
     uint64_t launches;
+    uint64_t untold;      /* more launches of the kernel, of any shape, that are not in the walk */
     uint64_t count;       /* samples among them */
     uint64_t partial;     /* of those: they lack passes that others have */
     size_t read;          /* of those, at most KPROF_SAMPLES_MAX, the first ones */
@@ -208,7 +209,7 @@ bool kprof_model_begins_early(const kprof_model *model);
 void kprof_samples_describe(const kprof_model_launch *launch, kprof_strbuf *out);
 /* Append that so many launches of a multiplexed kernel are told of nowhere; nothing if none is. */
 void kprof_untold_note(uint64_t untold, kprof_strbuf *out);
-/* Append which samples these are not of, and why times are too long; nothing where all is well. */
+/* Append which launches and samples these are not of, and why times are too long; nothing where all is well. */
 void kprof_samples_note(const kprof_model *model, const kprof_model_samples *samples, kprof_strbuf *out);
 
 /* "function", "demangled" or "mangled" name of a kernel; demangled when `base` is NULL. */

@@ -32,6 +32,7 @@ typedef struct sample_walker {
     kprof_names keys; /* of groups -> index */
     sample_group *groups;
     size_t group_count;
+    uint64_t *told; /* [kernel_count + 1]: launches that the report has */
     kprof_value_reader reader;
     kprof_work work; /* of the launches so far */
 } sample_walker;
@@ -128,6 +129,7 @@ static kprof_status count_launch(void *user, const kprof_model_launch *launch)
 {
     sample_walker *walker = user;
     sample_group *group = find_group(walker, launch);
+    walker->told[launch->kernel - walker->walk->model->kernels]++;
     if (!group) {
         if (!kprof_model_is_multiplexed(launch) || walker->group_count == KPROF_SAMPLE_GROUPS_MAX)
             return charge(walker, launch);
@@ -218,6 +220,8 @@ static kprof_status show_joined(const sample_walker *walker, const sample_group 
                                 joined_values *joined)
 {
     kprof_model_launch launch = *first;
+    const uint64_t seen = first->kernel->launches, told = walker->told[first->kernel - walker->walk->model->kernels];
+    joined->result.untold = seen > told ? seen - told : 0;
     joined->result.last_launch = group->last;
     joined->result.launches = group->launches;
     joined->result.count = group->samples;
@@ -266,6 +270,9 @@ kprof_status kprof_model_joined_launches(const kprof_model_walk *walk, kprof_mod
     sample_walker walker = {.walk = walk, .visit = visit, .user = user, .work = {{walk->report, NULL}, 0}};
     kprof_model_walk step = {walk->report, walk->model, walk->filter, false};
     kprof_status status = kprof_value_reader_open(walk, &walker.reader);
+    walker.told = calloc(walk->model->kernel_count + 1, sizeof *walker.told);
+    if (status == KPROF_OK && !walker.told)
+        status = kprof_store_no_memory(walk->report);
     if (status == KPROF_OK)
         status = kprof_model_launches(&step, count_launch, &walker);
     step.values = true;
@@ -278,6 +285,7 @@ kprof_status kprof_model_joined_launches(const kprof_model_walk *walk, kprof_mod
         free(walker.groups[i].reason);
     }
     free(walker.groups);
+    free(walker.told);
     kprof_names_free(&walker.keys);
     return status;
 }
@@ -304,6 +312,7 @@ void kprof_untold_note(uint64_t untold, kprof_strbuf *out)
 void kprof_samples_note(const kprof_model *model, const kprof_model_samples *samples, kprof_strbuf *out)
 {
     const unsigned long long count = samples->count;
+    kprof_untold_note(samples->untold, out);
     if (samples->partial > 0)
         kprof_strbuf_printf(kprof_strbuf_part(out),
                             "%llu of %llu samples lack%s passes, so some values are of fewer samples",
