@@ -360,19 +360,29 @@ static bool is_full(size_t ranges)
     return batch->wanted_ranges + ranges > batch->capacity || batch->count >= MAX_LAUNCHES;
 }
 
-static bool can_join(const kprof_batch_launch *launch, const kprof_decision *decision, size_t ranges)
-{
-    kprof_open_batch *batch = &kprof_engine.batch;
-    return decision->kind == batch->kind && !decision->needs && batch->context->context == launch->call->context &&
-           !is_full(ranges) && kprof_batch_new_sharing() == 0 && !atomic_load(&batch->spoiled);
-}
-
 /* Variables of a module whose first kernel this is must be saved before the kernel changes them. */
 static bool covers(void)
 {
     kprof_open_batch *batch = &kprof_engine.batch;
     return batch->kind != KPROF_REPLAYED ||
            kprof_engine.device->snapshot_cover(batch->context->snapshot, NULL) == KPROF_OK;
+}
+
+/* What would close the batch that is open, as it cannot hold the launches; NULL: it can. */
+static const char *obstacle_to_join(const kprof_batch_launch *launch, const kprof_decision *decision, size_t ranges)
+{
+    const kprof_open_batch *batch = &kprof_engine.batch;
+    if (batch->context->context != launch->call->context)
+        return "a launch in another context";
+    if (decision->kind != batch->kind || decision->needs)
+        return "a launch that is measured in another way";
+    if (is_full(ranges))
+        return "a launch whose values do not fit";
+    if (kprof_batch_new_sharing() != 0)
+        return "memory that others reach";
+    if (atomic_load(&batch->spoiled))
+        return "a call that made it worthless";
+    return covers() ? NULL : "a launch whose variables cannot be saved";
 }
 
 static bool reserve(size_t more)
@@ -659,9 +669,13 @@ static bool join(candidate *c, kprof_operation *operation, kprof_status *status)
     const kprof_batch_launch *launch = c->launch;
     if (kprof_batch_records())
         check_ends(launch->call->stream);
-    if (kprof_batch_is_open() && (!can_join(launch, &c->decision, count_ranges(launch)) || !covers() ||
-                                  !is_saved(operation) || ends_at(operation) || may_wait_at(operation)))
-        kprof_batch_close(launch->kernel ? "a launch that cannot join" : launch->call->name);
+    if (kprof_batch_is_open()) {
+        const char *obstacle = obstacle_to_join(launch, &c->decision, count_ranges(launch));
+        if (!obstacle && (!is_saved(operation) || ends_at(operation) || may_wait_at(operation)))
+            obstacle = launch->call->name;
+        if (obstacle)
+            kprof_batch_close(launch->kernel ? obstacle : launch->call->name);
+    }
     if (!kprof_batch_is_open() && launch->chosen)
         *status = open_for(c);
     if (kprof_batch_is_open() && !reserve(1)) {
@@ -765,8 +779,11 @@ static kprof_status open_for_all(const kprof_batch_launch *launches, size_t coun
     size_t first = 0;
     while (first < count && !launches[first].chosen)
         first++;
-    if (kprof_batch_is_open() && (!can_join(&launches[0], &replayed, ranges) || !covers()))
-        kprof_batch_close("a graph that cannot join");
+    if (kprof_batch_is_open()) {
+        const char *obstacle = obstacle_to_join(&launches[0], &replayed, ranges);
+        if (obstacle)
+            kprof_batch_close(obstacle);
+    }
     if (kprof_batch_is_open() || first == count)
         return KPROF_OK;
     kprof_status status = open_batch(&launches[first], &replayed, ranges);
