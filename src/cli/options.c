@@ -19,12 +19,13 @@ typedef struct cursor {
 
 static kprof_status refuse_value(const kprof_option_row *row, const char *text)
 {
-    const char *note = row->note ? row->note : row->type == KPROF_OPTION_NUMBER ? "a whole number" : NULL;
+    const char *hint = kprof_ncu_value_hint(row->name, text);
+    const char *note = hint ? hint : row->note ? row->note : row->type == KPROF_OPTION_NUMBER ? "a whole number" : NULL;
     const char *words[16];
     size_t count = 0;
     for (const kprof_choice *choice = row->choices; choice && choice->word && count < 16; choice++)
         words[count++] = choice->word;
-    const char *nearest = kprof_nearest(text, words, count);
+    const char *nearest = hint ? NULL : kprof_nearest(text, words, count);
     return kprof_fail(KPROF_USAGE, "--%s: \"%s\" is not valid, give %s%s%s%s%s%s", row->name, text, row->argument,
                       note ? ": " : "", note ? note : "", nearest ? "; did you mean " : "", nearest ? nearest : "",
                       nearest ? "?" : "");
