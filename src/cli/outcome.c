@@ -96,6 +96,22 @@ static void suggest_name(const kprof_options *options, const kprof_seen_kernel *
     free(names);
 }
 
+/* -k may have another of the names that a kernel has. */
+static void suggest_name_base(const kprof_options *options, const kprof_seen_kernel *kernels, size_t count)
+{
+    const char *asked = options->filter.kernel;
+    for (size_t i = 0; asked && i < count; i++) {
+        const char *base = strcmp(asked, kernels[i].function) == 0    ? "function"
+                           : strcmp(asked, kernels[i].demangled) == 0 ? "demangled"
+                           : strcmp(asked, kernels[i].mangled) == 0   ? "mangled"
+                                                                      : NULL;
+        if (base && strcmp(asked, compared_name(options, &kernels[i])) != 0) {
+            kprof_log(KPROF_LOG_ERROR, "this is the %s name of a kernel; add --kernel-name-base %s", base, base);
+            return;
+        }
+    }
+}
+
 /* The filters that were given, as options. */
 static void append_filters(const kprof_filter_spec *filter, kprof_strbuf *out)
 {
@@ -110,8 +126,13 @@ static void append_filters(const kprof_filter_spec *filter, kprof_strbuf *out)
     if (filter->launch_skip_before_match)
         kprof_strbuf_printf(out, " --launch-skip-before-match %llu",
                             (unsigned long long)filter->launch_skip_before_match);
-    if (filter->device_mask)
-        kprof_strbuf_puts(out, " --devices");
+    const char *before = " --devices ";
+    for (int i = 0; i < 64; i++) {
+        if (!(filter->device_mask >> i & 1))
+            continue;
+        kprof_strbuf_printf(out, "%s%d", before, i);
+        before = ",";
+    }
 }
 
 /* The two kinds of ranges are easily taken for one another. */
@@ -145,6 +166,7 @@ static void list_seen(const kprof_options *options, const kprof_seen_kernel *ker
     if (count > SEEN_SHOWN)
         kprof_log(KPROF_LOG_ERROR, "  and %zu more kernels", count - SEEN_SHOWN);
     suggest_name(options, kernels, count);
+    suggest_name_base(options, kernels, count);
 }
 
 void kprof_outcome_explain_no_match(const kprof_options *options, kprof_report *report)

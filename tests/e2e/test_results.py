@@ -193,6 +193,9 @@ class Filters(Case):
         self.assertEqual(run.out, "")
         self.assertIn("did you mean -k vectorAdd?", run.err)
         self.assert_run(self.kprof("report", "run.kprof", "--csv", "-s", "100"), 106)
+        run = self.kprof("report", "run.kprof", "--devices", "3,5")
+        self.assert_run(run, 106)
+        self.assertIn("no launch matched --devices 3,5;", run.err)
         self.assert_run(self.kprof("report", "run.kprof", "--page", "session", "-k", "x"), 0)
 
     def test_bad_pattern(self):
@@ -227,6 +230,17 @@ class Nothing(Case):
         self.assertIn("2 x vectorAdd", run.err)
         self.assertIn("1 x scale", run.err)
         self.assertIn("did you mean -k vectorAdd?", run.err)
+
+    def test_no_match_of_another_name_of_a_kernel(self):
+        full = "vectorAdd(float const*, float const*, float*, int)"
+        for name, base in ((full, "demangled"), (VECTOR_ADD, "mangled")):
+            run = self.profile(["-k", name], [f"launch={VECTOR_ADD}"])
+            self.assert_run(run, 106)
+            self.assertIn(f"the {base} name of a kernel; add --kernel-name-base {base}\n", run.err)
+            self.assert_run(self.profile(["-k", name, "--kernel-name-base", base], [f"launch={VECTOR_ADD}"]), 0)
+        run = self.profile(["-k", "vectorAdd", "--kernel-name-base", "demangled"], [f"launch={VECTOR_ADD}"])
+        self.assert_run(run, 106)
+        self.assertIn("add --kernel-name-base function\n", run.err)
 
     def test_no_match_by_count(self):
         run = self.profile(["-s", "10"], [f"launch={VECTOR_ADD}*2"])
