@@ -13,6 +13,7 @@
 #include "cli/words.h"
 #include "core/log.h"
 #include "core/monotonic.h"
+#include "report/number.h"
 
 #include <errno.h>
 #include <limits.h>
@@ -362,15 +363,16 @@ static void announce_report(const profile *run)
 {
     const kprof_report_counts *counts = &run->outcome.counts;
     if (run->options->export_path && run->outcome.collecting == KPROF_OK)
-        kprof_log(KPROF_LOG_INFO, "report: %s (%llu launches profiled, %llu seen)", run->report_path,
-                  (unsigned long long)counts->profiled, (unsigned long long)counts->launches);
+        kprof_log(KPROF_LOG_INFO, "report: %s (%llu launch%s profiled, %llu seen)", run->report_path,
+                  (unsigned long long)counts->profiled, kprof_ending(counts->profiled, "es"),
+                  (unsigned long long)counts->launches);
     if (counts->multiplexed > 0)
         kprof_log(
             KPROF_LOG_INFO,
             "%llu of the launches are multiplexed: %llu sample%s, each with the passes of several launches of one "
             "kernel and shape",
             (unsigned long long)counts->multiplexed, (unsigned long long)counts->samples,
-            counts->samples == 1 ? "" : "s");
+            kprof_ending(counts->samples, "s"));
 }
 
 static void print_results(profile *run)

@@ -64,7 +64,7 @@ class Separation(Case):
         run = self.collect([], self.STEPS)
         self.assert_run(run, 0)
         self.assertEqual(run.out, self.APP_OUT)
-        self.assertRegex(run.err, r"^kprof: report: run\.kprof \(1 launches profiled, 1 seen\)\n$")
+        self.assertRegex(run.err, r"^kprof: report: run\.kprof \(1 launch profiled, 1 seen\)\n$")
 
     def test_export_and_page(self):
         run = self.collect(["--page", "raw", "--csv"], self.STEPS)
@@ -438,6 +438,9 @@ class Multiplexing(Case):
         run = self.kprof("report", "run.kprof", "--csv-layout", "ncu")
         self.assertIn(f"{count} launches are multiplexed", run.err)
         self.assertNotIn("multiplexed", self.kprof("report", "run.kprof", "--csv").err)
+        for page, tells in (("raw", True), ("statistics", True), ("summary", False), ("session", False)):
+            run = self.kprof("report", "run.kprof", "--csv-layout", "ncu", "--page", page)
+            self.assertEqual("are multiplexed" in run.err, tells, page)
         self.assertNotIn("multiplexed", self.kprof("report", "run.kprof", "--csv-layout", "ncu", "-c", "1").err)
 
     def test_launches_that_are_not_counted(self):
