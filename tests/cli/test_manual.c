@@ -112,6 +112,22 @@ static void every_command_has_a_page(void **state)
         check_command(&kprof_commands[i]);
 }
 
+static void the_description_names_every_command(void **state)
+{
+    (void)state;
+    char *page = read_page("kprof"), word[64];
+    char *list = strstr(page, "is a command if it is\n.BR "),
+         *end = list ? strstr(list, "\nand else the application") : NULL;
+    assert_true(list && end);
+    *end = '\0';
+    for (size_t i = 0; i < KPROF_COMMAND_COUNT; i++) {
+        snprintf(word, sizeof word, " %s ", kprof_commands[i].name);
+        if (*kprof_commands[i].name && !strstr(list, word))
+            fail_msg("kprof(1): \"%s\" is not among the commands of the description", kprof_commands[i].name);
+    }
+    free(page);
+}
+
 /* The paragraph of an exit code, or NULL; *length is its size. */
 static const char *code_paragraph(const char *section, int code, size_t *length)
 {
@@ -167,9 +183,8 @@ static void no_exit_code_is_invented(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_command_has_a_page),
-        cmocka_unit_test(every_option_has_a_paragraph),
-        cmocka_unit_test(every_exit_code_is_explained),
+        cmocka_unit_test(every_command_has_a_page),     cmocka_unit_test(the_description_names_every_command),
+        cmocka_unit_test(every_option_has_a_paragraph), cmocka_unit_test(every_exit_code_is_explained),
         cmocka_unit_test(no_exit_code_is_invented),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
