@@ -1033,6 +1033,7 @@ class Parts(Case):
         [section] = self.json("run", "--metrics", METRIC)["launches"][0]["sections"]
         self.assertEqual((section["id"], [item["name"] for item in section["items"]]), ("CommandLine", [METRIC]))
         self.show("run", "--metrics", "dram__byte", code=102, err="no such metric; did you mean dram__bytes")
+        self.show("run", "--metrics", "group:SpeedOfLight", code=102, err="are for runs: give --section ID or regex:")
 
     def test_launches(self):
         ids = [launch["id"] for launch in self.json("run")["launches"]]
@@ -1251,12 +1252,16 @@ class Aliases(Case):
         for name, message in (("cf_issued", "comes closest: smsp__inst_executed_pipe_cbu.sum"),
                               ("nvlink_receive_throughput", "only by itself"), ("nvlink", "peer sectors"),
                               ("NVLink", "for the whole GPU"), ("PCIe", "system sectors"),
+                              ("pmsampling:dram__bytes.sum", "kprof does not sample"),
+                              ("SpeedOfLight", "it is a section: see --section SpeedOfLight"),
+                              ("full", "it is a set: see --set full"), ("WarpStall", "see kprof list findings"),
                               ("gld_eficiency", '"gld_efficiency"?'),
                               ("dram.bandwith", '"dram.bandwidth"?')):
             run = self.kprof("--plan", "--chips", "GH100", "--metrics", name)
             self.assertEqual(run.code, 102, run.err)
             self.assertIn(message, run.err)
-        for option, name in (("--section", "Nvlink_Tables"), ("--section", "C2CLink"), ("--set", "nvlink")):
+        for option, name in (("--section", "Nvlink_Tables"), ("--section", "C2CLink"), ("--set", "nvlink"),
+                             ("--section", "MemoryWorkloadAnalysis_Chart")):
             run = self.kprof("--plan", "--chips", "GH100", option, name)
             self.assertEqual(run.code, 102, run.err)
             self.assertIn("MemoryWorkloadAnalysis_Tables", run.err)
