@@ -488,7 +488,8 @@ static kprof_status settle_alias(kprof_options *options)
     const char *word;
     const kprof_command *command = kprof_command_of_alias(alias, &word);
     if (options->command != kprof_commands && options->command != command)
-        return kprof_fail(KPROF_USAGE, "--%s is no option of kprof %s", alias->name, options->command->name);
+        return kprof_fail(KPROF_USAGE, "--%s is no option of kprof %s; it is the command kprof %s%s%s", alias->name,
+                          options->command->name, command->name, word ? " " : "", word ? word : "");
     options->command = command;
     options->argument = word;
     return KPROF_OK;

@@ -99,10 +99,10 @@ static void commands_and_programs_of_the_same_name(void **state)
     assert_refused("report a.kprof --html a.html --group-by config", "--group-by is about rows of text");
     assert_int_equal(parse("report a.kprof --brief --top 2 --sort time --group-by device"), KPROF_OK);
     assert_refused("report a.kprof --budget 3", "--budget is no option of kprof report");
-    assert_refused("report a.kprof --plan", "--plan is no option of kprof report");
+    assert_refused("report a.kprof --plan", "--plan is no option of kprof report; it is the command kprof plan");
     assert_refused("version 1", "one word too many");
     assert_refused("help --list-chips", "--list-chips is no option of kprof help");
-    assert_refused("--import a.kprof --list-sets", "--list-sets is no option of kprof report");
+    assert_refused("--import a.kprof --list-sets", "it is the command kprof list sets");
 }
 
 static void comparisons(void **state)

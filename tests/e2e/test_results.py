@@ -974,7 +974,7 @@ class Merges(Case):
             database.execute("DELETE FROM section WHERE id = (SELECT max(id) FROM section)")
         database.close()
         for code, err, words in (
-                (101, "which reports", ("rank0", "-o", "all")), (101, "which reports", ("rank0", "rank1")),
+                (101, "which reports", ("rank0", "-o", "all")), (101, "into which report?", ("rank0", "rank1")),
                 (101, "are one file", ("rank0", "rank1", "rank0.kprof", "-o", "all")),
                 (101, "are one file", ("rank0", "link", "-o", "all")),
                 (101, "give each run once", ("rank0", "copy", "-o", "all")),
