@@ -111,6 +111,7 @@ static kprof_status check_application(const kprof_options *options)
     char *program = kprof_program_find(name);
     bool is_report = kprof_is_report(name) || (!program && kprof_has_extension(name));
     bool is_named = strcmp(options->application[-1], "--") == 0;
+    bool is_habit = strcmp(name, "profile") == 0 || strcmp(name, "record") == 0 || strcmp(name, "run") == 0;
     kprof_strlist commands = KPROF_STRLIST_INIT;
     for (size_t i = 1; i < KPROF_COMMAND_COUNT; i++)
         (void)kprof_strlist_add(&commands, kprof_commands[i].name);
@@ -121,6 +122,9 @@ static kprof_status check_application(const kprof_options *options)
         status = kprof_fail(KPROF_NO_APPLICATION, "%s is no program; did you mean kprof report %s?", name, name);
     else if (nearest)
         status = kprof_fail(KPROF_NO_APPLICATION, "there is no program %s; did you mean kprof %s?", name, nearest);
+    else if (!program && !is_named && is_habit)
+        status = kprof_fail(KPROF_NO_APPLICATION, "there is no program %s; kprof takes no word before the application",
+                            name);
     else if (!program && name[0] == '@')
         status = kprof_fail(KPROF_NO_APPLICATION, "there is no program %s, and kprof reads no response files", name);
     else

@@ -392,11 +392,23 @@ static const kprof_option_row *find_letter(const kprof_options *options, char le
     return NULL;
 }
 
+/* Some tools begin long options with one dash. */
+static kprof_status refuse_one_dash(const char *word)
+{
+    const size_t length = strcspn(word + 1, "=");
+    for (size_t i = 0; i < kprof_option_row_count; i++) {
+        const char *name = kprof_option_rows[i].name;
+        if (strlen(name) == length && memcmp(name, word + 1, length) == 0)
+            return kprof_fail(KPROF_USAGE, "unknown option -%s; did you mean --%s?", name, name);
+    }
+    return KPROF_OK;
+}
+
 /* "-k NAME", "-kNAME", "-fq". */
 static kprof_status parse_letters(cursor *at)
 {
     char *letter = *at->word + 1;
-    kprof_status status = KPROF_OK;
+    kprof_status status = refuse_one_dash(*at->word);
     for (bool done = false; *letter && !done && status == KPROF_OK; letter++) {
         const kprof_option_row *row = find_letter(at->options, *letter);
         const kprof_ncu_option *ncu = row ? NULL : kprof_ncu_option_of_letter(*letter);

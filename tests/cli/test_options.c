@@ -456,6 +456,15 @@ static void refused_values(void **state)
     assert_refused("--kernel-name= app", "--kernel-name");
 }
 
+static void long_options_have_two_dashes(void **state)
+{
+    (void)state;
+    assert_refused("-set full app", "unknown option -set; did you mean --set?");
+    assert_refused("-kernel-name=work app", "did you mean --kernel-name?");
+    assert_int_equal(parse("-kernel app"), KPROF_OK);
+    assert_string_equal(options.filter.kernel, "ernel");
+}
+
 static void values_of_ncu_have_hints(void **state)
 {
     (void)state;
@@ -833,6 +842,7 @@ int main(void)
         cmocka_unit_test(brief_pages),
         cmocka_unit_test(nvtx_ranges),
         cmocka_unit_test(refused_values),
+        cmocka_unit_test(long_options_have_two_dashes),
         cmocka_unit_test(values_of_ncu_have_hints),
         cmocka_unit_test(misspelt_choices_find_their_word),
         cmocka_unit_test(options_of_one_value_take_one),

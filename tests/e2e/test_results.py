@@ -620,11 +620,17 @@ class BadInput(Case):
         for line, expected in ((["run.kprof"], "did you mean kprof report run.kprof?"),
                                (["missing.kprof"], "did you mean kprof report missing.kprof?"),
                                (["reprot", "run.kprof"], "did you mean kprof report?"),
-                               (["lsit", "sets"], "did you mean kprof list?")):
+                               (["lsit", "sets"], "did you mean kprof list?"),
+                               (["profile", APP], "kprof takes no word before the application")):
             run = self.kprof(*line)
             self.assert_run(run, 109)
             self.assertIn(expected, run.err)
         self.assertNotIn("kprof report", self.kprof("--injection-path", INJECTION, "--", "reprot").err)
+        with open(self.path("run.ncu-rep"), "w") as file:
+            file.write("NVR")
+        run = self.kprof("report", "run.ncu-rep")
+        self.assert_run(run, 107)
+        self.assertIn("is not a kprof report; ncu --import reads those of ncu", run.err)
 
 
 class Pages(Case):
