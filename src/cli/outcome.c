@@ -1,5 +1,6 @@
 /* Turns what happened into an exit code and an explanation. */
 #include "cli/outcome.h"
+#include "core/clean.h"
 #include "core/log.h"
 #include "core/strbuf.h"
 
@@ -8,9 +9,10 @@
 #include <string.h>
 #include <sys/wait.h>
 
-#define OWN_CODES_FIRST 100
-#define OWN_CODES_LAST  119
-#define SEEN_SHOWN      20
+#define OWN_CODES_FIRST    100
+#define OWN_CODES_LAST     119
+#define SEEN_SHOWN         20
+#define RANGES_SHOWN_BYTES 200 /* of the ranges of a launch */
 
 /* A process' reason for having measured nothing that has an exit code of its own. */
 static bool is_telling(kprof_status told)
@@ -135,14 +137,32 @@ static void append_filters(const kprof_filter_spec *filter, kprof_strbuf *out)
     }
 }
 
+/* Tell which ranges launches of a report are in; a run keeps those of chosen launches only. */
+static void list_ranges(kprof_report *report)
+{
+    kprof_strlist ranges = KPROF_STRLIST_INIT;
+    const bool is_read = kprof_report_nvtx(report, SEEN_SHOWN + 1, &ranges) == KPROF_OK;
+    if (is_read)
+        kprof_log(KPROF_LOG_ERROR, ranges.count > 0
+                                       ? "launches of the report are in these ranges:"
+                                       : "no launch of the report has NVTX ranges; a run with --nvtx keeps them");
+    for (size_t i = 0; i < ranges.count && i < SEEN_SHOWN; i++) {
+        kprof_cut_text(ranges.items[i], RANGES_SHOWN_BYTES);
+        kprof_log(KPROF_LOG_ERROR, "  %s", ranges.items[i]);
+    }
+    if (ranges.count > SEEN_SHOWN)
+        kprof_log(KPROF_LOG_ERROR, "  and others");
+    kprof_strlist_free(&ranges);
+}
+
 /* The two kinds of ranges are easily taken for one another. */
 static void explain_nvtx(const kprof_options *options, kprof_report *report)
 {
     const kprof_filter_spec *filter = &options->filter;
-    bool has_ranges = true;
-    if (!options->application && filter->nvtx_include.count > 0 &&
-        kprof_report_has_nvtx(report, &has_ranges) == KPROF_OK && !has_ranges)
-        kprof_log(KPROF_LOG_ERROR, "no launch of the report has NVTX ranges; a run with --nvtx keeps them");
+    if (filter->nvtx_include.count > 0 && !options->application)
+        list_ranges(report);
+    else if (filter->nvtx_include.count > 0)
+        kprof_log(KPROF_LOG_ERROR, "with --nvtx in place of --nvtx-include, pages tell the ranges of each launch");
     for (size_t i = 0; i < filter->nvtx_include.count; i++) {
         const char *text = filter->nvtx_include.items[i];
         if (*text && !strpbrk(text, "/[]\\"))
