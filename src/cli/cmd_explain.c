@@ -170,10 +170,9 @@ static kprof_status print_answers(const kprof_page_context *context)
 static kprof_status explain_all(const kprof_strlist *words, const char *chip, answers *out)
 {
     kprof_host *host = NULL;
-    kprof_status result = kprof_host_open(chip, NULL, &host);
-    if (result != KPROF_OK && result != KPROF_UNSUPPORTED)
+    kprof_status result = kprof_chip_open(chip, &host);
+    if (result != KPROF_OK)
         return result;
-    result = KPROF_OK;
     for (size_t i = 0; i < words->count; i++) {
         answer *item = &out->items[out->count];
         *item = (answer){.word = words->items[i], .chip = host ? chip : NULL};

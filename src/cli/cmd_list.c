@@ -66,9 +66,8 @@ static kprof_status list_sets(const kprof_options *options, kprof_listing *listi
         status = kprof_chips_named(options, &chips);
     for (size_t i = 0; i < chips.names.count && status == KPROF_OK; i++) {
         kprof_host *host = NULL;
-        status = kprof_host_open(chips.names.items[i], NULL, &host);
-        /* A build or machine without CUDA can still say which sets there are. */
-        if (status == KPROF_OK || status == KPROF_UNSUPPORTED)
+        status = kprof_chip_open(chips.names.items[i], &host); /* without it: which sets there are */
+        if (status == KPROF_OK)
             status = add_sets(listing, catalog, chips.names.items[i], host);
         kprof_host_close(host);
     }
@@ -191,11 +190,9 @@ static kprof_status add_alias(kprof_listing *listing, const kprof_alias *alias, 
 static kprof_status add_aliases(kprof_listing *listing, const kprof_catalog *catalog, const char *chip)
 {
     kprof_host *host = NULL;
-    kprof_status status = kprof_host_open(chip, NULL, &host);
-    if (status == KPROF_OK)
+    kprof_status status = kprof_chip_open(chip, &host);
+    if (status == KPROF_OK && host)
         status = kprof_catalog_check_aliases(catalog, host);
-    else if (status == KPROF_UNSUPPORTED)
-        status = KPROF_OK;
     for (size_t i = 0; i < kprof_catalog_alias_count(catalog) && status == KPROF_OK; i++)
         status = add_alias(listing, kprof_catalog_alias(catalog, i), chip, host);
     kprof_host_close(host);

@@ -10,7 +10,8 @@ int kprof_cmd_merge(const kprof_options *options)
     char *path = NULL;
     kprof_status status = KPROF_OK;
     if (options->reports.count < 2 || !options->export_path)
-        status = kprof_fail(KPROF_USAGE, "which reports? usage: kprof merge A.kprof B.kprof ... -o ALL.kprof");
+        status = kprof_fail(KPROF_USAGE, "%s? usage: kprof merge A.kprof B.kprof ... -o ALL.kprof",
+                            options->reports.count < 2 ? "which reports" : "into which report");
     if (status == KPROF_OK && options->log_file)
         status = kprof_fail(KPROF_USAGE, "kprof merge prints nothing; leave --log-file out");
     if (status == KPROF_OK)

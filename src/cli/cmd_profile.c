@@ -13,6 +13,7 @@
 #include "cli/words.h"
 #include "core/log.h"
 #include "core/monotonic.h"
+#include "report/number.h"
 
 #include <errno.h>
 #include <limits.h>
@@ -110,6 +111,7 @@ static kprof_status check_application(const kprof_options *options)
     char *program = kprof_program_find(name);
     bool is_report = kprof_is_report(name) || (!program && kprof_has_extension(name));
     bool is_named = strcmp(options->application[-1], "--") == 0;
+    bool is_habit = strcmp(name, "profile") == 0 || strcmp(name, "record") == 0 || strcmp(name, "run") == 0;
     kprof_strlist commands = KPROF_STRLIST_INIT;
     for (size_t i = 1; i < KPROF_COMMAND_COUNT; i++)
         (void)kprof_strlist_add(&commands, kprof_commands[i].name);
@@ -120,6 +122,9 @@ static kprof_status check_application(const kprof_options *options)
         status = kprof_fail(KPROF_NO_APPLICATION, "%s is no program; did you mean kprof report %s?", name, name);
     else if (nearest)
         status = kprof_fail(KPROF_NO_APPLICATION, "there is no program %s; did you mean kprof %s?", name, nearest);
+    else if (!program && !is_named && is_habit)
+        status = kprof_fail(KPROF_NO_APPLICATION, "there is no program %s; kprof takes no word before the application",
+                            name);
     else if (!program && name[0] == '@')
         status = kprof_fail(KPROF_NO_APPLICATION, "there is no program %s, and kprof reads no response files", name);
     else
@@ -362,15 +367,16 @@ static void announce_report(const profile *run)
 {
     const kprof_report_counts *counts = &run->outcome.counts;
     if (run->options->export_path && run->outcome.collecting == KPROF_OK)
-        kprof_log(KPROF_LOG_INFO, "report: %s (%llu launches profiled, %llu seen)", run->report_path,
-                  (unsigned long long)counts->profiled, (unsigned long long)counts->launches);
+        kprof_log(KPROF_LOG_INFO, "report: %s (%llu launch%s profiled, %llu seen)", run->report_path,
+                  (unsigned long long)counts->profiled, kprof_ending(counts->profiled, "es"),
+                  (unsigned long long)counts->launches);
     if (counts->multiplexed > 0)
         kprof_log(
             KPROF_LOG_INFO,
             "%llu of the launches are multiplexed: %llu sample%s, each with the passes of several launches of one "
             "kernel and shape",
             (unsigned long long)counts->multiplexed, (unsigned long long)counts->samples,
-            counts->samples == 1 ? "" : "s");
+            kprof_ending(counts->samples, "s"));
 }
 
 static void print_results(profile *run)

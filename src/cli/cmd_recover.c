@@ -8,6 +8,7 @@
 #include "cli/spools.h"
 #include "core/folder.h"
 #include "core/log.h"
+#include "report/number.h"
 #include "report/report_file.h"
 
 #include <fcntl.h>
@@ -174,8 +175,9 @@ static kprof_status recover(recovery *run)
         return status;
     if (replaces(&run->note) && is_own_remainder(run, run->note.place))
         kprof_report_file_remove(run->note.place);
-    kprof_log(KPROF_LOG_INFO, "report: %s (%llu launches profiled, %llu seen)", run->path,
-              (unsigned long long)run->counts.profiled, (unsigned long long)run->counts.launches);
+    kprof_log(KPROF_LOG_INFO, "report: %s (%llu launch%s profiled, %llu seen)", run->path,
+              (unsigned long long)run->counts.profiled, kprof_ending(run->counts.profiled, "es"),
+              (unsigned long long)run->counts.launches);
     return KPROF_OK;
 }
 

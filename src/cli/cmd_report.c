@@ -26,16 +26,20 @@ static kprof_status load_rules(const kprof_options *options, finding_source *out
     return status == KPROF_OK ? kprof_catalog_findings(out->catalog, &options->rules, &out->findings) : status;
 }
 
-/* The columns of ncu have no place for it. */
-static kprof_status tell_multiplexed(kprof_report *report, const kprof_filter_spec *filter)
+/* The columns of ncu, which these pages have, have no place for it. */
+static kprof_status tell_multiplexed(const kprof_print_options *print, kprof_report *report)
 {
-    uint64_t launches;
-    kprof_status status = kprof_report_count_multiplexed(report, filter, &launches);
+    const bool is_ncu =
+        print->page == KPROF_PAGE_DETAILS || print->page == KPROF_PAGE_RAW || print->page == KPROF_PAGE_STATISTICS;
+    uint64_t launches = 0;
+    kprof_status status = KPROF_OK;
+    if (is_ncu && print->format == KPROF_FORMAT_CSV_NCU)
+        status = kprof_report_count_multiplexed(report, print->filter, &launches);
     if (status == KPROF_OK && launches > 0)
         kprof_log(KPROF_LOG_WARNING,
-                  "%llu launches are multiplexed: each value joins several of them; the columns of --csv-layout ncu do "
+                  "%llu launch%s multiplexed: each value joins several of them; the columns of --csv-layout ncu do "
                   "not tell which, those of long and wide do",
-                  (unsigned long long)launches);
+                  (unsigned long long)launches, launches == 1 ? " is" : "es are");
     return status;
 }
 
@@ -54,8 +58,8 @@ static kprof_status print_report(const kprof_options *options, kprof_report *rep
         status = kprof_page_show(&kprof_whole_page, &(kprof_page_source){&report, 1, NULL}, &print, results);
     else
         status = kprof_report_print(&report, 1, &print, results);
-    if (status == KPROF_OK && options->format == KPROF_FORMAT_CSV_NCU)
-        status = tell_multiplexed(report, print.filter);
+    if (status == KPROF_OK)
+        status = tell_multiplexed(&print, report);
     kprof_status written = kprof_results_close(options, results);
     status = status == KPROF_OK ? written : status;
     if (status != KPROF_OK)

@@ -1,5 +1,5 @@
-/* The options of ncu that kprof does not take, so that each is answered with what to use instead. They are those of ncu
- * 2025.3.1, of the versions after it, and old names that scripts still have. Adding one is a row here. */
+/* The options and values of ncu that kprof does not take, so that each is answered with what to use instead. They are
+ * those of ncu 2025.3.1, of the versions after it, and old names that scripts still have. Adding one is a row here. */
 #include "cli/options.h"
 
 #include <string.h>
@@ -106,6 +106,22 @@ static const kprof_ncu_option rows[] = {
     {"warp-sampling-max-passes", 0, no_sampling},
 };
 
+/* Values of options that both have. */
+static const struct {
+    const char *option, *value, *hint;
+} values[] = {
+    {"apply-rules", "off", "off is no"},
+    {"apply-rules", "on", "on is yes"},
+    {"clock-control", "force-boost", "boost is the nearest"},
+    {"clock-control", "reset", "kprof undoes what it locked; by hand: nvidia-smi --reset-gpu-clocks"},
+    {"page", "source", no_source},
+    {"print-summary", "per-gpu", "use --page statistics --group-by device"},
+    {"print-summary", "per-nvtx", "use --page statistics --group-by nvtx"},
+    {"replay-mode", "app-range", no_ranges},
+    {"replay-mode", "application", "kprof runs an application once; multiplex repeats no launch"},
+    {"replay-mode", "range", no_ranges},
+};
+
 #define ROW_COUNT (sizeof rows / sizeof *rows)
 
 /* A beginning of fewer letters may mean anything. */
@@ -116,6 +132,15 @@ const kprof_ncu_option *kprof_ncu_option_find(const char *name)
     for (size_t i = 0; i < ROW_COUNT; i++) {
         if (strcmp(rows[i].name, name) == 0)
             return &rows[i];
+    }
+    return NULL;
+}
+
+const char *kprof_ncu_value_hint(const char *option, const char *value)
+{
+    for (size_t i = 0; i < sizeof values / sizeof *values; i++) {
+        if (strcmp(values[i].option, option) == 0 && strcmp(values[i].value, value) == 0)
+            return values[i].hint;
     }
     return NULL;
 }

@@ -173,8 +173,7 @@ const kprof_option_row kprof_option_rows[] = {
            "count instructions in every pass to find passes that differ: always, or after large batches (all)", RUNNING,
            NULL),
     CHOICE("clock-control", clock_control, clock_controls, "none|base|boost",
-           "lock the GPUs' graphics clocks during this run, or leave them alone (none)", RUNNING,
-           "ncu's reset is not needed, since what is locked is undone; by hand: nvidia-smi --reset-gpu-clocks"),
+           "lock the GPUs' graphics clocks during this run, or leave them alone (none)", RUNNING, NULL),
 
     VALUE("export", 'o', STRING, export_path, "FILE",
           "keep the report, or the chosen part of one, as FILE.kprof; %h %p %q{ENV} %i %% are expanded. "
@@ -201,7 +200,7 @@ const kprof_option_row kprof_option_rows[] = {
     SET("brief", 0, page, KPROF_PAGE_BRIEF,
         "--page brief: for each kernel at most 15 lines, or with --json a document of at most 2 KB", SHOWING),
     CHOICE("print-summary", print_summary, summaries, "none|per-kernel", "per-kernel: the same as --page statistics",
-           SHOWING, "ncu's per-nvtx is --page statistics --group-by nvtx, and per-gpu --group-by device"),
+           SHOWING, NULL),
     CHOICE("sort", sort, sort_keys, "gain|time|launches|duration|compute|memory|name",
            "order of the summary and brief pages: by what can be gained of all the time, or by this (gain)", SHOWING,
            NULL),

@@ -19,12 +19,13 @@ typedef struct cursor {
 
 static kprof_status refuse_value(const kprof_option_row *row, const char *text)
 {
-    const char *note = row->note ? row->note : row->type == KPROF_OPTION_NUMBER ? "a whole number" : NULL;
+    const char *hint = kprof_ncu_value_hint(row->name, text);
+    const char *note = hint ? hint : row->note ? row->note : row->type == KPROF_OPTION_NUMBER ? "a whole number" : NULL;
     const char *words[16];
     size_t count = 0;
     for (const kprof_choice *choice = row->choices; choice && choice->word && count < 16; choice++)
         words[count++] = choice->word;
-    const char *nearest = kprof_nearest(text, words, count);
+    const char *nearest = hint ? NULL : kprof_nearest(text, words, count);
     return kprof_fail(KPROF_USAGE, "--%s: \"%s\" is not valid, give %s%s%s%s%s%s", row->name, text, row->argument,
                       note ? ": " : "", note ? note : "", nearest ? "; did you mean " : "", nearest ? nearest : "",
                       nearest ? "?" : "");
@@ -391,11 +392,23 @@ static const kprof_option_row *find_letter(const kprof_options *options, char le
     return NULL;
 }
 
+/* Some tools begin long options with one dash. */
+static kprof_status refuse_one_dash(const char *word)
+{
+    const size_t length = strcspn(word + 1, "=");
+    for (size_t i = 0; i < kprof_option_row_count; i++) {
+        const char *name = kprof_option_rows[i].name;
+        if (strlen(name) == length && memcmp(name, word + 1, length) == 0)
+            return kprof_fail(KPROF_USAGE, "unknown option -%s; did you mean --%s?", name, name);
+    }
+    return KPROF_OK;
+}
+
 /* "-k NAME", "-kNAME", "-fq". */
 static kprof_status parse_letters(cursor *at)
 {
     char *letter = *at->word + 1;
-    kprof_status status = KPROF_OK;
+    kprof_status status = refuse_one_dash(*at->word);
     for (bool done = false; *letter && !done && status == KPROF_OK; letter++) {
         const kprof_option_row *row = find_letter(at->options, *letter);
         const kprof_ncu_option *ncu = row ? NULL : kprof_ncu_option_of_letter(*letter);
@@ -487,7 +500,8 @@ static kprof_status settle_alias(kprof_options *options)
     const char *word;
     const kprof_command *command = kprof_command_of_alias(alias, &word);
     if (options->command != kprof_commands && options->command != command)
-        return kprof_fail(KPROF_USAGE, "--%s is no option of kprof %s", alias->name, options->command->name);
+        return kprof_fail(KPROF_USAGE, "--%s is no option of kprof %s; it is the command kprof %s%s%s", alias->name,
+                          options->command->name, command->name, word ? " " : "", word ? word : "");
     options->command = command;
     options->argument = word;
     return KPROF_OK;

@@ -1,5 +1,6 @@
 /* Turns what happened into an exit code and an explanation. */
 #include "cli/outcome.h"
+#include "core/clean.h"
 #include "core/log.h"
 #include "core/strbuf.h"
 
@@ -8,9 +9,10 @@
 #include <string.h>
 #include <sys/wait.h>
 
-#define OWN_CODES_FIRST 100
-#define OWN_CODES_LAST  119
-#define SEEN_SHOWN      20
+#define OWN_CODES_FIRST    100
+#define OWN_CODES_LAST     119
+#define SEEN_SHOWN         20
+#define RANGES_SHOWN_BYTES 200 /* of the ranges of a launch */
 
 /* A process' reason for having measured nothing that has an exit code of its own. */
 static bool is_telling(kprof_status told)
@@ -96,6 +98,22 @@ static void suggest_name(const kprof_options *options, const kprof_seen_kernel *
     free(names);
 }
 
+/* -k may have another of the names that a kernel has. */
+static void suggest_name_base(const kprof_options *options, const kprof_seen_kernel *kernels, size_t count)
+{
+    const char *asked = options->filter.kernel;
+    for (size_t i = 0; asked && i < count; i++) {
+        const char *base = strcmp(asked, kernels[i].function) == 0    ? "function"
+                           : strcmp(asked, kernels[i].demangled) == 0 ? "demangled"
+                           : strcmp(asked, kernels[i].mangled) == 0   ? "mangled"
+                                                                      : NULL;
+        if (base && strcmp(asked, compared_name(options, &kernels[i])) != 0) {
+            kprof_log(KPROF_LOG_ERROR, "this is the %s name of a kernel; add --kernel-name-base %s", base, base);
+            return;
+        }
+    }
+}
+
 /* The filters that were given, as options. */
 static void append_filters(const kprof_filter_spec *filter, kprof_strbuf *out)
 {
@@ -110,18 +128,41 @@ static void append_filters(const kprof_filter_spec *filter, kprof_strbuf *out)
     if (filter->launch_skip_before_match)
         kprof_strbuf_printf(out, " --launch-skip-before-match %llu",
                             (unsigned long long)filter->launch_skip_before_match);
-    if (filter->device_mask)
-        kprof_strbuf_puts(out, " --devices");
+    const char *before = " --devices ";
+    for (int i = 0; i < 64; i++) {
+        if (!(filter->device_mask >> i & 1))
+            continue;
+        kprof_strbuf_printf(out, "%s%d", before, i);
+        before = ",";
+    }
+}
+
+/* Tell which ranges launches of a report are in; a run keeps those of chosen launches only. */
+static void list_ranges(kprof_report *report)
+{
+    kprof_strlist ranges = KPROF_STRLIST_INIT;
+    const bool is_read = kprof_report_nvtx(report, SEEN_SHOWN + 1, &ranges) == KPROF_OK;
+    if (is_read)
+        kprof_log(KPROF_LOG_ERROR, ranges.count > 0
+                                       ? "launches of the report are in these ranges:"
+                                       : "no launch of the report has NVTX ranges; a run with --nvtx keeps them");
+    for (size_t i = 0; i < ranges.count && i < SEEN_SHOWN; i++) {
+        kprof_cut_text(ranges.items[i], RANGES_SHOWN_BYTES);
+        kprof_log(KPROF_LOG_ERROR, "  %s", ranges.items[i]);
+    }
+    if (ranges.count > SEEN_SHOWN)
+        kprof_log(KPROF_LOG_ERROR, "  and others");
+    kprof_strlist_free(&ranges);
 }
 
 /* The two kinds of ranges are easily taken for one another. */
 static void explain_nvtx(const kprof_options *options, kprof_report *report)
 {
     const kprof_filter_spec *filter = &options->filter;
-    bool has_ranges = true;
-    if (!options->application && filter->nvtx_include.count > 0 &&
-        kprof_report_has_nvtx(report, &has_ranges) == KPROF_OK && !has_ranges)
-        kprof_log(KPROF_LOG_ERROR, "no launch of the report has NVTX ranges; a run with --nvtx keeps them");
+    if (filter->nvtx_include.count > 0 && !options->application)
+        list_ranges(report);
+    else if (filter->nvtx_include.count > 0)
+        kprof_log(KPROF_LOG_ERROR, "with --nvtx in place of --nvtx-include, pages tell the ranges of each launch");
     for (size_t i = 0; i < filter->nvtx_include.count; i++) {
         const char *text = filter->nvtx_include.items[i];
         if (*text && !strpbrk(text, "/[]\\"))
@@ -145,6 +186,7 @@ static void list_seen(const kprof_options *options, const kprof_seen_kernel *ker
     if (count > SEEN_SHOWN)
         kprof_log(KPROF_LOG_ERROR, "  and %zu more kernels", count - SEEN_SHOWN);
     suggest_name(options, kernels, count);
+    suggest_name_base(options, kernels, count);
 }
 
 void kprof_outcome_explain_no_match(const kprof_options *options, kprof_report *report)

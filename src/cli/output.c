@@ -25,7 +25,7 @@ void kprof_streams_settle(void)
 
 static kprof_destination named_destination(const char *name)
 {
-    if (strcmp(name, "stdout") == 0)
+    if (strcmp(name, "stdout") == 0 || strcmp(name, "-") == 0)
         return KPROF_TO_STDOUT;
     return strcmp(name, "stderr") == 0 ? KPROF_TO_STDERR : KPROF_TO_FILE;
 }
@@ -53,7 +53,7 @@ kprof_route kprof_route_profile(const kprof_options *options, bool stdout_is_ter
 kprof_route kprof_route_report(const kprof_options *options)
 {
     if (options->html_path)
-        return (kprof_route){KPROF_TO_HTML, false};
+        return (kprof_route){strcmp(options->html_path, "-") == 0 ? KPROF_TO_STDOUT : KPROF_TO_HTML, false};
     return (kprof_route){options->log_file ? named_destination(options->log_file) : KPROF_TO_STDOUT, false};
 }
 
@@ -77,7 +77,8 @@ static kprof_status open_html(const kprof_options *options, FILE **out)
 void kprof_results_discard(const kprof_options *options)
 {
     struct stat file;
-    if (options->html_path && lstat(options->html_path, &file) == 0 && S_ISREG(file.st_mode))
+    const bool is_file = options->html_path && kprof_route_report(options).results == KPROF_TO_HTML;
+    if (is_file && lstat(options->html_path, &file) == 0 && S_ISREG(file.st_mode))
         (void)unlink(options->html_path);
 }
 

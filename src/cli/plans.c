@@ -271,3 +271,22 @@ kprof_status kprof_chips_named(const kprof_options *options, kprof_chips *out)
     }
     return added ? KPROF_OK : kprof_fail(KPROF_NO_MEMORY, "out of memory");
 }
+
+static void keep_error(void *user, kprof_log_level level, const char *message)
+{
+    if (level == KPROF_LOG_ERROR)
+        (void)kprof_strlist_add(user, message);
+}
+
+kprof_status kprof_chip_open(const char *chip, kprof_host **out)
+{
+    kprof_strlist errors = KPROF_STRLIST_INIT;
+    *out = NULL;
+    kprof_log_set_sink(keep_error, &errors);
+    kprof_status status = kprof_host_open(chip, NULL, out);
+    kprof_log_set_sink(NULL, NULL);
+    for (size_t i = 0; i < errors.count; i++)
+        kprof_log(status == KPROF_UNSUPPORTED ? KPROF_LOG_WARNING : KPROF_LOG_ERROR, "%s", errors.items[i]);
+    kprof_strlist_free(&errors);
+    return status == KPROF_UNSUPPORTED ? KPROF_OK : status;
+}

@@ -53,5 +53,7 @@ typedef struct kprof_chips {
 /* Those of --chips; else those of the GPUs that are present, of which --devices leaves some; else, with a message, the
  * one that the sets are tuned for. */
 kprof_status kprof_chips_named(const kprof_options *options, kprof_chips *out) KPROF_MUST_CHECK;
+/* For what can do without: OK, with a warning, and *out stays NULL, where this build or machine cannot ask CUPTI. */
+kprof_status kprof_chip_open(const char *chip, kprof_host **out) KPROF_MUST_CHECK;
 
 #endif

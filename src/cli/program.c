@@ -41,7 +41,10 @@ char *kprof_program_nearest(const char *name)
             add_programs(dir, &names);
         free(copy);
     }
-    const char *nearest = kprof_nearest(slash ? slash + 1 : name, (const char *const *)names.items, names.count);
+    const char *const *items = (const char *const *)names.items;
+    /* $PATH has thousands of programs: something in it is always a little like the name. */
+    const char *nearest =
+        slash ? kprof_nearest(slash + 1, items, names.count) : kprof_nearest_spelling(name, items, names.count);
     char *result = NULL;
     if (nearest) {
         kprof_strbuf_puts(&found, nearest);

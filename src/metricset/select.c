@@ -240,6 +240,20 @@ kprof_status kprof_nearest_alias(const kprof_catalog *catalog, const char *word,
     return KPROF_OK;
 }
 
+/* Names of sections, sets and findings are easily given where a metric is wanted. */
+static bool tell_other_kind(const kprof_catalog *catalog, const char *word, kprof_strbuf *out)
+{
+    if (kprof_catalog_find_section(catalog, word) < catalog->section_count)
+        kprof_strbuf_printf(out, "; it is a section: see --section %s, or group:%s for its metrics", word, word);
+    else if (kprof_catalog_find_set(catalog, word) < catalog->set_count)
+        kprof_strbuf_printf(out, "; it is a set: see --set %s", word);
+    for (size_t i = 0; i < catalog->finding_count && out->length == 0; i++) {
+        if (strcmp(catalog->findings[i].id, word) == 0)
+            kprof_strbuf_puts(out, "; it is a finding: see kprof list findings");
+    }
+    return out->length > 0;
+}
+
 kprof_status kprof_fail_unknown_metric(const kprof_catalog *catalog, kprof_host *host, const char *word)
 {
     if (kprof_host_has_metric(host, word))
@@ -251,9 +265,9 @@ kprof_status kprof_fail_unknown_metric(const kprof_catalog *catalog, kprof_host 
     kprof_status status = kprof_nearest_alias(catalog, word, &alias);
     if (why)
         kprof_strbuf_printf(&hint, ": %s", why);
-    else if (alias)
+    else if (!tell_other_kind(catalog, word, &hint) && alias)
         kprof_strbuf_printf(&hint, "; did you mean \"%s\"?", alias);
-    else if (status == KPROF_OK)
+    else if (hint.length == 0 && status == KPROF_OK)
         status = nearest_name(host, word, &hint);
     if (status == KPROF_OK)
         status = kprof_fail(KPROF_UNKNOWN_NAME, "metric \"%s\" is not known on chip %s%s", word, kprof_host_chip(host),

@@ -190,7 +190,8 @@ static const kprof_found *find_near(const kprof_verdict *verdict)
     const double is_near = kprof_expr_compute(limit->finding->near, limit->values);
     if (isnan(is_near) || is_near == 0)
         return NULL;
-    const double left_pct = 100 - limit->values[limit->finding->threshold_count + limit->finding->verdict_value];
+    const double left_pct =
+        fmax(100 - limit->values[limit->finding->threshold_count + limit->finding->verdict_value], 0);
     return best && !best->finding->gain_is_local && best->gain_pct > left_pct ? NULL : limit;
 }
 

@@ -122,17 +122,29 @@ kprof_status kprof_report_count_multiplexed(kprof_report *report, const kprof_fi
     return visit_taken(report, filter, count_if_multiplexed, out);
 }
 
-static kprof_status read_answer(void *user, sqlite3_stmt *row)
+typedef struct range_list {
+    kprof_report *report;
+    size_t most;
+    kprof_strlist *out;
+} range_list;
+
+static kprof_status read_ranges(void *user, sqlite3_stmt *row)
 {
-    *(bool *)user = sqlite3_column_int(row, 0) != 0;
-    return KPROF_OK;
+    range_list *list = user;
+    if (list->out->count == list->most)
+        return KPROF_OK;
+    char *text = kprof_store_text(list->report, row, 0);
+    const bool added = text && (kprof_strlist_contains(list->out, text) || kprof_strlist_add(list->out, text));
+    free(text);
+    return added ? KPROF_OK : kprof_store_no_memory(list->report);
 }
 
-kprof_status kprof_report_has_nvtx(kprof_report *report, bool *out)
+kprof_status kprof_report_nvtx(kprof_report *report, size_t most, kprof_strlist *out)
 {
-    *out = false;
-    return report->version < 6 ? KPROF_OK
-                               : kprof_store_query(report, "SELECT EXISTS (SELECT 1 FROM nvtx)", read_answer, out);
+    range_list list = {report, most, out};
+    return report->version < 6
+               ? KPROF_OK
+               : kprof_store_query(report, "SELECT ranges FROM nvtx ORDER BY launch_id LIMIT 1000", read_ranges, &list);
 }
 
 /* The first number that a row has, and the last. */

@@ -95,8 +95,8 @@ kprof_status kprof_report_count_taken(kprof_report *report, const kprof_filter_s
 kprof_status kprof_report_count_multiplexed(kprof_report *report, const kprof_filter_spec *filter,
                                             uint64_t *out) KPROF_MUST_CHECK;
 
-/* Has any stored launch NVTX ranges? */
-kprof_status kprof_report_has_nvtx(kprof_report *report, bool *out) KPROF_MUST_CHECK;
+/* Add what NVTX ranges the first 1,000 launches in ranges are in, each text once, and `most` of them at most. */
+kprof_status kprof_report_nvtx(kprof_report *report, size_t most, kprof_strlist *out) KPROF_MUST_CHECK;
 
 /* The numbers of the first and the last stored launch; -1: there is none. */
 kprof_status kprof_report_launch_range(kprof_report *report, int64_t *first, int64_t *last) KPROF_MUST_CHECK;

@@ -497,7 +497,8 @@ static kprof_status check_file(const char *path)
     ssize_t got = read(fd, magic, sizeof magic);
     close(fd);
     if (got != sizeof magic || memcmp(magic, "SQLite format 3", sizeof magic) != 0)
-        return kprof_fail(KPROF_BAD_REPORT, "%s: is not a kprof report", path);
+        return kprof_fail(KPROF_BAD_REPORT, "%s: is not a kprof report%s", path,
+                          strstr(path, ".ncu-rep") ? "; ncu --import reads those of ncu" : "");
     return KPROF_OK;
 }
 

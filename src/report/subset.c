@@ -18,11 +18,14 @@ static kprof_status fail_unknown(const name_list *list, const char *path, const 
 {
     enum { FEW = 24 };
     kprof_strbuf hint = KPROF_STRBUF_INIT;
-    if (nearest)
+    const bool is_of_runs = strncmp(word, "group:", 6) == 0 || strncmp(word, "breakdown:", 10) == 0;
+    if (is_of_runs)
+        kprof_strbuf_puts(&hint, "; group: and breakdown: are for runs: give --section ID or regex:PATTERN");
+    else if (nearest)
         kprof_strbuf_printf(&hint, "; did you mean %s?", nearest);
     else if (list->count > FEW)
         kprof_strbuf_puts(&hint, "; --page raw shows those that it has");
-    for (size_t i = 0; !nearest && i < list->count && list->count <= FEW; i++)
+    for (size_t i = 0; !is_of_runs && !nearest && i < list->count && list->count <= FEW; i++)
         kprof_strbuf_printf(&hint, "%s%s", i ? ", " : "; it has ", list->names[i]);
     kprof_status status = kprof_fail(KPROF_UNKNOWN_NAME, "%s: %s %s: the report has no such %s%s", path, list->option,
                                      word, list->what, hint.length && !hint.failed ? hint.data : "");

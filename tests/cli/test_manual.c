@@ -1,8 +1,9 @@
-/* The manual pages say what the tables say: every command and its words, every option, its choices, and every exit code
- * with its meaning. */
+/* The manual pages say what the tables say: every command and its words, every option, its choices, every page of a
+ * report, and every exit code with its meaning. */
 #include "cmocka_all.h"
 
 #include "cli/commands.h"
+#include "report/report.h"
 
 #include <ctype.h>
 #include <stdio.h>
@@ -112,6 +113,41 @@ static void every_command_has_a_page(void **state)
         check_command(&kprof_commands[i]);
 }
 
+static void the_description_names_every_command(void **state)
+{
+    (void)state;
+    char *page = read_page("kprof"), word[64];
+    char *list = strstr(page, "is a command if it is\n.BR "),
+         *end = list ? strstr(list, "\nand else the application") : NULL;
+    assert_true(list && end);
+    *end = '\0';
+    for (size_t i = 0; i < KPROF_COMMAND_COUNT; i++) {
+        snprintf(word, sizeof word, " %s ", kprof_commands[i].name);
+        if (*kprof_commands[i].name && !strstr(list, word))
+            fail_msg("kprof(1): \"%s\" is not among the commands of the description", kprof_commands[i].name);
+    }
+    free(page);
+}
+
+static void check_pages_of_reports(const char *manual)
+{
+#define PAGE_HEAD(id, name, reports) "\n.TP\n.B " #name "\n",
+    static const char *const heads[] = {KPROF_PAGES(PAGE_HEAD)};
+    char *page = read_page(manual);
+    for (size_t i = 0; i < sizeof heads / sizeof *heads; i++) {
+        if (!strstr(page, heads[i]))
+            fail_msg("%s(1) has no paragraph on a page:%s", manual, heads[i]);
+    }
+    free(page);
+}
+
+static void every_page_of_a_report_has_a_paragraph(void **state)
+{
+    (void)state;
+    check_pages_of_reports("kprof");
+    check_pages_of_reports("kprof-report");
+}
+
 /* The paragraph of an exit code, or NULL; *length is its size. */
 static const char *code_paragraph(const char *section, int code, size_t *length)
 {
@@ -168,6 +204,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_command_has_a_page),
+        cmocka_unit_test(the_description_names_every_command),
+        cmocka_unit_test(every_page_of_a_report_has_a_paragraph),
         cmocka_unit_test(every_option_has_a_paragraph),
         cmocka_unit_test(every_exit_code_is_explained),
         cmocka_unit_test(no_exit_code_is_invented),

@@ -43,6 +43,7 @@ static void profile_route(void **state)
         {NULL, NO, CSV, "stderr", false, KPROF_TO_STDERR, false},
         {NULL, NO, CSV, "stdout", false, KPROF_TO_STDOUT, true},
         {NULL, NO, NO, "stdout", false, KPROF_TO_STDOUT, false},
+        {NULL, NO, CSV, "-", false, KPROF_TO_STDOUT, true},
         {"r", NO, NO, NULL, true, KPROF_TO_NOTHING, false},
         {"r", NO, NO, "f", true, KPROF_TO_NOTHING, false},
         {"r", RAW, NO, NULL, true, KPROF_TO_STDOUT, false},
@@ -63,6 +64,10 @@ static void report_route(void **state)
     assert_int_equal(kprof_route_report(&options).results, KPROF_TO_STDOUT);
     options.log_file = "file";
     assert_int_equal(kprof_route_report(&options).results, KPROF_TO_FILE);
+    options = (kprof_options){.html_path = "page.html"};
+    assert_int_equal(kprof_route_report(&options).results, KPROF_TO_HTML);
+    options.html_path = "-";
+    assert_int_equal(kprof_route_report(&options).results, KPROF_TO_STDOUT);
 }
 
 static void a_full_disk_is_noticed(void **state)

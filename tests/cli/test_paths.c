@@ -5,6 +5,7 @@
 #include "cli/paths.h"
 #include "log_capture.h"
 
+#include <fcntl.h>
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -73,6 +74,27 @@ static void a_program_of_nearly_that_name(void **state)
     assert_null(kprof_program_nearest("/nonexistent/app"));
 }
 
+static void programs_of_the_path_need_nearly_the_spelling(void **state)
+{
+    (void)state;
+    char dir[] = "/tmp/kprof-test-XXXXXX", program[64];
+    assert_non_null(mkdtemp(dir));
+    snprintf(program, sizeof program, "%s/ppufiles", dir);
+    int file = open(program, O_CREAT | O_WRONLY, 0700);
+    assert_true(file >= 0);
+    close(file);
+    char *before = strdup(getenv("PATH"));
+    setenv("PATH", dir, 1);
+    char *found = kprof_program_nearest("ppufils");
+    assert_string_equal(found, "ppufiles");
+    free(found);
+    assert_null(kprof_program_nearest("profile"));
+    setenv("PATH", before, 1);
+    free(before);
+    unlink(program);
+    assert_int_equal(rmdir(dir), 0);
+}
+
 static void write_start(const char *path, const char *start)
 {
     FILE *file = fopen(path, "w");
@@ -132,6 +154,7 @@ int main(void)
         cmocka_unit_test(wrong_placeholders),
         cmocka_unit_test(numbers_are_the_lowest_free),
         cmocka_unit_test(a_program_of_nearly_that_name),
+        cmocka_unit_test(programs_of_the_path_need_nearly_the_spelling),
         cmocka_unit_test(a_report_is_found_without_its_extension),
         cmocka_unit_test(programs_are_found_as_by_the_shell),
     };

@@ -120,6 +120,13 @@ class Ranges(Case):
         self.assert_run(run, 106)
         self.assertIn('no launch matched --nvtx-include "train"', run.err)
         self.assertIn('those of nvtxRangePush are "train/"', run.err)
+        self.assertIn("with --nvtx in place of --nvtx-include, pages tell the ranges", run.err)
+        self.assert_run(self.collect(["--nvtx"], STEPS), 0)
+        run = self.kprof("report", "run.kprof", "--nvtx-include", "Train/")
+        self.assert_run(run, 106)
+        lines = run.err.splitlines()
+        first = lines.index("kprof: error: launches of the report are in these ranges:")
+        self.assertEqual(lines[first + 1:], [f"kprof: error:   {text}" for text in dict.fromkeys(RANGES) if text])
 
     def test_wrong_expressions_start_nothing(self):
         for text in ("a//b", "*/a", "a[0]/", "x@y@z", "regex:(/"):

@@ -64,7 +64,7 @@ class Separation(Case):
         run = self.collect([], self.STEPS)
         self.assert_run(run, 0)
         self.assertEqual(run.out, self.APP_OUT)
-        self.assertRegex(run.err, r"^kprof: report: run\.kprof \(1 launches profiled, 1 seen\)\n$")
+        self.assertRegex(run.err, r"^kprof: report: run\.kprof \(1 launch profiled, 1 seen\)\n$")
 
     def test_export_and_page(self):
         run = self.collect(["--page", "raw", "--csv"], self.STEPS)
@@ -193,6 +193,9 @@ class Filters(Case):
         self.assertEqual(run.out, "")
         self.assertIn("did you mean -k vectorAdd?", run.err)
         self.assert_run(self.kprof("report", "run.kprof", "--csv", "-s", "100"), 106)
+        run = self.kprof("report", "run.kprof", "--devices", "3,5")
+        self.assert_run(run, 106)
+        self.assertIn("no launch matched --devices 3,5;", run.err)
         self.assert_run(self.kprof("report", "run.kprof", "--page", "session", "-k", "x"), 0)
 
     def test_bad_pattern(self):
@@ -227,6 +230,17 @@ class Nothing(Case):
         self.assertIn("2 x vectorAdd", run.err)
         self.assertIn("1 x scale", run.err)
         self.assertIn("did you mean -k vectorAdd?", run.err)
+
+    def test_no_match_of_another_name_of_a_kernel(self):
+        full = "vectorAdd(float const*, float const*, float*, int)"
+        for name, base in ((full, "demangled"), (VECTOR_ADD, "mangled")):
+            run = self.profile(["-k", name], [f"launch={VECTOR_ADD}"])
+            self.assert_run(run, 106)
+            self.assertIn(f"the {base} name of a kernel; add --kernel-name-base {base}\n", run.err)
+            self.assert_run(self.profile(["-k", name, "--kernel-name-base", base], [f"launch={VECTOR_ADD}"]), 0)
+        run = self.profile(["-k", "vectorAdd", "--kernel-name-base", "demangled"], [f"launch={VECTOR_ADD}"])
+        self.assert_run(run, 106)
+        self.assertIn("add --kernel-name-base function\n", run.err)
 
     def test_no_match_by_count(self):
         run = self.profile(["-s", "10"], [f"launch={VECTOR_ADD}*2"])
@@ -424,6 +438,9 @@ class Multiplexing(Case):
         run = self.kprof("report", "run.kprof", "--csv-layout", "ncu")
         self.assertIn(f"{count} launches are multiplexed", run.err)
         self.assertNotIn("multiplexed", self.kprof("report", "run.kprof", "--csv").err)
+        for page, tells in (("raw", True), ("statistics", True), ("summary", False), ("session", False)):
+            run = self.kprof("report", "run.kprof", "--csv-layout", "ncu", "--page", page)
+            self.assertEqual("are multiplexed" in run.err, tells, page)
         self.assertNotIn("multiplexed", self.kprof("report", "run.kprof", "--csv-layout", "ncu", "-c", "1").err)
 
     def test_launches_that_are_not_counted(self):
@@ -603,11 +620,17 @@ class BadInput(Case):
         for line, expected in ((["run.kprof"], "did you mean kprof report run.kprof?"),
                                (["missing.kprof"], "did you mean kprof report missing.kprof?"),
                                (["reprot", "run.kprof"], "did you mean kprof report?"),
-                               (["lsit", "sets"], "did you mean kprof list?")):
+                               (["lsit", "sets"], "did you mean kprof list?"),
+                               (["profile", APP], "kprof takes no word before the application")):
             run = self.kprof(*line)
             self.assert_run(run, 109)
             self.assertIn(expected, run.err)
         self.assertNotIn("kprof report", self.kprof("--injection-path", INJECTION, "--", "reprot").err)
+        with open(self.path("run.ncu-rep"), "w") as file:
+            file.write("NVR")
+        run = self.kprof("report", "run.ncu-rep")
+        self.assert_run(run, 107)
+        self.assertIn("is not a kprof report; ncu --import reads those of ncu", run.err)
 
 
 class Pages(Case):
@@ -957,7 +980,7 @@ class Merges(Case):
             database.execute("DELETE FROM section WHERE id = (SELECT max(id) FROM section)")
         database.close()
         for code, err, words in (
-                (101, "which reports", ("rank0", "-o", "all")), (101, "which reports", ("rank0", "rank1")),
+                (101, "which reports", ("rank0", "-o", "all")), (101, "into which report?", ("rank0", "rank1")),
                 (101, "are one file", ("rank0", "rank1", "rank0.kprof", "-o", "all")),
                 (101, "are one file", ("rank0", "link", "-o", "all")),
                 (101, "give each run once", ("rank0", "copy", "-o", "all")),
@@ -1016,6 +1039,7 @@ class Parts(Case):
         [section] = self.json("run", "--metrics", METRIC)["launches"][0]["sections"]
         self.assertEqual((section["id"], [item["name"] for item in section["items"]]), ("CommandLine", [METRIC]))
         self.show("run", "--metrics", "dram__byte", code=102, err="no such metric; did you mean dram__bytes")
+        self.show("run", "--metrics", "group:SpeedOfLight", code=102, err="are for runs: give --section ID or regex:")
 
     def test_launches(self):
         ids = [launch["id"] for launch in self.json("run")["launches"]]
@@ -1234,12 +1258,16 @@ class Aliases(Case):
         for name, message in (("cf_issued", "comes closest: smsp__inst_executed_pipe_cbu.sum"),
                               ("nvlink_receive_throughput", "only by itself"), ("nvlink", "peer sectors"),
                               ("NVLink", "for the whole GPU"), ("PCIe", "system sectors"),
+                              ("pmsampling:dram__bytes.sum", "kprof does not sample"),
+                              ("SpeedOfLight", "it is a section: see --section SpeedOfLight"),
+                              ("full", "it is a set: see --set full"), ("WarpStall", "see kprof list findings"),
                               ("gld_eficiency", '"gld_efficiency"?'),
                               ("dram.bandwith", '"dram.bandwidth"?')):
             run = self.kprof("--plan", "--chips", "GH100", "--metrics", name)
             self.assertEqual(run.code, 102, run.err)
             self.assertIn(message, run.err)
-        for option, name in (("--section", "Nvlink_Tables"), ("--section", "C2CLink"), ("--set", "nvlink")):
+        for option, name in (("--section", "Nvlink_Tables"), ("--section", "C2CLink"), ("--set", "nvlink"),
+                             ("--section", "MemoryWorkloadAnalysis_Chart")):
             run = self.kprof("--plan", "--chips", "GH100", option, name)
             self.assertEqual(run.code, 102, run.err)
             self.assertIn("MemoryWorkloadAnalysis_Tables", run.err)

@@ -138,8 +138,10 @@ static void test_tables(void **state)
             free(fixture_print(report, &(kprof_print_options){.page = page}, &status));
             assert_true(status == KPROF_OK || status == KPROF_BAD_REPORT);
         }
-        bool has_nvtx;
-        assert_int_equal(kprof_report_has_nvtx(report, &has_nvtx), KPROF_OK);
+        kprof_strlist ranges = KPROF_STRLIST_INIT;
+        status = kprof_report_nvtx(report, 1, &ranges);
+        assert_true(status == KPROF_OK || status == KPROF_BAD_REPORT);
+        kprof_strlist_free(&ranges);
         assert_int_equal(kprof_report_close(report), KPROF_OK);
     }
 }
