@@ -124,6 +124,9 @@ size_t kprof_allocation_bytes(CUpti_CallbackId id, const void *parameters);
 CUstream kprof_allocation_stream(CUpti_CallbackId id, const void *parameters);
 /* Is the stream being captured, or can the driver not tell? */
 bool kprof_stream_is_captured(CUstream stream);
+/* Is the stream the context's? A copy, or a launch by a CUkernel, may go to a stream of another context than the
+ * current one: nothing waits for it in this one, whose counters and snapshot have nothing of it. */
+bool kprof_stream_is_of(const void *context, CUstream stream);
 /* The launch as a CUlaunchConfig, without attributes but the cluster's; `attribute` is its storage. */
 CUlaunchConfig kprof_launch_config(const kprof_launch_record *shape, CUlaunchAttribute *attribute);
 

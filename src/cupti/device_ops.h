@@ -28,6 +28,7 @@
     X(target_awaits)                                                                                                   \
     X(target_capturing)                                                                                                \
     X(target_launch_captured)                                                                                          \
+    X(target_runs_elsewhere)                                                                                           \
     X(target_function)                                                                                                 \
     X(target_sharing)                                                                                                  \
     X(target_has_space)                                                                                                \

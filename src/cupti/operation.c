@@ -98,15 +98,6 @@ static bool copy_attributes(const kprof_driver_api *driver, kprof_operation *ope
     return true;
 }
 
-/* A copy, or a launch by a CUkernel, may go to a stream of another context: nothing waits for it here, and what such a
- * launch changes is in no snapshot of this one. */
-static bool is_own_stream(const kprof_driver_api *driver, CUcontext context, CUstream stream)
-{
-    CUcontext owner = context;
-    bool is_default = !stream || stream == CU_STREAM_LEGACY || stream == CU_STREAM_PER_THREAD;
-    return (is_default || driver->cuStreamGetCtx_(stream, &owner) == CUDA_SUCCESS) && owner == context;
-}
-
 static bool is_host_memory(const kprof_driver_api *driver, CUdeviceptr address)
 {
     unsigned type = CU_MEMORYTYPE_HOST, managed = 0;
@@ -214,7 +205,7 @@ static bool copy_transfer(kprof_operation *operation, const kprof_call *call, kp
 {
     const kprof_driver_api *driver;
     kprof_transfer *t = &operation->transfer;
-    if (!snapshot || kprof_driver_load(&driver) != KPROF_OK || !is_own_stream(driver, call->context, t->stream) ||
+    if (!snapshot || kprof_driver_load(&driver) != KPROF_OK || !kprof_stream_is_of(call->context, t->stream) ||
         kprof_stream_is_captured(t->stream))
         return false;
     if (t->width == 0 || t->height == 0)
@@ -244,7 +235,7 @@ static bool copy_launch(kprof_operation *operation, const kprof_call *call)
         return false;
     operation->function = call->function;
     fill_config(operation, launch);
-    return is_own_stream(driver, call->context, call->stream) &&
+    return kprof_stream_is_of(call->context, call->stream) &&
            copy_attributes(driver, operation, !(call->node_traits & KPROF_NODE), launch) &&
            kprof_arguments_copy(driver, &given, &operation->arguments);
 }
@@ -299,7 +290,7 @@ static bool copy_graph(kprof_operation *operation, const kprof_call *call)
 {
     const kprof_driver_api *driver;
     operation->graph = call->function;
-    return kprof_driver_load(&driver) == KPROF_OK && is_own_stream(driver, call->context, call->stream) &&
+    return kprof_driver_load(&driver) == KPROF_OK && kprof_stream_is_of(call->context, call->stream) &&
            kprof_graphs_visit(call, note_node, operation);
 }
 

@@ -575,6 +575,12 @@ bool kprof_target_launch_captured(const kprof_call *call)
            status != CU_STREAM_CAPTURE_STATUS_NONE;
 }
 
+/* A stream of a green context may be another context's than the current one, and yet the GPU's that is measured. */
+bool kprof_target_runs_elsewhere(const kprof_call *call)
+{
+    return !(atomic_load(&target.sharing) & KPROF_MAY_NOT_SAVE) && !kprof_stream_is_of(call->context, call->stream);
+}
+
 void *kprof_target_function(const kprof_call *call)
 {
     if (call->kind == KPROF_CALL_GRAPH_LAUNCH)

@@ -257,6 +257,12 @@ static bool target_launch_captured(const kprof_call *call)
     return captured;
 }
 
+static bool target_runs_elsewhere(const kprof_call *call)
+{
+    const sim_step *step = call->parameters;
+    return call->context != &sim.contexts[sim_context_of_stream(step->stream)];
+}
+
 static void *target_function(const kprof_call *call)
 {
     const sim_step *step = call->parameters;
