@@ -490,7 +490,9 @@ static void follow_up(const kprof_call *call)
     if (call->failed || !kprof_batch_is_open())
         return;
     if (kprof_batch_new_sharing() != 0) {
-        close_batch(call->name); /* where it stays open, nothing joins it any more */
+        close_batch(call->name);
+        if (kprof_batch_new_sharing() != 0) /* it stays open, and others may write what a replay would put back */
+            kprof_batch_spoil("memory came to be shared while another thread stayed inside a CUDA call");
     } else if (call->kind == KPROF_CALL_ALLOCATE && kprof_batch_records()) {
         if (!kprof_gate_enter_exclusive(GATE_TIMEOUT_MS)) {
             kprof_batch_spoil("memory was allocated while another thread stayed inside a CUDA call");
