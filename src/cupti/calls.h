@@ -122,6 +122,8 @@ void kprof_launch_read_config(const CUlaunchConfig *config, kprof_given_launch *
 size_t kprof_allocation_bytes(CUpti_CallbackId id, const void *parameters);
 /* Stream of a call that allocates in a stream's order, as any thread may use it; NULL for others. */
 CUstream kprof_allocation_stream(CUpti_CallbackId id, const void *parameters);
+/* Does the call change how the launches of a function run from now on, and not only what they may ask for? */
+bool kprof_call_changes_setting(CUpti_CallbackId id, const void *parameters);
 /* Is the stream being captured, or can the driver not tell? */
 bool kprof_stream_is_captured(CUstream stream);
 /* Is the stream the context's? A copy, or a launch by a CUkernel, may go to a stream of another context than the

@@ -12,6 +12,7 @@
 #include "cupti/driver.h"
 #include "cupti/graphs.h"
 #include "cupti/modules.h"
+#include "cupti/operation.h"
 #include "cupti/profiler.h"
 #include "cupti/variables.h"
 #include "cupti/writers.h"
@@ -73,6 +74,8 @@ static void note_result(const kprof_call *call, const void *parameters)
         note_sharing(call, result.sharing);
     kprof_allocations_note(&result.memory, call->context);
     kprof_graphs_note(call->callback_id, parameters);
+    if (kprof_call_changes_setting(call->callback_id, parameters))
+        kprof_operations_note_setting();
     if (result.has_variable)
         kprof_variables_note(call->context, result.module, result.variable, result.variable_bytes);
     else if (call->kind == KPROF_CALL_UNLOAD && result.module)

@@ -269,6 +269,18 @@ static kprof_call_kind kind_of_setting(CUfunction_attribute attribute, int value
     return kind;
 }
 
+static void test_calls_that_change_settings(void **state)
+{
+    (void)state;
+    const cuFuncSetAttribute_params limit = {.attrib = CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES};
+    const cuFuncSetAttribute_params carveout = {.attrib = CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT};
+    const cuKernelSetAttribute_params policy = {.attrib = CU_FUNC_ATTRIBUTE_CLUSTER_SCHEDULING_POLICY_PREFERENCE};
+    assert_false(kprof_call_changes_setting(ID(cuFuncSetAttribute), &limit));
+    assert_true(kprof_call_changes_setting(ID(cuFuncSetAttribute), &carveout));
+    assert_true(kprof_call_changes_setting(ID(cuKernelSetAttribute), &policy));
+    assert_false(kprof_call_changes_setting(ID(cuFuncGetAttribute), &carveout));
+}
+
 /* A replay of a launch has the limits that it had. */
 static void test_function_attributes(void **state)
 {
@@ -1002,6 +1014,7 @@ int main(void)
         cmocka_unit_test(test_memory_for_network_cards),
         cmocka_unit_test(test_registered_memory),
         cmocka_unit_test(test_retaining_a_context),
+        cmocka_unit_test(test_calls_that_change_settings),
         cmocka_unit_test(test_function_attributes),
         cmocka_unit_test(test_frees_to_pools),
         cmocka_unit_test(test_mappings),
