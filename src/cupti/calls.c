@@ -491,8 +491,8 @@ static kprof_call_kind find_kind(CUpti_CallbackId id, const void *parameters, kp
         return kind;
     if (kprof_call_transfer(id, parameters, transfer))
         return KPROF_CALL_TRANSFER;
-    if (sets_limit(id, parameters))
-        return KPROF_CALL_HARMLESS;
+    if (sets_limit(id, parameters)) /* never beside a replay, which sets and resets the same */
+        return KPROF_CALL_SETUP;
     if (id == ID(cuDevicePrimaryCtxRetain) && has_primary_context(parameters))
         return KPROF_CALL_HARMLESS;
     if (id == ID(cuMemMap) && kprof_allocations_is_unmapped(((const cuMemMap_params *)parameters)->handle))

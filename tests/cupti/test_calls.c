@@ -281,7 +281,7 @@ static void test_calls_that_change_settings(void **state)
     assert_false(kprof_call_changes_setting(ID(cuFuncGetAttribute), &carveout));
 }
 
-/* A replay of a launch has the limits that it had. */
+/* A replay of a launch has the limits that it had, and puts back those of now: nobody may change them meanwhile. */
 static void test_function_attributes(void **state)
 {
     (void)state;
@@ -289,8 +289,8 @@ static void test_function_attributes(void **state)
         CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT,
         CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED, CU_FUNC_ATTRIBUTE_CLUSTER_SCHEDULING_POLICY_PREFERENCE};
     for (size_t i = 0; i < sizeof limits / sizeof *limits; i++) {
-        assert_int_equal(kind_of_setting(limits[i], 1), KPROF_CALL_HARMLESS);
-        assert_int_equal(kind_of_setting(limits[i], 0), KPROF_CALL_HARMLESS);
+        assert_int_equal(kind_of_setting(limits[i], 1), KPROF_CALL_SETUP);
+        assert_int_equal(kind_of_setting(limits[i], 0), KPROF_CALL_SETUP);
     }
     assert_int_equal(kind_of_setting(CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_WIDTH, 2), KPROF_CALL_OTHER);
     assert_int_equal(kind_of_setting(CU_FUNC_ATTRIBUTE_CLUSTER_SIZE_MUST_BE_SET, 1), KPROF_CALL_OTHER);
