@@ -47,6 +47,7 @@
     X(operation_is_saved)                                                                                              \
     X(operation_kernels)                                                                                               \
     X(operation_output_bytes)                                                                                          \
+    X(operation_waits)                                                                                                 \
     X(operation_sees_host)                                                                                             \
     X(operation_free)                                                                                                  \
     X(snapshot_open)                                                                                                   \

@@ -499,6 +499,20 @@ size_t kprof_operation_output_bytes(const kprof_operation *operation)
     return is_transfer(operation) && t->kind == KPROF_TRANSFER_OUT ? t->width * t->height : 0;
 }
 
+bool kprof_operation_waits(const kprof_operation *operation)
+{
+    const kprof_driver_api *driver;
+    const kprof_transfer *t = &operation->transfer;
+    unsigned type;
+    bool in = t->kind == KPROF_TRANSFER_IN, out = t->kind == KPROF_TRANSFER_OUT;
+    if (!is_transfer(operation) || operation->in_graph || t->width == 0 || t->height == 0 || !(in || out))
+        return false;
+    if (t->waits || in || kprof_driver_load(&driver) != KPROF_OK)
+        return t->waits;
+    /* what CUDA does not know is pageable, and a copy there waits, whatever its call is */
+    return driver->cuPointerGetAttribute_(&type, CU_POINTER_ATTRIBUTE_MEMORY_TYPE, t->destination) != CUDA_SUCCESS;
+}
+
 bool kprof_operation_is_saved(const kprof_operation *operation, const kprof_snapshot *snapshot)
 {
     bool saved = true;

@@ -390,7 +390,8 @@ static void test_transfers_from_and_to_the_host(void **state)
     assert_true(t.kind == KPROF_TRANSFER_IN && !t.waits && t.destination == 64 && t.source == 0);
     assert_true(t.width == 16 && t.height == 1 && t.stream == stream);
     assert_true(kprof_call_transfer(ID(cuMemcpyDtoHAsync_v2_ptsz), &out, &t));
-    assert_true(t.kind == KPROF_TRANSFER_OUT && !t.waits && t.source == 128 && t.destination == 0);
+    assert_true(t.kind == KPROF_TRANSFER_OUT && !t.waits && t.source == 128);
+    assert_true(t.destination == (CUdeviceptr)(uintptr_t)&host);
     assert_true(t.width == 16 && t.height == 1 && t.stream == stream);
     assert_true(kprof_call_transfer(ID(cuMemcpyHtoD_v2_ptds), &in, &t));
     assert_true(t.kind == KPROF_TRANSFER_IN && t.waits && t.stream == CU_STREAM_PER_THREAD);

@@ -541,6 +541,25 @@ static void test_late_kernel_before_another_stream(void **state)
     assert_unmeasured(tag, "the GPU's work did not end within 1 s");
 }
 
+/* The copy waits for the kernel, which may wait for another thread: that can launch meanwhile. */
+static void test_late_kernel_before_a_copy_to_the_host(void **state)
+{
+    (void)state;
+    static sim_function fresh = {"fresh", .kernel = SIM_ADD};
+    const sim_step copy = {.op = SIM_COPY_OUT, .a = SLOT};
+    do_call((sim_step){.op = SIM_LAUNCH, .function = &fresh, .a = SLOT, .b = SLOT, .tag = ++last_tag});
+    unsigned tag = last_tag;
+    assert_pending(tag);
+    atomic_store(&faults.slow, 1);
+    kprof_call call = sim_describe(&copy);
+    kprof_launch_hooks.enter(&call);
+    bool is_alone = atomic_load(&kprof_engine.gate.exclusive);
+    kprof_launch_hooks.leave(&call);
+    wait_ms(LATE_MS);
+    assert_false(is_alone);
+    assert_unmeasured(tag, "the GPU's work did not end within 1 s");
+}
+
 /* During a capture nothing can be waited for, so what kprof keeps is given back after it. */
 static void test_disarmed_during_a_capture(void **state)
 {
@@ -608,6 +627,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_watched_kernel_behind_late_work, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_late_kernel_that_is_watched, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_late_kernel_before_another_stream, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_late_kernel_before_a_copy_to_the_host, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_disarmed_during_a_capture, set_up, tear_down),
         /* the last: nothing is measured after */
         cmocka_unit_test_setup_teardown(test_end_while_counters_are_given_back, set_up, tear_down),

@@ -1184,6 +1184,11 @@ static size_t operation_output_bytes(const kprof_operation *operation)
     return operation->step.op == SIM_COPY_OUT && !operation->hides_output ? bytes : 0;
 }
 
+static bool operation_waits(const kprof_operation *operation)
+{
+    return operation->step.op == SIM_COPY_OUT || operation->step.op == SIM_COPY_IN;
+}
+
 static void operation_free(kprof_operation *operation)
 {
     lock();
