@@ -23,6 +23,7 @@ static struct {
     allocation *allocations; /* [count] */
     size_t count, capacity;
     bool incomplete;
+    atomic_bool doubtful; /* a context has ended, perhaps with memory that has none here */
     atomic_uint version;
     unsigned long long unmapped[MAX_UNMAPPED]; /* [unmapped_count]: created, and mapped nowhere */
     size_t unmapped_count;
@@ -78,27 +79,76 @@ static void free_at(uint64_t address)
     pthread_mutex_unlock(&list.mutex);
 }
 
-/* Take a range out of what is mapped, where an allocation may lose its beginning, its end, or a part between. */
-static void unmap_locked(uint64_t start, uint64_t end)
+/* Take a range out of what has no context, where an allocation may lose its beginning, its end, or a part between. */
+static void take_out_locked(uint64_t start, uint64_t end, bool of_host)
 {
     for (size_t i = list.count; i-- > 0;) {
         allocation a = list.allocations[i];
         uint64_t a_end = a.address + a.size_bytes;
-        if (a.context || a.is_host || a.address >= end || a_end <= start)
+        if (a.context || a.is_host != of_host || a.address >= end || a_end <= start)
             continue;
         list.allocations[i] = list.allocations[--list.count];
         if (a.address < start)
-            add_locked((allocation){a.address, (size_t)(start - a.address), NULL, a.device, false, false});
+            add_locked((allocation){a.address, (size_t)(start - a.address), NULL, a.device, false, of_host});
         if (a_end > end)
-            add_locked((allocation){end, (size_t)(a_end - end), NULL, a.device, false, false});
+            add_locked((allocation){end, (size_t)(a_end - end), NULL, a.device, false, of_host});
     }
+}
+
+static void take_out(uint64_t address, size_t size_bytes, bool of_host)
+{
+    pthread_mutex_lock(&list.mutex);
+    take_out_locked(address, address + size_bytes, of_host);
+    pthread_mutex_unlock(&list.mutex);
 }
 
 static void unmap(uint64_t address, size_t size_bytes)
 {
+    take_out(address, size_bytes, false);
+}
+
+/* What has been where new memory is went with its context. */
+static void make_way(const kprof_memory_change *change)
+{
+    const bool of_host = change->kind == KPROF_MEMORY_OF_HOST;
+    bool is_new = of_host || change->kind == KPROF_MEMORY_OF_CONTEXT || change->kind == KPROF_MEMORY_MANAGED ||
+                  change->kind == KPROF_MEMORY_OF_DEVICE;
+    if (is_new && atomic_load(&list.doubtful))
+        take_out(change->address, change->size_bytes, of_host);
+}
+
+static allocation *copy_list(size_t *count)
+{
     pthread_mutex_lock(&list.mutex);
-    unmap_locked(address, address + size_bytes);
+    allocation *copy = malloc((list.count + 1) * sizeof *copy);
+    *count = copy ? list.count : 0;
+    for (size_t i = 0; i < *count; i++)
+        copy[i] = list.allocations[i];
     pthread_mutex_unlock(&list.mutex);
+    return copy;
+}
+
+/* Forget pinned memory, and that of pools, which went with a context: the driver does not know it any more. */
+static void drop_what_is_gone(void)
+{
+    const kprof_driver_api *driver;
+    size_t count;
+    if (!atomic_exchange(&list.doubtful, false))
+        return;
+    allocation *copy = copy_list(&count);
+    bool all_told = copy && kprof_driver_load(&driver) == KPROF_OK;
+    for (size_t i = 0; all_told && i < count; i++) {
+        unsigned type;
+        CUresult result =
+            copy[i].context ? CUDA_SUCCESS
+                            : driver->cuPointerGetAttribute_(&type, CU_POINTER_ATTRIBUTE_MEMORY_TYPE, copy[i].address);
+        if (result == CUDA_ERROR_INVALID_VALUE)
+            take_out(copy[i].address, copy[i].size_bytes, copy[i].is_host);
+        all_told = result == CUDA_SUCCESS || result == CUDA_ERROR_INVALID_VALUE;
+    }
+    free(copy);
+    if (!all_told)
+        atomic_store(&list.doubtful, true);
 }
 
 static void forget_unmapped(unsigned long long handle)
@@ -141,6 +191,7 @@ static void set_access(const kprof_memory_change *change)
 
 void kprof_allocations_note(const kprof_memory_change *change, const void *context)
 {
+    make_way(change);
     switch (change->kind) {
     case KPROF_MEMORY_OF_CONTEXT:
     case KPROF_MEMORY_MANAGED:
@@ -186,6 +237,7 @@ typedef struct wanted {
 
 static bool list_those(wanted w, kprof_span **out, size_t *out_count)
 {
+    drop_what_is_gone();
     pthread_mutex_lock(&list.mutex);
     *out_count = 0;
     *out = list.incomplete ? NULL : malloc((list.count + 1) * sizeof **out);
@@ -233,5 +285,6 @@ void kprof_allocations_forget(const void *context)
     for (size_t i = list.count; i-- > 0;)
         if (list.allocations[i].context == context)
             list.allocations[i] = list.allocations[--list.count];
+    atomic_store(&list.doubtful, true);
     pthread_mutex_unlock(&list.mutex);
 }

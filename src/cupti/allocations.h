@@ -30,7 +30,8 @@ bool kprof_allocations_list_host(kprof_span **out, size_t *count);
 size_t kprof_allocations_size(uint64_t address, const void *context);
 /* Is this physical memory known to be mapped nowhere yet? What a second mapping shows may be saved already. */
 bool kprof_allocations_is_unmapped(unsigned long long handle);
-/* The context ends, and its memory with it. */
+/* The context ends, and its memory with it. Of memory that belongs to no context the driver is asked what is left, when
+ * it is listed next. */
 void kprof_allocations_forget(const void *context);
 
 #endif

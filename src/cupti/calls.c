@@ -305,19 +305,29 @@ static const unsigned char kinds[CUPTI_DRIVER_TRACE_CBID_SIZE] = {
     [ID(cuThreadExchangeStreamCaptureMode)] = KPROF_CALL_HARMLESS,
 };
 
+/* Return the attribute that the call sets of a function; _MAX: none. */
+static CUfunction_attribute set_attribute(CUpti_CallbackId id, const void *parameters)
+{
+    if (id == ID(cuFuncSetAttribute))
+        return ((const cuFuncSetAttribute_params *)parameters)->attrib;
+    return id == ID(cuKernelSetAttribute) ? ((const cuKernelSetAttribute_params *)parameters)->attrib
+                                          : CU_FUNC_ATTRIBUTE_MAX;
+}
+
+bool kprof_call_changes_setting(CUpti_CallbackId id, const void *parameters)
+{
+    CUfunction_attribute attribute = set_attribute(id, parameters);
+    return attribute == CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT ||
+           attribute == CU_FUNC_ATTRIBUTE_CLUSTER_SCHEDULING_POLICY_PREFERENCE;
+}
+
 /* Attributes of functions that change what a launch may ask for or how fast it is, not what it does. Where the
- * application lowers a limit, launches before that are repeated with the one they had. */
+ * application changes one, launches before that are repeated with what they had. */
 static bool sets_limit(CUpti_CallbackId id, const void *parameters)
 {
-    CUfunction_attribute attribute = CU_FUNC_ATTRIBUTE_MAX;
-    if (id == ID(cuFuncSetAttribute))
-        attribute = ((const cuFuncSetAttribute_params *)parameters)->attrib;
-    else if (id == ID(cuKernelSetAttribute))
-        attribute = ((const cuKernelSetAttribute_params *)parameters)->attrib;
-    return attribute == CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT ||
-           attribute == CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES ||
-           attribute == CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED ||
-           attribute == CU_FUNC_ATTRIBUTE_CLUSTER_SCHEDULING_POLICY_PREFERENCE;
+    CUfunction_attribute attribute = set_attribute(id, parameters);
+    return kprof_call_changes_setting(id, parameters) || attribute == CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES ||
+           attribute == CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED;
 }
 
 /* A pool that never returns memory to the system keeps what is freed mapped, so that a replay can use it. */
@@ -481,8 +491,8 @@ static kprof_call_kind find_kind(CUpti_CallbackId id, const void *parameters, kp
         return kind;
     if (kprof_call_transfer(id, parameters, transfer))
         return KPROF_CALL_TRANSFER;
-    if (sets_limit(id, parameters))
-        return KPROF_CALL_HARMLESS;
+    if (sets_limit(id, parameters)) /* never beside a replay, which sets and resets the same */
+        return KPROF_CALL_SETUP;
     if (id == ID(cuDevicePrimaryCtxRetain) && has_primary_context(parameters))
         return KPROF_CALL_HARMLESS;
     if (id == ID(cuMemMap) && kprof_allocations_is_unmapped(((const cuMemMap_params *)parameters)->handle))

@@ -63,7 +63,7 @@ typedef enum kprof_transfer_kind {
 typedef struct kprof_transfer {
     kprof_transfer_kind kind;
     bool waits;                      /* the call returns when it is done */
-    CUdeviceptr destination, source; /* source: of a copy; the host's side may be 0 where the kind tells of it */
+    CUdeviceptr destination, source; /* source: of a copy; it may be 0 where the kind tells that it is the host's */
     unsigned value;                  /* of a set */
     size_t element_bytes;            /* of a set: 1, 2 or 4 */
     size_t pitch_bytes;              /* of several rows, at the destination */
@@ -122,8 +122,13 @@ void kprof_launch_read_config(const CUlaunchConfig *config, kprof_given_launch *
 size_t kprof_allocation_bytes(CUpti_CallbackId id, const void *parameters);
 /* Stream of a call that allocates in a stream's order, as any thread may use it; NULL for others. */
 CUstream kprof_allocation_stream(CUpti_CallbackId id, const void *parameters);
+/* Does the call change how the launches of a function run from now on, and not only what they may ask for? */
+bool kprof_call_changes_setting(CUpti_CallbackId id, const void *parameters);
 /* Is the stream being captured, or can the driver not tell? */
 bool kprof_stream_is_captured(CUstream stream);
+/* Is the stream the context's? A copy, or a launch by a CUkernel, may go to a stream of another context than the
+ * current one: nothing waits for it in this one, whose counters and snapshot have nothing of it. */
+bool kprof_stream_is_of(const void *context, CUstream stream);
 /* The launch as a CUlaunchConfig, without attributes but the cluster's; `attribute` is its storage. */
 CUlaunchConfig kprof_launch_config(const kprof_launch_record *shape, CUlaunchAttribute *attribute);
 

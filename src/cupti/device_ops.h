@@ -28,6 +28,7 @@
     X(target_awaits)                                                                                                   \
     X(target_capturing)                                                                                                \
     X(target_launch_captured)                                                                                          \
+    X(target_runs_elsewhere)                                                                                           \
     X(target_function)                                                                                                 \
     X(target_sharing)                                                                                                  \
     X(target_has_space)                                                                                                \
@@ -46,6 +47,7 @@
     X(operation_is_saved)                                                                                              \
     X(operation_kernels)                                                                                               \
     X(operation_output_bytes)                                                                                          \
+    X(operation_waits)                                                                                                 \
     X(operation_sees_host)                                                                                             \
     X(operation_free)                                                                                                  \
     X(snapshot_open)                                                                                                   \

@@ -8,6 +8,7 @@
 #include "cupti/driver.h"
 #include "cupti/graphs.h"
 
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -20,6 +21,15 @@
  * Memory" and "Thread Block Clusters"). */
 #define UNLIMITED_SMEM_BYTES 49152
 #define UNLIMITED_CLUSTER    8
+
+/* How a function runs, which changes what is measured of it. No other value than the launch's will do. */
+static const CUfunction_attribute settings[] = {CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT,
+                                                CU_FUNC_ATTRIBUTE_CLUSTER_SCHEDULING_POLICY_PREFERENCE};
+static const int default_settings[] = {CU_SHAREDMEM_CARVEOUT_DEFAULT, CU_CLUSTER_SCHEDULING_POLICY_DEFAULT};
+enum { SETTINGS = sizeof settings / sizeof *settings };
+
+/* The application has changed some: each launch has the default ones until then, and nobody asks for them. */
+static atomic_bool has_settings;
 
 /* Memory that a graph reads or writes without a kernel. */
 typedef struct touched_memory {
@@ -38,6 +48,7 @@ struct kprof_operation {
     CUlaunchConfig config; /* attrs: `attributes` */
     CUlaunchAttribute *attributes;
     kprof_arguments arguments; /* of a graph: those of all its kernels */
+    int settings[SETTINGS];    /* of a kernel's function */
 };
 
 static bool is_transfer(const kprof_operation *operation)
@@ -96,15 +107,6 @@ static bool copy_attributes(const kprof_driver_api *driver, kprof_operation *ope
     operation->attributes = operation->config.attrs = attributes;
     operation->config.numAttrs = count;
     return true;
-}
-
-/* A copy, or a launch by a CUkernel, may go to a stream of another context: nothing waits for it here, and what such a
- * launch changes is in no snapshot of this one. */
-static bool is_own_stream(const kprof_driver_api *driver, CUcontext context, CUstream stream)
-{
-    CUcontext owner = context;
-    bool is_default = !stream || stream == CU_STREAM_LEGACY || stream == CU_STREAM_PER_THREAD;
-    return (is_default || driver->cuStreamGetCtx_(stream, &owner) == CUDA_SUCCESS) && owner == context;
 }
 
 static bool is_host_memory(const kprof_driver_api *driver, CUdeviceptr address)
@@ -214,7 +216,7 @@ static bool copy_transfer(kprof_operation *operation, const kprof_call *call, kp
 {
     const kprof_driver_api *driver;
     kprof_transfer *t = &operation->transfer;
-    if (!snapshot || kprof_driver_load(&driver) != KPROF_OK || !is_own_stream(driver, call->context, t->stream) ||
+    if (!snapshot || kprof_driver_load(&driver) != KPROF_OK || !kprof_stream_is_of(call->context, t->stream) ||
         kprof_stream_is_captured(t->stream))
         return false;
     if (t->width == 0 || t->height == 0)
@@ -235,6 +237,40 @@ static bool copy_transfer(kprof_operation *operation, const kprof_call *call, kp
     return reserve_kept(operation, snapshot) && (!operation->in_graph || keep_input(driver, operation, call));
 }
 
+/* cudart passes a CUkernel in place of the function, which has attributes for each device. */
+static CUresult get_attribute(const kprof_driver_api *driver, CUfunction function, CUfunction_attribute attribute,
+                              int *value)
+{
+    CUdevice device = 0;
+    CUresult result = driver->cuFuncGetAttribute_(value, attribute, function);
+    if (result == CUDA_SUCCESS || driver->cuCtxGetDevice_(&device) != CUDA_SUCCESS)
+        return result;
+    return driver->cuKernelGetAttribute_(value, attribute, (CUkernel)function, device);
+}
+
+static CUresult set_attribute(const kprof_driver_api *driver, CUfunction function, CUfunction_attribute attribute,
+                              int value)
+{
+    CUdevice device = 0;
+    CUresult result = driver->cuFuncSetAttribute_(function, attribute, value);
+    if (result == CUDA_SUCCESS || driver->cuCtxGetDevice_(&device) != CUDA_SUCCESS)
+        return result;
+    return driver->cuKernelSetAttribute_(attribute, value, (CUkernel)function, device);
+}
+
+void kprof_operations_note_setting(void)
+{
+    atomic_store(&has_settings, true);
+}
+
+static void read_settings(const kprof_driver_api *driver, kprof_operation *operation)
+{
+    memcpy(operation->settings, default_settings, sizeof default_settings);
+    for (size_t i = 0; i < SETTINGS && atomic_load(&has_settings); i++)
+        if (get_attribute(driver, operation->function, settings[i], &operation->settings[i]) != CUDA_SUCCESS)
+            operation->settings[i] = default_settings[i];
+}
+
 static bool copy_launch(kprof_operation *operation, const kprof_call *call)
 {
     const kprof_driver_api *driver;
@@ -244,7 +280,8 @@ static bool copy_launch(kprof_operation *operation, const kprof_call *call)
         return false;
     operation->function = call->function;
     fill_config(operation, launch);
-    return is_own_stream(driver, call->context, call->stream) &&
+    read_settings(driver, operation);
+    return kprof_stream_is_of(call->context, call->stream) &&
            copy_attributes(driver, operation, !(call->node_traits & KPROF_NODE), launch) &&
            kprof_arguments_copy(driver, &given, &operation->arguments);
 }
@@ -299,7 +336,7 @@ static bool copy_graph(kprof_operation *operation, const kprof_call *call)
 {
     const kprof_driver_api *driver;
     operation->graph = call->function;
-    return kprof_driver_load(&driver) == KPROF_OK && is_own_stream(driver, call->context, call->stream) &&
+    return kprof_driver_load(&driver) == KPROF_OK && kprof_stream_is_of(call->context, call->stream) &&
            kprof_graphs_visit(call, note_node, operation);
 }
 
@@ -342,32 +379,21 @@ kprof_status kprof_operation_returned(kprof_operation *operation)
                : kprof_fail(KPROF_INTERNAL, "keeping what was copied: %s", kprof_driver_error(result));
 }
 
-/* A limit of a function that the launch needs, and that the application may have lowered since. */
-typedef struct function_limit {
+/* An attribute of a function that the launch needs, and that the application may have changed since. */
+typedef struct function_attribute {
     CUfunction_attribute attribute;
-    int wanted, before; /* wanted: 0 where any will do */
-    bool raised;
-} function_limit;
+    int wanted, before;
+    bool is_limit; /* a larger one will do, and any where it is 0 */
+    bool changed;
+} function_attribute;
 
-/* cudart passes a CUkernel in place of the function, which has limits for each device. */
-static CUresult set_limit(const kprof_driver_api *driver, CUfunction function, const function_limit *limit, int value)
+/* Leave one that cannot be changed: if the launch needs it, it fails, and says why. */
+static void change(const kprof_driver_api *driver, CUfunction function, function_attribute *a)
 {
-    CUdevice device = 0;
-    CUresult result = driver->cuFuncSetAttribute_(function, limit->attribute, value);
-    if (result == CUDA_SUCCESS || driver->cuCtxGetDevice_(&device) != CUDA_SUCCESS)
-        return result;
-    return driver->cuKernelSetAttribute_(limit->attribute, value, (CUkernel)function, device);
-}
-
-/* Leave a limit that cannot be raised: the launch then fails, and says why. */
-static void raise_limit(const kprof_driver_api *driver, CUfunction function, function_limit *limit)
-{
-    CUdevice device = 0;
-    CUresult result = driver->cuFuncGetAttribute_(&limit->before, limit->attribute, function);
-    if (result != CUDA_SUCCESS && driver->cuCtxGetDevice_(&device) == CUDA_SUCCESS)
-        result = driver->cuKernelGetAttribute_(&limit->before, limit->attribute, (CUkernel)function, device);
-    if (result == CUDA_SUCCESS && limit->before < limit->wanted)
-        limit->raised = set_limit(driver, function, limit, limit->wanted) == CUDA_SUCCESS;
+    if ((a->is_limit && a->wanted == 0) || get_attribute(driver, function, a->attribute, &a->before) != CUDA_SUCCESS)
+        return;
+    if (a->is_limit ? a->before < a->wanted : a->before != a->wanted)
+        a->changed = set_attribute(driver, function, a->attribute, a->wanted) == CUDA_SUCCESS;
 }
 
 static CUresult launch_now(const kprof_driver_api *driver, const kprof_operation *operation, CUstream stream)
@@ -391,24 +417,27 @@ static unsigned cluster_blocks(const kprof_operation *operation)
     return 1;
 }
 
-/* Launch with the limits that the application's own launch had. */
+/* Launch with the attributes of the function that the application's own launch had. */
 static CUresult launch(const kprof_driver_api *driver, const kprof_operation *operation, CUstream stream)
 {
     unsigned smem_bytes = operation->config.sharedMemBytes;
-    function_limit limits[] = {
+    size_t count = 2;
+    function_attribute attributes[2 + SETTINGS] = {
         {.attribute = CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES,
-         .wanted = smem_bytes > UNLIMITED_SMEM_BYTES ? (int)smem_bytes : 0},
+         .wanted = smem_bytes > UNLIMITED_SMEM_BYTES ? (int)smem_bytes : 0,
+         .is_limit = true},
         {.attribute = CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED,
-         .wanted = cluster_blocks(operation) > UNLIMITED_CLUSTER},
+         .wanted = cluster_blocks(operation) > UNLIMITED_CLUSTER,
+         .is_limit = true},
     };
-    const size_t count = sizeof limits / sizeof *limits;
+    for (size_t i = 0; i < SETTINGS && operation->function && atomic_load(&has_settings); i++)
+        attributes[count++] = (function_attribute){.attribute = settings[i], .wanted = operation->settings[i]};
     for (size_t i = 0; i < count; i++)
-        if (limits[i].wanted > 0)
-            raise_limit(driver, operation->function, &limits[i]);
+        change(driver, operation->function, &attributes[i]);
     CUresult result = launch_now(driver, operation, stream);
     for (size_t i = 0; i < count; i++)
-        if (limits[i].raised)
-            (void)set_limit(driver, operation->function, &limits[i], limits[i].before);
+        if (attributes[i].changed)
+            (void)set_attribute(driver, operation->function, attributes[i].attribute, attributes[i].before);
     return result;
 }
 
@@ -468,6 +497,20 @@ size_t kprof_operation_output_bytes(const kprof_operation *operation)
 {
     const kprof_transfer *t = &operation->transfer;
     return is_transfer(operation) && t->kind == KPROF_TRANSFER_OUT ? t->width * t->height : 0;
+}
+
+bool kprof_operation_waits(const kprof_operation *operation)
+{
+    const kprof_driver_api *driver;
+    const kprof_transfer *t = &operation->transfer;
+    unsigned type;
+    bool in = t->kind == KPROF_TRANSFER_IN, out = t->kind == KPROF_TRANSFER_OUT;
+    if (!is_transfer(operation) || operation->in_graph || t->width == 0 || t->height == 0 || !(in || out))
+        return false;
+    if (t->waits || in || kprof_driver_load(&driver) != KPROF_OK)
+        return t->waits;
+    /* what CUDA does not know is pageable, and a copy there waits, whatever its call is */
+    return driver->cuPointerGetAttribute_(&type, CU_POINTER_ATTRIBUTE_MEMORY_TYPE, t->destination) != CUDA_SUCCESS;
 }
 
 bool kprof_operation_is_saved(const kprof_operation *operation, const kprof_snapshot *snapshot)

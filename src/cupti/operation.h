@@ -26,7 +26,11 @@ bool kprof_operation_is_saved(const kprof_operation *operation, const kprof_snap
 size_t kprof_operation_kernels(const kprof_operation *operation);
 /* Return how many bytes it transfers to the host; 0 for any other operation. */
 size_t kprof_operation_output_bytes(const kprof_operation *operation);
+/* May the host wait in the application's call until the transfer is done? */
+bool kprof_operation_waits(const kprof_operation *operation);
 void kprof_operation_free(kprof_operation *operation);
+/* The application has changed how a function runs. From now on launches are repeated with what their function had. */
+void kprof_operations_note_setting(void);
 
 /* Does an argument of a launch point to host memory, as far as arguments show? */
 bool kprof_operation_sees_host(const kprof_operation *operation);

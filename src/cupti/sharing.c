@@ -106,6 +106,16 @@ bool kprof_stream_is_captured(CUstream stream)
            status != CU_STREAM_CAPTURE_STATUS_NONE;
 }
 
+bool kprof_stream_is_of(const void *context, CUstream stream)
+{
+    const kprof_driver_api *driver;
+    CUcontext owner = NULL;
+    if (!stream || stream == CU_STREAM_LEGACY || stream == CU_STREAM_PER_THREAD)
+        return true;
+    return kprof_driver_load(&driver) == KPROF_OK && driver->cuStreamGetCtx_(stream, &owner) == CUDA_SUCCESS &&
+           owner == context;
+}
+
 /* The memory of several devices may be mapped there by turns. */
 static bool lies_on(const kprof_driver_api *driver, CUdevice device, CUdeviceptr memory, size_t size)
 {

@@ -8,9 +8,11 @@
 #include "core/smem.h"
 #include "cupti/allocations.h"
 #include "cupti/calls.h"
+#include "cupti/capturing.h"
 #include "cupti/driver.h"
 #include "cupti/graphs.h"
 #include "cupti/modules.h"
+#include "cupti/operation.h"
 #include "cupti/profiler.h"
 #include "cupti/variables.h"
 #include "cupti/writers.h"
@@ -42,7 +44,6 @@ static struct {
     const kprof_cupti_api *cupti;
     const kprof_driver_api *driver;
     CUpti_SubscriberHandle subscriber;
-    atomic_int captures;         /* streams being captured now */
     atomic_uint sharing;         /* kprof_sharing bits */
     atomic_int reaches_pageable; /* a `pageable`: does a GPU reach pageable memory? */
     atomic_int redirects_frees;  /* a `redirects` */
@@ -50,39 +51,6 @@ static struct {
 
 static __thread bool in_hook;                /* calls that come now are kprof's own */
 static __thread CUdeviceptr to_free_instead; /* by the next cuMemFree, which is kprof's own; 0: none */
-
-/* By how much the call, which returned `result`, changes the number of streams being captured. Ending a capture that
- * went wrong ends it all the same; only a stream that captures nothing, or for another stream or thread, stays as it
- * is. */
-static int capture_change(CUpti_CallbackId id, CUresult result)
-{
-    switch (id) {
-    case CUPTI_DRIVER_TRACE_CBID_cuStreamBeginCapture:
-    case CUPTI_DRIVER_TRACE_CBID_cuStreamBeginCapture_ptsz:
-    case CUPTI_DRIVER_TRACE_CBID_cuStreamBeginCapture_v2:
-    case CUPTI_DRIVER_TRACE_CBID_cuStreamBeginCapture_v2_ptsz:
-    case CUPTI_DRIVER_TRACE_CBID_cuStreamBeginCaptureToGraph:
-    case CUPTI_DRIVER_TRACE_CBID_cuStreamBeginCaptureToGraph_ptsz:
-        return result == CUDA_SUCCESS;
-    case CUPTI_DRIVER_TRACE_CBID_cuStreamEndCapture:
-    case CUPTI_DRIVER_TRACE_CBID_cuStreamEndCapture_ptsz:
-        return result == CUDA_ERROR_ILLEGAL_STATE || result == CUDA_ERROR_STREAM_CAPTURE_WRONG_THREAD ||
-                       result == CUDA_ERROR_STREAM_CAPTURE_UNMATCHED
-                   ? 0
-                   : -1;
-    default:
-        return 0;
-    }
-}
-
-/* A capture may have begun by a call that is not known: its end must not hide the next one's beginning. */
-static void count_captures(int change)
-{
-    int before = atomic_load(&target.captures);
-    while (change != 0 && before + change >= 0 &&
-           !atomic_compare_exchange_weak(&target.captures, &before, before + change))
-        ;
-}
 
 static void note_sharing(const kprof_call *call, unsigned shared)
 {
@@ -106,6 +74,8 @@ static void note_result(const kprof_call *call, const void *parameters)
         note_sharing(call, result.sharing);
     kprof_allocations_note(&result.memory, call->context);
     kprof_graphs_note(call->callback_id, parameters);
+    if (kprof_call_changes_setting(call->callback_id, parameters))
+        kprof_operations_note_setting();
     if (result.has_variable)
         kprof_variables_note(call->context, result.module, result.variable, result.variable_bytes);
     else if (call->kind == KPROF_CALL_UNLOAD && result.module)
@@ -155,7 +125,7 @@ static void on_driver_call(CUpti_CallbackId id, const CUpti_CallbackData *data)
     } else {
         CUresult result = data->functionReturnValue ? *(const CUresult *)data->functionReturnValue : CUDA_SUCCESS;
         call.failed = result != CUDA_SUCCESS;
-        count_captures(capture_change(id, result));
+        kprof_capturing_note(id, data->functionParams, data->context, result);
         if (!call.failed && !own)
             note_result(&call, data->functionParams);
         target.hooks.leave(&call);
@@ -173,6 +143,7 @@ static void on_resource(CUpti_CallbackId id, const CUpti_ResourceData *data)
         target.hooks.context_ending(data->context);
         kprof_variables_forget(data->context);
         kprof_allocations_forget(data->context);
+        kprof_capturing_forget(data->context);
     } else if (id == CUPTI_CBID_RESOURCE_MODULE_LOADED) {
         const CUpti_ModuleResourceData *module = data->resourceDescriptor;
         if (module)
@@ -399,7 +370,7 @@ bool kprof_target_awaits(const kprof_call *call)
 
 bool kprof_target_capturing(void)
 {
-    return atomic_load(&target.captures) > 0;
+    return kprof_capturing();
 }
 
 bool kprof_target_has_space(const kprof_call *call, size_t local_bytes)
@@ -605,6 +576,12 @@ bool kprof_target_launch_captured(const kprof_call *call)
     CUstreamCaptureStatus status = CU_STREAM_CAPTURE_STATUS_NONE;
     return target.driver->cuStreamIsCapturing_(call->stream, &status) != CUDA_SUCCESS ||
            status != CU_STREAM_CAPTURE_STATUS_NONE;
+}
+
+/* A stream of a green context may be another context's than the current one, and yet the GPU's that is measured. */
+bool kprof_target_runs_elsewhere(const kprof_call *call)
+{
+    return !(atomic_load(&target.sharing) & KPROF_MAY_NOT_SAVE) && !kprof_stream_is_of(call->context, call->stream);
 }
 
 void *kprof_target_function(const kprof_call *call)

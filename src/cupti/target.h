@@ -103,6 +103,8 @@ bool kprof_target_awaits(const kprof_call *call);
 bool kprof_target_capturing(void);
 /* Is this launch one that is captured, not run? */
 bool kprof_target_launch_captured(const kprof_call *call);
+/* Does this launch run in another context than the current one, whose counters would not see it? */
+bool kprof_target_runs_elsewhere(const kprof_call *call);
 /* The driver's own handle of the call's kernel: NULL when it tells none, or when the launch cannot be repeated, being
  * made through one of the driver's oldest entry points. */
 void *kprof_target_function(const kprof_call *call);

@@ -23,7 +23,8 @@
 
 #define COPY(waits, to, from) KPROF_TRANSFER_COPY, waits, p->to, p->from, 0, 0, 0, 0, p->ByteCount, 1
 #define IN(waits)             KPROF_TRANSFER_IN, waits, p->dstDevice, 0, 0, 0, 0, 0, p->ByteCount, 1
-#define OUT(waits)            KPROF_TRANSFER_OUT, waits, 0, p->srcDevice, 0, 0, 0, 0, p->ByteCount, 1
+#define OUT(waits)                                                                                                     \
+    KPROF_TRANSFER_OUT, waits, (CUdeviceptr)(uintptr_t)p->dstHost, p->srcDevice, 0, 0, 0, 0, p->ByteCount, 1
 
 /* A copy of rows and its other form. `read`: read_rows or read_layers. */
 #define COPY_ROWS(name, suffix, read, waits, stream)                                                                   \

@@ -62,15 +62,10 @@ static void write_kernel(const kprof_kernel *kernel)
     kprof_process_write(&record);
 }
 
-static kprof_kernel *find_kernel(const kprof_call *call)
-{
-    return kprof_kernels_find(call, kprof_engine.process.filter, write_kernel);
-}
-
 /* Counts survive a process that is killed: they are written each time they have doubled. */
 static kprof_kernel *count_launch(const kprof_call *call, uint64_t *position)
 {
-    kprof_kernel *kernel = find_kernel(call);
+    kprof_kernel *kernel = kprof_kernels_find(call, kprof_engine.process.filter, write_kernel);
     *position = atomic_fetch_add(&kprof_engine.process.launches, 1);
     if (!kernel)
         return NULL;
@@ -241,19 +236,15 @@ static void make_space(const kprof_call *call, size_t local_bytes)
     kprof_gate_leave_exclusive();
 }
 
-/* The driver allocates local memory within a launch, and the launch fails where copies of kprof's take the space. */
+/* The driver allocates local memory within a launch, and the launch fails where copies of kprof's take the space. They
+ * cannot be given back during a capture, so that a later launch has to look for the space then. */
 static void make_local_space(const kprof_call *call, const kprof_device *device, const kprof_kernel *kernel)
 {
-    size_t local_bytes = device && kernel ? kprof_devices_grow_local(device, &kernel->record) : 0;
+    if (!device || !kernel || kprof_engine.device->target_capturing())
+        return;
+    size_t local_bytes = kprof_devices_grow_local(device, &kernel->record);
     if (local_bytes > 0)
         make_space(call, local_bytes);
-}
-
-/* The call becomes a node of a graph: it is no launch, and counts when the graph is launched. */
-static void enter_captured(const kprof_call *call)
-{
-    if (call->kind == KPROF_CALL_LAUNCH)
-        make_local_space(call, kprof_devices_find(call->context), find_kernel(call));
 }
 
 static void enter_launch(const kprof_call *call)
@@ -353,8 +344,11 @@ static void enter_graph(const kprof_call *call)
     kprof_batch_note_unknown_end();
     const kprof_graph_call *nodes = kprof_engine.device->target_graph(call, &count, &why);
     if (!nodes) {
-        if (why)
+        kprof_call whole;
+        if (why) {
             tell_refused_graph(why);
+            (void)kprof_engine.device->target_name_graph(call, &whole); /* which notes the variables of its kernels */
+        }
         return;
     }
     const kprof_device *device = kprof_devices_find(call->context);
@@ -429,9 +423,9 @@ static void try_to_settle(const kprof_call *call)
 static void follow(const kprof_call *call)
 {
     kprof_call whole;
-    if (thread.captured)
-        enter_captured(call);
-    else if (call->kind == KPROF_CALL_LAUNCH)
+    if (thread.captured) /* it is no launch, and counts when its graph is launched */
+        return;
+    if (call->kind == KPROF_CALL_LAUNCH)
         enter_launch(call);
     else if (call->kind == KPROF_CALL_TRANSFER && kprof_batch_records())
         enter_batch(&(kprof_batch_launch){.call = call});
@@ -496,7 +490,9 @@ static void follow_up(const kprof_call *call)
     if (call->failed || !kprof_batch_is_open())
         return;
     if (kprof_batch_new_sharing() != 0) {
-        close_batch(call->name); /* where it stays open, nothing joins it any more */
+        close_batch(call->name);
+        if (kprof_batch_new_sharing() != 0) /* it stays open, and others may write what a replay would put back */
+            kprof_batch_spoil("memory came to be shared while another thread stayed inside a CUDA call");
     } else if (call->kind == KPROF_CALL_ALLOCATE && kprof_batch_records()) {
         if (!kprof_gate_enter_exclusive(GATE_TIMEOUT_MS)) {
             kprof_batch_spoil("memory was allocated while another thread stayed inside a CUDA call");

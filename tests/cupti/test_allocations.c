@@ -29,8 +29,13 @@ void *__wrap_realloc(void *old, size_t size)
 static char context, other_context;
 static CUresult attribute_result;
 
+static CUdeviceptr gone; /* the driver knows nothing there; 0: all */
+static CUresult type_result;
+
 static CUresult CUDAAPI get_attribute(void *out, CUpointer_attribute attribute, CUdeviceptr address)
 {
+    if (attribute == CU_POINTER_ATTRIBUTE_MEMORY_TYPE)
+        return address == gone ? CUDA_ERROR_INVALID_VALUE : type_result;
     assert_int_equal(attribute, CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL);
     *(int *)out = address >= OTHER_DEVICES_POOL ? OTHER_DEVICE : DEVICE;
     return attribute_result;
@@ -189,7 +194,8 @@ static void test_sizes(void **state)
 static int forget_all(void **state)
 {
     (void)state;
-    attribute_result = CUDA_SUCCESS;
+    attribute_result = type_result = CUDA_SUCCESS;
+    gone = 0;
     kprof_allocations_forget(&context);
     kprof_allocations_forget(&other_context);
     unmap(0, SIZE_MAX);
@@ -269,6 +275,43 @@ static void test_contexts(void **state)
     assert_spans({FAR_OFF, 64}, );
     assert_spans_in(&other_context, DEVICE, (const kprof_span[]){{HIGH, 32}, {FAR_OFF, 64}, {0, 0}});
     free_async(FAR_OFF);
+}
+
+/* To save it would end the context that is there now. */
+static void test_pool_that_goes_with_a_context(void **state)
+{
+    (void)state;
+    allocate_async(LOW, 128);
+    allocate_async(HIGH, 64);
+    gone = LOW;
+    assert_spans({LOW, 128}, {HIGH, 64}, );   /* no context has ended: the driver is not asked */
+    type_result = CUDA_ERROR_INVALID_CONTEXT; /* it does not tell yet */
+    kprof_allocations_forget(&context);
+    assert_spans({HIGH, 64}, );
+    type_result = CUDA_SUCCESS;
+    gone = HIGH;
+    assert_spans();
+}
+
+static void test_new_memory_where_a_pool_has_been(void **state)
+{
+    (void)state;
+    allocate_async(LOW, 128);
+    map(HIGH, 0x1000);
+    kprof_allocations_forget(&context);
+    allocate(LOW, 16);
+    gone = LOW + 16;
+    assert_spans({LOW, 16}, {HIGH, 0x1000}, );
+}
+
+static void test_memory_of_the_host_that_goes_with_a_context(void **state)
+{
+    (void)state;
+    void *memory = (void *)(uintptr_t)LOW;
+    note(ID(cuMemHostRegister_v2), &(cuMemHostRegister_v2_params){.p = memory, .bytesize = 64});
+    kprof_allocations_forget(&context);
+    gone = LOW;
+    assert_host_memory(LOW, 0);
 }
 
 /* A mapping may lose any part of it. */
@@ -441,6 +484,9 @@ int main(int argc, char **argv)
         cmocka_unit_test_setup(test_managed, forget_all),
         cmocka_unit_test_setup(test_pools, forget_all),
         cmocka_unit_test_setup(test_contexts, forget_all),
+        cmocka_unit_test_setup(test_pool_that_goes_with_a_context, forget_all),
+        cmocka_unit_test_setup(test_new_memory_where_a_pool_has_been, forget_all),
+        cmocka_unit_test_setup(test_memory_of_the_host_that_goes_with_a_context, forget_all),
         cmocka_unit_test_setup(test_parts_that_are_unmapped, forget_all),
         cmocka_unit_test_setup(test_mappings_beside_allocations, forget_all),
         cmocka_unit_test_setup(test_access, forget_all),

@@ -269,7 +269,19 @@ static kprof_call_kind kind_of_setting(CUfunction_attribute attribute, int value
     return kind;
 }
 
-/* A replay of a launch has the limits that it had. */
+static void test_calls_that_change_settings(void **state)
+{
+    (void)state;
+    const cuFuncSetAttribute_params limit = {.attrib = CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES};
+    const cuFuncSetAttribute_params carveout = {.attrib = CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT};
+    const cuKernelSetAttribute_params policy = {.attrib = CU_FUNC_ATTRIBUTE_CLUSTER_SCHEDULING_POLICY_PREFERENCE};
+    assert_false(kprof_call_changes_setting(ID(cuFuncSetAttribute), &limit));
+    assert_true(kprof_call_changes_setting(ID(cuFuncSetAttribute), &carveout));
+    assert_true(kprof_call_changes_setting(ID(cuKernelSetAttribute), &policy));
+    assert_false(kprof_call_changes_setting(ID(cuFuncGetAttribute), &carveout));
+}
+
+/* A replay of a launch has the limits that it had, and puts back those of now: nobody may change them meanwhile. */
 static void test_function_attributes(void **state)
 {
     (void)state;
@@ -277,8 +289,8 @@ static void test_function_attributes(void **state)
         CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT,
         CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED, CU_FUNC_ATTRIBUTE_CLUSTER_SCHEDULING_POLICY_PREFERENCE};
     for (size_t i = 0; i < sizeof limits / sizeof *limits; i++) {
-        assert_int_equal(kind_of_setting(limits[i], 1), KPROF_CALL_HARMLESS);
-        assert_int_equal(kind_of_setting(limits[i], 0), KPROF_CALL_HARMLESS);
+        assert_int_equal(kind_of_setting(limits[i], 1), KPROF_CALL_SETUP);
+        assert_int_equal(kind_of_setting(limits[i], 0), KPROF_CALL_SETUP);
     }
     assert_int_equal(kind_of_setting(CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_WIDTH, 2), KPROF_CALL_OTHER);
     assert_int_equal(kind_of_setting(CU_FUNC_ATTRIBUTE_CLUSTER_SIZE_MUST_BE_SET, 1), KPROF_CALL_OTHER);
@@ -378,7 +390,8 @@ static void test_transfers_from_and_to_the_host(void **state)
     assert_true(t.kind == KPROF_TRANSFER_IN && !t.waits && t.destination == 64 && t.source == 0);
     assert_true(t.width == 16 && t.height == 1 && t.stream == stream);
     assert_true(kprof_call_transfer(ID(cuMemcpyDtoHAsync_v2_ptsz), &out, &t));
-    assert_true(t.kind == KPROF_TRANSFER_OUT && !t.waits && t.source == 128 && t.destination == 0);
+    assert_true(t.kind == KPROF_TRANSFER_OUT && !t.waits && t.source == 128);
+    assert_true(t.destination == (CUdeviceptr)(uintptr_t)&host);
     assert_true(t.width == 16 && t.height == 1 && t.stream == stream);
     assert_true(kprof_call_transfer(ID(cuMemcpyHtoD_v2_ptds), &in, &t));
     assert_true(t.kind == KPROF_TRANSFER_IN && t.waits && t.stream == CU_STREAM_PER_THREAD);
@@ -1002,6 +1015,7 @@ int main(void)
         cmocka_unit_test(test_memory_for_network_cards),
         cmocka_unit_test(test_registered_memory),
         cmocka_unit_test(test_retaining_a_context),
+        cmocka_unit_test(test_calls_that_change_settings),
         cmocka_unit_test(test_function_attributes),
         cmocka_unit_test(test_frees_to_pools),
         cmocka_unit_test(test_mappings),

@@ -73,13 +73,23 @@ static CUresult CUDAAPI kernel_parameter(CUkernel of, size_t index, size_t *offs
 }
 
 /* Attributes of a CUfunction, or else of a CUkernel; each launch sees what they are then. */
-enum { SMEM_LIMIT, CLUSTER_LIMIT, LIMITS };
+enum { SMEM_LIMIT, CLUSTER_LIMIT, CARVEOUT, SCHEDULING, LIMITS };
 static int limits[LIMITS], limits_at_launch[LIMITS];
 static bool limits_of_kernel;
 
 static int *find_limit(CUfunction_attribute attribute)
 {
-    return &limits[attribute == CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED ? CLUSTER_LIMIT : SMEM_LIMIT];
+    switch (attribute) {
+    case CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED:
+        return &limits[CLUSTER_LIMIT];
+    case CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT:
+        return &limits[CARVEOUT];
+    case CU_FUNC_ATTRIBUTE_CLUSTER_SCHEDULING_POLICY_PREFERENCE:
+        return &limits[SCHEDULING];
+    default:
+        assert_int_equal(attribute, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES);
+        return &limits[SMEM_LIMIT];
+    }
 }
 
 static CUresult CUDAAPI get_function_limit(int *value, CUfunction_attribute attribute, CUfunction of)
@@ -484,6 +494,34 @@ static void test_limits(void **state)
     assert_int_equal(limits_at_launch[SMEM_LIMIT], 0);
 }
 
+/* Launches before the application set something for the first time have what a function has by itself. */
+static void test_settings(void **state)
+{
+    (void)state;
+    cuLaunchKernel_params p = {.gridDimX = 1, .gridDimY = 1, .gridDimZ = 1, .blockDimX = 32};
+    for (unsigned of_kernel = 0; of_kernel < 2; of_kernel++) {
+        limits_of_kernel = of_kernel;
+        limits[CARVEOUT] = CU_SHAREDMEM_CARVEOUT_DEFAULT;
+        limits[SCHEDULING] = 0;
+        kprof_operation *before = keep(ID(cuLaunchKernel), &p);
+        limits[CARVEOUT] = 100;
+        limits[SCHEDULING] = CU_CLUSTER_SCHEDULING_POLICY_SPREAD;
+        kprof_operations_note_setting();
+        kprof_operation *between = keep(ID(cuLaunchKernel), &p);
+        limits[CARVEOUT] = 0;
+        repeat(before);
+        assert_int_equal(limits_at_launch[CARVEOUT], CU_SHAREDMEM_CARVEOUT_DEFAULT);
+        assert_int_equal(limits_at_launch[SCHEDULING], 0);
+        assert_int_equal(limits[CARVEOUT], 0);
+        assert_int_equal(limits[SCHEDULING], CU_CLUSTER_SCHEDULING_POLICY_SPREAD);
+        repeat(between);
+        assert_int_equal(limits_at_launch[CARVEOUT], 100);
+        assert_int_equal(limits_at_launch[SCHEDULING], CU_CLUSTER_SCHEDULING_POLICY_SPREAD);
+        assert_int_equal(limits[CARVEOUT], 0);
+    }
+    limits_of_kernel = false;
+}
+
 /* An event that has happened must not become one that has not. */
 static void test_attributes_that_record_events(void **state)
 {
@@ -684,6 +722,7 @@ int main(void)
         cmocka_unit_test_setup(test_attributes, set_up),
         cmocka_unit_test_setup(test_attributes_that_record_events, set_up),
         cmocka_unit_test_setup(test_limits, set_up),
+        cmocka_unit_test_setup(test_settings, set_up),
         cmocka_unit_test_setup(test_no_configuration, set_up),
         cmocka_unit_test_setup(test_cooperative, set_up),
         cmocka_unit_test_setup(test_refused, set_up),

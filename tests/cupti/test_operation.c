@@ -339,6 +339,33 @@ static void test_copies_to_the_host(void **state)
     assert_string_equal(repeat(ID(cuMemcpyDtoH_v2), &sync), "");
 }
 
+static bool does_wait(CUpti_CallbackId id, const void *parameters)
+{
+    kprof_operation *operation = keep(id, parameters);
+    assert_non_null(operation);
+    bool waits = kprof_operation_waits(operation);
+    kprof_operation_free(operation);
+    return waits;
+}
+
+static void test_copies_that_the_host_may_wait_for(void **state)
+{
+    (void)state;
+    char host;
+    const cuMemcpyHtoD_v2_params in = {DEVICE, &host, 64};
+    const cuMemcpyDtoH_v2_params out = {&host, DEVICE, 64};
+    const cuMemcpyHtoDAsync_v2_params later_in = {DEVICE, &host, 64, (CUstream)(void *)&own_stream};
+    const cuMemcpyDtoHAsync_v2_params later_out = {&host, DEVICE, 64, (CUstream)(void *)&own_stream};
+    const cuMemcpyDtoHAsync_v2_params to_pinned = {(void *)(uintptr_t)HOST, DEVICE, 64, (CUstream)(void *)&own_stream};
+    const cuMemcpyDtoD_v2_params within = {DEVICE, POOL, 64};
+    assert_true(does_wait(ID(cuMemcpyHtoD_v2), &in));
+    assert_true(does_wait(ID(cuMemcpyDtoH_v2), &out));
+    assert_false(does_wait(ID(cuMemcpyHtoDAsync_v2), &later_in));
+    assert_true(does_wait(ID(cuMemcpyDtoHAsync_v2), &later_out)); /* since the memory is pageable */
+    assert_false(does_wait(ID(cuMemcpyDtoHAsync_v2), &to_pinned));
+    assert_false(does_wait(ID(cuMemcpyDtoD_v2), &within));
+}
+
 /* Pinned memory CUDA knows, other memory of the host it does not. */
 static void test_copies_that_do_not_tell_the_host(void **state)
 {
@@ -636,6 +663,7 @@ int main(void)
         cmocka_unit_test_setup(test_refused, set_up),
         cmocka_unit_test_setup(test_copies_from_the_host, set_up),
         cmocka_unit_test_setup(test_copies_to_the_host, set_up),
+        cmocka_unit_test_setup(test_copies_that_the_host_may_wait_for, set_up),
         cmocka_unit_test_setup(test_copies_that_do_not_tell_the_host, set_up),
         cmocka_unit_test_setup(test_copies_of_rows, set_up),
         cmocka_unit_test_setup(test_copies_of_rows_of_the_host, set_up),

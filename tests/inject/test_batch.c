@@ -36,7 +36,6 @@ static atomic_bool waits_until_told; /* that the wait does not end */
 static unsigned repeated;            /* launches and transfers, in all passes */
 static bool alarms_blocked;          /* during the last of them */
 
-/* To the thread that watches for pauses a stream is always being captured: a pause of the test closes no batch. */
 static bool cannot_restore;
 
 static kprof_status restore_end(kprof_snapshot *snapshot)
@@ -45,9 +44,13 @@ static kprof_status restore_end(kprof_snapshot *snapshot)
     return cannot_restore ? kprof_fail(KPROF_INTERNAL, "the memory cannot be restored (test)") : status;
 }
 
+static atomic_bool others_may_close; /* threads of the test */
+
+/* To the thread that watches for pauses a stream is always being captured: a pause of the test closes no batch. */
 static bool is_capturing(void)
 {
-    return !pthread_equal(pthread_self(), own_thread) || sim_device.target_capturing();
+    bool is_other = !pthread_equal(pthread_self(), own_thread);
+    return (is_other && !atomic_load(&others_may_close)) || sim_device.target_capturing();
 }
 
 static kprof_status run_operation(const kprof_operation *operation, kprof_snapshot *snapshot)
@@ -467,6 +470,26 @@ static void test_memory_that_is_shared_later(void **state)
     assert_report(launched.first, METRICS, "");
     assert_report(launched.second, METRICS, "");
     assert_same_memory(launched.end);
+    do_call((sim_step){.op = SIM_FREE, .a = SPARE_SLOT});
+}
+
+/* They cannot be replayed at once, and others may write the memory later. */
+static void test_memory_that_is_shared_beside_another_thread(void **state)
+{
+    (void)state;
+    pthread_t thread;
+    pair launched = launch_two();
+    pthread_barrier_init(&barrier, NULL, 2);
+    assert_int_equal(pthread_create(&thread, NULL, stay_inside, NULL), 0);
+    pthread_barrier_wait(&barrier);
+    do_call((sim_step){.op = SIM_ALLOC, .a = SPARE_SLOT, .shared = true});
+    atomic_store(&others_may_close, true);
+    pthread_barrier_wait(&barrier); /* the batch closes as the thread leaves */
+    pthread_join(thread, NULL);
+    atomic_store(&others_may_close, false);
+    pthread_barrier_destroy(&barrier);
+    assert_closed(&launched, 0, "the launch was not repeated: memory came to be shared while another thread");
+    sim.shares_memory = false;
     do_call((sim_step){.op = SIM_FREE, .a = SPARE_SLOT});
 }
 
@@ -986,6 +1009,7 @@ int main(void)
         cmocka_unit_test_teardown(test_allocation_beside_another_thread, mend),
         cmocka_unit_test_teardown(test_close_beside_another_thread, mend),
         cmocka_unit_test_teardown(test_memory_that_is_shared_later, mend),
+        cmocka_unit_test_teardown(test_memory_that_is_shared_beside_another_thread, mend),
         cmocka_unit_test_teardown(test_waits, mend),
         cmocka_unit_test_teardown(test_allocations, mend),
         cmocka_unit_test_teardown(test_allocation_in_the_order_of_a_stream, mend),

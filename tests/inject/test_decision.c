@@ -20,7 +20,7 @@ static struct {
     const char *side_effect, *devices, *managed_obstacle;
     unsigned sharing;
     bool uncopyable, no_function, sees_host, reaches_pageable, without_proof, is_graph, awaits, other_contexts,
-        only_prints, sees_output;
+        only_prints, sees_output, runs_elsewhere;
     const char *host_obstacle;
     uint64_t graph_node;
 } seen;
@@ -49,6 +49,12 @@ static bool target_awaits(const kprof_call *call)
 {
     assert_true(!seen.awaits || call->kind == KPROF_CALL_GRAPH_LAUNCH);
     return seen.awaits;
+}
+
+static bool target_runs_elsewhere(const kprof_call *call)
+{
+    (void)call;
+    return seen.runs_elsewhere;
 }
 
 static void *target_function(const kprof_call *call)
@@ -97,6 +103,7 @@ static const kprof_device_ops device_ops = {.target_side_effect = target_side_ef
                                             .target_only_prints = target_only_prints,
                                             .output_watch = output_watch,
                                             .target_awaits = target_awaits,
+                                            .target_runs_elsewhere = target_runs_elsewhere,
                                             .target_function = target_function,
                                             .target_sharing = target_sharing,
                                             .target_reaches_pageable = target_reaches_pageable,
@@ -218,6 +225,18 @@ static void test_launches_that_cannot_be_repeated(void **state)
     seen.uncopyable = false;
     seen.no_function = true;
     assert_watched(1, 2, KPROF_MULTIPLEXED, "the launch cannot be repeated through the driver");
+}
+
+/* Its values would be those of a context in which nothing ran. */
+static void test_launches_in_another_context(void **state)
+{
+    static const char why[] = "in a stream of another context";
+    (void)state;
+    seen.runs_elsewhere = true;
+    assert_chosen(1, KPROF_REFUSED, why);
+    assert_chosen(2, KPROF_REFUSED, why);
+    kprof_engine.process.config.replay_choice = KPROF_MULTIPLEX_ALL;
+    assert_chosen(2, KPROF_REFUSED, why);
 }
 
 /* Replays of a kernel that prints are unheard, where the driver's output is seen and nobody else prints. */
@@ -456,6 +475,7 @@ int main(void)
         cmocka_unit_test_setup(test_no_proof, forget_all),
         cmocka_unit_test_setup(test_pageable_memory, forget_all),
         cmocka_unit_test_setup(test_launches_that_cannot_be_repeated, forget_all),
+        cmocka_unit_test_setup(test_launches_in_another_context, forget_all),
         cmocka_unit_test_setup(test_launches_that_print, forget_all),
         cmocka_unit_test_setup(test_graphs, forget_all),
         cmocka_unit_test_setup(test_kernels_of_graphs, forget_all),

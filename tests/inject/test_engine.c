@@ -406,6 +406,30 @@ static void test_kernel_that_needs_local_memory(void **state)
     assert_measured(again);
 }
 
+/* A capture allocates none, and what kprof keeps cannot be given back then: that is done when the graph is launched. */
+static void test_captured_kernel_that_needs_local_memory(void **state)
+{
+    (void)state;
+    static sim_function deep = {"deep", .kernel = SIM_ADD};
+    sim_step step = {.op = SIM_LAUNCH, .function = &deep, .a = SLOT, .b = SLOT};
+    kprof_engine.captures = (kprof_captures){.quiet = 3}; /* a batch stays open over captures */
+    atomic_store(&kprof_engine.devices.local_bytes_per_thread[0], 0);
+    unsigned before = launch(SIM_ADD);
+    do_call((sim_step){.op = SIM_BEGIN_CAPTURE});
+    atomic_store(&faults.deep, true);
+    asked_bytes = given_back = 0;
+    do_call(step);
+    do_call((sim_step){.op = SIM_END_CAPTURE});
+    assert_int_equal(asked_bytes, 0);
+    assert_pending(before);
+    step.tag = ++last_tag;
+    do_call(step);
+    assert_int_equal(asked_bytes, (size_t)BYTES_PER_STACK * THREADS_PER_SM * SMS);
+    assert_true(given_back > 0);
+    assert_measured(before);
+    kprof_engine.captures = (kprof_captures){0};
+}
+
 /* The application sees how much would be free without kprof's copies, and the batch goes on. */
 static void test_free_memory(void **state)
 {
@@ -517,6 +541,25 @@ static void test_late_kernel_before_another_stream(void **state)
     assert_unmeasured(tag, "the GPU's work did not end within 1 s");
 }
 
+/* The copy waits for the kernel, which may wait for another thread: that can launch meanwhile. */
+static void test_late_kernel_before_a_copy_to_the_host(void **state)
+{
+    (void)state;
+    static sim_function fresh = {"fresh", .kernel = SIM_ADD};
+    const sim_step copy = {.op = SIM_COPY_OUT, .a = SLOT};
+    do_call((sim_step){.op = SIM_LAUNCH, .function = &fresh, .a = SLOT, .b = SLOT, .tag = ++last_tag});
+    unsigned tag = last_tag;
+    assert_pending(tag);
+    atomic_store(&faults.slow, 1);
+    kprof_call call = sim_describe(&copy);
+    kprof_launch_hooks.enter(&call);
+    bool is_alone = atomic_load(&kprof_engine.gate.exclusive);
+    kprof_launch_hooks.leave(&call);
+    wait_ms(LATE_MS);
+    assert_false(is_alone);
+    assert_unmeasured(tag, "the GPU's work did not end within 1 s");
+}
+
 /* During a capture nothing can be waited for, so what kprof keeps is given back after it. */
 static void test_disarmed_during_a_capture(void **state)
 {
@@ -567,6 +610,7 @@ int main(void)
         /* the first: its kernels have not been launched */
         cmocka_unit_test_setup_teardown(test_host_memory_that_is_saved, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_kernel_that_needs_local_memory, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_captured_kernel_that_needs_local_memory, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_launches_that_stay_on_the_device, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_proof_around_a_try, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_no_try_behind_a_launch_that_was_refused, set_up, tear_down),
@@ -583,6 +627,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_watched_kernel_behind_late_work, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_late_kernel_that_is_watched, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_late_kernel_before_another_stream, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_late_kernel_before_a_copy_to_the_host, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_disarmed_during_a_capture, set_up, tear_down),
         /* the last: nothing is measured after */
         cmocka_unit_test_setup_teardown(test_end_while_counters_are_given_back, set_up, tear_down),

@@ -257,6 +257,12 @@ static bool target_launch_captured(const kprof_call *call)
     return captured;
 }
 
+static bool target_runs_elsewhere(const kprof_call *call)
+{
+    const sim_step *step = call->parameters;
+    return call->context != &sim.contexts[sim_context_of_stream(step->stream)];
+}
+
 static void *target_function(const kprof_call *call)
 {
     const sim_step *step = call->parameters;
@@ -1176,6 +1182,11 @@ static size_t operation_output_bytes(const kprof_operation *operation)
 {
     const size_t bytes = operation->step.large ? (size_t)64 << 20 : SIM_WORDS * sizeof(uint64_t);
     return operation->step.op == SIM_COPY_OUT && !operation->hides_output ? bytes : 0;
+}
+
+static bool operation_waits(const kprof_operation *operation)
+{
+    return operation->step.op == SIM_COPY_OUT || operation->step.op == SIM_COPY_IN;
 }
 
 static void operation_free(kprof_operation *operation)
