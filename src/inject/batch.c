@@ -498,7 +498,7 @@ static void check_ends(const void *stream, const kprof_operation *operation)
     if (batch->unproved == batch->count || (same && !(operation && kprof_engine.device->operation_waits(operation))))
         return;
     void *context = batch->context->context;
-    if (kprof_wait_is_idle(same ? kprof_wait_for_context(context) : kprof_wait_with_limit(context))) {
+    if (kprof_wait_is_idle(same ? kprof_wait_as_host(context) : kprof_wait_with_limit(context))) {
         kprof_batch_note_ends();
         return;
     }

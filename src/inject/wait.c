@@ -150,13 +150,21 @@ bool kprof_wait_goes_on(const void *context)
     return goes_on;
 }
 
+kprof_status kprof_wait_as_host(void *context)
+{
+    kprof_waits *waits = &kprof_engine.waits;
+    bool is_short = waits->in_vain || kprof_engine.batch.needs;
+    kprof_status status = wait_at_most(context, is_short ? LIMIT_S : waits->long_limit_s);
+    waits->in_vain = waits->in_vain || (status == KPROF_NOT_COLLECTED && !kprof_engine.batch.needs);
+    return status;
+}
+
 kprof_status kprof_wait_for_context(void *context)
 {
     kprof_waits *waits = &kprof_engine.waits;
-    unsigned sharing = kprof_engine.device->target_sharing();
-    bool may_wait =
-        waits->in_vain || kprof_engine.batch.needs || (sharing & (KPROF_WAITS_FOR_HOST | KPROF_MANAGED)) != 0;
-    kprof_status status = wait_at_most(context, may_wait ? LIMIT_S : waits->long_limit_s);
+    if (!(kprof_engine.device->target_sharing() & (KPROF_WAITS_FOR_HOST | KPROF_MANAGED)))
+        return kprof_wait_as_host(context);
+    kprof_status status = kprof_wait_with_limit(context);
     waits->in_vain = waits->in_vain || (status == KPROF_NOT_COLLECTED && !kprof_engine.batch.needs);
     return status;
 }
