@@ -162,7 +162,8 @@ CASES = [
     Case("contexts", "green-stream", SOME),
     Case("contexts", "completion"),
     Case("streams-per-thread", "events threads default", SOME),
-    Case("kinds", "cooperative cluster dependent arguments shared capture capture-other captures graph refused"),
+    Case("kinds", "cooperative cluster dependent arguments shared carveout capture capture-other capture-lost captures "
+                  "graph refused"),
     Case("kinds", "unselected", options=["-k", "affine"]),
     Case("device_side", "launch", SOME),
     Case("device_side", "streams", SOME),
@@ -184,7 +185,7 @@ CASES = [
     Case("host_waits", "spin-hidden", SOME),
     Case("host_waits", "stream-value", SOME),
     Case("host_waits", "host-function event", SOME),
-    Case("host_waits", "device-flag", SOME, options=["-k", "affine"]),
+    Case("host_waits", "device-flag copy", SOME, options=["-k", "affine"]),
     *(Case("endings", part, FIRST, fixed=True) for part in ENDINGS.split()),
     Case("endings", ENDINGS, ("one-auto-all", "default-auto-none"), command=["children"]),
     Case("endings", "return-busy", SOME, options=["-k", "affine"]),

@@ -3,7 +3,7 @@
 // four seconds, and the output tells.
 //
 // Usage: host_waits MODE...
-//   spin, spin-hidden, stream-value, host-function, event, device-flag
+//   spin, spin-hidden, stream-value, host-function, event, device-flag, copy
 #include "exact.h"
 
 #include <chrono>
@@ -215,6 +215,44 @@ static void run_device_flag(void)
     show_device("y", y, {want});
 }
 
+// The host waits in a copy for a kernel, which waits for what another thread is about to do.
+static void run_copy(void)
+{
+    Model model;
+    unsigned *x = copy_to_device(model.x), *flag = copy_to_device(std::vector<unsigned>(1, 0));
+    unsigned *y = copy_to_device(std::vector<unsigned>(1, 1)), want = 1;
+    std::vector<unsigned> seen, expected;
+    cudaStream_t blocked, releasing;
+    cudaFuncAttributes attributes;
+    for (cudaStream_t *it : {&blocked, &releasing})
+        CHECK(cudaStreamCreateWithFlags(it, cudaStreamNonBlocking));
+    CHECK(cudaFuncGetAttributes(&attributes, poll)); // is loaded
+    CHECK(cudaDeviceSynchronize());                  // these streams would not wait for the copies to the device
+    for (unsigned n = 1; n <= 2; n++) {
+        unsigned value = 0;
+        step(x, 3, n, blocked);
+        poll<<<1, 1, 0, blocked>>>(flag, y, 4); // not to be measured, nor counted
+        CHECK(cudaGetLastError());
+        std::thread other([=] {
+            wait_ms(10 * TICK);
+            CHECK(cudaMemsetAsync(flag, 1, sizeof *flag, releasing));
+        });
+        CHECK(
+            cudaMemcpyAsync(&value, y, sizeof value, cudaMemcpyDeviceToHost, blocked)); // to pageable memory: it waits
+        other.join();
+        step(x, 5, n, blocked);
+        CHECK(cudaMemsetAsync(flag, 0, sizeof *flag, blocked));
+        CHECK(cudaDeviceSynchronize());
+        model.step(3, n);
+        model.step(5, n);
+        want = want * 3 + 0x01010101 * 4;
+        seen.push_back(value);
+        expected.push_back(want);
+    }
+    show("seen", seen.data(), expected);
+    show_device("x", x, model.x);
+}
+
 int main(int argc, char **argv)
 {
     static const Mode modes[] = {{"spin", run_spin},
@@ -222,7 +260,8 @@ int main(int argc, char **argv)
                                  {"stream-value", run_stream_value},
                                  {"host-function", run_host_function},
                                  {"event", run_event},
-                                 {"device-flag", run_device_flag}};
+                                 {"device-flag", run_device_flag},
+                                 {"copy", run_copy}};
     CHECK(cudaFree(0));
     return run_modes(argc, argv, modes);
 }

@@ -1,7 +1,8 @@
 // Kinds of launches, and launches beside a stream capture.
 //
 // Usage: kinds MODE...
-//   cooperative, cluster, dependent, arguments, shared, capture, capture-other, captures, graph, refused, unselected
+//   cooperative, cluster, dependent, arguments, shared, carveout, capture, capture-other, capture-lost, captures,
+//   graph, refused, unselected
 #include "exact.h"
 
 #include <algorithm>
@@ -256,6 +257,44 @@ static void run_capture_other(void)
     show_device("y", y, captured.x);
 }
 
+// A stream is destroyed while it is captured, where the driver allows that.
+static void run_capture_lost(void)
+{
+    Model model;
+    unsigned *x = copy_to_device(model.x);
+    for (unsigned n = 1; n <= 6; n++) {
+        cudaStream_t stream;
+        CHECK(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
+        CHECK(cudaStreamBeginCapture(stream, cudaStreamCaptureModeRelaxed));
+        affine<<<GRID, BLOCK, 0, stream>>>(x, 5, n);
+        if (cudaStreamDestroy(stream) != cudaSuccess) {
+            cudaGraph_t graph;
+            (void)cudaGetLastError();
+            CHECK(cudaStreamEndCapture(stream, &graph));
+            CHECK(cudaGraphDestroy(graph));
+            CHECK(cudaStreamDestroy(stream));
+        }
+        step(x, 3, n, NULL);
+        model.step(3, n);
+    }
+    show_device("x", x, model.x);
+}
+
+// The share of L1 that is shared memory changes between launches.
+static void run_carveout(void)
+{
+    Model model;
+    unsigned *x = copy_to_device(model.x);
+    for (unsigned n = 1; n <= 9; n++) {
+        const int carveouts[] = {cudaSharedmemCarveoutDefault, cudaSharedmemCarveoutMaxShared,
+                                 cudaSharedmemCarveoutMaxL1};
+        CHECK(cudaFuncSetAttribute(affine, cudaFuncAttributePreferredSharedMemoryCarveout, carveouts[n % 3]));
+        step(x, 3, n, NULL);
+        model.step(3, n);
+    }
+    show_device("x", x, model.x);
+}
+
 // A graph that is captured anew and changed at each step. In the last steps something runs beside the capture.
 static void run_captures(void)
 {
@@ -407,10 +446,18 @@ static void run_unselected(void)
 
 int main(int argc, char **argv)
 {
-    static const Mode modes[] = {
-        {"cooperative", run_cooperative},     {"cluster", run_cluster},      {"dependent", run_dependent},
-        {"arguments", run_arguments},         {"shared", run_shared},        {"capture", run_capture},
-        {"capture-other", run_capture_other}, {"graph", run_graph},          {"refused", run_refused},
-        {"captures", run_captures},           {"unselected", run_unselected}};
+    static const Mode modes[] = {{"cooperative", run_cooperative},
+                                 {"cluster", run_cluster},
+                                 {"dependent", run_dependent},
+                                 {"arguments", run_arguments},
+                                 {"shared", run_shared},
+                                 {"capture", run_capture},
+                                 {"capture-other", run_capture_other},
+                                 {"graph", run_graph},
+                                 {"refused", run_refused},
+                                 {"captures", run_captures},
+                                 {"unselected", run_unselected},
+                                 {"capture-lost", run_capture_lost},
+                                 {"carveout", run_carveout}};
     return run_modes(argc, argv, modes);
 }
