@@ -573,9 +573,7 @@ bool kprof_target_managed_touched(void)
 
 bool kprof_target_launch_captured(const kprof_call *call)
 {
-    CUstreamCaptureStatus status = CU_STREAM_CAPTURE_STATUS_NONE;
-    return target.driver->cuStreamIsCapturing_(call->stream, &status) != CUDA_SUCCESS ||
-           status != CU_STREAM_CAPTURE_STATUS_NONE;
+    return kprof_stream_is_captured(call->stream);
 }
 
 /* A stream of a green context may be another context's than the current one, and yet the GPU's that is measured. */
