@@ -187,7 +187,8 @@ kprof_decision kprof_decision_unrepeated(const kprof_batch_launch *launch, const
 kprof_decision kprof_decision_make(const kprof_batch_launch *launch, const kprof_operation *operation)
 {
     uint32_t passes = launch->metrics ? launch->metrics->pass_count : 0;
-    if (launch->chosen && passes > 0 && kprof_engine.device->target_runs_elsewhere(launch->call))
+    /* what was copied is of the current context */
+    if (launch->chosen && passes > 0 && !operation && kprof_engine.device->target_runs_elsewhere(launch->call))
         return decide(KPROF_REFUSED, "it runs in a stream of another context than the one that is current");
     if (launch->chosen && passes > 0 && kprof_engine.process.config.replay_choice == KPROF_MULTIPLEX_ALL)
         return measure_own_run(launch, KPROF_MULTIPLEXED, "");

@@ -232,7 +232,7 @@ static void test_launches_in_another_context(void **state)
 {
     static const char why[] = "in a stream of another context";
     (void)state;
-    seen.runs_elsewhere = true;
+    seen.runs_elsewhere = seen.uncopyable = true;
     assert_chosen(1, KPROF_REFUSED, why);
     assert_chosen(2, KPROF_REFUSED, why);
     kprof_engine.process.config.replay_choice = KPROF_MULTIPLEX_ALL;
