@@ -25,8 +25,9 @@ static kprof_status fail_unknown(const name_list *list, const char *path, const 
         kprof_strbuf_printf(&hint, "; did you mean %s?", nearest);
     else if (list->count > FEW)
         kprof_strbuf_puts(&hint, "; --page raw shows those that it has");
-    for (size_t i = 0; !is_of_runs && !nearest && i < list->count && list->count <= FEW; i++)
-        kprof_strbuf_printf(&hint, "%s%s", i ? ", " : "; it has ", list->names[i]);
+    else
+        for (size_t i = 0; i < list->count; i++)
+            kprof_strbuf_printf(&hint, "%s%s", i ? ", " : "; it has ", list->names[i]);
     kprof_status status = kprof_fail(KPROF_UNKNOWN_NAME, "%s: %s %s: the report has no such %s%s", path, list->option,
                                      word, list->what, hint.length && !hint.failed ? hint.data : "");
     kprof_strbuf_free(&hint);
