@@ -425,19 +425,31 @@ static void *stay_inside(void *unused)
     return unused;
 }
 
+/* Another thread enters a call, and stays there. */
+static pthread_t enter_beside(void)
+{
+    pthread_t thread;
+    pthread_barrier_init(&barrier, NULL, 2);
+    assert_int_equal(pthread_create(&thread, NULL, stay_inside, NULL), 0);
+    pthread_barrier_wait(&barrier);
+    return thread;
+}
+
+static void leave_beside(pthread_t thread)
+{
+    pthread_barrier_wait(&barrier);
+    pthread_join(thread, NULL);
+    pthread_barrier_destroy(&barrier);
+}
+
 /* Who is inside may use the memory before it is saved. */
 static void test_allocation_beside_another_thread(void **state)
 {
     (void)state;
-    pthread_t thread;
     pair launched = launch_two();
-    pthread_barrier_init(&barrier, NULL, 2);
-    assert_int_equal(pthread_create(&thread, NULL, stay_inside, NULL), 0);
-    pthread_barrier_wait(&barrier);
+    pthread_t thread = enter_beside();
     do_call((sim_step){.op = SIM_ALLOC, .a = SPARE_SLOT});
-    pthread_barrier_wait(&barrier);
-    pthread_join(thread, NULL);
-    pthread_barrier_destroy(&barrier);
+    leave_beside(thread);
     assert_closed(&launched, 0, "the launch was not repeated: memory was allocated while another thread");
     do_call((sim_step){.op = SIM_FREE, .a = SPARE_SLOT});
 }
@@ -446,17 +458,12 @@ static void test_allocation_beside_another_thread(void **state)
 static void test_close_beside_another_thread(void **state)
 {
     (void)state;
-    pthread_t thread;
     pair launched = launch_two();
-    pthread_barrier_init(&barrier, NULL, 2);
-    assert_int_equal(pthread_create(&thread, NULL, stay_inside, NULL), 0);
-    pthread_barrier_wait(&barrier);
+    pthread_t thread = enter_beside();
     do_call((sim_step){.op = SIM_UNKNOWN, .a = SLOT, .value = 7});
     look(launched.end);
     assert_filled(launched.end, 1, 7);
-    pthread_barrier_wait(&barrier);
-    pthread_join(thread, NULL);
-    pthread_barrier_destroy(&barrier);
+    leave_beside(thread);
     assert_closed(&launched, 0, "the launch was not repeated: another thread stayed inside a CUDA call");
 }
 
@@ -477,17 +484,12 @@ static void test_memory_that_is_shared_later(void **state)
 static void test_memory_that_is_shared_beside_another_thread(void **state)
 {
     (void)state;
-    pthread_t thread;
     pair launched = launch_two();
-    pthread_barrier_init(&barrier, NULL, 2);
-    assert_int_equal(pthread_create(&thread, NULL, stay_inside, NULL), 0);
-    pthread_barrier_wait(&barrier);
+    pthread_t thread = enter_beside();
     do_call((sim_step){.op = SIM_ALLOC, .a = SPARE_SLOT, .shared = true});
     atomic_store(&others_may_close, true);
-    pthread_barrier_wait(&barrier); /* the batch closes as the thread leaves */
-    pthread_join(thread, NULL);
+    leave_beside(thread); /* which closes the batch */
     atomic_store(&others_may_close, false);
-    pthread_barrier_destroy(&barrier);
     assert_closed(&launched, 0, "the launch was not repeated: memory came to be shared while another thread");
     sim.shares_memory = false;
     do_call((sim_step){.op = SIM_FREE, .a = SPARE_SLOT});
