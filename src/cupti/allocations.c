@@ -107,7 +107,7 @@ static void unmap(uint64_t address, size_t size_bytes)
     take_out(address, size_bytes, false);
 }
 
-/* What has been where new memory is went with its context. */
+/* Memory that was listed where new memory is went with its context. */
 static void make_way(const kprof_memory_change *change)
 {
     const bool of_host = change->kind == KPROF_MEMORY_OF_HOST;

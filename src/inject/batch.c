@@ -368,7 +368,7 @@ static bool covers(void)
            kprof_engine.device->snapshot_cover(batch->context->snapshot, NULL) == KPROF_OK;
 }
 
-/* What would close the batch that is open, as it cannot hold the launches; NULL: it can. */
+/* Return why the open batch has to close before the launches; NULL: it can hold them. */
 static const char *obstacle_to_join(const kprof_batch_launch *launch, const kprof_decision *decision, size_t ranges)
 {
     const kprof_open_batch *batch = &kprof_engine.batch;
