@@ -35,6 +35,7 @@ HEADLINES = ["gpu__time_duration.sum", "smsp__inst_executed.sum", "sm__inst_exec
 DRAM_WRITES = re.compile(r"dram__(bytes|sectors)_write|dram__bytes\.sum|dram__cycles_active|fbpa__dram|"
                          r"gpu__(dram|compute_memory)(_access)?_throughput")
 DURATION = "gpu__time_duration.sum"
+SM_CLOCK = "sm__cycles_elapsed.avg.per_second"
 METRIC_NAME = re.compile(r"[a-zA-Z]\w*__[\w.]+")
 
 
@@ -273,12 +274,14 @@ class Validation:
             items = [item for item in compared if item.kprof and item.ncu and not item.is_small_count()]
             unwritten = [item for item in items if not DRAM_WRITES.match(item.name)]
             rows.append((kernel, len(items), *(share_within(items, limit) for limit in (0, 2, 10)),
-                         *(share_within(unwritten, limit) for limit in (2, 10))))
+                         *(share_within(unwritten, limit) for limit in (2, 10)), *clocks_mhz(compared)))
             far += [(kernel, f"`{item.name}`", f"{item.apart_pct():.1f}") for item in items if item.apart_pct() > 2]
         self.document.add("## How near\n")
-        self.document.add(f"Without counts below {compare.SMALL_COUNT:,}; what ncu rounds away is no difference.\n")
+        self.document.add(f"Without counts below {compare.SMALL_COUNT:,}; what ncu rounds away is no difference. Cycles "
+                          "can only be near where the clocks are.\n")
         self.document.add(harness.table(["kernel", "metrics", "equal", "within 2 %", "within 10 %",
-                                         "DRAM's writes aside: within 2 %", "within 10 %"], rows))
+                                         "DRAM's writes aside: within 2 %", "within 10 %", "SM clock, MHz: kprof",
+                                         "ncu"], rows))
         self.document.add("## Apart by more than 2 %\n")
         self.document.add(harness.table(["kernel", "metric", "apart, %"], far))
 
@@ -362,6 +365,14 @@ def item_cells(kernel, item):
 
 def share_within(items, limit_pct):
     return f"{100 * sum(item.apart_pct() <= limit_pct for item in items) / len(items):.1f} %"
+
+
+def clocks_mhz(compared):
+    """The SM clock that each tool saw, as cells of a table."""
+    clock = next((item for item in compared if item.name == SM_CLOCK), None)
+    if not clock or not clock.kprof or not clock.ncu:
+        return "n/a", "n/a"
+    return f"{clock.median_kprof() / 1e6:.0f}", f"{clock.median_ncu() / 1e6:.0f}"
 
 
 def median_of(launches, expression):
