@@ -25,7 +25,7 @@ static CUresult error;
 static size_t source_bytes, clean_bytes, window_bytes, mapped_bytes, accessible_bytes;
 static int handles, events;
 static const void *recorded_on, *waiting; /* streams */
-static unsigned copies;
+static unsigned copies, dirtied; /* to the window, and within the source */
 static CUDA_MEMCPY3D copied;
 static const void *synchronized;
 static bool has_resources, refuses, cannot_compile;
@@ -191,9 +191,15 @@ static CUresult CUDAAPI wait_event(CUstream on, CUevent of, unsigned flags)
 static CUresult CUDAAPI copy(const CUDA_MEMCPY3D *how, CUstream on)
 {
     assert_ptr_equal(on, &stream);
-    copies++;
     copied = *how;
-    return next();
+    if (how->dstDevice != SOURCE) {
+        copies++;
+        return next();
+    }
+    assert_int_equal(emptied, dirtied + 1); /* else it would be written back */
+    CUresult result = next();
+    dirtied += result == CUDA_SUCCESS;
+    return result;
 }
 
 static CUresult CUDAAPI synchronize(CUstream on)
@@ -328,7 +334,7 @@ static int set_up(void **state)
     source_bytes = clean_bytes = window_bytes = mapped_bytes = accessible_bytes = 0;
     handles = events = 0;
     recorded_on = waiting = NULL;
-    copies = 0;
+    copies = dirtied = 0;
     synchronized = NULL;
     has_resources = true;
     refuses = cannot_compile = false;
@@ -406,13 +412,29 @@ static void test_empty(void **state)
     for (unsigned i = 1; i <= 3; i++) {
         synchronized = NULL;
         assert_int_equal(kprof_flush_empty(flush, &stream), KPROF_OK);
-        assert_true(emptied == i && loaded == i);
+        assert_true(emptied == i && loaded == i && dirtied == i);
     }
     kprof_flush_prepare_to_empty(flush); /* once more does nothing */
     assert_null(kprof_flush_shortfall(flush));
     assert_true(copies == 0 && opened == 1 && compiled == 1 && links == 0 && modules == 0);
     kprof_flush_close(flush);
     assert_int_equal(closed, 1);
+}
+
+/* As many lines as ncu leaves dirty in L2, of memory that nothing else reads. */
+static void test_leaves_dirty_lines(void **state)
+{
+    (void)state;
+    kprof_flush *flush = make_ready(true);
+    assert_int_equal(kprof_flush_empty(flush, &stream), KPROF_OK);
+    assert_int_equal(copied.WidthInBytes * copied.Height * copied.Depth, 2400 << 10);
+    assert_true(copied.WidthInBytes < copied.srcPitch && copied.srcPitch == copied.dstPitch);
+    assert_true(copied.srcDevice >= copied.dstDevice + copied.dstPitch * copied.Height);
+    assert_true(copied.srcDevice + copied.srcPitch * copied.Height <= SOURCE + source_bytes);
+    fails_at = call + 4; /* behind the stream's end, and loading and unloading code */
+    assert_int_equal(kprof_flush_empty(flush, &stream), KPROF_INTERNAL);
+    assert_true(dirtied == 1 && emptied == 2);
+    kprof_flush_close(flush);
 }
 
 /* Where the driver does not empty L2, it is flushed by copying, and only that. */
@@ -424,7 +446,7 @@ static void test_cannot_empty(void **state)
     kprof_flush *flush = make_ready(true);
     assert_int_equal(kprof_flush_empty(flush, &stream), KPROF_OK);
     assert_int_equal(kprof_flush_empty(flush, &stream), KPROF_OK);
-    assert_true(copies == 2 && emptied == 0 && opened == 1 && loaded == 0 && links == 0);
+    assert_true(copies == 2 && emptied == 0 && dirtied == 0 && opened == 1 && loaded == 0 && links == 0);
     assert_string_equal(kprof_flush_shortfall(flush),
                         "L2 was flushed by copying, not emptied: there are none in this test; "
                         "caches of instructions were not emptied: error of the test");
@@ -443,7 +465,7 @@ static void test_refused_later(void **state)
                         "L2 was flushed by copying, not emptied: the driver's kernel module refuses it");
     refuses = false;
     assert_int_equal(kprof_flush_empty(flush, &stream), KPROF_OK);
-    assert_true(copies == 2 && emptied == 1 && opened == 1 && closed == 1);
+    assert_true(copies == 2 && emptied == 1 && dirtied == 1 && opened == 1 && closed == 1);
     kprof_flush_close(flush);
 }
 
@@ -512,6 +534,7 @@ int main(void)
         cmocka_unit_test_setup(test_not_possible, set_up),
         cmocka_unit_test_setup(test_no_space, set_up),
         cmocka_unit_test_setup(test_empty, set_up),
+        cmocka_unit_test_setup(test_leaves_dirty_lines, set_up),
         cmocka_unit_test_setup(test_cannot_empty, set_up),
         cmocka_unit_test_setup(test_refused_later, set_up),
         cmocka_unit_test_setup(test_code_cannot_be_loaded, set_up),
