@@ -48,6 +48,7 @@
     X(operation_kernels)                                                                                               \
     X(operation_output_bytes)                                                                                          \
     X(operation_waits)                                                                                                 \
+    X(transfer_await_start)                                                                                            \
     X(operation_sees_host)                                                                                             \
     X(operation_free)                                                                                                  \
     X(snapshot_open)                                                                                                   \

@@ -73,6 +73,7 @@
     X(cuStreamCreate)                                                                                                  \
     X(cuStreamDestroy)                                                                                                 \
     X(cuStreamQuery)                                                                                                   \
+    X(cuEventQuery)                                                                                                    \
     X(cuStreamSynchronize)                                                                                             \
     X(cuModuleGetFunction)                                                                                             \
     X(cuLaunchKernel)                                                                                                  \

@@ -8,12 +8,18 @@
 #include "cupti/driver.h"
 #include "cupti/graphs.h"
 
+#include <pthread.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/uio.h>
 #include <unistd.h>
+
+/* Between two looks at work of the application's: this part of the time waited so far. */
+#define POLL_SHARE    16
+#define POLL_LEAST_US 20
+#define POLL_MOST_US  1000
 
 #define ADDRESS_BITS 57 /* of the host, at most; 48 on most Arm machines, 47 on most others */
 
@@ -499,18 +505,60 @@ size_t kprof_operation_output_bytes(const kprof_operation *operation)
     return is_transfer(operation) && t->kind == KPROF_TRANSFER_OUT ? t->width * t->height : 0;
 }
 
+static bool is_device_memory(const kprof_driver_api *driver, CUdeviceptr address)
+{
+    unsigned type;
+    return driver->cuPointerGetAttribute_(&type, CU_POINTER_ATTRIBUTE_MEMORY_TYPE, address) == CUDA_SUCCESS &&
+           type == CU_MEMORYTYPE_DEVICE;
+}
+
+/* What CUDA does not know is pageable, and a copy there waits, whatever its call is. */
+static bool host_waits(const kprof_driver_api *driver, const kprof_transfer *t)
+{
+    unsigned type;
+    if (t->kind == KPROF_TRANSFER_SET || t->width == 0 || t->height == 0)
+        return false;
+    if (t->kind == KPROF_TRANSFER_COPY && t->waits)
+        return !is_device_memory(driver, t->destination) || !is_device_memory(driver, t->source);
+    return t->waits ||
+           (t->kind != KPROF_TRANSFER_IN &&
+            driver->cuPointerGetAttribute_(&type, CU_POINTER_ATTRIBUTE_MEMORY_TYPE, t->destination) != CUDA_SUCCESS);
+}
+
 bool kprof_operation_waits(const kprof_operation *operation)
 {
     const kprof_driver_api *driver;
-    const kprof_transfer *t = &operation->transfer;
-    unsigned type;
-    bool in = t->kind == KPROF_TRANSFER_IN, out = t->kind == KPROF_TRANSFER_OUT;
-    if (!is_transfer(operation) || operation->in_graph || t->width == 0 || t->height == 0 || !(in || out))
-        return false;
-    if (t->waits || in || kprof_driver_load(&driver) != KPROF_OK)
-        return t->waits;
-    /* what CUDA does not know is pageable, and a copy there waits, whatever its call is */
-    return driver->cuPointerGetAttribute_(&type, CU_POINTER_ATTRIBUTE_MEMORY_TYPE, t->destination) != CUDA_SUCCESS;
+    return is_transfer(operation) && !operation->in_graph && kprof_driver_load(&driver) == KPROF_OK &&
+           host_waits(driver, &operation->transfer);
+}
+
+static void await_event(const kprof_driver_api *driver, CUevent event)
+{
+    int cancel_state;
+    pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel_state); /* a thread may be cancelled while it sleeps */
+    for (unsigned slept_us = 0; driver->cuEventQuery_(event) == CUDA_ERROR_NOT_READY;) {
+        unsigned pause_us = slept_us / POLL_SHARE;
+        pause_us = pause_us < POLL_LEAST_US ? POLL_LEAST_US : pause_us > POLL_MOST_US ? POLL_MOST_US : pause_us;
+        usleep(pause_us);
+        slept_us += pause_us;
+    }
+    pthread_setcancelstate(cancel_state, NULL);
+}
+
+void kprof_transfer_await_start(const kprof_call *call)
+{
+    const kprof_decoded_call *decoded = call->parameters;
+    const kprof_driver_api *driver;
+    CUevent event;
+    if (kprof_driver_load(&driver) != KPROF_OK || !host_waits(driver, &decoded->transfer) ||
+        driver->cuEventCreate_(&event, CU_EVENT_DISABLE_TIMING) != CUDA_SUCCESS)
+        return;
+    CUstreamCaptureMode mode = CU_STREAM_CAPTURE_MODE_RELAXED; /* another thread may begin a capture meanwhile */
+    driver->cuThreadExchangeStreamCaptureMode_(&mode);
+    if (driver->cuEventRecord_(event, call->stream) == CUDA_SUCCESS)
+        await_event(driver, event);
+    driver->cuThreadExchangeStreamCaptureMode_(&mode);
+    (void)driver->cuEventDestroy_(event);
 }
 
 bool kprof_operation_is_saved(const kprof_operation *operation, const kprof_snapshot *snapshot)

@@ -452,6 +452,15 @@ static bool look_for_capture(const kprof_call *call)
     return false;
 }
 
+/* May the host wait in the call for a kernel that waits for another thread's launch? While a thread waits in a copy, the
+ * driver keeps others out of their launches once a profiler has the context. */
+static bool may_keep_others_out(const kprof_call *call)
+{
+    return call->kind == KPROF_CALL_TRANSFER && !thread.alone && !thread.captured &&
+           atomic_load(&kprof_engine.process.matched) > 0 && kprof_batch_has_unknown_end() &&
+           !kprof_engine.device->target_capturing();
+}
+
 static void enter(const kprof_call *call)
 {
     if (thread.own_call)
@@ -478,6 +487,8 @@ static void enter(const kprof_call *call)
         close_batch(call->name);
     if (armed)
         follow(call);
+    if (armed && may_keep_others_out(call))
+        kprof_engine.device->transfer_await_start(call);
     if (!thread.alone && is_gated(call))
         enter_gate(call);
     thread.own_call = false;

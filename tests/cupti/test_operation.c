@@ -50,6 +50,47 @@ static CUresult CUDAAPI is_capturing(CUstream stream, CUstreamCaptureStatus *sta
     return CUDA_SUCCESS;
 }
 
+static unsigned events, queries, relaxed, busy_for; /* busy_for: so many queries */
+static CUresult record_result;
+static const void *recorded_on;
+
+static CUresult CUDAAPI create_event(CUevent *out, unsigned flags)
+{
+    assert_int_equal(flags, CU_EVENT_DISABLE_TIMING);
+    *out = (CUevent)(void *)&own_stream;
+    events++;
+    return CUDA_SUCCESS;
+}
+
+static CUresult CUDAAPI destroy_event(CUevent event)
+{
+    (void)event;
+    events--;
+    return CUDA_SUCCESS;
+}
+
+static CUresult CUDAAPI record_event(CUevent event, CUstream stream)
+{
+    (void)event;
+    recorded_on = stream;
+    return record_result;
+}
+
+/* Global capture modes of other threads forbid it. */
+static CUresult CUDAAPI query_event(CUevent event)
+{
+    (void)event;
+    assert_true(relaxed);
+    return ++queries <= busy_for ? CUDA_ERROR_NOT_READY : CUDA_SUCCESS;
+}
+
+static CUresult CUDAAPI exchange_mode(CUstreamCaptureMode *mode)
+{
+    relaxed = *mode == CU_STREAM_CAPTURE_MODE_RELAXED;
+    *mode = CU_STREAM_CAPTURE_MODE_GLOBAL;
+    return CUDA_SUCCESS;
+}
+
 /* Its name in what is written down. */
 static const char *name_of(CUstream stream)
 {
@@ -102,6 +143,11 @@ kprof_status kprof_driver_load(const kprof_driver_api **out)
                                          .cuStreamGetCtx_ = get_context,
                                          .cuStreamIsCapturing_ = is_capturing,
                                          .cuStreamSynchronize_ = wait_for,
+                                         .cuEventCreate_ = create_event,
+                                         .cuEventDestroy_ = destroy_event,
+                                         .cuEventRecord_ = record_event,
+                                         .cuEventQuery_ = query_event,
+                                         .cuThreadExchangeStreamCaptureMode_ = exchange_mode,
                                          .cuMemcpyDtoDAsync_ = copy,
                                          .cuMemcpyHtoDAsync_ = copy_in,
                                          .cuMemcpy2DAsync_ = copy_rows};
@@ -364,6 +410,44 @@ static void test_copies_that_the_host_may_wait_for(void **state)
     assert_true(does_wait(ID(cuMemcpyDtoHAsync_v2), &later_out)); /* since the memory is pageable */
     assert_false(does_wait(ID(cuMemcpyDtoHAsync_v2), &to_pinned));
     assert_false(does_wait(ID(cuMemcpyDtoD_v2), &within));
+}
+
+/* Return whether the work before the copy was waited for. */
+static bool is_awaited(CUpti_CallbackId id, const void *parameters)
+{
+    kprof_decoded_call decoded;
+    assert_int_equal(kprof_call_decode(id, parameters, &decoded), KPROF_CALL_TRANSFER);
+    recorded_on = NULL;
+    queries = 0;
+    kprof_transfer_await_start(&(kprof_call){.parameters = &decoded, .stream = decoded.stream});
+    assert_true(events == 0 && !relaxed);
+    assert_true(!recorded_on || recorded_on == decoded.stream);
+    return queries > busy_for;
+}
+
+static void test_work_before_a_copy_that_waits(void **state)
+{
+    (void)state;
+    char host;
+    CUstream stream = (CUstream)(void *)&own_stream;
+    const cuMemcpyDtoHAsync_v2_params out = {&host, DEVICE, 64, stream}, nothing = {&host, DEVICE, 0, stream};
+    const cuMemcpyDtoHAsync_v2_params to_pinned = {(void *)(uintptr_t)HOST, DEVICE, 64, stream};
+    const cuMemcpyHtoDAsync_v2_params in = {DEVICE, &host, 64, stream};
+    const cuMemcpyAsync_params any = {(CUdeviceptr)(uintptr_t)&host, DEVICE, 64, stream};
+    const cuMemcpy_ptds_params at_once = {HOST, DEVICE, 64}, within = {POOL, DEVICE, 64};
+    const cuMemsetD8Async_params set = {DEVICE, 1, 64, stream};
+    busy_for = 3;
+    assert_true(is_awaited(ID(cuMemcpyDtoHAsync_v2), &out));
+    assert_true(is_awaited(ID(cuMemcpyAsync), &any));
+    assert_true(is_awaited(ID(cuMemcpy_ptds), &at_once));
+    assert_false(is_awaited(ID(cuMemcpy_ptds), &within));
+    assert_false(is_awaited(ID(cuMemcpyDtoHAsync_v2), &to_pinned));
+    assert_false(is_awaited(ID(cuMemcpyDtoHAsync_v2), &nothing));
+    assert_false(is_awaited(ID(cuMemcpyHtoDAsync_v2), &in));
+    assert_false(is_awaited(ID(cuMemsetD8Async), &set));
+    record_result = CUDA_ERROR_INVALID_HANDLE; /* a stream of another context */
+    assert_false(is_awaited(ID(cuMemcpyDtoHAsync_v2), &out));
+    record_result = CUDA_SUCCESS;
 }
 
 /* Pinned memory CUDA knows, other memory of the host it does not. */
@@ -664,6 +748,7 @@ int main(void)
         cmocka_unit_test_setup(test_copies_from_the_host, set_up),
         cmocka_unit_test_setup(test_copies_to_the_host, set_up),
         cmocka_unit_test_setup(test_copies_that_the_host_may_wait_for, set_up),
+        cmocka_unit_test_setup(test_work_before_a_copy_that_waits, set_up),
         cmocka_unit_test_setup(test_copies_that_do_not_tell_the_host, set_up),
         cmocka_unit_test_setup(test_copies_of_rows, set_up),
         cmocka_unit_test_setup(test_copies_of_rows_of_the_host, set_up),

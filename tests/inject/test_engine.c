@@ -95,6 +95,15 @@ static kprof_status synchronize(void)
     return sim_device.target_synchronize();
 }
 
+static unsigned awaited; /* copies before which the work before them was waited for */
+
+static void await_start(const kprof_call *call)
+{
+    awaited++;
+    assert_false(kprof_gate_is_own());
+    sim_device.transfer_await_start(call);
+}
+
 static kprof_status describe_device(uint32_t ordinal, kprof_device_record *out)
 {
     kprof_status status = sim_device.target_device(ordinal, out);
@@ -158,6 +167,7 @@ static int start_sharing(void **state)
     device.target_has_space = has_space;
     device.target_kernel = describe_kernel;
     device.target_synchronize = synchronize;
+    device.transfer_await_start = await_start;
     device.writers_devices = find_writer;
     int result = start_engine_on(&device);
     sim_call(&(sim_step){.op = SIM_ALLOC, .a = SHARED_SLOT, .shared = true}, NULL);
@@ -556,17 +566,23 @@ static void test_late_kernel_before_a_copy_to_the_host(void **state)
     (void)state;
     static sim_function fresh = {"fresh", .kernel = SIM_ADD};
     const sim_step copy = {.op = SIM_COPY_OUT, .a = SLOT};
+    uint64_t words[SIM_WORDS];
+    unsigned before = awaited;
     do_call((sim_step){.op = SIM_LAUNCH, .function = &fresh, .a = SLOT, .b = SLOT, .tag = ++last_tag});
-    unsigned tag = last_tag;
-    assert_pending(tag);
+    assert_pending(last_tag);
     atomic_store(&faults.slow, 1);
     kprof_call call = sim_describe(&copy);
     kprof_launch_hooks.enter(&call);
     bool is_alone = atomic_load(&kprof_engine.gate.exclusive);
     kprof_launch_hooks.leave(&call);
-    wait_ms(LATE_MS);
     assert_false(is_alone);
+    assert_int_equal(awaited, before + 1);
+    unsigned tag = last_tag;
+    wait_ms(LATE_MS);
     assert_unmeasured(tag, "the GPU's work did not end within 1 s");
+    do_call((sim_step){.op = SIM_LAUNCH, .kernel = SIM_ADD, .a = SLOT, .b = SLOT, .tag = ++last_tag});
+    assert_int_equal(sim_call(&copy, words), 0);
+    assert_int_equal(awaited, before + 1); /* it ends by itself, and the copy is part of its batch */
 }
 
 /* During a capture nothing can be waited for, so what kprof keeps is given back after it. */

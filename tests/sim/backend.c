@@ -1189,6 +1189,14 @@ static bool operation_waits(const kprof_operation *operation)
     return operation->step.op == SIM_COPY_OUT || operation->step.op == SIM_COPY_IN;
 }
 
+/* The copy itself waits for as much. */
+static void transfer_await_start(const kprof_call *call)
+{
+    (void)call;
+    sim_own_call(KPROF_CALL_WAIT, false);
+    sim_own_call(KPROF_CALL_WAIT, true);
+}
+
 static void operation_free(kprof_operation *operation)
 {
     lock();
