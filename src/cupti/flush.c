@@ -16,12 +16,12 @@
 /* The copy leaves so much dirty. Each row is a mapping, which takes 30 us to make. */
 #define ROW_BYTES ((size_t)256 << 10)
 /* Copy engines take slices side by side: 0.06 ms for what takes them 0.1 ms in one slice, or in slices of 64 rows. */
-#define SLICE_ROWS  8
+#define SLICE_ROWS 8
 /* ncu 2025.3 leaves 2,400 KiB dirty in L2 of GH100: DRAM writes as much in a kernel that writes nothing. Here they are
  * the first part of so many rows of the source, copied from rows behind them. */
 #define DIRTY_ROWS      10
 #define DIRTY_ROW_BYTES ((size_t)240 << 10)
-#define DEVICE_FILE "/dev/nvidiactl"
+#define DEVICE_FILE     "/dev/nvidiactl"
 
 /* Its code is never run. The driver empties the caches of instructions and constants after it has loaded code. */
 static const char ptx[] =

@@ -25,7 +25,7 @@ static CUresult error;
 static size_t source_bytes, clean_bytes, window_bytes, mapped_bytes, accessible_bytes;
 static int handles, events;
 static const void *recorded_on, *waiting; /* streams */
-static unsigned copies, dirtied; /* to the window, and within the source */
+static unsigned copies, dirtied;          /* to the window, and within the source */
 static CUDA_MEMCPY3D copied;
 static const void *synchronized;
 static bool has_resources, refuses, cannot_compile;

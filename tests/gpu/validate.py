@@ -277,8 +277,8 @@ class Validation:
                          *(share_within(unwritten, limit) for limit in (2, 10)), *clocks_mhz(compared)))
             far += [(kernel, f"`{item.name}`", f"{item.apart_pct():.1f}") for item in items if item.apart_pct() > 2]
         self.document.add("## How near\n")
-        self.document.add(f"Without counts below {compare.SMALL_COUNT:,}; what ncu rounds away is no difference. Cycles "
-                          "can only be near where the clocks are.\n")
+        self.document.add(f"Without counts below {compare.SMALL_COUNT:,}; what ncu rounds away is no difference. "
+                          "Cycles can only be near where the clocks are.\n")
         self.document.add(harness.table(["kernel", "metrics", "equal", "within 2 %", "within 10 %",
                                          "DRAM's writes aside: within 2 %", "within 10 %", "SM clock, MHz: kprof",
                                          "ncu"], rows))
