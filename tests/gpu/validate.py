@@ -31,9 +31,6 @@ HEADLINES = ["gpu__time_duration.sum", "smsp__inst_executed.sum", "sm__inst_exec
              "gpu__dram_throughput.avg.pct_of_peak_sustained_elapsed", "dram__bytes_read.sum", "dram__bytes_write.sum",
              "dram__bytes.sum.per_second", "l1tex__t_sector_hit_rate.pct", "lts__t_sector_hit_rate.pct",
              "sm__warps_active.avg.pct_of_peak_sustained_active"]
-# What DRAM's writes are part of: under ncu it also writes 2.4 MB of lines that ncu left dirty in L2.
-DRAM_WRITES = re.compile(r"dram__(bytes|sectors)_write|dram__bytes\.sum|dram__cycles_active|fbpa__dram|"
-                         r"gpu__(dram|compute_memory)(_access)?_throughput")
 DURATION = "gpu__time_duration.sum"
 SM_CLOCK = "sm__cycles_elapsed.avg.per_second"
 METRIC_NAME = re.compile(r"[a-zA-Z]\w*__[\w.]+")
@@ -272,16 +269,14 @@ class Validation:
         rows, far = [], []
         for (_, kernel), compared in self.compared.items():
             items = [item for item in compared if item.kprof and item.ncu and not item.is_small_count()]
-            unwritten = [item for item in items if not DRAM_WRITES.match(item.name)]
             rows.append((kernel, len(items), *(share_within(items, limit) for limit in (0, 2, 10)),
-                         *(share_within(unwritten, limit) for limit in (2, 10)), *clocks_mhz(compared)))
+                         *clocks_mhz(compared)))
             far += [(kernel, f"`{item.name}`", f"{item.apart_pct():.1f}") for item in items if item.apart_pct() > 2]
         self.document.add("## How near\n")
         self.document.add(f"Without counts below {compare.SMALL_COUNT:,}; what ncu rounds away is no difference. "
                           "Cycles can only be near where the clocks are.\n")
         self.document.add(harness.table(["kernel", "metrics", "equal", "within 2 %", "within 10 %",
-                                         "DRAM's writes aside: within 2 %", "within 10 %", "SM clock, MHz: kprof",
-                                         "ncu"], rows))
+                                         "SM clock, MHz: kprof", "ncu"], rows))
         self.document.add("## Apart by more than 2 %\n")
         self.document.add(harness.table(["kernel", "metric", "apart, %"], far))
 
