@@ -17,9 +17,10 @@
 #define ROW_BYTES ((size_t)256 << 10)
 /* Copy engines take slices side by side: 0.06 ms for what takes them 0.1 ms in one slice, or in slices of 64 rows. */
 #define SLICE_ROWS 8
-/* ncu 2025.3 leaves 2,400 KiB dirty in L2 of GH100: DRAM writes as much in a kernel that writes nothing. Here they are
- * the first part of so many rows of the source, copied from rows behind them. */
+/* ncu 2025.3 leaves 2,400 KiB dirty in L2 of GH100, a twentieth: DRAM writes as much in a kernel that writes nothing.
+ * Here they are the first part of so many rows of the source, copied from rows behind them. */
 #define DIRTY_ROWS      10
+#define DIRTY_PART      20
 #define DIRTY_ROW_BYTES ((size_t)240 << 10)
 #define DEVICE_FILE     "/dev/nvidiactl"
 
@@ -230,7 +231,7 @@ kprof_status kprof_flush_run(kprof_flush *flush, void *stream)
 
 static kprof_status leave_dirty_lines(const kprof_flush *flush, void *stream)
 {
-    const size_t rows = flush->rows / 2 < DIRTY_ROWS ? flush->rows / 2 : DIRTY_ROWS;
+    const size_t part = flush->rows / DIRTY_PART, rows = part < DIRTY_ROWS ? part : DIRTY_ROWS;
     CUDA_MEMCPY3D copy = {
         .srcDevice = flush->source + rows * ROW_BYTES,
         .dstDevice = flush->source,
@@ -239,7 +240,7 @@ static kprof_status leave_dirty_lines(const kprof_flush *flush, void *stream)
         .Height = rows,
         .Depth = 1,
     };
-    return copy_rows(flush, &copy, stream);
+    return rows > 0 ? copy_rows(flush, &copy, stream) : KPROF_OK;
 }
 
 static void empty_code_caches(kprof_flush *flush)

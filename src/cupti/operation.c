@@ -3,12 +3,12 @@
 #include "cupti/operation.h"
 
 #include "core/log.h"
+#include "core/monotonic.h"
 #include "cupti/arguments.h"
 #include "cupti/calls.h"
 #include "cupti/driver.h"
 #include "cupti/graphs.h"
 
-#include <pthread.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,10 +16,11 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
-/* Between two looks at work of the application's: this part of the time waited so far. */
-#define POLL_SHARE    16
-#define POLL_LEAST_US 20
-#define POLL_MOST_US  1000
+/* Between two looks at work of the application's: this part of the time waited so far, but no shorter sleeps, since the
+ * system adds 50 us to each. */
+#define POLL_SHARE     32
+#define LEAST_PAUSE_NS 5000
+#define MOST_PAUSE_NS  1000000
 
 #define ADDRESS_BITS 57 /* of the host, at most; 48 on most Arm machines, 47 on most others */
 
@@ -532,17 +533,22 @@ bool kprof_operation_waits(const kprof_operation *operation)
            host_waits(driver, &operation->transfer);
 }
 
+/* Copies to the device may return before the work before them has ended. So may one to memory that the GPU reaches. */
+static bool waits_for_work(const kprof_driver_api *driver, const kprof_transfer *t)
+{
+    bool to_device =
+        t->kind == KPROF_TRANSFER_IN || (t->kind == KPROF_TRANSFER_COPY && is_device_memory(driver, t->destination));
+    return !to_device && host_waits(driver, t) && (t->waits || !kprof_target_reaches_pageable());
+}
+
 static void await_event(const kprof_driver_api *driver, CUevent event)
 {
-    int cancel_state;
-    pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel_state); /* a thread may be cancelled while it sleeps */
-    for (unsigned slept_us = 0; driver->cuEventQuery_(event) == CUDA_ERROR_NOT_READY;) {
-        unsigned pause_us = slept_us / POLL_SHARE;
-        pause_us = pause_us < POLL_LEAST_US ? POLL_LEAST_US : pause_us > POLL_MOST_US ? POLL_MOST_US : pause_us;
-        usleep(pause_us);
-        slept_us += pause_us;
+    const int64_t start_ns = kprof_monotonic_ns();
+    while (driver->cuEventQuery_(event) == CUDA_ERROR_NOT_READY) {
+        int64_t pause_ns = (kprof_monotonic_ns() - start_ns) / POLL_SHARE;
+        if (pause_ns > LEAST_PAUSE_NS)
+            usleep((useconds_t)(pause_ns < MOST_PAUSE_NS ? pause_ns / 1000 : MOST_PAUSE_NS / 1000));
     }
-    pthread_setcancelstate(cancel_state, NULL);
 }
 
 void kprof_transfer_await_start(const kprof_call *call)
@@ -550,7 +556,7 @@ void kprof_transfer_await_start(const kprof_call *call)
     const kprof_decoded_call *decoded = call->parameters;
     const kprof_driver_api *driver;
     CUevent event;
-    if (kprof_driver_load(&driver) != KPROF_OK || !host_waits(driver, &decoded->transfer) ||
+    if (kprof_driver_load(&driver) != KPROF_OK || !waits_for_work(driver, &decoded->transfer) ||
         driver->cuEventCreate_(&event, CU_EVENT_DISABLE_TIMING) != CUDA_SUCCESS)
         return;
     CUstreamCaptureMode mode = CU_STREAM_CAPTURE_MODE_RELAXED; /* another thread may begin a capture meanwhile */

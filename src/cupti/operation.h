@@ -28,9 +28,9 @@ size_t kprof_operation_kernels(const kprof_operation *operation);
 size_t kprof_operation_output_bytes(const kprof_operation *operation);
 /* May the host wait in the application's call until the transfer is done? */
 bool kprof_operation_waits(const kprof_operation *operation);
-/* Before a transfer of the application's: if the host waits in it, wait here for the work before it in its stream. Once
- * a profiler has the context, the driver lets no other thread launch beside a thread that waits in a copy; beside this
- * wait it does. Not during a capture. */
+/* Before a transfer of the application's: if the host waits in it for the work before it in its stream, wait here for
+ * that, without a limit. Once a profiler has the context, the driver lets no other thread launch beside a thread that
+ * waits in a copy; beside this wait it does. Not during a capture. */
 void kprof_transfer_await_start(const kprof_call *call);
 void kprof_operation_free(kprof_operation *operation);
 /* The application has changed how a function runs. From now on launches are repeated with what their function had. */

@@ -52,11 +52,6 @@ void kprof_batch_note_unknown_end(void)
     atomic_store(&kprof_engine.batch.unknown_ends, true);
 }
 
-bool kprof_batch_has_unknown_end(void)
-{
-    return atomic_load(&kprof_engine.batch.unknown_ends);
-}
-
 bool kprof_batch_records(void)
 {
     return atomic_load_explicit(&kprof_engine.batch.records, memory_order_relaxed);

@@ -5,8 +5,8 @@
  * application's own run left it. If one pass is enough, or a launch must not be repeated, kprof measures the
  * application's own run instead. A process has at most one open batch.
  *
- * Callers hold the gate exclusively. Exceptions: _is_open, _records, _is_window, _has_managed, _note_unknown_end,
- * _has_unknown_end and _spoil need no gate, and _context_ending may also be called inside a shared call. */
+ * Callers hold the gate exclusively. Exceptions: _is_open, _records, _is_window, _has_managed, _note_unknown_end and
+ * _spoil need no gate, and _context_ending may also be called inside a shared call. */
 #ifndef KPROF_INJECT_BATCH_H
 #define KPROF_INJECT_BATCH_H
 
@@ -46,8 +46,6 @@ bool kprof_batch_is_window(void);
 bool kprof_batch_has_managed(void);
 /* Note that a kernel runs outside of all ranges and is not known to end by itself. */
 void kprof_batch_note_unknown_end(void);
-/* Was one noted, and since then perhaps nobody waited for its end? */
-bool kprof_batch_has_unknown_end(void);
 /* Do not repeat the open batch: something happened that it does not know of. `reason`, a literal, says what. */
 void kprof_batch_spoil(const char *reason);
 /* Return the kprof_sharing bits that matter to the open batch and have been set since it was opened. */

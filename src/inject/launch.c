@@ -45,8 +45,15 @@ static __thread struct {
     int nested;            /* calls of the same kind inside it */
     bool keeps_freed;      /* the open batch keeps what this call is to free */
     bool captured;         /* it becomes a node of a graph, and runs nothing */
+    bool unknown_end;      /* this launch is not known to end by itself */
     kprof_kernel *watched; /* this launch's, which is in no batch; NULL: none */
 } thread;
+
+static void note_unknown_end(void)
+{
+    thread.unknown_end = true;
+    kprof_batch_note_unknown_end();
+}
 
 static void write_seen(kprof_kernel *kernel)
 {
@@ -255,7 +262,7 @@ static void enter_launch(const kprof_call *call)
     make_local_space(call, device, kernel);
     bool chosen = choose(kernel, device);
     if (!kernel || !atomic_load_explicit(&kernel->ends_alone, memory_order_relaxed))
-        kprof_batch_note_unknown_end();
+        note_unknown_end();
     if (!chosen && !kprof_batch_records())
         return;
     if (!kernel || !device) { /* out of memory */
@@ -341,7 +348,7 @@ static void enter_graph(const kprof_call *call)
 {
     size_t count = 0, chosen = 0;
     const char *why = "", *obstacle = "";
-    kprof_batch_note_unknown_end();
+    note_unknown_end();
     const kprof_graph_call *nodes = kprof_engine.device->target_graph(call, &count, &why);
     if (!nodes) {
         kprof_call whole;
@@ -452,13 +459,12 @@ static bool look_for_capture(const kprof_call *call)
     return false;
 }
 
-/* May the host wait in the call for a kernel that waits for another thread's launch? While a thread waits in a copy, the
- * driver keeps others out of their launches once a profiler has the context. */
+/* May the host wait in the call for a kernel that waits for another thread's launch? While a thread waits in a copy,
+ * the driver keeps others out of their launches once a profiler has the context. */
 static bool may_keep_others_out(const kprof_call *call)
 {
     return call->kind == KPROF_CALL_TRANSFER && !thread.alone && !thread.captured &&
-           atomic_load(&kprof_engine.process.matched) > 0 && kprof_batch_has_unknown_end() &&
-           !kprof_engine.device->target_capturing();
+           atomic_load(&kprof_engine.process.matched) > 0 && !kprof_engine.device->target_capturing();
 }
 
 static void enter(const kprof_call *call)
@@ -478,6 +484,7 @@ static void enter(const kprof_call *call)
     if (!armed && atomic_load_explicit(&kprof_engine.launches.settled, memory_order_relaxed))
         return;
     thread.own_call = true;
+    thread.unknown_end = false;
     thread.captured = armed && look_for_capture(call);
     if (armed && call->kind == KPROF_CALL_FREE)
         keep_freed(call);
@@ -487,10 +494,15 @@ static void enter(const kprof_call *call)
         close_batch(call->name);
     if (armed)
         follow(call);
-    if (armed && may_keep_others_out(call))
+    if (armed && may_keep_others_out(call)) {
         kprof_engine.device->transfer_await_start(call);
+        if (kprof_batch_records()) /* another thread may have opened a batch meanwhile */
+            follow(call);
+    }
     if (!thread.alone && is_gated(call))
         enter_gate(call);
+    if (thread.unknown_end) /* again: what was noted before the gate, a thread inside it may have taken back */
+        kprof_batch_note_unknown_end();
     thread.own_call = false;
 }
 

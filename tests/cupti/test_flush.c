@@ -14,6 +14,7 @@
 
 #define MEBIBYTE ((size_t)1 << 20)
 #define L2_BYTES (50 * MEBIBYTE)
+#define SMALL_L2 (4 * MEBIBYTE)
 #define GRANULE  (2 * MEBIBYTE)
 
 enum { SOURCE = 1 << 30 };
@@ -27,6 +28,7 @@ static int handles, events;
 static const void *recorded_on, *waiting; /* streams */
 static unsigned copies, dirtied;          /* to the window, and within the source */
 static CUDA_MEMCPY3D copied;
+static size_t l2_bytes;
 static const void *synchronized;
 static bool has_resources, refuses, cannot_compile;
 static unsigned opened, closed, emptied, compiled, links, loaded, modules;
@@ -45,7 +47,7 @@ static CUresult CUDAAPI get_device(CUdevice *device)
 static CUresult CUDAAPI device_attribute(int *value, CUdevice_attribute attribute, CUdevice device)
 {
     assert_int_equal(device, 3);
-    *value = attribute == CU_DEVICE_ATTRIBUTE_L2_CACHE_SIZE   ? (int)L2_BYTES
+    *value = attribute == CU_DEVICE_ATTRIBUTE_L2_CACHE_SIZE   ? (int)l2_bytes
              : attribute == CU_DEVICE_ATTRIBUTE_PCI_DOMAIN_ID ? 1
              : attribute == CU_DEVICE_ATTRIBUTE_PCI_BUS_ID    ? 0x1b
                                                               : 2;
@@ -335,6 +337,7 @@ static int set_up(void **state)
     handles = events = 0;
     recorded_on = waiting = NULL;
     copies = dirtied = 0;
+    l2_bytes = L2_BYTES;
     synchronized = NULL;
     has_resources = true;
     refuses = cannot_compile = false;
@@ -437,6 +440,17 @@ static void test_leaves_dirty_lines(void **state)
     kprof_flush_close(flush);
 }
 
+static void test_leaves_few_dirty_lines_in_a_small_cache(void **state)
+{
+    (void)state;
+    l2_bytes = SMALL_L2;
+    kprof_flush *flush = make_ready(true);
+    assert_int_equal(kprof_flush_empty(flush, &stream), KPROF_OK);
+    assert_int_equal(dirtied, 1);
+    assert_true(copied.WidthInBytes * copied.Height <= SMALL_L2 / 16);
+    kprof_flush_close(flush);
+}
+
 /* Where the driver does not empty L2, it is flushed by copying, and only that. */
 static void test_cannot_empty(void **state)
 {
@@ -535,6 +549,7 @@ int main(void)
         cmocka_unit_test_setup(test_no_space, set_up),
         cmocka_unit_test_setup(test_empty, set_up),
         cmocka_unit_test_setup(test_leaves_dirty_lines, set_up),
+        cmocka_unit_test_setup(test_leaves_few_dirty_lines_in_a_small_cache, set_up),
         cmocka_unit_test_setup(test_cannot_empty, set_up),
         cmocka_unit_test_setup(test_refused_later, set_up),
         cmocka_unit_test_setup(test_code_cannot_be_loaded, set_up),

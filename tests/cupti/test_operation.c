@@ -51,7 +51,7 @@ static CUresult CUDAAPI is_capturing(CUstream stream, CUstreamCaptureStatus *sta
 }
 
 static unsigned events, queries, relaxed, busy_for; /* busy_for: so many queries */
-static CUresult record_result;
+static CUresult record_result, query_result;        /* query_result: at last */
 static const void *recorded_on;
 
 static CUresult CUDAAPI create_event(CUevent *out, unsigned flags)
@@ -81,7 +81,7 @@ static CUresult CUDAAPI query_event(CUevent event)
 {
     (void)event;
     assert_true(relaxed);
-    return ++queries <= busy_for ? CUDA_ERROR_NOT_READY : CUDA_SUCCESS;
+    return ++queries <= busy_for ? CUDA_ERROR_NOT_READY : query_result;
 }
 
 static CUresult CUDAAPI exchange_mode(CUstreamCaptureMode *mode)
@@ -436,6 +436,8 @@ static void test_work_before_a_copy_that_waits(void **state)
     const cuMemcpyAsync_params any = {(CUdeviceptr)(uintptr_t)&host, DEVICE, 64, stream};
     const cuMemcpy_ptds_params at_once = {HOST, DEVICE, 64}, within = {POOL, DEVICE, 64};
     const cuMemsetD8Async_params set = {DEVICE, 1, 64, stream};
+    const cuMemcpyHtoD_v2_params in_at_once = {DEVICE, &host, 64};
+    const cuMemcpy_params any_in_at_once = {DEVICE, (CUdeviceptr)(uintptr_t)&host, 64};
     busy_for = 3;
     assert_true(is_awaited(ID(cuMemcpyDtoHAsync_v2), &out));
     assert_true(is_awaited(ID(cuMemcpyAsync), &any));
@@ -444,7 +446,12 @@ static void test_work_before_a_copy_that_waits(void **state)
     assert_false(is_awaited(ID(cuMemcpyDtoHAsync_v2), &to_pinned));
     assert_false(is_awaited(ID(cuMemcpyDtoHAsync_v2), &nothing));
     assert_false(is_awaited(ID(cuMemcpyHtoDAsync_v2), &in));
+    assert_false(is_awaited(ID(cuMemcpyHtoD_v2), &in_at_once)); /* a small one goes into the queue */
+    assert_false(is_awaited(ID(cuMemcpy), &any_in_at_once));
     assert_false(is_awaited(ID(cuMemsetD8Async), &set));
+    query_result = CUDA_ERROR_ILLEGAL_ADDRESS; /* the copy itself will tell */
+    assert_true(is_awaited(ID(cuMemcpyDtoHAsync_v2), &out));
+    query_result = CUDA_SUCCESS;
     record_result = CUDA_ERROR_INVALID_HANDLE; /* a stream of another context */
     assert_false(is_awaited(ID(cuMemcpyDtoHAsync_v2), &out));
     record_result = CUDA_SUCCESS;

@@ -186,6 +186,7 @@ CASES = [
     Case("host_waits", "stream-value", SOME),
     Case("host_waits", "host-function event", SOME),
     Case("host_waits", "device-flag copy", SOME, options=["-k", "affine"]),
+    Case("host_waits", "copy-in", SOME, options=["-k", "affine"]),
     *(Case("endings", part, FIRST, fixed=True) for part in ENDINGS.split()),
     Case("endings", ENDINGS, ("one-auto-all", "default-auto-none"), command=["children"]),
     Case("endings", "return-busy", SOME, options=["-k", "affine"]),

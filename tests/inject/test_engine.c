@@ -97,10 +97,24 @@ static kprof_status synchronize(void)
 
 static unsigned awaited; /* copies before which the work before them was waited for */
 
+static atomic_bool launches_meanwhile; /* another thread does */
+
+static void *launch_beside(void *user)
+{
+    (void)user;
+    (void)launch(SIM_ADD);
+    return NULL;
+}
+
 static void await_start(const kprof_call *call)
 {
+    pthread_t other;
+    bool is_busy = atomic_exchange(&faults.busy, false);
     awaited++;
-    assert_false(kprof_gate_is_own());
+    if (atomic_exchange(&launches_meanwhile, false) && pthread_create(&other, NULL, launch_beside, NULL) == 0)
+        pthread_join(other, NULL);
+    atomic_store(&faults.busy, is_busy);
+    assert_true(!kprof_gate_is_own() && atomic_load(&kprof_engine.gate.inside) == 0); /* others can launch */
     sim_device.transfer_await_start(call);
 }
 
@@ -585,6 +599,22 @@ static void test_late_kernel_before_a_copy_to_the_host(void **state)
     assert_int_equal(awaited, before + 1); /* it ends by itself, and the copy is part of its batch */
 }
 
+static void test_batch_that_begins_while_a_copy_waits(void **state)
+{
+    (void)state;
+    const sim_step copy = {.op = SIM_COPY_OUT, .a = SLOT};
+    kprof_call call = sim_describe(&copy);
+    close_batch();
+    atomic_store(&launches_meanwhile, true);
+    kprof_launch_hooks.enter(&call);
+    bool is_part = atomic_load(&kprof_engine.gate.exclusive);
+    kprof_launch_hooks.leave(&call);
+    assert_false(atomic_load(&launches_meanwhile));
+    assert_true(is_part);
+    close_batch();
+    assert_measured(last_tag);
+}
+
 /* During a capture nothing can be waited for, so what kprof keeps is given back after it. */
 static void test_disarmed_during_a_capture(void **state)
 {
@@ -653,6 +683,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_late_kernel_that_is_watched, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_late_kernel_before_another_stream, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_late_kernel_before_a_copy_to_the_host, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_batch_that_begins_while_a_copy_waits, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_disarmed_during_a_capture, set_up, tear_down),
         /* the last: nothing is measured after */
         cmocka_unit_test_setup_teardown(test_end_while_counters_are_given_back, set_up, tear_down),

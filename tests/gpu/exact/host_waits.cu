@@ -3,7 +3,7 @@
 // four seconds, and the output tells.
 //
 // Usage: host_waits MODE...
-//   spin, spin-hidden, stream-value, host-function, event, device-flag, copy
+//   spin, spin-hidden, stream-value, host-function, event, device-flag, copy, copy-in
 #include "exact.h"
 
 #include <chrono>
@@ -253,6 +253,30 @@ static void run_copy(void)
     show_device("x", x, model.x);
 }
 
+// A few bytes for the device go into its queue, and the host goes on, while a kernel before them waits for it.
+static void run_copy_in(void)
+{
+    Model model;
+    unsigned *x = copy_to_device(model.x), *flag = allocate_flag(), want = 1;
+    unsigned *y = copy_to_device(std::vector<unsigned>(1, 1)), *z = copy_to_device(std::vector<unsigned>(1, 0));
+    cudaFuncAttributes attributes;
+    CHECK(cudaFuncGetAttributes(&attributes, spin)); // is loaded
+    for (unsigned n = 1; n <= 2; n++) {
+        step(x, 3, n, 0);
+        model.step(3, n);
+        CHECK(cudaDeviceSynchronize());
+        *(volatile unsigned *)flag = 0;
+        release_after("copy in", flag, [=] {
+            spin<<<1, 1>>>(flag, y, n); // not to be measured, nor counted
+            CHECK(cudaMemcpy(z, &n, sizeof n, cudaMemcpyHostToDevice));
+        });
+        want = want * 3 + n;
+    }
+    show_device("y", y, {want});
+    show_device("z", z, {2});
+    show_device("x", x, model.x);
+}
+
 int main(int argc, char **argv)
 {
     static const Mode modes[] = {{"spin", run_spin},
@@ -261,7 +285,8 @@ int main(int argc, char **argv)
                                  {"host-function", run_host_function},
                                  {"event", run_event},
                                  {"device-flag", run_device_flag},
-                                 {"copy", run_copy}};
+                                 {"copy", run_copy},
+                                 {"copy-in", run_copy_in}};
     CHECK(cudaFree(0));
     return run_modes(argc, argv, modes);
 }
