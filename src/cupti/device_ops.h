@@ -47,7 +47,6 @@
     X(operation_is_saved)                                                                                              \
     X(operation_kernels)                                                                                               \
     X(operation_output_bytes)                                                                                          \
-    X(operation_waits)                                                                                                 \
     X(transfer_await_start)                                                                                            \
     X(operation_sees_host)                                                                                             \
     X(operation_free)                                                                                                  \

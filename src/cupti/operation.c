@@ -22,6 +22,10 @@
 #define LEAST_PAUSE_NS 5000
 #define MOST_PAUSE_NS  1000000
 
+/* A copy of this much from the host goes into the GPU's queue, at most, and the host does not wait ("API
+ * synchronization behavior" in the CUDA Runtime API). */
+#define QUEUED_BYTES ((size_t)64 << 10)
+
 #define ADDRESS_BITS 57 /* of the host, at most; 48 on most Arm machines, 47 on most others */
 
 /* A launch may ask for so much without a limit of its function being raised (CUDA C++ Programming Guide, "Shared
@@ -506,39 +510,25 @@ size_t kprof_operation_output_bytes(const kprof_operation *operation)
     return is_transfer(operation) && t->kind == KPROF_TRANSFER_OUT ? t->width * t->height : 0;
 }
 
-static bool is_device_memory(const kprof_driver_api *driver, CUdeviceptr address)
+static bool is_memory(const kprof_driver_api *driver, CUdeviceptr address, unsigned wanted)
 {
-    unsigned type;
-    return driver->cuPointerGetAttribute_(&type, CU_POINTER_ATTRIBUTE_MEMORY_TYPE, address) == CUDA_SUCCESS &&
-           type == CU_MEMORYTYPE_DEVICE;
+    unsigned type = 0; /* what CUDA does not know is pageable */
+    (void)driver->cuPointerGetAttribute_(&type, CU_POINTER_ATTRIBUTE_MEMORY_TYPE, address);
+    return type == wanted;
 }
 
-/* What CUDA does not know is pageable, and a copy there waits, whatever its call is. */
-static bool host_waits(const kprof_driver_api *driver, const kprof_transfer *t)
-{
-    unsigned type;
-    if (t->kind == KPROF_TRANSFER_SET || t->width == 0 || t->height == 0)
-        return false;
-    if (t->kind == KPROF_TRANSFER_COPY && t->waits)
-        return !is_device_memory(driver, t->destination) || !is_device_memory(driver, t->source);
-    return t->waits ||
-           (t->kind != KPROF_TRANSFER_IN &&
-            driver->cuPointerGetAttribute_(&type, CU_POINTER_ATTRIBUTE_MEMORY_TYPE, t->destination) != CUDA_SUCCESS);
-}
-
-bool kprof_operation_waits(const kprof_operation *operation)
-{
-    const kprof_driver_api *driver;
-    return is_transfer(operation) && !operation->in_graph && kprof_driver_load(&driver) == KPROF_OK &&
-           host_waits(driver, &operation->transfer);
-}
-
-/* Copies to the device may return before the work before them has ended. So may one to memory that the GPU reaches. */
+/* Does the host wait in the transfer for the work before it? A copy to pageable memory waits, whatever its call is, but
+ * perhaps not where the GPU reaches that. */
 static bool waits_for_work(const kprof_driver_api *driver, const kprof_transfer *t)
 {
-    bool to_device =
-        t->kind == KPROF_TRANSFER_IN || (t->kind == KPROF_TRANSFER_COPY && is_device_memory(driver, t->destination));
-    return !to_device && host_waits(driver, t) && (t->waits || !kprof_target_reaches_pageable());
+    if (t->kind == KPROF_TRANSFER_SET || t->width == 0 || t->height == 0)
+        return false;
+    bool to_device = t->kind == KPROF_TRANSFER_IN ||
+                     (t->kind == KPROF_TRANSFER_COPY && is_memory(driver, t->destination, CU_MEMORYTYPE_DEVICE));
+    bool within = to_device && t->kind == KPROF_TRANSFER_COPY && is_memory(driver, t->source, CU_MEMORYTYPE_DEVICE);
+    if (to_device)
+        return t->waits && !within && t->width * t->height > QUEUED_BYTES;
+    return t->waits || (is_memory(driver, t->destination, 0) && !kprof_target_reaches_pageable());
 }
 
 static void await_event(const kprof_driver_api *driver, CUevent event)

@@ -26,11 +26,9 @@ bool kprof_operation_is_saved(const kprof_operation *operation, const kprof_snap
 size_t kprof_operation_kernels(const kprof_operation *operation);
 /* Return how many bytes it transfers to the host; 0 for any other operation. */
 size_t kprof_operation_output_bytes(const kprof_operation *operation);
-/* May the host wait in the application's call until the transfer is done? */
-bool kprof_operation_waits(const kprof_operation *operation);
 /* Before a transfer of the application's: if the host waits in it for the work before it in its stream, wait here for
- * that, without a limit. Once a profiler has the context, the driver lets no other thread launch beside a thread that
- * waits in a copy; beside this wait it does. Not during a capture. */
+ * that, without a limit. While a thread waits in a copy, others cannot launch: it holds the gate where the copy joins a
+ * batch, and the driver keeps them out once a profiler has the context. Not during a capture. */
 void kprof_transfer_await_start(const kprof_call *call);
 void kprof_operation_free(kprof_operation *operation);
 /* The application has changed how a function runs. From now on launches are repeated with what their function had. */

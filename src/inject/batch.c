@@ -488,23 +488,20 @@ static void skip_proved(void)
 }
 
 /* A kernel that waits for what comes after it in another stream would wait for ever in a replay, which runs one after
- * the other. So before anything comes in another stream, the kernels that may be such have to end. So they do where the
- * host waits for a copy: what they wait for could come from another thread, which cannot launch meanwhile. */
-static void check_ends(const void *stream, const kprof_operation *operation)
+ * the other. So before anything comes in another stream, the kernels that may be such have to end. */
+static void check_ends(const void *stream)
 {
     kprof_open_batch *batch = &kprof_engine.batch;
     skip_proved();
     bool same = stream == batch->unproved_stream && pthread_equal(batch->unproved_thread, pthread_self());
-    if (batch->unproved == batch->count || (same && !(operation && kprof_engine.device->operation_waits(operation))))
+    if (batch->unproved == batch->count || same)
         return;
-    void *context = batch->context->context;
-    if (kprof_wait_is_idle(same ? kprof_wait_as_host(context) : kprof_wait_with_limit(context))) {
+    if (kprof_wait_is_idle(kprof_wait_with_limit(batch->context->context))) {
         kprof_batch_note_ends();
         return;
     }
-    if (!same) /* else it may only take long: the host was to wait for it */
-        kprof_batch_note_late();
-    kprof_batch_spoil("a launch did not end by itself in time, and may have waited for work in another stream");
+    kprof_batch_note_late();
+    kprof_batch_spoil("a launch did not end by itself within a second, and may have waited for work in another stream");
 }
 
 /* Does the operation copy more than this to the host? */
@@ -671,7 +668,7 @@ static bool join(candidate *c, kprof_operation *operation, kprof_status *status)
     kprof_open_batch *batch = &kprof_engine.batch;
     const kprof_batch_launch *launch = c->launch;
     if (kprof_batch_records())
-        check_ends(launch->call->stream, has_output(operation, LARGE_OUTPUT_BYTES) ? NULL : operation);
+        check_ends(launch->call->stream);
     if (kprof_batch_is_open()) {
         const char *obstacle = obstacle_to_join(launch, &c->decision, count_ranges(launch));
         if (!obstacle && (!is_saved(operation) || ends_at(operation) || may_wait_at(operation)))
@@ -836,7 +833,7 @@ bool kprof_batch_enter_all(const kprof_batch_launch *launches, size_t count, kpr
     close_behind_gap(launches[0].call);
     kprof_operation **operations = calloc(count + 1, sizeof *operations);
     if (kprof_batch_records())
-        check_ends(launches[0].call->stream, NULL);
+        check_ends(launches[0].call->stream);
     *status = prepare_all(launches, count, operations);
     if (*status != KPROF_OK || !kprof_batch_is_open()) {
         char reason[512];

@@ -459,12 +459,12 @@ static bool look_for_capture(const kprof_call *call)
     return false;
 }
 
-/* May the host wait in the call for a kernel that waits for another thread's launch? While a thread waits in a copy,
- * the driver keeps others out of their launches once a profiler has the context. */
+/* May the host wait in the call for a kernel, or a function of the host, that waits for another thread? That thread
+ * must be able to launch meanwhile. */
 static bool may_keep_others_out(const kprof_call *call)
 {
-    return call->kind == KPROF_CALL_TRANSFER && !thread.alone && !thread.captured &&
-           atomic_load(&kprof_engine.process.matched) > 0 && !kprof_engine.device->target_capturing();
+    return call->kind == KPROF_CALL_TRANSFER && !thread.captured && atomic_load(&kprof_engine.process.matched) > 0 &&
+           !kprof_engine.device->target_capturing();
 }
 
 static void enter(const kprof_call *call)
@@ -492,13 +492,10 @@ static void enter(const kprof_call *call)
         try_to_settle(call);
     else if (kprof_batch_is_open() && closes_batch(call))
         close_batch(call->name);
+    if (armed && may_keep_others_out(call))
+        kprof_engine.device->transfer_await_start(call);
     if (armed)
         follow(call);
-    if (armed && may_keep_others_out(call)) {
-        kprof_engine.device->transfer_await_start(call);
-        if (kprof_batch_records()) /* another thread may have opened a batch meanwhile */
-            follow(call);
-    }
     if (!thread.alone && is_gated(call))
         enter_gate(call);
     if (thread.unknown_end) /* again: what was noted before the gate, a thread inside it may have taken back */

@@ -385,33 +385,6 @@ static void test_copies_to_the_host(void **state)
     assert_string_equal(repeat(ID(cuMemcpyDtoH_v2), &sync), "");
 }
 
-static bool does_wait(CUpti_CallbackId id, const void *parameters)
-{
-    kprof_operation *operation = keep(id, parameters);
-    assert_non_null(operation);
-    bool waits = kprof_operation_waits(operation);
-    kprof_operation_free(operation);
-    return waits;
-}
-
-static void test_copies_that_the_host_may_wait_for(void **state)
-{
-    (void)state;
-    char host;
-    const cuMemcpyHtoD_v2_params in = {DEVICE, &host, 64};
-    const cuMemcpyDtoH_v2_params out = {&host, DEVICE, 64};
-    const cuMemcpyHtoDAsync_v2_params later_in = {DEVICE, &host, 64, (CUstream)(void *)&own_stream};
-    const cuMemcpyDtoHAsync_v2_params later_out = {&host, DEVICE, 64, (CUstream)(void *)&own_stream};
-    const cuMemcpyDtoHAsync_v2_params to_pinned = {(void *)(uintptr_t)HOST, DEVICE, 64, (CUstream)(void *)&own_stream};
-    const cuMemcpyDtoD_v2_params within = {DEVICE, POOL, 64};
-    assert_true(does_wait(ID(cuMemcpyHtoD_v2), &in));
-    assert_true(does_wait(ID(cuMemcpyDtoH_v2), &out));
-    assert_false(does_wait(ID(cuMemcpyHtoDAsync_v2), &later_in));
-    assert_true(does_wait(ID(cuMemcpyDtoHAsync_v2), &later_out)); /* since the memory is pageable */
-    assert_false(does_wait(ID(cuMemcpyDtoHAsync_v2), &to_pinned));
-    assert_false(does_wait(ID(cuMemcpyDtoD_v2), &within));
-}
-
 /* Return whether the work before the copy was waited for. */
 static bool is_awaited(CUpti_CallbackId id, const void *parameters)
 {
@@ -436,7 +409,7 @@ static void test_work_before_a_copy_that_waits(void **state)
     const cuMemcpyAsync_params any = {(CUdeviceptr)(uintptr_t)&host, DEVICE, 64, stream};
     const cuMemcpy_ptds_params at_once = {HOST, DEVICE, 64}, within = {POOL, DEVICE, 64};
     const cuMemsetD8Async_params set = {DEVICE, 1, 64, stream};
-    const cuMemcpyHtoD_v2_params in_at_once = {DEVICE, &host, 64};
+    const cuMemcpyHtoD_v2_params in_at_once = {DEVICE, &host, 64}, large_in = {DEVICE, &host, (64 << 10) + 1};
     const cuMemcpy_params any_in_at_once = {DEVICE, (CUdeviceptr)(uintptr_t)&host, 64};
     busy_for = 3;
     assert_true(is_awaited(ID(cuMemcpyDtoHAsync_v2), &out));
@@ -446,6 +419,7 @@ static void test_work_before_a_copy_that_waits(void **state)
     assert_false(is_awaited(ID(cuMemcpyDtoHAsync_v2), &to_pinned));
     assert_false(is_awaited(ID(cuMemcpyDtoHAsync_v2), &nothing));
     assert_false(is_awaited(ID(cuMemcpyHtoDAsync_v2), &in));
+    assert_true(is_awaited(ID(cuMemcpyHtoD_v2), &large_in));
     assert_false(is_awaited(ID(cuMemcpyHtoD_v2), &in_at_once)); /* a small one goes into the queue */
     assert_false(is_awaited(ID(cuMemcpy), &any_in_at_once));
     assert_false(is_awaited(ID(cuMemsetD8Async), &set));
@@ -754,7 +728,6 @@ int main(void)
         cmocka_unit_test_setup(test_refused, set_up),
         cmocka_unit_test_setup(test_copies_from_the_host, set_up),
         cmocka_unit_test_setup(test_copies_to_the_host, set_up),
-        cmocka_unit_test_setup(test_copies_that_the_host_may_wait_for, set_up),
         cmocka_unit_test_setup(test_work_before_a_copy_that_waits, set_up),
         cmocka_unit_test_setup(test_copies_that_do_not_tell_the_host, set_up),
         cmocka_unit_test_setup(test_copies_of_rows, set_up),

@@ -1184,11 +1184,6 @@ static size_t operation_output_bytes(const kprof_operation *operation)
     return operation->step.op == SIM_COPY_OUT && !operation->hides_output ? bytes : 0;
 }
 
-static bool operation_waits(const kprof_operation *operation)
-{
-    return operation->step.op == SIM_COPY_OUT || operation->step.op == SIM_COPY_IN;
-}
-
 /* The copy itself waits for as much. */
 static void transfer_await_start(const kprof_call *call)
 {
