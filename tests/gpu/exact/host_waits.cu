@@ -3,7 +3,7 @@
 // four seconds, and the output tells.
 //
 // Usage: host_waits MODE...
-//   spin, spin-hidden, stream-value, host-function, event, device-flag, copy, copy-in
+//   spin, spin-hidden, stream-value, host-function, event, device-flag, copy, copy-in, copy-function
 #include "exact.h"
 
 #include <chrono>
@@ -277,6 +277,40 @@ static void run_copy_in(void)
     show_device("x", x, model.x);
 }
 
+// The host waits in a copy for a function of its own, which waits for another thread behind a call of that.
+static void run_copy_function(void)
+{
+    Model model;
+    unsigned *x = copy_to_device(model.x), *y = copy_to_device(std::vector<unsigned>(1, 1)), flag = 0, *where = &flag;
+    std::vector<unsigned> seen(2), want;
+    unsigned *into = seen.data();
+    cudaStream_t stream, releasing;
+    for (cudaStream_t *it : {&stream, &releasing})
+        CHECK(cudaStreamCreateWithFlags(it, cudaStreamNonBlocking));
+    CHECK(cudaDeviceSynchronize()); // these streams would not wait for the copies to the device
+    for (unsigned n = 1; n <= 2; n++, into++) {
+        step(x, 3, n, stream);
+        CHECK(cudaDeviceSynchronize());
+        flag = 0;
+        release_after("copy behind a function", where, [=] {
+            step(x, 5, n, stream);
+            CHECK(cudaLaunchHostFunc(stream, wait_in_stream, where));
+            std::thread other([=] {
+                wait_ms(10 * TICK);
+                CHECK(cudaMemsetAsync(y, 0, sizeof *y, releasing));
+                *(volatile unsigned *)where = 1;
+            });
+            CHECK(cudaMemcpyAsync(into, x, sizeof *x, cudaMemcpyDeviceToHost, stream)); // to pageable memory: it waits
+            other.join();
+        });
+        model.step(3, n);
+        model.step(5, n);
+        want.push_back(model.x[0]);
+    }
+    show("seen", seen.data(), want);
+    show_device("x", x, model.x);
+}
+
 int main(int argc, char **argv)
 {
     static const Mode modes[] = {{"spin", run_spin},
@@ -286,7 +320,8 @@ int main(int argc, char **argv)
                                  {"event", run_event},
                                  {"device-flag", run_device_flag},
                                  {"copy", run_copy},
-                                 {"copy-in", run_copy_in}};
+                                 {"copy-in", run_copy_in},
+                                 {"copy-function", run_copy_function}};
     CHECK(cudaFree(0));
     return run_modes(argc, argv, modes);
 }
