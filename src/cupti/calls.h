@@ -63,7 +63,7 @@ typedef enum kprof_transfer_kind {
 typedef struct kprof_transfer {
     kprof_transfer_kind kind;
     bool waits;                      /* the call returns when it is done */
-    CUdeviceptr destination, source; /* source: of a copy; it may be 0 where the kind tells that it is the host's */
+    CUdeviceptr destination, source; /* source: of a copy */
     unsigned value;                  /* of a set */
     size_t element_bytes;            /* of a set: 1, 2 or 4 */
     size_t pitch_bytes;              /* of several rows, at the destination */

@@ -22,9 +22,10 @@
 #define LEAST_PAUSE_NS 5000
 #define MOST_PAUSE_NS  1000000
 
-/* A copy of this much from the host goes into the GPU's queue, at most, and the host does not wait ("API
- * synchronization behavior" in the CUDA Runtime API). */
+/* A copy of this much from the host goes into the GPU's queue, at most, and the host goes on (CUDA C++ Programming
+ * Guide, "Concurrent Execution between Host and Device"). */
 #define QUEUED_BYTES ((size_t)64 << 10)
+#define PERHAPS_NS   INT64_C(1000000000)
 
 #define ADDRESS_BITS 57 /* of the host, at most; 48 on most Arm machines, 47 on most others */
 
@@ -510,51 +511,63 @@ size_t kprof_operation_output_bytes(const kprof_operation *operation)
     return is_transfer(operation) && t->kind == KPROF_TRANSFER_OUT ? t->width * t->height : 0;
 }
 
-static bool is_memory(const kprof_driver_api *driver, CUdeviceptr address, unsigned wanted)
+/* CU_MEMORYTYPE_; 0: CUDA does not know it, so that it is pageable. */
+static unsigned memory_type(const kprof_driver_api *driver, CUdeviceptr address)
 {
-    unsigned type = 0; /* what CUDA does not know is pageable */
+    unsigned type = 0;
     (void)driver->cuPointerGetAttribute_(&type, CU_POINTER_ATTRIBUTE_MEMORY_TYPE, address);
-    return type == wanted;
+    return type;
 }
 
-/* Does the host wait in the transfer for the work before it? A copy to pageable memory waits, whatever its call is, but
- * perhaps not where the GPU reaches that. */
-static bool waits_for_work(const kprof_driver_api *driver, const kprof_transfer *t)
+/* How long the host waits in the transfer for the work before it: perhaps not at all where it goes through the driver's
+ * own memory, or where the GPU reaches pageable memory. */
+static int64_t longest_wait_ns(const kprof_driver_api *driver, const kprof_transfer *t)
 {
     if (t->kind == KPROF_TRANSFER_SET || t->width == 0 || t->height == 0)
-        return false;
+        return 0;
     bool to_device = t->kind == KPROF_TRANSFER_IN ||
-                     (t->kind == KPROF_TRANSFER_COPY && is_memory(driver, t->destination, CU_MEMORYTYPE_DEVICE));
-    bool within = to_device && t->kind == KPROF_TRANSFER_COPY && is_memory(driver, t->source, CU_MEMORYTYPE_DEVICE);
-    if (to_device)
-        return t->waits && !within && t->width * t->height > QUEUED_BYTES;
-    return t->waits || (is_memory(driver, t->destination, 0) && !kprof_target_reaches_pageable());
+                     (t->kind == KPROF_TRANSFER_COPY && memory_type(driver, t->destination) == CU_MEMORYTYPE_DEVICE);
+    if (!to_device && t->waits)
+        return INT64_MAX;
+    unsigned other_side = memory_type(driver, to_device ? t->source : t->destination);
+    if (to_device && (other_side == CU_MEMORYTYPE_DEVICE || t->width * t->height <= QUEUED_BYTES))
+        return 0;
+    if (t->waits)
+        return INT64_MAX;
+    return other_side != 0 ? 0 : to_device || kprof_target_reaches_pageable() ? PERHAPS_NS : INT64_MAX;
 }
 
-static void await_event(const kprof_driver_api *driver, CUevent event)
+static bool await_event(const kprof_driver_api *driver, CUevent event, int64_t limit_ns)
 {
     const int64_t start_ns = kprof_monotonic_ns();
     while (driver->cuEventQuery_(event) == CUDA_ERROR_NOT_READY) {
-        int64_t pause_ns = (kprof_monotonic_ns() - start_ns) / POLL_SHARE;
+        int64_t waited_ns = kprof_monotonic_ns() - start_ns, pause_ns = waited_ns / POLL_SHARE;
+        if (waited_ns > limit_ns)
+            return false;
         if (pause_ns > LEAST_PAUSE_NS)
             usleep((useconds_t)(pause_ns < MOST_PAUSE_NS ? pause_ns / 1000 : MOST_PAUSE_NS / 1000));
     }
+    return true;
 }
 
-void kprof_transfer_await_start(const kprof_call *call)
+kprof_awaited kprof_transfer_await_start(const kprof_call *call)
 {
     const kprof_decoded_call *decoded = call->parameters;
     const kprof_driver_api *driver;
     CUevent event;
-    if (kprof_driver_load(&driver) != KPROF_OK || !waits_for_work(driver, &decoded->transfer) ||
-        driver->cuEventCreate_(&event, CU_EVENT_DISABLE_TIMING) != CUDA_SUCCESS)
-        return;
+    kprof_awaited awaited = KPROF_NOT_AWAITED;
+    if (kprof_driver_load(&driver) != KPROF_OK)
+        return awaited;
+    const int64_t limit_ns = longest_wait_ns(driver, &decoded->transfer);
+    if (limit_ns == 0 || driver->cuEventCreate_(&event, CU_EVENT_DISABLE_TIMING) != CUDA_SUCCESS)
+        return awaited;
     CUstreamCaptureMode mode = CU_STREAM_CAPTURE_MODE_RELAXED; /* another thread may begin a capture meanwhile */
     driver->cuThreadExchangeStreamCaptureMode_(&mode);
     if (driver->cuEventRecord_(event, call->stream) == CUDA_SUCCESS)
-        await_event(driver, event);
+        awaited = await_event(driver, event, limit_ns) ? KPROF_AWAITED : KPROF_AWAITED_IN_VAIN;
     driver->cuThreadExchangeStreamCaptureMode_(&mode);
     (void)driver->cuEventDestroy_(event);
+    return awaited;
 }
 
 bool kprof_operation_is_saved(const kprof_operation *operation, const kprof_snapshot *snapshot)

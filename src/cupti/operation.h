@@ -26,10 +26,17 @@ bool kprof_operation_is_saved(const kprof_operation *operation, const kprof_snap
 size_t kprof_operation_kernels(const kprof_operation *operation);
 /* Return how many bytes it transfers to the host; 0 for any other operation. */
 size_t kprof_operation_output_bytes(const kprof_operation *operation);
+typedef enum kprof_awaited {
+    KPROF_NOT_AWAITED, /* the host does not wait in the call */
+    KPROF_AWAITED,
+    KPROF_AWAITED_IN_VAIN, /* it may not wait, so that it was not waited for any longer */
+} kprof_awaited;
+
 /* Before a transfer of the application's: if the host waits in it for the work before it in its stream, wait here for
- * that, without a limit. While a thread waits in a copy, others cannot launch: it holds the gate where the copy joins a
- * batch, and the driver keeps them out once a profiler has the context. Not during a capture. */
-void kprof_transfer_await_start(const kprof_call *call);
+ * that, without a limit; if it may, for a second. While a thread waits in a copy, others cannot launch: it holds the
+ * gate where the copy joins a batch, and the driver keeps them out once a profiler has the context. Not during a
+ * capture. */
+kprof_awaited kprof_transfer_await_start(const kprof_call *call);
 void kprof_operation_free(kprof_operation *operation);
 /* The application has changed how a function runs. From now on launches are repeated with what their function had. */
 void kprof_operations_note_setting(void);

@@ -22,7 +22,8 @@
     KPROF_TRANSFER_SET, false, p->dstDevice, 0, p->field, bytes, p->dstPitch, 0, p->Width, p->Height
 
 #define COPY(waits, to, from) KPROF_TRANSFER_COPY, waits, p->to, p->from, 0, 0, 0, 0, p->ByteCount, 1
-#define IN(waits)             KPROF_TRANSFER_IN, waits, p->dstDevice, 0, 0, 0, 0, 0, p->ByteCount, 1
+#define IN(waits)                                                                                                      \
+    KPROF_TRANSFER_IN, waits, p->dstDevice, (CUdeviceptr)(uintptr_t)p->srcHost, 0, 0, 0, 0, p->ByteCount, 1
 #define OUT(waits)                                                                                                     \
     KPROF_TRANSFER_OUT, waits, (CUdeviceptr)(uintptr_t)p->dstHost, p->srcDevice, 0, 0, 0, 0, p->ByteCount, 1
 

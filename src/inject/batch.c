@@ -27,8 +27,6 @@
 #define OPEN_COST_FACTOR 5
 /* Once replays gave the host what the own runs gave so many times, expect it of all kernels. */
 #define ENOUGH_COMPARISONS 4
-/* A copy to the host of more than this is large. Programs often wait for smaller ones, to act upon what they get. */
-#define LARGE_OUTPUT_BYTES ((size_t)1 << 20)
 /* These bits decide which launches may be repeated. */
 #define SHARING_THAT_MATTERS (KPROF_SHARES_WITH_HOST | KPROF_SHARES_WITH_DEVICES | KPROF_MAY_NOT_SAVE | KPROF_MANAGED)
 
@@ -489,14 +487,16 @@ static void skip_proved(void)
 
 /* A kernel that waits for what comes after it in another stream would wait for ever in a replay, which runs one after
  * the other. So before anything comes in another stream, the kernels that may be such have to end. */
-static void check_ends(const void *stream)
+static void check_ends(const kprof_batch_launch *launch)
 {
     kprof_open_batch *batch = &kprof_engine.batch;
+    void *context = batch->context->context;
     skip_proved();
-    bool same = stream == batch->unproved_stream && pthread_equal(batch->unproved_thread, pthread_self());
-    if (batch->unproved == batch->count || same)
+    bool same = launch->call->stream == batch->unproved_stream && pthread_equal(batch->unproved_thread, pthread_self());
+    bool ended = same && launch->awaited && launch->call->context == context && !atomic_load(&batch->spoiled);
+    if (batch->unproved == batch->count || (same && !ended))
         return;
-    if (kprof_wait_is_idle(kprof_wait_with_limit(batch->context->context))) {
+    if (ended || kprof_wait_is_idle(kprof_wait_with_limit(context))) {
         kprof_batch_note_ends();
         return;
     }
@@ -504,28 +504,16 @@ static void check_ends(const void *stream)
     kprof_batch_spoil("a launch did not end by itself within a second, and may have waited for work in another stream");
 }
 
-/* Does the operation copy more than this to the host? */
-static bool has_output(const kprof_operation *operation, size_t bytes)
+static bool has_output(const kprof_operation *operation)
 {
-    return operation && kprof_engine.device->operation_output_bytes(operation) > bytes;
+    return operation && kprof_engine.device->operation_output_bytes(operation) > 0;
 }
 
 /* A replay must end before the host would get something else than it got. So once a replay has diverged, a batch ends
  * before the next copy to the host. */
 static bool ends_at(const kprof_operation *operation)
 {
-    return kprof_batch_records() && kprof_engine.batch.context->diverges && has_output(operation, 0);
-}
-
-/* The host waits for the copy, and nothing can be launched meanwhile: so a batch with a kernel that may wait for
- * another launch ends before it. */
-static bool may_wait_at(const kprof_operation *operation)
-{
-    kprof_open_batch *batch = &kprof_engine.batch;
-    if (!kprof_batch_records() || !has_output(operation, LARGE_OUTPUT_BYTES))
-        return false;
-    skip_proved();
-    return batch->unproved < batch->count;
+    return kprof_batch_records() && kprof_engine.batch.context->diverges && has_output(operation);
 }
 
 /* Does the call that is under way copy to the host? */
@@ -533,7 +521,7 @@ static bool shows_output(void)
 {
     const kprof_open_batch *batch = &kprof_engine.batch;
     for (size_t i = batch->count - batch->entered; i < batch->count; i++)
-        if (has_output(batch->launches[i].operation, 0))
+        if (has_output(batch->launches[i].operation))
             return true;
     return false;
 }
@@ -668,10 +656,10 @@ static bool join(candidate *c, kprof_operation *operation, kprof_status *status)
     kprof_open_batch *batch = &kprof_engine.batch;
     const kprof_batch_launch *launch = c->launch;
     if (kprof_batch_records())
-        check_ends(launch->call->stream);
+        check_ends(launch);
     if (kprof_batch_is_open()) {
         const char *obstacle = obstacle_to_join(launch, &c->decision, count_ranges(launch));
-        if (!obstacle && (!is_saved(operation) || ends_at(operation) || may_wait_at(operation)))
+        if (!obstacle && (!is_saved(operation) || ends_at(operation)))
             obstacle = launch->call->name;
         if (obstacle)
             kprof_batch_close(launch->kernel ? obstacle : launch->call->name);
@@ -833,7 +821,7 @@ bool kprof_batch_enter_all(const kprof_batch_launch *launches, size_t count, kpr
     close_behind_gap(launches[0].call);
     kprof_operation **operations = calloc(count + 1, sizeof *operations);
     if (kprof_batch_records())
-        check_ends(launches[0].call->stream);
+        check_ends(&launches[0]);
     *status = prepare_all(launches, count, operations);
     if (*status != KPROF_OK || !kprof_batch_is_open()) {
         char reason[512];

@@ -22,6 +22,7 @@ typedef struct kprof_batch_launch {
     kprof_kernel *kernel; /* NULL: a transfer */
     const kprof_chip_metrics *metrics;
     bool chosen;                /* else it is only replayed, since it changes memory */
+    bool awaited;               /* of a transfer: the work before it in its stream has ended */
     kprof_launch_record record; /* of a chosen launch: complete but for what measuring adds */
 } kprof_batch_launch;
 

@@ -46,6 +46,7 @@ static __thread struct {
     bool keeps_freed;      /* the open batch keeps what this call is to free */
     bool captured;         /* it becomes a node of a graph, and runs nothing */
     bool unknown_end;      /* this launch is not known to end by itself */
+    kprof_awaited awaited; /* the work before this transfer */
     kprof_kernel *watched; /* this launch's, which is in no batch; NULL: none */
 } thread;
 
@@ -435,7 +436,7 @@ static void follow(const kprof_call *call)
     if (call->kind == KPROF_CALL_LAUNCH)
         enter_launch(call);
     else if (call->kind == KPROF_CALL_TRANSFER && kprof_batch_records())
-        enter_batch(&(kprof_batch_launch){.call = call});
+        enter_batch(&(kprof_batch_launch){.call = call, .awaited = thread.awaited == KPROF_AWAITED});
     else if (call->kind == KPROF_CALL_GRAPH_LAUNCH && measures_whole_graphs() &&
              kprof_engine.device->target_name_graph(call, &whole))
         enter_launch(&whole);
@@ -459,12 +460,17 @@ static bool look_for_capture(const kprof_call *call)
     return false;
 }
 
-/* May the host wait in the call for a kernel, or a function of the host, that waits for another thread? That thread
- * must be able to launch meanwhile. */
-static bool may_keep_others_out(const kprof_call *call)
+/* The host may wait in a transfer for a kernel, or for a function of its own, that waits for another thread. That must
+ * be able to launch meanwhile. Return whether the call may join a batch: it keeps others out until it is done. */
+static bool await_start(const kprof_call *call)
 {
-    return call->kind == KPROF_CALL_TRANSFER && !thread.captured && atomic_load(&kprof_engine.process.matched) > 0 &&
-           !kprof_engine.device->target_capturing();
+    thread.awaited = KPROF_NOT_AWAITED;
+    if (call->kind != KPROF_CALL_TRANSFER || thread.captured || atomic_load(&kprof_engine.process.matched) == 0)
+        return true;
+    if (kprof_engine.device->target_capturing())
+        return false;
+    thread.awaited = kprof_engine.device->transfer_await_start(call);
+    return thread.awaited != KPROF_AWAITED_IN_VAIN;
 }
 
 static void enter(const kprof_call *call)
@@ -492,9 +498,7 @@ static void enter(const kprof_call *call)
         try_to_settle(call);
     else if (kprof_batch_is_open() && closes_batch(call))
         close_batch(call->name);
-    if (armed && may_keep_others_out(call))
-        kprof_engine.device->transfer_await_start(call);
-    if (armed)
+    if (armed && await_start(call))
         follow(call);
     if (!thread.alone && is_gated(call))
         enter_gate(call);

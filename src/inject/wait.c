@@ -150,21 +150,12 @@ bool kprof_wait_goes_on(const void *context)
     return goes_on;
 }
 
-kprof_status kprof_wait_as_host(void *context)
-{
-    kprof_waits *waits = &kprof_engine.waits;
-    bool is_short = waits->in_vain || kprof_engine.batch.needs;
-    kprof_status status = wait_at_most(context, is_short ? LIMIT_S : waits->long_limit_s);
-    waits->in_vain = waits->in_vain || (status == KPROF_NOT_COLLECTED && !kprof_engine.batch.needs);
-    return status;
-}
-
 kprof_status kprof_wait_for_context(void *context)
 {
     kprof_waits *waits = &kprof_engine.waits;
-    if (!(kprof_engine.device->target_sharing() & (KPROF_WAITS_FOR_HOST | KPROF_MANAGED)))
-        return kprof_wait_as_host(context);
-    kprof_status status = kprof_wait_with_limit(context);
+    bool waits_for_host = kprof_engine.device->target_sharing() & (KPROF_WAITS_FOR_HOST | KPROF_MANAGED);
+    bool is_short = waits_for_host || waits->in_vain || kprof_engine.batch.needs;
+    kprof_status status = wait_at_most(context, is_short ? LIMIT_S : waits->long_limit_s);
     waits->in_vain = waits->in_vain || (status == KPROF_NOT_COLLECTED && !kprof_engine.batch.needs);
     return status;
 }

@@ -22,9 +22,6 @@ bool kprof_wait_goes_on(const void *context);
  * in vain. Time since an earlier call that waited for the same work counts. INTERNAL when the context is in error,
  * NO_MEMORY when there is no thread to wait in. Needs the gate. */
 kprof_status kprof_wait_for_context(void *context) KPROF_MUST_CHECK;
-/* Wait like kprof_wait_for_context, but for ten seconds also where work may wait for the host: it is about to wait for
- * the same work. */
-kprof_status kprof_wait_as_host(void *context) KPROF_MUST_CHECK;
 /* Wait like kprof_wait_for_context, but never for more than one second. */
 kprof_status kprof_wait_with_limit(void *context) KPROF_MUST_CHECK;
 /* Does this result mean that the context has nothing more to do? One in error has not. */

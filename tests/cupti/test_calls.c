@@ -387,7 +387,8 @@ static void test_transfers_from_and_to_the_host(void **state)
     cuMemcpyHtoDAsync_v2_params in = {.dstDevice = 64, .srcHost = &host, .ByteCount = 16, .hStream = stream};
     cuMemcpyDtoHAsync_v2_params out = {.dstHost = &host, .srcDevice = 128, .ByteCount = 16, .hStream = stream};
     assert_true(kprof_call_transfer(ID(cuMemcpyHtoDAsync_v2), &in, &t));
-    assert_true(t.kind == KPROF_TRANSFER_IN && !t.waits && t.destination == 64 && t.source == 0);
+    assert_true(t.kind == KPROF_TRANSFER_IN && !t.waits && t.destination == 64);
+    assert_true(t.source == (CUdeviceptr)(uintptr_t)&host);
     assert_true(t.width == 16 && t.height == 1 && t.stream == stream);
     assert_true(kprof_call_transfer(ID(cuMemcpyDtoHAsync_v2_ptsz), &out, &t));
     assert_true(t.kind == KPROF_TRANSFER_OUT && !t.waits && t.source == 128);

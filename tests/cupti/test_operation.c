@@ -169,9 +169,11 @@ bool kprof_graphs_visit(const kprof_call *launch, kprof_graph_visitor *visit, vo
     return false;
 }
 
+static bool reaches_pageable;
+
 bool kprof_target_reaches_pageable(void)
 {
-    return false;
+    return reaches_pageable;
 }
 
 void *kprof_snapshot_stream(const kprof_snapshot *of)
@@ -385,50 +387,60 @@ static void test_copies_to_the_host(void **state)
     assert_string_equal(repeat(ID(cuMemcpyDtoH_v2), &sync), "");
 }
 
-/* Return whether the work before the copy was waited for. */
-static bool is_awaited(CUpti_CallbackId id, const void *parameters)
+/* What came of the wait for the work before the copy. */
+static kprof_awaited await(CUpti_CallbackId id, const void *parameters)
 {
     kprof_decoded_call decoded;
     assert_int_equal(kprof_call_decode(id, parameters, &decoded), KPROF_CALL_TRANSFER);
     recorded_on = NULL;
     queries = 0;
-    kprof_transfer_await_start(&(kprof_call){.parameters = &decoded, .stream = decoded.stream});
+    kprof_awaited result = kprof_transfer_await_start(&(kprof_call){.parameters = &decoded, .stream = decoded.stream});
     assert_true(events == 0 && !relaxed);
     assert_true(!recorded_on || recorded_on == decoded.stream);
-    return queries > busy_for;
+    assert_int_equal(result == KPROF_AWAITED, queries > busy_for);
+    return result;
 }
 
 static void test_work_before_a_copy_that_waits(void **state)
 {
     (void)state;
+    enum { LARGE_IN = (64 << 10) + 1 };
     char host;
     CUstream stream = (CUstream)(void *)&own_stream;
     const cuMemcpyDtoHAsync_v2_params out = {&host, DEVICE, 64, stream}, nothing = {&host, DEVICE, 0, stream};
     const cuMemcpyDtoHAsync_v2_params to_pinned = {(void *)(uintptr_t)HOST, DEVICE, 64, stream};
-    const cuMemcpyHtoDAsync_v2_params in = {DEVICE, &host, 64, stream};
+    const cuMemcpyHtoDAsync_v2_params in = {DEVICE, &host, 64, stream}, staged_in = {DEVICE, &host, LARGE_IN, stream};
+    const cuMemcpyHtoDAsync_v2_params pinned_in = {DEVICE, (void *)(uintptr_t)HOST, LARGE_IN, stream};
     const cuMemcpyAsync_params any = {(CUdeviceptr)(uintptr_t)&host, DEVICE, 64, stream};
     const cuMemcpy_ptds_params at_once = {HOST, DEVICE, 64}, within = {POOL, DEVICE, 64};
     const cuMemsetD8Async_params set = {DEVICE, 1, 64, stream};
-    const cuMemcpyHtoD_v2_params in_at_once = {DEVICE, &host, 64}, large_in = {DEVICE, &host, (64 << 10) + 1};
+    const cuMemcpyHtoD_v2_params in_at_once = {DEVICE, &host, 64}, large_in = {DEVICE, &host, LARGE_IN};
     const cuMemcpy_params any_in_at_once = {DEVICE, (CUdeviceptr)(uintptr_t)&host, 64};
     busy_for = 3;
-    assert_true(is_awaited(ID(cuMemcpyDtoHAsync_v2), &out));
-    assert_true(is_awaited(ID(cuMemcpyAsync), &any));
-    assert_true(is_awaited(ID(cuMemcpy_ptds), &at_once));
-    assert_false(is_awaited(ID(cuMemcpy_ptds), &within));
-    assert_false(is_awaited(ID(cuMemcpyDtoHAsync_v2), &to_pinned));
-    assert_false(is_awaited(ID(cuMemcpyDtoHAsync_v2), &nothing));
-    assert_false(is_awaited(ID(cuMemcpyHtoDAsync_v2), &in));
-    assert_true(is_awaited(ID(cuMemcpyHtoD_v2), &large_in));
-    assert_false(is_awaited(ID(cuMemcpyHtoD_v2), &in_at_once)); /* a small one goes into the queue */
-    assert_false(is_awaited(ID(cuMemcpy), &any_in_at_once));
-    assert_false(is_awaited(ID(cuMemsetD8Async), &set));
+    assert_int_equal(KPROF_AWAITED, await(ID(cuMemcpyDtoHAsync_v2), &out));
+    assert_int_equal(KPROF_AWAITED, await(ID(cuMemcpyAsync), &any));
+    assert_int_equal(KPROF_AWAITED, await(ID(cuMemcpy_ptds), &at_once));
+    assert_int_equal(KPROF_NOT_AWAITED, await(ID(cuMemcpy_ptds), &within));
+    assert_int_equal(KPROF_NOT_AWAITED, await(ID(cuMemcpyDtoHAsync_v2), &to_pinned));
+    assert_int_equal(KPROF_NOT_AWAITED, await(ID(cuMemcpyDtoHAsync_v2), &nothing));
+    assert_int_equal(KPROF_NOT_AWAITED, await(ID(cuMemcpyHtoDAsync_v2), &in));
+    assert_int_equal(KPROF_NOT_AWAITED, await(ID(cuMemcpyHtoDAsync_v2), &pinned_in));
+    assert_int_equal(KPROF_AWAITED, await(ID(cuMemcpyHtoDAsync_v2), &staged_in));
+    assert_int_equal(KPROF_AWAITED, await(ID(cuMemcpyHtoD_v2), &large_in));
+    assert_int_equal(KPROF_NOT_AWAITED, await(ID(cuMemcpyHtoD_v2), &in_at_once)); /* a small one goes into the queue */
+    assert_int_equal(KPROF_NOT_AWAITED, await(ID(cuMemcpy), &any_in_at_once));
+    assert_int_equal(KPROF_NOT_AWAITED, await(ID(cuMemsetD8Async), &set));
     query_result = CUDA_ERROR_ILLEGAL_ADDRESS; /* the copy itself will tell */
-    assert_true(is_awaited(ID(cuMemcpyDtoHAsync_v2), &out));
+    assert_int_equal(KPROF_AWAITED, await(ID(cuMemcpyDtoHAsync_v2), &out));
     query_result = CUDA_SUCCESS;
     record_result = CUDA_ERROR_INVALID_HANDLE; /* a stream of another context */
-    assert_false(is_awaited(ID(cuMemcpyDtoHAsync_v2), &out));
+    assert_int_equal(KPROF_NOT_AWAITED, await(ID(cuMemcpyDtoHAsync_v2), &out));
     record_result = CUDA_SUCCESS;
+    busy_for = UINT_MAX; /* the driver may have copied to memory of its own, and return before it ends */
+    assert_int_equal(KPROF_AWAITED_IN_VAIN, await(ID(cuMemcpyHtoDAsync_v2), &staged_in));
+    reaches_pageable = true;
+    assert_int_equal(KPROF_AWAITED_IN_VAIN, await(ID(cuMemcpyDtoHAsync_v2), &out));
+    reaches_pageable = false;
 }
 
 /* Pinned memory CUDA knows, other memory of the host it does not. */

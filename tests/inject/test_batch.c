@@ -804,18 +804,6 @@ static void test_last_launch_that_is_asked_for(void **state)
     kprof_filter_free(two);
 }
 
-/* The thread that copies would wait for a kernel that waits for what another thread cannot launch meanwhile. */
-static void test_large_copy_behind_a_new_kernel(void **state)
-{
-    (void)state;
-    uint64_t words[SIM_WORDS];
-    unsigned known = launch(SIM_ADD), new_one = launch(SIM_SWAP);
-    copy_much_out(words);
-    assert_measured(known);
-    assert_measured(new_one);
-    assert_int_equal(compared_kernels(), 0); /* the copy is in no batch */
-}
-
 /* The host has seen what the replay does not compute: no launch is lost behind it. */
 static void test_kernel_that_computes_something_else(void **state)
 {
@@ -1029,7 +1017,6 @@ int main(void)
         cmocka_unit_test_teardown(test_try_that_takes_far_longer, mend),
         cmocka_unit_test_teardown(test_copy_beside_work_that_waits, mend),
         cmocka_unit_test_teardown(test_last_launch_that_is_asked_for, mend),
-        cmocka_unit_test_teardown(test_large_copy_behind_a_new_kernel, mend),
         cmocka_unit_test_teardown(test_kernel_that_computes_something_else, mend),
         cmocka_unit_test_teardown(test_kernel_that_computes_something_else_later, mend),
         cmocka_unit_test_teardown(test_copies_that_are_not_compared, mend),

@@ -25,6 +25,7 @@ static struct {
     atomic_bool network; /* a network card may write memory */
     atomic_bool busy;    /* a pause of the test closes no batch */
     atomic_bool sticky;  /* giving the counters back takes long */
+    atomic_bool vain;    /* a copy is not awaited to the end */
     atomic_bool blind;   /* CUPTI does not tell what the proof counted */
     atomic_uint slow;    /* so many waits from now one for the GPU is long; 0: none */
     atomic_bool deep;    /* a kernel that is new needs local memory, and the device has no space for it */
@@ -106,7 +107,7 @@ static void *launch_beside(void *user)
     return NULL;
 }
 
-static void await_start(const kprof_call *call)
+static kprof_awaited await_start(const kprof_call *call)
 {
     pthread_t other;
     bool is_busy = atomic_exchange(&faults.busy, false);
@@ -115,7 +116,8 @@ static void await_start(const kprof_call *call)
         pthread_join(other, NULL);
     atomic_store(&faults.busy, is_busy);
     assert_true(!kprof_gate_is_own() && atomic_load(&kprof_engine.gate.inside) == 0); /* others can launch */
-    sim_device.transfer_await_start(call);
+    kprof_awaited result = sim_device.transfer_await_start(call);
+    return atomic_load(&faults.vain) ? KPROF_AWAITED_IN_VAIN : result;
 }
 
 static kprof_status describe_device(uint32_t ordinal, kprof_device_record *out)
@@ -192,7 +194,8 @@ static int start_sharing(void **state)
 /* Threads of the engine may be looking. */
 static void mend(void)
 {
-    atomic_bool *of[] = {&faults.unsaved, &faults.network, &faults.busy, &faults.sticky, &faults.blind, &faults.deep};
+    atomic_bool *of[] = {&faults.unsaved, &faults.network, &faults.busy, &faults.sticky,
+                         &faults.blind,   &faults.deep,    &faults.vain};
     for (size_t i = 0; i < sizeof of / sizeof *of; i++)
         atomic_store(of[i], false);
     atomic_store(&faults.slow, 0);
@@ -599,6 +602,42 @@ static void test_copy_behind_a_kernel(void **state)
     do_call((sim_step){.op = SIM_END_CAPTURE, .stream = 1});
 }
 
+/* It may wait longer in the driver, where it would keep others out of the batch. */
+static void test_copy_that_is_awaited_in_vain(void **state)
+{
+    (void)state;
+    const sim_step copy = {.op = SIM_COPY_OUT, .a = SLOT};
+    kprof_call call = sim_describe(&copy);
+    unsigned tag = launch(SIM_ADD);
+    assert_pending(tag);
+    atomic_store(&faults.vain, true);
+    kprof_launch_hooks.enter(&call);
+    bool is_part = atomic_load(&kprof_engine.gate.exclusive), is_open = kprof_batch_is_open();
+    kprof_launch_hooks.leave(&call);
+    assert_true(!is_part && !is_open);
+    assert_measured(tag);
+}
+
+/* What ends late after that says nothing of it. */
+static void test_kernel_that_ended_before_a_copy(void **state)
+{
+    (void)state;
+    static sim_function early = {"early", .kernel = SIM_ADD}, late = {"late", .kernel = SIM_ADD};
+    const sim_step first = {.op = SIM_LAUNCH, .function = &early, .a = SLOT, .b = SLOT, .tag = last_tag + 1};
+    do_call(first);
+    do_call((sim_step){.op = SIM_COPY_IN, .a = SLOT, .value = 1});
+    do_call((sim_step){.op = SIM_LAUNCH, .function = &late, .a = SLOT, .b = SLOT, .tag = last_tag + 2});
+    atomic_store(&faults.slow, 1);
+    do_call((sim_step){.op = SIM_LAUNCH, .stream = 1, .kernel = SIM_MOVE, .a = SLOT, .b = SLOT, .tag = last_tag + 3});
+    wait_ms(LATE_MS);
+    close_batch();
+    sim_step again = first;
+    again.tag = last_tag += 4;
+    do_call(again);
+    close_batch();
+    assert_measured(again.tag);
+}
+
 static void test_batch_that_begins_while_a_copy_waits(void **state)
 {
     (void)state;
@@ -682,6 +721,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_watched_kernel_behind_late_work, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_late_kernel_that_is_watched, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_late_kernel_before_another_stream, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_copy_that_is_awaited_in_vain, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_kernel_that_ended_before_a_copy, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_batch_that_begins_while_a_copy_waits, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_copy_behind_a_kernel, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_disarmed_during_a_capture, set_up, tear_down),

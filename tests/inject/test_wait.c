@@ -184,12 +184,12 @@ static void test_wait_of_the_host(void **state)
     kprof_engine.waits.long_limit_s = 2;
     log_capture_start(&capture);
     set_busy(true);
-    assert_int_equal(kprof_wait_as_host(&contexts[BUSY]), KPROF_NOT_COLLECTED);
+    assert_int_equal(kprof_wait_for_context(&contexts[BUSY]), KPROF_NOT_COLLECTED);
     assert_non_null(strstr(capture.last, "within 2 s"));
     set_busy(false);
     assert_ends(&contexts[BUSY]);
     set_busy(true);
-    assert_int_equal(kprof_wait_as_host(&contexts[BUSY]), KPROF_NOT_COLLECTED);
+    assert_int_equal(kprof_wait_for_context(&contexts[BUSY]), KPROF_NOT_COLLECTED);
     assert_non_null(strstr(capture.last, "within 1 s"));
     set_busy(false);
     assert_ends(&contexts[BUSY]);

@@ -1185,11 +1185,15 @@ static size_t operation_output_bytes(const kprof_operation *operation)
 }
 
 /* The copy itself waits for as much. */
-static void transfer_await_start(const kprof_call *call)
+static kprof_awaited transfer_await_start(const kprof_call *call)
 {
-    (void)call;
+    const sim_step *step = call->parameters;
     sim_own_call(KPROF_CALL_WAIT, false);
+    lock();
+    bool waits = (step->op == SIM_COPY_OUT || step->op == SIM_COPY_IN) && !sim_is_held(sim_current);
+    unlock();
     sim_own_call(KPROF_CALL_WAIT, true);
+    return waits ? KPROF_AWAITED : KPROF_NOT_AWAITED;
 }
 
 static void operation_free(kprof_operation *operation)
