@@ -176,26 +176,6 @@ static void test_context_that_ends(void **state)
     assert_int_equal(kprof_wait_with_limit(&contexts[BUSY]), KPROF_OK);
 }
 
-/* The host is about to wait for the work, and so does not keep it waiting, as far as is known. */
-static void test_wait_of_the_host(void **state)
-{
-    (void)state;
-    log_capture capture;
-    kprof_engine.waits.long_limit_s = 2;
-    log_capture_start(&capture);
-    set_busy(true);
-    assert_int_equal(kprof_wait_for_context(&contexts[BUSY]), KPROF_NOT_COLLECTED);
-    assert_non_null(strstr(capture.last, "within 2 s"));
-    set_busy(false);
-    assert_ends(&contexts[BUSY]);
-    set_busy(true);
-    assert_int_equal(kprof_wait_for_context(&contexts[BUSY]), KPROF_NOT_COLLECTED);
-    assert_non_null(strstr(capture.last, "within 1 s"));
-    set_busy(false);
-    assert_ends(&contexts[BUSY]);
-    kprof_log_set_sink(NULL, NULL);
-}
-
 /* Work that may wait for the application is not waited for at length, from the first time on. */
 static void test_sharing(void **state)
 {
@@ -209,7 +189,7 @@ static void test_sharing(void **state)
 int main(int argc, char **argv)
 {
     kprof_engine.device = &device_ops;
-    const struct CMUnitTest shared[] = {cmocka_unit_test(test_wait_of_the_host), cmocka_unit_test(test_sharing)};
+    const struct CMUnitTest shared[] = {cmocka_unit_test(test_sharing)};
 
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_idle_and_broken),     cmocka_unit_test(test_busy),
