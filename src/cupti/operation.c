@@ -519,22 +519,25 @@ static unsigned memory_type(const kprof_driver_api *driver, CUdeviceptr address)
     return type;
 }
 
-/* How long the host waits in the transfer for the work before it: perhaps not at all where it goes through the driver's
- * own memory, or where the GPU reaches pageable memory. */
+/* How long the host waits in the transfer for the work before it: perhaps not at all where the copy goes into the GPU's
+ * queue or through the driver's own memory, or where the GPU reaches pageable memory. */
 static int64_t longest_wait_ns(const kprof_driver_api *driver, const kprof_transfer *t)
 {
     if (t->kind == KPROF_TRANSFER_SET || t->width == 0 || t->height == 0)
         return 0;
-    bool to_device = t->kind == KPROF_TRANSFER_IN ||
-                     (t->kind == KPROF_TRANSFER_COPY && memory_type(driver, t->destination) == CU_MEMORYTYPE_DEVICE);
-    if (!to_device && t->waits)
-        return INT64_MAX;
-    unsigned other_side = memory_type(driver, to_device ? t->source : t->destination);
-    if (to_device && (other_side == CU_MEMORYTYPE_DEVICE || t->width * t->height <= QUEUED_BYTES))
+    const bool is_any = t->kind == KPROF_TRANSFER_COPY;
+    const bool from_device =
+        t->kind == KPROF_TRANSFER_OUT || (is_any && memory_type(driver, t->source) == CU_MEMORYTYPE_DEVICE);
+    const bool to_device =
+        t->kind == KPROF_TRANSFER_IN || (is_any && memory_type(driver, t->destination) == CU_MEMORYTYPE_DEVICE);
+    const bool is_small = to_device && t->height == 1 && t->width <= QUEUED_BYTES;
+    if (from_device && to_device)
         return 0;
-    if (t->waits)
-        return INT64_MAX;
-    return other_side != 0 ? 0 : to_device || kprof_target_reaches_pageable() ? PERHAPS_NS : INT64_MAX;
+    if (t->waits || (!from_device && !to_device))
+        return is_small ? PERHAPS_NS : INT64_MAX;
+    if (is_small || memory_type(driver, to_device ? t->source : t->destination) != 0)
+        return 0;
+    return to_device || kprof_target_reaches_pageable() ? PERHAPS_NS : INT64_MAX;
 }
 
 static bool await_event(const kprof_driver_api *driver, CUevent event, int64_t limit_ns)
@@ -550,21 +553,23 @@ static bool await_event(const kprof_driver_api *driver, CUevent event, int64_t l
     return true;
 }
 
-kprof_awaited kprof_transfer_await_start(const kprof_call *call)
+kprof_awaited kprof_transfer_await_start(const kprof_call *call, bool may_join)
 {
     const kprof_decoded_call *decoded = call->parameters;
     const kprof_driver_api *driver;
     CUevent event;
-    kprof_awaited awaited = KPROF_NOT_AWAITED;
+    kprof_awaited awaited = KPROF_AWAITED_IN_VAIN;
     if (kprof_driver_load(&driver) != KPROF_OK)
         return awaited;
     const int64_t limit_ns = longest_wait_ns(driver, &decoded->transfer);
-    if (limit_ns == 0 || driver->cuEventCreate_(&event, CU_EVENT_DISABLE_TIMING) != CUDA_SUCCESS)
+    if (limit_ns == 0 || (limit_ns == PERHAPS_NS && !may_join))
+        return KPROF_NOT_AWAITED;
+    if (driver->cuEventCreate_(&event, CU_EVENT_DISABLE_TIMING) != CUDA_SUCCESS)
         return awaited;
     CUstreamCaptureMode mode = CU_STREAM_CAPTURE_MODE_RELAXED; /* another thread may begin a capture meanwhile */
     driver->cuThreadExchangeStreamCaptureMode_(&mode);
-    if (driver->cuEventRecord_(event, call->stream) == CUDA_SUCCESS)
-        awaited = await_event(driver, event, limit_ns) ? KPROF_AWAITED : KPROF_AWAITED_IN_VAIN;
+    if (driver->cuEventRecord_(event, call->stream) == CUDA_SUCCESS && await_event(driver, event, limit_ns))
+        awaited = KPROF_AWAITED;
     driver->cuThreadExchangeStreamCaptureMode_(&mode);
     (void)driver->cuEventDestroy_(event);
     return awaited;

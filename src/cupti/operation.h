@@ -27,16 +27,16 @@ size_t kprof_operation_kernels(const kprof_operation *operation);
 /* Return how many bytes it transfers to the host; 0 for any other operation. */
 size_t kprof_operation_output_bytes(const kprof_operation *operation);
 typedef enum kprof_awaited {
-    KPROF_NOT_AWAITED, /* the host does not wait in the call */
+    KPROF_NOT_AWAITED, /* the host does not wait in the call, or perhaps not */
     KPROF_AWAITED,
-    KPROF_AWAITED_IN_VAIN, /* it may not wait, so that it was not waited for any longer */
+    KPROF_AWAITED_IN_VAIN, /* the work has not ended, as far as is known */
 } kprof_awaited;
 
 /* Before a transfer of the application's: if the host waits in it for the work before it in its stream, wait here for
- * that, without a limit; if it may, for a second. While a thread waits in a copy, others cannot launch: it holds the
- * gate where the copy joins a batch, and the driver keeps them out once a profiler has the context. Not during a
- * capture. */
-kprof_awaited kprof_transfer_await_start(const kprof_call *call);
+ * that, without a limit. If the host may wait and may not, wait for a second where the call may join a batch: kprof
+ * waits for such a copy itself then. While a thread waits in a copy, others cannot launch: it holds the gate where the
+ * copy joins, and the driver keeps them out once a profiler has the context. Not during a capture. */
+kprof_awaited kprof_transfer_await_start(const kprof_call *call, bool may_join);
 void kprof_operation_free(kprof_operation *operation);
 /* The application has changed how a function runs. From now on launches are repeated with what their function had. */
 void kprof_operations_note_setting(void);

@@ -486,7 +486,9 @@ static void skip_proved(void)
 }
 
 /* A kernel that waits for what comes after it in another stream would wait for ever in a replay, which runs one after
- * the other. So before anything comes in another stream, the kernels that may be such have to end. */
+ * the other. So before anything comes in another stream, the kernels that may be such have to end. They have where a
+ * copy of their thread in their stream was awaited: what others launched meanwhile was checked, or the batch was
+ * spoiled. */
 static void check_ends(const kprof_batch_launch *launch)
 {
     kprof_open_batch *batch = &kprof_engine.batch;

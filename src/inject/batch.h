@@ -16,7 +16,7 @@
 
 #include <stdbool.h>
 
-/* A launch or a transfer. A transfer is only replayed, so it sets nothing but `call`. */
+/* A launch or a transfer. A transfer is only replayed, so it sets nothing but `call` and `awaited`. */
 typedef struct kprof_batch_launch {
     const kprof_call *call;
     kprof_kernel *kernel; /* NULL: a transfer */

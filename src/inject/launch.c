@@ -469,7 +469,7 @@ static bool await_start(const kprof_call *call)
         return true;
     if (kprof_engine.device->target_capturing())
         return false;
-    thread.awaited = kprof_engine.device->transfer_await_start(call);
+    thread.awaited = kprof_engine.device->transfer_await_start(call, kprof_batch_records());
     return thread.awaited != KPROF_AWAITED_IN_VAIN;
 }
 

@@ -387,6 +387,8 @@ static void test_copies_to_the_host(void **state)
     assert_string_equal(repeat(ID(cuMemcpyDtoH_v2), &sync), "");
 }
 
+static bool may_join;
+
 /* What came of the wait for the work before the copy. */
 static kprof_awaited await(CUpti_CallbackId id, const void *parameters)
 {
@@ -394,7 +396,8 @@ static kprof_awaited await(CUpti_CallbackId id, const void *parameters)
     assert_int_equal(kprof_call_decode(id, parameters, &decoded), KPROF_CALL_TRANSFER);
     recorded_on = NULL;
     queries = 0;
-    kprof_awaited result = kprof_transfer_await_start(&(kprof_call){.parameters = &decoded, .stream = decoded.stream});
+    const kprof_call call = {.parameters = &decoded, .stream = decoded.stream};
+    kprof_awaited result = kprof_transfer_await_start(&call, may_join);
     assert_true(events == 0 && !relaxed);
     assert_true(!recorded_on || recorded_on == decoded.stream);
     assert_int_equal(result == KPROF_AWAITED, queries > busy_for);
@@ -412,6 +415,7 @@ static void test_work_before_a_copy_that_waits(void **state)
     const cuMemcpyHtoDAsync_v2_params in = {DEVICE, &host, 64, stream}, staged_in = {DEVICE, &host, LARGE_IN, stream};
     const cuMemcpyHtoDAsync_v2_params pinned_in = {DEVICE, (void *)(uintptr_t)HOST, LARGE_IN, stream};
     const cuMemcpyAsync_params any = {(CUdeviceptr)(uintptr_t)&host, DEVICE, 64, stream};
+    const cuMemcpyAsync_params within_host = {HOST, (CUdeviceptr)(uintptr_t)&host, 64, stream};
     const cuMemcpy_ptds_params at_once = {HOST, DEVICE, 64}, within = {POOL, DEVICE, 64};
     const cuMemsetD8Async_params set = {DEVICE, 1, 64, stream};
     const cuMemcpyHtoD_v2_params in_at_once = {DEVICE, &host, 64}, large_in = {DEVICE, &host, LARGE_IN};
@@ -425,16 +429,22 @@ static void test_work_before_a_copy_that_waits(void **state)
     assert_int_equal(KPROF_NOT_AWAITED, await(ID(cuMemcpyDtoHAsync_v2), &nothing));
     assert_int_equal(KPROF_NOT_AWAITED, await(ID(cuMemcpyHtoDAsync_v2), &in));
     assert_int_equal(KPROF_NOT_AWAITED, await(ID(cuMemcpyHtoDAsync_v2), &pinned_in));
-    assert_int_equal(KPROF_AWAITED, await(ID(cuMemcpyHtoDAsync_v2), &staged_in));
+    assert_int_equal(KPROF_NOT_AWAITED, await(ID(cuMemcpyHtoDAsync_v2), &staged_in));
     assert_int_equal(KPROF_AWAITED, await(ID(cuMemcpyHtoD_v2), &large_in));
+    assert_int_equal(KPROF_AWAITED, await(ID(cuMemcpyAsync), &within_host));
     assert_int_equal(KPROF_NOT_AWAITED, await(ID(cuMemcpyHtoD_v2), &in_at_once)); /* a small one goes into the queue */
     assert_int_equal(KPROF_NOT_AWAITED, await(ID(cuMemcpy), &any_in_at_once));
     assert_int_equal(KPROF_NOT_AWAITED, await(ID(cuMemsetD8Async), &set));
+    may_join = true; /* kprof itself waits for the copy then */
+    assert_int_equal(KPROF_AWAITED, await(ID(cuMemcpyHtoD_v2), &in_at_once));
+    assert_int_equal(KPROF_AWAITED, await(ID(cuMemcpy), &any_in_at_once));
+    assert_int_equal(KPROF_AWAITED, await(ID(cuMemcpyHtoDAsync_v2), &staged_in));
+    assert_int_equal(KPROF_NOT_AWAITED, await(ID(cuMemcpyHtoDAsync_v2), &in));
     query_result = CUDA_ERROR_ILLEGAL_ADDRESS; /* the copy itself will tell */
     assert_int_equal(KPROF_AWAITED, await(ID(cuMemcpyDtoHAsync_v2), &out));
     query_result = CUDA_SUCCESS;
     record_result = CUDA_ERROR_INVALID_HANDLE; /* a stream of another context */
-    assert_int_equal(KPROF_NOT_AWAITED, await(ID(cuMemcpyDtoHAsync_v2), &out));
+    assert_int_equal(KPROF_AWAITED_IN_VAIN, await(ID(cuMemcpyDtoHAsync_v2), &out));
     record_result = CUDA_SUCCESS;
     busy_for = UINT_MAX; /* the driver may have copied to memory of its own, and return before it ends */
     assert_int_equal(KPROF_AWAITED_IN_VAIN, await(ID(cuMemcpyHtoDAsync_v2), &staged_in));

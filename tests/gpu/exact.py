@@ -187,6 +187,7 @@ CASES = [
     Case("host_waits", "host-function event", SOME),
     Case("host_waits", "device-flag copy", SOME, options=["-k", "affine"]),
     Case("host_waits", "copy-in", SOME, options=["-k", "affine"]),
+    Case("host_waits", "copy-in-device", SOME, options=["-k", "affine"]),
     Case("host_waits", "copy-function", SOME),
     *(Case("endings", part, FIRST, fixed=True) for part in ENDINGS.split()),
     Case("endings", ENDINGS, ("one-auto-all", "default-auto-none"), command=["children"]),

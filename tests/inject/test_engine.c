@@ -107,7 +107,7 @@ static void *launch_beside(void *user)
     return NULL;
 }
 
-static kprof_awaited await_start(const kprof_call *call)
+static kprof_awaited await_start(const kprof_call *call, bool may_join)
 {
     pthread_t other;
     bool is_busy = atomic_exchange(&faults.busy, false);
@@ -116,7 +116,7 @@ static kprof_awaited await_start(const kprof_call *call)
         pthread_join(other, NULL);
     atomic_store(&faults.busy, is_busy);
     assert_true(!kprof_gate_is_own() && atomic_load(&kprof_engine.gate.inside) == 0); /* others can launch */
-    kprof_awaited result = sim_device.transfer_await_start(call);
+    kprof_awaited result = sim_device.transfer_await_start(call, may_join);
     return atomic_load(&faults.vain) ? KPROF_AWAITED_IN_VAIN : result;
 }
 

@@ -1185,8 +1185,9 @@ static size_t operation_output_bytes(const kprof_operation *operation)
 }
 
 /* The copy itself waits for as much. */
-static kprof_awaited transfer_await_start(const kprof_call *call)
+static kprof_awaited transfer_await_start(const kprof_call *call, bool may_join)
 {
+    (void)may_join;
     const sim_step *step = call->parameters;
     sim_own_call(KPROF_CALL_WAIT, false);
     lock();

@@ -3,7 +3,7 @@
 // four seconds, and the output tells.
 //
 // Usage: host_waits MODE...
-//   spin, spin-hidden, stream-value, host-function, event, device-flag, copy, copy-in, copy-function
+//   spin, spin-hidden, stream-value, host-function, event, device-flag, copy, copy-in, copy-in-device, copy-function
 #include "exact.h"
 
 #include <chrono>
@@ -277,6 +277,34 @@ static void run_copy_in(void)
     show_device("x", x, model.x);
 }
 
+// The same, and the kernel waits for what this thread puts into device memory behind the copy.
+static void run_copy_in_device(void)
+{
+    Model model;
+    unsigned *x = copy_to_device(model.x), *flag = copy_to_device(std::vector<unsigned>(1, 0));
+    unsigned *y = copy_to_device(std::vector<unsigned>(1, 1)), *z = copy_to_device(std::vector<unsigned>(1, 0));
+    unsigned want = 1;
+    cudaStream_t releasing;
+    cudaFuncAttributes attributes;
+    CHECK(cudaStreamCreateWithFlags(&releasing, cudaStreamNonBlocking));
+    CHECK(cudaFuncGetAttributes(&attributes, poll)); // is loaded
+    for (unsigned n = 1; n <= 2; n++) {
+        step(x, 3, n, 0);
+        poll<<<1, 1>>>(flag, y, 4); // not to be measured, nor counted
+        CHECK(cudaGetLastError());
+        CHECK(cudaMemcpy(z, &n, sizeof n, cudaMemcpyHostToDevice));
+        CHECK(cudaMemsetAsync(flag, 1, sizeof *flag, releasing));
+        CHECK(cudaDeviceSynchronize());
+        CHECK(cudaMemset(flag, 0, sizeof *flag));
+        CHECK(cudaDeviceSynchronize());
+        model.step(3, n);
+        want = want * 3 + 0x01010101 * 4;
+    }
+    show_device("y", y, {want});
+    show_device("z", z, {2});
+    show_device("x", x, model.x);
+}
+
 // The host waits in a copy for a function of its own, which waits for another thread behind a call of that.
 static void run_copy_function(void)
 {
@@ -321,6 +349,7 @@ int main(int argc, char **argv)
                                  {"device-flag", run_device_flag},
                                  {"copy", run_copy},
                                  {"copy-in", run_copy_in},
+                                 {"copy-in-device", run_copy_in_device},
                                  {"copy-function", run_copy_function}};
     CHECK(cudaFree(0));
     return run_modes(argc, argv, modes);
