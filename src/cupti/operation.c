@@ -511,12 +511,11 @@ size_t kprof_operation_output_bytes(const kprof_operation *operation)
     return is_transfer(operation) && t->kind == KPROF_TRANSFER_OUT ? t->width * t->height : 0;
 }
 
-/* CU_MEMORYTYPE_; 0: CUDA does not know it, so that it is pageable. */
-static unsigned memory_type(const kprof_driver_api *driver, CUdeviceptr address)
+/* Memory of the host that CUDA does not know. */
+static bool is_pageable(const kprof_driver_api *driver, CUdeviceptr address)
 {
-    unsigned type = 0;
-    (void)driver->cuPointerGetAttribute_(&type, CU_POINTER_ATTRIBUTE_MEMORY_TYPE, address);
-    return type;
+    unsigned type;
+    return driver->cuPointerGetAttribute_(&type, CU_POINTER_ATTRIBUTE_MEMORY_TYPE, address) != CUDA_SUCCESS;
 }
 
 /* How long the host waits in the transfer for the work before it: perhaps not at all where the copy goes into the GPU's
@@ -526,16 +525,14 @@ static int64_t longest_wait_ns(const kprof_driver_api *driver, const kprof_trans
     if (t->kind == KPROF_TRANSFER_SET || t->width == 0 || t->height == 0)
         return 0;
     const bool is_any = t->kind == KPROF_TRANSFER_COPY;
-    const bool from_device =
-        t->kind == KPROF_TRANSFER_OUT || (is_any && memory_type(driver, t->source) == CU_MEMORYTYPE_DEVICE);
-    const bool to_device =
-        t->kind == KPROF_TRANSFER_IN || (is_any && memory_type(driver, t->destination) == CU_MEMORYTYPE_DEVICE);
+    const bool from_device = t->kind == KPROF_TRANSFER_OUT || (is_any && !is_host_memory(driver, t->source));
+    const bool to_device = t->kind == KPROF_TRANSFER_IN || (is_any && !is_host_memory(driver, t->destination));
     const bool is_small = to_device && t->height == 1 && t->width <= QUEUED_BYTES;
     if (from_device && to_device)
         return 0;
     if (t->waits || (!from_device && !to_device))
         return is_small ? PERHAPS_NS : INT64_MAX;
-    if (is_small || memory_type(driver, to_device ? t->source : t->destination) != 0)
+    if (is_small || !is_pageable(driver, to_device ? t->source : t->destination))
         return 0;
     return to_device || kprof_target_reaches_pageable() ? PERHAPS_NS : INT64_MAX;
 }
