@@ -46,7 +46,6 @@ static __thread struct {
     bool keeps_freed;      /* the open batch keeps what this call is to free */
     bool captured;         /* it becomes a node of a graph, and runs nothing */
     bool unknown_end;      /* this launch is not known to end by itself */
-    kprof_awaited awaited; /* the work before this transfer */
     kprof_kernel *watched; /* this launch's, which is in no batch; NULL: none */
 } thread;
 
@@ -428,7 +427,8 @@ static void try_to_settle(const kprof_call *call)
     kprof_gate_leave_exclusive();
 }
 
-static void follow(const kprof_call *call)
+/* `awaited`: the work before a transfer. */
+static void follow(const kprof_call *call, kprof_awaited awaited)
 {
     kprof_call whole;
     if (thread.captured) /* it is no launch, and counts when its graph is launched */
@@ -436,7 +436,7 @@ static void follow(const kprof_call *call)
     if (call->kind == KPROF_CALL_LAUNCH)
         enter_launch(call);
     else if (call->kind == KPROF_CALL_TRANSFER && kprof_batch_records())
-        enter_batch(&(kprof_batch_launch){.call = call, .awaited = thread.awaited == KPROF_AWAITED});
+        enter_batch(&(kprof_batch_launch){.call = call, .awaited = awaited == KPROF_AWAITED});
     else if (call->kind == KPROF_CALL_GRAPH_LAUNCH && measures_whole_graphs() &&
              kprof_engine.device->target_name_graph(call, &whole))
         enter_launch(&whole);
@@ -461,16 +461,14 @@ static bool look_for_capture(const kprof_call *call)
 }
 
 /* The host may wait in a transfer for a kernel, or for a function of its own, that waits for another thread. That must
- * be able to launch meanwhile. Return whether the call may join a batch: it keeps others out until it is done. */
-static bool await_start(const kprof_call *call)
+ * be able to launch meanwhile. Nothing can be awaited during a capture. */
+static kprof_awaited await_start(const kprof_call *call)
 {
-    thread.awaited = KPROF_NOT_AWAITED;
     if (call->kind != KPROF_CALL_TRANSFER || thread.captured || atomic_load(&kprof_engine.process.matched) == 0)
-        return true;
+        return KPROF_NOT_AWAITED;
     if (kprof_engine.device->target_capturing())
-        return false;
-    thread.awaited = kprof_engine.device->transfer_await_start(call, kprof_batch_records());
-    return thread.awaited != KPROF_AWAITED_IN_VAIN;
+        return KPROF_AWAITED_IN_VAIN;
+    return kprof_engine.device->transfer_await_start(call, kprof_batch_records());
 }
 
 static void enter(const kprof_call *call)
@@ -498,8 +496,9 @@ static void enter(const kprof_call *call)
         try_to_settle(call);
     else if (kprof_batch_is_open() && closes_batch(call))
         close_batch(call->name);
-    if (armed && await_start(call))
-        follow(call);
+    kprof_awaited awaited = armed ? await_start(call) : KPROF_NOT_AWAITED;
+    if (armed && awaited != KPROF_AWAITED_IN_VAIN) /* else it may keep others out of the batch for long */
+        follow(call, awaited);
     if (!thread.alone && is_gated(call))
         enter_gate(call);
     if (thread.unknown_end) /* again: what was noted before the gate, a thread inside it may have taken back */
