@@ -943,12 +943,14 @@ static void finish(const char *why, kprof_status status, uint32_t passes)
     int64_t replayed_ns = kprof_monotonic_ns();
     for (size_t i = 0; i < batch->count && batch->chosen_count > 0; i++)
         batch->launches[i].record.profile_ns = (replayed_ns - batch->opened_ns) / (int64_t)batch->chosen_count;
+    kprof_process_hold_records();
     if (status != KPROF_OK)
         tell_why(kprof_process_reason(status));
     else if (batch->kind == KPROF_MULTIPLEXED)
         kprof_multiplex_deliver();
     else
         kprof_deliver_all(passes);
+    kprof_process_release_records();
     batch->times.deliver_ms = kprof_monotonic_lap_ms(&replayed_ns);
     if (status == KPROF_OK && batch->evaluations.count == 1)
         kprof_deliver_image(batch->context->profiler, &batch->launches[batch->evaluations.items[0].launch].record);

@@ -27,6 +27,8 @@
 #define MAX_EXIT_HANDLERS 64
 #define OWNER_PERIOD_NS   250000000
 
+#define UNWRITTEN "results cannot be written"
+
 static __thread char last_error[1024]; /* kept for the message that says why profiling stopped */
 
 static void write_message(kprof_log_level level, kprof_status status, const char *text)
@@ -95,7 +97,20 @@ void kprof_process_write(const kprof_record *record)
 {
     kprof_status status = kprof_spool_write(kprof_engine.process.spool, record);
     if (status != KPROF_OK)
-        kprof_process_disarm(status, "results cannot be written");
+        kprof_process_disarm(status, UNWRITTEN);
+}
+
+void kprof_process_hold_records(void)
+{
+    if (kprof_engine.process.spool)
+        kprof_spool_hold(kprof_engine.process.spool);
+}
+
+void kprof_process_release_records(void)
+{
+    kprof_status status = kprof_engine.process.spool ? kprof_spool_release(kprof_engine.process.spool) : KPROF_OK;
+    if (status != KPROF_OK)
+        kprof_process_disarm(status, UNWRITTEN);
 }
 
 static void read_text_file(const char *path, char *out, size_t size)

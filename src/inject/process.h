@@ -36,6 +36,9 @@ void kprof_process_start(const kprof_device_ops *device);
 void kprof_process_outlive_libraries(void);
 /* Write a record. A failure (disk full) is reported once where it still can be, and disarms. */
 void kprof_process_write(const kprof_record *record);
+/* Write many launches at once between these two: kprof_spool_hold. */
+void kprof_process_hold_records(void);
+void kprof_process_release_records(void);
 /* Return why something was not measured: the last error that this thread logged, or the status' own text. Valid until
  * the next error. */
 const char *kprof_process_reason(kprof_status status);

@@ -16,6 +16,12 @@ kprof_status kprof_spool_writer_open(const char *dir, kprof_spool_writer **out) 
  * the partial record is truncated away, the file is marked as one that lacks a record, and the writer stays usable.
  * OUTPUT also in a signal handler that has interrupted a write: it waits for nothing, and writes nothing. */
 kprof_status kprof_spool_write(kprof_spool_writer *writer, const kprof_record *record) KPROF_MUST_CHECK;
+/* Until kprof_spool_release, keep the records of launches in memory and write many at once, since a write takes longer
+ * than what goes before it. Any other record takes along what is kept. Call the pair around what takes milliseconds: a
+ * process that is killed meanwhile loses what is kept. kprof_spool_release fails as kprof_spool_write does; each record
+ * that fits is written even then. */
+void kprof_spool_hold(kprof_spool_writer *writer);
+kprof_status kprof_spool_release(kprof_spool_writer *writer) KPROF_MUST_CHECK;
 /* Close the file, since nobody reads it any more. Thread-safe; each later kprof_spool_write gives OUTPUT, and logs
  * nothing. */
 void kprof_spool_writer_stop(kprof_spool_writer *writer);

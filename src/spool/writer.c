@@ -16,6 +16,9 @@
 
 #define MAX_SPOOLS_PER_PID 10000
 
+/* Records that are held are written when they are more than this. */
+#define MOST_HELD_BYTES ((size_t)256 << 10)
+
 struct kprof_spool_writer {
     pthread_mutex_t lock; /* one that checks for errors; guards everything below */
     char *path;           /* absolute */
@@ -23,7 +26,8 @@ struct kprof_spool_writer {
     dev_t device; /* identity of the file that `fd` must still be */
     ino_t inode;
     uint64_t size;       /* whole records and the header */
-    kprof_strbuf buffer; /* the record being written */
+    kprof_strbuf buffer; /* whole records that are not written yet */
+    bool holds;
     bool failure_logged;
     bool stopped;
 };
@@ -58,49 +62,85 @@ static void mark_as_lacking(const kprof_spool_writer *writer)
         (void)fchmod(writer->fd, KPROF_SPOOL_MODE | KPROF_SPOOL_LACKS_RECORDS);
 }
 
-/* Append writer->buffer. Return NULL, or the reason for failure. After a failure the file ends with the last whole
- * record again. */
-static const char *append_buffer(kprof_spool_writer *writer)
+/* How many bytes of the buffer's first `bytes` are whole records, or the file's header. */
+static size_t whole_bytes(const kprof_spool_writer *writer, size_t bytes)
 {
-    const char *reason = ensure_open(writer);
-    if (reason)
-        return reason;
-    /* write(2) beyond this limit raises SIGXFSZ, which would kill the application. */
-    struct rlimit limit;
-    if (getrlimit(RLIMIT_FSIZE, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY &&
-        writer->size + writer->buffer.length > limit.rlim_cur)
-        return "the limit on file sizes (ulimit -f) is reached";
+    size_t whole = 0, next = KPROF_SPOOL_HEADER_BYTES;
+    if (writer->size > 0)
+        next = KPROF_SPOOL_RECORD_HEADER_BYTES + kprof_spool_decode_record_header(writer->buffer.data).length;
+    while (next <= bytes) {
+        whole = next;
+        if (whole == writer->buffer.length)
+            break;
+        next += KPROF_SPOOL_RECORD_HEADER_BYTES + kprof_spool_decode_record_header(writer->buffer.data + whole).length;
+    }
+    return whole;
+}
+
+/* Write the buffer's first `bytes`. Return how many were written; *reason is set when these are fewer. */
+static size_t write_bytes(const kprof_spool_writer *writer, size_t bytes, const char **reason)
+{
     size_t done = 0;
-    while (done < writer->buffer.length) {
-        ssize_t written = write(writer->fd, writer->buffer.data + done, writer->buffer.length - done);
+    while (done < bytes) {
+        ssize_t written = write(writer->fd, writer->buffer.data + done, bytes - done);
         if (written < 0 && errno == EINTR)
             continue;
         if (written <= 0) {
-            reason = strerror(written < 0 ? errno : ENOSPC);
+            *reason = strerror(written < 0 ? errno : ENOSPC);
             break;
         }
         done += (size_t)written;
     }
-    if (!reason)
-        writer->size += done;
-    else if (done > 0 && ftruncate(writer->fd, (off_t)writer->size) != 0)
+    return done;
+}
+
+/* Append the buffer and empty it. Return NULL, or the reason for failure. After a failure the file ends with the last
+ * record that was written whole. */
+static const char *append_buffer(kprof_spool_writer *writer)
+{
+    const char *reason = writer->buffer.length > 0 ? ensure_open(writer) : NULL;
+    size_t fits = reason ? 0 : writer->buffer.length;
+    /* write(2) beyond this limit raises SIGXFSZ, which would kill the application. */
+    struct rlimit limit;
+    if (fits > 0 && getrlimit(RLIMIT_FSIZE, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY &&
+        writer->size + fits > limit.rlim_cur) {
+        fits = limit.rlim_cur > writer->size ? whole_bytes(writer, limit.rlim_cur - writer->size) : 0;
+        reason = "the limit on file sizes (ulimit -f) is reached";
+    }
+    size_t done = write_bytes(writer, fits, &reason), whole = done == fits ? done : whole_bytes(writer, done);
+    writer->size += whole;
+    if (done > whole && ftruncate(writer->fd, (off_t)writer->size) != 0)
         reason = "a partial record could not be removed";
+    kprof_strbuf_clear(&writer->buffer);
     return reason;
 }
 
+/* Write the record, or hold it; NULL: write what is held. */
 static const char *write_locked(kprof_spool_writer *writer, const kprof_record *record)
 {
-    kprof_strbuf_clear(&writer->buffer);
-    if (!kprof_spool_encode_record(record, &writer->buffer))
-        return "the record is larger than the format allows";
-    return writer->buffer.failed ? "out of memory" : append_buffer(writer);
+    const size_t before = writer->buffer.length;
+    const char *reason = NULL;
+    if (record && !kprof_spool_encode_record(record, &writer->buffer))
+        reason = "the record is larger than the format allows";
+    else if (writer->buffer.failed)
+        reason = "out of memory";
+    if (reason) {
+        writer->buffer.length = before;
+        writer->buffer.failed = false;
+    }
+    if (writer->holds && record && record->type == KPROF_RECORD_LAUNCH && writer->buffer.length <= MOST_HELD_BYTES)
+        return reason;
+    const char *other = append_buffer(writer);
+    return reason ? reason : other;
 }
 
-kprof_status kprof_spool_write(kprof_spool_writer *writer, const kprof_record *record)
+static kprof_status write_or_tell(kprof_spool_writer *writer, const kprof_record *record)
 {
     int saved_errno = errno, cancel_state;
     pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel_state); /* a thread may be cancelled inside write(2) */
     bool locked = pthread_mutex_lock(&writer->lock) == 0;          /* else a signal handler has interrupted a write */
+    if (locked && !record)
+        writer->holds = false;
     const char *reason = !locked           ? "a signal handler ends the process in the middle of a record"
                          : writer->stopped ? "nobody reads it"
                                            : write_locked(writer, record);
@@ -116,6 +156,24 @@ kprof_status kprof_spool_write(kprof_spool_writer *writer, const kprof_record *r
     pthread_setcancelstate(cancel_state, NULL);
     errno = saved_errno;
     return reason ? KPROF_OUTPUT : KPROF_OK;
+}
+
+kprof_status kprof_spool_write(kprof_spool_writer *writer, const kprof_record *record)
+{
+    return write_or_tell(writer, record);
+}
+
+void kprof_spool_hold(kprof_spool_writer *writer)
+{
+    if (pthread_mutex_lock(&writer->lock) != 0) /* as above */
+        return;
+    writer->holds = true;
+    pthread_mutex_unlock(&writer->lock);
+}
+
+kprof_status kprof_spool_release(kprof_spool_writer *writer)
+{
+    return write_or_tell(writer, NULL);
 }
 
 void kprof_spool_writer_stop(kprof_spool_writer *writer)

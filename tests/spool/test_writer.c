@@ -306,6 +306,122 @@ static void interruptions_and_short_writes_are_continued(void **state)
     assert_spool_holds(0, (const uint32_t[]){1}, 1);
 }
 
+static kprof_status write_launch(kprof_spool_writer *writer, uint64_t launch)
+{
+    kprof_record record = samples[4];
+    record.launch.launch = launch;
+    return kprof_spool_write(writer, &record);
+}
+
+/* The spool holds these launches, one after the other from 1; 0 stands for another record. */
+static void assert_launches(const uint64_t *launches, size_t count)
+{
+    char path[64];
+    kprof_spool_reader *reader;
+    kprof_record record;
+    spool_path(path, sizeof path, 0);
+    assert_int_equal(kprof_spool_reader_open(AT_FDCWD, path, &reader), KPROF_OK);
+    for (size_t i = 0; i < count; i++) {
+        assert_int_equal(kprof_spool_next(reader, &record), KPROF_SPOOL_RECORD);
+        assert_int_equal(record.type == KPROF_RECORD_LAUNCH ? record.launch.launch : 0, launches[i]);
+    }
+    assert_int_equal(kprof_spool_next(reader, &record), KPROF_SPOOL_WAIT);
+    assert_false(kprof_spool_has_partial(reader));
+    kprof_spool_reader_close(reader);
+}
+
+static void launches_that_are_held_are_written_together(void **state)
+{
+    (void)state;
+    kprof_spool_writer *writer = open_writer();
+    const int before = disk.calls;
+    kprof_spool_hold(writer);
+    assert_int_equal(write_launch(writer, 1), KPROF_OK);
+    assert_int_equal(write_launch(writer, 2), KPROF_OK);
+    assert_int_equal(disk.calls, before);
+    assert_int_equal(write_seen(writer, 1), KPROF_OK);
+    assert_int_equal(disk.calls, before + 1);
+    assert_int_equal(write_launch(writer, 3), KPROF_OK);
+    assert_launches((const uint64_t[]){1, 2, 0}, 3);
+    assert_int_equal(kprof_spool_release(writer), KPROF_OK);
+    assert_int_equal(disk.calls, before + 2);
+    assert_int_equal(write_launch(writer, 4), KPROF_OK);
+    assert_launches((const uint64_t[]){1, 2, 0, 3, 4}, 5);
+    assert_int_equal(kprof_spool_release(writer), KPROF_OK);
+    assert_int_equal(disk.calls, before + 3);
+    kprof_spool_writer_close(writer);
+}
+
+static void not_too_much_is_held(void **state)
+{
+    (void)state;
+    kprof_spool_writer *writer = open_writer();
+    const int before = disk.calls;
+    uint64_t launch = 0;
+    kprof_spool_hold(writer);
+    while (disk.calls == before && launch < 100000)
+        assert_int_equal(write_launch(writer, ++launch), KPROF_OK);
+    assert_in_range(launch, 100, 10000);
+    kprof_spool_writer_close(writer);
+}
+
+/* The bytes of one such record. */
+static size_t launch_bytes(void)
+{
+    char path[64];
+    struct stat empty, one;
+    kprof_spool_writer *writer = open_writer();
+    spool_path(path, sizeof path, 0);
+    assert_int_equal(stat(path, &empty), 0);
+    assert_int_equal(write_launch(writer, 1), KPROF_OK);
+    assert_int_equal(stat(path, &one), 0);
+    kprof_spool_writer_close(writer);
+    assert_int_equal(unlink(path), 0);
+    return (size_t)(one.st_size - empty.st_size);
+}
+
+static void a_full_disk_keeps_the_held_launches_that_fit(void **state)
+{
+    (void)state;
+    kprof_spool_writer *writer = open_writer();
+    kprof_spool_hold(writer);
+    for (uint64_t i = 1; i <= 5; i++)
+        assert_int_equal(write_launch(writer, i), KPROF_OK);
+    disk.shorten_at = disk.calls + 1; /* in the middle of the third */
+    disk.full_from = disk.calls + 2;
+    assert_int_equal(kprof_spool_release(writer), KPROF_OUTPUT);
+    assert_launches((const uint64_t[]){1, 2}, 2);
+    assert_non_null(strstr(log_seen.last, "No space"));
+    disk.full_from = 0;
+    assert_int_equal(write_launch(writer, 6), KPROF_OK);
+    assert_launches((const uint64_t[]){1, 2, 6}, 3);
+    kprof_spool_writer_close(writer);
+}
+
+static void a_file_size_limit_keeps_the_held_launches_that_fit(void **state)
+{
+    (void)state;
+    const size_t bytes = launch_bytes();
+    char path[64];
+    struct stat info;
+    struct rlimit before, limit;
+    kprof_spool_writer *writer = open_writer();
+    spool_path(path, sizeof path, 0);
+    assert_int_equal(stat(path, &info), 0);
+    assert_int_equal(getrlimit(RLIMIT_FSIZE, &before), 0);
+    kprof_spool_hold(writer);
+    for (uint64_t i = 1; i <= 5; i++)
+        assert_int_equal(write_launch(writer, i), KPROF_OK);
+    limit = before;
+    limit.rlim_cur = (rlim_t)info.st_size + 3 * bytes;
+    setrlimit(RLIMIT_FSIZE, &limit);
+    kprof_status status = kprof_spool_release(writer);
+    setrlimit(RLIMIT_FSIZE, &before);
+    assert_int_equal(status, KPROF_OUTPUT);
+    assert_launches((const uint64_t[]){1, 2, 3}, 3);
+    kprof_spool_writer_close(writer);
+}
+
 /* Without the writer's own check SIGXFSZ would end this program. */
 static void a_file_size_limit_does_not_kill(void **state)
 {
@@ -493,6 +609,10 @@ int main(void)
         TEST(a_spool_that_cannot_begin_is_marked_too),
         TEST(nothing_is_written_after_the_stop),
         TEST(interruptions_and_short_writes_are_continued),
+        TEST(launches_that_are_held_are_written_together),
+        TEST(not_too_much_is_held),
+        TEST(a_full_disk_keeps_the_held_launches_that_fit),
+        TEST(a_file_size_limit_keeps_the_held_launches_that_fit),
         TEST(a_file_size_limit_does_not_kill),
         TEST(few_descriptors_are_enough),
         TEST(a_missing_directory_is_named),
