@@ -706,8 +706,11 @@ bool kprof_batch_enter(const kprof_batch_launch *launch, kprof_status *status)
     close_behind_gap(launch->call);
     if (!launch->chosen && !kprof_batch_records())
         return false;
-    kprof_operation *operation = kprof_engine.device->operation_copy(
-        launch->call, kprof_batch_records() ? kprof_engine.batch.context->snapshot : NULL);
+    const bool records = kprof_batch_records(), is_repeated = records || !kprof_decision_is_live(launch);
+    kprof_operation *operation = NULL;
+    if (is_repeated)
+        operation =
+            kprof_engine.device->operation_copy(launch->call, records ? kprof_engine.batch.context->snapshot : NULL);
     candidate c = {.launch = launch,
                    .operation = operation,
                    .decision = {.kind = operation ? KPROF_REPLAYED : KPROF_REFUSED, .why = ""}};

@@ -184,6 +184,14 @@ kprof_decision kprof_decision_unrepeated(const kprof_batch_launch *launch, const
     return measure_own_run(launch, KPROF_MULTIPLEXED, why);
 }
 
+bool kprof_decision_is_live(const kprof_batch_launch *launch)
+{
+    return launch->chosen && launch->metrics && launch->metrics->pass_count == 1 &&
+           kprof_engine.process.config.replay_choice != KPROF_MULTIPLEX_ALL &&
+           !atomic_load(&launch->kernel->ends_late) && !kprof_decision_may_wait_for_host(launch) &&
+           !kprof_engine.device->target_runs_elsewhere(launch->call);
+}
+
 kprof_decision kprof_decision_make(const kprof_batch_launch *launch, const kprof_operation *operation)
 {
     uint32_t passes = launch->metrics ? launch->metrics->pass_count : 0;
@@ -192,8 +200,7 @@ kprof_decision kprof_decision_make(const kprof_batch_launch *launch, const kprof
         return decide(KPROF_REFUSED, "it runs in a stream of another context than the one that is current");
     if (launch->chosen && passes > 0 && kprof_engine.process.config.replay_choice == KPROF_MULTIPLEX_ALL)
         return measure_own_run(launch, KPROF_MULTIPLEXED, "");
-    bool late = launch->chosen && atomic_load(&launch->kernel->ends_late);
-    if (launch->chosen && passes == 1 && !late && !kprof_decision_may_wait_for_host(launch)) /* nothing is repeated */
+    if (kprof_decision_is_live(launch))
         return decide(KPROF_LIVE, "");
     unsigned needs;
     const char *obstacle = why_not_repeated(launch, operation, &needs);

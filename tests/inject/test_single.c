@@ -108,6 +108,14 @@ static void prepare_to_empty(kprof_flush *flush)
     sim_device.flush_prepare_to_empty(flush);
 }
 
+static unsigned copied; /* launches and transfers */
+
+static kprof_operation *copy_operation(const kprof_call *call, kprof_snapshot *snapshot)
+{
+    copied++;
+    return sim_device.operation_copy(call, snapshot);
+}
+
 static unsigned waited_for; /* launches that later flushes were told to wait for */
 
 static kprof_status flush_behind(kprof_flush *flush, void *stream)
@@ -239,10 +247,12 @@ static void test_memory_of_the_host(void **state)
 {
     (void)state;
     kprof_engine.process.config.cache_control = KPROF_CACHE_FLUSH_ALL;
+    copied = 0;
     unsigned alone = launch(SIM_ADD);
     close_batch();
     assert_measured(alone);
     assert_int_equal(prepared, 0); /* own runs do not empty caches */
+    assert_int_equal(copied, 0);   /* nor are they repeated */
     do_call((sim_step){.op = SIM_ALLOC, .a = SHARED_SLOT, .shared = true});
     unsigned first = launch(SIM_ADD), second = launch(SIM_SCALE);
     assert_pending(first);
@@ -250,6 +260,7 @@ static void test_memory_of_the_host(void **state)
     assert_measured(first);
     assert_measured(second);
     assert_true(prepared > 0);
+    assert_int_equal(copied, 2);
     for (unsigned i = 0; i < 2; i++) {
         first = launch_on(SIM_ADD, SHARED_SLOT);
         close_batch();
@@ -274,6 +285,7 @@ static int start(void **state)
     device.reader_read = read_slowly;
     device.profiler_start = start_pass;
     device.profiler_pop = pop_range;
+    device.operation_copy = copy_operation;
     device.flush_behind = flush_behind;
     device.flush_prepare_to_empty = prepare_to_empty;
     return start_engine_on(&device);
