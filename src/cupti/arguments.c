@@ -21,9 +21,12 @@ static bool copy_parameters(const kprof_driver_api *driver, const kprof_given_ar
 {
     CUfunction function = given->function;
     size_t offset, size;
+    /* cudart passes a CUkernel in place of the function */
+    const bool is_function = driver->cuFuncGetParamInfo_(function, 0, &offset, &size) == CUDA_SUCCESS;
     for (size_t i = 0; i < MAX_PARAMETERS; i++) {
-        if (driver->cuFuncGetParamInfo_(function, i, &offset, &size) != CUDA_SUCCESS &&
-            driver->cuKernelGetParamInfo_((CUkernel)function, i, &offset, &size) != CUDA_SUCCESS)
+        CUresult result = is_function ? driver->cuFuncGetParamInfo_(function, i, &offset, &size)
+                                      : driver->cuKernelGetParamInfo_((CUkernel)function, i, &offset, &size);
+        if (result != CUDA_SUCCESS)
             return true; /* past the last one */
         size_t end = offset + size;
         if (end > out->size_bytes && !grow(out, end))

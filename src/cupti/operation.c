@@ -20,7 +20,7 @@
  * system adds 50 us to each. */
 #define POLL_SHARE     32
 #define LEAST_PAUSE_NS 5000
-#define MOST_PAUSE_NS  1000000
+#define MOST_PAUSE_NS  200000
 
 /* A copy of this much from the host goes into the GPU's queue, at most, and the host goes on (CUDA C++ Programming
  * Guide, "Concurrent Execution between Host and Device"). */
