@@ -268,7 +268,7 @@ static void run_copy_in(void)
         *(volatile unsigned *)flag = 0;
         release_after("copy in", flag, [=] {
             spin<<<1, 1>>>(flag, y, n); // not to be measured, nor counted
-            CHECK(cudaMemcpy(z, &n, sizeof n, cudaMemcpyHostToDevice));
+            CHECK(cudaMemcpyAsync(z, &n, sizeof n, cudaMemcpyHostToDevice));
         });
         want = want * 3 + n;
     }
@@ -292,7 +292,7 @@ static void run_copy_in_device(void)
         step(x, 3, n, 0);
         poll<<<1, 1>>>(flag, y, 4); // not to be measured, nor counted
         CHECK(cudaGetLastError());
-        CHECK(cudaMemcpy(z, &n, sizeof n, cudaMemcpyHostToDevice));
+        CHECK(cudaMemcpyAsync(z, &n, sizeof n, cudaMemcpyHostToDevice));
         CHECK(cudaMemsetAsync(flag, 1, sizeof *flag, releasing));
         CHECK(cudaDeviceSynchronize());
         CHECK(cudaMemset(flag, 0, sizeof *flag));
