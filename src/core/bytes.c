@@ -88,7 +88,7 @@ static const uint32_t crc_table[16] = {
     0x82f63b78, 0x92a8fc17, 0xa24bb5a6, 0xb21572c9, 0xc38d26c4, 0xd3d3e1ab, 0xe330a81a, 0xf36e6f75,
 };
 
-uint32_t kprof_crc32c(uint32_t crc, const void *data, size_t size)
+uint32_t kprof_crc32c_by_table(uint32_t crc, const void *data, size_t size)
 {
     const uint8_t *bytes = data;
     crc = ~crc;
@@ -98,6 +98,32 @@ uint32_t kprof_crc32c(uint32_t crc, const void *data, size_t size)
         crc = crc >> 4 ^ crc_table[crc & 15];
     }
     return ~crc;
+}
+
+#ifdef __x86_64__
+/* Eight bytes take three cycles; by the table one byte takes ten. */
+__attribute__((target("sse4.2"))) static uint32_t crc32c_by_instruction(uint32_t crc, const void *data, size_t size)
+{
+    const uint8_t *bytes = data;
+    uint64_t sum = ~crc, word;
+    for (; size >= sizeof word; size -= sizeof word, bytes += sizeof word) {
+        memcpy(&word, bytes, sizeof word);
+        sum = __builtin_ia32_crc32di(sum, word);
+    }
+    crc = (uint32_t)sum;
+    for (; size > 0; size--)
+        crc = __builtin_ia32_crc32qi(crc, *bytes++);
+    return ~crc;
+}
+#endif
+
+uint32_t kprof_crc32c(uint32_t crc, const void *data, size_t size)
+{
+#ifdef __x86_64__
+    if (__builtin_cpu_supports("sse4.2"))
+        return crc32c_by_instruction(crc, data, size);
+#endif
+    return kprof_crc32c_by_table(crc, data, size);
 }
 
 uint64_t kprof_hash(uint64_t hash, const void *data, size_t size)

@@ -83,6 +83,12 @@ static void checksum_is_crc32c(void **state)
     assert_int_equal(kprof_crc32c(0, zeros, sizeof zeros), 0x8a9136aa);
     assert_int_equal(kprof_crc32c(kprof_crc32c(0, "1234", 4), "56789", 5), 0xe3069283);
     assert_int_equal(kprof_crc32c(0, NULL, 0), 0);
+    uint8_t bytes[64];
+    for (size_t i = 0; i < sizeof bytes; i++)
+        bytes[i] = (uint8_t)(i * 37 + 11);
+    for (size_t from = 0; from < 9; from++) /* whatever the alignment and the rest are */
+        for (size_t size = 0; from + size <= sizeof bytes; size++)
+            assert_int_equal(kprof_crc32c(7, bytes + from, size), kprof_crc32c_by_table(7, bytes + from, size));
 }
 
 int main(void)
