@@ -23,7 +23,8 @@
 #define MOST_PAUSE_NS  200000
 
 /* A copy of this much from the host goes into the GPU's queue, at most, and the host goes on (CUDA C++ Programming
- * Guide, "Concurrent Execution between Host and Device"). */
+ * Guide, "Concurrent Execution between Host and Device"). With driver 580 the host waits in each synchronous one all
+ * the same, and in asynchronous ones from pageable memory only beyond 1 MiB. */
 #define QUEUED_BYTES ((size_t)64 << 10)
 #define PERHAPS_NS   INT64_C(1000000000)
 
