@@ -236,23 +236,33 @@ static void compute(const sim_step *step)
     }
 }
 
-static bool reaches_host(const sim_step *step)
+/* What a kernel uses outside its device; bits. */
+typedef enum sim_reach {
+    REACHES_HOST = 1,
+    REACHES_DEVICE = 2 /* memory that another device has, too */
+} sim_reach;
+
+static unsigned reach_of(const sim_step *step)
 {
-    return !sim.managed && (sim.slots[step->a].shared || sim.slots[step->b].shared);
+    const bool host = !sim.managed && (sim.slots[step->a].shared || sim.slots[step->b].shared);
+    const bool device = sim.slots[step->a].exported || sim.slots[step->b].exported;
+    return (host ? REACHES_HOST : 0) | (device ? REACHES_DEVICE : 0);
 }
 
 /* A launch, of a kernel or a graph, is about to run. */
-static void note_run(const sim_work *work, uint64_t signature, bool reaches)
+static void note_run(const sim_work *work, uint64_t signature, unsigned reach)
 {
     sim_context *context = &sim.contexts[sim_context_of_stream(work->step.stream)];
     if (work->step.tag)
         sim.signatures[work->step.tag] = signature;
-    if (work->is_replay && reaches && !sim.host_is_saved)
+    if (work->is_replay && (reach & REACHES_HOST) && !sim.host_is_saved)
         sim_violation("a replay reaches memory of the host");
+    if (work->is_replay && (reach & REACHES_DEVICE))
+        sim_violation("a replay reaches memory that another device has");
     if (work->range > 0 && !context->armed)
         sim_violation("a pass ended before a launch in it");
     if (work->range > 0)
-        sim_profiler_note(context->armed, work, signature, reaches);
+        sim_profiler_note(context->armed, work, signature, reach != 0);
     context->cold = false;
 }
 
@@ -262,7 +272,7 @@ static void run_kernel(const sim_work *work)
     unsigned context = sim_context_of_stream(step->stream);
     if (sim.contexts[context].failed)
         return;
-    note_run(work, signature_of(step), reaches_host(step));
+    note_run(work, signature_of(step), reach_of(step));
     sim.slots[step->a].is_hosts = sim.slots[step->b].is_hosts = false;
     compute(step);
     if (step->kernel == SIM_COUNT)
@@ -329,12 +339,12 @@ static uint64_t signature_of_graph(const sim_queue *graph)
 static void run_graph(const sim_work *work)
 {
     const sim_queue *graph = &sim.streams[work->step.from].graph;
-    bool reaches = false;
+    unsigned reach = 0;
     if (sim.contexts[sim_context_of_stream(work->step.stream)].failed)
         return;
     for (unsigned i = 0; i < graph->count; i++)
-        reaches = reaches || (graph->items[i].step.op == SIM_LAUNCH && reaches_host(&graph->items[i].step));
-    note_run(work, signature_of_graph(graph), reaches);
+        reach |= graph->items[i].step.op == SIM_LAUNCH ? reach_of(&graph->items[i].step) : 0;
+    note_run(work, signature_of_graph(graph), reach);
     for (unsigned i = 0; i < graph->count; i++) {
         sim_step step = graph->items[i].step;
         step.tag = sim_node_tag(work->step.tag, i);
