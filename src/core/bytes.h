@@ -30,7 +30,7 @@ void kprof_get_strings(kprof_bytes *in, kprof_strlist *list);
 
 /* CRC-32C (Castagnoli) of `data`, continuing from `crc` (0 to begin). */
 uint32_t kprof_crc32c(uint32_t crc, const void *data, size_t size);
-/* The same on processors without an instruction for it. */
+/* The same on processors other than x86-64 with SSE 4.2. */
 uint32_t kprof_crc32c_by_table(uint32_t crc, const void *data, size_t size);
 /* FNV-1a, 64 bits, of `data`, continuing from `hash` (KPROF_HASH_START to begin): tells accidents, not attacks. */
 #define KPROF_HASH_START UINT64_C(0xcbf29ce484222325)

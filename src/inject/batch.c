@@ -706,15 +706,14 @@ bool kprof_batch_enter(const kprof_batch_launch *launch, kprof_status *status)
     close_behind_gap(launch->call);
     if (!launch->chosen && !kprof_batch_records())
         return false;
-    const bool records = kprof_batch_records(), is_repeated = records || !kprof_decision_is_live(launch);
+    const bool is_live = kprof_decision_is_live(launch);
     kprof_operation *operation = NULL;
-    if (is_repeated)
-        operation =
-            kprof_engine.device->operation_copy(launch->call, records ? kprof_engine.batch.context->snapshot : NULL);
-    candidate c = {.launch = launch,
-                   .operation = operation,
-                   .decision = {.kind = operation ? KPROF_REPLAYED : KPROF_REFUSED, .why = ""}};
-    if (launch->kernel)
+    if (!is_live)
+        operation = kprof_engine.device->operation_copy(
+            launch->call, kprof_batch_records() ? kprof_engine.batch.context->snapshot : NULL);
+    const kprof_decision_kind kind = is_live ? KPROF_LIVE : operation ? KPROF_REPLAYED : KPROF_REFUSED;
+    candidate c = {.launch = launch, .operation = operation, .decision = {.kind = kind, .why = ""}};
+    if (launch->kernel && !is_live)
         c.decision = kprof_decision_make(launch, operation);
     if (!is_apart(c.decision.kind) && join(&c, operation, status))
         return true;

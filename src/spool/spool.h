@@ -11,19 +11,20 @@ typedef struct kprof_spool_writer kprof_spool_writer;
 /* Create the spool of this process in `dir` (mode 0600): an absolute path, since the application may change directory,
  * of a folder that this user alone has access to (core/folder.h). */
 kprof_status kprof_spool_writer_open(const char *dir, kprof_spool_writer **out) KPROF_MUST_CHECK;
-/* Append one record with one write(2), at once. Thread-safe. Survives an application that closes or reuses every file
- * descriptor: the descriptor is checked against the file's identity first and reopened. OUTPUT when the disk is full:
- * the partial record is truncated away, the file is marked as one that lacks a record, and the writer stays usable.
- * OUTPUT also in a signal handler that has interrupted a write: it waits for nothing, and writes nothing. */
+/* Append one record with one write(2), at once unless it is held. Thread-safe. Survives an application that closes or
+ * reuses every file descriptor: the descriptor is checked against the file's identity first and reopened. OUTPUT when
+ * the disk is full: the partial record is truncated away, the file is marked as one that lacks a record, and the writer
+ * stays usable. OUTPUT also in a signal handler that has interrupted a write: it waits for nothing, and writes nothing.
+ */
 kprof_status kprof_spool_write(kprof_spool_writer *writer, const kprof_record *record) KPROF_MUST_CHECK;
-/* Until kprof_spool_release, keep the records of launches in memory and write many at once, since a write takes longer
- * than what goes before it. Any other record takes along what is kept. Call the pair around what takes milliseconds: a
- * process that is killed meanwhile loses what is kept. kprof_spool_release fails as kprof_spool_write does; each record
- * that fits is written even then. */
+/* Until kprof_spool_release, hold the records of launches in memory and write many at once, since a write takes longer
+ * than what goes before it. Any other record takes along what is held. Call the pair around what takes milliseconds: a
+ * process that is killed meanwhile loses what is held, and so does one that a signal handler ends within a write.
+ * kprof_spool_release fails as kprof_spool_write does; the records before the first that does not fit are written. */
 void kprof_spool_hold(kprof_spool_writer *writer);
 kprof_status kprof_spool_release(kprof_spool_writer *writer) KPROF_MUST_CHECK;
 /* Close the file, since nobody reads it any more. Thread-safe; each later kprof_spool_write gives OUTPUT, and logs
- * nothing. */
+ * nothing. What is held is lost. */
 void kprof_spool_writer_stop(kprof_spool_writer *writer);
 void kprof_spool_writer_close(kprof_spool_writer *writer);
 /* Forget the writer in a forked child: closes nothing that the parent needs, writes nothing. */

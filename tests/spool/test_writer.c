@@ -1,5 +1,6 @@
 /* The writer inside a program that closes descriptors, moves about, forks, uses threads and fills the disk: the spool
- * must hold every record whose write succeeded and nothing else, and the program's own files must stay untouched. */
+ * must have every record whose write succeeded, at the latest when it is released, and nothing else, and the program's
+ * own files must stay untouched. */
 #include "descriptor_limit.h"
 #include "log_capture.h"
 #include "spool/spool.h"
