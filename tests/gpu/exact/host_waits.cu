@@ -253,12 +253,14 @@ static void run_copy(void)
     show_device("x", x, model.x);
 }
 
-// A few bytes for the device go into its queue, and the host goes on, while a kernel before them waits for it.
+// 256 KiB go through the driver's own memory, and the host goes on, while a kernel before them waits for it.
+static const size_t SMALL = 65536;
+
 static void run_copy_in(void)
 {
     Model model;
     unsigned *x = copy_to_device(model.x), *flag = allocate_flag(), want = 1;
-    unsigned *y = copy_to_device(std::vector<unsigned>(1, 1)), *z = copy_to_device(std::vector<unsigned>(1, 0));
+    unsigned *y = copy_to_device(std::vector<unsigned>(1, 1)), *z = copy_to_device(std::vector<unsigned>(SMALL, 0));
     cudaFuncAttributes attributes;
     CHECK(cudaFuncGetAttributes(&attributes, spin)); // is loaded
     for (unsigned n = 1; n <= 2; n++) {
@@ -268,16 +270,17 @@ static void run_copy_in(void)
         *(volatile unsigned *)flag = 0;
         release_after("copy in", flag, [=] {
             spin<<<1, 1>>>(flag, y, n); // not to be measured, nor counted
-            CHECK(cudaMemcpyAsync(z, &n, sizeof n, cudaMemcpyHostToDevice));
+            const std::vector<unsigned> source(SMALL, n);
+            CHECK(cudaMemcpyAsync(z, source.data(), SMALL * sizeof n, cudaMemcpyHostToDevice));
         });
         want = want * 3 + n;
     }
     show_device("y", y, {want});
-    show_device("z", z, {2});
+    show_device("z", z, std::vector<unsigned>(SMALL, 2));
     show_device("x", x, model.x);
 }
 
-// The same, and the kernel waits for what this thread puts into device memory behind the copy.
+// A word goes into the GPU's queue, and the kernel waits for what this thread puts into device memory behind the copy.
 static void run_copy_in_device(void)
 {
     Model model;
