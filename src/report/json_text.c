@@ -4,6 +4,8 @@
 #include "report/number.h"
 
 #include <math.h>
+#include <stddef.h>
+#include <string.h>
 
 cJSON *kprof_json_number(double value)
 {
@@ -54,16 +56,27 @@ cJSON *kprof_json_what_if(const kprof_what_if *curve)
     return object;
 }
 
+/* The first byte that is no ASCII, or DEL. Nearly all bytes are plain ASCII, so they are looked at in words. */
+static const char *skip_ascii(const char *text, const char *end)
+{
+    const uint64_t ones = UINT64_C(0x0101010101010101), low = 0x7f * ones, high = 0x80 * ones;
+    uint64_t word;
+    for (; end - text >= (ptrdiff_t)sizeof word; text += sizeof word) {
+        memcpy(&word, text, sizeof word);
+        if ((word | ((word & low) + ones)) & high)
+            break;
+    }
+    while (text < end && (unsigned char)*text < 0x7f)
+        text++;
+    return text;
+}
+
 /* cJSON escapes no more than JSON demands and passes on any bytes. Escape what could steer a terminal as well, and put
  * U+FFFD where there is no UTF-8. Outside of strings there is nothing but ASCII. */
 static void encode(kprof_output *out, const char *text)
 {
-    const char *plain = text; /* what was not written yet */
-    while (*text) {
-        if (*text > 0 && *text < 0x7f) { // nearly all of it
-            text++;
-            continue;
-        }
+    const char *plain = text, *end = text + strlen(text); /* `plain`: what was not written yet */
+    while ((text = skip_ascii(text, end)) < end) {
         uint32_t code;
         size_t length = kprof_utf8_decode(text, &code);
         if (length > 0 && !kprof_utf8_is_unsafe(code)) {
