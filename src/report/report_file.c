@@ -10,6 +10,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+/* To replace what other runs put there meanwhile, each of them once. */
+#define MOST_TRIES 16
+
 const char *const kprof_side_files[KPROF_SIDE_FILE_COUNT] = {"-wal", "-shm", "-journal"};
 
 /* A log of a killed run would be taken for that of the file that now has the name. */
@@ -172,9 +175,11 @@ kprof_status kprof_report_file_copy(kprof_report *report, char **copy)
     return status;
 }
 
-/* The file of that name, if there is one, is locked: no run writes it. NULL, or the reason why it stays. */
-static const char *put_in_place(const char *draft, const char *path, bool is_there)
+/* The file of that name, if there is one, is locked: no run writes it. NULL, or the reason why it stays. *again: it is
+ * the whole report of a run that has ended meanwhile. */
+static const char *put_in_place(const char *draft, const char *path, bool is_there, bool *again)
 {
+    struct stat info;
     if (is_there) {
         remove_side_files(path);
         return rename(draft, path) == 0 ? NULL : strerror(errno);
@@ -182,20 +187,28 @@ static const char *put_in_place(const char *draft, const char *path, bool is_the
     /* rename would replace what another run has just begun there */
     if (renameat2(AT_FDCWD, draft, AT_FDCWD, path, RENAME_NOREPLACE) == 0)
         return NULL;
-    if (errno == EEXIST)
+    if (errno == EEXIST) {
+        *again = stat(path, &info) == 0 && info.st_size > 0;
         return "another run has begun to write it";
+    }
     return rename(draft, path) == 0 ? NULL : strerror(errno); /* the file system knows no better */
 }
 
 kprof_status kprof_report_file_replace(const char *draft, const char *path, int own)
 {
-    int lock = -1;
-    bool is_there = true;
-    const char *reason = "another run is writing it";
-    if (own >= 0 || lock_named(path, &lock, &is_there))
-        reason = put_in_place(draft, path, is_there);
-    if (lock >= 0)
-        close(lock);
+    const char *reason;
+    bool again;
+    int tries = 0;
+    do {
+        int lock = -1;
+        bool is_there = true;
+        again = false;
+        reason = "another run is writing it";
+        if (own >= 0 || lock_named(path, &lock, &is_there))
+            reason = put_in_place(draft, path, is_there, &again);
+        if (lock >= 0)
+            close(lock);
+    } while (again && ++tries < MOST_TRIES);
     if (!reason)
         return KPROF_OK;
     return kprof_fail(KPROF_OUTPUT, "%s: cannot be replaced: %s; the new report is in %s", path, reason, draft);
