@@ -688,12 +688,8 @@ void kprof_launch_before_leaving(bool ends)
 {
     kprof_process *process = &kprof_engine.process;
     bool is_own = getpid() == process->pid; /* not a child after vfork, which shares this memory */
-    if (!is_own || !atomic_load(&process->armed) || atomic_load(&kprof_engine.launches.ended))
+    if (!is_own || !atomic_load(&process->armed) || atomic_load(&kprof_engine.launches.ended) || kprof_gate_is_own())
         return;
-    if (kprof_gate_is_own()) { /* a signal handler that has interrupted a launch, or the end of a batch */
-        kprof_process_release_records();
-        return;
-    }
     if (kprof_batch_has_managed() && !kprof_idle_may_be_handler()) { /* which no other thread may replay */
         bool was_own = thread.own_call, own = kprof_engine.device->target_set_own(true);
         thread.own_call = true;

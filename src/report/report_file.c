@@ -10,8 +10,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* To replace what other runs put there meanwhile, each of them once. */
-#define MOST_TRIES 16
+/* The second finds what came between the look and the rename of the first, unless that has gone again. */
+#define MOST_TRIES 3
 
 const char *const kprof_side_files[KPROF_SIDE_FILE_COUNT] = {"-wal", "-shm", "-journal"};
 

@@ -19,7 +19,7 @@ kprof_status kprof_spool_writer_open(const char *dir, kprof_spool_writer **out) 
 kprof_status kprof_spool_write(kprof_spool_writer *writer, const kprof_record *record) KPROF_MUST_CHECK;
 /* Until kprof_spool_release, hold the records of launches in memory and write many at once, since a write takes longer
  * than what goes before it. Any other record takes along what is held. Call the pair around what takes milliseconds: a
- * process that is killed meanwhile loses what is held, and so does one that a signal handler ends within a write.
+ * process that is killed meanwhile loses what is held, and so does one that a signal handler ends by _exit or exec.
  * kprof_spool_release fails as kprof_spool_write does; the records before the first that does not fit are written. */
 void kprof_spool_hold(kprof_spool_writer *writer);
 kprof_status kprof_spool_release(kprof_spool_writer *writer) KPROF_MUST_CHECK;

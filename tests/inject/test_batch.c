@@ -965,20 +965,6 @@ static void test_exec_with_managed_memory(void **state)
     assert_measured(tag);
 }
 
-/* A signal handler ends the process while the launches of a batch are told of. */
-static void test_end_among_records(void **state)
-{
-    (void)state;
-    kprof_record record = {.type = KPROF_RECORD_LAUNCH, .launch = {.grid = {++last_tag}, .reason = "held (test)"}};
-    assert_true(kprof_gate_enter_exclusive(1000));
-    kprof_process_hold_records();
-    kprof_process_write(&record);
-    assert_int_equal(look_up(last_tag).count, 0);
-    kprof_launch_before_leaving(true);
-    assert_int_equal(look_up(last_tag).count, 1);
-    kprof_gate_leave_exclusive();
-}
-
 /* Its kernels may write the memory that is to be saved. */
 static void test_other_context_that_is_at_work(void **state)
 {
@@ -1035,7 +1021,6 @@ int main(void)
         cmocka_unit_test_teardown(test_kernel_that_computes_something_else_later, mend),
         cmocka_unit_test_teardown(test_copies_that_are_not_compared, mend),
         cmocka_unit_test_teardown(test_kernel_that_computes_something_else_unseen, mend),
-        cmocka_unit_test(test_end_among_records),
         cmocka_unit_test_teardown(test_other_context_that_is_at_work, end_other_context),
         cmocka_unit_test_teardown(test_managed_memory, mend),
         cmocka_unit_test_teardown(test_managed_memory_and_another_thread, mend),
