@@ -62,16 +62,12 @@ static void mark_as_lacking(const kprof_spool_writer *writer)
         (void)fchmod(writer->fd, KPROF_SPOOL_MODE | KPROF_SPOOL_LACKS_RECORDS);
 }
 
-/* How many bytes of the buffer's first `bytes` are whole records, or the file's header. */
+/* How many bytes of the buffer's first `bytes`, which are not all, are whole records. */
 static size_t whole_bytes(const kprof_spool_writer *writer, size_t bytes)
 {
-    size_t whole = 0, next = KPROF_SPOOL_HEADER_BYTES;
-    if (writer->size > 0)
-        next = KPROF_SPOOL_RECORD_HEADER_BYTES + kprof_spool_decode_record_header(writer->buffer.data).length;
-    while (next <= bytes) {
+    size_t whole = 0, next = 0;
+    while (writer->size > 0 && next <= bytes) { /* else there is the file's header alone */
         whole = next;
-        if (whole == writer->buffer.length)
-            break;
         next += KPROF_SPOOL_RECORD_HEADER_BYTES + kprof_spool_decode_record_header(writer->buffer.data + whole).length;
     }
     return whole;
