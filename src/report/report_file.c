@@ -175,8 +175,8 @@ kprof_status kprof_report_file_copy(kprof_report *report, char **copy)
     return status;
 }
 
-/* The file of that name, if there is one, is locked: no run writes it. NULL, or the reason why it stays. *again: it is
- * the whole report of a run that has ended meanwhile. */
+/* The file of that name, if there is one, is locked: no run writes it. NULL, or the reason why it stays. *again: one
+ * came meanwhile and has content, or has gone, so that its lock has to be looked at. */
 static const char *put_in_place(const char *draft, const char *path, bool is_there, bool *again)
 {
     struct stat info;
@@ -188,7 +188,7 @@ static const char *put_in_place(const char *draft, const char *path, bool is_the
     if (renameat2(AT_FDCWD, draft, AT_FDCWD, path, RENAME_NOREPLACE) == 0)
         return NULL;
     if (errno == EEXIST) {
-        *again = stat(path, &info) == 0 && info.st_size > 0;
+        *again = lstat(path, &info) != 0 || info.st_size > 0; /* a run that has just begun may not have its lock yet */
         return "another run has begun to write it";
     }
     return rename(draft, path) == 0 ? NULL : strerror(errno); /* the file system knows no better */

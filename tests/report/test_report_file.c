@@ -1,6 +1,7 @@
 /* Puts a report in its place while another run does so, too: between the look at the name and the rename. */
 #include "report/report_file.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -21,6 +22,7 @@ static char path[64], draft[64];
 
 static const char *others; /* what another run puts there before the next rename; NULL: nothing */
 static int others_lock;    /* its lock, as it goes on writing; -1: none */
+static bool others_leave;  /* it removes that behind the rename */
 
 static void put(const char *file, const char *content)
 {
@@ -51,7 +53,13 @@ int __wrap_renameat2(int from_folder, const char *from, int to_folder, const cha
         assert_true(others_lock < 0 || flock(others_lock, LOCK_EX | LOCK_NB) == 0);
     }
     others = NULL;
-    return __real_renameat2(from_folder, from, to_folder, to, flags);
+    int result = __real_renameat2(from_folder, from, to_folder, to, flags);
+    int reason = errno;
+    if (others_leave)
+        unlink(path);
+    others_leave = false;
+    errno = reason;
+    return result;
 }
 
 static kprof_status replace_beside(const char *content, bool is_written)
@@ -80,6 +88,14 @@ static void test_report_that_came_meanwhile(void **state)
     assert_int_equal(replace_beside("other", false), KPROF_OK);
     assert_content(path, OWN);
     assert_int_equal(access(draft, F_OK), -1);
+}
+
+static void test_run_that_began_and_gave_up(void **state)
+{
+    (void)state;
+    others_leave = true;
+    assert_int_equal(replace_beside("", false), KPROF_OK);
+    assert_content(path, OWN);
 }
 
 static void test_run_that_began_meanwhile(void **state)
@@ -116,6 +132,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_nothing_there),
         cmocka_unit_test(test_report_that_came_meanwhile),
+        cmocka_unit_test(test_run_that_began_and_gave_up),
         cmocka_unit_test(test_run_that_began_meanwhile),
     };
     return cmocka_run_group_tests(tests, make_folder, remove_folder);
