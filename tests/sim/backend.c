@@ -787,13 +787,13 @@ static void profiler_close(kprof_profiler *profiler)
 }
 
 /* The same launch must find the same memory in every pass; on an even machine the application's own may be others. */
-void sim_profiler_note(kprof_profiler *profiler, const sim_work *work, uint64_t signature, bool reaches_outside)
+void sim_profiler_note(kprof_profiler *profiler, const sim_work *work, uint64_t signature, bool reaches_host)
 {
     size_t index = work->range - 1;
     sim_range *range = &profiler->ranges[index];
     bool may_differ = sim.is_even && !work->is_replay;
     bool is_proof = profiler->proved && present_pass(profiler) == 0;
-    range->sectors += is_proof && reaches_outside;
+    range->sectors += is_proof && reaches_host;
     if (is_proof && index == profiler->first_pushed && range->launches++ > 0)
         return; /* the range of a whole batch, or of its first launch */
     if (!is_proof && range->launches++ > 0)

@@ -236,10 +236,10 @@ static void compute(const sim_step *step)
     }
 }
 
-/* What a kernel uses outside its device; bits. */
+/* Who else has the memory that a kernel uses; bits. */
 typedef enum sim_reach {
     REACHES_HOST = 1,
-    REACHES_DEVICE = 2 /* memory that another device has, too */
+    REACHES_DEVICE = 2 /* another device, but the memory is that of its own */
 } sim_reach;
 
 static unsigned reach_of(const sim_step *step)
@@ -262,7 +262,7 @@ static void note_run(const sim_work *work, uint64_t signature, unsigned reach)
     if (work->range > 0 && !context->armed)
         sim_violation("a pass ended before a launch in it");
     if (work->range > 0)
-        sim_profiler_note(context->armed, work, signature, reach != 0);
+        sim_profiler_note(context->armed, work, signature, reach & REACHES_HOST);
     context->cold = false;
 }
 

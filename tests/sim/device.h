@@ -254,9 +254,8 @@ void sim_own_call(kprof_call_kind kind, bool leaving);
  * submit any that would become a range by itself. */
 size_t sim_profiler_range(struct kprof_profiler *profiler, bool is_replay);
 bool sim_profiler_is_automatic(const struct kprof_profiler *profiler);
-/* Note a kernel that is about to run in its range; `reaches_outside`: it uses memory of the host or of another device.
- */
-void sim_profiler_note(struct kprof_profiler *profiler, const sim_work *work, uint64_t signature, bool reaches_outside);
+/* Note a kernel that is about to run in its range; `reaches_host`: it uses memory of the host. */
+void sim_profiler_note(struct kprof_profiler *profiler, const sim_work *work, uint64_t signature, bool reaches_host);
 
 extern __thread unsigned sim_current; /* context of this thread; SIM_CONTEXTS: none */
 
