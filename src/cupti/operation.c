@@ -16,8 +16,9 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
-/* Between two looks at work of the application's: this part of the time waited so far, but no shorter sleeps, since the
- * system adds 50 us to each, and no longer ones, since the call goes on half of one late. */
+/* kprof sleeps between two looks at work of the application's, for this part of the time waited so far. It makes no
+ * shorter sleeps, since the system adds 50 us to each, and no longer ones: the call goes on half a sleep too late on
+ * average. */
 #define POLL_SHARE     32
 #define LEAST_PAUSE_NS 5000
 #define MOST_PAUSE_NS  200000

@@ -31,7 +31,7 @@ struct kprof_profiler {
     size_t wanted_ranges; /* of this measurement, at most */
     unsigned image_index; /* KPROF_IMAGE_ */
     bool automatic;       /* as wanted */
-    size_t asked_ranges;  /* of the size that the object was asked for last; 0: none */
+    size_t asked_ranges;  /* the object was asked last for the size of an image of so many; 0: unknown */
     size_t image_size;
     uint8_t *image;  /* [image_size] */
     bool given;      /* CUPTI's object has the image */

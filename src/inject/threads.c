@@ -7,7 +7,7 @@
 
 #define OWN_NAME "kprof"
 
-/* What a thread does. */
+/* It tells a new thread what to run. */
 typedef struct kprof_thread_work {
     void *(*run)(void *user);
     void *user;

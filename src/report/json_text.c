@@ -56,7 +56,7 @@ cJSON *kprof_json_what_if(const kprof_what_if *curve)
     return object;
 }
 
-/* The first byte that is no ASCII, or DEL. Nearly all bytes are plain ASCII, so they are looked at in words. */
+/* Return the first byte that is DEL or no ASCII; `end` if there is none. It looks at words, as nearly all is ASCII. */
 static const char *skip_ascii(const char *text, const char *end)
 {
     const uint64_t ones = UINT64_C(0x0101010101010101), low = 0x7f * ones, high = 0x80 * ones;
