@@ -50,29 +50,20 @@ def make_many(report, target, count):
         f"WHERE launch_id = {first}")
 
 
-# The metrics of memory of others, with values, and metrics of the report whose places they take.
-OTHER_MEMORY = {
-    "lts__t_sectors_srcunit_tex_aperture_sysmem_op_read.sum":
-        (3_000_000, "lts__t_requests_srcunit_tex_op_read.sum"),
-    "lts__t_sectors_srcunit_tex_aperture_sysmem_op_write.sum":
-        (500_000, "lts__t_requests_srcunit_tex_op_write.sum"),
-    "lts__t_sectors_srcunit_tex_aperture_sysmem_op_red.sum":
-        (40_000, "lts__t_requests_srcunit_tex_op_red.sum"),
-    "lts__t_sectors_srcunit_tex_aperture_peer_op_read.sum":
-        (0, "lts__t_requests_srcunit_gcc.sum"),
-}
+OTHER_MEMORY = {f"lts__t_sectors_srcunit_tex_aperture_{kind}.sum": value
+                for kind, value in (("sysmem_op_read", 3_000_000), ("sysmem_op_write", 500_000),
+                                    ("sysmem_op_red", 40_000), ("peer_op_read", 0))}
+NOT_MEASURED = "lts__t_sectors_srcunit_tex_aperture_peer_op_write.sum"
 SHARED = {f"l1tex__data_pipe_lsu_wavefronts_mem_shared_op_{kind}.sum": value
           for kind, value in (("ld", 12_345_678), ("st", 4321), ("atom", 0))}
 
 
 def make_memory(report, target):
-    """The report with values of shared memory, and of memory of others, as OTHER_MEMORY has them."""
-    set_value = "UPDATE value SET value = ? WHERE metric_id = (SELECT id FROM metric WHERE name = ?)"
-    statements = [(set_value, [value, name]) for name, value in SHARED.items()]
-    for name, (value, old) in OTHER_MEMORY.items():
-        statements += [("UPDATE metric SET name = ? WHERE name = ?", [name, old]), (set_value, [value, name]),
-                       ("UPDATE section SET definition = replace(definition, ?, ?)", [f'"{old}"', f'"{name}"'])]
-    return change(report, target, *statements)
+    """The report with values of shared memory, and of the host's and other GPUs' memory, without NOT_MEASURED."""
+    of_metric = "WHERE metric_id = (SELECT id FROM metric WHERE name = ?)"
+    return change(report, target, (f"DELETE FROM value {of_metric}", [NOT_MEASURED]),
+                  *((f"UPDATE value SET value = ? {of_metric}", [value, name])
+                    for name, value in {**SHARED, **OTHER_MEMORY}.items()))
 
 
 KERNELS = ("gemm", "softmax", "layer_norm_forward", "copy", "reduce_rows", "transpose", "embedding_gather", "histogram",

@@ -36,7 +36,7 @@ def run(source, kprof, write_fixture):
         before, after = os.path.join(folder, "before.kprof"), os.path.join(folder, "after.kprof")
         subprocess.run([write_fixture, before, "before"], check=True)
         subprocess.run([write_fixture, after, "after"], check=True)
-        for reports, expected in (({}, "Of the roof: 66.48 %"), ({"REPORT": before, "OTHER": after}, "vectorAdd")):
+        for reports, expected in (({}, "Of the roof: 66.97 %"), ({"REPORT": before, "OTHER": after}, "vectorAdd")):
             environment = {**os.environ, "KPROF": kprof, "OUT": folder, "MPLCONFIGDIR": folder, **reports}
             result = subprocess.run([sys.executable, "samples/notebook/analysis.py"], cwd=source, env=environment,
                                     capture_output=True, text=True)
