@@ -126,7 +126,7 @@ static void on_driver_call(CUpti_CallbackId id, const CUpti_CallbackData *data)
         CUresult result = data->functionReturnValue ? *(const CUresult *)data->functionReturnValue : CUDA_SUCCESS;
         call.failed = result != CUDA_SUCCESS;
         kprof_capturing_note(id, data->functionParams, data->context, result);
-        if (!call.failed && !own)
+        if (!call.failed && !own && call.kind != KPROF_CALL_LAUNCH) /* which changes nothing that is noted */
             note_result(&call, data->functionParams);
         target.hooks.leave(&call);
     }
