@@ -18,7 +18,8 @@ static bool is_chosen(size_t device, uint64_t mask)
 
 bool kprof_probe_is_measured(const kprof_probe *probe, size_t device, uint64_t device_mask)
 {
-    return is_chosen(device, device_mask) && probe->devices[device].chip[0] != '\0';
+    const char *chip = probe->devices[device].chip;
+    return is_chosen(device, device_mask) && *chip && !kprof_chip_is_too_old(chip);
 }
 
 uint64_t kprof_probe_memory(const kprof_probe *probe, uint64_t device_mask)
@@ -44,6 +45,11 @@ kprof_status kprof_probe_chips(const kprof_probe *probe, uint64_t device_mask, k
                       "device %zu (%s) is not known to CUPTI, and its launches are not measured; a newer CUDA toolkit "
                       "may know it",
                       i, probe->devices[i].name);
+        else if (kprof_chip_is_too_old(probe->devices[i].chip))
+            kprof_log(KPROF_LOG_WARNING,
+                      "device %zu (%s) is a %s, whose compute capability is less than kprof supports, and its launches "
+                      "are not measured",
+                      i, probe->devices[i].name, probe->devices[i].chip);
         else if (!kprof_strlist_add_unique(out, probe->devices[i].chip))
             return kprof_fail(KPROF_NO_MEMORY, "out of memory");
     }
@@ -51,7 +57,7 @@ kprof_status kprof_probe_chips(const kprof_probe *probe, uint64_t device_mask, k
         return kprof_fail(KPROF_USAGE, "--devices leaves no device: there %s %zu, numbered from 0",
                           probe->device_count == 1 ? "is" : "are", probe->device_count);
     if (out->count == 0)
-        return kprof_fail(KPROF_UNSUPPORTED, "CUPTI knows none of the devices; a newer CUDA toolkit may");
+        return kprof_fail(KPROF_UNSUPPORTED, "kprof can measure none of the devices");
     return KPROF_OK;
 }
 
@@ -269,7 +275,10 @@ kprof_status kprof_chips_named(const kprof_options *options, kprof_chips *out)
         kprof_log(KPROF_LOG_INFO, "no GPU found that kprof can use: taking %s; --chips names others", DEFAULT_CHIP);
         added = kprof_strlist_add(&out->names, DEFAULT_CHIP);
     }
-    return added ? KPROF_OK : kprof_fail(KPROF_NO_MEMORY, "out of memory");
+    kprof_status status = added ? KPROF_OK : kprof_fail(KPROF_NO_MEMORY, "out of memory");
+    for (size_t i = 0; i < out->names.count && status == KPROF_OK; i++)
+        status = kprof_chip_check(out->names.items[i]);
+    return status;
 }
 
 static void keep_error(void *user, kprof_log_level level, const char *message)

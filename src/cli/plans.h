@@ -30,7 +30,7 @@ kprof_status kprof_plans_make_for(const kprof_options *options, const kprof_strl
                                   kprof_plans *out) KPROF_MUST_CHECK;
 void kprof_plans_free(kprof_plans *plans);
 
-/* Is this CUDA device one that is measured: left by --devices, and known to CUPTI? */
+/* Is this CUDA device one that is measured: left by --devices, known to CUPTI, and not too old for kprof? */
 bool kprof_probe_is_measured(const kprof_probe *probe, size_t device, uint64_t device_mask);
 
 /* Memory of the smallest device that is measured; 0: not known. */
@@ -51,7 +51,7 @@ typedef struct kprof_chips {
 } kprof_chips;
 
 /* Those of --chips; else those of the GPUs that are present, of which --devices leaves some; else, with a message, the
- * one that the sets are tuned for. */
+ * one that the sets are tuned for. UNSUPPORTED for one that is too old for kprof. */
 kprof_status kprof_chips_named(const kprof_options *options, kprof_chips *out) KPROF_MUST_CHECK;
 /* For what can do without: OK, with a warning, and *out stays NULL, where this build or machine cannot ask CUPTI. */
 kprof_status kprof_chip_open(const char *chip, kprof_host **out) KPROF_MUST_CHECK;

@@ -32,8 +32,12 @@ static inline size_t kprof_metric_base_length(const char *name)
 /* One chip's host object. Not thread-safe: one per thread. */
 typedef struct kprof_host kprof_host;
 
-/* Names of all chips that the library knows, appended to `out`. */
+/* Names of the chips that the library knows and kprof supports, appended to `out`. */
 kprof_status kprof_host_chips(kprof_strlist *out) KPROF_MUST_CHECK;
+/* A chip whose compute capability is less than kprof supports; false for one that kprof does not know. */
+bool kprof_chip_is_too_old(const char *name);
+/* UNSUPPORTED, with a message, for such a chip. */
+kprof_status kprof_chip_check(const char *name) KPROF_MUST_CHECK;
 
 /* A device's counter availability image: which of its counters can be used now. Borrowed while the host is open. */
 typedef struct kprof_availability {

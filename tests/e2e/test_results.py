@@ -283,6 +283,12 @@ class Nothing(Case):
         self.assert_run(run, 103)
         self.assertEqual(run.out, "")
 
+    def test_gpu_that_is_too_old(self):
+        run = self.profile([], [f"launch={VECTOR_ADD}", "say=ran"], env={"KPROF_SIM_PROBE": "old-gpu"})
+        self.assert_run(run, 111)
+        self.assertEqual(run.out, "")
+        self.assertIn("GV100, whose compute capability is less than kprof supports", run.err)
+
     def test_no_permission(self):
         self.assert_run(self.profile([], ["say=ran"], env={"KPROF_SIM_PROBE": "no-permission"}), 104)
 
@@ -1465,13 +1471,13 @@ class Lists(Case):
         units = {metric["metric"]: metric["unit"] for metric in metrics}
         self.assertEqual(units["dram__bytes"], "byte")
         self.assertIsNone(units["LTS.TriageCompute.lts__average_t_sector_aperture_device"])
-        self.assertEqual(json.loads(self.kprof("--list-chips", "--json").out)[0], {"chip": "GV100"})
+        self.assertEqual(json.loads(self.kprof("--list-chips", "--json").out)[0], {"chip": "TU102"})
         wide = self.kprof("--list-chips", "--csv-layout", "wide").out.splitlines()
-        self.assertEqual(wide[:2], ['"chip"', '"GV100"'])
+        self.assertEqual(wide[:2], ['"chip"', '"TU102"'])
 
     def test_lists_in_markdown(self):
         chips = self.kprof("--list-chips", "--markdown").out.splitlines()
-        self.assertEqual(chips[:3], ["| Chip |", "| --- |", "| GV100 |"])
+        self.assertEqual(chips[:3], ["| Chip |", "| --- |", "| TU102 |"])
         metrics = self.kprof("--query-metrics", "--chip", "GH100", "--markdown").out.splitlines()
         self.assertEqual(metrics[0], "| Chip | Metric | Kind | Unit | Description |")
         self.assertIn("| GH100 | dram__bytes | counter | byte | # of bytes accessed in DRAM |", metrics)
@@ -1481,6 +1487,16 @@ class Lists(Case):
     def test_unknown_chip(self):
         self.assert_run(self.kprof("--list-sets", "--chip", "GH10"), 102)
         self.assert_run(self.kprof("--query-metrics", "--chip", "nonsense"), 102)
+
+    def test_chip_that_is_too_old(self):
+        """CUPTI knows metrics of Volta, which kprof does not support."""
+        self.assertNotIn("GV1", self.kprof("list", "chips").out)
+        for words in (["plan"], ["list", "metrics"], ["list", "sets"], ["list", "aliases"],
+                      ["explain", "dram__bytes.sum"]):
+            run = self.kprof(*words, "--chips", "GH100,gv100")
+            self.assert_run(run, 111)
+            self.assertEqual((run.out, len(run.err.splitlines())), ("", 1))
+            self.assertIn("chip GV100 has compute capability 7.0, and kprof supports 7.5 and higher", run.err)
 
     def test_help_and_version(self):
         self.assert_listed(["--help"], "usage: kprof", "--kernel-name")

@@ -1,5 +1,5 @@
-/* A machine for tests: one GH100, or what KPROF_SIM_PROBE says ("two-gpus", "no-gpu", "no-permission"). Stands in for
- * src/cupti/probe.c. No machine has a GPU at these addresses. */
+/* A machine for tests: one GH100, or what KPROF_SIM_PROBE says ("two-gpus", "old-gpu", "no-gpu", "no-permission").
+ * Stands in for src/cupti/probe.c. No machine has a GPU at these addresses. */
 #include "cupti/probe.h"
 #include "core/log.h"
 
@@ -23,7 +23,7 @@ kprof_status kprof_probe_devices(kprof_probe *out)
     for (size_t i = 0; i < count; i++) {
         kprof_probe_device *device = &out->devices[i];
         snprintf(device->name, sizeof device->name, "Simulated H200");
-        snprintf(device->chip, sizeof device->chip, "GH100");
+        snprintf(device->chip, sizeof device->chip, fault && strcmp(fault, "old-gpu") == 0 ? "GV100" : "GH100");
         device->memory_bytes = UINT64_C(80) << 30; /* not what prices are reckoned with where no GPU is */
         snprintf(device->pci_address, sizeof device->pci_address, "ffffffff:ff:%02zx.0", i);
     }
