@@ -222,15 +222,31 @@ static kprof_status list_aliases(const kprof_options *options, kprof_listing *li
     return status;
 }
 
+static void add_chip(kprof_listing *listing, const char *name)
+{
+    const kprof_chip *chip = kprof_chip_find(name);
+    char capability[32] = "";
+    if (chip)
+        snprintf(capability, sizeof capability, "%d.%d", chip->capability / 10, chip->capability % 10);
+    kprof_listing_add(listing, name);
+    kprof_listing_add(listing, capability);
+    kprof_listing_add(listing, chip ? chip->gpus : "");
+}
+
 static kprof_status list_chips(const kprof_options *options, kprof_listing *listing)
 {
-    static const kprof_listing_column columns[] = {{.key = "chip", .label = "Chip"}, {0}};
+    static const kprof_listing_column columns[] = {
+        {.key = "chip", .label = "Chip"},
+        {.key = "compute_capability", .label = "CC", .missing = "-"},
+        {.key = "gpus", .label = "GPUs such as", .missing = "-", .folds = true},
+        {0},
+    };
     kprof_strlist chips = KPROF_STRLIST_INIT;
     (void)options;
     listing->columns = columns;
     kprof_status status = kprof_host_chips(&chips);
     for (size_t i = 0; status == KPROF_OK && i < chips.count; i++)
-        kprof_listing_add(listing, chips.items[i]);
+        add_chip(listing, chips.items[i]);
     kprof_strlist_free(&chips);
     return status;
 }

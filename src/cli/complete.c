@@ -92,8 +92,10 @@ static kprof_status offer_chips(const answers *to)
 {
     kprof_strlist chips = KPROF_STRLIST_INIT;
     kprof_status status = kprof_host_chips(&chips);
-    for (size_t i = 0; status == KPROF_OK && i < chips.count; i++)
-        offer(to, chips.items[i], NULL);
+    for (size_t i = 0; status == KPROF_OK && i < chips.count; i++) {
+        const kprof_chip *chip = kprof_chip_find(chips.items[i]);
+        offer(to, chips.items[i], chip ? chip->gpus : NULL);
+    }
     kprof_strlist_free(&chips);
     return status;
 }

@@ -1,4 +1,4 @@
-/* What kprof itself knows of chips, since CUPTI tells their names alone: their compute capabilities. */
+/* Holds the facts about chips that CUPTI, which tells their names alone, does not. */
 #include "host/host.h"
 
 #include "core/log.h"
@@ -7,21 +7,40 @@
 
 #define LEAST_CAPABILITY 75 /* that kprof supports; CUPTI has metrics of older chips, too */
 
-typedef struct chip {
-    const char *name;
-    int capability; /* 90 is 9.0 */
-} chip;
-
-/* NVIDIA publishes the compute capabilities. A chip may be missing: then nothing is known of it. */
-static const chip table[] = {
-    {"GV100", 70},  {"GV11B", 72},  {"TU102", 75},  {"TU104", 75},  {"TU106", 75},  {"TU116", 75},
-    {"TU117", 75},  {"GA100", 80},  {"GA102", 86},  {"GA103", 86},  {"GA104", 86},  {"GA106", 86},
-    {"GA107", 86},  {"GA10B", 87},  {"GH100", 90},  {"AD102", 89},  {"AD103", 89},  {"AD104", 89},
-    {"AD106", 89},  {"AD107", 89},  {"GB100", 100}, {"GB110", 103}, {"GB10B", 110}, {"GB202", 120},
-    {"GB203", 120}, {"GB205", 120}, {"GB206", 120}, {"GB207", 120}, {"GB20B", 121},
+/* NVIDIA publishes these. A chip may be missing: then nothing is known of it. */
+static const kprof_chip table[] = {
+    {"GV100", 70, "V100, TITAN V"},
+    {"GV11B", 72, "Jetson AGX Xavier"},
+    {"TU102", 75, "Quadro RTX 6000, RTX 2080 Ti"},
+    {"TU104", 75, "T4, RTX 2080"},
+    {"TU106", 75, "RTX 2070, RTX 2060"},
+    {"TU116", 75, "GTX 1660"},
+    {"TU117", 75, "GTX 1650"},
+    {"GA100", 80, "A100, A30"},
+    {"GA102", 86, "A40, A10, RTX A6000, RTX 3090"},
+    {"GA103", 86, "RTX 3080 Ti Laptop"},
+    {"GA104", 86, "RTX A4000, RTX 3070"},
+    {"GA106", 86, "RTX A2000, RTX 3060"},
+    {"GA107", 86, "A16, A2"},
+    {"GA10B", 87, "Jetson AGX Orin"},
+    {"GH100", 90, "H100, H200, GH200"},
+    {"AD102", 89, "L40, L40S, RTX 4090"},
+    {"AD103", 89, "RTX 4080"},
+    {"AD104", 89, "L4, RTX 4070"},
+    {"AD106", 89, "RTX 4060 Ti"},
+    {"AD107", 89, "RTX 4060"},
+    {"GB100", 100, "B200, GB200"},
+    {"GB110", 103, "B300, GB300"},
+    {"GB10B", 110, "Jetson AGX Thor"},
+    {"GB202", 120, "RTX PRO 6000 Blackwell, RTX 5090"},
+    {"GB203", 120, "RTX 5080"},
+    {"GB205", 120, "RTX 5070"},
+    {"GB206", 120, "RTX 5060 Ti"},
+    {"GB207", 120, "RTX 5050"},
+    {"GB20B", 121, "GB10, DGX Spark"},
 };
 
-static const chip *find(const char *name)
+const kprof_chip *kprof_chip_find(const char *name)
 {
     for (size_t i = 0; i < sizeof table / sizeof *table; i++) {
         if (strcasecmp(table[i].name, name) == 0)
@@ -32,13 +51,13 @@ static const chip *find(const char *name)
 
 bool kprof_chip_is_too_old(const char *name)
 {
-    const chip *found = find(name);
+    const kprof_chip *found = kprof_chip_find(name);
     return found && found->capability < LEAST_CAPABILITY;
 }
 
 kprof_status kprof_chip_check(const char *name)
 {
-    const chip *found = find(name);
+    const kprof_chip *found = kprof_chip_find(name);
     if (!kprof_chip_is_too_old(name))
         return KPROF_OK;
     return kprof_fail(KPROF_UNSUPPORTED,

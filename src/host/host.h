@@ -34,6 +34,15 @@ typedef struct kprof_host kprof_host;
 
 /* Names of the chips that the library knows and kprof supports, appended to `out`. */
 kprof_status kprof_host_chips(kprof_strlist *out) KPROF_MUST_CHECK;
+
+/* A chip, as NVIDIA publishes it. */
+typedef struct kprof_chip {
+    const char *name;
+    int capability;   /* its compute capability: 90 is 9.0 */
+    const char *gpus; /* some that have it: "H100, H200, GH200" */
+} kprof_chip;
+/* In capitals or small letters; NULL: nothing is known of it. */
+const kprof_chip *kprof_chip_find(const char *name);
 /* A chip whose compute capability is less than kprof supports; false for one that kprof does not know. */
 bool kprof_chip_is_too_old(const char *name);
 /* UNSUPPORTED, with a message, for such a chip. */

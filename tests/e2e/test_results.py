@@ -1449,7 +1449,7 @@ class Lists(Case):
         self.assert_listed(["--list-rules"], "WarpStall", "WarpStateStats", "high")
         self.assert_listed(["list", "findings", "--section-folder", OWN_SETS, "--rule", "WideStore"],
                            "Stores are narrow")
-        self.assert_listed(["--list-chips"], "GH100", "AD102")
+        self.assert_listed(["--list-chips"], "GH100", "AD102", "H100, H200", " 10.0 ", "RTX 5090")
         self.assert_listed(["--query-metrics", "--chip", "GA100"], "dram__bytes", "GA100")
         self.assert_listed(["--query-metrics", "--query-metrics-mode", "suffix", "--metrics", "dram__bytes"],
                            "dram__bytes.sum.per_second")
@@ -1471,13 +1471,16 @@ class Lists(Case):
         units = {metric["metric"]: metric["unit"] for metric in metrics}
         self.assertEqual(units["dram__bytes"], "byte")
         self.assertIsNone(units["LTS.TriageCompute.lts__average_t_sector_aperture_device"])
-        self.assertEqual(json.loads(self.kprof("--list-chips", "--json").out)[0], {"chip": "TU102"})
+        self.assertEqual(json.loads(self.kprof("--list-chips", "--json").out)[0],
+                         {"chip": "TU102", "compute_capability": "7.5", "gpus": "Quadro RTX 6000, RTX 2080 Ti"})
         wide = self.kprof("--list-chips", "--csv-layout", "wide").out.splitlines()
-        self.assertEqual(wide[:2], ['"chip"', '"TU102"'])
+        self.assertEqual(wide[:2], ['"chip","compute_capability","gpus"',
+                                    '"TU102","7.5","Quadro RTX 6000, RTX 2080 Ti"'])
 
     def test_lists_in_markdown(self):
         chips = self.kprof("--list-chips", "--markdown").out.splitlines()
-        self.assertEqual(chips[:3], ["| Chip |", "| --- |", "| TU102 |"])
+        self.assertEqual(chips[:3], ["| Chip | CC | GPUs such as |", "| --- | --- | --- |",
+                                     "| TU102 | 7.5 | Quadro RTX 6000, RTX 2080 Ti |"])
         metrics = self.kprof("--query-metrics", "--chip", "GH100", "--markdown").out.splitlines()
         self.assertEqual(metrics[0], "| Chip | Metric | Kind | Unit | Description |")
         self.assertIn("| GH100 | dram__bytes | counter | byte | # of bytes accessed in DRAM |", metrics)
@@ -1512,6 +1515,7 @@ class Lists(Case):
         self.assert_listed(["--complete", "--set"], "default\n", "basic\n")
         self.assert_listed(["--complete", "--section"], "SpeedOfLight\n")
         self.assert_listed(["--complete", "--chips"], "GH100\n")
+        self.assert_listed(["--complete", "line", "--", "plan", "--chips", "GH"], "GH100\tH100, H200, GH200\n")
         self.assert_listed(["report", "--complete", "options"], "--page\n", "-k\n")
 
 
