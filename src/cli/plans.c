@@ -3,9 +3,9 @@
 #include "cli/paths.h"
 #include "core/log.h"
 
-#include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 /* Messages name so many of the metrics that are left out. */
 #define NAMES_TOLD   4
@@ -258,17 +258,29 @@ static void add_present_chips(uint64_t device_mask, kprof_chips *out)
     kprof_probe_free(&probe);
 }
 
+/* Chips have capitals, and ncu's users write them small. A name that is not known stays as it was typed, for the
+ * message about it. False when out of memory. */
+static bool add_named_chips(const kprof_strlist *typed, kprof_strlist *out)
+{
+    kprof_strlist known = KPROF_STRLIST_INIT;
+    kprof_log_set_sink(kprof_log_discard, NULL);
+    const bool are_known = kprof_host_chips(&known) == KPROF_OK;
+    kprof_log_set_sink(NULL, NULL);
+    bool added = true;
+    for (size_t i = 0; i < typed->count && added; i++) {
+        const char *name = typed->items[i];
+        for (size_t k = 0; are_known && k < known.count; k++)
+            name = strcasecmp(known.items[k], name) == 0 ? known.items[k] : name;
+        added = kprof_strlist_add_unique(out, name);
+    }
+    kprof_strlist_free(&known);
+    return added;
+}
+
 kprof_status kprof_chips_named(const kprof_options *options, kprof_chips *out)
 {
-    bool added = true;
     *out = (kprof_chips){0};
-    for (size_t i = 0; i < options->chips.count && added; i++) {
-        char *chip = strdup(options->chips.items[i]);
-        for (char *c = chip; c && *c; c++) /* chips have capitals; ncu's users write them small */
-            *c = (char)(toupper)((unsigned char)*c);
-        added = chip && kprof_strlist_add_unique(&out->names, chip);
-        free(chip);
-    }
+    bool added = add_named_chips(&options->chips, &out->names);
     if (out->names.count == 0)
         add_present_chips(options->filter.device_mask, out);
     if (out->names.count == 0) {

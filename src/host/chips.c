@@ -66,3 +66,17 @@ kprof_status kprof_chip_check(const char *name)
                       found->name, found->capability / 10, found->capability % 10, LEAST_CAPABILITY / 10,
                       LEAST_CAPABILITY % 10);
 }
+
+const char *kprof_chip_of_gpu(const char *gpu)
+{
+    const size_t length = strlen(gpu);
+    for (size_t i = 0; i < sizeof table / sizeof *table; i++) {
+        for (const char *at = table[i].gpus; *at; at += strspn(at, ", ")) {
+            const size_t here = strcspn(at, ",");
+            if (here == length && strncasecmp(at, gpu, length) == 0)
+                return table[i].name;
+            at += here;
+        }
+    }
+    return NULL;
+}

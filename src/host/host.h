@@ -47,6 +47,8 @@ const kprof_chip *kprof_chip_find(const char *name);
 bool kprof_chip_is_too_old(const char *name);
 /* UNSUPPORTED, with a message, for such a chip. */
 kprof_status kprof_chip_check(const char *name) KPROF_MUST_CHECK;
+/* The name of the chip of a GPU such as "H100", in capitals or small letters; NULL: not known. */
+const char *kprof_chip_of_gpu(const char *gpu);
 
 /* A device's counter availability image: which of its counters can be used now. Borrowed while the host is open. */
 typedef struct kprof_availability {

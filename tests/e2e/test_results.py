@@ -1490,6 +1490,14 @@ class Lists(Case):
     def test_unknown_chip(self):
         self.assert_run(self.kprof("--list-sets", "--chip", "GH10"), 102)
         self.assert_run(self.kprof("--query-metrics", "--chip", "nonsense"), 102)
+        for typed, answer in (("all", "is not known; kprof list chips has the names to give, such as GH100,GB202"),
+                              ("gh10", 'is not known; did you mean "GH100"? kprof list chips has'),
+                              ("B200", 'did you mean "GB100"?'), ("t4", 'did you mean "TU104"?')):
+            for words in (["plan"], ["list", "metrics"], ["list", "sets"], ["explain", "dram__bytes.sum"]):
+                run = self.kprof(*words, "--chips", typed)
+                self.assert_run(run, 102)
+                self.assertIn(f'chip "{typed}" ', run.err)
+                self.assertIn(answer, run.err)
 
     def test_chip_that_is_too_old(self):
         """CUPTI knows metrics of Volta, which kprof does not support."""
