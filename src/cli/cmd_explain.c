@@ -104,6 +104,17 @@ static void show_parts(const row_maker *by, const answer *of)
     }
 }
 
+static void show_full_names(const row_maker *by, const answer *of)
+{
+    for (size_t i = 0; i < of->explanation.full_name_count; i++) {
+        const kprof_full_name *name = &of->explanation.full_names[i];
+        kprof_emit_field unit = kprof_field_text("unit", "Unit", name->unit);
+        unit.missing = "-";
+        const kprof_emit_field fields[] = {kprof_field_text("metric", "Metric", name->name), unit};
+        show_row(by, of, fields, COUNT_OF(fields));
+    }
+}
+
 static void show_members(const row_maker *by, const answer *of)
 {
     const kprof_strlist *members = &of->explanation.members;
@@ -144,6 +155,7 @@ static kprof_status print_answers(const kprof_page_context *context)
         void (*show)(const row_maker *by, const answer *of);
     } lists[] = {
         {{"parts", "The name", KPROF_LIST_TABLE, true}, show_parts},
+        {{"full_names", "Full names", KPROF_LIST_TABLE, true}, show_full_names},
         {{"members", "Made of", KPROF_LIST_TABLE, true}, show_members},
         {{"shown", "Shown in", KPROF_LIST_TABLE, true}, show_places},
         {{"aliases", "Other names", KPROF_LIST_TABLE, true}, show_aliases},

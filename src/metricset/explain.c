@@ -94,23 +94,36 @@ static bool add_part(kprof_explanation *out, const char *text, size_t length)
     return true;
 }
 
+static bool has_part(const kprof_explanation *of, const char *text, size_t length)
+{
+    bool has = false;
+    for (size_t i = 0; i < of->part_count && !has; i++)
+        has = strlen(of->parts[i].part) == length && memcmp(of->parts[i].part, text, length) == 0;
+    return has;
+}
+
+/* Add each part of the suffix that is not there yet. */
+static bool split_suffix(kprof_explanation *out, const char *name)
+{
+    bool added = true;
+    for (const char *suffix = name + kprof_metric_base_length(name); *suffix == '.' && added;) {
+        const size_t length = strcspn(suffix + 1, ".");
+        added = has_part(out, suffix + 1, length) || add_part(out, suffix + 1, length);
+        suffix += 1 + length;
+    }
+    return added;
+}
+
 /* "TPC.TriageCompute.sm__cycles_active.avg" is counted in an SM. */
 static bool split_name(kprof_explanation *out)
 {
     const char *name = out->metric, *counter = strstr(name, "__");
-    const char *suffix = name + kprof_metric_base_length(name);
     if (!counter)
         return true;
     const char *unit = counter;
     while (unit > name && unit[-1] != '.')
         unit--;
-    bool added = add_part(out, unit, (size_t)(counter - unit));
-    while (added && *suffix == '.') {
-        const size_t length = strcspn(suffix + 1, ".");
-        added = add_part(out, suffix + 1, length);
-        suffix += 1 + length;
-    }
-    return added;
+    return add_part(out, unit, (size_t)(counter - unit)) && split_suffix(out, name);
 }
 
 /* Rooflines of one section share their roofs. */
@@ -161,7 +174,7 @@ static void look_at(explainer *by, const kprof_section *section, const kprof_ite
                           copy_text(&by->out->help, item->help) && copy_text(&by->out->formula, item->expression) &&
                           kprof_expr_names(item->compiled, &by->out->members) == KPROF_OK;
     }
-    if (is_shown && !by->out->help)
+    if (is_shown && !by->out->help && !by->is_base) /* it is about one of the full names of a base name */
         by->is_complete = by->is_complete && copy_text(&by->out->help, item->help);
     by->is_complete = by->is_complete && kprof_expr_names(item->compiled, &names) == KPROF_OK;
     for (size_t i = 0; i < names.count && !is_shown; i++)
@@ -263,10 +276,33 @@ static kprof_status find_aliases(explainer *by)
         status = is_alias(by, &catalog->aliases[i], &is);
         if (is)
             by->out->aliases[by->out->alias_count++] = &catalog->aliases[i];
-        if (is && !by->out->help && !catalog->aliases[i].is_foreign)
+        if (is && !by->out->help && !by->is_base && !catalog->aliases[i].is_foreign)
             by->is_complete = copy_text(&by->out->help, catalog->aliases[i].item.help) && by->is_complete;
     }
     return by->is_complete ? status : KPROF_NO_MEMORY;
+}
+
+/* The full names of a base name, with what their suffixes mean. */
+static kprof_status list_full_names(explainer *by)
+{
+    kprof_explanation *out = by->out;
+    kprof_strlist names = KPROF_STRLIST_INIT;
+    kprof_status status = kprof_full_names(by->host, out->metric, false, &names);
+    out->full_names = calloc(names.count + 1, sizeof *out->full_names);
+    if (!out->full_names)
+        status = KPROF_NO_MEMORY;
+    for (size_t i = 0; i < names.count && status == KPROF_OK; i++) {
+        kprof_metric_info info;
+        kprof_full_name *name = &out->full_names[out->full_name_count++];
+        status = kprof_host_metric_info(by->host, names.items[i], &info);
+        const char *unit = status == KPROF_OK ? kprof_metric_unit(names.items[i], info.unit) : NULL;
+        if (status == KPROF_OK && (!copy_text(&name->name, names.items[i]) || !copy_text(&name->unit, unit) ||
+                                   !split_suffix(out, names.items[i])))
+            status = KPROF_NO_MEMORY;
+        kprof_metric_info_free(&info);
+    }
+    kprof_strlist_free(&names);
+    return status;
 }
 
 static kprof_status ask_chip(explainer *by)
@@ -379,6 +415,8 @@ static kprof_status explain_metric(explainer *by, const char *word)
     }
     if (status == KPROF_OK && is_of_chip)
         status = ask_chip(by);
+    if (status == KPROF_OK && is_of_chip && by->is_base)
+        status = list_full_names(by);
     if (status == KPROF_OK)
         status = find_places(by);
     if (status == KPROF_OK && !launch && !is_of_chip && !out->formula)
@@ -446,7 +484,12 @@ void kprof_explanation_free(kprof_explanation *explanation)
         free_place(&explanation->places[i]);
     for (size_t i = 0; i < explanation->part_count; i++)
         free(explanation->parts[i].part);
+    for (size_t i = 0; i < explanation->full_name_count; i++) {
+        free(explanation->full_names[i].name);
+        free(explanation->full_names[i].unit);
+    }
     free(explanation->places);
+    free(explanation->full_names);
     free(explanation->parts);
     free(explanation->aliases);
     free(explanation->metric);

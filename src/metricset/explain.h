@@ -10,6 +10,12 @@ typedef struct kprof_name_part {
     const char *meaning; /* NULL: not known */
 } kprof_name_part;
 
+/* A value that is made of a base name. */
+typedef struct kprof_full_name {
+    char *name;
+    char *unit; /* or NULL */
+} kprof_full_name;
+
 /* A value of a section in which the metric is shown. */
 typedef struct kprof_explained_place {
     const char *section; /* id, borrowed from the catalog */
@@ -26,8 +32,10 @@ typedef struct kprof_explanation {
     kprof_strlist closest;                     /* to a metric that nothing stands for */
     bool has_passes; /* else it is not known, or the chip cannot collect it beside a kernel's counters */
     size_t pass_count;
-    kprof_name_part *parts; /* [part_count], of the name, from its left */
+    kprof_name_part *parts; /* [part_count], of the name, from its left; of a base name also those of its full names */
     size_t part_count;
+    kprof_full_name *full_names; /* [full_name_count], of a base name; none without the chip */
+    size_t full_name_count;
     kprof_explained_place *places; /* [place_count], by section */
     size_t place_count;
     kprof_strlist sections, sets; /* ids */

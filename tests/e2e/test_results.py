@@ -1369,6 +1369,23 @@ class Explanations(Case):
         plan = json.loads(self.kprof("--plan", "--chips", "GH100", "--metrics", metric["metric"], "--json").out)
         self.assertEqual(metric["passes"], plan["plans"][0]["passes"])
 
+    def test_base_name(self):
+        """What the counter itself counts, and the names to type."""
+        data = self.explain("dram__bytes")
+        [metric] = data["metrics"]
+        self.assertEqual((metric["description"], metric["help"]), ("# of bytes accessed in DRAM", None))
+        units = {row["metric"]: row["unit"] for row in data["full_names"]}
+        self.assertEqual((units["dram__bytes.sum"], units["dram__bytes.sum.per_second"]), ("byte", "byte/second"))
+        run = self.kprof("list", "metrics", "--chips", "GH100", "--query-metrics-mode", "suffix", "--metrics",
+                         "dram__bytes", "--json")
+        self.assertEqual(units, {row["metric"]: row["unit"] for row in json.loads(run.out)})
+        meanings = {row["part"]: row["meaning"] for row in data["parts"]}
+        self.assertEqual(len(meanings), len(data["parts"]))
+        self.assertTrue(all(meanings.values()), meanings)
+        self.assertEqual(meanings["per_second"], "for each second of the launch")
+        self.assertEqual(self.explain("dram__bytes.sum")["full_names"], [])
+        self.assertIsNone(self.explain("sm__throughput")["metrics"][0]["help"])
+
     def test_unit_of_a_stall(self):
         """The list, the explanation and the details page say "cycle", of which the description tells why."""
         [metric] = self.explain("stall.barrier")["metrics"]
