@@ -246,16 +246,19 @@ kprof_status kprof_plans_config(const kprof_plans *plans, const kprof_options *o
     return KPROF_OK;
 }
 
-/* Add the chips of the GPUs that are present; having none is no error here. */
-static void add_present_chips(uint64_t device_mask, kprof_chips *out)
+/* Add the chips of the GPUs that are present; having none is no error here. False where this build or machine cannot
+ * know any chip. */
+static bool add_present_chips(uint64_t device_mask, kprof_chips *out)
 {
     kprof_probe probe = {0};
     kprof_log_set_sink(kprof_log_discard, NULL);
-    if (kprof_probe_devices(&probe) != KPROF_OK || kprof_probe_chips(&probe, device_mask, &out->names) != KPROF_OK)
+    kprof_status status = kprof_probe_devices(&probe);
+    if (status != KPROF_OK || kprof_probe_chips(&probe, device_mask, &out->names) != KPROF_OK)
         kprof_log(KPROF_LOG_DEBUG, "no chip found");
     out->device_bytes = kprof_probe_memory(&probe, device_mask);
     kprof_log_set_sink(NULL, NULL);
     kprof_probe_free(&probe);
+    return status != KPROF_UNSUPPORTED;
 }
 
 /* Chips have capitals, and ncu's users write them small. A name that is not known stays as it was typed, for the
@@ -281,10 +284,10 @@ kprof_status kprof_chips_named(const kprof_options *options, kprof_chips *out)
 {
     *out = (kprof_chips){0};
     bool added = add_named_chips(&options->chips, &out->names);
-    if (out->names.count == 0)
-        add_present_chips(options->filter.device_mask, out);
+    const bool can_know = out->names.count > 0 || add_present_chips(options->filter.device_mask, out);
     if (out->names.count == 0) {
-        kprof_log(KPROF_LOG_INFO, "no GPU found that kprof can use: taking %s; --chips names others", DEFAULT_CHIP);
+        if (can_know)
+            kprof_log(KPROF_LOG_INFO, "no GPU found that kprof can use: taking %s; --chips names others", DEFAULT_CHIP);
         added = kprof_strlist_add(&out->names, DEFAULT_CHIP);
     }
     kprof_status status = added ? KPROF_OK : kprof_fail(KPROF_NO_MEMORY, "out of memory");

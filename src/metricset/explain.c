@@ -378,10 +378,11 @@ static kprof_status count_passes(explainer *by)
     return status;
 }
 
-/* The chip does not have the name: it is a derived value of a section, a misspelling, or nobody can know. */
+/* The chip does not have the name: it is a derived value of a section, stands for an alias, is a misspelling, or nobody
+ * can know. */
 static kprof_status settle_unknown(const explainer *by, const char *word)
 {
-    if (by->out->place_count > 0)
+    if (by->out->place_count > 0 || kprof_catalog_find_alias(by->catalog, word))
         return KPROF_OK;
     if (by->host)
         return kprof_fail_unknown_metric(by->catalog, by->host, word);

@@ -51,6 +51,12 @@ static void test_alias(void **state)
     assert_non_null(strstr(found.parts[0].meaning, "L2"));
     assert_string_equal(found.parts[1].part, "pct");
     kprof_explanation_free(&found);
+    /* No section shows what stands for this one of nvprof. */
+    assert_int_equal(kprof_explain(catalog, NULL, "gld_efficiency", &found), KPROF_OK);
+    assert_string_equal(found.metric, "smsp__sass_average_data_bytes_per_sector_mem_global_op_ld.pct");
+    assert_non_null(found.help);
+    assert_true(has_alias(&found, "gld_efficiency"));
+    kprof_explanation_free(&found);
 }
 
 static void test_base_name(void **state)
