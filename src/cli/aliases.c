@@ -67,6 +67,19 @@ static kprof_status translate(const kprof_condition_use *use, const metric_names
     return status;
 }
 
+/* UNKNOWN_NAME for what is nearly an alias, and so no name of a metric. */
+static kprof_status refuse_misspelling(const kprof_condition_use *use, const kprof_catalog *catalog,
+                                       const kprof_condition *condition)
+{
+    const char *nearest;
+    kprof_status status = kprof_nearest_alias(catalog, condition->metric, &nearest);
+    if (status != KPROF_OK)
+        return kprof_fail(status, "out of memory");
+    return nearest ? kprof_fail(KPROF_UNKNOWN_NAME, "%s \"%s\": there is no metric \"%s\"; did you mean \"%s\"?",
+                                use->option, condition->text, condition->metric, nearest)
+                   : KPROF_OK;
+}
+
 kprof_status kprof_conditions_translate(const kprof_options *options, const kprof_condition_use *use)
 {
     kprof_catalog *catalog = NULL;
@@ -78,8 +91,8 @@ kprof_status kprof_conditions_translate(const kprof_options *options, const kpro
         status = read_names(use, &names);
     for (size_t i = 0; i < use->condition_count && status == KPROF_OK; i++) {
         const kprof_alias *alias = kprof_catalog_find_alias(catalog, use->conditions[i].metric);
-        if (alias)
-            status = translate(use, &names, alias, &use->conditions[i]);
+        status = alias ? translate(use, &names, alias, &use->conditions[i])
+                       : refuse_misspelling(use, catalog, &use->conditions[i]);
     }
     for (size_t i = 0; i < names.count; i++)
         kprof_strlist_free(&names.lists[i]);

@@ -21,9 +21,6 @@ kprof_status kprof_all_base_metrics(kprof_host *host, kprof_strlist *out) KPROF_
 kprof_status kprof_full_names(kprof_host *host, const char *base, bool first_level,
                               kprof_strlist *out) KPROF_MUST_CHECK;
 
-/* *out: the alias that somebody who wrote `word` probably meant, or NULL. Metrics have "__", and aliases have not. */
-kprof_status kprof_nearest_alias(const kprof_catalog *catalog, const char *word, const char **out) KPROF_MUST_CHECK;
-
 /* UNKNOWN_NAME, with the nearest name or alias, for a word of --metrics that stands for nothing on the chip. */
 kprof_status kprof_fail_unknown_metric(const kprof_catalog *catalog, kprof_host *host,
                                        const char *word) KPROF_MUST_CHECK;

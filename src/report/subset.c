@@ -11,12 +11,17 @@ typedef struct name_list {
     const char *option, *what; /* "--section", "section" */
     const char *const *names;  /* [count] */
     size_t count;
+    const kprof_catalog *catalog; /* with aliases, which may be given too; NULL: there are none */
 } name_list;
 
-/* Say which name comes near, or what there is: all of a few names, or the page that shows many. */
+/* Say which name or alias comes near, or what there is: all of a few names, or the page that shows many. */
 static kprof_status fail_unknown(const name_list *list, const char *path, const char *word, const char *nearest)
 {
     enum { FEW = 24 };
+    const char *alias = NULL;
+    if (list->catalog && kprof_nearest_alias(list->catalog, word, &alias) != KPROF_OK)
+        return kprof_fail(KPROF_NO_MEMORY, "out of memory");
+    nearest = alias ? alias : nearest;
     kprof_strbuf hint = KPROF_STRBUF_INIT;
     const bool is_of_runs = strncmp(word, "group:", 6) == 0 || strncmp(word, "breakdown:", 10) == 0;
     if (is_of_runs)
@@ -114,7 +119,7 @@ static kprof_status take_metrics(const kprof_subset *subset, const char *path, c
         return kprof_fail(KPROF_NO_MEMORY, "out of memory");
     for (size_t i = 0; i < model->metric_count; i++)
         names[i] = model->metrics[i].name;
-    const name_list list = {"--metrics", "metric", names, model->metric_count};
+    const name_list list = {"--metrics", "metric", names, model->metric_count, subset->catalog};
     kprof_status status = KPROF_OK;
     for (size_t i = 0; i < subset->metrics->count && status == KPROF_OK; i++) {
         const char *word = subset->metrics->items[i];
@@ -159,7 +164,7 @@ static kprof_status take_sections(const kprof_subset *subset, const char *path, 
         for (size_t k = 0; k < model->chips[i].section_count; k++)
             names[at++] = model->chips[i].sections[k].id;
     }
-    const name_list list = {"--section", "section", names, count};
+    const name_list list = {"--section", "section", names, count, NULL};
     if (status == KPROF_OK)
         status = take_words(&list, path, subset->sections, taken);
     if (status == KPROF_OK)

@@ -794,6 +794,10 @@ class Comparisons(Case):
                 (["diff", "before.kprof", "after.kprof", "-k", "regex:["], "missing terminating")):
             with self.subTest(words=words):
                 self.expect(101, *words, err=err, out="")
+        self.expect(102, "diff", "before.kprof", "after.kprof", "--fail-on", "dram.bandwith>5%",
+                    err='did you mean "dram.bandwidth"?', out="")
+        self.expect(102, "report", "after.kprof", "--filter", "dram.bandwith>1", err='did you mean "dram.bandwidth"?',
+                    out="")
         self.expect(102, "diff", "before.kprof", "after.kprof", "--fail-on", "dram__bytes_reed.sum>5%",
                     err='did you mean "dram__bytes_read.sum" or "dram__bytes_write.sum"?', out="")
         self.expect(102, "diff", "before.kprof", "after.kprof", "--fail-on", "dram__bytes.sum>+3%",
@@ -1047,6 +1051,8 @@ class Parts(Case):
         [section] = self.json("run", "--metrics", METRIC)["launches"][0]["sections"]
         self.assertEqual((section["id"], [item["name"] for item in section["items"]]), ("CommandLine", [METRIC]))
         self.show("run", "--metrics", "dram__byte", code=102, err="no such metric; did you mean dram__bytes")
+        self.show("run", "--metrics", "dram.bandwith", code=102, err="no such metric; did you mean dram.bandwidth?")
+        self.show("run", "--metrics", "gld_eficiency", code=102, err="no such metric; did you mean gld_efficiency?")
         self.show("run", "--metrics", "group:SpeedOfLight", code=102, err="are for runs: give --section ID or regex:")
 
     def test_launches(self):
