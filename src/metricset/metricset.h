@@ -85,6 +85,10 @@ typedef struct kprof_selection {
  */
 kprof_status kprof_selection_check(const kprof_catalog *catalog, const kprof_selection *selection) KPROF_MUST_CHECK;
 
+/* UNKNOWN_NAME, with the nearest name, for a word of a selection's metrics that stands for nothing on the chip; USAGE
+ * for a pattern that is not valid, or a word that stands for too many metrics. */
+kprof_status kprof_metrics_check(const kprof_catalog *catalog, kprof_host *host, const char *word) KPROF_MUST_CHECK;
+
 /* A selection resolved for one chip. */
 typedef struct kprof_plan {
     char *chip;

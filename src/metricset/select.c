@@ -332,3 +332,11 @@ kprof_status kprof_select_metrics(const kprof_catalog *catalog, kprof_host *host
     const kprof_alias *alias = kprof_catalog_find_alias(catalog, word);
     return alias ? kprof_alias_select(alias, host, out) : select_name(catalog, host, word, out);
 }
+
+kprof_status kprof_metrics_check(const kprof_catalog *catalog, kprof_host *host, const char *word)
+{
+    kprof_strlist names = KPROF_STRLIST_INIT;
+    kprof_status status = kprof_select_metrics(catalog, host, word, &names);
+    kprof_strlist_free(&names);
+    return status;
+}

@@ -533,6 +533,24 @@ class BadInput(Case):
         self.assert_early(["--metrics", "gpu__time_duratio.sum"], 102, "gpu__time_duration")
         self.assert_early(["--devices", "3"], 101, "--devices")
 
+    def test_unknown_metrics_without_a_gpu(self):
+        """A name that no chip has is told; whether one that some have is right, only the GPU could tell."""
+        for word, code, text in (("dram__byte.sum", 102, 'did you mean "dram__bytes.sum"?'),
+                                 ("dram.bandwith", 102, 'did you mean "dram.bandwidth"?'),
+                                 ("group:SpeedOfLigt", 102, "group:SpeedOfLight"),
+                                 ("regex:(", 101, "missing closing parenthesis"),
+                                 ("lts__t_sectors_srcunit_ltcfabric.sum", 103, "no CUDA driver"),
+                                 ("dram__bytes_op_read.sum", 103, "no CUDA driver")):
+            run = self.kprof("--injection-path", INJECTION, "--metrics", word, APP, "say=ran",
+                             env={"KPROF_SIM_PROBE": "no-gpu"})
+            self.assert_run(run, code)
+            self.assertEqual((run.out, len(run.err.splitlines())), ("", 1), run.err)
+            self.assertIn(text, run.err)
+        run = self.profile(["--metrics", "nosuch,dram__byte.sum"], ["say=ran"],
+                           env={"KPROF_SIM_PROBE": "no-permission"})
+        self.assert_run(run, 102)
+        self.assertEqual(len(run.err.splitlines()), 2)
+
     def test_unknown_options(self):
         self.assert_early(["--kernal-name", "x"], 101, "--kernel-name")
         self.assert_early(["--call-stack"], 101, "ncu")
