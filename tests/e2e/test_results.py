@@ -1528,6 +1528,20 @@ class Lists(Case):
         plan = self.kprof("--plan", "--chips", "GH100", "--markdown").out.splitlines()
         self.assertEqual(plan[:4], ["## Plan", "", "| Chip | GH100 |", "| --- | --- |"])
 
+    def test_readers_that_have_seen_enough(self):
+        """A closed pipe ends what prints to it without a word, with the status that the manual has for it."""
+        for words in (["list", "metrics", "--chips", "GH100"], ["list", "chips", "--json"],
+                      ["plan", "--chips", "GH100"], ["explain", "dram__bytes", "--chips", "GH100"],
+                      ["report", SAMPLE], ["report", SAMPLE, "--csv"], ["report", SAMPLE, "--html", "-"],
+                      ["diff", SAMPLE, SAMPLE], ["export", SAMPLE, "--to", "long"], ["help"], ["report", "--help"],
+                      ["version"]):
+            reader, writer = os.pipe()
+            os.close(reader)
+            run = subprocess.run([KPROF, *words], env=self.environment({}), cwd=self.dir, stdout=writer,
+                                 stderr=subprocess.PIPE, text=True, timeout=300)
+            os.close(writer)
+            self.assertEqual((run.returncode, run.stderr), (108, ""), words)
+
     def test_unknown_chip(self):
         self.assert_run(self.kprof("--list-sets", "--chip", "GH10"), 102)
         self.assert_run(self.kprof("--query-metrics", "--chip", "nonsense"), 102)
