@@ -256,6 +256,13 @@ static kprof_status check_repeated(cursor *at, const kprof_option_row *row, cons
                       row->name, are_names ? "^(" : "", before, text, are_names ? ")$" : "");
 }
 
+/* No value begins with a dash but a number below 0 and what --complete asks about: it is the next option. */
+static bool is_likely_option(const kprof_option_row *row, const char *word)
+{
+    return word[0] == '-' && word[1] && !strchr("0123456789.", word[1]) &&
+           row->field != offsetof(kprof_options, complete);
+}
+
 /* Store an option that needs an argument, from `attached` (after "=" or the letter) or the next word. */
 static kprof_status take_argument(cursor *at, const kprof_option_row *row, char *attached)
 {
@@ -263,6 +270,11 @@ static kprof_status take_argument(cursor *at, const kprof_option_row *row, char 
         attached = at->word[1];
         if (!attached)
             return kprof_fail(KPROF_USAGE, "--%s needs an argument: %s", row->name, row->argument);
+        if (is_likely_option(row, attached))
+            return kprof_fail(KPROF_USAGE,
+                              "--%s needs an argument: %s; \"%s\" looks like an option: give --%s=%s if it is the "
+                              "argument",
+                              row->name, row->argument, attached, row->name, attached);
         at->word++;
     }
     kprof_status status = check_repeated(at, row, attached);

@@ -456,6 +456,26 @@ static void refused_values(void **state)
     assert_refused("--kernel-name= app", "--kernel-name");
 }
 
+/* Somebody has forgotten the value. */
+static void the_next_option_is_no_value(void **state)
+{
+    (void)state;
+    assert_refused("report r.kprof --html -f", "--html needs an argument: FILE; \"-f\" looks like an option: give "
+                                               "--html=-f if it is the argument");
+    assert_refused("-o --csv app", "--export needs an argument: FILE; \"--csv\" looks like an option");
+    assert_refused("-k -c 1 app", "--kernel-name needs an argument: NAME");
+    assert_refused("--metrics -- app", "--metrics needs an argument: NAME[,NAME]; \"--\"");
+    assert_refused("--page --csv app", "--page needs an argument: details|raw");
+    assert_refused("-c -.5 app", "--launch-count: \"-.5\" is not valid, give N");
+    assert_int_equal(parse("report r.kprof --html=-f"), KPROF_OK);
+    assert_string_equal(options.html_path, "-f");
+    assert_int_equal(parse("-o-f --log-file - app"), KPROF_OK);
+    assert_string_equal(options.export_path, "-f");
+    assert_string_equal(options.log_file, "-");
+    assert_int_equal(parse("--complete --page"), KPROF_OK);
+    assert_string_equal(options.complete, "--page");
+}
+
 static void long_options_have_two_dashes(void **state)
 {
     (void)state;
@@ -842,6 +862,7 @@ int main(void)
         cmocka_unit_test(brief_pages),
         cmocka_unit_test(nvtx_ranges),
         cmocka_unit_test(refused_values),
+        cmocka_unit_test(the_next_option_is_no_value),
         cmocka_unit_test(long_options_have_two_dashes),
         cmocka_unit_test(values_of_ncu_have_hints),
         cmocka_unit_test(misspelt_choices_find_their_word),
