@@ -353,12 +353,11 @@ static cJSON *verdict_object(json_emitter *json, const kprof_findings *findings)
 static void json_verdict(kprof_emitter *emitter, const kprof_emit_findings *all)
 {
     json_emitter *json = of(emitter);
-    const kprof_findings *findings = all->findings;
-    add(json->launch, "verdict", verdict_object(json, findings));
+    add(json->launch, "verdict", verdict_object(json, all->findings));
     cJSON *found = add_array(json->launch, "findings");
     cJSON *unknown = add_array(json->launch, "not_evaluated");
-    for (size_t i = 0; i < findings->count; i++) {
-        const kprof_found *item = &findings->items[i];
+    for (size_t i = 0; i < all->told_count; i++) {
+        const kprof_found *item = all->told[i];
         if (item->state == KPROF_FOUND)
             cJSON_AddItemToArray(found, found_object(json, item));
         else if (item->state == KPROF_FOUND_UNKNOWN)

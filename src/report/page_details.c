@@ -33,18 +33,23 @@ static bool has_place(const kprof_model_chip *chip, const kprof_finding *finding
     return *id != NULL;
 }
 
+/* Return the first of a finding's sections that the page shows; NULL: it shows none of them. */
+static const char *place_of(const kprof_view_chip *chip, const kprof_finding *finding)
+{
+    char *const *place = finding->sections;
+    while (*place && !find_section(chip, *place))
+        place++;
+    return *place;
+}
+
 /* Show what was found in a section; of NULL, in none of those that are shown. */
-static void show_findings(kprof_emitter *emitter, const kprof_findings *findings, const kprof_view_chip *chip,
+static void show_findings(kprof_emitter *emitter, const kprof_emit_findings *all, const kprof_view_chip *chip,
                           const char *section)
 {
-    for (size_t i = 0; findings && i < findings->count; i++) {
-        const kprof_found *found = &findings->items[i];
-        if (found->state != KPROF_FOUND)
-            continue;
-        char *const *place = found->finding->sections;
-        while (*place && !find_section(chip, *place))
-            place++;
-        if (section && *place ? strcmp(section, *place) == 0 : section == *place)
+    for (size_t i = 0; i < all->told_count; i++) {
+        const kprof_found *found = all->told[i];
+        const char *place = found->state == KPROF_FOUND ? place_of(chip, found->finding) : NULL;
+        if (found->state == KPROF_FOUND && (section && place ? strcmp(section, place) == 0 : section == place))
             emitter->ops->finding(emitter, found);
     }
 }
@@ -90,25 +95,30 @@ static bool tells_findings(const kprof_view_chip *shown, const kprof_model_chip 
     return shows_sections && has_any;
 }
 
-/* Show the verdict, and which findings have their section but lack a value: all of them where the launch could not be
- * measured. */
-static void show_verdict(kprof_emitter *emitter, const kprof_findings *findings, const kprof_view_chip *shown,
-                         const kprof_model_launch *launch)
+/* Choose what the page tells of the findings: all, or where sections are chosen those of these. Open are those that
+ * have their section but lack a value: all of them where the launch could not be measured. */
+static kprof_status choose_findings(const kprof_launch_page *page, const kprof_view_chip *shown,
+                                    const kprof_model_launch *launch, kprof_emit_findings *all)
 {
-    const kprof_model_chip *chip = model_chip(emitter, launch);
+    const kprof_findings *findings = all->findings;
+    const kprof_model_chip *chip = model_chip(page->emitter, launch);
     const char *next = findings->verdict.next;
-    const kprof_found **open = calloc(findings->count + 1, sizeof(*open));
-    kprof_emit_findings all = {findings, find_section(shown, next), has_section(chip, next), open, 0};
-    if (!open) {
-        emitter->status = kprof_fail(KPROF_NO_MEMORY, "showing findings: out of memory");
-        return;
+    const bool are_chosen = page->view->model->is_shown != NULL;
+    all->next = find_section(shown, next);
+    all->next_is_hidden = has_section(chip, next);
+    all->told = calloc(findings->count + 1, sizeof(*all->told));
+    all->open = calloc(findings->count + 1, sizeof(*all->open));
+    if (!all->told || !all->open)
+        return kprof_fail(KPROF_NO_MEMORY, "showing findings: out of memory");
+    for (size_t i = 0; i < findings->count; i++) {
+        const kprof_found *found = &findings->items[i];
+        if (are_chosen && !place_of(shown, found->finding))
+            continue;
+        all->told[all->told_count++] = found;
+        if (launch->measured > 0 && found->state == KPROF_FOUND_UNKNOWN && has_place(chip, found->finding))
+            all->open[all->open_count++] = found;
     }
-    for (size_t i = 0; launch->measured > 0 && i < findings->count; i++) {
-        if (findings->items[i].state == KPROF_FOUND_UNKNOWN && has_place(chip, findings->items[i].finding))
-            open[all.open_count++] = &findings->items[i];
-    }
-    emitter->ops->verdict(emitter, &all);
-    free(open);
+    return KPROF_OK;
 }
 
 static kprof_status show_launch(void *user, const kprof_model_launch *launch)
@@ -118,19 +128,24 @@ static kprof_status show_launch(void *user, const kprof_model_launch *launch)
     const kprof_view_chip *chip = kprof_view_fill(page->view, launch);
     const bool has_findings =
         page->rules && tells_findings(chip, model_chip(emitter, launch), emitter->options->findings);
-    const kprof_findings *findings = has_findings ? kprof_rules_apply(page->rules, launch->values) : NULL;
+    kprof_emit_findings all = {.findings = has_findings ? kprof_rules_apply(page->rules, launch->values) : NULL};
+    const kprof_status chosen = has_findings ? choose_findings(page, chip, launch, &all) : KPROF_OK;
+    if (chosen != KPROF_OK)
+        emitter->status = chosen;
     emitter->ops->launch_begin(emitter, launch);
-    if (findings)
-        show_verdict(emitter, findings, chip, launch);
+    if (has_findings && chosen == KPROF_OK)
+        emitter->ops->verdict(emitter, &all);
     for (size_t i = 0; chip && i < chip->section_count; i++) {
         const kprof_section *section = chip->sections[i].section;
         emitter->ops->section_begin(emitter, section);
         show_section(emitter, &chip->sections[i], launch);
-        show_findings(emitter, findings, chip, section->id);
+        show_findings(emitter, &all, chip, section->id);
         emitter->ops->section_end(emitter);
     }
-    show_findings(emitter, findings, chip, NULL);
+    show_findings(emitter, &all, chip, NULL);
     emitter->ops->launch_end(emitter);
+    free(all.told);
+    free(all.open);
     return kprof_emitter_status(emitter);
 }
 

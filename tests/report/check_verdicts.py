@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Whatever is shown of a kernel, and in whatever format, kprof says the same of it: on the recorded reports, the
-verdict and findings do not depend on the sections that are shown, and text, Markdown, CSV, JSON, HTML, summary and
-brief agree.
+verdict does not depend on the sections that are shown, findings are those of these sections, and text, Markdown, CSV,
+JSON, HTML, summary and brief agree.
 
 Usage: check_verdicts.py SOURCE KPROF"""
 import csv
@@ -20,6 +20,9 @@ SOURCE, KPROF = pathlib.Path(sys.argv[1]), sys.argv[2]
 RECORDED = [SOURCE / name for name in ("tests/report/findings/recorded-h200.kprof",
                                        "tests/report/findings/host-memory-h200.kprof",
                                        "tests/report/repeats-h200.kprof", "samples/vectorAdd-h200.kprof")]
+# {id of a finding: ids of its sections}
+PLACES = {path.stem: set(json.loads(path.read_text())["sections"])
+          for path in SOURCE.glob("metricsets/findings/*.json")}
 
 
 def run(*words):
@@ -34,8 +37,11 @@ def launches_of(report, *options):
     return {launch["id"]: launch for launch in json.loads(run(report, "--json", *options))["launches"]}
 
 
-def told(launch):
-    return {key: launch[key] for key in ("verdict", "findings", "not_evaluated")}
+def told(launch, sections):
+    """The verdict of a launch, and those of its findings that have one of these sections."""
+    ids = {section["id"] for section in sections}
+    return {"verdict": launch["verdict"], **{key: [one for one in launch[key] if PLACES[one["id"]] & ids]
+                                             for key in ("findings", "not_evaluated")}}
 
 
 def lines_below(text, label, indent=2):
@@ -51,20 +57,44 @@ def lines_below(text, label, indent=2):
 
 
 class Parts(unittest.TestCase):
-    def test_verdict_and_findings_do_not_depend_on_the_sections_shown(self):
+    def assert_told(self, launch, whole, message=None):
+        for key, expected in told(whole, launch["sections"]).items():
+            self.assertEqual(launch[key], expected, message)
+
+    def test_the_verdict_does_not_depend_on_the_sections_shown_and_findings_are_theirs(self):
         for report in RECORDED:
             whole = launches_of(report)
             sections = next(iter(whole.values()))["sections"]
             for section in sections:
                 for launch_id, launch in launches_of(report, "--section", section["id"]).items():
-                    self.assertEqual(told(launch), told(whole[launch_id]), f"{report.name}, {section['id']}")
+                    self.assert_told(launch, whole[launch_id], f"{report.name}, {section['id']}")
                     self.assertEqual([one["id"] for one in launch["sections"]], [section["id"]])
+
+    def test_people_see_the_findings_of_the_sections_shown(self):
+        report, words = RECORDED[3], ("--section", "Occupancy", "--width", "200")
+        text, markdown = run(report, *words), run(report, "--markdown", *words)
+        for page in text, markdown:
+            self.assertIn("Warp slots stay empty", page)
+            self.assertNotIn("Issue slots are idle", page)
+        found = [row["metric"] for row in rows_of_csv(report, *words) if "finding__" in row["metric"]]
+        self.assertEqual(found, ["finding__AchievedOccupancy"])
+        part, _, _ = page_data(report, *words[:2])
+        [launch] = part["launches"]
+        self.assertEqual([part["rules"][one["rule"]]["id"] for one in launch["findings"]], ["AchievedOccupancy"])
+
+    def test_findings_that_are_not_evaluated_are_those_of_the_sections_shown(self):
+        with tempfile.TemporaryDirectory() as folder:
+            part = pathlib.Path(folder, "part.kprof")
+            run(RECORDED[3], "--section", "Occupancy,MemoryWorkloadAnalysis_Tables", "-o", str(part))
+            for section, is_told in ("regex:.", True), ("MemoryWorkloadAnalysis_Tables", True), ("Occupancy", False):
+                text = run(part, "--section", section)
+                self.assertEqual("Not evaluated: PartialSectors" in text, is_told, section)
 
     def test_sets_and_other_pages_say_the_same(self):
         for report in RECORDED[0], RECORDED[2]:
             whole = launches_of(report)
             for launch_id, launch in launches_of(report, "--set", "default").items():
-                self.assertEqual(told(launch), told(whole[launch_id]))
+                self.assert_told(launch, whole[launch_id])
             for page in "summary", "brief":
                 self.assertEqual(run(report, "--page", page, "--json", "--section", "Occupancy"),
                                  run(report, "--page", page, "--json"))
@@ -101,11 +131,11 @@ def rows_of_csv(report, *options):
     return list(csv.DictReader(io.StringIO(run(report, "--csv", *options))))
 
 
-def page_data(report):
+def page_data(report, *options):
     """The launches of the HTML page and its texts, and the rows of its kernels."""
     with tempfile.TemporaryDirectory() as folder:
         path = pathlib.Path(folder, "page.html")
-        run(report, "--html", str(path))
+        run(report, "--html", str(path), *options)
         data = data_of(path)[1]
     [kernels] = [part["records"] for part in data["parts"] if part.get("key") == "summary"]
     rows = []
