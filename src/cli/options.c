@@ -2,6 +2,7 @@
 #include "cli/commands.h"
 #include "core/config.h"
 #include "core/log.h"
+#include "core/regex.h"
 #include "report/change.h"
 #include "report/report.h"
 
@@ -591,6 +592,27 @@ static kprof_status check_operand(const kprof_options *options)
     return status;
 }
 
+/* No name of a function has a comma, so that a list of names would match nothing. */
+static kprof_status check_kernel(const kprof_options *options)
+{
+    const char *given = options->filter.kernel;
+    if (!given || kprof_regex_pattern(given) || options->name_base == KPROF_NAME_DEMANGLED)
+        return KPROF_OK;
+    kprof_strlist names = KPROF_STRLIST_INIT;
+    kprof_strbuf pattern = KPROF_STRBUF_INIT;
+    kprof_status status = split_list(given, &names) ? KPROF_OK : kprof_fail(KPROF_NO_MEMORY, "out of memory");
+    for (size_t i = 0; i < names.count; i++)
+        kprof_strbuf_printf(&pattern, "%s%s", i ? "|" : "", names.items[i] + strspn(names.items[i], " "));
+    if (status == KPROF_OK && names.count > 1)
+        status = kprof_fail(KPROF_USAGE,
+                            "--kernel-name takes one name, not the list \"%s\"; one pattern takes the kernels of all: "
+                            "-k \"regex:^(%s)$\"",
+                            given, pattern.data ? pattern.data : "");
+    kprof_strbuf_free(&pattern);
+    kprof_strlist_free(&names);
+    return status;
+}
+
 /* Settle what to do, and whether all that was given goes with it. */
 static kprof_status settle_command(kprof_options *options)
 {
@@ -605,7 +627,9 @@ static kprof_status settle_command(kprof_options *options)
         return KPROF_OK;
     }
     status = check_commands(options);
-    return status == KPROF_OK ? check_operand(options) : status;
+    if (status == KPROF_OK)
+        status = check_operand(options);
+    return status == KPROF_OK ? check_kernel(options) : status;
 }
 
 #define FORMAT_NAME(id, name, ...) [KPROF_FORMAT_##id] = #name,

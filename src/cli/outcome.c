@@ -180,9 +180,13 @@ static void list_seen(const kprof_options *options, const kprof_seen_kernel *ker
     else
         kprof_log(KPROF_LOG_ERROR,
                   "no launch matched%s; the application launched:", *filters ? filters : " the filters");
-    for (size_t i = 0; i < count && i < SEEN_SHOWN; i++)
-        kprof_log(KPROF_LOG_ERROR, "  %llu x %s", (unsigned long long)kernels[i].launches,
-                  compared_name(options, &kernels[i]));
+    for (size_t i = 0; i < count && i < SEEN_SHOWN; i++) {
+        const char *name = compared_name(options, &kernels[i]);
+        if (kernels[i].launches > 0)
+            kprof_log(KPROF_LOG_ERROR, "  %llu x %s", (unsigned long long)kernels[i].launches, name);
+        else /* the report does not count them */
+            kprof_log(KPROF_LOG_ERROR, "  %s", name);
+    }
     if (count > SEEN_SHOWN)
         kprof_log(KPROF_LOG_ERROR, "  and %zu more kernels", count - SEEN_SHOWN);
     suggest_name(options, kernels, count);

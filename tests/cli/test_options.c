@@ -525,6 +525,20 @@ static void options_of_one_value_take_one(void **state)
     assert_int_equal(parse("-k add app -k scale"), KPROF_OK);
 }
 
+static void a_list_of_kernels_is_a_pattern(void **state)
+{
+    (void)state;
+    assert_refused("-k add,scale app",
+                   "--kernel-name takes one name, not the list \"add,scale\"; one pattern takes the "
+                   "kernels of all: -k \"regex:^(add|scale)$\"");
+    assert_refused("report r.kprof -k add,,scale,sum", "-k \"regex:^(add|scale|sum)$\"");
+    assert_refused("diff a.kprof b.kprof -k _Z1a,_Z1b --kernel-name-base mangled", "-k \"regex:^(_Z1a|_Z1b)$\"");
+    assert_int_equal(parse("--kernel-name-base demangled -k sum<int,4> app"), KPROF_OK);
+    assert_int_equal(parse("-k add(int,int),int --kernel-name-base demangled app"), KPROF_OK);
+    assert_int_equal(parse("-k regex:^a{1,2},b app"), KPROF_OK);
+    assert_int_equal(parse("-k {lambda(int,int)#1} app"), KPROF_OK);
+}
+
 static void unknown_options(void **state)
 {
     (void)state;
@@ -867,6 +881,7 @@ int main(void)
         cmocka_unit_test(values_of_ncu_have_hints),
         cmocka_unit_test(misspelt_choices_find_their_word),
         cmocka_unit_test(options_of_one_value_take_one),
+        cmocka_unit_test(a_list_of_kernels_is_a_pattern),
         cmocka_unit_test(unknown_options),
         cmocka_unit_test(every_option_of_ncu_is_answered),
         cmocka_unit_test(hints_name_what_there_is),

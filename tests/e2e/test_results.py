@@ -825,6 +825,8 @@ class Comparisons(Case):
         self.expect(106, "diff", "before.kprof", "after.kprof", "-k", "gather1", err="after.kprof has no launch")
         run = self.expect(106, "diff", "before.kprof", "after.kprof", "-k", "regex:gather", err="in both reports")
         self.assertRegex(run.out, r"In one report only\n.*\n  baseline +6  gather1.*\n  new +6  gather2")
+        run = self.expect(106, "report", "before.kprof", "-k", "gather", err="did you mean -k gather1?")
+        self.assertNotIn("0 x", run.err)  # the report does not count launches
 
     def test_damaged_reports(self):
         whole = pathlib.Path(self.dir, "after.kprof").read_bytes()
