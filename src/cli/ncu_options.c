@@ -1,5 +1,6 @@
 /* The options and values of ncu that kprof does not take, so that each is answered with what to use instead. They are
- * those of ncu 2025.3.1, of the versions after it, and old names that scripts still have. Adding one is a row here. */
+ * those of ncu 2025.3.1, of the versions after it, and old names that scripts still have. Formats that kprof has in
+ * another command are answered alike. Adding one is a row here. */
 #include "cli/options.h"
 
 #include <string.h>
@@ -106,7 +107,7 @@ static const kprof_ncu_option rows[] = {
     {"warp-sampling-max-passes", 0, no_sampling},
 };
 
-/* Values of options that both have. */
+/* Values of options that both have, and formats. */
 static const struct {
     const char *option, *value, *hint;
 } values[] = {
@@ -120,6 +121,10 @@ static const struct {
     {"replay-mode", "app-range", no_ranges},
     {"replay-mode", "application", "kprof runs an application once; multiplex repeats no launch"},
     {"replay-mode", "range", no_ranges},
+    {"to", "csv", "long and wide are CSV, and kprof report FILE --csv prints a page as CSV"},
+    {"to", "html", "kprof report FILE --html OUT.html writes a page for a browser"},
+    {"to", "json", "jsonl has a line of JSON for each launch, and kprof report FILE --json prints one document"},
+    {"to", "markdown", "kprof report FILE --markdown prints a page as Markdown"},
 };
 
 #define ROW_COUNT (sizeof rows / sizeof *rows)
@@ -136,7 +141,7 @@ const kprof_ncu_option *kprof_ncu_option_find(const char *name)
     return NULL;
 }
 
-const char *kprof_ncu_value_hint(const char *option, const char *value)
+const char *kprof_value_hint(const char *option, const char *value)
 {
     for (size_t i = 0; i < sizeof values / sizeof *values; i++) {
         if (strcmp(values[i].option, option) == 0 && strcmp(values[i].value, value) == 0)

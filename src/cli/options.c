@@ -20,7 +20,7 @@ typedef struct cursor {
 
 static kprof_status refuse_value(const kprof_option_row *row, const char *text)
 {
-    const char *hint = kprof_ncu_value_hint(row->name, text);
+    const char *hint = kprof_value_hint(row->name, text);
     const char *note = hint ? hint : row->note ? row->note : row->type == KPROF_OPTION_NUMBER ? "a whole number" : NULL;
     const char *words[16];
     size_t count = 0;

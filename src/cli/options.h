@@ -141,8 +141,8 @@ const kprof_ncu_option *kprof_ncu_option_of_letter(char letter);
 /* The row that somebody who wrote `name` probably meant: one that begins so, or is spelled nearly so; or NULL. */
 const kprof_ncu_option *kprof_ncu_option_like(const char *name);
 
-/* Return what to use instead of a value that ncu's option of this name takes and kprof's does not; NULL: not known. */
-const char *kprof_ncu_value_hint(const char *option, const char *value);
+/* Return what to use instead of a value that an option does not take, such as one of ncu's; NULL: not known. */
+const char *kprof_value_hint(const char *option, const char *value);
 
 /* Parse argv. USAGE, with a logged message that suggests the nearest name, when it is not valid. `out` is to be freed
  * with kprof_options_free in either case. */

@@ -499,6 +499,18 @@ static void values_of_ncu_have_hints(void **state)
     assert_null(strstr(captured.last, "did you mean"));
 }
 
+static void formats_of_other_commands_are_named(void **state)
+{
+    (void)state;
+    assert_refused("export r.kprof --to csv",
+                   "give long|wide|jsonl|prometheus|perfetto|parquet: long and wide are CSV, "
+                   "and kprof report FILE --csv prints a page as CSV");
+    assert_refused("export r.kprof --to html", "kprof report FILE --html OUT.html");
+    assert_refused("export r.kprof --to json", "kprof report FILE --json");
+    assert_refused("export r.kprof --to markdown", "kprof report FILE --markdown");
+    assert_refused("export r.kprof --to perfeto", "did you mean perfetto?");
+}
+
 static void misspelt_choices_find_their_word(void **state)
 {
     (void)state;
@@ -879,6 +891,7 @@ int main(void)
         cmocka_unit_test(the_next_option_is_no_value),
         cmocka_unit_test(long_options_have_two_dashes),
         cmocka_unit_test(values_of_ncu_have_hints),
+        cmocka_unit_test(formats_of_other_commands_are_named),
         cmocka_unit_test(misspelt_choices_find_their_word),
         cmocka_unit_test(options_of_one_value_take_one),
         cmocka_unit_test(a_list_of_kernels_is_a_pattern),
