@@ -147,6 +147,23 @@ static kprof_status add_small_tables(kprof_merge *merge, const kprof_model *mode
     return status;
 }
 
+/* Say which of the reports before has the process of this id. */
+static kprof_status fail_twice(kprof_merge *merge, const kprof_model_process *process, int64_t id, const char *path)
+{
+    static const char sql[] =
+        "SELECT name FROM main.source JOIN main.process_source ON source_id=source.id WHERE process_id=?1";
+    sqlite3_stmt *statement = NULL;
+    const bool is_told = sqlite3_prepare_v2(merge->into->db, sql, -1, &statement, NULL) == SQLITE_OK &&
+                         sqlite3_bind_int64(statement, 1, id) == SQLITE_OK && sqlite3_step(statement) == SQLITE_ROW;
+    const char *other = is_told ? (const char *)sqlite3_column_text(statement, 0) : NULL;
+    kprof_status status = kprof_fail(KPROF_USAGE,
+                                     "%s: process %lld of %s, started at the same time, is in %s already, so both have "
+                                     "the same run: leave one of them out",
+                                     path, (long long)process->pid, process->host, other ? other : "another report");
+    sqlite3_finalize(statement);
+    return status;
+}
+
 /* A process is known by its machine, number and start: the same run must not count twice. */
 static kprof_status add_processes(kprof_merge *merge, const kprof_model *model, const char *path)
 {
@@ -159,8 +176,7 @@ static kprof_status add_processes(kprof_merge *merge, const kprof_model *model, 
                             process->host);
         status = know(&merge->processes, &text, id, &there);
         if (status == KPROF_OK && there > 0)
-            status = kprof_fail(KPROF_USAGE, "%s: process %lld of %s is in another report already: give each run once",
-                                path, (long long)process->pid, process->host);
+            status = fail_twice(merge, process, there, path);
         if (status == KPROF_OK)
             status = kprof_rows_insert(merge->into, KPROF_ROWS_PROCESS, process, &id);
     }

@@ -996,6 +996,13 @@ class Merges(Case):
         self.assertAlmostEqual(kernel["maximum"] / kernel["minimum"], 3)
         self.assertAlmostEqual(kernel["imbalance"], 50)
 
+    def test_runs_of_two_days(self):
+        """A process of the same number is another one, if it began at another time."""
+        for name in "before", "after":
+            self.write(name + ".kprof", 0, name)
+        self.merge(0, "before", "after", "-o", "both")
+        self.assertEqual(self.query("both.kprof", "SELECT count(*), count(DISTINCT pid) FROM process"), [(2, 1)])
+
     def test_a_merged_report_again(self):
         self.merge(0, "rank0", "rank1", "-o", "two")
         self.merge(0, "two", "rank2", "-o", "nested")
@@ -1007,6 +1014,7 @@ class Merges(Case):
         os.symlink("rank0.kprof", self.path("link.kprof"))
         shutil.copy(self.path("rank0.kprof"), self.path("copy.kprof"))
         shutil.copy(os.path.join(os.path.dirname(SAMPLE), "../tests/fixtures/report-v3.kprof"), self.path("old.kprof"))
+        self.merge(0, "rank1.kprof", "rank2", "-o", "pair")
         self.write("other.kprof", 5)
         with sqlite3.connect(self.path("other.kprof")) as database:
             database.execute("DELETE FROM section WHERE id = (SELECT max(id) FROM section)")
@@ -1015,7 +1023,8 @@ class Merges(Case):
                 (101, "which reports", ("rank0", "-o", "all")), (101, "into which report?", ("rank0", "rank1")),
                 (101, "are one file", ("rank0", "rank1", "rank0.kprof", "-o", "all")),
                 (101, "are one file", ("rank0", "link", "-o", "all")),
-                (101, "give each run once", ("rank0", "copy", "-o", "all")),
+                (101, "is in rank0 already, so both have the same run", ("rank0", "copy", "-o", "all")),
+                (101, "is in rank1.kprof already", ("rank0", "pair", "rank1", "-o", "all")),
                 (101, "would overwrite", ("rank0", "rank1", "-f", "-o", "rank1")),
                 (101, "--csv is no option of kprof merge", ("rank0", "rank1", "-o", "all", "--csv")),
                 (107, "reports from version 4 on", ("rank0", "old", "-o", "all")),

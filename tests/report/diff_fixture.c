@@ -174,10 +174,17 @@ static void store_launches(kprof_ingest *ingest, const diff_run *run)
     }
 }
 
+/* The new run is a day later. */
+static int64_t start_unix_ns(const diff_run *run)
+{
+    return INT64_C(1790000000000000000) + (run->is_new ? INT64_C(86400000000000) : 0);
+}
+
 static void store_process(kprof_ingest *ingest, const diff_run *run)
 {
     kprof_record record = {.type = KPROF_RECORD_PROCESS};
-    record.process = (kprof_process_record){4242, 4200, 0, "gpu-host", "/home/user/app", "./app"};
+    const int64_t start_ns = start_unix_ns(run) + 500000000;
+    record.process = (kprof_process_record){4242, 4200, start_ns, "gpu-host", "/home/user/app", "./app"};
     fixture_store(ingest, &record);
     record = (kprof_record){.type = KPROF_RECORD_DEVICE, .device = fixture_device()};
     record.device.chip = run->chip ? run->chip : "GH100";
@@ -200,7 +207,7 @@ void diff_fixture_write(const char *path, const diff_run *run)
 {
     static const char *const sets[] = {"full", NULL};
     const char *command_line = run->command_line ? run->command_line : "kprof --set full ./app";
-    const kprof_run_info info = {command_line, "/home/user", "0.1.0", sets, 0};
+    const kprof_run_info info = {command_line, "/home/user", "0.1.0", sets, start_unix_ns(run)};
     kprof_report *report = NULL;
     kprof_ingest *ingest = NULL;
     assert_int_equal(kprof_report_create(path, KPROF_CREATE_REPLACE, &info, &report), KPROF_OK);
