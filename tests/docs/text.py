@@ -126,10 +126,34 @@ def check_glossary(source):
                     yield f"{document}:{number}: the glossary has no {word}"
 
 
+def used_by_analysis(text, notebook):
+    """Programs that the examples start, and modules that they import, but those of Python itself."""
+    blocks, prose = markdown.split(text)
+    for block in blocks:
+        if block.language == "sh": # a program is the first word of a command; what is in quotes goes on over lines
+            commands = re.sub(r'"[^"]*"', "TEXT", "\n".join(block.lines))
+            yield from re.findall(r"(?:^|[|;&] *)(?:\w+=\S+ )*([a-z][\w.-]*)", commands, re.MULTILINE)
+    python = "\n".join("\n".join(block.lines) for block in blocks if block.language == "python") + "\n" + notebook
+    yield from re.findall(r"^(?:import|from) (\w+)", python, re.MULTILINE)
+
+
+def check_needs(source):
+    """docs/analysis.md says what its examples need."""
+    text = (source / "docs/analysis.md").read_text()
+    rows = re.findall(r"^\|[^|]*\|([^|]*)\|[^|]*\|[^|]*\|$", text, re.MULTILINE)
+    told = {span for needs in rows for span in markdown.code_spans(needs)}
+    used = set(used_by_analysis(text, (source / "samples/notebook/analysis.py").read_text()))
+    used -= {"kprof", *sys.stdlib_module_names}
+    for name in sorted(used - told):
+        yield f"docs/analysis.md: the table of what the examples need lacks {name}"
+    if len(used) < 6:
+        yield f"docs/analysis.md: only {len(used)} programs and modules were found: {used}"
+
+
 def main(source, build):
     kprof = build / "src/cli/kprof"
     failures = [*check_links(source), *check_paths(source), *check_options(source, kprof), *check_news(source, kprof),
-                *check_glossary(source), *check_conditions(source, kprof)]
+                *check_glossary(source), *check_conditions(source, kprof), *check_needs(source)]
     for failure in failures:
         print(failure)
     return 1 if failures else 0
