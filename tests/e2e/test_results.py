@@ -10,6 +10,7 @@ import re
 import select
 import shutil
 import sqlite3
+import stat
 import subprocess
 import sys
 
@@ -856,6 +857,17 @@ class Exports(Case):
         self.assertEqual(run.code, code, run.err)
         self.assertIn(reason, run.err)
         self.assertEqual(run.out, "")
+
+    def test_files_are_private_but_for_the_log(self):
+        open(self.path("shared.csv"), "w").close()
+        os.chmod(self.path("shared.csv"), 0o644)
+        for words, name, mode in (
+                (("export", "run", "--to", "long", "-f", "-o", "shared.csv"), "shared.csv", 0o600),
+                (("report", "run", "--html", "run.html"), "run.html", 0o600),
+                (("report", "run", "--launch", "0", "-o", "part"), "part.kprof", 0o600),
+                (("report", "run", "--csv", "--log-file", "run.csv"), "run.csv", 0o640)):
+            self.assertEqual(self.kprof(*words, umask=0o027).code, 0)
+            self.assertEqual(stat.S_IMODE(os.stat(self.path(name)).st_mode), mode, name)
 
     def test_a_file_has_what_stdout_gets(self):
         for form in self.FORMATS:
