@@ -319,7 +319,11 @@ static kprof_status offer_operands(const answers *to, const reading *at)
     kprof_strlist_free(&words);
     if (at->command == kprof_commands && !at->only_words)
         offer_commands(to);
-    if (at->command->operand == KPROF_OPERAND_APPLICATION)
+    /* All programs of a machine would bury the words above. */
+    const bool may_be_option = to->typed[0] == '\0' && !at->only_words;
+    if (at->command->operand == KPROF_OPERAND_APPLICATION && may_be_option)
+        offer_options(to, at->command, false);
+    else if (at->command->operand == KPROF_OPERAND_APPLICATION)
         ask_for(to, "programs");
     else if (at->command->operand == KPROF_OPERAND_FOLDER && at->operands == 0)
         ask_for(to, "folders");

@@ -122,6 +122,13 @@ class Completion:
 
     def test_programs(self):
         self.assert_offered("kpr", "kprof")
+        self.assert_offered("plan kpr", "kprof")
+        self.assert_offered("-- ", "kprof")
+
+    def test_own_words_before_programs(self):
+        self.assert_offered("", "report", "diff", "--set", "-k", never=["kprof", "ls"])
+        self.assert_offered("--csv ", "report", "--set", never=["kprof", "ls"])
+        self.assert_offered("plan ", "--set", never=["kprof", "ls", "report", "--html"])
 
 
 class Bash(Completion, unittest.TestCase):
