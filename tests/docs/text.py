@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """Checks what the documents say of themselves and of kprof: links lead to files and headings, files that commands name,
 options and metrics of conditions exist, NEWS knows the version, the glossary is in order and has what is looked up in
-it. Usage: text.py SOURCE BUILD"""
+it, and sentences of reports are short. Usage: text.py SOURCE BUILD"""
+import json
 import os
 import pathlib
 import re
@@ -150,10 +151,36 @@ def check_needs(source):
         yield f"docs/analysis.md: only {len(used)} programs and modules were found: {used}"
 
 
+def texts_of(value, key=None):
+    """What people read of a section, a set, a finding or an alias: all texts but expressions."""
+    if isinstance(value, str) and key not in ("expression", "when", "at_most", "value"):
+        yield value
+    elif isinstance(value, dict):
+        for name, item in value.items():
+            yield from texts_of(item, name)
+    elif isinstance(value, list):
+        for item in value:
+            yield from texts_of(item, key)
+
+
+def check_sentences(source):
+    """A sentence that stands in a report has at most 25 words."""
+    count = 0
+    for file in sorted((source / "metricsets").rglob("*.json")):
+        for text in texts_of(json.loads(file.read_text())):
+            count += 1
+            for sentence in re.split(r"(?<=[.;:?!])\s+", text):
+                if len(sentence.split()) > 25:
+                    yield f"{file.relative_to(source)}: {len(sentence.split())} words: {sentence}"
+    if count < 500:
+        yield f"only {count} texts were found in metricsets"
+
+
 def main(source, build):
     kprof = build / "src/cli/kprof"
     failures = [*check_links(source), *check_paths(source), *check_options(source, kprof), *check_news(source, kprof),
-                *check_glossary(source), *check_conditions(source, kprof), *check_needs(source)]
+                *check_glossary(source), *check_conditions(source, kprof), *check_needs(source),
+                *check_sentences(source)]
     for failure in failures:
         print(failure)
     return 1 if failures else 0
