@@ -10,9 +10,9 @@ exits 1 when anything differs, and 77 when not everything could run.
 A CASE is the beginning of a name, "memory" or "memory/vmm". Parts of a case run in one process where the mode measures
 all launches. Other modes measure the first launches of a process, so each part has one of its own there, as it has
 where a case fails. A mode is METRICS-BATCH-CACHES, such as default-auto-all: one metric of a single pass, the default
-or the full set; --replay-batch, or multiplex for --replay-mode multiplex; --cache-control. A few cases run in all
-modes, most in those that differ most, and those that take long, or that the mode can hardly matter to, in fewer.
-Modes run one after the other, the most telling
+or the full set; --replay-batch, or multiplex for --replay-mode multiplex, or graphs for --graph-profiling graph;
+--cache-control. A few cases run in all modes, most in those that differ most, and those that take long, or that the
+mode can hardly matter to, in fewer. Modes run one after the other, the most telling
 first, as far as the budget goes; where there are several GPUs, each has a run at a time, and programs for several come
 last. With --resume, several commands make one table.
 """
@@ -36,7 +36,9 @@ import harness
 METRICS = {"one": ["--metrics", "dram__bytes.sum.per_second"],
            "default": ["--set", "default"],
            "full": ["--set", "full"]}
-MULTIPLEXED = ["--replay-mode", "multiplex", "--multiplex-samples", "100000"]  # so that all launches are told of
+# --replay-batch N, if the mode has none of these. So many samples, so that all launches are told of.
+HOW = {"multiplex": ["--replay-mode", "multiplex", "--multiplex-samples", "100000"],
+       "graphs": ["--graph-profiling", "graph"]}
 NOT_COLLECTED = 110  # kprof's exit status when launches matched and none could be measured
 
 
@@ -46,18 +48,20 @@ class Mode:
     def __init__(self, name, most=None):
         self.name, self.most = name, most
         metrics, batch, caches = name.split("-")
-        how = MULTIPLEXED if batch == "multiplex" else ["--replay-batch", batch]
-        self.options = [*METRICS[metrics], *how, "--cache-control", caches]
+        self.options = [*METRICS[metrics], *HOW.get(batch, ["--replay-batch", batch]), "--cache-control", caches]
+        self.joins_launches = batch == "graphs"  # a graph of several kernels is one launch
 
 
 MODES = [
     Mode("default-auto-all", 60),
     Mode("one-auto-all"),
     Mode("default-multiplex-all"),
+    Mode("default-graphs-all", 60),
     Mode("default-auto-none", 60),
     Mode("default-3-all", 12),
     Mode("one-3-none", 100),
     Mode("full-auto-all", 20),
+    Mode("full-multiplex-all"),
     Mode("default-1-all", 5),
     Mode("one-1-all", 40),
     Mode("one-auto-none"),
@@ -75,6 +79,7 @@ MODES = [
 # In which modes a case runs.
 EVERY = ("*",)
 MANY = ("default-auto-*", "default-multiplex-all", "one-auto-all", "default-3-all", "one-3-none")
+GRAPHS = (*MANY, "default-graphs-all", "full-multiplex-all")
 SOME = ("default-auto-*", "default-multiplex-all", "one-auto-all")
 FIRST = ("default-auto-all", "default-multiplex-all")
 
@@ -146,11 +151,12 @@ CASES = [
     Case("memory", "growth", batched="growth"),
     Case("memory", "rows", batched="rows"),
     Case("memory", "alias"),
-    Case("memory", "graph-memory"),
+    Case("memory", "graph-memory", GRAPHS),
     Case("arrays", "mipmapped layered"),
     Case("arrays", "sparse", SOME),
     Case("arrays", "deferred", SOME),
-    Case("memory", "managed managed-beside managed-graph"),
+    Case("memory", "managed managed-beside"),
+    Case("memory", "managed-graph", GRAPHS),
     Case("memory", "managed-advice", SOME),
     Case("memory", "mapped registered", SOME),
     Case("memory", "pageable", SOME),
@@ -163,7 +169,7 @@ CASES = [
     Case("contexts", "completion"),
     Case("streams-per-thread", "events threads default", SOME),
     Case("kinds", "cooperative cluster dependent arguments shared carveout capture capture-other capture-lost captures "
-                  "graph refused"),
+                  "graph refused", GRAPHS),
     Case("kinds", "unselected", options=["-k", "affine"]),
     Case("device_side", "launch", SOME),
     Case("device_side", "streams", SOME),
@@ -381,7 +387,8 @@ class Runner:
         if self.late():
             return Finding("not run", "no time left")
         under, base = self.profile(case, mode, gpu)
-        launches = Launches(base, *expected_launches(plain.stderr, case.launch_limit(mode)))
+        least, most = expected_launches(plain.stderr, case.launch_limit(mode))
+        launches = Launches(base, min(least, 1) if mode.joins_launches else least, most)
         finding = compare(plain, under, expected_status(plain, launches))
         if finding is None:
             finding = Finding(launches.problem or "same", bad=bool(launches.problem))

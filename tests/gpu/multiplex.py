@@ -3,7 +3,7 @@
 the same loop plain and repeated. Prints Markdown; the exit status is 0 when all limits are kept, 1 otherwise, and 77
 where there is no GPU.
 
-    multiplex.py [--launches N] [--parts times,values,mixed] [--programs WORDS] [--output FILE]
+    multiplex.py [--launches N] [--parts times,values,mixed] [--caches all] [--programs WORDS] [--output FILE]
 
 - Time: N launches with the full set, against the plain program: at most 1.5 times its time and 10 s; with
   --multiplex-samples 5 at most 1.1 times and 5 s.
@@ -76,8 +76,8 @@ def counts_of(base):
 
 
 class Check:
-    def __init__(self, launches, document, folder):
-        self.argv = [harness.programs() / "launches", str(launches)]
+    def __init__(self, launches, caches, document, folder):
+        self.argv, self.caches = [harness.programs() / "launches", str(launches)], caches
         self.document, self.folder, self.failed = document, pathlib.Path(folder), False
 
     def plain(self):
@@ -86,7 +86,8 @@ class Check:
 
     def kprof(self, name, options, argv=None, kernel="work"):
         base = self.folder / name
-        run = harness.run([harness.kprof(), "-q", "-k", kernel, "-o", base, *options, *(argv or self.argv)], limit=200)
+        run = harness.run([harness.kprof(), "-q", "-k", kernel, "--cache-control", self.caches, "-o", base, *options,
+                           *(argv or self.argv)], limit=200)
         if run.status != 0:
             print(harness.last_lines(run.stderr), file=sys.stderr)
             self.failed = True
@@ -146,8 +147,8 @@ class Check:
 
 
 def told(base):
-    """What a report says of its launches: complete, samples, in samples, not measured, with the reasons, the most frequent
-    first; no reasons if one of these launches lacks its own."""
+    """What a report says of its launches: complete, samples, in samples, not measured, with the reasons, the most
+    frequent first; no reasons if one of these launches lacks its own."""
     with sqlite3.connect(f"file:{harness.report_path(base)}?mode=ro", uri=True) as database:
         rows = database.execute("SELECT replay_mode, measured > 0, reason FROM launch").fetchall()
     replayed = sum(mode == "batch" and measured for mode, measured, _ in rows)
@@ -197,6 +198,8 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--launches", type=int, default=10000)
     parser.add_argument("--parts", default="times,values,mixed", help="what to do (times,values,mixed)")
+    parser.add_argument("--caches", default="all", choices=["all", "l2", "none"],
+                        help="--cache-control of the loops; l2 has repeated launches and samples begin alike (all)")
     parser.add_argument("--programs", default="", help="mixed programs: those with these words in their name (all)")
     parser.add_argument("--output", default=None)
     options = parser.parse_args()
@@ -206,7 +209,7 @@ def main():
     document = harness.Document(options.output or harness.results_folder() / "multiplex.md")
     document.add(harness.table(["", ""], harness.facts("tests/gpu/multiplex.py " + shlex.join(sys.argv[1:]))))
     with tempfile.TemporaryDirectory() as folder:
-        check = Check(options.launches, document, folder)
+        check = Check(options.launches, options.caches, document, folder)
         for part in options.parts.split(","):
             {"times": check.times, "values": check.values, "mixed": lambda: mixed(check, options.programs)}[part]()
     return 1 if check.failed else 0
