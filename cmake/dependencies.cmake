@@ -37,7 +37,8 @@ if(KPROF_WITH_CUDA AND CUDA_INCLUDE)
   set(KPROF_HAVE_CUDA ON)
   add_library(dep_cuda INTERFACE)
   # cupti_profiler_host.h includes <string>; an empty file of that name lets a C compiler take it.
-  file(WRITE ${PROJECT_BINARY_DIR}/cupti-c/string "")
+  # Unlike file(WRITE), this leaves a file alone that is right already, and with it what was compiled.
+  file(CONFIGURE OUTPUT ${PROJECT_BINARY_DIR}/cupti-c/string CONTENT "")
   target_include_directories(dep_cuda SYSTEM INTERFACE ${CUDA_INCLUDE} ${PROJECT_BINARY_DIR}/cupti-c)
   target_link_libraries(dep_cuda INTERFACE ${CMAKE_DL_LIBS})
   message(STATUS "CUPTI headers: ${CUDA_INCLUDE}")
