@@ -357,7 +357,7 @@ kprof_status kprof_chips_named(const kprof_options *options, kprof_chips *out)
     }
     kprof_status status = added ? KPROF_OK : kprof_fail(KPROF_NO_MEMORY, "out of memory");
     for (size_t i = 0; i < out->names.count && status == KPROF_OK; i++)
-        status = kprof_chip_check(out->names.items[i]);
+        status = kprof_chip_check(out->names.items[i], NULL);
     return status;
 }
 

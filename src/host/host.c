@@ -116,16 +116,8 @@ static kprof_status check_chip(kprof_host *host)
 {
     kprof_strlist chips = KPROF_STRLIST_INIT;
     kprof_status status = host->keeps_answers ? kprof_host_chips(&chips) : kprof_ask_chips(host, "", &chips);
-    if (status == KPROF_OK && !kprof_strlist_contains(&chips, host->chip)) {
-        const char *nearest = kprof_chip_of_gpu(host->chip);
-        if (!nearest)
-            nearest = kprof_nearest(host->chip, (const char *const *)chips.items, chips.count);
-        status =
-            kprof_fail(KPROF_UNKNOWN_NAME,
-                       "chip \"%s\" is not known; %s%s%skprof list chips has the names to give, such as "
-                       "GH100,GB202",
-                       host->chip, nearest ? "did you mean \"" : "", nearest ? nearest : "", nearest ? "\"? " : "");
-    }
+    if (status == KPROF_OK)
+        status = kprof_chip_check(host->chip, &chips);
     kprof_strlist_free(&chips);
     return status;
 }

@@ -45,10 +45,10 @@ typedef struct kprof_chip {
 const kprof_chip *kprof_chip_find(const char *name);
 /* A chip whose compute capability is less than kprof supports; false for one that kprof does not know. */
 bool kprof_chip_is_too_old(const char *name);
-/* UNSUPPORTED, with a message, for such a chip. */
-kprof_status kprof_chip_check(const char *name) KPROF_MUST_CHECK;
-/* The name of the chip of a GPU such as "H100", in capitals or small letters; NULL: not known. */
-const char *kprof_chip_of_gpu(const char *gpu);
+/* UNSUPPORTED, with a message, for the name of such a chip, and for what stands for it: a GPU such as "V100", an
+ * architecture or a compute capability. UNKNOWN_NAME for a word that is not in `known`, with the chips that it stands
+ * for, or else the nearest name. NULL: it is not known which chips there are, and no word is unknown. */
+kprof_status kprof_chip_check(const char *word, const kprof_strlist *known) KPROF_MUST_CHECK;
 
 /* A device's counter availability image: which of its counters can be used now. Borrowed while the host is open. */
 typedef struct kprof_availability {

@@ -1570,7 +1570,8 @@ class Lists(Case):
         self.assert_run(self.kprof("--query-metrics", "--chip", "nonsense"), 102)
         for typed, answer in (("all", "is not known; kprof list chips has the names to give, such as GH100,GB202"),
                               ("gh10", 'is not known; did you mean "GH100"? kprof list chips has'),
-                              ("B200", 'did you mean "GB100"?'), ("t4", 'did you mean "TU104"?')):
+                              ("B200", 'did you mean "GB100"?'), ("t4", 'did you mean "TU104"?'),
+                              ("sm_80", 'did you mean "GA100"?'), ("Hopper", 'did you mean "GH100"?')):
             for words in (["plan"], ["list", "metrics"], ["list", "sets"], ["explain", "dram__bytes.sum"]):
                 run = self.kprof(*words, "--chips", typed)
                 self.assert_run(run, 102)
@@ -1586,6 +1587,9 @@ class Lists(Case):
             self.assert_run(run, 111)
             self.assertEqual((run.out, len(run.err.splitlines())), ("", 1))
             self.assertIn("chip GV100 has compute capability 7.0, and kprof supports 7.5 and higher", run.err)
+            run = self.kprof(*words, "--chips", "V100")
+            self.assert_run(run, 111)
+            self.assertIn('"V100" is too old: chip GV100 has compute capability 7.0', run.err)
 
     def test_help_and_version(self):
         self.assert_listed(["--help"], "usage: kprof", "--kernel-name")
