@@ -317,7 +317,7 @@ static const list_row lists[] = {
     {"sets", list_sets, "groups of sections, with their passes on each chip", "--set"},
     {"sections", list_sections, "groups of metrics that pages show together", "--section"},
     {"findings", list_findings, "what kprof looks for in a launch", "--rule"},
-    {"chips", list_chips, "the GPUs whose metrics are known", "--chips"},
+    {"chips", list_chips, "the chips that kprof supports", "--chips"},
     {"metrics", query_metrics, "what a chip can count", "--metrics"},
     {"aliases", list_aliases, "short names of metrics", "--metrics"},
 };
@@ -338,8 +338,14 @@ static kprof_status list_lists(kprof_listing *listing)
     return KPROF_OK;
 }
 
+/* Chips are checked first: not every list is about them. */
 static kprof_status fill(const kprof_options *options, kprof_listing *listing)
 {
+    kprof_chips chips = {0};
+    kprof_status status = options->chips.count > 0 ? kprof_chips_named(options, &chips) : KPROF_OK;
+    kprof_strlist_free(&chips.names);
+    if (status != KPROF_OK)
+        return status;
     if (!options->argument)
         return list_lists(listing);
     for (size_t i = 0; i < sizeof lists / sizeof *lists; i++) {

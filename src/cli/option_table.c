@@ -123,7 +123,7 @@ const kprof_option_row kprof_option_rows[] = {
     ALIAS("list-sets", "list sets", "kprof list sets: the sets, with their passes on each chip"),
     ALIAS("list-sections", "list sections", "kprof list sections: the sections"),
     ALIAS("list-rules", "list findings", "kprof list findings: the findings that kprof looks for"),
-    ALIAS("list-chips", "list chips", "kprof list chips: the chips whose metrics are known"),
+    ALIAS("list-chips", "list chips", "kprof list chips: the chips that kprof supports"),
     ALIAS("query-metrics", "list metrics", "kprof list metrics: the metrics of a chip; needs no GPU"),
     CHOICE("query-metrics-mode", query_mode, query_modes, "base|suffix|all",
            "list base names, the full names of the base names in --metrics, or all full names",

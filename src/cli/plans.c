@@ -326,39 +326,39 @@ static bool add_present_chips(uint64_t device_mask, kprof_chips *out)
     return status != KPROF_UNSUPPORTED;
 }
 
-/* Chips have capitals, and ncu's users write them small. A name that is not known stays as it was typed, for the
- * message about it. False when out of memory. */
-static bool add_named_chips(const kprof_strlist *typed, kprof_strlist *out)
+/* Chips have capitals, and ncu's users write them small. Tell of each that is wrong; the status is that of the last of
+ * these. */
+static kprof_status add_named_chips(const kprof_strlist *typed, kprof_strlist *out)
 {
     kprof_strlist known = KPROF_STRLIST_INIT;
+    kprof_status result = KPROF_OK;
     kprof_log_set_sink(kprof_log_discard, NULL);
     const bool are_known = kprof_host_chips(&known) == KPROF_OK;
     kprof_log_set_sink(NULL, NULL);
-    bool added = true;
-    for (size_t i = 0; i < typed->count && added; i++) {
+    for (size_t i = 0; i < typed->count; i++) {
         const char *name = typed->items[i];
         for (size_t k = 0; are_known && k < known.count; k++)
             name = strcasecmp(known.items[k], name) == 0 ? known.items[k] : name;
-        added = kprof_strlist_add_unique(out, name);
+        kprof_status status = kprof_chip_check(name, are_known ? &known : NULL);
+        if (status == KPROF_OK && !kprof_strlist_add_unique(out, name))
+            status = kprof_fail(KPROF_NO_MEMORY, "out of memory");
+        result = status != KPROF_OK ? status : result;
     }
     kprof_strlist_free(&known);
-    return added;
+    return result;
 }
 
 kprof_status kprof_chips_named(const kprof_options *options, kprof_chips *out)
 {
     *out = (kprof_chips){0};
-    bool added = add_named_chips(&options->chips, &out->names);
-    const bool can_know = out->names.count > 0 || add_present_chips(options->filter.device_mask, out);
-    if (out->names.count == 0) {
-        if (can_know)
-            kprof_log(KPROF_LOG_INFO, "no GPU found that kprof can use: taking %s; --chips names others", DEFAULT_CHIP);
-        added = kprof_strlist_add(&out->names, DEFAULT_CHIP);
-    }
-    kprof_status status = added ? KPROF_OK : kprof_fail(KPROF_NO_MEMORY, "out of memory");
-    for (size_t i = 0; i < out->names.count && status == KPROF_OK; i++)
-        status = kprof_chip_check(out->names.items[i], NULL);
-    return status;
+    if (options->chips.count > 0)
+        return add_named_chips(&options->chips, &out->names);
+    const bool can_know = add_present_chips(options->filter.device_mask, out);
+    if (out->names.count > 0)
+        return KPROF_OK;
+    if (can_know)
+        kprof_log(KPROF_LOG_INFO, "no GPU found that kprof can use: taking %s; --chips names others", DEFAULT_CHIP);
+    return kprof_strlist_add(&out->names, DEFAULT_CHIP) ? KPROF_OK : kprof_fail(KPROF_NO_MEMORY, "out of memory");
 }
 
 kprof_status kprof_chip_open(const char *chip, kprof_host **out)

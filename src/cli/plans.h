@@ -51,7 +51,7 @@ typedef struct kprof_chips {
 } kprof_chips;
 
 /* Those of --chips; else those of the GPUs that are present, of which --devices leaves some; else, with a message, the
- * one that the sets are tuned for. UNSUPPORTED for one that is too old for kprof. */
+ * one that the sets are tuned for. Errors of --chips as of kprof_chip_check, with a message for each. */
 kprof_status kprof_chips_named(const kprof_options *options, kprof_chips *out) KPROF_MUST_CHECK;
 /* For what can do without: OK, with a warning, and *out stays NULL, where this build or machine cannot ask CUPTI. */
 kprof_status kprof_chip_open(const char *chip, kprof_host **out) KPROF_MUST_CHECK;

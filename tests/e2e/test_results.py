@@ -1591,8 +1591,19 @@ class Lists(Case):
             self.assert_run(run, 111)
             self.assertIn('"V100" is too old: chip GV100 has compute capability 7.0', run.err)
 
+    def test_each_wrong_chip_is_told(self):
+        for words in (["plan"], ["list"], ["list", "sets"], ["list", "chips"], ["list", "sections"],
+                      ["list", "findings"], ["list", "aliases"], ["list", "metrics"], ["explain", "dram__bytes.sum"]):
+            run = self.kprof(*words, "--chips", "foo,GH100,gv100,GA1000")
+            self.assert_run(run, 102)
+            lines = run.err.splitlines()
+            self.assertEqual((run.out, len(lines)), ("", 3), run.err)
+            for line, text in zip(lines, ('chip "foo" is not known', "chip GV100 has", 'did you mean "GA100"?')):
+                self.assertIn(text, line)
+        self.assert_listed(["list", "sections", "--chips", "gh100"], "SpeedOfLight")
+
     def test_help_and_version(self):
-        self.assert_listed(["--help"], "usage: kprof", "--kernel-name")
+        self.assert_listed(["--help"], "usage: kprof", "--kernel-name", "the chips that kprof supports")
         self.assert_listed(["help", "report"], "usage: kprof report")
         wrong = self.kprof("help", "repot")
         self.assert_run(wrong, 101)
