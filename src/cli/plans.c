@@ -168,8 +168,10 @@ static kprof_status check_word(const kprof_catalog *catalog, const char *chip, c
 {
     kprof_host *host = NULL;
     kprof_status status = kprof_host_open(chip, NULL, &host);
-    if (status == KPROF_OK)
+    if (status == KPROF_OK) {
+        kprof_host_stand_for_all(host); /* what is told is wrong on each */
         status = kprof_metrics_check(catalog, host, word);
+    }
     kprof_host_close(host);
     return status;
 }
@@ -192,8 +194,8 @@ static kprof_status find_wrong_words(const kprof_options *options, const kprof_c
     return added ? KPROF_OK : KPROF_NO_MEMORY;
 }
 
-/* Tell of the words of --metrics that are wrong whichever GPU there is, as of those of the chip that the sets are tuned
- * for. */
+/* Tell of the words of --metrics that are wrong whichever GPU there is. The names to suggest are those of the chip that
+ * the sets are tuned for. */
 static kprof_status check_words(const kprof_options *options, const kprof_catalog *catalog)
 {
     kprof_strlist wrong = KPROF_STRLIST_INIT;

@@ -132,7 +132,10 @@ static kprof_status open_host(const char *chip, const kprof_availability *availa
     *host = (kprof_host){.chip = strdup(chip), .answers = kprof_answers_new(), .keeps_answers = keeps_answers};
     if (availability)
         host->availability = *availability;
-    kprof_status status = host->chip && host->answers ? KPROF_OK : KPROF_NO_MEMORY;
+    kprof_strbuf label = KPROF_STRBUF_INIT;
+    kprof_strbuf_printf(&label, "chip %s", chip);
+    host->label = kprof_strbuf_take(&label);
+    kprof_status status = host->chip && host->label && host->answers ? KPROF_OK : KPROF_NO_MEMORY;
     bool is_known = status == KPROF_OK && keeps_answers && recall_answers(host, "answers");
     if (status == KPROF_OK && !is_known && !availability)
         status = check_chip(host);
@@ -164,12 +167,23 @@ void kprof_host_close(kprof_host *host)
     kprof_ask_close(host);
     kprof_answers_free(host->answers);
     free(host->chip);
+    free(host->label);
     free(host);
 }
 
 const char *kprof_host_chip(const kprof_host *host)
 {
     return host->chip;
+}
+
+const char *kprof_host_label(const kprof_host *host)
+{
+    return host->stands_for_all ? "any chip that kprof supports" : host->label;
+}
+
+void kprof_host_stand_for_all(kprof_host *host)
+{
+    host->stands_for_all = true;
 }
 
 kprof_status kprof_host_base_metrics(kprof_host *host, kprof_metric_type type, kprof_strlist *out)

@@ -228,8 +228,8 @@ static kprof_status fail_without(const kprof_alias *alias, kprof_host *host)
     kprof_strbuf text = KPROF_STRBUF_INIT;
     const kprof_item_definition *item = &alias->item;
     if (item->choice_count > 0)
-        kprof_strbuf_printf(&text, "metric \"%s\" of %s is not available on chip %s, which cannot count %s",
-                            alias->name, alias->origin, kprof_host_chip(host), item->choices[0].text);
+        kprof_strbuf_printf(&text, "metric \"%s\" of %s is not available on %s, which cannot count %s", alias->name,
+                            alias->origin, kprof_host_label(host), item->choices[0].text);
     else
         kprof_strbuf_printf(&text,
                             alias->is_foreign ? "metric \"%s\" of %s has no counterpart: %s"

@@ -56,9 +56,9 @@ static kprof_status keep_collectable(kprof_host *host, const char *word, const k
 {
     if (candidates->count > KPROF_MOST_METRICS)
         return kprof_fail(KPROF_USAGE,
-                          "--metrics %s stands for %zu metrics of chip %s, more than the %d that kprof plans at once; "
+                          "--metrics %s stands for %zu metrics of %s, more than the %d that kprof plans at once; "
                           "narrow it down, or measure them in several runs",
-                          word, candidates->count, kprof_host_chip(host), KPROF_MOST_METRICS);
+                          word, candidates->count, kprof_host_label(host), KPROF_MOST_METRICS);
     kprof_status status = kprof_host_check(host, candidates);
     for (size_t i = 0; i < candidates->count && status == KPROF_OK; i++) {
         if (kprof_host_can_collect(host, candidates->items[i]) && !kprof_strlist_add_unique(out, candidates->items[i]))
@@ -136,7 +136,7 @@ static kprof_status select_regex(kprof_host *host, const char *word, kprof_strli
     if (status == KPROF_OK)
         status = keep_collectable(host, word, &candidates, out);
     if (status == KPROF_OK && out->count == before && candidates.count == 0)
-        status = kprof_fail(KPROF_UNKNOWN_NAME, "%s matches no metric of chip %s", word, kprof_host_chip(host));
+        status = kprof_fail(KPROF_UNKNOWN_NAME, "%s matches no metric of %s", word, kprof_host_label(host));
     kprof_regex_free(regex);
     kprof_strlist_free(&bases);
     kprof_strlist_free(&candidates);
@@ -258,8 +258,8 @@ kprof_status kprof_fail_unknown_metric(const kprof_catalog *catalog, kprof_host 
 {
     if (kprof_host_has_metric(host, word))
         return kprof_fail(KPROF_UNKNOWN_NAME,
-                          "metric \"%s\" of chip %s cannot be collected per kernel: CUPTI takes it only by itself",
-                          word, kprof_host_chip(host));
+                          "metric \"%s\" cannot be collected per kernel on %s: CUPTI takes it only by itself", word,
+                          kprof_host_label(host));
     kprof_strbuf hint = KPROF_STRBUF_INIT;
     const char *alias, *why = kprof_catalog_why_not(catalog, word);
     kprof_status status = kprof_nearest_alias(catalog, word, &alias);
@@ -270,7 +270,7 @@ kprof_status kprof_fail_unknown_metric(const kprof_catalog *catalog, kprof_host 
     else if (hint.length == 0 && status == KPROF_OK)
         status = nearest_name(host, word, &hint);
     if (status == KPROF_OK)
-        status = kprof_fail(KPROF_UNKNOWN_NAME, "metric \"%s\" is not known on chip %s%s", word, kprof_host_chip(host),
+        status = kprof_fail(KPROF_UNKNOWN_NAME, "metric \"%s\" is not known on %s%s", word, kprof_host_label(host),
                             hint.data ? hint.data : "");
     kprof_strbuf_free(&hint);
     return status;

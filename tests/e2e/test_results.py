@@ -536,7 +536,10 @@ class BadInput(Case):
 
     def test_unknown_metrics_without_a_gpu(self):
         """A name that no chip has is told; whether one that some have is right, only the GPU could tell."""
-        for word, code, text in (("dram__byte.sum", 102, 'did you mean "dram__bytes.sum"?'),
+        any_chip = "any chip that kprof supports"
+        for word, code, text in (("dram__byte.sum", 102, f'not known on {any_chip}; did you mean "dram__bytes.sum"?'),
+                                 ("regex:zzzz", 102, f"regex:zzzz matches no metric of {any_chip}"),
+                                 ("nvlrx__bytes.sum", 102, f"cannot be collected per kernel on {any_chip}"),
                                  ("dram.bandwith", 102, 'did you mean "dram.bandwidth"?'),
                                  ("group:SpeedOfLigt", 102, "group:SpeedOfLight"),
                                  ("regex:(", 101, "missing closing parenthesis"),

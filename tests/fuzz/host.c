@@ -47,6 +47,11 @@ void kprof_host_close(kprof_host *host)
     (void)host;
 }
 
+const char *kprof_host_label(const kprof_host *host)
+{
+    return host->chip;
+}
+
 const char *kprof_host_chip(const kprof_host *host)
 {
     return host->chip;
