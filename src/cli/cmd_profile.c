@@ -104,34 +104,72 @@ static kprof_status lock_clocks(profile *run)
     return kprof_clock_guard_lock(&run->clocks, &request);
 }
 
+static const char *find_report(char *const *arguments)
+{
+    while (*arguments && !kprof_has_extension(*arguments))
+        arguments++;
+    return *arguments;
+}
+
+static bool is_report_of_ncu(const char *name)
+{
+    static const char extension[] = ".ncu-rep";
+    const size_t length = strlen(name), own = sizeof extension - 1;
+    return length >= own && strcmp(name + length - own, extension) == 0;
+}
+
+/* As kprof report does. */
+static kprof_status refuse_report_of_ncu(const char *path)
+{
+    kprof_report *report = NULL;
+    kprof_status status = kprof_report_open(path, &report);
+    if (status != KPROF_OK)
+        return status;
+    (void)!kprof_report_close(report);
+    return kprof_fail(KPROF_NO_APPLICATION, "%s is no program; did you mean kprof report %s?", path, path);
+}
+
+/* There is no program of that name, unless it is one of the system's whose name other tools have for a command, and
+ * which is given a report. */
+static kprof_status refuse_word(const kprof_options *options, bool is_program)
+{
+    const char *name = options->application[0], *report = find_report(options->application + 1);
+    const char *meant = kprof_command_meant(name);
+    if (is_program)
+        return !meant || !report
+                   ? KPROF_OK
+                   : kprof_fail(KPROF_NO_APPLICATION,
+                                "%s is no command of kprof; did you mean kprof %s? kprof -- %s starts the "
+                                "program %s",
+                                name, meant, name, name);
+    if (!meant)
+        meant = kprof_command_nearest(name);
+    const bool is_habit = strcmp(name, "profile") == 0 || strcmp(name, "record") == 0 || strcmp(name, "run") == 0;
+    if (meant)
+        return kprof_fail(KPROF_NO_APPLICATION, "there is no program %s; did you mean kprof %s?", name, meant);
+    if (is_habit)
+        return kprof_fail(KPROF_NO_APPLICATION, "there is no program %s; kprof takes no word before the application",
+                          name);
+    if (is_report_of_ncu(name))
+        return refuse_report_of_ncu(name);
+    if (report && !strchr(name, '/'))
+        return kprof_fail(KPROF_NO_APPLICATION, "there is no program %s; did you mean kprof report %s?", name, report);
+    return KPROF_OK;
+}
+
 /* "kprof reprot" and "kprof run.kprof" mean a command; "kprof -- reprot" does not. */
 static kprof_status check_application(const kprof_options *options)
 {
     const char *name = options->application[0];
     char *program = kprof_program_find(name);
-    bool is_report = kprof_is_report(name) || (!program && kprof_has_extension(name));
-    bool is_named = strcmp(options->application[-1], "--") == 0;
-    bool is_habit = strcmp(name, "profile") == 0 || strcmp(name, "record") == 0 || strcmp(name, "run") == 0;
-    kprof_strlist commands = KPROF_STRLIST_INIT;
-    for (size_t i = 1; i < KPROF_COMMAND_COUNT; i++)
-        (void)kprof_strlist_add(&commands, kprof_commands[i].name);
-    const char *nearest =
-        program || is_named ? NULL : kprof_nearest_spelling(name, (const char *const *)commands.items, commands.count);
-    kprof_status status = KPROF_OK;
-    if (is_report)
-        status = kprof_fail(KPROF_NO_APPLICATION, "%s is no program; did you mean kprof report %s?", name, name);
-    else if (nearest)
-        status = kprof_fail(KPROF_NO_APPLICATION, "there is no program %s; did you mean kprof %s?", name, nearest);
-    else if (!program && !is_named && is_habit)
-        status = kprof_fail(KPROF_NO_APPLICATION, "there is no program %s; kprof takes no word before the application",
-                            name);
-    else if (!program && name[0] == '@')
-        status = kprof_fail(KPROF_NO_APPLICATION, "there is no program %s, and kprof reads no response files", name);
-    else
-        status = kprof_program_check(name);
-    kprof_strlist_free(&commands);
+    const bool is_program = program != NULL, is_named = strcmp(options->application[-1], "--") == 0;
     free(program);
-    return status;
+    if (kprof_is_report(name) || (!is_program && kprof_has_extension(name)))
+        return kprof_fail(KPROF_NO_APPLICATION, "%s is no program; did you mean kprof report %s?", name, name);
+    kprof_status status = is_named ? KPROF_OK : refuse_word(options, is_program);
+    if (status == KPROF_OK && !is_program && name[0] == '@')
+        status = kprof_fail(KPROF_NO_APPLICATION, "there is no program %s, and kprof reads no response files", name);
+    return status == KPROF_OK ? kprof_program_check(name) : status;
 }
 
 /* Everything that can be wrong before anything is made or started. Clocks are last: a signal still ends kprof here. */

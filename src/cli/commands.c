@@ -18,6 +18,43 @@ const kprof_command *kprof_command_find(const char *name)
     return NULL;
 }
 
+/* What other tools call commands. */
+static const struct {
+    const char *word, *meant;
+} other_words[] = {
+    {"compare", "diff"},
+    {"info", "report"},
+    {"open", "report"},
+    {"show", "report"},
+    {"stats", "report"},
+    {"view", "report"},
+    {"aliases", "list aliases"},
+    {"chips", "list chips"},
+    {"findings", "list findings"},
+    {"metrics", "list metrics"},
+    {"query-metrics", "list metrics"},
+    {"rules", "list findings"},
+    {"sections", "list sections"},
+    {"sets", "list sets"},
+};
+
+const char *kprof_command_meant(const char *word)
+{
+    for (size_t i = 0; i < sizeof other_words / sizeof *other_words; i++) {
+        if (strcmp(other_words[i].word, word) == 0)
+            return other_words[i].meant;
+    }
+    return NULL;
+}
+
+const char *kprof_command_nearest(const char *word)
+{
+    const char *names[KPROF_COMMAND_COUNT];
+    for (size_t i = 1; i < KPROF_COMMAND_COUNT; i++)
+        names[i - 1] = kprof_commands[i].name;
+    return kprof_nearest_spelling(word, names, KPROF_COMMAND_COUNT - 1);
+}
+
 const kprof_command *kprof_command_of_alias(const kprof_option_row *alias, const char **word)
 {
     const char *line = alias->note, *space = strchr(line, ' ');

@@ -651,6 +651,11 @@ class BadInput(Case):
                                (["missing.kprof"], "did you mean kprof report missing.kprof?"),
                                (["reprot", "run.kprof"], "did you mean kprof report?"),
                                (["lsit", "sets"], "did you mean kprof list?"),
+                               (["compare", "run.kprof", "run.kprof"], "did you mean kprof diff?"),
+                               (["stats", "run.kprof"], "there is no program stats; did you mean kprof report?"),
+                               (["query-metrics"], "did you mean kprof list metrics?"),
+                               (["sets"], "did you mean kprof list sets?"),
+                               (["metricate", "run.kprof"], "did you mean kprof report run.kprof?"),
                                (["profile", APP], "kprof takes no word before the application")):
             run = self.kprof(*line)
             self.assert_run(run, 109)
@@ -658,9 +663,22 @@ class BadInput(Case):
         self.assertNotIn("kprof report", self.kprof("--injection-path", INJECTION, "--", "reprot").err)
         with open(self.path("run.ncu-rep"), "w") as file:
             file.write("NVR")
-        run = self.kprof("report", "run.ncu-rep")
-        self.assert_run(run, 107)
-        self.assertIn("is not a kprof report; ncu --import reads those of ncu", run.err)
+        for words in (["report", "run.ncu-rep"], ["run.ncu-rep"]):
+            run = self.kprof(*words)
+            self.assert_run(run, 107)
+            self.assertIn("is not a kprof report; ncu --import reads those of ncu", run.err)
+
+    def test_programs_with_names_of_commands(self):
+        """A program of the system that has such a name is meant, unless it is given a report."""
+        os.symlink("/bin/echo", self.path("view"))
+        environment = {"PATH": f"{self.dir}:{os.environ['PATH']}"}
+        run = self.kprof("view", "run.kprof", env=environment)
+        self.assert_run(run, 109)
+        self.assertIn("did you mean kprof report? kprof -- view starts the program view", run.err)
+        for words in (["view", "run"], ["--", "view", "run.kprof"]):
+            run = self.kprof("--injection-path", INJECTION, "--metrics", METRIC, *words, env=environment)
+            self.assertIn("run", run.out)
+            self.assertNotIn("did you mean", run.err)
 
 
 class Pages(Case):
