@@ -436,6 +436,18 @@ static kprof_status parse_letters(cursor *at)
     return status;
 }
 
+/* Names of metrics are easily given without the option that takes them. */
+static kprof_status refuse_word(const kprof_options *options, const char *word)
+{
+    const char *command = options->command->name;
+    if (options->command->operand != KPROF_OPERAND_WORD || strcmp(options->argument, "metrics") != 0)
+        return kprof_fail(KPROF_USAGE, "%s: \"%s\" is one word too many", command, word);
+    const bool is_whole = strchr(word, ':') != NULL; /* such as regex:bank */
+    return kprof_fail(KPROF_USAGE, "%s %s: \"%s\" is one word too many; give --metrics %s%s%s%s", command,
+                      options->argument, word, word, is_whole ? "" : ", or --metrics regex:", is_whole ? "" : word,
+                      is_whole ? "" : " for all names that have it");
+}
+
 /* A word that is no option: the command, the application (which takes all the rest) or the command's operand. */
 static kprof_status take_word(cursor *at, bool may_be_command, bool *done)
 {
@@ -464,7 +476,7 @@ static kprof_status take_word(cursor *at, bool may_be_command, bool *done)
                                                                : kprof_fail(KPROF_NO_MEMORY, "out of memory");
     }
     if (options->argument || options->command->operand == KPROF_OPERAND_NONE)
-        return kprof_fail(KPROF_USAGE, "%s: \"%s\" is one word too many", options->command->name, *at->word);
+        return refuse_word(options, *at->word);
     options->argument = *at->word;
     return KPROF_OK;
 }

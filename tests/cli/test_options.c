@@ -326,6 +326,8 @@ static void lists_have_words(void **state)
     assert_refused("list set",
                    "\"set\" is none of sets, sections, findings, chips, metrics, aliases; did you mean sets?");
     assert_refused("list sets chips", "one word too many");
+    assert_refused("list metrics bank", "give --metrics bank, or --metrics regex:bank for all names that have it");
+    assert_refused("list metrics regex:bank", "\"regex:bank\" is one word too many; give --metrics regex:bank");
     assert_refused("--list-sets --max-passes 3",
                    "--max-passes is no option of kprof list; it belongs to: a run, kprof plan");
     assert_refused("list metrics --budget 3", "--budget is no option of kprof list");
