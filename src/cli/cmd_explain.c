@@ -1,5 +1,5 @@
-/* kprof explain: what a metric is, in words, and who has it. No GPU is needed, and without CUDA it tells what the set
- * files know. */
+/* kprof explain: what a metric, a section or a finding is, in words, and who has it. No GPU is needed, and without CUDA
+ * it tells what the set files know. */
 #include "cli/commands.h"
 #include "cli/output.h"
 #include "cli/paths.h"
@@ -51,9 +51,10 @@ static void show_metric(kprof_emitter *emitter, const answer *asked)
 {
     const kprof_explanation *of = &asked->explanation;
     char *sections = join(&of->sections), *sets = join(&of->sets), *closest = join(&of->closest);
+    const bool is_metric = !of->finding && strcmp(of->kind ? of->kind : "", "section") != 0;
     kprof_emit_field fields[] = {
         kprof_field_text("name", "Name", asked->word),
-        kprof_field_text("metric", "Metric", of->metric),
+        is_metric ? kprof_field_text("metric", "Metric", of->metric) : if_any("metric", "Metric", NULL),
         if_any("chip", "Chip", asked->chip),
         kprof_field_text("kind", "Kind", of->kind),
         if_any("unit", "Unit", of->unit),
@@ -62,7 +63,8 @@ static void show_metric(kprof_emitter *emitter, const answer *asked)
         if_any("help", "Help", of->help),
         passes_of(of),
         if_any("closest", "Closest", closest),
-        kprof_field_with_role(kprof_field_text("sections", "Sections", sections), KPROF_ROLE_MACHINE),
+        kprof_field_with_role(kprof_field_text("sections", "Sections", sections),
+                              of->finding ? KPROF_ROLE_SHOWN : KPROF_ROLE_MACHINE),
         if_any("sets", "Sets", sets),
     };
     emitter->ops->record_begin(emitter, &(kprof_emit_record){fields, COUNT_OF(fields)});
@@ -124,6 +126,21 @@ static void show_members(const row_maker *by, const answer *of)
     }
 }
 
+static void show_thresholds(const row_maker *by, const answer *of)
+{
+    const kprof_finding *finding = of->explanation.finding;
+    for (size_t i = 0; finding && i < finding->threshold_count; i++) {
+        const kprof_finding_threshold *threshold = &finding->thresholds[i];
+        kprof_emit_field source = kprof_field_text("source", "Source", threshold->source);
+        source.missing = "-";
+        const kprof_emit_field fields[] = {
+            kprof_field_text("threshold", "Threshold", threshold->name),
+            kprof_field_value("value", "Value", threshold->value, threshold->unit),
+            kprof_field_with_role(kprof_field_text("unit", "Unit", threshold->unit), KPROF_ROLE_MACHINE), source};
+        show_row(by, of, fields, COUNT_OF(fields));
+    }
+}
+
 static void show_places(const row_maker *by, const answer *of)
 {
     for (size_t i = 0; i < of->explanation.place_count; i++) {
@@ -157,6 +174,7 @@ static kprof_status print_answers(const kprof_page_context *context)
         {{"parts", "The name", KPROF_LIST_TABLE, true}, show_parts},
         {{"full_names", "Full names", KPROF_LIST_TABLE, true}, show_full_names},
         {{"members", "Made of", KPROF_LIST_TABLE, true}, show_members},
+        {{"thresholds", "Thresholds", KPROF_LIST_TABLE, true}, show_thresholds},
         {{"shown", "Shown in", KPROF_LIST_TABLE, true}, show_places},
         {{"aliases", "Other names", KPROF_LIST_TABLE, true}, show_aliases},
     };

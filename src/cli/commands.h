@@ -36,7 +36,7 @@ typedef enum kprof_operand {
     ROW(list,    "list",     true,        WORD,        "sets|sections|findings|chips|metrics|aliases", "kprof-list", \
         "List what can be collected, and what kprof looks for in it.") \
     ROW(explain, "explain",  true,        METRICS,     "METRIC...",                                "kprof-explain", \
-        "Tell what a metric is, on which chips, and who shows it.") \
+        "Tell what a metric, a section or a finding is, and who shows it.") \
     ROW(export,  "export",   true,        REPORT,      "FILE.kprof --to FORMAT",                   "kprof-export", \
         "Write a report in a format that other programs read.") \
     ROW(merge,   "merge",    true,        MANY_REPORTS, "A.kprof B.kprof ... -o ALL.kprof",        "kprof-merge", \

@@ -143,7 +143,13 @@ static kprof_status offer_metrics(const answers *to, const kprof_catalog *catalo
     kprof_chips chips = {0};
     kprof_host *host = NULL;
     kprof_strlist base = KPROF_STRLIST_INIT;
-    kprof_status status = kprof_chips_named(to->options, &chips);
+    kprof_status status = KPROF_OK;
+    if (takes_names_only) {
+        offer_sections(to, catalog, "");
+        status = offer_findings(to, catalog);
+    }
+    if (status == KPROF_OK)
+        status = kprof_chips_named(to->options, &chips);
     if (status == KPROF_OK)
         status = kprof_host_open(chips.names.items[0], NULL, &host);
     if (status == KPROF_OK && dot && !is_breakdown) {

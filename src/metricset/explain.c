@@ -1,4 +1,4 @@
-/* Gathers what the chip, the sections and the aliases know of one metric. */
+/* Gathers what the chip, the sections and the aliases know of one metric, or of a section or a finding. */
 #include "metricset/explain.h"
 
 #include "core/log.h"
@@ -13,8 +13,9 @@ typedef struct explainer {
     const kprof_catalog *catalog;
     kprof_host *host; /* NULL: chips are not known here */
     kprof_explanation *out;
-    bool is_base;     /* its name has no suffix, so any of its full names is meant */
-    bool is_complete; /* nothing has failed for want of memory */
+    const kprof_section_definition *section; /* what is explained instead of a metric, or NULL */
+    bool is_base;                            /* its name has no suffix, so any of its full names is meant */
+    bool is_complete;                        /* nothing has failed for want of memory */
 } explainer;
 
 static bool copy_text(char **out, const char *text)
@@ -167,6 +168,10 @@ static void look_at(explainer *by, const kprof_section *section, const kprof_ite
     kprof_strlist names = KPROF_STRLIST_INIT;
     if (!item->name)
         return;
+    if (by->section) {
+        add_place(by, section, item, column);
+        return;
+    }
     bool is_shown = is_meant(by, item->name);
     if (is_shown && item->expression && !by->out->kind) { /* a derived value tells its own formula */
         by->out->kind = "derived";
@@ -226,6 +231,8 @@ static kprof_status find_places(explainer *by)
 {
     kprof_status status = by->host ? check_sections(by) : KPROF_OK;
     for (size_t i = 0; i < by->catalog->section_count && status == KPROF_OK; i++) {
+        if (by->section && by->section != &by->catalog->sections[i])
+            continue;
         /* Without a chip, sections are as their first choices make them. */
         const kprof_supply supply = {by->host, NULL};
         kprof_strlist collect = KPROF_STRLIST_INIT;
@@ -343,11 +350,12 @@ static kprof_status list_needed(const explainer *by, kprof_strlist *out)
     const kprof_explanation *of = by->out;
     kprof_strlist all = KPROF_STRLIST_INIT;
     kprof_status status = KPROF_OK;
-    for (size_t i = 0; of->formula && i < of->members.count && status == KPROF_OK; i++)
+    const bool has_members = of->formula || of->finding;
+    for (size_t i = 0; has_members && i < of->members.count && status == KPROF_OK; i++)
         status = kprof_strlist_add(&all, of->members.items[i]) ? KPROF_OK : KPROF_NO_MEMORY;
-    if (!of->formula && by->is_base)
+    if (!has_members && by->is_base)
         status = kprof_full_names(by->host, of->metric, true, &all);
-    else if (!of->formula)
+    else if (!has_members)
         status = kprof_strlist_add(&all, of->metric) ? KPROF_OK : KPROF_NO_MEMORY;
     if (status == KPROF_OK && all.count > 0)
         status = kprof_host_check(by->host, &all);
@@ -366,15 +374,21 @@ static kprof_status count_passes(explainer *by)
     kprof_selection selection = {0};
     kprof_plan plan = {0};
     kprof_explanation *out = by->out;
-    kprof_status status = list_needed(by, &selection.metrics);
-    if (status == KPROF_OK && selection.metrics.count > 0)
+    kprof_status status = KPROF_OK;
+    if (!by->section)
+        status = list_needed(by, &selection.metrics);
+    else if (!kprof_strlist_add(&selection.sections, by->section->id))
+        status = KPROF_NO_MEMORY;
+    const bool is_counted = selection.metrics.count + selection.sections.count > 0;
+    if (status == KPROF_OK && is_counted)
         status = kprof_plan_make(by->catalog, &selection, by->host, &plan);
     out->pass_count = plan.pass_count;
-    out->has_passes = selection.metrics.count > 0;
+    out->has_passes = is_counted;
     if (out->kind && !out->formula && !out->has_passes && !out->help && status == KPROF_OK)
         status = copy_text(&out->help, alone) ? KPROF_OK : KPROF_NO_MEMORY;
     kprof_plan_free(&plan);
     kprof_strlist_free(&selection.metrics);
+    kprof_strlist_free(&selection.sections);
     return status;
 }
 
@@ -464,6 +478,38 @@ static kprof_status explain_alias(explainer *by, const kprof_alias *alias)
     return status == KPROF_OK ? explain_metric(by, alias->name) : status;
 }
 
+/* *is: the word names a section. */
+static kprof_status explain_section(explainer *by, const char *word, bool *is)
+{
+    const size_t index = kprof_catalog_find_section(by->catalog, word);
+    kprof_explanation *out = by->out;
+    *is = index < by->catalog->section_count;
+    if (!*is)
+        return KPROF_OK;
+    by->section = &by->catalog->sections[index];
+    out->kind = "section";
+    if (!copy_text(&out->description, by->section->name) || !copy_text(&out->help, by->section->help))
+        return KPROF_NO_MEMORY;
+    kprof_status status = find_places(by);
+    if (status == KPROF_OK)
+        status = find_sets(by);
+    return status == KPROF_OK && by->host ? count_passes(by) : status;
+}
+
+static kprof_status explain_finding(explainer *by, const kprof_finding *finding)
+{
+    kprof_explanation *out = by->out;
+    out->kind = "finding";
+    out->finding = finding;
+    bool is_whole = copy_text(&out->description, finding->name) && copy_text(&out->help, finding->help) &&
+                    copy_text(&out->formula, finding->gain_formula) &&
+                    kprof_strlist_add_all(&out->members, &finding->operands);
+    for (char **id = finding->sections; *id && is_whole; id++)
+        is_whole = kprof_strlist_add_unique(&out->sections, *id);
+    kprof_status status = is_whole ? find_sets(by) : KPROF_NO_MEMORY;
+    return status == KPROF_OK && by->host ? count_passes(by) : status;
+}
+
 kprof_status kprof_explain(const kprof_catalog *catalog, kprof_host *host, const char *word, kprof_explanation *out)
 {
     explainer by = {.catalog = catalog, .host = host, .out = out, .is_complete = true};
@@ -476,6 +522,14 @@ kprof_status kprof_explain(const kprof_catalog *catalog, kprof_host *host, const
                           word, word);
     if (alias)
         return explain_alias(&by, alias);
+    bool is_section;
+    kprof_status status = explain_section(&by, word, &is_section);
+    if (is_section)
+        return status;
+    for (size_t i = 0; i < catalog->finding_count; i++) {
+        if (strcmp(catalog->findings[i].id, word) == 0)
+            return explain_finding(&by, &catalog->findings[i]);
+    }
     return copy_text(&out->metric, word) && out->metric ? explain_metric(&by, word) : KPROF_NO_MEMORY;
 }
 

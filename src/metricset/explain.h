@@ -1,4 +1,5 @@
-/* Tells all that is known of one metric: what it counts, on which chip, in how many passes, and who shows it. */
+/* Tells all that is known of one metric: what it counts, on which chip, in how many passes, and who shows it; and of a
+ * section or a finding, what it is about and which metrics it needs. */
 #ifndef KPROF_METRICSET_EXPLAIN_H
 #define KPROF_METRICSET_EXPLAIN_H
 
@@ -26,26 +27,29 @@ typedef struct kprof_explained_place {
 
 typedef struct kprof_explanation {
     char *metric;     /* what the word stands for: a full, base or derived name; NULL: nothing does */
-    const char *kind; /* "counter", "ratio", "throughput", "launch" or "derived"; NULL: not known without the chip */
-    char *unit, *description, *help, *formula; /* NULL: none, or not known */
-    kprof_strlist members;                     /* of a throughput or a formula */
-    kprof_strlist closest;                     /* to a metric that nothing stands for */
+    const char *kind; /* "counter", "ratio", "throughput", "launch", "derived", "section" or "finding"; NULL: not known
+                       * without the chip */
+    char *unit, *description, *help; /* NULL: none, or not known */
+    char *formula;                   /* of a finding that of its estimate; NULL: none */
+    kprof_strlist members;           /* of a throughput or a formula; what a finding needs */
+    const kprof_finding *finding;    /* that is explained, borrowed from the catalog; else NULL */
+    kprof_strlist closest;           /* to a metric that nothing stands for */
     bool has_passes; /* else it is not known, or the chip cannot collect it beside a kernel's counters */
     size_t pass_count;
     kprof_name_part *parts; /* [part_count], of the name, from its left; of a base name also those of its full names */
     size_t part_count;
     kprof_full_name *full_names; /* [full_name_count], of a base name; none without the chip */
     size_t full_name_count;
-    kprof_explained_place *places; /* [place_count], by section */
+    kprof_explained_place *places; /* [place_count], by section; of a section all that it shows */
     size_t place_count;
     kprof_strlist sections, sets; /* ids */
     const kprof_alias **aliases;  /* [alias_count], borrowed from the catalog: what stands for them is this metric */
     size_t alias_count;
 } kprof_explanation;
 
-/* Explain a full or base name, an alias or a derived value for the chip of `host`. Without a host (NULL) what the set
- * files know: UNSUPPORTED for a name that they do not have, and UNKNOWN_NAME, with the nearest, for one that nobody
- * has. USAGE for a pattern or a group. Freed with kprof_explanation_free, on failure too. */
+/* Explain a full or base name, an alias, a derived value, a section or a finding for the chip of `host`. Without a host
+ * (NULL) what the set files know: UNSUPPORTED for a name that they do not have, and UNKNOWN_NAME, with the nearest, for
+ * one that nobody has. USAGE for a pattern or a group. Freed with kprof_explanation_free, on failure too. */
 kprof_status kprof_explain(const kprof_catalog *catalog, kprof_host *host, const char *word,
                            kprof_explanation *out) KPROF_MUST_CHECK;
 void kprof_explanation_free(kprof_explanation *explanation); /* members */

@@ -118,6 +118,8 @@ class Completion:
         self.assert_offered("--metrics cf_", "cf_executed", never=["cf_issued"])
         self.assert_offered("explain occupancy.", "occupancy.achieved", "occupancy.theoretical")
         self.assert_offered("explain duration l2.hit", "l2.hit_rate")
+        self.assert_offered("explain SpeedOfL", "SpeedOfLight")
+        self.assert_offered("explain WarpS", "WarpStall")
         self.assert_offered("explain ", never=["regex:", "run.kprof"])
 
     def test_programs(self):

@@ -1485,6 +1485,23 @@ class Explanations(Case):
         shown = {row["label"] for row in data["shown"] if row["name"] == "dram.bandwidth"}
         self.assertLessEqual({"Memory Throughput", "DRAM, traffic"}, shown)
 
+    def test_sections_and_findings(self):
+        data = self.explain("SpeedOfLight", "LaunchStats", "WarpStall", "TooShort")
+        metrics = {metric["name"]: metric for metric in data["metrics"]}
+        self.assertEqual([metric["kind"] for metric in data["metrics"]], ["section"] * 2 + ["finding"] * 2)
+        plan = json.loads(self.kprof("plan", "--chips", "GH100", "--section", "SpeedOfLight", "--json").out)
+        self.assertEqual(metrics["SpeedOfLight"]["passes"], plan["plans"][0]["passes"])
+        self.assertEqual((metrics["LaunchStats"]["passes"], metrics["TooShort"]["passes"]), (0, 1))
+        self.assertEqual({row["name"] for row in data["shown"]}, {"SpeedOfLight", "LaunchStats"})
+        self.assertEqual([(row["value"], row["unit"]) for row in data["thresholds"] if row["name"] == "TooShort"],
+                         [(5000, "ns")])
+        self.assertEqual([row["metric"] for row in data["members"] if row["name"] == "TooShort"],
+                         ["gpu__time_duration.sum"])
+        text = self.kprof("explain", "--chips", "GH100", "TooShort").out
+        self.assertRegex(text, r"\n  Sections +SpeedOfLight ")
+        self.assertRegex(text, r"\n  least +5 us  starting")
+        self.assertNotRegex(text, r"\n  Metric +n/a")
+
     def test_text(self):
         run = self.kprof("explain", "--chips", "GH100,GB202", "l2.hit_rate")
         self.assertEqual(run.code, 0, run.err)

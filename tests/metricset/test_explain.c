@@ -59,6 +59,37 @@ static void test_alias(void **state)
     kprof_explanation_free(&found);
 }
 
+static void test_section(void **state)
+{
+    (void)state;
+    kprof_explanation found;
+    assert_int_equal(kprof_explain(catalog, NULL, "Occupancy", &found), KPROF_OK);
+    assert_string_equal(found.kind, "section");
+    assert_null(found.metric);
+    assert_null(found.finding);
+    assert_non_null(found.help);
+    assert_true(found.place_count > 3);
+    assert_int_equal(found.sections.count, 1);
+    assert_true(kprof_strlist_contains(&found.sets, "full"));
+    kprof_explanation_free(&found);
+}
+
+static void test_finding(void **state)
+{
+    (void)state;
+    kprof_explanation found;
+    assert_int_equal(kprof_explain(catalog, NULL, "WarpStall", &found), KPROF_OK);
+    assert_string_equal(found.kind, "finding");
+    assert_string_equal(found.description, "Warps wait");
+    assert_non_null(found.help);
+    assert_non_null(found.formula);
+    assert_true(found.finding->threshold_count > 0);
+    assert_true(kprof_strlist_contains(&found.members, "smsp__average_warp_latency_per_inst_issued.ratio"));
+    assert_true(kprof_strlist_contains(&found.sections, "WarpStateStats"));
+    assert_true(kprof_strlist_contains(&found.sets, "full"));
+    kprof_explanation_free(&found);
+}
+
 static void test_base_name(void **state)
 {
     (void)state;
@@ -147,10 +178,9 @@ static void test_refused(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_alias),   cmocka_unit_test(test_base_name),
-        cmocka_unit_test(test_derived), cmocka_unit_test(test_unit_of_stalls),
-        cmocka_unit_test(test_launch),  cmocka_unit_test(test_nothing_counts_it),
-        cmocka_unit_test(test_refused),
+        cmocka_unit_test(test_alias),   cmocka_unit_test(test_base_name),         cmocka_unit_test(test_section),
+        cmocka_unit_test(test_finding), cmocka_unit_test(test_derived),           cmocka_unit_test(test_unit_of_stalls),
+        cmocka_unit_test(test_launch),  cmocka_unit_test(test_nothing_counts_it), cmocka_unit_test(test_refused),
     };
     return cmocka_run_group_tests(tests, load_catalog, free_catalog);
 }
