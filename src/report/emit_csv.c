@@ -161,7 +161,7 @@ static void put_told(kprof_emitter *emitter, const told_row *told)
         return;
     kprof_strbuf_append(&row->text, csv->prefix.text.data, csv->prefix.text.length);
     put_text_if_any(row, told->section);
-    kprof_strbuf_printf(&row->text, "\"%s__%s\",\"%%\",", told->kind, told->name);
+    kprof_strbuf_printf(&row->text, "\"%s__%s\",\"%s\",", told->kind, told->name, isnan(told->pct) ? "" : "%");
     kprof_csv_real(row, told->pct);
     kprof_strbuf_append(&row->text, ",,,", 3);
     put_text_if_any(row, told->confidence);
