@@ -110,6 +110,8 @@ static void show_comparison(const diff_page *page)
         conditions_field(diff, conditions),
         kprof_field_text("change", "Change of times", "median of the differences of all pairs of launches"),
         kprof_field_text("confidence", "Confidence", method),
+        machine(kprof_field_real("confidence_pct", "Confidence", KPROF_CONFIDENCE * 100)),
+        machine(kprof_field_integer("kernels_tested", "Kernels tested", (int64_t)tested)),
         kprof_field_with_unit(
             kprof_field_real("time_tolerance_pct", "Tolerance of times", request->tolerances.time_pct), "%"),
         kprof_field_with_unit(
@@ -321,6 +323,9 @@ static void show_verdict(const diff_page *page, const kprof_diff_kernel *kernel,
                                          "ns")),
         or_nothing(kprof_field_with_unit(kprof_field_real("new", "New", time->centers[KPROF_NEW].median), "ns")),
         kprof_field_folding(kprof_field_text("repeats", "Repeats", kernel->changes ? repeats : "")),
+        machine(kprof_field_integer("baseline_repeats", "Repeats", (int64_t)time->centers[KPROF_BASELINE].count)),
+        machine(kprof_field_integer("new_repeats", "Repeats", (int64_t)time->centers[KPROF_NEW].count)),
+        machine(kprof_field_text("function", "Function", group_of(kernel)->kernel->function)),
         note(kernel_field("kernel", "Kernel", &texts)),
         note(kprof_field_text("note", "Note", text_of(&texts.note))),
     };
