@@ -46,12 +46,13 @@ static kprof_status take_word(const name_list *list, const char *path, const cha
     kprof_regex *regex = NULL;
     const char *nearest = pattern ? NULL : kprof_nearest(word, list->names, list->count);
     const size_t length = strlen(word);
+    const bool is_base = word[kprof_metric_base_length(word)] == '\0'; /* else a full name, of one metric */
     bool found = false;
     kprof_status status = pattern ? kprof_regex_new(list->option, pattern, &regex) : KPROF_OK;
     for (size_t i = 0; i < list->count && status == KPROF_OK; i++) {
-        /* The word is that name, the name before its first point, or a pattern that matches. */
+        /* The word is that name, the base of it, or a pattern that matches. */
         const char *name = list->names[i];
-        bool is_one = strncmp(name, word, length) == 0 && (name[length] == '\0' || name[length] == '.');
+        bool is_one = strncmp(name, word, length) == 0 && (name[length] == '\0' || (is_base && name[length] == '.'));
         if (regex)
             status = kprof_regex_search(regex, name, &is_one);
         taken[i] = taken[i] || is_one;

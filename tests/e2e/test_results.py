@@ -1112,6 +1112,15 @@ class Parts(Case):
                                                 if name.startswith(("gpu__time_duration.", "dram__bytes"))})
         [section] = self.json("run", "--metrics", METRIC)["launches"][0]["sections"]
         self.assertEqual((section["id"], [item["name"] for item in section["items"]]), ("CommandLine", [METRIC]))
+        for names, expected in (("dram__bytes_read.sum", ["dram__bytes_read.sum"]),
+                                ("dram.bandwidth,dram__bytes.sum.per_second", ["dram__bytes.sum.per_second"]),
+                                ("dram__bytes_read", ["dram__bytes_read.sum",
+                                                      "dram__bytes_read.sum.pct_of_peak_sustained_elapsed",
+                                                      "dram__bytes_read.sum.per_second"])):
+            [section] = self.json(SAMPLE, "--metrics", names)["launches"][0]["sections"]
+            self.assertEqual([item["name"] for item in section["items"]], expected)
+        self.show(SAMPLE, "--metrics", "dram__bytes_read.sum.per", code=102,
+                  err="no such metric; did you mean dram__bytes_read.sum")
         self.show("run", "--metrics", "dram__byte", code=102, err="no such metric; did you mean dram__bytes")
         self.show("run", "--metrics", "dram.bandwith", code=102, err="no such metric; did you mean dram.bandwidth?")
         self.show("run", "--metrics", "gld_eficiency", code=102, err="no such metric; did you mean gld_efficiency?")
