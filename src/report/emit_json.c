@@ -69,7 +69,7 @@ static cJSON *passes_of_metrics(const kprof_model *model, const kprof_model_chip
     cJSON *metrics = cJSON_CreateObject();
     for (size_t i = 0; chip->schedule && i < model->metric_count; i++) {
         const kprof_model_passes *passes = &chip->schedule[i];
-        if (passes->count == 0 || (model->is_shown && !model->is_shown[i]))
+        if (passes->count == 0 || (model->is_kept && !model->is_kept[i]))
             continue;
         cJSON *numbers = add_array(metrics, model->metrics[i].name);
         for (size_t k = 0; k < passes->count; k++)

@@ -138,7 +138,7 @@ static kprof_status add_small_tables(kprof_merge *merge, const kprof_model *mode
         status = add_shared(merge, KPROF_ROWS_DEVICE, &model->devices[i], (int64_t)i + 1);
     for (size_t i = 0; i < model->metric_count && status == KPROF_OK; i++) {
         int64_t id = 0;
-        if (model->is_shown && !model->is_shown[i])
+        if (model->is_kept && !model->is_kept[i])
             continue;
         status = kprof_store_metric(merge->into, &model->metrics[i], &id);
         if (status == KPROF_OK)

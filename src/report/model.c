@@ -31,6 +31,7 @@ void kprof_model_free(kprof_model *model)
     free(model->sets);
     kprof_names_free(&model->metric_names);
     free(model->is_shown);
+    free(model->is_kept);
     free(model->witnesses);
     free_chips(model);
     kprof_rows_unload(model);

@@ -87,6 +87,7 @@ typedef struct kprof_model {
     size_t metric_count;
     kprof_names metric_names; /* name -> index into metrics */
     bool *is_shown;           /* [metric_count]: pages show the metric; NULL: they show all */
+    bool *is_kept;            /* [metric_count]: a report made of this one has the metric; NULL: it has all */
     size_t *witnesses;        /* [witness_count]: the metrics that hold the spread of a witness */
     size_t witness_count;
     kprof_model_chip *chips;

@@ -233,7 +233,8 @@ kprof_status kprof_subset_apply(const kprof_subset *subset, const char *path, kp
     if (!has_sections && subset->metrics->count == 0)
         return KPROF_OK;
     model->is_shown = calloc(model->metric_count + 1, sizeof *model->is_shown);
-    if (!model->is_shown)
+    model->is_kept = calloc(model->metric_count + 1, sizeof *model->is_kept);
+    if (!model->is_shown || !model->is_kept)
         return kprof_fail(KPROF_NO_MEMORY, "out of memory");
     bool *taken = model->is_shown;
     kprof_status status = take_sections(subset, path, model);
@@ -243,14 +244,12 @@ kprof_status kprof_subset_apply(const kprof_subset *subset, const char *path, kp
         status = add_named(model, &model->chips[i], taken);
     if (status == KPROF_OK)
         status = take_shown(model, taken);
-    if (!has_sections)
-        return status;
     /* Findings need what is known of a launch without counters, and a value tells by the witnesses whether its passes
-     * agree. Neither was asked for where metrics are named. */
+     * agree: a report of sections keeps both. Neither was asked for where metrics are named. */
     for (size_t i = 0; i < model->metric_count; i++)
-        taken[i] = taken[i] || strcmp(model->metrics[i].kind, "launch") == 0;
-    for (size_t i = 0; i < model->witness_count; i++)
-        taken[model->witnesses[i]] = true;
+        model->is_kept[i] = taken[i] || (has_sections && strcmp(model->metrics[i].kind, "launch") == 0);
+    for (size_t i = 0; i < model->witness_count && has_sections; i++)
+        model->is_kept[model->witnesses[i]] = true;
     return status;
 }
 

@@ -23,8 +23,8 @@ typedef struct kprof_subset {
 } kprof_subset;
 
 /* Hide the sections of the model that are not chosen, and add that of the named metrics to each chip. Hide all metrics
- * but these, those of the chosen sections and what goes along with sections. UNKNOWN_NAME when a word matches nothing
- * in the report, with a message that begins with `path`. */
+ * but these and those of the chosen sections; what goes along with sections is kept, too. UNKNOWN_NAME when a word
+ * matches nothing in the report, with a message that begins with `path`. */
 kprof_status kprof_subset_apply(const kprof_subset *subset, const char *path, kprof_model *model) KPROF_MUST_CHECK;
 
 /* Call `visit` for each launch that is taken, in order. */

@@ -1093,6 +1093,13 @@ class Parts(Case):
                              some["sections"])
             for key in ("id", "kernel", "grid", "stream", "reason", "graph_node", "passes"):
                 self.assertEqual(full[key], some[key])
+        [launch] = self.json(SAMPLE, "--section", "SpeedOfLight")["launches"]
+        [values] = [launch["values"] for launch in
+                    self.json(SAMPLE, "--section", "SpeedOfLight", "--page", "raw")["launches"]]
+        [section] = launch["sections"]
+        self.assertEqual(set(values), {item["name"] for item in [
+            *section["items"],
+            *(cell for table in section["tables"] for row in table["rows"] for cell in row["cells"] if cell)]})
         [launch] = self.json(SAMPLE, "--set", "basic")["launches"]
         self.assertEqual(len(launch["sections"]), 5)
         lacking = {name for finding in launch["not_evaluated"] for name in finding["missing"]}
