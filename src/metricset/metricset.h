@@ -45,8 +45,12 @@ typedef struct kprof_alias kprof_alias;
 size_t kprof_catalog_alias_count(const kprof_catalog *catalog);
 const kprof_alias *kprof_catalog_alias(const kprof_catalog *catalog, size_t index); /* in the order of the files */
 const kprof_alias *kprof_catalog_find_alias(const kprof_catalog *catalog, const char *name); /* NULL: there is none */
-/* *out: the alias that somebody who wrote `word` probably meant, or NULL. Metrics have "__", and aliases have not. */
+/* *out: the alias that somebody who wrote `word` probably meant, or NULL: a near spelling, or one that has it as a
+ * part, as "occupancy.achieved" has "occupancy". Metrics have "__", and aliases have not. */
 kprof_status kprof_nearest_alias(const kprof_catalog *catalog, const char *word, const char **out) KPROF_MUST_CHECK;
+/* Return the metric that somebody who wrote `word` probably meant, or NULL. It is of the same unit, which is the text
+ * before "__"; of another one only if no name has that unit, and its spelling is near. */
+const char *kprof_nearest_metric(const char *word, const char *const *names, size_t count);
 /* Why what `word` is about cannot be collected, be it written as "Nvlink_Tables" or "NVLink"; NULL: not known. */
 const char *kprof_catalog_why_not(const kprof_catalog *catalog, const char *word);
 

@@ -4,8 +4,10 @@
 #include "core/log.h"
 #include "core/regex.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 kprof_status kprof_all_base_metrics(kprof_host *host, kprof_strlist *out)
 {
@@ -198,6 +200,53 @@ static kprof_status select_group(const kprof_catalog *catalog, kprof_host *host,
     return status;
 }
 
+static size_t unit_length(const char *metric)
+{
+    const char *end = strstr(metric, "__");
+    return end ? (size_t)(end - metric) : 0;
+}
+
+/* "dram__bytes" is of the unit dram, and "gpu__dram_throughput" is about it. */
+static bool is_of_unit(const char *metric, const char *unit, size_t length)
+{
+    const size_t own = unit_length(metric);
+    if (own == 0)
+        return false;
+    const char *rest = metric + own + 2;
+    return (own == length && strncasecmp(metric, unit, length) == 0) ||
+           (strncasecmp(rest, unit, length) == 0 && rest[length] == '_');
+}
+
+static bool has_near_unit(const char *metric, const char *unit)
+{
+    char own[64];
+    snprintf(own, sizeof own, "%.*s", (int)unit_length(metric), metric);
+    return kprof_nearest_spelling(unit, (const char *const[]){own}, 1) != NULL;
+}
+
+const char *kprof_nearest_metric(const char *word, const char *const *names, size_t count)
+{
+    const size_t length = unit_length(word);
+    if (length == 0)
+        return kprof_nearest(word, names, count);
+    char *unit = strndup(word, length);
+    const char **near = calloc(count + 1, sizeof *near);
+    size_t found = 0;
+    for (size_t i = 0; i < count && near; i++) {
+        if (is_of_unit(names[i], word, length))
+            near[found++] = names[i];
+    }
+    const bool is_known = found > 0;
+    for (size_t i = 0; i < count && near && unit && !is_known; i++) {
+        if (has_near_unit(names[i], unit))
+            near[found++] = names[i];
+    }
+    const char *nearest = near ? kprof_nearest(word, near, found) : NULL;
+    free(near);
+    free(unit);
+    return nearest;
+}
+
 /* Return the nearest existing name to an unknown one: a suffix when the base exists, else a base or launch metric. */
 static kprof_status nearest_name(kprof_host *host, const char *word, kprof_strbuf *out)
 {
@@ -214,9 +263,9 @@ static kprof_status nearest_name(kprof_host *host, const char *word, kprof_strbu
         if (!known_base && !kprof_strlist_add(&names, metric->name))
             status = KPROF_NO_MEMORY;
     }
-    const char *nearest = status == KPROF_OK
-                              ? kprof_nearest(known_base ? word : base, (const char *const *)names.items, names.count)
-                              : NULL;
+    const char *nearest = status == KPROF_OK ? kprof_nearest_metric(known_base ? word : base,
+                                                                    (const char *const *)names.items, names.count)
+                                             : NULL;
     if (nearest)
         kprof_strbuf_printf(out, "; did you mean \"%s%s\"?", nearest, known_base ? "" : suffix);
     else
@@ -224,6 +273,34 @@ static kprof_status nearest_name(kprof_host *host, const char *word, kprof_strbu
     kprof_strlist_free(&names);
     free(base);
     return status;
+}
+
+/* "occupancy.achieved" has the parts "occupancy" and "achieved". */
+static bool has_part(const char *alias, const char *word)
+{
+    const size_t length = strlen(word);
+    bool found = false;
+    for (const char *part = alias; *part && !found; part += *part != '\0') {
+        const size_t part_length = strcspn(part, "._");
+        found = part_length == length && strncasecmp(part, word, length) == 0;
+        part += part_length;
+    }
+    return found;
+}
+
+/* The shortest alias of those that have the part; kprof's own before those of other tools. */
+static const char *alias_with_part(const kprof_catalog *catalog, const char *word)
+{
+    const kprof_alias *best = NULL;
+    for (size_t i = 0; i < catalog->alias_count; i++) {
+        const kprof_alias *alias = &catalog->aliases[i];
+        if (alias->item.choice_count == 0 || !has_part(alias->name, word))
+            continue;
+        if (!best || (best->is_foreign && !alias->is_foreign) ||
+            (best->is_foreign == alias->is_foreign && strlen(alias->name) < strlen(best->name)))
+            best = alias;
+    }
+    return best ? best->name : NULL;
 }
 
 kprof_status kprof_nearest_alias(const kprof_catalog *catalog, const char *word, const char **out)
@@ -236,6 +313,8 @@ kprof_status kprof_nearest_alias(const kprof_catalog *catalog, const char *word,
         names[i] = catalog->aliases[i].name;
     if (!strstr(word, "__"))
         *out = kprof_nearest_spelling(word, names, catalog->alias_count);
+    if (!*out)
+        *out = alias_with_part(catalog, word);
     free(names);
     return KPROF_OK;
 }

@@ -44,7 +44,7 @@ static kprof_status take_word(const name_list *list, const char *path, const cha
 {
     const char *pattern = kprof_regex_pattern(word);
     kprof_regex *regex = NULL;
-    const char *nearest = pattern ? NULL : kprof_nearest(word, list->names, list->count);
+    const char *nearest = pattern ? NULL : kprof_nearest_metric(word, list->names, list->count);
     const size_t length = strlen(word);
     const bool is_base = word[kprof_metric_base_length(word)] == '\0'; /* else a full name, of one metric */
     bool found = false;

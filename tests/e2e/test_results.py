@@ -1126,6 +1126,11 @@ class Parts(Case):
                                                       "dram__bytes_read.sum.per_second"])):
             [section] = self.json(SAMPLE, "--metrics", names)["launches"][0]["sections"]
             self.assertEqual([item["name"] for item in section["items"]], expected)
+        throughput = "dram_throughput.avg.pct_of_peak_sustained_elapsed"
+        self.show(SAMPLE, "--metrics", throughput.replace("_", "__", 1), code=102,
+                  err=f"did you mean gpu__{throughput}?")
+        self.show(SAMPLE, "--metrics", "idc__inst_executed.sum", code=102, err="--page raw shows those that it has")
+        self.show(SAMPLE, "--metrics", "occupancy", code=102, err="did you mean occupancy.achieved?")
         self.show(SAMPLE, "--metrics", "dram__bytes_read.sum.per", code=102,
                   err="no such metric; did you mean dram__bytes_read.sum")
         self.show("run", "--metrics", "dram__byte", code=102, err="no such metric; did you mean dram__bytes")

@@ -169,6 +169,8 @@ static void refuse(const char *word, kprof_status status, const char *reason)
 static void test_refused(void **state)
 {
     (void)state;
+    refuse("occupancy", KPROF_UNKNOWN_NAME, "did you mean \"occupancy.achieved\"?");
+    refuse("tensor", KPROF_UNKNOWN_NAME, "did you mean \"tensor.active\"?");
     refuse("l2.hitrate", KPROF_UNKNOWN_NAME, "did you mean \"l2.hit_rate\"?");
     refuse("no__such.sum", KPROF_UNSUPPORTED, "no__such.sum");
     refuse("regex:dram", KPROF_USAGE, "several metrics");

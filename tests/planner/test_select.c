@@ -97,6 +97,7 @@ static void test_unknown(void **state)
 {
     (void)state;
     assert_refused("dram__bytes.sum.per_secnd", KPROF_UNKNOWN_NAME, "did you mean \"dram__bytes.sum.per_second\"?");
+    assert_refused("dram__inst_executed.sum", KPROF_UNKNOWN_NAME, "--query-metrics lists those that are");
     assert_refused("drom__bytes.sum", KPROF_UNKNOWN_NAME, "did you mean \"dram__bytes.sum\"?");
     assert_refused("launch__grid_sise", KPROF_UNKNOWN_NAME, "did you mean \"launch__grid_size\"?");
     assert_refused("regex:^nothing_like_it$", KPROF_UNKNOWN_NAME, "matches no metric of chip GH100");
