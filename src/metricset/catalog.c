@@ -467,6 +467,11 @@ const char *kprof_catalog_why_not(const kprof_catalog *catalog, const char *word
     return NULL;
 }
 
+bool kprof_catalog_has_section(const kprof_catalog *catalog, const char *id_or_alias)
+{
+    return kprof_catalog_find_section(catalog, id_or_alias) < catalog->section_count;
+}
+
 size_t kprof_catalog_set_count(const kprof_catalog *catalog)
 {
     return catalog->set_count;

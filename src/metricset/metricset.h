@@ -51,6 +51,7 @@ kprof_status kprof_nearest_alias(const kprof_catalog *catalog, const char *word,
 /* Return the metric that somebody who wrote `word` probably meant, or NULL. It is of the same unit, which is the text
  * before "__"; of another one only if no name has that unit, and its spelling is near. */
 const char *kprof_nearest_metric(const char *word, const char *const *names, size_t count);
+bool kprof_catalog_has_section(const kprof_catalog *catalog, const char *id_or_alias);
 /* Why what `word` is about cannot be collected, be it written as "Nvlink_Tables" or "NVLink"; NULL: not known. */
 const char *kprof_catalog_why_not(const kprof_catalog *catalog, const char *word);
 

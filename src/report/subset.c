@@ -11,28 +11,51 @@ typedef struct name_list {
     const char *option, *what; /* "--section", "section" */
     const char *const *names;  /* [count] */
     size_t count;
-    const kprof_catalog *catalog; /* with aliases, which may be given too; NULL: there are none */
+    const kprof_catalog *catalog; /* that may know more of a word; NULL: there is none */
 } name_list;
 
-/* Say which name or alias comes near, or what there is: all of a few names, or the page that shows many. */
-static kprof_status fail_unknown(const name_list *list, const char *path, const char *word, const char *nearest)
+/* All of a few names, or the page that shows many. */
+static void tell_what_there_is(const name_list *list, kprof_strbuf *hint)
 {
     enum { FEW = 24 };
+    if (list->count > FEW)
+        kprof_strbuf_puts(hint, "; --page raw shows those that it has");
+    else
+        for (size_t i = 0; i < list->count; i++)
+            kprof_strbuf_printf(hint, "%s%s", i ? ", " : "; it has ", list->names[i]);
+}
+
+/* Say why no report has the section, or that a run has to collect it. False when the catalog does not know it. */
+static bool tell_section(const name_list *list, const char *word, kprof_strbuf *hint)
+{
+    const char *why = list->catalog ? kprof_catalog_why_not(list->catalog, word) : NULL;
+    if (why)
+        kprof_strbuf_printf(hint, ": %s", why);
+    else if (list->catalog && kprof_catalog_has_section(list->catalog, word)) {
+        kprof_strbuf_puts(hint, ", which only a run collects");
+        tell_what_there_is(list, hint);
+    }
+    return hint->length > 0;
+}
+
+/* Say which name or alias comes near, or what there is. */
+static kprof_status fail_unknown(const name_list *list, const char *path, const char *word, const char *nearest)
+{
+    const bool are_sections = strcmp(list->option, "--section") == 0;
     const char *alias = NULL;
-    if (list->catalog && kprof_nearest_alias(list->catalog, word, &alias) != KPROF_OK)
+    if (list->catalog && !are_sections && kprof_nearest_alias(list->catalog, word, &alias) != KPROF_OK)
         return kprof_fail(KPROF_NO_MEMORY, "out of memory");
     nearest = alias ? alias : nearest;
     kprof_strbuf hint = KPROF_STRBUF_INIT;
     const bool is_of_runs = strncmp(word, "group:", 6) == 0 || strncmp(word, "breakdown:", 10) == 0;
-    if (is_of_runs)
+    if (are_sections && tell_section(list, word, &hint))
+        nearest = NULL;
+    else if (is_of_runs)
         kprof_strbuf_puts(&hint, "; group: and breakdown: are for runs: give --section ID or regex:PATTERN");
     else if (nearest)
         kprof_strbuf_printf(&hint, "; did you mean %s?", nearest);
-    else if (list->count > FEW)
-        kprof_strbuf_puts(&hint, "; --page raw shows those that it has");
     else
-        for (size_t i = 0; i < list->count; i++)
-            kprof_strbuf_printf(&hint, "%s%s", i ? ", " : "; it has ", list->names[i]);
+        tell_what_there_is(list, &hint);
     kprof_status status = kprof_fail(KPROF_UNKNOWN_NAME, "%s: %s %s: the report has no such %s%s", path, list->option,
                                      word, list->what, hint.length && !hint.failed ? hint.data : "");
     kprof_strbuf_free(&hint);
@@ -165,7 +188,7 @@ static kprof_status take_sections(const kprof_subset *subset, const char *path, 
         for (size_t k = 0; k < model->chips[i].section_count; k++)
             names[at++] = model->chips[i].sections[k].id;
     }
-    const name_list list = {"--section", "section", names, count, NULL};
+    const name_list list = {"--section", "section", names, count, subset->catalog};
     if (status == KPROF_OK)
         status = take_words(&list, path, subset->sections, taken);
     if (status == KPROF_OK)

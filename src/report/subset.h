@@ -19,7 +19,7 @@ typedef struct kprof_subset {
     const kprof_strlist *sections;        /* ids or "regex:..." */
     const kprof_strlist *sections_of_set; /* ids, of which the report has one at least */
     const kprof_strlist *metrics;         /* full names, base names, aliases or "regex:..."; they become a section */
-    const kprof_catalog *catalog;         /* that has the aliases; NULL: there are none */
+    const kprof_catalog *catalog;         /* that has the aliases, and tells of sections; NULL: there is none */
 } kprof_subset;
 
 /* Hide the sections of the model that are not chosen, and add that of the named metrics to each chip. Hide all metrics

@@ -1105,6 +1105,13 @@ class Parts(Case):
         lacking = {name for finding in launch["not_evaluated"] for name in finding["missing"]}
         self.assertFalse([name for name in lacking if name.startswith(("launch__", "device__"))])
         self.show("run", "--section", "Occupency", code=102, err="did you mean Occupancy?")
+        for name, why in (("MemoryWorkloadAnalysis_Chart", "--html draws the chart"), ("PmSampling", "samples"),
+                          ("SourceCounters", "InstructionStats"), ("Nvlink_Tables", "peer sectors")):
+            self.show(SAMPLE, "--section", name, code=102, err="the report has no such section: ")
+            self.show(SAMPLE, "--section", name, code=102, err=why)
+        for words in (("SpeedOfLight_RooflineChart",), ("Bandwidth", "--section-folder", OWN_SETS)):
+            self.show(SAMPLE, "--section", *words, code=102,
+                      err="the report has no such section, which only a run collects; it has SpeedOfLight, ")
         self.show("run", "--section", "regex:^Nothing", code=102, err="the report has no such section; it has ")
         self.show("run", "--set", "basik", code=102, err="basic")
         self.show("run", "--section", "regex:(", code=101, err="--section")
