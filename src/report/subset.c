@@ -1,5 +1,6 @@
 /* Sections and metrics are chosen in the model of a report; launches while walking through them. */
 #include "report/subset.h"
+#include "core/log.h"
 #include "core/regex.h"
 #include "report/view.h"
 
@@ -87,19 +88,6 @@ static kprof_status take_word(const name_list *list, const char *path, const cha
     return status;
 }
 
-/* Set taken[i] for the names of a list. UNKNOWN_NAME when that is none. */
-static kprof_status take_any(const name_list *list, const char *path, const kprof_strlist *wanted, bool *taken)
-{
-    bool found = wanted->count == 0;
-    for (size_t i = 0; i < list->count; i++) {
-        const bool is_one = kprof_strlist_contains(wanted, list->names[i]);
-        taken[i] = taken[i] || is_one;
-        found = found || is_one;
-    }
-    return found ? KPROF_OK
-                 : kprof_fail(KPROF_UNKNOWN_NAME, "%s: --set: the report has no section of these sets", path);
-}
-
 static kprof_status take_words(const name_list *list, const char *path, const kprof_strlist *words, bool *taken)
 {
     kprof_status status = KPROF_OK;
@@ -116,6 +104,31 @@ static bool has_name(void *user, const char *name)
             return true;
     }
     return false;
+}
+
+/* Set taken[i] for the names of a list, and tell which of them the report lacks. UNKNOWN_NAME when that is all. */
+static kprof_status take_any(const name_list *list, const char *path, const kprof_strlist *wanted, bool *taken)
+{
+    kprof_strbuf lacking = KPROF_STRBUF_INIT, hint = KPROF_STRBUF_INIT;
+    size_t found = 0;
+    for (size_t i = 0; i < list->count; i++)
+        taken[i] = taken[i] || kprof_strlist_contains(wanted, list->names[i]);
+    for (size_t i = 0; i < wanted->count; i++) {
+        if (has_name((void *)list, wanted->items[i]))
+            found++;
+        else
+            kprof_strbuf_printf(&lacking, "%s%s", lacking.length ? ", " : "", wanted->items[i]);
+    }
+    tell_what_there_is(list, &hint);
+    kprof_status status = lacking.failed || hint.failed ? kprof_fail(KPROF_NO_MEMORY, "out of memory") : KPROF_OK;
+    if (status == KPROF_OK && lacking.length > 0 && found > 0)
+        kprof_log(KPROF_LOG_INFO, "%s: not in this report: %s", path, lacking.data);
+    else if (status == KPROF_OK && lacking.length > 0)
+        status = kprof_fail(KPROF_UNKNOWN_NAME, "%s: --set: the report has no section of these sets (%s)%s", path,
+                            lacking.data, hint.length ? hint.data : "");
+    kprof_strbuf_free(&lacking);
+    kprof_strbuf_free(&hint);
+    return status;
 }
 
 /* Set taken[i] for what stands for an alias. UNKNOWN_NAME when the report has nothing that does. */

@@ -1113,6 +1113,9 @@ class Parts(Case):
             self.show(SAMPLE, "--section", *words, code=102,
                       err="the report has no such section, which only a run collects; it has SpeedOfLight, ")
         self.show("run", "--section", "regex:^Nothing", code=102, err="the report has no such section; it has ")
+        self.show(SAMPLE, "--section-folder", OWN_SETS, "--set", "bandwidth", err="not in this report: Bandwidth\n")
+        self.show(SAMPLE, "--set", "agent", code=102,
+                  err="the report has no section of these sets (Essentials); it has SpeedOfLight, ")
         self.show("run", "--set", "basik", code=102, err="basic")
         self.show("run", "--section", "regex:(", code=101, err="--section")
 
