@@ -167,6 +167,9 @@ static bool add_launch_metrics(const kprof_section *section, kprof_strlist *out)
 
 static kprof_status fail_unknown_group(const kprof_catalog *catalog, const char *id)
 {
+    const char *why = kprof_catalog_why_not(catalog, id);
+    if (why)
+        return kprof_fail(KPROF_UNKNOWN_NAME, "group:%s: there is no section of that name: %s", id, why);
     const char **ids = calloc(catalog->section_count + 1, sizeof *ids);
     for (size_t i = 0; ids && i < catalog->section_count; i++)
         ids[i] = catalog->sections[i].id;
@@ -175,7 +178,9 @@ static kprof_status fail_unknown_group(const kprof_catalog *catalog, const char 
         nearest ? kprof_fail(KPROF_UNKNOWN_NAME, "group:%s: there is no section of that name; did you mean group:%s?",
                              id, nearest)
                 : kprof_fail(KPROF_UNKNOWN_NAME,
-                             "group:%s: there is no section of that name; kprof list sections shows them", id);
+                             "group:%s: there is no section of that name; group: takes the identifier of a section, "
+                             "not a group of ncu; kprof list sections tells which there are and what they have",
+                             id);
     free(ids);
     return status;
 }

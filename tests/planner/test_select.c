@@ -104,6 +104,8 @@ static void test_unknown(void **state)
     assert_refused("regex:(", KPROF_USAGE, "character 2");
     assert_refused("breakdown:dram__bytes", KPROF_UNKNOWN_NAME, "is not a throughput metric");
     assert_refused("group:Nothing", KPROF_UNKNOWN_NAME, "there is no section of that name");
+    assert_refused("group:memory__shared_table", KPROF_UNKNOWN_NAME, "kprof list sections tells which there are");
+    assert_refused("group:Nvlink", KPROF_UNKNOWN_NAME, "CUPTI counts NVLink for the whole GPU");
     assert_refused("pcie__read_bytes.sum", KPROF_UNKNOWN_NAME, "cannot be collected per kernel");
 }
 
