@@ -331,6 +331,7 @@ void kprof_section_definition_free(kprof_section_definition *definition)
     free(definition->id);
     free(definition->name);
     free(definition->help);
+    free(definition->path);
     kprof_strings_free(definition->aliases);
     *definition = (kprof_section_definition){0};
 }

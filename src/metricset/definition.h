@@ -55,6 +55,7 @@ typedef struct kprof_roofline_definition {
 
 typedef struct kprof_section_definition {
     char *id, *name, *help;
+    char *path; /* of its file; NULL: it has none */
     char **aliases;
     int order;
     int priority; /* the lowest is kept first where not everything fits; 0: after all that have one */

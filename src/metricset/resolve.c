@@ -13,7 +13,7 @@ typedef struct resolver {
     kprof_host *host;          /* NULL: every first choice is taken */
     const kprof_strlist *only; /* sorted; NULL: whatever the chip can collect */
     kprof_strlist *collect;    /* NULL: nobody asks */
-    const char *section;       /* id, for messages */
+    const char *section;       /* its file or id, for messages */
 } resolver;
 
 static bool is_supplied(const resolver *r, const char *name)
@@ -106,11 +106,39 @@ static bool may_lack(const resolver *r, bool optional)
     return optional || r->only;
 }
 
+/* Say what the first choice lacks: a metric that the chip does not know, whose name may be misspelled, or that cannot
+ * be collected. */
+static kprof_status tell_lacking(const resolver *r, const kprof_choice *choice, kprof_strbuf *out)
+{
+    kprof_strlist required = KPROF_STRLIST_INIT, optional = KPROF_STRLIST_INIT;
+    kprof_status status = kprof_expr_operands(choice->compiled, &required, &optional);
+    size_t i = 0;
+    while (status == KPROF_OK && i < required.count && is_available(r, required.items[i]))
+        i++;
+    const char *lacking = status == KPROF_OK && i < required.count ? required.items[i] : NULL;
+    if (lacking && kprof_host_has_metric(r->host, lacking))
+        kprof_strbuf_printf(out, ": it cannot collect metric \"%s\" per kernel", lacking);
+    else if (lacking) {
+        kprof_strbuf_printf(out, ": it has no metric \"%s\"", lacking);
+        status = kprof_tell_nearest_name(r->host, lacking, out);
+    }
+    kprof_strlist_free(&required);
+    kprof_strlist_free(&optional);
+    return status;
+}
+
 static kprof_status fail_item(const resolver *r, const kprof_item_definition *item)
 {
-    return kprof_fail(KPROF_UNKNOWN_NAME, "section %s: chip %s can collect none of the choices of \"%s\" (first: %s)",
-                      r->section, kprof_host_chip(r->host), item->label ? item->label : "an item",
-                      item->choices[0].text);
+    kprof_strbuf reason = KPROF_STRBUF_INIT;
+    kprof_status status = tell_lacking(r, &item->choices[0], &reason);
+    if (status == KPROF_OK && reason.failed)
+        status = KPROF_NO_MEMORY;
+    if (status == KPROF_OK)
+        status = kprof_fail(KPROF_UNKNOWN_NAME, "%s: chip %s can collect none of the choices of \"%s\"%s", r->section,
+                            kprof_host_chip(r->host), item->label ? item->label : "an item",
+                            reason.length ? reason.data : "");
+    kprof_strbuf_free(&reason);
+    return status;
 }
 
 static kprof_status resolve_items(const resolver *r, const kprof_section_definition *from, kprof_section *out)
@@ -361,7 +389,8 @@ static kprof_status resolve_bodies(const resolver *r, const kprof_section_defini
 kprof_status kprof_section_resolve(const kprof_section_definition *definition, const kprof_supply *supply,
                                    kprof_strlist *collect, kprof_section *out)
 {
-    resolver r = {supply ? supply->host : NULL, supply ? supply->only : NULL, collect, definition->id};
+    resolver r = {supply ? supply->host : NULL, supply ? supply->only : NULL, collect,
+                  definition->path ? definition->path : definition->id};
     *out = (kprof_section){.order = definition->order};
     kprof_status status = KPROF_NO_MEMORY;
     if (copy_text(&out->id, definition->id) && copy_text(&out->name, definition->name) &&

@@ -252,8 +252,7 @@ const char *kprof_nearest_metric(const char *word, const char *const *names, siz
     return nearest;
 }
 
-/* Return the nearest existing name to an unknown one: a suffix when the base exists, else a base or launch metric. */
-static kprof_status nearest_name(kprof_host *host, const char *word, kprof_strbuf *out)
+kprof_status kprof_tell_nearest_name(kprof_host *host, const char *word, kprof_strbuf *out)
 {
     kprof_strlist names = KPROF_STRLIST_INIT;
     char *base = strndup(word, kprof_metric_base_length(word));
@@ -352,7 +351,7 @@ kprof_status kprof_fail_unknown_metric(const kprof_catalog *catalog, kprof_host 
     else if (!tell_other_kind(catalog, word, &hint) && alias)
         kprof_strbuf_printf(&hint, "; did you mean \"%s\"?", alias);
     else if (hint.length == 0 && status == KPROF_OK)
-        status = nearest_name(host, word, &hint);
+        status = kprof_tell_nearest_name(host, word, &hint);
     if (status == KPROF_OK)
         status = kprof_fail(KPROF_UNKNOWN_NAME, "metric \"%s\" is not known on %s%s", word, kprof_host_label(host),
                             hint.data ? hint.data : "");

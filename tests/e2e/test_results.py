@@ -1438,6 +1438,28 @@ class Aliases(Case):
         self.assertEqual(json.loads(run.out)["plans"][0]["metrics"], 1, run.err)
 
 
+class OwnSections(Case):
+    def plan(self, metric):
+        os.makedirs(self.path("mine/sections"), exist_ok=True)
+        with open(self.path("mine/sections/Mine.json"), "w", encoding="utf-8") as file:
+            json.dump({"id": "Mine", "name": "Mine", "items": [{"metric": metric, "label": "Bytes"}]}, file)
+        return self.kprof("plan", "--chips", "GA100", "--section-folder", "mine", "--section", "Mine")
+
+    def test_a_metric_that_the_chip_lacks(self):
+        for metric, reason in (
+                ("dram__bytes.sum", ""),
+                ("dram__byts.sum", 'it has no metric "dram__byts.sum"; did you mean "dram__bytes.sum"?'),
+                ("dram__bytes.smu", 'did you mean "dram__bytes.sum"?'),
+                ("launch__grid_sise", 'did you mean "launch__grid_size"?'),
+                ("pcie__read_bytes.sum", 'it cannot collect metric "pcie__read_bytes.sum" per kernel')):
+            run = self.plan(metric)
+            self.assertEqual(run.code, 102 if reason else 0, run.err)
+            self.assertIn(reason, run.err)
+            if reason:
+                self.assertIn('mine/sections/Mine.json: chip GA100 can collect none of the choices of "Bytes": ',
+                              run.err)
+
+
 class Explanations(Case):
     """kprof explain."""
 
