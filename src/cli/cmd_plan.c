@@ -28,7 +28,7 @@ static kprof_emit_field size_if(bool is_known, const char *key, const char *labe
 static void show_record(kprof_emitter *emitter, kprof_emit_field *fields, size_t count, bool all)
 {
     for (size_t i = 0; i < count && all; i++)
-        fields[i].role = KPROF_ROLE_SHOWN;
+        fields[i].role = fields[i].role == KPROF_ROLE_MACHINE ? KPROF_ROLE_SHOWN : fields[i].role;
     emitter->ops->record_begin(emitter, &(kprof_emit_record){fields, count});
     emitter->ops->record_end(emitter);
 }
@@ -72,6 +72,19 @@ static const char *label_of_total(const kprof_options *options, const kprof_cost
     return cost->saved_fits ? "Time in all, about" : "Time in all, if memory can be saved, about";
 }
 
+/* No plan is silent about the GPU that it reckons with. Programs have it in the fields of the memory and of the prices.
+ */
+static kprof_emit_field gpu_field(const kprof_workload *workload, const kprof_cost *cost, char text[96])
+{
+    const bool is_here = workload->device_bytes > 0;
+    if (is_here)
+        snprintf(text, 96, "of an %s", kprof_prices.measured_on);
+    else
+        snprintf(text, 96, "of an %s, %.0f GB", kprof_prices.measured_on, cost->device_bytes / 1e9);
+    return kprof_field_with_role(kprof_field_text("prices", is_here ? "Prices" : "Prices and memory", text),
+                                 KPROF_ROLE_PEOPLE);
+}
+
 static void show_plan(kprof_emitter *emitter, const kprof_options *options, const kprof_workload *workload,
                       const kprof_chip_plan *chip)
 {
@@ -80,6 +93,7 @@ static void show_plan(kprof_emitter *emitter, const kprof_options *options, cons
     bool is_given = workload->allocated_bytes > 0;
     bool is_known = is_given || chip->plan.schedule.pass_count < 2; /* what is saved: nothing for a single pass */
     bool is_counted = options->filter.launch_count > 0;
+    char gpu[96];
     kprof_emit_field fields[] = {
         kprof_field_text("chip", "Chip", chip->plan.chip),
         kprof_field_integer("metrics", "Metrics", (int64_t)effort.metric_count),
@@ -109,6 +123,7 @@ static void show_plan(kprof_emitter *emitter, const kprof_options *options, cons
         size_if(is_known, "saved", label_of_saved(options, &cost, is_known), cost.saved_bytes),
         FURTHER(size_if(is_known, "restored", "Restored in all, about", cost.restored_bytes)),
         measure("total_time", label_of_total(options, &cost, is_known), cost.total_s * 1e9, "ns"),
+        gpu_field(workload, &cost, gpu),
         FURTHER(measure("memory_time_per_gib",
                         is_known ? "For each GiB allocated, about" : "And for each GiB allocated, about",
                         cost.memory_s_per_gib * 1e9, "ns")),

@@ -1722,10 +1722,10 @@ class Plans(Case):
         self.assertRegex(run.out, r"Chip +GH100\n")
         self.assertNotIn("Measured on", run.out)
 
-    def test_eight_rows_and_all_of_them(self):
+    def test_nine_rows_and_all_of_them(self):
         options = ["--plan", "--chips", "GH100", "--max-passes", "9"]
         rows = self.kprof(*options).out.splitlines()
-        self.assertEqual((rows[0], len(rows)), ("Plan", 9))
+        self.assertEqual((rows[0], len(rows)), ("Plan", 10))
         for format in [], ["--markdown"]:
             every = self.kprof(*options, *format, "--verbose").out
             for word in "Passes with counters of the SMs", "Time to save a GiB", "Measured on":
@@ -1819,10 +1819,12 @@ class Plans(Case):
         plan = json.loads(run.out)["plans"][0]
         self.assertEqual(plan["device_memory"], 80 << 30)
         self.assertIn("here", plan["device_memory_from"])
+        self.assertRegex(self.kprof("--plan").out, r"\n  Prices +of an NVIDIA H200\n")
         self.assertIn("multiplexed", plan["saved_fits"])
 
     def test_bytes_that_are_not_known(self):
         text = self.kprof("--plan", "--chips", "GH100").out
+        self.assertRegex(text, r"Prices and memory +of an NVIDIA H200, 149 GB\n")
         self.assertRegex(text, r"Memory to save \(depends on --allocated\) +n/a\n")
         self.assertRegex(text, r"Time in all, without memory, about +\d")
         rows = csv.DictReader(io.StringIO(self.kprof("--plan", "--chips", "GH100", "--csv").out))
