@@ -28,12 +28,12 @@ static void read_settings(kprof_strlist *words, kprof_diff_settings *out)
         return;
     char *last = words->items[words->count - 1];
     words->items[words->count - 1] = NULL;
-    kprof_log_set_sink(kprof_log_discard, NULL);
+    const kprof_log_receiver before = kprof_log_set_sink(kprof_log_discard, NULL);
     if (kprof_options_parse(words->items, &run) == KPROF_OK && run.command == kprof_commands && run.application) {
         out->cache_control = kprof_option_word("cache-control", run.cache_control);
         out->clock_control = kprof_option_word("clock-control", run.clock_control);
     }
-    kprof_log_set_sink(NULL, NULL);
+    kprof_log_set_sink(before.sink, before.user);
     kprof_options_free(&run);
     words->items[words->count - 1] = last;
 }

@@ -378,11 +378,11 @@ static kprof_status complete_line(char **words, FILE *out)
     memcpy(line + 1, words, parsed * sizeof *line);
     kprof_options options;
     kprof_log_set_level(KPROF_LOG_ERROR);
-    kprof_log_set_sink(kprof_log_discard, NULL);
+    const kprof_log_receiver before = kprof_log_set_sink(kprof_log_discard, NULL);
     (void)!kprof_options_parse(line, &options);
     options.command = at.command;
     kprof_status status = offer_next(&(answers){out, &options, words[count], 0, true}, &at);
-    kprof_log_set_sink(NULL, NULL);
+    kprof_log_set_sink(before.sink, before.user);
     kprof_options_free(&options);
     free(line);
     return status;

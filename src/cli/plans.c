@@ -199,9 +199,9 @@ static kprof_status find_wrong_words(const kprof_options *options, const kprof_c
 static kprof_status check_words(const kprof_options *options, const kprof_catalog *catalog)
 {
     kprof_strlist wrong = KPROF_STRLIST_INIT;
-    kprof_log_set_sink(kprof_log_discard, NULL);
+    const kprof_log_receiver before = kprof_log_set_sink(kprof_log_discard, NULL);
     kprof_status status = find_wrong_words(options, catalog, &wrong);
-    kprof_log_set_sink(NULL, NULL);
+    kprof_log_set_sink(before.sink, before.user);
     if (status != KPROF_OK)
         status = kprof_fail(status, "out of memory");
     else
@@ -215,9 +215,9 @@ static kprof_status check_words(const kprof_options *options, const kprof_catalo
 static kprof_status look_at_gpus(const kprof_options *options, kprof_plans *out)
 {
     kprof_strlist errors = KPROF_STRLIST_INIT;
-    kprof_log_set_sink(keep_error, &errors);
+    const kprof_log_receiver before = kprof_log_set_sink(keep_error, &errors);
     kprof_status status = kprof_probe_devices(&out->probe);
-    kprof_log_set_sink(NULL, NULL);
+    kprof_log_set_sink(before.sink, before.user);
     kprof_status checked = status == KPROF_OK ? KPROF_OK : check_words(options, out->catalog);
     for (size_t i = 0; i < errors.count && checked == KPROF_OK; i++)
         kprof_log(KPROF_LOG_ERROR, "%s", errors.items[i]);
@@ -318,12 +318,12 @@ kprof_status kprof_plans_config(const kprof_plans *plans, const kprof_options *o
 static bool add_present_chips(uint64_t device_mask, kprof_chips *out)
 {
     kprof_probe probe = {0};
-    kprof_log_set_sink(kprof_log_discard, NULL);
+    const kprof_log_receiver before = kprof_log_set_sink(kprof_log_discard, NULL);
     kprof_status status = kprof_probe_devices(&probe);
     if (status != KPROF_OK || kprof_probe_chips(&probe, device_mask, &out->names) != KPROF_OK)
         kprof_log(KPROF_LOG_DEBUG, "no chip found");
     out->device_bytes = kprof_probe_memory(&probe, device_mask);
-    kprof_log_set_sink(NULL, NULL);
+    kprof_log_set_sink(before.sink, before.user);
     kprof_probe_free(&probe);
     return status != KPROF_UNSUPPORTED;
 }
@@ -334,9 +334,9 @@ static kprof_status add_named_chips(const kprof_strlist *typed, kprof_strlist *o
 {
     kprof_strlist known = KPROF_STRLIST_INIT;
     kprof_status result = KPROF_OK;
-    kprof_log_set_sink(kprof_log_discard, NULL);
+    const kprof_log_receiver before = kprof_log_set_sink(kprof_log_discard, NULL);
     const bool are_known = kprof_host_chips(&known) == KPROF_OK;
-    kprof_log_set_sink(NULL, NULL);
+    kprof_log_set_sink(before.sink, before.user);
     for (size_t i = 0; i < typed->count; i++) {
         const char *name = typed->items[i];
         for (size_t k = 0; are_known && k < known.count; k++)
@@ -367,9 +367,9 @@ kprof_status kprof_chip_open(const char *chip, kprof_host **out)
 {
     kprof_strlist errors = KPROF_STRLIST_INIT;
     *out = NULL;
-    kprof_log_set_sink(keep_error, &errors);
+    const kprof_log_receiver before = kprof_log_set_sink(keep_error, &errors);
     kprof_status status = kprof_host_open(chip, NULL, out);
-    kprof_log_set_sink(NULL, NULL);
+    kprof_log_set_sink(before.sink, before.user);
     for (size_t i = 0; i < errors.count; i++)
         kprof_log(status == KPROF_UNSUPPORTED ? KPROF_LOG_WARNING : KPROF_LOG_ERROR, "%s", errors.items[i]);
     kprof_strlist_free(&errors);

@@ -78,14 +78,12 @@ static void clear_line(kprof_progress *progress)
     progress->drawn = false;
 }
 
-/* Clears the status line, then lets the default sink print. */
+/* Clears the status line, then lets the sink before print. */
 static void clear_then_log(void *user, kprof_log_level level, const char *message)
 {
     kprof_progress *progress = user;
     clear_line(progress);
-    kprof_log_set_sink(NULL, NULL);
-    kprof_log(level, "%s", message);
-    kprof_log_set_sink(clear_then_log, progress);
+    progress->messages.sink(progress->messages.user, level, message);
 }
 
 void kprof_progress_begin(kprof_progress *progress, FILE *out, uint64_t goal)
@@ -93,7 +91,7 @@ void kprof_progress_begin(kprof_progress *progress, FILE *out, uint64_t goal)
     *progress = (kprof_progress){.out = out, .goal = goal, .last_s = monotonic_s()};
     progress->terminal = out && isatty(fileno(out));
     if (progress->terminal)
-        kprof_log_set_sink(clear_then_log, progress);
+        progress->messages = kprof_log_set_sink(clear_then_log, progress);
 }
 
 static void set_kernel(kprof_progress *progress, const char *kernel)
@@ -157,6 +155,6 @@ void kprof_progress_end(kprof_progress *progress)
 {
     clear_line(progress);
     if (progress->terminal)
-        kprof_log_set_sink(NULL, NULL);
+        kprof_log_set_sink(progress->messages.sink, progress->messages.user);
     progress->out = NULL;
 }

@@ -2,6 +2,7 @@
 #ifndef KPROF_CLI_PROGRESS_H
 #define KPROF_CLI_PROGRESS_H
 
+#include "core/log.h"
 #include "spool/record.h"
 
 #include <stdio.h>
@@ -10,7 +11,8 @@ typedef struct kprof_progress {
     FILE *out;     /* NULL: silent */
     bool terminal; /* draw a line that is overwritten */
     bool drawn;
-    uint64_t goal; /* launches that will be profiled, 0: not known */
+    kprof_log_receiver messages; /* where they go once the line is cleared */
+    uint64_t goal;               /* launches that will be profiled, 0: not known */
     uint64_t done;
     char kernel[64];
     uint64_t open;             /* launches at least of the batch under way */

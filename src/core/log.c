@@ -22,10 +22,12 @@ static void write_stderr(void *user, kprof_log_level level, const char *message)
     fprintf(stderr, "kprof: %s%s\n", prefix, message);
 }
 
-void kprof_log_set_sink(kprof_log_sink *sink, void *user)
+kprof_log_receiver kprof_log_set_sink(kprof_log_sink *sink, void *user)
 {
+    const kprof_log_receiver before = {atomic_load(&current_sink), atomic_load(&current_user)};
     atomic_store(&current_user, user);
     atomic_store(&current_sink, sink ? sink : write_stderr);
+    return before;
 }
 
 void kprof_log_discard(void *user, kprof_log_level level, const char *message)

@@ -133,6 +133,13 @@ class Completion:
         self.assert_offered("plan ", "--set", never=["kprof", "ls", "report", "--html"])
 
 
+class Line(unittest.TestCase):
+    def test_a_line_that_is_wrong_is_completed_in_silence(self):
+        for line in "plan --chips gv100 --metrics dram__byt", "--page --metrics dram__byt", "report none.kprof -k ":
+            run = subprocess.run([KPROF, "--complete", "line", "--", *line.split(" ")], capture_output=True, text=True)
+            self.assertEqual(run.stderr, "", line)
+
+
 class Bash(Completion, unittest.TestCase):
     shell = "bash"
 

@@ -107,6 +107,21 @@ static void default_sink_is_stderr_and_only_that(void **state)
     assert_string_equal(text, "");
 }
 
+static void a_sink_is_given_back(void **state)
+{
+    (void)state;
+    log_capture outer, inner;
+    log_capture_start(&outer);
+    kprof_log_receiver before = kprof_log_set_sink(log_capture_sink, &inner);
+    assert_ptr_equal(before.user, &outer);
+    kprof_log_set_sink(before.sink, before.user);
+    kprof_log(KPROF_LOG_INFO, "text");
+    assert_string_equal(outer.last, "text");
+    kprof_log_set_sink(NULL, NULL);
+    before = kprof_log_set_sink(NULL, NULL);
+    assert_true(before.sink != NULL && before.sink != log_capture_sink);
+}
+
 static void count_message(void *user, kprof_log_level level, const char *message)
 {
     (void)level;
@@ -143,6 +158,7 @@ int main(void)
         cmocka_unit_test(long_messages_are_whole),
         cmocka_unit_test(errno_survives),
         cmocka_unit_test(default_sink_is_stderr_and_only_that),
+        cmocka_unit_test(a_sink_is_given_back),
         cmocka_unit_test(threads_may_log_at_once),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
