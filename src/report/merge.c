@@ -19,6 +19,7 @@ typedef struct known_rows {
 struct kprof_merge {
     kprof_report *into;
     known_rows processes, kernels, devices;
+    kprof_strlist brought_by; /* by process, from id 1 on: the report that it came with, as that was named */
     int64_t process_count, source_count, launch_count; /* ids of what is added follow these */
     size_t report_count;
     const kprof_subset *subset; /* of the report that is being added; NULL: all of it */
@@ -51,6 +52,7 @@ void kprof_merge_free(kprof_merge *merge)
     free_known(&merge->processes);
     free_known(&merge->kernels);
     free_known(&merge->devices);
+    kprof_strlist_free(&merge->brought_by);
     free(merge);
 }
 
@@ -147,7 +149,7 @@ static kprof_status add_small_tables(kprof_merge *merge, const kprof_model *mode
     return status;
 }
 
-/* Say which of the reports before has the process of this id. */
+/* Say which of the reports before has the process of this id, and from which it was merged into that. */
 static kprof_status fail_twice(kprof_merge *merge, const kprof_model_process *process, int64_t id, const char *path)
 {
     static const char sql[] =
@@ -155,17 +157,20 @@ static kprof_status fail_twice(kprof_merge *merge, const kprof_model_process *pr
     sqlite3_stmt *statement = NULL;
     const bool is_told = sqlite3_prepare_v2(merge->into->db, sql, -1, &statement, NULL) == SQLITE_OK &&
                          sqlite3_bind_int64(statement, 1, id) == SQLITE_OK && sqlite3_step(statement) == SQLITE_ROW;
-    const char *other = is_told ? (const char *)sqlite3_column_text(statement, 0) : NULL;
+    const char *other = merge->brought_by.items[id - 1];
+    const char *source = is_told ? (const char *)sqlite3_column_text(statement, 0) : NULL;
+    const bool is_merged = source && strcmp(source, other) != 0;
     kprof_status status = kprof_fail(KPROF_USAGE,
-                                     "%s: process %lld of %s, started at the same time, is in %s already, so both have "
-                                     "the same run: leave one of them out",
-                                     path, (long long)process->pid, process->host, other ? other : "another report");
+                                     "%s: process %lld of %s, started at the same time, is in %s%s%s%s already, so "
+                                     "both have the same run: leave one of them out",
+                                     path, (long long)process->pid, process->host, other, is_merged ? " (from " : "",
+                                     is_merged ? source : "", is_merged ? ")" : "");
     sqlite3_finalize(statement);
     return status;
 }
 
 /* A process is known by its machine, number and start: the same run must not count twice. */
-static kprof_status add_processes(kprof_merge *merge, const kprof_model *model, const char *path)
+static kprof_status add_processes(kprof_merge *merge, const kprof_model *model, const char *path, const char *name)
 {
     kprof_status status = KPROF_OK;
     for (size_t i = 0; i < model->process_count && status == KPROF_OK; i++) {
@@ -177,6 +182,8 @@ static kprof_status add_processes(kprof_merge *merge, const kprof_model *model, 
         status = know(&merge->processes, &text, id, &there);
         if (status == KPROF_OK && there > 0)
             status = fail_twice(merge, process, there, path);
+        else if (status == KPROF_OK && !kprof_strlist_add(&merge->brought_by, name))
+            status = kprof_fail(KPROF_NO_MEMORY, "out of memory");
         if (status == KPROF_OK)
             status = kprof_rows_insert(merge->into, KPROF_ROWS_PROCESS, process, &id);
     }
@@ -354,7 +361,7 @@ static kprof_status copy(kprof_merge *merge, const kprof_model *model, kprof_rep
     if (status == KPROF_OK && merge->subset)
         status = kprof_subset_launches(merge->subset, &walk, take_launch, merge);
     if (status == KPROF_OK)
-        status = add_processes(merge, model, from->path);
+        status = add_processes(merge, model, from->path, name);
     if (status == KPROF_OK)
         status = add_sources(merge, name, from->version);
     if (status == KPROF_OK)
