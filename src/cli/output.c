@@ -157,6 +157,7 @@ kprof_print_options kprof_print_options_make(const kprof_options *options, FILE 
         .all_rows = options->all_rows,
         .csv_safe = options->csv_safe,
         .details_help = options->details_help,
+        .findings_are_named = options->rules.count > 0,
         .kernel_base = bases[options->kernel_base],
         .group_by = (kprof_grouping)options->group_by,
         .sort = (kprof_sort_key)options->sort,

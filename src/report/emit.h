@@ -110,7 +110,7 @@ typedef struct kprof_emit_findings {
     const kprof_findings *findings;
     const kprof_section *next; /* that the verdict says to look at; NULL: the page does not show it */
     bool next_is_hidden;       /* the report has it all the same */
-    const kprof_found **told;  /* [told_count]: all, or where sections are chosen those that have one of these */
+    const kprof_found **told;  /* [told_count]: all, or those that go with the sections chosen */
     size_t told_count;
     const kprof_found **open; /* [open_count] of those told: not evaluated, although the launch has the section */
     size_t open_count;

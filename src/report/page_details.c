@@ -95,15 +95,16 @@ static bool tells_findings(const kprof_view_chip *shown, const kprof_model_chip 
     return shows_sections && has_any;
 }
 
-/* Choose what the page tells of the findings: all, or where sections are chosen those of these. Open are those that
- * have their section but lack a value: all of them where the launch could not be measured. */
+/* Choose what the page tells of the findings: all, or where sections are chosen those of these, and the one that the
+ * verdict names. Open are those that have their section but lack a value: all of them where the launch could not be
+ * measured. */
 static kprof_status choose_findings(const kprof_launch_page *page, const kprof_view_chip *shown,
                                     const kprof_model_launch *launch, kprof_emit_findings *all)
 {
     const kprof_findings *findings = all->findings;
     const kprof_model_chip *chip = model_chip(page->emitter, launch);
     const char *next = findings->verdict.next;
-    const bool are_chosen = page->view->model->is_shown != NULL;
+    const bool tells_all = !page->view->model->is_shown || page->emitter->options->findings_are_named;
     all->next = find_section(shown, next);
     all->next_is_hidden = has_section(chip, next);
     all->told = calloc(findings->count + 1, sizeof(*all->told));
@@ -112,7 +113,7 @@ static kprof_status choose_findings(const kprof_launch_page *page, const kprof_v
         return kprof_fail(KPROF_NO_MEMORY, "showing findings: out of memory");
     for (size_t i = 0; i < findings->count; i++) {
         const kprof_found *found = &findings->items[i];
-        if (are_chosen && !place_of(shown, found->finding))
+        if (!tells_all && found != findings->verdict.best && !place_of(shown, found->finding))
             continue;
         all->told[all->told_count++] = found;
         if (launch->measured > 0 && found->state == KPROF_FOUND_UNKNOWN && has_place(chip, found->finding))

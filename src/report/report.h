@@ -174,7 +174,8 @@ typedef struct kprof_print_options {
     const kprof_filter_spec *filter;    /* of the reporter: -k, -s, -c apply to stored launches too; NULL: all */
     const struct kprof_subset *part;    /* its sections and metrics are shown; NULL: all are */
     const kprof_finding_list *findings; /* to evaluate; NULL: none, and no verdict */
-    const char *kernel_base;            /* name shown: "function", "demangled" or "mangled"; NULL: "demangled" */
+    bool findings_are_named; /* they were asked for by name: told even where none of their sections is shown */
+    const char *kernel_base; /* name shown: "function", "demangled" or "mangled"; NULL: "demangled" */
     kprof_grouping group_by;
     kprof_sort_key sort;
     uint64_t top;                             /* show so many rows of the summary and brief pages; 0: all */

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Whatever is shown of a kernel, and in whatever format, kprof says the same of it: on the recorded reports, the
-verdict does not depend on the sections that are shown, findings are those of these sections, and text, Markdown, CSV,
-JSON, HTML, summary and brief agree.
+verdict does not depend on the sections that are shown, findings are those of these sections and the one that the
+verdict names, and text, Markdown, CSV, JSON, HTML, summary and brief agree.
 
 Usage: check_verdicts.py SOURCE KPROF"""
 import csv
@@ -38,10 +38,12 @@ def launches_of(report, *options):
 
 
 def told(launch, sections):
-    """The verdict of a launch, and those of its findings that have one of these sections."""
+    """The verdict of a launch, and those of its findings that have one of these sections or that the verdict names."""
     ids = {section["id"] for section in sections}
-    return {"verdict": launch["verdict"], **{key: [one for one in launch[key] if PLACES[one["id"]] & ids]
-                                             for key in ("findings", "not_evaluated")}}
+    named = launch["verdict"]["finding"] and launch["verdict"]["finding"]["id"]
+    return {"verdict": launch["verdict"],
+            **{key: [one for one in launch[key] if PLACES[one["id"]] & ids or one["id"] == named]
+               for key in ("findings", "not_evaluated")}}
 
 
 def lines_below(text, label, indent=2):
@@ -76,11 +78,19 @@ class Parts(unittest.TestCase):
         for page in text, markdown:
             self.assertIn("Warp slots stay empty", page)
             self.assertNotIn("Issue slots are idle", page)
+            self.assertRegex(page, r"Warps wait\W+up to .*high confidence")
         found = [row["metric"] for row in rows_of_csv(report, *words) if "finding__" in row["metric"]]
-        self.assertEqual(found, ["finding__AchievedOccupancy"])
+        self.assertEqual(found, ["finding__AchievedOccupancy", "finding__WarpStall"])
         part, _, _ = page_data(report, *words[:2])
         [launch] = part["launches"]
-        self.assertEqual([part["rules"][one["rule"]]["id"] for one in launch["findings"]], ["AchievedOccupancy"])
+        self.assertEqual([part["rules"][one["rule"]]["id"] for one in launch["findings"]], ["WarpStall", "AchievedOccupancy"])
+
+    def test_findings_that_are_named_are_told_whatever_is_shown(self):
+        for rule in "WarpStall", "IssueSlots":
+            [whole], [part] = (launches_of(RECORDED[3], "--rule", rule, *words).values()
+                               for words in ((), ("--section", "Occupancy")))
+            self.assertEqual([one["id"] for one in part["findings"]], [rule])
+            self.assertEqual(part["findings"], whole["findings"])
 
     def test_findings_that_are_not_evaluated_are_those_of_the_sections_shown(self):
         with tempfile.TemporaryDirectory() as folder:
