@@ -21,6 +21,14 @@ static bool all_have(void *user, const char *name)
     return have;
 }
 
+static bool any_has(const metric_names *names, const char *name)
+{
+    bool has = false;
+    for (size_t i = 0; i < names->count && !has; i++)
+        has = kprof_strlist_contains_sorted(&names->lists[i], name);
+    return has;
+}
+
 static kprof_status read_names(const kprof_condition_use *use, metric_names *out)
 {
     kprof_status status = KPROF_OK;
@@ -67,7 +75,7 @@ static kprof_status translate(const kprof_condition_use *use, const metric_names
     return status;
 }
 
-/* UNKNOWN_NAME for what is nearly an alias, and so no name of a metric. */
+/* UNKNOWN_NAME for what is nearly an alias and no metric of a report. */
 static kprof_status refuse_misspelling(const kprof_condition_use *use, const kprof_catalog *catalog,
                                        const kprof_condition *condition)
 {
@@ -90,9 +98,12 @@ kprof_status kprof_conditions_translate(const kprof_options *options, const kpro
     if (status == KPROF_OK)
         status = read_names(use, &names);
     for (size_t i = 0; i < use->condition_count && status == KPROF_OK; i++) {
-        const kprof_alias *alias = kprof_catalog_find_alias(catalog, use->conditions[i].metric);
-        status = alias ? translate(use, &names, alias, &use->conditions[i])
-                       : refuse_misspelling(use, catalog, &use->conditions[i]);
+        kprof_condition *condition = &use->conditions[i];
+        const kprof_alias *alias = kprof_catalog_find_alias(catalog, condition->metric);
+        if (alias)
+            status = translate(use, &names, alias, condition);
+        else if (!any_has(&names, condition->metric))
+            status = refuse_misspelling(use, catalog, condition);
     }
     for (size_t i = 0; i < names.count; i++)
         kprof_strlist_free(&names.lists[i]);

@@ -1415,6 +1415,21 @@ class Aliases(Case):
             self.assertEqual(run.code, 102, run.err)
             self.assertIn(f"--metrics {name}: the report has nothing that stands for it", run.err)
 
+    def test_a_metric_of_the_report_is_no_misspelt_alias(self):
+        shutil.copy(SAMPLE, self.path("own.kprof"))
+        lines = ((0, "report", "own", "--page", "raw", "--filter", "dram.bandwith>1TB/s"),
+                 (114, "diff", "own", "own", "--fail-on", "dram.bandwith>1%"))  # one launch tells too little
+        for _, *line in lines:
+            run = self.kprof(*line)
+            self.assertEqual(run.code, 102, run.err)
+            self.assertIn('did you mean "dram.bandwidth"?', run.err)
+        with sqlite3.connect(self.path("own.kprof")) as database:
+            database.execute("UPDATE metric SET name='dram.bandwith' WHERE name='dram__bytes.sum.per_second'")
+        database.close()
+        for code, *line in lines:
+            run = self.kprof(*line)
+            self.assertEqual(run.code, code, run.err)
+
     def test_list(self):
         run = self.kprof("list", "aliases", "--chips", "GH100,GB10B", "--json")
         self.assertEqual(run.code, 0, run.err)
