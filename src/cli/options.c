@@ -264,6 +264,18 @@ static bool is_likely_option(const kprof_option_row *row, const char *word)
            row->field != offsetof(kprof_options, complete);
 }
 
+static kprof_status refuse_option(const kprof_option_row *row, const char *word)
+{
+    const bool takes_text =
+        row->type == KPROF_OPTION_STRING || row->type == KPROF_OPTION_LIST || row->type == KPROF_OPTION_PATHS;
+    if (!takes_text)
+        return kprof_fail(KPROF_USAGE, "--%s needs an argument: %s; \"%s\" looks like an option", row->name,
+                          row->argument, word);
+    return kprof_fail(KPROF_USAGE,
+                      "--%s needs an argument: %s; \"%s\" looks like an option: give --%s=%s if it is the argument",
+                      row->name, row->argument, word, row->name, word);
+}
+
 /* Store an option that needs an argument, from `attached` (after "=" or the letter) or the next word. */
 static kprof_status take_argument(cursor *at, const kprof_option_row *row, char *attached)
 {
@@ -272,10 +284,7 @@ static kprof_status take_argument(cursor *at, const kprof_option_row *row, char 
         if (!attached)
             return kprof_fail(KPROF_USAGE, "--%s needs an argument: %s", row->name, row->argument);
         if (is_likely_option(row, attached))
-            return kprof_fail(KPROF_USAGE,
-                              "--%s needs an argument: %s; \"%s\" looks like an option: give --%s=%s if it is the "
-                              "argument",
-                              row->name, row->argument, attached, row->name, attached);
+            return refuse_option(row, attached);
         at->word++;
     }
     kprof_status status = check_repeated(at, row, attached);

@@ -467,8 +467,16 @@ static void the_next_option_is_no_value(void **state)
     assert_refused("-o --csv app", "--export needs an argument: FILE; \"--csv\" looks like an option");
     assert_refused("-k -c 1 app", "--kernel-name needs an argument: NAME");
     assert_refused("--metrics -- app", "--metrics needs an argument: NAME[,NAME]; \"--\"");
-    assert_refused("--page --csv app", "--page needs an argument: details|raw");
+    assert_refused("--section-folder -v app", "give --section-folder=-v if it is the argument");
     assert_refused("-c -.5 app", "--launch-count: \"-.5\" is not valid, give N");
+    static const char *const chosen[] = {"--page", "--launch-count", "--max-passes", "--budget", "--devices"};
+    for (size_t i = 0; i < sizeof chosen / sizeof *chosen; i++) { /* it could not be the argument of these */
+        char line[64];
+        snprintf(line, sizeof line, "%s --csv app", chosen[i]);
+        assert_refused(line, "needs an argument: ");
+        assert_refused(line, "; \"--csv\" looks like an option");
+        assert_null(strstr(captured.last, "if it is the argument"));
+    }
     assert_int_equal(parse("report r.kprof --html=-f"), KPROF_OK);
     assert_string_equal(options.html_path, "-f");
     assert_int_equal(parse("-o-f --log-file - app"), KPROF_OK);
