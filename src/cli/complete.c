@@ -295,9 +295,11 @@ static void read_option(reading *at, const char *word)
 
 static void read_word(reading *at, const char *word, size_t number)
 {
-    if (at->wanting) {
-        at->wanting = NULL;
-    } else if (!at->only_words && strcmp(word, "--") == 0) {
+    const kprof_option_row *wanting = at->wanting;
+    at->wanting = NULL;
+    if (wanting && !kprof_option_follows(wanting, word))
+        return; /* it is the argument */
+    if (!at->only_words && strcmp(word, "--") == 0) {
         at->only_words = true;
     } else if (!at->only_words && word[0] == '-' && word[1]) {
         read_option(at, word);

@@ -257,8 +257,8 @@ static kprof_status check_repeated(cursor *at, const kprof_option_row *row, cons
                       row->name, are_names ? "^(" : "", before, text, are_names ? ")$" : "");
 }
 
-/* No value begins with a dash but a number below 0 and what --complete asks about: it is the next option. */
-static bool is_likely_option(const kprof_option_row *row, const char *word)
+/* Of arguments, only a number below 0 and what --complete asks about begin with a dash. */
+bool kprof_option_follows(const kprof_option_row *row, const char *word)
 {
     return word[0] == '-' && word[1] && !strchr("0123456789.", word[1]) &&
            row->field != offsetof(kprof_options, complete);
@@ -283,7 +283,7 @@ static kprof_status take_argument(cursor *at, const kprof_option_row *row, char 
         attached = at->word[1];
         if (!attached)
             return kprof_fail(KPROF_USAGE, "--%s needs an argument: %s", row->name, row->argument);
-        if (is_likely_option(row, attached))
+        if (kprof_option_follows(row, attached))
             return refuse_option(row, attached);
         at->word++;
     }

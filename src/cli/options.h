@@ -126,6 +126,8 @@ extern const kprof_option_row kprof_option_rows[];
 extern const size_t kprof_option_row_count;
 /* The word of an option of choices that stands for a value; NULL: none does. */
 const char *kprof_option_word(const char *name, int value);
+/* Is the word after an option that needs an argument no argument, but the next option? */
+bool kprof_option_follows(const kprof_option_row *row, const char *word);
 /* The letter of a row on the line of a command; 0: none. */
 char kprof_option_letter(const kprof_option_row *row, const kprof_command *command);
 

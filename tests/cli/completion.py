@@ -88,6 +88,11 @@ class Completion:
         self.assert_offered("--section SpeedOf", "SpeedOfLight")
         self.assert_offered("report run.kprof --rule WarpSt", "WarpStall")
 
+    def test_an_option_is_no_value(self):
+        self.assert_offered("--metrics --page ra", "raw", never=["details"])
+        self.assert_offered("report run.kprof -k --csv --page ra", "raw")
+        self.assert_offered("--log-file - --page ra", "raw")
+
     def test_reports(self):
         self.assert_offered("-i ", "run.kprof", "runs", never=["notes.txt"])
         self.assert_offered("report ru", "run.kprof", "runs", never=["notes.txt"])
