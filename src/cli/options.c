@@ -613,18 +613,34 @@ static kprof_status check_operand(const kprof_options *options)
     return status;
 }
 
-/* No name of a function has a comma, so that a list of names would match nothing. */
+/* Append a name, less the blanks around it, to a pattern of several. False where it is blank. */
+static bool add_alternative(const char *name, kprof_strbuf *pattern)
+{
+    static const char blanks[] = " \t";
+    name += strspn(name, blanks);
+    size_t length = strlen(name);
+    while (length > 0 && strchr(blanks, name[length - 1]))
+        length--;
+    if (length > 0)
+        kprof_strbuf_puts(pattern, pattern->length ? "|" : "");
+    kprof_regex_quote(name, length, pattern);
+    return length > 0;
+}
+
+/* No name of a function has a comma, so that a list of names would match nothing. Template arguments and parameters may
+ * have one: what has these is no list. */
 static kprof_status check_kernel(const kprof_options *options)
 {
     const char *given = options->filter.kernel;
-    if (!given || kprof_regex_pattern(given) || options->name_base == KPROF_NAME_DEMANGLED)
+    if (!given || kprof_regex_pattern(given) || options->name_base == KPROF_NAME_DEMANGLED || strpbrk(given, "<("))
         return KPROF_OK;
     kprof_strlist names = KPROF_STRLIST_INIT;
     kprof_strbuf pattern = KPROF_STRBUF_INIT;
     kprof_status status = split_list(given, &names) ? KPROF_OK : kprof_fail(KPROF_NO_MEMORY, "out of memory");
+    size_t count = 0;
     for (size_t i = 0; i < names.count; i++)
-        kprof_strbuf_printf(&pattern, "%s%s", i ? "|" : "", names.items[i] + strspn(names.items[i], " "));
-    if (status == KPROF_OK && names.count > 1)
+        count += add_alternative(names.items[i], &pattern);
+    if (status == KPROF_OK && count > 1)
         status = kprof_fail(KPROF_USAGE,
                             "--kernel-name takes one name, not the list \"%s\"; one pattern takes the kernels of all: "
                             "-k \"regex:^(%s)$\"",

@@ -2,6 +2,7 @@
 #include "cli/outcome.h"
 #include "core/clean.h"
 #include "core/log.h"
+#include "core/regex.h"
 #include "core/strbuf.h"
 
 #include <signal.h>
@@ -98,6 +99,21 @@ static void suggest_name(const kprof_options *options, const kprof_seen_kernel *
     free(names);
 }
 
+/* What is more than the name of a function can be found in the whole name only. */
+static void explain_function_name(const char *asked)
+{
+    kprof_strbuf pattern = KPROF_STRBUF_INIT;
+    char *function = strpbrk(asked, "<(:") ? kprof_name_function_base(asked) : NULL;
+    kprof_regex_quote(asked, strlen(asked), &pattern);
+    if (function && strcmp(function, asked) != 0 && !pattern.failed)
+        kprof_log(KPROF_LOG_ERROR,
+                  "the name of a function has no namespace, template arguments or parameters; for those, give -k "
+                  "\"regex:%s\" and add --kernel-name-base demangled",
+                  pattern.data);
+    kprof_strbuf_free(&pattern);
+    free(function);
+}
+
 /* -k may have another of the names that a kernel has. */
 static void suggest_name_base(const kprof_options *options, const kprof_seen_kernel *kernels, size_t count)
 {
@@ -112,6 +128,8 @@ static void suggest_name_base(const kprof_options *options, const kprof_seen_ker
             return;
         }
     }
+    if (asked && options->filter.name_base == KPROF_NAME_FUNCTION && !kprof_regex_pattern(asked))
+        explain_function_name(asked);
 }
 
 /* The filters that were given, as options. */

@@ -35,6 +35,17 @@ const char *kprof_regex_pattern(const char *word)
     return strncmp(word, PREFIX, strlen(PREFIX)) == 0 ? word + strlen(PREFIX) : NULL;
 }
 
+void kprof_regex_quote(const char *text, size_t length, kprof_strbuf *out)
+{
+    for (size_t i = 0; i < length; i++) {
+        const bool is_special = strchr("\\^.|?*+()[]{}", text[i]) != NULL;
+        if (text[i] == '$') /* which a shell reads behind a backslash */
+            kprof_strbuf_puts(out, "[$]");
+        else
+            kprof_strbuf_printf(out, "%s%c", is_special ? "\\" : "", text[i]);
+    }
+}
+
 kprof_status kprof_regex_new(const char *option, const char *pattern, kprof_regex **out)
 {
     int code = 0;

@@ -4,6 +4,7 @@
 #define KPROF_CORE_REGEX_H
 
 #include "core/status.h"
+#include "core/strbuf.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -18,6 +19,8 @@ typedef enum kprof_regex_result {
 
 /* The pattern of a word that begins with "regex:"; NULL when it is a plain name. */
 const char *kprof_regex_pattern(const char *word);
+/* Append the pattern of this very text. It may stand between a shell's double quotes, if the text may. */
+void kprof_regex_quote(const char *text, size_t length, kprof_strbuf *out);
 
 /* Compile a pattern. `option` (borrowed) is what messages begin with: "-k". USAGE, with the place, when it is no
  * pattern. */

@@ -555,6 +555,14 @@ static void a_list_of_kernels_is_a_pattern(void **state)
                    "kernels of all: -k \"regex:^(add|scale)$\"");
     assert_refused("report r.kprof -k add,,scale,sum", "-k \"regex:^(add|scale|sum)$\"");
     assert_refused("diff a.kprof b.kprof -k _Z1a,_Z1b --kernel-name-base mangled", "-k \"regex:^(_Z1a|_Z1b)$\"");
+    assert_refused("-k operator+,a$b,c app", "-k \"regex:^(operator\\+|a[$]b|c)$\"");
+    char *spaced[] = {(char *)"kprof", (char *)"-k", (char *)" add , scale\t,  ", (char *)"app", NULL};
+    log_capture_start(&captured);
+    kprof_options_free(&options);
+    assert_int_equal(kprof_options_parse(spaced, &options), KPROF_USAGE);
+    assert_non_null(strstr(captured.last, "-k \"regex:^(add|scale)$\""));
+    assert_int_equal(parse("-k sum<int,4> app"), KPROF_OK); /* that no kernel is called so is told with those seen */
+    assert_int_equal(parse("-k sum(int,int),sum app"), KPROF_OK);
     assert_int_equal(parse("--kernel-name-base demangled -k sum<int,4> app"), KPROF_OK);
     assert_int_equal(parse("-k add(int,int),int --kernel-name-base demangled app"), KPROF_OK);
     assert_int_equal(parse("-k regex:^a{1,2},b app"), KPROF_OK);

@@ -41,6 +41,20 @@ static void patterns_match_anywhere(void **state)
 }
 
 /* One pattern runs over the rest of the text at every character, one goes back and forth, one does so in a group. */
+static void a_quoted_text_matches_itself(void **state)
+{
+    (void)state;
+    static const char *const texts[] = {"add", "operator+", "a$b", "x[3]{lambda(int)#1}*", "a|b^c.d?e\\f"};
+    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
+        kprof_strbuf pattern = KPROF_STRBUF_INIT;
+        kprof_strbuf_puts(&pattern, "^");
+        kprof_regex_quote(texts[i], strlen(texts[i]), &pattern);
+        kprof_strbuf_puts(&pattern, "$");
+        assert_int_equal(match(pattern.data, texts[i]), KPROF_REGEX_YES);
+        kprof_strbuf_free(&pattern);
+    }
+}
+
 static void long_names_are_given_up(void **state)
 {
     (void)state;
@@ -76,6 +90,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(patterns_match_anywhere),
+        cmocka_unit_test(a_quoted_text_matches_itself),
         cmocka_unit_test(long_names_are_given_up),
         cmocka_unit_test(searches_fail_instead),
     };

@@ -245,6 +245,17 @@ class Nothing(Case):
         self.assert_run(run, 106)
         self.assertIn("add --kernel-name-base function\n", run.err)
 
+    def test_no_match_of_more_than_a_function_name(self):
+        for name in "scale<float>", "sum<int, 4>", "ops::scale":
+            run = self.profile(["-k", name], [f"launch={SCALE}"])
+            self.assert_run(run, 106)
+            self.assertIn("1 x scale\n", run.err)
+            self.assertIn(f'give -k "regex:{name}" and add --kernel-name-base demangled\n', run.err)
+        self.assert_run(self.profile(["-k", "regex:scale<float>", "--kernel-name-base", "demangled"],
+                                     [f"launch={SCALE}"]), 0)
+        for name in "operator()", "{lambda(int, int)#1}", "scales":
+            self.assertNotIn("name-base", self.profile(["-k", name], [f"launch={SCALE}"]).err)
+
     def test_no_match_by_count(self):
         run = self.profile(["-s", "10"], [f"launch={VECTOR_ADD}*2"])
         self.assert_run(run, 106)
