@@ -1264,7 +1264,7 @@ class Findings(Case):
                       page)
         self.assertIn("\n  Look next   section Memory Workload Analysis Tables below\n", page)
         self.assertNotIn("Estimate: ", page)
-        self.assertIn("Estimate: the stall's share", self.kprof("report", SAMPLE, "--details-help").out)
+        self.assertIn("Estimate: Without the stall, its share", self.kprof("report", SAMPLE, "--details-help").out)
 
     def test_apply_rules(self):
         for words in ([], ["--csv"], ["--csv-layout", "ncu"], ["--json"], ["--markdown"]):
