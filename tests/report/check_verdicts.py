@@ -83,7 +83,8 @@ class Parts(unittest.TestCase):
         self.assertEqual(found, ["finding__AchievedOccupancy", "finding__WarpStall"])
         part, _, _ = page_data(report, *words[:2])
         [launch] = part["launches"]
-        self.assertEqual([part["rules"][one["rule"]]["id"] for one in launch["findings"]], ["WarpStall", "AchievedOccupancy"])
+        self.assertEqual([part["rules"][one["rule"]]["id"] for one in launch["findings"]],
+                         ["WarpStall", "AchievedOccupancy"])
 
     def test_findings_that_are_named_are_told_whatever_is_shown(self):
         for rule in "WarpStall", "IssueSlots":
