@@ -48,8 +48,9 @@ const kprof_alias *kprof_catalog_find_alias(const kprof_catalog *catalog, const 
 /* *out: the alias that somebody who wrote `word` probably meant, or NULL: a near spelling, or one that has it as a
  * part, as "occupancy.achieved" has "occupancy". Metrics have "__", and aliases have not. */
 kprof_status kprof_nearest_alias(const kprof_catalog *catalog, const char *word, const char **out) KPROF_MUST_CHECK;
-/* Return the metric that somebody who wrote `word` probably meant, or NULL. It is of the same unit, which is the text
- * before "__"; of another one only if no name has that unit, and its spelling is near. */
+/* Return the metric that somebody who wrote `word` probably meant, or NULL. It has the same text under a related
+ * unit, which is what stands before "__"; else it is of the same unit; of another one only if no name has that unit, and its
+ * spelling is near. */
 const char *kprof_nearest_metric(const char *word, const char *const *names, size_t count);
 bool kprof_catalog_has_section(const kprof_catalog *catalog, const char *id_or_alias);
 /* Why what `word` is about cannot be collected, be it written as "Nvlink_Tables" or "NVLink"; NULL: not known. */

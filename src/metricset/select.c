@@ -229,12 +229,42 @@ static bool has_near_unit(const char *metric, const char *unit)
     return kprof_nearest_spelling(unit, (const char *const[]){own}, 1) != NULL;
 }
 
+/* Is it of the whole GPU, of a part of the unit or of what the unit is a part of, or is the unit spelled nearly so? */
+static bool has_related_unit(const char *metric, const char *unit)
+{
+    const size_t own = unit_length(metric), length = strlen(unit);
+    return (own == 3 && strncasecmp(metric, "gpu", own) == 0) ||
+           strncasecmp(metric, unit, own < length ? own : length) == 0 || has_near_unit(metric, unit);
+}
+
+/* The name that has the word's text under a related unit: "gpu__dram_throughput" for "dram__throughput", and
+ * "smsp__warps_eligible" for "sm__warps_eligible". */
+static const char *under_related_unit(const char *word, const char *unit, const char *const *names, size_t count)
+{
+    const size_t length = unit_length(word);
+    const char *text = word + length + 2, *found = NULL;
+    for (size_t i = 0; i < count; i++) {
+        const size_t own = unit_length(names[i]);
+        const char *rest = own > 0 ? names[i] + own + 2 : "";
+        if (is_of_unit(names[i], unit, length) && strlen(rest) > length && strcasecmp(rest + length + 1, text) == 0)
+            return names[i];
+        if (!found && own > 0 && strcasecmp(rest, text) == 0 && has_related_unit(names[i], unit))
+            found = names[i];
+    }
+    return found;
+}
+
 const char *kprof_nearest_metric(const char *word, const char *const *names, size_t count)
 {
     const size_t length = unit_length(word);
     if (length == 0)
         return kprof_nearest(word, names, count);
     char *unit = strndup(word, length);
+    const char *same = unit ? under_related_unit(word, unit, names, count) : NULL;
+    if (same) {
+        free(unit);
+        return same;
+    }
     const char **near = calloc(count + 1, sizeof *near);
     size_t found = 0;
     for (size_t i = 0; i < count && near; i++) {

@@ -1153,6 +1153,9 @@ class Parts(Case):
         throughput = "dram_throughput.avg.pct_of_peak_sustained_elapsed"
         self.show(SAMPLE, "--metrics", throughput.replace("_", "__", 1), code=102,
                   err=f"did you mean gpu__{throughput}?")
+        for wrong, right in (("gpu__cycles_elapsed.max", "gpc"), ("sm__warps_eligible.avg.per_cycle_active", "smsp"),
+                             ("sm__time_duration.sum", "gpu"), ("gpc__time_duration.sum", "gpu")):
+            self.show(SAMPLE, "--metrics", wrong, code=102, err=f"did you mean {right}__{wrong.split('__')[1]}?")
         self.show(SAMPLE, "--metrics", "idc__inst_executed.sum", code=102, err="--page raw shows those that it has")
         self.show(SAMPLE, "--metrics", "occupancy", code=102, err="did you mean occupancy.achieved?")
         self.show(SAMPLE, "--metrics", "dram__bytes_read.sum.per", code=102,
