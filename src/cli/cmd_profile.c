@@ -104,13 +104,6 @@ static kprof_status lock_clocks(profile *run)
     return kprof_clock_guard_lock(&run->clocks, &request);
 }
 
-static const char *find_report(char *const *arguments)
-{
-    while (*arguments && !kprof_has_extension(*arguments))
-        arguments++;
-    return *arguments;
-}
-
 static bool is_report_of_ncu(const char *name)
 {
     static const char extension[] = ".ncu-rep";
@@ -133,10 +126,10 @@ static kprof_status refuse_report_of_ncu(const char *path)
  * which is given a report. */
 static kprof_status refuse_word(const kprof_options *options, bool is_program)
 {
-    const char *name = options->application[0], *report = find_report(options->application + 1);
-    const char *meant = kprof_command_meant(name);
+    const char *name = options->application[0], *next = options->application[1], *meant = kprof_command_meant(name);
+    const bool has_report = next && kprof_has_extension(next) && kprof_is_report(next);
     if (is_program)
-        return !meant || !report
+        return !meant || !has_report
                    ? KPROF_OK
                    : kprof_fail(KPROF_NO_APPLICATION,
                                 "%s is no command of kprof; did you mean kprof %s? kprof -- %s starts the "
@@ -152,8 +145,8 @@ static kprof_status refuse_word(const kprof_options *options, bool is_program)
                           name);
     if (is_report_of_ncu(name))
         return refuse_report_of_ncu(name);
-    if (report && !strchr(name, '/'))
-        return kprof_fail(KPROF_NO_APPLICATION, "there is no program %s; did you mean kprof report %s?", name, report);
+    if (has_report && access(name, F_OK) != 0) /* else it is given without its folder */
+        return kprof_fail(KPROF_NO_APPLICATION, "there is no program %s; did you mean kprof report %s?", name, next);
     return KPROF_OK;
 }
 

@@ -679,14 +679,25 @@ class BadInput(Case):
             self.assert_run(run, 107)
             self.assertIn("is not a kprof report; ncu --import reads those of ncu", run.err)
 
+    def test_misspelled_programs(self):
+        """Their arguments may be reports, or files to write."""
+        os.symlink("/bin/echo", self.path("simulate3"))
+        environment = {"PATH": f"{self.dir}:{os.environ['PATH']}"}
+        for words in (["simulat3", "in.txt", "--out", "new.kprof"], ["simulat3", "new.kprof"]):
+            run = self.kprof(*words, env=environment)
+            self.assert_run(run, 109)
+            self.assertIn("did you mean simulate3?", run.err)
+
     def test_programs_with_names_of_commands(self):
-        """A program of the system that has such a name is meant, unless it is given a report."""
+        """A program of the system that has such a name is meant, unless it is given a report first."""
+        self.assert_run(self.collect([], [f"launch={VECTOR_ADD}"]), 0)
         os.symlink("/bin/echo", self.path("view"))
         environment = {"PATH": f"{self.dir}:{os.environ['PATH']}"}
         run = self.kprof("view", "run.kprof", env=environment)
         self.assert_run(run, 109)
         self.assertIn("did you mean kprof report? kprof -- view starts the program view", run.err)
-        for words in (["view", "run"], ["--", "view", "run.kprof"]):
+        for words in (["view", "run"], ["--", "view", "run.kprof"], ["view", "--out", "run.kprof"],
+                      ["view", "no-run.kprof"]):
             run = self.kprof("--injection-path", INJECTION, "--metrics", METRIC, *words, env=environment)
             self.assertIn("run", run.out)
             self.assertNotIn("did you mean", run.err)
