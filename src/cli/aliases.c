@@ -76,11 +76,12 @@ static kprof_status translate(const kprof_condition_use *use, const metric_names
 }
 
 /* UNKNOWN_NAME for what is nearly an alias and no metric of a report. */
-static kprof_status refuse_misspelling(const kprof_condition_use *use, const kprof_catalog *catalog,
-                                       const kprof_condition *condition)
+static kprof_status refuse_misspelling(const kprof_condition_use *use, const metric_names *names,
+                                       const kprof_catalog *catalog, const kprof_condition *condition)
 {
+    const kprof_name_supply supply = {all_have, (void *)names};
     const char *nearest;
-    kprof_status status = kprof_nearest_alias(catalog, condition->metric, &nearest);
+    kprof_status status = kprof_nearest_alias(catalog, condition->metric, &supply, &nearest);
     if (status != KPROF_OK)
         return kprof_fail(status, "out of memory");
     return nearest ? kprof_fail(KPROF_UNKNOWN_NAME, "%s \"%s\": there is no metric \"%s\"; did you mean \"%s\"?",
@@ -103,7 +104,7 @@ kprof_status kprof_conditions_translate(const kprof_options *options, const kpro
         if (alias)
             status = translate(use, &names, alias, condition);
         else if (!any_has(&names, condition->metric))
-            status = refuse_misspelling(use, catalog, condition);
+            status = refuse_misspelling(use, &names, catalog, condition);
     }
     for (size_t i = 0; i < names.count; i++)
         kprof_strlist_free(&names.lists[i]);

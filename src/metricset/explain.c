@@ -401,7 +401,7 @@ static kprof_status settle_unknown(const explainer *by, const char *word)
     if (by->host)
         return kprof_fail_unknown_metric(by->catalog, by->host, word);
     const char *nearest;
-    kprof_status status = kprof_nearest_alias(by->catalog, word, &nearest);
+    kprof_status status = kprof_nearest_alias(by->catalog, word, NULL, &nearest);
     if (status != KPROF_OK)
         return status;
     if (nearest)

@@ -45,9 +45,6 @@ typedef struct kprof_alias kprof_alias;
 size_t kprof_catalog_alias_count(const kprof_catalog *catalog);
 const kprof_alias *kprof_catalog_alias(const kprof_catalog *catalog, size_t index); /* in the order of the files */
 const kprof_alias *kprof_catalog_find_alias(const kprof_catalog *catalog, const char *name); /* NULL: there is none */
-/* *out: the alias that somebody who wrote `word` probably meant, or NULL: a near spelling, or one that has it as a
- * part, as "occupancy.achieved" has "occupancy". Metrics have "__", and aliases have not. */
-kprof_status kprof_nearest_alias(const kprof_catalog *catalog, const char *word, const char **out) KPROF_MUST_CHECK;
 /* Return the metric that somebody who wrote `word` probably meant, or NULL. It has the same text under a related
  * unit, which is what stands before "__"; else it is of the same unit; of another one only if no name has that unit, and its
  * spelling is near. */
@@ -77,6 +74,11 @@ typedef struct kprof_name_supply {
  * where there is none. */
 kprof_status kprof_alias_choose(const kprof_alias *alias, const kprof_name_supply *supply,
                                 kprof_strlist *out) KPROF_MUST_CHECK;
+/* *out: the alias that somebody who wrote `word` probably meant, or NULL: a near spelling, or one that has it as a
+ * part, as "occupancy.achieved" has "occupancy", and stands for something in the supply; NULL: any does. Metrics have
+ * "__", and aliases have not. */
+kprof_status kprof_nearest_alias(const kprof_catalog *catalog, const char *word, const kprof_name_supply *supply,
+                                 const char **out) KPROF_MUST_CHECK;
 
 /* The user's choice. If all lists are empty, it is the default set. */
 typedef struct kprof_selection {

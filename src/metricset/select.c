@@ -322,22 +322,37 @@ static bool has_part(const char *alias, const char *word)
     return found;
 }
 
-/* The shortest alias of those that have the part; kprof's own before those of other tools. */
-static const char *alias_with_part(const kprof_catalog *catalog, const char *word)
+/* *does: the alias stands for something in the supply; NULL: any does. */
+static kprof_status stands_for_something(const kprof_alias *alias, const kprof_name_supply *supply, bool *does)
 {
-    const kprof_alias *best = NULL;
-    for (size_t i = 0; i < catalog->alias_count; i++) {
-        const kprof_alias *alias = &catalog->aliases[i];
-        if (alias->item.choice_count == 0 || !has_part(alias->name, word))
-            continue;
-        if (!best || (best->is_foreign && !alias->is_foreign) ||
-            (best->is_foreign == alias->is_foreign && strlen(alias->name) < strlen(best->name)))
-            best = alias;
-    }
-    return best ? best->name : NULL;
+    kprof_strlist chosen = KPROF_STRLIST_INIT;
+    kprof_status status = supply ? kprof_alias_choose(alias, supply, &chosen) : KPROF_OK;
+    *does = !supply || chosen.count > 0;
+    kprof_strlist_free(&chosen);
+    return status;
 }
 
-kprof_status kprof_nearest_alias(const kprof_catalog *catalog, const char *word, const char **out)
+/* *out: the shortest alias of those that have the part, or NULL; kprof's own before those of other tools. */
+static kprof_status find_alias_with_part(const kprof_catalog *catalog, const char *word,
+                                         const kprof_name_supply *supply, const char **out)
+{
+    const kprof_alias *best = NULL;
+    kprof_status status = KPROF_OK;
+    for (size_t i = 0; i < catalog->alias_count && status == KPROF_OK; i++) {
+        const kprof_alias *alias = &catalog->aliases[i];
+        const bool is_better = !best || (best->is_foreign && !alias->is_foreign) ||
+                               (best->is_foreign == alias->is_foreign && strlen(alias->name) < strlen(best->name));
+        bool does = is_better && alias->item.choice_count > 0 && has_part(alias->name, word);
+        if (does)
+            status = stands_for_something(alias, supply, &does);
+        best = does ? alias : best;
+    }
+    *out = best && status == KPROF_OK ? best->name : NULL;
+    return status;
+}
+
+kprof_status kprof_nearest_alias(const kprof_catalog *catalog, const char *word, const kprof_name_supply *supply,
+                                 const char **out)
 {
     const char **names = calloc(catalog->alias_count + 1, sizeof *names);
     *out = NULL;
@@ -347,10 +362,8 @@ kprof_status kprof_nearest_alias(const kprof_catalog *catalog, const char *word,
         names[i] = catalog->aliases[i].name;
     if (!strstr(word, "__"))
         *out = kprof_nearest_spelling(word, names, catalog->alias_count);
-    if (!*out)
-        *out = alias_with_part(catalog, word);
     free(names);
-    return KPROF_OK;
+    return *out ? KPROF_OK : find_alias_with_part(catalog, word, supply, out);
 }
 
 /* Names of sections, sets and findings are easily given where a metric is wanted. */
@@ -375,7 +388,7 @@ kprof_status kprof_fail_unknown_metric(const kprof_catalog *catalog, kprof_host 
                           kprof_host_label(host));
     kprof_strbuf hint = KPROF_STRBUF_INIT;
     const char *alias, *why = kprof_catalog_why_not(catalog, word);
-    kprof_status status = kprof_nearest_alias(catalog, word, &alias);
+    kprof_status status = kprof_nearest_alias(catalog, word, NULL, &alias);
     if (why)
         kprof_strbuf_printf(&hint, ": %s", why);
     else if (!tell_other_kind(catalog, word, &hint) && alias)

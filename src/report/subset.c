@@ -15,6 +15,16 @@ typedef struct name_list {
     const kprof_catalog *catalog; /* that may know more of a word; NULL: there is none */
 } name_list;
 
+static bool has_name(void *user, const char *name)
+{
+    const name_list *list = user;
+    for (size_t i = 0; i < list->count; i++) {
+        if (strcmp(list->names[i], name) == 0)
+            return true;
+    }
+    return false;
+}
+
 /* All of a few names, or the page that shows many. */
 static void tell_what_there_is(const name_list *list, kprof_strbuf *hint)
 {
@@ -43,8 +53,9 @@ static bool tell_section(const name_list *list, const char *word, kprof_strbuf *
 static kprof_status fail_unknown(const name_list *list, const char *path, const char *word, const char *nearest)
 {
     const bool are_sections = strcmp(list->option, "--section") == 0;
+    const kprof_name_supply supply = {has_name, (void *)list};
     const char *alias = NULL;
-    if (list->catalog && !are_sections && kprof_nearest_alias(list->catalog, word, &alias) != KPROF_OK)
+    if (list->catalog && !are_sections && kprof_nearest_alias(list->catalog, word, &supply, &alias) != KPROF_OK)
         return kprof_fail(KPROF_NO_MEMORY, "out of memory");
     nearest = alias ? alias : nearest;
     kprof_strbuf hint = KPROF_STRBUF_INIT;
@@ -94,16 +105,6 @@ static kprof_status take_words(const name_list *list, const char *path, const kp
     for (size_t i = 0; i < words->count && status == KPROF_OK; i++)
         status = take_word(list, path, words->items[i], taken);
     return status;
-}
-
-static bool has_name(void *user, const char *name)
-{
-    const name_list *list = user;
-    for (size_t i = 0; i < list->count; i++) {
-        if (strcmp(list->names[i], name) == 0)
-            return true;
-    }
-    return false;
 }
 
 /* Set taken[i] for the names of a list, and tell which of them the report lacks. UNKNOWN_NAME when that is all. */

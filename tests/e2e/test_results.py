@@ -19,6 +19,7 @@ from harness import *
 SCHEMA = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../docs/report.schema.json")
 SAMPLE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../samples/vectorAdd-h200.kprof")
 SECTOR_BYTES = "smsp__sass_average_data_bytes_per_sector_mem_global_op_"
+REPEATS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../report/repeats-h200.kprof")
 OWN_SETS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../fixtures/metricsets")
 
 
@@ -1169,6 +1170,8 @@ class Parts(Case):
             self.show(SAMPLE, "--metrics", wrong, code=102, err=f"did you mean {right}__{wrong.split('__')[1]}?")
         self.show(SAMPLE, "--metrics", "idc__inst_executed.sum", code=102, err="--page raw shows those that it has")
         self.show(SAMPLE, "--metrics", "occupancy", code=102, err="did you mean occupancy.achieved?")
+        for word, meant in (("dram", "dram.bandwidth"), ("warps", "launch__warps_per_block")):
+            self.show(REPEATS, "--metrics", word, code=102, err=f"did you mean {meant}?")
         self.show(SAMPLE, "--metrics", "dram__bytes_read.sum.per", code=102,
                   err="no such metric; did you mean dram__bytes_read.sum")
         self.show("run", "--metrics", "dram__byte", code=102, err="no such metric; did you mean dram__bytes")
