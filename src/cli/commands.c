@@ -18,7 +18,7 @@ const kprof_command *kprof_command_find(const char *name)
     return NULL;
 }
 
-/* What other tools call commands. */
+/* Other tools have these words for commands. */
 static const struct {
     const char *word, *meant;
 } other_words[] = {

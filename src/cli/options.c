@@ -257,7 +257,7 @@ static kprof_status check_repeated(cursor *at, const kprof_option_row *row, cons
                       row->name, are_names ? "^(" : "", before, text, are_names ? ")$" : "");
 }
 
-/* Of arguments, only a number below 0 and what --complete asks about begin with a dash. */
+/* An argument begins with a dash only if it is a number below 0, or what --complete asks about. */
 bool kprof_option_follows(const kprof_option_row *row, const char *word)
 {
     return word[0] == '-' && word[1] && !strchr("0123456789.", word[1]) &&

@@ -99,12 +99,25 @@ static void suggest_name(const kprof_options *options, const kprof_seen_kernel *
     free(names);
 }
 
-/* What is more than the name of a function can be found in the whole name only. */
+/* Append the pattern of a name as demangled names are written, with one blank behind each comma. */
+static void quote_name(const char *text, kprof_strbuf *out)
+{
+    while (*text) {
+        const size_t length = strcspn(text, ",");
+        kprof_regex_quote(text, length, out);
+        text += length;
+        if (*text == ',')
+            kprof_strbuf_puts(out, ", ");
+        text += strspn(text, ", ");
+    }
+}
+
+/* Only the whole name has what is more than the name of a function. */
 static void explain_function_name(const char *asked)
 {
     kprof_strbuf pattern = KPROF_STRBUF_INIT;
     char *function = strpbrk(asked, "<(:") ? kprof_name_function_base(asked) : NULL;
-    kprof_regex_quote(asked, strlen(asked), &pattern);
+    quote_name(asked, &pattern);
     if (function && strcmp(function, asked) != 0 && !pattern.failed)
         kprof_log(KPROF_LOG_ERROR,
                   "the name of a function has no namespace, template arguments or parameters; for those, give -k "

@@ -252,6 +252,11 @@ class Nothing(Case):
             self.assert_run(run, 106)
             self.assertIn("1 x scale\n", run.err)
             self.assertIn(f'give -k "regex:{name}" and add --kernel-name-base demangled\n', run.err)
+        typed = "vectorAdd(float const*,float const*,float*)"
+        run = self.kprof("report", SAMPLE, "-k", typed)
+        self.assert_run(run, 106)
+        pattern = re.search(r'give -k "(regex:.*)" and add', run.err).group(1)
+        self.assert_run(self.kprof("report", SAMPLE, "-k", pattern, "--kernel-name-base", "demangled"), 0)
         self.assert_run(self.profile(["-k", "regex:scale<float>", "--kernel-name-base", "demangled"],
                                      [f"launch={SCALE}"]), 0)
         for name in "operator()", "{lambda(int, int)#1}", "scales":
