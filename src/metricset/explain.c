@@ -392,18 +392,40 @@ static kprof_status count_passes(explainer *by)
     return status;
 }
 
+/* *out: the section or finding that a word, which is no metric's name, is a misspelling of; or NULL. */
+static kprof_status find_nearest_id(const kprof_catalog *catalog, const char *word, const char **out)
+{
+    const char **ids = calloc(catalog->section_count + catalog->finding_count + 1, sizeof *ids);
+    size_t count = 0;
+    *out = NULL;
+    if (!ids)
+        return KPROF_NO_MEMORY;
+    for (size_t i = 0; i < catalog->section_count; i++)
+        ids[count++] = catalog->sections[i].id;
+    for (size_t i = 0; i < catalog->finding_count; i++)
+        ids[count++] = catalog->findings[i].id;
+    if (!strstr(word, "__") && !kprof_catalog_why_not(catalog, word))
+        *out = kprof_nearest_spelling(word, ids, count);
+    free(ids);
+    return KPROF_OK;
+}
+
 /* The chip does not have the name: it is a derived value of a section, stands for an alias, is a misspelling, or nobody
  * can know. */
 static kprof_status settle_unknown(const explainer *by, const char *word)
 {
     if (by->out->place_count > 0 || kprof_catalog_find_alias(by->catalog, word))
         return KPROF_OK;
-    if (by->host)
-        return kprof_fail_unknown_metric(by->catalog, by->host, word);
-    const char *nearest;
+    const char *nearest, *id = NULL;
     kprof_status status = kprof_nearest_alias(by->catalog, word, NULL, &nearest);
+    if (status == KPROF_OK && !nearest)
+        status = find_nearest_id(by->catalog, word, &id);
     if (status != KPROF_OK)
         return status;
+    if (id)
+        return kprof_fail(KPROF_UNKNOWN_NAME, "\"%s\" is no metric, section or finding; did you mean \"%s\"?", word, id);
+    if (by->host)
+        return kprof_fail_unknown_metric(by->catalog, by->host, word);
     if (nearest)
         return kprof_fail(KPROF_UNKNOWN_NAME, "metric \"%s\" is not known; did you mean \"%s\"?", word, nearest);
     return kprof_fail(

@@ -1615,7 +1615,9 @@ class Explanations(Case):
 
     def test_unknown(self):
         for word, code, message in (("dram__byte.sum", 102, '"dram__bytes.sum"?'),
-                                    ("l2.hitrate", 102, '"l2.hit_rate"?'), ("regex:dram", 101, "several metrics")):
+                                    ("l2.hitrate", 102, '"l2.hit_rate"?'), ("regex:dram", 101, "several metrics"),
+                                    ("SpedOfLight", 102, 'finding; did you mean "SpeedOfLight"?'),
+                                    ("warpstall", 102, 'finding; did you mean "WarpStall"?')):
             run = self.kprof("explain", "--chips", "GH100", word)
             self.assertEqual((run.code, run.out), (code, ""), run.err)
             self.assertIn(message, run.err)
