@@ -95,15 +95,26 @@ static bool is_same_name(const char *word, const char *name, size_t length)
     }
 }
 
-/* "RTX4090" and "4090" are the RTX 4090. What is shorter, such as "Ti", is no name. */
+static bool has_digit(const char *text, const char *end)
+{
+    while (text < end && !isdigit((unsigned char)*text))
+        text++;
+    return text < end;
+}
+
+/* "RTX4090", "4090" and "NVIDIA RTX 4090" are the RTX 4090. What is shorter, such as "Ti", is no name, and neither is
+ * the part of a name with a number that has none. */
 static bool is_gpu_of(const char *word, const kprof_chip *chip)
 {
     enum { LEAST_LETTERS = 4 };
+    static const char maker[] = "nvidia ";
+    word += strncasecmp(word, maker, sizeof maker - 1) == 0 ? sizeof maker - 1 : 0;
     for (const char *gpu = chip->gpus; *gpu; gpu += strspn(gpu, ", ")) {
         const char *end = gpu + strcspn(gpu, ",");
         bool is_whole = true;
         for (const char *part = gpu; part < end; part += part < end) {
-            if ((is_whole || end - part >= LEAST_LETTERS) && is_same_name(word, part, (size_t)(end - part)))
+            const bool is_long = end - part >= LEAST_LETTERS && has_digit(part, end) == has_digit(gpu, end);
+            if ((is_whole || is_long) && is_same_name(word, part, (size_t)(end - part)))
                 return true;
             is_whole = false;
             while (part < end && *part != ' ')
