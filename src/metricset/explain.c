@@ -423,7 +423,8 @@ static kprof_status settle_unknown(const explainer *by, const char *word)
     if (status != KPROF_OK)
         return status;
     if (id)
-        return kprof_fail(KPROF_UNKNOWN_NAME, "\"%s\" is no metric, section or finding; did you mean \"%s\"?", word, id);
+        return kprof_fail(KPROF_UNKNOWN_NAME, "\"%s\" is no metric, section or finding; did you mean \"%s\"?", word,
+                          id);
     if (by->host)
         return kprof_fail_unknown_metric(by->catalog, by->host, word);
     if (nearest)

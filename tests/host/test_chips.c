@@ -60,8 +60,8 @@ static void misspelled_names(void **state)
     assert_meant("gh10", "\"GH100\"");
     assert_meant("NVIDIA H100", "\"GH100\"");
     for (size_t i = 0; i < 8; i++)
-        assert_answer(((const char *[]){"all", "M100", "K80", "8", "8.00", "99", "Ti", "Laptop"})[i], KPROF_UNKNOWN_NAME,
-                      "is not known; kprof list chips");
+        assert_answer(((const char *[]){"all", "M100", "K80", "8", "8.00", "99", "Ti", "Laptop"})[i],
+                      KPROF_UNKNOWN_NAME, "is not known; kprof list chips");
     assert_answer("GH100", KPROF_OK, "");
     assert_int_equal(kprof_chip_check("nonsense", NULL), KPROF_OK);
 }
