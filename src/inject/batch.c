@@ -139,8 +139,8 @@ static void prepare_flush(void)
     context->flush_failed = status != KPROF_OK;
     if (context->flush_failed)
         snprintf(context->flush_reason, sizeof context->flush_reason, "%s", kprof_process_reason(status));
-    else if (control == KPROF_CACHE_FLUSH_ALL && kprof_engine.batch.kind == KPROF_REPLAYED)
-        kprof_engine.device->flush_prepare_to_empty(context->flush);
+    else if (control == KPROF_CACHE_FLUSH_ALL && kprof_engine.batch.kind != KPROF_LIVE)
+        kprof_engine.device->flush_prepare_to_empty(context->flush, kprof_engine.batch.kind == KPROF_REPLAYED);
 }
 
 static void note_flush(kprof_status status)
@@ -153,20 +153,19 @@ static void note_flush(kprof_status status)
 
 void kprof_batch_flush(void *stream)
 {
-    kprof_flush *flush = kprof_engine.batch.context->flush;
-    if (kprof_engine.process.config.cache_control != KPROF_CACHE_FLUSH_NONE)
-        note_flush(flush ? kprof_engine.device->flush_run(flush, stream) : KPROF_OK);
-}
-
-void kprof_batch_empty_caches(void *stream)
-{
-    kprof_flush *flush = kprof_engine.batch.context->flush;
-    if (kprof_engine.process.config.cache_control != KPROF_CACHE_FLUSH_ALL || !flush) {
-        kprof_batch_flush(stream);
+    const kprof_device_ops *device = kprof_engine.device;
+    const kprof_open_batch *batch = &kprof_engine.batch;
+    const kprof_cache_control control = kprof_engine.process.config.cache_control;
+    kprof_flush *flush = batch->context->flush;
+    if (control == KPROF_CACHE_FLUSH_NONE)
+        return;
+    if (control == KPROF_CACHE_FLUSH_L2 || batch->kind == KPROF_LIVE || !flush) {
+        note_flush(flush ? device->flush_run(flush, stream) : KPROF_OK);
         return;
     }
-    note_flush(kprof_engine.device->flush_empty(flush, stream));
-    const char *shortfall = kprof_engine.device->flush_shortfall(flush);
+    bool may_wait = batch->kind == KPROF_REPLAYED;
+    note_flush(may_wait ? device->flush_empty(flush, stream) : device->flush_empty_soon(flush, stream));
+    const char *shortfall = device->flush_shortfall(flush);
     if (shortfall)
         kprof_batch_note("not all caches were emptied before the launch", shortfall);
 }

@@ -6,6 +6,8 @@ static struct {
     bool no_space;         /* nothing can be flushed */
     const char *shortfall; /* of emptying; NULL: it does all */
     unsigned prepared;     /* how often emptying was */
+    unsigned with_code;    /* of these */
+    unsigned emptied_soon; /* before own runs */
 } caches;
 
 static kprof_status open_flush(kprof_flush **out)
@@ -14,10 +16,17 @@ static kprof_status open_flush(kprof_flush **out)
     return caches.no_space ? kprof_fail(KPROF_NO_MEMORY, "no space (test)") : sim_device.flush_open(out);
 }
 
-static void prepare_to_empty(kprof_flush *flush)
+static void prepare_to_empty(kprof_flush *flush, bool code)
 {
     caches.prepared++;
-    sim_device.flush_prepare_to_empty(flush);
+    caches.with_code += code;
+    sim_device.flush_prepare_to_empty(flush, code);
+}
+
+static kprof_status empty_soon(kprof_flush *flush, void *stream)
+{
+    caches.emptied_soon++;
+    return sim_device.flush_empty_soon(flush, stream);
 }
 
 static const char *tell_shortfall(const kprof_flush *flush)
@@ -38,7 +47,7 @@ static int new_context(void **state)
     kprof_engine.process.config.cache_control = KPROF_CACHE_FLUSH_ALL;
     caches.no_space = false;
     caches.shortfall = NULL;
-    caches.prepared = 0;
+    caches.prepared = caches.with_code = caches.emptied_soon = 0;
     return 0;
 }
 
@@ -48,7 +57,7 @@ static void test_emptied(void **state)
     unsigned first = launch(SIM_ADD);
     close_batch();
     assert_measured(first);
-    assert_true(caches.prepared > 0);
+    assert_true(caches.with_code > 0 && caches.emptied_soon == 0);
 }
 
 static void test_emptied_in_part(void **state)
@@ -59,6 +68,24 @@ static void test_emptied_in_part(void **state)
     close_batch();
     assert_report(first, METRICS,
                   "not all caches were emptied before the launch: L2 was flushed by copying, not emptied: refused");
+}
+
+static void test_emptied_in_own_runs(void **state)
+{
+    (void)state;
+    (void)launch(SIM_PRINT); /* it is watched */
+    assert_measured_once(launch(SIM_PRINT), "");
+    assert_true(caches.prepared > 0 && caches.with_code == 0 && caches.emptied_soon > 0);
+}
+
+static void test_emptied_in_part_in_own_runs(void **state)
+{
+    (void)state;
+    caches.shortfall = "L2 was flushed by copying, not emptied: refused (test)";
+    (void)launch(SIM_PRINT);
+    assert_measured_once(launch(SIM_PRINT),
+                         "; not all caches were emptied before the launch: L2 was flushed by copying, "
+                         "not emptied: refused (test)");
 }
 
 static void test_only_l2(void **state)
@@ -97,6 +124,7 @@ static int start(void **state)
     device = sim_device;
     device.flush_open = open_flush;
     device.flush_prepare_to_empty = prepare_to_empty;
+    device.flush_empty_soon = empty_soon;
     device.flush_shortfall = tell_shortfall;
     return start_engine_on(&device);
 }
@@ -106,6 +134,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup(test_emptied, new_context),
         cmocka_unit_test_setup(test_emptied_in_part, new_context),
+        cmocka_unit_test_setup(test_emptied_in_own_runs, new_context),
+        cmocka_unit_test_setup(test_emptied_in_part_in_own_runs, new_context),
         cmocka_unit_test_setup(test_only_l2, new_context),
         cmocka_unit_test_setup(test_no_space, new_context),
         cmocka_unit_test_setup(test_no_space_in_own_runs, new_context),
