@@ -1,5 +1,6 @@
 /* kprof help, kprof version, --help and --version: made from the table of options and the table of commands. */
 #include "cli/commands.h"
+#include "cli/output.h"
 #include "core/log.h"
 
 #include <string.h>
@@ -59,12 +60,11 @@ void kprof_help_print(const kprof_options *options, FILE *out)
 int kprof_cmd_help(const kprof_options *options)
 {
     kprof_help_print(options, stdout);
-    return kprof_status_exit_code(fflush(stdout) == 0 ? KPROF_OK : KPROF_OUTPUT);
+    return kprof_status_exit_code(kprof_results_close(options, stdout));
 }
 
 int kprof_cmd_version(const kprof_options *options)
 {
-    (void)options;
     printf("kprof %s\n", KPROF_VERSION);
-    return kprof_status_exit_code(fflush(stdout) == 0 ? KPROF_OK : KPROF_OUTPUT);
+    return kprof_status_exit_code(kprof_results_close(options, stdout));
 }

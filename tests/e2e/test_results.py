@@ -156,6 +156,13 @@ class Separation(Case):
                                      env=self.environment({}), preexec_fn=lambda: os.close(1))
             self.assertEqual(process.returncode, 108, f"{words}: {process.stderr}")
 
+    def test_help_that_cannot_be_written(self):
+        for words in (["help"], ["--help"], ["help", "report"], ["--version"]):
+            with open("/dev/full", "w") as full:
+                process = subprocess.run([KPROF, *words], stdout=full, stderr=subprocess.PIPE, text=True)
+            self.assertEqual(process.returncode, 108)
+            self.assertRegex(process.stderr, "^kprof: error: .*stdout.*\n$")
+
     def test_full_device(self):
         with open("/dev/full", "w") as full:
             process = subprocess.run(
