@@ -67,7 +67,6 @@
     X(flush_behind)                                                                                                    \
     X(flush_prepare_to_empty)                                                                                          \
     X(flush_empty)                                                                                                     \
-    X(flush_empty_soon)                                                                                                \
     X(flush_shortfall)                                                                                                 \
     X(flush_close)                                                                                                     \
     X(profiler_preload)                                                                                                \

@@ -3,7 +3,6 @@
 #include "cupti/flush.h"
 
 #include "core/log.h"
-#include "core/monotonic.h"
 #include "cupti/driver.h"
 #include "cupti/resources.h"
 
@@ -24,8 +23,6 @@
 #define DIRTY_PART      20
 #define DIRTY_ROW_BYTES ((size_t)240 << 10)
 #define DEVICE_FILE     "/dev/nvidiactl"
-/* Longer waits of an application's thread could be felt. A kernel that waits for the next launch never ends. */
-#define SOON_NS INT64_C(2000000)
 
 /* Its code is never run. The driver empties the caches of instructions and constants after it has loaded code. */
 static const char ptx[] =
@@ -40,8 +37,8 @@ struct kprof_flush {
     bool waits;                 /* there is some */
     kprof_resources *resources; /* NULL: L2 is flushed by copying */
     void *code;                 /* compiled from `ptx`; NULL: caches of instructions are left alone */
-    bool resources_asked, code_asked;
-    char shortfall[400]; /* "" where emptying does all that it is to do */
+    bool prepared;              /* to empty */
+    char shortfall[400];        /* "" where emptying does all that it is to do */
 };
 
 static CUresult map_window(kprof_flush *flush, const CUmemAllocationProp *property)
@@ -158,24 +155,17 @@ static void leave_code_from_now_on(kprof_flush *flush, CUresult result)
     note_shortfall(flush, "caches of instructions were not emptied", kprof_driver_error(result));
 }
 
-static void open_resources(kprof_flush *flush)
+void kprof_flush_prepare_to_empty(kprof_flush *flush)
 {
     kprof_bus_place place;
+    if (flush->prepared)
+        return;
+    flush->prepared = true;
     const char *reason = "the GPU's place is not known";
     if (find_place(flush->driver, &place) == CUDA_SUCCESS)
         flush->resources = kprof_resources_open(DEVICE_FILE, &place, &reason);
     if (!flush->resources)
         copy_from_now_on(flush, reason);
-}
-
-void kprof_flush_prepare_to_empty(kprof_flush *flush, bool code)
-{
-    if (!flush->resources_asked)
-        open_resources(flush);
-    flush->resources_asked = true;
-    if (flush->code_asked || !code)
-        return;
-    flush->code_asked = true;
     CUresult result = compile_code(flush);
     if (!flush->code)
         leave_code_from_now_on(flush, result == CUDA_SUCCESS ? CUDA_ERROR_OUT_OF_MEMORY : result);
@@ -223,14 +213,7 @@ static kprof_status copy_rows(const kprof_flush *flush, CUDA_MEMCPY3D *copy, voi
                                   : kprof_fail(KPROF_INTERNAL, "flushing the caches: %s", kprof_driver_error(result));
 }
 
-static kprof_status follow_other_work(const kprof_flush *flush, void *stream)
-{
-    CUresult result = flush->waits ? flush->driver->cuStreamWaitEvent_(stream, flush->event, 0) : CUDA_SUCCESS;
-    return result == CUDA_SUCCESS ? KPROF_OK
-                                  : kprof_fail(KPROF_INTERNAL, "flushing the caches: %s", kprof_driver_error(result));
-}
-
-static kprof_status fill(const kprof_flush *flush, void *stream)
+kprof_status kprof_flush_run(kprof_flush *flush, void *stream)
 {
     CUDA_MEMCPY3D copy = {
         .srcDevice = flush->source,
@@ -240,13 +223,10 @@ static kprof_status fill(const kprof_flush *flush, void *stream)
         .Height = SLICE_ROWS,
         .Depth = flush->slices,
     };
+    CUresult result = flush->waits ? flush->driver->cuStreamWaitEvent_(stream, flush->event, 0) : CUDA_SUCCESS;
+    if (result != CUDA_SUCCESS)
+        return kprof_fail(KPROF_INTERNAL, "flushing the caches: %s", kprof_driver_error(result));
     return copy_rows(flush, &copy, stream);
-}
-
-kprof_status kprof_flush_run(kprof_flush *flush, void *stream)
-{
-    kprof_status status = follow_other_work(flush, stream);
-    return status == KPROF_OK ? fill(flush, stream) : status;
 }
 
 static kprof_status leave_dirty_lines(const kprof_flush *flush, void *stream)
@@ -287,31 +267,6 @@ kprof_status kprof_flush_empty(kprof_flush *flush, void *stream)
     }
     empty_code_caches(flush);
     return flush->resources ? leave_dirty_lines(flush, stream) : KPROF_OK;
-}
-
-static bool ends_soon(const kprof_flush *flush, void *stream)
-{
-    const int64_t start_ns = kprof_monotonic_ns();
-    CUstreamCaptureMode mode = CU_STREAM_CAPTURE_MODE_RELAXED; /* another thread may begin a capture meanwhile */
-    flush->driver->cuThreadExchangeStreamCaptureMode_(&mode);
-    CUresult result = flush->driver->cuStreamQuery_(stream);
-    while (result == CUDA_ERROR_NOT_READY && kprof_monotonic_ns() - start_ns < SOON_NS)
-        result = flush->driver->cuStreamQuery_(stream);
-    flush->driver->cuThreadExchangeStreamCaptureMode_(&mode);
-    return result == CUDA_SUCCESS;
-}
-
-kprof_status kprof_flush_empty_soon(kprof_flush *flush, void *stream)
-{
-    kprof_status status = follow_other_work(flush, stream);
-    if (status != KPROF_OK)
-        return status;
-    if (!flush->resources || !ends_soon(flush, stream))
-        return fill(flush, stream);
-    if (kprof_resources_empty_l2(flush->resources))
-        return leave_dirty_lines(flush, stream);
-    copy_from_now_on(flush, "the driver's kernel module refuses it");
-    return fill(flush, stream);
 }
 
 const char *kprof_flush_shortfall(const kprof_flush *flush)

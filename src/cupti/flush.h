@@ -11,9 +11,8 @@ typedef struct kprof_flush kprof_flush;
 /* Memory for flushing the caches of the current context's device. NO_MEMORY when the device has no space; UNSUPPORTED
  * when it has no virtual memory management. */
 kprof_status kprof_flush_open(kprof_flush **out) KPROF_MUST_CHECK;
-/* Have what kprof_flush_empty_soon needs, and, with `code`, what kprof_flush_empty needs, which takes the compiler of
- * the driver. What is there stays. */
-void kprof_flush_prepare_to_empty(kprof_flush *flush, bool code);
+/* Have what kprof_flush_empty needs, which takes the compiler of the driver. Later calls do nothing. */
+void kprof_flush_prepare_to_empty(kprof_flush *flush);
 /* Fill L2 with clean lines of our own, as part of a stream of the context, which must be current: dirty lines would be
  * written back during the next launch and counted as its traffic. Takes no kernel, so that an open pass does not count
  * it as a launch. Does not wait. */
@@ -25,9 +24,6 @@ kprof_status kprof_flush_behind(kprof_flush *flush, void *stream) KPROF_MUST_CHE
  * leave 2.4 MB of dirty lines in L2, which DRAM writes during the next launch. Waits for the stream first, and takes
  * 0.45 ms on an H200. Where the driver does not allow that, L2 is flushed as above; _shortfall tells. */
 kprof_status kprof_flush_empty(kprof_flush *flush, void *stream) KPROF_MUST_CHECK;
-/* Once that is prepared: if the work before ends within 2 ms, write back and empty L2 and leave as many dirty lines
- * there; otherwise, and where the driver does not allow that, flush L2 as kprof_flush_run does. */
-kprof_status kprof_flush_empty_soon(kprof_flush *flush, void *stream) KPROF_MUST_CHECK;
 /* Return what _empty does not do, and why: "L2 was flushed by copying, not emptied: ..."; NULL if it does all. The text
  * is valid until the next call of _empty. */
 const char *kprof_flush_shortfall(const kprof_flush *flush);

@@ -140,7 +140,7 @@ static void prepare_flush(void)
     if (context->flush_failed)
         snprintf(context->flush_reason, sizeof context->flush_reason, "%s", kprof_process_reason(status));
     else if (control == KPROF_CACHE_FLUSH_ALL && kprof_engine.batch.kind != KPROF_LIVE)
-        kprof_engine.device->flush_prepare_to_empty(context->flush, kprof_engine.batch.kind == KPROF_REPLAYED);
+        kprof_engine.device->flush_prepare_to_empty(context->flush);
 }
 
 static void note_flush(kprof_status status)
@@ -151,6 +151,17 @@ static void note_flush(kprof_status status)
                          context->flush ? kprof_process_reason(status) : context->flush_reason);
 }
 
+/* Return why caches cannot be emptied before a launch's own run; NULL if they can. Nothing may run meanwhile: L2 is
+ * emptied at once, and to load code may take the end of all work. This thread has the gate alone, and what the context
+ * still does ends, as the range of the launch could not begin otherwise. */
+static const char *why_not_emptied(void)
+{
+    if (kprof_engine.device->target_sharing() & KPROF_SHARES_WITH_DEVICES)
+        return "L2 was flushed by copying, since other GPUs or other processes may write meanwhile";
+    kprof_status status = kprof_wait_with_limit(kprof_engine.batch.context->context);
+    return status == KPROF_OK ? NULL : "L2 was flushed by copying, since the GPU's work did not end within 1 s";
+}
+
 void kprof_batch_flush(void *stream)
 {
     const kprof_device_ops *device = kprof_engine.device;
@@ -159,13 +170,14 @@ void kprof_batch_flush(void *stream)
     kprof_flush *flush = batch->context->flush;
     if (control == KPROF_CACHE_FLUSH_NONE)
         return;
-    if (control == KPROF_CACHE_FLUSH_L2 || batch->kind == KPROF_LIVE || !flush) {
+    const bool empties = control == KPROF_CACHE_FLUSH_ALL && batch->kind != KPROF_LIVE && flush;
+    const char *shortfall = empties && batch->kind == KPROF_MULTIPLEXED ? why_not_emptied() : NULL;
+    if (!empties || shortfall) {
         note_flush(flush ? device->flush_run(flush, stream) : KPROF_OK);
-        return;
+    } else {
+        note_flush(device->flush_empty(flush, stream));
+        shortfall = device->flush_shortfall(flush);
     }
-    bool may_wait = batch->kind == KPROF_REPLAYED;
-    note_flush(may_wait ? device->flush_empty(flush, stream) : device->flush_empty_soon(flush, stream));
-    const char *shortfall = device->flush_shortfall(flush);
     if (shortfall)
         kprof_batch_note("not all caches were emptied before the launch", shortfall);
 }

@@ -85,8 +85,8 @@ typedef struct kprof_open_batch {
 
 /* Remember why launches are measured in another way. The first reason stays. */
 void kprof_batch_note(const char *text, const char *why);
-/* Flush or empty caches before a chosen launch into `stream`, if that is asked for: before its replay, or before its
- * own run where it is measured in that. */
+/* Flush or empty caches, if that is asked for, before a chosen launch runs in `stream`: in a replay, or in its own run
+ * where it is measured in that. */
 void kprof_batch_flush(void *stream);
 
 /* Return the index of a launch's range, which also names it. A launch without one gets the next index. */

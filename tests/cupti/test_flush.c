@@ -4,7 +4,6 @@
 #include "cupti/flush.h"
 #include "cupti/resources.h"
 
-#include <limits.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -31,8 +30,7 @@ static unsigned copies, dirtied;          /* to the window, and within the sourc
 static CUDA_MEMCPY3D copied;
 static size_t l2_bytes;
 static const void *synchronized;
-static bool has_resources, refuses, cannot_compile, relaxed;
-static unsigned busy_for, queries; /* so many queries of the stream; then it is idle */
+static bool has_resources, refuses, cannot_compile;
 static unsigned opened, closed, emptied, compiled, links, loaded, modules;
 
 static CUresult next(void)
@@ -212,26 +210,6 @@ static CUresult CUDAAPI synchronize(CUstream on)
     return next();
 }
 
-static CUresult CUDAAPI query(CUstream on)
-{
-    assert_true(relaxed); /* else it ends another thread's capture */
-    queries++;
-    if (busy_for > 0) {
-        busy_for--;
-        return CUDA_ERROR_NOT_READY;
-    }
-    synchronized = on;
-    return CUDA_SUCCESS;
-}
-
-static CUresult CUDAAPI exchange_mode(CUstreamCaptureMode *mode)
-{
-    CUstreamCaptureMode before_it = relaxed ? CU_STREAM_CAPTURE_MODE_RELAXED : CU_STREAM_CAPTURE_MODE_GLOBAL;
-    relaxed = *mode == CU_STREAM_CAPTURE_MODE_RELAXED;
-    *mode = before_it;
-    return CUDA_SUCCESS;
-}
-
 /* NOLINTNEXTLINE(readability-function-size): as the driver has it */
 static CUresult CUDAAPI create_link(unsigned count, CUjit_option *options, void **values, CUlinkState *out)
 {
@@ -334,8 +312,6 @@ kprof_status kprof_driver_load(const kprof_driver_api **out)
                                          .cuStreamWaitEvent_ = wait_event,
                                          .cuMemcpy3DAsync_ = copy,
                                          .cuStreamSynchronize_ = synchronize,
-                                         .cuStreamQuery_ = query,
-                                         .cuThreadExchangeStreamCaptureMode_ = exchange_mode,
                                          .cuLinkCreate_ = create_link,
                                          .cuLinkAddData_ = add_data,
                                          .cuLinkComplete_ = complete_link,
@@ -364,8 +340,7 @@ static int set_up(void **state)
     l2_bytes = L2_BYTES;
     synchronized = NULL;
     has_resources = true;
-    refuses = cannot_compile = relaxed = false;
-    busy_for = queries = 0;
+    refuses = cannot_compile = false;
     opened = closed = emptied = compiled = links = loaded = modules = 0;
     return 0;
 }
@@ -376,7 +351,7 @@ static kprof_flush *make_ready(bool empties)
     assert_int_equal(kprof_flush_open(&flush), KPROF_OK);
     assert_non_null(flush);
     if (empties)
-        kprof_flush_prepare_to_empty(flush, true);
+        kprof_flush_prepare_to_empty(flush);
     return flush;
 }
 
@@ -442,7 +417,7 @@ static void test_empty(void **state)
         assert_int_equal(kprof_flush_empty(flush, &stream), KPROF_OK);
         assert_true(emptied == i && loaded == i && dirtied == i);
     }
-    kprof_flush_prepare_to_empty(flush, true); /* once more does nothing */
+    kprof_flush_prepare_to_empty(flush); /* once more does nothing */
     assert_null(kprof_flush_shortfall(flush));
     assert_true(copies == 0 && opened == 1 && compiled == 1 && links == 0 && modules == 0);
     kprof_flush_close(flush);
@@ -532,57 +507,6 @@ static void test_stream_fails(void **state)
     kprof_flush_close(flush);
 }
 
-/* Before a launch's own run L2 alone is emptied, behind the launch before, as loading code may wait for other streams.
- */
-static void test_empty_soon(void **state)
-{
-    (void)state;
-    kprof_flush *flush = make_ready(false);
-    kprof_flush_prepare_to_empty(flush, false);
-    assert_int_equal(kprof_flush_behind(flush, &before), KPROF_OK);
-    busy_for = 5;
-    assert_int_equal(kprof_flush_empty_soon(flush, &stream), KPROF_OK);
-    assert_ptr_equal(waiting, &stream);
-    assert_true(queries == 6 && !relaxed && emptied == 1 && dirtied == 1 && copies == 0);
-    assert_true(compiled == 0 && loaded == 0);
-    kprof_flush_prepare_to_empty(flush, true); /* a batch that is repeated comes */
-    assert_true(opened == 1 && compiled == 1);
-    assert_null(kprof_flush_shortfall(flush));
-    kprof_flush_close(flush);
-}
-
-/* A kernel may wait for what the host does next: then L2 is flushed behind it. */
-static void test_does_not_wait_for_long(void **state)
-{
-    (void)state;
-    kprof_flush *flush = make_ready(false);
-    kprof_flush_prepare_to_empty(flush, false);
-    busy_for = UINT_MAX;
-    assert_int_equal(kprof_flush_empty_soon(flush, &stream), KPROF_OK);
-    assert_true(queries > 1 && !relaxed);
-    assert_true(copies == 1 && emptied == 0 && dirtied == 0);
-    assert_null(kprof_flush_shortfall(flush));
-    kprof_flush_close(flush);
-}
-
-static void test_cannot_empty_soon(void **state)
-{
-    (void)state;
-    kprof_flush *flush = make_ready(false);
-    kprof_flush_prepare_to_empty(flush, false);
-    refuses = true;
-    for (unsigned i = 1; i <= 2; i++) {
-        synchronized = NULL;
-        assert_int_equal(kprof_flush_empty_soon(flush, &stream), KPROF_OK);
-        assert_true(copies == i && emptied == 0 && queries == 1);
-    }
-    assert_string_equal(kprof_flush_shortfall(flush),
-                        "L2 was flushed by copying, not emptied: the driver's kernel module refuses it");
-    fails_at = call + 1;
-    assert_int_equal(kprof_flush_empty_soon(flush, &stream), KPROF_INTERNAL);
-    kprof_flush_close(flush);
-}
-
 /* Whatever fails, nothing is left on the device. */
 static void assert_undone(kprof_status expected)
 {
@@ -630,9 +554,6 @@ int main(void)
         cmocka_unit_test_setup(test_refused_later, set_up),
         cmocka_unit_test_setup(test_code_cannot_be_loaded, set_up),
         cmocka_unit_test_setup(test_stream_fails, set_up),
-        cmocka_unit_test_setup(test_empty_soon, set_up),
-        cmocka_unit_test_setup(test_does_not_wait_for_long, set_up),
-        cmocka_unit_test_setup(test_cannot_empty_soon, set_up),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -6,8 +6,10 @@ static struct {
     bool no_space;         /* nothing can be flushed */
     const char *shortfall; /* of emptying; NULL: it does all */
     unsigned prepared;     /* how often emptying was */
-    unsigned with_code;    /* of these */
-    unsigned emptied_soon; /* before own runs */
+    unsigned emptied, copied;
+    unsigned sharing;   /* what the process shares besides */
+    unsigned waits;     /* for the context's work */
+    unsigned long_wait; /* the one that takes over a second */
 } caches;
 
 static kprof_status open_flush(kprof_flush **out)
@@ -16,17 +18,34 @@ static kprof_status open_flush(kprof_flush **out)
     return caches.no_space ? kprof_fail(KPROF_NO_MEMORY, "no space (test)") : sim_device.flush_open(out);
 }
 
-static void prepare_to_empty(kprof_flush *flush, bool code)
+static void prepare_to_empty(kprof_flush *flush)
 {
     caches.prepared++;
-    caches.with_code += code;
-    sim_device.flush_prepare_to_empty(flush, code);
+    sim_device.flush_prepare_to_empty(flush);
 }
 
-static kprof_status empty_soon(kprof_flush *flush, void *stream)
+static kprof_status empty_caches(kprof_flush *flush, void *stream)
 {
-    caches.emptied_soon++;
-    return sim_device.flush_empty_soon(flush, stream);
+    caches.emptied++;
+    return sim_device.flush_empty(flush, stream);
+}
+
+static kprof_status copy_to_flush(kprof_flush *flush, void *stream)
+{
+    caches.copied++;
+    return sim_device.flush_run(flush, stream);
+}
+
+static kprof_status synchronize(void)
+{
+    if (++caches.waits == caches.long_wait)
+        usleep(1200000);
+    return sim_device.target_synchronize();
+}
+
+static unsigned tell_sharing(void)
+{
+    return sim_device.target_sharing() | caches.sharing;
 }
 
 static const char *tell_shortfall(const kprof_flush *flush)
@@ -47,7 +66,8 @@ static int new_context(void **state)
     kprof_engine.process.config.cache_control = KPROF_CACHE_FLUSH_ALL;
     caches.no_space = false;
     caches.shortfall = NULL;
-    caches.prepared = caches.with_code = caches.emptied_soon = 0;
+    caches.prepared = caches.emptied = caches.copied = 0;
+    caches.sharing = caches.long_wait = 0;
     return 0;
 }
 
@@ -57,7 +77,7 @@ static void test_emptied(void **state)
     unsigned first = launch(SIM_ADD);
     close_batch();
     assert_measured(first);
-    assert_true(caches.with_code > 0 && caches.emptied_soon == 0);
+    assert_true(caches.prepared > 0);
 }
 
 static void test_emptied_in_part(void **state)
@@ -70,12 +90,13 @@ static void test_emptied_in_part(void **state)
                   "not all caches were emptied before the launch: L2 was flushed by copying, not emptied: refused");
 }
 
+/* The launch before is known to end. */
 static void test_emptied_in_own_runs(void **state)
 {
     (void)state;
     (void)launch(SIM_PRINT); /* it is watched */
     assert_measured_once(launch(SIM_PRINT), "");
-    assert_true(caches.prepared > 0 && caches.with_code == 0 && caches.emptied_soon > 0);
+    assert_true(caches.prepared > 0 && caches.emptied > 0 && caches.copied == 0);
 }
 
 static void test_emptied_in_part_in_own_runs(void **state)
@@ -86,6 +107,39 @@ static void test_emptied_in_part_in_own_runs(void **state)
     assert_measured_once(launch(SIM_PRINT),
                          "; not all caches were emptied before the launch: L2 was flushed by copying, "
                          "not emptied: refused (test)");
+}
+
+/* What another device writes while L2 is emptied could be lost. */
+static void test_not_emptied_beside_other_devices(void **state)
+{
+    (void)state;
+    caches.sharing = KPROF_SHARES_WITH_DEVICES;
+    for (unsigned i = 0; i < 2; i++)
+        (void)launch(SIM_ADD); /* they are watched */
+    assert_measured_once(launch(SIM_ADD), "; not all caches were emptied before the launch: L2 was flushed by copying, "
+                                          "since other GPUs or other processes may write meanwhile");
+    assert_true(caches.emptied == 0 && caches.copied > 0);
+}
+
+static void test_not_emptied_while_the_gpu_is_busy(void **state)
+{
+    (void)state;
+    (void)launch(SIM_PRINT);
+    caches.waits = 0;
+    caches.long_wait = 1; /* a pass has begun, and takes this launch, too */
+    assert_measured_once(launch(SIM_PRINT),
+                         "; not all caches were emptied before the launch: L2 was flushed by copying, "
+                         "since the GPU's work did not end within 1 s");
+    assert_int_equal(caches.copied, 1);
+}
+
+static void test_only_l2_in_own_runs(void **state)
+{
+    (void)state;
+    kprof_engine.process.config.cache_control = KPROF_CACHE_FLUSH_L2;
+    (void)launch(SIM_PRINT);
+    assert_measured_once(launch(SIM_PRINT), "");
+    assert_true(caches.prepared == 0 && caches.emptied == 0 && caches.copied > 0);
 }
 
 static void test_only_l2(void **state)
@@ -124,8 +178,11 @@ static int start(void **state)
     device = sim_device;
     device.flush_open = open_flush;
     device.flush_prepare_to_empty = prepare_to_empty;
-    device.flush_empty_soon = empty_soon;
+    device.flush_empty = empty_caches;
+    device.flush_run = copy_to_flush;
     device.flush_shortfall = tell_shortfall;
+    device.target_sharing = tell_sharing;
+    device.target_synchronize = synchronize;
     return start_engine_on(&device);
 }
 
@@ -136,6 +193,9 @@ int main(void)
         cmocka_unit_test_setup(test_emptied_in_part, new_context),
         cmocka_unit_test_setup(test_emptied_in_own_runs, new_context),
         cmocka_unit_test_setup(test_emptied_in_part_in_own_runs, new_context),
+        cmocka_unit_test_setup(test_not_emptied_beside_other_devices, new_context),
+        cmocka_unit_test_setup(test_not_emptied_while_the_gpu_is_busy, new_context),
+        cmocka_unit_test_setup(test_only_l2_in_own_runs, new_context),
         cmocka_unit_test_setup(test_only_l2, new_context),
         cmocka_unit_test_setup(test_no_space, new_context),
         cmocka_unit_test_setup(test_no_space_in_own_runs, new_context),

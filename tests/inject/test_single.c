@@ -102,10 +102,10 @@ static kprof_status read_slowly(kprof_reader *reader, kprof_range range, const k
 
 static unsigned prepared; /* how often emptying the caches was */
 
-static void prepare_to_empty(kprof_flush *flush, bool code)
+static void prepare_to_empty(kprof_flush *flush)
 {
     prepared++;
-    sim_device.flush_prepare_to_empty(flush, code);
+    sim_device.flush_prepare_to_empty(flush);
 }
 
 static unsigned copied; /* launches and transfers */

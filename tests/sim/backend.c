@@ -66,7 +66,7 @@ struct kprof_operation {
 
 struct kprof_flush {
     unsigned context;
-    bool empties_l2, empties_code;
+    bool empties;
 };
 
 static struct {
@@ -1043,23 +1043,19 @@ static kprof_status flush_run(kprof_flush *flush, void *stream)
     return KPROF_OK;
 }
 
-static void flush_prepare_to_empty(kprof_flush *flush, bool code)
+static void flush_prepare_to_empty(kprof_flush *flush)
 {
-    flush->empties_l2 = true;
-    flush->empties_code |= code;
+    flush->empties = true;
 }
 
 static kprof_status flush_empty(kprof_flush *flush, void *stream)
 {
-    if (!flush->empties_l2 || !flush->empties_code)
+    if (!flush->empties)
         sim_violation("caches are emptied, and nobody has prepared that");
-    return flush_run(flush, stream);
-}
-
-static kprof_status flush_empty_soon(kprof_flush *flush, void *stream)
-{
-    if (!flush->empties_l2)
-        sim_violation("L2 is emptied, and nobody has prepared that");
+    lock();
+    if (!sim_streams_are_idle(sim_current))
+        sim_violation("caches are emptied while the program's work is under way");
+    unlock();
     return flush_run(flush, stream);
 }
 

@@ -481,14 +481,17 @@ static bool has_work(const sim_queue *queue)
     return false;
 }
 
-bool sim_is_idle(unsigned context)
+bool sim_streams_are_idle(unsigned context)
 {
-    if (sim.contexts[context].replays.count > 0)
-        return false;
     for (unsigned s = 0; s < SIM_STREAMS; s++)
         if (sim_context_of_stream(s) == context && has_work(&sim.streams[s].queue))
             return false;
     return true;
+}
+
+bool sim_is_idle(unsigned context)
+{
+    return sim.contexts[context].replays.count == 0 && sim_streams_are_idle(context);
 }
 
 void sim_act_elsewhere(void)

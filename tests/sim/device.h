@@ -245,6 +245,8 @@ void sim_wait_for_context(unsigned context);
 /* Another device: now and then it changes its word of the memory that it has. */
 void sim_act_elsewhere(void);
 bool sim_is_idle(unsigned context);
+/* The same of the program's streams alone. */
+bool sim_streams_are_idle(unsigned context);
 /* Put work on the engine's own stream of a context. */
 void sim_submit_replay(unsigned context, const sim_step *step);
 bool sim_chance(unsigned one_in);
