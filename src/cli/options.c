@@ -238,23 +238,38 @@ static kprof_status store_flag(const kprof_option_row *row, kprof_options *optio
     return KPROF_OK;
 }
 
+/* `kernels`: [2], as -k takes them. */
+static kprof_status refuse_second_kernel(const kprof_option_row *row, const char *const *kernels)
+{
+    kprof_strbuf pattern = KPROF_STRBUF_INIT;
+    for (size_t i = 0; i < 2; i++) {
+        const char *own_pattern = kprof_regex_pattern(kernels[i]);
+        kprof_strbuf_puts(&pattern, i > 0 ? "|" : "");
+        kprof_strbuf_puts(&pattern, own_pattern ? own_pattern : "^");
+        if (!own_pattern) {
+            kprof_regex_quote(kernels[i], strlen(kernels[i]), &pattern);
+            kprof_strbuf_puts(&pattern, "$");
+        }
+    }
+    kprof_status status =
+        kprof_fail(KPROF_USAGE, "--%s is given twice; one pattern takes the kernels of both: -k \"regex:%s\"",
+                   row->name, pattern.failed ? "A|B" : pattern.data);
+    kprof_strbuf_free(&pattern);
+    return status;
+}
+
 /* An option of one value is refused if it is given another one: which one counts is anybody's guess. */
 static kprof_status check_repeated(cursor *at, const kprof_option_row *row, const char *text)
 {
-    static const char regex[] = "regex:";
     const bool is_list =
         row->type == KPROF_OPTION_LIST || row->type == KPROF_OPTION_PATHS || row->type == KPROF_OPTION_ORDINALS;
     const char **place = &at->values[row - kprof_option_rows], *before = *place;
     *place = text;
     if (is_list || !before || strcmp(before, text) == 0)
         return KPROF_OK;
-    if (row->field != offsetof(kprof_options, filter.kernel))
-        return kprof_fail(KPROF_USAGE, "--%s is given as \"%s\" and as \"%s\"; give it once", row->name, before, text);
-    const bool are_names = strncmp(before, regex, strlen(regex)) != 0 && strncmp(text, regex, strlen(regex)) != 0;
-    before += strncmp(before, regex, strlen(regex)) == 0 ? strlen(regex) : 0;
-    text += strncmp(text, regex, strlen(regex)) == 0 ? strlen(regex) : 0;
-    return kprof_fail(KPROF_USAGE, "--%s is given twice; one pattern takes the kernels of both: -k \"regex:%s%s|%s%s\"",
-                      row->name, are_names ? "^(" : "", before, text, are_names ? ")$" : "");
+    if (row->field == offsetof(kprof_options, filter.kernel))
+        return refuse_second_kernel(row, (const char *const[]){before, text});
+    return kprof_fail(KPROF_USAGE, "--%s is given as \"%s\" and as \"%s\"; give it once", row->name, before, text);
 }
 
 /* An argument begins with a dash only if it is a number below 0, or what --complete asks about. */

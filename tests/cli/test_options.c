@@ -536,8 +536,9 @@ static void misspelt_choices_find_their_word(void **state)
 static void options_of_one_value_take_one(void **state)
 {
     (void)state;
-    assert_refused("-k add -k scale app", "one pattern takes the kernels of both: -k \"regex:^(add|scale)$\"");
-    assert_refused("--kernel-name add -kregex:^s app", "-k \"regex:add|^s\"");
+    assert_refused("-k add -k scale app", "one pattern takes the kernels of both: -k \"regex:^add$|^scale$\"");
+    assert_refused("--kernel-name add -kregex:^s app", "-k \"regex:^add$|^s\"");
+    assert_refused("-k f(int) -k g app", "-k \"regex:^f\\(int\\)$|^g$\"");
     assert_refused("-c 1 --launch-count=2 app", "--launch-count is given as \"1\" and as \"2\"; give it once");
     assert_refused("--page raw --page details app", "--page is given as");
     assert_refused("-o a -o b app", "--export is given as");
