@@ -151,18 +151,25 @@ static void note_flush(kprof_status status)
                          context->flush ? kprof_process_reason(status) : context->flush_reason);
 }
 
-/* Return why caches cannot be emptied before a launch's own run; NULL if they can. Nothing may run meanwhile: L2 is
+/* Return why caches cannot be emptied before a launch's own run; NULL if they can. No work may run meanwhile: L2 is
  * emptied at once, and to load code may take the end of all work. This thread has the gate alone, and what the context
  * still does ends, as the range of the launch could not begin otherwise. */
 static const char *why_not_emptied(void)
 {
-    if (kprof_engine.device->target_sharing() & KPROF_SHARES_WITH_DEVICES)
-        return "L2 was flushed by copying, since other GPUs or other processes may write meanwhile";
-    kprof_status status = kprof_wait_with_limit(kprof_engine.batch.context->context);
-    return status == KPROF_OK ? NULL : "L2 was flushed by copying, since the GPU's work did not end within 1 s";
+    const kprof_device_ops *device = kprof_engine.device;
+    const void *context = kprof_engine.batch.context->context;
+    const unsigned sharing = device->target_sharing();
+    if ((sharing & KPROF_SHARES_WITH_DEVICES) || device->writers_devices())
+        return "other devices or other processes may write memory meanwhile";
+    if (sharing & KPROF_MAY_NOT_SAVE) /* then nobody has looked whether the stream is the context's */
+        return "the process has memory that kprof cannot save, or a green context";
+    kprof_status status = kprof_contexts_wait_for_others(context);
+    if (status == KPROF_OK)
+        status = kprof_wait_with_limit(kprof_engine.batch.context->context);
+    return status == KPROF_OK ? NULL : kprof_process_reason(status);
 }
 
-void kprof_batch_flush(void *stream)
+void kprof_batch_clear_caches(void *stream)
 {
     const kprof_device_ops *device = kprof_engine.device;
     const kprof_open_batch *batch = &kprof_engine.batch;
@@ -171,13 +178,15 @@ void kprof_batch_flush(void *stream)
     if (control == KPROF_CACHE_FLUSH_NONE)
         return;
     const bool empties = control == KPROF_CACHE_FLUSH_ALL && batch->kind != KPROF_LIVE && flush;
-    const char *shortfall = empties && batch->kind == KPROF_MULTIPLEXED ? why_not_emptied() : NULL;
-    if (!empties || shortfall) {
+    const char *why_not = empties && batch->kind == KPROF_MULTIPLEXED ? why_not_emptied() : NULL;
+    if (why_not)
+        kprof_batch_note("before the launch L2 was flushed by copying, and other caches were left alone", why_not);
+    if (!empties || why_not) {
         note_flush(flush ? device->flush_run(flush, stream) : KPROF_OK);
-    } else {
-        note_flush(device->flush_empty(flush, stream));
-        shortfall = device->flush_shortfall(flush);
+        return;
     }
+    note_flush(device->flush_empty(flush, stream));
+    const char *shortfall = device->flush_shortfall(flush);
     if (shortfall)
         kprof_batch_note("not all caches were emptied before the launch", shortfall);
 }
@@ -432,7 +441,9 @@ static void begin_own_run(const kprof_call *call, size_t range)
     if (batch->kind == KPROF_LIVE && stream != batch->own_stream && !batch->own_is_threads)
         flush_behind_own_run();
     if (batch->kind != KPROF_REPLAYED)
-        kprof_batch_flush(stream);
+        kprof_batch_clear_caches(stream);
+    if (batch->kind == KPROF_MULTIPLEXED)
+        kprof_multiplex_keep_note(range);
     batch->own_stream = stream;
     batch->own_is_threads = call->is_threads_stream;
     for (size_t i = batch->count - batch->entered; i < batch->count; i++)

@@ -87,7 +87,7 @@ typedef struct kprof_open_batch {
 void kprof_batch_note(const char *text, const char *why);
 /* Flush or empty caches, if that is asked for, before a chosen launch runs in `stream`: in a replay, or in its own run
  * where it is measured in that. */
-void kprof_batch_flush(void *stream);
+void kprof_batch_clear_caches(void *stream);
 
 /* Return the index of a launch's range, which also names it. A launch without one gets the next index. */
 size_t kprof_batch_take_range(size_t *range);

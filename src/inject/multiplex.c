@@ -432,6 +432,15 @@ static void deliver_samples(kprof_profiled_context *context, const size_t *numbe
         kprof_deliver_image(context->profiler, &m->samples[numbers[0]].record);
 }
 
+void kprof_multiplex_keep_note(size_t range)
+{
+    kprof_open_batch *batch = &kprof_engine.batch;
+    sample *s = &batch->context->multiplex->samples[range];
+    if (!*s->note)
+        snprintf(s->note, sizeof s->note, "%s", batch->note);
+    batch->note[0] = '\0';
+}
+
 /* A launch that is not the first of its sample has its counters there. */
 static void deliver_contribution(const sample *s, kprof_launch_record *record)
 {
@@ -455,8 +464,6 @@ void kprof_multiplex_deliver(void)
         const kprof_open_launch *launch = &batch->launches[i];
         sample *s = &m->samples[launch->range];
         s->record.profile_ns += launch->record.profile_ns;
-        if (!*s->note)
-            snprintf(s->note, sizeof s->note, "%s", batch->note);
         if (launch->record.launch != s->record.launch)
             deliver_contribution(s, &batch->launches[i].record);
         if (complete && s->passes == all_passes) {

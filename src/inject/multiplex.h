@@ -40,6 +40,8 @@ bool kprof_multiplex_shares(const kprof_measurement *wanted, size_t least);
 void kprof_multiplex_note_batch(void);
 /* Make the launch, whose turn it is, part of a sample, and return its range. `why` says why it is not repeated. */
 size_t kprof_multiplex_take(const kprof_batch_launch *launch, const char *why);
+/* Have the sample of this range keep what the batch has noted, which concerns its launch alone. */
+void kprof_multiplex_keep_note(size_t range);
 /* Drop the sample of this range: the driver refused one of its launches, so it cannot be completed. */
 void kprof_multiplex_drop(size_t range, const kprof_launch_record *refused);
 /* Report a launch that is not measured since it was not its turn. */

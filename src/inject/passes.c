@@ -334,7 +334,7 @@ static kprof_status run_one(kprof_open_launch *launch, size_t *kernels)
     kprof_snapshot *snapshot = batch->context->snapshot;
     void *stream = kprof_engine.device->snapshot_stream(snapshot);
     if (launch->chosen)
-        kprof_batch_flush(stream);
+        kprof_batch_clear_caches(stream);
     if (batch->automatic) {
         launch->range = *kernels;
         *kernels += kprof_engine.device->operation_kernels(launch->operation);
