@@ -1053,9 +1053,11 @@ static kprof_status flush_empty(kprof_flush *flush, void *stream)
     if (!flush->empties)
         sim_violation("caches are emptied, and nobody has prepared that");
     lock();
-    const bool is_replay = stream == &sim.contexts[sim_current].replays; /* other contexts may be at work beside it */
+    /* Others may be at work beside a replay. */
+    const bool checks_others = sim.tells_contexts && stream != &sim.contexts[sim_current].replays;
     for (unsigned context = 0; context < SIM_CONTEXTS; context++)
-        if ((context == sim_current || !is_replay) && !sim.contexts[context].failed && !sim_streams_are_idle(context))
+        if ((context == sim_current || checks_others) && !sim.contexts[context].failed &&
+            !sim_streams_are_idle(context))
             sim_violation("caches are emptied while the program's work is under way");
     unlock();
     return flush_run(flush, stream);

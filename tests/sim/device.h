@@ -174,6 +174,7 @@ typedef struct sim_machine {
     bool noted[SIM_STREAMS]; /* modules whose variables snapshots hold, by stream */
     bool returned[SIM_TAGS]; /* launch calls that came back before the interruption, with the hooks called */
     bool hooked;             /* have the hooks called */
+    bool tells_contexts;     /* they were told of all contexts */
     bool faulty;             /* the engine's side fails now and then */
     bool slow;               /* a launch of the engine takes long now and then */
     bool jittery;            /* calls take different times, for programs of several threads */
