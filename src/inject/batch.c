@@ -156,16 +156,15 @@ static void note_flush(kprof_status status)
  * still does ends, as the range of the launch could not begin otherwise. */
 static const char *why_not_emptied(void)
 {
-    const kprof_device_ops *device = kprof_engine.device;
-    const void *context = kprof_engine.batch.context->context;
-    const unsigned sharing = device->target_sharing();
-    if ((sharing & KPROF_SHARES_WITH_DEVICES) || device->writers_devices())
+    void *context = kprof_engine.batch.context->context;
+    if (kprof_decision_has_other_writers())
         return "other devices or other processes may write memory meanwhile";
-    if (sharing & KPROF_MAY_NOT_SAVE) /* then nobody has looked whether the stream is the context's */
+    if (kprof_engine.device->target_sharing() &
+        KPROF_MAY_NOT_SAVE) /* then nobody has looked whether the stream is the context's */
         return "the process has memory that kprof cannot save, or a green context";
     kprof_status status = kprof_contexts_wait_for_others(context);
     if (status == KPROF_OK)
-        status = kprof_wait_with_limit(kprof_engine.batch.context->context);
+        status = kprof_wait_with_limit(context);
     return status == KPROF_OK ? NULL : kprof_process_reason(status);
 }
 

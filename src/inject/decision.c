@@ -136,11 +136,15 @@ bool kprof_decision_may_wait_for_host(const kprof_batch_launch *launch)
            kprof_engine.device->target_reaches_pageable();
 }
 
+bool kprof_decision_has_other_writers(void)
+{
+    return (kprof_engine.device->target_sharing() & KPROF_SHARES_WITH_DEVICES) ||
+           kprof_engine.device->writers_devices();
+}
+
 bool kprof_decision_may_wait(const kprof_batch_launch *launch)
 {
-    return kprof_decision_may_wait_for_host(launch) ||
-           (kprof_engine.device->target_sharing() & KPROF_SHARES_WITH_DEVICES) ||
-           kprof_engine.device->writers_devices();
+    return kprof_decision_may_wait_for_host(launch) || kprof_decision_has_other_writers();
 }
 
 /* How many launches have to end by themselves first? A kernel may also wait for one in another stream. */

@@ -38,6 +38,8 @@ const char *kprof_decision_node_obstacle(const kprof_batch_launch *node, const k
 kprof_decision kprof_decision_unrepeated(const kprof_batch_launch *launch, const char *why);
 /* May the launch wait for memory that the host writes after it, or a graph for functions of the host? */
 bool kprof_decision_may_wait_for_host(const kprof_batch_launch *launch);
+/* May another GPU, another process or a network card write memory of the GPU? */
+bool kprof_decision_has_other_writers(void);
 /* May the launch wait for what the host, another GPU, another process or a network card does after it? */
 bool kprof_decision_may_wait(const kprof_batch_launch *launch);
 /* Return why managed memory may not be saved and restored in replays now, by the thread that launches in the context;
