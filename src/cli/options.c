@@ -252,8 +252,10 @@ static kprof_status refuse_second_kernel(const kprof_option_row *row, const char
         }
     }
     kprof_status status =
-        kprof_fail(KPROF_USAGE, "--%s is given twice; one pattern takes the kernels of both: -k \"regex:%s\"",
-                   row->name, pattern.failed ? "A|B" : pattern.data);
+        pattern.failed
+            ? kprof_fail(KPROF_NO_MEMORY, "out of memory")
+            : kprof_fail(KPROF_USAGE, "--%s is given twice; one pattern takes the kernels of both: -k \"regex:%s\"",
+                         row->name, pattern.data);
     kprof_strbuf_free(&pattern);
     return status;
 }
