@@ -271,6 +271,7 @@ static void start_anew(const kprof_batch_launch *launch, const kprof_decision *d
     batch->searching = false;
     batch->in_pass = batch->shares = false;
     batch->uncompared = 0;
+    batch->compares_last = false;
     batch->own_stream = launch->call->stream;
     batch->own_is_threads = launch->call->is_threads_stream;
     batch->opened_ns = batch->started_ns = kprof_monotonic_ns();
@@ -1005,12 +1006,14 @@ void kprof_batch_close(const char *why)
 }
 
 /* See whether the host gets in replays what it got. If so, the batch goes on as if nothing had been. The driver may
- * have refused all chosen launches: then the proof is not read, and nothing is repeated. */
+ * have refused all chosen launches: then the proof is not read, and nothing is repeated. Where nothing may be tried,
+ * the replays of its passes tell. */
 static void try_output(void)
 {
     kprof_open_batch *batch = &kprof_engine.batch;
     bool same, may_try = !batch->shares && !batch->searching && !kprof_batch_has_managed() && batch->chosen_count > 0;
     if (!may_try) {
+        batch->compares_last = true;
         kprof_batch_close("a copy to the host, the first behind one of its kernels");
         return;
     }

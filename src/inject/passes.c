@@ -603,7 +603,8 @@ kprof_status kprof_passes_run(uint32_t *passes)
     if (status != KPROF_OK || batch->chosen_count == 0)
         return status;
     if (batch->kind == KPROF_REPLAYED) {
-        batch->replay_count = last_chosen() + 1; /* nothing is measured after it */
+        if (!batch->compares_last)
+            batch->replay_count = last_chosen() + 1; /* nothing is measured after it */
         return replay(passes);
     }
     *passes = 1;

@@ -917,6 +917,25 @@ static void test_managed_memory(void **state)
         assert_true(words[i] == sim_hash(7, i) + added[i]);
 }
 
+/* With managed memory no replays are tried behind a copy to the host. Those of the passes compare it, so that the next
+ * batch stays open. */
+static void test_copies_to_the_host_with_managed_memory(void **state)
+{
+    (void)state;
+    uint64_t words[SIM_WORDS];
+    unsigned first = launch(SIM_ADD);
+    copy_out(words);
+    assert_measured(first);
+    assert_int_equal(repeated, 2 * PASSES);
+    assert_int_equal(compared_kernels(), 1);
+    unsigned second = launch(SIM_ADD);
+    copy_out(words);
+    assert_pending(second);
+    close_batch();
+    assert_measured(second);
+    assert_same_memory(words);
+}
+
 /* A thread that the application has started since may be using it while the batch is replayed. */
 static void test_managed_memory_and_another_thread(void **state)
 {
@@ -1023,6 +1042,7 @@ int main(void)
         cmocka_unit_test_teardown(test_kernel_that_computes_something_else_unseen, mend),
         cmocka_unit_test_teardown(test_other_context_that_is_at_work, end_other_context),
         cmocka_unit_test_teardown(test_managed_memory, mend),
+        cmocka_unit_test_teardown(test_copies_to_the_host_with_managed_memory, mend),
         cmocka_unit_test_teardown(test_managed_memory_and_another_thread, mend),
         cmocka_unit_test_teardown(test_pause_with_managed_memory, mend),
         cmocka_unit_test_teardown(test_exec_with_managed_memory, mend),
