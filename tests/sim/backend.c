@@ -12,16 +12,19 @@
 #include <string.h>
 
 #define MAX_RANGES 128
+#define MAX_PASSES 8 /* that of the proof among them */
 
 typedef enum profiler_state { IDLE, BEGUN, STARTED, STOPPED, DECODED } profiler_state;
 
 typedef struct sim_range {
     size_t number;
-    uint64_t signature;   /* of its launch */
-    unsigned launches;    /* in the pass under way */
-    uint64_t passes;      /* that have it, as bits */
-    unsigned sectors;     /* of the host's memory */
-    bool warm, pass_warm; /* in a pass that was decoded, or since then, the caches were not flushed before it */
+    uint64_t signature;           /* of its first launch */
+    uint64_t in_pass[MAX_PASSES]; /* signature of the launch of each pass; 0: it has none */
+    uint64_t shape;               /* of its launches */
+    unsigned launches;            /* in the pass under way */
+    uint64_t passes;              /* that have it, as bits */
+    unsigned sectors;             /* of the host's memory */
+    bool warm, pass_warm;         /* in a pass that was decoded, or since then, the caches were not flushed before it */
 } sim_range;
 
 struct kprof_profiler {
@@ -147,8 +150,10 @@ static void target_launch(const kprof_call *call, kprof_launch_record *out)
     const sim_step *step = call->parameters;
     out->context = call->context_id;
     out->stream = step->stream;
-    out->grid[0] = step->tag;
-    out->grid[1] = sim.program;
+    out->grid[0] = sim_shape(step);
+    out->grid[1] = sim.few_shapes ? 1 : sim.program;
+    out->max_blocks_per_sm = step->tag;
+    out->configured_smem_bytes = sim.program;
     out->block[0] = step->op != SIM_GRAPH_LAUNCH;
 }
 
@@ -690,10 +695,9 @@ static void reader_close(kprof_reader *reader)
 }
 
 /* In its last pass, which is after that of the proof. */
-static bool is_measured(const kprof_profiler *profiler, const sim_range *range, size_t metric)
+static uint32_t pass_of(const kprof_profiler *profiler, size_t metric)
 {
-    uint32_t pass = profiler->metrics->last_passes[metric] + profiler->proved;
-    return range->passes >> pass & 1;
+    return profiler->metrics->last_passes[metric] + profiler->proved;
 }
 
 /* As CUPTI gives a counter that is in several passes: the mean over those that are decoded. */
@@ -729,8 +733,9 @@ static double value_of(const kprof_profiler *profiler, const sim_range *range, c
 {
     const kprof_chip_metrics *metrics = profiler->metrics;
     size_t metric = find_name(&metrics->metrics, name), witness = find_name(&metrics->witnesses, name);
+    uint32_t pass = metric < metrics->metrics.count ? pass_of(profiler, metric) : 0;
     if (metric < metrics->metrics.count)
-        return is_measured(profiler, range, metric) ? sim_value(range->signature, metric) : NAN;
+        return range->passes >> pass & 1 ? sim_value(range->in_pass[pass], metric) : NAN;
     if (witness < metrics->witnesses.count)
         return is_counted(profiler, name) ? witness_mean(profiler, range, witness) : NAN;
     if (!kprof_strlist_contains(&metrics->proof, name))
@@ -786,12 +791,14 @@ static void profiler_close(kprof_profiler *profiler)
     free(profiler);
 }
 
-/* The same launch must find the same memory in every pass; on an even machine the application's own may be others. */
+/* The same launch must find the same memory in every pass; passes of a sample are the application's own launches of one
+ * shape. */
 void sim_profiler_note(kprof_profiler *profiler, const sim_work *work, uint64_t signature, bool reaches_host)
 {
     size_t index = work->range - 1;
     sim_range *range = &profiler->ranges[index];
-    bool may_differ = sim.is_even && !work->is_replay;
+    bool may_differ = (sim.is_even || sim.few_shapes) && !work->is_replay;
+    uint64_t shape = sim_hash(work->step.kernel + 1, sim_shape(&work->step));
     bool is_proof = profiler->proved && present_pass(profiler) == 0;
     range->sectors += is_proof && reaches_host;
     if (is_proof && index == profiler->first_pushed && range->launches++ > 0)
@@ -799,9 +806,14 @@ void sim_profiler_note(kprof_profiler *profiler, const sim_work *work, uint64_t 
     if (!is_proof && range->launches++ > 0)
         sim_violation("a range has two launches");
     range->pass_warm = range->pass_warm || (!is_proof && !profiler->context->cold);
-    if (range->signature == 0 || may_differ)
+    if (range->signature == 0) {
         range->signature = signature;
-    else if (range->signature != signature)
+        range->shape = shape;
+    }
+    range->in_pass[present_pass(profiler)] = signature;
+    if (range->shape != shape && !sim.is_even)
+        sim_violation("range %zu of pass %u is a launch of another shape", index, profiler->pass);
+    if (range->signature != signature && !may_differ)
         sim_violation("range %zu of pass %u is another launch, or found other memory than before", index,
                       profiler->pass);
 }

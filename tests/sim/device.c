@@ -58,6 +58,11 @@ void sim_violation(const char *format, ...)
     __builtin_unreachable();
 }
 
+uint32_t sim_shape(const sim_step *step)
+{
+    return sim.few_shapes ? 1 + step->tag % 2 : step->tag;
+}
+
 unsigned sim_node_tag(unsigned tag, unsigned node)
 {
     return tag > 0 ? tag + (node + 1) * SIM_STEP_TAGS : 0;

@@ -198,7 +198,8 @@ typedef struct sim_machine {
     bool host_is_saved;   /* a snapshot has it */
     bool hides_host;      /* arguments do not tell that a kernel takes memory of the host */
     bool all_witnesses;   /* in each measurement, not only in large ones */
-    bool is_even; /* all launches have the same values, all passes count the same: a sample takes any launches */
+    bool is_even;         /* all launches have the same values, all passes count the same */
+    bool few_shapes;      /* many launches have the same, so that a sample takes several */
     const char *second_chip; /* of device 1 */
     const kprof_target_hooks *hooks;
     void (*interrupt)(void); /* called before a call of the program, once; NULL: nothing */
@@ -227,6 +228,8 @@ double sim_witness_in(uint32_t pass);
 /* So begin the names of witnesses that take time. */
 #define SIM_DEAR "TPC."
 
+/* The width of its grid: the tag, or one of a few numbers. */
+uint32_t sim_shape(const sim_step *step);
 /* The tag of a node's launch, of a launch of its graph that has this tag. */
 unsigned sim_node_tag(unsigned tag, unsigned node);
 /* The call that a step makes; valid as long as the step is. */

@@ -88,7 +88,7 @@ static unsigned variable_slot(unsigned stream)
 
 static sim_kernel pick_kernel(generator *g)
 {
-    sim_kernel kernel = (sim_kernel)pick(g, SIM_PRINT);
+    sim_kernel kernel = (sim_kernel)pick(g, g->program->traits.few_kernels ? 2 : SIM_PRINT);
     return g->program->traits.odd_launches && is_likely(g, 12) ? SIM_PRINT : kernel;
 }
 

@@ -18,6 +18,7 @@ typedef struct sim_traits {
     bool holds;           /* work waits for the host; of one thread only */
     bool long_batches;    /* hardly anything but launches */
     bool quiet_captures;  /* hardly anything runs beside them, so that batches stay open over them */
+    bool few_kernels;     /* launches of each come often */
     bool dice;            /* a kernel computes something else in each replay, and the host sees it */
 } sim_traits;
 

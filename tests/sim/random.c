@@ -27,12 +27,15 @@
 #define GROUP          20 /* programs of one process, and of one kind */
 #define DISARMED_GROUP 2  /* of one process that is disarmed in one of them */
 #define METRICS        7
-#define TIME_LIMIT_S   60  /* of each program */
-#define HASTE_MS       950 /* what the engine waits less, and so finds itself idle at once */
+#define MOST_SAMPLES   100000 /* so that each launch is told of */
+#define TIME_LIMIT_S   60     /* of each program */
+#define HASTE_MS       950    /* what the engine waits less, and so finds itself idle at once */
 /* The passes that have the cheap and the dear witness, as bits. */
 #define WITNESS_PASSES UINT64_C(0x5b)
 #define DEAR_PASSES    UINT64_C(0x2e)
 #define DISARMED       "the test gives up"
+#define PART_OF        "its counters are part of the values of the process's launch at position "
+#define OTHER_REFUSED  "the driver refused another launch of its sample"
 #define FOLDER_PATTERN "/tmp/kprof-sim-XXXXXX"
 
 /* The expected result of one launch of one program. */
@@ -42,6 +45,13 @@ typedef struct expectation {
     unsigned reports;
     uint64_t signature; /* 0: it did not run */
 } expectation;
+
+/* A launch whose counters are part of the values of another one's sample. */
+typedef struct part {
+    uint64_t sample; /* position of that launch */
+    uint64_t signature;
+    bool found; /* in the values */
+} part;
 
 static struct {
     uint64_t first;
@@ -59,6 +69,8 @@ static struct {
     sim_program program;
     sim_result plain, profiled;
     expectation (*expected)[SIM_TAGS]; /* [programs] */
+    part *parts;                       /* [part_count], owned */
+    size_t part_count;
 } group;
 
 static void print_group(const char *what)
@@ -67,7 +79,7 @@ static void print_group(const char *what)
     fprintf(stderr,
             "program %llu (%u after the first of its process): %u threads, %s, %u passes, capacity %zu, batches of "
             "%u%s%s%s, "
-            "filter %s +%llu *%llu%s%s%s%s\n",
+            "filter %s +%llu *%llu%s%s%s%s%s\n",
             (unsigned long long)(group.first + sim.program), sim.program, group.traits.lanes,
             group.cache == KPROF_CACHE_FLUSH_ALL ? "caches flushed" : "batches", group.passes, sim.capacity,
             group.replay_batch, group.keeps_data ? ", kept" : "", sim.all_witnesses ? ", all witnesses" : "",
@@ -77,7 +89,8 @@ static void print_group(const char *what)
             : sim.slow      ? ", with slow replays"
             : sim.interrupt ? ", disarmed"
                             : "",
-            group.whole_graphs ? ", whole graphs" : "", group.traits.host_access ? ", with host access" : "",
+            group.whole_graphs ? ", whole graphs" : "", sim.few_shapes ? ", few shapes" : "",
+            group.traits.host_access ? ", with host access" : "",
             group.traits.long_batches ? ", with many launches" : "");
     sim_program_print(&group.program, stderr);
     fprintf(stderr, "again: random %u %llu %u\n", group.traits.lanes, (unsigned long long)group.first, sim.program + 1);
@@ -144,6 +157,17 @@ static void choose_batches(uint64_t *random, unsigned lanes)
             .lanes = lanes, .steps = lanes > 1 ? 150 : 400, .crashes = group.traits.crashes, .long_batches = true};
 }
 
+/* Passes of a sample come from launches of one kernel and shape, which must come often. */
+static void choose_shapes(uint64_t random)
+{
+    sim.few_shapes = group.traits.few_kernels = random < 3;
+    if (random > 1)
+        return;
+    group.replay_choice = KPROF_MULTIPLEX_ALL;
+    group.traits.captures = false;
+    group.traits.steps *= group.traits.long_batches ? 1 : 2;
+}
+
 static void choose_group(uint64_t first, unsigned programs, unsigned lanes)
 {
     static const uint32_t passes[] = {1, 2, 7};
@@ -174,6 +198,7 @@ static void choose_group(uint64_t first, unsigned programs, unsigned lanes)
     group.whole_graphs = sim_random(&random) % 2 == 0 && !group.traits.quiet_captures;
     sim.pageable = first % 5 < 2;
     sim.tells = first % 7 < 3;
+    choose_shapes(sim_hash(first / GROUP, lanes) % 8);
     sim.holds = 4;
     sim.secret_holds = group.traits.holds && !group.traits.shared_memory && sim_random(&random) % 2 == 0;
     kprof_engine.waits.long_limit_s = sim.secret_holds ? 1 : 10; /* haste takes from that, too */
@@ -221,7 +246,7 @@ static void start_engine(void)
                            .cache_control = group.cache,
                            .witness_control = sim.all_witnesses ? KPROF_WITNESSES_ALL : KPROF_WITNESSES_AUTO,
                            .replay_choice = group.replay_choice,
-                           .multiplex_samples = KPROF_MULTIPLEX_SAMPLES,
+                           .multiplex_samples = MOST_SAMPLES,
                            .replay_batch = group.replay_batch,
                            .graph_profiling = group.whole_graphs ? KPROF_GRAPH_WHOLE : KPROF_GRAPH_NODES,
                            .follow_children = true};
@@ -397,11 +422,23 @@ static void load_program(unsigned number)
     sim_program_generate(&group.program, &group.traits, group.first + number);
 }
 
+/* As sim/backend.c writes them. */
+static unsigned tag_of(const kprof_launch_record *launch)
+{
+    return launch->max_blocks_per_sm;
+}
+
+static unsigned program_of(const kprof_launch_record *launch)
+{
+    return launch->configured_smem_bytes;
+}
+
 /* Reasons that come from what other launches do, and when. */
 static bool is_excused(const kprof_launch_record *launch)
 {
     return group.replay_choice == KPROF_REPLAY_ONLY ||
            (launch->mode == KPROF_REPLAY_MULTIPLEX && strstr(launch->reason, "had their turn")) ||
+           strstr(launch->reason, PART_OF) || (group.traits.odd_launches && strstr(launch->reason, OTHER_REFUSED)) ||
            (group.traits.captures && strstr(launch->reason, "captured")) ||
            (sim.interrupt && strstr(launch->reason, "profiling has ended")) ||
            (group.traits.holds &&
@@ -409,7 +446,41 @@ static bool is_excused(const kprof_launch_record *launch)
            (sim.hides_output && strstr(launch->reason, "its kernel can print, and has not")) ||
            (group.traits.dice && strstr(launch->reason, "a replay computed something else")) ||
            (sim.slow && strstr(launch->reason, "took far longer")) || strstr(launch->reason, "only watched") ||
-           (ends_without_call(group.first + launch->grid[1]) && strstr(launch->reason, "context ended"));
+           (ends_without_call(group.first + program_of(launch)) && strstr(launch->reason, "context ended"));
+}
+
+/* Does a launch have all values that the pass has of `launch`? */
+static bool gave_pass(const kprof_launch_record *launch, uint32_t pass, uint64_t signature)
+{
+    for (uint32_t i = pass; i < launch->value_count; i += group.passes)
+        if (launch->values[i] != sim_value(signature, i))
+            return false;
+    return true;
+}
+
+/* Values of each pass come from another launch: its own, or one that is told to be part of them. */
+static void check_passes(const kprof_launch_record *launch, uint64_t own)
+{
+    uint32_t passes = 0, own_passes = 0;
+    size_t missing = 0;
+    for (uint32_t pass = 0; pass < group.passes; pass++) {
+        size_t i = 0;
+        if (isnan(launch->values[pass]))
+            continue;
+        passes++;
+        while (i < group.part_count && (group.parts[i].sample != launch->launch || group.parts[i].found ||
+                                        !gave_pass(launch, pass, group.parts[i].signature)))
+            i++;
+        if (i < group.part_count)
+            group.parts[i].found = true;
+        else if (own_passes++ > 0 || !gave_pass(launch, pass, own))
+            sim_violation("tag %u: pass %u has values of no launch of its sample", tag_of(launch), pass);
+    }
+    for (size_t i = 0; i < group.part_count; i++)
+        missing += group.parts[i].sample == launch->launch && !group.parts[i].found;
+    if (own_passes != 1 || missing > 0 || passes != launch->pass_count)
+        sim_violation("tag %u: %u of %u passes are its own, and values lack %zu launches", tag_of(launch), own_passes,
+                      launch->pass_count, missing);
 }
 
 /* In one pass, those of its metrics, with the reason why; else all. */
@@ -417,16 +488,19 @@ static void check_values(const kprof_launch_record *launch, const expectation *e
 {
     uint32_t measured = 0;
     if (launch->value_count != METRICS)
-        sim_violation("tag %u has %u values", launch->grid[0], launch->value_count);
+        sim_violation("tag %u has %u values", tag_of(launch), launch->value_count);
+    bool is_sample = sim.few_shapes && launch->mode == KPROF_REPLAY_MULTIPLEX;
+    if (is_sample && !expected->uncertain)
+        check_passes(launch, expected->signature);
     for (uint32_t i = 0; i < launch->value_count; i++) {
         measured += !isnan(launch->values[i]);
-        if (!isnan(launch->values[i]) && launch->values[i] != sim_value(expected->signature, i))
-            sim_violation("tag %u has another value than it has alone", launch->grid[0]);
+        if (!is_sample && !isnan(launch->values[i]) && launch->values[i] != sim_value(expected->signature, i))
+            sim_violation("tag %u has another value than it has alone", tag_of(launch));
     }
     bool abandoned = (sim.slow || sim.faulty) && strstr(launch->reason, "abandoned");
     bool partly = abandoned || (launch->mode == KPROF_REPLAY_MULTIPLEX && launch->reason[0]);
     if (measured == 0 || (measured < METRICS && !partly))
-        sim_violation("tag %u has %u of %u values and no reason", launch->grid[0], measured, METRICS);
+        sim_violation("tag %u has %u of %u values and no reason", tag_of(launch), measured, METRICS);
 }
 
 /* The spread is that of the passes that have the witness, which are none where it was left out. */
@@ -434,8 +508,12 @@ static void check_witness(const kprof_launch_record *launch, unsigned witness, u
 {
     double low = INFINITY, high = 0, sum = 0;
     unsigned passes = 0;
-    for (uint32_t pass = 0; launch->mode == KPROF_REPLAY_BATCH && pass < launch->pass_count; pass++) {
-        if ((with_witness >> pass & 1) == 0)
+    bool is_sample = launch->mode == KPROF_REPLAY_MULTIPLEX;
+    if (is_sample && sim.faulty) /* its witness may not have been read after a pass */
+        return;
+    for (uint32_t pass = 0; (is_sample || launch->mode == KPROF_REPLAY_BATCH) && pass < group.passes; pass++) {
+        bool is_counted = is_sample ? !isnan(launch->values[pass]) : pass < launch->pass_count;
+        if (!is_counted || (with_witness >> pass & 1) == 0)
             continue;
         low = fmin(low, sim_witness_in(pass));
         high = fmax(high, sim_witness_in(pass));
@@ -447,13 +525,13 @@ static void check_witness(const kprof_launch_record *launch, unsigned witness, u
     if (isnan(seen) && witness == 1 && !sim.all_witnesses) /* the profiler has checked whether it was due */
         return;
     if (isnan(expected) != isnan(seen) || fabs(expected - seen) > 1e-9)
-        sim_violation("tag %u: passes differ by %g %%, not %g %%", launch->grid[0], seen, expected);
+        sim_violation("tag %u: passes differ by %g %%, not %g %%", tag_of(launch), seen, expected);
 }
 
 static void check_witnesses(const kprof_launch_record *launch)
 {
     if (launch->witness_count != 2)
-        sim_violation("tag %u has %u witnesses", launch->grid[0], launch->witness_count);
+        sim_violation("tag %u has %u witnesses", tag_of(launch), launch->witness_count);
     check_witness(launch, 0, WITNESS_PASSES);
     check_witness(launch, 1, DEAR_PASSES);
 }
@@ -467,24 +545,24 @@ static void check_kept(const kprof_launch_record *launch, const expectation *exp
              (unsigned long long)launch->launch);
     FILE *file = fopen(path, "re");
     if (!file || fread(&signature, sizeof signature, 1, file) != 1 || signature != expected->signature)
-        sim_violation("the counter data of tag %u was not kept", launch->grid[0]);
+        sim_violation("the counter data of tag %u was not kept", tag_of(launch));
     fclose(file);
 }
 
 static void check_launch(const kprof_launch_record *launch)
 {
-    if (launch->grid[1] >= group.programs || launch->grid[0] >= SIM_TAGS)
+    if (program_of(launch) >= group.programs || tag_of(launch) >= SIM_TAGS)
         sim_violation("a launch is reported that never was");
-    load_program(launch->grid[1]);
-    expectation *expected = &group.expected[launch->grid[1]][launch->grid[0]];
+    load_program(program_of(launch));
+    expectation *expected = &group.expected[program_of(launch)][tag_of(launch)];
     if (!expected->chosen || expected->reports++ > 0)
-        sim_violation("tag %u is reported, but was not chosen or is reported already", launch->grid[0]);
+        sim_violation("tag %u is reported, but was not chosen or is reported already", tag_of(launch));
     if (strstr(launch->reason, "another thread stayed") || strstr(launch->reason, "another process"))
-        sim_violation("tag %u: %s", launch->grid[0], launch->reason);
+        sim_violation("tag %u: %s", tag_of(launch), launch->reason);
     if (launch->value_count == 0 && launch->reason[0] == '\0')
-        sim_violation("tag %u has neither values nor a reason", launch->grid[0]);
+        sim_violation("tag %u has neither values nor a reason", tag_of(launch));
     if (launch->value_count == 0 && !expected->uncertain && !is_excused(launch))
-        sim_violation("tag %u has no values: %s", launch->grid[0], launch->reason);
+        sim_violation("tag %u has no values: %s", tag_of(launch), launch->reason);
     if (launch->value_count > 0 && (expected->signature != 0 || !expected->uncertain))
         check_values(launch, expected);
     if (launch->value_count > 0)
@@ -505,14 +583,45 @@ static void check_all_reported(void)
             }
 }
 
-static void check_spool(void)
+/* Samples are told of before or after their parts. */
+static void note_part(const kprof_launch_record *launch)
+{
+    const char *told = strstr(launch->reason, PART_OF);
+    if (!told)
+        return;
+    part *parts = realloc(group.parts, (group.part_count + 1) * sizeof *parts);
+    if (!parts || program_of(launch) >= group.programs || tag_of(launch) >= SIM_TAGS)
+        sim_violation("the test itself: no memory, or a launch is reported that never was");
+    group.parts = parts;
+    group.parts[group.part_count++] = (part){.sample = strtoull(told + strlen(PART_OF), NULL, 10),
+                                             .signature = group.expected[program_of(launch)][tag_of(launch)].signature};
+}
+
+static kprof_spool_reader *open_spool(void)
 {
     char path[sizeof group.folder + 64];
     kprof_spool_reader *reader;
-    kprof_record record;
-    unsigned lists = 0;
     snprintf(path, sizeof path, "%s/%d-0.spool", group.folder, (int)getpid());
     check(kprof_spool_reader_open(AT_FDCWD, path, &reader));
+    return reader;
+}
+
+static void note_parts(void)
+{
+    kprof_spool_reader *reader = open_spool();
+    kprof_record record;
+    while (kprof_spool_next(reader, &record) == KPROF_SPOOL_RECORD)
+        if (record.type == KPROF_RECORD_LAUNCH)
+            note_part(&record.launch);
+    kprof_spool_reader_close(reader);
+}
+
+static void check_spool(void)
+{
+    kprof_record record;
+    unsigned lists = 0;
+    note_parts();
+    kprof_spool_reader *reader = open_spool();
     while (kprof_spool_next(reader, &record) == KPROF_SPOOL_RECORD) {
         if (record.type == KPROF_RECORD_LAUNCH)
             check_launch(&record.launch);
@@ -558,6 +667,7 @@ static void run_group(uint64_t first, unsigned programs, unsigned lanes)
     check_spool();
     remove_folder();
     free(group.expected);
+    free(group.parts);
 }
 
 static bool run_in_child(uint64_t first, unsigned programs, unsigned lanes)
