@@ -1007,7 +1007,7 @@ void kprof_batch_close(const char *why)
 
 /* See whether the host gets in replays what it got. If so, the batch goes on as if nothing had been. The driver may
  * have refused all chosen launches: then the proof is not read, and nothing is repeated. Where nothing may be tried,
- * the replays of its passes tell. */
+ * the passes compare the copy. */
 static void try_output(void)
 {
     kprof_open_batch *batch = &kprof_engine.batch;

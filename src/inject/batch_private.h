@@ -73,7 +73,7 @@ typedef struct kprof_open_batch {
     pthread_t unproved_thread;        /* the one that launched them: each has a default stream of its own */
     void *unproved_stream;            /* theirs; valid while `unproved` is less than `count` */
     size_t uncompared;                /* launches before this number are of kernels that were compared */
-    bool compares_last;               /* replays have the last copy to the host, though nothing is measured after it */
+    bool compares_last;               /* passes also repeat the copy to the host that closes the batch */
     kprof_evaluations evaluations;    /* of the chosen ones, in their order; made when the passes begin to end */
     int64_t opened_ns, started_ns, chosen_ns; /* chosen_ns: when the last chosen launch came */
     int64_t no_wait_before_ns;                /* before a range or a window */

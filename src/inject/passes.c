@@ -420,6 +420,14 @@ static size_t last_chosen(void)
     return i;
 }
 
+/* Do the passes repeat the copy to the host that closes the batch? Not where the kernels before it would cost the
+ * chosen ones their automatic ranges. */
+static bool compares_last(void)
+{
+    const kprof_open_batch *batch = &kprof_engine.batch;
+    return batch->compares_last && (batch->context->pushes_ranges || count_automatic() > 0);
+}
+
 /* Events since the start was saved may forbid putting it back. */
 static kprof_status check_may_replay(void)
 {
@@ -603,7 +611,7 @@ kprof_status kprof_passes_run(uint32_t *passes)
     if (status != KPROF_OK || batch->chosen_count == 0)
         return status;
     if (batch->kind == KPROF_REPLAYED) {
-        if (!batch->compares_last)
+        if (!compares_last())
             batch->replay_count = last_chosen() + 1; /* nothing is measured after it */
         return replay(passes);
     }

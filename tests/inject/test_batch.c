@@ -130,6 +130,7 @@ static int mend(void **state)
     if (profiled) {
         profiled->diverges = false;
         profiled->comparisons = 0;
+        profiled->pushes_ranges = false;
     }
     kprof_kernels_visit(forget_comparison);
     return 0;
@@ -936,6 +937,32 @@ static void test_copies_to_the_host_with_managed_memory(void **state)
     assert_same_memory(words);
 }
 
+static void match_scale_alone(kprof_kernel *kernel)
+{
+    kernel->matches = strcmp(kernel->record.mangled, "scale") == 0;
+}
+
+static void match(kprof_kernel *kernel)
+{
+    kernel->matches = true;
+}
+
+/* So many that nobody chose would cost the chosen one its automatic range. */
+static void test_copy_behind_many_that_were_not_chosen(void **state)
+{
+    (void)state;
+    uint64_t words[SIM_WORDS];
+    kprof_kernels_visit(match_scale_alone);
+    unsigned chosen = launch(SIM_SCALE);
+    for (unsigned i = 0; i < 40; i++)
+        launch(SIM_ADD);
+    copy_out(words);
+    kprof_kernels_visit(match);
+    assert_measured(chosen);
+    assert_int_equal(repeated, PASSES);
+    assert_int_equal(compared_kernels(), 0);
+}
+
 /* A thread that the application has started since may be using it while the batch is replayed. */
 static void test_managed_memory_and_another_thread(void **state)
 {
@@ -1043,6 +1070,7 @@ int main(void)
         cmocka_unit_test_teardown(test_other_context_that_is_at_work, end_other_context),
         cmocka_unit_test_teardown(test_managed_memory, mend),
         cmocka_unit_test_teardown(test_copies_to_the_host_with_managed_memory, mend),
+        cmocka_unit_test_teardown(test_copy_behind_many_that_were_not_chosen, mend),
         cmocka_unit_test_teardown(test_managed_memory_and_another_thread, mend),
         cmocka_unit_test_teardown(test_pause_with_managed_memory, mend),
         cmocka_unit_test_teardown(test_exec_with_managed_memory, mend),
