@@ -12,14 +12,14 @@
 #include <string.h>
 
 #define MAX_RANGES 128
-#define MAX_PASSES 8 /* that of the proof among them */
+#define MAX_PASSES 64 /* as many as have a bit below */
 
 typedef enum profiler_state { IDLE, BEGUN, STARTED, STOPPED, DECODED } profiler_state;
 
 typedef struct sim_range {
     size_t number;
     uint64_t signature;           /* of its first launch */
-    uint64_t in_pass[MAX_PASSES]; /* signature of the launch of each pass; 0: it has none */
+    uint64_t in_pass[MAX_PASSES]; /* signature of the launch of each pass */
     uint64_t shape;               /* of its launches */
     unsigned launches;            /* in the pass under way */
     uint64_t passes;              /* that have it, as bits */
@@ -810,6 +810,8 @@ void sim_profiler_note(kprof_profiler *profiler, const sim_work *work, uint64_t 
         range->signature = signature;
         range->shape = shape;
     }
+    if (present_pass(profiler) >= MAX_PASSES)
+        sim_violation("pass %u is more than a sample can have", profiler->pass);
     range->in_pass[present_pass(profiler)] = signature;
     if (range->shape != shape && !sim.is_even)
         sim_violation("range %zu of pass %u is a launch of another shape", index, profiler->pass);
