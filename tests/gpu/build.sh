@@ -46,6 +46,27 @@ compile_findings() {
   mv "$target.new" "$target"
 }
 
+# The same, with instructions in clock.cu that one generation has.
+compile_pairs() {
+  local target=$out/pairs folder file name old=
+  for file in "$here"/pairs/*.cu "$here/pairs/pairs.h" "$here/programs/check.h"; do
+    [ "$target" -nt "$file" ] || old=1
+  done
+  [ -n "$old" ] || return 0
+  folder=$(mktemp -d)
+  for file in "$here"/pairs/*.cu; do
+    name=$(basename "$file" .cu)
+    if [ "$name" = clock ]; then
+      "$nvcc" -gencode arch=compute_90a,code=sm_90a -O2 -c -o "$folder/$name.o" "$file"
+    else
+      "$nvcc" -arch="$arch" -O2 -c -o "$folder/$name.o" "$file"
+    fi
+  done
+  "$nvcc" -arch="$arch" -Xlinker -s -cudart static -o "$target.new" "$folder"/*.o
+  rm -r "$folder"
+  mv "$target.new" "$target"
+}
+
 # At most as many compilers as processors.
 make_room() {
   [ "$(jobs -rp | wc -l)" -lt "$(nproc)" ] || wait -n
@@ -87,6 +108,7 @@ for source in "$here"/exact/*.cu; do
   make_room
 done
 compile_findings & jobs+=($!)
+compile_pairs & jobs+=($!)
 for job in "${jobs[@]}"; do
   wait "$job"
 done
