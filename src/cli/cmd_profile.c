@@ -315,6 +315,7 @@ static kprof_status start_application(profile *run)
         .exec_library = run->exec_library,
         .session_dir = run->session.dir,
         .nvtx = run->nvtx,
+        .null_stdin = run->options->null_stdin,
         .stdout_to_stderr = run->route.application_to_stderr,
         .signals = &run->signals,
         .bystander = &run->bystander,

@@ -71,6 +71,11 @@ static void run_application(const kprof_child_spec *spec, char **environment, in
         continue;
     if (got != 1) /* kprof was killed, and nothing has been started */
         _exit(127);
+    const int nothing = spec->null_stdin ? open("/dev/null", O_RDONLY) : -1;
+    if (nothing > STDIN_FILENO) {
+        dup2(nothing, STDIN_FILENO);
+        close(nothing);
+    }
     if (spec->stdout_to_stderr)
         dup2(STDERR_FILENO, STDOUT_FILENO);
     for (size_t i = 0; i < IGNORED_COUNT; i++)

@@ -31,6 +31,7 @@ typedef struct kprof_child_spec {
     const char *session_dir;
     bool nvtx; /* NVTX is to load the injection library too */
     bool stdout_to_stderr;
+    bool null_stdin;
     kprof_signals *signals; /* blocked; used for as long as the child lives, as is the bystander */
     kprof_bystander *bystander;
 } kprof_child_spec;

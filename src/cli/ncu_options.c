@@ -1,126 +1,151 @@
-/* The options and values of ncu that kprof does not take, so that each is answered with what to use instead. They are
- * those of ncu 2025.3.1, of the versions after it, and old names that scripts still have. Formats that kprof has in
- * another command are answered alike. Adding one is a row here. */
+/* The options and values of ncu that kprof does not have. A line with one that changes no value runs, as does one that
+ * asks for what kprof does anyway; others are answered with what to use instead. They are those of ncu 2025.3.1, of the
+ * versions after it, and old names that scripts still have. Adding one is a row here. */
 #include "cli/options.h"
+#include "core/log.h"
 
+#include <stddef.h>
 #include <string.h>
+#include <strings.h>
 
-static const char no_app_replay[] = "kprof does not run an application more than once; see --replay-mode";
-static const char no_call_stack[] = "kprof records no call stacks; choose launches with -k, -s and -c";
-static const char no_communicator[] =
-    "kprof does not keep ranks in step; --replay-mode multiplex repeats no launch, so "
-    "that ranks need not wait for each other";
-static const char no_config[] = "kprof reads no configuration file";
-static const char no_filter[] = "choose launches with -k, -s and -c";
+#define NO         "no|off|0|false"
+#define YES        "yes|on|1|true"
+#define ANY        "*"
+#define SAME(hint) KPROF_NCU_IDLE, hint, 0
+#define ELSE(hint) KPROF_NCU_REFUSED, hint, 0
+
+static const char no_app_replay[] = "kprof does not run an application more than once";
+static const char no_call_stack[] = "kprof records no call stacks";
+static const char no_choice[] = "kprof records no call stacks; choose launches with -k, -s, -c and --nvtx-include";
+static const char no_communicator[] = "kprof does not keep ranks in step; --replay-mode multiplex repeats no launch, "
+                                      "so that ranks need not wait for each "
+                                      "other";
+static const char no_config[] = "kprof reads no configuration file: give the options on the command line";
 static const char no_mps[] = "kprof has no support of MPS";
+static const char no_own_files[] = "kprof takes its own files; --injection-path gives another library";
 static const char no_port[] = "kprof does not connect to processes, and needs no port";
-static const char no_ranges[] = "kprof measures launches and graphs, not ranges; see --graph-profiling";
+static const char no_ranges[] = "kprof measures launches and graphs, not ranges";
 static const char no_rename[] = "--print-kernel-base chooses the names to print";
-static const char no_sampling[] = "kprof does not sample; see kprof list metrics for what can be counted";
-static const char no_source[] = "kprof has no source view; it shows values of launches";
-static const char fixed_details[] = "--page details prints all of a section, --page raw each metric by its full name";
-static const char fixed_folders[] = "use --section-folder for each folder";
+static const char no_sampling[] = "kprof does not sample";
+static const char no_source[] = "kprof has no source view, and keeps no code";
+static const char fixed_details[] =
+    "kprof prints all of a section with --page details, and each metric by its full name with --page raw";
+static const char plain_numbers[] = "--print-units base prints plain numbers, and CSV has no others";
 
 static const kprof_ncu_option rows[] = {
-    {"app-replay-buffer", 0, no_app_replay},
-    {"app-replay-match", 0, no_app_replay},
-    {"app-replay-mode", 0, no_app_replay},
-    {"call-stack", 0, no_call_stack},
-    {"call-stack-type", 0, no_call_stack},
-    {"check-exit-code", 0, "kprof always passes on the application's exit status"},
-    {"communicator", 0, no_communicator},
-    {"communicator-num-peers", 0, no_communicator},
-    {"communicator-shmem-num-peers", 0, no_communicator},
-    {"communicator-tcp-hostname", 0, no_communicator},
-    {"communicator-tcp-num-peers", 0, no_communicator},
-    {"communicator-tcp-port", 0, no_communicator},
-    {"config-file", 0, no_config},
-    {"config-file-path", 0, no_config},
-    {"details-all", 0, fixed_details},
-    {"disable-extra-suffixes", 0, "give full names to --metrics, such as dram__bytes.sum"},
-    {"disable-pm-warp-sampling", 0, no_sampling},
-    {"disable-profiler-start-stop", 0, "kprof always ignores cudaProfilerStart and cudaProfilerStop"},
-    {"filter-mode", 0, "-s and -c count the launches of each process"},
-    {"forward-signals", 0, "kprof always forwards SIGINT, SIGTERM, SIGHUP and SIGQUIT"},
-    {"fp", 0, "use --print-units base"},
-    {"hostname", 0, "kprof starts the application on this machine, and does not attach to a process"},
-    {"import-sass", 0, no_source},
-    {"import-source", 0, no_source},
-    {"injection-path-32", 0, "use --injection-path"},
-    {"injection-path-64", 0, "use --injection-path"},
-    {"kernel-id", 0, "use --kernel-name, --launch-skip and --launch-count, or --launch of a report"},
-    {"kernel-regex", 0, "use --kernel-name regex:PATTERN"},
-    {"kernel-regex-base", 0, "use --kernel-name-base"},
-    {"kill", 0, "kprof lets the application run to its end; after --launch-count launches it runs as without kprof"},
-    {"list-metrics", 0, "use kprof list metrics --metrics group:SECTION, or kprof list sections"},
-    {"lockstep-kernel-launch", 0, no_communicator},
-    {"lockstep-nvtx-exclude", 0, no_communicator},
-    {"lockstep-nvtx-include", 0, no_communicator},
-    {"max-connections", 0, no_port},
-    {"metric-distribution-groups", 0, "kprof distributes metrics over passes by itself; see kprof plan"},
-    {"mode", 0, "kprof always launches the application, and measures it from the start"},
-    {"mps", 0, no_mps},
-    {"mps-num-clients", 0, no_mps},
-    {"mps-timeout", 0, no_mps},
-    {"native-exclude", 0, no_call_stack},
-    {"native-include", 0, no_call_stack},
-    {"null-stdin", 0, "use </dev/null"},
-    {"open-in-ui", 0, "kprof has no window; kprof report FILE.kprof --html OUT.html writes a page for a browser"},
-    {"pipeline-boost-state", 0, "--clock-control can lock the graphics clock"},
-    {"pm-sampling-buffer-size", 0, no_sampling},
-    {"pm-sampling-interval", 0, no_sampling},
-    {"pm-sampling-max-passes", 0, no_sampling},
-    {"port", 'p', no_port},
-    {"preload-library", 0, "set LD_PRELOAD"},
-    {"print-details", 0, fixed_details},
-    {"print-fp", 0, "use --print-units base"},
-    {"print-metric-attribution", 0, fixed_details},
-    {"print-metric-instances", 0, "kprof keeps no instances of metrics"},
-    {"print-metric-name", 0, fixed_details},
-    {"print-nvtx-rename", 0, "the ranges stand below the kernel's name; see also --group-by nvtx"},
-    {"print-rule-details", 0, "use --details-help"},
-    {"print-source", 0, no_source},
-    {"process-id", 0, "kprof starts the application, and does not attach to a process"},
-    {"profile-from-start", 0, "use --launch-skip-before-match"},
-    {"python-exclude", 0, no_call_stack},
-    {"python-include", 0, no_call_stack},
-    {"query-metrics-collection", 0, "kprof list metrics lists what can be counted for each launch"},
-    {"range-filter", 0, no_filter},
-    {"range-replay-options", 0, no_ranges},
-    {"rename-kernels", 0, no_rename},
-    {"rename-kernels-export", 0, no_rename},
-    {"rename-kernels-path", 0, no_rename},
-    {"resolve-source-file", 0, no_source},
-    {"sampling-buffer-size", 0, no_sampling},
-    {"sampling-interval", 0, no_sampling},
-    {"sampling-max-passes", 0, no_sampling},
-    {"section-folder-recursive", 0, fixed_folders},
-    {"section-folder-restore", 0, "kprof never changes the files it is installed with"},
-    {"source-folders", 0, no_source},
-    {"summary", 0, "use --print-summary, or --page summary"},
-    {"support-32bit", 0, "kprof measures 64-bit programs"},
-    {"target-processes-filter", 0, "use --target-processes"},
-    {"units", 0, "use --print-units"},
-    {"warp-samples-per-interval", 0, no_sampling},
-    {"warp-sampling-buffer-size", 0, no_sampling},
-    {"warp-sampling-interval", 0, no_sampling},
-    {"warp-sampling-max-passes", 0, no_sampling},
+    {"app-replay-buffer", 0, true, NULL, SAME(no_app_replay)},
+    {"app-replay-match", 0, true, NULL, SAME(no_app_replay)},
+    {"app-replay-mode", 0, true, NULL, SAME(no_app_replay)},
+    {"call-stack", 0, false, NULL, SAME(no_call_stack)},
+    {"call-stack-type", 0, true, NULL, SAME(no_call_stack)},
+    {"check-exit-code", 0, true, YES, SAME("kprof always passes on the application's exit status")},
+    {"communicator", 0, true, "none", SAME(no_communicator)},
+    {"communicator-num-peers", 0, true, NULL, SAME(no_communicator)},
+    {"communicator-shmem-num-peers", 0, true, NULL, SAME(no_communicator)},
+    {"communicator-tcp-hostname", 0, true, NULL, SAME(no_communicator)},
+    {"communicator-tcp-num-peers", 0, true, NULL, SAME(no_communicator)},
+    {"communicator-tcp-port", 0, true, NULL, SAME(no_communicator)},
+    {"config-file", 0, true, NO, SAME(no_config)},
+    {"config-file-path", 0, true, NULL, ELSE(no_config)},
+    {"details-all", 0, false, ANY, SAME("")},
+    {"disable-extra-suffixes", 0, false, NULL, SAME("a base name stands for its avg, max, min and sum")},
+    {"disable-pm-warp-sampling", 0, false, ANY, SAME("")},
+    {"forward-signals", 0, false, ANY, SAME("")},
+    {"fp", 0, false, NULL, SAME(plain_numbers)},
+    {"hostname", 0, true, NULL, ELSE("kprof starts the application on this machine: give the application instead")},
+    {"import-sass", 0, true, NO, SAME(no_source)},
+    {"import-source", 0, true, NO, SAME(no_source)},
+    {"injection-path-32", 0, true, NULL, SAME(no_own_files)},
+    {"injection-path-64", 0, true, NULL, SAME(no_own_files)},
+    {"kernel-regex", 0, true, NULL, KPROF_NCU_KEPT, "use --kernel-name regex:PATTERN",
+     offsetof(kprof_options, kernel_regex)},
+    {"kernel-regex-exclude", 0, true, NULL, KPROF_NCU_KEPT, "use --kernel-name \"regex:^(?!.*PATTERN)\"",
+     offsetof(kprof_options, kernel_regex_exclude)},
+    {"kill", 0, true, NO,
+     SAME("kprof lets the application run to its end; after --launch-count launches it runs as without kprof")},
+    {"list-metrics", 0, false, NULL, ELSE("use kprof list metrics --metrics group:SECTION, or kprof list sections")},
+    {"lockstep-kernel-launch", 0, false, NULL, SAME(no_communicator)},
+    {"lockstep-nvtx-exclude", 0, true, NULL, SAME(no_communicator)},
+    {"lockstep-nvtx-include", 0, true, NULL, SAME(no_communicator)},
+    {"max-connections", 0, true, ANY, SAME(no_port)},
+    {"metric-distribution-groups", 0, true, NULL, SAME("kprof distributes metrics over passes by itself")},
+    {"mode", 0, true, "launch-and-attach",
+     ELSE("kprof launches the application and measures it at once: leave the option out")},
+    {"mps", 0, true, "none", ELSE(no_mps)},
+    {"mps-num-clients", 0, true, NULL, SAME(no_mps)},
+    {"mps-timeout", 0, true, NULL, SAME(no_mps)},
+    {"native-exclude", 0, true, NULL, ELSE(no_choice)},
+    {"native-include", 0, true, NULL, ELSE(no_choice)},
+    {"open-in-ui", 0, false, NULL,
+     SAME("kprof has no window; kprof report FILE.kprof --html OUT.html writes a page for a browser")},
+    {"pipeline-boost-state", 0, true, NULL, SAME("kprof leaves it alone; --clock-control can lock the graphics clock")},
+    {"pm-sampling-buffer-size", 0, true, NULL, SAME(no_sampling)},
+    {"pm-sampling-interval", 0, true, NULL, SAME(no_sampling)},
+    {"pm-sampling-max-passes", 0, true, NULL, SAME(no_sampling)},
+    {"port", 'p', true, ANY, SAME(no_port)},
+    {"preload-library", 0, true, NULL, ELSE("set it in front: LD_PRELOAD=FILE kprof ...")},
+    {"print-details", 0, true, "all", SAME(fixed_details)},
+    {"print-fp", 0, false, NULL, SAME(plain_numbers)},
+    {"print-metric-attribution", 0, false, NULL, SAME(fixed_details)},
+    {"print-metric-instances", 0, true, "none", SAME("kprof keeps no instances of metrics")},
+    {"print-metric-name", 0, true, NULL, SAME(fixed_details)},
+    {"print-nvtx-rename", 0, true, "none",
+     SAME("the ranges stand below the kernel's name; --group-by nvtx has rows of them")},
+    {"print-rule-details", 0, false, ANY, SAME("")},
+    {"print-source", 0, true, NULL, SAME(no_source)},
+    {"process-id", 0, true, NULL,
+     ELSE("kprof starts the application, and does not attach to a process: give the application instead")},
+    {"python-exclude", 0, true, NULL, ELSE(no_choice)},
+    {"python-include", 0, true, NULL, ELSE(no_choice)},
+    {"query-metrics-collection", 0, true, "profiling",
+     ELSE("kprof list metrics lists what can be counted for each launch: leave the option out")},
+    {"range-filter", 0, true, NULL, ELSE("choose launches with -k, -s, -c and --nvtx-include")},
+    {"range-replay-options", 0, true, NULL, SAME(no_ranges)},
+    {"rename-kernels", 0, true, NO, SAME(no_rename)},
+    {"rename-kernels-export", 0, true, NO, SAME(no_rename)},
+    {"rename-kernels-path", 0, true, NULL, SAME(no_rename)},
+    {"resolve-source-file", 0, true, NULL, SAME(no_source)},
+    {"sampling-buffer-size", 0, true, NULL, SAME(no_sampling)},
+    {"sampling-interval", 0, true, NULL, SAME(no_sampling)},
+    {"sampling-max-passes", 0, true, NULL, SAME(no_sampling)},
+    {"section-folder-recursive", 0, true, NULL, ELSE("use --section-folder for each folder")},
+    {"section-folder-restore", 0, false, NULL, SAME("kprof never changes the files it is installed with")},
+    {"source-folders", 0, true, NULL, SAME(no_source)},
+    {"support-32bit", 0, false, NULL, SAME("kprof measures 64-bit programs")},
+    {"target-processes-filter", 0, true, "all",
+     ELSE("--target-processes application-only measures the first process alone")},
+    {"warp-samples-per-interval", 0, true, NULL, SAME(no_sampling)},
+    {"warp-sampling-buffer-size", 0, true, NULL, SAME(no_sampling)},
+    {"warp-sampling-interval", 0, true, NULL, SAME(no_sampling)},
+    {"warp-sampling-max-passes", 0, true, NULL, SAME(no_sampling)},
 };
 
-/* Values of options that both have, and formats. */
+/* Old names, and those that other tools have for the same. */
+static const struct {
+    const char *name, *means;
+} other_names[] = {
+    {"kernel-regex-base", "kernel-name-base"},
+    {"output", "export"},
+    {"summary", "print-summary"},
+    {"units", "print-units"},
+};
+
+/* Values of options that both have, which kprof takes for another one. */
+static const kprof_ncu_value taken_values[] = {
+    {"clock-control", "force-boost", "boost", "kprof locks the boost clock, and does not force it"},
+    {"clock-control", "reset", "none", "kprof undoes what it locked; by hand: nvidia-smi --reset-gpu-clocks"},
+    {"replay-mode", "app-range", "auto", KPROF_NCU_RANGES},
+    {"replay-mode", "application", "auto",
+     "kprof runs the application once, repeats what it can and multiplexes the rest, as with --replay-mode auto"},
+    {"replay-mode", "range", "auto", KPROF_NCU_RANGES},
+};
+
+/* Values that it does not take, and formats. */
 static const struct {
     const char *option, *value, *hint;
 } values[] = {
-    {"apply-rules", "off", "off is no"},
-    {"apply-rules", "on", "on is yes"},
-    {"clock-control", "force-boost", "boost is the nearest"},
-    {"clock-control", "reset", "kprof undoes what it locked; by hand: nvidia-smi --reset-gpu-clocks"},
-    {"page", "source", no_source},
-    {"print-summary", "per-gpu", "use --page statistics --group-by device"},
-    {"print-summary", "per-nvtx", "use --page statistics --group-by nvtx"},
-    {"replay-mode", "app-range", no_ranges},
-    {"replay-mode", "application", "kprof runs an application once; multiplex repeats no launch"},
-    {"replay-mode", "range", no_ranges},
+    {"filter-mode", "per-launch-config", "global and per-gpu are there; -s and -c count the launches of each process"},
+    {"page", "source", "kprof has no source view; it shows values of launches"},
     {"to", "csv", "long and wide are CSV, and kprof report FILE --csv prints a page as CSV"},
     {"to", "html", "kprof report FILE --html OUT.html writes a page for a browser"},
     {"to", "json", "jsonl has a line of JSON for each launch, and kprof report FILE --json prints one document"},
@@ -128,24 +153,13 @@ static const struct {
 };
 
 #define ROW_COUNT (sizeof rows / sizeof *rows)
-
-/* A beginning of fewer letters may mean anything. */
-#define PREFIX_MIN 3
+_Static_assert(ROW_COUNT <= KPROF_NCU_OPTIONS_MAX, "kprof_ncu_tell takes an element for each row");
 
 const kprof_ncu_option *kprof_ncu_option_find(const char *name)
 {
     for (size_t i = 0; i < ROW_COUNT; i++) {
         if (strcmp(rows[i].name, name) == 0)
             return &rows[i];
-    }
-    return NULL;
-}
-
-const char *kprof_value_hint(const char *option, const char *value)
-{
-    for (size_t i = 0; i < sizeof values / sizeof *values; i++) {
-        if (strcmp(values[i].option, option) == 0 && strcmp(values[i].value, value) == 0)
-            return values[i].hint;
     }
     return NULL;
 }
@@ -159,14 +173,84 @@ const kprof_ncu_option *kprof_ncu_option_of_letter(char letter)
     return NULL;
 }
 
-const kprof_ncu_option *kprof_ncu_option_like(const char *name)
+const kprof_ncu_option *kprof_ncu_option_next(const char *start, const kprof_ncu_option *after)
 {
-    const char *names[ROW_COUNT];
-    for (size_t i = 0; i < ROW_COUNT; i++) {
-        names[i] = rows[i].name;
-        if (strlen(name) >= PREFIX_MIN && strncmp(rows[i].name, name, strlen(name)) == 0)
+    for (size_t i = after ? (size_t)(after - rows) + 1 : 0; i < ROW_COUNT; i++) {
+        if (strncmp(rows[i].name, start, strlen(start)) == 0)
             return &rows[i];
     }
-    const char *nearest = kprof_nearest_spelling(name, names, ROW_COUNT);
-    return nearest ? kprof_ncu_option_find(nearest) : NULL;
+    return NULL;
+}
+
+const char *kprof_ncu_option_spelled_like(const char *name)
+{
+    const char *names[ROW_COUNT];
+    for (size_t i = 0; i < ROW_COUNT; i++)
+        names[i] = rows[i].name;
+    return kprof_nearest_spelling(name, names, ROW_COUNT);
+}
+
+size_t kprof_ncu_option_index(const kprof_ncu_option *option)
+{
+    return (size_t)(option - rows);
+}
+
+bool kprof_ncu_asks_for_same(const kprof_ncu_option *option, const char *value)
+{
+    const size_t length = value ? strlen(value) : 0;
+    if (!option->same || strcmp(option->same, ANY) == 0)
+        return option->same != NULL;
+    for (const char *word = option->same;; word++) {
+        const size_t own = strcspn(word, "|");
+        if (own == length && strncasecmp(word, value, own) == 0)
+            return true;
+        word += own;
+        if (!*word)
+            return false;
+    }
+}
+
+/* The options of one reason stand in one message. */
+void kprof_ncu_tell(const bool *idle)
+{
+    for (size_t i = 0; i < ROW_COUNT; i++) {
+        kprof_strbuf names = KPROF_STRBUF_INIT;
+        size_t count = 0, first = ROW_COUNT;
+        for (size_t k = 0; k < ROW_COUNT; k++) {
+            if (!idle[k] || rows[k].hint != rows[i].hint)
+                continue;
+            first = count == 0 ? k : first;
+            kprof_strbuf_printf(&names, "%s--%s", count++ ? ", " : "", rows[k].name);
+        }
+        if (first == i && names.data)
+            kprof_log(KPROF_LOG_WARNING, "%s %s no effect: %s", names.data, count == 1 ? "has" : "have", rows[i].hint);
+        kprof_strbuf_free(&names);
+    }
+}
+
+const char *kprof_ncu_other_name(const char *name)
+{
+    for (size_t i = 0; i < sizeof other_names / sizeof *other_names; i++) {
+        if (strcmp(other_names[i].name, name) == 0)
+            return other_names[i].means;
+    }
+    return NULL;
+}
+
+const kprof_ncu_value *kprof_ncu_value_find(const char *option, const char *value)
+{
+    for (size_t i = 0; i < sizeof taken_values / sizeof *taken_values; i++) {
+        if (strcmp(taken_values[i].option, option) == 0 && strcasecmp(taken_values[i].value, value) == 0)
+            return &taken_values[i];
+    }
+    return NULL;
+}
+
+const char *kprof_value_hint(const char *option, const char *value)
+{
+    for (size_t i = 0; i < sizeof values / sizeof *values; i++) {
+        if (strcmp(values[i].option, option) == 0 && strcmp(values[i].value, value) == 0)
+            return values[i].hint;
+    }
+    return NULL;
 }

@@ -38,6 +38,7 @@ static const kprof_choice name_bases[] = {
 static const kprof_choice query_modes[] = {
     {"base", KPROF_QUERY_BASE}, {"suffix", KPROF_QUERY_SUFFIX}, {"all", KPROF_QUERY_ALL}, {NULL, 0}};
 static const kprof_choice target_processes[] = {{"application-only", 0}, {"all", 1}, {NULL, 0}};
+static const kprof_choice filter_modes[] = {{"global", 0}, {"per-gpu", 1}, {NULL, 0}};
 static const kprof_choice nvtx_scopes[] = {{"thread", 0}, {"process", 1}, {NULL, 0}};
 static const kprof_choice replay_choices[] = {
     {"kernel", KPROF_REPLAY_ONLY}, {"multiplex", KPROF_MULTIPLEX_ALL}, {"auto", KPROF_REPLAY_WHERE_PROVED}, {NULL, 0}};
@@ -53,7 +54,11 @@ static const kprof_choice clock_controls[] = {
 #define PAGE_WORD(id, name, reports)   "|" #name
 #define PAGE_WORDS                     &(KPROF_PAGES(PAGE_WORD))[1]
 static const kprof_choice pages[] = {KPROF_PAGES(PAGE_CHOICE){NULL, 0}};
-static const kprof_choice summaries[] = {{"none", 0}, {"per-kernel", 1}, {NULL, 0}};
+static const kprof_choice summaries[] = {{"none", 0},
+                                         {"per-kernel", KPROF_GROUP_KERNEL + 1},
+                                         {"per-gpu", KPROF_GROUP_DEVICE + 1},
+                                         {"per-nvtx", KPROF_GROUP_NVTX + 1},
+                                         {NULL, 0}};
 static const kprof_choice sort_keys[] = {{"gain", KPROF_SORT_GAIN},         {"time", KPROF_SORT_TIME},
                                          {"launches", KPROF_SORT_LAUNCHES}, {"duration", KPROF_SORT_DURATION},
                                          {"compute", KPROF_SORT_COMPUTE},   {"memory", KPROF_SORT_MEMORY},
@@ -74,6 +79,7 @@ static const kprof_choice export_formats[] = {{"long", KPROF_FORMAT_CSV},
                                               {"perfetto", KPROF_FORMAT_PERFETTO},
                                               {"parquet", KPROF_FORMAT_COUNT},
                                               {NULL, 0}};
+static const kprof_choice on_off[] = {{"on", 1}, {"off", 0}, {NULL, 0}};
 static const kprof_choice yes_no[] = {{"no", 0}, {"yes", 1}, {NULL, 0}};
 static const kprof_choice unit_modes[] = {{"auto", 0}, {"base", 1}, {NULL, 0}};
 static const kprof_choice colors[] = {
@@ -135,6 +141,9 @@ const kprof_option_row kprof_option_rows[] = {
           CHOOSING),
     CHOICE("kernel-name-base", name_base, name_bases, "function|demangled|mangled",
            "the name that --kernel-name is compared with (function)", CHOOSING, NULL),
+    VALUE("kernel-id", 0, STRING, kernel_id, "::NAME:N",
+          "only launch N, from 1, of each kernel of this name, or regex:PATTERN; without a name, of each kernel",
+          RUNNING),
     FLAG("nvtx", 0, nvtx, "keep the NVTX ranges that launches are in", RUNNING | KPROF_IGNORED_IN(REPORT)),
     VALUE("nvtx-include", 0, PATHS, filter.nvtx_include, "RANGES",
           "only launches in these NVTX ranges: \"step/\" (pushed), \"net@a/*/b]\", \"epoch\" (started), regex:...; "
@@ -150,10 +159,20 @@ const kprof_option_row kprof_option_rows[] = {
           RUN | REPORT | DIFF | EXPORT | PLANNING),
     VALUE("launch-skip-before-match", 0, NUMBER, filter.launch_skip_before_match, "N",
           "skip the first N launches of any kernel", CHOOSING),
+    CHOICE("filter-mode", per_device, filter_modes, "global|per-gpu",
+           "skip and count the launches of all devices together, or of each by itself (global)", RUNNING, NULL),
+    CHOICE("profile-from-start", profile_from_start, on_off, "on|off",
+           "measure from the start, or from the application's call of cudaProfilerStart on (on); "
+           "cudaProfilerStop ends both",
+           RUNNING, NULL),
+    FLAG("disable-profiler-start-stop", 0, ignores_profiler_calls, "ignore cudaProfilerStart and cudaProfilerStop",
+         RUNNING),
     VALUE("devices", 0, ORDINALS, filter.device_mask, "N[,N]", "only these CUDA devices",
           RUN | REPORT | DIFF | EXPORT | PLAN | LIST | TELL),
     CHOICE("target-processes", follow_children, target_processes, "application-only|all",
            "profile the first process only, or its child processes too (all)", RUNNING, NULL),
+
+    FLAG("null-stdin", 0, null_stdin, "the application reads /dev/null as its standard input", RUNNING),
 
     CHOICE("replay-mode", replay_choice, replay_choices, "kernel|multiplex|auto",
            "repeat each launch for every pass, measure each launch in one pass, or repeat where that is safe (auto)",
@@ -199,7 +218,8 @@ const kprof_option_row kprof_option_rows[] = {
     CHOICE("page", page, pages, PAGE_WORDS, "the page to print (details)", SHOWING, NULL),
     SET("brief", 0, page, KPROF_PAGE_BRIEF,
         "--page brief: for each kernel at most 15 lines, or with --json a document of at most 2 KB", SHOWING),
-    CHOICE("print-summary", print_summary, summaries, "none|per-kernel", "per-kernel: the same as --page statistics",
+    CHOICE("print-summary", print_summary, summaries, "none|per-kernel|per-gpu|per-nvtx",
+           "the same as --page statistics, with rows for each kernel, GPU or NVTX range",
            SHOWING, NULL),
     CHOICE("sort", sort, sort_keys, "gain|time|launches|duration|compute|memory|name",
            "order of the summary and brief pages: by what can be gained of all the time, or by this (gain)", SHOWING,

@@ -15,7 +15,10 @@
 typedef struct cursor {
     char **word;
     kprof_options *options;
-    const char *values[KPROF_OPTIONS_MAX]; /* by row: what was given before; NULL: nothing */
+    const char *values[KPROF_OPTIONS_MAX];           /* by row: what was given before; NULL: nothing */
+    bool idle[KPROF_NCU_OPTIONS_MAX];                /* by row of ncu's options: given, and without effect */
+    const kprof_ncu_value *taken[KPROF_OPTIONS_MAX]; /* by row: the value of ncu that was taken for another; or NULL */
+    bool is_lost;                                    /* what the next words belong to is not known */
 } cursor;
 
 static kprof_status refuse_value(const kprof_option_row *row, const char *text)
@@ -53,10 +56,25 @@ const char *kprof_option_word(const char *name, int value)
     return NULL;
 }
 
+static bool is_one_of(const char *text, const char *const *words)
+{
+    while (*words && strcasecmp(*words, text) != 0)
+        words++;
+    return *words != NULL;
+}
+
+/* As in ncu, upper and lower case are the same, and so are its words for yes and no. */
+static bool means(const char *text, const char *word)
+{
+    static const char *const no[] = {"no", "off", "0", "false", NULL}, *const yes[] = {"yes", "on", "1", "true", NULL};
+    return strcasecmp(text, word) == 0 || (is_one_of(text, no) && is_one_of(word, no)) ||
+           (is_one_of(text, yes) && is_one_of(word, yes));
+}
+
 static bool find_choice(const kprof_option_row *row, const char *text, int *value)
 {
     for (const kprof_choice *choice = row->choices; choice && choice->word; choice++) {
-        if (strcmp(choice->word, text) == 0) {
+        if (means(text, choice->word)) {
             *value = choice->value;
             return true;
         }
@@ -304,8 +322,10 @@ static kprof_status take_argument(cursor *at, const kprof_option_row *row, char 
             return refuse_option(row, attached);
         at->word++;
     }
+    const kprof_ncu_value *taken = kprof_ncu_value_find(row->name, attached);
+    at->taken[row - kprof_option_rows] = taken;
     kprof_status status = check_repeated(at, row, attached);
-    return status == KPROF_OK ? store_value(row, attached, at->options) : status;
+    return status == KPROF_OK ? store_value(row, taken ? (char *)taken->means : attached, at->options) : status;
 }
 
 static void mark_given(kprof_options *options, const kprof_option_row *row)
@@ -313,11 +333,32 @@ static void mark_given(kprof_options *options, const kprof_option_row *row)
     options->given[row - kprof_option_rows] = true;
 }
 
-static kprof_status fail_ncu(const char *given, const kprof_ncu_option *option)
+/* `given`: as on the command line. `attached`: what follows "=" or the letter, or NULL. */
+static kprof_status take_ncu(cursor *at, const char *given, const kprof_ncu_option *option, char *attached)
 {
-    bool is_whole = strcmp(given + strspn(given, "-"), option->name) == 0;
-    return kprof_fail(KPROF_USAGE, "%s%s%s%s: this option of ncu is not supported; %s", given, is_whole ? "" : " (--",
-                      is_whole ? "" : option->name, is_whole ? "" : ")", option->hint);
+    if (attached && !option->takes_argument)
+        return kprof_fail(KPROF_USAGE, "--%s takes no argument", option->name);
+    if (!attached && option->takes_argument) {
+        attached = at->word[1];
+        if (!attached || (attached[0] == '-' && attached[1] && !strchr("0123456789.", attached[1])))
+            return kprof_fail(KPROF_USAGE, "--%s needs an argument", option->name);
+        at->word++;
+    }
+    if (kprof_ncu_asks_for_same(option, attached))
+        return KPROF_OK;
+    const bool is_whole = strcmp(given + strspn(given, "-"), option->name) == 0;
+    switch (option->effect) {
+    case KPROF_NCU_IDLE:
+        at->idle[kprof_ncu_option_index(option)] = true;
+        return KPROF_OK;
+    case KPROF_NCU_KEPT:
+        *(char **)((char *)at->options + option->field) = attached;
+        return KPROF_OK;
+    default:
+        return kprof_fail(KPROF_USAGE, "%s%s%s%s%s%s: this option of ncu is not supported; %s", given,
+                          is_whole ? "" : " (--", is_whole ? "" : option->name, is_whole ? "" : ")",
+                          attached && option->same ? " " : "", attached && option->same ? attached : "", option->hint);
+    }
 }
 
 /* The options that `name` is a misspelling of, or of whose first words it is one: "kernal" is near to --kernel-name and
@@ -351,67 +392,6 @@ static char *options_spelled_like(const char *name)
     return found.length ? kprof_strbuf_take(&found) : NULL;
 }
 
-static kprof_status fail_unknown(const char *name)
-{
-    char given[80];
-    snprintf(given, sizeof given, "--%s", name);
-    const kprof_ncu_option *ncu = kprof_ncu_option_find(name);
-    char *near = ncu ? NULL : options_spelled_like(name);
-    kprof_status status;
-    if (!ncu && !near)
-        ncu = kprof_ncu_option_like(name);
-    if (ncu)
-        status = fail_ncu(given, ncu);
-    else if (near)
-        status = kprof_fail(KPROF_USAGE, "unknown option %s; did you mean %s?", given, near);
-    else
-        status = kprof_fail(KPROF_USAGE, "unknown option %s; kprof --help lists the options", given);
-    free(near);
-    return status;
-}
-
-/* Exact name, else a unique prefix. An exact name of ncu's is no prefix of one of kprof's. */
-static kprof_status find_long(const char *name, const kprof_option_row **out)
-{
-    const kprof_option_row *found = NULL;
-    for (size_t i = 0; i < kprof_option_row_count; i++) {
-        const kprof_option_row *row = &kprof_option_rows[i];
-        if (strncmp(row->name, name, strlen(name)) != 0)
-            continue;
-        if (strlen(row->name) == strlen(name)) {
-            *out = row;
-            return KPROF_OK;
-        }
-        if (found && !kprof_ncu_option_find(name))
-            return kprof_fail(KPROF_USAGE, "--%s could be --%s or --%s", name, found->name, row->name);
-        found = row;
-    }
-    if (!found || kprof_ncu_option_find(name))
-        return fail_unknown(name);
-    *out = found;
-    return KPROF_OK;
-}
-
-static kprof_status parse_long(cursor *at)
-{
-    char *value = strchr(*at->word, '=');
-    char *name = strndup(*at->word + 2, value ? (size_t)(value - *at->word - 2) : strlen(*at->word + 2));
-    if (!name)
-        return kprof_fail(KPROF_NO_MEMORY, "%s: out of memory", *at->word);
-    const kprof_option_row *row = NULL;
-    kprof_status status = find_long(name, &row);
-    if (status == KPROF_OK && takes_argument(row))
-        status = take_argument(at, row, value ? value + 1 : NULL);
-    else if (status == KPROF_OK && value)
-        status = kprof_fail(KPROF_USAGE, "--%s takes no argument", row->name);
-    else if (status == KPROF_OK)
-        status = store_flag(row, at->options);
-    if (status == KPROF_OK)
-        mark_given(at->options, row);
-    free(name);
-    return status;
-}
-
 /* -v is --version, as in ncu, but "kprof list sections -v" asks for more of the list. */
 char kprof_option_letter(const kprof_option_row *row, const kprof_command *command)
 {
@@ -431,6 +411,103 @@ static const kprof_option_row *find_letter(const kprof_options *options, char le
     return NULL;
 }
 
+static kprof_status fail_unknown(const char *name)
+{
+    const char *nearest = NULL;
+    char *near = options_spelled_like(name);
+    if (!near)
+        nearest = kprof_ncu_option_spelled_like(name);
+    const char *meant = near ? near : nearest ? nearest : "";
+    kprof_status status =
+        *meant ? kprof_fail(KPROF_USAGE, "unknown option --%s; did you mean %s%s?", name, near ? "" : "--", meant)
+               : kprof_fail(KPROF_USAGE, "unknown option --%s; kprof --help lists the options", name);
+    free(near);
+    return status;
+}
+
+static const kprof_option_row *find_whole(const char *name)
+{
+    for (size_t i = 0; i < kprof_option_row_count; i++) {
+        if (strcmp(kprof_option_rows[i].name, name) == 0)
+            return &kprof_option_rows[i];
+    }
+    return NULL;
+}
+
+/* What a long option names: an option of kprof, or else of ncu; neither is set: none. */
+typedef struct named {
+    const kprof_option_row *row;
+    const kprof_ncu_option *ncu;
+} named;
+
+/* A whole name, an old one, or a letter with two dashes. */
+static named find_name(const kprof_options *options, const char *name)
+{
+    const char *other = kprof_ncu_other_name(name);
+    named found = {find_whole(other ? other : name), kprof_ncu_option_find(name)};
+    if (!found.row && !found.ncu && name[0] && !name[1])
+        found = (named){find_letter(options, name[0]), kprof_ncu_option_of_letter(name[0])};
+    return found;
+}
+
+/* A unique beginning of one: kprof's go before ncu's. */
+static kprof_status find_beginning(const char *name, named *out)
+{
+    *out = (named){NULL, NULL};
+    for (size_t i = 0; i < kprof_option_row_count; i++) {
+        const kprof_option_row *row = &kprof_option_rows[i];
+        if (strncmp(row->name, name, strlen(name)) != 0)
+            continue;
+        if (out->row)
+            return kprof_fail(KPROF_USAGE, "--%s could be --%s or --%s", name, out->row->name, row->name);
+        out->row = row;
+    }
+    if (out->row)
+        return KPROF_OK;
+    out->ncu = kprof_ncu_option_next(name, NULL);
+    const kprof_ncu_option *second = out->ncu ? kprof_ncu_option_next(name, out->ncu) : NULL;
+    if (second)
+        return kprof_fail(KPROF_USAGE, "--%s could be --%s or --%s", name, out->ncu->name, second->name);
+    return out->ncu ? KPROF_OK : fail_unknown(name);
+}
+
+static kprof_status take_row(cursor *at, const kprof_option_row *row, char *value)
+{
+    kprof_status status;
+    if (takes_argument(row))
+        status = take_argument(at, row, value);
+    else if (value)
+        status = kprof_fail(KPROF_USAGE, "--%s takes no argument", row->name);
+    else
+        status = store_flag(row, at->options);
+    if (status == KPROF_OK)
+        mark_given(at->options, row);
+    return status;
+}
+
+static kprof_status parse_long(cursor *at)
+{
+    char *word = *at->word, *value = strchr(word, '=');
+    char *name = strndup(word + 2, value ? (size_t)(value - word - 2) : strlen(word + 2));
+    kprof_status status = KPROF_OK;
+    if (!name)
+        return kprof_fail(KPROF_NO_MEMORY, "%s: out of memory", word);
+    named found = find_name(at->options, name);
+    if (!found.row && !found.ncu)
+        status = find_beginning(name, &found);
+    at->is_lost = status != KPROF_OK && !value;
+    if (status == KPROF_OK && found.row)
+        status = take_row(at, found.row, value ? value + 1 : NULL);
+    else if (status == KPROF_OK) {
+        kprof_strbuf given = KPROF_STRBUF_INIT;
+        kprof_strbuf_printf(&given, "--%s", name);
+        status = take_ncu(at, given.data ? given.data : word, found.ncu, value ? value + 1 : NULL);
+        kprof_strbuf_free(&given);
+    }
+    free(name);
+    return status;
+}
+
 /* Some tools begin long options with one dash. */
 static kprof_status refuse_one_dash(const char *word)
 {
@@ -448,11 +525,13 @@ static kprof_status parse_letters(cursor *at)
 {
     char *letter = *at->word + 1;
     kprof_status status = refuse_one_dash(*at->word);
+    at->is_lost = status != KPROF_OK;
     for (bool done = false; *letter && !done && status == KPROF_OK; letter++) {
         const kprof_option_row *row = find_letter(at->options, *letter);
         const kprof_ncu_option *ncu = row ? NULL : kprof_ncu_option_of_letter(*letter);
         if (ncu)
-            return fail_ncu((char[]){'-', *letter, '\0'}, ncu);
+            return take_ncu(at, (char[]){'-', *letter, '\0'}, ncu, letter[1] ? letter + 1 : NULL);
+        at->is_lost = !row;
         if (!row)
             return kprof_fail(KPROF_USAGE, "unknown option -%c; kprof --help lists the options", *letter);
         done = takes_argument(row);
@@ -507,21 +586,69 @@ static kprof_status take_word(cursor *at, bool may_be_command, bool *done)
     return KPROF_OK;
 }
 
+/* All that is refused is told, as long as it is clear which words belong to what. */
 static kprof_status parse_words(cursor *at)
 {
-    kprof_status status = KPROF_OK;
+    kprof_status result = KPROF_OK;
     bool only_words = false, done = false;
-    for (; *at->word && !done && status == KPROF_OK; at->word++) {
-        if (only_words || (*at->word)[0] != '-' || (*at->word)[1] == '\0')
+    for (; *at->word && !done && !at->is_lost; at->word++) {
+        kprof_status status = KPROF_OK;
+        if (only_words || (*at->word)[0] != '-' || (*at->word)[1] == '\0') {
             status = take_word(at, !only_words, &done);
-        else if (strcmp(*at->word, "--") == 0)
+            at->is_lost = status != KPROF_OK;
+        } else if (strcmp(*at->word, "--") == 0) {
             only_words = true;
-        else if ((*at->word)[1] == '-')
+        } else if ((*at->word)[1] == '-') {
             status = parse_long(at);
-        else
+        } else {
             status = parse_letters(at);
+        }
+        result = status != KPROF_OK ? status : result;
+        at->is_lost = at->is_lost || status == KPROF_NO_MEMORY;
     }
-    return status;
+    return result;
+}
+
+/* The ranges that ncu replays are those of NVTX that are chosen, or those between cudaProfilerStart and
+ * cudaProfilerStop. */
+static void choose_ranges(const cursor *at)
+{
+    kprof_options *options = at->options;
+    for (size_t i = 0; i < kprof_option_row_count; i++) {
+        const bool has_ranges = at->taken[i] && strcmp(at->taken[i]->warning, KPROF_NCU_RANGES) == 0;
+        if (has_ranges && options->filter.nvtx_include.count == 0 && options->profile_from_start == KPROF_UNSET)
+            options->profile_from_start = 0;
+    }
+}
+
+/* "A*" is a name, and no pattern. */
+static void tell_plain_ranges(const kprof_strlist *texts)
+{
+    for (size_t i = 0; i < texts->count; i++) {
+        const char *text = texts->items[i];
+        bool has_star = false;
+        for (const char *at = text; *at; at++) {
+            at += *at == '\\' && at[1];
+            const bool is_gap = (at == text || at[-1] == '/') && (at[1] == '/' || !at[1]);
+            has_star = has_star || (strchr("*+", *at) && !is_gap && (at == text || at[-1] != '\\'));
+        }
+        if (has_star && !kprof_regex_pattern(text))
+            kprof_log(KPROF_LOG_WARNING, "NVTX range \"%s\" is taken as it stands; a pattern is written \"regex:%s\"",
+                      text, text);
+    }
+}
+
+/* What was taken for something else, or has no effect, is told once the whole line is right. */
+static void tell_ncu(const cursor *at)
+{
+    kprof_ncu_tell(at->idle);
+    tell_plain_ranges(&at->options->filter.nvtx_include);
+    tell_plain_ranges(&at->options->filter.nvtx_exclude);
+    for (size_t i = 0; i < kprof_option_row_count; i++) {
+        const kprof_ncu_value *taken = at->taken[i];
+        if (taken)
+            kprof_log(KPROF_LOG_WARNING, "--%s %s: %s", taken->option, taken->value, taken->warning);
+    }
 }
 
 /* --import makes the default command a report; the file may also be the report command's argument. */
@@ -667,6 +794,56 @@ static kprof_status check_kernel(const kprof_options *options)
     return status;
 }
 
+/* "CONTEXT:STREAM:NAME:N", of which NAME and N may be empty. A name may have colons of its own. */
+static kprof_status settle_kernel_id(kprof_options *options)
+{
+    static const char format[] = "write ::NAME:N, such as ::gemm:2 for the second launch of kernel gemm";
+    const char *id = options->kernel_id, *stream = strchr(id, ':'), *name = stream ? strchr(stream + 1, ':') : NULL;
+    const char *number = name ? strrchr(name + 1, ':') : NULL;
+    if (options->filter.kernel || options->kernel_regex || options->kernel_regex_exclude)
+        return kprof_fail(KPROF_USAGE,
+                          "--kernel-id and --kernel-name exclude each other; -s and -c choose launches too");
+    if (!number)
+        return kprof_fail(KPROF_USAGE, "--kernel-id %s: %s", id, format);
+    if (stream > id || name > stream + 1)
+        return kprof_fail(KPROF_USAGE, "--kernel-id %s: kprof does not choose by context or stream; write ::%s", id,
+                          name + 1);
+    if (number[1] && (!parse_number(number + 1, &options->filter.invocation) || options->filter.invocation == 0))
+        return kprof_fail(KPROF_USAGE, "--kernel-id %s: \"%s\" is no number from 1; %s", id, number + 1, format);
+    if (number == name + 1)
+        return KPROF_OK;
+    options->filter.kernel = options->kernel_made = strndup(name + 1, (size_t)(number - name - 1));
+    return options->kernel_made ? KPROF_OK : kprof_fail(KPROF_NO_MEMORY, "out of memory");
+}
+
+/* Old options of ncu give a pattern: one that names have, or one that they do not have. */
+static kprof_status settle_kernel(kprof_options *options)
+{
+    if (options->kernel_id)
+        return settle_kernel_id(options);
+    const char *pattern = options->kernel_regex, *without = options->kernel_regex_exclude;
+    kprof_strbuf made = KPROF_STRBUF_INIT;
+    if (!pattern && !without)
+        return KPROF_OK;
+    if (options->filter.kernel || (pattern && without))
+        return kprof_fail(KPROF_USAGE, "--kernel-name, --kernel-regex and --kernel-regex-exclude exclude each other; "
+                                       "one pattern does for all: -k \"regex:^(?!.*NOT)(.*AND)\"");
+    kprof_strbuf_printf(&made, without ? "regex:^(?!.*(?:%s))" : "regex:%s", without ? without : pattern);
+    options->filter.kernel = options->kernel_made = kprof_strbuf_take(&made);
+    return options->kernel_made ? KPROF_OK : kprof_fail(KPROF_NO_MEMORY, "out of memory");
+}
+
+static kprof_status settle_profiler_calls(kprof_options *options)
+{
+    if (options->profile_from_start == 0 && options->ignores_profiler_calls)
+        return kprof_fail(KPROF_USAGE, "--profile-from-start off waits for a call that --disable-profiler-start-stop "
+                                       "ignores; leave one of them out");
+    options->filter.profiler_calls = options->ignores_profiler_calls    ? KPROF_PROFILER_CALLS_IGNORED
+                                     : options->profile_from_start == 0 ? KPROF_FROM_A_START_CALL
+                                                                        : KPROF_FROM_THE_START;
+    return KPROF_OK;
+}
+
 /* Settle what to do, and whether all that was given goes with it. */
 static kprof_status settle_command(kprof_options *options)
 {
@@ -683,6 +860,10 @@ static kprof_status settle_command(kprof_options *options)
     status = check_commands(options);
     if (status == KPROF_OK)
         status = check_operand(options);
+    if (status == KPROF_OK)
+        status = settle_kernel(options);
+    if (status == KPROF_OK)
+        status = settle_profiler_calls(options);
     return status == KPROF_OK ? check_kernel(options) : status;
 }
 
@@ -750,6 +931,7 @@ static kprof_status settle(kprof_options *options)
 {
     kprof_status status = settle_command(options);
     options->filter.name_base = (kprof_name_base)options->name_base;
+    options->filter.per_device = options->per_device != 0;
     uint64_t launches = options->filter.launch_count;
     options->nvtx = options->nvtx || options->nvtx_of_process ||
                     options->filter.nvtx_include.count + options->filter.nvtx_exclude.count > 0;
@@ -774,8 +956,10 @@ static kprof_status settle(kprof_options *options)
                                            "other formats out");
         options->format = KPROF_FORMAT_HTML;
     }
-    if (options->print_summary)
+    if (options->print_summary) {
         options->page = KPROF_PAGE_STATISTICS;
+        options->group_by = options->group_by == KPROF_UNSET ? options->print_summary - 1 : options->group_by;
+    }
     if (status == KPROF_OK)
         status = check_rows(options);
     options->sort = options->sort == KPROF_UNSET ? KPROF_SORT_GAIN : options->sort;
@@ -793,6 +977,7 @@ kprof_status kprof_options_parse(char **argv, kprof_options *out)
         .name_base = KPROF_NAME_FUNCTION,
         .apply_rules = 1,
         .follow_children = 1,
+        .profile_from_start = KPROF_UNSET,
         .cache_control = KPROF_CACHE_FLUSH_ALL,
         .page = KPROF_UNSET,
         .format = KPROF_UNSET,
@@ -808,11 +993,17 @@ kprof_status kprof_options_parse(char **argv, kprof_options *out)
         return kprof_fail(KPROF_USAGE, "the command line is empty");
     cursor at = {.word = argv + 1, .options = out};
     kprof_status status = parse_words(&at);
-    return status == KPROF_OK ? settle(out) : status;
+    choose_ranges(&at);
+    if (status == KPROF_OK)
+        status = settle(out);
+    if (status == KPROF_OK && !out->complete)
+        tell_ncu(&at);
+    return status;
 }
 
 void kprof_options_free(kprof_options *options)
 {
+    free(options->kernel_made);
     kprof_strlist_free(&options->selection.sets);
     kprof_strlist_free(&options->selection.sections);
     kprof_strlist_free(&options->selection.metrics);

@@ -40,8 +40,15 @@ typedef struct kprof_options {
     kprof_strlist chips;
     int query_mode; /* kprof_query_mode */
 
-    kprof_filter_spec filter;   /* name_base is in `name_base` until the parser has finished */
-    int name_base;              /* kprof_name_base */
+    kprof_filter_spec filter;                  /* name_base is in `name_base` until the parser has finished */
+    int name_base;                             /* kprof_name_base */
+    char *kernel_regex, *kernel_regex_exclude; /* of ncu: they become filter.kernel */
+    char *kernel_id;        /* of ncu: CONTEXT:STREAM:NAME:N, which becomes filter.kernel and .invocation */
+    char *kernel_made;      /* owned: filter.kernel, where it is none of the words */
+    int per_device;         /* 1: --filter-mode per-gpu */
+    int profile_from_start; /* 0: --profile-from-start off; KPROF_UNSET */
+    bool ignores_profiler_calls;
+    bool null_stdin;            /* the application reads /dev/null */
     bool nvtx;                  /* collect NVTX ranges; the filter's expressions imply it */
     int nvtx_of_process;        /* 1: --nvtx-push-pop-scope process */
     int follow_children;        /* 0: --target-processes application-only */
@@ -67,7 +74,7 @@ typedef struct kprof_options {
     int format;         /* kprof_format or KPROF_UNSET */
     int csv_layout;     /* the kprof_format that --csv-layout names, or KPROF_UNSET */
     char *html_path;    /* or NULL */
-    int print_summary;  /* 1: --print-summary per-kernel */
+    int print_summary;  /* kprof_grouping + 1; 0: none */
     int sort, group_by; /* kprof_sort_key, kprof_grouping */
     uint64_t top;
     kprof_strlist filters;
@@ -131,17 +138,48 @@ bool kprof_option_follows(const kprof_option_row *row, const char *word);
 /* The letter of a row on the line of a command; 0: none. */
 char kprof_option_letter(const kprof_option_row *row, const kprof_command *command);
 
-/* An option of ncu that kprof does not take. */
+typedef enum kprof_ncu_effect {
+    KPROF_NCU_IDLE, /* changes no value that kprof measures: the line runs, and a warning tells it */
+    KPROF_NCU_KEPT, /* kept in a field of kprof_options; the parser makes an option of kprof's of it */
+    KPROF_NCU_REFUSED
+} kprof_ncu_effect;
+
+/* An option of ncu that kprof does not have. */
 typedef struct kprof_ncu_option {
     const char *name;
-    char letter;      /* 0: none */
-    const char *hint; /* how to do the same, or why not */
+    char letter; /* 0: none */
+    bool takes_argument;
+    const char *same; /* values, between "|", that ask for what kprof does anyway; "*": any, or none; NULL: there is no
+                         such value */
+    kprof_ncu_effect effect; /* of other values */
+    const char *hint;        /* why it has none, or how to do the same */
+    size_t field;            /* KEPT: offset of a char * in kprof_options */
 } kprof_ncu_option;
+
+#define KPROF_NCU_OPTIONS_MAX 128
+
 /* The row of a name (without dashes) or of a letter; NULL where ncu has no such option, or kprof has it too. */
 const kprof_ncu_option *kprof_ncu_option_find(const char *name);
 const kprof_ncu_option *kprof_ncu_option_of_letter(char letter);
-/* The row that somebody who wrote `name` probably meant: one that begins so, or is spelled nearly so; or NULL. */
-const kprof_ncu_option *kprof_ncu_option_like(const char *name);
+/* The first row behind `after`, or of all, whose name begins so; NULL: none does. */
+const kprof_ncu_option *kprof_ncu_option_next(const char *start, const kprof_ncu_option *after);
+/* The name that is spelled nearly so, or NULL. */
+const char *kprof_ncu_option_spelled_like(const char *name);
+size_t kprof_ncu_option_index(const kprof_ncu_option *option);
+/* Does the value, NULL for an option without, ask for what kprof does anyway? */
+bool kprof_ncu_asks_for_same(const kprof_ncu_option *option, const char *value);
+/* Warn of the rows i with idle[i]; [KPROF_NCU_OPTIONS_MAX]. */
+void kprof_ncu_tell(const bool *idle);
+/* The name of kprof's option that an old name, or one of other tools, stands for; NULL: none. */
+const char *kprof_ncu_other_name(const char *name);
+
+/* A value of ncu that kprof takes for one of its own. */
+typedef struct kprof_ncu_value {
+    const char *option, *value, *means, *warning;
+} kprof_ncu_value;
+/* This one also chooses launches by the application's calls of cudaProfilerStart. */
+#define KPROF_NCU_RANGES "kprof measures each launch of a range, as with --replay-mode auto, and not the range as one"
+const kprof_ncu_value *kprof_ncu_value_find(const char *option, const char *value);
 
 /* Return what to use instead of a value that an option does not take, such as one of ncu's; NULL: not known. */
 const char *kprof_value_hint(const char *option, const char *value);

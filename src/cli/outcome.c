@@ -148,8 +148,13 @@ static void suggest_name_base(const kprof_options *options, const kprof_seen_ker
 /* The filters that were given, as options. */
 static void append_filters(const kprof_filter_spec *filter, kprof_strbuf *out)
 {
-    if (filter->kernel)
+    if (filter->invocation)
+        kprof_strbuf_printf(out, " --kernel-id ::%s:%llu", filter->kernel ? filter->kernel : "",
+                            (unsigned long long)filter->invocation);
+    else if (filter->kernel)
         kprof_strbuf_printf(out, " -k %s", filter->kernel);
+    if (filter->profiler_calls == KPROF_FROM_A_START_CALL)
+        kprof_strbuf_puts(out, " --profile-from-start off");
     for (size_t i = 0; i < filter->nvtx_include.count; i++)
         kprof_strbuf_printf(out, " --nvtx-include \"%s\"", filter->nvtx_include.items[i]);
     for (size_t i = 0; i < filter->nvtx_exclude.count; i++)

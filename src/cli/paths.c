@@ -173,6 +173,18 @@ bool kprof_has_extension(const char *path)
     return length >= extension && strcmp(path + length - extension, EXTENSION) == 0;
 }
 
+/* What kprof writes is no report of ncu. */
+static void cut_extension_of_ncu(kprof_strbuf *path)
+{
+    static const char *const extensions[] = {".ncu-rep", ".ncu-repz"};
+    for (size_t i = 0; i < sizeof extensions / sizeof *extensions; i++) {
+        const size_t length = strlen(extensions[i]);
+        const size_t kept = path->length > length ? path->length - length : 0;
+        if (kept > 0 && path->data[kept - 1] != '/' && strcmp(path->data + kept, extensions[i]) == 0)
+            path->data[path->length = kept] = '\0';
+    }
+}
+
 static kprof_status expand(const char *pattern, unsigned number, char **out)
 {
     const char *given = pattern;
@@ -190,6 +202,7 @@ static kprof_status expand(const char *pattern, unsigned number, char **out)
     const char *name = slash ? slash + 1 : path.length > 0 ? path.data : "";
     if (status == KPROF_OK && (!*name || strcmp(name, ".") == 0 || strcmp(name, "..") == 0))
         status = kprof_fail(KPROF_USAGE, "--export %s: that is a folder; add the name of a file", given);
+    cut_extension_of_ncu(&path);
     if (path.length == 0 || !kprof_has_extension(path.data))
         kprof_strbuf_puts(&path, EXTENSION);
     *out = kprof_strbuf_take(&path);

@@ -13,7 +13,7 @@
 #include <unistd.h>
 
 #define CONFIG_MAGIC     "KPROFCFG"
-#define CONFIG_VERSION   15
+#define CONFIG_VERSION   16
 #define CONFIG_MAX_BYTES (64u << 20)
 #define CONFIG_MAX_CHIPS 256
 /* All metrics of a chip at once take some hundred passes. */
@@ -28,6 +28,9 @@ static void encode_filter(const kprof_filter_spec *filter, kprof_strbuf *out)
     kprof_put_u64(out, filter->launch_skip);
     kprof_put_u64(out, filter->launch_count);
     kprof_put_u64(out, filter->launch_skip_before_match);
+    kprof_put_u64(out, filter->invocation);
+    kprof_put_u32(out, filter->per_device);
+    kprof_put_u32(out, filter->profiler_calls);
     kprof_put_u64(out, filter->device_mask);
     kprof_put_strings(out, &filter->nvtx_include);
     kprof_put_strings(out, &filter->nvtx_exclude);
@@ -41,12 +44,18 @@ static void decode_filter(kprof_bytes *in, kprof_filter_spec *filter)
     filter->launch_skip = kprof_get_u64(in);
     filter->launch_count = kprof_get_u64(in);
     filter->launch_skip_before_match = kprof_get_u64(in);
+    filter->invocation = kprof_get_u64(in);
+    uint32_t per_device = kprof_get_u32(in);
+    uint32_t profiler_calls = kprof_get_u32(in);
     filter->device_mask = kprof_get_u64(in);
     kprof_get_strings(in, &filter->nvtx_include);
     kprof_get_strings(in, &filter->nvtx_exclude);
-    if (name_base > KPROF_NAME_MANGLED || has_kernel > 1 || (kernel && kernel[0] && !has_kernel))
+    if (name_base > KPROF_NAME_MANGLED || has_kernel > 1 || per_device > 1 ||
+        profiler_calls > KPROF_PROFILER_CALLS_IGNORED || (kernel && kernel[0] && !has_kernel))
         in->failed = true;
     filter->name_base = in->failed ? KPROF_NAME_FUNCTION : (kprof_name_base)name_base;
+    filter->per_device = !in->failed && per_device;
+    filter->profiler_calls = in->failed ? KPROF_FROM_THE_START : (kprof_profiler_calls)profiler_calls;
     if (!in->failed && has_kernel && !(filter->kernel = strdup(kernel)))
         in->failed = true;
 }

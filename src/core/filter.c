@@ -8,12 +8,16 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* CUDA's numbers of devices that are counted by themselves; the device mask has as many. */
+#define DEVICES 64
+
 struct kprof_filter {
     kprof_filter_spec spec;
-    kprof_regex *regex;        /* NULL: compare with spec.kernel, if there is one */
-    kprof_nvtx_filter *nvtx;   /* NULL: ranges do not matter */
-    _Atomic uint64_t launches; /* of any kernel on any device */
-    _Atomic uint64_t matching; /* after launch_skip_before_match */
+    kprof_regex *regex;                 /* NULL: compare with spec.kernel, if there is one */
+    kprof_nvtx_filter *nvtx;            /* NULL: ranges do not matter */
+    atomic_bool stopped, was_started;   /* by the application's calls */
+    _Atomic uint64_t launches;          /* of any kernel on any device */
+    _Atomic uint64_t matching[DEVICES]; /* after launch_skip_before_match; [0] alone, unless each device counts */
 };
 
 kprof_status kprof_filter_new(const kprof_filter_spec *spec, kprof_filter **out)
@@ -25,6 +29,7 @@ kprof_status kprof_filter_new(const kprof_filter_spec *spec, kprof_filter **out)
     filter->spec = *spec;
     filter->spec.kernel = NULL;
     filter->spec.nvtx_include = filter->spec.nvtx_exclude = (kprof_strlist)KPROF_STRLIST_INIT; /* the caller's */
+    atomic_init(&filter->stopped, spec->profiler_calls == KPROF_FROM_A_START_CALL);
     kprof_status status = KPROF_OK;
     const char *pattern = spec->kernel ? kprof_regex_pattern(spec->kernel) : NULL;
     if (spec->kernel && !(filter->spec.kernel = strdup(spec->kernel)))
@@ -107,6 +112,31 @@ uint64_t kprof_filter_work(const kprof_filter *filter)
            (filter->nvtx ? kprof_nvtx_filter_work(filter->nvtx) : 0);
 }
 
+void kprof_filter_note_profiler(kprof_filter *filter, bool starts)
+{
+    if (filter->spec.profiler_calls == KPROF_PROFILER_CALLS_IGNORED)
+        return;
+    if (starts)
+        atomic_store_explicit(&filter->was_started, true, memory_order_relaxed);
+    atomic_store_explicit(&filter->stopped, !starts, memory_order_relaxed);
+}
+
+bool kprof_filter_is_stopped(const kprof_filter *filter)
+{
+    return atomic_load_explicit(&filter->stopped, memory_order_relaxed);
+}
+
+bool kprof_filter_awaits_start(const kprof_filter *filter)
+{
+    return filter->spec.profiler_calls == KPROF_FROM_A_START_CALL &&
+           !atomic_load_explicit(&filter->was_started, memory_order_relaxed);
+}
+
+bool kprof_filter_match_invocation(const kprof_filter *filter, uint64_t number)
+{
+    return filter->spec.invocation == 0 || filter->spec.invocation == number;
+}
+
 bool kprof_filter_take_launch(kprof_filter *filter, bool matches, unsigned device)
 {
     const kprof_filter_spec *spec = &filter->spec;
@@ -115,17 +145,23 @@ bool kprof_filter_take_launch(kprof_filter *filter, bool matches, unsigned devic
         return false;
     if (!matches || (spec->device_mask != 0 && (device >= 64 || !(spec->device_mask >> device & 1))))
         return false;
-    uint64_t position = atomic_fetch_add_explicit(&filter->matching, 1, memory_order_relaxed);
+    const unsigned counter = spec->per_device ? device % DEVICES : 0;
+    uint64_t position = atomic_fetch_add_explicit(&filter->matching[counter], 1, memory_order_relaxed);
     if (position < spec->launch_skip)
         return false;
     return spec->launch_count == 0 || position - spec->launch_skip < spec->launch_count;
 }
 
+/* How many devices there are is not known: where each counts, only a mask tells when all have had their launches. */
 bool kprof_filter_exhausted(const kprof_filter *filter)
 {
     const kprof_filter_spec *spec = &filter->spec;
-    if (spec->launch_count == 0)
-        return false;
-    uint64_t matching = atomic_load_explicit(&filter->matching, memory_order_relaxed);
-    return matching >= spec->launch_skip && matching - spec->launch_skip >= spec->launch_count;
+    const uint64_t counters = spec->per_device ? spec->device_mask : 1;
+    bool is_exhausted = spec->launch_count > 0 && counters != 0;
+    for (unsigned i = 0; i < DEVICES && is_exhausted; i++) {
+        uint64_t matching = atomic_load_explicit(&filter->matching[i], memory_order_relaxed);
+        is_exhausted = !(counters >> i & 1) ||
+                       (matching >= spec->launch_skip && matching - spec->launch_skip >= spec->launch_count);
+    }
+    return is_exhausted;
 }

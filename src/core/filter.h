@@ -1,6 +1,6 @@
 /* Chooses the launches to profile by kernel name, NVTX ranges, device, and the skip and count of matching launches.
  * Spelling and meaning follow ncu's -k, --kernel-name-base, --nvtx-include, --nvtx-exclude, -s, -c,
- * --launch-skip-before-match and --devices. */
+ * --launch-skip-before-match, --kernel-id, --filter-mode and --devices. */
 #ifndef KPROF_CORE_FILTER_H
 #define KPROF_CORE_FILTER_H
 
@@ -15,6 +15,15 @@
  * with the symbol as the driver has it. */
 typedef enum kprof_name_base { KPROF_NAME_FUNCTION, KPROF_NAME_DEMANGLED, KPROF_NAME_MANGLED } kprof_name_base;
 
+/* What the application's calls of cudaProfilerStart and cudaProfilerStop, or of cuProfilerStart and cuProfilerStop, do:
+ * as in ncu, launches are taken from the start, or from the first start call, and not between a stop and the next
+ * start. */
+typedef enum kprof_profiler_calls {
+    KPROF_FROM_THE_START,
+    KPROF_FROM_A_START_CALL,
+    KPROF_PROFILER_CALLS_IGNORED
+} kprof_profiler_calls;
+
 /* The filter as the user gave it: plain data, part of the configuration. The code that fills it in owns it. */
 typedef struct kprof_filter_spec {
     char *kernel; /* name, "regex:..." (partial match, PCRE2), or NULL for every kernel */
@@ -22,8 +31,11 @@ typedef struct kprof_filter_spec {
     uint64_t launch_skip;              /* matching launches to skip first */
     uint64_t launch_count;             /* matching launches to profile after those; 0 is no limit */
     uint64_t launch_skip_before_match; /* launches of any kernel to skip first */
+    uint64_t invocation;               /* only the launch of this number, from 1, of each kernel; 0: all */
+    bool per_device;                   /* skip and count the matching launches of each device by themselves */
     uint64_t device_mask;              /* bit i: CUDA device i; 0 is every device */
-    kprof_strlist nvtx_include;        /* expressions as core/nvtx.h has them; none: all launches */
+    kprof_profiler_calls profiler_calls;
+    kprof_strlist nvtx_include; /* expressions as core/nvtx.h has them; none: all launches */
     kprof_strlist nvtx_exclude;
 } kprof_filter_spec;
 
@@ -47,8 +59,18 @@ bool kprof_filter_match_nvtx(const kprof_filter *filter, const kprof_nvtx_ranges
 /* The work of matching patterns so far, as kprof_regex_work has it. Thread-safe. */
 uint64_t kprof_filter_work(const kprof_filter *filter);
 
-/* Count one launch and decide: is this one to be profiled? `matches` is what kprof_filter_match_name and
- * kprof_filter_match_nvtx said.
+/* The application starts or stops profiling. To repeat a call changes nothing: the runtime's ends in the driver's, and
+ * both are told. Thread-safe. */
+void kprof_filter_note_profiler(kprof_filter *filter, bool starts);
+/* Are launches left out now, as profiling is stopped or was never started? Those count for nothing. Thread-safe. */
+bool kprof_filter_is_stopped(const kprof_filter *filter);
+/* Has the application never started profiling, though launches wait for that? Thread-safe. */
+bool kprof_filter_awaits_start(const kprof_filter *filter);
+
+/* Is the launch of this number, from 1, of its kernel one to take? */
+bool kprof_filter_match_invocation(const kprof_filter *filter, uint64_t number);
+
+/* Count one launch and decide: is this one to be profiled? `matches` is what the functions above said of it.
  * Thread-safe and lock-free; the n-th call decides for the n-th launch. */
 bool kprof_filter_take_launch(kprof_filter *filter, bool matches, unsigned device);
 

@@ -70,7 +70,7 @@ static kprof_status fail(const expression *e, const char *text, const char *why)
 
 static kprof_status make_pattern(const expression *e, part name, const char *text, pattern *out)
 {
-    static const char special[] = "[]*+@,/";
+    static const char special[] = "[]@,/";
     out->text = copy_name(name, e->is_regex);
     if (!out->text)
         return kprof_fail(KPROF_NO_MEMORY, "%s: out of memory", e->option);
@@ -84,21 +84,23 @@ static kprof_status make_pattern(const expression *e, part name, const char *tex
     return KPROF_OK;
 }
 
+static bool is_word(part token, char word)
+{
+    return token.end - token.begin == 1 && *token.begin == word;
+}
+
 static kprof_status add_name(expression *e, part name, const char *text, const pattern *gap)
 {
     if (name.begin == name.end)
         return fail(e, text, "a range without a name; ranges that have none cannot be chosen");
+    if (!e->is_regex && (is_word(name, '*') || is_word(name, '+')))
+        return fail(e, text, "* and + stand between two ranges, as in A/*/B");
     pattern *names = realloc(e->names, (e->count + 1) * sizeof *names);
     if (!names)
         return kprof_fail(KPROF_NO_MEMORY, "%s: out of memory", e->option);
     e->names = names;
     names[e->count] = *gap;
     return make_pattern(e, name, text, &names[e->count++]);
-}
-
-static bool is_word(part token, char word)
-{
-    return token.end - token.begin == 1 && *token.begin == word;
 }
 
 /* "A/B", "A/+/B", "A/" and the like. */

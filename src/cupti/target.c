@@ -133,6 +133,14 @@ static void on_driver_call(CUpti_CallbackId id, const CUpti_CallbackData *data)
     in_hook = own;
 }
 
+/* Without a current context the runtime's call does not come to the driver. What is launched between the two is taken.
+ */
+static void on_profiler_call(bool starts, CUpti_ApiCallbackSite site)
+{
+    if (!in_hook && (site == CUPTI_API_EXIT) == starts)
+        target.hooks.profiler_called(starts);
+}
+
 static void on_resource(CUpti_CallbackId id, const CUpti_ResourceData *data)
 {
     if (id == CUPTI_CBID_RESOURCE_CU_INIT_FINISHED) {
@@ -159,9 +167,15 @@ static void CUPTIAPI on_callback(void *user, CUpti_CallbackDomain domain, CUpti_
     int cancel_state;        /* a thread that is cancelled while it waits here would take locks with it */
     (void)user;
     pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel_state);
-    if (domain == CUPTI_CB_DOMAIN_DRIVER_API)
+    if (domain == CUPTI_CB_DOMAIN_RUNTIME_API) { /* of which these two are asked for */
+        on_profiler_call(id == CUPTI_RUNTIME_TRACE_CBID_cudaProfilerStart_v4000,
+                         ((const CUpti_CallbackData *)data)->callbackSite);
+    } else if (domain == CUPTI_CB_DOMAIN_DRIVER_API) {
+        if (id == CUPTI_DRIVER_TRACE_CBID_cuProfilerStart || id == CUPTI_DRIVER_TRACE_CBID_cuProfilerStop)
+            on_profiler_call(id == CUPTI_DRIVER_TRACE_CBID_cuProfilerStart,
+                             ((const CUpti_CallbackData *)data)->callbackSite);
         on_driver_call(id, data);
-    else if (domain == CUPTI_CB_DOMAIN_RESOURCE)
+    } else if (domain == CUPTI_CB_DOMAIN_RESOURCE)
         on_resource(id, data);
     pthread_setcancelstate(cancel_state, NULL);
     errno = saved_errno;
@@ -174,6 +188,8 @@ static kprof_status subscribe(void)
         CUPTI_CBID_RESOURCE_MODULE_UNLOAD_STARTING,   CUPTI_CBID_RESOURCE_CONTEXT_CREATED,
         CUPTI_CBID_RESOURCE_CONTEXT_DESTROY_STARTING,
     };
+    static const CUpti_CallbackId runtime[] = {CUPTI_RUNTIME_TRACE_CBID_cudaProfilerStart_v4000,
+                                               CUPTI_RUNTIME_TRACE_CBID_cudaProfilerStop_v4000};
     CUptiResult result = target.cupti->cuptiSubscribe(&target.subscriber, on_callback, NULL);
     if (result == CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED)
         return kprof_fail(KPROF_COUNTERS_BUSY,
@@ -184,8 +200,10 @@ static kprof_status subscribe(void)
     result = target.cupti->cuptiEnableDomain(1, target.subscriber, CUPTI_CB_DOMAIN_DRIVER_API);
     for (size_t i = 0; result == CUPTI_SUCCESS && i < sizeof resources / sizeof *resources; i++)
         result = target.cupti->cuptiEnableCallback(1, target.subscriber, CUPTI_CB_DOMAIN_RESOURCE, resources[i]);
+    for (size_t i = 0; result == CUPTI_SUCCESS && i < sizeof runtime / sizeof *runtime; i++)
+        result = target.cupti->cuptiEnableCallback(1, target.subscriber, CUPTI_CB_DOMAIN_RUNTIME_API, runtime[i]);
     if (result != CUPTI_SUCCESS)
-        return kprof_fail(KPROF_INTERNAL, "CUPTI refuses driver callbacks (CUPTI error %d)", (int)result);
+        return kprof_fail(KPROF_INTERNAL, "CUPTI refuses callbacks (CUPTI error %d)", (int)result);
     return KPROF_OK;
 }
 

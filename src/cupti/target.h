@@ -64,6 +64,9 @@ typedef struct kprof_target_hooks {
     void (*driver_started)(void); /* within the call that starts it, on its thread */
     void (*context_created)(void *context);
     void (*context_ending)(void *context);
+    /* The application calls cudaProfilerStart or cudaProfilerStop, or the driver's functions that these end in: one
+     * call may be told twice. */
+    void (*profiler_called)(bool starts);
 } kprof_target_hooks;
 
 /* Become CUPTI's subscriber and have the hooks called on the application's threads, for every driver call.

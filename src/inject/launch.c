@@ -69,17 +69,24 @@ static void write_kernel(const kprof_kernel *kernel)
     kprof_process_write(&record);
 }
 
+/* A launch among the others. */
+typedef struct counted {
+    kprof_kernel *kernel; /* NULL: out of memory */
+    uint64_t position;    /* of all launches of the process, from 0 */
+    uint64_t number;      /* of those of the kernel, from 1 */
+} counted;
+
 /* Counts survive a process that is killed: they are written each time they have doubled. */
-static kprof_kernel *count_launch(const kprof_call *call, uint64_t *position)
+static counted count_launch(const kprof_call *call)
 {
-    kprof_kernel *kernel = kprof_kernels_find(call, kprof_engine.process.filter, write_kernel);
-    *position = atomic_fetch_add(&kprof_engine.process.launches, 1);
-    if (!kernel)
-        return NULL;
-    uint64_t count = atomic_fetch_add(&kernel->launches, 1) + 1;
-    if ((count & (count - 1)) == 0)
-        write_seen(kernel);
-    return kernel;
+    counted launch = {.kernel = kprof_kernels_find(call, kprof_engine.process.filter, write_kernel)};
+    launch.position = atomic_fetch_add(&kprof_engine.process.launches, 1);
+    if (!launch.kernel)
+        return launch;
+    launch.number = atomic_fetch_add(&launch.kernel->launches, 1) + 1;
+    if ((launch.number & (launch.number - 1)) == 0)
+        write_seen(launch.kernel);
+    return launch;
 }
 
 static void write_progress(const kprof_launch_record *last, uint64_t open, uint32_t pass, uint32_t pass_count)
@@ -117,11 +124,11 @@ static bool is_final(kprof_status status)
            (status == KPROF_COUNTERS_BUSY && !had_counters);
 }
 
-static void describe(const kprof_call *call, const kprof_kernel *kernel, uint64_t position, kprof_launch_record *record)
+static void describe(const kprof_call *call, const counted *launch, kprof_launch_record *record)
 {
     struct timespec now;
-    record->launch = position;
-    record->kernel = kernel->record.kernel;
+    record->launch = launch->position;
+    record->kernel = launch->kernel->record.kernel;
     record->thread = syscall(SYS_gettid);
     clock_gettime(CLOCK_REALTIME, &now);
     record->start_unix_ns = (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
@@ -223,12 +230,35 @@ static bool closes_batch(const kprof_call *call)
     return call->kind == KPROF_CALL_OTHER && !kprof_batch_is_window();
 }
 
-static bool choose(const kprof_kernel *kernel, const kprof_device *device)
+/* A program may call cudaProfilerStop without a thought of kprof. */
+static void tell_stopped(void)
 {
-    if (!kernel || !device || kprof_filter_exhausted(kprof_engine.process.filter))
+    const bool was_asked_for = kprof_engine.process.config.filter.profiler_calls == KPROF_FROM_A_START_CALL;
+    if (was_asked_for || atomic_exchange(&kprof_engine.launches.told_stopped, true))
+        return;
+    kprof_log(KPROF_LOG_INFO,
+              "process %d has called cudaProfilerStop: launches are not measured before it calls cudaProfilerStart; "
+              "--disable-profiler-start-stop measures them",
+              (int)kprof_engine.process.pid);
+}
+
+static bool choose(const counted *launch, const kprof_device *device)
+{
+    kprof_filter *filter = kprof_engine.process.filter;
+    if (kprof_filter_is_stopped(filter)) {
+        tell_stopped();
         return false;
-    bool matches = kernel->matches && kprof_nvtx_match(kprof_engine.process.filter);
-    return kprof_filter_take_launch(kprof_engine.process.filter, matches, device->record.device);
+    }
+    if (!launch->kernel || !device || kprof_filter_exhausted(filter))
+        return false;
+    bool matches =
+        launch->kernel->matches && kprof_filter_match_invocation(filter, launch->number) && kprof_nvtx_match(filter);
+    return kprof_filter_take_launch(filter, matches, device->record.device);
+}
+
+static void profiler_called(bool starts)
+{
+    kprof_filter_note_profiler(kprof_engine.process.filter, starts);
 }
 
 /* The application gets the memory that it needs. */
@@ -256,11 +286,11 @@ static void make_local_space(const kprof_call *call, const kprof_device *device,
 
 static void enter_launch(const kprof_call *call)
 {
-    uint64_t position;
-    kprof_kernel *kernel = count_launch(call, &position);
+    const counted count = count_launch(call);
+    kprof_kernel *kernel = count.kernel;
     const kprof_device *device = kprof_devices_find(call->context);
     make_local_space(call, device, kernel);
-    bool chosen = choose(kernel, device);
+    bool chosen = choose(&count, device);
     if (!kernel || !atomic_load_explicit(&kernel->ends_alone, memory_order_relaxed))
         note_unknown_end();
     if (!chosen && !kprof_batch_records())
@@ -273,7 +303,7 @@ static void enter_launch(const kprof_call *call)
     launch.record.device = device->record.device;
     kprof_process_forget_reason();
     if (chosen) {
-        describe(call, kernel, position, &launch.record);
+        describe(call, &count, &launch.record);
         atomic_fetch_add(&kprof_engine.process.matched, 1);
     }
     const char *obstacle = "";
@@ -291,19 +321,19 @@ static void enter_launch(const kprof_call *call)
 /* Count a node of a graph, and choose whether it is measured. */
 static void look_at_node(const kprof_graph_call *node, const kprof_device *device, kprof_batch_launch *out)
 {
-    uint64_t position;
     *out = (kprof_batch_launch){.call = &node->call};
     if (node->call.kind != KPROF_CALL_LAUNCH)
         return;
-    out->kernel = count_launch(&node->call, &position);
+    const counted count = count_launch(&node->call);
+    out->kernel = count.kernel;
     if (!out->kernel || !device)
         return;
     out->metrics = device->metrics;
     make_local_space(&node->call, device, out->kernel);
-    out->chosen = choose(out->kernel, device);
+    out->chosen = choose(&count, device);
     if (!out->chosen)
         return;
-    describe(&node->call, out->kernel, position, &out->record);
+    describe(&node->call, &count, &out->record);
     out->record.device = device->record.device;
     out->record.graph_node = node->node;
     atomic_fetch_add(&kprof_engine.process.matched, 1);
@@ -606,10 +636,16 @@ static bool may_close(void)
 /* The counts of all kernels, and that the process ends in an orderly way. */
 static void write_end(void)
 {
+    const uint64_t launches = atomic_load(&kprof_engine.process.launches);
+    if (launches > 0 && kprof_filter_awaits_start(kprof_engine.process.filter))
+        kprof_log(KPROF_LOG_WARNING,
+                  "process %d never called cudaProfilerStart or cuProfilerStart, which --profile-from-start off waits "
+                  "for: none of its %llu launch%s was measured",
+                  (int)kprof_engine.process.pid, (unsigned long long)launches, launches == 1 ? "" : "es");
     kprof_kernels_visit(write_seen);
     kprof_record record = {.type = KPROF_RECORD_END};
     record.end = (kprof_end_record){
-        .launches = atomic_load(&kprof_engine.process.launches),
+        .launches = launches,
         .matched = atomic_load(&kprof_engine.process.matched),
         .profiled = atomic_load(&kprof_engine.process.profiled),
     };
@@ -741,4 +777,5 @@ void kprof_launch_finish(void)
     write_end();
 }
 
-const kprof_target_hooks kprof_launch_hooks = {enter, leave, kprof_preload_start, kprof_contexts_note, context_ending};
+const kprof_target_hooks kprof_launch_hooks = {enter,          leave,          kprof_preload_start, kprof_contexts_note,
+                                               context_ending, profiler_called};

@@ -393,9 +393,10 @@ static void summaries(void **state)
     assert_true(options.sort == KPROF_SORT_GAIN && options.group_by == KPROF_GROUP_KERNEL);
     assert_int_equal(parse("report r.kprof --page summary --group-by nvtx"), KPROF_OK);
     assert_int_equal(options.group_by, KPROF_GROUP_NVTX);
-    assert_refused("report r.kprof --print-summary per-nvtx", "--page statistics --group-by nvtx");
-    assert_refused("report r.kprof --print-summary per-gpu", "--page statistics --group-by device");
-    assert_refused("report r.kprof --open-in-ui", "--html");
+    assert_int_equal(parse("report r.kprof --print-summary per-nvtx"), KPROF_OK);
+    assert_true(options.page == KPROF_PAGE_STATISTICS && options.group_by == KPROF_GROUP_NVTX);
+    assert_int_equal(parse("report r.kprof --print-summary per-gpu --group-by config"), KPROF_OK);
+    assert_int_equal(options.group_by, KPROF_GROUP_CONFIG);
     assert_refused("report r.kprof --filter duration", "--filter \"duration\": \"duration\" is no comparison; give");
     assert_refused("report r.kprof --page session --filter duration>1us", "--filter chooses launches for the pages");
     assert_refused("report r.kprof --filter duration>5", "give \"duration>5us\"");
@@ -498,15 +499,22 @@ static void long_options_have_two_dashes(void **state)
 static void values_of_ncu_have_hints(void **state)
 {
     (void)state;
-    assert_refused("--clock-control reset app", "give none|base|boost: kprof undoes what it locked");
-    assert_refused("--replay-mode application app", "give kernel|multiplex|auto: kprof runs an application once");
-    assert_refused("--replay-mode range app", "not ranges; see --graph-profiling");
+    assert_int_equal(parse("--clock-control reset --replay-mode application app"), KPROF_OK);
+    assert_int_equal(captured.count, 2);
+    assert_int_equal(options.clock_control, KPROF_CLOCKS_ALONE);
+    assert_int_equal(options.replay_choice, KPROF_REPLAY_WHERE_PROVED);
+    assert_int_equal(parse("--clock-control None --cache-control NONE --apply-rules oN --filter-mode Per-GPU app"),
+                     KPROF_OK);
+    assert_int_equal(options.cache_control, KPROF_CACHE_FLUSH_NONE);
+    assert_true(options.apply_rules && options.filter.per_device);
+    assert_int_equal(parse("--print-summary per-gpu app"), KPROF_OK);
+    assert_int_equal(options.group_by, KPROF_GROUP_DEVICE);
+    assert_refused("--filter-mode per-launch-config app", "global and per-gpu are there");
     assert_refused("--page source app", "|session: kprof has no source view");
     assert_null(strstr(captured.last, "did you mean"));
     assert_refused("--clock-control fast app", "give none|base|boost");
     assert_null(strstr(captured.last, "reset"));
-    assert_refused("--apply-rules on app", "give yes|no: on is yes");
-    assert_null(strstr(captured.last, "did you mean"));
+    assert_refused("--apply-rules maybe app", "give yes|no");
 }
 
 static void formats_of_other_commands_are_named(void **state)
@@ -574,19 +582,16 @@ static void unknown_options(void **state)
 {
     (void)state;
     assert_refused("--kernal-name x app", "did you mean --kernel-name?");
-    assert_refused("--kernal x app", "did you mean --kernel-name or --kernel-name-base?");
+    assert_refused("--kernal x app", "did you mean --kernel-name or --kernel-name-base or --kernel-id?");
     assert_refused("--metrisc x app", "did you mean --metrics?");
     assert_refused("--colour never app", "did you mean --color?");
     assert_refused("--zzzzzzzzzzzz app", "kprof --help");
     assert_refused("--nothing-like-it app", "kprof --help");
     assert_refused("-Z app", "-Z");
     assert_refused("--launch-s 1 app", "--launch-skip");
-    assert_refused("--call-stack app", "option of ncu is not supported");
-    assert_refused("--kernel-id ::x:1 app", "--kernel-name");
-    assert_refused("--import-source 1 app", "not supported");
-    assert_refused("--kill yes app", "not supported");
-    assert_refused("--lockstep-nvtx-i x app", "(--lockstep-nvtx-include): this option of ncu is not supported");
-    assert_refused("--sampling-intervall 1 app", "(--sampling-interval): this option of ncu is not supported");
+    assert_refused("--python-inc x app", "--python-inc (--python-include): this option of ncu is not supported");
+    assert_refused("--sampling-intervall 1 app",
+                   "unknown option --sampling-intervall; did you mean --sampling-interval?");
 }
 
 static const char *const ncu_options[] = {"help h",
@@ -718,26 +723,139 @@ static const kprof_option_row *row_of(const char *name, size_t length, char lett
     return NULL;
 }
 
-/* kprof has each option of ncu, with its letter, or says that it has not; and never both. */
+/* Parse the option with an argument, if it takes one, that asks for nothing that kprof does. */
+static kprof_status parse_ncu(const char *name, const kprof_ncu_option *option)
+{
+    char line[128];
+    snprintf(line, sizeof line, "--%s%s app", name, option->takes_argument ? " else" : "");
+    return parse(line);
+}
+
+/* kprof has each option of ncu, with its letter, or says that it has not; and never both. One that changes no value is
+ * taken, with one warning. */
 static void every_option_of_ncu_is_answered(void **state)
 {
     (void)state;
     for (size_t i = 0; i < LENGTH(ncu_options); i++) {
+        char name[64];
         size_t length = strcspn(ncu_options[i], " ");
         char letter = ncu_options[i][length] ? ncu_options[i][length + 1] : 0;
-        char line[80];
         bool is_known = row_of(ncu_options[i], length, letter) != NULL;
-        snprintf(line, sizeof line, "--%.*s", (int)length, ncu_options[i]);
-        bool is_missing = kprof_ncu_option_find(line + 2) != NULL;
-        if (is_known == is_missing)
-            fail_msg("ncu's %s is %s", line, is_known ? "there and said to be missing" : "neither there nor answered");
+        snprintf(name, sizeof name, "%.*s", (int)length, ncu_options[i]);
+        const kprof_ncu_option *missing = kprof_ncu_option_find(name);
+        if (is_known == (missing != NULL))
+            fail_msg("ncu's --%s is %s", name,
+                     is_known ? "there and said to be missing" : "neither there nor answered");
         if (is_known)
             continue;
-        assert_refused(line, "this option of ncu is not supported; ");
-        snprintf(line, sizeof line, "-%c", letter);
-        if (letter)
-            assert_refused(line, "this option of ncu is not supported; ");
+        const bool is_same = kprof_ncu_asks_for_same(missing, missing->takes_argument ? "else" : NULL);
+        const bool is_refused = missing->effect == KPROF_NCU_REFUSED && !is_same;
+        assert_int_equal(parse_ncu(name, missing), is_refused ? KPROF_USAGE : KPROF_OK);
+        assert_int_equal(captured.count, is_same || missing->effect == KPROF_NCU_KEPT ? 0 : 1);
+        if (captured.count > 0)
+            assert_non_null(
+                strstr(captured.last, is_refused ? "this option of ncu is not supported; " : "has no effect: "));
+        assert_true(is_refused || options.application);
+        assert_true(letter == 0 || kprof_ncu_option_of_letter(letter) == missing);
     }
+}
+
+static void options_of_ncu_without_effect(void **state)
+{
+    (void)state;
+    assert_int_equal(
+        parse("--check-exit-code yes --forward-signals --config-file off --target-processes-filter all app"), KPROF_OK);
+    assert_int_equal(captured.count, 0);
+    assert_int_equal(parse("--import-source no --kill 0 --print-details ALL --mode launch-and-attach -p 5 app"),
+                     KPROF_OK);
+    assert_int_equal(captured.count, 0);
+    assert_int_equal(parse("--import-source yes --source-folder . --print-source=sass app"), KPROF_OK);
+    assert_int_equal(captured.count, 1);
+    assert_string_equal(captured.last, "--import-source, --print-source, --source-folders have no effect: kprof has no "
+                                       "source view, and keeps no code");
+    assert_int_equal(parse("--call-stack --kill=yes --pm-sampling-interval 0 --import-source 1 app"), KPROF_OK);
+    assert_int_equal(captured.count, 4);
+    assert_string_equal(options.application[0], "app");
+    assert_int_equal(parse("app --kill yes"), KPROF_OK); /* the application's own */
+    assert_int_equal(captured.count, 0);
+    assert_refused("--kill", "--kill needs an argument");
+    assert_refused("--app-replay-buffer --csv app", "--app-replay-buffer needs an argument");
+    assert_refused("--call-stack=1 app", "--call-stack takes no argument");
+    assert_refused("--lockstep x app", "could be --lockstep-kernel-launch or --lockstep-nvtx-exclude");
+}
+
+static void all_refusals_of_a_line(void **state)
+{
+    (void)state;
+    assert_int_equal(parse("--mps client --page source --range-filter 1:2:3 --native-include a -c x --csv app"),
+                     KPROF_USAGE);
+    assert_int_equal(captured.count, 5);
+    assert_non_null(strstr(captured.last, "--launch-count: \"x\" is not valid"));
+    assert_int_equal(parse("--mps client --unheard-of x --page source app"), KPROF_USAGE);
+    assert_int_equal(captured.count, 2); /* whose argument x is, nobody knows */
+    assert_refused("--mps control app", "--mps control: this option of ncu is not supported; kprof has no support");
+}
+
+static void old_names_and_letters(void **state)
+{
+    (void)state;
+    assert_int_equal(parse("--o=ts --f --profile-from-start=off app"), KPROF_OK);
+    assert_string_equal(options.export_path, "ts");
+    assert_true(options.force_overwrite);
+    assert_int_equal(parse("--output a --units base --summary per-kernel --kernel-regex-base mangled app"), KPROF_OK);
+    assert_string_equal(options.export_path, "a");
+    assert_int_equal(options.name_base, KPROF_NAME_MANGLED);
+    assert_int_equal(options.page, KPROF_PAGE_STATISTICS);
+    assert_int_equal(parse("--kernel-regex ^sum app"), KPROF_OK);
+    assert_string_equal(options.filter.kernel, "regex:^sum");
+    assert_int_equal(parse("--kernel-regex-exclude warm|tune app"), KPROF_OK);
+    assert_string_equal(options.filter.kernel, "regex:^(?!.*(?:warm|tune))");
+    assert_refused("--kernel-regex-exclude a -k b app", "exclude each other");
+    assert_refused("--k -s 1 app", "--kernel-name needs an argument");
+}
+
+static void kernels_by_id(void **state)
+{
+    (void)state;
+    assert_int_equal(parse("--kernel-id ::gemm:2 app"), KPROF_OK);
+    assert_string_equal(options.filter.kernel, "gemm");
+    assert_int_equal(options.filter.invocation, 2);
+    assert_int_equal(parse("--kernel-id :::1 app"), KPROF_OK);
+    assert_null(options.filter.kernel);
+    assert_int_equal(options.filter.invocation, 1);
+    assert_int_equal(parse("--kernel-id ::regex:^ns::a: -s 10 app"), KPROF_OK);
+    assert_string_equal(options.filter.kernel, "regex:^ns::a");
+    assert_int_equal(options.filter.invocation, 0);
+    assert_refused("--kernel-id 1:7:gemm:2 app", "does not choose by context or stream; write ::gemm:2");
+    assert_refused("--kernel-id :7:gemm:2 app", "write ::gemm:2");
+    assert_refused("--kernel-id gemm app", "write ::NAME:N");
+    assert_refused("--kernel-id ::gemm:0 app", "is no number from 1");
+    assert_refused("--kernel-id :::.*5|3 app", "is no number from 1");
+    assert_refused("--kernel-id ::gemm:2 -k gemm app", "exclude each other");
+}
+
+static void calls_of_the_profiler(void **state)
+{
+    (void)state;
+    assert_int_equal(parse("app"), KPROF_OK);
+    assert_int_equal(options.filter.profiler_calls, KPROF_FROM_THE_START);
+    static const char *const off[] = {"off", "no", "0", "false", "OFF"};
+    for (size_t i = 0; i < LENGTH(off); i++) {
+        char line[64];
+        snprintf(line, sizeof line, "--profile-from-start %s app", off[i]);
+        assert_int_equal(parse(line), KPROF_OK);
+        assert_int_equal(options.filter.profiler_calls, KPROF_FROM_A_START_CALL);
+    }
+    assert_int_equal(parse("--profile-from-start on app"), KPROF_OK);
+    assert_int_equal(options.filter.profiler_calls, KPROF_FROM_THE_START);
+    assert_int_equal(parse("--disable-profiler-start-stop app"), KPROF_OK);
+    assert_int_equal(options.filter.profiler_calls, KPROF_PROFILER_CALLS_IGNORED);
+    assert_refused("--disable-profiler-start-stop --profile-from-start off app", "leave one of them out");
+    assert_int_equal(parse("--replay-mode app-range app"), KPROF_OK);
+    assert_int_equal(options.filter.profiler_calls, KPROF_FROM_A_START_CALL);
+    assert_int_equal(captured.count, 1);
+    assert_int_equal(parse("--replay-mode range --nvtx-include a/ app"), KPROF_OK);
+    assert_int_equal(options.filter.profiler_calls, KPROF_FROM_THE_START);
 }
 
 static void check_hint(const kprof_ncu_option *option)
@@ -916,6 +1034,11 @@ int main(void)
         cmocka_unit_test(a_list_of_kernels_is_a_pattern),
         cmocka_unit_test(unknown_options),
         cmocka_unit_test(every_option_of_ncu_is_answered),
+        cmocka_unit_test(options_of_ncu_without_effect),
+        cmocka_unit_test(all_refusals_of_a_line),
+        cmocka_unit_test(old_names_and_letters),
+        cmocka_unit_test(kernels_by_id),
+        cmocka_unit_test(calls_of_the_profiler),
         cmocka_unit_test(hints_name_what_there_is),
         cmocka_unit_test(rows_are_consistent),
         cmocka_unit_test(help_lists_what_a_command_takes),

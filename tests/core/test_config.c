@@ -41,14 +41,17 @@ static kprof_config sample(void)
         {.chip = "TU102"},
     };
     return (kprof_config){
-        .filter = {"regex:vector\\w+",
-                   KPROF_NAME_DEMANGLED,
-                   3,
-                   UINT64_MAX,
-                   1ull << 40,
-                   0x8000000000000001,
-                   {include, 2, 2},
-                   {exclude, 1, 1}},
+        .filter = {.kernel = "regex:vector\\w+",
+                   .name_base = KPROF_NAME_DEMANGLED,
+                   .launch_skip = 3,
+                   .launch_count = UINT64_MAX,
+                   .launch_skip_before_match = 1ull << 40,
+                   .invocation = 1ull << 41,
+                   .per_device = true,
+                   .device_mask = 0x8000000000000001,
+                   .profiler_calls = KPROF_PROFILER_CALLS_IGNORED,
+                   .nvtx_include = {include, 2, 2},
+                   .nvtx_exclude = {exclude, 1, 1}},
         .chips = chips,
         .chip_count = 2,
         .cache_control = KPROF_CACHE_FLUSH_NONE,
@@ -82,7 +85,10 @@ static void assert_filter_equal(const kprof_filter_spec *a, const kprof_filter_s
     assert_true(a->launch_skip == b->launch_skip);
     assert_true(a->launch_count == b->launch_count);
     assert_true(a->launch_skip_before_match == b->launch_skip_before_match);
+    assert_true(a->invocation == b->invocation);
+    assert_int_equal(a->per_device, b->per_device);
     assert_true(a->device_mask == b->device_mask);
+    assert_int_equal(a->profiler_calls, b->profiler_calls);
     assert_names_equal(&a->nvtx_include, &b->nvtx_include);
     assert_names_equal(&a->nvtx_exclude, &b->nvtx_exclude);
 }

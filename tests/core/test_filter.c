@@ -152,6 +152,60 @@ static void devices_are_a_mask(void **state)
     kprof_filter_free(filter);
 }
 
+static void devices_may_count_by_themselves(void **state)
+{
+    (void)state;
+    assert_taken((kprof_filter_spec){.launch_skip = 1, .launch_count = 1}, "m1m1m1", ".x....");
+    assert_taken((kprof_filter_spec){.per_device = true, .launch_skip = 1, .launch_count = 1}, "m1m1m1", "..xx..");
+    kprof_filter *filter = make((kprof_filter_spec){.per_device = true, .launch_count = 1, .device_mask = 6});
+    assert_true(kprof_filter_take_launch(filter, true, 1));
+    assert_false(kprof_filter_exhausted(filter));
+    assert_true(kprof_filter_take_launch(filter, true, 2));
+    assert_true(kprof_filter_exhausted(filter));
+    kprof_filter_free(filter);
+    filter = make((kprof_filter_spec){.per_device = true, .launch_count = 1});
+    assert_true(kprof_filter_take_launch(filter, true, 0));
+    assert_false(kprof_filter_exhausted(filter)); /* there may be other devices */
+    kprof_filter_free(filter);
+}
+
+static void one_launch_of_each_kernel(void **state)
+{
+    (void)state;
+    kprof_filter *filter = make((kprof_filter_spec){.invocation = 2});
+    assert_false(kprof_filter_match_invocation(filter, 1));
+    assert_true(kprof_filter_match_invocation(filter, 2));
+    assert_false(kprof_filter_match_invocation(filter, 3));
+    kprof_filter_free(filter);
+    filter = make((kprof_filter_spec){0});
+    assert_true(kprof_filter_match_invocation(filter, 1));
+    kprof_filter_free(filter);
+}
+
+static void the_application_starts_and_stops(void **state)
+{
+    (void)state;
+    static const struct {
+        kprof_profiler_calls calls;
+        const char *expected; /* x: launches are left out, in turn: at first, started, stopped, stopped, started */
+    } cases[] = {
+        {KPROF_FROM_THE_START, "..xx."}, {KPROF_FROM_A_START_CALL, "x.xx."}, {KPROF_PROFILER_CALLS_IGNORED, "....."}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        static const bool starts[] = {true, false, false, true};
+        kprof_filter *filter = make((kprof_filter_spec){.profiler_calls = cases[i].calls});
+        char left_out[8] = "";
+        left_out[0] = kprof_filter_is_stopped(filter) ? 'x' : '.';
+        assert_int_equal(kprof_filter_awaits_start(filter), cases[i].calls == KPROF_FROM_A_START_CALL);
+        for (size_t k = 0; k < sizeof starts; k++) {
+            kprof_filter_note_profiler(filter, starts[k]);
+            left_out[k + 1] = kprof_filter_is_stopped(filter) ? 'x' : '.';
+        }
+        assert_string_equal(left_out, cases[i].expected);
+        assert_false(kprof_filter_awaits_start(filter));
+        kprof_filter_free(filter);
+    }
+}
+
 static void exhaustion_comes_with_the_last_launch(void **state)
 {
     (void)state;
@@ -250,6 +304,9 @@ int main(void)
         cmocka_unit_test(hostile_patterns_end),
         cmocka_unit_test(skips_and_counts_follow_ncu),
         cmocka_unit_test(devices_are_a_mask),
+        cmocka_unit_test(devices_may_count_by_themselves),
+        cmocka_unit_test(one_launch_of_each_kernel),
+        cmocka_unit_test(the_application_starts_and_stops),
         cmocka_unit_test(exhaustion_comes_with_the_last_launch),
         cmocka_unit_test(the_spec_is_copied),
         cmocka_unit_test(threads_take_exactly_the_count),

@@ -69,6 +69,9 @@ static void expressions_choose(void **state)
         {"A/+/*/B", "A/B/", false},
         {"A/+/*/B", "A/x/y/z/B/", true},
         {"A/*/B", "A/B/", true},
+        {"a*b+/", "a*b+/", true}, /* no quantifier, as it is part of a name */
+        {"A.*,B+", "A.*; B+", true},
+        {"A.*", "AB", false},
         {"A/*/B/", "A/x/y/B/z/", true},
         {"A/*/B/C", "A/B/x/B/C/", true}, /* not the first B */
         {"A/*/B/C", "A/B/x/C/", false},
@@ -142,10 +145,11 @@ static void faults_are_told(void **state)
         {"*/A", "between two ranges"},
         {"A/*", "between two ranges"},
         {"A/+/", "between two ranges"},
+        {"*", "between two ranges"},
+        {"A,+", "between two ranges"},
         {"A[0]/", "write \\["},
         {"A/B]/", "write \\]"},
         {"A,B/", "write \\,"},
-        {"a*b/", "write \\*"},
         {"a/b@c", "write \\/"},
         {"A\\", "stands before nothing"},
         {"net@regex:A/", "at the beginning only"},

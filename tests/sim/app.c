@@ -15,10 +15,12 @@
 #include <unistd.h>
 
 typedef void launch_function(const char *mangled);
+typedef void profiler_function(bool starts);
 
 static char **rest; /* the steps after the current one */
 static char *self;
 static launch_function *report_launch;
+static profiler_function *report_profiler;
 
 static void init(const char *unused)
 {
@@ -29,6 +31,7 @@ static void init(const char *unused)
         return;
     int (*start)(void) = (int (*)(void))dlsym(library, "InitializeInjection");
     report_launch = (launch_function *)dlsym(library, "kprof_sim_launch");
+    report_profiler = (profiler_function *)dlsym(library, "kprof_sim_profiler");
     if (start)
         start();
 }
@@ -46,6 +49,15 @@ static void launch(const char *text)
         init(NULL);
     for (long i = 0; report_launch && i < count; i++)
         report_launch(name);
+}
+
+/* cudaProfilerStart or cudaProfilerStop */
+static void call_profiler(const char *call)
+{
+    if (!report_profiler)
+        init(NULL);
+    if (report_profiler)
+        report_profiler(strcmp(call, "start") == 0);
 }
 
 /* Launch a kernel whose name has so many characters: more than one argument can have. */
@@ -431,6 +443,7 @@ static const struct {
              {"owngroup", leave_group},
              {"until", launch_until_signal},
              {"liftlimit", lift_limit},
+             {"profiler", call_profiler},
              {"push", push},
              {"pop", pop},
              {"start", start_range},

@@ -28,6 +28,7 @@
 int InitializeInjection(void) __attribute__((visibility("default")));
 int InitializeInjectionNvtx2(kprof_nvtx_get_table *get_table) __attribute__((visibility("default")));
 void kprof_sim_launch(const char *mangled) __attribute__((visibility("default")));
+void kprof_sim_profiler(bool starts) __attribute__((visibility("default")));
 
 static kprof_device_ops device;
 static uint32_t pass_count; /* of the plan */
@@ -235,6 +236,13 @@ void kprof_sim_launch(const char *mangled)
     launch(&step);
     if (has_fault("damage"))
         pthread_once(&once, damage_spool);
+}
+
+/* As a call of the runtime that ends in the driver's. */
+void kprof_sim_profiler(bool starts)
+{
+    for (int i = 0; sim.hooks && i < 2; i++)
+        sim.hooks->profiler_called(starts);
 }
 
 int InitializeInjectionNvtx2(kprof_nvtx_get_table *get_table)

@@ -1,0 +1,86 @@
+"""Command lines of ncu: which of them run, and what they choose."""
+
+from harness import *
+
+
+class ProfilerCalls(Case):
+    """cudaProfilerStart and cudaProfilerStop of the application. The device tells each call twice: that of the runtime
+    ends in that of the driver."""
+
+    STEPS = [f"launch={VECTOR_ADD}", "profiler=start", f"launch={SCALE}", f"launch={VECTOR_ADD}", "profiler=stop",
+             f"launch={VECTOR_ADD}*2", "profiler=start", f"launch={SCALE}", "profiler=stop", f"launch={VECTOR_ADD}"]
+
+    def positions(self, *options, steps=None):
+        self.seen = self.collect(options, steps or self.STEPS)
+        self.assert_run(self.seen, 0)
+        return [row[0] for row in self.query("run.kprof", "SELECT position FROM launch ORDER BY position")]
+
+    def test_ranges(self):
+        self.assertEqual(self.positions("--profile-from-start", "off"), [1, 2, 5])
+        self.assertNotIn("cudaProfilerStop", self.seen.err)
+        self.assertEqual(self.positions(), [0, 1, 2, 5])
+        self.assertIn("has called cudaProfilerStop: launches are not measured before it calls", self.seen.err)
+        self.assertEqual(self.positions("--profile-from-start", "on"), [0, 1, 2, 5])
+        self.assertEqual(self.positions("--disable-profiler-start-stop"), list(range(7)))
+        self.assertNotIn("cudaProfilerStop", self.seen.err)
+
+    def test_launches_outside_do_not_count(self):
+        off = ("--profile-from-start=off",)
+        self.assertEqual(self.positions(*off, "-s", "1"), [2, 5])
+        self.assertEqual(self.positions(*off, "-c", "1"), [1])
+        self.assertEqual(self.positions(*off, "-k", "scale", "-s", "1"), [5])
+        self.assertEqual(self.positions(*off, "--launch-skip-before-match", "2"), [5])
+        steps = ["push=a", f"launch={VECTOR_ADD}", "profiler=start", f"launch={VECTOR_ADD}", "pop",
+                 f"launch={VECTOR_ADD}", "profiler=stop"]
+        self.assertEqual(self.positions(*off, "--nvtx-include", "a/", steps=steps), [1])
+
+    def test_ranges_of_ncu(self):
+        self.assertEqual(self.positions("--replay-mode", "app-range"), [1, 2, 5])
+        self.assertIn("measures each launch of a range", self.seen.err)
+
+    def test_each_process_has_its_own(self):
+        steps = ["profiler=start", f"launch={SCALE}", "exec", f"launch={VECTOR_ADD}", "profiler=start",
+                 f"launch={SCALE}"]
+        self.assert_run(self.collect(["--profile-from-start", "off"], steps), 0)
+        self.assertEqual(self.launches(), ["scale", "scale"])
+
+    def test_never_started(self):
+        run = self.collect(["--profile-from-start", "off"], [f"launch={VECTOR_ADD}*3"])
+        self.assert_run(run, 106)
+        self.assertIn("never called cudaProfilerStart or cuProfilerStart, which --profile-from-start off waits for: none "
+                      "of its 3 launches was measured", run.err)
+        self.assertIn("no launch matched --profile-from-start off; the application launched:", run.err)
+        run = self.collect(["--profile-from-start", "off", "-k", "other"], self.STEPS)
+        self.assert_run(run, 106)
+        self.assertNotIn("never called", run.err)
+
+
+class Choices(Case):
+    """What ncu's options choose."""
+
+    def positions(self, *options, steps=()):
+        steps = steps or [f"launch={VECTOR_ADD}", f"launch={SCALE}*2", f"launch={VECTOR_ADD}*2"]
+        self.assert_run(self.collect(options, steps), 0)
+        return [row[0] for row in self.query("run.kprof", "SELECT position FROM launch ORDER BY position")]
+
+    def test_launches_of_kernels(self):
+        self.assertEqual(self.positions("--kernel-id", "::vectorAdd:2"), [3])
+        self.assertEqual(self.positions("--kernel-id", ":::2"), [2, 3])
+        self.assertEqual(self.positions("--kernel-id", ":::2", "-c", "1"), [2])
+        self.assertEqual(self.positions("--kernel-id", "::regex:^vec:", "-s", "1"), [3, 4])
+        self.assertEqual(self.positions("--kernel-regex", "^sc"), [1, 2])
+        self.assertEqual(self.positions("--kernel-regex-exclude", "^sc"), [0, 3, 4])
+        run = self.collect(["--kernel-id", "::vectorAdd:7"], [f"launch={VECTOR_ADD}"])
+        self.assert_run(run, 106)
+        self.assertIn("no launch matched --kernel-id ::vectorAdd:7", run.err)
+
+    def test_input(self):
+        run = self.profile(["--null-stdin"], ["cat", f"launch={SCALE}"], stdin="from here")
+        self.assert_run(run, 0)
+        self.assertNotIn("from here", run.out)
+        self.assertIn("from here", self.profile([], ["cat", f"launch={SCALE}"], stdin="from here").out)
+
+    def test_names_of_reports(self):
+        self.assert_run(self.profile(["-o", "a.ncu-rep", "-f"], [f"launch={SCALE}"]), 0)
+        self.assert_run(self.profile(["-o", "b%i.ncu-repz"], [f"launch={SCALE}"]), 0)
+        self.assertEqual(sorted(name for name in os.listdir(self.dir) if name != "tmp"), ["a.kprof", "b1.kprof"])
