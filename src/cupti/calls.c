@@ -125,12 +125,13 @@ static const unsigned char kinds[CUPTI_DRIVER_TRACE_CBID_SIZE] = {
     [ID(cuMemCreate)] = KPROF_CALL_SETUP,
     [ID(cuMemFreeHost)] = KPROF_CALL_SETUP,
     [ID(cuMemFree_v2)] = KPROF_CALL_FREE,
+    [ID(cuMemFreeAsync)] = KPROF_CALL_POOL_FREE,
+    [ID(cuMemFreeAsync_ptsz)] = KPROF_CALL_POOL_FREE,
     [ID(cuMemHostAlloc)] = KPROF_CALL_SETUP,
     [ID(cuMemHostRegister_v2)] = KPROF_CALL_SETUP,
     [ID(cuMemHostUnregister)] = KPROF_CALL_SETUP,
     [ID(cuMemPoolCreate)] = KPROF_CALL_SETUP,
     [ID(cuMemPoolGetAccess)] = KPROF_CALL_HARMLESS,
-    [ID(cuMemPoolGetAttribute)] = KPROF_CALL_HARMLESS,
     [ID(cuMemRelease)] = KPROF_CALL_SETUP, /* mappings keep the memory */
     [ID(cuMipmappedArrayGetLevel)] = KPROF_CALL_SETUP,
     [ID(cuModuleEnumerateFunctions)] = KPROF_CALL_SETUP,
@@ -330,19 +331,11 @@ static bool sets_limit(CUpti_CallbackId id, const void *parameters)
            attribute == CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED;
 }
 
-/* A pool that never returns memory to the system keeps what is freed mapped, so that a replay can use it. */
-static bool frees_to_keeping_pool(CUpti_CallbackId id, const void *parameters)
+/* What a pool keeps, and what it has reserved, is other while kprof holds it. */
+static bool asks_what_is_kept(const cuMemPoolGetAttribute_params *p)
 {
-    const kprof_driver_api *driver;
-    CUmemoryPool pool = NULL;
-    cuuint64_t threshold = 0;
-    if ((id != ID(cuMemFreeAsync) && id != ID(cuMemFreeAsync_ptsz)) || kprof_driver_load(&driver) != KPROF_OK)
-        return false;
-    CUdeviceptr address = ((const cuMemFreeAsync_params *)parameters)->dptr;
-    return driver->cuPointerGetAttribute_(&pool, CU_POINTER_ATTRIBUTE_MEMPOOL_HANDLE, address) == CUDA_SUCCESS &&
-           pool &&
-           driver->cuMemPoolGetAttribute_(pool, CU_MEMPOOL_ATTR_RELEASE_THRESHOLD, &threshold) == CUDA_SUCCESS &&
-           threshold == UINT64_MAX;
+    return p->attr == CU_MEMPOOL_ATTR_RELEASE_THRESHOLD || p->attr == CU_MEMPOOL_ATTR_RESERVED_MEM_CURRENT ||
+           p->attr == CU_MEMPOOL_ATTR_RESERVED_MEM_HIGH;
 }
 
 /* The first call creates the context, later ones count its users. */
@@ -473,11 +466,21 @@ void kprof_call_memory_change(CUpti_CallbackId id, const void *parameters, kprof
     }
 }
 
+/* The pool that the call destroys, or tells what it is to keep; NULL: none. */
+static CUmemoryPool changed_pool(CUpti_CallbackId id, const void *parameters)
+{
+    const cuMemPoolSetAttribute_params *p = parameters;
+    if (id == ID(cuMemPoolDestroy))
+        return ((const cuMemPoolDestroy_params *)parameters)->pool;
+    return id == ID(cuMemPoolSetAttribute) && p->attr == CU_MEMPOOL_ATTR_RELEASE_THRESHOLD ? p->pool : NULL;
+}
+
 void kprof_call_decode_result(CUpti_CallbackId id, const void *parameters, kprof_call_result *out)
 {
     out->sharing = kprof_call_sharing(id, parameters);
     kprof_call_memory_change(id, parameters, &out->memory);
     out->module = kprof_call_module(id, parameters);
+    out->pool = changed_pool(id, parameters);
     out->has_variable = kprof_call_variable(id, parameters, &out->variable, &out->variable_bytes);
 }
 
@@ -495,9 +498,11 @@ static kprof_call_kind find_kind(CUpti_CallbackId id, const void *parameters, kp
         return KPROF_CALL_SETUP;
     if (id == ID(cuDevicePrimaryCtxRetain) && has_primary_context(parameters))
         return KPROF_CALL_HARMLESS;
+    if (id == ID(cuMemPoolGetAttribute))
+        return asks_what_is_kept(parameters) ? KPROF_CALL_MEMORY_INFO : KPROF_CALL_HARMLESS;
     if (id == ID(cuMemMap) && kprof_allocations_is_unmapped(((const cuMemMap_params *)parameters)->handle))
         return KPROF_CALL_SETUP;
-    return frees_to_keeping_pool(id, parameters) ? KPROF_CALL_SETUP : kind;
+    return kind;
 }
 
 static void set3(uint32_t out[3], uint32_t x, uint32_t y, uint32_t z)
@@ -621,7 +626,7 @@ bool kprof_call_is_decoded(kprof_call_kind kind)
 {
     return kind == KPROF_CALL_LAUNCH || kind == KPROF_CALL_GRAPH_LAUNCH || kind == KPROF_CALL_TRANSFER ||
            kind == KPROF_CALL_ALLOCATE || kind == KPROF_CALL_SETUP || kind == KPROF_CALL_MEMORY_INFO ||
-           kind == KPROF_CALL_FREE;
+           kind == KPROF_CALL_FREE || kind == KPROF_CALL_POOL_FREE;
 }
 
 void kprof_call_decode_known(kprof_call_kind kind, CUpti_CallbackId id, const void *parameters, kprof_decoded_call *out)
@@ -635,10 +640,13 @@ void kprof_call_decode_known(kprof_call_kind kind, CUpti_CallbackId id, const vo
         out->stream = out->transfer.stream;
     } else if (kind == KPROF_CALL_MEMORY_INFO) {
         out->stream = NULL;
-        out->free_bytes = ((const cuMemGetInfo_v2_params *)parameters)->free;
+        out->free_bytes = id == ID(cuMemGetInfo_v2) ? ((const cuMemGetInfo_v2_params *)parameters)->free : NULL;
     } else if (kind == KPROF_CALL_FREE) {
         out->stream = NULL;
         out->freed = (CUdeviceptr *)&((const cuMemFree_v2_params *)parameters)->dptr;
+    } else if (kind == KPROF_CALL_POOL_FREE) {
+        out->stream = NULL;
+        out->freed_to_pool = ((const cuMemFreeAsync_params *)parameters)->dptr;
     } else if (kind == KPROF_CALL_ALLOCATE || kind == KPROF_CALL_SETUP) {
         out->stream = kprof_allocation_stream(id, parameters);
         out->allocation_bytes = kprof_allocation_bytes(id, parameters);

@@ -33,6 +33,7 @@ typedef struct kprof_call_result {
     unsigned sharing; /* kprof_sharing bits */
     kprof_memory_change memory;
     const void *module; /* as kprof_call_module has it */
+    CUmemoryPool pool;  /* it is gone, or keeps from now on what the application has said; NULL: none */
     bool has_variable;  /* a variable's address was handed out, and the following are set */
     uint64_t variable;
     size_t variable_bytes; /* 0: not known */
@@ -101,8 +102,9 @@ typedef struct kprof_decoded_call {
     union {
         kprof_given_launch launch; /* of KPROF_CALL_LAUNCH and KPROF_CALL_GRAPH_LAUNCH */
         kprof_transfer transfer;   /* of KPROF_CALL_TRANSFER */
-        size_t *free_bytes;        /* of KPROF_CALL_MEMORY_INFO: where the answer is put; may be NULL */
+        size_t *free_bytes;        /* of KPROF_CALL_MEMORY_INFO: where free memory is told; may be NULL */
         CUdeviceptr *freed;        /* of KPROF_CALL_FREE: the argument, which the driver reads behind the hook */
+        CUdeviceptr freed_to_pool; /* of KPROF_CALL_POOL_FREE */
         size_t allocation_bytes;   /* of others: what is about to be allocated, about; 0 where that is not known */
     };
 } kprof_decoded_call;

@@ -33,6 +33,8 @@
     X(target_sharing)                                                                                                  \
     X(target_has_space)                                                                                                \
     X(target_add_free)                                                                                                 \
+    X(target_pool_keeps)                                                                                               \
+    X(target_holds_pools)                                                                                              \
     X(target_reaches_pageable)                                                                                         \
     X(target_managed_obstacle)                                                                                         \
     X(target_managed_touched)                                                                                          \

@@ -44,6 +44,8 @@
     X(cuMemGetInfo)                                                                                                    \
     X(cuMemGetAddressRange)                                                                                            \
     X(cuMemPoolGetAttribute)                                                                                           \
+    X(cuMemPoolSetAttribute)                                                                                           \
+    X(cuMemPoolTrimTo)                                                                                                 \
     X(cuMemGetAllocationGranularity)                                                                                   \
     X(cuMemCreate)                                                                                                     \
     X(cuMemRelease)                                                                                                    \

@@ -9,6 +9,7 @@
 #include "cupti/blocks_ptx.h"
 #include "cupti/calls.h"
 #include "cupti/freed.h"
+#include "cupti/pools.h"
 #include "cupti/variables.h"
 
 #include <stdlib.h>
@@ -502,7 +503,10 @@ kprof_status kprof_snapshot_cover(kprof_snapshot *s, void *stream)
 
 bool kprof_snapshot_keep_freed(kprof_snapshot *s, const kprof_call *call)
 {
-    return s->taken && kprof_freed_keep(&s->freed, s->context, ((const kprof_decoded_call *)call->parameters)->freed);
+    const kprof_decoded_call *decoded = call->parameters;
+    if (call->kind == KPROF_CALL_POOL_FREE)
+        return s->taken && kprof_pools_hold(decoded->freed_to_pool);
+    return s->taken && kprof_freed_keep(&s->freed, s->context, decoded->freed);
 }
 
 /* Return how much of what transfers move a batch may keep: the end of the batch will need space, too. */
@@ -640,6 +644,9 @@ void kprof_snapshot_drop(kprof_snapshot *s, bool is_idle)
     s->start.device_capacity = s->end.device_capacity = s->compared.device_capacity = 0; /* it goes with the rest */
     s->taken = s->ended = false;
     s->kept_bytes = s->most_kept_bytes = 0;
+    CUstreamCaptureMode mode = relax(s->driver, CU_STREAM_CAPTURE_MODE_RELAXED);
+    kprof_pools_let_go(is_idle && !s->stuck);
+    relax(s->driver, mode);
     if (s->stuck)
         return;
     kprof_backing_reset(&s->backing);

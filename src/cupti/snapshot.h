@@ -24,8 +24,9 @@ kprof_status kprof_snapshot_take(kprof_snapshot *snapshot, bool with_host) KPROF
  * the one in whose order the memory came, NULL when it is there already. NOT_COLLECTED when the GPU is busy for more
  * than a second. */
 kprof_status kprof_snapshot_cover(kprof_snapshot *snapshot, void *stream) KPROF_MUST_CHECK;
-/* From inside the enter hook of a call that frees memory: keep that memory until the batch is over, for replays, and
- * have the call free something else. False where that cannot be done: the call must then come after the batch. */
+/* From inside the enter hook of a call that frees memory: keep that memory until the batch is over, for replays. The
+ * call frees something else, or its pool keeps all that is freed to it. False where that cannot be done: the call must
+ * then come after the batch. */
 bool kprof_snapshot_keep_freed(kprof_snapshot *snapshot, const kprof_call *call);
 /* Is all of this memory in the start? */
 bool kprof_snapshot_holds(const kprof_snapshot *snapshot, uint64_t address, size_t size_bytes);

@@ -13,6 +13,7 @@
 #include "cupti/graphs.h"
 #include "cupti/modules.h"
 #include "cupti/operation.h"
+#include "cupti/pools.h"
 #include "cupti/profiler.h"
 #include "cupti/variables.h"
 #include "cupti/writers.h"
@@ -76,6 +77,8 @@ static void note_result(const kprof_call *call, const void *parameters)
     kprof_graphs_note(call->callback_id, parameters);
     if (kprof_call_changes_setting(call->callback_id, parameters))
         kprof_operations_note_setting();
+    if (result.pool)
+        kprof_pools_forget(result.pool);
     if (result.has_variable)
         kprof_variables_note(call->context, result.module, result.variable, result.variable_bytes);
     else if (call->kind == KPROF_CALL_UNLOAD && result.module)
@@ -406,6 +409,16 @@ void kprof_target_add_free(const kprof_call *call, size_t size_bytes)
     const kprof_decoded_call *decoded = call->parameters;
     if (decoded && decoded->free_bytes)
         *decoded->free_bytes += size_bytes;
+}
+
+bool kprof_target_pool_keeps(const kprof_call *call)
+{
+    return kprof_pools_keep(((const kprof_decoded_call *)call->parameters)->freed_to_pool);
+}
+
+bool kprof_target_holds_pools(void)
+{
+    return kprof_pools_are_held();
 }
 
 static bool is_allocated(CUdeviceptr address)

@@ -19,7 +19,9 @@ typedef enum kprof_call_kind {
     KPROF_CALL_UNLOAD,       /* takes kernels away: their handles may come back as other kernels */
     KPROF_CALL_ALLOCATE,     /* brings device memory, which has to be saved */
     KPROF_CALL_FREE,         /* takes device memory away: closes it where that memory cannot be kept for replays */
-    KPROF_CALL_MEMORY_INFO,  /* asks how much memory is free: leaves it open, and what kprof keeps counts as free */
+    KPROF_CALL_POOL_FREE,    /* likewise, in the order of a stream, to a memory pool */
+    KPROF_CALL_MEMORY_INFO,  /* asks how much memory is free, or what pools keep: leaves it open, unless pools are held.
+                              * What kprof keeps counts as free */
     KPROF_CALL_SETUP,        /* leaves it open: loads code, makes streams and host memory; never beside a replay */
     KPROF_CALL_WAIT,         /* waits for the GPU or asks how far it is, and changes nothing */
     KPROF_CALL_HARMLESS,     /* neither tells of the GPU's progress nor changes memory */
@@ -127,6 +129,10 @@ unsigned kprof_target_sharing(void);
 bool kprof_target_has_space(const kprof_call *call, size_t local_bytes);
 /* Add to what a call that asks for free memory has answered, as it leaves: memory that kprof would give back. */
 void kprof_target_add_free(const kprof_call *call, size_t size_bytes);
+/* Does the pool to which the call frees keep the memory, so that a replay can use it? */
+bool kprof_target_pool_keeps(const kprof_call *call);
+/* Do pools keep memory for the open batch that the application has not asked them to keep? */
+bool kprof_target_holds_pools(void);
 /* Does the driver free what a hook has put in the place of a call's argument? Needs a current context at first. */
 bool kprof_target_redirects_frees(void);
 /* Are the calls that this thread makes from now on kprof's own? Returns what they were. Calls within hooks are its own

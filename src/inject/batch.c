@@ -937,12 +937,12 @@ void kprof_batch_cover(const kprof_call *call)
         kprof_engine.device->target_leave_context();
 }
 
-/* The host may use managed memory until its next call, so that a batch with some does not stay open longer than it has
- * to. */
+/* To free something else takes an allocation, and so pages of managed memory from the host. */
 bool kprof_batch_keep_freed(const kprof_call *call)
 {
     const kprof_open_batch *batch = &kprof_engine.batch;
-    return kprof_batch_records() && !kprof_batch_has_managed() && batch->context->context == call->context &&
+    const bool can = call->kind == KPROF_CALL_POOL_FREE || !kprof_batch_has_managed();
+    return kprof_batch_records() && can && batch->context->context == call->context &&
            kprof_engine.device->snapshot_keep_freed(batch->context->snapshot, call);
 }
 

@@ -61,8 +61,8 @@ bool kprof_batch_enter(const kprof_batch_launch *launch, kprof_status *status);
 bool kprof_batch_enter_all(const kprof_batch_launch *launches, size_t count, kprof_status *status);
 /* Call this after the driver call. It closes the batch when it is full or has been open for too long. */
 void kprof_batch_leave(const kprof_call *call);
-/* Have the open batch keep the memory that the call is about to free, which then frees something else; false where it
- * cannot, or where none is open. */
+/* Have the open batch keep the memory that the call is about to free: the call frees something else, or its pool keeps
+ * the memory. False where it cannot, or where none is open. */
 bool kprof_batch_keep_freed(const kprof_call *call);
 /* Have the open batch save the memory that the call has brought. */
 void kprof_batch_cover(const kprof_call *call);

@@ -200,11 +200,16 @@ static void close_batch(const char *why)
     kprof_gate_leave_exclusive();
 }
 
+static bool frees_to_keeping_pool(const kprof_call *call)
+{
+    return call->kind == KPROF_CALL_POOL_FREE && kprof_engine.device->target_pool_keeps(call);
+}
+
 /* Replays use the memory that the call frees: an open batch keeps it, or ends first. To keep it takes an allocation,
  * which may end a capture. */
 static void keep_freed(const kprof_call *call)
 {
-    if (!kprof_batch_records() || !kprof_gate_enter_exclusive(GATE_TIMEOUT_MS))
+    if (!kprof_batch_records() || frees_to_keeping_pool(call) || !kprof_gate_enter_exclusive(GATE_TIMEOUT_MS))
         return;
     thread.keeps_freed = !kprof_engine.device->target_capturing() && kprof_batch_keep_freed(call);
     kprof_gate_leave_exclusive();
@@ -225,6 +230,10 @@ static bool closes_batch(const kprof_call *call)
         return !kprof_batch_records() || measures_whole_graphs() || !kprof_captures_are_quiet();
     if (call->kind == KPROF_CALL_FREE)
         return kprof_batch_records() && !thread.keeps_freed;
+    if (call->kind == KPROF_CALL_POOL_FREE) /* once more: the batch that held the pool may have ended since */
+        return kprof_batch_records() && !frees_to_keeping_pool(call);
+    if (call->kind == KPROF_CALL_MEMORY_INFO)
+        return kprof_batch_records() && kprof_engine.device->target_holds_pools();
     if (call->kind == KPROF_CALL_GRAPH_CHANGE)
         return kprof_batch_records() && measures_whole_graphs(); /* a replay launches the same one */
     return call->kind == KPROF_CALL_OTHER && !kprof_batch_is_window();
@@ -520,7 +529,7 @@ static void enter(const kprof_call *call)
     thread.own_call = true;
     thread.unknown_end = false;
     thread.captured = armed && look_for_capture(call);
-    if (armed && call->kind == KPROF_CALL_FREE)
+    if (armed && (call->kind == KPROF_CALL_FREE || call->kind == KPROF_CALL_POOL_FREE))
         keep_freed(call);
     if (!armed && is_gated(call))
         try_to_settle(call);

@@ -18,8 +18,6 @@ enum { OWN_MEMORY = 0x400000, OTHER_MEMORY = 0x800000, MORE_OWN_MEMORY = 0xc0000
 
 static CUresult context_result; /* of asking for the context's device */
 static int device_count = 1;
-static void *memory_pool; /* of OWN_MEMORY; NULL: it is of none */
-static cuuint64_t threshold;
 
 static CUresult CUDAAPI context_device(CUdevice *device)
 {
@@ -36,21 +34,9 @@ static CUresult CUDAAPI count_devices(int *count)
 static CUresult CUDAAPI pointer_attribute(void *out, CUpointer_attribute attribute, CUdeviceptr address)
 {
     CUdeviceptr start = address & ~(CUdeviceptr)(MEMORY_BYTES - 1);
-    if (attribute == CU_POINTER_ATTRIBUTE_MEMPOOL_HANDLE && start == OWN_MEMORY) {
-        *(void **)out = memory_pool;
-        return CUDA_SUCCESS;
-    }
     if (attribute != CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL || start < OWN_MEMORY || start > MORE_OWN_MEMORY)
         return CUDA_ERROR_INVALID_VALUE;
     *(int *)out = start == OTHER_MEMORY ? OTHER_DEVICE : OWN_DEVICE;
-    return CUDA_SUCCESS;
-}
-
-static CUresult CUDAAPI pool_attribute(CUmemoryPool of, CUmemPool_attribute attribute, void *value)
-{
-    assert_ptr_equal(of, memory_pool);
-    assert_int_equal(attribute, CU_MEMPOOL_ATTR_RELEASE_THRESHOLD);
-    *(cuuint64_t *)value = threshold;
     return CUDA_SUCCESS;
 }
 
@@ -78,7 +64,6 @@ kprof_status kprof_driver_load(const kprof_driver_api **out)
                                          .cuDeviceGetCount_ = count_devices,
                                          .cuDevicePrimaryCtxGetState_ = primary_state,
                                          .cuPointerGetAttribute_ = pointer_attribute,
-                                         .cuMemPoolGetAttribute_ = pool_attribute,
                                          .cuStreamIsCapturing_ = is_capturing};
     *out = &api;
     return KPROF_OK;
@@ -236,7 +221,7 @@ static void test_kinds(void **state)
         {ID(cuMemCreate), KPROF_CALL_SETUP},
         {ID(cuMemMap), KPROF_CALL_OTHER},
         {ID(cuMemUnmap), KPROF_CALL_OTHER},
-        {ID(cuMemFreeAsync), KPROF_CALL_OTHER},
+        {ID(cuMemFreeAsync), KPROF_CALL_POOL_FREE},
         {ID(cuModuleLoadData), KPROF_CALL_SETUP},
         {ID(cuLaunchHostFunc), KPROF_CALL_SETUP},
         {ID(cuStreamCreateWithPriority), KPROF_CALL_SETUP},
@@ -301,25 +286,54 @@ static void test_function_attributes(void **state)
     assert_int_equal(kind_of_setting(CU_FUNC_ATTRIBUTE_CLUSTER_SIZE_MUST_BE_SET, 1), KPROF_CALL_OTHER);
 }
 
-/* A replay can use memory that a pool keeps mapped, and the pool's next allocation is the same memory. */
+/* What the pool is told to keep decides later, where a batch is open, and not the call. */
 static void test_frees_to_pools(void **state)
 {
     (void)state;
     static const CUpti_CallbackId ids[] = {ID(cuMemFreeAsync), ID(cuMemFreeAsync_ptsz)};
-    cuMemFreeAsync_params p = {.dptr = OWN_MEMORY}, elsewhere = {.dptr = OTHER_MEMORY};
-    cuMemFree_v2_params plain = {.dptr = OWN_MEMORY};
+    cuMemFreeAsync_params p = {.dptr = OWN_MEMORY};
     for (size_t i = 0; i < sizeof ids / sizeof *ids; i++) {
-        memory_pool = &threshold;
-        threshold = UINT64_MAX;
-        assert_int_equal(kind_of(ids[i], &p), KPROF_CALL_SETUP);
-        assert_int_equal(kind_of(ids[i], &elsewhere), KPROF_CALL_OTHER);
-        assert_int_equal(kind_of(ID(cuMemFree_v2), &plain), KPROF_CALL_FREE);
-        threshold--;
-        assert_int_equal(kind_of(ids[i], &p), KPROF_CALL_OTHER);
-        memory_pool = NULL;
-        threshold = UINT64_MAX;
-        assert_int_equal(kind_of(ids[i], &p), KPROF_CALL_OTHER);
+        kprof_decoded_call decoded = {0};
+        assert_int_equal(kprof_call_decode(ids[i], &p, &decoded), KPROF_CALL_POOL_FREE);
+        assert_int_equal(decoded.freed_to_pool, OWN_MEMORY);
     }
+}
+
+static kprof_call_kind kind_of_question(CUmemPool_attribute attribute)
+{
+    cuMemPoolGetAttribute_params p = {.attr = attribute};
+    kprof_decoded_call decoded = {.free_bytes = (size_t *)&p};
+    kprof_call_kind kind = kprof_call_decode(ID(cuMemPoolGetAttribute), &p, &decoded);
+    assert_true(kind != KPROF_CALL_MEMORY_INFO || !decoded.free_bytes);
+    return kind;
+}
+
+/* kprof changes what a pool keeps, and so what it has, but not what the application uses of that. */
+static void test_questions_of_pools(void **state)
+{
+    (void)state;
+    assert_int_equal(kind_of_question(CU_MEMPOOL_ATTR_RELEASE_THRESHOLD), KPROF_CALL_MEMORY_INFO);
+    assert_int_equal(kind_of_question(CU_MEMPOOL_ATTR_RESERVED_MEM_CURRENT), KPROF_CALL_MEMORY_INFO);
+    assert_int_equal(kind_of_question(CU_MEMPOOL_ATTR_RESERVED_MEM_HIGH), KPROF_CALL_MEMORY_INFO);
+    assert_int_equal(kind_of_question(CU_MEMPOOL_ATTR_USED_MEM_CURRENT), KPROF_CALL_HARMLESS);
+    assert_int_equal(kind_of_question(CU_MEMPOOL_ATTR_REUSE_ALLOW_OPPORTUNISTIC), KPROF_CALL_HARMLESS);
+}
+
+/* What the application says holds, whatever kprof has done to the pool. */
+static void test_changes_of_pools(void **state)
+{
+    (void)state;
+    char pool;
+    kprof_call_result result;
+    cuMemPoolDestroy_params destroy = {.pool = (CUmemoryPool)(void *)&pool};
+    cuMemPoolSetAttribute_params set = {.pool = (CUmemoryPool)(void *)&pool, .attr = CU_MEMPOOL_ATTR_RELEASE_THRESHOLD};
+    kprof_call_decode_result(ID(cuMemPoolDestroy), &destroy, &result);
+    assert_ptr_equal(result.pool, &pool);
+    kprof_call_decode_result(ID(cuMemPoolSetAttribute), &set, &result);
+    assert_ptr_equal(result.pool, &pool);
+    set.attr = CU_MEMPOOL_ATTR_USED_MEM_HIGH;
+    kprof_call_decode_result(ID(cuMemPoolSetAttribute), &set, &result);
+    assert_null(result.pool);
 }
 
 static void note_memory(CUpti_CallbackId id, const void *parameters)
@@ -1024,6 +1038,8 @@ int main(void)
         cmocka_unit_test(test_calls_that_change_settings),
         cmocka_unit_test(test_function_attributes),
         cmocka_unit_test(test_frees_to_pools),
+        cmocka_unit_test(test_questions_of_pools),
+        cmocka_unit_test(test_changes_of_pools),
         cmocka_unit_test(test_mappings),
         cmocka_unit_test(test_allocations_in_streams),
         cmocka_unit_test(test_transfers),

@@ -22,6 +22,9 @@ static bool all_known, all_listed;
 static unsigned version, allocations_version, drops;
 static CUresult variable_result; /* of reading one */
 static kprof_snapshot *snapshot;
+static CUmemoryPool memory_pool; /* of all memory */
+static cuuint64_t pool_threshold;
+static unsigned pool_trims;
 
 static uint64_t at(size_t offset)
 {
@@ -31,11 +34,39 @@ static uint64_t at(size_t offset)
 /* Each variable is an allocation. */
 static CUresult CUDAAPI get_attribute(void *out, CUpointer_attribute attribute, CUdeviceptr address)
 {
+    if (attribute == CU_POINTER_ATTRIBUTE_MEMPOOL_HANDLE) {
+        *(CUmemoryPool *)out = memory_pool;
+        return CUDA_SUCCESS;
+    }
     size_t size_bytes = known_count > 0 && address == known[0].address ? known[0].size_bytes : known[1].size_bytes;
     if (attribute == CU_POINTER_ATTRIBUTE_RANGE_START_ADDR)
         *(CUdeviceptr *)out = address;
     else
         *(size_t *)out = size_bytes;
+    return CUDA_SUCCESS;
+}
+
+static CUresult CUDAAPI get_threshold(CUmemoryPool pool, CUmemPool_attribute attribute, void *value)
+{
+    assert_ptr_equal(pool, memory_pool);
+    assert_int_equal(attribute, CU_MEMPOOL_ATTR_RELEASE_THRESHOLD);
+    *(cuuint64_t *)value = pool_threshold;
+    return CUDA_SUCCESS;
+}
+
+static CUresult CUDAAPI set_threshold(CUmemoryPool pool, CUmemPool_attribute attribute, void *value)
+{
+    assert_ptr_equal(pool, memory_pool);
+    assert_int_equal(attribute, CU_MEMPOOL_ATTR_RELEASE_THRESHOLD);
+    pool_threshold = *(const cuuint64_t *)value;
+    return CUDA_SUCCESS;
+}
+
+static CUresult CUDAAPI trim(CUmemoryPool pool, size_t bytes)
+{
+    assert_ptr_equal(pool, memory_pool);
+    assert_int_equal(bytes, pool_threshold);
+    pool_trims++;
     return CUDA_SUCCESS;
 }
 
@@ -51,6 +82,9 @@ kprof_status kprof_driver_load(const kprof_driver_api **out)
     api = fake_api();
     api.cuPointerGetAttribute_ = get_attribute;
     api.cuMemcpyDtoHAsync_ = read_memory;
+    api.cuMemPoolGetAttribute_ = get_threshold;
+    api.cuMemPoolSetAttribute_ = set_threshold;
+    api.cuMemPoolTrimTo_ = trim;
     *out = &api;
     return KPROF_OK;
 }
@@ -449,6 +483,37 @@ static void test_busy_stream(void **state)
     assert_saved_around(change_first_span);
 }
 
+static CUmemoryPool pool_of_memory(const kprof_call **out)
+{
+    static char pool;
+    static kprof_decoded_call decoded;
+    static const kprof_call call = {.kind = KPROF_CALL_POOL_FREE, .parameters = &decoded};
+    decoded = (kprof_decoded_call){.freed_to_pool = at(0)};
+    *out = &call;
+    return (CUmemoryPool)(void *)&pool;
+}
+
+/* Pools keep what is freed as long as it is saved. */
+static void test_frees_to_pools(void **state)
+{
+    (void)state;
+    const kprof_call *call;
+    memory_pool = pool_of_memory(&call);
+    add_span(0, BLOCK);
+    assert_false(kprof_snapshot_keep_freed(snapshot, call)); /* nothing is saved */
+    take();
+    assert_true(kprof_snapshot_keep_freed(snapshot, call));
+    assert_int_equal(pool_threshold, UINT64_MAX);
+    kprof_snapshot_drop(snapshot, true);
+    assert_int_equal(pool_threshold, 0);
+    assert_int_equal(pool_trims, 1);
+    take();
+    assert_true(kprof_snapshot_keep_freed(snapshot, call));
+    kprof_snapshot_drop(snapshot, false); /* the application's work may use it still */
+    assert_int_equal(pool_threshold, 0);
+    assert_int_equal(pool_trims, 1);
+}
+
 /* For want of space nothing is saved, and the application's memory is as it was. */
 static void test_no_space_on_the_device(void **state)
 {
@@ -779,6 +844,7 @@ int main(void)
         TEST(test_memory_that_comes_later),
         TEST(test_much_memory_that_comes_later),
         TEST(test_busy_stream),
+        TEST(test_frees_to_pools),
         TEST(test_no_space_on_the_device),
         TEST(test_space_is_not_given_back_too_early),
         TEST(test_no_space_for_the_end),

@@ -17,6 +17,7 @@
 #define TRIES         3 /* as in passes.c */
 #define MOST_OPEN_S   10
 #define MANAGED_SLOT  0
+#define POOL_SLOT     SIM_POOLED
 #define OTHER_STREAM  2 /* of the second context */
 #define OTHER_CONTEXT (&sim.contexts[1])
 
@@ -571,6 +572,46 @@ static void test_frees(void **state)
     assert_false(sim.slots[SPARE_SLOT].live);
 }
 
+/* The pool would give the memory back as soon as the host waits. Replays use it, and then it is gone. */
+static void test_frees_to_a_pool(void **state)
+{
+    (void)state;
+    do_call((sim_step){.op = SIM_POOL_ALLOC, .a = POOL_SLOT});
+    unsigned first = launch_on(SIM_SCALE, POOL_SLOT);
+    do_call((sim_step){.op = SIM_POOL_FREE, .a = POOL_SLOT});
+    do_call((sim_step){.op = SIM_SYNC_CONTEXT});
+    do_call((sim_step){.op = SIM_POOL_ALLOC, .a = POOL_SLOT});
+    do_call((sim_step){.op = SIM_MEMSET, .a = POOL_SLOT, .value = 3}); /* as a program does with new memory */
+    unsigned second = launch_on(SIM_SCALE, POOL_SLOT);
+    do_call((sim_step){.op = SIM_POOL_FREE, .a = POOL_SLOT});
+    do_call((sim_step){.op = SIM_SYNC_CONTEXT});
+    assert_pending(first);
+    assert_true(sim.slots[POOL_SLOT].live);
+    close_batch();
+    assert_measured(first);
+    assert_measured(second);
+    assert_false(sim.slots[POOL_SLOT].live);
+}
+
+/* What the application has said is the answer, and what its pool would have. */
+static void test_questions_of_a_pool(void **state)
+{
+    (void)state;
+    uint64_t words[SIM_WORDS];
+    do_call((sim_step){.op = SIM_POOL_ALLOC, .a = POOL_SLOT});
+    unsigned first = launch_on(SIM_SCALE, POOL_SLOT);
+    sim_call(&(sim_step){.op = SIM_POOL_ASK, .a = POOL_SLOT}, words);
+    assert_int_equal(words[1], 1);
+    assert_pending(first);
+    do_call((sim_step){.op = SIM_POOL_FREE, .a = POOL_SLOT});
+    do_call((sim_step){.op = SIM_SYNC_CONTEXT});
+    assert_pending(first);
+    sim_call(&(sim_step){.op = SIM_POOL_ASK, .a = POOL_SLOT}, words);
+    assert_int_equal(words[0], 0);
+    assert_int_equal(words[1], 0);
+    assert_measured(first);
+}
+
 /* To free memory waits for all work, also for what waits for the host. */
 static void test_free_behind_work_that_waits(void **state)
 {
@@ -615,7 +656,7 @@ static void test_calls_that_close(void **state)
     static const sim_step calls[] = {
         {.op = SIM_FREE, .a = SPARE_SLOT},
         {.op = SIM_UNKNOWN, .a = SLOT},
-        {.op = SIM_RELOAD, .a = 6}, /* a variable */
+        {.op = SIM_RELOAD, .a = SIM_VARIABLES},
         {.op = SIM_GRAPH_LAUNCH},
     };
     for (size_t i = 0; i < sizeof calls / sizeof *calls; i++) {
@@ -1050,6 +1091,8 @@ int main(void)
         cmocka_unit_test_teardown(test_allocations, mend),
         cmocka_unit_test_teardown(test_allocation_in_the_order_of_a_stream, mend),
         cmocka_unit_test_teardown(test_frees, mend),
+        cmocka_unit_test_teardown(test_frees_to_a_pool, mend),
+        cmocka_unit_test_teardown(test_questions_of_a_pool, mend),
         cmocka_unit_test_teardown(test_allocation_after_free, mend),
         cmocka_unit_test_teardown(test_free_behind_work_that_waits, mend),
         cmocka_unit_test_teardown(test_calls_that_close, mend),

@@ -113,8 +113,18 @@ static void check_idle(const char *what)
         sim_violation("%s while the context is at work", what);
 }
 
+static bool holds_pools(void)
+{
+    bool any = false;
+    for (unsigned i = 0; i < SIM_POOLS; i++)
+        any = any || sim.pools[i].held;
+    return any;
+}
+
 void sim_check_nothing_left(void)
 {
+    if (holds_pools())
+        sim_violation("pools are held that no batch needs");
     if (alive.profilers + alive.snapshots + alive.operations > 0)
         sim_violation("%zu profilers, %zu snapshots, %zu operations were not freed", alive.profilers, alive.snapshots,
                       alive.operations);
@@ -300,6 +310,23 @@ static void target_add_free(const kprof_call *call, size_t size_bytes)
     (void)call, (void)size_bytes;
 }
 
+static bool target_pool_keeps(const kprof_call *call)
+{
+    lock();
+    const sim_pool *pool = sim_pool_of(((const sim_step *)call->parameters)->a);
+    bool keeps = pool->held || pool->limit == UINT64_MAX;
+    unlock();
+    return keeps;
+}
+
+static bool target_holds_pools(void)
+{
+    lock();
+    bool any = holds_pools();
+    unlock();
+    return any;
+}
+
 static bool target_set_own(bool own)
 {
     return own;
@@ -426,6 +453,7 @@ static kprof_status target_synchronize(void)
     if (sim_current == SIM_CONTEXTS)
         sim_violation("the engine waits, and no context is current");
     sim_wait_for_context(sim_current);
+    sim_pools_give_back(sim_current);
     bool failed = sim.contexts[sim_current].failed;
     unlock();
     sim_own_call(KPROF_CALL_WAIT, true);
@@ -859,7 +887,7 @@ static void save_what_is_there(kprof_snapshot *snapshot)
 {
     for (unsigned slot = 0; slot < SIM_SLOTS; slot++)
         if (slot % SIM_CONTEXTS == snapshot->context && slot % SIM_LANE_SLOTS < SIM_VARIABLES && sim.slots[slot].live &&
-            (!sim.slots[slot].shared || sim.managed || snapshot->with_host))
+            !sim.slots[slot].cached && (!sim.slots[slot].shared || sim.managed || snapshot->with_host))
             save_slot(snapshot, slot);
     for (unsigned module = 0; module < SIM_STREAMS; module++)
         if (sim.noted[module] && sim_context_of_stream(module) == snapshot->context)
@@ -914,6 +942,23 @@ static kprof_status snapshot_cover(kprof_snapshot *snapshot, void *stream)
     return fault || held ? kprof_fail(KPROF_UNSUPPORTED, "new memory cannot be saved (simulated)") : KPROF_OK;
 }
 
+static bool hold_pool(unsigned slot)
+{
+    sim_pool *pool = sim_pool_of(slot);
+    bool holds = !has_fault();
+    pool->held = pool->held || (holds && pool->limit != UINT64_MAX);
+    return holds;
+}
+
+static void let_go_of_pools(bool is_idle)
+{
+    for (unsigned i = 0; i < SIM_POOLS; i++) {
+        if (sim.pools[i].held && is_idle)
+            sim_pool_trim(&sim.pools[i], sim.pools[i].limit);
+        sim.pools[i].held = false;
+    }
+}
+
 static bool snapshot_keep_freed(kprof_snapshot *snapshot, const kprof_call *call)
 {
     const sim_step *step = call->parameters;
@@ -921,8 +966,11 @@ static bool snapshot_keep_freed(kprof_snapshot *snapshot, const kprof_call *call
     check_can_wait("memory is allocated");
     if (snapshot->context != sim_current || !snapshot->taken)
         sim_violation("memory of another context is kept, or none was saved");
-    bool keeps = !has_fault() && sim.slots[step->a].live && !sim.refuses_frees;
-    sim.slots[step->a].kept = keeps;
+    bool to_pool = step->op == SIM_POOL_FREE;
+    bool keeps = to_pool ? hold_pool(step->a)
+                         : !has_fault() && sim.slots[step->a].live && !sim.slots[step->a].pooled && !sim.refuses_frees;
+    if (!to_pool)
+        sim.slots[step->a].kept = keeps;
     unlock();
     return keeps;
 }
@@ -982,6 +1030,7 @@ static void snapshot_drop(kprof_snapshot *snapshot, bool is_idle)
     lock();
     if (is_idle)
         free_kept(snapshot);
+    let_go_of_pools(is_idle);
     sim.host_is_saved = false;
     unlock();
     snapshot->taken = snapshot->ended = false;

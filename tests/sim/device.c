@@ -96,15 +96,52 @@ static void set_word(unsigned slot, unsigned i, uint64_t value)
     atomic_store_explicit(&sim_words(slot)[i], value, memory_order_relaxed);
 }
 
+sim_pool *sim_pool_of(unsigned slot)
+{
+    return &sim.pools[slot / SIM_LANE_SLOTS * SIM_CONTEXTS + slot % SIM_CONTEXTS];
+}
+
+static bool is_of_pool(unsigned slot, const sim_pool *pool)
+{
+    return sim.slots[slot].live && sim.slots[slot].pooled && sim_pool_of(slot) == pool;
+}
+
+/* How many slots it has, with those that are freed. */
+static uint64_t size_of_pool(const sim_pool *pool)
+{
+    uint64_t size = 0;
+    for (unsigned slot = 0; slot < SIM_SLOTS; slot++)
+        size += is_of_pool(slot, pool);
+    return size;
+}
+
+void sim_pool_trim(const sim_pool *pool, uint64_t slots)
+{
+    uint64_t size = size_of_pool(pool);
+    for (unsigned slot = SIM_SLOTS; slot-- > 0 && size > slots;)
+        if (is_of_pool(slot, pool) && sim.slots[slot].cached) {
+            sim.slots[slot].live = sim.slots[slot].pooled = sim.slots[slot].cached = false;
+            size--;
+        }
+}
+
+void sim_pools_give_back(unsigned context)
+{
+    for (unsigned i = context; i < SIM_POOLS; i += SIM_CONTEXTS)
+        sim_pool_trim(&sim.pools[i], sim.pools[i].held ? UINT64_MAX : sim.pools[i].limit);
+}
+
 static void make_slot(unsigned slot, const sim_step *step)
 {
     if (sim.slots[slot].kept)
         sim_violation("memory comes where a snapshot keeps what was freed");
+    if (sim.slots[slot].cached)
+        sim_violation("memory comes where a pool has some");
     sim.slots[slot].live = true;
     sim.slots[slot].shared = step && step->shared;
     sim.slots[slot].exported = step && step->exported;
     sim.slots[slot].foreign = sim.slots[slot].counted = 0;
-    sim.slots[slot].is_hosts = false;
+    sim.slots[slot].is_hosts = sim.slots[slot].pooled = false;
     sim.slots[slot].memory = slot;
     sim.slots[slot].generation++;
     for (unsigned i = 0; i < SIM_WORDS; i++)
@@ -119,6 +156,7 @@ void sim_reset(uint64_t seed)
     memset(sim.contexts, 0, sizeof sim.contexts);
     memset(sim.streams, 0, sizeof sim.streams);
     memset(sim.slots, 0, sizeof sim.slots);
+    memset(sim.pools, 0, sizeof sim.pools);
     memset(sim.printed, 0, sizeof sim.printed);
     sim.output_count = sim.output_seen = 0;
     sim.keeps_counting = false;
@@ -357,6 +395,15 @@ static void run_graph(const sim_work *work)
     }
 }
 
+/* The memory has what was in it when it was freed, if the pool still has it. */
+static void allocate_from_pool(const sim_step *step)
+{
+    if (!sim.slots[step->a].cached)
+        make_slot(step->a, step);
+    sim.slots[step->a].pooled = true;
+    sim.slots[step->a].cached = false;
+}
+
 static void run_work(const sim_work *work)
 {
     const sim_step *step = &work->step;
@@ -380,10 +427,10 @@ static void run_work(const sim_work *work)
         sim.streams[step->stream].completed = work->event;
         break;
     case SIM_POOL_ALLOC:
-        make_slot(step->a, step);
+        allocate_from_pool(step);
         break;
     case SIM_POOL_FREE:
-        sim.slots[step->a].live = false;
+        sim.slots[step->a].cached = true;
         break;
     case SIM_HOLD:
         break;
@@ -477,11 +524,12 @@ void sim_drain(void)
     pthread_mutex_unlock(&sim.mutex);
 }
 
-/* Events may come and go: they change nothing. */
+/* Events may come and go, and memory back to a pool, which keeps it: that changes nothing. */
 static bool has_work(const sim_queue *queue)
 {
     for (unsigned i = 0; i < queue->count; i++)
-        if (queue->items[i].step.op != SIM_RECORD && queue->items[i].step.op != SIM_STREAM_WAIT)
+        if (queue->items[i].step.op != SIM_RECORD && queue->items[i].step.op != SIM_STREAM_WAIT &&
+            queue->items[i].step.op != SIM_POOL_FREE)
             return true;
     return false;
 }
@@ -594,6 +642,30 @@ static int release(const sim_step *step, uint64_t *out)
     (void)out;
     sim_drain_context(sim_context_of_stream(step->stream));
     sim.slots[step->a].live = sim.slots[step->a].kept;
+    sim_pools_give_back(sim_context_of_stream(step->stream));
+    return 0;
+}
+
+static int limit_pool(const sim_step *step, uint64_t *out)
+{
+    (void)out;
+    *sim_pool_of(step->a) = (sim_pool){.limit = step->value};
+    return 0;
+}
+
+static int trim_pool(const sim_step *step, uint64_t *out)
+{
+    (void)out;
+    sim_pool_trim(sim_pool_of(step->a), step->value);
+    return 0;
+}
+
+/* A pool that keeps all has the more slots, the less it was trimmed before. */
+static int ask_pool(const sim_step *step, uint64_t *out)
+{
+    const sim_pool *pool = sim_pool_of(step->a);
+    out[0] = pool->held ? UINT64_MAX : pool->limit;
+    out[1] = out[0] == UINT64_MAX ? 0 : size_of_pool(pool);
     return 0;
 }
 
@@ -622,6 +694,7 @@ static int copy_out(const sim_step *step, uint64_t *out)
         return SIM_ERROR;
     for (unsigned i = 0; i < SIM_WORDS; i++)
         out[i] = word(step->a, i);
+    sim_pools_give_back(sim_context_of_stream(step->stream));
     return 0;
 }
 
@@ -654,6 +727,7 @@ static int sync_stream(const sim_step *step, uint64_t *out)
 {
     (void)out;
     drain_stream(step->stream);
+    sim_pools_give_back(sim_context_of_stream(step->stream));
     return 0;
 }
 
@@ -661,6 +735,7 @@ static int sync_context(const sim_step *step, uint64_t *out)
 {
     (void)out;
     sim_drain_context(sim_context_of_stream(step->stream));
+    sim_pools_give_back(sim_context_of_stream(step->stream));
     return 0;
 }
 
@@ -786,7 +861,10 @@ static const struct operation {
     [SIM_ALLOC] = {"alloc", KPROF_CALL_ALLOCATE, allocate},
     [SIM_FREE] = {"free", KPROF_CALL_FREE, release},
     [SIM_POOL_ALLOC] = {"pool alloc", KPROF_CALL_ALLOCATE, submit_copy},
-    [SIM_POOL_FREE] = {"pool free", KPROF_CALL_OTHER, submit_copy},
+    [SIM_POOL_FREE] = {"pool free", KPROF_CALL_POOL_FREE, submit_copy},
+    [SIM_POOL_LIMIT] = {"pool limit", KPROF_CALL_OTHER, limit_pool},
+    [SIM_POOL_TRIM] = {"pool trim", KPROF_CALL_OTHER, trim_pool},
+    [SIM_POOL_ASK] = {"pool ask", KPROF_CALL_MEMORY_INFO, ask_pool},
     [SIM_MAP] = {"map", KPROF_CALL_ALLOCATE, map},
     [SIM_UNMAP] = {"unmap", KPROF_CALL_OTHER, unmap},
     [SIM_COPY_IN] = {"copy in", KPROF_CALL_TRANSFER, submit_copy},

@@ -17,11 +17,13 @@ enum {
     SIM_COMMON = SIM_LANES, /* the machine has a part for each thread and a common one, which share contexts only */
     SIM_PARTS,
     SIM_LANE_STREAMS = 4,
-    SIM_LANE_SLOTS = 14,
+    SIM_LANE_SLOTS = 16,
     SIM_STREAMS = SIM_PARTS * SIM_LANE_STREAMS, /* stream s is of context s / 2 % 2 and has one event */
     SIM_SLOTS = SIM_PARTS * SIM_LANE_SLOTS,     /* places for allocations; slot i is of context i % 2 */
-    SIM_VARIABLES = 6, /* the first of a lane's slots that are module variables: one for each stream's module */
-    SIM_MEMORIES = 10, /* the first that are physical memory, to be mapped at other slots; two of each context */
+    SIM_POOLED = 4, /* the first of a lane's slots at which pools have memory, one pool for each context */
+    SIM_POOLS = SIM_PARTS * SIM_CONTEXTS,
+    SIM_VARIABLES = 8, /* the first of a lane's slots that are module variables: one for each stream's module */
+    SIM_MEMORIES = 12, /* the first that are physical memory, to be mapped at other slots; two of each context */
     SIM_WORDS = 8,
     SIM_QUEUE = 64,
     SIM_NODES = 10,      /* of a graph, at most */
@@ -37,10 +39,13 @@ typedef enum sim_op {
     SIM_GRAPH_LAUNCH,
     SIM_ALLOC,
     SIM_FREE,
-    SIM_POOL_ALLOC, /* in the order of the stream, as from a pool */
+    SIM_POOL_ALLOC, /* in the order of the stream, from the pool of the slot's part and context */
     SIM_POOL_FREE,
-    SIM_MAP,   /* physical memory `b` at slot `a`, and perhaps at others too; whichever context is current */
-    SIM_UNMAP, /* waits for nothing, and the memory keeps what it has */
+    SIM_POOL_LIMIT, /* `value`: how many slots the pool of slot `a` keeps when the host waits */
+    SIM_POOL_TRIM,  /* likewise, now */
+    SIM_POOL_ASK,   /* how many it keeps, and has */
+    SIM_MAP,        /* physical memory `b` at slot `a`, and perhaps at others too; whichever context is current */
+    SIM_UNMAP,      /* waits for nothing, and the memory keeps what it has */
     SIM_COPY_IN,
     SIM_COPY,
     SIM_COPY_OUT,
@@ -132,6 +137,8 @@ typedef struct sim_stream {
 typedef struct sim_slot {
     bool live, shared, exported;
     bool was_mapped;     /* physical memory that is mapped, or was */
+    bool pooled;         /* it is a pool's */
+    bool cached;         /* the program has freed it, and its pool still has it */
     bool kept;           /* the program has freed it, or is about to, and a snapshot keeps it */
     unsigned memory;     /* slot that has its words: itself, or the physical memory that is mapped there */
     uint64_t generation; /* tells allocations and mappings in one slot apart */
@@ -140,6 +147,12 @@ typedef struct sim_slot {
     uint64_t counted;    /* how far it is by its own account */
     _Atomic uint64_t words[SIM_WORDS];
 } sim_slot;
+
+/* A pool gives memory back when the host waits. */
+typedef struct sim_pool {
+    uint64_t limit; /* slots that it keeps; UINT64_MAX: all */
+    bool held;      /* the engine has it keep all */
+} sim_pool;
 
 /* The output of a kernel, until the driver writes it. */
 typedef struct sim_output {
@@ -160,6 +173,7 @@ typedef struct sim_machine {
     sim_context contexts[SIM_CONTEXTS];
     sim_stream streams[SIM_STREAMS];
     sim_slot slots[SIM_SLOTS];
+    sim_pool pools[SIM_POOLS];
     uint64_t printed[SIM_STREAMS]; /* what kernels printed, in their order on the stream */
     sim_output output[SIM_QUEUE];  /* [output_count]: what the driver has yet to write */
     unsigned output_count, output_seen;
@@ -241,6 +255,11 @@ unsigned sim_context_of_stream(unsigned stream);
 unsigned sim_variable_of_stream(unsigned stream);
 
 /* For backend.c; with the mutex held. */
+sim_pool *sim_pool_of(unsigned slot);
+/* Have the pool unmap what is freed, while it has more slots than these. */
+void sim_pool_trim(const sim_pool *pool, uint64_t slots);
+/* The host waits for work of the context: pools keep no more than they are to keep. */
+void sim_pools_give_back(unsigned context);
 void sim_drain_context(unsigned context);
 /* Does some of its work wait for the host? */
 bool sim_is_held(unsigned context);

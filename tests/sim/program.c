@@ -188,13 +188,28 @@ static void sync_both(generator *g, unsigned stream)
     forget_streams(g, sim_context_of_stream(stream));
 }
 
-/* Nothing waits, as what comes later on another stream follows an event. */
-static void add_pool(generator *g, unsigned stream, unsigned slot)
+/* Tell the pool what to keep, trim it or ask. What it has is certain behind all work alone. */
+static void add_pool_call(generator *g, unsigned stream, unsigned slot)
 {
+    static const uint64_t limits[] = {0, 1, UINT64_MAX};
+    static const sim_op ops[] = {SIM_POOL_LIMIT, SIM_POOL_TRIM, SIM_POOL_ASK, SIM_POOL_ASK};
+    sync_both(g, stream);
+    sim_step *step = add(g, ops[pick(g, 4)], stream);
+    step->a = slot_of(g, slot);
+    step->value = limits[pick(g, 3)];
+}
+
+/* Nothing waits, as what comes later on another stream follows an event. New memory has anything in it. */
+static void add_pool(generator *g, unsigned stream)
+{
+    unsigned slot = SIM_POOLED + pick(g, (SIM_VARIABLES - SIM_POOLED) / 2) * 2 + sim_context_of_stream(stream);
     touch(g, stream, slot);
     add(g, g->live[slot] ? SIM_POOL_FREE : SIM_POOL_ALLOC, stream)->a = slot_of(g, slot);
     g->live[slot] = !g->live[slot];
-    g->shared[slot] = false;
+    if (g->live[slot])
+        add(g, SIM_MEMSET, stream)->a = slot_of(g, slot);
+    else if (is_likely(g, 3))
+        add_pool_call(g, stream, slot);
 }
 
 /* Wait for all that was done to the slot's memory. */
@@ -213,7 +228,7 @@ static bool is_mapped(const generator *g, unsigned slot)
 
 static unsigned pick_place(generator *g, unsigned stream)
 {
-    return pick(g, SIM_VARIABLES / 2) * 2 + sim_context_of_stream(stream);
+    return pick(g, SIM_POOLED / 2) * 2 + sim_context_of_stream(stream);
 }
 
 static sim_step *add_mapping(generator *g, sim_op op, unsigned slot)
@@ -248,10 +263,6 @@ static void add_alloc(generator *g, unsigned stream)
     unsigned slot = pick_place(g, stream);
     if (is_mapped(g, slot))
         return;
-    if (is_likely(g, 2)) {
-        add_pool(g, stream, slot);
-        return;
-    }
     sync_both(g, stream);
     sim_step *step = add(g, g->live[slot] ? SIM_FREE : SIM_ALLOC, stream);
     step->a = slot_of(g, slot);
@@ -406,6 +417,8 @@ static void add_any(generator *g)
         add_host_access(g, stream);
     else if (g->program->traits.dice && is_likely(g, 16))
         add_dice(g, stream);
+    else if (g->program->traits.pools && is_likely(g, 8))
+        add_pool(g, stream);
     else if (g->program->traits.holds && is_likely(g, 16))
         add_hold(g, stream);
     else if (kind < 20)
@@ -554,7 +567,8 @@ void sim_program_read_memory(const sim_program *program, sim_result *result)
 {
     for (unsigned slot = 0; slot < SIM_SLOTS; slot++) {
         uint64_t hash = 1;
-        bool is_programs = sim.slots[slot].live && !sim.slots[slot].kept; /* else it has freed it */
+        bool is_programs =
+            sim.slots[slot].live && !sim.slots[slot].kept && !sim.slots[slot].cached; /* else it is freed */
         if (!is_programs || program->lost[sim.slots[slot].memory])
             continue;
         for (unsigned i = 0; i < SIM_WORDS; i++)

@@ -79,7 +79,7 @@ static void print_group(const char *what)
     fprintf(stderr,
             "program %llu (%u after the first of its process): %u threads, %s, %u passes, capacity %zu, batches of "
             "%u%s%s%s, "
-            "filter %s +%llu *%llu%s%s%s%s%s\n",
+            "filter %s +%llu *%llu%s%s%s%s%s%s\n",
             (unsigned long long)(group.first + sim.program), sim.program, group.traits.lanes,
             group.cache == KPROF_CACHE_FLUSH_ALL ? "caches flushed" : "batches", group.passes, sim.capacity,
             group.replay_batch, group.keeps_data ? ", kept" : "", sim.all_witnesses ? ", all witnesses" : "",
@@ -90,7 +90,7 @@ static void print_group(const char *what)
             : sim.interrupt ? ", disarmed"
                             : "",
             group.whole_graphs ? ", whole graphs" : "", sim.few_shapes ? ", few shapes" : "",
-            group.traits.host_access ? ", with host access" : "",
+            group.traits.host_access ? ", with host access" : "", group.traits.pools ? ", pools" : "",
             group.traits.long_batches ? ", with many launches" : "");
     sim_program_print(&group.program, stderr);
     fprintf(stderr, "again: random %u %llu %u\n", group.traits.lanes, (unsigned long long)group.first, sim.program + 1);
@@ -129,6 +129,7 @@ static void choose_traits(uint64_t *random, unsigned lanes)
         .exported_memory = sim_random(random) % 6 == 0,
         .holds = lanes == 1 && sim_random(random) % 12 == 0,
     };
+    group.traits.pools = sim_random(random) % 2 == 0;
     group.traits.dice = !group.traits.holds && sim_random(random) % 4 == 0;
 }
 

@@ -1,0 +1,21 @@
+/* Memory pools of the application. While a batch is open, a pool keeps what is freed to it, as replays use that memory:
+ * the driver would give it back to the system when the host next waits. Thread-safe. */
+#ifndef KPROF_CUPTI_POOLS_H
+#define KPROF_CUPTI_POOLS_H
+
+#include <cuda.h>
+#include <stdbool.h>
+
+/* Does the pool that has the memory at the address keep now what is freed to it? */
+bool kprof_pools_keep(CUdeviceptr address);
+/* Have that pool keep it until _let_go. False where the memory is of no pool, or the driver refuses. */
+bool kprof_pools_hold(CUdeviceptr address);
+/* Do pools keep memory, because of _hold, that the application has not asked them to keep? */
+bool kprof_pools_are_held(void);
+/* Have the pools keep again what the application has asked for. `is_idle`: the GPU does not use freed memory any more,
+ * so that it goes at once; else the driver gives it back when the host next waits. */
+void kprof_pools_let_go(bool is_idle);
+/* The application has destroyed the pool, or said what it is to keep: _let_go leaves it alone. */
+void kprof_pools_forget(CUmemoryPool pool);
+
+#endif

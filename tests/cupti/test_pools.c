@@ -1,0 +1,158 @@
+/* Pools keep what is freed to them while a batch is open, and what the application has said afterwards. */
+#include "cupti/pools.h"
+
+#include "cupti/driver.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+enum { POOLS = 20, OF_NO_POOL = 0x1000, OF_POOL = 0x10000 }; /* pool i has the memory at OF_POOL + i */
+
+typedef struct fake_pool {
+    cuuint64_t threshold;
+    size_t trimmed_to; /* SIZE_MAX: not at all */
+} fake_pool;
+
+static fake_pool pools[POOLS];
+static CUresult set_result;
+
+static CUresult CUDAAPI pointer_attribute(void *out, CUpointer_attribute attribute, CUdeviceptr address)
+{
+    fake_pool *pool = address >= OF_POOL ? &pools[address - OF_POOL] : NULL;
+    assert_int_equal(attribute, CU_POINTER_ATTRIBUTE_MEMPOOL_HANDLE);
+    memcpy(out, &pool, sizeof pool);
+    return CUDA_SUCCESS;
+}
+
+static CUresult CUDAAPI get_attribute(CUmemoryPool pool, CUmemPool_attribute attribute, void *value)
+{
+    assert_int_equal(attribute, CU_MEMPOOL_ATTR_RELEASE_THRESHOLD);
+    *(cuuint64_t *)value = ((fake_pool *)(void *)pool)->threshold;
+    return CUDA_SUCCESS;
+}
+
+static CUresult CUDAAPI set_attribute(CUmemoryPool pool, CUmemPool_attribute attribute, void *value)
+{
+    assert_int_equal(attribute, CU_MEMPOOL_ATTR_RELEASE_THRESHOLD);
+    if (set_result == CUDA_SUCCESS)
+        ((fake_pool *)(void *)pool)->threshold = *(cuuint64_t *)value;
+    return set_result;
+}
+
+static CUresult CUDAAPI trim(CUmemoryPool pool, size_t bytes)
+{
+    ((fake_pool *)(void *)pool)->trimmed_to = bytes;
+    return CUDA_SUCCESS;
+}
+
+kprof_status kprof_driver_load(const kprof_driver_api **out)
+{
+    static const kprof_driver_api api = {.cuPointerGetAttribute_ = pointer_attribute,
+                                         .cuMemPoolGetAttribute_ = get_attribute,
+                                         .cuMemPoolSetAttribute_ = set_attribute,
+                                         .cuMemPoolTrimTo_ = trim};
+    *out = &api;
+    return KPROF_OK;
+}
+
+const char *kprof_driver_error(CUresult result)
+{
+    (void)result;
+    return "an error";
+}
+
+static int set_up(void **state)
+{
+    (void)state;
+    set_result = CUDA_SUCCESS;
+    for (size_t i = 0; i < POOLS; i++)
+        pools[i] = (fake_pool){.threshold = 100 * i, .trimmed_to = SIZE_MAX};
+    return 0;
+}
+
+static void test_held(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < POOLS; i++) {
+        assert_false(kprof_pools_keep(OF_POOL + i));
+        assert_true(kprof_pools_hold(OF_POOL + i));
+        assert_true(kprof_pools_hold(OF_POOL + i)); /* for the next free */
+        assert_true(kprof_pools_keep(OF_POOL + i));
+        assert_true(kprof_pools_are_held());
+    }
+    kprof_pools_let_go(true);
+    assert_false(kprof_pools_are_held());
+    for (size_t i = 0; i < POOLS; i++) {
+        assert_int_equal(pools[i].threshold, 100 * i);
+        assert_int_equal(pools[i].trimmed_to, 100 * i);
+        assert_false(kprof_pools_keep(OF_POOL + i));
+    }
+}
+
+/* The GPU may still use what is freed: the driver gives it back later. */
+static void test_work_goes_on(void **state)
+{
+    (void)state;
+    assert_true(kprof_pools_hold(OF_POOL + 3));
+    kprof_pools_let_go(false);
+    assert_int_equal(pools[3].threshold, 300);
+    assert_int_equal(pools[3].trimmed_to, SIZE_MAX);
+    kprof_pools_let_go(true); /* nothing is left */
+    assert_int_equal(pools[3].trimmed_to, SIZE_MAX);
+}
+
+static void test_pool_that_keeps_all(void **state)
+{
+    (void)state;
+    pools[1].threshold = UINT64_MAX;
+    assert_true(kprof_pools_keep(OF_POOL + 1));
+    assert_true(kprof_pools_hold(OF_POOL + 1));
+    assert_false(kprof_pools_are_held());
+    kprof_pools_let_go(true);
+    assert_int_equal(pools[1].threshold, UINT64_MAX);
+    assert_int_equal(pools[1].trimmed_to, SIZE_MAX);
+}
+
+static void test_cannot_be_held(void **state)
+{
+    (void)state;
+    assert_false(kprof_pools_hold(OF_NO_POOL));
+    assert_false(kprof_pools_keep(OF_NO_POOL));
+    set_result = CUDA_ERROR_NOT_SUPPORTED; /* as of a pool of another process */
+    assert_false(kprof_pools_hold(OF_POOL + 1));
+    assert_false(kprof_pools_are_held());
+    assert_int_equal(pools[1].threshold, 100);
+}
+
+/* It is gone, or the application has told it something else. */
+static void test_forgotten(void **state)
+{
+    (void)state;
+    assert_true(kprof_pools_hold(OF_POOL + 1));
+    assert_true(kprof_pools_hold(OF_POOL + 2));
+    pools[1].threshold = 7;
+    kprof_pools_forget((CUmemoryPool)(void *)&pools[1]);
+    assert_true(kprof_pools_are_held());
+    kprof_pools_let_go(true);
+    assert_int_equal(pools[1].threshold, 7);
+    assert_int_equal(pools[1].trimmed_to, SIZE_MAX);
+    assert_int_equal(pools[2].threshold, 200);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup(test_held, set_up),
+        cmocka_unit_test_setup(test_work_goes_on, set_up),
+        cmocka_unit_test_setup(test_pool_that_keeps_all, set_up),
+        cmocka_unit_test_setup(test_cannot_be_held, set_up),
+        cmocka_unit_test_setup(test_forgotten, set_up),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
