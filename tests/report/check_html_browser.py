@@ -110,7 +110,7 @@ class Pages(unittest.TestCase):
         for launch in json.loads(done.stdout)["launches"]:
             names = {finding["id"]: finding["name"] for finding in launch["findings"]}
             best = launch["verdict"]["finding"]
-            expected[launch["kernel"]["function"]] = ("little" if launch["verdict"]["little_to_gain"] == "yes" else
+            expected[launch["kernel"]["function"]] = ("no large gain" if launch["verdict"]["little_to_gain"] == "yes" else
                                                       names[best["id"]] if best else "nothing")
         self.open("recorded")
         for view in "By kernel", "By launch":
@@ -127,7 +127,7 @@ class Pages(unittest.TestCase):
             for kernel, worth in shown:
                 name = expected[kernel.split("(")[0]]
                 self.assertEqual(worth[:len(name)], name, kernel)
-                self.assertTrue(name != "little" or worth == name, kernel)
+                self.assertRegex(worth[len(name):], "^$" if name == "no large gain" else r"^(\n*up to [\d.]+ %)?$")
 
     def test_occupancy_curves_are_those_of_the_json(self):
         self.open("sample", "#launch-0/Occupancy")
@@ -175,6 +175,70 @@ class Pages(unittest.TestCase):
         self.assertEqual(len(self.evaluate(f"[...{points}].map(p => p.getBoundingClientRect().width)"
                                            ".filter(w => w > 4 && w < 16)")), 2)
 
+    def test_points_beyond_the_roofline_stand_at_its_edge(self):
+        """Its view ends at 1,000 FLOP/byte, its roofs begin at its bottom, and no label covers another."""
+        for width in 1280, 400:
+            self.open("recorded", width=width)
+            texts = self.evaluate("[...document.querySelectorAll('.chart svg text')].map(t => { const b = "
+                                  "t.getBoundingClientRect(); return [t.textContent, b.x, b.y, b.right, b.bottom]; })")
+            self.assertIn("1k", [text[0] for text in texts])
+            self.assertFalse([text for text, *_ in texts if text.endswith("M") or text in ("10k", "100k")])
+            labels = [text for text in texts if re.fullmatch(r"[a-z_0-9]{5,}\u2026?", text[0])]
+            self.assertGreater(len({label[0] for label in labels}), 3)
+            for i, (name, left, top, right, bottom) in enumerate(labels):
+                for other, *box in labels[i + 1:]:
+                    self.assertFalse(left < box[2] - 1 and box[0] < right - 1 and top < box[3] - 2 and
+                                     box[1] < bottom - 2, f"{name} and {other} at {width}")
+            box = self.evaluate("(() => { const b = document.querySelector('.chart').getBoundingClientRect(); "
+                                "return [b.left, b.right]; })()")
+            arrows = self.evaluate("[...document.querySelectorAll('.chart svg path[fill^=\"#\"]')]"
+                                   ".map(p => p.getBoundingClientRect()).filter(b => b.width > 9 && b.width < 20)"
+                                   ".map(b => [b.left, b.right])")
+            self.assertGreater(len(arrows), 5)
+            for left, right in arrows:
+                self.assertGreater(left, box[1] - 60)
+                self.assertLess(right, box[1])
+        self.open("sample", "#launch-0")
+        self.assertLessEqual({"DRAM", "L2", "L1"}, set(self.evaluate(
+            "[...document.querySelectorAll('.chart svg text')].map(t => t.textContent)")))
+
+    def test_launches_lead_to_their_neighbours(self):
+        self.open("recorded", "#launch-3")
+        steps = "[...document.querySelectorAll('.steps a')].map(a => [a.textContent, a.getAttribute('href')])"
+        (back, all_of_it, forth) = self.evaluate(steps)
+        self.assertEqual([back[1], all_of_it[0], forth[1]], ["#launch-2", "All launches of this kernel", "#launch-4"])
+        self.assertLess(self.evaluate("document.querySelector('.steps').getBoundingClientRect().bottom"), 200)
+        self.click("document.querySelector('.steps a')")
+        self.assertEqual(self.evaluate("location.hash"), "#launch-2")
+        self.open("recorded", "#launch-0")
+        self.assertEqual([step[1] for step in self.evaluate(steps)][1:], ["#launch-1"])
+        self.open("sample", "#launch-0")
+        self.assertEqual(len(self.evaluate(steps)), 1)
+
+    def test_sections_without_work_are_one_line_at_the_end(self):
+        self.open("sample", "#launch-0/SpeedOfLight_HierarchicalTensorRooflineChart")
+        [line] = self.evaluate("[...document.querySelectorAll('.idle')].map(line => line.textContent)")
+        self.assertTrue(line.startswith("No work: GPU Speed Of Light Hierarchical Roofline (Double Precision), "))
+        self.assertEqual(self.evaluate("document.activeElement.textContent"),
+                         "GPU Speed Of Light Hierarchical Roofline (Tensor Core)")
+        headings = self.evaluate("[...document.querySelectorAll('main h3')].map(h => h.textContent)")
+        self.assertFalse([name for name in headings if "Double" in name])
+        self.assertIn("GPU Speed Of Light Hierarchical Roofline (Single Precision)", headings)
+
+    def test_the_width_is_used_and_bars_align(self):
+        self.open("sample", "#launch-0")
+        tops = self.evaluate("[...document.querySelectorAll('.finding')].map(f => f.getBoundingClientRect().top)")
+        self.assertEqual(tops[0], tops[1])
+        starts = self.evaluate("[...document.querySelectorAll('.tables table')].map(table => "
+                               "[...new Set([...table.querySelectorAll('.fill')].map(fill => fill.closest('td').cellIndex "
+                               "+ ' ' + fill.getBoundingClientRect().left))])")
+        self.assertTrue(any(starts))
+        for places in starts:
+            self.assertEqual(len({place.split()[0] for place in places}), len(places), places)
+        self.open("sample", "#launch-0", width=400)
+        self.assertEqual(len(set(self.evaluate("[...document.querySelectorAll('.finding')].map(f => "
+                                               "f.getBoundingClientRect().left)"))), 1)
+
     def summary(self, name):
         text = subprocess.run([KPROF, "report", self.reports[name], "--page", "summary", "--csv"], capture_output=True,
                               text=True, check=True).stdout
@@ -188,7 +252,7 @@ class Pages(unittest.TestCase):
         return [dict(zip(labels, row)) for row in rows]
 
     def test_numbers_are_those_of_the_summary(self):
-        keys = {"To gain": "gain_pct", "Of time": "time_share_pct", "Time": "time", "Launches": "launches",
+        keys = {"Gain up to": "gain_pct", "Of time": "time_share_pct", "Time": "time", "Launches": "launches",
                 "Minimum": "minimum", "Median": "median", "Maximum": "maximum", "Compute": "compute_pct",
                 "Memory": "memory_pct"}
         for name in ("kernels", "fixture"):
@@ -199,14 +263,15 @@ class Pages(unittest.TestCase):
                 for label, key in keys.items():
                     number, unit = (cells[label].split() + ["%"])[:2]
                     self.assertAlmostEqual(float(number) * SIZES[unit], float(row[key]), delta=0.00501 * SIZES[unit])
-                for label, key, of in (("Limited by", "limit", "of peak"), ("Top stall", "stall", "of time"),
-                                       ("Occupancy", "occupancy", "fit")):
+                for label, key, told in (("Limited by", "limit", "busiest unit {}"), ("Top stall", "stall", "{} of time"),
+                                         ("Occupancy limit", "occupancy", "{} of warps fit")):
                     if not row[key]:
                         self.assertEqual(cells.get(label, "n/a"), "n/a")
                         continue
-                    self.assertRegex(cells[label], rf"^{re.escape(row[key])}\n[\d.]+ % {of}$")
-                    self.assertAlmostEqual(float(cells[label].split("\n")[1].split()[0]), float(row[f"{key}_pct"]),
-                                           delta=0.00501)
+                    name, note = cells[label].split("\n")
+                    self.assertEqual(name, row[key])
+                    share = re.fullmatch(told.format(r"([\d.]+) %"), note)
+                    self.assertAlmostEqual(float(share[1]), float(row[f"{key}_pct"]), delta=0.00501)
                 self.assertAlmostEqual(float(cells["Worth most"].split()[-2]), float(row["finding_gain_pct"]),
                                        delta=0.00501)
 
@@ -256,10 +321,10 @@ class Pages(unittest.TestCase):
     def test_kernels_sort_by_each_column(self):
         self.open("kernels")
         first = self.evaluate("document.querySelector('th[aria-sort=descending]').innerText.trim()")
-        self.assertEqual(first, "To gain")
+        self.assertEqual(first, "Gain up to")
         rows = self.summary("kernels")
         for label, key in {"Median": "median", "Memory": "memory_pct", "Launches": "launches",
-                           "Top stall": "stall_pct", "Occupancy": "occupancy_pct",
+                           "Top stall": "stall_pct", "Occupancy limit": "occupancy_pct",
                            "Worth most": "finding_gain_pct"}.items():
             self.click(self.button(label))
             best = max(rows, key=lambda row, key=key: float(row[key]))
@@ -486,9 +551,11 @@ class Pages(unittest.TestCase):
         self.assertIn("Verdicts", text)
         self.open("diff", width=400)
         table = "[...document.querySelectorAll('table')].find(t => t.caption?.textContent === 'Verdicts')"
-        self.assertEqual(self.evaluate(f"[...{table}.tHead.rows[0].cells].slice(0, 2).map(c => c.innerText)"),
-                         ["Kernel", "Verdict"])
-        self.assertLess(self.evaluate(f"{table}.tBodies[0].rows[0].cells[1].getBoundingClientRect().right"), 400)
+        cells = self.evaluate(f"[...{table}.tBodies[0].rows[0].cells].map(c => [c.dataset.label, c.innerText, "
+                              "c.getBoundingClientRect().right, c.getBoundingClientRect().height])")
+        self.assertEqual([cell[0] for cell in cells][:2], ["Kernel", "Verdict"])
+        self.assertEqual([cell[0] for cell in cells if cell[2] > 400], [])  # a card: all of it is in sight
+        self.assertEqual([cell[0] for cell in cells if (cell[1] == "") != (cell[3] == 0)], [])
         self.assertEqual(self.evaluate("document.querySelector('.word.bad').textContent"), "worse")
         self.click("document.querySelector('details.group summary')")
         self.assertIn("Duration rose", self.evaluate("document.querySelector('details[open]').innerText"))

@@ -17,9 +17,10 @@ const SHARES = [
 const link = (text, href) => h("a", { href, class: "name", title: text }, named(text));
 const share = (value) => bar(value, human(value, "%"));
 
-const saving = (name, pct) => (pct === null ? name : [`${name} `, h("span", { class: "figure" }, human(pct, "%"))]);
-// What is worth most: of a kernel near its limit nothing is worth much, as its sentence tells.
-const LITTLE = { yes: "little", "as measured": "little, as measured" };
+const saving = (name, pct) =>
+    pct === null ? name : [name, h("span", { class: "note" }, `up to ${human(pct, "%")}`)];
+// What is worth most: near its limit a kernel has no large gain, as its sentence tells.
+const LITTLE = { yes: "no large gain", "as measured": "no large gain, as measured" };
 const worthName = (name, little) => LITTLE[little] ?? name;
 const worth = (name, pct, little) =>
     LITTLE[little] || name === null ? (worthName(name, little) ?? "nothing") : saving(name, pct);
@@ -33,12 +34,11 @@ function summaryColumn(key, label, unit, help) {
 }
 
 // A column of a line of the verdict: its name, and below that the share that sorts it. The sentence is a tooltip.
-function factColumn(key, label, of, help) {
+function factColumn(key, label, note, help) {
     const value = ({ row }) => row[`${key}_pct`];
     const name = ({ row }) => row[key];
     const said = ({ row }) => row[`${key}_text`] ?? "n/a";
-    const share = (group) =>
-        value(group) !== null && h("span", { class: "note" }, `${human(value(group), "%")} ${of}`);
+    const share = (group) => value(group) !== null && h("span", { class: "note" }, note(human(value(group), "%")));
     const cell = (group) => h("span", { title: said(group) }, name(group) ?? "n/a", share(group));
     return { label, help, value, text: name, cell, sentence: said };
 }
@@ -49,7 +49,7 @@ function kernelColumns(run) {
     const columns = [
         summaryColumn(
             "gain_pct",
-            "To gain",
+            "Gain up to",
             "%",
             "what the best finding could save of the time of all kernels, at most",
         ),
@@ -66,15 +66,25 @@ function kernelColumns(run) {
         summaryColumn("compute_pct", "Compute", "%", COMPUTE),
         summaryColumn("memory_pct", "Memory", "%", MEMORY),
         {
-            ...factColumn("limit", "Limited by", "of peak", "what limits it, and how busy the busiest unit is"),
+            ...factColumn(
+                "limit",
+                "Limited by",
+                (share) => `busiest unit ${share}`,
+                "what limits it, and how much of its peak the busiest unit reaches, whether that is the limit or not",
+            ),
             value: ({ row }) => row.limit,
         },
-        factColumn("stall", "Top stall", "of time", "what its warps wait for most, and its share of their time"),
+        factColumn(
+            "stall",
+            "Top stall",
+            (share) => `${share} of time`,
+            "what its warps wait for most, and its share of their time",
+        ),
         factColumn(
             "occupancy",
-            "Occupancy",
-            "fit",
-            "what limits the warps that fit on an SM, and the share of its warp slots that they take",
+            "Occupancy limit",
+            (share) => `${share} of warps fit`,
+            "what keeps the warp slots of an SM from being full, and the share of them that the kernel's blocks can fill",
         ),
         {
             label: "Worth most",

@@ -168,15 +168,36 @@ function findings(launch, view) {
     );
 }
 
-function rooflines(run, launch, list, name) {
-    if (!list.length) return null;
-    const choices = rooflineChoices(run, list, [{ name, link: launchLink(launch), launches: [launch] }]);
-    return choices.length
-        ? rooflineChart(choices)
-        : h("p", { class: "zeros" }, `No work: ${list.map((roofline) => roofline.label).join(", ")}`);
+const choicesOf = (run, launch, { rooflines }) =>
+    rooflineChoices(run, rooflines, [{ name: launch.kernel.name, link: launchLink(launch), launches: [launch] }]);
+
+// A section of rooflines without a point tells nothing where others show its items too.
+function withoutWork(run, launch, sections) {
+    const isIdle = (section) => section.rooflines.length > 0 && !choicesOf(run, launch, section).length;
+    const others = sections.filter((section) => !isIdle(section));
+    const shown = new Set(others.flatMap((section) => section.items.map((item) => item.metric)));
+    return sections.filter((section) => isIdle(section) && section.items.every((item) => shown.has(item.metric)));
 }
 
-function sectionOf(run, launch, section, name) {
+function noWork(sections) {
+    if (!sections.length) return null;
+    return h(
+        "p",
+        { class: "zeros idle" },
+        "No work: ",
+        sections.map(({ id, name }, i) => [i > 0 && ", ", h("span", { id: `section-${id}`, tabindex: "-1" }, name)]),
+    );
+}
+
+function rooflines(run, launch, section) {
+    if (!section.rooflines.length) return null;
+    const choices = choicesOf(run, launch, section);
+    return choices.length
+        ? rooflineChart(choices)
+        : h("p", { class: "zeros" }, `No work: ${section.rooflines.map((roofline) => roofline.label).join(", ")}`);
+}
+
+function sectionOf(run, launch, section) {
     return h(
         "section",
         { id: `section-${section.id}`, tabindex: "-1" },
@@ -190,7 +211,7 @@ function sectionOf(run, launch, section, name) {
             itemTable(run, launch, section),
             section.tables.map((table) => valueTable(run, launch, table, section)),
         ),
-        rooflines(run, launch, section.rooflines, name),
+        rooflines(run, launch, section),
         section.what_if && whatIfView(launch.whatIf),
     );
 }
@@ -227,7 +248,8 @@ function hasExcess(run, launch, section) {
 
 // view: the link of the view that shows it
 export function launchView(run, launch, view) {
-    const sections = launch.sections;
+    const idle = withoutWork(run, launch, launch.sections);
+    const sections = launch.sections.filter((section) => !idle.includes(section));
     return [
         h(
             "dl",
@@ -244,7 +266,8 @@ export function launchView(run, launch, view) {
                       { class: "contents", "aria-label": "Sections" },
                       sections.map((section) => h("a", { href: `${view}/${section.id}` }, section.name)),
                   ),
-                  sections.map((section) => sectionOf(run, launch, section, launch.kernel.name)),
+                  sections.map((section) => sectionOf(run, launch, section)),
+                  noWork(idle),
                   launch.multiplexed?.used > 1 &&
                       h(
                           "p",

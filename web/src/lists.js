@@ -55,6 +55,7 @@ function table(title, records, places) {
     return sortedTable({
         caption: title,
         rows: records,
+        cards: true,
         columns: byKernel(shownKeys(records)).map((field, i) => ({
             label: field.label,
             number: field.number,

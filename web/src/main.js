@@ -11,6 +11,19 @@ import { redrawCharts } from "./roofline.js";
 const content = document.getElementById("content");
 const TITLES = { diff: "Comparison" };
 
+// Links to what stands before and after it.
+function steps(items, current, link, label, more) {
+    const at = items.indexOf(current);
+    const step = (item, sign) => item && h("a", { href: link(item) }, sign(label(item)));
+    return h(
+        "p",
+        { class: "steps" },
+        step(items[at - 1], (text) => `\u2190 ${text}`),
+        more,
+        step(items[at + 1], (text) => `${text} \u2192`),
+    );
+}
+
 function kernelView(report, fragment) {
     const { run } = report;
     const group = run.groups.find((other) => other.link === `#${fragment}`);
@@ -19,6 +32,14 @@ function kernelView(report, fragment) {
     const count = total(group.launches.map(({ multiplexed }) => multiplexed?.launches ?? 1));
     return [
         h("h1", { class: "kernel" }, named(group.kernel.name)),
+        run.groups.length > 1 &&
+            steps(
+                run.groups,
+                group,
+                (other) => other.link,
+                (other) => `Kernel ${run.groups.indexOf(other) + 1}`,
+                h("span", {}, `${run.groups.indexOf(group) + 1} of ${run.groups.length} by gain`),
+            ),
         kernelFacts(run, group),
         group.launches.length > 1 &&
             h(
@@ -41,7 +62,13 @@ function singleView(report, id) {
     if (!launch) return missing();
     return [
         h("h1", { class: "kernel" }, named(launch.kernel.name)),
-        h("p", {}, h("a", { href: launch.group?.link }, "All launches of this kernel")),
+        steps(
+            report.run.launches,
+            launch,
+            launchLink,
+            launchTitle,
+            h("a", { href: launch.group?.link }, "All launches of this kernel"),
+        ),
         h("section", {}, h("h2", {}, launchTitle(launch)), launchView(report.run, launch, launchLink(launch))),
     ];
 }

@@ -10,6 +10,7 @@ import { human, scale } from "./units.js";
 
 use([LineChart, ScatterChart, DataZoomComponent, GridComponent, TooltipComponent, SVGRenderer]);
 
+const GRID = { left: 84, right: 22, top: 12, bottom: 46 };
 const SYMBOLS = ["circle", "triangle", "diamond", "rect"];
 const charts = new Set();
 
@@ -65,14 +66,79 @@ function roofsOf(points) {
     return { peak: Math.max(...points.map((point) => point.peak)), levels };
 }
 
+// The view begins where the lowest roof rises from its bottom and ends at 1,000 operations a byte, or behind the last
+// ridge. Points further away stand at its edge.
+const [FAR, DECADES] = [3, 7];
+
 function rangeOf(points, roofs) {
-    const ridges = [...roofs.levels.values()].map((bandwidth) => roofs.peak / bandwidth);
-    const x = [...points.map((point) => point.intensity), ...ridges].map(Math.log10);
-    const y = [...points.map((point) => point.work), roofs.peak].map(Math.log10);
-    return {
-        x: [Math.floor(Math.min(...x) - 0.15), Math.ceil(Math.max(...x) + 0.3)],
-        y: [Math.floor(Math.min(...y) - 0.15), Math.ceil(Math.max(...y) + 0.1)],
+    const bandwidths = [...roofs.levels.values()].map(Math.log10);
+    const peak = Math.log10(roofs.peak);
+    const work = points.map((point) => Math.log10(point.work));
+    const top = Math.ceil(peak + 0.1);
+    const bottom = Math.max(Math.min(Math.floor(Math.min(...work) - 0.15), top - 2), top - DECADES);
+    const ridge = Math.max(...bandwidths.map((bandwidth) => peak - bandwidth));
+    const x = points.map((point) => Math.log10(point.intensity));
+    const right = Math.max(Math.ceil(ridge + 0.5), Math.min(Math.ceil(Math.max(...x) + 0.3), FAR));
+    const left = Math.min(bottom - Math.min(...bandwidths), Math.floor(Math.min(...x) - 0.15));
+    return { x: [Math.max(Math.floor(left * 2) / 2, right - DECADES), right], y: [bottom, top] };
+}
+
+// Where a point stands, and the arrow of one at the edge: it points to where the point would be.
+function placed(point, range, symbol) {
+    const inside = ([low, high], value) => {
+        const margin = (high - low) / 100;
+        return Math.max(low + margin, Math.min(high - margin, value));
     };
+    const exact = [Math.log10(point.intensity), Math.log10(point.work)];
+    const value = [inside(range.x, exact[0]), inside(range.y, exact[1])];
+    const beyond = (axis, limits) => exact[axis] < limits[0] || exact[axis] > limits[1];
+    if (!beyond(0, range.x) && !beyond(1, range.y)) return { value: exact, symbol };
+    const turn = beyond(0, range.x) ? (exact[0] > value[0] ? -90 : 90) : exact[1] > value[1] ? 0 : 180;
+    return { value, symbol: "arrow", symbolRotate: turn, symbolSize: 12 };
+}
+
+// The name of a kernel without its types.
+function shortName(name) {
+    const plain =
+        name
+            .replace(/[<(].*/s, "")
+            .split(/[ :]+/)
+            .pop() || name;
+    return plain.length > 30 ? `${plain.slice(0, 29)}\u2026` : plain;
+}
+
+const crosses = (a, b) => a[0] < b[2] && b[0] < a[2] && a[1] < b[3] && b[1] < a[3];
+
+// Where the label of a point may stand, the best place first: [left, top, right, bottom] for a label of some width.
+function placesOf([x, y], width) {
+    const [half, far] = [width / 2, width + 9];
+    return {
+        top: [x - half, y - 19, x + half, y - 6],
+        right: [x + 8, y - 6, x + far, y + 6],
+        left: [x - far, y - 6, x - 8, y + 6],
+        bottom: [x - half, y + 6, x + half, y + 19],
+    };
+}
+
+// Gives points labels as long as there is space that no other point or label takes. One label is enough for points of a
+// kernel that stand together. spots: [{dot, at: [x, y], text}]
+function placeLabels(spots, [left, top, right, bottom]) {
+    const taken = spots.map(({ at: [x, y] }) => [x - 5, y - 5, x + 5, y + 5]);
+    const isFree = (place) => !taken.some((other) => crosses(place, other));
+    const isInside = (place) => place[0] >= left && place[1] >= top && place[2] <= right && place[3] <= bottom;
+    spots.forEach(({ dot }) => delete dot.label);
+    for (const { dot, at, text } of spots) {
+        const places = Object.entries(placesOf(at, 6.4 * text.length));
+        const isKnown = spots.some(
+            (other) =>
+                other.dot.label?.show &&
+                other.text === text &&
+                Math.hypot(other.at[0] - at[0], other.at[1] - at[1]) < 12,
+        );
+        const found = !isKnown && places.find(([, place]) => isInside(place) && isFree(place));
+        dot.label = { show: Boolean(found), position: found ? found[0] : undefined, formatter: text };
+        if (found) taken.push(found[1]);
+    }
 }
 
 function roofSeries(name, data, color) {
@@ -152,8 +218,8 @@ function optionsOf(points, shown, unit, perByte) {
         .map((level) => ({
             id: `dots-${level}`,
             type: "scatter",
-            symbol: SYMBOLS[levels.indexOf(level) % 4],
             symbolSize: 9,
+            label: { distance: 4, color: text, fontSize: 11 },
             z: 2,
             animation: false,
             itemStyle: { color: color(level), opacity: 0.8, borderColor: style("--paper"), borderWidth: 0.5 },
@@ -161,13 +227,13 @@ function optionsOf(points, shown, unit, perByte) {
             data: points
                 .filter((point) => point.level === level)
                 .map((point) => ({
-                    value: [Math.log10(point.intensity), Math.log10(point.work)],
+                    ...placed(point, range, SYMBOLS[levels.indexOf(level) % 4]),
                     point: { ...point, unit, perByte },
                 })),
         }));
     return {
         animation: false,
-        grid: { left: 84, right: 22, top: 12, bottom: 46 },
+        grid: GRID,
         xAxis: axis(perByte, range.x, (v) => shortNumber(power(v)), text),
         yAxis: { ...axis("", range.y, (v) => shortValue(power(v), unit), text), nameGap: 70 },
         dataZoom: [
@@ -316,12 +382,38 @@ class RooflineChart {
             this.chart.on("click", (item) => {
                 if (item.data?.point) location.hash = item.data.point.link;
             });
+            this.chart.on("datazoom", () => this.label());
             anew = true;
         }
+        anew = anew || this.chart.getWidth() !== this.box.clientWidth;
         this.chart.resize();
         const { points, unit, perByte } = this.choice;
         const levels = new Set(points.map((point) => point.level).filter((level) => !this.hidden.has(level)));
-        if (anew) this.chart.setOption(optionsOf(points, levels, unit, perByte), { notMerge: true });
+        if (!anew) return;
+        const option = optionsOf(points, levels, unit, perByte);
+        this.dots = option.series.filter((series) => series.type === "scatter");
+        this.chart.setOption(option, { notMerge: true });
+        this.label();
+    }
+
+    // Labels depend on how far the chart is zoomed.
+    label() {
+        const isOne = new Set(this.choice.points.map((point) => point.link)).size === 1;
+        const grid = { xAxisIndex: 0, yAxisIndex: 0 };
+        const spots = this.dots
+            .flatMap((series) => series.data)
+            .map((dot) => ({
+                dot,
+                at: this.chart.convertToPixel(grid, dot.value),
+                text: isOne ? dot.point.level : shortName(dot.point.name),
+            }));
+        placeLabels(spots, [
+            GRID.left,
+            GRID.top,
+            this.chart.getWidth() - GRID.right,
+            this.chart.getHeight() - GRID.bottom,
+        ]);
+        this.chart.setOption({ series: this.dots.map(({ id, data }) => ({ id, data })) });
     }
 }
 
