@@ -425,6 +425,8 @@ static kprof_status read_head(const kprof_json_place *place, const cJSON *value,
     if (status == KPROF_OK)
         status = kprof_json_get_bool(place, value, "optional", &out->optional);
     if (status == KPROF_OK)
+        status = kprof_json_get_bool(place, value, "symptom", &out->is_symptom);
+    if (status == KPROF_OK)
         status = kprof_json_get_word(place, value, "confidence", &(kprof_json_words){words, 3, &confidence});
     if (status == KPROF_OK && confidence < 0)
         status = kprof_json_fail(&confident, "is missing");
@@ -438,7 +440,7 @@ kprof_status kprof_finding_read(const kprof_json_place *place, const cJSON *valu
 {
     static const char *const keys[] = {"id",         "name",    "help",       "sections", "order",   "optional",
                                        "confidence", "when",    "thresholds", "values",   "message", "advice",
-                                       "next",       "speedup", "verdict",    "unless",   NULL};
+                                       "next",       "speedup", "verdict",    "unless",   "symptom", NULL};
     *out = (kprof_finding){0};
     kprof_status status = kprof_json_check_object(place, value, keys);
     if (status == KPROF_OK)

@@ -47,8 +47,9 @@ typedef struct kprof_finding {
     char *id, *name, *help;
     char **sections; /* it stands in the first of these that a launch has */
     int order;
-    bool optional; /* some chips lack metrics that it needs */
-    char **unless; /* ids of findings; where one of them is found, this one is not told. NULL: none */
+    bool optional;   /* some chips lack metrics that it needs */
+    bool is_symptom; /* of what other findings name: it is worth half of its gain where they are compared */
+    char **unless;   /* ids of findings; where one of them is found, this one is not told. NULL: none */
     kprof_confidence confidence;
     kprof_finding_threshold *thresholds;
     size_t threshold_count;

@@ -168,16 +168,24 @@ static void hold_back(kprof_rules *rules)
     }
 }
 
-/* The gain of the kernel's time; that of a part of it cannot be compared. Of gains that the same bound decides, the one
- * with more to spare. */
-static bool is_worth_more(const kprof_found *found, const kprof_found *best)
+static int rank_of_gain(const kprof_found *found)
 {
-    const bool is_global = !isnan(found->gain_pct) && !found->finding->gain_is_local;
-    if (!best)
-        return true;
-    const bool best_is_global = !isnan(best->gain_pct) && !best->finding->gain_is_local;
-    return is_global && (!best_is_global || found->gain_pct > best->gain_pct ||
-                         (found->gain_pct == best->gain_pct && found->unbounded_pct > best->unbounded_pct));
+    return isnan(found->gain_pct) ? 0 : found->finding->gain_is_local ? 1 : 2;
+}
+
+/* A symptom goes where its cause goes. */
+static double weight(const kprof_found *found, double pct)
+{
+    return found->finding->is_symptom ? pct / 2 : pct;
+}
+
+bool kprof_found_is_worth_more(const kprof_found *found, const kprof_found *other)
+{
+    const int rank = rank_of_gain(found), other_rank = rank_of_gain(other);
+    const double gain = weight(found, found->gain_pct), other_gain = weight(other, other->gain_pct);
+    if (rank != other_rank || gain != other_gain)
+        return rank != other_rank ? rank > other_rank : gain > other_gain;
+    return weight(found, found->unbounded_pct) > weight(other, other->unbounded_pct);
 }
 
 /* The limit, where the kernel is near it and nothing was found that is worth more than the distance from there, as less
@@ -195,20 +203,26 @@ static const kprof_found *find_near(const kprof_verdict *verdict)
     return best && !best->finding->gain_is_local && best->gain_pct > left_pct ? NULL : limit;
 }
 
-/* Is there a finding of less work, whose gain nothing bounds, that lacks metrics? */
-static bool lacks_findings_of_less_work(const kprof_findings *findings)
+/* Of less work are findings whose gain nothing bounds. */
+static bool is_of_less_work(const kprof_finding *finding)
 {
-    bool lacks = false;
-    for (size_t i = 0; i < findings->count && !lacks; i++) {
+    return finding->gain && !finding->gain_bound && !finding->gain_is_local;
+}
+
+/* Findings with a gain that lack metrics, all of them or those of less work. */
+static size_t count_lacking(const kprof_findings *findings, bool of_less_work)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < findings->count; i++) {
         const kprof_found *found = &findings->items[i];
-        const kprof_finding *finding = found->finding;
         kprof_strlist missing = KPROF_STRLIST_INIT;
-        if (found->state != KPROF_FOUND_UNKNOWN || !finding->gain || finding->gain_bound || finding->gain_is_local)
+        if (found->state != KPROF_FOUND_UNKNOWN || !found->finding->gain ||
+            (of_less_work && !is_of_less_work(found->finding)))
             continue;
-        lacks = kprof_found_missing(found, &missing) != KPROF_OK || missing.count > 0;
+        count += kprof_found_missing(found, &missing) != KPROF_OK || missing.count > 0;
         kprof_strlist_free(&missing);
     }
-    return lacks;
+    return count;
 }
 
 const char *kprof_verdict_little_to_gain(const kprof_verdict *verdict)
@@ -227,7 +241,8 @@ static void add_to_verdict(kprof_verdict *verdict, const kprof_found *found)
         else if (!verdict->unknown[line])
             verdict->unknown[line] = found;
     }
-    if (found->state == KPROF_FOUND && line != KPROF_VERDICT_LIMIT && is_worth_more(found, verdict->best))
+    if (found->state == KPROF_FOUND && line != KPROF_VERDICT_LIMIT &&
+        (!verdict->best || kprof_found_is_worth_more(found, verdict->best)))
         verdict->best = found;
 }
 
@@ -252,8 +267,8 @@ const kprof_findings *kprof_rules_apply(kprof_rules *rules, const double *values
     for (size_t i = 0; i < rules->findings.count; i++)
         add_to_verdict(verdict, &rules->found[i]);
     verdict->near = find_near(verdict);
-    verdict->near_is_unsure = verdict->near && lacks_findings_of_less_work(&rules->findings);
-    verdict->next = verdict->near ? NULL : kprof_found_next(verdict->best);
+    verdict->near_is_unsure = verdict->near && count_lacking(&rules->findings, true) > 0;
+    verdict->next = verdict->near || !verdict->best ? NULL : verdict->best->finding->sections[0];
     if (!verdict->next)
         verdict->next = kprof_found_next(verdict->lines[KPROF_VERDICT_LIMIT]);
     return &rules->findings;
@@ -409,8 +424,9 @@ static void describe_line(const kprof_findings *findings, kprof_verdict_line lin
 }
 
 /* Near its limit a kernel has little to gain, whatever was found. */
-static void describe_best(const kprof_verdict *verdict, bool base_units, kprof_verdict_text *out)
+static void describe_best(const kprof_findings *findings, bool base_units, kprof_verdict_text *out)
 {
+    const kprof_verdict *verdict = &findings->verdict;
     const kprof_found *best = verdict->best, *near = verdict->near;
     out->is_known = best || near;
     if (best) {
@@ -428,6 +444,9 @@ static void describe_best(const kprof_verdict *verdict, bool base_units, kprof_v
     } else {
         kprof_strbuf_puts(&out->text, "no finding");
     }
+    const size_t lacking = near ? 0 : count_lacking(findings, false);
+    if (lacking > 0)
+        kprof_strbuf_printf(&out->text, "; --set full looks for %zu more", lacking);
 }
 
 kprof_verdict_text kprof_verdict_describe(const kprof_findings *findings, kprof_verdict_row row, bool base_units)
@@ -446,7 +465,7 @@ kprof_verdict_text kprof_verdict_describe(const kprof_findings *findings, kprof_
     if (rows[row].line != KPROF_VERDICT_NONE)
         describe_line(findings, rows[row].line, base_units, &out);
     else if (row == KPROF_ROW_BEST)
-        describe_best(&findings->verdict, base_units, &out);
+        describe_best(findings, base_units, &out);
     if (row != KPROF_ROW_NEXT)
         return out;
     const char *next = findings->verdict.next;

@@ -29,7 +29,7 @@ typedef struct kprof_verdict {
     const kprof_found *best; /* that is worth most of the kernel's time; without estimates, the first one */
     const kprof_found *near; /* says that the kernel is near its limit, and no finding is worth more; NULL: it is not */
     bool near_is_unsure;     /* a finding that could be worth more was not evaluated for want of metrics */
-    const char *next;        /* id of the section to look at */
+    const char *next;        /* id of the section to look at: that of the best, or where the limit leads */
 } kprof_verdict;
 
 /* "yes": the kernel is near its limit, and no finding is worth more than what is left; "as measured": but what was not
@@ -60,6 +60,9 @@ void kprof_found_say(const kprof_found *found, bool base_units, kprof_strbuf *ou
 void kprof_found_describe(const kprof_found *found, kprof_strbuf *out);
 /* Append the name of the option that value `index` is; nothing when it is of none. */
 void kprof_found_option(const kprof_found *found, size_t index, bool base_units, kprof_strbuf *out);
+/* Is it worth more than another one? Gains of the kernel's time come first, as that of a part of it cannot be compared;
+ * that of a symptom counts half. Of gains that the same bound decides, the one with more to spare. */
+bool kprof_found_is_worth_more(const kprof_found *found, const kprof_found *other);
 /* The id of the section to look at next; NULL: none, also of NULL. */
 const char *kprof_found_next(const kprof_found *found);
 /* Append to a list the operands for want of which the finding is not evaluated, each once; none when its values are

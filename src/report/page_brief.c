@@ -241,16 +241,6 @@ static void take_stalls(brief *out)
     }
 }
 
-/* Gains of the kernel's time come first; the largest ones of each kind, as in the verdict. */
-static bool is_worth_more(const kprof_found *left, const kprof_found *right)
-{
-    const int left_rank = isnan(left->gain_pct) ? 0 : left->finding->gain_is_local ? 1 : 2;
-    const int right_rank = isnan(right->gain_pct) ? 0 : right->finding->gain_is_local ? 1 : 2;
-    if (left_rank != right_rank || left->gain_pct != right->gain_pct)
-        return left_rank != right_rank ? left_rank > right_rank : left->gain_pct > right->gain_pct;
-    return left->unbounded_pct > right->unbounded_pct;
-}
-
 static void take_findings(brief *out)
 {
     for (size_t i = 0; i < out->findings->count; i++) {
@@ -258,7 +248,7 @@ static void take_findings(brief *out)
         size_t at = out->found_count;
         if (found->state != KPROF_FOUND || found->finding->verdict == KPROF_VERDICT_LIMIT)
             continue;
-        while (at > 0 && is_worth_more(found, out->found[at - 1]))
+        while (at > 0 && kprof_found_is_worth_more(found, out->found[at - 1]))
             at--;
         if (at == FINDINGS)
             continue;

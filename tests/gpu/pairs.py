@@ -4,8 +4,8 @@ changed, and the estimated gain is near the measured one. Times each kernel of t
 them with the full set and with the default one, and prints a table. Exits 1 when fewer pairs than wanted hold, 77 where
 there is no GPU.
 
-Leaves pairs-times.json and four small reports in the folder of results; `--from FOLDER` makes the table of such a folder
-again, without a GPU and with the rules of the kprof that is there.
+Leaves pairs-times.json and four small reports in the folder of results; `--from FOLDER` makes the table of such a
+folder again, without a GPU and with the rules of the kprof that is there.
 
     pairs.py [--output FILE] [--from FOLDER]
 """
@@ -20,7 +20,7 @@ import sys
 
 import harness
 
-# What was mended, and the findings that name it; with a word that the advice must have where the finding has many kinds.
+# What was mended, and the findings that name it; a word that the advice must have where the finding has many kinds.
 Pair = collections.namedtuple("Pair", "name findings word", defaults=("",))
 PAIRS = [Pair("coalescing", {"UncoalescedGlobal"}),
          Pair("conflicts", {"SharedBankConflicts"}),
@@ -102,10 +102,12 @@ def judge(rows):
     named, near = sum(row.named for row in rows), sum(is_near(row) for row in rows)
     alike = sum(bool(row.top and row.default and row.top.id == row.default.id) for row in rows)
     text = (harness.table(HEADER, [shown(row) for row in rows]) +
-            f"\nThe finding that is worth most names what was mended in {named} of {len(rows)} pairs. The estimate of such "
-            f"a finding is half to twice the measured gain in {near}. The default set has the same finding in {alike}.\n")
+            f"\nThe finding that is worth most names what was mended in {named} of {len(rows)} pairs. The estimate of "
+            f"such a finding is half to twice the measured gain in {near}. The default set has the same finding in "
+            f"{alike}.\n")
     faults = [f"{row.pair} was not timed" for row in rows if row.gain is None]
-    faults += [f"the mended kernel of {row.pair} is not faster" for row in rows if row.gain is not None and row.gain <= 0]
+    faults += [f"the mended kernel of {row.pair} is not faster" for row in rows
+               if row.gain is not None and row.gain <= 0]
     if named < NAMED_WANTED:
         faults.append(f"the change is named in {named} pairs, fewer than {NAMED_WANTED}")
     if near < NEAR_WANTED:

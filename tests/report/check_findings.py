@@ -53,7 +53,9 @@ STALLS = {"dependent_loads": "Long Scoreboard", "dependent_shared_loads": "Short
 BEST = {"atomic_one_address": "Atomics", "uncoalesced_read": "UncoalescedGlobal", "local_spills": "LocalSpills",
         "shared_bank_conflicts": "SharedBankConflicts", "sm_imbalance": "SmImbalance", "non_fused": "UnfusedFp",
         "dram_few_channels": "SmallGrid", "dependent_loads": "WarpStall", "many_branches": "AchievedOccupancy",
-        "dependent_chain": "AchievedOccupancy", "grid_smaller_than_gpu": "SmallGrid", "l1_misses": "WarpStall"}
+        "dependent_chain": "AchievedOccupancy", "grid_smaller_than_gpu": "SmallGrid", "l1_misses": "WarpStall",
+        "matmul_half_without_tensor_cores": "TensorIdle", "double_by_accident": "DoubleByAccident",
+        "page_stride_read": "UncoalescedGlobal", "latency_bound_chase": "WarpStall"}
 
 OCCUPANCY = {"occupancy_registers": "registers", "occupancy_shared_memory": "shared memory",
              "occupancy_small_blocks": "block slots", "occupancy_block_size": "block size",
@@ -268,7 +270,7 @@ def faults_of_host_memory(launches):
     verdict = launches["host_memory_sum"]["verdict"]
     if verdict["limit"] is None:
         print(f"no times in {HOST_MEMORY}: what it is worth to move the data is not tested")
-    elif verdict["limit"]["name"] == "launch size" or verdict["finding"]["id"] != "SystemMemory":
+    elif verdict["limit"]["name"] != "link to the host" or verdict["finding"]["id"] != "SystemMemory":
         yield f"host_memory_sum is limited by {verdict['limit']['name']}, worth most is {verdict['finding']['id']}"
     elif not verdict["finding"]["pct"] > 50:
         yield f"host_memory_sum could gain {verdict['finding']['pct']} %, not most of its time"
