@@ -65,7 +65,7 @@ class Completion:
         command, script = SHELLS[self.shell]
         environment = {**os.environ, "LINE": "kprof " + line, "SCRIPT": str(SOURCE / "completion" / script),
                        "PATH": os.path.join(self.dir, "bin") + ":" + os.environ["PATH"], "HOME": self.dir}
-        run = subprocess.run(command, cwd=self.dir, env=environment, capture_output=True, text=True, timeout=60)
+        run = subprocess.run(command, cwd=self.dir, env=environment, capture_output=True, text=True)
         return {word.rstrip("/") for word in run.stdout.split("\n") if word}, run.stderr
 
     def assert_offered(self, line, *expected, never=()):

@@ -64,7 +64,7 @@ def run_session(example, scratch):
     """In another interpreter, because of its folder and environment."""
     (scratch.root / "session.txt").write_text("\n".join(example.session) + "\n")
     done = subprocess.run([sys.executable, __file__, "--doctest", "session.txt"], cwd=scratch.root,
-                          env=scratch.environment, capture_output=True, text=True, timeout=300)
+                          env=scratch.environment, capture_output=True, text=True)
     return f"the session:\n{done.stdout}{done.stderr}" if done.returncode else None
 
 

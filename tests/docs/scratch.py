@@ -62,7 +62,7 @@ class Scratch:
     def run(self, command):
         """Exit status and output, both streams in one."""
         done = subprocess.run(["bash", "-o", "pipefail", "-c", command], cwd=self.root, env=self.environment,
-                              stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=300)
+                              stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
         return done.returncode, done.stdout.decode("utf-8", "replace")
 
 

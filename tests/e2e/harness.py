@@ -21,6 +21,10 @@ METRIC = "gpu__time_duration.sum"
 VECTOR_ADD = "_Z9vectorAddPKfS0_Pfi"
 SCALE = "_Z5scaleIfEvPT_S0_i"
 SKIPPED = 77
+PATIENCE_S = 900 # after which something hangs, on any machine
+# Of what is told or done after some time; the tests of that time choose another one.
+SLOWNESS = "50"
+BUSY = {"KPROF_SIM_BUSY": "1"} # no pause closes a batch
 MEGABYTES = int(os.environ.get("KPROF_TEST_MEGABYTES", 10)) # of a file that is large
 
 
@@ -49,7 +53,7 @@ class Case(unittest.TestCase):
     def environment(self, extra, words=(METRIC,)):
         is_metric = METRIC in words and "--set" not in words and "--section" not in words
         environment = {**os.environ, "TMPDIR": self.tmp, "XDG_CACHE_HOME": CACHE_OF_METRIC if is_metric else CACHE,
-                       "KPROF_SIM_VIOLATIONS": self.path("violations"), **extra}
+                       "KPROF_SIM_VIOLATIONS": self.path("violations"), "KPROF_SIM_SLOWNESS": SLOWNESS, **extra}
         for name in ("CUDA_INJECTION64_PATH", "NVTX_INJECTION64_PATH", "KPROF_SESSION_DIR", "NO_COLOR"):
             if name not in extra:
                 environment.pop(name, None)
@@ -64,7 +68,7 @@ class Case(unittest.TestCase):
         return Run(
             subprocess.run(
                 [KPROF, *words], env=self.environment(env or {}, words), cwd=self.dir, input=stdin, text=True,
-                stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=300, **keywords))
+                stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=PATIENCE_S, **keywords))
 
     def profile(self, options, steps, **keywords):
         """Profile the test application with one cheap metric."""
@@ -122,5 +126,6 @@ def limit_file_size(soft):
     return lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (soft, resource.RLIM_INFINITY))
 
 
-__all__ = ["APP", "BUILD", "Case", "INJECTION", "KPROF", "MEGABYTES", "METRIC", "SCALE", "SKIPPED", "VECTOR_ADD",
-           "can_profile", "is_sanitized", "limit_file_size", "limit_time_and_memory", "os", "signal", "subprocess"]
+__all__ = ["APP", "BUILD", "BUSY", "Case", "INJECTION", "KPROF", "MEGABYTES", "METRIC", "PATIENCE_S", "SCALE", "SKIPPED",
+           "VECTOR_ADD", "can_profile", "is_sanitized", "limit_file_size", "limit_time_and_memory", "os", "signal",
+           "subprocess"]

@@ -10,7 +10,6 @@ NVML = os.path.join(BUILD, "tests/sim/nvml")
 FIRST, SECOND = "ffffffff:ff:00.0", "ffffffff:ff:01.0"
 BASE = "ffffff01"  # NVML_CLOCK_LIMIT_ID_TDP
 UNLOCKED = ["load", "init", f"lock {FIRST} {BASE} {BASE}", f"unlock {FIRST}", "shutdown"]
-WAIT_S = 60
 
 
 def children(pid):
@@ -70,7 +69,7 @@ class Clocks(ClockCase):
         self.assertEqual(self.calls()[2:-1], [f"lock {SECOND} {BASE} {BASE}", f"unlock {SECOND}"])
 
     def test_application_that_crashes(self):
-        run = self.run_with("base", steps=[f"launch={VECTOR_ADD}", "sleep=900", f"raise={int(signal.SIGSEGV)}"])
+        run = self.run_with("base", steps=[f"launch={VECTOR_ADD}", "settle", f"raise={int(signal.SIGSEGV)}"])
         self.assert_run(run, 128 + signal.SIGSEGV)
         self.assertEqual(self.calls(), UNLOCKED)
 
@@ -159,14 +158,14 @@ class Killed(ClockCase):
                 os.kill(pid, signal.SIGKILL)
 
     def wait_for(self, happened, what):
-        deadline = time.monotonic() + WAIT_S
+        deadline = time.monotonic() + PATIENCE_S
         while not happened():
             self.assertLess(time.monotonic(), deadline, f"{what}: {self.calls()}")
             time.sleep(0.01)
 
     def start(self, fault="", **keywords):
         """kprof with an application that would run for a minute."""
-        steps = [f"launch={VECTOR_ADD}", "sleep=900", "say=ready", "sleep=60000"]
+        steps = [f"launch={VECTOR_ADD}", "settle", "say=ready", "sleep=900000"]
         process = subprocess.Popen(
             [KPROF, "--injection-path", INJECTION, "--metrics", METRIC, "--clock-control", "base", "-o", "run", APP,
              *steps], cwd=self.dir, text=True, env=self.environment(self.clocked(fault)), stdout=subprocess.PIPE,
@@ -188,7 +187,7 @@ class Killed(ClockCase):
         return process
 
     def finish(self, process):
-        _, err = process.communicate(timeout=WAIT_S)
+        _, err = process.communicate(timeout=PATIENCE_S)
         return process.returncode, err
 
     def test_kprof_is_killed(self):

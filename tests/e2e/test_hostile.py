@@ -46,7 +46,7 @@ class Places(Case):
         session = os.path.join(self.tmp, os.listdir(self.tmp)[0])
         os.rename(session, session + "-moved")
         os.symlink(other, session)
-        _, err = process.communicate("", timeout=60)
+        _, err = process.communicate("", timeout=PATIENCE_S)
         self.assertEqual(process.returncode, 0, err)
         self.assertEqual(os.listdir(other), ["config"])
         self.assertEqual(os.listdir(session + "-moved"), [])
@@ -63,12 +63,12 @@ class Places(Case):
         real = os.path.join(self.tmp, os.listdir(self.tmp)[0])
         with open(os.path.join(real, "config"), "rb") as file, open(os.path.join(session, "config"), "wb") as copy:
             copy.write(file.read())
-        process.communicate("", timeout=60)
+        process.communicate("", timeout=PATIENCE_S)
 
         def run_inside():
             environment = self.environment({"CUDA_INJECTION64_PATH": INJECTION, "KPROF_SESSION_DIR": session})
             run = subprocess.run([APP, f"launch={VECTOR_ADD}", "say=ran"], env=environment, text=True, cwd=self.dir,
-                                 capture_output=True, timeout=60)
+                                 capture_output=True, timeout=PATIENCE_S)
             self.assertEqual((run.returncode, run.stdout), (0, "ran\n"))
             return run.stderr, [name for name in os.listdir(session) if name.endswith(".spool")]
 
@@ -281,13 +281,13 @@ class AtOnce(RunsAtOnce):
     def test_a_reader_that_holds_the_report(self):
         process = subprocess.Popen(
             [KPROF, "--injection-path", INJECTION, "--metrics", METRIC, "-o", "run", APP, f"launch={VECTOR_ADD}",
-             "sleep=900", "say=ready", "cat"], cwd=self.dir, text=True, env=self.environment({}),
+             "settle", "say=ready", "cat"], cwd=self.dir, text=True, env=self.environment({}),
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
         self.assertEqual(process.stdout.readline(), "ready\n")
         with sqlite3.connect(self.path("run.kprof")) as database:
             rows = database.execute("SELECT name FROM metric")
             self.assertIsNotNone(rows.fetchone()) # and the rest stays to be read
-            _, err = process.communicate("", timeout=60)
+            _, err = process.communicate("", timeout=PATIENCE_S)
             self.assertEqual(process.returncode, 0, err)
             rows.fetchall()
         self.assertEqual(self.launches(), ["vectorAdd"])
@@ -574,7 +574,7 @@ class Bounds(Case):
                 os.chmod(os.path.join(session, "config"), 0o600)
                 environment = self.environment({"CUDA_INJECTION64_PATH": INJECTION, "KPROF_SESSION_DIR": session})
                 run = subprocess.run([APP, f"launch={VECTOR_ADD}", "say=ran"], env=environment, text=True, cwd=self.dir,
-                                     capture_output=True, timeout=60, preexec_fn=limit_time_and_memory)
+                                     capture_output=True, timeout=PATIENCE_S, preexec_fn=limit_time_and_memory)
                 self.assertEqual((run.returncode, run.stdout), (0, "ran\n"))
                 self.assertIn("profiling cannot start", run.stderr)
                 self.assertEqual(os.listdir(session), ["config"])

@@ -9,7 +9,6 @@ import time
 from harness import *
 
 KILLS = int(os.environ.get("KPROF_TEST_KILLS", "6"))
-WAIT_S = 60
 LAUNCHES, PAUSES = 20, 12 # a batch or so between pauses
 LONGEST_S = 0.6
 
@@ -108,7 +107,7 @@ class Application(KillCase):
         time.sleep(moment)
         with contextlib.suppress(ProcessLookupError):
             os.kill(child, signal.SIGKILL)
-        _, err = process.communicate(timeout=WAIT_S)
+        _, err = process.communicate(timeout=PATIENCE_S)
         self.assertIn(process.returncode, (128 + signal.SIGKILL, 0), err)
         self.assertLessEqual(self.assert_sound(), LAUNCHES * PAUSES)
         self.assert_clean()

@@ -8,7 +8,6 @@ import time
 
 from harness import *
 
-WAIT_S = 60
 RECORD_HEADER, LAUNCH = 12, 5
 
 
@@ -23,12 +22,12 @@ class CutShort(Case):
         self.addCleanup(process.stderr.close)
         return process
 
-    def start_and_kill(self, options, before=(f"launch={VECTOR_ADD}*3", "sleep=400"), after=(), stored=0):
+    def start_and_kill(self, options, before=(f"launch={VECTOR_ADD}*3", "settle"), after=(), stored=0):
         """Kill kprof in the middle, once it has stored as many launches in run.kprof; the steps `after` follow when it
         is gone. Gives what the application wrote to stderr."""
         process = self.start(options, [*before, "say=ready", "wait", *after, "say=done"])
         self.assertEqual(process.stdout.readline(), "ready\n")
-        deadline = time.monotonic() + WAIT_S
+        deadline = time.monotonic() + PATIENCE_S
         while stored and len(self.launches()) < stored:
             self.assertLess(time.monotonic(), deadline)
             time.sleep(0.01)
@@ -52,7 +51,7 @@ class CutShort(Case):
 
 class Killed(CutShort):
     def test_the_application_runs_on_and_says_so_once(self):
-        rest = [f"launch={SCALE}", "sleep=600"] * 3
+        rest = ["pass=1000", f"launch={SCALE}", "settle"] * 3
         err = self.start_and_kill(["-o", "run"], after=rest, stored=3)
         session = self.session()
         self.assertEqual(err.count("kprof has ended before"), 1, err)
@@ -157,13 +156,14 @@ class Killed(CutShort):
         self.assertIn("nothing to recover", self.recover().err)
         other = self.profile([], [f"launch={SCALE}"])
         self.assertNotIn("cut short", other.err)
-        process.communicate("", timeout=WAIT_S)
+        process.communicate("", timeout=PATIENCE_S)
         self.assertEqual(process.returncode, 0)
         self.assertEqual(self.launches(), ["vectorAdd"])
         self.assert_clean()
 
     def test_a_process_that_still_runs(self):
-        steps = [f"launch={VECTOR_ADD}", "sleep=900", "say=ready", "wait", f"launch={SCALE}", "sleep=400", "say=done"]
+        steps = [f"launch={VECTOR_ADD}", "settle", "say=ready", "wait", "pass=1000", f"launch={SCALE}", "settle",
+                 "say=done"]
         process = self.start(["-o", "run"], steps)
         self.assertEqual(process.stdout.readline(), "ready\n")
         process.kill()
@@ -265,7 +265,7 @@ class Refused(CutShort):
         session = self.session() # the first of them removes it
         processes = [subprocess.Popen([KPROF, "recover", session], env=self.environment({}), cwd=self.dir,
                                       stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) for _ in range(4)]
-        codes = [process.wait(timeout=WAIT_S) for process in processes]
+        codes = [process.wait(timeout=PATIENCE_S) for process in processes]
         self.assertEqual(codes.count(0), 1, codes)
         self.assertEqual(self.launches(), ["vectorAdd"] * 3)
         self.assert_clean()
@@ -413,7 +413,7 @@ class Full(CutShort):
         fill = 'head -c 1000000 /dev/zero >"$TMPDIR/fill" 2>/dev/null'
         process = subprocess.run(
             [*mounted, KPROF, "--injection-path", INJECTION, "--metrics", METRIC, "-o", self.path("run"), APP,
-             f"launch={VECTOR_ADD}*3", "sleep=600", f"run={fill}", "_exit=0"],
+             f"launch={VECTOR_ADD}*3", "settle", f"run={fill}", "_exit=0"],
             env=self.environment({}), capture_output=True, text=True)
         self.assertEqual(process.returncode, 0, process.stderr)
         self.assertEqual(self.launches(), ["vectorAdd"] * 3)

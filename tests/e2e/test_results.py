@@ -108,7 +108,7 @@ class Separation(Case):
         process = subprocess.Popen(
             [KPROF, "--injection-path", INJECTION, "--metrics", METRIC, "-o", "run", "--page", "raw", APP, "say=x",
              f"launch={VECTOR_ADD}"], cwd=self.dir, env=self.environment({}), preexec_fn=close_all)
-        self.assertEqual(process.wait(timeout=60), 0)
+        self.assertEqual(process.wait(timeout=PATIENCE_S), 0)
         self.assertEqual(self.launches(), ["vectorAdd"])
         self.assertEqual(self.query("run.kprof", "PRAGMA integrity_check"), [("ok",)])
 
@@ -132,12 +132,12 @@ class Separation(Case):
 
     def test_closed_pipe(self):
         process = subprocess.Popen(
-            [KPROF, "--injection-path", INJECTION, "--metrics", METRIC, "--csv", APP, f"launch={VECTOR_ADD}*5000"],
+            [KPROF, "--injection-path", INJECTION, "--metrics", METRIC, "--csv", APP, f"launch={VECTOR_ADD}*500"],
             env=self.environment({}), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
         process.stdout.close()
         err = process.stderr.read()
         process.stderr.close()
-        self.assertEqual(process.wait(timeout=60), 108, err)
+        self.assertEqual(process.wait(timeout=PATIENCE_S), 108, err)
         self.assertEqual(err, "")
         self.assert_clean()
 
@@ -1712,7 +1712,7 @@ class Lists(Case):
             reader, writer = os.pipe()
             os.close(reader)
             run = subprocess.run([KPROF, *words], env=self.environment({}), cwd=self.dir, stdout=writer,
-                                 stderr=subprocess.PIPE, text=True, timeout=300)
+                                 stderr=subprocess.PIPE, text=True, timeout=PATIENCE_S)
             os.close(writer)
             self.assertEqual((run.returncode, run.stderr), (108, ""), words)
 
@@ -1992,33 +1992,33 @@ class Limits(Case):
 
 
 class Progress(Case):
-    def on_terminal(self, *options, ms):
-        """Everything that a terminal as stderr and stdout shows."""
+    def on_terminal(self, *options, expected):
+        """All that a terminal as stderr and stdout shows. The third launch goes on once it shows what is expected."""
         controller, terminal = pty.openpty()
         process = subprocess.Popen(
             [KPROF, "--injection-path", INJECTION, "--metrics", METRIC, *options, APP, "say=hello",
              f"launch={VECTOR_ADD}*4"], stdout=terminal, stderr=terminal,
-            env=self.environment({"KPROF_SIM_MS": str(ms), "TERM": "xterm"}))
+            env=self.environment({"KPROF_SIM_SLOWNESS": "1", "KPROF_SIM_HOLD": self.path("go on"), "TERM": "xterm"}))
         os.close(terminal)
         shown = b""
-        while select.select([controller], [], [], 60)[0]:
+        while select.select([controller], [], [], PATIENCE_S)[0]:
             try:
                 shown += os.read(controller, 65536)
             except OSError:
                 break
+            if re.search(expected, shown.decode()):
+                open(self.path("go on"), "w").close()
         os.close(controller)
-        self.assertEqual(process.wait(timeout=60), 0, shown)
+        self.assertEqual(process.wait(timeout=PATIENCE_S), 0, shown)
         self.assert_clean()
         return shown.decode()
 
     def test_status_line_of_a_batch(self):
-        shown = self.on_terminal("-c", "4", ms=400)
-        self.assertIn("0 of 4 launches and 2 or more not stored yet, vectorAdd, pass 1 of", shown)
+        self.on_terminal("-c", "4", expected="0 of 4 launches and 2 or more not stored yet, vectorAdd, pass 1 of")
 
     def test_status_line(self):
-        shown = self.on_terminal("-c", "4", "--replay-batch", "1", ms=400)
-        self.assertRegex(shown, r"\rkprof: \d of 4 launches, vectorAdd, pass 1 of \d+")
-        self.assertIn("left", shown)
+        shown = self.on_terminal("-c", "4", "--replay-batch", "1",
+                                 expected=r"\rkprof: \d of 4 launches, vectorAdd, pass 1 of \d+, .*left")
         # Cleared for good before the results.
         last = shown.rindex("\rkprof:")
         cleared = shown.index("\r\033[K", last + 1)
@@ -2026,9 +2026,11 @@ class Progress(Case):
         self.assertTrue(re.search(r"\033\[[0-9;]*m", shown[cleared:]), "results on a terminal are coloured")
 
     def test_quiet(self):
-        self.assertNotIn("\rkprof:", self.on_terminal("-q", "--log-file", self.path("text"), ms=300))
+        shown = self.on_terminal("-q", "--log-file", self.path("text"), expected="hello")
+        self.assertNotIn("\rkprof:", shown)
 
     def test_no_terminal_no_line(self):
-        run = self.profile(["-o", "run"], [f"launch={VECTOR_ADD}*2"], env={"KPROF_SIM_MS": "200"})
+        run = self.profile(["-o", "run"], [f"launch={VECTOR_ADD}*2"],
+                           env={"KPROF_SIM_MS": "200", "KPROF_SIM_SLOWNESS": "1"})
         self.assert_run(run, 0)
         self.assertNotIn("\r", run.err)

@@ -149,7 +149,7 @@ class Whole(unittest.TestCase):
         os.environ.update(KPROF=str(fake), FAKE_LAUNCHES=launches, FAKE_STATUS=str(status))
         case = exact.Case("program", "a", **keywords)
         case.argv = ["--", "/bin/sh", "-c", program]
-        runner = exact.Runner(types.SimpleNamespace(limit=20, budget=None), folder)
+        runner = exact.Runner(types.SimpleNamespace(limit=900, budget=None), folder)
         runner.plain[case.name] = harness.run(case.argv[1:])
         return runner, case
 
@@ -161,9 +161,11 @@ class Whole(unittest.TestCase):
     def test_each_gpu_takes_runs(self):
         with tempfile.TemporaryDirectory() as folder:
             seen = f"{folder}/seen"
-            program = f"echo gpu $CUDA_VISIBLE_DEVICES >>{seen}; sleep 0.2; echo launches 1 1 >&2"
+            wait = f"while [ -e {folder}/both ] && [ $(sort -u {seen} | wc -l) -lt 2 ]; do sleep 0.05; done"
+            program = f"echo gpu $CUDA_VISIBLE_DEVICES >>{seen}; {wait}; echo launches 1 1 >&2"
             runner, case = self.prepare(folder, program, "1,")
             pathlib.Path(seen).unlink()
+            pathlib.Path(folder, "both").touch()
             results = exact.Results()
             exact.run_on_each(runner, [(mode, case) for mode in exact.MODES[:6]], ["3", "5"], results)
             self.assertEqual({line.split()[-1] for line in pathlib.Path(seen).read_text().splitlines()}, {"3", "5"})

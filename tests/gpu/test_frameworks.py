@@ -202,14 +202,17 @@ class Runs(unittest.TestCase):
     def test_a_run_that_meets_its_limit_leaves_no_process(self):
         with tempfile.TemporaryDirectory() as folder:
             marker = pathlib.Path(folder) / "pid"
-            program = ("import subprocess, sys, time; p = subprocess.Popen(['sleep', '60'], start_new_session=True); "
-                       f"open({str(marker)!r}, 'w').write(str(p.pid)); time.sleep(60)")
-            ended = frameworks.run([sys.executable, "-c", program], 1.5)
+            program = ("import subprocess, sys, time; p = subprocess.Popen(['sleep', '900'], start_new_session=True); "
+                       f"open({str(marker)!r}, 'w').write(str(p.pid)); time.sleep(900)")
+            for limit in (1, 10, 100):
+                ended = frameworks.run([sys.executable, "-c", program], limit)
+                if marker.exists() and marker.read_text(): # else Python had not started yet
+                    break
             pid = marker.read_text()
         self.assertIsNone(ended.status)
         state = pathlib.Path(f"/proc/{pid}/stat")
         is_gone = lambda: not state.exists() or state.read_text().split()[2] == "Z"
-        deadline = time.monotonic() + 10  # a killed process takes a moment to end
+        deadline = time.monotonic() + 900  # a killed process takes a moment to end
         while not is_gone() and time.monotonic() < deadline:
             time.sleep(0.05)
         self.assertTrue(is_gone())

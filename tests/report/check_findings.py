@@ -115,7 +115,7 @@ def faults_of_sources(source):
 def read_launches(source, kprof, *options, recorded=RECORDED):
     """{function: launch} of the recorded run."""
     done = subprocess.run([kprof, "report", source / recorded, "--json", *options], capture_output=True, text=True,
-                          timeout=60, check=True)
+                          check=True)
     return {launch["kernel"]["function"]: launch for launch in json.loads(done.stdout)["launches"]}
 
 
@@ -195,7 +195,7 @@ def faults_of_words(source, kprof):
     """Units with plural names are in sentences that suit these, and no line says its first words twice."""
     for page in ("summary", "brief", "details"):
         done = subprocess.run([kprof, "report", source / RECORDED, "--page", page, "--width", "200"],
-                              capture_output=True, text=True, timeout=60, check=True)
+                              capture_output=True, text=True, check=True)
         for line in done.stdout.splitlines():
             if re.search(r"\b(slots|cores|banks|requests|atomics) (is|has|works)\b|issue slots, .* its peak", line) or \
                re.search(r"Limited by +([a-z ]+): \1,", line):
@@ -206,7 +206,7 @@ def faults_of_width(source, kprof):
     """A kernel of the brief page has at most 15 lines in a terminal of 80 columns, however many there are."""
     for width in ("80", "200"):
         done = subprocess.run([kprof, "report", source / RECORDED, "--brief", "--group-by", "config", "--width", width],
-                              capture_output=True, text=True, timeout=60, check=True)
+                              capture_output=True, text=True, check=True)
         for block in done.stdout.split("\n\n"):
             lines = [line for line in block.splitlines() if line.startswith(" ")]
             yield from (f"{len(line)} columns: {line}" for line in lines if len(line) > 80)
@@ -224,7 +224,7 @@ def faults_of_brief(source, kprof, launches):
     """The brief names the largest stalls of the page, with their shares, and the verdict's first; and it gives the
     verdict's limit, and the gain of the first finding."""
     done = subprocess.run([kprof, "report", source / RECORDED, "--brief", "--json"], capture_output=True, text=True,
-                          timeout=60, check=True)
+                          check=True)
     for brief in map(json.loads, done.stdout.splitlines()):
         kernel, launch = brief["function"], launches[brief["function"]]
         shares, verdict = shares_of_stalls(launch), launch["verdict"]
@@ -277,7 +277,7 @@ def faults_of_host_memory(launches):
 
 
 def read_briefs(source, kprof, recorded):
-    done = subprocess.run([kprof, "report", source / recorded, "--brief", "--json"], capture_output=True, timeout=60,
+    done = subprocess.run([kprof, "report", source / recorded, "--brief", "--json"], capture_output=True,
                           check=True)
     return [(len(line), json.loads(line)) for line in done.stdout.splitlines()]
 
@@ -344,7 +344,7 @@ def faults_of_agent_brief(brief, full, reasons):
 def faults_of_statistics(source, kprof):
     """Where tables are not drawn, no two metrics of a section have one label."""
     done = subprocess.run([kprof, "report", source / RECORDED, "-k", "dram_bound_sum", "--page", "statistics",
-                           "--json"], capture_output=True, text=True, timeout=60, check=True)
+                           "--json"], capture_output=True, text=True, check=True)
     [kernel] = json.loads(done.stdout)["kernels"]
     metrics = {}
     for row in kernel["metrics"]:
@@ -359,7 +359,7 @@ def faults_of_excess(source, kprof):
                                    ("small_code", "statistics", True), ("dram_bound_sum", "statistics", False)):
         for options in ([], ["--markdown"]):
             done = subprocess.run([kprof, "report", source / RECORDED, "-k", kernel, "--page", page, *options],
-                                  capture_output=True, text=True, timeout=60, check=True)
+                                  capture_output=True, text=True, check=True)
             shown = done.stdout.replace("100 %", "").replace("100.00 %", "")
             has_any = re.search(r"\b1\d\d(\.\d+)? %", shown) is not None
             told = done.stdout.rstrip().rpartition("\n\n")[2].startswith("Shares of more than 100 %")
@@ -374,7 +374,7 @@ def faults_of_breakdowns(source, kprof):
         for options, pattern in ([], r"^    (\S.*) is above each part here"), \
                                 (["--markdown"], r"(?:^|\. )(\w[^.|]*) is above each part here"):
             done = subprocess.run([kprof, "report", source / RECORDED, "-k", kernel, *options], capture_output=True,
-                                  text=True, timeout=60, check=True)
+                                  text=True, check=True)
             told = re.findall(pattern, done.stdout, re.MULTILINE)
             if told != expected:
                 yield f"{kernel} {options}: above each of their parts are {told}, not {expected}"
@@ -384,7 +384,7 @@ def faults_of_spreads(source, kprof):
     """People see how far passes disagree with two decimals, in each format."""
     for options in ([], ["--markdown"], ["--csv"]):
         done = subprocess.run([kprof, "report", source / RECORDED, "-k", "tiny_kernel", "--width", "1000", *options],
-                              capture_output=True, text=True, timeout=60, check=True)
+                              capture_output=True, text=True, check=True)
         if not re.search(r"\bgr__cycles_active\.sum (differs by )?26\.02 %", done.stdout):
             yield f"{' '.join(options) or 'text'} does not say that gr__cycles_active.sum differs by 26.02 %"
 
@@ -392,10 +392,10 @@ def faults_of_spreads(source, kprof):
 def faults_of_raw(source, kprof):
     """A value has the same unit on the raw page as in each section, unless the section computes it."""
     done = subprocess.run([kprof, "report", source / RECORDED, "-c", "1", "--page", "raw", "--json"],
-                          capture_output=True, text=True, timeout=60, check=True)
+                          capture_output=True, text=True, check=True)
     units = {metric["name"]: metric["unit"] for metric in json.loads(done.stdout)["metrics"]}
     done = subprocess.run([kprof, "report", source / RECORDED, "-c", "1", "--json"], capture_output=True, text=True,
-                          timeout=60, check=True)
+                          check=True)
     [launch] = json.loads(done.stdout)["launches"]
     for section in launch["sections"]:
         cells = [cell for table in section["tables"] for row in table["rows"] for cell in row["cells"] if cell]
@@ -410,7 +410,7 @@ def faults_of_chart(source, kprof):
             "SM <--- 103.81 MB --- L1/TEX <--- 103.81 MB --- L2 <--- 103.82 MB --- DRAM",
             "   ---- 1.08 MB ---->        ---- 1.08 MB ---->    --- 280.06 KB --->"])):
         done = subprocess.run([kprof, "report", source / RECORDED, "-k", "dependent_loads", "--width", str(width)],
-                              capture_output=True, text=True, timeout=60, check=True)
+                              capture_output=True, text=True, check=True)
         drawn = [line[4:] for line in done.stdout.splitlines() if re.search(r"<--|-->", line)]
         if drawn != expected:
             yield f"at {width} columns the traffic is drawn as {drawn}"

@@ -14,13 +14,16 @@
 #include <time.h>
 #include <unistd.h>
 
-typedef void launch_function(const char *mangled);
-typedef void profiler_function(bool starts);
+#define MOST_BEHIND 30 /* launches that follow others, in one batch */
 
 static char **rest; /* the steps after the current one */
 static char *self;
-static launch_function *report_launch;
-static profiler_function *report_profiler;
+/* Of the injection library over the simulated machine. */
+static void (*report_launch)(const char *mangled);
+static void (*report_profiler)(bool starts);
+static int64_t (*open_batch)(void);
+static void (*await_batch)(void);
+static void (*let_pass_ms)(int64_t ms);
 
 static void init(const char *unused)
 {
@@ -30,8 +33,11 @@ static void init(const char *unused)
     if (!library)
         return;
     int (*start)(void) = (int (*)(void))dlsym(library, "InitializeInjection");
-    report_launch = (launch_function *)dlsym(library, "kprof_sim_launch");
-    report_profiler = (profiler_function *)dlsym(library, "kprof_sim_profiler");
+    report_launch = (void (*)(const char *))dlsym(library, "kprof_sim_launch");
+    report_profiler = (void (*)(bool))dlsym(library, "kprof_sim_profiler");
+    open_batch = (int64_t(*)(void))dlsym(library, "kprof_sim_batch");
+    await_batch = (void (*)(void))dlsym(library, "kprof_sim_settle");
+    let_pass_ms = (void (*)(int64_t))dlsym(library, "kprof_sim_pass_ms");
     if (start)
         start();
 }
@@ -381,23 +387,40 @@ static void leave_group(const char *unused)
         abort();
 }
 
-/* Launch until a signal has arrived, and for as long as a process takes to be asked for its batch. */
+/* Until the batch that is open has been closed, after a pause: then kprof has all launches. */
+static void settle(const char *unused)
+{
+    (void)unused;
+    if (await_batch)
+        await_batch();
+}
+
+/* Let so many ms of the engine's time pass, and none of the user's. */
+static void let_pass(const char *ms)
+{
+    if (let_pass_ms)
+        let_pass_ms(atol(ms));
+}
+
+/* Launch now and then until a signal has arrived and the open batch is closed; but not more than one batch holds. */
 static void launch_until_signal(const char *name)
 {
-    for (int left = 40; left > 0; left -= signals_seen > 0) {
-        launch(name);
+    int64_t open = open_batch();
+    for (int count = 0; signals_seen == 0 || (open != 0 && open_batch() == open); count++) {
+        if (count < MOST_BEHIND)
+            launch(name);
         wait_ms("20");
     }
 }
 
-/* Wait for as many signals as asked for, or with "trap" alone for two seconds. */
+/* Wait for as many signals as asked for, or for one, and a moment longer for one too many. */
 static void trap(const char *wanted)
 {
     handle_signals(NULL);
     say("ready");
-    int count = atoi(wanted);
-    for (int waited_ms = 0; count > 0 ? signals_seen < count : waited_ms < 2000; waited_ms += 100)
-        wait_ms("100");
+    for (int count = *wanted ? atoi(wanted) : 1; signals_seen < count;)
+        wait_ms("10");
+    wait_ms("300");
 }
 
 /* Take back a soft limit on file sizes that was meant for kprof alone. */
@@ -424,6 +447,8 @@ static const struct {
              {"exithandler", raise_and_leave},
              {"raise", raise_signal},
              {"sleep", wait_ms},
+             {"settle", settle},
+             {"pass", let_pass},
              {"fork", fork_and_launch},
              {"processes", run_processes},
              {"exec", exec_rest},

@@ -1,17 +1,27 @@
-/* Stands in for the C library's clock_gettime. */
+/* Stands in for the C library's clock_gettime. Where KPROF_SIM_SLOWNESS is set, the monotonic clock runs so many times
+ * slower: a limit of 2 s is one of 40 s then, which no load of the machine comes near. */
 #include "clock.h"
 
 #include <stdatomic.h>
 #include <stdint.h>
+#include <stdlib.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
-static _Atomic int64_t ahead_s, back_ms;
+#define MS_NS     INT64_C(1000000)
+#define SECOND_NS INT64_C(1000000000)
+
+static _Atomic int64_t ahead_ms, back_ms, slowness;
 
 void sim_clock_advance_s(int seconds)
 {
-    atomic_fetch_add(&ahead_s, seconds);
+    sim_clock_advance_ms(1000 * (int64_t)seconds);
+}
+
+void sim_clock_advance_ms(int64_t ms)
+{
+    atomic_fetch_add(&ahead_ms, ms);
 }
 
 void sim_clock_set_back_ms(int ms)
@@ -19,14 +29,23 @@ void sim_clock_set_back_ms(int ms)
     atomic_store(&back_ms, ms);
 }
 
+static int64_t find_slowness(void)
+{
+    if (atomic_load(&slowness) == 0) {
+        const char *text = getenv("KPROF_SIM_SLOWNESS");
+        atomic_store(&slowness, text && atoi(text) > 0 ? atoi(text) : 1);
+    }
+    return atomic_load(&slowness);
+}
+
 int clock_gettime(clockid_t clock, struct timespec *time)
 {
     int result = (int)syscall(SYS_clock_gettime, clock, time);
+    int64_t ns = (int64_t)time->tv_sec * SECOND_NS + time->tv_nsec;
     if (clock == CLOCK_MONOTONIC)
-        time->tv_sec += atomic_load(&ahead_s);
-    if (clock == CLOCK_REALTIME) {
-        int64_t ns = (int64_t)time->tv_sec * 1000000000 + time->tv_nsec - atomic_load(&back_ms) * 1000000;
-        *time = (struct timespec){ns / 1000000000, ns % 1000000000};
-    }
+        ns = ns / find_slowness() + atomic_load(&ahead_ms) * MS_NS;
+    else if (clock == CLOCK_REALTIME)
+        ns -= atomic_load(&back_ms) * MS_NS;
+    *time = (struct timespec){ns / SECOND_NS, ns % SECOND_NS};
     return result;
 }

@@ -2,8 +2,11 @@
 #ifndef KPROF_TESTS_SIM_CLOCK_H
 #define KPROF_TESTS_SIM_CLOCK_H
 
-/* Put the monotonic clock of the program or library ahead by so many seconds more. */
+#include <stdint.h>
+
+/* Put the monotonic clock of the program or library ahead by so much more. */
 void sim_clock_advance_s(int seconds);
+void sim_clock_advance_ms(int64_t ms);
 
 /* Set its clock of the time of day back, so that waits until a time end so much sooner. */
 void sim_clock_set_back_ms(int ms);

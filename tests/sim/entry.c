@@ -3,16 +3,24 @@
  * the application launches. A violation ends the process, and is added to the file KPROF_SIM_VIOLATIONS.
  * KPROF_SIM_FAULT makes the device fail: "busy" or "permission" (as CUPTI does at the first launch), "unmeasured" (at
  * every launch), "damage" (garbage follows the first launch in the spool), "talk" (the same warning twice).
- * KPROF_SIM_MS is the time that a measured launch takes, KPROF_SIM_SAVE_MS that of saving memory. With KPROF_SIM_PINNED
- * the application has pinned memory, which kernels reach whose names have "pinned"; with "hidden" too, their arguments
- * do not show it. */
+ * KPROF_SIM_MS is the time that a measured launch takes, KPROF_SIM_SAVE_MS that of saving memory. The third
+ * launch runs until the file KPROF_SIM_HOLD is there. With KPROF_SIM_BUSY
+ * no pause closes a batch, however slow the machine is: only a signal does, and what the application calls. With
+ * KPROF_SIM_PINNED the application has pinned memory, which kernels reach whose names have "pinned"; with "hidden" too,
+ * their arguments do not show it. */
 #include "core/log.h"
+#include "inject/batch.h"
+#include "inject/engine.h"
+#include "inject/gate.h"
+#include "inject/lock.h"
 #include "inject/nvtx.h"
 #include "inject/process.h"
 #include "sim/backend.h"
+#include "sim/clock.h"
 #include "sim/device.h"
 
 #include <fcntl.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -29,9 +37,16 @@ int InitializeInjection(void) __attribute__((visibility("default")));
 int InitializeInjectionNvtx2(kprof_nvtx_get_table *get_table) __attribute__((visibility("default")));
 void kprof_sim_launch(const char *mangled) __attribute__((visibility("default")));
 void kprof_sim_profiler(bool starts) __attribute__((visibility("default")));
+/* The open batch, by when it began; 0 where none is open. */
+int64_t kprof_sim_batch(void) __attribute__((visibility("default")));
+/* Wait until the batch that is open has been closed, by a pause. */
+void kprof_sim_settle(void) __attribute__((visibility("default")));
+/* Let so much of the time pass by which batches are closed. */
+void kprof_sim_pass_ms(int64_t ms) __attribute__((visibility("default")));
 
 static kprof_device_ops device;
-static uint32_t pass_count; /* of the plan */
+static uint32_t pass_count;    /* of the plan */
+static __thread bool launched; /* by this thread, so it is the application's */
 
 static bool has_fault(const char *name)
 {
@@ -57,6 +72,16 @@ static void wait_while_measured(void)
     pthread_mutex_unlock(&sim.mutex);
     if (is_measured)
         wait_share("KPROF_SIM_MS", pass_count);
+}
+
+static void hold_third(void)
+{
+    static unsigned count;
+    const struct timespec pause = {0, 1000000};
+    const char *path = getenv("KPROF_SIM_HOLD");
+    if (++count == 3)
+        while (path && access(path, F_OK) != 0)
+            nanosleep(&pause, NULL);
 }
 
 static kprof_status start(const kprof_target_hooks *hooks)
@@ -143,9 +168,18 @@ static _Atomic uint64_t *find_sum(void)
     return &sim_words(sim_variable_of_stream(STREAM))[0];
 }
 
+/* To the thread that watches for pauses, a stream is being captured, until it is asked to close what is open. */
+static bool is_capturing(void)
+{
+    bool watches = !launched && gettid() != getpid();
+    bool is_kept_open = watches && getenv("KPROF_SIM_BUSY") && !kprof_lock_is_asked() && !kprof_idle_is_asked();
+    return is_kept_open || sim_device.target_capturing();
+}
+
 static void make_device(void)
 {
     device = sim_device;
+    device.target_capturing = is_capturing;
     device.target_start = start;
     device.target_launch = describe_launch;
     device.target_kernel = describe_kernel;
@@ -215,6 +249,7 @@ static void launch(const sim_step *step)
     kprof_call call = sim_describe(step);
     sim.hooks->enter(&call);
     wait_while_measured();
+    hold_third();
     check_memory();
     call.failed = sim_call(step, NULL) != 0;
     sim.hooks->leave(&call);
@@ -231,6 +266,7 @@ void kprof_sim_launch(const char *mangled)
                      .a = reaches_host ? PINNED_SLOT : SLOT,
                      .b = SLOT,
                      .hidden = strstr(mangled, "hidden")};
+    launched = true;
     if (!sim.hooks)
         return;
     launch(&step);
@@ -243,6 +279,24 @@ void kprof_sim_profiler(bool starts)
 {
     for (int i = 0; sim.hooks && i < 2; i++)
         sim.hooks->profiler_called(starts);
+}
+
+int64_t kprof_sim_batch(void)
+{
+    return kprof_batch_is_open() ? kprof_engine.batch.started_ns : 0;
+}
+
+void kprof_sim_settle(void)
+{
+    const struct timespec pause = {0, 1000000};
+    while (kprof_batch_is_open())
+        nanosleep(&pause, NULL);
+    kprof_gate_await_exclusive(UINT_MAX); /* for whoever has closed it */
+}
+
+void kprof_sim_pass_ms(int64_t ms)
+{
+    sim_clock_advance_ms(ms);
 }
 
 int InitializeInjectionNvtx2(kprof_nvtx_get_table *get_table)
