@@ -13,7 +13,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* Longest wait for another process of the run to finish its measurement. */
+/* Longest wait for another process of the run that makes no progress with its measurement. */
 #define LOCK_TIMEOUT_MS 30000
 /* Launches and transfers of a batch, at most: their arguments are kept. */
 #define MAX_LAUNCHES ((size_t)16384)
@@ -251,7 +251,6 @@ static kprof_status take_lock(const kprof_device *device)
         return kprof_lock_take(0, kprof_contexts_release)
                    ? KPROF_OK
                    : kprof_fail(KPROF_NOT_COLLECTED, "it was the turn of another process of the run");
-    kprof_lock_want();
     bool taken = kprof_lock_take(batch->lock_in_vain ? 0 : LOCK_TIMEOUT_MS, kprof_contexts_release);
     batch->lock_in_vain = !taken; /* who waited in vain once does not wait for each launch */
     return taken ? KPROF_OK : kprof_fail(KPROF_NOT_COLLECTED, "another process of the run kept the counters");
@@ -320,7 +319,6 @@ static kprof_status open_batch(const kprof_batch_launch *launch, const kprof_dec
         batch->opener = launch;
         status = begin(ranges);
     }
-    kprof_lock_have();
     if (status != KPROF_OK) {
         release(false);
         return status;
@@ -473,6 +471,7 @@ static void add(const kprof_batch_launch *launch, kprof_operation *operation)
         return;
     batch->chosen_count++;
     batch->chosen_ns = kprof_monotonic_ns();
+    kprof_lock_note_progress();
     if ((batch->chosen_count & (batch->chosen_count - 1)) == 0) /* known even if the process is killed */
         batch->listener->progress(&launch->record, batch->chosen_count, 1, batch->metrics->pass_count);
 }

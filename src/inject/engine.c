@@ -7,6 +7,6 @@ struct kprof_engine kprof_engine = {
     .contexts = {.mutex = PTHREAD_ERRORCHECK_MUTEX_INITIALIZER_NP},
     .devices = {.mutex = PTHREAD_MUTEX_INITIALIZER, .generation = 1},
     .idle = {.mutex = PTHREAD_ERRORCHECK_MUTEX_INITIALIZER_NP, .changed = PTHREAD_COND_INITIALIZER},
-    .lock = {.turn = {.suffix = "lock", .fd = -1}, .wanted = {.suffix = "wanted", .fd = -1}},
+    .lock = {.place = {.fd = -1}},
     .waits = {.mutex = PTHREAD_MUTEX_INITIALIZER, .changed = PTHREAD_COND_INITIALIZER, .long_limit_s = 10},
 };

@@ -1,17 +1,49 @@
-/* flock(2) on a file that is opened anew each time: the application may close any descriptor that it did not open. */
+/* A line is a file with the number of the last ticket given out and of the ticket whose turn it is. Whoever has a
+ * ticket holds a lock of the kernel on the byte of the ticket's number, which is gone when the process is. Those who
+ * wait sleep in a futex on the file. Nothing but system calls touches the file's bytes, since the application may
+ * truncate it, and the file is opened anew for each place, since the application may close any descriptor that it did
+ * not open. */
 #include "inject/lock.h"
 
+#include "core/monotonic.h"
 #include "inject/engine.h"
 
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/futex.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/file.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
-#define POLL_MS 2
+#define MS_NS INT64_C(1000000)
+/* Whoever is next in line looks so often whether the one before is still there; others less often, by their distance.
+ */
+#define LOOK_NS      (20 * MS_NS)
+#define MOST_LOOK_NS (2000 * MS_NS)
+/* A turn that is not taken for so long is lost. */
+#define TURN_NS     (100 * MS_NS)
+#define PROGRESS_NS (50 * MS_NS)
+/* Changes of the file take microseconds: one that takes longer has been stopped. */
+#define CHANGE_POLL_NS  200000
+#define CHANGE_LIMIT_NS (2000 * MS_NS)
+#define MOST_IN_LINE    65536
+/* Where the locks are: of whoever changes the file, and of ticket 0. Both are beyond the file's end. */
+#define CHANGE_BYTE  ((off_t)1 << 40)
+#define TICKET_BYTES ((off_t)1 << 41)
+
+/* The file. Its beginning is 0, which means the same as no file. */
+typedef struct line {
+    uint32_t served;   /* the ticket before the one whose turn it is: the futex */
+    uint32_t last;     /* the last ticket given out: it is nobody's turn where that is served */
+    uint32_t progress; /* changes while the holder makes progress */
+    uint32_t unused;
+    int64_t since_ns; /* when it became that ticket's turn */
+} line;
+
+typedef enum place_state { MINE, WAITING, LOST } place_state;
 
 void kprof_lock_set_folder(const char *dir)
 {
@@ -19,32 +51,152 @@ void kprof_lock_set_folder(const char *dir)
     snprintf(locks->session_dir, sizeof locks->session_dir, "%s", dir);
 }
 
-static int open_lock(const kprof_file_lock *lock, size_t gpu)
+static int open_line(size_t gpu)
 {
     const char *reason;
     char name[64];
     int folder = kprof_folder_open(kprof_engine.lock.session_dir, &reason);
     if (folder < 0)
         return -1;
-    snprintf(name, sizeof name, "gpu.%s.%s", kprof_engine.lock.gpus[gpu], lock->suffix);
+    snprintf(name, sizeof name, "gpu.%s.line", kprof_engine.lock.gpus[gpu]);
     int fd = kprof_folder_open_file(folder, name, O_RDWR | O_CREAT, &reason);
     close(folder);
     return fd;
 }
 
-static void hold(kprof_file_lock *lock, int fd)
-{
-    lock->fd = fd;
-    (void)fstat(fd, &lock->file);
-}
-
-static void let_go(kprof_file_lock *lock)
+/* Is the descriptor still that of the line? */
+static bool has_place(const kprof_place *place)
 {
     struct stat now;
-    if (lock->fd >= 0 && fstat(lock->fd, &now) == 0 && now.st_dev == lock->file.st_dev &&
-        now.st_ino == lock->file.st_ino)
-        close(lock->fd);
-    lock->fd = -1;
+    return place->fd >= 0 && fstat(place->fd, &now) == 0 && now.st_dev == place->file.st_dev &&
+           now.st_ino == place->file.st_ino;
+}
+
+/* Set or remove a lock of this descriptor, without waiting for others. */
+static bool set_lock(int fd, short type, off_t start)
+{
+    struct flock lock = {.l_type = type, .l_whence = SEEK_SET, .l_start = start, .l_len = 1};
+    return fcntl(fd, F_OFD_SETLK, &lock) == 0;
+}
+
+/* Return the type of a lock that another descriptor holds on any of these bytes; F_UNLCK: none. */
+static short find_lock(int fd, off_t start, off_t length)
+{
+    struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET, .l_start = start, .l_len = length};
+    return fcntl(fd, F_OFD_GETLK, &lock) == 0 ? lock.l_type : F_UNLCK;
+}
+
+static off_t byte_of(uint32_t ticket)
+{
+    return TICKET_BYTES + (off_t)ticket;
+}
+
+/* What cannot be the file's content means that the application wrote over it: all who wait stand in line anew. */
+static line read_line(int fd)
+{
+    line now = {0};
+    bool is_whole = pread(fd, &now, sizeof now, 0) == (ssize_t)sizeof now;
+    return is_whole && now.last - now.served <= MOST_IN_LINE ? now : (line){0};
+}
+
+/* Have the file to ourselves; false where the file system has no such locks, or who has it was stopped. */
+static bool begin_change(int fd)
+{
+    const struct timespec pause = {0, CHANGE_POLL_NS};
+    int64_t until_ns = kprof_monotonic_ns() + CHANGE_LIMIT_NS;
+    while (!set_lock(fd, F_WRLCK, CHANGE_BYTE)) {
+        if ((errno != EAGAIN && errno != EACCES && errno != EINTR) || kprof_monotonic_ns() > until_ns)
+            return false;
+        nanosleep(&pause, NULL);
+    }
+    return true;
+}
+
+static bool write_line(int fd, const line *now)
+{
+    return pwrite(fd, now, sizeof *now, 0) == (ssize_t)sizeof *now;
+}
+
+static void end_change(int fd)
+{
+    (void)set_lock(fd, F_UNLCK, CHANGE_BYTE);
+}
+
+static place_state look(const kprof_place *place, const line *now)
+{
+    const int32_t ahead = (int32_t)(place->ticket - now->served - 1);
+    if (!has_place(place) || ahead < 0 || ahead >= (int32_t)(now->last - now->served))
+        return LOST;
+    return ahead == 0 ? MINE : WAITING;
+}
+
+/* Of 32 who wait one wakes up. */
+static uint32_t wake_bit(uint32_t ticket)
+{
+    return UINT32_C(1) << (ticket % 32);
+}
+
+static uint32_t *map_line(int fd)
+{
+    void *map = mmap(NULL, sizeof(line), PROT_READ, MAP_SHARED, fd, 0);
+    return map == MAP_FAILED ? NULL : map;
+}
+
+static void wake(int fd, uint32_t ticket)
+{
+    uint32_t *word = map_line(fd);
+    if (!word)
+        return;
+    (void)syscall(SYS_futex, word, FUTEX_WAKE_BITSET, INT_MAX, NULL, NULL, wake_bit(ticket));
+    munmap(word, sizeof(line));
+}
+
+/* Does a process have the ticket, and is it still there? */
+static bool is_taken(int fd, uint32_t ticket)
+{
+    return ticket == kprof_engine.lock.place.ticket || find_lock(fd, byte_of(ticket), 1) != F_UNLCK;
+}
+
+/* It is the turn of the first ticket behind the one given that is taken. Within a change. */
+static void pass_on(int fd, line *now, uint32_t ticket)
+{
+    while (ticket != now->last && !is_taken(fd, ticket + 1))
+        ticket++;
+    now->served = ticket;
+    now->since_ns = kprof_monotonic_ns();
+    if (write_line(fd, now) && ticket != now->last)
+        wake(fd, ticket + 1);
+}
+
+/* Pass over the ticket whose turn it is, if its process is gone or does not take the turn. */
+static void pass_over_absent(int fd)
+{
+    if (!begin_change(fd))
+        return;
+    line now = read_line(fd);
+    short held = now.served + 1 == kprof_engine.lock.place.ticket ? F_WRLCK : find_lock(fd, byte_of(now.served + 1), 1);
+    bool is_late = kprof_monotonic_ns() - now.since_ns >= TURN_NS;
+    if (now.served != now.last && (held == F_UNLCK || (held == F_RDLCK && is_late)))
+        pass_on(fd, &now, now.served + 1);
+    end_change(fd);
+}
+
+void kprof_lock_give(void)
+{
+    kprof_place *place = &kprof_engine.lock.place;
+    const bool is_valid = has_place(place);
+    if (is_valid && place->pid == getpid()) {
+        if (begin_change(place->fd)) {
+            line now = read_line(place->fd);
+            if (look(place, &now) == MINE)
+                pass_on(place->fd, &now, place->ticket);
+            end_change(place->fd);
+        }
+        (void)set_lock(place->fd, F_UNLCK, byte_of(place->ticket)); /* a child may have a copy of the descriptor */
+    }
+    if (is_valid)
+        close(place->fd);
+    place->fd = -1;
 }
 
 void kprof_lock_choose(const char *uuid)
@@ -54,64 +206,146 @@ void kprof_lock_choose(const char *uuid)
     while (i < locks->gpu_count && strcmp(locks->gpus[i], uuid) != 0)
         i++;
     if (i == KPROF_LOCK_MAX_GPUS)
-        i = 0; /* more GPUs than the engine knows share a lock */
+        i = 0; /* more GPUs than the engine knows share a line */
     else if (i == locks->gpu_count)
         snprintf(locks->gpus[locks->gpu_count++], sizeof locks->gpus[0], "%s", uuid);
     if (i == locks->gpu)
         return;
-    let_go(&locks->turn);
-    let_go(&locks->wanted);
+    kprof_lock_give();
     locks->gpu = i;
 }
 
-bool kprof_lock_take(unsigned timeout_ms, void (*before_wait)(void))
+/* Get the next ticket. */
+static bool stand_in_line(void)
 {
-    kprof_lock *locks = &kprof_engine.lock;
-    const struct timespec pause = {0, POLL_MS * 1000000};
-    int fd = open_lock(&locks->turn, locks->gpu);
+    kprof_place *place = &kprof_engine.lock.place;
+    int fd = open_line(kprof_engine.lock.gpu);
     if (fd < 0)
-        return true;           /* without the session directory there is nobody to take turns with */
-    fd = kprof_fd_move_up(fd); /* it may be held for long */
-    for (unsigned waited_ms = 0; flock(fd, LOCK_EX | LOCK_NB) != 0; waited_ms += POLL_MS) {
-        if (waited_ms >= timeout_ms) {
-            close(fd);
-            return false;
-        }
-        if (waited_ms == 0 && before_wait)
-            before_wait();
-        nanosleep(&pause, NULL);
+        return false;
+    fd = kprof_fd_move_up(fd); /* the place may be kept for long */
+    if (!begin_change(fd)) {
+        close(fd);
+        return false;
     }
-    hold(&locks->turn, fd);
+    line now = read_line(fd);
+    const uint32_t ticket = now.last + 1;
+    if (now.served == now.last)
+        now.since_ns = kprof_monotonic_ns();
+    now.last = ticket;
+    bool is_in = set_lock(fd, F_WRLCK, byte_of(ticket)) && write_line(fd, &now);
+    end_change(fd);
+    if (!is_in) {
+        close(fd);
+        return false;
+    }
+    *place = (kprof_place){.fd = fd, .ticket = ticket, .pid = getpid()};
+    (void)fstat(fd, &place->file);
     return true;
 }
 
-void kprof_lock_want(void)
+/* Sleep until the turn may have come, or it is time to look for processes that are gone. */
+static void sleep_in_line(const uint32_t *word, const line *seen, int64_t limit_ns)
 {
-    kprof_lock *locks = &kprof_engine.lock;
-    int fd = locks->wanted.fd < 0 ? open_lock(&locks->wanted, locks->gpu) : -1;
-    if (fd < 0)
-        return;
-    fd = kprof_fd_move_up(fd);
-    if (flock(fd, LOCK_SH | LOCK_NB) == 0)
-        hold(&locks->wanted, fd);
-    else
-        close(fd);
+    const kprof_place *place = &kprof_engine.lock.place;
+    int64_t ns = LOOK_NS * (int64_t)(place->ticket - seen->served - 1);
+    ns = ns > MOST_LOOK_NS ? MOST_LOOK_NS : ns;
+    ns += kprof_monotonic_ns();
+    ns = ns > limit_ns ? limit_ns : ns;
+    const struct timespec until = {ns / 1000000000, ns % 1000000000};
+    (void)syscall(SYS_futex, word, FUTEX_WAIT_BITSET, seen->served, &until, NULL, wake_bit(place->ticket));
 }
 
-void kprof_lock_have(void)
+/* Wait until the place is the first one, or is lost, or nobody has made progress for the time given. */
+static place_state wait_in_line(unsigned timeout_ms)
 {
-    let_go(&kprof_engine.lock.wanted);
+    const kprof_place *place = &kprof_engine.lock.place;
+    uint32_t *word = map_line(place->fd);
+    line before = read_line(place->fd), now = before;
+    int64_t changed_ns = kprof_monotonic_ns();
+    place_state state = look(place, &now);
+    while (word && state == WAITING) {
+        const int64_t limit_ns = changed_ns + timeout_ms * MS_NS;
+        if (kprof_monotonic_ns() >= limit_ns)
+            break;
+        sleep_in_line(word, &now, limit_ns);
+        state = has_place(place) ? WAITING : LOST;
+        if (state == WAITING) {
+            pass_over_absent(place->fd);
+            now = read_line(place->fd);
+            state = look(place, &now);
+        }
+        if (now.served != before.served || now.progress != before.progress)
+            changed_ns = kprof_monotonic_ns();
+        before = now;
+    }
+    if (word)
+        munmap(word, sizeof(line));
+    return state;
+}
+
+/* Return how it stands with a place that an earlier call has kept. */
+static place_state resume(const kprof_place *place)
+{
+    if (!has_place(place) || place->pid != getpid() || !set_lock(place->fd, F_WRLCK, byte_of(place->ticket)))
+        return LOST;
+    const line now = read_line(place->fd);
+    return look(place, &now);
+}
+
+/* Without a line there is nobody to take turns with. */
+bool kprof_lock_take(unsigned timeout_ms, void (*before_wait)(void))
+{
+    kprof_place *place = &kprof_engine.lock.place;
+    place_state state = resume(place);
+    bool has_waited = false;
+    while (state != MINE) {
+        if (state == LOST) {
+            kprof_lock_give();
+            if (!stand_in_line())
+                return true;
+        }
+        pass_over_absent(place->fd);
+        const line now = read_line(place->fd);
+        state = look(place, &now);
+        if (state != WAITING)
+            continue;
+        if (!has_waited && timeout_ms > 0 && before_wait)
+            before_wait();
+        has_waited = true;
+        state = wait_in_line(timeout_ms);
+        if (state == WAITING) { /* in vain */
+            (void)set_lock(place->fd, F_RDLCK, byte_of(place->ticket));
+            return false;
+        }
+    }
+    return true;
+}
+
+void kprof_lock_note_progress(void)
+{
+    kprof_lock *locks = &kprof_engine.lock;
+    const int64_t now_ns = kprof_monotonic_ns();
+    const uint32_t mark = (uint32_t)(now_ns / PROGRESS_NS);
+    if (now_ns - locks->progress_ns < PROGRESS_NS || !has_place(&locks->place))
+        return;
+    locks->progress_ns = now_ns;
+    (void)!pwrite(locks->place.fd, &mark, sizeof mark, offsetof(line, progress)); /* another change may undo it */
 }
 
 bool kprof_lock_is_wanted(void)
 {
+    const kprof_lock *locks = &kprof_engine.lock;
     bool others = false;
-    for (size_t i = 0; i < kprof_engine.lock.gpu_count && !others; i++) {
-        int fd = open_lock(&kprof_engine.lock.wanted, i);
+    for (size_t i = 0; i < locks->gpu_count && !others; i++) {
+        const bool is_in_line = i == locks->gpu && has_place(&locks->place); /* whose own lock does not count */
+        int fd = is_in_line ? locks->place.fd : open_line(i);
         if (fd < 0)
             return false;
-        others = flock(fd, LOCK_EX | LOCK_NB) != 0;
-        close(fd);
+        const line now = read_line(fd);
+        others =
+            now.last != now.served && find_lock(fd, byte_of(now.served + 1), (off_t)(now.last - now.served)) != F_UNLCK;
+        if (!is_in_line)
+            close(fd);
     }
     return others;
 }
@@ -137,9 +371,4 @@ kprof_owner kprof_lock_owner(bool *is_gone)
     kprof_owner owner = kprof_folder_owner(folder);
     close(folder);
     return owner;
-}
-
-void kprof_lock_give(void)
-{
-    let_go(&kprof_engine.lock.turn);
 }

@@ -7,6 +7,7 @@
 #include "core/signals.h"
 #include "inject/capacity.h"
 #include "inject/engine.h"
+#include "inject/lock.h"
 #include "inject/multiplex.h"
 #include "inject/process.h"
 #include "inject/wait.h"
@@ -465,6 +466,7 @@ static kprof_status run_passes(uint32_t *passes)
     while (status == KPROF_OK && more) {
         batch->listener->progress(&batch->launches[last_chosen()].record, batch->chosen_count, *passes + 1,
                                   batch->metrics->pass_count);
+        kprof_lock_note_progress();
         status = replay_pass(&more);
         if (status != KPROF_OK)
             break;

@@ -156,7 +156,6 @@ static void disarm_forked_child(void)
     kprof_gate_reset();
     kprof_batch_forget();
     kprof_lock_give();
-    kprof_lock_have();
     kprof_idle_forget();
     kprof_preload_forget();
     kprof_counting_forget();

@@ -252,6 +252,13 @@ class Processes(Case):
                          [(self.COUNT, self.COUNT)])
 
 
+    def test_at_once(self):
+        """They stand in line for the counters, and each gets its turn, however many wait."""
+        run = self.collect([], [f"forks=120:{VECTOR_ADD}"], env={"KPROF_SIM_SAVE_MS": "10"})
+        self.assert_run(run, 0)
+        self.assertEqual(self.query("run.kprof", "SELECT count(*), sum(measured) FROM launch"), [(120, 120)])
+
+
 class Thousands(Processes):
     COUNT, DESCRIPTORS = 5000, 1024
 

@@ -7,12 +7,14 @@
 #include "cupti/snapshot.h"
 #include "inject/contexts.h"
 #include "inject/launch.h"
+#include "inject/lock.h"
 #include "inject/wait.h"
 
-#include <fcntl.h>
+#include <signal.h>
 #include <stdatomic.h>
-#include <sys/file.h>
+#include <sys/wait.h>
 #include <time.h>
+#include <unistd.h>
 
 #define WATCHES     2    /* of a kernel, before it is measured in its own run */
 #define LATE_MS     1300 /* longer than the engine waits for a kernel */
@@ -672,14 +674,18 @@ static void test_disarmed_during_a_capture(void **state)
     atomic_store(&kprof_engine.launches.settled, false);
 }
 
-/* As another process of the run that wants the counters does. */
-static int want_counters(void)
+/* Another process of the run that stands in line for the counters until it is killed. */
+static pid_t want_counters(void)
 {
-    char path[sizeof folder + 64];
-    snprintf(path, sizeof path, "%s/gpu.00112233445566778899aabbccddeeff.wanted", folder);
-    int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
-    assert_true(fd >= 0 && flock(fd, LOCK_SH) == 0);
-    return fd;
+    pid_t pid = fork();
+    if (pid == 0) {
+        kprof_lock_give(); /* a copy of the parent's */
+        (void)kprof_lock_take(0, NULL);
+        for (;;)
+            pause();
+    }
+    assert_true(pid > 0);
+    return pid;
 }
 
 /* What ends after kprof takes CUPTI with it. */
@@ -688,14 +694,15 @@ static void test_end_while_counters_are_given_back(void **state)
     (void)state;
     atomic_store(&faults.busy, false);
     atomic_store(&faults.sticky, true);
-    int wanted = want_counters();
     unsigned tag = launch(SIM_ADD);
+    pid_t other = want_counters();
     while (!atomic_load(&releasing))
         wait_ms(1);
     assert_measured(tag);
     kprof_launch_stop();
     assert_false(atomic_load(&releasing));
-    close(wanted);
+    kill(other, SIGKILL);
+    waitpid(other, NULL, 0);
 }
 
 int main(void)

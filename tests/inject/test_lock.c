@@ -1,5 +1,6 @@
-/* The lock between processes: one at a time, given back by those who die, kept by those whose children end or whose
- * descriptors are closed by the application. */
+/* The line in which processes stand for the counters: one at a time, in the order in which they came. The turn passes
+ * on from those who die, and is kept by those whose children end. */
+#include "core/monotonic.h"
 #include "inject/engine.h"
 #include "inject/lock.h"
 
@@ -40,41 +41,49 @@ static int tear_down(void **state)
     return system(command);
 }
 
-/* Can another process take the lock now? It is given back. */
-static bool is_free(void)
+/* Run the function in a child, which stands in no line, and return its answer. */
+static bool ask_child(bool (*ask)(void))
 {
     int status;
     pid_t pid = fork();
     if (pid == 0) {
         kprof_lock_give();
-        _exit(kprof_lock_take(0, NULL) ? 0 : 1);
+        _exit(ask() ? 0 : 1);
     }
     assert_int_equal(waitpid(pid, &status, 0), pid);
     return status == 0;
 }
 
-/* Does another process find the counters wanted? */
-static bool seems_wanted(void)
+static bool take_at_once(void)
 {
-    int status;
-    pid_t pid = fork();
-    if (pid == 0)
-        _exit(kprof_lock_is_wanted() ? 0 : 1);
-    assert_int_equal(waitpid(pid, &status, 0), pid);
-    return status == 0;
+    return kprof_lock_take(0, NULL);
 }
 
-static void test_wanting_is_seen_by_others(void **state)
+static bool take_in_time(void)
+{
+    return kprof_lock_take(LONG_MS, NULL);
+}
+
+/* Could another process have its turn now? It leaves at once. */
+static bool is_free(void)
+{
+    return ask_child(take_at_once);
+}
+
+static bool seems_wanted(void)
+{
+    return ask_child(kprof_lock_is_wanted);
+}
+
+static void test_waiting_is_seen_by_others(void **state)
 {
     (void)state;
     assert_false(seems_wanted());
-    kprof_lock_want();
-    kprof_lock_want(); /* once more is harmless */
+    assert_true(kprof_lock_take(0, NULL));
     assert_true(seems_wanted());
-    assert_true(is_free()); /* wanting takes nothing */
-    kprof_lock_have();
+    assert_false(kprof_lock_is_wanted()); /* by others */
+    kprof_lock_give();
     assert_false(seems_wanted());
-    assert_false(kprof_lock_is_wanted());
 }
 
 static void test_one_at_a_time(void **state)
@@ -90,25 +99,29 @@ static void test_one_at_a_time(void **state)
     assert_true(is_free());
 }
 
-/* Two GPUs count at the same time: their locks are two. */
+static bool take_other_gpu(void)
+{
+    kprof_lock_choose(OTHER_GPU);
+    return take_in_time();
+}
+
+/* Two GPUs count at the same time: they have two lines. */
 static void test_another_gpu(void **state)
 {
     (void)state;
     assert_true(kprof_lock_take(0, NULL));
-    pid_t pid = fork();
-    if (pid == 0) {
-        kprof_lock_choose(OTHER_GPU);
-        _exit(kprof_lock_take(LONG_MS, NULL) ? 0 : 1);
-    }
-    int status;
-    assert_int_equal(waitpid(pid, &status, 0), pid);
-    assert_int_equal(status, 0);
-    kprof_lock_choose(OTHER_GPU); /* gives the other one back */
+    assert_true(ask_child(take_other_gpu));
+    kprof_lock_choose(OTHER_GPU); /* gives the other turn up */
     assert_true(kprof_lock_take(0, NULL));
-    kprof_lock_want();
     kprof_lock_choose(GPU);
     assert_true(is_free());
     assert_false(seems_wanted());
+}
+
+static bool is_wanted_with_another_gpu(void)
+{
+    kprof_lock_choose(GPU);
+    return kprof_lock_is_wanted();
 }
 
 /* A process that has had the counters of two GPUs sees that either is wanted. */
@@ -116,18 +129,8 @@ static void test_wanting_another_gpu(void **state)
 {
     (void)state;
     kprof_lock_choose(OTHER_GPU);
-    kprof_lock_want();
-    int status;
-    pid_t pid = fork();
-    if (pid == 0) {
-        kprof_lock_give();
-        kprof_engine.lock.wanted.fd = -1; /* the parent's */
-        kprof_lock_choose(GPU);
-        _exit(kprof_lock_is_wanted() ? 0 : 1);
-    }
-    assert_int_equal(waitpid(pid, &status, 0), pid);
-    assert_int_equal(status, 0);
-    kprof_lock_have();
+    assert_true(kprof_lock_take(0, NULL));
+    assert_true(ask_child(is_wanted_with_another_gpu));
     kprof_lock_choose(GPU);
 }
 
@@ -141,7 +144,15 @@ static void test_take_again(void **state)
     assert_true(is_free());
 }
 
-/* A process that takes the lock, says so, and keeps it until it is killed. */
+static int told; /* a descriptor */
+
+static void tell(void)
+{
+    if (write(told, "", 1) != 1)
+        _exit(1);
+}
+
+/* A process that has its turn, or waits for it, says so, and is there until it is killed. */
 static pid_t start_holder(void)
 {
     int ready[2];
@@ -149,9 +160,14 @@ static pid_t start_holder(void)
     assert_int_equal(pipe(ready), 0);
     pid_t pid = fork();
     if (pid == 0) {
-        if (kprof_lock_take(LONG_MS, NULL) && write(ready[1], "", 1) == 1)
+        told = ready[1];
+        kprof_lock_give();
+        if (kprof_lock_take(0, NULL))
+            tell();
+        else
+            (void)kprof_lock_take(LONG_MS, tell);
+        for (;;)
             pause();
-        _exit(1);
     }
     assert_int_equal(read(ready[0], &byte, 1), 1);
     close(ready[0]);
@@ -187,6 +203,112 @@ static void test_wait_for_the_other(void **state)
     assert_true(is_free());
 }
 
+/* The place stays while the process does something else, and others see that it is wanted. */
+static void test_place_is_kept(void **state)
+{
+    (void)state;
+    holder = start_holder();
+    assert_false(kprof_lock_take(0, NULL));
+    assert_true(seems_wanted());
+    assert_true(kprof_lock_is_wanted());
+    pid_t next = start_holder(); /* behind this one */
+    kill_holder();
+    assert_true(kprof_lock_take(0, NULL));
+    kprof_lock_give();
+    assert_false(kprof_lock_take(0, NULL)); /* now it is the other one's turn */
+    kill(next, SIGKILL);
+    waitpid(next, NULL, 0);
+    assert_true(kprof_lock_take(LONG_MS, NULL));
+    kprof_lock_give();
+    assert_true(is_free());
+}
+
+/* A process that keeps a place and does not come back for it keeps nobody else waiting. */
+static void test_turn_that_is_not_taken(void **state)
+{
+    (void)state;
+    holder = start_holder();
+    assert_false(kprof_lock_take(0, NULL));
+    kill_holder();
+    assert_true(ask_child(take_in_time));
+    assert_true(kprof_lock_take(0, NULL)); /* at the end of the line, and alone in it */
+    kprof_lock_give();
+}
+
+static void test_whoever_dies_in_line_is_passed_over(void **state)
+{
+    (void)state;
+    pid_t others[3];
+    assert_true(kprof_lock_take(0, NULL));
+    for (int i = 0; i < 3; i++)
+        others[i] = start_holder();
+    for (int i = 0; i < 3; i++) {
+        kill(others[i], SIGKILL);
+        waitpid(others[i], NULL, 0);
+    }
+    assert_false(kprof_lock_is_wanted());
+    kprof_lock_give();
+    assert_true(is_free());
+}
+
+/* A process that waits does so for as long as others make progress. */
+static void make_progress(void)
+{
+    const struct timespec pause = {0, 60000000};
+    kprof_lock_give();
+    told = holder;
+    if (!kprof_lock_take(LONG_MS, NULL))
+        _exit(1);
+    tell();
+    for (int i = 0; i < 20; i++) {
+        nanosleep(&pause, NULL);
+        kprof_lock_note_progress();
+    }
+    kprof_lock_give();
+    _exit(0);
+}
+
+static void test_wait_while_there_is_progress(void **state)
+{
+    (void)state;
+    int ready[2], status;
+    char byte;
+    assert_int_equal(pipe(ready), 0);
+    holder = ready[1];
+    pid_t pid = fork();
+    if (pid == 0)
+        make_progress();
+    assert_int_equal(read(ready[0], &byte, 1), 1);
+    close(ready[0]);
+    close(ready[1]);
+    int64_t began_ns = kprof_monotonic_ns();
+    assert_true(kprof_lock_take(1000, NULL));
+    assert_true(kprof_monotonic_ns() - began_ns > INT64_C(1100000000));
+    kprof_lock_give();
+    assert_int_equal(waitpid(pid, &status, 0), pid);
+    assert_int_equal(status, 0);
+}
+
+/* The application may write over what it finds. */
+static void test_file_that_is_written_over(void **state)
+{
+    (void)state;
+    char path[128];
+    assert_true(kprof_lock_take(0, NULL));
+    snprintf(path, sizeof path, "%s/gpu." GPU ".line", folder);
+    for (int i = 0; i < 3; i++) {
+        FILE *file = fopen(path, "w");
+        assert_non_null(file);
+        if (i > 0)
+            fputs("The application's own, which is longer than the line.", file);
+        fclose(file);
+        assert_true(kprof_lock_take(LONG_MS, NULL));
+        assert_false(is_free());
+    }
+    kprof_lock_give();
+    assert_true(is_free());
+}
+
 static void test_not_asked_when_free(void **state)
 {
     (void)state;
@@ -204,7 +326,7 @@ static int find_descriptor(void)
         snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
         ssize_t length = readlink(path, target, sizeof target - 1);
         target[length > 0 ? length : 0] = '\0';
-        if (strstr(target, "gpu." GPU ".lock"))
+        if (strstr(target, "gpu." GPU ".line"))
             return fd;
     }
     return -1;
@@ -234,6 +356,55 @@ static void test_no_folder(void **state)
     kprof_lock_give();
     kprof_lock_set_folder(folder);
     kprof_lock_choose(GPU);
+}
+
+static void write_number(const char *path, int number)
+{
+    FILE *file = fopen(path, "a");
+    if (!file)
+        _exit(1);
+    fprintf(file, "%d\n", number);
+    fclose(file);
+}
+
+/* Each is told to stand in line when the one before it does. */
+static void test_order(void **state)
+{
+    (void)state;
+    enum { COUNT = 100 };
+    char path[128], byte;
+    int ready[2], number, status;
+    snprintf(path, sizeof path, "%s/order", folder);
+    assert_int_equal(pipe(ready), 0);
+    assert_true(kprof_lock_take(0, NULL));
+    for (int i = 0; i < COUNT; i++) {
+        pid_t pid = fork();
+        if (pid == 0) {
+            kprof_lock_give();
+            told = ready[1];
+            if (!kprof_lock_take(LONG_MS, tell))
+                _exit(1);
+            write_number(path, i);
+            kprof_lock_give();
+            _exit(0);
+        }
+        assert_true(pid > 0);
+        assert_int_equal(read(ready[0], &byte, 1), 1);
+    }
+    close(ready[0]);
+    close(ready[1]);
+    kprof_lock_give();
+    for (int i = 0; i < COUNT; i++) {
+        assert_true(wait(&status) > 0);
+        assert_int_equal(status, 0);
+    }
+    FILE *file = fopen(path, "r");
+    assert_non_null(file);
+    for (int i = 0; i < COUNT; i++) {
+        assert_int_equal(fscanf(file, "%d", &number), 1);
+        assert_int_equal(number, i);
+    }
+    fclose(file);
 }
 
 /* Processes that count in a file, which goes wrong when two are in at once. */
@@ -284,12 +455,24 @@ static void test_processes_take_turns(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_one_at_a_time),       cmocka_unit_test(test_wanting_is_seen_by_others),
-        cmocka_unit_test(test_another_gpu),         cmocka_unit_test(test_wanting_is_seen_by_others),
-        cmocka_unit_test(test_wanting_another_gpu), cmocka_unit_test(test_wanting_is_seen_by_others),
-        cmocka_unit_test(test_take_again),          cmocka_unit_test(test_wait_for_the_other),
-        cmocka_unit_test(test_not_asked_when_free), cmocka_unit_test(test_application_closes_files),
-        cmocka_unit_test(test_no_folder),           cmocka_unit_test(test_processes_take_turns),
+        cmocka_unit_test(test_one_at_a_time),
+        cmocka_unit_test(test_waiting_is_seen_by_others),
+        cmocka_unit_test(test_another_gpu),
+        cmocka_unit_test(test_waiting_is_seen_by_others),
+        cmocka_unit_test(test_wanting_another_gpu),
+        cmocka_unit_test(test_waiting_is_seen_by_others),
+        cmocka_unit_test(test_take_again),
+        cmocka_unit_test(test_wait_for_the_other),
+        cmocka_unit_test(test_place_is_kept),
+        cmocka_unit_test(test_turn_that_is_not_taken),
+        cmocka_unit_test(test_whoever_dies_in_line_is_passed_over),
+        cmocka_unit_test(test_wait_while_there_is_progress),
+        cmocka_unit_test(test_file_that_is_written_over),
+        cmocka_unit_test(test_order),
+        cmocka_unit_test(test_not_asked_when_free),
+        cmocka_unit_test(test_application_closes_files),
+        cmocka_unit_test(test_no_folder),
+        cmocka_unit_test(test_processes_take_turns),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }

@@ -23,7 +23,7 @@
 
 #include <cmocka.h>
 
-enum { LAUNCHES, GATE, BATCH, LOCK, TURN, IDLE, PRELOAD, PARTS };
+enum { LAUNCHES, GATE, BATCH, LOCK, IDLE, PRELOAD, PARTS };
 enum { FINISHED = 71, STOPPED }; /* how a process has ended */
 
 static unsigned forgotten[PARTS]; /* in this process */
@@ -94,11 +94,6 @@ void kprof_batch_forget(void)
 void kprof_lock_give(void)
 {
     forgotten[LOCK]++;
-}
-
-void kprof_lock_have(void)
-{
-    forgotten[TURN]++;
 }
 
 kprof_owner kprof_lock_owner(bool *is_gone)

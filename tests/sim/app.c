@@ -228,6 +228,18 @@ static void run_processes(const char *text)
     }
 }
 
+/* "COUNT:NAME": fork so many children, each of which launches the kernel and exits. */
+static void fork_many(const char *text)
+{
+    for (long left = atol(text); left > 0; left--)
+        if (fork() == 0) {
+            launch(strchr(text, ':') + 1);
+            exit(0);
+        }
+    while (wait(NULL) > 0)
+        continue;
+}
+
 /* By the function that is named. Those that take a list get the program's name and two steps. */
 static void exec_rest(const char *function)
 {
@@ -451,6 +463,7 @@ static const struct {
              {"pass", let_pass},
              {"fork", fork_and_launch},
              {"processes", run_processes},
+             {"forks", fork_many},
              {"exec", exec_rest},
              {"execnothing", exec_nothing},
              {"exechandler", exec_rest_in_handler},
