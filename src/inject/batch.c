@@ -25,6 +25,11 @@
 #define LEAST_OPEN_NS    INT64_C(500000000)
 #define MOST_OPEN_NS     INT64_C(10000000000)
 #define OPEN_COST_FACTOR 5
+/* What each launch of the batch may cost is no matter where so few come: then it is open for a second at most, or for
+ * twice as long as passes take. */
+#define SPARSE_DISTANCE_NS INT64_C(10000000)
+#define SPARSE_OPEN_NS     INT64_C(1000000000)
+#define SPARSE_COST_FACTOR 2
 /* Once replays gave the host what the own runs gave so many times, expect it of all kernels. */
 #define ENOUGH_COMPARISONS 4
 /* These bits decide which launches may be repeated. */
@@ -892,12 +897,15 @@ static void take_back(void)
         batch->unproved = batch->count;
 }
 
-static int64_t longest_open_ns(void)
+/* Has the batch been open for so long that it is time to close it? */
+static bool is_old(int64_t open_ns)
 {
-    double ns = OPEN_COST_FACTOR * 1e6 * kprof_engine.batch.context->fixed_ms;
-    if (ns < (double)LEAST_OPEN_NS)
-        return LEAST_OPEN_NS;
-    return ns < (double)MOST_OPEN_NS ? (int64_t)ns : MOST_OPEN_NS;
+    const kprof_open_batch *batch = &kprof_engine.batch;
+    const bool is_sparse = (int64_t)batch->count * SPARSE_DISTANCE_NS < open_ns;
+    const int64_t cost_ns = (int64_t)(1e6 * batch->context->fixed_ms);
+    if (is_sparse && open_ns > SPARSE_OPEN_NS && open_ns > SPARSE_COST_FACTOR * cost_ns)
+        return true;
+    return open_ns > LEAST_OPEN_NS && (open_ns > OPEN_COST_FACTOR * cost_ns || open_ns > MOST_OPEN_NS);
 }
 
 /* Until its next call the application may use managed memory with no call at all. It is then known to have done so, if
@@ -1063,7 +1071,7 @@ void kprof_batch_leave(const kprof_call *call)
         kprof_batch_close("a graph that copies to the host what cannot be compared");
     else if (shows_unknown() && ends_now())
         try_output();
-    else if (now_ns - batch->started_ns > longest_open_ns())
+    else if (is_old(now_ns - batch->started_ns))
         kprof_batch_close("its age");
     else if (batch->kind == KPROF_REPLAYED && now_ns - batch->chosen_ns > MAX_UNCHOSEN_NS)
         kprof_batch_close("lack of chosen launches");

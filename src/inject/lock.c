@@ -249,10 +249,10 @@ static void sleep_in_line(const uint32_t *word, const line *seen, int64_t limit_
     const kprof_place *place = &kprof_engine.lock.place;
     int64_t ns = LOOK_NS * (int64_t)(place->ticket - seen->served - 1);
     ns = ns > MOST_LOOK_NS ? MOST_LOOK_NS : ns;
-    ns += kprof_monotonic_ns();
-    ns = ns > limit_ns ? limit_ns : ns;
-    const struct timespec until = {ns / 1000000000, ns % 1000000000};
-    (void)syscall(SYS_futex, word, FUTEX_WAIT_BITSET, seen->served, &until, NULL, wake_bit(place->ticket));
+    const int64_t left_ns = limit_ns - kprof_monotonic_ns();
+    const struct timespec until = kprof_deadline_after_ns(ns < left_ns ? ns : left_ns);
+    (void)syscall(SYS_futex, word, FUTEX_WAIT_BITSET | FUTEX_CLOCK_REALTIME, seen->served, &until, NULL,
+                  wake_bit(place->ticket));
 }
 
 /* Wait until the place is the first one, or is lost, or nobody has made progress for the time given. */

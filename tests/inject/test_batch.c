@@ -330,31 +330,50 @@ static void test_batch_that_has_been_open_for_long(void **state)
     assert_closed_after_s(1);
 }
 
+static void set_memory(uint64_t value)
+{
+    do_call((sim_step){.op = SIM_MEMSET, .a = SLOT, .value = value});
+}
+
+/* Open a batch of a context whose passes take 1.9 s, with a launch and so many transfers. Is it closed when so much
+ * time has gone by? */
+static bool is_closed_after(unsigned transfers, int seconds)
+{
+    launch(SIM_ADD);
+    close_batch();
+    unsigned first = launch(SIM_ADD);
+    kprof_engine.batch.context->fixed_ms = 1900;
+    for (unsigned i = 0; i < transfers; i++)
+        set_memory(i);
+    sim_clock_advance_s(seconds);
+    unsigned last = launch(SIM_ADD);
+    bool is_closed = look_up(first).count > 0;
+    if (is_closed)
+        assert_measured(last);
+    else
+        assert_pending(last);
+    close_batch();
+    return is_closed;
+}
+
 /* A batch that is dear may be open for several times as long as its passes take, but not for ever. */
 static void test_dear_batch_that_has_been_open_for_long(void **state)
 {
     (void)state;
-    launch(SIM_ADD);
-    atomic_store(&next_start_s, 1);
-    close_batch();
-    unsigned first = launch(SIM_ADD);
-    sim_clock_advance_s(4);
-    unsigned second = launch(SIM_ADD);
-    assert_pending(first);
-    assert_pending(second);
-    sim_clock_advance_s(2);
-    unsigned third = launch(SIM_ADD);
-    assert_measured(first);
-    assert_measured(third);
+    assert_false(is_closed_after(600, 4));
+    assert_true(is_closed_after(600, 10));
     launch(SIM_ADD);
     atomic_store(&next_start_s, LONG_S);
     close_batch();
     assert_closed_after_s(MOST_OPEN_S + 1);
 }
 
-static void set_memory(uint64_t value)
+/* A process that launches seldom and is killed loses what it launched in a second or two. */
+static void test_dear_batch_of_few_launches(void **state)
 {
-    do_call((sim_step){.op = SIM_MEMSET, .a = SLOT, .value = value});
+    (void)state;
+    assert_false(is_closed_after(10, 2));
+    assert_true(is_closed_after(10, 4));
 }
 
 /* All three are repeated together. */
@@ -1080,6 +1099,7 @@ int main(void)
         cmocka_unit_test_teardown(test_spoiled_batch, mend),
         cmocka_unit_test_teardown(test_batch_that_has_been_open_for_long, mend),
         cmocka_unit_test_teardown(test_dear_batch_that_has_been_open_for_long, mend),
+        cmocka_unit_test_teardown(test_dear_batch_of_few_launches, mend),
         cmocka_unit_test_teardown(test_transfer_between_launches, mend),
         cmocka_unit_test_teardown(test_transfers_from_and_to_the_host, mend),
         cmocka_unit_test_teardown(test_copy_from_the_host_that_cannot_be_kept, mend),
