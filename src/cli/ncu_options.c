@@ -21,7 +21,7 @@ static const char no_communicator[] = "kprof does not keep ranks in step; --repl
                                       "so that ranks need not wait for each "
                                       "other";
 static const char no_config[] = "kprof reads no configuration file: give the options on the command line";
-static const char no_mps[] = "kprof has no support of MPS";
+static const char no_mps[] = "kprof has no support of MPS: run the processes without it";
 static const char no_own_files[] = "kprof takes its own files; --injection-path gives another library";
 static const char no_port[] = "kprof does not connect to processes, and needs no port";
 static const char no_ranges[] = "kprof measures launches and graphs, not ranges";

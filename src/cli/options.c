@@ -1004,9 +1004,7 @@ kprof_status kprof_options_parse(char **argv, kprof_options *out)
 void kprof_options_free(kprof_options *options)
 {
     free(options->kernel_made);
-    kprof_strlist_free(&options->selection.sets);
-    kprof_strlist_free(&options->selection.sections);
-    kprof_strlist_free(&options->selection.metrics);
+    kprof_selection_free(&options->selection);
     kprof_strlist_free(&options->section_folders);
     kprof_strlist_free(&options->rules);
     kprof_strlist_free(&options->chips);

@@ -132,7 +132,7 @@ static kprof_status plan_chips(const kprof_options *options, const kprof_strlist
     kprof_strlist told = KPROF_STRLIST_INIT;
     for (size_t i = 0; i < chips->count && status == KPROF_OK; i++) {
         out->count = i + 1;
-        status = plan_chip(out, &options->selection, chips->items[i], &out->chips[i]);
+        status = plan_chip(out, &out->selection, chips->items[i], &out->chips[i]);
         const kprof_strlist *notes = &out->chips[i].plan.notes;
         for (size_t k = 0; k < notes->count; k++) { /* each once, though several chips mean the same */
             if (!kprof_strlist_contains(&told, notes->items[k]) && kprof_strlist_add(&told, notes->items[k]))
@@ -151,7 +151,9 @@ static kprof_status read_catalog(const kprof_options *options, kprof_plans *out)
     kprof_finding_list findings = {NULL, 0};
     kprof_status status = kprof_catalog_locate(options, &out->catalog);
     if (status == KPROF_OK)
-        status = kprof_selection_check(out->catalog, &options->selection);
+        status = kprof_selection_trim(out->catalog, &options->selection, &out->selection);
+    if (status == KPROF_OK)
+        status = kprof_selection_check(out->catalog, &out->selection);
     if (status == KPROF_OK)
         status = kprof_catalog_findings(out->catalog, &options->rules, &findings);
     free(findings.items);
@@ -177,9 +179,8 @@ static kprof_status check_word(const kprof_catalog *catalog, const char *chip, c
 }
 
 /* Append the words of --metrics that are wrong on every chip; none where chips are not known. */
-static kprof_status find_wrong_words(const kprof_options *options, const kprof_catalog *catalog, kprof_strlist *out)
+static kprof_status find_wrong_words(const kprof_strlist *words, const kprof_catalog *catalog, kprof_strlist *out)
 {
-    const kprof_strlist *words = &options->selection.metrics;
     kprof_strlist chips = KPROF_STRLIST_INIT;
     bool added = kprof_strlist_add(&chips, DEFAULT_CHIP); /* first: it has most of the names that people give */
     const bool are_known = added && kprof_host_chips(&chips) == KPROF_OK;
@@ -196,11 +197,11 @@ static kprof_status find_wrong_words(const kprof_options *options, const kprof_c
 
 /* Tell of the words of --metrics that are wrong whichever GPU there is. The names to suggest are those of the chip that
  * the sets are tuned for. */
-static kprof_status check_words(const kprof_options *options, const kprof_catalog *catalog)
+static kprof_status check_words(const kprof_strlist *words, const kprof_catalog *catalog)
 {
     kprof_strlist wrong = KPROF_STRLIST_INIT;
     const kprof_log_receiver before = kprof_log_set_sink(kprof_log_discard, NULL);
-    kprof_status status = find_wrong_words(options, catalog, &wrong);
+    kprof_status status = find_wrong_words(words, catalog, &wrong);
     kprof_log_set_sink(before.sink, before.user);
     if (status != KPROF_OK)
         status = kprof_fail(status, "out of memory");
@@ -212,13 +213,13 @@ static kprof_status check_words(const kprof_options *options, const kprof_catalo
 }
 
 /* A driver that fails is not told of before names that are wrong: these have to be mended first, here too. */
-static kprof_status look_at_gpus(const kprof_options *options, kprof_plans *out)
+static kprof_status look_at_gpus(kprof_plans *out)
 {
     kprof_strlist errors = KPROF_STRLIST_INIT;
     const kprof_log_receiver before = kprof_log_set_sink(keep_error, &errors);
     kprof_status status = kprof_probe_devices(&out->probe);
     kprof_log_set_sink(before.sink, before.user);
-    kprof_status checked = status == KPROF_OK ? KPROF_OK : check_words(options, out->catalog);
+    kprof_status checked = status == KPROF_OK ? KPROF_OK : check_words(&out->selection.metrics, out->catalog);
     for (size_t i = 0; i < errors.count && checked == KPROF_OK; i++)
         kprof_log(KPROF_LOG_ERROR, "%s", errors.items[i]);
     kprof_strlist_free(&errors);
@@ -230,7 +231,7 @@ kprof_status kprof_plans_make(const kprof_options *options, kprof_plans *out)
     kprof_strlist chips = KPROF_STRLIST_INIT;
     kprof_status status = read_catalog(options, out);
     if (status == KPROF_OK)
-        status = look_at_gpus(options, out);
+        status = look_at_gpus(out);
     if (status == KPROF_OK)
         status = kprof_probe_chips(&out->probe, options->filter.device_mask, &chips);
     out->limits.workload.device_bytes = kprof_probe_memory(&out->probe, options->filter.device_mask);
@@ -256,6 +257,7 @@ void kprof_plans_free(kprof_plans *plans)
     }
     free(plans->chips);
     kprof_probe_free(&plans->probe);
+    kprof_selection_free(&plans->selection);
     kprof_catalog_free(plans->catalog);
     *plans = (kprof_plans){0};
 }

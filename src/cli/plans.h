@@ -15,8 +15,9 @@ typedef struct kprof_chip_plan {
 typedef struct kprof_plans {
     kprof_catalog *catalog;
     kprof_probe probe;
-    kprof_limits limits;    /* of the options, with the memory of the GPU */
-    kprof_chip_plan *chips; /* one for each distinct chip among the chosen devices */
+    kprof_selection selection; /* of the options, less what kprof lacks */
+    kprof_limits limits;       /* of the options, with the memory of the GPU */
+    kprof_chip_plan *chips;    /* one for each distinct chip among the chosen devices */
     size_t count;
 } kprof_plans;
 

@@ -17,9 +17,16 @@ static kprof_status check_name(const kprof_json_place *place, const char *name)
     if (length == 0 || length > MAX_NAME || strspn(name, "abcdefghijklmnopqrstuvwxyz0123456789_.") != length)
         return kprof_json_fail(&at, "must have small letters, digits, \"_\" and \".\" alone, and at most %d of them",
                                MAX_NAME);
-    if (strstr(name, "__") || name[0] == '.' || name[length - 1] == '.')
-        return kprof_json_fail(&at, "must have no \"__\", which metrics have, and no \".\" at an end");
+    if (name[0] == '.' || name[length - 1] == '.')
+        return kprof_json_fail(&at, "must have no \".\" at an end");
     return KPROF_OK;
+}
+
+/* Other tools may have names like those of metrics. */
+static kprof_status check_own_name(const kprof_json_place *list, size_t index, const char *name)
+{
+    const kprof_json_place element = {list, NULL, index}, at = {&element, "name", 0};
+    return strstr(name, "__") ? kprof_json_fail(&at, "must have no \"__\", which metrics have") : KPROF_OK;
 }
 
 /* An expression has a name for its value: "derived__fp32_flops" of "fp32.flops". */
@@ -110,6 +117,10 @@ kprof_status kprof_alias_file_read(const kprof_json_place *place, const cJSON *v
     if (status == KPROF_OK)
         status = check_unique(place, out);
     for (size_t i = 0; i < out->count && status == KPROF_OK; i++) {
+        if (!is_foreign)
+            status = check_own_name(&(kprof_json_place){place, "aliases", 0}, i, out->aliases[i].name);
+        if (status != KPROF_OK)
+            break;
         out->aliases[i].is_foreign = is_foreign;
         out->aliases[i].origin = strdup(name);
         status = out->aliases[i].origin ? KPROF_OK : KPROF_NO_MEMORY;

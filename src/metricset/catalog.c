@@ -4,6 +4,7 @@
 
 #include "core/log.h"
 
+#include <ctype.h>
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -462,16 +463,18 @@ const char *kprof_catalog_why_not(const kprof_catalog *catalog, const char *word
 {
     for (size_t i = 0; i < catalog->alias_count; i++) {
         const kprof_alias *alias = &catalog->aliases[i];
-        if (!alias->is_foreign && alias->item.choice_count == 0 &&
-            strncasecmp(word, alias->name, strlen(alias->name)) == 0)
+        const size_t length = strlen(alias->name);
+        if (alias->item.choice_count == 0 && strncasecmp(word, alias->name, length) == 0 &&
+            !isalpha((unsigned char)word[length])) /* "pcie" is "pcie__read_bytes", but "all" is not "allocated" */
             return alias->item.help;
     }
     return NULL;
 }
 
-bool kprof_catalog_has_section(const kprof_catalog *catalog, const char *id_or_alias)
+const char *kprof_catalog_section_id(const kprof_catalog *catalog, const char *id_or_alias)
 {
-    return kprof_catalog_find_section(catalog, id_or_alias) < catalog->section_count;
+    const size_t index = kprof_catalog_find_section(catalog, id_or_alias);
+    return index < catalog->section_count ? catalog->sections[index].id : NULL;
 }
 
 size_t kprof_catalog_set_count(const kprof_catalog *catalog)

@@ -49,7 +49,8 @@ const kprof_alias *kprof_catalog_find_alias(const kprof_catalog *catalog, const 
  * which is what stands before "__"; else it is of the same unit; of another one only if no name has that unit, and its
  * spelling is near. */
 const char *kprof_nearest_metric(const char *word, const char *const *names, size_t count);
-bool kprof_catalog_has_section(const kprof_catalog *catalog, const char *id_or_alias);
+/* The id of a section; NULL where there is none of that id or alias. */
+const char *kprof_catalog_section_id(const kprof_catalog *catalog, const char *id_or_alias);
 /* Why what `word` is about cannot be collected, be it written as "Nvlink_Tables" or "NVLink"; NULL: not known. */
 const char *kprof_catalog_why_not(const kprof_catalog *catalog, const char *word);
 
@@ -88,6 +89,15 @@ typedef struct kprof_selection {
                                "breakdown:<throughput>", "group:<section id>"; launch__* names and aliases too */
     kprof_limits limits;    /* where they are too tight, the least useful names are left out */
 } kprof_selection;
+
+/* Copy the selection, but for the words that name what kprof is known to lack, such as sections of sampled source
+ * lines: a warning tells of each. Where nothing would be left, all stays, so that the checks below refuse it. */
+kprof_status kprof_selection_trim(const kprof_catalog *catalog, const kprof_selection *from,
+                                  kprof_selection *out) KPROF_MUST_CHECK;
+void kprof_selection_free(kprof_selection *selection); /* members */
+/* The pattern of a word of --section: regex:PATTERN, or, as in ncu, what is no name as it has one of a pattern's
+ * characters. NULL: it is a name. */
+const char *kprof_section_pattern(const char *word);
 
 /* Check set and section names against the catalog alone, before any chip is known: UNKNOWN_NAME with the nearest name.
  */

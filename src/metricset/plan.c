@@ -89,9 +89,15 @@ static kprof_status want_matching(const kprof_catalog *catalog, const char *patt
                : kprof_fail(KPROF_UNKNOWN_NAME, "--section regex:%s matches no section; see --list-sections", pattern);
 }
 
+const char *kprof_section_pattern(const char *word)
+{
+    const char *pattern = kprof_regex_pattern(word);
+    return pattern ? pattern : strpbrk(word, "*+?|([^$\\") ? word : NULL;
+}
+
 static kprof_status want_section(const kprof_catalog *catalog, const char *name, bool *wanted)
 {
-    const char *pattern = kprof_regex_pattern(name);
+    const char *pattern = kprof_section_pattern(name);
     if (pattern)
         return want_matching(catalog, pattern, wanted);
     size_t index = kprof_catalog_find_section(catalog, name);
@@ -126,6 +132,51 @@ kprof_status kprof_selection_check(const kprof_catalog *catalog, const kprof_sel
     kprof_status status = want_all(catalog, selection, wanted);
     free(wanted);
     return status;
+}
+
+/* Why nothing that kprof has is what a word of the selection names; NULL: something may be. */
+static const char *why_lacking(const kprof_catalog *catalog, const kprof_strlist *list, const kprof_selection *of,
+                               const char *word)
+{
+    const bool is_metric = list == &of->metrics, is_group = strncmp(word, "group:", 6) == 0;
+    const kprof_alias *alias = is_metric ? kprof_catalog_find_alias(catalog, word) : NULL;
+    const char *name = is_group ? word + 6 : word;
+    if ((list == &of->sets && kprof_catalog_find_set(catalog, name) < catalog->set_count) ||
+        ((list == &of->sections || is_group) && kprof_catalog_section_id(catalog, name)) || kprof_regex_pattern(word) ||
+        (alias && alias->item.choice_count > 0) || kprof_launch_metric_find(word))
+        return NULL;
+    return kprof_catalog_why_not(catalog, name);
+}
+
+kprof_status kprof_selection_trim(const kprof_catalog *catalog, const kprof_selection *from, kprof_selection *out)
+{
+    static const char *const options[] = {"set", "section", "metrics"};
+    const kprof_strlist *const lists[] = {&from->sets, &from->sections, &from->metrics};
+    size_t kept = 0;
+    *out = (kprof_selection){.limits = from->limits};
+    kprof_strlist *const targets[] = {&out->sets, &out->sections, &out->metrics};
+    for (size_t i = 0; i < sizeof lists / sizeof *lists; i++) {
+        for (size_t k = 0; k < lists[i]->count; k++)
+            kept += !why_lacking(catalog, lists[i], from, lists[i]->items[k]);
+    }
+    for (size_t i = 0; i < sizeof lists / sizeof *lists; i++) {
+        for (size_t k = 0; k < lists[i]->count; k++) {
+            const char *word = lists[i]->items[k];
+            const char *why = kept > 0 ? why_lacking(catalog, lists[i], from, word) : NULL;
+            if (why)
+                kprof_log(KPROF_LOG_WARNING, "--%s %s is left out: %s", options[i], word, why);
+            else if (!kprof_strlist_add(targets[i], word))
+                return KPROF_NO_MEMORY;
+        }
+    }
+    return KPROF_OK;
+}
+
+void kprof_selection_free(kprof_selection *selection)
+{
+    kprof_strlist_free(&selection->sets);
+    kprof_strlist_free(&selection->sections);
+    kprof_strlist_free(&selection->metrics);
 }
 
 /* Ask CUPTI about every candidate at once, so that resolving finds the answers remembered. */

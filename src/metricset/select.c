@@ -179,7 +179,7 @@ static kprof_status fail_unknown_group(const kprof_catalog *catalog, const char 
                              id, nearest)
                 : kprof_fail(KPROF_UNKNOWN_NAME,
                              "group:%s: there is no section of that name; group: takes the identifier of a section, "
-                             "not a group of ncu; kprof list sections tells which there are and what they have",
+                             "or a name of ncu's for tables of memory; kprof list sections tells which there are",
                              id);
     free(ids);
     return status;
@@ -254,6 +254,36 @@ static const char *under_related_unit(const char *word, const char *unit, const 
     return found;
 }
 
+/* Go to the next digit of a name, behind its unit; NULL: there is none. */
+static const char *next_digit(const char *at)
+{
+    at += strcspn(at, "0123456789");
+    return *at ? at : NULL;
+}
+
+/* No number is a misspelling of another one: "src_bf16" is another precision than "src_fp8". */
+static bool has_other_numbers(const char *metric, const char *word)
+{
+    const char *a = next_digit(metric + unit_length(metric)), *b = next_digit(word + unit_length(word));
+    for (; a && b; a = next_digit(a + 1), b = next_digit(b + 1)) {
+        if (*a != *b)
+            return true;
+    }
+    return false;
+}
+
+/* The longest name that the word begins with, less some of its last parts. */
+static const char *beginning_of(const char *word, const char *const *names, size_t count)
+{
+    const char *found = NULL;
+    for (size_t i = 0; i < count; i++) {
+        const size_t length = strlen(names[i]);
+        if (strncmp(names[i], word, length) == 0 && word[length] == '_' && (!found || length > strlen(found)))
+            found = names[i];
+    }
+    return found;
+}
+
 const char *kprof_nearest_metric(const char *word, const char *const *names, size_t count)
 {
     const size_t length = unit_length(word);
@@ -268,7 +298,7 @@ const char *kprof_nearest_metric(const char *word, const char *const *names, siz
     const char **near = calloc(count + 1, sizeof *near);
     size_t found = 0;
     for (size_t i = 0; i < count && near; i++) {
-        if (is_of_unit(names[i], word, length))
+        if (is_of_unit(names[i], word, length) && !has_other_numbers(names[i], word))
             near[found++] = names[i];
     }
     const bool is_known = found > 0;
@@ -276,7 +306,11 @@ const char *kprof_nearest_metric(const char *word, const char *const *names, siz
         if (has_near_unit(names[i], unit))
             near[found++] = names[i];
     }
-    const char *nearest = near ? kprof_nearest(word, near, found) : NULL;
+    const char *nearest = near ? kprof_nearest_spelling(word, near, found) : NULL;
+    if (near && !nearest)
+        nearest = beginning_of(word, near, found);
+    if (near && !nearest)
+        nearest = kprof_nearest(word, near, found);
     free(near);
     free(unit);
     return nearest;
@@ -382,12 +416,12 @@ static bool tell_other_kind(const kprof_catalog *catalog, const char *word, kpro
 
 kprof_status kprof_fail_unknown_metric(const kprof_catalog *catalog, kprof_host *host, const char *word)
 {
-    if (kprof_host_has_metric(host, word))
-        return kprof_fail(KPROF_UNKNOWN_NAME,
-                          "metric \"%s\" cannot be collected per kernel on %s: CUPTI takes it only by itself", word,
-                          kprof_host_label(host));
-    kprof_strbuf hint = KPROF_STRBUF_INIT;
     const char *alias, *why = kprof_catalog_why_not(catalog, word);
+    if (kprof_host_has_metric(host, word))
+        return kprof_fail(KPROF_UNKNOWN_NAME, "metric \"%s\" cannot be collected per kernel on %s: %s", word,
+                          kprof_host_label(host),
+                          why ? why : "CUPTI counts it for the whole GPU, beside all that runs there");
+    kprof_strbuf hint = KPROF_STRBUF_INIT;
     kprof_status status = kprof_nearest_alias(catalog, word, NULL, &alias);
     if (why)
         kprof_strbuf_printf(&hint, ": %s", why);

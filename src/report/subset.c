@@ -42,7 +42,7 @@ static bool tell_section(const name_list *list, const char *word, kprof_strbuf *
     const char *why = list->catalog ? kprof_catalog_why_not(list->catalog, word) : NULL;
     if (why)
         kprof_strbuf_printf(hint, ": %s", why);
-    else if (list->catalog && kprof_catalog_has_section(list->catalog, word)) {
+    else if (list->catalog && kprof_catalog_section_id(list->catalog, word)) {
         kprof_strbuf_puts(hint, ", which only a run collects");
         tell_what_there_is(list, hint);
     }
@@ -77,7 +77,10 @@ static kprof_status fail_unknown(const name_list *list, const char *path, const 
 /* Set taken[i] for the names that a word asks for. UNKNOWN_NAME when that is none. */
 static kprof_status take_word(const name_list *list, const char *path, const char *word, bool *taken)
 {
-    const char *pattern = kprof_regex_pattern(word);
+    const bool are_sections = strcmp(list->option, "--section") == 0;
+    const char *id = are_sections && list->catalog ? kprof_catalog_section_id(list->catalog, word) : NULL;
+    word = id ? id : word;
+    const char *pattern = are_sections ? kprof_section_pattern(word) : kprof_regex_pattern(word);
     kprof_regex *regex = NULL;
     const char *nearest = pattern ? NULL : kprof_nearest_metric(word, list->names, list->count);
     const size_t length = strlen(word);

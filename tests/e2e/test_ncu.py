@@ -1,5 +1,7 @@
 """Command lines of ncu: which of them run, and what they choose."""
 
+import shlex
+
 from harness import *
 
 
@@ -84,3 +86,44 @@ class Choices(Case):
         self.assert_run(self.profile(["-o", "a.ncu-rep", "-f"], [f"launch={SCALE}"]), 0)
         self.assert_run(self.profile(["-o", "b%i.ncu-repz"], [f"launch={SCALE}"]), 0)
         self.assertEqual(sorted(name for name in os.listdir(self.dir) if name != "tmp"), ["a.kprof", "b1.kprof"])
+
+
+def read_lines():
+    """(arguments, outcome, beginnings of messages) of each line of command_lines.txt."""
+    lines = []
+    with open(os.path.join(os.path.dirname(__file__), "command_lines.txt")) as file:
+        for text in file.read().splitlines():
+            if text.startswith("> "):
+                lines.append((text[2:], [], []))
+            elif text.startswith("  "):
+                lines[-1][2].append(text[2:])
+            elif not text.startswith("#"):
+                lines[-1][1].append(text)
+    return [(line, outcome[0], messages) for line, outcome, messages in lines]
+
+
+class Lines(Case):
+    """Command lines of ncu from public scripts: which of them start their program, and what is told of each."""
+
+    def setUp(self):
+        super().setUp()
+        os.mkdir(self.path("out"))
+        for name in ("report", "v249", "gh200_solver"):
+            with open(self.path(f"{name}.ncu-rep"), "wb") as file:
+                file.write(b"NVR\0")
+
+    def test_lines(self):
+        for line, outcome, beginnings in read_lines():
+            words = shlex.split(line)
+            own = [] if "--import" in words else ["--injection-path", INJECTION]
+            run = self.kprof(*own, *words)
+            with self.subTest(line):
+                told = [text.removeprefix("kprof: ") for text in run.err.splitlines()]
+                # /bin/true uses no GPU, which is told once it has run.
+                has_run = any("the application did not initialise CUDA" in text for text in told)
+                is_answered = run.code == 0 and run.out != ""
+                self.assertEqual("starts" if has_run or is_answered else f"refused {run.code}", outcome, run.err)
+                told = [text for text in told if "nothing was collected" not in text and "report: " not in text]
+                self.assertEqual(len(told), len(beginnings), run.err)
+                for text, beginning in zip(told, beginnings):
+                    self.assertTrue(text.startswith(beginning), f"{text}\nis not\n{beginning}")

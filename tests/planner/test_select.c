@@ -82,6 +82,26 @@ static void test_words(void **state)
                  "smsp__issue_active.avg.pct_of_peak_sustained_active");
 }
 
+/* The tables of memory that ncu has are those of a section of kprof's, of which all names are to be the same. */
+static void test_groups_of_ncu(void **state)
+{
+    (void)state;
+    static const char *const tables[] = {"group:memory__chart", "group:memory__dram_table",
+                                         "group:memory__shared_table", "group:memory__first_level_cache_table",
+                                         "group:memory__l2_cache_table"};
+    kprof_plan section, group;
+    assert_int_equal(plan_word("group:MemoryWorkloadAnalysis_Tables", &section), KPROF_OK);
+    for (size_t i = 0; i < sizeof tables / sizeof *tables; i++) {
+        assert_int_equal(plan_word(tables[i], &group), KPROF_OK);
+        assert_int_equal(group.shown.count, section.shown.count);
+        kprof_plan_free(&group);
+    }
+    assert_int_equal(plan_word("group:memory__l2_cache_evict_policy_table", &group), KPROF_OK);
+    assert_true(group.shown.count > 0 && group.shown.count != section.shown.count);
+    kprof_plan_free(&group);
+    kprof_plan_free(&section);
+}
+
 static void assert_refused(const char *word, kprof_status expected, const char *reason)
 {
     log_capture capture;
@@ -104,9 +124,16 @@ static void test_unknown(void **state)
     assert_refused("regex:(", KPROF_USAGE, "character 2");
     assert_refused("breakdown:dram__bytes", KPROF_UNKNOWN_NAME, "is not a throughput metric");
     assert_refused("group:Nothing", KPROF_UNKNOWN_NAME, "there is no section of that name");
-    assert_refused("group:memory__shared_table", KPROF_UNKNOWN_NAME, "kprof list sections tells which there are");
+    assert_refused("group:memory__tables", KPROF_UNKNOWN_NAME, "kprof list sections tells which there are");
+    assert_refused("group:smsp__pcsamp_warp_stall_reasons", KPROF_UNKNOWN_NAME, "kprof does not sample");
     assert_refused("group:Nvlink", KPROF_UNKNOWN_NAME, "CUPTI counts NVLink for the whole GPU");
-    assert_refused("pcie__read_bytes.sum", KPROF_UNKNOWN_NAME, "cannot be collected per kernel");
+    assert_refused("pcie__read_bytes.sum", KPROF_UNKNOWN_NAME,
+                   "cannot be collected per kernel on chip GH100: CUPTI counts PCI Express for the whole GPU");
+    assert_refused("nvlrx__bytes.sum", KPROF_UNKNOWN_NAME, "CUPTI counts NVLink for the whole GPU");
+    assert_refused("sm__ops_path_tensor_src_fp8_dst_fp32.sum", KPROF_UNKNOWN_NAME,
+                   "did you mean \"sm__ops_path_tensor_src_fp8.sum\"?");
+    assert_refused("all", KPROF_UNKNOWN_NAME, "--set full has the most useful ones");
+    assert_refused("smsp__pcsamp_sample_count", KPROF_UNKNOWN_NAME, "kprof does not sample");
 }
 
 /* The planner refuses a selection that CUPTI would take seconds for, and names a way out. */
@@ -277,6 +304,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_words),
+        cmocka_unit_test(test_groups_of_ncu),
         cmocka_unit_test(test_unknown),
         cmocka_unit_test(test_too_much),
         cmocka_unit_test(test_every_unknown_is_named),
