@@ -252,7 +252,7 @@ const kprof_option_row kprof_option_rows[] = {
     VALUE("width", 'w', NUMBER, width, "N", "columns of text, 40 at least; 0: as many as the terminal has (0)", ALL),
     CHOICE("color", color, colors, "auto|always|never", "colour in text (auto: on a terminal)", ALL, NULL),
     FLAG("quiet", 'q', quiet, "no progress, and no messages but warnings and errors", ALL),
-    FLAG("verbose", 0, verbose, "more messages, and more of the sections that kprof list shows", ALL),
+    FLAG("verbose", 0, verbose, "more messages, and more of what the pages of lists, plans and summaries show", ALL),
     VALUE("injection-path", 0, STRING, injection_path, "FILE", "use this injection library", RUNNING),
     VALUE("counter-data", 0, STRING, counter_data_dir, "DIR", "also keep each launch's counter data image in DIR",
           RUNNING),

@@ -150,6 +150,8 @@ kprof_print_options kprof_print_options_make(const kprof_options *options, FILE 
         [KPROF_NAME_FUNCTION] = "function", [KPROF_NAME_DEMANGLED] = "demangled", [KPROF_NAME_MANGLED] = "mangled"};
     return (kprof_print_options){
         .page = options->page == KPROF_UNSET ? KPROF_PAGE_DETAILS : (kprof_page)options->page,
+        .begins_with_summary = options->page == KPROF_UNSET && is_text(options),
+        .verbose = options->verbose,
         .format = options->format == KPROF_UNSET ? KPROF_FORMAT_TEXT : (kprof_format)options->format,
         .color = wants_color(options, results),
         .base_units = options->base_units != 0,

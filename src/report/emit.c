@@ -323,6 +323,7 @@ static void run_clean(kprof_emitter *emitter, const kprof_emit_record *record, r
         char **texts = made + i * TEXTS_OF_FIELD;
         whole = clean(&fields[i].text, &texts[0]) && clean(&fields[i].label, &texts[1]) &&
                 clean(&fields[i].unit, &texts[2]);
+        fields[i].longer_text = texts[0] ? NULL : fields[i].longer_text;
         fields[i].short_text = texts[0] ? NULL : fields[i].short_text; /* a part of the text is as clean as it is */
     }
     if (whole)

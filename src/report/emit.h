@@ -56,14 +56,16 @@ typedef enum kprof_field_role {
     KPROF_ROLE_MACHINE, /* for programs; people see it elsewhere or not at all */
     KPROF_ROLE_HEADING, /* people see it once, above the rows that share it */
     KPROF_ROLE_NOTE,    /* people see it in a line of its own below its row, where that is how tables hold long texts */
+    KPROF_ROLE_VERDICT, /* as NOTE, but text has it of the first rows alone, unless it is to be verbose */
     KPROF_ROLE_PEOPLE,  /* people alone, unless it is missing: programs have it in other fields */
 } kprof_field_role;
 typedef struct kprof_emit_field {
     const char *key, *label, *unit; /* unit "" for none */
     kprof_field_type type;
     kprof_field_role role;
-    const char *text;       /* NULL: missing */
-    const char *short_text; /* what people see in lines of text instead, with shorter names; NULL: the same */
+    const char *text;        /* NULL: missing */
+    const char *short_text;  /* what people see in lines of text instead, with shorter names; NULL: the same */
+    const char *longer_text; /* beside a short one: what stands below the row with its verdict; NULL: nothing */
     int64_t integer;
     double real;         /* NaN: missing */
     const char *missing; /* what people see where it is missing; NULL: "n/a" */

@@ -611,7 +611,7 @@ static cJSON *fields_of(html_emitter *html, const kprof_emit_record *record)
 {
     static const char *const roles[] = {
         [KPROF_ROLE_SHOWN] = "shown", [KPROF_ROLE_MACHINE] = "machine", [KPROF_ROLE_HEADING] = "heading",
-        [KPROF_ROLE_NOTE] = "shown",  [KPROF_ROLE_PEOPLE] = "shown",
+        [KPROF_ROLE_NOTE] = "shown",  [KPROF_ROLE_VERDICT] = "shown",   [KPROF_ROLE_PEOPLE] = "shown",
     };
     cJSON *array = cJSON_CreateArray();
     for (size_t i = 0; i < record->count; i++) {

@@ -58,7 +58,7 @@ static bool is_shown(const kprof_emit_field *field)
 {
     if (field->role == KPROF_ROLE_PEOPLE)
         return !kprof_field_is_missing(field);
-    return field->role == KPROF_ROLE_SHOWN || field->role == KPROF_ROLE_NOTE;
+    return field->role == KPROF_ROLE_SHOWN || field->role == KPROF_ROLE_NOTE || field->role == KPROF_ROLE_VERDICT;
 }
 
 static void put_value(markdown_emitter *markdown, const kprof_emit_field *field)

@@ -30,6 +30,7 @@ typedef struct text_emitter {
     bool shows_spread;                       /* of the launch's values over samples */
     bool has_marks, has_spreads, has_folded; /* the page ends with what these mean */
     bool has_excess;                         /* so of a share of more than all */
+    bool lacks_verdicts;                     /* so of rows whose verdict is not shown */
 } text_emitter;
 
 typedef enum text_style { STYLE_HEADING, STYLE_SECTION, STYLE_NOTE, STYLE_PLAIN } text_style;
@@ -996,18 +997,33 @@ static void add_note(text_emitter *text, const kprof_emit_field *field)
     kprof_strbuf_free(&note);
 }
 
+/* Of a list with verdicts the first rows have theirs, and all that does not fit into a line. */
 static void add_row(text_emitter *text, const kprof_emit_record *record)
 {
+    enum { WITH_VERDICT = 5 };
+    const bool is_verbose = text->record_count < WITH_VERDICT || text->base.options->verbose;
+    bool has_verdict = false;
     if (text->rows.column_count == 0)
         begin_rows(text, record);
+    for (size_t i = 0; i < record->count; i++)
+        has_verdict = has_verdict || record->fields[i].role == KPROF_ROLE_VERDICT;
     for (size_t i = 0; i < record->count; i++) {
-        if (record->fields[i].role == KPROF_ROLE_SHOWN)
-            put_field(&text->base, &text->rows, &record->fields[i]);
+        if (record->fields[i].role != KPROF_ROLE_SHOWN)
+            continue;
+        put_field(&text->base, &text->rows, &record->fields[i]);
+        if (has_verdict && !is_verbose && record->fields[i].folds)
+            kprof_grid_miss(&text->rows);
     }
     for (size_t i = 0; i < record->count; i++) {
-        if (record->fields[i].role == KPROF_ROLE_NOTE && !kprof_field_is_missing(&record->fields[i]))
-            add_note(text, &record->fields[i]);
+        const kprof_emit_field *field = &record->fields[i];
+        const bool is_note = field->role == KPROF_ROLE_NOTE || (field->role == KPROF_ROLE_VERDICT && is_verbose);
+        if (is_note && !kprof_field_is_missing(field))
+            add_note(text, field);
+        else if (has_verdict && is_verbose && field->longer_text && strcmp(field->longer_text, field->short_text) != 0)
+            kprof_grid_note(&text->rows, NULL, field->longer_text);
     }
+    text->record_count++;
+    text->lacks_verdicts = text->lacks_verdicts || (has_verdict && !is_verbose);
 }
 
 /* A record with rows has a heading made of its fields. */
@@ -1093,7 +1109,7 @@ static void text_page_end(kprof_emitter *emitter)
 {
     text_emitter *text = of(emitter);
     const text_block lines = {STYLE_PLAIN, 0, width_of(emitter), false};
-    if (text->has_marks || text->has_excess || text->has_spreads || text->has_folded)
+    if (text->has_marks || text->has_excess || text->has_spreads || text->has_folded || text->lacks_verdicts)
         blank_line(text);
     if (text->has_marks)
         put_lines(emitter, lines,
@@ -1105,6 +1121,8 @@ static void text_page_end(kprof_emitter *emitter)
         put_lines(emitter, lines,
                   "+- is the median distance of the samples from the median, in percent of it, or in its unit where it "
                   "is 0");
+    if (text->lacks_verdicts)
+        put_lines(emitter, lines, "Verdicts stand below the first 5 kernels; --verbose shows all of them");
     if (text->has_folded)
         put_lines(emitter, lines, "Zero: rows whose values are all 0; --all shows them");
 }

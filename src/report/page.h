@@ -49,9 +49,16 @@ kprof_status kprof_page_begin(const kprof_page_context *context, kprof_emitter *
 /* End the page unless `status` is a failure; frees the emitter and gives the final status. */
 kprof_status kprof_page_end(kprof_emitter *emitter, kprof_status status) KPROF_MUST_CHECK;
 
-/* The names of the kernels of the first report, as three lines of text have room for them. Caller frees, with
- * kprof_short_names_free. */
-kprof_status kprof_page_short_names(const kprof_page_context *context, char ***out) KPROF_MUST_CHECK;
+/* The names of the kernels of the first report for lines of text. To be freed with kprof_page_names_free, also after a
+ * failure. */
+typedef struct kprof_page_names {
+    char **beside; /* [count]: as there is room beside the numbers of a row */
+    char **below;  /* [count]: in three lines below it */
+    size_t count;
+    bool is_beside; /* lines are long enough for a name beside numbers */
+} kprof_page_names;
+kprof_status kprof_page_names_new(const kprof_page_context *context, kprof_page_names *out) KPROF_MUST_CHECK;
+void kprof_page_names_free(kprof_page_names *names);
 
 /* Show the run, its processes and devices, the passes, what is left out, the kernels seen and the messages. */
 kprof_status kprof_page_show_session(kprof_emitter *emitter, const kprof_model *model) KPROF_MUST_CHECK;

@@ -19,9 +19,17 @@ static kprof_emit_field note(kprof_emit_field field, const char *otherwise)
     return kprof_field_with_role(field, KPROF_ROLE_NOTE);
 }
 
+/* A line of the verdict on a row. */
+static kprof_emit_field line(kprof_emit_field field, const char *otherwise)
+{
+    field.missing = otherwise;
+    return kprof_field_with_role(field, KPROF_ROLE_VERDICT);
+}
+
 /* The texts of a row. */
 typedef struct row_texts {
-    const char *short_name;
+    const kprof_page_names *names;
+    size_t kernel; /* its number */
     kprof_strbuf part, notes;
     kprof_verdict_text rows[KPROF_VERDICT_ROWS];
     const kprof_findings *findings; /* NULL: none were looked for */
@@ -32,20 +40,26 @@ static const char *text_or_null(const kprof_strbuf *text)
     return text->length ? text->data : NULL;
 }
 
+static kprof_emit_field name_field(const row_texts *texts, const char *name)
+{
+    const kprof_page_names *names = texts->names;
+    kprof_emit_field field = kprof_field_plain(kprof_field_text("kernel", "Kernel", name));
+    field.short_text = names->is_beside ? names->beside[texts->kernel] : names->below[texts->kernel];
+    field.longer_text = names->below[texts->kernel];
+    return names->is_beside ? field : note(field, NULL);
+}
+
 static void show_row(kprof_emitter *emitter, const kprof_ranked *row, const row_texts *texts)
 {
     const kprof_group *group = row->group;
     const kprof_verdict_text *limit = &texts->rows[KPROF_ROW_LIMIT], *stall = &texts->rows[KPROF_ROW_STALL],
                              *occupancy = &texts->rows[KPROF_ROW_OCCUPANCY];
     const kprof_found *finding = texts->findings ? texts->findings->verdict.best : NULL;
-    const char *name = kprof_model_kernel_name(group->kernel, emitter->options->kernel_base);
     const kprof_emit_field part = kprof_field_text("group", "Group", text_or_null(&texts->part));
     char cc[24];
     snprintf(cc, sizeof cc, "%u.%u", group->device->record.cc_major, group->device->record.cc_minor);
-    const kprof_emit_field name_field =
-        kprof_field_shortened(kprof_field_text("kernel", "Kernel", name), texts->short_name);
     const kprof_emit_field of[] = {
-        kprof_field_plain(note(name_field, NULL)),
+        name_field(texts, kprof_model_kernel_name(group->kernel, emitter->options->kernel_base)),
         machine(kprof_field_text("function", "Function", group->kernel->function)),
         texts->part.length ? kprof_field_plain(note(part, NULL)) : machine(part),
         machine(kprof_field_text("device_name", "Device", group->device->name)),
@@ -55,13 +69,13 @@ static void show_row(kprof_emitter *emitter, const kprof_ranked *row, const row_
     const kprof_emit_field verdict[] = {
         machine(kprof_field_text("limit", "Limit", text_or_null(&limit->name))),
         machine(kprof_field_pct("limit_pct", "At", limit->value)),
-        note(kprof_field_text("limit_text", "Limited by", text_or_null(&limit->text)), NULL),
+        line(kprof_field_text("limit_text", "Limited by", text_or_null(&limit->text)), NULL),
         machine(kprof_field_text("stall", "Top stall", text_or_null(&stall->name))),
         machine(kprof_field_pct("stall_pct", "Of a warp's time", stall->value)),
-        note(kprof_field_text("stall_text", "Top stall", kprof_verdict_known_text(stall)), "not known"),
+        line(kprof_field_text("stall_text", "Top stall", kprof_verdict_known_text(stall)), "not known"),
         machine(kprof_field_text("occupancy", "Occupancy limited by", text_or_null(&occupancy->name))),
         machine(kprof_field_pct("occupancy_pct", "Possible occupancy", occupancy->value)),
-        note(kprof_field_text("occupancy_text", "Occupancy", kprof_verdict_known_text(occupancy)), "not known"),
+        line(kprof_field_text("occupancy_text", "Occupancy", kprof_verdict_known_text(occupancy)), "not known"),
         machine(kprof_field_text("finding", "Finding", finding ? finding->finding->id : NULL)),
         machine(kprof_field_pct("finding_gain_pct", "Saves", finding ? finding->gain_pct : NAN)),
         machine(kprof_field_text("finding_gain_of", "Saves of",
@@ -71,9 +85,9 @@ static void show_row(kprof_emitter *emitter, const kprof_ranked *row, const row_
         machine(kprof_field_text("finding_confidence", "Confidence",
                                  finding ? kprof_confidence_name(finding->finding->confidence) : NULL)),
         machine(kprof_field_little_to_gain(texts->findings)),
-        note(kprof_field_text("finding_text", "Worth most", kprof_verdict_known_text(&texts->rows[KPROF_ROW_BEST])),
+        line(kprof_field_text("finding_text", "Worth most", kprof_verdict_known_text(&texts->rows[KPROF_ROW_BEST])),
              "no finding"),
-        note(kprof_field_text("next", "Look next", text_or_null(&texts->rows[KPROF_ROW_NEXT].name)), ""),
+        line(kprof_field_text("next", "Look next", text_or_null(&texts->rows[KPROF_ROW_NEXT].name)), ""),
         note(kprof_field_text("note", "Note", text_or_null(&texts->notes)), ""),
     };
     kprof_emit_field fields[COUNT_OF(of) + KPROF_RANKED_NUMBERS + COUNT_OF(verdict)];
@@ -84,12 +98,16 @@ static void show_row(kprof_emitter *emitter, const kprof_ranked *row, const row_
     emitter->ops->record_end(emitter);
 }
 
-static void show_group(kprof_emitter *emitter, kprof_ranking *ranking, const kprof_ranked *row, const char *short_name)
+static void show_group(kprof_emitter *emitter, kprof_ranking *ranking, const kprof_ranked *row,
+                       const kprof_page_names *names)
 {
     const kprof_findings *findings = kprof_ranking_evaluate(ranking, row->group);
     const bool base_units = emitter->options->base_units;
-    row_texts texts = {
-        .short_name = short_name, .findings = findings, .part = KPROF_STRBUF_INIT, .notes = KPROF_STRBUF_INIT};
+    row_texts texts = {.names = names,
+                       .kernel = (size_t)(row->group->kernel - ranking->groups.model->kernels),
+                       .findings = findings,
+                       .part = KPROF_STRBUF_INIT,
+                       .notes = KPROF_STRBUF_INIT};
     kprof_group_describe(&ranking->groups, row->group, &texts.part);
     kprof_group_note(&ranking->groups, row->group, &texts.notes);
     bool failed = texts.part.failed || texts.notes.failed;
@@ -132,27 +150,25 @@ static void show_rest(kprof_emitter *emitter, const kprof_ranking *ranking)
 
 kprof_status kprof_page_summary(const kprof_page_context *context)
 {
-    const kprof_model *model = &context->reports->model;
     kprof_ranking ranking;
     kprof_emitter *emitter = NULL;
-    char **short_names = NULL;
+    kprof_page_names names = {0};
     kprof_status status = kprof_ranking_make(context, &ranking);
     if (status == KPROF_OK)
-        status = kprof_page_short_names(context, &short_names);
+        status = kprof_page_names_new(context, &names);
     if (status == KPROF_OK)
         status = kprof_page_begin(context, &emitter);
     if (status == KPROF_OK) {
         emitter->ops->list_begin(emitter, &(kprof_emit_list){"kernels", "Kernels", KPROF_LIST_MAIN, false});
         for (size_t i = 0; i < ranking.shown && status == KPROF_OK; i++) {
-            show_group(emitter, &ranking, &ranking.rows[i],
-                       short_names[ranking.rows[i].group->kernel - model->kernels]);
+            show_group(emitter, &ranking, &ranking.rows[i], &names);
             status = kprof_emitter_status(emitter);
         }
         emitter->ops->list_end(emitter);
         show_rest(emitter, &ranking);
         status = kprof_page_end(emitter, status);
     }
-    kprof_short_names_free(short_names, model->kernel_count);
+    kprof_page_names_free(&names);
     kprof_ranking_free(&ranking);
     return status;
 }

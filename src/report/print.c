@@ -30,17 +30,33 @@ kprof_status kprof_page_end(kprof_emitter *emitter, kprof_status status)
     return status;
 }
 
-kprof_status kprof_page_short_names(const kprof_page_context *context, char ***out)
+static char **make_short_names(const kprof_page_context *context, size_t columns)
 {
     const kprof_model *model = &context->reports->model;
-    const size_t room = (context->options->width ? context->options->width : KPROF_TEXT_COLUMNS) - 4;
-    const size_t columns = 2 * room + room / 4; /* three lines below a row; most of one is for where they break */
     const char **names = calloc(model->kernel_count + 1, sizeof *names);
     for (size_t i = 0; names && i < model->kernel_count; i++)
         names[i] = kprof_model_kernel_name(&model->kernels[i], context->options->kernel_base);
-    *out = names ? kprof_short_names_new(names, model->kernel_count, columns) : NULL;
+    char **out = names ? kprof_short_names_new(names, model->kernel_count, columns) : NULL;
     free(names);
-    return *out ? KPROF_OK : kprof_store_no_memory(context->reports->file);
+    return out;
+}
+
+kprof_status kprof_page_names_new(const kprof_page_context *context, kprof_page_names *out)
+{
+    enum { NUMBERS = 56, ALL_NUMBERS = 118 }; /* columns of the numbers beside a name, folded and not */
+    const size_t width = context->options->width ? context->options->width : KPROF_TEXT_COLUMNS, room = width - 4;
+    const size_t numbers = width >= ALL_NUMBERS + KPROF_SHORT_NAME ? ALL_NUMBERS : NUMBERS;
+    *out = (kprof_page_names){.count = context->reports->model.kernel_count,
+                              .is_beside = width >= NUMBERS + KPROF_SHORT_NAME};
+    out->beside = make_short_names(context, out->is_beside ? width - numbers : KPROF_SHORT_NAME);
+    out->below = make_short_names(context, 2 * room + room / 4); /* most of one line is for where they break */
+    return out->beside && out->below ? KPROF_OK : kprof_store_no_memory(context->reports->file);
+}
+
+void kprof_page_names_free(kprof_page_names *names)
+{
+    kprof_short_names_free(names->beside, names->count);
+    kprof_short_names_free(names->below, names->count);
 }
 
 static kprof_status pass_over(void *user, const kprof_model_launch *launch)
@@ -125,8 +141,31 @@ kprof_status kprof_page_show(const kprof_page_row *page, const kprof_page_source
     return status == KPROF_OK ? written : status;
 }
 
+/* The summary, and what comes after it. */
+static kprof_status print_summary(kprof_report *const *reports, uint64_t launches, const kprof_print_options *options,
+                                  FILE *out)
+{
+    kprof_print_options summary = *options;
+    summary.page = KPROF_PAGE_SUMMARY;
+    kprof_status status =
+        kprof_page_show(&pages[KPROF_PAGE_SUMMARY], &(kprof_page_source){reports, 1, NULL}, &summary, out);
+    if (status == KPROF_OK)
+        (void)fprintf(out, "\nEach of the %llu launches follows; --page summary shows only the summary\n\n",
+                      (unsigned long long)launches);
+    return status;
+}
+
 kprof_status kprof_report_print(kprof_report *const *reports, size_t count, const kprof_print_options *options,
                                 FILE *out)
 {
+    enum { MANY = 20 }; /* launches fill pages and pages */
+    uint64_t launches = 0;
+    kprof_status status = KPROF_OK;
+    if (options->begins_with_summary && options->page == KPROF_PAGE_DETAILS && count == 1)
+        status = kprof_report_count_taken(reports[0], options->filter, &launches);
+    if (status == KPROF_OK && launches > MANY)
+        status = print_summary(reports, launches, options, out);
+    if (status != KPROF_OK)
+        return status;
     return kprof_page_show(&pages[options->page], &(kprof_page_source){reports, count, NULL}, options, out);
 }

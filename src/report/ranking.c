@@ -151,7 +151,7 @@ kprof_ranked_numbers kprof_ranked_describe(const kprof_ranked *row)
     const bool are_samples = group->source == KPROF_SOURCE_SAMPLES;
     const bool is_one = group->duration_count == 1; /* and all these are its duration */
     return (kprof_ranked_numbers){{
-        kprof_field_pct("gain_pct", "To gain", row->gain_pct),
+        kprof_field_pct("gain_pct", "Gain up to", row->gain_pct),
         kprof_field_pct("time_share_pct", "Of time", row->share_pct),
         time_field("time", "Time", row->time_ns),
         kprof_field_integer("launches", "Launches", (int64_t)group->launches),
@@ -167,8 +167,8 @@ kprof_ranked_numbers kprof_ranked_describe(const kprof_ranked *row)
         machine(time_field("low", "Median from", row->repeats.interval.low)),
         machine(time_field("high", "Median to", row->repeats.interval.high)),
         kprof_field_folding(stable_field(row)),
-        kprof_field_pct("compute_pct", "Compute", row->compute_pct),
-        kprof_field_pct("memory_pct", "Memory", row->memory_pct),
+        kprof_field_folding(kprof_field_pct("compute_pct", "Compute", row->compute_pct)),
+        kprof_field_folding(kprof_field_pct("memory_pct", "Memory", row->memory_pct)),
     }};
 }
 

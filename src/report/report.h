@@ -171,6 +171,8 @@ typedef struct kprof_print_options {
     bool all_rows;                      /* in text: rows of zeros too, and what an earlier section has told */
     bool csv_safe;                      /* in CSV: no text can be taken for a formula */
     bool details_help;                  /* in text: what sections and metrics mean */
+    bool verbose;                       /* in text: the verdict on every kernel of the summary */
+    bool begins_with_summary;           /* details of many launches: the summary page comes first */
     const kprof_filter_spec *filter;    /* of the reporter: -k, -s, -c apply to stored launches too; NULL: all */
     const struct kprof_subset *part;    /* its sections and metrics are shown; NULL: all are */
     const kprof_finding_list *findings; /* to evaluate; NULL: none, and no verdict */

@@ -163,8 +163,8 @@ def page_data(report, *options):
 
 def summary_of_text(report, width):
     """{function: lines of the verdict} of the summary page, and the columns that it takes."""
-    text = run(report, "--page", "summary", "--print-kernel-base", "function", "--width", str(width))
-    blocks = re.findall(r"^    (\w+)\n((?:    (?:[A-Z]| {12}).*\n)+)", text, re.MULTILINE)
+    text = run(report, "--page", "summary", "--print-kernel-base", "function", "--width", str(width), "--verbose")
+    blocks = re.findall(r"^ {2,4}(\w+)(?:  .*)?\n((?:    (?:[A-Z]| {12}).*\n)+)", text, re.MULTILINE)
     return dict(blocks), max(map(len, text.splitlines()))
 
 
@@ -285,6 +285,29 @@ class Formats(unittest.TestCase):
                     limit, best = launch["verdict"]["limit"], launch["verdict"]["finding"]
                     self.assertFalse(limit and best and limit["name"] == "launch size" and best["id"] in of_waits)
         self.assertGreaterEqual(classes.count("launch size"), 8)
+
+    def test_the_summary_has_a_row_for_each_kernel(self):
+        """The verdict follows the first five; --verbose tells it of all."""
+        report = RECORDED[0]
+        count = len(self.launches[report])
+        text = run(report, "--page", "summary", "--width", "100")
+        rows = re.findall(r"^  \S.* (?:%|n/a) .*s$", text, re.MULTILINE)
+        self.assertEqual(len(rows), count)
+        self.assertEqual(text.count("    Limited by  "), 5)
+        self.assertLess(len(text.splitlines()), count + 75)
+        self.assertIn("--verbose", text.splitlines()[-1])
+        text = run(report, "--page", "summary", "--verbose")
+        self.assertEqual(text.count("    Limited by  "), count)
+        self.assertNotIn("--verbose", text)
+
+    def test_many_launches_begin_with_the_summary(self):
+        report = RECORDED[0]
+        summary, details = run(report, "--page", "summary"), run(report, "--page", "details")
+        said = f"\nEach of the {len(self.launches[report])} launches follows; --page summary shows only the summary\n\n"
+        self.assertEqual(run(report), summary + said + details)
+        few = ["-c", "20"]
+        self.assertEqual(run(report, *few), run(report, "--page", "details", *few))
+        self.assertEqual(run(report, "--csv"), run(report, "--page", "details", "--csv"))
 
     def test_the_summary_shows_people_all_five_lines(self):
         report = RECORDED[0]
