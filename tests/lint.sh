@@ -124,7 +124,7 @@ unfinished_work() {
 # are about looks, about the program that the user names, or about other profilers.
 environment() {
   select_files '^src/.*\.c$' | xargs -r grep -nE '(^|[^_])getenv\(' |
-    grep -vE 'getenv\(("(NO_COLOR|TERM|PATH|(CUDA|NVTX)_INJECTION64_PATH)"|name|variables\[i\])\)'
+    grep -vE 'getenv\(("(NO_COLOR|COLUMNS|TERM|PATH|(CUDA|NVTX)_INJECTION64_PATH)"|name|variables\[i\])\)'
 }
 
 pages_and_formats() {

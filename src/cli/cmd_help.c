@@ -25,6 +25,24 @@ static void print_wrapped(const char *text, int at, FILE *out)
     fputc('\n', out);
 }
 
+static void print_option(const kprof_option_row *row, const kprof_command *topic, FILE *out)
+{
+    char letter[] = {'-', kprof_option_letter(row, topic), ',', ' ', '\0'};
+    int length = fprintf(out, "  %4s--%s%s%s", letter[1] ? letter : "", row->name, row->argument ? " " : "",
+                         row->argument ? row->argument : "");
+    print_wrapped(row->help, length, out);
+}
+
+/* A run has most options; here are the others. */
+static void print_other_options(FILE *out)
+{
+    fputs("\noptions of other commands:\n", out);
+    for (size_t i = 0; i < kprof_option_row_count; i++) {
+        if (!(kprof_option_rows[i].commands & kprof_commands[0].mask))
+            print_option(&kprof_option_rows[i], kprof_commands, out);
+    }
+}
+
 void kprof_help_print(const kprof_options *options, FILE *out)
 {
     const kprof_command *topic = options->topic;
@@ -45,14 +63,11 @@ void kprof_help_print(const kprof_options *options, FILE *out)
     if (topic->mask)
         fputs("\noptions (long ones may be shortened, and given as --option=value too):\n", out);
     for (size_t i = 0; i < kprof_option_row_count; i++) {
-        const kprof_option_row *row = &kprof_option_rows[i];
-        if (!(row->commands & topic->mask))
-            continue;
-        char letter[] = {'-', kprof_option_letter(row, topic), ',', ' ', '\0'};
-        int length = fprintf(out, "  %4s--%s%s%s", letter[1] ? letter : "", row->name, row->argument ? " " : "",
-                             row->argument ? row->argument : "");
-        print_wrapped(row->help, length, out);
+        if (kprof_option_rows[i].commands & topic->mask)
+            print_option(&kprof_option_rows[i], topic, out);
     }
+    if (topic == kprof_commands)
+        print_other_options(out);
     fprintf(out, "\nman %s says more%s.\n", topic->manual,
             topic == kprof_commands ? ", exit codes included; each command has a page too, such as kprof-report" : "");
 }

@@ -249,7 +249,7 @@ const kprof_option_row kprof_option_rows[] = {
     CHOICE("print-kernel-base", kernel_base, name_bases, "function|demangled|mangled",
            "the kernel names to print (demangled)", PRINTING, NULL),
     VALUE("log-file", 0, STRING, log_file, "FILE", "write the results to FILE, or to \"stdout\" or \"stderr\"", ALL),
-    VALUE("width", 'w', NUMBER, width, "N", "columns of text, 40 at least; 0: as many as the terminal has (0)", ALL),
+    VALUE("width", 'w', NUMBER, width, "N", "columns of text, 40 at least; 0: as many as COLUMNS says, or as the terminal has (0)", ALL),
     CHOICE("color", color, colors, "auto|always|never", "colour in text (auto: on a terminal)", ALL, NULL),
     FLAG("quiet", 'q', quiet, "no progress, and no messages but warnings and errors", ALL),
     FLAG("verbose", 0, verbose, "more messages, and more of what the pages of lists, plans and summaries show", ALL),

@@ -131,14 +131,14 @@ static bool wants_color(const kprof_options *options, FILE *results)
     return !(no_color && *no_color) && term && strcmp(term, "dumb") != 0 && isatty(fileno(results));
 }
 
-/* Columns as asked for, or those of the terminal; 0 where neither tells them. */
+/* Columns as asked for, or those of the terminal, which COLUMNS may tell; 0 where nothing tells them. */
 static unsigned text_width(const kprof_options *options, FILE *results)
 {
     struct winsize size;
-    if (options->width > 0 && options->width < WIDTH_LEAST)
-        return WIDTH_LEAST;
-    if (options->width > 0)
-        return options->width < WIDTH_MOST ? (unsigned)options->width : WIDTH_MOST;
+    const char *columns = getenv("COLUMNS");
+    const uint64_t width = options->width || !columns ? options->width : strtoul(columns, NULL, 10);
+    if (width > 0)
+        return width < WIDTH_LEAST ? WIDTH_LEAST : width < WIDTH_MOST ? (unsigned)width : WIDTH_MOST;
     if (ioctl(fileno(results), TIOCGWINSZ, &size) == 0)
         return size.ws_col;
     return 0;

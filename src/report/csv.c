@@ -159,15 +159,18 @@ void kprof_csv_keep_value(kprof_emitter *emitter, const kprof_emit_metric *metri
         kprof_csv_of(emitter)->values[metric->column] = metric->value;
 }
 
-void kprof_csv_put_values(kprof_csv *csv, void (*put)(kprof_csv_line *row, double value))
+void kprof_csv_put_values(kprof_csv *csv, bool (*leaves_out)(const kprof_emit_metric *column),
+                          void (*put)(kprof_csv_line *row, double value))
 {
     if (csv->prefix.text.failed)
         csv->base.status = KPROF_NO_MEMORY;
     if (csv->base.status != KPROF_OK)
         return;
     kprof_strbuf_append(&csv->row.text, csv->prefix.text.data, csv->prefix.text.length);
-    for (size_t i = 0; i < csv->base.launches.column_count; i++)
-        put(&csv->row, csv->values[i]);
+    for (size_t i = 0; i < csv->base.launches.column_count; i++) {
+        if (!leaves_out || !leaves_out(&csv->base.launches.columns[i]))
+            put(&csv->row, csv->values[i]);
+    }
     kprof_csv_end_row(csv);
 }
 

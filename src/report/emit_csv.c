@@ -207,7 +207,7 @@ static void long_finding(kprof_emitter *emitter, const kprof_found *found)
 
 static void wide_launch_end(kprof_emitter *emitter)
 {
-    kprof_csv_put_values(kprof_csv_of(emitter), kprof_csv_real);
+    kprof_csv_put_values(kprof_csv_of(emitter), NULL, kprof_csv_real);
 }
 
 static const kprof_emitter_ops long_ops = {

@@ -4,6 +4,7 @@
 #include "report/csv.h"
 #include "report/number.h"
 #include "report/units.h"
+#include "report/witness.h"
 
 #include <math.h>
 #include <string.h>
@@ -37,6 +38,26 @@ static void put_launch_columns(kprof_csv *csv, bool are_empty)
     }
 }
 
+/* Are there sections beside that of single metrics? ncu has no rules for these. */
+static bool has_rules(const kprof_emitter *emitter)
+{
+    const kprof_model *model = emitter->launches.model;
+    bool has = false;
+    for (size_t i = 0; i < model->chip_count && emitter->options->findings; i++) {
+        const kprof_model_chip *chip = &model->chips[i];
+        for (size_t k = 0; k < chip->shown_count; k++)
+            has = has || strcmp(chip->sections[k].id, KPROF_NAMED_SECTION_ID) != 0;
+    }
+    return has;
+}
+
+/* kprof's own comparison of passes is nothing that a reader of ncu's files knows. */
+static bool is_own(const kprof_emit_metric *column)
+{
+    const size_t length = strlen(column->name), own = strlen(KPROF_SPREAD_SUFFIX);
+    return length > own && strcmp(column->name + length - own, KPROF_SPREAD_SUFFIX) == 0;
+}
+
 static void ncu_launches_begin(kprof_emitter *emitter)
 {
     kprof_csv *csv = kprof_csv_of(emitter);
@@ -45,15 +66,19 @@ static void ncu_launches_begin(kprof_emitter *emitter)
     put_launch_columns(csv, false);
     if (launches->in_sections)
         kprof_csv_names(&csv->row, metric_columns);
-    if (launches->in_sections && emitter->options->findings)
+    if (launches->in_sections && has_rules(emitter))
         kprof_csv_names(&csv->row, rule_columns);
-    for (size_t i = 0; !launches->in_sections && i < launches->column_count; i++)
-        kprof_csv_text(&csv->row, launches->columns[i].name);
+    for (size_t i = 0; !launches->in_sections && i < launches->column_count; i++) {
+        if (!is_own(&launches->columns[i]))
+            kprof_csv_text(&csv->row, launches->columns[i].name);
+    }
     kprof_csv_end_row(csv);
     if (launches->in_sections)
         return;
     put_launch_columns(csv, true); /* row 2 has units below the metrics, and nothing below the rest */
     for (size_t i = 0; i < launches->column_count; i++) {
+        if (is_own(&launches->columns[i]))
+            continue;
         put_unit(&csv->row, launches->columns[i].unit);
         kprof_csv_put_comma(&csv->row);
     }
@@ -144,11 +169,11 @@ static void ncu_metric(kprof_emitter *emitter, const kprof_emit_metric *metric)
         kprof_csv_keep_value(emitter, metric);
         return;
     }
-    if (metric->repeated || !kprof_csv_begin_metric(csv, metric, put_texts))
+    if (metric->repeated || metric->told_before || !kprof_csv_begin_metric(csv, metric, put_texts))
         return;
     put_value(&csv->row, metric->value, 2);
     kprof_csv_put_comma(&csv->row);
-    for (const char *const *name = rule_columns; emitter->options->findings && *name; name++)
+    for (const char *const *name = rule_columns; has_rules(emitter) && *name; name++)
         kprof_csv_text(&csv->row, "");
     kprof_csv_end_row(csv);
 }
@@ -208,7 +233,7 @@ static void put_exact_value(kprof_csv_line *row, double value)
 static void ncu_launch_end(kprof_emitter *emitter)
 {
     if (!emitter->launches.in_sections)
-        kprof_csv_put_values(kprof_csv_of(emitter), put_exact_value);
+        kprof_csv_put_values(kprof_csv_of(emitter), is_own, put_exact_value);
 }
 
 /* ncu's name for the column of a field; NULL: it has none. */

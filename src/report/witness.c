@@ -6,7 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define SUFFIX      ".pct_spread_over_passes"
 #define DESCRIPTION "how far the passes of a launch differ in this counter: (highest - lowest) / mean"
 
 /* Passes of the same work may differ by this much. One more counted instruction means other work, while clocks move and
@@ -19,7 +18,7 @@ static const struct {
 kprof_status kprof_witness_store(kprof_report *report, const char *witness, int64_t *id)
 {
     char *name = NULL;
-    if (asprintf(&name, "%s" SUFFIX, witness) < 0)
+    if (asprintf(&name, "%s" KPROF_SPREAD_SUFFIX, witness) < 0)
         return kprof_fail(KPROF_NO_MEMORY, "%s: out of memory", report->path);
     kprof_metric_row row = {name, "%", DESCRIPTION, KPROF_WITNESS_KIND};
     kprof_status status = kprof_store_metric(report, &row, id);
@@ -94,8 +93,9 @@ kprof_status kprof_disagreements(const kprof_model *model, const kprof_model_lau
         const char *name = model->metrics[metric].name;
         if (!is_disagreeing(model, launch, metric))
             continue;
-        const size_t length = strlen(name), suffix = strlen(SUFFIX); /* a report of somebody else's may lack it */
-        const bool ends = length > suffix && strcmp(name + length - suffix, SUFFIX) == 0;
+        const size_t length = strlen(name),
+                     suffix = strlen(KPROF_SPREAD_SUFFIX); /* a report of somebody else's may lack it */
+        const bool ends = length > suffix && strcmp(name + length - suffix, KPROF_SPREAD_SUFFIX) == 0;
         char *witness = strndup(name, ends ? length - suffix : length);
         whole = witness != NULL;
         if (whole)

@@ -38,7 +38,7 @@ class Scratch:
         self.environment = {**os.environ, "PATH": f"{self.root}/bin:{os.environ['PATH']}", "TMPDIR": f"{self.root}/tmp",
                             "HOME": str(self.root), "LC_ALL": "C.UTF-8",
                             "XDG_CACHE_HOME": os.environ.get("KPROF_TEST_CACHE", f"{build}/plans.cache")}
-        for name in ("NO_COLOR", "CUDA_INJECTION64_PATH"):
+        for name in ("NO_COLOR", "COLUMNS", "CUDA_INJECTION64_PATH"):
             self.environment.pop(name, None)
         # LeakSanitizer stumbles over the thread-local storage of NVIDIA's libraries when it tracks that itself.
         self.environment["ASAN_OPTIONS"] = os.environ.get("ASAN_OPTIONS", "") + ":intercept_tls_get_addr=0"

@@ -54,7 +54,8 @@ class Case(unittest.TestCase):
         is_metric = METRIC in words and "--set" not in words and "--section" not in words
         environment = {**os.environ, "TMPDIR": self.tmp, "XDG_CACHE_HOME": CACHE_OF_METRIC if is_metric else CACHE,
                        "KPROF_SIM_VIOLATIONS": self.path("violations"), "KPROF_SIM_SLOWNESS": SLOWNESS, **extra}
-        for name in ("CUDA_INJECTION64_PATH", "NVTX_INJECTION64_PATH", "KPROF_SESSION_DIR", "NO_COLOR"):
+        for name in ("CUDA_INJECTION64_PATH", "NVTX_INJECTION64_PATH", "KPROF_SESSION_DIR", "NO_COLOR",
+                     "COLUMNS"):
             if name not in extra:
                 environment.pop(name, None)
         # LeakSanitizer stumbles over the thread-local storage of NVIDIA's libraries when it tracks that itself.

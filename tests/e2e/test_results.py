@@ -717,6 +717,29 @@ class BadInput(Case):
 
 
 class Pages(Case):
+    def test_ncu_has_each_metric_once(self):
+        """So a sum over the rows of a launch is right."""
+        def rows(*words):
+            out = self.kprof("report", SAMPLE, "--csv-layout", "ncu", *words).out
+            return list(csv.DictReader(io.StringIO(out)))
+
+        for name in ("Duration", "DRAM Frequency"):
+            self.assertEqual(len([row for row in rows() if row["Metric Name"] == name]), 1, name)
+        self.assertIn("Rule Name", rows()[0])
+        self.assertNotIn("Rule Name", rows("--metrics", "dram__bytes.sum")[0])
+        self.assertNotIn("Rule Name", rows("--apply-rules", "no")[0])
+        self.assertFalse([name for name in rows("--page", "raw")[0] if "Triage" in name])
+
+    def test_width_of_the_environment(self):
+        def width(*words, columns):
+            out = self.kprof("report", SAMPLE, *words, env={"COLUMNS": columns}).out
+            return max(len(line) for line in out.splitlines())
+
+        self.assertEqual(width(columns="60"), 60)
+        self.assertEqual(width(columns="20"), 40)
+        self.assertEqual(width("-w", "72", columns="60"), 72)
+        self.assertGreater(width(columns="none"), 99)
+
     def test_every_page_and_format(self):
         self.assert_run(self.collect([], [f"launch={VECTOR_ADD}*2", f"launch={SCALE}"]), 0)
         for page in ("details", "raw", "summary", "session"):
