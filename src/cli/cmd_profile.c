@@ -345,7 +345,7 @@ static void settle_signal(profile *run)
         kprof_log(KPROF_LOG_INFO, "%s: at least %llu launches are still being measured; %s", strsignal(child->arrived),
                   (unsigned long long)open,
                   child->held ? "the application gets the signal when that is done, or in 2 s"
-                              : "their values are lost if the application ends at once");
+                              : "the application's processes measure them before they end, for 2 s at most");
     }
     if (open > 0 && now_ns - run->signal_ns < SIGNAL_PATIENCE_NS)
         return;

@@ -1,6 +1,7 @@
 /* Starts the application with the injection environment, forwards signals to it and waits for it. */
 #include "cli/launch.h"
 #include "core/config.h"
+#include "core/folder.h"
 #include "core/log.h"
 
 #include <errno.h>
@@ -159,8 +160,12 @@ static kprof_status fork_with(const kprof_child_spec *spec, char **environment, 
     }
     close(gate[0]);
     close(error[1]);
-    *out = (kprof_child){
-        .pid = pid, .gate = gate[1], .error = error[0], .signals = spec->signals, .bystander = spec->bystander};
+    *out = (kprof_child){.pid = pid,
+                         .gate = gate[1],
+                         .error = error[0],
+                         .signals = spec->signals,
+                         .bystander = spec->bystander,
+                         .session_dir = spec->session_dir};
     if (pid > 0)
         return KPROF_OK;
     out->pid = 0;
@@ -198,12 +203,31 @@ kprof_status kprof_child_start(kprof_child *child, const char *name)
     return kprof_program_fail(name, size == sizeof reason ? reason : EIO);
 }
 
+/* Return the signals for which a handler of kprof's stands in for the default action. */
+static uint64_t read_defaults(const kprof_child *child)
+{
+    const char *reason;
+    char name[64];
+    uint64_t defaults = 0;
+    int folder = kprof_folder_open(child->session_dir, &reason);
+    snprintf(name, sizeof name, KPROF_DEFAULTS_FILE, (long)child->pid);
+    int fd = folder >= 0 ? kprof_folder_open_file(folder, name, O_RDONLY, &reason) : -1;
+    if (fd >= 0) {
+        if (read(fd, &defaults, sizeof defaults) != (ssize_t)sizeof defaults)
+            defaults = 0;
+        close(fd);
+    }
+    if (folder >= 0)
+        close(folder);
+    return defaults;
+}
+
 /* Does the signal end the process? One that cannot be looked at is taken not to. */
-static bool would_end(pid_t pid, int number)
+static bool would_end(const kprof_child *child, int number)
 {
     char path[64], line[256];
     unsigned long long mask, settled = ~0ull; /* handled or ignored */
-    snprintf(path, sizeof path, "/proc/%ld/status", (long)pid);
+    snprintf(path, sizeof path, "/proc/%ld/status", (long)child->pid);
     FILE *file = fopen(path, "re");
     if (file)
         settled = 0;
@@ -213,7 +237,7 @@ static bool would_end(pid_t pid, int number)
     }
     if (file)
         fclose(file);
-    return !(settled >> (number - 1) & 1);
+    return !((settled & ~read_defaults(child)) >> (number - 1) & 1);
 }
 
 void kprof_child_release(kprof_child *child)
@@ -242,7 +266,7 @@ static void forward(kprof_child *child, const struct signalfd_siginfo *info)
     child->arrived = number;
     if (has_reached_application(child, info))
         return;
-    if (is_first && would_end(child->pid, number)) {
+    if (is_first && would_end(child, number)) {
         child->held = number;
         return;
     }

@@ -42,6 +42,7 @@ typedef struct kprof_child {
     int error; /* errno of a failed exec arrives here */
     kprof_signals *signals;
     kprof_bystander *bystander;
+    const char *session_dir; /* borrowed */
     bool ended;
     int wait_status;
     int arrived; /* a signal that has arrived for the application; the caller sets it to 0 */

@@ -17,6 +17,10 @@ int kprof_folder_open_file(int folder, const char *name, int flags, const char *
 /* While this file is in the session directory, the application's processes are to close their open batches. */
 #define KPROF_CLOSE_FILE "gpu.close"
 
+/* A file of a process, by its id: eight bytes, with bit number - 1 for each signal that would end the process though
+ * /proc tells of a handler. */
+#define KPROF_DEFAULTS_FILE "gpu.%ld.defaults"
+
 typedef enum kprof_owner {
     KPROF_OWNER_UNKNOWN, /* there is no such file, or it cannot be looked at */
     KPROF_OWNER_LIVES,

@@ -9,6 +9,7 @@
 #include "inject/captures.h"
 #include "inject/contexts.h"
 #include "inject/devices.h"
+#include "inject/ending.h"
 #include "inject/evaluate.h"
 #include "inject/gate.h"
 #include "inject/idle.h"
@@ -33,6 +34,7 @@ struct kprof_engine {
     kprof_captures captures;
     kprof_context_list contexts;
     kprof_device_list devices;
+    kprof_ending ending;
     kprof_evaluator evaluator;
     kprof_idle idle;
     kprof_lock lock;

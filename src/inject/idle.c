@@ -98,6 +98,16 @@ bool kprof_idle_may_be_handler(void)
     return pthread_sigmask(SIG_BLOCK, NULL, &blocked) == 0 && !sigisemptyset(&blocked);
 }
 
+void kprof_idle_rouse(void)
+{
+    kprof_idle *idle = &kprof_engine.idle;
+    int state = KPROF_NOT_ASKED;
+    if (!atomic_load(&idle->running))
+        return;
+    (void)atomic_compare_exchange_strong(&idle->asked, &state, KPROF_ASKED);
+    wake(idle);
+}
+
 void kprof_idle_ask(void)
 {
     kprof_idle *idle = &kprof_engine.idle;

@@ -35,6 +35,8 @@ bool kprof_idle_may_be_handler(void);
  * thirty until it ends, or five in a signal handler. Does nothing where no thread watches, as there was nothing to give
  * back yet. It may be called where only async-signal-safe functions may. */
 void kprof_idle_ask(void);
+/* Have the function called at once, too, but do not wait. */
+void kprof_idle_rouse(void);
 /* Is an answer awaited that has not begun? */
 bool kprof_idle_is_asked(void);
 /* The function takes on what was asked for; false when nothing was, or nobody waits any more. */

@@ -9,6 +9,7 @@
 #include "inject/captures.h"
 #include "inject/contexts.h"
 #include "inject/devices.h"
+#include "inject/ending.h"
 #include "inject/engine.h"
 #include "inject/gate.h"
 #include "inject/idle.h"
@@ -31,13 +32,17 @@
 /* Later waits are shorter: so often before an open batch is given up. */
 #define CLOSE_TRIES 100
 
+#define SIGNAL_POLL_NS 500000
+#define A_SIGNAL       "a signal"
+
 #define NO_METRICS "no metrics were chosen for this device's chip"
 
 /* Quarters of a second after which the counters are given back although no process of the run wants them. */
 #define MAX_IDLE_CALLS 12
 
 /* The call that this thread is in the middle of. */
-static __thread struct {
+static __thread struct call_state {
+    bool is_named;         /* signal handlers know of this struct */
     bool own_call;         /* kprof itself calls the driver: not the application's doing */
     int shared;            /* calls inside the gate, which may nest */
     bool alone;            /* this launch or transfer is in the open batch, or watched; the gate is held alone */
@@ -526,6 +531,10 @@ static void enter(const kprof_call *call)
     bool armed = atomic_load_explicit(&kprof_engine.process.armed, memory_order_relaxed);
     if (!armed && atomic_load_explicit(&kprof_engine.launches.settled, memory_order_relaxed))
         return;
+    if (!thread.is_named) {
+        kprof_ending_name_thread(&thread);
+        thread.is_named = true;
+    }
     thread.own_call = true;
     thread.unknown_end = false;
     thread.captured = armed && look_for_capture(call);
@@ -580,6 +589,21 @@ static void correct_free_memory(const kprof_call *call)
         kprof_engine.device->target_add_free(call, kprof_contexts_held_bytes(device->record.device));
 }
 
+/* Managed memory can be replayed by this thread alone, which is in no handler. */
+void kprof_launch_end_by_signal(void)
+{
+    const struct timespec pause = {0, SIGNAL_POLL_NS};
+    if (!kprof_ending_is_due())
+        return;
+    if (kprof_batch_has_managed() && !kprof_idle_may_be_handler()) {
+        thread.own_call = true;
+        close_batch(A_SIGNAL);
+    }
+    while (kprof_batch_is_open() && !kprof_ending_is_overdue())
+        nanosleep(&pause, NULL);
+    kprof_ending_end();
+}
+
 static void leave(const kprof_call *call)
 {
     if (thread.own_call || (thread.alone && call->callback_id != thread.callback))
@@ -612,6 +636,8 @@ static void leave(const kprof_call *call)
             follow_up(call);
     }
     thread.own_call = false;
+    if (thread.shared == 0) /* a signal that came within the call must end the process before its thread goes on */
+        kprof_launch_end_by_signal();
 }
 
 /* Within the call that ends it, or at the process' end without one. */
@@ -671,7 +697,7 @@ static void answer_process(void)
     bool can = !kprof_batch_is_open() || kprof_engine.device->target_capturing() || may_close();
     if (can && kprof_idle_begin()) {
         bool ends = atomic_load(&kprof_engine.process.ending);
-        kprof_batch_close(ends ? "_exit" : "an exec");
+        kprof_batch_close(kprof_ending_is_due() ? A_SIGNAL : ends ? "_exit" : "an exec");
         kprof_contexts_end_samples();
         if (ends) {
             atomic_store(&kprof_engine.launches.ended, true);
@@ -708,6 +734,8 @@ static bool give_back(unsigned calls)
     tell_endless_replay();
     if (is_asked && kprof_idle_is_asked()) {
         answer_process();
+        if (kprof_ending_is_due() && (!kprof_batch_is_open() || kprof_ending_is_overdue()))
+            kprof_ending_end();
         return false;
     }
     if (is_asked && (!kprof_batch_is_open() || !kprof_lock_is_asked()))
@@ -719,7 +747,7 @@ static bool give_back(unsigned calls)
     bool may_lose = kprof_batch_has_managed() && !kprof_lock_is_wanted();
     bool is_due = is_asked || (kprof_idle_lasts() && !may_lose);
     if (is_due && may_close()) {
-        kprof_batch_close(is_asked ? "a signal" : "a pause");
+        kprof_batch_close(is_asked ? A_SIGNAL : "a pause");
         done = calls >= MAX_IDLE_CALLS || (!is_asked && kprof_lock_is_wanted());
         if (done)
             kprof_contexts_release(); /* the next first pass costs 200 ms more */
@@ -733,6 +761,8 @@ void kprof_launch_before_leaving(bool ends)
 {
     kprof_process *process = &kprof_engine.process;
     bool is_own = getpid() == process->pid; /* not a child after vfork, which shares this memory */
+    if (is_own)
+        kprof_launch_end_by_signal();
     if (!is_own || !atomic_load(&process->armed) || atomic_load(&kprof_engine.launches.ended) || kprof_gate_is_own())
         return;
     if (kprof_batch_has_managed() && !kprof_idle_may_be_handler()) { /* which no other thread may replay */
@@ -744,6 +774,28 @@ void kprof_launch_before_leaving(bool ends)
     }
     if (!ends || !atomic_exchange(&process->ending, true))
         kprof_idle_ask();
+    if (!ends)
+        kprof_ending_before_exec();
+}
+
+/* The watching thread replays what is open. Whoever is in the middle of a call goes on to its end, since the watching
+ * thread, or the one that replays, may wait for that. */
+int kprof_launch_take_signal(int number, const void *thread_state)
+{
+    const struct call_state *state = thread_state;
+    const struct timespec pause = {0, SIGNAL_POLL_NS};
+    number = kprof_ending_note(number);
+    if (!atomic_load(&kprof_engine.process.armed) || !kprof_batch_is_open())
+        return number;
+    atomic_store(&kprof_engine.process.ending, true);
+    kprof_idle_rouse();
+    if (state && (state->own_call || state->alone || state->shared > 0))
+        return 0;
+    while (kprof_batch_is_open() && !kprof_ending_is_overdue()) {
+        nanosleep(&pause, NULL);
+        kprof_idle_rouse();
+    }
+    return number;
 }
 
 void kprof_launch_mark_own(void)

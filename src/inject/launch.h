@@ -30,6 +30,12 @@ void kprof_launch_forget(void);
 /* Replay what is open, as the process is about to call exec, or with `ends` _exit: then it writes all that _finish
  * does, too. Does nothing in a forked child. Async-signal-safe. */
 void kprof_launch_before_leaving(bool ends);
+/* A signal is about to end the process: have what is open replayed first, for two seconds at most. The rest is as in
+ * kprof_signal_hooks. */
+int kprof_launch_take_signal(int number, const void *thread_state);
+/* If a signal has come that is to end the process, end it when what was open has been replayed, or two seconds after.
+ */
+void kprof_launch_end_by_signal(void);
 /* Replay what is open: nothing is measured any more. */
 void kprof_launch_stop(void);
 /* The same, and write how often each kernel was launched, and the end record: the process ends in an orderly way. */

@@ -7,6 +7,7 @@
 #include "core/monotonic.h"
 #include "core/output.h"
 #include "inject/batch.h"
+#include "inject/ending.h"
 #include "inject/engine.h"
 #include "inject/exec.h"
 #include "inject/gate.h"
@@ -165,6 +166,7 @@ static void disarm_forked_child(void)
 
 static void at_exit(void)
 {
+    kprof_launch_end_by_signal();
     if (atomic_exchange(&kprof_engine.process.ending, true))
         return;
     kprof_preload_end();
@@ -173,6 +175,7 @@ static void at_exit(void)
     else
         kprof_launch_stop();
     atomic_store(&kprof_engine.process.armed, false);
+    kprof_launch_end_by_signal(); /* which has come meanwhile */
 }
 
 void kprof_process_outlive_libraries(void)
@@ -180,6 +183,7 @@ void kprof_process_outlive_libraries(void)
     atomic_uint *count = &kprof_engine.process.exit_handlers;
     if (atomic_load(count) < MAX_EXIT_HANDLERS && atomic_fetch_add(count, 1) < MAX_EXIT_HANDLERS)
         atexit(at_exit);
+    kprof_ending_watch();
 }
 
 static kprof_status start(const char *dir)
@@ -209,6 +213,7 @@ static kprof_status start(const char *dir)
     process->pid = getpid();
     /* The preloaded library is where kprof started the process; a program may have taken it out of the environment. */
     kprof_exec_slot *slot = (kprof_exec_slot *)dlsym(RTLD_DEFAULT, KPROF_EXEC_SLOT);
+    kprof_ending_prepare(kprof_launch_take_signal);
     kprof_thread_find_list();
     kprof_output_find();
     kprof_counting_find();

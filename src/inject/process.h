@@ -31,8 +31,9 @@ typedef struct kprof_process {
 /* Read the configuration, open the spool and have the device call the hooks; does nothing when kprof did not start this
  * process, or when called again. `device` is borrowed for the life of the process. */
 void kprof_process_start(const kprof_device_ops *device);
-/* Register the exit handler once more, as a batch opens. Exit handlers run in the reverse order of their registration,
- * so the batch will be closed before anything ends that CUPTI's libraries have registered so far. */
+/* Be ready for the end of the process, as a batch opens: signals wait for it, and the exit handler is registered once
+ * more. Exit handlers run in the reverse order of their registration, so the batch will be closed before anything ends
+ * that CUPTI's libraries have registered so far. */
 void kprof_process_outlive_libraries(void);
 /* Write a record. A failure (disk full) is reported once where it still can be, and disarms. */
 void kprof_process_write(const kprof_record *record);

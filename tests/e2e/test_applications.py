@@ -37,6 +37,24 @@ class ExitStatus(Case):
         self.assertGreaterEqual(len(self.launches()), 33)
         self.assertEqual(self.query("run.kprof", "SELECT count(*) FROM launch WHERE measured = 0"), [(0,)])
 
+    def test_signals_keep_what_is_open(self):
+        """The program has left their default action, which ends it; the same signal does."""
+        for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGQUIT, signal.SIGUSR1, signal.SIGPIPE,
+                       signal.SIGALRM, signal.SIGXCPU):
+            with self.subTest(number):
+                run = self.collect([], [f"launch={VECTOR_ADD}*3", f"raise={int(number)}"], env=BUSY)
+                self.assert_run(run, 128 + number)
+                self.assertEqual(self.launches(), ["vectorAdd"] * 3)
+                self.assertNotIn("lost", run.err)
+
+    def test_workers_that_a_signal_ends(self):
+        for number in (signal.SIGTERM, signal.SIGINT):
+            with self.subTest(number):
+                run = self.collect([], [f"workers={int(number)}:{VECTOR_ADD}"], env=BUSY)
+                self.assert_run(run, 0)
+                self.assertEqual(run.out, f"worker ended by signal {int(number)}\n" * 2)
+                self.assertEqual(self.launches(), ["vectorAdd"] * 12)
+
     def test_failure_without_any_launch(self):
         self.assert_run(self.profile([], ["exit=5"]), 5)
 
@@ -264,6 +282,15 @@ class Thousands(Processes):
 
 
 class Signals(Case):
+    def test_actions_are_what_the_program_has_set(self):
+        steps = [f"launch={VECTOR_ADD}", "actions", f"launch={VECTOR_ADD}", "actions"]
+        alone = subprocess.run([APP, *steps], text=True, stdout=subprocess.PIPE, cwd=self.dir)
+        run = self.collect([], steps, env=BUSY)
+        self.assert_run(run, 0)
+        self.assertEqual(run.out, alone.stdout)
+        self.assertIn("after it is held: default", run.out)
+        self.assertEqual(self.launches(), ["vectorAdd"] * 2)
+
     def start(self, steps, options=(), env=BUSY, **keywords):
         """With BUSY the launches before it is ready stay in their batch until a signal arrives."""
         process = subprocess.Popen(
@@ -323,7 +350,7 @@ class Signals(Case):
                 os.killpg(process.pid, number)
                 out, err = process.communicate(timeout=PATIENCE_S)
                 self.assertEqual(out, f"got signal {number:02}\n") # and not once more through kprof
-                self.assertIn("launches are still being measured; their values are lost if the application ends", err)
+                self.assertIn("launches are still being measured; the application's processes measure them", err)
                 self.assertIn("closed by a signal", err)
                 self.assertGreaterEqual(len(self.launches()), 2, err) # those before the signal
                 self.assertIn(process.returncode, (0, 110), err)
@@ -360,16 +387,39 @@ class Signals(Case):
         self.assertEqual((process.returncode, out), (0, "got signal 10\n"), err)
 
     def test_signal_of_the_group_without_a_handler(self):
-        """The kernel ends the application at once: kprof says how much is lost."""
+        """The application ends by it once its batch is measured."""
         for number in (signal.SIGTERM, signal.SIGINT):
             with self.subTest(number):
                 process = self.start_group()
                 os.killpg(process.pid, number)
                 _, err = process.communicate(timeout=PATIENCE_S)
                 self.assertEqual(process.returncode, 128 + number, err)
-                self.assertIn("launches were still being measured; their values are lost", err)
+                self.assertIn("closed by a signal", err)
+                self.assertGreaterEqual(len(self.launches()), 2, err)
+                self.assertNotIn("lost", err)
                 os.remove(self.path("run.kprof"))
                 self.assert_clean()
+
+    def test_signal_within_a_launch(self):
+        """The launch goes on to its end, and no other one follows."""
+        process = self.start(["say=ready", f"launch={VECTOR_ADD}*4", "say=not reached"],
+                             env={**BUSY, "KPROF_SIM_HOLD": self.path("go on")})
+        with open(f"/proc/{process.pid}/task/{process.pid}/children") as file:
+            children = [int(child) for child in file.read().split()]
+        application = next(child for child in children if os.readlink(f"/proc/{child}/exe") == os.path.realpath(APP))
+        while len(os.listdir(f"/proc/{application}/task")) < 2: # the thread that watches has begun with the first one
+            time.sleep(0.01)
+        time.sleep(0.1) # nearly always the third launch has begun then
+        os.kill(application, signal.SIGTERM)
+        time.sleep(0.1)
+        open(self.path("go on"), "w").close()
+        out, err = process.communicate(timeout=PATIENCE_S)
+        self.assertEqual((process.returncode, out), (128 + signal.SIGTERM, ""), err)
+        seen, measured = self.query("run.kprof", "SELECT launches, (SELECT count(*) FROM launch WHERE measured) "
+                                                 "FROM process")[0]
+        self.assertEqual(seen, measured, err)
+        self.assertLessEqual(seen, 3)
+        self.assert_clean()
 
     def test_second_signal_is_not_held_back(self):
         process = self.start([f"launch={VECTOR_ADD}*3", "say=ready", "sleep=900000"])

@@ -116,6 +116,25 @@ class Application(KillCase):
         self.each_kill(self.kill_application)
 
 
+    def end_application(self, moment):
+        """By a signal that it does not handle: nothing is lost then, wherever it is."""
+        process = self.start()
+        child = self.application(process)
+        time.sleep(moment)
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(child, signal.SIGTERM)
+        _, err = process.communicate(timeout=PATIENCE_S)
+        if process.returncode:
+            self.assertEqual(process.returncode, 128 + signal.SIGTERM, err)
+        self.assertNotIn("lost", err)
+        self.assertIn(self.query("run.kprof", "SELECT launches FROM process"),
+                      ([], [(None,)], [(self.assert_sound(),)]), err) # None: no batch was open
+        self.assert_clean()
+
+    def test_signals_at_random_moments(self):
+        self.each_kill(self.end_application)
+
+
 class Full(KillCase):
     steps = ["liftlimit", f"launch={VECTOR_ADD}*600", "say=done"]
     LARGEST = 220 << 10 # bytes of the report of so many launches

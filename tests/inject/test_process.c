@@ -27,7 +27,7 @@ enum { LAUNCHES, GATE, BATCH, LOCK, IDLE, PRELOAD, PARTS };
 enum { FINISHED = 71, STOPPED }; /* how a process has ended */
 
 static unsigned forgotten[PARTS]; /* in this process */
-static unsigned started, preloads_ended;
+static unsigned started, preloads_ended, watched_signals;
 static bool ends; /* this process is a child that looks how it ends */
 static unsigned finishes;
 static kprof_owner owner = KPROF_OWNER_LIVES; /* what looking at the session directory gives */
@@ -68,6 +68,25 @@ void kprof_launch_finish(void)
 void kprof_launch_before_leaving(bool for_good)
 {
     (void)for_good;
+}
+
+int kprof_launch_take_signal(int number, const void *thread_state)
+{
+    return thread_state ? 0 : number;
+}
+
+void kprof_launch_end_by_signal(void)
+{
+}
+
+void kprof_ending_prepare(int (*decide)(int number, const void *thread))
+{
+    (void)decide;
+}
+
+void kprof_ending_watch(void)
+{
+    watched_signals++;
 }
 
 void kprof_launch_stop(void)
@@ -228,6 +247,7 @@ static int end_with_libraries(void)
     atexit(end_library); /* it was loaded after kprof */
     kprof_process_outlive_libraries();
     kprof_process_outlive_libraries();
+    assert_int_equal(watched_signals, 2);
     exit(1);
 }
 

@@ -240,6 +240,30 @@ static void fork_many(const char *text)
         continue;
 }
 
+/* "SIGNAL:NAME": two children launch the kernel six times and wait, until this process sends them the signal. */
+static void end_workers(const char *text)
+{
+    for (int i = 0; i < 2; i++) {
+        int ready[2], status = 0;
+        char byte;
+        if (pipe(ready) != 0)
+            abort();
+        pid_t pid = fork();
+        if (pid == 0) {
+            for (int left = 6; left > 0; left--)
+                launch(strchr(text, ':') + 1);
+            if (write(ready[1], "", 1) == 1)
+                for (;;)
+                    pause();
+            _exit(1);
+        }
+        if (read(ready[0], &byte, 1) != 1 || kill(pid, atoi(text)) != 0 || waitpid(pid, &status, 0) != pid)
+            abort();
+        printf("worker ended by signal %d\n", WIFSIGNALED(status) ? WTERMSIG(status) : 0);
+        fflush(stdout);
+    }
+}
+
 /* By the function that is named. Those that take a list get the program's name and two steps. */
 static void exec_rest(const char *function)
 {
@@ -392,6 +416,77 @@ static void handle_signals(const char *unused)
         sigaction(numbers[i], &action, NULL);
 }
 
+static const char *name_action(__sighandler_t handler)
+{
+    return handler == SIG_DFL       ? "default"
+           : handler == SIG_IGN     ? "ignored"
+           : handler == SIG_HOLD    ? "held"
+           : handler == note_signal ? "handled"
+                                    : "something else";
+}
+
+static void print_action(const char *what, int number)
+{
+    struct sigaction now;
+    if (sigaction(number, NULL, &now) != 0)
+        abort();
+    printf("%s: %s, flags %x, mask %d\n", what, name_action(now.sa_handler), (unsigned)now.sa_flags,
+           sigismember(&now.sa_mask, SIGUSR2));
+    fflush(stdout);
+}
+
+static void print_end(const char *what, pid_t pid)
+{
+    int status;
+    waitpid(pid, &status, 0);
+    printf("%s: signal %d\n", what, WIFSIGNALED(status) ? WTERMSIG(status) : 0);
+    fflush(stdout);
+}
+
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wdeprecated-declarations" /* programs use them all the same */
+/* Set actions in all ways that there are, and print what the program can see of them. */
+static void print_actions(const char *unused)
+{
+    (void)unused;
+    struct sigaction action = {.sa_handler = SIG_DFL, .sa_flags = SA_RESTART | SA_NODEFER};
+    sigaddset(&action.sa_mask, SIGUSR2);
+    print_action("at first", SIGTERM);
+    printf("before signal: %s\n", name_action(signal(SIGTERM, note_signal)));
+    raise(SIGTERM);
+    printf("before sysv_signal: %s\n", name_action(sysv_signal(SIGTERM, note_signal)));
+    raise(SIGTERM); /* which resets it */
+    print_action("after sysv_signal", SIGTERM);
+    printf("before sigaction: %d\n", sigaction(SIGTERM, &action, NULL));
+    print_action("default with flags", SIGTERM);
+    siginterrupt(SIGTERM, 1);
+    print_action("after siginterrupt", SIGTERM);
+    sigignore(SIGHUP);
+    raise(SIGHUP);
+    print_action("after sigignore", SIGHUP);
+    signal(SIGHUP, SIG_DFL);
+    printf("before it is held: %s\n", name_action(sigset(SIGHUP, SIG_HOLD)));
+    printf("when it is held: %s\n", name_action(sigset(SIGHUP, SIG_DFL)));
+    printf("after it is held: %s\n", name_action(sigset(SIGHUP, SIG_DFL)));
+    fflush(stdout);
+    pid_t pid = fork();
+    if (pid == 0) {
+        print_action("in a child", SIGTERM);
+        raise(SIGTERM);
+        _exit(0);
+    }
+    print_end("a child", pid);
+    pid = vfork();
+    if (pid == 0) {
+        signal(SIGHUP, SIG_DFL);
+        raise(SIGHUP);
+        _exit(0);
+    }
+    print_end("a child of vfork", pid);
+    print_action("at last", SIGHUP);
+}
+#pragma GCC diagnostic pop
+
 static void leave_group(const char *unused)
 {
     (void)unused;
@@ -464,6 +559,7 @@ static const struct {
              {"fork", fork_and_launch},
              {"processes", run_processes},
              {"forks", fork_many},
+             {"workers", end_workers},
              {"exec", exec_rest},
              {"execnothing", exec_nothing},
              {"exechandler", exec_rest_in_handler},
@@ -478,6 +574,7 @@ static const struct {
              {"run", run_command},
              {"trap", trap},
              {"handle", handle_signals},
+             {"actions", print_actions},
              {"owngroup", leave_group},
              {"until", launch_until_signal},
              {"liftlimit", lift_limit},

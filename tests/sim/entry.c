@@ -172,7 +172,8 @@ static _Atomic uint64_t *find_sum(void)
 static bool is_capturing(void)
 {
     bool watches = !launched && gettid() != getpid();
-    bool is_kept_open = watches && getenv("KPROF_SIM_BUSY") && !kprof_lock_is_asked() && !kprof_idle_is_asked();
+    bool is_kept_open = watches && getenv("KPROF_SIM_BUSY") && !kprof_lock_is_asked() &&
+                        atomic_load(&kprof_engine.idle.asked) == KPROF_NOT_ASKED;
     return is_kept_open || sim_device.target_capturing();
 }
 

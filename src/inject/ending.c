@@ -1,0 +1,92 @@
+/* The command line sees in a file which signals would end the process, as /proc tells of a handler. */
+#include "inject/ending.h"
+
+#include "core/folder.h"
+#include "core/monotonic.h"
+#include "inject/engine.h"
+
+#include <dlfcn.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <unistd.h>
+
+/* As long as the command line holds back a signal. */
+#define LIMIT_NS INT64_C(2000000000)
+
+static int open_folder(char *name, size_t size)
+{
+    const char *reason;
+    snprintf(name, size, KPROF_DEFAULTS_FILE, (long)getpid());
+    return kprof_folder_open(kprof_engine.lock.session_dir, &reason);
+}
+
+static void publish(uint64_t signals)
+{
+    const char *reason;
+    char name[64];
+    int folder = open_folder(name, sizeof name);
+    int fd = folder >= 0 ? kprof_folder_open_file(folder, name, O_WRONLY | O_CREAT, &reason) : -1;
+    if (fd >= 0) {
+        (void)!pwrite(fd, &signals, sizeof signals, 0);
+        close(fd);
+    }
+    if (folder >= 0)
+        close(folder);
+}
+
+void kprof_ending_before_exec(void)
+{
+    char name[64];
+    int folder = atomic_load(&kprof_engine.ending.stands_in) ? open_folder(name, sizeof name) : -1;
+    if (folder < 0)
+        return;
+    (void)unlinkat(folder, name, 0);
+    close(folder);
+}
+
+void kprof_ending_prepare(int (*decide)(int number, const void *thread))
+{
+    kprof_ending *ending = &kprof_engine.ending;
+    ending->hooks = (kprof_signal_hooks){decide, publish};
+    ending->actions = (const kprof_default_actions *)dlsym(RTLD_DEFAULT, KPROF_DEFAULT_ACTIONS);
+}
+
+void kprof_ending_watch(void)
+{
+    kprof_ending *ending = &kprof_engine.ending;
+    if (ending->actions && !atomic_exchange(&ending->stands_in, true))
+        ending->actions->stand_in(&ending->hooks);
+}
+
+void kprof_ending_name_thread(void *state)
+{
+    const kprof_default_actions *actions = kprof_engine.ending.actions;
+    if (actions)
+        *actions->thread_slot() = state;
+}
+
+int kprof_ending_note(int number)
+{
+    kprof_ending *ending = &kprof_engine.ending;
+    int64_t never = 0;
+    int first = 0;
+    (void)atomic_compare_exchange_strong(&ending->since_ns, &never, kprof_monotonic_ns());
+    return atomic_compare_exchange_strong(&ending->number, &first, number) ? number : first;
+}
+
+bool kprof_ending_is_due(void)
+{
+    return atomic_load_explicit(&kprof_engine.ending.number, memory_order_relaxed) != 0;
+}
+
+bool kprof_ending_is_overdue(void)
+{
+    return kprof_monotonic_ns() - atomic_load(&kprof_engine.ending.since_ns) > LIMIT_NS;
+}
+
+void kprof_ending_end(void)
+{
+    const kprof_ending *ending = &kprof_engine.ending;
+    if (ending->actions && kprof_ending_is_due())
+        ending->actions->end(atomic_load(&ending->number));
+}
