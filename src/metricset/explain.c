@@ -7,6 +7,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 /* The metric that is looked for, and what is known of it so far. */
 typedef struct explainer {
@@ -14,6 +15,7 @@ typedef struct explainer {
     kprof_host *host; /* NULL: chips are not known here */
     kprof_explanation *out;
     const kprof_section_definition *section; /* what is explained instead of a metric, or NULL */
+    const char *label;                       /* what pages call a value, whose metric is looked for; or NULL */
     bool is_base;                            /* its name has no suffix, so any of its full names is meant */
     bool is_complete;                        /* nothing has failed for want of memory */
 } explainer;
@@ -23,6 +25,13 @@ static bool copy_text(char **out, const char *text)
     free(*out);
     *out = text && *text ? strdup(text) : NULL;
     return !text || !*text || *out;
+}
+
+/* Is a word what pages call something? What stands in brackets may be left out. */
+static bool is_called(const char *name, const char *word)
+{
+    const size_t length = strlen(word);
+    return strncasecmp(name, word, length) == 0 && (name[length] == '\0' || strncmp(name + length, " (", 2) == 0);
 }
 
 static bool is_meant(const explainer *by, const char *name)
@@ -168,6 +177,11 @@ static void look_at(explainer *by, const kprof_section *section, const kprof_ite
     kprof_strlist names = KPROF_STRLIST_INIT;
     if (!item->name)
         return;
+    if (by->label) {
+        if (!by->out->metric && item->label && is_called(item->label, by->label))
+            by->is_complete = copy_text(&by->out->metric, item->name);
+        return;
+    }
     if (by->section) {
         add_place(by, section, item, column);
         return;
@@ -533,6 +547,63 @@ static kprof_status explain_finding(explainer *by, const kprof_finding *finding)
     return status == KPROF_OK && by->host ? count_passes(by) : status;
 }
 
+static bool has_option(const kprof_finding *finding, const char *word, const kprof_finding_option **out)
+{
+    for (size_t i = 0; i < finding->value_count; i++) {
+        for (size_t k = 0; k < finding->values[i].option_count; k++) {
+            *out = &finding->values[i].options[k];
+            if (is_called((*out)->name, word))
+                return true;
+        }
+    }
+    return false;
+}
+
+/* What a finding calls a unit or a limit: the metric that it tells it by, where a chip is known, or the finding. */
+static kprof_status explain_option(explainer *by, const kprof_finding *finding, const kprof_finding_option *option)
+{
+    kprof_strlist names = KPROF_STRLIST_INIT;
+    kprof_status status = option->value ? kprof_expr_names(option->value, &names) : KPROF_OK;
+    const bool is_metric = by->host && names.count == 1 && strstr(names.items[0], "__");
+    if (status == KPROF_OK && is_metric)
+        status = copy_text(&by->out->metric, names.items[0]) ? explain_metric(by, names.items[0]) : KPROF_NO_MEMORY;
+    else if (status == KPROF_OK)
+        status = explain_finding(by, finding);
+    kprof_strlist_free(&names);
+    return status;
+}
+
+/* A word as pages have it: the title of a section or a finding, the label of a value, or what a finding names. *is: it
+ * is one. */
+static kprof_status explain_page_word(explainer *by, const char *word, bool *is)
+{
+    const kprof_catalog *catalog = by->catalog;
+    const kprof_finding_option *option;
+    *is = true;
+    for (size_t i = 0; i < catalog->section_count; i++) {
+        bool is_section;
+        if (is_called(catalog->sections[i].name, word))
+            return explain_section(by, catalog->sections[i].id, &is_section);
+    }
+    for (size_t i = 0; i < catalog->finding_count; i++) {
+        if (is_called(catalog->findings[i].name, word))
+            return explain_finding(by, &catalog->findings[i]);
+    }
+    by->label = word;
+    kprof_status status = find_places(by);
+    by->label = NULL;
+    if (status != KPROF_OK)
+        return status;
+    if (by->out->metric)
+        return explain_metric(by, by->out->metric);
+    for (size_t i = 0; i < catalog->finding_count; i++) {
+        if (has_option(&catalog->findings[i], word, &option))
+            return explain_option(by, &catalog->findings[i], option);
+    }
+    *is = false;
+    return KPROF_OK;
+}
+
 kprof_status kprof_explain(const kprof_catalog *catalog, kprof_host *host, const char *word, kprof_explanation *out)
 {
     explainer by = {.catalog = catalog, .host = host, .out = out, .is_complete = true};
@@ -553,6 +624,12 @@ kprof_status kprof_explain(const kprof_catalog *catalog, kprof_host *host, const
         if (strcmp(catalog->findings[i].id, word) == 0)
             return explain_finding(&by, &catalog->findings[i]);
     }
+    const bool may_be_on_pages = strlen(word) > 1 && !strstr(word, "__") && !kprof_catalog_why_not(catalog, word);
+    bool is_on_pages = false;
+    if (may_be_on_pages)
+        status = explain_page_word(&by, word, &is_on_pages);
+    if (is_on_pages || status != KPROF_OK)
+        return status;
     return copy_text(&out->metric, word) && out->metric ? explain_metric(&by, word) : KPROF_NO_MEMORY;
 }
 

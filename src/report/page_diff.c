@@ -350,23 +350,36 @@ static void show_verdicts(const diff_page *page, const bool *unjudged)
     page->emitter->ops->list_end(page->emitter);
 }
 
-/* People see kernels that have no counterpart in a list of their own, with a line for each. */
+static bool is_only_new(const kprof_diff_kernel *kernel)
+{
+    return kernel->verdict == KPROF_JUDGEMENT_ONLY_NEW;
+}
+
+/* People see kernels that have no counterpart in a list of their own, with a line for each of the first ones. */
 static void show_unmatched(const diff_page *page)
 {
-    page->emitter->ops->list_begin(page->emitter,
-                                   &(kprof_emit_list){"unmatched", "In one report only", KPROF_LIST_TABLE, true});
+    enum { MANY = 10 }; /* in one report */
+    const bool all = page->context->options->all_rows;
+    size_t counts[2] = {0}, shown[2] = {0};
+    for (size_t i = 0; i < page->diff->kernel_count; i++)
+        counts[is_only_new(&page->diff->kernels[i])] += is_unmatched(&page->diff->kernels[i]);
+    const bool is_cut = !all && (counts[false] > MANY || counts[true] > MANY);
+    const char *title = is_cut ? "In one report only (the first 10 of each; --all shows all)" : "In one report only";
+    page->emitter->ops->list_begin(page->emitter, &(kprof_emit_list){"unmatched", title, KPROF_LIST_TABLE, true});
     for (size_t i = 0; i < page->diff->kernel_count; i++) {
         const kprof_diff_kernel *kernel = &page->diff->kernels[i];
         kernel_texts texts;
         if (!is_unmatched(kernel))
             continue;
         make_texts(page, kernel, &texts);
-        const bool is_new = kernel->verdict == KPROF_JUDGEMENT_ONLY_NEW;
-        const kprof_emit_field fields[] = {
-            kprof_field_text("report", "Report", is_new ? "new" : "baseline"),
+        kprof_emit_field fields[] = {
+            kprof_field_text("report", "Report", is_only_new(kernel) ? "new" : "baseline"),
             kprof_field_integer("launches", "Launches", (int64_t)group_of(kernel)->launches),
             kernel_field("kernel", "Kernel", &texts),
         };
+        const bool is_visible = all || shown[is_only_new(kernel)]++ < MANY;
+        for (size_t k = 0; k < COUNT_OF(fields); k++)
+            fields[k] = visible_if(fields[k], is_visible);
         kprof_show_record(page->emitter, fields, COUNT_OF(fields));
         free_texts(&texts);
     }

@@ -90,6 +90,34 @@ static void test_finding(void **state)
     kprof_explanation_free(&found);
 }
 
+/* What pages show people is explained, too. */
+static void test_words_of_pages(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *word, *kind, *metric, *description;
+    } rows[] = {
+        {"Warps wait", "finding", NULL, "Warps wait"},
+        {"warp state statistics", "section", NULL, "Warp State Statistics"},
+        {"Long Scoreboard", NULL, "smsp__average_warps_issue_stalled_long_scoreboard_per_issue_active.ratio", NULL},
+        {"L1 data pipe", "finding", NULL, "What limits the kernel"},
+        {"XU pipe", "finding", NULL, "What limits the kernel"}, /* with a chip: its metric */
+        {"Waves Per SM", "launch", "launch__waves_per_multiprocessor", NULL},
+        {"latency", "finding", NULL, "What limits the kernel"},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        kprof_explanation found;
+        assert_int_equal(kprof_explain(catalog, NULL, rows[i].word, &found), KPROF_OK);
+        if (rows[i].kind)
+            assert_string_equal(found.kind, rows[i].kind);
+        if (rows[i].metric)
+            assert_string_equal(found.metric, rows[i].metric);
+        if (rows[i].description)
+            assert_string_equal(found.description, rows[i].description);
+        kprof_explanation_free(&found);
+    }
+}
+
 static void test_base_name(void **state)
 {
     (void)state;
@@ -169,8 +197,8 @@ static void refuse(const char *word, kprof_status status, const char *reason)
 static void test_refused(void **state)
 {
     (void)state;
-    refuse("occupancy", KPROF_UNKNOWN_NAME, "did you mean \"occupancy.achieved\"?");
-    refuse("tensor", KPROF_UNKNOWN_NAME, "did you mean \"tensor.active\"?");
+    refuse("occupancy.achievd", KPROF_UNKNOWN_NAME, "did you mean \"occupancy.achieved\"?");
+    refuse("tensor.actve", KPROF_UNKNOWN_NAME, "did you mean \"tensor.active\"?");
     refuse("l2.hitrate", KPROF_UNKNOWN_NAME, "did you mean \"l2.hit_rate\"?");
     refuse("no__such.sum", KPROF_UNSUPPORTED, "no__such.sum");
     refuse("regex:dram", KPROF_USAGE, "several metrics");
@@ -180,9 +208,11 @@ static void test_refused(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_alias),   cmocka_unit_test(test_base_name),         cmocka_unit_test(test_section),
-        cmocka_unit_test(test_finding), cmocka_unit_test(test_derived),           cmocka_unit_test(test_unit_of_stalls),
-        cmocka_unit_test(test_launch),  cmocka_unit_test(test_nothing_counts_it), cmocka_unit_test(test_refused),
+        cmocka_unit_test(test_alias),   cmocka_unit_test(test_base_name),
+        cmocka_unit_test(test_section), cmocka_unit_test(test_finding),
+        cmocka_unit_test(test_derived), cmocka_unit_test(test_unit_of_stalls),
+        cmocka_unit_test(test_launch),  cmocka_unit_test(test_nothing_counts_it),
+        cmocka_unit_test(test_refused), cmocka_unit_test(test_words_of_pages),
     };
     return cmocka_run_group_tests(tests, load_catalog, free_catalog);
 }
