@@ -63,6 +63,19 @@ class Names(unittest.TestCase):
                 self.assertIn("...", "".join(lines))
             self.assertEqual(sorted("add" in "".join(lines) for lines in names), [False, True])
 
+    def test_a_comparison_without_a_common_kernel_is_short(self):
+        """People see the first kernels of each report, or all with --all; programs get all."""
+        reports = [SOURCE / "samples/vectorAdd-h200.kprof", SOURCE / "tests/report/findings/recorded-h200.kprof"]
+        def compare(*more):
+            return subprocess.run([KPROF, "diff", *map(str, reports), *more], capture_output=True, text=True, check=False)
+        short = compare()
+        self.assertEqual(short.returncode, 106)
+        self.assertIn("no kernel of one name and shape is in both reports", short.stderr)
+        self.assertLess(len(short.stdout.splitlines()), 26)
+        self.assertIn("In one report only (the first 10 of each; --all shows all)", short.stdout)
+        self.assertEqual(len(re.findall("^  new ", compare("--all").stdout, re.MULTILINE)), 73)
+        self.assertEqual(len(json.loads(compare("--json").stdout)["unmatched"]), 74)
+
     def test_wide_lines_have_whole_names(self):
         text = run("report", self.report, "--page", "summary", *self.chosen, "--width", 5000)
         for name in NAMES:
