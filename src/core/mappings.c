@@ -13,6 +13,7 @@
 /* /proc/thread-self/pagemap has 64 bits for each page: these say that it is in memory, or swapped out. */
 #define PAGE_IS_THERE (UINT64_C(3) << 62)
 #define PAGES_AT_ONCE 512
+#define PAGES_BETWEEN 16 /* fewer that are not there do not end a run */
 
 typedef struct mapping {
     uint64_t begin, end;
@@ -79,22 +80,47 @@ bool kprof_mappings_named(const char *beginning)
     return any_mapping(is_named, beginning);
 }
 
-bool kprof_mappings_present(const void *address, size_t size_bytes)
+/* A run of pages that is found piece by piece. */
+typedef struct page_run {
+    uint64_t first, next; /* next: behind its last page; 0: none was found */
+} page_run;
+
+/* Extend the run by the pages from number `page` on. False when what comes behind it is far enough off. */
+static bool extend(page_run *run, uint64_t page, const uint64_t *entries, size_t count)
 {
-    uint64_t pages[PAGES_AT_ONCE], page_bytes = (uint64_t)sysconf(_SC_PAGESIZE);
-    uint64_t page = (uintptr_t)address / page_bytes;
-    uint64_t end = ((uintptr_t)address + size_bytes + page_bytes - 1) / page_bytes;
+    for (size_t i = 0; i < count; i++, page++) {
+        if (entries[i] & PAGE_IS_THERE) {
+            run->first = run->next > 0 ? run->first : page;
+            run->next = page + 1;
+        } else if (run->next > 0 && page - run->next >= PAGES_BETWEEN) {
+            return false;
+        }
+    }
+    return true;
+}
+
+bool kprof_mappings_find_present(uint64_t *begin, uint64_t *end)
+{
+    uint64_t entries[PAGES_AT_ONCE], page_bytes = (uint64_t)sysconf(_SC_PAGESIZE);
+    uint64_t page = *begin / page_bytes, last = (*end + page_bytes - 1) / page_bytes;
+    page_run run = {0};
     int file = open("/proc/thread-self/pagemap", O_RDONLY | O_CLOEXEC);
-    bool found = file < 0;
-    while (!found && page < end) {
-        uint64_t wanted = end - page < PAGES_AT_ONCE ? end - page : PAGES_AT_ONCE;
-        ssize_t got = pread(file, pages, wanted * sizeof *pages, (off_t)(page * sizeof *pages));
-        found = got < (ssize_t)sizeof *pages;
-        for (ssize_t i = 0; i < got / (ssize_t)sizeof *pages && !found; i++)
-            found = (pages[i] & PAGE_IS_THERE) != 0;
-        page += got > 0 ? (uint64_t)got / sizeof *pages : 0;
+    bool readable = file >= 0, goes_on = readable;
+    while (goes_on && page < last) {
+        uint64_t wanted = last - page < PAGES_AT_ONCE ? last - page : PAGES_AT_ONCE;
+        ssize_t got = pread(file, entries, wanted * sizeof *entries, (off_t)(page * sizeof *entries));
+        size_t count = got > 0 ? (size_t)got / sizeof *entries : 0;
+        readable = count > 0;
+        goes_on = readable && extend(&run, page, entries, count);
+        page += count;
     }
     if (file >= 0)
         close(file);
-    return found;
+    if (!readable)
+        return *begin < *end;
+    if (run.next > 0 && run.first * page_bytes > *begin)
+        *begin = run.first * page_bytes;
+    if (run.next > 0 && run.next * page_bytes < *end)
+        *end = run.next * page_bytes;
+    return run.next > 0;
 }

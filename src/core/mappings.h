@@ -4,6 +4,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 /* Does the range touch a mapping that other processes can share (MAP_SHARED)? True also when nothing can be read. */
 bool kprof_mappings_shared(const void *address, size_t size_bytes);
@@ -13,8 +14,9 @@ bool kprof_mappings_shared(const void *address, size_t size_bytes);
 bool kprof_mappings_general(const void *address, size_t size_bytes);
 /* Has the process a mapping whose file has a name that begins so? True also when nothing can be read. */
 bool kprof_mappings_named(const char *beginning);
-/* Does the host have a page of the range in its page tables, as it has since it used it? True also when nothing can be
- * read. */
-bool kprof_mappings_present(const void *address, size_t size_bytes);
+/* Find the first pages of a range that the host has in its page tables, as it has since it used them: the range becomes
+ * theirs, with what is between them where that is little. All of it when nothing can be read. False when there are
+ * none. */
+bool kprof_mappings_find_present(uint64_t *begin, uint64_t *end);
 
 #endif

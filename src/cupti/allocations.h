@@ -4,16 +4,11 @@
 #define KPROF_CUPTI_ALLOCATIONS_H
 
 #include "cupti/calls.h"
+#include "cupti/snapshot.h"
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
-
-/* Memory that kernels of a context reach. */
-typedef struct kprof_span {
-    uint64_t address;
-    size_t size_bytes;
-} kprof_span;
 
 /* Note what a call, which succeeded in `context`, allocated, mapped, freed or unmapped. */
 void kprof_allocations_note(const kprof_memory_change *change, const void *context);

@@ -37,13 +37,13 @@
     X(target_holds_pools)                                                                                              \
     X(target_reaches_pageable)                                                                                         \
     X(target_managed_obstacle)                                                                                         \
-    X(target_managed_touched)                                                                                          \
     X(target_host_obstacle)                                                                                            \
     X(target_set_own)                                                                                                  \
     X(target_enter_context)                                                                                            \
     X(target_leave_context)                                                                                            \
     X(target_synchronize)                                                                                              \
     X(operation_copy)                                                                                                  \
+    X(operation_keep_host)                                                                                             \
     X(operation_returned)                                                                                              \
     X(operation_run)                                                                                                   \
     X(operation_is_saved)                                                                                              \

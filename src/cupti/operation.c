@@ -8,6 +8,7 @@
 #include "cupti/calls.h"
 #include "cupti/driver.h"
 #include "cupti/graphs.h"
+#include "cupti/managed.h"
 
 #include <stdatomic.h>
 #include <stdlib.h>
@@ -52,10 +53,11 @@ typedef struct touched_memory {
 } touched_memory;
 
 struct kprof_operation {
-    CUfunction function; /* NULL: this is a graph or a transfer */
-    CUgraphExec graph;   /* NULL: this is a kernel or a transfer */
+    CUfunction function; /* of a kernel; else NULL */
+    CUgraphExec graph;   /* else NULL */
     touched_memory *touched;
     size_t touched_count;
+    kprof_kept_memory *host; /* what the host did; else NULL */
     kprof_transfer transfer;
     bool in_graph;         /* the transfer is a node */
     CUdeviceptr kept;      /* [height][width] of the transfer, on the device: what came from the host, or went to it */
@@ -67,7 +69,7 @@ struct kprof_operation {
 
 static bool is_transfer(const kprof_operation *operation)
 {
-    return !operation->function && !operation->graph;
+    return !operation->function && !operation->graph && !operation->host;
 }
 
 static void fill_config(kprof_operation *operation, const kprof_given_launch *given)
@@ -373,6 +375,29 @@ kprof_operation *kprof_operation_copy(const kprof_call *call, kprof_snapshot *sn
     return NULL;
 }
 
+kprof_status kprof_operation_keep_host(kprof_snapshot *snapshot, kprof_operation **out)
+{
+    const kprof_driver_api *driver;
+    kprof_span *spans = NULL;
+    size_t count = 0;
+    CUcontext context = NULL;
+    *out = NULL;
+    kprof_status status = kprof_driver_load(&driver);
+    if (status == KPROF_OK &&
+        (driver->cuCtxGetCurrent_(&context) != CUDA_SUCCESS || !kprof_managed_list_touched(context, &spans, &count)))
+        status = kprof_fail(KPROF_UNSUPPORTED, "what the host has of managed memory is not known");
+    if (status == KPROF_OK && count > 0) {
+        *out = calloc(1, sizeof **out);
+        status = *out ? kprof_snapshot_keep(snapshot, spans, count, &(*out)->host) : KPROF_NO_MEMORY;
+    }
+    if (status != KPROF_OK) {
+        free(*out);
+        *out = NULL;
+    }
+    free(spans);
+    return status;
+}
+
 /* A call that has waited for its copy must not return before the kept copy is done: other streams may go on. Of a graph
  * it is what went to the host that is kept behind the call. */
 kprof_status kprof_operation_returned(kprof_operation *operation)
@@ -489,6 +514,8 @@ static kprof_status check_output(const kprof_operation *operation, kprof_snapsho
 kprof_status kprof_operation_run(const kprof_operation *operation, kprof_snapshot *snapshot)
 {
     const kprof_driver_api *driver;
+    if (operation->host)
+        return kprof_snapshot_put(snapshot, operation->host);
     if (is_transfer(operation))
         return kprof_operation_output_bytes(operation) > 0 ? check_output(operation, snapshot)
                                                            : transfer(operation, snapshot);
@@ -588,6 +615,7 @@ void kprof_operation_free(kprof_operation *operation)
         return;
     free(operation->attributes);
     free(operation->touched);
+    kprof_kept_memory_free(operation->host);
     kprof_arguments_free(&operation->arguments);
     free(operation);
 }

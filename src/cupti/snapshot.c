@@ -593,6 +593,58 @@ kprof_status kprof_snapshot_set(kprof_snapshot *s, const kprof_set *set)
     return run_plain(s, s->set, copy.width * copy.height, arguments);
 }
 
+struct kprof_kept_memory {
+    block_table table; /* without items on the host */
+};
+
+static kprof_status keep_table(kprof_snapshot *s, block_table *table, size_t bytes)
+{
+    if (s->most_kept_bytes == 0)
+        s->most_kept_bytes = most_kept_bytes(s);
+    if (bytes > s->most_kept_bytes - s->kept_bytes)
+        return kprof_fail(KPROF_NO_MEMORY, "there is no space to keep what the host did");
+    table->device = take_space(s, table->count * sizeof(block));
+    if (!table->device)
+        return kprof_fail(KPROF_NO_MEMORY, "no space on the device to list what the host did");
+    s->kept_bytes += bytes;
+    return keep_blocks(s, table, 0, BUSY_LIMIT_NS);
+}
+
+kprof_status kprof_snapshot_keep(kprof_snapshot *s, const kprof_span *spans, size_t count, kprof_kept_memory **out)
+{
+    *out = calloc(1, sizeof **out);
+    kprof_status status = *out ? KPROF_OK : kprof_fail(KPROF_NO_MEMORY, "no memory to keep what the host did");
+    size_t bytes = 0;
+    for (size_t i = 0; i < count && status == KPROF_OK; i++) {
+        bytes += spans[i].size_bytes;
+        if (!kprof_snapshot_holds(s, spans[i].address, spans[i].size_bytes) ||
+            !append_blocks(&(*out)->table, spans[i].address, spans[i].size_bytes))
+            status = kprof_fail(KPROF_NO_MEMORY, "what the host did is not in memory that is saved");
+    }
+    if (status == KPROF_OK && bytes > 0)
+        status = keep_table(s, &(*out)->table, bytes);
+    if (*out) {
+        free((*out)->table.items);
+        (*out)->table.items = NULL;
+    }
+    if (status != KPROF_OK) {
+        free(*out);
+        *out = NULL;
+    }
+    return status;
+}
+
+kprof_status kprof_snapshot_put(kprof_snapshot *s, const kprof_kept_memory *kept)
+{
+    CUresult result = put_back(s, &kept->table);
+    return result == CUDA_SUCCESS ? KPROF_OK : fail("repeating what the host did", result);
+}
+
+void kprof_kept_memory_free(kprof_kept_memory *kept)
+{
+    free(kept);
+}
+
 static kprof_status list_changed(kprof_snapshot *s)
 {
     s->end.count = 0;

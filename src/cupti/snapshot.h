@@ -41,6 +41,21 @@ typedef struct kprof_rows {
 uint64_t kprof_snapshot_space(kprof_snapshot *snapshot, size_t width, size_t height);
 /* Is what is at `from` the same as what is kept at `to`, in _space? Waits for all work of kprof's stream. */
 kprof_status kprof_snapshot_compare(kprof_snapshot *snapshot, const kprof_rows *rows, bool *same) KPROF_MUST_CHECK;
+/* Memory that kernels of a context reach. */
+typedef struct kprof_span {
+    uint64_t address;
+    size_t size_bytes;
+} kprof_span;
+
+/* Memory as it was at one time of the batch, in space of the snapshot's. */
+typedef struct kprof_kept_memory kprof_kept_memory;
+/* Keep what is in these spans, which must be saved, as it is now. The caller frees *out, NULL after a failure, before
+ * the snapshot is dropped. NO_MEMORY when it takes too much space. */
+kprof_status kprof_snapshot_keep(kprof_snapshot *snapshot, const kprof_span *spans, size_t count,
+                                 kprof_kept_memory **out) KPROF_MUST_CHECK;
+/* In kprof's stream: put it there again, by one kernel. */
+kprof_status kprof_snapshot_put(kprof_snapshot *snapshot, const kprof_kept_memory *kept) KPROF_MUST_CHECK;
+void kprof_kept_memory_free(kprof_kept_memory *kept);
 /* In kprof's stream: repeat a copy within the device, and a set of rows of elements of 1, 2 or 4 bytes. */
 kprof_status kprof_snapshot_copy(kprof_snapshot *snapshot, const kprof_rows *rows) KPROF_MUST_CHECK;
 typedef struct kprof_set {

@@ -4,7 +4,6 @@
 #include "core/alone.h"
 #include "core/config.h"
 #include "core/log.h"
-#include "core/mappings.h"
 #include "core/smem.h"
 #include "cupti/allocations.h"
 #include "cupti/calls.h"
@@ -33,9 +32,6 @@
 
 /* To save more of the host's memory, and put it back for each pass, takes longer than passes do. */
 #define MOST_HOST_BYTES ((size_t)1 << 30)
-
-/* Looking for what the host has of more managed memory takes longer than 10 ms a launch. */
-#define MOST_LOOKED_AT_BYTES ((size_t)8 << 30)
 
 typedef enum pageable { PAGEABLE_UNKNOWN, PAGEABLE_NO, PAGEABLE_YES } pageable;
 typedef enum redirects { REDIRECTS_UNKNOWN, REDIRECTS_NO, REDIRECTS_YES } redirects;
@@ -561,45 +557,6 @@ const char *kprof_target_host_obstacle(void)
     if (!can_save_host())
         return "the GPU reaches more memory of the host than can be saved for each launch, or by other addresses";
     return kprof_writers_of_host();
-}
-
-static bool is_there(uint64_t address, size_t size_bytes)
-{
-    return kprof_mappings_present((const void *)(uintptr_t)address, size_bytes);
-}
-
-static bool variables_are_there(CUcontext context)
-{
-    kprof_variable *variables;
-    size_t count;
-    if (!kprof_variables_list(context, &variables, &count))
-        return true;
-    bool found = false;
-    for (size_t i = 0; i < count && !found; i++)
-        found = variables[i].is_managed &&
-                (variables[i].size_bytes == 0 || is_there(variables[i].address, variables[i].size_bytes));
-    free(variables);
-    return found;
-}
-
-/* A page of managed memory is in the host's page tables or in the GPU's, where the driver was not told to have it in
- * both. */
-bool kprof_target_managed_touched(void)
-{
-    kprof_span *spans;
-    size_t count, bytes = 0;
-    CUcontext context = NULL;
-    if (target.driver->cuCtxGetCurrent_(&context) != CUDA_SUCCESS ||
-        !kprof_allocations_list_managed(context, &spans, &count))
-        return true;
-    bool found = variables_are_there(context);
-    for (size_t i = 0; i < count; i++)
-        bytes += spans[i].size_bytes;
-    found = found || bytes > MOST_LOOKED_AT_BYTES;
-    for (size_t i = 0; i < count && !found; i++)
-        found = is_there(spans[i].address, spans[i].size_bytes);
-    free(spans);
-    return found;
 }
 
 bool kprof_target_launch_captured(const kprof_call *call)

@@ -140,9 +140,6 @@ bool kprof_target_redirects_frees(void);
 bool kprof_target_set_own(bool own);
 /* Does a GPU of the process reach pageable memory of the host? */
 bool kprof_target_reaches_pageable(void);
-/* Has the host used managed memory of the current context since a kernel or kprof last did? True also when that cannot
- * be told. The context must be idle since then: a kernel takes pages back. */
-bool kprof_target_managed_touched(void);
 /* Return why a replay may not save and restore managed memory now, as "other threads of ..."; NULL if it may, until the
  * calling thread leaves the call that it is in. Needs a current context. */
 const char *kprof_target_managed_obstacle(void);

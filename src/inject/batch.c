@@ -717,19 +717,27 @@ static bool join(candidate *c, kprof_operation *operation, kprof_status *status)
     return true;
 }
 
-/* The host may have used managed memory since the last call. What it wrote is part of the end that is put back then,
- * and of the start of the next batch. Copies that kprof makes of the call would take the pages back. */
-static void close_behind_gap(const kprof_call *call)
+/* The host may have used managed memory since the last call: replays write what is there now. Copies that kprof makes
+ * of the call would take the pages back. Else what the host wrote is part of the end that is put back, and of the start
+ * of the next batch. */
+static void follow_host(const kprof_call *call)
 {
-    if (kprof_batch_has_managed() && call->context == kprof_engine.batch.context->context && /* else it does not join */
-        kprof_engine.device->target_managed_touched())
+    kprof_open_batch *batch = &kprof_engine.batch;
+    kprof_operation *operation = NULL;
+    if (!kprof_batch_has_managed() || call->context != batch->context->context) /* it does not join then */
+        return;
+    if (!reserve(1) || is_full(0) ||
+        kprof_engine.device->operation_keep_host(batch->context->snapshot, &operation) != KPROF_OK)
         kprof_batch_close("managed memory");
+    else if (operation)
+        add(&(kprof_batch_launch){.call = call}, operation);
+    batch->entered = 0;
 }
 
 bool kprof_batch_enter(const kprof_batch_launch *launch, kprof_status *status)
 {
     *status = KPROF_OK;
-    close_behind_gap(launch->call);
+    follow_host(launch->call);
     if (!launch->chosen && !kprof_batch_records())
         return false;
     const bool is_live = kprof_decision_is_live(launch);
@@ -848,7 +856,7 @@ static kprof_status prepare_all(const kprof_batch_launch *launches, size_t count
 bool kprof_batch_enter_all(const kprof_batch_launch *launches, size_t count, kprof_status *status)
 {
     kprof_open_batch *batch = &kprof_engine.batch;
-    close_behind_gap(launches[0].call);
+    follow_host(launches[0].call);
     kprof_operation **operations = calloc(count + 1, sizeof *operations);
     if (kprof_batch_records())
         check_ends(&launches[0]);
@@ -909,12 +917,10 @@ static bool is_old(int64_t open_ns)
 }
 
 /* Until its next call the application may use managed memory with no call at all. It is then known to have done so, if
- * no kernel runs meanwhile and the host has none of its pages now. */
+ * no kernel runs meanwhile. */
 static bool stays_over_gap(void)
 {
-    void *context = kprof_engine.batch.context->context;
-    return !kprof_lock_is_wanted() && kprof_wait_for_context(context) == KPROF_OK &&
-           !kprof_engine.device->target_managed_touched();
+    return !kprof_lock_is_wanted() && kprof_wait_for_context(kprof_engine.batch.context->context) == KPROF_OK;
 }
 
 /* Keep what the call, which has returned, copies from the host, or from the device within a graph. */
@@ -931,10 +937,14 @@ static void keep_copied(void)
             "a graph did not end by itself within a second, and the host may have changed what it copied");
 }
 
-/* Memory may be mapped with no context current, or another one. */
+/* Memory may be mapped with no context current, or another one. A saved allocation may take managed pages from the
+ * host, so that what the host wrote there has to be known before. */
 void kprof_batch_cover(const kprof_call *call)
 {
     kprof_open_batch *batch = &kprof_engine.batch;
+    if (kprof_batch_has_managed() && (call->stream || call->context != batch->context->context))
+        kprof_batch_close(call->name);
+    follow_host(call);
     if (!kprof_batch_records())
         return;
     bool entered = kprof_engine.device->target_enter_context(batch->context->context);
@@ -944,12 +954,13 @@ void kprof_batch_cover(const kprof_call *call)
         kprof_engine.device->target_leave_context();
 }
 
-/* To free something else takes an allocation, and so pages of managed memory from the host. */
+/* To free something else takes an allocation, and so perhaps pages of managed memory from the host. */
 bool kprof_batch_keep_freed(const kprof_call *call)
 {
     const kprof_open_batch *batch = &kprof_engine.batch;
-    const bool can = call->kind == KPROF_CALL_POOL_FREE || !kprof_batch_has_managed();
-    return kprof_batch_records() && can && batch->context->context == call->context &&
+    if (call->kind != KPROF_CALL_POOL_FREE)
+        follow_host(call);
+    return kprof_batch_records() && batch->context->context == call->context &&
            kprof_engine.device->snapshot_keep_freed(batch->context->snapshot, call);
 }
 

@@ -1,8 +1,8 @@
 /* A library of its own, preloaded into the application. It tells the injection library before the process calls exec or
- * _exit, which no handler of the process sees. It lists the threads that are not the application's, drops what kernels
- * print in replays, and lets control calls of the driver be left out there. It is so small since each program that the
- * application starts gets it, and needs nothing but libc. Where no hook is set, and for the application's own threads,
- * each function is the C library's. */
+ * _exit, which no handler of the process sees, or starts a thread. It lists the threads that are not the application's,
+ * drops what kernels print in replays, and lets control calls of the driver be left out there. It is so small since
+ * each program that the application starts gets it, and needs nothing but libc. Where no hook is set, and for the
+ * application's own threads, each function is the C library's. */
 #include "inject/exec.h"
 
 #include "core/alone.h"
@@ -68,14 +68,14 @@ __attribute__((constructor)) static void find_functions(void)
 }
 
 /* Constructors of other libraries may be earlier than this library's. */
-static void prepare(bool ends)
+static void prepare(kprof_exec_turn before)
 {
     if (!atomic_load(&next.execve))
         find_functions();
     kprof_exec_function *hook = atomic_load(&kprof_exec_hook);
     int saved_errno = errno;
     if (hook)
-        hook(ends);
+        hook(before);
     errno = saved_errno;
 }
 
@@ -87,21 +87,21 @@ static int fail(void)
 
 EXPORTED int execve(const char *path, char *const argv[], char *const environment[])
 {
-    prepare(false);
+    prepare(KPROF_BEFORE_EXEC);
     path_function *call = atomic_load(&next.execve);
     return call ? call(path, argv, environment) : fail();
 }
 
 EXPORTED int execvpe(const char *file, char *const argv[], char *const environment[])
 {
-    prepare(false);
+    prepare(KPROF_BEFORE_EXEC);
     path_function *call = atomic_load(&next.execvpe);
     return call ? call(file, argv, environment) : fail();
 }
 
 EXPORTED int fexecve(int fd, char *const argv[], char *const environment[])
 {
-    prepare(false);
+    prepare(KPROF_BEFORE_EXEC);
     fd_function *call = atomic_load(&next.fexecve);
     return call ? call(fd, argv, environment) : fail();
 }
@@ -109,7 +109,7 @@ EXPORTED int fexecve(int fd, char *const argv[], char *const environment[])
 /* NOLINTNEXTLINE(readability-function-size): the C library's parameters */
 EXPORTED int execveat(int folder, const char *path, char *const argv[], char *const environment[], int flags)
 {
-    prepare(false);
+    prepare(KPROF_BEFORE_EXEC);
     at_function *call = atomic_load(&next.execveat);
     return call ? call(folder, path, argv, environment, flags) : fail();
 }
@@ -179,7 +179,7 @@ EXPORTED int execle(const char *path, const char *argument, ...)
 
 EXPORTED _Noreturn void _exit(int status)
 {
-    prepare(true);
+    prepare(KPROF_BEFORE_EXIT);
     exit_function *call = atomic_load(&next.exit);
     for (;;) {
         if (call)
@@ -267,6 +267,8 @@ EXPORTED int pthread_create(pthread_t *out, const pthread_attr_t *attributes, th
         return EAGAIN;
     bool foreign = is_foreign(__builtin_return_address(0)) && is_foreign((void *)(uintptr_t)run);
     int place = foreign ? take_place() : KPROF_MAX_FOREIGN_THREADS;
+    if (!foreign)
+        prepare(KPROF_BEFORE_THREAD);
     if (place == KPROF_MAX_FOREIGN_THREADS)
         return call(out, attributes, run, argument);
     starts[place] = (struct start){run, argument};

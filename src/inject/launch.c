@@ -569,8 +569,8 @@ static void follow_up(const kprof_call *call)
             kprof_batch_spoil("memory was allocated while another thread stayed inside a CUDA call");
             return;
         }
-        /* another thread may share memory now, and a saved allocation takes managed pages from the host */
-        if (kprof_batch_new_sharing() != 0 || kprof_batch_has_managed() || kprof_engine.device->target_capturing())
+        /* another thread may share memory now */
+        if (kprof_batch_new_sharing() != 0 || kprof_engine.device->target_capturing())
             kprof_batch_close(call->name);
         else
             kprof_batch_cover(call);
@@ -757,24 +757,27 @@ static bool give_back(unsigned calls)
 }
 
 /* The watching thread does it, so that whatever this one holds, in a signal handler, it waits for a limited time. */
-void kprof_launch_before_leaving(bool ends)
+void kprof_launch_before(kprof_exec_turn turn)
 {
+    static const char *const names[] = {"an exec", "_exit", "a thread"};
     kprof_process *process = &kprof_engine.process;
     bool is_own = getpid() == process->pid; /* not a child after vfork, which shares this memory */
-    if (is_own)
+    if (is_own && turn != KPROF_BEFORE_THREAD)
         kprof_launch_end_by_signal();
     if (!is_own || !atomic_load(&process->armed) || atomic_load(&kprof_engine.launches.ended) || kprof_gate_is_own())
         return;
-    if (kprof_batch_has_managed() && !kprof_idle_may_be_handler()) { /* which no other thread may replay */
+    bool is_within = thread.shared > 0 || thread.alone; /* a call, which has the gate */
+    /* No other thread may replay managed memory. */
+    if (kprof_batch_has_managed() && !is_within && !kprof_idle_may_be_handler()) {
         bool was_own = thread.own_call, own = kprof_engine.device->target_set_own(true);
         thread.own_call = true;
-        close_batch(ends ? "_exit" : "an exec");
+        close_batch(names[turn]);
         (void)kprof_engine.device->target_set_own(own);
         thread.own_call = was_own;
     }
-    if (!ends || !atomic_exchange(&process->ending, true))
+    if (turn == KPROF_BEFORE_EXEC || (turn == KPROF_BEFORE_EXIT && !atomic_exchange(&process->ending, true)))
         kprof_idle_ask();
-    if (!ends)
+    if (turn == KPROF_BEFORE_EXEC)
         kprof_ending_before_exec();
 }
 

@@ -3,6 +3,7 @@
 #define KPROF_INJECT_LAUNCH_H
 
 #include "cupti/target.h"
+#include "inject/exec.h"
 
 #include <stdatomic.h>
 
@@ -27,9 +28,10 @@ void kprof_launch_prepare(void);
 
 /* In a forked child, where nothing is measured. */
 void kprof_launch_forget(void);
-/* Replay what is open, as the process is about to call exec, or with `ends` _exit: then it writes all that _finish
- * does, too. Does nothing in a forked child. Async-signal-safe. */
-void kprof_launch_before_leaving(bool ends);
+/* Replay what is open, as the process is about to call exec or _exit: then it writes all that _finish does, too. Before
+ * a thread starts, which may use memory of the host, only what would not be replayed beside one. Does nothing in a
+ * forked child. Async-signal-safe. */
+void kprof_launch_before(kprof_exec_turn turn);
 /* A signal is about to end the process: have what is open replayed first, for two seconds at most. The rest is as in
  * kprof_signal_hooks. */
 int kprof_launch_take_signal(int number, const void *thread_state);

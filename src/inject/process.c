@@ -218,7 +218,7 @@ static kprof_status start(const char *dir)
     kprof_output_find();
     kprof_counting_find();
     if (slot)
-        atomic_store(slot, kprof_launch_before_leaving);
+        atomic_store(slot, kprof_launch_before);
     return KPROF_OK;
 }
 

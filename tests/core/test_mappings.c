@@ -52,6 +52,20 @@ static void test_partly_shared(void **state)
     munmap(memory, SIZE);
 }
 
+/* The first byte of what is found in a range, and of what is behind it, from the beginning of the memory on. */
+typedef struct found_range {
+    size_t begin, end;
+} found_range;
+
+static bool find(const char *memory, size_t begin, size_t end, found_range *out)
+{
+    uint64_t at = (uintptr_t)memory;
+    uint64_t first = at + begin, behind = at + end;
+    bool found = kprof_mappings_find_present(&first, &behind);
+    *out = (found_range){(size_t)(first - at), (size_t)(behind - at)};
+    return found;
+}
+
 /* Once the page was used. */
 static void test_present(void **state)
 {
@@ -60,13 +74,27 @@ static void test_present(void **state)
     char *memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     assert_true(memory != MAP_FAILED);
     madvise(memory, bytes, MADV_NOHUGEPAGE);
-    assert_false(kprof_mappings_present(memory, bytes));
+    found_range range;
+    assert_false(find(memory, 0, bytes, &range));
     memory[4999 * page_bytes + 17] = 1;
-    assert_true(kprof_mappings_present(memory, bytes));
-    assert_true(kprof_mappings_present(memory + 4999 * page_bytes + 100, 1)); /* of the page */
-    assert_true(kprof_mappings_present(memory + 4998 * page_bytes + 100, page_bytes));
-    assert_false(kprof_mappings_present(memory, 4999 * page_bytes));
-    assert_false(kprof_mappings_present(memory, 0));
+    assert_true(find(memory, 0, bytes, &range));
+    assert_int_equal(range.begin, 4999 * page_bytes);
+    assert_int_equal(range.end, bytes);
+    const size_t within = 4999 * page_bytes + 100;
+    assert_true(find(memory, within, within + 1, &range)); /* of the page */
+    assert_int_equal(range.begin, within);
+    assert_int_equal(range.end, within + 1);
+    assert_true(find(memory, within - page_bytes, within, &range));
+    assert_int_equal(range.begin, 4999 * page_bytes);
+    assert_false(find(memory, 0, 4999 * page_bytes, &range));
+    assert_false(find(memory, 0, 0, &range));
+    memory[508 * page_bytes] = memory[515 * page_bytes] = memory[600 * page_bytes] = 1; /* two are near each other */
+    assert_true(find(memory, 0, bytes, &range));
+    assert_int_equal(range.begin, 508 * page_bytes);
+    assert_int_equal(range.end, 516 * page_bytes);
+    assert_true(find(memory, range.end, bytes, &range));
+    assert_int_equal(range.begin, 600 * page_bytes);
+    assert_int_equal(range.end, 601 * page_bytes);
     munmap(memory, bytes);
 }
 
@@ -97,9 +125,12 @@ static void test_nothing_can_be_read(void **state)
     (void)state;
     char *memory = map(MAP_PRIVATE);
     rlim_t before = limit_descriptors(0);
-    bool present = kprof_mappings_present(memory, SIZE);
+    found_range range;
+    bool present = find(memory, 0, SIZE, &range);
     limit_descriptors(before);
     assert_true(present);
+    assert_int_equal(range.begin, 0);
+    assert_int_equal(range.end, SIZE);
     before = limit_descriptors(0);
     bool named = kprof_mappings_named("/[aio]");
     limit_descriptors(before);

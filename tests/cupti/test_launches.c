@@ -3,6 +3,7 @@
 #include "cupti/calls.h"
 #include "cupti/driver.h"
 #include "cupti/graphs.h"
+#include "cupti/managed.h"
 #include "cupti/operation.h"
 
 #include <setjmp.h>
@@ -254,6 +255,30 @@ kprof_status kprof_snapshot_copy(kprof_snapshot *of, const kprof_rows *rows)
     (void)of;
     (void)rows;
     return KPROF_INTERNAL;
+}
+
+kprof_status kprof_snapshot_keep(kprof_snapshot *of, const kprof_span *spans, size_t count, kprof_kept_memory **out)
+{
+    (void)of, (void)spans, (void)count;
+    *out = NULL;
+    return KPROF_UNSUPPORTED;
+}
+
+kprof_status kprof_snapshot_put(kprof_snapshot *of, const kprof_kept_memory *kept)
+{
+    (void)of, (void)kept;
+    return KPROF_UNSUPPORTED;
+}
+
+void kprof_kept_memory_free(kprof_kept_memory *kept)
+{
+    assert_null(kept);
+}
+
+bool kprof_managed_list_touched(const void *of, kprof_span **out, size_t *count)
+{
+    (void)of, (void)out, (void)count;
+    return false;
 }
 
 kprof_status kprof_snapshot_set(kprof_snapshot *of, const kprof_set *set)

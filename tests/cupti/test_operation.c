@@ -3,12 +3,14 @@
 #include "cupti/calls.h"
 #include "cupti/driver.h"
 #include "cupti/graphs.h"
+#include "cupti/managed.h"
 #include "cupti/operation.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include <cmocka.h>
@@ -35,6 +37,12 @@ static CUresult CUDAAPI get_attribute(void *out, CUpointer_attribute attribute, 
         *(unsigned *)out = place == HOST || place == MANAGED ? CU_MEMORYTYPE_HOST : CU_MEMORYTYPE_DEVICE;
     else
         *(unsigned *)out = place == MANAGED;
+    return CUDA_SUCCESS;
+}
+
+static CUresult CUDAAPI get_current(CUcontext *context)
+{
+    *context = (CUcontext)(void *)&own_context;
     return CUDA_SUCCESS;
 }
 
@@ -141,6 +149,7 @@ kprof_status kprof_driver_load(const kprof_driver_api **out)
 {
     static const kprof_driver_api api = {.cuPointerGetAttribute_ = get_attribute,
                                          .cuStreamGetCtx_ = get_context,
+                                         .cuCtxGetCurrent_ = get_current,
                                          .cuStreamIsCapturing_ = is_capturing,
                                          .cuStreamSynchronize_ = wait_for,
                                          .cuEventCreate_ = create_event,
@@ -220,6 +229,45 @@ kprof_status kprof_snapshot_copy(kprof_snapshot *of, const kprof_rows *rows)
     write_rows("copy", rows);
     write_down(" replay;");
     return copy_result == CUDA_SUCCESS ? KPROF_OK : KPROF_INTERNAL;
+}
+
+static kprof_span touched[2];
+static size_t touched_count, kept_count, put_count;
+static bool touched_known;
+static kprof_status keep_result;
+static char kept_memory;
+
+bool kprof_managed_list_touched(const void *of, kprof_span **out, size_t *count)
+{
+    assert_ptr_equal(of, &own_context);
+    *out = touched_known ? calloc(touched_count + 1, sizeof **out) : NULL;
+    *count = touched_known ? touched_count : 0;
+    for (size_t i = 0; *out && i < touched_count; i++)
+        (*out)[i] = touched[i];
+    return touched_known;
+}
+
+kprof_status kprof_snapshot_keep(kprof_snapshot *of, const kprof_span *spans, size_t count, kprof_kept_memory **out)
+{
+    (void)of;
+    assert_int_equal(count, touched_count);
+    assert_memory_equal(spans, touched, count * sizeof *spans);
+    *out = keep_result == KPROF_OK ? (kprof_kept_memory *)(void *)&kept_memory : NULL;
+    kept_count += keep_result == KPROF_OK;
+    return keep_result;
+}
+
+kprof_status kprof_snapshot_put(kprof_snapshot *of, const kprof_kept_memory *kept)
+{
+    (void)of;
+    assert_ptr_equal(kept, &kept_memory);
+    put_count++;
+    return KPROF_OK;
+}
+
+void kprof_kept_memory_free(kprof_kept_memory *kept)
+{
+    kept_count -= kept != NULL;
 }
 
 kprof_status kprof_snapshot_set(kprof_snapshot *of, const kprof_set *set)
@@ -740,9 +788,51 @@ static void test_streams_of_others(void **state)
     assert_string_equal(repeat_copy(DEVICE, POOL, &captured_stream), "");
 }
 
+/* A replay writes it by one kernel, and compares nothing. */
+static void test_what_the_host_did(void **state)
+{
+    (void)state;
+    kprof_operation *operation;
+    touched_known = true;
+    touched_count = 0;
+    assert_int_equal(kprof_operation_keep_host(snapshot, &operation), KPROF_OK);
+    assert_null(operation); /* nothing */
+    touched[0] = (kprof_span){MANAGED, 4096};
+    touched[1] = (kprof_span){MANAGED + 8192, 100};
+    touched_count = 2;
+    keep_result = KPROF_OK;
+    assert_int_equal(kprof_operation_keep_host(snapshot, &operation), KPROF_OK);
+    assert_int_equal(kept_count, 1);
+    assert_int_equal(kprof_operation_kernels(operation), 1);
+    assert_int_equal(kprof_operation_output_bytes(operation), 0);
+    assert_true(kprof_operation_is_saved(operation, snapshot));
+    assert_int_equal(kprof_operation_returned(operation), KPROF_OK);
+    assert_int_equal(kprof_operation_run(operation, snapshot), KPROF_OK);
+    assert_int_equal(put_count, 1);
+    assert_string_equal(done, "");
+    kprof_operation_free(operation);
+    assert_int_equal(kept_count, 0);
+}
+
+static void test_what_the_host_did_cannot_be_kept(void **state)
+{
+    (void)state;
+    kprof_operation *operation;
+    touched_known = false;
+    assert_int_equal(kprof_operation_keep_host(snapshot, &operation), KPROF_UNSUPPORTED);
+    assert_null(operation);
+    touched_known = true;
+    touched_count = 1;
+    keep_result = KPROF_NO_MEMORY;
+    assert_int_equal(kprof_operation_keep_host(snapshot, &operation), KPROF_NO_MEMORY);
+    assert_null(operation);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup(test_what_the_host_did, set_up),
+        cmocka_unit_test_setup(test_what_the_host_did_cannot_be_kept, set_up),
         cmocka_unit_test_setup(test_sets, set_up),
         cmocka_unit_test_setup(test_sets_of_rows, set_up),
         cmocka_unit_test_setup(test_nothing_to_do, set_up),

@@ -560,6 +560,49 @@ static void test_no_space_for_the_end(void **state)
     free(large);
 }
 
+/* Replays write it at its place among the launches. */
+static void test_what_the_host_did(void **state)
+{
+    (void)state;
+    const kprof_span used[] = {{at(100), 50}, {at(2 * BLOCK - 64), BLOCK}};
+    kprof_kept_memory *kept;
+    add_span(0, 4 * BLOCK);
+    take();
+    unsigned char *then = copy_of_memory();
+    assert_int_equal(kprof_snapshot_keep(snapshot, used, 2, &kept), KPROF_OK);
+    for (unsigned replay = 2; replay < 4; replay++) {
+        fill(0, BYTES, replay);
+        unsigned char *now = copy_of_memory();
+        for (size_t i = 0; i < 2; i++)
+            memcpy(now + (used[i].address - at(0)), then + (used[i].address - at(0)), used[i].size_bytes);
+        assert_int_equal(kprof_snapshot_put(snapshot, kept), KPROF_OK);
+        fake_drain();
+        assert_memory_equal(memory, now, BYTES);
+        free(now);
+    }
+    kprof_kept_memory_free(kept);
+    free(then);
+}
+
+static void test_what_the_host_did_cannot_be_kept(void **state)
+{
+    (void)state;
+    const kprof_span beyond = {at(3 * BLOCK), 2 * BLOCK}, within = {at(0), 2 * BLOCK};
+    kprof_kept_memory *kept;
+    add_span(0, 4 * BLOCK);
+    take();
+    assert_int_equal(kprof_snapshot_keep(snapshot, &beyond, 1, &kept), KPROF_NO_MEMORY);
+    assert_null(kept);
+    fake.free_bytes = KPROF_DEVICE_RESERVE_BYTES;
+    unsigned fitted = 0; /* in what kprof has already */
+    while (kprof_snapshot_keep(snapshot, &within, 1, &kept) == KPROF_OK) {
+        kprof_kept_memory_free(kept);
+        fitted++;
+    }
+    assert_true(fitted > 0);
+    assert_null(kept);
+}
+
 static void test_end_that_was_not_recorded(void **state)
 {
     (void)state;
@@ -848,6 +891,8 @@ int main(void)
         TEST(test_no_space_on_the_device),
         TEST(test_space_is_not_given_back_too_early),
         TEST(test_no_space_for_the_end),
+        TEST(test_what_the_host_did),
+        TEST(test_what_the_host_did_cannot_be_kept),
         TEST(test_end_that_was_not_recorded),
         TEST(test_driver_that_fails),
         TEST(test_driver_that_takes_no_code),

@@ -27,8 +27,9 @@ static struct {
     atomic_int launch_s; /* it takes so long */
     atomic_int wait_s;   /* the wait after it does */
     atomic_bool fails;
-    atomic_bool not_kept; /* what the next transfer brought cannot be kept; whatever was repeated */
-    atomic_bool network;  /* a network card may write memory */
+    atomic_bool not_kept;      /* what the next transfer brought cannot be kept; whatever was repeated */
+    atomic_bool host_not_kept; /* nor what the host did next */
+    atomic_bool network;       /* a network card may write memory */
 } faults;
 
 static pthread_t own_thread;
@@ -73,6 +74,14 @@ static kprof_status operation_returned(kprof_operation *operation)
     return atomic_exchange(&faults.not_kept, false) ? kprof_fail(KPROF_NO_MEMORY, "no memory (test)") : status;
 }
 
+static kprof_status keep_host(kprof_snapshot *snapshot, kprof_operation **out)
+{
+    if (!atomic_exchange(&faults.host_not_kept, false))
+        return sim_device.operation_keep_host(snapshot, out);
+    *out = NULL;
+    return kprof_fail(KPROF_NO_MEMORY, "no memory (test)");
+}
+
 static kprof_status start_pass(kprof_profiler *profiler)
 {
     sim_clock_advance_s(atomic_exchange(&next_start_s, 0));
@@ -102,6 +111,7 @@ static int start_faulty(void **state)
     device = sim_device;
     device.operation_run = run_operation;
     device.operation_returned = operation_returned;
+    device.operation_keep_host = keep_host;
     device.snapshot_restore_end = restore_end;
     device.target_capturing = is_capturing;
     device.target_synchronize = synchronize;
@@ -951,8 +961,7 @@ static int end_other_context(void **state)
     return mend(state);
 }
 
-/* The host writes managed memory between launches, with no call: each batch ends before the next launch then, and has
- * what the host wrote before, but not after. */
+/* The host writes managed memory between launches, with no call: replays write it, too, before the next launch. */
 static void test_managed_memory(void **state)
 {
     (void)state;
@@ -965,17 +974,45 @@ static void test_managed_memory(void **state)
     sim_call(&(sim_step){.op = SIM_HOST_WRITE, .a = MANAGED_SLOT, .value = 7}, NULL);
     assert_pending(second);
     unsigned third = launch_on(SIM_ADD, MANAGED_SLOT);
+    sim_call(&(sim_step){.op = SIM_HOST_WRITE, .a = MANAGED_SLOT, .value = 8}, NULL);
+    do_call((sim_step){.op = SIM_ALLOC, .a = SPARE_SLOT}); /* saving it might take pages from the host */
+    unsigned fourth = launch_on(SIM_ADD, MANAGED_SLOT);
+    assert_pending(third);
+    close_batch();
+    assert_true(alarms_blocked);
     assert_measured(first);
     assert_measured(second);
-    assert_pending(third);
-    assert_true(alarms_blocked);
-    do_call((sim_step){.op = SIM_ALLOC, .a = SPARE_SLOT}); /* saving it might take pages from the host */
     assert_measured(third);
-    assert_int_equal(repeated, 3 * PASSES);
+    assert_measured(fourth);
+    assert_int_equal(repeated, (4 + 2) * PASSES);
     look_at(MANAGED_SLOT, words);
     look(added);
     for (unsigned i = 0; i < SIM_WORDS; i++)
-        assert_true(words[i] == sim_hash(7, i) + added[i]);
+        assert_true(words[i] == sim_hash(8, i) + added[i]);
+    do_call((sim_step){.op = SIM_FREE, .a = SPARE_SLOT});
+}
+
+/* What the host did takes too much space: the batch ends before the next launch. */
+static void test_managed_memory_that_is_not_kept(void **state)
+{
+    (void)state;
+    unsigned first = launch_on(SIM_ADD, MANAGED_SLOT);
+    sim_call(&(sim_step){.op = SIM_HOST_WRITE, .a = MANAGED_SLOT, .value = 9}, NULL);
+    atomic_store(&faults.host_not_kept, true);
+    unsigned second = launch_on(SIM_ADD, MANAGED_SLOT);
+    assert_measured(first);
+    assert_pending(second);
+    close_batch();
+    assert_measured(second);
+}
+
+/* The application is about to start one, which may use managed memory as soon as it runs. */
+static void test_managed_memory_before_a_thread(void **state)
+{
+    (void)state;
+    unsigned tag = launch_on(SIM_ADD, MANAGED_SLOT);
+    kprof_launch_before(KPROF_BEFORE_THREAD);
+    assert_measured(tag);
 }
 
 /* With managed memory no replays are tried behind a copy to the host. Those of the passes compare it, so that the next
@@ -1063,11 +1100,11 @@ static void test_exec_with_managed_memory(void **state)
     sigaddset(&alarm, SIGALRM);
     unsigned in_handler = launch(SIM_ADD);
     pthread_sigmask(SIG_BLOCK, &alarm, NULL);
-    kprof_launch_before_leaving(false);
+    kprof_launch_before(KPROF_BEFORE_EXEC);
     assert_unmeasured(in_handler, "a stream was being captured");
     pthread_sigmask(SIG_UNBLOCK, &alarm, NULL);
     unsigned tag = launch(SIM_ADD);
-    kprof_launch_before_leaving(false);
+    kprof_launch_before(KPROF_BEFORE_EXEC);
     assert_measured(tag);
 }
 
@@ -1132,6 +1169,8 @@ int main(void)
         cmocka_unit_test_teardown(test_kernel_that_computes_something_else_unseen, mend),
         cmocka_unit_test_teardown(test_other_context_that_is_at_work, end_other_context),
         cmocka_unit_test_teardown(test_managed_memory, mend),
+        cmocka_unit_test_teardown(test_managed_memory_that_is_not_kept, mend),
+        cmocka_unit_test_teardown(test_managed_memory_before_a_thread, mend),
         cmocka_unit_test_teardown(test_copies_to_the_host_with_managed_memory, mend),
         cmocka_unit_test_teardown(test_copy_behind_many_that_were_not_chosen, mend),
         cmocka_unit_test_teardown(test_managed_memory_and_another_thread, mend),

@@ -134,7 +134,7 @@ static void test_exec_during_a_capture(void **state)
     make_known();
     unsigned before = launch(SIM_ADD);
     begin();
-    kprof_launch_before_leaving(false);
+    kprof_launch_before(KPROF_BEFORE_EXEC);
     assert_unmeasured(before, "a stream was being captured");
     end();
 }

@@ -65,9 +65,9 @@ void kprof_launch_finish(void)
         _exit(preloads_ended == 1 ? FINISHED : 0);
 }
 
-void kprof_launch_before_leaving(bool for_good)
+void kprof_launch_before(kprof_exec_turn turn)
 {
-    (void)for_good;
+    (void)turn;
 }
 
 int kprof_launch_take_signal(int number, const void *thread_state)

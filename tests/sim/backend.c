@@ -65,6 +65,7 @@ struct kprof_operation {
     uint64_t output[SIM_WORDS]; /* of a copy to the host */
     bool is_node, hides_output; /* of a graph */
     bool kept;                  /* what a copy from the host brought, or one to the host took */
+    saved_slot *host;           /* [SIM_SLOTS], owned: what the host did to managed memory; else NULL */
 };
 
 struct kprof_flush {
@@ -340,20 +341,6 @@ static bool target_reaches_pageable(void)
 static const char *target_managed_obstacle(void)
 {
     return sim.several_threads ? "other threads may use managed memory" : NULL;
-}
-
-/* Kernels would take pages back. Where functions of the host run, managed memory is not restored, whatever the answer
- * is. */
-static bool target_managed_touched(void)
-{
-    lock();
-    if (!sim_is_idle(sim_current) && !sim.waits_for_host)
-        sim_violation("what the host did is looked for while the device is at work");
-    bool touched = false;
-    for (unsigned slot = 0; slot < SIM_SLOTS; slot++)
-        touched = touched || sim.slots[slot].is_hosts;
-    unlock();
-    return touched;
 }
 
 static bool target_enter_context(void *context)
@@ -1175,6 +1162,54 @@ static kprof_operation *operation_copy(const kprof_call *call, kprof_snapshot *s
     return operation;
 }
 
+/* Return whether the host has used any memory of the snapshot. The device takes it back. */
+static bool take_from_host(const kprof_snapshot *snapshot, saved_slot *out)
+{
+    bool any = false;
+    for (unsigned slot = snapshot->context; slot < SIM_SLOTS; slot += SIM_CONTEXTS) {
+        if (!sim.slots[slot].is_hosts)
+            continue;
+        if (!snapshot->slots[slot].saved || snapshot->slots[slot].generation != sim.slots[slot].generation)
+            sim_violation("the host used memory that is not saved");
+        sim.slots[slot].is_hosts = false;
+        out[slot].saved = any = true;
+        out[slot].generation = sim.slots[slot].generation;
+        copy_words(slot, out[slot].start);
+    }
+    return any;
+}
+
+void sim_put_back(const kprof_operation *kept)
+{
+    for (unsigned slot = 0; slot < SIM_SLOTS; slot++)
+        for (unsigned i = 0; i < SIM_WORDS && kept->host[slot].saved; i++)
+            atomic_store_explicit(&sim_words(slot)[i], kept->host[slot].start[i], memory_order_relaxed);
+}
+
+/* Kernels would take pages back. Where functions of the host run, managed memory is not restored, whatever is kept. */
+static kprof_status operation_keep_host(kprof_snapshot *snapshot, kprof_operation **out)
+{
+    *out = calloc(1, sizeof **out);
+    saved_slot *host = calloc(SIM_SLOTS, sizeof *host);
+    if (!*out || !host)
+        sim_violation("the test itself: no memory");
+    lock();
+    if (snapshot->context != sim_current || !snapshot->taken)
+        sim_violation("what the host did is looked for in another context, or nothing was saved");
+    if (!sim_is_idle(sim_current) && !sim.waits_for_host)
+        sim_violation("what the host did is looked for while the device is at work");
+    const bool fault = has_fault(), keeps = !fault && take_from_host(snapshot, host);
+    **out = (kprof_operation){.step = {.op = SIM_PUT_BACK, .stream = 2 * sim_current, .kept = *out}, .host = host};
+    alive.operations += keeps;
+    unlock();
+    if (!keeps) {
+        free(host);
+        free(*out);
+        *out = NULL;
+    }
+    return fault ? kprof_fail(KPROF_NO_MEMORY, "what the host did is not kept (simulated)") : KPROF_OK;
+}
+
 /* The call of a copy to the host has waited for the stream, that of a graph has not. */
 static bool keep_output(kprof_operation *operation)
 {
@@ -1273,6 +1308,8 @@ static void operation_free(kprof_operation *operation)
     lock();
     alive.operations -= operation != NULL;
     unlock();
+    if (operation)
+        free(operation->host);
     free(operation);
 }
 

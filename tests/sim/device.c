@@ -432,6 +432,9 @@ static void run_work(const sim_work *work)
     case SIM_POOL_FREE:
         sim.slots[step->a].cached = true;
         break;
+    case SIM_PUT_BACK:
+        sim_put_back(step->kept);
+        break;
     case SIM_HOLD:
         break;
     default: /* SIM_STREAM_WAIT */

@@ -44,6 +44,7 @@ typedef enum sim_op {
     SIM_POOL_LIMIT, /* `value`: how many slots the pool of slot `a` keeps when the host waits */
     SIM_POOL_TRIM,  /* likewise, now */
     SIM_POOL_ASK,   /* how many it keeps, and has */
+    SIM_PUT_BACK,   /* the engine's own: managed memory as the host left it, by `kept` */
     SIM_MAP,        /* physical memory `b` at slot `a`, and perhaps at others too; whichever context is current */
     SIM_UNMAP,      /* waits for nothing, and the memory keeps what it has */
     SIM_COPY_IN,
@@ -101,17 +102,18 @@ typedef struct sim_step {
     uint64_t value;
     unsigned tag; /* of a launch: its number in the program */
     unsigned turn;
-    bool shared;     /* of SIM_ALLOC: host and device both have it */
-    bool exported;   /* of SIM_ALLOC: another device has it, too */
-    bool large;      /* of SIM_COPY_OUT: it stands for one of 64 MiB */
-    bool refused;    /* the driver returns an error and does nothing */
-    bool unsaved;    /* of a graph: it sets memory that is not saved */
-    bool uncopyable; /* its arguments cannot be kept for later */
-    bool legacy;     /* one of the driver's oldest entry points: it cannot be repeated */
-    bool hidden;     /* its arguments do not show that it takes memory of the host */
-    bool nested;     /* the driver makes a call of its own inside this one */
-    bool per_thread; /* its stream is the default one of the thread */
-    bool detached;   /* of SIM_MAP and SIM_UNMAP: no context is current */
+    const struct kprof_operation *kept; /* of SIM_PUT_BACK */
+    bool shared;                        /* of SIM_ALLOC: host and device both have it */
+    bool exported;                      /* of SIM_ALLOC: another device has it, too */
+    bool large;                         /* of SIM_COPY_OUT: it stands for one of 64 MiB */
+    bool refused;                       /* the driver returns an error and does nothing */
+    bool unsaved;                       /* of a graph: it sets memory that is not saved */
+    bool uncopyable;                    /* its arguments cannot be kept for later */
+    bool legacy;                        /* one of the driver's oldest entry points: it cannot be repeated */
+    bool hidden;                        /* its arguments do not show that it takes memory of the host */
+    bool nested;                        /* the driver makes a call of its own inside this one */
+    bool per_thread;                    /* its stream is the default one of the thread */
+    bool detached;                      /* of SIM_MAP and SIM_UNMAP: no context is current */
 } sim_step;
 
 typedef struct sim_work {
@@ -261,6 +263,8 @@ void sim_pool_trim(const sim_pool *pool, uint64_t slots);
 /* The host waits for work of the context: pools keep no more than they are to keep. */
 void sim_pools_give_back(unsigned context);
 void sim_drain_context(unsigned context);
+/* SIM_PUT_BACK runs. */
+void sim_put_back(const struct kprof_operation *kept);
 /* Does some of its work wait for the host? */
 bool sim_is_held(unsigned context);
 /* The same as sim_drain_context, where the engine waits: the mutex is let go while work is held. */

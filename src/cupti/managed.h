@@ -1,0 +1,13 @@
+/* Managed memory that the host has used: its pages are in the host's page tables or in the GPU's, where the driver was
+ * not told to have them in both. */
+#ifndef KPROF_CUPTI_MANAGED_H
+#define KPROF_CUPTI_MANAGED_H
+
+#include "cupti/allocations.h"
+
+/* List what the host has of the managed memory of a context, as it has since a kernel or kprof last used it. The
+ * context must be idle since then: a kernel takes pages back. The caller frees the array. False when it cannot be told,
+ * or when telling takes too long. */
+bool kprof_managed_list_touched(const void *context, kprof_span **out, size_t *count);
+
+#endif
