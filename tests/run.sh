@@ -133,6 +133,16 @@ install_browser() {
     >"$work/chromium.log" 2>&1 </dev/null || echo "It could not be installed; the HTML page is tested without."
 }
 
+# The tests of Parquet and of the documents' lines for DuckDB are skipped without its engine.
+install_duckdb() {
+  export KPROF_DUCKDB=$work/duckdb
+  command -v duckdb >/dev/null || ! command -v npm >/dev/null || [[ -d $KPROF_DUCKDB/node_modules ]] && return
+  title "installing duckdb"
+  mkdir -p "$KPROF_DUCKDB"
+  timeout 120 npm install --prefix "$KPROF_DUCKDB" --no-package-lock --no-save --no-audit --no-fund @duckdb/node-api \
+    >"$work/duckdb.log" 2>&1 </dev/null || echo "It could not be installed; Parquet is tested without."
+}
+
 # The compiler lists what it read for ninja; ccache need not preprocess each file first to know the same.
 export CCACHE_DEPEND=1
 
@@ -511,6 +521,8 @@ run_all_tests() {
 { rm -rf "$plans" "$ended" && mkdir -p "$plans" "$ended"; } || exit 1
 install_packages || exit 1
 install_browser
+install_duckdb
+install_duckdb
 [[ ${1:-} == all ]] && is_broad=yes && shift
 [[ $# -gt 0 ]] || set -- gcc ${is_broad:+clang} tsan reporter valgrind asan lint install ${is_broad:+fuzz}
 for step in "$@"; do

@@ -8,6 +8,7 @@ import pathlib
 import pty
 import re
 import select
+import shlex
 import shutil
 import sqlite3
 import stat
@@ -1015,13 +1016,44 @@ class Exports(Case):
         self.assertIn("auto_detect=false", words)  # DuckDB 1.5.6 guesses wrong from a pipe, and gives up
         self.assertEqual(re.findall(r"'(\w+)':'", words), self.read(name).splitlines()[0].replace('"', "").split(","))
 
-    def test_parquet_by_the_real_duckdb(self):
-        if not shutil.which("duckdb"):
+    def real_duckdb(self):
+        """The environment of commands that call duckdb: the program that is installed, or the engine of npm's package."""
+        if shutil.which("duckdb"):
+            return {}
+        place = os.environ.get("KPROF_DUCKDB", "")
+        if not shutil.which("node") or not os.path.isdir(os.path.join(place, "node_modules/@duckdb/node-api")):
             self.skipTest("duckdb is not installed")
-        self.assertEqual(self.kprof("export", "run", "--to", "parquet", "-o", "out.parquet").code, 0)
-        count = subprocess.run(["duckdb", "-csv", "-noheader", "-c", "SELECT count(*) FROM 'out.parquet'"],
-                               cwd=self.dir, capture_output=True, text=True, check=True).stdout
-        self.assertEqual(int(count), len(self.kprof("export", "run", "--to", "long").out.splitlines()) - 1)
+        script = str(pathlib.Path(__file__).resolve().parent / "duckdb.mjs")
+        return self.make_duckdb(f"exec node {shlex.quote(script)} \"$@\"\n")
+
+    def test_parquet_by_the_real_duckdb(self):
+        found = self.real_duckdb()
+        self.assertEqual(self.kprof("export", "run", "--to", "parquet", "-o", "out.parquet", env=found).code, 0)
+        def ask(statement):
+            return subprocess.run(["duckdb", "-csv", "-noheader", "-c", statement], cwd=self.dir, capture_output=True,
+                                  text=True, check=True, env={**os.environ, **found}).stdout.replace('"', "")
+        rows = list(csv.DictReader(io.StringIO(self.kprof("export", "run", "--to", "long").out)))
+        self.assertEqual(int(ask("SELECT count(*) FROM 'out.parquet'")), len(rows))
+        values = sum(float(row["value"]) for row in rows if row["metric"] == METRIC)
+        self.assertGreater(values, 0)
+        self.assertAlmostEqual(float(ask(f"SELECT sum(value) FROM 'out.parquet' WHERE metric='{METRIC}'")), values)
+
+    def test_the_lines_for_duckdb_of_the_documents(self):
+        """Without those that fetch an extension from the network."""
+        found = self.real_duckdb()
+        document = pathlib.Path(__file__).resolve().parents[2] / "docs/analysis.md"
+        block = re.search(r"## DuckDB\n.*?```sh\n(.*?)```", document.read_text(), re.DOTALL)[1]
+        lines = [line for line in re.findall(r'^(?:kprof .*|duckdb -c "[^"]*")$', block, re.MULTILINE)
+                 if "INSTALL" not in line]
+        self.assertEqual([line.split()[0] for line in lines], ["kprof", "duckdb"])
+        os.rename(self.path("run.kprof"), self.path("all.kprof"))
+        os.makedirs(self.path("bin"), exist_ok=True)
+        os.symlink(KPROF, self.path("bin/kprof"))
+        path = ":".join([self.path("bin"), os.environ["PATH"]])
+        shown = subprocess.run("\n".join(["set -e", *lines]), shell=True, cwd=self.dir, capture_output=True, text=True,
+                               env={**os.environ, **found, "PATH": path}, check=False)
+        self.assertEqual((shown.returncode, shown.stderr), (0, ""))
+        self.assertIn("vectorAdd", shown.stdout)
 
     def test_parquet_without_duckdb(self):
         self.refuse(111, "needs duckdb", "--to", "parquet", "-o", "out", env={"PATH": self.tmp})
