@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
 """Checks the raw tables in docs/data: each tells what was measured, when, where, at which commit and by which command,
-each is listed in docs/data/README.md, and each CSV file is rectangular. Usage: data.py SOURCE BUILD"""
+each is listed in docs/data/README.md, and each CSV file is rectangular. README.md says what they hold. Usage: data.py SOURCE BUILD"""
 import csv
 import pathlib
+import re
 import sys
 
 FACTS = ("what", "date", "GPU", "commit", "command")
@@ -26,6 +27,81 @@ def check_table(lines):
         yield "has a # in a cell, where readers of CSV take it for a comment"
 
 
+def read(folder, name):
+    lines = (folder / name).read_text().splitlines()
+    return list(csv.DictReader(line for line in lines if not line.startswith("#")))
+
+
+def last_of(rows, **wanted):
+    """The latest row of those with these values; the tables are in the order of time."""
+    return [row for row in rows if all(row[key] == value for key, value in wanted.items())][-1]
+
+
+def rounded(text):
+    """"1,834" of "1833.7", "6" of "6.4"."""
+    return f"{round(float(text)):,}"
+
+
+def benchmark(folder, work):
+    row = last_of([row for row in read(folder, "bench-native-runs.csv") if row["ncu"]], work=work)
+    return [row["kprof (ms added per launch)"], row["ncu"]]
+
+
+def framework(folder, *programs):
+    """Of both tools, the least and the most that they add to a launch."""
+    rows = [last_of(read(folder, "frameworks-own-clock.csv"), program=name) for name in programs]
+    columns = [[float(row[f"{tool}: added (ms/launch)"]) for row in rows] for tool in ("kprof", "ncu")]
+    return [" to ".join(dict.fromkeys(rounded(end(column)) for end in (min, max))) for column in columns]
+
+
+def complete_programs(folder):
+    """Launches and programs of frameworks and libraries, by the latest run of each; these have every value."""
+    rows = [row for name in ("frameworks.csv", "libraries.csv") for row in read(folder, name)
+            if row["set"] == "default" and "to its end" not in row["program"] and "Distributed" not in row["program"]]
+    latest = {row["program"]: row for row in rows}
+    assert all(row["chosen"] == row["complete"] and row["output as plain"] == "yes" for row in latest.values())
+    return [f"{sum(int(row['chosen']) for row in latest.values()):,}", str(len(latest))]
+
+
+def cuda_samples(folder):
+    rows = read(folder, "cuda-samples.csv")
+    chosen, whole = (sum(int(row[key]) for row in rows) for key in ("launches chosen", "with every value"))
+    return [f"{whole:,}", f"{chosen:,}", str(len(rows))]
+
+
+def distributed(folder):
+    row = last_of(read(folder, "libraries.csv"), program="DistributedDataParallel, 60 steps, 20 kernels")
+    return [row["kprof (s)"], row["plain (s)"], row["complete"].split()[0]]
+
+
+# What README.md says: a pattern whose groups hold the figures, and the function that finds them in the tables.
+CLAIMS = (
+    (r"\| default set, 200 launches in a row \| ([\d,]+) \| ([\d,]+) \|",
+     lambda at: map(rounded, benchmark(at, "default set, 200 launches"))),
+    (r"\| full set, 200 launches in a row \| ([\d,]+) \| ([\d,]+) \|",
+     lambda at: map(rounded, benchmark(at, "full set, 200 launches"))),
+    (r"a single one with the full set takes ([\d.]+) s as a whole process, ([\d.]+) s",
+     lambda at: [f"{float(text.split()[0]):.1f}" for text in benchmark(at, "one launch, full set, whole process")]),
+    (r"\| PyTorch training, default set \| ([\d, to]+) \| ([\d, to]+) \|",
+     lambda at: framework(at, "PyTorch training, steady state", "PyTorch training, first step")),
+    (r"\| decoding with a KV cache, default set \| ([\d, to]+) \| ([\d, to]+) \|",
+     lambda at: framework(at, "decoding with a KV cache")),
+    (r"all ([\d,]+) chosen launches of (\d+) programs got every value", complete_programs),
+    (r"So did ([\d,]+) of ([\d,]+) launches of (\d+) programs", cuda_samples),
+    (r"on two GPUs took (\d+) s, (\d+) s without kprof, and gave (\d+) whole samples", distributed),
+)
+
+
+def check_readme(source):
+    text = " ".join((source / "README.md").read_text().split())
+    for pattern, find in CLAIMS:
+        said, measured = re.search(pattern, text), list(find(source / "docs/data"))
+        if not said:
+            yield f"README.md: nothing is like {pattern}"
+        elif list(said.groups()) != measured:
+            yield f'README.md: "{said[0]}", but docs/data has {", ".join(measured)}'
+
+
 def main(source):
     folder = source / "docs/data"
     files = sorted(path for path in folder.iterdir() if path.suffix in (".csv", ".txt"))
@@ -37,6 +113,7 @@ def main(source):
         if f"]({path.name})" not in listed:
             wrong.append("is not listed in docs/data/README.md")
         failures += [f"docs/data/{path.name}: {what}" for what in wrong]
+    failures += check_readme(source)
     print(*failures, sep="\n")
     return 1 if failures else 0
 
