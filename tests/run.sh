@@ -1,14 +1,14 @@
 #!/usr/bin/env bash
 # Tests all of kprof that needs no GPU, and the rest too where there is one: installs the Debian packages that are
-# missing, builds with gcc, with clang's AddressSanitizer and UBSan, with ThreadSanitizer and without CUDA, runs the
+# missing, builds with gcc, with AddressSanitizer and UBSan, with ThreadSanitizer and without CUDA, runs the
 # tests in each build, runs the command line under valgrind, tries an installed tree and checks the style. Ends with
 # "N passed, N failed" and fails if anything failed.
 #
 #   tests/run.sh             what continuous integration runs for each change: about six minutes of processor time,
 #                            two more where ccache has nothing, and half as long on two processors
 #   tests/run.sh all         with what a change seldom breaks: CUPTI's answers for every chip instead of GH100's, all
-#                            random programs, clang without AddressSanitizer and gcc with it, clang-tidy in depth,
-#                            20 seconds of fuzzing for each harness
+#                            random programs, clang's AddressSanitizer beside gcc's, all programs of tests without CUDA,
+#                            large files, clang-tidy in depth, 20 seconds of fuzzing for each harness
 #   tests/run.sh gcc lint    only these steps and the builds that they need: gcc clang tsan reporter valgrind asan lint
 #                            install fuzz; `all gcc`, too
 #   KPROF_TEST_BUILD=DIR     where to build (build/tests); kept, so that a second run is quick
@@ -125,12 +125,12 @@ install_packages() {
   fi
 }
 
-# The tests of the HTML page are skipped without a browser, which not every distribution has as a package.
-install_browser() {
-  command -v chromium chromium-browser google-chrome >/dev/null || ! command -v apt-get >/dev/null && return
-  title "installing chromium"
-  as_root env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends chromium \
-    >"$work/chromium.log" 2>&1 </dev/null || echo "It could not be installed; the HTML page is tested without."
+# install_if_possible PACKAGE WITHOUT PROGRAM...: not every distribution has it, and what it is for works without.
+install_if_possible() {
+  command -v "${@:3}" >/dev/null || ! command -v apt-get >/dev/null && return
+  title "installing $1"
+  as_root env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "$1" \
+    >"$work/$1.log" 2>&1 </dev/null || echo "It could not be installed; $2."
 }
 
 # The tests of Parquet and of the documents' lines for DuckDB are skipped without its engine.
@@ -146,7 +146,7 @@ install_duckdb() {
 # The compiler lists what it read for ninja; ccache need not preprocess each file first to know the same.
 export CCACHE_DEPEND=1
 
-# configure NAME CMAKE-OPTIONS..., build NAME TARGET: in $work/NAME.
+# configure NAME CMAKE-OPTIONS..., build NAME TARGETS: in $work/NAME.
 configure() {
   local launcher python generator="Unix Makefiles"
   launcher=$(command -v ccache)
@@ -160,7 +160,8 @@ configure() {
     -DCMAKE_SKIP_INSTALL_ALL_DEPENDENCY=ON ${python:+-DPython3_EXECUTABLE="$python" -DPYTHON3="$python"} "${@:2}"
 }
 build() {
-  try "$1: build" cmake --build "$work/$1" -j "$jobs" --target "$2"
+  # shellcheck disable=SC2086 # words on purpose
+  try "$1: build" cmake --build "$work/$1" -j "$jobs" --target $2
 }
 
 # Compilers take three times as long to optimize as to check, so only gcc's build is the one that people install.
@@ -209,7 +210,7 @@ run_tests() {
   return $status
 }
 
-# make NAME TARGET CMAKE-OPTIONS...: one build.
+# make NAME TARGETS CMAKE-OPTIONS...: one build.
 make() {
   configure "$1" "${@:3}" && build "$1" "$2"
 }
@@ -224,31 +225,25 @@ build_gcc() {
     try "gcc: configured again, it compiles nothing" compiles_nothing gcc
 }
 
+# clang warns of other things, and looks for other undefined behaviour; for each change clang-tidy tells its warnings.
 build_clang() {
-  make clang all -DKPROF_WERROR=ON -DCMAKE_C_COMPILER=clang -D$fast=-O0
+  make clang all -DKPROF_WERROR=ON -DCMAKE_C_COMPILER=clang -DKPROF_ASAN=ON "-D$fast=-O1 -g1"
 }
 
-# This is clang's build for each change: compiling for clang alone as well takes 30 seconds. `all` has clang's and
-# gcc's; what sanitizers add to the code makes gcc see faults that are none.
+# gcc compiles with the sanitizers in two thirds of clang's time. What they add to the code makes it warn of faults that
+# are none.
 build_asan() {
-  local options=(-DKPROF_ASAN=ON "-D$fast=-O1 -g1")
-  if [[ -n $is_broad ]]; then
-    options+=(-DCMAKE_C_COMPILER=gcc)
-  else
-    options+=(-DCMAKE_C_COMPILER=clang -DKPROF_WERROR=ON)
-    # It links a hundred programs with the sanitizers' libraries, in half of the time where LLVM's linker is installed.
-    command -v ld.lld >/dev/null && options+=(-DCMAKE_EXE_LINKER_FLAGS=-fuse-ld=lld)
-  fi
-  make asan all "${options[@]}"
+  make asan all -DKPROF_ASAN=ON "-D$fast=-O1 -g1" -DCMAKE_C_COMPILER=gcc
 }
 
 build_tsan() {
   make tsan threaded_tests -DCMAKE_C_COMPILER=gcc -DKPROF_TSAN=ON "-D$fast=-O1 -g1"
 }
 
-# Without a CUDA toolkit, and otherwise like gcc's, so that ccache has most of it from there.
+# Without a CUDA toolkit, and otherwise like gcc's, so that ccache has most of it from there. For each change the
+# command line only.
 build_reporter() {
-  local target=reporter_tests
+  local target="kprof write_fixture"
   [[ -n $is_broad ]] && target=all
   make reporter "$target" -DCMAKE_BUILD_TYPE=Release -DKPROF_WERROR=ON -DCMAKE_C_COMPILER=gcc \
     -DKPROF_WITH_CUDA=OFF
@@ -278,9 +273,21 @@ step_gcc() {
 }
 
 # What CUPTI makes of names, whole programs and random ones are the same with each compiler. So is what SQLite makes of
-# damaged reports; what kprof makes of them shows best under AddressSanitizer.
+# damaged reports.
 step_clang() {
-  run_tests clang "once schedules" -E '^(e2e_|test_sim_|test_report_hostile)'
+  sanitizer_options
+  export KPROF_TEST_CHIPS=TU102
+  run_tests clang "once many schedules" -E '^(e2e_|gpu|test_sim_|test_report_hostile)'
+  unset ASAN_OPTIONS UBSAN_OPTIONS LSAN_OPTIONS
+  choose_chips
+}
+
+sanitizer_options() {
+  # LeakSanitizer crashes on what its own interceptor notes of the thread-local storage of libraries opened later.
+  # CUPTI allocates so much that noting where takes a fifth of the time; four frames tell enough.
+  export ASAN_OPTIONS=detect_stack_use_after_return=1:intercept_tls_get_addr=0:malloc_context_size=4
+  export UBSAN_OPTIONS=print_stacktrace=1
+  export LSAN_OPTIONS=suppressions=$root/tests/lsan.supp:print_suppressions=0
 }
 
 # The GPU tests measure; under a sanitizer that means little and takes long. CUPTI takes ten times as long there, so
@@ -292,15 +299,9 @@ step_asan() {
   skipped+='|e2e_test_results.(Limits|Plans)'
   [[ -n $is_broad ]] && many='' skipped='gpu|test_planner_sets_(TU|GA|AD|GB.)'
   export KPROF_TEST_CHIPS=TU102
-  # Large files show how much time and space is taken, which it multiplies; what is done wrong shows with smaller ones.
-  [[ -z $is_broad ]] && export KPROF_TEST_MEGABYTES=2
-  # LeakSanitizer crashes on what its own interceptor notes of the thread-local storage of libraries opened later.
-  # CUPTI allocates so much that noting where takes a fifth of the time; four frames tell enough.
-  export ASAN_OPTIONS=detect_stack_use_after_return=1:intercept_tls_get_addr=0:malloc_context_size=4
-  export UBSAN_OPTIONS=print_stacktrace=1
-  export LSAN_OPTIONS=suppressions=$root/tests/lsan.supp:print_suppressions=0
+  sanitizer_options
   run_tests asan "once $many" -E "^($skipped)$"
-  unset ASAN_OPTIONS UBSAN_OPTIONS LSAN_OPTIONS KPROF_TEST_MEGABYTES
+  unset ASAN_OPTIONS UBSAN_OPTIONS LSAN_OPTIONS
   choose_chips
 }
 
@@ -308,15 +309,12 @@ step_tsan() {
   run_tests tsan "" -L threads
 }
 
-# What somebody without a CUDA toolkit gets. For each change only what CUDA makes a difference to: random programs know
-# none; the reporter's pages are those of gcc's build, so that the golden files and the recorded reports stand for all
-# tests of them; all of e2e is skipped.
+# What somebody without a CUDA toolkit gets. For each change what the command line tells without CUDA, and the documents'
+# examples: the reporter's pages are those of gcc's build. `all` runs every test that CUDA makes a difference to.
 step_reporter() {
-  local skipped='gpu|e2e_|test_(core|spool|inject|cupti|sim)'
-  skipped+='|test_report_(hostile|html|names|numbers|page|recorded_repeats|repeats|robust|rollups|roofline|rows)'
-  skipped+='|test_report_(samples|store|trees|verdicts|view)'
-  [[ -n $is_broad ]] && skipped='gpu_|test_(sim_random|report_html|report_hostile)'
-  run_tests reporter "" -E "^($skipped)"
+  local chosen=(-R '^(test_cli_without_cuda|docs_.*_reporter$)')
+  [[ -n $is_broad ]] && chosen=(-E '^(gpu_|test_(sim_random|report_html|report_hostile))')
+  run_tests reporter "" "${chosen[@]}"
 }
 
 # Recorded runs that ship with the sources.
@@ -343,7 +341,7 @@ has_cuda() { # has_cuda BUILD
 }
 
 step_valgrind() {
-  local arguments report page format formats=("" --csv --json)
+  local arguments report page format
   export XDG_CACHE_HOME=$plans
   # Planning every set takes minutes under valgrind: here the tests have planned them already, but for one metric below.
   [[ -n $is_broad ]] || "$work/gcc/src/cli/kprof" --list-sets >"$work/sets.log" 2>&1
@@ -361,16 +359,18 @@ step_valgrind() {
     try_beside "valgrind: planning" unkept_under_valgrind 0 --plan --chips TU102 --metrics \
       ${is_broad:+sm__throughput.avg.pct_of_peak_sustained_elapsed,}lts__throughput.avg.pct_of_peak_sustained_elapsed
   fi
-  # One report in every format; the tests of the golden files show the others to AddressSanitizer in every format.
-  for report in $(recorded_reports | head -3); do
+  # For each change a report's pages once; the tests of the golden files show all to AddressSanitizer in every format.
+  report=$(recorded_reports | head -1)
+  for arguments in "--page details" "--page raw --csv" "--page summary --json"; do
+    # shellcheck disable=SC2086 # words on purpose
+    try_beside "valgrind: report $arguments" under_valgrind 0 report "$report" $arguments
+  done
+  for report in ${is_broad:+$(recorded_reports | head -3)}; do
     for page in details raw summary; do
-      for format in "${formats[@]}"; do
-        arguments="$report --page $page $format"
-        # shellcheck disable=SC2086 # words on purpose
-        try_beside "valgrind: report $arguments" under_valgrind 0 report $arguments
+      for format in --width=100 --csv --json; do
+        try_beside "valgrind: report $report --page $page $format" under_valgrind 0 report "$report" --page $page $format
       done
     done
-    [[ -n $is_broad ]] || formats=("")
   done
   report=$(recorded_reports | head -1)
   try_beside "valgrind: report --html" under_valgrind 0 report "$report" -f --html "$work/report.html"
@@ -520,8 +520,8 @@ run_all_tests() {
 
 { rm -rf "$plans" "$ended" && mkdir -p "$plans" "$ended"; } || exit 1
 install_packages || exit 1
-install_browser
-install_duckdb
+install_if_possible chromium "the HTML page is tested without" chromium chromium-browser google-chrome
+install_if_possible ccache "the build without CUDA compiles again what gcc's has compiled" ccache
 install_duckdb
 [[ ${1:-} == all ]] && is_broad=yes && shift
 [[ $# -gt 0 ]] || set -- gcc ${is_broad:+clang} tsan reporter valgrind asan lint install ${is_broad:+fuzz}
@@ -529,6 +529,8 @@ for step in "$@"; do
   declare -F "step_$step" >/dev/null || { echo "there is no step $step"; exit 1; }
 done
 choose_chips
+# What is done wrong with large files shows with smaller ones; their time and space are for `all`.
+[[ -n $is_broad ]] || export KPROF_TEST_MEGABYTES=2
 use_memory_for_files
 set -m # so that each of the two is a process group, all of which ends when this script is interrupted
 run_beside "$@" </dev/null &

@@ -35,6 +35,13 @@ static void test_questions_are_bounded(void **state)
         {"GH100", "full", NULL, {.max_passes = 8}, 200, 32000},
         {"GH100", "full", NULL, {.budget_s = 8, .workload = {.launches = 1000}}, 180, 50000},
         {"GB202", NULL, "regex:^l1tex__", {.max_passes = 16}, 780, 32000},
+        {"GH100", NULL, "regex:^(smsp|sm__|l1tex__[a-m]).*[.]sum$", {.max_passes = 10}, 190, 20000},
+        {"GH100",
+         NULL,
+         "regex:^(smsp|sm__|l1tex__[a-m]).*[.]sum$",
+         {.budget_s = 10, .workload = {.launches = 1000}},
+         190,
+         1},
         {"TU102", "full", NULL, {.max_passes = 4}, 135, 32000},
         {"GB202", NULL, "regex:^l1tex__", {0}, 1800, 18000},
     };
