@@ -197,8 +197,6 @@ static void explain_nvtx(const kprof_options *options, kprof_report *report)
     const kprof_filter_spec *filter = &options->filter;
     if (filter->nvtx_include.count > 0 && !options->application)
         list_ranges(report);
-    else if (filter->nvtx_include.count > 0)
-        kprof_log(KPROF_LOG_ERROR, "with --nvtx in place of --nvtx-include, pages tell the ranges of each launch");
     for (size_t i = 0; i < filter->nvtx_include.count; i++) {
         const char *text = filter->nvtx_include.items[i];
         if (*text && !strpbrk(text, "/[]\\"))

@@ -835,6 +835,7 @@ void kprof_launch_stop(void)
 
 void kprof_launch_finish(void)
 {
+    kprof_nvtx_tell_missed();
     kprof_launch_stop();
     if (!kprof_gate_is_own()) /* else a signal handler exits, and its thread may be evaluating them */
         kprof_contexts_end_samples();

@@ -9,9 +9,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define FIRST_DEPTH 8
-#define FIRST_SLOTS 256
-#define NO_RANGE    (-1) /* what NVTX returns where nothing could be pushed or popped */
+#define FIRST_DEPTH     8
+#define FIRST_SLOTS     256
+#define MISSED_BYTES    200   /* of the ranges of a launch, in a message */
+#define MISSED_LAUNCHES 10000 /* of which it is noted; looking takes time */
+#define NO_RANGE        (-1)  /* what NVTX returns where nothing could be pushed or popped */
 
 /* The ranges that a thread has pushed. It is freed with the thread. */
 typedef struct kprof_nvtx_stack {
@@ -438,17 +440,6 @@ static void look_away(const snapshot *s)
         unlock();
 }
 
-bool kprof_nvtx_match(const kprof_filter *filter)
-{
-    snapshot s;
-    if (!kprof_filter_needs_nvtx(filter))
-        return true;
-    look(&s);
-    bool matches = kprof_filter_match_nvtx(filter, &s.ranges);
-    look_away(&s);
-    return matches;
-}
-
 /* The slot of a text, or the empty one where it is to be. */
 static char **slot_of(char **slots, size_t count, const char *text)
 {
@@ -505,6 +496,59 @@ static const char *keep_text(const char *text)
         kprof_log(KPROF_LOG_WARNING, "the NVTX ranges of launches differ too much to keep more of them; later launches "
                                      "in other ranges are told without");
     return kept;
+}
+
+/* Keep the ranges of a launch that they kept from being chosen. */
+static void note_missed(const char *text)
+{
+    kprof_nvtx_state *nvtx = state();
+    const char *kept = keep_text(text);
+    bool is_new = kept != NULL;
+    lock();
+    for (size_t i = 0; i < nvtx->missed_count && is_new; i++)
+        is_new = nvtx->missed[i] != kept;
+    if (is_new && nvtx->missed_count < KPROF_NVTX_MISSED_MAX)
+        nvtx->missed[nvtx->missed_count++] = kept;
+    unlock();
+}
+
+bool kprof_nvtx_match(const kprof_filter *filter)
+{
+    snapshot s;
+    if (!kprof_filter_needs_nvtx(filter))
+        return true;
+    kprof_strbuf text = KPROF_STRBUF_INIT;
+    look(&s);
+    bool matches = kprof_filter_match_nvtx(filter, &s.ranges);
+    const bool is_noted = !matches && atomic_load(&kprof_engine.process.matched) == 0 &&
+                          atomic_fetch_add(&state()->missed_launches, 1) < MISSED_LAUNCHES;
+    if (is_noted)
+        kprof_nvtx_put_text(&s.ranges, &text);
+    look_away(&s);
+    if (text.length > 0 && !text.failed)
+        note_missed(text.data);
+    kprof_strbuf_free(&text);
+    return matches;
+}
+
+void kprof_nvtx_tell_missed(void)
+{
+    kprof_nvtx_state *nvtx = state();
+    kprof_strbuf line = KPROF_STRBUF_INIT;
+    if (atomic_load(&kprof_engine.process.matched) > 0 || atomic_load(&nvtx->missed_launches) == 0 ||
+        pthread_mutex_trylock(&nvtx->mutex) != 0) /* a signal handler may exit while its thread has it */
+        return;
+    for (size_t i = 0; i < nvtx->missed_count; i++)
+        kprof_strbuf_printf(&line, "%s\"%.*s\"", i ? ", " : "", MISSED_BYTES, nvtx->missed[i]);
+    unlock();
+    if (line.failed)
+        kprof_strbuf_free(&line);
+    else if (line.length > 0)
+        kprof_log(KPROF_LOG_WARNING, "no launch was in NVTX ranges that were asked for; launches were in: %s",
+                  line.data);
+    else
+        kprof_log(KPROF_LOG_WARNING, "no launch was in NVTX ranges that were asked for: launches were in no range");
+    kprof_strbuf_free(&line);
 }
 
 const char *kprof_nvtx_text(void)

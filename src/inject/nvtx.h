@@ -11,7 +11,8 @@
 
 #define KPROF_NVTX_NAME_BYTES  256 /* of a range, with the NUL; the rest is cut off */
 #define KPROF_NVTX_DOMAINS_MAX 1024
-#define KPROF_NVTX_STRINGS_MAX 65536              /* registered */
+#define KPROF_NVTX_STRINGS_MAX 65536 /* registered */
+#define KPROF_NVTX_MISSED_MAX  20
 #define KPROF_NVTX_TEXT_BYTES  ((size_t)64 << 20) /* of all different texts of launches */
 
 typedef struct kprof_nvtx_open {
@@ -34,6 +35,9 @@ typedef struct kprof_nvtx_state {
     char **texts; /* [text_slots], a power of two; open addressing */
     size_t text_slots, text_count, text_bytes;
     bool texts_full;
+    const char *missed[KPROF_NVTX_MISSED_MAX]; /* [missed_count]: of launches that the ranges kept from being chosen */
+    size_t missed_count;
+    atomic_size_t missed_launches;
 } kprof_nvtx_state;
 
 /* Have a module's NVTX call kprof from now on. 1, or 0 when that cannot be. Any thread, before or after
@@ -43,6 +47,8 @@ int kprof_nvtx_attach(kprof_nvtx_get_table *get_table);
 /* Are the ranges that the calling thread is in those of launches that the filter takes? It is in those that it has
  * pushed itself, or with --nvtx-push-pop-scope process in those of all threads, and in what any thread has started. */
 bool kprof_nvtx_match(const kprof_filter *filter);
+/* Where no launch of the process was chosen, tell in which ranges launches were that kprof_nvtx_match refused. */
+void kprof_nvtx_tell_missed(void);
 /* The ranges that the calling thread is in, as kprof_nvtx_put_text writes them. Lives as long as the process. */
 const char *kprof_nvtx_text(void);
 

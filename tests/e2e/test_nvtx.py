@@ -120,7 +120,12 @@ class Ranges(Case):
         self.assert_run(run, 106)
         self.assertIn('no launch matched --nvtx-include "train"', run.err)
         self.assertIn('those of nvtxRangePush are "train/"', run.err)
-        self.assertIn("with --nvtx in place of --nvtx-include, pages tell the ranges", run.err)
+        [said] = [line for line in run.err.splitlines() if "no launch was in NVTX ranges" in line]
+        for text in filter(None, RANGES):
+            self.assertIn(f'"{text}"', said)
+        self.assertEqual(said.count('"'), 2 * len(set(filter(None, RANGES))))
+        run = self.collect(["--nvtx-include", "train/"], STEPS)
+        self.assertNotIn("no launch was in NVTX ranges", run.err)
         self.assert_run(self.collect(["--nvtx"], STEPS), 0)
         run = self.kprof("report", "run.kprof", "--nvtx-include", "Train/")
         self.assert_run(run, 106)
