@@ -61,6 +61,77 @@ kprof_status kprof_probe_chips(const kprof_probe *probe, uint64_t device_mask, k
     return KPROF_OK;
 }
 
+static void keep_error(void *user, kprof_log_level level, const char *message)
+{
+    if (level == KPROF_LOG_ERROR)
+        (void)kprof_strlist_add(user, message);
+}
+
+static kprof_status check_word(const kprof_catalog *catalog, const char *chip, const char *word)
+{
+    kprof_host *host = NULL;
+    kprof_status status = kprof_host_open(chip, NULL, &host);
+    if (status == KPROF_OK) {
+        kprof_host_stand_for_all(host); /* what is told is wrong on each */
+        status = kprof_metrics_check(catalog, host, word);
+    }
+    kprof_host_close(host);
+    return status;
+}
+
+/* Is it a metric of another chip? */
+static bool is_known_elsewhere(const kprof_catalog *catalog, const char *word)
+{
+    kprof_strlist chips = KPROF_STRLIST_INIT;
+    bool is_known = false;
+    const bool are_known = kprof_host_chips(&chips) == KPROF_OK;
+    for (size_t i = 0; i < chips.count && are_known && !is_known; i++)
+        is_known = check_word(catalog, chips.items[i], word) == KPROF_OK;
+    kprof_strlist_free(&chips);
+    return is_known;
+}
+
+/* Fill `out` with what the chip can collect, and `left_out` with what only other chips can. Logs nothing. */
+static kprof_status leave_out(const kprof_catalog *catalog, const kprof_selection *from, kprof_host *host,
+                              kprof_selection *out, kprof_strlist *left_out)
+{
+    kprof_status status = kprof_selection_copy(from, out);
+    kprof_strlist_free(&out->metrics);
+    for (size_t i = 0; i < from->metrics.count && status == KPROF_OK; i++) {
+        const char *word = from->metrics.items[i];
+        const kprof_status checked = kprof_metrics_check(catalog, host, word);
+        const bool is_missing = checked == KPROF_UNKNOWN_NAME && is_known_elsewhere(catalog, word);
+        if (!kprof_strlist_add(is_missing ? left_out : &out->metrics, word))
+            status = KPROF_NO_MEMORY;
+    }
+    return status;
+}
+
+/* A chip lacks some of the metrics that others have: one that is asked for beside others is left out. */
+static kprof_status plan_what_there_is(const kprof_plans *plans, const kprof_selection *selection, kprof_chip_plan *out)
+{
+    kprof_strlist errors = KPROF_STRLIST_INIT, left_out = KPROF_STRLIST_INIT;
+    kprof_selection part = {0};
+    const kprof_log_receiver before = kprof_log_set_sink(keep_error, &errors);
+    kprof_status status = kprof_plan_make(plans->catalog, selection, out->host, &out->plan);
+    kprof_log_set_sink(kprof_log_discard, NULL);
+    const size_t asked = selection->sets.count + selection->sections.count + selection->metrics.count;
+    if (status == KPROF_UNKNOWN_NAME && asked > 1 &&
+        leave_out(plans->catalog, selection, out->host, &part, &left_out) == KPROF_OK && left_out.count > 0 &&
+        part.sets.count + part.sections.count + part.metrics.count > 0)
+        status = kprof_plan_make(plans->catalog, &part, out->host, &out->plan);
+    kprof_log_set_sink(before.sink, before.user);
+    for (size_t i = 0; i < errors.count && status != KPROF_OK; i++)
+        kprof_log(KPROF_LOG_ERROR, "%s", errors.items[i]);
+    for (size_t i = 0; i < left_out.count && status == KPROF_OK; i++)
+        kprof_log(KPROF_LOG_WARNING, "--metrics %s is left out: chip %s has no such metric, other chips have",
+                  left_out.items[i], kprof_host_chip(out->host));
+    kprof_selection_free(&part);
+    kprof_strlist_free(&errors);
+    kprof_strlist_free(&left_out);
+    return status;
+}
+
 static kprof_status plan_chip(const kprof_plans *plans, const kprof_selection *selection, const char *chip,
                               kprof_chip_plan *out)
 {
@@ -68,7 +139,7 @@ static kprof_status plan_chip(const kprof_plans *plans, const kprof_selection *s
     kprof_status status = kprof_host_open(chip, NULL, &out->host);
     limited.limits = plans->limits;
     if (status == KPROF_OK)
-        status = kprof_plan_make(plans->catalog, &limited, out->host, &out->plan);
+        status = plan_what_there_is(plans, &limited, out);
     if (status == KPROF_OK)
         kprof_log(KPROF_LOG_DEBUG, "%s: %zu metrics in %zu passes", chip, out->plan.collect.count,
                   out->plan.pass_count);
@@ -157,24 +228,6 @@ static kprof_status read_catalog(const kprof_options *options, kprof_plans *out)
     if (status == KPROF_OK)
         status = kprof_catalog_findings(out->catalog, &options->rules, &findings);
     free(findings.items);
-    return status;
-}
-
-static void keep_error(void *user, kprof_log_level level, const char *message)
-{
-    if (level == KPROF_LOG_ERROR)
-        (void)kprof_strlist_add(user, message);
-}
-
-static kprof_status check_word(const kprof_catalog *catalog, const char *chip, const char *word)
-{
-    kprof_host *host = NULL;
-    kprof_status status = kprof_host_open(chip, NULL, &host);
-    if (status == KPROF_OK) {
-        kprof_host_stand_for_all(host); /* what is told is wrong on each */
-        status = kprof_metrics_check(catalog, host, word);
-    }
-    kprof_host_close(host);
     return status;
 }
 

@@ -172,6 +172,23 @@ kprof_status kprof_selection_trim(const kprof_catalog *catalog, const kprof_sele
     return KPROF_OK;
 }
 
+static bool copy_list(const kprof_strlist *from, kprof_strlist *out)
+{
+    bool added = true;
+    for (size_t i = 0; i < from->count && added; i++)
+        added = kprof_strlist_add(out, from->items[i]);
+    return added;
+}
+
+kprof_status kprof_selection_copy(const kprof_selection *from, kprof_selection *out)
+{
+    *out = (kprof_selection){.limits = from->limits};
+    return copy_list(&from->sets, &out->sets) && copy_list(&from->sections, &out->sections) &&
+                   copy_list(&from->metrics, &out->metrics)
+               ? KPROF_OK
+               : KPROF_NO_MEMORY;
+}
+
 void kprof_selection_free(kprof_selection *selection)
 {
     kprof_strlist_free(&selection->sets);

@@ -254,19 +254,47 @@ static const char *under_related_unit(const char *word, const char *unit, const 
     return found;
 }
 
-/* Go to the next digit of a name, behind its unit; NULL: there is none. */
-static const char *next_digit(const char *at)
+enum { TYPES_MAX = 8 };
+
+/* A part of a name that has a number: "fp16" of "sm__ops_path_tensor_src_fp16_dst_fp32". */
+typedef struct number_part {
+    const char *at;
+    size_t length;
+    bool is_known; /* other names have it, so that it is no misspelling */
+} number_part;
+
+/* Find these parts behind the unit of a name; the number of them. */
+static size_t find_number_parts(const char *name, number_part parts[TYPES_MAX])
 {
-    at += strcspn(at, "0123456789");
-    return *at ? at : NULL;
+    size_t count = 0;
+    for (const char *at = name + unit_length(name); *at && count < TYPES_MAX; at += *at != '\0') {
+        const size_t length = strcspn(at, "_.");
+        if (strcspn(at, "0123456789") < length)
+            parts[count++] = (number_part){at, length, false};
+        at += length;
+    }
+    return count;
 }
 
-/* No number is a misspelling of another one: "src_bf16" is another precision than "src_fp8". */
-static bool has_other_numbers(const char *metric, const char *word)
+static void note_known_parts(const char *name, number_part *parts, size_t count)
 {
-    const char *a = next_digit(metric + unit_length(metric)), *b = next_digit(word + unit_length(word));
-    for (; a && b; a = next_digit(a + 1), b = next_digit(b + 1)) {
-        if (*a != *b)
+    for (size_t i = 0; i < count; i++) {
+        const char *found = parts[i].is_known ? NULL : strstr(name, "_");
+        while (found && (strncmp(found + 1, parts[i].at, parts[i].length) != 0 ||
+                         (found[1 + parts[i].length] && found[1 + parts[i].length] != '_')))
+            found = strstr(found + 1, "_");
+        parts[i].is_known = parts[i].is_known || found;
+    }
+}
+
+/* "src_bf16" is another precision than "src_fp16", and no misspelling of it. */
+static bool has_other_number(const char *metric, const number_part *parts, size_t count)
+{
+    number_part own[TYPES_MAX];
+    const size_t own_count = find_number_parts(metric, own);
+    for (size_t i = 0; i < count && i < own_count; i++) {
+        const bool is_same = own[i].length == parts[i].length && memcmp(own[i].at, parts[i].at, parts[i].length) == 0;
+        if (!is_same && parts[i].is_known)
             return true;
     }
     return false;
@@ -296,9 +324,13 @@ const char *kprof_nearest_metric(const char *word, const char *const *names, siz
         return same;
     }
     const char **near = calloc(count + 1, sizeof *near);
+    number_part parts[TYPES_MAX];
+    const size_t part_count = find_number_parts(word, parts);
     size_t found = 0;
+    for (size_t i = 0; i < count; i++)
+        note_known_parts(names[i], parts, part_count);
     for (size_t i = 0; i < count && near; i++) {
-        if (is_of_unit(names[i], word, length) && !has_other_numbers(names[i], word))
+        if (is_of_unit(names[i], word, length) && !has_other_number(names[i], parts, part_count))
             near[found++] = names[i];
     }
     const bool is_known = found > 0;
