@@ -480,10 +480,20 @@ static kprof_status explain_metric(explainer *by, const char *word)
     return status == KPROF_OK && by->host && !launch ? count_passes(by) : status;
 }
 
-static kprof_status explain_nothing(const kprof_alias *alias, kprof_explanation *out)
+/* Nothing stands for the alias: on this chip, or on any. */
+static kprof_status explain_nothing(const explainer *by, const kprof_alias *alias)
 {
+    kprof_explanation *out = by->out;
     for (char **name = alias->closest; name && *name; name++) {
         if (!kprof_strlist_add(&out->closest, *name))
+            return KPROF_NO_MEMORY;
+    }
+    if (alias->item.choice_count > 0) {
+        kprof_strbuf text = KPROF_STRBUF_INIT;
+        kprof_strbuf_printf(&text, "not available on %s, which cannot count %s", kprof_host_label(by->host),
+                            alias->item.choices[0].text);
+        out->description = kprof_strbuf_take(&text);
+        if (!out->description)
             return KPROF_NO_MEMORY;
     }
     return copy_text(&out->help, alias->item.help) ? KPROF_OK : KPROF_NO_MEMORY;
@@ -492,25 +502,26 @@ static kprof_status explain_nothing(const kprof_alias *alias, kprof_explanation 
 static kprof_status explain_alias(explainer *by, const kprof_alias *alias)
 {
     kprof_explanation *out = by->out;
+    const kprof_item_definition *item = &alias->item;
     const char *text = kprof_alias_describe(alias).stands_for;
     kprof_status status = by->host ? kprof_catalog_check_aliases(by->catalog, by->host) : KPROF_OK;
     if (status == KPROF_OK && by->host)
         status = kprof_alias_on(alias, by->host, &text);
-    const kprof_item_definition *item = &alias->item;
-    size_t first = 0; /* the first choice that can be had */
-    while (first < item->choice_count && text && strcmp(item->choices[first].text, text) != 0)
-        first++;
-    const kprof_choice *choice = first < item->choice_count ? &item->choices[first] : NULL;
-    if (status != KPROF_OK || !choice)
-        return status == KPROF_OK ? explain_nothing(alias, out) : status;
-    const char *formula = alias->item.name ? choice->text : NULL;
-    if (!copy_text(&out->metric, formula ? alias->item.name : text) || !copy_text(&out->formula, formula) ||
-        !copy_text(&out->help, alias->item.help))
+    if (status != KPROF_OK)
+        return status;
+    if (!text)
+        return explain_nothing(by, alias);
+    const kprof_choice *choice = item->choices; /* the first that can be had */
+    while (strcmp(choice->text, text) != 0)
+        choice++;
+    const char *formula = item->name ? choice->text : NULL;
+    if (!copy_text(&out->metric, formula ? item->name : text) || !copy_text(&out->formula, formula) ||
+        !copy_text(&out->help, item->help))
         return KPROF_NO_MEMORY;
     if (formula) {
         out->kind = "derived";
-        status = copy_text(&out->unit, alias->item.unit) ? kprof_expr_names(choice->compiled, &out->members)
-                                                         : KPROF_NO_MEMORY;
+        status =
+            copy_text(&out->unit, item->unit) ? kprof_expr_names(choice->compiled, &out->members) : KPROF_NO_MEMORY;
     }
     return status == KPROF_OK ? explain_metric(by, alias->name) : status;
 }

@@ -1651,6 +1651,33 @@ class Explanations(Case):
         shown = {row["label"] for row in data["shown"] if row["name"] == "dram.bandwidth"}
         self.assertLessEqual({"Memory Throughput", "DRAM, traffic"}, shown)
 
+    def test_aliases_of_all_chips(self):
+        """Each alias is explained on each chip, also where the chip counts nothing that it stands for."""
+        folder = self.path("own")
+        os.makedirs(os.path.join(folder, "aliases"))
+        pathlib.Path(folder, "aliases/own.json").write_text(json.dumps({"id": "own", "name": "mine", "aliases": [
+            {"name": "typo", "metric": "dram__byte.sum", "help": "Bytes."},
+            {"name": "typo.sum", "expression": "dram__byte.sum + 1", "unit": "byte", "help": "Bytes."}]}),
+            encoding="utf-8")
+        own = ["--section-folder", folder]
+        chips = [row["chip"] for row in json.loads(self.kprof("list", "chips", "--json").out)]
+        listed = json.loads(self.kprof("list", "aliases", "--chips", ",".join(chips), "--json", *own).out)
+        whole = set(os.environ.get("KPROF_TEST_CHIPS", "TU102,GA100,GH100,GB100,GB202").split(","))
+        has = {(row["chip"], row["alias"]): row["metric"] for row in listed}
+        self.assertIsNone(has["GH100", "typo"])
+        self.assertIsNone(has["GH100", "typo.sum"])
+        for chip in chips:
+            names = [row["alias"] for row in listed if row["chip"] == chip and (chip in whole or not row["metric"])]
+            run = self.kprof("explain", "--chips", chip, "--json", *names, *own)
+            self.assertEqual((run.code, run.err), (0, ""), chip)
+            explained = json.loads(run.out)["metrics"]
+            self.assertEqual([row["name"] for row in explained], names)
+            for row in explained:
+                self.assertEqual(row["metric"] is None, has[chip, row["name"]] is None, (chip, row))
+        (row,) = self.explain("typo", *own)["metrics"]
+        self.assertEqual((row["description"], row["help"], row["passes"]),
+                         ("not available on chip GH100, which cannot count dram__byte.sum", "Bytes.", None))
+
     def test_sections_and_findings(self):
         data = self.explain("SpeedOfLight", "LaunchStats", "WarpStall", "TooShort")
         metrics = {metric["name"]: metric for metric in data["metrics"]}
