@@ -912,7 +912,7 @@ static kprof_status check_rows(const kprof_options *options)
     const char *order = options->top ? "top" : options->sort != KPROF_UNSET ? "sort" : NULL;
     const char *name = order ? order : options->group_by != KPROF_UNSET ? "group-by" : NULL;
     const bool prints = (options->command->mask & (KPROF_IN(profile) | KPROF_IN(report))) != 0;
-    if (!name || ranks || !prints || options->complete || (options->page == KPROF_PAGE_STATISTICS && !order))
+    if (!name || ranks || !prints || (options->page == KPROF_PAGE_STATISTICS && !order))
         return KPROF_OK;
     if (options->html_path)
         return kprof_fail(
@@ -927,23 +927,8 @@ static kprof_status check_rows(const kprof_options *options)
                       order ? "" : ", statistics");
 }
 
-static kprof_status settle(kprof_options *options)
+static kprof_status settle_format(kprof_options *options)
 {
-    kprof_status status = settle_command(options);
-    options->filter.name_base = (kprof_name_base)options->name_base;
-    options->filter.per_device = options->per_device != 0;
-    uint64_t launches = options->filter.launch_count;
-    options->nvtx = options->nvtx || options->nvtx_of_process ||
-                    options->filter.nvtx_include.count + options->filter.nvtx_exclude.count > 0;
-    kprof_workload *workload = &options->selection.limits.workload;
-    workload->launches = launches ? launches : KPROF_ASSUMED_LAUNCHES;
-    workload->batch = options->replay_batch;
-    workload->cache_control = (kprof_cache_control)options->cache_control;
-    if (options->multiplex_samples > 0 && options->replay_choice == KPROF_REPLAY_ONLY)
-        return kprof_fail(KPROF_USAGE, "--multiplex-samples is about launches that are not repeated: leave it out, or "
-                                       "give --replay-mode auto or multiplex");
-    if (options->multiplex_samples == 0)
-        options->multiplex_samples = KPROF_MULTIPLEX_SAMPLES;
     if (options->csv_layout != KPROF_UNSET) {
         if (options->format != KPROF_UNSET && options->format != KPROF_FORMAT_CSV)
             return kprof_fail(KPROF_USAGE, "--csv-layout and --%s exclude each other", format_names[options->format]);
@@ -960,6 +945,12 @@ static kprof_status settle(kprof_options *options)
         options->page = KPROF_PAGE_STATISTICS;
         options->group_by = options->group_by == KPROF_UNSET ? options->print_summary - 1 : options->group_by;
     }
+    return KPROF_OK;
+}
+
+static kprof_status settle_pages(kprof_options *options)
+{
+    kprof_status status = settle_format(options);
     if (status == KPROF_OK)
         status = check_rows(options);
     options->sort = options->sort == KPROF_UNSET ? KPROF_SORT_GAIN : options->sort;
@@ -967,6 +958,28 @@ static kprof_status settle(kprof_options *options)
     if (status == KPROF_OK)
         status = settle_brief(options);
     return status == KPROF_OK ? settle_conditions(options) : status;
+}
+
+static kprof_status settle(kprof_options *options)
+{
+    kprof_status status = settle_command(options);
+    if (status != KPROF_OK || options->complete || options->topic) /* help is given whatever else was asked for */
+        return status;
+    options->filter.name_base = (kprof_name_base)options->name_base;
+    options->filter.per_device = options->per_device != 0;
+    uint64_t launches = options->filter.launch_count;
+    options->nvtx = options->nvtx || options->nvtx_of_process ||
+                    options->filter.nvtx_include.count + options->filter.nvtx_exclude.count > 0;
+    kprof_workload *workload = &options->selection.limits.workload;
+    workload->launches = launches ? launches : KPROF_ASSUMED_LAUNCHES;
+    workload->batch = options->replay_batch;
+    workload->cache_control = (kprof_cache_control)options->cache_control;
+    if (options->multiplex_samples > 0 && options->replay_choice == KPROF_REPLAY_ONLY)
+        return kprof_fail(KPROF_USAGE, "--multiplex-samples is about launches that are not repeated: leave it out, or "
+                                       "give --replay-mode auto or multiplex");
+    if (options->multiplex_samples == 0)
+        options->multiplex_samples = KPROF_MULTIPLEX_SAMPLES;
+    return settle_pages(options);
 }
 
 kprof_status kprof_options_parse(char **argv, kprof_options *out)

@@ -353,6 +353,35 @@ static void help_and_version_come_first(void **state)
     assert_refused("help repot", "did you mean report?");
 }
 
+/* What does not go together is refused once, and not at all where help is asked for. */
+static void first_error_ends(void **state)
+{
+    static const char *const wrong[] = {"--multiplex-samples 3 --replay-mode kernel app",
+                                        "--csv-layout wide --json app",
+                                        "--html a.html --csv app",
+                                        "--top 2 app",
+                                        "--brief --csv app",
+                                        "--filter x app",
+                                        "--page session --filter duration>10us app"};
+    (void)state;
+    for (size_t i = 0; i < LENGTH(wrong); i++) {
+        char line[200];
+        for (size_t k = i + 1; k < LENGTH(wrong); k++) {
+            snprintf(line, sizeof line, "--chips GH100 --list-sets --max-passes 3 %.*s %s", (int)strlen(wrong[i]) - 4,
+                     wrong[i], wrong[k]);
+            (void)parse(line);
+            assert_int_equal(captured.count, 1);
+        }
+        assert_refused(wrong[i], "--");
+        snprintf(line, sizeof line, "-h %s", wrong[i]);
+        assert_command(line, "help", NULL);
+        snprintf(line, sizeof line, "--version %s", wrong[i]);
+        assert_command(line, "version", NULL);
+        snprintf(line, sizeof line, "--complete line %s", wrong[i]);
+        assert_int_equal(parse(line), KPROF_OK);
+    }
+}
+
 static void output_choices(void **state)
 {
     (void)state;
@@ -1021,6 +1050,7 @@ int main(void)
         cmocka_unit_test(a_plan_takes_an_application),
         cmocka_unit_test(lists_have_words),
         cmocka_unit_test(help_and_version_come_first),
+        cmocka_unit_test(first_error_ends),
         cmocka_unit_test(output_choices),
         cmocka_unit_test(summaries),
         cmocka_unit_test(brief_pages),
