@@ -3,6 +3,7 @@
 #include "core/filter.h"
 #include "core/log.h"
 #include "core/regex.h"
+#include "core/strbuf.h"
 
 #include <stdatomic.h>
 #include <stdlib.h>
@@ -82,6 +83,8 @@ bool kprof_filter_match_name(const kprof_filter *filter, const char *mangled)
     if (!filter->spec.kernel)
         return true;
     char *name = name_to_match(filter, mangled);
+    if (!name)
+        kprof_memory_note_lack();
     if (!name)
         return false;
     kprof_regex_result match;

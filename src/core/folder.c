@@ -57,6 +57,8 @@ int kprof_folder_open_file(int folder, const char *name, int flags, const char *
         against = "it is not a regular file";
     else if (info.st_uid != geteuid())
         against = "it belongs to another user";
+    else if ((flags & O_CREAT) && (info.st_mode & 0600) != 0600) /* an umask leaves even the owner out */
+        (void)!fchmod(fd, 0600);
     return admit(fd, against, reason);
 }
 

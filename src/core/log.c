@@ -14,6 +14,7 @@ static void write_stderr(void *user, kprof_log_level level, const char *message)
 static _Atomic(kprof_log_sink *) current_sink = write_stderr;
 static _Atomic(void *) current_user;
 static _Atomic(int) current_level = KPROF_LOG_INFO;
+static atomic_bool has_failed;
 
 static void write_stderr(void *user, kprof_log_level level, const char *message)
 {
@@ -28,6 +29,11 @@ kprof_log_receiver kprof_log_set_sink(kprof_log_sink *sink, void *user)
     atomic_store(&current_user, user);
     atomic_store(&current_sink, sink ? sink : write_stderr);
     return before;
+}
+
+bool kprof_log_has_failed(void)
+{
+    return atomic_load(&has_failed);
 }
 
 void kprof_log_discard(void *user, kprof_log_level level, const char *message)
@@ -56,6 +62,8 @@ static void hand_over(kprof_log_level level, char *text)
 
 static void __attribute__((format(printf, 2, 0))) log_message(kprof_log_level level, const char *format, va_list args)
 {
+    if (level == KPROF_LOG_ERROR)
+        atomic_store(&has_failed, true);
     if ((int)level > atomic_load(&current_level))
         return;
     int saved_errno = errno;

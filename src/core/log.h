@@ -6,6 +6,7 @@
 #include "core/status.h"
 
 #include <stdarg.h>
+#include <stdbool.h>
 
 typedef enum kprof_log_level { KPROF_LOG_ERROR, KPROF_LOG_WARNING, KPROF_LOG_INFO, KPROF_LOG_DEBUG } kprof_log_level;
 
@@ -22,6 +23,8 @@ typedef struct kprof_log_receiver {
 /* Install the sink; NULL is the default, "kprof: [error: |warning: ]message\n" on stderr. Return the one before, never
  * NULL: who borrows the messages for a while gives it back. Not thread-safe. */
 kprof_log_receiver kprof_log_set_sink(kprof_log_sink *sink, void *user);
+/* Has there been an error, told or not? */
+bool kprof_log_has_failed(void);
 /* The sink for what nobody is to be told. */
 void kprof_log_discard(void *user, kprof_log_level level, const char *message);
 /* Messages above this level are dropped; KPROF_LOG_INFO unless told otherwise. */

@@ -80,7 +80,7 @@ char *kprof_demangle(const char *mangled)
     size_t length = strnlen(mangled, MANGLED_MAX_BYTES + 1);
     bool is_mangled = starts_with(mangled, "_Z") && length <= MANGLED_MAX_BYTES;
     if (is_mangled && (length <= PLAIN_MAX_BYTES ? demangle_into(&state, 0) : demangle_on_large_stack(&state)))
-        return kprof_strbuf_take(&state.text);
+        return kprof_strbuf_take(&state.text); /* NULL when out of memory */
     kprof_strbuf_free(&state.text);
     return strdup(mangled);
 }

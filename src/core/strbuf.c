@@ -3,9 +3,22 @@
 
 #include <limits.h>
 #include <stdarg.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+static atomic_bool memory_was_lacking;
+
+void kprof_memory_note_lack(void)
+{
+    atomic_store(&memory_was_lacking, true);
+}
+
+bool kprof_memory_was_lacking(void)
+{
+    return atomic_load(&memory_was_lacking);
+}
 
 /* Make room for `extra` more bytes and the closing NUL. */
 static bool reserve(kprof_strbuf *buf, size_t extra)
@@ -24,6 +37,7 @@ static bool reserve(kprof_strbuf *buf, size_t extra)
     char *data = realloc(buf->data, capacity);
     if (!data) {
         buf->failed = true;
+        kprof_memory_note_lack();
         return false;
     }
     buf->data = data;
@@ -107,14 +121,18 @@ bool kprof_strlist_add(kprof_strlist *list, const char *text)
     if (list->count == list->capacity) {
         size_t capacity = list->capacity ? list->capacity * 2 : 8;
         char **items = realloc(list->items, capacity * sizeof *items);
-        if (!items)
+        if (!items) {
+            kprof_memory_note_lack();
             return false;
+        }
         list->items = items;
         list->capacity = capacity;
     }
     char *copy = strdup(text);
-    if (!copy)
+    if (!copy) {
+        kprof_memory_note_lack();
         return false;
+    }
     list->items[list->count++] = copy;
     return true;
 }

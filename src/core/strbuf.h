@@ -18,6 +18,11 @@ typedef struct kprof_strbuf {
         NULL, 0, 0, false                                                                                              \
     }
 
+/* Remember for the process that memory was lacking, and ask whether it was: in a buffer or list, or where somebody
+ * told. Who prints many texts need not check each of them. */
+void kprof_memory_note_lack(void);
+bool kprof_memory_was_lacking(void);
+
 void kprof_strbuf_append(kprof_strbuf *buf, const void *data, size_t size);
 /* Append so many bytes for the caller to fill in; NULL when out of memory. */
 void *kprof_strbuf_extend(kprof_strbuf *buf, size_t size);

@@ -141,6 +141,8 @@ static void load_library(library *lib)
         kprof_strbuf_printf(&message, "%s is not found; looked in %s; install CUPTI of CUDA 13 or set CUDA_HOME",
                             lib->name, tried.data ? tried.data : "no folder");
     lib->error = kprof_strbuf_take(&message);
+    if (!lib->error)
+        lib->status = KPROF_NO_MEMORY;
     kprof_strbuf_free(&tried);
 }
 

@@ -268,8 +268,9 @@ static kprof_status load_kind(kprof_catalog *catalog, const char *folder, const 
     kprof_strbuf path = KPROF_STRBUF_INIT;
     struct dirent **entries = NULL;
     kprof_strbuf_printf(&path, "%s/%s", folder, kind->folder);
+    errno = 0;
     int count = path.failed ? -1 : scandir(path.data, &entries, is_json, alphasort);
-    kprof_status status = KPROF_OK;
+    kprof_status status = path.failed || (count < 0 && errno == ENOMEM) ? KPROF_NO_MEMORY : KPROF_OK;
     if (count >= 0)
         *found = true;
     if (count > MAX_FILES)

@@ -31,8 +31,9 @@ static kprof_status add_choice(const kprof_json_place *place, kprof_item_definit
 {
     kprof_choice *choice = &item->choices[item->choice_count++];
     choice->text = text;
-    if (kprof_expr_parse(text, &choice->compiled) != KPROF_OK)
-        return kprof_json_fail(place, "is not an expression");
+    kprof_status status = kprof_expr_parse(text, &choice->compiled);
+    if (status != KPROF_OK)
+        return status == KPROF_NO_MEMORY ? status : kprof_json_fail(place, "is not an expression");
     if (!item->name && text[strspn(text, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.")])
         return kprof_json_fail(place,
                                "must be the name of a metric; an expression needs a \"name\" to be stored under");

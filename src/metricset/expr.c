@@ -87,6 +87,8 @@ void kprof_expr_free(kprof_expr *expr)
     free(expr);
 }
 
+static const char no_memory[] = "out of memory";
+
 static kprof_expr *fail(parser *p, const char *error)
 {
     if (!p->error)
@@ -101,7 +103,7 @@ static bool add_operand(parser *p, kprof_expr *expr, kprof_expr *operand)
     kprof_expr **operands = realloc(expr->operands, (expr->count + 1) * sizeof(kprof_expr *));
     if (!operands) {
         kprof_expr_free(operand);
-        (void)fail(p, "out of memory");
+        (void)fail(p, no_memory);
         return false;
     }
     expr->operands = operands;
@@ -118,7 +120,7 @@ static kprof_expr *make_node(parser *p, operation op, kprof_expr *left, kprof_ex
         kprof_expr_free(left);
         kprof_expr_free(right);
         free(expr);
-        return fail(p, "out of memory");
+        return fail(p, no_memory);
     }
     expr->op = op;
     bool added = add_operand(p, expr, left);
@@ -186,7 +188,7 @@ static kprof_expr *parse_number(parser *p)
         return fail(p, "not a number");
     kprof_expr *expr = calloc(1, sizeof(*expr));
     if (!expr)
-        return fail(p, "out of memory");
+        return fail(p, no_memory);
     expr->op = OP_NUMBER;
     expr->number = number;
     p->at = end;
@@ -216,7 +218,7 @@ static kprof_expr *parse_call(parser *p, const char *name, size_t length)
     }
     kprof_expr *call = calloc(1, sizeof(*call));
     if (!call)
-        return fail(p, "out of memory");
+        return fail(p, no_memory);
     call->op = functions[row].op;
     if (!parse_arguments(p, call, functions[row].most) || call->count < functions[row].least) {
         kprof_expr_free(call);
@@ -240,7 +242,7 @@ static kprof_expr *parse_name(parser *p)
         expr->name = strndup(name, length);
     if (!expr || !expr->name) {
         free(expr);
-        return fail(p, "out of memory");
+        return fail(p, no_memory);
     }
     expr->op = OP_NAME;
     return expr;
@@ -357,6 +359,8 @@ kprof_status kprof_expr_parse(const char *text, kprof_expr **out)
         kprof_expr_free(expr);
         expr = fail(&p, "expected an operator");
     }
+    if (!expr && p.error == no_memory)
+        return KPROF_NO_MEMORY;
     if (!expr)
         return kprof_fail(KPROF_BAD_METRICSET, "expression \"%.200s\", character %zu: %s", text,
                           (size_t)(p.at - p.text) + 1, p.error);

@@ -32,7 +32,9 @@ static kprof_status read_expression(const kprof_json_place *place, const cJSON *
     char *text = NULL;
     kprof_json_place at = {place, key, 0};
     kprof_status status = kprof_json_get_string(place, value, key, &text);
-    if (status == KPROF_OK && text && kprof_expr_parse(text, out) != KPROF_OK)
+    if (status == KPROF_OK && text)
+        status = kprof_expr_parse(text, out);
+    if (status == KPROF_BAD_METRICSET)
         status = kprof_json_fail(&at, "is not an expression");
     free(text);
     return status;

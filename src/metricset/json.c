@@ -15,6 +15,19 @@
 /* Bound what a file may hold. A value of two bytes takes hundreds in memory. */
 enum { MAX_TEXT = 2 << 20, MAX_VALUES = 65536, MAX_STRING = 8192, MAX_ELEMENTS = 8192 };
 
+static void *allocate(size_t size)
+{
+    void *block = malloc(size);
+    if (!block)
+        kprof_memory_note_lack();
+    return block;
+}
+
+void kprof_json_watch(void)
+{
+    cJSON_InitHooks(&(cJSON_Hooks){allocate, free});
+}
+
 static void put_place(kprof_strbuf *text, const kprof_json_place *place)
 {
     if (!place->parent) {
@@ -82,6 +95,8 @@ kprof_status kprof_json_parse(const kprof_json_place *place, const char *text, s
     if (zero)
         return fail_at(place, text, zero, "\\u0000 cannot stand in a text");
     cJSON *value = cJSON_ParseWithLengthOpts(text, length + 1, &end, true);
+    if (!value && kprof_memory_was_lacking())
+        return KPROF_NO_MEMORY;
     if (!value)
         return fail_at(place, text, end, "not valid JSON");
     if (count_values(value) > MAX_VALUES) {

@@ -8,6 +8,9 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+/* Let kprof_memory_was_lacking know from now on of cJSON, which leaves out what it cannot add without a word. */
+void kprof_json_watch(void);
+
 /* The place of a value, for messages: a chain on the caller's stack from the value to the file. */
 typedef struct kprof_json_place {
     const struct kprof_json_place *parent; /* NULL: the file */

@@ -2,6 +2,8 @@
  * definition whose every first choice is right. */
 #include "metricset/definition.h"
 
+#include "core/strbuf.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -83,6 +85,10 @@ char *kprof_section_to_json(const kprof_section *section)
         cJSON_AddItemToArray(rooflines, put_roofline(&section->rooflines[i]));
     char *text = cJSON_PrintUnformatted(json);
     cJSON_Delete(json);
+    if (text && kprof_memory_was_lacking()) {
+        cJSON_free(text);
+        text = NULL;
+    }
     return text;
 }
 

@@ -1,8 +1,10 @@
 /* The table of formats, and what an emitter does for which its format has no operation of its own. */
 #include "report/emit.h"
 #include "core/clean.h"
+#include "report/limits.h"
 #include "report/witness.h"
 
+#include <errno.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -379,7 +381,7 @@ void kprof_emitter_free(kprof_emitter *emitter)
 kprof_status kprof_emitter_status(const kprof_emitter *emitter)
 {
     if (emitter->status == KPROF_OK && emitter->out->error)
-        return KPROF_OUTPUT;
+        return emitter->out->error == ENOMEM ? KPROF_NO_MEMORY : KPROF_OUTPUT;
     return emitter->status;
 }
 
@@ -496,7 +498,12 @@ void kprof_field_describe(const kprof_emit_field *field, bool base_units, kprof_
     if (kprof_field_is_missing(field)) {
         kprof_strbuf_puts(out, field->missing ? field->missing : "n/a");
     } else if (field->type == KPROF_FIELD_TEXT) {
-        kprof_strbuf_puts(out, field->text);
+        size_t length = strnlen(field->text, KPROF_CELL_BYTES + 1);
+        const bool is_cut = length > KPROF_CELL_BYTES;
+        while (is_cut && (length > KPROF_CELL_BYTES || (field->text[length] & 0xc0) == 0x80))
+            length--; /* not within a character */
+        kprof_strbuf_append(out, field->text, length);
+        kprof_strbuf_puts(out, is_cut ? "..." : "");
     } else if (field->type == KPROF_FIELD_INTEGER) {
         kprof_strbuf_printf(out, "%lld", (long long)field->integer);
     } else {

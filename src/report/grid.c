@@ -1,6 +1,7 @@
 /* Column widths and alignment. */
 #include "report/grid.h"
 
+#include <errno.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
@@ -269,9 +270,18 @@ static void print_key_rest(const kprof_grid *grid, kprof_output *out, const grid
     }
 }
 
+/* A copy of the beginning of a text, which the caller frees; NULL, which the output remembers, when out of memory. */
+static char *take_part(kprof_output *out, const char *text, size_t bytes)
+{
+    char *part = strndup(text, bytes);
+    if (!part)
+        out->error = ENOMEM;
+    return part;
+}
+
 static void put_key(grid_line *line, const char *text, const column_width *width)
 {
-    char *first = strndup(text, kprof_text_line(text, width->text));
+    char *first = take_part(line->out, text, kprof_text_line(text, width->text));
     put_aligned(line, first ? first : "", width->text, false);
     free(first);
 }
@@ -363,7 +373,7 @@ static bool print_wrapped_line(wrapped_row *row, kprof_output *out)
         if (!is_in_block(grid, layout, i))
             continue;
         const size_t bytes = grid->is_number[i] ? strlen(rest[i]) : kprof_text_line(rest[i], width->text);
-        char *text = strndup(rest[i], bytes);
+        char *text = take_part(out, rest[i], bytes);
         put_aligned(&line, text ? text : "", width->text, grid->is_number[i]);
         free(text);
         put_after(&line, is_first ? text_at(grid, cells[i].unit) : "", width->unit);

@@ -83,6 +83,8 @@ kprof_status kprof_output_finish(kprof_output *out)
     if (out->is_full ||
         out->error == EPIPE) /* the caller tells of the first; for the second, the reader has seen enough */
         return KPROF_OUTPUT;
+    if (out->error == ENOMEM)
+        return KPROF_NO_MEMORY;
     if (out->error)
         return kprof_fail(KPROF_OUTPUT, "printing the report: cannot write: %s", strerror(out->error));
     return KPROF_OK;

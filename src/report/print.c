@@ -1,4 +1,5 @@
 /* Opens pages: the table of those of reports, and what pages share. */
+#include "core/strbuf.h"
 #include "report/grid.h"
 #include "report/limits.h"
 #include "report/page.h"
@@ -24,6 +25,8 @@ kprof_status kprof_page_end(kprof_emitter *emitter, kprof_status status)
         emitter->ops->page_end(emitter);
     if (status == KPROF_OK)
         status = kprof_emitter_status(emitter);
+    if (status == KPROF_OK && kprof_memory_was_lacking())
+        status = KPROF_NO_MEMORY;
     if (status == KPROF_NO_MEMORY)
         kprof_log(KPROF_LOG_ERROR, "printing the report: out of memory");
     kprof_emitter_free(emitter);
