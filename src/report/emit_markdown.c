@@ -6,6 +6,7 @@
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 typedef struct markdown_emitter {
     kprof_emitter base;
@@ -34,22 +35,54 @@ static bool is_inside_word(const char *text, size_t at)
     return start > 0 && isalnum((unsigned char)text[start - 1]) && isalnum((unsigned char)text[end]);
 }
 
-/* Append text so that it shows as it is, and stays in its cell. */
+static bool follows(const char *text, size_t at, const char *word)
+{
+    const size_t length = strlen(word);
+    return at >= length && strncasecmp(text + at - length, word, length) == 0;
+}
+
+/* Would GitHub make a link of what ends here: an address, a person, an issue? None of these is in a report, and a name
+ * would call somebody. */
+static bool begins_link(const char *text, size_t at)
+{
+    const unsigned char next = (unsigned char)text[at + 1];
+    switch (text[at]) {
+    case '@':
+    case '#':
+        return isalnum(next) || next == '_' || next == '-';
+    case ':':
+        return next == '/' && text[at + 2] == '/';
+    case '.':
+        return follows(text, at, "www");
+    case '-':
+        return follows(text, at, "gh") && isdigit(next);
+    default:
+        return false;
+    }
+}
+
+/* Append text so that it shows as it is, and stays in its cell. A comment that nobody sees ends what would be a link.
+ */
 static void put_text(kprof_strbuf *line, const char *text)
 {
+    static const char comment[] = "<!-- -->";
     static const bool marks[UCHAR_MAX + 1] = {
         ['\\'] = true, ['`'] = true, ['*'] = true, ['['] = true, [']'] = true, ['<'] = true,
         ['>'] = true,  ['|'] = true, ['~'] = true, ['&'] = true, ['$'] = true, ['_'] = true};
     char chunk[256];
     size_t length = 0;
     for (size_t i = 0; text[i]; i++) {
-        if (length + 2 > sizeof chunk) {
+        if (length + 2 + strlen(comment) > sizeof chunk) {
             kprof_strbuf_append(line, chunk, length);
             length = 0;
         }
         if (marks[(unsigned char)text[i]] && (text[i] != '_' || !is_inside_word(text, i)))
             chunk[length++] = '\\';
         chunk[length++] = iscntrl((unsigned char)text[i]) ? ' ' : text[i];
+        if (begins_link(text, i)) {
+            memcpy(chunk + length, comment, strlen(comment));
+            length += strlen(comment);
+        }
     }
     kprof_strbuf_append(line, chunk, length);
 }

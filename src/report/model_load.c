@@ -238,7 +238,11 @@ static kprof_status load_section(void *user, sqlite3_stmt *row)
         return status;
     const char *definition = (const char *)sqlite3_column_text(row, 2);
     kprof_section section;
-    if (!definition || kprof_section_from_json(load->report->path, definition, &section) != KPROF_OK)
+    if (definition)
+        status = kprof_section_from_json(load->report->path, definition, &section);
+    if (status == KPROF_NO_MEMORY)
+        return kprof_store_no_memory(load->report);
+    if (!definition || status != KPROF_OK)
         return kprof_store_damaged(load->report, "section");
     return keep_section(load, chip, &section);
 }
@@ -317,15 +321,19 @@ static kprof_status name_passes(loader *load)
     return KPROF_OK;
 }
 
-/* Older kprofs stored CUPTI's unit as it was. */
+/* Older kprofs stored CUPTI's unit as it was. A long text, which is none, would stand beside each value. */
 static bool correct_unit(kprof_model_metric *metric)
 {
     const char *unit = kprof_metric_unit(metric->name, metric->unit);
-    if (unit == metric->unit)
+    size_t length = strlen(unit);
+    if (unit == metric->unit && length <= KPROF_UNIT_BYTES)
         return true;
+    for (length = length > KPROF_UNIT_BYTES ? KPROF_UNIT_BYTES : length; (unit[length] & 0xc0) == 0x80;)
+        length--; /* not within a character */
+    char *copy = strndup(unit, length);
     free((char *)metric->unit);
-    metric->unit = strdup(unit);
-    return metric->unit != NULL;
+    metric->unit = copy;
+    return copy != NULL;
 }
 
 /* Resolve the references between rows of the tables, and list the witnesses among the metrics. */

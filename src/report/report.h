@@ -70,6 +70,8 @@ kprof_status kprof_report_set_exit(kprof_report *report, int64_t pid, int wait_s
 kprof_status kprof_report_open(const char *path, kprof_report **out) KPROF_MUST_CHECK;
 /* Was the file of a report never finished by kprof_report_close? False for one that cannot be read. */
 bool kprof_report_is_unfinished(const char *path);
+/* Can a report be opened? No message tells why not. */
+bool kprof_report_is_readable(const char *path);
 /* Are two files reports of one run? It began in the same nanosecond. */
 bool kprof_report_is_same_run(const char *path, const char *other);
 /* Finish (one plain file, no -wal beside it) and close. Somebody who reads the report meanwhile goes on with what was

@@ -9,6 +9,7 @@
 #include <cjson/cJSON.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -28,7 +29,8 @@ static const char *const statement_texts[] = {
 kprof_status kprof_store_fail(kprof_report *report, const char *operation)
 {
     int code = sqlite3_errcode(report->db);
-    if (code == SQLITE_NOMEM && !report->writable)
+    const bool is_limit = sqlite3_memory_highwater(0) > KPROF_SQLITE_HEAP_BYTES / 2;
+    if (code == SQLITE_NOMEM && !report->writable && is_limit)
         return kprof_fail(KPROF_BAD_REPORT,
                           "%s: SQLite needs more than %lld MB of memory to read this file, which no report does; "
                           "sqlite3 may read it",
@@ -39,6 +41,11 @@ kprof_status kprof_store_fail(kprof_report *report, const char *operation)
         return kprof_fail(KPROF_BAD_REPORT,
                           "%s: the report is damaged: its list of tables does not end" KPROF_DAMAGED_ADVICE,
                           report->path);
+    if (!report->writable && sqlite3_extended_errcode(report->db) == SQLITE_READONLY_ROLLBACK)
+        return kprof_fail(KPROF_BAD_REPORT,
+                          "%s: a program that wrote to it was cut short, and %s-journal has what it wrote over: copy "
+                          "both files to another folder, and read the copy after sqlite3 COPY .tables",
+                          report->path, report->path);
     if (!report->writable && code == SQLITE_CANTOPEN)
         return kprof_fail(KPROF_BAD_REPORT,
                           "%s: its run was cut short, and its log %s-wal cannot be read in a folder that you may not "
@@ -383,13 +390,36 @@ static kprof_status fill_new(kprof_report *report, const kprof_run_info *run)
     return status == KPROF_OK ? kprof_report_commit(report) : status;
 }
 
+/* SQLite keeps a log beside the file, and a copy may take its place in the end: is there a name for these? */
+static kprof_status check_name(const char *path)
+{
+    static const char longest[] = ".new-XXXXXX-journal";
+    const size_t most_of_path = (size_t)sqlite3_vfs_find(NULL)->mxPathname - sizeof longest;
+    const char *slash = strrchr(path, '/');
+    const size_t most = NAME_MAX + 1 - sizeof longest;
+    if (strlen(slash ? slash + 1 : path) > most)
+        return kprof_fail(KPROF_OUTPUT, "%s: the name has more than %zu characters: kprof keeps longer names beside it",
+                          path, most);
+    char *folder = slash ? strndup(path, (size_t)(slash - path) + 1) : strdup("."), whole[PATH_MAX];
+    const bool has_whole = folder && realpath(folder, whole);
+    free(folder);
+    if (has_whole && strlen(whole) + strlen(slash ? slash : path) > most_of_path)
+        return kprof_fail(KPROF_OUTPUT,
+                          "%s: the whole path has more than %zu characters, the most that SQLite takes: write it to "
+                          "another folder",
+                          path, most_of_path);
+    return KPROF_OK;
+}
+
 /* Open the file of a new report for writing; a seed is copied into it first, unless that is -1. */
 static kprof_status open_new(const char *path, kprof_create_mode mode, int seed, kprof_report **out)
 {
     char *draft = NULL;
     int lock = -1;
     kprof_report *report = NULL;
-    kprof_status status = kprof_report_file_make(path, mode, &draft, &lock);
+    kprof_status status = check_name(path);
+    if (status == KPROF_OK)
+        status = kprof_report_file_make(path, mode, &draft, &lock);
     if (status != KPROF_OK)
         return status;
     const char *place = draft ? draft : path;
@@ -554,9 +584,8 @@ static kprof_status harden(kprof_report *report)
     sqlite3_db_config(report->db, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, NULL);
     sqlite3_db_config(report->db, SQLITE_DBCONFIG_ENABLE_VIEW, 0, NULL);
     sqlite3_db_config(report->db, SQLITE_DBCONFIG_ENABLE_TRIGGER, 0, NULL);
-    if (!report->writable && kprof_store_exec(report, "PRAGMA query_only=ON") != KPROF_OK)
-        return KPROF_BAD_REPORT;
-    return kprof_store_exec(report, "PRAGMA cell_size_check=ON; PRAGMA mmap_size=0");
+    kprof_status status = report->writable ? KPROF_OK : kprof_store_exec(report, "PRAGMA query_only=ON");
+    return status == KPROF_OK ? kprof_store_exec(report, "PRAGMA cell_size_check=ON; PRAGMA mmap_size=0") : status;
 }
 
 static kprof_status check_tables(kprof_report *report)
@@ -673,6 +702,16 @@ static int64_t start_of_run(const char *path)
     return start_unix_ns;
 }
 
+bool kprof_report_is_readable(const char *path)
+{
+    const kprof_log_receiver before = kprof_log_set_sink(kprof_log_discard, NULL);
+    kprof_report *report = NULL;
+    const bool is_readable = kprof_report_open(path, &report) == KPROF_OK;
+    (void)!kprof_report_close(report);
+    kprof_log_set_sink(before.sink, before.user);
+    return is_readable;
+}
+
 bool kprof_report_is_same_run(const char *path, const char *other)
 {
     int64_t start_unix_ns = start_of_run(path);
@@ -697,13 +736,10 @@ kprof_status kprof_report_commit(kprof_report *report)
  * name, owned by the caller, when somebody who reads the report holds it as it is: then the plain file is a copy. */
 static kprof_status finish(kprof_report *report, char **copied)
 {
-    kprof_status status = kprof_report_commit(report);
     for (size_t i = 0; i < KPROF_STATEMENT_COUNT; i++) {
         sqlite3_finalize(report->statements[i]);
         report->statements[i] = NULL;
     }
-    if (status != KPROF_OK)
-        return status;
     sqlite3_busy_timeout(report->db, READER_PATIENCE_MS);
     int rc = sqlite3_exec(report->db, "PRAGMA wal_checkpoint(TRUNCATE); PRAGMA journal_mode=DELETE", NULL, NULL, NULL);
     if (rc == SQLITE_BUSY || rc == SQLITE_LOCKED)
@@ -711,12 +747,70 @@ static kprof_status finish(kprof_report *report, char **copied)
     return rc == SQLITE_OK ? KPROF_OK : kprof_store_fail(report, "completing the file");
 }
 
+/* Run SQL that gives SQL, and run that: *out is its number. SQLite's code. */
+static int read_generated(sqlite3 *db, const char *generator, int64_t *out)
+{
+    sqlite3_stmt *statement = NULL;
+    char *sql = NULL;
+    int rc = sqlite3_prepare_v2(db, generator, -1, &statement, NULL);
+    if (rc == SQLITE_OK && (rc = sqlite3_step(statement)) == SQLITE_ROW)
+        rc = (sql = sqlite3_mprintf("%s", sqlite3_column_text(statement, 0))) ? SQLITE_OK : SQLITE_NOMEM;
+    sqlite3_finalize(statement);
+    statement = NULL;
+    if (rc == SQLITE_OK)
+        rc = sqlite3_prepare_v2(db, sql, -1, &statement, NULL);
+    if (rc == SQLITE_OK && (rc = sqlite3_step(statement)) == SQLITE_ROW)
+        *out = sqlite3_column_int64(statement, 0);
+    sqlite3_finalize(statement);
+    sqlite3_free(sql);
+    return rc;
+}
+
+/* Is the file whole, read by itself? What other programs wrote to it or to its log is in no cache of the writer's.
+ * Counting the rows looks at each page of a table; PRAGMA quick_check looks at each row too, and takes ten times as
+ * long. */
+static kprof_status check_finished(const char *path, int64_t launches)
+{
+    static const char counts[] = "SELECT 'SELECT (SELECT count(*) FROM launch) + 0 * (' || "
+                                 "group_concat('(SELECT count(*) FROM \"' || name || '\" NOT INDEXED)', '+') || ')' "
+                                 "FROM sqlite_schema WHERE type='table'";
+    sqlite3 *db = NULL;
+    int64_t found = -1;
+    char *name = name_for_sqlite(path, ACCESS_READ_ALONE);
+    int rc = name ? sqlite3_open_v2(name, &db, SQLITE_OPEN_READONLY | SQLITE_OPEN_URI, NULL) : SQLITE_NOMEM;
+    free(name);
+    if (rc == SQLITE_OK)
+        rc = read_generated(db, counts, &found);
+    sqlite3_close(db);
+    if ((rc & 0xff) == SQLITE_NOMEM)
+        return kprof_fail(KPROF_NO_MEMORY, "%s: checking the report: out of memory", path);
+    if (rc == SQLITE_ROW && found == launches)
+        return KPROF_OK;
+    return kprof_fail(KPROF_OUTPUT,
+                      "%s: the report is damaged: another program wrote to it, or to its log %s-wal, while kprof did",
+                      path, path);
+}
+
+/* Finish a report that was written. */
+static kprof_status complete(kprof_report *report, char **copied)
+{
+    int64_t launches = 0;
+    kprof_status status = kprof_report_commit(report);
+    if (status == KPROF_OK)
+        status = read_integer(report, "SELECT count(*) FROM launch", &launches);
+    if (status == KPROF_OK)
+        status = finish(report, copied);
+    if (status == KPROF_OK && !report->broken)
+        status = check_finished(*copied ? *copied : kprof_report_place(report), launches);
+    return status;
+}
+
 kprof_status kprof_report_close(kprof_report *report)
 {
     if (!report)
         return KPROF_OK;
     char *copied = NULL;
-    kprof_status status = report->writable ? finish(report, &copied) : KPROF_OK;
+    kprof_status status = report->writable ? complete(report, &copied) : KPROF_OK;
     if (sqlite3_close(report->db) == SQLITE_OK)
         report->db = NULL;
     if (status != KPROF_OK || report->broken)

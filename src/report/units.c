@@ -77,6 +77,19 @@ static bool is_rate(const char *unit)
     return length > suffix && length < 32 && strcmp(unit + length - suffix, "/second") == 0;
 }
 
+/* Drop the last character where it was cut. */
+static void end_whole(char *unit)
+{
+    size_t start = strlen(unit), length = 0;
+    while (start > 0 && ((unsigned char)unit[start - 1] & 0xc0) == 0x80)
+        start--, length++;
+    if (start == 0 || (unsigned char)unit[start - 1] < 0xc0)
+        return;
+    const unsigned char lead = (unsigned char)unit[start - 1];
+    if (length < (lead >= 0xf0 ? 3u : lead >= 0xe0 ? 2u : 1u))
+        unit[start - 1] = '\0';
+}
+
 kprof_human kprof_units_human(double value, const char *unit, bool base)
 {
     kprof_human human = {"n/a", ""};
@@ -92,6 +105,7 @@ kprof_human kprof_units_human(double value, const char *unit, bool base)
         put_number(&human, value);
         snprintf(human.unit, sizeof human.unit, "%.39s", unit);
     }
+    end_whole(human.unit);
     return human;
 }
 
