@@ -70,8 +70,8 @@ static bool replaces(const kprof_session_note *note)
     return note->path && strcmp(note->place, note->path) != 0;
 }
 
-/* Is it a report that the run itself has left: one that it began and never finished, or finished without what the disk
- * had no space for? The inode alone does not tell, since another file may have been given it. */
+/* Is it a report that the run itself has left: one that it began and never finished, or finished damaged or without
+ * what the disk had no space for? The inode alone does not tell, since another file may have been given it. */
 static bool is_own_remainder(const recovery *run, const char *path)
 {
     struct stat file;
@@ -82,7 +82,9 @@ static bool is_own_remainder(const recovery *run, const char *path)
     bool is_known = file.st_dev == run->note.device && file.st_ino == run->note.inode;
     if (is_known && kprof_report_is_unfinished(path))
         return true;
-    return kprof_is_report(path) && kprof_report_is_same_run(seed, path);
+    if (!kprof_is_report(path))
+        return false;
+    return kprof_report_is_readable(path) ? kprof_report_is_same_run(seed, path) : is_known;
 }
 
 /* As --export says; else as the run's own --export said; else after the session, in the current folder. */

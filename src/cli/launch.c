@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/signalfd.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -27,6 +28,14 @@ void kprof_signals_ignore(void)
     struct sigaction ignore = {.sa_handler = SIG_IGN};
     for (size_t i = 0; i < IGNORED_COUNT; i++)
         sigaction(ignored[i].number, &ignore, &ignored[i].previous);
+}
+
+static mode_t started_umask;
+
+void kprof_umask_settle(void)
+{
+    started_umask = umask(077);
+    umask(started_umask & 077);
 }
 
 kprof_status kprof_signals_block(kprof_signals *out)
@@ -82,6 +91,7 @@ static void run_application(const kprof_child_spec *spec, char **environment, in
     for (size_t i = 0; i < IGNORED_COUNT; i++)
         sigaction(ignored[i].number, &ignored[i].previous, NULL);
     sigprocmask(SIG_SETMASK, &spec->signals->previous, NULL);
+    umask(started_umask);
     execvpe(spec->argv[0], spec->argv, environment);
     int reason = errno;
     ssize_t written = write(error, &reason, sizeof reason);

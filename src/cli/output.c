@@ -19,7 +19,9 @@ void kprof_streams_settle(void)
 {
     for (int file = STDIN_FILENO; file <= STDERR_FILENO; file++) {
         if (fcntl(file, F_GETFD) < 0) /* open gives the lowest number that is free */
-            (void)open("/dev/null", file == STDOUT_FILENO ? O_RDONLY | O_CLOEXEC : O_RDWR);
+            (void)open("/dev/null", file == STDIN_FILENO    ? O_RDWR
+                                    : file == STDOUT_FILENO ? O_RDONLY | O_CLOEXEC
+                                                            : O_RDONLY);
     }
 }
 

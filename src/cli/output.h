@@ -8,8 +8,8 @@
 #include <stdio.h>
 
 /* Open /dev/null for each of stdin, stdout and stderr that kprof was started without: a report that got such a number
- * would have messages written into it. That for stdout cannot be written, so that lost results are noticed, and the
- * application does not get it: its output fails as it does without kprof. */
+ * would have messages written into it. Those for stdout and stderr cannot be written, so that lost results are
+ * noticed; the application does not get the one for stdout: its output fails as it does without kprof. */
 void kprof_streams_settle(void);
 
 typedef enum kprof_destination {

@@ -32,14 +32,18 @@ static bool is_build_tree(const char *dir)
     return strncmp(dir, KPROF_BUILD_DIR, length) == 0 && (dir[length] == '/' || dir[length] == '\0');
 }
 
-/* The first of "base/candidate" that exists; NULL, and the places in `tried`, when there is none. */
+/* The first of "base/candidate" that exists; NULL, and the places in `tried`, when there is none, or NULL and a failed
+ * `tried` when out of memory. */
 static char *first_existing(const char *base, const char *const *candidates, kprof_strbuf *tried)
 {
     for (; *candidates; candidates++) {
         char path[2 * PATH_MAX], resolved[PATH_MAX];
         snprintf(path, sizeof path, "%s/%s", (*candidates)[0] == '/' ? "" : base, *candidates);
-        if (realpath(path, resolved))
-            return strdup(resolved);
+        if (realpath(path, resolved)) {
+            char *found = strdup(resolved);
+            tried->failed = !found;
+            return found;
+        }
         kprof_strbuf_printf(tried, "%s%s", tried->length ? ", " : "", path);
     }
     return NULL;
@@ -53,8 +57,10 @@ static kprof_status locate(const char *const *installed, const char *const *buil
     if (status != KPROF_OK)
         return status;
     *out = first_existing(dir, is_build_tree(dir) ? built : installed, &tried);
-    if (!*out)
-        status = kprof_fail(KPROF_UNSUPPORTED, "%s was not found; looked for %s", what, tried.data ? tried.data : "it");
+    if (!*out && tried.failed)
+        status = KPROF_NO_MEMORY;
+    else if (!*out)
+        status = kprof_fail(KPROF_UNSUPPORTED, "%s was not found; looked for %s", what, tried.data);
     kprof_strbuf_free(&tried);
     return status;
 }

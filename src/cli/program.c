@@ -5,6 +5,7 @@
 
 #include <dirent.h>
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -78,8 +79,41 @@ char *kprof_program_find(const char *name)
     return found;
 }
 
+/* What the program's first line, "#!/bin/sh", names. An empty text where it has no such line, or cannot be read. */
+static void read_interpreter(const char *program, char *out, size_t size)
+{
+    char line[256] = "";
+    FILE *file = fopen(program, "re");
+    if (file && !fgets(line, sizeof line, file))
+        line[0] = '\0';
+    if (file)
+        fclose(file);
+    const char *start = strncmp(line, "#!", 2) == 0 ? line + 2 + strspn(line + 2, " \t") : "";
+    snprintf(out, size, "%.*s", (int)strcspn(start, " \t\n"), start);
+}
+
+/* The program is there, but what is to run it is not. */
+static kprof_status fail_interpreter(const char *name, const char *program, int reason)
+{
+    char interpreter[256];
+    read_interpreter(program, interpreter, sizeof interpreter);
+    errno = reason;
+    if (interpreter[0] == '\0')
+        return kprof_fail(KPROF_NO_APPLICATION,
+                          "cannot start %s: %m: it is there, but not the loader that it was linked for", name);
+    const bool has_return = strchr(interpreter, '\r') != NULL;
+    return kprof_fail(KPROF_NO_APPLICATION, "cannot start %s: its first line names the interpreter \"%s\": %m%s", name,
+                      interpreter, has_return ? "; the line ends with a carriage return, as in files of Windows" : "");
+}
+
 kprof_status kprof_program_fail(const char *name, int reason)
 {
+    char *program = reason == ENOENT || reason == EACCES ? kprof_program_find(name) : NULL;
+    if (program) {
+        kprof_status failed = fail_interpreter(name, program, reason);
+        free(program);
+        return failed;
+    }
     char *nearest = reason == ENOENT ? kprof_program_nearest(name) : NULL;
     errno = reason;
     kprof_status status = nearest

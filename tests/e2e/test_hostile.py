@@ -55,6 +55,91 @@ class Places(Case):
         os.unlink(session)
         os.rmdir(session + "-moved")
 
+    def test_a_report_that_the_program_overwrites(self):
+        """kprof calls no report good that it cannot read, and makes a good one of what it has kept."""
+        noise, app = "head -c 50000 /dev/urandom", f"{APP} launch={VECTOR_ADD}"
+        for what, writes in (("log", f"{noise} > run.kprof-wal"), ("emptied log", ": > run.kprof-wal"),
+                             ("report", f"{noise} > run.kprof"), ("start", f"{noise} | dd of=run.kprof conv=notrunc"),
+                             ("middle", f"{noise} | dd of=run.kprof bs=8192 seek=1 conv=notrunc"),
+                             ("emptied report", ": > run.kprof")):
+            with self.subTest(what=what):
+                steps = f"{app}*3; ({writes}) 2>/dev/null; {app}*200"
+                run = self.kprof("--injection-path", INJECTION, "--metrics", METRIC, "-o", "run", "sh", "-c", steps)
+                if run.code != 0:
+                    self.assertEqual(run.code, 108, run.err)
+                    self.assertIn("kprof recover ", run.err)
+                    recovered = self.kprof("recover", "-f")
+                    self.assertEqual(recovered.code, 0, recovered.err)
+                self.assert_clean()
+                self.assertEqual(self.query("run.kprof", "PRAGMA quick_check"), [("ok",)])
+                self.assertEqual(len(self.launches()), 203)
+                os.unlink(self.path("run.kprof"))
+
+    def test_results_without_a_place(self):
+        """What cannot be told on a stream that is closed is told by the exit code."""
+        run = ["--injection-path", INJECTION, "--metrics", METRIC]
+        command = '"$@" 2>&-; exit $?'
+        for words, code in (([*run, APP, f"launch={VECTOR_ADD}"], 108),
+                            ([*run, "--log-file", "stderr", APP, f"launch={VECTOR_ADD}"], 108),
+                            ([*run, "-o", "run", APP, f"launch={VECTOR_ADD}"], 0), (["list"], 0)):
+            process = subprocess.run(["sh", "-c", command, "sh", KPROF, *words], cwd=self.dir, capture_output=True,
+                                     env=self.environment({}))
+            self.assertEqual(process.returncode, code, words)
+        self.assertEqual(self.launches(), ["vectorAdd"])
+        self.assert_clean()
+
+    def test_long_names(self):
+        """A name for which SQLite has none beside it is refused before the application starts, and others do."""
+        for name, fits in (("x" * 230, True), ("x" * 231, False), ("x" * 249, False), ("x" * 300, False),
+                           ("x" * 5000, False), ("/".join(["d" * 200] * 3), False)):
+            os.makedirs(os.path.dirname(self.path(name)), exist_ok=True)
+            for options in ([], ["-f"]):
+                run = self.profile([*options, "-o", name], [f"launch={VECTOR_ADD}", "say=ran"])
+                self.assertEqual((run.code, run.out), (0, "ran\n") if fits else (108, ""), run.err)
+                if not fits:
+                    self.assertRegex(run.err, "more than [0-9]+ characters")
+            self.assert_clean()
+
+    def test_umask(self):
+        """It takes nothing from the user of kprof, and is the application's own."""
+        steps = f"umask; {APP} launch={VECTOR_ADD}; stat -c '%a %n' {self.tmp}/kprof-*/*"
+        run = self.kprof("--injection-path", INJECTION, "--metrics", METRIC, "-o", "run", "sh", "-c", steps,
+                         preexec_fn=lambda: os.umask(0o777))
+        self.assert_run(run, 0)
+        first, *files = run.out.splitlines()
+        self.assertEqual(first, "0777")
+        self.assertGreater(len(files), 3)
+        self.assertEqual([line for line in files if not line.startswith("600 ")], [])
+        self.assertEqual(stat.S_IMODE(os.stat(self.path("run.kprof")).st_mode), 0o600)
+
+    def test_a_missing_interpreter(self):
+        for first, words in (("#!/no/such/shell -x", '"/no/such/shell": No such'), ("#!/bin/sh\r", "carriage return"),
+                             ("#! /tmp", '"/tmp": Permission denied')):
+            with open(self.path("program"), "w", newline="") as file:
+                file.write(first + "\necho ran\n")
+            os.chmod(self.path("program"), 0o755)
+            run = self.kprof("--injection-path", INJECTION, "--metrics", METRIC, "./program")
+            self.assertEqual(run.code, 109, run.err)
+            self.assertIn(words, run.err)
+            self.assertNotIn("did you mean", run.err)
+            self.assert_clean()
+
+    def test_a_journal_of_others(self):
+        """Another program that changed a report was killed: kprof tells what to do with what it left."""
+        shutil.copy(SAMPLE, self.path("whole.kprof"))
+        os.chmod(self.path("whole.kprof"), 0o600)
+        database = sqlite3.connect(self.path("whole.kprof"), isolation_level=None)
+        for statement in ("PRAGMA cache_size=2", "BEGIN IMMEDIATE", "UPDATE value SET value=value+1"):
+            database.execute(statement)
+        for ending in ("", "-journal"):
+            shutil.copy(self.path("whole.kprof" + ending), self.path("cut.kprof" + ending))
+        database.close()
+        run = self.kprof("report", "cut.kprof")
+        self.assertEqual(run.code, BAD_REPORT, run.err)
+        self.assertIn("cut.kprof-journal has what it wrote over", run.err)
+        self.query("cut.kprof", "SELECT count(*) FROM sqlite_schema") # as the message says
+        self.assertEqual(self.kprof("report", "cut.kprof").code, 0)
+
     def test_a_session_of_others_is_not_obeyed(self):
         """A process that outlived kprof finds a folder that other users may write to under the old name."""
         session = self.path("session")
@@ -577,6 +662,61 @@ class Bounds(Case):
                 self.assertEqual(os.listdir(session), ["config"])
 
 
+class Memory(Case):
+    """An allocation that fails ends a command with a message, or changes nothing; CUPTI's own do not fail here."""
+
+    TRIED = int(os.environ.get("KPROF_TEST_ALLOCATIONS_TRIED", 3)) # of the call stacks of each command
+    SHIM = os.path.join(BUILD, "tests/sim/libsim-allocations.so")
+
+    def setUp(self):
+        super().setUp()
+        if is_sanitized():
+            self.skipTest("AddressSanitizer has its own malloc")
+
+    def fail_some(self, *words):
+        """Fail allocations of a command: each alone, and each with all after it."""
+        plain = self.kprof(*words, env={"LD_PRELOAD": self.SHIM}) # which fills the cache of plans
+        numbers = self.path("numbers")
+        listed = self.kprof(*words, env={"LD_PRELOAD": self.SHIM, "KPROF_TEST_ALLOCATIONS": numbers})
+        self.assertEqual((listed.code, listed.out, listed.err), (plain.code, plain.out, plain.err))
+        with open(numbers) as file:
+            stacks = file.read().split()
+        self.assertNotEqual(stacks, [])
+        for number in random.Random(" ".join(words)).sample(stacks, min(self.TRIED, len(stacks))):
+            for other in ({}, {"KPROF_TEST_FAILS_ALL": "1"}):
+                run = self.kprof(*words, env={"LD_PRELOAD": self.SHIM, "KPROF_TEST_FAILING": number, **other})
+                told = (words, number, other, run.code, run.err)
+                if run.code == 100:
+                    self.assertRegex(run.err, "out of memory|Cannot allocate memory", told)
+                else:
+                    self.assertTrue(run.code == plain.code and run.out == plain.out, told)
+
+    def test_lists_and_plans(self):
+        for words in ("help", "--version", "--complete commands", "--complete line -- --set f", "list chips",
+                      "list sets --chips GH100", "list sections --verbose", "list findings",
+                      "list aliases --chips GH100", "plan --chips GH100 --set full --csv",
+                      "plan --chips GH100 --metrics dram__bytes.sum --max-passes 1", "recover",
+                      "explain --chips GH100 dram__bytes.sum SpeedOfLight WarpStall flop_count_dp"):
+            with self.subTest(words):
+                self.fail_some(*words.split())
+
+    def test_reports(self):
+        for page in ("details", "raw", "summary", "statistics", "brief", "sources", "session"):
+            self.fail_some("report", SAMPLE, "--page", page)
+        for words in ("--csv", "--csv --csv-layout ncu", "--csv --csv-layout wide --page raw", "--json", "--markdown",
+                      "--html -", "--filter duration>0us -k vectorAdd --details-help"):
+            with self.subTest(words):
+                self.fail_some("report", SAMPLE, *words.split())
+
+    def test_other_commands(self):
+        for form in ("jsonl", "prometheus", "perfetto"):
+            self.fail_some("export", SAMPLE, "--to", form)
+        for form in ([], ["--json"]):
+            self.fail_some("diff", SAMPLE, SAMPLE, "--anyway", *form)
+        self.fail_some("merge", SAMPLE, SAMPLE, "-f", "-o", "both")
+        self.fail_some("report", SAMPLE, "--launch", "1", "-f", "-o", "part")
+
+
 class RawText(Case):
     """Names cannot steer a terminal or break JSON."""
 
@@ -645,6 +785,40 @@ class RawText(Case):
             self.assertEqual(self.assert_harmless("export", name, "--to", form), 0)
         self.assert_harmless("merge", name, name, "-o", "both" + self.STEERING)
         self.assert_harmless("report", name, "-k", self.STEERING)
+
+    def test_links(self):
+        """GitHub makes links of addresses, persons and issues; a report has none, and would call people."""
+        shutil.copy(SAMPLE, self.path("r.kprof"))
+        os.chmod(self.path("r.kprof"), 0o600)
+        name = "x @octocat #12 o/r#3 GH-4 a@b.org https://e.org HTTP://e.org www.e.org &#64;octocat"
+        with contextlib.closing(sqlite3.connect(self.path("r.kprof"))) as database:
+            for table, column in (("kernel", "mangled"), ("kernel", "demangled"), ("kernel", "function"),
+                                  ("device", "name"), ("process", "name"), ("run", "command_line")):
+                database.execute(f"UPDATE {table} SET {column}=?", (name,))
+            database.commit()
+        for page in ("details", "raw", "summary", "statistics", "brief", "session"):
+            run = self.kprof("report", "r.kprof", "--page", page, "--markdown")
+            self.assertIn(run.code, (0, USAGE))
+            link = r"[@#][\w-]|://|(?i:www)\.\w|(?i:gh)-[0-9]|[^\\]&"
+            self.assertIsNone(re.search(link, run.out), re.findall(".{30}(?:" + link + ")", run.out)[:3])
+
+    def test_long_texts(self):
+        """A text of a report may be long; one that people read is cut, and a unit is none."""
+        shutil.copy(SAMPLE, self.path("r.kprof"))
+        os.chmod(self.path("r.kprof"), 0o600)
+        with contextlib.closing(sqlite3.connect(self.path("r.kprof"))) as database:
+            database.execute("UPDATE metric SET unit=?", ("\u00e9" * 70000,))
+            for table, column in (("device", "name"), ("process", "name"), ("process", "host"),
+                                  ("launch", "reason"), ("run", "command_line")):
+                database.execute(f"UPDATE {table} SET {column}=?", ("y" * 70000,))
+            database.commit()
+        for page in ("details", "raw", "summary", "statistics", "brief", "session"):
+            for form in ((), ("--markdown",), ("--csv",), ("--json",)):
+                run = self.kprof("report", "r.kprof", "--page", page, *form)
+                self.assertIn(run.code, (0, USAGE))
+                self.assertNotIn("\u00e9" * 40, run.out)
+                if form == ("--markdown",) or (form == () and page not in ("details", "raw")): # these have headings
+                    self.assertNotIn("y" * 20000, run.out, (page, form))
 
     def test_words(self):
         """What is wrong with a word is told with it."""
