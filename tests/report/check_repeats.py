@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
-"""No verdict on chance: the equal launches of a report are split into two halves in 100 ways, and `kprof diff` may
+"""No verdict on chance: the equal launches of a report are split into two halves in some ways, and `kprof diff` may
 call no kernel better or worse in any. With one half a tenth slower, it calls each kernel worse. Two reports of one
 program are compared as well. Exit status 77 where no report is there.
 
 A report has launches enough if a kernel has LEAST of one shape (100). Such a run was recorded on an H200 with
   kprof --set default -k work -f -o tests/report/repeats-h200.kprof ./launches 200
 
-Usage: check_repeats.py KPROF REPORT [REPORT] [--least N]
-       check_repeats.py KPROF --made WRITE_FIXTURE   of made-up launches"""
+Usage: check_repeats.py KPROF REPORT [REPORT] [--least N] [--splits N]
+       check_repeats.py KPROF --made WRITE_FIXTURE [--splits N]   of made-up launches"""
 import argparse
 import collections
 import json
@@ -19,7 +19,6 @@ import subprocess
 import sys
 import tempfile
 
-SPLITS = 100
 SLOWER_SPLITS = 10
 SLOWER = 1.1
 MADE_LEAST = 20
@@ -90,9 +89,9 @@ def halves(groups, seed):
     return sides
 
 
-def faults_of_splits(kprof, report, groups, folder):
-    paths = [str(folder / "a.kprof"), str(folder / "b.kprof")]
-    for seed in range(SPLITS):
+def faults_of_splits(kprof, report, groups, splits):
+    paths = [str(report.parent / "a.kprof"), str(report.parent / "b.kprof")]
+    for seed in range(splits):
         for side, path in zip(halves(groups, seed), paths):
             write_part(report, side, path)
         yield from faults_of(kprof, *paths, f"{report.name}, split {seed}")
@@ -106,7 +105,7 @@ def faults_of_splits(kprof, report, groups, folder):
             yield f"{report.name}, split {seed}: --fail-on took a tenth for chance"
 
 
-def check(kprof, reports, least):
+def check(kprof, reports, least, splits):
     faults = []
     for report in reports:
         if not report.exists():
@@ -119,9 +118,9 @@ def check(kprof, reports, least):
         with tempfile.TemporaryDirectory() as folder:
             # Copied, since opening a report for writing could change it.
             copy = pathlib.Path(shutil.copy(report, folder))
-            faults += faults_of_splits(kprof, copy, groups, pathlib.Path(folder))
+            faults += faults_of_splits(kprof, copy, groups, splits)
         counts = ", ".join(str(len(launches)) for launches in groups)
-        print(f"{report.name}: {SPLITS} splits of {counts} equal launches")
+        print(f"{report.name}: {splits} splits of {counts} equal launches")
     if len(reports) == 2:
         faults += faults_of(kprof, *reports, "two runs")
     print(f"{len(faults)} faults", *faults, sep="\n")
@@ -133,14 +132,15 @@ def main():
     parser.add_argument("kprof")
     parser.add_argument("reports", nargs="*", type=pathlib.Path)
     parser.add_argument("--least", type=int, default=100)
+    parser.add_argument("--splits", type=int, default=100)
     parser.add_argument("--made", metavar="WRITE_FIXTURE")
     options = parser.parse_args()
     if not options.made:
-        return check(options.kprof, options.reports, options.least)
+        return check(options.kprof, options.reports, options.least, options.splits)
     with tempfile.TemporaryDirectory() as folder:
         report = pathlib.Path(folder, "made.kprof")
         subprocess.run([options.made, report, "before"], check=True)
-        return check(options.kprof, [report], MADE_LEAST)
+        return check(options.kprof, [report], MADE_LEAST, options.splits)
 
 
 if __name__ == "__main__":

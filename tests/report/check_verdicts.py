@@ -70,10 +70,11 @@ class Parts(unittest.TestCase):
 
     def test_the_verdict_does_not_depend_on_the_sections_shown_and_findings_are_theirs(self):
         for report in RECORDED:
-            whole = launches_of(report)
+            some = ("-c", "3") if report.name.startswith("repeats") else () # its launches are all alike
+            whole = launches_of(report, *some)
             sections = next(iter(whole.values()))["sections"]
             for section in sections:
-                for launch_id, launch in launches_of(report, "--section", section["id"]).items():
+                for launch_id, launch in launches_of(report, *some, "--section", section["id"]).items():
                     self.assert_told(launch, whole[launch_id], f"{report.name}, {section['id']}")
                     self.assertEqual([one["id"] for one in launch["sections"]], [section["id"]])
 
