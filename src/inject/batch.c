@@ -30,6 +30,8 @@
 #define SPARSE_DISTANCE_NS INT64_C(10000000)
 #define SPARSE_OPEN_NS     INT64_C(1000000000)
 #define SPARSE_COST_FACTOR 2
+/* A batch for which other processes wait is open for as long as its passes take. */
+#define LOOK_NS INT64_C(50000000)
 /* Once replays gave the host what the own runs gave so many times, expect it of all kernels. */
 #define ENOUGH_COMPARISONS 4
 /* These bits decide which launches may be repeated. */
@@ -905,6 +907,17 @@ static void take_back(void)
         batch->unproved = batch->count;
 }
 
+/* Does another process wait for the counters? To look takes microseconds. */
+static bool others_wait(void)
+{
+    kprof_open_batch *batch = &kprof_engine.batch;
+    const int64_t now_ns = kprof_monotonic_ns();
+    if (now_ns - batch->looked_ns < LOOK_NS)
+        return false;
+    batch->looked_ns = now_ns;
+    return kprof_lock_is_wanted();
+}
+
 /* Has the batch been open for so long that it is time to close it? */
 static bool is_old(int64_t open_ns)
 {
@@ -913,7 +926,8 @@ static bool is_old(int64_t open_ns)
     const int64_t cost_ns = (int64_t)(1e6 * batch->context->fixed_ms);
     if (is_sparse && open_ns > SPARSE_OPEN_NS && open_ns > SPARSE_COST_FACTOR * cost_ns)
         return true;
-    return open_ns > LEAST_OPEN_NS && (open_ns > OPEN_COST_FACTOR * cost_ns || open_ns > MOST_OPEN_NS);
+    return open_ns > LEAST_OPEN_NS &&
+           (open_ns > OPEN_COST_FACTOR * cost_ns || open_ns > MOST_OPEN_NS || (open_ns > cost_ns && others_wait()));
 }
 
 /* Until its next call the application may use managed memory with no call at all. It is then known to have done so, if

@@ -75,6 +75,7 @@ typedef struct kprof_open_batch {
     size_t uncompared;                /* launches before this number are of kernels that were compared */
     bool compares_last;               /* passes also repeat the copy to the host that closes the batch */
     kprof_evaluations evaluations;    /* of the chosen ones, in their order; made when the passes begin to end */
+    int64_t looked_ns;                /* when others were last looked for that wait for the counters */
     int64_t opened_ns, started_ns, chosen_ns; /* chosen_ns: when the last chosen launch came */
     int64_t no_wait_before_ns;                /* before a range or a window */
     bool lock_in_vain;                        /* the last wait for another process' measurement was */

@@ -12,6 +12,7 @@
 
 #include <signal.h>
 #include <stdatomic.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -674,11 +675,12 @@ static void test_disarmed_during_a_capture(void **state)
     atomic_store(&kprof_engine.launches.settled, false);
 }
 
-/* Another process of the run that stands in line for the counters until it is killed. */
+/* Another process of the run that stands in line for the counters until it is killed, or this one ends. */
 static pid_t want_counters(void)
 {
     pid_t pid = fork();
     if (pid == 0) {
+        prctl(PR_SET_PDEATHSIG, SIGKILL);
         kprof_lock_give(); /* a copy of the parent's */
         (void)kprof_lock_take(0, NULL);
         for (;;)
@@ -686,6 +688,23 @@ static pid_t want_counters(void)
     }
     assert_true(pid > 0);
     return pid;
+}
+
+/* Its passes take two seconds, so that it may be open for more than three where nobody waits. */
+static void test_batch_that_others_wait_for(void **state)
+{
+    (void)state;
+    unsigned first = launch(SIM_ADD);
+    kprof_engine.batch.context->fixed_ms = 1900;
+    pid_t other = want_counters();
+    while (!kprof_lock_is_wanted() && kprof_batch_is_open())
+        wait_ms(1);
+    sim_clock_advance_s(2);
+    launch(SIM_ADD);
+    assert_measured(first);
+    kill(other, SIGKILL);
+    waitpid(other, NULL, 0);
+    close_batch();
 }
 
 /* What ends after kprof takes CUPTI with it. */
@@ -733,6 +752,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_batch_that_begins_while_a_copy_waits, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_copy_behind_a_kernel, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_disarmed_during_a_capture, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_batch_that_others_wait_for, set_up, tear_down),
         /* the last: nothing is measured after */
         cmocka_unit_test_setup_teardown(test_end_while_counters_are_given_back, set_up, tear_down),
     };

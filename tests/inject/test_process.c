@@ -75,9 +75,7 @@ int kprof_launch_take_signal(int number, const void *thread_state)
     return thread_state ? 0 : number;
 }
 
-void kprof_launch_end_by_signal(void)
-{
-}
+void kprof_launch_end_by_signal(void) {}
 
 void kprof_ending_prepare(int (*decide)(int number, const void *thread))
 {
