@@ -4,6 +4,7 @@
 
 #include "core/log.h"
 #include "core/monotonic.h"
+#include "cupti/allocations.h"
 #include "cupti/arguments.h"
 #include "cupti/calls.h"
 #include "cupti/driver.h"
@@ -29,6 +30,10 @@
  * the same, and in asynchronous ones from pageable memory only beyond 1 MiB. */
 #define QUEUED_BYTES ((size_t)64 << 10)
 #define PERHAPS_NS   INT64_C(1000000000)
+
+/* Memory of the host is copied before each launch of its batch, and over the bus in each pass: of more, each launch has
+ * a batch of its own. */
+#define MOST_HOST_BYTES ((size_t)64 << 20)
 
 #define ADDRESS_BITS 57 /* of the host, at most; 48 on most Arm machines, 47 on most others */
 
@@ -375,17 +380,43 @@ kprof_operation *kprof_operation_copy(const kprof_call *call, kprof_snapshot *sn
     return NULL;
 }
 
+/* Add all memory of the host that kernels reach to the spans: nothing tells what the host has written there. */
+static bool add_host(kprof_span **spans, size_t *count)
+{
+    kprof_span *host, *all;
+    size_t host_count, bytes = 0;
+    if (!kprof_allocations_list_host(&host, &host_count))
+        return false;
+    for (size_t i = 0; i < host_count; i++)
+        bytes += host[i].size_bytes;
+    all = bytes <= MOST_HOST_BYTES ? realloc(*spans, (*count + host_count + 1) * sizeof *all) : NULL;
+    for (size_t i = 0; all && i < host_count; i++)
+        all[(*count)++] = host[i];
+    *spans = all ? all : *spans;
+    free(host);
+    return all != NULL;
+}
+
+static kprof_status list_used_by_host(const kprof_driver_api *driver, const kprof_snapshot *snapshot,
+                                      kprof_span **spans, size_t *count)
+{
+    CUcontext context = NULL;
+    bool known = driver->cuCtxGetCurrent_(&context) == CUDA_SUCCESS &&
+                 kprof_managed_list_touched(context, spans, count) &&
+                 (!kprof_snapshot_has_host(snapshot) || add_host(spans, count));
+    return known ? KPROF_OK
+                 : kprof_fail(KPROF_UNSUPPORTED, "what the host did to memory that the GPU reaches is not known");
+}
+
 kprof_status kprof_operation_keep_host(kprof_snapshot *snapshot, kprof_operation **out)
 {
     const kprof_driver_api *driver;
     kprof_span *spans = NULL;
     size_t count = 0;
-    CUcontext context = NULL;
     *out = NULL;
     kprof_status status = kprof_driver_load(&driver);
-    if (status == KPROF_OK &&
-        (driver->cuCtxGetCurrent_(&context) != CUDA_SUCCESS || !kprof_managed_list_touched(context, &spans, &count)))
-        status = kprof_fail(KPROF_UNSUPPORTED, "what the host has of managed memory is not known");
+    if (status == KPROF_OK)
+        status = list_used_by_host(driver, snapshot, &spans, &count);
     if (status == KPROF_OK && count > 0) {
         *out = calloc(1, sizeof **out);
         status = *out ? kprof_snapshot_keep(snapshot, spans, count, &(*out)->host) : KPROF_NO_MEMORY;

@@ -13,9 +13,9 @@ typedef struct kprof_operation kprof_operation;
  * first, and what a node of a graph brings from the host; the context must be idle where that is pageable memory.
  * `snapshot`: of transfers only. */
 kprof_operation *kprof_operation_copy(const kprof_call *call, kprof_snapshot *snapshot);
-/* Copy what the host may have written to managed memory since a kernel or kprof last used it: *out writes that again,
- * and is NULL where the host has used none. The snapshot's context must be current, and idle since then. A failure
- * where it cannot be told or kept. */
+/* Copy what the host may have written to managed memory since a kernel or kprof last used it, and memory of the host if
+ * the snapshot holds that: *out writes it again, and is NULL where the host can have written nothing. The snapshot's
+ * context must be current, and idle since then. A failure where it cannot be told or kept. */
 kprof_status kprof_operation_keep_host(kprof_snapshot *snapshot, kprof_operation **out) KPROF_MUST_CHECK;
 /* From inside its leave hook, after a call that succeeded: what a transfer from the host has brought is kept on the
  * device, and what a node of a graph has brought to the host. */

@@ -593,6 +593,11 @@ kprof_status kprof_snapshot_set(kprof_snapshot *s, const kprof_set *set)
     return run_plain(s, s->set, copy.width * copy.height, arguments);
 }
 
+bool kprof_snapshot_has_host(const kprof_snapshot *s)
+{
+    return s->with_host;
+}
+
 struct kprof_kept_memory {
     block_table table; /* without items on the host */
 };

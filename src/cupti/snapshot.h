@@ -47,6 +47,8 @@ typedef struct kprof_span {
     size_t size_bytes;
 } kprof_span;
 
+/* Does it hold memory of the host? */
+bool kprof_snapshot_has_host(const kprof_snapshot *snapshot);
 /* Memory as it was at one time of the batch, in space of the snapshot's. */
 typedef struct kprof_kept_memory kprof_kept_memory;
 /* Keep what is in these spans, which must be saved, as it is now. The caller frees *out, NULL after a failure, before

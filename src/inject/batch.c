@@ -34,6 +34,7 @@
 #define LOOK_NS INT64_C(50000000)
 /* Once replays gave the host what the own runs gave so many times, expect it of all kernels. */
 #define ENOUGH_COMPARISONS 4
+#define OF_HOST            "memory that the host uses"
 /* These bits decide which launches may be repeated. */
 #define SHARING_THAT_MATTERS (KPROF_SHARES_WITH_HOST | KPROF_SHARES_WITH_DEVICES | KPROF_MAY_NOT_SAVE | KPROF_MANAGED)
 
@@ -87,6 +88,16 @@ void kprof_batch_note(const char *text, const char *why)
         snprintf(batch->note, sizeof batch->note, "%s: %s", text, why);
 }
 
+bool kprof_batch_saves_host(void)
+{
+    return kprof_batch_records() && atomic_load(&kprof_engine.batch.saves_host);
+}
+
+bool kprof_batch_has_host(void)
+{
+    return kprof_batch_has_managed() || kprof_batch_saves_host();
+}
+
 /* `is_idle`: no work is left in the context, which lives on. */
 static void release(bool is_idle)
 {
@@ -99,6 +110,7 @@ static void release(bool is_idle)
     batch->saved = false;
     batch->count = batch->chosen_count = batch->unproved = 0;
     batch->needs = 0;
+    atomic_store(&batch->saves_host, false);
     kprof_multiplex_note_batch();
     batch->first_range = batch->range_count = batch->wanted_ranges = 0;
     kprof_lock_give();
@@ -332,6 +344,7 @@ static kprof_status open_batch(const kprof_batch_launch *launch, const kprof_dec
     }
     kprof_process_outlive_libraries();
     batch->started_ns = batch->chosen_ns = kprof_monotonic_ns();
+    atomic_store(&batch->saves_host, decision->needs == KPROF_SAVES_HOST);
     atomic_store(&batch->records, decision->kind == KPROF_REPLAYED);
     atomic_store(&batch->window, decision->kind == KPROF_MULTIPLEXED);
     atomic_store(&batch->open, true);
@@ -397,7 +410,9 @@ static const char *obstacle_to_join(const kprof_batch_launch *launch, const kpro
     const kprof_open_batch *batch = &kprof_engine.batch;
     if (batch->context->context != launch->call->context)
         return "a launch in another context";
-    if (decision->kind != batch->kind || decision->needs)
+    const bool is_node = launch->call->node_traits & KPROF_NODE;
+    if (decision->kind != batch->kind || (decision->needs && decision->needs != batch->needs) ||
+        (is_node && batch->needs))
         return "a launch that is measured in another way";
     if (is_full(ranges))
         return "a launch whose values do not fit";
@@ -719,18 +734,18 @@ static bool join(candidate *c, kprof_operation *operation, kprof_status *status)
     return true;
 }
 
-/* The host may have used managed memory since the last call: replays write what is there now. Copies that kprof makes
- * of the call would take the pages back. Else what the host wrote is part of the end that is put back, and of the start
- * of the next batch. */
+/* The host may have used memory since the last call that it shares with the GPU: replays write what is there now.
+ * Copies that kprof makes of the call would take managed pages back. Else what the host wrote is part of the end that
+ * is put back, and of the start of the next batch. */
 static void follow_host(const kprof_call *call)
 {
     kprof_open_batch *batch = &kprof_engine.batch;
     kprof_operation *operation = NULL;
-    if (!kprof_batch_has_managed() || call->context != batch->context->context) /* it does not join then */
+    if (!kprof_batch_has_host() || call->context != batch->context->context) /* it does not join then */
         return;
     if (!reserve(1) || is_full(0) ||
         kprof_engine.device->operation_keep_host(batch->context->snapshot, &operation) != KPROF_OK)
-        kprof_batch_close("managed memory");
+        kprof_batch_close(OF_HOST);
     else if (operation)
         add(&(kprof_batch_launch){.call = call}, operation);
     batch->entered = 0;
@@ -930,8 +945,8 @@ static bool is_old(int64_t open_ns)
            (open_ns > OPEN_COST_FACTOR * cost_ns || open_ns > MOST_OPEN_NS || (open_ns > cost_ns && others_wait()));
 }
 
-/* Until its next call the application may use managed memory with no call at all. It is then known to have done so, if
- * no kernel runs meanwhile. */
+/* Until its next call the application may use memory that it shares with the GPU, with no call at all. What it did is
+ * known then, if no kernel runs meanwhile. */
 static bool stays_over_gap(void)
 {
     return !kprof_lock_is_wanted() && kprof_wait_for_context(kprof_engine.batch.context->context) == KPROF_OK;
@@ -1043,7 +1058,7 @@ void kprof_batch_close(const char *why)
 static void try_output(void)
 {
     kprof_open_batch *batch = &kprof_engine.batch;
-    bool same, may_try = !batch->shares && !batch->searching && !kprof_batch_has_managed() && batch->chosen_count > 0;
+    bool same, may_try = !batch->shares && !batch->searching && !kprof_batch_has_host() && batch->chosen_count > 0;
     if (!may_try) {
         batch->compares_last = true;
         kprof_batch_close("a copy to the host, the first behind one of its kernels");
@@ -1084,9 +1099,9 @@ void kprof_batch_leave(const kprof_call *call)
     else
         keep_copied();
     int64_t now_ns = kprof_monotonic_ns();
-    if (kprof_batch_has_managed() && !stays_over_gap())
-        kprof_batch_close("managed memory");
-    else if (batch->needs)
+    if (kprof_batch_has_host() && !stays_over_gap())
+        kprof_batch_close(OF_HOST);
+    else if (batch->needs && !kprof_batch_saves_host())
         kprof_batch_close("a launch that is repeated by itself");
     else if (is_full(1))
         kprof_batch_close("the last launch that fits");

@@ -45,6 +45,11 @@ bool kprof_batch_is_window(void);
 /* Is the open batch one that is repeated in a process with managed memory? Then it is replayed by the application's
  * thread alone, within one of its calls. */
 bool kprof_batch_has_managed(void);
+/* Is it one whose replays put memory of the host back, pinned or registered? The same holds for it. Any call that may
+ * bring such memory, or take it away, must close it first. */
+bool kprof_batch_saves_host(void);
+/* Is it one of the two? */
+bool kprof_batch_has_host(void);
 /* Note that a kernel runs outside of all ranges and is not known to end by itself. */
 void kprof_batch_note_unknown_end(void);
 /* Do not repeat the open batch: something happened that it does not know of. `reason`, a literal, says what. */

@@ -39,7 +39,8 @@ typedef struct kprof_open_batch {
     atomic_bool records; /* it is open, and replayed */
     atomic_bool window;  /* it is open, and one of multiplex.h */
     kprof_decision_kind kind;
-    unsigned needs;                /* kprof_need bits of its only launch; 0: it may have others */
+    unsigned needs;                /* kprof_need bits of its first launch */
+    atomic_bool saves_host;        /* it puts memory of the host back, and may have several launches */
     unsigned output_before;        /* pieces of text that the driver had written when it was opened */
     atomic_bool unknown_ends;      /* since the last wait, a kernel was launched that is not known to end by itself */
     _Atomic(const char *) spoiled; /* why the batch is not repeated; NULL: it is */

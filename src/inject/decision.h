@@ -13,8 +13,8 @@ typedef enum kprof_decision_kind {
     KPROF_REFUSED,     /* not at all */
 } kprof_decision_kind;
 
-/* Replays of a launch may need more than memory of the device put back. Such a launch has a batch of its own, which is
- * replayed before its call returns. */
+/* Replays of a launch may need more than memory of the device put back. A launch that prints has a batch of its own,
+ * which is replayed before its call returns. */
 typedef enum kprof_need {
     KPROF_DROPS_OUTPUT = 1, /* what the kernel prints then must not be seen */
     KPROF_SAVES_HOST = 2,   /* memory of the host is put back, too, while no code of the application can run */

@@ -226,10 +226,24 @@ static bool measures_whole_graphs(void)
     return config->graph_profiling == KPROF_GRAPH_WHOLE || config->replay_choice == KPROF_MULTIPLEX_ALL;
 }
 
+static bool is_gated(const kprof_call *call)
+{
+    return call->kind != KPROF_CALL_WAIT && call->kind != KPROF_CALL_HARMLESS;
+}
+
+/* Does the call have the GPU use memory, so that a batch has to know of it? One that is captured runs nothing. */
+static bool uses_memory(const kprof_call *call)
+{
+    return call->kind == KPROF_CALL_LAUNCH || call->kind == KPROF_CALL_TRANSFER ||
+           call->kind == KPROF_CALL_GRAPH_LAUNCH;
+}
+
 /* Must the open batch be replayed before the call? */
 static bool closes_batch(const kprof_call *call)
 {
     if (call->kind == KPROF_CALL_UNLOAD || call->kind == KPROF_CALL_STOP)
+        return true;
+    if (kprof_batch_saves_host() && is_gated(call) && !uses_memory(call))
         return true;
     if (call->kind == KPROF_CALL_CAPTURE) /* a graph is changed behind it, often */
         return !kprof_batch_records() || measures_whole_graphs() || !kprof_captures_are_quiet();
@@ -421,18 +435,6 @@ static void enter_graph(const kprof_call *call)
     free(launches);
 }
 
-static bool is_gated(const kprof_call *call)
-{
-    return call->kind != KPROF_CALL_WAIT && call->kind != KPROF_CALL_HARMLESS;
-}
-
-/* Does the call have the GPU use memory, so that a batch has to know of it? One that is captured runs nothing. */
-static bool uses_memory(const kprof_call *call)
-{
-    return call->kind == KPROF_CALL_LAUNCH || call->kind == KPROF_CALL_TRANSFER ||
-           call->kind == KPROF_CALL_GRAPH_LAUNCH;
-}
-
 /* May the call not run while the batch is open, since that must be replayed first, or know of the call? */
 static bool is_in_the_way(const kprof_call *call)
 {
@@ -595,7 +597,7 @@ void kprof_launch_end_by_signal(void)
     const struct timespec pause = {0, SIGNAL_POLL_NS};
     if (!kprof_ending_is_due())
         return;
-    if (kprof_batch_has_managed() && !kprof_idle_may_be_handler()) {
+    if (kprof_batch_has_host() && !kprof_idle_may_be_handler()) {
         thread.own_call = true;
         close_batch(A_SIGNAL);
     }
@@ -744,7 +746,7 @@ static bool give_back(unsigned calls)
         return false;
     kprof_launch_mark_own();
     /* The application may be using managed memory, so that launches before it are not measured. */
-    bool may_lose = kprof_batch_has_managed() && !kprof_lock_is_wanted();
+    bool may_lose = kprof_batch_has_host() && !kprof_lock_is_wanted();
     bool is_due = is_asked || (kprof_idle_lasts() && !may_lose);
     if (is_due && may_close()) {
         kprof_batch_close(is_asked ? A_SIGNAL : "a pause");
@@ -768,7 +770,7 @@ void kprof_launch_before(kprof_exec_turn turn)
         return;
     bool is_within = thread.shared > 0 || thread.alone; /* a call, which has the gate */
     /* No other thread may replay managed memory. */
-    if (kprof_batch_has_managed() && !is_within && !kprof_idle_may_be_handler()) {
+    if (kprof_batch_has_host() && !is_within && !kprof_idle_may_be_handler()) {
         bool was_own = thread.own_call, own = kprof_engine.device->target_set_own(true);
         thread.own_call = true;
         close_batch(names[turn]);

@@ -264,6 +264,12 @@ kprof_status kprof_snapshot_keep(kprof_snapshot *of, const kprof_span *spans, si
     return KPROF_UNSUPPORTED;
 }
 
+bool kprof_snapshot_has_host(const kprof_snapshot *of)
+{
+    (void)of;
+    return false;
+}
+
 kprof_status kprof_snapshot_put(kprof_snapshot *of, const kprof_kept_memory *kept)
 {
     (void)of, (void)kept;

@@ -236,6 +236,7 @@ static size_t touched_count, kept_count, put_count;
 static bool touched_known;
 static kprof_status keep_result;
 static char kept_memory;
+static uint64_t wanted_host; /* is saved, and kept, too */
 
 bool kprof_managed_list_touched(const void *of, kprof_span **out, size_t *count)
 {
@@ -250,11 +251,18 @@ bool kprof_managed_list_touched(const void *of, kprof_span **out, size_t *count)
 kprof_status kprof_snapshot_keep(kprof_snapshot *of, const kprof_span *spans, size_t count, kprof_kept_memory **out)
 {
     (void)of;
-    assert_int_equal(count, touched_count);
-    assert_memory_equal(spans, touched, count * sizeof *spans);
+    assert_int_equal(count, touched_count + (wanted_host != 0));
+    assert_memory_equal(spans, touched, touched_count * sizeof *spans);
+    assert_true(!wanted_host || spans[count - 1].address == wanted_host);
     *out = keep_result == KPROF_OK ? (kprof_kept_memory *)(void *)&kept_memory : NULL;
     kept_count += keep_result == KPROF_OK;
     return keep_result;
+}
+
+bool kprof_snapshot_has_host(const kprof_snapshot *of)
+{
+    (void)of;
+    return wanted_host != 0;
 }
 
 kprof_status kprof_snapshot_put(kprof_snapshot *of, const kprof_kept_memory *kept)
@@ -812,6 +820,21 @@ static void test_what_the_host_did(void **state)
     assert_string_equal(done, "");
     kprof_operation_free(operation);
     assert_int_equal(kept_count, 0);
+    wanted_host = HOST; /* all of it, where it is saved */
+    kprof_memory_change change = {.kind = KPROF_MEMORY_OF_HOST, .address = wanted_host, .size_bytes = 64};
+    kprof_allocations_note(&change, &own_context);
+    assert_int_equal(kprof_operation_keep_host(snapshot, &operation), KPROF_OK);
+    kprof_operation_free(operation);
+    change.kind = KPROF_MEMORY_FREED;
+    kprof_allocations_note(&change, &own_context);
+    change = (kprof_memory_change){
+        .kind = KPROF_MEMORY_OF_HOST, .address = wanted_host, .size_bytes = ((size_t)64 << 20) + 1}; /* too much */
+    kprof_allocations_note(&change, &own_context);
+    assert_int_equal(kprof_operation_keep_host(snapshot, &operation), KPROF_UNSUPPORTED);
+    assert_null(operation);
+    change.kind = KPROF_MEMORY_FREED;
+    kprof_allocations_note(&change, &own_context);
+    wanted_host = 0;
 }
 
 static void test_what_the_host_did_cannot_be_kept(void **state)

@@ -1162,12 +1162,19 @@ static kprof_operation *operation_copy(const kprof_call *call, kprof_snapshot *s
     return operation;
 }
 
-/* Return whether the host has used any memory of the snapshot. The device takes it back. */
+/* Nothing tells what the host did to memory that is its own. */
+static bool may_have_changed(const kprof_snapshot *snapshot, unsigned slot)
+{
+    const sim_slot *s = &sim.slots[slot];
+    return s->is_hosts || (snapshot->with_host && s->live && s->shared && !s->kept);
+}
+
+/* Return whether the host may have used any memory of the snapshot. The device takes it back. */
 static bool take_from_host(const kprof_snapshot *snapshot, saved_slot *out)
 {
     bool any = false;
     for (unsigned slot = snapshot->context; slot < SIM_SLOTS; slot += SIM_CONTEXTS) {
-        if (!sim.slots[slot].is_hosts)
+        if (!may_have_changed(snapshot, slot))
             continue;
         if (!snapshot->slots[slot].saved || snapshot->slots[slot].generation != sim.slots[slot].generation)
             sim_violation("the host used memory that is not saved");

@@ -78,7 +78,9 @@ static unsigned pick_slot(generator *g, unsigned stream)
 static unsigned pick_stream(generator *g)
 {
     unsigned stream = g->part * SIM_LANE_STREAMS + pick(g, SIM_LANE_STREAMS);
-    return is_likely(g, 3) ? stream : stream & ~2u; /* context 0 more often: batches grow in one context */
+    return is_likely(g, 3) && !g->program->traits.one_context
+               ? stream
+               : stream & ~2u; /* context 0 more often: batches grow in one context */
 }
 
 static unsigned variable_slot(unsigned stream)
@@ -445,7 +447,7 @@ static void start(generator *g)
     }
     g->capturing = NO_STREAM;
     for (unsigned i = 0; i < SIM_LANE_STREAMS; i++)
-        add_alloc(g, g->part * SIM_LANE_STREAMS + i);
+        add_alloc(g, g->part * SIM_LANE_STREAMS + (g->program->traits.one_context ? i & ~2u : i));
     add_map(g, g->part * SIM_LANE_STREAMS);
 }
 

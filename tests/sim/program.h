@@ -15,6 +15,7 @@ typedef struct sim_traits {
     bool shared_memory, host_access, crashes, captures, nested_calls, odd_launches;
     bool exported_memory; /* other devices have it */
     bool common;          /* threads use the same streams, events and memory */
+    bool one_context;     /* the other one is not used, as it has to be where replays put memory of the host back */
     bool pools;           /* memory comes and goes in the order of streams */
     bool holds;           /* work waits for the host; of one thread only */
     bool long_batches;    /* hardly anything but launches */

@@ -129,6 +129,7 @@ static void choose_traits(uint64_t *random, unsigned lanes)
         .exported_memory = sim_random(random) % 6 == 0,
         .holds = lanes == 1 && sim_random(random) % 12 == 0,
     };
+    group.traits.one_context = shared && lanes == 1 && sim_random(random) % 4 > 0;
     group.traits.pools = sim_random(random) % 2 == 0;
     group.traits.dice = !group.traits.holds && sim_random(random) % 4 == 0;
 }
@@ -189,6 +190,11 @@ static void choose_group(uint64_t first, unsigned programs, unsigned lanes)
     group.traits.quiet_captures = first / GROUP % 2 == 0;
     choose_filter(&random, lanes);
     choose_batches(&random, lanes);
+    if (group.traits.one_context && sim_random(&random) % 4 > 0) { /* else hardly any batch has several launches */
+        sim.capacity = 100;
+        group.replay_batch = sim.most_launches = 0;
+        group.keeps_data = false;
+    }
     sim.hides_host = sim_random(&random) % 2 == 0;
     sim.managed = sim_random(&random) % 2 == 0;
     sim.refuses_frees = first % 4 == 0;
@@ -378,7 +384,8 @@ static void run_once(bool hooked, sim_result *result, uint64_t seed)
     sim_reset(seed);
     sim.hooked = hooked;
     sim.tells_contexts = seed % 2 == 0; /* while one is known, more launches may be repeated */
-    for (unsigned context = 0; hooked && sim.tells_contexts && context < SIM_CONTEXTS; context++)
+    const unsigned contexts = group.traits.one_context ? 1 : SIM_CONTEXTS;
+    for (unsigned context = 0; hooked && sim.tells_contexts && context < contexts; context++)
         sim.hooks->context_created(&sim.contexts[context]);
     sim_program_run(&group.program, result);
     if (seed % 3 == 0)
