@@ -27,6 +27,7 @@ typedef struct sink {
  * from the start of what a pipe has, it may guess wrong although all is told, and give up. */
 #define TEXT_COLUMN(name)  "'" name "':'VARCHAR',"
 #define WHOLE_COLUMN(name) "'" name "':'BIGINT',"
+#define NULL_IF_NONE(name) "nullif(" name ",'none') AS " name
 #define COLUMNS_OF_LAUNCH                                                                                              \
     WHOLE_COLUMN("launch")                                                                                             \
     WHOLE_COLUMN("process_id")                                                                                         \
@@ -60,16 +61,17 @@ typedef struct sink {
     TEXT_COLUMN("unit")                                                                                                \
     "'value':'DOUBLE'," TEXT_COLUMN("passes") WHOLE_COLUMN("samples") "'mad':'DOUBLE'," TEXT_COLUMN("confidence")      \
         TEXT_COLUMN("message")
-static char *const duckdb_words[] = {"duckdb",
-                                     "-init",
-                                     "/dev/null",
-                                     "-batch",
-                                     "-bail",
-                                     "-c",
-                                     "COPY (SELECT * FROM read_csv('/dev/stdin', auto_detect=false, header=true, "
-                                     "delim=',', quote='\"', escape='\"', columns={" COLUMNS_OF_LAUNCH COLUMNS_OF_METRIC
-                                     "})) TO '/dev/stdout' (FORMAT parquet)",
-                                     NULL};
+#define NULLS NULL_IF_NONE("nvtx") "," NULL_IF_NONE("reason") "," NULL_IF_NONE("disagreements")
+static char *const duckdb_words[] = {
+    "duckdb",
+    "-init",
+    "/dev/null",
+    "-batch",
+    "-bail",
+    "-c",
+    "COPY (SELECT * REPLACE (" NULLS ") FROM read_csv('/dev/stdin', auto_detect=false, header=true, delim=',', "
+    "quote='\"', escape='\"', columns={" COLUMNS_OF_LAUNCH COLUMNS_OF_METRIC "})) TO '/dev/stdout' (FORMAT parquet)",
+    NULL};
 
 static bool is_parquet(const kprof_options *options)
 {

@@ -72,6 +72,12 @@ static void put_text_if_any(kprof_csv_line *row, const char *text)
     kprof_csv_put_comma(row);
 }
 
+/* A word where there is none: programs that read a file in parts take a part of empty fields for numbers. */
+static void put_text_or_none(kprof_csv_line *row, const char *text)
+{
+    put_text_if_any(row, *text ? text : "none");
+}
+
 /* Tell of how many launches and samples the values are; empty where they are of one launch. */
 static void put_samples(kprof_csv_line *row, const kprof_model_samples *samples)
 {
@@ -99,7 +105,7 @@ static void csv_launch_begin(kprof_emitter *emitter, const kprof_model_launch *l
         kprof_csv_integer(row, (int64_t)record->graph_node);
     else
         kprof_csv_put_comma(row);
-    put_text_if_any(row, record->nvtx);
+    put_text_or_none(row, record->nvtx);
     kprof_csv_integer(row, record->device);
     kprof_csv_text(row, launch->device->name);
     kprof_strbuf_printf(&row->text, "%u.%u,", launch->device->record.cc_major, launch->device->record.cc_minor);
@@ -107,13 +113,13 @@ static void csv_launch_begin(kprof_emitter *emitter, const kprof_model_launch *l
     put_shape(row, record, record->block);
     kprof_csv_text(row, launch->replay_mode);
     kprof_csv_integer(row, launch->measured);
-    put_text_if_any(row, launch->reason);
+    put_text_or_none(row, launch->reason);
     kprof_strbuf disagreements = KPROF_STRBUF_INIT;
     kprof_status status = kprof_disagreements_describe(emitter->launches.model, launch, &disagreements);
     if (status != KPROF_OK)
         emitter->status = status;
     else
-        put_text_if_any(row, disagreements.length ? disagreements.data : "");
+        put_text_or_none(row, disagreements.length ? disagreements.data : "");
     kprof_strbuf_free(&disagreements);
     put_samples(row, launch->samples);
 }

@@ -1036,6 +1036,7 @@ class Exports(Case):
         self.assertEqual(int(ask("SELECT count(*) FROM 'out.parquet'")), len(rows))
         values = sum(float(row["value"]) for row in rows if row["metric"] == METRIC)
         self.assertGreater(values, 0)
+        self.assertEqual(ask("SELECT count(*) FROM 'out.parquet' WHERE nvtx='none' OR reason='none'").strip(), "0")
         self.assertAlmostEqual(float(ask(f"SELECT sum(value) FROM 'out.parquet' WHERE metric='{METRIC}'")), values)
 
     def test_the_lines_for_duckdb_of_the_documents(self):

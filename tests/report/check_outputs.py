@@ -37,6 +37,14 @@ def check_csv(path):
     return header, rows[1:]
 
 
+def check_texts(path):
+    """pandas reads a file in parts, and warns where a column is empty in one part and has texts in another."""
+    header, rows = check_csv(path)
+    for name in ("process", "host", "function", "kernel", "nvtx", "device_name", "replay_mode", "reason", "disagreements"):
+        for row in rows:
+            check(row[header.index(name)] != "", f"{path.name}: {name} is empty")
+
+
 def check_floats(path, columns):
     """pandas makes a column of floats when every field is empty or a number."""
     header, rows = check_csv(path)
@@ -309,6 +317,8 @@ def main():
     for name in ("details-wide.csv", "raw-wide.csv"):
         check_floats(golden / name, lambda header: [column for column in header if "__" in column
                                                     and "fp64_dram_pct_of_roof" not in column])
+    for name in ("details-long.csv", "details-wide.csv", "multiplexed-details-long.csv", "multiplexed-raw-wide.csv"):
+        check_texts(golden / name)
     check_floats(golden / "statistics-long.csv", lambda header: ["minimum", "maximum", "average", "sum"])
     check_floats(golden / "summary-long.csv", lambda header: ["gain_pct", "time", "launches", "median", "limit_pct"])
     check_csv(golden / "session-long.csv")

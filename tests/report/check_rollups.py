@@ -192,7 +192,7 @@ def part_of(row, grouping):
             "device": f"device {row['device']}, {row['uuid'][:8]}",
             "process": f"{row['process']} {row['process_id']} on {row['host']}",
             "graph": f"graph node {row['graph_node']}" if row["graph_node"] else "no graph",
-            "nvtx": NVTX[row["nvtx"]] if row["nvtx"] else "no range"}[grouping]
+            "nvtx": NVTX[row["nvtx"]] if row["nvtx"] != "none" else "no range"}[grouping]
 
 
 def read_launches(kprof, path):
