@@ -1348,7 +1348,7 @@ class Findings(Case):
         self.assertLess(page.index("  Limited by  DRAM bandwidth"), page.index("GPU Speed Of Light"))
         self.assertIn("\n    ! Warps wait: up to 33.03 % of the time (all that is left to the peak), high confidence\n",
                       page)
-        self.assertIn("\n  Look next   section Memory Workload Analysis Tables below\n", page)
+        self.assertIn("\n  Look next   section Warp State Statistics below\n", page)
         self.assertNotIn("Estimate: ", page)
         self.assertIn("Estimate: Without the stall, its share", self.kprof("report", SAMPLE, "--details-help").out)
 
