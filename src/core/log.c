@@ -19,6 +19,8 @@ static atomic_bool has_failed;
 static void write_stderr(void *user, kprof_log_level level, const char *message)
 {
     (void)user;
+    if (level == KPROF_LOG_ERROR)
+        atomic_store(&has_failed, true);
     const char *prefix = level == KPROF_LOG_ERROR ? "error: " : level == KPROF_LOG_WARNING ? "warning: " : "";
     fprintf(stderr, "kprof: %s%s\n", prefix, message);
 }
@@ -62,8 +64,6 @@ static void hand_over(kprof_log_level level, char *text)
 
 static void __attribute__((format(printf, 2, 0))) log_message(kprof_log_level level, const char *format, va_list args)
 {
-    if (level == KPROF_LOG_ERROR)
-        atomic_store(&has_failed, true);
     if ((int)level > atomic_load(&current_level))
         return;
     int saved_errno = errno;

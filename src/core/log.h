@@ -23,7 +23,7 @@ typedef struct kprof_log_receiver {
 /* Install the sink; NULL is the default, "kprof: [error: |warning: ]message\n" on stderr. Return the one before, never
  * NULL: who borrows the messages for a while gives it back. Not thread-safe. */
 kprof_log_receiver kprof_log_set_sink(kprof_log_sink *sink, void *user);
-/* Has there been an error, told or not? */
+/* Has an error been told on stderr? */
 bool kprof_log_has_failed(void);
 /* The sink for what nobody is to be told. */
 void kprof_log_discard(void *user, kprof_log_level level, const char *message);
