@@ -91,17 +91,21 @@ static bool is_known_elsewhere(const kprof_catalog *catalog, const char *word)
     return is_known;
 }
 
-/* Fill `out` with what the chip can collect, and `left_out` with what only other chips can. Logs nothing. */
-static kprof_status leave_out(const kprof_catalog *catalog, const kprof_selection *from, kprof_host *host,
-                              kprof_selection *out, kprof_strlist *left_out)
+/* A selection in two parts: what a chip can collect, and the metrics that only other chips can. */
+typedef struct parted {
+    kprof_selection kept;
+    kprof_strlist left_out;
+} parted;
+
+static kprof_status leave_out(const kprof_catalog *catalog, const kprof_selection *from, kprof_host *host, parted *out)
 {
-    kprof_status status = kprof_selection_copy(from, out);
-    kprof_strlist_free(&out->metrics);
+    kprof_status status = kprof_selection_copy(from, &out->kept);
+    kprof_strlist_free(&out->kept.metrics);
     for (size_t i = 0; i < from->metrics.count && status == KPROF_OK; i++) {
         const char *word = from->metrics.items[i];
         const kprof_status checked = kprof_metrics_check(catalog, host, word);
         const bool is_missing = checked == KPROF_UNKNOWN_NAME && is_known_elsewhere(catalog, word);
-        if (!kprof_strlist_add(is_missing ? left_out : &out->metrics, word))
+        if (!kprof_strlist_add(is_missing ? &out->left_out : &out->kept.metrics, word))
             status = KPROF_NO_MEMORY;
     }
     return status;
@@ -110,25 +114,26 @@ static kprof_status leave_out(const kprof_catalog *catalog, const kprof_selectio
 /* A chip lacks some of the metrics that others have: one that is asked for beside others is left out. */
 static kprof_status plan_what_there_is(const kprof_plans *plans, const kprof_selection *selection, kprof_chip_plan *out)
 {
-    kprof_strlist errors = KPROF_STRLIST_INIT, left_out = KPROF_STRLIST_INIT;
-    kprof_selection part = {0};
+    kprof_strlist errors = KPROF_STRLIST_INIT;
+    parted parts = {0};
+    const kprof_selection *kept = &parts.kept;
     const kprof_log_receiver before = kprof_log_set_sink(keep_error, &errors);
     kprof_status status = kprof_plan_make(plans->catalog, selection, out->host, &out->plan);
     kprof_log_set_sink(kprof_log_discard, NULL);
     const size_t asked = selection->sets.count + selection->sections.count + selection->metrics.count;
     if (status == KPROF_UNKNOWN_NAME && asked > 1 &&
-        leave_out(plans->catalog, selection, out->host, &part, &left_out) == KPROF_OK && left_out.count > 0 &&
-        part.sets.count + part.sections.count + part.metrics.count > 0)
-        status = kprof_plan_make(plans->catalog, &part, out->host, &out->plan);
+        leave_out(plans->catalog, selection, out->host, &parts) == KPROF_OK && parts.left_out.count > 0 &&
+        kept->sets.count + kept->sections.count + kept->metrics.count > 0)
+        status = kprof_plan_make(plans->catalog, kept, out->host, &out->plan);
     kprof_log_set_sink(before.sink, before.user);
     for (size_t i = 0; i < errors.count && status != KPROF_OK; i++)
         kprof_log(KPROF_LOG_ERROR, "%s", errors.items[i]);
-    for (size_t i = 0; i < left_out.count && status == KPROF_OK; i++)
+    for (size_t i = 0; i < parts.left_out.count && status == KPROF_OK; i++)
         kprof_log(KPROF_LOG_WARNING, "--metrics %s is left out: chip %s has no such metric, other chips have",
-                  left_out.items[i], kprof_host_chip(out->host));
-    kprof_selection_free(&part);
+                  parts.left_out.items[i], kprof_host_chip(out->host));
+    kprof_selection_free(&parts.kept);
+    kprof_strlist_free(&parts.left_out);
     kprof_strlist_free(&errors);
-    kprof_strlist_free(&left_out);
     return status;
 }
 

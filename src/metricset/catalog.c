@@ -296,7 +296,8 @@ static kprof_status load_folder(kprof_catalog *catalog, const char *folder)
         status = load_kind(catalog, folder, &kinds[i], &found);
     if (status == KPROF_OK && !found)
         status = kprof_fail(KPROF_BAD_METRICSET,
-                            "%s: has no folder \"sets\", \"sections\", \"findings\" or \"aliases\" that can be read",
+                            "%s: has no folder \"sets\", \"sections\", \"findings\" or \"aliases\" that can be read; "
+                            "kprof's are JSON files, and it does not read ncu's files *.section",
                             folder);
     return status;
 }

@@ -95,8 +95,8 @@ def compare(line, folder, with_ncu):
         return [*shown, str(chosen), "not run", "", "", verdict]
     log = f"{folder}/ncu.csv"
     pathlib.Path(log).unlink(missing_ok=True)
-    other = harness.run([harness.ncu(), *options, "--clock-control", "none", "--csv", "--page", "raw", "--log-file", log,
-                         *program], limit=600)
+    other = harness.run([harness.ncu(), *options, "--clock-control", "none", "--csv", "--page", "raw", "--log-file",
+                         log, *program], limit=600)
     text = pathlib.Path(log).read_text(encoding="utf-8", errors="replace") if pathlib.Path(log).exists() else ""
     theirs, their_names = of_ncu(text)
     if not theirs:
@@ -146,8 +146,8 @@ def main():
     document = harness.Document(options.output or harness.results_folder() / "ncu_lines.md")
     document.add("# Command lines of ncu, under kprof and under ncu\n")
     document.add(harness.table(["", ""], harness.facts("tests/gpu/ncu_lines.py")))
-    document.add("The launches of programs/profiler_calls.cu, by their numbers, that each line collects, and how many of "
-                 "ncu's metrics kprof has too:\n")
+    document.add("The launches of programs/profiler_calls.cu, by their numbers, that each line collects, and how many "
+                 "of ncu's metrics kprof has too:\n")
     document.add(harness.table(["options", "argument", "kprof's launches", "ncu's launches", "metrics in both",
                                 "in ncu's alone", "verdict"], rows))
     document.add("What is between the calls of a framework's profiler:\n")

@@ -8,12 +8,13 @@ import ncu_lines
 
 LINES = ncu_lines.read_lines(ncu_lines.LINES.read_text(encoding="utf-8"))
 PROGRAM = (harness.ROOT / "tests/gpu/programs/profiler_calls.cu").read_text(encoding="utf-8")
-RAW = '''==PROF== Connected
-"ID","Process ID","Process Name","Host Name","Kernel Name","Context","Stream","Block Size","Grid Size","Device","CC","device__attribute_x","a__b.sum"
+RAW = """==PROF== Connected
+"ID","Process ID","Process Name","Host Name","Kernel Name","Context","Stream","Block Size","Grid Size","Device","CC",\
+"device__attribute_x","a__b.sum"
 "","","","","","","","","","","","","ns"
 "0","9","p","h","add(unsigned int *)","1","7","(64, 1, 1)","(3, 1, 1)","0","9.0","5","1,024"
 "1","9","p","h","add(unsigned int *)","1","7","(64, 1, 1)","(12, 1, 1)","0","9.0","5","7"
-'''
+"""
 
 
 class List(unittest.TestCase):
