@@ -4,7 +4,7 @@ changed, and the estimated gain is near the measured one. Times each kernel of t
 them with the full set and with the default one, and prints a table. Exits 1 when fewer pairs than wanted hold, 77 where
 there is no GPU.
 
-Leaves pairs-times.json and four small reports in the folder of results; `--from FOLDER` makes the table of such a
+Leaves pairs-times.json and six small reports in the folder of results; `--from FOLDER` makes the table of such a
 folder again, without a GPU and with the rules of the kprof that is there.
 
     pairs.py [--output FILE] [--from FOLDER]
@@ -65,7 +65,7 @@ def tops_of(details):
             continue
         finding = next(one for one in launch["findings"] if one["id"] == chosen["id"])
         estimate = (finding["estimated_speedup"] or {}).get("pct")
-        tops[launch["kernel"].partition("(")[0]] = Top(chosen["id"], estimate, finding["advice"] or "")
+        tops[launch["kernel"]["function"]] = Top(chosen["id"], estimate, finding["advice"] or "")
     return tops
 
 
@@ -154,12 +154,24 @@ def record_host(options, report):
     return faults
 
 
+def record_clock(options, report):
+    """A launch of the kernel that makes the GPU hot, after those that did. The other kernel stands in the report of all
+    pairs, beside which this one would not be hot."""
+    return run_kprof(*options, "-k", "clock_slow", "-s", "20", "-c", "1", "-f", "-o", report, "./pairs", "0", "clock")
+
+
+def reports_of(folder, name):
+    """The reports of a set, those that have a pair by itself last."""
+    return [folder / f"pairs{part}-{name}.kprof" for part in ("", "-host", "-clock")]
+
+
 def record(folder):
     faults = record_times(folder)
     for name, options in SETS.items():
-        reports = folder / f"pairs-{name}.kprof", folder / f"pairs-host-{name}.kprof"
+        reports = reports_of(folder, name)
         faults += run_kprof(*options, "-f", "-o", reports[0], "./pairs", "0")
         faults += record_host(options, reports[1])
+        faults += record_clock(options, reports[2])
         for report in filter(pathlib.Path.exists, reports):
             shrink(report)
     return faults
@@ -167,7 +179,7 @@ def record(folder):
 
 def read_tops(folder, name):
     tops = {}
-    for report in folder / f"pairs-{name}.kprof", folder / f"pairs-host-{name}.kprof":
+    for report in reports_of(folder, name):
         if report.exists():
             done = harness.run([harness.kprof(), "report", report, "--json"])
             tops.update(tops_of(json.loads(done.stdout)) if done.status == 0 else {})

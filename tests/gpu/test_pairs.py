@@ -15,7 +15,7 @@ KERNEL = re.compile(r"^__global__ void (?:__\w+__\(\w+\) )?(\w+)\(", re.MULTILIN
 def launch(kernel, finding=None, pct=None, advice=None):
     told = [] if finding is None else [
         {"id": finding, "advice": advice, "estimated_speedup": None if pct is None else {"pct": pct}}]
-    return {"kernel": f"{kernel}(int)", "verdict": {"finding": {"id": finding} if finding else None}, "findings": told}
+    return {"kernel": {"function": kernel}, "verdict": {"finding": {"id": finding} if finding else None}, "findings": told}
 
 
 class Sources(unittest.TestCase):
@@ -62,6 +62,15 @@ class Judgement(unittest.TestCase):
         rows = self.rows({}, [launch("host_slow", "WarpStall", 1), launch("host_slow", "SystemMemory", 2),
                               launch("host_slow")])
         self.assertEqual(rows["host"].top.id, "SystemMemory")
+
+    def test_what_kprof_prints_is_read(self):
+        report = harness.ROOT / "tests/report/findings/recorded-h200.kprof"
+        done = harness.run([harness.kprof(), "report", report, "--json"])
+        self.assertEqual(done.status, 0, done.stderr)
+        tops = pairs.tops_of(json.loads(done.stdout))
+        self.assertEqual(tops["atomic_one_address"].id, "Atomics")
+        self.assertGreater(tops["atomic_one_address"].estimate, 50)
+        self.assertIn("atomic", tops["atomic_one_address"].advice)
 
     def test_the_totals_and_what_is_missing_are_told(self):
         times = {pair.name: {"slow": 20, "mended": 10} for pair in pairs.PAIRS}

@@ -34,8 +34,8 @@ static __device__ unsigned scrambled(unsigned x)
     return x ^ x >> 16;
 }
 
-// Adds products and their negatives by turns. The numbers lie between 1 and 2, or -1 and -2, in steps of 1/64: sums are
-// exact, and end as 0.
+// Adds products and their negatives by turns. The numbers lie between 1 and 2, or -1 and -2, in steps of 1/256: sums
+// are exact, and end as 0.
 static __device__ void heat(unsigned mask, unsigned rounds, unsigned *out)
 {
     extern __shared__ __align__(1024) unsigned short halves[];
@@ -43,9 +43,9 @@ static __device__ void heat(unsigned mask, unsigned rounds, unsigned *out)
     const unsigned half_tile = TILE_BYTES / 4; // the first half of the left ones, and their negatives
     for (unsigned i = threadIdx.x; i < TILE_BYTES / 2; i += THREADS) {
         const unsigned bits = scrambled(i % half_tile + 1) & mask, more = scrambled(i + 77777) & mask;
-        const unsigned short number = mask ? (unsigned short)(0x3c00 | (bits & 0x83f0)) : 0;
+        const unsigned short number = mask ? (unsigned short)(0x3c00 | (bits & 0x83fc)) : 0;
         left[i] = i < half_tile ? number : mask ? number ^ 0x8000 : 0;
-        right[i] = mask ? (unsigned short)(0x3c00 | (more & 0x83f0)) : 0;
+        right[i] = mask ? (unsigned short)(0x3c00 | (more & 0x83fc)) : 0;
     }
     __syncthreads();
     asm volatile("fence.proxy.async;" ::: "memory");
@@ -91,5 +91,7 @@ void run_clock(const Device &device)
     Pair pair = {"clock", (size_t)grid * THREADS, [&] { clock_slow<<<grid, THREADS, bytes>>>(~0u, rounds, out); },
                  [&] { clock_mended<<<grid, THREADS, bytes>>>(0, rounds, out); }};
     pair.warm_up = 20;
+    pair.rest_s = 3;                                // the clock rises again
+    pair.profiled = device.chosen.empty() ? 1 : 21; // by itself it is recorded after as many launches
     run_pair(device, pair);
 }

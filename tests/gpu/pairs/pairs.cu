@@ -10,6 +10,7 @@
 #include <algorithm>
 #include <cmath>
 #include <numeric>
+#include <unistd.h>
 
 static unsigned pairs_run = 0;
 
@@ -39,6 +40,8 @@ static std::vector<unsigned> results_of(const Device &device, const Pair &pair, 
     const std::function<void()> &launch = which[0] == 's' ? pair.slow : pair.mended;
     CHECK(cudaMemset(device.out, pair.fill, pair.words * sizeof(unsigned)));
     CHECK(cudaDeviceSynchronize());
+    if (device.launches > 0 && which[0] == 'm')
+        sleep(pair.rest_s);
     if (device.launches > 0)
         printf("time %s %s %.2f\n", pair.name, which, 1000 * fastest_ms(launch, pair.warm_up, device.launches));
     else

@@ -28,6 +28,7 @@ struct Pair {
     unsigned warm_up = 2;
     unsigned profiled = 1; // launches where a profiler looks
     int fill = 0xff;       // each byte of `out` before the first launch
+    unsigned rest_s = 0;   // before the mended kernel is timed
 };
 
 void run_pair(const Device &device, const Pair &pair);
