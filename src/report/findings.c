@@ -176,7 +176,7 @@ static int rank_of_gain(const kprof_found *found)
 /* A symptom goes where its cause goes. */
 static double weight(const kprof_found *found, double pct)
 {
-    return found->finding->is_symptom ? pct / 2 : pct;
+    return found->finding->is_symptom ? pct / 3 : pct;
 }
 
 bool kprof_found_is_worth_more(const kprof_found *found, const kprof_found *other)

@@ -61,7 +61,7 @@ void kprof_found_describe(const kprof_found *found, kprof_strbuf *out);
 /* Append the name of the option that value `index` is; nothing when it is of none. */
 void kprof_found_option(const kprof_found *found, size_t index, bool base_units, kprof_strbuf *out);
 /* Is it worth more than another one? Gains of the kernel's time come first, as that of a part of it cannot be compared;
- * that of a symptom counts half. Of gains that the same bound decides, the one with more to spare. */
+ * that of a symptom counts a third. Of gains that the same bound decides, the one with more to spare. */
 bool kprof_found_is_worth_more(const kprof_found *found, const kprof_found *other);
 /* The id of the section to look at next; NULL: none, also of NULL. */
 const char *kprof_found_next(const kprof_found *found);

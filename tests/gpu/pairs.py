@@ -20,8 +20,8 @@ import sys
 
 import harness
 
-# What was mended, and the findings that name it; a word that the advice must have where the finding has many kinds.
-Pair = collections.namedtuple("Pair", "name findings word", defaults=("",))
+# What was mended, and the findings that name it.
+Pair = collections.namedtuple("Pair", "name findings")
 PAIRS = [Pair("coalescing", {"UncoalescedGlobal"}),
          Pair("conflicts", {"SharedBankConflicts"}),
          Pair("spills", {"LocalSpills"}),
@@ -34,9 +34,9 @@ PAIRS = [Pair("coalescing", {"UncoalescedGlobal"}),
          Pair("divergence", {"ThreadDivergence"}),
          Pair("host", {"SystemMemory"}),
          Pair("clock", {"LowClock"}),
-         Pair("blocking", {"L2Reuse", "L1Reuse"}),
+         Pair("blocking", {"L2Reuse", "L1Reuse", "L1Traffic"}),
          Pair("launch", {"SmallGrid"}),
-         Pair("vectors", {"WarpStall"}, "wider")]
+         Pair("vectors", {"NarrowAccesses"})]
 NAMED_WANTED, NEAR_WANTED = 14, 10
 SETS = {"full": ["--set", "full"], "default": []}
 LAUNCHES = 5
@@ -70,7 +70,7 @@ def tops_of(details):
 
 
 def names_it(pair, top):
-    return top is not None and top.id in pair.findings and pair.word in top.advice
+    return top is not None and top.id in pair.findings
 
 
 def make_rows(times, tops, default):

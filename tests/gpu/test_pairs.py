@@ -50,13 +50,8 @@ class Judgement(unittest.TestCase):
         self.assertFalse(pairs.is_near(row))
 
     def test_another_finding_does_not_count_however_near_its_estimate(self):
-        row = self.rows({"tail": {"slow": 20, "mended": 10}}, [launch("tail_slow", "WarpStall", 50, "wider")])["tail"]
+        row = self.rows({"tail": {"slow": 20, "mended": 10}}, [launch("tail_slow", "WarpStall", 50)])["tail"]
         self.assertFalse(row.named or pairs.is_near(row))
-
-    def test_advice_must_have_the_word_where_a_finding_has_many_kinds(self):
-        for advice, named in (("Use fewer, wider accesses.", True), ("Use fewer fences.", False)):
-            row = self.rows({}, [launch("vectors_slow", "WarpStall", 50, advice)])["vectors"]
-            self.assertEqual((row.named, row.gain, row.ratio), (named, None, None))
 
     def test_the_last_launch_with_a_verdict_counts(self):
         rows = self.rows({}, [launch("host_slow", "WarpStall", 1), launch("host_slow", "SystemMemory", 2),
@@ -74,7 +69,7 @@ class Judgement(unittest.TestCase):
 
     def test_the_totals_and_what_is_missing_are_told(self):
         times = {pair.name: {"slow": 20, "mended": 10} for pair in pairs.PAIRS}
-        launches = [launch(f"{pair.name}_slow", min(pair.findings), 50, pair.word) for pair in pairs.PAIRS]
+        launches = [launch(f"{pair.name}_slow", min(pair.findings), 50) for pair in pairs.PAIRS]
         text, faults = pairs.judge(list(self.rows(times, launches, launches).values()))
         self.assertEqual(faults, [])
         self.assertIn("in 15 of 15 pairs", text)

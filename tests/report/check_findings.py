@@ -52,7 +52,8 @@ STALLS = {"dependent_loads": "Long Scoreboard", "dependent_shared_loads": "Short
 
 BEST = {"atomic_one_address": "Atomics", "uncoalesced_read": "UncoalescedGlobal", "local_spills": "LocalSpills",
         "shared_bank_conflicts": "SharedBankConflicts", "sm_imbalance": "SmImbalance", "non_fused": "UnfusedFp",
-        "dram_few_channels": "SmallGrid", "dependent_loads": "WarpStall", "many_branches": "AchievedOccupancy",
+        "dram_few_channels": "SmallGrid", "dependent_loads": "NarrowAccesses", "coalesced_read": "NarrowAccesses",
+        "shared_store_flood": "L1Traffic", "atomic_spread": "Atomics", "many_branches": "AchievedOccupancy",
         "dependent_chain": "AchievedOccupancy", "grid_smaller_than_gpu": "SmallGrid", "l1_misses": "WarpStall",
         "matmul_half_without_tensor_cores": "TensorIdle", "double_by_accident": "DoubleByAccident",
         "page_stride_read": "UncoalescedGlobal", "latency_bound_chase": "WarpStall"}

@@ -334,7 +334,7 @@ class Pages(unittest.TestCase):
         self.assertEqual(limits, sorted(limits, key=str.lower))
         self.assertGreater(len(set(limits)), 2)
         self.click(f"document.querySelector('{TABLE} input[type=search]')")
-        self.browser.call("Input.insertText", text="LATENCY wait")
+        self.browser.call("Input.insertText", text="LATENCY narrow")
         self.browser.settle()
         self.assertEqual({cells["Limited by"].split("\n")[0] for cells in self.cells()}, {"latency"})
 
