@@ -314,8 +314,8 @@ step_tsan() {
   run_tests tsan "" -L threads
 }
 
-# What somebody without a CUDA toolkit gets. For each change what the command line tells without CUDA, and the documents'
-# examples: the reporter's pages are those of gcc's build. `all` runs every test that CUDA makes a difference to.
+# What somebody without a CUDA toolkit gets. For each change what the command line tells without CUDA, and what the
+# documents show: the reporter's pages are those of gcc's build. `all` runs every test that CUDA makes a difference to.
 step_reporter() {
   local chosen=(-R '^(test_cli_without_cuda|docs_.*_reporter$)')
   [[ -n $is_broad ]] && chosen=(-E '^(gpu_|test_(sim_random|report_html|report_hostile))')
@@ -373,7 +373,9 @@ step_valgrind() {
   for report in ${is_broad:+$(recorded_reports | head -3)}; do
     for page in details raw summary; do
       for format in --width=100 --csv --json; do
-        try_beside "valgrind: report $report --page $page $format" under_valgrind 0 report "$report" --page $page $format
+        arguments="$report --page $page $format"
+        # shellcheck disable=SC2086 # words on purpose
+        try_beside "valgrind: report $arguments" under_valgrind 0 report $arguments
       done
     done
   done

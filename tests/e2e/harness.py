@@ -113,7 +113,7 @@ def is_sanitized():
 
 
 def limit_time_and_memory():
-    """What any file of up to 10 MB keeps to. Of time it needs seconds; a machine may be slow, and none is as slow as this."""
+    """What any file of up to 10 MB keeps to. It needs seconds of time: no machine is as slow as this."""
     import resource
 
     resource.setrlimit(resource.RLIMIT_CPU, (900, 900))
