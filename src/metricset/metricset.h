@@ -140,7 +140,8 @@ kprof_status kprof_set_cost_on(const kprof_catalog *catalog, const char *set, kp
 
 /* The unit of a metric where CUPTI's is not what the metric counts, else `unit`. Warps that wait in a cycle with an
  * issue, for which CUPTI and ncu say "inst", are by Little's law the cycles that a warp waits between two instructions;
- * they add up to smsp__average_warp_latency_per_inst_issued.ratio, of which CUPTI says "cycle". */
+ * they add up to smsp__average_warp_latency_per_inst_issued.ratio, of which CUPTI says "cycle". Requests to the cache
+ * of instructions are cycles for CUPTI, as it takes one in a cycle. */
 const char *kprof_metric_unit(const char *name, const char *unit);
 
 /* `kprof list metrics`: BASE gives the base names of the chip, ALL every full name, SUFFIX the full names of the bases

@@ -1,6 +1,7 @@
 /* The set files alone tell this of a metric, as where CUDA is missing. With a chip the command itself is tested. */
 #include "log_capture.h"
 #include "metricset/explain.h"
+#include "metricset/expr.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -147,6 +148,30 @@ static void test_derived(void **state)
     kprof_explanation_free(&found);
 }
 
+/* The instructions of a kernel: as many with FP16 as `user` says, of 100,000 in a microsecond. */
+static double executed(void *user, const char *name)
+{
+    if (strcmp(name, "smsp__inst_executed.sum") == 0)
+        return 100000 / 32.0;
+    if (strcmp(name, "gpu__time_duration.sum") == 0)
+        return 1000;
+    return strstr(name, "hfma") ? *(double *)user : 0;
+}
+
+static void test_moves_are_no_fp16_work(void **state)
+{
+    (void)state;
+    kprof_explanation found;
+    kprof_expr *expr;
+    double few = 900, many = 5000;
+    assert_int_equal(kprof_explain(catalog, NULL, "derived__flops_fp16.per_second", &found), KPROF_OK);
+    assert_int_equal(kprof_expr_parse(found.formula, &expr), KPROF_OK);
+    assert_true(kprof_expr_evaluate(expr, executed, &few) == 0);
+    assert_true(kprof_expr_evaluate(expr, executed, &many) == 4 * 5000 / 1000.0 * 1e9);
+    kprof_expr_free(expr);
+    kprof_explanation_free(&found);
+}
+
 /* The cycles that a warp waits for each reason add up to those between two of its instructions. */
 static void test_unit_of_stalls(void **state)
 {
@@ -155,6 +180,8 @@ static void test_unit_of_stalls(void **state)
     assert_string_equal(kprof_metric_unit(stall, "inst"), "cycle");
     assert_string_equal(kprof_metric_unit("smsp__average_warps_issue_stalled_barrier_per_issue_active.pct", "%"), "%");
     assert_string_equal(kprof_metric_unit("smsp__inst_executed.sum", "inst"), "inst");
+    assert_string_equal(kprof_metric_unit("sm__icc_requests.sum", "cycle"), "request");
+    assert_string_equal(kprof_metric_unit("sm__cycles_active.sum", "cycle"), "cycle");
     assert_null(kprof_metric_unit(stall, NULL));
 }
 
@@ -208,11 +235,17 @@ static void test_refused(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_alias),   cmocka_unit_test(test_base_name),
-        cmocka_unit_test(test_section), cmocka_unit_test(test_finding),
-        cmocka_unit_test(test_derived), cmocka_unit_test(test_unit_of_stalls),
-        cmocka_unit_test(test_launch),  cmocka_unit_test(test_nothing_counts_it),
-        cmocka_unit_test(test_refused), cmocka_unit_test(test_words_of_pages),
+        cmocka_unit_test(test_alias),
+        cmocka_unit_test(test_base_name),
+        cmocka_unit_test(test_section),
+        cmocka_unit_test(test_finding),
+        cmocka_unit_test(test_derived),
+        cmocka_unit_test(test_unit_of_stalls),
+        cmocka_unit_test(test_moves_are_no_fp16_work),
+        cmocka_unit_test(test_launch),
+        cmocka_unit_test(test_nothing_counts_it),
+        cmocka_unit_test(test_refused),
+        cmocka_unit_test(test_words_of_pages),
     };
     return cmocka_run_group_tests(tests, load_catalog, free_catalog);
 }
