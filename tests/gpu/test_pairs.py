@@ -15,7 +15,8 @@ KERNEL = re.compile(r"^__global__ void (?:__\w+__\(\w+\) )?(\w+)\(", re.MULTILIN
 def launch(kernel, finding=None, pct=None, advice=None):
     told = [] if finding is None else [
         {"id": finding, "advice": advice, "estimated_speedup": None if pct is None else {"pct": pct}}]
-    return {"kernel": {"function": kernel}, "verdict": {"finding": {"id": finding} if finding else None}, "findings": told}
+    chosen = {"id": finding} if finding else None
+    return {"kernel": {"function": kernel}, "verdict": {"finding": chosen}, "findings": told}
 
 
 class Sources(unittest.TestCase):
