@@ -266,8 +266,8 @@ class Formats(unittest.TestCase):
 
     def test_the_limit_and_what_is_worth_most_are_one_story(self):
         """A grid is too small, or what warps wait for is the limit, for the verdict, its finding and the brief alike,
-        whatever was collected. The section of what is worth most comes next. Without stall reasons a grid is all that is known. Less work, as without divergence, may
-        be worth more."""
+        whatever was collected. The section of what is worth most comes next. Without stall reasons a grid is all that
+        is known. Less work, as without divergence, may be worth more."""
         of_waits = {"WarpStall", "IssueSlots"}
         classes = []
         with tempfile.TemporaryDirectory() as folder:
