@@ -19,6 +19,7 @@ struct kprof_filter {
     atomic_bool stopped, was_started;   /* by the application's calls */
     _Atomic uint64_t launches;          /* of any kernel on any device */
     _Atomic uint64_t matching[DEVICES]; /* after launch_skip_before_match; [0] alone, unless each device counts */
+    _Atomic uint64_t returned;          /* of those that were taken */
 };
 
 kprof_status kprof_filter_new(const kprof_filter_spec *spec, kprof_filter **out)
@@ -152,7 +153,13 @@ bool kprof_filter_take_launch(kprof_filter *filter, bool matches, unsigned devic
     uint64_t position = atomic_fetch_add_explicit(&filter->matching[counter], 1, memory_order_relaxed);
     if (position < spec->launch_skip)
         return false;
-    return spec->launch_count == 0 || position - spec->launch_skip < spec->launch_count;
+    uint64_t most = spec->launch_count + atomic_load_explicit(&filter->returned, memory_order_relaxed);
+    return spec->launch_count == 0 || position - spec->launch_skip < most;
+}
+
+void kprof_filter_take_another(kprof_filter *filter)
+{
+    atomic_fetch_add_explicit(&filter->returned, 1, memory_order_relaxed);
 }
 
 /* How many devices there are is not known: where each counts, only a mask tells when all have had their launches. */
@@ -160,11 +167,12 @@ bool kprof_filter_exhausted(const kprof_filter *filter)
 {
     const kprof_filter_spec *spec = &filter->spec;
     const uint64_t counters = spec->per_device ? spec->device_mask : 1;
+    const uint64_t most = spec->launch_count + atomic_load_explicit(&filter->returned, memory_order_relaxed);
     bool is_exhausted = spec->launch_count > 0 && counters != 0;
     for (unsigned i = 0; i < DEVICES && is_exhausted; i++) {
         uint64_t matching = atomic_load_explicit(&filter->matching[i], memory_order_relaxed);
-        is_exhausted = !(counters >> i & 1) ||
-                       (matching >= spec->launch_skip && matching - spec->launch_skip >= spec->launch_count);
+        is_exhausted =
+            !(counters >> i & 1) || (matching >= spec->launch_skip && matching - spec->launch_skip >= most);
     }
     return is_exhausted;
 }

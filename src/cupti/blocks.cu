@@ -10,7 +10,7 @@ struct block {
     unsigned state; /* bits below */
 };
 
-enum { UNIFORM = 1, CHANGED = 2 };
+enum { UNIFORM = 1, CHANGED = 2, LOST = 4 };
 
 typedef unsigned long long word;
 
@@ -96,6 +96,34 @@ extern "C" __global__ void __launch_bounds__(256) kprof_compare(block *blocks, u
         changed = __syncthreads_or(changed);
         if (threadIdx.x == 0 && changed)
             blocks[i].state = b.state | CHANGED;
+    }
+}
+
+/* Keeps what has changed in blocks since they were kept, and marks those for which there is no space. */
+extern "C" __global__ void __launch_bounds__(256) kprof_follow(block *blocks, unsigned count)
+{
+    for (unsigned i = blockIdx.x; i < count; i += gridDim.x) {
+        const block b = blocks[i];
+        int lost = 0;
+        if (in_words(b)) {
+            const ulonglong2 *here = (const ulonglong2 *)b.address;
+            ulonglong2 *kept = (ulonglong2 *)b.backing;
+            for (unsigned w = threadIdx.x; w < b.bytes / 16; w += blockDim.x) {
+                ulonglong2 v = here[w];
+                if (kept)
+                    kept[w] = v;
+                else
+                    lost = lost || v.x != b.pattern[0] || v.y != b.pattern[1];
+            }
+        } else if (b.backing) {
+            const unsigned char *here = (const unsigned char *)b.address;
+            unsigned char *kept = (unsigned char *)b.backing;
+            for (unsigned w = threadIdx.x; w < b.bytes; w += blockDim.x)
+                kept[w] = here[w];
+        }
+        lost = __syncthreads_or(lost);
+        if (threadIdx.x == 0 && lost)
+            blocks[i].state = b.state | LOST;
     }
 }
 

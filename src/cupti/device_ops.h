@@ -8,6 +8,7 @@
 #include "core/counting.h"
 #include "core/output.h"
 #include "cupti/flush.h"
+#include "cupti/marks.h"
 #include "cupti/operation.h"
 #include "cupti/profiler.h"
 #include "cupti/snapshot.h"
@@ -42,6 +43,9 @@
     X(target_enter_context)                                                                                            \
     X(target_leave_context)                                                                                            \
     X(target_synchronize)                                                                                              \
+    X(marks_set)                                                                                                       \
+    X(marks_look)                                                                                                      \
+    X(marks_forget)                                                                                                    \
     X(operation_copy)                                                                                                  \
     X(operation_keep_host)                                                                                             \
     X(operation_returned)                                                                                              \
@@ -56,6 +60,8 @@
     X(snapshot_take)                                                                                                   \
     X(snapshot_cover)                                                                                                  \
     X(snapshot_keep_freed)                                                                                             \
+    X(snapshot_follow)                                                                                                 \
+    X(snapshot_has_followed)                                                                                           \
     X(snapshot_record_end)                                                                                             \
     X(snapshot_restore_start)                                                                                          \
     X(snapshot_restore_end)                                                                                            \

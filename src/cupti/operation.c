@@ -29,7 +29,7 @@
  * Guide, "Concurrent Execution between Host and Device"). With driver 580 the host waits in each synchronous one all
  * the same, and in asynchronous ones from pageable memory only beyond 1 MiB. */
 #define QUEUED_BYTES ((size_t)64 << 10)
-#define PERHAPS_NS   INT64_C(1000000000)
+#define PERHAPS_NS INT64_C(80000000)
 
 /* Memory of the host is copied before each launch of its batch, and over the bus in each pass: of more, each launch has
  * a batch of its own. */

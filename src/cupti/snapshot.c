@@ -33,7 +33,7 @@ typedef struct block {
     uint32_t bytes, state;
 } block;
 
-enum { UNIFORM = 1, CHANGED = 2 };
+enum { UNIFORM = 1, CHANGED = 2, LOST = 4 };
 
 typedef struct block_table {
     block *items; /* [count] */
@@ -48,9 +48,9 @@ struct kprof_snapshot {
     CUdevice device;
     unsigned grid;
     CUmodule module;
-    CUfunction scan, keep, compare, copy, set; /* of the module */
+    CUfunction scan, keep, compare, follow, copy, set; /* of the module */
     CUstream stream;
-    CUevent event;
+    CUevent event, followed;
     kprof_backing backing;
     block_table start, end, compared;   /* compared: by kprof_snapshot_compare */
     size_t kept_bytes, most_kept_bytes; /* of what transfers move, in this batch; most: 0 until known */
@@ -59,6 +59,7 @@ struct kprof_snapshot {
     size_t span_count, span_capacity;
     unsigned allocations_version, variables_version;
     bool taken, ended;
+    bool follows;   /* the device's list of `start` tells what a launch has changed, or will */
     bool with_host; /* it has memory of the host, too */
     bool stuck;     /* work in the stream did not end in time */
 };
@@ -119,11 +120,15 @@ static CUresult open_device_side(kprof_snapshot *s)
     if (result == CUDA_SUCCESS)
         result = driver->cuModuleGetFunction_(&s->compare, s->module, "kprof_compare");
     if (result == CUDA_SUCCESS)
+        result = driver->cuModuleGetFunction_(&s->follow, s->module, "kprof_follow");
+    if (result == CUDA_SUCCESS)
         result = driver->cuModuleGetFunction_(&s->copy, s->module, "kprof_copy");
     if (result == CUDA_SUCCESS)
         result = driver->cuModuleGetFunction_(&s->set, s->module, "kprof_set");
     if (result == CUDA_SUCCESS)
         result = driver->cuEventCreate_(&s->event, CU_EVENT_DISABLE_TIMING);
+    if (result == CUDA_SUCCESS)
+        result = driver->cuEventCreate_(&s->followed, CU_EVENT_DISABLE_TIMING);
     return result == CUDA_SUCCESS ? driver->cuStreamCreate_(&s->stream, CU_STREAM_NON_BLOCKING) : result;
 }
 
@@ -134,6 +139,8 @@ static void close_device_side(const kprof_snapshot *s)
         (void)s->driver->cuStreamDestroy_(s->stream);
     if (s->event)
         (void)s->driver->cuEventDestroy_(s->event);
+    if (s->followed)
+        (void)s->driver->cuEventDestroy_(s->followed);
     if (s->module)
         (void)s->driver->cuModuleUnload_(s->module);
 }
@@ -222,12 +229,17 @@ static CUresult download(kprof_snapshot *s, const block_table *table, size_t fro
 }
 
 /* Run a kernel of kprof's own in as many blocks as the GPU runs at once, or `blocks` if these are fewer. */
-static CUresult launch(kprof_snapshot *s, CUfunction kernel, size_t blocks, void **arguments)
+static CUresult launch_in(const kprof_snapshot *s, CUstream stream, CUfunction kernel, size_t blocks, void **arguments)
 {
     if (blocks == 0)
         return CUDA_SUCCESS;
     return s->driver->cuLaunchKernel_(kernel, blocks < s->grid ? (unsigned)blocks : s->grid, 1, 1, THREADS, 1, 1, 0,
-                                      s->stream, arguments, NULL);
+                                      stream, arguments, NULL);
+}
+
+static CUresult launch(kprof_snapshot *s, CUfunction kernel, size_t blocks, void **arguments)
+{
+    return launch_in(s, s->stream, kernel, blocks, arguments);
 }
 
 /* Run a kernel over the blocks from number `from` on; kprof_compare only looks at them. */
@@ -436,6 +448,8 @@ static kprof_status save_blocks(kprof_snapshot *s, size_t from, int64_t limit_ns
     kprof_status status = grow_device_table(s, &s->start);
     if (status != KPROF_OK)
         return status;
+    if (s->follows && s->start.device_capacity != had)
+        return kprof_fail(KPROF_NOT_COLLECTED, "the list of saved memory grew behind a launch that is followed");
     CUresult result = upload(s, &s->start, s->start.device_capacity != had ? 0 : from);
     status = result == CUDA_SUCCESS ? inspect(s, s->scan, from, limit_ns) : fail("saving memory", result);
     return status == KPROF_OK ? keep_blocks(s, &s->start, from, limit_ns) : status;
@@ -507,6 +521,22 @@ bool kprof_snapshot_keep_freed(kprof_snapshot *s, const kprof_call *call)
     if (call->kind == KPROF_CALL_POOL_FREE)
         return s->taken && kprof_pools_hold(decoded->freed_to_pool);
     return s->taken && kprof_freed_keep(&s->freed, s->context, decoded->freed);
+}
+
+kprof_status kprof_snapshot_follow(kprof_snapshot *s, void *stream)
+{
+    CUdeviceptr blocks = s->start.device;
+    unsigned count = (unsigned)s->start.count;
+    CUresult result = launch_in(s, stream, s->follow, count, (void *[]){&blocks, &count});
+    if (result == CUDA_SUCCESS)
+        result = s->driver->cuEventRecord_(s->followed, stream);
+    s->follows = true;
+    return result == CUDA_SUCCESS ? KPROF_OK : fail("saving memory behind a launch", result);
+}
+
+bool kprof_snapshot_has_followed(const kprof_snapshot *s)
+{
+    return s->driver->cuEventQuery_(s->followed) == CUDA_SUCCESS;
 }
 
 /* Return how much of what transfers move a batch may keep: the end of the batch will need space, too. */
@@ -655,6 +685,10 @@ static kprof_status list_changed(kprof_snapshot *s)
     s->end.count = 0;
     for (size_t i = 0; i < s->start.count; i++) {
         const block *b = &s->start.items[i];
+        if (b->state & LOST)
+            return kprof_fail(KPROF_NOT_COLLECTED,
+                              "the launch that the batch stands behind wrote memory which had taken "
+                              "no space to keep, and does now");
         if ((b->state & CHANGED) && !append_block(&s->end, b->address, b->bytes))
             return kprof_fail(KPROF_NO_MEMORY, "no memory to list what has changed");
     }
@@ -699,7 +733,7 @@ void kprof_snapshot_drop(kprof_snapshot *s, bool is_idle)
 {
     s->start.count = s->end.count = s->span_count = 0;
     s->start.device_capacity = s->end.device_capacity = s->compared.device_capacity = 0; /* it goes with the rest */
-    s->taken = s->ended = false;
+    s->taken = s->ended = s->follows = false;
     s->kept_bytes = s->most_kept_bytes = 0;
     CUstreamCaptureMode mode = relax(s->driver, CU_STREAM_CAPTURE_MODE_RELAXED);
     kprof_pools_let_go(is_idle && !s->stuck);

@@ -28,6 +28,12 @@ kprof_status kprof_snapshot_cover(kprof_snapshot *snapshot, void *stream) KPROF_
  * call frees something else, or its pool keeps all that is freed to it. False where that cannot be done: the call must
  * then come after the batch. */
 bool kprof_snapshot_keep_freed(kprof_snapshot *snapshot, const kprof_call *call);
+/* A launch in `stream` is the only one at work since the start was saved, and nothing but what comes behind it in that
+ * stream may begin until _has_followed: the start becomes the memory as that launch leaves it. Does not wait. Where the
+ * launch writes what takes new space to keep, _record_end fails. */
+kprof_status kprof_snapshot_follow(kprof_snapshot *snapshot, void *stream) KPROF_MUST_CHECK;
+/* Has that launch ended, and is the start what it left? Does not wait. */
+bool kprof_snapshot_has_followed(const kprof_snapshot *snapshot);
 /* Is all of this memory in the start? */
 bool kprof_snapshot_holds(const kprof_snapshot *snapshot, uint64_t address, size_t size_bytes);
 /* Rows that a transfer moves: `width` bytes each, and nothing between them. */

@@ -69,9 +69,24 @@ void kprof_batch_spoil(const char *reason)
     atomic_compare_exchange_strong(&kprof_engine.batch.spoiled, &none, reason);
 }
 
+bool kprof_batch_replays(void)
+{
+    return atomic_load_explicit(&kprof_engine.batch.replays, memory_order_relaxed);
+}
+
+bool kprof_batch_is_sealed(void)
+{
+    return atomic_load_explicit(&kprof_engine.batch.sealed, memory_order_relaxed);
+}
+
+bool kprof_batch_is_wanted(const void *context)
+{
+    return context && kprof_engine.batch.wanted == context;
+}
+
 unsigned kprof_batch_new_sharing(void)
 {
-    return kprof_batch_records() ? kprof_engine.device->target_sharing() & SHARING_THAT_MATTERS &
+    return kprof_batch_replays() ? kprof_engine.device->target_sharing() & SHARING_THAT_MATTERS &
                                        ~atomic_load(&kprof_engine.batch.sharing)
                                  : 0;
 }
@@ -113,9 +128,12 @@ static void release(bool is_idle)
     atomic_store(&batch->saves_host, false);
     kprof_multiplex_note_batch();
     batch->first_range = batch->range_count = batch->wanted_ranges = 0;
+    batch->behind.stands = false;
     kprof_lock_give();
     atomic_store(&batch->records, false);
+    atomic_store(&batch->replays, false);
     atomic_store(&batch->window, false);
+    atomic_store(&batch->sealed, false);
     atomic_store(&batch->open, false);
 }
 
@@ -144,6 +162,8 @@ void kprof_batch_forget(void)
     kprof_open_batch *batch = &kprof_engine.batch;
     atomic_store(&batch->window, false);
     atomic_store(&batch->records, false);
+    atomic_store(&batch->replays, false);
+    atomic_store(&batch->sealed, false);
     atomic_store(&batch->open, false);
     batch->count = 0;
 }
@@ -183,7 +203,7 @@ static const char *why_not_emptied(void)
         return "the process has memory that kprof cannot save, or a green context";
     kprof_status status = kprof_contexts_wait_for_others(context);
     if (status == KPROF_OK)
-        status = kprof_wait_with_limit(context);
+        status = kprof_wait_for_context(context);
     return status == KPROF_OK ? NULL : kprof_process_reason(status);
 }
 
@@ -287,8 +307,11 @@ static void start_anew(const kprof_batch_launch *launch, const kprof_decision *d
     bool has_host = decision->needs & KPROF_SAVES_HOST; /* so that it may change */
     batch->proved = decision->kind == KPROF_REPLAYED && !has_host && kprof_decision_needs_proof();
     batch->searching = false;
-    batch->in_pass = batch->shares = false;
+    batch->in_pass = batch->shares = batch->range_open = false;
     batch->uncompared = 0;
+    batch->behind.stands = batch->behind.wanted;
+    batch->behind.begun = false;
+    batch->most_replayed = SIZE_MAX;
     batch->compares_last = false;
     batch->own_stream = launch->call->stream;
     batch->own_is_threads = launch->call->is_threads_stream;
@@ -297,18 +320,16 @@ static void start_anew(const kprof_batch_launch *launch, const kprof_decision *d
     atomic_store(&batch->spoiled, NULL);
 }
 
-/* Another launch can be measured as well: where one was waited for in vain, there is no further wait for ten times as
- * long, or until that work has ended. */
-static kprof_status wait_unless_in_vain(void *context)
+/* What could not be measured behind work that goes on is measured later: the next launch that finds the context idle
+ * opens a batch, chosen or not. */
+static kprof_status wait_to_open(void *context)
 {
     kprof_open_batch *batch = &kprof_engine.batch;
-    int64_t start_ns = kprof_monotonic_ns();
-    if (start_ns < batch->no_wait_before_ns && kprof_wait_goes_on(context))
-        return kprof_fail(KPROF_NOT_COLLECTED, "the GPU's work did not end within 1 s a short while before");
-    kprof_status status = kprof_wait_with_limit(context);
-    int64_t now_ns = kprof_monotonic_ns();
+    kprof_status status = kprof_wait_for_context(context);
     if (status == KPROF_NOT_COLLECTED)
-        batch->no_wait_before_ns = now_ns + KPROF_VAIN_WAIT_FACTOR * (now_ns - start_ns);
+        batch->wanted = context;
+    else if (batch->wanted == context)
+        batch->wanted = NULL;
     return status;
 }
 
@@ -322,9 +343,7 @@ static kprof_status open_batch(const kprof_batch_launch *launch, const kprof_dec
         return kprof_fail(KPROF_COUNTERS_BUSY,
                           "another tool used the GPU counters a short while before; " KPROF_FREES_COUNTERS);
     start_anew(launch, decision);
-    bool window = decision->kind == KPROF_MULTIPLEXED;
-    kprof_status status =
-        window ? wait_unless_in_vain(launch->call->context) : kprof_wait_for_context(launch->call->context);
+    kprof_status status = wait_to_open(launch->call->context);
     if (status == KPROF_OK)
         status = take_lock(kprof_devices_find(launch->call->context));
     if (status != KPROF_OK)
@@ -346,6 +365,7 @@ static kprof_status open_batch(const kprof_batch_launch *launch, const kprof_dec
     batch->started_ns = batch->chosen_ns = kprof_monotonic_ns();
     atomic_store(&batch->saves_host, decision->needs == KPROF_SAVES_HOST);
     atomic_store(&batch->records, decision->kind == KPROF_REPLAYED);
+    atomic_store(&batch->replays, decision->kind == KPROF_REPLAYED);
     atomic_store(&batch->window, decision->kind == KPROF_MULTIPLEXED);
     atomic_store(&batch->open, true);
     return KPROF_OK;
@@ -363,6 +383,7 @@ typedef struct candidate {
     const kprof_batch_launch *launch;
     const kprof_operation *operation; /* NULL: it has none */
     kprof_decision decision;
+    bool opens;     /* a batch, where none is open */
     char why[320]; /* what the reason of the decision may point to */
 } candidate;
 
@@ -378,7 +399,7 @@ static kprof_status open_for(candidate *c)
 {
     kprof_status status = open_batch(c->launch, &c->decision, 1);
     if (status == KPROF_OK && !is_saved(c->operation)) {
-        kprof_batch_close("a graph that cannot be repeated");
+        kprof_batch_end("a graph that cannot be repeated");
         status = kprof_fail(KPROF_UNSUPPORTED, "the graph sets or copies memory that a replay cannot restore");
     }
     bool cannot_save = status == KPROF_NO_MEMORY || status == KPROF_UNSUPPORTED;
@@ -512,7 +533,7 @@ void kprof_batch_note_late(void)
     for (; batch->unproved < batch->count; batch->unproved++) {
         kprof_kernel *kernel = batch->launches[batch->unproved].kernel;
         if (kernel && !atomic_load(&kernel->ends_alone))
-            atomic_store(&kernel->ends_late, true);
+            kprof_kernel_note_vain_wait(kernel);
     }
 }
 
@@ -528,10 +549,30 @@ static void skip_proved(void)
     }
 }
 
+/* Take nothing more: the batch closes in a later call, when its work has ended. What comes in its context until then
+ * runs as the application has it, and is behind all that replays repeat. */
+static void seal(const char *why)
+{
+    kprof_open_batch *batch = &kprof_engine.batch;
+    if (kprof_batch_is_sealed())
+        return;
+    snprintf(batch->closing, sizeof batch->closing, "%s", why);
+    if (batch->behind.stands && !kprof_engine.device->snapshot_has_followed(batch->context->snapshot))
+        kprof_batch_spoil("the launch that it stands behind did not end before other work came");
+    atomic_store(&batch->records, false);
+    atomic_store(&batch->sealed, true);
+}
+
+static kprof_status fail_sealed(void)
+{
+    return kprof_fail(KPROF_NOT_COLLECTED, "the GPU's work did not end within 0.1 s, so that launches before it are "
+                                           "still to be repeated");
+}
+
 /* A kernel that waits for what comes after it in another stream would wait for ever in a replay, which runs one after
- * the other. So before anything comes in another stream, the kernels that may be such have to end. They have where a
- * copy of their thread in their stream was awaited: what others launched meanwhile was checked, or the batch was
- * spoiled. */
+ * the other. So before anything comes in another stream, the kernels that may be such have to end; if they do not, the
+ * batch ends before them. They have where a copy of their thread in their stream was awaited: what others launched
+ * meanwhile was checked, or the batch was spoiled. */
 static void check_ends(const kprof_batch_launch *launch)
 {
     kprof_open_batch *batch = &kprof_engine.batch;
@@ -541,12 +582,14 @@ static void check_ends(const kprof_batch_launch *launch)
     bool ended = same && launch->awaited && launch->call->context == context && !atomic_load(&batch->spoiled);
     if (batch->unproved == batch->count || (same && !ended))
         return;
-    if (ended || kprof_wait_is_idle(kprof_wait_with_limit(context))) {
+    int64_t patience_ns = kprof_kernel_patience_ns(batch->launches[batch->unproved].kernel);
+    if (ended || kprof_wait_is_idle(kprof_wait_at_most(context, patience_ns))) {
         kprof_batch_note_ends();
         return;
     }
+    batch->most_replayed = batch->unproved;
     kprof_batch_note_late();
-    kprof_batch_spoil("a launch did not end by itself within a second, and may have waited for work in another stream");
+    seal("work in another stream, behind a launch that does not end by itself");
 }
 
 static bool has_output(const kprof_operation *operation)
@@ -601,8 +644,7 @@ static bool ends_behind_graph(void)
 /* Does nothing that the batch would wait for in vain run beside it? */
 static bool ends_now(void)
 {
-    return !(kprof_engine.device->target_sharing() & KPROF_WAITS_FOR_HOST) ||
-           kprof_wait_is_idle(wait_unless_in_vain(kprof_engine.batch.context->context));
+    return kprof_wait_is_idle(kprof_wait_for_context(kprof_engine.batch.context->context));
 }
 
 /* Count the ranges that the launch will have, in its own run or in replays. */
@@ -624,12 +666,12 @@ static bool may_be_behind(const kprof_batch_launch *launch)
 }
 
 /* A range begins on the GPU when all that was launched before it has ended, in whatever stream. CUPTI waits without a
- * limit for the end of one with counters of the SMs. So what is before it has to end within a second. */
+ * limit for the end of one with counters of the SMs. So what is before it has to end. */
 static kprof_status wait_before_range(const kprof_batch_launch *launch)
 {
     if (!may_be_behind(launch))
         return KPROF_OK;
-    kprof_status status = wait_unless_in_vain(launch->call->context);
+    kprof_status status = kprof_wait_for_context(launch->call->context);
     if (!launch->kernel || !atomic_load(&launch->kernel->ends_alone) || !kprof_wait_is_idle(status))
         kprof_batch_note_unknown_end();
     if (!kprof_wait_is_idle(status))
@@ -654,7 +696,10 @@ static kprof_turn find_turn(const kprof_batch_launch *launch, const kprof_decisi
         return KPROF_TURN_NEVER;
     if (kprof_batch_is_open() && (turn == KPROF_TURN_NOW || !kprof_multiplex_loses_patience()))
         return turn;
-    kprof_batch_close("another pass");
+    if (!kprof_batch_close("another pass")) {
+        *status = fail_sealed();
+        return KPROF_TURN_NEVER;
+    }
     *status = open_batch(launch, decision, 1);
     return *status == KPROF_OK ? kprof_multiplex_turn(launch) : KPROF_TURN_NEVER;
 }
@@ -663,8 +708,10 @@ static kprof_turn find_turn(const kprof_batch_launch *launch, const kprof_decisi
 static bool enter_window(const kprof_batch_launch *launch, const kprof_decision *decision, kprof_status *status)
 {
     kprof_open_batch *batch = &kprof_engine.batch;
-    if (kprof_batch_is_open() && !kprof_batch_is_window())
-        kprof_batch_close("a launch that cannot be repeated");
+    if (kprof_batch_is_open() && !kprof_batch_is_window() && !kprof_batch_close("a launch that cannot be repeated")) {
+        *status = fail_sealed();
+        return false;
+    }
     kprof_turn turn = find_turn(launch, decision, status);
     if (turn == KPROF_TURN_LATER)
         kprof_multiplex_skip(&launch->record);
@@ -685,9 +732,11 @@ static bool enter_window(const kprof_batch_launch *launch, const kprof_decision 
  * whether the launch itself does. */
 static bool watch(const kprof_batch_launch *launch, const kprof_decision *decision, kprof_status *status)
 {
-    if (kprof_batch_records())
-        kprof_batch_close("a launch that cannot be repeated");
-    *status = wait_unless_in_vain(launch->call->context);
+    if (kprof_batch_replays() && !kprof_batch_close("a launch that cannot be repeated")) {
+        *status = fail_sealed();
+        return false;
+    }
+    *status = kprof_wait_for_context(launch->call->context);
     if (kprof_wait_is_idle(*status)) {
         atomic_store(&launch->kernel->to_watch, true);
         *status = kprof_fail(KPROF_NOT_COLLECTED, "%s", decision->why);
@@ -702,17 +751,21 @@ static bool join(candidate *c, kprof_operation *operation, kprof_status *status)
     const kprof_batch_launch *launch = c->launch;
     if (kprof_batch_records())
         check_ends(launch);
-    if (kprof_batch_is_open()) {
+    if (kprof_batch_is_open() && !kprof_batch_is_sealed()) {
         const char *obstacle = obstacle_to_join(launch, &c->decision, count_ranges(launch));
         if (!obstacle && (!is_saved(operation) || ends_at(operation)))
             obstacle = launch->call->name;
         if (obstacle)
-            kprof_batch_close(launch->kernel ? obstacle : launch->call->name);
+            (void)kprof_batch_close(launch->kernel ? obstacle : launch->call->name);
     }
-    if (!kprof_batch_is_open() && launch->chosen)
+    if (kprof_batch_is_sealed()) {
+        *status = launch->chosen ? fail_sealed() : KPROF_OK;
+        return false;
+    }
+    if (!kprof_batch_is_open() && c->opens)
         *status = open_for(c);
     if (kprof_batch_is_open() && !reserve(1)) {
-        kprof_batch_close("lack of memory");
+        kprof_batch_end("lack of memory");
         *status = KPROF_NO_MEMORY;
     }
     /* The own run gets a range where it is what is measured, or to find out who reaches host memory. */
@@ -745,17 +798,88 @@ static void follow_host(const kprof_call *call)
         return;
     if (!reserve(1) || is_full(0) ||
         kprof_engine.device->operation_keep_host(batch->context->snapshot, &operation) != KPROF_OK)
-        kprof_batch_close(OF_HOST);
+        kprof_batch_end(OF_HOST);
     else if (operation)
         add(&(kprof_batch_launch){.call = call}, operation);
     batch->entered = 0;
 }
 
+/* May a launch that is not chosen open a batch, since chosen ones may follow that cannot? Only where nothing is waited
+ * for. */
+static bool opens_wanted(const kprof_batch_launch *launch)
+{
+    void *context = launch->call->context;
+    return launch->kernel && launch->metrics && launch->metrics->pass_count > 0 && !kprof_batch_is_open() &&
+           kprof_batch_is_wanted(context) && kprof_wait_is_idle(kprof_wait_at_most(context, 0));
+}
+
+/* What is queued behind a launch that waits for the host, or takes long, is measured nonetheless: a batch begins behind
+ * it. It does so only where nothing is waited for, and where nothing else speaks against replays. */
+static bool may_stand_behind(const kprof_batch_launch *launch, const kprof_decision *decision)
+{
+    return launch->kernel && launch->metrics && launch->metrics->pass_count > 0 &&
+           atomic_load(&launch->kernel->vain_waits) > 0 && kprof_decision_may_follow(launch, decision) &&
+           kprof_wait_is_idle(kprof_wait_at_most(launch->call->context, 0));
+}
+
+/* The launch runs next, and is in no batch. */
+static bool stand_behind(const kprof_batch_launch *launch, kprof_status *status)
+{
+    kprof_open_batch *batch = &kprof_engine.batch;
+    const kprof_decision replayed = {.kind = KPROF_REPLAYED, .why = ""};
+    if (!kprof_batch_close("a launch that may wait for the application"))
+        return false;
+    batch->behind.wanted = true;
+    kprof_status opened = open_batch(launch, &replayed, 1);
+    batch->behind.wanted = false;
+    if (opened != KPROF_OK)
+        return false;
+    batch->behind.stream = launch->call->stream;
+    batch->behind.thread = pthread_self();
+    batch->entered = 0;
+    if (launch->chosen)
+        *status = kprof_fail(KPROF_NOT_COLLECTED, KPROF_MAY_WAIT "; what is queued behind it is measured");
+    return true;
+}
+
+/* The launch that the batch stands behind is submitted: what it changes becomes part of the start. */
+static void begin_behind(void)
+{
+    kprof_open_batch *batch = &kprof_engine.batch;
+    batch->behind.begun = true;
+    kprof_status status = kprof_engine.device->snapshot_follow(batch->context->snapshot, batch->behind.stream);
+    if (status == KPROF_OK)
+        status = kprof_passes_begin_proof();
+    if (status != KPROF_OK)
+        kprof_batch_spoil("what the launch before it changes could not be saved");
+}
+
+/* Work in another stream could change memory before it has been saved. */
+static void check_behind(const kprof_call *call)
+{
+    kprof_open_batch *batch = &kprof_engine.batch;
+    if (!kprof_batch_replays() || !batch->behind.stands)
+        return;
+    if (kprof_engine.device->snapshot_has_followed(batch->context->snapshot))
+        batch->behind.stands = false;
+    else if (call->context != batch->context->context || call->stream != batch->behind.stream ||
+             !pthread_equal(batch->behind.thread, pthread_self()))
+        kprof_batch_spoil("work came in another stream before the launch that it stands behind had ended");
+}
+
 bool kprof_batch_enter(const kprof_batch_launch *launch, kprof_status *status)
 {
     *status = KPROF_OK;
+    kprof_batch_close_sealed();
+    if (kprof_batch_is_sealed()) {
+        kprof_batch_note_other_work();
+        *status = launch->chosen ? fail_sealed() : KPROF_OK;
+        return false;
+    }
+    check_behind(launch->call);
     follow_host(launch->call);
-    if (!launch->chosen && !kprof_batch_records())
+    const bool opens = launch->chosen || opens_wanted(launch);
+    if (!opens && !kprof_batch_records())
         return false;
     const bool is_live = kprof_decision_is_live(launch);
     kprof_operation *operation = NULL;
@@ -763,9 +887,13 @@ bool kprof_batch_enter(const kprof_batch_launch *launch, kprof_status *status)
         operation = kprof_engine.device->operation_copy(
             launch->call, kprof_batch_records() ? kprof_engine.batch.context->snapshot : NULL);
     const kprof_decision_kind kind = is_live ? KPROF_LIVE : operation ? KPROF_REPLAYED : KPROF_REFUSED;
-    candidate c = {.launch = launch, .operation = operation, .decision = {.kind = kind, .why = ""}};
+    candidate c = {.launch = launch, .operation = operation, .opens = opens, .decision = {.kind = kind, .why = ""}};
     if (launch->kernel && !is_live)
         c.decision = kprof_decision_make(launch, operation);
+    if (may_stand_behind(launch, &c.decision)) {
+        kprof_engine.device->operation_free(operation);
+        return stand_behind(launch, status);
+    }
     if (!is_apart(c.decision.kind) && join(&c, operation, status))
         return true;
     kprof_engine.device->operation_free(operation);
@@ -822,11 +950,13 @@ static kprof_status open_for_all(const kprof_batch_launch *launches, size_t coun
     size_t first = 0;
     while (first < count && !launches[first].chosen)
         first++;
-    if (kprof_batch_is_open()) {
+    if (kprof_batch_is_open() && !kprof_batch_is_sealed()) {
         const char *obstacle = obstacle_to_join(&launches[0], &replayed, ranges);
         if (obstacle)
-            kprof_batch_close(obstacle);
+            (void)kprof_batch_close(obstacle);
     }
+    if (kprof_batch_is_sealed())
+        return fail_sealed();
     if (kprof_batch_is_open() || first == count)
         return KPROF_OK;
     kprof_status status = open_batch(&launches[first], &replayed, ranges);
@@ -845,7 +975,7 @@ static kprof_status wait_before_copies(const kprof_batch_launch *launches, size_
         traits |= launches[i].call->node_traits;
     if (!(traits & awaiting) || !kprof_batch_is_open())
         return KPROF_OK;
-    kprof_status status = wait_unless_in_vain(launches[0].call->context);
+    kprof_status status = kprof_wait_for_context(launches[0].call->context);
     return kprof_wait_is_idle(status) ? KPROF_OK : status;
 }
 
@@ -866,13 +996,16 @@ static kprof_status prepare_all(const kprof_batch_launch *launches, size_t count
         if (kprof_engine.batch.count == 0)
             return kprof_fail(KPROF_NOT_COLLECTED, "a graph sets or copies memory that a replay cannot restore, or "
                                                    "copies too much from or to the host");
-        kprof_batch_close("a graph whose copies cannot be kept");
+        if (!kprof_batch_close("a graph whose copies cannot be kept"))
+            return fail_sealed();
     }
 }
 
 bool kprof_batch_enter_all(const kprof_batch_launch *launches, size_t count, kprof_status *status)
 {
     kprof_open_batch *batch = &kprof_engine.batch;
+    kprof_batch_close_sealed();
+    check_behind(launches[0].call);
     follow_host(launches[0].call);
     kprof_operation **operations = calloc(count + 1, sizeof *operations);
     if (kprof_batch_records())
@@ -881,7 +1014,7 @@ bool kprof_batch_enter_all(const kprof_batch_launch *launches, size_t count, kpr
     if (*status != KPROF_OK || !kprof_batch_is_open()) {
         char reason[512];
         snprintf(reason, sizeof reason, "%s", kprof_process_reason(*status));
-        kprof_batch_close("a graph that cannot be repeated"); /* it would not know of the launches */
+        (void)kprof_batch_close("a graph that cannot be repeated"); /* it would not know of the launches */
         if (*status != KPROF_OK)
             *status = kprof_fail(*status, "%s", reason); /* again: to close a batch forgets it */
         for (size_t i = 0; operations && i < count; i++)
@@ -900,6 +1033,33 @@ bool kprof_batch_enter_all(const kprof_batch_launch *launches, size_t count, kpr
     else if (batch->searching)
         kprof_batch_spoil("which graph reached memory of the host could not be told, as something waited for the host");
     return true;
+}
+
+/* CUPTI may wait for the launch without a limit when the range ends. So one that is not known to end by itself has to
+ * end first. If it does not, the range goes on, and the batch ends with it: where nothing else is submitted before the
+ * launch has ended, the range still has that launch alone. */
+static void end_own_run(const kprof_open_launch *launch)
+{
+    kprof_open_batch *batch = &kprof_engine.batch;
+    kprof_kernel *kernel = batch->kind == KPROF_LIVE ? launch->kernel : NULL;
+    if (kernel && !atomic_load(&kernel->ends_alone)) {
+        if (kprof_wait_is_idle(kprof_wait_at_most(batch->context->context, kprof_kernel_patience_ns(kernel)))) {
+            atomic_store(&kernel->ends_alone, true);
+        } else {
+            kprof_kernel_note_vain_wait(kernel);
+            batch->range_open = true;
+            seal("a launch that does not end by itself");
+            return;
+        }
+    }
+    if (kprof_engine.device->profiler_pop(batch->context->profiler) != KPROF_OK)
+        lose_range("CUPTI did not end a range");
+}
+
+void kprof_batch_note_other_work(void)
+{
+    if (kprof_engine.batch.range_open)
+        lose_range("other work came before the launch had ended");
 }
 
 /* The driver refused the call: nothing ran. A range that it had stays empty. */
@@ -961,9 +1121,8 @@ static void keep_copied(void)
             kprof_engine.device->operation_returned(batch->launches[i].operation) != KPROF_OK)
             kprof_batch_spoil("what came from the host, or went to it, could not be kept");
     if (batch->entered > 0 && (batch->entered_traits & KPROF_NODE_IS_TOLD) &&
-        !kprof_wait_is_idle(wait_unless_in_vain(batch->context->context)))
-        kprof_batch_spoil(
-            "a graph did not end by itself within a second, and the host may have changed what it copied");
+        !kprof_wait_is_idle(kprof_wait_for_context(batch->context->context)))
+        kprof_batch_spoil("a graph did not end by itself, and the host may have changed what it copied");
 }
 
 /* Memory may be mapped with no context current, or another one. A saved allocation may take managed pages from the
@@ -972,7 +1131,7 @@ void kprof_batch_cover(const kprof_call *call)
 {
     kprof_open_batch *batch = &kprof_engine.batch;
     if (kprof_batch_has_managed() && (call->stream || call->context != batch->context->context))
-        kprof_batch_close(call->name);
+        kprof_batch_end(call->name);
     follow_host(call);
     if (!kprof_batch_records())
         return;
@@ -989,7 +1148,7 @@ bool kprof_batch_keep_freed(const kprof_call *call)
     const kprof_open_batch *batch = &kprof_engine.batch;
     if (call->kind != KPROF_CALL_POOL_FREE)
         follow_host(call);
-    return kprof_batch_records() && batch->context->context == call->context &&
+    return kprof_batch_replays() && batch->context->context == call->context &&
            kprof_engine.device->snapshot_keep_freed(batch->context->snapshot, call);
 }
 
@@ -1037,19 +1196,51 @@ static void finish(const char *why, kprof_status status, uint32_t passes)
     kprof_process_check_owner();
 }
 
-void kprof_batch_close(const char *why)
+/* The application may use what such a batch has of the host as soon as this call has returned. */
+static bool may_be_sealed(void)
+{
+    return kprof_engine.batch.needs == 0 && !kprof_batch_has_managed() && !kprof_engine.device->target_capturing();
+}
+
+static bool close_or(bool seals, const char *why)
 {
     kprof_open_batch *batch = &kprof_engine.batch;
     uint32_t passes;
     if (!kprof_batch_is_open())
-        return;
+        return true;
     bool entered = kprof_engine.device->target_enter_context(batch->context->context);
     kprof_process_forget_reason();
-    batch->times.open_ms = (double)(kprof_monotonic_ns() - batch->started_ns) * 1e-6;
-    kprof_status status = kprof_passes_run(&passes);
-    finish(why, status, passes);
+    int64_t open_ns = kprof_monotonic_ns() - batch->started_ns;
+    kprof_status awaited = kprof_passes_await();
+    bool is_closed = kprof_wait_is_idle(awaited) || !seals || !may_be_sealed();
+    if (is_closed) {
+        batch->times.open_ms = (double)open_ns * 1e-6;
+        kprof_status status = kprof_passes_run(awaited, &passes);
+        finish(kprof_batch_is_sealed() ? batch->closing : why, status, passes);
+    } else {
+        seal(why);
+    }
     if (entered)
         kprof_engine.device->target_leave_context();
+    return is_closed;
+}
+
+bool kprof_batch_close(const char *why)
+{
+    return close_or(true, why);
+}
+
+void kprof_batch_end(const char *why)
+{
+    (void)close_or(false, why);
+}
+
+void kprof_batch_close_sealed(void)
+{
+    kprof_open_batch *batch = &kprof_engine.batch;
+    if (kprof_batch_is_sealed() && !kprof_engine.device->target_capturing() &&
+        kprof_wait_is_idle(kprof_wait_at_most(batch->context->context, 0)))
+        (void)kprof_batch_close(batch->closing);
 }
 
 /* See whether the host gets in replays what it got. If so, the batch goes on as if nothing had been. The driver may
@@ -1061,7 +1252,7 @@ static void try_output(void)
     bool same, may_try = !batch->shares && !batch->searching && !kprof_batch_has_host() && batch->chosen_count > 0;
     if (!may_try) {
         batch->compares_last = true;
-        kprof_batch_close("a copy to the host, the first behind one of its kernels");
+        (void)kprof_batch_close("a copy to the host, the first behind one of its kernels");
         return;
     }
     int64_t begun_ns = kprof_monotonic_ns();
@@ -1075,7 +1266,7 @@ static void try_output(void)
     if (status != KPROF_OK)
         finish("a try of its replays", status, 0);
     else if (!same)
-        kprof_batch_close("a copy to the host that differs in replays");
+        (void)kprof_batch_close("a copy to the host that differs in replays");
     if (entered)
         kprof_engine.device->target_leave_context();
 }
@@ -1083,12 +1274,14 @@ static void try_output(void)
 void kprof_batch_leave(const kprof_call *call)
 {
     kprof_open_batch *batch = &kprof_engine.batch;
-    if (!kprof_batch_is_open())
+    if (kprof_batch_is_open() && batch->behind.stands && !batch->behind.begun)
+        begin_behind();
+    if (!kprof_batch_is_open() || batch->count == 0)
         return;
     kprof_open_launch *last = &batch->launches[batch->count - 1];
-    bool has_range = last->own_range != KPROF_NO_RANGE;
-    if (has_range && kprof_engine.device->profiler_pop(batch->context->profiler) != KPROF_OK)
-        lose_range("CUPTI did not end a range");
+    bool has_range = last->own_range != KPROF_NO_RANGE && !kprof_batch_is_sealed();
+    if (has_range)
+        end_own_run(last);
     /* In a window the stream may be gone before the next flush; else that closes the batch. What is the default stream
      * of this thread is another one to that which flushes next. */
     bool is_last_chance = batch->kind == KPROF_MULTIPLEXED || (batch->kind == KPROF_LIVE && batch->own_is_threads);
@@ -1099,20 +1292,22 @@ void kprof_batch_leave(const kprof_call *call)
     else
         keep_copied();
     int64_t now_ns = kprof_monotonic_ns();
+    if (kprof_batch_is_sealed())
+        return;
     if (kprof_batch_has_host() && !stays_over_gap())
-        kprof_batch_close(OF_HOST);
+        kprof_batch_end(OF_HOST);
     else if (batch->needs && !kprof_batch_saves_host())
-        kprof_batch_close("a launch that is repeated by itself");
+        kprof_batch_end("a launch that is repeated by itself");
     else if (is_full(1))
-        kprof_batch_close("the last launch that fits");
+        (void)kprof_batch_close("the last launch that fits");
     else if (batch->kind != KPROF_MULTIPLEXED && kprof_filter_exhausted(kprof_engine.process.filter))
-        kprof_batch_close("the last launch that was asked for");
+        (void)kprof_batch_close("the last launch that was asked for");
     else if (ends_behind_graph())
-        kprof_batch_close("a graph that copies to the host what cannot be compared");
+        (void)kprof_batch_close("a graph that copies to the host what cannot be compared");
     else if (shows_unknown() && ends_now())
         try_output();
     else if (is_old(now_ns - batch->started_ns))
-        kprof_batch_close("its age");
+        (void)kprof_batch_close("its age");
     else if (batch->kind == KPROF_REPLAYED && now_ns - batch->chosen_ns > MAX_UNCHOSEN_NS)
-        kprof_batch_close("lack of chosen launches");
+        (void)kprof_batch_close("lack of chosen launches");
 }

@@ -40,6 +40,13 @@ void kprof_batch_listen(const kprof_batch_listener *listener);
 bool kprof_batch_is_open(void);
 /* Does the open batch keep launches that are not chosen, and transfers? Without the gate, again, only a hint. */
 bool kprof_batch_records(void);
+/* Is the open batch one that is repeated? It may take nothing more. */
+bool kprof_batch_replays(void);
+/* Does the open batch take nothing more, and only wait for its work to end? */
+bool kprof_batch_is_sealed(void);
+/* Could no batch be opened in the context, since its work went on, so that the next launch opens one which finds the
+ * context idle? */
+bool kprof_batch_is_wanted(const void *context);
 /* Is the open batch a window of launches that are not repeated? Then only calls that end or hinder a pass close it. */
 bool kprof_batch_is_window(void);
 /* Is the open batch one that is repeated in a process with managed memory? Then it is replayed by the application's
@@ -50,6 +57,8 @@ bool kprof_batch_has_managed(void);
 bool kprof_batch_saves_host(void);
 /* Is it one of the two? */
 bool kprof_batch_has_host(void);
+/* Work is submitted that the open batch does not have. */
+void kprof_batch_note_other_work(void);
 /* Note that a kernel runs outside of all ranges and is not known to end by itself. */
 void kprof_batch_note_unknown_end(void);
 /* Do not repeat the open batch: something happened that it does not know of. `reason`, a literal, says what. */
@@ -71,9 +80,14 @@ void kprof_batch_leave(const kprof_call *call);
 bool kprof_batch_keep_freed(const kprof_call *call);
 /* Have the open batch save the memory that the call has brought. */
 void kprof_batch_cover(const kprof_call *call);
-/* Replay the open batch, report its launches, and forget it. `why` says for the log what closes it. Does nothing when
- * no batch is open. */
-void kprof_batch_close(const char *why);
+/* Replay the open batch, report its launches, and forget it. `why` says for the log what closes it. Where its work does
+ * not end for as long as the thread may wait, the batch is sealed instead: it takes nothing more, and a later call
+ * closes it. Returns whether no batch is open now. */
+bool kprof_batch_close(const char *why);
+/* Close a sealed batch if its work has ended. Does not wait. */
+void kprof_batch_close_sealed(void);
+/* Close the open batch, or give it up where that would have to wait. */
+void kprof_batch_end(const char *why);
 /* Give up the open batch if it belongs to the context, which ends. Returns true if a pass was under way. */
 bool kprof_batch_context_ending(void *context);
 /* Forget the parent's batch, in a forked child. */

@@ -15,6 +15,16 @@
 /* After a wait in vain, for the GPU's work or for its counters, do not wait again for so many times as long. */
 #define KPROF_VAIN_WAIT_FACTOR 10
 
+/* Why a launch is not repeated behind which work of another stream came too early. */
+#define KPROF_NOT_ALONE                                                                                                \
+    "the launch, or one before it, did not end by itself before work came in another stream, and may have waited for " \
+    "it"
+
+/* Why a launch is not measured of whose kernel an earlier one did not end. */
+#define KPROF_MAY_WAIT                                                                                                 \
+    "an earlier launch of the kernel did not end by itself while nothing else was done, and may have waited for the "  \
+    "application"
+
 /* The launch has had no range yet. */
 #define KPROF_NO_RANGE SIZE_MAX
 
@@ -34,9 +44,21 @@ typedef struct kprof_batch_times {
         evaluate_ms, deliver_ms;
 } kprof_batch_times;
 
+/* A batch may begin behind a launch that must not be repeated. That one runs when memory has been saved, and what it
+ * changes becomes part of what was saved as soon as it has ended. */
+typedef struct kprof_behind {
+    bool wanted;      /* for the batch that opens next */
+    bool stands;      /* behind such a launch, which may not have ended */
+    bool begun;       /* its call has returned */
+    void *stream;     /* its stream */
+    pthread_t thread; /* that launched it */
+} kprof_behind;
+
 typedef struct kprof_open_batch {
     atomic_bool open;
-    atomic_bool records; /* it is open, and replayed */
+    atomic_bool records; /* it is open, replayed, and takes launches and transfers */
+    atomic_bool replays; /* it is open, and replayed */
+    atomic_bool sealed;  /* it is open, and takes nothing more: it closes as soon as its work has ended */
     atomic_bool window;  /* it is open, and one of multiplex.h */
     kprof_decision_kind kind;
     unsigned needs;                /* kprof_need bits of its first launch */
@@ -44,6 +66,8 @@ typedef struct kprof_open_batch {
     unsigned output_before;        /* pieces of text that the driver had written when it was opened */
     atomic_bool unknown_ends;      /* since the last wait, a kernel was launched that is not known to end by itself */
     _Atomic(const char *) spoiled; /* why the batch is not repeated; NULL: it is */
+    char closing[128];             /* why it is sealed */
+    void *wanted;                  /* a context in which no batch could be opened; NULL: there is none */
     const char *lost_range;        /* why a range around an own run is not what it should be; NULL: all are */
     char note[512];                /* why launches are measured in another way than asked for; "" when all is well */
     kprof_profiled_context *context;
@@ -54,6 +78,7 @@ typedef struct kprof_open_batch {
     bool saved;          /* the context's snapshot has the start */
     bool shares;         /* the ranges of own runs are part of the samples' measurement */
     bool automatic;      /* each kernel of a replay is a range by itself */
+    bool range_open;     /* the range of the last own run goes on, as its launch does */
     bool in_pass;        /* a pass is under way around the application's own run */
     size_t capacity;     /* of ranges, besides that of the whole batch */
     size_t count;        /* of launches and transfers */
@@ -64,6 +89,8 @@ typedef struct kprof_open_batch {
     const kprof_batch_launch *opener; /* the launch that it is opened for; only while it opens */
     size_t wanted_ranges;             /* that there will be, besides that of the whole batch */
     size_t replay_count;              /* of launches and transfers that are replayed, the first so many */
+    size_t most_replayed;             /* those behind may wait for what the batch does not have; SIZE_MAX: none does */
+    kprof_behind behind;              /* a launch that it does not have */
     size_t entered;                   /* launches and transfers of the call that is under way */
     unsigned entered_traits;          /* kprof_node_trait bits of these */
     size_t launch_capacity;           /* of the array below */
@@ -78,7 +105,6 @@ typedef struct kprof_open_batch {
     kprof_evaluations evaluations;    /* of the chosen ones, in their order; made when the passes begin to end */
     int64_t looked_ns;                /* when others were last looked for that wait for the counters */
     int64_t opened_ns, started_ns, chosen_ns; /* chosen_ns: when the last chosen launch came */
-    int64_t no_wait_before_ns;                /* before a range or a window */
     bool lock_in_vain;                        /* the last wait for another process' measurement was */
     int64_t longest_pass_ns;                  /* after which a replay is abandoned */
     _Atomic int64_t repeated_since_ns;        /* of the pass that is replayed; 0: none is */
@@ -101,11 +127,17 @@ void kprof_batch_note_late(void);
 
 /* passes.c */
 
+/* Wait until the application's own runs are over. */
+kprof_status kprof_passes_await(void) KPROF_MUST_CHECK;
+
 /* Get the profiler ready, and start the pass around the application's own run if there is one. */
 kprof_status kprof_passes_begin(void) KPROF_MUST_CHECK;
-/* End the pass of the application's own runs, which are over, and run all other passes. *passes is the number of
- * passes that were measured. Whatever the status, memory is then as the application's own runs left it. */
-kprof_status kprof_passes_run(uint32_t *passes) KPROF_MUST_CHECK;
+/* Begin the range of the proof, where the batch has one for all its launches. The work before it may still run. */
+kprof_status kprof_passes_begin_proof(void) KPROF_MUST_CHECK;
+/* `awaited`: what _await returned. End the pass of the application's own runs and, where these are over, run all other
+ * passes. *passes is the number of passes that were measured. Whatever the status, memory is then as the application's
+ * own runs left it. */
+kprof_status kprof_passes_run(kprof_status awaited, uint32_t *passes) KPROF_MUST_CHECK;
 
 /* Repeat what the batch has, with no pass, to see whether the host gets the `same` each time. Memory is then as the own
  * runs left it, which may go on if that is so. The batch has a chosen launch, else nobody reads its proof. It has

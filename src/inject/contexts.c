@@ -78,7 +78,7 @@ static kprof_status give_back_idle(kprof_profiled_context *context)
 {
     if (!context->has_counters)
         return KPROF_OK;
-    kprof_status status = kprof_wait_with_limit(context->context);
+    kprof_status status = kprof_wait_for_context(context->context);
     if (!kprof_wait_is_idle(status))
         return status;
     give_back(context);
@@ -134,7 +134,7 @@ kprof_status kprof_contexts_wait_for_others(const void *context)
     pthread_mutex_lock(&list->mutex);
     for (size_t i = 0; i < list->live_count && kprof_wait_is_idle(status); i++)
         if (list->live[i] != context)
-            status = kprof_wait_with_limit(list->live[i]);
+            status = kprof_wait_for_context(list->live[i]);
     if (list->incomplete)
         status = kprof_fail(KPROF_NOT_COLLECTED, "no memory to list the contexts whose work has to be waited for");
     pthread_mutex_unlock(&list->mutex);
@@ -167,7 +167,7 @@ bool kprof_contexts_idle(void)
     bool idle = true;
     pthread_mutex_lock(&list->mutex);
     for (kprof_profiled_context *c = list->contexts; c && idle; c = c->next)
-        idle = kprof_wait_is_idle(kprof_wait_with_limit(c->context));
+        idle = kprof_wait_is_idle(kprof_wait_for_context(c->context));
     pthread_mutex_unlock(&list->mutex);
     return idle;
 }
@@ -197,7 +197,7 @@ void kprof_contexts_release_memory(void)
     kprof_context_list *list = &kprof_engine.contexts;
     pthread_mutex_lock(&list->mutex);
     for (kprof_profiled_context *c = list->contexts; c; c = c->next) {
-        if (!c->snapshot || !kprof_wait_is_idle(kprof_wait_with_limit(c->context)))
+        if (!c->snapshot || !kprof_wait_is_idle(kprof_wait_for_context(c->context)))
             continue;
         bool entered = kprof_engine.device->target_enter_context(c->context);
         kprof_engine.device->snapshot_release(c->snapshot);

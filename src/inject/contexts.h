@@ -53,17 +53,17 @@ kprof_status kprof_contexts_open(void *context, const kprof_chip_metrics *metric
 const kprof_profiled_context *kprof_contexts_find(const void *context);
 /* Note a new context of the application, measured or not. Thread-safe. */
 void kprof_contexts_note(void *context);
-/* Wait, as kprof_wait_with_limit does, until the work of all other contexts is done: a replay would undo what it
+/* Wait, as kprof_wait_for_context does, until the work of all other contexts is done: a replay would undo what it
  * writes to this context's memory. NOT_COLLECTED when it does not end in time. Needs the gate. */
 kprof_status kprof_contexts_wait_for_others(const void *context) KPROF_MUST_CHECK;
 /* Does the application have another context than this one, or may it? */
 bool kprof_contexts_has_others(const void *context);
 /* Forget a context, which ends. `in_pass`: a pass is under way, and nothing ends it any more. */
 void kprof_contexts_forget(void *context, bool in_pass);
-/* Is the work of all contexts done? Waits for each as kprof_wait_with_limit does. Needs the gate. */
+/* Is the work of all contexts done? Waits for each as kprof_wait_for_context does. Needs the gate. */
 bool kprof_contexts_idle(void);
-/* Give the device memory that kprof keeps back to the application, except in contexts whose work does not end within a
- * second. Needs the gate, and no batch may be open. */
+/* Give the device memory that kprof keeps back to the application, except in contexts whose work does not end as long
+ * as the thread may wait. Needs the gate, and no batch may be open. */
 void kprof_contexts_release_memory(void);
 /* Device memory that kprof keeps copies in, on one device. */
 size_t kprof_contexts_held_bytes(uint32_t device);

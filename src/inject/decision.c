@@ -17,9 +17,6 @@
  * later ones are multiplexed. */
 #define MOST_BY_ITSELF 20
 
-#define LATE                                                                                                           \
-    "an earlier launch of the kernel did not end by itself within a second, and may have waited for the application"
-
 bool kprof_decision_needs_proof(void)
 {
     return (kprof_engine.device->target_sharing() & KPROF_SHARES_WITH_HOST) ||
@@ -78,7 +75,8 @@ static const char *why_reaches_host(const kprof_batch_launch *launch, const kpro
 /* A kernel of a graph runs among others. */
 static bool may_be_by_itself(const kprof_batch_launch *launch)
 {
-    return launch->chosen && launch->record.graph_node == 0 && atomic_load(&launch->kernel->by_itself) < MOST_BY_ITSELF;
+    return launch->chosen && launch->record.graph_node == 0 && !atomic_load(&launch->kernel->ends_late) &&
+           atomic_load(&launch->kernel->by_itself) < MOST_BY_ITSELF;
 }
 
 /* Can replays print and nobody see it? While it is dropped, no other context may print. */
@@ -101,8 +99,8 @@ static const char *why_not_repeated(const kprof_batch_launch *launch, const kpro
         snprintf(text, sizeof text, "the %s cannot be replayed: %s", is_graph ? "graph" : "kernel", why);
         return text;
     }
-    if (atomic_load(&launch->kernel->ends_late))
-        return LATE;
+    if (atomic_load(&launch->kernel->ends_late) && !atomic_load(&launch->kernel->ends_alone))
+        return KPROF_MAY_WAIT;
     if (!operation || !kprof_engine.device->target_function(launch->call))
         return "the launch cannot be repeated through the driver";
     why = why_not_saved(launch->call->context);
@@ -166,7 +164,7 @@ static kprof_decision decide(kprof_decision_kind kind, const char *why)
 static kprof_decision measure_own_run(const kprof_batch_launch *launch, kprof_decision_kind kind, const char *why)
 {
     if (atomic_load(&launch->kernel->ends_late))
-        return decide(KPROF_REFUSED, LATE);
+        return decide(KPROF_REFUSED, KPROF_MAY_WAIT);
     if (atomic_load(&launch->kernel->watched_ends) >= enough_ends(launch, kind))
         return decide(kind, why);
     if (kprof_engine.device->target_awaits(launch->call))
@@ -194,6 +192,15 @@ bool kprof_decision_is_live(const kprof_batch_launch *launch)
            kprof_engine.process.config.replay_choice != KPROF_MULTIPLEX_ALL &&
            !atomic_load(&launch->kernel->ends_late) && !kprof_decision_may_wait_for_host(launch) &&
            !kprof_engine.device->target_runs_elsewhere(launch->call);
+}
+
+bool kprof_decision_may_follow(const kprof_batch_launch *launch, const kprof_decision *decision)
+{
+    bool is_repeated = decision->kind == KPROF_REPLAYED && decision->needs == 0;
+    return !is_repeated && kprof_engine.process.config.replay_choice != KPROF_MULTIPLEX_ALL &&
+           !kprof_engine.device->target_runs_elsewhere(launch->call) && !why_not_saved(launch->call->context) &&
+           !(kprof_engine.device->target_sharing() & KPROF_MANAGED) &&
+           (!kprof_decision_needs_proof() || launch->metrics->proof.count > 0);
 }
 
 kprof_decision kprof_decision_make(const kprof_batch_launch *launch, const kprof_operation *operation)

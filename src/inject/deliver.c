@@ -159,8 +159,10 @@ void kprof_deliver_all(uint32_t passes)
     for (size_t i = batch->replay_count; i < batch->count; i++)
         if (batch->launches[i].chosen)
             batch->listener->done(&batch->launches[i].record,
-                                  "a replay computed something else than the application's own run, as what the "
-                                  "host got before this launch shows; later batches end there");
+                                  i >= batch->most_replayed
+                                      ? KPROF_NOT_ALONE
+                                      : "a replay computed something else than the application's own run, as what the "
+                                        "host got before this launch shows; later batches end there");
 }
 
 /* errno says why not. */

@@ -9,6 +9,8 @@
 /* After a wait in vain, wait only as long as a short call takes: that thread probably stays inside. */
 #define IN_VAIN_MS 2
 #define MS_NS      INT64_C(1000000)
+/* So often a thread looks whether work ends while it waits. */
+#define LOOK_NS INT64_C(10000000)
 
 static __thread int depth;        /* shared calls that this thread is in */
 static __thread bool is_owner;    /* this thread holds the gate exclusively: its own calls pass */
@@ -48,6 +50,29 @@ void kprof_gate_leave_shared(void)
         leave();
 }
 
+/* For how long the thread has waited while there was work on the GPU and none of it ended. */
+typedef struct stall {
+    uint64_t passed;
+    int64_t since_ns;
+} stall;
+
+/* That work may wait for what the thread is about to do. With the mutex held; false when the time is over. */
+static bool wait_for_change(const struct timespec *deadline, stall *s)
+{
+    struct timespec until = kprof_deadline_after_ns(LOOK_NS);
+    bool is_last =
+        deadline->tv_sec < until.tv_sec || (deadline->tv_sec == until.tv_sec && deadline->tv_nsec <= until.tv_nsec);
+    kprof_gate *gate = &kprof_engine.gate;
+    if (pthread_cond_timedwait(&gate->changed, &gate->mutex, is_last ? deadline : &until) == 0)
+        return true;
+    const kprof_progress progress = kprof_engine.device->marks_look(NULL);
+    int64_t now_ns = kprof_monotonic_ns();
+    if (progress.ahead == 0 || progress.passed != s->passed)
+        s->since_ns = now_ns;
+    s->passed = progress.passed;
+    return !is_last && now_ns - s->since_ns < kprof_engine.waits.hold_ns;
+}
+
 bool kprof_gate_enter_exclusive(unsigned timeout_ms)
 {
     kprof_gate *gate = &kprof_engine.gate;
@@ -65,9 +90,10 @@ bool kprof_gate_enter_exclusive(unsigned timeout_ms)
     unsigned limit_ms = gate->in_vain && timeout_ms > IN_VAIN_MS ? IN_VAIN_MS : timeout_ms;
     struct timespec deadline = kprof_deadline_after_ns(limit_ms * MS_NS);
     bool in_time = true, alone;
+    stall stalled = {.since_ns = kprof_monotonic_ns()};
     /* One look at `inside` decides: those who announce themselves after it see `exclusive` and go. */
     while (!(alone = atomic_load(&gate->inside) == 0) && in_time)
-        in_time = pthread_cond_timedwait(&gate->changed, &gate->mutex, &deadline) == 0;
+        in_time = wait_for_change(&deadline, &stalled);
     gate->in_vain = !alone && (gate->in_vain || timeout_ms > 0);
     if (!alone) {
         atomic_store(&gate->exclusive, false);

@@ -6,6 +6,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* The delay kernel with which XLA begins to measure gives up after 0.1 s. */
+#define FIRST_PATIENCE_NS INT64_C(20000000)
+#define MOST_VAIN_WAITS   3
+
 typedef struct kprof_kernel_slot slot;
 
 static slot *find_slot(slot *slots, size_t size, const void *function, const void *context)
@@ -133,4 +137,16 @@ void kprof_kernels_visit(void (*visit)(kprof_kernel *kernel))
         visit(table->kernels[i]);
     if (locked)
         pthread_mutex_unlock(&table->mutex);
+}
+
+int64_t kprof_kernel_patience_ns(const kprof_kernel *kernel)
+{
+    uint32_t vain = atomic_load(&kernel->vain_waits);
+    return vain < MOST_VAIN_WAITS ? FIRST_PATIENCE_NS << vain : 0;
+}
+
+void kprof_kernel_note_vain_wait(kprof_kernel *kernel)
+{
+    if (atomic_fetch_add(&kernel->vain_waits, 1) + 1 >= MOST_VAIN_WAITS)
+        atomic_store(&kernel->ends_late, true);
 }

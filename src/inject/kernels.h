@@ -14,7 +14,8 @@ typedef struct kprof_kernel {
     _Atomic uint64_t launches;
     _Atomic uint32_t watched_ends; /* launches that were watched and ended by themselves */
     atomic_bool to_watch;          /* the launch that is entered is to be watched */
-    atomic_bool ends_late;         /* a launch did not end by itself, and may have waited for the application */
+    _Atomic uint32_t vain_waits;   /* launches that did not end by themselves while kprof waited for them */
+    atomic_bool ends_late;         /* that was often enough: the kernel may wait for the application */
     atomic_bool ends_alone;        /* a launch ended before anything in another stream came after it */
     _Atomic uint32_t by_itself;    /* launches that had batches of their own, because of what their replays need */
     atomic_bool prints_unseen;     /* whether it prints could not be seen, so that nothing it prints can be dropped */
@@ -48,6 +49,12 @@ kprof_kernel *kprof_kernels_find(const kprof_call *call, const kprof_filter *fil
 /* Forget which handle stands for which kernel: modules are being unloaded, or a context ends. Takes no lock, since the
  * driver may hold one of its own that a thread waits for in _find. */
 void kprof_kernels_forget_handles(void);
+
+/* Return how long to wait for a launch of the kernel to end by itself: longer each time, as a kernel that waits for the
+ * application may give up. 0: not any more. */
+int64_t kprof_kernel_patience_ns(const kprof_kernel *kernel);
+/* Such a wait was in vain. */
+void kprof_kernel_note_vain_wait(kprof_kernel *kernel);
 
 /* Call `visit` for every kernel. */
 void kprof_kernels_visit(void (*visit)(kprof_kernel *kernel));

@@ -35,7 +35,13 @@
 #define SIGNAL_POLL_NS 500000
 #define A_SIGNAL       "a signal"
 
+/* Launches that no batch has, in one thread. A mark takes 0.1 us. */
+#define LAUNCHES_PER_MARK 8
+
 #define NO_METRICS "no metrics were chosen for this device's chip"
+
+/* After so long kprof says that a replay does not end. */
+#define ENDLESS_S 10
 
 /* Quarters of a second after which the counters are given back although no process of the run wants them. */
 #define MAX_IDLE_CALLS 12
@@ -51,6 +57,8 @@ static __thread struct call_state {
     bool keeps_freed;      /* the open batch keeps what this call is to free */
     bool captured;         /* it becomes a node of a graph, and runs nothing */
     bool unknown_end;      /* this launch is not known to end by itself */
+    bool marks;            /* a mark follows the call */
+    unsigned unmarked;     /* launches since the last mark that no batch has */
     kprof_kernel *watched; /* this launch's, which is in no batch; NULL: none */
 } thread;
 
@@ -157,12 +165,13 @@ static const char *enter_alone(void)
 static void leave_watched(const kprof_call *call)
 {
     kprof_kernel *kernel = thread.watched;
-    kprof_status status = call->failed ? KPROF_INTERNAL : kprof_wait_with_limit(call->context);
+    kprof_status status =
+        call->failed ? KPROF_INTERNAL : kprof_wait_at_most(call->context, kprof_kernel_patience_ns(kernel));
     if (status == KPROF_OK) {
         atomic_fetch_add(&kernel->watched_ends, 1);
         atomic_store(&kernel->ends_alone, true);
     } else if (status == KPROF_NOT_COLLECTED) {
-        atomic_store(&kernel->ends_late, true);
+        kprof_kernel_note_vain_wait(kernel);
     }
     thread.watched = NULL;
 }
@@ -180,7 +189,7 @@ static const char *enter_batch(const kprof_batch_launch *launch)
     thread.callback = launch->call->callback_id;
     thread.alone = kprof_batch_enter(launch, &status);
     if (thread.alone)
-        return "";
+        return status == KPROF_OK ? "" : kprof_process_reason(status);
     /* A launch that is to be watched, and not measured this time, keeps the gate until it has ended. */
     if (launch->chosen && !kprof_batch_records() && atomic_load(&launch->kernel->to_watch)) {
         atomic_store(&launch->kernel->to_watch, false);
@@ -195,14 +204,42 @@ static const char *enter_batch(const kprof_batch_launch *launch)
     return launch->chosen && status != KPROF_OK ? kprof_process_reason(status) : "";
 }
 
+/* Does the call have the GPU use memory, so that a batch has to know of it? One that is captured runs nothing. */
+static bool uses_memory(const kprof_call *call)
+{
+    return call->kind == KPROF_CALL_LAUNCH || call->kind == KPROF_CALL_TRANSFER ||
+           call->kind == KPROF_CALL_GRAPH_LAUNCH;
+}
+
 /* Replay what is open before a call that a replay could not repeat, or that shows the host what it must not see yet. */
 static void close_batch(const char *why)
 {
     if (!kprof_batch_is_open() || !kprof_gate_enter_exclusive(GATE_TIMEOUT_MS))
         return;
-    kprof_batch_close(why);
+    (void)kprof_batch_close(why);
     kprof_idle_watch();
     kprof_gate_leave_exclusive();
+}
+
+/* The same, but what cannot be replayed now never is. */
+static void end_batch(const char *why)
+{
+    if (!kprof_batch_is_open() || !kprof_gate_enter_exclusive(GATE_TIMEOUT_MS))
+        return;
+    kprof_batch_end(why);
+    kprof_idle_watch();
+    kprof_gate_leave_exclusive();
+}
+
+/* Replay a batch that could not be when it was full, if its work has ended by now. */
+static void close_sealed(const kprof_call *call)
+{
+    if (kprof_batch_is_sealed() && kprof_gate_enter_exclusive(0)) {
+        kprof_batch_close_sealed();
+        kprof_gate_leave_exclusive();
+    }
+    if (kprof_batch_is_sealed() && uses_memory(call))
+        kprof_batch_note_other_work();
 }
 
 static bool frees_to_keeping_pool(const kprof_call *call)
@@ -214,7 +251,7 @@ static bool frees_to_keeping_pool(const kprof_call *call)
  * which may end a capture. */
 static void keep_freed(const kprof_call *call)
 {
-    if (!kprof_batch_records() || frees_to_keeping_pool(call) || !kprof_gate_enter_exclusive(GATE_TIMEOUT_MS))
+    if (!kprof_batch_replays() || frees_to_keeping_pool(call) || !kprof_gate_enter_exclusive(GATE_TIMEOUT_MS))
         return;
     thread.keeps_freed = !kprof_engine.device->target_capturing() && kprof_batch_keep_freed(call);
     kprof_gate_leave_exclusive();
@@ -226,35 +263,30 @@ static bool measures_whole_graphs(void)
     return config->graph_profiling == KPROF_GRAPH_WHOLE || config->replay_choice == KPROF_MULTIPLEX_ALL;
 }
 
-static bool is_gated(const kprof_call *call)
+/* Does the call take away what even an open pass needs? */
+static bool takes_code(const kprof_call *call)
 {
-    return call->kind != KPROF_CALL_WAIT && call->kind != KPROF_CALL_HARMLESS;
-}
-
-/* Does the call have the GPU use memory, so that a batch has to know of it? One that is captured runs nothing. */
-static bool uses_memory(const kprof_call *call)
-{
-    return call->kind == KPROF_CALL_LAUNCH || call->kind == KPROF_CALL_TRANSFER ||
-           call->kind == KPROF_CALL_GRAPH_LAUNCH;
+    return call->kind == KPROF_CALL_UNLOAD || call->kind == KPROF_CALL_STOP;
 }
 
 /* Must the open batch be replayed before the call? */
 static bool closes_batch(const kprof_call *call)
 {
-    if (call->kind == KPROF_CALL_UNLOAD || call->kind == KPROF_CALL_STOP)
+    if (takes_code(call))
         return true;
     if (kprof_batch_saves_host() && is_gated(call) && !uses_memory(call))
         return true;
     if (call->kind == KPROF_CALL_CAPTURE) /* a graph is changed behind it, often */
-        return !kprof_batch_records() || measures_whole_graphs() || !kprof_captures_are_quiet();
+        return !kprof_batch_is_sealed() &&
+               (!kprof_batch_records() || measures_whole_graphs() || !kprof_captures_are_quiet());
     if (call->kind == KPROF_CALL_FREE)
-        return kprof_batch_records() && !thread.keeps_freed;
+        return kprof_batch_replays() && !thread.keeps_freed;
     if (call->kind == KPROF_CALL_POOL_FREE) /* once more: the batch that held the pool may have ended since */
-        return kprof_batch_records() && !frees_to_keeping_pool(call);
+        return kprof_batch_replays() && !frees_to_keeping_pool(call);
     if (call->kind == KPROF_CALL_MEMORY_INFO)
-        return kprof_batch_records() && kprof_engine.device->target_holds_pools();
+        return kprof_batch_replays() && kprof_engine.device->target_holds_pools();
     if (call->kind == KPROF_CALL_GRAPH_CHANGE)
-        return kprof_batch_records() && measures_whole_graphs(); /* a replay launches the same one */
+        return kprof_batch_replays() && measures_whole_graphs(); /* a replay launches the same one */
     return call->kind == KPROF_CALL_OTHER && !kprof_batch_is_window();
 }
 
@@ -295,8 +327,7 @@ static void make_space(const kprof_call *call, size_t local_bytes)
     if (atomic_load(&kprof_engine.process.matched) == 0 || kprof_engine.device->target_has_space(call, local_bytes) ||
         !kprof_gate_enter_exclusive(GATE_TIMEOUT_MS))
         return;
-    kprof_batch_close(call->name);
-    if (!kprof_engine.device->target_capturing())
+    if (kprof_batch_close(call->name) && !kprof_engine.device->target_capturing())
         kprof_contexts_release_memory();
     kprof_gate_leave_exclusive();
 }
@@ -321,7 +352,7 @@ static void enter_launch(const kprof_call *call)
     bool chosen = choose(&count, device);
     if (!kernel || !atomic_load_explicit(&kernel->ends_alone, memory_order_relaxed))
         note_unknown_end();
-    if (!chosen && !kprof_batch_records())
+    if (!chosen && !kprof_batch_records() && !kprof_batch_is_wanted(call->context))
         return;
     if (!kernel || !device) { /* out of memory */
         close_batch(call->name);
@@ -341,6 +372,8 @@ static void enter_launch(const kprof_call *call)
     else
         obstacle = enter_batch(&launch);
     if (chosen && (asks_nothing || *obstacle)) {
+        if (*obstacle && kprof_batch_is_wanted(call->context)) /* it may be measured later */
+            kprof_filter_take_another(kprof_engine.process.filter);
         write_launch(&launch.record, obstacle);
         kprof_process_check_owner();
     }
@@ -435,6 +468,11 @@ static void enter_graph(const kprof_call *call)
     free(launches);
 }
 
+static bool is_gated(const kprof_call *call)
+{
+    return call->kind != KPROF_CALL_WAIT && call->kind != KPROF_CALL_HARMLESS;
+}
+
 /* May the call not run while the batch is open, since that must be replayed first, or know of the call? */
 static bool is_in_the_way(const kprof_call *call)
 {
@@ -448,13 +486,16 @@ static bool is_in_the_way(const kprof_call *call)
 static void enter_gate(const kprof_call *call)
 {
     kprof_gate_enter_shared();
-    for (int tries = 0; is_in_the_way(call) && tries < CLOSE_TRIES; tries++) {
+    for (int tries = 0; is_in_the_way(call) && !kprof_batch_is_sealed() && tries < CLOSE_TRIES; tries++) {
         kprof_gate_leave_shared();
         close_batch(call->name);
         kprof_gate_enter_shared();
     }
     if (is_in_the_way(call))
-        kprof_batch_spoil("another thread stayed inside a CUDA call, so that the batch could not be closed in time");
+        kprof_batch_spoil(kprof_batch_is_sealed()
+                              ? "its work did not end before a call that takes away what replays use"
+                              : "another thread stayed inside a CUDA call, so that the batch could "
+                                "not be closed in time");
     thread.shared++;
 }
 
@@ -464,7 +505,7 @@ static void try_to_settle(const kprof_call *call)
 {
     if (!kprof_gate_enter_exclusive(0))
         return;
-    kprof_batch_close(call->name);
+    kprof_batch_end(call->name);
     kprof_contexts_end_samples();
     bool can_wait = !kprof_engine.device->target_capturing();
     if (can_wait)
@@ -517,6 +558,15 @@ static kprof_awaited await_start(const kprof_call *call)
     return kprof_engine.device->transfer_await_start(call, kprof_batch_records());
 }
 
+/* Marks tell later how far the GPU is. Once all that was asked for is measured, nobody asks. */
+static bool is_mark_due(void)
+{
+    bool is_due = thread.alone || ++thread.unmarked >= LAUNCHES_PER_MARK;
+    if (is_due)
+        thread.unmarked = 0;
+    return is_due && (kprof_batch_is_open() || !kprof_filter_exhausted(kprof_engine.process.filter));
+}
+
 static void enter(const kprof_call *call)
 {
     if (thread.own_call)
@@ -539,18 +589,24 @@ static void enter(const kprof_call *call)
     }
     thread.own_call = true;
     thread.unknown_end = false;
+    kprof_wait_allow(kprof_engine.waits.hold_ns);
     thread.captured = armed && look_for_capture(call);
+    if (kprof_batch_is_sealed() && !thread.captured)
+        close_sealed(call);
     if (armed && (call->kind == KPROF_CALL_FREE || call->kind == KPROF_CALL_POOL_FREE))
         keep_freed(call);
     if (!armed && is_gated(call))
         try_to_settle(call);
-    else if (kprof_batch_is_open() && closes_batch(call))
+    else if (kprof_batch_is_open() && closes_batch(call) && takes_code(call))
+        end_batch(call->name);
+    else if (kprof_batch_is_open() && closes_batch(call) && !kprof_batch_is_sealed())
         close_batch(call->name);
     kprof_awaited awaited = armed ? await_start(call) : KPROF_NOT_AWAITED;
     if (armed && awaited != KPROF_AWAITED_IN_VAIN) /* else it may keep others out of the batch for long */
         follow(call, awaited);
     if (!thread.alone && is_gated(call))
         enter_gate(call);
+    thread.marks = armed && !thread.captured && uses_memory(call) && is_mark_due();
     if (thread.unknown_end) /* again: what was noted before the gate, a thread inside it may have taken back */
         kprof_batch_note_unknown_end();
     thread.own_call = false;
@@ -573,7 +629,7 @@ static void follow_up(const kprof_call *call)
         }
         /* another thread may share memory now */
         if (kprof_batch_new_sharing() != 0 || kprof_engine.device->target_capturing())
-            kprof_batch_close(call->name);
+            kprof_batch_end(call->name);
         else
             kprof_batch_cover(call);
         kprof_gate_leave_exclusive();
@@ -618,6 +674,9 @@ static void leave(const kprof_call *call)
     thread.keeps_freed = false;
     if (call->kind == KPROF_CALL_UNLOAD) /* again: another thread may have used one while it was going */
         kprof_kernels_forget_handles();
+    if (thread.marks && !call->failed)
+        kprof_engine.device->marks_set(call);
+    thread.marks = false;
     if (thread.alone) {
         thread.alone = false;
         if (thread.watched)
@@ -656,6 +715,7 @@ static void context_ending(void *context)
     bool in_pass = kprof_batch_context_ending(context);
     if (!atomic_load(&state->ended)) /* else all goes with the process, and CUPTI would wait for work without end */
         kprof_contexts_forget(context, in_pass);
+    kprof_engine.device->marks_forget(context);
     kprof_devices_forget(context);
     kprof_kernels_forget_handles(); /* the next context may have its address */
     if (alone)
@@ -693,13 +753,14 @@ static void write_end(void)
  * is open over a capture is given up, as that may not end before. */
 static void answer_process(void)
 {
+    kprof_wait_allow(KPROF_HOLD_AT_END_NS);
     if (!kprof_gate_enter_exclusive(GATE_TIMEOUT_MS))
         return;
     kprof_launch_mark_own();
     bool can = !kprof_batch_is_open() || kprof_engine.device->target_capturing() || may_close();
     if (can && kprof_idle_begin()) {
         bool ends = atomic_load(&kprof_engine.process.ending);
-        kprof_batch_close(kprof_ending_is_due() ? A_SIGNAL : ends ? "_exit" : "an exec");
+        kprof_batch_end(kprof_ending_is_due() ? A_SIGNAL : ends ? "_exit" : "an exec");
         kprof_contexts_end_samples();
         if (ends) {
             atomic_store(&kprof_engine.launches.ended, true);
@@ -714,7 +775,7 @@ static void answer_process(void)
 static void tell_endless_replay(void)
 {
     const kprof_open_batch *batch = &kprof_engine.batch;
-    const int limit_s = kprof_engine.waits.long_limit_s;
+    const int limit_s = ENDLESS_S;
     int64_t since_ns = atomic_load(&batch->repeated_since_ns);
     int64_t left_ns = since_ns + limit_s * INT64_C(1000000000) - kprof_monotonic_ns();
     if (since_ns == 0 || left_ns > 0 || -left_ns < batch->longest_pass_ns)
@@ -733,6 +794,7 @@ static void tell_endless_replay(void)
 static bool give_back(unsigned calls)
 {
     bool done = false, is_asked = calls == 0;
+    kprof_wait_allow(0); /* calls of the application wait for the gate meanwhile */
     tell_endless_replay();
     if (is_asked && kprof_idle_is_asked()) {
         answer_process();
@@ -748,8 +810,9 @@ static bool give_back(unsigned calls)
     /* The application may be using managed memory, so that launches before it are not measured. */
     bool may_lose = kprof_batch_has_host() && !kprof_lock_is_wanted();
     bool is_due = is_asked || (kprof_idle_lasts() && !may_lose);
-    if (is_due && may_close()) {
-        kprof_batch_close(is_asked ? A_SIGNAL : "a pause");
+    if (is_asked)
+        kprof_wait_allow(KPROF_HOLD_AT_END_NS);
+    if (is_due && may_close() && kprof_batch_close(is_asked ? A_SIGNAL : "a pause")) {
         done = calls >= MAX_IDLE_CALLS || (!is_asked && kprof_lock_is_wanted());
         if (done)
             kprof_contexts_release(); /* the next first pass costs 200 ms more */
@@ -773,7 +836,7 @@ void kprof_launch_before(kprof_exec_turn turn)
     if (kprof_batch_has_host() && !is_within && !kprof_idle_may_be_handler()) {
         bool was_own = thread.own_call, own = kprof_engine.device->target_set_own(true);
         thread.own_call = true;
-        close_batch(names[turn]);
+        end_batch(names[turn]);
         (void)kprof_engine.device->target_set_own(own);
         thread.own_call = was_own;
     }
@@ -829,7 +892,8 @@ void kprof_launch_stop(void)
     atomic_store(&kprof_engine.launches.ended, true);
     thread.own_call = true;
     bool own = kprof_engine.device->target_set_own(true);
-    close_batch("the end of the process");
+    kprof_wait_allow(KPROF_HOLD_AT_END_NS);
+    end_batch("the end of the process");
     kprof_gate_await_exclusive(GATE_TIMEOUT_MS); /* another thread may be using CUPTI, which ends after this */
     (void)kprof_engine.device->target_set_own(own);
     thread.own_call = false;

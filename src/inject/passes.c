@@ -162,7 +162,6 @@ static kprof_status stop_pass(bool *more)
 kprof_status kprof_passes_begin(void)
 {
     kprof_open_batch *batch = &kprof_engine.batch;
-    kprof_profiler *profiler = batch->context->profiler;
     int64_t lap_ns = kprof_monotonic_ns();
     if (batch->kind == KPROF_REPLAYED && !batch->proved)
         return KPROF_OK; /* the application's own run is in no pass */
@@ -174,15 +173,23 @@ kprof_status kprof_passes_begin(void)
     if (status == KPROF_OK)
         status = start_pass();
     batch->in_pass = status == KPROF_OK;
-    if (status != KPROF_OK || !batch->proved || batch->searching)
+    if (status != KPROF_OK || batch->behind.stands)
         return status;
-    status = kprof_engine.device->profiler_push(profiler, batch->range_count++);
+    status = kprof_passes_begin_proof();
     if (status != KPROF_OK) {
         bool more;
         (void)stop_pass(&more);
         batch->in_pass = false;
     }
     return status;
+}
+
+kprof_status kprof_passes_begin_proof(void)
+{
+    kprof_open_batch *batch = &kprof_engine.batch;
+    if (!batch->proved || batch->searching)
+        return KPROF_OK;
+    return kprof_engine.device->profiler_push(batch->context->profiler, batch->range_count++);
 }
 
 /* List the launches to evaluate: the chosen ones. */
@@ -303,8 +310,9 @@ static kprof_status end_own_pass(bool *more)
     kprof_open_batch *batch = &kprof_engine.batch;
     kprof_profiler *profiler = batch->context->profiler;
     kprof_status status = KPROF_OK;
-    if (batch->proved && !batch->searching)
+    if (batch->range_open || (batch->proved && !batch->searching && batch->range_count > batch->first_range))
         status = kprof_engine.device->profiler_pop(profiler);
+    batch->range_open = false;
     kprof_status stopped = stop_pass(more);
     batch->in_pass = false;
     if (status == KPROF_OK)
@@ -555,35 +563,37 @@ static kprof_status replay(uint32_t *passes)
 }
 
 /* CUPTI would wait without a limit for the end of a pass beside work. */
-static kprof_status wait_for_own_runs(void)
+kprof_status kprof_passes_await(void)
 {
-    const kprof_open_batch *batch = &kprof_engine.batch;
+    kprof_open_batch *batch = &kprof_engine.batch;
+    int64_t lap_ns = kprof_monotonic_ns(), limit_ns = INT64_MAX;
     if (kprof_engine.device->target_capturing()) {
         kprof_captures_note_loss();
         return kprof_fail(KPROF_NOT_COLLECTED, KPROF_BESIDE_CAPTURE);
     }
-    kprof_status status = kprof_wait_for_context(batch->context->context);
+    if (batch->needs && batch->count > 0)
+        limit_ns = kprof_kernel_patience_ns(batch->launches[0].kernel);
+    kprof_status status = kprof_wait_at_most(batch->context->context, limit_ns);
     if (!kprof_wait_is_idle(status) && (kprof_batch_has_managed() || batch->needs))
         kprof_batch_note_late(); /* the host waits for each launch, and not for these again */
+    batch->times.wait_ms += kprof_monotonic_lap_ms(&lap_ns);
     return status;
 }
 
-/* Wait for the application's own runs, and end the pass around them. */
-static kprof_status end_own_runs(void)
+/* End the pass around the application's own runs, which have been waited for. */
+static kprof_status end_own_runs(kprof_status status)
 {
     kprof_open_batch *batch = &kprof_engine.batch;
     bool more = false;
-    int64_t lap_ns = kprof_monotonic_ns();
+    const int64_t now_ns = kprof_monotonic_ns();
     batch->replay_count = batch->count;
-    kprof_status status = wait_for_own_runs();
-    batch->times.wait_ms += kprof_monotonic_lap_ms(&lap_ns);
     if (!kprof_wait_is_idle(status)) {
         batch->context->left_in_pass = batch->in_pass;
         return status;
     }
-    if (batch->kind == KPROF_REPLAYED)
+    if (batch->kind == KPROF_REPLAYED && !kprof_batch_is_sealed())
         kprof_batch_note_ends();
-    batch->longest_pass_ns = longest_pass_ns(lap_ns - batch->started_ns);
+    batch->longest_pass_ns = longest_pass_ns(now_ns - batch->started_ns);
     kprof_status ended = batch->in_pass ? end_own_pass(&more) : KPROF_OK;
     wait_for_values(); /* whatever the status: threads may be at it */
     return status == KPROF_OK ? ended : kprof_fail(KPROF_NOT_COLLECTED, "this launch, or one measured with it, failed");
@@ -594,7 +604,7 @@ kprof_status kprof_passes_try(bool *same)
     kprof_open_batch *batch = &kprof_engine.batch;
     uint32_t passes = 0;
     *same = false;
-    kprof_status status = end_own_runs();
+    kprof_status status = end_own_runs(kprof_passes_await());
     if (status == KPROF_OK)
         status = replay_and_restore(run_tries, &passes);
     if (status != KPROF_OK || batch->replay_count < batch->count)
@@ -605,17 +615,34 @@ kprof_status kprof_passes_try(bool *same)
     return kprof_passes_begin();
 }
 
-kprof_status kprof_passes_run(uint32_t *passes)
+/* Leave out what may wait for work that the batch does not have. */
+static kprof_status cut(void)
+{
+    kprof_open_batch *batch = &kprof_engine.batch;
+    if (batch->replay_count <= batch->most_replayed)
+        return KPROF_OK;
+    batch->replay_count = batch->most_replayed;
+    for (size_t i = batch->replay_count; i-- > 0;) {
+        if (batch->launches[i].chosen) {
+            batch->replay_count = i + 1;
+            return KPROF_OK;
+        }
+    }
+    return kprof_fail(KPROF_NOT_COLLECTED, KPROF_NOT_ALONE);
+}
+
+kprof_status kprof_passes_run(kprof_status awaited, uint32_t *passes)
 {
     kprof_open_batch *batch = &kprof_engine.batch;
     *passes = 0;
-    kprof_status status = end_own_runs();
+    kprof_status status = end_own_runs(awaited);
     if (status != KPROF_OK || batch->chosen_count == 0)
         return status;
     if (batch->kind == KPROF_REPLAYED) {
         if (!compares_last())
             batch->replay_count = last_chosen() + 1; /* nothing is measured after it */
-        return replay(passes);
+        status = cut();
+        return status == KPROF_OK ? replay(passes) : status;
     }
     *passes = 1;
     return KPROF_OK;

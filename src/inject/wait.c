@@ -1,5 +1,5 @@
 /* CUDA has no wait with a limit for a whole context. So one thread waits without a limit, and the caller waits for
- * that thread. */
+ * that thread. Marks behind launches tell whether work ends meanwhile. */
 #include "inject/wait.h"
 
 #include "core/log.h"
@@ -11,23 +11,38 @@
 
 #include <stdlib.h>
 
-#define LIMIT_S 1
-/* A thread that has waited for longer gets this much more, as its work may have just ended: GRACE_NS once a second,
- * SHORT_GRACE_NS else. */
-#define GRACE_NS       20000000
-#define SHORT_GRACE_NS 1000000
-#define SECOND_NS      INT64_C(1000000000)
+/* So often the marks are looked at. */
+#define LOOK_NS INT64_C(2000000)
+/* The thread that waits finds out a little later than the host that the work has ended, when it is late itself. */
+#define GRACE_NS  INT64_C(1000000)
+#define FORGET_NS INT64_C(1000000000)
+
+#define UNENDED "the GPU's work did not end within 0.1 s, and may wait for the application"
 
 /* A thread that waits for a context's work; one for a context, perhaps since an earlier call. */
 typedef struct kprof_waiter {
     struct kprof_waiter *next;
     void *context;
-    int64_t since_ns;
-    int64_t next_grace_ns; /* when it may have the longer one */
-    bool orphan;           /* its context is gone: nobody takes the result */
+    bool was_in_vain; /* somebody waited for as long as he may, when so many marks had been passed: */
+    uint64_t passed;
+    bool orphan; /* its context is gone: nobody takes the result */
     bool done;
     kprof_status result; /* once done */
 } waiter;
+
+/* What the thread may wait in all, and has waited of that. */
+static __thread int64_t allowed_ns = KPROF_HOLD_NS, waited_ns, longest_ns;
+
+void kprof_wait_allow(int64_t limit_ns)
+{
+    allowed_ns = limit_ns;
+    waited_ns = longest_ns = 0;
+}
+
+int64_t kprof_wait_spent_ns(void)
+{
+    return longest_ns;
+}
 
 static void *wait_for_work(void *user)
 {
@@ -56,27 +71,38 @@ static waiter *find(const void *context)
     return w;
 }
 
-/* Return how long to wait yet. */
-static int64_t time_left_ns(waiter *w, int limit_s)
-{
-    int64_t now_ns = kprof_monotonic_ns(), left_ns = w->since_ns + limit_s * SECOND_NS - now_ns;
-    if (left_ns > 0)
-        return left_ns;
-    if (now_ns < w->next_grace_ns)
-        return SHORT_GRACE_NS;
-    w->next_grace_ns = now_ns + SECOND_NS;
-    return GRACE_NS;
-}
-
-/* Is the waiter done, so long after it began? It is looked up each time, since only one who finds it done frees it. */
-static bool await(void *context, int limit_s)
+/* Is the waiter done before `limit_ns` have passed in which no work ended? It is looked up each time, since only one
+ * who finds it done frees it. */
+static bool await(void *context, int64_t limit_ns)
 {
     kprof_waits *waits = &kprof_engine.waits;
-    waiter *w = find(context);
-    struct timespec until = kprof_deadline_after_ns(w ? time_left_ns(w, limit_s) : 0);
-    for (bool in_time = true; w && !w->done && in_time; w = find(context))
-        in_time = pthread_cond_timedwait(&waits->changed, &waits->mutex, &until) == 0;
-    return !w || w->done;
+    kprof_progress progress = kprof_engine.device->marks_look(context);
+    int64_t since_ns = kprof_monotonic_ns(), spent_ns = 0;
+    waiter *w;
+    while ((w = find(context)) && !w->done && spent_ns < limit_ns) {
+        /* What was waited for in vain is known to wait for the application, or to take long. */
+        bool is_known = w->was_in_vain && w->passed == progress.passed;
+        if (is_known && (progress.ahead > 0 || spent_ns > GRACE_NS))
+            break;
+        int64_t rest_ns = limit_ns - spent_ns;
+        struct timespec until = kprof_deadline_after_ns(rest_ns < LOOK_NS ? rest_ns : LOOK_NS);
+        (void)pthread_cond_timedwait(&waits->changed, &waits->mutex, &until);
+        const kprof_progress now = kprof_engine.device->marks_look(context);
+        int64_t now_ns = kprof_monotonic_ns();
+        if (now.passed != progress.passed)
+            since_ns = now_ns;
+        spent_ns = now_ns - since_ns;
+        progress = now;
+    }
+    bool is_over = !w || w->done;
+    waited_ns += spent_ns < limit_ns ? spent_ns : limit_ns;
+    longest_ns = waited_ns > longest_ns ? waited_ns : longest_ns;
+    waited_ns = is_over ? 0 : waited_ns;
+    if (!is_over && spent_ns > GRACE_NS) {
+        w->was_in_vain = true;
+        w->passed = progress.passed;
+    }
+    return is_over;
 }
 
 /* Take the context's waiter out of the list and return its result, or `none` if there is no waiter. One that is not
@@ -104,7 +130,7 @@ static bool start(void *context)
     waiter *w = calloc(1, sizeof *w);
     if (!w)
         return false;
-    *w = (waiter){.next = waits->waiters, .context = context, .since_ns = kprof_monotonic_ns()};
+    *w = (waiter){.next = waits->waiters, .context = context};
     if (!kprof_threads_start(&thread, wait_for_work, w)) {
         free(w);
         return false;
@@ -115,29 +141,36 @@ static bool start(void *context)
 }
 
 /* A thread may be waiting since an earlier call. When it is done, wait once more, for work that came since. */
-static kprof_status wait_at_most(void *context, int limit_s)
+static kprof_status wait_for_both(void *context, int64_t limit_ns)
+{
+    if (!await(context, limit_ns))
+        return KPROF_NOT_COLLECTED;
+    (void)take_result(context, KPROF_OK);
+    if (!start(context))
+        return KPROF_NO_MEMORY;
+    return await(context, limit_ns) ? take_result(context, KPROF_INTERNAL) : KPROF_NOT_COLLECTED;
+}
+
+kprof_status kprof_wait_at_most(void *context, int64_t limit_ns)
 {
     kprof_waits *waits = &kprof_engine.waits;
-    kprof_status status = KPROF_NOT_COLLECTED;
+    if (limit_ns > allowed_ns - waited_ns)
+        limit_ns = allowed_ns - waited_ns;
+    if (limit_ns <= 0 && kprof_engine.device->marks_look(context).ahead > 0)
+        return kprof_fail(KPROF_NOT_COLLECTED, UNENDED);
     pthread_mutex_lock(&waits->mutex);
-    if (await(context, limit_s)) {
-        (void)take_result(context, KPROF_OK);
-        if (!start(context))
-            status = KPROF_NO_MEMORY;
-        else if (await(context, limit_s))
-            status = take_result(context, KPROF_INTERNAL);
-    }
+    kprof_status status = wait_for_both(context, limit_ns > GRACE_NS ? limit_ns : GRACE_NS);
     pthread_mutex_unlock(&waits->mutex);
     if (status == KPROF_NOT_COLLECTED)
-        return kprof_fail(status, "the GPU's work did not end within %d s, and may wait for the application", limit_s);
+        return kprof_fail(status, UNENDED);
     if (status == KPROF_NO_MEMORY)
         return kprof_fail(status, "no thread to wait for the GPU's work");
     return status == KPROF_OK ? status : kprof_fail(status, "the context is in error");
 }
 
-kprof_status kprof_wait_with_limit(void *context)
+kprof_status kprof_wait_for_context(void *context)
 {
-    return wait_at_most(context, LIMIT_S);
+    return kprof_wait_at_most(context, INT64_MAX);
 }
 
 bool kprof_wait_goes_on(const void *context)
@@ -150,24 +183,14 @@ bool kprof_wait_goes_on(const void *context)
     return goes_on;
 }
 
-kprof_status kprof_wait_for_context(void *context)
-{
-    kprof_waits *waits = &kprof_engine.waits;
-    bool waits_for_host = kprof_engine.device->target_sharing() & (KPROF_WAITS_FOR_HOST | KPROF_MANAGED);
-    bool is_short = waits_for_host || waits->in_vain || kprof_engine.batch.needs;
-    kprof_status status = wait_at_most(context, is_short ? LIMIT_S : waits->long_limit_s);
-    waits->in_vain = waits->in_vain || (status == KPROF_NOT_COLLECTED && !kprof_engine.batch.needs);
-    return status;
-}
-
 void kprof_wait_forget(void *context)
 {
     kprof_waits *waits = &kprof_engine.waits;
     pthread_mutex_lock(&waits->mutex);
-    waiter *left = find(context);
-    if (left)
-        left->since_ns = kprof_monotonic_ns();
-    (void)await(context, LIMIT_S);
+    struct timespec until = kprof_deadline_after_ns(FORGET_NS);
+    waiter *left;
+    while ((left = find(context)) && !left->done && pthread_cond_timedwait(&waits->changed, &waits->mutex, &until) == 0)
+        continue;
     (void)take_result(context, KPROF_OK); /* the next context may have its address */
     pthread_mutex_unlock(&waits->mutex);
 }

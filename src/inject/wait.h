@@ -1,4 +1,5 @@
-/* Waits for the GPU's work with a limit, since that work may wait for the application itself. */
+/* Waits for the GPU's work, and lets no call of the application wait for long: that work may wait for the application
+ * itself. No call is held for more than a tenth of a second in which no work on the GPU ends. */
 #ifndef KPROF_INJECT_WAIT_H
 #define KPROF_INJECT_WAIT_H
 
@@ -6,24 +7,34 @@
 
 #include <pthread.h>
 #include <stdbool.h>
+#include <stdint.h>
+
+/* All waits of one call together, without any work that ends. The rest of the tenth of a second is for what kprof does
+ * besides. */
+#define KPROF_HOLD_NS INT64_C(80000000)
+/* Of a call that ends the process. */
+#define KPROF_HOLD_AT_END_NS INT64_C(1000000000)
 
 typedef struct kprof_waits {
     pthread_mutex_t mutex;
     pthread_cond_t changed;
     struct kprof_waiter *waiters;
-    int long_limit_s; /* the ten seconds; tests shorten them */
-    bool in_vain;     /* a wait for a context was; with the gate */
+    int64_t hold_ns; /* KPROF_HOLD_NS; tests change it */
 } kprof_waits;
 
-/* Has the work that was waited for in vain still not ended? */
-bool kprof_wait_goes_on(const void *context);
-/* Wait until all work of a context is done. NOT_COLLECTED after ten seconds; after one second if the application has
- * used what makes work wait for the host (host functions, waits for a value in memory) or if an earlier such wait was
- * in vain. Time since an earlier call that waited for the same work counts. INTERNAL when the context is in error,
+/* From now on the calling thread may wait for `limit_ns` in all in which no work ends; before, for KPROF_HOLD_NS. Call
+ * it when a call of the application begins. */
+void kprof_wait_allow(int64_t limit_ns);
+/* Return for how long at most the calling thread has waited since then without any work that ended. */
+int64_t kprof_wait_spent_ns(void);
+/* Wait until all work of a context is done. NOT_COLLECTED when no work ended for as long as the thread may wait. Work
+ * that was waited for in vain is only looked at, until some of it ends. INTERNAL when the context is in error,
  * NO_MEMORY when there is no thread to wait in. Needs the gate. */
 kprof_status kprof_wait_for_context(void *context) KPROF_MUST_CHECK;
-/* Wait like kprof_wait_for_context, but never for more than one second. */
-kprof_status kprof_wait_with_limit(void *context) KPROF_MUST_CHECK;
+/* The same, but for `limit_ns` at most. 0 only looks: it does not wait. */
+kprof_status kprof_wait_at_most(void *context, int64_t limit_ns) KPROF_MUST_CHECK;
+/* Has the work that was waited for in vain still not ended? */
+bool kprof_wait_goes_on(const void *context);
 /* Does this result mean that the context has nothing more to do? One in error has not. */
 static inline bool kprof_wait_is_idle(kprof_status status)
 {

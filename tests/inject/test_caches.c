@@ -145,7 +145,7 @@ static void test_not_emptied_while_the_gpu_is_busy(void **state)
     unsigned before = launch(SIM_PRINT);
     caches.busy = true;
     unsigned slow = launch(SIM_PRINT);
-    assert_measured_once(slow, COPIED "the GPU's work did not end within 1 s");
+    assert_measured_once(slow, COPIED "the GPU's work did not end within 0.1 s");
     assert_null(strstr(look_up(before).reason, "copying"));
     assert_int_equal(caches.copied, 1);
 }

@@ -27,7 +27,7 @@ static bool released;            /* since the profiler was opened */
 static unsigned popped, stopped; /* how often a range and a pass were ended */
 
 /* In place of the engine's and of CUPTI's. */
-kprof_status kprof_wait_with_limit(void *context)
+kprof_status kprof_wait_for_context(void *context)
 {
     waits[(char *)context - places]++;
     if (exits)

@@ -4,16 +4,16 @@
 #include "cupti/target.h"
 #include "inject/engine.h"
 #include "inject/launch.h"
-#include "log_capture.h"
 
 #include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
-#include <string.h>
 #include <unistd.h>
 
 #include <cmocka.h>
+
+#define HOLD_NS INT64_C(30000000)
 
 enum { BUSY, OTHER, BROKEN, CONTEXTS };
 
@@ -21,10 +21,11 @@ static char contexts[CONTEXTS];
 static __thread void *current;
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t changed = PTHREAD_COND_INITIALIZER;
-static bool busy;  /* contexts[BUSY] is */
-static bool other; /* another context is at its place now */
-static int inside; /* threads that have entered a context */
-static unsigned sharing;
+static bool busy;              /* contexts[BUSY] is */
+static bool other;             /* another context is at its place now */
+static int inside;             /* threads that have entered a context */
+static uint64_t passed, ahead; /* marks */
+static bool moves;             /* a mark is passed at each look */
 
 static int add_inside(int change)
 {
@@ -51,9 +52,12 @@ static void target_leave_context(void)
     add_inside(-1);
 }
 
-static unsigned target_sharing(void)
+static kprof_progress marks_look(const void *context)
 {
-    return sharing;
+    (void)context;
+    if (moves)
+        passed++;
+    return (kprof_progress){passed, ahead};
 }
 
 static kprof_status target_synchronize(void)
@@ -68,7 +72,7 @@ static kprof_status target_synchronize(void)
 
 static const kprof_device_ops device_ops = {.target_enter_context = target_enter_context,
                                             .target_leave_context = target_leave_context,
-                                            .target_sharing = target_sharing,
+                                            .marks_look = marks_look,
                                             .target_synchronize = target_synchronize};
 
 static void set_busy(bool is)
@@ -89,7 +93,7 @@ static void set_other(bool is)
 static void test_idle_and_broken(void **state)
 {
     (void)state;
-    assert_int_equal(kprof_wait_with_limit(&contexts[OTHER]), KPROF_OK);
+    assert_int_equal(kprof_wait_for_context(&contexts[OTHER]), KPROF_OK);
     assert_int_equal(kprof_wait_for_context(&contexts[OTHER]), KPROF_OK);
     assert_int_equal(kprof_wait_for_context(&contexts[BROKEN]), KPROF_INTERNAL);
     assert_true(kprof_wait_is_idle(KPROF_INTERNAL));
@@ -101,7 +105,7 @@ static void assert_ends(void *context)
 {
     kprof_status status = KPROF_NOT_COLLECTED;
     while (status == KPROF_NOT_COLLECTED)
-        status = kprof_wait_with_limit(context);
+        status = kprof_wait_for_context(context);
     assert_int_equal(status, KPROF_OK);
 }
 
@@ -109,38 +113,68 @@ static void test_busy(void **state)
 {
     (void)state;
     set_busy(true);
-    assert_int_equal(kprof_wait_with_limit(&contexts[BUSY]), KPROF_NOT_COLLECTED);
-    assert_int_equal(kprof_wait_with_limit(&contexts[BUSY]), KPROF_NOT_COLLECTED); /* at once */
+    assert_int_equal(kprof_wait_for_context(&contexts[BUSY]), KPROF_NOT_COLLECTED);
+    assert_int_equal(kprof_wait_for_context(&contexts[BUSY]), KPROF_NOT_COLLECTED); /* at once */
     assert_int_equal(kprof_wait_for_context(&contexts[OTHER]), KPROF_OK);
     set_busy(false);
     assert_ends(&contexts[BUSY]);
     assert_int_equal(kprof_wait_for_context(&contexts[BUSY]), KPROF_OK);
 }
 
-/* Starts work that does not end, and gives it up within the time that the message tells. */
-static void assert_gives_up(const char *within)
+/* Ends what is busy, long after the time in which a wait is given up where nothing ends. */
+static void *end_work_late(void *user)
 {
-    log_capture capture;
-    log_capture_start(&capture);
-    set_busy(true);
-    assert_int_equal(kprof_wait_for_context(&contexts[BUSY]), KPROF_NOT_COLLECTED);
-    assert_non_null(strstr(capture.last, within));
-    kprof_log_set_sink(NULL, NULL);
+    (void)user;
+    usleep(10 * HOLD_NS / 1000);
+    set_busy(false);
+    return NULL;
 }
 
-static void test_long_wait_only_once(void **state)
+/* Waits for work that does not end, and returns for how long. */
+static int64_t give_up(int64_t limit_ns)
+{
+    kprof_wait_allow(kprof_engine.waits.hold_ns);
+    assert_int_equal(kprof_wait_at_most(&contexts[BUSY], limit_ns), KPROF_NOT_COLLECTED);
+    return kprof_wait_spent_ns();
+}
+
+/* All waits of a call together have the limit, work that was waited for in vain is only looked at from then on, and
+ * work that ends meanwhile begins the time anew. */
+static void test_limit(void **state)
 {
     (void)state;
-    kprof_engine.waits.long_limit_s = 2;
-    kprof_engine.batch.needs = 1; /* a launch by itself is waited for less, and that tells nothing of others */
-    assert_gives_up("within 1 s");
-    kprof_engine.batch.needs = 0;
+    set_busy(true);
+    ahead = 1;
+    assert_int_equal(give_up(HOLD_NS / 2), HOLD_NS / 2);
+    passed = 1; /* then it is worth to wait once more */
+    kprof_wait_allow(HOLD_NS);
+    assert_int_equal(kprof_wait_at_most(&contexts[BUSY], HOLD_NS / 2), KPROF_NOT_COLLECTED);
+    passed = 2;
+    assert_int_equal(kprof_wait_for_context(&contexts[BUSY]), KPROF_NOT_COLLECTED);
+    assert_int_equal(kprof_wait_spent_ns(), HOLD_NS);
+    assert_int_equal(kprof_wait_for_context(&contexts[BUSY]), KPROF_NOT_COLLECTED); /* at once */
+    assert_int_equal(kprof_wait_spent_ns(), HOLD_NS);
+    assert_int_equal(give_up(INT64_MAX), 0);
+    assert_int_equal(give_up(0), 0);
     set_busy(false);
+    ahead = 0;
     assert_ends(&contexts[BUSY]);
-    assert_gives_up("within 2 s");
-    set_busy(false);
-    assert_ends(&contexts[BUSY]);
-    assert_gives_up("within 1 s");
+}
+
+/* It goes on for as long as work ends. */
+static void test_progress(void **state)
+{
+    (void)state;
+    pthread_t thread;
+    set_busy(true);
+    ahead = 1;
+    moves = true;
+    kprof_wait_allow(HOLD_NS);
+    assert_int_equal(pthread_create(&thread, NULL, end_work_late, NULL), 0);
+    assert_int_equal(kprof_wait_for_context(&contexts[BUSY]), KPROF_OK);
+    pthread_join(thread, NULL);
+    moves = false;
+    ahead = 0;
 }
 
 static void *end_work(void *user)
@@ -151,15 +185,18 @@ static void *end_work(void *user)
     return NULL;
 }
 
-/* A wait from the test before goes on, and does not concern the next context at that address. */
+/* A wait goes on, and does not concern the next context at that address. */
 static void test_context_that_ends_busy(void **state)
 {
     (void)state;
+    set_busy(true);
+    (void)give_up(HOLD_NS);
+    kprof_wait_allow(HOLD_NS);
     kprof_wait_forget(&contexts[BUSY]);
     set_other(true);
-    assert_int_equal(kprof_wait_with_limit(&contexts[BUSY]), KPROF_OK);
+    assert_int_equal(kprof_wait_for_context(&contexts[BUSY]), KPROF_OK);
     set_other(false);
-    assert_int_equal(kprof_wait_with_limit(&contexts[BUSY]), KPROF_NOT_COLLECTED);
+    assert_int_equal(kprof_wait_for_context(&contexts[BUSY]), KPROF_NOT_COLLECTED);
 }
 
 /* Last: what is busy from the test before ends meanwhile, and its thread is out of the context before that goes; the
@@ -173,31 +210,20 @@ static void test_context_that_ends(void **state)
     kprof_wait_forget(&contexts[BUSY]);
     assert_true(add_inside(0) <= 1);
     pthread_join(thread, NULL);
-    assert_int_equal(kprof_wait_with_limit(&contexts[BUSY]), KPROF_OK);
+    assert_int_equal(kprof_wait_for_context(&contexts[BUSY]), KPROF_OK);
 }
 
-/* Work that may wait for the application is not waited for at length, from the first time on. */
-static void test_sharing(void **state)
-{
-    (void)state;
-    kprof_engine.waits.long_limit_s = 2;
-    assert_gives_up("within 1 s");
-    set_busy(false);
-    assert_ends(&contexts[BUSY]);
-}
-
-int main(int argc, char **argv)
+int main(void)
 {
     kprof_engine.device = &device_ops;
-    const struct CMUnitTest shared[] = {cmocka_unit_test(test_sharing)};
-
+    kprof_engine.waits.hold_ns = HOLD_NS;
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_idle_and_broken),     cmocka_unit_test(test_busy),
-        cmocka_unit_test(test_long_wait_only_once), cmocka_unit_test(test_context_that_ends_busy),
+        cmocka_unit_test(test_idle_and_broken),
+        cmocka_unit_test(test_busy),
+        cmocka_unit_test(test_limit),
+        cmocka_unit_test(test_progress),
+        cmocka_unit_test(test_context_that_ends_busy),
         cmocka_unit_test(test_context_that_ends),
     };
-    (void)argv;
-    if (argc > 1)
-        sharing = KPROF_WAITS_FOR_HOST;
-    return argc > 1 ? cmocka_run_group_tests(shared, NULL, NULL) : cmocka_run_group_tests(tests, NULL, NULL);
+    return cmocka_run_group_tests(tests, NULL, NULL);
 }

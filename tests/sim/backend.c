@@ -57,6 +57,7 @@ typedef struct saved_slot {
 struct kprof_snapshot {
     unsigned context;
     bool taken, ended, with_host;
+    bool follows; /* a launch, whose end becomes the start, and has not ended */
     saved_slot slots[SIM_SLOTS];
 };
 
@@ -447,6 +448,66 @@ static kprof_status target_synchronize(void)
     return failed ? kprof_fail(KPROF_INTERNAL, "the context is in error (simulated)") : KPROF_OK;
 }
 
+/* marks.h */
+
+typedef struct sim_mark {
+    const sim_stream *stream;
+    uint64_t position; /* work of the stream that is finished then */
+} sim_mark;
+
+static struct {
+    sim_mark items[256];
+    unsigned count;
+    uint64_t passed[SIM_CONTEXTS];
+} marks;
+
+static unsigned context_of_mark(const sim_mark *mark)
+{
+    return sim_context_of_stream((unsigned)(mark->stream - sim.streams));
+}
+
+static void marks_set(const kprof_call *call)
+{
+    lock();
+    if (sim.captures == 0 && call->stream && marks.count < sizeof marks.items / sizeof *marks.items) {
+        const sim_stream *stream = call->stream;
+        marks.items[marks.count++] = (sim_mark){stream, stream->submitted};
+    }
+    unlock();
+}
+
+static kprof_progress marks_look(const void *context)
+{
+    kprof_progress progress = {0, 0};
+    unsigned left = 0;
+    lock();
+    for (unsigned i = 0; i < marks.count; i++) {
+        const sim_mark *mark = &marks.items[i];
+        if (mark->stream->finished >= mark->position)
+            marks.passed[context_of_mark(mark)]++;
+        else
+            marks.items[left++] = *mark;
+    }
+    marks.count = left;
+    for (unsigned c = 0; c < SIM_CONTEXTS; c++)
+        progress.passed += !context || context == &sim.contexts[c] ? marks.passed[c] : 0;
+    for (unsigned i = 0; i < left; i++)
+        progress.ahead += !context || context == &sim.contexts[context_of_mark(&marks.items[i])];
+    unlock();
+    return progress;
+}
+
+static void marks_forget(const void *context)
+{
+    unsigned left = 0;
+    lock();
+    for (unsigned i = 0; i < marks.count; i++)
+        if (&sim.contexts[context_of_mark(&marks.items[i])] != context)
+            marks.items[left++] = marks.items[i];
+    marks.count = left;
+    unlock();
+}
+
 /* profiler.h */
 
 static void profiler_preload(void) {}
@@ -623,7 +684,8 @@ static kprof_status profiler_push(kprof_profiler *profiler, size_t number)
     lock();
     if (profiler->state != STARTED || profiler->pushed > 0 || profiler->automatic)
         sim_violation("range %zu begins in state %d, within another", number, (int)profiler->state);
-    if (sim_is_held((unsigned)(profiler->context - sim.contexts)))
+    bool waits = !profiler->proved || present_pass(profiler) > 0; /* for its end */
+    if (waits && sim_is_held((unsigned)(profiler->context - sim.contexts)))
         sim_violation("range %zu begins behind work that waits for the host, and so waits, too", number);
     bool fault = has_fault();
     if (!fault) {
@@ -908,6 +970,7 @@ static kprof_status snapshot_take(kprof_snapshot *snapshot, bool with_host)
     if (!fault)
         save_what_is_there(snapshot);
     snapshot->taken = !fault;
+    snapshot->follows = false;
     snapshot->ended = false;
     unlock();
     return fault ? kprof_fail(KPROF_UNSUPPORTED, "memory cannot be saved (simulated)") : KPROF_OK;
@@ -960,6 +1023,41 @@ static bool snapshot_keep_freed(kprof_snapshot *snapshot, const kprof_call *call
         sim.slots[step->a].kept = keeps;
     unlock();
     return keeps;
+}
+
+static kprof_snapshot *following[SIM_CONTEXTS];
+
+void sim_has_followed(unsigned context)
+{
+    kprof_snapshot *snapshot = following[context];
+    for (unsigned slot = 0; snapshot && slot < SIM_SLOTS; slot++)
+        if (snapshot->slots[slot].saved)
+            copy_words(slot, snapshot->slots[slot].start);
+    if (snapshot)
+        snapshot->follows = false;
+    following[context] = NULL;
+}
+
+static kprof_status snapshot_follow(kprof_snapshot *snapshot, void *stream)
+{
+    lock();
+    bool fault = has_fault();
+    if (snapshot->context != sim_current || !snapshot->taken)
+        sim_violation("a launch is followed in another context, or nothing was saved");
+    snapshot->follows = !fault;
+    following[sim_current] = fault ? NULL : snapshot;
+    if (!fault)
+        sim_follow((unsigned)((sim_stream *)stream - sim.streams));
+    unlock();
+    return fault ? kprof_fail(KPROF_INTERNAL, "a launch cannot be followed (simulated)") : KPROF_OK;
+}
+
+static bool snapshot_has_followed(const kprof_snapshot *snapshot)
+{
+    lock();
+    bool has = !snapshot->follows;
+    unlock();
+    return has;
 }
 
 static kprof_status snapshot_record_end(kprof_snapshot *snapshot)
@@ -1019,8 +1117,9 @@ static void snapshot_drop(kprof_snapshot *snapshot, bool is_idle)
         free_kept(snapshot);
     let_go_of_pools(is_idle);
     sim.host_is_saved = false;
+    following[snapshot->context] = NULL;
     unlock();
-    snapshot->taken = snapshot->ended = false;
+    snapshot->taken = snapshot->ended = snapshot->follows = false;
 }
 
 static void snapshot_release(kprof_snapshot *snapshot)

@@ -2,6 +2,8 @@
  * it, the last stream first, so that whoever relies on an order that nothing guarantees is found out. */
 #include "sim/device.h"
 
+#include "inject/engine.h"
+
 #include <sched.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -14,6 +16,9 @@ sim_machine sim = {.mutex = PTHREAD_MUTEX_INITIALIZER, .changed = PTHREAD_COND_I
 __thread unsigned sim_current;
 
 static __thread bool is_program; /* this thread makes calls of the program */
+
+/* What the engine may wait to find out that work has ended. */
+#define GRACE_NS INT64_C(10000000)
 
 static sim_function functions[SIM_STREAMS][SIM_KERNELS];
 
@@ -153,6 +158,7 @@ void sim_reset(uint64_t seed)
     static const char *const names[SIM_KERNELS] = {"add",   "scale", "move",  "swap",  "sum",
                                                    "count", "print", "crash", "tally", "dice"};
     pthread_mutex_lock(&sim.mutex); /* the engine's own threads may be looking */
+    kprof_engine.waits.hold_ns = SIM_LONG_HOLD_NS;
     memset(sim.contexts, 0, sizeof sim.contexts);
     memset(sim.streams, 0, sizeof sim.streams);
     memset(sim.slots, 0, sizeof sim.slots);
@@ -257,6 +263,7 @@ static void fail_context(unsigned context)
             continue;
         sim.streams[s].queue.count = 0;
         sim.contexts[context].replays.count = 0;
+        sim.streams[s].finished = sim.streams[s].submitted;
         sim.streams[s].completed = sim.streams[s].recorded;
         sim.streams[s].released = sim.streams[s].held;
     }
@@ -437,6 +444,9 @@ static void run_work(const sim_work *work)
         break;
     case SIM_HOLD:
         break;
+    case SIM_FOLLOW:
+        sim_has_followed(sim_context_of_stream(step->stream));
+        break;
     default: /* SIM_STREAM_WAIT */
         if (sim.streams[step->from].completed < work->event)
             drain_stream(step->from);
@@ -464,6 +474,7 @@ static bool run_first(unsigned stream)
         return false;
     queue->count--;
     memmove(queue->items, queue->items + 1, queue->count * sizeof *queue->items);
+    sim.streams[stream].finished++;
     if (first.step.op != SIM_STREAM_WAIT)
         run_work(&first);
     return true;
@@ -579,9 +590,15 @@ static void submit(const sim_step *step, uint64_t event)
     struct kprof_profiler *armed = sim.contexts[sim_context_of_stream(step->stream)].armed;
     size_t range = armed && is_launch(step) ? sim_profiler_range(armed, false) : 0;
     stream->queue.items[stream->queue.count++] = (sim_work){*step, event, range, false};
+    stream->submitted++;
     unsigned any = (unsigned)(sim_random(&sim.random) % SIM_STREAMS);
     if (sim.streams[any].queue.count > 0 && sim_chance(2))
         (void)run_first(any);
+}
+
+void sim_follow(unsigned stream)
+{
+    submit(&(sim_step){.op = SIM_FOLLOW, .stream = stream}, 0);
 }
 
 void sim_submit_replay(unsigned context, const sim_step *step)
@@ -757,10 +774,12 @@ static int hold(const sim_step *step, uint64_t *out)
     sim.waits_for_host = !sim.secret_holds;
     if (!sim.hooked)
         return 0;
-    if (sim.holds == 0)
+    if (sim.holds == 0) {
         stream->released = stream->held;
-    else
+    } else {
         sim.holds--;
+        kprof_engine.waits.hold_ns = SIM_SHORT_HOLD_NS;
+    }
     return 0;
 }
 
@@ -801,6 +820,8 @@ static int let_go(const sim_step *step, uint64_t *out)
     (void)out;
     pthread_mutex_lock(&sim.mutex);
     sim.streams[step->stream].released = sim.streams[step->stream].held;
+    if (!sim_is_held(0) && !sim_is_held(1))
+        kprof_engine.waits.hold_ns = SIM_LONG_HOLD_NS;
     pthread_cond_broadcast(&sim.changed);
     pthread_mutex_unlock(&sim.mutex);
     return 0;
@@ -979,6 +1000,14 @@ kprof_call sim_describe(const sim_step *step)
     return call;
 }
 
+/* The engine must not hold a call for long in which nothing ends. */
+static void check_hold(void)
+{
+    if (kprof_wait_spent_ns() > kprof_engine.waits.hold_ns + GRACE_NS)
+        sim_violation("a call of the program is held for %lld ms in which no work ends",
+                      (long long)(kprof_wait_spent_ns() / 1000000));
+}
+
 static void call_nested(kprof_call call)
 {
     call.kind = KPROF_CALL_OTHER;
@@ -1041,6 +1070,8 @@ int sim_call(const sim_step *step, uint64_t *out)
         sim.hooks->context_ending(call.context);
     if (sim.hooked)
         sim.hooks->leave(&call);
+    if (sim.hooked)
+        check_hold();
     if (sim.hooked)
         note_return(step);
     return result;

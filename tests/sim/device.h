@@ -34,6 +34,11 @@ enum {
     SIM_REFUSED = 1,
 };
 
+/* For as long the engine may hold a call in which no work ends: long, so that all work ends in time however slow this
+ * machine is, but for what waits for the program. */
+#define SIM_LONG_HOLD_NS  INT64_C(60000000000)
+#define SIM_SHORT_HOLD_NS INT64_C(3000000)
+
 typedef enum sim_op {
     SIM_LAUNCH,
     SIM_GRAPH_LAUNCH,
@@ -69,7 +74,8 @@ typedef enum sim_op {
     SIM_RELEASE,   /* the host lets the stream go on after SIM_HOLD */
     SIM_TAKE_TURN, /* wait until it is this thread's turn to use the common part */
     SIM_PASS_TURN,
-    SIM_OPS
+    SIM_OPS,
+    SIM_FOLLOW = SIM_OPS /* the engine's own, behind a launch of the program */
 } sim_op;
 
 typedef enum sim_kernel {
@@ -131,6 +137,7 @@ typedef struct sim_queue {
 typedef struct sim_stream {
     sim_queue queue, graph; /* graph: what was captured last */
     bool capturing;
+    uint64_t submitted, finished; /* work */
     uint64_t recorded, completed; /* of its event */
     uint64_t held, released;      /* of its holds */
     uint64_t buffer;              /* of the host: what memory was filled with, or a hash of what it had */
@@ -274,6 +281,10 @@ void sim_act_elsewhere(void);
 bool sim_is_idle(unsigned context);
 /* The same of the program's streams alone. */
 bool sim_streams_are_idle(unsigned context);
+/* Put work of the engine's into a stream of the program: when it runs, sim_has_followed is called. */
+void sim_follow(unsigned stream);
+/* In backend.c: the snapshot of the context that follows a launch saves what that has left. */
+void sim_has_followed(unsigned context);
 /* Put work on the engine's own stream of a context. */
 void sim_submit_replay(unsigned context, const sim_step *step);
 bool sim_chance(unsigned one_in);

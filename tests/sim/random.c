@@ -208,9 +208,8 @@ static void choose_group(uint64_t first, unsigned programs, unsigned lanes)
     choose_shapes(sim_hash(first / GROUP, lanes) % 8);
     sim.holds = 4;
     sim.secret_holds = group.traits.holds && !group.traits.shared_memory && sim_random(&random) % 2 == 0;
-    kprof_engine.waits.long_limit_s = sim.secret_holds ? 1 : 10; /* haste takes from that, too */
     sim_clock_set_back_ms(group.traits.holds ? HASTE_MS : 0);
-    if (sim.interrupt) /* else which launches are counted would depend on when */
+    if (sim.interrupt || group.traits.holds) /* else which launches are counted would depend on when */
         group.skip = group.count = 0;
     if (lanes == 1 && first / GROUP % 100 == 0) { /* some wait long: nothing ends, and everything is measured */
         group.traits.captures = true;
@@ -449,8 +448,7 @@ static bool is_excused(const kprof_launch_record *launch)
            strstr(launch->reason, PART_OF) || (group.traits.odd_launches && strstr(launch->reason, OTHER_REFUSED)) ||
            (group.traits.captures && strstr(launch->reason, "captured")) ||
            (sim.interrupt && strstr(launch->reason, "profiling has ended")) ||
-           (group.traits.holds &&
-            (strstr(launch->reason, "did not end within") || strstr(launch->reason, "did not end by itself"))) ||
+           (group.traits.holds && strstr(launch->reason, "did not end")) ||
            (sim.hides_output && strstr(launch->reason, "its kernel can print, and has not")) ||
            (group.traits.dice && strstr(launch->reason, "a replay computed something else")) ||
            (sim.slow && strstr(launch->reason, "took far longer")) || strstr(launch->reason, "only watched") ||

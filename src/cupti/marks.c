@@ -1,0 +1,111 @@
+/* A mark is an event of a ring, one ring for each context. */
+#include "cupti/marks.h"
+
+#include "cupti/driver.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+
+/* The driver's queue of a stream takes about 1,000 launches. */
+#define RING 1024
+
+typedef struct ring {
+    struct ring *next;
+    const void *context;
+    uint64_t passed;
+    unsigned oldest, newest;     /* those between may be ahead; equal: none is */
+    CUevent events[RING];        /* NULL: not made yet */
+    unsigned char is_past[RING]; /* of those between */
+} ring;
+
+static struct {
+    pthread_mutex_t mutex;
+    ring *rings;
+} marks = {.mutex = PTHREAD_MUTEX_INITIALIZER};
+
+static ring *find(const void *context)
+{
+    ring *r = marks.rings;
+    while (r && r->context != context)
+        r = r->next;
+    return r;
+}
+
+static ring *find_or_make(const void *context)
+{
+    ring *r = find(context);
+    if (r || !(r = calloc(1, sizeof *r)))
+        return r;
+    r->context = context;
+    r->next = marks.rings;
+    marks.rings = r;
+    return r;
+}
+
+static void look(const kprof_driver_api *driver, ring *r)
+{
+    for (unsigned i = r->oldest; i != r->newest; i = (i + 1) % RING)
+        if (!r->is_past[i] && driver->cuEventQuery_(r->events[i]) != CUDA_ERROR_NOT_READY) {
+            r->is_past[i] = 1;
+            r->passed++;
+        }
+    while (r->oldest != r->newest && r->is_past[r->oldest])
+        r->oldest = (r->oldest + 1) % RING;
+}
+
+void kprof_marks_set(const kprof_call *call)
+{
+    const kprof_driver_api *driver;
+    if (!call->context || kprof_driver_load(&driver) != KPROF_OK)
+        return;
+    pthread_mutex_lock(&marks.mutex);
+    ring *r = find_or_make(call->context);
+    bool is_full = r && (r->newest + 1) % RING == r->oldest;
+    if (is_full)
+        look(driver, r);
+    is_full = r && (r->newest + 1) % RING == r->oldest;
+    CUresult result = r && !is_full ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
+    if (result == CUDA_SUCCESS && !r->events[r->newest])
+        result = driver->cuEventCreate_(&r->events[r->newest], CU_EVENT_DISABLE_TIMING);
+    if (result == CUDA_SUCCESS)
+        result = driver->cuEventRecord_(r->events[r->newest], call->stream);
+    if (result == CUDA_SUCCESS) {
+        r->is_past[r->newest] = 0;
+        r->newest = (r->newest + 1) % RING;
+    }
+    pthread_mutex_unlock(&marks.mutex);
+}
+
+kprof_progress kprof_marks_look(const void *context)
+{
+    const kprof_driver_api *driver;
+    kprof_progress progress = {0, 0};
+    if (kprof_driver_load(&driver) != KPROF_OK)
+        return progress;
+    pthread_mutex_lock(&marks.mutex);
+    for (ring *r = marks.rings; r; r = r->next) {
+        if (context && r->context != context)
+            continue;
+        look(driver, r);
+        progress.passed += r->passed;
+        for (unsigned i = r->oldest; i != r->newest; i = (i + 1) % RING)
+            progress.ahead += !r->is_past[i];
+    }
+    pthread_mutex_unlock(&marks.mutex);
+    return progress;
+}
+
+/* Its events go with it. */
+void kprof_marks_forget(const void *context)
+{
+    pthread_mutex_lock(&marks.mutex);
+    for (ring **link = &marks.rings; *link; link = &(*link)->next) {
+        ring *going = *link;
+        if (going->context != context)
+            continue;
+        *link = going->next;
+        free(going);
+        break;
+    }
+    pthread_mutex_unlock(&marks.mutex);
+}
