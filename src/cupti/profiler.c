@@ -1,6 +1,8 @@
 /* One range profiler object per context, armed around the launches of a pass. */
 #include "cupti/profiler.h"
 
+#include "cupti/target.h"
+
 #include "core/log.h"
 #include "core/monotonic.h"
 #include "cupti/blank.h"
@@ -16,8 +18,9 @@
 #include <unistd.h>
 
 /* Another process of the run gives the counters back once it is idle; another tool does not. */
-#define BUSY_WAIT_MS 5000
-#define BUSY_POLL_MS 20
+#define BUSY_WAIT_MS        5000
+#define SHARED_BUSY_WAIT_MS 80
+#define BUSY_POLL_MS        20
 
 struct kprof_profiler {
     const kprof_cupti_api *cupti;
@@ -318,8 +321,9 @@ kprof_status kprof_profiler_start(kprof_profiler *p)
     CUpti_RangeProfiler_Start_Params params = {.structSize = CUpti_RangeProfiler_Start_Params_STRUCT_SIZE};
     params.pRangeProfilerObject = p->object;
     CUptiResult result = p->cupti->cuptiRangeProfilerStart(&params);
-    for (int waited_ms = 0; result == CUPTI_ERROR_HARDWARE_BUSY && waited_ms < BUSY_WAIT_MS;
-         waited_ms += BUSY_POLL_MS) {
+    /* Work of another process may wait for this one. */
+    const int limit_ms = kprof_target_sharing() & KPROF_SHARES_WITH_DEVICES ? SHARED_BUSY_WAIT_MS : BUSY_WAIT_MS;
+    for (int waited_ms = 0; result == CUPTI_ERROR_HARDWARE_BUSY && waited_ms < limit_ms; waited_ms += BUSY_POLL_MS) {
         usleep(BUSY_POLL_MS * 1000);
         result = p->cupti->cuptiRangeProfilerStart(&params);
     }

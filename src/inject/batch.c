@@ -383,7 +383,7 @@ typedef struct candidate {
     const kprof_batch_launch *launch;
     const kprof_operation *operation; /* NULL: it has none */
     kprof_decision decision;
-    bool opens;     /* a batch, where none is open */
+    bool opens;    /* a batch, where none is open */
     char why[320]; /* what the reason of the decision may point to */
 } candidate;
 
@@ -696,10 +696,14 @@ static kprof_turn find_turn(const kprof_batch_launch *launch, const kprof_decisi
         return KPROF_TURN_NEVER;
     if (kprof_batch_is_open() && (turn == KPROF_TURN_NOW || !kprof_multiplex_loses_patience()))
         return turn;
+    const kprof_profiled_context *context = kprof_engine.batch.context;
+    const bool was_window = kprof_batch_is_window();
     if (!kprof_batch_close("another pass")) {
         *status = fail_sealed();
         return KPROF_TURN_NEVER;
     }
+    if (was_window && kprof_multiplex_has_had_turn(context) && kprof_lock_is_wanted())
+        kprof_contexts_release();
     *status = open_batch(launch, decision, 1);
     return *status == KPROF_OK ? kprof_multiplex_turn(launch) : KPROF_TURN_NEVER;
 }

@@ -20,6 +20,8 @@
 #define MORE_PER_COMPLETE 3
 /* At most this many kernels and shapes are told apart; launches of others are not measured. */
 #define MOST_GROUPS ((size_t)1 << 16)
+/* While other processes of the run wait for the counters, a process goes through all passes so often. */
+#define TURN_ROUNDS 3
 /* After the windows of the first sample, each lets so many more launches go by than the one before: starting and
  * stopping a pass takes 40 ms, and so the windows of 10,000 launches take 5 s at most. */
 #define PATIENCE_PER_WINDOW 2
@@ -60,6 +62,7 @@ struct kprof_multiplex {
     bool all_witnesses, proved; /* it was begun so */
     uint32_t pass;              /* of the open window */
     uint32_t windows;           /* so far */
+    uint32_t first_window;      /* of the measurement */
     uint32_t since_full;        /* windows since no further sample fitted */
     size_t gone_by;             /* launches that were not measured in this window, and wait for another */
 };
@@ -217,6 +220,15 @@ bool kprof_multiplex_is_open(const kprof_profiled_context *context)
     return context->multiplex && context->multiplex->measures && context->multiplex->sample_count > 0;
 }
 
+bool kprof_multiplex_has_had_turn(const kprof_profiled_context *context)
+{
+    const struct kprof_multiplex *m = context->multiplex;
+    bool lacks = false;
+    for (size_t i = 0; m && m->measures && i < m->sample_count; i++)
+        lacks = lacks || !m->samples[i].dropped;
+    return !lacks || m->windows - m->first_window > TURN_ROUNDS * context->metrics->pass_count;
+}
+
 bool kprof_multiplex_goes_on(void)
 {
     kprof_profiled_context *context = kprof_engine.batch.context;
@@ -236,6 +248,7 @@ kprof_status kprof_multiplex_begin(const kprof_measurement *wanted)
         return status;
     struct kprof_multiplex *m = batch->context->multiplex;
     m->measures = true;
+    m->first_window = m->windows;
     m->all_witnesses = wanted->all_witnesses;
     m->proved = wanted->proved;
     return KPROF_OK;

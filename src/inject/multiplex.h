@@ -27,6 +27,9 @@ bool kprof_multiplex_loses_patience(void);
 
 /* Has the context a measurement for samples, with some that lack passes? */
 bool kprof_multiplex_is_open(const kprof_profiled_context *context);
+/* Has the context no sample that lacks passes, or had so many windows since it got the counters that another process of
+ * the run should have them? */
+bool kprof_multiplex_has_had_turn(const kprof_profiled_context *context);
 /* Can the measurement for samples go on? If not, the samples that there are have been reported. */
 bool kprof_multiplex_goes_on(void);
 /* Begin a measurement for samples. */
