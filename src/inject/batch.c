@@ -113,6 +113,12 @@ bool kprof_batch_has_host(void)
     return kprof_batch_has_managed() || kprof_batch_saves_host();
 }
 
+/* A process has its turn until its samples are complete, as a sample has all its passes from one measurement. */
+static bool keeps_turn(const kprof_open_batch *batch)
+{
+    return batch->kind == KPROF_MULTIPLEXED && batch->context && !kprof_multiplex_has_had_turn(batch->context);
+}
+
 /* `is_idle`: no work is left in the context, which lives on. */
 static void release(bool is_idle)
 {
@@ -129,7 +135,8 @@ static void release(bool is_idle)
     kprof_multiplex_note_batch();
     batch->first_range = batch->range_count = batch->wanted_ranges = 0;
     batch->behind.stands = false;
-    kprof_lock_give();
+    if (!keeps_turn(batch))
+        kprof_lock_give();
     atomic_store(&batch->records, false);
     atomic_store(&batch->replays, false);
     atomic_store(&batch->window, false);
@@ -703,7 +710,7 @@ static kprof_turn find_turn(const kprof_batch_launch *launch, const kprof_decisi
         return KPROF_TURN_NEVER;
     }
     if (was_window && kprof_multiplex_has_had_turn(context) && kprof_lock_is_wanted())
-        kprof_contexts_release();
+        kprof_contexts_release(); /* else the next in line would find them in use */
     *status = open_batch(launch, decision, 1);
     return *status == KPROF_OK ? kprof_multiplex_turn(launch) : KPROF_TURN_NEVER;
 }

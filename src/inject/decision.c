@@ -110,12 +110,17 @@ static const char *why_not_repeated(const kprof_batch_launch *launch, const kpro
                                                                : why_reaches_host(launch, operation);
     if (!why || !may_be_by_itself(launch))
         return why;
-    if (kprof_decision_host_obstacle(launch->call->context)) {
-        atomic_fetch_add(&launch->kernel->by_itself, 1); /* to find that out takes long, too */
-        return why;
+    const bool is_known = atomic_load(&launch->kernel->proved) || atomic_load(&launch->kernel->reaches_host) > 0;
+    if (!kprof_decision_host_obstacle(launch->call->context)) {
+        *needs |= KPROF_SAVES_HOST;
+        return NULL;
     }
-    *needs |= KPROF_SAVES_HOST;
-    return NULL;
+    if (!is_known && *needs == 0) { /* many kernels take an address that they hardly ever use */
+        *needs |= KPROF_IS_TRIED;
+        return NULL;
+    }
+    atomic_fetch_add(&launch->kernel->by_itself, 1); /* to find the obstacle takes long, too */
+    return why;
 }
 
 const char *kprof_decision_node_obstacle(const kprof_batch_launch *node, const kprof_operation *operation)

@@ -18,6 +18,7 @@ typedef enum kprof_decision_kind {
 typedef enum kprof_need {
     KPROF_DROPS_OUTPUT = 1, /* what the kernel prints then must not be seen */
     KPROF_SAVES_HOST = 2,   /* memory of the host is put back, too, while no code of the application can run */
+    KPROF_IS_TRIED = 4,     /* it takes memory of the host, and the proof tells whether it uses that */
 } kprof_need;
 
 typedef struct kprof_decision {

@@ -133,8 +133,9 @@ static const kprof_batch_listener listener = {write_launch, write_progress};
 static bool is_final(kprof_status status)
 {
     bool had_counters = atomic_load(&kprof_engine.process.profiled) > 0;
+    bool has_others = kprof_engine.device->target_sharing() & KPROF_SHARES_WITH_DEVICES; /* which may have them now */
     return status == KPROF_NO_PERMISSION || status == KPROF_UNSUPPORTED ||
-           (status == KPROF_COUNTERS_BUSY && !had_counters);
+           (status == KPROF_COUNTERS_BUSY && !had_counters && !has_others);
 }
 
 static void describe(const kprof_call *call, const counted *launch, kprof_launch_record *record)
@@ -789,6 +790,12 @@ static void tell_endless_replay(void)
               count, limit_s);
 }
 
+static void give_up_counters(void)
+{
+    kprof_contexts_release();
+    kprof_lock_give();
+}
+
 /* Nothing was launched for a while: the process may be about to end without a word, and others may wait. Or a signal is
  * about to end it, and kprof asks: then what is open is closed, whatever is being launched. */
 static bool give_back(unsigned calls)
@@ -815,7 +822,7 @@ static bool give_back(unsigned calls)
     if (is_due && may_close() && kprof_batch_close(is_asked ? A_SIGNAL : "a pause")) {
         done = calls >= MAX_IDLE_CALLS || (!is_asked && kprof_lock_is_wanted());
         if (done)
-            kprof_contexts_release(); /* the next first pass costs 200 ms more */
+            give_up_counters(); /* the next first pass costs 200 ms more */
     }
     kprof_gate_leave_exclusive();
     return done;

@@ -290,9 +290,12 @@ static kprof_status check_proof(void)
         return status;
     status = searching ? read_each_proof(reader, &reached) : read_proof(reader, batch->first_range, &reached);
     kprof_engine.device->reader_close(reader);
-    batch->context->searches = status == KPROF_OK && reached && !searching;
+    const bool is_tried = batch->needs & KPROF_IS_TRIED;
+    batch->context->searches = status == KPROF_OK && reached && !searching && !is_tried;
     if (status != KPROF_OK)
         return status;
+    if (reached && is_tried)
+        atomic_fetch_add(&batch->launches[0].kernel->reaches_host, 1);
     if (reached)
         return kprof_fail(KPROF_NOT_COLLECTED,
                           "this launch, or one of the %zu measured with it, reached memory of the "
