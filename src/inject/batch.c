@@ -881,8 +881,7 @@ static void check_behind(const kprof_call *call)
 bool kprof_batch_enter(const kprof_batch_launch *launch, kprof_status *status)
 {
     *status = KPROF_OK;
-    kprof_batch_close_sealed();
-    if (kprof_batch_is_sealed()) {
+    if (kprof_batch_is_sealed() && !kprof_batch_close(kprof_engine.batch.closing)) {
         kprof_batch_note_other_work();
         *status = launch->chosen ? fail_sealed() : KPROF_OK;
         return false;
@@ -1015,7 +1014,8 @@ static kprof_status prepare_all(const kprof_batch_launch *launches, size_t count
 bool kprof_batch_enter_all(const kprof_batch_launch *launches, size_t count, kprof_status *status)
 {
     kprof_open_batch *batch = &kprof_engine.batch;
-    kprof_batch_close_sealed();
+    if (kprof_batch_is_sealed())
+        (void)kprof_batch_close(batch->closing);
     check_behind(launches[0].call);
     follow_host(launches[0].call);
     kprof_operation **operations = calloc(count + 1, sizeof *operations);
@@ -1246,12 +1246,13 @@ void kprof_batch_end(const char *why)
     (void)close_or(false, why);
 }
 
-void kprof_batch_close_sealed(void)
+bool kprof_batch_close_idle(const char *why)
 {
     kprof_open_batch *batch = &kprof_engine.batch;
-    if (kprof_batch_is_sealed() && !kprof_engine.device->target_capturing() &&
+    if (kprof_batch_is_open() && !kprof_engine.device->target_capturing() &&
         kprof_wait_is_idle(kprof_wait_at_most(batch->context->context, 0)))
-        (void)kprof_batch_close(batch->closing);
+        (void)kprof_batch_close(why);
+    return !kprof_batch_is_open();
 }
 
 /* See whether the host gets in replays what it got. If so, the batch goes on as if nothing had been. The driver may

@@ -84,8 +84,9 @@ void kprof_batch_cover(const kprof_call *call);
  * not end for as long as the thread may wait, the batch is sealed instead: it takes nothing more, and a later call
  * closes it. Returns whether no batch is open now. */
 bool kprof_batch_close(const char *why);
-/* Close a sealed batch if its work has ended. Does not wait. */
-void kprof_batch_close_sealed(void);
+/* Close the open batch if its work has ended. Does not wait, and leaves it as it is else. Returns whether no batch is
+ * open now. */
+bool kprof_batch_close_idle(const char *why);
 /* Close the open batch, or give it up where that would have to wait. */
 void kprof_batch_end(const char *why);
 /* Give up the open batch if it belongs to the context, which ends. Returns true if a pass was under way. */

@@ -236,7 +236,7 @@ static void end_batch(const char *why)
 static void close_sealed(const kprof_call *call)
 {
     if (kprof_batch_is_sealed() && kprof_gate_enter_exclusive(0)) {
-        kprof_batch_close_sealed();
+        (void)kprof_batch_close_idle(kprof_engine.batch.closing);
         kprof_gate_leave_exclusive();
     }
     if (kprof_batch_is_sealed() && uses_memory(call))
@@ -656,7 +656,7 @@ void kprof_launch_end_by_signal(void)
         return;
     if (kprof_batch_has_host() && !kprof_idle_may_be_handler()) {
         thread.own_call = true;
-        close_batch(A_SIGNAL);
+        end_batch(A_SIGNAL);
     }
     while (kprof_batch_is_open() && !kprof_ending_is_overdue())
         nanosleep(&pause, NULL);
@@ -819,7 +819,10 @@ static bool give_back(unsigned calls)
     bool is_due = is_asked || (kprof_idle_lasts() && !may_lose);
     if (is_asked)
         kprof_wait_allow(KPROF_HOLD_AT_END_NS);
-    if (is_due && may_close() && kprof_batch_close(is_asked ? A_SIGNAL : "a pause")) {
+    bool can = is_due && may_close();
+    if (can && is_asked)
+        kprof_batch_end(A_SIGNAL);
+    if (can && kprof_batch_close_idle("a pause")) {
         done = calls >= MAX_IDLE_CALLS || (!is_asked && kprof_lock_is_wanted());
         if (done)
             give_up_counters(); /* the next first pass costs 200 ms more */
