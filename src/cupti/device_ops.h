@@ -53,6 +53,7 @@
     X(operation_is_saved)                                                                                              \
     X(operation_kernels)                                                                                               \
     X(operation_output_bytes)                                                                                          \
+    X(transfer_is_hosts)                                                                                               \
     X(transfer_await_start)                                                                                            \
     X(operation_sees_host)                                                                                             \
     X(operation_free)                                                                                                  \

@@ -29,7 +29,7 @@
  * Guide, "Concurrent Execution between Host and Device"). With driver 580 the host waits in each synchronous one all
  * the same, and in asynchronous ones from pageable memory only beyond 1 MiB. */
 #define QUEUED_BYTES ((size_t)64 << 10)
-#define PERHAPS_NS INT64_C(80000000)
+#define PERHAPS_NS   INT64_C(80000000)
 
 /* Memory of the host is copied before each launch of its batch, and over the bus in each pass: of more, each launch has
  * a batch of its own. */
@@ -137,6 +137,25 @@ static bool is_host_memory(const kprof_driver_api *driver, CUdeviceptr address)
     if (result == CUDA_SUCCESS)
         (void)driver->cuPointerGetAttribute_(&managed, CU_POINTER_ATTRIBUTE_IS_MANAGED, address);
     return (result == CUDA_ERROR_INVALID_VALUE || (result == CUDA_SUCCESS && type == CU_MEMORYTYPE_HOST)) && !managed;
+}
+
+/* Is it pinned or registered? */
+static bool is_known_host_memory(const kprof_driver_api *driver, CUdeviceptr address)
+{
+    unsigned type = CU_MEMORYTYPE_DEVICE;
+    return driver->cuPointerGetAttribute_(&type, CU_POINTER_ATTRIBUTE_MEMORY_TYPE, address) == CUDA_SUCCESS &&
+           type == CU_MEMORYTYPE_HOST && is_host_memory(driver, address);
+}
+
+bool kprof_transfer_is_hosts(const kprof_call *call)
+{
+    const kprof_transfer *t = &((const kprof_decoded_call *)call->parameters)->transfer;
+    const kprof_driver_api *driver;
+    if (call->kind != KPROF_CALL_TRANSFER || t->width == 0 || kprof_driver_load(&driver) != KPROF_OK)
+        return false;
+    bool from_host = t->kind == KPROF_TRANSFER_SET || t->kind == KPROF_TRANSFER_IN;
+    return (from_host || is_known_host_memory(driver, t->source)) &&
+           (t->kind == KPROF_TRANSFER_OUT || is_known_host_memory(driver, t->destination));
 }
 
 /* A copy between any addresses: find out which side is the host's. */

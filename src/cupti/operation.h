@@ -36,6 +36,8 @@ typedef enum kprof_awaited {
     KPROF_AWAITED_IN_VAIN, /* the work has not ended, as far as is known */
 } kprof_awaited;
 
+/* Does a transfer set or copy memory of the host alone, which no replay touches? */
+bool kprof_transfer_is_hosts(const kprof_call *call);
 /* Before a transfer of the application's: if the host waits in it for the work before it in its stream, wait here for
  * that, without a limit. If the host may wait and may not, wait for a second where the call may join a batch: kprof
  * waits for such a copy itself then. While a thread waits in a copy, others cannot launch: it holds the gate where the

@@ -315,6 +315,7 @@ static void start_anew(const kprof_batch_launch *launch, const kprof_decision *d
     batch->proved = decision->kind == KPROF_REPLAYED && !has_host && kprof_decision_needs_proof();
     batch->searching = false;
     batch->in_pass = batch->shares = batch->range_open = false;
+    batch->proof_open = batch->proof_paused = false;
     batch->uncompared = 0;
     batch->behind.stands = batch->behind.wanted;
     batch->behind.begun = false;
@@ -878,6 +879,18 @@ static void check_behind(const kprof_call *call)
         kprof_batch_spoil("work came in another stream before the launch that it stands behind had ended");
 }
 
+/* A transfer within the host's memory is nothing to replays, like a function of the host. The proof must not see it. */
+static bool pass_by(const kprof_batch_launch *launch)
+{
+    kprof_open_batch *batch = &kprof_engine.batch;
+    if (launch->kernel || !kprof_batch_records() || batch->context->context != launch->call->context ||
+        !kprof_engine.device->transfer_is_hosts(launch->call) || !kprof_passes_pause_proof())
+        return false;
+    batch->proof_paused = true;
+    batch->entered = 0;
+    return true;
+}
+
 bool kprof_batch_enter(const kprof_batch_launch *launch, kprof_status *status)
 {
     *status = KPROF_OK;
@@ -888,6 +901,8 @@ bool kprof_batch_enter(const kprof_batch_launch *launch, kprof_status *status)
     }
     check_behind(launch->call);
     follow_host(launch->call);
+    if (pass_by(launch))
+        return true;
     const bool opens = launch->chosen || opens_wanted(launch);
     if (!opens && !kprof_batch_records())
         return false;
@@ -1288,6 +1303,12 @@ void kprof_batch_leave(const kprof_call *call)
     kprof_open_batch *batch = &kprof_engine.batch;
     if (kprof_batch_is_open() && batch->behind.stands && !batch->behind.begun)
         begin_behind();
+    if (kprof_batch_is_open() && batch->proof_paused) {
+        batch->proof_paused = false;
+        if (kprof_passes_begin_proof() != KPROF_OK)
+            kprof_batch_spoil("CUPTI did not begin a range of the proof");
+        return;
+    }
     if (!kprof_batch_is_open() || batch->count == 0)
         return;
     kprof_open_launch *last = &batch->launches[batch->count - 1];

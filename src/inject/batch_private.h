@@ -78,6 +78,8 @@ typedef struct kprof_open_batch {
     bool saved;          /* the context's snapshot has the start */
     bool shares;         /* the ranges of own runs are part of the samples' measurement */
     bool automatic;      /* each kernel of a replay is a range by itself */
+    bool proof_open;     /* a range of the proof goes on */
+    bool proof_paused;   /* for the call that is under way */
     bool range_open;     /* the range of the last own run goes on, as its launch does */
     bool in_pass;        /* a pass is under way around the application's own run */
     size_t capacity;     /* of ranges, besides that of the whole batch */
@@ -132,8 +134,10 @@ kprof_status kprof_passes_await(void) KPROF_MUST_CHECK;
 
 /* Get the profiler ready, and start the pass around the application's own run if there is one. */
 kprof_status kprof_passes_begin(void) KPROF_MUST_CHECK;
-/* Begin the range of the proof, where the batch has one for all its launches. The work before it may still run. */
+/* Begin a range of the proof, where the batch has one for all its launches. The work before it may still run. */
 kprof_status kprof_passes_begin_proof(void) KPROF_MUST_CHECK;
+/* End it before work that the proof must not see; true if another one can begin behind that, or there is no proof. */
+bool kprof_passes_pause_proof(void);
 /* `awaited`: what _await returned. End the pass of the application's own runs and, where these are over, run all other
  * passes. *passes is the number of passes that were measured. Whatever the status, memory is then as the application's
  * own runs left it. */

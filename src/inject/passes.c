@@ -38,6 +38,9 @@
 /* Replays that show whether the host gets the same each time: more of them find more of what differs now and then. */
 #define TRIES 3
 
+/* Work that the proof must not see divides its range: so often at most. */
+#define PROOF_RANGES 64
+
 /* The measurement that batches and windows can share, since changing it takes 150 ms. */
 static kprof_measurement shared_measurement(void)
 {
@@ -95,7 +98,7 @@ static kprof_status begin_own_runs(void)
     if (batch->shares)
         return kprof_engine.device->profiler_run_out(batch->context->profiler);
     if (batch->proved && !batch->searching)
-        wanted.ranges = 1;
+        wanted.ranges = PROOF_RANGES;
     wanted.proof_alone = batch->proved;
     kprof_multiplex_end(batch->context);
     return kprof_engine.device->profiler_begin(batch->context->profiler, &wanted);
@@ -173,7 +176,7 @@ kprof_status kprof_passes_begin(void)
     if (status == KPROF_OK)
         status = start_pass();
     batch->in_pass = status == KPROF_OK;
-    if (status != KPROF_OK || batch->behind.stands)
+    if (status != KPROF_OK || (batch->behind.stands && !batch->behind.begun))
         return status;
     status = kprof_passes_begin_proof();
     if (status != KPROF_OK) {
@@ -187,9 +190,24 @@ kprof_status kprof_passes_begin(void)
 kprof_status kprof_passes_begin_proof(void)
 {
     kprof_open_batch *batch = &kprof_engine.batch;
-    if (!batch->proved || batch->searching)
+    if (!batch->proved || batch->searching || !batch->in_pass)
         return KPROF_OK;
-    return kprof_engine.device->profiler_push(batch->context->profiler, batch->range_count++);
+    kprof_status status = kprof_engine.device->profiler_push(batch->context->profiler, batch->range_count++);
+    batch->proof_open = status == KPROF_OK;
+    return status;
+}
+
+bool kprof_passes_pause_proof(void)
+{
+    kprof_open_batch *batch = &kprof_engine.batch;
+    if (!batch->proof_open)
+        return true;
+    if (batch->shares || batch->range_count - batch->first_range >= PROOF_RANGES)
+        return false;
+    batch->proof_open = false;
+    if (kprof_engine.device->profiler_pop(batch->context->profiler) != KPROF_OK)
+        kprof_batch_spoil("CUPTI did not end a range of the proof");
+    return true;
 }
 
 /* List the launches to evaluate: the chosen ones. */
@@ -260,6 +278,17 @@ static kprof_status read_proof(kprof_reader *reader, size_t range, bool *reached
     return KPROF_OK;
 }
 
+/* Did any launch of the batch, whose ranges are the proof's? */
+static kprof_status read_whole_proof(kprof_reader *reader, bool *reached)
+{
+    kprof_open_batch *batch = &kprof_engine.batch;
+    kprof_status status = KPROF_OK;
+    *reached = batch->range_count == batch->first_range;
+    for (size_t i = batch->first_range; i < batch->range_count && status == KPROF_OK && !*reached; i++)
+        status = read_proof(reader, i, reached);
+    return status;
+}
+
 /* Find out for each launch whether it reached host memory, and mark the kernels of those that did. */
 static kprof_status read_each_proof(kprof_reader *reader, bool *reached)
 {
@@ -288,7 +317,7 @@ static kprof_status check_proof(void)
         status = kprof_engine.device->reader_open(batch->metrics, &reader);
     if (status != KPROF_OK)
         return status;
-    status = searching ? read_each_proof(reader, &reached) : read_proof(reader, batch->first_range, &reached);
+    status = searching ? read_each_proof(reader, &reached) : read_whole_proof(reader, &reached);
     kprof_engine.device->reader_close(reader);
     const bool is_tried = batch->needs & KPROF_IS_TRIED;
     batch->context->searches = status == KPROF_OK && reached && !searching && !is_tried;
@@ -313,9 +342,9 @@ static kprof_status end_own_pass(bool *more)
     kprof_open_batch *batch = &kprof_engine.batch;
     kprof_profiler *profiler = batch->context->profiler;
     kprof_status status = KPROF_OK;
-    if (batch->range_open || (batch->proved && !batch->searching && batch->range_count > batch->first_range))
+    if (batch->range_open || batch->proof_open)
         status = kprof_engine.device->profiler_pop(profiler);
-    batch->range_open = false;
+    batch->range_open = batch->proof_open = false;
     kprof_status stopped = stop_pass(more);
     batch->in_pass = false;
     if (status == KPROF_OK)

@@ -1396,6 +1396,12 @@ static size_t operation_output_bytes(const kprof_operation *operation)
     return operation->step.op == SIM_COPY_OUT && !operation->hides_output ? bytes : 0;
 }
 
+static bool transfer_is_hosts(const kprof_call *call)
+{
+    (void)call;
+    return false;
+}
+
 /* The copy itself waits for as much. */
 static kprof_awaited transfer_await_start(const kprof_call *call, bool may_join)
 {
