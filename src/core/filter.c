@@ -19,7 +19,7 @@ struct kprof_filter {
     atomic_bool stopped, was_started;   /* by the application's calls */
     _Atomic uint64_t launches;          /* of any kernel on any device */
     _Atomic uint64_t matching[DEVICES]; /* after launch_skip_before_match; [0] alone, unless each device counts */
-    _Atomic uint64_t returned;          /* of those that were taken */
+    _Atomic uint64_t returned[DEVICES]; /* of those that were taken, likewise */
 };
 
 kprof_status kprof_filter_new(const kprof_filter_spec *spec, kprof_filter **out)
@@ -141,6 +141,17 @@ bool kprof_filter_match_invocation(const kprof_filter *filter, uint64_t number)
     return filter->spec.invocation == 0 || filter->spec.invocation == number;
 }
 
+static unsigned find_counter(const kprof_filter *filter, unsigned device)
+{
+    return filter->spec.per_device ? device % DEVICES : 0;
+}
+
+/* Return how many launches are taken that such a counter counts. */
+static uint64_t find_most(const kprof_filter *filter, unsigned counter)
+{
+    return filter->spec.launch_count + atomic_load_explicit(&filter->returned[counter], memory_order_relaxed);
+}
+
 bool kprof_filter_take_launch(kprof_filter *filter, bool matches, unsigned device)
 {
     const kprof_filter_spec *spec = &filter->spec;
@@ -149,17 +160,16 @@ bool kprof_filter_take_launch(kprof_filter *filter, bool matches, unsigned devic
         return false;
     if (!matches || (spec->device_mask != 0 && (device >= 64 || !(spec->device_mask >> device & 1))))
         return false;
-    const unsigned counter = spec->per_device ? device % DEVICES : 0;
+    const unsigned counter = find_counter(filter, device);
     uint64_t position = atomic_fetch_add_explicit(&filter->matching[counter], 1, memory_order_relaxed);
     if (position < spec->launch_skip)
         return false;
-    uint64_t most = spec->launch_count + atomic_load_explicit(&filter->returned, memory_order_relaxed);
-    return spec->launch_count == 0 || position - spec->launch_skip < most;
+    return spec->launch_count == 0 || position - spec->launch_skip < find_most(filter, counter);
 }
 
-void kprof_filter_take_another(kprof_filter *filter)
+void kprof_filter_take_another(kprof_filter *filter, unsigned device)
 {
-    atomic_fetch_add_explicit(&filter->returned, 1, memory_order_relaxed);
+    atomic_fetch_add_explicit(&filter->returned[find_counter(filter, device)], 1, memory_order_relaxed);
 }
 
 /* How many devices there are is not known: where each counts, only a mask tells when all have had their launches. */
@@ -167,12 +177,11 @@ bool kprof_filter_exhausted(const kprof_filter *filter)
 {
     const kprof_filter_spec *spec = &filter->spec;
     const uint64_t counters = spec->per_device ? spec->device_mask : 1;
-    const uint64_t most = spec->launch_count + atomic_load_explicit(&filter->returned, memory_order_relaxed);
     bool is_exhausted = spec->launch_count > 0 && counters != 0;
     for (unsigned i = 0; i < DEVICES && is_exhausted; i++) {
         uint64_t matching = atomic_load_explicit(&filter->matching[i], memory_order_relaxed);
-        is_exhausted =
-            !(counters >> i & 1) || (matching >= spec->launch_skip && matching - spec->launch_skip >= most);
+        is_exhausted = !(counters >> i & 1) ||
+                       (matching >= spec->launch_skip && matching - spec->launch_skip >= find_most(filter, i));
     }
     return is_exhausted;
 }

@@ -74,8 +74,9 @@ bool kprof_filter_match_invocation(const kprof_filter *filter, uint64_t number);
  * Thread-safe and lock-free; the n-th call decides for the n-th launch. */
 bool kprof_filter_take_launch(kprof_filter *filter, bool matches, unsigned device);
 
-/* A launch that was taken could not be measured, and does not count: one more is taken in its place. Thread-safe. */
-void kprof_filter_take_another(kprof_filter *filter);
+/* A launch that was taken on this device could not be measured, and does not count: one more is taken in its place.
+ * Thread-safe. */
+void kprof_filter_take_another(kprof_filter *filter, unsigned device);
 
 /* True once --launch-count launches were taken: nothing more can ever match. Thread-safe. */
 bool kprof_filter_exhausted(const kprof_filter *filter);

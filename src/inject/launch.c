@@ -374,7 +374,7 @@ static void enter_launch(const kprof_call *call)
         obstacle = enter_batch(&launch);
     if (chosen && (asks_nothing || *obstacle)) {
         if (*obstacle && kprof_batch_is_wanted(call->context)) /* it may be measured later */
-            kprof_filter_take_another(kprof_engine.process.filter);
+            kprof_filter_take_another(kprof_engine.process.filter, device->record.device);
         write_launch(&launch.record, obstacle);
         kprof_process_check_owner();
     }

@@ -222,6 +222,40 @@ static void exhaustion_comes_with_the_last_launch(void **state)
     kprof_filter_free(filter);
 }
 
+/* What could not be measured does not count, and is no part of what is skipped. */
+static void another_launch_is_taken_for_one_that_is_given_back(void **state)
+{
+    (void)state;
+    kprof_filter *filter = make((kprof_filter_spec){.launch_skip = 1, .launch_count = 2});
+    assert_false(kprof_filter_take_launch(filter, true, 0));
+    assert_true(kprof_filter_take_launch(filter, true, 0));
+    kprof_filter_take_another(filter, 0);
+    assert_true(kprof_filter_take_launch(filter, true, 0));
+    assert_false(kprof_filter_exhausted(filter));
+    assert_true(kprof_filter_take_launch(filter, true, 0));
+    assert_true(kprof_filter_exhausted(filter));
+    kprof_filter_take_another(filter, 0); /* the last one, too */
+    assert_false(kprof_filter_exhausted(filter));
+    assert_true(kprof_filter_take_launch(filter, true, 0));
+    assert_false(kprof_filter_take_launch(filter, true, 0));
+    assert_true(kprof_filter_exhausted(filter));
+    kprof_filter_free(filter);
+}
+
+static void each_device_has_what_it_gave_back(void **state)
+{
+    (void)state;
+    kprof_filter *filter = make((kprof_filter_spec){.per_device = true, .device_mask = 6, .launch_count = 1});
+    assert_true(kprof_filter_take_launch(filter, true, 1));
+    assert_true(kprof_filter_take_launch(filter, true, 2));
+    kprof_filter_take_another(filter, 1);
+    assert_false(kprof_filter_exhausted(filter));
+    assert_true(kprof_filter_take_launch(filter, true, 1));
+    assert_true(kprof_filter_exhausted(filter));
+    assert_false(kprof_filter_take_launch(filter, true, 2));
+    kprof_filter_free(filter);
+}
+
 static void the_spec_is_copied(void **state)
 {
     (void)state;
@@ -308,6 +342,8 @@ int main(void)
         cmocka_unit_test(one_launch_of_each_kernel),
         cmocka_unit_test(the_application_starts_and_stops),
         cmocka_unit_test(exhaustion_comes_with_the_last_launch),
+        cmocka_unit_test(another_launch_is_taken_for_one_that_is_given_back),
+        cmocka_unit_test(each_device_has_what_it_gave_back),
         cmocka_unit_test(the_spec_is_copied),
         cmocka_unit_test(threads_take_exactly_the_count),
         cmocka_unit_test(ranges_matter_where_they_are_asked_for),
