@@ -81,7 +81,7 @@ bool kprof_batch_is_sealed(void)
 
 bool kprof_batch_is_wanted(const void *context)
 {
-    return context && kprof_engine.batch.wanted == context;
+    return context && atomic_load(&kprof_engine.batch.wanted) == context;
 }
 
 unsigned kprof_batch_new_sharing(void)
@@ -335,9 +335,9 @@ static kprof_status wait_to_open(void *context)
     kprof_open_batch *batch = &kprof_engine.batch;
     kprof_status status = kprof_wait_for_context(context);
     if (status == KPROF_NOT_COLLECTED)
-        batch->wanted = context;
-    else if (batch->wanted == context)
-        batch->wanted = NULL;
+        atomic_store(&batch->wanted, context);
+    else if (atomic_load(&batch->wanted) == context)
+        atomic_store(&batch->wanted, NULL);
     return status;
 }
 
@@ -571,8 +571,10 @@ static void seal(const char *why)
     atomic_store(&batch->sealed, true);
 }
 
-static kprof_status fail_sealed(void)
+/* The launch is put off, as the batch is. */
+static kprof_status fail_sealed(const kprof_batch_launch *launch)
 {
+    atomic_store(&kprof_engine.batch.wanted, launch->call->context);
     return kprof_fail(KPROF_NOT_COLLECTED, "the GPU's work did not end within 0.1 s, so that launches before it are "
                                            "still to be repeated");
 }
@@ -707,7 +709,7 @@ static kprof_turn find_turn(const kprof_batch_launch *launch, const kprof_decisi
     const kprof_profiled_context *context = kprof_engine.batch.context;
     const bool was_window = kprof_batch_is_window();
     if (!kprof_batch_close("another pass")) {
-        *status = fail_sealed();
+        *status = fail_sealed(launch);
         return KPROF_TURN_NEVER;
     }
     if (was_window && kprof_multiplex_has_had_turn(context) && kprof_lock_is_wanted())
@@ -721,7 +723,7 @@ static bool enter_window(const kprof_batch_launch *launch, const kprof_decision 
 {
     kprof_open_batch *batch = &kprof_engine.batch;
     if (kprof_batch_is_open() && !kprof_batch_is_window() && !kprof_batch_close("a launch that cannot be repeated")) {
-        *status = fail_sealed();
+        *status = fail_sealed(launch);
         return false;
     }
     kprof_turn turn = find_turn(launch, decision, status);
@@ -745,7 +747,7 @@ static bool enter_window(const kprof_batch_launch *launch, const kprof_decision 
 static bool watch(const kprof_batch_launch *launch, const kprof_decision *decision, kprof_status *status)
 {
     if (kprof_batch_replays() && !kprof_batch_close("a launch that cannot be repeated")) {
-        *status = fail_sealed();
+        *status = fail_sealed(launch);
         return false;
     }
     *status = kprof_wait_for_context(launch->call->context);
@@ -771,7 +773,7 @@ static bool join(candidate *c, kprof_operation *operation, kprof_status *status)
             (void)kprof_batch_close(launch->kernel ? obstacle : launch->call->name);
     }
     if (kprof_batch_is_sealed()) {
-        *status = launch->chosen ? fail_sealed() : KPROF_OK;
+        *status = launch->chosen ? fail_sealed(launch) : KPROF_OK;
         return false;
     }
     if (!kprof_batch_is_open() && c->opens)
@@ -896,7 +898,7 @@ bool kprof_batch_enter(const kprof_batch_launch *launch, kprof_status *status)
     *status = KPROF_OK;
     if (kprof_batch_is_sealed() && !kprof_batch_close(kprof_engine.batch.closing)) {
         kprof_batch_note_other_work();
-        *status = launch->chosen ? fail_sealed() : KPROF_OK;
+        *status = launch->chosen ? fail_sealed(launch) : KPROF_OK;
         return false;
     }
     check_behind(launch->call);
@@ -981,7 +983,7 @@ static kprof_status open_for_all(const kprof_batch_launch *launches, size_t coun
             (void)kprof_batch_close(obstacle);
     }
     if (kprof_batch_is_sealed())
-        return fail_sealed();
+        return fail_sealed(&launches[0]);
     if (kprof_batch_is_open() || first == count)
         return KPROF_OK;
     kprof_status status = open_batch(&launches[first], &replayed, ranges);
@@ -1022,7 +1024,7 @@ static kprof_status prepare_all(const kprof_batch_launch *launches, size_t count
             return kprof_fail(KPROF_NOT_COLLECTED, "a graph sets or copies memory that a replay cannot restore, or "
                                                    "copies too much from or to the host");
         if (!kprof_batch_close("a graph whose copies cannot be kept"))
-            return fail_sealed();
+            return fail_sealed(&launches[0]);
     }
 }
 

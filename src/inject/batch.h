@@ -5,8 +5,9 @@
  * application's own run left it. If one pass is enough, or a launch must not be repeated, kprof measures the
  * application's own run instead. A process has at most one open batch.
  *
- * Callers hold the gate exclusively. Exceptions: _is_open, _records, _is_window, _has_managed, _note_unknown_end and
- * _spoil need no gate, and _context_ending may also be called inside a shared call. */
+ * Callers hold the gate exclusively. Exceptions: _is_open, _records, _replays, _is_sealed, _is_wanted, _is_window,
+ * _has_managed, _note_unknown_end and _spoil need no gate, and _context_ending may also be called inside a shared call.
+ */
 #ifndef KPROF_INJECT_BATCH_H
 #define KPROF_INJECT_BATCH_H
 
@@ -44,8 +45,8 @@ bool kprof_batch_records(void);
 bool kprof_batch_replays(void);
 /* Does the open batch take nothing more, and only wait for its work to end? */
 bool kprof_batch_is_sealed(void);
-/* Could no batch be opened in the context, since its work went on, so that the next launch opens one which finds the
- * context idle? */
+/* Could a launch not be measured in the context, since its work went on, so that the next launch opens a batch which
+ * finds the context idle? */
 bool kprof_batch_is_wanted(const void *context);
 /* Is the open batch a window of launches that are not repeated? Then only calls that end or hinder a pass close it. */
 bool kprof_batch_is_window(void);

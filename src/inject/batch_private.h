@@ -67,7 +67,7 @@ typedef struct kprof_open_batch {
     atomic_bool unknown_ends;      /* since the last wait, a kernel was launched that is not known to end by itself */
     _Atomic(const char *) spoiled; /* why the batch is not repeated; NULL: it is */
     char closing[128];             /* why it is sealed */
-    void *wanted;                  /* a context in which no batch could be opened; NULL: there is none */
+    _Atomic(void *) wanted;        /* a context in which no batch could be opened; NULL: there is none */
     const char *lost_range;        /* why a range around an own run is not what it should be; NULL: all are */
     char note[512];                /* why launches are measured in another way than asked for; "" when all is well */
     kprof_profiled_context *context;

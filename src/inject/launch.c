@@ -344,6 +344,14 @@ static void make_local_space(const kprof_call *call, const kprof_device *device,
         make_space(call, local_bytes);
 }
 
+/* A chosen launch was not measured. It does not count if that is put off. */
+static void write_unmeasured(const kprof_call *call, kprof_launch_record *record, const char *obstacle)
+{
+    if (*obstacle && kprof_batch_is_wanted(call->context))
+        kprof_filter_take_another(kprof_engine.process.filter, record->device);
+    write_launch(record, obstacle);
+}
+
 static void enter_launch(const kprof_call *call)
 {
     const counted count = count_launch(call);
@@ -373,9 +381,7 @@ static void enter_launch(const kprof_call *call)
     else
         obstacle = enter_batch(&launch);
     if (chosen && (asks_nothing || *obstacle)) {
-        if (*obstacle && kprof_batch_is_wanted(call->context)) /* it may be measured later */
-            kprof_filter_take_another(kprof_engine.process.filter, device->record.device);
-        write_launch(&launch.record, obstacle);
+        write_unmeasured(call, &launch.record, obstacle);
         kprof_process_check_owner();
     }
 }
@@ -465,7 +471,7 @@ static void enter_graph(const kprof_call *call)
         obstacle = enter_graph_batch(call, launches, count);
     for (size_t i = 0; launches && i < count; i++)
         if (launches[i].chosen && (!measures || *obstacle))
-            write_launch(&launches[i].record, measures ? obstacle : device->metrics ? "" : NO_METRICS);
+            write_unmeasured(call, &launches[i].record, measures ? obstacle : device->metrics ? "" : NO_METRICS);
     free(launches);
 }
 

@@ -10,6 +10,7 @@
 #include "inject/engine.h"
 #include "inject/gate.h"
 #include "inject/process.h"
+#include "inject/wait.h"
 #include "sim/backend.h"
 #include "sim/device.h"
 #include "spool/spool.h"
@@ -123,11 +124,52 @@ static inline void close_batch(void)
     do_call((sim_step){.op = SIM_UNMAP, .a = NO_SLOT});
 }
 
+/* The same, where the call can wait for it: false when the batch is sealed. */
+static inline bool try_to_close(void)
+{
+    assert_true(kprof_gate_enter_exclusive(1000));
+    kprof_wait_allow(kprof_engine.waits.hold_ns);
+    bool is_closed = kprof_batch_close("a test");
+    kprof_gate_leave_exclusive();
+    return is_closed;
+}
+
+/* The work that was waited for in vain has ended, or is about to: let the engine's threads find out. */
+static inline void await_work(void)
+{
+    for (unsigned i = 0; i < SIM_CONTEXTS; i++)
+        while (kprof_wait_goes_on(&sim.contexts[i]))
+            usleep(1000);
+}
+
+/* A call finds the work of a sealed batch to have ended: the next one, unless the engine's thread that looks is late.
+ */
+static inline void close_when_ended(void)
+{
+    for (unsigned i = 0; i < 1000 && kprof_batch_is_open(); i++)
+        do_call((sim_step){.op = SIM_QUERY});
+    assert_false(kprof_batch_is_open());
+}
+
+/* A stream waits for what the host does later. */
+static inline void hold(unsigned stream)
+{
+    sim.holds = 1;
+    assert_int_equal(sim_call(&(sim_step){.op = SIM_HOLD, .stream = stream, .value = 1}, NULL), 0);
+}
+
+static inline void let_go(unsigned stream)
+{
+    assert_int_equal(sim_call(&(sim_step){.op = SIM_RELEASE, .stream = stream}, NULL), 0);
+    await_work();
+}
+
 /* Samples that lack passes, as each launch here has a shape of its own, are told of as they are. */
 static inline void end_samples(void)
 {
     assert_true(kprof_gate_enter_exclusive(1000));
-    kprof_batch_close("a test");
+    kprof_wait_allow(SIM_LONG_HOLD_NS);
+    assert_true(kprof_batch_close("a test"));
     kprof_contexts_end_samples();
     kprof_gate_leave_exclusive();
 }

@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #define LONG_S        1000
+#define MANY_CALLS    1000
 #define TRIES         3 /* as in passes.c */
 #define MOST_OPEN_S   10
 #define MANAGED_SLOT  0
@@ -182,6 +183,13 @@ static void assert_same_memory(const uint64_t words[SIM_WORDS])
     uint64_t now[SIM_WORDS];
     look(now);
     assert_memory_equal(now, words, sizeof now);
+}
+
+static unsigned launch_alone(sim_kernel kernel)
+{
+    unsigned tag = launch(kernel);
+    close_batch();
+    return tag;
 }
 
 /* Two launches of a kernel that doubles its memory, and what the application's own run leaves. */
@@ -648,17 +656,162 @@ static void test_free_behind_work_that_waits(void **state)
     do_call((sim_step){.op = SIM_ALLOC, .a = SPARE_SLOT});
     unsigned first = launch(SIM_ADD);
     do_call((sim_step){.op = SIM_FREE, .a = SPARE_SLOT});
-    sim.holds = 1;
-    do_call((sim_step){.op = SIM_HOLD, .value = 1});
-    do_call((sim_step){.op = SIM_UNKNOWN, .a = SLOT, .value = 7});
-    assert_unmeasured(first, "the GPU's work did not end within");
+    hold(0);
+    assert_false(try_to_close());
     assert_true(sim.slots[SPARE_SLOT].live);
-    sim_call(&(sim_step){.op = SIM_RELEASE}, NULL);
-    do_call((sim_step){.op = SIM_SYNC_CONTEXT});
-    unsigned second = launch(SIM_ADD);
+    let_go(0);
+    close_when_ended();
+    assert_measured(first);
+    assert_false(sim.slots[SPARE_SLOT].live);
+}
+
+/* A batch whose work does not end takes nothing more, and holds no call. It is closed by the next call, whatever that
+ * is, that finds its work to have ended. */
+static void test_work_that_does_not_end_in_time(void **state)
+{
+    (void)state;
+    uint64_t end[SIM_WORDS];
+    unsigned first = launch(SIM_ADD), second = launch(SIM_ADD);
+    hold(1);
+    assert_false(try_to_close());
+    assert_true(kprof_batch_is_open() && kprof_batch_is_sealed() && kprof_batch_replays() && !kprof_batch_records());
+    unsigned third = launch(SIM_ADD);
+    do_call((sim_step){.op = SIM_COPY_IN, .a = SLOT, .value = 5}); /* replays put back what comes meanwhile */
+    do_call((sim_step){.op = SIM_QUERY});
+    assert_true(kprof_batch_is_sealed());
+    assert_pending(first);
+    assert_unmeasured(third, "the GPU's work did not end within 0.1 s, so that launches before it are still to be");
+    let_go(1);
+    close_when_ended();
+    assert_measured(first);
+    assert_measured(second);
+    look(end);
+    assert_filled(end, 1, 5);
+    third = launch(SIM_ADD);
+    close_batch();
+    assert_measured(third);
+}
+
+/* What replays would need is gone then. */
+static void test_call_that_takes_memory_behind_work_that_waits(void **state)
+{
+    (void)state;
+    unsigned first = launch(SIM_ADD);
+    hold(1);
+    do_call((sim_step){.op = SIM_UNKNOWN, .a = SLOT, .value = 7});
+    assert_true(kprof_batch_is_sealed());
+    assert_pending(first);
+    let_go(1);
+    close_when_ended();
+    assert_unmeasured(first, "its work did not end before a call that takes away what replays use");
+}
+
+/* Code that is unloaded, and a context that ends, wait for nobody. */
+static void test_unload_behind_work_that_waits(void **state)
+{
+    (void)state;
+    unsigned first = launch(SIM_ADD);
+    hold(1);
+    assert_false(try_to_close());
+    assert_pending(first);
+    kprof_call call = {.kind = KPROF_CALL_UNLOAD, .name = "unload (test)", .context = &sim.contexts[0]};
+    kprof_launch_hooks.enter(&call);
+    kprof_launch_hooks.leave(&call);
+    assert_false(kprof_batch_is_open());
+    assert_unmeasured(first, "the GPU's work did not end within 0.1 s");
+    let_go(1);
+}
+
+static bool chooses_nothing;
+
+static void choose_or_not(kprof_kernel *kernel)
+{
+    kernel->matches = !chooses_nothing;
+}
+
+static unsigned launch_unchosen(sim_kernel kernel)
+{
+    chooses_nothing = true;
+    kprof_kernels_visit(choose_or_not);
+    unsigned tag = launch(kernel);
+    chooses_nothing = false;
+    kprof_kernels_visit(choose_or_not);
+    return tag;
+}
+
+/* Launch what is not chosen, until a batch is open. */
+static void open_by_unchosen(sim_kernel kernel)
+{
+    for (unsigned i = 0; i < MANY_CALLS && !kprof_batch_records(); i++)
+        (void)launch_unchosen(kernel);
+    assert_true(kprof_batch_records());
+}
+
+/* The next launch that finds the context idle opens the batch, so that it is open when chosen ones come behind work
+ * that does not end. */
+static void test_launch_behind_work_that_waits(void **state)
+{
+    (void)state;
+    assert_measured(launch_alone(SIM_ADD)); /* the kernel is known */
+    assert_measured(launch_alone(SIM_SCALE));
+    hold(1);
+    assert_unmeasured(launch(SIM_ADD), "the GPU's work did not end within 0.1 s");
+    (void)launch_unchosen(SIM_ADD);
+    assert_false(kprof_batch_is_open()); /* it is behind that work, too */
+    let_go(1);
+    open_by_unchosen(SIM_ADD);
+    hold(1);
+    unsigned second = launch(SIM_SCALE), third = launch(SIM_ADD);
+    assert_pending(second);
+    let_go(1);
     close_batch();
     assert_measured(second);
-    assert_false(sim.slots[SPARE_SLOT].live);
+    assert_measured(third);
+    (void)launch_unchosen(SIM_ADD);
+    assert_false(kprof_batch_is_open()); /* nothing was put off since */
+}
+
+/* The same, where a batch that waits for its end keeps it from being measured. */
+static void test_launch_behind_a_batch_that_waits(void **state)
+{
+    (void)state;
+    unsigned first = launch(SIM_ADD);
+    hold(1);
+    assert_false(try_to_close());
+    assert_unmeasured(launch(SIM_ADD), "the GPU's work did not end within 0.1 s");
+    let_go(1);
+    open_by_unchosen(SIM_ADD);
+    assert_measured(first);
+    unsigned last = launch(SIM_ADD);
+    close_batch();
+    assert_measured(last);
+}
+
+/* Launches that could not be measured then do not count. */
+static void test_count_of_launches_behind_work_that_waits(void **state)
+{
+    (void)state;
+    kprof_filter *before = kprof_engine.process.filter, *two;
+    assert_int_equal(kprof_filter_new(&(kprof_filter_spec){.launch_count = 2}, &two), KPROF_OK);
+    kprof_engine.process.filter = two;
+    hold(1);
+    for (unsigned i = 0; i < 3; i++)
+        assert_unmeasured(launch(SIM_ADD), "the GPU's work did not end within 0.1 s");
+    let_go(1);
+    unsigned first = launch(SIM_ADD);
+    hold(1);
+    assert_false(try_to_close());
+    assert_unmeasured(launch(SIM_ADD), "the GPU's work did not end within 0.1 s");
+    let_go(1);
+    close_when_ended();
+    assert_measured(first);
+    unsigned second = launch(SIM_ADD); /* the last one closes its batch */
+    assert_measured(second);
+    (void)launch(SIM_ADD);
+    assert_false(kprof_batch_is_open());
+    assert_int_equal(look_up(last_tag).count, 0);
+    kprof_engine.process.filter = before;
+    kprof_filter_free(two);
 }
 
 /* There is no space for both. */
@@ -850,11 +1003,10 @@ static void test_copy_beside_work_that_waits(void **state)
     (void)state;
     uint64_t words[SIM_WORDS];
     unsigned tag = launch(SIM_ADD);
-    sim.holds = 1;
-    do_call((sim_step){.op = SIM_HOLD, .stream = 1, .value = 1});
+    hold(1);
     copy_out(words);
     assert_pending(tag);
-    sim_call(&(sim_step){.op = SIM_RELEASE, .stream = 1}, NULL);
+    let_go(1);
     close_batch();
     assert_measured(tag);
 }
@@ -1152,6 +1304,12 @@ int main(void)
         cmocka_unit_test_teardown(test_questions_of_a_pool, mend),
         cmocka_unit_test_teardown(test_allocation_after_free, mend),
         cmocka_unit_test_teardown(test_free_behind_work_that_waits, mend),
+        cmocka_unit_test_teardown(test_work_that_does_not_end_in_time, mend),
+        cmocka_unit_test_teardown(test_call_that_takes_memory_behind_work_that_waits, mend),
+        cmocka_unit_test_teardown(test_unload_behind_work_that_waits, mend),
+        cmocka_unit_test_teardown(test_launch_behind_work_that_waits, mend),
+        cmocka_unit_test_teardown(test_launch_behind_a_batch_that_waits, mend),
+        cmocka_unit_test_teardown(test_count_of_launches_behind_work_that_waits, mend),
         cmocka_unit_test_teardown(test_calls_that_close, mend),
         cmocka_unit_test_teardown(test_nothing_but_transfers, mend),
         cmocka_unit_test_teardown(test_launch_that_is_not_repeated, mend),

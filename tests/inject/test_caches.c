@@ -2,6 +2,8 @@
  * machine. */
 #include "engine_test.h"
 
+#include <stdatomic.h>
+
 static struct {
     bool no_space;         /* nothing can be flushed */
     const char *shortfall; /* of emptying; NULL: it does all */
@@ -9,7 +11,8 @@ static struct {
     unsigned emptied, copied;
     unsigned sharing;   /* what the process shares besides */
     const char *writer; /* a device that writes memory with no call */
-    bool busy;          /* the next wait within a window takes over a second */
+    bool busy;          /* the next wait within a window takes until the test lets it end */
+    atomic_bool may_end;
 } caches;
 
 static kprof_status open_flush(kprof_flush **out)
@@ -40,7 +43,8 @@ static kprof_status synchronize(void)
 {
     if (caches.busy && kprof_batch_is_window()) {
         caches.busy = false;
-        usleep(1200000);
+        while (!atomic_load(&caches.may_end))
+            usleep(1000);
     }
     return sim_device.target_synchronize();
 }
@@ -144,7 +148,12 @@ static void test_not_emptied_while_the_gpu_is_busy(void **state)
     (void)launch(SIM_PRINT); /* it may be watched */
     unsigned before = launch(SIM_PRINT);
     caches.busy = true;
+    atomic_store(&caches.may_end, false);
+    kprof_engine.waits.hold_ns = SIM_SHORT_HOLD_NS;
     unsigned slow = launch(SIM_PRINT);
+    kprof_engine.waits.hold_ns = SIM_LONG_HOLD_NS;
+    atomic_store(&caches.may_end, true);
+    await_work();
     assert_measured_once(slow, COPIED "the GPU's work did not end within 0.1 s");
     assert_null(strstr(look_up(before).reason, "copying"));
     assert_int_equal(caches.copied, 1);

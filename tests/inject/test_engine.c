@@ -5,6 +5,7 @@
 #include "sim/clock.h"
 
 #include "cupti/snapshot.h"
+#include "inject/batch_private.h"
 #include "inject/contexts.h"
 #include "inject/launch.h"
 #include "inject/lock.h"
@@ -17,8 +18,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#define WATCHES     2    /* of a kernel, before it is measured in its own run */
-#define LATE_MS     1300 /* longer than the engine waits for a kernel */
+#define WATCHES     2 /* of a kernel, before it is measured in its own run */
 #define STICKY_MS   200
 #define SHARED_SLOT 0 /* in the same context as the other one */
 
@@ -30,7 +30,8 @@ static struct {
     atomic_bool sticky;  /* giving the counters back takes long */
     atomic_bool vain;    /* a copy is not awaited to the end */
     atomic_bool blind;   /* CUPTI does not tell what the proof counted */
-    atomic_uint slow;    /* so many waits from now one for the GPU is long; 0: none */
+    atomic_uint slow;    /* so many waits from now one for the GPU begins that ends when it is told to; 0: none */
+    atomic_bool stuck;   /* it has begun, and not ended */
     atomic_bool deep;    /* a kernel that is new needs local memory, and the device has no space for it */
 } faults;
 
@@ -95,8 +96,39 @@ static kprof_status take_snapshot(kprof_snapshot *snapshot, bool with_host)
 static kprof_status synchronize(void)
 {
     if (atomic_load(&faults.slow) > 0 && atomic_fetch_sub(&faults.slow, 1) == 1)
-        wait_ms(LATE_MS);
+        atomic_store(&faults.stuck, true);
+    while (atomic_load(&faults.stuck))
+        wait_ms(1);
     return sim_device.target_synchronize();
+}
+
+/* Nothing is known of the simulated machine's work while the wait goes on: it may have ended. */
+static kprof_progress look_at_marks(const void *context)
+{
+    return atomic_load(&faults.stuck) ? (kprof_progress){0, 1} : sim_device.marks_look(context);
+}
+
+static unsigned follows; /* how often a launch was followed */
+
+static kprof_status follow(kprof_snapshot *snapshot, void *stream)
+{
+    follows++;
+    return sim_device.snapshot_follow(snapshot, stream);
+}
+
+/* What is waited for by the next waits does not end. `hold_ns`: how long a call may wait. */
+static void begin_late_work(unsigned slow, int64_t hold_ns)
+{
+    atomic_store(&faults.slow, slow);
+    kprof_engine.waits.hold_ns = hold_ns;
+}
+
+static void end_late_work(void)
+{
+    assert_int_equal(atomic_load(&faults.slow), 0);
+    atomic_store(&faults.stuck, false);
+    kprof_engine.waits.hold_ns = SIM_LONG_HOLD_NS;
+    await_work();
 }
 
 static unsigned awaited; /* copies before which the work before them was waited for */
@@ -176,7 +208,9 @@ static int start_sharing(void **state)
     device = sim_device;
     device.profiler_release = release_profiler;
     device.reader_open = open_reader;
+    device.marks_look = look_at_marks;
     device.snapshot_drop = drop_snapshot;
+    device.snapshot_follow = follow;
     device.snapshot_take = take_snapshot;
     device.snapshot_held_bytes = tell_held_bytes;
     device.snapshot_release = give_back;
@@ -201,6 +235,7 @@ static void mend(void)
     for (size_t i = 0; i < sizeof of / sizeof *of; i++)
         atomic_store(of[i], false);
     atomic_store(&faults.slow, 0);
+    end_late_work();
 }
 
 static int set_up(void **state)
@@ -395,10 +430,9 @@ static void test_search_behind_work_that_waits(void **state)
     assert_unmeasured(launch_alone(SIM_COUNT, SHARED_SLOT), "reached memory of the host");
     unsigned first = launch(SIM_SCALE);
     kprof_engine.batch.context->fixed_ms = 1000; /* such a batch stays open for longer than the wait */
-    sim.holds = 1;
-    sim_call(&(sim_step){.op = SIM_HOLD, .stream = 1, .value = 1}, NULL);
+    hold(1);
     unsigned second = launch(SIM_SCALE);
-    sim_call(&(sim_step){.op = SIM_RELEASE, .stream = 1}, NULL);
+    let_go(1);
     close_batch();
     assert_unmeasured(first, "which launch reached memory of the host could not be told");
     assert_unmeasured(second, "which launch reached memory of the host could not be told");
@@ -524,70 +558,114 @@ static void test_network_card_that_comes_later(void **state)
     assert_unmeasured(tag, "the launch was not repeated: a network card may write (test)");
 }
 
-/* Launch until the work that is waited for has ended. */
-static unsigned launch_after_late_work(void)
-{
-    unsigned tag = 0;
-    for (unsigned i = 0; i < 200; i++) {
-        tag = launch_alone(SIM_SCALE, SLOT);
-        if (look_up(tag).values > 0)
-            break;
-        assert_unmeasured(tag, "the GPU's work did not end within 0.1 s");
-        wait_ms(20);
-    }
-    return tag;
-}
-
-/* It is still at work when its batch is closed, and the pass around it is ended once it is done. */
+/* It is still at work when its batch is to be closed. That is closed by a later call. */
 static void test_late_kernel(void **state)
 {
     (void)state;
     unsigned tag = launch(SIM_SCALE);
-    atomic_store(&faults.slow, 1);
-    close_batch();
+    begin_late_work(1, SIM_SHORT_HOLD_NS);
+    assert_false(try_to_close());
+    assert_pending(tag);
+    assert_unmeasured(launch(SIM_SCALE), "the GPU's work did not end within 0.1 s, so that launches before it");
+    end_late_work();
+    close_when_ended();
+    assert_int_equal(atomic_load(&snapshots), 0);
+    assert_measured(tag);
+    assert_measured(launch_alone(SIM_SCALE, SLOT));
+}
+
+/* At the end of the process, or before code is unloaded, nothing can be put off. The pass around the launch is ended
+ * once it is done. */
+static void test_late_kernel_at_the_end(void **state)
+{
+    (void)state;
+    unsigned tag = launch(SIM_SCALE);
+    begin_late_work(1, SIM_SHORT_HOLD_NS);
+    assert_false(try_to_close());
+    assert_true(kprof_gate_enter_exclusive(1000));
+    kprof_batch_end("a test");
+    kprof_gate_leave_exclusive();
+    assert_false(kprof_batch_is_open());
     assert_unmeasured(tag, "the GPU's work did not end within 0.1 s");
     assert_int_equal(atomic_load(&snapshots), 0);
-    assert_measured(launch_after_late_work());
+    end_late_work();
+    assert_measured(launch_alone(SIM_SCALE, SLOT));
 }
 
 /* That tells nothing of the kernel. */
 static void test_watched_kernel_behind_late_work(void **state)
 {
     (void)state;
-    atomic_store(&faults.slow, 1);
+    begin_late_work(1, SIM_SHORT_HOLD_NS);
     assert_unmeasured(launch(SIM_PRINT), "the GPU's work did not end within 0.1 s");
-    sim_clock_advance_s(20);
-    wait_ms(LATE_MS);
+    end_late_work();
     assert_unmeasured(launch(SIM_PRINT), "a kernel's first launches are only watched");
 }
 
-/* It may have waited for what the application does after the launch. */
+static kprof_kernel *found;
+
+static void find_kernel(kprof_kernel *kernel)
+{
+    if (strcmp(kernel->record.mangled, "waiter") == 0)
+        found = kernel;
+}
+
+static sim_function waiter = {"waiter", .kernel = SIM_PRINT};
+
+static unsigned launch_in(unsigned stream, sim_function *function)
+{
+    do_call((sim_step){.op = SIM_LAUNCH,
+                       .stream = stream,
+                       .kernel = function->kernel,
+                       .function = function,
+                       .a = SLOT,
+                       .b = SLOT,
+                       .tag = ++last_tag});
+    return last_tag;
+}
+
+/* It may have waited for what the application does after the launch. Later ones are launched behind memory that is
+ * saved, so that what is queued behind them is measured, from the state that they leave. */
 static void test_late_kernel_that_is_watched(void **state)
 {
     (void)state;
-    atomic_store(&faults.slow, 2); /* the first is for what comes before the launch */
-    assert_unmeasured(launch(SIM_PRINT), "a kernel's first launches are only watched");
-    for (unsigned i = 0; i < 2; i++)
-        assert_unmeasured(launch(SIM_PRINT), "an earlier launch of the kernel did not end by itself");
-    assert_measured(launch_after_late_work());
+    begin_late_work(2, SIM_LONG_HOLD_NS); /* the first wait is for what comes before the launch */
+    assert_unmeasured(launch_in(0, &waiter), "a kernel's first launches are only watched");
+    kprof_kernels_visit(find_kernel);
+    assert_int_equal(atomic_load(&found->vain_waits), 1);
+    kprof_engine.waits.hold_ns = SIM_SHORT_HOLD_NS;
+    assert_unmeasured(launch_in(0, &waiter), "the GPU's work did not end within 0.1 s");
+    end_late_work();
+    unsigned before = follows;
+    assert_unmeasured(launch_in(0, &waiter), KPROF_MAY_WAIT "; what is queued behind it is measured");
+    assert_int_equal(follows, before + 1);
+    assert_true(kprof_batch_records());
+    unsigned behind = launch(SIM_SCALE);
+    assert_pending(behind);
+    close_batch();
+    assert_measured(behind);
+    assert_int_equal(atomic_load(&snapshots), 0);
 }
 
-/* It may have waited for the launch in another stream, which a replay would come to only after it. */
+/* It may have waited for the launch in another stream, which a replay would come to only after it. So the batch ends
+ * before it, and what came earlier is measured. */
 static void test_late_kernel_before_another_stream(void **state)
 {
     (void)state;
-    const sim_step other = {
-        .op = SIM_LAUNCH, .stream = 1, .kernel = SIM_MOVE, .a = SLOT, .b = SLOT, .tag = last_tag + 2};
-    unsigned tag = launch(SIM_DICE);
-    assert_int_equal(other.tag, tag + 1);
-    last_tag++;
-    atomic_store(&faults.slow, 1);
-    do_call(other);
-    bool waited = atomic_exchange(&faults.slow, 0) == 0;
-    wait_ms(LATE_MS);
-    close_batch();
-    assert_true(waited);
-    assert_unmeasured(tag, "the GPU's work did not end within 0.1 s");
+    static sim_function late = {"late in its stream", .kernel = SIM_SCALE};
+    unsigned known = launch_alone(SIM_SCALE, SLOT);
+    assert_measured(known);
+    unsigned first = launch(SIM_SCALE), tag = launch_in(0, &late);
+    begin_late_work(1, SIM_LONG_HOLD_NS);
+    unsigned other = launch_in(1, &late);
+    kprof_engine.waits.hold_ns = SIM_SHORT_HOLD_NS;
+    assert_true(kprof_batch_is_sealed());
+    assert_pending(first);
+    assert_unmeasured(other, "the GPU's work did not end within 0.1 s");
+    end_late_work();
+    close_when_ended();
+    assert_measured(first);
+    assert_unmeasured(tag, KPROF_NOT_ALONE);
 }
 
 /* A kernel before the copy may wait for another thread. So that can launch until the kernel has ended, and only then
@@ -640,10 +718,12 @@ static void test_kernel_that_ended_before_a_copy(void **state)
     do_call(first);
     do_call((sim_step){.op = SIM_COPY_IN, .a = SLOT, .value = 1});
     do_call((sim_step){.op = SIM_LAUNCH, .function = &late, .a = SLOT, .b = SLOT, .tag = last_tag + 2});
-    atomic_store(&faults.slow, 1);
+    begin_late_work(1, SIM_LONG_HOLD_NS);
     do_call((sim_step){.op = SIM_LAUNCH, .stream = 1, .kernel = SIM_MOVE, .a = SLOT, .b = SLOT, .tag = last_tag + 3});
-    wait_ms(LATE_MS);
+    end_late_work();
     close_batch();
+    assert_measured(first.tag);
+    assert_unmeasured(last_tag + 2, KPROF_NOT_ALONE);
     sim_step again = first;
     again.tag = last_tag += 4;
     do_call(again);
@@ -724,9 +804,12 @@ static void test_end_while_counters_are_given_back(void **state)
     atomic_store(&faults.busy, false);
     atomic_store(&faults.sticky, true);
     unsigned tag = launch(SIM_ADD);
+    do_call((sim_step){.op = SIM_SYNC_STREAM}); /* nobody waits for the launch in a pause */
     pid_t other = want_counters();
-    while (!atomic_load(&releasing))
+    while (!atomic_load(&releasing)) {
         wait_ms(1);
+        sim_clock_advance_ms(1);
+    }
     assert_measured(tag);
     kprof_launch_stop();
     assert_false(atomic_load(&releasing));
@@ -754,6 +837,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_memory_that_a_network_card_writes, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_network_card_that_comes_later, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_late_kernel, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_late_kernel_at_the_end, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_watched_kernel_behind_late_work, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_late_kernel_that_is_watched, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_late_kernel_before_another_stream, set_up, tear_down),

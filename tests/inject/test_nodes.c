@@ -118,9 +118,7 @@ static int start(void **state)
 static int mend(void **state)
 {
     (void)state;
-    sim_call(&(sim_step){.op = SIM_RELEASE, .stream = OTHER_STREAM}, NULL);
-    while (kprof_wait_goes_on(&sim.contexts[0])) /* a thread that waited in vain; the next wait gives it little time */
-        usleep(1000);
+    let_go(OTHER_STREAM);
     close_batch();
     sim.pageable = sim.tells = sim.changes_stream = false;
     kprof_profiled_context *profiled = (kprof_profiled_context *)kprof_contexts_find(&sim.contexts[0]);
@@ -231,8 +229,7 @@ static void test_pageable_memory(void **state)
     assert_measured(first);
     assert_nodes_measured(second);
     first = launch(SIM_ADD);
-    sim.holds = 1;
-    do_call((sim_step){.op = SIM_HOLD, .stream = OTHER_STREAM, .value = 1});
+    hold(OTHER_STREAM);
     second = launch_graph();
     assert_unmeasured(sim_node_tag(second, 1), "the GPU's work did not end within 0.1 s");
 }
@@ -247,8 +244,7 @@ static void test_graph_in_another_stream(void **state)
     assert_nodes_measured(first);
     sim.changes_stream = true;
     (void)launch(SIM_ADD);
-    sim.holds = 1;
-    do_call((sim_step){.op = SIM_HOLD, .stream = OTHER_STREAM, .value = 1});
+    hold(OTHER_STREAM);
     unsigned graph = launch_graph();
     assert_unmeasured(sim_node_tag(graph, 0), "the GPU's work did not end within 0.1 s");
 }
@@ -265,11 +261,28 @@ static void test_host_that_is_told(void **state)
     assert_nodes_measured(first);
     assert_nodes_measured(graph);
     (void)launch(SIM_ADD);
-    sim.holds = 1;
-    do_call((sim_step){.op = SIM_HOLD, .stream = OTHER_STREAM, .value = 1});
+    hold(OTHER_STREAM);
     graph = launch_graph();
     close_batch();
     assert_unmeasured(sim_node_tag(graph, 1), "the GPU's work did not end within 0.1 s");
+}
+
+/* Kernels of a graph that could not be measured then do not count. */
+static void test_count_behind_work_that_waits(void **state)
+{
+    (void)state;
+    kprof_filter *before = kprof_engine.process.filter, *one;
+    assert_int_equal(kprof_filter_new(&(kprof_filter_spec){.launch_count = 1}, &one), KPROF_OK);
+    kprof_engine.process.filter = one;
+    CAPTURE(ADD);
+    hold(OTHER_STREAM);
+    assert_unmeasured(sim_node_tag(launch_graph(), 0), "the GPU's work did not end within 0.1 s");
+    let_go(OTHER_STREAM);
+    unsigned graph = launch_graph();
+    close_batch();
+    assert_nodes_measured(graph);
+    kprof_engine.process.filter = before;
+    kprof_filter_free(one);
 }
 
 /* There is space again in the next batch, unless there never is. */
@@ -361,6 +374,7 @@ int main(void)
         cmocka_unit_test_teardown(test_pageable_memory, mend),
         cmocka_unit_test_teardown(test_graph_in_another_stream, mend),
         cmocka_unit_test_teardown(test_host_that_is_told, mend),
+        cmocka_unit_test_teardown(test_count_behind_work_that_waits, mend),
         cmocka_unit_test_teardown(test_no_space_beside_others, mend),
         cmocka_unit_test_teardown(test_kernel_that_cannot_be_repeated, mend),
         cmocka_unit_test_teardown(test_device_without_metrics, mend),

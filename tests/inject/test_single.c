@@ -4,6 +4,10 @@
 #include "engine_test.h"
 #include "sim/clock.h"
 
+#include "inject/batch_private.h"
+
+#include <stdatomic.h>
+
 #define SHARED_SLOT    0
 #define BLOCKED_STREAM 1
 #define OTHER_STREAM   2 /* of the second context */
@@ -52,8 +56,7 @@ static void test_other_context_that_waits_for_the_host(void **state)
 {
     (void)state;
     sim.hooks->context_created(OTHER_CONTEXT);
-    sim.holds = 1;
-    sim_call(&(sim_step){.op = SIM_HOLD, .stream = OTHER_STREAM}, NULL);
+    hold(OTHER_STREAM);
     sim_call(&(sim_step){.op = SIM_RECORD, .stream = OTHER_STREAM}, NULL);
     unsigned first = launch(SIM_ADD);
     sim_call(&(sim_step){.op = SIM_STREAM_WAIT, .from = OTHER_STREAM}, NULL);
@@ -67,16 +70,12 @@ static void test_host_function_that_waits(void **state)
 {
     (void)state;
     unsigned first = launch(SIM_ADD);
-    sim.holds = 1;
-    sim_call(&(sim_step){.op = SIM_HOLD, .stream = BLOCKED_STREAM, .value = 1}, NULL);
+    hold(BLOCKED_STREAM);
     unsigned second = launch(SIM_ADD), third = launch(SIM_ADD);
     assert_pending(first);
     assert_unmeasured(second, "the GPU's work did not end within 0.1 s, and may wait for the application");
     assert_unmeasured(third, "the GPU's work did not end within 0.1 s");
-    sim_call(&(sim_step){.op = SIM_RELEASE, .stream = BLOCKED_STREAM}, NULL);
-    while (kprof_wait_goes_on(&sim.contexts[0])) /* however late its thread runs */
-        usleep(1000);
-    sim_clock_advance_s(20);
+    let_go(BLOCKED_STREAM);
     unsigned fourth = launch(SIM_ADD);
     close_batch();
     assert_measured(first);
@@ -86,8 +85,25 @@ static void test_host_function_that_waits(void **state)
 static bool in_error;    /* the context, as who waits for it is told */
 static unsigned reading; /* threads that look at counters */
 
+static bool holds_own_run; /* the next launch in a range does not end before it is told to */
+static atomic_bool stuck;
+
+static kprof_status push_range(kprof_profiler *profiler, size_t number)
+{
+    atomic_store(&stuck, holds_own_run);
+    holds_own_run = false;
+    return sim_device.profiler_push(profiler, number);
+}
+
+static kprof_progress look_at_marks(const void *context)
+{
+    return atomic_load(&stuck) ? (kprof_progress){0, 1} : sim_device.marks_look(context);
+}
+
 static kprof_status synchronize(void)
 {
+    while (atomic_load(&stuck))
+        usleep(1000);
     return in_error ? kprof_fail(KPROF_INTERNAL, "the context is in error") : sim_device.target_synchronize();
 }
 
@@ -200,6 +216,48 @@ static void test_another_tool(void **state)
     assert_measured(last);
 }
 
+static void end_own_run(void)
+{
+    kprof_engine.waits.hold_ns = SIM_LONG_HOLD_NS;
+    atomic_store(&stuck, false);
+    await_work();
+}
+
+/* The first launch of a kernel, as none is known to end by itself. */
+static unsigned launch_held(sim_function *function)
+{
+    holds_own_run = true;
+    do_call((sim_step){.op = SIM_LAUNCH, .function = function, .a = SLOT, .b = SLOT, .tag = ++last_tag});
+    assert_false(holds_own_run);
+    kprof_engine.waits.hold_ns = SIM_SHORT_HOLD_NS;
+    assert_true(kprof_batch_is_sealed() && kprof_engine.batch.range_open);
+    assert_pending(last_tag);
+    return last_tag;
+}
+
+/* CUPTI would wait for its end. Its range goes on until it has ended, whatever the host does meanwhile. */
+static void test_launch_that_does_not_end(void **state)
+{
+    (void)state;
+    static sim_function first = {"waits (1)", .kernel = SIM_ADD}, second = {"waits (2)", .kernel = SIM_ADD};
+    unsigned before = launch(SIM_ADD), held = launch_held(&first);
+    do_call((sim_step){.op = SIM_QUERY});
+    assert_pending(held);
+    end_own_run();
+    close_when_ended();
+    assert_measured(before);
+    assert_measured(held);
+
+    held = launch_held(&second);
+    do_call((sim_step){.op = SIM_COPY_IN, .a = SLOT, .value = 1}); /* it may be in the range, too */
+    end_own_run();
+    close_when_ended();
+    assert_unmeasured(held, "other work came before the launch had ended");
+    held = launch(SIM_ADD);
+    close_batch();
+    assert_measured(held);
+}
+
 static void launch_in(unsigned stream, bool per_thread)
 {
     do_call((sim_step){.op = SIM_LAUNCH,
@@ -284,7 +342,9 @@ static int start(void **state)
     device.target_synchronize = synchronize;
     device.reader_read = read_slowly;
     device.profiler_start = start_pass;
+    device.marks_look = look_at_marks;
     device.profiler_pop = pop_range;
+    device.profiler_push = push_range;
     device.operation_copy = copy_operation;
     device.flush_behind = flush_behind;
     device.flush_prepare_to_empty = prepare_to_empty;
@@ -300,6 +360,7 @@ int main(void)
         cmocka_unit_test(test_host_function_that_waits),
         cmocka_unit_test_teardown(test_context_in_error, end_error),
         cmocka_unit_test_teardown(test_range_without_an_end, end_error),
+        cmocka_unit_test_teardown(test_launch_that_does_not_end, end_error),
         cmocka_unit_test_teardown(test_another_tool, end_error),
         cmocka_unit_test(test_flushes_wait_for_launches),
         cmocka_unit_test(test_memory_of_the_host),

@@ -14,6 +14,7 @@
 #include <cmocka.h>
 
 #define HOLD_NS INT64_C(30000000)
+#define LONG_NS INT64_C(60000000000) /* longer than a thread takes on any machine to begin */
 
 enum { BUSY, OTHER, BROKEN, CONTEXTS };
 
@@ -93,6 +94,7 @@ static void set_other(bool is)
 static void test_idle_and_broken(void **state)
 {
     (void)state;
+    kprof_wait_allow(LONG_NS);
     assert_int_equal(kprof_wait_for_context(&contexts[OTHER]), KPROF_OK);
     assert_int_equal(kprof_wait_for_context(&contexts[OTHER]), KPROF_OK);
     assert_int_equal(kprof_wait_for_context(&contexts[BROKEN]), KPROF_INTERNAL);
@@ -104,6 +106,7 @@ static void test_idle_and_broken(void **state)
 static void assert_ends(void *context)
 {
     kprof_status status = KPROF_NOT_COLLECTED;
+    kprof_wait_allow(LONG_NS);
     while (status == KPROF_NOT_COLLECTED)
         status = kprof_wait_for_context(context);
     assert_int_equal(status, KPROF_OK);
@@ -113,8 +116,10 @@ static void test_busy(void **state)
 {
     (void)state;
     set_busy(true);
+    kprof_wait_allow(HOLD_NS);
     assert_int_equal(kprof_wait_for_context(&contexts[BUSY]), KPROF_NOT_COLLECTED);
     assert_int_equal(kprof_wait_for_context(&contexts[BUSY]), KPROF_NOT_COLLECTED); /* at once */
+    kprof_wait_allow(LONG_NS);
     assert_int_equal(kprof_wait_for_context(&contexts[OTHER]), KPROF_OK);
     set_busy(false);
     assert_ends(&contexts[BUSY]);
@@ -191,11 +196,12 @@ static void test_context_that_ends_busy(void **state)
     (void)state;
     set_busy(true);
     (void)give_up(HOLD_NS);
-    kprof_wait_allow(HOLD_NS);
     kprof_wait_forget(&contexts[BUSY]);
     set_other(true);
+    kprof_wait_allow(LONG_NS);
     assert_int_equal(kprof_wait_for_context(&contexts[BUSY]), KPROF_OK);
     set_other(false);
+    kprof_wait_allow(HOLD_NS);
     assert_int_equal(kprof_wait_for_context(&contexts[BUSY]), KPROF_NOT_COLLECTED);
 }
 
@@ -210,6 +216,7 @@ static void test_context_that_ends(void **state)
     kprof_wait_forget(&contexts[BUSY]);
     assert_true(add_inside(0) <= 1);
     pthread_join(thread, NULL);
+    kprof_wait_allow(LONG_NS);
     assert_int_equal(kprof_wait_for_context(&contexts[BUSY]), KPROF_OK);
 }
 
