@@ -18,6 +18,21 @@
 #define LONG_MS    60000
 #define SHORT_MS   20
 #define VISITS     20000
+#define HOLD_MS    20 /* for as long a thread waits where there is work and none of it ends */
+
+/* Marks behind work on the GPU. */
+static _Atomic uint64_t passed, ahead;
+static atomic_bool moves; /* one is passed at each look */
+
+static kprof_progress marks_look(const void *context)
+{
+    assert_null(context); /* the work of any context may be what the other thread waits for */
+    if (atomic_load(&moves))
+        atomic_fetch_add(&passed, 1);
+    return (kprof_progress){atomic_load(&passed), atomic_load(&ahead)};
+}
+
+static const kprof_device_ops device_ops = {.marks_look = marks_look};
 
 static void wait_ms(long ms)
 {
@@ -165,6 +180,59 @@ static void test_waits_in_vain_once_only(void **state)
     kprof_gate_leave_exclusive();
     pthread_join(helper, NULL);
     pthread_join(v.thread, NULL);
+}
+
+static void *let_go_late(void *user)
+{
+    wait_ms(10 * HOLD_MS);
+    atomic_store(&((visitor *)user)->may_leave, true);
+    return NULL;
+}
+
+/* The thread inside may wait for that work, and that for this very thread. */
+static void test_gives_up_where_no_work_ends(void **state)
+{
+    (void)state;
+    visitor v;
+    start_visit(&v, 1);
+    await_inside(&v);
+    atomic_store(&passed, 7);
+    atomic_store(&ahead, 1);
+    assert_false(kprof_gate_enter_exclusive(ENDLESS_MS));
+    atomic_store(&ahead, 0);
+    end_visit(&v);
+    assert_true(kprof_gate_enter_exclusive(0)); /* the next wait is a long one again */
+    kprof_gate_leave_exclusive();
+}
+
+static void wait_long_for_another(void)
+{
+    visitor v;
+    pthread_t helper;
+    start_visit(&v, 1);
+    await_inside(&v);
+    assert_int_equal(pthread_create(&helper, NULL, let_go_late, &v), 0);
+    assert_true(kprof_gate_enter_exclusive(LONG_MS));
+    assert_true(atomic_load(&v.may_leave));
+    kprof_gate_leave_exclusive();
+    pthread_join(helper, NULL);
+    pthread_join(v.thread, NULL);
+}
+
+static void test_waits_on_where_work_ends(void **state)
+{
+    (void)state;
+    atomic_store(&ahead, 1);
+    atomic_store(&moves, true);
+    wait_long_for_another();
+    atomic_store(&moves, false);
+    atomic_store(&ahead, 0);
+}
+
+static void test_waits_on_where_there_is_no_work(void **state)
+{
+    (void)state;
+    wait_long_for_another();
 }
 
 typedef struct replay {
@@ -428,6 +496,9 @@ int main(void)
         cmocka_unit_test(test_shared_waits_for_exclusive),
         cmocka_unit_test(test_exclusive_waits_for_shared),
         cmocka_unit_test(test_waits_in_vain_once_only),
+        cmocka_unit_test(test_gives_up_where_no_work_ends),
+        cmocka_unit_test(test_waits_on_where_work_ends),
+        cmocka_unit_test(test_waits_on_where_there_is_no_work),
         cmocka_unit_test(test_awaits_the_end_of_a_replay),
         cmocka_unit_test(test_awaits_nothing_for_ever),
         cmocka_unit_test(test_knows_its_owner),
@@ -439,5 +510,7 @@ int main(void)
         cmocka_unit_test(test_handler_within_the_wait),
         cmocka_unit_test(test_crowd),
     };
+    kprof_engine.device = &device_ops;
+    kprof_engine.waits.hold_ns = HOLD_MS * INT64_C(1000000);
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

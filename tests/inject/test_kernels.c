@@ -185,6 +185,23 @@ static void test_visit_within_a_search(void **state)
     pthread_mutex_unlock(&kprof_engine.kernels.mutex);
 }
 
+/* Longer each time, and not any more after the third: then it is known. */
+static void test_patience(void **state)
+{
+    (void)state;
+    kprof_kernel *kernel = find(handle(0), "keep_patient", 8);
+    for (int64_t ms = 20; ms <= 80; ms *= 2) {
+        assert_int_equal(kprof_kernel_patience_ns(kernel), ms * 1000000);
+        assert_false(atomic_load(&kernel->ends_late));
+        kprof_kernel_note_vain_wait(kernel);
+    }
+    assert_true(atomic_load(&kernel->ends_late));
+    assert_int_equal(kprof_kernel_patience_ns(kernel), 0);
+    kprof_kernel_note_vain_wait(kernel);
+    assert_true(atomic_load(&kernel->ends_late));
+    assert_int_equal(kprof_kernel_patience_ns(kernel), 0);
+}
+
 static void *launch_all(void *unused)
 {
     (void)unused;
@@ -240,13 +257,10 @@ int main(void)
 {
     kprof_engine.device = &device_ops;
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_found_again),
-        cmocka_unit_test(test_one_kernel_by_several_handles),
-        cmocka_unit_test(test_reused_handle),
-        cmocka_unit_test(test_variables_noted_for_each_context),
-        cmocka_unit_test(test_many_and_visit),
-        cmocka_unit_test(test_visit_within_a_search),
-        cmocka_unit_test(test_announced_before_anybody_finds_it),
+        cmocka_unit_test(test_found_again),    cmocka_unit_test(test_one_kernel_by_several_handles),
+        cmocka_unit_test(test_reused_handle),  cmocka_unit_test(test_variables_noted_for_each_context),
+        cmocka_unit_test(test_many_and_visit), cmocka_unit_test(test_visit_within_a_search),
+        cmocka_unit_test(test_patience),       cmocka_unit_test(test_announced_before_anybody_finds_it),
         cmocka_unit_test(test_threads),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);
