@@ -25,8 +25,8 @@ typedef struct fake_block {
     uint32_t bytes, state;
 } fake_block;
 
-enum { FAKE_UNIFORM = 1, FAKE_CHANGED = 2, FAKE_BLOCK_BYTES = 65536 };
-enum { FAKE_SCAN, FAKE_KEEP, FAKE_COMPARE, FAKE_COPY, FAKE_SET, FAKE_KERNELS };
+enum { FAKE_UNIFORM = 1, FAKE_CHANGED = 2, FAKE_LOST = 4, FAKE_BLOCK_BYTES = 65536 };
+enum { FAKE_SCAN, FAKE_KEEP, FAKE_COMPARE, FAKE_FOLLOW, FAKE_COPY, FAKE_SET, FAKE_KERNELS };
 
 typedef struct fake_launch {
     int kernel;
@@ -45,14 +45,17 @@ typedef struct fake_device {
     CUstreamCaptureMode mode;
     bool streams, events, modules; /* there are any */
     CUresult stream_result;        /* of making one */
+    bool follows;                  /* in the application's stream a launch of kprof's is behind work that goes on: */
+    fake_launch following;
     fake_launch queue[FAKE_QUEUE];
     unsigned queued;
 } fake_device;
 
 static fake_device fake;
-static const char *const fake_names[FAKE_KERNELS] = {"kprof_scan", "kprof_keep", "kprof_compare", "kprof_copy",
-                                                     "kprof_set"};
+static const char *const fake_names[FAKE_KERNELS] = {"kprof_scan",   "kprof_keep", "kprof_compare",
+                                                     "kprof_follow", "kprof_copy", "kprof_set"};
 static char fake_functions[FAKE_KERNELS], fake_stream, fake_event, fake_module;
+static char fake_app_stream; /* one of the application's, which it has kprof's own work in */
 
 static inline void fake_reset(void)
 {
@@ -104,6 +107,17 @@ static inline void fake_compare(fake_block *b, unsigned repair)
     }
 }
 
+/* What has changed becomes what is kept. Where nothing is, it is lost. */
+static inline void fake_follow(fake_block *b)
+{
+    const uint64_t *words = fake_at(b->address);
+    if (b->backing)
+        memcpy(fake_at(b->backing), fake_at(b->address), b->bytes);
+    for (size_t i = 0; !b->backing && fake_in_words(b) && i < b->bytes / 8; i++)
+        if (words[i] != b->pattern[i % 2])
+            b->state |= FAKE_LOST;
+}
+
 static inline void fake_run(const fake_launch *launch)
 {
     for (unsigned i = 0; i < launch->count; i++) {
@@ -111,6 +125,8 @@ static inline void fake_run(const fake_launch *launch)
             fake_scan(&launch->blocks[i]);
         else if (launch->kernel == FAKE_KEEP)
             fake_keep(&launch->blocks[i]);
+        else if (launch->kernel == FAKE_FOLLOW)
+            fake_follow(&launch->blocks[i]);
         else
             fake_compare(&launch->blocks[i], launch->repair);
     }
@@ -127,6 +143,14 @@ static inline void fake_drain(void)
         fake_run(&fake.queue[i]);
     fake.queued = 0;
     fake.waits = false;
+}
+
+/* The work that kprof follows has ended. */
+static inline void fake_end_followed(void)
+{
+    if (fake.follows)
+        fake_run(&fake.following);
+    fake.follows = false;
 }
 
 /* The driver */
@@ -217,6 +241,12 @@ static CUresult CUDAAPI fake_wait_event(CUstream stream, CUevent event, unsigned
     return CUDA_SUCCESS;
 }
 
+static CUresult CUDAAPI fake_query_event(CUevent event)
+{
+    assert_ptr_equal(event, &fake_event);
+    return fake.follows ? CUDA_ERROR_NOT_READY : CUDA_SUCCESS;
+}
+
 /* A caller that asked while the device was busy has waited for a second since. */
 static CUresult CUDAAPI fake_query(CUstream stream)
 {
@@ -282,15 +312,22 @@ static CUresult CUDAAPI fake_launch_kernel(CUfunction function, unsigned grid, u
             fake_transfer(kernel, arguments);
         return fake.launch_result;
     }
+    const bool follows = kernel == FAKE_FOLLOW;
     fake_launch launch = {kernel, fake_at(*(const CUdeviceptr *)arguments[0]), *(const unsigned *)arguments[1],
-                          *(const unsigned *)arguments[2]};
+                          follows ? 0 : *(const unsigned *)arguments[2]};
     assert_true(grid >= 1 && grid_y == 1 && grid_z == 1 && threads == 256 && block_y == 1 && block_z == 1);
-    assert_true(shared == 0 && !extra && (void *)stream == &fake_stream && launch.count >= grid);
+    assert_true(shared == 0 && !extra && launch.count >= grid);
+    assert_ptr_equal(stream, follows ? &fake_app_stream : &fake_stream);
     assert_non_null(launch.blocks); /* else the application's context would be in error */
     if (fake.launch_result != CUDA_SUCCESS)
         return fake.launch_result;
     fake.launches[kernel]++;
     fake.blocks[kernel] += launch.count;
+    if (follows) {
+        fake.follows = true;
+        fake.following = launch;
+        return CUDA_SUCCESS;
+    }
     assert_true(fake.queued < FAKE_QUEUE);
     fake.queue[fake.queued++] = launch;
     return CUDA_SUCCESS;
@@ -346,6 +383,7 @@ static inline kprof_driver_api fake_api(void)
                               .cuModuleGetFunction_ = fake_get_function,
                               .cuEventCreate_ = fake_create_event,
                               .cuEventDestroy_ = fake_destroy_event,
+                              .cuEventQuery_ = fake_query_event,
                               .cuEventRecord_ = fake_record,
                               .cuStreamCreate_ = fake_create_stream,
                               .cuStreamDestroy_ = fake_destroy_stream,

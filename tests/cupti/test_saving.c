@@ -777,6 +777,80 @@ static void test_space_for_transfers_has_a_bound(void **state)
 }
 
 /* Only of what is no address any more is it known that it is gone. */
+/* A launch that was submitted after memory was saved, and ends later: what it leaves is the start. */
+static void test_launch_that_is_followed(void **state)
+{
+    (void)state;
+    add_span(16, 3 * BLOCK);
+    memset(memory + BLOCK + 16, 7, BLOCK); /* a block that takes no space */
+    take();
+    assert_int_equal(kprof_snapshot_follow(snapshot, &fake_app_stream), KPROF_OK);
+    assert_false(kprof_snapshot_has_followed(snapshot));
+    memory[20]++; /* by that launch */
+    fill(2 * BLOCK + 16, BLOCK, 9);
+    unsigned char *start = copy_of_memory();
+    fake_end_followed();
+    assert_true(kprof_snapshot_has_followed(snapshot));
+    memory[20]++; /* by what is repeated */
+    memory[40]++;
+    memory[BLOCK + 30]++;
+    unsigned char *end = copy_of_memory();
+    assert_replays(start, end);
+    free(start);
+    free(end);
+    kprof_snapshot_drop(snapshot, true);
+}
+
+/* There is no space for the start that it leaves. */
+static void test_followed_launch_that_writes_uniform_memory(void **state)
+{
+    (void)state;
+    add_span(0, 2 * BLOCK);
+    memset(memory, 7, 2 * BLOCK);
+    take();
+    assert_int_equal(kprof_snapshot_follow(snapshot, &fake_app_stream), KPROF_OK);
+    memory[BLOCK + 5] = 8;
+    fake_end_followed();
+    assert_int_equal(kprof_snapshot_record_end(snapshot), KPROF_NOT_COLLECTED);
+    kprof_snapshot_drop(snapshot, true);
+    take(); /* the next batch can have it */
+    unsigned char *start = copy_of_memory();
+    memory[BLOCK + 5] = 9;
+    unsigned char *end = copy_of_memory();
+    assert_replays(start, end);
+    free(start);
+    free(end);
+    kprof_snapshot_drop(snapshot, true);
+}
+
+static void test_launch_that_cannot_be_followed(void **state)
+{
+    (void)state;
+    add_span(0, BLOCK);
+    fill(0, BLOCK, 1);
+    take();
+    fake.launch_result = CUDA_ERROR_LAUNCH_FAILED;
+    assert_int_equal(kprof_snapshot_follow(snapshot, &fake_app_stream), KPROF_UNSUPPORTED);
+    fake.launch_result = CUDA_SUCCESS;
+    kprof_snapshot_drop(snapshot, true);
+}
+
+/* The list of blocks that the launch's changes are noted in stays where it is. */
+static void test_memory_that_comes_behind_a_followed_launch(void **state)
+{
+    (void)state;
+    add_span(0, BLOCK);
+    fill(0, BLOCK, 1);
+    take();
+    assert_int_equal(kprof_snapshot_follow(snapshot, &fake_app_stream), KPROF_OK);
+    unsigned char *large = make_large(MANY, 3);
+    allocate(large, MANY);
+    assert_int_equal(kprof_snapshot_cover(snapshot, NULL), KPROF_NOT_COLLECTED);
+    fake_end_followed();
+    kprof_snapshot_drop(snapshot, true);
+    free(large);
+}
+
 static void test_variable_that_cannot_be_read(void **state)
 {
     (void)state;
@@ -902,6 +976,10 @@ int main(void)
         TEST(test_comparing_rows),
         TEST(test_copying_rows),
         TEST(test_space_for_transfers_has_a_bound),
+        TEST(test_launch_that_is_followed),
+        TEST(test_followed_launch_that_writes_uniform_memory),
+        TEST(test_launch_that_cannot_be_followed),
+        TEST(test_memory_that_comes_behind_a_followed_launch),
         TEST(test_variable_that_cannot_be_read),
         TEST(test_variables_within_allocations),
         TEST(test_variables_that_become_known),

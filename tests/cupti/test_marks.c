@@ -1,0 +1,156 @@
+/* Marks behind launches: how many the GPU has passed and has ahead, in each context, in whatever order they are passed,
+ * and what becomes of those for which there is no space. */
+#include "cupti/driver.h"
+#include "cupti/marks.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+
+#include <cmocka.h>
+
+#define MOST 1023 /* marks ahead that a context has, as in marks.c */
+
+/* The driver's events. */
+static struct {
+    bool is_recorded, is_passed;
+    CUstream stream;
+} events[4 * MOST];
+static unsigned event_count;
+static CUresult create_result, record_result;
+static int contexts[2];
+
+static CUresult CUDAAPI create(CUevent *event, unsigned flags)
+{
+    assert_int_equal(flags, CU_EVENT_DISABLE_TIMING);
+    if (create_result == CUDA_SUCCESS)
+        *event = (CUevent)(void *)&events[event_count++];
+    return create_result;
+}
+
+static unsigned number_of(CUevent event)
+{
+    return (unsigned)((char *)(void *)event - (char *)events) / sizeof *events;
+}
+
+static CUresult CUDAAPI record(CUevent event, CUstream stream)
+{
+    if (record_result != CUDA_SUCCESS)
+        return record_result;
+    events[number_of(event)].is_recorded = true;
+    events[number_of(event)].is_passed = false;
+    events[number_of(event)].stream = stream;
+    return CUDA_SUCCESS;
+}
+
+static CUresult CUDAAPI query(CUevent event)
+{
+    assert_true(events[number_of(event)].is_recorded);
+    return events[number_of(event)].is_passed ? CUDA_SUCCESS : CUDA_ERROR_NOT_READY;
+}
+
+/* In place of the driver's. */
+kprof_status kprof_driver_load(const kprof_driver_api **out)
+{
+    static const kprof_driver_api api = {.cuEventCreate_ = create, .cuEventRecord_ = record, .cuEventQuery_ = query};
+    *out = &api;
+    return KPROF_OK;
+}
+
+static int set_up(void **state)
+{
+    (void)state;
+    for (unsigned i = 0; i < 2; i++)
+        kprof_marks_forget(&contexts[i]);
+    event_count = 0;
+    create_result = record_result = CUDA_SUCCESS;
+    return 0;
+}
+
+static void set(unsigned context, void *stream)
+{
+    const kprof_call call = {.kind = KPROF_CALL_LAUNCH, .context = &contexts[context], .stream = stream};
+    kprof_marks_set(&call);
+}
+
+static void assert_progress(const void *context, uint64_t passed, uint64_t ahead)
+{
+    const kprof_progress progress = kprof_marks_look(context);
+    assert_int_equal(progress.passed, passed);
+    assert_int_equal(progress.ahead, ahead);
+}
+
+static void test_contexts(void **state)
+{
+    (void)state;
+    assert_progress(&contexts[0], 0, 0);
+    assert_progress(NULL, 0, 0);
+    set(0, &contexts[0]);
+    assert_ptr_equal(events[0].stream, &contexts[0]);
+    set(0, NULL);
+    set(1, NULL);
+    assert_progress(&contexts[0], 0, 2);
+    assert_progress(&contexts[1], 0, 1);
+    assert_progress(NULL, 0, 3);
+    events[1].is_passed = true; /* the first one is in another stream */
+    assert_progress(&contexts[0], 1, 1);
+    assert_progress(&contexts[0], 1, 1); /* it counts once */
+    assert_progress(NULL, 1, 2);
+    events[0].is_passed = true;
+    assert_progress(&contexts[0], 2, 0);
+    kprof_marks_forget(&contexts[1]);
+    assert_progress(&contexts[1], 0, 0);
+    assert_progress(NULL, 2, 0);
+    kprof_marks_set(&(kprof_call){.kind = KPROF_CALL_LAUNCH}); /* in no context */
+    assert_progress(NULL, 2, 0);
+}
+
+static void test_many(void **state)
+{
+    (void)state;
+    for (unsigned i = 0; i < MOST + 5; i++)
+        set(0, NULL);
+    assert_progress(&contexts[0], 0, MOST);
+    for (unsigned i = 0; i < 10; i++)
+        events[i].is_passed = true;
+    for (unsigned i = 0; i < 20; i++) /* without anybody who looks */
+        set(0, NULL);
+    assert_progress(&contexts[0], 10, MOST);
+    for (unsigned round = 0; round < 3; round++) {
+        for (unsigned i = 0; i < event_count; i++)
+            events[i].is_passed = true;
+        assert_progress(&contexts[0], 10 + MOST * (round + 1), 0);
+        for (unsigned i = 0; i < MOST; i++)
+            set(0, NULL);
+        assert_progress(&contexts[0], 10 + MOST * (round + 1), MOST);
+    }
+    assert_true(event_count <= MOST + 1); /* the same again and again */
+}
+
+static void test_driver_that_fails(void **state)
+{
+    (void)state;
+    create_result = CUDA_ERROR_OUT_OF_MEMORY;
+    set(0, NULL);
+    assert_progress(&contexts[0], 0, 0);
+    create_result = CUDA_SUCCESS;
+    record_result = CUDA_ERROR_INVALID_HANDLE; /* of a stream that is gone */
+    set(0, NULL);
+    assert_progress(&contexts[0], 0, 0);
+    record_result = CUDA_SUCCESS;
+    set(0, NULL);
+    assert_progress(&contexts[0], 0, 1);
+    assert_int_equal(event_count, 1);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup(test_contexts, set_up),
+        cmocka_unit_test_setup(test_many, set_up),
+        cmocka_unit_test_setup(test_driver_that_fails, set_up),
+    };
+    int result = cmocka_run_group_tests(tests, NULL, NULL);
+    (void)set_up(NULL);
+    return result;
+}
