@@ -647,6 +647,43 @@ static void test_late_kernel_that_is_watched(void **state)
     assert_int_equal(atomic_load(&snapshots), 0);
 }
 
+static sim_function changes = {"changes", .kernel = SIM_SCALE};
+
+static void make_it_late(kprof_kernel *kernel)
+{
+    if (strcmp(kernel->record.mangled, changes.name) != 0)
+        return;
+    atomic_store(&kernel->ends_alone, false);
+    while (!atomic_load(&kernel->ends_late))
+        kprof_kernel_note_vain_wait(kernel);
+}
+
+/* A kernel that was waited for in vain often enough is never repeated. What it leaves is where replays of what comes
+ * behind it begin, and memory ends as the application left it. */
+static void test_batch_behind_a_launch_that_changes_memory(void **state)
+{
+    (void)state;
+    uint64_t end[SIM_WORDS], after[SIM_WORDS];
+    (void)launch_in(0, &changes);
+    close_batch();
+    kprof_kernels_visit(make_it_late);
+    unsigned before = launch(SIM_ADD);
+    do_call((sim_step){.op = SIM_SYNC_STREAM}); /* nothing is waited for */
+    assert_unmeasured(launch_in(0, &changes), KPROF_MAY_WAIT "; what is queued behind it is measured");
+    assert_measured(before);
+    unsigned first = launch(SIM_ADD), second = launch(SIM_SCALE);
+    do_call((sim_step){.op = SIM_SYNC_STREAM});
+    memcpy(end, (const void *)sim_words(SLOT), sizeof end);
+    const uint64_t found_first = sim.signatures[first], found_second = sim.signatures[second];
+    assert_pending(first);
+    close_batch();
+    assert_measured(first);
+    assert_measured(second);
+    assert_true(sim.signatures[first] == found_first && sim.signatures[second] == found_second);
+    memcpy(after, (const void *)sim_words(SLOT), sizeof after);
+    assert_memory_equal(after, end, sizeof end);
+}
+
 /* It may have waited for the launch in another stream, which a replay would come to only after it. So the batch ends
  * before it, and what came earlier is measured. */
 static void test_late_kernel_before_another_stream(void **state)
@@ -840,6 +877,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_late_kernel_at_the_end, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_watched_kernel_behind_late_work, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_late_kernel_that_is_watched, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_batch_behind_a_launch_that_changes_memory, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_late_kernel_before_another_stream, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_copy_that_is_awaited_in_vain, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_kernel_that_ended_before_a_copy, set_up, tear_down),
