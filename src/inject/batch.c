@@ -156,6 +156,8 @@ static void tell_why(const char *reason)
 bool kprof_batch_context_ending(void *context)
 {
     kprof_open_batch *batch = &kprof_engine.batch;
+    void *ending = context;
+    (void)atomic_compare_exchange_strong(&batch->wanted, &ending, NULL);
     if (!kprof_batch_is_open() || batch->context->context != context)
         return false;
     bool in_pass = batch->in_pass;
@@ -328,6 +330,25 @@ static void start_anew(const kprof_batch_launch *launch, const kprof_decision *d
     atomic_store(&batch->spoiled, NULL);
 }
 
+/* The launch that the thread is about to make is not measured, but could be later. */
+static __thread bool is_put_off;
+
+static void put_off(void *context)
+{
+    is_put_off = true;
+    atomic_store(&kprof_engine.batch.wanted, context);
+}
+
+void kprof_batch_begin_call(void)
+{
+    is_put_off = false;
+}
+
+bool kprof_batch_has_put_off(void)
+{
+    return is_put_off;
+}
+
 /* What could not be measured behind work that goes on is measured later: the next launch that finds the context idle
  * opens a batch, chosen or not. */
 static kprof_status wait_to_open(void *context)
@@ -335,7 +356,7 @@ static kprof_status wait_to_open(void *context)
     kprof_open_batch *batch = &kprof_engine.batch;
     kprof_status status = kprof_wait_for_context(context);
     if (status == KPROF_NOT_COLLECTED)
-        atomic_store(&batch->wanted, context);
+        put_off(context);
     else if (atomic_load(&batch->wanted) == context)
         atomic_store(&batch->wanted, NULL);
     return status;
@@ -479,7 +500,8 @@ static void lose_range(const char *why)
 {
     kprof_open_batch *batch = &kprof_engine.batch;
     kprof_batch_spoil(why);
-    batch->lost_range = batch->lost_range ? batch->lost_range : why;
+    const char *none = NULL;
+    (void)atomic_compare_exchange_strong(&batch->lost_range, &none, why);
 }
 
 /* Begin the range around the own run of the last `entered` launches. */
@@ -574,7 +596,7 @@ static void seal(const char *why)
 /* The launch is put off, as the batch is. */
 static kprof_status fail_sealed(const kprof_batch_launch *launch)
 {
-    atomic_store(&kprof_engine.batch.wanted, launch->call->context);
+    put_off(launch->call->context);
     return kprof_fail(KPROF_NOT_COLLECTED, "the GPU's work did not end within 0.1 s, so that launches before it are "
                                            "still to be repeated");
 }
@@ -1086,7 +1108,7 @@ static void end_own_run(const kprof_open_launch *launch)
 
 void kprof_batch_note_other_work(void)
 {
-    if (kprof_engine.batch.range_open)
+    if (atomic_load(&kprof_engine.batch.range_open))
         lose_range("other work came before the launch had ended");
 }
 

@@ -45,6 +45,10 @@ bool kprof_batch_records(void);
 bool kprof_batch_replays(void);
 /* Does the open batch take nothing more, and only wait for its work to end? */
 bool kprof_batch_is_sealed(void);
+/* A call of the application begins in this thread. */
+void kprof_batch_begin_call(void);
+/* Was the launch of this call put off, since the GPU's work goes on? */
+bool kprof_batch_has_put_off(void);
 /* Could a launch not be measured in the context, since its work went on, so that the next launch opens a batch which
  * finds the context idle? */
 bool kprof_batch_is_wanted(const void *context);

@@ -6,7 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The first wait is a quarter of the longest: the delay kernel with which XLA begins to measure gives up after 0.1 s. */
+/* The first wait is a quarter of the longest: the delay kernel with which XLA begins to measure gives up after 0.1 s.
+ */
 #define MOST_VAIN_WAITS 3
 
 typedef struct kprof_kernel_slot slot;

@@ -345,9 +345,9 @@ static void make_local_space(const kprof_call *call, const kprof_device *device,
 }
 
 /* A chosen launch was not measured. It does not count if that is put off. */
-static void write_unmeasured(const kprof_call *call, kprof_launch_record *record, const char *obstacle)
+static void write_unmeasured(kprof_launch_record *record, const char *obstacle)
 {
-    if (*obstacle && kprof_batch_is_wanted(call->context))
+    if (kprof_batch_has_put_off())
         kprof_filter_take_another(kprof_engine.process.filter, record->device);
     write_launch(record, obstacle);
 }
@@ -381,7 +381,7 @@ static void enter_launch(const kprof_call *call)
     else
         obstacle = enter_batch(&launch);
     if (chosen && (asks_nothing || *obstacle)) {
-        write_unmeasured(call, &launch.record, obstacle);
+        write_unmeasured(&launch.record, obstacle);
         kprof_process_check_owner();
     }
 }
@@ -471,7 +471,7 @@ static void enter_graph(const kprof_call *call)
         obstacle = enter_graph_batch(call, launches, count);
     for (size_t i = 0; launches && i < count; i++)
         if (launches[i].chosen && (!measures || *obstacle))
-            write_unmeasured(call, &launches[i].record, measures ? obstacle : device->metrics ? "" : NO_METRICS);
+            write_unmeasured(&launches[i].record, measures ? obstacle : device->metrics ? "" : NO_METRICS);
     free(launches);
 }
 
@@ -597,6 +597,7 @@ static void enter(const kprof_call *call)
     thread.own_call = true;
     thread.unknown_end = false;
     kprof_wait_allow(kprof_engine.waits.hold_ns);
+    kprof_batch_begin_call();
     thread.captured = armed && look_for_capture(call);
     if (kprof_batch_is_sealed() && !thread.captured)
         close_sealed(call);

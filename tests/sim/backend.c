@@ -481,6 +481,9 @@ static kprof_progress marks_look(const void *context)
     kprof_progress progress = {0, 0};
     unsigned left = 0;
     lock();
+    for (unsigned c = 0; c < SIM_CONTEXTS && marks.count > 0 && sim.captures == 0; c++)
+        if (sim_chance(2)) /* time passes, and work goes on */
+            sim_drain_context(c);
     for (unsigned i = 0; i < marks.count; i++) {
         const sim_mark *mark = &marks.items[i];
         if (mark->stream->finished >= mark->position)

@@ -1001,9 +1001,9 @@ kprof_call sim_describe(const sim_step *step)
 }
 
 /* The engine must not hold a call for long in which nothing ends. */
-static void check_hold(void)
+static void check_hold(int64_t hold_ns)
 {
-    if (kprof_wait_spent_ns() > kprof_engine.waits.hold_ns + GRACE_NS)
+    if (kprof_wait_spent_ns() > hold_ns + GRACE_NS)
         sim_violation("a call of the program is held for %lld ms in which no work ends",
                       (long long)(kprof_wait_spent_ns() / 1000000));
 }
@@ -1059,6 +1059,8 @@ int sim_call(const sim_step *step, uint64_t *out)
         interrupt();
     if (sim.hooked)
         pause_in_capture(step);
+    const int64_t hold_ns = kprof_engine.waits.hold_ns;
+    kprof_wait_allow(hold_ns); /* a process that is disarmed, say, does not: what an earlier call waited is no matter */
     if (sim.hooked)
         sim.hooks->enter(&call);
     if (sim.hooked && step->nested)
@@ -1071,7 +1073,7 @@ int sim_call(const sim_step *step, uint64_t *out)
     if (sim.hooked)
         sim.hooks->leave(&call);
     if (sim.hooked)
-        check_hold();
+        check_hold(hold_ns);
     if (sim.hooked)
         note_return(step);
     return result;
