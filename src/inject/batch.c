@@ -1159,7 +1159,7 @@ static bool is_old(int64_t open_ns)
  * known then, if no kernel runs meanwhile. */
 static bool stays_over_gap(void)
 {
-    return !kprof_lock_is_wanted() && kprof_wait_for_context(kprof_engine.batch.context->context) == KPROF_OK;
+    return !kprof_lock_is_wanted() && kprof_wait_is_idle(kprof_passes_await());
 }
 
 /* Keep what the call, which has returned, copies from the host, or from the device within a graph. */
@@ -1249,7 +1249,7 @@ static void finish(const char *why, kprof_status status, uint32_t passes)
 /* The application may use what such a batch has of the host as soon as this call has returned. */
 static bool may_be_sealed(void)
 {
-    return kprof_engine.batch.needs == 0 && !kprof_batch_has_managed() && !kprof_engine.device->target_capturing();
+    return kprof_engine.batch.needs == 0 && !kprof_batch_has_host() && !kprof_engine.device->target_capturing();
 }
 
 static bool close_or(bool seals, const char *why)

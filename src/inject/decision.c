@@ -115,7 +115,8 @@ static const char *why_not_repeated(const kprof_batch_launch *launch, const kpro
         *needs |= KPROF_SAVES_HOST;
         return NULL;
     }
-    if (!is_known && *needs == 0) { /* many kernels take an address that they hardly ever use */
+    if (!is_known && *needs == 0 &&
+        launch->metrics->proof.count > 0) { /* many kernels take an address that they hardly ever use */
         *needs |= KPROF_IS_TRIED;
         return NULL;
     }

@@ -8,5 +8,8 @@ struct kprof_engine kprof_engine = {
     .devices = {.mutex = PTHREAD_MUTEX_INITIALIZER, .generation = 1},
     .idle = {.mutex = PTHREAD_ERRORCHECK_MUTEX_INITIALIZER_NP, .changed = PTHREAD_COND_INITIALIZER},
     .lock = {.place = {.fd = -1}},
-    .waits = {.mutex = PTHREAD_MUTEX_INITIALIZER, .changed = PTHREAD_COND_INITIALIZER, .hold_ns = KPROF_HOLD_NS},
+    .waits = {.mutex = PTHREAD_MUTEX_INITIALIZER,
+              .changed = PTHREAD_COND_INITIALIZER,
+              .hold_ns = KPROF_HOLD_NS,
+              .patience_ns = KPROF_PATIENCE_NS},
 };

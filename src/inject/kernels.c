@@ -6,8 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The first wait is a quarter of the longest: the delay kernel with which XLA begins to measure gives up after 0.1 s.
- */
 #define MOST_VAIN_WAITS 3
 
 typedef struct kprof_kernel_slot slot;
@@ -142,7 +140,7 @@ void kprof_kernels_visit(void (*visit)(kprof_kernel *kernel))
 int64_t kprof_kernel_patience_ns(const kprof_kernel *kernel)
 {
     uint32_t vain = atomic_load(&kernel->vain_waits);
-    return vain < MOST_VAIN_WAITS ? kprof_engine.waits.hold_ns >> (MOST_VAIN_WAITS - 1 - vain) : 0;
+    return vain < MOST_VAIN_WAITS ? kprof_engine.waits.patience_ns << vain : 0;
 }
 
 void kprof_kernel_note_vain_wait(kprof_kernel *kernel)

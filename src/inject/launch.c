@@ -264,6 +264,11 @@ static bool measures_whole_graphs(void)
     return config->graph_profiling == KPROF_GRAPH_WHOLE || config->replay_choice == KPROF_MULTIPLEX_ALL;
 }
 
+static bool is_gated(const kprof_call *call)
+{
+    return call->kind != KPROF_CALL_WAIT && call->kind != KPROF_CALL_HARMLESS;
+}
+
 /* Does the call take away what even an open pass needs? */
 static bool takes_code(const kprof_call *call)
 {
@@ -473,11 +478,6 @@ static void enter_graph(const kprof_call *call)
         if (launches[i].chosen && (!measures || *obstacle))
             write_unmeasured(&launches[i].record, measures ? obstacle : device->metrics ? "" : NO_METRICS);
     free(launches);
-}
-
-static bool is_gated(const kprof_call *call)
-{
-    return call->kind != KPROF_CALL_WAIT && call->kind != KPROF_CALL_HARMLESS;
 }
 
 /* May the call not run while the batch is open, since that must be replayed first, or know of the call? */

@@ -603,8 +603,9 @@ kprof_status kprof_passes_await(void)
         kprof_captures_note_loss();
         return kprof_fail(KPROF_NOT_COLLECTED, KPROF_BESIDE_CAPTURE);
     }
-    if (batch->needs && batch->count > 0)
-        limit_ns = kprof_kernel_patience_ns(batch->launches[0].kernel);
+    const kprof_kernel *kernel = batch->needs && batch->count > 0 ? batch->launches[batch->count - 1].kernel : NULL;
+    if (kernel && !atomic_load(&kernel->ends_alone))
+        limit_ns = kprof_kernel_patience_ns(kernel);
     kprof_status status = kprof_wait_at_most(batch->context->context, limit_ns);
     if (!kprof_wait_is_idle(status) && (kprof_batch_has_managed() || batch->needs))
         kprof_batch_note_late(); /* the host waits for each launch, and not for these again */

@@ -335,10 +335,15 @@ static void test_memory_of_the_host(void **state)
     assert_chosen(1, KPROF_REPLAYED, "");
     assert_chosen(2, KPROF_REPLAYED, "");
     assert_unchosen(KPROF_REPLAYED, "");
-    seen.sees_host = true;
-    assert_watched(2, 2, KPROF_MULTIPLEXED, "the kernel takes memory of the host, which no replay may change");
-    atomic_store(&kernel.proved, true); /* it may not use what it takes */
+    seen.sees_host = true; /* which it may not use: the proof tells of a batch of its own */
+    assert_int_equal(choose_for(2, true).needs, KPROF_IS_TRIED);
+    assert_unchosen(KPROF_REFUSED, "the kernel takes memory of the host, which no replay may change");
+    atomic_store(&kernel.proved, true);
+    assert_int_equal(choose_for(2, true).needs, 0);
     assert_chosen(2, KPROF_REPLAYED, "");
+    seen.without_proof = true;
+    assert_watched(2, 2, KPROF_MULTIPLEXED, "the chip cannot tell which launches reach host memory");
+    seen.without_proof = false;
     seen.side_effect = "it prints (test)";
     assert_watched(2, 2, KPROF_MULTIPLEXED, "it prints (test)");
     assert_watched(2, 1, KPROF_LIVE, "it prints (test)");

@@ -121,13 +121,14 @@ static void begin_late_work(unsigned slow, int64_t hold_ns)
 {
     atomic_store(&faults.slow, slow);
     kprof_engine.waits.hold_ns = hold_ns;
+    kprof_engine.waits.patience_ns = SIM_SHORT_HOLD_NS;
 }
 
 static void end_late_work(void)
 {
     assert_int_equal(atomic_load(&faults.slow), 0);
     atomic_store(&faults.stuck, false);
-    kprof_engine.waits.hold_ns = SIM_LONG_HOLD_NS;
+    kprof_engine.waits.hold_ns = kprof_engine.waits.patience_ns = SIM_LONG_HOLD_NS;
     await_work();
 }
 

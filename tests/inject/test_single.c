@@ -218,7 +218,7 @@ static void test_another_tool(void **state)
 
 static void end_own_run(void)
 {
-    kprof_engine.waits.hold_ns = SIM_LONG_HOLD_NS;
+    kprof_engine.waits.hold_ns = kprof_engine.waits.patience_ns = SIM_LONG_HOLD_NS;
     atomic_store(&stuck, false);
     await_work();
 }
@@ -227,6 +227,7 @@ static void end_own_run(void)
 static unsigned launch_held(sim_function *function)
 {
     holds_own_run = true;
+    kprof_engine.waits.patience_ns = SIM_SHORT_HOLD_NS;
     do_call((sim_step){.op = SIM_LAUNCH, .function = function, .a = SLOT, .b = SLOT, .tag = ++last_tag});
     assert_false(holds_own_run);
     kprof_engine.waits.hold_ns = SIM_SHORT_HOLD_NS;

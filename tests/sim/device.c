@@ -158,7 +158,7 @@ void sim_reset(uint64_t seed)
     static const char *const names[SIM_KERNELS] = {"add",   "scale", "move",  "swap",  "sum",
                                                    "count", "print", "crash", "tally", "dice"};
     pthread_mutex_lock(&sim.mutex); /* the engine's own threads may be looking */
-    kprof_engine.waits.hold_ns = SIM_LONG_HOLD_NS;
+    kprof_engine.waits.hold_ns = kprof_engine.waits.patience_ns = SIM_LONG_HOLD_NS;
     memset(sim.contexts, 0, sizeof sim.contexts);
     memset(sim.streams, 0, sizeof sim.streams);
     memset(sim.slots, 0, sizeof sim.slots);
@@ -778,7 +778,7 @@ static int hold(const sim_step *step, uint64_t *out)
         stream->released = stream->held;
     } else {
         sim.holds--;
-        kprof_engine.waits.hold_ns = SIM_SHORT_HOLD_NS;
+        kprof_engine.waits.hold_ns = kprof_engine.waits.patience_ns = SIM_SHORT_HOLD_NS;
     }
     return 0;
 }
@@ -821,7 +821,7 @@ static int let_go(const sim_step *step, uint64_t *out)
     pthread_mutex_lock(&sim.mutex);
     sim.streams[step->stream].released = sim.streams[step->stream].held;
     if (!sim_is_held(0) && !sim_is_held(1))
-        kprof_engine.waits.hold_ns = SIM_LONG_HOLD_NS;
+        kprof_engine.waits.hold_ns = kprof_engine.waits.patience_ns = SIM_LONG_HOLD_NS;
     pthread_cond_broadcast(&sim.changed);
     pthread_mutex_unlock(&sim.mutex);
     return 0;
