@@ -323,8 +323,10 @@ static kprof_status check_proof(void)
     batch->context->searches = status == KPROF_OK && reached && !searching && !is_tried;
     if (status != KPROF_OK)
         return status;
-    if (reached && is_tried)
+    if (reached && is_tried) { /* the call was held until it had ended */
         atomic_fetch_add(&batch->launches[0].kernel->reaches_host, 1);
+        atomic_fetch_add(&batch->launches[0].kernel->watched_ends, 1);
+    }
     if (reached)
         return kprof_fail(KPROF_NOT_COLLECTED,
                           "this launch, or one of the %zu measured with it, reached memory of the "
