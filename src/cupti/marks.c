@@ -42,15 +42,28 @@ static ring *find_or_make(const void *context)
     return r;
 }
 
+static void note_past(const kprof_driver_api *driver, ring *r, unsigned i)
+{
+    if (r->is_past[i] || driver->cuEventQuery_(r->events[i]) == CUDA_ERROR_NOT_READY)
+        return;
+    r->is_past[i] = 1;
+    r->passed++;
+}
+
+/* Make room without a look at all of them. */
+static void drop_oldest(const kprof_driver_api *driver, ring *r)
+{
+    if (r->oldest != r->newest)
+        note_past(driver, r, r->oldest);
+    while (r->oldest != r->newest && r->is_past[r->oldest])
+        r->oldest = (r->oldest + 1) % RING;
+}
+
 static void look(const kprof_driver_api *driver, ring *r)
 {
     for (unsigned i = r->oldest; i != r->newest; i = (i + 1) % RING)
-        if (!r->is_past[i] && driver->cuEventQuery_(r->events[i]) != CUDA_ERROR_NOT_READY) {
-            r->is_past[i] = 1;
-            r->passed++;
-        }
-    while (r->oldest != r->newest && r->is_past[r->oldest])
-        r->oldest = (r->oldest + 1) % RING;
+        note_past(driver, r, i);
+    drop_oldest(driver, r);
 }
 
 void kprof_marks_set(const kprof_call *call)
@@ -62,7 +75,7 @@ void kprof_marks_set(const kprof_call *call)
     ring *r = find_or_make(call->context);
     bool is_full = r && (r->newest + 1) % RING == r->oldest;
     if (is_full)
-        look(driver, r);
+        drop_oldest(driver, r);
     is_full = r && (r->newest + 1) % RING == r->oldest;
     CUresult result = r && !is_full ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
     if (result == CUDA_SUCCESS && !r->events[r->newest])

@@ -35,9 +35,6 @@
 #define SIGNAL_POLL_NS 500000
 #define A_SIGNAL       "a signal"
 
-/* Launches that no batch has, in one thread. A mark takes 0.1 us. */
-#define LAUNCHES_PER_MARK 8
-
 #define NO_METRICS "no metrics were chosen for this device's chip"
 
 /* After so long kprof says that a replay does not end. */
@@ -58,7 +55,6 @@ static __thread struct call_state {
     bool captured;         /* it becomes a node of a graph, and runs nothing */
     bool unknown_end;      /* this launch is not known to end by itself */
     bool marks;            /* a mark follows the call */
-    unsigned unmarked;     /* launches since the last mark that no batch has */
     kprof_kernel *watched; /* this launch's, which is in no batch; NULL: none */
 } thread;
 
@@ -565,13 +561,12 @@ static kprof_awaited await_start(const kprof_call *call)
     return kprof_engine.device->transfer_await_start(call, kprof_batch_records());
 }
 
-/* Marks tell later how far the GPU is. Once all that was asked for is measured, nobody asks. */
-static bool is_mark_due(void)
+/* Marks tell later how far the GPU is. Each launch has one, as each may take long. Once all that was asked for is
+ * measured, nobody asks. */
+static bool is_marked(const kprof_call *call)
 {
-    bool is_due = thread.alone || ++thread.unmarked >= LAUNCHES_PER_MARK;
-    if (is_due)
-        thread.unmarked = 0;
-    return is_due && (kprof_batch_is_open() || !kprof_filter_exhausted(kprof_engine.process.filter));
+    return !thread.captured && uses_memory(call) &&
+           (kprof_batch_is_open() || !kprof_filter_exhausted(kprof_engine.process.filter));
 }
 
 static void enter(const kprof_call *call)
@@ -614,7 +609,7 @@ static void enter(const kprof_call *call)
         follow(call, awaited);
     if (!thread.alone && is_gated(call))
         enter_gate(call);
-    thread.marks = armed && !thread.captured && uses_memory(call) && is_mark_due();
+    thread.marks = armed && is_marked(call);
     if (thread.unknown_end) /* again: what was noted before the gate, a thread inside it may have taken back */
         kprof_batch_note_unknown_end();
     thread.own_call = false;
