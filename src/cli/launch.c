@@ -71,6 +71,14 @@ void kprof_signals_restore(kprof_signals *signals)
     sigprocmask(SIG_SETMASK, &signals->previous, NULL);
 }
 
+/* What the application writes to its stdout is dropped where kprof has no stderr that can be written. */
+static void send_stdout_to_stderr(void)
+{
+    const int flags = fcntl(STDERR_FILENO, F_GETFL);
+    const int nothing = flags >= 0 && (flags & O_ACCMODE) == O_RDONLY ? open("/dev/null", O_WRONLY | O_CLOEXEC) : -1;
+    dup2(nothing >= 0 ? nothing : STDERR_FILENO, STDOUT_FILENO);
+}
+
 /* In the child: wait for the gate, then become the application. Only async-signal-safe calls from here on, since the
  * driver or CUPTI may have started threads in kprof. */
 static void run_application(const kprof_child_spec *spec, char **environment, int gate, int error)
@@ -87,7 +95,7 @@ static void run_application(const kprof_child_spec *spec, char **environment, in
         close(nothing);
     }
     if (spec->stdout_to_stderr)
-        dup2(STDERR_FILENO, STDOUT_FILENO);
+        send_stdout_to_stderr();
     for (size_t i = 0; i < IGNORED_COUNT; i++)
         sigaction(ignored[i].number, &ignored[i].previous, NULL);
     sigprocmask(SIG_SETMASK, &spec->signals->previous, NULL);

@@ -81,6 +81,7 @@ class Places(Case):
         command = '"$@" 2>&-; exit $?'
         for words, code in (([*run, APP, f"launch={VECTOR_ADD}"], 108),
                             ([*run, "--log-file", "stderr", APP, f"launch={VECTOR_ADD}"], 108),
+                            ([*run, "--log-file", "stdout", APP, f"launch={VECTOR_ADD}"], 0),
                             ([*run, "-o", "run", APP, f"launch={VECTOR_ADD}"], 0), (["list"], 0)):
             process = subprocess.run(["sh", "-c", command, "sh", KPROF, *words], cwd=self.dir, capture_output=True,
                                      env=self.environment({}))

@@ -102,19 +102,21 @@ class Separation(Case):
         self.assertEqual(run.err, "")
 
     def test_closed_streams(self):
+        """The report is whole; kprof fails only where it was to print results too."""
         def close_all():
             for number in range(3):
                 os.close(number)
 
-        process = subprocess.Popen(
-            [KPROF, "--injection-path", INJECTION, "--metrics", METRIC, "-o", "run", "--page", "raw", APP, "say=x",
-             f"launch={VECTOR_ADD}"], cwd=self.dir, env=self.environment({}), preexec_fn=close_all)
-        self.assertEqual(process.wait(timeout=PATIENCE_S), 0)
-        self.assertEqual(self.launches(), ["vectorAdd"])
-        self.assertEqual(self.query("run.kprof", "PRAGMA integrity_check"), [("ok",)])
+        for name, words, code in (("silent.kprof", [], 0), ("printed.kprof", ["--page", "raw"], 108)):
+            process = subprocess.Popen(
+                [KPROF, "--injection-path", INJECTION, "--metrics", METRIC, "-o", name, *words, APP, "say=x",
+                 f"launch={VECTOR_ADD}"], cwd=self.dir, env=self.environment({}), preexec_fn=close_all)
+            self.assertEqual(process.wait(timeout=PATIENCE_S), code, name)
+            self.assertEqual(self.query(name, "PRAGMA integrity_check"), [("ok",)])
+            self.assertEqual(self.launches(name), ["vectorAdd"])
 
     def test_no_stderr(self):
-        """The application's stdout, for which there is no place then, is dropped; it does not fail."""
+        """The application's stdout then has no place: it is dropped, and writing to it does not fail."""
         process = subprocess.run(
             [KPROF, "--injection-path", INJECTION, "--metrics", METRIC, "--csv", "/bin/sh", "-c",
              f"{APP} launch={VECTOR_ADD} && echo said || exit 3"], env=self.environment({}), stdout=subprocess.PIPE,
@@ -1349,7 +1351,9 @@ class Findings(Case):
         self.assertLess(page.index("  Limited by  DRAM bandwidth"), page.index("GPU Speed Of Light"))
         self.assertIn("\n    ! Warps wait: up to 33.03 % of the time (all that is left to the peak), high confidence\n",
                       page)
-        self.assertIn("\n  Look next   section Warp State Statistics below\n", page)
+        # A cause goes before the symptom that is worth as much.
+        self.assertIn("\n  Worth most  Accesses are narrow: up to 33.03 % of the time (all that is left to the peak)\n"
+                      "  Look next   section Memory Workload Analysis Tables below\n", page)
         self.assertNotIn("Estimate: ", page)
         self.assertIn("Estimate: Without the stall, its share", self.kprof("report", SAMPLE, "--details-help").out)
 
