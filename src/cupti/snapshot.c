@@ -21,7 +21,7 @@
 #define BLOCKS_PER_SM 8
 #define MAX_BLOCKS    ((size_t)1 << 24) /* 1 TiB */
 #define IDLE_LIMIT_NS INT64_C(10000000000)
-#define BUSY_LIMIT_NS INT64_C(1000000000)
+#define BUSY_LIMIT_NS INT64_C(80000000)
 #define SPIN_NS       INT64_C(2000000)
 #define POLL_US       100
 #define LARGEST_PIECE BLOCK_BYTES
@@ -88,8 +88,8 @@ static kprof_status wait(kprof_snapshot *s, int64_t limit_ns)
     }
     s->stuck = result == CUDA_ERROR_NOT_READY;
     if (s->stuck)
-        return kprof_fail(KPROF_NOT_COLLECTED, "the GPU was busy for over %d s while memory was saved",
-                          (int)(limit_ns / 1000000000));
+        return kprof_fail(KPROF_NOT_COLLECTED, "the GPU was busy for over %d ms while memory was saved",
+                          (int)(limit_ns / 1000000));
     return result == CUDA_SUCCESS ? KPROF_OK : fail("saving or restoring memory", result);
 }
 

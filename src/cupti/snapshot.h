@@ -21,8 +21,8 @@ kprof_status kprof_snapshot_open(void *context, kprof_snapshot **out) KPROF_MUST
  * when the device has no space for it. */
 kprof_status kprof_snapshot_take(kprof_snapshot *snapshot, bool with_host) KPROF_MUST_CHECK;
 /* Add memory and variables that came since; nothing that the application submits later may have used them. `stream`:
- * the one in whose order the memory came, NULL when it is there already. NOT_COLLECTED when the GPU is busy for more
- * than a second. */
+ * the one in whose order the memory came, NULL when it is there already. NOT_COLLECTED when the work before it
+ * does not end within 80 ms. */
 kprof_status kprof_snapshot_cover(kprof_snapshot *snapshot, void *stream) KPROF_MUST_CHECK;
 /* From inside the enter hook of a call that frees memory: keep that memory until the batch is over, for replays. The
  * call frees something else, or its pool keeps all that is freed to it. False where that cannot be done: the call must

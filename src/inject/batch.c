@@ -1186,7 +1186,10 @@ void kprof_batch_cover(const kprof_call *call)
     if (!kprof_batch_records())
         return;
     bool entered = kprof_engine.device->target_enter_context(batch->context->context);
-    if (kprof_engine.device->snapshot_cover(batch->context->snapshot, call->stream) != KPROF_OK)
+    kprof_status status = kprof_engine.device->snapshot_cover(batch->context->snapshot, call->stream);
+    if (status == KPROF_NOT_COLLECTED) /* nothing that the batch has uses this memory */
+        seal(call->name);
+    else if (status != KPROF_OK)
         kprof_batch_spoil("memory that was allocated meanwhile could not be saved");
     if (entered)
         kprof_engine.device->target_leave_context();

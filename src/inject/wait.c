@@ -14,9 +14,8 @@
 /* So often the marks are looked at. */
 #define LOOK_NS INT64_C(2000000)
 /* The thread that waits finds out a little later than the host that the work has ended, when it is late itself. */
-#define GRACE_NS        INT64_C(1000000)
-#define MARKED_GRACE_NS INT64_C(20000000)
-#define FORGET_NS       INT64_C(1000000000)
+#define GRACE_NS  INT64_C(1000000)
+#define FORGET_NS INT64_C(1000000000)
 
 #define UNENDED "the GPU's work did not end within 0.1 s, and may wait for the application"
 
@@ -161,7 +160,9 @@ kprof_status kprof_wait_at_most(void *context, int64_t limit_ns)
         const kprof_progress progress = kprof_engine.device->marks_look(context);
         if (progress.ahead > 0)
             return kprof_fail(KPROF_NOT_COLLECTED, UNENDED);
-        limit_ns = progress.passed > 0 ? MARKED_GRACE_NS : GRACE_NS;
+        const int64_t rest_ns = allowed_ns + waits->patience_ns - waited_ns;
+        limit_ns = progress.passed > 0 ? waits->patience_ns : GRACE_NS;
+        limit_ns = rest_ns < limit_ns ? rest_ns : limit_ns;
     }
     pthread_mutex_lock(&waits->mutex);
     kprof_status status = wait_for_both(context, limit_ns);

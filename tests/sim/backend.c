@@ -992,7 +992,9 @@ static kprof_status snapshot_cover(kprof_snapshot *snapshot, void *stream)
     if (!fault && !held)
         save_what_is_there(snapshot);
     unlock();
-    return fault || held ? kprof_fail(KPROF_UNSUPPORTED, "new memory cannot be saved (simulated)") : KPROF_OK;
+    if (held)
+        return kprof_fail(KPROF_NOT_COLLECTED, "the work before new memory did not end (simulated)");
+    return fault ? kprof_fail(KPROF_UNSUPPORTED, "new memory cannot be saved (simulated)") : KPROF_OK;
 }
 
 static bool hold_pool(unsigned slot)
