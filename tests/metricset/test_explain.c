@@ -151,8 +151,8 @@ static void test_derived(void **state)
 /* The instructions of a kernel: as many with FP16 as `user` says, of 100,000 in a microsecond. */
 static double executed(void *user, const char *name)
 {
-    if (strcmp(name, "smsp__inst_executed.sum") == 0)
-        return 100000 / 32.0;
+    if (strcmp(name, "smsp__sass_thread_inst_executed_pred_on.sum") == 0)
+        return 100000;
     if (strcmp(name, "gpu__time_duration.sum") == 0)
         return 1000;
     return strstr(name, "hfma") ? *(double *)user : 0;
