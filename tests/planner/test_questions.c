@@ -41,7 +41,7 @@ static void test_questions_are_bounded(void **state)
          "regex:^(smsp|sm__|l1tex__[a-m]).*[.]sum$",
          {.budget_s = 10, .workload = {.launches = 1000}},
          190,
-         1},
+         20000},
         {"TU102", "full", NULL, {.max_passes = 4}, 135, 32000},
         {"GB202", NULL, "regex:^l1tex__", {0}, 1800, 18000},
     };
