@@ -228,18 +228,17 @@ static CUresult download(kprof_snapshot *s, const block_table *table, size_t fro
                                          (table->count - from) * sizeof(block), s->stream);
 }
 
-/* Run a kernel of kprof's own in as many blocks as the GPU runs at once, or `blocks` if these are fewer. */
-static CUresult launch_in(const kprof_snapshot *s, CUstream stream, CUfunction kernel, size_t blocks, void **arguments)
+/* A kernel of kprof's own runs in as many blocks as the GPU runs at once, or `blocks` if these are fewer. */
+static unsigned grid_for(const kprof_snapshot *s, size_t blocks)
 {
-    if (blocks == 0)
-        return CUDA_SUCCESS;
-    return s->driver->cuLaunchKernel_(kernel, blocks < s->grid ? (unsigned)blocks : s->grid, 1, 1, THREADS, 1, 1, 0,
-                                      stream, arguments, NULL);
+    return blocks < s->grid ? (unsigned)blocks : s->grid;
 }
 
 static CUresult launch(kprof_snapshot *s, CUfunction kernel, size_t blocks, void **arguments)
 {
-    return launch_in(s, s->stream, kernel, blocks, arguments);
+    if (blocks == 0)
+        return CUDA_SUCCESS;
+    return s->driver->cuLaunchKernel_(kernel, grid_for(s, blocks), 1, 1, THREADS, 1, 1, 0, s->stream, arguments, NULL);
 }
 
 /* Run a kernel over the blocks from number `from` on; kprof_compare only looks at them. */
@@ -527,7 +526,11 @@ kprof_status kprof_snapshot_follow(kprof_snapshot *s, void *stream)
 {
     CUdeviceptr blocks = s->start.device;
     unsigned count = (unsigned)s->start.count;
-    CUresult result = launch_in(s, stream, s->follow, count, (void *[]){&blocks, &count});
+    void *arguments[] = {&blocks, &count};
+    CUresult result = CUDA_SUCCESS;
+    if (count > 0)
+        result =
+            s->driver->cuLaunchKernel_(s->follow, grid_for(s, count), 1, 1, THREADS, 1, 1, 0, stream, arguments, NULL);
     if (result == CUDA_SUCCESS)
         result = s->driver->cuEventRecord_(s->followed, stream);
     s->follows = true;

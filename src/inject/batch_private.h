@@ -68,22 +68,22 @@ typedef struct kprof_open_batch {
     _Atomic(const char *) spoiled; /* why the batch is not repeated; NULL: it is */
     char closing[128];             /* why it is sealed */
     _Atomic(void *) wanted;        /* a context in which no batch could be opened; NULL: there is none */
-    const char *lost_range;        /* why a range around an own run is not what it should be; NULL: all are */
-    char note[512];                /* why launches are measured in another way than asked for; "" when all is well */
+    _Atomic(const char *) lost_range; /* why a range around an own run is not what it should be; NULL: all are */
+    char note[512];                   /* why launches are measured in another way than asked for; "" when all is well */
     kprof_profiled_context *context;
     const kprof_chip_metrics *metrics;
-    atomic_uint sharing; /* when it was opened */
-    bool proved;         /* the application's own run is watched for traffic to host memory */
-    bool searching;      /* likewise, launch by launch */
-    bool saved;          /* the context's snapshot has the start */
-    bool shares;         /* the ranges of own runs are part of the samples' measurement */
-    bool automatic;      /* each kernel of a replay is a range by itself */
-    bool proof_open;     /* a range of the proof goes on */
-    bool proof_paused;   /* for the call that is under way */
-    bool range_open;     /* the range of the last own run goes on, as its launch does */
-    bool in_pass;        /* a pass is under way around the application's own run */
-    size_t capacity;     /* of ranges, besides that of the whole batch */
-    size_t count;        /* of launches and transfers */
+    atomic_uint sharing;    /* when it was opened */
+    bool proved;            /* the application's own run is watched for traffic to host memory */
+    bool searching;         /* likewise, launch by launch */
+    bool saved;             /* the context's snapshot has the start */
+    bool shares;            /* the ranges of own runs are part of the samples' measurement */
+    bool automatic;         /* each kernel of a replay is a range by itself */
+    bool proof_open;        /* a range of the proof goes on */
+    bool proof_paused;      /* for the call that is under way */
+    atomic_bool range_open; /* the range of the last own run goes on, as its launch does */
+    bool in_pass;           /* a pass is under way around the application's own run */
+    size_t capacity;        /* of ranges, besides that of the whole batch */
+    size_t count;           /* of launches and transfers */
     size_t chosen_count;
     size_t first_range;               /* the batch's first one; before it are those of samples */
     size_t range_count;               /* of ranges so far: the next one's index */
