@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """Checks the raw tables in docs/data: each tells what was measured, when, where, at which commit and by which command,
-each is listed in docs/data/README.md, and each CSV file is rectangular. README.md says what they hold. Usage: data.py SOURCE BUILD"""
+each is listed in docs/data/README.md, and each CSV file is rectangular. README.md says what they hold.
+Usage: data.py SOURCE BUILD"""
 import csv
 import pathlib
 import re

@@ -1020,7 +1020,7 @@ class Exports(Case):
         self.assertEqual(re.findall(r"'(\w+)':'", words), self.read(name).splitlines()[0].replace('"', "").split(","))
 
     def real_duckdb(self):
-        """The environment of commands that call duckdb: the program that is installed, or the engine of npm's package."""
+        """The environment of commands that call duckdb: the installed program, or the engine of npm's package."""
         if shutil.which("duckdb"):
             return {}
         place = os.environ.get("KPROF_DUCKDB", "")

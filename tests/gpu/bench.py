@@ -27,8 +27,8 @@ Environment: BENCH_ONLY and BENCH_ROWS as --only and --rows; BENCH_REPS (5): rep
 crowded row, which takes minutes; BENCH_SECONDS (330): none starts later than this, and the tables give the number that
 was done; BENCH_NCU_LIMIT (150): seconds for a run of ncu; BENCH_GB (60), BENCH_CROWDED_GB (110): memory of the rows
 above. BENCH_COUNTS sets launches as row=KPROF:NCU, comma-separated:
-dram=1000:100,default=200:10,full=200:4,same=200:4,memory=64:3,crowded=20:2,pinned=20:10. BENCH_REPORT is the reporter's own
-benchmark (tests/report/bench_report of kprof's build)."""
+dram=1000:100,default=200:10,full=200:4,same=200:4,memory=64:3,crowded=20:2,pinned=20:10. BENCH_REPORT is the reporter's
+own benchmark (tests/report/bench_report of kprof's build)."""
 import argparse
 import os
 import pathlib
@@ -41,8 +41,8 @@ import time
 import harness
 
 DRAM_METRIC = "dram__bytes.sum.per_second"
-DEFAULT_COUNTS = {"dram": (1000, 100), "default": (200, 10), "full": (200, 4), "same": (200, 4), "memory": (64, 3), "crowded": (20, 2),
-                  "pinned": (20, 10)}
+DEFAULT_COUNTS = {"dram": (1000, 100), "default": (200, 10), "full": (200, 4), "same": (200, 4), "memory": (64, 3),
+                  "crowded": (20, 2), "pinned": (20, 10)}
 LIMIT = 200
 
 

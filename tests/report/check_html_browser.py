@@ -110,8 +110,11 @@ class Pages(unittest.TestCase):
         for launch in json.loads(done.stdout)["launches"]:
             names = {finding["id"]: finding["name"] for finding in launch["findings"]}
             best = launch["verdict"]["finding"]
-            expected[launch["kernel"]["function"]] = ("no large gain" if launch["verdict"]["little_to_gain"] == "yes" else
-                                                      names[best["id"]] if best else "nothing")
+            if launch["verdict"]["little_to_gain"] == "yes":
+                told = "no large gain"
+            else:
+                told = names[best["id"]] if best else "nothing"
+            expected[launch["kernel"]["function"]] = told
         self.open("recorded")
         for view in "By kernel", "By launch":
             self.click(self.button(view))
@@ -230,8 +233,8 @@ class Pages(unittest.TestCase):
         tops = self.evaluate("[...document.querySelectorAll('.finding')].map(f => f.getBoundingClientRect().top)")
         self.assertEqual(tops[0], tops[1])
         starts = self.evaluate("[...document.querySelectorAll('.tables table')].map(table => "
-                               "[...new Set([...table.querySelectorAll('.fill')].map(fill => fill.closest('td').cellIndex "
-                               "+ ' ' + fill.getBoundingClientRect().left))])")
+                               "[...new Set([...table.querySelectorAll('.fill')].map(fill => "
+                               "fill.closest('td').cellIndex + ' ' + fill.getBoundingClientRect().left))])")
         self.assertTrue(any(starts))
         for places in starts:
             self.assertEqual(len({place.split()[0] for place in places}), len(places), places)
@@ -263,7 +266,8 @@ class Pages(unittest.TestCase):
                 for label, key in keys.items():
                     number, unit = (cells[label].split() + ["%"])[:2]
                     self.assertAlmostEqual(float(number) * SIZES[unit], float(row[key]), delta=0.00501 * SIZES[unit])
-                for label, key, told in (("Limited by", "limit", "busiest unit {}"), ("Top stall", "stall", "{} of time"),
+                for label, key, told in (("Limited by", "limit", "busiest unit {}"),
+                                         ("Top stall", "stall", "{} of time"),
                                          ("Occupancy limit", "occupancy", "{} of warps fit")):
                     if not row[key]:
                         self.assertEqual(cells.get(label, "n/a"), "n/a")

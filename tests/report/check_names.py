@@ -67,7 +67,8 @@ class Names(unittest.TestCase):
         """People see the first kernels of each report, or all with --all; programs get all."""
         reports = [SOURCE / "samples/vectorAdd-h200.kprof", SOURCE / "tests/report/findings/recorded-h200.kprof"]
         def compare(*more):
-            return subprocess.run([KPROF, "diff", *map(str, reports), *more], capture_output=True, text=True, check=False)
+            words = [KPROF, "diff", *map(str, reports), *more]
+            return subprocess.run(words, capture_output=True, text=True, check=False)
         short = compare()
         self.assertEqual(short.returncode, 106)
         self.assertIn("no kernel of one name and shape is in both reports", short.stderr)

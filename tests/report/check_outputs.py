@@ -40,7 +40,8 @@ def check_csv(path):
 def check_texts(path):
     """pandas reads a file in parts, and warns where a column is empty in one part and has texts in another."""
     header, rows = check_csv(path)
-    for name in ("process", "host", "function", "kernel", "nvtx", "device_name", "replay_mode", "reason", "disagreements"):
+    for name in ("process", "host", "function", "kernel", "nvtx", "device_name", "replay_mode", "reason",
+                 "disagreements"):
         for row in rows:
             check(row[header.index(name)] != "", f"{path.name}: {name} is empty")
 
