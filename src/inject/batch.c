@@ -316,7 +316,8 @@ static void start_anew(const kprof_batch_launch *launch, const kprof_decision *d
     bool has_host = decision->needs & KPROF_SAVES_HOST; /* so that it may change */
     batch->proved = decision->kind == KPROF_REPLAYED && !has_host && kprof_decision_needs_proof();
     batch->searching = false;
-    batch->in_pass = batch->shares = batch->range_open = false;
+    batch->in_pass = batch->shares = false;
+    atomic_store(&batch->range_open, false);
     batch->proof_open = batch->proof_paused = false;
     batch->uncompared = 0;
     batch->behind.stands = batch->behind.wanted;

@@ -346,7 +346,8 @@ static kprof_status end_own_pass(bool *more)
     kprof_status status = KPROF_OK;
     if (batch->range_open || batch->proof_open)
         status = kprof_engine.device->profiler_pop(profiler);
-    batch->range_open = batch->proof_open = false;
+    batch->proof_open = false;
+    atomic_store(&batch->range_open, false);
     kprof_status stopped = stop_pass(more);
     batch->in_pass = false;
     if (status == KPROF_OK)
