@@ -459,6 +459,7 @@ static struct {
     sim_mark items[256];
     unsigned count;
     uint64_t passed[SIM_CONTEXTS];
+    uint64_t random; /* of its own: how often the engine looks depends on the time that it takes */
 } marks;
 
 static unsigned context_of_mark(const sim_mark *mark)
@@ -482,7 +483,7 @@ static kprof_progress marks_look(const void *context)
     unsigned left = 0;
     lock();
     for (unsigned c = 0; c < SIM_CONTEXTS && marks.count > 0 && sim.captures == 0; c++)
-        if (sim_chance(2)) /* time passes, and work goes on */
+        if (sim_random(&marks.random) % 2 == 0) /* time passes, and work goes on */
             sim_drain_context(c);
     for (unsigned i = 0; i < marks.count; i++) {
         const sim_mark *mark = &marks.items[i];

@@ -592,7 +592,7 @@ static void submit(const sim_step *step, uint64_t event)
     stream->queue.items[stream->queue.count++] = (sim_work){*step, event, range, false};
     stream->submitted++;
     unsigned any = (unsigned)(sim_random(&sim.random) % SIM_STREAMS);
-    if (sim.streams[any].queue.count > 0 && sim_chance(2))
+    if (sim_chance(2) && sim.streams[any].queue.count > 0) /* in this order: when work has run depends on time */
         (void)run_first(any);
 }
 
