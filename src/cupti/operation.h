@@ -39,7 +39,7 @@ typedef enum kprof_awaited {
 /* Does a transfer set or copy memory of the host alone, which no replay touches? */
 bool kprof_transfer_is_hosts(const kprof_call *call);
 /* Before a transfer of the application's: if the host waits in it for the work before it in its stream, wait here for
- * that, without a limit. If the host may wait and may not, wait for a second where the call may join a batch: kprof
+ * that, without a limit. If the host may wait and may not, wait for 80 ms where the call may join a batch: kprof
  * waits for such a copy itself then. While a thread waits in a copy, others cannot launch: it holds the gate where the
  * copy joins, and the driver keeps them out once a profiler has the context. Not during a capture. */
 kprof_awaited kprof_transfer_await_start(const kprof_call *call, bool may_join);

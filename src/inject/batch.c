@@ -25,8 +25,8 @@
 #define LEAST_OPEN_NS    INT64_C(500000000)
 #define MOST_OPEN_NS     INT64_C(10000000000)
 #define OPEN_COST_FACTOR 5
-/* What each launch of the batch may cost is no matter where so few come: then it is open for a second at most, or for
- * twice as long as passes take. */
+/* So few launches lose little if each of them costs more: their batch is open for a second at most, or for twice as
+ * long as passes take. */
 #define SPARSE_DISTANCE_NS INT64_C(10000000)
 #define SPARSE_OPEN_NS     INT64_C(1000000000)
 #define SPARSE_COST_FACTOR 2
@@ -350,8 +350,8 @@ bool kprof_batch_has_put_off(void)
     return is_put_off;
 }
 
-/* What could not be measured behind work that goes on is measured later: the next launch that finds the context idle
- * opens a batch, chosen or not. */
+/* A launch behind work that goes on is put off: the next one that finds the context idle opens a batch, chosen or
+ * not. */
 static kprof_status wait_to_open(void *context)
 {
     kprof_open_batch *batch = &kprof_engine.batch;
@@ -850,8 +850,8 @@ static bool opens_wanted(const kprof_batch_launch *launch)
            kprof_batch_is_wanted(context) && kprof_wait_is_idle(kprof_wait_at_most(context, 0));
 }
 
-/* What is queued behind a launch that waits for the host, or takes long, is measured nonetheless: a batch begins behind
- * it. It does so only where nothing is waited for, and where nothing else speaks against replays. */
+/* A batch may begin behind a launch that waits for the host, or takes long, so that launches queued behind it are
+ * measured. It does so only where kprof waits for nothing, and where nothing else speaks against replays. */
 static bool may_stand_behind(const kprof_batch_launch *launch, const kprof_decision *decision)
 {
     return launch->kernel && launch->metrics && launch->metrics->pass_count > 0 &&

@@ -12,15 +12,15 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
-/* After a wait in vain, for the GPU's work or for its counters, do not wait again for so many times as long. */
+/* After kprof has waited in vain for the GPU's counters, it does not wait again for so many times as long. */
 #define KPROF_VAIN_WAIT_FACTOR 10
 
-/* Why a launch is not repeated behind which work of another stream came too early. */
+/* Why a launch is not repeated: work came in another stream before it had ended. */
 #define KPROF_NOT_ALONE                                                                                                \
     "the launch, or one before it, did not end by itself before work came in another stream, and may have waited for " \
     "it"
 
-/* Why a launch is not measured of whose kernel an earlier one did not end. */
+/* Why a launch is not measured: an earlier one of its kernel did not end. */
 #define KPROF_MAY_WAIT                                                                                                 \
     "an earlier launch of the kernel did not end by itself while nothing else was done, and may have waited for the "  \
     "application"

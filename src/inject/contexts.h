@@ -45,7 +45,7 @@ typedef struct kprof_context_list {
 } kprof_context_list;
 
 /* Get the state of a context, which must be current. Other contexts of its device give the counters back.
- * NOT_COLLECTED when the work of one of them does not end within a second. Thread-safe; the result is for one launch
+ * NOT_COLLECTED when the work of one of them does not end in time. Thread-safe; the result is for one launch
  * at a time. */
 kprof_status kprof_contexts_open(void *context, const kprof_chip_metrics *metrics,
                                  kprof_profiled_context **out) KPROF_MUST_CHECK;
@@ -67,7 +67,7 @@ bool kprof_contexts_idle(void);
 void kprof_contexts_release_memory(void);
 /* Device memory that kprof keeps copies in, on one device. */
 size_t kprof_contexts_held_bytes(uint32_t device);
-/* Let other processes have the counters, except those of contexts whose work does not end within a second. The next
+/* Let other processes have the counters, except those of contexts whose work does not end in time. The next
  * measurement takes them again. Needs the gate. */
 void kprof_contexts_release(void);
 

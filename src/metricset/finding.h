@@ -48,7 +48,7 @@ typedef struct kprof_finding {
     char **sections; /* it stands in the first of these that a launch has */
     int order;
     bool optional;   /* some chips lack metrics that it needs */
-    bool is_symptom; /* of what other findings name: it is worth half of its gain where they are compared */
+    bool is_symptom; /* of what other findings name: it is worth a third of its gain where they are compared */
     char **unless;   /* ids of findings; where one of them is found, this one is not told. NULL: none */
     kprof_confidence confidence;
     kprof_finding_threshold *thresholds;
