@@ -39,7 +39,7 @@
 #define TRIES 3
 
 /* Work that the proof must not see divides its range: so often at most. */
-#define PROOF_RANGES 64
+#define MOST_PROOF_RANGES 64
 
 /* The measurement that batches and windows can share, since changing it takes 150 ms. */
 static kprof_measurement shared_measurement(void)
@@ -87,6 +87,13 @@ static size_t count_automatic(void)
     return kernels <= most && kernels <= most_ranges() ? kernels : 0;
 }
 
+/* How many ranges the proof of the whole batch may have. */
+static size_t count_proof_ranges(void)
+{
+    const size_t most = shared_measurement().ranges;
+    return most < MOST_PROOF_RANGES ? most : MOST_PROOF_RANGES;
+}
+
 /* Begin the measurement around own runs: of the proof, or of all there is to measure. While samples lack passes, the
  * batch adds its ranges to theirs. */
 static kprof_status begin_own_runs(void)
@@ -98,7 +105,7 @@ static kprof_status begin_own_runs(void)
     if (batch->shares)
         return kprof_engine.device->profiler_run_out(batch->context->profiler);
     if (batch->proved && !batch->searching)
-        wanted.ranges = PROOF_RANGES;
+        wanted.ranges = count_proof_ranges();
     wanted.proof_alone = batch->proved;
     kprof_multiplex_end(batch->context);
     return kprof_engine.device->profiler_begin(batch->context->profiler, &wanted);
@@ -202,7 +209,7 @@ bool kprof_passes_pause_proof(void)
     kprof_open_batch *batch = &kprof_engine.batch;
     if (!batch->proof_open)
         return true;
-    if (batch->shares || batch->range_count - batch->first_range >= PROOF_RANGES)
+    if (batch->shares || batch->range_count - batch->first_range >= count_proof_ranges())
         return false;
     batch->proof_open = false;
     if (kprof_engine.device->profiler_pop(batch->context->profiler) != KPROF_OK)
