@@ -67,6 +67,19 @@ dependencies() {
   done
 }
 
+# A unit is X.c with X.h; none leads back to itself through the headers that units of its folder include.
+circles_left=' cli cupti host inject metricset planner report '
+circles() {
+  local folder
+  for folder in src/*/; do
+    folder=$(basename "$folder")
+    [[ $circles_left == *" $folder "* ]] && continue
+    select_files "^src/$folder/.*\.[ch]$" | xargs -r grep -E "^ *# *include \"$folder/" /dev/null |
+      sed -E 's|^src/([^:]*)\.[ch]:.*"([^"]*)\.h".*|\1 \2|' | awk '$1 != $2' | tsort 2>&1 >/dev/null |
+      sed 's/^tsort: -: .*/a circle:/; s/^tsort: /  /'
+  done
+}
+
 nvpw_calls() {
   select_files '^src/.*\.[ch]$' | grep -vE '^src/host/(nvpw\.c|load\.h)$' | xargs -r grep -nE '\bNVPW_[A-Z]'
 }
@@ -176,6 +189,7 @@ rule "C files are laid out by clang-format (clang-format -i FILE)" c_layout
 rule "CUDA's headers are included in src/cupti and src/host/load.h only" vendor_headers
 rule "src/host/nvpw.c is the one file that calls NVPW" nvpw_calls
 rule "each folder includes what CONTRIBUTING.md lets it include" dependencies
+rule "no file of a folder includes itself through others (circles_left: those still to be mended)" circles
 rule "code inside the application never exits, aborts or writes to stdout" library_calls
 rule "functions have at most 100 lines, 4 parameters and 3 levels; clang-tidy finds nothing" functions
 rule "the median function has at most 20 lines" median_function
