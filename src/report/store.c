@@ -74,6 +74,8 @@ kprof_status kprof_store_no_memory(const kprof_report *report)
 
 kprof_status kprof_store_damaged(const kprof_report *report, const char *table)
 {
+    if (sqlite3_errcode(report->db) == SQLITE_NOMEM) /* a text that could not be read looks like one that is missing */
+        return kprof_store_no_memory(report);
     return kprof_fail(KPROF_BAD_REPORT,
                       "%s: the report is damaged: table \"%s\" has rows that do not fit" KPROF_DAMAGED_ADVICE,
                       report->path, table);
