@@ -11,6 +11,19 @@ static int complete(const kprof_options *options)
     return kprof_status_exit_code(kprof_complete(options, stdout));
 }
 
+/* Where memory was lacking, a list may be short and a name may match nothing: another error than that follows from it.
+ * Most that lack memory say nothing. */
+static int judge_memory(int code)
+{
+    const int no_memory = kprof_status_exit_code(KPROF_NO_MEMORY);
+    const bool has_failed = kprof_log_has_failed();
+    if (code != no_memory && !(kprof_memory_was_lacking() && (code == 0 || has_failed)))
+        return code;
+    if (code != no_memory || !has_failed)
+        (void)kprof_fail(KPROF_NO_MEMORY, "out of memory%s", has_failed ? ": the errors above may follow from it" : "");
+    return no_memory;
+}
+
 int main(int argc, char **argv)
 {
     kprof_options options;
@@ -27,11 +40,7 @@ int main(int argc, char **argv)
         kprof_log_set_level(options.verbose ? KPROF_LOG_DEBUG : KPROF_LOG_WARNING);
     if (status == KPROF_OK)
         code = options.complete ? complete(&options) : options.command->run(&options);
-    if (code == 0 && kprof_memory_was_lacking())
-        code = kprof_status_exit_code(KPROF_NO_MEMORY);
-    if (code == kprof_status_exit_code(KPROF_NO_MEMORY) &&
-        !kprof_log_has_failed()) /* most of its sources say nothing */
-        (void)kprof_fail(KPROF_NO_MEMORY, "out of memory");
+    code = judge_memory(code);
     kprof_options_free(&options);
     return code;
 }

@@ -1089,6 +1089,8 @@ static void text_row(kprof_emitter *emitter, const kprof_emit_record *row)
     if (heading && (!text->heading || strcmp(heading, text->heading) != 0)) {
         flush_rows(text);
         text->heading = strdup(heading);
+        if (!text->heading)
+            kprof_memory_note_lack();
     }
     add_row(text, row);
 }

@@ -110,19 +110,23 @@ static kprof_status find_sources(shares *all)
 }
 
 /* The kernel of that name, which several rows may have. */
-static kernel_share *share_of(shares *all, const kprof_model_kernel *kernel)
+static kprof_status find_share(shares *all, const kprof_model_kernel *kernel, kernel_share **out)
 {
     size_t number = kprof_names_find(&all->kernel_numbers, kernel->mangled);
-    if (number != KPROF_NAMES_NONE)
-        return &all->kernels[number];
-    if ((all->kernel_count + 1) * all->source_count > KPROF_SUMMARY_MAX)
-        return NULL;
-    kernel_share *own = KPROF_APPEND(all->kernels, all->kernel_count);
-    if (!own || !(own->loads = calloc(all->source_count + 1, sizeof *own->loads)))
-        return NULL;
-    own->kernel = kernel;
-    all->kernel_count++;
-    return kprof_names_add(&all->kernel_numbers, kernel->mangled, all->kernel_count - 1) ? own : NULL;
+    if (number == KPROF_NAMES_NONE) {
+        number = all->kernel_count;
+        if ((number + 1) * all->source_count > KPROF_SUMMARY_MAX)
+            return kprof_store_too_much(all->report, KPROF_SUMMARY_MAX, "kernels times sources");
+        kernel_share *added = KPROF_APPEND(all->kernels, number);
+        if (!added || !(added->loads = calloc(all->source_count + 1, sizeof *added->loads)))
+            return kprof_store_no_memory(all->report);
+        added->kernel = kernel;
+        all->kernel_count++;
+        if (!kprof_names_add(&all->kernel_numbers, kernel->mangled, number))
+            return kprof_store_no_memory(all->report);
+    }
+    *out = &all->kernels[number];
+    return KPROF_OK;
 }
 
 static kprof_status add_time(shares *all, const kprof_model_launch *launch, timed_launches *counts)
@@ -149,9 +153,10 @@ static kprof_status count_launch(void *user, const kprof_model_launch *launch)
 {
     shares *all = user;
     const size_t number = all->source_of[launch->process - all->model->processes];
-    kernel_share *own = share_of(all, launch->kernel);
-    if (!own)
-        return kprof_store_too_much(all->report, KPROF_SUMMARY_MAX, "kernels times sources");
+    kernel_share *own = NULL;
+    const kprof_status status = find_share(all, launch->kernel, &own);
+    if (status != KPROF_OK)
+        return status;
     own->launches++;
     own->multiplexed += kprof_model_is_multiplexed(launch);
     load *of = &own->loads[number];
