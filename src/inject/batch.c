@@ -4,6 +4,7 @@
 #include "core/log.h"
 #include "core/monotonic.h"
 #include "inject/capacity.h"
+#include "inject/devices.h"
 #include "inject/engine.h"
 #include "inject/lock.h"
 #include "inject/multiplex.h"
@@ -12,6 +13,8 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+
+kprof_open_batch kprof_the_batch;
 
 /* Longest wait for another process of the run that makes no progress with its measurement. */
 #define LOCK_TIMEOUT_MS 30000
@@ -40,72 +43,72 @@
 
 void kprof_batch_listen(const kprof_batch_listener *listener)
 {
-    kprof_engine.batch.listener = listener;
+    kprof_the_batch.listener = listener;
 }
 
 bool kprof_batch_is_open(void)
 {
-    return atomic_load_explicit(&kprof_engine.batch.open, memory_order_relaxed);
+    return atomic_load_explicit(&kprof_the_batch.open, memory_order_relaxed);
 }
 
 bool kprof_batch_is_window(void)
 {
-    return atomic_load_explicit(&kprof_engine.batch.window, memory_order_relaxed);
+    return atomic_load_explicit(&kprof_the_batch.window, memory_order_relaxed);
 }
 
 void kprof_batch_note_unknown_end(void)
 {
-    atomic_store(&kprof_engine.batch.unknown_ends, true);
+    atomic_store(&kprof_the_batch.unknown_ends, true);
 }
 
 bool kprof_batch_records(void)
 {
-    return atomic_load_explicit(&kprof_engine.batch.records, memory_order_relaxed);
+    return atomic_load_explicit(&kprof_the_batch.records, memory_order_relaxed);
 }
 
 void kprof_batch_spoil(const char *reason)
 {
     const char *none = NULL;
-    atomic_compare_exchange_strong(&kprof_engine.batch.spoiled, &none, reason);
+    atomic_compare_exchange_strong(&kprof_the_batch.spoiled, &none, reason);
 }
 
 bool kprof_batch_replays(void)
 {
-    return atomic_load_explicit(&kprof_engine.batch.replays, memory_order_relaxed);
+    return atomic_load_explicit(&kprof_the_batch.replays, memory_order_relaxed);
 }
 
 bool kprof_batch_is_sealed(void)
 {
-    return atomic_load_explicit(&kprof_engine.batch.sealed, memory_order_relaxed);
+    return atomic_load_explicit(&kprof_the_batch.sealed, memory_order_relaxed);
 }
 
 bool kprof_batch_is_wanted(const void *context)
 {
-    return context && atomic_load(&kprof_engine.batch.wanted) == context;
+    return context && atomic_load(&kprof_the_batch.wanted) == context;
 }
 
 unsigned kprof_batch_new_sharing(void)
 {
-    return kprof_batch_replays() ? kprof_engine.device->target_sharing() & SHARING_THAT_MATTERS &
-                                       ~atomic_load(&kprof_engine.batch.sharing)
-                                 : 0;
+    return kprof_batch_replays()
+               ? kprof_engine.device->target_sharing() & SHARING_THAT_MATTERS & ~atomic_load(&kprof_the_batch.sharing)
+               : 0;
 }
 
 bool kprof_batch_has_managed(void)
 {
-    return kprof_batch_records() && (atomic_load(&kprof_engine.batch.sharing) & KPROF_MANAGED);
+    return kprof_batch_records() && (atomic_load(&kprof_the_batch.sharing) & KPROF_MANAGED);
 }
 
 void kprof_batch_note(const char *text, const char *why)
 {
-    kprof_open_batch *batch = &kprof_engine.batch;
+    kprof_open_batch *batch = &kprof_the_batch;
     if (!batch->note[0])
         snprintf(batch->note, sizeof batch->note, "%s: %s", text, why);
 }
 
 bool kprof_batch_saves_host(void)
 {
-    return kprof_batch_records() && atomic_load(&kprof_engine.batch.saves_host);
+    return kprof_batch_records() && atomic_load(&kprof_the_batch.saves_host);
 }
 
 bool kprof_batch_has_host(void)
@@ -122,7 +125,7 @@ static bool keeps_turn(const kprof_open_batch *batch)
 /* `is_idle`: no work is left in the context, which lives on. */
 static void release(bool is_idle)
 {
-    kprof_open_batch *batch = &kprof_engine.batch;
+    kprof_open_batch *batch = &kprof_the_batch;
     for (size_t i = 0; i < batch->count; i++)
         kprof_engine.device->operation_free(batch->launches[i].operation);
     kprof_evaluations_free(&batch->evaluations);
@@ -147,7 +150,7 @@ static void release(bool is_idle)
 /* Tell that no launch of the batch was measured. */
 static void tell_why(const char *reason)
 {
-    if (kprof_engine.batch.kind == KPROF_MULTIPLEXED)
+    if (kprof_the_batch.kind == KPROF_MULTIPLEXED)
         kprof_multiplex_deliver_reason(reason);
     else
         kprof_deliver_reason(reason);
@@ -155,7 +158,7 @@ static void tell_why(const char *reason)
 
 bool kprof_batch_context_ending(void *context)
 {
-    kprof_open_batch *batch = &kprof_engine.batch;
+    kprof_open_batch *batch = &kprof_the_batch;
     void *ending = context;
     (void)atomic_compare_exchange_strong(&batch->wanted, &ending, NULL);
     if (!kprof_batch_is_open() || batch->context->context != context)
@@ -168,7 +171,7 @@ bool kprof_batch_context_ending(void *context)
 
 void kprof_batch_forget(void)
 {
-    kprof_open_batch *batch = &kprof_engine.batch;
+    kprof_open_batch *batch = &kprof_the_batch;
     atomic_store(&batch->window, false);
     atomic_store(&batch->records, false);
     atomic_store(&batch->replays, false);
@@ -179,7 +182,7 @@ void kprof_batch_forget(void)
 
 static void prepare_flush(void)
 {
-    kprof_profiled_context *context = kprof_engine.batch.context;
+    kprof_profiled_context *context = kprof_the_batch.context;
     const kprof_cache_control control = kprof_engine.process.config.cache_control;
     if (control == KPROF_CACHE_FLUSH_NONE || context->flush_failed)
         return;
@@ -187,13 +190,13 @@ static void prepare_flush(void)
     context->flush_failed = status != KPROF_OK;
     if (context->flush_failed)
         snprintf(context->flush_reason, sizeof context->flush_reason, "%s", kprof_process_reason(status));
-    else if (control == KPROF_CACHE_FLUSH_ALL && kprof_engine.batch.kind != KPROF_LIVE)
+    else if (control == KPROF_CACHE_FLUSH_ALL && kprof_the_batch.kind != KPROF_LIVE)
         kprof_engine.device->flush_prepare_to_empty(context->flush);
 }
 
 static void note_flush(kprof_status status)
 {
-    kprof_profiled_context *context = kprof_engine.batch.context;
+    kprof_profiled_context *context = kprof_the_batch.context;
     if (!context->flush || status != KPROF_OK)
         kprof_batch_note("caches were not flushed before the launch",
                          context->flush ? kprof_process_reason(status) : context->flush_reason);
@@ -204,7 +207,7 @@ static void note_flush(kprof_status status)
  * still does ends, as the range of the launch could not begin otherwise. */
 static const char *why_not_emptied(void)
 {
-    void *context = kprof_engine.batch.context->context;
+    void *context = kprof_the_batch.context->context;
     if (kprof_decision_has_other_writers())
         return "other devices or other processes may write memory meanwhile";
     if (kprof_engine.device->target_sharing() &
@@ -219,7 +222,7 @@ static const char *why_not_emptied(void)
 void kprof_batch_clear_caches(void *stream)
 {
     const kprof_device_ops *device = kprof_engine.device;
-    const kprof_open_batch *batch = &kprof_engine.batch;
+    const kprof_open_batch *batch = &kprof_the_batch;
     const kprof_cache_control control = kprof_engine.process.config.cache_control;
     kprof_flush *flush = batch->context->flush;
     if (control == KPROF_CACHE_FLUSH_NONE)
@@ -241,7 +244,7 @@ void kprof_batch_clear_caches(void *stream)
 /* Have later flushes wait for the launch before them. */
 static void flush_behind_own_run(void)
 {
-    kprof_open_batch *batch = &kprof_engine.batch;
+    kprof_open_batch *batch = &kprof_the_batch;
     if (batch->context->flush)
         note_flush(kprof_engine.device->flush_behind(batch->context->flush, batch->own_stream));
 }
@@ -249,7 +252,7 @@ static void flush_behind_own_run(void)
 /* Save what replays restore; nothing else may be at work that writes it. */
 static kprof_status save_memory(void)
 {
-    kprof_open_batch *batch = &kprof_engine.batch;
+    kprof_open_batch *batch = &kprof_the_batch;
     kprof_profiled_context *context = batch->context;
     const char *writer = kprof_engine.device->writers_devices();
     if (writer)
@@ -266,7 +269,7 @@ static kprof_status save_memory(void)
 /* `ranges`: those that the batch must be able to hold. */
 static kprof_status begin(size_t ranges)
 {
-    kprof_open_batch *batch = &kprof_engine.batch;
+    kprof_open_batch *batch = &kprof_the_batch;
     int64_t lap_ns = kprof_monotonic_ns();
     bool replayed = batch->kind == KPROF_REPLAYED;
     prepare_flush();
@@ -293,7 +296,7 @@ static kprof_status begin(size_t ranges)
 /* The work of a window may be waited for by that of another process, and so waits for none. */
 static kprof_status take_lock(const kprof_device *device)
 {
-    kprof_open_batch *batch = &kprof_engine.batch;
+    kprof_open_batch *batch = &kprof_the_batch;
     kprof_lock_choose(device ? device->record.uuid : "");
     if (batch->kind == KPROF_MULTIPLEXED)
         return kprof_lock_take(0, kprof_contexts_release)
@@ -306,7 +309,7 @@ static kprof_status take_lock(const kprof_device *device)
 
 static void start_anew(const kprof_batch_launch *launch, const kprof_decision *decision)
 {
-    kprof_open_batch *batch = &kprof_engine.batch;
+    kprof_open_batch *batch = &kprof_the_batch;
     batch->kind = decision->kind;
     batch->needs = 0;
     batch->note[0] = '\0';
@@ -337,7 +340,7 @@ static __thread bool is_put_off;
 static void put_off(void *context)
 {
     is_put_off = true;
-    atomic_store(&kprof_engine.batch.wanted, context);
+    atomic_store(&kprof_the_batch.wanted, context);
 }
 
 void kprof_batch_begin_call(void)
@@ -354,7 +357,7 @@ bool kprof_batch_has_put_off(void)
  * not. */
 static kprof_status wait_to_open(void *context)
 {
-    kprof_open_batch *batch = &kprof_engine.batch;
+    kprof_open_batch *batch = &kprof_the_batch;
     kprof_status status = kprof_wait_for_context(context);
     if (status == KPROF_NOT_COLLECTED)
         put_off(context);
@@ -365,7 +368,7 @@ static kprof_status wait_to_open(void *context)
 
 static kprof_status open_batch(const kprof_batch_launch *launch, const kprof_decision *decision, size_t ranges)
 {
-    kprof_open_batch *batch = &kprof_engine.batch;
+    kprof_open_batch *batch = &kprof_the_batch;
     if (decision->kind == KPROF_REFUSED)
         return kprof_fail(KPROF_NOT_COLLECTED, "%s", decision->why);
     const kprof_profiled_context *known = kprof_contexts_find(launch->call->context);
@@ -405,7 +408,7 @@ static kprof_status open_batch(const kprof_batch_launch *launch, const kprof_dec
 static bool is_saved(const kprof_operation *operation)
 {
     return !kprof_batch_records() || !operation ||
-           kprof_engine.device->operation_is_saved(operation, kprof_engine.batch.context->snapshot);
+           kprof_engine.device->operation_is_saved(operation, kprof_the_batch.context->snapshot);
 }
 
 /* A launch that may join a batch, or have one opened for it. */
@@ -443,14 +446,14 @@ static kprof_status open_for(candidate *c)
 /* Can the batch not hold so many more ranges? */
 static bool is_full(size_t ranges)
 {
-    kprof_open_batch *batch = &kprof_engine.batch;
+    kprof_open_batch *batch = &kprof_the_batch;
     return batch->wanted_ranges + ranges > batch->capacity || batch->count >= MAX_LAUNCHES;
 }
 
 /* Variables of a module whose first kernel this is must be saved before the kernel changes them. */
 static bool covers(void)
 {
-    kprof_open_batch *batch = &kprof_engine.batch;
+    kprof_open_batch *batch = &kprof_the_batch;
     return batch->kind != KPROF_REPLAYED ||
            kprof_engine.device->snapshot_cover(batch->context->snapshot, NULL) == KPROF_OK;
 }
@@ -458,7 +461,7 @@ static bool covers(void)
 /* Return why the open batch has to close before the launches; NULL: it can hold them. */
 static const char *obstacle_to_join(const kprof_batch_launch *launch, const kprof_decision *decision, size_t ranges)
 {
-    const kprof_open_batch *batch = &kprof_engine.batch;
+    const kprof_open_batch *batch = &kprof_the_batch;
     if (batch->context->context != launch->call->context)
         return "a launch in another context";
     const bool is_node = launch->call->node_traits & KPROF_NODE;
@@ -476,7 +479,7 @@ static const char *obstacle_to_join(const kprof_batch_launch *launch, const kpro
 
 static bool reserve(size_t more)
 {
-    kprof_open_batch *batch = &kprof_engine.batch;
+    kprof_open_batch *batch = &kprof_the_batch;
     size_t wanted = batch->count + more;
     if (wanted <= batch->launch_capacity)
         return true;
@@ -492,14 +495,14 @@ static bool reserve(size_t more)
 size_t kprof_batch_take_range(size_t *range)
 {
     if (*range == KPROF_NO_RANGE)
-        *range = kprof_engine.batch.range_count++;
+        *range = kprof_the_batch.range_count++;
     return *range;
 }
 
 /* Such a range may lack its launch, or have what came after it. */
 static void lose_range(const char *why)
 {
-    kprof_open_batch *batch = &kprof_engine.batch;
+    kprof_open_batch *batch = &kprof_the_batch;
     kprof_batch_spoil(why);
     const char *none = NULL;
     (void)atomic_compare_exchange_strong(&batch->lost_range, &none, why);
@@ -508,7 +511,7 @@ static void lose_range(const char *why)
 /* Begin the range around the own run of the last `entered` launches. */
 static void begin_own_run(const kprof_call *call, size_t range)
 {
-    kprof_open_batch *batch = &kprof_engine.batch;
+    kprof_open_batch *batch = &kprof_the_batch;
     void *stream = call->stream;
     if (batch->kind == KPROF_LIVE && stream != batch->own_stream && !batch->own_is_threads)
         flush_behind_own_run();
@@ -528,7 +531,7 @@ static void begin_own_run(const kprof_call *call, size_t range)
 
 static void add(const kprof_batch_launch *launch, kprof_operation *operation)
 {
-    kprof_open_batch *batch = &kprof_engine.batch;
+    kprof_open_batch *batch = &kprof_the_batch;
     if (batch->unproved == batch->count) {
         batch->unproved_stream = launch->call->stream;
         batch->unproved_thread = pthread_self();
@@ -552,7 +555,7 @@ static void add(const kprof_batch_launch *launch, kprof_operation *operation)
 
 void kprof_batch_note_ends(void)
 {
-    kprof_open_batch *batch = &kprof_engine.batch;
+    kprof_open_batch *batch = &kprof_the_batch;
     for (; batch->unproved < batch->count; batch->unproved++)
         if (batch->launches[batch->unproved].kernel)
             atomic_store(&batch->launches[batch->unproved].kernel->ends_alone, true);
@@ -560,7 +563,7 @@ void kprof_batch_note_ends(void)
 
 void kprof_batch_note_late(void)
 {
-    kprof_open_batch *batch = &kprof_engine.batch;
+    kprof_open_batch *batch = &kprof_the_batch;
     for (; batch->unproved < batch->count; batch->unproved++) {
         kprof_kernel *kernel = batch->launches[batch->unproved].kernel;
         if (kernel && !atomic_load(&kernel->ends_alone))
@@ -571,7 +574,7 @@ void kprof_batch_note_late(void)
 /* Pass over launches whose kernels have been seen to end by themselves. */
 static void skip_proved(void)
 {
-    kprof_open_batch *batch = &kprof_engine.batch;
+    kprof_open_batch *batch = &kprof_the_batch;
     while (batch->unproved < batch->count) {
         const kprof_kernel *kernel = batch->launches[batch->unproved].kernel;
         if (kernel && !atomic_load(&kernel->ends_alone))
@@ -584,7 +587,7 @@ static void skip_proved(void)
  * runs as the application has it, and is behind all that replays repeat. */
 static void seal(const char *why)
 {
-    kprof_open_batch *batch = &kprof_engine.batch;
+    kprof_open_batch *batch = &kprof_the_batch;
     if (kprof_batch_is_sealed())
         return;
     snprintf(batch->closing, sizeof batch->closing, "%s", why);
@@ -608,7 +611,7 @@ static kprof_status fail_sealed(const kprof_batch_launch *launch)
  * meanwhile was checked, or the batch was spoiled. */
 static void check_ends(const kprof_batch_launch *launch)
 {
-    kprof_open_batch *batch = &kprof_engine.batch;
+    kprof_open_batch *batch = &kprof_the_batch;
     void *context = batch->context->context;
     skip_proved();
     bool same = launch->call->stream == batch->unproved_stream && pthread_equal(batch->unproved_thread, pthread_self());
@@ -634,13 +637,13 @@ static bool has_output(const kprof_operation *operation)
  * before the next copy to the host. */
 static bool ends_at(const kprof_operation *operation)
 {
-    return kprof_batch_records() && kprof_engine.batch.context->diverges && has_output(operation);
+    return kprof_batch_records() && kprof_the_batch.context->diverges && has_output(operation);
 }
 
 /* Does the call that is under way copy to the host? */
 static bool shows_output(void)
 {
-    const kprof_open_batch *batch = &kprof_engine.batch;
+    const kprof_open_batch *batch = &kprof_the_batch;
     for (size_t i = batch->count - batch->entered; i < batch->count; i++)
         if (has_output(batch->launches[i].operation))
             return true;
@@ -652,7 +655,7 @@ static bool shows_output(void)
  * kernels are taken for like the first ones. */
 static bool shows_unknown(void)
 {
-    kprof_open_batch *batch = &kprof_engine.batch;
+    kprof_open_batch *batch = &kprof_the_batch;
     if (!kprof_batch_records() || batch->context->comparisons >= ENOUGH_COMPARISONS || !shows_output())
         return false;
     for (; batch->uncompared < batch->count; batch->uncompared++) {
@@ -667,7 +670,7 @@ static bool shows_unknown(void)
  * something else and not be found out, or have done so. */
 static bool ends_behind_graph(void)
 {
-    const kprof_open_batch *batch = &kprof_engine.batch;
+    const kprof_open_batch *batch = &kprof_the_batch;
     if (!kprof_batch_records() || batch->entered == 0)
         return false;
     return (batch->entered_traits & KPROF_NODE_HIDES_OUTPUT) ||
@@ -677,13 +680,13 @@ static bool ends_behind_graph(void)
 /* Does nothing that the batch would wait for in vain run beside it? */
 static bool ends_now(void)
 {
-    return kprof_wait_is_idle(kprof_wait_for_context(kprof_engine.batch.context->context));
+    return kprof_wait_is_idle(kprof_wait_for_context(kprof_the_batch.context->context));
 }
 
 /* Count the ranges that the launch will have, in its own run or in replays. */
 static size_t count_ranges(const kprof_batch_launch *launch)
 {
-    bool searching = kprof_batch_records() && kprof_engine.batch.searching;
+    bool searching = kprof_batch_records() && kprof_the_batch.searching;
     return launch->chosen || (searching && launch->kernel) ? 1 : 0;
 }
 
@@ -692,10 +695,10 @@ static size_t count_ranges(const kprof_batch_launch *launch)
 static bool may_be_behind(const kprof_batch_launch *launch)
 {
     const unsigned waits = KPROF_WAITS_FOR_HOST | KPROF_SHARES_WITH_DEVICES;
-    bool unknown = atomic_exchange(&kprof_engine.batch.unknown_ends, false);
+    bool unknown = atomic_exchange(&kprof_the_batch.unknown_ends, false);
     if (unknown || kprof_engine.device->target_sharing() & waits || kprof_decision_may_wait_for_host(launch))
         return true;
-    return kprof_engine.batch.kind != KPROF_LIVE && kprof_decision_may_wait(launch);
+    return kprof_the_batch.kind != KPROF_LIVE && kprof_decision_may_wait(launch);
 }
 
 /* A range begins on the GPU when all that was launched before it has ended, in whatever stream. CUPTI waits without a
@@ -717,7 +720,7 @@ static kprof_status wait_before_range(const kprof_batch_launch *launch)
  * opened, and `status` says why. */
 static kprof_turn find_turn(const kprof_batch_launch *launch, const kprof_decision *decision, kprof_status *status)
 {
-    bool own = kprof_batch_is_open() && kprof_engine.batch.context->context == launch->call->context;
+    bool own = kprof_batch_is_open() && kprof_the_batch.context->context == launch->call->context;
     kprof_turn turn = KPROF_TURN_NEVER;
     if (own)
         turn = kprof_multiplex_turn(launch);
@@ -729,7 +732,7 @@ static kprof_turn find_turn(const kprof_batch_launch *launch, const kprof_decisi
         return KPROF_TURN_NEVER;
     if (kprof_batch_is_open() && (turn == KPROF_TURN_NOW || !kprof_multiplex_loses_patience()))
         return turn;
-    const kprof_profiled_context *context = kprof_engine.batch.context;
+    const kprof_profiled_context *context = kprof_the_batch.context;
     const bool was_window = kprof_batch_is_window();
     if (!kprof_batch_close("another pass")) {
         *status = fail_sealed(launch);
@@ -744,7 +747,7 @@ static kprof_turn find_turn(const kprof_batch_launch *launch, const kprof_decisi
 /* A launch that is not repeated is measured in a window, or runs on its own. */
 static bool enter_window(const kprof_batch_launch *launch, const kprof_decision *decision, kprof_status *status)
 {
-    kprof_open_batch *batch = &kprof_engine.batch;
+    kprof_open_batch *batch = &kprof_the_batch;
     if (kprof_batch_is_open() && !kprof_batch_is_window() && !kprof_batch_close("a launch that cannot be repeated")) {
         *status = fail_sealed(launch);
         return false;
@@ -784,7 +787,7 @@ static bool watch(const kprof_batch_launch *launch, const kprof_decision *decisi
 /* Put the launch into a batch, which then owns the operation. */
 static bool join(candidate *c, kprof_operation *operation, kprof_status *status)
 {
-    kprof_open_batch *batch = &kprof_engine.batch;
+    kprof_open_batch *batch = &kprof_the_batch;
     const kprof_batch_launch *launch = c->launch;
     if (kprof_batch_records())
         check_ends(launch);
@@ -829,7 +832,7 @@ static bool join(candidate *c, kprof_operation *operation, kprof_status *status)
  * is put back, and of the start of the next batch. */
 static void follow_host(const kprof_call *call)
 {
-    kprof_open_batch *batch = &kprof_engine.batch;
+    kprof_open_batch *batch = &kprof_the_batch;
     kprof_operation *operation = NULL;
     if (!kprof_batch_has_host() || call->context != batch->context->context) /* it does not join then */
         return;
@@ -862,7 +865,7 @@ static bool may_stand_behind(const kprof_batch_launch *launch, const kprof_decis
 /* The launch runs next, and is in no batch. */
 static bool stand_behind(const kprof_batch_launch *launch, kprof_status *status)
 {
-    kprof_open_batch *batch = &kprof_engine.batch;
+    kprof_open_batch *batch = &kprof_the_batch;
     const kprof_decision replayed = {.kind = KPROF_REPLAYED, .why = ""};
     if (!kprof_batch_close("a launch that may wait for the application"))
         return false;
@@ -882,7 +885,7 @@ static bool stand_behind(const kprof_batch_launch *launch, kprof_status *status)
 /* The launch that the batch stands behind is submitted: what it changes becomes part of the start. */
 static void begin_behind(void)
 {
-    kprof_open_batch *batch = &kprof_engine.batch;
+    kprof_open_batch *batch = &kprof_the_batch;
     batch->behind.begun = true;
     kprof_status status = kprof_engine.device->snapshot_follow(batch->context->snapshot, batch->behind.stream);
     if (status == KPROF_OK)
@@ -894,7 +897,7 @@ static void begin_behind(void)
 /* Work in another stream could change memory before it has been saved. */
 static void check_behind(const kprof_call *call)
 {
-    kprof_open_batch *batch = &kprof_engine.batch;
+    kprof_open_batch *batch = &kprof_the_batch;
     if (!kprof_batch_replays() || !batch->behind.stands)
         return;
     if (kprof_engine.device->snapshot_has_followed(batch->context->snapshot))
@@ -907,7 +910,7 @@ static void check_behind(const kprof_call *call)
 /* A transfer within the host's memory is nothing to replays, like a function of the host. The proof must not see it. */
 static bool pass_by(const kprof_batch_launch *launch)
 {
-    kprof_open_batch *batch = &kprof_engine.batch;
+    kprof_open_batch *batch = &kprof_the_batch;
     if (launch->kernel || !kprof_batch_records() || batch->context->context != launch->call->context ||
         !kprof_engine.device->transfer_is_hosts(launch->call) || !kprof_passes_pause_proof())
         return false;
@@ -919,7 +922,7 @@ static bool pass_by(const kprof_batch_launch *launch)
 bool kprof_batch_enter(const kprof_batch_launch *launch, kprof_status *status)
 {
     *status = KPROF_OK;
-    if (kprof_batch_is_sealed() && !kprof_batch_close(kprof_engine.batch.closing)) {
+    if (kprof_batch_is_sealed() && !kprof_batch_close(kprof_the_batch.closing)) {
         kprof_batch_note_other_work();
         *status = launch->chosen ? fail_sealed(launch) : KPROF_OK;
         return false;
@@ -935,7 +938,7 @@ bool kprof_batch_enter(const kprof_batch_launch *launch, kprof_status *status)
     kprof_operation *operation = NULL;
     if (!is_live)
         operation = kprof_engine.device->operation_copy(
-            launch->call, kprof_batch_records() ? kprof_engine.batch.context->snapshot : NULL);
+            launch->call, kprof_batch_records() ? kprof_the_batch.context->snapshot : NULL);
     const kprof_decision_kind kind = is_live ? KPROF_LIVE : operation ? KPROF_REPLAYED : KPROF_REFUSED;
     candidate c = {.launch = launch, .operation = operation, .opens = opens, .decision = {.kind = kind, .why = ""}};
     if (launch->kernel && !is_live)
@@ -974,7 +977,7 @@ static const char *copy_kernels(const kprof_batch_launch *launches, size_t count
  * is saved, so the batch is open. */
 static bool copy_transfers(const kprof_batch_launch *launches, size_t count, kprof_operation **operations)
 {
-    kprof_snapshot *snapshot = kprof_engine.batch.context->snapshot;
+    kprof_snapshot *snapshot = kprof_the_batch.context->snapshot;
     bool all = true;
     for (size_t i = 0; i < count && all; i++)
         if (!launches[i].kernel) {
@@ -1043,7 +1046,7 @@ static kprof_status prepare_all(const kprof_batch_launch *launches, size_t count
             status = wait_before_copies(launches, count);
         if (status != KPROF_OK || !kprof_batch_is_open() || copy_transfers(launches, count, operations))
             return status;
-        if (kprof_engine.batch.count == 0)
+        if (kprof_the_batch.count == 0)
             return kprof_fail(KPROF_NOT_COLLECTED, "a graph sets or copies memory that a replay cannot restore, or "
                                                    "copies too much from or to the host");
         if (!kprof_batch_close("a graph whose copies cannot be kept"))
@@ -1053,7 +1056,7 @@ static kprof_status prepare_all(const kprof_batch_launch *launches, size_t count
 
 bool kprof_batch_enter_all(const kprof_batch_launch *launches, size_t count, kprof_status *status)
 {
-    kprof_open_batch *batch = &kprof_engine.batch;
+    kprof_open_batch *batch = &kprof_the_batch;
     if (kprof_batch_is_sealed())
         (void)kprof_batch_close(batch->closing);
     check_behind(launches[0].call);
@@ -1091,7 +1094,7 @@ bool kprof_batch_enter_all(const kprof_batch_launch *launches, size_t count, kpr
  * launch has ended, the range still has that launch alone. */
 static void end_own_run(const kprof_open_launch *launch)
 {
-    kprof_open_batch *batch = &kprof_engine.batch;
+    kprof_open_batch *batch = &kprof_the_batch;
     kprof_kernel *kernel = batch->kind == KPROF_LIVE ? launch->kernel : NULL;
     if (kernel && !atomic_load(&kernel->ends_alone)) {
         if (kprof_wait_is_idle(kprof_wait_at_most(batch->context->context, kprof_kernel_patience_ns(kernel)))) {
@@ -1109,14 +1112,14 @@ static void end_own_run(const kprof_open_launch *launch)
 
 void kprof_batch_note_other_work(void)
 {
-    if (atomic_load(&kprof_engine.batch.range_open))
+    if (atomic_load(&kprof_the_batch.range_open))
         lose_range("other work came before the launch had ended");
 }
 
 /* The driver refused the call: nothing ran. A range that it had stays empty. */
 static void take_back(void)
 {
-    kprof_open_batch *batch = &kprof_engine.batch;
+    kprof_open_batch *batch = &kprof_the_batch;
     for (; batch->entered > 0; batch->entered--) {
         kprof_open_launch *last = &batch->launches[--batch->count];
         if (last->chosen) {
@@ -1136,7 +1139,7 @@ static void take_back(void)
 /* Does another process wait for the counters? To look takes microseconds. */
 static bool others_wait(void)
 {
-    kprof_open_batch *batch = &kprof_engine.batch;
+    kprof_open_batch *batch = &kprof_the_batch;
     const int64_t now_ns = kprof_monotonic_ns();
     if (now_ns - batch->looked_ns < LOOK_NS)
         return false;
@@ -1147,7 +1150,7 @@ static bool others_wait(void)
 /* Has the batch been open for so long that it is time to close it? */
 static bool is_old(int64_t open_ns)
 {
-    const kprof_open_batch *batch = &kprof_engine.batch;
+    const kprof_open_batch *batch = &kprof_the_batch;
     const bool is_sparse = (int64_t)batch->count * SPARSE_DISTANCE_NS < open_ns;
     const int64_t cost_ns = (int64_t)(1e6 * batch->context->fixed_ms);
     if (is_sparse && open_ns > SPARSE_OPEN_NS && open_ns > SPARSE_COST_FACTOR * cost_ns)
@@ -1166,7 +1169,7 @@ static bool stays_over_gap(void)
 /* Keep what the call, which has returned, copies from the host, or from the device within a graph. */
 static void keep_copied(void)
 {
-    kprof_open_batch *batch = &kprof_engine.batch;
+    kprof_open_batch *batch = &kprof_the_batch;
     for (size_t i = batch->count - batch->entered; i < batch->count; i++)
         if (batch->launches[i].operation &&
             kprof_engine.device->operation_returned(batch->launches[i].operation) != KPROF_OK)
@@ -1180,7 +1183,7 @@ static void keep_copied(void)
  * host, so that what the host wrote there has to be known before. */
 void kprof_batch_cover(const kprof_call *call)
 {
-    kprof_open_batch *batch = &kprof_engine.batch;
+    kprof_open_batch *batch = &kprof_the_batch;
     if (kprof_batch_has_managed() && (call->stream || call->context != batch->context->context))
         kprof_batch_end(call->name);
     follow_host(call);
@@ -1199,7 +1202,7 @@ void kprof_batch_cover(const kprof_call *call)
 /* To free something else takes an allocation, and so perhaps pages of managed memory from the host. */
 bool kprof_batch_keep_freed(const kprof_call *call)
 {
-    const kprof_open_batch *batch = &kprof_engine.batch;
+    const kprof_open_batch *batch = &kprof_the_batch;
     if (call->kind != KPROF_CALL_POOL_FREE)
         follow_host(call);
     return kprof_batch_replays() && batch->context->context == call->context &&
@@ -1208,7 +1211,7 @@ bool kprof_batch_keep_freed(const kprof_call *call)
 
 static void log_times(uint32_t passes, const char *why)
 {
-    kprof_open_batch *batch = &kprof_engine.batch;
+    kprof_open_batch *batch = &kprof_the_batch;
     const kprof_batch_times *ms = &batch->times;
     kprof_log(KPROF_LOG_DEBUG,
               "batch of %zu launches, %zu of them chosen, closed by %s, %u passes, ms: saving %.1f, preparing %.1f, "
@@ -1222,7 +1225,7 @@ static void log_times(uint32_t passes, const char *why)
 /* Tell what came of the batch, and forget it. */
 static void finish(const char *why, kprof_status status, uint32_t passes)
 {
-    kprof_open_batch *batch = &kprof_engine.batch;
+    kprof_open_batch *batch = &kprof_the_batch;
     const kprof_batch_times *ms = &batch->times;
     int64_t replayed_ns = kprof_monotonic_ns();
     for (size_t i = 0; i < batch->count && batch->chosen_count > 0; i++)
@@ -1253,12 +1256,12 @@ static void finish(const char *why, kprof_status status, uint32_t passes)
 /* The application may use what such a batch has of the host as soon as this call has returned. */
 static bool may_be_sealed(void)
 {
-    return kprof_engine.batch.needs == 0 && !kprof_batch_has_host() && !kprof_engine.device->target_capturing();
+    return kprof_the_batch.needs == 0 && !kprof_batch_has_host() && !kprof_engine.device->target_capturing();
 }
 
 static bool close_or(bool seals, const char *why)
 {
-    kprof_open_batch *batch = &kprof_engine.batch;
+    kprof_open_batch *batch = &kprof_the_batch;
     uint32_t passes;
     if (!kprof_batch_is_open())
         return true;
@@ -1291,7 +1294,7 @@ void kprof_batch_end(const char *why)
 
 bool kprof_batch_close_idle(const char *why)
 {
-    kprof_open_batch *batch = &kprof_engine.batch;
+    kprof_open_batch *batch = &kprof_the_batch;
     if (kprof_batch_is_open() && !kprof_engine.device->target_capturing() &&
         kprof_wait_is_idle(kprof_wait_at_most(batch->context->context, 0)))
         (void)kprof_batch_close(why);
@@ -1303,7 +1306,7 @@ bool kprof_batch_close_idle(const char *why)
  * the passes compare the copy. */
 static void try_output(void)
 {
-    kprof_open_batch *batch = &kprof_engine.batch;
+    kprof_open_batch *batch = &kprof_the_batch;
     bool same, may_try = !batch->shares && !batch->searching && !kprof_batch_has_host() && batch->chosen_count > 0;
     if (!may_try) {
         batch->compares_last = true;
@@ -1328,7 +1331,7 @@ static void try_output(void)
 
 void kprof_batch_leave(const kprof_call *call)
 {
-    kprof_open_batch *batch = &kprof_engine.batch;
+    kprof_open_batch *batch = &kprof_the_batch;
     if (kprof_batch_is_open() && batch->behind.stands && !batch->behind.begun)
         begin_behind();
     if (kprof_batch_is_open() && batch->proof_paused) {

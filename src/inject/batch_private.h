@@ -20,11 +20,6 @@
     "the launch, or one before it, did not end by itself before work came in another stream, and may have waited for " \
     "it"
 
-/* Why a launch is not measured: an earlier one of its kernel did not end. */
-#define KPROF_MAY_WAIT                                                                                                 \
-    "an earlier launch of the kernel did not end by itself while nothing else was done, and may have waited for the "  \
-    "application"
-
 /* The launch has had no range yet. */
 #define KPROF_NO_RANGE SIZE_MAX
 
@@ -113,6 +108,8 @@ typedef struct kprof_open_batch {
     kprof_batch_times times;
     const kprof_batch_listener *listener;
 } kprof_open_batch;
+
+extern kprof_open_batch kprof_the_batch;
 
 /* Remember why launches are measured in another way. The first reason stays. */
 void kprof_batch_note(const char *text, const char *why);

@@ -3,12 +3,14 @@
 
 #include "inject/engine.h"
 
+kprof_captures kprof_the_captures;
+
 /* A program that captures at each step, as JAX does, is known after so many, of which each closes a batch. */
 #define ENOUGH_CAPTURES 3
 
 bool kprof_captures_are_quiet(void)
 {
-    const kprof_captures *captures = &kprof_engine.captures;
+    const kprof_captures *captures = &kprof_the_captures;
     return atomic_load(&captures->quiet) >= ENOUGH_CAPTURES && !atomic_load(&captures->lossy);
 }
 
@@ -24,13 +26,13 @@ void kprof_captures_note_call(const kprof_call *call)
     case KPROF_CALL_HARMLESS:
         break;
     default:
-        atomic_store(&kprof_engine.captures.disturbed, true);
+        atomic_store(&kprof_the_captures.disturbed, true);
     }
 }
 
 void kprof_captures_note_end(void)
 {
-    kprof_captures *captures = &kprof_engine.captures;
+    kprof_captures *captures = &kprof_the_captures;
     if (atomic_exchange(&captures->disturbed, false))
         atomic_store(&captures->quiet, 0);
     else if (atomic_load(&captures->quiet) < ENOUGH_CAPTURES)
@@ -39,5 +41,5 @@ void kprof_captures_note_end(void)
 
 void kprof_captures_note_loss(void)
 {
-    atomic_store(&kprof_engine.captures.lossy, true);
+    atomic_store(&kprof_the_captures.lossy, true);
 }

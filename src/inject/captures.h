@@ -17,6 +17,8 @@ typedef struct kprof_captures {
     atomic_bool lossy;     /* a batch was given up in one */
 } kprof_captures;
 
+extern kprof_captures kprof_the_captures;
+
 /* May a batch stay open over a capture that begins now? Never again once one was lost. */
 bool kprof_captures_are_quiet(void);
 /* A call enters that is not captured, while a stream is. */

@@ -8,11 +8,22 @@
 #include "inject/wait.h"
 
 #include <errno.h>
+#include <pthread.h>
 #include <stdlib.h>
+
+typedef struct context_list {
+    pthread_mutex_t mutex; /* one that checks for errors */
+    kprof_profiled_context *contexts;
+    void **live; /* [live_count]: all that the application has */
+    size_t live_count, live_capacity;
+    bool incomplete; /* there was no memory to list one */
+} context_list;
+
+static context_list the_contexts = {.mutex = PTHREAD_ERRORCHECK_MUTEX_INITIALIZER_NP};
 
 static kprof_profiled_context *find(const void *context)
 {
-    for (kprof_profiled_context *c = kprof_engine.contexts.contexts; c; c = c->next)
+    for (kprof_profiled_context *c = the_contexts.contexts; c; c = c->next)
         if (c->context == context)
             return c;
     return NULL;
@@ -29,7 +40,7 @@ static void release(kprof_profiled_context *context)
 
 static kprof_status add(void *context, uint32_t device, const kprof_chip_metrics *metrics, kprof_profiled_context **out)
 {
-    kprof_context_list *list = &kprof_engine.contexts;
+    context_list *list = &the_contexts;
     kprof_profiled_context *added = calloc(1, sizeof *added);
     if (!added)
         return kprof_fail(KPROF_NO_MEMORY, "no memory for a context's counters");
@@ -87,7 +98,7 @@ static kprof_status give_back_idle(kprof_profiled_context *context)
 
 kprof_status kprof_contexts_open(void *context, const kprof_chip_metrics *metrics, kprof_profiled_context **out)
 {
-    kprof_context_list *list = &kprof_engine.contexts;
+    context_list *list = &the_contexts;
     uint32_t device;
     pthread_mutex_lock(&list->mutex);
     *out = find(context);
@@ -110,7 +121,7 @@ kprof_status kprof_contexts_open(void *context, const kprof_chip_metrics *metric
 
 void kprof_contexts_note(void *context)
 {
-    kprof_context_list *list = &kprof_engine.contexts;
+    context_list *list = &the_contexts;
     pthread_mutex_lock(&list->mutex);
     if (list->live_count == list->live_capacity) {
         size_t capacity = list->live_capacity ? 2 * list->live_capacity : 16;
@@ -129,7 +140,7 @@ void kprof_contexts_note(void *context)
 
 kprof_status kprof_contexts_wait_for_others(const void *context)
 {
-    kprof_context_list *list = &kprof_engine.contexts;
+    context_list *list = &the_contexts;
     kprof_status status = KPROF_OK;
     pthread_mutex_lock(&list->mutex);
     for (size_t i = 0; i < list->live_count && kprof_wait_is_idle(status); i++)
@@ -143,7 +154,7 @@ kprof_status kprof_contexts_wait_for_others(const void *context)
 
 bool kprof_contexts_has_others(const void *context)
 {
-    kprof_context_list *list = &kprof_engine.contexts;
+    context_list *list = &the_contexts;
     pthread_mutex_lock(&list->mutex);
     bool found = list->incomplete;
     for (size_t i = 0; i < list->live_count && !found; i++)
@@ -154,7 +165,7 @@ bool kprof_contexts_has_others(const void *context)
 
 const kprof_profiled_context *kprof_contexts_find(const void *context)
 {
-    kprof_context_list *list = &kprof_engine.contexts;
+    context_list *list = &the_contexts;
     pthread_mutex_lock(&list->mutex);
     const kprof_profiled_context *found = find(context);
     pthread_mutex_unlock(&list->mutex);
@@ -163,7 +174,7 @@ const kprof_profiled_context *kprof_contexts_find(const void *context)
 
 bool kprof_contexts_idle(void)
 {
-    kprof_context_list *list = &kprof_engine.contexts;
+    context_list *list = &the_contexts;
     bool idle = true;
     pthread_mutex_lock(&list->mutex);
     for (kprof_profiled_context *c = list->contexts; c && idle; c = c->next)
@@ -174,7 +185,7 @@ bool kprof_contexts_idle(void)
 
 void kprof_contexts_release(void)
 {
-    kprof_context_list *list = &kprof_engine.contexts;
+    context_list *list = &the_contexts;
     pthread_mutex_lock(&list->mutex);
     for (kprof_profiled_context *c = list->contexts; c; c = c->next)
         if (give_back_idle(c) != KPROF_OK)
@@ -184,7 +195,7 @@ void kprof_contexts_release(void)
 
 void kprof_contexts_end_samples(void)
 {
-    kprof_context_list *list = &kprof_engine.contexts;
+    context_list *list = &the_contexts;
     if (pthread_mutex_lock(&list->mutex) == EDEADLK) /* as in _forget */
         return;
     for (kprof_profiled_context *c = list->contexts; c; c = c->next)
@@ -194,7 +205,7 @@ void kprof_contexts_end_samples(void)
 
 void kprof_contexts_release_memory(void)
 {
-    kprof_context_list *list = &kprof_engine.contexts;
+    context_list *list = &the_contexts;
     pthread_mutex_lock(&list->mutex);
     for (kprof_profiled_context *c = list->contexts; c; c = c->next) {
         if (!c->snapshot || !kprof_wait_is_idle(kprof_wait_for_context(c->context)))
@@ -209,7 +220,7 @@ void kprof_contexts_release_memory(void)
 
 size_t kprof_contexts_held_bytes(uint32_t device)
 {
-    kprof_context_list *list = &kprof_engine.contexts;
+    context_list *list = &the_contexts;
     size_t bytes = 0;
     pthread_mutex_lock(&list->mutex);
     for (kprof_profiled_context *c = list->contexts; c; c = c->next)
@@ -221,7 +232,7 @@ size_t kprof_contexts_held_bytes(uint32_t device)
 
 void kprof_contexts_forget(void *context, bool in_pass)
 {
-    kprof_context_list *list = &kprof_engine.contexts;
+    context_list *list = &the_contexts;
     /* not when the application's signal handler exits in the middle of a wait */
     if (pthread_mutex_lock(&list->mutex) == EDEADLK)
         return;

@@ -7,8 +7,6 @@
 #include "cupti/profiler.h"
 #include "cupti/snapshot.h"
 
-#include <pthread.h>
-
 typedef struct kprof_profiled_context {
     void *context;
     uint32_t device;
@@ -35,14 +33,6 @@ typedef struct kprof_profiled_context {
     bool left_in_pass; /* a pass could not be ended, because the GPU's work did not end */
     struct kprof_profiled_context *next;
 } kprof_profiled_context;
-
-typedef struct kprof_context_list {
-    pthread_mutex_t mutex; /* one that checks for errors */
-    kprof_profiled_context *contexts;
-    void **live; /* [live_count]: all that the application has */
-    size_t live_count, live_capacity;
-    bool incomplete; /* there was no memory to list one */
-} kprof_context_list;
 
 /* Get the state of a context, which must be current. Other contexts of its device give the counters back.
  * NOT_COLLECTED when the work of one of them does not end in time. Thread-safe; the result is for one launch

@@ -5,6 +5,11 @@
 #include "cupti/operation.h"
 #include "inject/batch.h"
 
+/* Why a launch is not measured: an earlier one of its kernel did not end. */
+#define KPROF_MAY_WAIT                                                                                                 \
+    "an earlier launch of the kernel did not end by itself while nothing else was done, and may have waited for the "  \
+    "application"
+
 typedef enum kprof_decision_kind {
     KPROF_REPLAYED,    /* in replays after its own run, with others in a batch */
     KPROF_LIVE,        /* in its own run, in the one pass that there is, with others in a batch */

@@ -15,7 +15,7 @@
 
 void kprof_deliver_reason(const char *reason)
 {
-    kprof_open_batch *batch = &kprof_engine.batch;
+    kprof_open_batch *batch = &kprof_the_batch;
     for (size_t i = 0; i < batch->count; i++)
         if (batch->launches[i].chosen)
             batch->listener->done(&batch->launches[i].record, reason);
@@ -111,7 +111,7 @@ static bool scale_times(const kprof_chip_metrics *metrics, double share, double 
 void kprof_deliver(const kprof_chip_metrics *metrics, const kprof_evaluation *e, kprof_launch_record *record,
                    const char *reason)
 {
-    kprof_open_batch *batch = &kprof_engine.batch;
+    kprof_open_batch *batch = &kprof_the_batch;
     double spreads_pct[KPROF_MAX_WITNESSES], share = 1;
     char with_note[sizeof batch->note + sizeof KPROF_BEGINS_EARLY + 2];
     if (e->status != KPROF_OK) {
@@ -143,7 +143,7 @@ void kprof_deliver(const kprof_chip_metrics *metrics, const kprof_evaluation *e,
 
 void kprof_deliver_all(uint32_t passes)
 {
-    kprof_open_batch *batch = &kprof_engine.batch;
+    kprof_open_batch *batch = &kprof_the_batch;
     for (size_t i = 0; i < batch->evaluations.count; i++) {
         kprof_evaluation *evaluation = &batch->evaluations.items[i];
         evaluation->automatic = batch->automatic;

@@ -6,14 +6,26 @@
 #include "inject/engine.h"
 #include "inject/process.h"
 
+#include <pthread.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
-typedef struct kprof_context_device {
+typedef struct context_device {
     void *context;
     const kprof_device *device;
-    struct kprof_context_device *next;
+    struct context_device *next;
 } context_device;
+
+typedef struct device_list {
+    pthread_mutex_t mutex;
+    context_device *contexts;
+    kprof_device *devices[KPROF_MAX_DEVICES];                   /* by ordinal */
+    _Atomic uint32_t local_bytes_per_thread[KPROF_MAX_DEVICES]; /* most that a kernel launched there needs */
+    _Atomic uint64_t generation; /* changes when a context goes: what threads remember is then stale */
+} device_list;
+
+static device_list the_devices = {.mutex = PTHREAD_MUTEX_INITIALIZER, .generation = 1};
 
 static __thread struct {
     void *context;
@@ -23,7 +35,7 @@ static __thread struct {
 
 static void announce_metrics(const kprof_chip_metrics *metrics)
 {
-    kprof_device_list *list = &kprof_engine.devices;
+    device_list *list = &the_devices;
     for (size_t i = 0; i < KPROF_MAX_DEVICES; i++)
         if (list->devices[i] && list->devices[i]->metrics == metrics)
             return; /* another GPU has this chip */
@@ -47,7 +59,7 @@ static void announce_metrics(const kprof_chip_metrics *metrics)
 static const kprof_device *open_device(uint32_t ordinal)
 {
     const kprof_config *config = &kprof_engine.process.config;
-    kprof_device_list *list = &kprof_engine.devices;
+    device_list *list = &the_devices;
     if (ordinal >= KPROF_MAX_DEVICES)
         return NULL;
     if (list->devices[ordinal])
@@ -70,7 +82,7 @@ static const kprof_device *open_device(uint32_t ordinal)
 
 static const kprof_device *find_locked(void *context)
 {
-    kprof_device_list *list = &kprof_engine.devices;
+    device_list *list = &the_devices;
     for (context_device *c = list->contexts; c; c = c->next)
         if (c->context == context)
             return c->device;
@@ -88,7 +100,7 @@ static const kprof_device *find_locked(void *context)
 
 const kprof_device *kprof_devices_find(void *context)
 {
-    kprof_device_list *list = &kprof_engine.devices;
+    device_list *list = &the_devices;
     if (!context)
         return NULL;
     if (last.context == context && last.generation == atomic_load(&list->generation))
@@ -107,7 +119,7 @@ size_t kprof_devices_grow_local(const kprof_device *device, const kprof_kernel_r
     const kprof_device_record *record = &device->record;
     if (record->device >= KPROF_MAX_DEVICES)
         return 0;
-    _Atomic uint32_t *most = &kprof_engine.devices.local_bytes_per_thread[record->device];
+    _Atomic uint32_t *most = &the_devices.local_bytes_per_thread[record->device];
     uint32_t wanted = kernel->local_bytes_per_thread, before = atomic_load_explicit(most, memory_order_relaxed);
     while (wanted > before)
         if (atomic_compare_exchange_weak(most, &before, wanted))
@@ -117,7 +129,7 @@ size_t kprof_devices_grow_local(const kprof_device *device, const kprof_kernel_r
 
 void kprof_devices_forget(void *context)
 {
-    kprof_device_list *list = &kprof_engine.devices;
+    device_list *list = &the_devices;
     pthread_mutex_lock(&list->mutex);
     for (context_device **link = &list->contexts; *link; link = &(*link)->next) {
         context_device *going = *link;

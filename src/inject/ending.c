@@ -7,17 +7,27 @@
 
 #include <dlfcn.h>
 #include <fcntl.h>
+#include <stdatomic.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <unistd.h>
 
 /* As long as the command line holds back a signal. */
 #define LIMIT_NS INT64_C(2000000000)
 
+static struct ending {
+    const kprof_default_actions *actions; /* NULL: there is no preloaded library */
+    kprof_signal_hooks hooks;
+    atomic_bool stands_in;
+    atomic_int number;        /* of the signal that ends the process; 0: none has come */
+    _Atomic int64_t since_ns; /* when it came */
+} the_ending;
+
 static int open_folder(char *name, size_t size)
 {
     const char *reason;
     snprintf(name, size, KPROF_DEFAULTS_FILE, (long)getpid());
-    return kprof_folder_open(kprof_engine.lock.session_dir, &reason);
+    return kprof_folder_open(kprof_engine.process.session_dir, &reason);
 }
 
 static void publish(uint64_t signals)
@@ -37,7 +47,7 @@ static void publish(uint64_t signals)
 void kprof_ending_before_exec(void)
 {
     char name[64];
-    int folder = atomic_load(&kprof_engine.ending.stands_in) ? open_folder(name, sizeof name) : -1;
+    int folder = atomic_load(&the_ending.stands_in) ? open_folder(name, sizeof name) : -1;
     if (folder < 0)
         return;
     (void)unlinkat(folder, name, 0);
@@ -46,28 +56,28 @@ void kprof_ending_before_exec(void)
 
 void kprof_ending_prepare(int (*decide)(int number, const void *thread))
 {
-    kprof_ending *ending = &kprof_engine.ending;
+    struct ending *ending = &the_ending;
     ending->hooks = (kprof_signal_hooks){decide, publish};
     ending->actions = (const kprof_default_actions *)dlsym(RTLD_DEFAULT, KPROF_DEFAULT_ACTIONS);
 }
 
 void kprof_ending_watch(void)
 {
-    kprof_ending *ending = &kprof_engine.ending;
+    struct ending *ending = &the_ending;
     if (ending->actions && !atomic_exchange(&ending->stands_in, true))
         ending->actions->stand_in(&ending->hooks);
 }
 
 void kprof_ending_name_thread(void *state)
 {
-    const kprof_default_actions *actions = kprof_engine.ending.actions;
+    const kprof_default_actions *actions = the_ending.actions;
     if (actions)
         *actions->thread_slot() = state;
 }
 
 int kprof_ending_note(int number)
 {
-    kprof_ending *ending = &kprof_engine.ending;
+    struct ending *ending = &the_ending;
     int64_t never = 0;
     int first = 0;
     (void)atomic_compare_exchange_strong(&ending->since_ns, &never, kprof_monotonic_ns());
@@ -76,17 +86,17 @@ int kprof_ending_note(int number)
 
 bool kprof_ending_is_due(void)
 {
-    return atomic_load_explicit(&kprof_engine.ending.number, memory_order_relaxed) != 0;
+    return atomic_load_explicit(&the_ending.number, memory_order_relaxed) != 0;
 }
 
 bool kprof_ending_is_overdue(void)
 {
-    return kprof_monotonic_ns() - atomic_load(&kprof_engine.ending.since_ns) > LIMIT_NS;
+    return kprof_monotonic_ns() - atomic_load(&the_ending.since_ns) > LIMIT_NS;
 }
 
 void kprof_ending_end(void)
 {
-    const kprof_ending *ending = &kprof_engine.ending;
+    const struct ending *ending = &the_ending;
     if (ending->actions && kprof_ending_is_due())
         ending->actions->end(atomic_load(&ending->number));
 }

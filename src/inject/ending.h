@@ -5,17 +5,7 @@
 
 #include "inject/default_action.h"
 
-#include <stdatomic.h>
 #include <stdbool.h>
-#include <stdint.h>
-
-typedef struct kprof_ending {
-    const kprof_default_actions *actions; /* NULL: there is no preloaded library */
-    kprof_signal_hooks hooks;
-    atomic_bool stands_in;
-    atomic_int number;        /* of the signal that ends the process; 0: none has come */
-    _Atomic int64_t since_ns; /* when it came */
-} kprof_ending;
 
 /* Find the preloaded library. `decide` is as in kprof_signal_hooks. */
 void kprof_ending_prepare(int (*decide)(int number, const void *thread));

@@ -1,46 +1,50 @@
-/* All that the injection library keeps in a process, but for what each thread has of its own. Every part is declared in
- * the header of the file that uses it, and touched there only. There are two exceptions: the configuration and the
- * counters of `process`, and `batch`, which is that of the files named in batch_private.h. */
+/* What all parts of the injection library read: the device that they call, the configuration, and how long they may
+ * wait. Every other state belongs to the part whose file has it; docs/internals.md has the list. */
 #ifndef KPROF_INJECT_ENGINE_H
 #define KPROF_INJECT_ENGINE_H
 
+#include "core/config.h"
+#include "core/filter.h"
 #include "cupti/device_ops.h"
-#include "inject/batch_private.h"
-#include "inject/captures.h"
-#include "inject/contexts.h"
-#include "inject/devices.h"
-#include "inject/ending.h"
-#include "inject/evaluate.h"
-#include "inject/gate.h"
-#include "inject/idle.h"
-#include "inject/kernels.h"
-#include "inject/launch.h"
-#include "inject/lock.h"
-#include "inject/nvtx.h"
-#include "inject/preload.h"
-#include "inject/process.h"
-#include "inject/wait.h"
+#include "spool/spool.h"
 
-#define KPROF_CACHE_LINE 64
+#include <limits.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+/* All waits of one call together may take so long in which no work on the GPU ends. The rest of the tenth of a second
+ * is for what kprof does besides. */
+#define KPROF_HOLD_NS INT64_C(80000000)
+/* The first wait for a kernel: the delay kernel with which XLA begins to measure gives up after 0.1 s. */
+#define KPROF_PATIENCE_NS INT64_C(20000000)
+
+/* Only process.c and life.c change it, but for `armed` and the three counters. */
+typedef struct kprof_process {
+    kprof_config config;
+    kprof_filter *filter;
+    kprof_spool_writer *spool;
+    atomic_bool armed; /* false: nothing is measured any more */
+    _Atomic uint64_t launches, matched, profiled;
+    pid_t pid;                  /* of the process that has started, where it is armed */
+    atomic_bool started;        /* kprof_life_begin has been called */
+    atomic_bool ending;         /* its exit handler has been called */
+    void (*exit_handler)(void); /* see kprof_process_outlive_libraries */
+    atomic_uint exit_handlers;  /* registered after the first */
+    _Atomic int64_t looked_ns;  /* when kprof_process_check_owner last looked */
+    char session_dir[PATH_MAX];
+} kprof_process;
+
+typedef struct kprof_limits {
+    int64_t hold_ns, patience_ns; /* KPROF_HOLD_NS and KPROF_PATIENCE_NS; tests change them */
+} kprof_limits;
 
 struct kprof_engine {
     const kprof_device_ops *device; /* set before anything else is called */
+    void (*thread_begins)(void);    /* see kprof_threads_mark_own; NULL: nothing is called */
     kprof_process process;
-    kprof_launch_state launches;
-    kprof_open_batch batch;
-    /* Every driver call writes to the gate: what the calls only read must not share its cache line. */
-    _Alignas(KPROF_CACHE_LINE) kprof_gate gate;
-    _Alignas(KPROF_CACHE_LINE) kprof_kernel_table kernels;
-    kprof_captures captures;
-    kprof_context_list contexts;
-    kprof_device_list devices;
-    kprof_ending ending;
-    kprof_evaluator evaluator;
-    kprof_idle idle;
-    kprof_lock lock;
-    kprof_nvtx_state nvtx;
-    kprof_preload preload;
-    kprof_waits waits;
+    kprof_limits waits;
 };
 
 /* The one of the process. */

@@ -3,8 +3,8 @@
  * earlier or later, and calls InitializeInjectionNvtx2. It is a file of its own because the library over the simulated
  * machine has another one. */
 #include "cupti/device_ops.h"
+#include "inject/life.h"
 #include "inject/nvtx.h"
-#include "inject/process.h"
 
 #define ENTRY(name) .name = kprof_##name,
 
@@ -16,7 +16,7 @@ int InitializeInjectionNvtx2(kprof_nvtx_get_table *get_table) __attribute__((vis
 
 int InitializeInjection(void)
 {
-    kprof_process_start(&cupti_device);
+    kprof_life_begin(&cupti_device);
     return 1; /* anything else would fail the application's cuInit */
 }
 

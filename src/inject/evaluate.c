@@ -3,7 +3,6 @@
 
 #include "core/log.h"
 #include "inject/engine.h"
-#include "inject/launch.h"
 #include "inject/process.h"
 #include "inject/threads.h"
 
@@ -12,6 +11,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+
+kprof_evaluator kprof_the_evaluator;
 
 /* Starting a thread does not pay for fewer launches. */
 #define LAUNCHES_PER_WORKER 8
@@ -47,7 +48,7 @@ void kprof_evaluations_free(kprof_evaluations *evaluations)
  * range is of one pass. */
 static void add_witnesses(kprof_evaluation *e, const double *means)
 {
-    const kprof_evaluator *work = &kprof_engine.evaluator;
+    const kprof_evaluator *work = &kprof_the_evaluator;
     kprof_witness *range = NULL;
     double kernel_cycles = NAN;
     for (size_t i = work->metric_count; i < work->names.count; i++) {
@@ -66,7 +67,7 @@ static void add_witnesses(kprof_evaluation *e, const double *means)
  * launch whose witnesses cannot be evaluated has no values. */
 static kprof_status read_launch(const worker *self, kprof_evaluation *e)
 {
-    kprof_evaluator *work = &kprof_engine.evaluator;
+    kprof_evaluator *work = &kprof_the_evaluator;
     kprof_range range = {work->evaluations->profiler, e->range};
     kprof_status status = kprof_engine.device->reader_read(self->reader, range, &work->names, self->values);
     for (size_t i = 0; status == KPROF_OK && i < work->metric_count; i++)
@@ -78,9 +79,8 @@ static kprof_status read_launch(const worker *self, kprof_evaluation *e)
 
 static void *run_worker(void *user)
 {
-    kprof_evaluator *work = &kprof_engine.evaluator;
+    kprof_evaluator *work = &kprof_the_evaluator;
     worker *self = user;
-    kprof_launch_mark_own(); /* a driver call of CUPTI's would wait for the gate, which is held until this has ended */
     kprof_process_forget_reason();
     kprof_status ready = KPROF_OK;
     self->values = work->prepared ? calloc(work->names.count + 1, sizeof *self->values) : NULL;
@@ -105,7 +105,7 @@ static void *run_worker(void *user)
 /* Make space for as many names as a pass may have. */
 static bool reserve(size_t count)
 {
-    kprof_evaluator *work = &kprof_engine.evaluator;
+    kprof_evaluator *work = &kprof_the_evaluator;
     if (count <= work->capacity)
         return true;
     free(work->names.items);
@@ -118,14 +118,14 @@ static bool reserve(size_t count)
 
 static void choose(const kprof_strlist *names, size_t index)
 {
-    kprof_evaluator *work = &kprof_engine.evaluator;
+    kprof_evaluator *work = &kprof_the_evaluator;
     work->indices[work->names.count] = index;
     work->names.items[work->names.count++] = names->items[index];
 }
 
 static void choose_names(const kprof_chip_metrics *metrics, uint32_t from, uint32_t end)
 {
-    kprof_evaluator *work = &kprof_engine.evaluator;
+    kprof_evaluator *work = &kprof_the_evaluator;
     work->names.count = work->metric_count = 0;
     work->prepared = reserve(metrics->metrics.count + metrics->witnesses.count);
     for (size_t i = 0; work->prepared && i < metrics->metrics.count; i++) {
@@ -141,7 +141,7 @@ static void choose_names(const kprof_chip_metrics *metrics, uint32_t from, uint3
 
 void kprof_evaluate_begin(kprof_evaluations *evaluations, uint32_t from, uint32_t end)
 {
-    kprof_evaluator *work = &kprof_engine.evaluator;
+    kprof_evaluator *work = &kprof_the_evaluator;
     work->evaluations = evaluations;
     choose_names(evaluations->metrics, from, end);
     for (size_t i = 0; work->readers_metrics != evaluations->metrics && i < KPROF_EVALUATE_THREADS; i++) {
@@ -162,13 +162,15 @@ void kprof_evaluate_begin(kprof_evaluations *evaluations, uint32_t from, uint32_
     while (work->running < wanted && work->running < possible &&
            kprof_threads_start(&work->workers[work->running].thread, run_worker, &work->workers[work->running]))
         work->running++;
-    if (work->running == 0)
+    if (work->running == 0) { /* a driver call of CUPTI's would wait for the gate, which is held until this has ended */
+        kprof_threads_mark_own();
         run_worker(first);
+    }
 }
 
 void kprof_evaluate_wait(void)
 {
-    kprof_evaluator *work = &kprof_engine.evaluator;
+    kprof_evaluator *work = &kprof_the_evaluator;
     while (work->running > 0)
         pthread_join(work->workers[--work->running].thread, NULL);
 }

@@ -64,6 +64,8 @@ typedef struct kprof_evaluator {
     const kprof_chip_metrics *readers_metrics; /* what the readers are for: another chip's are made anew */
 } kprof_evaluator;
 
+extern kprof_evaluator kprof_the_evaluator;
+
 /* Make `count` evaluations with all values NaN. The caller sets the launch and the range of each. The arguments are
  * borrowed. */
 kprof_status kprof_evaluations_make(const kprof_profiler *profiler, const kprof_chip_metrics *metrics, size_t count,

@@ -6,6 +6,8 @@
 
 #include <errno.h>
 
+kprof_gate kprof_the_gate = {.mutex = PTHREAD_ERRORCHECK_MUTEX_INITIALIZER_NP, .changed = PTHREAD_COND_INITIALIZER};
+
 /* After a wait in vain, wait only as long as a short call takes: that thread probably stays inside. */
 #define IN_VAIN_MS 2
 #define MS_NS      INT64_C(1000000)
@@ -18,7 +20,7 @@ static __thread bool is_awaiting; /* it keeps others out and waits until `inside
 
 static void leave(void)
 {
-    kprof_gate *gate = &kprof_engine.gate;
+    kprof_gate *gate = &kprof_the_gate;
     if (atomic_fetch_sub(&gate->inside, 1) == 1 && atomic_load(&gate->exclusive)) {
         pthread_mutex_lock(&gate->mutex);
         pthread_cond_broadcast(&gate->changed);
@@ -28,7 +30,7 @@ static void leave(void)
 
 void kprof_gate_enter_shared(void)
 {
-    kprof_gate *gate = &kprof_engine.gate;
+    kprof_gate *gate = &kprof_the_gate;
     if (depth++ > 0 || is_owner)
         return;
     for (;;) {
@@ -62,7 +64,7 @@ static bool wait_for_change(const struct timespec *deadline, stall *s)
     struct timespec until = kprof_deadline_after_ns(LOOK_NS);
     bool is_last =
         deadline->tv_sec < until.tv_sec || (deadline->tv_sec == until.tv_sec && deadline->tv_nsec <= until.tv_nsec);
-    kprof_gate *gate = &kprof_engine.gate;
+    kprof_gate *gate = &kprof_the_gate;
     if (pthread_cond_timedwait(&gate->changed, &gate->mutex, is_last ? deadline : &until) == 0)
         return true;
     const kprof_progress progress = kprof_engine.device->marks_look(NULL);
@@ -75,7 +77,7 @@ static bool wait_for_change(const struct timespec *deadline, stall *s)
 
 bool kprof_gate_enter_exclusive(unsigned timeout_ms)
 {
-    kprof_gate *gate = &kprof_engine.gate;
+    kprof_gate *gate = &kprof_the_gate;
     /* The application's signal handler may exit in the middle of a replay, or of the wait below. */
     if (is_owner || is_awaiting || pthread_mutex_lock(&gate->mutex) == EDEADLK)
         return false;
@@ -109,12 +111,12 @@ bool kprof_gate_enter_exclusive(unsigned timeout_ms)
 
 bool kprof_gate_is_own(void)
 {
-    return atomic_load(&kprof_engine.gate.owner) == pthread_self();
+    return atomic_load(&kprof_the_gate.owner) == pthread_self();
 }
 
 void kprof_gate_leave_exclusive(void)
 {
-    kprof_gate *gate = &kprof_engine.gate;
+    kprof_gate *gate = &kprof_the_gate;
     is_owner = false;
     atomic_store(&gate->owner, (pthread_t)0);
     pthread_mutex_lock(&gate->mutex);
@@ -125,7 +127,7 @@ void kprof_gate_leave_exclusive(void)
 
 void kprof_gate_await_exclusive(unsigned timeout_ms)
 {
-    kprof_gate *gate = &kprof_engine.gate;
+    kprof_gate *gate = &kprof_the_gate;
     struct timespec deadline = kprof_deadline_after_ns(timeout_ms * MS_NS);
     bool in_time = true;
     if (is_owner || is_awaiting || !atomic_load(&gate->exclusive) || pthread_mutex_lock(&gate->mutex) == EDEADLK)
@@ -137,7 +139,7 @@ void kprof_gate_await_exclusive(unsigned timeout_ms)
 
 void kprof_gate_reset(void)
 {
-    kprof_gate *gate = &kprof_engine.gate;
+    kprof_gate *gate = &kprof_the_gate;
     pthread_mutex_init(&gate->mutex, NULL);
     pthread_cond_init(&gate->changed, NULL);
     atomic_store(&gate->inside, 0);

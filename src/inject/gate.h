@@ -7,14 +7,19 @@
 #include <stdatomic.h>
 #include <stdbool.h>
 
+#define KPROF_CACHE_LINE 64
+
+/* Every driver call writes to it: what the calls only read must not share its cache line. */
 typedef struct kprof_gate {
-    atomic_int inside;        /* threads inside a shared call */
-    atomic_bool exclusive;    /* a replay is under way or waits for `inside` to fall to 0 */
-    _Atomic(pthread_t) owner; /* whose it is while it is under way, else 0 */
-    pthread_mutex_t mutex;    /* one that checks for errors */
+    _Alignas(KPROF_CACHE_LINE) atomic_int inside; /* threads inside a shared call */
+    atomic_bool exclusive;                        /* a replay is under way or waits for `inside` to fall to 0 */
+    _Atomic(pthread_t) owner;                     /* whose it is while it is under way, else 0 */
+    pthread_mutex_t mutex;                        /* one that checks for errors */
     pthread_cond_t changed;
     bool in_vain; /* nobody got to be alone since somebody waited in vain */
 } kprof_gate;
+
+extern kprof_gate kprof_the_gate;
 
 /* Enter and leave around every driver call that may change memory or state. _enter waits while a replay is under way.
  * A thread may nest calls. */

@@ -7,6 +7,8 @@
 
 #include <signal.h>
 
+kprof_idle kprof_the_idle = {.mutex = PTHREAD_ERRORCHECK_MUTEX_INITIALIZER_NP, .changed = PTHREAD_COND_INITIALIZER};
+
 #define IDLE_NS        250000000
 #define RETRY_NS       2000000
 #define ASK_POLL_NS    500000
@@ -17,13 +19,13 @@
 
 bool kprof_idle_is_asked(void)
 {
-    return atomic_load(&kprof_engine.idle.asked) == KPROF_ASKED;
+    return atomic_load(&kprof_the_idle.asked) == KPROF_ASKED;
 }
 
 /* With the mutex held. */
 static void wait_idle(void)
 {
-    kprof_idle *idle = &kprof_engine.idle;
+    kprof_idle *idle = &kprof_the_idle;
     idle->tried = idle->tried && kprof_idle_is_asked();
     struct timespec until = kprof_deadline_after_ns(idle->tried ? RETRY_NS : IDLE_NS);
     idle->seen = atomic_load(&idle->uses);
@@ -45,7 +47,7 @@ static void wait_idle(void)
 
 static void *watch(void *unused)
 {
-    kprof_idle *idle = &kprof_engine.idle;
+    kprof_idle *idle = &kprof_the_idle;
     (void)unused;
     pthread_mutex_lock(&idle->mutex);
     while (!idle->stopped) {
@@ -60,12 +62,12 @@ static void *watch(void *unused)
 
 void kprof_idle_start(bool (*give_back)(unsigned calls))
 {
-    kprof_engine.idle.give_back = give_back;
+    kprof_the_idle.give_back = give_back;
 }
 
 void kprof_idle_watch(void)
 {
-    kprof_idle *idle = &kprof_engine.idle;
+    kprof_idle *idle = &kprof_the_idle;
     atomic_fetch_add(&idle->uses, 1);
     if (atomic_exchange(&idle->held, true))
         return;
@@ -100,7 +102,7 @@ bool kprof_idle_may_be_handler(void)
 
 void kprof_idle_rouse(void)
 {
-    kprof_idle *idle = &kprof_engine.idle;
+    kprof_idle *idle = &kprof_the_idle;
     int state = KPROF_NOT_ASKED;
     if (!atomic_load(&idle->running))
         return;
@@ -110,7 +112,7 @@ void kprof_idle_rouse(void)
 
 void kprof_idle_ask(void)
 {
-    kprof_idle *idle = &kprof_engine.idle;
+    kprof_idle *idle = &kprof_the_idle;
     const struct timespec pause = {0, ASK_POLL_NS};
     int64_t began_ns = kprof_monotonic_ns(),
             end_limit_ns = kprof_idle_may_be_handler() ? HANDLER_END_LIMIT_NS : END_LIMIT_NS;
@@ -135,23 +137,23 @@ void kprof_idle_ask(void)
 bool kprof_idle_begin(void)
 {
     int asked = KPROF_ASKED;
-    return atomic_compare_exchange_strong(&kprof_engine.idle.asked, &asked, KPROF_BEING_DONE);
+    return atomic_compare_exchange_strong(&kprof_the_idle.asked, &asked, KPROF_BEING_DONE);
 }
 
 void kprof_idle_answer(void)
 {
-    atomic_store(&kprof_engine.idle.asked, KPROF_NOT_ASKED);
+    atomic_store(&kprof_the_idle.asked, KPROF_NOT_ASKED);
 }
 
 bool kprof_idle_lasts(void)
 {
-    kprof_idle *idle = &kprof_engine.idle;
+    kprof_idle *idle = &kprof_the_idle;
     return idle->seen == atomic_load(&idle->uses);
 }
 
 void kprof_idle_stop(void)
 {
-    kprof_idle *idle = &kprof_engine.idle;
+    kprof_idle *idle = &kprof_the_idle;
     bool locked = pthread_mutex_lock(&idle->mutex) == 0; /* else a signal handler has interrupted who has it */
     idle->stopped = true;
     pthread_cond_signal(&idle->changed);
@@ -161,7 +163,7 @@ void kprof_idle_stop(void)
 
 void kprof_idle_forget(void)
 {
-    kprof_idle *idle = &kprof_engine.idle;
+    kprof_idle *idle = &kprof_the_idle;
     pthread_mutex_init(&idle->mutex, NULL);
     pthread_cond_init(&idle->changed, NULL);
     atomic_store(&idle->running, false);

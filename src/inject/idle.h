@@ -21,6 +21,8 @@ typedef struct kprof_idle {
     bool tried;       /* in vain, for that request */
 } kprof_idle;
 
+extern kprof_idle kprof_the_idle;
+
 typedef enum kprof_idle_request { KPROF_NOT_ASKED, KPROF_ASKED, KPROF_BEING_DONE } kprof_idle_request;
 
 /* Set the function that acts. A thread of kprof's own calls it each quarter of a second until it returns true. `calls`

@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+kprof_kernel_table kprof_the_kernels = {.mutex = PTHREAD_ERRORCHECK_MUTEX_INITIALIZER_NP};
+
 #define MOST_VAIN_WAITS 3
 
 typedef struct kprof_kernel_slot slot;
@@ -21,7 +23,7 @@ static slot *find_slot(slot *slots, size_t size, const void *function, const voi
 
 static bool grow_slots(void)
 {
-    kprof_kernel_table *table = &kprof_engine.kernels;
+    kprof_kernel_table *table = &kprof_the_kernels;
     size_t size = table->slot_count ? table->slot_count * 2 : 256;
     slot *grown = calloc(size, sizeof *grown);
     if (!grown)
@@ -37,7 +39,7 @@ static bool grow_slots(void)
 
 static kprof_kernel *find_known(const kprof_kernel_record *record)
 {
-    kprof_kernel_table *table = &kprof_engine.kernels;
+    kprof_kernel_table *table = &kprof_the_kernels;
     for (size_t i = 0; i < table->kernel_count; i++) {
         const kprof_kernel_record *known = &table->kernels[i]->record;
         if (known->registers_per_thread == record->registers_per_thread &&
@@ -51,7 +53,7 @@ static kprof_kernel *find_known(const kprof_kernel_record *record)
 
 static kprof_kernel *add_kernel(const kprof_kernel_record *record, const kprof_filter *filter)
 {
-    kprof_kernel_table *table = &kprof_engine.kernels;
+    kprof_kernel_table *table = &kprof_the_kernels;
     if (table->kernel_count == table->kernel_capacity) {
         size_t capacity = table->kernel_capacity ? table->kernel_capacity * 2 : 64;
         kprof_kernel **grown = realloc(table->kernels, capacity * sizeof(kprof_kernel *));
@@ -77,7 +79,7 @@ static kprof_kernel *add_kernel(const kprof_kernel_record *record, const kprof_f
 
 static void forget_old_handles(void)
 {
-    kprof_kernel_table *table = &kprof_engine.kernels;
+    kprof_kernel_table *table = &kprof_the_kernels;
     unsigned now = atomic_load(&table->generation);
     if (table->slots_generation == now)
         return;
@@ -89,7 +91,7 @@ static void forget_old_handles(void)
 
 static kprof_kernel *find_locked(const kprof_call *call, const kprof_filter *filter, kprof_kernel_announcer *announce)
 {
-    kprof_kernel_table *table = &kprof_engine.kernels;
+    kprof_kernel_table *table = &kprof_the_kernels;
     forget_old_handles();
     if (table->slots_used * 2 >= table->slot_count && !grow_slots())
         return NULL;
@@ -114,7 +116,7 @@ static kprof_kernel *find_locked(const kprof_call *call, const kprof_filter *fil
 
 kprof_kernel *kprof_kernels_find(const kprof_call *call, const kprof_filter *filter, kprof_kernel_announcer *announce)
 {
-    kprof_kernel_table *table = &kprof_engine.kernels;
+    kprof_kernel_table *table = &kprof_the_kernels;
     pthread_mutex_lock(&table->mutex);
     kprof_kernel *kernel = find_locked(call, filter, announce);
     pthread_mutex_unlock(&table->mutex);
@@ -123,12 +125,12 @@ kprof_kernel *kprof_kernels_find(const kprof_call *call, const kprof_filter *fil
 
 void kprof_kernels_forget_handles(void)
 {
-    atomic_fetch_add(&kprof_engine.kernels.generation, 1);
+    atomic_fetch_add(&kprof_the_kernels.generation, 1);
 }
 
 void kprof_kernels_visit(void (*visit)(kprof_kernel *kernel))
 {
-    kprof_kernel_table *table = &kprof_engine.kernels;
+    kprof_kernel_table *table = &kprof_the_kernels;
     /* The application's signal handler may exit while its thread finds a kernel: nobody changes the table then. */
     bool locked = pthread_mutex_lock(&table->mutex) == 0;
     for (size_t i = 0; i < table->kernel_count; i++)

@@ -39,6 +39,8 @@ typedef struct kprof_kernel_table {
     size_t kernel_count, kernel_capacity;
 } kprof_kernel_table;
 
+extern kprof_kernel_table kprof_the_kernels;
+
 /* Told of a new kernel, once, before any other thread can find it; it must not look for kernels itself. */
 typedef void kprof_kernel_announcer(const kprof_kernel *kernel);
 

@@ -6,6 +6,7 @@
 #include "core/log.h"
 #include "core/monotonic.h"
 #include "inject/batch.h"
+#include "inject/batch_private.h"
 #include "inject/captures.h"
 #include "inject/contexts.h"
 #include "inject/devices.h"
@@ -26,6 +27,8 @@
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
+
+kprof_launch_state kprof_the_launches;
 
 /* Longest wait for other threads to leave the driver before a launch goes unmeasured. */
 #define GATE_TIMEOUT_MS 2000
@@ -152,7 +155,7 @@ static const char *enter_alone(void)
 {
     if (!kprof_gate_enter_exclusive(GATE_TIMEOUT_MS))
         return "another thread stayed inside a CUDA call";
-    bool armed = atomic_load(&kprof_engine.process.armed) && !atomic_load(&kprof_engine.launches.ended);
+    bool armed = atomic_load(&kprof_engine.process.armed) && !atomic_load(&kprof_the_launches.ended);
     if (armed && !kprof_engine.device->target_capturing()) /* asked inside, where no thread can change it */
         return "";
     kprof_gate_leave_exclusive();
@@ -232,7 +235,7 @@ static void end_batch(const char *why)
 static void close_sealed(const kprof_call *call)
 {
     if (kprof_batch_is_sealed() && kprof_gate_enter_exclusive(0)) {
-        (void)kprof_batch_close_idle(kprof_engine.batch.closing);
+        (void)kprof_batch_close_idle(kprof_the_batch.closing);
         kprof_gate_leave_exclusive();
     }
     if (kprof_batch_is_sealed() && uses_memory(call))
@@ -296,7 +299,7 @@ static bool closes_batch(const kprof_call *call)
 static void tell_stopped(void)
 {
     const bool was_asked_for = kprof_engine.process.config.filter.profiler_calls == KPROF_FROM_A_START_CALL;
-    if (was_asked_for || atomic_exchange(&kprof_engine.launches.told_stopped, true))
+    if (was_asked_for || atomic_exchange(&kprof_the_launches.told_stopped, true))
         return;
     kprof_log(KPROF_LOG_INFO,
               "process %d has called cudaProfilerStop: launches are not measured before it calls cudaProfilerStart; "
@@ -432,7 +435,7 @@ static void tell_refused_graph(const char *why)
     bool is_new = false, is_told = false;
     for (size_t i = 0; i < KPROF_REFUSALS_TOLD && !is_new && !is_told; i++) {
         uint64_t before = 0;
-        is_new = atomic_compare_exchange_strong(&kprof_engine.launches.refusals[i], &before, hash);
+        is_new = atomic_compare_exchange_strong(&kprof_the_launches.refusals[i], &before, hash);
         is_told = before == hash;
     }
     if (is_new)
@@ -513,7 +516,7 @@ static void try_to_settle(const kprof_call *call)
     bool can_wait = !kprof_engine.device->target_capturing();
     if (can_wait)
         kprof_contexts_release_memory();
-    atomic_store(&kprof_engine.launches.settled, can_wait);
+    atomic_store(&kprof_the_launches.settled, can_wait);
     kprof_gate_leave_exclusive();
 }
 
@@ -583,7 +586,7 @@ static void enter(const kprof_call *call)
         return;
     }
     bool armed = atomic_load_explicit(&kprof_engine.process.armed, memory_order_relaxed);
-    if (!armed && atomic_load_explicit(&kprof_engine.launches.settled, memory_order_relaxed))
+    if (!armed && atomic_load_explicit(&kprof_the_launches.settled, memory_order_relaxed))
         return;
     if (!thread.is_named) {
         kprof_ending_name_thread(&thread);
@@ -643,7 +646,7 @@ static void follow_up(const kprof_call *call)
  * child, keeps nothing, and locks may be held there for ever. */
 static void correct_free_memory(const kprof_call *call)
 {
-    if (call->failed || atomic_load(&kprof_engine.launches.settled) || atomic_load(&kprof_engine.process.matched) == 0)
+    if (call->failed || atomic_load(&kprof_the_launches.settled) || atomic_load(&kprof_engine.process.matched) == 0)
         return;
     const kprof_device *device = kprof_devices_find(call->context);
     if (device)
@@ -707,7 +710,7 @@ static void leave(const kprof_call *call)
 /* Within the call that ends it, or at the process' end without one. */
 static void context_ending(void *context)
 {
-    kprof_launch_state *state = &kprof_engine.launches;
+    kprof_launch_state *state = &kprof_the_launches;
     bool own_call = thread.own_call;
     bool in_handler = atomic_load(&state->ended) && kprof_gate_is_own(); /* which exits in the middle of a replay */
     if (atomic_load(&state->forked) || in_handler)
@@ -729,7 +732,7 @@ static void context_ending(void *context)
 /* Without the gate the answer is only a hint. */
 static bool may_close(void)
 {
-    return !atomic_load(&kprof_engine.launches.ended) && !kprof_engine.device->target_capturing() &&
+    return !atomic_load(&kprof_the_launches.ended) && !kprof_engine.device->target_capturing() &&
            kprof_contexts_idle(); /* CUPTI would wait for them without a limit */
 }
 
@@ -759,14 +762,13 @@ static void answer_process(void)
     kprof_wait_allow(KPROF_HOLD_AT_END_NS);
     if (!kprof_gate_enter_exclusive(GATE_TIMEOUT_MS))
         return;
-    kprof_launch_mark_own();
     bool can = !kprof_batch_is_open() || kprof_engine.device->target_capturing() || may_close();
     if (can && kprof_idle_begin()) {
         bool ends = atomic_load(&kprof_engine.process.ending);
         kprof_batch_end(kprof_ending_is_due() ? A_SIGNAL : ends ? "_exit" : "an exec");
         kprof_contexts_end_samples();
         if (ends) {
-            atomic_store(&kprof_engine.launches.ended, true);
+            atomic_store(&kprof_the_launches.ended, true);
             write_end();
         }
         kprof_idle_answer();
@@ -777,14 +779,14 @@ static void answer_process(void)
 /* Nothing can end a replay in which a kernel waits for another one, so that the wait for it has no limit. */
 static void tell_endless_replay(void)
 {
-    const kprof_open_batch *batch = &kprof_engine.batch;
+    const kprof_open_batch *batch = &kprof_the_batch;
     const int limit_s = ENDLESS_S;
     int64_t since_ns = atomic_load(&batch->repeated_since_ns);
     int64_t left_ns = since_ns + limit_s * INT64_C(1000000000) - kprof_monotonic_ns();
     if (since_ns == 0 || left_ns > 0 || -left_ns < batch->longest_pass_ns)
         return;
     const size_t count = batch->count; /* may change as soon as the replay has ended */
-    if (atomic_exchange(&kprof_engine.launches.told_endless, true))
+    if (atomic_exchange(&kprof_the_launches.told_endless, true))
         return;
     kprof_log(KPROF_LOG_WARNING,
               "%zu launches and copies are repeated, for more than %d s in this pass; if that does not end, a kernel "
@@ -815,7 +817,6 @@ static bool give_back(unsigned calls)
         return false;
     if (!kprof_gate_enter_exclusive(is_asked ? GATE_TIMEOUT_MS : 0))
         return false;
-    kprof_launch_mark_own();
     /* The application may be using managed memory, so that launches before it are not measured. */
     bool may_lose = kprof_batch_has_host() && !kprof_lock_is_wanted();
     bool is_due = is_asked || (kprof_idle_lasts() && !may_lose);
@@ -841,7 +842,7 @@ void kprof_launch_before(kprof_exec_turn turn)
     bool is_own = getpid() == process->pid; /* not a child after vfork, which shares this memory */
     if (is_own && turn != KPROF_BEFORE_THREAD)
         kprof_launch_end_by_signal();
-    if (!is_own || !atomic_load(&process->armed) || atomic_load(&kprof_engine.launches.ended) || kprof_gate_is_own())
+    if (!is_own || !atomic_load(&process->armed) || atomic_load(&kprof_the_launches.ended) || kprof_gate_is_own())
         return;
     bool is_within = thread.shared > 0 || thread.alone; /* a call, which has the gate */
     /* No other thread may replay managed memory. */
@@ -878,7 +879,8 @@ int kprof_launch_take_signal(int number, const void *thread_state)
     return number;
 }
 
-void kprof_launch_mark_own(void)
+/* Its driver calls are not the application's. */
+static void mark_own_thread(void)
 {
     thread.own_call = true;
     (void)kprof_engine.device->target_set_own(true);
@@ -886,14 +888,15 @@ void kprof_launch_mark_own(void)
 
 void kprof_launch_forget(void)
 {
-    kprof_launch_state *state = &kprof_engine.launches;
+    kprof_launch_state *state = &kprof_the_launches;
     atomic_store(&state->forked, true);
     atomic_store(&state->settled, true);
 }
 
 void kprof_launch_prepare(void)
 {
-    atomic_store(&kprof_engine.launches.ended, false);
+    atomic_store(&kprof_the_launches.ended, false);
+    kprof_engine.thread_begins = mark_own_thread;
     kprof_batch_listen(&listener);
     kprof_idle_start(give_back);
 }
@@ -901,7 +904,7 @@ void kprof_launch_prepare(void)
 void kprof_launch_stop(void)
 {
     kprof_idle_stop();
-    atomic_store(&kprof_engine.launches.ended, true);
+    atomic_store(&kprof_the_launches.ended, true);
     thread.own_call = true;
     bool own = kprof_engine.device->target_set_own(true);
     kprof_wait_allow(KPROF_HOLD_AT_END_NS);

@@ -19,10 +19,10 @@ typedef struct kprof_launch_state {
     atomic_bool told_stopped; /* that launches are not measured, as the application has stopped profiling */
 } kprof_launch_state;
 
+extern kprof_launch_state kprof_the_launches;
+
 extern const kprof_target_hooks kprof_launch_hooks;
 
-/* The calling thread is one of kprof's own: its driver calls are not the application's. */
-void kprof_launch_mark_own(void);
 /* Before the first hook is called. */
 void kprof_launch_prepare(void);
 

@@ -14,11 +14,13 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
-#define MS_NS INT64_C(1000000)
+#define MS_NS    INT64_C(1000000)
+#define MAX_GPUS 64
 /* Whoever is next in line looks so often whether the one before is still there; others less often, by their distance.
  */
 #define LOOK_NS      (20 * MS_NS)
@@ -43,29 +45,38 @@ typedef struct line {
     int64_t since_ns; /* when it became that ticket's turn */
 } line;
 
-typedef enum place_state { MINE, WAITING, LOST } place_state;
+/* This process' place in the line of the GPU chosen last. */
+struct place {
+    int fd;           /* of the line's file; -1: no place */
+    struct stat file; /* tells whether the number is still ours */
+    uint32_t ticket;
+    pid_t pid; /* whose place it is: a forked child has a copy */
+};
 
-void kprof_lock_set_folder(const char *dir)
-{
-    kprof_lock *locks = &kprof_engine.lock;
-    snprintf(locks->session_dir, sizeof locks->session_dir, "%s", dir);
-}
+static struct lock {
+    char gpus[MAX_GPUS][40]; /* [gpu_count], the UUIDs of those that were chosen */
+    size_t gpu_count, gpu;   /* gpu: the one chosen last */
+    struct place place;
+    int64_t progress_ns; /* when this process last told of progress */
+} the_lock = {.place = {.fd = -1}};
+
+typedef enum place_state { MINE, WAITING, LOST } place_state;
 
 static int open_line(size_t gpu)
 {
     const char *reason;
     char name[64];
-    int folder = kprof_folder_open(kprof_engine.lock.session_dir, &reason);
+    int folder = kprof_folder_open(kprof_engine.process.session_dir, &reason);
     if (folder < 0)
         return -1;
-    snprintf(name, sizeof name, "gpu.%s.line", kprof_engine.lock.gpus[gpu]);
+    snprintf(name, sizeof name, "gpu.%s.line", the_lock.gpus[gpu]);
     int fd = kprof_folder_open_file(folder, name, O_RDWR | O_CREAT, &reason);
     close(folder);
     return fd;
 }
 
 /* Is the descriptor still that of the line? */
-static bool has_place(const kprof_place *place)
+static bool has_place(const struct place *place)
 {
     struct stat now;
     return place->fd >= 0 && fstat(place->fd, &now) == 0 && now.st_dev == place->file.st_dev &&
@@ -122,7 +133,7 @@ static void end_change(int fd)
     (void)set_lock(fd, F_UNLCK, CHANGE_BYTE);
 }
 
-static place_state look(const kprof_place *place, const line *now)
+static place_state look(const struct place *place, const line *now)
 {
     const int32_t ahead = (int32_t)(place->ticket - now->served - 1);
     if (!has_place(place) || ahead < 0 || ahead >= (int32_t)(now->last - now->served))
@@ -154,7 +165,7 @@ static void wake(int fd, uint32_t ticket)
 /* Does a process have the ticket, and is it still there? */
 static bool is_taken(int fd, uint32_t ticket)
 {
-    return ticket == kprof_engine.lock.place.ticket || find_lock(fd, byte_of(ticket), 1) != F_UNLCK;
+    return ticket == the_lock.place.ticket || find_lock(fd, byte_of(ticket), 1) != F_UNLCK;
 }
 
 /* It is the turn of the first ticket behind the one given that is taken. Within a change. */
@@ -174,7 +185,7 @@ static void pass_over_absent(int fd)
     if (!begin_change(fd))
         return;
     line now = read_line(fd);
-    short held = now.served + 1 == kprof_engine.lock.place.ticket ? F_WRLCK : find_lock(fd, byte_of(now.served + 1), 1);
+    short held = now.served + 1 == the_lock.place.ticket ? F_WRLCK : find_lock(fd, byte_of(now.served + 1), 1);
     bool is_late = kprof_monotonic_ns() - now.since_ns >= TURN_NS;
     if (now.served != now.last && (held == F_UNLCK || (held == F_RDLCK && is_late)))
         pass_on(fd, &now, now.served + 1);
@@ -183,7 +194,7 @@ static void pass_over_absent(int fd)
 
 void kprof_lock_give(void)
 {
-    kprof_place *place = &kprof_engine.lock.place;
+    struct place *place = &the_lock.place;
     const bool is_valid = has_place(place);
     if (is_valid && place->pid == getpid()) {
         if (begin_change(place->fd)) {
@@ -201,11 +212,11 @@ void kprof_lock_give(void)
 
 void kprof_lock_choose(const char *uuid)
 {
-    kprof_lock *locks = &kprof_engine.lock;
+    struct lock *locks = &the_lock;
     size_t i = 0;
     while (i < locks->gpu_count && strcmp(locks->gpus[i], uuid) != 0)
         i++;
-    if (i == KPROF_LOCK_MAX_GPUS)
+    if (i == MAX_GPUS)
         i = 0; /* more GPUs than the engine knows share a line */
     else if (i == locks->gpu_count)
         snprintf(locks->gpus[locks->gpu_count++], sizeof locks->gpus[0], "%s", uuid);
@@ -218,8 +229,8 @@ void kprof_lock_choose(const char *uuid)
 /* Get the next ticket. */
 static bool stand_in_line(void)
 {
-    kprof_place *place = &kprof_engine.lock.place;
-    int fd = open_line(kprof_engine.lock.gpu);
+    struct place *place = &the_lock.place;
+    int fd = open_line(the_lock.gpu);
     if (fd < 0)
         return false;
     fd = kprof_fd_move_up(fd); /* the place may be kept for long */
@@ -238,7 +249,7 @@ static bool stand_in_line(void)
         close(fd);
         return false;
     }
-    *place = (kprof_place){.fd = fd, .ticket = ticket, .pid = getpid()};
+    *place = (struct place){.fd = fd, .ticket = ticket, .pid = getpid()};
     (void)fstat(fd, &place->file);
     return true;
 }
@@ -246,7 +257,7 @@ static bool stand_in_line(void)
 /* Sleep until the turn may have come, or it is time to look for processes that are gone. */
 static void sleep_in_line(const uint32_t *word, const line *seen, int64_t limit_ns)
 {
-    const kprof_place *place = &kprof_engine.lock.place;
+    const struct place *place = &the_lock.place;
     int64_t ns = LOOK_NS * (int64_t)(place->ticket - seen->served - 1);
     ns = ns > MOST_LOOK_NS ? MOST_LOOK_NS : ns;
     const int64_t left_ns = limit_ns - kprof_monotonic_ns();
@@ -258,7 +269,7 @@ static void sleep_in_line(const uint32_t *word, const line *seen, int64_t limit_
 /* Wait until the place is the first one, or is lost, or nobody has made progress for the time given. */
 static place_state wait_in_line(unsigned timeout_ms)
 {
-    const kprof_place *place = &kprof_engine.lock.place;
+    const struct place *place = &the_lock.place;
     uint32_t *word = map_line(place->fd);
     line before = read_line(place->fd), now = before;
     int64_t changed_ns = kprof_monotonic_ns();
@@ -284,7 +295,7 @@ static place_state wait_in_line(unsigned timeout_ms)
 }
 
 /* Return how it stands with a place that an earlier call has kept. */
-static place_state resume(const kprof_place *place)
+static place_state resume(const struct place *place)
 {
     if (!has_place(place) || place->pid != getpid() || !set_lock(place->fd, F_WRLCK, byte_of(place->ticket)))
         return LOST;
@@ -295,7 +306,7 @@ static place_state resume(const kprof_place *place)
 /* Without a line there is nobody to take turns with. */
 bool kprof_lock_take(unsigned timeout_ms, void (*before_wait)(void))
 {
-    kprof_place *place = &kprof_engine.lock.place;
+    struct place *place = &the_lock.place;
     place_state state = resume(place);
     bool has_waited = false;
     while (state != MINE) {
@@ -323,7 +334,7 @@ bool kprof_lock_take(unsigned timeout_ms, void (*before_wait)(void))
 
 void kprof_lock_note_progress(void)
 {
-    kprof_lock *locks = &kprof_engine.lock;
+    struct lock *locks = &the_lock;
     const int64_t now_ns = kprof_monotonic_ns();
     const uint32_t mark = (uint32_t)(now_ns / PROGRESS_NS);
     if (now_ns - locks->progress_ns < PROGRESS_NS || !has_place(&locks->place))
@@ -334,7 +345,7 @@ void kprof_lock_note_progress(void)
 
 bool kprof_lock_is_wanted(void)
 {
-    const kprof_lock *locks = &kprof_engine.lock;
+    const struct lock *locks = &the_lock;
     bool others = false;
     for (size_t i = 0; i < locks->gpu_count && !others; i++) {
         const bool is_in_line = i == locks->gpu && has_place(&locks->place); /* whose own lock does not count */
@@ -353,7 +364,7 @@ bool kprof_lock_is_wanted(void)
 bool kprof_lock_is_asked(void)
 {
     const char *reason;
-    int folder = kprof_folder_open(kprof_engine.lock.session_dir, &reason);
+    int folder = kprof_folder_open(kprof_engine.process.session_dir, &reason);
     if (folder < 0)
         return false;
     bool is_asked = faccessat(folder, KPROF_CLOSE_FILE, F_OK, AT_SYMLINK_NOFOLLOW) == 0;
@@ -364,7 +375,7 @@ bool kprof_lock_is_asked(void)
 kprof_owner kprof_lock_owner(bool *is_gone)
 {
     const char *reason;
-    int folder = kprof_folder_open(kprof_engine.lock.session_dir, &reason);
+    int folder = kprof_folder_open(kprof_engine.process.session_dir, &reason);
     *is_gone = folder < 0 && errno == ENOENT;
     if (folder < 0)
         return KPROF_OWNER_UNKNOWN;

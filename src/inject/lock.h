@@ -5,33 +5,8 @@
 
 #include "core/folder.h"
 
-#include <limits.h>
 #include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <sys/stat.h>
-#include <sys/types.h>
 
-/* This process' place in the line of the GPU chosen last. */
-typedef struct kprof_place {
-    int fd;           /* of the line's file; -1: no place */
-    struct stat file; /* tells whether the number is still ours */
-    uint32_t ticket;
-    pid_t pid; /* whose place it is: a forked child has a copy */
-} kprof_place;
-
-#define KPROF_LOCK_MAX_GPUS 64
-
-typedef struct kprof_lock {
-    char session_dir[PATH_MAX];
-    char gpus[KPROF_LOCK_MAX_GPUS][40]; /* [gpu_count], the UUIDs of those that were chosen */
-    size_t gpu_count, gpu;              /* gpu: the one chosen last */
-    kprof_place place;
-    int64_t progress_ns; /* when this process last told of progress */
-} kprof_lock;
-
-/* Set the folder of the lines. Call this first. */
-void kprof_lock_set_folder(const char *dir);
 /* Choose the GPU, by its UUID, whose line _take is about from now on. A place in another one is given up. */
 void kprof_lock_choose(const char *uuid);
 /* Wait for this process' turn. Processes get it in the order in which they asked for it. Wait while others make

@@ -170,7 +170,7 @@ static bool may_begin_sample(const struct kprof_multiplex *m, const group *g)
 
 kprof_turn kprof_multiplex_turn(const kprof_batch_launch *launch)
 {
-    struct kprof_multiplex *m = kprof_engine.batch.context->multiplex;
+    struct kprof_multiplex *m = kprof_the_batch.context->multiplex;
     const group *g = get_group(m, launch);
     if (!g || g->complete >= most_samples())
         return KPROF_TURN_NEVER;
@@ -182,7 +182,7 @@ kprof_turn kprof_multiplex_turn(const kprof_batch_launch *launch)
 
 bool kprof_multiplex_loses_patience(void)
 {
-    kprof_open_batch *batch = &kprof_engine.batch;
+    kprof_open_batch *batch = &kprof_the_batch;
     struct kprof_multiplex *m = batch->context->multiplex;
     uint32_t first = batch->metrics->pass_count;
     return ++m->gone_by > (m->windows <= first ? 0 : (size_t)PATIENCE_PER_WINDOW * (m->windows - first));
@@ -192,7 +192,7 @@ bool kprof_multiplex_loses_patience(void)
 
 static kprof_status make(size_t capacity)
 {
-    kprof_open_batch *batch = &kprof_engine.batch;
+    kprof_open_batch *batch = &kprof_the_batch;
     struct kprof_multiplex **m = &batch->context->multiplex;
     if (batch->metrics->pass_count > KPROF_MULTIPLEX_PASSES)
         return kprof_fail(KPROF_NOT_COLLECTED,
@@ -212,7 +212,7 @@ static kprof_status make(size_t capacity)
 static bool is_used_up(struct kprof_multiplex *m)
 {
     m->since_full = is_full(m) ? m->since_full + 1 : 0;
-    return is_full(m) && m->since_full > kprof_engine.batch.metrics->pass_count;
+    return is_full(m) && m->since_full > kprof_the_batch.metrics->pass_count;
 }
 
 bool kprof_multiplex_is_open(const kprof_profiled_context *context)
@@ -231,7 +231,7 @@ bool kprof_multiplex_has_had_turn(const kprof_profiled_context *context)
 
 bool kprof_multiplex_goes_on(void)
 {
-    kprof_profiled_context *context = kprof_engine.batch.context;
+    kprof_profiled_context *context = kprof_the_batch.context;
     struct kprof_multiplex *m = context->multiplex;
     if (m && m->measures && (!kprof_engine.device->profiler_goes_on(context->profiler) || is_used_up(m)))
         kprof_multiplex_end(context);
@@ -240,7 +240,7 @@ bool kprof_multiplex_goes_on(void)
 
 kprof_status kprof_multiplex_begin(const kprof_measurement *wanted)
 {
-    kprof_open_batch *batch = &kprof_engine.batch;
+    kprof_open_batch *batch = &kprof_the_batch;
     kprof_status status = make(wanted->ranges);
     if (status == KPROF_OK)
         status = kprof_engine.device->profiler_begin(batch->context->profiler, wanted);
@@ -262,7 +262,7 @@ static bool is_in_vain(const struct kprof_multiplex *m, const group *g)
 
 kprof_status kprof_multiplex_open_window(void)
 {
-    kprof_open_batch *batch = &kprof_engine.batch;
+    kprof_open_batch *batch = &kprof_the_batch;
     kprof_profiler *profiler = batch->context->profiler;
     struct kprof_multiplex *m = batch->context->multiplex;
     const group *g = find_group(m, batch->opener);
@@ -279,7 +279,7 @@ kprof_status kprof_multiplex_open_window(void)
 
 bool kprof_multiplex_shares(const kprof_measurement *wanted, size_t least)
 {
-    kprof_open_batch *batch = &kprof_engine.batch;
+    kprof_open_batch *batch = &kprof_the_batch;
     const kprof_profiled_context *context = batch->context;
     const struct kprof_multiplex *m = context->multiplex;
     if (kprof_engine.process.config.counter_data_dir) /* the image of a launch has that launch alone */
@@ -297,7 +297,7 @@ bool kprof_multiplex_shares(const kprof_measurement *wanted, size_t least)
 
 void kprof_multiplex_note_batch(void)
 {
-    kprof_open_batch *batch = &kprof_engine.batch;
+    kprof_open_batch *batch = &kprof_the_batch;
     struct kprof_multiplex *m = batch->context ? batch->context->multiplex : NULL;
     if (!m || !m->measures || batch->kind == KPROF_MULTIPLEXED)
         return;
@@ -307,7 +307,7 @@ void kprof_multiplex_note_batch(void)
 
 size_t kprof_multiplex_take(const kprof_batch_launch *launch, const char *why)
 {
-    struct kprof_multiplex *m = kprof_engine.batch.context->multiplex;
+    struct kprof_multiplex *m = kprof_the_batch.context->multiplex;
     group *g = get_group(m, launch);
     size_t number = lacking(m, g);
     if (number == NONE) {
@@ -339,14 +339,13 @@ void kprof_multiplex_skip(const kprof_launch_record *record)
 {
     kprof_launch_record skipped = *record;
     skipped.mode = KPROF_REPLAY_MULTIPLEX;
-    kprof_engine.batch.listener->done(&skipped,
-                                      "multiplexed: another pass than it lacks was under way, or its kernel and "
-                                      "shape had had their turn in that");
+    kprof_the_batch.listener->done(&skipped, "multiplexed: another pass than it lacks was under way, or its kernel and "
+                                             "shape had had their turn in that");
 }
 
 void kprof_multiplex_drop(size_t range, const kprof_launch_record *refused)
 {
-    kprof_open_batch *batch = &kprof_engine.batch;
+    kprof_open_batch *batch = &kprof_the_batch;
     struct kprof_multiplex *m = batch->context->multiplex;
     sample *s = &m->samples[range];
     if (s->record.launch != refused->launch)
@@ -359,7 +358,7 @@ void kprof_multiplex_drop(size_t range, const kprof_launch_record *refused)
 
 static bool pass_has_witness(uint32_t pass)
 {
-    const kprof_chip_metrics *metrics = kprof_engine.batch.metrics;
+    const kprof_chip_metrics *metrics = kprof_the_batch.metrics;
     bool found = false;
     for (size_t w = 0; w < metrics->witnesses.count && pass < KPROF_WITNESS_PASSES; w++)
         found = found || (metrics->witness_passes[w] >> pass & 1);
@@ -369,7 +368,7 @@ static bool pass_has_witness(uint32_t pass)
 /* Witnesses of a counter that several passes have: evaluated after each, in the order in which a sample gets them. */
 static kprof_status read_witnesses(struct kprof_multiplex *m)
 {
-    kprof_open_batch *batch = &kprof_engine.batch;
+    kprof_open_batch *batch = &kprof_the_batch;
     kprof_evaluations evaluations;
     if (!pass_has_witness(m->pass) || batch->count == 0)
         return KPROF_OK;
@@ -392,7 +391,7 @@ static kprof_status read_witnesses(struct kprof_multiplex *m)
 
 kprof_status kprof_multiplex_read_window(void)
 {
-    kprof_open_batch *batch = &kprof_engine.batch;
+    kprof_open_batch *batch = &kprof_the_batch;
     struct kprof_multiplex *m = batch->context->multiplex;
     kprof_status status = kprof_engine.device->profiler_decode(batch->context->profiler, m->sample_count);
     return status == KPROF_OK ? read_witnesses(m) : status;
@@ -436,7 +435,7 @@ static void deliver_samples(kprof_profiled_context *context, const size_t *numbe
         if (status == KPROF_OK)
             deliver_sample(context->metrics, s, &evaluations.items[i]);
         else
-            kprof_engine.batch.listener->done(&s->record, kprof_process_reason(status));
+            kprof_the_batch.listener->done(&s->record, kprof_process_reason(status));
         s->dropped = true;
     }
     if (status == KPROF_OK)
@@ -447,10 +446,10 @@ static void deliver_samples(kprof_profiled_context *context, const size_t *numbe
 
 void kprof_multiplex_keep_note(size_t range)
 {
-    kprof_open_batch *batch = &kprof_engine.batch;
+    kprof_open_batch *batch = &kprof_the_batch;
     sample *s = &batch->context->multiplex->samples[range];
     if (!*s->note)
-        snprintf(s->note, sizeof s->note, "%s", batch->note);
+        memcpy(s->note, batch->note, sizeof s->note);
     batch->note[0] = '\0';
 }
 
@@ -463,12 +462,12 @@ static void deliver_contribution(const sample *s, kprof_launch_record *record)
              (unsigned long long)s->record.launch);
     record->mode = KPROF_REPLAY_MULTIPLEX;
     record->pass_count = 1;
-    kprof_engine.batch.listener->done(record, reason);
+    kprof_the_batch.listener->done(record, reason);
 }
 
 void kprof_multiplex_deliver(void)
 {
-    kprof_open_batch *batch = &kprof_engine.batch;
+    kprof_open_batch *batch = &kprof_the_batch;
     struct kprof_multiplex *m = batch->context->multiplex;
     size_t *complete = calloc(batch->count + 1, sizeof *complete), count = 0;
     uint32_t pass_count = batch->metrics->pass_count;
@@ -506,7 +505,7 @@ static void forget_samples(struct kprof_multiplex *m)
 
 void kprof_multiplex_deliver_reason(const char *reason)
 {
-    kprof_open_batch *batch = &kprof_engine.batch;
+    kprof_open_batch *batch = &kprof_the_batch;
     struct kprof_multiplex *m = batch->context->multiplex;
     for (size_t i = 0; i < batch->count; i++)
         if (batch->launches[i].record.launch != m->samples[batch->launches[i].range].record.launch)

@@ -9,6 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+kprof_nvtx_state kprof_the_nvtx;
+
 #define FIRST_DEPTH     8
 #define FIRST_SLOTS     256
 #define MISSED_BYTES    200   /* of the ranges of a launch, in a message */
@@ -29,7 +31,7 @@ static pthread_key_t thread_end;
 
 static kprof_nvtx_state *state(void)
 {
-    return &kprof_engine.nvtx;
+    return &kprof_the_nvtx;
 }
 
 static void lock(void)

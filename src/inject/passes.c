@@ -6,6 +6,7 @@
 #include "core/monotonic.h"
 #include "core/signals.h"
 #include "inject/capacity.h"
+#include "inject/captures.h"
 #include "inject/engine.h"
 #include "inject/lock.h"
 #include "inject/multiplex.h"
@@ -44,7 +45,7 @@
 /* The measurement that batches and windows can share, since changing it takes 150 ms. */
 static kprof_measurement shared_measurement(void)
 {
-    kprof_open_batch *batch = &kprof_engine.batch;
+    kprof_open_batch *batch = &kprof_the_batch;
     bool all_witnesses = kprof_engine.process.config.witness_control == KPROF_WITNESSES_ALL ||
                          batch->context->last_launches >= WITNESSED_LAUNCHES;
     bool proved = batch->kind == KPROF_MULTIPLEXED ? kprof_decision_proves(batch->metrics) : batch->proved;
@@ -57,7 +58,7 @@ static kprof_measurement shared_measurement(void)
  * not. */
 static size_t least_ranges(void)
 {
-    kprof_open_batch *batch = &kprof_engine.batch;
+    kprof_open_batch *batch = &kprof_the_batch;
     if (batch->kind == KPROF_REPLAYED && !batch->proved)
         return batch->wanted_ranges;
     size_t half = batch->capacity / 2, enough = half < LEAST_SHARED_RANGES ? half : LEAST_SHARED_RANGES;
@@ -67,7 +68,7 @@ static size_t least_ranges(void)
 /* How many ranges a measurement of replays may have, chosen or not. An image that is kept has those of the batch. */
 static size_t most_ranges(void)
 {
-    kprof_open_batch *batch = &kprof_engine.batch;
+    kprof_open_batch *batch = &kprof_the_batch;
     size_t fits = kprof_capacity_of_memory(batch->context, false);
     return fits < batch->capacity || kprof_engine.process.config.counter_data_dir ? batch->capacity : fits;
 }
@@ -76,7 +77,7 @@ static size_t most_ranges(void)
  * nobody chose then take as long as the others. Return how many ranges there will be, 0 when they are pushed. */
 static size_t count_automatic(void)
 {
-    kprof_open_batch *batch = &kprof_engine.batch;
+    kprof_open_batch *batch = &kprof_the_batch;
     size_t kernels = 0, most = FEW_KERNELS + KERNELS_PER_CHOSEN * batch->chosen_count;
     if (batch->context->pushes_ranges)
         return 0;
@@ -98,7 +99,7 @@ static size_t count_proof_ranges(void)
  * batch adds its ranges to theirs. */
 static kprof_status begin_own_runs(void)
 {
-    kprof_open_batch *batch = &kprof_engine.batch;
+    kprof_open_batch *batch = &kprof_the_batch;
     kprof_measurement wanted = shared_measurement();
     batch->automatic = false;
     batch->shares = kprof_multiplex_shares(&wanted, least_ranges());
@@ -115,7 +116,7 @@ static kprof_status begin_own_runs(void)
  * A pushed range would add 7 to 18 us to the time of each kernel. */
 static kprof_status begin_replays(void)
 {
-    kprof_open_batch *batch = &kprof_engine.batch;
+    kprof_open_batch *batch = &kprof_the_batch;
     kprof_measurement wanted = shared_measurement();
     batch->automatic = false;
     if (batch->proved && batch->shares)
@@ -148,7 +149,7 @@ static kprof_status begin_window(void)
 
 static kprof_status start_pass(void)
 {
-    kprof_open_batch *batch = &kprof_engine.batch;
+    kprof_open_batch *batch = &kprof_the_batch;
     int64_t lap_ns = kprof_monotonic_ns();
     kprof_status status = kprof_engine.device->profiler_start(batch->context->profiler);
     double start_ms = kprof_monotonic_lap_ms(&lap_ns);
@@ -162,7 +163,7 @@ static kprof_status start_pass(void)
 
 static kprof_status stop_pass(bool *more)
 {
-    kprof_open_batch *batch = &kprof_engine.batch;
+    kprof_open_batch *batch = &kprof_the_batch;
     int64_t lap_ns = kprof_monotonic_ns();
     kprof_status status = kprof_engine.device->profiler_stop(batch->context->profiler, more);
     batch->times.stop_ms += kprof_monotonic_lap_ms(&lap_ns);
@@ -171,7 +172,7 @@ static kprof_status stop_pass(bool *more)
 
 kprof_status kprof_passes_begin(void)
 {
-    kprof_open_batch *batch = &kprof_engine.batch;
+    kprof_open_batch *batch = &kprof_the_batch;
     int64_t lap_ns = kprof_monotonic_ns();
     if (batch->kind == KPROF_REPLAYED && !batch->proved)
         return KPROF_OK; /* the application's own run is in no pass */
@@ -196,7 +197,7 @@ kprof_status kprof_passes_begin(void)
 
 kprof_status kprof_passes_begin_proof(void)
 {
-    kprof_open_batch *batch = &kprof_engine.batch;
+    kprof_open_batch *batch = &kprof_the_batch;
     if (!batch->proved || batch->searching || !batch->in_pass)
         return KPROF_OK;
     kprof_status status = kprof_engine.device->profiler_push(batch->context->profiler, batch->range_count++);
@@ -206,7 +207,7 @@ kprof_status kprof_passes_begin_proof(void)
 
 bool kprof_passes_pause_proof(void)
 {
-    kprof_open_batch *batch = &kprof_engine.batch;
+    kprof_open_batch *batch = &kprof_the_batch;
     if (!batch->proof_open)
         return true;
     if (batch->shares || batch->range_count - batch->first_range >= count_proof_ranges())
@@ -220,7 +221,7 @@ bool kprof_passes_pause_proof(void)
 /* List the launches to evaluate: the chosen ones. */
 static kprof_status list_chosen(void)
 {
-    kprof_open_batch *batch = &kprof_engine.batch;
+    kprof_open_batch *batch = &kprof_the_batch;
     kprof_evaluations *out = &batch->evaluations;
     size_t chosen = 0;
     for (size_t i = 0; i < batch->replay_count; i++)
@@ -238,12 +239,12 @@ static void wait_for_values(void)
 {
     int64_t lap_ns = kprof_monotonic_ns();
     kprof_evaluate_wait();
-    kprof_engine.batch.times.evaluate_ms += kprof_monotonic_lap_ms(&lap_ns);
+    kprof_the_batch.times.evaluate_ms += kprof_monotonic_lap_ms(&lap_ns);
 }
 
 static kprof_status decode(size_t ranges)
 {
-    kprof_open_batch *batch = &kprof_engine.batch;
+    kprof_open_batch *batch = &kprof_the_batch;
     int64_t lap_ns = kprof_monotonic_ns();
     kprof_status status = kprof_engine.device->profiler_decode(batch->context->profiler, ranges);
     batch->times.decode_ms += kprof_monotonic_lap_ms(&lap_ns);
@@ -253,7 +254,7 @@ static kprof_status decode(size_t ranges)
 /* Decode pass number `pass`, from 0; what it completes is evaluated while the next one runs. */
 static kprof_status read_pass(uint32_t pass, bool more)
 {
-    kprof_open_batch *batch = &kprof_engine.batch;
+    kprof_open_batch *batch = &kprof_the_batch;
     wait_for_values();
     kprof_status status = decode(batch->range_count);
     if (status == KPROF_OK && !batch->evaluations.items)
@@ -269,7 +270,7 @@ static kprof_status read_pass(uint32_t pass, bool more)
 /* Did the launches of a range reach memory outside their GPU? Also true when that cannot be told. */
 static kprof_status read_proof(kprof_reader *reader, size_t range, bool *reached)
 {
-    kprof_open_batch *batch = &kprof_engine.batch;
+    kprof_open_batch *batch = &kprof_the_batch;
     double sectors[8];
     const kprof_strlist *names = &batch->metrics->proof;
     *reached = true;
@@ -288,7 +289,7 @@ static kprof_status read_proof(kprof_reader *reader, size_t range, bool *reached
 /* Did any launch of the batch, whose ranges are the proof's? */
 static kprof_status read_whole_proof(kprof_reader *reader, bool *reached)
 {
-    kprof_open_batch *batch = &kprof_engine.batch;
+    kprof_open_batch *batch = &kprof_the_batch;
     kprof_status status = KPROF_OK;
     *reached = batch->range_count == batch->first_range;
     for (size_t i = batch->first_range; i < batch->range_count && status == KPROF_OK && !*reached; i++)
@@ -299,7 +300,7 @@ static kprof_status read_whole_proof(kprof_reader *reader, bool *reached)
 /* Find out for each launch whether it reached host memory, and mark the kernels of those that did. */
 static kprof_status read_each_proof(kprof_reader *reader, bool *reached)
 {
-    kprof_open_batch *batch = &kprof_engine.batch;
+    kprof_open_batch *batch = &kprof_the_batch;
     kprof_status status = KPROF_OK;
     *reached = false;
     for (size_t i = 0; i < batch->count && status == KPROF_OK; i++) {
@@ -316,7 +317,7 @@ static kprof_status read_each_proof(kprof_reader *reader, bool *reached)
 
 static kprof_status check_proof(void)
 {
-    kprof_open_batch *batch = &kprof_engine.batch;
+    kprof_open_batch *batch = &kprof_the_batch;
     kprof_reader *reader;
     bool reached = true, searching = batch->searching;
     kprof_status status = decode(batch->range_count);
@@ -348,7 +349,7 @@ static kprof_status check_proof(void)
 /* End the pass around the application's own run. */
 static kprof_status end_own_pass(bool *more)
 {
-    kprof_open_batch *batch = &kprof_engine.batch;
+    kprof_open_batch *batch = &kprof_the_batch;
     kprof_profiler *profiler = batch->context->profiler;
     kprof_status status = KPROF_OK;
     if (batch->range_open || batch->proof_open)
@@ -374,13 +375,13 @@ static kprof_status end_own_pass(bool *more)
 
 static int64_t longest_pass_ns(int64_t own_run_ns)
 {
-    return SLOW_PASS_FACTOR * own_run_ns + SLOW_PASS_NS + (int64_t)kprof_engine.batch.count * SLOW_PASS_EACH_NS;
+    return SLOW_PASS_FACTOR * own_run_ns + SLOW_PASS_NS + (int64_t)kprof_the_batch.count * SLOW_PASS_EACH_NS;
 }
 
 /* `*kernels`: of the pass so far, which are its ranges in an automatic measurement. */
 static kprof_status run_one(kprof_open_launch *launch, size_t *kernels)
 {
-    kprof_open_batch *batch = &kprof_engine.batch;
+    kprof_open_batch *batch = &kprof_the_batch;
     kprof_profiler *profiler = batch->context->profiler;
     kprof_snapshot *snapshot = batch->context->snapshot;
     void *stream = kprof_engine.device->snapshot_stream(snapshot);
@@ -406,7 +407,7 @@ static kprof_status run_one(kprof_open_launch *launch, size_t *kernels)
  * The launches before it keep their values. */
 static kprof_status end_before(size_t number)
 {
-    kprof_open_batch *batch = &kprof_engine.batch;
+    kprof_open_batch *batch = &kprof_the_batch;
     batch->replay_count = number;
     batch->context->diverges = true;
     for (size_t i = 0; i < number; i++)
@@ -418,7 +419,7 @@ static kprof_status end_before(size_t number)
 /* Repeat all launches, in a pass or without counters. NOT_COLLECTED when it takes far too long. */
 static kprof_status run_all(bool in_pass)
 {
-    kprof_open_batch *batch = &kprof_engine.batch;
+    kprof_open_batch *batch = &kprof_the_batch;
     int64_t start_ns = kprof_monotonic_ns(), lap_ns = start_ns;
     kprof_status status = KPROF_OK;
     size_t kernels = 0;
@@ -442,12 +443,12 @@ static kprof_status run_all(bool in_pass)
  * else to another chip. */
 static bool may_keep_counting(void)
 {
-    return strcmp(kprof_engine.batch.metrics->chip, "GH100") == 0;
+    return strcmp(kprof_the_batch.metrics->chip, "GH100") == 0;
 }
 
 static kprof_status replay_pass(bool *more)
 {
-    kprof_open_batch *batch = &kprof_engine.batch;
+    kprof_open_batch *batch = &kprof_the_batch;
     int64_t lap_ns = kprof_monotonic_ns();
     kprof_status status = kprof_engine.device->snapshot_restore_start(batch->context->snapshot);
     batch->times.restore_ms += kprof_monotonic_lap_ms(&lap_ns);
@@ -464,7 +465,7 @@ static kprof_status replay_pass(bool *more)
 
 static size_t last_chosen(void)
 {
-    kprof_open_batch *batch = &kprof_engine.batch;
+    kprof_open_batch *batch = &kprof_the_batch;
     size_t i = batch->count - 1;
     while (!batch->launches[i].chosen)
         i--;
@@ -475,27 +476,27 @@ static size_t last_chosen(void)
  * chosen ones their automatic ranges. */
 static bool compares_last(void)
 {
-    const kprof_open_batch *batch = &kprof_engine.batch;
+    const kprof_open_batch *batch = &kprof_the_batch;
     return batch->compares_last && (batch->context->pushes_ranges || count_automatic() > 0);
 }
 
 /* Events since the start was saved may forbid putting it back. */
 static kprof_status check_may_replay(void)
 {
-    const char *why = atomic_load(&kprof_engine.batch.spoiled);
+    const char *why = atomic_load(&kprof_the_batch.spoiled);
     if (!why)
         why = kprof_engine.device->writers_devices();
     if (!why && kprof_batch_has_managed()) /* another context or thread may have come with the launch */
-        why = kprof_decision_managed_obstacle(kprof_engine.batch.context->context);
-    if (!why && (kprof_engine.batch.needs & KPROF_SAVES_HOST))
-        why = kprof_decision_host_obstacle(kprof_engine.batch.context->context);
+        why = kprof_decision_managed_obstacle(kprof_the_batch.context->context);
+    if (!why && (kprof_the_batch.needs & KPROF_SAVES_HOST))
+        why = kprof_decision_host_obstacle(kprof_the_batch.context->context);
     return why ? kprof_fail(KPROF_NOT_COLLECTED, "the launch was not repeated: %s", why) : KPROF_OK;
 }
 
 /* All replays have given the host what the application's own run gave. */
 static void note_compared(void)
 {
-    kprof_open_batch *batch = &kprof_engine.batch;
+    kprof_open_batch *batch = &kprof_the_batch;
     bool shown = false, is_new = false;
     for (size_t i = batch->replay_count; i-- > 0;) {
         const kprof_open_launch *launch = &batch->launches[i];
@@ -508,7 +509,7 @@ static void note_compared(void)
 
 static kprof_status run_passes(uint32_t *passes)
 {
-    kprof_open_batch *batch = &kprof_engine.batch;
+    kprof_open_batch *batch = &kprof_the_batch;
     bool more = true;
     int64_t lap_ns = kprof_monotonic_ns();
     kprof_status status = begin_replays();
@@ -537,7 +538,7 @@ static kprof_status run_passes(uint32_t *passes)
 
 static kprof_status run_tries(uint32_t *passes)
 {
-    kprof_open_batch *batch = &kprof_engine.batch;
+    kprof_open_batch *batch = &kprof_the_batch;
     kprof_status status = KPROF_OK;
     (void)passes; /* none is measured */
     for (unsigned i = 0; i < TRIES && status == KPROF_OK && batch->replay_count == batch->count; i++) {
@@ -550,7 +551,7 @@ static kprof_status run_tries(uint32_t *passes)
 
 static kprof_status replay_and_restore(kprof_status (*replays)(uint32_t *passes), uint32_t *passes)
 {
-    kprof_open_batch *batch = &kprof_engine.batch;
+    kprof_open_batch *batch = &kprof_the_batch;
     int64_t lap_ns = kprof_monotonic_ns();
     kprof_snapshot *snapshot = batch->context->snapshot;
     kprof_status status = check_may_replay();
@@ -577,7 +578,7 @@ static kprof_status replay_and_restore(kprof_status (*replays)(uint32_t *passes)
  * has printed nothing, or the driver writes in a way that the preloaded library does not see. */
 static kprof_status replay_unheard(uint32_t *passes)
 {
-    kprof_open_batch *batch = &kprof_engine.batch;
+    kprof_open_batch *batch = &kprof_the_batch;
     if (kprof_engine.device->output_seen() == batch->output_before) {
         atomic_store(&batch->launches[0].kernel->prints_unseen, true);
         return kprof_fail(KPROF_NOT_COLLECTED, "the launch was not repeated: its kernel can print, and has not");
@@ -594,7 +595,7 @@ static kprof_status replay_unheard(uint32_t *passes)
 static kprof_status replay(uint32_t *passes)
 {
     sigset_t before;
-    unsigned needs = kprof_engine.batch.needs;
+    unsigned needs = kprof_the_batch.needs;
     bool has_host = kprof_batch_has_managed() || (needs & KPROF_SAVES_HOST);
     if (has_host)
         kprof_signals_block(&before);
@@ -607,7 +608,7 @@ static kprof_status replay(uint32_t *passes)
 /* CUPTI would wait without a limit for the end of a pass beside work. */
 kprof_status kprof_passes_await(void)
 {
-    kprof_open_batch *batch = &kprof_engine.batch;
+    kprof_open_batch *batch = &kprof_the_batch;
     int64_t lap_ns = kprof_monotonic_ns(), limit_ns = INT64_MAX;
     if (kprof_engine.device->target_capturing()) {
         kprof_captures_note_loss();
@@ -626,7 +627,7 @@ kprof_status kprof_passes_await(void)
 /* End the pass around the application's own runs, which have been waited for. */
 static kprof_status end_own_runs(kprof_status status)
 {
-    kprof_open_batch *batch = &kprof_engine.batch;
+    kprof_open_batch *batch = &kprof_the_batch;
     bool more = false;
     const int64_t now_ns = kprof_monotonic_ns();
     batch->replay_count = batch->count;
@@ -644,7 +645,7 @@ static kprof_status end_own_runs(kprof_status status)
 
 kprof_status kprof_passes_try(bool *same)
 {
-    kprof_open_batch *batch = &kprof_engine.batch;
+    kprof_open_batch *batch = &kprof_the_batch;
     uint32_t passes = 0;
     *same = false;
     kprof_status status = end_own_runs(kprof_passes_await());
@@ -661,7 +662,7 @@ kprof_status kprof_passes_try(bool *same)
 /* Leave out what may wait for work that the batch does not have. */
 static kprof_status cut(void)
 {
-    kprof_open_batch *batch = &kprof_engine.batch;
+    kprof_open_batch *batch = &kprof_the_batch;
     if (batch->replay_count <= batch->most_replayed)
         return KPROF_OK;
     batch->replay_count = batch->most_replayed;
@@ -676,7 +677,7 @@ static kprof_status cut(void)
 
 kprof_status kprof_passes_run(kprof_status awaited, uint32_t *passes)
 {
-    kprof_open_batch *batch = &kprof_engine.batch;
+    kprof_open_batch *batch = &kprof_the_batch;
     *passes = 0;
     kprof_status status = end_own_runs(awaited);
     if (status != KPROF_OK || batch->chosen_count == 0)

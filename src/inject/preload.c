@@ -5,22 +5,27 @@
 #include "core/monotonic.h"
 #include "cupti/profiler.h"
 #include "inject/engine.h"
-#include "inject/launch.h"
-#include "inject/process.h"
 #include "inject/threads.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
 
 #define LIMIT_NS 1000000000
 
+static struct preload {
+    pthread_t thread;
+    atomic_bool running; /* and not joined */
+} the_preload;
+
 static void *load(void *unused)
 {
-    kprof_launch_mark_own();
     kprof_engine.device->profiler_preload();
     return unused;
 }
 
 void kprof_preload_start(void)
 {
-    kprof_preload *preload = &kprof_engine.preload;
+    struct preload *preload = &the_preload;
     const kprof_config *config = &kprof_engine.process.config;
     bool measures_counters = false;
     for (size_t i = 0; i < config->chip_count; i++)
@@ -32,7 +37,7 @@ void kprof_preload_start(void)
 /* With a limit: a signal handler may exit in a thread that holds the loader's lock. */
 void kprof_preload_end(void)
 {
-    kprof_preload *preload = &kprof_engine.preload;
+    struct preload *preload = &the_preload;
     struct timespec until = kprof_deadline_after_ns(LIMIT_NS);
     if (atomic_exchange(&preload->running, false))
         (void)pthread_timedjoin_np(preload->thread, NULL, &until);
@@ -40,5 +45,5 @@ void kprof_preload_end(void)
 
 void kprof_preload_forget(void)
 {
-    atomic_store(&kprof_engine.preload.running, false);
+    atomic_store(&the_preload.running, false);
 }

@@ -2,14 +2,6 @@
 #ifndef KPROF_INJECT_PRELOAD_H
 #define KPROF_INJECT_PRELOAD_H
 
-#include <pthread.h>
-#include <stdatomic.h>
-
-typedef struct kprof_preload {
-    pthread_t thread;
-    atomic_bool running; /* and not joined */
-} kprof_preload;
-
 /* Begin to load in a thread, if the process is to measure counters. Failures are reported by whoever needs the
  * libraries. */
 void kprof_preload_start(void);

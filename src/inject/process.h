@@ -1,40 +1,17 @@
-/* The state of the injection library in this process: configuration, filter, spool, and whether it is armed. */
+/* What the library tells of this process: records in the spool, and why something was not measured. */
 #ifndef KPROF_INJECT_PROCESS_H
 #define KPROF_INJECT_PROCESS_H
 
-#include "core/config.h"
-#include "cupti/device_ops.h"
-#include "spool/spool.h"
+#include "core/log.h"
+#include "core/status.h"
+#include "spool/record.h"
 
-#include <stdatomic.h>
-#include <sys/types.h>
-
-/* Texts of the process' record. */
-typedef struct kprof_process_texts {
-    char executable[4096], command_line[32768], host[256];
-} kprof_process_texts;
-
-typedef struct kprof_process {
-    kprof_config config;
-    kprof_filter *filter;
-    kprof_spool_writer *spool;
-    atomic_bool armed; /* false: nothing is measured any more */
-    _Atomic uint64_t launches, matched, profiled;
-    pid_t pid;                 /* of the process that has started, where it is armed */
-    atomic_bool started;       /* kprof_process_start has been called */
-    atomic_bool ending;        /* its exit handler has been called */
-    atomic_uint exit_handlers; /* registered after the first */
-    _Atomic int64_t looked_ns; /* when the owner of the session was last looked for */
-    kprof_process_texts texts;
-} kprof_process;
-
-/* Read the configuration, open the spool and have the device call the hooks; does nothing when kprof did not start this
- * process, or when called again. `device` is borrowed for the life of the process. */
-void kprof_process_start(const kprof_device_ops *device);
 /* Be ready for the end of the process, as a batch opens: signals wait for it, and the exit handler is registered once
  * more. Exit handlers run in the reverse order of their registration, so the batch will be closed before anything ends
  * that CUPTI's libraries have registered so far. */
 void kprof_process_outlive_libraries(void);
+/* Take a message that kprof logs: an error becomes the reason below, all others go to the spool. `user` is ignored. */
+void kprof_process_take_message(void *user, kprof_log_level level, const char *text);
 /* Write a record. A failure (disk full) is reported once where it still can be, and disarms. */
 void kprof_process_write(const kprof_record *record);
 /* Write many launches at once between these two: kprof_spool_hold. */

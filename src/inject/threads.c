@@ -1,6 +1,8 @@
 /* Starts threads under kprof's name. It is a file of its own because tests link it with each part that has threads. */
 #include "inject/threads.h"
 
+#include "inject/engine.h"
+
 #include <signal.h>
 #include <stdlib.h>
 #include <sys/prctl.h>
@@ -13,12 +15,19 @@ typedef struct kprof_thread_work {
     void *user;
 } kprof_thread_work;
 
+void kprof_threads_mark_own(void)
+{
+    if (kprof_engine.thread_begins)
+        kprof_engine.thread_begins();
+}
+
 /* For a thread to name itself takes one system call, and for another thread to do so three. */
 static void *begin(void *user)
 {
     const kprof_thread_work work = *(kprof_thread_work *)user;
     free(user);
     (void)prctl(PR_SET_NAME, OWN_NAME);
+    kprof_threads_mark_own();
     return work.run(work.user);
 }
 

@@ -6,9 +6,9 @@
 #include "core/monotonic.h"
 #include "cupti/target.h"
 #include "inject/engine.h"
-#include "inject/launch.h"
 #include "inject/threads.h"
 
+#include <pthread.h>
 #include <stdlib.h>
 
 /* So often the marks are looked at. */
@@ -20,8 +20,8 @@
 #define UNENDED "the GPU's work did not end within 0.1 s, and may wait for the application"
 
 /* A thread that waits for a context's work; one for a context, perhaps since an earlier call. */
-typedef struct kprof_waiter {
-    struct kprof_waiter *next;
+typedef struct waiter {
+    struct waiter *next;
     void *context;
     bool was_in_vain; /* somebody waited for as long as he may, when so many marks had been passed: */
     uint64_t passed;
@@ -29,6 +29,13 @@ typedef struct kprof_waiter {
     bool done;
     kprof_status result; /* once done */
 } waiter;
+
+/* Protects the list of waiters and what they tell. */
+static struct waits {
+    pthread_mutex_t mutex;
+    pthread_cond_t changed;
+    waiter *waiters;
+} the_waits = {.mutex = PTHREAD_MUTEX_INITIALIZER, .changed = PTHREAD_COND_INITIALIZER};
 
 /* What the thread may wait in all, and has waited of that. */
 static __thread int64_t allowed_ns = KPROF_HOLD_NS, waited_ns, longest_ns;
@@ -46,9 +53,8 @@ int64_t kprof_wait_spent_ns(void)
 
 static void *wait_for_work(void *user)
 {
-    kprof_waits *waits = &kprof_engine.waits;
+    struct waits *waits = &the_waits;
     waiter *self = user;
-    kprof_launch_mark_own();
     bool entered = kprof_engine.device->target_enter_context(self->context);
     kprof_status status = kprof_engine.device->target_synchronize();
     if (entered)
@@ -65,7 +71,7 @@ static void *wait_for_work(void *user)
 
 static waiter *find(const void *context)
 {
-    waiter *w = kprof_engine.waits.waiters;
+    waiter *w = the_waits.waiters;
     while (w && w->context != context)
         w = w->next;
     return w;
@@ -75,7 +81,7 @@ static waiter *find(const void *context)
  * who finds it done frees it. */
 static bool await(void *context, int64_t limit_ns)
 {
-    kprof_waits *waits = &kprof_engine.waits;
+    struct waits *waits = &the_waits;
     kprof_progress progress = kprof_engine.device->marks_look(context);
     int64_t since_ns = kprof_monotonic_ns(), spent_ns = 0;
     waiter *w;
@@ -109,7 +115,7 @@ static bool await(void *context, int64_t limit_ns)
  * done frees itself later. */
 static kprof_status take_result(const void *context, kprof_status none)
 {
-    for (waiter **link = &kprof_engine.waits.waiters; *link; link = &(*link)->next) {
+    for (waiter **link = &the_waits.waiters; *link; link = &(*link)->next) {
         waiter *w = *link;
         if (w->context != context)
             continue;
@@ -125,7 +131,7 @@ static kprof_status take_result(const void *context, kprof_status none)
 
 static bool start(void *context)
 {
-    kprof_waits *waits = &kprof_engine.waits;
+    struct waits *waits = &the_waits;
     pthread_t thread;
     waiter *w = calloc(1, sizeof *w);
     if (!w)
@@ -153,15 +159,15 @@ static kprof_status wait_for_both(void *context, int64_t limit_ns)
 
 kprof_status kprof_wait_at_most(void *context, int64_t limit_ns)
 {
-    kprof_waits *waits = &kprof_engine.waits;
+    struct waits *waits = &the_waits;
     if (limit_ns > allowed_ns - waited_ns)
         limit_ns = allowed_ns - waited_ns;
     if (limit_ns <= GRACE_NS) { /* what has passed all marks is seen to be idle as soon as a thread has looked */
         const kprof_progress progress = kprof_engine.device->marks_look(context);
         if (progress.ahead > 0)
             return kprof_fail(KPROF_NOT_COLLECTED, UNENDED);
-        const int64_t rest_ns = allowed_ns + waits->patience_ns - waited_ns;
-        limit_ns = progress.passed > 0 ? waits->patience_ns : GRACE_NS;
+        const int64_t rest_ns = allowed_ns + kprof_engine.waits.patience_ns - waited_ns;
+        limit_ns = progress.passed > 0 ? kprof_engine.waits.patience_ns : GRACE_NS;
         limit_ns = rest_ns < limit_ns ? rest_ns : limit_ns;
     }
     pthread_mutex_lock(&waits->mutex);
@@ -181,7 +187,7 @@ kprof_status kprof_wait_for_context(void *context)
 
 bool kprof_wait_goes_on(const void *context)
 {
-    kprof_waits *waits = &kprof_engine.waits;
+    struct waits *waits = &the_waits;
     pthread_mutex_lock(&waits->mutex);
     const waiter *left = find(context);
     bool goes_on = left && !left->done;
@@ -191,7 +197,7 @@ bool kprof_wait_goes_on(const void *context)
 
 void kprof_wait_forget(void *context)
 {
-    kprof_waits *waits = &kprof_engine.waits;
+    struct waits *waits = &the_waits;
     pthread_mutex_lock(&waits->mutex);
     struct timespec until = kprof_deadline_after_ns(FORGET_NS);
     waiter *left;

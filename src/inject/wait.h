@@ -5,24 +5,11 @@
 
 #include "core/status.h"
 
-#include <pthread.h>
 #include <stdbool.h>
 #include <stdint.h>
 
-/* All waits of one call together, without any work that ends. The rest of the tenth of a second is for what kprof does
- * besides. */
-#define KPROF_HOLD_NS INT64_C(80000000)
-/* The first wait for a kernel: the delay kernel with which XLA begins to measure gives up after 0.1 s. */
-#define KPROF_PATIENCE_NS INT64_C(20000000)
 /* Of a call that ends the process. */
 #define KPROF_HOLD_AT_END_NS INT64_C(1000000000)
-
-typedef struct kprof_waits {
-    pthread_mutex_t mutex;
-    pthread_cond_t changed;
-    struct kprof_waiter *waiters;
-    int64_t hold_ns, patience_ns; /* KPROF_HOLD_NS and KPROF_PATIENCE_NS; tests change them */
-} kprof_waits;
 
 /* From now on the calling thread may wait for `limit_ns` in all in which no work ends; before, for KPROF_HOLD_NS. Call
  * it when a call of the application begins. */

@@ -9,7 +9,7 @@
 #include "inject/contexts.h"
 #include "inject/engine.h"
 #include "inject/gate.h"
-#include "inject/process.h"
+#include "inject/life.h"
 #include "inject/wait.h"
 #include "sim/backend.h"
 #include "sim/device.h"
@@ -78,7 +78,7 @@ static inline int start_engine_on(const kprof_device_ops *device)
     setenv(KPROF_SESSION_ENV, folder, 1);
     sim.capacity = 64;
     sim.second_chip = "GH100";
-    kprof_process_start(device);
+    kprof_life_begin(device);
     sim_reset(1);
     sim.hooked = true;
     sim_call(&(sim_step){.op = SIM_ALLOC, .a = SLOT}, NULL);

@@ -5,6 +5,11 @@
 
 #include "cupti/operation.h"
 #include "inject/batch.h"
+#include "inject/batch_private.h"
+#include "inject/contexts.h"
+#include "inject/engine.h"
+#include "inject/exec.h"
+#include "inject/kernels.h"
 #include "inject/launch.h"
 #include "sim/clock.h"
 
@@ -94,7 +99,7 @@ static kprof_status synchronize(void)
     int wait_s = atomic_exchange(&next_wait_s, 0);
     sim_clock_advance_s(wait_s);
     bool waits = wait_s > 0 && atomic_load(&waits_until_told);
-    for (int i = 0; waits && i < 10000 && !atomic_load(&kprof_engine.launches.told_endless); i++)
+    for (int i = 0; waits && i < 10000 && !atomic_load(&kprof_the_launches.told_endless); i++)
         usleep(1000);
     return sim_device.target_synchronize();
 }
@@ -263,12 +268,12 @@ static void test_repetition_that_does_not_end(void **state)
 {
     (void)state;
     pair launched = launch_two();
-    atomic_store(&kprof_engine.launches.told_endless, false);
+    atomic_store(&kprof_the_launches.told_endless, false);
     atomic_store(&waits_until_told, true);
     atomic_store(&faults.wait_s, LONG_S);
     assert_closed(&launched, PASSES, "");
     atomic_store(&waits_until_told, false);
-    assert_true(atomic_load(&kprof_engine.launches.told_endless));
+    assert_true(atomic_load(&kprof_the_launches.told_endless));
 }
 
 static void test_repetition_that_takes_a_little_longer(void **state)
@@ -360,7 +365,7 @@ static bool is_closed_after(unsigned transfers, int seconds)
     launch(SIM_ADD);
     close_batch();
     unsigned first = launch(SIM_ADD);
-    kprof_engine.batch.context->fixed_ms = 1900;
+    kprof_the_batch.context->fixed_ms = 1900;
     for (unsigned i = 0; i < transfers; i++)
         set_memory(i);
     sim_clock_advance_s(seconds);

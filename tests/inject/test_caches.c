@@ -1,6 +1,8 @@
 /* What launches are told to have where their caches could not be flushed as asked. The engine runs on the simulated
  * machine. */
 #include "engine_test.h"
+#include "inject/batch.h"
+#include "inject/engine.h"
 
 #include <stdatomic.h>
 

@@ -3,6 +3,8 @@
 #include "engine_test.h"
 
 #include "inject/captures.h"
+#include "inject/engine.h"
+#include "inject/exec.h"
 #include "inject/launch.h"
 
 #define OTHER_STREAM 1 /* of the same context */
@@ -11,7 +13,7 @@
 static int set_up(void **state)
 {
     (void)state;
-    kprof_engine.captures = (kprof_captures){0};
+    kprof_the_captures = (kprof_captures){0};
     close_batch();
     return 0;
 }

@@ -1,7 +1,9 @@
 /* How a launch is measured, by what its kernel does and who else reaches its memory. */
+#include "inject/batch.h"
+#include "inject/contexts.h"
 #include "inject/decision.h"
-
 #include "inject/engine.h"
+#include "inject/kernels.h"
 #include "inject/process.h"
 
 #include <setjmp.h>

@@ -5,10 +5,17 @@
 #include "sim/clock.h"
 
 #include "cupti/snapshot.h"
+#include "inject/batch.h"
 #include "inject/batch_private.h"
+#include "inject/captures.h"
 #include "inject/contexts.h"
+#include "inject/decision.h"
+#include "inject/engine.h"
+#include "inject/gate.h"
+#include "inject/kernels.h"
 #include "inject/launch.h"
 #include "inject/lock.h"
+#include "inject/process.h"
 #include "inject/wait.h"
 
 #include <signal.h>
@@ -38,8 +45,9 @@ static struct {
 #define SMS             2
 #define THREADS_PER_SM  1024
 #define BYTES_PER_STACK 4096
-static size_t asked_bytes;  /* of local memory, for which space was looked for last */
-static unsigned given_back; /* how often copies were */
+static atomic_uint stack_bytes = BYTES_PER_STACK; /* of a kernel while `deep` */
+static size_t asked_bytes;                        /* of local memory, for which space was looked for last */
+static unsigned given_back;                       /* how often copies were */
 
 #define HELD_BYTES 65536
 static size_t added_bytes;  /* to the free memory that a call told of */
@@ -151,7 +159,7 @@ static kprof_awaited await_start(const kprof_call *call, bool may_join)
     if (atomic_exchange(&launches_meanwhile, false) && pthread_create(&other, NULL, launch_beside, NULL) == 0)
         pthread_join(other, NULL);
     atomic_store(&faults.busy, is_busy);
-    assert_true(!kprof_gate_is_own() && atomic_load(&kprof_engine.gate.inside) == 0); /* others can launch */
+    assert_true(!kprof_gate_is_own() && atomic_load(&kprof_the_gate.inside) == 0); /* others can launch */
     kprof_awaited result = sim_device.transfer_await_start(call, may_join);
     return atomic_load(&faults.vain) ? KPROF_AWAITED_IN_VAIN : result;
 }
@@ -167,7 +175,7 @@ static kprof_status describe_device(uint32_t ordinal, kprof_device_record *out)
 static void describe_kernel(const kprof_call *call, kprof_kernel_record *out)
 {
     sim_device.target_kernel(call, out);
-    out->local_bytes_per_thread = atomic_load(&faults.deep) ? BYTES_PER_STACK : 0;
+    out->local_bytes_per_thread = atomic_load(&faults.deep) ? atomic_load(&stack_bytes) : 0;
 }
 
 static bool has_space(const kprof_call *call, size_t local_bytes)
@@ -430,7 +438,7 @@ static void test_search_behind_work_that_waits(void **state)
     (void)state;
     assert_unmeasured(launch_alone(SIM_COUNT, SHARED_SLOT), "reached memory of the host");
     unsigned first = launch(SIM_SCALE);
-    kprof_engine.batch.context->fixed_ms = 1000; /* such a batch stays open for longer than the wait */
+    kprof_the_batch.context->fixed_ms = 1000; /* such a batch stays open for longer than the wait */
     hold(1);
     unsigned second = launch(SIM_SCALE);
     let_go(1);
@@ -496,8 +504,8 @@ static void test_captured_kernel_that_needs_local_memory(void **state)
     (void)state;
     static sim_function deep = {"deep", .kernel = SIM_ADD};
     sim_step step = {.op = SIM_LAUNCH, .function = &deep, .a = SLOT, .b = SLOT};
-    kprof_engine.captures = (kprof_captures){.quiet = 3}; /* a batch stays open over captures */
-    atomic_store(&kprof_engine.devices.local_bytes_per_thread[0], 0);
+    kprof_the_captures = (kprof_captures){.quiet = 3}; /* a batch stays open over captures */
+    atomic_store(&stack_bytes, 2 * BYTES_PER_STACK);   /* more than any kernel before it needed */
     unsigned before = launch(SIM_ADD);
     do_call((sim_step){.op = SIM_BEGIN_CAPTURE});
     atomic_store(&faults.deep, true);
@@ -508,10 +516,11 @@ static void test_captured_kernel_that_needs_local_memory(void **state)
     assert_pending(before);
     step.tag = ++last_tag;
     do_call(step);
-    assert_int_equal(asked_bytes, (size_t)BYTES_PER_STACK * THREADS_PER_SM * SMS);
+    assert_int_equal(asked_bytes, (size_t)2 * BYTES_PER_STACK * THREADS_PER_SM * SMS);
     assert_true(given_back > 0);
     assert_measured(before);
-    kprof_engine.captures = (kprof_captures){0};
+    atomic_store(&stack_bytes, BYTES_PER_STACK);
+    kprof_the_captures = (kprof_captures){0};
 }
 
 /* The application sees how much would be free without kprof's copies, and the batch goes on. */
@@ -531,9 +540,9 @@ static void test_free_memory(void **state)
     kprof_launch_hooks.leave(&call);
     assert_int_equal(held_asked, 0);
     call.failed = false;
-    atomic_store(&kprof_engine.launches.settled, true); /* as in a forked child */
+    atomic_store(&kprof_the_launches.settled, true); /* as in a forked child */
     kprof_launch_hooks.leave(&call);
-    atomic_store(&kprof_engine.launches.settled, false);
+    atomic_store(&kprof_the_launches.settled, false);
     assert_int_equal(held_asked, 0);
     assert_int_equal(added_bytes, HELD_BYTES);
     close_batch();
@@ -718,7 +727,7 @@ static void test_copy_behind_a_kernel(void **state)
     do_call((sim_step){.op = SIM_LAUNCH, .function = &fresh, .a = SLOT, .b = SLOT, .tag = ++last_tag});
     unsigned tag = last_tag;
     kprof_launch_hooks.enter(&call);
-    bool is_part = atomic_load(&kprof_engine.gate.exclusive);
+    bool is_part = atomic_load(&kprof_the_gate.exclusive);
     kprof_launch_hooks.leave(&call);
     assert_true(is_part);
     assert_int_equal(awaited, before + 1);
@@ -741,7 +750,7 @@ static void test_copy_that_is_awaited_in_vain(void **state)
     assert_pending(tag);
     atomic_store(&faults.vain, true);
     kprof_launch_hooks.enter(&call);
-    bool is_part = atomic_load(&kprof_engine.gate.exclusive), is_open = kprof_batch_is_open();
+    bool is_part = atomic_load(&kprof_the_gate.exclusive), is_open = kprof_batch_is_open();
     kprof_launch_hooks.leave(&call);
     assert_true(!is_part && !is_open);
     assert_measured(tag);
@@ -777,7 +786,7 @@ static void test_batch_that_begins_while_a_copy_waits(void **state)
     close_batch();
     atomic_store(&launches_meanwhile, true);
     kprof_launch_hooks.enter(&call);
-    bool is_part = atomic_load(&kprof_engine.gate.exclusive);
+    bool is_part = atomic_load(&kprof_the_gate.exclusive);
     kprof_launch_hooks.leave(&call);
     assert_false(atomic_load(&launches_meanwhile));
     assert_true(is_part);
@@ -798,9 +807,9 @@ static void test_disarmed_during_a_capture(void **state)
     assert_int_equal(given_back, 0);
     do_call((sim_step){.op = SIM_END_CAPTURE});
     close_batch();
-    assert_true(given_back > 0 && atomic_load(&kprof_engine.launches.settled));
+    assert_true(given_back > 0 && atomic_load(&kprof_the_launches.settled));
     atomic_store(&kprof_engine.process.armed, true);
-    atomic_store(&kprof_engine.launches.settled, false);
+    atomic_store(&kprof_the_launches.settled, false);
 }
 
 /* Another process of the run that stands in line for the counters until it is killed, or this one ends. */
@@ -823,7 +832,7 @@ static void test_batch_that_others_wait_for(void **state)
 {
     (void)state;
     unsigned first = launch(SIM_ADD);
-    kprof_engine.batch.context->fixed_ms = 1900;
+    kprof_the_batch.context->fixed_ms = 1900;
     pid_t other = want_counters();
     while (!kprof_lock_is_wanted() && kprof_batch_is_open())
         wait_ms(1);

@@ -41,7 +41,7 @@ static kprof_chip_metrics of_another_chip;
 static __thread bool is_own, has_forgotten;
 
 /* In place of the engine's and of CUPTI's. */
-void kprof_launch_mark_own(void)
+static void mark_own(void)
 {
     is_own = true;
 }
@@ -102,6 +102,7 @@ static const kprof_device_ops device_ops = {
 static int set_up(void **state)
 {
     (void)state;
+    kprof_engine.thread_begins = mark_own;
     of_another_chip = metrics;
     open_status = KPROF_OK;
     one_is_broken = false;

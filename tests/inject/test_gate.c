@@ -417,7 +417,7 @@ typedef struct interruption {
 static void *interrupt_and_let_go(void *user)
 {
     const interruption *i = user;
-    while (!atomic_load(&kprof_engine.gate.exclusive))
+    while (!atomic_load(&kprof_the_gate.exclusive))
         wait_ms(1);
     pthread_kill(i->waiting, SIGUSR1);
     while (!atomic_load(&handler.called))

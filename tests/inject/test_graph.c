@@ -2,6 +2,7 @@
  * memory with nobody. */
 #define GRAPHS KPROF_GRAPH_WHOLE
 #include "engine_test.h"
+#include "inject/engine.h"
 
 /* Have a graph of three kernels, the last of which is `last`. */
 static void capture(sim_kernel last)

@@ -161,9 +161,9 @@ static void test_nothing_after_the_stop(void **state)
 static void test_stop_within_a_call(void **state)
 {
     (void)state;
-    pthread_mutex_lock(&kprof_engine.idle.mutex);
+    pthread_mutex_lock(&kprof_the_idle.mutex);
     kprof_idle_stop();
-    assert_int_equal(pthread_mutex_unlock(&kprof_engine.idle.mutex), 0);
+    assert_int_equal(pthread_mutex_unlock(&kprof_the_idle.mutex), 0);
 }
 
 int main(void)

@@ -181,8 +181,8 @@ static void test_visit_within_a_search(void **state)
     visited = 0;
     assert_non_null(find(handle(1), "interrupted", INTERRUPTED));
     assert_true(visited > 0);
-    assert_int_equal(pthread_mutex_trylock(&kprof_engine.kernels.mutex), 0); /* nobody has it now */
-    pthread_mutex_unlock(&kprof_engine.kernels.mutex);
+    assert_int_equal(pthread_mutex_trylock(&kprof_the_kernels.mutex), 0); /* nobody has it now */
+    pthread_mutex_unlock(&kprof_the_kernels.mutex);
 }
 
 /* Longer each time, and not any more after the third: then it is known. */

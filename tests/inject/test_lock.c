@@ -28,7 +28,7 @@ static int set_up(void **state)
 {
     (void)state;
     assert_non_null(mkdtemp(folder));
-    kprof_lock_set_folder(folder);
+    snprintf(kprof_engine.process.session_dir, sizeof kprof_engine.process.session_dir, "%s", folder);
     kprof_lock_choose(GPU);
     return 0;
 }
@@ -351,10 +351,10 @@ static void test_application_closes_files(void **state)
 static void test_no_folder(void **state)
 {
     (void)state;
-    kprof_lock_set_folder("/nonexistent");
+    snprintf(kprof_engine.process.session_dir, sizeof kprof_engine.process.session_dir, "/nonexistent");
     assert_true(kprof_lock_take(0, NULL)); /* nobody to take turns with */
     kprof_lock_give();
-    kprof_lock_set_folder(folder);
+    snprintf(kprof_engine.process.session_dir, sizeof kprof_engine.process.session_dir, "%s", folder);
     kprof_lock_choose(GPU);
 }
 

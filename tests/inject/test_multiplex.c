@@ -1,5 +1,7 @@
 /* Samples where memory of the host runs out, or where the process ends. The engine runs on the simulated machine. */
 #include "engine_test.h"
+#include "inject/batch.h"
+#include "inject/gate.h"
 #include "inject/launch.h"
 
 #define GROUPS 200 /* more than fit without more memory */

@@ -2,7 +2,10 @@
  * simulated machine, in a process that shares its memory with nobody. */
 #include "engine_test.h"
 
+#include "inject/batch.h"
 #include "inject/contexts.h"
+#include "inject/engine.h"
+#include "inject/kernels.h"
 #include "inject/wait.h"
 #include "log_capture.h"
 

@@ -1,6 +1,8 @@
 /* NVTX ranges as the application opens and ends them: stacks of threads, domains, texts of every kind, and what is too
  * much. */
 #include "inject/engine.h"
+#include "inject/nvtx.h"
+#include "inject/nvtx_abi.h"
 #include "log_capture.h"
 #include "sim/nvtx_client.h"
 
@@ -160,7 +162,7 @@ static void many_texts_are_kept(void **state)
     }
     nvtx_push("step 0");
     assert_ptr_equal(kprof_nvtx_text(), first);
-    kprof_engine.nvtx.text_bytes = KPROF_NVTX_TEXT_BYTES; /* as if it were full */
+    kprof_the_nvtx.text_bytes = KPROF_NVTX_TEXT_BYTES; /* as if it were full */
     nvtx_push("another");
     for (int i = 0; i < 2; i++)
         assert_string_equal(kprof_nvtx_text(), "");
@@ -214,7 +216,7 @@ static void threads_have_stacks_of_their_own(void **state)
     (void)state;
     pthread_t threads[4];
     long numbers[] = {0, 1, 2, 3};
-    kprof_engine.nvtx.text_bytes = 0;
+    kprof_the_nvtx.text_bytes = 0;
     for (int i = 0; i < 4; i++)
         assert_int_equal(pthread_create(&threads[i], NULL, use, &numbers[i]), 0);
     for (int i = 0; i < 4; i++) {

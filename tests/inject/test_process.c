@@ -1,14 +1,16 @@
 /* Tests what a forked child lets go of, and which processes are measured at all. The parts of the engine note that they
  * were told; the configuration and the spool are real. */
-#include "inject/process.h"
-
 #include "inject/batch.h"
+#include "inject/ending.h"
 #include "inject/engine.h"
+#include "inject/exec.h"
 #include "inject/gate.h"
 #include "inject/idle.h"
 #include "inject/launch.h"
+#include "inject/life.h"
 #include "inject/lock.h"
 #include "inject/preload.h"
+#include "inject/process.h"
 
 #include <setjmp.h>
 #include <signal.h>
@@ -48,11 +50,6 @@ static kprof_status target_start(const kprof_target_hooks *hooks)
 static const kprof_device_ops device_ops = {.target_start = target_start};
 
 void kprof_launch_prepare(void) {}
-void kprof_lock_set_folder(const char *dir)
-{
-    (void)dir;
-}
-
 void kprof_preload_end(void)
 {
     preloads_ended++;
@@ -165,7 +162,7 @@ static void assert_child(int (*run)(void), int expected)
 
 static int start_as_child(void)
 {
-    kprof_process_start(&device_ops);
+    kprof_life_begin(&device_ops);
     return started == 0 && !kprof_engine.process.spool && !atomic_load(&kprof_engine.process.armed) ? 0 : 1;
 }
 
@@ -179,8 +176,8 @@ static void test_children_not_asked_for(void **state)
 static void test_started_once(void **state)
 {
     (void)state;
-    kprof_process_start(&device_ops);
-    kprof_process_start(&device_ops);
+    kprof_life_begin(&device_ops);
+    kprof_life_begin(&device_ops);
     assert_int_equal(started, 1);
     assert_true(atomic_load(&kprof_engine.process.armed));
     assert_non_null(kprof_engine.process.spool);

@@ -4,7 +4,10 @@
 #include "engine_test.h"
 #include "sim/clock.h"
 
+#include "inject/batch.h"
 #include "inject/batch_private.h"
+#include "inject/engine.h"
+#include "inject/evaluate.h"
 
 #include <stdatomic.h>
 
@@ -177,7 +180,7 @@ static void test_context_in_error(void **state)
     assert_unmeasured(first, "this launch, or one measured with it, failed");
     assert_unmeasured(second, "this launch, or one measured with it, failed");
     assert_int_equal(__atomic_load_n(&reading, __ATOMIC_SEQ_CST), 0);
-    assert_int_equal(kprof_engine.evaluator.running, 0);
+    assert_int_equal(kprof_the_evaluator.running, 0);
 }
 
 /* Its range may have counted what came after the launch. */
@@ -231,7 +234,7 @@ static unsigned launch_held(sim_function *function)
     do_call((sim_step){.op = SIM_LAUNCH, .function = function, .a = SLOT, .b = SLOT, .tag = ++last_tag});
     assert_false(holds_own_run);
     kprof_engine.waits.hold_ns = SIM_SHORT_HOLD_NS;
-    assert_true(kprof_batch_is_sealed() && kprof_engine.batch.range_open);
+    assert_true(kprof_batch_is_sealed() && kprof_the_batch.range_open);
     assert_pending(last_tag);
     return last_tag;
 }

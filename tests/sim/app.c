@@ -1,5 +1,6 @@
 /* An application for tests. Its arguments are steps, run in order; "launch=NAME" does what the CUDA driver does: load
  * the injection library at the first use and report the launch to it. */
+#include "inject/nvtx_abi.h"
 #include "sim/nvtx_client.h"
 
 #include <dlfcn.h>

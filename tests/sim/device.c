@@ -3,6 +3,7 @@
 #include "sim/device.h"
 
 #include "inject/engine.h"
+#include "inject/wait.h"
 
 #include <sched.h>
 #include <stdarg.h>

@@ -10,11 +10,14 @@
  * their arguments do not show it. */
 #include "core/log.h"
 #include "inject/batch.h"
+#include "inject/batch_private.h"
 #include "inject/engine.h"
 #include "inject/gate.h"
+#include "inject/idle.h"
+#include "inject/life.h"
 #include "inject/lock.h"
 #include "inject/nvtx.h"
-#include "inject/process.h"
+#include "inject/nvtx_abi.h"
 #include "sim/backend.h"
 #include "sim/clock.h"
 #include "sim/device.h"
@@ -173,7 +176,7 @@ static bool is_capturing(void)
 {
     bool watches = !launched && gettid() != getpid();
     bool is_kept_open = watches && getenv("KPROF_SIM_BUSY") && !kprof_lock_is_asked() &&
-                        atomic_load(&kprof_engine.idle.asked) == KPROF_NOT_ASKED;
+                        atomic_load(&kprof_the_idle.asked) == KPROF_NOT_ASKED;
     return is_kept_open || sim_device.target_capturing();
 }
 
@@ -284,7 +287,7 @@ void kprof_sim_profiler(bool starts)
 
 int64_t kprof_sim_batch(void)
 {
-    return kprof_batch_is_open() ? kprof_engine.batch.started_ns : 0;
+    return kprof_batch_is_open() ? kprof_the_batch.started_ns : 0;
 }
 
 void kprof_sim_settle(void)
@@ -309,6 +312,6 @@ int InitializeInjection(void)
 {
     static pthread_once_t once = PTHREAD_ONCE_INIT;
     pthread_once(&once, make_machine);
-    kprof_process_start(&device);
+    kprof_life_begin(&device);
     return 1;
 }

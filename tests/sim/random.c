@@ -4,8 +4,10 @@
  * under one configuration; a failure names the program and prints its steps. */
 #include "core/config.h"
 #include "inject/batch.h"
+#include "inject/captures.h"
 #include "inject/engine.h"
 #include "inject/launch.h"
+#include "inject/life.h"
 #include "inject/process.h"
 #include "inject/wait.h"
 #include "sim/backend.h"
@@ -267,7 +269,7 @@ static void start_engine(void)
     kprof_strlist_free(&chip.witnesses);
     kprof_strlist_free(&chip.proof);
     setenv(KPROF_SESSION_ENV, group.folder, 1);
-    kprof_process_start(&sim_device);
+    kprof_life_begin(&sim_device);
 }
 
 static bool name_matches(sim_kernel kernel)
@@ -412,8 +414,8 @@ static void run_program(unsigned number)
     run_once(false, &group.plain, seed);
     expect_launches();
     if (group.traits.quiet_captures) /* as if it had had some */
-        atomic_store(&kprof_engine.captures.quiet, UINT_MAX / 2);
-    atomic_store(&kprof_engine.captures.lossy, false);
+        atomic_store(&kprof_the_captures.quiet, UINT_MAX / 2);
+    atomic_store(&kprof_the_captures.lossy, false);
     run_once(true, &group.profiled, seed);
     for (unsigned tag = 0; tag < SIM_TAGS; tag++)
         group.expected[number][tag].disarmed = sim.interrupt && !sim.returned[tag];
