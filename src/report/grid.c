@@ -569,7 +569,7 @@ static void fold(const kprof_grid *grid, grid_layout *layout)
 /* Break the texts of all columns: between words, and where that is not enough fold columns and break words too. */
 static void wrap_texts(const kprof_grid *grid, grid_layout *layout)
 {
-    size_t least[KPROF_GRID_COLUMNS_MAX], words[KPROF_GRID_COLUMNS_MAX];
+    size_t least[KPROF_GRID_COLUMNS_MAX] = {0}, words[KPROF_GRID_COLUMNS_MAX] = {0};
     for (size_t i = 0; i < layout->column_count; i++) {
         least[i] = larger(WRAP_WIDTH, grid->headers[i] ? kprof_text_width(grid->headers[i]) : 0);
         words[i] = larger(least[i], grid->is_number[i] ? 0 : width_of_words(grid, i));
