@@ -5,11 +5,11 @@
 #ifndef KPROF_CUPTI_DEVICE_OPS_H
 #define KPROF_CUPTI_DEVICE_OPS_H
 
-#include "core/counting.h"
-#include "core/output.h"
+#include "cupti/counting.h"
 #include "cupti/flush.h"
 #include "cupti/marks.h"
 #include "cupti/operation.h"
+#include "cupti/output.h"
 #include "cupti/profiler.h"
 #include "cupti/snapshot.h"
 #include "cupti/target.h"

@@ -1,7 +1,7 @@
 /* Asks the system which pages the host has. */
 #include "cupti/managed.h"
 
-#include "core/mappings.h"
+#include "cupti/mappings.h"
 #include "cupti/variables.h"
 
 #include <stdlib.h>

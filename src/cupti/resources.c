@@ -1,8 +1,8 @@
 /* A client of the resource manager beside CUDA's own, with the GPU as its only object. */
 #include "cupti/resources.h"
 
-#include "core/control_call.h"
 #include "core/folder.h"
+#include "cupti/control_call.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -1,8 +1,8 @@
 /* Knows which driver calls share memory with others, let work wait for the host, or have CUDA run the host's code. */
 #include "cupti/calls.h"
 
-#include "core/mappings.h"
 #include "cupti/driver.h"
+#include "cupti/mappings.h"
 
 #define ID(name)        CUPTI_DRIVER_TRACE_CBID_##name
 #define MAPPING_GRANULE ((size_t)2 << 20) /* what is mapped of a device's memory begins and ends at multiples of it */

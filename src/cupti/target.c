@@ -1,11 +1,10 @@
 /* CUPTI's callbacks turned into the hooks of target.h, and what launches and kernels are, asked of the driver. */
 #include "cupti/target.h"
 
-#include "core/alone.h"
 #include "core/config.h"
 #include "core/log.h"
-#include "core/smem.h"
 #include "cupti/allocations.h"
+#include "cupti/alone.h"
 #include "cupti/calls.h"
 #include "cupti/capturing.h"
 #include "cupti/driver.h"
@@ -14,6 +13,7 @@
 #include "cupti/operation.h"
 #include "cupti/pools.h"
 #include "cupti/profiler.h"
+#include "cupti/smem.h"
 #include "cupti/variables.h"
 #include "cupti/writers.h"
 #include "host/load.h"

@@ -2,7 +2,7 @@
  * own because its test links it without CUDA. */
 #include "cupti/writers.h"
 
-#include "core/mappings.h"
+#include "cupti/mappings.h"
 
 #include <dirent.h>
 #include <string.h>

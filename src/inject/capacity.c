@@ -1,8 +1,8 @@
 /* Chooses by free memory and by the options. Its test links nothing else of the batch. */
 #include "inject/capacity.h"
 
-#include "core/memory.h"
 #include "inject/engine.h"
+#include "inject/memory.h"
 #include "inject/process.h"
 
 /* The counter data of a batch lies in host memory, and each range that a measurement can hold takes CUPTI 1 ms per MiB,

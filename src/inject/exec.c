@@ -5,10 +5,10 @@
  * application's own threads, each function is the C library's. */
 #include "inject/exec.h"
 
-#include "core/alone.h"
-#include "core/counting.h"
-#include "core/output.h"
-#include "core/signals.h"
+#include "cupti/alone.h"
+#include "cupti/counting.h"
+#include "cupti/output.h"
+#include "inject/signals.h"
 
 #include <dlfcn.h>
 #include <errno.h>

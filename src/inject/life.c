@@ -1,10 +1,10 @@
 /* The order in which the parts start and end: nothing of it can fail the application. */
 #include "inject/life.h"
 
-#include "core/alone.h"
-#include "core/counting.h"
 #include "core/log.h"
-#include "core/output.h"
+#include "cupti/alone.h"
+#include "cupti/counting.h"
+#include "cupti/output.h"
 #include "inject/batch.h"
 #include "inject/ending.h"
 #include "inject/engine.h"

@@ -4,13 +4,13 @@
 
 #include "core/log.h"
 #include "core/monotonic.h"
-#include "core/signals.h"
 #include "inject/capacity.h"
 #include "inject/captures.h"
 #include "inject/engine.h"
 #include "inject/lock.h"
 #include "inject/multiplex.h"
 #include "inject/process.h"
+#include "inject/signals.h"
 #include "inject/wait.h"
 
 #include <stdio.h>

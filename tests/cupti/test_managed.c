@@ -1,7 +1,7 @@
 /* Which parts of managed memory the host has used, where the test says what pages the system has. */
 #include "cupti/managed.h"
 
-#include "core/mappings.h"
+#include "cupti/mappings.h"
 #include "cupti/variables.h"
 
 #include <setjmp.h>

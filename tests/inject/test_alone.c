@@ -1,7 +1,7 @@
 /* The application's threads are told from those of CUDA's libraries, with the preloaded library as it is. */
-#include "core/alone.h"
-#include "core/counting.h"
-#include "core/output.h"
+#include "cupti/alone.h"
+#include "cupti/counting.h"
+#include "cupti/output.h"
 
 #include <dlfcn.h>
 #include <errno.h>

@@ -1,8 +1,8 @@
 /* The capacity of batches, and for how many ranges measurements are made. */
-#include "core/memory.h"
 #include "inject/capacity.h"
 #include "inject/contexts.h"
 #include "inject/engine.h"
+#include "inject/memory.h"
 #include "inject/process.h"
 
 #include <setjmp.h>

@@ -1,7 +1,7 @@
 /* Blocks signals in a thread that must not run a handler of the application. It is inline since the preloaded
  * library (inject/exec.c) needs nothing but libc. */
-#ifndef KPROF_CORE_SIGNALS_H
-#define KPROF_CORE_SIGNALS_H
+#ifndef KPROF_INJECT_SIGNALS_H
+#define KPROF_INJECT_SIGNALS_H
 
 #include <signal.h>
 #include <stddef.h>

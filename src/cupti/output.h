@@ -1,8 +1,8 @@
 /* Controls what kernels print. CUDA's driver keeps the text, and writes it to stdout within calls that wait for the
  * GPU. The preloaded library (inject/exec.c) stands in for vfprintf: it counts what the driver writes, and drops it
  * while replays run. */
-#ifndef KPROF_CORE_OUTPUT_H
-#define KPROF_CORE_OUTPUT_H
+#ifndef KPROF_CUPTI_OUTPUT_H
+#define KPROF_CUPTI_OUTPUT_H
 
 #include <stdatomic.h>
 #include <stdbool.h>

@@ -1,6 +1,6 @@
 /* Computes how much of an SM's L1 the driver sets aside as shared memory for a launch. No call of the driver tells. */
-#ifndef KPROF_CORE_SMEM_H
-#define KPROF_CORE_SMEM_H
+#ifndef KPROF_CUPTI_SMEM_H
+#define KPROF_CUPTI_SMEM_H
 
 #include <stdint.h>
 

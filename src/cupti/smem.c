@@ -1,5 +1,5 @@
 /* Tells which of the carve-outs of compute capability 9.0 a launch gets. */
-#include "core/smem.h"
+#include "cupti/smem.h"
 
 #include <stddef.h>
 

@@ -1,5 +1,5 @@
 /* Tests how much memory the machine has left. */
-#include "core/memory.h"
+#include "inject/memory.h"
 
 #include <ftw.h>
 #include <limits.h>

@@ -1,5 +1,5 @@
 /* Finds the preloaded library's control, and sets it. */
-#include "core/output.h"
+#include "cupti/output.h"
 
 #include <dlfcn.h>
 #include <stddef.h>

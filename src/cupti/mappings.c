@@ -1,6 +1,6 @@
 /* Reads /proc/thread-self/maps, a line for each mapping: "7f00-7f40 rw-s 00000000 00:01 1024 /path". /proc/self/maps is
  * empty once the first thread of the process has ended. */
-#include "core/mappings.h"
+#include "cupti/mappings.h"
 
 #include <fcntl.h>
 #include <inttypes.h>

@@ -1,5 +1,5 @@
 /* Compares the threads in /proc with the list of those that are not the application's. */
-#include "core/alone.h"
+#include "cupti/alone.h"
 
 #include <dirent.h>
 #include <dlfcn.h>

@@ -2,8 +2,8 @@
  * domain, the driver switches them on before each range and off after it, by two control calls that take a millisecond
  * on an H200. Ranges begin with counters at zero, so nothing needs them off before the pass ends. The preloaded library
  * (inject/exec.c) stands in for ioctl and asks before each call. */
-#ifndef KPROF_CORE_COUNTING_H
-#define KPROF_CORE_COUNTING_H
+#ifndef KPROF_CUPTI_COUNTING_H
+#define KPROF_CUPTI_COUNTING_H
 
 #include <stdatomic.h>
 #include <stdbool.h>

@@ -1,6 +1,6 @@
 /* Answers questions about the memory mappings of the process. */
-#ifndef KPROF_CORE_MAPPINGS_H
-#define KPROF_CORE_MAPPINGS_H
+#ifndef KPROF_CUPTI_MAPPINGS_H
+#define KPROF_CUPTI_MAPPINGS_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -1,5 +1,5 @@
 /* Which control calls of the driver are left out while counters are kept on. The calls go to a device of this file. */
-#include "core/counting.h"
+#include "cupti/counting.h"
 
 #include <dlfcn.h>
 #include <errno.h>

@@ -1,6 +1,6 @@
 /* How much memory the machine has left for this process. */
-#ifndef KPROF_CORE_MEMORY_H
-#define KPROF_CORE_MEMORY_H
+#ifndef KPROF_INJECT_MEMORY_H
+#define KPROF_INJECT_MEMORY_H
 
 #include <stddef.h>
 

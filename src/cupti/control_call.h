@@ -1,7 +1,7 @@
 /* The call of ioctl by which CUDA's driver asks its kernel module for something, as NVIDIA's open kernel modules have
  * it (nvos.h). */
-#ifndef KPROF_CORE_CONTROL_CALL_H
-#define KPROF_CORE_CONTROL_CALL_H
+#ifndef KPROF_CUPTI_CONTROL_CALL_H
+#define KPROF_CUPTI_CONTROL_CALL_H
 
 #include <stdint.h>
 

@@ -1,9 +1,9 @@
 /* Recognizes the control calls by what they write, whichever registers these are: bits that one call sets and the next
  * one clears. Any other call to a profiler object finds the counters as the driver believes them to be. */
-#include "core/counting.h"
+#include "cupti/counting.h"
 
-#include "core/control_call.h"
 #include "core/log.h"
+#include "cupti/control_call.h"
 
 #include <dlfcn.h>
 #include <errno.h>

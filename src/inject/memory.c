@@ -1,5 +1,5 @@
 /* Reads /proc/meminfo and the files of control groups, version 2 and 1. */
-#include "core/memory.h"
+#include "inject/memory.h"
 
 #include <limits.h>
 #include <stdbool.h>

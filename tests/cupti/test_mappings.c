@@ -1,5 +1,5 @@
 /* Tests what counts as shared with other processes, and what as mapped. */
-#include "core/mappings.h"
+#include "cupti/mappings.h"
 
 #include "descriptor_limit.h"
 

@@ -1,5 +1,5 @@
 /* The carve-out rule against launches recorded on an H200. */
-#include "core/smem.h"
+#include "cupti/smem.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

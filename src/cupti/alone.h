@@ -1,7 +1,7 @@
 /* Tells whether the application has one thread only. The preloaded library (inject/exec.c) sees which threads CUDA's
  * libraries and kprof start, and lists them here. */
-#ifndef KPROF_CORE_ALONE_H
-#define KPROF_CORE_ALONE_H
+#ifndef KPROF_CUPTI_ALONE_H
+#define KPROF_CUPTI_ALONE_H
 
 #include <stdatomic.h>
 #include <stdbool.h>
