@@ -21,21 +21,23 @@ typedef struct comparison {
 } comparison;
 
 /* Only its command line tells what a run was told to do. One that this kprof cannot read tells nothing. */
-static void read_settings(kprof_strlist *words, kprof_diff_settings *out)
+static kprof_status read_settings(kprof_strlist *words, kprof_diff_settings *out)
 {
     kprof_options run;
     if (!kprof_strlist_add(words, ""))
-        return;
+        return kprof_fail(KPROF_NO_MEMORY, "out of memory");
     char *last = words->items[words->count - 1];
     words->items[words->count - 1] = NULL;
     const kprof_log_receiver before = kprof_log_set_sink(kprof_log_discard, NULL);
-    if (kprof_options_parse(words->items, &run) == KPROF_OK && run.command == kprof_commands && run.application) {
+    const kprof_status status = kprof_options_parse(words->items, &run);
+    if (status == KPROF_OK && run.command == kprof_commands && run.application) {
         out->cache_control = kprof_option_word("cache-control", run.cache_control);
         out->clock_control = kprof_option_word("clock-control", run.clock_control);
     }
     kprof_log_set_sink(before.sink, before.user);
     kprof_options_free(&run);
     words->items[words->count - 1] = last;
+    return status == KPROF_NO_MEMORY ? kprof_fail(status, "out of memory") : KPROF_OK;
 }
 
 static kprof_status find_settings(kprof_report *report, kprof_diff_settings *out)
@@ -46,7 +48,7 @@ static kprof_status find_settings(kprof_report *report, kprof_diff_settings *out
     if (status == KPROF_OK && !kprof_words_split(line, &words))
         status = kprof_fail(KPROF_NO_MEMORY, "out of memory");
     if (status == KPROF_OK)
-        read_settings(&words, out);
+        status = read_settings(&words, out);
     kprof_strlist_free(&words);
     free(line);
     return status;

@@ -396,7 +396,10 @@ static kprof_status fill_new(kprof_report *report, const kprof_run_info *run)
 static kprof_status check_name(const char *path)
 {
     static const char longest[] = ".new-XXXXXX-journal";
-    const size_t most_of_path = (size_t)sqlite3_vfs_find(NULL)->mxPathname - sizeof longest;
+    const sqlite3_vfs *files = sqlite3_vfs_find(NULL);
+    if (!files) /* SQLite could not begin */
+        return kprof_fail(KPROF_NO_MEMORY, "%s: out of memory", path);
+    const size_t most_of_path = (size_t)files->mxPathname - sizeof longest;
     const char *slash = strrchr(path, '/');
     const size_t most = NAME_MAX + 1 - sizeof longest;
     if (strlen(slash ? slash + 1 : path) > most)
