@@ -67,6 +67,16 @@ dependencies() {
   done
 }
 
+# The floors of src/report: each includes those before it alone.
+report_floors() {
+  local floor below='report\.h'
+  for floor in store model emit page diff; do
+    below+="|$floor/"
+    select_files "^src/report/$floor/.*\.[ch]$" | xargs -r grep -nE '^ *# *include *"report/' /dev/null |
+      grep -vE "include *\"report/($below)"
+  done
+}
+
 # A unit is X.c with X.h; none leads back to itself through the headers that units of its folder include.
 circles_left=' cli cupti host inject metricset planner report '
 circles() {
@@ -141,9 +151,9 @@ environment() {
 }
 
 pages_and_formats() {
-  select_files '^src/report/(emit_.*|csv)\.[ch]$' |
+  select_files '^src/report/emit/' |
     xargs -r grep -nE '\bKPROF_PAGE_[A-Z]|\bKPROF_PAGES\b|\boptions(->|\.)page\b|->page, "'
-  select_files '^src/(report/(page|print|view).*|cli/(cmd_list|cmd_plan|cmd_explain|listing))\.[ch]$' |
+  select_files '^src/(report/(page|diff)/.*|cli/(cmd_list|cmd_plan|cmd_explain|listing))\.[ch]$' |
     xargs -r grep -nE '\bKPROF_FORMAT(S\b|_[A-Z])|\boptions(->|\.)format\b'
 }
 
@@ -189,6 +199,7 @@ rule "C files are laid out by clang-format (clang-format -i FILE)" c_layout
 rule "CUDA's headers are included in src/cupti and src/host/load.h only" vendor_headers
 rule "src/host/nvpw.c is the one file that calls NVPW" nvpw_calls
 rule "each folder includes what CONTRIBUTING.md lets it include" dependencies
+rule "each folder of src/report includes those below it alone: store, model, emit, page, diff" report_floors
 rule "no file of a folder includes itself through others (circles_left: those still to be mended)" circles
 rule "code inside the application never exits, aborts or writes to stdout" library_calls
 rule "functions have at most 100 lines, 4 parameters and 3 levels; clang-tidy finds nothing" functions

@@ -3,7 +3,7 @@
 #define KPROF_CLI_ALIASES_H
 
 #include "cli/options.h"
-#include "report/change.h"
+#include "report/model/change.h"
 
 /* Conditions, and the reports that they are about. */
 typedef struct kprof_condition_use {

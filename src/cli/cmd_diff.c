@@ -8,7 +8,7 @@
 #include "cli/words.h"
 #include "core/config.h"
 #include "core/log.h"
-#include "report/diff.h"
+#include "report/diff/diff.h"
 
 #include <stdlib.h>
 

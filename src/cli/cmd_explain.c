@@ -6,7 +6,7 @@
 #include "cli/plans.h"
 #include "core/log.h"
 #include "metricset/explain.h"
-#include "report/page.h"
+#include "report/page/page.h"
 
 #include <stdlib.h>
 

@@ -6,7 +6,7 @@
 #include "cli/paths.h"
 #include "cli/plans.h"
 #include "core/log.h"
-#include "report/findings.h"
+#include "report/model/findings.h"
 
 #include <stdlib.h>
 #include <string.h>

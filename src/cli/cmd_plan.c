@@ -3,7 +3,7 @@
 #include "cli/output.h"
 #include "cli/plans.h"
 #include "core/log.h"
-#include "report/page.h"
+#include "report/page/page.h"
 
 #include <math.h>
 #include <string.h>

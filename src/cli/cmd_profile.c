@@ -13,7 +13,7 @@
 #include "cli/words.h"
 #include "core/log.h"
 #include "core/monotonic.h"
-#include "report/number.h"
+#include "report/model/number.h"
 
 #include <errno.h>
 #include <limits.h>

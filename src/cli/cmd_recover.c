@@ -8,8 +8,8 @@
 #include "cli/spools.h"
 #include "core/folder.h"
 #include "core/log.h"
-#include "report/number.h"
-#include "report/report_file.h"
+#include "report/model/number.h"
+#include "report/store/report_file.h"
 
 #include <fcntl.h>
 #include <limits.h>

@@ -3,7 +3,7 @@
 #define KPROF_CLI_LISTING_H
 
 #include "core/strbuf.h"
-#include "report/page.h"
+#include "report/page/page.h"
 
 #define KPROF_LISTING_COLUMNS_MAX 8
 

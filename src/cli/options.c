@@ -3,7 +3,7 @@
 #include "core/config.h"
 #include "core/log.h"
 #include "core/regex.h"
-#include "report/change.h"
+#include "report/model/change.h"
 #include "report/report.h"
 
 #include <stddef.h>

@@ -3,7 +3,7 @@
 #define KPROF_CLI_OUTPUT_H
 
 #include "cli/options.h"
-#include "report/page.h"
+#include "report/page/page.h"
 
 #include <stdio.h>
 

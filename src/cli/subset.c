@@ -4,7 +4,7 @@
 #include "cli/paths.h"
 #include "cli/words.h"
 #include "core/log.h"
-#include "report/merge.h"
+#include "report/model/merge.h"
 
 #include <errno.h>
 #include <stdlib.h>

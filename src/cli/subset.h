@@ -4,7 +4,7 @@
 #define KPROF_CLI_SUBSET_H
 
 #include "cli/options.h"
-#include "report/subset.h"
+#include "report/model/subset.h"
 
 /* The part of a report that the options choose. */
 typedef struct kprof_choice_of_part {

@@ -1,7 +1,7 @@
 /* The fields of the records that the injection library writes to the spool and the command line stores in the report.
  * A field is one row here, and nowhere else. The rows make the structs (spool/record.h), the bytes of the spool
- * (spool/format.c), and the columns of the report with the code that reads them (report/rows.c). They also make the
- * metrics that need no counters (metricset/launch_table.c, report/launch_metrics.c) and the driver's queries
+ * (spool/format.c), and the columns of the report with the code that reads them (report/store/rows.c). They also make
+ * the metrics that need no counters (metricset/launch_table.c, report/store/launch_metrics.c) and the driver's queries
  * (src/cupti).
  *
  * A list takes three macros:
@@ -212,7 +212,8 @@
 /* The metric of a row, by a macro of its first word. */
 #define KPROF_METRIC_OF(way, ...) way(__VA_ARGS__)
 
-/* Metrics that are computed of several fields: how to, in the words of report/launch_metrics.c, and the metric. */
+/* Metrics that are computed from several fields: the formula, as report/store/launch_metrics.c has its names, and the
+ * metric. */
 #define KPROF_COMPUTED_METRICS(X)                                                                                      \
     X(known(device->max_threads_per_sm) / known(device->warp_size), PLACE,                                             \
       "device__attribute_max_warps_per_multiprocessor", "warp", "most warps that can be resident on an SM")            \

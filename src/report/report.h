@@ -54,8 +54,8 @@ kprof_status kprof_report_add_passes(kprof_report *report, const kprof_plan *pla
 /* One spool being ingested: maps the process' own kernel and device numbers to rows. */
 typedef struct kprof_ingest kprof_ingest;
 kprof_status kprof_ingest_new(kprof_report *report, kprof_ingest **out) KPROF_MUST_CHECK;
-/* Store one record. Values, launch__* metrics (src/report/launch_metrics.c) and demangled names are made here. OUTPUT
- * when the disk is full; what was stored before stays readable. */
+/* Store one record. Values, launch__* metrics (src/report/store/launch_metrics.c) and demangled names are made here.
+ * OUTPUT when the disk is full; what was stored before stays readable. */
 kprof_status kprof_ingest_record(kprof_ingest *ingest, const kprof_record *record) KPROF_MUST_CHECK;
 void kprof_ingest_free(kprof_ingest *ingest);
 
@@ -114,7 +114,7 @@ kprof_status kprof_report_seen(kprof_report *report, kprof_seen_kernel **kernels
 void kprof_seen_free(kprof_seen_kernel *kernels, size_t count);
 
 /* The pages of a report, X(ID, name, reports that it shows): a new page is one row here and one file with the function
- * kprof_page_<name>, which report/page.h declares. */
+ * kprof_page_<name>, which report/page/page.h declares. */
 #define KPROF_PAGES(X)                                                                                                 \
     X(DETAILS, details, 1)       /* sections, launch by launch */                                                      \
     X(RAW, raw, 1)               /* every metric of each launch */                                                     \
@@ -128,7 +128,7 @@ typedef enum kprof_page { KPROF_PAGES(KPROF_PAGE_ID) KPROF_PAGE_COUNT } kprof_pa
 
 /* The formats, PLAIN(ID, name, keeps_text) or OPTION(ID, name, keeps_text, help) for those with an option of that name:
  * a new format is one row here and one file, emit_<name>.c, with the function kprof_emit_<name>_new, which
- * report/emit.h declares. One that keeps text encodes any text itself; the others get it cleaned. */
+ * report/emit/emit.h declares. One that keeps text encodes any text itself; the others get it cleaned. */
 #define KPROF_FORMATS(PLAIN, OPTION)                                                                                   \
     PLAIN(TEXT, text, false)                                                                                           \
     OPTION(CSV, csv, false, "print CSV: base units, full metric names")                                                \

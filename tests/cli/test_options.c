@@ -5,7 +5,7 @@
 #include "cli/commands.h"
 #include "core/config.h"
 #include "log_capture.h"
-#include "report/change.h"
+#include "report/model/change.h"
 #include "report/report.h"
 
 #include <stdlib.h>

@@ -1,8 +1,8 @@
 /* Conditions of --fail-on, and whether changes meet them. */
 #include "fuzz.h"
 
-#include "report/change.h"
-#include "report/units.h"
+#include "report/model/change.h"
+#include "report/model/units.h"
 
 #include <math.h>
 #include <string.h>

@@ -5,8 +5,8 @@
 #include "../report/fixture.h"
 #include "fuzz.h"
 #include "output_check.h"
-#include "report/diff.h"
-#include "report/merge.h"
+#include "report/diff/diff.h"
+#include "report/model/merge.h"
 
 #include <sqlite3.h>
 #include <stdio.h>

@@ -1,8 +1,8 @@
 /* How fast a big report is written, loaded, printed and compared: 10,000 launches of 300 metrics through the public
  * interface.
  * Usage: bench_report [launches [metrics [folder [sources]]]]. Not a test: nothing here asserts a time. */
-#include "report/diff.h"
-#include "report/merge.h"
+#include "report/diff/diff.h"
+#include "report/model/merge.h"
 
 #include <sqlite3.h>
 

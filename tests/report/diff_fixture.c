@@ -1,7 +1,7 @@
 /* Builds the reports through the public interface. Nothing depends on time, place or machine. */
 #include "diff_fixture.h"
 #include "fixture.h"
-#include "report/store.h"
+#include "report/store/store.h"
 
 #include <math.h>
 #include <stdarg.h>

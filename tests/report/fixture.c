@@ -2,7 +2,7 @@
 #include "fixture.h"
 
 #include "h200.h"
-#include "report/store.h"
+#include "report/store/store.h"
 
 #include <dirent.h>
 #include <math.h>

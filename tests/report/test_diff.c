@@ -9,7 +9,7 @@
 #include "diff_fixture.h"
 #include "fixture.h"
 #include "log_capture.h"
-#include "report/diff.h"
+#include "report/diff/diff.h"
 
 #include <math.h>
 #include <stdlib.h>

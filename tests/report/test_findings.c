@@ -10,7 +10,7 @@
 #include <cmocka.h>
 
 #include "fixture.h"
-#include "report/findings.h"
+#include "report/model/findings.h"
 
 #include <cjson/cJSON.h>
 #include <math.h>

@@ -10,7 +10,7 @@
 #include <cmocka.h>
 
 #include "fixture.h"
-#include "report/change.h"
+#include "report/model/change.h"
 
 typedef struct golden_case {
     const char *name;

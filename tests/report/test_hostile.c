@@ -8,7 +8,7 @@
 
 #include "fixture.h"
 #include "log_capture.h"
-#include "report/output.h"
+#include "report/emit/output.h"
 
 #include <sqlite3.h>
 #include <stdlib.h>

@@ -7,7 +7,7 @@
 
 #include "fixture.h"
 #include "metricset/expr.h"
-#include "report/launch_metrics.h"
+#include "report/store/launch_metrics.h"
 
 #include <cjson/cJSON.h>
 #include <math.h>

@@ -5,10 +5,10 @@
 
 #include <cmocka.h>
 
-#include "report/grid.h"
-#include "report/names.h"
-#include "report/number.h"
-#include "report/units.h"
+#include "report/emit/grid.h"
+#include "report/model/number.h"
+#include "report/model/units.h"
+#include "report/store/names.h"
 
 #include <locale.h>
 #include <math.h>

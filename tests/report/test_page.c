@@ -10,7 +10,7 @@
 
 #include "fixture.h"
 #include "log_capture.h"
-#include "report/page.h"
+#include "report/page/page.h"
 
 static char paths[2][512];
 static kprof_report *reports[2];

@@ -1,5 +1,5 @@
 /* Puts a report in its place while another run does so, too: between the look at the name and the rename. */
-#include "report/report_file.h"
+#include "report/store/report_file.h"
 
 #include <errno.h>
 #include <fcntl.h>

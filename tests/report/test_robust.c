@@ -6,7 +6,7 @@
 #include <cmocka.h>
 
 #include "diff_fixture.h"
-#include "report/robust.h"
+#include "report/model/robust.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -5,8 +5,8 @@
 
 #include <cmocka.h>
 
-#include "report/plot.h"
-#include "report/roofline.h"
+#include "report/emit/plot.h"
+#include "report/store/roofline.h"
 
 #include <math.h>
 #include <stdlib.h>

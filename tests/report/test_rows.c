@@ -7,8 +7,8 @@
 #include <cmocka.h>
 
 #include "fixture.h"
-#include "report/model.h"
-#include "report/rows.h"
+#include "report/model/model.h"
+#include "report/store/rows.h"
 
 #include <stdlib.h>
 #include <string.h>

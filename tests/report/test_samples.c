@@ -6,8 +6,8 @@
 #include <cmocka.h>
 
 #include "fixture.h"
-#include "report/model.h"
-#include "report/robust.h"
+#include "report/model/model.h"
+#include "report/model/robust.h"
 
 #include <math.h>
 #include <sqlite3.h>

@@ -7,7 +7,7 @@
 
 #include "fixture.h"
 #include "log_capture.h"
-#include "report/store.h"
+#include "report/store/store.h"
 
 #include <fcntl.h>
 #include <glob.h>

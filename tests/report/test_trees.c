@@ -8,8 +8,8 @@
 
 #include "fixture.h"
 #include "log_capture.h"
-#include "report/merge.h"
-#include "report/model.h"
+#include "report/model/merge.h"
+#include "report/model/model.h"
 
 #include <sqlite3.h>
 #include <stdlib.h>

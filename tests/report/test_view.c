@@ -6,8 +6,8 @@
 #include <cmocka.h>
 
 #include "fixture.h"
-#include "report/view.h"
-#include "report/witness.h"
+#include "report/model/view.h"
+#include "report/model/witness.h"
 
 #include <math.h>
 #include <string.h>

@@ -1,0 +1,91 @@
+/* Compares two reports: whether they can be compared, what changed in each kernel, and whether it became faster.
+ * docs/man/kprof-diff.1 says how. */
+#ifndef KPROF_REPORT_DIFF_H
+#define KPROF_REPORT_DIFF_H
+
+#include "report/diff/drivers.h"
+#include "report/diff/pairs.h"
+#include "report/model/change.h"
+#include "report/page/page.h"
+
+/* Settings that a report has in no table; each NULL where it is not known. */
+typedef struct kprof_diff_settings {
+    const char *file; /* as the user named it */
+    const char *cache_control, *clock_control;
+} kprof_diff_settings;
+
+typedef struct kprof_diff_outcome {
+    size_t pairs;                /* kernels and shapes that both reports have */
+    size_t failed, inconclusive; /* conditions, counted for each kernel */
+} kprof_diff_outcome;
+
+/* The content of the page. */
+typedef struct kprof_diff_request {
+    kprof_diff_settings settings[KPROF_SIDES];
+    kprof_condition *conditions; /* [condition_count]; limits are brought to base units */
+    size_t condition_count;
+    kprof_tolerances tolerances;
+    bool anyway;                 /* compare what is not comparable */
+    kprof_diff_outcome *outcome; /* filled in */
+} kprof_diff_request;
+
+/* The page: the baseline first, then the new report. NOT_COMPARABLE, with a message and before anything is printed,
+ * where numbers would mislead; UNKNOWN_NAME when a condition's metric is in neither report. */
+extern const kprof_page_row kprof_diff_page;
+
+/* In the order in which they are shown. */
+typedef enum kprof_judgement {
+    KPROF_JUDGEMENT_WORSE,
+    KPROF_JUDGEMENT_BETTER,
+    KPROF_JUDGEMENT_INCONCLUSIVE,
+    KPROF_JUDGEMENT_SAME,
+    KPROF_JUDGEMENT_ONLY_BASELINE,
+    KPROF_JUDGEMENT_ONLY_NEW,
+    KPROF_JUDGEMENT_COUNT
+} kprof_judgement;
+
+/* A kernel and shape. */
+typedef struct kprof_diff_kernel {
+    const kprof_launch_group *groups[KPROF_SIDES]; /* NULL: the report has none */
+    kprof_match match;
+    kprof_judgement verdict;
+    char reason[160];      /* of an inconclusive verdict; "" */
+    double p;              /* that the time is the same, corrected for all kernels; NaN: not tested */
+    kprof_change *changes; /* [metrics.count]; NULL without a partner */
+    kprof_gate *gates;     /* [condition_count]; NULL without a partner */
+} kprof_diff_kernel;
+
+typedef struct kprof_diff {
+    const kprof_diff_request *request;
+    kprof_diff_metrics metrics;
+    size_t *condition_metrics; /* [condition_count]: into metrics */
+    kprof_launch_pairs pairs;
+    kprof_diff_kernel *kernels; /* [kernel_count]: those that changed most first */
+    size_t kernel_count;
+    bool is_cut; /* some kernel has more launches than were read */
+} kprof_diff;
+
+/* Compare the launches that the filter takes. With `all`, compare all metrics that both reports have. To be freed with
+ * kprof_diff_free, also after a failure. */
+kprof_status kprof_diff_make(const kprof_page_context *context, kprof_diff *out) KPROF_MUST_CHECK;
+void kprof_diff_free(kprof_diff *diff); /* members */
+
+/* Decide on one kernel by its changes of time and cycles; `kernel->p` is known. */
+void kprof_diff_judge(kprof_diff_kernel *kernel, double tolerance_pct);
+
+/* A difference between the runs. */
+typedef struct kprof_run_difference {
+    const char *what, *effect;
+    char *values[KPROF_SIDES]; /* owned */
+    bool misleads;             /* numbers that the reports share cannot be compared */
+} kprof_run_difference;
+/* All of them; `pairs` tells the launches. Caller frees with kprof_run_differences_free, also after a failure. */
+typedef struct kprof_run_differences {
+    kprof_run_difference *items;
+    size_t count;
+} kprof_run_differences;
+kprof_status kprof_run_differences_find(const kprof_page_context *context, const kprof_diff *diff,
+                                        kprof_run_differences *out) KPROF_MUST_CHECK;
+void kprof_run_differences_free(kprof_run_differences *differences);
+
+#endif

@@ -1,0 +1,171 @@
+/* The table of what explains a change of the time: a new driver is a row here. */
+#include "report/diff/drivers.h"
+
+#include <ctype.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+typedef struct driver_row {
+    const char *theme, *label;
+    const char *names[3]; /* the first one that both reports have is taken */
+} driver_row;
+
+static const driver_row rows[] = {
+    {"time", "Duration", {KPROF_TIME_METRIC}},
+    {"time", "Cycles", {"gpc__cycles_elapsed.max", "sm__cycles_elapsed.max", "sm__cycles_active.avg"}},
+    {"traffic", "DRAM bytes read", {"dram__bytes_read.sum"}},
+    {"traffic", "DRAM bytes written", {"dram__bytes_write.sum"}},
+    {"traffic", "DRAM bytes", {"dram__bytes.sum"}},
+    {"traffic", "L2 traffic", {"lts__t_bytes.sum", "lts__t_sectors.sum"}},
+    {"traffic", "L2 traffic from L1", {"lts__t_sectors_srcunit_tex.sum"}},
+    {"traffic", "L2 hit rate", {"lts__t_sector_hit_rate.pct"}},
+    {"traffic", "L1 hit rate", {"l1tex__t_sector_hit_rate.pct"}},
+    {"instructions", "Instructions", {"smsp__inst_executed.sum", "sm__inst_executed.sum"}},
+    {"instructions", "Global loads", {"l1tex__t_requests_pipe_lsu_mem_global_op_ld.sum"}},
+    {"instructions", "Global stores", {"l1tex__t_requests_pipe_lsu_mem_global_op_st.sum"}},
+    {"instructions", "Local memory loads", {"l1tex__t_requests_pipe_lsu_mem_local_op_ld.sum"}},
+    {"occupancy", "Achieved occupancy", {"sm__warps_active.avg.pct_of_peak_sustained_active"}},
+    {"occupancy", "Theoretical occupancy", {"sm__maximum_warps_per_active_cycle_pct"}},
+    {"occupancy", "Registers per thread", {"launch__registers_per_thread"}},
+    {"clocks", "SM clock", {"gpc__cycles_elapsed.avg.per_second", "sm__cycles_elapsed.avg.per_second"}},
+    {"clocks", "DRAM clock", {"dram__cycles_elapsed.avg.per_second"}},
+};
+#define ROW_COUNT (sizeof rows / sizeof *rows)
+
+/* Each reason of a stall is a driver. */
+static const char stall_prefix[] = "smsp__average_warps_issue_stalled_";
+static const char stall_suffix[] = "_per_issue_active.ratio";
+
+static bool is_stall(const char *name)
+{
+    const size_t length = strlen(name), fixed = strlen(stall_prefix) + strlen(stall_suffix);
+    return length > fixed && strncmp(name, stall_prefix, strlen(stall_prefix)) == 0 &&
+           strcmp(name + length - strlen(stall_suffix), stall_suffix) == 0;
+}
+
+/* "Stalls: long scoreboard"; caller frees, NULL when out of memory. */
+static char *stall_label(const char *name)
+{
+    const char *reason = name + strlen(stall_prefix);
+    char *label = NULL;
+    if (asprintf(&label, "Stalls: %.*s", (int)(strlen(reason) - strlen(stall_suffix)), reason) < 0)
+        return NULL;
+    for (char *c = label; *c; c++)
+        *c = *c == '_' ? ' ' : *c;
+    return label;
+}
+
+static size_t index_of(const kprof_model *model, const char *name)
+{
+    size_t index = kprof_names_find(&model->metric_names, name);
+    return index == KPROF_NAMES_NONE ? SIZE_MAX : index;
+}
+
+/* Add a metric that at least one report has, or that was asked for. `label` is taken over; NULL: out of memory. */
+static kprof_diff_metric *add_metric(kprof_diff_metrics *metrics, const kprof_model *const models[KPROF_SIDES],
+                                     const char *name, char *label)
+{
+    kprof_diff_metric *metric = label ? KPROF_APPEND(metrics->items, metrics->count) : NULL;
+    if (!metric) {
+        free(label);
+        return NULL;
+    }
+    *metric = (kprof_diff_metric){.name = name, .unit = "", .theme = "other", .label = label};
+    metric->metric_class = KPROF_CLASS_NOISY;
+    for (int side = 0; side < KPROF_SIDES; side++) {
+        metric->indexes[side] = index_of(models[side], name);
+        if (metric->indexes[side] == SIZE_MAX)
+            continue;
+        const kprof_model_metric *known = &models[side]->metrics[metric->indexes[side]];
+        metric->name = known->name;
+        metric->unit = known->unit;
+        metric->metric_class = kprof_class_of(known);
+    }
+    metrics->count++;
+    return metric;
+}
+
+static bool both_have(const kprof_model *const models[KPROF_SIDES], const char *name)
+{
+    return index_of(models[KPROF_BASELINE], name) != SIZE_MAX && index_of(models[KPROF_NEW], name) != SIZE_MAX;
+}
+
+static bool add_row(kprof_diff_metrics *metrics, const kprof_model *const models[KPROF_SIDES], const driver_row *row)
+{
+    const char *chosen = NULL;
+    for (size_t i = 0; i < sizeof row->names / sizeof *row->names && row->names[i] && !chosen; i++)
+        chosen = both_have(models, row->names[i]) ? row->names[i] : NULL;
+    const bool is_time = strcmp(row->theme, "time") == 0;
+    if (!chosen && !is_time)
+        return true;
+    kprof_diff_metric *metric = add_metric(metrics, models, chosen ? chosen : row->names[0], strdup(row->label));
+    if (!metric)
+        return false;
+    metric->theme = row->theme;
+    metric->is_tested = is_time;
+    return true;
+}
+
+kprof_status kprof_diff_metrics_find(const kprof_model *const models[KPROF_SIDES], bool all, kprof_diff_metrics *out)
+{
+    *out = (kprof_diff_metrics){0};
+    bool added = true;
+    for (size_t i = 0; i < ROW_COUNT && added; i++)
+        added = add_row(out, models, &rows[i]);
+    const size_t row_count = out->count;
+    const kprof_model *baseline = models[KPROF_BASELINE];
+    for (size_t i = 0; i < baseline->metric_count && added; i++) {
+        const char *name = baseline->metrics[i].name;
+        bool is_driver = false;
+        for (size_t k = 0; k < row_count; k++)
+            is_driver = is_driver || out->items[k].indexes[KPROF_BASELINE] == i;
+        if (is_driver || !both_have(models, name) || (!all && !is_stall(name)))
+            continue;
+        kprof_diff_metric *metric = add_metric(out, models, name, is_stall(name) ? stall_label(name) : strdup(name));
+        added = metric != NULL;
+        if (metric && is_stall(name))
+            metric->theme = "stalls";
+    }
+    return added ? KPROF_OK : kprof_fail(KPROF_NO_MEMORY, "comparing the reports: out of memory");
+}
+
+size_t kprof_diff_metric_of(kprof_diff_metrics *metrics, const kprof_model *const models[KPROF_SIDES], const char *name)
+{
+    for (size_t i = 0; i < metrics->count; i++) {
+        if (strcmp(metrics->items[i].name, name) == 0)
+            return i;
+    }
+    return add_metric(metrics, models, name, strdup(name)) ? metrics->count - 1 : SIZE_MAX;
+}
+
+void kprof_diff_metrics_free(kprof_diff_metrics *metrics)
+{
+    for (size_t i = 0; i < metrics->count; i++)
+        free(metrics->items[i].label);
+    free(metrics->items);
+}
+
+static double weight_of(const kprof_diff_metric *metric, const kprof_change *change, double stalls)
+{
+    const double difference = fabs(change->difference);
+    if (isnan(difference) || difference == 0)
+        return 0;
+    if (strcmp(metric->unit, "%") == 0)
+        return difference / 100;
+    if (strcmp(metric->theme, "stalls") == 0)
+        return difference / fmax(stalls, difference);
+    const double baseline = fabs(change->centers[0].median);
+    return baseline > 0 ? difference / baseline : 1;
+}
+
+void kprof_driver_weights(const kprof_diff_metrics *metrics, const kprof_change *changes, double *weights)
+{
+    double stalls = 0;
+    for (size_t i = 0; i < metrics->count; i++) {
+        if (strcmp(metrics->items[i].theme, "stalls") == 0 && !isnan(changes[i].centers[0].median))
+            stalls += changes[i].centers[0].median;
+    }
+    for (size_t i = 0; i < metrics->count; i++)
+        weights[i] = weight_of(&metrics->items[i], &changes[i], stalls);
+}

@@ -1,0 +1,262 @@
+/* Groups are found by keys, texts that tell what groups have in common; a kind of match has a key of its own. Names
+ * stand in keys as numbers, so that a key is short however long a name is. */
+#include "report/diff/pairs.h"
+#include "report/store/limits.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* The numbers of the names of a report: [kernel_count], [device_count]. */
+typedef struct name_numbers {
+    size_t *demangled, *functions, *devices;
+} name_numbers;
+
+typedef struct grouping {
+    const kprof_model_walk *walk;
+    const name_numbers *numbers;
+    kprof_work *work;
+    kprof_names keys; /* -> index of the group */
+    kprof_launch_group **groups;
+    size_t *count;
+} grouping;
+
+/* The number of a text, the same for equal ones; false when out of memory. */
+static bool number_text(kprof_names *texts, const char *text, size_t *out)
+{
+    *out = kprof_names_find(texts, text);
+    if (*out != KPROF_NAMES_NONE)
+        return true;
+    *out = texts->count;
+    return kprof_names_add(texts, text, *out);
+}
+
+static bool number_names(kprof_names *texts, const kprof_model *model, name_numbers *out)
+{
+    out->demangled = calloc(model->kernel_count + 1, sizeof *out->demangled);
+    out->functions = calloc(model->kernel_count + 1, sizeof *out->functions);
+    out->devices = calloc(model->device_count + 1, sizeof *out->devices);
+    bool whole = out->demangled && out->functions && out->devices;
+    for (size_t i = 0; i < model->kernel_count && whole; i++)
+        whole = number_text(texts, model->kernels[i].demangled, &out->demangled[i]) &&
+                number_text(texts, model->kernels[i].function, &out->functions[i]);
+    for (size_t i = 0; i < model->device_count && whole; i++)
+        whole = number_text(texts, model->devices[i].name, &out->devices[i]);
+    return whole;
+}
+
+/* Append "65536,1,1". */
+static void put_shape(kprof_strbuf *key, const uint32_t shape[3])
+{
+    kprof_strbuf_printf(key, "%u,%u,%u\n", shape[0], shape[1], shape[2]);
+}
+
+/* Caller frees; NULL when out of memory. */
+static char *make_key(const kprof_launch_group *group, kprof_match match)
+{
+    const kprof_launch_record *shape = &group->shape;
+    kprof_strbuf key = KPROF_STRBUF_INIT;
+    put_shape(&key, shape->grid);
+    put_shape(&key, shape->block);
+    put_shape(&key, shape->cluster);
+    kprof_strbuf_printf(&key, "%u %u\n", shape->dynamic_smem_bytes, group->kernel->record.static_smem_bytes);
+    kprof_strbuf_printf(&key, "%zu\n", match == KPROF_MATCH_SAME ? group->device_name : SIZE_MAX);
+    kprof_strbuf_printf(&key, "%zu", match == KPROF_MATCH_RENAMED ? group->function : group->demangled);
+    return kprof_strbuf_take(&key);
+}
+
+/* Add a group, which takes over its key. */
+static kprof_status add_group(grouping *to, const kprof_launch_group *group)
+{
+    kprof_launch_group *added = KPROF_APPEND(*to->groups, *to->count);
+    if (!added || !kprof_names_add(&to->keys, group->key, *to->count)) {
+        free(group->key);
+        return kprof_store_no_memory(to->walk->report);
+    }
+    *added = *group;
+    ++*to->count;
+    const uint64_t bytes = strlen(group->kernel->demangled) + strlen(group->kernel->function);
+    return kprof_work_charge(to->work, KPROF_WORK_OF_GROUP + KPROF_WORK_OF_NAME_BYTE * bytes);
+}
+
+/* Find the group of a launch, which is made if it is the first one. */
+static kprof_status group_of(grouping *to, const kprof_model_launch *launch, kprof_launch_group **out)
+{
+    const kprof_model *model = to->walk->model;
+    const size_t kernel = (size_t)(launch->kernel - model->kernels);
+    kprof_launch_group group = {.kernel = launch->kernel,
+                                .device = launch->device,
+                                .device_name = to->numbers->devices[launch->device - model->devices],
+                                .demangled = to->numbers->demangled[kernel],
+                                .function = to->numbers->functions[kernel],
+                                .shape = launch->record,
+                                .partner = SIZE_MAX};
+    group.key = make_key(&group, KPROF_MATCH_SAME);
+    if (!group.key)
+        return kprof_store_no_memory(to->walk->report);
+    size_t index = kprof_names_find(&to->keys, group.key);
+    kprof_status status = KPROF_OK;
+    if (index != KPROF_NAMES_NONE) {
+        free(group.key);
+    } else {
+        index = *to->count;
+        status = add_group(to, &group);
+    }
+    *out = status == KPROF_OK ? &(*to->groups)[index] : NULL;
+    return status;
+}
+
+/* The values of a kernel that was replayed are not mixed with those of samples. */
+static bool add_id(kprof_launch_group *group, const kprof_model_launch *launch)
+{
+    if (kprof_model_is_multiplexed(launch)) {
+        group->multiplexed++;
+        if (group->replayed > 0)
+            return true;
+    } else if (group->replayed++ == 0) {
+        group->id_count = 0;
+    }
+    int64_t *id = KPROF_APPEND(group->ids, group->id_count);
+    if (!id)
+        return false;
+    *id = launch->id;
+    group->id_count++;
+    return true;
+}
+
+static kprof_status add_launch(void *user, const kprof_model_launch *launch)
+{
+    grouping *to = user;
+    kprof_launch_group *group;
+    kprof_status status = group_of(to, launch, &group);
+    if (status != KPROF_OK)
+        return status;
+    group->launches++;
+    if (launch->measured <= 0 || add_id(group, launch))
+        return KPROF_OK;
+    return kprof_store_no_memory(to->walk->report);
+}
+
+/* Find how many launches of each kernel a report does not tell of; there are `texts` names. */
+static kprof_status find_untold(const grouping *to, size_t texts)
+{
+    const kprof_model *model = to->walk->model;
+    kprof_launch_group *groups = *to->groups;
+    uint64_t *untold = calloc(texts + 1, sizeof *untold);
+    if (!untold)
+        return kprof_store_no_memory(to->walk->report);
+    for (size_t i = 0; i < model->kernel_count; i++)
+        untold[to->numbers->demangled[i]] += model->kernels[i].launches;
+    for (size_t i = 0; i < *to->count; i++) {
+        uint64_t *of = &untold[groups[i].demangled];
+        *of -= *of < groups[i].launches ? *of : groups[i].launches;
+    }
+    for (size_t i = 0; i < *to->count; i++)
+        groups[i].untold = untold[groups[i].demangled];
+    free(untold);
+    return KPROF_OK;
+}
+
+/* Find the groups of both reports. */
+static kprof_status find_all_groups(const kprof_model_walk walks[KPROF_SIDES], kprof_work *work,
+                                    kprof_launch_pairs *out)
+{
+    name_numbers numbers[KPROF_SIDES] = {{NULL, NULL, NULL}, {NULL, NULL, NULL}};
+    kprof_names texts = {0};
+    kprof_status status = KPROF_OK;
+    for (int side = 0; side < KPROF_SIDES && status == KPROF_OK; side++) {
+        grouping to = {&walks[side], &numbers[side], work, {0}, &out->groups[side], &out->group_counts[side]};
+        kprof_model_walk without_values = walks[side];
+        without_values.values = false;
+        status = number_names(&texts, walks[side].model, &numbers[side])
+                     ? kprof_model_launches(&without_values, add_launch, &to)
+                     : kprof_store_no_memory(walks[side].report);
+        if (status == KPROF_OK)
+            status = find_untold(&to, texts.count);
+        kprof_names_free(&to.keys);
+    }
+    for (int side = 0; side < KPROF_SIDES; side++) {
+        free(numbers[side].demangled);
+        free(numbers[side].functions);
+        free(numbers[side].devices);
+    }
+    kprof_names_free(&texts);
+    return status;
+}
+
+/* Map the keys of the groups that have no partner yet; a key of several groups is marked at the first of them. */
+static bool map_keys(kprof_launch_group *groups, size_t count, kprof_match match, kprof_names *keys)
+{
+    for (size_t i = 0; i < count; i++) {
+        if (groups[i].partner != SIZE_MAX)
+            continue;
+        free(groups[i].key);
+        groups[i].is_one_of_several = false;
+        groups[i].key = make_key(&groups[i], match);
+        if (!groups[i].key)
+            return false;
+        size_t first = kprof_names_find(keys, groups[i].key);
+        if (first != KPROF_NAMES_NONE)
+            groups[first].is_one_of_several = true;
+        else if (!kprof_names_add(keys, groups[i].key, i))
+            return false;
+    }
+    return true;
+}
+
+static kprof_status match_groups(kprof_launch_pairs *to, kprof_match match)
+{
+    kprof_names keys[KPROF_SIDES] = {{0}, {0}};
+    kprof_launch_group *baseline = to->groups[KPROF_BASELINE], *newer = to->groups[KPROF_NEW];
+    bool done = true;
+    for (int side = 0; side < KPROF_SIDES; side++)
+        done = done && map_keys(to->groups[side], to->group_counts[side], match, &keys[side]);
+    for (size_t i = 0; done && i < to->group_counts[KPROF_NEW]; i++) {
+        if (newer[i].partner != SIZE_MAX || newer[i].is_one_of_several ||
+            kprof_names_find(&keys[KPROF_NEW], newer[i].key) != i)
+            continue;
+        size_t found = kprof_names_find(&keys[KPROF_BASELINE], newer[i].key);
+        if (found == KPROF_NAMES_NONE || baseline[found].is_one_of_several)
+            continue;
+        kprof_launch_pair *pair = KPROF_APPEND(to->pairs, to->count);
+        done = pair != NULL;
+        if (!pair)
+            break;
+        *pair = (kprof_launch_pair){{&baseline[found], &newer[i]}, match};
+        baseline[found].partner = newer[i].partner = to->count++;
+    }
+    for (int side = 0; side < KPROF_SIDES; side++)
+        kprof_names_free(&keys[side]);
+    return done ? KPROF_OK : kprof_fail(KPROF_NO_MEMORY, "matching kernels: out of memory");
+}
+
+static int by_new_group(const void *a, const void *b)
+{
+    const kprof_launch_pair *left = a, *right = b;
+    return left->sides[KPROF_NEW] < right->sides[KPROF_NEW] ? -1 : 1;
+}
+
+kprof_status kprof_launch_pairs_find(const kprof_model_walk walks[KPROF_SIDES], kprof_work *work,
+                                     kprof_launch_pairs *out)
+{
+    *out = (kprof_launch_pairs){0};
+    kprof_status status = find_all_groups(walks, work, out);
+    for (kprof_match match = KPROF_MATCH_SAME; match < KPROF_MATCH_COUNT && status == KPROF_OK; match++)
+        status = match_groups(out, match);
+    if (out->count > 1)
+        qsort(out->pairs, out->count, sizeof *out->pairs, by_new_group);
+    for (size_t i = 0; i < out->count; i++)
+        out->pairs[i].sides[KPROF_BASELINE]->partner = out->pairs[i].sides[KPROF_NEW]->partner = i;
+    return status;
+}
+
+void kprof_launch_pairs_free(kprof_launch_pairs *pairs)
+{
+    for (int side = 0; side < KPROF_SIDES; side++) {
+        for (size_t i = 0; i < pairs->group_counts[side]; i++) {
+            free(pairs->groups[side][i].ids);
+            free(pairs->groups[side][i].key);
+        }
+        free(pairs->groups[side]);
+    }
+    free(pairs->pairs);
+}

@@ -1,0 +1,78 @@
+/* The part that the CSV formats share: quoting, rows, the values of launches, and lists. Every table is rectangular,
+ * numbers have '.' in any locale, and libcsv quotes text. */
+#ifndef KPROF_REPORT_CSV_H
+#define KPROF_REPORT_CSV_H
+
+#include "report/emit/emit.h"
+
+/* A row, or part of one, being put together. */
+typedef struct kprof_csv_line {
+    kprof_strbuf text;
+    bool is_safe; /* texts that a spreadsheet would take for a formula get an apostrophe in front */
+} kprof_csv_line;
+
+/* How the columns of a list of GROUPS look. */
+typedef struct kprof_csv_columns {
+    const char *(*name)(const char *key); /* of a field; NULL: it is left out */
+    void (*put)(kprof_csv_line *row, const kprof_emit_field *field);
+} kprof_csv_columns;
+extern const kprof_csv_columns kprof_csv_plain_columns; /* all, by their keys */
+
+typedef struct kprof_csv {
+    kprof_emitter base;
+    const kprof_csv_columns *columns;
+    kprof_csv_line prefix; /* of the launch or record: its columns, each followed by a comma */
+    kprof_csv_line row;    /* being put together */
+    kprof_csv_line
+        *tails;     /* [slot_count]: the texts of a metric, quoted, each followed by a comma; made on first use */
+    double *values; /* [column_count], of the launch, for a row of all */
+    kprof_emit_list list;
+    int64_t record; /* number of the record in the list, from 1 */
+    bool header_done;
+} kprof_csv;
+
+/* An emitter with `columns` for its lists; it is freed by kprof_csv_free. */
+kprof_emitter *kprof_csv_new(const kprof_emitter_ops *ops, const kprof_csv_columns *columns);
+void kprof_csv_free(kprof_emitter *emitter);
+static inline kprof_csv *kprof_csv_of(kprof_emitter *emitter)
+{
+    return (kprof_csv *)emitter;
+}
+
+/* Append a field without or with the comma after it. A value that is missing is an empty field. */
+void kprof_csv_put(kprof_csv_line *row, const kprof_emit_field *field);
+void kprof_csv_put_text(kprof_csv_line *row, const char *text);
+static inline void kprof_csv_put_comma(kprof_csv_line *row)
+{
+    kprof_strbuf_append(&row->text, ",", 1);
+}
+void kprof_csv_text(kprof_csv_line *row, const char *text);
+void kprof_csv_integer(kprof_csv_line *row, int64_t value);
+void kprof_csv_real(kprof_csv_line *row, double value);
+void kprof_csv_names(kprof_csv_line *row, const char *const *names); /* NULL-terminated */
+/* Finish csv->row: the last comma becomes the line's end. */
+void kprof_csv_end_row(kprof_csv *csv);
+
+/* Make room for the values of the launches that follow, for launches_begin; and free it, as launches_end. */
+void kprof_csv_begin_launches(kprof_csv *csv);
+void kprof_csv_launches_end(kprof_emitter *emitter);
+/* Forget the launch before; for launch_begin, which then fills in the prefix. */
+void kprof_csv_begin_launch(kprof_csv *csv);
+/* Begin a row for a metric, with the launch's columns and the metric's own, which `put` writes once for each slot.
+ * False on a failure; else the row is to be ended by kprof_csv_end_row. */
+bool kprof_csv_begin_metric(kprof_csv *csv, const kprof_emit_metric *metric,
+                            void (*put)(kprof_csv_line *tail, const kprof_emit_metric *metric));
+/* Keep the value for the launch's one row. */
+void kprof_csv_keep_value(kprof_emitter *emitter, const kprof_emit_metric *metric);
+/* Write that row, at the end of a launch: `put` writes a value and a comma of each column that is not left out. */
+void kprof_csv_put_values(kprof_csv *csv, bool (*leaves_out)(const kprof_emit_metric *column),
+                          void (*put)(kprof_csv_line *row, double value));
+
+/* The operations for lists. */
+void kprof_csv_list_begin(kprof_emitter *emitter, const kprof_emit_list *list);
+void kprof_csv_columns_of_list(kprof_emitter *emitter, const kprof_emit_record *columns);
+void kprof_csv_record_begin(kprof_emitter *emitter, const kprof_emit_record *record);
+void kprof_csv_row(kprof_emitter *emitter, const kprof_emit_record *row);
+void kprof_csv_record_end(kprof_emitter *emitter);
+
+#endif

@@ -1,0 +1,154 @@
+/* Shortens kernel names for terminals; with templates they run to thousands of characters, of which instances of one
+ * template share nearly all. */
+#include "report/emit/grid.h"
+#include "report/store/names.h"
+
+#include "core/strbuf.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define GAP "..."
+
+static bool is_within_character(char c)
+{
+    return ((unsigned char)c & 0xc0) == 0x80;
+}
+
+/* Byte offset of the `count`-th code point. */
+static size_t offset_of(const char *text, size_t count)
+{
+    size_t i = 0;
+    for (; text[i]; i++) {
+        if (!is_within_character(text[i]) && count-- == 0)
+            break;
+    }
+    return i;
+}
+
+/* A name on its way to being shortened. */
+typedef struct long_name {
+    const char *text;
+    size_t index;  /* in the caller's list */
+    size_t shared; /* bytes that it has in common with the name most like it, from the left */
+} long_name;
+
+static int by_text(const void *a, const void *b)
+{
+    return strcmp(((const long_name *)a)->text, ((const long_name *)b)->text);
+}
+
+/* Among sorted names, the one that shares most with a name is a neighbour that differs from it. */
+static void find_shared(long_name *names, size_t count)
+{
+    qsort(names, count, sizeof *names, by_text);
+    for (size_t i = 0; i + 1 < count; i++) {
+        if (strcmp(names[i].text, names[i + 1].text) == 0)
+            continue;
+        size_t common = 0;
+        while (names[i].text[common] && names[i].text[common] == names[i + 1].text[common])
+            common++;
+        for (size_t k = i + 1; k-- > 0 && strcmp(names[k].text, names[i].text) == 0;)
+            names[k].shared = names[k].shared > common ? names[k].shared : common;
+        for (size_t k = i + 1; k < count && strcmp(names[k].text, names[i + 1].text) == 0; k++)
+            names[k].shared = names[k].shared > common ? names[k].shared : common;
+    }
+}
+
+static void put_columns(kprof_strbuf *out, const char *text, size_t from, size_t count)
+{
+    const size_t start = offset_of(text, from);
+    kprof_strbuf_append(out, text + start, offset_of(text + start, count));
+}
+
+/* The beginning, which has the function's name, a little of the end, and between them where the name differs from the
+ * one most like it. */
+static char *shorten(const long_name *name, size_t width)
+{
+    const size_t total = kprof_text_width(name->text), kept = width - strlen(GAP), head = kept - kept / 4;
+    const size_t tail = kept - head;
+    size_t differs = 0; /* in columns */
+    for (size_t i = 0; i < name->shared; i++)
+        differs += !is_within_character(name->text[i]);
+    kprof_strbuf out = KPROF_STRBUF_INIT;
+    if (differs + 4 <= head || differs >= total - tail) {
+        put_columns(&out, name->text, 0, head);
+        kprof_strbuf_puts(&out, GAP);
+        put_columns(&out, name->text, total - tail, tail);
+        return kprof_strbuf_take(&out);
+    }
+    const size_t middle = (kept - strlen(GAP)) / 2, outer = kept - strlen(GAP) - middle, start = differs - middle / 3;
+    put_columns(&out, name->text, 0, (outer + 1) / 2);
+    kprof_strbuf_puts(&out, GAP);
+    put_columns(&out, name->text, start, middle);
+    if (start + middle < total - outer / 2)
+        kprof_strbuf_puts(&out, GAP);
+    const size_t end = start + middle > total - outer / 2 ? start + middle : total - outer / 2;
+    put_columns(&out, name->text, end, total - end);
+    return kprof_strbuf_take(&out);
+}
+
+/* Number a name that has become the same as an earlier one: "~2" replaces its end. */
+static bool tell_apart(char **text, size_t width, size_t number)
+{
+    char suffix[32];
+    kprof_strbuf out = KPROF_STRBUF_INIT;
+    snprintf(suffix, sizeof suffix, "~%zu", number);
+    put_columns(&out, *text, 0, width - strlen(suffix));
+    kprof_strbuf_puts(&out, suffix);
+    free(*text);
+    *text = kprof_strbuf_take(&out);
+    return *text != NULL;
+}
+
+/* Short names in the order of `names`, whose equal ones are neighbours. */
+static bool shorten_all(const long_name *names, size_t count, size_t width, char **out)
+{
+    kprof_names taken = {NULL, 0, 0};
+    bool whole = true;
+    for (size_t i = 0; i < count && whole; i++) {
+        char **text = &out[names[i].index];
+        if (i > 0 && strcmp(names[i].text, names[i - 1].text) == 0) {
+            *text = strdup(out[names[i - 1].index]);
+            whole = *text != NULL;
+            continue;
+        }
+        *text = kprof_text_width(names[i].text) > width ? shorten(&names[i], width) : strdup(names[i].text);
+        for (size_t number = 2; *text && kprof_names_find(&taken, *text) != KPROF_NAMES_NONE; number++) {
+            if (!tell_apart(text, width, number))
+                break;
+        }
+        whole = *text && kprof_names_add(&taken, *text, i);
+    }
+    kprof_names_free(&taken);
+    return whole;
+}
+
+char **kprof_short_names_new(const char *const *names, size_t count, size_t width)
+{
+    long_name *all = calloc(count + 1, sizeof *all);
+    char **out = calloc(count + 1, sizeof *out);
+    width = width > KPROF_SHORT_NAME ? width : KPROF_SHORT_NAME;
+    for (size_t i = 0; all && i < count; i++) {
+        /* The return type of a kernel is always the same. */
+        const bool cut_void = kprof_text_width(names[i]) > width && strncmp(names[i], "void ", 5) == 0;
+        all[i] = (long_name){cut_void ? names[i] + 5 : names[i], i, 0};
+    }
+    bool whole = all && out;
+    if (whole) {
+        find_shared(all, count);
+        whole = shorten_all(all, count, width, out);
+    }
+    free(all);
+    if (whole)
+        return out;
+    kprof_short_names_free(out, count);
+    return NULL;
+}
+
+void kprof_short_names_free(char **short_names, size_t count)
+{
+    for (size_t i = 0; short_names && i < count; i++)
+        free(short_names[i]);
+    free(short_names);
+}

@@ -1,0 +1,522 @@
+/* The table of formats, and what an emitter does for which its format has no operation of its own. */
+#include "report/emit/emit.h"
+#include "core/clean.h"
+#include "report/model/witness.h"
+#include "report/store/limits.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define COUNT_OF(array) (sizeof(array) / sizeof *(array))
+
+typedef kprof_emitter *emitter_new(void);
+
+#define FORMAT_ROW(id, name, keeps_text, ...) [KPROF_FORMAT_##id] = {kprof_emit_##name##_new, keeps_text},
+static const struct {
+    emitter_new *make;
+    bool keeps_text;
+} formats[] = {KPROF_FORMATS(FORMAT_ROW, FORMAT_ROW)};
+
+static void nothing(kprof_emitter *emitter)
+{
+    (void)emitter;
+}
+
+static void begin_list_of_launches(kprof_emitter *emitter)
+{
+    emitter->ops->list_begin(emitter, &(kprof_emit_list){"launches", "Launches", KPROF_LIST_GROUPS, false});
+}
+
+/* People see it only where there is something to see. */
+static kprof_emit_field optional(kprof_emit_field field, bool is_there)
+{
+    return is_there ? field : kprof_field_with_role(field, KPROF_ROLE_MACHINE);
+}
+
+/* A launch as a record; `disagreements` is what is said of its passes, `note` of its samples. */
+static void begin_launch(kprof_emitter *emitter, const kprof_model_launch *launch, const char *disagreements,
+                         const char *note)
+{
+    const kprof_launch_record *record = &launch->record;
+    const bool is_graph = kprof_launch_is_graph(record);
+    char cc[24], grid[48], block[48];
+    snprintf(cc, sizeof cc, "%u.%u", launch->device->record.cc_major, launch->device->record.cc_minor);
+    const kprof_emit_field fields[] = {
+        kprof_field_plain(kprof_field_text("kernel", "Kernel",
+                                           kprof_model_kernel_name(launch->kernel, emitter->options->kernel_base))),
+        kprof_field_with_role(kprof_field_text("function", "Function", launch->kernel->function), KPROF_ROLE_MACHINE),
+        kprof_field_integer("launch", "Launch", launch->id),
+        optional(kprof_field_integer("last_launch", "Last launch",
+                                     launch->samples ? launch->samples->last_launch : launch->id),
+                 launch->samples != NULL),
+        optional(kprof_field_integer("multiplexed", "Multiplexed launches",
+                                     launch->samples ? (int64_t)launch->samples->launches : 0),
+                 launch->samples != NULL),
+        optional(kprof_field_integer("samples", "Samples", launch->samples ? (int64_t)launch->samples->used : 0),
+                 launch->samples != NULL),
+        optional(kprof_field_text("samples_note", "Note:", note), *note),
+        kprof_field_integer("process_id", "Process", launch->process->pid),
+        kprof_field_with_role(kprof_field_text("process", "Name", launch->process->name), KPROF_ROLE_MACHINE),
+        kprof_field_with_role(kprof_field_text("host", "Host", launch->process->host), KPROF_ROLE_MACHINE),
+        kprof_field_plain(kprof_field_text("device_name", "Device", launch->device->name)),
+        kprof_field_text("cc", "CC", cc),
+        optional(kprof_field_text("grid", "Grid", kprof_shape_text(record, record->grid, grid)), !is_graph),
+        optional(kprof_field_text("block", "Block", kprof_shape_text(record, record->block, block)), !is_graph),
+        kprof_field_integer("context", "Context", record->context),
+        kprof_field_integer("stream", "Stream", (int64_t)record->stream),
+        optional(kprof_field_integer("graph_node", "Graph node", (int64_t)record->graph_node), record->graph_node > 0),
+        optional(kprof_field_text("nvtx", "NVTX ranges", record->nvtx), *record->nvtx),
+        kprof_field_with_role(kprof_field_text("replay_mode", "Replay", launch->replay_mode), KPROF_ROLE_MACHINE),
+        optional(kprof_field_integer("passes", "Passes", record->pass_count), launch->measured > 0),
+        kprof_field_with_role(kprof_field_integer("measured", "Metrics measured", launch->measured),
+                              KPROF_ROLE_MACHINE),
+        optional(kprof_field_text("reason", kprof_model_is_missing(launch) ? "Not measured:" : "Note:", launch->reason),
+                 *launch->reason),
+        optional(kprof_field_text("disagreements", "Passes disagree:", disagreements), *disagreements),
+    };
+    emitter->ops->record_begin(emitter, &(kprof_emit_record){fields, COUNT_OF(fields)});
+}
+
+static void begin_record_of_launch(kprof_emitter *emitter, const kprof_model_launch *launch)
+{
+    kprof_strbuf disagreements = KPROF_STRBUF_INIT, note = KPROF_STRBUF_INIT;
+    kprof_status status = kprof_disagreements_describe(emitter->launches.model, launch, &disagreements);
+    emitter->launches.has_spreads = launch->samples && launch->samples->used > 1;
+    if (launch->samples)
+        kprof_samples_note(emitter->launches.model, launch->samples, &note);
+    if (status == KPROF_OK && note.failed)
+        status = KPROF_NO_MEMORY;
+    if (status == KPROF_OK)
+        begin_launch(emitter, launch, disagreements.length ? disagreements.data : "", note.length ? note.data : "");
+    else
+        emitter->status = status;
+    kprof_strbuf_free(&disagreements);
+    kprof_strbuf_free(&note);
+}
+
+/* In a section, people see the metric's label below the section's name, else its name and its passes. */
+static void show_row_of_metric(kprof_emitter *emitter, const kprof_emit_metric *metric)
+{
+    const kprof_model_spread *spread = metric->spread;
+    const bool in_sections = emitter->launches.in_sections;
+    const kprof_field_role of_sections = in_sections ? KPROF_ROLE_SHOWN : KPROF_ROLE_MACHINE;
+    const kprof_field_role of_names = in_sections ? KPROF_ROLE_MACHINE : KPROF_ROLE_SHOWN;
+    const kprof_field_role of_headings = in_sections ? KPROF_ROLE_HEADING : KPROF_ROLE_MACHINE;
+    if (metric->repeated || metric->told_before)
+        return;
+    kprof_emit_field value = kprof_field_with_unit(kprof_field_real("value", "Value", metric->value), metric->unit);
+    kprof_emit_field mad =
+        kprof_field_with_unit(kprof_field_real("mad", "Median deviation", spread ? spread->mad : NAN), metric->unit);
+    mad.missing = "";             /* as of what is known without counters */
+    value.is_value = in_sections; /* the passes tell elsewhere */
+    const kprof_emit_field fields[] = {
+        kprof_field_with_role(kprof_field_text("section", "Section", metric->section ? metric->section->id : ""),
+                              KPROF_ROLE_MACHINE),
+        kprof_field_with_role(kprof_field_text("section_name", "Section", metric->section ? metric->section->name : ""),
+                              of_headings),
+        kprof_field_with_role(kprof_field_text("metric", "Metric", metric->name), of_names),
+        kprof_field_with_role(kprof_field_text("label", "Metric", metric->label), of_sections),
+        kprof_field_with_role(kprof_field_text("unit", "Unit", metric->unit), KPROF_ROLE_MACHINE),
+        value,
+        kprof_field_with_role(kprof_field_text("passes", "Passes", metric->passes), of_names),
+        kprof_field_with_role(kprof_field_real("samples", "Samples", spread ? (double)spread->samples : NAN),
+                              KPROF_ROLE_MACHINE),
+        optional(mad, emitter->launches.has_spreads),
+    };
+    emitter->ops->row(emitter, &(kprof_emit_record){fields, COUNT_OF(fields)});
+}
+
+void kprof_emit_cells(kprof_emitter *emitter, const kprof_emit_table *table)
+{
+    const size_t columns = table->table->column_count;
+    for (size_t i = 0; i < table->table->row_count * columns; i++) {
+        const kprof_emit_metric *cell = table->cells[table->order[i / columns] * columns + i % columns];
+        if (cell)
+            emitter->ops->metric(emitter, cell);
+    }
+}
+
+static void show_points(kprof_emitter *emitter, const kprof_emit_roofline *rooflines, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        emitter->ops->metric(emitter, rooflines[i].work);
+        emitter->ops->metric(emitter, rooflines[i].peak);
+        for (size_t k = 0; k < rooflines[i].point_count; k++) {
+            const kprof_emit_point *point = &rooflines[i].points[k];
+            emitter->ops->metric(emitter, point->traffic);
+            emitter->ops->metric(emitter, point->peak);
+            emitter->ops->metric(emitter, point->intensity);
+            emitter->ops->metric(emitter, point->pct);
+        }
+    }
+}
+
+static void begin_section(kprof_emitter *emitter, const kprof_section *section)
+{
+    (void)emitter;
+    (void)section;
+}
+
+kprof_verdict_text kprof_emit_verdict_row(const kprof_emit_findings *all, kprof_verdict_row row, bool base_units)
+{
+    kprof_verdict_text text = kprof_verdict_describe(all->findings, row, base_units);
+    if (row == KPROF_ROW_NEXT && text.is_known) {
+        kprof_strbuf_clear(&text.text);
+        kprof_strbuf_printf(&text.text, "%s%s",
+                            all->next             ? "section "
+                            : all->next_is_hidden ? "show --section "
+                                                  : "collect --section ",
+                            all->next ? all->next->name : text.name.data);
+    }
+    return text;
+}
+
+void kprof_table_describe_excess(const kprof_emit_table *table, kprof_strbuf *out)
+{
+    double greatest = NAN;
+    for (size_t i = 0; table->whole && i < table->table->row_count * table->table->column_count; i++)
+        greatest = table->cells[i] ? fmax(greatest, table->cells[i]->value) : greatest;
+    if (table->whole && table->whole->value > greatest + 0.005)
+        kprof_strbuf_printf(out, "%s is above each part here: CUPTI does not compute it from these averages",
+                            table->whole->label);
+}
+
+bool kprof_is_excess(double value, const char *unit)
+{
+    return strcmp(unit, "%") == 0 && value > 100.005;
+}
+
+kprof_status kprof_emit_not_evaluated(const kprof_emit_findings *all, kprof_strbuf *out)
+{
+    kprof_status status = KPROF_OK;
+    for (size_t i = 0; i < all->open_count && status == KPROF_OK; i++) {
+        kprof_strlist missing = KPROF_STRLIST_INIT;
+        status = kprof_found_missing(all->open[i], &missing);
+        kprof_strbuf_puts(kprof_strbuf_part(out), all->open[i]->finding->id);
+        for (size_t k = 0; k < missing.count; k++)
+            kprof_strbuf_printf(out, "%s%s", k ? ", " : " (needs ", missing.items[k]);
+        kprof_strbuf_puts(out, missing.count ? ")" : "");
+        kprof_strlist_free(&missing);
+    }
+    return status;
+}
+
+static void no_verdict(kprof_emitter *emitter, const kprof_emit_findings *findings)
+{
+    (void)emitter;
+    (void)findings;
+}
+
+static void no_finding(kprof_emitter *emitter, const kprof_found *found)
+{
+    (void)emitter;
+    (void)found;
+}
+
+static void no_what_if(kprof_emitter *emitter, const kprof_what_if *curves, size_t count)
+{
+    (void)emitter;
+    (void)curves;
+    (void)count;
+}
+
+static void end_record(kprof_emitter *emitter)
+{
+    emitter->ops->record_end(emitter);
+}
+
+static void end_list(kprof_emitter *emitter)
+{
+    emitter->ops->list_end(emitter);
+}
+
+static void begin_rows(kprof_emitter *emitter, const char *key)
+{
+    (void)emitter;
+    (void)key;
+}
+
+static void begin_list(kprof_emitter *emitter, const kprof_emit_list *list)
+{
+    (void)emitter;
+    (void)list;
+}
+
+static void show_record(kprof_emitter *emitter, const kprof_emit_record *record)
+{
+    (void)emitter;
+    (void)record;
+}
+
+static void free_emitter(kprof_emitter *emitter)
+{
+    free(emitter);
+}
+
+/* Fill in the operations that are missing; emit.h says how. */
+static void add_defaults(kprof_emitter_ops *ops)
+{
+#define DEFAULT(operation, function) ops->operation = ops->operation ? ops->operation : (function)
+    DEFAULT(launches_end, ops->launches_begin ? nothing : end_list);
+    DEFAULT(launch_end, ops->launch_begin ? nothing : end_record);
+    DEFAULT(page_begin, nothing);
+    DEFAULT(launches_begin, begin_list_of_launches);
+    DEFAULT(launch_begin, begin_record_of_launch);
+    DEFAULT(verdict, no_verdict);
+    DEFAULT(section_begin, begin_section);
+    DEFAULT(metric, show_row_of_metric);
+    DEFAULT(table, kprof_emit_cells);
+    DEFAULT(rooflines, show_points);
+    DEFAULT(what_if, no_what_if);
+    DEFAULT(finding, no_finding);
+    DEFAULT(section_end, nothing);
+    DEFAULT(list_begin, begin_list);
+    DEFAULT(columns, show_record);
+    DEFAULT(record_begin, show_record);
+    DEFAULT(rows_begin, begin_rows);
+    DEFAULT(row, show_record);
+    DEFAULT(record_end, nothing);
+    DEFAULT(list_end, nothing);
+    DEFAULT(page_end, nothing);
+    DEFAULT(free, free_emitter);
+#undef DEFAULT
+}
+
+kprof_emitter *kprof_emitter_allocate(size_t size, const kprof_emitter_ops *ops)
+{
+    kprof_emitter *emitter = calloc(1, size);
+    if (!emitter)
+        return NULL;
+    emitter->own = *ops;
+    add_defaults(&emitter->own);
+    emitter->ops = &emitter->own;
+    return emitter;
+}
+
+bool kprof_format_keeps_text(const kprof_print_options *options)
+{
+    return formats[options->format].keeps_text;
+}
+
+typedef void record_operation(kprof_emitter *emitter, const kprof_emit_record *record);
+
+enum { TEXTS_OF_FIELD = 3 };
+
+/* Clean one text of a field; what was made goes to *made. False when out of memory. */
+static bool clean(const char **text, char **made)
+{
+    if (!*text || kprof_text_is_clean(*text))
+        return true;
+    *made = kprof_clean_text(*text);
+    *text = *made ? *made : "";
+    return *made;
+}
+
+/* Run an operation with a record of clean texts. */
+static void run_clean(kprof_emitter *emitter, const kprof_emit_record *record, record_operation *operation)
+{
+    kprof_emit_field *fields = calloc(record->count + 1, sizeof *fields);
+    char **made = calloc(record->count + 1, TEXTS_OF_FIELD * sizeof *made);
+    bool whole = fields && made;
+    for (size_t i = 0; i < record->count && whole; i++) {
+        fields[i] = record->fields[i];
+        char **texts = made + i * TEXTS_OF_FIELD;
+        whole = clean(&fields[i].text, &texts[0]) && clean(&fields[i].label, &texts[1]) &&
+                clean(&fields[i].unit, &texts[2]);
+        fields[i].longer_text = texts[0] ? NULL : fields[i].longer_text;
+        fields[i].short_text = texts[0] ? NULL : fields[i].short_text; /* a part of the text is as clean as it is */
+    }
+    if (whole)
+        operation(emitter, &(kprof_emit_record){fields, record->count});
+    else
+        emitter->status = KPROF_NO_MEMORY;
+    for (size_t i = 0; made && i < record->count * TEXTS_OF_FIELD; i++)
+        free(made[i]);
+    free(made);
+    free(fields);
+}
+
+static void clean_columns(kprof_emitter *emitter, const kprof_emit_record *columns)
+{
+    run_clean(emitter, columns, emitter->raw.columns);
+}
+
+static void clean_record_begin(kprof_emitter *emitter, const kprof_emit_record *record)
+{
+    run_clean(emitter, record, emitter->raw.record_begin);
+}
+
+static void clean_row(kprof_emitter *emitter, const kprof_emit_record *row)
+{
+    run_clean(emitter, row, emitter->raw.row);
+}
+
+kprof_status kprof_emitter_new(const char *page, const kprof_print_options *options, kprof_output *out,
+                               kprof_emitter **emitter)
+{
+    *emitter = formats[options->format].make();
+    if (!*emitter)
+        return kprof_fail(KPROF_NO_MEMORY, "printing the report: out of memory");
+    (*emitter)->page = page;
+    (*emitter)->options = options;
+    (*emitter)->out = out;
+    (*emitter)->status = KPROF_OK;
+    if (kprof_format_keeps_text(options))
+        return KPROF_OK;
+    (*emitter)->raw = (*emitter)->own;
+    (*emitter)->own.columns = clean_columns;
+    (*emitter)->own.record_begin = clean_record_begin;
+    (*emitter)->own.row = clean_row;
+    return KPROF_OK;
+}
+
+void kprof_emitter_free(kprof_emitter *emitter)
+{
+    if (emitter)
+        emitter->ops->free(emitter);
+}
+
+kprof_status kprof_emitter_status(const kprof_emitter *emitter)
+{
+    if (emitter->status == KPROF_OK && emitter->out->error)
+        return emitter->out->error == ENOMEM ? KPROF_NO_MEMORY : KPROF_OUTPUT;
+    return emitter->status;
+}
+
+kprof_emit_field kprof_field_text(const char *key, const char *label, const char *text)
+{
+    return (kprof_emit_field){.key = key, .label = label, .unit = "", .type = KPROF_FIELD_TEXT, .text = text};
+}
+
+kprof_emit_field kprof_field_integer(const char *key, const char *label, int64_t value)
+{
+    return (kprof_emit_field){.key = key, .label = label, .unit = "", .type = KPROF_FIELD_INTEGER, .integer = value};
+}
+
+kprof_emit_field kprof_field_real(const char *key, const char *label, double value)
+{
+    return (kprof_emit_field){.key = key, .label = label, .unit = "", .type = KPROF_FIELD_REAL, .real = value};
+}
+
+const char *kprof_shape_text(const kprof_launch_record *launch, const uint32_t shape[3], char text[48])
+{
+    if (kprof_launch_is_graph(launch))
+        return NULL;
+    snprintf(text, 48, "(%u, %u, %u)", shape[0], shape[1], shape[2]);
+    return text;
+}
+
+void kprof_show_record(kprof_emitter *emitter, const kprof_emit_field *fields, size_t count)
+{
+    emitter->ops->record_begin(emitter, &(kprof_emit_record){fields, count});
+    emitter->ops->record_end(emitter);
+}
+
+bool kprof_record_is_shown(const kprof_emit_record *record)
+{
+    for (size_t i = 0; i < record->count; i++) {
+        if (record->fields[i].role != KPROF_ROLE_MACHINE)
+            return true;
+    }
+    return false;
+}
+
+kprof_emit_field kprof_field_pct(const char *key, const char *label, double pct)
+{
+    return kprof_field_with_unit(kprof_field_real(key, label, pct), "%");
+}
+
+kprof_emit_field kprof_field_value(const char *key, const char *label, double value, const char *unit)
+{
+    kprof_emit_field field = kprof_field_with_unit(kprof_field_real(key, label, value), unit);
+    field.is_value = true;
+    return field;
+}
+
+kprof_emit_field kprof_field_with_role(kprof_emit_field field, kprof_field_role role)
+{
+    field.role = role;
+    return field;
+}
+
+kprof_emit_field kprof_field_with_unit(kprof_emit_field field, const char *unit)
+{
+    field.unit = unit;
+    return field;
+}
+
+kprof_emit_field kprof_field_shortened(kprof_emit_field field, const char *short_text)
+{
+    field.short_text = short_text;
+    return field;
+}
+
+kprof_emit_field kprof_field_plain(kprof_emit_field field)
+{
+    field.plain = true;
+    return field;
+}
+
+kprof_emit_field kprof_field_folding(kprof_emit_field field)
+{
+    field.folds = true;
+    return field;
+}
+
+kprof_emit_field kprof_field_folding_unless(kprof_emit_field field, bool is_told)
+{
+    field.folds = true;
+    field.is_told = is_told;
+    return field;
+}
+
+kprof_emit_field kprof_field_signed(kprof_emit_field field)
+{
+    field.is_signed = true;
+    return field;
+}
+
+bool kprof_field_is_missing(const kprof_emit_field *field)
+{
+    return field->type == KPROF_FIELD_TEXT ? !field->text : field->type == KPROF_FIELD_REAL && isnan(field->real);
+}
+
+kprof_human kprof_field_human(const kprof_emit_field *field, bool base_units)
+{
+    kprof_human human = kprof_units_human(field->real, field->unit, base_units);
+    if (field->is_signed && field->real > 0) {
+        memmove(human.number + 1, human.number, sizeof human.number - 2); /* numbers are shorter */
+        human.number[0] = '+';
+    }
+    return human;
+}
+
+void kprof_field_describe(const kprof_emit_field *field, bool base_units, kprof_strbuf *out)
+{
+    if (kprof_field_is_missing(field)) {
+        kprof_strbuf_puts(out, field->missing ? field->missing : "n/a");
+    } else if (field->type == KPROF_FIELD_TEXT) {
+        size_t length = strnlen(field->text, KPROF_CELL_BYTES + 1);
+        const bool is_cut = length > KPROF_CELL_BYTES;
+        while (is_cut && (length > KPROF_CELL_BYTES || (field->text[length] & 0xc0) == 0x80))
+            length--; /* not within a character */
+        kprof_strbuf_append(out, field->text, length);
+        kprof_strbuf_puts(out, is_cut ? "..." : "");
+    } else if (field->type == KPROF_FIELD_INTEGER) {
+        kprof_strbuf_printf(out, "%lld", (long long)field->integer);
+    } else {
+        kprof_human human = kprof_field_human(field, base_units);
+        kprof_human_put(&human, out);
+    }
+}
+
+const char *kprof_record_heading(const kprof_emit_record *record)
+{
+    for (size_t i = 0; i < record->count; i++) {
+        if (record->fields[i].role == KPROF_ROLE_HEADING)
+            return record->fields[i].text;
+    }
+    return NULL;
+}

@@ -1,0 +1,186 @@
+/* How pages print: they call an emitter with keys, labels, units and values, and one file per format decides how that
+ * looks. A page never asks for the format, and an emitter never for the page. A new format is one row of KPROF_FORMATS
+ * and one file, which has the operations that differ from the defaults below. */
+#ifndef KPROF_REPORT_EMIT_H
+#define KPROF_REPORT_EMIT_H
+
+#include "report/emit/output.h"
+#include "report/model/findings.h"
+#include "report/model/units.h"
+#include "report/model/view.h"
+#include "report/store/launch_metrics.h"
+
+/* A field of a record. */
+typedef enum kprof_field_type { KPROF_FIELD_TEXT, KPROF_FIELD_INTEGER, KPROF_FIELD_REAL } kprof_field_type;
+typedef enum kprof_field_role {
+    KPROF_ROLE_SHOWN,
+    KPROF_ROLE_MACHINE, /* for programs; people see it elsewhere or not at all */
+    KPROF_ROLE_HEADING, /* people see it once, above the rows that share it */
+    KPROF_ROLE_NOTE,    /* people see it in a line of its own below its row, where that is how tables hold long texts */
+    KPROF_ROLE_VERDICT, /* as NOTE, but text has it of the first rows alone, unless it is to be verbose */
+    KPROF_ROLE_PEOPLE,  /* people alone, unless it is missing: programs have it in other fields */
+} kprof_field_role;
+typedef struct kprof_emit_field {
+    const char *key, *label, *unit; /* unit "" for none */
+    kprof_field_type type;
+    kprof_field_role role;
+    const char *text;        /* NULL: missing */
+    const char *short_text;  /* what people see in lines of text instead, with shorter names; NULL: the same */
+    const char *longer_text; /* beside a short one: what stands below the row with its verdict; NULL: nothing */
+    int64_t integer;
+    double real;         /* NaN: missing */
+    const char *missing; /* what people see where it is missing; NULL: "n/a" */
+    bool plain;          /* a heading gives it without its label */
+    bool disagrees;      /* as of a metric: it, or what it is the label of */
+    bool is_value;       /* of a metric, whose shares of more than 100 % are explained to people */
+    bool is_signed;      /* people see a plus before a number above 0 */
+    bool folds;          /* text shows it below its row where the table is too wide; a plain one without its label */
+    bool is_told;        /* another column tells the same: where it folds, nothing tells of it */
+} kprof_emit_field;
+typedef struct kprof_emit_record {
+    const kprof_emit_field *fields;
+    size_t count;
+} kprof_emit_record;
+
+/* How people see a list. */
+typedef enum kprof_list_shape {
+    KPROF_LIST_BLOCKS, /* a few records of many fields */
+    KPROF_LIST_TABLE,  /* many short records: the rows of one table */
+    KPROF_LIST_GROUPS, /* records with a row for each metric, all with the same fields; its page has no other list but
+                          those that are aside */
+    KPROF_LIST_ALONE,  /* as TABLE; its page has nothing else, so that it needs no title */
+    KPROF_LIST_MAIN,   /* as TABLE; all else on its page is aside, so that it is a format's one table */
+} kprof_list_shape;
+typedef struct kprof_emit_list {
+    const char *key, *title;
+    kprof_list_shape shape;
+    bool is_aside; /* beside the list that the page is about: a format of one table leaves it out */
+} kprof_emit_list;
+
+/* Describes to an emitter the launches that a page shows. */
+typedef struct kprof_emit_launches {
+    const kprof_model *model;
+    const kprof_emit_metric *columns; /* every metric that launches may show, each once */
+    size_t column_count, slot_count;
+    bool in_sections; /* the metrics stand in sections; else every launch has its metrics by their names */
+    bool has_spreads; /* the launch at hand, where it is a record, stands for several samples */
+} kprof_emit_launches;
+
+typedef struct kprof_emitter kprof_emitter;
+
+/* The findings of a launch. */
+typedef struct kprof_emit_findings {
+    const kprof_findings *findings;
+    const kprof_section *next; /* that the verdict says to look at; NULL: the page does not show it */
+    bool next_is_hidden;       /* the report has it all the same */
+    const kprof_found **told;  /* [told_count]: all, or those that go with the sections chosen */
+    size_t told_count;
+    const kprof_found **open; /* [open_count] of those told: not evaluated, although the launch has the section */
+    size_t open_count;
+} kprof_emit_findings;
+/* A row of the verdict, in which the section to look at next has its heading. As kprof_verdict_describe otherwise. */
+kprof_verdict_text kprof_emit_verdict_row(const kprof_emit_findings *all, kprof_verdict_row row, bool base_units);
+/* Append a sentence to `out` where a throughput, as it is printed, is above all that the table has of its parts. */
+void kprof_table_describe_excess(const kprof_emit_table *table, kprof_strbuf *out);
+/* Is a value, as it is printed, a share of more than all? A page that shows one to people ends with what that is. */
+bool kprof_is_excess(double value, const char *unit);
+#define KPROF_EXCESS_MEANING                                                                                           \
+    "Shares of more than 100 % join counters of several passes, or of a launch too short for them"
+/* Append the findings that were not evaluated and what they need: "PartialSectors (needs a__b, c__d)"; nothing when
+ * there are none. */
+kprof_status kprof_emit_not_evaluated(const kprof_emit_findings *all, kprof_strbuf *out) KPROF_MUST_CHECK;
+
+/* Calls nest as in  page { launches { launch { verdict? metric* section { metric* table* rooflines? what_if? finding* }
+ * finding* } } }  and  page { list { columns? record { (rows? row*)* } } }. A finding that stands in none of the
+ * launch's sections comes after them.
+ *
+ * An emitter may leave out operations, NULL. By default, launches are a list of GROUPS, a launch is a record of it, and
+ * a metric one of its rows; a table and rooflines are their metrics; all else does nothing, also at the end of what the
+ * emitter begins itself. `free` is free(3). */
+typedef struct kprof_emitter_ops {
+    void (*page_begin)(kprof_emitter *emitter);
+    void (*launches_begin)(kprof_emitter *emitter); /* emitter->launches has been set */
+    void (*launch_begin)(kprof_emitter *emitter, const kprof_model_launch *launch);
+    void (*verdict)(kprof_emitter *emitter, const kprof_emit_findings *findings); /* all of them, found or not */
+    void (*section_begin)(kprof_emitter *emitter, const kprof_section *section);
+    void (*metric)(kprof_emitter *emitter, const kprof_emit_metric *metric);
+    void (*table)(kprof_emitter *emitter, const kprof_emit_table *table);
+    void (*rooflines)(kprof_emitter *emitter, const kprof_emit_roofline *rooflines, size_t count);
+    void (*what_if)(kprof_emitter *emitter, const kprof_what_if *curves, size_t count);
+    void (*finding)(kprof_emitter *emitter, const kprof_found *found); /* one that was found */
+    void (*section_end)(kprof_emitter *emitter);
+    void (*launch_end)(kprof_emitter *emitter);
+    void (*launches_end)(kprof_emitter *emitter);
+    void (*list_begin)(kprof_emitter *emitter, const kprof_emit_list *list);
+    void (*columns)(kprof_emitter *emitter, const kprof_emit_record *columns); /* of ALONE: which fields records have */
+    void (*record_begin)(kprof_emitter *emitter, const kprof_emit_record *record);
+    void (*rows_begin)(kprof_emitter *emitter, const char *key); /* of a record with several kinds of rows: this kind */
+    void (*row)(kprof_emitter *emitter, const kprof_emit_record *row);
+    void (*record_end)(kprof_emitter *emitter);
+    void (*list_end)(kprof_emitter *emitter);
+    void (*page_end)(kprof_emitter *emitter);
+    void (*free)(kprof_emitter *emitter);
+} kprof_emitter_ops;
+
+/* The first member of every emitter. `status` turns to NO_MEMORY or OUTPUT on a failure; pages stop then. */
+struct kprof_emitter {
+    const kprof_emitter_ops *ops; /* complete: with defaults */
+    const char *page;             /* its name */
+    const kprof_print_options *options;
+    kprof_emit_launches launches;
+    kprof_output *out;
+    kprof_status status;
+    kprof_emitter_ops own; /* what `ops` points to */
+    kprof_emitter_ops raw; /* of a format for people: the operations that get clean records from those of `own` */
+};
+
+/* Does the format encode any text itself? Else it is to be given text that core/clean.h has cleaned: that of records is
+ * cleaned on the way to the emitter, that of reports as it is read. */
+bool kprof_format_keeps_text(const kprof_print_options *options);
+
+/* An emitter for the format of the options. */
+kprof_status kprof_emitter_new(const char *page, const kprof_print_options *options, kprof_output *out,
+                               kprof_emitter **emitter) KPROF_MUST_CHECK;
+void kprof_emitter_free(kprof_emitter *emitter);
+/* The status so far, with failed writes; to stop early. */
+kprof_status kprof_emitter_status(const kprof_emitter *emitter) KPROF_MUST_CHECK;
+
+/* Fields of records. */
+kprof_emit_field kprof_field_text(const char *key, const char *label, const char *text);
+kprof_emit_field kprof_field_integer(const char *key, const char *label, int64_t value);
+kprof_emit_field kprof_field_real(const char *key, const char *label, double value);
+kprof_emit_field kprof_field_pct(const char *key, const char *label, double pct);
+/* A value of a metric. */
+kprof_emit_field kprof_field_value(const char *key, const char *label, double value, const char *unit);
+kprof_emit_field kprof_field_with_role(kprof_emit_field field, kprof_field_role role);
+/* Does the record have anything for people? Text and Markdown leave out one that has not. */
+bool kprof_record_is_shown(const kprof_emit_record *record);
+/* Show a record that has nothing below it. */
+void kprof_show_record(kprof_emitter *emitter, const kprof_emit_field *fields, size_t count);
+/* "(65536, 1, 1)"; NULL for a graph as a whole, which has no shape. */
+const char *kprof_shape_text(const kprof_launch_record *launch, const uint32_t shape[3], char text[48]);
+kprof_emit_field kprof_field_with_unit(kprof_emit_field field, const char *unit);
+kprof_emit_field kprof_field_shortened(kprof_emit_field field, const char *short_text);
+kprof_emit_field kprof_field_plain(kprof_emit_field field);
+kprof_emit_field kprof_field_signed(kprof_emit_field field);
+kprof_emit_field kprof_field_folding(kprof_emit_field field);
+/* Folding, and told by another column of the row if `is_told`. */
+kprof_emit_field kprof_field_folding_unless(kprof_emit_field field, bool is_told);
+/* Is its value missing? */
+bool kprof_field_is_missing(const kprof_emit_field *field);
+/* The value of a REAL as people read it; "n/a" if it is missing. */
+kprof_human kprof_field_human(const kprof_emit_field *field, bool base_units);
+/* Append its value as people read it: "32", "38.72 %", "n/a". */
+void kprof_field_describe(const kprof_emit_field *field, bool base_units, kprof_strbuf *out);
+/* Show the metrics of a table, each as one of the emitter's own: what an emitter without an operation for tables does.
+ */
+void kprof_emit_cells(kprof_emitter *emitter, const kprof_emit_table *table);
+/* The text of the first field that people see above the rows; NULL: there is none. */
+const char *kprof_record_heading(const kprof_emit_record *record);
+
+/* One per format: an emitter of `size` bytes with its operations; NULL when out of memory. */
+kprof_emitter *kprof_emitter_allocate(size_t size, const kprof_emitter_ops *ops);
+#define KPROF_EMIT_NEW(id, name, ...) kprof_emitter *kprof_emit_##name##_new(void);
+KPROF_FORMATS(KPROF_EMIT_NEW, KPROF_EMIT_NEW)
+
+#endif

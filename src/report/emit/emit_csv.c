@@ -1,0 +1,256 @@
+/* CSV in two layouts: long has a row for each launch and metric, wide one for each launch. */
+#include "report/emit/csv.h"
+#include "report/model/witness.h"
+
+#include <math.h>
+#include <string.h>
+
+static const char *const launch_columns[] = {"launch",
+                                             "process_id",
+                                             "process",
+                                             "host",
+                                             "function",
+                                             "kernel",
+                                             "context",
+                                             "stream",
+                                             "graph_node",
+                                             "nvtx",
+                                             "device",
+                                             "device_name",
+                                             "cc",
+                                             "grid_x",
+                                             "grid_y",
+                                             "grid_z",
+                                             "block_x",
+                                             "block_y",
+                                             "block_z",
+                                             "replay_mode",
+                                             "measured",
+                                             "reason",
+                                             "disagreements",
+                                             "multiplexed_launches",
+                                             "multiplexed_samples",
+                                             "set_apart_samples",
+                                             NULL};
+static const char *const metric_columns[] = {"section", "metric", "unit",       "value",   "passes",
+                                             "samples", "mad",    "confidence", "message", NULL};
+
+static void long_launches_begin(kprof_emitter *emitter)
+{
+    kprof_csv *csv = kprof_csv_of(emitter);
+    kprof_csv_begin_launches(csv);
+    kprof_csv_names(&csv->row, launch_columns);
+    kprof_csv_names(&csv->row, metric_columns);
+    kprof_csv_end_row(csv);
+}
+
+static void wide_launches_begin(kprof_emitter *emitter)
+{
+    kprof_csv *csv = kprof_csv_of(emitter);
+    kprof_csv_begin_launches(csv);
+    kprof_csv_names(&csv->row, launch_columns);
+    for (size_t i = 0; i < emitter->launches.column_count; i++)
+        kprof_csv_text(&csv->row, emitter->launches.columns[i].name);
+    kprof_csv_end_row(csv);
+}
+
+/* Empty for a graph as a whole. */
+static void put_shape(kprof_csv_line *row, const kprof_launch_record *launch, const uint32_t shape[3])
+{
+    for (int i = 0; i < 3; i++) {
+        if (kprof_launch_is_graph(launch))
+            kprof_csv_put_comma(row);
+        else
+            kprof_csv_integer(row, shape[i]);
+    }
+}
+
+static void put_text_if_any(kprof_csv_line *row, const char *text)
+{
+    if (*text)
+        kprof_csv_put_text(row, text);
+    kprof_csv_put_comma(row);
+}
+
+/* A word where there is none: programs that read a file in parts take a part of empty fields for numbers. */
+static void put_text_or_none(kprof_csv_line *row, const char *text)
+{
+    put_text_if_any(row, *text ? text : "none");
+}
+
+/* Tell of how many launches and samples the values are; empty where they are of one launch. */
+static void put_samples(kprof_csv_line *row, const kprof_model_samples *samples)
+{
+    if (samples)
+        kprof_strbuf_printf(&row->text, "%llu,%zu,%zu,", (unsigned long long)samples->launches, samples->used,
+                            samples->set_apart);
+    else
+        kprof_strbuf_append(&row->text, ",,,", 3);
+}
+
+static void csv_launch_begin(kprof_emitter *emitter, const kprof_model_launch *launch)
+{
+    const kprof_launch_record *record = &launch->record;
+    kprof_csv_line *row = &kprof_csv_of(emitter)->prefix;
+    kprof_csv_begin_launch(kprof_csv_of(emitter));
+    kprof_csv_integer(row, launch->id);
+    kprof_csv_integer(row, launch->process->pid);
+    kprof_csv_text(row, launch->process->name);
+    kprof_csv_text(row, launch->process->host);
+    kprof_csv_text(row, launch->kernel->function);
+    kprof_csv_text(row, kprof_model_kernel_name(launch->kernel, emitter->options->kernel_base));
+    kprof_csv_integer(row, record->context);
+    kprof_csv_integer(row, (int64_t)record->stream);
+    if (record->graph_node) /* it is in a graph */
+        kprof_csv_integer(row, (int64_t)record->graph_node);
+    else
+        kprof_csv_put_comma(row);
+    put_text_or_none(row, record->nvtx);
+    kprof_csv_integer(row, record->device);
+    kprof_csv_text(row, launch->device->name);
+    kprof_strbuf_printf(&row->text, "%u.%u,", launch->device->record.cc_major, launch->device->record.cc_minor);
+    put_shape(row, record, record->grid);
+    put_shape(row, record, record->block);
+    kprof_csv_text(row, launch->replay_mode);
+    kprof_csv_integer(row, launch->measured);
+    put_text_or_none(row, launch->reason);
+    kprof_strbuf disagreements = KPROF_STRBUF_INIT;
+    kprof_status status = kprof_disagreements_describe(emitter->launches.model, launch, &disagreements);
+    if (status != KPROF_OK)
+        emitter->status = status;
+    else
+        put_text_or_none(row, disagreements.length ? disagreements.data : "");
+    kprof_strbuf_free(&disagreements);
+    put_samples(row, launch->samples);
+}
+
+static void put_texts(kprof_csv_line *tail, const kprof_emit_metric *metric)
+{
+    kprof_csv_text(tail, metric->section ? metric->section->id : "");
+    kprof_csv_text(tail, metric->name);
+    kprof_csv_text(tail, metric->unit);
+}
+
+static void long_metric(kprof_emitter *emitter, const kprof_emit_metric *metric)
+{
+    kprof_csv *csv = kprof_csv_of(emitter);
+    kprof_csv_line *row = &csv->row;
+    if (metric->shown_before || !kprof_csv_begin_metric(csv, metric, put_texts))
+        return;
+    kprof_csv_real(row, metric->value);
+    put_text_if_any(row, metric->passes);
+    if (metric->spread) {
+        kprof_strbuf_printf(&row->text, "%zu,", metric->spread->samples);
+        kprof_csv_real(row, metric->spread->mad);
+    } else {
+        kprof_strbuf_append(&row->text, ",,", 2);
+    }
+    kprof_strbuf_append(&row->text, ",,", 2); /* metrics have neither confidence nor message */
+    kprof_csv_end_row(csv);
+}
+
+/* A row that is of no metric. */
+typedef struct told_row {
+    const char *section, *kind, *name; /* the metric is kind__name */
+    double pct;                        /* NaN: none */
+    const char *confidence;            /* "": none */
+    const kprof_strbuf *text;
+} told_row;
+
+static void put_told(kprof_emitter *emitter, const told_row *told)
+{
+    kprof_csv *csv = kprof_csv_of(emitter);
+    kprof_csv_line *row = &csv->row;
+    if (told->text->failed || csv->prefix.text.failed)
+        emitter->status = KPROF_NO_MEMORY;
+    if (emitter->status != KPROF_OK)
+        return;
+    kprof_strbuf_append(&row->text, csv->prefix.text.data, csv->prefix.text.length);
+    put_text_if_any(row, told->section);
+    kprof_strbuf_printf(&row->text, "\"%s__%s\",\"%s\",", told->kind, told->name, isnan(told->pct) ? "" : "%");
+    kprof_csv_real(row, told->pct);
+    kprof_strbuf_append(&row->text, ",,,", 3);
+    put_text_if_any(row, told->confidence);
+    put_text_if_any(row, told->text->length ? told->text->data : "");
+    kprof_csv_end_row(csv);
+}
+
+/* A finding that was not evaluated has no value; its text has the metrics that it needs. */
+static void put_not_evaluated(kprof_emitter *emitter, const kprof_found *found)
+{
+    kprof_strlist missing = KPROF_STRLIST_INIT;
+    kprof_strbuf text = KPROF_STRBUF_INIT;
+    if (kprof_found_missing(found, &missing) != KPROF_OK)
+        text.failed = true;
+    for (size_t i = 0; i < missing.count; i++)
+        kprof_strbuf_printf(&text, "%s%s", i ? " " : "", missing.items[i]);
+    put_told(emitter, &(told_row){found->finding->sections[0], "not_evaluated", found->finding->id, NAN, "", &text});
+    kprof_strbuf_free(&text);
+    kprof_strlist_free(&missing);
+}
+
+static void long_verdict(kprof_emitter *emitter, const kprof_emit_findings *all)
+{
+    for (kprof_verdict_row i = 0; i < KPROF_VERDICT_ROWS; i++) {
+        kprof_verdict_text row = kprof_verdict_describe(all->findings, i, true);
+        if (row.name.length > 0)
+            put_told(emitter, &(told_row){"", "verdict", row.key, row.value, "", &row.name});
+        kprof_verdict_text_free(&row);
+    }
+    for (size_t i = 0; i < all->open_count; i++)
+        put_not_evaluated(emitter, all->open[i]);
+}
+
+static void long_finding(kprof_emitter *emitter, const kprof_found *found)
+{
+    const kprof_finding *finding = found->finding;
+    kprof_strbuf text = KPROF_STRBUF_INIT;
+    kprof_found_say(found, true, &text);
+    put_told(emitter, &(told_row){finding->sections[0], "finding", finding->id, found->gain_pct,
+                                  kprof_confidence_name(finding->confidence), &text});
+    kprof_strbuf_free(&text);
+}
+
+static void wide_launch_end(kprof_emitter *emitter)
+{
+    kprof_csv_put_values(kprof_csv_of(emitter), NULL, kprof_csv_real);
+}
+
+static const kprof_emitter_ops long_ops = {
+    .launches_begin = long_launches_begin,
+    .launch_begin = csv_launch_begin,
+    .verdict = long_verdict,
+    .metric = long_metric,
+    .finding = long_finding,
+    .launches_end = kprof_csv_launches_end,
+    .list_begin = kprof_csv_list_begin,
+    .columns = kprof_csv_columns_of_list,
+    .record_begin = kprof_csv_record_begin,
+    .row = kprof_csv_row,
+    .record_end = kprof_csv_record_end,
+    .free = kprof_csv_free,
+};
+
+static const kprof_emitter_ops wide_ops = {
+    .launches_begin = wide_launches_begin,
+    .launch_begin = csv_launch_begin,
+    .metric = kprof_csv_keep_value,
+    .launch_end = wide_launch_end,
+    .launches_end = kprof_csv_launches_end,
+    .list_begin = kprof_csv_list_begin,
+    .columns = kprof_csv_columns_of_list,
+    .record_begin = kprof_csv_record_begin,
+    .row = kprof_csv_row,
+    .record_end = kprof_csv_record_end,
+    .free = kprof_csv_free,
+};
+
+kprof_emitter *kprof_emit_csv_new(void)
+{
+    return kprof_csv_new(&long_ops, &kprof_csv_plain_columns);
+}
+
+kprof_emitter *kprof_emit_csv_wide_new(void)
+{
+    return kprof_csv_new(&wide_ops, &kprof_csv_plain_columns);
+}

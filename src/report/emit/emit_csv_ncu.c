@@ -1,0 +1,288 @@
+/* CSV as `ncu --csv` writes it: its columns, its units, every field quoted, numbers with commas. Metrics of sections
+ * stand in rows of their own, all metrics of a launch in one. Lists that ncu does not have look as in plain CSV. */
+#include "core/nvtx.h"
+#include "report/emit/csv.h"
+#include "report/model/number.h"
+#include "report/model/units.h"
+#include "report/model/witness.h"
+
+#include <math.h>
+#include <string.h>
+
+static const char *const process_columns[] = {"ID", "Process ID", "Process Name", "Host Name", NULL};
+/* Only a report with NVTX ranges has these columns, as in ncu with --nvtx. */
+static const char *const nvtx_columns[] = {"thread Domain:Push/Pop_Range:PL_Type:PL_Value:CLR_Type:Color:Msg_Type:Msg",
+                                           "Id:Domain:Start/Stop_Range:PL_Type:PL_Value:CLR_Type:Color:Msg_Type:Msg",
+                                           NULL};
+static const char *const launch_columns[] = {"Kernel Name", "Context", "Stream", "Block Size",
+                                             "Grid Size",   "Device",  "CC",     NULL};
+static const char *const metric_columns[] = {"Section Name", "Metric Name", "Metric Unit", "Metric Value", NULL};
+static const char *const rule_columns[] = {
+    "Rule Name", "Rule Type", "Rule Description", "Estimated Speedup Type", "Estimated Speedup", NULL};
+
+static void put_unit(kprof_csv_line *row, const char *base)
+{
+    char unit[64];
+    kprof_units_ncu(base, unit, sizeof unit);
+    kprof_csv_put_text(row, unit);
+}
+
+/* The names of a launch's columns; or as many empty ones. */
+static void put_launch_columns(kprof_csv *csv, bool are_empty)
+{
+    const char *const *const parts[] = {process_columns, csv->base.launches.model->has_nvtx ? nvtx_columns : NULL,
+                                        launch_columns};
+    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
+        for (const char *const *name = parts[i]; name && *name; name++)
+            kprof_csv_text(&csv->row, are_empty ? "" : *name);
+    }
+}
+
+/* Are there sections beside that of single metrics? ncu has no rules for these. */
+static bool has_rules(const kprof_emitter *emitter)
+{
+    const kprof_model *model = emitter->launches.model;
+    bool has = false;
+    for (size_t i = 0; i < model->chip_count && emitter->options->findings; i++) {
+        const kprof_model_chip *chip = &model->chips[i];
+        for (size_t k = 0; k < chip->shown_count; k++)
+            has = has || strcmp(chip->sections[k].id, KPROF_NAMED_SECTION_ID) != 0;
+    }
+    return has;
+}
+
+/* kprof's own comparison of passes is nothing that a reader of ncu's files knows. */
+static bool is_own(const kprof_emit_metric *column)
+{
+    const size_t length = strlen(column->name), own = strlen(KPROF_SPREAD_SUFFIX);
+    return length > own && strcmp(column->name + length - own, KPROF_SPREAD_SUFFIX) == 0;
+}
+
+static void ncu_launches_begin(kprof_emitter *emitter)
+{
+    kprof_csv *csv = kprof_csv_of(emitter);
+    const kprof_emit_launches *launches = &emitter->launches;
+    kprof_csv_begin_launches(csv);
+    put_launch_columns(csv, false);
+    if (launches->in_sections)
+        kprof_csv_names(&csv->row, metric_columns);
+    if (launches->in_sections && has_rules(emitter))
+        kprof_csv_names(&csv->row, rule_columns);
+    for (size_t i = 0; !launches->in_sections && i < launches->column_count; i++) {
+        if (!is_own(&launches->columns[i]))
+            kprof_csv_text(&csv->row, launches->columns[i].name);
+    }
+    kprof_csv_end_row(csv);
+    if (launches->in_sections)
+        return;
+    put_launch_columns(csv, true); /* row 2 has units below the metrics, and nothing below the rest */
+    for (size_t i = 0; i < launches->column_count; i++) {
+        if (is_own(&launches->columns[i]))
+            continue;
+        put_unit(&csv->row, launches->columns[i].unit);
+        kprof_csv_put_comma(&csv->row);
+    }
+    kprof_csv_end_row(csv);
+}
+
+static void put_quoted_integer(kprof_csv_line *row, uint64_t value)
+{
+    kprof_strbuf_printf(&row->text, "\"%llu\",", (unsigned long long)value);
+}
+
+static void put_quoted_shape(kprof_csv_line *row, const kprof_launch_record *launch, const uint32_t shape[3])
+{
+    if (kprof_launch_is_graph(launch))
+        kprof_csv_text(row, "");
+    else
+        kprof_strbuf_printf(&row->text, "\"(%u, %u, %u)\",", shape[0], shape[1], shape[2]);
+}
+
+/* The ranges that were pushed, or those that were started, each as ncu quotes it: "domain:range:none:none..." with the
+ * outermost first. kprof keeps no payload, colour or message. */
+static void put_ranges(kprof_csv_line *row, const kprof_nvtx_parsed *ranges, bool are_started)
+{
+    kprof_strbuf text = KPROF_STRBUF_INIT;
+    for (size_t i = 0; i < ranges->count; i++) {
+        const kprof_nvtx_range *range = &ranges->items[i];
+        if (range->is_started == are_started)
+            kprof_strbuf_printf(&text, "%s\"%s:%s:none:none:none:none:none:none\"", text.length ? "  " : "",
+                                *range->domain ? range->domain : "<default domain>", range->name);
+    }
+    row->text.failed = row->text.failed || text.failed;
+    kprof_csv_text(row, text.length && !text.failed ? text.data : "");
+    kprof_strbuf_free(&text);
+}
+
+static void put_nvtx(kprof_csv_line *row, const char *text)
+{
+    kprof_nvtx_parsed ranges;
+    if (!kprof_nvtx_parse_text(text ? text : "", &ranges)) {
+        row->text.failed = true;
+        return;
+    }
+    put_ranges(row, &ranges, false);
+    put_ranges(row, &ranges, true);
+    kprof_nvtx_parsed_free(&ranges);
+}
+
+static void ncu_launch_begin(kprof_emitter *emitter, const kprof_model_launch *launch)
+{
+    kprof_csv_line *row = &kprof_csv_of(emitter)->prefix;
+    kprof_csv_begin_launch(kprof_csv_of(emitter));
+    put_quoted_integer(row, (uint64_t)launch->id);
+    put_quoted_integer(row, (uint64_t)launch->process->pid);
+    kprof_csv_text(row, launch->process->name);
+    kprof_csv_text(row, launch->process->host);
+    if (emitter->launches.model->has_nvtx)
+        put_nvtx(row, launch->record.nvtx);
+    kprof_csv_text(row, kprof_model_kernel_name(launch->kernel, emitter->options->kernel_base));
+    put_quoted_integer(row, launch->record.context);
+    put_quoted_integer(row, launch->record.stream);
+    put_quoted_shape(row, &launch->record, launch->record.block);
+    put_quoted_shape(row, &launch->record, launch->record.grid);
+    put_quoted_integer(row, launch->record.device);
+    kprof_strbuf_printf(&row->text, "\"%u.%u\",", launch->device->record.cc_major, launch->device->record.cc_minor);
+}
+
+static void put_value(kprof_csv_line *row, double value, unsigned decimals)
+{
+    char quoted[KPROF_NUMBER_SIZE + 2] = "\"";
+    size_t length = kprof_number_grouped(quoted + 1, value, (kprof_number_style){.decimals = decimals});
+    quoted[length + 1] = '"';
+    kprof_strbuf_append(&row->text, quoted, length + 2);
+}
+
+static void put_texts(kprof_csv_line *tail, const kprof_emit_metric *metric)
+{
+    kprof_csv_text(tail, metric->section ? metric->section->name : "");
+    kprof_csv_text(tail, metric->label);
+    put_unit(tail, metric->unit);
+    kprof_csv_put_comma(tail);
+}
+
+/* ncu prints two decimals in rows of metrics and six in rows of launches. */
+static void ncu_metric(kprof_emitter *emitter, const kprof_emit_metric *metric)
+{
+    kprof_csv *csv = kprof_csv_of(emitter);
+    if (!emitter->launches.in_sections) {
+        kprof_csv_keep_value(emitter, metric);
+        return;
+    }
+    if (metric->repeated || metric->told_before || !kprof_csv_begin_metric(csv, metric, put_texts))
+        return;
+    put_value(&csv->row, metric->value, 2);
+    kprof_csv_put_comma(&csv->row);
+    for (const char *const *name = rule_columns; has_rules(emitter) && *name; name++)
+        kprof_csv_text(&csv->row, "");
+    kprof_csv_end_row(csv);
+}
+
+/* ncu names the section of a rule by its identifier. Types are OPT: with an estimate, INF: what limits the kernel, and
+ * WRN. */
+static void put_rule(kprof_csv_line *row, const kprof_found *found, const char *text)
+{
+    const kprof_finding *finding = found->finding;
+    const bool has_gain = !isnan(found->gain_pct);
+    kprof_csv_text(row, finding->sections[0]);
+    for (size_t i = 0; i < 3; i++) /* a rule is no metric */
+        kprof_csv_text(row, "");
+    kprof_csv_text(row, finding->id);
+    kprof_csv_text(row, has_gain ? "OPT" : finding->verdict == KPROF_VERDICT_LIMIT ? "INF" : "WRN");
+    kprof_csv_text(row, text);
+    kprof_csv_text(row, !has_gain ? "" : finding->gain_is_local ? "local" : "global");
+    put_value(row, found->gain_pct, 2);
+    kprof_csv_put_comma(row);
+}
+
+static void ncu_finding(kprof_emitter *emitter, const kprof_found *found)
+{
+    kprof_csv *csv = kprof_csv_of(emitter);
+    kprof_strbuf text = KPROF_STRBUF_INIT;
+    kprof_found_say(found, false, &text);
+    if (text.failed || csv->prefix.text.failed)
+        emitter->status = KPROF_NO_MEMORY;
+    if (emitter->status == KPROF_OK) {
+        kprof_strbuf_append(&csv->row.text, csv->prefix.text.data, csv->prefix.text.length);
+        put_rule(&csv->row, found, text.length ? text.data : "");
+        kprof_csv_end_row(csv);
+    }
+    kprof_strbuf_free(&text);
+}
+
+/* ncu prints the header items of sections alone. */
+static void no_table(kprof_emitter *emitter, const kprof_emit_table *table)
+{
+    (void)emitter;
+    (void)table;
+}
+
+static void no_rooflines(kprof_emitter *emitter, const kprof_emit_roofline *rooflines, size_t count)
+{
+    (void)emitter;
+    (void)rooflines;
+    (void)count;
+}
+
+static void put_exact_value(kprof_csv_line *row, double value)
+{
+    put_value(row, value, 6);
+    kprof_csv_put_comma(row);
+}
+
+static void ncu_launch_end(kprof_emitter *emitter)
+{
+    if (!emitter->launches.in_sections)
+        kprof_csv_put_values(kprof_csv_of(emitter), is_own, put_exact_value);
+}
+
+/* ncu's name for the column of a field; NULL: it has none. */
+static const char *ncu_name(const char *key)
+{
+    static const char *const names[][2] = {
+        {"process_id", "Process ID"},     {"kernel", "Kernel Name"}, {"invocations", "Invocations"},
+        {"section_name", "Section Name"}, {"label", "Metric Name"},  {"unit", "Metric Unit"},
+        {"minimum", "Minimum"},           {"maximum", "Maximum"},    {"average", "Average"},
+    };
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        if (strcmp(names[i][0], key) == 0)
+            return names[i][1];
+    }
+    return NULL;
+}
+
+static void put_field(kprof_csv_line *row, const kprof_emit_field *field)
+{
+    if (field->type == KPROF_FIELD_REAL)
+        put_value(row, field->real, 2);
+    else if (field->type == KPROF_FIELD_INTEGER)
+        kprof_strbuf_printf(&row->text, "\"%lld\"", (long long)field->integer);
+    else if (strcmp(field->key, "unit") == 0)
+        put_unit(row, field->text);
+    else
+        kprof_csv_put_text(row, field->text ? field->text : "");
+}
+
+static const kprof_csv_columns ncu_columns = {ncu_name, put_field};
+
+static const kprof_emitter_ops ncu_ops = {
+    .launches_begin = ncu_launches_begin,
+    .launch_begin = ncu_launch_begin,
+    .metric = ncu_metric,
+    .finding = ncu_finding,
+    .table = no_table,
+    .rooflines = no_rooflines,
+    .launch_end = ncu_launch_end,
+    .launches_end = kprof_csv_launches_end,
+    .list_begin = kprof_csv_list_begin,
+    .columns = kprof_csv_columns_of_list,
+    .record_begin = kprof_csv_record_begin,
+    .row = kprof_csv_row,
+    .record_end = kprof_csv_record_end,
+    .free = kprof_csv_free,
+};
+
+kprof_emitter *kprof_emit_csv_ncu_new(void)
+{
+    return kprof_csv_new(&ncu_ops, &ncu_columns);
+}

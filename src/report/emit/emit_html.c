@@ -1,0 +1,727 @@
+/* HTML: one file that shows a page in a browser, from disk and without any other file. It is the page of
+ * html/report.html, which web/ has the sources of, with one block of JSON in it. The block tells each thing once and
+ * refers to it by number, so that thousands of launches fit; web/src/data.js reads it. Names come from anywhere: the
+ * block has no "<", which could end it. */
+#include "core/log.h"
+#include "report/emit/emit.h"
+#include "report/emit/json_values.h"
+#include "report/model/witness.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define HTML_VERSION 1
+
+/* The page, and where in it the data goes: html_page.c. */
+extern const char kprof_html_page[], kprof_html_page_end[];
+static const char data_mark[] = "@KPROF_DATA@";
+
+typedef struct html_emitter {
+    kprof_emitter base;
+    kprof_names text_numbers; /* texts that occur often, by their numbers in `texts` */
+    kprof_strlist texts;
+    cJSON *launch, *spreads, *doubtful; /* the launch being put together; owned through `launch` */
+    double *values, *values_before;     /* [columns] of that launch, and of the one before it */
+    cJSON *record, *rows;               /* likewise of a record */
+    cJSON **layouts;                    /* [chips]: the sections of launches on each, or NULL */
+    cJSON *sections, *section;          /* of the layout that the launch is the first to have, or NULL */
+    cJSON *rules, *verdict;             /* findings and lines of the verdict, or NULL */
+    const char *data_place;
+    bool not_first_part, not_first; /* the array of parts, or of a part's elements, has an element */
+} html_emitter;
+
+static html_emitter *of(kprof_emitter *emitter)
+{
+    return (html_emitter *)emitter;
+}
+
+/* Write a value and free it. "<" occurs in texts only, where its escape means the same. */
+static void write_value(html_emitter *html, cJSON *value)
+{
+    char *text = value ? cJSON_PrintUnformatted(value) : NULL;
+    cJSON_Delete(value);
+    if (!text) {
+        html->base.status = KPROF_NO_MEMORY;
+        return;
+    }
+    const char *rest = text;
+    for (const char *sign; (sign = strchr(rest, '<')); rest = sign + 1) {
+        kprof_output_put(html->base.out, rest, (size_t)(sign - rest));
+        kprof_output_puts(html->base.out, "\\u003c");
+    }
+    kprof_output_puts(html->base.out, rest);
+    cJSON_free(text);
+}
+
+static void write_member(html_emitter *html, const char *key, cJSON *value)
+{
+    kprof_output_printf(html->base.out, ",\n\"%s\":", key);
+    write_value(html, value);
+}
+
+static void write_element(html_emitter *html, cJSON *value)
+{
+    kprof_output_puts(html->base.out, html->not_first ? ",\n" : "\n");
+    html->not_first = true;
+    write_value(html, value);
+}
+
+static void append(cJSON *array, cJSON *value)
+{
+    cJSON_AddItemToArray(array, value);
+}
+
+/* The number of a text that may occur again; null for none. */
+static cJSON *pooled(html_emitter *html, const char *text)
+{
+    if (!text)
+        return cJSON_CreateNull();
+    size_t number_of = kprof_names_find(&html->text_numbers, text);
+    if (number_of == KPROF_NAMES_NONE) {
+        number_of = html->texts.count;
+        if (!kprof_strlist_add(&html->texts, text) ||
+            !kprof_names_add(&html->text_numbers, html->texts.items[number_of], number_of))
+            html->base.status = KPROF_NO_MEMORY;
+    }
+    return kprof_json_integer((int64_t)number_of);
+}
+
+/* As kprof_json_take, for a text that may occur again. */
+static cJSON *take_pooled(html_emitter *html, kprof_strbuf *text)
+{
+    if (text->failed)
+        html->base.status = KPROF_NO_MEMORY;
+    cJSON *value = pooled(html, text->length > 0 ? text->data : NULL);
+    kprof_strbuf_free(text);
+    return value;
+}
+
+static void html_page_begin(kprof_emitter *emitter)
+{
+    html_emitter *html = of(emitter);
+    const size_t size = (size_t)(kprof_html_page_end - kprof_html_page);
+    html->data_place = memmem(kprof_html_page, size, data_mark, strlen(data_mark));
+    if (!html->data_place) {
+        emitter->status =
+            kprof_fail(KPROF_UNSUPPORTED, "this kprof was built with an HTML page that has no place for data");
+        return;
+    }
+    kprof_output_put(emitter->out, kprof_html_page, (size_t)(html->data_place - kprof_html_page));
+    kprof_output_printf(emitter->out, "{\"format\":\"kprof-html\",\"version\":%d,\"page\":\"%s\",\n\"parts\":[",
+                        HTML_VERSION, emitter->page);
+}
+
+static void html_page_end(kprof_emitter *emitter)
+{
+    html_emitter *html = of(emitter);
+    if (!html->data_place)
+        return;
+    cJSON *texts = cJSON_CreateArray();
+    for (size_t i = 0; i < html->texts.count; i++)
+        append(texts, cJSON_CreateString(html->texts.items[i]));
+    kprof_output_puts(emitter->out, "]");
+    write_member(html, "texts", texts);
+    kprof_output_puts(emitter->out, "}");
+    const char *rest = html->data_place + strlen(data_mark);
+    kprof_output_put(emitter->out, rest, (size_t)(kprof_html_page_end - rest));
+}
+
+static void begin_part(html_emitter *html)
+{
+    kprof_output_puts(html->base.out, html->not_first_part ? ",\n" : "\n");
+    html->not_first_part = true;
+    html->not_first = false;
+}
+
+/* Kernels of one mangled name are the same one: `same` is the number of the first of them. */
+static cJSON *kernels(kprof_emitter *emitter)
+{
+    const kprof_model *model = emitter->launches.model;
+    cJSON *array = cJSON_CreateArray();
+    kprof_names names = {0};
+    for (size_t i = 0; i < model->kernel_count; i++) {
+        const kprof_model_kernel *kernel = &model->kernels[i];
+        if (!kprof_names_add(&names, kernel->mangled, i))
+            emitter->status = KPROF_NO_MEMORY;
+        cJSON *object = append_object(array);
+        add_text(object, "name", kprof_model_kernel_name(kernel, emitter->options->kernel_base));
+        add_text(object, "function", kernel->function);
+        add_text(object, "demangled", kernel->demangled);
+        add(object, "seen", kprof_json_integer((int64_t)kernel->launches));
+        add(object, "same", kprof_json_integer((int64_t)kprof_names_find(&names, kernel->mangled)));
+    }
+    kprof_names_free(&names);
+    return array;
+}
+
+static cJSON *processes(const kprof_model *model)
+{
+    cJSON *array = cJSON_CreateArray();
+    for (size_t i = 0; i < model->process_count; i++) {
+        cJSON *object = append_object(array);
+        add(object, "id", kprof_json_integer(model->processes[i].pid));
+        add_text(object, "name", model->processes[i].name);
+        add_text(object, "host", model->processes[i].host);
+    }
+    return array;
+}
+
+static cJSON *devices(const kprof_model *model)
+{
+    cJSON *array = cJSON_CreateArray();
+    for (size_t i = 0; i < model->device_count; i++) {
+        const kprof_model_device *device = &model->devices[i];
+        char cc[24];
+        snprintf(cc, sizeof cc, "%u.%u", device->record.cc_major, device->record.cc_minor);
+        cJSON *object = append_object(array);
+        add(object, "id", kprof_json_integer(device->record.device));
+        add_text(object, "name", device->name);
+        add_text(object, "chip", device->chip);
+        add_text(object, "cc", cc);
+    }
+    return array;
+}
+
+static cJSON *metrics(const kprof_emit_launches *launches)
+{
+    cJSON *array = cJSON_CreateArray();
+    for (size_t i = 0; i < launches->column_count; i++) {
+        const kprof_emit_metric *column = &launches->columns[i];
+        const bool is_known = column->metric < launches->model->metric_count;
+        cJSON *object = append_object(array);
+        add_text(object, "name", column->name);
+        add_text(object, "unit", column->unit);
+        add_text(object, "description", is_known ? launches->model->metrics[column->metric].description : "");
+        add_text(object, "help", column->help);
+    }
+    return array;
+}
+
+static void html_launches_begin(kprof_emitter *emitter)
+{
+    html_emitter *html = of(emitter);
+    const kprof_model *model = emitter->launches.model;
+    html->layouts = calloc(model->chip_count + 1, sizeof *html->layouts);
+    html->values = calloc(emitter->launches.column_count + 1, sizeof *html->values);
+    html->values_before = calloc(emitter->launches.column_count + 1, sizeof *html->values_before);
+    if (!html->layouts || !html->values || !html->values_before)
+        emitter->status = KPROF_NO_MEMORY;
+    begin_part(html);
+    kprof_output_puts(emitter->out, "{\"part\":\"launches\"");
+    write_member(html, "kernels", kernels(emitter));
+    write_member(html, "processes", processes(model));
+    write_member(html, "devices", devices(model));
+    write_member(html, "metrics", metrics(&emitter->launches));
+    kprof_output_puts(emitter->out, ",\n\"launches\":[");
+}
+
+static void html_launches_end(kprof_emitter *emitter)
+{
+    html_emitter *html = of(emitter);
+    cJSON *layouts = cJSON_CreateArray();
+    for (size_t i = 0; html->layouts && i < emitter->launches.model->chip_count; i++) {
+        append(layouts, html->layouts[i] ? html->layouts[i] : cJSON_CreateNull());
+        html->layouts[i] = NULL;
+    }
+    kprof_output_puts(emitter->out, "]");
+    write_member(html, "layouts", layouts);
+    write_member(html, "rules", html->rules ? html->rules : cJSON_CreateArray());
+    write_member(html, "verdict", html->verdict ? html->verdict : cJSON_CreateArray());
+    html->rules = html->verdict = NULL;
+    kprof_output_puts(emitter->out, "}");
+}
+
+static cJSON *disagreements(html_emitter *html, const kprof_model_launch *launch)
+{
+    kprof_strbuf text = KPROF_STRBUF_INIT;
+    kprof_status status = kprof_disagreements_describe(html->base.launches.model, launch, &text);
+    if (status != KPROF_OK)
+        html->base.status = status;
+    return take_pooled(html, &text);
+}
+
+static cJSON *multiplexed(html_emitter *html, const kprof_model_launch *launch)
+{
+    kprof_strbuf text = KPROF_STRBUF_INIT, note = KPROF_STRBUF_INIT;
+    cJSON *object = cJSON_CreateObject();
+    kprof_samples_describe(launch, &text);
+    kprof_samples_note(html->base.launches.model, launch->samples, &note);
+    add(object, "launches", kprof_json_integer((int64_t)launch->samples->launches));
+    add(object, "last", kprof_json_integer(launch->samples->last_launch));
+    add(object, "used", kprof_json_integer((int64_t)launch->samples->used));
+    add(object, "text", take_pooled(html, &text));
+    add(object, "note", take_pooled(html, &note));
+    return object;
+}
+
+static cJSON *launch_object(html_emitter *html, const kprof_model_launch *launch)
+{
+    const kprof_model *model = html->base.launches.model;
+    const kprof_launch_record *record = &launch->record;
+    const bool is_graph = kprof_launch_is_graph(record);
+    cJSON *object = cJSON_CreateObject();
+    add(object, "id", kprof_json_integer(launch->id));
+    add(object, "kernel", kprof_json_integer(launch->kernel - model->kernels));
+    add(object, "process", kprof_json_integer(launch->process - model->processes));
+    add(object, "device", kprof_json_integer(launch->device - model->devices));
+    add(object, "layout", known(launch->device->chip_index != SIZE_MAX, (int64_t)launch->device->chip_index));
+    add(object, "context", kprof_json_integer(record->context));
+    add(object, "stream", kprof_json_integer((int64_t)record->stream));
+    if (record->graph_node > 0)
+        add(object, "node", kprof_json_integer((int64_t)record->graph_node));
+    if (*record->nvtx)
+        add(object, "nvtx", pooled(html, record->nvtx));
+    add(object, "grid", shape(!is_graph, record->grid));
+    add(object, "block", shape(!is_graph, record->block));
+    add(object, "mode", pooled(html, launch->replay_mode));
+    add(object, "passes", kprof_json_integer(record->pass_count));
+    if (*launch->reason)
+        add(object, "reason", pooled(html, launch->reason));
+    if (kprof_model_is_missing(launch))
+        add(object, "missing", cJSON_CreateTrue());
+    add(object, "disagree", disagreements(html, launch));
+    if (launch->samples)
+        add(object, "multiplexed", multiplexed(html, launch));
+    return object;
+}
+
+static void html_launch_begin(kprof_emitter *emitter, const kprof_model_launch *launch)
+{
+    html_emitter *html = of(emitter);
+    const size_t chip = launch->device->chip_index;
+    /* Sections are the same for all launches on a chip: the first one gives the layout and the others values alone. */
+    html->sections = NULL;
+    if (html->layouts && chip != SIZE_MAX && !html->layouts[chip])
+        html->sections = html->layouts[chip] = cJSON_CreateArray();
+    html->launch = launch_object(html, launch);
+    html->spreads = launch->samples ? add_array(html->launch, "spreads") : NULL;
+    html->doubtful = NULL;
+    for (size_t i = 0; html->values && i < emitter->launches.column_count; i++)
+        html->values[i] = NAN;
+}
+
+/* A value as people may read it: whole numbers whole, others with 9 significant digits, and with the decimals that are
+ * shown where they are large, which makes the page a sixth shorter. */
+static cJSON *value_of(double value)
+{
+    char text[KPROF_NUMBER_SIZE];
+    if (!isfinite(value) || value == nearbyint(value))
+        return kprof_json_number(value);
+    kprof_number_general(text, value, fabs(value) < 1e6 ? 9 : 12);
+    return cJSON_CreateRaw(text);
+}
+
+/* Keep the value of a metric for the launch, and make its number, for the layout. */
+static cJSON *place(html_emitter *html, const kprof_emit_metric *metric)
+{
+    if (!metric)
+        return cJSON_CreateNull();
+    if (html->values)
+        html->values[metric->column] = metric->value;
+    if (metric->spread) {
+        cJSON *spread = cJSON_CreateArray();
+        append(spread, kprof_json_integer((int64_t)metric->column));
+        append(spread, kprof_json_integer((int64_t)metric->spread->samples));
+        append(spread, kprof_json_number(metric->spread->mad));
+        append(html->spreads, spread);
+    }
+    if (metric->disagrees) {
+        html->doubtful = html->doubtful ? html->doubtful : add_array(html->launch, "doubtful");
+        append(html->doubtful, kprof_json_integer((int64_t)metric->column));
+    }
+    return kprof_json_integer((int64_t)metric->column);
+}
+
+/* Add a metric to a list of the layout; where the launch has a layout already, `array` is NULL. */
+static void add_place(html_emitter *html, cJSON *array, const kprof_emit_metric *metric)
+{
+    cJSON *number_of = place(html, metric);
+    if (array)
+        append(array, number_of);
+    else
+        cJSON_Delete(number_of);
+}
+
+static void html_section_begin(kprof_emitter *emitter, const kprof_section *section)
+{
+    html_emitter *html = of(emitter);
+    html->section = NULL;
+    if (!html->sections)
+        return;
+    html->section = append_object(html->sections);
+    add_text(html->section, "id", section->id);
+    add_text(html->section, "name", section->name);
+    add_text(html->section, "help", section->help);
+    add_array(html->section, "items");
+    add_array(html->section, "tables");
+    add_array(html->section, "rooflines");
+}
+
+static cJSON *list_of(const cJSON *object, const char *key)
+{
+    return object ? cJSON_GetObjectItemCaseSensitive(object, key) : NULL;
+}
+
+static void html_metric(kprof_emitter *emitter, const kprof_emit_metric *metric)
+{
+    html_emitter *html = of(emitter);
+    cJSON *item = html->section ? append_object(list_of(html->section, "items")) : NULL;
+    cJSON *column = place(html, metric);
+    if (!item) {
+        cJSON_Delete(column);
+        return;
+    }
+    add(item, "metric", column);
+    add_text(item, "label", metric->label);
+}
+
+static void html_table(kprof_emitter *emitter, const kprof_emit_table *table)
+{
+    html_emitter *html = of(emitter);
+    const kprof_table *shape_of = table->table;
+    cJSON *object = html->section ? append_object(list_of(html->section, "tables")) : NULL;
+    cJSON *columns = object ? add_array(object, "columns") : NULL, *rows = object ? add_array(object, "rows") : NULL;
+    if (object) {
+        add_text(object, "id", shape_of->id);
+        add_text(object, "title", shape_of->title);
+        add(object, "sorted", cJSON_CreateBool(shape_of->sorted));
+    }
+    if (object && table->whole)
+        add(object, "whole", kprof_json_integer((int64_t)table->whole->column));
+    for (size_t i = 0; columns && i < shape_of->column_count; i++)
+        append(columns, cJSON_CreateString(shape_of->column_labels[i]));
+    for (size_t i = 0; i < shape_of->row_count; i++) {
+        cJSON *row = rows ? append_object(rows) : NULL, *cells = row ? add_array(row, "cells") : NULL;
+        if (row)
+            add_text(row, "label", shape_of->rows[i].label);
+        for (size_t k = 0; k < shape_of->column_count; k++)
+            add_place(html, cells, table->cells[i * shape_of->column_count + k]);
+    }
+}
+
+/* A roofline or one of its points: an object whose members are numbers of metrics. */
+static void add_named_place(html_emitter *html, cJSON *object, const char *key, const kprof_emit_metric *metric)
+{
+    cJSON *number_of = place(html, metric);
+    if (object)
+        add(object, key, number_of);
+    else
+        cJSON_Delete(number_of);
+}
+
+static void show_roofline(html_emitter *html, const kprof_emit_roofline *roofline)
+{
+    cJSON *object = html->section ? append_object(list_of(html->section, "rooflines")) : NULL;
+    cJSON *points = object ? add_array(object, "points") : NULL;
+    if (object) {
+        add_text(object, "id", roofline->id);
+        add_text(object, "label", roofline->label);
+    }
+    add_named_place(html, object, "work", roofline->work);
+    add_named_place(html, object, "peak", roofline->peak);
+    for (size_t i = 0; i < roofline->point_count; i++) {
+        cJSON *point = points ? append_object(points) : NULL;
+        if (point)
+            add_text(point, "level", roofline->points[i].level);
+        add_named_place(html, point, "traffic", roofline->points[i].traffic);
+        add_named_place(html, point, "peak", roofline->points[i].peak);
+        add_named_place(html, point, "intensity", roofline->points[i].intensity);
+        add_named_place(html, point, "pct", roofline->points[i].pct);
+    }
+}
+
+static void html_rooflines(kprof_emitter *emitter, const kprof_emit_roofline *rooflines, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        show_roofline(of(emitter), &rooflines[i]);
+}
+
+/* Launches of one shape have the same curves, so they are a text of JSON that is told once. */
+static void html_what_if(kprof_emitter *emitter, const kprof_what_if *curves, size_t count)
+{
+    html_emitter *html = of(emitter);
+    cJSON *array = cJSON_CreateArray();
+    for (size_t i = 0; i < count; i++)
+        append(array, kprof_json_what_if(&curves[i]));
+    char *text = cJSON_PrintUnformatted(array);
+    cJSON_Delete(array);
+    if (!text)
+        emitter->status = KPROF_NO_MEMORY;
+    add(html->launch, "what_if", pooled(html, text));
+    cJSON_free(text);
+    if (html->section)
+        add(html->section, "what_if", cJSON_CreateTrue());
+}
+
+static cJSON *rule_object(const kprof_finding *finding)
+{
+    cJSON *object = cJSON_CreateObject();
+    add_text(object, "id", finding->id);
+    add_text(object, "name", finding->name);
+    add_text(object, "section", finding->sections[0]);
+    add_text(object, "help", finding->help);
+    add_text(object, "confidence", kprof_confidence_name(finding->confidence));
+    add_text(object, "scope", !finding->gain ? NULL : finding->gain_is_local ? "local" : "global");
+    add_text(object, "formula", finding->gain_formula);
+    add_text(object, "source", finding->gain_source);
+    return object;
+}
+
+/* [number of the finding, gain, message, advice, section to look at next] */
+static cJSON *found_array(html_emitter *html, const kprof_found *found, size_t rule)
+{
+    const kprof_finding *finding = found->finding;
+    kprof_strbuf advice = KPROF_STRBUF_INIT;
+    cJSON *array = cJSON_CreateArray();
+    append(array, kprof_json_integer((int64_t)rule));
+    append(array, value_of(found->gain_pct));
+    append(array, kprof_json_found(&html->base, found, finding->message));
+    kprof_found_text(found, finding->advice, false, &advice);
+    append(array, take_pooled(html, &advice));
+    append(array, pooled(html, kprof_found_next(found)));
+    return array;
+}
+
+/* Describe once what the findings and verdicts of all launches share. */
+static void describe_rules(html_emitter *html, const kprof_findings *findings)
+{
+    html->rules = cJSON_CreateArray();
+    html->verdict = cJSON_CreateArray();
+    for (size_t i = 0; i < findings->count; i++)
+        append(html->rules, rule_object(findings->items[i].finding));
+    for (kprof_verdict_row i = 0; i < KPROF_VERDICT_ROWS; i++) {
+        kprof_verdict_text row = kprof_verdict_describe(findings, i, false);
+        cJSON *object = append_object(html->verdict);
+        add_text(object, "key", row.key);
+        add_text(object, "label", row.label);
+        kprof_verdict_text_free(&row);
+    }
+}
+
+/* [number of the finding, [metrics that it lacks]] of each that was not evaluated. Launches lack the same, so this is a
+ * text of JSON that is told once. */
+static void add_not_evaluated(html_emitter *html, const kprof_emit_findings *all)
+{
+    cJSON *array = cJSON_CreateArray();
+    for (size_t i = 0; i < all->open_count; i++) {
+        kprof_strlist missing = KPROF_STRLIST_INIT;
+        kprof_status status = kprof_found_missing(all->open[i], &missing);
+        if (status != KPROF_OK)
+            html->base.status = status;
+        cJSON *entry = cJSON_CreateArray(), *names = cJSON_CreateArray();
+        append(entry, kprof_json_integer(all->open[i] - all->findings->items));
+        append(entry, names);
+        for (size_t k = 0; k < missing.count; k++)
+            append(names, cJSON_CreateString(missing.items[k]));
+        append(array, entry);
+        kprof_strlist_free(&missing);
+    }
+    char *text = cJSON_PrintUnformatted(array);
+    cJSON_Delete(array);
+    if (!text)
+        html->base.status = KPROF_NO_MEMORY;
+    if (all->open_count > 0)
+        add(html->launch, "not_evaluated", pooled(html, text));
+    cJSON_free(text);
+}
+
+static void html_verdict(kprof_emitter *emitter, const kprof_emit_findings *all)
+{
+    html_emitter *html = of(emitter);
+    const kprof_findings *findings = all->findings;
+    if (!html->rules)
+        describe_rules(html, findings);
+    cJSON *verdict = add_array(html->launch, "verdict"), *found = add_array(html->launch, "findings");
+    for (kprof_verdict_row i = 0; i < KPROF_VERDICT_ROWS; i++) {
+        kprof_verdict_text row = kprof_emit_verdict_row(all, i, false);
+        cJSON *line = cJSON_CreateArray();
+        append(line, take_pooled(html, &row.name));
+        append(line, value_of(row.value));
+        append(line, take_pooled(html, &row.text));
+        if (i == KPROF_ROW_BEST && findings->verdict.near)
+            append(line, cJSON_CreateString(kprof_verdict_little_to_gain(&findings->verdict)));
+        append(verdict, line);
+        kprof_verdict_text_free(&row);
+    }
+    for (size_t i = 0; i < all->told_count; i++) {
+        if (all->told[i]->state == KPROF_FOUND)
+            append(found, found_array(html, all->told[i], (size_t)(all->told[i] - findings->items)));
+    }
+    add_not_evaluated(html, all);
+}
+
+/* How many values from a column on are those of the launch before. */
+static size_t same_values(const html_emitter *html, size_t from, size_t end)
+{
+    size_t at = from;
+    while (at < end &&
+           (html->values[at] == html->values_before[at] || (isnan(html->values[at]) && isnan(html->values_before[at]))))
+        at++;
+    return at - from;
+}
+
+/* Launches of one kernel share most counts, and all launches what is known of the device: [n] stands for n values that
+ * are the same as in the launch before, where that is shorter. */
+static void add_values(html_emitter *html, size_t count)
+{
+    enum { LEAST = 3 };
+    cJSON *values = add_array(html->launch, "values");
+    if (!html->values || !html->values_before)
+        return;
+    for (size_t i = 0; i < count;) {
+        const size_t same = html->not_first ? same_values(html, i, count) : 0;
+        if (same < LEAST) {
+            append(values, value_of(html->values[i++]));
+            continue;
+        }
+        cJSON *run = cJSON_CreateArray();
+        append(run, kprof_json_integer((int64_t)same));
+        append(values, run);
+        i += same;
+    }
+    memcpy(html->values_before, html->values, count * sizeof *html->values);
+}
+
+static void html_launch_end(kprof_emitter *emitter)
+{
+    html_emitter *html = of(emitter);
+    add_values(html, emitter->launches.column_count);
+    write_element(html, html->launch);
+    html->launch = html->spreads = html->doubtful = html->sections = html->section = NULL;
+}
+
+static void html_list_begin(kprof_emitter *emitter, const kprof_emit_list *list)
+{
+    static const char *const shapes[] = {[KPROF_LIST_BLOCKS] = "blocks",
+                                         [KPROF_LIST_TABLE] = "table",
+                                         [KPROF_LIST_GROUPS] = "groups",
+                                         [KPROF_LIST_ALONE] = "table",
+                                         [KPROF_LIST_MAIN] = "table"};
+    begin_part(of(emitter));
+    kprof_output_puts(emitter->out, "{\"part\":\"list\"");
+    write_member(of(emitter), "key", cJSON_CreateString(list->key));
+    write_member(of(emitter), "title", cJSON_CreateString(list->title));
+    write_member(of(emitter), "shape", cJSON_CreateString(shapes[list->shape]));
+    kprof_output_puts(emitter->out, ",\n\"records\":[");
+}
+
+/* All about the fields of a record but their values, as JSON; records of a list have the same. */
+static cJSON *fields_of(html_emitter *html, const kprof_emit_record *record)
+{
+    static const char *const roles[] = {
+        [KPROF_ROLE_SHOWN] = "shown", [KPROF_ROLE_MACHINE] = "machine", [KPROF_ROLE_HEADING] = "heading",
+        [KPROF_ROLE_NOTE] = "shown",  [KPROF_ROLE_VERDICT] = "shown",   [KPROF_ROLE_PEOPLE] = "shown",
+    };
+    cJSON *array = cJSON_CreateArray();
+    for (size_t i = 0; i < record->count; i++) {
+        const kprof_emit_field *field = &record->fields[i];
+        cJSON *object = append_object(array);
+        add_text(object, "key", field->key);
+        add_text(object, "label", field->label);
+        add_text(object, "role", roles[field->role]);
+        add(object, "number", cJSON_CreateBool(field->type != KPROF_FIELD_TEXT));
+        add(object, "integer", cJSON_CreateBool(field->type == KPROF_FIELD_INTEGER));
+        add(object, "signed", cJSON_CreateBool(field->is_signed));
+        add_text(object, "missing", field->missing ? field->missing : "n/a");
+    }
+    char *text = cJSON_PrintUnformatted(array);
+    cJSON_Delete(array);
+    if (!text)
+        html->base.status = KPROF_NO_MEMORY;
+    cJSON *number_of = pooled(html, text);
+    cJSON_free(text);
+    return number_of;
+}
+
+/* [number of its fields, [[value, unit]...]]: the unit of a field may differ from row to row. */
+static cJSON *record_array(html_emitter *html, const kprof_emit_record *record)
+{
+    cJSON *array = cJSON_CreateArray(), *values = cJSON_CreateArray();
+    append(array, fields_of(html, record));
+    append(array, values);
+    for (size_t i = 0; i < record->count; i++) {
+        const kprof_emit_field *field = &record->fields[i];
+        if (field->type == KPROF_FIELD_TEXT) {
+            append(values, field->text ? cJSON_CreateString(field->text) : cJSON_CreateNull());
+        } else if (field->type == KPROF_FIELD_INTEGER) {
+            append(values, kprof_json_integer(field->integer));
+        } else if (!*field->unit || kprof_field_is_missing(field)) {
+            append(values, kprof_json_number(field->real));
+        } else {
+            cJSON *pair = cJSON_CreateArray();
+            append(pair, kprof_json_number(field->real));
+            append(pair, pooled(html, field->unit));
+            append(values, pair);
+        }
+    }
+    return array;
+}
+
+static void html_record_begin(kprof_emitter *emitter, const kprof_emit_record *record)
+{
+    html_emitter *html = of(emitter);
+    html->record = record_array(html, record);
+    html->rows = cJSON_CreateArray();
+    append(html->record, html->rows);
+}
+
+static void html_row(kprof_emitter *emitter, const kprof_emit_record *row)
+{
+    append(of(emitter)->rows, record_array(of(emitter), row));
+}
+
+static void html_record_end(kprof_emitter *emitter)
+{
+    html_emitter *html = of(emitter);
+    write_element(html, html->record);
+    html->record = html->rows = NULL;
+}
+
+static void html_list_end(kprof_emitter *emitter)
+{
+    kprof_output_puts(emitter->out, "]}");
+}
+
+static void html_free(kprof_emitter *emitter)
+{
+    html_emitter *html = of(emitter);
+    cJSON_Delete(html->launch);
+    cJSON_Delete(html->record);
+    cJSON_Delete(html->rules);
+    cJSON_Delete(html->verdict);
+    for (size_t i = 0; html->layouts && i < emitter->launches.model->chip_count; i++)
+        cJSON_Delete(html->layouts[i]);
+    free(html->layouts);
+    free(html->values);
+    free(html->values_before);
+    kprof_names_free(&html->text_numbers);
+    kprof_strlist_free(&html->texts);
+    free(html);
+}
+
+static const kprof_emitter_ops html_ops = {
+    .page_begin = html_page_begin,
+    .launches_begin = html_launches_begin,
+    .launch_begin = html_launch_begin,
+    .verdict = html_verdict,
+    .section_begin = html_section_begin,
+    .metric = html_metric,
+    .table = html_table,
+    .rooflines = html_rooflines,
+    .what_if = html_what_if,
+    .launch_end = html_launch_end,
+    .launches_end = html_launches_end,
+    .list_begin = html_list_begin,
+    .record_begin = html_record_begin,
+    .row = html_row,
+    .record_end = html_record_end,
+    .list_end = html_list_end,
+    .page_end = html_page_end,
+    .free = html_free,
+};
+
+kprof_emitter *kprof_emit_html_new(void)
+{
+    return kprof_emitter_allocate(sizeof(html_emitter), &html_ops);
+}

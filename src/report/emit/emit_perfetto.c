@@ -1,0 +1,291 @@
+/* The trace format of Chrome, which Perfetto reads: a slice for each launch with its values, in the row of its stream,
+ * and a track of each headline of the first section. One launch at a time is in memory. */
+#include "report/emit/json_text.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define DURATION "gpu__time_duration.sum"
+
+/* A row of the trace. */
+typedef struct stream {
+    char *key;      /* process, device, context and stream */
+    int64_t end_ns; /* of the last slice, since the run began */
+} stream;
+
+typedef struct perfetto_emitter {
+    kprof_emitter base;
+    bool begun, has_event;
+    stream *streams;
+    size_t stream_count;
+    kprof_names stream_numbers;
+    /* the launch being put together */
+    const kprof_model_launch *launch;
+    size_t row; /* into streams */
+    int64_t start_ns;
+    double duration_ns;
+    cJSON *args;     /* of its slice; owned */
+    cJSON *counters; /* an array of {name, args}; owned */
+} perfetto_emitter;
+
+static perfetto_emitter *of(kprof_emitter *emitter)
+{
+    return (perfetto_emitter *)emitter;
+}
+
+static void add_text(cJSON *object, const char *key, const char *text)
+{
+    cJSON_AddItemToObjectCS(object, key, cJSON_CreateString(text));
+}
+
+static void add_integer(cJSON *object, const char *key, int64_t value)
+{
+    cJSON_AddItemToObjectCS(object, key, kprof_json_integer(value));
+}
+
+/* The format has microseconds; their decimals are written from whole nanoseconds, which a double would round. */
+static void add_time(cJSON *object, const char *key, int64_t ns)
+{
+    char text[48];
+    uint64_t size = ns < 0 ? 0 - (uint64_t)ns : (uint64_t)ns;
+    snprintf(text, sizeof text, "%s%llu.%03u", ns < 0 ? "-" : "", (unsigned long long)(size / 1000),
+             (unsigned)(size % 1000));
+    cJSON_AddItemToObjectCS(object, key, cJSON_CreateRaw(text));
+}
+
+static void write_event(perfetto_emitter *trace, cJSON *event)
+{
+    kprof_output_puts(trace->base.out, trace->has_event ? ",\n" : "\n");
+    trace->has_event = true;
+    kprof_json_write(&trace->base, event);
+}
+
+/* An event that names a process or, with `row`, one of its rows. */
+static void write_name(perfetto_emitter *trace, int64_t process, int64_t row, const char *name)
+{
+    cJSON *event = cJSON_CreateObject(), *args = cJSON_CreateObject();
+    add_text(event, "name", row > 0 ? "thread_name" : "process_name");
+    add_text(event, "ph", "M");
+    add_integer(event, "pid", process);
+    add_integer(event, "tid", row);
+    add_text(args, "name", name);
+    cJSON_AddItemToObjectCS(event, "args", args);
+    write_event(trace, event);
+}
+
+/* Processes have the numbers of their rows in the report: two machines may have used one pid. */
+static int64_t number_of_process(const perfetto_emitter *trace, const kprof_model_launch *launch)
+{
+    return launch->process - trace->base.launches.model->processes + 1;
+}
+
+static void begin_trace(perfetto_emitter *trace)
+{
+    kprof_output_puts(trace->base.out, "{\"displayTimeUnit\":\"ns\",\"traceEvents\":[");
+    trace->begun = true;
+}
+
+static void perfetto_launches_begin(kprof_emitter *emitter)
+{
+    perfetto_emitter *trace = of(emitter);
+    const kprof_model *model = emitter->launches.model;
+    begin_trace(trace);
+    for (size_t i = 0; i < model->process_count; i++) {
+        const kprof_model_process *process = &model->processes[i];
+        kprof_strbuf name = KPROF_STRBUF_INIT;
+        kprof_strbuf_printf(&name, "%s (%lld on %s)", process->name, (long long)process->pid, process->host);
+        if (name.failed)
+            emitter->status = KPROF_NO_MEMORY;
+        else
+            write_name(trace, (int64_t)i + 1, 0, name.data);
+        kprof_strbuf_free(&name);
+    }
+}
+
+/* The row of a launch's stream; a new one is named in the trace. */
+static size_t row_of(perfetto_emitter *trace, const kprof_model_launch *launch)
+{
+    char key[128], name[128];
+    const kprof_launch_record *record = &launch->record;
+    const int64_t process = number_of_process(trace, launch);
+    snprintf(key, sizeof key, "%lld %td %u %llu", (long long)process,
+             launch->device - trace->base.launches.model->devices, record->context, (unsigned long long)record->stream);
+    size_t row = kprof_names_find(&trace->stream_numbers, key);
+    if (row != KPROF_NAMES_NONE)
+        return row;
+    stream *added = KPROF_APPEND(trace->streams, trace->stream_count);
+    if (!added || !(added->key = strdup(key)) ||
+        !kprof_names_add(&trace->stream_numbers, added->key, trace->stream_count)) {
+        free(added ? added->key : NULL);
+        trace->base.status = KPROF_NO_MEMORY;
+        return KPROF_NAMES_NONE;
+    }
+    added->end_ns = INT64_MIN;
+    row = trace->stream_count++;
+    snprintf(name, sizeof name, "device %u, context %u, stream %llu", record->device, record->context,
+             (unsigned long long)record->stream);
+    write_name(trace, process, (int64_t)row + 1, name);
+    return row;
+}
+
+/* A slice that stands for several launches tells how many, and of how many samples its values are. */
+static void add_samples(perfetto_emitter *trace, const kprof_model_launch *launch)
+{
+    kprof_strbuf text = KPROF_STRBUF_INIT, note = KPROF_STRBUF_INIT;
+    kprof_samples_describe(launch, &text);
+    kprof_samples_note(trace->base.launches.model, launch->samples, &note);
+    if (text.failed || note.failed)
+        trace->base.status = KPROF_NO_MEMORY;
+    else
+        add_text(trace->args, "samples", text.data);
+    if (trace->base.status == KPROF_OK && note.length > 0)
+        add_text(trace->args, "samples_note", note.data);
+    kprof_strbuf_free(&text);
+    kprof_strbuf_free(&note);
+}
+
+static void perfetto_launch_begin(kprof_emitter *emitter, const kprof_model_launch *launch)
+{
+    perfetto_emitter *trace = of(emitter);
+    trace->launch = launch;
+    trace->duration_ns = NAN;
+    trace->row = row_of(trace, launch);
+    if (__builtin_sub_overflow(launch->record.start_unix_ns, emitter->launches.model->start_unix_ns, &trace->start_ns))
+        trace->start_ns = 0;
+    trace->counters = cJSON_CreateArray();
+    trace->args = cJSON_CreateObject();
+    add_integer(trace->args, "launch", launch->id);
+    add_integer(trace->args, "start_unix_ns", launch->record.start_unix_ns);
+    add_text(trace->args, "replay_mode", launch->replay_mode);
+    if (*launch->reason)
+        add_text(trace->args, "reason", launch->reason);
+    if (launch->samples)
+        add_samples(trace, launch);
+}
+
+/* Does the first section of the launch's chip show it below its heading? */
+static bool is_headline(const perfetto_emitter *trace, const kprof_emit_metric *metric)
+{
+    const kprof_model *model = trace->base.launches.model;
+    const size_t chip = trace->launch->device->chip_index;
+    if (chip >= model->chip_count || model->chips[chip].shown_count == 0)
+        return false;
+    const kprof_section *first = &model->chips[chip].sections[0];
+    for (size_t i = 0; i < first->item_count; i++) {
+        if (strcmp(first->items[i].name, metric->name) == 0)
+            return true;
+    }
+    return false;
+}
+
+static void perfetto_metric(kprof_emitter *emitter, const kprof_emit_metric *metric)
+{
+    perfetto_emitter *trace = of(emitter);
+    if (metric->repeated)
+        return;
+    cJSON_AddItemToObjectCS(trace->args, metric->name, kprof_json_number(metric->value));
+    if (strcmp(metric->name, DURATION) == 0)
+        trace->duration_ns = metric->value;
+    if (!isfinite(metric->value) || !is_headline(trace, metric))
+        return;
+    cJSON *counter = cJSON_CreateObject(), *args = cJSON_CreateObject();
+    add_text(counter, "name", metric->name);
+    cJSON_AddItemToObjectCS(args, *metric->unit ? metric->unit : "value", kprof_json_number(metric->value));
+    cJSON_AddItemToObjectCS(counter, "args", args);
+    cJSON_AddItemToArray(trace->counters, counter);
+}
+
+/* An application calls ahead of the GPU, and slices of one row must not overlap: one begins where the slice before it
+ * ends, if the call came earlier. Without a duration there is a mark at the call. */
+static void place(perfetto_emitter *trace, cJSON *event)
+{
+    stream *own = &trace->streams[trace->row];
+    const bool has_length = trace->duration_ns >= 0 && trace->duration_ns < 1e15;
+    if (trace->start_ns < own->end_ns)
+        trace->start_ns = own->end_ns;
+    add_text(event, "ph", has_length ? "X" : "i");
+    add_time(event, "ts", trace->start_ns);
+    own->end_ns = trace->start_ns;
+    if (has_length) {
+        int64_t length_ns = (int64_t)trace->duration_ns;
+        add_time(event, "dur", length_ns);
+        if (__builtin_add_overflow(trace->start_ns, length_ns, &own->end_ns))
+            own->end_ns = INT64_MAX;
+    } else {
+        add_text(event, "s", "t");
+    }
+}
+
+static void write_counters(perfetto_emitter *trace, int64_t process)
+{
+    for (cJSON *counter; (counter = cJSON_DetachItemFromArray(trace->counters, 0));) {
+        add_text(counter, "ph", "C");
+        add_integer(counter, "pid", process);
+        add_integer(counter, "id", (int64_t)trace->row + 1);
+        add_time(counter, "ts", trace->start_ns);
+        write_event(trace, counter);
+    }
+    cJSON_Delete(trace->counters);
+    trace->counters = NULL;
+}
+
+static void perfetto_launch_end(kprof_emitter *emitter)
+{
+    perfetto_emitter *trace = of(emitter);
+    const int64_t process = number_of_process(trace, trace->launch);
+    if (emitter->status != KPROF_OK)
+        return;
+    cJSON *event = cJSON_CreateObject();
+    add_text(event, "name", kprof_model_kernel_name(trace->launch->kernel, emitter->options->kernel_base));
+    add_text(event, "cat", "kernel");
+    add_integer(event, "pid", process);
+    add_integer(event, "tid", (int64_t)trace->row + 1);
+    place(trace, event);
+    cJSON_AddItemToObjectCS(event, "args", trace->args);
+    trace->args = NULL;
+    write_event(trace, event);
+    write_counters(trace, process);
+}
+
+static void perfetto_launches_end(kprof_emitter *emitter)
+{
+    perfetto_emitter *trace = of(emitter);
+    cJSON_Delete(trace->args);
+    cJSON_Delete(trace->counters);
+    trace->args = trace->counters = NULL;
+}
+
+static void perfetto_page_end(kprof_emitter *emitter)
+{
+    perfetto_emitter *trace = of(emitter);
+    if (!trace->begun)
+        begin_trace(trace);
+    kprof_output_puts(emitter->out, "\n]}\n");
+}
+
+static void perfetto_free(kprof_emitter *emitter)
+{
+    perfetto_emitter *trace = of(emitter);
+    perfetto_launches_end(emitter);
+    for (size_t i = 0; i < trace->stream_count; i++)
+        free(trace->streams[i].key);
+    free(trace->streams);
+    kprof_names_free(&trace->stream_numbers);
+    free(trace);
+}
+
+static const kprof_emitter_ops perfetto_ops = {
+    .launches_begin = perfetto_launches_begin,
+    .launch_begin = perfetto_launch_begin,
+    .metric = perfetto_metric,
+    .launch_end = perfetto_launch_end,
+    .launches_end = perfetto_launches_end,
+    .page_end = perfetto_page_end,
+    .free = perfetto_free,
+};
+
+kprof_emitter *kprof_emit_perfetto_new(void)
+{
+    return kprof_emitter_allocate(sizeof(perfetto_emitter), &perfetto_ops);
+}

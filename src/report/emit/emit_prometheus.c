@@ -1,0 +1,232 @@
+/* Prometheus' text format: the statistics of each kernel as gauges. A gauge's lines have to stand together, so the
+ * numbers of all kernels are kept until the end; each text that many lines share is kept once. */
+#include "report/emit/emit.h"
+#include "report/model/number.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+typedef struct gauge {
+    const char *key, *name, *help;
+} gauge;
+
+/* The gauges of a kernel, and those of a metric of a kernel. Fields of other keys are no gauges. */
+static const gauge kernel_gauges[] = {
+    {"invocations", "kprof_kernel_launches", "Launches of the kernel."},
+    {"not_measured", "kprof_kernel_launches_not_measured", "Launches of the kernel that could not be measured."},
+    {"not_counted", "kprof_kernel_launches_not_counted", "More launches of a multiplexed kernel, not counted here."},
+};
+static const gauge metric_gauges[] = {
+    {"count", "kprof_metric_values", "Launches or samples of the kernel that have a value of the metric."},
+    {"minimum", "kprof_metric_minimum", "Smallest value over the launches of the kernel, in the unit of the label."},
+    {"maximum", "kprof_metric_maximum", "Largest value over the launches of the kernel, in the unit of the label."},
+    {"average", "kprof_metric_average", "Mean value over the launches of the kernel, in the unit of the label."},
+    {"sum", "kprof_metric_sum", "Sum over the launches of the kernel, in the unit of the label."},
+};
+enum {
+    KERNEL_GAUGES = sizeof kernel_gauges / sizeof *kernel_gauges,
+    METRIC_GAUGES = sizeof metric_gauges / sizeof *metric_gauges,
+    MOST_GAUGES = METRIC_GAUGES
+};
+static const char *const kernel_labels[] = {"kernel", "function", "device_name", "cc"};
+static const char *const metric_labels[] = {"metric", "unit", "section"};
+
+/* The numbers of a kernel, or of a metric of a kernel. */
+typedef struct numbers {
+    size_t kernel, metric; /* into the labels */
+    double values[MOST_GAUGES];
+} numbers;
+
+typedef struct prometheus_emitter {
+    kprof_emitter base;
+    char **kernels; /* labels, as they are printed */
+    size_t kernel_count;
+    numbers *of_kernels; /* [kernel_count] */
+    char **metrics;
+    size_t metric_count;
+    kprof_names metric_numbers;
+    numbers *of_metrics;
+    size_t count, capacity;
+} prometheus_emitter;
+
+static prometheus_emitter *of(kprof_emitter *emitter)
+{
+    return (prometheus_emitter *)emitter;
+}
+
+static const kprof_emit_field *find(const kprof_emit_record *record, const char *key)
+{
+    for (size_t i = 0; i < record->count; i++) {
+        if (strcmp(record->fields[i].key, key) == 0)
+            return &record->fields[i];
+    }
+    return NULL;
+}
+
+static void put_label(kprof_strbuf *out, const char *name, const char *value)
+{
+    kprof_strbuf_printf(out, "%s%s=\"", out->length ? "," : "", name);
+    while (*value) {
+        size_t plain = strcspn(value, "\"\\\n");
+        kprof_strbuf_append(out, value, plain);
+        value += plain;
+        if (*value) {
+            const char escaped[] = {'\\', *value == '\n' ? 'n' : *value};
+            kprof_strbuf_append(out, escaped, sizeof escaped);
+            value++;
+        }
+    }
+    kprof_strbuf_puts(out, "\"");
+}
+
+static void put_labels(kprof_strbuf *out, const kprof_emit_record *record, const char *const *keys, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        const kprof_emit_field *field = find(record, keys[i]);
+        put_label(out, keys[i], field && field->text ? field->text : "");
+    }
+}
+
+static void read_gauges(const kprof_emit_record *record, const gauge *gauges, size_t count, double *out)
+{
+    for (size_t i = 0; i < count; i++) {
+        const kprof_emit_field *field = find(record, gauges[i].key);
+        out[i] = !field || kprof_field_is_missing(field) ? NAN
+                 : field->type == KPROF_FIELD_INTEGER    ? (double)field->integer
+                                                         : field->real;
+    }
+}
+
+static void prometheus_record_begin(kprof_emitter *emitter, const kprof_emit_record *record)
+{
+    prometheus_emitter *all = of(emitter);
+    kprof_strbuf labels = KPROF_STRBUF_INIT;
+    const kprof_emit_field *samples = find(record, "samples");
+    put_labels(&labels, record, kernel_labels, sizeof kernel_labels / sizeof *kernel_labels);
+    put_label(&labels, "multiplexed", samples && !kprof_field_is_missing(samples) ? "yes" : "no");
+    char **place = KPROF_APPEND(all->kernels, all->kernel_count);
+    numbers *own = KPROF_APPEND(all->of_kernels, all->kernel_count);
+    char *text = kprof_strbuf_take(&labels);
+    if (!place || !own || !text) {
+        emitter->status = KPROF_NO_MEMORY;
+        free(text);
+        return;
+    }
+    *place = text;
+    own->kernel = all->kernel_count++;
+    read_gauges(record, kernel_gauges, KERNEL_GAUGES, own->values);
+}
+
+/* The number of the labels of a metric; takes the text over. */
+static size_t number_of_metric(prometheus_emitter *all, char *labels)
+{
+    size_t number = kprof_names_find(&all->metric_numbers, labels);
+    if (number != KPROF_NAMES_NONE) {
+        free(labels);
+        return number;
+    }
+    char **place = KPROF_APPEND(all->metrics, all->metric_count);
+    if (!place || !kprof_names_add(&all->metric_numbers, labels, all->metric_count)) {
+        all->base.status = KPROF_NO_MEMORY;
+        free(labels);
+        return 0;
+    }
+    *place = labels;
+    return all->metric_count++;
+}
+
+static numbers *add_numbers(prometheus_emitter *all)
+{
+    if (all->count == all->capacity) {
+        size_t capacity = all->capacity ? 2 * all->capacity : 1024;
+        numbers *grown = reallocarray(all->of_metrics, capacity, sizeof *grown);
+        if (!grown)
+            return NULL;
+        all->of_metrics = grown;
+        all->capacity = capacity;
+    }
+    return &all->of_metrics[all->count++];
+}
+
+static void prometheus_row(kprof_emitter *emitter, const kprof_emit_record *row)
+{
+    prometheus_emitter *all = of(emitter);
+    kprof_strbuf labels = KPROF_STRBUF_INIT;
+    if (emitter->status != KPROF_OK || all->kernel_count == 0)
+        return;
+    put_labels(&labels, row, metric_labels, sizeof metric_labels / sizeof *metric_labels);
+    char *text = kprof_strbuf_take(&labels);
+    numbers *own = text ? add_numbers(all) : NULL;
+    if (!own) {
+        free(text);
+        emitter->status = KPROF_NO_MEMORY;
+        return;
+    }
+    own->kernel = all->kernel_count - 1;
+    own->metric = number_of_metric(all, text);
+    read_gauges(row, metric_gauges, METRIC_GAUGES, own->values);
+}
+
+/* A line for each kernel, or metric of a kernel, that has a number. */
+static void print_gauge(prometheus_emitter *all, const gauge *what, const numbers *rows, size_t count)
+{
+    kprof_output *out = all->base.out;
+    const bool is_of_kernel = what >= kernel_gauges && what < kernel_gauges + KERNEL_GAUGES;
+    const size_t column = (size_t)(what - (is_of_kernel ? kernel_gauges : metric_gauges));
+    if (count == 0)
+        return;
+    kprof_output_printf(out, "# HELP %s %s\n# TYPE %s gauge\n", what->name, what->help, what->name);
+    for (size_t i = 0; i < count && !out->error; i++) {
+        char number[KPROF_NUMBER_SIZE];
+        const char *parts[] = {what->name,
+                               "{",
+                               all->kernels[rows[i].kernel],
+                               is_of_kernel ? "" : ",",
+                               is_of_kernel ? "" : all->metrics[rows[i].metric],
+                               "} ",
+                               number,
+                               "\n"};
+        if (isnan(rows[i].values[column]))
+            continue;
+        kprof_number_exact(number, rows[i].values[column]);
+        for (size_t k = 0; k < sizeof parts / sizeof *parts; k++)
+            kprof_output_puts(out, parts[k]);
+    }
+}
+
+static void prometheus_page_end(kprof_emitter *emitter)
+{
+    prometheus_emitter *all = of(emitter);
+    for (size_t i = 0; i < KERNEL_GAUGES && emitter->status == KPROF_OK; i++)
+        print_gauge(all, &kernel_gauges[i], all->of_kernels, all->kernel_count);
+    for (size_t i = 0; i < METRIC_GAUGES && emitter->status == KPROF_OK; i++)
+        print_gauge(all, &metric_gauges[i], all->of_metrics, all->count);
+}
+
+static void prometheus_free(kprof_emitter *emitter)
+{
+    prometheus_emitter *all = of(emitter);
+    for (size_t i = 0; i < all->kernel_count; i++)
+        free(all->kernels[i]);
+    for (size_t i = 0; i < all->metric_count; i++)
+        free(all->metrics[i]);
+    free(all->kernels);
+    free(all->of_kernels);
+    free(all->metrics);
+    kprof_names_free(&all->metric_numbers);
+    free(all->of_metrics);
+    free(all);
+}
+
+static const kprof_emitter_ops prometheus_ops = {
+    .record_begin = prometheus_record_begin,
+    .row = prometheus_row,
+    .page_end = prometheus_page_end,
+    .free = prometheus_free,
+};
+
+kprof_emitter *kprof_emit_prometheus_new(void)
+{
+    return kprof_emitter_allocate(sizeof(prometheus_emitter), &prometheus_ops);
+}

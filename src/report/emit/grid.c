@@ -1,0 +1,658 @@
+/* Column widths and alignment. */
+#include "report/emit/grid.h"
+
+#include <errno.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define COLUMN_GAP    2
+#define KEY_WIDTH_MIN 4
+#define KEY_WIDTH     24 /* with less room for keys, columns move to further blocks */
+#define KEY_INDENT    2  /* of the further lines of a key */
+#define NOTE_INDENT   2
+#define LABEL_COLUMNS 12 /* of a label and the space after it */
+#define WRAP_WIDTH    20 /* of a column whose texts are broken, at least */
+#define FOLD_WIDTH    40 /* with less room for a long text, its column is folded if it can be */
+
+/* A text below a row. */
+struct kprof_grid_note_text {
+    size_t cells_before;
+    const char *label; /* NULL: none */
+    char *text;
+};
+
+kprof_grid kprof_grid_make(const char *kinds)
+{
+    kprof_grid grid = {.key_count = 1, .group = 1};
+    for (; *kinds && grid.column_count < KPROF_GRID_COLUMNS_MAX; kinds++)
+        grid.is_number[grid.column_count++] = *kinds == 'n';
+    return grid;
+}
+
+static bool reserve(kprof_grid *grid)
+{
+    if (grid->cell_count < grid->capacity)
+        return true;
+    size_t capacity = grid->capacity ? grid->capacity * 2 : 64;
+    kprof_grid_cell *grown = realloc(grid->cells, capacity * sizeof *grown);
+    if (!grown)
+        return false;
+    grid->cells = grown;
+    grid->capacity = capacity;
+    return true;
+}
+
+static size_t add_text(kprof_grid *grid, const char *text)
+{
+    size_t start = grid->texts.length;
+    kprof_strbuf_append(&grid->texts, text, strlen(text) + 1);
+    return start;
+}
+
+void kprof_grid_add(kprof_grid *grid, const char *text, const char *unit)
+{
+    kprof_grid_cell cell = {.text = add_text(grid, text)};
+    cell.unit = *unit ? add_text(grid, unit) : cell.text + strlen(text);
+    if (grid->texts.failed || !reserve(grid)) {
+        grid->failed = true;
+        return;
+    }
+    grid->cells[grid->cell_count++] = cell;
+}
+
+void kprof_grid_miss(kprof_grid *grid)
+{
+    if (grid->cell_count > 0)
+        grid->cells[grid->cell_count - 1].is_missing = true;
+}
+
+void kprof_grid_mark(kprof_grid *grid)
+{
+    if (grid->cell_count > 0)
+        grid->cells[grid->cell_count - 1].is_marked = true;
+}
+
+void kprof_grid_note(kprof_grid *grid, const char *label, const char *text)
+{
+    struct kprof_grid_note_text *grown = realloc(grid->notes, (grid->note_count + 1) * sizeof *grown);
+    grid->notes = grown ? grown : grid->notes;
+    char *copy = strdup(text);
+    if (!grown || !copy) {
+        free(copy);
+        grid->failed = true;
+        return;
+    }
+    grid->notes[grid->note_count++] = (struct kprof_grid_note_text){grid->cell_count, label, copy};
+}
+
+static void clear(kprof_grid *grid)
+{
+    kprof_strbuf_clear(&grid->texts);
+    for (size_t i = 0; i < grid->note_count; i++)
+        free(grid->notes[i].text);
+    grid->cell_count = grid->note_count = 0;
+}
+
+void kprof_grid_free(kprof_grid *grid)
+{
+    clear(grid);
+    kprof_strbuf_free(&grid->texts);
+    free(grid->cells);
+    free(grid->notes);
+    grid->cells = NULL;
+    grid->notes = NULL;
+    grid->capacity = 0;
+}
+
+/* Does a byte begin a code point? */
+static bool is_column(char byte)
+{
+    return ((unsigned char)byte & 0xc0) != 0x80;
+}
+
+size_t kprof_text_width(const char *text)
+{
+    size_t width = 0;
+    for (; *text; text++)
+        width += is_column(*text);
+    return width;
+}
+
+size_t kprof_text_line(const char *text, size_t width)
+{
+    size_t end = 0, columns = 0, space = 0, joint = 0;
+    width = width ? width : 1;
+    for (; text[end]; end++) {
+        const bool begins = is_column(text[end]);
+        if (begins && text[end] == ' ')
+            space = end;
+        if (begins && columns++ == width)
+            break;
+        if (strchr("_.,:/<>()", text[end]))
+            joint = end + 1;
+    }
+    if (!text[end])
+        return end;
+    return space ? space : joint ? joint : end;
+}
+
+const char *kprof_text_next_line(const char *text, size_t width)
+{
+    text += kprof_text_line(text, width);
+    return text + strspn(text, " ");
+}
+
+void kprof_text_labelled(kprof_output *out, kprof_text_place place, const char *label, const char *text)
+{
+    const size_t indent = place.indent + (label ? LABEL_COLUMNS : 0);
+    const size_t room = place.width > indent ? place.width - indent : 1;
+    for (bool is_first = true; *text; is_first = false, text = kprof_text_next_line(text, room)) {
+        kprof_output_repeat(out, ' ', label && is_first ? place.indent : indent);
+        if (label && is_first)
+            kprof_output_printf(out, "%-*s", LABEL_COLUMNS, label);
+        kprof_output_put(out, text, kprof_text_line(text, room));
+        kprof_output_puts(out, "\n");
+    }
+}
+
+/* Widths of a column: of its texts, and of the units and marks after them, with the space before these. */
+typedef struct column_width {
+    size_t text, unit, mark, total;
+} column_width;
+
+static size_t larger(size_t a, size_t b)
+{
+    return a > b ? a : b;
+}
+
+static const char *text_at(const kprof_grid *grid, size_t start)
+{
+    return grid->texts.data + start;
+}
+
+static const char *mark_of(const kprof_grid_cell *cell)
+{
+    return cell->is_marked ? "*" : "";
+}
+
+/* Columns of a unit or a mark; there is none without a space before it. */
+static size_t with_space(const char *text)
+{
+    return *text ? kprof_text_width(text) + 1 : 0;
+}
+
+static column_width measure(const kprof_grid *grid, size_t column)
+{
+    column_width width = {0};
+    for (size_t i = column; i < grid->cell_count; i += grid->column_count) {
+        width.text = larger(width.text, kprof_text_width(text_at(grid, grid->cells[i].text)));
+        width.unit = larger(width.unit, with_space(text_at(grid, grid->cells[i].unit)));
+        width.mark = larger(width.mark, with_space(mark_of(&grid->cells[i])));
+    }
+    size_t content = width.text + width.unit + width.mark;
+    width.total = larger(content, grid->headers[column] ? kprof_text_width(grid->headers[column]) : 0);
+    width.text += width.total - content; /* a wide header moves the numbers to the right */
+    return width;
+}
+
+/* A line being printed. Spaces are held back until something follows, so that none ends in them. */
+typedef struct grid_line {
+    kprof_output *out;
+    size_t pending;
+} grid_line;
+
+static void put(grid_line *line, const char *text)
+{
+    if (!*text)
+        return;
+    kprof_output_repeat(line->out, ' ', line->pending);
+    kprof_output_puts(line->out, text);
+    line->pending = 0;
+}
+
+/* A unit or a mark, which begins its part of a column. */
+static void put_after(grid_line *line, const char *text, size_t width)
+{
+    line->pending += *text ? 1 : 0;
+    put(line, text);
+    line->pending += width - with_space(text);
+}
+
+static void put_aligned(grid_line *line, const char *text, size_t width, bool is_number)
+{
+    size_t padding = width - kprof_text_width(text);
+    line->pending += is_number ? padding : 0;
+    put(line, text);
+    line->pending += is_number ? 0 : padding;
+}
+
+/* How the columns are printed: the first `column_count` of them, and the lines of a key that is broken. */
+typedef struct grid_layout {
+    column_width widths[KPROF_GRID_COLUMNS_MAX];
+    size_t column_count, indent;
+    bool is_folded;  /* the columns that can be */
+    size_t from, to; /* the columns of the block that is being printed, beside the key columns */
+} grid_layout;
+
+static size_t width_of_columns(const grid_layout *layout, size_t from, size_t to)
+{
+    size_t total = 0;
+    for (size_t i = from; i < to; i++)
+        total += layout->widths[i].total > 0 ? layout->widths[i].total + COLUMN_GAP : 0;
+    return total;
+}
+
+static bool is_folded(const kprof_grid *grid, const grid_layout *layout, size_t column)
+{
+    return layout->is_folded && grid->folds[column] != KPROF_FOLD_NEVER;
+}
+
+static bool is_in_block(const kprof_grid *grid, const grid_layout *layout, size_t column)
+{
+    if (is_folded(grid, layout, column))
+        return false;
+    return column < grid->key_count || (column >= layout->from && column < layout->to);
+}
+
+/* The lines of a key after its first one. */
+static void print_key_rest(const kprof_grid *grid, kprof_output *out, const grid_layout *layout, const char *rest)
+{
+    const size_t key = grid->key_count - 1, width = layout->widths[key].text;
+    size_t indent = layout->indent + KEY_INDENT;
+    for (size_t i = 0; i < key; i++)
+        indent += layout->widths[i].total + COLUMN_GAP;
+    const size_t room = width > KEY_INDENT ? width - KEY_INDENT : 1;
+    for (; *rest; rest = kprof_text_next_line(rest, room)) {
+        kprof_output_repeat(out, ' ', indent);
+        kprof_output_put(out, rest, kprof_text_line(rest, room));
+        kprof_output_puts(out, "\n");
+    }
+}
+
+/* A copy of the beginning of a text, which the caller frees; NULL, which the output remembers, when out of memory. */
+static char *take_part(kprof_output *out, const char *text, size_t bytes)
+{
+    char *part = strndup(text, bytes);
+    if (!part)
+        out->error = ENOMEM;
+    return part;
+}
+
+static void put_key(grid_line *line, const char *text, const column_width *width)
+{
+    char *first = take_part(line->out, text, kprof_text_line(text, width->text));
+    put_aligned(line, first ? first : "", width->text, false);
+    free(first);
+}
+
+/* Is this the key column whose texts may take several lines? */
+static bool is_broken(const kprof_grid *grid, size_t column)
+{
+    return !grid->wraps && column == grid->key_count - 1 && !grid->is_number[column];
+}
+
+/* Would the key's column cut a word of a text? */
+static bool is_cut(const kprof_grid *grid, const grid_layout *layout, const char *text)
+{
+    const size_t key = grid->key_count - 1, width = layout->widths[key].text;
+    const size_t rest = grid->wraps ? width : width > KEY_INDENT ? width - KEY_INDENT : 1;
+    if (grid->is_number[key] || is_folded(grid, layout, key))
+        return false;
+    for (size_t room = width, columns = 0; *text; text++) {
+        columns = *text == ' ' ? 0 : columns + is_column(*text);
+        room = *text == ' ' ? rest : room;
+        if (columns > room)
+            return true;
+    }
+    return false;
+}
+
+/* Print a key in lines of its own, above the rest of its row. */
+static void put_above(const kprof_grid *grid, kprof_output *out, const grid_layout *layout, const char *text)
+{
+    const size_t indent = layout->indent + width_of_columns(layout, 0, grid->key_count - 1);
+    const size_t room = grid->width > indent ? grid->width - indent : 1;
+    kprof_output_repeat(out, ' ', indent);
+    kprof_output_put(out, text, kprof_text_line(text, room));
+    kprof_output_puts(out, "\n");
+    kprof_text_labelled(out, (kprof_text_place){indent + KEY_INDENT, grid->width}, NULL,
+                        kprof_text_next_line(text, room));
+}
+
+static void print_header(const kprof_grid *grid, kprof_output *out, const grid_layout *layout)
+{
+    grid_line line = {out, layout->indent};
+    const size_t key = grid->key_count - 1;
+    /* The later blocks belong to the same table, whose title stands above the first. */
+    const bool is_first = layout->from <= grid->key_count;
+    const bool is_above = grid->headers[key] && is_first && is_cut(grid, layout, grid->headers[key]);
+    const char *rest = "";
+    if (is_above)
+        put_above(grid, out, layout, grid->headers[key]);
+    for (size_t i = 0; i < layout->column_count; i++) {
+        const bool is_told = i < grid->key_count && (!is_first || (i == key && is_above));
+        const char *text = grid->headers[i] && !is_told ? grid->headers[i] : "";
+        const column_width *width = &layout->widths[i];
+        if (!is_in_block(grid, layout, i))
+            continue;
+        if (is_broken(grid, i)) {
+            column_width whole = *width;
+            whole.text = whole.total;
+            put_key(&line, text, &whole);
+            rest = kprof_text_next_line(text, whole.text);
+        } else {
+            put_aligned(&line, text, width->total, grid->is_number[i]);
+        }
+        line.pending += COLUMN_GAP;
+    }
+    kprof_output_puts(out, "\n");
+    print_key_rest(grid, out, layout, rest);
+}
+
+/* A row all of whose texts may take several lines, and what is left of them. */
+typedef struct wrapped_row {
+    const kprof_grid *grid;
+    const grid_layout *layout;
+    const kprof_grid_cell *cells;
+    const char *rest[KPROF_GRID_COLUMNS_MAX];
+} wrapped_row;
+
+/* Print the next line of each text, and move on. False when nothing is left. */
+static bool print_wrapped_line(wrapped_row *row, kprof_output *out)
+{
+    const kprof_grid *grid = row->grid;
+    const grid_layout *layout = row->layout;
+    const kprof_grid_cell *cells = row->cells;
+    const char **rest = row->rest;
+    grid_line line = {out, layout->indent};
+    bool has_more = false;
+    for (size_t i = 0; i < layout->column_count; i++) {
+        const column_width *width = &layout->widths[i];
+        const bool is_first = rest[i] == text_at(grid, cells[i].text);
+        if (!is_in_block(grid, layout, i))
+            continue;
+        const size_t bytes = grid->is_number[i] ? strlen(rest[i]) : kprof_text_line(rest[i], width->text);
+        char *text = take_part(out, rest[i], bytes);
+        put_aligned(&line, text ? text : "", width->text, grid->is_number[i]);
+        free(text);
+        put_after(&line, is_first ? text_at(grid, cells[i].unit) : "", width->unit);
+        put_after(&line, is_first ? mark_of(&cells[i]) : "", width->mark);
+        line.pending += COLUMN_GAP;
+        rest[i] += bytes + strspn(rest[i] + bytes, " ");
+        has_more = has_more || *rest[i];
+    }
+    kprof_output_puts(out, "\n");
+    return has_more;
+}
+
+static void print_row(const kprof_grid *grid, kprof_output *out, const grid_layout *layout,
+                      const kprof_grid_cell *whole)
+{
+    kprof_grid_cell cells[KPROF_GRID_COLUMNS_MAX];
+    memcpy(cells, whole, grid->column_count * sizeof *cells);
+    kprof_grid_cell *key = &cells[grid->key_count - 1];
+    if (is_cut(grid, layout, text_at(grid, key->text))) {
+        put_above(grid, out, layout, text_at(grid, key->text));
+        key->text += strlen(text_at(grid, key->text)); /* "" */
+    }
+    if (grid->wraps) {
+        wrapped_row row = {.grid = grid, .layout = layout, .cells = cells};
+        for (size_t i = 0; i < layout->column_count; i++)
+            row.rest[i] = text_at(grid, cells[i].text);
+        while (print_wrapped_line(&row, out))
+            ;
+        return;
+    }
+    grid_line line = {out, layout->indent};
+    const column_width *widths = layout->widths;
+    for (size_t i = 0; i < layout->column_count; i++) {
+        if (!is_in_block(grid, layout, i))
+            continue;
+        if (is_broken(grid, i))
+            put_key(&line, text_at(grid, cells[i].text), &widths[i]);
+        else
+            put_aligned(&line, text_at(grid, cells[i].text), widths[i].text, grid->is_number[i]);
+        put_after(&line, text_at(grid, cells[i].unit), widths[i].unit);
+        put_after(&line, mark_of(&cells[i]), widths[i].mark);
+        line.pending += COLUMN_GAP;
+    }
+    kprof_output_puts(out, "\n");
+    if (is_broken(grid, grid->key_count - 1))
+        print_key_rest(grid, out, layout,
+                       kprof_text_next_line(text_at(grid, key->text), widths[grid->key_count - 1].text));
+}
+
+/* Find the place of texts below a row. */
+static kprof_text_place note_place(const kprof_grid *grid, const grid_layout *layout)
+{
+    const size_t indent = layout->indent + NOTE_INDENT;
+    return (kprof_text_place){indent, grid->width > indent ? grid->width : SIZE_MAX};
+}
+
+/* The folded columns of a row: long texts, then "Minimum 1 us, Maximum 2 us". */
+static void print_folded(const kprof_grid *grid, kprof_output *out, const grid_layout *layout,
+                         const kprof_grid_cell *cells)
+{
+    kprof_strbuf line = KPROF_STRBUF_INIT;
+    for (size_t i = 0; i < layout->column_count; i++) {
+        const char *text = text_at(grid, cells[i].text), *unit = text_at(grid, cells[i].unit);
+        const char *mark = mark_of(&cells[i]);
+        if (!is_folded(grid, layout, i) || cells[i].is_missing || *text == '\0')
+            continue;
+        if (grid->folds[i] == KPROF_FOLD_TEXT)
+            kprof_text_labelled(out, note_place(grid, layout), NULL, text);
+        else
+            kprof_strbuf_printf(&line, "%s%s %s%s%s%s%s", line.length ? ", " : "",
+                                grid->headers[i] ? grid->headers[i] : "", text, *unit ? " " : "", unit,
+                                *mark ? " " : "", mark);
+    }
+    if (line.length && !line.failed)
+        kprof_text_labelled(out, note_place(grid, layout), NULL, line.data);
+    kprof_strbuf_free(&line);
+}
+
+/* Width of a line with all columns. */
+static size_t width_of_line(const grid_layout *layout)
+{
+    return layout->indent + width_of_columns(layout, 0, layout->column_count) - COLUMN_GAP;
+}
+
+/* Columns of a key that is broken into lines of at most `room` columns. */
+static size_t width_when_broken(const char *text, size_t room)
+{
+    size_t widest = 0, indent = 0;
+    while (*text) {
+        const size_t line_room = room > indent ? room - indent : 1, bytes = kprof_text_line(text, line_room);
+        size_t columns = indent;
+        for (size_t i = 0; i < bytes; i++)
+            columns += is_column(text[i]);
+        widest = larger(widest, columns);
+        text = kprof_text_next_line(text, line_room);
+        indent = KEY_INDENT;
+    }
+    return widest;
+}
+
+/* Give the last key column so many columns at most, and no more than its lines then take. */
+static void limit_key(const kprof_grid *grid, grid_layout *layout, size_t room)
+{
+    const size_t column = grid->key_count - 1;
+    column_width *key = &layout->widths[column];
+    const size_t after = key->unit + key->mark, text_room = larger(room, after + 1) - after;
+    if (key->total <= room)
+        return;
+    key->text = 0;
+    for (size_t i = column; i < grid->cell_count; i += grid->column_count)
+        key->text = larger(key->text, width_when_broken(text_at(grid, grid->cells[i].text), text_room));
+    const char *header = grid->headers[column] ? grid->headers[column] : "";
+    key->total = larger(key->text + after, width_when_broken(header, text_room + after));
+    key->text = key->total - after;
+}
+
+/* The end of the block that begins at a column: at least one group, and as many as `width` has room for. */
+static size_t end_of_block(const kprof_grid *grid, const grid_layout *layout, size_t from, size_t width)
+{
+    size_t total = layout->indent + width_of_columns(layout, 0, grid->key_count), to = from;
+    while (to < layout->column_count) {
+        size_t next = to + grid->group < layout->column_count ? to + grid->group : layout->column_count;
+        total += width_of_columns(layout, to, next);
+        if (to > from && total - COLUMN_GAP > width)
+            break;
+        to = next;
+    }
+    return to;
+}
+
+static size_t count_blocks(const kprof_grid *grid, const grid_layout *layout, size_t width)
+{
+    size_t count = 0;
+    for (size_t from = grid->key_count; from < layout->column_count; count++)
+        from = end_of_block(grid, layout, from, width);
+    return count;
+}
+
+/* Columns that the key can have: all but the indent and the widest group. */
+static size_t room_of_key(const kprof_grid *grid, const grid_layout *layout)
+{
+    size_t widest = 0;
+    for (size_t from = grid->key_count; from < layout->column_count; from += grid->group) {
+        const size_t to = from + grid->group < layout->column_count ? from + grid->group : layout->column_count;
+        widest = larger(widest, width_of_columns(layout, from, to));
+    }
+    const size_t beside = layout->indent + width_of_columns(layout, 0, grid->key_count - 1) + widest;
+    return grid->width > beside ? grid->width - beside : 0;
+}
+
+/* Columns of the longest word of a column of texts. */
+static size_t width_of_words(const kprof_grid *grid, size_t column)
+{
+    size_t widest = 0;
+    for (size_t i = column; i < grid->cell_count; i += grid->column_count) {
+        const char *text = text_at(grid, grid->cells[i].text);
+        for (size_t columns = 0; *text; text++) {
+            columns = *text == ' ' ? 0 : columns + is_column(*text);
+            widest = larger(widest, columns);
+        }
+    }
+    return widest;
+}
+
+/* Take from the widest column of texts until the line fits or each has no more than its least. */
+static void narrow_texts(const kprof_grid *grid, grid_layout *layout, const size_t *least)
+{
+    while (width_of_line(layout) > grid->width) {
+        column_width *widest = NULL;
+        for (size_t i = 0; i < layout->column_count; i++) {
+            column_width *width = &layout->widths[i];
+            if (!grid->is_number[i] && width->text > least[i] && (!widest || width->text > widest->text))
+                widest = width;
+        }
+        if (!widest)
+            return;
+        widest->text--;
+        widest->total--;
+    }
+}
+
+/* Columns of the foldable ones get none, where there are any. */
+static void fold(const kprof_grid *grid, grid_layout *layout)
+{
+    for (size_t i = 0; i < layout->column_count; i++) {
+        if (grid->folds[i] == KPROF_FOLD_NEVER)
+            continue;
+        layout->is_folded = true;
+        layout->widths[i] = (column_width){0};
+    }
+}
+
+/* Break the texts of all columns: between words, and where that is not enough fold columns and break words too. */
+static void wrap_texts(const kprof_grid *grid, grid_layout *layout)
+{
+    size_t least[KPROF_GRID_COLUMNS_MAX] = {0}, words[KPROF_GRID_COLUMNS_MAX] = {0};
+    for (size_t i = 0; i < layout->column_count; i++) {
+        least[i] = larger(WRAP_WIDTH, grid->headers[i] ? kprof_text_width(grid->headers[i]) : 0);
+        words[i] = larger(least[i], grid->is_number[i] ? 0 : width_of_words(grid, i));
+        if (grid->folds[i] == KPROF_FOLD_TEXT)
+            words[i] = larger(words[i], FOLD_WIDTH);
+    }
+    grid_layout whole = *layout;
+    narrow_texts(grid, layout, words);
+    if (width_of_line(layout) > grid->width) {
+        *layout = whole;
+        fold(grid, layout);
+        narrow_texts(grid, layout, words);
+    }
+    narrow_texts(grid, layout, least);
+    const size_t column = grid->key_count - 1, room = larger(room_of_key(grid, layout), KEY_WIDTH_MIN);
+    column_width *key = &layout->widths[column];
+    if (!grid->is_number[column] && key->total > room) {
+        key->text -= key->total - room;
+        key->total = room;
+    }
+}
+
+static grid_layout lay_out(const kprof_grid *grid, size_t indent)
+{
+    grid_layout layout = {.column_count = grid->column_count, .indent = indent};
+    for (size_t i = 0; i < grid->column_count; i++)
+        layout.widths[i] = measure(grid, i);
+    if (grid->width == 0 || width_of_line(&layout) <= grid->width)
+        return layout;
+    if (grid->has_bars)
+        layout.column_count--;
+    if (grid->wraps) {
+        wrap_texts(grid, &layout);
+        return layout;
+    }
+    const size_t key = layout.widths[grid->key_count - 1].total, others = width_of_line(&layout) - key;
+    if (width_of_line(&layout) <= grid->width)
+        return layout;
+    const size_t room = room_of_key(grid, &layout), third = grid->width / 3;
+    const size_t words = width_of_words(grid, grid->key_count - 1) + KEY_INDENT;
+    const size_t wanted = words > room ? third : larger(words, third);
+    if (others + KEY_WIDTH <= grid->width)
+        limit_key(grid, &layout, grid->width - others);
+    else
+        limit_key(grid, &layout, larger(wanted < room ? wanted : room, KEY_WIDTH_MIN));
+    return layout;
+}
+
+static void print_block(const kprof_grid *grid, kprof_output *out, const grid_layout *layout)
+{
+    bool has_header = false;
+    for (size_t i = 0; i < grid->column_count; i++)
+        has_header = has_header || grid->headers[i];
+    if (has_header)
+        print_header(grid, out, layout);
+    for (size_t i = 0; i + grid->column_count <= grid->cell_count; i += grid->column_count) {
+        print_row(grid, out, layout, &grid->cells[i]);
+        if (layout->from != grid->key_count)
+            continue;
+        for (size_t k = 0; k < grid->note_count; k++) {
+            if (grid->notes[k].cells_before == i + grid->column_count)
+                kprof_text_labelled(out, note_place(grid, layout), grid->notes[k].label, grid->notes[k].text);
+        }
+        print_folded(grid, out, layout, &grid->cells[i]);
+    }
+}
+
+void kprof_grid_print(kprof_grid *grid, kprof_output *out, size_t indent)
+{
+    if (grid->column_count == 0)
+        return;
+    grid_layout layout = lay_out(grid, indent);
+    /* The least width in which the columns take as few blocks as they must: blocks of like widths read better. */
+    size_t width = grid->width ? grid->width : SIZE_MAX;
+    const size_t count = grid->width ? count_blocks(grid, &layout, width) : 1;
+    while (count > 1 && width > 1 && count_blocks(grid, &layout, width - 1) == count)
+        width--;
+    layout.from = grid->key_count;
+    do {
+        layout.to = end_of_block(grid, &layout, layout.from, width);
+        if (grid->cell_count > 0 || grid->is_headed)
+            print_block(grid, out, &layout);
+        layout.from = layout.to;
+    } while (layout.from < layout.column_count);
+    clear(grid);
+}

@@ -1,0 +1,110 @@
+/* Writes JSON through cJSON. */
+#include "core/clean.h"
+#include "report/emit/json_values.h"
+#include "report/model/number.h"
+
+#include <math.h>
+#include <stddef.h>
+#include <string.h>
+
+cJSON *kprof_json_number(double value)
+{
+    char text[KPROF_NUMBER_SIZE];
+    if (!isfinite(value))
+        return cJSON_CreateNull();
+    kprof_number_exact(text, value);
+    return cJSON_CreateRaw(text);
+}
+
+cJSON *kprof_json_integer(int64_t value)
+{
+    char text[KPROF_NUMBER_SIZE];
+    kprof_number_integer(text, value);
+    return cJSON_CreateRaw(text);
+}
+
+cJSON *kprof_json_take(kprof_emitter *emitter, kprof_strbuf *text)
+{
+    if (text->failed)
+        emitter->status = KPROF_NO_MEMORY;
+    cJSON *value = text->length > 0 ? cJSON_CreateString(text->data) : cJSON_CreateNull();
+    kprof_strbuf_free(text);
+    return value;
+}
+
+cJSON *kprof_json_found(kprof_emitter *emitter, const kprof_found *found, const char *text)
+{
+    kprof_strbuf line = KPROF_STRBUF_INIT;
+    kprof_found_text(found, text, false, &line);
+    return kprof_json_take(emitter, &line);
+}
+
+cJSON *kprof_json_what_if(const kprof_what_if *curve)
+{
+    cJSON *object = cJSON_CreateObject();
+    add_text(object, "id", curve->id);
+    add_text(object, "label", curve->label);
+    add_text(object, "unit", curve->unit);
+    add(object, "now", kprof_json_integer(curve->now));
+    cJSON *steps = add_array(object, "steps");
+    for (size_t i = 0; i < curve->step_count; i++) {
+        cJSON *step = append_object(steps);
+        add(step, "from", kprof_json_integer(curve->steps[i].from));
+        add(step, "to", kprof_json_integer(curve->steps[i].to));
+        add(step, "occupancy_pct", kprof_json_number(curve->steps[i].warps_pct));
+    }
+    return object;
+}
+
+/* Return the first byte that is DEL or no ASCII; `end` if there is none. It looks at words, as nearly all is ASCII. */
+static const char *skip_ascii(const char *text, const char *end)
+{
+    const uint64_t ones = UINT64_C(0x0101010101010101), low = 0x7f * ones, high = 0x80 * ones;
+    uint64_t word;
+    for (; end - text >= (ptrdiff_t)sizeof word; text += sizeof word) {
+        memcpy(&word, text, sizeof word);
+        if ((word | ((word & low) + ones)) & high)
+            break;
+    }
+    while (text < end && (unsigned char)*text < 0x7f)
+        text++;
+    return text;
+}
+
+/* cJSON escapes no more than JSON demands and passes on any bytes. Escape what could steer a terminal as well, and put
+ * U+FFFD where there is no UTF-8. Outside of strings there is nothing but ASCII. */
+static void encode(kprof_output *out, const char *text)
+{
+    const char *plain = text, *end = text + strlen(text); /* `plain`: what was not written yet */
+    while ((text = skip_ascii(text, end)) < end) {
+        uint32_t code;
+        size_t length = kprof_utf8_decode(text, &code);
+        if (length > 0 && !kprof_utf8_is_unsafe(code)) {
+            text += length;
+            continue;
+        }
+        kprof_output_put(out, plain, (size_t)(text - plain));
+        if (length == 0)
+            kprof_output_puts(out, "\xef\xbf\xbd");
+        else
+            kprof_output_printf(out, "\\u%04x", code);
+        plain = text += length ? length : 1;
+    }
+    kprof_output_put(out, plain, (size_t)(text - plain));
+}
+
+void kprof_json_write_text(kprof_emitter *emitter, char *text)
+{
+    if (!text) {
+        emitter->status = KPROF_NO_MEMORY;
+        return;
+    }
+    encode(emitter->out, text);
+    cJSON_free(text);
+}
+
+void kprof_json_write(kprof_emitter *emitter, cJSON *value)
+{
+    kprof_json_write_text(emitter, value ? cJSON_PrintUnformatted(value) : NULL);
+    cJSON_Delete(value);
+}

@@ -1,0 +1,91 @@
+/* Collects output in a buffer of its own: the stream may be unbuffered, or a terminal that is flushed per line. */
+#include "report/emit/output.h"
+#include "core/log.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+kprof_status kprof_output_init(kprof_output *out, FILE *file, uint64_t most_bytes)
+{
+    *out = (kprof_output){.file = file, .buffer = malloc(KPROF_OUTPUT_BUFFER_BYTES), .left = most_bytes};
+    return out->buffer ? KPROF_OK : kprof_fail(KPROF_NO_MEMORY, "printing the report: out of memory");
+}
+
+static void write_out(kprof_output *out, const void *data, size_t size)
+{
+    if (out->error || size == 0)
+        return;
+    if (size > out->left) {
+        out->is_full = true;
+        out->error = EFBIG;
+        return;
+    }
+    out->left -= size;
+    errno = 0;
+    if (fwrite(data, 1, size, out->file) != size)
+        out->error = errno ? errno : EIO;
+}
+
+static void flush(kprof_output *out)
+{
+    write_out(out, out->buffer, out->length);
+    out->length = 0;
+}
+
+void kprof_output_put(kprof_output *out, const void *data, size_t size)
+{
+    if (size > KPROF_OUTPUT_BUFFER_BYTES - out->length)
+        flush(out);
+    if (size > KPROF_OUTPUT_BUFFER_BYTES) {
+        write_out(out, data, size);
+        return;
+    }
+    memcpy(out->buffer + out->length, data, size);
+    out->length += size;
+}
+
+void kprof_output_puts(kprof_output *out, const char *text)
+{
+    kprof_output_put(out, text, strlen(text));
+}
+
+void kprof_output_repeat(kprof_output *out, char c, size_t count)
+{
+    while (count-- > 0)
+        kprof_output_put(out, &c, 1);
+}
+
+void kprof_output_printf(kprof_output *out, const char *format, ...)
+{
+    char *text = NULL;
+    va_list args;
+    va_start(args, format);
+    int length = vasprintf(&text, format, args);
+    va_end(args);
+    if (length < 0) {
+        out->error = out->error ? out->error : ENOMEM;
+        return;
+    }
+    kprof_output_put(out, text, (size_t)length);
+    free(text);
+}
+
+kprof_status kprof_output_finish(kprof_output *out)
+{
+    flush(out);
+    errno = 0;
+    if (!out->error && fflush(out->file) != 0)
+        out->error = errno ? errno : EIO;
+    free(out->buffer);
+    out->buffer = NULL;
+    if (out->is_full ||
+        out->error == EPIPE) /* the caller tells of the first; for the second, the reader has seen enough */
+        return KPROF_OUTPUT;
+    if (out->error == ENOMEM)
+        return KPROF_NO_MEMORY;
+    if (out->error)
+        return kprof_fail(KPROF_OUTPUT, "printing the report: cannot write: %s", strerror(out->error));
+    return KPROF_OK;
+}

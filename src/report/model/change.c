@@ -1,0 +1,271 @@
+/* Classes of metrics, and the rules that tell a change from noise. */
+#include "report/model/change.h"
+#include "core/strbuf.h"
+#include "report/model/units.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Medians differ by more than noise if they are further apart than this many median deviations of both sides. */
+#define DEVIATIONS 3
+
+#define TIME_UNIT "ns"
+
+static bool begins_with(const char *text, const char *prefix)
+{
+    return strncmp(text, prefix, strlen(prefix)) == 0;
+}
+
+kprof_metric_class kprof_class_of(const kprof_metric_row *metric)
+{
+    const char *rollup = strrchr(metric->name, '.');
+    const bool is_sum = rollup && strcmp(rollup, ".sum") == 0;
+    const bool is_of_sm = begins_with(metric->name, "sm__") || begins_with(metric->name, "smsp__") ||
+                          begins_with(metric->name, "l1tex__");
+    const bool is_request = strcmp(metric->unit, "request") == 0;
+    if (strcmp(metric->kind, "launch") == 0)
+        return KPROF_CLASS_EXACT;
+    if (is_sum && is_of_sm && (is_request || strcmp(metric->unit, "inst") == 0))
+        return KPROF_CLASS_EXACT;
+    if (is_sum && (is_request || strcmp(metric->unit, "byte") == 0 || strcmp(metric->unit, "sector") == 0))
+        return KPROF_CLASS_TRAFFIC;
+    return KPROF_CLASS_NOISY;
+}
+
+double kprof_change_pct(const kprof_change *change, double amount)
+{
+    const double baseline = change->centers[0].median;
+    return baseline == 0 ? NAN : amount / fabs(baseline) * 100;
+}
+
+bool kprof_change_is_repeated(const kprof_change *change)
+{
+    return change->centers[0].count >= KPROF_REPEATS_MIN && change->centers[1].count >= KPROF_REPEATS_MIN;
+}
+
+static bool is_constant(const kprof_sample *sample)
+{
+    for (size_t i = 1; i < sample->count; i++) {
+        if (sample->values[i] != sample->values[0])
+            return false;
+    }
+    return true;
+}
+
+static bool is_beyond(const kprof_change *change, double tolerance_pct)
+{
+    return fabs(change->difference) > fabs(change->centers[0].median) * tolerance_pct / 100;
+}
+
+/* Keep the numbers whose differences are finite too. */
+static size_t keep_finite(kprof_sample *sample)
+{
+    size_t kept = 0;
+    for (size_t i = 0; i < sample->count; i++) {
+        if (fabs(sample->values[i]) < 1e300)
+            sample->values[kept++] = sample->values[i];
+    }
+    return kept;
+}
+
+kprof_status kprof_change_of(const kprof_changed_values *values, const kprof_tolerances *tolerances, kprof_change *out)
+{
+    kprof_sample sides[2] = {values->sides[0], values->sides[1]};
+    /* Has each launch the value of the launch at the same place of the other report? */
+    bool is_same = true;
+    for (size_t i = 0; i < sides[0].count && i < sides[1].count; i++)
+        is_same = is_same && sides[0].values[i] == sides[1].values[i];
+    *out = (kprof_change){.metric_class = values->metric_class, .shift = {NAN, NAN, {NAN, NAN}}};
+    for (int side = 0; side < 2; side++)
+        sides[side].count = keep_finite(&sides[side]);
+    const bool is_exact = values->metric_class == KPROF_CLASS_EXACT && is_constant(&sides[0]) && is_constant(&sides[1]);
+    kprof_status status = KPROF_OK;
+    if (values->is_tested)
+        status = kprof_shift_of(sides[0], sides[1], KPROF_CONFIDENCE, &out->shift);
+    for (int side = 0; side < 2; side++)
+        out->centers[side] = kprof_center_of(sides[side].values, sides[side].count);
+    out->difference = out->centers[1].median - out->centers[0].median;
+    bool is_real;
+    if (is_exact)
+        is_real = out->difference != 0;
+    else if (values->metric_class == KPROF_CLASS_TRAFFIC)
+        is_real = is_beyond(out, tolerances->traffic_pct);
+    else
+        is_real = !is_same && is_beyond(out, tolerances->time_pct) &&
+                  fabs(out->difference) > DEVIATIONS * (out->centers[0].mad + out->centers[1].mad);
+    out->state = isnan(out->difference) ? KPROF_CHANGE_UNKNOWN : is_real ? KPROF_CHANGE_REAL : KPROF_CHANGE_NONE;
+    return status;
+}
+
+/* The option that takes the condition, and the limits that it may have. */
+typedef struct condition_kind {
+    const char *option, *limits, *example;
+    bool is_of_changes; /* "%" is of the baseline's median, no unit of the metric */
+} condition_kind;
+static const condition_kind fail_on_kind = {"--fail-on", "METRIC>NUMBER%, METRIC>NUMBERUNIT, METRIC>NUMBER",
+                                            "dram__bytes_read.sum>+3%", true};
+static const condition_kind filter_kind = {"--filter", "METRIC>NUMBER, METRIC>NUMBERUNIT", "duration>10us", false};
+
+typedef struct condition_text {
+    const condition_kind *kind;
+    const char *text;
+} condition_text;
+
+static kprof_status refuse(const condition_text *from, const char *part, const char *why)
+{
+    return kprof_fail(KPROF_USAGE, "%s \"%s\": \"%s\" is %s; give %s or the same with >=, < or <=, such as \"%s\"",
+                      from->kind->option, from->text, part, why, from->kind->limits, from->kind->example);
+}
+
+/* A copy without the blanks around it; NULL when out of memory. */
+static char *trimmed(const char *text, size_t length)
+{
+    while (length > 0 && text[0] == ' ') {
+        text++;
+        length--;
+    }
+    while (length > 0 && text[length - 1] == ' ')
+        length--;
+    return strndup(text, length);
+}
+
+/* A number with or without sign and decimals, and what may stand behind it. */
+static bool parse_limit(const condition_kind *kind, const char *text, kprof_condition *out)
+{
+    const char *at = text + (*text == '+' || *text == '-');
+    const size_t whole = strspn(at, "0123456789");
+    const char *rest = at[whole] == '.' ? at + whole + 1 : at + whole;
+    const size_t fraction = at[whole] == '.' ? strspn(rest, "0123456789") : 0;
+    rest += fraction;
+    rest += strspn(rest, " ");
+    out->is_pct = kind->is_of_changes && strcmp(rest, "%") == 0;
+    out->limit = strtod(text, NULL);
+    const bool fits = strlen(rest) < sizeof out->unit;
+    if (fits && !out->is_pct)
+        strcpy(out->unit, rest);
+    return whole + fraction > 0 && fits && isfinite(out->limit);
+}
+
+static kprof_status parse_parts(const condition_text *from, kprof_condition *out)
+{
+    const char *text = from->text, *sign = text + strcspn(text, "<>");
+    if (!*sign)
+        return refuse(from, text, "no comparison");
+    const bool is_above = *sign == '>', has_equal = sign[1] == '=';
+    out->comparator = is_above ? (has_equal ? KPROF_AT_LEAST : KPROF_ABOVE) : has_equal ? KPROF_AT_MOST : KPROF_BELOW;
+    const char *rest = sign + (has_equal ? 2 : 1);
+    char *limit = trimmed(rest, strlen(rest));
+    out->text = strdup(text);
+    out->metric = trimmed(text, (size_t)(sign - text));
+    if (out->metric && strcmp(out->metric, "duration") == 0) {
+        free(out->metric);
+        out->metric = strdup(KPROF_TIME_METRIC);
+    }
+    kprof_status status = KPROF_OK;
+    if (!limit || !out->text || !out->metric)
+        status = kprof_fail(KPROF_NO_MEMORY, "%s: out of memory", from->kind->option);
+    else if (!*out->metric)
+        status = refuse(from, text, "a comparison of no metric");
+    else if (!parse_limit(from->kind, limit, out))
+        status = refuse(from, limit, "no number with or without unit");
+    free(limit);
+    return status;
+}
+
+/* "duration>5" may mean 5 % or 5 us, and hardly means 5 ns. */
+static kprof_status ask_for_unit(const char *text)
+{
+    const char *sign = strpbrk(text, "<>"), *limit = sign + strspn(sign, "<>= ");
+    const bool is_signed = *limit == '+' || *limit == '-';
+    kprof_strbuf same = KPROF_STRBUF_INIT;
+    if (!is_signed)
+        kprof_strbuf_printf(&same, " or \"%.*s+%s%%\"", (int)(limit - text), text, limit);
+    kprof_status status = kprof_fail(KPROF_USAGE,
+                                     "--fail-on \"%s\": the limit has no unit; give \"%s%%\"%s for percent of the "
+                                     "baseline, or \"%sus\" for a time (in ns, us, ms or s)",
+                                     text, text, same.length ? same.data : "", text);
+    kprof_strbuf_free(&same);
+    return status;
+}
+
+kprof_status kprof_condition_settle_unit(kprof_condition *condition, const char *base_unit)
+{
+    double factor;
+    if (condition->is_pct || (!*condition->unit && condition->limit == 0))
+        return KPROF_OK;
+    if (!*condition->unit && strcmp(base_unit, TIME_UNIT) == 0)
+        return ask_for_unit(condition->text);
+    if (!kprof_units_parse(condition->unit, base_unit, &factor))
+        return kprof_fail(KPROF_USAGE,
+                          "--fail-on \"%s\": \"%s\" is no unit of %s; give %% for percent of the baseline%s%s",
+                          condition->text, condition->unit, condition->metric,
+                          *base_unit ? ", or its unit " : ", or a number alone", base_unit);
+    condition->limit *= factor;
+    snprintf(condition->unit, sizeof condition->unit, "%s", base_unit);
+    return KPROF_OK;
+}
+
+kprof_status kprof_condition_parse(const char *text, kprof_condition *out)
+{
+    *out = (kprof_condition){0};
+    kprof_status status = parse_parts(&(condition_text){&fail_on_kind, text}, out);
+    if (status != KPROF_OK || strcmp(out->metric, KPROF_TIME_METRIC) != 0)
+        return status;
+    return kprof_condition_settle_unit(out, TIME_UNIT);
+}
+
+kprof_status kprof_condition_parse_filter(const char *text, kprof_condition *out)
+{
+    *out = (kprof_condition){0};
+    kprof_status status = parse_parts(&(condition_text){&filter_kind, text}, out);
+    const bool is_time = status == KPROF_OK && strcmp(out->metric, KPROF_TIME_METRIC) == 0;
+    if (is_time && !*out->unit && out->limit != 0)
+        status = kprof_fail(KPROF_USAGE, "--filter \"%s\": the limit has no unit; give \"%sus\", or ns, ms or s", text,
+                            text);
+    return status;
+}
+
+void kprof_condition_free(kprof_condition *condition)
+{
+    free(condition->text);
+    free(condition->metric);
+}
+
+bool kprof_condition_is_met(const kprof_condition *condition, double amount)
+{
+    switch (condition->comparator) {
+    case KPROF_ABOVE:
+        return amount > condition->limit;
+    case KPROF_AT_LEAST:
+        return amount >= condition->limit;
+    case KPROF_BELOW:
+        return amount < condition->limit;
+    default:
+        return amount <= condition->limit;
+    }
+}
+
+/* In what the limit is given in. A rise from 0 is as large as can be. */
+static double scaled(const kprof_condition *condition, const kprof_change *change, double amount)
+{
+    if (!condition->is_pct || amount == 0)
+        return amount;
+    return change->centers[0].median == 0 ? copysign(INFINITY, amount) : kprof_change_pct(change, amount);
+}
+
+kprof_gate kprof_condition_check(const kprof_condition *condition, const kprof_change *change, double p)
+{
+    if (change->state == KPROF_CHANGE_UNKNOWN)
+        return KPROF_GATE_INCONCLUSIVE;
+    if (change->metric_class != KPROF_CLASS_NOISY)
+        return kprof_condition_is_met(condition, scaled(condition, change, change->difference)) ? KPROF_GATE_FAILED
+                                                                                                : KPROF_GATE_PASSED;
+    if (!kprof_change_is_repeated(change) || isnan(change->shift.interval.low))
+        return KPROF_GATE_INCONCLUSIVE;
+    const bool low = kprof_condition_is_met(condition, scaled(condition, change, change->shift.interval.low));
+    const bool high = kprof_condition_is_met(condition, scaled(condition, change, change->shift.interval.high));
+    if (low && high && p < 1 - KPROF_CONFIDENCE)
+        return KPROF_GATE_FAILED;
+    return low || high ? KPROF_GATE_INCONCLUSIVE : KPROF_GATE_PASSED;
+}

@@ -1,0 +1,97 @@
+/* Findings and the verdict: the definitions of metricset/finding.h evaluated for the values of one launch, or of a
+ * kernel. Names are resolved once for a report; evaluating makes no text. Findings read what the report has, so they
+ * are not stored in it. */
+#ifndef KPROF_REPORT_FINDINGS_H
+#define KPROF_REPORT_FINDINGS_H
+
+#include "report/model/model.h"
+
+typedef enum kprof_found_state {
+    KPROF_FOUND_UNKNOWN, /* not evaluated: a value that it needs is missing */
+    KPROF_FOUND_NOTHING, /* evaluated: the condition does not hold */
+    KPROF_FOUND,
+} kprof_found_state;
+
+/* One finding, evaluated. */
+typedef struct kprof_found {
+    const kprof_finding *finding;
+    kprof_found_state state;
+    const double *values;  /* thresholds, values, operands, as its expressions have them; NaN: missing */
+    const size_t *options; /* [value_count] the chosen option; SIZE_MAX: none */
+    double gain_pct;       /* 0 to 100; NaN: not found, or not estimated */
+    double unbounded_pct;  /* the gain without its bound: more than `gain_pct` where the bound decides */
+} kprof_found;
+
+/* The verdict: what matters most, in five lines. Borrowed from the evaluated findings; NULL: not known. */
+typedef struct kprof_verdict {
+    const kprof_found *lines[KPROF_VERDICT_LINES];   /* evaluated, found or not */
+    const kprof_found *unknown[KPROF_VERDICT_LINES]; /* the finding that would tell, where no other does */
+    const kprof_found *best; /* that is worth most of the kernel's time; without estimates, the first one */
+    const kprof_found *near; /* says that the kernel is near its limit, and no finding is worth more; NULL: it is not */
+    bool near_is_unsure;     /* a finding that could be worth more was not evaluated for want of metrics */
+    const char *next;        /* id of the section to look at: that of the best, or where the limit leads */
+} kprof_verdict;
+
+/* "yes": the kernel is near its limit, and no finding is worth more than what is left; "as measured": but what was not
+ * measured may be; "no". */
+const char *kprof_verdict_little_to_gain(const kprof_verdict *verdict);
+
+typedef struct kprof_findings {
+    const kprof_found *items; /* [count], all, in display order */
+    size_t count;
+    kprof_verdict verdict;
+} kprof_findings;
+
+/* Definitions bound to the metrics of a report. The list and the model are borrowed. */
+typedef struct kprof_rules kprof_rules;
+kprof_status kprof_rules_new(const kprof_finding_list *findings, const kprof_model *model,
+                             kprof_rules **out) KPROF_MUST_CHECK;
+void kprof_rules_free(kprof_rules *rules);
+/* Evaluate for values[metric_count of the model]: those of a launch, or averages over launches of a kernel. The result
+ * is valid until the next call. */
+const kprof_findings *kprof_rules_apply(kprof_rules *rules, const double *values);
+
+/* Append a text of the finding (message, advice, ...) with its values placed in, scaled unless `base_units`. Appends
+ * nothing for NULL. */
+void kprof_found_text(const kprof_found *found, const char *text, bool base_units, kprof_strbuf *out);
+/* Append its message and its advice. */
+void kprof_found_say(const kprof_found *found, bool base_units, kprof_strbuf *out);
+/* Append what it is worth and how sure it is, to its name: ": up to 12.50 % of the time, high confidence". */
+void kprof_found_describe(const kprof_found *found, kprof_strbuf *out);
+/* Append the name of the option that value `index` is; nothing when it is of none. */
+void kprof_found_option(const kprof_found *found, size_t index, bool base_units, kprof_strbuf *out);
+/* Is it worth more than another one? Gains of the kernel's time come first, as that of a part of it cannot be compared;
+ * that of a symptom counts a third. Of gains that the same bound decides, the one with more to spare. */
+bool kprof_found_is_worth_more(const kprof_found *found, const kprof_found *other);
+/* The id of the section to look at next; NULL: none, also of NULL. */
+const char *kprof_found_next(const kprof_found *found);
+/* Append to a list the operands for want of which the finding is not evaluated, each once; none when its values are
+ * there but have no result, such as hits of no accesses. */
+kprof_status kprof_found_missing(const kprof_found *found, kprof_strlist *out) KPROF_MUST_CHECK;
+/* "low", "medium" or "high". */
+const char *kprof_confidence_name(kprof_confidence confidence);
+
+/* The verdict as rows for people: a label and a text, which names the section to collect where the line is not known.
+ */
+typedef enum kprof_verdict_row {
+    KPROF_ROW_LIMIT,
+    KPROF_ROW_STALL,
+    KPROF_ROW_OCCUPANCY,
+    KPROF_ROW_BEST,
+    KPROF_ROW_NEXT,
+    KPROF_VERDICT_ROWS
+} kprof_verdict_row;
+typedef struct kprof_verdict_text {
+    const char *key, *label; /* "limit", "Limited by" */
+    double value;            /* the number that goes with it, in per cent; NaN: none */
+    bool is_known;
+    kprof_strbuf name; /* in a word or two, for tables: "latency"; of BEST and NEXT an id; empty: not known */
+    kprof_strbuf text; /* empty: there is no such row */
+} kprof_verdict_text;
+/* Make a row; the caller frees it with kprof_verdict_text_free. Out of memory where one of its texts has failed. */
+kprof_verdict_text kprof_verdict_describe(const kprof_findings *findings, kprof_verdict_row row, bool base_units);
+void kprof_verdict_text_free(kprof_verdict_text *row);
+/* The text of a row that is known, else NULL, so that programs get nothing; borrowed. */
+const char *kprof_verdict_known_text(const kprof_verdict_text *row);
+
+#endif

@@ -1,0 +1,209 @@
+/* Walks through the launches of a report: one row and its values at a time, so that memory does not grow with them. */
+#include "report/model/model.h"
+#include "report/store/limits.h"
+#include "report/store/rows.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+typedef struct launch_walker {
+    const kprof_model_walk *walk;
+    kprof_model_visit *visit;
+    void *user;
+    kprof_filter *filter;
+    char *name_matches; /* [kernel_count]: 0 not known yet, 1 no, 2 yes */
+    kprof_value_reader reader;
+    double *values;
+    bool *asked;
+    int64_t last_id;
+} launch_walker;
+
+/* Element of an array by a row id from the file, NULL when there is no such row. */
+static const void *element(const void *array, size_t count, const size_t size, int64_t id)
+{
+    return id < 1 || (uint64_t)id > count ? NULL : (const char *)array + (size_t)(id - 1) * size;
+}
+
+/* Are the ranges of a launch among those of the filter? An older report has none. */
+static kprof_status match_nvtx(const launch_walker *walker, sqlite3_stmt *row, bool *matches)
+{
+    kprof_nvtx_parsed ranges;
+    char *text = kprof_store_text(walker->walk->report, row, sqlite3_column_count(row) - 1);
+    bool whole = text && kprof_nvtx_parse_text(text, &ranges);
+    free(text);
+    if (!whole)
+        return kprof_store_no_memory(walker->walk->report);
+    *matches = kprof_filter_match_nvtx(walker->filter, &(kprof_nvtx_ranges){ranges.items, ranges.count});
+    kprof_nvtx_parsed_free(&ranges);
+    return KPROF_OK;
+}
+
+static kprof_status take(launch_walker *walker, const kprof_model_launch *launch, sqlite3_stmt *row, bool *taken)
+{
+    *taken = !walker->filter;
+    if (*taken)
+        return KPROF_OK;
+    char *known = &walker->name_matches[launch->kernel - walker->walk->model->kernels];
+    if (*known == 0)
+        *known = kprof_filter_match_name(walker->filter, launch->kernel->mangled) ? 2 : 1;
+    bool matches = *known == 2;
+    kprof_status status = KPROF_OK;
+    if (matches && kprof_filter_needs_nvtx(walker->filter))
+        status = match_nvtx(walker, row, &matches);
+    *taken = kprof_filter_take_launch(walker->filter, matches, launch->device->record.device);
+    return status;
+}
+
+/* `choice` is a condition on metric_id, or "". */
+static kprof_status open_reader(const kprof_model_walk *walk, const char *choice, kprof_value_reader *reader)
+{
+    char *sql = NULL;
+    *reader = (kprof_value_reader){.report = walk->report, .metric_count = walk->model->metric_count};
+    if (asprintf(&sql, "SELECT metric_id, value FROM value WHERE launch_id=?%s ORDER BY metric_id", choice) < 0)
+        return kprof_store_no_memory(walk->report);
+    int rc = sqlite3_prepare_v2(walk->report->db, sql, -1, &reader->rows, NULL);
+    free(sql);
+    return rc == SQLITE_OK ? KPROF_OK : kprof_store_fail(walk->report, "reading values");
+}
+
+kprof_status kprof_value_reader_open(const kprof_model_walk *walk, kprof_value_reader *reader)
+{
+    return open_reader(walk, "", reader);
+}
+
+kprof_status kprof_value_reader_open_some(const kprof_model_walk *walk, const size_t *metrics, size_t count,
+                                          kprof_value_reader *reader)
+{
+    kprof_strbuf choice = KPROF_STRBUF_INIT;
+    kprof_strbuf_puts(&choice, " AND metric_id IN (0");
+    for (size_t i = 0; i < count; i++)
+        kprof_strbuf_printf(&choice, ",%zu", metrics[i] + 1);
+    kprof_strbuf_puts(&choice, ")");
+    kprof_status status = choice.failed ? kprof_store_no_memory(walk->report) : open_reader(walk, choice.data, reader);
+    kprof_strbuf_free(&choice);
+    return status;
+}
+
+kprof_status kprof_value_reader_read(kprof_value_reader *reader, int64_t launch, double *values, bool *asked)
+{
+    for (size_t i = 0; i < reader->metric_count; i++)
+        values[i] = NAN;
+    memset(asked, 0, reader->metric_count * sizeof *asked);
+    sqlite3_stmt *rows = reader->rows;
+    sqlite3_reset(rows);
+    sqlite3_bind_int64(rows, 1, launch);
+    int64_t last = 0;
+    int rc;
+    while ((rc = sqlite3_step(rows)) == SQLITE_ROW) {
+        int64_t metric = sqlite3_column_int64(rows, 0);
+        if (metric <= last || (uint64_t)metric > reader->metric_count)
+            return kprof_store_damaged(reader->report, "value");
+        last = metric;
+        asked[metric - 1] = true;
+        const int type = sqlite3_column_type(rows, 1);
+        if (type == SQLITE_TEXT || type == SQLITE_BLOB) { /* no value, but SQLite stores it */
+            reader->text_bytes += kprof_store_text_bytes(rows);
+            kprof_status status = kprof_store_check_text(reader->report, reader->text_bytes);
+            if (status != KPROF_OK)
+                return status;
+        }
+        if (type != SQLITE_NULL)
+            values[metric - 1] = sqlite3_column_double(rows, 1);
+    }
+    return rc == SQLITE_DONE ? KPROF_OK : kprof_store_fail(reader->report, "reading values");
+}
+
+void kprof_value_reader_close(kprof_value_reader *reader)
+{
+    sqlite3_finalize(reader->rows);
+    reader->rows = NULL;
+}
+
+static kprof_status hand_over(launch_walker *walker, kprof_model_launch *launch)
+{
+    kprof_status status = KPROF_OK;
+    if (walker->walk->values) {
+        status = kprof_value_reader_read(&walker->reader, launch->id, walker->values, walker->asked);
+        launch->values = walker->values;
+        launch->asked = walker->asked;
+    }
+    return status == KPROF_OK ? walker->visit(walker->user, launch) : status;
+}
+
+static kprof_status visit_row(void *user, sqlite3_stmt *row)
+{
+    launch_walker *walker = user;
+    const kprof_model *model = walker->walk->model;
+    kprof_model_launch launch = {.id = sqlite3_column_int64(row, 0)};
+    launch.process =
+        element(model->processes, model->process_count, sizeof *model->processes, sqlite3_column_int64(row, 1));
+    launch.kernel = element(model->kernels, model->kernel_count, sizeof *model->kernels, sqlite3_column_int64(row, 2));
+    launch.device = element(model->devices, model->device_count, sizeof *model->devices, sqlite3_column_int64(row, 3));
+    if (launch.id <= walker->last_id || !launch.process || !launch.kernel || !launch.device)
+        return kprof_store_damaged(walker->walk->report, "launch");
+    walker->last_id = launch.id;
+    bool taken;
+    kprof_status status = take(walker, &launch, row, &taken);
+    if (status != KPROF_OK)
+        return status;
+    if (walker->filter && kprof_filter_work(walker->filter) > KPROF_MATCHING_MAX)
+        return kprof_fail(KPROF_USAGE,
+                          "%s: the patterns of -k, --nvtx-include and --nvtx-exclude take too long on this report; "
+                          "simplify repetitions, or give names",
+                          walker->walk->report->path);
+    if (!taken)
+        return KPROF_OK;
+    kprof_launch_row columns = {0};
+    bool whole = kprof_rows_read(walker->walk->report, KPROF_ROWS_LAUNCH, row, &columns);
+    launch.record = columns.record;
+    launch.record.device = launch.device->record.device;
+    launch.record.graph_node = (uint64_t)sqlite3_column_int64(row, sqlite3_column_count(row) - 2);
+    char *nvtx = kprof_store_text(walker->walk->report, row, sqlite3_column_count(row) - 1);
+    launch.record.nvtx = nvtx;
+    launch.replay_mode = columns.replay_mode;
+    launch.reason = columns.reason;
+    launch.measured = columns.measured;
+    status = whole && nvtx ? hand_over(walker, &launch) : kprof_store_no_memory(walker->walk->report);
+    kprof_rows_free(KPROF_ROWS_LAUNCH, &columns);
+    free(nvtx);
+    return status;
+}
+
+static kprof_status prepare(launch_walker *walker)
+{
+    const kprof_model_walk *walk = walker->walk;
+    if (walk->filter) {
+        kprof_status status = kprof_filter_new(walk->filter, &walker->filter);
+        if (status != KPROF_OK)
+            return status;
+    }
+    walker->name_matches = calloc(walk->model->kernel_count + 1, 1);
+    walker->values = calloc(walk->model->metric_count + 1, sizeof *walker->values);
+    walker->asked = calloc(walk->model->metric_count + 1, sizeof *walker->asked);
+    if (!walker->name_matches || !walker->values || !walker->asked)
+        return kprof_store_no_memory(walker->walk->report);
+    return kprof_value_reader_open(walk, &walker->reader);
+}
+
+kprof_status kprof_model_launches(const kprof_model_walk *walk, kprof_model_visit *visit, void *user)
+{
+    launch_walker walker = {.walk = walk, .visit = visit, .user = user, .last_id = -1};
+    /* The columns of `launch`, then its graph node, 0 or NULL outside of graphs, and its NVTX ranges or NULL. */
+    const char *query = "SELECT launch.*, node, ranges FROM launch LEFT JOIN graph_node ON graph_node.launch_id=id "
+                        "LEFT JOIN nvtx ON nvtx.launch_id=id ORDER BY id";
+    if (walk->report->version < 3) /* it has no table graph_node */
+        query = "SELECT launch.*, 0, NULL FROM launch ORDER BY id";
+    else if (walk->report->version < 6) /* it has no table nvtx */
+        query = "SELECT launch.*, node, NULL FROM launch LEFT JOIN graph_node ON launch_id=id ORDER BY id";
+    kprof_status status = prepare(&walker);
+    if (status == KPROF_OK)
+        status = kprof_store_query(walk->report, query, visit_row, &walker);
+    kprof_value_reader_close(&walker.reader);
+    if (walker.filter)
+        kprof_filter_free(walker.filter);
+    free(walker.name_matches);
+    free(walker.values);
+    free(walker.asked);
+    return status;
+}

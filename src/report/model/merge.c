@@ -1,0 +1,438 @@
+/* Merges reports. Small tables go through the model, which checks them, and get new ids; SQLite copies launches and
+ * values itself, with ids shifted behind those that are there, so that both are read and written in order. */
+#include "report/model/merge.h"
+#include "report/model/model.h"
+#include "report/store/rows.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* The first version whose tables have today's columns. */
+#define OLDEST_VERSION 4
+
+/* Texts that are in the report already. They are owned, and numbered by the ids of their rows. */
+typedef struct known_rows {
+    kprof_names names;
+    kprof_strlist texts; /* that have been added; `names` points to them */
+} known_rows;
+
+struct kprof_merge {
+    kprof_report *into;
+    known_rows processes, kernels, devices;
+    kprof_strlist brought_by; /* by process, from id 1 on: the report that it came with, as that was named */
+    int64_t process_count, source_count, launch_count; /* ids of what is added follow these */
+    size_t report_count;
+    const kprof_subset *subset; /* of the report that is being added; NULL: all of it */
+};
+
+kprof_status kprof_merge_new(kprof_report *into, kprof_merge **out)
+{
+    static const char tables[] = "CREATE TEMP TABLE new_kernel(old INTEGER PRIMARY KEY, id INTEGER NOT NULL);"
+                                 "CREATE TEMP TABLE new_device(old INTEGER PRIMARY KEY, id INTEGER NOT NULL);"
+                                 "CREATE TEMP TABLE new_metric(old INTEGER PRIMARY KEY, id INTEGER NOT NULL);"
+                                 "CREATE TEMP TABLE taken(launch INTEGER PRIMARY KEY);"
+                                 "CREATE TEMP TABLE planned(chip TEXT PRIMARY KEY)";
+    *out = calloc(1, sizeof **out);
+    if (!*out)
+        return kprof_store_no_memory(into);
+    (*out)->into = into;
+    return kprof_store_exec(into, tables);
+}
+
+static void free_known(known_rows *known)
+{
+    kprof_names_free(&known->names);
+    kprof_strlist_free(&known->texts);
+}
+
+void kprof_merge_free(kprof_merge *merge)
+{
+    if (!merge)
+        return;
+    free_known(&merge->processes);
+    free_known(&merge->kernels);
+    free_known(&merge->devices);
+    kprof_strlist_free(&merge->brought_by);
+    free(merge);
+}
+
+/* Run a statement with numbers for its parameters. */
+static kprof_status run(kprof_merge *merge, const char *sql, const int64_t *numbers, int count)
+{
+    sqlite3_stmt *statement = NULL;
+    int rc = sqlite3_prepare_v2(merge->into->db, sql, -1, &statement, NULL);
+    for (int i = 0; i < count && rc == SQLITE_OK; i++)
+        rc = sqlite3_bind_int64(statement, i + 1, numbers[i]);
+    if (rc == SQLITE_OK)
+        rc = sqlite3_step(statement);
+    kprof_status status = KPROF_OK;
+    if (rc == SQLITE_CONSTRAINT)
+        status = kprof_fail(
+            KPROF_BAD_REPORT,
+            "a report to be merged is damaged: rows refer to others that are not there" KPROF_DAMAGED_ADVICE);
+    else if (rc != SQLITE_DONE && rc != SQLITE_ROW)
+        status = kprof_store_fail(merge->into, sql);
+    sqlite3_finalize(statement);
+    return status;
+}
+
+/* The first number that a query gives, with texts, up to a NULL, for its parameters. */
+static kprof_status ask_about(kprof_merge *merge, const char *sql, const char *const *texts, int64_t *out)
+{
+    sqlite3_stmt *statement = NULL;
+    int rc = sqlite3_prepare_v2(merge->into->db, sql, -1, &statement, NULL);
+    for (int i = 0; texts[i] && rc == SQLITE_OK; i++)
+        rc = sqlite3_bind_text(statement, i + 1, texts[i], -1, SQLITE_STATIC);
+    if (rc == SQLITE_OK)
+        rc = sqlite3_step(statement);
+    *out = rc == SQLITE_ROW ? sqlite3_column_int64(statement, 0) : 0;
+    kprof_status status = rc == SQLITE_ROW ? KPROF_OK : kprof_store_fail(merge->into, sql);
+    sqlite3_finalize(statement);
+    return status;
+}
+
+static kprof_status ask(kprof_merge *merge, const char *sql, int64_t *out)
+{
+    return ask_about(merge, sql, (const char *const[]){NULL}, out);
+}
+
+/* The id of a row that is known under its text; 0: there is none. Takes the text over otherwise. */
+static kprof_status know(known_rows *known, kprof_strbuf *text, int64_t new_id, int64_t *id)
+{
+    kprof_status status = KPROF_OK;
+    size_t number = text->failed ? KPROF_NAMES_NONE : kprof_names_find(&known->names, text->data);
+    *id = number == KPROF_NAMES_NONE ? 0 : (int64_t)number;
+    if (text->failed ||
+        (*id == 0 && (!kprof_strlist_add(&known->texts, text->data) ||
+                      !kprof_names_add(&known->names, known->texts.items[known->texts.count - 1], (size_t)new_id))))
+        status = kprof_fail(KPROF_NO_MEMORY, "out of memory");
+    kprof_strbuf_free(text);
+    return status;
+}
+
+/* One device or kernel is one row, whichever report tells of it. */
+static kprof_status add_shared(kprof_merge *merge, kprof_rows table, const void *row, int64_t old)
+{
+    static const int64_t nothing = 0;
+    const bool is_kernel = table == KPROF_ROWS_KERNEL;
+    known_rows *known = is_kernel ? &merge->kernels : &merge->devices;
+    kprof_strbuf text = KPROF_STRBUF_INIT;
+    int64_t id = nothing, new_id = (int64_t)known->texts.count + 1;
+    kprof_rows_describe(table, row, &text);
+    kprof_status status = know(known, &text, new_id, &id);
+    if (status == KPROF_OK && id == 0) {
+        id = new_id;
+        status = kprof_rows_insert(merge->into, table, row, &id);
+    }
+    if (status != KPROF_OK)
+        return status;
+    return run(merge, is_kernel ? "INSERT INTO new_kernel VALUES(?,?)" : "INSERT INTO new_device VALUES(?,?)",
+               (const int64_t[]){old, id}, 2);
+}
+
+static kprof_status add_small_tables(kprof_merge *merge, const kprof_model *model)
+{
+    kprof_status status = kprof_store_exec(merge->into, "DELETE FROM new_kernel; DELETE FROM new_device; "
+                                                        "DELETE FROM new_metric; DELETE FROM taken");
+    for (size_t i = 0; i < model->kernel_count && status == KPROF_OK; i++)
+        status = add_shared(merge, KPROF_ROWS_KERNEL, &model->kernels[i], (int64_t)i + 1);
+    for (size_t i = 0; i < model->device_count && status == KPROF_OK; i++)
+        status = add_shared(merge, KPROF_ROWS_DEVICE, &model->devices[i], (int64_t)i + 1);
+    for (size_t i = 0; i < model->metric_count && status == KPROF_OK; i++) {
+        int64_t id = 0;
+        if (model->is_kept && !model->is_kept[i])
+            continue;
+        status = kprof_store_metric(merge->into, &model->metrics[i], &id);
+        if (status == KPROF_OK)
+            status = run(merge, "INSERT INTO new_metric VALUES(?,?)", (const int64_t[]){(int64_t)i + 1, id}, 2);
+    }
+    return status;
+}
+
+/* Say which of the reports before has the process of this id, and from which it was merged into that. */
+static kprof_status fail_twice(kprof_merge *merge, const kprof_model_process *process, int64_t id, const char *path)
+{
+    static const char sql[] =
+        "SELECT name FROM main.source JOIN main.process_source ON source_id=source.id WHERE process_id=?1";
+    sqlite3_stmt *statement = NULL;
+    const bool is_told = sqlite3_prepare_v2(merge->into->db, sql, -1, &statement, NULL) == SQLITE_OK &&
+                         sqlite3_bind_int64(statement, 1, id) == SQLITE_OK && sqlite3_step(statement) == SQLITE_ROW;
+    const char *other = merge->brought_by.items[id - 1];
+    const char *source = is_told ? (const char *)sqlite3_column_text(statement, 0) : NULL;
+    const bool is_merged = source && strcmp(source, other) != 0;
+    kprof_status status = kprof_fail(KPROF_USAGE,
+                                     "%s: process %lld of %s, started at the same time, is in %s%s%s%s already, so "
+                                     "both have the same run: leave one of them out",
+                                     path, (long long)process->pid, process->host, other, is_merged ? " (from " : "",
+                                     is_merged ? source : "", is_merged ? ")" : "");
+    sqlite3_finalize(statement);
+    return status;
+}
+
+/* A process is known by its machine, number and start: the same run must not count twice. */
+static kprof_status add_processes(kprof_merge *merge, const kprof_model *model, const char *path, const char *name)
+{
+    kprof_status status = KPROF_OK;
+    for (size_t i = 0; i < model->process_count && status == KPROF_OK; i++) {
+        const kprof_model_process *process = &model->processes[i];
+        kprof_strbuf text = KPROF_STRBUF_INIT;
+        int64_t there = 0, id = merge->process_count + (int64_t)i + 1;
+        kprof_strbuf_printf(&text, "%lld %lld %s", (long long)process->pid, (long long)process->start_unix_ns,
+                            process->host);
+        status = know(&merge->processes, &text, id, &there);
+        if (status == KPROF_OK && there > 0)
+            status = fail_twice(merge, process, there, path);
+        else if (status == KPROF_OK && !kprof_strlist_add(&merge->brought_by, name))
+            status = kprof_fail(KPROF_NO_MEMORY, "out of memory");
+        if (status == KPROF_OK)
+            status = kprof_rows_insert(merge->into, KPROF_ROWS_PROCESS, process, &id);
+    }
+    return status;
+}
+
+/* A report that was merged brings its own sources along. */
+static kprof_status add_sources(kprof_merge *merge, const char *name, int version)
+{
+    static const char single[] =
+        "INSERT INTO main.source SELECT ?1+1, ?2, command_line, working_directory, kprof_version, sets, start_unix_ns "
+        "FROM source.run";
+    static const char all[] = "INSERT INTO main.source SELECT id+?1, name, command_line, working_directory, "
+                              "kprof_version, sets, start_unix_ns FROM source.source";
+    const int64_t numbers[] = {merge->process_count, merge->source_count};
+    int64_t sources = 0;
+    kprof_status status = version >= 5 ? ask(merge, "SELECT count(*) FROM source.source", &sources) : KPROF_OK;
+    if (status == KPROF_OK && sources > 0) {
+        status = run(merge, all, &merge->source_count, 1);
+        if (status == KPROF_OK)
+            status = run(merge,
+                         "INSERT INTO main.process_source SELECT process_id+?1, source_id+?2 FROM "
+                         "source.process_source",
+                         numbers, 2);
+        merge->source_count += sources;
+        return status;
+    }
+    sqlite3_stmt *statement = NULL;
+    if (status == KPROF_OK && (sqlite3_prepare_v2(merge->into->db, single, -1, &statement, NULL) != SQLITE_OK ||
+                               sqlite3_bind_int64(statement, 1, merge->source_count) != SQLITE_OK ||
+                               sqlite3_bind_text(statement, 2, name, -1, SQLITE_STATIC) != SQLITE_OK ||
+                               sqlite3_step(statement) != SQLITE_DONE))
+        status = kprof_store_fail(merge->into, "storing a source");
+    sqlite3_finalize(statement);
+    if (status == KPROF_OK)
+        status = run(merge, "INSERT INTO main.process_source SELECT id+?1, ?2+1 FROM source.process", numbers, 2);
+    merge->source_count++;
+    return status;
+}
+
+/* Store the sections of a chip that are chosen, or count those that are there. */
+static kprof_status add_sections(kprof_merge *merge, const kprof_model_chip *chip, bool is_planned, size_t *same)
+{
+    kprof_status status = KPROF_OK;
+    for (size_t i = 0; i < chip->shown_count && status == KPROF_OK; i++) {
+        const kprof_section *section = &chip->sections[i];
+        int64_t is_there = 0;
+        char *json = kprof_section_to_json(section);
+        if (!json)
+            return kprof_store_no_memory(merge->into);
+        if (is_planned)
+            status = ask_about(merge, "SELECT EXISTS(SELECT 1 FROM main.section WHERE chip=?1 AND definition=?2)",
+                               (const char *const[]){chip->name, json, NULL}, &is_there);
+        else
+            status = kprof_store_write(merge->into, KPROF_SQL_ADD_SECTION, "ssss", chip->name, section->id,
+                                       section->name, json);
+        free(json);
+        *same += is_there > 0;
+    }
+    return status;
+}
+
+/* Sections and passes belong to a chip; launches of two plans could not be told apart by it. */
+static kprof_status add_plans(kprof_merge *merge, const kprof_model *model, const char *path)
+{
+    static const char list[] = "DELETE FROM planned;"
+                               "INSERT INTO planned SELECT chip FROM main.section UNION SELECT chip FROM main.pass";
+#define BOTH  "WHERE chip IN (SELECT chip FROM planned) AND chip IN (SELECT chip FROM source.section)"
+#define PARTS "SELECT chip, pass, counters, sm_side FROM "
+    static const char compare[] = "SELECT EXISTS(" PARTS "source.pass " BOTH " EXCEPT " PARTS "main.pass " BOTH ") OR "
+                                  "EXISTS(" PARTS "main.pass " BOTH " EXCEPT " PARTS "source.pass " BOTH ")";
+    static const char copy[] =
+        "INSERT INTO main.pass SELECT * FROM source.pass WHERE chip NOT IN (SELECT chip FROM planned);"
+        "INSERT INTO main.schedule SELECT chip, new_metric.id, pass FROM source.schedule "
+        "JOIN new_metric ON old=metric_id WHERE chip NOT IN (SELECT chip FROM planned);"
+        "INSERT INTO main.left_out SELECT NULL, chip, name FROM source.left_out "
+        "WHERE chip NOT IN (SELECT chip FROM planned) ORDER BY id";
+    int64_t differs = 0;
+    kprof_status status = kprof_store_exec(merge->into, list);
+    if (status == KPROF_OK)
+        status = ask(merge, compare, &differs);
+    for (size_t i = 0; i < model->chip_count && status == KPROF_OK && !differs; i++) {
+        const kprof_model_chip *chip = &model->chips[i];
+        const char *const name[] = {chip->name, NULL};
+        int64_t is_planned = 0, there = 0;
+        size_t same = 0;
+        status = ask_about(merge, "SELECT count(*) FROM planned WHERE chip=?1", name, &is_planned);
+        if (status == KPROF_OK)
+            status = ask_about(merge, "SELECT count(*) FROM main.section WHERE chip=?1", name, &there);
+        if (status == KPROF_OK)
+            status = add_sections(merge, chip, is_planned > 0, &same);
+        differs = is_planned > 0 && (same != chip->shown_count || same != (size_t)there);
+    }
+    if (status == KPROF_OK && differs)
+        status = kprof_fail(KPROF_BAD_REPORT,
+                            "%s: other sections or passes than in the reports before it: merge runs that were given "
+                            "the same --set, --section and --metrics",
+                            path);
+    return status == KPROF_OK ? kprof_store_exec(merge->into, copy) : status;
+}
+
+/* "id+?1, process_id+?2, (the new kernel), ..., position, context": the columns of a launch with its new ids. */
+static char *launch_query(void)
+{
+    kprof_strbuf sql = KPROF_STRBUF_INIT;
+    kprof_strbuf_puts(&sql, "INSERT INTO main.launch SELECT id+?1, process_id+?2, "
+                            "(SELECT id FROM new_kernel WHERE old=kernel_id), "
+                            "(SELECT id FROM new_device WHERE old=device_id)");
+    kprof_rows_list_plain(KPROF_ROWS_LAUNCH, &sql);
+    kprof_strbuf_puts(&sql, " FROM source.launch WHERE id IN (SELECT launch FROM taken) OR ?3=0 ORDER BY launch.id");
+    return kprof_strbuf_take(&sql);
+}
+
+static kprof_status add_launches(kprof_merge *merge, const kprof_report *from)
+{
+    static const char *const rest[] = {
+        "INSERT INTO main.nvtx SELECT launch_id+?1, ranges FROM source.nvtx WHERE ?2>=0 AND "
+        "(launch_id IN (SELECT launch FROM taken) OR ?3=0) ORDER BY launch_id",
+        "INSERT INTO main.graph_node SELECT launch_id+?1, node FROM source.graph_node WHERE ?2>=0 AND "
+        "(launch_id IN (SELECT launch FROM taken) OR ?3=0) ORDER BY launch_id",
+        "INSERT INTO main.value SELECT launch_id+?1, (SELECT id FROM new_metric WHERE old=metric_id), value "
+        "FROM source.value WHERE ?2>=0 AND (?3=0 OR (launch_id IN (SELECT launch FROM taken) AND metric_id IN "
+        "(SELECT old FROM new_metric))) ORDER BY launch_id, metric_id",
+        "INSERT INTO main.seen SELECT process_id+?2, (SELECT id FROM new_kernel WHERE old=kernel_id), launches "
+        "FROM source.seen WHERE ?1>=0 AND ?3>=0 ORDER BY process_id, kernel_id",
+    };
+    const int64_t numbers[] = {merge->launch_count, merge->process_count, merge->subset != NULL};
+    int64_t odd = 0, last = 0;
+    kprof_status status = ask(merge,
+                              "SELECT EXISTS(SELECT 1 FROM source.launch WHERE id<0 OR id>=1<<40 OR process_id NOT IN "
+                              "(SELECT id FROM source.process)) OR EXISTS(SELECT 1 FROM source.seen WHERE process_id "
+                              "NOT IN (SELECT id FROM source.process)) OR (SELECT min(launch_id)<0 OR "
+                              "max(launch_id)>(SELECT max(id) FROM source.launch) FROM source.value)",
+                              &odd);
+    if (status == KPROF_OK && odd)
+        return kprof_fail(KPROF_BAD_REPORT,
+                          "%s: the report is damaged: rows refer to others that are not there" KPROF_DAMAGED_ADVICE,
+                          from->path);
+    char *sql = launch_query();
+    if (status == KPROF_OK)
+        status = sql ? run(merge, sql, numbers, 3) : kprof_store_no_memory(merge->into);
+    free(sql);
+    const size_t first = from->version < 6; /* it has no table nvtx */
+    for (size_t i = first; i < sizeof rest / sizeof *rest && status == KPROF_OK; i++)
+        status = run(merge, rest[i], numbers, 3);
+    if (status == KPROF_OK)
+        status = ask(merge, "SELECT coalesce(max(id)+1, 0) FROM source.launch", &last);
+    merge->launch_count += last;
+    return status;
+}
+
+static kprof_status add_messages(kprof_merge *merge, const kprof_model *model)
+{
+    kprof_status status = KPROF_OK;
+    for (size_t i = 0; i < model->message_count && status == KPROF_OK; i++) {
+        kprof_model_message message = model->messages[i];
+        int64_t id = -1;
+        message.process_id += merge->process_count;
+        status = kprof_rows_insert(merge->into, KPROF_ROWS_MESSAGE, &message, &id);
+    }
+    return status;
+}
+
+static kprof_status take_launch(void *user, const kprof_model_launch *launch)
+{
+    return run(user, "INSERT INTO taken VALUES(?)", &launch->id, 1);
+}
+
+static kprof_status copy(kprof_merge *merge, const kprof_model *model, kprof_report *from, const char *name)
+{
+    const kprof_model_walk walk = {from, model, NULL, false};
+    kprof_status status = kprof_report_begin(merge->into);
+    if (status == KPROF_OK)
+        status = add_small_tables(merge, model);
+    if (status == KPROF_OK && merge->subset)
+        status = kprof_subset_launches(merge->subset, &walk, take_launch, merge);
+    if (status == KPROF_OK)
+        status = add_processes(merge, model, from->path, name);
+    if (status == KPROF_OK)
+        status = add_sources(merge, name, from->version);
+    if (status == KPROF_OK)
+        status = add_plans(merge, model, from->path);
+    if (status == KPROF_OK)
+        status = add_launches(merge, from);
+    if (status == KPROF_OK)
+        status = add_messages(merge, model);
+    merge->process_count += (int64_t)model->process_count;
+    return status == KPROF_OK ? kprof_report_commit(merge->into) : status;
+}
+
+/* SQLite takes some names for others than files. */
+static kprof_status attach(kprof_merge *merge, const char *path)
+{
+    sqlite3_stmt *statement = NULL;
+    char *name = NULL;
+    if (asprintf(&name, "%s%s", path[0] == '/' ? "" : "./", path) < 0)
+        return kprof_store_no_memory(merge->into);
+    int rc = sqlite3_prepare_v2(merge->into->db, "ATTACH ?1 AS source", -1, &statement, NULL);
+    if (rc == SQLITE_OK)
+        rc = sqlite3_bind_text(statement, 1, name, -1, SQLITE_STATIC);
+    if (rc == SQLITE_OK)
+        rc = sqlite3_step(statement);
+    sqlite3_finalize(statement);
+    free(name);
+    return rc == SQLITE_DONE ? KPROF_OK : kprof_store_fail(merge->into, path);
+}
+
+kprof_status kprof_merge_add(kprof_merge *merge, const char *path, const char *name, const kprof_subset *subset)
+{
+    kprof_report *from = NULL;
+    kprof_model model;
+    kprof_status status = kprof_report_open(path, &from);
+    if (status != KPROF_OK)
+        return status;
+    if (kprof_report_is_unfinished(path))
+        status = kprof_fail(KPROF_BAD_REPORT, "%s: its run goes on, or was cut short; merge finished reports", path);
+    else if (from->version < OLDEST_VERSION)
+        status = kprof_fail(KPROF_BAD_REPORT,
+                            "%s: an older kprof made it, with report version %d; kprof merge takes reports from "
+                            "version %d on: measure again with this kprof",
+                            path, from->version, OLDEST_VERSION);
+    from->keeps_text = true;
+    if (status == KPROF_OK)
+        status = kprof_store_check_pages(from);
+    if (status == KPROF_OK && (status = kprof_model_load(from, &model)) == KPROF_OK) {
+        merge->subset = subset;
+        if (subset)
+            status = kprof_subset_apply(subset, path, &model);
+        if (status == KPROF_OK)
+            status = attach(merge, path);
+        if (status == KPROF_OK) {
+            status = copy(merge, &model, from, name);
+            if (status == KPROF_OK)
+                status = kprof_store_exec(merge->into, "DETACH source");
+        }
+        kprof_model_free(&model);
+        merge->report_count++;
+    }
+    kprof_status closed = kprof_report_close(from);
+    return status == KPROF_OK ? closed : status;
+}
+
+kprof_status kprof_merge_finish(kprof_merge *merge)
+{
+    static const char of_many[] = "UPDATE run SET start_unix_ns=(SELECT min(start_unix_ns) FROM main.source), "
+                                  "sets=(SELECT sets FROM main.source ORDER BY id LIMIT 1)";
+    static const char of_one[] =
+        "UPDATE run SET (command_line, working_directory, kprof_version, sets, start_unix_ns)=(SELECT command_line, "
+        "working_directory, kprof_version, sets, start_unix_ns FROM main.source);"
+        "DELETE FROM process_source; DELETE FROM source";
+    return kprof_store_exec(merge->into, merge->report_count == 1 && merge->source_count == 1 ? of_one : of_many);
+}

@@ -1,0 +1,21 @@
+/* Puts several reports into one: those of the ranks, processes or machines of a job. */
+#ifndef KPROF_REPORT_MERGE_H
+#define KPROF_REPORT_MERGE_H
+
+#include "report/model/subset.h"
+
+typedef struct kprof_merge kprof_merge;
+
+/* Begin to merge into a new report, which is borrowed. */
+kprof_status kprof_merge_new(kprof_report *into, kprof_merge **out) KPROF_MUST_CHECK;
+/* Add a finished report, or what of it `subset` takes (NULL: all). It is called `name` in the new one. Its launches
+ * follow those that are there; kernels, devices and metrics that are there already are shared. Work and memory do not
+ * grow with what was added before. USAGE for a report whose processes are there already; BAD_REPORT for one that is not
+ * finished, of a schema before version 4, or planned in another way for a chip that is there. */
+kprof_status kprof_merge_add(kprof_merge *merge, const char *path, const char *name,
+                             const kprof_subset *subset) KPROF_MUST_CHECK;
+/* Store what only the whole tells: when the first run began. A report of one other is about the same run. */
+kprof_status kprof_merge_finish(kprof_merge *merge) KPROF_MUST_CHECK;
+void kprof_merge_free(kprof_merge *merge);
+
+#endif

@@ -1,0 +1,219 @@
+/* A report in memory, as the pages read it: the small tables whole, launches one at a time. Everything comes from a
+ * file that may be anyone's: text is made safe to print, numbers that refer to rows are checked. */
+#ifndef KPROF_REPORT_MODEL_H
+#define KPROF_REPORT_MODEL_H
+
+#include "report/report.h"
+#include "report/store/names.h"
+#include "report/store/store.h"
+
+/* A row of a table of core/fields.h: the record that the spool tells, whose members are also the row's own, and the
+ * columns that the command line fills in. Texts are owned by the model. */
+#define KPROF_ROW_MEMBERS(NAME, name)                                                                                  \
+    union {                                                                                                            \
+        kprof_##name##_record record;                                                                                  \
+        struct {                                                                                                       \
+            KPROF_##NAME##_FIELDS(KPROF_MEMBER, KPROF_MEMBER, KPROF_NO_MEMBER)                                         \
+        };                                                                                                             \
+    };                                                                                                                 \
+    KPROF_##NAME##_FIELDS(KPROF_NO_MEMBER, KPROF_NO_MEMBER, KPROF_MEMBER)
+
+typedef struct kprof_model_process {
+    KPROF_ROW_MEMBERS(PROCESS, process)
+} kprof_model_process;
+
+typedef struct kprof_model_device {
+    KPROF_ROW_MEMBERS(DEVICE, device)
+    size_t chip_index; /* into chips; SIZE_MAX when no plan was stored for the chip */
+} kprof_model_device;
+
+typedef struct kprof_model_kernel {
+    KPROF_ROW_MEMBERS(KERNEL, kernel)
+    uint64_t launches; /* seen, profiled or not */
+} kprof_model_kernel;
+
+/* Its texts are owned by whoever read it. */
+typedef struct kprof_launch_row {
+    KPROF_ROW_MEMBERS(LAUNCH, launch)
+} kprof_launch_row;
+
+typedef kprof_metric_row kprof_model_metric;
+
+/* The passes that the counters of a metric are in, in rising order, from 1. */
+typedef struct kprof_model_passes {
+    uint32_t *items; /* [count] */
+    size_t count;
+    char *text; /* "1-3 5"; NULL when there are none */
+} kprof_model_passes;
+
+typedef struct kprof_model_pass {
+    uint32_t counters;
+    bool sm_side; /* some of them are in the SMs */
+} kprof_model_pass;
+
+/* The plan for one chip: its sections, in display order, and the passes. */
+typedef struct kprof_model_chip {
+    char *name;
+    kprof_section *sections; /* those that pages show, then the others */
+    size_t section_count, shown_count;
+    size_t value_count;       /* that these show for a launch, with what is around them */
+    kprof_model_pass *passes; /* [pass_count]; none in a report that does not tell */
+    size_t pass_count;
+    kprof_model_passes *schedule; /* [metric_count of the model], or NULL */
+    size_t scheduled;             /* passes in it, over all metrics */
+} kprof_model_chip;
+
+typedef struct kprof_model_left_out {
+    KPROF_LEFT_OUT_FIELDS(KPROF_NO_MEMBER, KPROF_NO_MEMBER, KPROF_MEMBER)
+} kprof_model_left_out;
+
+typedef struct kprof_model_message {
+    KPROF_MESSAGE_FIELDS(KPROF_MEMBER, KPROF_NO_MEMBER, KPROF_MEMBER)
+    size_t process; /* index of process_id */
+} kprof_model_message;
+
+/* Arrays have their rows in the order of their ids, which count from 1. */
+typedef struct kprof_model {
+    char *command_line, *working_directory, *kprof_version, *sets;
+    int64_t start_unix_ns;
+    bool has_nvtx; /* some launch has NVTX ranges */
+    kprof_model_process *processes;
+    size_t process_count;
+    kprof_model_device *devices;
+    size_t device_count;
+    kprof_model_kernel *kernels;
+    size_t kernel_count;
+    kprof_model_metric *metrics;
+    size_t metric_count;
+    kprof_names metric_names; /* name -> index into metrics */
+    bool *is_shown;           /* [metric_count]: pages show the metric; NULL: they show all */
+    bool *is_kept;            /* [metric_count]: a report made of this one has the metric; NULL: it has all */
+    size_t *witnesses;        /* [witness_count]: the metrics that hold the spread of a witness */
+    size_t witness_count;
+    kprof_model_chip *chips;
+    size_t chip_count;
+    kprof_model_left_out *left_out; /* [left_out_count], the most useful of each chip first */
+    size_t left_out_count;
+    kprof_model_message *messages;
+    size_t message_count;
+} kprof_model;
+
+/* The section of the metrics that --metrics names; ncu's scripts know it by this name. */
+#define KPROF_NAMED_SECTION_ID    "CommandLine"
+#define KPROF_NAMED_SECTION_NAME  "Command line profiler metrics"
+#define KPROF_NAMED_SECTION_ORDER 1000000
+
+/* Make room for one more element of an array, which is zero; NULL when out of memory. */
+#define KPROF_APPEND(array, count) kprof_append((void **)&(array), (count), sizeof *(array))
+void *kprof_append(void **array, size_t count, size_t size);
+
+/* Read all but launches and values. */
+kprof_status kprof_model_load(kprof_report *report, kprof_model *out) KPROF_MUST_CHECK;
+void kprof_model_free(kprof_model *model); /* members, not the struct */
+
+/* How the values of a metric spread over samples. */
+typedef struct kprof_model_spread {
+    size_t samples; /* that have a value; 0 for values that are known without counters */
+    double mad;     /* their median absolute deviation, in the unit of the metric; NaN: none */
+} kprof_model_spread;
+
+/* Multiplexed launches of one process, device, kernel and shape, which pages show as one. A sample is a full set of
+ * values, joined from as many of these launches as there are passes. */
+typedef struct kprof_model_samples {
+    int64_t last_launch; /* id; the entry's own is that of the first one */
+    uint64_t launches;
+    uint64_t untold;      /* more launches of the kernel, of any shape, that are not in the walk */
+    uint64_t count;       /* samples among them */
+    uint64_t partial;     /* of those: they lack passes that others have */
+    size_t read;          /* of those, at most KPROF_SAMPLES_MAX, the first ones */
+    size_t set_apart;     /* of those read: their passes disagree */
+    size_t used;          /* the medians are of these: all that agree, or all that were read if none does */
+    const double *values; /* [used * metric_count]: of each sample used */
+    const kprof_model_spread *spreads; /* [metric_count] */
+} kprof_model_samples;
+
+/* One launch with its values. Pointers are into the model or the cursor. */
+typedef struct kprof_model_launch {
+    int64_t id;
+    const kprof_model_process *process;
+    const kprof_model_kernel *kernel;
+    const kprof_model_device *device;
+    kprof_launch_record record;       /* without values */
+    const char *reason, *replay_mode; /* valid until the next launch, as record.nvtx is */
+    int64_t measured;
+    const double *values;               /* [metric_count of the model]; NaN: not measured or not asked for */
+    const bool *asked;                  /* [metric_count]: the launch has a row for the metric */
+    const kprof_model_samples *samples; /* the launch stands for several, and `values` are medians; NULL: it does not */
+} kprof_model_launch;
+
+/* Call `visit` for each launch that the filter (NULL: all) takes, in stored order, until it fails. */
+typedef kprof_status kprof_model_visit(void *user, const kprof_model_launch *launch);
+typedef struct kprof_model_walk {
+    kprof_report *report;
+    const kprof_model *model;
+    const kprof_filter_spec *filter;
+    bool values; /* read the values too */
+} kprof_model_walk;
+kprof_status kprof_model_launches(const kprof_model_walk *walk, kprof_model_visit *visit, void *user) KPROF_MUST_CHECK;
+
+/* As kprof_model_launches, always with values; but multiplexed launches of one process, device, kernel and shape are
+ * handed over as one, in the place of the first. Its `samples`, `reason`, `measured` and passes are those of its
+ * samples; all else is the first launch's. A report of more than KPROF_SAMPLE_GROUPS_MAX such kernels and shapes has
+ * the launches of further ones visited one by one. BAD_REPORT, before anything is visited, when the values of all
+ * launches are more than a file of this size can be about. */
+#define KPROF_SAMPLES_MAX       1024
+#define KPROF_SAMPLE_GROUPS_MAX 16384
+kprof_status kprof_model_joined_launches(const kprof_model_walk *walk, kprof_model_visit *visit,
+                                         void *user) KPROF_MUST_CHECK;
+
+/* Counts the values that a page is about to read of one or two reports, so that a small file cannot ask for gigabytes
+ * or minutes. */
+typedef struct kprof_work {
+    const kprof_report *reports[2]; /* the second one may be NULL */
+    uint64_t done;
+} kprof_work;
+/* BAD_REPORT, with a message that names the way out, when it is more than files of this size can be about. */
+kprof_status kprof_work_charge(kprof_work *work, uint64_t values) KPROF_MUST_CHECK;
+
+/* Reads the values of single launches. */
+typedef struct kprof_value_reader {
+    kprof_report *report;
+    size_t metric_count;
+    sqlite3_stmt *rows;
+    int64_t text_bytes; /* read so far */
+} kprof_value_reader;
+kprof_status kprof_value_reader_open(const kprof_model_walk *walk, kprof_value_reader *reader) KPROF_MUST_CHECK;
+/* The same for the values of some metrics alone, as indexes; all others are as if nobody had asked for them. Quicker
+ * where they are few. */
+kprof_status kprof_value_reader_open_some(const kprof_model_walk *walk, const size_t *metrics, size_t count,
+                                          kprof_value_reader *reader) KPROF_MUST_CHECK;
+/* Fill values[metric_count] and asked[metric_count], as kprof_model_launch has them. */
+kprof_status kprof_value_reader_read(kprof_value_reader *reader, int64_t launch, double *values,
+                                     bool *asked) KPROF_MUST_CHECK;
+void kprof_value_reader_close(kprof_value_reader *reader);
+
+/* The passes that a metric comes from on a device (borrowed); none when it has no counters or the report does not
+ * tell. */
+kprof_model_passes kprof_model_passes_of(const kprof_model_device *device, const kprof_model *model, size_t metric);
+
+/* Was the launch multiplexed: measured in one pass, in its own run, for a sample that it shares with others? */
+bool kprof_model_is_multiplexed(const kprof_model_launch *launch);
+/* Could the launch not be measured? One of which no counter was asked for has no reason either, and the counters of a
+ * multiplexed one are in its sample's values. */
+bool kprof_model_is_missing(const kprof_model_launch *launch);
+/* Are times of samples those of ranges that begin before their kernels, without a word of it in their reasons? So it is
+ * in reports from before kprof knew the time in between. */
+bool kprof_model_begins_early(const kprof_model *model);
+
+/* Append of how many launches and samples the values of a launch with samples are: "88 multiplexed: medians of 3
+ * samples of 8 passes". */
+void kprof_samples_describe(const kprof_model_launch *launch, kprof_strbuf *out);
+/* Append that so many launches of a multiplexed kernel are told of nowhere; nothing if none is. */
+void kprof_untold_note(uint64_t untold, kprof_strbuf *out);
+/* Append which launches and samples these are not of, and why times are too long; nothing where all is well. */
+void kprof_samples_note(const kprof_model *model, const kprof_model_samples *samples, kprof_strbuf *out);
+
+/* "function", "demangled" or "mangled" name of a kernel; demangled when `base` is NULL. */
+const char *kprof_model_kernel_name(const kprof_model_kernel *kernel, const char *base);
+
+#endif

@@ -1,0 +1,231 @@
+/* Answers the command line's questions about a report: how many launches, and which kernels. */
+#include "report/model/model.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static kprof_status count_launch(void *user, const kprof_model_launch *launch)
+{
+    kprof_report_counts *counts = user;
+    bool multiplexed = kprof_model_is_multiplexed(launch);
+    counts->samples += multiplexed && launch->measured > 0;
+    counts->multiplexed += multiplexed;
+    if (kprof_model_is_missing(launch))
+        counts->not_measured++;
+    else
+        counts->profiled++;
+    return KPROF_OK;
+}
+
+static int by_name(const void *a, const void *b)
+{
+    const kprof_model_kernel *const *left = a, *const *right = b;
+    return strcmp((*left)->mangled, (*right)->mangled);
+}
+
+/* Kernels of one name that differ in their code count as one: merge them into `kernels`, sorted by name. */
+static size_t merge_kernels(const kprof_model *model, kprof_model_kernel **kernels)
+{
+    for (size_t i = 0; i < model->kernel_count; i++)
+        kernels[i] = &model->kernels[i];
+    qsort(kernels, model->kernel_count, sizeof *kernels, by_name);
+    size_t count = 0;
+    for (size_t i = 0; i < model->kernel_count; i++) {
+        if (count > 0 && strcmp(kernels[count - 1]->mangled, kernels[i]->mangled) == 0)
+            kernels[count - 1]->launches += kernels[i]->launches;
+        else
+            kernels[count++] = kernels[i];
+    }
+    return count;
+}
+
+kprof_status kprof_report_count(kprof_report *report, kprof_report_counts *out)
+{
+    kprof_model model;
+    memset(out, 0, sizeof *out);
+    kprof_status status = kprof_model_load(report, &model);
+    if (status != KPROF_OK)
+        return status;
+    kprof_model_walk walk = {report, &model, NULL, false};
+    status = kprof_model_launches(&walk, count_launch, out);
+    if (out->samples == 0) { /* launches that are parts of none */
+        out->profiled -= out->multiplexed;
+        out->not_measured += out->multiplexed;
+        out->multiplexed = 0;
+    }
+    kprof_model_kernel **kernels = calloc(model.kernel_count + 1, sizeof *kernels);
+    if (kernels)
+        out->kernels = merge_kernels(&model, kernels);
+    else if (status == KPROF_OK)
+        status = kprof_store_no_memory(report);
+    free(kernels);
+    /* A killed process counts its launches late; those that were stored did happen. */
+    uint64_t stored = out->profiled + out->not_measured, seen = 0, told = 0;
+    for (size_t i = 0; i < model.kernel_count; i++)
+        seen += model.kernels[i].launches;
+    for (size_t i = 0; i < model.process_count; i++)
+        told += model.processes[i].launches > 0 ? (uint64_t)model.processes[i].launches : 0;
+    out->launches = seen > told ? seen : told;
+    if (out->launches < stored)
+        out->launches = stored;
+    kprof_model_free(&model);
+    return status;
+}
+
+kprof_status kprof_report_command_line(kprof_report *report, char **out)
+{
+    kprof_model model;
+    *out = NULL;
+    kprof_status status = kprof_model_load(report, &model);
+    if (status != KPROF_OK)
+        return status;
+    *out = model.command_line;
+    model.command_line = NULL;
+    kprof_model_free(&model);
+    return KPROF_OK;
+}
+
+static kprof_status count_one(void *user, const kprof_model_launch *launch)
+{
+    (void)launch;
+    ++*(uint64_t *)user;
+    return KPROF_OK;
+}
+
+static kprof_status count_if_multiplexed(void *user, const kprof_model_launch *launch)
+{
+    *(uint64_t *)user += kprof_model_is_multiplexed(launch);
+    return KPROF_OK;
+}
+
+static kprof_status visit_taken(kprof_report *report, const kprof_filter_spec *filter, kprof_model_visit *visit,
+                                uint64_t *out)
+{
+    kprof_model model;
+    *out = 0;
+    kprof_status status = kprof_model_load(report, &model);
+    if (status != KPROF_OK)
+        return status;
+    kprof_model_walk walk = {report, &model, filter, false};
+    status = kprof_model_launches(&walk, visit, out);
+    kprof_model_free(&model);
+    return status;
+}
+
+kprof_status kprof_report_count_taken(kprof_report *report, const kprof_filter_spec *filter, uint64_t *out)
+{
+    return visit_taken(report, filter, count_one, out);
+}
+
+kprof_status kprof_report_count_multiplexed(kprof_report *report, const kprof_filter_spec *filter, uint64_t *out)
+{
+    return visit_taken(report, filter, count_if_multiplexed, out);
+}
+
+typedef struct range_list {
+    kprof_report *report;
+    size_t most;
+    kprof_strlist *out;
+} range_list;
+
+static kprof_status read_ranges(void *user, sqlite3_stmt *row)
+{
+    range_list *list = user;
+    if (list->out->count == list->most)
+        return KPROF_OK;
+    char *text = kprof_store_text(list->report, row, 0);
+    const bool added = text && (kprof_strlist_contains(list->out, text) || kprof_strlist_add(list->out, text));
+    free(text);
+    return added ? KPROF_OK : kprof_store_no_memory(list->report);
+}
+
+kprof_status kprof_report_nvtx(kprof_report *report, size_t most, kprof_strlist *out)
+{
+    range_list list = {report, most, out};
+    return report->version < 6
+               ? KPROF_OK
+               : kprof_store_query(report, "SELECT ranges FROM nvtx ORDER BY launch_id LIMIT 1000", read_ranges, &list);
+}
+
+/* The first number that a row has, and the last. */
+static kprof_status read_range(void *user, sqlite3_stmt *row)
+{
+    int64_t *range = user;
+    range[0] = sqlite3_column_int64(row, 0);
+    range[1] = sqlite3_column_int64(row, 1);
+    return KPROF_OK;
+}
+
+kprof_status kprof_report_launch_range(kprof_report *report, int64_t *first, int64_t *last)
+{
+    int64_t range[2] = {-1, -1};
+    kprof_status status =
+        kprof_store_query(report, "SELECT coalesce(min(id), -1), coalesce(max(id), -1) FROM launch", read_range, range);
+    *first = range[0];
+    *last = range[1];
+    return status;
+}
+
+static int by_launches(const void *a, const void *b)
+{
+    const kprof_seen_kernel *left = a, *right = b;
+    if (left->launches != right->launches)
+        return left->launches < right->launches ? 1 : -1;
+    return strcmp(left->demangled, right->demangled);
+}
+
+/* Take the names over from the model. */
+static kprof_status take_seen(kprof_model *model, kprof_seen_kernel **kernels, size_t *count)
+{
+    kprof_model_kernel **merged = calloc(model->kernel_count + 1, sizeof *merged);
+    kprof_seen_kernel *seen = calloc(model->kernel_count + 1, sizeof *seen);
+    if (!merged || !seen) {
+        free(merged);
+        free(seen);
+        return kprof_fail(KPROF_NO_MEMORY, "listing kernels: out of memory");
+    }
+    *count = merge_kernels(model, merged);
+    for (size_t i = 0; i < *count; i++) {
+        seen[i] =
+            (kprof_seen_kernel){merged[i]->function, merged[i]->demangled, merged[i]->mangled, merged[i]->launches};
+        merged[i]->function = merged[i]->demangled = merged[i]->mangled = NULL;
+    }
+    qsort(seen, *count, sizeof *seen, by_launches);
+    free(merged);
+    *kernels = seen;
+    return KPROF_OK;
+}
+
+static kprof_status take_metric_name(void *user, sqlite3_stmt *row)
+{
+    const char *name = (const char *)sqlite3_column_text(row, 0);
+    return !name || kprof_strlist_add(user, name) ? KPROF_OK : kprof_fail(KPROF_NO_MEMORY, "out of memory");
+}
+
+kprof_status kprof_report_metric_names(kprof_report *report, kprof_strlist *out)
+{
+    return kprof_store_query(report, "SELECT name FROM metric", take_metric_name, out);
+}
+
+kprof_status kprof_report_seen(kprof_report *report, kprof_seen_kernel **kernels, size_t *count)
+{
+    kprof_model model;
+    *kernels = NULL;
+    *count = 0;
+    kprof_status status = kprof_model_load(report, &model);
+    if (status != KPROF_OK)
+        return status;
+    status = take_seen(&model, kernels, count);
+    kprof_model_free(&model);
+    return status;
+}
+
+void kprof_seen_free(kprof_seen_kernel *kernels, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        free((char *)kernels[i].function);
+        free((char *)kernels[i].demangled);
+        free((char *)kernels[i].mangled);
+    }
+    free(kernels);
+}

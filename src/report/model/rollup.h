@@ -1,0 +1,47 @@
+/* Rolls up the values of many launches to those of one: what a launch of the group has on average. A ratio is never
+ * averaged: it is worked out again from its parts, which the report has or which follow from it and its denominator.
+ * docs/report-schema.md has the rules in words. */
+#ifndef KPROF_REPORT_ROLLUP_H
+#define KPROF_REPORT_ROLLUP_H
+
+#include "report/model/model.h"
+
+/* How the value of a group came about. */
+typedef enum kprof_rollup_method {
+    KPROF_ROLLUP_NONE,    /* there is no value: none was measured, or nothing to weigh it by */
+    KPROF_ROLLUP_SAME,    /* all launches have this value */
+    KPROF_ROLLUP_MEAN,    /* of an amount: its sum over the number of launches that have it */
+    KPROF_ROLLUP_RATIO,   /* sum of the numerators over sum of the denominators */
+    KPROF_ROLLUP_TIME,    /* weighted by the time of each launch, since its denominator is not in the report */
+    KPROF_ROLLUP_FORMULA, /* the section's formula, of the values that this table gives its operands */
+} kprof_rollup_method;
+/* "same", "mean", "ratio", "time", "formula"; NULL for NONE. */
+const char *kprof_rollup_name(kprof_rollup_method method);
+
+/* The sums over a group's launches, for one metric. All zero at first. */
+typedef struct kprof_rollup_total {
+    uint64_t count, weighed; /* launches with a value, and those of them that also have its weight */
+    double minimum, maximum, sum;
+    double weighted, weight; /* sums of value times weight, and of the weights */
+    bool disagrees;          /* the passes of at least one of the values do */
+} kprof_rollup_total;
+
+/* How the metrics of a model are rolled up. The model is borrowed. */
+typedef struct kprof_rollup kprof_rollup;
+kprof_status kprof_rollup_new(const kprof_model *model, kprof_rollup **out) KPROF_MUST_CHECK;
+void kprof_rollup_free(kprof_rollup *rollup);
+/* Add the values[metric_count] of a launch to the totals[metric_count] of its group. */
+void kprof_rollup_add(const kprof_rollup *rollup, const double *values, kprof_rollup_total *totals);
+/* Give values[metric_count], NaN where there is none, and methods[metric_count] of a group on a chip (into the model's;
+ * SIZE_MAX: no formulas are known). */
+typedef struct kprof_rolled_up {
+    double *values;
+    kprof_rollup_method *methods;
+} kprof_rolled_up;
+void kprof_rollup_finish(const kprof_rollup *rollup, size_t chip, const kprof_rollup_total *totals,
+                         const kprof_rolled_up *out);
+/* Is the metric an amount, which launches add up ("inst", "byte", "ns")? Shares, rates, averages and properties are
+ * not. */
+bool kprof_rollup_is_amount(const kprof_rollup *rollup, size_t metric);
+
+#endif

@@ -1,0 +1,330 @@
+/* Joins multiplexed launches of one kernel and shape into one that has the medians of their samples. A first walk
+ * counts them; the second one reads the samples of a group when it comes to the group's first launch, so that memory
+ * holds the numbers of samples, and the values of one group. */
+#include "report/model/model.h"
+#include "report/model/number.h"
+#include "report/model/robust.h"
+#include "report/model/witness.h"
+#include "report/store/limits.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define KEY_SIZE        256
+#define GROUP_CELLS_MAX ((size_t)1 << 24) /* values of one group: 128 MiB of them, whatever a report says */
+
+typedef struct sample_group {
+    char *key;
+    int64_t first, last;               /* ids of launches */
+    uint64_t launches, samples, whole; /* whole: samples with pass_count passes */
+    int64_t *ids;                      /* [id_count]: of the samples to read */
+    size_t id_count;
+    char *reason; /* of the first sample; NULL: there is no sample */
+    uint32_t pass_count;
+    int64_t measured;
+} sample_group;
+
+typedef struct sample_walker {
+    const kprof_model_walk *walk;
+    kprof_model_visit *visit;
+    void *user;
+    kprof_names keys; /* of groups -> index */
+    sample_group *groups;
+    size_t group_count;
+    uint64_t *told; /* [kernel_count + 1]: launches that the report has */
+    kprof_value_reader reader;
+    kprof_work work; /* of the launches so far */
+} sample_walker;
+
+/* The buffers and results of the group at hand. */
+typedef struct joined_values {
+    double *samples; /* [read * metric_count] */
+    double *medians; /* [metric_count] */
+    double *column;  /* [read]: the values of one metric */
+    bool *asked, *sample_asked;
+    kprof_model_spread *spreads;
+    kprof_model_samples result;
+} joined_values;
+
+/* Equal for launches that share samples. */
+static void write_key(const kprof_model *model, const kprof_model_launch *launch, char key[KEY_SIZE])
+{
+    const kprof_launch_record *r = &launch->record;
+    snprintf(key, KEY_SIZE, "%zu %zu %zu %u %u %u %u %u %u %u %u %u %u", (size_t)(launch->process - model->processes),
+             (size_t)(launch->device - model->devices), (size_t)(launch->kernel - model->kernels), r->grid[0],
+             r->grid[1], r->grid[2], r->block[0], r->block[1], r->block[2], r->cluster[0], r->cluster[1], r->cluster[2],
+             r->dynamic_smem_bytes);
+}
+
+/* NULL: the launch was not multiplexed, or its group is one too many. */
+static sample_group *find_group(const sample_walker *walker, const kprof_model_launch *launch)
+{
+    char key[KEY_SIZE];
+    if (!kprof_model_is_multiplexed(launch))
+        return NULL;
+    write_key(walker->walk->model, launch, key);
+    size_t index = kprof_names_find(&walker->keys, key);
+    return index == KPROF_NAMES_NONE ? NULL : &walker->groups[index];
+}
+
+static sample_group *add_group(sample_walker *walker, const kprof_model_launch *launch)
+{
+    char key[KEY_SIZE];
+    write_key(walker->walk->model, launch, key);
+    sample_group *added = KPROF_APPEND(walker->groups, walker->group_count);
+    if (!added)
+        return NULL;
+    added->key = strdup(key);
+    added->first = launch->id;
+    if (!added->key || !kprof_names_add(&walker->keys, added->key, walker->group_count)) {
+        free(added->key);
+        return NULL;
+    }
+    walker->group_count++;
+    return added;
+}
+
+static bool add_sample(const sample_walker *walker, sample_group *group, const kprof_model_launch *launch)
+{
+    if (group->samples++ == 0)
+        group->reason = strdup(launch->reason);
+    if (!group->reason)
+        return false;
+    if (launch->record.pass_count > group->pass_count) {
+        group->pass_count = launch->record.pass_count;
+        group->whole = 0;
+    }
+    group->whole += launch->record.pass_count == group->pass_count;
+    group->measured = launch->measured > group->measured ? launch->measured : group->measured;
+    const size_t fit = GROUP_CELLS_MAX / (walker->walk->model->metric_count + 1);
+    if (group->id_count == KPROF_SAMPLES_MAX || (group->id_count > 0 && group->id_count >= fit)) /* read no more */
+        return true;
+    int64_t *id = KPROF_APPEND(group->ids, group->id_count);
+    if (!id)
+        return false;
+    *id = launch->id;
+    group->id_count++;
+    return true;
+}
+
+/* Count what it costs to read and show a launch. The first walk does it, so that nothing is printed of a report whose
+ * launches cost too much. */
+static kprof_status charge(sample_walker *walker, const kprof_model_launch *launch)
+{
+    const kprof_model *model = walker->walk->model;
+    uint64_t values = model->metric_count;
+    if (launch->device->chip_index != SIZE_MAX) {
+        const kprof_model_chip *chip = &model->chips[launch->device->chip_index];
+        uint64_t telling = model->witness_count * model->metric_count; /* which values join passes that disagree */
+        for (size_t i = 0; chip->schedule && i < model->witness_count; i++)
+            telling += chip->scheduled + model->metric_count * chip->schedule[model->witnesses[i]].count;
+        values += chip->value_count + telling / KPROF_WORK_OF_WITNESS;
+    }
+    return kprof_work_charge(&walker->work, values);
+}
+
+/* The first walk. Of multiplexed launches only the first is shown, and only samples have values. */
+static kprof_status count_launch(void *user, const kprof_model_launch *launch)
+{
+    sample_walker *walker = user;
+    sample_group *group = find_group(walker, launch);
+    walker->told[launch->kernel - walker->walk->model->kernels]++;
+    if (!group) {
+        if (!kprof_model_is_multiplexed(launch) || walker->group_count == KPROF_SAMPLE_GROUPS_MAX)
+            return charge(walker, launch);
+        group = add_group(walker, launch);
+    }
+    if (!group)
+        return kprof_store_no_memory(walker->walk->report);
+    if (group->launches++ == 0 || launch->measured > 0) {
+        kprof_status status = charge(walker, launch);
+        if (status != KPROF_OK)
+            return status;
+    }
+    group->last = launch->id;
+    return launch->measured <= 0 || add_sample(walker, group, launch) ? KPROF_OK
+                                                                      : kprof_store_no_memory(walker->walk->report);
+}
+
+static kprof_status allocate(const sample_walker *walker, const sample_group *group, joined_values *joined)
+{
+    size_t metrics = walker->walk->model->metric_count + 1;
+    joined->samples = calloc((group->id_count + 1) * metrics, sizeof *joined->samples);
+    joined->medians = calloc(metrics, sizeof *joined->medians);
+    joined->column = calloc(group->id_count + 1, sizeof *joined->column);
+    joined->asked = calloc(metrics, sizeof *joined->asked);
+    joined->sample_asked = calloc(metrics, sizeof *joined->sample_asked);
+    joined->spreads = calloc(metrics, sizeof *joined->spreads);
+    bool whole = joined->samples && joined->medians && joined->column && joined->asked && joined->sample_asked;
+    return whole && joined->spreads ? KPROF_OK : kprof_store_no_memory(walker->walk->report);
+}
+
+static kprof_status check_sample(const kprof_model *model, const double *values, bool *agrees)
+{
+    kprof_disagreement *found;
+    size_t count;
+    kprof_status status = kprof_disagreements(model, &(kprof_model_launch){.values = values}, &found, &count);
+    if (status != KPROF_OK)
+        return status;
+    kprof_disagreements_free(found, count);
+    *agrees = count == 0;
+    return KPROF_OK;
+}
+
+/* Read the samples; those that agree take the places of those that do not. Where none agrees, all stay. */
+static kprof_status read_samples(sample_walker *walker, const sample_group *group, joined_values *joined)
+{
+    const kprof_model *model = walker->walk->model;
+    size_t agreeing = 0;
+    for (size_t i = 0; i < group->id_count; i++) {
+        double *values = joined->samples + i * model->metric_count;
+        bool agrees = false;
+        kprof_status status = kprof_value_reader_read(&walker->reader, group->ids[i], values, joined->sample_asked);
+        if (status == KPROF_OK)
+            status = check_sample(model, values, &agrees);
+        for (size_t k = 0; k < model->metric_count && status == KPROF_OK; k++)
+            joined->asked[k] = joined->asked[k] || joined->sample_asked[k];
+        if (status != KPROF_OK)
+            return status;
+        if (agrees)
+            memmove(joined->samples + agreeing++ * model->metric_count, values, model->metric_count * sizeof *values);
+    }
+    joined->result.read = group->id_count;
+    joined->result.set_apart = group->id_count - agreeing;
+    joined->result.used = agreeing ? agreeing : group->id_count;
+    return KPROF_OK;
+}
+
+/* The medians of the samples; what is known without counters, such as the stream, is the first launch's. The lead of a
+ * range is measured. */
+static void find_medians(const kprof_model *model, const kprof_model_launch *first, joined_values *joined)
+{
+    const size_t used = joined->result.used, lead = kprof_names_find(&model->metric_names, KPROF_RANGE_LEAD);
+    for (size_t i = 0; i < model->metric_count; i++) {
+        joined->asked[i] = joined->asked[i] || first->asked[i];
+        if (used == 0 || (strcmp(model->metrics[i].kind, "launch") == 0 && i != lead)) {
+            joined->medians[i] = first->values[i];
+            joined->spreads[i] = (kprof_model_spread){0, NAN};
+            continue;
+        }
+        for (size_t k = 0; k < used; k++)
+            joined->column[k] = joined->samples[k * model->metric_count + i];
+        kprof_center center = kprof_center_of(joined->column, used);
+        joined->medians[i] = center.median;
+        joined->spreads[i] = (kprof_model_spread){center.count, center.mad};
+    }
+}
+
+static kprof_status show_joined(const sample_walker *walker, const sample_group *group, const kprof_model_launch *first,
+                                joined_values *joined)
+{
+    kprof_model_launch launch = *first;
+    const uint64_t seen = first->kernel->launches, told = walker->told[first->kernel - walker->walk->model->kernels];
+    joined->result.untold = seen > told ? seen - told : 0;
+    joined->result.last_launch = group->last;
+    joined->result.launches = group->launches;
+    joined->result.count = group->samples;
+    joined->result.partial = group->samples - group->whole;
+    joined->result.values = joined->samples;
+    joined->result.spreads = joined->spreads;
+    launch.values = joined->medians;
+    launch.asked = joined->asked;
+    launch.samples = &joined->result;
+    if (group->reason) {
+        launch.reason = group->reason;
+        launch.measured = group->measured;
+        launch.record.pass_count = group->pass_count;
+    }
+    return walker->visit(walker->user, &launch);
+}
+
+/* The second walk. */
+static kprof_status show_launch(void *user, const kprof_model_launch *launch)
+{
+    sample_walker *walker = user;
+    const sample_group *group = find_group(walker, launch);
+    if (!group)
+        return walker->visit(walker->user, launch);
+    if (launch->id != group->first)
+        return KPROF_OK;
+    joined_values joined = {0};
+    kprof_status status = allocate(walker, group, &joined);
+    if (status == KPROF_OK)
+        status = read_samples(walker, group, &joined);
+    if (status == KPROF_OK) {
+        find_medians(walker->walk->model, launch, &joined);
+        status = show_joined(walker, group, launch, &joined);
+    }
+    free(joined.samples);
+    free(joined.medians);
+    free(joined.column);
+    free(joined.asked);
+    free(joined.sample_asked);
+    free(joined.spreads);
+    return status;
+}
+
+kprof_status kprof_model_joined_launches(const kprof_model_walk *walk, kprof_model_visit *visit, void *user)
+{
+    sample_walker walker = {.walk = walk, .visit = visit, .user = user, .work = {{walk->report, NULL}, 0}};
+    kprof_model_walk step = {walk->report, walk->model, walk->filter, false};
+    kprof_status status = kprof_value_reader_open(walk, &walker.reader);
+    walker.told = calloc(walk->model->kernel_count + 1, sizeof *walker.told);
+    if (status == KPROF_OK && !walker.told)
+        status = kprof_store_no_memory(walk->report);
+    if (status == KPROF_OK)
+        status = kprof_model_launches(&step, count_launch, &walker);
+    step.values = true;
+    if (status == KPROF_OK)
+        status = kprof_model_launches(&step, show_launch, &walker);
+    kprof_value_reader_close(&walker.reader);
+    for (size_t i = 0; i < walker.group_count; i++) {
+        free(walker.groups[i].key);
+        free(walker.groups[i].ids);
+        free(walker.groups[i].reason);
+    }
+    free(walker.groups);
+    free(walker.told);
+    kprof_names_free(&walker.keys);
+    return status;
+}
+
+void kprof_samples_describe(const kprof_model_launch *launch, kprof_strbuf *out)
+{
+    const kprof_model_samples *samples = launch->samples;
+    const uint32_t passes = launch->record.pass_count;
+    kprof_strbuf_printf(out, "%llu multiplexed: ", (unsigned long long)samples->launches);
+    if (samples->used == 0)
+        kprof_strbuf_puts(out, "no whole sample");
+    else
+        kprof_strbuf_printf(out, "%s%zu sample%s of %u pass%s", samples->used > 1 ? "medians of " : "", samples->used,
+                            kprof_ending(samples->used, "s"), passes, kprof_ending(passes, "es"));
+}
+
+void kprof_untold_note(uint64_t untold, kprof_strbuf *out)
+{
+    if (untold > 0)
+        kprof_strbuf_printf(kprof_strbuf_part(out), "%llu more launch%s of the kernel not counted here",
+                            (unsigned long long)untold, kprof_ending(untold, "es"));
+}
+
+void kprof_samples_note(const kprof_model *model, const kprof_model_samples *samples, kprof_strbuf *out)
+{
+    const unsigned long long count = samples->count;
+    kprof_untold_note(samples->untold, out);
+    if (samples->partial > 0)
+        kprof_strbuf_printf(kprof_strbuf_part(out),
+                            "%llu of %llu samples lack%s passes, so some values are of fewer samples",
+                            (unsigned long long)samples->partial, count, samples->partial == 1 ? "s" : "");
+    if (samples->read < samples->count)
+        kprof_strbuf_printf(kprof_strbuf_part(out), "only the first %zu of %llu samples were read", samples->read,
+                            count);
+    if (samples->set_apart > 0 && samples->set_apart == samples->read)
+        kprof_strbuf_puts(kprof_strbuf_part(out), "the passes of no sample agree; all samples are used");
+    else if (samples->set_apart > 0)
+        kprof_strbuf_printf(kprof_strbuf_part(out), "%zu of %zu samples %s set apart: the passes disagree",
+                            samples->set_apart, samples->read, samples->set_apart == 1 ? "is" : "are");
+    if (samples->used > 0 && kprof_model_begins_early(model))
+        kprof_strbuf_puts(kprof_strbuf_part(out), KPROF_BEGINS_EARLY);
+}

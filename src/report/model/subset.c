@@ -1,0 +1,318 @@
+/* Sections and metrics are chosen in the model of a report; launches while walking through them. */
+#include "report/model/subset.h"
+#include "core/log.h"
+#include "core/regex.h"
+#include "report/model/view.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* The names that may be chosen from. */
+typedef struct name_list {
+    const char *option, *what; /* "--section", "section" */
+    const char *const *names;  /* [count] */
+    size_t count;
+    const kprof_catalog *catalog; /* that may know more of a word; NULL: there is none */
+} name_list;
+
+static bool has_name(void *user, const char *name)
+{
+    const name_list *list = user;
+    for (size_t i = 0; i < list->count; i++) {
+        if (strcmp(list->names[i], name) == 0)
+            return true;
+    }
+    return false;
+}
+
+/* All of a few names, or the page that shows many. */
+static void tell_what_there_is(const name_list *list, kprof_strbuf *hint)
+{
+    enum { FEW = 24 };
+    if (list->count > FEW)
+        kprof_strbuf_puts(hint, "; --page raw shows those that it has");
+    else
+        for (size_t i = 0; i < list->count; i++)
+            kprof_strbuf_printf(hint, "%s%s", i ? ", " : "; it has ", list->names[i]);
+}
+
+/* Say why no report has the section, or that a run has to collect it. False when the catalog does not know it. */
+static bool tell_section(const name_list *list, const char *word, kprof_strbuf *hint)
+{
+    const char *why = list->catalog ? kprof_catalog_why_not(list->catalog, word) : NULL;
+    if (why)
+        kprof_strbuf_printf(hint, ": %s", why);
+    else if (list->catalog && kprof_catalog_section_id(list->catalog, word)) {
+        kprof_strbuf_puts(hint, ", which only a run collects");
+        tell_what_there_is(list, hint);
+    }
+    return hint->length > 0;
+}
+
+/* Say which name or alias comes near, or what there is. */
+static kprof_status fail_unknown(const name_list *list, const char *path, const char *word, const char *nearest)
+{
+    const bool are_sections = strcmp(list->option, "--section") == 0;
+    const kprof_name_supply supply = {has_name, (void *)list};
+    const char *alias = NULL;
+    if (list->catalog && !are_sections && kprof_nearest_alias(list->catalog, word, &supply, &alias) != KPROF_OK)
+        return kprof_fail(KPROF_NO_MEMORY, "out of memory");
+    nearest = alias ? alias : nearest;
+    kprof_strbuf hint = KPROF_STRBUF_INIT;
+    const bool is_of_runs = strncmp(word, "group:", 6) == 0 || strncmp(word, "breakdown:", 10) == 0;
+    if (are_sections && tell_section(list, word, &hint))
+        nearest = NULL;
+    else if (is_of_runs)
+        kprof_strbuf_puts(&hint, "; group: and breakdown: are for runs: give --section ID or regex:PATTERN");
+    else if (nearest)
+        kprof_strbuf_printf(&hint, "; did you mean %s?", nearest);
+    else
+        tell_what_there_is(list, &hint);
+    kprof_status status = kprof_fail(KPROF_UNKNOWN_NAME, "%s: %s %s: the report has no such %s%s", path, list->option,
+                                     word, list->what, hint.length && !hint.failed ? hint.data : "");
+    kprof_strbuf_free(&hint);
+    return status;
+}
+
+/* Set taken[i] for the names that a word asks for. UNKNOWN_NAME when that is none. */
+static kprof_status take_word(const name_list *list, const char *path, const char *word, bool *taken)
+{
+    const bool are_sections = strcmp(list->option, "--section") == 0;
+    const char *id = are_sections && list->catalog ? kprof_catalog_section_id(list->catalog, word) : NULL;
+    word = id ? id : word;
+    const char *pattern = are_sections ? kprof_section_pattern(word) : kprof_regex_pattern(word);
+    kprof_regex *regex = NULL;
+    const char *nearest = pattern ? NULL : kprof_nearest_metric(word, list->names, list->count);
+    const size_t length = strlen(word);
+    const bool is_base = word[kprof_metric_base_length(word)] == '\0'; /* else a full name, of one metric */
+    bool found = false;
+    kprof_status status = pattern ? kprof_regex_new(list->option, pattern, &regex) : KPROF_OK;
+    for (size_t i = 0; i < list->count && status == KPROF_OK; i++) {
+        /* The word is that name, the base of it, or a pattern that matches. */
+        const char *name = list->names[i];
+        bool is_one = strncmp(name, word, length) == 0 && (name[length] == '\0' || (is_base && name[length] == '.'));
+        if (regex)
+            status = kprof_regex_search(regex, name, &is_one);
+        taken[i] = taken[i] || is_one;
+        found = found || is_one;
+    }
+    kprof_regex_free(regex);
+    if (status == KPROF_OK && !found)
+        status = fail_unknown(list, path, word, nearest);
+    return status;
+}
+
+static kprof_status take_words(const name_list *list, const char *path, const kprof_strlist *words, bool *taken)
+{
+    kprof_status status = KPROF_OK;
+    for (size_t i = 0; i < words->count && status == KPROF_OK; i++)
+        status = take_word(list, path, words->items[i], taken);
+    return status;
+}
+
+/* Set taken[i] for the names of a list, and tell which of them the report lacks. UNKNOWN_NAME when that is all. */
+static kprof_status take_any(const name_list *list, const char *path, const kprof_strlist *wanted, bool *taken)
+{
+    kprof_strbuf lacking = KPROF_STRBUF_INIT, hint = KPROF_STRBUF_INIT;
+    size_t found = 0;
+    for (size_t i = 0; i < list->count; i++)
+        taken[i] = taken[i] || kprof_strlist_contains(wanted, list->names[i]);
+    for (size_t i = 0; i < wanted->count; i++) {
+        if (has_name((void *)list, wanted->items[i]))
+            found++;
+        else
+            kprof_strbuf_printf(&lacking, "%s%s", lacking.length ? ", " : "", wanted->items[i]);
+    }
+    tell_what_there_is(list, &hint);
+    kprof_status status = lacking.failed || hint.failed ? kprof_fail(KPROF_NO_MEMORY, "out of memory") : KPROF_OK;
+    if (status == KPROF_OK && lacking.length > 0 && found > 0)
+        kprof_log(KPROF_LOG_INFO, "%s: not in this report: %s", path, lacking.data);
+    else if (status == KPROF_OK && lacking.length > 0)
+        status = kprof_fail(KPROF_UNKNOWN_NAME, "%s: --set: the report has no section of these sets (%s)%s", path,
+                            lacking.data, hint.length ? hint.data : "");
+    kprof_strbuf_free(&lacking);
+    kprof_strbuf_free(&hint);
+    return status;
+}
+
+/* Set taken[i] for what stands for an alias. UNKNOWN_NAME when the report has nothing that does. */
+static kprof_status take_alias(const name_list *list, const char *path, const kprof_alias *alias, bool *taken)
+{
+    const kprof_name_supply supply = {has_name, (void *)list};
+    const kprof_alias_entry entry = kprof_alias_describe(alias);
+    kprof_strlist chosen = KPROF_STRLIST_INIT;
+    kprof_status status = kprof_alias_choose(alias, &supply, &chosen);
+    if (status == KPROF_OK && chosen.count == 0)
+        status = kprof_fail(KPROF_UNKNOWN_NAME, "%s: %s %s: the report has nothing that stands for it%s%s%s", path,
+                            list->option, entry.name, entry.stands_for ? ", such as " : "; nothing does",
+                            entry.stands_for ? entry.stands_for : "", entry.stands_for ? "" : " on any chip");
+    if (status == KPROF_OK)
+        status = take_words(list, path, &chosen, taken);
+    kprof_strlist_free(&chosen);
+    return status;
+}
+
+/* Set taken[i] for the metrics that are named. */
+static kprof_status take_metrics(const kprof_subset *subset, const char *path, const kprof_model *model, bool *taken)
+{
+    const char **names = calloc(model->metric_count + 1, sizeof *names);
+    if (!names)
+        return kprof_fail(KPROF_NO_MEMORY, "out of memory");
+    for (size_t i = 0; i < model->metric_count; i++)
+        names[i] = model->metrics[i].name;
+    const name_list list = {"--metrics", "metric", names, model->metric_count, subset->catalog};
+    kprof_status status = KPROF_OK;
+    for (size_t i = 0; i < subset->metrics->count && status == KPROF_OK; i++) {
+        const char *word = subset->metrics->items[i];
+        const kprof_alias *alias = subset->catalog ? kprof_catalog_find_alias(subset->catalog, word) : NULL;
+        status = alias ? take_alias(&list, path, alias, taken) : take_word(&list, path, word, taken);
+    }
+    free(names);
+    return status;
+}
+
+/* Put the sections that are taken before the others, which pages do not show. */
+static kprof_status hide_others(kprof_model_chip *chip, const bool *taken)
+{
+    kprof_section *ordered = calloc(chip->section_count + 1, sizeof *ordered);
+    size_t at = 0;
+    if (!ordered)
+        return kprof_fail(KPROF_NO_MEMORY, "out of memory");
+    for (size_t i = 0; i < chip->section_count; i++) {
+        if (taken[i])
+            ordered[at++] = chip->sections[i];
+    }
+    chip->shown_count = at;
+    for (size_t i = 0; i < chip->section_count; i++) {
+        if (!taken[i])
+            ordered[at++] = chip->sections[i];
+    }
+    free(chip->sections);
+    chip->sections = ordered;
+    return KPROF_OK;
+}
+
+/* Hide the sections that are not chosen, of which a chip may have none. */
+static kprof_status take_sections(const kprof_subset *subset, const char *path, kprof_model *model)
+{
+    size_t count = 0, at = 0;
+    for (size_t i = 0; i < model->chip_count; i++)
+        count += model->chips[i].section_count;
+    const char **names = calloc(count + 1, sizeof *names);
+    bool *taken = calloc(count + 1, sizeof *taken);
+    kprof_status status = names && taken ? KPROF_OK : kprof_fail(KPROF_NO_MEMORY, "out of memory");
+    for (size_t i = 0; i < model->chip_count && status == KPROF_OK; i++) {
+        for (size_t k = 0; k < model->chips[i].section_count; k++)
+            names[at++] = model->chips[i].sections[k].id;
+    }
+    const name_list list = {"--section", "section", names, count, subset->catalog};
+    if (status == KPROF_OK)
+        status = take_words(&list, path, subset->sections, taken);
+    if (status == KPROF_OK)
+        status = take_any(&list, path, subset->sections_of_set, taken);
+    at = 0;
+    for (size_t i = 0; i < model->chip_count && status == KPROF_OK; i++) {
+        kprof_model_chip *chip = &model->chips[i];
+        /* One from the run's own --metrics gives way to that of the metrics that are named here. */
+        for (size_t k = 0; k < chip->section_count && subset->metrics->count > 0; k++)
+            taken[at + k] = taken[at + k] && strcmp(names[at + k], KPROF_NAMED_SECTION_ID) != 0;
+        const bool *of_chip = taken + at;
+        at += chip->section_count;
+        status = hide_others(chip, of_chip);
+    }
+    free(names);
+    free(taken);
+    return status;
+}
+
+/* Mark what the sections of the model show, too. */
+static kprof_status take_shown(const kprof_model *model, bool *taken)
+{
+    kprof_view view;
+    kprof_status status = kprof_view_sections(model, &view);
+    if (status != KPROF_OK)
+        return status;
+    for (size_t i = 0; i < view.column_count; i++) {
+        if (view.columns[i].metric < model->metric_count)
+            taken[view.columns[i].metric] = true;
+    }
+    kprof_view_free(&view);
+    return KPROF_OK;
+}
+
+/* Add to a chip the section of the metrics that are named. */
+static kprof_status add_named(kprof_model *model, kprof_model_chip *chip, const bool *taken)
+{
+    kprof_section *sections = realloc(chip->sections, (chip->section_count + 1) * sizeof *sections);
+    if (!sections)
+        return kprof_fail(KPROF_NO_MEMORY, "out of memory");
+    chip->sections = sections;
+    kprof_section *section = &sections[chip->shown_count];
+    memmove(section + 1, section, (chip->section_count - chip->shown_count) * sizeof *section);
+    *section = (kprof_section){.order = KPROF_NAMED_SECTION_ORDER};
+    chip->section_count++;
+    chip->shown_count++;
+    section->id = strdup(KPROF_NAMED_SECTION_ID);
+    section->name = strdup(KPROF_NAMED_SECTION_NAME);
+    section->items = calloc(model->metric_count + 1, sizeof *section->items);
+    bool whole = section->id && section->name && section->items;
+    for (size_t i = 0; i < model->metric_count && whole; i++) {
+        if (!taken[i])
+            continue;
+        kprof_item *item = &section->items[section->item_count++];
+        item->name = strdup(model->metrics[i].name);
+        item->label = strdup(model->metrics[i].name);
+        whole = item->name && item->label;
+    }
+    return whole ? KPROF_OK : kprof_fail(KPROF_NO_MEMORY, "out of memory");
+}
+
+kprof_status kprof_subset_apply(const kprof_subset *subset, const char *path, kprof_model *model)
+{
+    const bool has_sections = subset->sections->count > 0 || subset->sections_of_set->count > 0;
+    if (!has_sections && subset->metrics->count == 0)
+        return KPROF_OK;
+    model->is_shown = calloc(model->metric_count + 1, sizeof *model->is_shown);
+    model->is_kept = calloc(model->metric_count + 1, sizeof *model->is_kept);
+    if (!model->is_shown || !model->is_kept)
+        return kprof_fail(KPROF_NO_MEMORY, "out of memory");
+    bool *taken = model->is_shown;
+    kprof_status status = take_sections(subset, path, model);
+    if (status == KPROF_OK)
+        status = take_metrics(subset, path, model, taken);
+    for (size_t i = 0; i < model->chip_count && subset->metrics->count > 0 && status == KPROF_OK; i++)
+        status = add_named(model, &model->chips[i], taken);
+    if (status == KPROF_OK)
+        status = take_shown(model, taken);
+    /* Findings need what is known of a launch without counters, and a value tells by the witnesses whether its passes
+     * agree: a report of sections keeps both. Neither was asked for where metrics are named. */
+    for (size_t i = 0; i < model->metric_count; i++)
+        model->is_kept[i] = taken[i] || (has_sections && strcmp(model->metrics[i].kind, "launch") == 0);
+    for (size_t i = 0; i < model->witness_count && has_sections; i++)
+        model->is_kept[model->witnesses[i]] = true;
+    return status;
+}
+
+/* A visit that passes on what is in the ranges. */
+typedef struct range_visit {
+    const kprof_subset *subset;
+    kprof_model_visit *visit;
+    void *user;
+} range_visit;
+
+static kprof_status visit_if_taken(void *user, const kprof_model_launch *launch)
+{
+    const range_visit *to = user;
+    bool is_taken = to->subset->range_count == 0;
+    for (size_t i = 0; i < to->subset->range_count; i++)
+        is_taken = is_taken || (launch->id >= to->subset->ranges[i].first && launch->id <= to->subset->ranges[i].last);
+    return is_taken ? to->visit(to->user, launch) : KPROF_OK;
+}
+
+kprof_status kprof_subset_launches(const kprof_subset *subset, const kprof_model_walk *walk, kprof_model_visit *visit,
+                                   void *user)
+{
+    range_visit to = {subset, visit, user};
+    const kprof_model_walk filtered = {walk->report, walk->model, subset->filter, walk->values};
+    return kprof_model_launches(&filtered, visit_if_taken, &to);
+}

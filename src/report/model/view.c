@@ -1,0 +1,430 @@
+/* Lays out the metrics of each chip's sections in one array and fills it launch by launch. */
+#include "report/model/view.h"
+#include "report/model/witness.h"
+#include "report/store/derived.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+static kprof_status no_memory(void)
+{
+    return kprof_fail(KPROF_NO_MEMORY, "reading the report's sections: out of memory");
+}
+
+/* Work and peak, and four values for each roof. */
+static size_t count_metrics(const kprof_section *section)
+{
+    size_t count = section->item_count;
+    for (size_t i = 0; i < section->table_count; i++) {
+        const kprof_table *table = &section->tables[i];
+        for (size_t k = 0; k < table->row_count * table->column_count; k++)
+            count += table->rows[k / table->column_count].cells[k % table->column_count].name != NULL;
+    }
+    for (size_t i = 0; i < section->roofline_count; i++)
+        count += 2 + 4 * section->rooflines[i].roof_count;
+    return count;
+}
+
+/* The chip and section that showed a metric last, and the label that it had below the heading of a section. */
+typedef struct shown_place {
+    const kprof_view_chip *chip;
+    const kprof_section *section;
+    const char *item_label; /* NULL: in tables and rooflines only */
+} shown_place;
+
+/* The state while a view is built. */
+typedef struct builder {
+    kprof_view *view;
+    kprof_names columns; /* name -> column */
+    shown_place *places; /* by column */
+    const kprof_view_chip *chip;
+    const kprof_section *section;
+    kprof_view_section *target;
+    bool failed;
+} builder;
+
+static const char *keep(builder *build, const char *text)
+{
+    kprof_strlist *labels = &build->view->labels;
+    if (!kprof_strlist_add(labels, text)) {
+        build->failed = true;
+        return "";
+    }
+    return labels->items[labels->count - 1];
+}
+
+static const char *keep_label(builder *build, const char *const parts[2], const char *between)
+{
+    char *text = NULL;
+    if (asprintf(&text, "%s%s%s", parts[0], between, parts[1]) < 0) {
+        build->failed = true;
+        return "";
+    }
+    const char *kept = keep(build, text);
+    free(text);
+    return kept;
+}
+
+static void add_column(builder *build, kprof_emit_metric *metric)
+{
+    kprof_view *view = build->view;
+    metric->column = kprof_names_find(&build->columns, metric->name);
+    if (metric->column != KPROF_NAMES_NONE)
+        return;
+    metric->column = view->column_count;
+    if (!kprof_names_add(&build->columns, metric->name, metric->column)) {
+        build->failed = true;
+        return;
+    }
+    if ((view->column_count & (view->column_count - 1)) == 0) { /* full at every power of two */
+        size_t capacity = view->column_count ? view->column_count * 2 : 1;
+        kprof_emit_metric *grown = realloc(view->columns, capacity * sizeof *grown);
+        view->columns = grown ? grown : view->columns;
+        shown_place *places = realloc(build->places, capacity * sizeof *places);
+        build->places = places ? places : build->places;
+        if (!grown || !places) {
+            build->failed = true;
+            return;
+        }
+    }
+    build->places[view->column_count] = (shown_place){0};
+    view->columns[view->column_count] = *metric;
+    view->columns[view->column_count++].column = metric->column;
+}
+
+static kprof_emit_metric *add_metric(builder *build, const char *name, const char *label, const char *unit)
+{
+    const kprof_model *model = build->view->model;
+    kprof_emit_metric *metric = &build->target->metrics[build->target->metric_count];
+    size_t index = kprof_names_find(&model->metric_names, name);
+    *metric = (kprof_emit_metric){.slot = build->view->slot_count++, .metric = index, .value = NAN};
+    metric->section = build->section;
+    metric->name = name;
+    metric->label = label && *label ? label : name;
+    metric->unit = unit ? unit : index == KPROF_NAMES_NONE ? "" : model->metrics[index].unit;
+    add_column(build, metric);
+    build->target->metric_count++;
+    if (build->failed)
+        return metric;
+    shown_place *place = &build->places[metric->column];
+    metric->repeated = place->section == build->section;
+    metric->shown_before = place->chip == build->chip;
+    place->item_label = metric->shown_before ? place->item_label : NULL;
+    place->chip = build->chip;
+    place->section = build->section;
+    return metric;
+}
+
+static void set_help(const builder *build, kprof_emit_metric *metric, const char *help)
+{
+    metric->help = help;
+    if (!build->failed && !build->view->columns[metric->column].help)
+        build->view->columns[metric->column].help = help;
+}
+
+/* A value below the heading. */
+static void add_item(builder *build, const kprof_item *item)
+{
+    kprof_emit_metric *metric = add_metric(build, item->name, item->label, item->unit);
+    set_help(build, metric, item->help);
+    if (build->failed)
+        return;
+    const char **label = &build->places[metric->column].item_label;
+    metric->told_before = *label && strcmp(*label, metric->label) == 0;
+    *label = *label ? *label : metric->label;
+}
+
+/* Has another metric of the section this label already? */
+static bool is_label_taken(const builder *build, const char *label, const char *name)
+{
+    for (size_t i = 0; i < build->target->metric_count; i++) {
+        const kprof_emit_metric *metric = &build->target->metrics[i];
+        if (strcmp(metric->label, label) == 0 && strcmp(metric->name, name) != 0)
+            return true;
+    }
+    return false;
+}
+
+/* Return the name of a cell where no table is drawn: its row. The column follows where there are several, or where
+ * another metric is called like the row. One such is a share of all cycles, and of those in which the unit was active.
+ */
+static const char *cell_label(builder *build, const kprof_table *table, size_t cell)
+{
+    const kprof_table_row *row = &table->rows[cell / table->column_count];
+    const char *parts[] = {row->label ? row->label : "", table->column_labels[cell % table->column_count]};
+    if (table->column_count > 1)
+        return keep_label(build, parts, ": ");
+    if (!parts[1] || !*parts[1] || !is_label_taken(build, parts[0], row->cells->name))
+        return parts[0];
+    return keep_label(build, parts, ", ");
+}
+
+/* The value below the heading that a table of the shipped sections breaks down. */
+static const kprof_emit_metric *whole_of(const builder *build, const kprof_table *table)
+{
+    static const struct {
+        const char *table, *throughput;
+    } breakdowns[] = {{"compute_breakdown", "sm__throughput."},
+                      {"memory_breakdown", "gpu__compute_memory_throughput."},
+                      {"l1_breakdown", "l1tex__throughput."},
+                      {"l2_breakdown", "lts__throughput."},
+                      {"busy_breakdown", "sm__instruction_throughput."}};
+    for (size_t i = 0; i < sizeof breakdowns / sizeof *breakdowns; i++) {
+        const char *name = breakdowns[i].throughput;
+        for (size_t k = 0; k < build->section->item_count && strcmp(breakdowns[i].table, table->id) == 0; k++) {
+            if (strncmp(build->target->metrics[k].name, name, strlen(name)) == 0)
+                return &build->target->metrics[k];
+        }
+    }
+    return NULL;
+}
+
+static void build_table(builder *build, const kprof_table *table, kprof_emit_table *out)
+{
+    out->table = table;
+    out->cells = calloc(table->row_count * table->column_count + 1, sizeof *out->cells);
+    size_t *order = calloc(table->row_count + 1, sizeof *order);
+    out->order = order;
+    build->failed = build->failed || !out->cells || !order;
+    for (size_t i = 0; i < table->row_count * table->column_count && !build->failed; i++) {
+        const kprof_item *item = &table->rows[i / table->column_count].cells[i % table->column_count];
+        if (!item->name)
+            continue;
+        kprof_emit_metric *cell = add_metric(build, item->name, cell_label(build, table, i), item->unit);
+        set_help(build, cell, item->help);
+        out->cells[i] = cell;
+    }
+    for (size_t i = 0; i < table->row_count && !build->failed; i++)
+        order[i] = i;
+    out->whole = whole_of(build, table);
+}
+
+static kprof_emit_metric *add_point_metric(builder *build, const kprof_roofline *line, const char *level,
+                                           const char *what)
+{
+    char name[256];
+    bool is_pct = strcmp(what, "pct_of_roof") == 0;
+    kprof_roofline_metric_name(name, sizeof name, (const char *const[]){line->id, level, what});
+    const char *label = keep_label(build, (const char *const[]){line->label, level}, " against ");
+    label = keep_label(build, (const char *const[]){label, is_pct ? "of the roof" : "intensity"}, ": ");
+    return add_metric(build, keep(build, name), label, is_pct ? "%" : "flop/byte");
+}
+
+/* Work, traffic and peaks are often labelled like the roofline or the roof that they belong to: say what they are. */
+static kprof_emit_metric *add_rate(builder *build, const kprof_item *item, const char *owner, const char *what)
+{
+    bool has_label = item->label && *item->label && strcmp(item->label, owner) != 0;
+    const char *label = has_label ? item->label : keep_label(build, (const char *const[]){owner, what}, " ");
+    return add_metric(build, item->name ? item->name : "", label, item->unit);
+}
+
+static void build_roofline(builder *build, const kprof_roofline *line, kprof_emit_roofline *out)
+{
+    out->id = line->id;
+    out->label = line->label;
+    out->points = calloc(line->roof_count + 1, sizeof *out->points);
+    if (!out->points) {
+        build->failed = true;
+        return;
+    }
+    out->work = add_rate(build, &line->work, line->label, "achieved");
+    out->peak = add_rate(build, &line->peak, line->label, "peak");
+    for (size_t i = 0; i < line->roof_count && !build->failed; i++) {
+        const kprof_roof *roof = &line->roofs[i];
+        kprof_emit_point *point = &out->points[out->point_count++];
+        point->level = roof->label;
+        point->traffic = add_rate(build, &roof->traffic, roof->label, "achieved");
+        point->peak = add_rate(build, &roof->peak, roof->label, "peak");
+        point->intensity = add_point_metric(build, line, roof->label, "intensity");
+        point->pct = add_point_metric(build, line, roof->label, "pct_of_roof");
+    }
+}
+
+static void build_section(builder *build, const kprof_section *section, kprof_view_section *out)
+{
+    build->section = out->section = section;
+    build->target = out;
+    out->tables = calloc(section->table_count + 1, sizeof *out->tables);
+    out->rooflines = calloc(section->roofline_count + 1, sizeof *out->rooflines);
+    build->failed = build->failed || !out->tables || !out->rooflines;
+    for (size_t i = 0; i < section->item_count && !build->failed; i++)
+        add_item(build, &section->items[i]);
+    for (size_t i = 0; i < section->table_count && !build->failed; i++)
+        build_table(build, &section->tables[i], &out->tables[i]);
+    for (size_t i = 0; i < section->roofline_count && !build->failed; i++)
+        build_roofline(build, &section->rooflines[i], &out->rooflines[i]);
+}
+
+static void build_chip(builder *build, const kprof_model_chip *chip, kprof_view_chip *out)
+{
+    size_t total = 0;
+    for (size_t i = 0; i < chip->shown_count; i++)
+        total += count_metrics(&chip->sections[i]);
+    out->metrics = calloc(total + 1, sizeof *out->metrics);
+    out->sections = calloc(chip->shown_count + 1, sizeof *out->sections);
+    build->failed = build->failed || !out->metrics || !out->sections;
+    build->chip = out;
+    for (size_t i = 0; i < chip->shown_count && !build->failed; i++) {
+        kprof_view_section *section = &out->sections[out->section_count++];
+        section->metrics = out->metrics + out->metric_count;
+        build_section(build, &chip->sections[i], section);
+        out->metric_count += section->metric_count;
+    }
+}
+
+kprof_status kprof_view_sections(const kprof_model *model, kprof_view *out)
+{
+    memset(out, 0, sizeof *out);
+    out->model = model;
+    out->in_sections = true;
+    builder build = {.view = out};
+    out->chips = calloc(model->chip_count + 1, sizeof *out->chips);
+    build.failed = !out->chips;
+    for (size_t i = 0; i < model->chip_count && !build.failed; i++)
+        build_chip(&build, &model->chips[i], &out->chips[i]);
+    kprof_names_free(&build.columns);
+    free(build.places);
+    if (!build.failed)
+        return KPROF_OK;
+    kprof_view_free(out);
+    return no_memory();
+}
+
+/* The first section of any chip that shows a metric gives it its place, label and help on the raw page. */
+static void adopt_sections(const kprof_view *sections, kprof_emit_metric *columns)
+{
+    for (size_t i = 0; i < sections->column_count; i++) {
+        const kprof_emit_metric *shown = &sections->columns[i];
+        if (shown->metric == SIZE_MAX)
+            continue;
+        columns[shown->metric].section = shown->section;
+        columns[shown->metric].label = shown->label;
+        columns[shown->metric].help = shown->help;
+    }
+}
+
+static int by_name(const void *a, const void *b)
+{
+    return strcmp(((const kprof_emit_metric *)a)->name, ((const kprof_emit_metric *)b)->name);
+}
+
+kprof_status kprof_view_all(const kprof_model *model, kprof_view *out)
+{
+    kprof_status status = kprof_view_sections(model, out);
+    if (status != KPROF_OK)
+        return status;
+    kprof_emit_metric *columns = calloc(model->metric_count + 1, sizeof *columns);
+    if (!columns) {
+        kprof_view_free(out);
+        return no_memory();
+    }
+    for (size_t i = 0; i < model->metric_count; i++) {
+        const kprof_model_metric *metric = &model->metrics[i];
+        columns[i] = (kprof_emit_metric){.metric = i, .value = NAN};
+        columns[i].name = columns[i].label = metric->name;
+        columns[i].unit = metric->unit;
+    }
+    adopt_sections(out, columns);
+    size_t count = 0;
+    for (size_t i = 0; i < model->metric_count; i++) {
+        if (!model->is_shown || model->is_shown[i])
+            columns[count++] = columns[i];
+    }
+    qsort(columns, count, sizeof *columns, by_name);
+    for (size_t i = 0; i < count; i++)
+        columns[i].slot = columns[i].column = i;
+    free(out->columns);
+    out->columns = columns;
+    out->in_sections = false;
+    out->column_count = out->slot_count = count;
+    return KPROF_OK;
+}
+
+static void free_section(kprof_view_section *section)
+{
+    for (size_t i = 0; section->tables && i < section->section->table_count; i++) {
+        free(section->tables[i].cells);
+        free((void *)section->tables[i].order);
+    }
+    for (size_t i = 0; section->rooflines && i < section->section->roofline_count; i++)
+        free(section->rooflines[i].points);
+    free(section->tables);
+    free(section->rooflines);
+}
+
+void kprof_view_free(kprof_view *view)
+{
+    for (size_t i = 0; view->chips && i < view->model->chip_count; i++) {
+        for (size_t k = 0; k < view->chips[i].section_count; k++)
+            free_section(&view->chips[i].sections[k]);
+        free(view->chips[i].sections);
+        free(view->chips[i].metrics);
+    }
+    free(view->chips);
+    free(view->columns);
+    kprof_strlist_free(&view->labels);
+    memset(view, 0, sizeof *view);
+}
+
+static double sort_key(const kprof_emit_table *table, size_t row)
+{
+    const kprof_emit_metric *cell = table->cells[row * table->table->column_count];
+    return cell && !isnan(cell->value) ? cell->value : -INFINITY;
+}
+
+/* Falling order of the first column; equal rows keep theirs. */
+static int compare_rows(const void *a, const void *b, void *user)
+{
+    const size_t left = *(const size_t *)a, right = *(const size_t *)b;
+    const double left_key = sort_key(user, left), right_key = sort_key(user, right);
+    if (left_key != right_key)
+        return left_key > right_key ? -1 : 1;
+    return (left > right) - (left < right);
+}
+
+static void fill_section(kprof_view_section *section)
+{
+    for (size_t i = 0; i < section->section->table_count; i++) {
+        const kprof_emit_table *table = &section->tables[i];
+        if (table->table->sorted && table->table->column_count > 0)
+            qsort_r((size_t *)table->order, table->table->row_count, sizeof *table->order, compare_rows, (void *)table);
+    }
+    for (size_t i = 0; i < section->section->roofline_count; i++) {
+        kprof_emit_roofline *line = &section->rooflines[i];
+        for (size_t k = 0; k < line->point_count; k++) {
+            kprof_emit_point *point = &line->points[k];
+            point->at = kprof_roofline_locate((kprof_roofline_input){.work = line->work->value,
+                                                                     .work_peak = line->peak->value,
+                                                                     .traffic = point->traffic->value,
+                                                                     .traffic_peak = point->peak->value});
+        }
+    }
+}
+
+void kprof_view_fill_metric(const kprof_model *model, const kprof_model_launch *launch, kprof_emit_metric *metric)
+{
+    bool known = metric->metric != SIZE_MAX;
+    kprof_model_passes passes = {0};
+    if (known && launch->measured > 0)
+        passes = kprof_model_passes_of(launch->device, model, metric->metric);
+    metric->value = known ? launch->values[metric->metric] : NAN;
+    metric->passes = passes.text ? passes.text : "";
+    metric->pass_count = passes.count;
+    metric->disagrees = !isnan(metric->value) && kprof_passes_disagree(model, launch, &passes);
+    const kprof_model_spread *spread = known && launch->samples ? &launch->samples->spreads[metric->metric] : NULL;
+    metric->spread = spread && spread->samples > 0 ? spread : NULL;
+}
+
+const kprof_view_chip *kprof_view_fill(kprof_view *view, const kprof_model_launch *launch)
+{
+    size_t index = launch->device->chip_index;
+    if (index == SIZE_MAX)
+        return NULL;
+    kprof_view_chip *chip = &view->chips[index];
+    for (size_t i = 0; i < chip->metric_count; i++)
+        kprof_view_fill_metric(view->model, launch, &chip->metrics[i]);
+    for (size_t i = 0; i < chip->section_count; i++)
+        fill_section(&chip->sections[i]);
+    return chip;
+}

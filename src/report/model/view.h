@@ -1,0 +1,85 @@
+/* Lists what the sections of each chip show. Names are resolved to columns of values once, not for every launch. */
+#ifndef KPROF_REPORT_VIEW_H
+#define KPROF_REPORT_VIEW_H
+
+#include "report/model/model.h"
+#include "report/store/roofline.h"
+
+/* One value of a launch. */
+typedef struct kprof_emit_metric {
+    size_t slot;                  /* the same slot always has the same section, name, label and unit: to cache by */
+    size_t column;                /* into the columns of the page */
+    size_t metric;                /* into the metrics of the model; SIZE_MAX: no launch can have it */
+    const kprof_section *section; /* that shows it, or NULL */
+    const char *name, *label, *unit;
+    const char *help;                 /* what the section says of it; NULL: nothing */
+    const char *passes;               /* that it comes from on the launch's chip, "1-3 5"; "": none, or not known */
+    size_t pass_count;                /* how many these are */
+    bool disagrees;                   /* the value joins counters of passes that disagree */
+    bool repeated;                    /* the same section has shown it before */
+    bool shown_before;                /* so has the same or an earlier section of the chip */
+    bool told_before;                 /* an earlier section has it below its heading, under the same label */
+    double value;                     /* NaN: not measured */
+    const kprof_model_spread *spread; /* over the samples that `value` is the median of; NULL: it is of none */
+} kprof_emit_metric;
+
+typedef struct kprof_emit_table {
+    const kprof_table *table;
+    const kprof_emit_metric **cells; /* [row_count * column_count]; NULL: an empty cell */
+    const size_t *order;             /* [row_count]: rows in the order in which to show them */
+    const kprof_emit_metric *whole;  /* the throughput whose parts the rows are; NULL: the table is no breakdown */
+} kprof_emit_table;
+
+/* A roofline against one level of memory. */
+typedef struct kprof_emit_point {
+    const char *level;
+    const kprof_emit_metric *traffic, *peak, *intensity, *pct;
+    kprof_roofline_point at;
+} kprof_emit_point;
+
+typedef struct kprof_emit_roofline {
+    const char *id, *label;
+    const kprof_emit_metric *work, *peak;
+    kprof_emit_point *points;
+    size_t point_count;
+} kprof_emit_roofline;
+
+/* One section: its metrics are metrics[0 .. metric_count), header items first. */
+typedef struct kprof_view_section {
+    const kprof_section *section;
+    kprof_emit_metric *metrics; /* part of the chip's array */
+    size_t metric_count;
+    kprof_emit_table *tables;       /* [section->table_count] */
+    kprof_emit_roofline *rooflines; /* [section->roofline_count] */
+} kprof_view_section;
+
+typedef struct kprof_view_chip {
+    kprof_view_section *sections;
+    size_t section_count;
+    kprof_emit_metric *metrics; /* of all sections */
+    size_t metric_count;
+} kprof_view_chip;
+
+typedef struct kprof_view {
+    const kprof_model *model;
+    kprof_view_chip *chips;     /* [model->chip_count] */
+    kprof_emit_metric *columns; /* distinct metrics, in the order in which they appear */
+    size_t column_count, slot_count;
+    bool in_sections;     /* launches show these sections; else all of `columns` */
+    kprof_strlist labels; /* made for table cells and rooflines */
+} kprof_view;
+
+/* Resolve the sections of every chip (the details and summary pages). */
+kprof_status kprof_view_sections(const kprof_model *model, kprof_view *out) KPROF_MUST_CHECK;
+/* Every metric of the report, with the first section that shows it (the raw page); `columns` is
+ * sorted by name. */
+kprof_status kprof_view_all(const kprof_model *model, kprof_view *out) KPROF_MUST_CHECK;
+void kprof_view_free(kprof_view *view); /* members */
+
+/* Take a launch's value of a metric, and the passes that it came from. */
+void kprof_view_fill_metric(const kprof_model *model, const kprof_model_launch *launch, kprof_emit_metric *metric);
+/* Take all of a launch's values, sort tables and locate points; NULL when no sections are stored for the launch's chip.
+ */
+const kprof_view_chip *kprof_view_fill(kprof_view *view, const kprof_model_launch *launch);
+
+#endif

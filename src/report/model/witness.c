@@ -1,0 +1,132 @@
+/* Names of the metrics that hold spreads, and the verdict on a launch. */
+#include "report/model/witness.h"
+#include "report/model/units.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define DESCRIPTION "how far the passes of a launch differ in this counter: (highest - lowest) / mean"
+
+/* Passes of the same work may differ by this much. One more counted instruction means other work, while clocks move and
+ * caches fill differently. The first row whose part a name contains applies. */
+static const struct {
+    const char *part;
+    double tolerance_pct;
+} tolerances[] = {{"inst_executed", 0.1}, {"", 10}};
+
+kprof_status kprof_witness_store(kprof_report *report, const char *witness, int64_t *id)
+{
+    char *name = NULL;
+    if (asprintf(&name, "%s" KPROF_SPREAD_SUFFIX, witness) < 0)
+        return kprof_fail(KPROF_NO_MEMORY, "%s: out of memory", report->path);
+    kprof_metric_row row = {name, "%", DESCRIPTION, KPROF_WITNESS_KIND};
+    kprof_status status = kprof_store_metric(report, &row, id);
+    free(name);
+    return status;
+}
+
+static bool is_disagreeing(const kprof_model *model, const kprof_model_launch *launch, size_t witness)
+{
+    size_t i = 0;
+    while (!strstr(model->metrics[witness].name, tolerances[i].part))
+        i++;
+    return launch->values[witness] > tolerances[i].tolerance_pct;
+}
+
+/* Passes that both have; both rise. */
+static size_t count_common(const kprof_model_passes *a, const kprof_model_passes *b)
+{
+    size_t common = 0;
+    for (size_t i = 0, k = 0; i < a->count && k < b->count;) {
+        common += a->items[i] == b->items[k];
+        if (a->items[i] <= b->items[k])
+            i++;
+        else
+            k++;
+    }
+    return common;
+}
+
+bool kprof_passes_disagree(const kprof_model *model, const kprof_model_launch *launch, const kprof_model_passes *passes)
+{
+    /* The passes are those planned; a launch that was executed once has no values of several, whatever the plan. */
+    if (passes->count < 2 || launch->record.pass_count < 2)
+        return false;
+    for (size_t i = 0; i < model->witness_count; i++) {
+        if (!is_disagreeing(model, launch, model->witnesses[i]))
+            continue;
+        const kprof_model_passes counted = kprof_model_passes_of(launch->device, model, model->witnesses[i]);
+        if (count_common(passes, &counted) > 1)
+            return true;
+    }
+    return false;
+}
+
+kprof_joining kprof_joining_of(const kprof_model *model, const kprof_model_launch *launch)
+{
+    kprof_joining joining = {0};
+    for (size_t i = 0; i < model->metric_count && launch->measured > 0; i++) {
+        const kprof_model_passes passes = kprof_model_passes_of(launch->device, model, i);
+        if (isnan(launch->values[i]) || passes.count == 0)
+            continue;
+        if (strcmp(model->metrics[i].kind, KPROF_WITNESS_KIND) == 0) {
+            joining.is_witnessed = true;
+            continue;
+        }
+        const bool is_joined = passes.count > 1 && launch->record.pass_count > 1;
+        joining.of_several += is_joined;
+        joining.of_one_pass += !is_joined;
+        joining.disagrees = joining.disagrees || kprof_passes_disagree(model, launch, &passes);
+    }
+    return joining;
+}
+
+kprof_status kprof_disagreements(const kprof_model *model, const kprof_model_launch *launch, kprof_disagreement **out,
+                                 size_t *count)
+{
+    *count = 0;
+    *out = calloc(model->witness_count + 1, sizeof **out);
+    bool whole = *out != NULL;
+    for (size_t i = 0; i < model->witness_count && whole; i++) {
+        size_t metric = model->witnesses[i];
+        const char *name = model->metrics[metric].name;
+        if (!is_disagreeing(model, launch, metric))
+            continue;
+        const size_t length = strlen(name),
+                     suffix = strlen(KPROF_SPREAD_SUFFIX); /* a report of somebody else's may lack it */
+        const bool ends = length > suffix && strcmp(name + length - suffix, KPROF_SPREAD_SUFFIX) == 0;
+        char *witness = strndup(name, ends ? length - suffix : length);
+        whole = witness != NULL;
+        if (whole)
+            (*out)[(*count)++] = (kprof_disagreement){witness, launch->values[metric]};
+    }
+    if (whole)
+        return KPROF_OK;
+    kprof_disagreements_free(*out, *count);
+    *out = NULL;
+    *count = 0;
+    return kprof_fail(KPROF_NO_MEMORY, "printing the report: out of memory");
+}
+
+void kprof_disagreements_free(kprof_disagreement *disagreements, size_t count)
+{
+    for (size_t i = 0; disagreements && i < count; i++)
+        free(disagreements[i].witness);
+    free(disagreements);
+}
+
+kprof_status kprof_disagreements_describe(const kprof_model *model, const kprof_model_launch *launch, kprof_strbuf *out)
+{
+    kprof_disagreement *found;
+    size_t count;
+    kprof_status status = kprof_disagreements(model, launch, &found, &count);
+    if (status != KPROF_OK)
+        return status;
+    for (size_t i = 0; i < count; i++) {
+        const kprof_human spread = kprof_units_human(found[i].spread_pct, "%", false);
+        kprof_strbuf_printf(out, "%s%s %s %s", i > 0 ? "; " : "", found[i].witness, spread.number, spread.unit);
+    }
+    kprof_disagreements_free(found, count);
+    return out->failed ? kprof_fail(KPROF_NO_MEMORY, "printing the report: out of memory") : KPROF_OK;
+}

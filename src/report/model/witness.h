@@ -1,0 +1,42 @@
+/* Witnesses: counters that every pass of a launch should give alike. Their spread over the passes is stored as a metric
+ * of its own, and a launch whose passes disagree is told so. */
+#ifndef KPROF_REPORT_WITNESS_H
+#define KPROF_REPORT_WITNESS_H
+
+#include "report/model/model.h"
+
+#define KPROF_WITNESS_KIND  "witness" /* in the table of metrics */
+#define KPROF_SPREAD_SUFFIX ".pct_spread_over_passes"
+
+/* Row id of the metric that holds the spread of a witness, added when new: "<witness>.pct_spread_over_passes". */
+kprof_status kprof_witness_store(kprof_report *report, const char *witness, int64_t *id) KPROF_MUST_CHECK;
+
+typedef struct kprof_disagreement {
+    char *witness; /* owned */
+    double spread_pct;
+} kprof_disagreement;
+
+/* The witnesses that differ over the passes of a launch by more than can be expected of a kernel that does the same
+ * each time: instructions not at all, cycles and time by a tenth. The launch has its values. Caller frees each
+ * `witness` and the array. */
+kprof_status kprof_disagreements(const kprof_model *model, const kprof_model_launch *launch, kprof_disagreement **out,
+                                 size_t *count) KPROF_MUST_CHECK;
+void kprof_disagreements_free(kprof_disagreement *disagreements, size_t count);
+/* Append them as words, "witness 12.5 %; witness 3 %"; nothing when there are none. */
+kprof_status kprof_disagreements_describe(const kprof_model *model, const kprof_model_launch *launch,
+                                          kprof_strbuf *out) KPROF_MUST_CHECK;
+
+/* Does a value that comes from these passes join passes that may have done different work? It does where a witness that
+ * disagrees was counted in two or more of them. */
+bool kprof_passes_disagree(const kprof_model *model, const kprof_model_launch *launch,
+                           const kprof_model_passes *passes);
+
+/* How the values of a launch that needed counters came about. */
+typedef struct kprof_joining {
+    size_t of_one_pass, of_several; /* values */
+    bool is_witnessed;              /* a witness was counted in several passes */
+    bool disagrees;                 /* and at least one value joins passes that disagree */
+} kprof_joining;
+kprof_joining kprof_joining_of(const kprof_model *model, const kprof_model_launch *launch);
+
+#endif

@@ -1,0 +1,315 @@
+/* Groups launches by keys, texts that tell what the launches of a group have in common. */
+#include "report/page/groups.h"
+#include "report/model/change.h"
+#include "report/model/number.h"
+#include "report/model/witness.h"
+#include "report/store/limits.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+static kprof_value_source source_of(const kprof_model_launch *launch)
+{
+    if (kprof_model_is_multiplexed(launch))
+        return KPROF_SOURCE_SAMPLES;
+    return launch->measured > 0 ? KPROF_SOURCE_LAUNCHES : KPROF_SOURCE_NONE;
+}
+
+static void put_shape(kprof_strbuf *out, const kprof_launch_record *shape)
+{
+    kprof_strbuf_printf(out, "(%u, %u, %u)x(%u, %u, %u)", shape->grid[0], shape->grid[1], shape->grid[2],
+                        shape->block[0], shape->block[1], shape->block[2]);
+    if (shape->cluster[0] > 0)
+        kprof_strbuf_printf(out, ", cluster (%u, %u, %u)", shape->cluster[0], shape->cluster[1], shape->cluster[2]);
+    kprof_strbuf_printf(out, ", %u B dynamic", shape->dynamic_smem_bytes);
+}
+
+/* Caller frees; NULL when out of memory. */
+static char *make_key(const kprof_groups *groups, const kprof_model_launch *launch)
+{
+    kprof_strbuf key = KPROF_STRBUF_INIT;
+    kprof_strbuf_printf(&key, "%zu %zu ", kprof_names_find(&groups->kernels, launch->kernel->mangled),
+                        kprof_names_find(&groups->devices, launch->device->name));
+    switch (groups->by) {
+    case KPROF_GROUP_CONFIG:
+        put_shape(&key, &launch->record);
+        break;
+    case KPROF_GROUP_DEVICE:
+        kprof_strbuf_printf(&key, "%zu", kprof_names_find(&groups->uuids, launch->device->uuid));
+        break;
+    case KPROF_GROUP_PROCESS:
+        kprof_strbuf_printf(&key, "%zu", (size_t)(launch->process - groups->model->processes));
+        break;
+    case KPROF_GROUP_GRAPH:
+        kprof_strbuf_printf(&key, "%llu", (unsigned long long)launch->record.graph_node);
+        break;
+    case KPROF_GROUP_NVTX:
+        kprof_strbuf_append(&key, launch->record.nvtx, kprof_nvtx_innermost_length(launch->record.nvtx));
+        break;
+    default:
+        break;
+    }
+    return kprof_strbuf_take(&key);
+}
+
+/* The group of a key that may have values of this source, or NULL. *last is the last one of the key, NULL where there
+ * is none. */
+static kprof_group *find_group(const kprof_groups *groups, const char *key, kprof_value_source source,
+                               kprof_group **last)
+{
+    size_t at = kprof_names_find(&groups->keys, key);
+    *last = NULL;
+    while (at != KPROF_NAMES_NONE) {
+        kprof_group *group = *last = &groups->items[at];
+        if (group->source == source || group->source == KPROF_SOURCE_NONE || source == KPROF_SOURCE_NONE)
+            return group;
+        at = group->next ? group->next : KPROF_NAMES_NONE;
+    }
+    return NULL;
+}
+
+/* Add the group of a launch behind the last one of its key (NULL: it is the first), and tell it in *group. Takes the
+ * key over. */
+static kprof_status add_group(kprof_groups *groups, const kprof_model_launch *launch, char *key, kprof_group **group)
+{
+    const size_t metrics = groups->model->metric_count + 1;
+    const size_t previous = *group ? (size_t)(*group - groups->items) : KPROF_NAMES_NONE;
+    kprof_rollup_total *totals = calloc(metrics, sizeof *totals);
+    const bool is_too_much = (groups->count + 1) * metrics > KPROF_SUMMARY_MAX;
+    kprof_group *added = totals && !is_too_much ? KPROF_APPEND(groups->items, groups->count) : NULL;
+    if (!added) {
+        free(totals);
+        free(key);
+        return is_too_much ? kprof_store_too_much(groups->report, KPROF_SUMMARY_MAX, "values to sum up")
+                           : kprof_store_no_memory(groups->report);
+    }
+    *added = (kprof_group){.kernel = launch->kernel, .device = launch->device, .process = launch->process, .key = key};
+    added->shape = launch->record;
+    added->totals = totals;
+    const size_t index = groups->count++;
+    *group = added;
+    if (previous != KPROF_NAMES_NONE)
+        groups->items[previous].next = index;
+    else if (!kprof_names_add(&groups->keys, key, index))
+        return kprof_store_no_memory(groups->report);
+    return KPROF_OK;
+}
+
+static bool count_configuration(kprof_groups *groups, kprof_group *group, const kprof_model_launch *launch)
+{
+    kprof_strbuf text = KPROF_STRBUF_INIT;
+    kprof_strbuf_printf(&text, "%zu ", (size_t)(group - groups->items));
+    put_shape(&text, &launch->record);
+    bool added = !text.failed;
+    if (added && kprof_names_find(&groups->configurations, text.data) == KPROF_NAMES_NONE) {
+        kprof_strlist *keys = &groups->configuration_keys;
+        added = kprof_strlist_add(keys, text.data) &&
+                kprof_names_add(&groups->configurations, keys->items[keys->count - 1], keys->count - 1);
+        group->configurations++;
+    }
+    kprof_strbuf_free(&text);
+    return added;
+}
+
+static bool add_duration(const kprof_groups *groups, kprof_group *group, const double *values)
+{
+    if (groups->duration == KPROF_NAMES_NONE || isnan(values[groups->duration]))
+        return true;
+    double *duration = KPROF_APPEND(group->durations, group->duration_count);
+    if (!duration)
+        return false;
+    *duration = values[groups->duration];
+    group->duration_count++;
+    return true;
+}
+
+/* Note which values of the launch join passes that disagree. */
+static void mark_disagreeing(const kprof_groups *groups, kprof_group *group, const kprof_model_launch *launch)
+{
+    group->disagreeing++;
+    for (size_t i = 0; i < groups->model->metric_count; i++) {
+        kprof_rollup_total *total = &group->totals[i];
+        if (isnan(launch->values[i]) || total->disagrees)
+            continue;
+        const kprof_model_passes passes = kprof_model_passes_of(launch->device, groups->model, i);
+        total->disagrees = kprof_passes_disagree(groups->model, launch, &passes);
+    }
+}
+
+static kprof_status count_single(kprof_groups *groups, kprof_group *group, const kprof_model_launch *launch)
+{
+    kprof_disagreement *found;
+    size_t count;
+    kprof_status status = kprof_disagreements(groups->model, launch, &found, &count);
+    if (status != KPROF_OK)
+        return status;
+    group->launches++;
+    group->samples += source_of(launch) == KPROF_SOURCE_SAMPLES && launch->measured > 0;
+    group->not_measured += kprof_model_is_missing(launch);
+    if (launch->measured > 0 && *launch->reason && group->noted++ == 0)
+        group->note = strdup(launch->reason);
+    kprof_rollup_add(groups->rollup, launch->values, group->totals);
+    if (count > 0)
+        mark_disagreeing(groups, group, launch);
+    kprof_disagreements_free(found, count);
+    return add_duration(groups, group, launch->values) ? KPROF_OK : kprof_store_no_memory(groups->report);
+}
+
+/* A launch that stands for several: count its samples, not their medians. */
+static kprof_status count_samples(kprof_groups *groups, kprof_group *group, const kprof_model_launch *launch)
+{
+    const kprof_model_samples *samples = launch->samples;
+    kprof_model_launch sample = *launch;
+    group->launches += samples->launches;
+    group->samples += samples->count;
+    for (size_t i = 0; i < samples->used; i++) {
+        sample.values = samples->values + i * groups->model->metric_count;
+        kprof_rollup_add(groups->rollup, sample.values, group->totals);
+        if (samples->set_apart == samples->read) /* then all are used, and none agrees */
+            mark_disagreeing(groups, group, &sample);
+        if (!add_duration(groups, group, sample.values))
+            return kprof_store_no_memory(groups->report);
+    }
+    if (samples->set_apart < samples->read)
+        group->disagreeing += samples->set_apart;
+    return KPROF_OK;
+}
+
+static kprof_status count_launch(void *user, const kprof_model_launch *launch)
+{
+    kprof_groups *groups = user;
+    kprof_group *last;
+    char *key = make_key(groups, launch);
+    if (!key)
+        return kprof_store_no_memory(groups->report);
+    kprof_group *group = find_group(groups, key, source_of(launch), &last);
+    kprof_status status = KPROF_OK;
+    if (group)
+        free(key);
+    else
+        status = add_group(groups, launch, key, &last);
+    if (status != KPROF_OK)
+        return status;
+    group = group ? group : last;
+    if (group->source == KPROF_SOURCE_NONE)
+        group->source = source_of(launch);
+    if (!count_configuration(groups, group, launch))
+        return kprof_store_no_memory(groups->report);
+    return launch->samples ? count_samples(groups, group, launch) : count_single(groups, group, launch);
+}
+
+static kprof_status find_untold(kprof_groups *groups)
+{
+    const kprof_model *model = groups->model;
+    groups->untold = calloc(model->kernel_count + 1, sizeof *groups->untold);
+    if (!groups->untold)
+        return kprof_store_no_memory(groups->report);
+    for (size_t i = 0; i < model->kernel_count; i++)
+        groups->untold[kprof_names_find(&groups->kernels, model->kernels[i].mangled)] += model->kernels[i].launches;
+    for (size_t i = 0; i < groups->count; i++) {
+        uint64_t *untold = &groups->untold[kprof_names_find(&groups->kernels, groups->items[i].kernel->mangled)];
+        *untold -= *untold < groups->items[i].launches ? *untold : groups->items[i].launches;
+    }
+    return KPROF_OK;
+}
+
+kprof_status kprof_groups_collect(const kprof_page_context *context, kprof_groups *out)
+{
+    const kprof_model *model = &context->reports->model;
+    *out = (kprof_groups){.model = model, .report = context->reports->file, .by = context->options->group_by};
+    out->duration = kprof_names_find(&model->metric_names, KPROF_TIME_METRIC);
+    kprof_status status = kprof_rollup_new(model, &out->rollup);
+    if (status != KPROF_OK)
+        return status;
+    bool added = true;
+    for (size_t i = 0; i < model->kernel_count && added; i++)
+        added = kprof_names_add(&out->kernels, model->kernels[i].mangled, i);
+    for (size_t i = 0; i < model->device_count && added; i++)
+        added = kprof_names_add(&out->devices, model->devices[i].name, i) &&
+                kprof_names_add(&out->uuids, model->devices[i].uuid, i);
+    status = added ? kprof_page_walk(context, count_launch, out) : kprof_store_no_memory(out->report);
+    return status == KPROF_OK ? find_untold(out) : status;
+}
+
+uint64_t kprof_group_untold(const kprof_groups *groups, const kprof_group *group)
+{
+    if (group->source != KPROF_SOURCE_SAMPLES)
+        return 0;
+    return groups->untold[kprof_names_find(&groups->kernels, group->kernel->mangled)];
+}
+
+void kprof_groups_free(kprof_groups *groups)
+{
+    for (size_t i = 0; i < groups->count; i++) {
+        free(groups->items[i].totals);
+        free(groups->items[i].durations);
+        free(groups->items[i].note);
+        free(groups->items[i].key);
+    }
+    free(groups->items);
+    free(groups->untold);
+    kprof_rollup_free(groups->rollup);
+    kprof_names_free(&groups->kernels);
+    kprof_names_free(&groups->devices);
+    kprof_names_free(&groups->uuids);
+    kprof_names_free(&groups->keys);
+    kprof_names_free(&groups->configurations);
+    kprof_strlist_free(&groups->configuration_keys);
+}
+
+double kprof_group_time_ns(const kprof_group *group)
+{
+    double sum = 0;
+    for (size_t i = 0; i < group->duration_count; i++)
+        sum += group->durations[i];
+    return group->duration_count ? sum / (double)group->duration_count * (double)group->launches : NAN;
+}
+
+void kprof_group_note(const kprof_groups *groups, const kprof_group *group, kprof_strbuf *out)
+{
+    const bool are_samples = group->source == KPROF_SOURCE_SAMPLES;
+    const unsigned long long launches = group->launches, samples = group->samples;
+    if (are_samples && samples == 0)
+        kprof_strbuf_puts(out, "multiplexed, no whole sample");
+    else if (are_samples)
+        kprof_strbuf_printf(out, "multiplexed, %llu sample%s", samples, kprof_ending(samples, "s"));
+    kprof_untold_note(kprof_group_untold(groups, group), out);
+    if (group->not_measured > 0)
+        kprof_strbuf_printf(kprof_strbuf_part(out), "%llu of %llu launch%s not measured",
+                            (unsigned long long)group->not_measured, launches, kprof_ending(launches, "es"));
+    if (group->disagreeing > 0)
+        kprof_strbuf_printf(kprof_strbuf_part(out), "passes disagree in %llu of %llu %s%s",
+                            (unsigned long long)group->disagreeing, are_samples ? samples : launches,
+                            are_samples ? "sample" : "launch",
+                            are_samples ? kprof_ending(samples, "s") : kprof_ending(launches, "es"));
+}
+
+void kprof_group_describe(const kprof_groups *groups, const kprof_group *group, kprof_strbuf *out)
+{
+    switch (groups->by) {
+    case KPROF_GROUP_CONFIG:
+        put_shape(out, &group->shape);
+        break;
+    case KPROF_GROUP_DEVICE:
+        kprof_strbuf_printf(out, "device %u, %.8s", group->device->record.device, group->device->uuid);
+        break;
+    case KPROF_GROUP_PROCESS:
+        kprof_strbuf_printf(out, "%s %lld on %s", group->process->name, (long long)group->process->pid,
+                            group->process->host);
+        break;
+    case KPROF_GROUP_GRAPH:
+        if (group->shape.graph_node > 0)
+            kprof_strbuf_printf(out, "graph node %llu", (unsigned long long)group->shape.graph_node);
+        else
+            kprof_strbuf_puts(out, "no graph");
+        break;
+    case KPROF_GROUP_NVTX: { /* the key ends in it, behind two numbers */
+        const char *ranges = strchr(strchr(group->key, ' ') + 1, ' ') + 1;
+        kprof_strbuf_puts(out, *ranges ? ranges : "no range");
+        break;
+    }
+    default:
+        break;
+    }
+}

@@ -1,0 +1,83 @@
+/* The pages: each decides what to show and tells an emitter. */
+#ifndef KPROF_REPORT_PAGE_H
+#define KPROF_REPORT_PAGE_H
+
+#include "report/emit/emit.h"
+
+/* A report that a page shows. */
+typedef struct kprof_page_report {
+    kprof_report *file;
+    kprof_model model;
+} kprof_page_report;
+
+typedef struct kprof_page_context {
+    const char *name;                 /* of the page */
+    const kprof_page_report *reports; /* as many as the page's row says */
+    const void *content;              /* what else the page is about; what a page of no report shows */
+    const kprof_print_options *options;
+    kprof_output *out;
+} kprof_page_context;
+
+typedef kprof_status kprof_page_print(const kprof_page_context *context);
+#define KPROF_PAGE_PRINT(id, name, reports) kprof_page_print kprof_page_##name;
+KPROF_PAGES(KPROF_PAGE_PRINT)
+
+/* A page. Those of reports are KPROF_PAGES; others have rows of their own. */
+typedef struct kprof_page_row {
+    const char *name;
+    size_t report_count;
+    kprof_page_print *print;
+} kprof_page_row;
+
+/* The input of a page. */
+typedef struct kprof_page_source {
+    kprof_report *const *reports; /* [report_count], open */
+    size_t report_count;
+    const void *content;
+} kprof_page_source;
+
+/* All about a report in one: the kernels, what the session page shows, then what the details page does. */
+extern const kprof_page_row kprof_whole_page;
+
+/* Print a page to `out` in the format of `options`. USAGE when the source has not as many reports as the page shows,
+ * OUTPUT when `out` cannot be written. */
+kprof_status kprof_page_show(const kprof_page_row *page, const kprof_page_source *source,
+                             const kprof_print_options *options, FILE *out) KPROF_MUST_CHECK;
+
+/* Make the emitter of a page and begin the page. */
+kprof_status kprof_page_begin(const kprof_page_context *context, kprof_emitter **emitter) KPROF_MUST_CHECK;
+/* End the page unless `status` is a failure; frees the emitter and gives the final status. */
+kprof_status kprof_page_end(kprof_emitter *emitter, kprof_status status) KPROF_MUST_CHECK;
+
+/* The names of the kernels of the first report for lines of text. To be freed with kprof_page_names_free, also after a
+ * failure. */
+typedef struct kprof_page_names {
+    char **beside; /* [count]: as there is room beside the numbers of a row */
+    char **below;  /* [count]: in three lines below it */
+    size_t count;
+    bool is_beside; /* lines are long enough for a name beside numbers */
+} kprof_page_names;
+kprof_status kprof_page_names_new(const kprof_page_context *context, kprof_page_names *out) KPROF_MUST_CHECK;
+void kprof_page_names_free(kprof_page_names *names);
+
+/* Show the run, its processes and devices, the passes, what is left out, the kernels seen and the messages. */
+kprof_status kprof_page_show_session(kprof_emitter *emitter, const kprof_model *model) KPROF_MUST_CHECK;
+/* Show the launches with their sections. */
+kprof_status kprof_page_show_details(kprof_emitter *emitter, const kprof_page_context *context) KPROF_MUST_CHECK;
+
+/* Visit the launches that the filter and the conditions of the options take, as kprof_model_joined_launches does. Where
+ * there are conditions: UNKNOWN_NAME when the report does not have a metric, USAGE for a unit that is not the metric's,
+ * NO_MATCH when no launch meets them; each with a message. */
+kprof_status kprof_page_walk(const kprof_page_context *context, kprof_model_visit *visit, void *user) KPROF_MUST_CHECK;
+
+/* The part of a page that goes launch by launch through its first report. */
+typedef struct kprof_launch_page {
+    kprof_view *view;
+    kprof_rules *rules;     /* NULL: no findings are shown */
+    kprof_emitter *emitter; /* which has begun the page */
+} kprof_launch_page;
+/* Show the launches: `show` is called with the part for each. The columns are those of its view. */
+kprof_status kprof_page_launches(const kprof_page_context *context, kprof_launch_page *page,
+                                 kprof_model_visit *show) KPROF_MUST_CHECK;
+
+#endif

@@ -1,0 +1,176 @@
+/* The details page: each launch with its verdict, its sections and what was found there. */
+#include "report/page/page.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* NULL: the launch has not got it. */
+static const kprof_section *find_section(const kprof_view_chip *chip, const char *id)
+{
+    for (size_t i = 0; chip && id && i < chip->section_count; i++) {
+        if (strcmp(chip->sections[i].section->id, id) == 0)
+            return chip->sections[i].section;
+    }
+    return NULL;
+}
+
+/* Has the report the section for launches on a chip, shown or hidden? */
+static bool has_section(const kprof_model_chip *chip, const char *id)
+{
+    for (size_t i = 0; chip && id && i < chip->section_count; i++) {
+        if (strcmp(chip->sections[i].id, id) == 0)
+            return true;
+    }
+    return false;
+}
+
+/* Has the report one of the finding's sections? */
+static bool has_place(const kprof_model_chip *chip, const kprof_finding *finding)
+{
+    char *const *id = finding->sections;
+    while (*id && !has_section(chip, *id))
+        id++;
+    return *id != NULL;
+}
+
+/* Return the first of a finding's sections that the page shows; NULL: it shows none of them. */
+static const char *place_of(const kprof_view_chip *chip, const kprof_finding *finding)
+{
+    char *const *place = finding->sections;
+    while (*place && !find_section(chip, *place))
+        place++;
+    return *place;
+}
+
+/* Show what was found in a section; of NULL, in none of those that are shown. */
+static void show_findings(kprof_emitter *emitter, const kprof_emit_findings *all, const kprof_view_chip *chip,
+                          const char *section)
+{
+    for (size_t i = 0; i < all->told_count; i++) {
+        const kprof_found *found = all->told[i];
+        const char *place = found->state == KPROF_FOUND ? place_of(chip, found->finding) : NULL;
+        if (found->state == KPROF_FOUND && (section && place ? strcmp(section, place) == 0 : section == place))
+            emitter->ops->finding(emitter, found);
+    }
+}
+
+static void show_section(kprof_emitter *emitter, const kprof_view_section *section, const kprof_model_launch *launch)
+{
+    bool shows_occupancy = false;
+    for (size_t i = 0; i < section->section->item_count; i++) {
+        emitter->ops->metric(emitter, &section->metrics[i]);
+        shows_occupancy =
+            shows_occupancy || strcmp(section->metrics[i].name, "sm__maximum_warps_per_active_cycle_pct") == 0;
+    }
+    for (size_t i = 0; i < section->section->table_count; i++)
+        emitter->ops->table(emitter, &section->tables[i]);
+    if (section->section->roofline_count > 0)
+        emitter->ops->rooflines(emitter, section->rooflines, section->section->roofline_count);
+    if (!shows_occupancy)
+        return;
+    /* Below theoretical occupancy, show what it would be if the launch were different. */
+    kprof_what_if curves[KPROF_WHAT_IFS_MAX];
+    const kprof_launch_facts facts = {&launch->record, &launch->kernel->record, &launch->device->record, 0};
+    const size_t count = kprof_what_if_compute(&facts, curves);
+    if (count > 0)
+        emitter->ops->what_if(emitter, curves, count);
+}
+
+/* NULL: the report has no plan for the launch's chip. */
+static const kprof_model_chip *model_chip(const kprof_emitter *emitter, const kprof_model_launch *launch)
+{
+    const size_t index = launch->device->chip_index;
+    return index == SIZE_MAX ? NULL : &emitter->launches.model->chips[index];
+}
+
+/* Are findings to be told? Not where single metrics alone were asked for. */
+static bool tells_findings(const kprof_view_chip *shown, const kprof_model_chip *chip,
+                           const kprof_finding_list *findings)
+{
+    bool shows_sections = false, has_any = false;
+    for (size_t i = 0; shown && i < shown->section_count; i++)
+        shows_sections = shows_sections || strcmp(shown->sections[i].section->id, KPROF_NAMED_SECTION_ID) != 0;
+    for (size_t i = 0; i < findings->count && !has_any; i++)
+        has_any = has_place(chip, findings->items[i]);
+    return shows_sections && has_any;
+}
+
+/* Choose what the page tells of the findings: all, or where sections are chosen those of these, and the one that the
+ * verdict names. Open are those that have their section but lack a value: all of them where the launch could not be
+ * measured. */
+static kprof_status choose_findings(const kprof_launch_page *page, const kprof_view_chip *shown,
+                                    const kprof_model_launch *launch, kprof_emit_findings *all)
+{
+    const kprof_findings *findings = all->findings;
+    const kprof_model_chip *chip = model_chip(page->emitter, launch);
+    const char *next = findings->verdict.next;
+    const bool tells_all = !page->view->model->is_shown || page->emitter->options->findings_are_named;
+    all->next = find_section(shown, next);
+    all->next_is_hidden = has_section(chip, next);
+    all->told = calloc(findings->count + 1, sizeof(*all->told));
+    all->open = calloc(findings->count + 1, sizeof(*all->open));
+    if (!all->told || !all->open)
+        return kprof_fail(KPROF_NO_MEMORY, "showing findings: out of memory");
+    for (size_t i = 0; i < findings->count; i++) {
+        const kprof_found *found = &findings->items[i];
+        if (!tells_all && found != findings->verdict.best && !place_of(shown, found->finding))
+            continue;
+        all->told[all->told_count++] = found;
+        if (launch->measured > 0 && found->state == KPROF_FOUND_UNKNOWN && has_place(chip, found->finding))
+            all->open[all->open_count++] = found;
+    }
+    return KPROF_OK;
+}
+
+static kprof_status show_launch(void *user, const kprof_model_launch *launch)
+{
+    kprof_launch_page *page = user;
+    kprof_emitter *emitter = page->emitter;
+    const kprof_view_chip *chip = kprof_view_fill(page->view, launch);
+    const bool has_findings =
+        page->rules && tells_findings(chip, model_chip(emitter, launch), emitter->options->findings);
+    kprof_emit_findings all = {.findings = has_findings ? kprof_rules_apply(page->rules, launch->values) : NULL};
+    const kprof_status chosen = has_findings ? choose_findings(page, chip, launch, &all) : KPROF_OK;
+    if (chosen != KPROF_OK)
+        emitter->status = chosen;
+    emitter->ops->launch_begin(emitter, launch);
+    if (has_findings && chosen == KPROF_OK)
+        emitter->ops->verdict(emitter, &all);
+    for (size_t i = 0; chip && i < chip->section_count; i++) {
+        const kprof_section *section = chip->sections[i].section;
+        emitter->ops->section_begin(emitter, section);
+        show_section(emitter, &chip->sections[i], launch);
+        show_findings(emitter, &all, chip, section->id);
+        emitter->ops->section_end(emitter);
+    }
+    show_findings(emitter, &all, chip, NULL);
+    emitter->ops->launch_end(emitter);
+    free(all.told);
+    free(all.open);
+    return kprof_emitter_status(emitter);
+}
+
+kprof_status kprof_page_show_details(kprof_emitter *emitter, const kprof_page_context *context)
+{
+    kprof_view view;
+    kprof_launch_page page = {.view = &view, .emitter = emitter};
+    kprof_status status = kprof_view_sections(&context->reports->model, &view);
+    if (status != KPROF_OK)
+        return status;
+    if (context->options->findings)
+        status = kprof_rules_new(context->options->findings, &context->reports->model, &page.rules);
+    if (status == KPROF_OK)
+        status = kprof_page_launches(context, &page, show_launch);
+    kprof_rules_free(page.rules);
+    kprof_view_free(&view);
+    return status;
+}
+
+kprof_status kprof_page_details(const kprof_page_context *context)
+{
+    kprof_emitter *emitter = NULL;
+    kprof_status status = kprof_page_begin(context, &emitter);
+    if (status != KPROF_OK)
+        return status;
+    return kprof_page_end(emitter, kprof_page_show_details(emitter, context));
+}

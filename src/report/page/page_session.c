@@ -1,0 +1,224 @@
+/* The session page: the run, its processes and devices, the passes, what is left out, the kernels seen and what went
+ * wrong. */
+#include "report/page/page.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <time.h>
+
+#define COUNT_OF(array) (sizeof(array) / sizeof *(array))
+
+static kprof_emit_field machine(kprof_emit_field field)
+{
+    field.role = KPROF_ROLE_MACHINE;
+    return field;
+}
+
+/* Counts that may be unknown. */
+static kprof_emit_field count_field(const char *key, const char *label, int64_t value)
+{
+    return kprof_field_real(key, label, value < 0 ? NAN : (double)value);
+}
+
+static kprof_emit_field unit_field(const char *key, const char *label, double value, const char *unit)
+{
+    kprof_emit_field field = kprof_field_real(key, label, value);
+    field.unit = unit;
+    return field;
+}
+
+static const char *utc_time(int64_t unix_ns, char text[32])
+{
+    time_t seconds = (time_t)(unix_ns / 1000000000);
+    struct tm parts;
+    if (!gmtime_r(&seconds, &parts) || strftime(text, 32, "%Y-%m-%dT%H:%M:%SZ", &parts) == 0)
+        return NULL;
+    return text;
+}
+
+static void show_run(kprof_emitter *emitter, const kprof_model *model)
+{
+    char start[32];
+    const kprof_emit_field fields[] = {
+        kprof_field_text("command_line", "Command line", model->command_line),
+        kprof_field_text("working_directory", "Working directory", model->working_directory),
+        kprof_field_text("kprof_version", "kprof version", model->kprof_version),
+        kprof_field_text("sets", "Sets", model->sets),
+        kprof_field_text("start", "Started (UTC)", utc_time(model->start_unix_ns, start)),
+        machine(kprof_field_integer("start_unix_ns", "Started", model->start_unix_ns)),
+    };
+    emitter->ops->list_begin(emitter, &(kprof_emit_list){"run", "Run", KPROF_LIST_BLOCKS, false});
+    kprof_show_record(emitter, fields, COUNT_OF(fields));
+    emitter->ops->list_end(emitter);
+}
+
+static const char *exit_text(const kprof_model_process *process, char text[64])
+{
+    if (process->wait_status < 0)
+        return NULL;
+    int status = (int)process->wait_status;
+    if (WIFSIGNALED(status))
+        snprintf(text, 64, "killed by signal %d", WTERMSIG(status));
+    else
+        snprintf(text, 64, "exit %d", WEXITSTATUS(status));
+    return text;
+}
+
+static void show_processes(kprof_emitter *emitter, const kprof_model *model)
+{
+    emitter->ops->list_begin(emitter, &(kprof_emit_list){"processes", "Processes", KPROF_LIST_BLOCKS, false});
+    for (size_t i = 0; i < model->process_count; i++) {
+        const kprof_model_process *process = &model->processes[i];
+        char start[32], end[64];
+        const kprof_emit_field fields[] = {
+            kprof_field_integer("process_id", "Process", process->pid),
+            kprof_field_integer("parent_id", "Parent", process->parent_pid),
+            kprof_field_text("name", "Name", process->name),
+            kprof_field_text("host", "Host", process->host),
+            kprof_field_text("executable", "Executable", process->executable),
+            kprof_field_text("command_line", "Command line", process->command_line),
+            kprof_field_text("start", "Started (UTC)", utc_time(process->start_unix_ns, start)),
+            kprof_field_text("end", "Ended", exit_text(process, end)),
+            kprof_field_text("complete", "Results complete", process->ended ? "yes" : "no, it was cut short"),
+            count_field("launches", "Kernel launches", process->launches),
+            count_field("matched", "Launches that matched", process->matched),
+            count_field("profiled", "Launches measured", process->profiled),
+        };
+        kprof_show_record(emitter, fields, COUNT_OF(fields));
+    }
+    emitter->ops->list_end(emitter);
+}
+
+static void show_device(kprof_emitter *emitter, const kprof_device_record *device)
+{
+    char cc[24], driver[32];
+    snprintf(cc, sizeof cc, "%u.%u", device->cc_major, device->cc_minor);
+    snprintf(driver, sizeof driver, "%u.%u", device->driver_version / 1000, /* 13000: 13.0 */
+             device->driver_version % 1000 / 10);
+    const kprof_emit_field fields[] = {
+        kprof_field_integer("device", "Device", device->device),
+        kprof_field_text("name", "Name", device->name),
+        kprof_field_text("chip", "Chip", device->chip),
+        kprof_field_text("cc", "Compute capability", cc),
+        kprof_field_text("uuid", "UUID", device->uuid),
+        kprof_field_integer("sm_count", "SMs", device->sm_count),
+        unit_field("sm_clock_max", "Highest SM clock", (double)device->sm_clock_max_khz, "khz"),
+        unit_field("memory_clock_max", "Highest memory clock", (double)device->memory_clock_max_khz, "khz"),
+        unit_field("memory", "Memory", (double)device->memory_bytes, "byte"),
+        unit_field("memory_bus", "Memory bus", device->memory_bus_bits, "bit"),
+        unit_field("l2_cache", "L2 cache", (double)device->l2_bytes, "byte"),
+        kprof_field_text("cuda_driver", "CUDA version of the driver", driver),
+        kprof_field_integer("cupti_version", "CUPTI API version", device->cupti_version),
+    };
+    kprof_show_record(emitter, fields, COUNT_OF(fields));
+}
+
+static void show_devices(kprof_emitter *emitter, const kprof_model *model)
+{
+    emitter->ops->list_begin(emitter, &(kprof_emit_list){"devices", "Devices", KPROF_LIST_BLOCKS, false});
+    for (size_t i = 0; i < model->device_count; i++)
+        show_device(emitter, &model->devices[i].record);
+    emitter->ops->list_end(emitter);
+}
+
+static void show_passes(kprof_emitter *emitter, const kprof_model *model)
+{
+    emitter->ops->list_begin(emitter, &(kprof_emit_list){"passes", "Passes", KPROF_LIST_TABLE, false});
+    for (size_t i = 0; i < model->chip_count; i++) {
+        for (size_t k = 0; k < model->chips[i].pass_count; k++) {
+            const kprof_model_pass *pass = &model->chips[i].passes[k];
+            const kprof_emit_field fields[] = {
+                kprof_field_text("chip", "Chip", model->chips[i].name),
+                kprof_field_integer("pass", "Pass", (int64_t)k + 1),
+                kprof_field_integer("counters", "Counters", pass->counters),
+                kprof_field_text("sm_side", "In the SMs", pass->sm_side ? "yes" : "no"),
+            };
+            kprof_show_record(emitter, fields, COUNT_OF(fields));
+        }
+    }
+    emitter->ops->list_end(emitter);
+}
+
+static void show_left_out(kprof_emitter *emitter, const kprof_model *model)
+{
+    emitter->ops->list_begin(emitter, &(kprof_emit_list){"left_out", "Metrics left out", KPROF_LIST_TABLE, false});
+    for (size_t i = 0; i < model->left_out_count; i++) {
+        const kprof_emit_field fields[] = {
+            kprof_field_text("chip", "Chip", model->left_out[i].chip),
+            kprof_field_text("metric", "Metric", model->left_out[i].name),
+        };
+        kprof_show_record(emitter, fields, COUNT_OF(fields));
+    }
+    emitter->ops->list_end(emitter);
+}
+
+static int by_launches(const void *a, const void *b)
+{
+    const kprof_model_kernel *const *left = a, *const *right = b;
+    if ((*left)->launches != (*right)->launches)
+        return (*left)->launches < (*right)->launches ? 1 : -1;
+    return strcmp((*left)->demangled, (*right)->demangled);
+}
+
+static kprof_status show_kernels(kprof_emitter *emitter, const kprof_model *model)
+{
+    const kprof_model_kernel **sorted = calloc(model->kernel_count + 1, sizeof *sorted);
+    if (!sorted)
+        return kprof_fail(KPROF_NO_MEMORY, "printing the report: out of memory");
+    for (size_t i = 0; i < model->kernel_count; i++)
+        sorted[i] = &model->kernels[i];
+    qsort(sorted, model->kernel_count, sizeof *sorted, by_launches);
+    emitter->ops->list_begin(emitter, &(kprof_emit_list){"kernels", "Kernels seen", KPROF_LIST_TABLE, false});
+    for (size_t i = 0; i < model->kernel_count; i++) {
+        const kprof_emit_field fields[] = {
+            kprof_field_integer("launches", "Launches", (int64_t)sorted[i]->launches),
+            machine(kprof_field_text("function", "Function", sorted[i]->function)),
+            kprof_field_text("kernel", "Kernel", kprof_model_kernel_name(sorted[i], emitter->options->kernel_base)),
+            machine(kprof_field_text("mangled", "Mangled", sorted[i]->mangled)),
+        };
+        kprof_show_record(emitter, fields, COUNT_OF(fields));
+    }
+    emitter->ops->list_end(emitter);
+    free(sorted);
+    return KPROF_OK;
+}
+
+static void show_messages(kprof_emitter *emitter, const kprof_model *model)
+{
+    emitter->ops->list_begin(emitter, &(kprof_emit_list){"messages", "Messages", KPROF_LIST_TABLE, false});
+    for (size_t i = 0; i < model->message_count; i++) {
+        const kprof_model_message *message = &model->messages[i];
+        const kprof_emit_field fields[] = {
+            kprof_field_integer("process_id", "Process", model->processes[message->process].pid),
+            kprof_field_text("level", "Level", message->level),
+            machine(kprof_field_text("status", "Status", message->status)),
+            kprof_field_text("text", "Message", message->text),
+        };
+        kprof_show_record(emitter, fields, COUNT_OF(fields));
+    }
+    emitter->ops->list_end(emitter);
+}
+
+kprof_status kprof_page_show_session(kprof_emitter *emitter, const kprof_model *model)
+{
+    show_run(emitter, model);
+    show_processes(emitter, model);
+    show_devices(emitter, model);
+    show_passes(emitter, model);
+    show_left_out(emitter, model);
+    kprof_status status = show_kernels(emitter, model);
+    if (status == KPROF_OK)
+        show_messages(emitter, model);
+    return status;
+}
+
+kprof_status kprof_page_session(const kprof_page_context *context)
+{
+    kprof_emitter *emitter = NULL;
+    kprof_status status = kprof_page_begin(context, &emitter);
+    if (status != KPROF_OK)
+        return status;
+    return kprof_page_end(emitter, kprof_page_show_session(emitter, &context->reports->model));
+}

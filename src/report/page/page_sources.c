@@ -1,0 +1,356 @@
+/* The sources page: how evenly kernels load the reports that were merged or, in the report of one run, its processes.
+ */
+#include "report/model/number.h"
+#include "report/model/robust.h"
+#include "report/model/witness.h"
+#include "report/page/page.h"
+#include "report/store/limits.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define DURATION "gpu__time_duration.sum"
+
+typedef struct source {
+    char *name;
+    uint64_t processes, launches;
+    double time_ns;
+} source;
+
+typedef struct timed_launches {
+    uint64_t launches, timed, set_apart; /* set apart: samples with times whose passes disagree */
+    double timed_ns, set_apart_ns;       /* of all of them */
+} timed_launches;
+
+/* The launches of one kernel in one source. */
+typedef struct load {
+    timed_launches multiplexed, others;
+    double time_ns; /* of all launches, once all are counted; NaN: none has a time */
+} load;
+
+typedef struct kernel_share {
+    const kprof_model_kernel *kernel;
+    uint64_t launches, multiplexed;
+    uint64_t seen; /* all launches of the kernel, those that no filter chose among them */
+    double total_ns;
+    load *loads; /* [source_count] */
+} kernel_share;
+
+typedef struct shares {
+    const kprof_model *model;
+    kprof_report *report;
+    source *sources;
+    size_t source_count;
+    size_t *source_of;    /* [process_count] */
+    int64_t last_process; /* of the latest row of `process_source` */
+    kernel_share *kernels;
+    size_t kernel_count;
+    kprof_names kernel_numbers; /* by mangled name */
+    kprof_value_reader reader;
+    size_t duration; /* index of the metric */
+    double *values;  /* [metric_count] */
+    bool *asked;
+} shares;
+
+static kprof_status read_source(void *user, sqlite3_stmt *row)
+{
+    shares *all = user;
+    source *own = KPROF_APPEND(all->sources, all->source_count);
+    if (!own || !(own->name = kprof_store_text(all->report, row, 1)))
+        return kprof_store_no_memory(all->report);
+    if (sqlite3_column_int64(row, 0) != (int64_t)++all->source_count)
+        return kprof_store_damaged(all->report, "source");
+    return KPROF_OK;
+}
+
+static kprof_status read_process(void *user, sqlite3_stmt *row)
+{
+    shares *all = user;
+    int64_t process = sqlite3_column_int64(row, 0), from = sqlite3_column_int64(row, 1);
+    bool rises = process > all->last_process;
+    if (!rises || process > (int64_t)all->model->process_count || from < 1 || from > (int64_t)all->source_count)
+        return kprof_store_damaged(all->report, "process_source");
+    all->last_process = process;
+    all->source_of[process - 1] = (size_t)from - 1;
+    return KPROF_OK;
+}
+
+static kprof_status take_processes(shares *all)
+{
+    for (size_t i = 0; i < all->model->process_count; i++) {
+        const kprof_model_process *process = &all->model->processes[i];
+        source *own = KPROF_APPEND(all->sources, all->source_count);
+        if (!own || asprintf(&own->name, "%s %lld on %s", process->name, (long long)process->pid, process->host) < 0)
+            return kprof_store_no_memory(all->report);
+        all->source_of[i] = all->source_count++;
+    }
+    return KPROF_OK;
+}
+
+static kprof_status find_sources(shares *all)
+{
+    const kprof_model *model = all->model;
+    kprof_status status = KPROF_OK;
+    all->source_of = calloc(model->process_count + 1, sizeof *all->source_of);
+    all->values = calloc(model->metric_count + 1, sizeof *all->values);
+    all->asked = calloc(model->metric_count + 1, sizeof *all->asked);
+    if (!all->source_of || !all->values || !all->asked)
+        return kprof_store_no_memory(all->report);
+    if (all->report->version >= 5)
+        status = kprof_store_query(all->report, "SELECT id, name FROM source ORDER BY id", read_source, all);
+    if (status == KPROF_OK && all->source_count == 0)
+        status = take_processes(all);
+    else if (status == KPROF_OK)
+        status = kprof_store_query(all->report, "SELECT process_id, source_id FROM process_source ORDER BY process_id",
+                                   read_process, all);
+    for (size_t i = 0; i < model->process_count && status == KPROF_OK; i++)
+        all->sources[all->source_of[i]].processes++;
+    return status;
+}
+
+/* The kernel of that name, which several rows may have. */
+static kprof_status find_share(shares *all, const kprof_model_kernel *kernel, kernel_share **out)
+{
+    size_t number = kprof_names_find(&all->kernel_numbers, kernel->mangled);
+    if (number == KPROF_NAMES_NONE) {
+        number = all->kernel_count;
+        if ((number + 1) * all->source_count > KPROF_SUMMARY_MAX)
+            return kprof_store_too_much(all->report, KPROF_SUMMARY_MAX, "kernels times sources");
+        kernel_share *added = KPROF_APPEND(all->kernels, number);
+        if (!added || !(added->loads = calloc(all->source_count + 1, sizeof *added->loads)))
+            return kprof_store_no_memory(all->report);
+        added->kernel = kernel;
+        all->kernel_count++;
+        if (!kprof_names_add(&all->kernel_numbers, kernel->mangled, number))
+            return kprof_store_no_memory(all->report);
+    }
+    *out = &all->kernels[number];
+    return KPROF_OK;
+}
+
+static kprof_status add_time(shares *all, const kprof_model_launch *launch, timed_launches *counts)
+{
+    kprof_model_launch with_values = *launch;
+    kprof_disagreement *found = NULL;
+    size_t count = 0;
+    kprof_status status = kprof_value_reader_read(&all->reader, launch->id, all->values, all->asked);
+    const double time_ns = all->values[all->duration];
+    if (status != KPROF_OK || !isfinite(time_ns))
+        return status;
+    with_values.values = all->values;
+    if (kprof_model_is_multiplexed(launch))
+        status = kprof_disagreements(all->model, &with_values, &found, &count);
+    kprof_disagreements_free(found, count);
+    counts->timed += count == 0;
+    counts->timed_ns += count == 0 ? time_ns : 0;
+    counts->set_apart += count > 0;
+    counts->set_apart_ns += count > 0 ? time_ns : 0;
+    return status;
+}
+
+static kprof_status count_launch(void *user, const kprof_model_launch *launch)
+{
+    shares *all = user;
+    const size_t number = all->source_of[launch->process - all->model->processes];
+    kernel_share *own = NULL;
+    const kprof_status status = find_share(all, launch->kernel, &own);
+    if (status != KPROF_OK)
+        return status;
+    own->launches++;
+    own->multiplexed += kprof_model_is_multiplexed(launch);
+    load *of = &own->loads[number];
+    timed_launches *counts = kprof_model_is_multiplexed(launch) ? &of->multiplexed : &of->others;
+    counts->launches++;
+    all->sources[number].launches++;
+    if (all->duration == KPROF_NAMES_NONE)
+        return KPROF_OK;
+    return add_time(all, launch, counts);
+}
+
+static double time_of(const timed_launches *counts, double mean_ns)
+{
+    return (counts->timed ? counts->timed_ns / (double)counts->timed : mean_ns) * (double)counts->launches;
+}
+
+/* One multiplexed launch in each sample has a time, which stands for the others. */
+static void find_time(load *of)
+{
+    timed_launches *multiplexed = &of->multiplexed;
+    const timed_launches *others = &of->others;
+    if (multiplexed->timed == 0) { /* where no sample's passes agree, all samples count */
+        multiplexed->timed = multiplexed->set_apart;
+        multiplexed->timed_ns = multiplexed->set_apart_ns;
+    }
+    const uint64_t timed = multiplexed->timed + others->timed;
+    const double mean_ns = timed ? (multiplexed->timed_ns + others->timed_ns) / (double)timed : NAN;
+    of->time_ns = timed ? time_of(multiplexed, mean_ns) + time_of(others, mean_ns) : NAN;
+}
+
+static void add_times(shares *all)
+{
+    for (size_t i = 0; i < all->kernel_count; i++) {
+        kernel_share *own = &all->kernels[i];
+        for (size_t k = 0; k < all->source_count; k++) {
+            find_time(&own->loads[k]);
+            const double time_ns = isnan(own->loads[k].time_ns) ? 0 : own->loads[k].time_ns;
+            own->total_ns += time_ns;
+            all->sources[k].time_ns += time_ns;
+        }
+    }
+}
+
+static void count_seen(shares *all)
+{
+    for (size_t i = 0; i < all->model->kernel_count; i++) {
+        const kprof_model_kernel *kernel = &all->model->kernels[i];
+        const size_t number = kprof_names_find(&all->kernel_numbers, kernel->mangled);
+        if (number != KPROF_NAMES_NONE)
+            all->kernels[number].seen += kernel->launches;
+    }
+}
+
+/* Read times, and the witnesses that tell which samples are set apart. */
+static kprof_status open_reader(const kprof_model_walk *walk, shares *all)
+{
+    const size_t witnesses = all->model->witness_count;
+    size_t *metrics = calloc(witnesses + 1, sizeof *metrics);
+    if (!metrics)
+        return kprof_store_no_memory(all->report);
+    if (witnesses > 0)
+        memcpy(metrics, all->model->witnesses, witnesses * sizeof *metrics);
+    metrics[witnesses] = all->duration;
+    kprof_status status = kprof_value_reader_open_some(walk, metrics, witnesses + 1, &all->reader);
+    free(metrics);
+    return status;
+}
+
+static kprof_status count_launches(const kprof_page_context *context, shares *all)
+{
+    kprof_model_walk walk = {all->report, all->model, context->options->filter, false};
+    kprof_status status = KPROF_OK;
+    all->duration = kprof_names_find(&all->model->metric_names, DURATION);
+    if (all->duration != KPROF_NAMES_NONE)
+        status = open_reader(&walk, all);
+    if (status == KPROF_OK)
+        status = kprof_model_launches(&walk, count_launch, all);
+    add_times(all);
+    count_seen(all);
+    kprof_value_reader_close(&all->reader);
+    return status;
+}
+
+static void show_sources(kprof_emitter *emitter, const shares *all)
+{
+    emitter->ops->list_begin(emitter, &(kprof_emit_list){"sources", "Sources", KPROF_LIST_TABLE, false});
+    for (size_t i = 0; i < all->source_count; i++) {
+        const source *own = &all->sources[i];
+        const kprof_emit_field fields[] = {
+            kprof_field_text("source", "Source", own->name),
+            kprof_field_integer("processes", "Processes", (int64_t)own->processes),
+            kprof_field_integer("launches", "Launches", (int64_t)own->launches),
+            kprof_field_with_unit(kprof_field_real("time", "Kernel time", own->time_ns > 0 ? own->time_ns : NAN), "ns"),
+        };
+        kprof_show_record(emitter, fields, sizeof fields / sizeof *fields);
+    }
+    emitter->ops->list_end(emitter);
+}
+
+static int by_time(const void *a, const void *b)
+{
+    const kernel_share *left = a, *right = b;
+    if (left->total_ns != right->total_ns)
+        return left->total_ns < right->total_ns ? 1 : -1;
+    return strcmp(left->kernel->mangled, right->kernel->mangled);
+}
+
+/* Tell of multiplexed launches, whose samples stand for the others, and of those that came after the samples. */
+static void describe_note(const kernel_share *own, kprof_strbuf *out)
+{
+    if (own->multiplexed == 0)
+        return;
+    kprof_strbuf_printf(out, "%llu of %llu launch%s multiplexed", (unsigned long long)own->multiplexed,
+                        (unsigned long long)own->launches, kprof_ending(own->launches, "es"));
+    kprof_untold_note(own->seen > own->launches ? own->seen - own->launches : 0, out);
+}
+
+/* Sources that never ran a kernel do not count: ranks may have different work. `sorted` has room for all of them. */
+static void show_kernel(kprof_emitter *emitter, const shares *all, const kernel_share *own, double *sorted)
+{
+    size_t count = 0, slowest = 0;
+    for (size_t i = 0; i < all->source_count; i++) {
+        if (isnan(own->loads[i].time_ns))
+            continue;
+        if (count == 0 || own->loads[i].time_ns > own->loads[slowest].time_ns)
+            slowest = i;
+        sorted[count++] = own->loads[i].time_ns;
+    }
+    kprof_sort(sorted, count);
+    const double median = count == 0 ? NAN : (sorted[(count - 1) / 2] + sorted[count / 2]) / 2;
+    const double least = count == 0 ? NAN : sorted[0], most = count == 0 ? NAN : sorted[count - 1];
+    const double mean = count == 0 ? NAN : own->total_ns / (double)count;
+    kprof_strbuf text = KPROF_STRBUF_INIT;
+    describe_note(own, &text);
+    kprof_emit_field note = kprof_field_folding(kprof_field_text("note", "Note", text.length ? text.data : NULL));
+    note.missing = "";
+    const kprof_emit_field fields[] = {
+        kprof_field_folding(kprof_field_plain(
+            kprof_field_text("kernel", "Kernel", kprof_model_kernel_name(own->kernel, emitter->options->kernel_base)))),
+        kprof_field_integer("launches", "Launches", (int64_t)own->launches),
+        kprof_field_integer("sources", "Sources", (int64_t)count),
+        kprof_field_folding_unless(kprof_field_with_unit(kprof_field_real("minimum", "Least total", least), "ns"),
+                                   count == 1),
+        kprof_field_with_unit(kprof_field_real("median", "Median total", median), "ns"),
+        kprof_field_with_unit(kprof_field_real("maximum", "Largest total", most), "ns"),
+        kprof_field_with_unit(kprof_field_real("imbalance", "Above mean", mean > 0 ? 100 * (most / mean - 1) : NAN),
+                              "%"),
+        kprof_field_text("slowest", "Slowest source", count == 0 ? NULL : all->sources[slowest].name),
+        note,
+    };
+    kprof_show_record(emitter, fields, sizeof fields / sizeof *fields);
+    if (text.failed)
+        emitter->status = KPROF_NO_MEMORY;
+    kprof_strbuf_free(&text);
+}
+
+static kprof_status show(const kprof_page_context *context, shares *all)
+{
+    kprof_emitter *emitter = NULL;
+    double *sorted = calloc(all->source_count + 1, sizeof *sorted);
+    if (!sorted)
+        return kprof_store_no_memory(all->report);
+    kprof_status status = kprof_page_begin(context, &emitter);
+    if (status == KPROF_OK) {
+        show_sources(emitter, all);
+        if (all->kernel_count > 0)
+            qsort(all->kernels, all->kernel_count, sizeof *all->kernels, by_time);
+        emitter->ops->list_begin(emitter, &(kprof_emit_list){"kernels", "Kernels", KPROF_LIST_TABLE, false});
+        for (size_t i = 0; i < all->kernel_count; i++)
+            show_kernel(emitter, all, &all->kernels[i], sorted);
+        emitter->ops->list_end(emitter);
+        status = kprof_page_end(emitter, kprof_emitter_status(emitter));
+    }
+    free(sorted);
+    return status;
+}
+
+kprof_status kprof_page_sources(const kprof_page_context *context)
+{
+    shares all = {.model = &context->reports->model, .report = context->reports->file};
+    kprof_status status = find_sources(&all);
+    if (status == KPROF_OK)
+        status = count_launches(context, &all);
+    if (status == KPROF_OK)
+        status = show(context, &all);
+    for (size_t i = 0; i < all.kernel_count; i++)
+        free(all.kernels[i].loads);
+    for (size_t i = 0; i < all.source_count; i++)
+        free(all.sources[i].name);
+    free(all.kernels);
+    free(all.sources);
+    free(all.source_of);
+    free(all.values);
+    free(all.asked);
+    kprof_names_free(&all.kernel_numbers);
+    return status;
+}

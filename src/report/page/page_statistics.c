@@ -1,0 +1,133 @@
+/* The statistics page: for each group of launches, how its metrics spread over its launches, and over the samples of
+ * those that were multiplexed. */
+#include "report/page/groups.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+typedef struct statistics_page {
+    const kprof_groups *groups;
+    const kprof_view *view;
+    kprof_emitter *emitter;
+    kprof_rolled_up rolled_up;
+} statistics_page;
+
+/* For people only where there are any. */
+static kprof_emit_field noted_field(const char *key, const char *label, uint64_t launches)
+{
+    kprof_emit_field field = kprof_field_integer(key, label, (int64_t)launches);
+    return launches > 0 ? field : kprof_field_with_role(field, KPROF_ROLE_MACHINE);
+}
+
+/* Adding up makes no sense for samples, which are fewer than the launches that they are made of. */
+static void show_metric(const statistics_page *page, const kprof_group *group, const kprof_emit_metric *metric)
+{
+    static const kprof_rollup_total none;
+    const bool is_known = metric->metric != SIZE_MAX;
+    const kprof_rollup_total *s = is_known ? &group->totals[metric->metric] : &none;
+    const bool has_sum = is_known && group->source != KPROF_SOURCE_SAMPLES &&
+                         kprof_rollup_is_amount(page->groups->rollup, metric->metric);
+    const double average = is_known ? page->rolled_up.values[metric->metric] : NAN;
+    const kprof_rollup_method method = is_known ? page->rolled_up.methods[metric->metric] : KPROF_ROLLUP_NONE;
+    enum { LABEL_FIELD = 3, SUM_FIELD = 9 };
+    kprof_emit_field fields[] = {
+        kprof_field_with_role(kprof_field_text("section", "Section", metric->section->id), KPROF_ROLE_MACHINE),
+        kprof_field_with_role(kprof_field_text("section_name", "Section", metric->section->name), KPROF_ROLE_HEADING),
+        kprof_field_with_role(kprof_field_text("metric", "Name", metric->name), KPROF_ROLE_MACHINE),
+        kprof_field_text("label", "Metric", metric->label),
+        kprof_field_with_role(kprof_field_text("unit", "Unit", metric->unit), KPROF_ROLE_MACHINE),
+        kprof_field_with_role(kprof_field_integer("count", "Values", (int64_t)s->count), KPROF_ROLE_MACHINE),
+        kprof_field_value("minimum", "Minimum", s->count ? s->minimum : NAN, metric->unit),
+        kprof_field_value("maximum", "Maximum", s->count ? s->maximum : NAN, metric->unit),
+        kprof_field_value("average", "Average", average, metric->unit),
+        kprof_field_value("sum", "Sum", s->count && has_sum ? s->sum : NAN, metric->unit),
+        kprof_field_with_role(kprof_field_text("rollup", "Average is", kprof_rollup_name(method)), KPROF_ROLE_MACHINE),
+    };
+    fields[LABEL_FIELD].disagrees = s->disagrees;
+    fields[SUM_FIELD].missing = has_sum ? NULL : "";
+    page->emitter->ops->row(page->emitter, &(kprof_emit_record){fields, sizeof fields / sizeof *fields});
+}
+
+/* Return the number of samples that multiplexed launches make up; missing for others. */
+static kprof_emit_field samples_field(const kprof_group *group)
+{
+    if (group->source == KPROF_SOURCE_SAMPLES)
+        return kprof_field_integer("samples", "Multiplexed samples", (int64_t)group->samples);
+    return kprof_field_with_role(kprof_field_real("samples", "Multiplexed samples", NAN), KPROF_ROLE_MACHINE);
+}
+
+static void show_group(const statistics_page *page, const kprof_group *group)
+{
+    kprof_emitter *emitter = page->emitter;
+    const size_t chip = group->device->chip_index;
+    kprof_strbuf part = KPROF_STRBUF_INIT;
+    char cc[24];
+    snprintf(cc, sizeof cc, "%u.%u", group->device->record.cc_major, group->device->record.cc_minor);
+    kprof_group_describe(page->groups, group, &part);
+    kprof_emit_field part_field = kprof_field_plain(kprof_field_text("group", "Group", part.length ? part.data : NULL));
+    const kprof_emit_field fields[] = {
+        kprof_field_with_role(kprof_field_integer("process_id", "Process", group->process->pid), KPROF_ROLE_MACHINE),
+        kprof_field_with_role(kprof_field_text("function", "Function", group->kernel->function), KPROF_ROLE_MACHINE),
+        kprof_field_plain(kprof_field_text("kernel", "Kernel",
+                                           kprof_model_kernel_name(group->kernel, emitter->options->kernel_base))),
+        part.length ? part_field : kprof_field_with_role(part_field, KPROF_ROLE_MACHINE),
+        kprof_field_plain(kprof_field_text("device_name", "Device", group->device->name)),
+        kprof_field_text("cc", "CC", cc),
+        kprof_field_integer("invocations", "Invocations", (int64_t)group->launches),
+        noted_field("not_measured", "Not measured", group->not_measured),
+        noted_field("not_counted", "More launches of the kernel not counted here",
+                    kprof_group_untold(page->groups, group)),
+        samples_field(group),
+        noted_field("disagreeing", "Passes disagree in", group->disagreeing),
+    };
+    kprof_rollup_finish(page->groups->rollup, chip, group->totals, &page->rolled_up);
+    emitter->ops->record_begin(emitter, &(kprof_emit_record){fields, sizeof fields / sizeof *fields});
+    const kprof_view_chip *shown = chip == SIZE_MAX ? NULL : &page->view->chips[chip];
+    for (size_t i = 0; shown && i < shown->metric_count; i++) {
+        if (!shown->metrics[i].repeated)
+            show_metric(page, group, &shown->metrics[i]);
+    }
+    emitter->ops->record_end(emitter);
+    if (part.failed)
+        emitter->status = KPROF_NO_MEMORY;
+    kprof_strbuf_free(&part);
+}
+
+static kprof_status show_groups(const kprof_page_context *context, statistics_page *page)
+{
+    kprof_status status = kprof_page_begin(context, &page->emitter);
+    if (status != KPROF_OK)
+        return status;
+    kprof_emitter *emitter = page->emitter;
+    emitter->ops->list_begin(emitter, &(kprof_emit_list){"kernels", "Kernels", KPROF_LIST_GROUPS, false});
+    for (size_t i = 0; i < page->groups->count && status == KPROF_OK; i++) {
+        show_group(page, &page->groups->items[i]);
+        status = kprof_emitter_status(emitter);
+    }
+    emitter->ops->list_end(emitter);
+    return kprof_page_end(emitter, status);
+}
+
+kprof_status kprof_page_statistics(const kprof_page_context *context)
+{
+    const kprof_model *model = &context->reports->model;
+    kprof_view view;
+    kprof_groups groups;
+    kprof_status status = kprof_view_sections(model, &view);
+    if (status != KPROF_OK)
+        return status;
+    statistics_page page = {.groups = &groups, .view = &view};
+    page.rolled_up.values = calloc(model->metric_count + 1, sizeof *page.rolled_up.values);
+    page.rolled_up.methods = calloc(model->metric_count + 1, sizeof *page.rolled_up.methods);
+    status = kprof_groups_collect(context, &groups);
+    if (status == KPROF_OK && (!page.rolled_up.values || !page.rolled_up.methods))
+        status = kprof_store_no_memory(context->reports->file);
+    if (status == KPROF_OK)
+        status = show_groups(context, &page);
+    free(page.rolled_up.values);
+    free(page.rolled_up.methods);
+    kprof_groups_free(&groups);
+    kprof_view_free(&view);
+    return status;
+}

@@ -1,0 +1,174 @@
+/* The summary page: a row for each group of launches, which tells its time, what limits it and what can be gained. */
+#include "report/emit/grid.h"
+#include "report/page/ranking.h"
+
+#include <math.h>
+#include <string.h>
+
+#define COUNT_OF(array) (sizeof(array) / sizeof *(array))
+
+static kprof_emit_field machine(kprof_emit_field field)
+{
+    return kprof_field_with_role(field, KPROF_ROLE_MACHINE);
+}
+
+/* People see `otherwise` where it is missing. */
+static kprof_emit_field note(kprof_emit_field field, const char *otherwise)
+{
+    field.missing = otherwise;
+    return kprof_field_with_role(field, KPROF_ROLE_NOTE);
+}
+
+/* A line of the verdict on a row. */
+static kprof_emit_field line(kprof_emit_field field, const char *otherwise)
+{
+    field.missing = otherwise;
+    return kprof_field_with_role(field, KPROF_ROLE_VERDICT);
+}
+
+/* The texts of a row. */
+typedef struct row_texts {
+    const kprof_page_names *names;
+    size_t kernel; /* its number */
+    kprof_strbuf part, notes;
+    kprof_verdict_text rows[KPROF_VERDICT_ROWS];
+    const kprof_findings *findings; /* NULL: none were looked for */
+} row_texts;
+
+static const char *text_or_null(const kprof_strbuf *text)
+{
+    return text->length ? text->data : NULL;
+}
+
+static kprof_emit_field name_field(const row_texts *texts, const char *name)
+{
+    const kprof_page_names *names = texts->names;
+    kprof_emit_field field = kprof_field_plain(kprof_field_text("kernel", "Kernel", name));
+    field.short_text = names->is_beside ? names->beside[texts->kernel] : names->below[texts->kernel];
+    field.longer_text = names->below[texts->kernel];
+    return names->is_beside ? field : note(field, NULL);
+}
+
+static void show_row(kprof_emitter *emitter, const kprof_ranked *row, const row_texts *texts)
+{
+    const kprof_group *group = row->group;
+    const kprof_verdict_text *limit = &texts->rows[KPROF_ROW_LIMIT], *stall = &texts->rows[KPROF_ROW_STALL],
+                             *occupancy = &texts->rows[KPROF_ROW_OCCUPANCY];
+    const kprof_found *finding = texts->findings ? texts->findings->verdict.best : NULL;
+    const kprof_emit_field part = kprof_field_text("group", "Group", text_or_null(&texts->part));
+    char cc[24];
+    snprintf(cc, sizeof cc, "%u.%u", group->device->record.cc_major, group->device->record.cc_minor);
+    const kprof_emit_field of[] = {
+        name_field(texts, kprof_model_kernel_name(group->kernel, emitter->options->kernel_base)),
+        machine(kprof_field_text("function", "Function", group->kernel->function)),
+        texts->part.length ? kprof_field_plain(note(part, NULL)) : machine(part),
+        machine(kprof_field_text("device_name", "Device", group->device->name)),
+        machine(kprof_field_text("cc", "CC", cc)),
+    };
+    const kprof_ranked_numbers numbers = kprof_ranked_describe(row);
+    const kprof_emit_field verdict[] = {
+        machine(kprof_field_text("limit", "Limit", text_or_null(&limit->name))),
+        machine(kprof_field_pct("limit_pct", "At", limit->value)),
+        line(kprof_field_text("limit_text", "Limited by", text_or_null(&limit->text)), NULL),
+        machine(kprof_field_text("stall", "Top stall", text_or_null(&stall->name))),
+        machine(kprof_field_pct("stall_pct", "Of a warp's time", stall->value)),
+        line(kprof_field_text("stall_text", "Top stall", kprof_verdict_known_text(stall)), "not known"),
+        machine(kprof_field_text("occupancy", "Occupancy limited by", text_or_null(&occupancy->name))),
+        machine(kprof_field_pct("occupancy_pct", "Possible occupancy", occupancy->value)),
+        line(kprof_field_text("occupancy_text", "Occupancy", kprof_verdict_known_text(occupancy)), "not known"),
+        machine(kprof_field_text("finding", "Finding", finding ? finding->finding->id : NULL)),
+        machine(kprof_field_pct("finding_gain_pct", "Saves", finding ? finding->gain_pct : NAN)),
+        machine(kprof_field_text("finding_gain_of", "Saves of",
+                                 !finding || isnan(finding->gain_pct) ? NULL
+                                 : finding->finding->gain_is_local    ? "part"
+                                                                      : "kernel")),
+        machine(kprof_field_text("finding_confidence", "Confidence",
+                                 finding ? kprof_confidence_name(finding->finding->confidence) : NULL)),
+        machine(kprof_field_little_to_gain(texts->findings)),
+        line(kprof_field_text("finding_text", "Worth most", kprof_verdict_known_text(&texts->rows[KPROF_ROW_BEST])),
+             "no finding"),
+        line(kprof_field_text("next", "Look next", text_or_null(&texts->rows[KPROF_ROW_NEXT].name)), ""),
+        note(kprof_field_text("note", "Note", text_or_null(&texts->notes)), ""),
+    };
+    kprof_emit_field fields[COUNT_OF(of) + KPROF_RANKED_NUMBERS + COUNT_OF(verdict)];
+    memcpy(fields, of, sizeof of);
+    memcpy(fields + COUNT_OF(of), numbers.fields, sizeof numbers.fields);
+    memcpy(fields + COUNT_OF(of) + KPROF_RANKED_NUMBERS, verdict, sizeof verdict);
+    emitter->ops->record_begin(emitter, &(kprof_emit_record){fields, COUNT_OF(fields)});
+    emitter->ops->record_end(emitter);
+}
+
+static void show_group(kprof_emitter *emitter, kprof_ranking *ranking, const kprof_ranked *row,
+                       const kprof_page_names *names)
+{
+    const kprof_findings *findings = kprof_ranking_evaluate(ranking, row->group);
+    const bool base_units = emitter->options->base_units;
+    row_texts texts = {.names = names,
+                       .kernel = (size_t)(row->group->kernel - ranking->groups.model->kernels),
+                       .findings = findings,
+                       .part = KPROF_STRBUF_INIT,
+                       .notes = KPROF_STRBUF_INIT};
+    kprof_group_describe(&ranking->groups, row->group, &texts.part);
+    kprof_group_note(&ranking->groups, row->group, &texts.notes);
+    bool failed = texts.part.failed || texts.notes.failed;
+    for (kprof_verdict_row i = 0; i < KPROF_VERDICT_ROWS; i++) {
+        texts.rows[i] = findings ? kprof_verdict_describe(findings, i, base_units) : (kprof_verdict_text){.value = NAN};
+        failed = failed || texts.rows[i].name.failed || texts.rows[i].text.failed;
+    }
+    if (failed)
+        emitter->status = KPROF_NO_MEMORY;
+    else
+        show_row(emitter, row, &texts);
+    kprof_strbuf_free(&texts.part);
+    kprof_strbuf_free(&texts.notes);
+    for (kprof_verdict_row i = 0; i < KPROF_VERDICT_ROWS; i++)
+        kprof_verdict_text_free(&texts.rows[i]);
+}
+
+/* Show in one line all that --top leaves out. */
+static void show_rest(kprof_emitter *emitter, const kprof_ranking *ranking)
+{
+    double time_ns = 0;
+    uint64_t launches = 0;
+    for (size_t i = ranking->shown; i < ranking->count; i++) {
+        time_ns += isnan(ranking->rows[i].time_ns) ? 0 : ranking->rows[i].time_ns;
+        launches += ranking->rows[i].group->launches;
+    }
+    const kprof_emit_field fields[] = {
+        kprof_field_integer("rows", "Rows", (int64_t)(ranking->count - ranking->shown)),
+        kprof_field_integer("launches", "Launches", (int64_t)launches),
+        kprof_field_with_unit(kprof_field_real("time", "Time", time_ns > 0 ? time_ns : NAN), "ns"),
+        kprof_field_pct("time_share_pct", "Of time", time_ns > 0 ? 100 * time_ns / ranking->time_ns : NAN),
+    };
+    emitter->ops->list_begin(emitter, &(kprof_emit_list){"left_out", "Left out", KPROF_LIST_TABLE, true});
+    if (ranking->shown < ranking->count) {
+        emitter->ops->record_begin(emitter, &(kprof_emit_record){fields, COUNT_OF(fields)});
+        emitter->ops->record_end(emitter);
+    }
+    emitter->ops->list_end(emitter);
+}
+
+kprof_status kprof_page_summary(const kprof_page_context *context)
+{
+    kprof_ranking ranking;
+    kprof_emitter *emitter = NULL;
+    kprof_page_names names = {0};
+    kprof_status status = kprof_ranking_make(context, &ranking);
+    if (status == KPROF_OK)
+        status = kprof_page_names_new(context, &names);
+    if (status == KPROF_OK)
+        status = kprof_page_begin(context, &emitter);
+    if (status == KPROF_OK) {
+        emitter->ops->list_begin(emitter, &(kprof_emit_list){"kernels", "Kernels", KPROF_LIST_MAIN, false});
+        for (size_t i = 0; i < ranking.shown && status == KPROF_OK; i++) {
+            show_group(emitter, &ranking, &ranking.rows[i], &names);
+            status = kprof_emitter_status(emitter);
+        }
+        emitter->ops->list_end(emitter);
+        show_rest(emitter, &ranking);
+        status = kprof_page_end(emitter, status);
+    }
+    kprof_page_names_free(&names);
+    kprof_ranking_free(&ranking);
+    return status;
+}

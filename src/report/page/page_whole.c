@@ -1,0 +1,104 @@
+/* The whole page: all about a report in one. A row for each kernel, as the summary page ranks them, then what the
+ * session page shows and what the details page does. */
+#include "report/page/ranking.h"
+
+#include <math.h>
+#include <string.h>
+
+#define COUNT_OF(array) (sizeof(array) / sizeof *(array))
+
+static kprof_emit_field index_field(const char *key, const char *label, size_t index)
+{
+    return kprof_field_with_role(kprof_field_integer(key, label, (int64_t)index), KPROF_ROLE_MACHINE);
+}
+
+static const char *text_or_null(const kprof_strbuf *text)
+{
+    return text->length ? text->data : NULL;
+}
+
+static void show_row(kprof_emitter *emitter, const kprof_ranking *ranking, const kprof_ranked *row,
+                     const kprof_findings *findings)
+{
+    const kprof_model *model = ranking->groups.model;
+    const kprof_found *best = findings ? findings->verdict.best : NULL;
+    const kprof_ranked_numbers numbers = kprof_ranked_describe(row);
+    kprof_verdict_text rows[KPROF_VERDICT_ROWS];
+    kprof_strbuf note = KPROF_STRBUF_INIT;
+    kprof_group_note(&ranking->groups, row->group, &note);
+    if (note.failed)
+        emitter->status = KPROF_NO_MEMORY;
+    for (kprof_verdict_row i = 0; i < KPROF_VERDICT_ROWS; i++) {
+        rows[i] = findings ? kprof_verdict_describe(findings, i, false) : (kprof_verdict_text){.value = NAN};
+        if (rows[i].name.failed || rows[i].text.failed)
+            emitter->status = KPROF_NO_MEMORY;
+    }
+    const kprof_verdict_text *limit = &rows[KPROF_ROW_LIMIT], *stall = &rows[KPROF_ROW_STALL],
+                             *occupancy = &rows[KPROF_ROW_OCCUPANCY], *worth = &rows[KPROF_ROW_BEST];
+    enum { OTHER_FIELDS = 17 };
+    kprof_emit_field fields[KPROF_RANKED_NUMBERS + OTHER_FIELDS] = {
+        index_field("kernel", "Kernel", (size_t)(row->group->kernel - model->kernels)),
+        index_field("device", "Device", (size_t)(row->group->device - model->devices)),
+        kprof_field_text("limit", "Limited by", text_or_null(&limit->name)),
+        kprof_field_pct("limit_pct", "At", limit->value),
+        kprof_field_text("limit_text", "Limited by", text_or_null(&limit->text)),
+        kprof_field_text("stall", "Top stall", text_or_null(&stall->name)),
+        kprof_field_pct("stall_pct", "Of a warp's time", stall->value),
+        kprof_field_text("stall_text", "Top stall", kprof_verdict_known_text(stall)),
+        kprof_field_text("occupancy", "Occupancy limited by", text_or_null(&occupancy->name)),
+        kprof_field_pct("occupancy_pct", "Possible occupancy", occupancy->value),
+        kprof_field_text("occupancy_text", "Occupancy", kprof_verdict_known_text(occupancy)),
+        kprof_field_text("finding", "Worth most", best ? best->finding->name : NULL),
+        kprof_field_pct("finding_gain_pct", "Saves", best ? best->gain_pct : NAN),
+        kprof_field_little_to_gain(findings),
+        kprof_field_text("finding_text", "Worth most", kprof_verdict_known_text(worth)),
+        kprof_field_text("note", "Note", text_or_null(&note)),
+        kprof_field_integer("not_counted", "Not counted", (int64_t)kprof_group_untold(&ranking->groups, row->group)),
+    };
+    memcpy(fields + OTHER_FIELDS, numbers.fields, sizeof numbers.fields);
+    emitter->ops->record_begin(emitter, &(kprof_emit_record){fields, COUNT_OF(fields)});
+    emitter->ops->record_end(emitter);
+    kprof_strbuf_free(&note);
+    for (kprof_verdict_row i = 0; i < KPROF_VERDICT_ROWS; i++)
+        kprof_verdict_text_free(&rows[i]);
+}
+
+static kprof_status show_kernels(kprof_emitter *emitter, kprof_ranking *ranking)
+{
+    kprof_status status = KPROF_OK;
+    emitter->ops->list_begin(emitter, &(kprof_emit_list){"summary", "Kernels", KPROF_LIST_TABLE, false});
+    for (size_t i = 0; i < ranking->count && status == KPROF_OK; i++) {
+        const kprof_ranked *row = &ranking->rows[i];
+        show_row(emitter, ranking, row, kprof_ranking_evaluate(ranking, row->group));
+        status = kprof_emitter_status(emitter);
+    }
+    emitter->ops->list_end(emitter);
+    return status;
+}
+
+static kprof_status print_whole(const kprof_page_context *context)
+{
+    /* All launches of a kernel in one row, whatever the options say of the summary page. */
+    kprof_print_options options = *context->options;
+    options.group_by = KPROF_GROUP_KERNEL;
+    options.top = 0;
+    kprof_page_context summary = *context;
+    summary.options = &options;
+    kprof_ranking ranking;
+    kprof_emitter *emitter = NULL;
+    kprof_status status = kprof_ranking_make(&summary, &ranking);
+    if (status == KPROF_OK)
+        status = kprof_page_begin(context, &emitter);
+    if (status == KPROF_OK) {
+        status = show_kernels(emitter, &ranking);
+        if (status == KPROF_OK)
+            status = kprof_page_show_session(emitter, &context->reports->model);
+        if (status == KPROF_OK)
+            status = kprof_page_show_details(emitter, context);
+        status = kprof_page_end(emitter, status);
+    }
+    kprof_ranking_free(&ranking);
+    return status;
+}
+
+const kprof_page_row kprof_whole_page = {"whole", 1, print_whole};

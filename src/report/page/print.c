@@ -1,0 +1,174 @@
+/* Opens pages: the table of those of reports, and what pages share. */
+#include "core/strbuf.h"
+#include "report/emit/grid.h"
+#include "report/model/subset.h"
+#include "report/page/page.h"
+#include "report/store/limits.h"
+#include "report/store/store.h"
+
+#include <stdlib.h>
+
+#define PAGE_ROW(id, name, reports) [KPROF_PAGE_##id] = {#name, reports, kprof_page_##name},
+static const kprof_page_row pages[] = {KPROF_PAGES(PAGE_ROW)};
+
+kprof_status kprof_page_begin(const kprof_page_context *context, kprof_emitter **emitter)
+{
+    kprof_status status = kprof_emitter_new(context->name, context->options, context->out, emitter);
+    if (status == KPROF_OK)
+        (*emitter)->ops->page_begin(*emitter);
+    return status;
+}
+
+kprof_status kprof_page_end(kprof_emitter *emitter, kprof_status status)
+{
+    if (status == KPROF_OK)
+        emitter->ops->page_end(emitter);
+    if (status == KPROF_OK)
+        status = kprof_emitter_status(emitter);
+    if (status == KPROF_OK && kprof_memory_was_lacking())
+        status = KPROF_NO_MEMORY;
+    if (status == KPROF_NO_MEMORY)
+        kprof_log(KPROF_LOG_ERROR, "printing the report: out of memory");
+    kprof_emitter_free(emitter);
+    return status;
+}
+
+static char **make_short_names(const kprof_page_context *context, size_t columns)
+{
+    const kprof_model *model = &context->reports->model;
+    const char **names = calloc(model->kernel_count + 1, sizeof *names);
+    for (size_t i = 0; names && i < model->kernel_count; i++)
+        names[i] = kprof_model_kernel_name(&model->kernels[i], context->options->kernel_base);
+    char **out = names ? kprof_short_names_new(names, model->kernel_count, columns) : NULL;
+    free(names);
+    return out;
+}
+
+kprof_status kprof_page_names_new(const kprof_page_context *context, kprof_page_names *out)
+{
+    enum { NUMBERS = 56, ALL_NUMBERS = 118 }; /* columns of the numbers beside a name, folded and not */
+    const size_t width = context->options->width ? context->options->width : KPROF_TEXT_COLUMNS, room = width - 4;
+    const size_t numbers = width >= ALL_NUMBERS + KPROF_SHORT_NAME ? ALL_NUMBERS : NUMBERS;
+    *out = (kprof_page_names){.count = context->reports->model.kernel_count,
+                              .is_beside = width >= NUMBERS + KPROF_SHORT_NAME};
+    out->beside = make_short_names(context, out->is_beside ? width - numbers : KPROF_SHORT_NAME);
+    out->below = make_short_names(context, 2 * room + room / 4); /* most of one line is for where they break */
+    return out->beside && out->below ? KPROF_OK : kprof_store_no_memory(context->reports->file);
+}
+
+void kprof_page_names_free(kprof_page_names *names)
+{
+    kprof_short_names_free(names->beside, names->count);
+    kprof_short_names_free(names->below, names->count);
+}
+
+static kprof_status pass_over(void *user, const kprof_model_launch *launch)
+{
+    (void)user;
+    (void)launch;
+    return KPROF_OK;
+}
+
+kprof_status kprof_page_launches(const kprof_page_context *context, kprof_launch_page *page, kprof_model_visit *show)
+{
+    const kprof_view *view = page->view;
+    kprof_status status = KPROF_OK;
+    if (context->options->condition_count > 0) /* where no launch meets them nothing is printed */
+        status = kprof_page_walk(context, pass_over, NULL);
+    if (status != KPROF_OK)
+        return status;
+    page->emitter->launches = (kprof_emit_launches){view->model,      view->columns,     view->column_count,
+                                                    view->slot_count, view->in_sections, false};
+    page->emitter->ops->launches_begin(page->emitter);
+    status = kprof_page_walk(context, show, page);
+    page->emitter->ops->launches_end(page->emitter);
+    return status;
+}
+
+static kprof_status print_page(const kprof_page_row *page, const kprof_page_source *source,
+                               const kprof_print_options *options, kprof_output *out)
+{
+    size_t loaded = 0;
+    kprof_status status = KPROF_OK;
+    kprof_page_report *reports = calloc(page->report_count + 1, sizeof *reports);
+    if (!reports)
+        return kprof_fail(KPROF_NO_MEMORY, "printing the report: out of memory");
+    for (size_t i = 0; i < page->report_count && status == KPROF_OK; i++) {
+        reports[i].file = source->reports[i];
+        reports[i].file->keeps_text = kprof_format_keeps_text(options);
+        status = kprof_model_load(source->reports[i], &reports[i].model);
+        loaded += status == KPROF_OK;
+        if (status == KPROF_OK && options->part)
+            status = kprof_subset_apply(
+                options->part, options->part->name ? options->part->name : source->reports[i]->path, &reports[i].model);
+    }
+    if (status == KPROF_OK)
+        status = page->print(&(kprof_page_context){page->name, reports, source->content, options, out});
+    for (size_t i = 0; i < loaded; i++)
+        kprof_model_free(&reports[i].model);
+    free(reports);
+    return status;
+}
+
+/* A list shows no report, and kprof's own report of a run may be shown in full. */
+static uint64_t most_bytes_of(const kprof_page_source *source)
+{
+    uint64_t bytes = 0;
+    for (size_t i = 0; i < source->report_count; i++) {
+        if (source->reports[i]->writable)
+            return UINT64_MAX;
+        bytes += KPROF_OUTPUT_BASE_BYTES + KPROF_OUTPUT_PER_FILE_BYTE * (uint64_t)source->reports[i]->size_bytes;
+    }
+    return source->report_count > 0 ? bytes : UINT64_MAX;
+}
+
+kprof_status kprof_page_show(const kprof_page_row *page, const kprof_page_source *source,
+                             const kprof_print_options *options, FILE *out)
+{
+    kprof_output output;
+    if (source->report_count != page->report_count)
+        return kprof_fail(KPROF_USAGE, "page %s shows %zu report%s, not %zu", page->name, page->report_count,
+                          page->report_count == 1 ? "" : "s", source->report_count);
+    const uint64_t most_bytes = most_bytes_of(source);
+    kprof_status status = kprof_output_init(&output, out, most_bytes);
+    if (status != KPROF_OK)
+        return status;
+    status = print_page(page, source, options, &output);
+    kprof_status written = kprof_output_finish(&output);
+    if (output.is_full)
+        return kprof_fail(KPROF_BAD_REPORT,
+                          "%s: showing these launches takes more than %llu MB, the most that kprof writes of a file of "
+                          "this size; choose fewer launches with -k, -s and -c, or --csv-layout wide, which has each "
+                          "launch's names once",
+                          source->reports[0]->path, (unsigned long long)(most_bytes >> 20));
+    return status == KPROF_OK ? written : status;
+}
+
+/* The summary, and what comes after it. */
+static kprof_status print_summary(kprof_report *const *reports, uint64_t launches, const kprof_print_options *options,
+                                  FILE *out)
+{
+    kprof_print_options summary = *options;
+    summary.page = KPROF_PAGE_SUMMARY;
+    kprof_status status =
+        kprof_page_show(&pages[KPROF_PAGE_SUMMARY], &(kprof_page_source){reports, 1, NULL}, &summary, out);
+    if (status == KPROF_OK)
+        (void)fprintf(out, "\nEach of the %llu launches follows; --page summary shows only the summary\n\n",
+                      (unsigned long long)launches);
+    return status;
+}
+
+kprof_status kprof_report_print(kprof_report *const *reports, size_t count, const kprof_print_options *options,
+                                FILE *out)
+{
+    enum { MANY = 20 }; /* launches fill pages and pages */
+    uint64_t launches = 0;
+    kprof_status status = KPROF_OK;
+    if (options->begins_with_summary && options->page == KPROF_PAGE_DETAILS && count == 1)
+        status = kprof_report_count_taken(reports[0], options->filter, &launches);
+    if (status == KPROF_OK && launches > MANY)
+        status = print_summary(reports, launches, options, out);
+    if (status != KPROF_OK)
+        return status;
+    return kprof_page_show(&pages[options->page], &(kprof_page_source){reports, count, NULL}, options, out);
+}

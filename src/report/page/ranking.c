@@ -1,0 +1,204 @@
+/* Rolls up each group once to rank it; pages do it again for the rows that they show. */
+#include "report/page/ranking.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define COMPUTE "sm__throughput.avg.pct_of_peak_sustained_elapsed"
+#define MEMORY  "gpu__compute_memory_throughput.avg.pct_of_peak_sustained_elapsed"
+#define WARPS   "sm__warps_active.avg.pct_of_peak_sustained_active"
+
+const kprof_findings *kprof_ranking_evaluate(kprof_ranking *ranking, const kprof_group *group)
+{
+    const kprof_groups *groups = &ranking->groups;
+    kprof_rollup_finish(groups->rollup, group->device->chip_index, group->totals, &ranking->rolled_up);
+    const bool is_measured = group->not_measured < group->launches;
+    return ranking->rules && is_measured ? kprof_rules_apply(ranking->rules, ranking->rolled_up.values) : NULL;
+}
+
+static double value_of(const kprof_ranking *ranking, const char *name)
+{
+    const size_t metric = kprof_names_find(&ranking->groups.model->metric_names, name);
+    return metric == KPROF_NAMES_NONE ? NAN : ranking->rolled_up.values[metric];
+}
+
+/* All but the shares, which need all rows. */
+static void fill_row(kprof_ranking *ranking, const kprof_group *group, kprof_ranked *out)
+{
+    *out = (kprof_ranked){.group = group, .time_ns = kprof_group_time_ns(group), .minimum_ns = NAN, .maximum_ns = NAN};
+    const kprof_findings *findings = kprof_ranking_evaluate(ranking, group);
+    const kprof_found *best = findings ? findings->verdict.best : NULL;
+    out->gain_pct = best && !best->finding->gain_is_local ? best->gain_pct : NAN; /* of the kernel's own time */
+    out->compute_pct = value_of(ranking, COMPUTE);
+    out->memory_pct = value_of(ranking, MEMORY);
+    out->occupancy_pct = value_of(ranking, WARPS);
+    if (group->duration_count > 0) {
+        out->minimum_ns = group->totals[ranking->groups.duration].minimum;
+        out->maximum_ns = group->totals[ranking->groups.duration].maximum;
+    }
+    if (group->duration_count > 0)
+        memcpy(ranking->durations, group->durations, group->duration_count * sizeof *group->durations);
+    out->repeats = kprof_repeats_of(ranking->durations, group->duration_count, KPROF_CONFIDENCE);
+    out->median_ns = out->repeats.center.median;
+    if (group->configurations > 1)
+        out->repeats = (kprof_repeats){{0, NAN, NAN}, {NAN, NAN}, false};
+}
+
+static void share_time(kprof_ranking *ranking)
+{
+    double sum = 0;
+    for (size_t i = 0; i < ranking->count; i++)
+        sum += isnan(ranking->rows[i].time_ns) ? 0 : ranking->rows[i].time_ns;
+    ranking->time_ns = sum > 0 ? sum : NAN;
+    for (size_t i = 0; i < ranking->count; i++) {
+        kprof_ranked *row = &ranking->rows[i];
+        row->share_pct = 100 * row->time_ns / ranking->time_ns;
+        row->gain_pct = row->gain_pct * row->share_pct / 100;
+    }
+}
+
+static double sort_value(const kprof_ranked *row, kprof_sort_key key)
+{
+    switch (key) {
+    case KPROF_SORT_LAUNCHES:
+        return (double)row->group->launches;
+    case KPROF_SORT_TIME:
+        return row->time_ns;
+    case KPROF_SORT_DURATION:
+        return row->median_ns;
+    case KPROF_SORT_COMPUTE:
+        return row->compute_pct;
+    case KPROF_SORT_MEMORY:
+        return row->memory_pct;
+    default:
+        return row->gain_pct;
+    }
+}
+
+/* 0: neither comes first. What is not known comes last. */
+static int by_value(double left, double right)
+{
+    if (isnan(left) || isnan(right))
+        return isnan(left) - isnan(right);
+    return (left < right) - (left > right);
+}
+
+static int compare_rows(const void *a, const void *b, void *key)
+{
+    const kprof_ranked *left = a, *right = b;
+    const kprof_sort_key sort = *(const kprof_sort_key *)key;
+    int order = 0;
+    if (sort == KPROF_SORT_NAME)
+        order = strcmp(left->group->kernel->demangled, right->group->kernel->demangled);
+    else
+        order = by_value(sort_value(left, sort), sort_value(right, sort));
+    if (order == 0)
+        order = by_value(left->time_ns, right->time_ns);
+    return order ? order : (left->group > right->group) - (left->group < right->group);
+}
+
+static kprof_status allocate(const kprof_page_context *context, kprof_ranking *out)
+{
+    const size_t metrics = context->reports->model.metric_count + 1;
+    size_t most = 1;
+    for (size_t i = 0; i < out->groups.count; i++)
+        most = out->groups.items[i].duration_count > most ? out->groups.items[i].duration_count : most;
+    out->durations = calloc(most, sizeof *out->durations);
+    out->rows = calloc(out->groups.count + 1, sizeof *out->rows);
+    out->rolled_up.values = calloc(metrics, sizeof *out->rolled_up.values);
+    out->rolled_up.methods = calloc(metrics, sizeof *out->rolled_up.methods);
+    const bool whole = out->rows && out->durations && out->rolled_up.values && out->rolled_up.methods;
+    return whole ? KPROF_OK : kprof_store_no_memory(context->reports->file);
+}
+
+static kprof_emit_field machine(kprof_emit_field field)
+{
+    return kprof_field_with_role(field, KPROF_ROLE_MACHINE);
+}
+
+static kprof_emit_field time_field(const char *key, const char *label, double time_ns)
+{
+    return kprof_field_with_unit(kprof_field_real(key, label, time_ns), "ns");
+}
+
+static kprof_emit_field count_field(const char *key, const char *label, uint64_t count)
+{
+    return machine(kprof_field_integer(key, label, (int64_t)count));
+}
+
+/* "yes" or "no" where there are enough launches of one shape for an interval. */
+static kprof_emit_field stable_field(const kprof_ranked *row)
+{
+    const bool is_repeated = !isnan(row->repeats.interval.low);
+    kprof_emit_field field = kprof_field_text("stable", "Stable",
+                                              !is_repeated             ? NULL
+                                              : row->repeats.is_stable ? "yes"
+                                                                       : "no");
+    field.missing = row->group->configurations > 1 ? "n/a" : "few";
+    return field;
+}
+
+kprof_emit_field kprof_field_little_to_gain(const kprof_findings *findings)
+{
+    return kprof_field_text("little_to_gain", "Little to gain",
+                            findings ? kprof_verdict_little_to_gain(&findings->verdict) : NULL);
+}
+
+kprof_ranked_numbers kprof_ranked_describe(const kprof_ranked *row)
+{
+    const kprof_group *group = row->group;
+    const bool are_samples = group->source == KPROF_SOURCE_SAMPLES;
+    const bool is_one = group->duration_count == 1; /* and all these are its duration */
+    return (kprof_ranked_numbers){{
+        kprof_field_pct("gain_pct", "Gain up to", row->gain_pct),
+        kprof_field_pct("time_share_pct", "Of time", row->share_pct),
+        time_field("time", "Time", row->time_ns),
+        kprof_field_integer("launches", "Launches", (int64_t)group->launches),
+        count_field("measured", "Measured", group->duration_count),
+        count_field("not_measured", "Not measured", group->not_measured),
+        machine(kprof_field_real("samples", "Samples", are_samples ? (double)group->samples : NAN)),
+        count_field("disagreeing", "Passes disagree in", group->disagreeing),
+        count_field("configurations", "Shapes", group->configurations),
+        kprof_field_folding_unless(time_field("minimum", "Minimum", row->minimum_ns), is_one),
+        time_field("median", "Median", row->median_ns),
+        kprof_field_folding_unless(time_field("maximum", "Maximum", row->maximum_ns), is_one),
+        machine(time_field("mad", "Median deviation", row->repeats.center.mad)),
+        machine(time_field("low", "Median from", row->repeats.interval.low)),
+        machine(time_field("high", "Median to", row->repeats.interval.high)),
+        kprof_field_folding(stable_field(row)),
+        kprof_field_folding(kprof_field_pct("compute_pct", "Compute", row->compute_pct)),
+        kprof_field_folding(kprof_field_pct("memory_pct", "Memory", row->memory_pct)),
+    }};
+}
+
+kprof_status kprof_ranking_make(const kprof_page_context *context, kprof_ranking *out)
+{
+    const kprof_print_options *options = context->options;
+    kprof_sort_key sort = options->sort;
+    *out = (kprof_ranking){.time_ns = NAN};
+    kprof_status status = kprof_groups_collect(context, &out->groups);
+    if (status == KPROF_OK)
+        status = allocate(context, out);
+    if (status == KPROF_OK && options->findings)
+        status = kprof_rules_new(options->findings, out->groups.model, &out->rules);
+    if (status != KPROF_OK)
+        return status;
+    for (size_t i = 0; i < out->groups.count; i++)
+        fill_row(out, &out->groups.items[i], &out->rows[i]);
+    out->count = out->groups.count;
+    share_time(out);
+    qsort_r(out->rows, out->count, sizeof *out->rows, compare_rows, &sort);
+    out->shown = options->top > 0 && options->top < out->count ? (size_t)options->top : out->count;
+    return KPROF_OK;
+}
+
+void kprof_ranking_free(kprof_ranking *ranking)
+{
+    kprof_rules_free(ranking->rules);
+    free(ranking->rows);
+    free(ranking->durations);
+    free(ranking->rolled_up.values);
+    free(ranking->rolled_up.methods);
+    kprof_groups_free(&ranking->groups);
+}

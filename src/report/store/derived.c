@@ -1,0 +1,208 @@
+/* Keeps the compiled expressions of each chip's sections and evaluates them for a launch. */
+#include "report/store/derived.h"
+#include "report/store/roofline.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+typedef struct derived_item {
+    const kprof_item *item; /* borrowed from the sections */
+    int64_t metric;
+} derived_item;
+
+/* One roofline against one roof. */
+typedef struct derived_point {
+    const kprof_roofline *roofline;
+    const kprof_roof *roof;
+    int64_t intensity, pct; /* metric rows */
+} derived_point;
+
+struct kprof_derived {
+    char *chip;
+    kprof_section *sections;
+    size_t section_count;
+    derived_item *items;
+    size_t item_count;
+    derived_point *points;
+    size_t point_count;
+    kprof_derived *next;
+};
+
+static void free_sections(kprof_section *sections, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        kprof_section_free(&sections[i]);
+    free(sections);
+}
+
+void kprof_derived_free(kprof_derived *derived)
+{
+    while (derived) {
+        kprof_derived *next = derived->next;
+        free_sections(derived->sections, derived->section_count);
+        free(derived->items);
+        free(derived->points);
+        free(derived->chip);
+        free(derived);
+        derived = next;
+    }
+}
+
+void kprof_roofline_metric_name(char *out, size_t size, const char *const parts[3])
+{
+    snprintf(out, size, "derived__roofline_%s_%s_%s", parts[0], parts[1], parts[2]);
+    for (char *c = out; *c; c++) { /* not isalnum: letters and digits are ASCII's in any locale */
+        if (*c >= 'A' && *c <= 'Z')
+            *c = (char)(*c - 'A' + 'a');
+        else if (!(*c >= 'a' && *c <= 'z') && !(*c >= '0' && *c <= '9'))
+            *c = '_';
+    }
+}
+
+static const char *or_empty(const char *text)
+{
+    return text ? text : "";
+}
+
+static kprof_status add_item(kprof_report *report, kprof_derived *derived, const kprof_item *item)
+{
+    if (!item->name || !item->expression)
+        return KPROF_OK;
+    derived_item *grown = realloc(derived->items, (derived->item_count + 1) * sizeof *grown);
+    if (!grown)
+        return kprof_fail(KPROF_NO_MEMORY, "%s: out of memory", report->path);
+    derived->items = grown;
+    kprof_metric_row row = {item->name, or_empty(item->unit), item->help ? item->help : or_empty(item->label),
+                            "derived"};
+    derived_item *added = &grown[derived->item_count++];
+    added->item = item;
+    return kprof_store_metric(report, &row, &added->metric);
+}
+
+static kprof_status add_point_metric(kprof_report *report, const derived_point *point, const char *what, int64_t *id)
+{
+    char name[256];
+    const char *parts[] = {point->roofline->id, point->roof->label, what};
+    kprof_roofline_metric_name(name, sizeof name, parts);
+    bool is_pct = strcmp(what, "pct_of_roof") == 0;
+    kprof_metric_row row = {name, is_pct ? "%" : "flop/byte",
+                            is_pct ? "achieved work of what the roof allows at this intensity" : "arithmetic intensity",
+                            "derived"};
+    return kprof_store_metric(report, &row, id);
+}
+
+static kprof_status add_point(kprof_report *report, kprof_derived *derived, const derived_point *point)
+{
+    derived_point *grown = realloc(derived->points, (derived->point_count + 1) * sizeof *grown);
+    if (!grown)
+        return kprof_fail(KPROF_NO_MEMORY, "%s: out of memory", report->path);
+    derived->points = grown;
+    derived_point *added = &grown[derived->point_count++];
+    *added = *point;
+    kprof_status status = add_point_metric(report, point, "intensity", &added->intensity);
+    return status == KPROF_OK ? add_point_metric(report, point, "pct_of_roof", &added->pct) : status;
+}
+
+static kprof_status add_roofline(kprof_report *report, kprof_derived *derived, const kprof_roofline *roofline)
+{
+    kprof_status status = add_item(report, derived, &roofline->work);
+    if (status == KPROF_OK)
+        status = add_item(report, derived, &roofline->peak);
+    for (size_t i = 0; i < roofline->roof_count && status == KPROF_OK; i++) {
+        const kprof_roof *roof = &roofline->roofs[i];
+        derived_point point = {roofline, roof, 0, 0};
+        status = add_item(report, derived, &roof->traffic);
+        if (status == KPROF_OK)
+            status = add_item(report, derived, &roof->peak);
+        if (status == KPROF_OK)
+            status = add_point(report, derived, &point);
+    }
+    return status;
+}
+
+static kprof_status add_section(kprof_report *report, kprof_derived *derived, const kprof_section *section)
+{
+    kprof_status status = KPROF_OK;
+    for (size_t i = 0; i < section->item_count && status == KPROF_OK; i++)
+        status = add_item(report, derived, &section->items[i]);
+    for (size_t i = 0; i < section->table_count; i++) {
+        const kprof_table *table = &section->tables[i];
+        for (size_t k = 0; k < table->row_count * table->column_count && status == KPROF_OK; k++)
+            status = add_item(report, derived, &table->rows[k / table->column_count].cells[k % table->column_count]);
+    }
+    for (size_t i = 0; i < section->roofline_count && status == KPROF_OK; i++)
+        status = add_roofline(report, derived, &section->rooflines[i]);
+    return status;
+}
+
+kprof_status kprof_derived_add(kprof_report *report, const char *chip, kprof_section *sections, size_t count)
+{
+    kprof_derived *derived = calloc(1, sizeof *derived);
+    if (derived)
+        derived->chip = strdup(chip);
+    if (!derived || !derived->chip) {
+        free(derived);
+        free_sections(sections, count);
+        return kprof_fail(KPROF_NO_MEMORY, "%s: out of memory", report->path);
+    }
+    derived->sections = sections;
+    derived->section_count = count;
+    derived->next = report->derived;
+    report->derived = derived;
+    kprof_status status = KPROF_OK;
+    for (size_t i = 0; i < count && status == KPROF_OK; i++)
+        status = add_section(report, derived, &sections[i]);
+    return status;
+}
+
+static void evaluate_point(const derived_point *point, const kprof_derived_sink *sink)
+{
+    kprof_roofline_point at = kprof_roofline_locate((kprof_roofline_input){
+        .work = kprof_expr_evaluate(point->roofline->work.compiled, sink->lookup, sink->user),
+        .work_peak = kprof_expr_evaluate(point->roofline->peak.compiled, sink->lookup, sink->user),
+        .traffic = kprof_expr_evaluate(point->roof->traffic.compiled, sink->lookup, sink->user),
+        .traffic_peak = kprof_expr_evaluate(point->roof->peak.compiled, sink->lookup, sink->user),
+    });
+    sink->store(sink->user, point->intensity, at.intensity);
+    sink->store(sink->user, point->pct, at.pct);
+}
+
+void kprof_derived_evaluate(const kprof_report *report, const char *chip, const kprof_derived_sink *sink)
+{
+    for (const kprof_derived *derived = report->derived; derived; derived = derived->next) {
+        if (strcmp(derived->chip, chip) != 0)
+            continue;
+        for (size_t i = 0; i < derived->item_count; i++)
+            sink->store(sink->user, derived->items[i].metric,
+                        kprof_expr_evaluate(derived->items[i].item->compiled, sink->lookup, sink->user));
+        for (size_t i = 0; i < derived->point_count; i++)
+            evaluate_point(&derived->points[i], sink);
+    }
+}
+
+static kprof_status walk_point(const derived_point *point, kprof_derived_visit *visit, void *user)
+{
+    const kprof_expr *const sources[] = {point->roofline->work.compiled, point->roof->traffic.compiled,
+                                         point->roofline->peak.compiled, point->roof->peak.compiled};
+    kprof_status status = KPROF_OK;
+    for (size_t i = 0; i < 2 && status == KPROF_OK; i++)
+        status = visit(user, point->intensity, sources[i]);
+    for (size_t i = 0; i < 4 && status == KPROF_OK; i++)
+        status = visit(user, point->pct, sources[i]);
+    return status;
+}
+
+kprof_status kprof_derived_walk(const kprof_report *report, const char *chip, kprof_derived_visit *visit, void *user)
+{
+    kprof_status status = KPROF_OK;
+    for (const kprof_derived *derived = report->derived; derived; derived = derived->next) {
+        if (strcmp(derived->chip, chip) != 0)
+            continue;
+        for (size_t i = 0; i < derived->item_count && status == KPROF_OK; i++)
+            status = visit(user, derived->items[i].metric, derived->items[i].item->compiled);
+        for (size_t i = 0; i < derived->point_count && status == KPROF_OK; i++)
+            status = walk_point(&derived->points[i], visit, user);
+    }
+    return status;
+}

@@ -1,0 +1,495 @@
+/* Stores the records of one spool: maps the process' own kernel and device numbers to rows and makes the values of each
+ * launch. A record is stored whole or not at all. */
+#include "report/model/model.h"
+#include "report/model/witness.h"
+#include "report/store/derived.h"
+#include "report/store/launch_metrics.h"
+#include "report/store/rows.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* A kernel or device that the process has named, under its own number for it. */
+typedef struct known_kernel {
+    int64_t row;
+    kprof_kernel_record record; /* without its strings */
+} known_kernel;
+
+typedef struct known_device {
+    int64_t row;
+    kprof_device_record record; /* without its strings */
+    char *chip;
+} known_device;
+
+/* The metric rows of a chip's values, in the order of the values, and then those of the spreads of its witnesses. */
+typedef struct known_metrics {
+    char *chip;
+    int64_t *rows; /* [count + witness_count] */
+    size_t count, witness_count;
+} known_metrics;
+
+/* The values of the launch being stored, by metric row. */
+typedef struct value_table {
+    double *values;
+    bool *present;
+    size_t size; /* highest row + 1 */
+    kprof_names names;
+    char **owned_names; /* [size], what `names` points to */
+    bool measured;      /* the launch has values from counters */
+} value_table;
+
+struct kprof_ingest {
+    kprof_report *report;
+    int64_t process;
+    known_kernel *kernels;
+    size_t kernel_count;
+    known_device *devices;
+    size_t device_count;
+    known_metrics *metrics;
+    size_t metrics_count;
+    value_table table;
+    bool table_is_current; /* no metric was added since it was filled */
+    int64_t launch_rows[KPROF_LAUNCH_VALUE_MAX];
+};
+
+static const char *const replay_modes[] = {"none", "multiplex", "batch"};
+static const char *const log_levels[] = {"error", "warning", "info", "debug"};
+
+kprof_status kprof_ingest_new(kprof_report *report, kprof_ingest **out)
+{
+    *out = calloc(1, sizeof **out);
+    if (!*out)
+        return kprof_store_no_memory(report);
+    (*out)->report = report;
+    return KPROF_OK;
+}
+
+static void table_free(value_table *table)
+{
+    for (size_t i = 0; i < table->size; i++)
+        free(table->owned_names[i]);
+    free(table->owned_names);
+    free(table->values);
+    free(table->present);
+    kprof_names_free(&table->names);
+    memset(table, 0, sizeof *table);
+}
+
+void kprof_ingest_free(kprof_ingest *ingest)
+{
+    if (!ingest)
+        return;
+    for (size_t i = 0; i < ingest->device_count; i++)
+        free(ingest->devices[i].chip);
+    for (size_t i = 0; i < ingest->metrics_count; i++) {
+        free(ingest->metrics[i].chip);
+        free(ingest->metrics[i].rows);
+    }
+    free(ingest->kernels);
+    free(ingest->devices);
+    free(ingest->metrics);
+    table_free(&ingest->table);
+    free(ingest);
+}
+
+static kprof_status bad_record(const char *what, uint64_t number)
+{
+    return kprof_fail(
+        KPROF_BAD_SPOOL,
+        "the file in which a process hands kprof its launches is damaged: %s %llu; is the disk of TMPDIR full?", what,
+        (unsigned long long)number);
+}
+
+static const char *or_empty(const char *text)
+{
+    return text ? text : "";
+}
+
+static kprof_status store_process(kprof_ingest *ingest, const kprof_process_record *process)
+{
+    const char *executable = or_empty(process->executable);
+    const char *slash = strrchr(executable, '/');
+    kprof_model_process row = {.record = *process, .name = slash ? slash + 1 : executable};
+    row.wait_status = row.launches = row.matched = row.profiled = -1;
+    int64_t id = -1;
+    kprof_status status = kprof_rows_insert(ingest->report, KPROF_ROWS_PROCESS, &row, &id);
+    ingest->process = id;
+    return status;
+}
+
+static known_device *find_device(const kprof_ingest *ingest, uint32_t number)
+{
+    for (size_t i = 0; i < ingest->device_count; i++) {
+        if (ingest->devices[i].record.device == number)
+            return &ingest->devices[i];
+    }
+    return NULL;
+}
+
+static kprof_status store_device(kprof_ingest *ingest, const kprof_device_record *device)
+{
+    if (find_device(ingest, device->device))
+        return bad_record("it describes a device twice:", device->device);
+    known_device *known = KPROF_APPEND(ingest->devices, ingest->device_count);
+    if (!known)
+        return kprof_store_no_memory(ingest->report);
+    /* One device of the machine is one row, however many processes use it. */
+    kprof_status status = kprof_store_find(ingest->report, KPROF_SQL_FIND_DEVICE, &known->row, "siss", device->uuid,
+                                           (int64_t)device->device, device->name, device->chip);
+    if (status == KPROF_OK && known->row == 0) {
+        known->row = -1;
+        status =
+            kprof_rows_insert(ingest->report, KPROF_ROWS_DEVICE, &(kprof_model_device){.record = *device}, &known->row);
+    }
+    if (status != KPROF_OK)
+        return status;
+    known->chip = strdup(or_empty(device->chip));
+    if (!known->chip)
+        return kprof_store_no_memory(ingest->report);
+    known->record = *device;
+    known->record.name = known->record.chip = known->record.uuid = NULL;
+    ingest->device_count++;
+    return KPROF_OK;
+}
+
+static known_metrics *find_metrics(const kprof_ingest *ingest, const char *chip)
+{
+    for (size_t i = 0; i < ingest->metrics_count; i++) {
+        if (strcmp(ingest->metrics[i].chip, chip) == 0)
+            return &ingest->metrics[i];
+    }
+    return NULL;
+}
+
+static kprof_status metric_rows(kprof_ingest *ingest, const kprof_metrics_record *metrics, known_metrics *known)
+{
+    known->chip = strdup(or_empty(metrics->chip));
+    known->rows = calloc((size_t)metrics->count + metrics->witness_count + 1, sizeof *known->rows);
+    if (!known->chip || !known->rows)
+        return kprof_store_no_memory(ingest->report);
+    known->count = metrics->count;
+    known->witness_count = metrics->witness_count;
+    kprof_status status = KPROF_OK;
+    for (size_t i = 0; i < known->count && status == KPROF_OK; i++) {
+        kprof_metric_row row = {metrics->names[i], "", "", "hardware"};
+        status = kprof_store_metric(ingest->report, &row, &known->rows[i]);
+    }
+    for (size_t i = 0; i < known->witness_count && status == KPROF_OK; i++)
+        status = kprof_witness_store(ingest->report, metrics->witnesses[i], &known->rows[known->count + i]);
+    return status;
+}
+
+static kprof_status store_metrics(kprof_ingest *ingest, const kprof_metrics_record *metrics)
+{
+    if (find_metrics(ingest, or_empty(metrics->chip)))
+        return bad_record("it names the metrics of a chip twice; count", metrics->count);
+    known_metrics *known = KPROF_APPEND(ingest->metrics, ingest->metrics_count);
+    if (!known)
+        return kprof_store_no_memory(ingest->report);
+    ingest->table_is_current = false;
+    kprof_status status = metric_rows(ingest, metrics, known);
+    if (status == KPROF_OK) {
+        ingest->metrics_count++;
+        return KPROF_OK;
+    }
+    free(known->chip);
+    free(known->rows);
+    return status;
+}
+
+/* Return the index at which a kernel stands, or belongs, in the array, which is sorted by number. */
+static size_t kernel_place(const kprof_ingest *ingest, uint32_t number)
+{
+    size_t low = 0, high = ingest->kernel_count;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (ingest->kernels[middle].record.kernel < number)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+static known_kernel *find_kernel(const kprof_ingest *ingest, uint32_t number)
+{
+    size_t place = kernel_place(ingest, number);
+    return place < ingest->kernel_count && ingest->kernels[place].record.kernel == number ? &ingest->kernels[place]
+                                                                                          : NULL;
+}
+
+/* Modules may hold kernels of one name but different code: a row is a name with its attributes. */
+static kprof_status kernel_row(kprof_report *report, const kprof_kernel_record *k, int64_t *row)
+{
+    kprof_model_kernel kernel = {.record = *k};
+    kprof_status status = kprof_rows_find_kernel(report, &kernel, row);
+    if (status != KPROF_OK || *row)
+        return status;
+    char *demangled = kprof_demangle(or_empty(k->mangled));
+    char *function = demangled ? kprof_name_function_base(demangled) : NULL;
+    kernel.demangled = demangled;
+    kernel.function = function;
+    *row = -1;
+    if (function)
+        status = kprof_rows_insert(report, KPROF_ROWS_KERNEL, &kernel, row);
+    else
+        status = kprof_store_no_memory(report);
+    free(function);
+    free(demangled);
+    return status;
+}
+
+static kprof_status store_kernel(kprof_ingest *ingest, const kprof_kernel_record *kernel)
+{
+    known_kernel known = {0, *kernel};
+    known.record.mangled = NULL;
+    if (find_kernel(ingest, kernel->kernel))
+        return bad_record("it describes a kernel twice:", kernel->kernel);
+    kprof_status status = kernel_row(ingest->report, kernel, &known.row);
+    if (status != KPROF_OK)
+        return status;
+    if (!KPROF_APPEND(ingest->kernels, ingest->kernel_count))
+        return kprof_store_no_memory(ingest->report);
+    known_kernel *place = &ingest->kernels[kernel_place(ingest, kernel->kernel)];
+    memmove(place + 1, place, (size_t)(&ingest->kernels[ingest->kernel_count++] - place) * sizeof *place);
+    *place = known;
+    return KPROF_OK;
+}
+
+static kprof_status take_metric_name(void *user, sqlite3_stmt *row)
+{
+    kprof_ingest *ingest = user;
+    value_table *table = &ingest->table;
+    size_t id = (size_t)sqlite3_column_int64(row, 0);
+    const char *name = (const char *)sqlite3_column_text(row, 1);
+    if (!name || id >= table->size)
+        return KPROF_OK;
+    table->owned_names[id] = strdup(name);
+    if (!table->owned_names[id] || !kprof_names_add(&table->names, table->owned_names[id], id))
+        return kprof_store_no_memory(ingest->report);
+    return KPROF_OK;
+}
+
+static kprof_status take_size(void *user, sqlite3_stmt *row)
+{
+    *(size_t *)user = (size_t)sqlite3_column_int64(row, 0) + 1;
+    return KPROF_OK;
+}
+
+static kprof_status find_launch_rows(kprof_ingest *ingest)
+{
+    static const kprof_launch_record launch;
+    static const kprof_kernel_record kernel;
+    static const kprof_device_record device;
+    kprof_launch_value values[KPROF_LAUNCH_VALUE_MAX];
+    size_t count = kprof_launch_values(&(kprof_launch_facts){&launch, &kernel, &device, 0}, values);
+    for (size_t i = 0; i < count; i++) {
+        size_t row = kprof_names_find(&ingest->table.names, values[i].name);
+        if (row == KPROF_NAMES_NONE)
+            return kprof_fail(KPROF_INTERNAL, "%s: metric %s has no row", ingest->report->path, values[i].name);
+        ingest->launch_rows[i] = (int64_t)row;
+    }
+    return KPROF_OK;
+}
+
+/* Make room for a value of every metric row that there is now. */
+static kprof_status prepare_table(kprof_ingest *ingest)
+{
+    if (ingest->table_is_current)
+        return KPROF_OK;
+    value_table *table = &ingest->table;
+    size_t size = 0;
+    table_free(table);
+    kprof_status status = kprof_store_query(ingest->report, "SELECT max(id) FROM metric", take_size, &size);
+    if (status != KPROF_OK)
+        return status;
+    table->values = calloc(size, sizeof *table->values);
+    table->present = calloc(size, sizeof *table->present);
+    table->owned_names = calloc(size, sizeof *table->owned_names);
+    if (!table->values || !table->present || !table->owned_names)
+        return kprof_store_no_memory(ingest->report);
+    table->size = size;
+    status = kprof_store_query(ingest->report, "SELECT id, name FROM metric", take_metric_name, ingest);
+    if (status == KPROF_OK)
+        status = find_launch_rows(ingest);
+    ingest->table_is_current = status == KPROF_OK;
+    return status;
+}
+
+static void table_put(value_table *table, int64_t row, double value)
+{
+    table->values[row] = value;
+    table->present[row] = true;
+}
+
+static double look_up(void *user, const char *name)
+{
+    const value_table *table = user;
+    size_t row = kprof_names_find(&table->names, name);
+    return row == KPROF_NAMES_NONE || !table->present[row] ? NAN : table->values[row];
+}
+
+/* A launch that was not measured has no rows for derived values, unless the launch itself gives them. */
+static void put_derived(void *user, int64_t row, double value)
+{
+    value_table *table = user;
+    if (table->measured || !isnan(value))
+        table_put(table, row, value);
+}
+
+static void fill_table(kprof_ingest *ingest, const kprof_launch_facts *facts, const known_device *device)
+{
+    value_table *table = &ingest->table;
+    memset(table->present, 0, table->size * sizeof *table->present);
+    kprof_launch_value values[KPROF_LAUNCH_VALUE_MAX];
+    size_t count = kprof_launch_values(facts, values);
+    for (size_t i = 0; i < count; i++)
+        table_put(table, ingest->launch_rows[i], values[i].value);
+    const known_metrics *metrics = find_metrics(ingest, device->chip);
+    table->measured = facts->launch->value_count > 0;
+    for (size_t i = 0; i < facts->launch->value_count; i++)
+        table_put(table, metrics->rows[i], facts->launch->values[i]);
+    for (size_t i = 0; table->measured && i < metrics->witness_count; i++)
+        table_put(table, metrics->rows[metrics->count + i],
+                  facts->launch->witness_count ? facts->launch->witness_spreads_pct[i] : NAN);
+    kprof_derived_sink sink = {look_up, put_derived, table};
+    kprof_derived_evaluate(ingest->report, device->chip, &sink);
+}
+
+/* SQLite stores NaN as NULL: asked for, but not measured. */
+static kprof_status store_values(kprof_ingest *ingest, int64_t launch)
+{
+    const value_table *table = &ingest->table;
+    sqlite3_stmt *insert;
+    kprof_status status = kprof_store_statement(ingest->report, KPROF_SQL_ADD_VALUE, &insert);
+    if (status != KPROF_OK)
+        return status;
+    for (size_t row = 0; row < table->size; row++) {
+        if (!table->present[row])
+            continue;
+        sqlite3_bind_int64(insert, 1, launch);
+        sqlite3_bind_int64(insert, 2, (int64_t)row);
+        sqlite3_bind_double(insert, 3, table->values[row]);
+        if (sqlite3_step(insert) != SQLITE_DONE) {
+            status = kprof_store_fail(ingest->report, "storing values");
+            break;
+        }
+        sqlite3_reset(insert);
+    }
+    sqlite3_reset(insert);
+    return status;
+}
+
+static kprof_status check_launch(const kprof_ingest *ingest, const kprof_launch_record *launch)
+{
+    const known_device *device = find_device(ingest, launch->device);
+    if (!device)
+        return bad_record("a launch is on an unknown device,", launch->device);
+    if (!find_kernel(ingest, launch->kernel))
+        return bad_record("a launch is of an unknown kernel,", launch->kernel);
+    const known_metrics *metrics = find_metrics(ingest, device->chip);
+    if (launch->value_count && (!metrics || metrics->count != launch->value_count))
+        return bad_record("a launch has a wrong number of values,", launch->value_count);
+    if (launch->witness_count && (!metrics || metrics->witness_count != launch->witness_count))
+        return bad_record("a launch has a wrong number of witnesses,", launch->witness_count);
+    return KPROF_OK;
+}
+
+static kprof_status store_launch(kprof_ingest *ingest, const kprof_launch_record *launch)
+{
+    kprof_status status = check_launch(ingest, launch);
+    if (status == KPROF_OK)
+        status = prepare_table(ingest);
+    if (status != KPROF_OK)
+        return status;
+    const known_device *device = find_device(ingest, launch->device);
+    const known_kernel *kernel = find_kernel(ingest, launch->kernel);
+    fill_table(ingest, &(kprof_launch_facts){launch, &kernel->record, &device->record, 0}, device);
+    int64_t id = ingest->report->next_launch;
+    int64_t measured = 0;
+    for (size_t i = 0; i < launch->value_count; i++)
+        measured += !isnan(launch->values[i]);
+    const unsigned mode = launch->mode;
+    const kprof_launch_row row = {
+        .record = *launch,
+        .process_id = ingest->process,
+        .kernel_id = kernel->row,
+        .device_id = device->row,
+        .replay_mode = replay_modes[mode < sizeof replay_modes / sizeof *replay_modes ? mode : KPROF_REPLAY_NONE],
+        .measured = measured,
+    };
+    status = kprof_rows_insert(ingest->report, KPROF_ROWS_LAUNCH, &row, &id);
+    if (status == KPROF_OK && launch->graph_node)
+        status = kprof_store_write(ingest->report, KPROF_SQL_ADD_GRAPH_NODE, "ii", id, (int64_t)launch->graph_node);
+    if (status == KPROF_OK && launch->nvtx && *launch->nvtx)
+        status = kprof_store_write(ingest->report, KPROF_SQL_ADD_NVTX, "is", id, launch->nvtx);
+    if (status == KPROF_OK)
+        status = store_values(ingest, id);
+    if (status == KPROF_OK)
+        ingest->report->next_launch++;
+    return status;
+}
+
+static kprof_status store_seen(kprof_ingest *ingest, const kprof_seen_record *seen)
+{
+    const known_kernel *kernel = find_kernel(ingest, seen->kernel);
+    if (!kernel)
+        return bad_record("it counts an unknown kernel,", seen->kernel);
+    return kprof_store_write(ingest->report, KPROF_SQL_SET_SEEN, "iii", ingest->process, kernel->row,
+                             (int64_t)seen->launches);
+}
+
+static kprof_status store_message(kprof_ingest *ingest, const kprof_message_record *message)
+{
+    const unsigned level = message->level;
+    const kprof_model_message row = {
+        .process_id = ingest->process,
+        .level = log_levels[level < sizeof log_levels / sizeof *log_levels ? level : KPROF_LOG_INFO],
+        .status = kprof_status_name(message->status),
+        .text = message->text,
+    };
+    int64_t id = -1;
+    return kprof_rows_insert(ingest->report, KPROF_ROWS_MESSAGE, &row, &id);
+}
+
+static kprof_status store_record(kprof_ingest *ingest, const kprof_record *record)
+{
+    switch (record->type) {
+    case KPROF_RECORD_PROCESS:
+        return store_process(ingest, &record->process);
+    case KPROF_RECORD_DEVICE:
+        return store_device(ingest, &record->device);
+    case KPROF_RECORD_METRICS:
+        return store_metrics(ingest, &record->metrics);
+    case KPROF_RECORD_KERNEL:
+        return store_kernel(ingest, &record->kernel);
+    case KPROF_RECORD_LAUNCH:
+        return store_launch(ingest, &record->launch);
+    case KPROF_RECORD_SEEN:
+        return store_seen(ingest, &record->seen);
+    case KPROF_RECORD_MESSAGE:
+        return store_message(ingest, &record->message);
+    case KPROF_RECORD_END:
+        return kprof_store_write(ingest->report, KPROF_SQL_END_PROCESS, "iiii", ingest->process,
+                                 (int64_t)record->end.launches, (int64_t)record->end.matched,
+                                 (int64_t)record->end.profiled);
+    case KPROF_RECORD_PROGRESS:
+        return KPROF_OK;
+    }
+    return KPROF_OK;
+}
+
+kprof_status kprof_ingest_record(kprof_ingest *ingest, const kprof_record *record)
+{
+    if (ingest->report->broken)
+        return KPROF_OUTPUT;
+    if (!ingest->process != (record->type == KPROF_RECORD_PROCESS))
+        return bad_record("its first record, and no other, is to be that of the process; found type", record->type);
+    kprof_status status = kprof_store_write(ingest->report, KPROF_SQL_SAVEPOINT, "");
+    if (status != KPROF_OK)
+        return status;
+    status = store_record(ingest, record);
+    kprof_status released = kprof_store_release(ingest->report, status == KPROF_OK);
+    return status == KPROF_OK ? released : status;
+}

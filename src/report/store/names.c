@@ -1,0 +1,68 @@
+/* Hash map with linear probing, at most half full. */
+#include "report/store/names.h"
+
+#include "core/bytes.h"
+
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct kprof_name_slot {
+    const char *name; /* NULL: free */
+    size_t number;
+};
+
+static size_t hash(const char *name)
+{
+    uint64_t h = kprof_hash(KPROF_HASH_START, name, strlen(name));
+    return (size_t)(h ^ (h >> 32));
+}
+
+static struct kprof_name_slot *find_slot(const kprof_names *names, const char *name)
+{
+    size_t i = hash(name) & (names->capacity - 1);
+    while (names->slots[i].name && strcmp(names->slots[i].name, name) != 0)
+        i = (i + 1) & (names->capacity - 1);
+    return &names->slots[i];
+}
+
+static bool grow(kprof_names *names)
+{
+    kprof_names bigger = {NULL, names->capacity ? names->capacity * 2 : 64, names->count};
+    bigger.slots = calloc(bigger.capacity, sizeof *bigger.slots);
+    if (!bigger.slots)
+        return false;
+    for (size_t i = 0; i < names->capacity; i++) {
+        if (names->slots[i].name)
+            *find_slot(&bigger, names->slots[i].name) = names->slots[i];
+    }
+    free(names->slots);
+    *names = bigger;
+    return true;
+}
+
+bool kprof_names_add(kprof_names *names, const char *name, size_t number)
+{
+    if (names->count * 2 >= names->capacity && !grow(names))
+        return false;
+    struct kprof_name_slot *slot = find_slot(names, name);
+    if (slot->name)
+        return true;
+    *slot = (struct kprof_name_slot){name, number};
+    names->count++;
+    return true;
+}
+
+size_t kprof_names_find(const kprof_names *names, const char *name)
+{
+    if (names->capacity == 0)
+        return KPROF_NAMES_NONE;
+    const struct kprof_name_slot *slot = find_slot(names, name);
+    return slot->name ? slot->number : KPROF_NAMES_NONE;
+}
+
+void kprof_names_free(kprof_names *names)
+{
+    free(names->slots);
+    *names = (kprof_names){NULL, 0, 0};
+}

@@ -1,0 +1,325 @@
+/* One list of columns for each table makes its definition, its INSERT and what is read of it. */
+#include "report/store/rows.h"
+#include "report/model/model.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+typedef enum column_kind { COLUMN_U32, COLUMN_I64, COLUMN_REF, COLUMN_OPTIONAL, COLUMN_FLAG, COLUMN_TEXT } column_kind;
+
+typedef struct column {
+    const char *name, *type;
+    column_kind kind;
+    bool told; /* by the spool; else the command line makes it */
+    int since;
+    size_t offset; /* in the row's struct */
+} column;
+
+typedef struct table_layout {
+    const char *name;
+    kprof_statement insert;
+    const column *columns;
+    size_t count;
+} table_layout;
+
+/* The columns that a field makes, by its kind. */
+#define COLUMNS_U32(name, ...)      {name, "INTEGER NOT NULL", COLUMN_U32, __VA_ARGS__},
+#define COLUMNS_U64                 COLUMNS_I64
+#define COLUMNS_I64(name, ...)      {name, "INTEGER NOT NULL", COLUMN_I64, __VA_ARGS__},
+#define COLUMNS_REF(name, ...)      {name, "INTEGER NOT NULL REFERENCES", COLUMN_REF, __VA_ARGS__},
+#define COLUMNS_OPTIONAL(name, ...) {name, "INTEGER", COLUMN_OPTIONAL, __VA_ARGS__},
+#define COLUMNS_FLAG(name, ...)     {name, "INTEGER NOT NULL", COLUMN_FLAG, __VA_ARGS__},
+#define COLUMNS_TEXT(name, ...)     {name, "TEXT NOT NULL", COLUMN_TEXT, __VA_ARGS__},
+#define COLUMNS_UNIQUE(name, ...)   {name, "TEXT NOT NULL UNIQUE", COLUMN_TEXT, __VA_ARGS__},
+#define COLUMNS_SHAPE(name, told, since, offset)                                                                       \
+    COLUMNS_U32(name "_x", told, since, offset)                                                                        \
+    COLUMNS_U32(name "_y", told, since, (offset) + sizeof(uint32_t))                                                   \
+    COLUMNS_U32(name "_z", told, since, (offset) + 2 * sizeof(uint32_t))
+
+#define FIELD(kind, member, column, since, ...) COLUMNS_##kind(#column, true, since, offsetof(row_struct, member))
+#define REPORT(kind, column, since)             COLUMNS_##kind(#column, false, since, offsetof(row_struct, column))
+#define NO_COLUMN(...)
+#define LAYOUT(NAME, name, row)                                                                                        \
+    case KPROF_ROWS_##NAME: {                                                                                          \
+        typedef row row_struct;                                                                                        \
+        static const column columns[] = {KPROF_##NAME##_FIELDS(FIELD, NO_COLUMN, REPORT)};                             \
+        return (table_layout){#name, KPROF_SQL_ADD_##NAME, columns, sizeof columns / sizeof *columns};                 \
+    }
+
+static table_layout layout_of(kprof_rows table)
+{
+    switch (table) {
+        KPROF_ROWS_MAP(LAYOUT)
+    default:
+        return (table_layout){.name = ""};
+    }
+}
+
+/* Columns that had another name before a version. */
+static const struct {
+    const char *name, *former_name;
+    int since;
+} renamed[] = {
+    {"registers_per_thread_compiled", "registers_per_thread", 4},
+};
+
+static const char *name_of(const column *c, int version)
+{
+    for (size_t i = 0; i < sizeof renamed / sizeof *renamed; i++) {
+        if (version < renamed[i].since && strcmp(c->name, renamed[i].name) == 0)
+            return renamed[i].former_name;
+    }
+    return c->name;
+}
+
+char *kprof_rows_definition(const char *name, int version)
+{
+    table_layout layout = {0};
+    for (int i = 0; i < KPROF_ROWS_COUNT && (!layout.name || strcmp(layout.name, name) != 0); i++)
+        layout = layout_of((kprof_rows)i);
+    kprof_strbuf sql = KPROF_STRBUF_INIT;
+    kprof_strbuf_printf(&sql, "CREATE TABLE %s(id INTEGER PRIMARY KEY", layout.name);
+    for (size_t i = 0; i < layout.count; i++) {
+        const column *c = &layout.columns[i];
+        if (c->since > version)
+            continue;
+        kprof_strbuf_printf(&sql, ", %s %s", name_of(c, version), c->type);
+        if (c->kind == COLUMN_REF) /* process_id refers to process */
+            kprof_strbuf_printf(&sql, " %.*s", (int)(strlen(c->name) - strlen("_id")), c->name);
+    }
+    kprof_strbuf_puts(&sql, ")");
+    return kprof_strbuf_take(&sql);
+}
+
+static int bind_column(sqlite3_stmt *statement, int place, const column *c, const void *row)
+{
+    const char *member = (const char *)row + c->offset, *text;
+    uint32_t small;
+    bool flag;
+    int64_t number;
+    if (c->kind == COLUMN_TEXT) {
+        memcpy(&text, member, sizeof text);
+        return sqlite3_bind_text(statement, place, text ? text : "", -1, SQLITE_STATIC);
+    }
+    switch (c->kind) {
+    case COLUMN_U32:
+        memcpy(&small, member, sizeof small);
+        number = small;
+        break;
+    case COLUMN_FLAG:
+        memcpy(&flag, member, sizeof flag);
+        number = flag;
+        break;
+    default:
+        memcpy(&number, member, sizeof number);
+    }
+    bool is_missing = c->kind == COLUMN_OPTIONAL && number < 0;
+    return is_missing ? sqlite3_bind_null(statement, place) : sqlite3_bind_int64(statement, place, number);
+}
+
+/* Bind the columns of a row to the parameters from 2 on, as many as the statement has, and run it. */
+static int run_with(sqlite3_stmt *statement, const table_layout *layout, const void *row)
+{
+    int rc = SQLITE_OK;
+    for (size_t i = 0; i < layout->count && rc == SQLITE_OK; i++)
+        rc = bind_column(statement, (int)i + 2, &layout->columns[i], row);
+    return rc == SQLITE_OK ? sqlite3_step(statement) : rc;
+}
+
+kprof_status kprof_rows_insert(kprof_report *report, kprof_rows table, const void *row, int64_t *id)
+{
+    const table_layout layout = layout_of(table);
+    sqlite3_stmt *statement;
+    kprof_strbuf sql = KPROF_STRBUF_INIT;
+    kprof_strbuf_printf(&sql, "INSERT INTO %s VALUES(?", layout.name);
+    for (size_t i = 0; i < layout.count; i++)
+        kprof_strbuf_puts(&sql, ",?");
+    kprof_strbuf_puts(&sql, ")");
+    kprof_status status = kprof_store_prepare(report, layout.insert, sql.failed ? NULL : sql.data, &statement);
+    kprof_strbuf_free(&sql);
+    if (status != KPROF_OK)
+        return status;
+    if (*id >= 0)
+        sqlite3_bind_int64(statement, 1, *id);
+    if (run_with(statement, &layout, row) != SQLITE_DONE)
+        status = kprof_store_fail(report, layout.name);
+    *id = sqlite3_last_insert_rowid(report->db);
+    sqlite3_reset(statement);
+    return status;
+}
+
+kprof_status kprof_rows_find_kernel(kprof_report *report, const kprof_model_kernel *kernel, int64_t *id)
+{
+    const table_layout layout = layout_of(KPROF_ROWS_KERNEL);
+    sqlite3_stmt *statement;
+    kprof_strbuf sql = KPROF_STRBUF_INIT;
+    kprof_strbuf_puts(&sql, "SELECT id FROM kernel WHERE ?1 IS NULL");
+    for (size_t i = 0; i < layout.count; i++) /* what the command line makes is not there yet, which is bound as '' */
+        kprof_strbuf_printf(&sql, " AND %s=?%zu", layout.columns[i].told ? layout.columns[i].name : "''", i + 2);
+    kprof_status status = kprof_store_prepare(report, KPROF_SQL_FIND_KERNEL, sql.failed ? NULL : sql.data, &statement);
+    kprof_strbuf_free(&sql);
+    if (status != KPROF_OK)
+        return status;
+    int rc = run_with(statement, &layout, kernel);
+    if (rc != SQLITE_ROW && rc != SQLITE_DONE)
+        status = kprof_store_fail(report, "looking for a kernel");
+    *id = rc == SQLITE_ROW ? sqlite3_column_int64(statement, 0) : 0;
+    sqlite3_reset(statement);
+    return status;
+}
+
+void kprof_rows_describe(kprof_rows table, const void *row, kprof_strbuf *out)
+{
+    const table_layout layout = layout_of(table);
+    for (size_t i = 0; i < layout.count; i++) {
+        const column *c = &layout.columns[i];
+        const char *member = (const char *)row + c->offset, *text;
+        uint32_t small;
+        bool flag;
+        int64_t number = 0;
+        if (c->kind == COLUMN_TEXT) { /* its length keeps it apart from the next one */
+            memcpy(&text, member, sizeof text);
+            kprof_strbuf_printf(out, "%zu %s ", text ? strlen(text) : 0, text ? text : "");
+            continue;
+        }
+        if (c->kind == COLUMN_U32) {
+            memcpy(&small, member, sizeof small);
+            number = small;
+        } else if (c->kind == COLUMN_FLAG) {
+            memcpy(&flag, member, sizeof flag);
+            number = flag;
+        } else {
+            memcpy(&number, member, sizeof number);
+        }
+        kprof_strbuf_printf(out, "%lld ", (long long)number);
+    }
+}
+
+void kprof_rows_list_plain(kprof_rows table, kprof_strbuf *out)
+{
+    const table_layout layout = layout_of(table);
+    for (size_t i = 0; i < layout.count; i++) {
+        if (layout.columns[i].kind != COLUMN_REF)
+            kprof_strbuf_printf(out, ", %s", layout.columns[i].name);
+    }
+}
+
+/* A column of a row of the file; `place` is below 0 for what the report is too old to have. */
+typedef struct cell {
+    const kprof_report *report;
+    sqlite3_stmt *columns;
+    int place;
+} cell;
+
+static bool read_column(const cell *from, const column *c, void *row)
+{
+    char *member = (char *)row + c->offset;
+    bool is_null = from->place < 0 || sqlite3_column_type(from->columns, from->place) == SQLITE_NULL;
+    if (c->kind == COLUMN_TEXT) {
+        char *text = is_null ? strdup("") : kprof_store_text(from->report, from->columns, from->place);
+        memcpy(member, &text, sizeof text);
+        return text;
+    }
+    int64_t missing = c->kind == COLUMN_OPTIONAL ? -1 : 0;
+    int64_t number = is_null ? missing : sqlite3_column_int64(from->columns, from->place);
+    uint32_t small = (uint32_t)number;
+    bool flag = number != 0;
+    if (c->kind == COLUMN_U32)
+        memcpy(member, &small, sizeof small);
+    else if (c->kind == COLUMN_FLAG)
+        memcpy(member, &flag, sizeof flag);
+    else
+        memcpy(member, &number, sizeof number);
+    return true;
+}
+
+bool kprof_rows_read(const kprof_report *report, kprof_rows table, sqlite3_stmt *columns, void *row)
+{
+    const table_layout layout = layout_of(table);
+    bool whole = true;
+    int place = 1;
+    for (size_t i = 0; i < layout.count; i++) {
+        const cell from = {report, columns, layout.columns[i].since <= report->version ? place++ : -1};
+        whole &= read_column(&from, &layout.columns[i], row);
+    }
+    return whole;
+}
+
+void kprof_rows_free(kprof_rows table, const void *row)
+{
+    const table_layout layout = layout_of(table);
+    for (size_t i = 0; i < layout.count; i++) {
+        char *text;
+        if (layout.columns[i].kind != COLUMN_TEXT)
+            continue;
+        memcpy(&text, (const char *)row + layout.columns[i].offset, sizeof text);
+        free(text);
+    }
+}
+
+/* Names the array of the model that holds the rows of a table. */
+typedef struct row_list {
+    kprof_rows table;
+    int since; /* the first version of the schema that has the table */
+    size_t array, count, size;
+} row_list;
+
+#define LIST(table, since, array, count)                                                                               \
+    {                                                                                                                  \
+        table, since, offsetof(kprof_model, array), offsetof(kprof_model, count), sizeof *((kprof_model *)0)->array    \
+    }
+
+static const row_list lists[] = {
+    LIST(KPROF_ROWS_PROCESS, 1, processes, process_count),  LIST(KPROF_ROWS_DEVICE, 1, devices, device_count),
+    LIST(KPROF_ROWS_KERNEL, 1, kernels, kernel_count),      LIST(KPROF_ROWS_METRIC, 1, metrics, metric_count),
+    LIST(KPROF_ROWS_LEFT_OUT, 2, left_out, left_out_count), LIST(KPROF_ROWS_MESSAGE, 1, messages, message_count),
+};
+#define LIST_COUNT (sizeof lists / sizeof *lists)
+
+typedef struct row_loader {
+    kprof_report *report;
+    kprof_model *model;
+    const row_list *list;
+} row_loader;
+
+/* Rows are numbered from 1 without gaps; insisting on it also ends a walk through a damaged tree that would go round in
+ * circles. */
+static kprof_status load_row(void *user, sqlite3_stmt *columns)
+{
+    const row_loader *load = user;
+    const row_list *list = load->list;
+    size_t *count = (size_t *)((char *)load->model + list->count);
+    if (sqlite3_column_int64(columns, 0) != (int64_t)*count + 1)
+        return kprof_store_damaged(load->report, layout_of(list->table).name);
+    void *row = kprof_append((void **)((char *)load->model + list->array), *count, list->size);
+    if (!row)
+        return kprof_store_no_memory(load->report);
+    ++*count;
+    return kprof_rows_read(load->report, list->table, columns, row) ? KPROF_OK : kprof_store_no_memory(load->report);
+}
+
+kprof_status kprof_rows_load(kprof_report *report, kprof_model *model)
+{
+    kprof_status status = KPROF_OK;
+    for (size_t i = 0; i < LIST_COUNT && status == KPROF_OK; i++) {
+        row_loader load = {report, model, &lists[i]};
+        char sql[64];
+        snprintf(sql, sizeof sql, "SELECT * FROM %s ORDER BY id", layout_of(lists[i].table).name);
+        if (report->version >= lists[i].since)
+            status = kprof_store_query(report, sql, load_row, &load);
+    }
+    return status;
+}
+
+void kprof_rows_unload(kprof_model *model)
+{
+    for (size_t i = 0; i < LIST_COUNT; i++) {
+        char *rows;
+        size_t count;
+        memcpy(&rows, (char *)model + lists[i].array, sizeof rows);
+        memcpy(&count, (char *)model + lists[i].count, sizeof count);
+        for (size_t k = 0; k < count; k++)
+            kprof_rows_free(lists[i].table, rows + k * lists[i].size);
+        free(rows);
+    }
+}

@@ -1,0 +1,135 @@
+/* The tables and views of a report, version KPROF_SCHEMA_VERSION. docs/report-schema.md explains every column; change
+ * both together, and the version with them. */
+#include "report/store/rows.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+typedef struct schema_entry {
+    int since; /* the first version that has it */
+    const char *name;
+    const char *sql; /* NULL: core/fields.h has the columns */
+} schema_entry;
+
+/* SQLite keeps the text of these statements in the file, so an opened report can be compared with them word for word.
+ */
+static const schema_entry tables[] = {
+    {1, "run",
+     "CREATE TABLE run(id INTEGER PRIMARY KEY, command_line TEXT NOT NULL, working_directory TEXT NOT NULL, "
+     "kprof_version TEXT NOT NULL, sets TEXT NOT NULL, start_unix_ns INTEGER NOT NULL)"},
+    {1, "process", NULL},
+    {1, "device", NULL},
+    {1, "kernel", NULL},
+    {1, "metric", NULL},
+    {1, "section",
+     "CREATE TABLE section(id INTEGER PRIMARY KEY, chip TEXT NOT NULL, identifier TEXT NOT NULL, "
+     "name TEXT NOT NULL, definition TEXT NOT NULL)"},
+    {1, "launch", NULL},
+    {1, "value",
+     "CREATE TABLE value(launch_id INTEGER NOT NULL REFERENCES launch, "
+     "metric_id INTEGER NOT NULL REFERENCES metric, value REAL, "
+     "PRIMARY KEY(launch_id, metric_id)) WITHOUT ROWID"},
+    {1, "seen",
+     "CREATE TABLE seen(process_id INTEGER NOT NULL REFERENCES process, "
+     "kernel_id INTEGER NOT NULL REFERENCES kernel, launches INTEGER NOT NULL, "
+     "PRIMARY KEY(process_id, kernel_id)) WITHOUT ROWID"},
+    {1, "message", NULL},
+    {2, "pass",
+     "CREATE TABLE pass(chip TEXT NOT NULL, pass INTEGER NOT NULL, counters INTEGER NOT NULL, "
+     "sm_side INTEGER NOT NULL, PRIMARY KEY(chip, pass)) WITHOUT ROWID"},
+    {2, "schedule",
+     "CREATE TABLE schedule(chip TEXT NOT NULL, metric_id INTEGER NOT NULL REFERENCES metric, "
+     "pass INTEGER NOT NULL, PRIMARY KEY(chip, metric_id, pass)) WITHOUT ROWID"},
+    {2, "left_out", NULL},
+    {3, "graph_node",
+     "CREATE TABLE graph_node(launch_id INTEGER PRIMARY KEY REFERENCES launch, node INTEGER NOT NULL)"},
+    {6, "nvtx", "CREATE TABLE nvtx(launch_id INTEGER PRIMARY KEY REFERENCES launch, ranges TEXT NOT NULL)"},
+    {5, "source",
+     "CREATE TABLE source(id INTEGER PRIMARY KEY, name TEXT NOT NULL, command_line TEXT NOT NULL, "
+     "working_directory TEXT NOT NULL, kprof_version TEXT NOT NULL, sets TEXT NOT NULL, "
+     "start_unix_ns INTEGER NOT NULL)"},
+    {5, "process_source",
+     "CREATE TABLE process_source(process_id INTEGER PRIMARY KEY REFERENCES process, "
+     "source_id INTEGER NOT NULL REFERENCES source)"},
+};
+#define TABLE_COUNT (sizeof tables / sizeof *tables)
+
+/* For people with an SQLite client; kprof itself never reads them. */
+static const char views[] =
+    "CREATE VIEW launch_metrics AS SELECT launch.id AS launch, process.pid AS pid, kernel.function AS kernel, "
+    "metric.name AS metric, value.value AS value, metric.unit AS unit "
+    "FROM value JOIN launch ON launch.id=value.launch_id JOIN metric ON metric.id=value.metric_id "
+    "JOIN kernel ON kernel.id=launch.kernel_id JOIN process ON process.id=launch.process_id;"
+    "CREATE VIEW launches AS SELECT launch.id AS launch, process.pid AS pid, process.name AS process, "
+    "kernel.function AS kernel, kernel.demangled AS demangled, device.name AS device, device.chip AS chip, "
+    "launch.position AS position, grid_x, grid_y, grid_z, block_x, block_y, block_z, "
+    "registers_per_thread_compiled, static_smem_bytes, dynamic_smem_bytes, replay_mode, passes, measured, reason, "
+    "graph_node.node AS graph_node, nvtx.ranges AS nvtx "
+    "FROM launch JOIN process ON process.id=launch.process_id JOIN kernel ON kernel.id=launch.kernel_id "
+    "JOIN device ON device.id=launch.device_id LEFT JOIN graph_node ON graph_node.launch_id=launch.id "
+    "LEFT JOIN nvtx ON nvtx.launch_id=launch.id;"
+    "CREATE VIEW kernel_summary AS SELECT kernel.function AS kernel, metric.name AS metric, "
+    "count(value.value) AS launches, min(value.value) AS minimum, max(value.value) AS maximum, "
+    "avg(value.value) AS average, metric.unit AS unit FROM value JOIN launch ON launch.id=value.launch_id "
+    "JOIN kernel ON kernel.id=launch.kernel_id JOIN metric ON metric.id=value.metric_id "
+    "GROUP BY kernel.function, metric.id;"
+    "CREATE VIEW seen_kernels AS SELECT kernel.function AS kernel, kernel.demangled AS demangled, "
+    "sum(seen.launches) AS launches FROM seen JOIN kernel ON kernel.id=seen.kernel_id "
+    "GROUP BY kernel.mangled ORDER BY launches DESC, kernel;"
+    "CREATE VIEW metric_passes AS SELECT chip, metric.name AS metric, count(*) AS passes, min(pass) AS first, "
+    "max(pass) AS last FROM schedule JOIN metric ON metric.id=schedule.metric_id GROUP BY chip, metric.id;";
+
+/* The statement that makes a table in a report of this version; NULL when out of memory. Caller frees. */
+static char *definition_of(const schema_entry *table, int version)
+{
+    return table->sql ? strdup(table->sql) : kprof_rows_definition(table->name, version);
+}
+
+kprof_status kprof_schema_create(kprof_report *report)
+{
+    for (size_t i = 0; i < TABLE_COUNT; i++) {
+        char *sql = definition_of(&tables[i], KPROF_SCHEMA_VERSION);
+        kprof_status status = sql ? kprof_store_exec(report, sql) : kprof_store_no_memory(report);
+        free(sql);
+        if (status != KPROF_OK)
+            return status;
+    }
+    return kprof_store_exec(report, views);
+}
+
+typedef struct schema_check {
+    const char *name, *sql;
+    bool found;
+} schema_check;
+
+static kprof_status compare_table(void *user, sqlite3_stmt *row)
+{
+    schema_check *check = user;
+    const char *name = (const char *)sqlite3_column_text(row, 0);
+    const char *sql = (const char *)sqlite3_column_text(row, 1);
+    if (name && sql && strcmp(name, check->name) == 0 && strcmp(sql, check->sql) == 0)
+        check->found = true;
+    return KPROF_OK;
+}
+
+kprof_status kprof_schema_check(kprof_report *report)
+{
+    for (size_t i = 0; i < TABLE_COUNT; i++) {
+        if (tables[i].since > report->version)
+            continue;
+        char *sql = definition_of(&tables[i], report->version);
+        schema_check check = {tables[i].name, sql, false};
+        static const char query[] = "SELECT name, sql FROM sqlite_schema WHERE type='table'";
+        kprof_status status =
+            sql ? kprof_store_query(report, query, compare_table, &check) : kprof_store_no_memory(report);
+        free(sql);
+        if (status != KPROF_OK)
+            return status;
+        if (!check.found)
+            return kprof_fail(
+                KPROF_BAD_REPORT,
+                "%s: the report is damaged: table \"%s\" is missing or not as kprof writes it" KPROF_DAMAGED_ADVICE,
+                report->path, tables[i].name);
+    }
+    return KPROF_OK;
+}

@@ -1,0 +1,128 @@
+/* The SQLite file under a report: schema, statements and the mapping of SQLite's errors. Only src/report uses it. */
+#ifndef KPROF_REPORT_STORE_H
+#define KPROF_REPORT_STORE_H
+
+#include "report/report.h"
+
+#include <sqlite3.h>
+
+#define KPROF_APPLICATION_ID 0x6b707266 /* "kprf" */
+
+/* Statements that write, prepared on first use. Columns in the order of the schema (schema.c). rows.c makes the texts
+ * that are NULL. */
+#define KPROF_STATEMENT_MAP(X)                                                                                         \
+    X(BEGIN, "BEGIN IMMEDIATE")                                                                                        \
+    X(COMMIT, "COMMIT")                                                                                                \
+    X(SAVEPOINT, "SAVEPOINT record")                                                                                   \
+    X(RELEASE, "RELEASE record")                                                                                       \
+    X(ADD_RUN, "INSERT INTO run VALUES(1,?,?,?,?,?)")                                                                  \
+    X(ADD_PROCESS, NULL)                                                                                               \
+    X(END_PROCESS, "UPDATE process SET launches=?2, matched=?3, profiled=?4, ended=1 WHERE id=?1")                     \
+    X(EXIT_PROCESS, "UPDATE process SET wait_status=?2 WHERE id=(SELECT max(id) FROM process WHERE pid=?1)")           \
+    X(FIND_DEVICE, "SELECT id FROM device WHERE uuid=?1 AND ordinal=?2 AND name=?3 AND chip=?4")                       \
+    X(ADD_DEVICE, NULL)                                                                                                \
+    X(FIND_KERNEL, NULL)                                                                                               \
+    X(ADD_KERNEL, NULL)                                                                                                \
+    X(FIND_METRIC, "SELECT id FROM metric WHERE name=?1")                                                              \
+    X(ADD_METRIC, NULL)                                                                                                \
+    X(DESCRIBE_METRIC, "UPDATE metric SET unit=?2, description=?3 WHERE id=?1 AND unit='' AND description=''")         \
+    X(ADD_SECTION, "INSERT INTO section VALUES(NULL,?,?,?,?)")                                                         \
+    X(ADD_LEFT_OUT, NULL)                                                                                              \
+    X(ADD_PASS, "INSERT INTO pass VALUES(?,?,?,?)")                                                                    \
+    X(ADD_METRIC_PASS, "INSERT INTO schedule VALUES(?,?,?)")                                                           \
+    X(ADD_PASSES_OF, "INSERT OR IGNORE INTO schedule SELECT ?1, ?2, pass FROM schedule WHERE chip=?1 AND "             \
+                     "metric_id=(SELECT id FROM metric WHERE name=?3)")                                                \
+    X(ADD_LAUNCH, NULL)                                                                                                \
+    X(ADD_GRAPH_NODE, "INSERT INTO graph_node VALUES(?,?)")                                                            \
+    X(ADD_NVTX, "INSERT INTO nvtx VALUES(?,?)")                                                                        \
+    X(ADD_VALUE, "INSERT INTO value VALUES(?,?,?)")                                                                    \
+    X(SET_SEEN, "INSERT INTO seen VALUES(?,?,?) ON CONFLICT DO UPDATE SET launches=excluded.launches")                 \
+    X(ADD_MESSAGE, NULL)
+
+typedef enum kprof_statement {
+#define KPROF_STATEMENT_ENUM(name, sql) KPROF_SQL_##name,
+    KPROF_STATEMENT_MAP(KPROF_STATEMENT_ENUM)
+#undef KPROF_STATEMENT_ENUM
+        KPROF_STATEMENT_COUNT
+} kprof_statement;
+
+struct kprof_derived; /* src/report/store/derived.h */
+
+struct kprof_report {
+    sqlite3 *db;
+    char *path;
+    char *draft; /* where the report is until it is complete; NULL: at `path` */
+    int lock;    /* on the file at `path` while it is written there; -1: none */
+    bool writable;
+    bool is_alone;      /* it says that it has a log, and there is none */
+    int version;        /* of the schema */
+    bool keeps_text;    /* texts are read as they are, for a format that encodes them; else they are cleaned */
+    int64_t size_bytes; /* of a report being read, when it was last asked */
+    bool broken;        /* writing has failed: row ids that an ingest remembers may have been rolled back */
+    int64_t next_launch;
+    sqlite3_stmt *statements[KPROF_STATEMENT_COUNT];
+    struct kprof_derived *derived; /* by chip, of the plans added */
+};
+
+/* Log what SQLite says about the failed `operation` and give the status for it: OUTPUT for a report being written,
+ * BAD_REPORT for one being read. */
+kprof_status kprof_store_fail(kprof_report *report, const char *operation);
+
+kprof_status kprof_store_no_memory(const kprof_report *report);
+/* A table of a report that was not written so. */
+#define KPROF_DAMAGED_ADVICE "; copy it again from where it was made, or measure again"
+kprof_status kprof_store_damaged(const kprof_report *report, const char *table);
+/* A report that holds more than kprof reads: "... holds more than 64 chips". */
+kprof_status kprof_store_too_much(const kprof_report *report, size_t limit, const char *what);
+/* The size of a report that is being read, as it is now. */
+kprof_status kprof_store_size(kprof_report *report, int64_t *bytes) KPROF_MUST_CHECK;
+/* The text of a column, cleaned unless the report keeps texts (caller frees; "" for NULL); NULL when out of memory. */
+char *kprof_store_text(const kprof_report *report, sqlite3_stmt *row, int column);
+
+/* A prepared statement with its bindings cleared; owned by the report. The first time, `sql` is prepared: NULL is out
+ * of memory. */
+kprof_status kprof_store_prepare(kprof_report *report, kprof_statement id, const char *sql,
+                                 sqlite3_stmt **out) KPROF_MUST_CHECK;
+/* The same for a statement whose text is above. */
+kprof_status kprof_store_statement(kprof_report *report, kprof_statement id, sqlite3_stmt **out) KPROF_MUST_CHECK;
+/* Bind by `types` (s: const char *, i: int64_t, d: double; NULL text is stored as "") and run a statement. *found is
+ * the first column of the first row, 0 where there is none. */
+kprof_status kprof_store_find(kprof_report *report, kprof_statement id, int64_t *found, const char *types,
+                              ...) KPROF_MUST_CHECK;
+/* The same for a statement without rows. */
+#define kprof_store_write(report, id, ...) kprof_store_find(report, id, &(int64_t){0}, __VA_ARGS__)
+
+/* Run a query and call `row` for each row until it fails. BAD_REPORT when the rows have more text than the file has
+ * bytes: rows share it then. */
+typedef kprof_status kprof_store_row(void *user, sqlite3_stmt *row);
+kprof_status kprof_store_query(kprof_report *report, const char *sql, kprof_store_row *row,
+                               void *user) KPROF_MUST_CHECK;
+
+/* The same check for who steps through rows: bytes of the texts of a row, and whether the file can hold so many. */
+int64_t kprof_store_text_bytes(sqlite3_stmt *row);
+kprof_status kprof_store_check_text(kprof_report *report, int64_t text_bytes) KPROF_MUST_CHECK;
+/* Let SQLite check that each page of a report that is being read belongs to one place, and each row fits its table.
+ * Statements that read all of a table need it: they would go round in circles, or read a long text again and again.
+ * Takes as long as reading the whole file. */
+kprof_status kprof_store_check_pages(kprof_report *report) KPROF_MUST_CHECK;
+
+/* End what the SAVEPOINT statement began: keep what was written since, or undo it. */
+kprof_status kprof_store_release(kprof_report *report, bool keep) KPROF_MUST_CHECK;
+
+/* Run one-off SQL. */
+kprof_status kprof_store_exec(kprof_report *report, const char *sql) KPROF_MUST_CHECK;
+
+/* Row id of a metric, added when new; a unit and description that were not known before are filled in. */
+typedef struct kprof_metric_row {
+    KPROF_METRIC_FIELDS(KPROF_NO_MEMBER, KPROF_NO_MEMBER, KPROF_MEMBER)
+} kprof_metric_row;
+kprof_status kprof_store_metric(kprof_report *report, const kprof_metric_row *metric, int64_t *id) KPROF_MUST_CHECK;
+
+/* Prepare for records what kprof_report_add_plan has stored, in a report that has been opened again for writing. */
+kprof_status kprof_report_load_plans(kprof_report *report) KPROF_MUST_CHECK;
+
+/* Make the tables and views of a new report; check that an opened one has exactly the tables of its version. */
+kprof_status kprof_schema_create(kprof_report *report) KPROF_MUST_CHECK;
+kprof_status kprof_schema_check(kprof_report *report) KPROF_MUST_CHECK;
+
+#endif
