@@ -23,4 +23,8 @@ bool kprof_answers_write(const kprof_answers *answers, kprof_strbuf *out);
  * when there is nothing, or nothing can be found in it. */
 bool kprof_answers_read(kprof_answers *answers, const kprof_strbuf *key);
 
+/* Append what identifies the libraries that answer, for the cache's key: path, size and times of libcupti and
+ * libnvperf_host. It opens neither: it looks at the files that kprof would open. False when it cannot find them. */
+bool kprof_cupti_identify(kprof_strbuf *out);
+
 #endif

@@ -3,7 +3,7 @@
 #include "host/load.h"
 
 #include "core/log.h"
-#include "host/nvpw.h"
+#include "host/answers.h"
 
 #include <dlfcn.h>
 #include <limits.h>

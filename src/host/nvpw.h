@@ -22,11 +22,6 @@ struct kprof_host {
     void *evaluator, *scratch; /* NVPW's metrics evaluator, made on first use, and its memory */
 };
 
-/* Append what tells the libraries behind the Profiler Host API from any others: path, size and times of libcupti and
- * libnvperf_host. Before they are opened it is about the files that would be, so that nobody has to open them who finds
- * the answer kept. False when they cannot be found or looked at. */
-bool kprof_cupti_identify(kprof_strbuf *out);
-
 /* Load libcupti and open CUPTI's object, on the first call. UNSUPPORTED when that fails. */
 kprof_status kprof_ask_open(kprof_host *host) KPROF_MUST_CHECK;
 void kprof_ask_close(kprof_host *host);

@@ -1,6 +1,5 @@
 /* Reads files of aliases, and finds what stands for an alias on a chip or in a report. */
 #include "metricset/alias.h"
-#include "metricset/catalog.h"
 
 #include "core/log.h"
 
@@ -212,18 +211,6 @@ kprof_status kprof_alias_choose(const kprof_alias *alias, const kprof_name_suppl
 static bool host_has(void *user, const char *name)
 {
     return kprof_launch_metric_find(name) || kprof_host_can_collect(user, name);
-}
-
-kprof_status kprof_catalog_check_aliases(const kprof_catalog *catalog, kprof_host *host)
-{
-    kprof_strlist candidates = KPROF_STRLIST_INIT;
-    kprof_status status = KPROF_OK;
-    for (size_t i = 0; i < catalog->alias_count && status == KPROF_OK; i++)
-        status = kprof_alias_candidates(&catalog->aliases[i], &candidates);
-    if (status == KPROF_OK && candidates.count > 0)
-        status = kprof_host_check(host, &candidates);
-    kprof_strlist_free(&candidates);
-    return status;
 }
 
 kprof_status kprof_alias_on(const kprof_alias *alias, kprof_host *host, const char **out)

@@ -566,3 +566,15 @@ void kprof_catalog_section_helps(const kprof_catalog *catalog, size_t index, kpr
         }
     }
 }
+
+kprof_status kprof_catalog_check_aliases(const kprof_catalog *catalog, kprof_host *host)
+{
+    kprof_strlist candidates = KPROF_STRLIST_INIT;
+    kprof_status status = KPROF_OK;
+    for (size_t i = 0; i < catalog->alias_count && status == KPROF_OK; i++)
+        status = kprof_alias_candidates(&catalog->aliases[i], &candidates);
+    if (status == KPROF_OK && candidates.count > 0)
+        status = kprof_host_check(host, &candidates);
+    kprof_strlist_free(&candidates);
+    return status;
+}

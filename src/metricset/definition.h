@@ -99,9 +99,4 @@ kprof_status kprof_section_resolve(const kprof_section_definition *definition, c
 kprof_status kprof_item_collect(const kprof_item_definition *item, kprof_host *host,
                                 kprof_strlist *collect) KPROF_MUST_CHECK;
 
-/* Free the members of a part of a resolved section and leave it empty. */
-void kprof_item_clear(kprof_item *item);
-void kprof_table_clear(kprof_table *table);
-void kprof_roofline_clear(kprof_roofline *line);
-
 #endif

@@ -16,6 +16,10 @@ typedef struct kprof_catalog kprof_catalog;
 kprof_status kprof_catalog_load(const kprof_strlist *folders, kprof_catalog **out) KPROF_MUST_CHECK;
 void kprof_catalog_free(kprof_catalog *catalog);
 
+/* Read back what kprof_section_to_json wrote. BAD_METRICSET, with a message that names `file`, on anything else; the
+ * input is untrusted. */
+kprof_status kprof_section_from_json(const char *file, const char *json, kprof_section *out) KPROF_MUST_CHECK;
+
 typedef struct kprof_catalog_entry {
     const char *id, *name, *help;   /* borrowed from the catalog */
     const char *const *aliases;     /* NULL-terminated: "basic" of "default" */

@@ -455,3 +455,20 @@ kprof_status kprof_section_candidates(const kprof_section_definition *definition
         status = list_roofline(&definition->rooflines[i], out);
     return status;
 }
+
+kprof_status kprof_section_from_json(const char *file, const char *json, kprof_section *out)
+{
+    kprof_json_place place = {NULL, file, 0};
+    kprof_section_definition definition = {0};
+    cJSON *value;
+    *out = (kprof_section){0};
+    kprof_status status = kprof_json_parse(&place, json, strlen(json), &value);
+    if (status != KPROF_OK)
+        return status;
+    status = kprof_section_definition_read(&place, value, &definition);
+    if (status == KPROF_OK)
+        status = kprof_section_resolve(&definition, NULL, NULL, out);
+    kprof_section_definition_free(&definition);
+    cJSON_Delete(value);
+    return status;
+}

@@ -1,9 +1,9 @@
-/* Frees resolved sections and writes them as JSON in the format of the set files. Reading one back is reading a
- * definition whose every first choice is right. */
-#include "metricset/definition.h"
+/* Frees resolved sections and writes them as JSON in the format of the set files. */
+#include "metricset/section.h"
 
 #include "core/strbuf.h"
 
+#include <cjson/cJSON.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -90,23 +90,6 @@ char *kprof_section_to_json(const kprof_section *section)
         text = NULL;
     }
     return text;
-}
-
-kprof_status kprof_section_from_json(const char *file, const char *json, kprof_section *out)
-{
-    kprof_json_place place = {NULL, file, 0};
-    kprof_section_definition definition = {0};
-    cJSON *value;
-    *out = (kprof_section){0};
-    kprof_status status = kprof_json_parse(&place, json, strlen(json), &value);
-    if (status != KPROF_OK)
-        return status;
-    status = kprof_section_definition_read(&place, value, &definition);
-    if (status == KPROF_OK)
-        status = kprof_section_resolve(&definition, NULL, NULL, out);
-    kprof_section_definition_free(&definition);
-    cJSON_Delete(value);
-    return status;
 }
 
 void kprof_item_clear(kprof_item *item)

@@ -55,11 +55,14 @@ typedef struct kprof_section {
     size_t roofline_count;
 } kprof_section;
 
-/* Write a resolved section as JSON text (caller frees; NULL when out of memory), and read it back. BAD_METRICSET,
- * with a message that names `file`, on anything that kprof_section_to_json could not have written; the input is
- * untrusted. */
+/* Write a resolved section as JSON text; kprof_section_from_json reads it back. Caller frees; NULL when out of memory.
+ */
 char *kprof_section_to_json(const kprof_section *section);
-kprof_status kprof_section_from_json(const char *file, const char *json, kprof_section *out) KPROF_MUST_CHECK;
 void kprof_section_free(kprof_section *section); /* members, not the struct */
+
+/* Free the members of a part of a resolved section and leave it empty. */
+void kprof_item_clear(kprof_item *item);
+void kprof_table_clear(kprof_table *table);
+void kprof_roofline_clear(kprof_roofline *line);
 
 #endif

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-void kprof_planned_ask(const kprof_limits *limits, char *out, size_t size)
+void kprof_planned_question(const kprof_limits *limits, char *out, size_t size)
 {
     const kprof_workload *workload = &limits->workload;
     snprintf(out, size, "plan %u %.9g %llu %u %d %llu %llu planner %s", limits->max_passes, limits->budget_s,

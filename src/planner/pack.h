@@ -154,7 +154,7 @@ bool kprof_guest_is_there(const kprof_packing *packing, size_t number, uint32_t 
 
 /* Whole plans on disk, without their cost (kept.c): the question that a plan answers, by its limits. */
 #define KPROF_PLANNED_QUESTION_SIZE 256
-void kprof_planned_ask(const kprof_limits *limits, char *out, size_t size);
+void kprof_planned_question(const kprof_limits *limits, char *out, size_t size);
 /* False, with nothing in *out, where none is kept. */
 bool kprof_planned_recall(const kprof_host_question *question, kprof_planned *out);
 void kprof_planned_keep(const kprof_host_question *question, kprof_planned *plan);

@@ -1,5 +1,6 @@
 /* Resolved sections as JSON: the round trip, and texts from a report that somebody tampered with. */
 #include "log_capture.h"
+#include "metricset/metricset.h"
 #include "metricset/section.h"
 
 #include <setjmp.h>

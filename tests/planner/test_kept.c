@@ -29,7 +29,7 @@ static int set_up(void **state)
 {
     (void)state;
     use_cache_folder();
-    kprof_planned_ask(&(kprof_limits){0}, plan_question, sizeof plan_question);
+    kprof_planned_question(&(kprof_limits){0}, plan_question, sizeof plan_question);
     return kprof_host_open("GH100", NULL, &host) == KPROF_OK ? 0 : -1;
 }
 

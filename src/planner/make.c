@@ -24,7 +24,7 @@ static kprof_status take_arrangement(const kprof_packing *p, kprof_arrangement *
     return KPROF_OK;
 }
 
-static void go_to(kprof_packing *p, kprof_arrangement *arrangement)
+static void swap_arrangement(kprof_packing *p, kprof_arrangement *arrangement)
 {
     kprof_arrangement left = p->now;
     p->now = *arrangement;
@@ -57,7 +57,7 @@ static kprof_status keep_all(kprof_packing *p, const kprof_limits *limits, bool 
         status = kprof_packing_improve(p, KPROF_LESS_TIME);
     *fits = status == KPROF_OK && is_paid_for(p, limits, p->metric_count);
     if (status == KPROF_OK && !*fits) {
-        go_to(p, &few);
+        swap_arrangement(p, &few);
         *fits = is_paid_for(p, limits, p->metric_count);
     }
     free(few.spots);
@@ -100,7 +100,7 @@ static kprof_status keep_the_best(kprof_packing *p, const kprof_limits *limits, 
     if (status == KPROF_OK && fill(p, limits, true, kept_patiently) > usefulness)
         memcpy(kept, kept_patiently, p->metric_count * sizeof(*kept));
     else if (status == KPROF_OK)
-        go_to(p, &eager);
+        swap_arrangement(p, &eager);
     free(eager.spots);
     free(kept_patiently);
     return status == KPROF_OK ? p->status : status;
@@ -247,7 +247,7 @@ kprof_status kprof_planner_make(kprof_host *host, const kprof_planner_wish *wish
     kprof_host_question question = {host, text, wish->names};
     kprof_status status = KPROF_OK;
     *out = (kprof_planned){0};
-    kprof_planned_ask(wish->limits, text, sizeof(text));
+    kprof_planned_question(wish->limits, text, sizeof(text));
     if (!kprof_planned_recall(&question, out)) {
         status = plan(host, wish, out);
         if (status == KPROF_OK)
