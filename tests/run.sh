@@ -270,7 +270,7 @@ step_gcc() {
   # With the same assertions test_planner_limits has the limits, ThreadSanitizer's build the threaded programs, and
   # AddressSanitizer's the first of those that are damaged or random; more of these are tried here.
   local skipped='test_planner_limits_of_passes|test_sim_random(_engine_threads_(more|wait)|_threads_more)?'
-  skipped+='|test_report_(hostile|rollups)'
+  skipped+='|test_report_hostile'
   [[ -n $is_broad ]] && skipped=test_planner_limits_of_passes
   run_tests gcc "" -E "^($skipped)$"
 }
@@ -293,19 +293,17 @@ sanitizer_options() {
   export LSAN_OPTIONS=suppressions=$root/tests/lsan.supp:print_suppressions=0
 }
 
-# The GPU tests measure; under a sanitizer that means little and takes long. CUPTI takes ten times as long there, so
-# its answers are asked for one small chip, and of what tries limits only test_planner_limits_of_passes runs.
+# The GPU tests measure; under a sanitizer that means little and takes long. CUPTI takes ten times as long there, a run
+# of kprof five times. For each change this build has the tests of single parts, damaged files and random programs, and
+# runs in which somebody meddles; the other tests go through the same code of ours, and `all` runs them here, too.
 step_asan() {
-  # CUPTI is ten times as slow here; the tests of packing, proof, schedules, limits and questions go through the same
-  # code of ours as test_planner_limits_of_passes and test_planner_kept do.
-  local many=many skipped='gpu|test_planner_(limits|schedule|witness|select|breakdown|pack|proof|questions|sets_GH)'
-  # A run of kprof takes five times as long, too. Those here give it bad input, end it at any moment, and let others
-  # meddle; gcc's build has the rest, whose code the tests of the engine and of the reporter go through here as well.
-  skipped+='|e2e_test_results.[^B]|e2e_test_applications.(Behaviour|Processes|Signals)'
+  local many=many skipped='gpu|docs_|samples_|test_planner_(kept|limits|schedule|witness|select|breakdown|pack|proof)'
+  skipped+='|test_planner_(questions|sets_GH)|test_cli_completion|test_report_(rollups|recorded|names)'
+  skipped+='|e2e_test_([^h]|hostile.(Bounds|RawText))'
   [[ -n $is_broad ]] && many='' skipped='gpu|test_planner_sets_(TU|GA|AD|GB.)'
   export KPROF_TEST_CHIPS=TU102
   sanitizer_options
-  run_tests asan "once $many" -E "^($skipped)$"
+  run_tests asan "once $many" -E "^($skipped)"
   unset ASAN_OPTIONS UBSAN_OPTIONS LSAN_OPTIONS
   choose_chips
 }
@@ -537,8 +535,9 @@ for step in "$@"; do
   declare -F "step_$step" >/dev/null || { echo "there is no step $step"; exit 1; }
 done
 choose_chips
-# What is done wrong with large files shows with smaller ones; their time and space are for `all`.
-[[ -n $is_broad ]] || export KPROF_TEST_MEGABYTES=2
+# What is done wrong with large files shows with smaller ones; their time and space are for `all`. So is the time of
+# failing each allocation.
+if [[ -z $is_broad ]]; then export KPROF_TEST_MEGABYTES=2; else export KPROF_TEST_ALLOCATIONS_TRIED=100; fi
 use_memory_for_files
 set -m # so that each of the two is a process group, all of which ends when this script is interrupted
 run_beside "$@" </dev/null &
