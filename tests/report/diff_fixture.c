@@ -1,7 +1,7 @@
 /* Builds the reports through the public interface. Nothing depends on time, place or machine. */
 #include "diff_fixture.h"
 #include "fixture.h"
-#include "report/store/store.h"
+#include "report/store/rows.h"
 
 #include <math.h>
 #include <stdarg.h>
@@ -213,7 +213,7 @@ void diff_fixture_write(const char *path, const diff_run *run)
     assert_int_equal(kprof_report_create(path, KPROF_CREATE_REPLACE, &info, &report), KPROF_OK);
     for (int i = 0; i < METRICS; i++) {
         int64_t id;
-        const kprof_metric_row row = {names[i], units[i], "", "hardware"};
+        const kprof_model_metric row = {names[i], units[i], "", "hardware"};
         assert_int_equal(kprof_store_metric(report, &row, &id), KPROF_OK);
     }
     assert_int_equal(kprof_ingest_new(report, &ingest), KPROF_OK);

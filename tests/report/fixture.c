@@ -2,7 +2,7 @@
 #include "fixture.h"
 
 #include "h200.h"
-#include "report/store/store.h"
+#include "report/store/rows.h"
 
 #include <dirent.h>
 #include <math.h>
@@ -197,7 +197,7 @@ void fixture_store(kprof_ingest *ingest, const kprof_record *record)
 static void set_units(kprof_report *report, const fixture_metrics *metrics)
 {
     for (size_t i = 0; i < metrics->names.count; i++) {
-        kprof_metric_row row = {metrics->names.items[i], metrics->units.items[i], "", "hardware"};
+        kprof_model_metric row = {metrics->names.items[i], metrics->units.items[i], "", "hardware"};
         int64_t id;
         assert_int_equal(kprof_store_metric(report, &row, &id), KPROF_OK);
     }

@@ -22,7 +22,7 @@ static void metrics_have_classes(void **state)
 {
     (void)state;
     static const struct {
-        kprof_metric_row metric;
+        kprof_model_metric metric;
         kprof_metric_class expected;
     } rows[] = {
         {{"smsp__inst_executed.sum", "inst", "", "hardware"}, KPROF_CLASS_EXACT},

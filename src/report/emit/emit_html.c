@@ -4,7 +4,7 @@
  * block has no "<", which could end it. */
 #include "core/log.h"
 #include "report/emit/emit.h"
-#include "report/emit/json_values.h"
+#include "report/emit/json_text.h"
 #include "report/model/witness.h"
 
 #include <math.h>

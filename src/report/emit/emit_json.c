@@ -1,7 +1,7 @@
 /* JSON through cJSON, one launch or record at a time, so that memory does not grow with the report. The shape is
  * published as docs/report.schema.json; change both together. JSON lines are the same launches and records, each alone
  * in its line. */
-#include "report/emit/json_values.h"
+#include "report/emit/json_text.h"
 #include "report/model/witness.h"
 
 #include <stdlib.h>

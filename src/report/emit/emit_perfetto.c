@@ -34,14 +34,9 @@ static perfetto_emitter *of(kprof_emitter *emitter)
     return (perfetto_emitter *)emitter;
 }
 
-static void add_text(cJSON *object, const char *key, const char *text)
-{
-    cJSON_AddItemToObjectCS(object, key, cJSON_CreateString(text));
-}
-
 static void add_integer(cJSON *object, const char *key, int64_t value)
 {
-    cJSON_AddItemToObjectCS(object, key, kprof_json_integer(value));
+    add(object, key, kprof_json_integer(value));
 }
 
 /* The format has microseconds; their decimals are written from whole nanoseconds, which a double would round. */
@@ -51,7 +46,7 @@ static void add_time(cJSON *object, const char *key, int64_t ns)
     uint64_t size = ns < 0 ? 0 - (uint64_t)ns : (uint64_t)ns;
     snprintf(text, sizeof text, "%s%llu.%03u", ns < 0 ? "-" : "", (unsigned long long)(size / 1000),
              (unsigned)(size % 1000));
-    cJSON_AddItemToObjectCS(object, key, cJSON_CreateRaw(text));
+    add(object, key, cJSON_CreateRaw(text));
 }
 
 static void write_event(perfetto_emitter *trace, cJSON *event)
@@ -70,7 +65,7 @@ static void write_name(perfetto_emitter *trace, int64_t process, int64_t row, co
     add_integer(event, "pid", process);
     add_integer(event, "tid", row);
     add_text(args, "name", name);
-    cJSON_AddItemToObjectCS(event, "args", args);
+    add(event, "args", args);
     write_event(trace, event);
 }
 
@@ -184,15 +179,15 @@ static void perfetto_metric(kprof_emitter *emitter, const kprof_emit_metric *met
     perfetto_emitter *trace = of(emitter);
     if (metric->repeated)
         return;
-    cJSON_AddItemToObjectCS(trace->args, metric->name, kprof_json_number(metric->value));
+    add(trace->args, metric->name, kprof_json_number(metric->value));
     if (strcmp(metric->name, DURATION) == 0)
         trace->duration_ns = metric->value;
     if (!isfinite(metric->value) || !is_headline(trace, metric))
         return;
     cJSON *counter = cJSON_CreateObject(), *args = cJSON_CreateObject();
     add_text(counter, "name", metric->name);
-    cJSON_AddItemToObjectCS(args, *metric->unit ? metric->unit : "value", kprof_json_number(metric->value));
-    cJSON_AddItemToObjectCS(counter, "args", args);
+    add(args, *metric->unit ? metric->unit : "value", kprof_json_number(metric->value));
+    add(counter, "args", args);
     cJSON_AddItemToArray(trace->counters, counter);
 }
 
@@ -242,7 +237,7 @@ static void perfetto_launch_end(kprof_emitter *emitter)
     add_integer(event, "pid", process);
     add_integer(event, "tid", (int64_t)trace->row + 1);
     place(trace, event);
-    cJSON_AddItemToObjectCS(event, "args", trace->args);
+    add(event, "args", trace->args);
     trace->args = NULL;
     write_event(trace, event);
     write_counters(trace, process);

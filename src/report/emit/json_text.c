@@ -1,6 +1,6 @@
 /* Writes JSON through cJSON. */
+#include "report/emit/json_text.h"
 #include "core/clean.h"
-#include "report/emit/json_values.h"
 #include "report/model/number.h"
 
 #include <math.h>

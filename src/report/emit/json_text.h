@@ -1,5 +1,5 @@
-/* The part that the formats made of JSON share: numbers, and values written so that their texts cannot steer a
- * terminal. */
+/* The part that the formats made of JSON share: numbers, members of objects and arrays, and values written so that
+ * their texts cannot steer a terminal. Keys are literals or live as long as the report's model. */
 #ifndef KPROF_REPORT_JSON_TEXT_H
 #define KPROF_REPORT_JSON_TEXT_H
 
@@ -24,5 +24,52 @@ cJSON *kprof_json_found(kprof_emitter *emitter, const kprof_found *found, const 
 void kprof_json_write_text(kprof_emitter *emitter, char *text);
 /* Print a value in one line, and free it. */
 void kprof_json_write(kprof_emitter *emitter, cJSON *value);
+
+static inline cJSON *known(bool is_known, int64_t value)
+{
+    return is_known ? kprof_json_integer(value) : cJSON_CreateNull();
+}
+
+static inline void add(cJSON *object, const char *key, cJSON *value)
+{
+    cJSON_AddItemToObjectCS(object, key, value);
+}
+
+static inline void add_text(cJSON *object, const char *key, const char *text)
+{
+    add(object, key, text ? cJSON_CreateString(text) : cJSON_CreateNull());
+}
+
+static inline cJSON *add_array(cJSON *object, const char *key)
+{
+    cJSON *array = cJSON_CreateArray();
+    add(object, key, array);
+    return array;
+}
+
+static inline cJSON *add_object(cJSON *object, const char *key)
+{
+    cJSON *member = cJSON_CreateObject();
+    add(object, key, member);
+    return member;
+}
+
+static inline cJSON *append_object(cJSON *array)
+{
+    cJSON *object = cJSON_CreateObject();
+    cJSON_AddItemToArray(array, object);
+    return object;
+}
+
+/* Sizes of a grid, a block or a cluster. */
+static inline cJSON *shape(bool is_known, const uint32_t dimensions[3])
+{
+    if (!is_known)
+        return cJSON_CreateNull();
+    cJSON *array = cJSON_CreateArray();
+    for (int i = 0; i < 3; i++)
+        cJSON_AddItemToArray(array, kprof_json_integer(dimensions[i]));
+    return array;
+}
 
 #endif

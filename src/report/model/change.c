@@ -17,7 +17,7 @@ static bool begins_with(const char *text, const char *prefix)
     return strncmp(text, prefix, strlen(prefix)) == 0;
 }
 
-kprof_metric_class kprof_class_of(const kprof_metric_row *metric)
+kprof_metric_class kprof_class_of(const kprof_model_metric *metric)
 {
     const char *rollup = strrchr(metric->name, '.');
     const bool is_sum = rollup && strcmp(rollup, ".sum") == 0;

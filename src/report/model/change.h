@@ -4,7 +4,7 @@
 #define KPROF_REPORT_CHANGE_H
 
 #include "report/model/robust.h"
-#include "report/store/store.h"
+#include "report/store/rows.h"
 
 /* How far the values of a metric may differ between two runs of the same code. */
 typedef enum kprof_metric_class {
@@ -12,7 +12,7 @@ typedef enum kprof_metric_class {
     KPROF_CLASS_TRAFFIC, /* a little, in any launch: bytes, sectors and requests beyond the SMs */
     KPROF_CLASS_NOISY    /* with everything else: times, cycles, rates, shares */
 } kprof_metric_class;
-kprof_metric_class kprof_class_of(const kprof_metric_row *metric);
+kprof_metric_class kprof_class_of(const kprof_model_metric *metric);
 
 /* In percent of the baseline's median. */
 typedef struct kprof_tolerances {

@@ -1,42 +1,8 @@
-/* Frees what was read of a report, answers small questions about it, and keeps account of work with it. */
+/* Answers small questions about a report in memory, and keeps account of the work that pages do with it. */
 #include "report/model/model.h"
 #include "report/store/limits.h"
-#include "report/store/rows.h"
 
-#include <stdlib.h>
 #include <string.h>
-
-static void free_chips(kprof_model *model)
-{
-    for (size_t i = 0; i < model->chip_count; i++) {
-        for (size_t k = 0; k < model->chips[i].section_count; k++)
-            kprof_section_free(&model->chips[i].sections[k]);
-        free(model->chips[i].sections);
-        for (size_t k = 0; model->chips[i].schedule && k < model->metric_count; k++) {
-            free(model->chips[i].schedule[k].items);
-            free(model->chips[i].schedule[k].text);
-        }
-        free(model->chips[i].schedule);
-        free(model->chips[i].passes);
-        free(model->chips[i].name);
-    }
-    free(model->chips);
-}
-
-void kprof_model_free(kprof_model *model)
-{
-    free(model->command_line);
-    free(model->working_directory);
-    free(model->kprof_version);
-    free(model->sets);
-    kprof_names_free(&model->metric_names);
-    free(model->is_shown);
-    free(model->is_kept);
-    free(model->witnesses);
-    free_chips(model);
-    kprof_rows_unload(model);
-    memset(model, 0, sizeof *model);
-}
 
 bool kprof_model_is_multiplexed(const kprof_model_launch *launch)
 {

@@ -5,39 +5,7 @@
 
 #include "report/report.h"
 #include "report/store/names.h"
-#include "report/store/store.h"
-
-/* A row of a table of core/fields.h: the record that the spool tells, whose members are also the row's own, and the
- * columns that the command line fills in. Texts are owned by the model. */
-#define KPROF_ROW_MEMBERS(NAME, name)                                                                                  \
-    union {                                                                                                            \
-        kprof_##name##_record record;                                                                                  \
-        struct {                                                                                                       \
-            KPROF_##NAME##_FIELDS(KPROF_MEMBER, KPROF_MEMBER, KPROF_NO_MEMBER)                                         \
-        };                                                                                                             \
-    };                                                                                                                 \
-    KPROF_##NAME##_FIELDS(KPROF_NO_MEMBER, KPROF_NO_MEMBER, KPROF_MEMBER)
-
-typedef struct kprof_model_process {
-    KPROF_ROW_MEMBERS(PROCESS, process)
-} kprof_model_process;
-
-typedef struct kprof_model_device {
-    KPROF_ROW_MEMBERS(DEVICE, device)
-    size_t chip_index; /* into chips; SIZE_MAX when no plan was stored for the chip */
-} kprof_model_device;
-
-typedef struct kprof_model_kernel {
-    KPROF_ROW_MEMBERS(KERNEL, kernel)
-    uint64_t launches; /* seen, profiled or not */
-} kprof_model_kernel;
-
-/* Its texts are owned by whoever read it. */
-typedef struct kprof_launch_row {
-    KPROF_ROW_MEMBERS(LAUNCH, launch)
-} kprof_launch_row;
-
-typedef kprof_metric_row kprof_model_metric;
+#include "report/store/rows.h"
 
 /* The passes that the counters of a metric are in, in rising order, from 1. */
 typedef struct kprof_model_passes {
@@ -62,15 +30,6 @@ typedef struct kprof_model_chip {
     kprof_model_passes *schedule; /* [metric_count of the model], or NULL */
     size_t scheduled;             /* passes in it, over all metrics */
 } kprof_model_chip;
-
-typedef struct kprof_model_left_out {
-    KPROF_LEFT_OUT_FIELDS(KPROF_NO_MEMBER, KPROF_NO_MEMBER, KPROF_MEMBER)
-} kprof_model_left_out;
-
-typedef struct kprof_model_message {
-    KPROF_MESSAGE_FIELDS(KPROF_MEMBER, KPROF_NO_MEMBER, KPROF_MEMBER)
-    size_t process; /* index of process_id */
-} kprof_model_message;
 
 /* Arrays have their rows in the order of their ids, which count from 1. */
 typedef struct kprof_model {
@@ -97,15 +56,6 @@ typedef struct kprof_model {
     kprof_model_message *messages;
     size_t message_count;
 } kprof_model;
-
-/* The section of the metrics that --metrics names; ncu's scripts know it by this name. */
-#define KPROF_NAMED_SECTION_ID    "CommandLine"
-#define KPROF_NAMED_SECTION_NAME  "Command line profiler metrics"
-#define KPROF_NAMED_SECTION_ORDER 1000000
-
-/* Make room for one more element of an array, which is zero; NULL when out of memory. */
-#define KPROF_APPEND(array, count) kprof_append((void **)&(array), (count), sizeof *(array))
-void *kprof_append(void **array, size_t count, size_t size);
 
 /* Read all but launches and values. */
 kprof_status kprof_model_load(kprof_report *report, kprof_model *out) KPROF_MUST_CHECK;

@@ -1,9 +1,8 @@
-/* Reads the small tables of a report into memory. */
+/* Reads the small tables of a report into memory, and frees them. */
 #include "core/clean.h"
 #include "report/model/model.h"
 #include "report/model/witness.h"
 #include "report/store/limits.h"
-#include "report/store/rows.h"
 
 #include <cjson/cJSON.h>
 #include <stdlib.h>
@@ -17,17 +16,74 @@ typedef struct loader {
     size_t formulas;      /* bytes of their expressions */
 } loader;
 
-void *kprof_append(void **array, size_t count, size_t size)
-{
-    if ((count & (count - 1)) == 0) { /* full at every power of two */
-        void *grown = realloc(*array, (count ? count * 2 : 1) * size);
-        if (!grown)
-            return NULL;
-        *array = grown;
+/* The array of the model that holds the rows of a table. */
+typedef struct row_list {
+    const char *name;
+    kprof_rows table;
+    int since; /* the first version of the schema that has the table */
+    size_t array, count, size;
+} row_list;
+
+#define LIST(NAME, name, since, array, count)                                                                          \
+    {                                                                                                                  \
+#name, KPROF_ROWS_##NAME, since, offsetof(kprof_model, array), offsetof(kprof_model, count),                   \
+            sizeof *((kprof_model *)0)->array                                                                          \
     }
-    void *element = (char *)*array + count * size;
-    memset(element, 0, size);
-    return element;
+
+static const row_list lists[] = {
+    LIST(PROCESS, process, 1, processes, process_count),   LIST(DEVICE, device, 1, devices, device_count),
+    LIST(KERNEL, kernel, 1, kernels, kernel_count),        LIST(METRIC, metric, 1, metrics, metric_count),
+    LIST(LEFT_OUT, left_out, 2, left_out, left_out_count), LIST(MESSAGE, message, 1, messages, message_count),
+};
+#define LIST_COUNT (sizeof lists / sizeof *lists)
+
+typedef struct row_loader {
+    kprof_report *report;
+    kprof_model *model;
+    const row_list *list;
+} row_loader;
+
+/* Rows are numbered from 1 without gaps; insisting on it also ends a walk through a damaged tree that would go round in
+ * circles. */
+static kprof_status load_row(void *user, sqlite3_stmt *columns)
+{
+    const row_loader *load = user;
+    const row_list *list = load->list;
+    size_t *count = (size_t *)((char *)load->model + list->count);
+    if (sqlite3_column_int64(columns, 0) != (int64_t)*count + 1)
+        return kprof_store_damaged(load->report, list->name);
+    void *row = kprof_append((void **)((char *)load->model + list->array), *count, list->size);
+    if (!row)
+        return kprof_store_no_memory(load->report);
+    ++*count;
+    return kprof_rows_read(load->report, list->table, columns, row) ? KPROF_OK : kprof_store_no_memory(load->report);
+}
+
+/* Read all rows of all tables but that of the launches. */
+static kprof_status load_rows(kprof_report *report, kprof_model *model)
+{
+    kprof_status status = KPROF_OK;
+    for (size_t i = 0; i < LIST_COUNT && status == KPROF_OK; i++) {
+        row_loader load = {report, model, &lists[i]};
+        char sql[64];
+        snprintf(sql, sizeof sql, "SELECT * FROM %s ORDER BY id", lists[i].name);
+        if (report->version >= lists[i].since)
+            status = kprof_store_query(report, sql, load_row, &load);
+    }
+    return status;
+}
+
+static void free_rows(kprof_model *model)
+{
+    for (size_t i = 0; i < LIST_COUNT; i++) {
+        char *rows;
+        size_t count;
+        memcpy(&rows, (char *)model + lists[i].array, sizeof rows);
+        memcpy(&count, (char *)model + lists[i].count, sizeof count);
+        for (size_t k = 0; k < count; k++)
+            kprof_rows_free(lists[i].table, rows + k * lists[i].size);
+        free(rows);
+    }
 }
 
 /* "default, full" of the stored JSON array. NULL when out of memory. */
@@ -370,7 +426,7 @@ typedef struct load_step {
     kprof_store_row *row;
 } load_step;
 
-/* After the tables of rows.h, to which these refer. */
+/* After load_rows, since these refer to its tables. */
 static const load_step steps[] = {
     {1, "SELECT command_line, working_directory, kprof_version, sets, start_unix_ns FROM run", load_run},
     {1, "SELECT id, chip, definition FROM section ORDER BY id", load_section},
@@ -384,7 +440,7 @@ kprof_status kprof_model_load(kprof_report *report, kprof_model *out)
 {
     loader load = {report, out, {0, 0}, 0, 0};
     memset(out, 0, sizeof *out);
-    kprof_status status = kprof_rows_load(report, out);
+    kprof_status status = load_rows(report, out);
     if (status == KPROF_OK && out->metric_count > KPROF_METRICS_MAX)
         status = kprof_store_too_much(report, KPROF_METRICS_MAX, "metrics");
     for (size_t i = 0; i < sizeof steps / sizeof *steps && status == KPROF_OK; i++) {
@@ -400,4 +456,36 @@ kprof_status kprof_model_load(kprof_report *report, kprof_model *out)
     if (status != KPROF_OK)
         kprof_model_free(out);
     return status;
+}
+
+static void free_chips(kprof_model *model)
+{
+    for (size_t i = 0; i < model->chip_count; i++) {
+        for (size_t k = 0; k < model->chips[i].section_count; k++)
+            kprof_section_free(&model->chips[i].sections[k]);
+        free(model->chips[i].sections);
+        for (size_t k = 0; model->chips[i].schedule && k < model->metric_count; k++) {
+            free(model->chips[i].schedule[k].items);
+            free(model->chips[i].schedule[k].text);
+        }
+        free(model->chips[i].schedule);
+        free(model->chips[i].passes);
+        free(model->chips[i].name);
+    }
+    free(model->chips);
+}
+
+void kprof_model_free(kprof_model *model)
+{
+    free(model->command_line);
+    free(model->working_directory);
+    free(model->kprof_version);
+    free(model->sets);
+    kprof_names_free(&model->metric_names);
+    free(model->is_shown);
+    free(model->is_kept);
+    free(model->witnesses);
+    free_chips(model);
+    free_rows(model);
+    memset(model, 0, sizeof *model);
 }

@@ -6,25 +6,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define DESCRIPTION "how far the passes of a launch differ in this counter: (highest - lowest) / mean"
-
 /* Passes of the same work may differ by this much. One more counted instruction means other work, while clocks move and
  * caches fill differently. The first row whose part a name contains applies. */
 static const struct {
     const char *part;
     double tolerance_pct;
 } tolerances[] = {{"inst_executed", 0.1}, {"", 10}};
-
-kprof_status kprof_witness_store(kprof_report *report, const char *witness, int64_t *id)
-{
-    char *name = NULL;
-    if (asprintf(&name, "%s" KPROF_SPREAD_SUFFIX, witness) < 0)
-        return kprof_fail(KPROF_NO_MEMORY, "%s: out of memory", report->path);
-    kprof_metric_row row = {name, "%", DESCRIPTION, KPROF_WITNESS_KIND};
-    kprof_status status = kprof_store_metric(report, &row, id);
-    free(name);
-    return status;
-}
 
 static bool is_disagreeing(const kprof_model *model, const kprof_model_launch *launch, size_t witness)
 {

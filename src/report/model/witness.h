@@ -5,12 +5,6 @@
 
 #include "report/model/model.h"
 
-#define KPROF_WITNESS_KIND  "witness" /* in the table of metrics */
-#define KPROF_SPREAD_SUFFIX ".pct_spread_over_passes"
-
-/* Row id of the metric that holds the spread of a witness, added when new: "<witness>.pct_spread_over_passes". */
-kprof_status kprof_witness_store(kprof_report *report, const char *witness, int64_t *id) KPROF_MUST_CHECK;
-
 typedef struct kprof_disagreement {
     char *witness; /* owned */
     double spread_pct;

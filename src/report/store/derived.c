@@ -1,6 +1,7 @@
 /* Keeps the compiled expressions of each chip's sections and evaluates them for a launch. */
 #include "report/store/derived.h"
 #include "report/store/roofline.h"
+#include "report/store/rows.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -73,8 +74,8 @@ static kprof_status add_item(kprof_report *report, kprof_derived *derived, const
     if (!grown)
         return kprof_fail(KPROF_NO_MEMORY, "%s: out of memory", report->path);
     derived->items = grown;
-    kprof_metric_row row = {item->name, or_empty(item->unit), item->help ? item->help : or_empty(item->label),
-                            "derived"};
+    kprof_model_metric row = {item->name, or_empty(item->unit), item->help ? item->help : or_empty(item->label),
+                              "derived"};
     derived_item *added = &grown[derived->item_count++];
     added->item = item;
     return kprof_store_metric(report, &row, &added->metric);
@@ -86,9 +87,9 @@ static kprof_status add_point_metric(kprof_report *report, const derived_point *
     const char *parts[] = {point->roofline->id, point->roof->label, what};
     kprof_roofline_metric_name(name, sizeof name, parts);
     bool is_pct = strcmp(what, "pct_of_roof") == 0;
-    kprof_metric_row row = {name, is_pct ? "%" : "flop/byte",
-                            is_pct ? "achieved work of what the roof allows at this intensity" : "arithmetic intensity",
-                            "derived"};
+    kprof_model_metric row = {
+        name, is_pct ? "%" : "flop/byte",
+        is_pct ? "achieved work of what the roof allows at this intensity" : "arithmetic intensity", "derived"};
     return kprof_store_metric(report, &row, id);
 }
 

@@ -1,9 +1,8 @@
 /* Stores the records of one spool: maps the process' own kernel and device numbers to rows and makes the values of each
  * launch. A record is stored whole or not at all. */
-#include "report/model/model.h"
-#include "report/model/witness.h"
 #include "report/store/derived.h"
 #include "report/store/launch_metrics.h"
+#include "report/store/names.h"
 #include "report/store/rows.h"
 
 #include <math.h>
@@ -172,11 +171,11 @@ static kprof_status metric_rows(kprof_ingest *ingest, const kprof_metrics_record
     known->witness_count = metrics->witness_count;
     kprof_status status = KPROF_OK;
     for (size_t i = 0; i < known->count && status == KPROF_OK; i++) {
-        kprof_metric_row row = {metrics->names[i], "", "", "hardware"};
+        kprof_model_metric row = {metrics->names[i], "", "", "hardware"};
         status = kprof_store_metric(ingest->report, &row, &known->rows[i]);
     }
     for (size_t i = 0; i < known->witness_count && status == KPROF_OK; i++)
-        status = kprof_witness_store(ingest->report, metrics->witnesses[i], &known->rows[known->count + i]);
+        status = kprof_store_witness(ingest->report, metrics->witnesses[i], &known->rows[known->count + i]);
     return status;
 }
 

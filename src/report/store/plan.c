@@ -1,6 +1,4 @@
 /* Stores what was planned for a chip: metrics with unit and description, sections as they are shown, and passes. */
-#include "report/model/model.h"
-#include "report/model/witness.h"
 #include "report/store/derived.h"
 #include "report/store/rows.h"
 
@@ -16,7 +14,7 @@ static kprof_status add_hardware_metric(kprof_report *report, kprof_host *host, 
             return status;
     }
     const char *unit = kprof_metric_unit(name, info.unit);
-    kprof_metric_row row = {name, unit ? unit : "", info.description ? info.description : "", "hardware"};
+    kprof_model_metric row = {name, unit ? unit : "", info.description ? info.description : "", "hardware"};
     int64_t id;
     kprof_status status = kprof_store_metric(report, &row, &id);
     if (host)
@@ -192,7 +190,7 @@ static kprof_status add_all_passes(kprof_report *report, const kprof_plan *plan,
     for (size_t i = 0; i < passes->witnesses->count && status == KPROF_OK; i++) {
         if (lists[count + i].count < 2)
             continue; /* it compares nothing */
-        status = kprof_witness_store(report, passes->witnesses->items[i], &metric);
+        status = kprof_store_witness(report, passes->witnesses->items[i], &metric);
         if (status == KPROF_OK)
             status = add_metric_passes(report, plan->chip, metric, &lists[count + i]);
     }

@@ -1,6 +1,5 @@
 /* One list of columns for each table makes its definition, its INSERT and what is read of it. */
 #include "report/store/rows.h"
-#include "report/model/model.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -168,6 +167,30 @@ kprof_status kprof_rows_find_kernel(kprof_report *report, const kprof_model_kern
     return status;
 }
 
+kprof_status kprof_store_metric(kprof_report *report, const kprof_model_metric *metric, int64_t *id)
+{
+    kprof_status status = kprof_store_find(report, KPROF_SQL_FIND_METRIC, id, "s", metric->name);
+    if (status != KPROF_OK)
+        return status;
+    if (*id)
+        return kprof_store_write(report, KPROF_SQL_DESCRIBE_METRIC, "iss", *id, metric->unit, metric->description);
+    *id = -1;
+    return kprof_rows_insert(report, KPROF_ROWS_METRIC, metric, id);
+}
+
+kprof_status kprof_store_witness(kprof_report *report, const char *witness, int64_t *id)
+{
+    char *name = NULL;
+    if (asprintf(&name, "%s" KPROF_SPREAD_SUFFIX, witness) < 0)
+        return kprof_store_no_memory(report);
+    kprof_model_metric row = {name, "%",
+                              "how far the passes of a launch differ in this counter: (highest - lowest) / mean",
+                              KPROF_WITNESS_KIND};
+    kprof_status status = kprof_store_metric(report, &row, id);
+    free(name);
+    return status;
+}
+
 void kprof_rows_describe(kprof_rows table, const void *row, kprof_strbuf *out)
 {
     const table_layout layout = layout_of(table);
@@ -254,72 +277,5 @@ void kprof_rows_free(kprof_rows table, const void *row)
             continue;
         memcpy(&text, (const char *)row + layout.columns[i].offset, sizeof text);
         free(text);
-    }
-}
-
-/* Names the array of the model that holds the rows of a table. */
-typedef struct row_list {
-    kprof_rows table;
-    int since; /* the first version of the schema that has the table */
-    size_t array, count, size;
-} row_list;
-
-#define LIST(table, since, array, count)                                                                               \
-    {                                                                                                                  \
-        table, since, offsetof(kprof_model, array), offsetof(kprof_model, count), sizeof *((kprof_model *)0)->array    \
-    }
-
-static const row_list lists[] = {
-    LIST(KPROF_ROWS_PROCESS, 1, processes, process_count),  LIST(KPROF_ROWS_DEVICE, 1, devices, device_count),
-    LIST(KPROF_ROWS_KERNEL, 1, kernels, kernel_count),      LIST(KPROF_ROWS_METRIC, 1, metrics, metric_count),
-    LIST(KPROF_ROWS_LEFT_OUT, 2, left_out, left_out_count), LIST(KPROF_ROWS_MESSAGE, 1, messages, message_count),
-};
-#define LIST_COUNT (sizeof lists / sizeof *lists)
-
-typedef struct row_loader {
-    kprof_report *report;
-    kprof_model *model;
-    const row_list *list;
-} row_loader;
-
-/* Rows are numbered from 1 without gaps; insisting on it also ends a walk through a damaged tree that would go round in
- * circles. */
-static kprof_status load_row(void *user, sqlite3_stmt *columns)
-{
-    const row_loader *load = user;
-    const row_list *list = load->list;
-    size_t *count = (size_t *)((char *)load->model + list->count);
-    if (sqlite3_column_int64(columns, 0) != (int64_t)*count + 1)
-        return kprof_store_damaged(load->report, layout_of(list->table).name);
-    void *row = kprof_append((void **)((char *)load->model + list->array), *count, list->size);
-    if (!row)
-        return kprof_store_no_memory(load->report);
-    ++*count;
-    return kprof_rows_read(load->report, list->table, columns, row) ? KPROF_OK : kprof_store_no_memory(load->report);
-}
-
-kprof_status kprof_rows_load(kprof_report *report, kprof_model *model)
-{
-    kprof_status status = KPROF_OK;
-    for (size_t i = 0; i < LIST_COUNT && status == KPROF_OK; i++) {
-        row_loader load = {report, model, &lists[i]};
-        char sql[64];
-        snprintf(sql, sizeof sql, "SELECT * FROM %s ORDER BY id", layout_of(lists[i].table).name);
-        if (report->version >= lists[i].since)
-            status = kprof_store_query(report, sql, load_row, &load);
-    }
-    return status;
-}
-
-void kprof_rows_unload(kprof_model *model)
-{
-    for (size_t i = 0; i < LIST_COUNT; i++) {
-        char *rows;
-        size_t count;
-        memcpy(&rows, (char *)model + lists[i].array, sizeof rows);
-        memcpy(&count, (char *)model + lists[i].count, sizeof count);
-        for (size_t k = 0; k < count; k++)
-            kprof_rows_free(lists[i].table, rows + k * lists[i].size);
-        free(rows);
     }
 }

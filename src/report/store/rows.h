@@ -5,6 +5,48 @@
 
 #include "report/store/store.h"
 
+/* A row of a table of core/fields.h: the record that the spool tells, whose members are also the row's own, and the
+ * columns that the command line fills in. Texts are borrowed, or owned by whoever has read the row. */
+#define KPROF_ROW_MEMBERS(NAME, name)                                                                                  \
+    union {                                                                                                            \
+        kprof_##name##_record record;                                                                                  \
+        struct {                                                                                                       \
+            KPROF_##NAME##_FIELDS(KPROF_MEMBER, KPROF_MEMBER, KPROF_NO_MEMBER)                                         \
+        };                                                                                                             \
+    };                                                                                                                 \
+    KPROF_##NAME##_FIELDS(KPROF_NO_MEMBER, KPROF_NO_MEMBER, KPROF_MEMBER)
+
+typedef struct kprof_model_process {
+    KPROF_ROW_MEMBERS(PROCESS, process)
+} kprof_model_process;
+
+typedef struct kprof_model_device {
+    KPROF_ROW_MEMBERS(DEVICE, device)
+    size_t chip_index; /* into chips; SIZE_MAX when no plan was stored for the chip */
+} kprof_model_device;
+
+typedef struct kprof_model_kernel {
+    KPROF_ROW_MEMBERS(KERNEL, kernel)
+    uint64_t launches; /* seen, profiled or not */
+} kprof_model_kernel;
+
+typedef struct kprof_launch_row {
+    KPROF_ROW_MEMBERS(LAUNCH, launch)
+} kprof_launch_row;
+
+typedef struct kprof_model_metric {
+    KPROF_METRIC_FIELDS(KPROF_NO_MEMBER, KPROF_NO_MEMBER, KPROF_MEMBER)
+} kprof_model_metric;
+
+typedef struct kprof_model_left_out {
+    KPROF_LEFT_OUT_FIELDS(KPROF_NO_MEMBER, KPROF_NO_MEMBER, KPROF_MEMBER)
+} kprof_model_left_out;
+
+typedef struct kprof_model_message {
+    KPROF_MESSAGE_FIELDS(KPROF_MEMBER, KPROF_NO_MEMBER, KPROF_MEMBER)
+    size_t process; /* index of process_id */
+} kprof_model_message;
+
 /* Name of the table, and struct of its rows. */
 #define KPROF_ROWS_MAP(X)                                                                                              \
     X(PROCESS, process, kprof_model_process)                                                                           \
@@ -25,9 +67,15 @@ char *kprof_rows_definition(const char *name, int version);
  * it. */
 kprof_status kprof_rows_insert(kprof_report *report, kprof_rows table, const void *row, int64_t *id) KPROF_MUST_CHECK;
 /* The id of the kernel of which the spool tells the same; 0: there is none. */
-struct kprof_model_kernel;
-kprof_status kprof_rows_find_kernel(kprof_report *report, const struct kprof_model_kernel *kernel,
+kprof_status kprof_rows_find_kernel(kprof_report *report, const kprof_model_kernel *kernel,
                                     int64_t *id) KPROF_MUST_CHECK;
+
+/* Row id of a metric, added when new; a unit and description that were not known before are filled in. */
+kprof_status kprof_store_metric(kprof_report *report, const kprof_model_metric *metric, int64_t *id) KPROF_MUST_CHECK;
+/* The same of the metric that holds the spread of a witness: "<witness>.pct_spread_over_passes". */
+#define KPROF_WITNESS_KIND  "witness" /* in the table of metrics */
+#define KPROF_SPREAD_SUFFIX ".pct_spread_over_passes"
+kprof_status kprof_store_witness(kprof_report *report, const char *witness, int64_t *id) KPROF_MUST_CHECK;
 
 /* Append all that a row tells, as a text that no other row has. */
 void kprof_rows_describe(kprof_rows table, const void *row, kprof_strbuf *out);
@@ -39,10 +87,5 @@ void kprof_rows_list_plain(kprof_rows table, kprof_strbuf *out);
 bool kprof_rows_read(const kprof_report *report, kprof_rows table, sqlite3_stmt *columns, void *row);
 /* Free the texts of a row that was read. */
 void kprof_rows_free(kprof_rows table, const void *row);
-
-/* Read all rows of all tables but that of the launches into the model; free them, also after a failure. */
-struct kprof_model;
-kprof_status kprof_rows_load(kprof_report *report, struct kprof_model *model) KPROF_MUST_CHECK;
-void kprof_rows_unload(struct kprof_model *model);
 
 #endif

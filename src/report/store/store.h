@@ -8,6 +8,11 @@
 
 #define KPROF_APPLICATION_ID 0x6b707266 /* "kprf" */
 
+/* The section of the metrics that --metrics names; ncu's scripts know it by this name. */
+#define KPROF_NAMED_SECTION_ID    "CommandLine"
+#define KPROF_NAMED_SECTION_NAME  "Command line profiler metrics"
+#define KPROF_NAMED_SECTION_ORDER 1000000
+
 /* Statements that write, prepared on first use. Columns in the order of the schema (schema.c). rows.c makes the texts
  * that are NULL. */
 #define KPROF_STATEMENT_MAP(X)                                                                                         \
@@ -92,6 +97,9 @@ kprof_status kprof_store_find(kprof_report *report, kprof_statement id, int64_t 
 /* The same for a statement without rows. */
 #define kprof_store_write(report, id, ...) kprof_store_find(report, id, &(int64_t){0}, __VA_ARGS__)
 
+/* The first number of the first row of SQL without texts, which may run while another statement is under way; 0: there
+ * is no row. */
+kprof_status kprof_store_integer(kprof_report *report, const char *sql, int64_t *out) KPROF_MUST_CHECK;
 /* Run a query and call `row` for each row until it fails. BAD_REPORT when the rows have more text than the file has
  * bytes: rows share it then. */
 typedef kprof_status kprof_store_row(void *user, sqlite3_stmt *row);
@@ -112,11 +120,9 @@ kprof_status kprof_store_release(kprof_report *report, bool keep) KPROF_MUST_CHE
 /* Run one-off SQL. */
 kprof_status kprof_store_exec(kprof_report *report, const char *sql) KPROF_MUST_CHECK;
 
-/* Row id of a metric, added when new; a unit and description that were not known before are filled in. */
-typedef struct kprof_metric_row {
-    KPROF_METRIC_FIELDS(KPROF_NO_MEMBER, KPROF_NO_MEMBER, KPROF_MEMBER)
-} kprof_metric_row;
-kprof_status kprof_store_metric(kprof_report *report, const kprof_metric_row *metric, int64_t *id) KPROF_MUST_CHECK;
+/* Make room for one more element of an array, which is zero; NULL when out of memory. */
+#define KPROF_APPEND(array, count) kprof_append((void **)&(array), (count), sizeof *(array))
+void *kprof_append(void **array, size_t count, size_t size);
 
 /* Prepare for records what kprof_report_add_plan has stored, in a report that has been opened again for writing. */
 kprof_status kprof_report_load_plans(kprof_report *report) KPROF_MUST_CHECK;

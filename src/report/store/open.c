@@ -1,0 +1,599 @@
+/* Creates, opens and closes the file of a report. A report being written uses a write-ahead log, so that whatever was
+ * committed survives a killed kprof; closing turns it into one plain file. */
+#include "report/store/derived.h"
+#include "report/store/limits.h"
+#include "report/store/report_file.h"
+#include "report/store/rows.h"
+
+#include <cjson/cJSON.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+/* No text or blob of a report is longer; a hostile file cannot make us allocate more for one. */
+#define MAX_FIELD_BYTES (16 * 1024 * 1024)
+/* How long to wait at the end for somebody who reads the report; then a copy takes its place. */
+#define READER_PATIENCE_MS 500
+
+static void report_free(kprof_report *report)
+{
+    if (!report)
+        return;
+    for (size_t i = 0; i < KPROF_STATEMENT_COUNT; i++)
+        sqlite3_finalize(report->statements[i]);
+    kprof_derived_free(report->derived);
+    sqlite3_close(report->db);
+    if (report->lock >= 0)
+        close(report->lock);
+    free(report->path);
+    free(report->draft);
+    free(report);
+}
+
+/* How a report is opened. */
+typedef enum access_kind {
+    ACCESS_WRITE,
+    ACCESS_READ,
+    ACCESS_READ_ALONE /* without the log that its file says it has: SQLite would want to make one */
+} access_kind;
+
+/* The path as SQLite is to take it: for none of its special names (":memory:", "", "file:...") but one of ours. */
+static char *name_for_sqlite(const char *path, access_kind kind)
+{
+    kprof_strbuf name = KPROF_STRBUF_INIT;
+    kprof_strbuf_printf(&name, "%s%s", kind == ACCESS_READ_ALONE ? "file:" : "", path[0] == '/' ? "" : "./");
+    for (; *path; path++) {
+        bool is_special = kind == ACCESS_READ_ALONE && strchr("%?#", *path);
+        kprof_strbuf_printf(&name, is_special ? "%%%02X" : "%c", (unsigned char)*path);
+    }
+    kprof_strbuf_puts(&name, kind == ACCESS_READ_ALONE ? "?immutable=1" : "");
+    return kprof_strbuf_take(&name);
+}
+
+static kprof_status report_new(const char *path, access_kind kind, kprof_report **out)
+{
+    kprof_report *report = calloc(1, sizeof *report);
+    char *name = name_for_sqlite(path, kind);
+    if (report) {
+        report->lock = -1;
+        report->path = strdup(path);
+    }
+    if (!report || !report->path || !name) {
+        free(name);
+        report_free(report);
+        return kprof_fail(KPROF_NO_MEMORY, "%s: out of memory", path);
+    }
+    report->writable = kind == ACCESS_WRITE;
+    report->is_alone = kind == ACCESS_READ_ALONE;
+    report->version = KPROF_SCHEMA_VERSION;
+    int flags = report->writable ? SQLITE_OPEN_READWRITE : SQLITE_OPEN_READONLY;
+    int rc = sqlite3_open_v2(name, &report->db, flags | (report->is_alone ? SQLITE_OPEN_URI : 0), NULL);
+    free(name);
+    if (rc != SQLITE_OK) {
+        kprof_status status = kprof_store_fail(report, "opening the file");
+        report_free(report);
+        return status;
+    }
+    sqlite3_busy_timeout(report->db, 5000);
+    sqlite3_limit(report->db, SQLITE_LIMIT_LENGTH, MAX_FIELD_BYTES);
+    *out = report;
+    return KPROF_OK;
+}
+
+static kprof_status store_run(kprof_report *report, const kprof_run_info *run)
+{
+    cJSON *array = cJSON_CreateArray(); /* JSON, since the names may come from the command line */
+    for (size_t i = 0; run->sets && run->sets[i]; i++)
+        cJSON_AddItemToArray(array, cJSON_CreateString(run->sets[i]));
+    char *sets = cJSON_PrintUnformatted(array);
+    cJSON_Delete(array);
+    if (!sets)
+        return kprof_store_no_memory(report);
+    kprof_status status = kprof_store_write(report, KPROF_SQL_ADD_RUN, "ssssi", run->command_line,
+                                            run->working_directory, run->kprof_version, sets, run->start_unix_ns);
+    free(sets);
+    return status;
+}
+
+/* The launch__ metrics come first, so that every report has them under the same ids. */
+static kprof_status store_launch_metrics(kprof_report *report)
+{
+    for (const kprof_launch_metric *metric = kprof_launch_metrics; metric->name; metric++) {
+        kprof_model_metric row = {metric->name, metric->unit, metric->description, "launch"};
+        int64_t id;
+        kprof_status status = kprof_store_metric(report, &row, &id);
+        if (status != KPROF_OK)
+            return status;
+    }
+    return KPROF_OK;
+}
+
+/* Without OFF, SQLite would change the first page by way of a journal, and a kprof that is killed there would leave a
+ * file that nobody can open for reading alone. */
+static kprof_status begin_log(kprof_report *report)
+{
+    return kprof_store_exec(report, "PRAGMA journal_mode=OFF; PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL");
+}
+
+static kprof_status fill_new(kprof_report *report, const kprof_run_info *run)
+{
+    char identity[96];
+    snprintf(identity, sizeof identity, "PRAGMA application_id=%d; PRAGMA user_version=%d", KPROF_APPLICATION_ID,
+             KPROF_SCHEMA_VERSION);
+    kprof_status status = begin_log(report);
+    if (status == KPROF_OK)
+        status = kprof_report_begin(report);
+    if (status == KPROF_OK)
+        status = kprof_store_exec(report, identity);
+    if (status == KPROF_OK)
+        status = kprof_schema_create(report);
+    if (status == KPROF_OK)
+        status = store_run(report, run);
+    if (status == KPROF_OK)
+        status = store_launch_metrics(report);
+    return status == KPROF_OK ? kprof_report_commit(report) : status;
+}
+
+/* SQLite keeps a log beside the file, and a copy may take its place in the end: is there a name for these? */
+static kprof_status check_name(const char *path)
+{
+    static const char longest[] = ".new-XXXXXX-journal";
+    const sqlite3_vfs *files = sqlite3_vfs_find(NULL);
+    if (!files) /* SQLite could not begin */
+        return kprof_fail(KPROF_NO_MEMORY, "%s: out of memory", path);
+    const size_t most_of_path = (size_t)files->mxPathname - sizeof longest;
+    const char *slash = strrchr(path, '/');
+    const size_t most = NAME_MAX + 1 - sizeof longest;
+    if (strlen(slash ? slash + 1 : path) > most)
+        return kprof_fail(KPROF_OUTPUT, "%s: the name has more than %zu characters: kprof keeps longer names beside it",
+                          path, most);
+    char *folder = slash ? strndup(path, (size_t)(slash - path) + 1) : strdup("."), whole[PATH_MAX];
+    const bool has_whole = folder && realpath(folder, whole);
+    free(folder);
+    if (has_whole && strlen(whole) + strlen(slash ? slash : path) > most_of_path)
+        return kprof_fail(KPROF_OUTPUT,
+                          "%s: the whole path has more than %zu characters, the most that SQLite takes: write it to "
+                          "another folder",
+                          path, most_of_path);
+    return KPROF_OK;
+}
+
+/* Open the file of a new report for writing; a seed is copied into it first, unless that is -1. */
+static kprof_status open_new(const char *path, kprof_create_mode mode, int seed, kprof_report **out)
+{
+    char *draft = NULL;
+    int lock = -1;
+    kprof_report *report = NULL;
+    kprof_status status = check_name(path);
+    if (status == KPROF_OK)
+        status = kprof_report_file_make(path, mode, &draft, &lock);
+    if (status != KPROF_OK)
+        return status;
+    const char *place = draft ? draft : path;
+    if (seed >= 0)
+        status = kprof_report_file_fill(place, seed);
+    if (status == KPROF_OK)
+        status = report_new(place, ACCESS_WRITE, &report);
+    if (status == KPROF_OK) {
+        report->draft = draft;
+        report->lock = lock;
+        free(report->path);
+        report->path = strdup(path);
+        *out = report;
+        return KPROF_OK;
+    }
+    kprof_report_file_remove(place);
+    if (lock >= 0)
+        close(lock);
+    free(draft);
+    return status;
+}
+
+kprof_status kprof_report_create(const char *path, kprof_create_mode mode, const kprof_run_info *run,
+                                 kprof_report **out)
+{
+    *out = NULL;
+    kprof_report *report;
+    kprof_status status = open_new(path, mode, -1, &report);
+    if (status != KPROF_OK)
+        return status;
+    status = report->path ? fill_new(report, run) : kprof_fail(KPROF_NO_MEMORY, "%s: out of memory", path);
+    if (status != KPROF_OK) {
+        kprof_report_discard(report);
+        return status;
+    }
+    *out = report;
+    return KPROF_OK;
+}
+
+/* SQLite opens the files beside a report by itself, and would wait for ever for somebody to write to a pipe. */
+static kprof_status check_side_files(const kprof_report *report)
+{
+    struct stat info;
+    const char *path = sqlite3_db_filename(report->db, "main"); /* without links, as SQLite opens it */
+    for (size_t i = 0; i < KPROF_SIDE_FILE_COUNT; i++) {
+        char *name = NULL;
+        if (asprintf(&name, "%s%s", path, kprof_side_files[i]) < 0)
+            return kprof_store_no_memory(report);
+        bool is_odd = stat(name, &info) == 0 && !S_ISREG(info.st_mode);
+        kprof_status status = KPROF_OK;
+        if (is_odd)
+            status = kprof_fail(KPROF_BAD_REPORT,
+                                "%s: %s lies beside it, where SQLite keeps a log, but is not a regular file: remove it",
+                                report->path, name);
+        free(name);
+        if (status != KPROF_OK)
+            return status;
+    }
+    return KPROF_OK;
+}
+
+const char *kprof_report_place(const kprof_report *report)
+{
+    return report->draft ? report->draft : report->path;
+}
+
+/* `ending`: that of a file beside the report, "-wal" or "-journal". */
+static bool has_beside(const char *path, const char *ending)
+{
+    struct stat info;
+    char *name = NULL;
+    bool found = asprintf(&name, "%s%s", path, ending) >= 0 && stat(name, &info) == 0 && info.st_size > 0;
+    free(name);
+    return found;
+}
+
+bool kprof_report_is_unfinished(const char *path)
+{
+    char header[20] = "";
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    ssize_t got = fd >= 0 ? read(fd, header, sizeof header) : 0;
+    if (fd >= 0)
+        close(fd);
+    /* Byte 18 of an SQLite file is 2 while it has a log beside it, or nothing is there yet at all. A journal is beside
+     * it while it becomes a plain file. */
+    return fd >= 0 && (got == 0 || (got == sizeof header && header[18] == 2) || has_beside(path, "-journal"));
+}
+
+/* Check stat and the first bytes, and explain a failure better than SQLite does. */
+static kprof_status check_file(const char *path)
+{
+    struct stat info;
+    if (stat(path, &info) != 0)
+        return kprof_fail(KPROF_BAD_REPORT, "%s: cannot open the report: %s", path, strerror(errno));
+    if (S_ISDIR(info.st_mode))
+        return kprof_fail(KPROF_BAD_REPORT, "%s: is a directory, not a report", path);
+    if (!S_ISREG(info.st_mode))
+        return kprof_fail(KPROF_BAD_REPORT, "%s: is not a regular file", path);
+    if (info.st_size == 0)
+        return kprof_fail(KPROF_BAD_REPORT, "%s: is empty, not a report", path);
+    char magic[16] = "";
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    if (fd < 0)
+        return kprof_fail(KPROF_BAD_REPORT, "%s: cannot open the report: %s", path, strerror(errno));
+    ssize_t got = read(fd, magic, sizeof magic);
+    close(fd);
+    if (got != sizeof magic || memcmp(magic, "SQLite format 3", sizeof magic) != 0)
+        return kprof_fail(KPROF_BAD_REPORT, "%s: is not a kprof report%s", path,
+                          strstr(path, ".ncu-rep") ? "; ncu --import reads those of ncu" : "");
+    return KPROF_OK;
+}
+
+static kprof_status check_identity(kprof_report *report)
+{
+    int64_t application, version;
+    kprof_status status = kprof_store_integer(report, "PRAGMA application_id", &application);
+    if (status == KPROF_OK)
+        status = kprof_store_integer(report, "PRAGMA user_version", &version);
+    if (status != KPROF_OK)
+        return status;
+    if (application != KPROF_APPLICATION_ID)
+        return kprof_fail(KPROF_BAD_REPORT, "%s: is an SQLite database, but not a kprof report", report->path);
+    if (version > KPROF_SCHEMA_VERSION)
+        return kprof_fail(KPROF_BAD_REPORT,
+                          "%s: has report version %lld, made by a newer kprof; this one reads up to %d: upgrade kprof",
+                          report->path, (long long)version, KPROF_SCHEMA_VERSION);
+    if (version < 1)
+        return kprof_fail(KPROF_BAD_REPORT, "%s: the report is damaged: its version is %lld" KPROF_DAMAGED_ADVICE,
+                          report->path, (long long)version);
+    report->version = (int)version;
+    return KPROF_OK;
+}
+
+/* A cut inside the last page would go unnoticed: SQLite counts whole pages. With a log of a killed kprof beside it the
+ * file may end anywhere; the log has the rest. */
+static kprof_status check_size(kprof_report *report)
+{
+    struct stat info;
+    int64_t page_size, bytes;
+    kprof_status status = kprof_store_integer(report, "PRAGMA page_size", &page_size);
+    if (status == KPROF_OK)
+        status = kprof_store_size(report, &bytes);
+    if (status != KPROF_OK)
+        return status;
+    if (has_beside(report->path, "-wal") || stat(report->path, &info) != 0)
+        return KPROF_OK;
+    if (info.st_size % page_size != 0)
+        return kprof_fail(KPROF_BAD_REPORT, "%s: the file is cut short", report->path);
+    return KPROF_OK;
+}
+
+static int stop(void *unused)
+{
+    (void)unused;
+    return 1;
+}
+
+/* The file may be anyone's: nothing in its schema is to run code, and no cell is trusted. */
+static kprof_status harden(kprof_report *report)
+{
+    sqlite3_db_config(report->db, SQLITE_DBCONFIG_DEFENSIVE, 1, NULL);
+    sqlite3_db_config(report->db, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, NULL);
+    sqlite3_db_config(report->db, SQLITE_DBCONFIG_ENABLE_VIEW, 0, NULL);
+    sqlite3_db_config(report->db, SQLITE_DBCONFIG_ENABLE_TRIGGER, 0, NULL);
+    kprof_status status = report->writable ? KPROF_OK : kprof_store_exec(report, "PRAGMA query_only=ON");
+    return status == KPROF_OK ? kprof_store_exec(report, "PRAGMA cell_size_check=ON; PRAGMA mmap_size=0") : status;
+}
+
+static kprof_status check_tables(kprof_report *report)
+{
+    kprof_status status = check_identity(report);
+    if (status == KPROF_OK)
+        status = check_size(report);
+    return status == KPROF_OK ? kprof_schema_check(report) : status;
+}
+
+/* A run that was killed leaves all that it has stored, or the last of it, in the log beside the report. */
+static kprof_status check_without_log(kprof_report *report)
+{
+    int64_t tables = 0, application = KPROF_APPLICATION_ID;
+    kprof_status status = kprof_store_integer(report, "SELECT count(*) FROM sqlite_schema", &tables);
+    if (status == KPROF_OK && tables > 0)
+        status = kprof_store_integer(report, "PRAGMA application_id", &application);
+    if (application != KPROF_APPLICATION_ID)
+        return check_identity(report); /* says what it is */
+    if (status == KPROF_OK && tables > 0)
+        status = check_tables(report);
+    if (status == KPROF_OK && tables > 0) {
+        kprof_log(KPROF_LOG_WARNING,
+                  "%s: its run was cut short, and its log %s-wal is not here: launches may be missing", report->path,
+                  report->path);
+        return KPROF_OK;
+    }
+    return kprof_fail(KPROF_BAD_REPORT,
+                      "%s: its run was cut short, and what it had stored is in the log %s-wal, which is not here: put "
+                      "the two files into one folder, or see kprof recover",
+                      report->path, report->path);
+}
+
+kprof_status kprof_report_open(const char *path, kprof_report **out)
+{
+    *out = NULL;
+    kprof_report *report;
+    kprof_status status = check_file(path);
+    bool is_alone = status == KPROF_OK && kprof_report_is_unfinished(path) && !has_beside(path, "-wal") &&
+                    !has_beside(path, "-journal");
+    if (status == KPROF_OK)
+        status = report_new(path, is_alone ? ACCESS_READ_ALONE : ACCESS_READ, &report);
+    if (status != KPROF_OK)
+        return status;
+    sqlite3_hard_heap_limit64(KPROF_SQLITE_HEAP_BYTES); /* of the process; writing needs far less */
+    status = check_side_files(report);
+    if (status == KPROF_OK)
+        status = harden(report);
+    if (status == KPROF_OK) {
+        /* SQLite reads the list of tables before anything else, in a tree of pages that may lead to some again and
+         * again. */
+        sqlite3_progress_handler(report->db, KPROF_SCHEMA_STEPS, stop, NULL);
+        status = kprof_store_exec(report, "SELECT 1 FROM sqlite_schema LIMIT 1");
+        sqlite3_progress_handler(report->db, 0, NULL, NULL);
+    }
+    if (status == KPROF_OK)
+        status = is_alone ? check_without_log(report) : check_tables(report);
+    if (status != KPROF_OK) {
+        report_free(report);
+        return status;
+    }
+    *out = report;
+    return KPROF_OK;
+}
+
+/* Check a file that is to be written to: this version of kprof made it, and nothing is measured in it. */
+static kprof_status check_seed(kprof_report *report)
+{
+    int64_t processes = 0;
+    kprof_status status = harden(report);
+    if (status == KPROF_OK)
+        status = check_identity(report);
+    if (status == KPROF_OK && report->version != KPROF_SCHEMA_VERSION)
+        status = kprof_fail(KPROF_BAD_REPORT, "%s: the run was made by another version of kprof; use that one",
+                            report->path);
+    if (status == KPROF_OK)
+        status = kprof_schema_check(report);
+    if (status == KPROF_OK)
+        status = kprof_store_integer(report, "SELECT count(*) FROM process", &processes);
+    if (status == KPROF_OK && processes > 0)
+        status = kprof_store_damaged(report, "process");
+    return status;
+}
+
+kprof_status kprof_report_recreate(const char *path, kprof_create_mode mode, int seed, kprof_report **out)
+{
+    *out = NULL;
+    kprof_report *report;
+    kprof_status status = open_new(path, mode, seed, &report);
+    if (status != KPROF_OK)
+        return status;
+    status = report->path ? check_seed(report) : kprof_fail(KPROF_NO_MEMORY, "%s: out of memory", path);
+    if (status == KPROF_OK)
+        status = begin_log(report);
+    if (status == KPROF_OK)
+        status = kprof_report_load_plans(report);
+    if (status != KPROF_OK) {
+        kprof_report_discard(report);
+        return status;
+    }
+    *out = report;
+    return KPROF_OK;
+}
+
+/* 0: it cannot be told. */
+static int64_t start_of_run(const char *path)
+{
+    kprof_report *report = NULL;
+    int64_t start_unix_ns = 0;
+    if (kprof_report_open(path, &report) != KPROF_OK)
+        return 0;
+    (void)!kprof_store_integer(report, "SELECT start_unix_ns FROM run", &start_unix_ns);
+    (void)!kprof_report_close(report);
+    return start_unix_ns;
+}
+
+bool kprof_report_is_readable(const char *path)
+{
+    const kprof_log_receiver before = kprof_log_set_sink(kprof_log_discard, NULL);
+    kprof_report *report = NULL;
+    const bool is_readable = kprof_report_open(path, &report) == KPROF_OK;
+    (void)!kprof_report_close(report);
+    kprof_log_set_sink(before.sink, before.user);
+    return is_readable;
+}
+
+bool kprof_report_is_same_run(const char *path, const char *other)
+{
+    int64_t start_unix_ns = start_of_run(path);
+    return start_unix_ns != 0 && start_unix_ns == start_of_run(other);
+}
+
+kprof_status kprof_report_begin(kprof_report *report)
+{
+    if (!sqlite3_get_autocommit(report->db))
+        return KPROF_OK;
+    return kprof_store_write(report, KPROF_SQL_BEGIN, "");
+}
+
+kprof_status kprof_report_commit(kprof_report *report)
+{
+    if (sqlite3_get_autocommit(report->db)) /* a full disk has rolled it back, and that was reported */
+        return KPROF_OK;
+    return kprof_store_write(report, KPROF_SQL_COMMIT, "");
+}
+
+/* Bring everything from the log into the file and leave the log mode, which makes one plain file. *copied is a new
+ * name, owned by the caller, when somebody who reads the report holds it as it is: then the plain file is a copy. */
+static kprof_status finish(kprof_report *report, char **copied)
+{
+    for (size_t i = 0; i < KPROF_STATEMENT_COUNT; i++) {
+        sqlite3_finalize(report->statements[i]);
+        report->statements[i] = NULL;
+    }
+    sqlite3_busy_timeout(report->db, READER_PATIENCE_MS);
+    int rc = sqlite3_exec(report->db, "PRAGMA wal_checkpoint(TRUNCATE); PRAGMA journal_mode=DELETE", NULL, NULL, NULL);
+    if (rc == SQLITE_BUSY || rc == SQLITE_LOCKED)
+        return kprof_report_file_copy(report, copied);
+    return rc == SQLITE_OK ? KPROF_OK : kprof_store_fail(report, "completing the file");
+}
+
+/* Run SQL that gives SQL, and run that: *out is its number. SQLite's code. */
+static int read_generated(sqlite3 *db, const char *generator, int64_t *out)
+{
+    sqlite3_stmt *statement = NULL;
+    char *sql = NULL;
+    int rc = sqlite3_prepare_v2(db, generator, -1, &statement, NULL);
+    if (rc == SQLITE_OK && (rc = sqlite3_step(statement)) == SQLITE_ROW)
+        rc = (sql = sqlite3_mprintf("%s", sqlite3_column_text(statement, 0))) ? SQLITE_OK : SQLITE_NOMEM;
+    sqlite3_finalize(statement);
+    statement = NULL;
+    if (rc == SQLITE_OK)
+        rc = sqlite3_prepare_v2(db, sql, -1, &statement, NULL);
+    if (rc == SQLITE_OK && (rc = sqlite3_step(statement)) == SQLITE_ROW)
+        *out = sqlite3_column_int64(statement, 0);
+    sqlite3_finalize(statement);
+    sqlite3_free(sql);
+    return rc;
+}
+
+/* Is the file whole, read by itself? What other programs wrote to it or to its log is in no cache of the writer's.
+ * Counting the rows looks at each page of a table; PRAGMA quick_check looks at each row too, and takes ten times as
+ * long. */
+static kprof_status check_finished(const char *path, int64_t launches)
+{
+    static const char counts[] = "SELECT 'SELECT (SELECT count(*) FROM launch) + 0 * (' || "
+                                 "group_concat('(SELECT count(*) FROM \"' || name || '\" NOT INDEXED)', '+') || ')' "
+                                 "FROM sqlite_schema WHERE type='table'";
+    sqlite3 *db = NULL;
+    int64_t found = -1;
+    char *name = name_for_sqlite(path, ACCESS_READ_ALONE);
+    int rc = name ? sqlite3_open_v2(name, &db, SQLITE_OPEN_READONLY | SQLITE_OPEN_URI, NULL) : SQLITE_NOMEM;
+    free(name);
+    if (rc == SQLITE_OK)
+        rc = read_generated(db, counts, &found);
+    sqlite3_close(db);
+    if ((rc & 0xff) == SQLITE_NOMEM)
+        return kprof_fail(KPROF_NO_MEMORY, "%s: checking the report: out of memory", path);
+    if (rc == SQLITE_ROW && found == launches)
+        return KPROF_OK;
+    return kprof_fail(KPROF_OUTPUT,
+                      "%s: the report is damaged: another program wrote to it, or to its log %s-wal, while kprof did",
+                      path, path);
+}
+
+/* Finish a report that was written. */
+static kprof_status complete(kprof_report *report, char **copied)
+{
+    int64_t launches = 0;
+    kprof_status status = kprof_report_commit(report);
+    if (status == KPROF_OK)
+        status = kprof_store_integer(report, "SELECT count(*) FROM launch", &launches);
+    if (status == KPROF_OK)
+        status = finish(report, copied);
+    if (status == KPROF_OK && !report->broken)
+        status = check_finished(*copied ? *copied : kprof_report_place(report), launches);
+    return status;
+}
+
+kprof_status kprof_report_close(kprof_report *report)
+{
+    if (!report)
+        return KPROF_OK;
+    char *copied = NULL;
+    kprof_status status = report->writable ? complete(report, &copied) : KPROF_OK;
+    if (sqlite3_close(report->db) == SQLITE_OK)
+        report->db = NULL;
+    if (status != KPROF_OK || report->broken)
+        kprof_log(KPROF_LOG_WARNING, "what was stored before is in %s", kprof_report_place(report));
+    if (status == KPROF_OK && report->broken && report->draft) { /* only a complete report replaces another */
+        status = KPROF_OUTPUT;
+        if (copied)
+            kprof_report_file_remove(copied);
+    }
+    if (status == KPROF_OK && (copied || report->draft))
+        status = kprof_report_file_replace(copied ? copied : report->draft, report->path, report->lock);
+    if (status == KPROF_OK && copied && report->draft)
+        kprof_report_file_remove(report->draft);
+    free(copied);
+    report_free(report);
+    return status;
+}
+
+void kprof_report_discard(kprof_report *report)
+{
+    if (!report)
+        return;
+    char *path = report->path, *draft = report->draft;
+    report->path = report->draft = NULL;
+    report_free(report);
+    if (draft || path)
+        kprof_report_file_remove(draft ? draft : path);
+    free(path);
+    free(draft);
+}
+
+kprof_status kprof_report_set_exit(kprof_report *report, int64_t pid, int wait_status)
+{
+    return kprof_store_write(report, KPROF_SQL_EXIT_PROCESS, "ii", pid, (int64_t)wait_status);
+}
