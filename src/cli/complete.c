@@ -207,7 +207,7 @@ static kprof_status offer_kernels(const answers *to)
         const char *const bases[] = {[KPROF_NAME_FUNCTION] = kernels[i].function,
                                      [KPROF_NAME_DEMANGLED] = kernels[i].demangled,
                                      [KPROF_NAME_MANGLED] = kernels[i].mangled};
-        if (!kprof_strlist_add_unique(&names, bases[options->name_base]))
+        if (!kprof_strlist_add_unique(&names, bases[options->filter.name_base]))
             status = KPROF_NO_MEMORY;
     }
     for (size_t i = 0; i < names.count; i++)
@@ -238,7 +238,7 @@ static kprof_status offer_values(const answers *to, const kprof_option_row *row)
     const char *comma = row->type == KPROF_OPTION_LIST ? strrchr(to->typed + to->kept, ',') : NULL;
     if (comma)
         item.kept = (int)(comma + 1 - to->typed);
-    for (const kprof_choice *choice = row->choices; choice && choice->word; choice++)
+    for (const kprof_option_choice *choice = row->choices; choice && choice->word; choice++)
         offer(&item, choice->word, NULL);
     ask_for_files(&item, row->argument ? row->argument : "");
     if (row->field == offsetof(kprof_options, chips))

@@ -21,13 +21,28 @@ typedef struct cursor {
     bool is_lost;                                    /* what the next words belong to is not known */
 } cursor;
 
+/* What the argument of an option has to be, where its row does not say. */
+static const char *const notes[] = {
+    [KPROF_OPTION_NUMBER] = "a whole number",
+    [KPROF_OPTION_SECONDS] = "a number above 0, without unit or exponent",
+    [KPROF_OPTION_PERCENT] = "a number from 0, without unit",
+    [KPROF_OPTION_BYTES] =
+        "1 byte or more and less than 16 EiB, with K, M, G, T (powers of 1024) or KB, MB, GB, TB (powers of 1000)",
+    [KPROF_OPTION_ALIAS] = NULL,
+};
+
 static kprof_status refuse_value(const kprof_option_row *row, const char *text)
 {
     const char *hint = kprof_value_hint(row->name, text);
-    const char *note = hint ? hint : row->note ? row->note : row->type == KPROF_OPTION_NUMBER ? "a whole number" : NULL;
+    const char *note = hint ? hint : row->note ? row->note : notes[row->type];
+    char range[40];
+    if (!note && row->type == KPROF_OPTION_COUNT) {
+        snprintf(range, sizeof range, "N is from 1 to %d", row->value);
+        note = range;
+    }
     const char *words[16];
     size_t count = 0;
-    for (const kprof_choice *choice = row->choices; choice && choice->word && count < 16; choice++)
+    for (const kprof_option_choice *choice = row->choices; choice && choice->word && count < 16; choice++)
         words[count++] = choice->word;
     const char *nearest = hint ? NULL : kprof_nearest(text, words, count);
     return kprof_fail(KPROF_USAGE, "--%s: \"%s\" is not valid, give %s%s%s%s%s%s", row->name, text, row->argument,
@@ -47,7 +62,7 @@ static bool parse_number(const char *text, uint64_t *out)
 const char *kprof_option_word(const char *name, int value)
 {
     for (size_t i = 0; i < kprof_option_row_count; i++) {
-        const kprof_choice *choice = kprof_option_rows[i].choices;
+        const kprof_option_choice *choice = kprof_option_rows[i].choices;
         for (; strcmp(kprof_option_rows[i].name, name) == 0 && choice && choice->word; choice++) {
             if (choice->value == value)
                 return choice->word;
@@ -73,7 +88,7 @@ static bool means(const char *text, const char *word)
 
 static bool find_choice(const kprof_option_row *row, const char *text, int *value)
 {
-    for (const kprof_choice *choice = row->choices; choice && choice->word; choice++) {
+    for (const kprof_option_choice *choice = row->choices; choice && choice->word; choice++) {
         if (means(text, choice->word)) {
             *value = choice->value;
             return true;
@@ -776,7 +791,8 @@ static bool add_alternative(const char *name, kprof_strbuf *pattern)
 static kprof_status check_kernel(const kprof_options *options)
 {
     const char *given = options->filter.kernel;
-    if (!given || kprof_regex_pattern(given) || options->name_base == KPROF_NAME_DEMANGLED || strpbrk(given, "<("))
+    if (!given || kprof_regex_pattern(given) || options->filter.name_base == KPROF_NAME_DEMANGLED ||
+        strpbrk(given, "<("))
         return KPROF_OK;
     kprof_strlist names = KPROF_STRLIST_INIT;
     kprof_strbuf pattern = KPROF_STRBUF_INIT;
@@ -960,13 +976,20 @@ static kprof_status settle_pages(kprof_options *options)
     return status == KPROF_OK ? settle_conditions(options) : status;
 }
 
+static bool is_given(const kprof_options *options, size_t field)
+{
+    for (size_t i = 0; i < kprof_option_row_count; i++) {
+        if (kprof_option_rows[i].field == field && options->given[i])
+            return true;
+    }
+    return false;
+}
+
 static kprof_status settle(kprof_options *options)
 {
     kprof_status status = settle_command(options);
     if (status != KPROF_OK || options->complete || options->topic) /* help is given whatever else was asked for */
         return status;
-    options->filter.name_base = (kprof_name_base)options->name_base;
-    options->filter.per_device = options->per_device != 0;
     uint64_t launches = options->filter.launch_count;
     options->nvtx = options->nvtx || options->nvtx_of_process ||
                     options->filter.nvtx_include.count + options->filter.nvtx_exclude.count > 0;
@@ -974,11 +997,9 @@ static kprof_status settle(kprof_options *options)
     workload->launches = launches ? launches : KPROF_ASSUMED_LAUNCHES;
     workload->batch = options->replay_batch;
     workload->cache_control = (kprof_cache_control)options->cache_control;
-    if (options->multiplex_samples > 0 && options->replay_choice == KPROF_REPLAY_ONLY)
+    if (is_given(options, offsetof(kprof_options, multiplex_samples)) && options->replay_choice == KPROF_REPLAY_ONLY)
         return kprof_fail(KPROF_USAGE, "--multiplex-samples is about launches that are not repeated: leave it out, or "
                                        "give --replay-mode auto or multiplex");
-    if (options->multiplex_samples == 0)
-        options->multiplex_samples = KPROF_MULTIPLEX_SAMPLES;
     return settle_pages(options);
 }
 
@@ -987,21 +1008,15 @@ kprof_status kprof_options_parse(char **argv, kprof_options *out)
     *out = (kprof_options){
         .command = kprof_commands,
         .words = argv,
-        .name_base = KPROF_NAME_FUNCTION,
-        .apply_rules = 1,
-        .follow_children = 1,
-        .profile_from_start = KPROF_UNSET,
-        .cache_control = KPROF_CACHE_FLUSH_ALL,
-        .page = KPROF_UNSET,
         .format = KPROF_UNSET,
-        .csv_layout = KPROF_UNSET,
-        .sort = KPROF_UNSET,
-        .group_by = KPROF_UNSET,
-        .export_format = KPROF_UNSET,
-        .kernel_base = KPROF_NAME_DEMANGLED,
         .time_tolerance_pct = KPROF_TIME_TOLERANCE_PCT,
         .bytes_tolerance_pct = KPROF_TRAFFIC_TOLERANCE_PCT,
     };
+    for (size_t i = 0; i < kprof_option_row_count; i++) {
+        const kprof_option_row *row = &kprof_option_rows[i];
+        if (row->type == KPROF_OPTION_CHOICE || row->type == KPROF_OPTION_COUNT)
+            *(int *)((char *)out + row->field) = row->initial;
+    }
     if (!argv[0]) /* execve can leave out even the program's name */
         return kprof_fail(KPROF_USAGE, "the command line is empty");
     cursor at = {.word = argv + 1, .options = out};

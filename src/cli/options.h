@@ -4,7 +4,9 @@
 #define KPROF_CLI_OPTIONS_H
 
 #include "core/filter.h"
+#include "core/option.h"
 #include "metricset/metricset.h"
+#include "report/report.h"
 
 #include <stdio.h>
 
@@ -22,10 +24,9 @@ typedef enum kprof_color { KPROF_COLOR_AUTO, KPROF_COLOR_ALWAYS, KPROF_COLOR_NEV
 #define KPROF_UNSET (-1)
 
 typedef struct kprof_command kprof_command; /* commands.h */
-typedef struct kprof_option_row kprof_option_row;
 
-/* The parsed command line. Strings point into argv; lists are owned. Fields that hold a choice are int, so that every
- * table row can store into them. */
+/* The parsed command line. Strings point into argv; lists are owned. The rows of cli/option_rows.h make a field each,
+ * but for those that say where theirs is; its help says what it means. */
 typedef struct kprof_options {
     const kprof_command *command;  /* what is to be done */
     const kprof_command *topic;    /* what --help asks about; NULL: the help command's argument tells */
@@ -34,100 +35,19 @@ typedef struct kprof_options {
     bool given[KPROF_OPTIONS_MAX]; /* row i of kprof_option_rows was on the command line */
 
     kprof_selection selection; /* most of its limits' workload is settled when the parser has finished */
-    kprof_strlist section_folders;
-    int apply_rules;     /* 0: no findings and no verdict */
-    kprof_strlist rules; /* ids of findings; none: all */
-    kprof_strlist chips;
-    int query_mode; /* kprof_query_mode */
+    kprof_filter_spec filter;
+#define OPTION(place, type, field, ...) KPROF_FOR_OPTIONS_##place(KPROF_OPTION_FIELD(type, field))
+#include "cli/option_rows.h"
+#undef OPTION
+    int format; /* kprof_format or KPROF_UNSET */
 
-    kprof_filter_spec filter;                  /* name_base is in `name_base` until the parser has finished */
-    int name_base;                             /* kprof_name_base */
     char *kernel_regex, *kernel_regex_exclude; /* of ncu: they become filter.kernel */
-    char *kernel_id;        /* of ncu: CONTEXT:STREAM:NAME:N, which becomes filter.kernel and .invocation */
-    char *kernel_made;      /* owned: filter.kernel, where it is none of the words */
-    int per_device;         /* 1: --filter-mode per-gpu */
-    int profile_from_start; /* 0: --profile-from-start off; KPROF_UNSET */
-    bool ignores_profiler_calls;
-    bool null_stdin;            /* the application reads /dev/null */
-    bool nvtx;                  /* collect NVTX ranges; the filter's expressions imply it */
-    int nvtx_of_process;        /* 1: --nvtx-push-pop-scope process */
-    int follow_children;        /* 0: --target-processes application-only */
-    int replay_choice;          /* kprof_replay_choice */
-    int graph_profiling;        /* kprof_graph_profiling */
-    uint32_t multiplex_samples; /* of each kernel and shape */
-    uint32_t replay_batch;      /* launches; 0: auto */
-    int cache_control;          /* kprof_cache_control */
-    int witness_control;        /* kprof_witness_control */
-    int clock_control;          /* kprof_clock_control */
-
-    char *export_path; /* as given: placeholders are not expanded yet */
-    bool force_overwrite;
-    kprof_strlist reports;  /* of a command that takes many; `argument` is the first */
-    kprof_strlist launches; /* ids and ranges of ids, as given */
-    int export_format;      /* kprof_format, KPROF_FORMAT_COUNT for Parquet, or KPROF_UNSET */
-    char *import_path;      /* the report to read */
-    char *baseline;         /* the report to compare it with, or NULL */
-    kprof_strlist fail_on;
-    double time_tolerance_pct, bytes_tolerance_pct;
-    bool anyway;
-    int page;           /* kprof_page or KPROF_UNSET */
-    int format;         /* kprof_format or KPROF_UNSET */
-    int csv_layout;     /* the kprof_format that --csv-layout names, or KPROF_UNSET */
-    char *html_path;    /* or NULL */
-    int print_summary;  /* kprof_grouping + 1; 0: none */
-    int sort, group_by; /* kprof_sort_key, kprof_grouping */
-    uint64_t top;
-    kprof_strlist filters;
-    struct kprof_condition *conditions; /* [filters.count]: what they say */
-    int base_units;
-    bool csv_safe; /* texts are no formulas of spreadsheets */
-    bool all_rows, details_help;
-    int kernel_base; /* kprof_name_base shown */
-    char *log_file;
-    int color;      /* kprof_color */
-    uint64_t width; /* columns of text; 0: the terminal's */
-    char *injection_path;
-    char *counter_data_dir;
-    bool quiet, verbose;
-    bool help, version;
-    char *complete; /* what to list for the shell, see kprof_complete */
-
-    char **application;   /* NULL-terminated, NULL when none was given */
-    const char *argument; /* the one word after a command: a report file, a list or a command */
+    char *kernel_made;                         /* owned: filter.kernel, where it is none of the words */
+    kprof_strlist reports;                     /* of a command that takes many; `argument` is the first */
+    struct kprof_condition *conditions;        /* [filters.count]: what they say */
+    char **application;                        /* NULL-terminated, NULL when none was given */
+    const char *argument;                      /* the one word after a command: a report file, a list or a command */
 } kprof_options;
-
-typedef struct kprof_choice {
-    const char *word;
-    int value;
-} kprof_choice;
-
-typedef enum kprof_option_type {
-    KPROF_OPTION_FLAG,     /* bool, no argument */
-    KPROF_OPTION_SET,      /* int: takes `value`, no argument; refuses a second, different one */
-    KPROF_OPTION_CHOICE,   /* int: one of `choices` */
-    KPROF_OPTION_STRING,   /* char * */
-    KPROF_OPTION_LIST,     /* kprof_strlist: comma-separated, repeatable */
-    KPROF_OPTION_PATHS,    /* kprof_strlist: repeatable, not split */
-    KPROF_OPTION_NUMBER,   /* uint64_t */
-    KPROF_OPTION_COUNT,    /* uint32_t: 1 to `value`, or one of `choices` where the row has them */
-    KPROF_OPTION_SECONDS,  /* double: more than 0, with or without decimals */
-    KPROF_OPTION_PERCENT,  /* double: 0 or more, with or without decimals */
-    KPROF_OPTION_BYTES,    /* uint64_t: 1 or more, with or without decimals and a suffix such as G */
-    KPROF_OPTION_ORDINALS, /* uint64_t: comma-separated numbers below 64, as bits */
-    KPROF_OPTION_ALIAS     /* names a command, no argument: `note` is the command and its word */
-} kprof_option_type;
-
-struct kprof_option_row {
-    const char *name;
-    char letter; /* 0: none */
-    kprof_option_type type;
-    size_t field; /* offset in kprof_options */
-    const char *argument, *help;
-    unsigned commands;           /* KPROF_IN_*, KPROF_IGNORED_IN */
-    const kprof_choice *choices; /* ends with a NULL word */
-    int value;
-    const char *note; /* added when the argument is refused */
-};
 
 extern const kprof_option_row kprof_option_rows[];
 extern const size_t kprof_option_row_count;

@@ -355,16 +355,11 @@ kprof_status kprof_plans_config(const kprof_plans *plans, const kprof_options *o
         .filter = options->filter,
         .chips = calloc(plans->count, sizeof *out->chips),
         .chip_count = plans->count,
-        .cache_control = (kprof_cache_control)options->cache_control,
-        .witness_control = (kprof_witness_control)options->witness_control,
-        .follow_children = options->follow_children != 0,
         .verbose = options->verbose,
-        .nvtx_of_process = options->nvtx_of_process != 0,
-        .replay_choice = (kprof_replay_choice)options->replay_choice,
-        .graph_profiling = (kprof_graph_profiling)options->graph_profiling,
-        .multiplex_samples = options->multiplex_samples,
-        .replay_batch = options->replay_batch,
         .counter_data_dir = options->counter_data_dir,
+#define OPTION(place, type, field, ...) KPROF_FOR_RECORDER_##place(.field = options->field, )
+#include "core/recorder_options.h"
+#undef OPTION
     };
     if (!out->chips)
         return kprof_fail(KPROF_NO_MEMORY, "out of memory");

@@ -13,51 +13,111 @@
 #include <unistd.h>
 
 #define CONFIG_MAGIC     "KPROFCFG"
-#define CONFIG_VERSION   16
+#define CONFIG_VERSION   17
 #define CONFIG_MAX_BYTES (64u << 20)
 #define CONFIG_MAX_CHIPS 256
 /* All metrics of a chip at once take some hundred passes. */
 #define CONFIG_MAX_PASSES 4096
 #define DRAFT_FILE        KPROF_CONFIG_FILE ".new"
 
-static void encode_filter(const kprof_filter_spec *filter, kprof_strbuf *out)
+/* What is written beside the chips: the options that reach the recorder, and what the command line makes of others. */
+static const kprof_option_row rows[] = {
+#define ROW(option_type, path, ...)                                                                                    \
+    {.type = KPROF_OPTION_##option_type, .field = offsetof(kprof_config, path), __VA_ARGS__},
+#define OPTION(place, option_type, option_field, option_name, commands, help, ...)                                     \
+    KPROF_FOR_FILTER_##place(ROW(option_type, filter.option_field, __VA_ARGS__))                                       \
+        KPROF_FOR_RECORDER_##place(ROW(option_type, option_field, __VA_ARGS__))
+#include "core/recorder_options.h"
+#undef OPTION
+    ROW(NUMBER, filter.invocation)                                           /**/
+    ROW(COUNT, filter.profiler_calls, .value = KPROF_PROFILER_CALLS_IGNORED) /**/
+    ROW(FLAG, verbose) ROW(STRING, counter_data_dir) ROW(NUMBER, root_pid)   /**/
+};
+#define ROW_COUNT (sizeof rows / sizeof *rows)
+
+/* Where a row's value is, by its type. */
+typedef union place {
+    void *field;
+    bool *flag;
+    int *choice;
+    uint32_t *count;
+    uint64_t *number;
+    char **text;
+    kprof_strlist *list;
+} place;
+
+static void encode_option(const kprof_option_row *row, const kprof_config *config, kprof_strbuf *out)
 {
-    kprof_put_u32(out, filter->kernel != NULL);
-    kprof_put_string(out, filter->kernel);
-    kprof_put_u32(out, filter->name_base);
-    kprof_put_u64(out, filter->launch_skip);
-    kprof_put_u64(out, filter->launch_count);
-    kprof_put_u64(out, filter->launch_skip_before_match);
-    kprof_put_u64(out, filter->invocation);
-    kprof_put_u32(out, filter->per_device);
-    kprof_put_u32(out, filter->profiler_calls);
-    kprof_put_u64(out, filter->device_mask);
-    kprof_put_strings(out, &filter->nvtx_include);
-    kprof_put_strings(out, &filter->nvtx_exclude);
+    const place at = {(char *)config + row->field};
+    switch (row->type) {
+    case KPROF_OPTION_FLAG:
+        kprof_put_u32(out, *at.flag);
+        break;
+    case KPROF_OPTION_CHOICE:
+        kprof_put_u32(out, (uint32_t)*at.choice);
+        break;
+    case KPROF_OPTION_COUNT:
+        kprof_put_u32(out, *at.count);
+        break;
+    case KPROF_OPTION_STRING:
+        kprof_put_u32(out, *at.text != NULL);
+        kprof_put_string(out, *at.text);
+        break;
+    case KPROF_OPTION_LIST:
+    case KPROF_OPTION_PATHS:
+        kprof_put_strings(out, at.list);
+        break;
+    default: /* a number, a size or a mask */
+        kprof_put_u64(out, *at.number);
+    }
 }
 
-static void decode_filter(kprof_bytes *in, kprof_filter_spec *filter)
+static bool is_choice(const kprof_option_row *row, uint32_t value)
 {
-    uint32_t has_kernel = kprof_get_u32(in);
-    const char *kernel = kprof_get_string(in);
-    uint32_t name_base = kprof_get_u32(in);
-    filter->launch_skip = kprof_get_u64(in);
-    filter->launch_count = kprof_get_u64(in);
-    filter->launch_skip_before_match = kprof_get_u64(in);
-    filter->invocation = kprof_get_u64(in);
-    uint32_t per_device = kprof_get_u32(in);
-    uint32_t profiler_calls = kprof_get_u32(in);
-    filter->device_mask = kprof_get_u64(in);
-    kprof_get_strings(in, &filter->nvtx_include);
-    kprof_get_strings(in, &filter->nvtx_exclude);
-    if (name_base > KPROF_NAME_MANGLED || has_kernel > 1 || per_device > 1 ||
-        profiler_calls > KPROF_PROFILER_CALLS_IGNORED || (kernel && kernel[0] && !has_kernel))
-        in->failed = true;
-    filter->name_base = in->failed ? KPROF_NAME_FUNCTION : (kprof_name_base)name_base;
-    filter->per_device = !in->failed && per_device;
-    filter->profiler_calls = in->failed ? KPROF_FROM_THE_START : (kprof_profiler_calls)profiler_calls;
-    if (!in->failed && has_kernel && !(filter->kernel = strdup(kernel)))
-        in->failed = true;
+    const kprof_option_choice *choice = row->choices;
+    while (choice->word && (uint32_t)choice->value != value)
+        choice++;
+    return choice->word != NULL;
+}
+
+static void decode_text(kprof_bytes *in, char **text)
+{
+    const uint32_t is_there = kprof_get_u32(in);
+    const char *read = kprof_get_string(in);
+    in->failed = in->failed || is_there > 1 || (!is_there && read[0]);
+    if (!in->failed && is_there)
+        in->failed = !(*text = strdup(read));
+}
+
+static void decode_option(kprof_bytes *in, const kprof_option_row *row, kprof_config *config)
+{
+    const place at = {(char *)config + row->field};
+    uint32_t value;
+    switch (row->type) {
+    case KPROF_OPTION_FLAG:
+        value = kprof_get_u32(in);
+        in->failed = in->failed || value > 1;
+        *at.flag = value == 1;
+        break;
+    case KPROF_OPTION_CHOICE:
+        value = kprof_get_u32(in);
+        in->failed = in->failed || !is_choice(row, value);
+        *at.choice = in->failed ? 0 : (int)value;
+        break;
+    case KPROF_OPTION_COUNT:
+        *at.count = kprof_get_u32(in);
+        in->failed = in->failed || *at.count > (uint32_t)row->value;
+        break;
+    case KPROF_OPTION_STRING:
+        decode_text(in, at.text);
+        break;
+    case KPROF_OPTION_LIST:
+    case KPROF_OPTION_PATHS:
+        kprof_get_strings(in, at.list);
+        break;
+    default:
+        *at.number = kprof_get_u64(in);
+    }
 }
 
 static void encode_passes(const uint32_t *passes, size_t count, kprof_strbuf *out)
@@ -131,61 +191,13 @@ static void decode_chip(kprof_bytes *in, kprof_chip_metrics *chip)
     in->failed = !chip->chip;
 }
 
-static void encode_switches(const kprof_config *config, kprof_strbuf *out)
-{
-    kprof_put_u32(out, config->cache_control);
-    kprof_put_u32(out, config->witness_control);
-    kprof_put_u32(out, config->follow_children);
-    kprof_put_u32(out, config->verbose);
-    kprof_put_u32(out, config->nvtx);
-    kprof_put_u32(out, config->nvtx_of_process);
-    kprof_put_u32(out, config->replay_choice);
-    kprof_put_u32(out, config->graph_profiling);
-    kprof_put_u32(out, config->multiplex_samples);
-    kprof_put_u32(out, config->replay_batch);
-    kprof_put_u64(out, (uint64_t)config->root_pid);
-    kprof_put_string(out, config->counter_data_dir ? config->counter_data_dir : "");
-}
-
-static void decode_switches(kprof_bytes *in, kprof_config *config)
-{
-    uint32_t cache_control = kprof_get_u32(in);
-    uint32_t witness_control = kprof_get_u32(in);
-    uint32_t follow_children = kprof_get_u32(in);
-    uint32_t verbose = kprof_get_u32(in);
-    uint32_t nvtx = kprof_get_u32(in);
-    uint32_t nvtx_of_process = kprof_get_u32(in);
-    uint32_t replay_choice = kprof_get_u32(in);
-    uint32_t graph_profiling = kprof_get_u32(in);
-    config->multiplex_samples = kprof_get_u32(in);
-    config->replay_batch = kprof_get_u32(in);
-    config->root_pid = (int64_t)kprof_get_u64(in);
-    const char *counter_data_dir = kprof_get_string(in);
-    if (cache_control > KPROF_CACHE_FLUSH_L2 || witness_control > KPROF_WITNESSES_AUTO || follow_children > 1 ||
-        verbose > 1 || nvtx > 1 || nvtx_of_process > 1 || replay_choice > KPROF_MULTIPLEX_ALL ||
-        graph_profiling > KPROF_GRAPH_WHOLE) {
-        in->failed = true;
-        return;
-    }
-    config->cache_control = (kprof_cache_control)cache_control;
-    config->witness_control = (kprof_witness_control)witness_control;
-    config->replay_choice = (kprof_replay_choice)replay_choice;
-    config->graph_profiling = (kprof_graph_profiling)graph_profiling;
-    config->follow_children = follow_children;
-    config->verbose = verbose;
-    config->nvtx = nvtx;
-    config->nvtx_of_process = nvtx_of_process;
-    if (counter_data_dir && counter_data_dir[0] && !(config->counter_data_dir = strdup(counter_data_dir)))
-        in->failed = true;
-}
-
 kprof_status kprof_config_encode(const kprof_config *config, kprof_strbuf *out)
 {
     size_t begin = out->length;
     kprof_strbuf_append(out, CONFIG_MAGIC, strlen(CONFIG_MAGIC));
     kprof_put_u32(out, CONFIG_VERSION);
-    encode_filter(&config->filter, out);
-    encode_switches(config, out);
+    for (size_t i = 0; i < ROW_COUNT; i++)
+        encode_option(&rows[i], config, out);
     kprof_put_u32(out, (uint32_t)config->chip_count);
     for (size_t i = 0; i < config->chip_count; i++)
         encode_chip(&config->chips[i], out);
@@ -198,8 +210,8 @@ kprof_status kprof_config_encode(const kprof_config *config, kprof_strbuf *out)
 
 static void decode_body(kprof_bytes *in, kprof_config *out)
 {
-    decode_filter(in, &out->filter);
-    decode_switches(in, out);
+    for (size_t i = 0; i < ROW_COUNT && !in->failed; i++)
+        decode_option(in, &rows[i], out);
     uint32_t chip_count = kprof_get_u32(in);
     if (chip_count > CONFIG_MAX_CHIPS)
         in->failed = true;
@@ -319,9 +331,13 @@ kprof_status kprof_config_load(const char *dir, kprof_config *out)
 
 void kprof_config_free(kprof_config *config)
 {
-    free(config->filter.kernel);
-    kprof_strlist_free(&config->filter.nvtx_include);
-    kprof_strlist_free(&config->filter.nvtx_exclude);
+    for (size_t i = 0; i < ROW_COUNT; i++) {
+        const place at = {(char *)config + rows[i].field};
+        if (rows[i].type == KPROF_OPTION_STRING)
+            free(*at.text);
+        else if (rows[i].type == KPROF_OPTION_LIST || rows[i].type == KPROF_OPTION_PATHS)
+            kprof_strlist_free(at.list);
+    }
     for (size_t i = 0; i < config->chip_count; i++) {
         free(config->chips[i].chip);
         kprof_strlist_free(&config->chips[i].metrics);
@@ -333,7 +349,6 @@ void kprof_config_free(kprof_config *config)
             free(config->chips[i].images[k].data);
     }
     free(config->chips);
-    free(config->counter_data_dir);
     *config = (kprof_config){0};
 }
 

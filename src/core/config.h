@@ -85,22 +85,17 @@ typedef enum kprof_witness_control { KPROF_WITNESSES_ALL, KPROF_WITNESSES_AUTO }
 /* A launch has 95e3 to 160e3 bytes of counter data in each pass. */
 #define KPROF_COUNTER_BYTES_PER_PASS 110000
 
+/* What options say stands in the RECORDER rows of core/recorder_options.h. */
 typedef struct kprof_config {
     kprof_filter_spec filter;
     kprof_chip_metrics *chips; /* [chip_count] */
     size_t chip_count;
-    kprof_cache_control cache_control;
-    kprof_witness_control witness_control;
-    bool follow_children; /* false: processes other than the first disarm */
+#define OPTION(place, type, field, ...) KPROF_FOR_RECORDER_##place(KPROF_OPTION_FIELD(type, field))
+#include "core/recorder_options.h"
+#undef OPTION
     bool verbose;
-    bool nvtx;            /* keep the NVTX ranges of launches */
-    bool nvtx_of_process; /* a launch is in what any thread has pushed; else in what its own has */
-    kprof_replay_choice replay_choice;
-    kprof_graph_profiling graph_profiling;
-    uint32_t multiplex_samples; /* of each kernel and shape, at most */
-    uint32_t replay_batch;      /* how many launches a batch holds at most; 0: as many as memory allows */
-    int64_t root_pid;           /* the application's first process; 0 when not known */
-    char *counter_data_dir;     /* absolute; each launch's counter data image is kept there; NULL: nowhere */
+    char *counter_data_dir; /* absolute; each launch's counter data image is kept there; NULL: nowhere */
+    int64_t root_pid;       /* the application's first process; 0 when not known */
 } kprof_config;
 
 /* Append the encoding (magic, version, length-prefixed fields, little-endian) to `out`. */

@@ -5,6 +5,7 @@
 #define KPROF_CORE_FILTER_H
 
 #include "core/nvtx.h"
+#include "core/option.h"
 #include "core/status.h"
 #include "core/strbuf.h"
 
@@ -24,19 +25,14 @@ typedef enum kprof_profiler_calls {
     KPROF_PROFILER_CALLS_IGNORED
 } kprof_profiler_calls;
 
-/* The filter as the user gave it: plain data, part of the configuration. The code that fills it in owns it. */
+/* The filter as the user gave it: plain data, part of the configuration. The code that fills it in owns it. Its options
+ * are the FILTER rows of core/recorder_options.h; NULL, 0 and an empty list stand for no condition. */
 typedef struct kprof_filter_spec {
-    char *kernel; /* name, "regex:..." (partial match, PCRE2), or NULL for every kernel */
-    kprof_name_base name_base;
-    uint64_t launch_skip;              /* matching launches to skip first */
-    uint64_t launch_count;             /* matching launches to profile after those; 0 is no limit */
-    uint64_t launch_skip_before_match; /* launches of any kernel to skip first */
-    uint64_t invocation;               /* only the launch of this number, from 1, of each kernel; 0: all */
-    bool per_device;                   /* skip and count the matching launches of each device by themselves */
-    uint64_t device_mask;              /* bit i: CUDA device i; 0 is every device */
-    kprof_profiler_calls profiler_calls;
-    kprof_strlist nvtx_include; /* expressions as core/nvtx.h has them; none: all launches */
-    kprof_strlist nvtx_exclude;
+#define OPTION(place, type, field, ...) KPROF_FOR_FILTER_##place(KPROF_OPTION_FIELD(type, field))
+#include "core/recorder_options.h"
+#undef OPTION
+    uint64_t invocation;     /* only the launch of this number, from 1, of each kernel; 0: all */
+    uint32_t profiler_calls; /* kprof_profiler_calls */
 } kprof_filter_spec;
 
 typedef struct kprof_filter kprof_filter;

@@ -833,7 +833,7 @@ static void old_names_and_letters(void **state)
     assert_true(options.force_overwrite);
     assert_int_equal(parse("--output a --units base --summary per-kernel --kernel-regex-base mangled app"), KPROF_OK);
     assert_string_equal(options.export_path, "a");
-    assert_int_equal(options.name_base, KPROF_NAME_MANGLED);
+    assert_int_equal(options.filter.name_base, KPROF_NAME_MANGLED);
     assert_int_equal(options.page, KPROF_PAGE_STATISTICS);
     assert_int_equal(parse("--kernel-regex ^sum app"), KPROF_OK);
     assert_string_equal(options.filter.kernel, "regex:^sum");
@@ -924,7 +924,7 @@ static void rows_are_consistent(void **state)
             assert_string_not_equal(row->name, kprof_option_rows[j].name);
             assert_true(row->letter == 0 || row->letter != kprof_option_rows[j].letter);
         }
-        for (const kprof_choice *choice = row->choices; choice && choice->word; choice++)
+        for (const kprof_option_choice *choice = row->choices; choice && choice->word; choice++)
             assert_non_null(strstr(row->argument, choice->word));
     }
 }

@@ -63,7 +63,7 @@ static kprof_config sample(void)
         .replay_choice = KPROF_MULTIPLEX_ALL,
         .graph_profiling = KPROF_GRAPH_WHOLE,
         .multiplex_samples = 77,
-        .replay_batch = UINT32_MAX - 1,
+        .replay_batch = KPROF_BATCH_MOST_LAUNCHES,
         .root_pid = 4711,
         .counter_data_dir = "/tmp/counters",
     };
@@ -116,16 +116,10 @@ static void assert_chip_equal(const kprof_chip_metrics *a, const kprof_chip_metr
 static void assert_config_equal(const kprof_config *a, const kprof_config *b)
 {
     assert_filter_equal(&a->filter, &b->filter);
-    assert_int_equal(a->cache_control, b->cache_control);
-    assert_int_equal(a->witness_control, b->witness_control);
-    assert_int_equal(a->follow_children, b->follow_children);
     assert_int_equal(a->verbose, b->verbose);
-    assert_int_equal(a->nvtx, b->nvtx);
-    assert_int_equal(a->nvtx_of_process, b->nvtx_of_process);
-    assert_int_equal(a->replay_choice, b->replay_choice);
-    assert_int_equal(a->graph_profiling, b->graph_profiling);
-    assert_int_equal(a->multiplex_samples, b->multiplex_samples);
-    assert_true(a->replay_batch == b->replay_batch);
+#define OPTION(place, type, field, ...) KPROF_FOR_RECORDER_##place(assert_int_equal(a->field, b->field);)
+#include "core/recorder_options.h"
+#undef OPTION
     assert_true(a->root_pid == b->root_pid);
     assert_int_equal(a->counter_data_dir == NULL, b->counter_data_dir == NULL);
     if (a->counter_data_dir)

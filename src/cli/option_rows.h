@@ -1,0 +1,144 @@
+/* The options of all commands, in the order of --help; those about what is measured are in core/recorder_options.h. A
+ * new option is a row (core/option.h says how), a paragraph in its manual page, and the code that uses its field. */
+/* clang-format off */
+OPTION(ELSEWHERE, LIST, selection.sets, "set", PLANNING | REPORT,
+       "collect these sets, or show their sections of a report; kprof list sets shows them", .argument = "ID[,ID]")
+OPTION(ELSEWHERE, LIST, selection.sections, "section", PLANNING | REPORT,
+       "collect these sections, or show those of a report; ids or regex:PATTERN", .argument = "ID[,ID]")
+OPTION(CLI, PATHS, section_folders, "section-folder", RUN | REPORT | PLAN | LIST | TELL,
+       "also read sets, sections, findings and aliases from DIR", .argument = "DIR")
+OPTION(ELSEWHERE, LIST, selection.metrics, "metrics", RUN | PLAN | LIST | REPORT,
+       "collect, plan or list these metrics, or show those of a report: full or base names, aliases, regex:PATTERN; "
+       "to collect, also group:SECTION and breakdown:THROUGHPUT", .argument = "NAME[,NAME]")
+OPTION(ELSEWHERE, COUNT, selection.limits.max_passes, "max-passes", RUN | PLAN,
+       "collect in at most N passes: keep the most useful metrics, and say which are left out", .argument = "N",
+       .value = 1000000)
+OPTION(ELSEWHERE, SECONDS, selection.limits.budget_s, "budget", RUN | PLAN,
+       "keep the most useful metrics that add at most about SECONDS to each process", .argument = "SECONDS")
+OPTION(ELSEWHERE, BYTES, selection.limits.workload.allocated_bytes, "allocated", RUN | PLAN,
+       "device memory that the application allocates, such as 1.5G; for kprof plan and --budget", .argument = "SIZE")
+OPTION(ELSEWHERE, ALIAS, alias, "plan", RUN,
+       "kprof plan: tell what this run would collect and what that costs; start nothing", .note = "plan")
+OPTION(ELSEWHERE, ALIAS, alias, "list-sets", RUN, "kprof list sets: the sets, with their passes on each chip",
+       .note = "list sets")
+OPTION(ELSEWHERE, ALIAS, alias, "list-sections", RUN, "kprof list sections: the sections", .note = "list sections")
+OPTION(ELSEWHERE, ALIAS, alias, "list-rules", RUN, "kprof list findings: the findings that kprof looks for",
+       .note = "list findings")
+OPTION(ELSEWHERE, ALIAS, alias, "list-chips", RUN, "kprof list chips: the chips that kprof supports",
+       .note = "list chips")
+OPTION(ELSEWHERE, ALIAS, alias, "query-metrics", RUN, "kprof list metrics: the metrics of a chip; needs no GPU",
+       .note = "list metrics")
+OPTION(CLI, CHOICE, query_mode, "query-metrics-mode", LIST | KPROF_IGNORED_IN(RUN | PLAN),
+       "list base names, the full names of the base names in --metrics, or all full names",
+       .argument = "base|suffix|all",
+       .choices = KPROF_CHOICES({"base", KPROF_QUERY_BASE}, {"suffix", KPROF_QUERY_SUFFIX}, {"all", KPROF_QUERY_ALL}))
+OPTION(CLI, LIST, chips, "chips", PLAN | LIST | TELL, "list or plan for these chips, not for the GPU of this machine",
+       .argument = "CHIP[,CHIP]")
+
+#include "core/recorder_options.h"
+
+OPTION(CLI, CHOICE, clock_control, "clock-control", RUNNING,
+       "lock the GPUs' graphics clocks during this run, or leave them alone (none)", .argument = "none|base|boost",
+       .choices = KPROF_CHOICES({"none", KPROF_CLOCKS_ALONE}, {"base", KPROF_CLOCKS_BASE},
+                                {"boost", KPROF_CLOCKS_BOOST}))
+
+OPTION(CLI, STRING, export_path, "export", RUNNING | SAVE | REPORT | EXPORT | MERGE,
+       "keep the report, or the chosen part of one, as FILE.kprof; %h %p %q{ENV} %i %% are expanded. "
+       "Of kprof export: write to FILE", .letter = 'o', .argument = "FILE")
+OPTION(CLI, FLAG, force_overwrite, "force-overwrite", RUNNING | SAVE | REPORT | DIFF | EXPORT | MERGE,
+       "let a report, a page or an export replace an existing file", .letter = 'f')
+OPTION(CLI, CHOICE, export_format, "to", EXPORT,
+       "the format to write: CSV in two layouts, JSON lines, Prometheus' text, a trace, or Parquet",
+       .argument = "long|wide|jsonl|prometheus|perfetto|parquet", .initial = KPROF_UNSET,
+       .choices = KPROF_CHOICES({"long", KPROF_FORMAT_CSV}, {"wide", KPROF_FORMAT_CSV_WIDE},
+                                {"jsonl", KPROF_FORMAT_JSONL}, {"prometheus", KPROF_FORMAT_PROMETHEUS},
+                                {"perfetto", KPROF_FORMAT_PERFETTO}, {"parquet", KPROF_FORMAT_COUNT}))
+OPTION(CLI, STRING, import_path, "import", RUN | REPORT, "print an existing report: kprof report FILE.kprof",
+       .letter = 'i', .argument = "FILE.kprof")
+OPTION(CLI, STRING, baseline, "baseline", REPORT, "compare with this report: kprof diff FILE.kprof REPORT.kprof",
+       .argument = "FILE.kprof")
+OPTION(CLI, PATHS, fail_on, "fail-on", REPORT | DIFF,
+       "of two reports: exit with 113 if a kernel meets it, such as \"dram__bytes_read.sum>+3%\" or \"duration>5%\"",
+       .argument = "CONDITION")
+OPTION(CLI, PERCENT, time_tolerance_pct, "time-tolerance", REPORT | DIFF,
+       "of two reports: times that differ by less are the same (2)", .argument = "PERCENT")
+OPTION(CLI, PERCENT, bytes_tolerance_pct, "bytes-tolerance", REPORT | DIFF,
+       "of two reports: traffic that differs by less is the same (2)", .argument = "PERCENT")
+OPTION(CLI, FLAG, anyway, "anyway", REPORT | DIFF,
+       "compare two reports even where that misleads: of other chips or cache control")
+OPTION(CLI, CHOICE, page, "page", SHOWING, "the page to print (details)", .argument = PAGE_WORDS,
+       .initial = KPROF_UNSET, .choices = pages)
+OPTION(ELSEWHERE, SET, page, "brief", SHOWING,
+       "--page brief: for each kernel at most 15 lines, or with --json a document of at most 2 KB",
+       .value = KPROF_PAGE_BRIEF)
+OPTION(CLI, CHOICE, print_summary, "print-summary", SHOWING,
+       "the same as --page statistics, with rows for each kernel, GPU or NVTX range",
+       .argument = "none|per-kernel|per-gpu|per-nvtx",
+       .choices = KPROF_CHOICES({"none", 0}, {"per-kernel", KPROF_GROUP_KERNEL + 1},
+                                {"per-gpu", KPROF_GROUP_DEVICE + 1}, {"per-nvtx", KPROF_GROUP_NVTX + 1}))
+OPTION(CLI, CHOICE, sort, "sort", SHOWING,
+       "order of the summary and brief pages: by what can be gained of all the time, or by this (gain)",
+       .argument = "gain|time|launches|duration|compute|memory|name", .initial = KPROF_UNSET,
+       .choices = KPROF_CHOICES({"gain", KPROF_SORT_GAIN}, {"time", KPROF_SORT_TIME},
+                                {"launches", KPROF_SORT_LAUNCHES}, {"duration", KPROF_SORT_DURATION},
+                                {"compute", KPROF_SORT_COMPUTE}, {"memory", KPROF_SORT_MEMORY},
+                                {"name", KPROF_SORT_NAME}))
+OPTION(CLI, CHOICE, group_by, "group-by", SHOWING,
+       "rows of the summary, statistics and brief pages: for each kernel, or each part of its launches (kernel)",
+       .argument = "kernel|config|device|process|graph|nvtx", .initial = KPROF_UNSET,
+       .choices = KPROF_CHOICES({"kernel", KPROF_GROUP_KERNEL}, {"config", KPROF_GROUP_CONFIG},
+                                {"device", KPROF_GROUP_DEVICE}, {"process", KPROF_GROUP_PROCESS},
+                                {"graph", KPROF_GROUP_GRAPH}, {"nvtx", KPROF_GROUP_NVTX}))
+OPTION(CLI, NUMBER, top, "top", SHOWING, "show the first N rows of the summary and brief pages; 0: all",
+       .argument = "N")
+OPTION(CLI, PATHS, filters, "filter", SHOWING,
+       "show only launches that meet it, such as \"duration>10us\" or \"dram__bytes_read.sum>=1GB\"",
+       .argument = "CONDITION")
+#define FORMAT_OPTION(id, name, keeps_text, help) \
+    OPTION(ELSEWHERE, SET, format, #name, OTHER_FORMAT, help, .value = KPROF_FORMAT_##id)
+#define NO_OPTION(...)
+KPROF_FORMATS(NO_OPTION, FORMAT_OPTION)
+#undef FORMAT_OPTION
+#undef NO_OPTION
+OPTION(CLI, STRING, html_path, "html", REPORT | DIFF,
+       "write all about the report to FILE, one HTML file for a browser", .argument = "FILE")
+OPTION(CLI, CHOICE, csv_layout, "csv-layout", OTHER_FORMAT,
+       "a row for each value, a row for each launch, or ncu's columns; implies --csv (long)",
+       .argument = "long|wide|ncu", .initial = KPROF_UNSET,
+       .choices = KPROF_CHOICES({"long", KPROF_FORMAT_CSV}, {"wide", KPROF_FORMAT_CSV_WIDE},
+                                {"ncu", KPROF_FORMAT_CSV_NCU}))
+OPTION(CLI, FLAG, csv_safe, "csv-safe", ALL & ~MERGE,
+       "in CSV, put an apostrophe before texts that a spreadsheet would take for a formula")
+OPTION(CLI, CHOICE, base_units, "print-units", PRINTING | PLAN, "in text, scale units (auto), or print base units",
+       .argument = "auto|base", .choices = KPROF_CHOICES({"auto", 0}, {"base", 1}))
+OPTION(CLI, FLAG, all_rows, "all", PRINTING,
+       "in text, print rows of 0 too, and values that an earlier section has; of two reports, compare all metrics")
+OPTION(CLI, FLAG, details_help, "details-help", SHOWING, "in text, tell what sections and metrics mean")
+OPTION(CLI, CHOICE, apply_rules, "apply-rules", SHOWING, "look for findings, and print a verdict on each launch (yes)",
+       .argument = "yes|no", .initial = 1, .choices = KPROF_CHOICES({"no", 0}, {"yes", 1}))
+OPTION(CLI, LIST, rules, "rule", SHOWING, "look for these findings only; kprof list findings shows them",
+       .argument = "ID[,ID]")
+OPTION(CLI, CHOICE, kernel_base, "print-kernel-base", PRINTING, "the kernel names to print (demangled)",
+       .argument = "function|demangled|mangled", .initial = KPROF_NAME_DEMANGLED,
+       .choices = KPROF_CHOICES({"function", KPROF_NAME_FUNCTION}, {"demangled", KPROF_NAME_DEMANGLED},
+                                {"mangled", KPROF_NAME_MANGLED}))
+OPTION(CLI, STRING, log_file, "log-file", ALL, "write the results to FILE, or to \"stdout\" or \"stderr\"",
+       .argument = "FILE")
+OPTION(CLI, NUMBER, width, "width", ALL,
+       "columns of text, 40 at least; 0: as many as COLUMNS says, or as the terminal has (0)", .letter = 'w',
+       .argument = "N")
+OPTION(CLI, CHOICE, color, "color", ALL, "colour in text (auto: on a terminal)", .argument = "auto|always|never",
+       .choices = KPROF_CHOICES({"auto", KPROF_COLOR_AUTO}, {"always", KPROF_COLOR_ALWAYS},
+                                {"never", KPROF_COLOR_NEVER}))
+OPTION(CLI, FLAG, quiet, "quiet", ALL, "no progress, and no messages but warnings and errors", .letter = 'q')
+OPTION(CLI, FLAG, verbose, "verbose", ALL,
+       "more messages, and more of what the pages of lists, plans and summaries show")
+OPTION(CLI, STRING, injection_path, "injection-path", RUNNING, "use this injection library", .argument = "FILE")
+OPTION(CLI, STRING, counter_data_dir, "counter-data", RUNNING, "also keep each launch's counter data image in DIR",
+       .argument = "DIR")
+OPTION(CLI, STRING, complete, "complete", ALL,
+       "for shells: list commands, options, an option's values, or what a command line may be continued with",
+       .argument = "WHAT")
+OPTION(CLI, FLAG, help, "help", ALL, "print this help", .letter = 'h')
+OPTION(CLI, FLAG, version, "version", ALL, "print the version", .letter = 'v')
+/* clang-format on */

@@ -1,0 +1,69 @@
+/* The options about what is measured and how, in the order of --help. A row is all that an option needs on its way to the
+ * recorder: see core/option.h. */
+/* clang-format off */
+OPTION(FILTER, STRING, kernel, "kernel-name", CHOOSING, "only kernels of this name; a name or regex:PATTERN",
+       .letter = 'k', .argument = "NAME")
+OPTION(FILTER, CHOICE, name_base, "kernel-name-base", CHOOSING,
+       "the name that --kernel-name is compared with (function)", .argument = "function|demangled|mangled",
+       .choices = KPROF_CHOICES({"function", KPROF_NAME_FUNCTION}, {"demangled", KPROF_NAME_DEMANGLED},
+                                {"mangled", KPROF_NAME_MANGLED}))
+OPTION(CLI, STRING, kernel_id, "kernel-id", RUNNING,
+       "only launch N, from 1, of each kernel of this name, or regex:PATTERN; without a name, of each kernel",
+       .argument = "::NAME:N")
+OPTION(RECORDER, FLAG, nvtx, "nvtx", RUNNING | KPROF_IGNORED_IN(REPORT), "keep the NVTX ranges that launches are in")
+OPTION(FILTER, PATHS, nvtx_include, "nvtx-include", CHOOSING,
+       "only launches in these NVTX ranges: \"step/\" (pushed), \"net@a/*/b]\", \"epoch\" (started), regex:...; "
+       "implies --nvtx", .argument = "RANGES")
+OPTION(FILTER, PATHS, nvtx_exclude, "nvtx-exclude", CHOOSING, "no launches in these NVTX ranges; implies --nvtx",
+       .argument = "RANGES")
+OPTION(RECORDER, CHOICE, nvtx_of_process, "nvtx-push-pop-scope", RUNNING,
+       "a launch is in what its own thread has pushed, or in what any thread has (thread)",
+       .argument = "thread|process", .choices = KPROF_CHOICES({"thread", 0}, {"process", 1}))
+OPTION(FILTER, NUMBER, launch_skip, "launch-skip", CHOOSING, "skip the first N launches that match", .letter = 's',
+       .argument = "N")
+OPTION(CLI, LIST, launches, "launch", REPORT, "of a report, only the launches of these numbers",
+       .argument = "ID[-ID][,ID]")
+OPTION(FILTER, NUMBER, launch_count, "launch-count", RUN | REPORT | DIFF | EXPORT | PLANNING,
+       "take at most N launches that match; 0: no limit", .letter = 'c', .argument = "N")
+OPTION(FILTER, NUMBER, launch_skip_before_match, "launch-skip-before-match", CHOOSING,
+       "skip the first N launches of any kernel", .argument = "N")
+OPTION(FILTER, CHOICE, per_device, "filter-mode", RUNNING,
+       "skip and count the launches of all devices together, or of each by itself (global)",
+       .argument = "global|per-gpu", .choices = KPROF_CHOICES({"global", 0}, {"per-gpu", 1}))
+OPTION(CLI, CHOICE, profile_from_start, "profile-from-start", RUNNING,
+       "measure from the start, or from the application's call of cudaProfilerStart on (on); cudaProfilerStop ends both",
+       .argument = "on|off", .initial = KPROF_UNSET, .choices = KPROF_CHOICES({"on", 1}, {"off", 0}))
+OPTION(CLI, FLAG, ignores_profiler_calls, "disable-profiler-start-stop", RUNNING,
+       "ignore cudaProfilerStart and cudaProfilerStop")
+OPTION(FILTER, ORDINALS, device_mask, "devices", RUN | REPORT | DIFF | EXPORT | PLAN | LIST | TELL,
+       "only these CUDA devices", .argument = "N[,N]")
+OPTION(RECORDER, CHOICE, follow_children, "target-processes", RUNNING,
+       "profile the first process only, or its child processes too (all)", .argument = "application-only|all",
+       .initial = 1, .choices = KPROF_CHOICES({"application-only", 0}, {"all", 1}))
+
+OPTION(CLI, FLAG, null_stdin, "null-stdin", RUNNING, "the application reads /dev/null as its standard input")
+
+OPTION(RECORDER, CHOICE, replay_choice, "replay-mode", RUNNING,
+       "repeat each launch for every pass, measure each launch in one pass, or repeat where that is safe (auto)",
+       .argument = "kernel|multiplex|auto",
+       .choices = KPROF_CHOICES({"kernel", KPROF_REPLAY_ONLY}, {"multiplex", KPROF_MULTIPLEX_ALL},
+                                {"auto", KPROF_REPLAY_WHERE_PROVED}))
+OPTION(RECORDER, COUNT, multiplex_samples, "multiplex-samples", RUNNING,
+       "when launches are not repeated: take at most N samples of each kernel and shape (32)", .argument = "N",
+       .initial = KPROF_MULTIPLEX_SAMPLES, .value = KPROF_MOST_SAMPLES)
+OPTION(RECORDER, CHOICE, graph_profiling, "graph-profiling", RUNNING,
+       "measure each kernel of a CUDA graph, or the graph as one launch (node)", .argument = "node|graph",
+       .choices = KPROF_CHOICES({"node", KPROF_GRAPH_NODES}, {"graph", KPROF_GRAPH_WHOLE}))
+OPTION(RECORDER, COUNT, replay_batch, "replay-batch", PLANNING,
+       "repeat at most N launches together (auto: as many as memory allows, up to 2048)", .argument = "N|auto",
+       .choices = KPROF_CHOICES({"auto", 0}), .value = KPROF_BATCH_MOST_LAUNCHES)
+OPTION(RECORDER, CHOICE, cache_control, "cache-control", PLANNING,
+       "before each measured launch, empty all caches as ncu does, or L2 alone, which is faster, or none (all)",
+       .argument = "all|l2|none",
+       .choices = KPROF_CHOICES({"all", KPROF_CACHE_FLUSH_ALL}, {"l2", KPROF_CACHE_FLUSH_L2},
+                                {"none", KPROF_CACHE_FLUSH_NONE}))
+OPTION(RECORDER, CHOICE, witness_control, "witnesses", RUNNING,
+       "count instructions in every pass to find passes that differ: always, or after large batches (all)",
+       .argument = "all|auto",
+       .choices = KPROF_CHOICES({"all", KPROF_WITNESSES_ALL}, {"auto", KPROF_WITNESSES_AUTO}))
+/* clang-format on */
