@@ -6,36 +6,20 @@
  * application's own run instead. A process has at most one open batch.
  *
  * Callers hold the gate exclusively. Exceptions: _is_open, _records, _replays, _is_sealed, _is_wanted, _is_window,
- * _has_managed, _note_unknown_end and _spoil need no gate, and _context_ending may also be called inside a shared call.
+ * _saves_host, _has_host, _repeats_for_long, _note_unknown_end and _spoil need no gate, and _context_ending may also be
+ * called inside a shared call.
  */
 #ifndef KPROF_INJECT_BATCH_H
 #define KPROF_INJECT_BATCH_H
 
-#include "core/config.h"
-#include "cupti/target.h"
 #include "inject/kernels.h"
 
 #include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
 
-/* A launch or a transfer. A transfer is only replayed, so it sets nothing but `call` and `awaited`. */
-typedef struct kprof_batch_launch {
-    const kprof_call *call;
-    kprof_kernel *kernel; /* NULL: a transfer */
-    const kprof_chip_metrics *metrics;
-    bool chosen;                /* else it is only replayed, since it changes memory */
-    bool awaited;               /* of a transfer: the work before it in its stream has ended */
-    kprof_launch_record record; /* of a chosen launch: complete but for what measuring adds */
-} kprof_batch_launch;
-
-/* These functions receive the results, on the thread that closes the batch. */
-typedef struct kprof_batch_listener {
-    /* A chosen launch is measured, or is not, and `reason` says why. The record holds values, mode and passes. */
-    void (*done)(kprof_launch_record *record, const char *reason);
-    /* A pass, from 1, begins or goes on; `last` is the last of the `open` chosen launches that it is for. */
-    void (*progress)(const kprof_launch_record *last, uint64_t open, uint32_t pass, uint32_t pass_count);
-} kprof_batch_listener;
-
-void kprof_batch_listen(const kprof_batch_listener *listener);
+/* The one of the process: batch/stages.h has its members, for batch.c and tests. */
+extern struct kprof_batch kprof_the_batch;
 
 /* Any thread may call this; without the gate the answer is only a hint. */
 bool kprof_batch_is_open(void);
@@ -54,14 +38,15 @@ bool kprof_batch_has_put_off(void);
 bool kprof_batch_is_wanted(const void *context);
 /* Is the open batch a window of launches that are not repeated? Then only calls that end or hinder a pass close it. */
 bool kprof_batch_is_window(void);
-/* Is the open batch one that is repeated in a process with managed memory? Then it is replayed by the application's
- * thread alone, within one of its calls. */
-bool kprof_batch_has_managed(void);
-/* Is it one whose replays put memory of the host back, pinned or registered? The same holds for it. Any call that may
- * bring such memory, or take it away, must close it first. */
+/* Do replays of the open batch put memory of the host back, pinned or registered? Any call that may bring such memory,
+ * or take it away, must close the batch first. */
 bool kprof_batch_saves_host(void);
-/* Is it one of the two? */
+/* Is it such a batch, or one that is repeated in a process with managed memory? Then only the application's thread
+ * replays it, within one of its calls. */
 bool kprof_batch_has_host(void);
+/* Has a replay gone on for `limit_ns` and more than any pass should take? *count: what it repeats. Without the gate a
+ * hint. */
+bool kprof_batch_repeats_for_long(int64_t limit_ns, size_t *count);
 /* Work is submitted that the open batch does not have. */
 void kprof_batch_note_other_work(void);
 /* Note that a kernel runs outside of all ranges and is not known to end by itself. */

@@ -4,7 +4,7 @@
 #include "core/log.h"
 #include "cupti/target.h"
 #include "inject/engine.h"
-#include "inject/multiplex.h"
+#include "inject/samples.h"
 #include "inject/wait.h"
 
 #include <errno.h>
@@ -31,7 +31,7 @@ static kprof_profiled_context *find(const void *context)
 
 static void release(kprof_profiled_context *context)
 {
-    kprof_multiplex_free(context);
+    kprof_samples_free(context->samples);
     kprof_engine.device->profiler_close(context->profiler);
     kprof_engine.device->snapshot_close(context->snapshot, false);
     kprof_engine.device->flush_close(context->flush);
@@ -76,7 +76,7 @@ static void give_back(kprof_profiled_context *context)
 {
     bool entered = kprof_engine.device->target_enter_context(context->context);
     end_left_pass(context);
-    kprof_multiplex_end(context);
+    kprof_samples_end(context->samples);
     kprof_engine.device->profiler_release(context->profiler);
     context->replayed_ranges = 0;
     context->has_counters = false;
@@ -199,7 +199,7 @@ void kprof_contexts_end_samples(void)
     if (pthread_mutex_lock(&list->mutex) == EDEADLK) /* as in _forget */
         return;
     for (kprof_profiled_context *c = list->contexts; c; c = c->next)
-        kprof_multiplex_end(c);
+        kprof_samples_end(c->samples);
     pthread_mutex_unlock(&list->mutex);
 }
 

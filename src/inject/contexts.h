@@ -12,23 +12,23 @@ typedef struct kprof_profiled_context {
     uint32_t device;
     const kprof_chip_metrics *metrics; /* borrowed */
     kprof_profiler *profiler;
-    struct kprof_multiplex *multiplex; /* NULL until wanted */
-    bool has_counters;                 /* of the device */
-    int64_t busy_before_ns;            /* another tool had the counters a short while before */
-    kprof_flush *flush;                /* NULL until wanted */
-    char flush_reason[160];            /* why there is none */
-    bool flush_failed;                 /* wanted, and there was no space */
-    size_t replayed_ranges;            /* that measurements of replays are made for; 0: there was none */
-    bool takes_turns;                  /* another context had the counters between measurements of replays */
-    unsigned growths;                  /* how often what measured own runs reserve has been doubled */
-    double ready_ms;                   /* what the first pass of a profiler took to start */
-    double repeated_ms;                /* what full batches in a row took to start and stop their passes */
-    double fixed_ms;                   /* what the last batch took whatever it held */
-    size_t last_launches;              /* of the last batch */
-    kprof_snapshot *snapshot;          /* NULL until wanted */
-    unsigned comparisons;              /* times that replays with new kernels gave the host what the own runs gave */
-    bool pushes_ranges;                /* kernels did not become ranges by themselves */
-    bool searches;     /* the last batch reached host memory: the next one finds out which launch does */
+    struct kprof_samples *samples; /* NULL until wanted */
+    bool has_counters;             /* of the device */
+    int64_t busy_before_ns;        /* another tool had the counters a short while before */
+    kprof_flush *flush;            /* NULL until wanted */
+    char flush_reason[160];        /* why there is none */
+    bool flush_failed;             /* wanted, and there was no space */
+    size_t replayed_ranges;        /* that measurements of replays are made for; 0: there was none */
+    bool takes_turns;              /* another context had the counters between measurements of replays */
+    unsigned growths;              /* how often what measured own runs reserve has been doubled */
+    double ready_ms;               /* what the first pass of a profiler took to start */
+    double repeated_ms;            /* what full batches in a row took to start and stop their passes */
+    double fixed_ms;               /* what the last batch took whatever it held */
+    size_t last_launches;          /* of the last batch */
+    kprof_snapshot *snapshot;      /* NULL until wanted */
+    unsigned comparisons;          /* times that replays with new kernels gave the host what the own runs gave */
+    bool pushes_ranges;            /* kernels did not become ranges by themselves */
+    bool searches;                 /* the last batch reached host memory: the next one finds out which launch does */
     bool diverges;     /* a replay computed something else: later batches end before the host gets to know */
     bool left_in_pass; /* a pass could not be ended, because the GPU's work did not end */
     struct kprof_profiled_context *next;
@@ -61,7 +61,7 @@ size_t kprof_contexts_held_bytes(uint32_t device);
  * measurement takes them again. Needs the gate. */
 void kprof_contexts_release(void);
 
-/* Report the samples of all contexts that lack passes, as they are; see multiplex.h. Needs the gate. */
+/* Report the samples of all contexts that lack passes, as they are; see samples.h. Needs the gate. */
 void kprof_contexts_end_samples(void);
 
 #endif

@@ -117,7 +117,7 @@ static const char *why_not_repeated(const kprof_batch_launch *launch, const kpro
     }
     if (!is_known && *needs == 0 &&
         launch->metrics->proof.count > 0) { /* many kernels take an address that they hardly ever use */
-        *needs |= KPROF_IS_TRIED;
+        *needs |= KPROF_ON_TRIAL;
         return NULL;
     }
     atomic_fetch_add(&launch->kernel->by_itself, 1); /* to find the obstacle takes long, too */

@@ -3,7 +3,12 @@
 #define KPROF_INJECT_DECISION_H
 
 #include "cupti/operation.h"
-#include "inject/batch.h"
+#include "inject/kernels.h"
+
+/* Why a launch is not repeated: work came in another stream before it had ended. */
+#define KPROF_NOT_ALONE                                                                                                \
+    "the launch, or one before it, did not end by itself before work came in another stream, and may have waited for " \
+    "it"
 
 /* Why a launch is not measured: an earlier one of its kernel did not end. */
 #define KPROF_MAY_WAIT                                                                                                 \
@@ -23,7 +28,7 @@ typedef enum kprof_decision_kind {
 typedef enum kprof_need {
     KPROF_DROPS_OUTPUT = 1, /* what the kernel prints then must not be seen */
     KPROF_SAVES_HOST = 2,   /* memory of the host is put back, too, while no code of the application can run */
-    KPROF_IS_TRIED = 4,     /* it takes memory of the host, and the proof tells whether it uses that */
+    KPROF_ON_TRIAL = 4,     /* it takes an address of the host, and the proof tells whether it uses that */
 } kprof_need;
 
 typedef struct kprof_decision {

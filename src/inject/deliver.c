@@ -1,5 +1,5 @@
-/* Turns a measured batch into records, and keeps the counter data images of single launches. */
-#include "inject/batch_private.h"
+/* Corrects values for what a range has besides its kernel, and keeps the counter data of single launches. */
+#include "inject/deliver.h"
 
 #include "core/log.h"
 #include "inject/engine.h"
@@ -13,12 +13,28 @@
 #include <string.h>
 #include <unistd.h>
 
-void kprof_deliver_reason(const char *reason)
+void kprof_deliver_progress(const kprof_launch_record *last, uint64_t open, uint32_t pass, uint32_t pass_count)
 {
-    kprof_open_batch *batch = &kprof_the_batch;
-    for (size_t i = 0; i < batch->count; i++)
-        if (batch->launches[i].chosen)
-            batch->listener->done(&batch->launches[i].record, reason);
+    kprof_record record = {.type = KPROF_RECORD_PROGRESS};
+    record.progress = (kprof_progress_record){
+        .kernel = last->kernel,
+        .launch = last->launch,
+        .profiled = atomic_load(&kprof_engine.process.profiled),
+        .open = open,
+        .pass = pass,
+        .pass_count = pass_count,
+    };
+    kprof_process_write(&record);
+}
+
+void kprof_deliver_launch(kprof_launch_record *launch, const char *reason)
+{
+    const bool is_multiplexed = launch->mode == KPROF_REPLAY_MULTIPLEX && launch->pass_count > 0; /* for a sample */
+    launch->reason = reason;
+    if (launch->value_count > 0 || !*reason || is_multiplexed)
+        atomic_fetch_add(&kprof_engine.process.profiled, 1);
+    kprof_record record = {.type = KPROF_RECORD_LAUNCH, .launch = *launch};
+    kprof_process_write(&record);
 }
 
 /* A range that CUPTI makes for a kernel has so many cycles in which the GPU executes none: 1,034 to 1,099 on an H200.
@@ -111,11 +127,10 @@ static bool scale_times(const kprof_chip_metrics *metrics, double share, double 
 void kprof_deliver(const kprof_chip_metrics *metrics, const kprof_evaluation *e, kprof_launch_record *record,
                    const char *reason)
 {
-    kprof_open_batch *batch = &kprof_the_batch;
     double spreads_pct[KPROF_MAX_WITNESSES], share = 1;
-    char with_note[sizeof batch->note + sizeof KPROF_BEGINS_EARLY + 2];
+    char with_note[KPROF_NOTE_BYTES + sizeof KPROF_BEGINS_EARLY + 2];
     if (e->status != KPROF_OK) {
-        batch->listener->done(record, e->reason);
+        kprof_deliver_launch(record, e->reason);
         return;
     }
     record->witness_count = 0;
@@ -138,31 +153,7 @@ void kprof_deliver(const kprof_chip_metrics *metrics, const kprof_evaluation *e,
     record->values = e->values;
     record->value_count = (uint32_t)metrics->metrics.count;
     record->witness_spreads_pct = spreads_pct;
-    batch->listener->done(record, reason);
-}
-
-void kprof_deliver_all(uint32_t passes)
-{
-    kprof_open_batch *batch = &kprof_the_batch;
-    for (size_t i = 0; i < batch->evaluations.count; i++) {
-        kprof_evaluation *evaluation = &batch->evaluations.items[i];
-        evaluation->automatic = batch->automatic;
-        if (evaluation->launch >= batch->replay_count)
-            continue;
-        kprof_launch_record *record = &batch->launches[evaluation->launch].record;
-        if (evaluation->status == KPROF_OK) {
-            record->mode = KPROF_REPLAY_BATCH;
-            record->pass_count = passes;
-        }
-        kprof_deliver(batch->metrics, evaluation, record, batch->note);
-    }
-    for (size_t i = batch->replay_count; i < batch->count; i++)
-        if (batch->launches[i].chosen)
-            batch->listener->done(&batch->launches[i].record,
-                                  i >= batch->most_replayed
-                                      ? KPROF_NOT_ALONE
-                                      : "a replay computed something else than the application's own run, as what the "
-                                        "host got before this launch shows; later batches end there");
+    kprof_deliver_launch(record, reason);
 }
 
 /* errno says why not. */

@@ -5,6 +5,7 @@
 #include "cupti/device_ops.h"
 #include "inject/life.h"
 #include "inject/nvtx.h"
+#include "inject/nvtx_abi.h"
 
 #define ENTRY(name) .name = kprof_##name,
 

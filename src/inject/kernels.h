@@ -2,6 +2,7 @@
 #ifndef KPROF_INJECT_KERNELS_H
 #define KPROF_INJECT_KERNELS_H
 
+#include "core/config.h"
 #include "core/filter.h"
 #include "cupti/target.h"
 
@@ -40,6 +41,16 @@ typedef struct kprof_kernel_table {
 } kprof_kernel_table;
 
 extern kprof_kernel_table kprof_the_kernels;
+
+/* What a call launches or transfers. A transfer is only replayed, so it sets nothing but `call` and `awaited`. */
+typedef struct kprof_batch_launch {
+    const kprof_call *call;
+    kprof_kernel *kernel; /* NULL: a transfer */
+    const kprof_chip_metrics *metrics;
+    bool chosen;                /* else it is only replayed, since it changes memory */
+    bool awaited;               /* of a transfer: the work before it in its stream has ended */
+    kprof_launch_record record; /* of a chosen launch: complete but for what measuring adds */
+} kprof_batch_launch;
 
 /* Told of a new kernel, once, before any other thread can find it; it must not look for kernels itself. */
 typedef void kprof_kernel_announcer(const kprof_kernel *kernel);

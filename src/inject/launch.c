@@ -6,9 +6,9 @@
 #include "core/log.h"
 #include "core/monotonic.h"
 #include "inject/batch.h"
-#include "inject/batch_private.h"
 #include "inject/captures.h"
 #include "inject/contexts.h"
+#include "inject/deliver.h"
 #include "inject/devices.h"
 #include "inject/ending.h"
 #include "inject/engine.h"
@@ -100,32 +100,6 @@ static counted count_launch(const kprof_call *call)
         write_seen(launch.kernel);
     return launch;
 }
-
-static void write_progress(const kprof_launch_record *last, uint64_t open, uint32_t pass, uint32_t pass_count)
-{
-    kprof_record record = {.type = KPROF_RECORD_PROGRESS};
-    record.progress = (kprof_progress_record){
-        .kernel = last->kernel,
-        .launch = last->launch,
-        .profiled = atomic_load(&kprof_engine.process.profiled),
-        .open = open,
-        .pass = pass,
-        .pass_count = pass_count,
-    };
-    kprof_process_write(&record);
-}
-
-static void write_launch(kprof_launch_record *launch, const char *reason)
-{
-    const bool is_multiplexed = launch->mode == KPROF_REPLAY_MULTIPLEX && launch->pass_count > 0; /* for a sample */
-    launch->reason = reason;
-    if (launch->value_count > 0 || !*reason || is_multiplexed)
-        atomic_fetch_add(&kprof_engine.process.profiled, 1);
-    kprof_record record = {.type = KPROF_RECORD_LAUNCH, .launch = *launch};
-    kprof_process_write(&record);
-}
-
-static const kprof_batch_listener listener = {write_launch, write_progress};
 
 /* A failure that every later launch would meet as well. Counters that this process has had before are busy for a while
  * only: another of its contexts, or of the run's processes, is still giving them back. */
@@ -235,7 +209,7 @@ static void end_batch(const char *why)
 static void close_sealed(const kprof_call *call)
 {
     if (kprof_batch_is_sealed() && kprof_gate_enter_exclusive(0)) {
-        (void)kprof_batch_close_idle(kprof_the_batch.closing);
+        (void)kprof_batch_close_idle(call->name);
         kprof_gate_leave_exclusive();
     }
     if (kprof_batch_is_sealed() && uses_memory(call))
@@ -353,7 +327,7 @@ static void write_unmeasured(kprof_launch_record *record, const char *obstacle)
 {
     if (kprof_batch_has_put_off())
         kprof_filter_take_another(kprof_engine.process.filter, record->device);
-    write_launch(record, obstacle);
+    kprof_deliver_launch(record, obstacle);
 }
 
 static void enter_launch(const kprof_call *call)
@@ -779,13 +753,10 @@ static void answer_process(void)
 /* Nothing can end a replay in which a kernel waits for another one, so that the wait for it has no limit. */
 static void tell_endless_replay(void)
 {
-    const kprof_open_batch *batch = &kprof_the_batch;
     const int limit_s = ENDLESS_S;
-    int64_t since_ns = atomic_load(&batch->repeated_since_ns);
-    int64_t left_ns = since_ns + limit_s * INT64_C(1000000000) - kprof_monotonic_ns();
-    if (since_ns == 0 || left_ns > 0 || -left_ns < batch->longest_pass_ns)
+    size_t count;
+    if (!kprof_batch_repeats_for_long(limit_s * INT64_C(1000000000), &count))
         return;
-    const size_t count = batch->count; /* may change as soon as the replay has ended */
     if (atomic_exchange(&kprof_the_launches.told_endless, true))
         return;
     kprof_log(KPROF_LOG_WARNING,
@@ -897,7 +868,6 @@ void kprof_launch_prepare(void)
 {
     atomic_store(&kprof_the_launches.ended, false);
     kprof_engine.thread_begins = mark_own_thread;
-    kprof_batch_listen(&listener);
     kprof_idle_start(give_back);
 }
 

@@ -1,15 +1,11 @@
 /* Measures launches that are not repeated. Each is measured in one pass, in its own run; the passes of several launches
- * of one kernel and shape (grid, block, cluster, dynamic shared memory) make up a sample, which has all values. Passes
- * come in windows: batches of a kind of their own, in which every group of equal launches has its turn. With the gate
- * held. */
+ * of one kernel and shape make up a sample, which has all values. Passes come in windows: batches of a kind of their
+ * own, in which every group of equal launches has its turn. With the gate held. */
 #ifndef KPROF_INJECT_MULTIPLEX_H
 #define KPROF_INJECT_MULTIPLEX_H
 
-#include "inject/batch.h"
+#include "inject/batch/state.h"
 #include "inject/contexts.h"
-
-/* The most passes that a sample can have. */
-#define KPROF_MULTIPLEX_PASSES 64
 
 typedef enum kprof_turn {
     KPROF_TURN_NOW,   /* measure the launch in the window's pass */
@@ -19,47 +15,38 @@ typedef enum kprof_turn {
 
 /* Does the launch's group need samples, whatever the pass? `context` may be one that has had no window. */
 bool kprof_multiplex_wants(const kprof_profiled_context *context, const kprof_batch_launch *launch);
-/* Is it the launch's turn in the open window? NEVER also means that memory ran out. */
-kprof_turn kprof_multiplex_turn(const kprof_batch_launch *launch);
-/* Count a launch that is not measured because it waits for another window. Have enough of them gone by to make a new
- * window worth its price? */
-bool kprof_multiplex_loses_patience(void);
+/* Is it the launch's turn in the window that is open in the context? NEVER also means that memory ran out. */
+kprof_turn kprof_multiplex_turn(const kprof_profiled_context *context, const kprof_batch_launch *launch);
+/* Count a launch that waits for another window. Return whether so many have gone by that a new window is worth its
+ * price. */
+bool kprof_multiplex_wants_new_window(const kprof_profiled_context *context);
 
 /* Has the context a measurement for samples, with some that lack passes? */
 bool kprof_multiplex_is_open(const kprof_profiled_context *context);
 /* Has the context no sample that lacks passes, or had so many windows since it got the counters that another process of
  * the run should have them? */
 bool kprof_multiplex_has_had_turn(const kprof_profiled_context *context);
+/* Find a pass for the window that opens, which the opener's group lacks. The context must be idle. */
+kprof_status kprof_multiplex_open_window(const kprof_profiled_context *context,
+                                         const kprof_batch_launch *opener) KPROF_MUST_CHECK;
 /* Can the measurement for samples go on? If not, the samples that there are have been reported. */
-bool kprof_multiplex_goes_on(void);
+bool kprof_multiplex_goes_on(const kprof_profiled_context *context);
 /* Begin a measurement for samples. */
-kprof_status kprof_multiplex_begin(const kprof_measurement *wanted) KPROF_MUST_CHECK;
-/* Find a pass for the window that opens, which the batch's opener lacks. The context must be idle. */
-kprof_status kprof_multiplex_open_window(void) KPROF_MUST_CHECK;
+kprof_status kprof_multiplex_begin(kprof_profiled_context *context, const kprof_measurement *wanted) KPROF_MUST_CHECK;
 /* May the batch use the measurement of the samples? It may if there is one like `wanted` that can hold `least` more
  * ranges. Then the batch's ranges begin after those of the samples, and its capacity is what the samples leave. */
-bool kprof_multiplex_shares(const kprof_measurement *wanted, size_t least);
+bool kprof_multiplex_shares(kprof_batch_state *state, const kprof_measurement *wanted, size_t least);
 /* Note the end of a batch, which may have shared the measurement. */
-void kprof_multiplex_note_batch(void);
-/* Make the launch, whose turn it is, part of a sample, and return its range. `why` says why it is not repeated. */
-size_t kprof_multiplex_take(const kprof_batch_launch *launch, const char *why);
+void kprof_multiplex_note_batch(const kprof_batch_state *state);
 /* Have the sample of this range keep what the batch has noted, which concerns its launch alone. */
-void kprof_multiplex_keep_note(size_t range);
-/* Drop the sample of this range: the driver refused one of its launches, so it cannot be completed. */
-void kprof_multiplex_drop(size_t range, const kprof_launch_record *refused);
+void kprof_multiplex_keep_note(kprof_batch_state *state, size_t range);
 /* Report a launch that is not measured since it was not its turn. */
 void kprof_multiplex_skip(const kprof_launch_record *record);
 /* Decode the window's pass, which has ended. */
-kprof_status kprof_multiplex_read_window(void) KPROF_MUST_CHECK;
-/* Report the window's launches and the samples that are complete now. The second function reports all samples without
- * values, with the reason. */
-void kprof_multiplex_deliver(void);
-void kprof_multiplex_deliver_reason(const char *reason);
-
-/* Report the samples that lack passes, as they are. Call this before the context's profiler is used for something else
- * or given back. */
-void kprof_multiplex_end(kprof_profiled_context *context);
-/* Do the same for a context that ends, and free its samples. */
-void kprof_multiplex_free(kprof_profiled_context *context);
+kprof_status kprof_multiplex_read_window(const kprof_batch_state *state) KPROF_MUST_CHECK;
+/* Report the window's launches and the samples that are complete now. */
+void kprof_multiplex_deliver(const kprof_batch_state *state);
+/* Report all of them, and all samples, without values, and `reason`. */
+void kprof_multiplex_deliver_reason(const kprof_batch_state *state, const char *reason);
 
 #endif

@@ -5,7 +5,7 @@
 
 #include "cupti/operation.h"
 #include "inject/batch.h"
-#include "inject/batch_private.h"
+#include "inject/batch/stages.h"
 #include "inject/contexts.h"
 #include "inject/engine.h"
 #include "inject/exec.h"
@@ -20,7 +20,7 @@
 
 #define LONG_S        1000
 #define MANY_CALLS    1000
-#define TRIES         3 /* as in passes.c */
+#define TRIES         3 /* as in replay.c */
 #define MOST_OPEN_S   10
 #define MANAGED_SLOT  0
 #define POOL_SLOT     SIM_POOLED
@@ -365,7 +365,7 @@ static bool is_closed_after(unsigned transfers, int seconds)
     launch(SIM_ADD);
     close_batch();
     unsigned first = launch(SIM_ADD);
-    kprof_the_batch.context->fixed_ms = 1900;
+    kprof_the_batch.state.context->fixed_ms = 1900;
     for (unsigned i = 0; i < transfers; i++)
         set_memory(i);
     sim_clock_advance_s(seconds);

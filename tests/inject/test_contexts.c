@@ -1,11 +1,12 @@
 /* Before memory is saved, kprof waits for the work of every context but the measured one. And one context at a time has
  * the counters. */
 #include "inject/contexts.h"
+#include "inject/engine.h"
 #include "inject/multiplex.h"
+#include "inject/samples.h"
 #include "inject/wait.h"
 
 #include "cupti/target.h"
-#include "inject/engine.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -78,14 +79,14 @@ static void profiler_close(kprof_profiler *profiler)
     (void)profiler;
 }
 
-void kprof_multiplex_end(kprof_profiled_context *context)
+void kprof_samples_end(kprof_samples *samples)
 {
-    (void)context;
+    (void)samples;
 }
 
-void kprof_multiplex_free(kprof_profiled_context *context)
+void kprof_samples_free(kprof_samples *samples)
 {
-    (void)context;
+    (void)samples;
 }
 
 static kprof_status profiler_pop(kprof_profiler *profiler)

@@ -338,7 +338,7 @@ static void test_memory_of_the_host(void **state)
     assert_chosen(2, KPROF_REPLAYED, "");
     assert_unchosen(KPROF_REPLAYED, "");
     seen.sees_host = true; /* which it may not use: the proof tells of a batch of its own */
-    assert_int_equal(choose_for(2, true).needs, KPROF_IS_TRIED);
+    assert_int_equal(choose_for(2, true).needs, KPROF_ON_TRIAL);
     assert_unchosen(KPROF_REFUSED, "the kernel takes memory of the host, which no replay may change");
     atomic_store(&kernel.proved, true);
     assert_int_equal(choose_for(2, true).needs, 0);

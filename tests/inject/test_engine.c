@@ -6,7 +6,7 @@
 
 #include "cupti/snapshot.h"
 #include "inject/batch.h"
-#include "inject/batch_private.h"
+#include "inject/batch/stages.h"
 #include "inject/captures.h"
 #include "inject/contexts.h"
 #include "inject/decision.h"
@@ -438,7 +438,7 @@ static void test_search_behind_work_that_waits(void **state)
     (void)state;
     assert_unmeasured(launch_alone(SIM_COUNT, SHARED_SLOT), "reached memory of the host");
     unsigned first = launch(SIM_SCALE);
-    kprof_the_batch.context->fixed_ms = 1000; /* such a batch stays open for longer than the wait */
+    kprof_the_batch.state.context->fixed_ms = 1000; /* such a batch stays open for longer than the wait */
     hold(1);
     unsigned second = launch(SIM_SCALE);
     let_go(1);
@@ -832,7 +832,7 @@ static void test_batch_that_others_wait_for(void **state)
 {
     (void)state;
     unsigned first = launch(SIM_ADD);
-    kprof_the_batch.context->fixed_ms = 1900;
+    kprof_the_batch.state.context->fixed_ms = 1900;
     pid_t other = want_counters();
     while (!kprof_lock_is_wanted() && kprof_batch_is_open())
         wait_ms(1);

@@ -5,7 +5,7 @@
 #include "sim/clock.h"
 
 #include "inject/batch.h"
-#include "inject/batch_private.h"
+#include "inject/batch/stages.h"
 #include "inject/engine.h"
 #include "inject/evaluate.h"
 
@@ -234,7 +234,7 @@ static unsigned launch_held(sim_function *function)
     do_call((sim_step){.op = SIM_LAUNCH, .function = function, .a = SLOT, .b = SLOT, .tag = ++last_tag});
     assert_false(holds_own_run);
     kprof_engine.waits.hold_ns = SIM_SHORT_HOLD_NS;
-    assert_true(kprof_batch_is_sealed() && kprof_the_batch.range_open);
+    assert_true(kprof_batch_is_sealed() && kprof_the_batch.own.range_open);
     assert_pending(last_tag);
     return last_tag;
 }

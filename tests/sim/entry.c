@@ -10,7 +10,7 @@
  * their arguments do not show it. */
 #include "core/log.h"
 #include "inject/batch.h"
-#include "inject/batch_private.h"
+#include "inject/batch/stages.h"
 #include "inject/engine.h"
 #include "inject/gate.h"
 #include "inject/idle.h"
@@ -287,7 +287,7 @@ void kprof_sim_profiler(bool starts)
 
 int64_t kprof_sim_batch(void)
 {
-    return kprof_batch_is_open() ? kprof_the_batch.started_ns : 0;
+    return kprof_batch_is_open() ? kprof_the_batch.state.started_ns : 0;
 }
 
 void kprof_sim_settle(void)

@@ -1,0 +1,286 @@
+/* Takes a batch from its own run through its replays to its report. */
+#include "inject/batch/close.h"
+
+#include "core/log.h"
+#include "core/monotonic.h"
+#include "inject/batch/open.h"
+#include "inject/capacity.h"
+#include "inject/engine.h"
+#include "inject/lock.h"
+#include "inject/multiplex.h"
+#include "inject/process.h"
+#include "inject/wait.h"
+
+#include <stdio.h>
+
+/* A batch that has taken launches for longer is closed, so that a process which is killed does not lose more. Where
+ * launches are sparse, that is what closes it. Passes of a batch take time whatever it holds: it may be open for
+ * several times as long as that, so that a program is not slowed down much. */
+#define LEAST_OPEN_NS    INT64_C(500000000)
+#define MOST_OPEN_NS     INT64_C(10000000000)
+#define OPEN_COST_FACTOR 5
+/* So few launches lose little if each of them costs more: their batch is open for a second at most, or for twice as
+ * long as passes take. */
+#define SPARSE_DISTANCE_NS INT64_C(10000000)
+#define SPARSE_OPEN_NS     INT64_C(1000000000)
+#define SPARSE_COST_FACTOR 2
+/* Looking whether other processes wait takes microseconds: not more often than this. */
+#define LOOK_NS INT64_C(50000000)
+
+/* Why a launch has no values though others of its batch have. */
+#define DIVERGED                                                                                                       \
+    "a replay computed something else than the application's own run, as what the host got before this launch shows; " \
+    "later batches end there"
+
+/* Does another process wait for the counters? */
+static bool others_wait(kprof_closing *closing)
+{
+    const int64_t now_ns = kprof_monotonic_ns();
+    if (now_ns - closing->looked_ns < LOOK_NS)
+        return false;
+    closing->looked_ns = now_ns;
+    return kprof_lock_is_wanted();
+}
+
+/* A batch for which other processes wait is open for as long as its passes take. */
+bool kprof_close_is_due(kprof_batch *batch)
+{
+    const kprof_batch_state *state = &batch->state;
+    const int64_t open_ns = kprof_monotonic_ns() - state->started_ns;
+    const bool is_sparse = (int64_t)state->list.count * SPARSE_DISTANCE_NS < open_ns;
+    const int64_t cost_ns = (int64_t)(1e6 * state->context->fixed_ms);
+    if (is_sparse && open_ns > SPARSE_OPEN_NS && open_ns > SPARSE_COST_FACTOR * cost_ns)
+        return true;
+    return open_ns > LEAST_OPEN_NS && (open_ns > OPEN_COST_FACTOR * cost_ns || open_ns > MOST_OPEN_NS ||
+                                       (open_ns > cost_ns && others_wait(&batch->closing)));
+}
+
+void kprof_close_seal(kprof_batch *batch, const char *why)
+{
+    kprof_batch_state *state = &batch->state;
+    if (kprof_state_is_sealed(state))
+        return;
+    snprintf(batch->closing.why, sizeof batch->closing.why, "%s", why);
+    if (batch->behind.stands && !kprof_engine.device->snapshot_has_followed(state->context->snapshot))
+        kprof_state_spoil(state, "the launch that it stands behind did not end before other work came");
+    atomic_store(&state->signs.records, false);
+    atomic_store(&state->signs.sealed, true);
+}
+
+void kprof_close_deliver_reason(kprof_batch *batch, const char *reason)
+{
+    if (batch->state.kind == KPROF_MULTIPLEXED) {
+        kprof_multiplex_deliver_reason(&batch->state, reason);
+        return;
+    }
+    kprof_launch_list *list = &batch->state.list;
+    for (size_t i = 0; i < list->count; i++)
+        if (list->items[i].chosen)
+            kprof_deliver_launch(&list->items[i].record, reason);
+}
+
+/* Report the chosen launches, which have been evaluated, and those that were left out of the passes. */
+static void deliver_all(kprof_batch *batch)
+{
+    kprof_launch_list *list = &batch->state.list;
+    const kprof_passes *passes = &batch->passes;
+    for (size_t i = 0; i < passes->evaluations.count; i++) {
+        kprof_evaluation *evaluation = &passes->evaluations.items[i];
+        evaluation->automatic = passes->automatic;
+        if (evaluation->launch >= passes->replayed)
+            continue;
+        kprof_launch_record *record = &list->items[evaluation->launch].record;
+        if (evaluation->status == KPROF_OK) {
+            record->mode = KPROF_REPLAY_BATCH;
+            record->pass_count = passes->measured;
+        }
+        kprof_deliver(batch->state.metrics, evaluation, record, batch->state.note);
+    }
+    for (size_t i = passes->replayed; i < list->count; i++)
+        if (list->items[i].chosen)
+            kprof_deliver_launch(&list->items[i].record, i >= batch->ends.most_replayed ? KPROF_NOT_ALONE : DIVERGED);
+}
+
+static void log_times(const kprof_batch *batch, const char *why)
+{
+    const kprof_batch_times *ms = &batch->state.times;
+    kprof_log(KPROF_LOG_DEBUG,
+              "batch of %zu launches, %zu of them chosen, closed by %s, %u passes, ms: saving %.1f, preparing %.1f, "
+              "open %.1f, trying %.1f, waiting %.1f, keeping %.1f, restoring %.1f, starting %.1f, running %.1f, "
+              "stopping %.1f, decoding %.1f, waiting for values %.1f, writing them %.1f",
+              batch->state.list.count, batch->state.list.chosen, why, batch->passes.measured, ms->save_ms,
+              ms->prepare_ms, ms->open_ms, ms->try_ms, ms->wait_ms, ms->keep_ms, ms->restore_ms, ms->start_ms,
+              ms->run_ms, ms->stop_ms, ms->decode_ms, ms->evaluate_ms, ms->deliver_ms);
+}
+
+/* Learn from what the batch took. */
+static void note_cost(const kprof_batch_state *state)
+{
+    const kprof_batch_times *ms = &state->times;
+    double passes_ms = ms->prepare_ms + ms->start_ms + ms->stop_ms;
+    if (state->kind == KPROF_MULTIPLEXED)
+        return;
+    state->context->last_launches = state->list.chosen;
+    state->context->fixed_ms = ms->save_ms + passes_ms;
+    if (state->kind == KPROF_LIVE)
+        kprof_capacity_note(state->context, state->ranges.wanted == state->ranges.capacity, passes_ms);
+}
+
+/* Tell what came of the batch, and forget it. */
+static void finish(kprof_batch *batch, const char *why, kprof_status status)
+{
+    kprof_batch_state *state = &batch->state;
+    kprof_launch_list *list = &state->list;
+    const kprof_evaluations *evaluations = &batch->passes.evaluations;
+    int64_t replayed_ns = kprof_monotonic_ns();
+    for (size_t i = 0; i < list->count && list->chosen > 0; i++)
+        list->items[i].record.profile_ns = (replayed_ns - state->opened_ns) / (int64_t)list->chosen;
+    kprof_process_hold_records();
+    if (status != KPROF_OK)
+        kprof_close_deliver_reason(batch, kprof_process_reason(status));
+    else if (state->kind == KPROF_MULTIPLEXED)
+        kprof_multiplex_deliver(state);
+    else
+        deliver_all(batch);
+    kprof_process_release_records();
+    state->times.deliver_ms = kprof_monotonic_lap_ms(&replayed_ns);
+    if (status == KPROF_OK && evaluations->count == 1)
+        kprof_deliver_image(state->context->profiler, &list->items[evaluations->items[0].launch].record);
+    log_times(batch, why);
+    note_cost(state);
+    kprof_open_release(batch, !kprof_engine.device->target_capturing() && !kprof_wait_goes_on(state->context->context));
+    kprof_process_check_owner();
+}
+
+/* End the pass around the application's own runs, which have been waited for. */
+static kprof_status end_own_run(kprof_batch *batch, kprof_status awaited)
+{
+    if (kprof_wait_is_idle(awaited)) {
+        kprof_replay_set_limit(&batch->replay, &batch->state);
+        if (batch->state.kind == KPROF_REPLAYED && !kprof_state_is_sealed(&batch->state))
+            kprof_ends_note_all(&batch->ends, &batch->state);
+    }
+    batch->passes.measured = 0;
+    return kprof_own_run_end(&batch->own, &batch->state, &batch->passes, awaited);
+}
+
+/* Choose what is replayed: nothing is measured behind the last chosen launch, and what is behind `most_replayed` may
+ * wait for work that the batch does not have. Passes repeat the copy that closes the batch, but not where the kernels
+ * before it would cost the chosen ones their automatic ranges. */
+static kprof_status choose_replayed(kprof_batch *batch)
+{
+    const kprof_batch_state *state = &batch->state;
+    const kprof_open_launch *launches = state->list.items;
+    size_t *replayed = &batch->passes.replayed;
+    bool compares_last = batch->comparison.last &&
+                         (state->context->pushes_ranges || kprof_passes_count_automatic(&batch->passes, state) > 0);
+    bool is_cut = false;
+    if (!compares_last)
+        while (!launches[*replayed - 1].chosen)
+            --*replayed;
+    if (*replayed > batch->ends.most_replayed) {
+        *replayed = batch->ends.most_replayed;
+        is_cut = true;
+    }
+    while (is_cut && *replayed > 0 && !launches[*replayed - 1].chosen)
+        --*replayed;
+    return *replayed > 0 ? KPROF_OK : kprof_fail(KPROF_NOT_COLLECTED, KPROF_NOT_ALONE);
+}
+
+/* `awaited`: what kprof_ends_await returned. Whatever the status, memory is then as the application's own runs left it.
+ */
+static kprof_status measure(kprof_batch *batch, kprof_status awaited)
+{
+    kprof_status status = end_own_run(batch, awaited);
+    if (status != KPROF_OK || batch->state.list.chosen == 0)
+        return status;
+    if (batch->state.kind == KPROF_REPLAYED) {
+        status = choose_replayed(batch);
+        return status == KPROF_OK ? kprof_replay_run(&batch->replay, &batch->state, &batch->passes) : status;
+    }
+    batch->passes.measured = 1;
+    return KPROF_OK;
+}
+
+/* The application may use what such a batch has of the host as soon as this call has returned. */
+static bool may_be_sealed(const kprof_batch_state *state)
+{
+    return state->needs == 0 && !kprof_state_has_host(state) && !kprof_engine.device->target_capturing();
+}
+
+static bool close_or(kprof_batch *batch, bool seals, const char *why)
+{
+    kprof_batch_state *state = &batch->state;
+    if (!kprof_state_is_open(state))
+        return true;
+    bool entered = kprof_engine.device->target_enter_context(state->context->context);
+    kprof_process_forget_reason();
+    int64_t open_ns = kprof_monotonic_ns() - state->started_ns;
+    kprof_status awaited = kprof_ends_await(&batch->ends, state);
+    bool is_closed = kprof_wait_is_idle(awaited) || !seals || !may_be_sealed(state);
+    if (is_closed) {
+        state->times.open_ms = (double)open_ns * 1e-6;
+        kprof_status status = measure(batch, awaited);
+        finish(batch, kprof_state_is_sealed(state) ? batch->closing.why : why, status);
+    } else {
+        kprof_close_seal(batch, why);
+    }
+    if (entered)
+        kprof_engine.device->target_leave_context();
+    return is_closed;
+}
+
+bool kprof_close_batch(kprof_batch *batch, const char *why)
+{
+    return close_or(batch, true, why);
+}
+
+void kprof_close_or_give_up(kprof_batch *batch, const char *why)
+{
+    (void)close_or(batch, false, why);
+}
+
+/* The batch has a chosen launch, else nobody reads its proof. Memory is then as the own runs left it, which may go on
+ * if the host got the `same` each time. */
+static kprof_status try_replays(kprof_batch *batch, bool *same)
+{
+    kprof_batch_state *state = &batch->state;
+    *same = false;
+    kprof_status status = end_own_run(batch, kprof_ends_await(&batch->ends, state));
+    if (status == KPROF_OK)
+        status = kprof_replay_try(&batch->replay, state, &batch->passes);
+    if (status != KPROF_OK || batch->passes.replayed < state->list.count)
+        return status;
+    kprof_compare_note_same(state, batch->passes.replayed);
+    *same = true;
+    state->ranges.count = state->ranges.first;
+    return kprof_own_run_begin(&batch->own, state, &batch->passes, NULL);
+}
+
+/* The driver may have refused all chosen launches: then kprof does not read the proof, and repeats nothing. Where
+ * nothing may be tried, the passes compare the copy. */
+void kprof_close_or_go_on(kprof_batch *batch)
+{
+    kprof_batch_state *state = &batch->state;
+    bool same,
+        may_try = !batch->passes.shares && !state->searching && !kprof_state_has_host(state) && state->list.chosen > 0;
+    if (!may_try) {
+        batch->comparison.last = true;
+        (void)kprof_close_batch(batch, "a copy to the host, the first behind one of its kernels");
+        return;
+    }
+    int64_t begun_ns = kprof_monotonic_ns();
+    bool entered = kprof_engine.device->target_enter_context(state->context->context);
+    kprof_process_forget_reason();
+    kprof_status status = try_replays(batch, &same);
+    int64_t took_ns = kprof_monotonic_ns() - begun_ns;
+    state->times.try_ms += (double)took_ns * 1e-6;
+    state->started_ns += took_ns; /* its age is that of its own runs */
+    state->list.chosen_ns += took_ns;
+    if (status != KPROF_OK)
+        finish(batch, "a try of its replays", status);
+    else if (!same)
+        (void)kprof_close_batch(batch, "a copy to the host that differs in replays");
+    if (entered)
+        kprof_engine.device->target_leave_context();
+}

@@ -1,0 +1,23 @@
+/* Closes the batch: waits for its own run, replays it, and reports its launches. Hold the gate. */
+#ifndef KPROF_INJECT_BATCH_CLOSE_H
+#define KPROF_INJECT_BATCH_CLOSE_H
+
+#include "inject/batch/stages.h"
+
+/* Replay the open batch, report its launches, and forget it. `why` says for the log what closes it. Where its work does
+ * not end for as long as the thread may wait, seal the batch instead. Returns whether no batch is open now. */
+bool kprof_close_batch(kprof_batch *batch, const char *why);
+/* Close the open batch, or give it up where that would have to wait. */
+void kprof_close_or_give_up(kprof_batch *batch, const char *why);
+/* Take nothing more: the batch closes in a later call, when its work has ended. What comes in its context until then
+ * runs as the application has it, and is behind all that replays repeat. */
+void kprof_close_seal(kprof_batch *batch, const char *why);
+/* A call has copied to the host what kernels computed that were not compared yet. Try whether the host gets the same
+ * from replays: if so the batch goes on, else close it. */
+void kprof_close_or_go_on(kprof_batch *batch);
+/* Has the batch been open for so long that it is time to close it? */
+bool kprof_close_is_due(kprof_batch *batch);
+/* Report that no launch of the batch was measured. */
+void kprof_close_deliver_reason(kprof_batch *batch, const char *reason);
+
+#endif

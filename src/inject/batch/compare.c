@@ -1,0 +1,66 @@
+/* Trusts kernels after a few comparisons. */
+#include "inject/batch/compare.h"
+
+#include "inject/engine.h"
+
+/* Once replays gave the host what the own runs gave so many times, expect it of all kernels. */
+#define ENOUGH_COMPARISONS 4
+
+static bool has_output(const kprof_operation *operation)
+{
+    return operation && kprof_engine.device->operation_output_bytes(operation) > 0;
+}
+
+/* A replay must end before the host would get something else than it got. So once a replay has diverged, a batch ends
+ * before the next copy to the host. */
+bool kprof_compare_ends_at(const kprof_batch_state *state, const kprof_operation *operation)
+{
+    return kprof_state_records(state) && state->context->diverges && has_output(operation);
+}
+
+/* Does the call that is under way copy to the host? */
+static bool shows_output(const kprof_launch_list *list)
+{
+    for (size_t i = list->count - list->entered; i < list->count; i++)
+        if (has_output(list->items[i].operation))
+            return true;
+    return false;
+}
+
+/* kprof tries replays behind the first copy to the host, so that a difference costs no launch. Trials are slow, so
+ * after a few successes it trusts new kernels. */
+bool kprof_compare_shows_unknown(kprof_comparison *comparison, const kprof_batch_state *state)
+{
+    const kprof_launch_list *list = &state->list;
+    if (!kprof_state_records(state) || state->context->comparisons >= ENOUGH_COMPARISONS || !shows_output(list))
+        return false;
+    for (; comparison->next < list->count; comparison->next++) {
+        const kprof_kernel *kernel = list->items[comparison->next].kernel;
+        if (kernel && !atomic_load(&kernel->compared))
+            return true;
+    }
+    return false;
+}
+
+/* A batch cannot end within a graph. It ends behind one that copies to the host where replays could give the host
+ * something else and not be found out, or have done so. */
+bool kprof_compare_ends_behind_graph(const kprof_batch_state *state)
+{
+    const kprof_launch_list *list = &state->list;
+    if (!kprof_state_records(state) || list->entered == 0)
+        return false;
+    return (list->entered_traits & KPROF_NODE_HIDES_OUTPUT) ||
+           ((list->entered_traits & KPROF_NODE) && state->context->diverges && shows_output(list));
+}
+
+void kprof_compare_note_same(kprof_batch_state *state, size_t replayed)
+{
+    bool shown = false, is_new = false;
+    for (size_t i = replayed; i-- > 0;) {
+        const kprof_open_launch *launch = &state->list.items[i];
+        if (launch->kernel && shown)
+            is_new = !atomic_exchange(&launch->kernel->compared, true) || is_new;
+        shown = shown || kprof_engine.device->operation_output_bytes(launch->operation) > 0;
+    }
+    state->context->comparisons += is_new;
+}

@@ -1,0 +1,22 @@
+/* Compares what replays give the host with what the own runs gave: a kernel may compute something else each time. Hold
+ * the gate. */
+#ifndef KPROF_INJECT_BATCH_COMPARE_H
+#define KPROF_INJECT_BATCH_COMPARE_H
+
+#include "inject/batch/state.h"
+
+typedef struct kprof_comparison {
+    size_t next; /* launches before this number are of kernels that were compared */
+    bool last;   /* passes also repeat the copy to the host that closes the batch */
+} kprof_comparison;
+
+/* Must the batch end before the operation joins it? */
+bool kprof_compare_ends_at(const kprof_batch_state *state, const kprof_operation *operation);
+/* Does the call that is under way show the host what kernels computed that were not compared yet? */
+bool kprof_compare_shows_unknown(kprof_comparison *comparison, const kprof_batch_state *state);
+/* Must the batch end behind the graph whose launch is under way? */
+bool kprof_compare_ends_behind_graph(const kprof_batch_state *state);
+/* All replays of the first `replayed` launches have given the host what the own runs gave. */
+void kprof_compare_note_same(kprof_batch_state *state, size_t replayed);
+
+#endif

@@ -1,0 +1,131 @@
+/* Waits for kernels that nobody has seen end by themselves, for a limited time, and remembers which did not. */
+#include "inject/batch/ends.h"
+
+#include "core/monotonic.h"
+#include "inject/captures.h"
+#include "inject/engine.h"
+#include "inject/wait.h"
+
+void kprof_ends_note_launch(kprof_ends *ends, const kprof_batch_state *state, const kprof_call *call)
+{
+    if (ends->unproved != state->list.count)
+        return;
+    ends->stream = call->stream;
+    ends->thread = pthread_self();
+}
+
+void kprof_ends_note_all(kprof_ends *ends, const kprof_batch_state *state)
+{
+    for (; ends->unproved < state->list.count; ends->unproved++)
+        if (state->list.items[ends->unproved].kernel)
+            atomic_store(&state->list.items[ends->unproved].kernel->ends_alone, true);
+}
+
+/* Note that launches of kernels that are not known to end by themselves have not, though they had the time. */
+static void note_late(kprof_ends *ends, const kprof_batch_state *state)
+{
+    for (; ends->unproved < state->list.count; ends->unproved++) {
+        kprof_kernel *kernel = state->list.items[ends->unproved].kernel;
+        if (kernel && !atomic_load(&kernel->ends_alone))
+            kprof_kernel_note_vain_wait(kernel);
+    }
+}
+
+/* Pass over launches whose kernels have been seen to end by themselves. */
+static void skip_proved(kprof_ends *ends, const kprof_batch_state *state)
+{
+    while (ends->unproved < state->list.count) {
+        const kprof_kernel *kernel = state->list.items[ends->unproved].kernel;
+        if (kernel && !atomic_load(&kernel->ends_alone))
+            break;
+        ends->unproved++;
+    }
+}
+
+/* A kernel that waits for what comes after it in another stream would wait for ever in a replay, which runs one after
+ * the other. So before anything comes in another stream, the kernels that may be such have to end; if they do not, the
+ * batch ends before them. If this thread awaited a copy in their stream, they have ended: kprof checked what other
+ * threads launched meanwhile, or spoiled the batch. */
+bool kprof_ends_check(kprof_ends *ends, kprof_batch_state *state, const kprof_batch_launch *launch)
+{
+    void *context = state->context->context;
+    skip_proved(ends, state);
+    bool same = launch->call->stream == ends->stream && pthread_equal(ends->thread, pthread_self());
+    bool ended = same && launch->awaited && launch->call->context == context && !atomic_load(&state->signs.spoiled);
+    if (ends->unproved == state->list.count || (same && !ended))
+        return true;
+    int64_t patience_ns = kprof_kernel_patience_ns(state->list.items[ends->unproved].kernel);
+    if (ended || kprof_wait_is_idle(kprof_wait_at_most(context, patience_ns))) {
+        kprof_ends_note_all(ends, state);
+        return true;
+    }
+    ends->most_replayed = ends->unproved;
+    note_late(ends, state);
+    return false;
+}
+
+/* May something before the launch wait for others, or for this very launch? Batches of one pass take a tenth of a
+ * millisecond a launch, so that they do not look for network cards. */
+static bool may_be_behind(kprof_ends *ends, const kprof_batch_state *state, const kprof_batch_launch *launch)
+{
+    const unsigned waits = KPROF_WAITS_FOR_HOST | KPROF_SHARES_WITH_DEVICES;
+    bool unknown = atomic_exchange(&ends->unknown, false);
+    if (unknown || kprof_engine.device->target_sharing() & waits || kprof_decision_may_wait_for_host(launch))
+        return true;
+    return state->kind != KPROF_LIVE && kprof_decision_may_wait(launch);
+}
+
+/* A range begins on the GPU when all that was launched before it has ended, in whatever stream. CUPTI waits without a
+ * limit for the end of one with counters of the SMs. So what is before it has to end. */
+kprof_status kprof_ends_wait_before_range(kprof_ends *ends, kprof_batch_state *state, const kprof_batch_launch *launch)
+{
+    if (!may_be_behind(ends, state, launch))
+        return KPROF_OK;
+    kprof_status status = kprof_wait_for_context(launch->call->context);
+    if (!launch->kernel || !atomic_load(&launch->kernel->ends_alone) || !kprof_wait_is_idle(status))
+        atomic_store(&ends->unknown, true);
+    if (!kprof_wait_is_idle(status))
+        return status;
+    kprof_ends_note_all(ends, state);
+    return KPROF_OK;
+}
+
+/* CUPTI would wait without a limit for the end of a pass beside work. */
+kprof_status kprof_ends_await(kprof_ends *ends, kprof_batch_state *state)
+{
+    int64_t lap_ns = kprof_monotonic_ns(), limit_ns = INT64_MAX;
+    if (kprof_engine.device->target_capturing()) {
+        kprof_captures_note_loss();
+        return kprof_fail(KPROF_NOT_COLLECTED, KPROF_BESIDE_CAPTURE);
+    }
+    const kprof_launch_list *list = &state->list;
+    const kprof_kernel *kernel = state->needs && list->count > 0 ? list->items[list->count - 1].kernel : NULL;
+    if (kernel && !atomic_load(&kernel->ends_alone))
+        limit_ns = kprof_kernel_patience_ns(kernel);
+    kprof_status status = kprof_wait_at_most(state->context->context, limit_ns);
+    if (!kprof_wait_is_idle(status) && (kprof_state_has_managed(state) || state->needs))
+        note_late(ends, state); /* the host waits for each launch, and not for these again */
+    state->times.wait_ms += kprof_monotonic_lap_ms(&lap_ns);
+    return status;
+}
+
+/* A batch may begin behind a launch that waits for the host, or takes long, so that kprof measures launches that are
+ * queued behind it. It does so only where kprof waits for nothing, and where nothing else speaks against replays. */
+bool kprof_behind_may_stand(const kprof_batch_launch *launch, const kprof_decision *decision)
+{
+    return launch->kernel && launch->metrics && launch->metrics->pass_count > 0 &&
+           atomic_load(&launch->kernel->vain_waits) > 0 && kprof_decision_may_follow(launch, decision) &&
+           kprof_wait_is_idle(kprof_wait_at_most(launch->call->context, 0));
+}
+
+/* Work in another stream could change memory before it has been saved. */
+void kprof_behind_check(kprof_behind *behind, kprof_batch_state *state, const kprof_call *call)
+{
+    if (!kprof_state_replays(state) || !behind->stands)
+        return;
+    if (kprof_engine.device->snapshot_has_followed(state->context->snapshot))
+        behind->stands = false;
+    else if (call->context != state->context->context || call->stream != behind->stream ||
+             !pthread_equal(behind->thread, pthread_self()))
+        kprof_state_spoil(state, "work came in another stream before the launch that it stands behind had ended");
+}

@@ -1,0 +1,313 @@
+/* Decides whether a launch joins the open batch, opens one, is measured in a window, or is not measured. */
+#include "inject/batch/join.h"
+
+#include "inject/batch/close.h"
+#include "inject/batch/open.h"
+#include "inject/engine.h"
+#include "inject/lock.h"
+#include "inject/multiplex.h"
+#include "inject/process.h"
+#include "inject/samples.h"
+#include "inject/wait.h"
+
+#include <stdio.h>
+
+/* A launch that may join a batch, or have one opened for it. */
+typedef struct candidate {
+    const kprof_batch_launch *launch;
+    const kprof_operation *operation; /* NULL: it has none */
+    kprof_decision decision;
+    bool opens;    /* a batch, where none is open */
+    char why[320]; /* what the reason of the decision may point to */
+} candidate;
+
+void kprof_join_add(kprof_batch *batch, const kprof_batch_launch *launch, kprof_operation *operation)
+{
+    kprof_ends_note_launch(&batch->ends, &batch->state, launch->call);
+    kprof_state_add(&batch->state, launch, operation);
+}
+
+/* Does the batch, if it is replayed, put back what the operation sets or copies? */
+static bool is_saved(const kprof_batch_state *state, const kprof_operation *operation)
+{
+    return !kprof_state_records(state) || !operation ||
+           kprof_engine.device->operation_is_saved(operation, state->context->snapshot);
+}
+
+/* Does such a decision keep a launch out of batches of the usual kind? */
+static bool is_apart(kprof_decision_kind kind)
+{
+    return kind == KPROF_MULTIPLEXED || kind == KPROF_WATCHED;
+}
+
+/* If memory cannot be saved after all, the launch is not repeated, and kprof decides again. No batch is open then if
+ * that decision keeps the launch apart. */
+static kprof_status open_for(kprof_batch *batch, candidate *c)
+{
+    kprof_status status = kprof_open_batch(batch, c->launch, &c->decision, 1);
+    if (status == KPROF_OK && !is_saved(&batch->state, c->operation)) {
+        kprof_close_or_give_up(batch, "a graph that cannot be repeated");
+        status = kprof_fail(KPROF_UNSUPPORTED, "the graph sets or copies memory that a replay cannot restore");
+    }
+    bool cannot_save = status == KPROF_NO_MEMORY || status == KPROF_UNSUPPORTED;
+    if (c->decision.kind != KPROF_REPLAYED || !cannot_save || c->launch->metrics->pass_count == 0)
+        return status;
+    snprintf(c->why, sizeof c->why, "%s", kprof_process_reason(status));
+    c->decision = kprof_decision_unrepeated(c->launch, c->why);
+    return is_apart(c->decision.kind) ? KPROF_OK : kprof_open_batch(batch, c->launch, &c->decision, 1);
+}
+
+/* Variables of a module whose first kernel this is must be saved before the kernel changes them. */
+static bool covers(const kprof_batch_state *state)
+{
+    return state->kind != KPROF_REPLAYED ||
+           kprof_engine.device->snapshot_cover(state->context->snapshot, NULL) == KPROF_OK;
+}
+
+const char *kprof_join_obstacle(const kprof_batch *batch, const kprof_batch_launch *launch,
+                                const kprof_decision *decision, size_t ranges)
+{
+    const kprof_batch_state *state = &batch->state;
+    if (state->context->context != launch->call->context)
+        return "a launch in another context";
+    const bool is_node = launch->call->node_traits & KPROF_NODE;
+    if (decision->kind != state->kind || (decision->needs && decision->needs != state->needs) ||
+        (is_node && state->needs))
+        return "a launch that is measured in another way";
+    if (kprof_state_is_full(state, ranges))
+        return "a launch whose values do not fit";
+    if (kprof_state_new_sharing(state) != 0)
+        return "memory that others reach";
+    if (atomic_load(&state->signs.spoiled))
+        return "a call that made it worthless";
+    return covers(state) ? NULL : "a launch whose variables cannot be saved";
+}
+
+/* Count the ranges that the launch will have, in its own run or in replays. */
+static size_t count_ranges(const kprof_batch_state *state, const kprof_batch_launch *launch)
+{
+    bool searching = kprof_state_records(state) && state->searching;
+    return launch->chosen || (searching && launch->kernel) ? 1 : 0;
+}
+
+/* Have a window open where that is worth it, and return whether it is the launch's turn in it; NEVER when none could be
+ * opened, and `status` says why. */
+static kprof_turn find_turn(kprof_batch *batch, const kprof_batch_launch *launch, const kprof_decision *decision,
+                            kprof_status *status)
+{
+    kprof_batch_state *state = &batch->state;
+    const kprof_profiled_context *context = state->context;
+    bool is_open = kprof_state_is_open(state), own = is_open && context->context == launch->call->context;
+    kprof_turn turn = KPROF_TURN_NEVER;
+    if (own)
+        turn = kprof_multiplex_turn(context, launch);
+    else if (kprof_multiplex_wants(kprof_contexts_find(launch->call->context), launch))
+        turn = KPROF_TURN_LATER;
+    if (turn == KPROF_TURN_NOW)
+        *status = kprof_ends_wait_before_range(&batch->ends, state, launch);
+    if (*status != KPROF_OK || turn == KPROF_TURN_NEVER)
+        return KPROF_TURN_NEVER;
+    if (is_open && (turn == KPROF_TURN_NOW || !kprof_multiplex_wants_new_window(context)))
+        return turn;
+    const bool was_window = atomic_load(&state->signs.window);
+    if (!kprof_close_batch(batch, "another pass")) {
+        *status = kprof_open_fail_sealed(batch, launch);
+        return KPROF_TURN_NEVER;
+    }
+    if (was_window && kprof_multiplex_has_had_turn(context) && kprof_lock_is_wanted())
+        kprof_contexts_release(); /* else the next in line would find them in use */
+    *status = kprof_open_batch(batch, launch, decision, 1);
+    return *status == KPROF_OK ? kprof_multiplex_turn(state->context, launch) : KPROF_TURN_NEVER;
+}
+
+/* A launch that is not repeated is measured in a window, or runs on its own. */
+static bool enter_window(kprof_batch *batch, const kprof_batch_launch *launch, const kprof_decision *decision,
+                         kprof_status *status)
+{
+    kprof_batch_state *state = &batch->state;
+    if (kprof_state_is_open(state) && !atomic_load(&state->signs.window) &&
+        !kprof_close_batch(batch, "a launch that cannot be repeated")) {
+        *status = kprof_open_fail_sealed(batch, launch);
+        return false;
+    }
+    kprof_turn turn = find_turn(batch, launch, decision, status);
+    if (turn == KPROF_TURN_LATER)
+        kprof_multiplex_skip(&launch->record);
+    if (turn != KPROF_TURN_NOW)
+        return false;
+    if (!kprof_state_reserve(state, 1)) {
+        *status = KPROF_NO_MEMORY;
+        return false;
+    }
+    state->list.entered = 0;
+    state->ranges.wanted++;
+    kprof_join_add(batch, launch, NULL);
+    size_t range = kprof_samples_take(state->context->samples, launch, decision->why);
+    kprof_own_run_begin_range(&batch->own, state, launch->call, range);
+    return true;
+}
+
+/* It is not measured this time, and runs in no batch that is replayed. Behind work that takes long, nothing would tell
+ * whether the launch itself does. */
+static bool watch(kprof_batch *batch, const kprof_batch_launch *launch, const kprof_decision *decision,
+                  kprof_status *status)
+{
+    if (kprof_state_replays(&batch->state) && !kprof_close_batch(batch, "a launch that cannot be repeated")) {
+        *status = kprof_open_fail_sealed(batch, launch);
+        return false;
+    }
+    *status = kprof_wait_for_context(launch->call->context);
+    if (kprof_wait_is_idle(*status)) {
+        atomic_store(&launch->kernel->to_watch, true);
+        *status = kprof_fail(KPROF_NOT_COLLECTED, "%s", decision->why);
+    }
+    return false;
+}
+
+/* Close the open batch if the launch cannot join it. */
+static void make_way(kprof_batch *batch, const candidate *c)
+{
+    const kprof_batch_launch *launch = c->launch;
+    const kprof_batch_state *state = &batch->state;
+    if (kprof_state_records(state) && !kprof_ends_check(&batch->ends, &batch->state, launch))
+        kprof_close_seal(batch, "work in another stream, behind a launch that does not end by itself");
+    if (!kprof_state_is_open(state) || kprof_state_is_sealed(state))
+        return;
+    const char *obstacle = kprof_join_obstacle(batch, launch, &c->decision, count_ranges(state, launch));
+    if (!obstacle && (!is_saved(state, c->operation) || kprof_compare_ends_at(state, c->operation)))
+        obstacle = launch->call->name;
+    if (obstacle)
+        (void)kprof_close_batch(batch, launch->kernel ? obstacle : launch->call->name);
+}
+
+/* Put the launch into a batch, which then owns the operation. */
+static bool join(kprof_batch *batch, candidate *c, kprof_operation *operation, kprof_status *status)
+{
+    kprof_batch_state *state = &batch->state;
+    const kprof_batch_launch *launch = c->launch;
+    make_way(batch, c);
+    if (kprof_state_is_sealed(state)) {
+        *status = launch->chosen ? kprof_open_fail_sealed(batch, launch) : KPROF_OK;
+        return false;
+    }
+    if (!kprof_state_is_open(state) && c->opens)
+        *status = open_for(batch, c);
+    if (kprof_state_is_open(state) && !kprof_state_reserve(state, 1)) {
+        kprof_close_or_give_up(batch, "lack of memory");
+        *status = KPROF_NO_MEMORY;
+    }
+    /* The own run gets a range where it is what is measured, or to find out who reaches host memory. */
+    bool has_range = kprof_state_is_open(state) &&
+                     (state->kind == KPROF_REPLAYED ? state->searching && launch->kernel : launch->chosen);
+    kprof_status clear = has_range ? kprof_ends_wait_before_range(&batch->ends, state, launch) : KPROF_OK;
+    if (clear != KPROF_OK && !kprof_state_records(state)) /* the batch stays as it is */
+        *status = clear;
+    if (!kprof_state_is_open(state) || *status != KPROF_OK)
+        return false;
+    state->list.entered = 0;
+    state->ranges.wanted += count_ranges(state, launch);
+    kprof_join_add(batch, launch, operation);
+    if (clear != KPROF_OK)
+        kprof_state_spoil(state, "which launch reached memory of the host could not be told, as something waited for "
+                                 "the host");
+    else if (has_range)
+        kprof_own_run_begin_range(&batch->own, state, launch->call, state->ranges.count++);
+    return true;
+}
+
+/* Replays write there what is there now. Copies that kprof makes of the call would take managed pages back. Where the
+ * host's changes cannot join, they are part of the end that is put back, and of the start of the next batch. */
+void kprof_join_follow_host(kprof_batch *batch, const kprof_call *call)
+{
+    kprof_batch_state *state = &batch->state;
+    kprof_operation *operation = NULL;
+    if (!kprof_state_has_host(state) || call->context != state->context->context) /* it does not join then */
+        return;
+    if (!kprof_state_reserve(state, 1) || kprof_state_is_full(state, 0) ||
+        kprof_engine.device->operation_keep_host(state->context->snapshot, &operation) != KPROF_OK)
+        kprof_close_or_give_up(batch, "memory that the host uses");
+    else if (operation)
+        kprof_join_add(batch, &(kprof_batch_launch){.call = call}, operation);
+    state->list.entered = 0;
+}
+
+/* May a launch that is not chosen open a batch, since chosen ones may follow that cannot? Only where nothing is waited
+ * for. */
+static bool opens_wanted(const kprof_batch *batch, const kprof_batch_launch *launch)
+{
+    void *context = launch->call->context;
+    return launch->kernel && launch->metrics && launch->metrics->pass_count > 0 && context &&
+           !kprof_state_is_open(&batch->state) && atomic_load(&batch->opening.wanted) == context &&
+           kprof_wait_is_idle(kprof_wait_at_most(context, 0));
+}
+
+/* The launch runs next, and is in no batch. */
+static bool stand_behind(kprof_batch *batch, const kprof_batch_launch *launch, kprof_status *status)
+{
+    kprof_behind *behind = &batch->behind;
+    const kprof_decision replayed = {.kind = KPROF_REPLAYED, .why = ""};
+    if (!kprof_close_batch(batch, "a launch that may wait for the application"))
+        return false;
+    behind->wanted = true;
+    kprof_status opened = kprof_open_batch(batch, launch, &replayed, 1);
+    behind->wanted = false;
+    if (opened != KPROF_OK)
+        return false;
+    behind->stream = launch->call->stream;
+    behind->thread = pthread_self();
+    batch->state.list.entered = 0;
+    if (launch->chosen)
+        *status = kprof_fail(KPROF_NOT_COLLECTED, KPROF_MAY_WAIT "; what is queued behind it is measured");
+    return true;
+}
+
+/* A transfer within the host's memory is nothing to replays, like a function of the host. The proof must not see it. */
+static bool pass_by(kprof_batch *batch, const kprof_batch_launch *launch)
+{
+    kprof_batch_state *state = &batch->state;
+    if (launch->kernel || !kprof_state_records(state) || state->context->context != launch->call->context ||
+        !kprof_engine.device->transfer_is_hosts(launch->call) ||
+        !kprof_own_run_pause_proof(&batch->own, state, &batch->passes))
+        return false;
+    batch->own.proof_paused = true;
+    state->list.entered = 0;
+    return true;
+}
+
+bool kprof_join_launch(kprof_batch *batch, const kprof_batch_launch *launch, kprof_status *status)
+{
+    kprof_batch_state *state = &batch->state;
+    *status = KPROF_OK;
+    if (kprof_state_is_sealed(state) && !kprof_close_batch(batch, batch->closing.why)) {
+        kprof_own_run_note_other_work(&batch->own, state);
+        *status = launch->chosen ? kprof_open_fail_sealed(batch, launch) : KPROF_OK;
+        return false;
+    }
+    kprof_behind_check(&batch->behind, state, launch->call);
+    kprof_join_follow_host(batch, launch->call);
+    if (pass_by(batch, launch))
+        return true;
+    const bool opens = launch->chosen || opens_wanted(batch, launch);
+    if (!opens && !kprof_state_records(state))
+        return false;
+    const bool is_live = kprof_decision_is_live(launch);
+    kprof_operation *operation = NULL;
+    if (!is_live)
+        operation = kprof_engine.device->operation_copy(launch->call,
+                                                        kprof_state_records(state) ? state->context->snapshot : NULL);
+    const kprof_decision_kind kind = is_live ? KPROF_LIVE : operation ? KPROF_REPLAYED : KPROF_REFUSED;
+    candidate c = {.launch = launch, .operation = operation, .opens = opens, .decision = {.kind = kind, .why = ""}};
+    if (launch->kernel && !is_live)
+        c.decision = kprof_decision_make(launch, operation);
+    if (kprof_behind_may_stand(launch, &c.decision)) {
+        kprof_engine.device->operation_free(operation);
+        return stand_behind(batch, launch, status);
+    }
+    if (!is_apart(c.decision.kind) && join(batch, &c, operation, status))
+        return true;
+    kprof_engine.device->operation_free(operation);
+    if (*status != KPROF_OK || !is_apart(c.decision.kind))
+        return false;
+    return c.decision.kind == KPROF_WATCHED ? watch(batch, launch, &c.decision, status)
+                                            : enter_window(batch, launch, &c.decision, status);
+}

@@ -1,0 +1,17 @@
+/* Takes launches and transfers into the batch. Hold the gate. */
+#ifndef KPROF_INJECT_BATCH_JOIN_H
+#define KPROF_INJECT_BATCH_JOIN_H
+
+#include "inject/batch/stages.h"
+
+/* See kprof_batch_enter. */
+bool kprof_join_launch(kprof_batch *batch, const kprof_batch_launch *launch, kprof_status *status);
+/* Add a launch or transfer to the batch, which owns its operation from now on. There is space. */
+void kprof_join_add(kprof_batch *batch, const kprof_batch_launch *launch, kprof_operation *operation);
+/* Return why the open batch has to close before the launches; NULL: it can hold them, with so many ranges. */
+const char *kprof_join_obstacle(const kprof_batch *batch, const kprof_batch_launch *launch,
+                                const kprof_decision *decision, size_t ranges);
+/* Take what the host has changed since the last call in memory that it shares with the GPU into the batch. */
+void kprof_join_follow_host(kprof_batch *batch, const kprof_call *call);
+
+#endif

@@ -1,0 +1,205 @@
+/* A batch opens when its context is idle, it is this process' turn, and memory is saved. */
+#include "inject/batch/open.h"
+
+#include "core/monotonic.h"
+#include "inject/batch/caches.h"
+#include "inject/capacity.h"
+#include "inject/devices.h"
+#include "inject/engine.h"
+#include "inject/lock.h"
+#include "inject/multiplex.h"
+#include "inject/process.h"
+#include "inject/wait.h"
+
+/* Longest wait for another process of the run that makes no progress with its measurement. */
+#define LOCK_TIMEOUT_MS 30000
+
+/* A process has its turn until its samples are complete, as a sample has all its passes from one measurement. */
+static bool keeps_turn(const kprof_batch_state *state)
+{
+    return state->kind == KPROF_MULTIPLEXED && state->context && !kprof_multiplex_has_had_turn(state->context);
+}
+
+void kprof_open_release(kprof_batch *batch, bool is_idle)
+{
+    kprof_batch_state *state = &batch->state;
+    for (size_t i = 0; i < state->list.count; i++)
+        kprof_engine.device->operation_free(state->list.items[i].operation);
+    kprof_evaluations_free(&batch->passes.evaluations);
+    if (state->saved)
+        kprof_engine.device->snapshot_drop(state->context->snapshot, is_idle);
+    state->saved = false;
+    state->list.count = state->list.chosen = batch->ends.unproved = 0;
+    state->needs = 0;
+    atomic_store(&state->signs.saves_host, false);
+    kprof_multiplex_note_batch(state);
+    state->ranges.first = state->ranges.count = state->ranges.wanted = 0;
+    batch->behind.stands = false;
+    if (!keeps_turn(state))
+        kprof_lock_give();
+    atomic_store(&state->signs.records, false);
+    atomic_store(&state->signs.replays, false);
+    atomic_store(&state->signs.window, false);
+    atomic_store(&state->signs.sealed, false);
+    atomic_store(&state->signs.open, false);
+}
+
+/* Save what replays restore; nothing else may be at work that writes it. */
+static kprof_status save_memory(kprof_batch_state *state)
+{
+    kprof_profiled_context *context = state->context;
+    const char *writer = kprof_engine.device->writers_devices();
+    if (writer)
+        return kprof_fail(KPROF_UNSUPPORTED, "%s", writer);
+    kprof_status status = kprof_contexts_wait_for_others(context->context);
+    if (status == KPROF_OK && !context->snapshot)
+        status = kprof_engine.device->snapshot_open(context->context, &context->snapshot);
+    if (status == KPROF_OK)
+        status = kprof_engine.device->snapshot_take(context->snapshot, state->needs & KPROF_SAVES_HOST);
+    state->saved = status == KPROF_OK;
+    return status;
+}
+
+static kprof_status begin(kprof_batch *batch, const kprof_batch_launch *opener, size_t ranges)
+{
+    kprof_batch_state *state = &batch->state;
+    int64_t lap_ns = kprof_monotonic_ns();
+    bool replayed = state->kind == KPROF_REPLAYED;
+    kprof_caches_prepare(state);
+    batch->replay.output_before = kprof_engine.device->output_seen();
+    kprof_status status = replayed ? save_memory(state) : KPROF_OK;
+    /* By an event that it waits for, a launch which joins later may be behind work of another context that waits for
+     * the host. What is submitted there from now on closes the batch first. */
+    if (state->kind == KPROF_LIVE && (kprof_engine.device->target_sharing() & KPROF_WAITS_FOR_HOST))
+        status = kprof_contexts_wait_for_others(state->context->context);
+    if (status != KPROF_OK)
+        return status;
+    state->times.save_ms = kprof_monotonic_lap_ms(&lap_ns);
+    bool reserves = !replayed || state->searching || kprof_multiplex_is_open(state->context);
+    size_t usual = kprof_capacity_choose(state->context, reserves);
+    if (ranges > KPROF_BATCH_MOST_LAUNCHES)
+        return kprof_fail(KPROF_NOT_COLLECTED,
+                          "the graph has %zu chosen kernels, and a batch holds %d at most; -k or -c chooses fewer",
+                          ranges, KPROF_BATCH_MOST_LAUNCHES);
+    state->ranges.capacity = ranges > usual ? ranges : usual;
+    state->ranges.least = ranges;
+    return kprof_own_run_begin(&batch->own, state, &batch->passes, opener);
+}
+
+/* The work of a window may be waited for by that of another process, and so waits for none. */
+static kprof_status take_lock(kprof_batch *batch, const kprof_device *device)
+{
+    kprof_lock_choose(device ? device->record.uuid : "");
+    if (batch->state.kind == KPROF_MULTIPLEXED)
+        return kprof_lock_take(0, kprof_contexts_release)
+                   ? KPROF_OK
+                   : kprof_fail(KPROF_NOT_COLLECTED, "it was the turn of another process of the run");
+    /* After a timeout, do not wait again for each launch. */
+    bool taken = kprof_lock_take(batch->opening.lock_in_vain ? 0 : LOCK_TIMEOUT_MS, kprof_contexts_release);
+    batch->opening.lock_in_vain = !taken;
+    return taken ? KPROF_OK : kprof_fail(KPROF_NOT_COLLECTED, "another process of the run kept the counters");
+}
+
+static void start_anew(kprof_batch *batch, const kprof_batch_launch *launch, const kprof_decision *decision)
+{
+    kprof_batch_state *state = &batch->state;
+    state->kind = decision->kind;
+    state->needs = 0;
+    state->note[0] = '\0';
+    state->metrics = launch->metrics;
+    atomic_store(&state->signs.sharing, kprof_engine.device->target_sharing());
+    bool has_host = decision->needs & KPROF_SAVES_HOST; /* so that it may change */
+    state->proved = decision->kind == KPROF_REPLAYED && !has_host && kprof_decision_needs_proof();
+    state->searching = false;
+    state->opened_ns = state->started_ns = kprof_monotonic_ns();
+    state->times = (kprof_batch_times){0};
+    atomic_store(&state->signs.spoiled, NULL);
+    batch->passes.shares = false;
+    batch->comparison = (kprof_comparison){0};
+    batch->behind.stands = batch->behind.wanted;
+    batch->behind.begun = false;
+    batch->ends.most_replayed = SIZE_MAX;
+    kprof_own_run *own = &batch->own;
+    own->in_pass = own->proof_open = own->proof_paused = false;
+    own->proof_waits = batch->behind.stands;
+    own->stream = launch->call->stream;
+    own->is_threads = launch->call->is_threads_stream;
+    atomic_store(&own->range_open, false);
+    atomic_store(&own->lost_range, NULL);
+}
+
+/* The launch that the thread is about to make is not measured, but could be later. */
+static __thread bool is_put_off;
+
+static void put_off(kprof_batch *batch, void *context)
+{
+    is_put_off = true;
+    atomic_store(&batch->opening.wanted, context);
+}
+
+void kprof_open_begin_call(void)
+{
+    is_put_off = false;
+}
+
+bool kprof_open_has_put_off(void)
+{
+    return is_put_off;
+}
+
+kprof_status kprof_open_fail_sealed(kprof_batch *batch, const kprof_batch_launch *launch)
+{
+    put_off(batch, launch->call->context);
+    return kprof_fail(KPROF_NOT_COLLECTED, "the GPU's work did not end within 0.1 s, so that launches before it are "
+                                           "still to be repeated");
+}
+
+/* A launch behind work that goes on is put off: the next one that finds the context idle opens a batch, chosen or
+ * not. */
+static kprof_status wait_to_open(kprof_batch *batch, void *context)
+{
+    kprof_status status = kprof_wait_for_context(context);
+    if (status == KPROF_NOT_COLLECTED)
+        put_off(batch, context);
+    else if (atomic_load(&batch->opening.wanted) == context)
+        atomic_store(&batch->opening.wanted, NULL);
+    return status;
+}
+
+kprof_status kprof_open_batch(kprof_batch *batch, const kprof_batch_launch *launch, const kprof_decision *decision,
+                              size_t ranges)
+{
+    kprof_batch_state *state = &batch->state;
+    if (decision->kind == KPROF_REFUSED)
+        return kprof_fail(KPROF_NOT_COLLECTED, "%s", decision->why);
+    const kprof_profiled_context *known = kprof_contexts_find(launch->call->context);
+    if (known && kprof_monotonic_ns() < known->busy_before_ns)
+        return kprof_fail(KPROF_COUNTERS_BUSY,
+                          "another tool used the GPU counters a short while before; " KPROF_FREES_COUNTERS);
+    start_anew(batch, launch, decision);
+    kprof_status status = wait_to_open(batch, launch->call->context);
+    if (status == KPROF_OK)
+        status = take_lock(batch, kprof_devices_find(launch->call->context));
+    if (status != KPROF_OK)
+        return status;
+    state->needs = decision->needs; /* not before: what comes before the launch may take longer than it may itself */
+    if (decision->needs)
+        atomic_fetch_add(&launch->kernel->by_itself, 1);
+    status = kprof_contexts_open(launch->call->context, launch->metrics, &state->context);
+    if (status == KPROF_OK) {
+        state->searching = state->proved && state->context->searches;
+        status = begin(batch, launch, ranges);
+    }
+    if (status != KPROF_OK) {
+        kprof_open_release(batch, false);
+        return status;
+    }
+    kprof_process_outlive_libraries();
+    state->started_ns = state->list.chosen_ns = kprof_monotonic_ns();
+    atomic_store(&state->signs.saves_host, decision->needs == KPROF_SAVES_HOST);
+    atomic_store(&state->signs.records, decision->kind == KPROF_REPLAYED);
+    atomic_store(&state->signs.replays, decision->kind == KPROF_REPLAYED);
+    atomic_store(&state->signs.window, decision->kind == KPROF_MULTIPLEXED);
+    atomic_store(&state->signs.open, true);
+    return KPROF_OK;
+}

@@ -1,0 +1,21 @@
+/* Opens the batch for a launch, and takes it down. Hold the gate, except for _begin_call and _has_put_off. */
+#ifndef KPROF_INJECT_BATCH_OPEN_H
+#define KPROF_INJECT_BATCH_OPEN_H
+
+#include "inject/batch/stages.h"
+
+/* Open a batch for the launch, as kprof has decided for it. `ranges`: it must be able to hold so many. */
+kprof_status kprof_open_batch(kprof_batch *batch, const kprof_batch_launch *launch, const kprof_decision *decision,
+                              size_t ranges) KPROF_MUST_CHECK;
+/* Forget all that the batch has. `is_idle`: no work is left in the context, which lives on. */
+void kprof_open_release(kprof_batch *batch, bool is_idle);
+
+/* Put the launch off, as the batch takes nothing more: the next one that finds the context idle opens a batch. Returns
+ * why it is not measured. */
+kprof_status kprof_open_fail_sealed(kprof_batch *batch, const kprof_batch_launch *launch);
+/* A call of the application begins in this thread. */
+void kprof_open_begin_call(void);
+/* Was the launch of this call put off? */
+bool kprof_open_has_put_off(void);
+
+#endif

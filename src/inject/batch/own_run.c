@@ -1,0 +1,147 @@
+/* Pushes ranges around what the application launches, and never makes a call wait for work without a limit. */
+#include "inject/batch/own_run.h"
+
+#include "core/monotonic.h"
+#include "inject/batch/caches.h"
+#include "inject/batch/proof.h"
+#include "inject/engine.h"
+#include "inject/multiplex.h"
+#include "inject/wait.h"
+
+kprof_status kprof_own_run_begin(kprof_own_run *own, kprof_batch_state *state, kprof_passes *passes,
+                                 const kprof_batch_launch *opener)
+{
+    int64_t lap_ns = kprof_monotonic_ns();
+    if (state->kind == KPROF_REPLAYED && !state->proved)
+        return KPROF_OK; /* the application's own run is in no pass */
+    bool window = state->kind == KPROF_MULTIPLEXED;
+    kprof_status status = window ? kprof_passes_begin_window(state, opener) : kprof_passes_begin_own(passes, state);
+    if (status == KPROF_OK && !window)
+        status = kprof_engine.device->target_synchronize();
+    state->times.prepare_ms += kprof_monotonic_lap_ms(&lap_ns);
+    if (status == KPROF_OK)
+        status = kprof_passes_start(state);
+    own->in_pass = status == KPROF_OK;
+    if (status != KPROF_OK || own->proof_waits)
+        return status;
+    status = kprof_own_run_begin_proof(own, state);
+    if (status != KPROF_OK) {
+        bool more;
+        (void)kprof_passes_stop(state, &more);
+        own->in_pass = false;
+    }
+    return status;
+}
+
+kprof_status kprof_own_run_begin_proof(kprof_own_run *own, kprof_batch_state *state)
+{
+    if (!state->proved || state->searching || !own->in_pass)
+        return KPROF_OK;
+    kprof_status status = kprof_engine.device->profiler_push(state->context->profiler, state->ranges.count++);
+    own->proof_open = status == KPROF_OK;
+    return status;
+}
+
+bool kprof_own_run_pause_proof(kprof_own_run *own, kprof_batch_state *state, const kprof_passes *passes)
+{
+    if (!own->proof_open)
+        return true;
+    if (passes->shares || state->ranges.count - state->ranges.first >= kprof_passes_count_proof(state))
+        return false;
+    own->proof_open = false;
+    if (kprof_engine.device->profiler_pop(state->context->profiler) != KPROF_OK)
+        kprof_state_spoil(state, "CUPTI did not end a range of the proof");
+    return true;
+}
+
+/* Such a range may lack its launch, or have what came after it. */
+static void lose_range(kprof_own_run *own, kprof_batch_state *state, const char *why)
+{
+    kprof_state_spoil(state, why);
+    const char *none = NULL;
+    (void)atomic_compare_exchange_strong(&own->lost_range, &none, why);
+}
+
+void kprof_own_run_begin_range(kprof_own_run *own, kprof_batch_state *state, const kprof_call *call, size_t range)
+{
+    kprof_launch_list *list = &state->list;
+    void *stream = call->stream;
+    if (state->kind == KPROF_LIVE && stream != own->stream && !own->is_threads)
+        kprof_caches_follow(state, own->stream);
+    if (state->kind != KPROF_REPLAYED)
+        kprof_caches_clear(state, stream);
+    if (state->kind == KPROF_MULTIPLEXED)
+        kprof_multiplex_keep_note(state, range);
+    own->stream = stream;
+    own->is_threads = call->is_threads_stream;
+    for (size_t i = list->count - list->entered; i < list->count; i++)
+        list->items[i].own_range = range;
+    if (list->entered == 1)
+        list->items[list->count - 1].range = range;
+    if (kprof_engine.device->profiler_push(state->context->profiler, range) != KPROF_OK)
+        lose_range(own, state, "CUPTI did not begin a range");
+}
+
+/* CUPTI may wait for the launch without a limit when the range ends. So one that is not known to end by itself has to
+ * end first. If it does not, the range goes on, and the batch ends with it: where nothing else is submitted before the
+ * launch has ended, the range still has that launch alone. */
+bool kprof_own_run_end_range(kprof_own_run *own, kprof_batch_state *state, const kprof_open_launch *launch)
+{
+    kprof_kernel *kernel = state->kind == KPROF_LIVE ? launch->kernel : NULL;
+    if (kernel && !atomic_load(&kernel->ends_alone)) {
+        if (kprof_wait_is_idle(kprof_wait_at_most(state->context->context, kprof_kernel_patience_ns(kernel)))) {
+            atomic_store(&kernel->ends_alone, true);
+        } else {
+            kprof_kernel_note_vain_wait(kernel);
+            atomic_store(&own->range_open, true);
+            return false;
+        }
+    }
+    if (kprof_engine.device->profiler_pop(state->context->profiler) != KPROF_OK)
+        lose_range(own, state, "CUPTI did not end a range");
+    return true;
+}
+
+void kprof_own_run_note_other_work(kprof_own_run *own, kprof_batch_state *state)
+{
+    if (atomic_load(&own->range_open))
+        lose_range(own, state, "other work came before the launch had ended");
+}
+
+static kprof_status end_pass(kprof_own_run *own, kprof_batch_state *state, kprof_passes *passes)
+{
+    bool more = false;
+    kprof_status status = KPROF_OK;
+    if (atomic_load(&own->range_open) || own->proof_open)
+        status = kprof_engine.device->profiler_pop(state->context->profiler);
+    own->proof_open = false;
+    atomic_store(&own->range_open, false);
+    kprof_status stopped = kprof_passes_stop(state, &more);
+    own->in_pass = false;
+    if (status == KPROF_OK)
+        status = stopped;
+    if (status != KPROF_OK || state->list.chosen == 0)
+        return status;
+    const char *lost = atomic_load(&own->lost_range);
+    if (lost && state->kind != KPROF_REPLAYED)
+        return kprof_fail(KPROF_NOT_COLLECTED, "the launch was not measured: %s", lost);
+    if (state->kind == KPROF_MULTIPLEXED)
+        return kprof_multiplex_read_window(state);
+    if (state->searching && atomic_load(&state->signs.spoiled)) /* a launch may have no range; nothing is replayed */
+        return KPROF_OK;
+    return state->proved ? kprof_proof_check(state) : kprof_passes_read(passes, state, 0, more);
+}
+
+kprof_status kprof_own_run_end(kprof_own_run *own, kprof_batch_state *state, kprof_passes *passes, kprof_status awaited)
+{
+    passes->replayed = state->list.count;
+    if (!kprof_wait_is_idle(awaited)) {
+        state->context->left_in_pass = own->in_pass;
+        return awaited;
+    }
+    kprof_status ended = own->in_pass ? end_pass(own, state, passes) : KPROF_OK;
+    kprof_passes_wait(state); /* whatever the status: threads may be at it */
+    if (awaited != KPROF_OK)
+        return kprof_fail(KPROF_NOT_COLLECTED, "this launch, or one measured with it, failed");
+    return ended;
+}

@@ -1,0 +1,39 @@
+/* The application's own run of the batch's launches, and the pass around it: it proves that the launches may be
+ * replayed, or is what is measured. Hold the gate. */
+#ifndef KPROF_INJECT_BATCH_OWN_RUN_H
+#define KPROF_INJECT_BATCH_OWN_RUN_H
+
+#include "inject/batch/passes.h"
+#include "inject/batch/state.h"
+
+typedef struct kprof_own_run {
+    void *stream;                     /* of the last call whose own run is what is measured */
+    bool is_threads;                  /* it is the default stream of the thread that made that call */
+    bool in_pass;                     /* a pass is under way */
+    bool proof_waits;                 /* for the launch that the batch stands behind: no range begins before that */
+    bool proof_open;                  /* a range of the proof goes on */
+    bool proof_paused;                /* for the call that is under way */
+    atomic_bool range_open;           /* the range of the last launch goes on, as the launch does */
+    _Atomic(const char *) lost_range; /* why a range is not what it should be; NULL: all are */
+} kprof_own_run;
+
+/* Get the profiler ready, and start the pass, if there is one, and the proof's range. `opener` opens a window. */
+kprof_status kprof_own_run_begin(kprof_own_run *own, kprof_batch_state *state, kprof_passes *passes,
+                                 const kprof_batch_launch *opener) KPROF_MUST_CHECK;
+/* Begin a range of the proof, where the batch has one for all its launches. The work before it may still run. */
+kprof_status kprof_own_run_begin_proof(kprof_own_run *own, kprof_batch_state *state) KPROF_MUST_CHECK;
+/* End it before work that the proof must not see; true if another one can begin behind that, or there is no proof. */
+bool kprof_own_run_pause_proof(kprof_own_run *own, kprof_batch_state *state, const kprof_passes *passes);
+
+/* Begin a range around the call that is under way, whose launches were added to the batch. */
+void kprof_own_run_begin_range(kprof_own_run *own, kprof_batch_state *state, const kprof_call *call, size_t range);
+/* End it behind the launch. False where the launch goes on, and so does its range: the batch must take nothing more. */
+bool kprof_own_run_end_range(kprof_own_run *own, kprof_batch_state *state, const kprof_open_launch *launch);
+/* Work is submitted that the batch does not have. */
+void kprof_own_run_note_other_work(kprof_own_run *own, kprof_batch_state *state);
+
+/* `awaited`: what kprof_ends_await returned. End the pass, and evaluate or check it. */
+kprof_status kprof_own_run_end(kprof_own_run *own, kprof_batch_state *state, kprof_passes *passes,
+                               kprof_status awaited) KPROF_MUST_CHECK;
+
+#endif

@@ -1,0 +1,234 @@
+/* Runs passes over the memory that was saved. A replay that would show the host something else ends there, and the
+ * launches before it keep their values. */
+#include "inject/batch/replay.h"
+
+#include "core/log.h"
+#include "core/monotonic.h"
+#include "inject/batch/caches.h"
+#include "inject/batch/compare.h"
+#include "inject/engine.h"
+#include "inject/lock.h"
+#include "inject/process.h"
+#include "inject/signals.h"
+
+#include <string.h>
+
+/* Abandon a replay that takes longer than FACTOR times the application's own run, and NS for the pass, and EACH_NS for
+ * each launch. */
+#define SLOW_PASS_FACTOR  10
+#define SLOW_PASS_NS      INT64_C(5000000000)
+#define SLOW_PASS_EACH_NS INT64_C(20000000)
+
+/* Replays that show whether the host gets the same each time: more of them find more of what differs now and then. */
+#define TRIES 3
+
+void kprof_replay_set_limit(kprof_replay *replay, const kprof_batch_state *state)
+{
+    int64_t own_run_ns = kprof_monotonic_ns() - state->started_ns;
+    replay->longest_pass_ns =
+        SLOW_PASS_FACTOR * own_run_ns + SLOW_PASS_NS + (int64_t)state->list.count * SLOW_PASS_EACH_NS;
+}
+
+/* `*kernels`: of the pass so far, which are its ranges in an automatic measurement. */
+static kprof_status run_one(kprof_batch_state *state, const kprof_passes *passes, kprof_open_launch *launch,
+                            size_t *kernels)
+{
+    kprof_profiler *profiler = state->context->profiler;
+    kprof_snapshot *snapshot = state->context->snapshot;
+    void *stream = kprof_engine.device->snapshot_stream(snapshot);
+    if (launch->chosen)
+        kprof_caches_clear(state, stream);
+    if (passes->automatic) {
+        launch->range = *kernels;
+        *kernels += kprof_engine.device->operation_kernels(launch->operation);
+        if (state->ranges.count < *kernels)
+            state->ranges.count = *kernels;
+    }
+    if (passes->automatic || !launch->chosen)
+        return kprof_engine.device->operation_run(launch->operation, snapshot);
+    kprof_status status = kprof_engine.device->profiler_push(profiler, kprof_state_take_range(state, &launch->range));
+    if (status != KPROF_OK)
+        return status;
+    status = kprof_engine.device->operation_run(launch->operation, snapshot);
+    kprof_status popped = kprof_engine.device->profiler_pop(profiler);
+    return status == KPROF_OK ? popped : status;
+}
+
+/* The replay gives the host something else than the application's own run did, so nothing after it may be repeated. */
+static kprof_status end_before(kprof_batch_state *state, kprof_passes *passes, size_t number)
+{
+    passes->replayed = number;
+    state->context->diverges = true;
+    for (size_t i = 0; i < number; i++)
+        if (state->list.items[i].chosen)
+            return KPROF_OK;
+    return KPROF_NOT_COLLECTED; /* with the operation's own reason */
+}
+
+/* Repeat all launches, in a pass or without counters. NOT_COLLECTED when it takes far too long. */
+static kprof_status run_all(kprof_replay *replay, kprof_batch_state *state, kprof_passes *passes, bool in_pass)
+{
+    int64_t start_ns = kprof_monotonic_ns(), lap_ns = start_ns;
+    kprof_status status = KPROF_OK;
+    size_t kernels = 0;
+    atomic_store(&replay->since_ns, start_ns);
+    for (size_t i = 0; i < passes->replayed && status == KPROF_OK; i++) {
+        kprof_open_launch *launch = &state->list.items[i];
+        status = in_pass ? run_one(state, passes, launch, &kernels)
+                         : kprof_engine.device->operation_run(launch->operation, state->context->snapshot);
+        if (status == KPROF_NOT_COLLECTED && !launch->kernel)
+            status = end_before(state, passes, i);
+        else if (status == KPROF_OK && kprof_monotonic_ns() - start_ns > replay->longest_pass_ns)
+            status = kprof_fail(KPROF_NOT_COLLECTED, "a pass took far longer than the application's own run");
+    }
+    kprof_status done = kprof_engine.device->target_synchronize();
+    atomic_store(&replay->since_ns, 0);
+    state->times.run_ms += kprof_monotonic_lap_ms(&lap_ns);
+    return status == KPROF_OK ? done : status;
+}
+
+/* Values were compared with counters kept on and without on GH100 only. Calls of the same form might mean something
+ * else to another chip. */
+static bool may_keep_counting(const kprof_batch_state *state)
+{
+    return strcmp(state->metrics->chip, "GH100") == 0;
+}
+
+static kprof_status replay_pass(kprof_replay *replay, kprof_batch_state *state, kprof_passes *passes, bool *more)
+{
+    int64_t lap_ns = kprof_monotonic_ns();
+    kprof_status status = kprof_engine.device->snapshot_restore_start(state->context->snapshot);
+    state->times.restore_ms += kprof_monotonic_lap_ms(&lap_ns);
+    if (status == KPROF_OK)
+        status = kprof_passes_start(state);
+    if (status != KPROF_OK)
+        return status;
+    kprof_engine.device->counting_keep(may_keep_counting(state));
+    status = run_all(replay, state, passes, true);
+    kprof_engine.device->counting_keep(false);
+    kprof_status stopped = kprof_passes_stop(state, more);
+    return status == KPROF_OK ? stopped : status;
+}
+
+static const kprof_launch_record *last_chosen(const kprof_launch_list *list)
+{
+    size_t i = list->count - 1;
+    while (!list->items[i].chosen)
+        i--;
+    return &list->items[i].record;
+}
+
+/* Events since the start was saved may forbid putting it back. */
+static kprof_status check_may_replay(const kprof_batch_state *state)
+{
+    const char *why = atomic_load(&state->signs.spoiled);
+    if (!why)
+        why = kprof_engine.device->writers_devices();
+    if (!why && kprof_state_has_managed(state)) /* another context or thread may have come with the launch */
+        why = kprof_decision_managed_obstacle(state->context->context);
+    if (!why && (state->needs & KPROF_SAVES_HOST))
+        why = kprof_decision_host_obstacle(state->context->context);
+    return why ? kprof_fail(KPROF_NOT_COLLECTED, "the launch was not repeated: %s", why) : KPROF_OK;
+}
+
+static kprof_status run_passes(kprof_replay *replay, kprof_batch_state *state, kprof_passes *passes)
+{
+    bool more = true;
+    int64_t lap_ns = kprof_monotonic_ns();
+    kprof_status status = kprof_passes_begin_replays(passes, state);
+    state->times.prepare_ms += kprof_monotonic_lap_ms(&lap_ns);
+    while (status == KPROF_OK && more) {
+        kprof_deliver_progress(last_chosen(&state->list), state->list.chosen, passes->measured + 1,
+                               state->metrics->pass_count);
+        kprof_lock_note_progress();
+        status = replay_pass(replay, state, passes, &more);
+        if (status != KPROF_OK)
+            break;
+        status = kprof_passes_read(passes, state, passes->measured, more);
+        passes->measured += status == KPROF_OK;
+        if (status == KPROF_NOT_COLLECTED && passes->measured == 0 && passes->automatic) {
+            kprof_log(KPROF_LOG_DEBUG,
+                      "kernels did not become ranges by themselves; they are measured in pushed ranges");
+            state->context->pushes_ranges = more = true;
+            status = kprof_passes_begin_replays(passes, state);
+        }
+    }
+    if (status == KPROF_OK && !state->context->diverges)
+        kprof_compare_note_same(state, passes->replayed);
+    kprof_passes_wait(state);
+    return status;
+}
+
+/* Nothing is measured. */
+static kprof_status run_tries(kprof_replay *replay, kprof_batch_state *state, kprof_passes *passes)
+{
+    kprof_status status = KPROF_OK;
+    for (unsigned i = 0; i < TRIES && status == KPROF_OK && passes->replayed == state->list.count; i++) {
+        status = kprof_engine.device->snapshot_restore_start(state->context->snapshot);
+        if (status == KPROF_OK)
+            status = run_all(replay, state, passes, false);
+    }
+    return status;
+}
+
+typedef kprof_status replay_function(kprof_replay *replay, kprof_batch_state *state, kprof_passes *passes);
+
+/* Once a pass was measured, a failure is only noted: the passes before it gave values. */
+static kprof_status replay_and_restore(kprof_replay *replay, kprof_batch_state *state, kprof_passes *passes,
+                                       replay_function *replays)
+{
+    int64_t lap_ns = kprof_monotonic_ns();
+    kprof_snapshot *snapshot = state->context->snapshot;
+    kprof_status status = check_may_replay(state);
+    if (status == KPROF_OK)
+        status = kprof_engine.device->snapshot_record_end(snapshot);
+    state->times.keep_ms += kprof_monotonic_lap_ms(&lap_ns);
+    if (status != KPROF_OK)
+        return status;
+    status = replays(replay, state, passes);
+    lap_ns = kprof_monotonic_ns();
+    kprof_status restored = kprof_engine.device->snapshot_restore_end(snapshot);
+    state->times.restore_ms += kprof_monotonic_lap_ms(&lap_ns);
+    if (restored != KPROF_OK)
+        kprof_process_disarm(restored, "the memory that a replay changed could not be put right");
+    if (passes->measured == 0) /* the own runs would go on behind tries */
+        return status == KPROF_OK ? restored : status;
+    if (status == KPROF_OK)
+        return status;
+    kprof_state_note(state, "the replay was abandoned", kprof_process_reason(status));
+    return KPROF_OK;
+}
+
+/* The driver writes what replays have printed within calls that wait. If it wrote nothing after the own run, the kernel
+ * has printed nothing, or the driver writes in a way that the preloaded library does not see. */
+static kprof_status replay_unheard(kprof_replay *replay, kprof_batch_state *state, kprof_passes *passes)
+{
+    if (kprof_engine.device->output_seen() == replay->output_before) {
+        atomic_store(&state->list.items[0].kernel->prints_unseen, true);
+        return kprof_fail(KPROF_NOT_COLLECTED, "the launch was not repeated: its kernel can print, and has not");
+    }
+    kprof_engine.device->output_drop(true);
+    kprof_status status = replay_and_restore(replay, state, passes, run_passes);
+    kprof_status done = kprof_engine.device->target_synchronize();
+    kprof_engine.device->output_drop(false);
+    return status == KPROF_OK ? done : status;
+}
+
+/* A handler of the application that runs meanwhile might use memory of the host. */
+kprof_status kprof_replay_run(kprof_replay *replay, kprof_batch_state *state, kprof_passes *passes)
+{
+    sigset_t before;
+    bool has_host = kprof_state_has_managed(state) || (state->needs & KPROF_SAVES_HOST);
+    if (has_host)
+        kprof_signals_block(&before);
+    kprof_status status = state->needs & KPROF_DROPS_OUTPUT ? replay_unheard(replay, state, passes)
+                                                            : replay_and_restore(replay, state, passes, run_passes);
+    if (has_host)
+        pthread_sigmask(SIG_SETMASK, &before, NULL);
+    return status;
+}
+
+kprof_status kprof_replay_try(kprof_replay *replay, kprof_batch_state *state, kprof_passes *passes)
+{
+    return replay_and_restore(replay, state, passes, run_tries);
+}

@@ -1,0 +1,35 @@
+/* The open batch, with what each of its stages keeps. The files that take a batch from one stage to the next have it:
+ * open.c, join.c, graph.c, close.c, and batch.c, which owns the one of the process. */
+#ifndef KPROF_INJECT_BATCH_STAGES_H
+#define KPROF_INJECT_BATCH_STAGES_H
+
+#include "inject/batch/compare.h"
+#include "inject/batch/ends.h"
+#include "inject/batch/own_run.h"
+#include "inject/batch/passes.h"
+#include "inject/batch/replay.h"
+#include "inject/batch/state.h"
+
+typedef struct kprof_opening {
+    _Atomic(void *) wanted; /* a context in which no batch could be opened; NULL: there is none */
+    bool lock_in_vain;      /* the last wait for another process' measurement timed out */
+} kprof_opening;
+
+typedef struct kprof_closing {
+    char why[128];     /* the batch is sealed */
+    int64_t looked_ns; /* when kprof last looked for others that wait for the counters */
+} kprof_closing;
+
+typedef struct kprof_batch {
+    kprof_batch_state state;
+    kprof_opening opening;
+    kprof_ends ends;
+    kprof_behind behind;
+    kprof_own_run own;
+    kprof_comparison comparison;
+    kprof_passes passes;
+    kprof_replay replay;
+    kprof_closing closing;
+} kprof_batch;
+
+#endif

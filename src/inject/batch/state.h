@@ -1,0 +1,125 @@
+/* What every stage of the open batch needs to know of it: what it is, its launches and transfers, and the ranges of its
+ * measurement. The stages are the files beside this one: opening, the own run, closing, comparing, replaying. Hold the
+ * gate, except to read what is atomic. */
+#ifndef KPROF_INJECT_BATCH_STATE_H
+#define KPROF_INJECT_BATCH_STATE_H
+
+#include "cupti/operation.h"
+#include "inject/contexts.h"
+#include "inject/decision.h"
+#include "inject/deliver.h"
+#include "inject/kernels.h"
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+/* The launch has had no range yet. */
+#define KPROF_NO_RANGE SIZE_MAX
+
+typedef struct kprof_open_launch {
+    kprof_operation *operation; /* NULL where nothing is replayed */
+    kprof_kernel *kernel;       /* NULL: a transfer */
+    bool chosen;
+    size_t own_range;           /* around its own run, or that of its graph; KPROF_NO_RANGE: none */
+    size_t range;               /* in which it is measured: of a chosen launch */
+    kprof_launch_record record; /* of a chosen launch */
+} kprof_open_launch;
+
+/* Launches and transfers, in their order. */
+typedef struct kprof_launch_list {
+    kprof_open_launch *items; /* [capacity] */
+    size_t count, capacity;
+    size_t chosen;           /* how many of them were chosen */
+    size_t entered;          /* those of the call that is under way: the last so many */
+    unsigned entered_traits; /* kprof_node_trait bits of these */
+    int64_t chosen_ns;       /* when the last chosen launch came */
+} kprof_launch_list;
+
+/* The ranges of the batch, besides the one around all of it. */
+typedef struct kprof_batch_ranges {
+    size_t capacity; /* the measurement holds so many */
+    size_t least;    /* it must hold so many when the batch opens */
+    size_t first;    /* the batch's first one; before it are those of samples */
+    size_t count;    /* so far: the next one's index */
+    size_t wanted;   /* so many there will be */
+} kprof_batch_ranges;
+
+/* The log shows where the time of a batch went: milliseconds, summed over its passes. evaluate_ms is the wait for it.
+ */
+typedef struct kprof_batch_times {
+    double save_ms, prepare_ms, open_ms, try_ms, wait_ms, keep_ms, restore_ms, start_ms, run_ms, stop_ms, decode_ms,
+        evaluate_ms, deliver_ms;
+} kprof_batch_times;
+
+/* These bits tell any thread, without the gate, what it may do while the batch is open. */
+typedef struct kprof_batch_signs {
+    atomic_bool open;
+    atomic_bool records;           /* it is open, replayed, and takes launches and transfers */
+    atomic_bool replays;           /* it is open, and replayed */
+    atomic_bool sealed;            /* it is open, and takes nothing more: it closes as soon as its work has ended */
+    atomic_bool window;            /* it is open, and one of multiplex.h */
+    atomic_bool saves_host;        /* it puts memory of the host back, and may have several launches */
+    atomic_uint sharing;           /* kprof_sharing bits as it was opened */
+    _Atomic(const char *) spoiled; /* why the batch is not repeated; NULL: it is */
+} kprof_batch_signs;
+
+typedef struct kprof_batch_state {
+    kprof_batch_signs signs;
+    kprof_decision_kind kind;
+    unsigned needs; /* kprof_need bits of its first launch */
+    kprof_profiled_context *context;
+    const kprof_chip_metrics *metrics;
+    bool proved;    /* the application's own run is watched for traffic to host memory */
+    bool searching; /* likewise, launch by launch */
+    bool saved;     /* the context's snapshot has the start */
+    kprof_launch_list list;
+    kprof_batch_ranges ranges;
+    char note[KPROF_NOTE_BYTES];   /* why launches are measured in another way than asked for; "" when all is well */
+    int64_t opened_ns, started_ns; /* when opening began, and when it had ended */
+    kprof_batch_times times;
+} kprof_batch_state;
+
+static inline bool kprof_state_is_open(const kprof_batch_state *state)
+{
+    return atomic_load_explicit(&state->signs.open, memory_order_relaxed);
+}
+
+static inline bool kprof_state_records(const kprof_batch_state *state)
+{
+    return atomic_load_explicit(&state->signs.records, memory_order_relaxed);
+}
+
+static inline bool kprof_state_replays(const kprof_batch_state *state)
+{
+    return atomic_load_explicit(&state->signs.replays, memory_order_relaxed);
+}
+
+static inline bool kprof_state_is_sealed(const kprof_batch_state *state)
+{
+    return atomic_load_explicit(&state->signs.sealed, memory_order_relaxed);
+}
+
+/* Is the batch repeated, in a process that has managed memory? */
+bool kprof_state_has_managed(const kprof_batch_state *state);
+/* Do its replays put memory of the host back? */
+bool kprof_state_saves_host(const kprof_batch_state *state);
+/* Is one of the two so? */
+bool kprof_state_has_host(const kprof_batch_state *state);
+/* Return the kprof_sharing bits that matter to the batch and have been set since it was opened. */
+unsigned kprof_state_new_sharing(const kprof_batch_state *state);
+/* Can the batch not hold so many more ranges? */
+bool kprof_state_is_full(const kprof_batch_state *state, size_t ranges);
+
+/* Do not repeat the batch: something happened that it does not know of. `reason` is a literal. The first one stays. */
+void kprof_state_spoil(kprof_batch_state *state, const char *reason);
+/* Remember why launches are measured in another way. The first reason stays. */
+void kprof_state_note(kprof_batch_state *state, const char *text, const char *why);
+/* Make space for so many more launches and transfers; false when memory ran out. */
+bool kprof_state_reserve(kprof_batch_state *state, size_t more);
+/* Add a launch or transfer, and own its operation. There is space. */
+void kprof_state_add(kprof_batch_state *state, const kprof_batch_launch *launch, kprof_operation *operation);
+/* Return the index of a launch's range, which also names it. A launch without one gets the next index. */
+size_t kprof_state_take_range(kprof_batch_state *state, size_t *range);
+
+#endif

@@ -1,0 +1,26 @@
+/* Reports what came of launches: their values, or why they have none. */
+#ifndef KPROF_INJECT_DELIVER_H
+#define KPROF_INJECT_DELIVER_H
+
+#include "core/config.h"
+#include "cupti/profiler.h"
+#include "inject/evaluate.h"
+#include "spool/record.h"
+
+/* Of a text that says why a launch was measured in another way than asked for, with the NUL. */
+#define KPROF_NOTE_BYTES 512
+
+/* Report a chosen launch: that it is measured, as far as its record holds values, mode and passes, or why it is not. */
+void kprof_deliver_launch(kprof_launch_record *launch, const char *reason);
+/* Report that a pass, from 1, begins or goes on; `last` is the last of the `open` chosen launches that it is for. */
+void kprof_deliver_progress(const kprof_launch_record *last, uint64_t open, uint32_t pass, uint32_t pass_count);
+/* Report an evaluated launch with `reason`, or why it could not be evaluated. Its record has mode and passes already
+ * and gets the values and the spreads of the witnesses. A pushed range begins before its kernel: where the witnesses
+ * tell by how much, the values leave that time out. */
+void kprof_deliver(const kprof_chip_metrics *metrics, const kprof_evaluation *e, kprof_launch_record *record,
+                   const char *reason);
+/* Write the decoded image of one launch to the folder that the configuration names, if it does; failing to is a
+ * warning. */
+void kprof_deliver_image(const kprof_profiler *profiler, const kprof_launch_record *launch);
+
+#endif
