@@ -1,6 +1,5 @@
 /* kprof diff: compare a report with a baseline. kprof report --baseline does the same. */
 #include "cli/aliases.h"
-#include "cli/clocks.h"
 #include "cli/commands.h"
 #include "cli/outcome.h"
 #include "cli/output.h"
@@ -30,10 +29,8 @@ static kprof_status read_settings(kprof_strlist *words, kprof_diff_settings *out
     words->items[words->count - 1] = NULL;
     const kprof_log_receiver before = kprof_log_set_sink(kprof_log_discard, NULL);
     const kprof_status status = kprof_options_parse(words->items, &run);
-    if (status == KPROF_OK && run.command == kprof_commands && run.application) {
+    if (status == KPROF_OK && run.command == kprof_commands && run.application)
         out->cache_control = kprof_option_word("cache-control", run.cache_control);
-        out->clock_control = kprof_option_word("clock-control", run.clock_control);
-    }
     kprof_log_set_sink(before.sink, before.user);
     kprof_options_free(&run);
     words->items[words->count - 1] = last;

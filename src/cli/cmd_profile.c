@@ -1,6 +1,5 @@
 /* The default command: run an application, collect, and print or keep the report. */
 #include "cli/aliases.h"
-#include "cli/clock_guard.h"
 #include "cli/commands.h"
 #include "cli/launch.h"
 #include "cli/outcome.h"
@@ -32,7 +31,6 @@ typedef struct profile {
     bool nvtx; /* collect ranges */
     kprof_plans plans;
     kprof_finding_list findings; /* to look for */
-    kprof_clock_guard clocks;
     kprof_route route;
     FILE *results; /* NULL: nothing is printed */
     kprof_signals signals;
@@ -88,20 +86,6 @@ static kprof_status check_counter_data_dir(const kprof_options *options)
         return kprof_fail(KPROF_USAGE, "--counter-data %s: %s", dir,
                           dir[0] != '/' ? "give the folder's absolute path" : strerror(errno));
     return KPROF_OK;
-}
-
-static kprof_status lock_clocks(profile *run)
-{
-    const kprof_options *options = run->options;
-    const kprof_probe *probe = &run->plans.probe;
-    kprof_clock_request request = {.control = (kprof_clock_control)options->clock_control};
-    if (options->clock_control == KPROF_CLOCKS_ALONE)
-        return KPROF_OK;
-    for (size_t i = 0; i < probe->device_count && request.device_count < KPROF_CLOCK_DEVICES_MAX; i++) {
-        if (kprof_probe_is_measured(probe, i, options->filter.device_mask))
-            memcpy(request.devices[request.device_count++], probe->devices[i].pci_address, KPROF_PCI_ADDRESS_SIZE);
-    }
-    return kprof_clock_guard_lock(&run->clocks, &request);
 }
 
 static bool is_report_of_ncu(const char *name)
@@ -179,9 +163,6 @@ static kprof_status prepare(profile *run)
         status = check_counter_data_dir(options);
     if (status == KPROF_OK)
         status = kprof_filter_check(&options->filter);
-    /* The guard is forked early, while kprof is as small as it will ever be. */
-    if (status == KPROF_OK && options->clock_control != KPROF_CLOCKS_ALONE)
-        status = kprof_clock_guard_fork(&run->clocks);
     if (status == KPROF_OK)
         status = kprof_plans_make(options, &run->plans);
     if (status == KPROF_OK && options->apply_rules)
@@ -195,8 +176,6 @@ static kprof_status prepare(profile *run)
     run->route = kprof_route_profile(options, isatty(STDOUT_FILENO));
     if (status == KPROF_OK)
         status = kprof_results_open(options, run->route.results, &run->results);
-    if (status == KPROF_OK)
-        status = lock_clocks(run);
     return status;
 }
 
@@ -429,7 +408,6 @@ static void print_results(profile *run)
 static void dispose(profile *run, bool started)
 {
     kprof_child_close(&run->child);
-    (void)!kprof_clock_guard_release(&run->clocks);
     kprof_spools_free(run->spools);
     if (started)
         (void)!kprof_report_close(run->report);
@@ -455,7 +433,6 @@ static kprof_status profile_application(profile *run)
     if (status != KPROF_OK)
         return status;
     collect(run);
-    run->outcome.clocks = kprof_clock_guard_release(&run->clocks);
     kprof_outcome_explain(&run->outcome, run->options, run->report);
     close_session(run);
     announce_report(run);

@@ -39,6 +39,7 @@ static const kprof_ncu_option rows[] = {
     {"call-stack", 0, false, NULL, SAME(no_call_stack)},
     {"call-stack-type", 0, true, NULL, SAME(no_call_stack)},
     {"check-exit-code", 0, true, YES, SAME("kprof always passes on the application's exit status")},
+    {"clock-control", 0, true, "none", ELSE("kprof changes no clock: leave the option out; nvidia-smi locks clocks")},
     {"communicator", 0, true, "none", SAME(no_communicator)},
     {"communicator-num-peers", 0, true, NULL, SAME(no_communicator)},
     {"communicator-shmem-num-peers", 0, true, NULL, SAME(no_communicator)},
@@ -78,7 +79,7 @@ static const kprof_ncu_option rows[] = {
     {"native-include", 0, true, NULL, ELSE(no_choice)},
     {"open-in-ui", 0, false, NULL,
      SAME("kprof has no window; kprof report FILE.kprof --html OUT.html writes a page for a browser")},
-    {"pipeline-boost-state", 0, true, NULL, SAME("kprof leaves it alone; --clock-control can lock the graphics clock")},
+    {"pipeline-boost-state", 0, true, NULL, SAME("kprof leaves it alone")},
     {"pm-sampling-buffer-size", 0, true, NULL, SAME(no_sampling)},
     {"pm-sampling-interval", 0, true, NULL, SAME(no_sampling)},
     {"pm-sampling-max-passes", 0, true, NULL, SAME(no_sampling)},
@@ -132,8 +133,6 @@ static const struct {
 
 /* Values of options that both have, which kprof takes for another one. */
 static const kprof_ncu_value taken_values[] = {
-    {"clock-control", "force-boost", "boost", "kprof locks the boost clock, and does not force it"},
-    {"clock-control", "reset", "none", "kprof undoes what it locked; by hand: nvidia-smi --reset-gpu-clocks"},
     {"replay-mode", "app-range", "auto", KPROF_NCU_RANGES},
     {"replay-mode", "application", "auto",
      "kprof runs the application once, repeats what it can and multiplexes the rest, as with --replay-mode auto"},

@@ -37,11 +37,6 @@ OPTION(CLI, LIST, chips, "chips", PLAN | LIST | TELL, "list or plan for these ch
 
 #include "core/recorder_options.h"
 
-OPTION(CLI, CHOICE, clock_control, "clock-control", RUNNING,
-       "lock the GPUs' graphics clocks during this run, or leave them alone (none)", .argument = "none|base|boost",
-       .choices = KPROF_CHOICES({"none", KPROF_CLOCKS_ALONE}, {"base", KPROF_CLOCKS_BASE},
-                                {"boost", KPROF_CLOCKS_BOOST}))
-
 OPTION(CLI, STRING, export_path, "export", RUNNING | SAVE | REPORT | EXPORT | MERGE,
        "keep the report, or the chosen part of one, as FILE.kprof; %h %p %q{ENV} %i %% are expanded. "
        "Of kprof export: write to FILE", .letter = 'o', .argument = "FILE")

@@ -1,5 +1,4 @@
 /* The table of options as the rows of cli/option_rows.h make it. */
-#include "cli/clocks.h"
 #include "cli/commands.h"
 #include "core/config.h"
 #include "report/report.h"

@@ -40,7 +40,7 @@ static kprof_status own_status(const kprof_outcome *outcome)
         return KPROF_OUTPUT;
     if (outcome->counts.profiled == 0)
         return nothing_status(outcome);
-    return outcome->printing != KPROF_OK ? outcome->printing : outcome->clocks;
+    return outcome->printing;
 }
 
 static bool application_failed(int wait_status)

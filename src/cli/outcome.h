@@ -10,7 +10,6 @@ typedef struct kprof_outcome {
     int wait_status;         /* of the application, as wait(2) has it */
     kprof_status collecting; /* ingesting the spools */
     kprof_status printing;
-    kprof_status clocks; /* unlocking them again */
     kprof_spools_summary spools;
     kprof_report_counts counts;
 } kprof_outcome;

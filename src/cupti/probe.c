@@ -79,14 +79,8 @@ static void read_device(const kprof_driver_api *driver, const kprof_cupti_api *c
 {
     CUdevice handle;
     size_t memory_bytes;
-    int domain, bus, slot;
     if (driver->cuDeviceGet_(&handle, i) == CUDA_SUCCESS) {
         driver->cuDeviceGetName_(device->name, sizeof device->name, handle);
-        if (driver->cuDeviceGetAttribute_(&domain, CU_DEVICE_ATTRIBUTE_PCI_DOMAIN_ID, handle) == CUDA_SUCCESS &&
-            driver->cuDeviceGetAttribute_(&bus, CU_DEVICE_ATTRIBUTE_PCI_BUS_ID, handle) == CUDA_SUCCESS &&
-            driver->cuDeviceGetAttribute_(&slot, CU_DEVICE_ATTRIBUTE_PCI_DEVICE_ID, handle) == CUDA_SUCCESS)
-            snprintf(device->pci_address, sizeof device->pci_address, "%08x:%02x:%02x.0", (unsigned)domain,
-                     (unsigned)bus, (unsigned)slot);
         if (driver->cuDeviceTotalMem_(&memory_bytes, handle) == CUDA_SUCCESS)
             device->memory_bytes = memory_bytes;
     }
@@ -165,7 +159,6 @@ static bool recall(const kprof_strbuf *key, kprof_probe *out)
     for (size_t i = 0; i < out->device_count; i++) {
         out->devices[i].name[sizeof out->devices[i].name - 1] = '\0';
         out->devices[i].chip[sizeof out->devices[i].chip - 1] = '\0';
-        out->devices[i].pci_address[sizeof out->devices[i].pci_address - 1] = '\0';
     }
     kprof_strbuf_free(&found);
     return out->device_count > 0;

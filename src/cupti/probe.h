@@ -8,13 +8,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define KPROF_PCI_ADDRESS_SIZE 32
-
 typedef struct kprof_probe_device {
-    char name[128];                           /* "NVIDIA H200" */
-    char chip[32];                            /* "GH100"; "" when CUPTI does not know the device */
-    uint64_t memory_bytes;                    /* of the device; 0: the driver does not tell */
-    char pci_address[KPROF_PCI_ADDRESS_SIZE]; /* "00000000:17:00.0", as nvidia-smi has it; of a MIG device: the GPU's */
+    char name[128];        /* "NVIDIA H200" */
+    char chip[32];         /* "GH100"; "" when CUPTI does not know the device */
+    uint64_t memory_bytes; /* of the device; 0: the driver does not tell */
 } kprof_probe_device;
 
 typedef struct kprof_probe {

@@ -1,7 +1,6 @@
 /* The parser: words to fields, what it refuses, and what it suggests. */
 #include "cmocka_all.h"
 
-#include "cli/clocks.h"
 #include "cli/commands.h"
 #include "core/config.h"
 #include "log_capture.h"
@@ -207,17 +206,12 @@ static void batches_are_counted_or_automatic(void **state)
     assert_refused("--replay-batch", "needs an argument");
 }
 
-static void clocks_are_left_alone_unless_asked(void **state)
+static void clocks_are_left_alone(void **state)
 {
     (void)state;
-    assert_int_equal(parse("app"), KPROF_OK);
-    assert_int_equal(options.clock_control, KPROF_CLOCKS_ALONE);
-    assert_int_equal(parse("--clock-control base app"), KPROF_OK);
-    assert_int_equal(options.clock_control, KPROF_CLOCKS_BASE);
-    assert_int_equal(parse("--clock-control=boost app"), KPROF_OK);
-    assert_int_equal(options.clock_control, KPROF_CLOCKS_BOOST);
-    assert_int_equal(parse("--clock-control none app"), KPROF_OK);
-    assert_int_equal(options.clock_control, KPROF_CLOCKS_ALONE);
+    assert_int_equal(parse("--clock-control=none app"), KPROF_OK);
+    assert_int_equal(captured.count, 0);
+    assert_refused("--clock-control base app", "kprof changes no clock");
 }
 
 static void limits_and_their_workload(void **state)
@@ -528,9 +522,8 @@ static void long_options_have_two_dashes(void **state)
 static void values_of_ncu_have_hints(void **state)
 {
     (void)state;
-    assert_int_equal(parse("--clock-control reset --replay-mode application app"), KPROF_OK);
-    assert_int_equal(captured.count, 2);
-    assert_int_equal(options.clock_control, KPROF_CLOCKS_ALONE);
+    assert_int_equal(parse("--replay-mode application app"), KPROF_OK);
+    assert_int_equal(captured.count, 1);
     assert_int_equal(options.replay_choice, KPROF_REPLAY_WHERE_PROVED);
     assert_int_equal(parse("--clock-control None --cache-control NONE --apply-rules oN --filter-mode Per-GPU app"),
                      KPROF_OK);
@@ -541,8 +534,6 @@ static void values_of_ncu_have_hints(void **state)
     assert_refused("--filter-mode per-launch-config app", "global and per-gpu are there");
     assert_refused("--page source app", "|session: kprof has no source view");
     assert_null(strstr(captured.last, "did you mean"));
-    assert_refused("--clock-control fast app", "give none|base|boost");
-    assert_null(strstr(captured.last, "reset"));
     assert_refused("--apply-rules maybe app", "give yes|no");
 }
 
@@ -562,7 +553,6 @@ static void misspelt_choices_find_their_word(void **state)
 {
     (void)state;
     assert_refused("--page sourc app", "did you mean sources?");
-    assert_refused("--clock-control boots app", "did you mean boost?");
     assert_refused("--width wide app", "give N: a whole number");
     assert_refused("-w", "--width needs an argument: N");
     assert_refused("-w ./app", "--width: \"./app\" is not valid, give N: a whole number");
@@ -990,7 +980,6 @@ static void completion_words(void **state)
         const char *line, *expected;
     } cases[] = {{"--complete --csv-layout", "long\nwide\nncu\n"},
                  {"--complete --replay-batch", "auto\n"},
-                 {"--complete --clock-control", "none\nbase\nboost\n"},
                  {"--complete --witnesses", "all\nauto\n"},
                  {"--complete --kernel-name", ""},
                  {"--complete -o", ""},
@@ -1044,7 +1033,7 @@ int main(void)
         cmocka_unit_test(filters),
         cmocka_unit_test(lists),
         cmocka_unit_test(batches_are_counted_or_automatic),
-        cmocka_unit_test(clocks_are_left_alone_unless_asked),
+        cmocka_unit_test(clocks_are_left_alone),
         cmocka_unit_test(limits_and_their_workload),
         cmocka_unit_test(sizes_of_memory),
         cmocka_unit_test(a_plan_takes_an_application),

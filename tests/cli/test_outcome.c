@@ -82,17 +82,6 @@ static void something_collected(void **state)
     assert_int_equal(kprof_outcome_exit_code(&outcome), 108);
 }
 
-static void clocks_that_stay_locked(void **state)
-{
-    (void)state;
-    kprof_outcome outcome = {.clocks = KPROF_INTERNAL, .counts = {.profiled = 1}};
-    assert_int_equal(kprof_outcome_exit_code(&outcome), 100);
-    outcome.printing = KPROF_OUTPUT;
-    assert_int_equal(kprof_outcome_exit_code(&outcome), 108);
-    outcome.wait_status = EXITED(3);
-    assert_int_equal(kprof_outcome_exit_code(&outcome), 3);
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -101,7 +90,6 @@ int main(void)
         cmocka_unit_test(kprofs_failures),
         cmocka_unit_test(nothing_collected),
         cmocka_unit_test(something_collected),
-        cmocka_unit_test(clocks_that_stay_locked),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -384,7 +384,7 @@ static char *print_diff(const char *paths[2], const golden_case *test, kprof_dif
 {
     kprof_report *reports[2] = {NULL, NULL};
     kprof_condition conditions[3];
-    kprof_diff_request request = {.settings = {{"before.kprof", "all", "none"}, {"after.kprof", "all", "base"}},
+    kprof_diff_request request = {.settings = {{"before.kprof", "all"}, {"after.kprof", "all"}},
                                   .conditions = conditions,
                                   .tolerances = usual,
                                   .outcome = outcome};

@@ -25,7 +25,6 @@ kprof_status kprof_probe_devices(kprof_probe *out)
         snprintf(device->name, sizeof device->name, "Simulated H200");
         snprintf(device->chip, sizeof device->chip, fault && strcmp(fault, "old-gpu") == 0 ? "GV100" : "GH100");
         device->memory_bytes = UINT64_C(80) << 30; /* not what prices are reckoned with where no GPU is */
-        snprintf(device->pci_address, sizeof device->pci_address, "ffffffff:ff:%02zx.0", i);
     }
     return KPROF_OK;
 }

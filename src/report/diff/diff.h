@@ -11,7 +11,7 @@
 /* Settings that a report has in no table; each NULL where it is not known. */
 typedef struct kprof_diff_settings {
     const char *file; /* as the user named it */
-    const char *cache_control, *clock_control;
+    const char *cache_control;
 } kprof_diff_settings;
 
 typedef struct kprof_diff_outcome {

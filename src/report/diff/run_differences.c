@@ -216,10 +216,6 @@ static void compare_settings(finder *to, bool are_measures)
                                             are_known && are_measures},
                      baseline->cache_control ? baseline->cache_control : unknown,
                      newer->cache_control ? newer->cache_control : unknown);
-    add_if_different(
-        to, (kprof_run_difference){"Clock control", "times may differ with the clocks; see the cycles", {NULL}, false},
-        baseline->clock_control ? baseline->clock_control : unknown,
-        newer->clock_control ? newer->clock_control : unknown);
 }
 
 kprof_status kprof_run_differences_find(const kprof_page_context *context, const kprof_diff *diff,
