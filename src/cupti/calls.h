@@ -2,31 +2,11 @@
 #ifndef KPROF_CUPTI_CALLS_H
 #define KPROF_CUPTI_CALLS_H
 
-#include "cupti/target.h"
+#include "cupti/allocations.h"
+#include "cupti/driver_call.h"
+#include "spool/record.h"
 
 #include <cupti.h>
-
-typedef enum kprof_memory_change_kind {
-    KPROF_MEMORY_UNCHANGED = 0,
-    KPROF_MEMORY_OF_CONTEXT, /* memory of the call's context is there: address and size */
-    KPROF_MEMORY_MANAGED,    /* likewise, and the host reaches it, too */
-    KPROF_MEMORY_OF_HOST,    /* pinned or registered: kernels of all contexts reach it */
-    KPROF_MEMORY_OF_DEVICE,  /* memory of a pool is there, likewise */
-    KPROF_MEMORY_FREED,      /* that at the address is gone */
-    KPROF_MEMORY_ACCESSED,   /* who reaches mapped memory is set: address, size and access */
-    KPROF_MEMORY_UNMAPPED,   /* address and size */
-    KPROF_MEMORY_CREATED,    /* physical memory, which is mapped nowhere yet: handle */
-    KPROF_MEMORY_USED,       /* that is no longer so: handle */
-} kprof_memory_change_kind;
-
-typedef struct kprof_memory_change {
-    kprof_memory_change_kind kind; /* tells which of the following are set */
-    uint64_t address;
-    size_t size_bytes;
-    unsigned long long handle;
-    const CUmemAccessDesc *access; /* [access_count], the application's */
-    size_t access_count;
-} kprof_memory_change;
 
 /* Tells what a call that succeeded has changed, but for graphs. It is read from the parameters as the call leaves. */
 typedef struct kprof_call_result {

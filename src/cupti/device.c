@@ -1,10 +1,12 @@
-/* Makes the spool's record of a device, by asking the driver and CUPTI. */
+/* Asks the driver and CUPTI, and keeps what does not change. */
+#include "cupti/device.h"
+
 #include "core/log.h"
 #include "cupti/driver.h"
-#include "cupti/target.h"
 #include "host/load.h"
 
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdio.h>
 
 #define MAX_DEVICES 64
@@ -80,4 +82,26 @@ kprof_status kprof_target_device(uint32_t device, kprof_device_record *out)
     *out = known[device];
     pthread_mutex_unlock(&mutex);
     return status;
+}
+
+typedef enum pageable { PAGEABLE_UNKNOWN, PAGEABLE_NO, PAGEABLE_YES } pageable;
+
+static atomic_int reaches_pageable; /* a `pageable` */
+
+bool kprof_target_reaches_pageable(void)
+{
+    const kprof_driver_api *driver;
+    int count = 0, known = atomic_load_explicit(&reaches_pageable, memory_order_relaxed);
+    if (known != PAGEABLE_UNKNOWN)
+        return known == PAGEABLE_YES;
+    if (kprof_driver_load(&driver) != KPROF_OK)
+        return true;
+    bool reaches = driver->cuDeviceGetCount_(&count) != CUDA_SUCCESS;
+    for (int device = 0; device < count && !reaches; device++) {
+        int this_one = 1;
+        CUresult result = driver->cuDeviceGetAttribute_(&this_one, CU_DEVICE_ATTRIBUTE_PAGEABLE_MEMORY_ACCESS, device);
+        reaches = result != CUDA_SUCCESS || this_one;
+    }
+    atomic_store(&reaches_pageable, reaches ? PAGEABLE_YES : PAGEABLE_NO);
+    return reaches;
 }

@@ -6,6 +6,7 @@
 #define KPROF_CUPTI_DEVICE_OPS_H
 
 #include "cupti/counting.h"
+#include "cupti/device.h"
 #include "cupti/flush.h"
 #include "cupti/marks.h"
 #include "cupti/operation.h"

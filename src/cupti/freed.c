@@ -4,7 +4,7 @@
 
 #include "core/config.h"
 #include "cupti/allocations.h"
-#include "cupti/target.h"
+#include "cupti/redirect.h"
 
 #include <stdlib.h>
 
@@ -44,7 +44,7 @@ bool kprof_freed_keep(kprof_freed *freed, const void *context, CUdeviceptr *argu
         return true;
     size_t bytes = kprof_allocations_size(*argument, context);
     if (bytes == 0 || kprof_driver_load(&driver) != KPROF_OK || !reserve(freed) || !has_space(freed, driver, bytes) ||
-        !kprof_target_redirects_frees())
+        !kprof_redirect_works())
         return false;
     if (driver->cuMemAlloc_(&instead, bytes < MOST_INSTEAD_BYTES ? bytes : MOST_INSTEAD_BYTES) != CUDA_SUCCESS)
         return false;

@@ -2,7 +2,7 @@
 #ifndef KPROF_CUPTI_GRAPHS_H
 #define KPROF_CUPTI_GRAPHS_H
 
-#include "cupti/target.h"
+#include "cupti/driver_call.h"
 
 #include <cupti.h>
 

@@ -2,7 +2,7 @@
 #ifndef KPROF_CUPTI_MARKS_H
 #define KPROF_CUPTI_MARKS_H
 
-#include "cupti/target.h"
+#include "cupti/driver_call.h"
 
 #include <stdint.h>
 

@@ -7,6 +7,7 @@
 #include "cupti/allocations.h"
 #include "cupti/arguments.h"
 #include "cupti/calls.h"
+#include "cupti/device.h"
 #include "cupti/driver.h"
 #include "cupti/graphs.h"
 #include "cupti/managed.h"

@@ -2,8 +2,8 @@
 #ifndef KPROF_CUPTI_OPERATION_H
 #define KPROF_CUPTI_OPERATION_H
 
+#include "cupti/driver_call.h"
 #include "cupti/snapshot.h"
-#include "cupti/target.h"
 
 typedef struct kprof_operation kprof_operation;
 

@@ -1,8 +1,6 @@
 /* One range profiler object per context, armed around the launches of a pass. */
 #include "cupti/profiler.h"
 
-#include "cupti/target.h"
-
 #include "core/log.h"
 #include "core/monotonic.h"
 #include "cupti/blank.h"
@@ -48,7 +46,11 @@ struct kprof_profiler {
     unsigned unloads;   /* of modules, when the object was made */
 };
 
-static atomic_uint unloads; /* of modules */
+/* What the process does meanwhile. */
+static struct {
+    atomic_uint unloads; /* of modules */
+    atomic_bool shares;  /* memory with other devices or processes */
+} noted;
 
 struct kprof_reader {
     kprof_host *host;
@@ -108,7 +110,7 @@ static kprof_status enable(kprof_profiler *p)
         return fail(p->cupti, "cuptiRangeProfilerEnable", result);
     p->object = params.pRangeProfilerObject;
     p->ranges = p->asked_ranges = 0;
-    p->unloads = atomic_load(&unloads);
+    p->unloads = atomic_load(&noted.unloads);
     return KPROF_OK;
 }
 
@@ -264,14 +266,19 @@ kprof_status kprof_profiler_open(void *context, const kprof_chip_metrics *metric
     return status;
 }
 
+void kprof_profilers_note_sharing(void)
+{
+    atomic_store(&noted.shares, true);
+}
+
 void kprof_profilers_note_unload(void)
 {
-    atomic_fetch_add(&unloads, 1);
+    atomic_fetch_add(&noted.unloads, 1);
 }
 
 static bool knows_old_code(const kprof_profiler *p)
 {
-    return p->metrics->patches_code && p->unloads != atomic_load(&unloads);
+    return p->metrics->patches_code && p->unloads != atomic_load(&noted.unloads);
 }
 
 static kprof_status configure(kprof_profiler *p)
@@ -322,7 +329,7 @@ kprof_status kprof_profiler_start(kprof_profiler *p)
     params.pRangeProfilerObject = p->object;
     CUptiResult result = p->cupti->cuptiRangeProfilerStart(&params);
     /* Work of another process may wait for this one. */
-    const int limit_ms = kprof_target_sharing() & KPROF_SHARES_WITH_DEVICES ? SHARED_BUSY_WAIT_MS : BUSY_WAIT_MS;
+    const int limit_ms = atomic_load(&noted.shares) ? SHARED_BUSY_WAIT_MS : BUSY_WAIT_MS;
     for (int waited_ms = 0; result == CUPTI_ERROR_HARDWARE_BUSY && waited_ms < limit_ms; waited_ms += BUSY_POLL_MS) {
         usleep(BUSY_POLL_MS * 1000);
         result = p->cupti->cuptiRangeProfilerStart(&params);

@@ -64,6 +64,9 @@ void kprof_profiler_release(kprof_profiler *profiler);
  * modules go between passes: where the module's address comes up again it crashes, or leaves new kernels out. Thread-
  * safe. */
 void kprof_profilers_note_unload(void);
+/* Memory came to be shared with other devices or processes, whose work may wait for this process: kprof does not wait
+ * for long from now on where another tool has the counters. Thread-safe. */
+void kprof_profilers_note_sharing(void);
 /* The context is going: free what is ours without touching it. */
 void kprof_profiler_close(kprof_profiler *profiler);
 

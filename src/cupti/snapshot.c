@@ -10,6 +10,7 @@
 #include "cupti/calls.h"
 #include "cupti/freed.h"
 #include "cupti/pools.h"
+#include "cupti/redirect.h"
 #include "cupti/variables.h"
 
 #include <stdlib.h>
@@ -491,7 +492,7 @@ kprof_status kprof_snapshot_take(kprof_snapshot *s, bool with_host)
     s->with_host = with_host;
     status = add_what_is_there(s, IDLE_LIMIT_NS);
     s->taken = status == KPROF_OK;
-    (void)kprof_target_redirects_frees(); /* to find out takes an idle context */
+    (void)kprof_redirect_works(); /* to find out takes an idle context */
     return status;
 }
 

@@ -5,7 +5,8 @@
 #ifndef KPROF_CUPTI_SNAPSHOT_H
 #define KPROF_CUPTI_SNAPSHOT_H
 
-#include "cupti/target.h"
+#include "core/status.h"
+#include "cupti/driver_call.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -47,12 +48,6 @@ typedef struct kprof_rows {
 uint64_t kprof_snapshot_space(kprof_snapshot *snapshot, size_t width, size_t height);
 /* Is what is at `from` the same as what is kept at `to`, in _space? Waits for all work of kprof's stream. */
 kprof_status kprof_snapshot_compare(kprof_snapshot *snapshot, const kprof_rows *rows, bool *same) KPROF_MUST_CHECK;
-/* Memory that kernels of a context reach. */
-typedef struct kprof_span {
-    uint64_t address;
-    size_t size_bytes;
-} kprof_span;
-
 /* Does it hold memory of the host? */
 bool kprof_snapshot_has_host(const kprof_snapshot *snapshot);
 /* Memory as it was at one time of the batch, in space of the snapshot's. */

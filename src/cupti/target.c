@@ -7,12 +7,14 @@
 #include "cupti/alone.h"
 #include "cupti/calls.h"
 #include "cupti/capturing.h"
+#include "cupti/device.h"
 #include "cupti/driver.h"
 #include "cupti/graphs.h"
 #include "cupti/modules.h"
 #include "cupti/operation.h"
 #include "cupti/pools.h"
 #include "cupti/profiler.h"
+#include "cupti/redirect.h"
 #include "cupti/smem.h"
 #include "cupti/variables.h"
 #include "cupti/writers.h"
@@ -33,25 +35,21 @@
 /* To save more of the host's memory, and put it back for each pass, takes longer than passes do. */
 #define MOST_HOST_BYTES ((size_t)1 << 30)
 
-typedef enum pageable { PAGEABLE_UNKNOWN, PAGEABLE_NO, PAGEABLE_YES } pageable;
-typedef enum redirects { REDIRECTS_UNKNOWN, REDIRECTS_NO, REDIRECTS_YES } redirects;
-
 static struct {
     kprof_target_hooks hooks;
     const kprof_cupti_api *cupti;
     const kprof_driver_api *driver;
     CUpti_SubscriberHandle subscriber;
-    atomic_uint sharing;         /* kprof_sharing bits */
-    atomic_int reaches_pageable; /* a `pageable`: does a GPU reach pageable memory? */
-    atomic_int redirects_frees;  /* a `redirects` */
+    atomic_uint sharing; /* kprof_sharing bits */
 } target;
 
-static __thread bool in_hook;                /* calls that come now are kprof's own */
-static __thread CUdeviceptr to_free_instead; /* by the next cuMemFree, which is kprof's own; 0: none */
+static __thread bool in_hook; /* calls that come now are kprof's own */
 
 static void note_sharing(const kprof_call *call, unsigned shared)
 {
     unsigned before = atomic_fetch_or(&target.sharing, shared);
+    if (shared & KPROF_SHARES_WITH_DEVICES)
+        kprof_profilers_note_sharing();
     if ((before & shared) != shared)
         kprof_log(KPROF_LOG_DEBUG, "%s: from now on %s", call->name,
                   shared & KPROF_WAITS_FOR_HOST        ? "work may wait for the host"
@@ -114,8 +112,8 @@ static void on_driver_call(CUpti_CallbackId id, const CUpti_CallbackData *data)
     };
     decode(id, data, &call, &decoded);
     if (data->callbackSite == CUPTI_API_ENTER) {
-        if (call.kind == KPROF_CALL_FREE && to_free_instead)
-            *decoded.freed = to_free_instead;
+        if (call.kind == KPROF_CALL_FREE)
+            kprof_redirect_free(decoded.freed);
         if (call.kind == KPROF_CALL_LAUNCH) {
             call.function = decoded.launch.function;
             call.kernel_name = data->symbolName ? data->symbolName : "(unnamed kernel)";
@@ -417,63 +415,11 @@ bool kprof_target_holds_pools(void)
     return kprof_pools_are_held();
 }
 
-static bool is_allocated(CUdeviceptr address)
-{
-    CUdeviceptr base;
-    size_t size_bytes;
-    return target.driver->cuMemGetAddressRange_(&base, &size_bytes, address) == CUDA_SUCCESS;
-}
-
-/* CUPTI's documents do not say whether a callback may change arguments, so find out. */
-static redirects try_to_redirect(void)
-{
-    CUdeviceptr named = 0, instead = 0;
-    bool own = kprof_target_set_own(true), redirected = false;
-    if (target.driver->cuMemAlloc_(&named, 1) == CUDA_SUCCESS &&
-        target.driver->cuMemAlloc_(&instead, 1) == CUDA_SUCCESS) {
-        to_free_instead = instead;
-        bool freed = target.driver->cuMemFree_(named) == CUDA_SUCCESS;
-        to_free_instead = 0;
-        redirected = freed && is_allocated(named) && !is_allocated(instead);
-        named = freed && !redirected ? 0 : named;
-        instead = redirected ? 0 : instead;
-    }
-    if (named)
-        (void)target.driver->cuMemFree_(named);
-    if (instead)
-        (void)target.driver->cuMemFree_(instead);
-    kprof_target_set_own(own);
-    return redirected ? REDIRECTS_YES : REDIRECTS_NO;
-}
-
-bool kprof_target_redirects_frees(void)
-{
-    if (atomic_load(&target.redirects_frees) == REDIRECTS_UNKNOWN)
-        atomic_store(&target.redirects_frees, try_to_redirect());
-    return atomic_load(&target.redirects_frees) == REDIRECTS_YES;
-}
-
 bool kprof_target_set_own(bool own)
 {
     bool before = in_hook;
     in_hook = own;
     return before;
-}
-
-bool kprof_target_reaches_pageable(void)
-{
-    int count = 0, known = atomic_load_explicit(&target.reaches_pageable, memory_order_relaxed);
-    if (known != PAGEABLE_UNKNOWN)
-        return known == PAGEABLE_YES;
-    bool reaches = target.driver->cuDeviceGetCount_(&count) != CUDA_SUCCESS;
-    for (int device = 0; device < count && !reaches; device++) {
-        int this_one = 1;
-        CUresult result =
-            target.driver->cuDeviceGetAttribute_(&this_one, CU_DEVICE_ATTRIBUTE_PAGEABLE_MEMORY_ACCESS, device);
-        reaches = result != CUDA_SUCCESS || this_one;
-    }
-    atomic_store(&target.reaches_pageable, reaches ? PAGEABLE_YES : PAGEABLE_NO);
-    return reaches;
 }
 
 /* Managed memory that is saved comes to the GPU. Leave a quarter of it for what is not listed. */

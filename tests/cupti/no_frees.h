@@ -3,7 +3,7 @@
 #define KPROF_TESTS_NO_FREES_H
 
 #include "cupti/allocations.h"
-#include "cupti/target.h"
+#include "cupti/redirect.h"
 
 /* Nothing is freed here while memory is saved. */
 size_t kprof_allocations_size(uint64_t address, const void *of)
@@ -28,7 +28,7 @@ bool kprof_allocations_list_host(kprof_span **out, size_t *count)
     return *out != NULL;
 }
 
-bool kprof_target_redirects_frees(void)
+bool kprof_redirect_works(void)
 {
     return false;
 }

@@ -1,5 +1,7 @@
 /* From the application's calls kprof knows its device memory, and the context that each block belongs to. */
 #include "cupti/allocations.h"
+
+#include "cupti/calls.h"
 #include "cupti/driver.h"
 
 #include <setjmp.h>

@@ -3,7 +3,7 @@
 
 #include "core/config.h"
 #include "cupti/allocations.h"
-#include "cupti/target.h"
+#include "cupti/redirect.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -44,7 +44,7 @@ void kprof_allocations_note(const kprof_memory_change *change, const void *of)
     forgotten[forgotten_count++] = change->address;
 }
 
-bool kprof_target_redirects_frees(void)
+bool kprof_redirect_works(void)
 {
     return redirects;
 }

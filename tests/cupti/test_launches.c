@@ -1,6 +1,7 @@
 /* Launches that are kept to be repeated: the kernel gets what it got at first, whatever the application has done with
  * its memory since; and which arguments count as the host's memory. The driver keeps what it is told to launch. */
 #include "cupti/calls.h"
+#include "cupti/device.h"
 #include "cupti/driver.h"
 #include "cupti/graphs.h"
 #include "cupti/managed.h"

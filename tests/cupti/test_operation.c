@@ -1,6 +1,7 @@
 /* Transfers that are kept to be repeated: which, and how they are done again, by a driver that writes down what it is
  * asked. What came from the host comes from the device then, and what went to the host is compared. */
 #include "cupti/calls.h"
+#include "cupti/device.h"
 #include "cupti/driver.h"
 #include "cupti/graphs.h"
 #include "cupti/managed.h"

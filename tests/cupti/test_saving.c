@@ -2,6 +2,7 @@
  * space as that needs; and nothing counts as saved, or as put back, that is not. */
 #include "core/config.h"
 #include "cupti/allocations.h"
+#include "cupti/calls.h"
 #include "cupti/snapshot.h"
 #include "cupti/variables.h"
 #include "fake_device.h"
