@@ -267,8 +267,8 @@ await() { # await PART: false where it failed
 }
 
 step_gcc() {
-  # With the same assertions test_planner_limits has the limits, ThreadSanitizer's build the threaded programs, and
-  # AddressSanitizer's the first of those that are damaged or random; more of these are tried here.
+  # ThreadSanitizer's build has the threaded programs, AddressSanitizer's one test of limits and the first of what is
+  # damaged or random; more of these are tried here.
   local skipped='test_planner_limits_of_passes|test_sim_random(_engine_threads_(more|wait)|_threads_more)?'
   skipped+='|test_report_hostile'
   [[ -n $is_broad ]] && skipped=test_planner_limits_of_passes
@@ -297,9 +297,9 @@ sanitizer_options() {
 # of kprof five times. For each change this build has the tests of single parts, damaged files and random programs, and
 # runs in which somebody meddles; the other tests go through the same code of ours, and `all` runs them here, too.
 step_asan() {
-  local many=many skipped='gpu|docs_|samples_|test_planner_(kept|limits|schedule|witness|select|breakdown|pack|proof)'
-  skipped+='|test_planner_(questions|sets_GH)|test_cli_completion|test_report_(rollups|recorded|names)'
-  skipped+='|e2e_test_([^h]|hostile.(Bounds|RawText))'
+  local many=many skipped='gpu|docs_|samples_|test_planner_(kept|limits$|schedule|witness|select|breakdown|pack)'
+  skipped+='|test_planner_(proof|questions|sets_GH)|test_cli_completion|test_report_(rollups|recorded|names)'
+  skipped+='|test_cupti_saving|e2e_test_([^h]|hostile.(Bounds|RawText|Places))'
   [[ -n $is_broad ]] && many='' skipped='gpu|test_planner_sets_(TU|GA|AD|GB.)'
   export KPROF_TEST_CHIPS=TU102
   sanitizer_options
@@ -346,21 +346,21 @@ has_cuda() { # has_cuda BUILD
 step_valgrind() {
   local arguments report page format
   export XDG_CACHE_HOME=$plans
-  # Planning every set takes minutes under valgrind: here the tests have planned them already, but for one metric below.
-  [[ -n $is_broad ]] || "$work/gcc/src/cli/kprof" --list-sets >"$work/sets.log" 2>&1
-  for arguments in --help --version --list-sets --list-sections "report --help"; do
+  for arguments in ${is_broad:+--version --list-sets "report --help"} --help --list-sections; do
     # shellcheck disable=SC2086 # words on purpose
     try_beside "valgrind: kprof $arguments" under_valgrind 0 $arguments
   done
-  try_beside "valgrind: kprof --list-chips" under_valgrind "$(has_cuda gcc && echo 0 || echo 111)" --list-chips
+  if [[ -n $is_broad ]]; then
+    try_beside "valgrind: kprof --list-chips" under_valgrind "$(has_cuda gcc && echo 0 || echo 111)" --list-chips
+  fi
   try_beside "valgrind: unknown option" under_valgrind 101 --no-such-option true
   try_beside "valgrind: unknown set" under_valgrind 102 --set nonesuch true
   try_beside "valgrind: missing report" under_valgrind 107 report "$work/missing.kprof"
   head -c 5000 /dev/urandom >"$work/foreign.kprof"
   try_beside "valgrind: foreign report" under_valgrind 107 report "$work/foreign.kprof"
-  if has_cuda gcc; then
+  if [[ -n $is_broad ]] && has_cuda gcc; then
     try_beside "valgrind: planning" unkept_under_valgrind 0 --plan --chips TU102 --metrics \
-      ${is_broad:+sm__throughput.avg.pct_of_peak_sustained_elapsed,}lts__throughput.avg.pct_of_peak_sustained_elapsed
+      sm__throughput.avg.pct_of_peak_sustained_elapsed,lts__throughput.avg.pct_of_peak_sustained_elapsed
   fi
   # For each change a report's pages once; the tests of the golden files show all to AddressSanitizer in every format.
   report=$(recorded_reports | head -1)
