@@ -5,6 +5,7 @@
 #include "cli/output.h"
 #include "cli/paths.h"
 #include "core/log.h"
+#include "report/emit/columns.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -23,55 +24,37 @@ typedef struct sink {
     FILE *file;
 } sink;
 
-/* Words of its own, none of which comes from the user: duckdb reads the long layout from its stdin. It guesses nothing:
- * from the start of what a pipe has, it may guess wrong although all is told, and give up. */
-#define TEXT_COLUMN(name)  "'" name "':'VARCHAR',"
-#define WHOLE_COLUMN(name) "'" name "':'BIGINT',"
-#define NULL_IF_NONE(name) "nullif(" name ",'none') AS " name
-#define COLUMNS_OF_LAUNCH                                                                                              \
-    WHOLE_COLUMN("launch")                                                                                             \
-    WHOLE_COLUMN("process_id")                                                                                         \
-    TEXT_COLUMN("process")                                                                                             \
-    TEXT_COLUMN("host")                                                                                                \
-    TEXT_COLUMN("function")                                                                                            \
-    TEXT_COLUMN("kernel")                                                                                              \
-    WHOLE_COLUMN("context")                                                                                            \
-    WHOLE_COLUMN("stream")                                                                                             \
-    WHOLE_COLUMN("graph_node")                                                                                         \
-    TEXT_COLUMN("nvtx")                                                                                                \
-    WHOLE_COLUMN("device")                                                                                             \
-    TEXT_COLUMN("device_name")                                                                                         \
-    TEXT_COLUMN("cc")                                                                                                  \
-    WHOLE_COLUMN("grid_x")                                                                                             \
-    WHOLE_COLUMN("grid_y")                                                                                             \
-    WHOLE_COLUMN("grid_z")                                                                                             \
-    WHOLE_COLUMN("block_x")                                                                                            \
-    WHOLE_COLUMN("block_y")                                                                                            \
-    WHOLE_COLUMN("block_z")                                                                                            \
-    TEXT_COLUMN("replay_mode")                                                                                         \
-    WHOLE_COLUMN("measured")                                                                                           \
-    TEXT_COLUMN("reason")                                                                                              \
-    TEXT_COLUMN("disagreements")                                                                                       \
-    WHOLE_COLUMN("multiplexed_launches")                                                                               \
-    WHOLE_COLUMN("multiplexed_samples")                                                                                \
-    WHOLE_COLUMN("set_apart_samples")
-#define COLUMNS_OF_METRIC                                                                                              \
-    TEXT_COLUMN("section")                                                                                             \
-    TEXT_COLUMN("metric")                                                                                              \
-    TEXT_COLUMN("unit")                                                                                                \
-    "'value':'DOUBLE'," TEXT_COLUMN("passes") WHOLE_COLUMN("samples") "'mad':'DOUBLE'," TEXT_COLUMN("confidence")      \
-        TEXT_COLUMN("message")
-#define NULLS NULL_IF_NONE("nvtx") "," NULL_IF_NONE("reason") "," NULL_IF_NONE("disagreements")
-static char *const duckdb_words[] = {
-    "duckdb",
-    "-init",
-    "/dev/null",
-    "-batch",
-    "-bail",
-    "-c",
-    "COPY (SELECT * REPLACE (" NULLS ") FROM read_csv('/dev/stdin', auto_detect=false, header=true, delim=',', "
-    "quote='\"', escape='\"', columns={" COLUMNS_OF_LAUNCH COLUMNS_OF_METRIC "})) TO '/dev/stdout' (FORMAT parquet)",
-    NULL};
+/* What duckdb reads from its stdin, the long layout of CSV, and what it makes of it. It guesses nothing: from the start
+ * of what a pipe has, it may guess wrong. No word comes from the user. NULL when out of memory. */
+static char *make_duckdb_query(void)
+{
+    static const char *const types[] = {[KPROF_CELL_WHOLE] = "BIGINT",
+                                        [KPROF_CELL_SHAPE] = "BIGINT",
+                                        [KPROF_CELL_REAL] = "DOUBLE",
+                                        [KPROF_CELL_TEXT] = "VARCHAR",
+                                        [KPROF_CELL_DIGITS] = "VARCHAR"};
+    kprof_strbuf columns = KPROF_STRBUF_INIT, nulls = KPROF_STRBUF_INIT, query = KPROF_STRBUF_INIT;
+    for (size_t i = 0; i < KPROF_COLUMN_COUNT + KPROF_METRIC_COLUMN_COUNT; i++) {
+        const bool is_of_launch = i < KPROF_COLUMN_COUNT;
+        const kprof_column *column =
+            is_of_launch ? &kprof_launch_columns[i] : &kprof_metric_columns[i - KPROF_COLUMN_COUNT];
+        const char *parts = column->kind == KPROF_CELL_SHAPE ? "xyz" : " ";
+        for (; *parts && (column->in_csv || !is_of_launch); parts++)
+            kprof_strbuf_printf(&columns, "'%s%.*s%.*s':'%s',", column->id, *parts != ' ', "_", *parts != ' ', parts,
+                                types[column->kind]);
+        if (column->or_none)
+            kprof_strbuf_printf(&nulls, "%snullif(%s,'none') AS %s", nulls.length ? "," : "", column->id, column->id);
+    }
+    query.failed = columns.failed || nulls.failed;
+    if (!query.failed)
+        kprof_strbuf_printf(&query,
+                            "COPY (SELECT * REPLACE (%s) FROM read_csv('/dev/stdin', auto_detect=false, header=true, "
+                            "delim=',', quote='\"', escape='\"', columns={%s})) TO '/dev/stdout' (FORMAT parquet)",
+                            nulls.data, columns.data);
+    kprof_strbuf_free(&columns);
+    kprof_strbuf_free(&nulls);
+    return kprof_strbuf_take(&query);
+}
 
 static bool is_parquet(const kprof_options *options)
 {
@@ -155,8 +138,14 @@ static kprof_status start_duckdb(FILE *out, FILE **in, pid_t *child)
     sigset_t defaults;
     posix_spawn_file_actions_t actions;
     posix_spawnattr_t attributes;
-    if (pipe2(ends, O_CLOEXEC) != 0)
+    char *query = make_duckdb_query();
+    if (!query)
+        return kprof_fail(KPROF_NO_MEMORY, "out of memory");
+    if (pipe2(ends, O_CLOEXEC) != 0) {
+        free(query);
         return kprof_fail(KPROF_INTERNAL, "cannot make a pipe: %m");
+    }
+    char *const words[] = {"duckdb", "-init", "/dev/null", "-batch", "-bail", "-c", query, NULL};
     sigemptyset(&defaults);
     sigaddset(&defaults, SIGPIPE);
     sigaddset(&defaults, SIGXFSZ);
@@ -166,7 +155,8 @@ static kprof_status start_duckdb(FILE *out, FILE **in, pid_t *child)
     posix_spawnattr_init(&attributes);
     posix_spawnattr_setsigdefault(&attributes, &defaults);
     posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGDEF);
-    int error = posix_spawnp(child, duckdb_words[0], &actions, &attributes, duckdb_words, environ);
+    int error = posix_spawnp(child, words[0], &actions, &attributes, words, environ);
+    free(query);
     posix_spawnattr_destroy(&attributes);
     posix_spawn_file_actions_destroy(&actions);
     close(ends[0]);

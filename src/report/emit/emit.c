@@ -29,71 +29,31 @@ static void begin_list_of_launches(kprof_emitter *emitter)
     emitter->ops->list_begin(emitter, &(kprof_emit_list){"launches", "Launches", KPROF_LIST_GROUPS, false});
 }
 
-/* People see it only where there is something to see. */
-static kprof_emit_field optional(kprof_emit_field field, bool is_there)
+static int by_place(const void *a, const void *b)
 {
-    return is_there ? field : kprof_field_with_role(field, KPROF_ROLE_MACHINE);
+    const kprof_column_id *left = a, *right = b;
+    return kprof_launch_columns[*left].place - kprof_launch_columns[*right].place;
 }
 
-/* A launch as a record; `disagreements` is what is said of its passes, `note` of its samples. */
-static void begin_launch(kprof_emitter *emitter, const kprof_model_launch *launch, const char *disagreements,
-                         const char *note)
-{
-    const kprof_launch_record *record = &launch->record;
-    const bool is_graph = kprof_launch_is_graph(record);
-    char cc[24], grid[48], block[48];
-    snprintf(cc, sizeof cc, "%u.%u", launch->device->record.cc_major, launch->device->record.cc_minor);
-    const kprof_emit_field fields[] = {
-        kprof_field_plain(kprof_field_text("kernel", "Kernel",
-                                           kprof_model_kernel_name(launch->kernel, emitter->options->kernel_base))),
-        kprof_field_with_role(kprof_field_text("function", "Function", launch->kernel->function), KPROF_ROLE_MACHINE),
-        kprof_field_integer("launch", "Launch", launch->id),
-        optional(kprof_field_integer("last_launch", "Last launch",
-                                     launch->samples ? launch->samples->last_launch : launch->id),
-                 launch->samples != NULL),
-        optional(kprof_field_integer("multiplexed", "Multiplexed launches",
-                                     launch->samples ? (int64_t)launch->samples->launches : 0),
-                 launch->samples != NULL),
-        optional(kprof_field_integer("samples", "Samples", launch->samples ? (int64_t)launch->samples->used : 0),
-                 launch->samples != NULL),
-        optional(kprof_field_text("samples_note", "Note:", note), *note),
-        kprof_field_integer("process_id", "Process", launch->process->pid),
-        kprof_field_with_role(kprof_field_text("process", "Name", launch->process->name), KPROF_ROLE_MACHINE),
-        kprof_field_with_role(kprof_field_text("host", "Host", launch->process->host), KPROF_ROLE_MACHINE),
-        kprof_field_plain(kprof_field_text("device_name", "Device", launch->device->name)),
-        kprof_field_text("cc", "CC", cc),
-        optional(kprof_field_text("grid", "Grid", kprof_shape_text(record, record->grid, grid)), !is_graph),
-        optional(kprof_field_text("block", "Block", kprof_shape_text(record, record->block, block)), !is_graph),
-        kprof_field_integer("context", "Context", record->context),
-        kprof_field_integer("stream", "Stream", (int64_t)record->stream),
-        optional(kprof_field_integer("graph_node", "Graph node", (int64_t)record->graph_node), record->graph_node > 0),
-        optional(kprof_field_text("nvtx", "NVTX ranges", record->nvtx), *record->nvtx),
-        kprof_field_with_role(kprof_field_text("replay_mode", "Replay", launch->replay_mode), KPROF_ROLE_MACHINE),
-        optional(kprof_field_integer("passes", "Passes", record->pass_count), launch->measured > 0),
-        kprof_field_with_role(kprof_field_integer("measured", "Metrics measured", launch->measured),
-                              KPROF_ROLE_MACHINE),
-        optional(kprof_field_text("reason", kprof_model_is_missing(launch) ? "Not measured:" : "Note:", launch->reason),
-                 *launch->reason),
-        optional(kprof_field_text("disagreements", "Passes disagree:", disagreements), *disagreements),
-    };
-    emitter->ops->record_begin(emitter, &(kprof_emit_record){fields, COUNT_OF(fields)});
-}
-
+/* A launch as a record of what people see of it. */
 static void begin_record_of_launch(kprof_emitter *emitter, const kprof_model_launch *launch)
 {
-    kprof_strbuf disagreements = KPROF_STRBUF_INIT, note = KPROF_STRBUF_INIT;
-    kprof_status status = kprof_disagreements_describe(emitter->launches.model, launch, &disagreements);
+    kprof_launch_texts texts = kprof_emitter_texts(emitter, launch);
+    kprof_column_id columns[KPROF_COLUMN_COUNT];
+    kprof_emit_field fields[KPROF_COLUMN_COUNT];
+    char shapes[KPROF_COLUMN_COUNT][48];
+    size_t count = 0;
+    for (kprof_column_id i = 0; i < KPROF_COLUMN_COUNT; i++) {
+        if (kprof_launch_columns[i].place > 0 && kprof_launch_cell(&texts, i).is_there)
+            columns[count++] = i;
+    }
+    qsort(columns, count, sizeof *columns, by_place);
+    for (size_t i = 0; i < count; i++)
+        fields[i] = kprof_field_of_launch(&texts, columns[i], shapes[i]);
     emitter->launches.has_spreads = launch->samples && launch->samples->used > 1;
-    if (launch->samples)
-        kprof_samples_note(emitter->launches.model, launch->samples, &note);
-    if (status == KPROF_OK && note.failed)
-        status = KPROF_NO_MEMORY;
-    if (status == KPROF_OK)
-        begin_launch(emitter, launch, disagreements.length ? disagreements.data : "", note.length ? note.data : "");
-    else
-        emitter->status = status;
-    kprof_strbuf_free(&disagreements);
-    kprof_strbuf_free(&note);
+    if (emitter->status == KPROF_OK)
+        emitter->ops->record_begin(emitter, &(kprof_emit_record){fields, count});
+    kprof_launch_texts_free(&texts);
 }
 
 /* In a section, people see the metric's label below the section's name, else its name and its passes. */
@@ -123,7 +83,7 @@ static void show_row_of_metric(kprof_emitter *emitter, const kprof_emit_metric *
         kprof_field_with_role(kprof_field_text("passes", "Passes", metric->passes), of_names),
         kprof_field_with_role(kprof_field_real("samples", "Samples", spread ? (double)spread->samples : NAN),
                               KPROF_ROLE_MACHINE),
-        optional(mad, emitter->launches.has_spreads),
+        kprof_field_with_role(mad, emitter->launches.has_spreads ? KPROF_ROLE_SHOWN : KPROF_ROLE_MACHINE),
     };
     emitter->ops->row(emitter, &(kprof_emit_record){fields, COUNT_OF(fields)});
 }
@@ -372,6 +332,16 @@ kprof_status kprof_emitter_new(const char *page, const kprof_print_options *opti
     return KPROF_OK;
 }
 
+kprof_launch_texts kprof_emitter_texts(kprof_emitter *emitter, const kprof_model_launch *launch)
+{
+    kprof_launch_texts texts;
+    kprof_status status =
+        kprof_launch_texts_make(emitter->launches.model, launch, emitter->options->kernel_base, &texts);
+    if (status != KPROF_OK)
+        emitter->status = status;
+    return texts;
+}
+
 void kprof_emitter_free(kprof_emitter *emitter)
 {
     if (emitter)
@@ -398,6 +368,19 @@ kprof_emit_field kprof_field_integer(const char *key, const char *label, int64_t
 kprof_emit_field kprof_field_real(const char *key, const char *label, double value)
 {
     return (kprof_emit_field){.key = key, .label = label, .unit = "", .type = KPROF_FIELD_REAL, .real = value};
+}
+
+kprof_emit_field kprof_field_of_launch(const kprof_launch_texts *texts, kprof_column_id column, char shape[48])
+{
+    const kprof_column *own = &kprof_launch_columns[column];
+    const kprof_cell cell = kprof_launch_cell(texts, column);
+    kprof_emit_field field = kprof_field_integer(own->id, cell.title, cell.whole);
+    if (own->kind == KPROF_CELL_SHAPE)
+        field = kprof_field_text(own->id, cell.title, kprof_shape_text(&texts->launch->record, cell.shape, shape));
+    else if (own->kind != KPROF_CELL_WHOLE)
+        field = kprof_field_text(own->id, cell.title, cell.text);
+    field.plain = own->plain;
+    return kprof_field_with_unit(field, own->unit ? own->unit : "");
 }
 
 const char *kprof_shape_text(const kprof_launch_record *launch, const uint32_t shape[3], char text[48])

@@ -4,6 +4,7 @@
 #ifndef KPROF_REPORT_EMIT_H
 #define KPROF_REPORT_EMIT_H
 
+#include "report/emit/columns.h"
 #include "report/emit/output.h"
 #include "report/model/findings.h"
 #include "report/model/units.h"
@@ -142,6 +143,8 @@ bool kprof_format_keeps_text(const kprof_print_options *options);
 kprof_status kprof_emitter_new(const char *page, const kprof_print_options *options, kprof_output *out,
                                kprof_emitter **emitter) KPROF_MUST_CHECK;
 void kprof_emitter_free(kprof_emitter *emitter);
+/* The texts of a launch for the columns of formats; a failure becomes the emitter's status. */
+kprof_launch_texts kprof_emitter_texts(kprof_emitter *emitter, const kprof_model_launch *launch);
 /* The status so far, with failed writes; to stop early. */
 kprof_status kprof_emitter_status(const kprof_emitter *emitter) KPROF_MUST_CHECK;
 
@@ -157,6 +160,8 @@ kprof_emit_field kprof_field_with_role(kprof_emit_field field, kprof_field_role 
 bool kprof_record_is_shown(const kprof_emit_record *record);
 /* Show a record that has nothing below it. */
 void kprof_show_record(kprof_emitter *emitter, const kprof_emit_field *fields, size_t count);
+/* A column of a launch as a field; `shape` has room for a text of it. */
+kprof_emit_field kprof_field_of_launch(const kprof_launch_texts *texts, kprof_column_id column, char shape[48]);
 /* "(65536, 1, 1)"; NULL for a graph as a whole, which has no shape. */
 const char *kprof_shape_text(const kprof_launch_record *launch, const uint32_t shape[3], char text[48]);
 kprof_emit_field kprof_field_with_unit(kprof_emit_field field, const char *unit);

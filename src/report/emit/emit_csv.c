@@ -1,46 +1,27 @@
 /* CSV in two layouts: long has a row for each launch and metric, wide one for each launch. */
 #include "report/emit/csv.h"
-#include "report/model/witness.h"
 
 #include <math.h>
 #include <string.h>
 
-static const char *const launch_columns[] = {"launch",
-                                             "process_id",
-                                             "process",
-                                             "host",
-                                             "function",
-                                             "kernel",
-                                             "context",
-                                             "stream",
-                                             "graph_node",
-                                             "nvtx",
-                                             "device",
-                                             "device_name",
-                                             "cc",
-                                             "grid_x",
-                                             "grid_y",
-                                             "grid_z",
-                                             "block_x",
-                                             "block_y",
-                                             "block_z",
-                                             "replay_mode",
-                                             "measured",
-                                             "reason",
-                                             "disagreements",
-                                             "multiplexed_launches",
-                                             "multiplexed_samples",
-                                             "set_apart_samples",
-                                             NULL};
-static const char *const metric_columns[] = {"section", "metric", "unit",       "value",   "passes",
-                                             "samples", "mad",    "confidence", "message", NULL};
+static void put_names_of_launch(kprof_csv_line *row)
+{
+    for (size_t i = 0; i < KPROF_COLUMN_COUNT; i++) {
+        const kprof_column *column = &kprof_launch_columns[i];
+        if (column->in_csv && column->kind == KPROF_CELL_SHAPE)
+            kprof_strbuf_printf(&row->text, "\"%s_x\",\"%s_y\",\"%s_z\",", column->id, column->id, column->id);
+        else if (column->in_csv)
+            kprof_csv_text(row, column->id);
+    }
+}
 
 static void long_launches_begin(kprof_emitter *emitter)
 {
     kprof_csv *csv = kprof_csv_of(emitter);
     kprof_csv_begin_launches(csv);
-    kprof_csv_names(&csv->row, launch_columns);
-    kprof_csv_names(&csv->row, metric_columns);
+    put_names_of_launch(&csv->row);
+    for (size_t i = 0; i < KPROF_METRIC_COLUMN_COUNT; i++)
+        kprof_csv_text(&csv->row, kprof_metric_columns[i].id);
     kprof_csv_end_row(csv);
 }
 
@@ -48,21 +29,10 @@ static void wide_launches_begin(kprof_emitter *emitter)
 {
     kprof_csv *csv = kprof_csv_of(emitter);
     kprof_csv_begin_launches(csv);
-    kprof_csv_names(&csv->row, launch_columns);
+    put_names_of_launch(&csv->row);
     for (size_t i = 0; i < emitter->launches.column_count; i++)
         kprof_csv_text(&csv->row, emitter->launches.columns[i].name);
     kprof_csv_end_row(csv);
-}
-
-/* Empty for a graph as a whole. */
-static void put_shape(kprof_csv_line *row, const kprof_launch_record *launch, const uint32_t shape[3])
-{
-    for (int i = 0; i < 3; i++) {
-        if (kprof_launch_is_graph(launch))
-            kprof_csv_put_comma(row);
-        else
-            kprof_csv_integer(row, shape[i]);
-    }
 }
 
 static void put_text_if_any(kprof_csv_line *row, const char *text)
@@ -72,56 +42,33 @@ static void put_text_if_any(kprof_csv_line *row, const char *text)
     kprof_csv_put_comma(row);
 }
 
-/* A word where there is none: programs that read a file in parts take a part of empty fields for numbers. */
-static void put_text_or_none(kprof_csv_line *row, const char *text)
+static void put_cell(kprof_csv_line *row, const kprof_column *column, const kprof_cell *cell)
 {
-    put_text_if_any(row, *text ? text : "none");
-}
-
-/* Tell of how many launches and samples the values are; empty where they are of one launch. */
-static void put_samples(kprof_csv_line *row, const kprof_model_samples *samples)
-{
-    if (samples)
-        kprof_strbuf_printf(&row->text, "%llu,%zu,%zu,", (unsigned long long)samples->launches, samples->used,
-                            samples->set_apart);
+    if (column->or_none && !cell->is_there)
+        kprof_csv_text(row, "none");
+    else if (!cell->is_there)
+        kprof_strbuf_puts(&row->text, column->kind == KPROF_CELL_SHAPE ? ",,," : ",");
+    else if (column->kind == KPROF_CELL_SHAPE)
+        kprof_strbuf_printf(&row->text, "%u,%u,%u,", cell->shape[0], cell->shape[1], cell->shape[2]);
+    else if (column->kind == KPROF_CELL_WHOLE)
+        kprof_csv_integer(row, cell->whole);
+    else if (column->kind == KPROF_CELL_DIGITS)
+        kprof_strbuf_printf(&row->text, "%s,", cell->text);
     else
-        kprof_strbuf_append(&row->text, ",,,", 3);
+        kprof_csv_text(row, cell->text);
 }
 
 static void csv_launch_begin(kprof_emitter *emitter, const kprof_model_launch *launch)
 {
-    const kprof_launch_record *record = &launch->record;
-    kprof_csv_line *row = &kprof_csv_of(emitter)->prefix;
-    kprof_csv_begin_launch(kprof_csv_of(emitter));
-    kprof_csv_integer(row, launch->id);
-    kprof_csv_integer(row, launch->process->pid);
-    kprof_csv_text(row, launch->process->name);
-    kprof_csv_text(row, launch->process->host);
-    kprof_csv_text(row, launch->kernel->function);
-    kprof_csv_text(row, kprof_model_kernel_name(launch->kernel, emitter->options->kernel_base));
-    kprof_csv_integer(row, record->context);
-    kprof_csv_integer(row, (int64_t)record->stream);
-    if (record->graph_node) /* it is in a graph */
-        kprof_csv_integer(row, (int64_t)record->graph_node);
-    else
-        kprof_csv_put_comma(row);
-    put_text_or_none(row, record->nvtx);
-    kprof_csv_integer(row, record->device);
-    kprof_csv_text(row, launch->device->name);
-    kprof_strbuf_printf(&row->text, "%u.%u,", launch->device->record.cc_major, launch->device->record.cc_minor);
-    put_shape(row, record, record->grid);
-    put_shape(row, record, record->block);
-    kprof_csv_text(row, launch->replay_mode);
-    kprof_csv_integer(row, launch->measured);
-    put_text_or_none(row, launch->reason);
-    kprof_strbuf disagreements = KPROF_STRBUF_INIT;
-    kprof_status status = kprof_disagreements_describe(emitter->launches.model, launch, &disagreements);
-    if (status != KPROF_OK)
-        emitter->status = status;
-    else
-        put_text_or_none(row, disagreements.length ? disagreements.data : "");
-    kprof_strbuf_free(&disagreements);
-    put_samples(row, launch->samples);
+    kprof_csv *csv = kprof_csv_of(emitter);
+    kprof_launch_texts texts = kprof_emitter_texts(emitter, launch);
+    kprof_csv_begin_launch(csv);
+    for (kprof_column_id i = 0; i < KPROF_COLUMN_COUNT; i++) {
+        const kprof_cell cell = kprof_launch_cell(&texts, i);
+        if (kprof_launch_columns[i].in_csv)
+            put_cell(&csv->prefix, &kprof_launch_columns[i], &cell);
+    }
+    kprof_launch_texts_free(&texts);
 }
 
 static void put_texts(kprof_csv_line *tail, const kprof_emit_metric *metric)

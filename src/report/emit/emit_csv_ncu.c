@@ -9,13 +9,27 @@
 #include <math.h>
 #include <string.h>
 
-static const char *const process_columns[] = {"ID", "Process ID", "Process Name", "Host Name", NULL};
+/* ncu's names for columns of launches. */
+typedef struct ncu_column {
+    const char *name;
+    kprof_column_id column;
+} ncu_column;
+static const ncu_column process_columns[] = {{"ID", KPROF_COLUMN_launch},
+                                             {"Process ID", KPROF_COLUMN_process_id},
+                                             {"Process Name", KPROF_COLUMN_process},
+                                             {"Host Name", KPROF_COLUMN_host}};
+static const ncu_column launch_columns[] = {{"Kernel Name", KPROF_COLUMN_kernel},
+                                            {"Context", KPROF_COLUMN_context},
+                                            {"Stream", KPROF_COLUMN_stream},
+                                            {"Block Size", KPROF_COLUMN_block},
+                                            {"Grid Size", KPROF_COLUMN_grid},
+                                            {"Device", KPROF_COLUMN_device},
+                                            {"CC", KPROF_COLUMN_cc}};
+#define COUNT_OF(array) (sizeof(array) / sizeof *(array))
 /* Only a report with NVTX ranges has these columns, as in ncu with --nvtx. */
 static const char *const nvtx_columns[] = {"thread Domain:Push/Pop_Range:PL_Type:PL_Value:CLR_Type:Color:Msg_Type:Msg",
                                            "Id:Domain:Start/Stop_Range:PL_Type:PL_Value:CLR_Type:Color:Msg_Type:Msg",
                                            NULL};
-static const char *const launch_columns[] = {"Kernel Name", "Context", "Stream", "Block Size",
-                                             "Grid Size",   "Device",  "CC",     NULL};
 static const char *const metric_columns[] = {"Section Name", "Metric Name", "Metric Unit", "Metric Value", NULL};
 static const char *const rule_columns[] = {
     "Rule Name", "Rule Type", "Rule Description", "Estimated Speedup Type", "Estimated Speedup", NULL};
@@ -30,12 +44,12 @@ static void put_unit(kprof_csv_line *row, const char *base)
 /* The names of a launch's columns; or as many empty ones. */
 static void put_launch_columns(kprof_csv *csv, bool are_empty)
 {
-    const char *const *const parts[] = {process_columns, csv->base.launches.model->has_nvtx ? nvtx_columns : NULL,
-                                        launch_columns};
-    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
-        for (const char *const *name = parts[i]; name && *name; name++)
-            kprof_csv_text(&csv->row, are_empty ? "" : *name);
-    }
+    for (size_t i = 0; i < COUNT_OF(process_columns); i++)
+        kprof_csv_text(&csv->row, are_empty ? "" : process_columns[i].name);
+    for (size_t i = 0; csv->base.launches.model->has_nvtx && nvtx_columns[i]; i++)
+        kprof_csv_text(&csv->row, are_empty ? "" : nvtx_columns[i]);
+    for (size_t i = 0; i < COUNT_OF(launch_columns); i++)
+        kprof_csv_text(&csv->row, are_empty ? "" : launch_columns[i].name);
 }
 
 /* Are there sections beside that of single metrics? ncu has no rules for these. */
@@ -85,17 +99,18 @@ static void ncu_launches_begin(kprof_emitter *emitter)
     kprof_csv_end_row(csv);
 }
 
-static void put_quoted_integer(kprof_csv_line *row, uint64_t value)
+static void put_cells(kprof_csv_line *row, const kprof_launch_texts *texts, const ncu_column *columns, size_t count)
 {
-    kprof_strbuf_printf(&row->text, "\"%llu\",", (unsigned long long)value);
-}
-
-static void put_quoted_shape(kprof_csv_line *row, const kprof_launch_record *launch, const uint32_t shape[3])
-{
-    if (kprof_launch_is_graph(launch))
-        kprof_csv_text(row, "");
-    else
-        kprof_strbuf_printf(&row->text, "\"(%u, %u, %u)\",", shape[0], shape[1], shape[2]);
+    for (size_t i = 0; i < count; i++) {
+        const kprof_cell cell = kprof_launch_cell(texts, columns[i].column);
+        const kprof_cell_kind kind = kprof_launch_columns[columns[i].column].kind;
+        if (kind == KPROF_CELL_WHOLE)
+            kprof_strbuf_printf(&row->text, "\"%llu\",", (unsigned long long)cell.whole);
+        else if (kind == KPROF_CELL_SHAPE && cell.is_there)
+            kprof_strbuf_printf(&row->text, "\"(%u, %u, %u)\",", cell.shape[0], cell.shape[1], cell.shape[2]);
+        else
+            kprof_csv_text(row, cell.text);
+    }
 }
 
 /* The ranges that were pushed, or those that were started, each as ncu quotes it: "domain:range:none:none..." with the
@@ -129,20 +144,13 @@ static void put_nvtx(kprof_csv_line *row, const char *text)
 static void ncu_launch_begin(kprof_emitter *emitter, const kprof_model_launch *launch)
 {
     kprof_csv_line *row = &kprof_csv_of(emitter)->prefix;
+    kprof_launch_texts texts = kprof_emitter_texts(emitter, launch);
     kprof_csv_begin_launch(kprof_csv_of(emitter));
-    put_quoted_integer(row, (uint64_t)launch->id);
-    put_quoted_integer(row, (uint64_t)launch->process->pid);
-    kprof_csv_text(row, launch->process->name);
-    kprof_csv_text(row, launch->process->host);
+    put_cells(row, &texts, process_columns, COUNT_OF(process_columns));
     if (emitter->launches.model->has_nvtx)
         put_nvtx(row, launch->record.nvtx);
-    kprof_csv_text(row, kprof_model_kernel_name(launch->kernel, emitter->options->kernel_base));
-    put_quoted_integer(row, launch->record.context);
-    put_quoted_integer(row, launch->record.stream);
-    put_quoted_shape(row, &launch->record, launch->record.block);
-    put_quoted_shape(row, &launch->record, launch->record.grid);
-    put_quoted_integer(row, launch->record.device);
-    kprof_strbuf_printf(&row->text, "\"%u.%u\",", launch->device->record.cc_major, launch->device->record.cc_minor);
+    put_cells(row, &texts, launch_columns, COUNT_OF(launch_columns));
+    kprof_launch_texts_free(&texts);
 }
 
 static void put_value(kprof_csv_line *row, double value, unsigned decimals)

@@ -232,15 +232,6 @@ static void html_launches_end(kprof_emitter *emitter)
     kprof_output_puts(emitter->out, "}");
 }
 
-static cJSON *disagreements(html_emitter *html, const kprof_model_launch *launch)
-{
-    kprof_strbuf text = KPROF_STRBUF_INIT;
-    kprof_status status = kprof_disagreements_describe(html->base.launches.model, launch, &text);
-    if (status != KPROF_OK)
-        html->base.status = status;
-    return take_pooled(html, &text);
-}
-
 static cJSON *multiplexed(html_emitter *html, const kprof_model_launch *launch)
 {
     kprof_strbuf text = KPROF_STRBUF_INIT, note = KPROF_STRBUF_INIT;
@@ -258,29 +249,24 @@ static cJSON *multiplexed(html_emitter *html, const kprof_model_launch *launch)
 static cJSON *launch_object(html_emitter *html, const kprof_model_launch *launch)
 {
     const kprof_model *model = html->base.launches.model;
-    const kprof_launch_record *record = &launch->record;
-    const bool is_graph = kprof_launch_is_graph(record);
     cJSON *object = cJSON_CreateObject();
     add(object, "id", kprof_json_integer(launch->id));
     add(object, "kernel", kprof_json_integer(launch->kernel - model->kernels));
     add(object, "process", kprof_json_integer(launch->process - model->processes));
     add(object, "device", kprof_json_integer(launch->device - model->devices));
     add(object, "layout", known(launch->device->chip_index != SIZE_MAX, (int64_t)launch->device->chip_index));
-    add(object, "context", kprof_json_integer(record->context));
-    add(object, "stream", kprof_json_integer((int64_t)record->stream));
-    if (record->graph_node > 0)
-        add(object, "node", kprof_json_integer((int64_t)record->graph_node));
-    if (*record->nvtx)
-        add(object, "nvtx", pooled(html, record->nvtx));
-    add(object, "grid", shape(!is_graph, record->grid));
-    add(object, "block", shape(!is_graph, record->block));
-    add(object, "mode", pooled(html, launch->replay_mode));
-    add(object, "passes", kprof_json_integer(record->pass_count));
-    if (*launch->reason)
-        add(object, "reason", pooled(html, launch->reason));
+    kprof_launch_texts texts = kprof_emitter_texts(&html->base, launch);
+    for (kprof_column_id i = 0; i < KPROF_COLUMN_COUNT; i++) {
+        const kprof_column *column = &kprof_launch_columns[i];
+        const kprof_cell cell = kprof_launch_cell(&texts, i);
+        const bool is_text = column->kind == KPROF_CELL_TEXT;
+        if (!column->html || !(cell.is_there || column->always) || (is_text && !*cell.text))
+            continue; /* the page takes it for missing */
+        add(object, column->html, is_text ? pooled(html, cell.text) : kprof_json_cell(column, &cell));
+    }
+    kprof_launch_texts_free(&texts);
     if (kprof_model_is_missing(launch))
         add(object, "missing", cJSON_CreateTrue());
-    add(object, "disagree", disagreements(html, launch));
     if (launch->samples)
         add(object, "multiplexed", multiplexed(html, launch));
     return object;

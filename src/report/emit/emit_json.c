@@ -187,30 +187,20 @@ static cJSON *multiplexed_object(const kprof_model_samples *samples)
 static void json_launch_begin(kprof_emitter *emitter, const kprof_model_launch *launch)
 {
     json_emitter *json = of(emitter);
-    const kprof_launch_record *record = &launch->record;
-    const bool is_graph = kprof_launch_is_graph(record);
     cJSON *object = json->launch = cJSON_CreateObject();
     add(object, "id", kprof_json_integer(launch->id));
     add_text(object, "kernel_name", kprof_model_kernel_name(launch->kernel, emitter->options->kernel_base));
     add(object, "kernel", kernel_object(launch));
     add(object, "process", process_object(launch->process));
     add(object, "device", device_object(launch->device));
-    add(object, "context", kprof_json_integer(record->context));
-    add(object, "stream", kprof_json_integer((int64_t)record->stream));
-    add(object, "graph_node", known(record->graph_node > 0, (int64_t)record->graph_node));
-    add(object, "nvtx", *record->nvtx ? cJSON_CreateString(record->nvtx) : cJSON_CreateNull());
-    add(object, "thread", kprof_json_integer(record->thread));
-    add(object, "position", kprof_json_integer((int64_t)record->launch));
-    add(object, "grid", shape(!is_graph, record->grid));
-    add(object, "block", shape(!is_graph, record->block));
-    add(object, "cluster", shape(record->cluster[0] > 0, record->cluster));
-    add(object, "dynamic_shared_memory_bytes", known(!is_graph, record->dynamic_smem_bytes));
-    add(object, "start_unix_ns", kprof_json_integer(record->start_unix_ns));
-    add(object, "profile_ns", kprof_json_integer(record->profile_ns));
-    add_text(object, "replay_mode", launch->replay_mode);
-    add(object, "passes", kprof_json_integer(record->pass_count));
-    add(object, "measured", kprof_json_integer(launch->measured));
-    add_text(object, "reason", launch->reason);
+    kprof_launch_texts texts = kprof_emitter_texts(emitter, launch);
+    for (kprof_column_id i = 0; i < KPROF_COLUMN_COUNT; i++) {
+        const kprof_column *column = &kprof_launch_columns[i];
+        const kprof_cell cell = kprof_launch_cell(&texts, i);
+        if (column->json)
+            add(object, column->json, kprof_json_cell(column, &cell));
+    }
+    kprof_launch_texts_free(&texts);
     add(object, "disagreements", disagreements(emitter, launch));
     if (launch->samples)
         add(object, "multiplexed", multiplexed_object(launch->samples));

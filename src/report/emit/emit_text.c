@@ -233,6 +233,27 @@ static void show_note_of_samples(kprof_emitter *emitter, const kprof_model_sampl
     kprof_strbuf_free(&note);
 }
 
+/* Show what has a line of its own. */
+static void show_columns(kprof_emitter *emitter, const kprof_model_launch *launch)
+{
+    kprof_launch_texts texts = kprof_emitter_texts(emitter, launch);
+    for (kprof_column_id i = 0; i < KPROF_COLUMN_COUNT; i++) {
+        char shape[48];
+        kprof_strbuf line = KPROF_STRBUF_INIT;
+        if (!kprof_launch_columns[i].in_text || !kprof_launch_cell(&texts, i).is_there)
+            continue;
+        const kprof_emit_field field = kprof_field_of_launch(&texts, i, shape);
+        kprof_strbuf_printf(&line, "%s: ", field.label);
+        kprof_field_describe(&field, emitter->options->base_units, &line);
+        if (line.failed)
+            emitter->status = KPROF_NO_MEMORY;
+        else
+            put_lines(emitter, (text_block){STYLE_PLAIN, 2, text_width(emitter), false}, line.data);
+        kprof_strbuf_free(&line);
+    }
+    kprof_launch_texts_free(&texts);
+}
+
 static void show_origin(kprof_emitter *emitter, const kprof_model_launch *launch)
 {
     const text_block lines = {STYLE_PLAIN, 2, text_width(emitter), false};
@@ -251,15 +272,7 @@ static void show_origin(kprof_emitter *emitter, const kprof_model_launch *launch
         put_lines(emitter, lines, joining.data);
     kprof_strbuf_free(&origin);
     kprof_strbuf_free(&joining);
-    if (*launch->record.nvtx) {
-        kprof_strbuf ranges = KPROF_STRBUF_INIT;
-        kprof_strbuf_printf(&ranges, "NVTX ranges: %s", launch->record.nvtx);
-        if (ranges.failed)
-            emitter->status = KPROF_NO_MEMORY;
-        else
-            put_lines(emitter, lines, ranges.data);
-        kprof_strbuf_free(&ranges);
-    }
+    show_columns(emitter, launch);
     if (launch->samples)
         show_note_of_samples(emitter, launch->samples);
     if (*launch->reason)

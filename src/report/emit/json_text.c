@@ -39,6 +39,20 @@ cJSON *kprof_json_found(kprof_emitter *emitter, const kprof_found *found, const 
     return kprof_json_take(emitter, &line);
 }
 
+cJSON *kprof_json_cell(const kprof_column *column, const kprof_cell *cell)
+{
+    if (!cell->is_there && !column->always)
+        return cJSON_CreateNull();
+    if (column->kind == KPROF_CELL_WHOLE)
+        return kprof_json_integer(cell->whole);
+    if (column->kind != KPROF_CELL_SHAPE)
+        return cJSON_CreateString(cell->text);
+    cJSON *array = cJSON_CreateArray();
+    for (int i = 0; i < 3; i++)
+        cJSON_AddItemToArray(array, kprof_json_integer(cell->shape[i]));
+    return array;
+}
+
 cJSON *kprof_json_what_if(const kprof_what_if *curve)
 {
     cJSON *object = cJSON_CreateObject();

@@ -12,6 +12,9 @@
 cJSON *kprof_json_number(double value);
 cJSON *kprof_json_integer(int64_t value);
 
+/* A cell of a launch; null where it is missing, unless its column always has a value. */
+cJSON *kprof_json_cell(const kprof_column *column, const kprof_cell *cell);
+
 /* A curve of theoretical occupancy; NULL when out of memory. */
 cJSON *kprof_json_what_if(const kprof_what_if *curve);
 
@@ -59,17 +62,6 @@ static inline cJSON *append_object(cJSON *array)
     cJSON *object = cJSON_CreateObject();
     cJSON_AddItemToArray(array, object);
     return object;
-}
-
-/* Sizes of a grid, a block or a cluster. */
-static inline cJSON *shape(bool is_known, const uint32_t dimensions[3])
-{
-    if (!is_known)
-        return cJSON_CreateNull();
-    cJSON *array = cJSON_CreateArray();
-    for (int i = 0; i < 3; i++)
-        cJSON_AddItemToArray(array, kprof_json_integer(dimensions[i]));
-    return array;
 }
 
 #endif
