@@ -106,32 +106,13 @@ static kprof_status refuse_report_of_ncu(const char *path)
     return kprof_fail(KPROF_NO_APPLICATION, "%s is no program; did you mean kprof report %s?", path, path);
 }
 
-/* There is no program of that name, unless it is one of the system's whose name other tools have for a command, and
- * which is given a report. */
-static kprof_status refuse_word(const kprof_options *options, bool is_program)
+/* There is no program of that name: it may be a command that is misspelled, or a report of ncu. */
+static kprof_status refuse_word(const char *name)
 {
-    const char *name = options->application[0], *next = options->application[1], *meant = kprof_command_meant(name);
-    const bool has_report = next && kprof_has_extension(next) && kprof_is_report(next);
-    if (is_program)
-        return !meant || !has_report
-                   ? KPROF_OK
-                   : kprof_fail(KPROF_NO_APPLICATION,
-                                "%s is no command of kprof; did you mean kprof %s? kprof -- %s starts the "
-                                "program %s",
-                                name, meant, name, name);
-    if (!meant)
-        meant = kprof_command_nearest(name);
-    const bool is_habit = strcmp(name, "profile") == 0 || strcmp(name, "record") == 0 || strcmp(name, "run") == 0;
+    const char *meant = kprof_command_nearest(name);
     if (meant)
         return kprof_fail(KPROF_NO_APPLICATION, "there is no program %s; did you mean kprof %s?", name, meant);
-    if (is_habit)
-        return kprof_fail(KPROF_NO_APPLICATION, "there is no program %s; kprof takes no word before the application",
-                          name);
-    if (is_report_of_ncu(name))
-        return refuse_report_of_ncu(name);
-    if (has_report && access(name, F_OK) != 0) /* else it is given without its folder */
-        return kprof_fail(KPROF_NO_APPLICATION, "there is no program %s; did you mean kprof report %s?", name, next);
-    return KPROF_OK;
+    return is_report_of_ncu(name) ? refuse_report_of_ncu(name) : KPROF_OK;
 }
 
 /* "kprof reprot" and "kprof run.kprof" mean a command; "kprof -- reprot" does not. */
@@ -143,13 +124,11 @@ static kprof_status check_application(const kprof_options *options)
     free(program);
     if (kprof_is_report(name) || (!is_program && kprof_has_extension(name)))
         return kprof_fail(KPROF_NO_APPLICATION, "%s is no program; did you mean kprof report %s?", name, name);
-    kprof_status status = is_named ? KPROF_OK : refuse_word(options, is_program);
-    if (status == KPROF_OK && !is_program && name[0] == '@')
-        status = kprof_fail(KPROF_NO_APPLICATION, "there is no program %s, and kprof reads no response files", name);
+    kprof_status status = is_named || is_program ? KPROF_OK : refuse_word(name);
     return status == KPROF_OK ? kprof_program_check(name) : status;
 }
 
-/* Everything that can be wrong before anything is made or started. Clocks are last: a signal still ends kprof here. */
+/* Check everything that can be wrong before anything is made or started. */
 static kprof_status prepare(profile *run)
 {
     const kprof_options *options = run->options;

@@ -18,35 +18,6 @@ const kprof_command *kprof_command_find(const char *name)
     return NULL;
 }
 
-/* Other tools have these words for commands. */
-static const struct {
-    const char *word, *meant;
-} other_words[] = {
-    {"compare", "diff"},
-    {"info", "report"},
-    {"open", "report"},
-    {"show", "report"},
-    {"stats", "report"},
-    {"view", "report"},
-    {"aliases", "list aliases"},
-    {"chips", "list chips"},
-    {"findings", "list findings"},
-    {"metrics", "list metrics"},
-    {"query-metrics", "list metrics"},
-    {"rules", "list findings"},
-    {"sections", "list sections"},
-    {"sets", "list sets"},
-};
-
-const char *kprof_command_meant(const char *word)
-{
-    for (size_t i = 0; i < sizeof other_words / sizeof *other_words; i++) {
-        if (strcmp(other_words[i].word, word) == 0)
-            return other_words[i].meant;
-    }
-    return NULL;
-}
-
 const char *kprof_command_nearest(const char *word)
 {
     const char *names[KPROF_COMMAND_COUNT];

@@ -69,8 +69,6 @@ extern const kprof_command kprof_commands[KPROF_COMMAND_COUNT];
 
 /* The command of that name, or NULL. */
 const kprof_command *kprof_command_find(const char *name);
-/* Return what a word of other tools means here: "diff" for "compare", "list sets" for "sets"; NULL: not known. */
-const char *kprof_command_meant(const char *word);
 /* The command that a word is a misspelling of, or NULL. */
 const char *kprof_command_nearest(const char *word);
 /* The command that an option such as --list-sets stands for; *word is the operand that it gives, or NULL. */

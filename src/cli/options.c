@@ -271,28 +271,6 @@ static kprof_status store_flag(const kprof_option_row *row, kprof_options *optio
     return KPROF_OK;
 }
 
-/* `kernels`: [2], as -k takes them. */
-static kprof_status refuse_second_kernel(const kprof_option_row *row, const char *const *kernels)
-{
-    kprof_strbuf pattern = KPROF_STRBUF_INIT;
-    for (size_t i = 0; i < 2; i++) {
-        const char *own_pattern = kprof_regex_pattern(kernels[i]);
-        kprof_strbuf_puts(&pattern, i > 0 ? "|" : "");
-        kprof_strbuf_puts(&pattern, own_pattern ? own_pattern : "^");
-        if (!own_pattern) {
-            kprof_regex_quote(kernels[i], strlen(kernels[i]), &pattern);
-            kprof_strbuf_puts(&pattern, "$");
-        }
-    }
-    kprof_status status =
-        pattern.failed
-            ? kprof_fail(KPROF_NO_MEMORY, "out of memory")
-            : kprof_fail(KPROF_USAGE, "--%s is given twice; one pattern takes the kernels of both: -k \"regex:%s\"",
-                         row->name, pattern.data);
-    kprof_strbuf_free(&pattern);
-    return status;
-}
-
 /* An option of one value is refused if it is given another one: which one counts is anybody's guess. */
 static kprof_status check_repeated(cursor *at, const kprof_option_row *row, const char *text)
 {
@@ -302,8 +280,6 @@ static kprof_status check_repeated(cursor *at, const kprof_option_row *row, cons
     *place = text;
     if (is_list || !before || strcmp(before, text) == 0)
         return KPROF_OK;
-    if (row->field == offsetof(kprof_options, filter.kernel))
-        return refuse_second_kernel(row, (const char *const[]){before, text});
     return kprof_fail(KPROF_USAGE, "--%s is given as \"%s\" and as \"%s\"; give it once", row->name, before, text);
 }
 
@@ -376,37 +352,6 @@ static kprof_status take_ncu(cursor *at, const char *given, const kprof_ncu_opti
     }
 }
 
-/* The options that `name` is a misspelling of, or of whose first words it is one: "kernal" is near to --kernel-name and
- * to --kernel-name-base. Caller frees; NULL when there is none. */
-static char *options_spelled_like(const char *name)
-{
-    kprof_strlist heads = KPROF_STRLIST_INIT;
-    kprof_strbuf found = KPROF_STRBUF_INIT;
-    bool added = true;
-    for (size_t i = 0; i < kprof_option_row_count && added; i++)
-        added = kprof_strlist_add(&heads, kprof_option_rows[i].name);
-    for (size_t i = 0; i < kprof_option_row_count && added; i++) {
-        const char *whole = kprof_option_rows[i].name;
-        for (const char *dash = strchr(whole, '-'); dash && added; dash = strchr(dash + 1, '-')) {
-            char *head = strndup(whole, (size_t)(dash - whole));
-            added = head && kprof_strlist_add_unique(&heads, head);
-            free(head);
-        }
-    }
-    const char *nearest = kprof_nearest_spelling(name, (const char *const *)heads.items, heads.count);
-    bool is_whole = false;
-    for (size_t i = 0; nearest && i < kprof_option_row_count; i++)
-        is_whole = is_whole || strcmp(kprof_option_rows[i].name, nearest) == 0;
-    for (size_t i = 0; nearest && i < kprof_option_row_count; i++) {
-        const char *option = kprof_option_rows[i].name;
-        bool is_meant = is_whole ? strcmp(option, nearest) == 0 : strncmp(option, nearest, strlen(nearest)) == 0;
-        if (is_meant)
-            kprof_strbuf_printf(&found, "%s--%s", found.length ? " or " : "", option);
-    }
-    kprof_strlist_free(&heads);
-    return found.length ? kprof_strbuf_take(&found) : NULL;
-}
-
 /* -v is --version, as in ncu, but "kprof list sections -v" asks for more of the list. */
 char kprof_option_letter(const kprof_option_row *row, const kprof_command *command)
 {
@@ -428,16 +373,14 @@ static const kprof_option_row *find_letter(const kprof_options *options, char le
 
 static kprof_status fail_unknown(const char *name)
 {
-    const char *nearest = NULL;
-    char *near = options_spelled_like(name);
-    if (!near)
+    const char *names[KPROF_OPTIONS_MAX];
+    for (size_t i = 0; i < kprof_option_row_count; i++)
+        names[i] = kprof_option_rows[i].name;
+    const char *nearest = kprof_nearest_spelling(name, names, kprof_option_row_count);
+    if (!nearest)
         nearest = kprof_ncu_option_spelled_like(name);
-    const char *meant = near ? near : nearest ? nearest : "";
-    kprof_status status =
-        *meant ? kprof_fail(KPROF_USAGE, "unknown option --%s; did you mean %s%s?", name, near ? "" : "--", meant)
-               : kprof_fail(KPROF_USAGE, "unknown option --%s; kprof --help lists the options", name);
-    free(near);
-    return status;
+    return nearest ? kprof_fail(KPROF_USAGE, "unknown option --%s; did you mean --%s?", name, nearest)
+                   : kprof_fail(KPROF_USAGE, "unknown option --%s; kprof --help lists the options", name);
 }
 
 static const kprof_option_row *find_whole(const char *name)
@@ -523,24 +466,11 @@ static kprof_status parse_long(cursor *at)
     return status;
 }
 
-/* Some tools begin long options with one dash. */
-static kprof_status refuse_one_dash(const char *word)
-{
-    const size_t length = strcspn(word + 1, "=");
-    for (size_t i = 0; i < kprof_option_row_count; i++) {
-        const char *name = kprof_option_rows[i].name;
-        if (strlen(name) == length && memcmp(name, word + 1, length) == 0)
-            return kprof_fail(KPROF_USAGE, "unknown option -%s; did you mean --%s?", name, name);
-    }
-    return KPROF_OK;
-}
-
 /* "-k NAME", "-kNAME", "-fq". */
 static kprof_status parse_letters(cursor *at)
 {
     char *letter = *at->word + 1;
-    kprof_status status = refuse_one_dash(*at->word);
-    at->is_lost = status != KPROF_OK;
+    kprof_status status = KPROF_OK;
     for (bool done = false; *letter && !done && status == KPROF_OK; letter++) {
         const kprof_option_row *row = find_letter(at->options, *letter);
         const kprof_ncu_option *ncu = row ? NULL : kprof_ncu_option_of_letter(*letter);
@@ -554,18 +484,6 @@ static kprof_status parse_letters(cursor *at)
         mark_given(at->options, row);
     }
     return status;
-}
-
-/* Names of metrics are easily given without the option that takes them. */
-static kprof_status refuse_word(const kprof_options *options, const char *word)
-{
-    const char *command = options->command->name;
-    if (options->command->operand != KPROF_OPERAND_WORD || strcmp(options->argument, "metrics") != 0)
-        return kprof_fail(KPROF_USAGE, "%s: \"%s\" is one word too many", command, word);
-    const bool is_whole = strchr(word, ':') != NULL; /* such as regex:bank */
-    return kprof_fail(KPROF_USAGE, "%s %s: \"%s\" is one word too many; give --metrics %s%s%s%s", command,
-                      options->argument, word, word, is_whole ? "" : ", or --metrics regex:", is_whole ? "" : word,
-                      is_whole ? "" : " for all names that have it");
 }
 
 /* A word that is no option: the command, the application (which takes all the rest) or the command's operand. */
@@ -596,7 +514,7 @@ static kprof_status take_word(cursor *at, bool may_be_command, bool *done)
                                                                : kprof_fail(KPROF_NO_MEMORY, "out of memory");
     }
     if (options->argument || options->command->operand == KPROF_OPERAND_NONE)
-        return refuse_word(options, *at->word);
+        return kprof_fail(KPROF_USAGE, "%s: \"%s\" is one word too many", options->command->name, *at->word);
     options->argument = *at->word;
     return KPROF_OK;
 }
@@ -728,25 +646,9 @@ static kprof_status check_commands(const kprof_options *options)
     return KPROF_OK;
 }
 
-/* The word that ncu calls `given`: "rules" of --list-rules are findings. NULL: there is none. */
-static const char *word_of_ncu(const kprof_command *command, const char *given)
-{
-    char name[64];
-    const char *word = NULL;
-    snprintf(name, sizeof name, "%s-%s", command->name, given);
-    for (size_t i = 0; i < kprof_option_row_count && !word; i++) {
-        const kprof_option_row *row = &kprof_option_rows[i];
-        if (row->type == KPROF_OPTION_ALIAS && strcmp(row->name, name) == 0)
-            (void)kprof_command_of_alias(row, &word);
-    }
-    return word;
-}
-
 static kprof_status refuse_operand(const kprof_command *command, const char *given, const kprof_strlist *words)
 {
-    const char *nearest = word_of_ncu(command, given);
-    if (!nearest)
-        nearest = kprof_nearest(given, (const char *const *)words->items, words->count);
+    const char *nearest = kprof_nearest(given, (const char *const *)words->items, words->count);
     kprof_strbuf known = KPROF_STRBUF_INIT;
     for (size_t i = 0; i < words->count; i++)
         kprof_strbuf_printf(&known, "%s%s", i ? ", " : "", words->items[i]);
@@ -769,44 +671,6 @@ static kprof_status check_operand(const kprof_options *options)
     else if (words.count > 0 && given && !kprof_strlist_contains(&words, given))
         status = refuse_operand(command, given, &words);
     kprof_strlist_free(&words);
-    return status;
-}
-
-/* Append a name, less the blanks around it, to a pattern of several. False where it is blank. */
-static bool add_alternative(const char *name, kprof_strbuf *pattern)
-{
-    static const char blanks[] = " \t";
-    name += strspn(name, blanks);
-    size_t length = strlen(name);
-    while (length > 0 && strchr(blanks, name[length - 1]))
-        length--;
-    if (length > 0)
-        kprof_strbuf_puts(pattern, pattern->length ? "|" : "");
-    kprof_regex_quote(name, length, pattern);
-    return length > 0;
-}
-
-/* No name of a function has a comma, so that a list of names would match nothing. Template arguments and parameters may
- * have one: what has these is no list. */
-static kprof_status check_kernel(const kprof_options *options)
-{
-    const char *given = options->filter.kernel;
-    if (!given || kprof_regex_pattern(given) || options->filter.name_base == KPROF_NAME_DEMANGLED ||
-        strpbrk(given, "<("))
-        return KPROF_OK;
-    kprof_strlist names = KPROF_STRLIST_INIT;
-    kprof_strbuf pattern = KPROF_STRBUF_INIT;
-    kprof_status status = split_list(given, &names) ? KPROF_OK : kprof_fail(KPROF_NO_MEMORY, "out of memory");
-    size_t count = 0;
-    for (size_t i = 0; i < names.count; i++)
-        count += add_alternative(names.items[i], &pattern);
-    if (status == KPROF_OK && count > 1)
-        status = kprof_fail(KPROF_USAGE,
-                            "--kernel-name takes one name, not the list \"%s\"; one pattern takes the kernels of all: "
-                            "-k \"regex:^(%s)$\"",
-                            given, pattern.data ? pattern.data : "");
-    kprof_strbuf_free(&pattern);
-    kprof_strlist_free(&names);
     return status;
 }
 
@@ -880,7 +744,7 @@ static kprof_status settle_command(kprof_options *options)
         status = settle_kernel(options);
     if (status == KPROF_OK)
         status = settle_profiler_calls(options);
-    return status == KPROF_OK ? check_kernel(options) : status;
+    return status;
 }
 
 #define FORMAT_NAME(id, name, ...) [KPROF_FORMAT_##id] = #name,

@@ -71,10 +71,8 @@ static kprof_status check_word(const kprof_catalog *catalog, const char *chip, c
 {
     kprof_host *host = NULL;
     kprof_status status = kprof_host_open(chip, NULL, &host);
-    if (status == KPROF_OK) {
-        kprof_host_stand_for_all(host); /* what is told is wrong on each */
+    if (status == KPROF_OK)
         status = kprof_metrics_check(catalog, host, word);
-    }
     kprof_host_close(host);
     return status;
 }
@@ -236,60 +234,12 @@ static kprof_status read_catalog(const kprof_options *options, kprof_plans *out)
     return status;
 }
 
-/* Append the words of --metrics that are wrong on every chip; none where chips are not known. */
-static kprof_status find_wrong_words(const kprof_strlist *words, const kprof_catalog *catalog, kprof_strlist *out)
-{
-    kprof_strlist chips = KPROF_STRLIST_INIT;
-    bool added = kprof_strlist_add(&chips, DEFAULT_CHIP); /* first: it has most of the names that people give */
-    const bool are_known = added && kprof_host_chips(&chips) == KPROF_OK;
-    for (size_t i = 0; i < words->count && are_known && added; i++) {
-        kprof_status status = KPROF_UNKNOWN_NAME;
-        for (size_t k = 0; k < chips.count && (status == KPROF_UNKNOWN_NAME || status == KPROF_USAGE); k++)
-            status = check_word(catalog, chips.items[k], words->items[i]);
-        if (status == KPROF_UNKNOWN_NAME || status == KPROF_USAGE)
-            added = kprof_strlist_add(out, words->items[i]);
-    }
-    kprof_strlist_free(&chips);
-    return added ? KPROF_OK : KPROF_NO_MEMORY;
-}
-
-/* Tell of the words of --metrics that are wrong whichever GPU there is. The names to suggest are those of the chip that
- * the sets are tuned for. */
-static kprof_status check_words(const kprof_strlist *words, const kprof_catalog *catalog)
-{
-    kprof_strlist wrong = KPROF_STRLIST_INIT;
-    const kprof_log_receiver before = kprof_log_set_sink(kprof_log_discard, NULL);
-    kprof_status status = find_wrong_words(words, catalog, &wrong);
-    kprof_log_set_sink(before.sink, before.user);
-    if (status != KPROF_OK)
-        status = kprof_fail(status, "out of memory");
-    else
-        for (size_t i = 0; i < wrong.count; i++)
-            status = check_word(catalog, DEFAULT_CHIP, wrong.items[i]);
-    kprof_strlist_free(&wrong);
-    return status;
-}
-
-/* A driver that fails is not told of before names that are wrong: these have to be mended first, here too. */
-static kprof_status look_at_gpus(kprof_plans *out)
-{
-    kprof_strlist errors = KPROF_STRLIST_INIT;
-    const kprof_log_receiver before = kprof_log_set_sink(keep_error, &errors);
-    kprof_status status = kprof_probe_devices(&out->probe);
-    kprof_log_set_sink(before.sink, before.user);
-    kprof_status checked = status == KPROF_OK ? KPROF_OK : check_words(&out->selection.metrics, out->catalog);
-    for (size_t i = 0; i < errors.count && checked == KPROF_OK; i++)
-        kprof_log(KPROF_LOG_ERROR, "%s", errors.items[i]);
-    kprof_strlist_free(&errors);
-    return checked != KPROF_OK ? checked : status;
-}
-
 kprof_status kprof_plans_make(const kprof_options *options, kprof_plans *out)
 {
     kprof_strlist chips = KPROF_STRLIST_INIT;
     kprof_status status = read_catalog(options, out);
     if (status == KPROF_OK)
-        status = look_at_gpus(out);
+        status = kprof_probe_devices(&out->probe);
     if (status == KPROF_OK)
         status = kprof_probe_chips(&out->probe, options->filter.device_mask, &chips);
     out->limits.workload.device_bytes = kprof_probe_memory(&out->probe, options->filter.device_mask);

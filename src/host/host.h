@@ -63,10 +63,8 @@ kprof_status kprof_host_open(const char *chip, const kprof_availability *availab
 kprof_status kprof_host_open_apart(const char *chip, kprof_host **out) KPROF_MUST_CHECK;
 void kprof_host_close(kprof_host *host);
 const char *kprof_host_chip(const kprof_host *host);
-/* The same for messages: "chip GH100", or, once told that what is wrong here is wrong on each chip, "any chip that
- * kprof supports". */
+/* The same for messages: "chip GH100". */
 const char *kprof_host_label(const kprof_host *host);
-void kprof_host_stand_for_all(kprof_host *host);
 
 /* Base names of one type, appended to `out`; suffixes ("avg.pct_of_peak_sustained_active") of a base name, likewise. */
 kprof_status kprof_host_base_metrics(kprof_host *host, kprof_metric_type type, kprof_strlist *out) KPROF_MUST_CHECK;

@@ -14,7 +14,6 @@ struct kprof_host {
     kprof_availability availability; /* image NULL: the chip in general */
     kprof_answers *answers;
     bool keeps_answers;                /* on disk, for other runs */
-    bool stands_for_all;               /* of the chips, in messages */
     const struct kprof_cupti_api *api; /* with the object */
     void *object; /* CUPTI's, made on first use: for questions and evaluation; metrics are only added to objects of
                    * their own */

@@ -178,12 +178,7 @@ const char *kprof_host_chip(const kprof_host *host)
 
 const char *kprof_host_label(const kprof_host *host)
 {
-    return host->stands_for_all ? "any chip that kprof supports" : host->label;
-}
-
-void kprof_host_stand_for_all(kprof_host *host)
-{
-    host->stands_for_all = true;
+    return host->label;
 }
 
 kprof_status kprof_host_base_metrics(kprof_host *host, kprof_metric_type type, kprof_strlist *out)
