@@ -11,15 +11,17 @@
 #define STRINGIFY(name) #name
 #define SYMBOL(name)    STRINGIFY(name)
 
-static kprof_driver_api api;
-static kprof_status load_status = KPROF_NO_GPU;
-static pthread_once_t load_once = PTHREAD_ONCE_INIT;
+static struct {
+    kprof_driver_api api;
+    kprof_status status; /* of loading it */
+    pthread_once_t once;
+} driver = {.status = KPROF_NO_GPU, .once = PTHREAD_ONCE_INIT};
 
 static void *find_symbol(void *library, const char *name)
 {
     void *symbol = dlsym(library, name);
     if (!symbol)
-        load_status = kprof_fail(KPROF_UNSUPPORTED, "the driver is too old for kprof: libcuda.so.1 has no %s", name);
+        driver.status = kprof_fail(KPROF_UNSUPPORTED, "the driver is too old for kprof: libcuda.so.1 has no %s", name);
     return symbol;
 }
 
@@ -27,29 +29,29 @@ static void load(void)
 {
     void *library = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
     if (!library) {
-        load_status = kprof_fail(KPROF_NO_GPU, "no NVIDIA driver: %s", dlerror());
+        driver.status = kprof_fail(KPROF_NO_GPU, "no NVIDIA driver: %s", dlerror());
         return;
     }
-    load_status = KPROF_OK;
+    driver.status = KPROF_OK;
     void *symbol;
 #define FILL(name)                                                                                                     \
     symbol = find_symbol(library, SYMBOL(name));                                                                       \
-    memcpy(&api.name##_, &symbol, sizeof symbol);
+    memcpy(&driver.api.name##_, &symbol, sizeof symbol);
     KPROF_DRIVER_FUNCTIONS(FILL)
 #undef FILL
 }
 
 kprof_status kprof_driver_load(const kprof_driver_api **out)
 {
-    pthread_once(&load_once, load);
-    *out = &api;
-    return load_status;
+    pthread_once(&driver.once, load);
+    *out = &driver.api;
+    return driver.status;
 }
 
 const char *kprof_driver_error(CUresult result)
 {
     const char *name = NULL;
-    if (load_status == KPROF_OK)
-        api.cuGetErrorName_(result, &name);
+    if (driver.status == KPROF_OK)
+        driver.api.cuGetErrorName_(result, &name);
     return name ? name : "unknown driver error";
 }

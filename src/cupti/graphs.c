@@ -68,8 +68,11 @@ typedef struct graph {
     size_t capacity;
 } graph;
 
-static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
-static graph *graphs;
+static struct {
+    pthread_mutex_t mutex;
+    graph *first;
+} list = {.mutex = PTHREAD_MUTEX_INITIALIZER};
+
 static const kprof_driver_api *driver;
 
 /* FNV-1a, going on from the hash of what came before; 0: nothing did. */
@@ -374,7 +377,7 @@ static void free_nodes(graph *g)
 
 static graph *find(CUgraphExec exec)
 {
-    graph *g = graphs;
+    graph *g = list.first;
     while (g && g->exec != exec)
         g = g->next;
     return g;
@@ -390,7 +393,7 @@ static graph *find_to_change(CUgraphExec exec)
 
 static void forget(CUgraphExec exec)
 {
-    for (graph **link = &graphs; *link; link = &(*link)->next) {
+    for (graph **link = &list.first; *link; link = &(*link)->next) {
         graph *g = *link;
         if (g->exec != exec)
             continue;
@@ -412,8 +415,8 @@ static void add(CUgraphExec exec, CUgraph source)
     g->changed = true;
     g->end = &g->first;
     g->obstacle = read_graph(g, source, 0);
-    g->next = graphs;
-    graphs = g;
+    g->next = list.first;
+    list.first = g;
 }
 
 /* The nodes of the graph that it is updated from stand in the same order; later updates name the old ones. */
@@ -610,9 +613,9 @@ void kprof_graphs_note(CUpti_CallbackId id, const void *parameters)
     if (id >= CUPTI_DRIVER_TRACE_CBID_SIZE || !notes[id] || kprof_driver_load(&driver) != KPROF_OK)
         return;
     driver->cuThreadExchangeStreamCaptureMode_(&mode);
-    pthread_mutex_lock(&mutex);
+    pthread_mutex_lock(&list.mutex);
     notes[id](parameters);
-    pthread_mutex_unlock(&mutex);
+    pthread_mutex_unlock(&list.mutex);
     driver->cuThreadExchangeStreamCaptureMode_(&mode);
 }
 
@@ -800,11 +803,11 @@ const kprof_graph_call *kprof_graphs_find(const kprof_call *launch, size_t *coun
     const kprof_graph_call *calls = NULL;
     *count = 0;
     *why = UNKNOWN_GRAPH;
-    pthread_mutex_lock(&mutex);
+    pthread_mutex_lock(&list.mutex);
     graph *g = find_launched(launch);
     if (g)
         calls = list_calls(g, launch, count, why);
-    pthread_mutex_unlock(&mutex);
+    pthread_mutex_unlock(&list.mutex);
     return calls;
 }
 
@@ -813,7 +816,7 @@ const kprof_graph_call *kprof_graphs_find(const kprof_call *launch, size_t *coun
 bool kprof_graphs_visit(const kprof_call *launch, kprof_graph_visitor *visit, void *user)
 {
     bool all = true;
-    pthread_mutex_lock(&mutex);
+    pthread_mutex_lock(&list.mutex);
     graph *g = find_launched(launch);
     for (node *n = g ? g->first : NULL; n && all; n = n->next) {
         if (n->does_nothing || n->disabled || !n->callback)
@@ -821,14 +824,14 @@ bool kprof_graphs_visit(const kprof_call *launch, kprof_graph_visitor *visit, vo
         kprof_graph_call call = describe(n, launch);
         all = visit(&call.call, user);
     }
-    pthread_mutex_unlock(&mutex);
+    pthread_mutex_unlock(&list.mutex);
     return all;
 }
 
 kprof_graph_identity kprof_graphs_identify(const kprof_call *launch)
 {
     kprof_graph_identity out = {0};
-    pthread_mutex_lock(&mutex);
+    pthread_mutex_lock(&list.mutex);
     graph *g = find_launched(launch);
     bool known = g && !g->obstacle;
     if (known) {
@@ -843,7 +846,7 @@ kprof_graph_identity kprof_graphs_identify(const kprof_call *launch)
             out.number = is_kernel ? hash_bytes(out.number, &n->hash, sizeof n->hash)
                                    : hash_bytes(out.number, &n->callback, sizeof n->callback);
     }
-    pthread_mutex_unlock(&mutex);
+    pthread_mutex_unlock(&list.mutex);
     return out;
 }
 
@@ -865,10 +868,10 @@ const char *kprof_graphs_obstacle(const kprof_call *launch, bool *waits)
 {
     const char *why = UNKNOWN_GRAPH;
     *waits = true;
-    pthread_mutex_lock(&mutex);
+    pthread_mutex_lock(&list.mutex);
     graph *g = find_launched(launch);
     if (g)
         why = find_any_obstacle(g, launch, waits);
-    pthread_mutex_unlock(&mutex);
+    pthread_mutex_unlock(&list.mutex);
     return why;
 }

@@ -38,9 +38,11 @@ typedef struct cubin_view {
     size_t symbol_count;
 } cubin_view;
 
-static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
-static cubin_record *cubins;
-static kprof_strlist side_effects = KPROF_STRLIST_INIT;
+static struct {
+    pthread_mutex_t mutex;
+    cubin_record *cubins;
+    kprof_strlist side_effects; /* names of functions, each once */
+} seen = {.mutex = PTHREAD_MUTEX_INITIALIZER, .side_effects = KPROF_STRLIST_INIT};
 
 static const void *range_at(const cubin_view *view, uint64_t offset, uint64_t size)
 {
@@ -166,11 +168,11 @@ static bool read_symbols(const cubin_view *view, cubin_record *record)
 
 static const char *keep_text(const char *text)
 {
-    if (!kprof_strlist_add_unique(&side_effects, text))
+    if (!kprof_strlist_add_unique(&seen.side_effects, text))
         return "?";
-    for (size_t i = 0; i < side_effects.count; i++)
-        if (strcmp(side_effects.items[i], text) == 0)
-            return side_effects.items[i];
+    for (size_t i = 0; i < seen.side_effects.count; i++)
+        if (strcmp(seen.side_effects.items[i], text) == 0)
+            return seen.side_effects.items[i];
     return "?";
 }
 
@@ -259,47 +261,47 @@ void kprof_modules_add(const void *cubin, size_t size)
         free_record(record);
         return;
     }
-    pthread_mutex_lock(&mutex);
+    pthread_mutex_lock(&seen.mutex);
     for (size_t i = 0; i < view.section_count; i++) {
         Elf64_Shdr section = section_at(&view, i);
         if (strcmp(section_name(&view, i), ".nv.callgraph") == 0)
             read_calls(&view, &section, record);
     }
     spread_side_effects(record);
-    const cubin_record *listed = cubins;
+    const cubin_record *listed = seen.cubins;
     while (listed && !is_same(listed, record))
         listed = listed->next;
     if (listed) { /* it has been loaded before */
         free_record(record);
     } else {
-        record->next = cubins;
-        cubins = record;
+        record->next = seen.cubins;
+        seen.cubins = record;
     }
-    pthread_mutex_unlock(&mutex);
+    pthread_mutex_unlock(&seen.mutex);
 }
 
 const char *kprof_modules_side_effect(const char *kernel)
 {
     const char *side_effect = NULL;
     bool is_known = false;
-    pthread_mutex_lock(&mutex);
-    for (const cubin_record *record = cubins; record; record = record->next) {
+    pthread_mutex_lock(&seen.mutex);
+    for (const cubin_record *record = seen.cubins; record; record = record->next) {
         const cubin_kernel *found = find_kernel(record, kernel);
         is_known = is_known || found;
         if (found && !outweighs(side_effect, found->side_effect))
             side_effect = found->side_effect;
     }
-    pthread_mutex_unlock(&mutex);
+    pthread_mutex_unlock(&seen.mutex);
     return is_known ? side_effect : "?";
 }
 
 const kprof_strlist *kprof_modules_variables(const char *kernel, size_t index)
 {
     const kprof_strlist *names = NULL;
-    pthread_mutex_lock(&mutex);
-    for (const cubin_record *record = cubins; record && !names; record = record->next)
+    pthread_mutex_lock(&seen.mutex);
+    for (const cubin_record *record = seen.cubins; record && !names; record = record->next)
         if (find_kernel(record, kernel) && index-- == 0)
             names = &record->variables;
-    pthread_mutex_unlock(&mutex);
+    pthread_mutex_unlock(&seen.mutex);
     return names;
 }

@@ -14,9 +14,12 @@ kprof_gate kprof_the_gate = {.mutex = PTHREAD_ERRORCHECK_MUTEX_INITIALIZER_NP, .
 /* So often a thread looks whether work ends while it waits. */
 #define LOOK_NS INT64_C(10000000)
 
-static __thread int depth;        /* shared calls that this thread is in */
-static __thread bool is_owner;    /* this thread holds the gate exclusively: its own calls pass */
-static __thread bool is_awaiting; /* it keeps others out and waits until `inside` is 0 */
+/* What this thread does. */
+static __thread struct {
+    int depth;        /* shared calls that it is in */
+    bool is_owner;    /* it holds the gate exclusively: its own calls pass */
+    bool is_awaiting; /* it keeps others out and waits until `inside` is 0 */
+} mine;
 
 static void leave(void)
 {
@@ -31,7 +34,7 @@ static void leave(void)
 void kprof_gate_enter_shared(void)
 {
     kprof_gate *gate = &kprof_the_gate;
-    if (depth++ > 0 || is_owner)
+    if (mine.depth++ > 0 || mine.is_owner)
         return;
     for (;;) {
         /* Announce first, look second; the other side does the reverse, so one of the two always sees the other. */
@@ -48,7 +51,7 @@ void kprof_gate_enter_shared(void)
 
 void kprof_gate_leave_shared(void)
 {
-    if (depth > 0 && --depth == 0 && !is_owner)
+    if (mine.depth > 0 && --mine.depth == 0 && !mine.is_owner)
         leave();
 }
 
@@ -79,7 +82,7 @@ bool kprof_gate_enter_exclusive(unsigned timeout_ms)
 {
     kprof_gate *gate = &kprof_the_gate;
     /* The application's signal handler may exit in the middle of a replay, or of the wait below. */
-    if (is_owner || is_awaiting || pthread_mutex_lock(&gate->mutex) == EDEADLK)
+    if (mine.is_owner || mine.is_awaiting || pthread_mutex_lock(&gate->mutex) == EDEADLK)
         return false;
     while (atomic_load(&gate->exclusive) && timeout_ms > 0)
         pthread_cond_wait(&gate->changed, &gate->mutex);
@@ -88,7 +91,7 @@ bool kprof_gate_enter_exclusive(unsigned timeout_ms)
         return false;
     }
     atomic_store(&gate->exclusive, true);
-    is_awaiting = true;
+    mine.is_awaiting = true;
     unsigned limit_ms = gate->in_vain && timeout_ms > IN_VAIN_MS ? IN_VAIN_MS : timeout_ms;
     struct timespec deadline = kprof_deadline_after_ns(limit_ms * MS_NS);
     bool in_time = true, alone;
@@ -101,8 +104,8 @@ bool kprof_gate_enter_exclusive(unsigned timeout_ms)
         atomic_store(&gate->exclusive, false);
         pthread_cond_broadcast(&gate->changed);
     }
-    is_owner = alone;
-    is_awaiting = false;
+    mine.is_owner = alone;
+    mine.is_awaiting = false;
     pthread_mutex_unlock(&gate->mutex);
     if (alone)
         atomic_store(&gate->owner, pthread_self());
@@ -117,7 +120,7 @@ bool kprof_gate_is_own(void)
 void kprof_gate_leave_exclusive(void)
 {
     kprof_gate *gate = &kprof_the_gate;
-    is_owner = false;
+    mine.is_owner = false;
     atomic_store(&gate->owner, (pthread_t)0);
     pthread_mutex_lock(&gate->mutex);
     atomic_store(&gate->exclusive, false);
@@ -130,7 +133,8 @@ void kprof_gate_await_exclusive(unsigned timeout_ms)
     kprof_gate *gate = &kprof_the_gate;
     struct timespec deadline = kprof_deadline_after_ns(timeout_ms * MS_NS);
     bool in_time = true;
-    if (is_owner || is_awaiting || !atomic_load(&gate->exclusive) || pthread_mutex_lock(&gate->mutex) == EDEADLK)
+    if (mine.is_owner || mine.is_awaiting || !atomic_load(&gate->exclusive) ||
+        pthread_mutex_lock(&gate->mutex) == EDEADLK)
         return;
     while (atomic_load(&gate->exclusive) && in_time)
         in_time = pthread_cond_timedwait(&gate->changed, &gate->mutex, &deadline) == 0;
@@ -146,6 +150,6 @@ void kprof_gate_reset(void)
     atomic_store(&gate->exclusive, false);
     atomic_store(&gate->owner, (pthread_t)0);
     gate->in_vain = false;
-    depth = 0;
-    is_owner = is_awaiting = false;
+    mine.depth = 0;
+    mine.is_owner = mine.is_awaiting = false;
 }

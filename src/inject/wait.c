@@ -37,18 +37,22 @@ static struct waits {
     waiter *waiters;
 } the_waits = {.mutex = PTHREAD_MUTEX_INITIALIZER, .changed = PTHREAD_COND_INITIALIZER};
 
-/* What the thread may wait in all, and has waited of that. */
-static __thread int64_t allowed_ns = KPROF_HOLD_NS, waited_ns, longest_ns;
+/* Of the call that this thread is in. */
+static __thread struct {
+    int64_t allowed_ns; /* what it may wait in all without any work that ends */
+    int64_t waited_ns;  /* of that, since work ended last */
+    int64_t longest_ns; /* the most of that */
+} mine = {.allowed_ns = KPROF_HOLD_NS};
 
 void kprof_wait_allow(int64_t limit_ns)
 {
-    allowed_ns = limit_ns;
-    waited_ns = longest_ns = 0;
+    mine.allowed_ns = limit_ns;
+    mine.waited_ns = mine.longest_ns = 0;
 }
 
 int64_t kprof_wait_spent_ns(void)
 {
-    return longest_ns;
+    return mine.longest_ns;
 }
 
 static void *wait_for_work(void *user)
@@ -101,9 +105,9 @@ static bool await(void *context, int64_t limit_ns)
         progress = now;
     }
     bool is_over = !w || w->done;
-    waited_ns += spent_ns < limit_ns ? spent_ns : limit_ns;
-    longest_ns = waited_ns > longest_ns ? waited_ns : longest_ns;
-    waited_ns = is_over ? 0 : waited_ns;
+    mine.waited_ns += spent_ns < limit_ns ? spent_ns : limit_ns;
+    mine.longest_ns = mine.waited_ns > mine.longest_ns ? mine.waited_ns : mine.longest_ns;
+    mine.waited_ns = is_over ? 0 : mine.waited_ns;
     if (!is_over && spent_ns > GRACE_NS) {
         w->was_in_vain = true;
         w->passed = progress.passed;
@@ -160,13 +164,13 @@ static kprof_status wait_for_both(void *context, int64_t limit_ns)
 kprof_status kprof_wait_at_most(void *context, int64_t limit_ns)
 {
     struct waits *waits = &the_waits;
-    if (limit_ns > allowed_ns - waited_ns)
-        limit_ns = allowed_ns - waited_ns;
+    if (limit_ns > mine.allowed_ns - mine.waited_ns)
+        limit_ns = mine.allowed_ns - mine.waited_ns;
     if (limit_ns <= GRACE_NS) { /* what has passed all marks is seen to be idle as soon as a thread has looked */
         const kprof_progress progress = kprof_engine.device->marks_look(context);
         if (progress.ahead > 0)
             return kprof_fail(KPROF_NOT_COLLECTED, UNENDED);
-        const int64_t rest_ns = allowed_ns + kprof_engine.waits.patience_ns - waited_ns;
+        const int64_t rest_ns = mine.allowed_ns + kprof_engine.waits.patience_ns - mine.waited_ns;
         limit_ns = progress.passed > 0 ? kprof_engine.waits.patience_ns : GRACE_NS;
         limit_ns = rest_ns < limit_ns ? rest_ns : limit_ns;
     }
