@@ -68,9 +68,9 @@ OPTION(ELSEWHERE, SET, page, "brief", SHOWING,
        .value = KPROF_PAGE_BRIEF)
 OPTION(CLI, CHOICE, print_summary, "print-summary", SHOWING,
        "the same as --page statistics, with rows for each kernel, GPU or NVTX range",
-       .argument = "none|per-kernel|per-gpu|per-nvtx",
-       .choices = KPROF_CHOICES({"none", 0}, {"per-kernel", KPROF_GROUP_KERNEL + 1},
-                                {"per-gpu", KPROF_GROUP_DEVICE + 1}, {"per-nvtx", KPROF_GROUP_NVTX + 1}))
+       .argument = "none|per-kernel|per-gpu|per-nvtx", .initial = KPROF_UNSET,
+       .choices = KPROF_CHOICES({"none", KPROF_UNSET}, {"per-kernel", KPROF_GROUP_KERNEL},
+                                {"per-gpu", KPROF_GROUP_DEVICE}, {"per-nvtx", KPROF_GROUP_NVTX}))
 OPTION(CLI, CHOICE, sort, "sort", SHOWING,
        "order of the summary and brief pages: by what can be gained of all the time, or by this (gain)",
        .argument = "gain|time|launches|duration|compute|memory|name", .initial = KPROF_UNSET,

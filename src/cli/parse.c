@@ -1,0 +1,379 @@
+/* Reads the words of the command line by the table of options, and by that of ncu's. */
+#include "cli/parse.h"
+
+#include "cli/commands.h"
+#include "core/config.h"
+#include "core/log.h"
+#include "core/regex.h"
+#include "report/model/change.h"
+#include "report/report.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* The position of the parser. */
+typedef struct cursor {
+    char **word;
+    kprof_options *options;
+    const char *values[KPROF_OPTIONS_MAX];           /* by row: what was given before; NULL: nothing */
+    bool idle[KPROF_NCU_OPTIONS_MAX];                /* by row of ncu's options: given, and without effect */
+    const kprof_ncu_value *taken[KPROF_OPTIONS_MAX]; /* by row: the value of ncu that was taken for another; or NULL */
+    bool is_lost;                                    /* what the next words belong to is not known */
+} cursor;
+
+/* An option of one value is refused if it is given another one: which one counts is anybody's guess. */
+static kprof_status check_repeated(cursor *at, const kprof_option_row *row, const char *text)
+{
+    const bool is_list =
+        row->type == KPROF_OPTION_LIST || row->type == KPROF_OPTION_PATHS || row->type == KPROF_OPTION_ORDINALS;
+    const char **place = &at->values[row - kprof_option_rows], *before = *place;
+    *place = text;
+    if (is_list || !before || strcmp(before, text) == 0)
+        return KPROF_OK;
+    return kprof_fail(KPROF_USAGE, "--%s is given as \"%s\" and as \"%s\"; give it once", row->name, before, text);
+}
+
+/* An argument begins with a dash only if it is a number below 0, or what --complete asks about. */
+bool kprof_option_follows(const kprof_option_row *row, const char *word)
+{
+    return word[0] == '-' && word[1] && !strchr("0123456789.", word[1]) &&
+           row->field != offsetof(kprof_options, complete);
+}
+
+static kprof_status refuse_option(const kprof_option_row *row, const char *word)
+{
+    const bool takes_text =
+        row->type == KPROF_OPTION_STRING || row->type == KPROF_OPTION_LIST || row->type == KPROF_OPTION_PATHS;
+    if (!takes_text)
+        return kprof_fail(KPROF_USAGE, "--%s needs an argument: %s; \"%s\" looks like an option", row->name,
+                          row->argument, word);
+    return kprof_fail(KPROF_USAGE,
+                      "--%s needs an argument: %s; \"%s\" looks like an option: give --%s=%s if it is the argument",
+                      row->name, row->argument, word, row->name, word);
+}
+
+/* Store an option that needs an argument, from `attached` (after "=" or the letter) or the next word. */
+static kprof_status take_argument(cursor *at, const kprof_option_row *row, char *attached)
+{
+    if (!attached) {
+        attached = at->word[1];
+        if (!attached)
+            return kprof_fail(KPROF_USAGE, "--%s needs an argument: %s", row->name, row->argument);
+        if (kprof_option_follows(row, attached))
+            return refuse_option(row, attached);
+        at->word++;
+    }
+    const kprof_ncu_value *taken = kprof_ncu_value_find(row->name, attached);
+    at->taken[row - kprof_option_rows] = taken;
+    kprof_status status = check_repeated(at, row, attached);
+    return status == KPROF_OK ? kprof_value_store(row, taken ? (char *)taken->means : attached, at->options) : status;
+}
+
+static void mark_given(kprof_options *options, const kprof_option_row *row)
+{
+    options->given[row - kprof_option_rows] = true;
+}
+
+/* `given`: as on the command line. `attached`: what follows "=" or the letter, or NULL. */
+static kprof_status take_ncu(cursor *at, const char *given, const kprof_ncu_option *option, char *attached)
+{
+    if (attached && !option->takes_argument)
+        return kprof_fail(KPROF_USAGE, "--%s takes no argument", option->name);
+    if (!attached && option->takes_argument) {
+        attached = at->word[1];
+        if (!attached || (attached[0] == '-' && attached[1] && !strchr("0123456789.", attached[1])))
+            return kprof_fail(KPROF_USAGE, "--%s needs an argument", option->name);
+        at->word++;
+    }
+    if (kprof_ncu_asks_for_same(option, attached))
+        return KPROF_OK;
+    const bool is_whole = strcmp(given + strspn(given, "-"), option->name) == 0;
+    switch (option->effect) {
+    case KPROF_NCU_IDLE:
+        at->idle[kprof_ncu_option_index(option)] = true;
+        return KPROF_OK;
+    case KPROF_NCU_KEPT:
+        *(char **)((char *)at->options + option->field) = attached;
+        return KPROF_OK;
+    default:
+        return kprof_fail(KPROF_USAGE, "%s%s%s%s%s%s: this option of ncu is not supported; %s", given,
+                          is_whole ? "" : " (--", is_whole ? "" : option->name, is_whole ? "" : ")",
+                          attached && option->same ? " " : "", attached && option->same ? attached : "", option->hint);
+    }
+}
+
+/* -v is --version, as in ncu, but "kprof list sections -v" asks for more of the list. */
+char kprof_option_letter(const kprof_option_row *row, const kprof_command *command)
+{
+    if (command->operand != KPROF_OPERAND_WORD)
+        return row->letter;
+    if (row->field == offsetof(kprof_options, verbose))
+        return 'v';
+    return row->field == offsetof(kprof_options, version) ? 0 : row->letter;
+}
+
+static const kprof_option_row *find_letter(const kprof_options *options, char letter)
+{
+    for (size_t i = 0; i < kprof_option_row_count; i++) {
+        if (kprof_option_letter(&kprof_option_rows[i], options->command) == letter)
+            return &kprof_option_rows[i];
+    }
+    return NULL;
+}
+
+static kprof_status fail_unknown(const char *name)
+{
+    const char *names[KPROF_OPTIONS_MAX];
+    for (size_t i = 0; i < kprof_option_row_count; i++)
+        names[i] = kprof_option_rows[i].name;
+    const char *nearest = kprof_nearest_spelling(name, names, kprof_option_row_count);
+    if (!nearest)
+        nearest = kprof_ncu_option_spelled_like(name);
+    return nearest ? kprof_fail(KPROF_USAGE, "unknown option --%s; did you mean --%s?", name, nearest)
+                   : kprof_fail(KPROF_USAGE, "unknown option --%s; kprof --help lists the options", name);
+}
+
+static const kprof_option_row *find_whole(const char *name)
+{
+    for (size_t i = 0; i < kprof_option_row_count; i++) {
+        if (strcmp(kprof_option_rows[i].name, name) == 0)
+            return &kprof_option_rows[i];
+    }
+    return NULL;
+}
+
+/* What a long option names: an option of kprof, or else of ncu; neither is set: none. */
+typedef struct named {
+    const kprof_option_row *row;
+    const kprof_ncu_option *ncu;
+} named;
+
+/* A whole name, an old one, or a letter with two dashes. */
+static named find_name(const kprof_options *options, const char *name)
+{
+    const char *other = kprof_ncu_other_name(name);
+    named found = {find_whole(other ? other : name), kprof_ncu_option_find(name)};
+    if (!found.row && !found.ncu && name[0] && !name[1])
+        found = (named){find_letter(options, name[0]), kprof_ncu_option_of_letter(name[0])};
+    return found;
+}
+
+/* A unique beginning of one: kprof's go before ncu's. */
+static kprof_status find_beginning(const char *name, named *out)
+{
+    *out = (named){NULL, NULL};
+    for (size_t i = 0; i < kprof_option_row_count; i++) {
+        const kprof_option_row *row = &kprof_option_rows[i];
+        if (strncmp(row->name, name, strlen(name)) != 0)
+            continue;
+        if (out->row)
+            return kprof_fail(KPROF_USAGE, "--%s could be --%s or --%s", name, out->row->name, row->name);
+        out->row = row;
+    }
+    if (out->row)
+        return KPROF_OK;
+    out->ncu = kprof_ncu_option_next(name, NULL);
+    const kprof_ncu_option *second = out->ncu ? kprof_ncu_option_next(name, out->ncu) : NULL;
+    if (second)
+        return kprof_fail(KPROF_USAGE, "--%s could be --%s or --%s", name, out->ncu->name, second->name);
+    return out->ncu ? KPROF_OK : fail_unknown(name);
+}
+
+static kprof_status take_row(cursor *at, const kprof_option_row *row, char *value)
+{
+    kprof_status status;
+    if (kprof_option_takes_argument(row))
+        status = take_argument(at, row, value);
+    else if (value)
+        status = kprof_fail(KPROF_USAGE, "--%s takes no argument", row->name);
+    else
+        status = kprof_flag_store(row, at->options);
+    if (status == KPROF_OK)
+        mark_given(at->options, row);
+    return status;
+}
+
+static kprof_status parse_long(cursor *at)
+{
+    char *word = *at->word, *value = strchr(word, '=');
+    char *name = strndup(word + 2, value ? (size_t)(value - word - 2) : strlen(word + 2));
+    kprof_status status = KPROF_OK;
+    if (!name)
+        return kprof_fail(KPROF_NO_MEMORY, "%s: out of memory", word);
+    named found = find_name(at->options, name);
+    if (!found.row && !found.ncu)
+        status = find_beginning(name, &found);
+    at->is_lost = status != KPROF_OK && !value;
+    if (status == KPROF_OK && found.row)
+        status = take_row(at, found.row, value ? value + 1 : NULL);
+    else if (status == KPROF_OK) {
+        kprof_strbuf given = KPROF_STRBUF_INIT;
+        kprof_strbuf_printf(&given, "--%s", name);
+        status = take_ncu(at, given.data ? given.data : word, found.ncu, value ? value + 1 : NULL);
+        kprof_strbuf_free(&given);
+    }
+    free(name);
+    return status;
+}
+
+/* "-k NAME", "-kNAME", "-fq". */
+static kprof_status parse_letters(cursor *at)
+{
+    char *letter = *at->word + 1;
+    kprof_status status = KPROF_OK;
+    for (bool done = false; *letter && !done && status == KPROF_OK; letter++) {
+        const kprof_option_row *row = find_letter(at->options, *letter);
+        const kprof_ncu_option *ncu = row ? NULL : kprof_ncu_option_of_letter(*letter);
+        if (ncu)
+            return take_ncu(at, (char[]){'-', *letter, '\0'}, ncu, letter[1] ? letter + 1 : NULL);
+        at->is_lost = !row;
+        if (!row)
+            return kprof_fail(KPROF_USAGE, "unknown option -%c; kprof --help lists the options", *letter);
+        done = kprof_option_takes_argument(row);
+        status = done ? take_argument(at, row, letter[1] ? letter + 1 : NULL) : kprof_flag_store(row, at->options);
+        mark_given(at->options, row);
+    }
+    return status;
+}
+
+/* A word that is no option: the command, the application (which takes all the rest) or the command's operand. */
+static kprof_status take_word(cursor *at, bool may_be_command, bool *done)
+{
+    kprof_options *options = at->options;
+    bool is_first = options->command == kprof_commands && may_be_command;
+    const kprof_command *command = is_first ? kprof_command_find(*at->word) : NULL;
+    if (command) {
+        options->command = command;
+        return KPROF_OK;
+    }
+    if (options->command->operand == KPROF_OPERAND_APPLICATION) {
+        options->application = at->word;
+        *done = true;
+        return KPROF_OK;
+    }
+    if (options->command->operand == KPROF_OPERAND_REPORTS && !options->baseline) {
+        options->baseline = *at->word;
+        return KPROF_OK;
+    }
+    if (options->command->operand == KPROF_OPERAND_METRICS)
+        return kprof_value_list(*at->word, &options->selection.metrics) ? KPROF_OK
+                                                                        : kprof_fail(KPROF_NO_MEMORY, "out of memory");
+    if (options->command->operand == KPROF_OPERAND_MANY_REPORTS) {
+        options->argument = options->argument ? options->argument : *at->word;
+        return kprof_strlist_add(&options->reports, *at->word) ? KPROF_OK
+                                                               : kprof_fail(KPROF_NO_MEMORY, "out of memory");
+    }
+    if (options->argument || options->command->operand == KPROF_OPERAND_NONE)
+        return kprof_fail(KPROF_USAGE, "%s: \"%s\" is one word too many", options->command->name, *at->word);
+    options->argument = *at->word;
+    return KPROF_OK;
+}
+
+/* All that is refused is told, as long as it is clear which words belong to what. */
+static kprof_status parse_words(cursor *at)
+{
+    kprof_status result = KPROF_OK;
+    bool only_words = false, done = false;
+    for (; *at->word && !done && !at->is_lost; at->word++) {
+        kprof_status status = KPROF_OK;
+        if (only_words || (*at->word)[0] != '-' || (*at->word)[1] == '\0') {
+            status = take_word(at, !only_words, &done);
+            at->is_lost = status != KPROF_OK;
+        } else if (strcmp(*at->word, "--") == 0) {
+            only_words = true;
+        } else if ((*at->word)[1] == '-') {
+            status = parse_long(at);
+        } else {
+            status = parse_letters(at);
+        }
+        result = status != KPROF_OK ? status : result;
+        at->is_lost = at->is_lost || status == KPROF_NO_MEMORY;
+    }
+    return result;
+}
+
+/* The ranges that ncu replays are those of NVTX that are chosen, or those between cudaProfilerStart and
+ * cudaProfilerStop. */
+static void choose_ranges(const cursor *at)
+{
+    kprof_options *options = at->options;
+    for (size_t i = 0; i < kprof_option_row_count; i++) {
+        const bool has_ranges = at->taken[i] && strcmp(at->taken[i]->warning, KPROF_NCU_RANGES) == 0;
+        if (has_ranges && options->filter.nvtx_include.count == 0 && options->profile_from_start == KPROF_UNSET)
+            options->profile_from_start = 0;
+    }
+}
+
+/* "A*" is a name, and no pattern. */
+static void tell_plain_ranges(const kprof_strlist *texts)
+{
+    for (size_t i = 0; i < texts->count; i++) {
+        const char *text = texts->items[i];
+        bool has_star = false;
+        for (const char *at = text; *at; at++) {
+            at += *at == '\\' && at[1];
+            const bool is_gap = (at == text || at[-1] == '/') && (at[1] == '/' || !at[1]);
+            has_star = has_star || (strchr("*+", *at) && !is_gap && (at == text || at[-1] != '\\'));
+        }
+        if (has_star && !kprof_regex_pattern(text))
+            kprof_log(KPROF_LOG_WARNING, "NVTX range \"%s\" is taken as it stands; a pattern is written \"regex:%s\"",
+                      text, text);
+    }
+}
+
+/* What was taken for something else, or has no effect, is told once the whole line is right. */
+static void tell_ncu(const cursor *at)
+{
+    kprof_ncu_tell(at->idle);
+    tell_plain_ranges(&at->options->filter.nvtx_include);
+    tell_plain_ranges(&at->options->filter.nvtx_exclude);
+    for (size_t i = 0; i < kprof_option_row_count; i++) {
+        const kprof_ncu_value *taken = at->taken[i];
+        if (taken)
+            kprof_log(KPROF_LOG_WARNING, "--%s %s: %s", taken->option, taken->value, taken->warning);
+    }
+}
+
+kprof_status kprof_options_parse(char **argv, kprof_options *out)
+{
+    *out = (kprof_options){
+        .command = kprof_commands,
+        .words = argv,
+        .format = KPROF_UNSET,
+        .time_tolerance_pct = KPROF_TIME_TOLERANCE_PCT,
+        .bytes_tolerance_pct = KPROF_TRAFFIC_TOLERANCE_PCT,
+    };
+    for (size_t i = 0; i < kprof_option_row_count; i++) {
+        const kprof_option_row *row = &kprof_option_rows[i];
+        if (row->type == KPROF_OPTION_CHOICE || row->type == KPROF_OPTION_COUNT)
+            *(int *)((char *)out + row->field) = row->initial;
+    }
+    if (!argv[0]) /* execve can leave out even the program's name */
+        return kprof_fail(KPROF_USAGE, "the command line is empty");
+    cursor at = {.word = argv + 1, .options = out};
+    kprof_status status = parse_words(&at);
+    choose_ranges(&at);
+    if (status == KPROF_OK)
+        status = kprof_options_settle(out);
+    if (status == KPROF_OK && !out->complete)
+        tell_ncu(&at);
+    return status;
+}
+
+void kprof_options_free(kprof_options *options)
+{
+    free(options->kernel_made);
+    kprof_selection_free(&options->selection);
+    kprof_strlist_free(&options->section_folders);
+    kprof_strlist_free(&options->rules);
+    kprof_strlist_free(&options->chips);
+    kprof_strlist_free(&options->fail_on);
+    for (size_t i = 0; options->conditions && i < options->filters.count; i++)
+        kprof_condition_free(&options->conditions[i]);
+    free(options->conditions);
+    kprof_strlist_free(&options->filters);
+    kprof_strlist_free(&options->filter.nvtx_include);
+    kprof_strlist_free(&options->filter.nvtx_exclude);
+    kprof_strlist_free(&options->reports);
+    kprof_strlist_free(&options->launches);
+}

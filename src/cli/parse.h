@@ -1,0 +1,20 @@
+/* What the three parts of the parser share: parse.c reads words, values.c their values, settle.c what they mean. */
+#ifndef KPROF_CLI_PARSE_H
+#define KPROF_CLI_PARSE_H
+
+#include "cli/options.h"
+
+/* Store the value of an option that takes one, or that of one without. USAGE where the text is no value of it. */
+kprof_status kprof_value_store(const kprof_option_row *row, char *text, kprof_options *options) KPROF_MUST_CHECK;
+kprof_status kprof_flag_store(const kprof_option_row *row, kprof_options *options) KPROF_MUST_CHECK;
+bool kprof_option_takes_argument(const kprof_option_row *row);
+
+/* Read a whole number of at most 18 digits. */
+bool kprof_value_number(const char *text, uint64_t *out);
+/* Append the items of a comma-separated list; commas inside brackets belong to the item. False when out of memory. */
+bool kprof_value_list(const char *text, kprof_strlist *out);
+
+/* Settle the options of a whole line. USAGE where they contradict one another. */
+kprof_status kprof_options_settle(kprof_options *options) KPROF_MUST_CHECK;
+
+#endif

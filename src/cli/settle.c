@@ -1,0 +1,294 @@
+/* Settles what the options of a line mean together: which command it is, and whether all that is given goes with it. */
+#include "cli/parse.h"
+
+#include "cli/commands.h"
+#include "core/config.h"
+#include "core/log.h"
+#include "report/model/change.h"
+#include "report/report.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* --import makes the default command a report; the file may also be the report command's argument. */
+static kprof_status settle_import(kprof_options *options)
+{
+    if (!options->import_path)
+        return KPROF_OK;
+    if (options->application)
+        return kprof_fail(KPROF_USAGE, "--import reads a report: it takes no application (%s)",
+                          options->application[0]);
+    if (options->argument)
+        return kprof_fail(KPROF_USAGE, "report: give the file once, not both %s and %s", options->import_path,
+                          options->argument);
+    if (options->command == kprof_commands)
+        options->command = kprof_command_find("report");
+    options->argument = options->import_path;
+    return kprof_strlist_add(&options->reports, options->import_path) ? KPROF_OK
+                                                                      : kprof_fail(KPROF_NO_MEMORY, "out of memory");
+}
+
+/* "--list-sets" is "list sets". */
+static kprof_status settle_alias(kprof_options *options)
+{
+    const kprof_option_row *alias = options->alias;
+    if (!alias)
+        return KPROF_OK;
+    const char *word;
+    const kprof_command *command = kprof_command_of_alias(alias, &word);
+    if (options->command != kprof_commands && options->command != command)
+        return kprof_fail(KPROF_USAGE, "--%s is no option of kprof %s; it is the command kprof %s%s%s", alias->name,
+                          options->command->name, command->name, word ? " " : "", word ? word : "");
+    options->command = command;
+    options->argument = word;
+    return KPROF_OK;
+}
+
+static kprof_status fail_use(const kprof_option_row *row, const kprof_options *options)
+{
+    kprof_strbuf owners = KPROF_STRBUF_INIT;
+    for (size_t i = 0; i < KPROF_COMMAND_COUNT; i++) {
+        const char *name = kprof_commands[i].name;
+        if (row->commands & kprof_commands[i].mask)
+            kprof_strbuf_printf(&owners, "%s%s%s", owners.length ? ", " : "", *name ? "kprof " : "a run", name);
+    }
+    const char *name = options->command->name;
+    kprof_status status = kprof_fail(KPROF_USAGE, "--%s is no option of %s%s; it belongs to: %s", row->name,
+                                     *name ? "kprof " : "a run", name, owners.data ? owners.data : "");
+    kprof_strbuf_free(&owners);
+    return status;
+}
+
+/* Every option given must be one of the command, or at least be ignored there. */
+static kprof_status check_commands(const kprof_options *options)
+{
+    unsigned mask = options->command->mask;
+    for (size_t i = 0; i < kprof_option_row_count; i++) {
+        const kprof_option_row *row = &kprof_option_rows[i];
+        bool is_taken = mask ? row->commands & (mask | KPROF_IGNORED_IN(mask)) : row->commands == KPROF_IN_ALL;
+        if (options->given[i] && !is_taken && row != options->alias)
+            return fail_use(row, options);
+    }
+    return KPROF_OK;
+}
+
+static kprof_status refuse_operand(const kprof_command *command, const char *given, const kprof_strlist *words)
+{
+    const char *nearest = kprof_nearest(given, (const char *const *)words->items, words->count);
+    kprof_strbuf known = KPROF_STRBUF_INIT;
+    for (size_t i = 0; i < words->count; i++)
+        kprof_strbuf_printf(&known, "%s%s", i ? ", " : "", words->items[i]);
+    kprof_status status = kprof_fail(KPROF_USAGE, "kprof %s: \"%s\" is none of %s%s%s%s", command->name, given,
+                                     known.data ? known.data : "", nearest ? "; did you mean " : "",
+                                     nearest ? nearest : "", nearest ? "?" : "");
+    kprof_strbuf_free(&known);
+    return status;
+}
+
+/* A command that takes a word says which words it takes. */
+static kprof_status check_operand(const kprof_options *options)
+{
+    const kprof_command *command = options->command;
+    const char *given = options->argument;
+    kprof_strlist words = KPROF_STRLIST_INIT;
+    kprof_status status = KPROF_OK;
+    if (!kprof_command_words(command, &words))
+        status = kprof_fail(KPROF_NO_MEMORY, "kprof %s: out of memory", command->name);
+    else if (words.count > 0 && given && !kprof_strlist_contains(&words, given))
+        status = refuse_operand(command, given, &words);
+    kprof_strlist_free(&words);
+    return status;
+}
+
+/* "CONTEXT:STREAM:NAME:N", of which NAME and N may be empty. A name may have colons of its own. */
+static kprof_status settle_kernel_id(kprof_options *options)
+{
+    static const char format[] = "write ::NAME:N, such as ::gemm:2 for the second launch of kernel gemm";
+    const char *id = options->kernel_id, *stream = strchr(id, ':'), *name = stream ? strchr(stream + 1, ':') : NULL;
+    const char *number = name ? strrchr(name + 1, ':') : NULL;
+    if (options->filter.kernel || options->kernel_regex || options->kernel_regex_exclude)
+        return kprof_fail(KPROF_USAGE,
+                          "--kernel-id and --kernel-name exclude each other; -s and -c choose launches too");
+    if (!number)
+        return kprof_fail(KPROF_USAGE, "--kernel-id %s: %s", id, format);
+    if (stream > id || name > stream + 1)
+        return kprof_fail(KPROF_USAGE, "--kernel-id %s: kprof does not choose by context or stream; write ::%s", id,
+                          name + 1);
+    if (number[1] && (!kprof_value_number(number + 1, &options->filter.invocation) || options->filter.invocation == 0))
+        return kprof_fail(KPROF_USAGE, "--kernel-id %s: \"%s\" is no number from 1; %s", id, number + 1, format);
+    if (number == name + 1)
+        return KPROF_OK;
+    options->filter.kernel = options->kernel_made = strndup(name + 1, (size_t)(number - name - 1));
+    return options->kernel_made ? KPROF_OK : kprof_fail(KPROF_NO_MEMORY, "out of memory");
+}
+
+/* Old options of ncu give a pattern: one that names have, or one that they do not have. */
+static kprof_status settle_kernel(kprof_options *options)
+{
+    if (options->kernel_id)
+        return settle_kernel_id(options);
+    const char *pattern = options->kernel_regex, *without = options->kernel_regex_exclude;
+    kprof_strbuf made = KPROF_STRBUF_INIT;
+    if (!pattern && !without)
+        return KPROF_OK;
+    if (options->filter.kernel || (pattern && without))
+        return kprof_fail(KPROF_USAGE, "--kernel-name, --kernel-regex and --kernel-regex-exclude exclude each other; "
+                                       "one pattern does for all: -k \"regex:^(?!.*NOT)(.*AND)\"");
+    kprof_strbuf_printf(&made, without ? "regex:^(?!.*(?:%s))" : "regex:%s", without ? without : pattern);
+    options->filter.kernel = options->kernel_made = kprof_strbuf_take(&made);
+    return options->kernel_made ? KPROF_OK : kprof_fail(KPROF_NO_MEMORY, "out of memory");
+}
+
+static kprof_status settle_profiler_calls(kprof_options *options)
+{
+    if (options->profile_from_start == 0 && options->ignores_profiler_calls)
+        return kprof_fail(KPROF_USAGE, "--profile-from-start off waits for a call that --disable-profiler-start-stop "
+                                       "ignores; leave one of them out");
+    options->filter.profiler_calls = options->ignores_profiler_calls    ? KPROF_PROFILER_CALLS_IGNORED
+                                     : options->profile_from_start == 0 ? KPROF_FROM_A_START_CALL
+                                                                        : KPROF_FROM_THE_START;
+    return KPROF_OK;
+}
+
+/* Settle what to do, and whether all that was given goes with it. */
+static kprof_status settle_command(kprof_options *options)
+{
+    kprof_status status = settle_import(options);
+    if (status == KPROF_OK)
+        status = settle_alias(options);
+    if (status != KPROF_OK || options->complete)
+        return status;
+    if (options->help || options->version) { /* they are answered whatever else was asked for */
+        options->topic = options->command;
+        options->command = kprof_command_find(options->help ? "help" : "version");
+        return KPROF_OK;
+    }
+    status = check_commands(options);
+    if (status == KPROF_OK)
+        status = check_operand(options);
+    if (status == KPROF_OK)
+        status = settle_kernel(options);
+    if (status == KPROF_OK)
+        status = settle_profiler_calls(options);
+    return status;
+}
+
+#define FORMAT_NAME(id, name, ...) [KPROF_FORMAT_##id] = #name,
+static const char *const format_names[] = {KPROF_FORMATS(FORMAT_NAME, FORMAT_NAME)};
+
+/* Wrong conditions are found before an application is started. */
+static kprof_status settle_conditions(kprof_options *options)
+{
+    kprof_status status = KPROF_OK;
+    const bool has_launches = options->page != KPROF_PAGE_SESSION && options->page != KPROF_PAGE_SOURCES;
+    if (options->filters.count > 0 && !has_launches)
+        return kprof_fail(KPROF_USAGE, "--filter chooses launches for the pages details, raw, summary, statistics and "
+                                       "brief; leave it out of --page session and --page sources");
+    options->conditions = calloc(options->filters.count + 1, sizeof *options->conditions);
+    if (!options->conditions)
+        return kprof_fail(KPROF_NO_MEMORY, "--filter: out of memory");
+    for (size_t i = 0; i < options->filters.count && status == KPROF_OK; i++)
+        status = kprof_condition_parse_filter(options->filters.items[i], &options->conditions[i]);
+    return status;
+}
+
+/* A document for each kernel is what JSON lines are. A run collects what the page tells, unless it is told what. */
+static kprof_status settle_brief(kprof_options *options)
+{
+    kprof_selection *selection = &options->selection;
+    const bool is_chosen = selection->sets.count + selection->sections.count + selection->metrics.count > 0;
+    const bool collects = (options->command->mask & (KPROF_IN(profile) | KPROF_IN(plan))) != 0;
+    const bool is_table = options->format == KPROF_FORMAT_CSV || options->format == KPROF_FORMAT_CSV_WIDE ||
+                          options->format == KPROF_FORMAT_CSV_NCU;
+    if (options->page != KPROF_PAGE_BRIEF)
+        return KPROF_OK;
+    if (is_table)
+        return kprof_fail(KPROF_USAGE, "the brief page is no table; give --json, or --page summary --csv");
+    if (options->format == KPROF_FORMAT_JSON)
+        options->format = KPROF_FORMAT_JSONL;
+    if (!is_chosen && collects && !kprof_strlist_add(&selection->sets, "agent"))
+        return kprof_fail(KPROF_NO_MEMORY, "--brief: out of memory");
+    return KPROF_OK;
+}
+
+/* Rows of kernels are in some pages only, and some of these rank them. */
+static kprof_status check_rows(const kprof_options *options)
+{
+    const bool ranks = options->page == KPROF_PAGE_SUMMARY || options->page == KPROF_PAGE_BRIEF;
+    const char *order = options->top ? "top" : options->sort != KPROF_UNSET ? "sort" : NULL;
+    const char *name = order ? order : options->group_by != KPROF_UNSET ? "group-by" : NULL;
+    const bool prints = (options->command->mask & (KPROF_IN(profile) | KPROF_IN(report))) != 0;
+    if (!name || ranks || !prints || (options->page == KPROF_PAGE_STATISTICS && !order))
+        return KPROF_OK;
+    if (options->html_path)
+        return kprof_fail(
+            KPROF_USAGE,
+            "--%s is about rows of text: leave it out, as the page of --html has all kernels and launches "
+            "and sorts them itself",
+            name);
+    if (options->page == KPROF_PAGE_STATISTICS)
+        return kprof_fail(KPROF_USAGE, "--%s is about the summary and brief pages, which rank kernels; leave it out",
+                          name);
+    return kprof_fail(KPROF_USAGE, "--%s is about rows of kernels: give --page summary%s or brief too", name,
+                      order ? "" : ", statistics");
+}
+
+static kprof_status settle_format(kprof_options *options)
+{
+    if (options->csv_layout != KPROF_UNSET) {
+        if (options->format != KPROF_UNSET && options->format != KPROF_FORMAT_CSV)
+            return kprof_fail(KPROF_USAGE, "--csv-layout and --%s exclude each other", format_names[options->format]);
+        options->format = options->csv_layout;
+    }
+    if (options->html_path) {
+        if (options->format != KPROF_UNSET || options->page != KPROF_UNSET || options->print_summary != KPROF_UNSET ||
+            options->log_file)
+            return kprof_fail(KPROF_USAGE, "--html writes all pages to its own file; leave --page, --log-file and "
+                                           "other formats out");
+        options->format = KPROF_FORMAT_HTML;
+    }
+    if (options->print_summary != KPROF_UNSET) {
+        options->page = KPROF_PAGE_STATISTICS;
+        options->group_by = options->group_by == KPROF_UNSET ? options->print_summary : options->group_by;
+    }
+    return KPROF_OK;
+}
+
+static kprof_status settle_pages(kprof_options *options)
+{
+    kprof_status status = settle_format(options);
+    if (status == KPROF_OK)
+        status = check_rows(options);
+    options->sort = options->sort == KPROF_UNSET ? KPROF_SORT_GAIN : options->sort;
+    options->group_by = options->group_by == KPROF_UNSET ? KPROF_GROUP_KERNEL : options->group_by;
+    if (status == KPROF_OK)
+        status = settle_brief(options);
+    return status == KPROF_OK ? settle_conditions(options) : status;
+}
+
+static bool is_given(const kprof_options *options, size_t field)
+{
+    for (size_t i = 0; i < kprof_option_row_count; i++) {
+        if (kprof_option_rows[i].field == field && options->given[i])
+            return true;
+    }
+    return false;
+}
+
+kprof_status kprof_options_settle(kprof_options *options)
+{
+    kprof_status status = settle_command(options);
+    if (status != KPROF_OK || options->complete || options->topic) /* help is given whatever else was asked for */
+        return status;
+    uint64_t launches = options->filter.launch_count;
+    options->nvtx = options->nvtx || options->nvtx_of_process ||
+                    options->filter.nvtx_include.count + options->filter.nvtx_exclude.count > 0;
+    kprof_workload *workload = &options->selection.limits.workload;
+    workload->launches = launches ? launches : KPROF_ASSUMED_LAUNCHES;
+    workload->batch = options->replay_batch;
+    workload->cache_control = (kprof_cache_control)options->cache_control;
+    if (is_given(options, offsetof(kprof_options, multiplex_samples)) && options->replay_choice == KPROF_REPLAY_ONLY)
+        return kprof_fail(KPROF_USAGE, "--multiplex-samples is about launches that are not repeated: leave it out, or "
+                                       "give --replay-mode auto or multiplex");
+    return settle_pages(options);
+}

@@ -1,0 +1,257 @@
+/* Reads the values of options into their fields. */
+#include "cli/parse.h"
+
+#include "cli/commands.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+/* What the argument of an option has to be, where its row does not say. */
+static const char *const notes[] = {
+    [KPROF_OPTION_NUMBER] = "a whole number",
+    [KPROF_OPTION_SECONDS] = "a number above 0, without unit or exponent",
+    [KPROF_OPTION_PERCENT] = "a number from 0, without unit",
+    [KPROF_OPTION_BYTES] =
+        "1 byte or more and less than 16 EiB, with K, M, G, T (powers of 1024) or KB, MB, GB, TB (powers of 1000)",
+    [KPROF_OPTION_ALIAS] = NULL,
+};
+
+static kprof_status refuse_value(const kprof_option_row *row, const char *text)
+{
+    const char *hint = kprof_value_hint(row->name, text);
+    const char *note = hint ? hint : row->note ? row->note : notes[row->type];
+    char range[40];
+    if (!note && row->type == KPROF_OPTION_COUNT) {
+        snprintf(range, sizeof range, "N is from 1 to %d", row->value);
+        note = range;
+    }
+    const char *words[16];
+    size_t count = 0;
+    for (const kprof_option_choice *choice = row->choices; choice && choice->word && count < 16; choice++)
+        words[count++] = choice->word;
+    const char *nearest = hint ? NULL : kprof_nearest(text, words, count);
+    return kprof_fail(KPROF_USAGE, "--%s: \"%s\" is not valid, give %s%s%s%s%s%s", row->name, text, row->argument,
+                      note ? ": " : "", note ? note : "", nearest ? "; did you mean " : "", nearest ? nearest : "",
+                      nearest ? "?" : "");
+}
+
+bool kprof_value_number(const char *text, uint64_t *out)
+{
+    char *end;
+    if (text[0] == '\0' || strspn(text, "0123456789") != strlen(text) || strlen(text) > 18)
+        return false;
+    *out = strtoull(text, &end, 10);
+    return true;
+}
+
+const char *kprof_option_word(const char *name, int value)
+{
+    for (size_t i = 0; i < kprof_option_row_count; i++) {
+        const kprof_option_choice *choice = kprof_option_rows[i].choices;
+        for (; strcmp(kprof_option_rows[i].name, name) == 0 && choice && choice->word; choice++) {
+            if (choice->value == value)
+                return choice->word;
+        }
+    }
+    return NULL;
+}
+
+static bool is_one_of(const char *text, const char *const *words)
+{
+    while (*words && strcasecmp(*words, text) != 0)
+        words++;
+    return *words != NULL;
+}
+
+/* As in ncu, upper and lower case are the same, and so are its words for yes and no. */
+static bool means(const char *text, const char *word)
+{
+    static const char *const no[] = {"no", "off", "0", "false", NULL}, *const yes[] = {"yes", "on", "1", "true", NULL};
+    return strcasecmp(text, word) == 0 || (is_one_of(text, no) && is_one_of(word, no)) ||
+           (is_one_of(text, yes) && is_one_of(word, yes));
+}
+
+static bool find_choice(const kprof_option_row *row, const char *text, int *value)
+{
+    for (const kprof_option_choice *choice = row->choices; choice && choice->word; choice++) {
+        if (means(text, choice->word)) {
+            *value = choice->value;
+            return true;
+        }
+    }
+    return false;
+}
+
+/* A number above 0, with or without decimals; `rest` is what follows it. */
+static bool parse_decimal(const char *text, double *out, const char **rest)
+{
+    size_t whole = strspn(text, "0123456789");
+    const char *fraction = text[whole] == '.' ? text + whole + 1 : text + whole;
+    *rest = fraction + strspn(fraction, "0123456789");
+    *out = strtod(text, NULL);
+    return *out > 0;
+}
+
+static bool parse_seconds(const char *text, double *out)
+{
+    const char *rest;
+    return strlen(text) <= 18 && parse_decimal(text, out, &rest) && *rest == '\0';
+}
+
+static bool parse_percent(const char *text, double *out)
+{
+    const char *rest;
+    return strlen(text) <= 18 && text[strcspn(text, "0123456789")] && (parse_decimal(text, out, &rest) || *out == 0) &&
+           *rest == '\0';
+}
+
+/* Suffixes are those of GNU's tools. */
+static bool parse_bytes(const char *text, uint64_t *out)
+{
+    static const struct {
+        const char *suffix;
+        double bytes;
+    } units[] = {{"", 1},         {"K", 0x1p10},   {"KiB", 0x1p10}, {"KB", 1e3},     {"M", 0x1p20},
+                 {"MiB", 0x1p20}, {"MB", 1e6},     {"G", 0x1p30},   {"GiB", 0x1p30}, {"GB", 1e9},
+                 {"T", 0x1p40},   {"TiB", 0x1p40}, {"TB", 1e12}};
+    const char *suffix;
+    double number, bytes = 0;
+    if (!parse_decimal(text, &number, &suffix))
+        return false;
+    for (size_t i = 0; i < sizeof units / sizeof *units; i++) {
+        if (strcasecmp(units[i].suffix, suffix) == 0)
+            bytes = number * units[i].bytes;
+    }
+    if (bytes < 1 || bytes >= 0x1p64)
+        return false;
+    *out = (uint64_t)bytes;
+    return true;
+}
+
+static kprof_status store_count(const kprof_option_row *row, const char *text, uint32_t *field)
+{
+    uint64_t count = 0;
+    int value;
+    if (find_choice(row, text, &value)) {
+        *field = (uint32_t)value;
+        return KPROF_OK;
+    }
+    if (!kprof_value_number(text, &count) || count == 0 || count > (uint64_t)row->value)
+        return refuse_value(row, text);
+    *field = (uint32_t)count;
+    return KPROF_OK;
+}
+
+bool kprof_value_list(const char *text, kprof_strlist *out)
+{
+    size_t depth = 0;
+    const char *start = text;
+    for (const char *at = text;; at++) {
+        if (*at && strchr("([{", *at))
+            depth++;
+        else if (*at && strchr(")]}", *at) && depth > 0)
+            depth--;
+        if (*at != '\0' && (*at != ',' || depth > 0))
+            continue;
+        char *item = strndup(start, (size_t)(at - start));
+        bool added = item && (item[0] == '\0' || kprof_strlist_add_unique(out, item));
+        free(item);
+        if (!added || *at == '\0')
+            return added;
+        start = at + 1;
+    }
+}
+
+static kprof_status store_list(const kprof_option_row *row, const char *text, kprof_strlist *field)
+{
+    size_t before = field->count;
+    bool added = row->type == KPROF_OPTION_PATHS ? kprof_strlist_add(field, text) : kprof_value_list(text, field);
+    if (!added)
+        return kprof_fail(KPROF_NO_MEMORY, "--%s: out of memory", row->name);
+    return field->count > before || strspn(text, ",") < strlen(text) ? KPROF_OK : refuse_value(row, text);
+}
+
+static kprof_status store_ordinals(const kprof_option_row *row, const char *text, uint64_t *mask)
+{
+    kprof_strlist items = KPROF_STRLIST_INIT;
+    kprof_status status = kprof_value_list(text, &items) ? KPROF_OK : KPROF_NO_MEMORY;
+    if (status == KPROF_OK && items.count == 0)
+        status = refuse_value(row, text);
+    for (size_t i = 0; i < items.count && status == KPROF_OK; i++) {
+        uint64_t ordinal;
+        if (kprof_value_number(items.items[i], &ordinal) && ordinal < 64)
+            *mask |= UINT64_C(1) << ordinal;
+        else
+            status = refuse_value(row, items.items[i]);
+    }
+    kprof_strlist_free(&items);
+    return status;
+}
+
+/* The name of the option whose row had set the same field before. */
+static const char *given_for_field(const kprof_options *options, const kprof_option_row *row)
+{
+    for (size_t i = 0; i < kprof_option_row_count; i++) {
+        const kprof_option_row *other = &kprof_option_rows[i];
+        if (other != row && other->field == row->field && options->given[i])
+            return other->name;
+    }
+    return NULL;
+}
+
+static kprof_status fail_both(const char *other, const kprof_option_row *row)
+{
+    return kprof_fail(KPROF_USAGE, "--%s and --%s exclude each other", other, row->name);
+}
+
+kprof_status kprof_value_store(const kprof_option_row *row, char *text, kprof_options *options)
+{
+    void *field = (char *)options + row->field;
+    switch (row->type) {
+    case KPROF_OPTION_CHOICE:
+        return given_for_field(options, row)   ? fail_both(given_for_field(options, row), row)
+               : find_choice(row, text, field) ? KPROF_OK
+                                               : refuse_value(row, text);
+    case KPROF_OPTION_LIST:
+    case KPROF_OPTION_PATHS:
+        return store_list(row, text, field);
+    case KPROF_OPTION_NUMBER:
+        return kprof_value_number(text, field) ? KPROF_OK : refuse_value(row, text);
+    case KPROF_OPTION_COUNT:
+        return store_count(row, text, field);
+    case KPROF_OPTION_SECONDS:
+        return parse_seconds(text, field) ? KPROF_OK : refuse_value(row, text);
+    case KPROF_OPTION_PERCENT:
+        return parse_percent(text, field) ? KPROF_OK : refuse_value(row, text);
+    case KPROF_OPTION_BYTES:
+        return parse_bytes(text, field) ? KPROF_OK : refuse_value(row, text);
+    case KPROF_OPTION_ORDINALS:
+        return store_ordinals(row, text, field);
+    default:
+        *(char **)field = text;
+        return text[0] ? KPROF_OK : refuse_value(row, text);
+    }
+}
+
+bool kprof_option_takes_argument(const kprof_option_row *row)
+{
+    return row->type != KPROF_OPTION_FLAG && row->type != KPROF_OPTION_SET && row->type != KPROF_OPTION_ALIAS;
+}
+
+kprof_status kprof_flag_store(const kprof_option_row *row, kprof_options *options)
+{
+    void *field = (char *)options + row->field;
+    if (row->type == KPROF_OPTION_FLAG) {
+        *(bool *)field = true;
+        return KPROF_OK;
+    }
+    const char *other = given_for_field(options, row);
+    if (other)
+        return fail_both(other, row);
+    if (row->type == KPROF_OPTION_ALIAS)
+        options->alias = row;
+    else
+        *(int *)field = row->value;
+    return KPROF_OK;
+}
