@@ -31,7 +31,8 @@ static struct {
 
 static void add_locked(allocation added)
 {
-    atomic_fetch_add(&list.version, 1); /* also where memory runs out: who has listed all before must ask again */
+    atomic_fetch_add(&list.version,
+                     1); /* also if memory runs out: a caller that has listed all before must ask again */
     if (list.count == list.capacity) {
         size_t wanted = list.capacity ? 2 * list.capacity : 256;
         allocation *grown = realloc(list.allocations, wanted * sizeof *list.allocations);
@@ -79,7 +80,7 @@ static void free_at(uint64_t address)
     pthread_mutex_unlock(&list.mutex);
 }
 
-/* Take a range out of what has no context, where an allocation may lose its beginning, its end, or a part between. */
+/* Take a range out of memory without a context. An allocation may lose its beginning, its end, or a part between. */
 static void take_out_locked(uint64_t start, uint64_t end, bool of_host)
 {
     for (size_t i = list.count; i-- > 0;) {
@@ -107,7 +108,7 @@ static void unmap(uint64_t address, size_t size_bytes)
     take_out(address, size_bytes, false);
 }
 
-/* Memory that was listed where new memory is went with its context. */
+/* If there is new memory at an address in the list, the old memory went with its context. */
 static void make_way(const kprof_memory_change *change)
 {
     const bool of_host = change->kind == KPROF_MEMORY_OF_HOST;
@@ -128,7 +129,7 @@ static allocation *copy_list(size_t *count)
     return copy;
 }
 
-/* Forget pinned memory, and that of pools, which went with a context: the driver does not know it any more. */
+/* Forget memory that went with a context, pinned or of a pool: the driver does not know it any more. */
 static void drop_what_is_gone(void)
 {
     const kprof_driver_api *driver;
@@ -178,8 +179,8 @@ bool kprof_allocations_is_unmapped(unsigned long long handle)
     return found;
 }
 
-/* A mapping that may only be read is left out: a write to it is an error that ends the context, and what changes its
- * memory does so by another address. */
+/* Leave out a mapping that may only be read: a write to it ends the context, and who changes its memory does so by
+ * another address. */
 static void set_access(const kprof_memory_change *change)
 {
     unmap(change->address, change->size_bytes);

@@ -45,10 +45,11 @@ bool kprof_allocations_list_managed(const void *context, kprof_span **out, size_
 bool kprof_allocations_list_host(kprof_span **out, size_t *count);
 /* Return the size of the allocation that begins there, if it is one of this context alone and not managed; else 0. */
 size_t kprof_allocations_size(uint64_t address, const void *context);
-/* Is this physical memory known to be mapped nowhere yet? What a second mapping shows may be saved already. */
+/* Is this physical memory known to be mapped nowhere yet? A second mapping would show memory that may be saved already.
+ */
 bool kprof_allocations_is_unmapped(unsigned long long handle);
-/* The context ends, and its memory with it. Of memory that belongs to no context the driver is asked what is left, when
- * it is listed next. */
+/* The context ends, and its memory with it. The next list asks the driver what is left of memory that belongs to no
+ * context. */
 void kprof_allocations_forget(const void *context);
 
 #endif

@@ -17,7 +17,7 @@
 
 static struct {
     _Atomic(kprof_foreign_threads *) list; /* NULL: there is none */
-    atomic_long other; /* the thread that was still there after all tries: it need not be tried again */
+    atomic_long other;                     /* this thread was still there after all tries: do not try again */
 } found;
 
 static bool is_listed(kprof_foreign_threads *list, long id)

@@ -19,7 +19,7 @@ static bool is_block(const kprof_blank *blank, const uint8_t *image, size_t rang
     return memcmp(image + blank->first + range * blank->range_bytes, blank->block, blank->range_bytes) == 0;
 }
 
-/* A few of the blocks from `from` on: looking at all takes as long as making them anew. */
+/* Look at a few of the blocks from `from` on: to look at all takes as long as to make them anew. */
 static bool are_blank(const kprof_blank *blank, const uint8_t *image, size_t from)
 {
     size_t left = blank->ranges - from;
@@ -53,8 +53,8 @@ kprof_blank *kprof_blank_keep(const uint8_t *image, size_t size, size_t ranges, 
     blank->size = size;
     blank->ranges = ranges;
     blank->range_bytes = range_bytes;
-    /* Head and end have `rest` bytes together, so that what is there is in a block: back to where that is the same as a
-     * block further on no more. The end of the head may look like that of a block, and then counts as such. */
+    /* Head and end have `rest` bytes together, so this place is in a block. Go back as long as bytes are the same as
+     * one block further on. The end of the head may look like the end of a block, and then counts as one. */
     blank->first = ranges > 1 ? rest : 0;
     while (blank->first > 0 && image[blank->first - 1] == image[blank->first - 1 + range_bytes])
         blank->first--;

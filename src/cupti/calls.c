@@ -322,8 +322,8 @@ bool kprof_call_changes_setting(CUpti_CallbackId id, const void *parameters)
            attribute == CU_FUNC_ATTRIBUTE_CLUSTER_SCHEDULING_POLICY_PREFERENCE;
 }
 
-/* Attributes of functions that change what a launch may ask for or how fast it is, not what it does. Where the
- * application changes one, launches before that are repeated with what they had. */
+/* These attributes of functions change what a launch may ask for, or how fast it is, not what it does. If the
+ * application changes one, replays repeat earlier launches with the old value. */
 static bool sets_limit(CUpti_CallbackId id, const void *parameters)
 {
     CUfunction_attribute attribute = set_attribute(id, parameters);
@@ -331,7 +331,7 @@ static bool sets_limit(CUpti_CallbackId id, const void *parameters)
            attribute == CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED;
 }
 
-/* What a pool keeps, and what it has reserved, is other while kprof holds it. */
+/* While kprof holds a pool, it keeps and reserves more than the application would see. */
 static bool asks_what_is_kept(const cuMemPoolGetAttribute_params *p)
 {
     return p->attr == CU_MEMPOOL_ATTR_RELEASE_THRESHOLD || p->attr == CU_MEMPOOL_ATTR_RESERVED_MEM_CURRENT ||
@@ -348,7 +348,7 @@ static bool has_primary_context(const cuDevicePrimaryCtxRetain_params *p)
            driver->cuDevicePrimaryCtxGetState_(p->dev, &flags, &active) == CUDA_SUCCESS && active;
 }
 
-/* Access that is taken away would leave a replay without it. */
+/* A replay would lack access that the call takes away. */
 static bool takes_access(const cuMemSetAccess_params *p)
 {
     for (size_t i = 0; p->desc && i < p->count; i++)

@@ -23,19 +23,18 @@ void kprof_call_decode_result(CUpti_CallbackId id, const void *parameters, kprof
 
 /* For kprof_call_decode_result. */
 void kprof_call_memory_change(CUpti_CallbackId id, const void *parameters, kprof_memory_change *out);
-/* For kprof_call_decode_result: kprof_sharing bits of a call that succeeded: whom it gives memory to that the GPU
- * reaches, too. All of them for a call that this CUPTI does not list. */
+/* For kprof_call_decode_result: return kprof_sharing bits, which say with whom a call that succeeded shares memory of
+ * the GPU. All of them for a call that this CUPTI does not list. */
 unsigned kprof_call_sharing(CUpti_CallbackId id, const void *parameters);
 /* For the same: does the call, which succeeded, hand out the address of a module's variable? Its size is 0 when the
  * application did not ask for it. */
 bool kprof_call_variable(CUpti_CallbackId id, const void *parameters, uint64_t *address, size_t *size_bytes);
-/* For the same: the module or library that the call is about: the one that is unloaded, or that has the variable; NULL:
- * none. */
+/* For the same: return the module or library that the call unloads, or that has the variable; NULL: none. */
 const void *kprof_call_module(CUpti_CallbackId id, const void *parameters);
 
 typedef enum kprof_transfer_kind {
     KPROF_TRANSFER_SET,
-    KPROF_TRANSFER_COPY, /* between addresses of which the driver finds out what they are */
+    KPROF_TRANSFER_COPY, /* between addresses; the driver finds out what they are */
     KPROF_TRANSFER_IN,   /* from the host */
     KPROF_TRANSFER_OUT,  /* to the host */
 } kprof_transfer_kind;

@@ -1,4 +1,4 @@
-/* A short list. A capture ends with its stream or context, too: as long as kprof took it for open, it would measure
+/* A short list. A capture also ends with its stream or context: if kprof took it for open still, it would measure
  * nothing. */
 #include "cupti/capturing.h"
 
@@ -76,7 +76,7 @@ static bool is_listed(CUstream stream)
     return found;
 }
 
-/* `is_end`: the call ends a capture for certain, if none of the list then one that is not listed. */
+/* `is_end`: the call certainly ends a capture: one of the list, or else one that is not listed. */
 static void end(CUstream stream, bool is_end)
 {
     pthread_mutex_lock(&list.mutex);

@@ -8,10 +8,10 @@
 
 #include <stdlib.h>
 
-/* To free more than this takes no other path in the driver. */
+/* Frees of more than this take the same path in the driver. */
 #define MOST_INSTEAD_BYTES ((size_t)2 << 20)
 
-/* Leave space for what the application allocates next, and for its copies. */
+/* Keep a quarter of free memory at most: the application may allocate more, and copies need space. */
 #define MOST_KEPT_SHARE 4
 
 static bool reserve(kprof_freed *freed)
@@ -49,7 +49,7 @@ bool kprof_freed_keep(kprof_freed *freed, const void *context, CUdeviceptr *argu
     if (driver->cuMemAlloc_(&instead, bytes < MOST_INSTEAD_BYTES ? bytes : MOST_INSTEAD_BYTES) != CUDA_SUCCESS)
         return false;
     kprof_memory_change change = {.kind = KPROF_MEMORY_FREED, .address = *argument};
-    kprof_allocations_note(&change, context); /* so that to free it once more fails, as it would */
+    kprof_allocations_note(&change, context); /* so that freeing it once more fails, as it would without kprof */
     freed->addresses[freed->count++] = *argument;
     freed->bytes += bytes;
     *argument = instead;

@@ -1,5 +1,5 @@
-/* A list of instantiated graphs. The parameters of nodes are copied when the graph is instantiated, since the graph
- * that it was made of may go, and follow the calls that change single nodes. */
+/* A list of instantiated graphs. kprof copies the parameters of nodes when a graph is instantiated, since the graph
+ * that it was made of may go, and changes the copies with each call that changes a node. */
 #include "cupti/graphs.h"
 
 #include "core/log.h"
@@ -38,8 +38,8 @@ typedef struct node {
     bool may_wait;              /* for the host, for events, or for what is not known */
     bool may_launch;            /* a kernel: it is one, or decides on the GPU what to launch */
     bool is_updatable;          /* by kernels, whatever the host changes */
-    const char *obstacle;       /* why a single call cannot do the same; NULL: one can */
-    const char *lasting;        /* what the node does that is noticed elsewhere than in memory of the device */
+    const char *obstacle;       /* why no single call can do the same; NULL: one can */
+    const char *lasting;        /* what the node does outside of device memory */
     bool reads_pageable;        /* memory of the host */
     unsigned traits;            /* kprof_node_trait bits, in the last launch */
     CUpti_CallbackId callback;  /* of the call that would do the same by itself; 0: none would */
@@ -492,8 +492,8 @@ static void set_any(node *n, const CUgraphNodeParams *p)
         n->obstacle = "one of its nodes was changed by a call that is not followed";
 }
 
-/* Each of these follows what one driver call does to executable graphs. Their parameters are whole nodes, so they are
- * read here. */
+/* Each of these follows what one driver call does to executable graphs. The parameters are whole nodes, so this file
+ * reads them. */
 #define ON(call)                                                                                                       \
     static void on_##call(const call##_params *p);                                                                     \
     static void note_##call(const void *parameters)                                                                    \
@@ -675,11 +675,11 @@ static bool may_launch(const graph *g)
     return may;
 }
 
-/* Copies from and to the host. kprof keeps what a node brings from the host before the graph is launched, and what it
- * takes to the host when the graph has ended. That is what the node copies unless another node changes it. Nodes that
- * stand before another one in the graph's order are all that it waits for, and more. */
+/* Copies from and to the host. Before the graph is launched, kprof keeps what a node brings from the host, and when the
+ * graph has ended, what it takes to the host. That is what the node copies, unless another node changes it. All nodes
+ * that a node waits for stand before it in the graph's order, and others may, too. */
 
-/* Does the host, or work outside of the graph, get to know that the node has been reached? It may act upon that. */
+/* Can the host, or work outside of the graph, find out that the node has been reached, and act upon that? */
 static bool tells_others(const node *n)
 {
     return !n->disabled && n->does_nothing && n->lasting;
@@ -724,8 +724,8 @@ static bool is_output_of_graph(const graph *g, const node *input, const node *en
     return false;
 }
 
-/* Launches of one graph wait for each other in whatever streams, and what kprof copies before a launch or behind it
- * does not. Nodes may have been given other memory since the last launch. One that is captured runs nothing. */
+/* Launches of one graph wait for each other, whatever their streams; kprof's copies before and behind a launch do not.
+ * Nodes may have been given other memory since the last launch. A captured launch runs nothing. */
 static unsigned note_stream(graph *g, const kprof_call *launch)
 {
     bool is_threads = launch->stream == CU_STREAM_PER_THREAD && !pthread_equal(g->thread, pthread_self());

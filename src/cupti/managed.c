@@ -6,7 +6,7 @@
 
 #include <stdlib.h>
 
-/* Looking for what the host has of more managed memory takes longer than 10 ms a launch. */
+/* With more managed memory, looking for the host's pages takes longer than 10 ms a launch. */
 #define MOST_LOOKED_AT_BYTES ((size_t)8 << 30)
 
 typedef struct span_list {

@@ -50,7 +50,7 @@ static void note_past(const kprof_driver_api *driver, ring *r, unsigned i)
     r->passed++;
 }
 
-/* Make room without a look at all of them. */
+/* Free a place without looking at all of them. */
 static void drop_oldest(const kprof_driver_api *driver, ring *r)
 {
     if (r->oldest != r->newest)

@@ -12,8 +12,8 @@ typedef struct kprof_progress {
     uint64_t ahead;  /* marks that the GPU has not passed yet */
 } kprof_progress;
 
-/* Put a mark behind the launch, graph launch or transfer that has just returned, in its stream. Takes 0.1 us. Where
- * that cannot be done there is no mark. Not in a stream that is captured. Thread-safe. */
+/* Put a mark behind the launch, graph launch or transfer that has just returned, in its stream, which must not be
+ * captured. Takes 0.1 us. If the driver refuses, there is no mark. Thread-safe. */
 void kprof_marks_set(const kprof_call *call);
 /* Look how far the GPU is in a context, NULL for all of them: 0 and 0 where no mark was put. Takes 0.2 us for each mark
  * ahead. Thread-safe. */

@@ -176,7 +176,7 @@ static const char *keep_text(const char *text)
     return "?";
 }
 
-/* Is the second one nothing that has to be told beside the first? */
+/* If a kernel calls both, is it enough to name the first? */
 static bool outweighs(const char *first, const char *second)
 {
     return !second || (first && strcmp(second, KPROF_PRINTS) == 0);
@@ -208,7 +208,7 @@ static void read_calls(const cubin_view *view, const Elf64_Shdr *section, cubin_
         bool is_entry = kernel && kernel->is_entry;
         if (is_entry)
             note_call(kernel, name);
-        /* A function of its own, which kernels call: any of them may be the one. */
+        /* Kernels call this function, and any of them may be the one. */
         for (size_t k = 0; !is_entry && k < record->kernel_count; k++)
             note_call(&record->kernels[k], name);
     }

@@ -19,37 +19,36 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
-/* kprof sleeps between two looks at work of the application's, for this part of the time waited so far. It makes no
- * shorter sleeps, since the system adds 50 us to each, and no longer ones: the call goes on half a sleep too late on
- * average. */
+/* Between two looks at the application's work, sleep for this part of the time waited so far. Do not sleep for less,
+ * since the system adds 50 us to each sleep, nor for more: on average the call goes on half a sleep too late. */
 #define POLL_SHARE     32
 #define LEAST_PAUSE_NS 5000
 #define MOST_PAUSE_NS  200000
 
-/* A copy of this much from the host goes into the GPU's queue, at most, and the host goes on (CUDA C++ Programming
- * Guide, "Concurrent Execution between Host and Device"). With driver 580 the host waits in each synchronous one all
- * the same, and in asynchronous ones from pageable memory only beyond 1 MiB. */
+/* If a copy from the host is no larger, it goes into the GPU's queue, and the host goes on (CUDA C++ Programming Guide,
+ * "Concurrent Execution between Host and Device"). With driver 580 the host waits in each synchronous copy all the
+ * same, and in asynchronous ones from pageable memory only beyond 1 MiB. */
 #define QUEUED_BYTES ((size_t)64 << 10)
 #define PERHAPS_NS   INT64_C(80000000)
 
-/* Memory of the host is copied before each launch of its batch, and over the bus in each pass: of more, each launch has
- * a batch of its own. */
+/* kprof copies memory of the host before each launch of its batch, and over the bus in each pass. If there is more,
+ * each launch has a batch of its own. */
 #define MOST_HOST_BYTES ((size_t)64 << 20)
 
 #define ADDRESS_BITS 57 /* of the host, at most; 48 on most Arm machines, 47 on most others */
 
-/* A launch may ask for so much without a limit of its function being raised (CUDA C++ Programming Guide, "Shared
- * Memory" and "Thread Block Clusters"). */
+/* Any launch may ask for this much; for more, the application raises a limit of the function first (CUDA C++
+ * Programming Guide, "Shared Memory" and "Thread Block Clusters"). */
 #define UNLIMITED_SMEM_BYTES 49152
 #define UNLIMITED_CLUSTER    8
 
-/* How a function runs, which changes what is measured of it. No other value than the launch's will do. */
+/* These say how a function runs, and so change what kprof measures. Replays need the very value that the launch had. */
 static const CUfunction_attribute settings[] = {CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT,
                                                 CU_FUNC_ATTRIBUTE_CLUSTER_SCHEDULING_POLICY_PREFERENCE};
 static const int default_settings[] = {CU_SHAREDMEM_CARVEOUT_DEFAULT, CU_CLUSTER_SCHEDULING_POLICY_DEFAULT};
 enum { SETTINGS = sizeof settings / sizeof *settings };
 
-/* The application has changed some: each launch has the default ones until then, and nobody asks for them. */
+/* The application has changed a setting. Until then each launch has the defaults, and kprof does not ask for them. */
 static atomic_bool has_settings;
 
 /* Memory that a graph reads or writes without a kernel. */
@@ -116,7 +115,7 @@ static bool copy_attributes(const kprof_driver_api *driver, kprof_operation *ope
         return false;
     if (given > 0)
         memcpy(attributes, config->attrs, given * sizeof *attributes);
-    /* Events are not recorded again: who saw that one had happened would see that it has not. */
+    /* Do not record events again: who saw that one had happened would see that it has not. */
     for (unsigned i = 0; i < given; i++)
         if (attributes[i].id == CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_EVENT ||
             attributes[i].id == CU_LAUNCH_ATTRIBUTE_LAUNCH_COMPLETION_EVENT)
@@ -206,7 +205,7 @@ static CUresult keep_rows(const kprof_driver_api *driver, const kprof_operation 
 }
 
 /* Keep what the host will get before the application's own copy: kernels of other streams may change it afterwards.
- * What a node copies to the host is kept behind its graph; where it may be gone then, replays do nothing. */
+ * kprof keeps what a node copies to the host behind its graph; if that may be gone by then, replays do nothing. */
 static bool keep_output(const kprof_driver_api *driver, kprof_operation *operation, const kprof_call *call,
                         kprof_snapshot *snapshot)
 {
@@ -219,7 +218,8 @@ static bool keep_output(const kprof_driver_api *driver, kprof_operation *operati
            reserve_kept(operation, snapshot) && (operation->in_graph || keep_rows(driver, operation) == CUDA_SUCCESS);
 }
 
-/* Would a copy from pageable memory not fault? The driver reads it as the process does. */
+/* Can the process read the first and the last byte? The driver reads pageable memory as the process does, and would
+ * fault, too. */
 static bool is_readable(CUdeviceptr address, size_t size_bytes)
 {
     char bytes[2];
@@ -400,7 +400,7 @@ kprof_operation *kprof_operation_copy(const kprof_call *call, kprof_snapshot *sn
     return NULL;
 }
 
-/* Add all memory of the host that kernels reach to the spans: nothing tells what the host has written there. */
+/* Add all memory of the host that kernels reach to the spans: kprof cannot tell what the host has written there. */
 static bool add_host(kprof_span **spans, size_t *count)
 {
     kprof_span *host, *all;
@@ -449,8 +449,8 @@ kprof_status kprof_operation_keep_host(kprof_snapshot *snapshot, kprof_operation
     return status;
 }
 
-/* A call that has waited for its copy must not return before the kept copy is done: other streams may go on. Of a graph
- * it is what went to the host that is kept behind the call. */
+/* A call that has waited for its copy must not return before kprof's copy is done: other streams may go on. Behind the
+ * launch of a graph, kprof keeps what went to the host. */
 kprof_status kprof_operation_returned(kprof_operation *operation)
 {
     const kprof_driver_api *driver;
@@ -473,11 +473,11 @@ kprof_status kprof_operation_returned(kprof_operation *operation)
 typedef struct function_attribute {
     CUfunction_attribute attribute;
     int wanted, before;
-    bool is_limit; /* a larger one will do, and any where it is 0 */
+    bool is_limit; /* a larger one will do, and any if it is 0 */
     bool changed;
 } function_attribute;
 
-/* Leave one that cannot be changed: if the launch needs it, it fails, and says why. */
+/* If the driver refuses, leave the attribute: a launch that needs it fails, and says why. */
 static void change(const kprof_driver_api *driver, CUfunction function, function_attribute *a)
 {
     if ((a->is_limit && a->wanted == 0) || get_attribute(driver, function, a->attribute, &a->before) != CUDA_SUCCESS)
@@ -548,7 +548,7 @@ static kprof_status transfer(const kprof_operation *operation, kprof_snapshot *s
     return kprof_snapshot_copy(snapshot, &rows);
 }
 
-/* The host has acted upon what it got, so a replay must give it the same. */
+/* The host may have acted upon what it got, so a replay must give it the same. */
 static kprof_status check_output(const kprof_operation *operation, kprof_snapshot *snapshot)
 {
     const kprof_transfer *t = &operation->transfer;
@@ -598,8 +598,8 @@ static bool is_pageable(const kprof_driver_api *driver, CUdeviceptr address)
     return driver->cuPointerGetAttribute_(&type, CU_POINTER_ATTRIBUTE_MEMORY_TYPE, address) != CUDA_SUCCESS;
 }
 
-/* How long the host waits in the transfer for the work before it: perhaps not at all where the copy goes into the GPU's
- * queue or through the driver's own memory, or where the GPU reaches pageable memory. */
+/* Return how long the host waits in the transfer for the work before it. Perhaps it does not wait, if the copy goes
+ * into the GPU's queue or through the driver's own memory, or if the GPU reaches pageable memory. */
 static int64_t longest_wait_ns(const kprof_driver_api *driver, const kprof_transfer *t)
 {
     if (t->kind == KPROF_TRANSFER_SET || t->width == 0 || t->height == 0)
@@ -635,7 +635,7 @@ kprof_awaited kprof_transfer_await_start(const kprof_call *call, bool may_join)
     const kprof_decoded_call *decoded = call->parameters;
     const kprof_driver_api *driver;
     CUevent event;
-    kprof_awaited awaited = KPROF_AWAITED_IN_VAIN;
+    kprof_awaited awaited = KPROF_AWAIT_TIMED_OUT;
     if (kprof_driver_load(&driver) != KPROF_OK)
         return awaited;
     const int64_t limit_ns = longest_wait_ns(driver, &decoded->transfer);
@@ -671,8 +671,8 @@ void kprof_operation_free(kprof_operation *operation)
     free(operation);
 }
 
-/* CUDA's own answer for memory that it knows; else, where the GPU reaches all of the process' memory, whether something
- * is mapped there. */
+/* Ask CUDA about memory that it knows; else, if the GPU reaches all of the process' memory, look whether something is
+ * mapped there. */
 static bool is_host_address(const kprof_driver_api *driver, bool pageable, uint64_t value)
 {
     static long page;

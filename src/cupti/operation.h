@@ -23,7 +23,7 @@ kprof_status kprof_operation_returned(kprof_operation *operation) KPROF_MUST_CHE
 /* Repeat it in the snapshot's stream; its context must be current. NOT_COLLECTED, with a logged reason, when a transfer
  * to the host would take something else than it did in the application's own run: what follows may depend on that. */
 kprof_status kprof_operation_run(const kprof_operation *operation, kprof_snapshot *snapshot) KPROF_MUST_CHECK;
-/* Does the snapshot hold all memory that a graph sets or copies? For other operations that was found out by _copy. */
+/* Does the snapshot hold all memory that a graph sets or copies? For other operations _copy has found that out. */
 bool kprof_operation_is_saved(const kprof_operation *operation, const kprof_snapshot *snapshot);
 /* The number of kernels that kprof_operation_run launches, transfers included; KPROF_MANY_KERNELS: a graph's. */
 #define KPROF_MANY_KERNELS SIZE_MAX
@@ -33,14 +33,14 @@ size_t kprof_operation_output_bytes(const kprof_operation *operation);
 typedef enum kprof_awaited {
     KPROF_NOT_AWAITED, /* the host does not wait in the call, or perhaps not */
     KPROF_AWAITED,
-    KPROF_AWAITED_IN_VAIN, /* the work has not ended, as far as is known */
+    KPROF_AWAIT_TIMED_OUT, /* as far as kprof knows, the work has not ended */
 } kprof_awaited;
 
 /* Does a transfer set or copy memory of the host alone, which no replay touches? */
 bool kprof_transfer_is_hosts(const kprof_call *call);
-/* Before a transfer of the application's: if the host waits in it for the work before it in its stream, wait here for
- * that, without a limit. If the host may wait and may not, wait for 80 ms where the call may join a batch: kprof
- * waits for such a copy itself then. While a thread waits in a copy, others cannot launch: it holds the gate where the
+/* Call this before a transfer of the application's. If the host waits in it for earlier work of its stream, wait here
+ * for that work, without a limit. If the host may or may not wait, wait for 80 ms if the call may join a batch: kprof
+ * waits for such a copy itself then. While a thread waits in a copy, others cannot launch: it holds the gate if the
  * copy joins, and the driver keeps them out once a profiler has the context. Not during a capture. */
 kprof_awaited kprof_transfer_await_start(const kprof_call *call, bool may_join);
 void kprof_operation_free(kprof_operation *operation);

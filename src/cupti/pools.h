@@ -13,7 +13,7 @@ bool kprof_pools_hold(CUdeviceptr address);
 /* Do pools keep memory, because of _hold, that the application has not asked them to keep? */
 bool kprof_pools_are_held(void);
 /* Have the pools keep again what the application has asked for. `is_idle`: the GPU does not use freed memory any more,
- * so that it goes at once; else the driver gives it back when the host next waits. */
+ * so give it back at once; else the driver does when the host next waits. */
 void kprof_pools_let_go(bool is_idle);
 /* The application has destroyed the pool, or said what it is to keep: _let_go leaves it alone. */
 void kprof_pools_forget(CUmemoryPool pool);

@@ -15,7 +15,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-/* Another process of the run gives the counters back once it is idle; another tool does not. */
+/* Wait for the counters: another process of the run gives them back once it is idle, but another tool does not. */
 #define BUSY_WAIT_MS        5000
 #define SHARED_BUSY_WAIT_MS 80
 #define BUSY_POLL_MS        20
@@ -32,7 +32,7 @@ struct kprof_profiler {
     size_t wanted_ranges; /* of this measurement, at most */
     unsigned image_index; /* KPROF_IMAGE_ */
     bool automatic;       /* as wanted */
-    size_t asked_ranges;  /* the object was asked last for the size of an image of so many; 0: unknown */
+    size_t asked_ranges;  /* the object was last asked for the size of an image of this many ranges; 0: unknown */
     size_t image_size;
     uint8_t *image;  /* [image_size] */
     bool given;      /* CUPTI's object has the image */
@@ -40,7 +40,7 @@ struct kprof_profiler {
     size_t old_image_size;
     kprof_blank *blank; /* the image as CUPTI made it; NULL: not known */
     size_t used;        /* ranges written since then */
-    size_t ranges;      /* of the object's first pass: it cannot have more later; 0: no pass yet */
+    size_t ranges;      /* in the object's first pass: it cannot have more later; 0: no pass yet */
     size_t next_pass;   /* of the config image; 0: the last measurement is complete */
     bool failed;        /* the next measurement takes a new object */
     unsigned unloads;   /* of modules, when the object was made */

@@ -9,8 +9,8 @@
 
 typedef struct kprof_profiler kprof_profiler;
 
-/* Load the libraries that what is below needs, which takes about 50 ms; else the first that needs them does. Says
- * nothing when one is missing. Thread-safe. */
+/* Load the libraries that the functions below need, which takes about 50 ms; else the first of these does. Says nothing
+ * when one is missing. Thread-safe. */
 void kprof_profiler_preload(void);
 /* Get a context ready; it must be current. `metrics` is borrowed while the profiler lives. The first profiler of a
  * process costs about 80 ms. NO_PERMISSION, COUNTERS_BUSY or UNSUPPORTED as CUPTI says. */
@@ -34,7 +34,7 @@ typedef struct kprof_measurement {
  * thousands it does not start. More ranges than the first measurement had, or others of the flags, cost as much as
  * the first. */
 kprof_status kprof_profiler_begin(kprof_profiler *profiler, const kprof_measurement *wanted) KPROF_MUST_CHECK;
-/* A measurement may go on after its last pass with the first one, for ranges that have not had it. Can it, or has it to
+/* After its last pass a measurement may go on with the first one, for ranges that have not had it. Can it, or must it
  * begin anew? */
 bool kprof_profiler_goes_on(const kprof_profiler *profiler);
 /* Run the next pass empty. The context must be idle. */

@@ -1,5 +1,5 @@
-/* Asks the driver's kernel module, its resource manager, for what CUDA has no call for. NVIDIA's open kernel modules
- * declare the calls. */
+/* Asks the driver's kernel module, its resource manager, where CUDA has no call. NVIDIA's open kernel modules declare
+ * the calls. */
 #ifndef KPROF_CUPTI_RESOURCES_H
 #define KPROF_CUPTI_RESOURCES_H
 

@@ -7,7 +7,7 @@
 #define ID(name)        CUPTI_DRIVER_TRACE_CBID_##name
 #define MAPPING_GRANULE ((size_t)2 << 20) /* what is mapped of a device's memory begins and ends at multiples of it */
 
-enum { PARAMETERS_TELL = 128 }; /* no kprof_sharing bit: whom the call shares with depends on its parameters */
+enum { PARAMETERS_TELL = 128 }; /* no kprof_sharing bit: the call's parameters tell with whom it shares */
 
 /* Other calls of CUPTI's list share nothing. */
 static const unsigned char sharing[CUPTI_DRIVER_TRACE_CBID_SIZE] = {
@@ -128,9 +128,9 @@ static bool lies_on(const kprof_driver_api *driver, CUdevice device, CUdeviceptr
     return size > 0;
 }
 
-/* Access of the current device alone to memory of its own shares nothing; that is the `size` bytes from `memory` on. A
- * pool or a graph has no address, so that `size` is 0: its own device reaches it without being given access, so that
- * another one is meant. */
+/* A call that gives the current device alone access to its own memory shares nothing: the `size` bytes from `memory`
+ * on. A pool or a graph has no address, and `size` is 0: its own device always has access, so the call means another
+ * one. */
 static unsigned access_sharing(const CUmemAccessDesc *access, size_t count, CUdeviceptr memory, size_t size)
 {
     const kprof_driver_api *driver;
@@ -152,8 +152,8 @@ static unsigned access_sharing(const CUmemAccessDesc *access, size_t count, CUde
     return shared;
 }
 
-/* The host reaches memory of its own without being given access, and managed memory wherever it is. Managed memory of
- * pools is not listed. */
+/* The host always reaches its own memory, and managed memory wherever that is. Managed memory of pools is not listed.
+ */
 static unsigned memory_sharing(CUmemAllocationType type, const CUmemLocation *location)
 {
     if (type != CU_MEM_ALLOCATION_TYPE_PINNED)
@@ -161,7 +161,7 @@ static unsigned memory_sharing(CUmemAllocationType type, const CUmemLocation *lo
     return location->type == CU_MEM_LOCATION_TYPE_DEVICE ? 0 : KPROF_SHARES_WITH_HOST | KPROF_UNLISTED_HOST;
 }
 
-/* A graph's memory outlives its launch where nothing frees it there, and is not listed. */
+/* If the graph does not free its memory, that outlives the launch, and is not listed. */
 static unsigned graph_memory_sharing(const CUmemPoolProps *pool, const CUmemAccessDesc *access, size_t count)
 {
     return memory_sharing(pool->allocType, &pool->location) | access_sharing(access, count, 0, 0) | KPROF_MAY_NOT_SAVE;
@@ -199,7 +199,7 @@ static unsigned sharing_by_parameters(CUpti_CallbackId id, const void *parameter
     case ID(cuMemAllocFromPoolAsync):
     case ID(cuMemAllocFromPoolAsync_ptsz): /* captured, it is a graph's memory, which is there when the graph runs */
         return kprof_stream_is_captured(kprof_allocation_stream(id, parameters)) ? KPROF_MAY_NOT_SAVE : 0;
-        /* which is done for network cards, that no further call tells of */
+        /* programs do this for network cards, and no further call tells of those */
         CALL(cuPointerSetAttribute, p->attribute == CU_POINTER_ATTRIBUTE_SYNC_MEMOPS ? KPROF_SHARES_WITH_DEVICES : 0)
         CALL(cuMemHostRegister, registered_sharing(p->p, p->bytesize, p->Flags) | KPROF_UNLISTED_HOST)
         CALL(cuMemHostRegister_v2, registered_sharing(p->p, p->bytesize, p->Flags))

@@ -26,7 +26,7 @@
 #define SPIN_NS       INT64_C(2000000)
 #define POLL_US       100
 #define LARGEST_PIECE BLOCK_BYTES
-#define KEPT_SHARE    4 /* of what is free: no more is kept for transfers */
+#define KEPT_SHARE    4 /* keep no more than this share of free memory for transfers */
 
 /* As blocks.cu has it. */
 typedef struct block {
@@ -94,7 +94,7 @@ static kprof_status wait(kprof_snapshot *s, int64_t limit_ns)
     return result == CUDA_SUCCESS ? KPROF_OK : fail("saving or restoring memory", result);
 }
 
-/* Work of before that was not waited for to its end. */
+/* Fail while work of an earlier batch still goes on, for which kprof has timed out. */
 static kprof_status check_ready(kprof_snapshot *s)
 {
     if (!s->stuck || s->driver->cuStreamQuery_(s->stream) == CUDA_SUCCESS) {
@@ -133,7 +133,7 @@ static CUresult open_device_side(kprof_snapshot *s)
     return result == CUDA_SUCCESS ? driver->cuStreamCreate_(&s->stream, CU_STREAM_NON_BLOCKING) : result;
 }
 
-/* Also undo a part of it, where the rest could not be made: each batch tries anew. */
+/* Undo what was made, also if the rest could not be: each batch tries anew. */
 static void close_device_side(const kprof_snapshot *s)
 {
     if (s->stream)
@@ -360,7 +360,7 @@ static bool add_spans(kprof_snapshot *s, kprof_span *added, size_t count)
 
 /* Module variables */
 
-/* A variable that cannot be read has gone with its module; less memory may be there now. */
+/* If a variable cannot be read, it has gone with its module; less memory may be there now. */
 static kprof_status locate_variable(kprof_snapshot *s, const kprof_variable *known, kprof_span *out)
 {
     unsigned char first;
@@ -724,7 +724,7 @@ kprof_status kprof_snapshot_restore_end(kprof_snapshot *s)
     CUresult result = put_back(s, &s->start);
     if (result == CUDA_SUCCESS)
         result = put_back(s, &s->end);
-    /* Without a limit: what is queued would undo what the application does next, and waits for nothing of it. */
+    /* Wait without a limit: what is queued would undo what the application does next, and waits for nothing of it. */
     kprof_status status = result == CUDA_SUCCESS ? wait(s, INT64_MAX) : fail("restoring memory", result);
     if (status != KPROF_OK)
         return status;

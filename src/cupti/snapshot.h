@@ -17,7 +17,7 @@ typedef struct kprof_snapshot kprof_snapshot;
 
 /* UNSUPPORTED, with a logged reason, when the driver does not take what is needed to copy memory. */
 kprof_status kprof_snapshot_open(void *context, kprof_snapshot **out) KPROF_MUST_CHECK;
-/* Save the start: the application's allocations, also those of the host's memory if `with_host`, and the module
+/* Save the start: the application's allocations, with those of the host's memory if `with_host`, and the module
  * variables that variables.h knows. The context must be idle. UNSUPPORTED when not everything can be saved, NO_MEMORY
  * when the device has no space for it. */
 kprof_status kprof_snapshot_take(kprof_snapshot *snapshot, bool with_host) KPROF_MUST_CHECK;
@@ -43,8 +43,8 @@ typedef struct kprof_rows {
     size_t to_pitch_bytes, from_pitch_bytes; /* of several rows */
     size_t width, height;
 } kprof_rows;
-/* Space on the device until _drop, for what a transfer moves, row behind row; 0 when there is none, or when the
- * transfers of the batch would have more than a quarter of what was free. */
+/* Return space on the device, until _drop, for what a transfer moves, row behind row; 0 when there is none, or when the
+ * transfers of the batch would take more than a quarter of what was free. */
 uint64_t kprof_snapshot_space(kprof_snapshot *snapshot, size_t width, size_t height);
 /* Is what is at `from` the same as what is kept at `to`, in _space? Waits for all work of kprof's stream. */
 kprof_status kprof_snapshot_compare(kprof_snapshot *snapshot, const kprof_rows *rows, bool *same) KPROF_MUST_CHECK;

@@ -1,4 +1,4 @@
-/* CUPTI's callbacks turned into the hooks of target.h, and what launches and kernels are, asked of the driver. */
+/* Turns CUPTI's callbacks into the hooks of target.h, and asks the driver what launches and kernels are. */
 #include "cupti/target.h"
 
 #include "core/config.h"
@@ -27,12 +27,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Not worth a question to the driver, as many of them are made. */
+/* Programs make many small allocations: do not ask the driver about them. */
 #define SMALL_ALLOCATION_BYTES ((size_t)1 << 20)
 
 #define REASON_BYTES 256
 
-/* To save more of the host's memory, and put it back for each pass, takes longer than passes do. */
+/* If there is more memory of the host, saving it and putting it back takes longer than the passes do. */
 #define MOST_HOST_BYTES ((size_t)1 << 30)
 
 static struct {
@@ -79,7 +79,7 @@ static void note_result(const kprof_call *call, const void *parameters)
         kprof_variables_unload(result.module);
 }
 
-/* The kind is the same as a call enters and as it leaves, whatever it did meanwhile. */
+/* A call has the same kind as it enters and as it leaves, whatever it did meanwhile. */
 static void decode(CUpti_CallbackId id, const CUpti_CallbackData *data, kprof_call *call, kprof_decoded_call *out)
 {
     if (data->callbackSite == CUPTI_API_EXIT && data->correlationData) {
@@ -130,8 +130,8 @@ static void on_driver_call(CUpti_CallbackId id, const CUpti_CallbackData *data)
     in_hook = own;
 }
 
-/* Without a current context the runtime's call does not come to the driver. What is launched between the two is taken.
- */
+/* Without a current context the runtime's call does not reach the driver. kprof measures what is launched between start
+ * and stop. */
 static void on_profiler_call(bool starts, CUpti_ApiCallbackSite site)
 {
     if (!in_hook && (site == CUPTI_API_EXIT) == starts)
@@ -164,7 +164,7 @@ static void CUPTIAPI on_callback(void *user, CUpti_CallbackDomain domain, CUpti_
     int cancel_state;        /* a thread that is cancelled while it waits here would take locks with it */
     (void)user;
     pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel_state);
-    if (domain == CUPTI_CB_DOMAIN_RUNTIME_API) { /* of which these two are asked for */
+    if (domain == CUPTI_CB_DOMAIN_RUNTIME_API) { /* kprof asks for two of these calls */
         on_profiler_call(id == CUPTI_RUNTIME_TRACE_CBID_cudaProfilerStart_v4000,
                          ((const CUpti_CallbackData *)data)->callbackSite);
     } else if (domain == CUPTI_CB_DOMAIN_DRIVER_API) {

@@ -36,10 +36,10 @@ void kprof_target_note_variables(const kprof_call *call);
  * NULL when they are not known, or the graph does what no such call can: `*why` is the reason, and NULL where the graph
  * launches no kernel at all. */
 const kprof_graph_call *kprof_target_graph(const kprof_call *call, size_t *count, const char **why);
-/* Make a graph launch one that the functions here take like that of a kernel: `out` is the same call with the
- * executable graph as its function and a name, "CUDAGraph<12 kernels, 3fa2c1>", that graphs of the same kernels share;
- * valid until the hook returns. False for a launch on several devices, which is none of a graph, and for a graph that
- * launches no kernel. */
+/* Prepare a graph launch so that the functions here take it like that of a kernel. `out` is the same call with the
+ * executable graph as its function, and with a name, "CUDAGraph<12 kernels, 3fa2c1>", that graphs of the same kernels
+ * share; valid until the hook returns. False for a graph that launches no kernel, and for a launch of kernels on
+ * several devices. */
 bool kprof_target_name_graph(const kprof_call *call, kprof_call *out);
 /* Is this the launch of a graph that may wait for functions of the host, for events, or for what is not known? */
 bool kprof_target_awaits(const kprof_call *call);
@@ -76,7 +76,7 @@ void kprof_target_leave_context(void);
 /* Return why replaying this launch would do more than the launch itself, or something else, as "it calls vprintf, which
  * ..."; NULL if it would not. The text is valid until the thread's next call of this. */
 const char *kprof_target_side_effect(const kprof_call *call);
-/* Is printing all that a replay of this launch of a kernel would do more? */
+/* If this kernel is replayed, is printing the only side effect? */
 bool kprof_target_only_prints(const kprof_call *call);
 /* Wait for all work of the current context. INTERNAL when the context is in error: the application's error, which it
  * will see itself. */

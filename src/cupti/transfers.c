@@ -2,7 +2,7 @@
 #include "cupti/calls.h"
 
 #define MOST_KEPT_BYTES ((size_t)256 << 20)
-#define MOST_KEPT_ROWS  ((size_t)1 << 20) /* each is listed, to be compared */
+#define MOST_KEPT_ROWS  ((size_t)1 << 20) /* kprof lists each row to compare it */
 
 #define ID(name) CUPTI_DRIVER_TRACE_CBID_##name
 
@@ -61,7 +61,7 @@ static bool is_plain(const copy_side *side, const kprof_transfer *t)
     return !is_array && (t->height <= 1 || side->pitch_bytes >= t->width);
 }
 
-/* The kind is left open: memory of which the call says that it is the host's may be managed. */
+/* Leave the kind open: the call may say that memory is the host's, and it is managed. */
 static bool set_sides(kprof_transfer *t, const copy_side *to, const copy_side *from)
 {
     t->kind = KPROF_TRANSFER_COPY;

@@ -24,7 +24,7 @@ static struct {
     atomic_uint version;
 } list = {.mutex = PTHREAD_MUTEX_INITIALIZER};
 
-/* One that lies within another is noted all the same: the other may be of a module that is gone. */
+/* Note a variable although it lies within another one: that may be of a module that is gone. */
 static bool is_known(const kprof_variable *v)
 {
     for (size_t i = 0; i < list.count; i++)
@@ -156,8 +156,7 @@ static match note_cubin(const kprof_driver_api *driver, const void *context, CUm
     return names->count == 0 ? NO_VARIABLES : found == 0 ? OTHER_MODULE : found < names->count ? PARTLY : MATCH;
 }
 
-/* Several cubins can have a kernel of the name. All variables of one of them have to be found: which one is the
- * module's is not known otherwise. */
+/* Several cubins can have a kernel of this name. kprof knows the module's by finding all variables of one of them. */
 void kprof_variables_note_module(const void *context, void *function, const char *kernel)
 {
     const kprof_driver_api *driver;

@@ -1,5 +1,5 @@
-/* Module variables that kernels may change: those of modules of which a kernel was launched, and those whose addresses
- * the application has. Any kernel may have been given their addresses. */
+/* Module variables that kernels may change: those of modules whose kernels the application has launched, and those
+ * whose addresses it has. Any kernel may know their addresses. */
 #ifndef KPROF_CUPTI_VARIABLES_H
 #define KPROF_CUPTI_VARIABLES_H
 
@@ -17,8 +17,8 @@ typedef struct kprof_variable {
     bool is_managed;   /* the host reaches it, or the driver does not tell */
 } kprof_variable;
 
-/* Thread-safe, all of them. A variable that is noted again is noted once; what cannot be noted, for want of memory say,
- * makes all of them count as not known. */
+/* All functions are thread-safe. A variable that is noted twice is listed once. If one cannot be noted, as when memory
+ * runs out, all count as unknown. */
 void kprof_variables_note(const void *context, const void *owner, uint64_t address, size_t size_bytes);
 /* Note the writable variables of the module that the kernel `function`, a CUfunction of the current context, is in.
  * They count as not known where the kernel's code has not been seen. */

@@ -15,7 +15,7 @@
 #include "inject/samples.h"
 #include "inject/wait.h"
 
-/* A batch that has had no chosen launch for as long is closed: what is not chosen is repeated in each pass, too. */
+/* Close a batch that has had no chosen launch for so long: each pass repeats what is not chosen, too. */
 #define MAX_UNCHOSEN_NS INT64_C(250000000)
 
 kprof_batch kprof_the_batch;
@@ -152,8 +152,8 @@ void kprof_batch_forget(void)
     state->list.count = 0;
 }
 
-/* Memory may be mapped with no context current, or another one. A saved allocation may take managed pages from the
- * host, so that what the host wrote there has to be known before. */
+/* The application may map memory with no context current, or another one. To save an allocation may take managed pages
+ * from the host, so kprof looks first what the host wrote there. */
 void kprof_batch_cover(const kprof_call *call)
 {
     kprof_batch *batch = &kprof_the_batch;
@@ -173,7 +173,8 @@ void kprof_batch_cover(const kprof_call *call)
         kprof_engine.device->target_leave_context();
 }
 
-/* To free something else takes an allocation, and so perhaps pages of managed memory from the host. */
+/* The call frees an allocation of kprof's own instead, and making that may take pages of managed memory from the host.
+ */
 bool kprof_batch_keep_freed(const kprof_call *call)
 {
     const kprof_batch_state *state = &kprof_the_batch.state;
@@ -229,8 +230,8 @@ static void keep_copied(kprof_batch_state *state)
         kprof_state_spoil(state, "a graph did not end by itself, and the host may have changed what it copied");
 }
 
-/* Until its next call the application may use memory that it shares with the GPU, with no call at all. What it did is
- * known then, if no kernel runs meanwhile. */
+/* Until its next call the application may use memory that it shares with the GPU, and kprof sees no call of that. If no
+ * kernel runs meanwhile, kprof can tell later what the application wrote. */
 static bool stays_over_gap(kprof_batch *batch)
 {
     return !kprof_lock_is_wanted() && kprof_wait_is_idle(kprof_ends_await(&batch->ends, &batch->state));
@@ -242,8 +243,9 @@ static bool ends_now(const kprof_batch_state *state)
     return kprof_wait_is_idle(kprof_wait_for_context(state->context->context));
 }
 
-/* End the range of the call that has returned. In a window the stream may be gone before the next flush; else that
- * closes the batch. The default stream of this thread is another one to the thread that flushes next. */
+/* End the range of the call that has returned. Flushes wait for its stream from now on where they could not name it
+ * later: in a window the application may destroy the stream first, and a thread's default stream is another one to the
+ * thread that flushes next. */
 static void end_range(kprof_batch *batch)
 {
     kprof_batch_state *state = &batch->state;

@@ -23,7 +23,8 @@ extern struct kprof_batch kprof_the_batch;
 
 /* Any thread may call this; without the gate the answer is only a hint. */
 bool kprof_batch_is_open(void);
-/* Does the open batch keep launches that are not chosen, and transfers? Without the gate, again, only a hint. */
+/* Does the open batch also take transfers and launches that are not chosen? Without the gate the answer is only a hint.
+ */
 bool kprof_batch_records(void);
 /* Is the open batch one that is repeated? It may take nothing more. */
 bool kprof_batch_replays(void);
@@ -33,8 +34,8 @@ bool kprof_batch_is_sealed(void);
 void kprof_batch_begin_call(void);
 /* Was the launch of this call put off, since the GPU's work goes on? */
 bool kprof_batch_has_put_off(void);
-/* Could a launch not be measured in the context, since its work went on, so that the next launch opens a batch which
- * finds the context idle? */
+/* Has a launch in the context gone unmeasured because the GPU was still at work? Then the next launch that finds the
+ * context idle opens a batch. */
 bool kprof_batch_is_wanted(const void *context);
 /* Is the open batch a window of launches that are not repeated? Then only calls that end or hinder a pass close it. */
 bool kprof_batch_is_window(void);
@@ -47,9 +48,9 @@ bool kprof_batch_has_host(void);
 /* Has a replay gone on for `limit_ns` and more than any pass should take? *count: what it repeats. Without the gate a
  * hint. */
 bool kprof_batch_repeats_for_long(int64_t limit_ns, size_t *count);
-/* Work is submitted that the open batch does not have. */
+/* The application submits work that the open batch does not have. */
 void kprof_batch_note_other_work(void);
-/* Note that a kernel runs outside of all ranges and is not known to end by itself. */
+/* A kernel runs outside of all ranges, and kprof has not seen it end by itself. */
 void kprof_batch_note_unknown_end(void);
 /* Do not repeat the open batch: something happened that it does not know of. `reason`, a literal, says what. */
 void kprof_batch_spoil(const char *reason);
@@ -70,12 +71,12 @@ void kprof_batch_leave(const kprof_call *call);
 bool kprof_batch_keep_freed(const kprof_call *call);
 /* Have the open batch save the memory that the call has brought. */
 void kprof_batch_cover(const kprof_call *call);
-/* Replay the open batch, report its launches, and forget it. `why` says for the log what closes it. Where its work does
- * not end for as long as the thread may wait, the batch is sealed instead: it takes nothing more, and a later call
- * closes it. Returns whether no batch is open now. */
+/* Replay the open batch, report its launches, and forget it. `why` tells the log what closes it. If its work does not
+ * end in the time that the thread may wait, seal the batch instead: it takes nothing more, and a later call closes it.
+ * Returns whether no batch is open now. */
 bool kprof_batch_close(const char *why);
-/* Close the open batch if its work has ended. Does not wait, and leaves it as it is else. Returns whether no batch is
- * open now. */
+/* Close the open batch if its work has ended, without waiting; else leave it as it is. Returns whether no batch is open
+ * now. */
 bool kprof_batch_close_idle(const char *why);
 /* Close the open batch, or give it up where that would have to wait. */
 void kprof_batch_end(const char *why);

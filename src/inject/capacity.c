@@ -5,10 +5,10 @@
 #include "inject/memory.h"
 #include "inject/process.h"
 
-/* The counter data of a batch lies in host memory, and each range that a measurement can hold takes CUPTI 1 ms per MiB,
- * used or not. Replays know how many they need. Own runs that are measured do not: what is reserved for them doubles
- * when full batches in a row have cost about as much as the larger first pass will. A program that ends soon after has
- * lost no more by it than one that goes on had lost without it. */
+/* The counter data of a batch lies in host memory, and CUPTI takes 1 ms per MiB of it, used or not. Replays know how
+ * many ranges they need; own runs that are measured do not. So kprof doubles what it reserves for them when full
+ * batches in a row have cost about as much as the larger first pass will. A program that ends soon after loses no more
+ * by that than one that goes on would have lost without it. */
 #define RESERVED_BYTES     ((size_t)192 << 20)
 #define RESERVED_RANGES    512
 #define RESERVED_GROWTHS   2

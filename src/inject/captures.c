@@ -5,7 +5,7 @@
 
 kprof_captures kprof_the_captures;
 
-/* A program that captures at each step, as JAX does, is known after so many, of which each closes a batch. */
+/* After this many, each of which closes a batch, kprof knows a program that captures at each step, as JAX does. */
 #define ENOUGH_CAPTURES 3
 
 bool kprof_captures_are_quiet(void)
@@ -14,7 +14,7 @@ bool kprof_captures_are_quiet(void)
     return atomic_load(&captures->quiet) >= ENOUGH_CAPTURES && !atomic_load(&captures->lossy);
 }
 
-/* Would an open batch have to be closed before the call, or know of it? */
+/* Would the call close an open batch, or have to join it? */
 void kprof_captures_note_call(const kprof_call *call)
 {
     switch (call->kind) {

@@ -1,5 +1,5 @@
-/* Captures of streams into graphs. Nothing may be synchronised during one, so that an open batch can only be given up.
- * Where earlier captures held nothing but what they captured, batches stay open over the next ones. */
+/* Captures of streams into graphs. kprof may synchronise nothing during one, so it can only give up an open batch. If
+ * nothing ran beside earlier captures, batches stay open over the next ones. */
 #ifndef KPROF_INJECT_CAPTURES_H
 #define KPROF_INJECT_CAPTURES_H
 
@@ -19,7 +19,7 @@ typedef struct kprof_captures {
 
 extern kprof_captures kprof_the_captures;
 
-/* May a batch stay open over a capture that begins now? Never again once one was lost. */
+/* May a batch stay open over a capture that begins now? Not once kprof has lost one so. */
 bool kprof_captures_are_quiet(void);
 /* A call enters that is not captured, while a stream is. */
 void kprof_captures_note_call(const kprof_call *call);

@@ -26,7 +26,7 @@ typedef struct kprof_profiled_context {
     double fixed_ms;               /* what the last batch took whatever it held */
     size_t last_launches;          /* of the last batch */
     kprof_snapshot *snapshot;      /* NULL until wanted */
-    unsigned comparisons;          /* times that replays with new kernels gave the host what the own runs gave */
+    unsigned comparisons;          /* how often replays with new kernels gave the host what the own runs gave */
     bool pushes_ranges;            /* kernels did not become ranges by themselves */
     bool searches;                 /* the last batch reached host memory: the next one finds out which launch does */
     bool diverges;     /* a replay computed something else: later batches end before the host gets to know */
@@ -52,8 +52,8 @@ bool kprof_contexts_has_others(const void *context);
 void kprof_contexts_forget(void *context, bool in_pass);
 /* Is the work of all contexts done? Waits for each as kprof_wait_for_context does. Needs the gate. */
 bool kprof_contexts_idle(void);
-/* Give the device memory that kprof keeps back to the application, except in contexts whose work does not end as long
- * as the thread may wait. Needs the gate, and no batch may be open. */
+/* Give the device memory that kprof keeps back to the application, except in contexts that are still at work when the
+ * thread may not wait any longer. Needs the gate, and no batch may be open. */
 void kprof_contexts_release_memory(void);
 /* Device memory that kprof keeps copies in, on one device. */
 size_t kprof_contexts_held_bytes(uint32_t device);

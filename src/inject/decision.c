@@ -13,8 +13,8 @@
 /* After this many watched launches that ended by themselves, assume that the kernel always does. */
 #define ENOUGH_ENDS 2
 
-/* So many launches of a kernel may have batches of their own, each of which takes half a second with the default set;
- * later ones are multiplexed. */
+/* This many launches of a kernel may have batches of their own, which take half a second each with the default set;
+ * kprof multiplexes later ones. */
 #define MOST_BY_ITSELF 20
 
 bool kprof_decision_needs_proof(void)
@@ -58,8 +58,8 @@ static const char *why_not_saved(const void *context)
 }
 
 /* Return why the launch may reach host memory; NULL if nothing speaks against a replay. A kernel that reached host
- * memory once may do so with some arguments only. For a kernel that is not proved yet, and where the GPU reaches all
- * of the process' memory, only the arguments tell. */
+ * memory once may do so with some arguments only. If the kernel is not proved yet, or the GPU reaches all of the
+ * process' memory, only the arguments tell. */
 static const char *why_reaches_host(const kprof_batch_launch *launch, const kprof_operation *operation)
 {
     unsigned reaches = atomic_load(&launch->kernel->reaches_host);
@@ -79,7 +79,7 @@ static bool may_be_by_itself(const kprof_batch_launch *launch)
            atomic_load(&launch->kernel->by_itself) < MOST_BY_ITSELF;
 }
 
-/* Can replays print and nobody see it? While it is dropped, no other context may print. */
+/* Can kprof hide what replays print? It drops all output meanwhile, so no other context may print. */
 static bool can_drop_output(const kprof_batch_launch *launch)
 {
     return may_be_by_itself(launch) && !atomic_load(&launch->kernel->prints_unseen) &&
@@ -120,7 +120,7 @@ static const char *why_not_repeated(const kprof_batch_launch *launch, const kpro
         *needs |= KPROF_ON_TRIAL;
         return NULL;
     }
-    atomic_fetch_add(&launch->kernel->by_itself, 1); /* to find the obstacle takes long, too */
+    atomic_fetch_add(&launch->kernel->by_itself, 1); /* looking for the obstacle takes time, too */
     return why;
 }
 
@@ -151,7 +151,7 @@ bool kprof_decision_may_wait(const kprof_batch_launch *launch)
     return kprof_decision_may_wait_for_host(launch) || kprof_decision_has_other_writers();
 }
 
-/* How many launches have to end by themselves first? A kernel may also wait for one in another stream. */
+/* How many launches must kprof have seen end by themselves? A kernel may also wait for one in another stream. */
 static uint32_t enough_ends(const kprof_batch_launch *launch, kprof_decision_kind kind)
 {
     if (kprof_decision_may_wait(launch))
@@ -165,8 +165,8 @@ static kprof_decision decide(kprof_decision_kind kind, const char *why)
     return (kprof_decision){.kind = kind, .why = why};
 }
 
-/* CUPTI waits in the launch call for a kernel that it counts in the SMs. One that waits for what the application does
- * next would never end then, so that a kernel has to end by itself first. */
+/* CUPTI waits in the launch call for a kernel that it counts in the SMs. If that kernel waits for what the application
+ * does next, neither would ever go on. So kprof must have seen the kernel end by itself. */
 static kprof_decision measure_own_run(const kprof_batch_launch *launch, kprof_decision_kind kind, const char *why)
 {
     if (atomic_load(&launch->kernel->ends_late))

@@ -18,8 +18,8 @@
 typedef enum kprof_decision_kind {
     KPROF_REPLAYED,    /* in replays after its own run, with others in a batch */
     KPROF_LIVE,        /* in its own run, in the one pass that there is, with others in a batch */
-    KPROF_MULTIPLEXED, /* in its own run, in one pass of several, where it is its turn */
-    KPROF_WATCHED,     /* not this time: it is watched whether it ends by itself */
+    KPROF_MULTIPLEXED, /* in its own run, in one pass of several, when it is its turn */
+    KPROF_WATCHED,     /* not this time: kprof watches whether it ends by itself */
     KPROF_REFUSED,     /* not at all */
 } kprof_decision_kind;
 
@@ -47,8 +47,8 @@ kprof_decision kprof_decision_make(const kprof_batch_launch *launch, const kprof
 const char *kprof_decision_node_obstacle(const kprof_batch_launch *node, const kprof_operation *operation);
 /* Decide again for a launch that cannot be replayed after all; `why` says the reason. */
 kprof_decision kprof_decision_unrepeated(const kprof_batch_launch *launch, const char *why);
-/* May a batch that is repeated begin behind the launch, for which kprof has decided so? It is one that is not repeated
- * with others itself. */
+/* May a batch that is repeated begin behind the launch? `decision` is what kprof has decided for the launch, which is
+ * not repeated itself. */
 bool kprof_decision_may_follow(const kprof_batch_launch *launch, const kprof_decision *decision);
 /* May the launch wait for memory that the host writes after it, or a graph for functions of the host? */
 bool kprof_decision_may_wait_for_host(const kprof_batch_launch *launch);
@@ -65,7 +65,7 @@ const char *kprof_decision_host_obstacle(const void *context);
 /* Can kernels of this process reach memory that a replay does not put back? Then a batch needs a proof that its own
  * did not. */
 bool kprof_decision_needs_proof(void);
-/* Will batches be proved? That takes counters which not every chip has. */
+/* Will kprof prove batches? Not every chip has the counters for that. */
 bool kprof_decision_proves(const kprof_chip_metrics *metrics);
 
 #endif

@@ -44,7 +44,7 @@ void kprof_deliver_launch(kprof_launch_record *launch, const char *reason)
 /* Counters of patched code see nothing of a graph as a whole, whose kernels were made before. */
 #define NOT_IN_GRAPHS "counters of code that is patched into kernels do not see those of a graph as a whole"
 
-/* Values that such counters would make become NaN; true when there are any. */
+/* Set values of such counters to NaN; true when there are any. */
 static bool leave_out_patched(const kprof_chip_metrics *metrics, const kprof_launch_record *record, double *values)
 {
     bool found = false;
@@ -67,8 +67,8 @@ static const kprof_witness *find_witness(const kprof_chip_metrics *metrics, cons
     return &none;
 }
 
-/* Return how long a pushed range lasts before its kernel begins, and put the share that is left into *share. NaN where
- * that is not known, as of a graph: its kernels have time between them, in which the GPU executes none, either. */
+/* Return how long a pushed range lasts before its kernel begins, and put the share that is left into *share. NaN if
+ * that is not known, as for a graph: between its kernels the GPU executes none, either. */
 static double find_lead_ns(const kprof_chip_metrics *metrics, const kprof_evaluation *e,
                            const kprof_launch_record *record, double *share)
 {
@@ -112,7 +112,7 @@ static int power_of_time(const char *name)
     return power;
 }
 
-/* Make values of a pushed range those of the share that its kernel takes. True when there are any such values. */
+/* Reduce values of a pushed range to the share that its kernel takes. True when there are any such values. */
 static bool scale_times(const kprof_chip_metrics *metrics, double share, double *values)
 {
     bool found = false;
@@ -137,7 +137,7 @@ void kprof_deliver(const kprof_chip_metrics *metrics, const kprof_evaluation *e,
     for (size_t w = 0; w < metrics->witnesses.count; w++) {
         if (!kprof_witness_compares(metrics, w))
             continue;
-        /* The time of a pushed range differs from pass to pass by how long the host takes, and tells nothing of the
+        /* How long a pushed range lasts depends on the host, which differs from pass to pass and tells nothing of the
          * kernel. */
         bool is_hosts = !e->automatic && strcmp(metrics->witnesses.items[w], KPROF_TIME_WITNESS) == 0;
         spreads_pct[record->witness_count++] = is_hosts ? NAN : kprof_witness_spread_pct(&e->witnesses[w]);

@@ -1,4 +1,4 @@
-/* The command line sees in a file which signals would end the process, as /proc tells of a handler. */
+/* A file tells the command line which signals would end the process: in /proc it sees only that there is a handler. */
 #include "inject/ending.h"
 
 #include "core/folder.h"

@@ -17,7 +17,7 @@ void kprof_ending_name_thread(void *state);
 int kprof_ending_note(int number);
 /* Has one come? */
 bool kprof_ending_is_due(void);
-/* Did it come so long ago that nothing more is waited for? */
+/* Did it come so long ago that kprof waits no longer? */
 bool kprof_ending_is_overdue(void);
 /* End the process by it. */
 void kprof_ending_end(void);

@@ -14,7 +14,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-/* All waits of one call together may take so long in which no work on the GPU ends. The rest of the tenth of a second
+/* While no work on the GPU ends, all waits of one call together may take this long. The rest of the tenth of a second
  * is for what kprof does besides. */
 #define KPROF_HOLD_NS INT64_C(80000000)
 /* The first wait for a kernel: the delay kernel with which XLA begins to measure gives up after 0.1 s. */

@@ -14,7 +14,7 @@
 
 kprof_evaluator kprof_the_evaluator;
 
-/* Starting a thread does not pay for fewer launches. */
+/* For fewer launches, starting a thread does not pay. */
 #define LAUNCHES_PER_WORKER 8
 
 typedef struct kprof_evaluate_worker worker;
@@ -44,8 +44,8 @@ void kprof_evaluations_free(kprof_evaluations *evaluations)
     *evaluations = (kprof_evaluations){0};
 }
 
-/* Add the witnesses of a pass. Equal launches of a sample may take differently long, so what the kernel takes of its
- * range is of one pass. */
+/* Add the witnesses of a pass. Equal launches of a sample may take different times, so compare kernel and range within
+ * one pass. */
 static void add_witnesses(kprof_evaluation *e, const double *means)
 {
     const kprof_evaluator *work = &kprof_the_evaluator;
@@ -63,8 +63,8 @@ static void add_witnesses(kprof_evaluation *e, const double *means)
         range->beside = kernel_cycles;
 }
 
-/* Read metrics and witnesses together, since each question has a price of its own in an image of many ranges. So a
- * launch whose witnesses cannot be evaluated has no values. */
+/* Read metrics and witnesses together: in an image of many ranges each question costs time. So if its witnesses cannot
+ * be evaluated, a launch has no values. */
 static kprof_status read_launch(const worker *self, kprof_evaluation *e)
 {
     kprof_evaluator *work = &kprof_the_evaluator;
@@ -150,8 +150,8 @@ void kprof_evaluate_begin(kprof_evaluations *evaluations, uint32_t from, uint32_
     }
     work->readers_metrics = evaluations->metrics;
     worker *first = &work->workers[0];
-    /* This opens libraries. If the application launches while it is opening one, threads would wait for the loader, and
-     * this one for them. */
+    /* This opens libraries: do it before there are threads. If the application launches while it opens a library
+     * itself, threads would wait for the loader, and this one for them. */
     if (!first->reader && kprof_engine.device->reader_open(evaluations->metrics, &first->reader) != KPROF_OK)
         first->reader = NULL; /* its thread tries again, and tells why not */
     atomic_store(&work->next, 0);

@@ -1,5 +1,5 @@
-/* Turns the counters of a batch into values while its passes run: each pass completes some of the metrics, and its
- * launches keep the GPU busy for longer than it takes to evaluate those that the pass before completed. */
+/* Turns the counters of a batch into values while its passes run. Each pass completes some of the metrics, and the
+ * launches of the next pass take the GPU longer than their evaluation takes. */
 #ifndef KPROF_INJECT_EVALUATE_H
 #define KPROF_INJECT_EVALUATE_H
 

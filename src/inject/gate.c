@@ -8,10 +8,10 @@
 
 kprof_gate kprof_the_gate = {.mutex = PTHREAD_ERRORCHECK_MUTEX_INITIALIZER_NP, .changed = PTHREAD_COND_INITIALIZER};
 
-/* After a wait in vain, wait only as long as a short call takes: that thread probably stays inside. */
-#define IN_VAIN_MS 2
-#define MS_NS      INT64_C(1000000)
-/* So often a thread looks whether work ends while it waits. */
+/* After a timeout, wait only as long as a short call takes: that thread is probably still inside. */
+#define AFTER_TIMEOUT_MS 2
+#define MS_NS            INT64_C(1000000)
+/* While a thread waits, it looks this often whether work ends. */
 #define LOOK_NS INT64_C(10000000)
 
 /* What this thread does. */
@@ -55,13 +55,14 @@ void kprof_gate_leave_shared(void)
         leave();
 }
 
-/* For how long the thread has waited while there was work on the GPU and none of it ended. */
+/* How long the thread has waited while the GPU was at work and none of that ended. */
 typedef struct stall {
     uint64_t passed;
     int64_t since_ns;
 } stall;
 
-/* That work may wait for what the thread is about to do. With the mutex held; false when the time is over. */
+/* Wait with the mutex held; false when the time is over, or when no work ends: that may wait for what this thread is
+ * about to do. */
 static bool wait_for_change(const struct timespec *deadline, stall *s)
 {
     struct timespec until = kprof_deadline_after_ns(LOOK_NS);
@@ -92,14 +93,14 @@ bool kprof_gate_enter_exclusive(unsigned timeout_ms)
     }
     atomic_store(&gate->exclusive, true);
     mine.is_awaiting = true;
-    unsigned limit_ms = gate->in_vain && timeout_ms > IN_VAIN_MS ? IN_VAIN_MS : timeout_ms;
+    unsigned limit_ms = gate->timed_out && timeout_ms > AFTER_TIMEOUT_MS ? AFTER_TIMEOUT_MS : timeout_ms;
     struct timespec deadline = kprof_deadline_after_ns(limit_ms * MS_NS);
     bool in_time = true, alone;
     stall stalled = {.since_ns = kprof_monotonic_ns()};
     /* One look at `inside` decides: those who announce themselves after it see `exclusive` and go. */
     while (!(alone = atomic_load(&gate->inside) == 0) && in_time)
         in_time = wait_for_change(&deadline, &stalled);
-    gate->in_vain = !alone && (gate->in_vain || timeout_ms > 0);
+    gate->timed_out = !alone && (gate->timed_out || timeout_ms > 0);
     if (!alone) {
         atomic_store(&gate->exclusive, false);
         pthread_cond_broadcast(&gate->changed);
@@ -149,7 +150,7 @@ void kprof_gate_reset(void)
     atomic_store(&gate->inside, 0);
     atomic_store(&gate->exclusive, false);
     atomic_store(&gate->owner, (pthread_t)0);
-    gate->in_vain = false;
+    gate->timed_out = false;
     mine.depth = 0;
     mine.is_owner = mine.is_awaiting = false;
 }

@@ -13,10 +13,10 @@
 typedef struct kprof_gate {
     _Alignas(KPROF_CACHE_LINE) atomic_int inside; /* threads inside a shared call */
     atomic_bool exclusive;                        /* a replay is under way or waits for `inside` to fall to 0 */
-    _Atomic(pthread_t) owner;                     /* whose it is while it is under way, else 0 */
+    _Atomic(pthread_t) owner;                     /* the thread that replays, else 0 */
     pthread_mutex_t mutex;                        /* one that checks for errors */
     pthread_cond_t changed;
-    bool in_vain; /* nobody got to be alone since somebody waited in vain */
+    bool timed_out; /* the last wait to be alone timed out */
 } kprof_gate;
 
 extern kprof_gate kprof_the_gate;
@@ -27,10 +27,10 @@ void kprof_gate_enter_shared(void);
 void kprof_gate_leave_shared(void);
 
 /* Enter alone, before a replay. Waits until no other thread is inside a shared call, but for `timeout_ms` at most: a
- * call may itself wait for work that only this thread will submit. After a wait in vain the next one is very short.
- * Waits for another replay without a limit, since that ends by itself, but not at all if the timeout is 0. Returns
- * false when the time is over, or when this thread is in the middle of a replay or of this very wait, which a signal
- * handler has interrupted: do not replay then. */
+ * call may itself wait for work that only this thread will submit. After a timeout the next wait is very short. Waits
+ * for another replay without a limit, since that ends by itself, but not at all if the timeout is 0. Returns false when
+ * the time is over. It also does in a signal handler that has interrupted a replay of this thread, or this very wait:
+ * do not replay then. */
 bool kprof_gate_enter_exclusive(unsigned timeout_ms);
 void kprof_gate_leave_exclusive(void);
 /* Does this thread hold the gate alone? Async-signal-safe: a handler may have interrupted it there. */

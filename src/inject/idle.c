@@ -26,17 +26,17 @@ bool kprof_idle_is_asked(void)
 static void wait_idle(void)
 {
     kprof_idle *idle = &kprof_the_idle;
-    idle->tried = idle->tried && kprof_idle_is_asked();
-    struct timespec until = kprof_deadline_after_ns(idle->tried ? RETRY_NS : IDLE_NS);
+    idle->retries = idle->retries && kprof_idle_is_asked();
+    struct timespec until = kprof_deadline_after_ns(idle->retries ? RETRY_NS : IDLE_NS);
     idle->seen = atomic_load(&idle->uses);
-    while (!idle->stopped && (idle->tried || !kprof_idle_is_asked()) &&
+    while (!idle->stopped && (idle->retries || !kprof_idle_is_asked()) &&
            pthread_cond_timedwait(&idle->changed, &idle->mutex, &until) == 0)
         continue;
     if (!idle->stopped) {
         pthread_mutex_unlock(&idle->mutex); /* replaying a batch takes its time, and launches may begin meanwhile */
         atomic_store(&idle->held, false);
-        idle->tried = kprof_idle_is_asked();
-        idle->calls = kprof_idle_lasts() && !idle->tried ? idle->calls + 1 : 0;
+        idle->retries = kprof_idle_is_asked();
+        idle->calls = kprof_idle_lasts() && !idle->retries ? idle->calls + 1 : 0;
         if (!idle->give_back(idle->calls))
             atomic_store(&idle->held, true);
         pthread_mutex_lock(&idle->mutex);

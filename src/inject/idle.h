@@ -1,5 +1,5 @@
-/* Acts when this process has not launched anything for a while: an open batch would be lost if the process were killed,
- * and another process may wait for the GPU's counters. */
+/* Acts when this process has not launched anything for a while: if it were killed, an open batch would be lost, and
+ * another process may wait for the GPU's counters. */
 #ifndef KPROF_INJECT_IDLE_H
 #define KPROF_INJECT_IDLE_H
 
@@ -18,7 +18,7 @@ typedef struct kprof_idle {
     bool (*give_back)(unsigned calls);
     unsigned calls;   /* since the last launch */
     atomic_int asked; /* a kprof_idle_request: the process is about to call exec or _exit */
-    bool tried;       /* in vain, for that request */
+    bool retries;     /* the function was called for that request and could not answer it */
 } kprof_idle;
 
 extern kprof_idle kprof_the_idle;
@@ -39,9 +39,9 @@ bool kprof_idle_may_be_handler(void);
 void kprof_idle_ask(void);
 /* Have the function called at once, too, but do not wait. */
 void kprof_idle_rouse(void);
-/* Is an answer awaited that has not begun? */
+/* Does somebody wait for an answer that has not begun? */
 bool kprof_idle_is_asked(void);
-/* The function takes on what was asked for; false when nothing was, or nobody waits any more. */
+/* The function begins to answer; false when nobody waits, or not any more. */
 bool kprof_idle_begin(void);
 /* The function has done it. */
 void kprof_idle_answer(void);

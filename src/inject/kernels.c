@@ -8,7 +8,7 @@
 
 kprof_kernel_table kprof_the_kernels = {.mutex = PTHREAD_ERRORCHECK_MUTEX_INITIALIZER_NP};
 
-#define MOST_VAIN_WAITS 3
+#define MOST_TIMEOUTS 3
 
 typedef struct kprof_kernel_slot slot;
 
@@ -141,12 +141,12 @@ void kprof_kernels_visit(void (*visit)(kprof_kernel *kernel))
 
 int64_t kprof_kernel_patience_ns(const kprof_kernel *kernel)
 {
-    uint32_t vain = atomic_load(&kernel->vain_waits);
-    return vain < MOST_VAIN_WAITS ? kprof_engine.waits.patience_ns << vain : 0;
+    uint32_t timeouts = atomic_load(&kernel->timeouts);
+    return timeouts < MOST_TIMEOUTS ? kprof_engine.waits.patience_ns << timeouts : 0;
 }
 
-void kprof_kernel_note_vain_wait(kprof_kernel *kernel)
+void kprof_kernel_note_timeout(kprof_kernel *kernel)
 {
-    if (atomic_fetch_add(&kernel->vain_waits, 1) + 1 >= MOST_VAIN_WAITS)
+    if (atomic_fetch_add(&kernel->timeouts, 1) + 1 >= MOST_TIMEOUTS)
         atomic_store(&kernel->ends_late, true);
 }

@@ -15,14 +15,14 @@ typedef struct kprof_kernel {
     _Atomic uint64_t launches;
     _Atomic uint32_t watched_ends; /* launches that were watched and ended by themselves */
     atomic_bool to_watch;          /* the launch that is entered is to be watched */
-    _Atomic uint32_t vain_waits;   /* launches that did not end by themselves while kprof waited for them */
+    _Atomic uint32_t timeouts;     /* launches that did not end by themselves while kprof waited for them */
     atomic_bool ends_late;         /* that was often enough: the kernel may wait for the application */
     atomic_bool ends_alone;        /* a launch ended before anything in another stream came after it */
     _Atomic uint32_t by_itself;    /* launches that had batches of their own, because of what their replays need */
-    atomic_bool prints_unseen;     /* whether it prints could not be seen, so that nothing it prints can be dropped */
-    atomic_bool proved;            /* launches were seen not to reach memory of the host */
+    atomic_bool prints_unseen;     /* kprof cannot see what it prints, so it cannot drop that either */
+    atomic_bool proved;            /* kprof saw that launches did not reach memory of the host */
     atomic_bool compared;          /* a copy to the host behind a launch was the same in all replays */
-    _Atomic uint32_t reaches_host; /* launches that were seen to reach memory of the host */
+    _Atomic uint32_t reaches_host; /* launches that reached memory of the host */
 } kprof_kernel;
 
 typedef struct kprof_kernel_slot {
@@ -52,7 +52,7 @@ typedef struct kprof_batch_launch {
     kprof_launch_record record; /* of a chosen launch: complete but for what measuring adds */
 } kprof_batch_launch;
 
-/* Told of a new kernel, once, before any other thread can find it; it must not look for kernels itself. */
+/* Called once for each new kernel, before another thread can find it. The function must not look for kernels itself. */
 typedef void kprof_kernel_announcer(const kprof_kernel *kernel);
 
 /* The kernel of a launch; new ones are added and announced. NULL when out of memory. Thread-safe; kernels live as long
@@ -63,11 +63,11 @@ kprof_kernel *kprof_kernels_find(const kprof_call *call, const kprof_filter *fil
  * driver may hold one of its own that a thread waits for in _find. */
 void kprof_kernels_forget_handles(void);
 
-/* Return how long to wait for a launch of the kernel to end by itself: longer each time, as a kernel that waits for the
- * application may give up. 0: not any more. */
+/* Return how long to wait for a launch of the kernel to end by itself: longer after each timeout, as a kernel that
+ * waits for the application may give up. 0: do not wait any more. */
 int64_t kprof_kernel_patience_ns(const kprof_kernel *kernel);
-/* Such a wait was in vain. */
-void kprof_kernel_note_vain_wait(kprof_kernel *kernel);
+/* Such a wait timed out. */
+void kprof_kernel_note_timeout(kprof_kernel *kernel);
 
 /* Call `visit` for every kernel. */
 void kprof_kernels_visit(void (*visit)(kprof_kernel *kernel));

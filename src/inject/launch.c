@@ -32,7 +32,7 @@ kprof_launch_state kprof_the_launches;
 
 /* Longest wait for other threads to leave the driver before a launch goes unmeasured. */
 #define GATE_TIMEOUT_MS 2000
-/* Later waits are shorter: so often before an open batch is given up. */
+/* Later waits are shorter: try this often before giving up an open batch. */
 #define CLOSE_TRIES 100
 
 #define SIGNAL_POLL_NS 500000
@@ -40,10 +40,10 @@ kprof_launch_state kprof_the_launches;
 
 #define NO_METRICS "no metrics were chosen for this device's chip"
 
-/* After so long kprof says that a replay does not end. */
+/* After this long, say that a replay does not end. */
 #define ENDLESS_S 10
 
-/* Quarters of a second after which the counters are given back although no process of the run wants them. */
+/* After this many quarters of a second, give the counters back although no process of the run wants them. */
 #define MAX_IDLE_CALLS 12
 
 /* The call that this thread is in the middle of. */
@@ -88,7 +88,7 @@ typedef struct counted {
     uint64_t number;      /* of those of the kernel, from 1 */
 } counted;
 
-/* Counts survive a process that is killed: they are written each time they have doubled. */
+/* Write a count each time it has doubled, so that counts survive a process that is killed. */
 static counted count_launch(const kprof_call *call)
 {
     counted launch = {.kernel = kprof_kernels_find(call, kprof_engine.process.filter, write_kernel)};
@@ -101,8 +101,8 @@ static counted count_launch(const kprof_call *call)
     return launch;
 }
 
-/* A failure that every later launch would meet as well. Counters that this process has had before are busy for a while
- * only: another of its contexts, or of the run's processes, is still giving them back. */
+/* Would every later launch fail so, too? If this process has had the counters before, they are busy for a while only:
+ * another of its contexts, or of the run's processes, is still giving them back. */
 static bool is_final(kprof_status status)
 {
     bool had_counters = atomic_load(&kprof_engine.process.profiled) > 0;
@@ -145,7 +145,7 @@ static void leave_watched(const kprof_call *call)
         atomic_fetch_add(&kernel->watched_ends, 1);
         atomic_store(&kernel->ends_alone, true);
     } else if (status == KPROF_NOT_COLLECTED) {
-        kprof_kernel_note_vain_wait(kernel);
+        kprof_kernel_note_timeout(kernel);
     }
     thread.watched = NULL;
 }
@@ -164,7 +164,7 @@ static const char *enter_batch(const kprof_batch_launch *launch)
     thread.alone = kprof_batch_enter(launch, &status);
     if (thread.alone)
         return status == KPROF_OK ? "" : kprof_process_reason(status);
-    /* A launch that is to be watched, and not measured this time, keeps the gate until it has ended. */
+    /* If kprof watches a launch instead of measuring it, the launch keeps the gate until it has ended. */
     if (launch->chosen && !kprof_batch_records() && atomic_load(&launch->kernel->to_watch)) {
         atomic_store(&launch->kernel->to_watch, false);
         thread.watched = launch->kernel;
@@ -185,7 +185,7 @@ static bool uses_memory(const kprof_call *call)
            call->kind == KPROF_CALL_GRAPH_LAUNCH;
 }
 
-/* Replay what is open before a call that a replay could not repeat, or that shows the host what it must not see yet. */
+/* Replay what is open before a call that replays could not repeat, or that shows the host what it must not see yet. */
 static void close_batch(const char *why)
 {
     if (!kprof_batch_is_open() || !kprof_gate_enter_exclusive(GATE_TIMEOUT_MS))
@@ -205,7 +205,7 @@ static void end_batch(const char *why)
     kprof_gate_leave_exclusive();
 }
 
-/* Replay a batch that could not be when it was full, if its work has ended by now. */
+/* If the work of a sealed batch has ended by now, replay it. */
 static void close_sealed(const kprof_call *call)
 {
     if (kprof_batch_is_sealed() && kprof_gate_enter_exclusive(0)) {
@@ -221,7 +221,7 @@ static bool frees_to_keeping_pool(const kprof_call *call)
     return call->kind == KPROF_CALL_POOL_FREE && kprof_engine.device->target_pool_keeps(call);
 }
 
-/* Replays use the memory that the call frees: an open batch keeps it, or ends first. To keep it takes an allocation,
+/* Replays use the memory that the call frees, so an open batch keeps it, or ends first. Keeping it takes an allocation,
  * which may end a capture. */
 static void keep_freed(const kprof_call *call)
 {
@@ -311,8 +311,8 @@ static void make_space(const kprof_call *call, size_t local_bytes)
     kprof_gate_leave_exclusive();
 }
 
-/* The driver allocates local memory within a launch, and the launch fails where copies of kprof's take the space. They
- * cannot be given back during a capture, so that a later launch has to look for the space then. */
+/* The driver allocates local memory within a launch, and the launch fails if kprof's copies take the space. kprof
+ * cannot give them back during a capture; a later launch looks for the space then. */
 static void make_local_space(const kprof_call *call, const kprof_device *device, const kprof_kernel *kernel)
 {
     if (!device || !kernel || kprof_engine.device->target_capturing())
@@ -322,7 +322,7 @@ static void make_local_space(const kprof_call *call, const kprof_device *device,
         make_space(call, local_bytes);
 }
 
-/* A chosen launch was not measured. It does not count if that is put off. */
+/* A chosen launch was not measured. If it was put off, -c does not count it. */
 static void write_unmeasured(kprof_launch_record *record, const char *obstacle)
 {
     if (kprof_batch_has_put_off())
@@ -453,16 +453,16 @@ static void enter_graph(const kprof_call *call)
     free(launches);
 }
 
-/* May the call not run while the batch is open, since that must be replayed first, or know of the call? */
+/* Must the call wait until the open batch has been replayed, or has taken it? */
 static bool is_in_the_way(const kprof_call *call)
 {
     bool is_unknown = uses_memory(call) && !thread.captured && kprof_batch_records();
     return kprof_batch_is_open() && (closes_batch(call) || is_unknown);
 }
 
-/* The call runs beside others, but not inside a batch that must be replayed before it, or know of it: another thread
- * may have opened one since this call looked. None can be opened while this thread is in the gate. A batch that cannot
- * be closed in time is never replayed. */
+/* The call runs beside others. But another thread may have opened a batch since this call looked, which must be
+ * replayed first, or must take the call. While this thread is in the gate, nobody can open one. A batch that cannot be
+ * closed in time is never replayed. */
 static void enter_gate(const kprof_call *call)
 {
     kprof_gate_enter_shared();
@@ -479,8 +479,8 @@ static void enter_gate(const kprof_call *call)
     thread.shared++;
 }
 
-/* A process that was disarmed while a batch was open, or about to be, keeps its calls out of that until it is replayed:
- * later, its restore would undo what the application does now. Then no call needs anything of kprof any more. */
+/* The process was disarmed while a batch was open, or about to be. Keep calls out until that batch is replayed: later,
+ * its restore would undo what the application does now. After that no call needs kprof any more. */
 static void try_to_settle(const kprof_call *call)
 {
     if (!kprof_gate_enter_exclusive(0))
@@ -527,19 +527,19 @@ static bool look_for_capture(const kprof_call *call)
     return false;
 }
 
-/* The host may wait in a transfer for a kernel, or for a function of its own, that waits for another thread. That must
- * be able to launch meanwhile. Nothing can be awaited during a capture. */
+/* In a transfer the host may wait for a kernel, or for a function of its own, that waits for another thread, which must
+ * be able to launch meanwhile. During a capture kprof can await nothing. */
 static kprof_awaited await_start(const kprof_call *call)
 {
     if (call->kind != KPROF_CALL_TRANSFER || thread.captured || atomic_load(&kprof_engine.process.matched) == 0)
         return KPROF_NOT_AWAITED;
     if (kprof_engine.device->target_capturing())
-        return KPROF_AWAITED_IN_VAIN;
+        return KPROF_AWAIT_TIMED_OUT;
     return kprof_engine.device->transfer_await_start(call, kprof_batch_records());
 }
 
-/* Marks tell later how far the GPU is. Each launch has one, as each may take long. Once all that was asked for is
- * measured, nobody asks. */
+/* Marks tell later how far the GPU is. Each launch has one, as each may take long. When all chosen launches are
+ * measured, nobody looks. */
 static bool is_marked(const kprof_call *call)
 {
     return !thread.captured && uses_memory(call) &&
@@ -582,18 +582,18 @@ static void enter(const kprof_call *call)
     else if (kprof_batch_is_open() && closes_batch(call) && !kprof_batch_is_sealed())
         close_batch(call->name);
     kprof_awaited awaited = armed ? await_start(call) : KPROF_NOT_AWAITED;
-    if (armed && awaited != KPROF_AWAITED_IN_VAIN) /* else it may keep others out of the batch for long */
+    if (armed && awaited != KPROF_AWAIT_TIMED_OUT) /* else it may keep others out of the batch for long */
         follow(call, awaited);
     if (!thread.alone && is_gated(call))
         enter_gate(call);
     thread.marks = armed && is_marked(call);
-    if (thread.unknown_end) /* again: what was noted before the gate, a thread inside it may have taken back */
+    if (thread.unknown_end) /* again: a thread inside the gate may have taken back what this one noted before it */
         kprof_batch_note_unknown_end();
     thread.own_call = false;
 }
 
-/* Memory that the call brought is saved before the application can use it; and what it shares with others may forbid to
- * repeat later launches, but not those before it. */
+/* Save memory that the call brought before the application can use it. If the call shares memory with others, later
+ * launches may not be repeated, but those before it may. */
 static void follow_up(const kprof_call *call)
 {
     if (call->failed || !kprof_batch_is_open())
@@ -616,8 +616,8 @@ static void follow_up(const kprof_call *call)
     }
 }
 
-/* The application sees what it would see: it can have what kprof keeps. A process that has settled, such as a forked
- * child, keeps nothing, and locks may be held there for ever. */
+/* Count what kprof keeps as free, since the application can have it. A process that has settled, such as a forked
+ * child, keeps nothing, and may find locks taken for ever. */
 static void correct_free_memory(const kprof_call *call)
 {
     if (call->failed || atomic_load(&kprof_the_launches.settled) || atomic_load(&kprof_engine.process.matched) == 0)
@@ -627,7 +627,7 @@ static void correct_free_memory(const kprof_call *call)
         kprof_engine.device->target_add_free(call, kprof_contexts_held_bytes(device->record.device));
 }
 
-/* Managed memory can be replayed by this thread alone, which is in no handler. */
+/* Only this thread can replay managed memory, unless it is in a signal handler. */
 void kprof_launch_end_by_signal(void)
 {
     const struct timespec pause = {0, SIGNAL_POLL_NS};
@@ -729,8 +729,8 @@ static void write_end(void)
     kprof_process_write(&record);
 }
 
-/* The process is about to call exec or _exit, and waits. After _exit no thread of the application runs on. A batch that
- * is open over a capture is given up, as that may not end before. */
+/* The process is about to call exec or _exit, and waits. After _exit no thread of the application runs on. Give up a
+ * batch that is open over a capture, which may not end before. */
 static void answer_process(void)
 {
     kprof_wait_allow(KPROF_HOLD_AT_END_NS);
@@ -750,7 +750,8 @@ static void answer_process(void)
     kprof_gate_leave_exclusive();
 }
 
-/* Nothing can end a replay in which a kernel waits for another one, so that the wait for it has no limit. */
+/* Nothing can end a replay in which a kernel waits for another one, so kprof waits for it without a limit, and says so.
+ */
 static void tell_endless_replay(void)
 {
     const int limit_s = ENDLESS_S;
@@ -771,8 +772,8 @@ static void give_up_counters(void)
     kprof_lock_give();
 }
 
-/* Nothing was launched for a while: the process may be about to end without a word, and others may wait. Or a signal is
- * about to end it, and kprof asks: then what is open is closed, whatever is being launched. */
+/* The process has launched nothing for a while: it may be about to end without a word, and others may wait. Or a signal
+ * is about to end it, and kprof asks: then close what is open, whatever is being launched. */
 static bool give_back(unsigned calls)
 {
     bool done = false, is_asked = calls == 0;
@@ -788,7 +789,7 @@ static bool give_back(unsigned calls)
         return false;
     if (!kprof_gate_enter_exclusive(is_asked ? GATE_TIMEOUT_MS : 0))
         return false;
-    /* The application may be using managed memory, so that launches before it are not measured. */
+    /* If the application uses managed memory meanwhile, the launches of the batch are lost. */
     bool may_lose = kprof_batch_has_host() && !kprof_lock_is_wanted();
     bool is_due = is_asked || (kprof_idle_lasts() && !may_lose);
     if (is_asked)
@@ -805,7 +806,8 @@ static bool give_back(unsigned calls)
     return done;
 }
 
-/* The watching thread does it, so that whatever this one holds, in a signal handler, it waits for a limited time. */
+/* The watching thread does the work. So this one, which may hold anything in a signal handler, waits for a limited
+ * time. */
 void kprof_launch_before(kprof_exec_turn turn)
 {
     static const char *const names[] = {"an exec", "_exit", "a thread"};
@@ -830,7 +832,7 @@ void kprof_launch_before(kprof_exec_turn turn)
         kprof_ending_before_exec();
 }
 
-/* The watching thread replays what is open. Whoever is in the middle of a call goes on to its end, since the watching
+/* The watching thread replays what is open. A thread in the middle of a call goes on to its end, since the watching
  * thread, or the one that replays, may wait for that. */
 int kprof_launch_take_signal(int number, const void *thread_state)
 {

@@ -1,4 +1,4 @@
-/* The order in which the parts start and end: nothing of it can fail the application. */
+/* Starts and ends the parts in their order. Nothing here can fail the application. */
 #include "inject/life.h"
 
 #include "core/log.h"

@@ -21,18 +21,18 @@
 
 #define MS_NS    INT64_C(1000000)
 #define MAX_GPUS 64
-/* Whoever is next in line looks so often whether the one before is still there; others less often, by their distance.
+/* The next in line looks this often whether the one before is still there; others look less often, by their distance.
  */
 #define LOOK_NS      (20 * MS_NS)
 #define MOST_LOOK_NS (2000 * MS_NS)
-/* A turn that is not taken for so long is lost. */
+/* A process that does not take its turn for this long loses it. */
 #define TURN_NS     (100 * MS_NS)
 #define PROGRESS_NS (50 * MS_NS)
-/* Changes of the file take microseconds: one that takes longer has been stopped. */
+/* Changes of the file take microseconds: a process that takes longer has been stopped. */
 #define CHANGE_POLL_NS  200000
 #define CHANGE_LIMIT_NS (2000 * MS_NS)
 #define MOST_IN_LINE    65536
-/* Where the locks are: of whoever changes the file, and of ticket 0. Both are beyond the file's end. */
+/* Whoever changes the file locks the first of these bytes, and ticket 0 the second. Both are beyond the file's end. */
 #define CHANGE_BYTE  ((off_t)1 << 40)
 #define TICKET_BYTES ((off_t)1 << 41)
 
@@ -102,7 +102,7 @@ static off_t byte_of(uint32_t ticket)
     return TICKET_BYTES + (off_t)ticket;
 }
 
-/* What cannot be the file's content means that the application wrote over it: all who wait stand in line anew. */
+/* If this cannot be the file's content, the application wrote over it: then all who wait stand in line anew. */
 static line read_line(int fd)
 {
     line now = {0};
@@ -110,7 +110,7 @@ static line read_line(int fd)
     return is_whole && now.last - now.served <= MOST_IN_LINE ? now : (line){0};
 }
 
-/* Have the file to ourselves; false where the file system has no such locks, or who has it was stopped. */
+/* Lock the file; false if the file system has no such locks, or if a process that has the lock was stopped. */
 static bool begin_change(int fd)
 {
     const struct timespec pause = {0, CHANGE_POLL_NS};
@@ -141,7 +141,7 @@ static place_state look(const struct place *place, const line *now)
     return ahead == 0 ? MINE : WAITING;
 }
 
-/* Of 32 who wait one wakes up. */
+/* Wakes one of 32 who wait. */
 static uint32_t wake_bit(uint32_t ticket)
 {
     return UINT32_C(1) << (ticket % 32);
@@ -168,7 +168,7 @@ static bool is_taken(int fd, uint32_t ticket)
     return ticket == the_lock.place.ticket || find_lock(fd, byte_of(ticket), 1) != F_UNLCK;
 }
 
-/* It is the turn of the first ticket behind the one given that is taken. Within a change. */
+/* Give the turn to the first ticket behind this one that somebody has. Within a change. */
 static void pass_on(int fd, line *now, uint32_t ticket)
 {
     while (ticket != now->last && !is_taken(fd, ticket + 1))
@@ -324,7 +324,7 @@ bool kprof_lock_take(unsigned timeout_ms, void (*before_wait)(void))
             before_wait();
         has_waited = true;
         state = wait_in_line(timeout_ms);
-        if (state == WAITING) { /* in vain */
+        if (state == WAITING) { /* the time is over */
             (void)set_lock(place->fd, F_RDLCK, byte_of(place->ticket));
             return false;
         }

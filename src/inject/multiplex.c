@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* While other processes of the run wait for the counters, a process goes through all passes so often. */
+/* While other processes of the run wait for the counters, go through all passes this often. */
 #define TURN_ROUNDS 3
 /* After the windows of the first sample, each lets so many more launches go by than the one before: starting and
  * stopping a pass takes 40 ms, and so the windows of 10,000 launches take 5 s at most. */
@@ -52,7 +52,7 @@ bool kprof_multiplex_has_had_turn(const kprof_profiled_context *context)
     return !lacks || samples->windows - samples->first_window > TURN_ROUNDS * context->metrics->pass_count;
 }
 
-/* No further sample fits, and what could be completed has been. */
+/* Does no further sample fit, and have all been completed that could be? */
 static bool is_used_up(kprof_samples *samples)
 {
     const bool is_full = kprof_samples_are_full(samples);
@@ -190,7 +190,7 @@ kprof_status kprof_multiplex_read_window(const kprof_batch_state *state)
     return status == KPROF_OK ? read_witnesses(state) : status;
 }
 
-/* A launch that is not the first of its sample has its counters there. */
+/* Report a launch whose counters are part of the sample of an earlier one. */
 static void deliver_contribution(const kprof_sample *s, kprof_launch_record *record)
 {
     char reason[128];

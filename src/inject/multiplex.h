@@ -23,8 +23,7 @@ bool kprof_multiplex_wants_new_window(const kprof_profiled_context *context);
 
 /* Has the context a measurement for samples, with some that lack passes? */
 bool kprof_multiplex_is_open(const kprof_profiled_context *context);
-/* Has the context no sample that lacks passes, or had so many windows since it got the counters that another process of
- * the run should have them? */
+/* Should another process of the run have the counters? It should if no sample lacks passes, or after enough windows. */
 bool kprof_multiplex_has_had_turn(const kprof_profiled_context *context);
 /* Find a pass for the window that opens, which the opener's group lacks. The context must be idle. */
 kprof_status kprof_multiplex_open_window(const kprof_profiled_context *context,
@@ -38,7 +37,7 @@ kprof_status kprof_multiplex_begin(kprof_profiled_context *context, const kprof_
 bool kprof_multiplex_shares(kprof_batch_state *state, const kprof_measurement *wanted, size_t least);
 /* Note the end of a batch, which may have shared the measurement. */
 void kprof_multiplex_note_batch(const kprof_batch_state *state);
-/* Have the sample of this range keep what the batch has noted, which concerns its launch alone. */
+/* Move the batch's note to the sample of this range: it concerns that launch alone. */
 void kprof_multiplex_keep_note(kprof_batch_state *state, size_t range);
 /* Report a launch that is not measured since it was not its turn. */
 void kprof_multiplex_skip(const kprof_launch_record *record);

@@ -14,7 +14,7 @@ kprof_nvtx_state kprof_the_nvtx;
 #define FIRST_DEPTH     8
 #define FIRST_SLOTS     256
 #define MISSED_BYTES    200   /* of the ranges of a launch, in a message */
-#define MISSED_LAUNCHES 10000 /* of which it is noted; looking takes time */
+#define MISSED_LAUNCHES 10000 /* note ranges of this many: looking takes time */
 #define NO_RANGE        (-1)  /* what NVTX returns where nothing could be pushed or popped */
 
 /* The ranges that a thread has pushed. It is freed with the thread. */
@@ -500,7 +500,7 @@ static const char *keep_text(const char *text)
     return kept;
 }
 
-/* Keep the ranges of a launch that they kept from being chosen. */
+/* Remember the ranges of a launch that was not chosen because of them. */
 static void note_missed(const char *text)
 {
     kprof_nvtx_state *nvtx = state();

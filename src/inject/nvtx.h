@@ -49,7 +49,7 @@ int kprof_nvtx_attach(kprof_nvtx_get_table *get_table);
 /* Are the ranges that the calling thread is in those of launches that the filter takes? It is in those that it has
  * pushed itself, or with --nvtx-push-pop-scope process in those of all threads, and in what any thread has started. */
 bool kprof_nvtx_match(const kprof_filter *filter);
-/* Where no launch of the process was chosen, tell in which ranges launches were that kprof_nvtx_match refused. */
+/* If no launch of the process was chosen, say in which ranges the launches were that kprof_nvtx_match refused. */
 void kprof_nvtx_tell_missed(void);
 /* The ranges that the calling thread is in, as kprof_nvtx_put_text writes them. Lives as long as the process. */
 const char *kprof_nvtx_text(void);

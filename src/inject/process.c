@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-/* After so many batches nothing new is set up any more. */
+/* After this many batches, register no more handlers. */
 #define MAX_EXIT_HANDLERS 64
 #define OWNER_PERIOD_NS   250000000
 

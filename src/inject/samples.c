@@ -14,7 +14,7 @@
 /* Launches of a group in one window: one until a sample is complete, so that short programs get one, then more. */
 #define MOST_IN_WINDOW    16
 #define MORE_PER_COMPLETE 3
-/* At most this many kernels and shapes are told apart; launches of others are not measured. */
+/* Tell at most this many kernels and shapes apart, and do not measure launches of others. */
 #define MOST_GROUPS ((size_t)1 << 16)
 
 static kprof_shape shape_of(const kprof_batch_launch *launch)
@@ -113,7 +113,7 @@ static size_t find_lacking(const kprof_samples *samples, const kprof_group *grou
     return i;
 }
 
-/* The range for the proof of a batch is not theirs. */
+/* One range is for the proof of a batch. */
 bool kprof_samples_are_full(const kprof_samples *samples)
 {
     return samples->count + samples->proved >= samples->capacity;

@@ -21,7 +21,7 @@ void kprof_threads_mark_own(void)
         kprof_engine.thread_begins();
 }
 
-/* For a thread to name itself takes one system call, and for another thread to do so three. */
+/* A thread that names itself makes one system call; to name another one takes three. */
 static void *begin(void *user)
 {
     const kprof_thread_work work = *(kprof_thread_work *)user;

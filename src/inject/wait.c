@@ -11,19 +11,19 @@
 #include <pthread.h>
 #include <stdlib.h>
 
-/* So often the marks are looked at. */
+/* Look at the marks this often. */
 #define LOOK_NS INT64_C(2000000)
-/* The thread that waits finds out a little later than the host that the work has ended, when it is late itself. */
+/* A thread that is late itself finds out a little later than the host that the work has ended. */
 #define GRACE_NS  INT64_C(1000000)
 #define FORGET_NS INT64_C(1000000000)
 
 #define UNENDED "the GPU's work did not end within 0.1 s, and may wait for the application"
 
-/* A thread that waits for a context's work; one for a context, perhaps since an earlier call. */
+/* A thread that waits for a context's work, perhaps since an earlier call. Each context has one at most. */
 typedef struct waiter {
     struct waiter *next;
     void *context;
-    bool was_in_vain; /* somebody waited for as long as he may, when so many marks had been passed: */
+    bool timed_out; /* a wait for it timed out when the GPU had passed so many marks: */
     uint64_t passed;
     bool orphan; /* its context is gone: nobody takes the result */
     bool done;
@@ -81,8 +81,8 @@ static waiter *find(const void *context)
     return w;
 }
 
-/* Is the waiter done before `limit_ns` have passed in which no work ended? It is looked up each time, since only one
- * who finds it done frees it. */
+/* Wait until the waiter is done, or no work has ended for `limit_ns`; return whether it is done. Look the waiter up
+ * each time: another caller who finds it done frees it. */
 static bool await(void *context, int64_t limit_ns)
 {
     struct waits *waits = &the_waits;
@@ -90,8 +90,9 @@ static bool await(void *context, int64_t limit_ns)
     int64_t since_ns = kprof_monotonic_ns(), spent_ns = 0;
     waiter *w;
     while ((w = find(context)) && !w->done && spent_ns < limit_ns) {
-        /* What was waited for in vain is known to wait for the application, or to take long. */
-        bool is_known = w->was_in_vain && w->passed == progress.passed;
+        /* If the last wait timed out, and nothing has ended since, the work waits for the application, or takes long.
+         */
+        bool is_known = w->timed_out && w->passed == progress.passed;
         if (is_known && (progress.ahead > 0 || spent_ns > GRACE_NS))
             break;
         int64_t rest_ns = limit_ns - spent_ns;
@@ -109,7 +110,7 @@ static bool await(void *context, int64_t limit_ns)
     mine.longest_ns = mine.waited_ns > mine.longest_ns ? mine.waited_ns : mine.longest_ns;
     mine.waited_ns = is_over ? 0 : mine.waited_ns;
     if (!is_over && spent_ns > GRACE_NS) {
-        w->was_in_vain = true;
+        w->timed_out = true;
         w->passed = progress.passed;
     }
     return is_over;
@@ -166,7 +167,7 @@ kprof_status kprof_wait_at_most(void *context, int64_t limit_ns)
     struct waits *waits = &the_waits;
     if (limit_ns > mine.allowed_ns - mine.waited_ns)
         limit_ns = mine.allowed_ns - mine.waited_ns;
-    if (limit_ns <= GRACE_NS) { /* what has passed all marks is seen to be idle as soon as a thread has looked */
+    if (limit_ns <= GRACE_NS) { /* if the GPU has passed all marks, a thread needs to look only once */
         const kprof_progress progress = kprof_engine.device->marks_look(context);
         if (progress.ahead > 0)
             return kprof_fail(KPROF_NOT_COLLECTED, UNENDED);

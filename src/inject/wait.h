@@ -11,20 +11,20 @@
 /* Of a call that ends the process. */
 #define KPROF_HOLD_AT_END_NS INT64_C(1000000000)
 
-/* From now on the calling thread may wait for `limit_ns` in all in which no work ends; before, for KPROF_HOLD_NS. Call
- * it when a call of the application begins. */
+/* Call this when a call of the application begins. While no work ends, the calling thread may wait for `limit_ns` in
+ * all from now on; before, for KPROF_HOLD_NS. */
 void kprof_wait_allow(int64_t limit_ns);
 /* Return for how long at most the calling thread has waited since then without any work that ended. */
 int64_t kprof_wait_spent_ns(void);
-/* Wait until all work of a context is done. NOT_COLLECTED when no work ended for as long as the thread may wait. Work
- * that was waited for in vain is only looked at, until some of it ends. INTERNAL when the context is in error,
- * NO_MEMORY when there is no thread to wait in. Needs the gate. */
+/* Wait until all work of a context is done. NOT_COLLECTED when no work ended for as long as the thread may wait. After
+ * a timeout only look, until some of the work ends. INTERNAL when the context is in error, NO_MEMORY when there is no
+ * thread to wait in. Needs the gate. */
 kprof_status kprof_wait_for_context(void *context) KPROF_MUST_CHECK;
 /* The same, but for `limit_ns` at most. 0 only looks: it does not wait. */
 kprof_status kprof_wait_at_most(void *context, int64_t limit_ns) KPROF_MUST_CHECK;
-/* Has the work that was waited for in vain still not ended? */
+/* Is the work still going on that a wait timed out for? */
 bool kprof_wait_goes_on(const void *context);
-/* Does this result mean that the context has nothing more to do? One in error has not. */
+/* Does this result mean that the context has nothing more to do? A context in error has not. */
 static inline bool kprof_wait_is_idle(kprof_status status)
 {
     return status == KPROF_OK || status == KPROF_INTERNAL;

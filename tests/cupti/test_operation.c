@@ -501,12 +501,12 @@ static void test_work_before_a_copy_that_waits(void **state)
     assert_int_equal(KPROF_AWAITED, await(ID(cuMemcpyDtoHAsync_v2), &out));
     query_result = CUDA_SUCCESS;
     record_result = CUDA_ERROR_INVALID_HANDLE; /* a stream of another context */
-    assert_int_equal(KPROF_AWAITED_IN_VAIN, await(ID(cuMemcpyDtoHAsync_v2), &out));
+    assert_int_equal(KPROF_AWAIT_TIMED_OUT, await(ID(cuMemcpyDtoHAsync_v2), &out));
     record_result = CUDA_SUCCESS;
     busy_for = UINT_MAX; /* the driver may have copied to memory of its own, and return before it ends */
-    assert_int_equal(KPROF_AWAITED_IN_VAIN, await(ID(cuMemcpyHtoDAsync_v2), &staged_in));
+    assert_int_equal(KPROF_AWAIT_TIMED_OUT, await(ID(cuMemcpyHtoDAsync_v2), &staged_in));
     reaches_pageable = true;
-    assert_int_equal(KPROF_AWAITED_IN_VAIN, await(ID(cuMemcpyDtoHAsync_v2), &out));
+    assert_int_equal(KPROF_AWAIT_TIMED_OUT, await(ID(cuMemcpyDtoHAsync_v2), &out));
     reaches_pageable = false;
 }
 

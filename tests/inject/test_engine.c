@@ -161,7 +161,7 @@ static kprof_awaited await_start(const kprof_call *call, bool may_join)
     atomic_store(&faults.busy, is_busy);
     assert_true(!kprof_gate_is_own() && atomic_load(&kprof_the_gate.inside) == 0); /* others can launch */
     kprof_awaited result = sim_device.transfer_await_start(call, may_join);
-    return atomic_load(&faults.vain) ? KPROF_AWAITED_IN_VAIN : result;
+    return atomic_load(&faults.vain) ? KPROF_AWAIT_TIMED_OUT : result;
 }
 
 static kprof_status describe_device(uint32_t ordinal, kprof_device_record *out)
@@ -642,7 +642,7 @@ static void test_late_kernel_that_is_watched(void **state)
     begin_late_work(2, SIM_LONG_HOLD_NS); /* the first wait is for what comes before the launch */
     assert_unmeasured(launch_in(0, &waiter), "a kernel's first launches are only watched");
     kprof_kernels_visit(find_kernel);
-    assert_int_equal(atomic_load(&found->vain_waits), 1);
+    assert_int_equal(atomic_load(&found->timeouts), 1);
     kprof_engine.waits.hold_ns = SIM_SHORT_HOLD_NS;
     assert_unmeasured(launch_in(0, &waiter), "the GPU's work did not end within 0.1 s");
     end_late_work();
@@ -665,7 +665,7 @@ static void make_it_late(kprof_kernel *kernel)
         return;
     atomic_store(&kernel->ends_alone, false);
     while (!atomic_load(&kernel->ends_late))
-        kprof_kernel_note_vain_wait(kernel);
+        kprof_kernel_note_timeout(kernel);
 }
 
 /* A kernel that was waited for in vain often enough is never repeated. What it leaves is where replays of what comes

@@ -193,11 +193,11 @@ static void test_patience(void **state)
     for (int64_t ms = 20; ms <= 80; ms *= 2) {
         assert_int_equal(kprof_kernel_patience_ns(kernel), ms * 1000000);
         assert_false(atomic_load(&kernel->ends_late));
-        kprof_kernel_note_vain_wait(kernel);
+        kprof_kernel_note_timeout(kernel);
     }
     assert_true(atomic_load(&kernel->ends_late));
     assert_int_equal(kprof_kernel_patience_ns(kernel), 0);
-    kprof_kernel_note_vain_wait(kernel);
+    kprof_kernel_note_timeout(kernel);
     assert_true(atomic_load(&kernel->ends_late));
     assert_int_equal(kprof_kernel_patience_ns(kernel), 0);
 }

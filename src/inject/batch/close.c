@@ -13,21 +13,20 @@
 
 #include <stdio.h>
 
-/* A batch that has taken launches for longer is closed, so that a process which is killed does not lose more. Where
- * launches are sparse, that is what closes it. Passes of a batch take time whatever it holds: it may be open for
- * several times as long as that, so that a program is not slowed down much. */
+/* Close a batch that has been open for longer, so that a process which is killed loses no more. Passes take time
+ * whatever the batch holds, so let it be open for several times as long as they take: that slows programs down less. */
 #define LEAST_OPEN_NS    INT64_C(500000000)
 #define MOST_OPEN_NS     INT64_C(10000000000)
 #define OPEN_COST_FACTOR 5
-/* So few launches lose little if each of them costs more: their batch is open for a second at most, or for twice as
- * long as passes take. */
+/* Where launches are this far apart, few of them share a batch, and each may cost more: keep it open for a second, or
+ * for twice as long as passes take. */
 #define SPARSE_DISTANCE_NS INT64_C(10000000)
 #define SPARSE_OPEN_NS     INT64_C(1000000000)
 #define SPARSE_COST_FACTOR 2
 /* Looking whether other processes wait takes microseconds: not more often than this. */
 #define LOOK_NS INT64_C(50000000)
 
-/* Why a launch has no values though others of its batch have. */
+/* Why a launch has no values although others of its batch have some. */
 #define DIVERGED                                                                                                       \
     "a replay computed something else than the application's own run, as what the host got before this launch shows; " \
     "later batches end there"
@@ -42,7 +41,7 @@ static bool others_wait(kprof_closing *closing)
     return kprof_lock_is_wanted();
 }
 
-/* A batch for which other processes wait is open for as long as its passes take. */
+/* If other processes wait for the counters, a batch is open for as long as its passes take. */
 bool kprof_close_is_due(kprof_batch *batch)
 {
     const kprof_batch_state *state = &batch->state;
@@ -79,7 +78,7 @@ void kprof_close_deliver_reason(kprof_batch *batch, const char *reason)
             kprof_deliver_launch(&list->items[i].record, reason);
 }
 
-/* Report the chosen launches, which have been evaluated, and those that were left out of the passes. */
+/* Report the chosen launches that were evaluated, and those that the passes left out. */
 static void deliver_all(kprof_batch *batch)
 {
     kprof_launch_list *list = &batch->state.list;
@@ -152,7 +151,7 @@ static void finish(kprof_batch *batch, const char *why, kprof_status status)
     kprof_process_check_owner();
 }
 
-/* End the pass around the application's own runs, which have been waited for. */
+/* End the pass around the application's own runs, which kprof has awaited. */
 static kprof_status end_own_run(kprof_batch *batch, kprof_status awaited)
 {
     if (kprof_wait_is_idle(awaited)) {
@@ -164,9 +163,9 @@ static kprof_status end_own_run(kprof_batch *batch, kprof_status awaited)
     return kprof_own_run_end(&batch->own, &batch->state, &batch->passes, awaited);
 }
 
-/* Choose what is replayed: nothing is measured behind the last chosen launch, and what is behind `most_replayed` may
- * wait for work that the batch does not have. Passes repeat the copy that closes the batch, but not where the kernels
- * before it would cost the chosen ones their automatic ranges. */
+/* Choose what replays repeat. They end with the last chosen launch, and before what may wait for work that the batch
+ * does not have. They go on to the copy that closes the batch if that is to be compared, unless the kernels before it
+ * would be too many for automatic ranges. */
 static kprof_status choose_replayed(kprof_batch *batch)
 {
     const kprof_batch_state *state = &batch->state;
@@ -202,7 +201,7 @@ static kprof_status measure(kprof_batch *batch, kprof_status awaited)
     return KPROF_OK;
 }
 
-/* The application may use what such a batch has of the host as soon as this call has returned. */
+/* Other batches hold memory that the application may use as soon as this call has returned. */
 static bool may_be_sealed(const kprof_batch_state *state)
 {
     return state->needs == 0 && !kprof_state_has_host(state) && !kprof_engine.device->target_capturing();
@@ -240,8 +239,8 @@ void kprof_close_or_give_up(kprof_batch *batch, const char *why)
     (void)close_or(batch, false, why);
 }
 
-/* The batch has a chosen launch, else nobody reads its proof. Memory is then as the own runs left it, which may go on
- * if the host got the `same` each time. */
+/* The batch has a chosen launch, else nobody reads its proof. Afterwards memory is as the own runs left it, and they go
+ * on if the host got the `same` each time. */
 static kprof_status try_replays(kprof_batch *batch, bool *same)
 {
     kprof_batch_state *state = &batch->state;

@@ -9,8 +9,8 @@
 bool kprof_close_batch(kprof_batch *batch, const char *why);
 /* Close the open batch, or give it up where that would have to wait. */
 void kprof_close_or_give_up(kprof_batch *batch, const char *why);
-/* Take nothing more: the batch closes in a later call, when its work has ended. What comes in its context until then
- * runs as the application has it, and is behind all that replays repeat. */
+/* Take nothing more: a later call closes the batch, when its work has ended. What the application submits until then
+ * runs behind all that replays repeat. */
 void kprof_close_seal(kprof_batch *batch, const char *why);
 /* A call has copied to the host what kernels computed that were not compared yet. Try whether the host gets the same
  * from replays: if so the batch goes on, else close it. */

@@ -11,8 +11,8 @@ static bool has_output(const kprof_operation *operation)
     return operation && kprof_engine.device->operation_output_bytes(operation) > 0;
 }
 
-/* A replay must end before the host would get something else than it got. So once a replay has diverged, a batch ends
- * before the next copy to the host. */
+/* A replay must stop before it would give the host something else. So once a replay has diverged, end batches before
+ * the next copy to the host. */
 bool kprof_compare_ends_at(const kprof_batch_state *state, const kprof_operation *operation)
 {
     return kprof_state_records(state) && state->context->diverges && has_output(operation);
@@ -42,8 +42,8 @@ bool kprof_compare_shows_unknown(kprof_comparison *comparison, const kprof_batch
     return false;
 }
 
-/* A batch cannot end within a graph. It ends behind one that copies to the host where replays could give the host
- * something else and not be found out, or have done so. */
+/* A batch cannot end within a graph. So end it behind a graph that copies to the host, if kprof could not compare that
+ * copy, or if an earlier replay has diverged. */
 bool kprof_compare_ends_behind_graph(const kprof_batch_state *state)
 {
     const kprof_launch_list *list = &state->list;

@@ -6,7 +6,7 @@
 #include "inject/batch/state.h"
 
 typedef struct kprof_comparison {
-    size_t next; /* launches before this number are of kernels that were compared */
+    size_t next; /* kprof has compared the kernels of all launches before this number */
     bool last;   /* passes also repeat the copy to the host that closes the batch */
 } kprof_comparison;
 

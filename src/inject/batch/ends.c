@@ -21,17 +21,17 @@ void kprof_ends_note_all(kprof_ends *ends, const kprof_batch_state *state)
             atomic_store(&state->list.items[ends->unproved].kernel->ends_alone, true);
 }
 
-/* Note that launches of kernels that are not known to end by themselves have not, though they had the time. */
+/* Count a timeout for each kernel that had the time to end and did not. */
 static void note_late(kprof_ends *ends, const kprof_batch_state *state)
 {
     for (; ends->unproved < state->list.count; ends->unproved++) {
         kprof_kernel *kernel = state->list.items[ends->unproved].kernel;
         if (kernel && !atomic_load(&kernel->ends_alone))
-            kprof_kernel_note_vain_wait(kernel);
+            kprof_kernel_note_timeout(kernel);
     }
 }
 
-/* Pass over launches whose kernels have been seen to end by themselves. */
+/* Skip launches whose kernels kprof has seen end by themselves. */
 static void skip_proved(kprof_ends *ends, const kprof_batch_state *state)
 {
     while (ends->unproved < state->list.count) {
@@ -42,10 +42,10 @@ static void skip_proved(kprof_ends *ends, const kprof_batch_state *state)
     }
 }
 
-/* A kernel that waits for what comes after it in another stream would wait for ever in a replay, which runs one after
- * the other. So before anything comes in another stream, the kernels that may be such have to end; if they do not, the
- * batch ends before them. If this thread awaited a copy in their stream, they have ended: kprof checked what other
- * threads launched meanwhile, or spoiled the batch. */
+/* A replay runs one launch after the other, so a kernel that waits for a later one in another stream would wait for
+ * ever. Before work comes in another stream, kernels that may wait so have to end; if they do not, the batch ends
+ * before them. If this thread awaited a copy in their stream, they have ended: kprof checked what other threads
+ * launched meanwhile, or spoiled the batch. */
 bool kprof_ends_check(kprof_ends *ends, kprof_batch_state *state, const kprof_batch_launch *launch)
 {
     void *context = state->context->context;
@@ -64,8 +64,8 @@ bool kprof_ends_check(kprof_ends *ends, kprof_batch_state *state, const kprof_ba
     return false;
 }
 
-/* May something before the launch wait for others, or for this very launch? Batches of one pass take a tenth of a
- * millisecond a launch, so that they do not look for network cards. */
+/* May work before the launch wait for others, or for this very launch? Batches of one pass take a tenth of a
+ * millisecond a launch, so they do not look for network cards. */
 static bool may_be_behind(kprof_ends *ends, const kprof_batch_state *state, const kprof_batch_launch *launch)
 {
     const unsigned waits = KPROF_WAITS_FOR_HOST | KPROF_SHARES_WITH_DEVICES;
@@ -75,8 +75,8 @@ static bool may_be_behind(kprof_ends *ends, const kprof_batch_state *state, cons
     return state->kind != KPROF_LIVE && kprof_decision_may_wait(launch);
 }
 
-/* A range begins on the GPU when all that was launched before it has ended, in whatever stream. CUPTI waits without a
- * limit for the end of one with counters of the SMs. So what is before it has to end. */
+/* On the GPU a range begins when all earlier launches in all streams have ended, and CUPTI waits without a limit for
+ * the end of a range with counters of the SMs. So earlier work has to end first. */
 kprof_status kprof_ends_wait_before_range(kprof_ends *ends, kprof_batch_state *state, const kprof_batch_launch *launch)
 {
     if (!may_be_behind(ends, state, launch))
@@ -90,7 +90,7 @@ kprof_status kprof_ends_wait_before_range(kprof_ends *ends, kprof_batch_state *s
     return KPROF_OK;
 }
 
-/* CUPTI would wait without a limit for the end of a pass beside work. */
+/* CUPTI waits without a limit for a pass to end while the GPU works. */
 kprof_status kprof_ends_await(kprof_ends *ends, kprof_batch_state *state)
 {
     int64_t lap_ns = kprof_monotonic_ns(), limit_ns = INT64_MAX;
@@ -104,21 +104,21 @@ kprof_status kprof_ends_await(kprof_ends *ends, kprof_batch_state *state)
         limit_ns = kprof_kernel_patience_ns(kernel);
     kprof_status status = kprof_wait_at_most(state->context->context, limit_ns);
     if (!kprof_wait_is_idle(status) && (kprof_state_has_managed(state) || state->needs))
-        note_late(ends, state); /* the host waits for each launch, and not for these again */
+        note_late(ends, state); /* the host waits for each launch: do not wait for these again */
     state->times.wait_ms += kprof_monotonic_lap_ms(&lap_ns);
     return status;
 }
 
-/* A batch may begin behind a launch that waits for the host, or takes long, so that kprof measures launches that are
- * queued behind it. It does so only where kprof waits for nothing, and where nothing else speaks against replays. */
+/* If a launch waits for the host, or takes long, a batch may begin behind it: kprof then measures what is queued behind
+ * it. It does so only if it need not wait, and if nothing else speaks against replays. */
 bool kprof_behind_may_stand(const kprof_batch_launch *launch, const kprof_decision *decision)
 {
     return launch->kernel && launch->metrics && launch->metrics->pass_count > 0 &&
-           atomic_load(&launch->kernel->vain_waits) > 0 && kprof_decision_may_follow(launch, decision) &&
+           atomic_load(&launch->kernel->timeouts) > 0 && kprof_decision_may_follow(launch, decision) &&
            kprof_wait_is_idle(kprof_wait_at_most(launch->call->context, 0));
 }
 
-/* Work in another stream could change memory before it has been saved. */
+/* Work in another stream could change memory before kprof has saved it. */
 void kprof_behind_check(kprof_behind *behind, kprof_batch_state *state, const kprof_call *call)
 {
     if (!kprof_state_replays(state) || !behind->stands)

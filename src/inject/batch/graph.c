@@ -29,8 +29,8 @@ static const char *copy_kernels(kprof_graph_launches launches, kprof_operation *
     return NULL;
 }
 
-/* Copy its sets and copies, perhaps once more; false where one cannot be replayed. They are checked against memory that
- * is saved, so the batch is open. */
+/* Copy its sets and copies, perhaps once more; false if replays cannot repeat one. kprof checks them against saved
+ * memory, so the batch is open. */
 static bool copy_transfers(const kprof_batch *batch, kprof_graph_launches launches, kprof_operation **operations)
 {
     bool all = true;
@@ -51,7 +51,7 @@ static size_t count_chosen(kprof_graph_launches launches)
     return chosen;
 }
 
-/* Have a batch open that the launches can join. */
+/* Open a batch that the launches can join, or find it open. */
 static kprof_status open_for(kprof_batch *batch, kprof_graph_launches launches, size_t ranges)
 {
     const kprof_batch_launch *const items = launches.items;
@@ -75,8 +75,9 @@ static kprof_status open_for(kprof_batch *batch, kprof_graph_launches launches, 
     return kprof_fail(KPROF_NOT_COLLECTED, "%s", kprof_process_reason(status)); /* others may be measured in one pass */
 }
 
-/* kprof keeps what the graph copies from the host before it is launched. Work that is under way may still write it, and
- * the driver may read pageable memory at once. Copies of what an earlier launch gave the host may be under way, too. */
+/* Before a graph is launched, kprof keeps what it copies from the host. Work that is under way may still write that,
+ * and the driver may read pageable memory at once. Copies of what an earlier launch gave the host may be under way,
+ * too. */
 static kprof_status wait_before_copies(const kprof_batch *batch, kprof_graph_launches launches)
 {
     const unsigned awaiting = KPROF_NODE_READS_PAGEABLE | KPROF_NODE_READS_RESULTS | KPROF_NODE_CHANGES_STREAM;
@@ -89,7 +90,8 @@ static kprof_status wait_before_copies(const kprof_batch *batch, kprof_graph_lau
     return kprof_wait_is_idle(status) ? KPROF_OK : status;
 }
 
-/* Have a batch open that the launches can join, and copy them. What an open batch keeps already may leave no space. */
+/* Open a batch that the launches can join, or find it open, and copy them. If an open batch keeps so much that there is
+ * no space, close it and try again. */
 static kprof_status prepare(kprof_batch *batch, kprof_graph_launches launches, kprof_operation **operations)
 {
     size_t ranges = count_chosen(launches) + 1; /* one around all of them, in a search */

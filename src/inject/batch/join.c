@@ -34,7 +34,7 @@ static bool is_saved(const kprof_batch_state *state, const kprof_operation *oper
            kprof_engine.device->operation_is_saved(operation, state->context->snapshot);
 }
 
-/* Does such a decision keep a launch out of batches of the usual kind? */
+/* Does the decision keep the launch out of batches that others share? */
 static bool is_apart(kprof_decision_kind kind)
 {
     return kind == KPROF_MULTIPLEXED || kind == KPROF_WATCHED;
@@ -57,7 +57,7 @@ static kprof_status open_for(kprof_batch *batch, candidate *c)
     return is_apart(c->decision.kind) ? KPROF_OK : kprof_open_batch(batch, c->launch, &c->decision, 1);
 }
 
-/* Variables of a module whose first kernel this is must be saved before the kernel changes them. */
+/* If this is the first kernel of its module, save the module's variables before the kernel changes them. */
 static bool covers(const kprof_batch_state *state)
 {
     return state->kind != KPROF_REPLAYED ||
@@ -90,8 +90,8 @@ static size_t count_ranges(const kprof_batch_state *state, const kprof_batch_lau
     return launch->chosen || (searching && launch->kernel) ? 1 : 0;
 }
 
-/* Have a window open where that is worth it, and return whether it is the launch's turn in it; NEVER when none could be
- * opened, and `status` says why. */
+/* Open a window if that is worth it, and return whether it is the launch's turn in the window that is open; NEVER when
+ * none could be opened, and `status` says why. */
 static kprof_turn find_turn(kprof_batch *batch, const kprof_batch_launch *launch, const kprof_decision *decision,
                             kprof_status *status)
 {
@@ -147,8 +147,8 @@ static bool enter_window(kprof_batch *batch, const kprof_batch_launch *launch, c
     return true;
 }
 
-/* It is not measured this time, and runs in no batch that is replayed. Behind work that takes long, nothing would tell
- * whether the launch itself does. */
+/* Have the launch run outside of batches, to see whether it ends by itself. If earlier work takes long, kprof could not
+ * tell whether the launch does. */
 static bool watch(kprof_batch *batch, const kprof_batch_launch *launch, const kprof_decision *decision,
                   kprof_status *status)
 {
@@ -196,7 +196,7 @@ static bool join(kprof_batch *batch, candidate *c, kprof_operation *operation, k
         kprof_close_or_give_up(batch, "lack of memory");
         *status = KPROF_NO_MEMORY;
     }
-    /* The own run gets a range where it is what is measured, or to find out who reaches host memory. */
+    /* The own run gets a range if that is what kprof measures, or to find out which launch reaches host memory. */
     bool has_range = kprof_state_is_open(state) &&
                      (state->kind == KPROF_REPLAYED ? state->searching && launch->kernel : launch->chosen);
     kprof_status clear = has_range ? kprof_ends_wait_before_range(&batch->ends, state, launch) : KPROF_OK;
@@ -215,8 +215,9 @@ static bool join(kprof_batch *batch, candidate *c, kprof_operation *operation, k
     return true;
 }
 
-/* Replays write there what is there now. Copies that kprof makes of the call would take managed pages back. Where the
- * host's changes cannot join, they are part of the end that is put back, and of the start of the next batch. */
+/* Replays will write there what is there now. Do this before kprof copies anything for the call, which would take
+ * managed pages back. If the host's changes cannot join, the batch ends: they are part of its end, and of the start of
+ * the next batch. */
 void kprof_join_follow_host(kprof_batch *batch, const kprof_call *call)
 {
     kprof_batch_state *state = &batch->state;
@@ -231,8 +232,8 @@ void kprof_join_follow_host(kprof_batch *batch, const kprof_call *call)
     state->list.entered = 0;
 }
 
-/* May a launch that is not chosen open a batch, since chosen ones may follow that cannot? Only where nothing is waited
- * for. */
+/* May a launch that is not chosen open a batch, as chosen ones may follow that cannot? Only if kprof need not wait for
+ * that. */
 static bool opens_wanted(const kprof_batch *batch, const kprof_batch_launch *launch)
 {
     void *context = launch->call->context;
@@ -261,7 +262,7 @@ static bool stand_behind(kprof_batch *batch, const kprof_batch_launch *launch, k
     return true;
 }
 
-/* A transfer within the host's memory is nothing to replays, like a function of the host. The proof must not see it. */
+/* Replays ignore a transfer within the host's memory, like a function of the host. The proof must not see it. */
 static bool pass_by(kprof_batch *batch, const kprof_batch_launch *launch)
 {
     kprof_batch_state *state = &batch->state;

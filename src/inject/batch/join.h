@@ -11,7 +11,7 @@ void kprof_join_add(kprof_batch *batch, const kprof_batch_launch *launch, kprof_
 /* Return why the open batch has to close before the launches; NULL: it can hold them, with so many ranges. */
 const char *kprof_join_obstacle(const kprof_batch *batch, const kprof_batch_launch *launch,
                                 const kprof_decision *decision, size_t ranges);
-/* Take what the host has changed since the last call in memory that it shares with the GPU into the batch. */
+/* If the host may have changed memory that it shares with the GPU since the last call, add that change to the batch. */
 void kprof_join_follow_host(kprof_batch *batch, const kprof_call *call);
 
 #endif

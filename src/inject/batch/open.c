@@ -11,10 +11,10 @@
 #include "inject/process.h"
 #include "inject/wait.h"
 
-/* Longest wait for another process of the run that makes no progress with its measurement. */
+/* Wait at most this long for another process of the run that makes no progress. */
 #define LOCK_TIMEOUT_MS 30000
 
-/* A process has its turn until its samples are complete, as a sample has all its passes from one measurement. */
+/* A process keeps its turn until its samples are complete: all passes of a sample come from one measurement. */
 static bool keeps_turn(const kprof_batch_state *state)
 {
     return state->kind == KPROF_MULTIPLEXED && state->context && !kprof_multiplex_has_had_turn(state->context);
@@ -44,7 +44,7 @@ void kprof_open_release(kprof_batch *batch, bool is_idle)
     atomic_store(&state->signs.open, false);
 }
 
-/* Save what replays restore; nothing else may be at work that writes it. */
+/* Save what replays restore, while nothing else writes it. */
 static kprof_status save_memory(kprof_batch_state *state)
 {
     kprof_profiled_context *context = state->context;
@@ -68,8 +68,8 @@ static kprof_status begin(kprof_batch *batch, const kprof_batch_launch *opener, 
     kprof_caches_prepare(state);
     batch->replay.output_before = kprof_engine.device->output_seen();
     kprof_status status = replayed ? save_memory(state) : KPROF_OK;
-    /* By an event that it waits for, a launch which joins later may be behind work of another context that waits for
-     * the host. What is submitted there from now on closes the batch first. */
+    /* A launch that joins later may wait, by an event, for work of another context that waits for the host. So that
+     * work has to end first; what comes there from now on closes the batch. */
     if (state->kind == KPROF_LIVE && (kprof_engine.device->target_sharing() & KPROF_WAITS_FOR_HOST))
         status = kprof_contexts_wait_for_others(state->context->context);
     if (status != KPROF_OK)
@@ -86,7 +86,7 @@ static kprof_status begin(kprof_batch *batch, const kprof_batch_launch *opener, 
     return kprof_own_run_begin(&batch->own, state, &batch->passes, opener);
 }
 
-/* The work of a window may be waited for by that of another process, and so waits for none. */
+/* Another process may wait for the work of a window, so a window waits for no other process. */
 static kprof_status take_lock(kprof_batch *batch, const kprof_device *device)
 {
     kprof_lock_choose(device ? device->record.uuid : "");
@@ -95,8 +95,8 @@ static kprof_status take_lock(kprof_batch *batch, const kprof_device *device)
                    ? KPROF_OK
                    : kprof_fail(KPROF_NOT_COLLECTED, "it was the turn of another process of the run");
     /* After a timeout, do not wait again for each launch. */
-    bool taken = kprof_lock_take(batch->opening.lock_in_vain ? 0 : LOCK_TIMEOUT_MS, kprof_contexts_release);
-    batch->opening.lock_in_vain = !taken;
+    bool taken = kprof_lock_take(batch->opening.lock_timed_out ? 0 : LOCK_TIMEOUT_MS, kprof_contexts_release);
+    batch->opening.lock_timed_out = !taken;
     return taken ? KPROF_OK : kprof_fail(KPROF_NOT_COLLECTED, "another process of the run kept the counters");
 }
 
@@ -128,7 +128,7 @@ static void start_anew(kprof_batch *batch, const kprof_batch_launch *launch, con
     atomic_store(&own->lost_range, NULL);
 }
 
-/* The launch that the thread is about to make is not measured, but could be later. */
+/* This thread's launch is not measured, but a later one could be. */
 static __thread bool is_put_off;
 
 static void put_off(kprof_batch *batch, void *context)
@@ -154,7 +154,7 @@ kprof_status kprof_open_fail_sealed(kprof_batch *batch, const kprof_batch_launch
                                            "still to be repeated");
 }
 
-/* A launch behind work that goes on is put off: the next one that finds the context idle opens a batch, chosen or
+/* If the GPU is still at work, put the launch off: the next one that finds the context idle opens a batch, chosen or
  * not. */
 static kprof_status wait_to_open(kprof_batch *batch, void *context)
 {
@@ -182,7 +182,8 @@ kprof_status kprof_open_batch(kprof_batch *batch, const kprof_batch_launch *laun
         status = take_lock(batch, kprof_devices_find(launch->call->context));
     if (status != KPROF_OK)
         return status;
-    state->needs = decision->needs; /* not before: what comes before the launch may take longer than it may itself */
+    state->needs =
+        decision->needs; /* not before: kprof waits longer for earlier work than for a launch that has needs */
     if (decision->needs)
         atomic_fetch_add(&launch->kernel->by_itself, 1);
     status = kprof_contexts_open(launch->call->context, launch->metrics, &state->context);

@@ -54,7 +54,7 @@ bool kprof_own_run_pause_proof(kprof_own_run *own, kprof_batch_state *state, con
     return true;
 }
 
-/* Such a range may lack its launch, or have what came after it. */
+/* The range may lack its launch, or have later work. */
 static void lose_range(kprof_own_run *own, kprof_batch_state *state, const char *why)
 {
     kprof_state_spoil(state, why);
@@ -82,9 +82,9 @@ void kprof_own_run_begin_range(kprof_own_run *own, kprof_batch_state *state, con
         lose_range(own, state, "CUPTI did not begin a range");
 }
 
-/* CUPTI may wait for the launch without a limit when the range ends. So one that is not known to end by itself has to
- * end first. If it does not, the range goes on, and the batch ends with it: where nothing else is submitted before the
- * launch has ended, the range still has that launch alone. */
+/* CUPTI may wait for the launch without a limit when the range ends. So unless kprof has seen the kernel end by itself,
+ * the launch has to end first. If it does not, the range goes on, and the batch ends with it: if the application
+ * submits nothing else before the launch has ended, the range still has that launch alone. */
 bool kprof_own_run_end_range(kprof_own_run *own, kprof_batch_state *state, const kprof_open_launch *launch)
 {
     kprof_kernel *kernel = state->kind == KPROF_LIVE ? launch->kernel : NULL;
@@ -92,7 +92,7 @@ bool kprof_own_run_end_range(kprof_own_run *own, kprof_batch_state *state, const
         if (kprof_wait_is_idle(kprof_wait_at_most(state->context->context, kprof_kernel_patience_ns(kernel)))) {
             atomic_store(&kernel->ends_alone, true);
         } else {
-            kprof_kernel_note_vain_wait(kernel);
+            kprof_kernel_note_timeout(kernel);
             atomic_store(&own->range_open, true);
             return false;
         }

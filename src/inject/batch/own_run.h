@@ -7,7 +7,7 @@
 #include "inject/batch/state.h"
 
 typedef struct kprof_own_run {
-    void *stream;                     /* of the last call whose own run is what is measured */
+    void *stream;                     /* of the last call that was measured in its own run */
     bool is_threads;                  /* it is the default stream of the thread that made that call */
     bool in_pass;                     /* a pass is under way */
     bool proof_waits;                 /* for the launch that the batch stands behind: no range begins before that */
@@ -27,9 +27,9 @@ bool kprof_own_run_pause_proof(kprof_own_run *own, kprof_batch_state *state, con
 
 /* Begin a range around the call that is under way, whose launches were added to the batch. */
 void kprof_own_run_begin_range(kprof_own_run *own, kprof_batch_state *state, const kprof_call *call, size_t range);
-/* End it behind the launch. False where the launch goes on, and so does its range: the batch must take nothing more. */
+/* End it behind the launch. False if the launch goes on, and so does its range: the batch must take nothing more. */
 bool kprof_own_run_end_range(kprof_own_run *own, kprof_batch_state *state, const kprof_open_launch *launch);
-/* Work is submitted that the batch does not have. */
+/* The application submits work that the batch does not have. */
 void kprof_own_run_note_other_work(kprof_own_run *own, kprof_batch_state *state);
 
 /* `awaited`: what kprof_ends_await returned. End the pass, and evaluate or check it. */

@@ -20,10 +20,10 @@
 /* Share a measurement only if it can hold this many ranges, or half of those that the batch may have. */
 #define LEAST_SHARED_RANGES 64
 
-/* Work that the proof must not see divides its range: so often at most. */
+/* Work that the proof must not see ends its range, and another one begins behind it: at most this many. */
 #define MOST_PROOF_RANGES 64
 
-/* If CUPTI did not get the counters, kprof tries again only after so many times as long as that took. */
+/* After CUPTI failed to get the counters, do not try again for this many times as long as that took. */
 #define BUSY_FACTOR 10
 
 /* The measurement that batches and windows can share. */
@@ -55,7 +55,8 @@ static size_t most_ranges(const kprof_batch_state *state)
     return fits < capacity || kprof_engine.process.config.counter_data_dir ? capacity : fits;
 }
 
-/* Only such a range ends and begins with its kernel. Kernels that nobody chose then take as long as the others. */
+/* Only an automatic range begins and ends with its kernel. But then kernels that nobody chose take as long as the
+ * others. */
 size_t kprof_passes_count_automatic(const kprof_passes *passes, const kprof_batch_state *state)
 {
     size_t kernels = 0, most = FEW_KERNELS + KERNELS_PER_CHOSEN * state->list.chosen;

@@ -19,7 +19,8 @@
 #define SLOW_PASS_NS      INT64_C(5000000000)
 #define SLOW_PASS_EACH_NS INT64_C(20000000)
 
-/* Replays that show whether the host gets the same each time: more of them find more of what differs now and then. */
+/* Try replays this often to see whether the host gets the same each time: more of them find more differences that come
+ * now and then. */
 #define TRIES 3
 
 void kprof_replay_set_limit(kprof_replay *replay, const kprof_batch_state *state)
@@ -54,7 +55,7 @@ static kprof_status run_one(kprof_batch_state *state, const kprof_passes *passes
     return status == KPROF_OK ? popped : status;
 }
 
-/* The replay gives the host something else than the application's own run did, so nothing after it may be repeated. */
+/* The replay would give the host something else than the own run did, so repeat nothing from there on. */
 static kprof_status end_before(kprof_batch_state *state, kprof_passes *passes, size_t number)
 {
     passes->replayed = number;
@@ -87,8 +88,8 @@ static kprof_status run_all(kprof_replay *replay, kprof_batch_state *state, kpro
     return status == KPROF_OK ? done : status;
 }
 
-/* Values were compared with counters kept on and without on GH100 only. Calls of the same form might mean something
- * else to another chip. */
+/* Only on GH100 were values compared with counters kept on and without. The same calls might mean something else on
+ * another chip. */
 static bool may_keep_counting(const kprof_batch_state *state)
 {
     return strcmp(state->metrics->chip, "GH100") == 0;
@@ -118,7 +119,7 @@ static const kprof_launch_record *last_chosen(const kprof_launch_list *list)
     return &list->items[i].record;
 }
 
-/* Events since the start was saved may forbid putting it back. */
+/* Since kprof saved the start, something may have happened that forbids putting it back. */
 static kprof_status check_may_replay(const kprof_batch_state *state)
 {
     const char *why = atomic_load(&state->signs.spoiled);
@@ -214,7 +215,7 @@ static kprof_status replay_unheard(kprof_replay *replay, kprof_batch_state *stat
     return status == KPROF_OK ? done : status;
 }
 
-/* A handler of the application that runs meanwhile might use memory of the host. */
+/* Block signals: a handler of the application might use memory of the host meanwhile. */
 kprof_status kprof_replay_run(kprof_replay *replay, kprof_batch_state *state, kprof_passes *passes)
 {
     sigset_t before;

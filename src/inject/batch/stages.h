@@ -11,8 +11,8 @@
 #include "inject/batch/state.h"
 
 typedef struct kprof_opening {
-    _Atomic(void *) wanted; /* a context in which no batch could be opened; NULL: there is none */
-    bool lock_in_vain;      /* the last wait for another process' measurement timed out */
+    _Atomic(void *) wanted; /* kprof could not open a batch in this context; NULL: there is none */
+    bool lock_timed_out;    /* the last wait for another process' measurement timed out */
 } kprof_opening;
 
 typedef struct kprof_closing {

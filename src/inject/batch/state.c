@@ -83,7 +83,7 @@ void kprof_state_add(kprof_batch_state *state, const kprof_batch_launch *launch,
     list->chosen++;
     list->chosen_ns = kprof_monotonic_ns();
     kprof_lock_note_progress();
-    if ((list->chosen & (list->chosen - 1)) == 0) /* known even if the process is killed */
+    if ((list->chosen & (list->chosen - 1)) == 0) /* so that the count survives a process that is killed */
         kprof_deliver_progress(&launch->record, list->chosen, 1, state->metrics->pass_count);
 }
 
