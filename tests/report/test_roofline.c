@@ -6,7 +6,7 @@
 #include <cmocka.h>
 
 #include "report/emit/plot.h"
-#include "report/store/roofline.h"
+#include "report/store/derived.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -79,7 +79,7 @@ void kprof_csv_real(kprof_csv_line *row, double value)
     kprof_strbuf_append(&row->text, number, length + 1);
 }
 
-void kprof_csv_put(kprof_csv_line *row, const kprof_emit_field *field)
+static void put_plain(kprof_csv_line *row, const kprof_emit_field *field)
 {
     char number[KPROF_NUMBER_SIZE];
     if (field->type == KPROF_FIELD_TEXT && field->text)
@@ -135,6 +135,16 @@ void kprof_csv_begin_launch(kprof_csv *csv)
         csv->values[i] = NAN;
 }
 
+bool kprof_csv_begin_row(kprof_csv *csv)
+{
+    if (csv->prefix.text.failed)
+        csv->base.status = KPROF_NO_MEMORY;
+    if (csv->base.status != KPROF_OK)
+        return false;
+    kprof_strbuf_append(&csv->row.text, csv->prefix.text.data, csv->prefix.text.length);
+    return true;
+}
+
 bool kprof_csv_begin_metric(kprof_csv *csv, const kprof_emit_metric *metric,
                             void (*put)(kprof_csv_line *tail, const kprof_emit_metric *metric))
 {
@@ -162,11 +172,8 @@ void kprof_csv_keep_value(kprof_emitter *emitter, const kprof_emit_metric *metri
 void kprof_csv_put_values(kprof_csv *csv, bool (*leaves_out)(const kprof_emit_metric *column),
                           void (*put)(kprof_csv_line *row, double value))
 {
-    if (csv->prefix.text.failed)
-        csv->base.status = KPROF_NO_MEMORY;
-    if (csv->base.status != KPROF_OK)
+    if (!kprof_csv_begin_row(csv))
         return;
-    kprof_strbuf_append(&csv->row.text, csv->prefix.text.data, csv->prefix.text.length);
     for (size_t i = 0; i < csv->base.launches.column_count; i++) {
         if (!leaves_out || !leaves_out(&csv->base.launches.columns[i]))
             put(&csv->row, csv->values[i]);
@@ -198,7 +205,7 @@ static const char *same_name(const char *key)
     return key;
 }
 
-const kprof_csv_columns kprof_csv_plain_columns = {same_name, kprof_csv_put};
+const kprof_csv_columns kprof_csv_plain_columns = {same_name, put_plain};
 
 static bool is_one_table(const kprof_emit_list *list)
 {
@@ -236,7 +243,7 @@ static void put_field_rows(kprof_csv *csv, const kprof_emit_record *record)
         kprof_csv_integer(&csv->row, csv->record);
         kprof_csv_text(&csv->row, record->fields[i].key);
         kprof_csv_text(&csv->row, record->fields[i].unit);
-        kprof_csv_put(&csv->row, &record->fields[i]);
+        put_plain(&csv->row, &record->fields[i]);
         kprof_csv_put_comma(&csv->row);
         kprof_csv_end_row(csv);
     }

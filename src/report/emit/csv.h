@@ -39,8 +39,7 @@ static inline kprof_csv *kprof_csv_of(kprof_emitter *emitter)
     return (kprof_csv *)emitter;
 }
 
-/* Append a field without or with the comma after it. A value that is missing is an empty field. */
-void kprof_csv_put(kprof_csv_line *row, const kprof_emit_field *field);
+/* Append a value without or with the comma after it. One that is missing is an empty field. */
 void kprof_csv_put_text(kprof_csv_line *row, const char *text);
 static inline void kprof_csv_put_comma(kprof_csv_line *row)
 {
@@ -58,6 +57,9 @@ void kprof_csv_begin_launches(kprof_csv *csv);
 void kprof_csv_launches_end(kprof_emitter *emitter);
 /* Forget the launch before; for launch_begin, which then fills in the prefix. */
 void kprof_csv_begin_launch(kprof_csv *csv);
+/* Begin a row with the columns of the launch or record. False on a failure; else the row is to be ended by
+ * kprof_csv_end_row. */
+bool kprof_csv_begin_row(kprof_csv *csv);
 /* Begin a row for a metric, with the launch's columns and the metric's own, which `put` writes once for each slot.
  * False on a failure; else the row is to be ended by kprof_csv_end_row. */
 bool kprof_csv_begin_metric(kprof_csv *csv, const kprof_emit_metric *metric,
@@ -68,11 +70,15 @@ void kprof_csv_keep_value(kprof_emitter *emitter, const kprof_emit_metric *metri
 void kprof_csv_put_values(kprof_csv *csv, bool (*leaves_out)(const kprof_emit_metric *column),
                           void (*put)(kprof_csv_line *row, double value));
 
-/* The operations for lists. */
+/* The operations that all layouts share: those for lists, and the ends. */
 void kprof_csv_list_begin(kprof_emitter *emitter, const kprof_emit_list *list);
 void kprof_csv_columns_of_list(kprof_emitter *emitter, const kprof_emit_record *columns);
 void kprof_csv_record_begin(kprof_emitter *emitter, const kprof_emit_record *record);
 void kprof_csv_row(kprof_emitter *emitter, const kprof_emit_record *row);
 void kprof_csv_record_end(kprof_emitter *emitter);
+#define KPROF_CSV_OPERATIONS                                                                                           \
+    .launches_end = kprof_csv_launches_end, .list_begin = kprof_csv_list_begin, .columns = kprof_csv_columns_of_list,  \
+    .record_begin = kprof_csv_record_begin, .row = kprof_csv_row, .record_end = kprof_csv_record_end,                  \
+    .free = kprof_csv_free
 
 #endif

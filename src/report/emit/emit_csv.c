@@ -108,11 +108,10 @@ static void put_told(kprof_emitter *emitter, const told_row *told)
 {
     kprof_csv *csv = kprof_csv_of(emitter);
     kprof_csv_line *row = &csv->row;
-    if (told->text->failed || csv->prefix.text.failed)
+    if (told->text->failed)
         emitter->status = KPROF_NO_MEMORY;
-    if (emitter->status != KPROF_OK)
+    if (!kprof_csv_begin_row(csv))
         return;
-    kprof_strbuf_append(&row->text, csv->prefix.text.data, csv->prefix.text.length);
     put_text_if_any(row, told->section);
     kprof_strbuf_printf(&row->text, "\"%s__%s\",\"%s\",", told->kind, told->name, isnan(told->pct) ? "" : "%");
     kprof_csv_real(row, told->pct);
@@ -169,13 +168,7 @@ static const kprof_emitter_ops long_ops = {
     .verdict = long_verdict,
     .metric = long_metric,
     .finding = long_finding,
-    .launches_end = kprof_csv_launches_end,
-    .list_begin = kprof_csv_list_begin,
-    .columns = kprof_csv_columns_of_list,
-    .record_begin = kprof_csv_record_begin,
-    .row = kprof_csv_row,
-    .record_end = kprof_csv_record_end,
-    .free = kprof_csv_free,
+    KPROF_CSV_OPERATIONS,
 };
 
 static const kprof_emitter_ops wide_ops = {
@@ -183,13 +176,7 @@ static const kprof_emitter_ops wide_ops = {
     .launch_begin = csv_launch_begin,
     .metric = kprof_csv_keep_value,
     .launch_end = wide_launch_end,
-    .launches_end = kprof_csv_launches_end,
-    .list_begin = kprof_csv_list_begin,
-    .columns = kprof_csv_columns_of_list,
-    .record_begin = kprof_csv_record_begin,
-    .row = kprof_csv_row,
-    .record_end = kprof_csv_record_end,
-    .free = kprof_csv_free,
+    KPROF_CSV_OPERATIONS,
 };
 
 kprof_emitter *kprof_emit_csv_new(void)

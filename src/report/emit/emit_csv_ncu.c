@@ -208,10 +208,9 @@ static void ncu_finding(kprof_emitter *emitter, const kprof_found *found)
     kprof_csv *csv = kprof_csv_of(emitter);
     kprof_strbuf text = KPROF_STRBUF_INIT;
     kprof_found_say(found, false, &text);
-    if (text.failed || csv->prefix.text.failed)
+    if (text.failed)
         emitter->status = KPROF_NO_MEMORY;
-    if (emitter->status == KPROF_OK) {
-        kprof_strbuf_append(&csv->row.text, csv->prefix.text.data, csv->prefix.text.length);
+    if (kprof_csv_begin_row(csv)) {
         put_rule(&csv->row, found, text.length ? text.data : "");
         kprof_csv_end_row(csv);
     }
@@ -281,13 +280,7 @@ static const kprof_emitter_ops ncu_ops = {
     .table = no_table,
     .rooflines = no_rooflines,
     .launch_end = ncu_launch_end,
-    .launches_end = kprof_csv_launches_end,
-    .list_begin = kprof_csv_list_begin,
-    .columns = kprof_csv_columns_of_list,
-    .record_begin = kprof_csv_record_begin,
-    .row = kprof_csv_row,
-    .record_end = kprof_csv_record_end,
-    .free = kprof_csv_free,
+    KPROF_CSV_OPERATIONS,
 };
 
 kprof_emitter *kprof_emit_csv_ncu_new(void)

@@ -13,9 +13,15 @@
 
 #define HTML_VERSION 1
 
-/* The page, and where in it the data goes: html_page.c. */
+/* The page is part of the program, so that a kprof that was copied alone has it. */
+__asm__(".pushsection .rodata\n"
+        ".global kprof_html_page, kprof_html_page_end\n"
+        ".hidden kprof_html_page, kprof_html_page_end\n"
+        "kprof_html_page: .incbin \"" KPROF_HTML_PAGE "\"\n"
+        "kprof_html_page_end: .byte 0\n"
+        ".popsection\n");
 extern const char kprof_html_page[], kprof_html_page_end[];
-static const char data_mark[] = "@KPROF_DATA@";
+static const char data_mark[] = "@KPROF_DATA@"; /* where the data goes */
 
 typedef struct html_emitter {
     kprof_emitter base;

@@ -1,8 +1,494 @@
-/* Answers small questions about a report in memory, and keeps account of the work that pages do with it. */
+/* Reads the small tables of a report into memory, frees them, and answers small questions about them. */
 #include "report/model/model.h"
+#include "core/clean.h"
+#include "report/model/witness.h"
 #include "report/store/limits.h"
 
+#include <cjson/cJSON.h>
+#include <stdlib.h>
 #include <string.h>
+
+typedef struct loader {
+    kprof_report *report;
+    kprof_model *model;
+    int64_t last_seen[2]; /* process and kernel of the latest row of `seen` */
+    size_t values;        /* of the sections of all chips */
+    size_t formulas;      /* bytes of their expressions */
+} loader;
+
+/* The array of the model that holds the rows of a table. */
+typedef struct row_list {
+    const char *name;
+    kprof_rows table;
+    int since; /* the first version of the schema that has the table */
+    size_t array, count, size;
+} row_list;
+
+#define LIST(NAME, name, since, array, count)                                                                          \
+    {                                                                                                                  \
+#name, KPROF_ROWS_##NAME, since, offsetof(kprof_model, array), offsetof(kprof_model, count),                   \
+            sizeof *((kprof_model *)0)->array                                                                          \
+    }
+
+static const row_list lists[] = {
+    LIST(PROCESS, process, 1, processes, process_count),   LIST(DEVICE, device, 1, devices, device_count),
+    LIST(KERNEL, kernel, 1, kernels, kernel_count),        LIST(METRIC, metric, 1, metrics, metric_count),
+    LIST(LEFT_OUT, left_out, 2, left_out, left_out_count), LIST(MESSAGE, message, 1, messages, message_count),
+};
+#define LIST_COUNT (sizeof lists / sizeof *lists)
+
+typedef struct row_loader {
+    kprof_report *report;
+    kprof_model *model;
+    const row_list *list;
+} row_loader;
+
+/* Rows are numbered from 1 without gaps; insisting on it also ends a walk through a damaged tree that would go round in
+ * circles. */
+static kprof_status load_row(void *user, sqlite3_stmt *columns)
+{
+    const row_loader *load = user;
+    const row_list *list = load->list;
+    size_t *count = (size_t *)((char *)load->model + list->count);
+    if (sqlite3_column_int64(columns, 0) != (int64_t)*count + 1)
+        return kprof_store_damaged(load->report, list->name);
+    void *row = kprof_append((void **)((char *)load->model + list->array), *count, list->size);
+    if (!row)
+        return kprof_store_no_memory(load->report);
+    ++*count;
+    return kprof_rows_read(load->report, list->table, columns, row) ? KPROF_OK : kprof_store_no_memory(load->report);
+}
+
+/* Read all rows of all tables but that of the launches. */
+static kprof_status load_rows(kprof_report *report, kprof_model *model)
+{
+    kprof_status status = KPROF_OK;
+    for (size_t i = 0; i < LIST_COUNT && status == KPROF_OK; i++) {
+        row_loader load = {report, model, &lists[i]};
+        char sql[64];
+        snprintf(sql, sizeof sql, "SELECT * FROM %s ORDER BY id", lists[i].name);
+        if (report->version >= lists[i].since)
+            status = kprof_store_query(report, sql, load_row, &load);
+    }
+    return status;
+}
+
+static void free_rows(kprof_model *model)
+{
+    for (size_t i = 0; i < LIST_COUNT; i++) {
+        char *rows;
+        size_t count;
+        memcpy(&rows, (char *)model + lists[i].array, sizeof rows);
+        memcpy(&count, (char *)model + lists[i].count, sizeof count);
+        for (size_t k = 0; k < count; k++)
+            kprof_rows_free(lists[i].table, rows + k * lists[i].size);
+        free(rows);
+    }
+}
+
+/* "default, full" of the stored JSON array. NULL when out of memory. */
+static char *join_sets(const kprof_report *report, const char *json)
+{
+    cJSON *array = json && strlen(json) <= KPROF_SETS_BYTES ? cJSON_Parse(json) : NULL;
+    kprof_strbuf joined = KPROF_STRBUF_INIT;
+    for (const cJSON *set = array ? array->child : NULL; set; set = set->next) {
+        kprof_strbuf_puts(&joined, joined.length ? ", " : "");
+        kprof_strbuf_puts(&joined, cJSON_IsString(set) ? set->valuestring : "?");
+    }
+    cJSON_Delete(array);
+    char *text = kprof_strbuf_take(&joined);
+    if (!text || report->keeps_text)
+        return text;
+    char *safe = kprof_clean_text(text);
+    free(text);
+    return safe;
+}
+
+static kprof_status load_nvtx(void *user, sqlite3_stmt *row)
+{
+    ((loader *)user)->model->has_nvtx = sqlite3_column_int(row, 0) != 0;
+    return KPROF_OK;
+}
+
+static kprof_status load_run(void *user, sqlite3_stmt *row)
+{
+    loader *load = user;
+    kprof_model *model = load->model;
+    if (model->command_line)
+        return kprof_store_damaged(load->report, "run");
+    model->command_line = kprof_store_text(load->report, row, 0);
+    model->working_directory = kprof_store_text(load->report, row, 1);
+    model->kprof_version = kprof_store_text(load->report, row, 2);
+    model->sets = join_sets(load->report, (const char *)sqlite3_column_text(row, 3));
+    model->start_unix_ns = sqlite3_column_int64(row, 4);
+    bool whole = model->command_line && model->working_directory && model->kprof_version && model->sets;
+    return whole ? KPROF_OK : kprof_store_no_memory(load->report);
+}
+
+static size_t find_chip(const kprof_model *model, const char *name)
+{
+    for (size_t i = 0; i < model->chip_count; i++) {
+        if (strcmp(model->chips[i].name, name) == 0)
+            return i;
+    }
+    return SIZE_MAX;
+}
+
+static kprof_status load_seen(void *user, sqlite3_stmt *row)
+{
+    loader *load = user;
+    int64_t process = sqlite3_column_int64(row, 0), kernel = sqlite3_column_int64(row, 1);
+    bool rises = process > load->last_seen[0] || (process == load->last_seen[0] && kernel > load->last_seen[1]);
+    if (!rises || kernel < 1 || kernel > (int64_t)load->model->kernel_count)
+        return kprof_store_damaged(load->report, "seen");
+    load->last_seen[0] = process;
+    load->last_seen[1] = kernel;
+    load->model->kernels[kernel - 1].launches += (uint64_t)sqlite3_column_int64(row, 2);
+    return KPROF_OK;
+}
+
+/* JSON can smuggle control characters past a check of the column. */
+static bool clean(char **text)
+{
+    if (!*text)
+        return true;
+    char *safe = kprof_clean_text(*text);
+    if (!safe)
+        return false;
+    free(*text);
+    *text = safe;
+    return true;
+}
+
+static bool clean_item(kprof_item *item)
+{
+    return clean(&item->name) && clean(&item->label) && clean(&item->unit) && clean(&item->help);
+}
+
+static bool clean_table(kprof_table *table)
+{
+    bool done = clean(&table->id) && clean(&table->title);
+    for (size_t i = 0; i < table->column_count; i++)
+        done = done && clean(&table->column_labels[i]);
+    for (size_t i = 0; i < table->row_count; i++) {
+        done = done && clean(&table->rows[i].label);
+        for (size_t k = 0; k < table->column_count; k++)
+            done = done && clean_item(&table->rows[i].cells[k]);
+    }
+    return done;
+}
+
+static bool clean_roofline(kprof_roofline *roofline)
+{
+    bool done = clean(&roofline->id) && clean(&roofline->label);
+    done = done && clean_item(&roofline->work) && clean_item(&roofline->peak);
+    for (size_t i = 0; i < roofline->roof_count; i++) {
+        kprof_roof *roof = &roofline->roofs[i];
+        done = done && clean(&roof->label) && clean_item(&roof->traffic) && clean_item(&roof->peak);
+    }
+    return done;
+}
+
+static bool clean_section(kprof_section *section)
+{
+    bool done = clean(&section->id) && clean(&section->name) && clean(&section->help);
+    for (size_t i = 0; i < section->item_count; i++)
+        done = done && clean_item(&section->items[i]);
+    for (size_t i = 0; i < section->table_count; i++)
+        done = done && clean_table(&section->tables[i]);
+    for (size_t i = 0; i < section->roofline_count; i++)
+        done = done && clean_roofline(&section->rooflines[i]);
+    return done;
+}
+
+/* The chip that a column names, added when it is new. */
+static kprof_status chip_at(loader *load, sqlite3_stmt *row, int column, kprof_model_chip **out)
+{
+    kprof_model *model = load->model;
+    char *name = kprof_store_text(load->report, row, column);
+    if (!name)
+        return kprof_store_no_memory(load->report);
+    size_t index = find_chip(model, name);
+    if (index != SIZE_MAX) {
+        free(name);
+        *out = &model->chips[index];
+        return KPROF_OK;
+    }
+    if (model->chip_count == KPROF_CHIPS_MAX) {
+        free(name);
+        return kprof_store_too_much(load->report, KPROF_CHIPS_MAX, "chips");
+    }
+    *out = KPROF_APPEND(model->chips, model->chip_count);
+    if (!*out) {
+        free(name);
+        return kprof_store_no_memory(load->report);
+    }
+    (*out)->name = name;
+    model->chip_count++;
+    return KPROF_OK;
+}
+
+/* How many values a section shows for a launch. */
+static size_t count_values(const kprof_section *section)
+{
+    size_t count = section->item_count;
+    for (size_t i = 0; i < section->table_count; i++)
+        count += 1 + section->tables[i].row_count * (1 + section->tables[i].column_count);
+    for (size_t i = 0; i < section->roofline_count; i++)
+        count += 2 + 4 * section->rooflines[i].roof_count;
+    return count;
+}
+
+static size_t formula_bytes(const kprof_item *item)
+{
+    return item->expression ? strlen(item->expression) : 0;
+}
+
+/* Length of all expressions of a section. */
+static size_t count_formulas(const kprof_section *section)
+{
+    size_t bytes = 0;
+    for (size_t i = 0; i < section->item_count; i++)
+        bytes += formula_bytes(&section->items[i]);
+    for (size_t i = 0; i < section->table_count; i++) {
+        const kprof_table *table = &section->tables[i];
+        for (size_t k = 0; k < table->row_count * table->column_count; k++)
+            bytes += formula_bytes(&table->rows[k / table->column_count].cells[k % table->column_count]);
+    }
+    for (size_t i = 0; i < section->roofline_count; i++) {
+        const kprof_roofline *line = &section->rooflines[i];
+        bytes += formula_bytes(&line->work) + formula_bytes(&line->peak);
+        for (size_t k = 0; k < line->roof_count; k++)
+            bytes += formula_bytes(&line->roofs[k].traffic) + formula_bytes(&line->roofs[k].peak);
+    }
+    return bytes;
+}
+
+/* Add the section of a chip, which the chip owns then. */
+static kprof_status keep_section(loader *load, kprof_model_chip *chip, kprof_section *section)
+{
+    kprof_section *place = KPROF_APPEND(chip->sections, chip->section_count);
+    if (!place) {
+        kprof_section_free(section);
+        return kprof_store_no_memory(load->report);
+    }
+    chip->shown_count = ++chip->section_count;
+    *place = *section;
+    size_t count = 1 + count_values(place);
+    chip->value_count += count;
+    load->values += count;
+    if (load->values > KPROF_VALUES_MAX)
+        return kprof_store_too_much(load->report, KPROF_VALUES_MAX, "values in its sections");
+    load->formulas += count_formulas(place);
+    if (load->formulas > KPROF_FORMULA_BYTES)
+        return kprof_store_too_much(load->report, KPROF_FORMULA_BYTES, "characters of expressions in its sections");
+    return load->report->keeps_text || clean_section(place) ? KPROF_OK : kprof_store_no_memory(load->report);
+}
+
+static kprof_status load_section(void *user, sqlite3_stmt *row)
+{
+    loader *load = user;
+    kprof_model_chip *chip;
+    kprof_status status = chip_at(load, row, 1, &chip);
+    if (status != KPROF_OK)
+        return status;
+    const char *definition = (const char *)sqlite3_column_text(row, 2);
+    kprof_section section;
+    if (definition)
+        status = kprof_section_from_json(load->report->path, definition, &section);
+    if (status == KPROF_NO_MEMORY)
+        return kprof_store_no_memory(load->report);
+    if (!definition || status != KPROF_OK)
+        return kprof_store_damaged(load->report, "section");
+    return keep_section(load, chip, &section);
+}
+
+static kprof_status load_pass(void *user, sqlite3_stmt *row)
+{
+    loader *load = user;
+    kprof_model_chip *chip;
+    kprof_status status = chip_at(load, row, 0, &chip);
+    if (status != KPROF_OK)
+        return status;
+    if (sqlite3_column_int64(row, 1) != (int64_t)chip->pass_count + 1 || chip->pass_count == KPROF_PASSES_MAX)
+        return kprof_store_damaged(load->report, "pass");
+    kprof_model_pass *pass = KPROF_APPEND(chip->passes, chip->pass_count);
+    if (!pass)
+        return kprof_store_no_memory(load->report);
+    chip->pass_count++;
+    pass->counters = (uint32_t)sqlite3_column_int64(row, 2);
+    pass->sm_side = sqlite3_column_int64(row, 3) != 0;
+    return KPROF_OK;
+}
+
+/* Passes of a metric rise; insisting on it also ends a walk through a damaged tree. */
+static kprof_status load_schedule(void *user, sqlite3_stmt *row)
+{
+    loader *load = user;
+    kprof_model_chip *chip;
+    int64_t metric = sqlite3_column_int64(row, 1), pass = sqlite3_column_int64(row, 2);
+    kprof_status status = chip_at(load, row, 0, &chip);
+    if (status != KPROF_OK)
+        return status;
+    if (metric < 1 || metric > (int64_t)load->model->metric_count || pass < 1 || pass > (int64_t)chip->pass_count)
+        return kprof_store_damaged(load->report, "schedule");
+    if (!chip->schedule)
+        chip->schedule = calloc(load->model->metric_count, sizeof *chip->schedule);
+    if (!chip->schedule)
+        return kprof_store_no_memory(load->report);
+    kprof_model_passes *passes = &chip->schedule[metric - 1];
+    if (passes->count > 0 && pass <= passes->items[passes->count - 1])
+        return kprof_store_damaged(load->report, "schedule");
+    uint32_t *place = KPROF_APPEND(passes->items, passes->count);
+    if (!place)
+        return kprof_store_no_memory(load->report);
+    passes->count++;
+    chip->scheduled++;
+    *place = (uint32_t)pass;
+    return KPROF_OK;
+}
+
+/* "1-3 5" */
+static char *passes_to_text(const kprof_model_passes *passes)
+{
+    kprof_strbuf text = KPROF_STRBUF_INIT;
+    for (size_t i = 0, last; i < passes->count; i = last + 1) {
+        last = i;
+        while (last + 1 < passes->count && passes->items[last + 1] == passes->items[last] + 1)
+            last++;
+        kprof_strbuf_printf(&text, "%s%u", i ? " " : "", passes->items[i]);
+        if (last > i)
+            kprof_strbuf_printf(&text, "-%u", passes->items[last]);
+    }
+    return kprof_strbuf_take(&text);
+}
+
+static kprof_status name_passes(loader *load)
+{
+    const kprof_model *model = load->model;
+    for (size_t i = 0; i < model->chip_count; i++) {
+        for (size_t k = 0; model->chips[i].schedule && k < model->metric_count; k++) {
+            kprof_model_passes *passes = &model->chips[i].schedule[k];
+            passes->text = passes->count > 0 ? passes_to_text(passes) : NULL;
+            if (passes->count > 0 && !passes->text)
+                return kprof_store_no_memory(load->report);
+        }
+    }
+    return KPROF_OK;
+}
+
+/* Older kprofs stored CUPTI's unit as it was. A long text, which is none, would stand beside each value. */
+static bool correct_unit(kprof_model_metric *metric)
+{
+    const char *unit = kprof_metric_unit(metric->name, metric->unit);
+    size_t length = strlen(unit);
+    if (unit == metric->unit && length <= KPROF_UNIT_BYTES)
+        return true;
+    for (length = length > KPROF_UNIT_BYTES ? KPROF_UNIT_BYTES : length; (unit[length] & 0xc0) == 0x80;)
+        length--; /* not within a character */
+    char *copy = strndup(unit, length);
+    free((char *)metric->unit);
+    metric->unit = copy;
+    return copy != NULL;
+}
+
+/* Resolve the references between rows of the tables, and list the witnesses among the metrics. */
+static kprof_status connect(loader *load)
+{
+    kprof_model *model = load->model;
+    for (size_t i = 0; i < model->device_count; i++)
+        model->devices[i].chip_index = find_chip(model, model->devices[i].chip);
+    for (size_t i = 0; i < model->message_count; i++) {
+        int64_t process = model->messages[i].process_id;
+        if (process < 1 || process > (int64_t)model->process_count)
+            return kprof_store_damaged(load->report, "message");
+        model->messages[i].process = (size_t)process - 1;
+    }
+    for (size_t i = 0; i < model->metric_count; i++) {
+        if (!kprof_names_add(&model->metric_names, model->metrics[i].name, i) || !correct_unit(&model->metrics[i]))
+            return kprof_store_no_memory(load->report);
+        if (strcmp(model->metrics[i].kind, KPROF_WITNESS_KIND) != 0)
+            continue;
+        if (model->witness_count == KPROF_WITNESSES_MAX)
+            return kprof_store_too_much(load->report, KPROF_WITNESSES_MAX, "witnesses");
+        size_t *witness = KPROF_APPEND(model->witnesses, model->witness_count);
+        if (!witness)
+            return kprof_store_no_memory(load->report);
+        *witness = i;
+        model->witness_count++;
+    }
+    return KPROF_OK;
+}
+
+typedef struct load_step {
+    int since; /* the first version of the schema that has the table */
+    const char *sql;
+    kprof_store_row *row;
+} load_step;
+
+/* After load_rows, since these refer to its tables. */
+static const load_step steps[] = {
+    {1, "SELECT command_line, working_directory, kprof_version, sets, start_unix_ns FROM run", load_run},
+    {1, "SELECT id, chip, definition FROM section ORDER BY id", load_section},
+    {2, "SELECT * FROM pass ORDER BY chip, pass", load_pass},
+    {2, "SELECT * FROM schedule ORDER BY chip, metric_id, pass", load_schedule},
+    {1, "SELECT * FROM seen ORDER BY process_id, kernel_id", load_seen},
+    {6, "SELECT EXISTS (SELECT 1 FROM nvtx)", load_nvtx},
+};
+
+kprof_status kprof_model_load(kprof_report *report, kprof_model *out)
+{
+    loader load = {report, out, {0, 0}, 0, 0};
+    memset(out, 0, sizeof *out);
+    kprof_status status = load_rows(report, out);
+    if (status == KPROF_OK && out->metric_count > KPROF_METRICS_MAX)
+        status = kprof_store_too_much(report, KPROF_METRICS_MAX, "metrics");
+    for (size_t i = 0; i < sizeof steps / sizeof *steps && status == KPROF_OK; i++) {
+        if (report->version >= steps[i].since)
+            status = kprof_store_query(report, steps[i].sql, steps[i].row, &load);
+    }
+    if (status == KPROF_OK)
+        status = connect(&load);
+    if (status == KPROF_OK)
+        status = name_passes(&load);
+    if (status == KPROF_OK && !out->command_line)
+        status = kprof_store_damaged(report, "run");
+    if (status != KPROF_OK)
+        kprof_model_free(out);
+    return status;
+}
+
+static void free_chips(kprof_model *model)
+{
+    for (size_t i = 0; i < model->chip_count; i++) {
+        for (size_t k = 0; k < model->chips[i].section_count; k++)
+            kprof_section_free(&model->chips[i].sections[k]);
+        free(model->chips[i].sections);
+        for (size_t k = 0; model->chips[i].schedule && k < model->metric_count; k++) {
+            free(model->chips[i].schedule[k].items);
+            free(model->chips[i].schedule[k].text);
+        }
+        free(model->chips[i].schedule);
+        free(model->chips[i].passes);
+        free(model->chips[i].name);
+    }
+    free(model->chips);
+}
+
+void kprof_model_free(kprof_model *model)
+{
+    free(model->command_line);
+    free(model->working_directory);
+    free(model->kprof_version);
+    free(model->sets);
+    kprof_names_free(&model->metric_names);
+    free(model->is_shown);
+    free(model->is_kept);
+    free(model->witnesses);
+    free_chips(model);
+    free_rows(model);
+    memset(model, 0, sizeof *model);
+}
 
 bool kprof_model_is_multiplexed(const kprof_model_launch *launch)
 {

@@ -2,7 +2,6 @@
 #include "report/model/rollup.h"
 #include "report/model/change.h"
 #include "report/store/derived.h"
-#include "report/store/roofline.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -3,7 +3,7 @@
 #define KPROF_REPORT_VIEW_H
 
 #include "report/model/model.h"
-#include "report/store/roofline.h"
+#include "report/store/derived.h"
 
 /* One value of a launch. */
 typedef struct kprof_emit_metric {

@@ -1,6 +1,5 @@
 /* Keeps the compiled expressions of each chip's sections and evaluates them for a launch. */
 #include "report/store/derived.h"
-#include "report/store/roofline.h"
 #include "report/store/rows.h"
 
 #include <math.h>
@@ -155,6 +154,33 @@ kprof_status kprof_derived_add(kprof_report *report, const char *chip, kprof_sec
     for (size_t i = 0; i < count && status == KPROF_OK; i++)
         status = add_section(report, derived, &sections[i]);
     return status;
+}
+
+static bool is_measured(kprof_roofline_input in)
+{
+    return isfinite(in.work) && isfinite(in.work_peak) && isfinite(in.traffic) && isfinite(in.traffic_peak) &&
+           in.work >= 0 && in.traffic >= 0 && in.work_peak > 0 && in.traffic_peak > 0;
+}
+
+kprof_roofline_point kprof_roofline_locate(kprof_roofline_input in)
+{
+    kprof_roofline_point point = {NAN, NAN, NAN, NAN, NAN, false, false, false};
+    if (!is_measured(in))
+        return point;
+    point.measured = true;
+    point.has_work = in.work > 0;
+    point.ridge = in.work_peak / in.traffic_peak;
+    if (in.traffic > 0)
+        point.intensity = in.work / in.traffic;
+    else if (point.has_work)
+        point.intensity = INFINITY;
+    if (!point.has_work)
+        return point;
+    point.memory_bound = point.intensity < point.ridge;
+    point.attainable = point.memory_bound ? point.intensity * in.traffic_peak : in.work_peak;
+    point.pct = 100 * in.work / point.attainable;
+    point.headroom = point.attainable / in.work;
+    return point;
 }
 
 static void evaluate_point(const derived_point *point, const kprof_derived_sink *sink)
