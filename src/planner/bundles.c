@@ -1,6 +1,6 @@
-/* Bundles counters for packing. What CUPTI takes from one pass comes from one execution, and stays so: the counters of
- * a metric that are all in one pass are a bundle. So are the counters of a pass outside of SMs and L2, because rates
- * are made of time, clocks and DRAM under several names. */
+/* Bundles counters for packing. CUPTI's image counts some of a metric's counters in one pass, so in one execution,
+ * and packing keeps them together: they are a bundle. The counters of a pass outside of SMs and L2 are a bundle too,
+ * because rates combine time, clocks and DRAM under several names. */
 #include "planner/pack.h"
 
 #include "core/log.h"
@@ -8,11 +8,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Plans suit batches with so much counter data, since what the application calls ends many of them early. */
+/* Plan for batches with this much counter data: calls of the application end many batches early. */
 #define TYPICAL_BATCH_BYTES ((size_t)192 << 20)
 
-/* Counters of SMs are placed in the SMs only: where a TPC's domain is used, a pass takes 18 ms more to start and stop
- * on an H200. */
+/* Place counters of SMs only in the SMs: a pass that uses a TPC's domain takes 18 ms more to start and stop on an
+ * H200. */
 static kprof_status find_places(const kprof_raw_config *config, kprof_pack_counter *counter)
 {
     kprof_counter_places places;
@@ -33,7 +33,7 @@ static kprof_status find_places(const kprof_raw_config *config, kprof_pack_count
     return status;
 }
 
-/* How much a place is wanted. */
+/* How many others want a place. */
 static double demand_for(const kprof_packing *p, uint32_t place)
 {
     double demand = 0;
@@ -99,8 +99,8 @@ static int compare_names(const void *a, const void *b)
     return strcmp((*(const kprof_pack_counter *const *)a)->name, (*(const kprof_pack_counter *const *)b)->name);
 }
 
-/* Append to a metric the image's counters of these names, of which it may have one in several passes. Returns a name
- * that it does not have; NULL: it has all. */
+/* Append to a metric the image's counters of these names. The image may have one of them in several passes. Returns
+ * a name that the image lacks, or NULL. */
 static const char *find_counters(const kprof_packing *p, const kprof_pack_counter *const *by_name,
                                  const kprof_strlist *names, kprof_pack_metric *metric)
 {
@@ -168,7 +168,7 @@ static void tie(kprof_packing *p, size_t a, size_t b)
     }
 }
 
-/* Tie those that are in the pass of all that are required; none where these are in several. */
+/* If all required counters are in one pass, tie the optional ones of that pass to them. */
 static void tie_metric(kprof_packing *p, const kprof_pack_metric *metric)
 {
     const size_t *counters = metric->counters;
@@ -184,7 +184,7 @@ static void tie_metric(kprof_packing *p, const kprof_pack_metric *metric)
 
 static void make_bundles(kprof_packing *p)
 {
-    size_t bound = SIZE_MAX; /* a counter of the pass at hand outside of SMs and L2 */
+    size_t bound = SIZE_MAX; /* a counter of this pass outside of SMs and L2 */
     for (size_t i = 0; i < p->names.count; i++)
         p->counters[i].bundle = i;
     for (size_t i = 0; i < p->names.count; i++) {

@@ -8,7 +8,7 @@
 #define MIB_BYTES 1048576.0
 #define GIB_BYTES (1024 * MIB_BYTES)
 
-/* The source tells how each was measured: kernels of 60 us, driver 580.159.04 with CUDA 13.0. */
+/* `source` tells how each was measured: kernels of 60 us, driver 580.159.04 with CUDA 13.0. */
 const kprof_price_list kprof_prices = {
     .measured_on = "NVIDIA H200",
     .source = "docs/planning.md, \"What things cost\"",
@@ -65,8 +65,8 @@ static double cache_control_ms(kprof_cache_control cache_control, size_t passes)
     return cache_control == KPROF_CACHE_FLUSH_ALL && passes > 1 ? kprof_prices.empty_ms : kprof_prices.flush_ms;
 }
 
-/* Each batch saves all memory, and puts it back before each pass and at the end, as src/cupti/snapshot.c does. Where
- * nothing is uniform, copies are as large as what is saved. */
+/* As in src/cupti/snapshot.c, each batch saves all memory and restores it before each pass and at the end. If no
+ * memory is uniform, the copies are as large as the memory. */
 static void add_memory(const kprof_workload *workload, size_t passes, kprof_cost *cost)
 {
     double batches = (double)cost->batch_count, restores = (double)passes + 1;
@@ -91,7 +91,7 @@ kprof_cost kprof_cost_of(const kprof_effort *effort, const kprof_workload *workl
     cost.batch_ms = (double)effort->sm_pass_count * prices->sm_pass_start_ms +
                     (double)effort->other_pass_count * prices->other_pass_start_ms;
     if (cost.batch_ms > 0) { /* else there are no passes, and no batches */
-        /* The price of counter data is that of the largest batch: what the engine makes beyond it is left out. */
+        /* Count the counter data of the largest batch, and nothing that the engine allocates beyond it. */
         uint64_t capacity = kprof_batch_capacity(workload, passes);
         cost.batch_counter_bytes = (double)smaller(workload->launches, capacity) * cost.counter_data_bytes;
         cost.batch_count = workload->launches / capacity + (workload->launches % capacity > 0);

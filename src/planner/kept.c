@@ -16,7 +16,7 @@ void kprof_planned_question(const kprof_limits *limits, char *out, size_t size)
              KPROF_PLANNER_SOURCES);
 }
 
-/* Bytes that a plan is written to, or else is read from. */
+/* The bytes to write a plan to, or to read it from. */
 typedef struct codec {
     kprof_strbuf *out;
     kprof_bytes *in; /* NULL: it is written */
@@ -75,7 +75,7 @@ void kprof_planned_keep(const kprof_host_question *question, kprof_planned *plan
     kprof_strbuf_free(&out);
 }
 
-/* Do the parts of a plan that was read belong together? Then fill in what follows from others. */
+/* Do the parts of a plan that was read belong together? If so, fill in what follows from them. */
 static bool complete(kprof_planned *plan)
 {
     const kprof_schedule *schedule = &plan->schedule;

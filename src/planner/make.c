@@ -1,6 +1,6 @@
-/* The one call that plans. CUPTI drafts an image of all names, whose counters are packed. Where that exceeds the
- * limits, there is one greedy fill for --max-passes and --budget: in order of usefulness, each name gets room for the
- * counters that it lacks, in the passes that there are, or in a further one, as long as the limits are kept. */
+/* The one call that plans. CUPTI drafts an image of all names, and the planner packs its counters. If that exceeds
+ * the limits, the planner fills passes greedily for --max-passes and --budget: in order of usefulness, each name
+ * gets room for its missing counters in the existing passes or in a further one, as long as the limits allow. */
 #include "planner/planner.h"
 
 #include "core/log.h"
@@ -10,7 +10,7 @@
 #include <string.h>
 
 #define HEADLINES 4
-/* A name of more is dear: such are the throughputs, each the greatest of many metrics. */
+/* A name with more counters is expensive, such as a throughput, which is the greatest of many metrics. */
 #define MANY_COUNTERS 8
 
 /* Copy what the packing has now. */
@@ -39,7 +39,7 @@ static bool is_paid_for(kprof_packing *p, const kprof_limits *limits, size_t met
            (limits->budget_s <= 0 || kprof_cost_of(&effort, &limits->workload).total_s <= limits->budget_s);
 }
 
-/* Pack all names: as is fastest for large batches, or where that exceeds the budget, as it was before that. */
+/* Pack all names for the fastest large batches. If that exceeds the budget, go back to the fewest passes. */
 static kprof_status keep_all(kprof_packing *p, const kprof_limits *limits, bool *fits)
 {
     kprof_arrangement few = {NULL, 0};
@@ -64,9 +64,9 @@ static kprof_status keep_all(kprof_packing *p, const kprof_limits *limits, bool 
     return status;
 }
 
-/* Keep each name, in its turn, if there is room for it and the limits allow what it costs; with `defers` those of many
- * counters come after all others. Returns how useful the names are that are kept: the first names are the headlines of
- * a report, of which the first counts for as much as the fourth and the tenth. */
+/* Keep each name in turn if it finds room and the limits allow its cost. With `defers` the names of many counters
+ * come last. Returns the usefulness of the kept names: the first names are a report's headlines, and the first of
+ * all counts as much as the fourth and the tenth together. */
 static double fill(kprof_packing *p, const kprof_limits *limits, bool defers, bool *kept)
 {
     double usefulness = 0;
@@ -89,8 +89,9 @@ static double fill(kprof_packing *p, const kprof_limits *limits, bool defers, bo
     return usefulness;
 }
 
-/* A dear name is worth its room, or several others are: take the better of both. Of 99 limited plans of five chips
- * either alone would lose up to a fifth, or a third, of how useful they are. */
+/* Try both orders, as either an expensive name or several others may deserve the room, and take the more useful
+ * plan. In 99 limited plans of five chips, either order alone would lose up to a fifth, or a third, of the
+ * usefulness. */
 static kprof_status keep_the_best(kprof_packing *p, const kprof_limits *limits, bool *kept)
 {
     kprof_arrangement eager = {NULL, 0};
@@ -141,8 +142,8 @@ static kprof_status schedule_metric(const kprof_packing *p, const kprof_pack_met
     return passes->items ? KPROF_OK : KPROF_NO_MEMORY;
 }
 
-/* Tell what each pass is like. The image knows best which counters it has: NVPW tells time in the first pass, wherever
- * it is asked for. */
+/* Describe each pass. Ask the image for its counters: NVPW reports the time in the first pass, wherever it was
+ * requested. */
 static kprof_status schedule_passes(kprof_packing *p, const kprof_config_image *image, kprof_schedule *out)
 {
     kprof_status status = KPROF_OK;
@@ -194,7 +195,7 @@ static kprof_status make_schedule(kprof_packing *p, const kprof_strlist *names, 
 
 /* CUPTI packs counters greedily in the order given. Alphabetical order, which puts the counters of a unit together,
  * never took more passes than the order of the sections on any chip and set, and often took one or two fewer. For
- * all counters of L1, of which it takes seconds, order from Z to A gives as few passes in half of the time. */
+ * all counters of L1, where CUPTI takes seconds, the order from Z to A gives as few passes in half the time. */
 static kprof_status draft(kprof_host *host, const kprof_strlist *names, kprof_config_image *out)
 {
     kprof_strlist sorted = KPROF_STRLIST_INIT;

@@ -1,31 +1,33 @@
-/* CUPTI reads each raw counter in the first domain of the chip that has it, and so runs out of slots there while other
- * domains have room. On GH100 most counters of an SM's pipes go to gpu_sm_c, four to a pass, although gpu_sm_a takes
- * one more. Here domains are chosen, and passes are saved and made cheaper. There is one kind of step: bundles are
- * taken out of a pass and settled elsewhere, where each may put out another, and the result is kept where it is better.
- * The same image gives the same result, since a search ends with a number of questions to NVPW and not with a time. */
+/* CUPTI reads each raw counter in the first domain of the chip that has it, so it runs out of slots there while
+ * other domains have room. On GH100 most counters of an SM's pipes go to gpu_sm_c, four to a pass, although gpu_sm_a
+ * takes one more. The packer chooses domains, and makes passes fewer and cheaper. It repeats one step: take bundles
+ * out of a pass, settle them elsewhere, where each may displace another, and keep the result if it is better. The
+ * same image gives the same result, because a limit on questions to NVPW ends a search, not a limit on time. */
 #include "planner/pack.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-/* More are not packed: it would take seconds. */
+/* Do not pack more counters than this: it would take seconds. */
 #define MAX_COUNTERS 1000
-/* Settling bundles ends after so many moves: it would go round in circles. */
+/* Stop settling bundles after this many moves: by then they go round in circles. */
 #define MAX_MOVES 100
-/* Each search may ask so many questions; one for fewer passes, which saves most, three times as many. */
+/* Limit of questions for a search. A search for fewer passes, which saves most, may ask three times as many. */
 #define QUESTIONS_PER_COUNTER 20
 #define MAX_QUESTIONS         6000
 #define MORE_FOR_FEWER_PASSES 3
-/* With more counters than this a question takes up to 0.4 ms, so that a sixth as many are asked, and to choose what to
- * keep two fifths; and to look through all counters takes as long as a question. No set of kprof's has as many. */
+/* With more counters than this a question takes up to 0.4 ms, and looking through all counters takes as long. So the
+ * packer asks a sixth as many questions, or two fifths when it chooses what to keep. None of kprof's sets has as
+ * many. */
 #define MANY_COUNTERS 400
-/* Placing all metrics may take so many, and each bundle of a metric, which may have more of them than MAX_KIN. */
+/* Limits of questions for placing all metrics, and for each bundle of one metric, with up to MAX_KIN bundles or
+ * more. */
 #define FILL_QUESTIONS               15000
 #define QUESTIONS_PER_BUNDLE         16
 #define QUESTIONS_PER_BUNDLE_OF_MANY 24
-/* One attempt among many may ask so many: those that succeed take 20 to 170. */
+/* Limit for one attempt. Successful attempts ask 20 to 170 questions. */
 #define PATIENCE 200
-/* Metrics of more counters do not get into one pass anyhow. */
+/* A metric with more counters never fits into one pass. */
 #define MAX_KIN 8
 
 /* The last steps of MurmurHash3: spreads what differs in few bits. */
@@ -38,7 +40,7 @@ static uint64_t mix(uint64_t value)
     return value ^ (value >> 33);
 }
 
-/* Do the first `count` counters that are listed go into one pass? */
+/* Do the first `count` listed counters fit into one pass? */
 static bool ask(kprof_packing *p, size_t count)
 {
     uint64_t question = 0;
@@ -77,15 +79,14 @@ static bool find_domain(kprof_packing *p, size_t count, const kprof_pack_pass *p
     return false;
 }
 
-/* Counters of the SMs compete for room in a pass, and so do all others; what is read in both places competes with all.
- */
+/* In a pass, counters of the SMs compete with each other for room, and the other counters with each other. Counters
+ * read in both places compete with all. */
 static bool competes(const kprof_pack_counter *counter, bool in_sm)
 {
     return counter->in_sm == in_sm || counter->traits.certain & KPROF_IN_TPC_TOO;
 }
 
-/* There is room in `pass`, were it without the bundle `without`, for a bundle that is in none; chooses the domains of
- * its counters. */
+/* Would `pass` have room for an unplaced bundle if the bundle `without` left it? Choose the domains of its counters. */
 static bool has_room(kprof_packing *p, size_t bundle, uint32_t pass, size_t without)
 {
     const kprof_pack_bundle *b = &p->bundles[bundle];
@@ -157,7 +158,7 @@ double kprof_packing_cost_ms(kprof_packing *p)
     return cost.batch_ms + (double)p->launches * cost.launch_ms;
 }
 
-/* Remember where everything is, before something is tried. */
+/* Remember where everything is, before an attempt. */
 static void save(kprof_packing *p)
 {
     memcpy(p->before.spots, p->now.spots, p->names.count * sizeof(*p->now.spots));
@@ -173,7 +174,7 @@ void kprof_packing_restore(kprof_packing *p)
     kprof_packing_survey(p);
 }
 
-/* A pass may have lost all that it had, or got nothing: later ones move up. */
+/* Remove empty passes: later ones move up. */
 static void remove_empty(kprof_packing *p)
 {
     kprof_packing_survey(p);
@@ -187,7 +188,7 @@ static void remove_empty(kprof_packing *p)
     kprof_packing_survey(p);
 }
 
-/* Rank the passes for a bundle: those come first that have most of what metrics join with its counters. */
+/* Rank the passes for a bundle: first those that hold most of the counters that metrics combine with its own. */
 static void rank_passes(const kprof_packing *p, size_t bundle, kprof_pack_move *passes)
 {
     for (size_t i = 0; i < p->metric_count; i++) {
@@ -211,8 +212,8 @@ static int compare_moves(const void *a, const void *b)
     return x->victim != y->victim ? (x->victim < y->victim ? -1 : 1) : (x->pass > y->pass) - (x->pass < y->pass);
 }
 
-/* List the moves that may find room for a bundle: into a pass as it is; and in the place of a bundle that competes with
- * it, those first that will find room again most easily. There is room for counters of the SMs, and for all others. */
+/* List the moves that may find room for a bundle: into a pass as it is, or in place of a bundle that competes with
+ * it. Bundles that will easily find room again come first. */
 static size_t list_moves(kprof_packing *p, size_t bundle)
 {
     const kprof_pack_bundle *wants = &p->bundles[bundle];
@@ -250,7 +251,7 @@ static bool find_room(kprof_packing *p, size_t bundle)
     return false;
 }
 
-/* The bundle to settle next: the one that has given most trouble, or the largest of those. */
+/* Return the bundle to settle next: the one that found no room most often, or the largest of those. */
 static size_t next_bundle(const kprof_packing *p)
 {
     size_t best = KPROF_NO_BUNDLE;
@@ -265,7 +266,7 @@ static size_t next_bundle(const kprof_packing *p)
     return best;
 }
 
-/* Find a pass for each bundle that has none, where each may put out one that fits elsewhere. */
+/* Find a pass for each unplaced bundle. A bundle may displace another one, which then has to be placed again. */
 static bool settle(kprof_packing *p)
 {
     size_t moves = p->names.count > MANY_COUNTERS ? MAX_MOVES / 5 : MAX_MOVES, bundle;
@@ -276,8 +277,8 @@ static bool settle(kprof_packing *p)
     return true;
 }
 
-/* Before an attempt: tell how dear each pass may become, and take out of `pass` what keeps it from the goal; for
- * witnesses that is `victim`, the bundle that makes room for a guest. */
+/* Prepare an attempt: limit how expensive each pass may become, and take out of `pass` what keeps it from the goal.
+ * For witnesses that is `victim`, the bundle that makes room for a guest. */
 static void prepare(kprof_packing *p, kprof_goal goal, uint32_t pass, size_t victim)
 {
     for (size_t i = 0; i < p->now.pass_count; i++) {
@@ -304,7 +305,7 @@ static size_t count_guests(kprof_packing *p)
     return count;
 }
 
-/* Bring a pass closer to the goal; what then makes the schedule no better is taken back. */
+/* Bring a pass closer to the goal, or undo the attempt if the schedule got no better. */
 static bool attempt(kprof_packing *p, kprof_goal goal, uint32_t pass, size_t victim)
 {
     const bool is_for_guests = goal == KPROF_WITNESSES;
@@ -347,7 +348,7 @@ static uint32_t next_pass(kprof_packing *p, kprof_goal goal)
     return best;
 }
 
-/* One pass after the other is brought closer to the goal; those that failed are tried again after a success. */
+/* Bring one pass after the other closer to the goal. After a success, try the failed ones again. */
 kprof_status kprof_packing_improve(kprof_packing *p, kprof_goal goal)
 {
     const size_t patience = goal < KPROF_LESS_TIME ? SIZE_MAX : PATIENCE;
@@ -387,7 +388,7 @@ void kprof_packing_clear(kprof_packing *p, size_t most_passes)
         p->metrics[i].is_hopeless = false;
 }
 
-/* A metric was tried in vain that needs nothing but what this one needs, too. */
+/* Has a metric found no room although it needs only a part of what this one needs? */
 static bool is_hopeless(kprof_packing *p, const kprof_pack_metric *metric)
 {
     bool is_found = false;

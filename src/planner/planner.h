@@ -19,7 +19,7 @@ typedef struct kprof_pass_list {
 typedef struct kprof_schedule_pass {
     uint32_t counters; /* raw counters that it holds */
     bool sm_side;      /* some of them are in the SMs */
-    bool is_slow;      /* some are read where each launch takes 0.2 ms more for it */
+    bool is_slow;      /* some are read in a domain that costs each launch 0.2 ms */
     bool patches_code; /* some are counted by code that is patched into the kernels */
 } kprof_schedule_pass;
 
@@ -27,8 +27,9 @@ typedef struct kprof_schedule {
     kprof_schedule_pass *passes; /* [pass_count] */
     size_t pass_count;
     kprof_pass_list *metrics; /* [metric_count], in the order of the names; empty: no counters, as for a peak rate */
-    uint32_t *last_passes;    /* [metric_count]: after it no counter comes that a value is made of, or may be */
-    uint32_t *patched;        /* [metric_count]: 1: some of its counters come from code that is patched into kernels */
+    uint32_t
+        *last_passes;  /* [metric_count]: the last pass with a counter that the value is, or may be, computed from */
+    uint32_t *patched; /* [metric_count]: 1: some of its counters come from code that is patched into kernels */
     size_t metric_count;
 } kprof_schedule;
 
@@ -36,15 +37,15 @@ typedef struct kprof_schedule {
 #define KPROF_SM_INSTRUCTIONS  "sm__inst_executed_realtime.sum"
 #define KPROF_TPC_INSTRUCTIONS "TPC.TriageCompute.sm__inst_executed_realtime.sum"
 
-/* Variants of the config image of a plan. All but that of the proof alone have the same passes with what is collected;
- * those that are proved have one more pass in front. No value depends on a counter of a witness or of the proof. */
+/* Variants of the config image of a plan. All but the image of the proof alone collect the same in the same passes;
+ * the proved ones have one more pass in front. No value depends on a counter of a witness or of the proof. */
 typedef struct kprof_image_variants {
     kprof_strlist witnesses;                /* each in several passes, or beside all cycles of a range in one */
     kprof_strlist proof;                    /* in the pass in front; empty: the chip has no proof */
     kprof_config_image items[KPROF_IMAGES]; /* by KPROF_IMAGE_; size 0: there is none, as where nothing has passes */
 } kprof_image_variants;
 
-/* Return how many passes the image of this index, KPROF_IMAGE_, has where what is collected has `pass_count`. */
+/* Return how many passes the image of this index, KPROF_IMAGE_, has if collecting takes `pass_count`. */
 size_t kprof_image_passes(size_t pass_count, unsigned index);
 
 void kprof_image_variants_free(kprof_image_variants *variants); /* members */

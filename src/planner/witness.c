@@ -1,7 +1,7 @@
-/* Guests of the passes: counters that no value depends on. Witnesses are in each pass that has room for them; the proof
- * is in a pass in front, whose counters tell that kernels use no memory outside their GPU. The variants of an image
- * have some or all of them. NVPW's scheduler gets one group of counters for each pass, so that all variants have the
- * same passes, and no counter changes its place. */
+/* Adds guests to the passes: counters that no value depends on. Witnesses go into each pass that has room for them.
+ * The proof goes into a pass in front, and its counters show that kernels use no memory outside their GPU. Each
+ * variant of an image has some or all of the guests. NVPW's scheduler gets one group of counters for each pass, so
+ * all variants have the same passes, and no counter changes its place. */
 #include "planner/pack.h"
 
 #include "core/log.h"
@@ -9,13 +9,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Instructions of the SMs, counted by themselves or as their TPCs see them (GH100, GB10x); active cycles of the TPCs;
- * cycles in which the GPU executes kernels (the same chips) or is busy; and time. Passes are compared by one counter at
- * a time: where a pass has room for both counters of instructions, one such pass has them, so that the passes of either
- * are compared with those of the other. The one in the SMs costs nothing in a pass that has counters of their first
- * domain, and is in no other. Those of the TPCs take 18 ms more to start and stop a pass: they are only where the one
- * in the SMs is not, and once beside it. The others take 1 ms or nothing. The last one does not compare passes: beside
- * the cycles of the kernel it tells how much of a range its kernel took, in the pass that counts the time. */
+/* Instructions of the SMs, counted by themselves or as their TPCs see them (GH100, GB10x); active cycles of the
+ * TPCs; cycles in which the GPU executes kernels (the same chips) or is busy; and time. One counter compares passes
+ * with each other. If some passes count the SMs' instructions and others the TPCs', one pass with room for both gets
+ * both, so that all of these passes can be compared. The counter in the SMs costs nothing in a pass that has
+ * counters of their first domain, and goes into no other pass. Those of the TPCs take 18 ms more to start and stop a
+ * pass, so they go where the counter in the SMs is missing, and once beside it. The others take 1 ms or nothing. The
+ * last one does not compare passes: in the pass that counts the time, it shows with the kernel's cycles how much of
+ * a range its kernel took. */
 enum { SM_INSTRUCTIONS, TPC_INSTRUCTIONS, TPC_CYCLES, GPU_CYCLES, TIME, RANGE_CYCLES, PROOF };
 static const struct {
     const char *name, *instead; /* where the chip lacks the first; NULL: nothing */
@@ -47,9 +48,9 @@ static bool share(const kprof_strlist *a, const kprof_strlist *b)
     return false;
 }
 
-/* Append the raw counters of a metric. A counter that is in several passes reads as their mean, so it must be nothing
- * that a value is computed from; nor may a witness be computed from what is in some pass already. Nothing is appended
- * where that is so, or where the chip cannot collect the metric. */
+/* Append the raw counters of a metric. A counter in several passes reads as their mean, so no value may be computed
+ * from it, and no witness from a counter that a pass already has. Appends nothing in these cases, or if the chip
+ * cannot collect the metric. */
 static kprof_status list_counters(const kprof_packing *p, const char *metric, kprof_strlist *out)
 {
     kprof_strlist required = KPROF_STRLIST_INIT, optional = KPROF_STRLIST_INIT;
@@ -86,7 +87,7 @@ kprof_status kprof_guests_list(kprof_packing *p, const kprof_strlist *collect)
     return status;
 }
 
-/* List the counters of a pass as NVPW is asked about them; *traits is what they are like. */
+/* List the counters of a pass for a question to NVPW; *traits describes them. */
 static size_t list_pass(kprof_packing *p, uint32_t pass, kprof_traits *traits)
 {
     size_t count = 0;
@@ -102,7 +103,7 @@ static size_t list_pass(kprof_packing *p, uint32_t pass, kprof_traits *traits)
     return count;
 }
 
-/* List a guest behind `count` counters of its pass; returns how many there are then. */
+/* List a guest after `count` counters of its pass; returns the new count. */
 static size_t add_guest(kprof_packing *p, size_t count, const kprof_guest *guest, uint32_t domain)
 {
     for (size_t i = 0; i < guest->counters.count; i++)
@@ -110,8 +111,8 @@ static size_t add_guest(kprof_packing *p, size_t count, const kprof_guest *guest
     return count;
 }
 
-/* Find a domain for a guest beside `count` counters that are listed. One in the SMs is read in their first domain,
- * where the pass has counters already: one more costs nothing there. */
+/* Find a domain for a guest beside `count` counters that are listed. A guest in the SMs is read in their first
+ * domain if the pass has counters there: one more costs nothing. */
 static uint32_t find_domain(kprof_packing *p, size_t number, size_t count, const kprof_traits *pass)
 {
     const kprof_guest *guest = &p->guests[number];
@@ -124,7 +125,7 @@ static uint32_t find_domain(kprof_packing *p, size_t number, size_t count, const
         bool fits = false;
         if (!is_free && number == SM_INSTRUCTIONS)
             continue;
-        p->questions -= p->questions > 0; /* of a search; what is settled at the end asks all the same */
+        p->questions -= p->questions > 0; /* limits a search; settling at the end may always ask */
         p->status = kprof_raw_config_takes(p->config, p->question, add_guest(p, count, guest, places.items[i]), &fits);
         if (fits)
             return places.items[i];
@@ -146,8 +147,8 @@ bool kprof_guest_is_there(const kprof_packing *p, size_t number, uint32_t pass)
     return p->guests[number].counters.count > 0 && p->guests[number].domains[pass] != KPROF_NOWHERE;
 }
 
-/* Return the pass with a counter of the time that shares of elapsed time are of; KPROF_NO_PASS: there is none. Plans
- * have them in one pass. */
+/* Return the pass that counts the elapsed time, the divisor of shares of time; KPROF_NO_PASS: there is none. Plans
+ * have these counters in one pass. */
 static uint32_t pass_of_time(kprof_packing *p)
 {
     static const char *const times[] = {"gpc__cycles_elapsed.max", "sm__cycles_elapsed.max", "lts__cycles_elapsed.sum",
@@ -166,8 +167,8 @@ static uint32_t pass_of_time(kprof_packing *p)
     return pass;
 }
 
-/* A witness in one pass has nothing to be compared with. But three of them together tell how much of a range its kernel
- * takes. Returns the passes that it is in. */
+/* Remove a witness that is in one pass only, as it compares nothing. But keep the three that together show how much
+ * of a range its kernel takes. Returns the number of its passes. */
 static size_t drop_lonely(kprof_packing *p, size_t number)
 {
     const bool is_of_three = number == GPU_CYCLES || number == TIME || number == RANGE_CYCLES;
@@ -184,7 +185,7 @@ static size_t drop_lonely(kprof_packing *p, size_t number)
     return 0;
 }
 
-/* Put witnesses beside each other into each pass, as far as it has room, and then out of those that need none. */
+/* Put as many witnesses into each pass as it has room for, then remove those that are not needed. */
 static kprof_status settle_witnesses(kprof_packing *p, kprof_strlist *names)
 {
     const uint32_t timed = pass_of_time(p);
@@ -202,7 +203,7 @@ static kprof_status settle_witnesses(kprof_packing *p, kprof_strlist *names)
     const kprof_guest *cycles = &p->guests[GPU_CYCLES];
     if (timed < p->now.pass_count &&
         !(kprof_guest_is_there(p, GPU_CYCLES, timed) && strcmp(cycles->name, KPROF_KERNEL_CYCLES) == 0))
-        p->guests[RANGE_CYCLES].domains[timed] = KPROF_NOWHERE; /* there is nothing that it is the whole of */
+        p->guests[RANGE_CYCLES].domains[timed] = KPROF_NOWHERE; /* without the kernel's cycles it shows no share */
     (void)drop_lonely(p, SM_INSTRUCTIONS);
     for (uint32_t i = 0; i < p->now.pass_count; i++) {
         if (!kprof_guest_is_there(p, TPC_INSTRUCTIONS, i) || !kprof_guest_is_there(p, SM_INSTRUCTIONS, i))
