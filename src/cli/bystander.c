@@ -69,7 +69,8 @@ void kprof_bystander_fork(kprof_bystander *out)
         *out = (kprof_bystander){.pid = pid, .channel = ends[0]};
 }
 
-/* Note what it has got since it was asked last. One that does not answer, since it is stopped perhaps, is given up. */
+/* Note the signals that it got since the last question. Give up a bystander that does not answer, perhaps as it is
+ * stopped. */
 static bool ask(kprof_bystander *bystander)
 {
     struct pollfd answer = {.fd = bystander->channel, .events = POLLIN};

@@ -19,7 +19,7 @@ typedef struct comparison {
     kprof_diff_outcome outcome;
 } comparison;
 
-/* Only its command line tells what a run was told to do. One that this kprof cannot read tells nothing. */
+/* Only a run's command line tells its settings. If this kprof cannot read that line, the settings are not known. */
 static kprof_status read_settings(kprof_strlist *words, kprof_diff_settings *out)
 {
     kprof_options run;

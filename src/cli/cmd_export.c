@@ -24,8 +24,9 @@ typedef struct sink {
     FILE *file;
 } sink;
 
-/* What duckdb reads from its stdin, the long layout of CSV, and what it makes of it. It guesses nothing: from the start
- * of what a pipe has, it may guess wrong. No word comes from the user. NULL when out of memory. */
+/* The statement for duckdb: it reads the long layout of CSV from its stdin and writes Parquet. It gives all types,
+ * as duckdb may guess them wrong from the first lines of a pipe. No word comes from the user. NULL when out of
+ * memory. */
 static char *make_duckdb_query(void)
 {
     static const char *const types[] = {[KPROF_CELL_WHOLE] = "BIGINT",

@@ -288,8 +288,8 @@ static kprof_status start_application(profile *run)
     return status;
 }
 
-/* A signal may end the application: its processes are asked for what they have open, and one that would certainly end
- * it waits for that, but not for long. */
+/* A signal may end the application, so ask its processes to write open batches first. A signal that would certainly
+ * end it waits for that, but not for long. */
 static void settle_signal(profile *run)
 {
     kprof_child *child = &run->child;

@@ -43,7 +43,7 @@ static void list_sessions(const kprof_strlist *dirs)
     }
 }
 
-/* The session that is named, or the only one that there is. *out is not open where there is none. */
+/* Find the named session, or the only one. *out is not open if there is none. */
 static kprof_status open_session(const kprof_options *options, kprof_session *out)
 {
     kprof_strlist found = KPROF_STRLIST_INIT;

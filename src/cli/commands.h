@@ -9,12 +9,12 @@ typedef enum kprof_operand {
     KPROF_OPERAND_NONE,
     KPROF_OPERAND_APPLICATION,  /* a program and its arguments: all the rest of the line */
     KPROF_OPERAND_REPORT,       /* a report file */
-    KPROF_OPERAND_REPORTS,      /* two report files, the first of which is a baseline */
-    KPROF_OPERAND_MANY_REPORTS, /* as many report files as one likes */
+    KPROF_OPERAND_REPORTS,      /* two report files, first the baseline */
+    KPROF_OPERAND_MANY_REPORTS, /* any number of report files */
     KPROF_OPERAND_WORD,         /* one of the words that `usage` gives, separated by "|" */
     KPROF_OPERAND_COMMAND,      /* the name of a command, or nothing */
     KPROF_OPERAND_FOLDER,       /* a folder, or nothing */
-    KPROF_OPERAND_METRICS,      /* names of metrics, as many as one likes */
+    KPROF_OPERAND_METRICS,      /* any number of names of metrics */
 } kprof_operand;
 
 /* All commands. A new one is a row here and a file cmd_FUNCTION.c that defines kprof_cmd_FUNCTION; its manual page is

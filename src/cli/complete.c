@@ -358,8 +358,8 @@ static kprof_status offer_next(const answers *to, const reading *at)
     return row && row->argument ? offer_values(&value, row) : KPROF_OK;
 }
 
-/* `words` is a command line after "kprof"; its last word is to be completed. What the words before it say is read by
- * the parser too, which may find them wrong: a line that is being typed mostly is. */
+/* `words` is a command line after "kprof"; its last word is to be completed. The parser reads the words before it
+ * too, and ignores errors: a line that is being typed is mostly incomplete. */
 static kprof_status complete_line(char **words, FILE *out)
 {
     reading at = {.command = kprof_commands};

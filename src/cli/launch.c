@@ -152,8 +152,8 @@ static bool make_environment(const kprof_child_spec *spec, kprof_strlist *out)
     added = added && !injection.failed && !session.failed && !nvtx.failed && kprof_strlist_add(out, injection.data) &&
             kprof_strlist_add(out, session.data) && (!spec->nvtx || kprof_strlist_add(out, nvtx.data)) &&
             (!spec->exec_library || add_longer(out, "LD_PRELOAD", ':', spec->exec_library)) &&
-            /* AddressSanitizer starts no program that has a library before its own, unless it is told not to look. This
-             * one replaces nothing that AddressSanitizer does. */
+            /* AddressSanitizer refuses to start a program with a library before its own, unless this option turns
+             * the check off. kprof's library replaces no function of AddressSanitizer. */
             (!spec->exec_library || add_longer(out, "ASAN_OPTIONS", ':', "verify_asan_link_order=0"));
     kprof_strbuf_free(&injection);
     kprof_strbuf_free(&session);
@@ -273,8 +273,8 @@ static bool has_reached_application(const kprof_child *child, const struct signa
            ((info->ssi_code > 0 && is_terminals) || kprof_bystander_got(child->bystander, info));
 }
 
-/* Others reached kprof alone: a process sent them, or a timer or a limit on processor time that kprof was started with.
- * Who sends a second one is in a hurry. */
+/* Other signals reached kprof alone: from a process, a timer, or a limit on processor time. A second signal means
+ * that its sender is in a hurry. */
 static void forward(kprof_child *child, const struct signalfd_siginfo *info)
 {
     int number = (int)info->ssi_signo;

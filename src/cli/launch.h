@@ -25,7 +25,7 @@ typedef struct kprof_signals {
 } kprof_signals;
 
 kprof_status kprof_signals_block(kprof_signals *out) KPROF_MUST_CHECK;
-/* Forget what is pending and take signals as before. */
+/* Forget pending signals and handle signals as before. */
 void kprof_signals_restore(kprof_signals *signals);
 
 typedef struct kprof_child_spec {

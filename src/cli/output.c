@@ -13,7 +13,7 @@
 
 /* No line is longer; more columns mean the same. */
 #define WIDTH_MOST  1000000u
-#define WIDTH_LEAST 40 /* columns; less is taken for as many */
+#define WIDTH_LEAST 40 /* columns: the least width */
 
 void kprof_streams_settle(void)
 {

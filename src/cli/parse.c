@@ -18,7 +18,7 @@ typedef struct cursor {
     const char *values[KPROF_OPTIONS_MAX];           /* by row: what was given before; NULL: nothing */
     bool idle[KPROF_NCU_OPTIONS_MAX];                /* by row of ncu's options: given, and without effect */
     const kprof_ncu_value *taken[KPROF_OPTIONS_MAX]; /* by row: the value of ncu that was taken for another; or NULL */
-    bool is_lost;                                    /* what the next words belong to is not known */
+    bool is_lost;                                    /* it is not clear what the next words belong to */
 } cursor;
 
 /* An option of one value is refused if it is given another one: which one counts is anybody's guess. */
@@ -269,7 +269,7 @@ static kprof_status take_word(cursor *at, bool may_be_command, bool *done)
     return KPROF_OK;
 }
 
-/* All that is refused is told, as long as it is clear which words belong to what. */
+/* Report every error, as long as it is clear which option each word belongs to. */
 static kprof_status parse_words(cursor *at)
 {
     kprof_status result = KPROF_OK;
@@ -321,7 +321,7 @@ static void tell_plain_ranges(const kprof_strlist *texts)
     }
 }
 
-/* What was taken for something else, or has no effect, is told once the whole line is right. */
+/* Once the whole line is right, warn of options that have no effect, and of values taken for others. */
 static void tell_ncu(const cursor *at)
 {
     kprof_ncu_tell(at->idle);

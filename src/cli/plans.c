@@ -7,7 +7,7 @@
 #include <string.h>
 #include <strings.h>
 
-/* Messages name so many of the metrics that are left out. */
+/* Messages name at most this many of the metrics that are left out. */
 #define NAMES_TOLD   4
 #define DEFAULT_CHIP "GH100"
 

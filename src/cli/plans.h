@@ -45,16 +45,17 @@ kprof_status kprof_probe_chips(const kprof_probe *probe, uint64_t device_mask, k
 kprof_status kprof_plans_config(const kprof_plans *plans, const kprof_options *options,
                                 kprof_config *out) KPROF_MUST_CHECK;
 
-/* The chips for which something is listed or planned where nothing is run. */
+/* The chips to list or plan for when no application runs. */
 typedef struct kprof_chips {
     kprof_strlist names;   /* each once; the caller frees it */
     uint64_t device_bytes; /* memory of the smallest GPU, where they are those of GPUs that are present; 0: not known */
 } kprof_chips;
 
-/* Those of --chips; else those of the GPUs that are present, of which --devices leaves some; else, with a message, the
- * one that the sets are tuned for. Errors of --chips as of kprof_chip_check, with a message for each. */
+/* Those of --chips; else those of the GPUs that are present, limited by --devices; else, with a message, the chip
+ * that the sets are tuned for. Errors of --chips as of kprof_chip_check, with a message for each. */
 kprof_status kprof_chips_named(const kprof_options *options, kprof_chips *out) KPROF_MUST_CHECK;
-/* For what can do without: OK, with a warning, and *out stays NULL, where this build or machine cannot ask CUPTI. */
+/* For callers that can do without a host: if this build or machine cannot ask CUPTI, warn, leave *out NULL and
+ * return OK. */
 kprof_status kprof_chip_open(const char *chip, kprof_host **out) KPROF_MUST_CHECK;
 
 #endif

@@ -239,8 +239,9 @@ static const char *find_obstacle(int folder)
     return NULL;
 }
 
-/* NULL, or what is against recovering the session. Two that recover it at once would both make a report of it; one that
- * gets the lock after the other has removed the session finds that the lock has no name, or that no owner is left. */
+/* Return NULL, or the reason not to recover the session. Two that recover it at once would both make a report of it;
+ * one that gets the lock after the other has removed the session finds that the lock has no name, or that no owner
+ * is left. */
 static const char *take_over(kprof_session *session)
 {
     struct stat lock;

@@ -1,4 +1,4 @@
-/* Settles what the options of a line mean together: which command it is, and whether all that is given goes with it. */
+/* Settles the options of a line: finds its command, and checks that the options fit it and each other. */
 #include "cli/parse.h"
 
 #include "cli/commands.h"
@@ -100,7 +100,7 @@ static kprof_status check_operand(const kprof_options *options)
     return status;
 }
 
-/* "CONTEXT:STREAM:NAME:N", of which NAME and N may be empty. A name may have colons of its own. */
+/* "CONTEXT:STREAM:NAME:N", where NAME and N may be empty. A name may have colons of its own. */
 static kprof_status settle_kernel_id(kprof_options *options)
 {
     static const char format[] = "write ::NAME:N, such as ::gemm:2 for the second launch of kernel gemm";

@@ -1,4 +1,4 @@
-/* Finds spools in the session directory, reads what is new in each and stores it, a transaction at a time. */
+/* Finds spools in the session directory, and stores their new records, a transaction at a time. */
 #include "cli/spools.h"
 #include "core/filter.h"
 #include "core/log.h"

@@ -7,7 +7,7 @@
 #include <string.h>
 #include <strings.h>
 
-/* What the argument of an option has to be, where its row does not say. */
+/* What an option's argument has to be, if its row does not say. */
 static const char *const notes[] = {
     [KPROF_OPTION_NUMBER] = "a whole number",
     [KPROF_OPTION_SECONDS] = "a number above 0, without unit or exponent",

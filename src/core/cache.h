@@ -1,6 +1,6 @@
-/* A folder of small results that are dear to make and cheap to check: $XDG_CACHE_HOME/kprof or ~/.cache/kprof, private
- * to the user. Losing it costs time, never a result: every entry carries its whole key and a checksum, and is written
- * under another name first. The 128 entries used last are kept, within 64 MB. */
+/* A folder of small results that are expensive to make and cheap to check: $XDG_CACHE_HOME/kprof or ~/.cache/kprof,
+ * private to the user. Losing it costs time, never a result: every entry carries its whole key and a checksum, and
+ * is written under another name first. The 128 entries used last are kept, within 64 MB. */
 #ifndef KPROF_CORE_CACHE_H
 #define KPROF_CORE_CACHE_H
 
@@ -11,7 +11,7 @@ typedef struct kprof_cache_entry {
     int fd;               /* -1: none */
     uint64_t start, size; /* of what was stored, in bytes of the file */
 } kprof_cache_entry;
-/* Open what was stored under `key`, for a reader who checks what was stored; false as for kprof_cache_get. */
+/* Open what was stored under `key`, for a reader that checks the bytes itself; false as for kprof_cache_get. */
 bool kprof_cache_open(const kprof_strbuf *key, kprof_cache_entry *out);
 /* Append a part of it; false, with anything appended, when there is no such part, or no memory. */
 bool kprof_cache_read(const kprof_cache_entry *entry, uint64_t offset, uint64_t size, kprof_strbuf *out);

@@ -9,7 +9,7 @@
 #define KPROF_SESSION_ENV "KPROF_SESSION_DIR"
 #define KPROF_CONFIG_FILE "config"
 
-/* A chip has this many witnesses at most. Only the first so many passes can have them. */
+/* A chip has at most this many witnesses, and only its first passes, this many, can have them. */
 #define KPROF_MAX_WITNESSES  6
 #define KPROF_WITNESS_PASSES 64
 
@@ -58,7 +58,7 @@ const kprof_chip_image *kprof_chip_image_choose(const kprof_chip_metrics *metric
 typedef enum kprof_cache_control {
     KPROF_CACHE_FLUSH_ALL,
     KPROF_CACHE_FLUSH_NONE,
-    KPROF_CACHE_FLUSH_L2 /* by copying, which leaves what else there is */
+    KPROF_CACHE_FLUSH_L2 /* by copying, which leaves the other caches alone */
 } kprof_cache_control;
 /* A launch is replayed in all passes, or it is multiplexed: measured in one pass, in its own run. */
 typedef enum kprof_replay_choice {
@@ -79,7 +79,7 @@ typedef enum kprof_witness_control { KPROF_WITNESSES_ALL, KPROF_WITNESSES_AUTO }
 #define KPROF_DEVICE_RESERVE_BYTES ((size_t)2 << 30)
 
 /* The capacity of a batch: host memory for counter data and launches, unless the user asks for another number, and
- * launches at most. CUPTI starts with so many in 3.2 s; with tens of thousands it does not return. */
+ * launches at most. With 2048 launches CUPTI starts in 3.2 s; with tens of thousands it does not return. */
 #define KPROF_BATCH_BYTES         ((size_t)768 << 20)
 #define KPROF_BATCH_MOST_LAUNCHES 2048
 /* A launch has 95e3 to 160e3 bytes of counter data in each pass. */

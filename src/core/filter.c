@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* CUDA's numbers of devices that are counted by themselves; the device mask has as many. */
+/* Devices with a count of their own, by CUDA's number; as many as the device mask has bits. */
 #define DEVICES 64
 
 struct kprof_filter {

@@ -49,14 +49,14 @@ bool kprof_filter_match_name(const kprof_filter *filter, const char *mangled);
 
 /* Does the filter ask for the NVTX ranges of launches? */
 bool kprof_filter_needs_nvtx(const kprof_filter *filter);
-/* Are these the ranges of a launch that it takes? True where it asks for none. Thread-safe. */
+/* Does the filter take a launch in these ranges? True if it asks for none. Thread-safe. */
 bool kprof_filter_match_nvtx(const kprof_filter *filter, const kprof_nvtx_ranges *ranges);
 
 /* The work of matching patterns so far, as kprof_regex_work has it. Thread-safe. */
 uint64_t kprof_filter_work(const kprof_filter *filter);
 
-/* The application starts or stops profiling. To repeat a call changes nothing: the runtime's ends in the driver's, and
- * both are told. Thread-safe. */
+/* The application starts or stops profiling. Repeating a call changes nothing: the runtime's call ends in the
+ * driver's, and CUPTI reports both. Thread-safe. */
 void kprof_filter_note_profiler(kprof_filter *filter, bool starts);
 /* Are launches left out now, as profiling is stopped or was never started? Those count for nothing. Thread-safe. */
 bool kprof_filter_is_stopped(const kprof_filter *filter);
@@ -66,8 +66,8 @@ bool kprof_filter_awaits_start(const kprof_filter *filter);
 /* Is the launch of this number, from 1, of its kernel one to take? */
 bool kprof_filter_match_invocation(const kprof_filter *filter, uint64_t number);
 
-/* Count one launch and decide: is this one to be profiled? `matches` is what the functions above said of it.
- * Thread-safe and lock-free; the n-th call decides for the n-th launch. */
+/* Count one launch and decide whether to profile it. `matches` is the answer of the functions above. Thread-safe and
+ * lock-free; the n-th call decides for the n-th launch. */
 bool kprof_filter_take_launch(kprof_filter *filter, bool matches, unsigned device);
 
 /* A launch that was taken on this device could not be measured, and does not count: one more is taken in its place.

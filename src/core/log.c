@@ -50,7 +50,8 @@ void kprof_log_set_level(kprof_log_level level)
     atomic_store(&current_level, (int)level);
 }
 
-/* A message is one clean line: what a name or a pattern smuggled in is spelled out, or at worst masked. */
+/* Make a message one clean line: spell out control characters that a name or a pattern brings, or at worst mask
+ * them. */
 static void hand_over(kprof_log_level level, char *text)
 {
     char *clean = kprof_text_is_clean(text) ? NULL : kprof_clean_text(text);

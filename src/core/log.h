@@ -20,8 +20,8 @@ typedef struct kprof_log_receiver {
     void *user;
 } kprof_log_receiver;
 
-/* Install the sink; NULL is the default, "kprof: [error: |warning: ]message\n" on stderr. Return the one before, never
- * NULL: who borrows the messages for a while gives it back. Not thread-safe. */
+/* Install the sink; NULL is the default, "kprof: [error: |warning: ]message\n" on stderr. Return the one before,
+ * never NULL, so that a caller can borrow the messages for a while and put it back. Not thread-safe. */
 kprof_log_receiver kprof_log_set_sink(kprof_log_sink *sink, void *user);
 /* Has an error been told on stderr? */
 bool kprof_log_has_failed(void);

@@ -57,7 +57,7 @@ static void *demangle_long(void *user)
     return NULL;
 }
 
-/* libiberty refuses longer names unless it is told not to mind its stack, which then has to be large. */
+/* libiberty refuses longer names, unless a flag lifts that limit; then it needs a large stack. */
 static bool demangle_on_large_stack(demangling *state)
 {
     pthread_attr_t attributes;

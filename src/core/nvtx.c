@@ -13,7 +13,7 @@
 typedef struct pattern {
     char *text;         /* the name, without \ */
     kprof_regex *regex; /* or NULL */
-    size_t gap;         /* ranges between it and the name before: exactly so many, */
+    size_t gap;         /* ranges between it and the previous name: exactly this many, */
     bool any_gap;       /* or at least */
 } pattern;
 

@@ -6,7 +6,7 @@
 #include "core/status.h"
 #include "core/strbuf.h"
 
-/* A launch is told with so many ranges at most: those that its thread has pushed, and those that are started. */
+/* A launch is reported with at most this many ranges: those that its thread has pushed, and the started ones. */
 #define KPROF_NVTX_PUSHED_MAX  128
 #define KPROF_NVTX_STARTED_MAX 128
 #define KPROF_NVTX_RANGES_MAX  (KPROF_NVTX_PUSHED_MAX + KPROF_NVTX_STARTED_MAX)

@@ -1,5 +1,6 @@
-/* A row of the table of options, which the parser, --help and completion read, and for options that reach the recorder
- * the configuration. Rows are in core/recorder_options.h and cli/option_rows.h; who includes these defines OPTION. */
+/* A row of the table of options, which the parser, --help and completion read, and for options that reach the
+ * recorder the configuration. Rows are in core/recorder_options.h and cli/option_rows.h; a file that includes them
+ * defines OPTION first. */
 #ifndef KPROF_CORE_OPTION_H
 #define KPROF_CORE_OPTION_H
 
@@ -61,12 +62,11 @@ typedef struct kprof_option_row {
     const char *note; /* added when the argument is refused */
 } kprof_option_row;
 
-/* OPTION(place, type, field, name, commands, help, more): `more` are members of the row such as .argument. The place:
- *   FILTER    a field of kprof_filter_spec: which launches are measured, or shown
- *   RECORDER  a field of kprof_config and of kprof_options: the recorder is told
- *   CLI       a field of kprof_options
- *   ELSEWHERE a field that something else declares, by its whole path in kprof_options
- * These take what is in parentheses where the place is one of theirs. */
+/* OPTION(place, type, field, name, commands, help, more): `more` are members of the row such as .argument. The
+ * place: FILTER a field of kprof_filter_spec: which launches are measured, or shown RECORDER a field of kprof_config
+ * and of kprof_options: the recorder is told CLI a field of kprof_options ELSEWHERE a field that something else
+ * declares, by its whole path in kprof_options The macros below keep their arguments for some of the places, and
+ * drop them for the others. */
 #define KPROF_FOR_FILTER_FILTER(...) __VA_ARGS__
 #define KPROF_FOR_FILTER_RECORDER(...)
 #define KPROF_FOR_FILTER_CLI(...)

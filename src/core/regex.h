@@ -29,7 +29,8 @@ void kprof_regex_free(kprof_regex *regex);
 
 /* Thread-safe. Running out of memory gives up, too. */
 kprof_regex_result kprof_regex_match(kprof_regex *regex, const char *text);
-/* Does the pattern match this name of kprof's own, of which none is to be missed? USAGE when that takes too long. */
+/* Does the pattern match this name of kprof's own? USAGE when matching takes too long, as no such name may be
+ * missed. */
 kprof_status kprof_regex_search(kprof_regex *regex, const char *text, bool *found) KPROF_MUST_CHECK;
 /* The work of all matches so far: about one for each character looked at, and more for each item of the pattern. */
 uint64_t kprof_regex_work(const kprof_regex *regex);

@@ -18,13 +18,13 @@ typedef struct kprof_strbuf {
         NULL, 0, 0, false                                                                                              \
     }
 
-/* Remember for the process that memory was lacking, and ask whether it was: in a buffer or list, or where somebody
- * told. Who prints many texts need not check each of them. */
+/* Remember for the whole process that memory ran out, in a buffer, a list or elsewhere, and ask for it. So code that
+ * prints many texts need not check each of them. */
 void kprof_memory_note_lack(void);
 bool kprof_memory_was_lacking(void);
 
 void kprof_strbuf_append(kprof_strbuf *buf, const void *data, size_t size);
-/* Append so many bytes for the caller to fill in; NULL when out of memory. */
+/* Append this many bytes for the caller to fill in; NULL when out of memory. */
 void *kprof_strbuf_extend(kprof_strbuf *buf, size_t size);
 void kprof_strbuf_puts(kprof_strbuf *buf, const char *text);
 void kprof_strbuf_printf(kprof_strbuf *buf, const char *format, ...) __attribute__((format(printf, 2, 3)));
@@ -46,7 +46,7 @@ typedef struct kprof_strlist {
         NULL, 0, 0                                                                                                     \
     }
 
-/* Append a copy; false when out of memory. _add_unique appends only what is not there yet, _add_all a whole list. */
+/* Append a copy; false when out of memory. _add_unique appends only new items, _add_all a whole list. */
 bool kprof_strlist_add(kprof_strlist *list, const char *text);
 bool kprof_strlist_add_all(kprof_strlist *list, const kprof_strlist *texts);
 bool kprof_strlist_add_unique(kprof_strlist *list, const char *text);
@@ -55,8 +55,8 @@ bool kprof_strlist_contains(const kprof_strlist *list, const char *text);
 void kprof_strlist_sort(kprof_strlist *list);
 bool kprof_strlist_contains_sorted(const kprof_strlist *list, const char *text);
 void kprof_strlist_free(kprof_strlist *list);
-/* The item that somebody who wrote `text` probably meant: the nearest by edit distance, else the shortest that contains
- * it, ignoring case; NULL when none is near enough to suggest. */
+/* The item that `text` probably means: the nearest by edit distance, else the shortest that contains it, ignoring
+ * case; NULL when none is near enough. */
 const char *kprof_nearest(const char *text, const char *const *items, size_t count);
 /* Append the `most` nearest to `out`, the nearest first: those that kprof_nearest would suggest if the nearer ones were
  * not there. None may be near enough. False when out of memory. */

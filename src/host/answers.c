@@ -83,7 +83,7 @@ static kprof_strbuf make_key(char kind, const char *name)
     return key;
 }
 
-/* False when it is not what was written. */
+/* False when it was damaged. */
 static bool read_record(const kprof_answers *answers, const place *at, kprof_strbuf *out)
 {
     kprof_strbuf_clear(out);

@@ -102,8 +102,8 @@ static bool has_digit(const char *text, const char *end)
     return text < end;
 }
 
-/* "RTX4090", "4090" and "NVIDIA RTX 4090" are the RTX 4090. What is shorter, such as "Ti", is no name, and neither is
- * the part of a name with a number that has none. */
+/* "RTX4090", "4090" and "NVIDIA RTX 4090" are the RTX 4090. A shorter word such as "Ti" is no name, and neither is a
+ * part without the number of a name that has one. */
 static bool is_gpu_of(const char *word, const kprof_chip *chip)
 {
     enum { LEAST_LETTERS = 4 };

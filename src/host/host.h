@@ -1,7 +1,7 @@
 /* CUPTI's Profiler Host API and NVPW behind plain C: what metrics a chip has, how many passes they take, and what a
- * counter data image says. Needs neither GPU nor driver. libcupti and libnvperf_host are loaded at run time (dlopen),
- * for the first answer that is not kept on disk. Where they are missing every call gives UNSUPPORTED and says where was
- * looked. */
+ * counter data image says. Needs neither GPU nor driver. libcupti and libnvperf_host are loaded at run time
+ * (dlopen), for the first answer that is not kept on disk. If they are missing, every call gives UNSUPPORTED and
+ * names the places searched. */
 #ifndef KPROF_HOST_HOST_H
 #define KPROF_HOST_HOST_H
 
@@ -115,7 +115,7 @@ kprof_status kprof_host_evaluate(kprof_host *host, const kprof_counter_data *cou
  * the library, the sources of src/host and the list. */
 typedef struct kprof_host_question {
     const kprof_host *host;
-    const char *what; /* what is asked */
+    const char *what; /* the kind of question */
     const kprof_strlist *names;
 } kprof_host_question;
 /* Append the answer to `out`; false when none is kept for exactly this question. */

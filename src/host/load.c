@@ -62,8 +62,8 @@ static void list_places(kprof_strlist *places)
     }
 }
 
-/* Open folder/name, or by the loader's own search where `folder` is NULL: LD_LIBRARY_PATH, the cache, or a copy that is
- * loaded already. What was tried goes into `tried`, with the reason where a file is there and does not open. */
+/* Open folder/name; with `folder` NULL let the loader search: LD_LIBRARY_PATH, its cache, or a copy that is loaded
+ * already. Append each path to `tried`, with the reason if a file exists and does not open. */
 static void *try_open(const char *folder, const char *name, kprof_strbuf *tried)
 {
     kprof_strbuf path = KPROF_STRBUF_INIT;
@@ -98,7 +98,7 @@ static void *open_nvperf(kprof_strbuf *tried)
     return handle ? handle : try_open(NULL, NVPERF_NAME, tried);
 }
 
-/* Append what a file has that another one in its place would not. False when it is not there. */
+/* Append what tells this file from another one in its place. False when it does not exist. */
 static bool identify_file(const char *path, kprof_strbuf *out)
 {
     struct stat info;
@@ -209,7 +209,7 @@ static bool foresee_libraries(kprof_strbuf *out)
     return found && find_file(path, NVPERF_NAME, beside) && identify_file(beside, out);
 }
 
-/* It becomes known late when the first file that is there does not open: answers are then looked for in vain. */
+/* If the first file found does not open, the library in use is another one, and kept answers are not found. */
 bool kprof_cupti_identify(kprof_strbuf *out)
 {
     const kprof_nvperf_api *unused;

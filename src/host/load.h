@@ -88,8 +88,8 @@ typedef struct kprof_nvperf_api {
  * process. libnvperf_host is taken from beside libcupti. */
 kprof_status kprof_cupti_load(const kprof_cupti_api **out) KPROF_MUST_CHECK;
 kprof_status kprof_nvperf_load(const kprof_nvperf_api **out) KPROF_MUST_CHECK;
-/* Open those of the first two in silence, so that they are there for who needs them. Thread-safe; nobody who loads the
- * second waits for this, as the caller may wait for the loader, and who waits may hold it. */
+/* Open both libraries early and silently. Thread-safe. A thread that loads the second library does not wait for this
+ * call: this call may wait for the loader's lock, which that thread may hold. */
 void kprof_libraries_preload(void);
 
 #endif

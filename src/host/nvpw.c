@@ -112,7 +112,7 @@ void kprof_ask_close(kprof_host *host)
     free(host->scratch);
 }
 
-/* An object is asked once: CUPTI appends its list to what the call before gave. The name is the number of a type. */
+/* Ask each object only once: CUPTI appends its list to the previous call's. The name is the number of a type. */
 kprof_status kprof_ask_base_metrics(kprof_host *host, const char *type, kprof_strlist *out)
 {
     kprof_status status = kprof_ask_open(host);

@@ -1,5 +1,5 @@
-/* Answers questions about a chip's metrics, from what earlier runs kept where that is possible: CUPTI's libraries are
- * loaded for the first answer that is not kept, which takes 70 ms. */
+/* Answers questions about a chip's metrics, if possible from answers that earlier runs kept: loading CUPTI's
+ * libraries for a new answer takes 70 ms. */
 #include "host/host.h"
 
 #include "core/cache.h"
@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A kind of question: its letter, as its answers are kept, and who answers it. */
+/* A kind of question: the letter that its answers are kept under, and the function that answers it. */
 typedef struct kind {
     char letter;
     kprof_ask *ask;
@@ -239,7 +239,7 @@ bool kprof_host_has_metric(kprof_host *host, const char *name)
     return has;
 }
 
-/* *can is set to what is remembered; false when nothing is. */
+/* Set *can to the remembered answer; false when there is none. */
 static bool recall_collectable(const kprof_host *host, const char *name, bool *can)
 {
     kprof_strlist found = KPROF_STRLIST_INIT;

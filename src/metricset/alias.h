@@ -9,7 +9,7 @@
 struct kprof_alias {
     char *name;
     char *origin;    /* whose name it is: "kprof", "nvprof" */
-    bool is_foreign; /* of another tool: who uses it is told what stands for it */
+    bool is_foreign; /* another tool's: kprof tells its users which metric stands for it */
     kprof_item_definition
         item;       /* its `name` is set where choices are expressions; no choice: nothing counts the same */
     char **closest; /* metrics that come near to one without a choice; NULL: none */
@@ -37,7 +37,7 @@ typedef struct kprof_alias_meaning {
     kprof_item item;       /* the value itself: one of `metrics`, or an expression over them */
 } kprof_alias_meaning;
 
-/* UNKNOWN_NAME, with what comes closest, where nothing stands for it. Freed with kprof_alias_meaning_free, on failure
+/* UNKNOWN_NAME, with the closest metrics, if nothing stands for it. Freed with kprof_alias_meaning_free, on failure
  * too. */
 kprof_status kprof_alias_resolve(const kprof_alias *alias, kprof_host *host, kprof_alias_meaning *out) KPROF_MUST_CHECK;
 void kprof_alias_meaning_free(kprof_alias_meaning *meaning); /* members */

@@ -1,5 +1,5 @@
-/* Sections as they are written in the set files: an item may name alternatives, of which each chip takes the first that
- * it can collect. kprof_section_resolve makes the section of one chip from it. */
+/* Sections as they are written in the set files: an item may name alternatives, and each chip takes the first one
+ * that it can collect. kprof_section_resolve makes the section of one chip from it. */
 #ifndef KPROF_METRICSET_DEFINITION_H
 #define KPROF_METRICSET_DEFINITION_H
 

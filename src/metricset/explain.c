@@ -9,7 +9,7 @@
 #include <string.h>
 #include <strings.h>
 
-/* The metric that is looked for, and what is known of it so far. */
+/* The metric to explain, and what is known about it so far. */
 typedef struct explainer {
     const kprof_catalog *catalog;
     kprof_host *host; /* NULL: chips are not known here */
@@ -42,8 +42,7 @@ static bool is_meant(const explainer *by, const char *name)
     return kprof_metric_base_length(name) == length && strncmp(by->out->metric, name, length) == 0;
 }
 
-/* Words for the parts of a name: the hardware that it is counted in, the rollup over its instances, and what is made of
- * that. */
+/* Words for the parts of a name: the hardware that counts it, the rollup over its instances, and the submetric. */
 static const struct {
     const char *part, *meaning;
 } meanings[] = {
@@ -570,7 +569,7 @@ static bool has_option(const kprof_finding *finding, const char *word, const kpr
     return false;
 }
 
-/* What a finding calls a unit or a limit: the metric that it tells it by, where a chip is known, or the finding. */
+/* Look up a unit or limit by a finding's name for it: its metric, if the chip is known, or the finding. */
 static kprof_status explain_option(explainer *by, const kprof_finding *finding, const kprof_finding_option *option)
 {
     kprof_strlist names = KPROF_STRLIST_INIT;
@@ -584,8 +583,8 @@ static kprof_status explain_option(explainer *by, const kprof_finding *finding, 
     return status;
 }
 
-/* A word as pages have it: the title of a section or a finding, the label of a value, or what a finding names. *is: it
- * is one. */
+/* Look up a word as pages print it: the title of a section or a finding, the label of a value, or a unit that a
+ * finding names. *is: it is one. */
 static kprof_status explain_page_word(explainer *by, const char *word, bool *is)
 {
     const kprof_catalog *catalog = by->catalog;

@@ -1,5 +1,5 @@
-/* Tells all that is known of one metric: what it counts, on which chip, in how many passes, and who shows it; and of a
- * section or a finding, what it is about and which metrics it needs. */
+/* Explains one metric: what it counts, on which chip, in how many passes, and which sections show it. Explains a
+ * section or a finding: its subject and its metrics. */
 #ifndef KPROF_METRICSET_EXPLAIN_H
 #define KPROF_METRICSET_EXPLAIN_H
 
@@ -26,7 +26,7 @@ typedef struct kprof_explained_place {
 } kprof_explained_place;
 
 typedef struct kprof_explanation {
-    char *metric;     /* what the word stands for: a full, base or derived name; NULL: nothing does */
+    char *metric;     /* the full, base or derived name that the word stands for; NULL: none */
     const char *kind; /* "counter", "ratio", "throughput", "launch", "derived", "section" or "finding"; NULL: not known
                        * without the chip */
     char *unit, *description, *help; /* NULL: none, or not known */

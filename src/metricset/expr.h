@@ -31,8 +31,8 @@ double kprof_expr_evaluate(const kprof_expr *expr, kprof_expr_lookup *lookup, vo
 typedef kprof_status kprof_expr_place(void *user, const char *name, size_t *slot);
 kprof_status kprof_expr_bind(kprof_expr *expr, kprof_expr_place *place, void *user) KPROF_MUST_CHECK;
 double kprof_expr_compute(const kprof_expr *expr, const double *values);
-/* Call `visit` with the slots that are missing (NaN) and may be why the result is: of if_missing(a, b), those in a
- * alone, and none where it has a value. A slot may be visited several times. */
+/* Call `visit` with the missing slots (NaN) that may explain a missing result: for if_missing(a, b) only those in a,
+ * and none if it has a value. A slot may be visited several times. */
 typedef void kprof_expr_visit_slot(void *user, size_t slot);
 void kprof_expr_missing(const kprof_expr *expr, const double *values, kprof_expr_visit_slot *visit, void *user);
 

@@ -40,7 +40,7 @@ static kprof_status read_expression(const kprof_json_place *place, const cJSON *
     return status;
 }
 
-/* An empty text where there is none. */
+/* An empty text if there is none. */
 static kprof_status read_unit(const kprof_json_place *place, const cJSON *value, char **out)
 {
     kprof_status status = kprof_json_get_string(place, value, "unit", out);

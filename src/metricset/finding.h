@@ -48,8 +48,8 @@ typedef struct kprof_finding {
     char **sections; /* it stands in the first of these that a launch has */
     int order;
     bool optional;   /* some chips lack metrics that it needs */
-    bool is_symptom; /* of what other findings name: it is worth a third of its gain where they are compared */
-    char **unless;   /* ids of findings; where one of them is found, this one is not told. NULL: none */
+    bool is_symptom; /* a symptom of what other findings name: comparisons count a third of its gain */
+    char **unless;   /* ids of findings: if a kernel has one of them, kprof does not report this one. NULL: none */
     kprof_confidence confidence;
     kprof_finding_threshold *thresholds;
     size_t threshold_count;
@@ -60,16 +60,16 @@ typedef struct kprof_finding {
     char *message, *advice; /* advice: NULL for none */
     kprof_expr *gain;       /* per cent of the kernel's time that could go at most; NULL: not estimated */
     kprof_expr *gain_bound; /* per cent that the gain cannot exceed, whatever `gain` is; NULL: 100 */
-    bool gain_is_local;     /* of the time of what the finding is about, not of the kernel's */
+    bool gain_is_local;     /* a share of the time of the finding's subject, not of the kernel */
     char *gain_formula;     /* the same in words; NULL with `gain` */
-    char *gain_source;      /* who says so; NULL: nobody */
+    char *gain_source;      /* the source of that claim; NULL: none */
     char *next;             /* id of the section to look at, or {value.name} for that of an option; NULL: none */
     kprof_verdict_line verdict;
     char *verdict_name; /* in a word or two; both NULL with KPROF_VERDICT_NONE */
     char *verdict_text;
     size_t verdict_value; /* of `values`: the number that goes with it; SIZE_MAX: none */
     kprof_expr *near;     /* of KPROF_VERDICT_LIMIT: the kernel is near its limit; NULL: never */
-    char *near_text;      /* what the verdict says of gains then; NULL with `near` */
+    char *near_text;      /* the verdict's words about gains then; NULL with `near` */
 } kprof_finding;
 
 /* Findings of a catalog, in display order. */

@@ -17,14 +17,15 @@ kprof_status kprof_spool_writer_open(const char *dir, kprof_spool_writer **out) 
  * stays usable. OUTPUT also in a signal handler that has interrupted a write: it waits for nothing, and writes nothing.
  */
 kprof_status kprof_spool_write(kprof_spool_writer *writer, const kprof_record *record) KPROF_MUST_CHECK;
-/* Until kprof_spool_release, hold the records of launches in memory and write many at once, since a write takes longer
- * than what goes before it. Any other record takes along what is held. Call the pair around what takes milliseconds: a
- * process that is killed meanwhile loses what is held, and so does one that a signal handler ends by _exit or exec.
- * kprof_spool_release fails as kprof_spool_write does; the records before the first that does not fit are written. */
+/* Until kprof_spool_release, hold the records of launches in memory and write many at once, since a write takes
+ * longer than making a record. Any other record writes the held ones first. Call the pair around work of
+ * milliseconds only: a process that is killed meanwhile loses the held records, and so does one that a signal
+ * handler ends by _exit or exec. kprof_spool_release fails as kprof_spool_write does; the records before the first
+ * that does not fit are written. */
 void kprof_spool_hold(kprof_spool_writer *writer);
 kprof_status kprof_spool_release(kprof_spool_writer *writer) KPROF_MUST_CHECK;
 /* Close the file, since nobody reads it any more. Thread-safe; each later kprof_spool_write gives OUTPUT, and logs
- * nothing. What is held is lost. */
+ * nothing. The held records are lost. */
 void kprof_spool_writer_stop(kprof_spool_writer *writer);
 void kprof_spool_writer_close(kprof_spool_writer *writer);
 /* Forget the writer in a forked child: closes nothing that the parent needs, writes nothing. */
@@ -44,9 +45,7 @@ kprof_status kprof_spool_reader_open(int folder, const char *name, kprof_spool_r
 kprof_spool_next_result kprof_spool_next(kprof_spool_reader *reader, kprof_record *record);
 /* True when bytes that make no whole record are left: the writer died inside a write. */
 bool kprof_spool_has_partial(const kprof_spool_reader *reader);
-/* Could its writer not write a record? What comes after the last record that can be read is missing then. Opens
- * nothing.
- */
+/* Did its writer fail to write a record? Then records are missing after the last readable one. Opens nothing. */
 bool kprof_spool_lacks_records(const kprof_spool_reader *reader);
 /* Close its file until the next kprof_spool_next: a run may have more processes than kprof may have descriptors. */
 void kprof_spool_reader_rest(kprof_spool_reader *reader);
