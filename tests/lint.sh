@@ -189,9 +189,11 @@ scripts_are_sound() {
 
 exec 3>&2
 mutations_apply() {
-  local patch
+  local patch run
   for patch in tests/sim/mutations/*.patch; do
     patch -p1 --dry-run -s -f <"$patch" >/dev/null || echo "$patch"
+    run=$(sed -nE 's/^Run: test_([a-z]+)_(.*)/tests\/\1\/test_\2.c/p' "$patch")
+    [[ ! $run || -f $run ]] || echo "$patch: there is no $run"
   done
 }
 
@@ -209,7 +211,7 @@ rule "lines end cleanly, have no tabs and at most 120 columns" tidy_text
 rule "nothing is left to be done in shipped files" unfinished_work
 rule "secure_getenv asks for variables that choose files (tests/lint.sh has the others)" environment
 rule "no emitter asks which page it prints, no page in which format" pages_and_formats
-rule "the mutations of tests/sim apply to the engine" mutations_apply
+rule "the mutations of tests/sim apply to the engine, and their tests exist" mutations_apply
 rule "JSON files parse" json_parses
 rule "scripts parse" scripts_parse
 rule "shellcheck finds nothing" scripts_are_sound
