@@ -29,19 +29,19 @@ typedef enum kprof_create_mode {
 /* Create a new report (mode 0600) at `path`. OUTPUT, and nothing is left behind, when that cannot be done. */
 kprof_status kprof_report_create(const char *path, kprof_create_mode mode, const kprof_run_info *run,
                                  kprof_report **out) KPROF_MUST_CHECK;
-/* The file that a report being written is built in: its own, or one that replaces it at the end. */
+/* The path of the file that a report is being written to: its own, or the one that replaces it at the end. */
 const char *kprof_report_place(const kprof_report *report);
-/* Keep what has been stored so far, as a report of its own in the file `path` (mode 0600). Meant for the run and
- * its plans, from which kprof_report_recreate makes the report again. OUTPUT with a message. */
+/* Copy what has been stored so far to a report of its own at `path` (mode 0600): the run and its plans, from which
+ * kprof_report_recreate makes the report again. OUTPUT with a message. */
 kprof_status kprof_report_keep_seed(kprof_report *report, const char *path) KPROF_MUST_CHECK;
-/* Create a report as kprof_report_create does, with the run and the plans of the seed that `seed`, a descriptor, reads.
- * BAD_REPORT for a seed that is none or has launches; nothing is left behind then. */
+/* Create a report as kprof_report_create does, with the run and the plans of a seed, which is read from the descriptor
+ * `seed`. BAD_REPORT, and nothing is left behind, when the file is no seed or has launches. */
 kprof_status kprof_report_recreate(const char *path, kprof_create_mode mode, int seed,
                                    kprof_report **out) KPROF_MUST_CHECK;
 /* Close a report that is being written, and remove its files. */
 void kprof_report_discard(kprof_report *report);
-/* Store what was planned for a chip: its sections as JSON, the metrics with unit and description (from `host`), and the
- * names that are left out. */
+/* Store the plan for a chip: its sections as JSON, its metrics with unit and description (from `host`), and the names
+ * that are left out. */
 kprof_status kprof_report_add_plan(kprof_report *report, const kprof_plan *plan, kprof_host *host) KPROF_MUST_CHECK;
 /* Store what each pass holds, and which passes each metric and each witness comes from. The plan has been added. */
 typedef struct kprof_plan_passes {
@@ -68,21 +68,21 @@ kprof_status kprof_report_set_exit(kprof_report *report, int64_t pid, int wait_s
 
 /* Open an existing report for reading. BAD_REPORT with a message for a missing, truncated, foreign or newer file. */
 kprof_status kprof_report_open(const char *path, kprof_report **out) KPROF_MUST_CHECK;
-/* Was the file of a report never finished by kprof_report_close? False for one that cannot be read. */
+/* True when kprof_report_close never finished the file. False when the file cannot be read. */
 bool kprof_report_is_unfinished(const char *path);
-/* Can a report be opened? No message tells why not. */
+/* True when the report can be opened. Prints no message when it cannot. */
 bool kprof_report_is_readable(const char *path);
-/* Are two files reports of one run? It began in the same nanosecond. */
+/* True when two files are reports of the same run: the runs began in the same nanosecond. */
 bool kprof_report_is_same_run(const char *path, const char *other);
-/* Finish (one plain file, no -wal beside it) and close. Somebody who reads the report meanwhile goes on with what was
- * there; when the report cannot be put in its place, a message tells where it is. */
+/* Finish the report (one plain file, no -wal beside it) and close it. Whoever reads the report meanwhile still sees the
+ * old content. When the report cannot be put in its place, a message says where it is. */
 kprof_status kprof_report_close(kprof_report *report) KPROF_MUST_CHECK;
 
 typedef struct kprof_report_counts {
     uint64_t launches;     /* all launches seen, profiled or not */
     uint64_t profiled;     /* launch rows with values, in a sample, or with nothing that had to be measured */
     uint64_t not_measured; /* launch rows without, which have a reason */
-    uint64_t multiplexed;  /* of the profiled ones: measured in one pass each, as parts of samples, or between */
+    uint64_t multiplexed;  /* of the profiled ones: measured in one pass each, in a sample or between samples */
     uint64_t samples;      /* of those */
     size_t kernels;        /* distinct kernels seen */
 } kprof_report_counts;
@@ -97,7 +97,7 @@ kprof_status kprof_report_count_taken(kprof_report *report, const kprof_filter_s
 kprof_status kprof_report_count_multiplexed(kprof_report *report, const kprof_filter_spec *filter,
                                             uint64_t *out) KPROF_MUST_CHECK;
 
-/* Add what NVTX ranges the first 1,000 launches in ranges are in, each text once, and `most` of them at most. */
+/* Add the NVTX ranges of the first 1,000 launches that have any, each text once, and at most `most` of them. */
 kprof_status kprof_report_nvtx(kprof_report *report, size_t most, kprof_strlist *out) KPROF_MUST_CHECK;
 
 /* The numbers of the first and the last stored launch; -1: there is none. */
@@ -105,7 +105,7 @@ kprof_status kprof_report_launch_range(kprof_report *report, int64_t *first, int
 /* Append the names of all metrics, as the file has them. */
 kprof_status kprof_report_metric_names(kprof_report *report, kprof_strlist *out) KPROF_MUST_CHECK;
 
-/* Kernels seen with launch counts, most launched first: names of up to `limit` distinct kernels. */
+/* Kernels seen with their launch counts, the most launched first. Kernels of the same name count as one. */
 typedef struct kprof_seen_kernel {
     const char *function, *demangled, *mangled;
     uint64_t launches;
@@ -143,7 +143,8 @@ typedef enum kprof_page { KPROF_PAGES(KPROF_PAGE_ID) KPROF_PAGE_COUNT } kprof_pa
 #define KPROF_FORMAT_ID(id, ...) KPROF_FORMAT_##id,
 typedef enum kprof_format { KPROF_FORMATS(KPROF_FORMAT_ID, KPROF_FORMAT_ID) KPROF_FORMAT_COUNT } kprof_format;
 
-/* A row of the summary, statistics and brief pages has launches of one kernel on one kind of device that share this. */
+/* A row of the summary, statistics and brief pages stands for launches of one kernel on one kind of device that also
+ * have this in common. */
 typedef enum kprof_grouping {
     KPROF_GROUP_KERNEL, /* nothing else */
     KPROF_GROUP_CONFIG, /* grid, block, cluster and dynamic shared memory */
@@ -167,28 +168,27 @@ typedef enum kprof_sort_key {
 typedef struct kprof_print_options {
     kprof_page page;
     kprof_format format;
-    bool color;                         /* already decided: terminal, NO_COLOR */
-    bool base_units;                    /* --print-units base; formats for programs always are */
-    unsigned width;                     /* columns of a line; 0: names are never cut, all else is laid out for 100 */
-    bool all_rows;                      /* in text: rows of zeros too, and what an earlier section has told */
-    bool csv_safe;                      /* in CSV: no text can be taken for a formula */
-    bool details_help;                  /* in text: what sections and metrics mean */
-    bool verbose;                       /* in text: the verdict on every kernel of the summary */
-    bool begins_with_summary;           /* details of many launches: the summary page comes first */
-    const kprof_filter_spec *filter;    /* of the reporter: -k, -s, -c apply to stored launches too; NULL: all */
-    const struct kprof_subset *part;    /* its sections and metrics are shown; NULL: all are */
+    bool color;                      /* already decided: terminal, NO_COLOR */
+    bool base_units;                 /* --print-units base; formats for programs always are */
+    unsigned width;                  /* columns of a line; 0: names are never cut, all else is laid out for 100 */
+    bool all_rows;                   /* in text: also show rows of zeros and values that an earlier section has shown */
+    bool csv_safe;                   /* in CSV: quote texts so that no spreadsheet reads one as a formula */
+    bool details_help;               /* in text: what sections and metrics mean */
+    bool verbose;                    /* in text: the verdict on every kernel of the summary */
+    bool begins_with_summary;        /* details of many launches: the summary page comes first */
+    const kprof_filter_spec *filter; /* of the reporter: -k, -s, -c apply to stored launches too; NULL: all */
+    const struct kprof_subset *part; /* its sections and metrics are shown; NULL: all are */
     const kprof_finding_list *findings; /* to evaluate; NULL: none, and no verdict */
-    bool findings_are_named; /* they were asked for by name: told even where none of their sections is shown */
+    bool findings_are_named; /* the user named them: show them even when the page shows none of their sections */
     const char *kernel_base; /* name shown: "function", "demangled" or "mangled"; NULL: "demangled" */
     kprof_grouping group_by;
     kprof_sort_key sort;
-    uint64_t top;                             /* show so many rows of the summary and brief pages; 0: all */
+    uint64_t top;                             /* the summary and brief pages show this many rows; 0: all */
     const struct kprof_condition *conditions; /* [condition_count]: take only launches that meet all of them */
     size_t condition_count;
 } kprof_print_options;
 
-/* Print one page of as many reports as it shows to `out`. USAGE when there are more or fewer, OUTPUT when `out` cannot
- * be written. */
+/* Print one page to `out`. USAGE when the page shows another number of reports, OUTPUT when `out` cannot be written. */
 kprof_status kprof_report_print(kprof_report *const *reports, size_t count, const kprof_print_options *options,
                                 FILE *out) KPROF_MUST_CHECK;
 

@@ -9,7 +9,7 @@
 
 #define CELLS_MAX ((size_t)1 << 23) /* values of one group that are kept: 64 MiB of them, whatever a report says */
 
-/* Values are looked up one by one if no more than one of so many is wanted. */
+/* Look up values one by one if at most one in this many is wanted. */
 #define FEW_METRICS 3
 
 /* A message about an unknown metric names so many that may be meant. */
@@ -70,7 +70,7 @@ static kprof_status open_reader(comparer *with, int side)
     return open_values(&walk, &with->diff->metrics, side, out);
 }
 
-/* Do the passes of a sample agree? Samples of which they do not are set apart, as on other pages. */
+/* Do the passes of a sample agree? If not, set the sample apart, as other pages do. */
 static kprof_status check_sample(const side_reader *reader, bool *agrees)
 {
     kprof_disagreement *found;
@@ -169,7 +169,7 @@ static kprof_status compare_pair(comparer *with, kprof_diff_kernel *kernel)
     return status;
 }
 
-/* A change of the time that the cycles do not show, by half at least, comes from the clocks. */
+/* If time changes and cycles change by less than half as much, clocks are the cause. */
 static bool is_of_clocks(const kprof_diff_kernel *kernel)
 {
     const kprof_change *time = &kernel->changes[KPROF_DIFF_TIME], *cycles = &kernel->changes[KPROF_DIFF_CYCLES];
@@ -229,7 +229,7 @@ static kprof_status correct_p(const kprof_diff *diff, size_t metric, double *p)
     return kprof_holm(p, diff->kernel_count) == KPROF_OK ? KPROF_OK : no_memory();
 }
 
-/* Chance cannot be ruled out with few repeats of many kernels, however much they differ: tell how many can. */
+/* With few repeats of many kernels, even the largest difference may be chance: say how many repeats are needed. */
 static void tell_needed(size_t tested, kprof_diff_kernel *kernel)
 {
     const kprof_change *time = &kernel->changes[KPROF_DIFF_TIME];
@@ -292,7 +292,7 @@ static bool add_names(const kprof_model *const models[KPROF_SIDES], kprof_strlis
     return added;
 }
 
-/* Name what the reports have that may be meant, or the page that lists all they have. */
+/* Name similar metrics that the reports have, or the page that lists all. */
 static kprof_status fail_unknown_metric(const kprof_model *const models[KPROF_SIDES], const kprof_diff_request *request,
                                         const kprof_condition *condition)
 {

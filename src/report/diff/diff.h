@@ -8,7 +8,7 @@
 #include "report/model/change.h"
 #include "report/page/page.h"
 
-/* Settings that a report has in no table; each NULL where it is not known. */
+/* Settings that no table of the report holds; NULL: not known. */
 typedef struct kprof_diff_settings {
     const char *file; /* as the user named it */
     const char *cache_control;
@@ -50,7 +50,7 @@ typedef struct kprof_diff_kernel {
     kprof_match match;
     kprof_judgement verdict;
     char reason[160];      /* of an inconclusive verdict; "" */
-    double p;              /* that the time is the same, corrected for all kernels; NaN: not tested */
+    double p;              /* p-value for an unchanged time, corrected for all kernels; NaN: not tested */
     kprof_change *changes; /* [metrics.count]; NULL without a partner */
     kprof_gate *gates;     /* [condition_count]; NULL without a partner */
 } kprof_diff_kernel;
@@ -77,7 +77,7 @@ void kprof_diff_judge(kprof_diff_kernel *kernel, double tolerance_pct);
 typedef struct kprof_run_difference {
     const char *what, *effect;
     char *values[KPROF_SIDES]; /* owned */
-    bool misleads;             /* numbers that the reports share cannot be compared */
+    bool misleads;             /* the reports share numbers that this difference makes incomparable */
 } kprof_run_difference;
 /* All of them; `pairs` tells the launches. Caller frees with kprof_run_differences_free, also after a failure. */
 typedef struct kprof_run_differences {

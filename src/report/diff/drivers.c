@@ -62,7 +62,7 @@ static size_t index_of(const kprof_model *model, const char *name)
     return index == KPROF_NAMES_NONE ? SIZE_MAX : index;
 }
 
-/* Add a metric that at least one report has, or that was asked for. `label` is taken over; NULL: out of memory. */
+/* Add a metric that at least one report has, or that the user asked for. Takes `label` over; NULL: out of memory. */
 static kprof_diff_metric *add_metric(kprof_diff_metrics *metrics, const kprof_model *const models[KPROF_SIDES],
                                      const char *name, char *label)
 {

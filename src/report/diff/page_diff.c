@@ -9,7 +9,7 @@
 
 #define COUNT_OF(array) (sizeof(array) / sizeof *(array))
 
-/* People see as many of the metrics that explain a change. */
+/* People see this many of the metrics that explain a change. */
 #define DRIVERS_SHOWN 6
 
 static const char *const verdicts[KPROF_JUDGEMENT_COUNT] = {
@@ -173,7 +173,7 @@ static const char *way_of(const kprof_launch_group *group)
     return group->replayed > 0 ? replayed : group->multiplexed > 0 ? multiplexed : NULL;
 }
 
-/* Launches that were not chosen, or that ran when the kernel had its samples; of kernels with samples alone. */
+/* Launches that the filter did not choose, or that ran after the last sample; only for kernels with samples. */
 static unsigned long long untold_of(const kprof_launch_group *group)
 {
     return group->multiplexed > 0 ? group->untold : 0;
@@ -194,7 +194,7 @@ static void describe_single(const kprof_launch_group *group, kprof_strbuf *out)
     kprof_untold_note(untold_of(group), out);
 }
 
-/* How the groups were matched or measured if they are not alike, and what is not counted. */
+/* How the groups were matched or measured, if the two differ, and what is not counted. */
 static void describe_pair(const kprof_diff_kernel *kernel, kprof_strbuf *out)
 {
     const kprof_launch_group *baseline = kernel->groups[KPROF_BASELINE], *newer = kernel->groups[KPROF_NEW];
@@ -218,7 +218,7 @@ static void describe_pair(const kprof_diff_kernel *kernel, kprof_strbuf *out)
                             untold, kprof_ending(untold, "es"), untold_before);
 }
 
-/* The reason of the verdict, and what makes the numbers less sure. */
+/* The reason for the verdict, and what makes the numbers less certain. */
 static void describe_note(const kprof_diff_kernel *kernel, kprof_strbuf *out)
 {
     kprof_strbuf_puts(out, kernel->reason);
@@ -274,7 +274,7 @@ static const kprof_change *change_of(const kprof_diff_kernel *kernel, size_t met
 /* The best estimate of the change in percent: of the test, or of the medians. */
 static double estimate_pct(const kprof_change *change)
 {
-    /* That of traffic is always by its medians, also where a condition had it tested. */
+    /* For traffic, always compare medians, even if a condition had it tested. */
     const bool is_by_medians = isnan(change->shift.estimate) || change->metric_class == KPROF_CLASS_TRAFFIC;
     return kprof_change_pct(change, is_by_medians ? change->difference : change->shift.estimate);
 }
@@ -286,7 +286,8 @@ static double weight_if_real(const diff_page *page, const kprof_change *change, 
     return is_real && (is_exact || weight * 100 > page->diff->request->tolerances.time_pct) ? weight : 0;
 }
 
-/* Has it too few repeats for a verdict, and does nothing else tell of a change? People see one line on all such. */
+/* Does the kernel have too few repeats for a verdict, and no other sign of a change? People see one line for all of
+ * these. */
 static bool is_unjudged(const diff_page *page, const kprof_diff_kernel *kernel)
 {
     const kprof_diff_metrics *metrics = &page->diff->metrics;
@@ -386,7 +387,7 @@ static void show_unmatched(const diff_page *page)
     page->emitter->ops->list_end(page->emitter);
 }
 
-/* Kernels and shapes without a verdict that have a function's name in common. */
+/* Kernels and shapes without a verdict that share a function's name. */
 typedef struct unjudged_function {
     const char *name;
     int64_t count;
@@ -479,7 +480,7 @@ static void show_condition(const diff_page *page, const kprof_diff_kernel *kerne
     free_texts(&texts);
 }
 
-/* People see those that fail or are open, or all of them. */
+/* People see conditions that failed or are inconclusive, or all of them. */
 static void show_conditions(const diff_page *page)
 {
     const kprof_diff *diff = page->diff;
@@ -666,7 +667,7 @@ static kprof_status check_comparable(const diff_page *page, const kprof_run_diff
     return status;
 }
 
-/* A line of each name, where lines are limited. */
+/* Shorten each name to a line, if lines are limited. */
 static bool make_short_names(diff_page *page)
 {
     const size_t width = page->context->options->width, count = page->diff->kernel_count;

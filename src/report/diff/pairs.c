@@ -1,5 +1,5 @@
-/* Groups are found by keys, texts that tell what groups have in common; a kind of match has a key of its own. Names
- * stand in keys as numbers, so that a key is short however long a name is. */
+/* Finds groups by keys: texts of what their launches have in common. Each kind of match has its own key. Names stand in
+ * keys as numbers, so that keys stay short. */
 #include "report/diff/pairs.h"
 #include "report/store/limits.h"
 
@@ -78,7 +78,7 @@ static kprof_status add_group(grouping *to, const kprof_launch_group *group)
     return kprof_work_charge(to->work, KPROF_WORK_OF_GROUP + KPROF_WORK_OF_NAME_BYTE * bytes);
 }
 
-/* Find the group of a launch, which is made if it is the first one. */
+/* Find the group of a launch, or add it. */
 static kprof_status group_of(grouping *to, const kprof_model_launch *launch, kprof_launch_group **out)
 {
     const kprof_model *model = to->walk->model;
@@ -105,7 +105,7 @@ static kprof_status group_of(grouping *to, const kprof_model_launch *launch, kpr
     return status;
 }
 
-/* The values of a kernel that was replayed are not mixed with those of samples. */
+/* Do not mix values of replayed launches with those of samples. */
 static bool add_id(kprof_launch_group *group, const kprof_model_launch *launch)
 {
     if (kprof_model_is_multiplexed(launch)) {
@@ -136,7 +136,7 @@ static kprof_status add_launch(void *user, const kprof_model_launch *launch)
     return kprof_store_no_memory(to->walk->report);
 }
 
-/* Find how many launches of each kernel a report does not tell of; there are `texts` names. */
+/* Count the launches of each kernel that a report omits. There are `texts` names. */
 static kprof_status find_untold(const grouping *to, size_t texts)
 {
     const kprof_model *model = to->walk->model;

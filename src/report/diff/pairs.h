@@ -25,8 +25,8 @@ typedef struct kprof_launch_group {
     bool is_one_of_several;
 } kprof_launch_group;
 
-/* A baseline's group and a new one have this in common. A later kind is tried for groups that are left over by the
- * earlier ones, and only where each report has just one group of that description. */
+/* What a group of the baseline and one of the new report have in common. Each kind is tried for the groups that the
+ * kinds before it left over, and only if each report has exactly one group of that description. */
 typedef enum kprof_match {
     KPROF_MATCH_SAME,    /* all of it */
     KPROF_MATCH_DEVICE,  /* all but the device */

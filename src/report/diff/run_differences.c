@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Measured clocks that differ by less are the same. */
+/* Measured clocks count as the same if they differ by less. */
 #define CLOCK_TOLERANCE_PCT 1.0
 
 typedef struct finder {
@@ -75,7 +75,7 @@ static void describe_cupti(const kprof_model_device *device, char text[160])
     snprintf(text, 160, "%u", device->record.cupti_version);
 }
 
-/* Compare what is told of the devices that launches ran on. */
+/* Compare the attributes of the devices that launches ran on. */
 static void compare_devices(finder *to, kprof_run_difference row, describe_device *describe)
 {
     kprof_strbuf texts[KPROF_SIDES] = {KPROF_STRBUF_INIT, KPROF_STRBUF_INIT};
@@ -145,7 +145,7 @@ static void compare_passes(finder *to)
                          newer);
 }
 
-/* Count the hardware metrics, and those that the other report does not have. */
+/* Count the hardware metrics, and those of them that the other report lacks. */
 static size_t count_metrics(const kprof_model *model, const kprof_model *other, size_t *only_here)
 {
     size_t count = 0;

@@ -287,7 +287,7 @@ void kprof_csv_row(kprof_emitter *emitter, const kprof_emit_record *row)
     kprof_csv_end_row(csv);
 }
 
-/* A record without rows is left out; so is the header that it would have begun. */
+/* Leave out a record without rows, and the header that it began. */
 void kprof_csv_record_end(kprof_emitter *emitter)
 {
     kprof_strbuf_clear(&kprof_csv_of(emitter)->row.text);

@@ -52,10 +52,10 @@ void kprof_csv_names(kprof_csv_line *row, const char *const *names); /* NULL-ter
 /* Finish csv->row: the last comma becomes the line's end. */
 void kprof_csv_end_row(kprof_csv *csv);
 
-/* Make room for the values of the launches that follow, for launches_begin; and free it, as launches_end. */
+/* Allocate the values of launches, in launches_begin. launches_end frees them. */
 void kprof_csv_begin_launches(kprof_csv *csv);
 void kprof_csv_launches_end(kprof_emitter *emitter);
-/* Forget the launch before; for launch_begin, which then fills in the prefix. */
+/* Forget the previous launch. Call it from launch_begin, which then fills in the prefix. */
 void kprof_csv_begin_launch(kprof_csv *csv);
 /* Begin a row with the columns of the launch or record. False on a failure; else the row is to be ended by
  * kprof_csv_end_row. */

@@ -1,5 +1,5 @@
-/* Shortens kernel names for terminals; with templates they run to thousands of characters, of which instances of one
- * template share nearly all. */
+/* Shortens kernel names for terminals. Names with templates have thousands of characters, and instances of one template
+ * share most of them. */
 #include "report/emit/grid.h"
 #include "report/store/names.h"
 
@@ -38,7 +38,7 @@ static int by_text(const void *a, const void *b)
     return strcmp(((const long_name *)a)->text, ((const long_name *)b)->text);
 }
 
-/* Among sorted names, the one that shares most with a name is a neighbour that differs from it. */
+/* In a sorted list, the name most like another one is one of its nearest neighbours that differ from it. */
 static void find_shared(long_name *names, size_t count)
 {
     qsort(names, count, sizeof *names, by_text);
@@ -61,8 +61,8 @@ static void put_columns(kprof_strbuf *out, const char *text, size_t from, size_t
     kprof_strbuf_append(out, text + start, offset_of(text + start, count));
 }
 
-/* The beginning, which has the function's name, a little of the end, and between them where the name differs from the
- * one most like it. */
+/* Keep the beginning, which has the function's name, a little of the end, and between them the part that differs from
+ * the most similar name. */
 static char *shorten(const long_name *name, size_t width)
 {
     const size_t total = kprof_text_width(name->text), kept = width - strlen(GAP), head = kept - kept / 4;
@@ -88,7 +88,7 @@ static char *shorten(const long_name *name, size_t width)
     return kprof_strbuf_take(&out);
 }
 
-/* Number a name that has become the same as an earlier one: "~2" replaces its end. */
+/* If shortening made a name equal to an earlier one, replace its end by a number: "~2". */
 static bool tell_apart(char **text, size_t width, size_t number)
 {
     char suffix[32];

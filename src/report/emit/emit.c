@@ -1,4 +1,4 @@
-/* The table of formats, and what an emitter does for which its format has no operation of its own. */
+/* The table of formats, and the default operations of emitters. */
 #include "report/emit/emit.h"
 #include "core/clean.h"
 #include "report/model/witness.h"
@@ -264,7 +264,7 @@ typedef void record_operation(kprof_emitter *emitter, const kprof_emit_record *r
 
 enum { TEXTS_OF_FIELD = 3 };
 
-/* Clean one text of a field; what was made goes to *made. False when out of memory. */
+/* Clean one text of a field; *made is the copy, if one is needed. False when out of memory. */
 static bool clean(const char **text, char **made)
 {
     if (!*text || kprof_text_is_clean(*text))

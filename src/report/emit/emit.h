@@ -18,8 +18,8 @@ typedef enum kprof_field_role {
     KPROF_ROLE_MACHINE, /* for programs; people see it elsewhere or not at all */
     KPROF_ROLE_HEADING, /* people see it once, above the rows that share it */
     KPROF_ROLE_NOTE,    /* people see it in a line of its own below its row, where that is how tables hold long texts */
-    KPROF_ROLE_VERDICT, /* as NOTE, but text has it of the first rows alone, unless it is to be verbose */
-    KPROF_ROLE_PEOPLE,  /* people alone, unless it is missing: programs have it in other fields */
+    KPROF_ROLE_VERDICT, /* as NOTE, but text shows it only for the first rows, unless it is verbose */
+    KPROF_ROLE_PEOPLE,  /* for people only, unless it is missing: programs have it in other fields */
 } kprof_field_role;
 typedef struct kprof_emit_field {
     const char *key, *label, *unit; /* unit "" for none */
@@ -32,11 +32,11 @@ typedef struct kprof_emit_field {
     double real;         /* NaN: missing */
     const char *missing; /* what people see where it is missing; NULL: "n/a" */
     bool plain;          /* a heading gives it without its label */
-    bool disagrees;      /* as of a metric: it, or what it is the label of */
+    bool disagrees;      /* as of a metric: this value, or the one that it labels, joins passes that disagree */
     bool is_value;       /* of a metric, whose shares of more than 100 % are explained to people */
     bool is_signed;      /* people see a plus before a number above 0 */
     bool folds;          /* text shows it below its row where the table is too wide; a plain one without its label */
-    bool is_told;        /* another column tells the same: where it folds, nothing tells of it */
+    bool is_told;        /* another column says the same, so text drops it instead of folding it */
 } kprof_emit_field;
 typedef struct kprof_emit_record {
     const kprof_emit_field *fields;
@@ -81,9 +81,9 @@ typedef struct kprof_emit_findings {
 } kprof_emit_findings;
 /* A row of the verdict, in which the section to look at next has its heading. As kprof_verdict_describe otherwise. */
 kprof_verdict_text kprof_emit_verdict_row(const kprof_emit_findings *all, kprof_verdict_row row, bool base_units);
-/* Append a sentence to `out` where a throughput, as it is printed, is above all that the table has of its parts. */
+/* Append a sentence to `out` if a throughput, as printed, is above all its parts in the table. */
 void kprof_table_describe_excess(const kprof_emit_table *table, kprof_strbuf *out);
-/* Is a value, as it is printed, a share of more than all? A page that shows one to people ends with what that is. */
+/* Is a value, as printed, a share of more than 100 %? A page that shows one to people explains it at the end. */
 bool kprof_is_excess(double value, const char *unit);
 #define KPROF_EXCESS_MEANING                                                                                           \
     "Shares of more than 100 % join counters of several passes, or of a launch too short for them"
@@ -135,8 +135,8 @@ struct kprof_emitter {
     kprof_emitter_ops raw; /* of a format for people: the operations that get clean records from those of `own` */
 };
 
-/* Does the format encode any text itself? Else it is to be given text that core/clean.h has cleaned: that of records is
- * cleaned on the way to the emitter, that of reports as it is read. */
+/* Does the format encode any text itself? Otherwise core/clean.h cleans the text first: that of records on the way to
+ * the emitter, that of reports when it is read. */
 bool kprof_format_keeps_text(const kprof_print_options *options);
 
 /* An emitter for the format of the options. */
@@ -156,7 +156,7 @@ kprof_emit_field kprof_field_pct(const char *key, const char *label, double pct)
 /* A value of a metric. */
 kprof_emit_field kprof_field_value(const char *key, const char *label, double value, const char *unit);
 kprof_emit_field kprof_field_with_role(kprof_emit_field field, kprof_field_role role);
-/* Does the record have anything for people? Text and Markdown leave out one that has not. */
+/* Does the record have anything for people? Text and Markdown leave out records that do not. */
 bool kprof_record_is_shown(const kprof_emit_record *record);
 /* Show a record that has nothing below it. */
 void kprof_show_record(kprof_emitter *emitter, const kprof_emit_field *fields, size_t count);
@@ -169,7 +169,7 @@ kprof_emit_field kprof_field_shortened(kprof_emit_field field, const char *short
 kprof_emit_field kprof_field_plain(kprof_emit_field field);
 kprof_emit_field kprof_field_signed(kprof_emit_field field);
 kprof_emit_field kprof_field_folding(kprof_emit_field field);
-/* Folding, and told by another column of the row if `is_told`. */
+/* A folding field; `is_told`: another column of the row says the same. */
 kprof_emit_field kprof_field_folding_unless(kprof_emit_field field, bool is_told);
 /* Is its value missing? */
 bool kprof_field_is_missing(const kprof_emit_field *field);
@@ -177,8 +177,7 @@ bool kprof_field_is_missing(const kprof_emit_field *field);
 kprof_human kprof_field_human(const kprof_emit_field *field, bool base_units);
 /* Append its value as people read it: "32", "38.72 %", "n/a". */
 void kprof_field_describe(const kprof_emit_field *field, bool base_units, kprof_strbuf *out);
-/* Show the metrics of a table, each as one of the emitter's own: what an emitter without an operation for tables does.
- */
+/* Show each cell of a table as a metric, as emitters without an operation for tables do. */
 void kprof_emit_cells(kprof_emitter *emitter, const kprof_emit_table *table);
 /* The text of the first field that people see above the rows; NULL: there is none. */
 const char *kprof_record_heading(const kprof_emit_record *record);

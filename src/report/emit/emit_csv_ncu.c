@@ -52,7 +52,7 @@ static void put_launch_columns(kprof_csv *csv, bool are_empty)
         kprof_csv_text(&csv->row, are_empty ? "" : launch_columns[i].name);
 }
 
-/* Are there sections beside that of single metrics? ncu has no rules for these. */
+/* Does the report have sections other than that of single metrics? ncu has no rules for the latter. */
 static bool has_rules(const kprof_emitter *emitter)
 {
     const kprof_model *model = emitter->launches.model;
@@ -65,7 +65,7 @@ static bool has_rules(const kprof_emitter *emitter)
     return has;
 }
 
-/* kprof's own comparison of passes is nothing that a reader of ncu's files knows. */
+/* Readers of ncu's files do not know kprof's own comparison of passes. */
 static bool is_own(const kprof_emit_metric *column)
 {
     const size_t length = strlen(column->name), own = strlen(KPROF_SPREAD_SUFFIX);

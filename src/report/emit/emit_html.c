@@ -31,7 +31,7 @@ typedef struct html_emitter {
     double *values, *values_before;     /* [columns] of that launch, and of the one before it */
     cJSON *record, *rows;               /* likewise of a record */
     cJSON **layouts;                    /* [chips]: the sections of launches on each, or NULL */
-    cJSON *sections, *section;          /* of the layout that the launch is the first to have, or NULL */
+    cJSON *sections, *section;          /* of the layout, if this launch is its first; else NULL */
     cJSON *rules, *verdict;             /* findings and lines of the verdict, or NULL */
     const char *data_place;
     bool not_first_part, not_first; /* the array of parts, or of a part's elements, has an element */
@@ -78,7 +78,7 @@ static void append(cJSON *array, cJSON *value)
     cJSON_AddItemToArray(array, value);
 }
 
-/* The number of a text that may occur again; null for none. */
+/* The number of a text in the pool, which is added if it is new; null for NULL. */
 static cJSON *pooled(html_emitter *html, const char *text)
 {
     if (!text)
@@ -93,7 +93,7 @@ static cJSON *pooled(html_emitter *html, const char *text)
     return kprof_json_integer((int64_t)number_of);
 }
 
-/* As kprof_json_take, for a text that may occur again. */
+/* As kprof_json_take, but the text goes into the pool. */
 static cJSON *take_pooled(html_emitter *html, kprof_strbuf *text)
 {
     if (text->failed)
@@ -325,7 +325,7 @@ static cJSON *place(html_emitter *html, const kprof_emit_metric *metric)
     return kprof_json_integer((int64_t)metric->column);
 }
 
-/* Add a metric to a list of the layout; where the launch has a layout already, `array` is NULL. */
+/* Add a metric to a list of the layout. `array` is NULL if the layout is already known. */
 static void add_place(html_emitter *html, cJSON *array, const kprof_emit_metric *metric)
 {
     cJSON *number_of = place(html, metric);
@@ -543,7 +543,7 @@ static void html_verdict(kprof_emitter *emitter, const kprof_emit_findings *all)
     add_not_evaluated(html, all);
 }
 
-/* How many values from a column on are those of the launch before. */
+/* The number of values, from a column on, that equal those of the previous launch. */
 static size_t same_values(const html_emitter *html, size_t from, size_t end)
 {
     size_t at = from;
@@ -598,7 +598,7 @@ static void html_list_begin(kprof_emitter *emitter, const kprof_emit_list *list)
     kprof_output_puts(emitter->out, ",\n\"records\":[");
 }
 
-/* All about the fields of a record but their values, as JSON; records of a list have the same. */
+/* The fields of a record without their values, as JSON. All records of a list have the same. */
 static cJSON *fields_of(html_emitter *html, const kprof_emit_record *record)
 {
     static const char *const roles[] = {

@@ -508,7 +508,7 @@ static void json_list_end(kprof_emitter *emitter)
         json_array_end(emitter);
 }
 
-/* A list that is all of its page is an array for people too, not an object of one member. */
+/* If a list is the whole page, print an array rather than an object with one member. */
 static void json_page_end(kprof_emitter *emitter)
 {
     json_emitter *json = of(emitter);

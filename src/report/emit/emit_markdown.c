@@ -41,8 +41,8 @@ static bool follows(const char *text, size_t at, const char *word)
     return at >= length && strncasecmp(text + at - length, word, length) == 0;
 }
 
-/* Would GitHub make a link of what ends here: an address, a person, an issue? None of these is in a report, and a name
- * would call somebody. */
+/* Would GitHub turn the end of this text into a link to an address, a person or an issue? A report mentions none of
+ * these, and a link to a name would notify somebody. */
 static bool begins_link(const char *text, size_t at)
 {
     const unsigned char next = (unsigned char)text[at + 1];
@@ -61,8 +61,8 @@ static bool begins_link(const char *text, size_t at)
     }
 }
 
-/* Append text so that it shows as it is, and stays in its cell. A comment that nobody sees ends what would be a link.
- */
+/* Append text so that GitHub shows it unchanged and within its cell. An invisible comment breaks what would become a
+ * link. */
 static void put_text(kprof_strbuf *line, const char *text)
 {
     static const char comment[] = "<!-- -->";
@@ -253,7 +253,7 @@ static void markdown_row(kprof_emitter *emitter, const kprof_emit_record *row)
     show_cells(markdown, row);
 }
 
-/* "**heading**: text", which nothing need follow. */
+/* "**heading**: text", a paragraph of its own. */
 static void put_bold(markdown_emitter *markdown, const char *mark, const char *heading, const char *text)
 {
     kprof_strbuf_printf(&markdown->line, "%s**", mark);
@@ -300,7 +300,7 @@ static void put_paragraph(markdown_emitter *markdown, const char *text)
     markdown->in_table = false;
 }
 
-/* All values of a section are one table: what is said of some of them comes after it. */
+/* Put all values of a section into one table; remarks on some of them come after it. */
 static void markdown_table(kprof_emitter *emitter, const kprof_emit_table *table)
 {
     kprof_strbuf note = KPROF_STRBUF_INIT;

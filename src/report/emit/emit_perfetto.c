@@ -39,7 +39,7 @@ static void add_integer(cJSON *object, const char *key, int64_t value)
     add(object, key, kprof_json_integer(value));
 }
 
-/* The format has microseconds; their decimals are written from whole nanoseconds, which a double would round. */
+/* The format wants microseconds. Print their decimals from whole nanoseconds, since a double would round them. */
 static void add_time(cJSON *object, const char *key, int64_t ns)
 {
     char text[48];
@@ -124,7 +124,7 @@ static size_t row_of(perfetto_emitter *trace, const kprof_model_launch *launch)
     return row;
 }
 
-/* A slice that stands for several launches tells how many, and of how many samples its values are. */
+/* If a slice stands for several launches, say how many, and how many samples its values come from. */
 static void add_samples(perfetto_emitter *trace, const kprof_model_launch *launch)
 {
     kprof_strbuf text = KPROF_STRBUF_INIT, note = KPROF_STRBUF_INIT;
@@ -191,8 +191,8 @@ static void perfetto_metric(kprof_emitter *emitter, const kprof_emit_metric *met
     cJSON_AddItemToArray(trace->counters, counter);
 }
 
-/* An application calls ahead of the GPU, and slices of one row must not overlap: one begins where the slice before it
- * ends, if the call came earlier. Without a duration there is a mark at the call. */
+/* Applications launch ahead of the GPU, but slices of one row must not overlap: a slice begins at the call, or when the
+ * slice before it ends. Without a duration, print a mark at the call. */
 static void place(perfetto_emitter *trace, cJSON *event)
 {
     stream *own = &trace->streams[trace->row];

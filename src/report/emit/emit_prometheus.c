@@ -1,5 +1,5 @@
-/* Prometheus' text format: the statistics of each kernel as gauges. A gauge's lines have to stand together, so the
- * numbers of all kernels are kept until the end; each text that many lines share is kept once. */
+/* Prometheus' text format: the statistics of each kernel as gauges. All lines of a gauge have to stand together, so
+ * keep the numbers of all kernels until the end, and each shared text once. */
 #include "report/emit/emit.h"
 #include "report/model/number.h"
 

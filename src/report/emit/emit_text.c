@@ -18,9 +18,9 @@ typedef struct text_emitter {
     kprof_grid items;                   /* of the section, or of the launch on the raw page */
     kprof_grid rows;                    /* of a list or a record */
     kprof_list_shape shape;
-    const char *list;                        /* title of a list that nothing was printed of yet */
+    const char *list;                        /* title of the list, until its first record is printed */
     size_t record_count;                     /* in the list, so far */
-    bool hides_missing;                      /* the launch was not measured: show only what is known all the same */
+    bool hides_missing;                      /* the launch was not measured: show only what is known without counters */
     const kprof_section *section;            /* that nothing was printed of yet */
     bool is_told;                            /* values of the section stand in earlier ones */
     bool is_idle;                            /* the section has no work to show */
@@ -116,7 +116,7 @@ static int describe_launch(const kprof_model_launch *launch, char text[256])
                     launch->device->record.cc_minor, node);
 }
 
-/* A kernel's name as the lines have room for it. */
+/* A kernel's name, shortened if it does not fit into a line. */
 static const char *shown_name(kprof_emitter *emitter, const kprof_model_kernel *kernel)
 {
     text_emitter *text = of(emitter);
@@ -281,8 +281,8 @@ static void show_origin(kprof_emitter *emitter, const kprof_model_launch *launch
         show_disagreements(emitter, launch);
 }
 
-/* Do the passes of a value stand in a column? On the raw page alone, and in few columns below the row, so that names
- * stay whole as far as possible. */
+/* Does each value have a column for its passes? Only on the raw page; in narrow output they stand below the row, so
+ * that names stay whole as far as possible. */
 static bool has_pass_column(const kprof_emitter *emitter)
 {
     const unsigned width = emitter->options->width;
@@ -349,7 +349,7 @@ static void flush_items(text_emitter *text)
     print_grid(text, &text->items, text->base.launches.in_sections ? 4 : 2);
 }
 
-/* Before something else of the section than its items. */
+/* Finish the items of a section before something else of it is printed. */
 static void begin_part(text_emitter *text)
 {
     flush_items(text);
@@ -432,7 +432,7 @@ static void put_passes(kprof_emitter *emitter, kprof_grid *grid, const kprof_emi
     free(text);
 }
 
-/* Return the meaning of a metric, in the words of the section or else of the library that counts it. */
+/* Return the meaning of a metric: the section's help, or else the description from CUPTI. */
 static const char *help_of(const kprof_emitter *emitter, const kprof_emit_metric *metric)
 {
     const kprof_model *model = emitter->launches.model;
@@ -508,7 +508,7 @@ static void put_cell(kprof_emitter *emitter, kprof_grid *grid, const kprof_emit_
         kprof_grid_add(grid, "", "");
 }
 
-/* Nothing but zeros, and ratios of them? A counter that is missing is no zero. */
+/* Are all values zero, or ratios of zeros? A missing value is not zero. */
 static bool is_zero_row(const kprof_emit_table *table, size_t row)
 {
     const size_t columns = table->table->column_count;
@@ -547,7 +547,7 @@ static void add_table_row(kprof_emitter *emitter, kprof_grid *grid, const kprof_
         put_help(emitter, grid, cells[k] ? cells[k]->help : NULL);
 }
 
-/* Name the rows that are zero in a line, or tell how many they are. */
+/* List the rows that are zero in one line, or say how many there are. */
 static void show_folded(kprof_emitter *emitter, const kprof_emit_table *table, size_t count)
 {
     kprof_strbuf names = KPROF_STRBUF_INIT;
@@ -628,7 +628,7 @@ static void legend_row(kprof_emitter *emitter, kprof_grid *grid, const kprof_emi
     kprof_grid_add(grid, limit, "");
 }
 
-/* Measured, and found to do nothing: true for most precisions of most kernels. */
+/* True when a roofline was measured but did no work, as for most precisions in most kernels. */
 static bool is_idle(const kprof_emit_roofline *line)
 {
     for (size_t i = 0; i < line->point_count; i++) {
@@ -687,7 +687,7 @@ static void show_legend(kprof_emitter *emitter, const kprof_emit_roofline *roofl
     show_idle(emitter, rooflines, count);
 }
 
-/* Does the section have nothing but rooflines, and none of them work? */
+/* Does the section have only rooflines, and did none of them do work? */
 static bool is_idle_section(const kprof_emitter *emitter, const kprof_emit_roofline *rooflines, size_t count)
 {
     const kprof_section *section = of((kprof_emitter *)emitter)->section;
@@ -830,7 +830,7 @@ static void text_verdict(kprof_emitter *emitter, const kprof_emit_findings *find
     show_not_evaluated(emitter, findings);
 }
 
-/* Print a paragraph of a finding, unless it is empty, and free it. */
+/* Print a paragraph of a finding and free it. An empty one prints nothing. */
 static void put_paragraph(kprof_emitter *emitter, kprof_strbuf *paragraph)
 {
     if (paragraph->failed)
@@ -1010,7 +1010,7 @@ static void add_note(text_emitter *text, const kprof_emit_field *field)
     kprof_strbuf_free(&note);
 }
 
-/* Of a list with verdicts the first rows have theirs, and all that does not fit into a line. */
+/* In a list with verdicts, only the first rows show theirs, and what does not fit into a line. */
 static void add_row(text_emitter *text, const kprof_emit_record *record)
 {
     enum { WITH_VERDICT = 5 };

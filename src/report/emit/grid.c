@@ -8,12 +8,12 @@
 
 #define COLUMN_GAP    2
 #define KEY_WIDTH_MIN 4
-#define KEY_WIDTH     24 /* with less room for keys, columns move to further blocks */
+#define KEY_WIDTH     24 /* if keys would be narrower, move columns to further blocks */
 #define KEY_INDENT    2  /* of the further lines of a key */
 #define NOTE_INDENT   2
 #define LABEL_COLUMNS 12 /* of a label and the space after it */
 #define WRAP_WIDTH    20 /* of a column whose texts are broken, at least */
-#define FOLD_WIDTH    40 /* with less room for a long text, its column is folded if it can be */
+#define FOLD_WIDTH    40 /* if a long text would be narrower, fold its column if it can be */
 
 /* A text below a row. */
 struct kprof_grid_note_text {
@@ -350,7 +350,7 @@ static void print_header(const kprof_grid *grid, kprof_output *out, const grid_l
     print_key_rest(grid, out, layout, rest);
 }
 
-/* A row all of whose texts may take several lines, and what is left of them. */
+/* A row whose texts may take several lines, and what is left of each text. */
 typedef struct wrapped_row {
     const kprof_grid *grid;
     const grid_layout *layout;
@@ -474,7 +474,7 @@ static size_t width_when_broken(const char *text, size_t room)
     return widest;
 }
 
-/* Give the last key column so many columns at most, and no more than its lines then take. */
+/* Narrow the last key column to at most this many columns, or to what its lines need. */
 static void limit_key(const kprof_grid *grid, grid_layout *layout, size_t room)
 {
     const size_t column = grid->key_count - 1;
@@ -555,7 +555,7 @@ static void narrow_texts(const kprof_grid *grid, grid_layout *layout, const size
     }
 }
 
-/* Columns of the foldable ones get none, where there are any. */
+/* Give columns that can fold no width, if there are any. */
 static void fold(const kprof_grid *grid, grid_layout *layout)
 {
     for (size_t i = 0; i < layout->column_count; i++) {
@@ -642,7 +642,7 @@ void kprof_grid_print(kprof_grid *grid, kprof_output *out, size_t indent)
     if (grid->column_count == 0)
         return;
     grid_layout layout = lay_out(grid, indent);
-    /* The least width in which the columns take as few blocks as they must: blocks of like widths read better. */
+    /* Find the smallest width that needs no more blocks: blocks of similar width read better. */
     size_t width = grid->width ? grid->width : SIZE_MAX;
     const size_t count = grid->width ? count_blocks(grid, &layout, width) : 1;
     while (count > 1 && width > 1 && count_blocks(grid, &layout, width - 1) == count)

@@ -54,7 +54,7 @@ typedef struct kprof_grid {
 kprof_grid kprof_grid_make(const char *kinds);
 /* Append the next cell (texts are copied). */
 void kprof_grid_add(kprof_grid *grid, const char *text, const char *unit);
-/* The latest cell has no value: where its column is folded, nothing tells of it. */
+/* The latest cell has no value: leave it out if its column is folded. */
 void kprof_grid_miss(kprof_grid *grid);
 /* Mark the latest cell: " *" follows it, below the other marks of its column. */
 void kprof_grid_mark(kprof_grid *grid);

@@ -70,7 +70,8 @@ cJSON *kprof_json_what_if(const kprof_what_if *curve)
     return object;
 }
 
-/* Return the first byte that is DEL or no ASCII; `end` if there is none. It looks at words, as nearly all is ASCII. */
+/* Return the first byte that is DEL or not ASCII, `end` if there is none. Looks at whole words, since nearly all bytes
+ * are ASCII. */
 static const char *skip_ascii(const char *text, const char *end)
 {
     const uint64_t ones = UINT64_C(0x0101010101010101), low = 0x7f * ones, high = 0x80 * ones;
@@ -85,8 +86,8 @@ static const char *skip_ascii(const char *text, const char *end)
     return text;
 }
 
-/* cJSON escapes no more than JSON demands and passes on any bytes. Escape what could steer a terminal as well, and put
- * U+FFFD where there is no UTF-8. Outside of strings there is nothing but ASCII. */
+/* cJSON escapes only what JSON demands and passes on any bytes. Also escape what could control a terminal, and replace
+ * invalid UTF-8 by U+FFFD. Outside of strings, everything is ASCII. */
 static void encode(kprof_output *out, const char *text)
 {
     const char *plain = text, *end = text + strlen(text); /* `plain`: what was not written yet */

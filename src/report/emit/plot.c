@@ -144,7 +144,7 @@ static bool put_if_free(plot_area *plot, size_t row, size_t column, const char *
     return true;
 }
 
-/* To the right of the line, which is below it, or else to its left. */
+/* Put it to the right of the line, which runs below it, or else to its left. */
 static bool put_beside(plot_area *plot, size_t row, size_t column, const char *text)
 {
     size_t length = strlen(text);

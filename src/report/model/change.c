@@ -72,7 +72,7 @@ static size_t keep_finite(kprof_sample *sample)
 kprof_status kprof_change_of(const kprof_changed_values *values, const kprof_tolerances *tolerances, kprof_change *out)
 {
     kprof_sample sides[2] = {values->sides[0], values->sides[1]};
-    /* Has each launch the value of the launch at the same place of the other report? */
+    /* Does each launch have the same value as the launch at the same place in the other report? */
     bool is_same = true;
     for (size_t i = 0; i < sides[0].count && i < sides[1].count; i++)
         is_same = is_same && sides[0].values[i] == sides[1].values[i];
@@ -246,7 +246,7 @@ bool kprof_condition_is_met(const kprof_condition *condition, double amount)
     }
 }
 
-/* In what the limit is given in. A rise from 0 is as large as can be. */
+/* The change in the unit of the limit. A rise from 0 counts as infinitely large. */
 static double scaled(const kprof_condition *condition, const kprof_change *change, double amount)
 {
     if (!condition->is_pct || amount == 0)

@@ -37,8 +37,7 @@ typedef struct kprof_change {
     kprof_shift shift; /* tested only where that was asked for; all NaN where it was not */
 } kprof_change;
 
-/* The values to compare: those of the launches in their order, NaN where one has none. They are put into another order.
- */
+/* The values to compare, one for each launch, NaN where it has none. Comparing them changes their order. */
 typedef struct kprof_changed_values {
     kprof_metric_class metric_class;
     kprof_sample sides[2];
@@ -53,7 +52,7 @@ double kprof_change_pct(const kprof_change *change, double amount);
 /* Have both sides enough values for a verdict? */
 bool kprof_change_is_repeated(const kprof_change *change);
 
-/* A condition that a comparison may not meet: "dram__bytes_read.sum>+3%" is met by a rise of more than 3 percent. */
+/* A condition that makes a comparison fail: "dram__bytes_read.sum>+3%" is met by a rise of more than 3 percent. */
 typedef enum kprof_comparator { KPROF_ABOVE, KPROF_AT_LEAST, KPROF_BELOW, KPROF_AT_MOST } kprof_comparator;
 typedef struct kprof_condition {
     char *text;   /* as given */
@@ -70,10 +69,10 @@ typedef struct kprof_condition {
  * wrong. To be freed with kprof_condition_free. */
 kprof_status kprof_condition_parse(const char *text, kprof_condition *out) KPROF_MUST_CHECK;
 kprof_status kprof_condition_parse_filter(const char *text, kprof_condition *out) KPROF_MUST_CHECK;
-/* Bring the limit of a condition of --fail-on to its metric's base unit. USAGE, with a message, for a unit that such
- * values do not have, and for a time that is given without one: it might as well be a percentage. */
+/* Convert the limit of a condition of --fail-on to its metric's base unit. USAGE, with a message, when such values do
+ * not have the unit, or when a time has none: it might as well be a percentage. */
 kprof_status kprof_condition_settle_unit(kprof_condition *condition, const char *base_unit) KPROF_MUST_CHECK;
-/* Does an amount in base units meet the condition, of which the limit is in base units? NaN meets none. */
+/* Does an amount meet the condition? Both the amount and the limit are in base units. NaN meets no condition. */
 bool kprof_condition_is_met(const kprof_condition *condition, double amount);
 void kprof_condition_free(kprof_condition *condition); /* members */
 

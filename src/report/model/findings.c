@@ -23,7 +23,7 @@ struct kprof_rules {
     kprof_findings findings;
 };
 
-/* A finding that is not looked for holds back no other. */
+/* A finding that was not evaluated hides no other finding. */
 static bool bind_unless(bound_finding *out, const kprof_finding_list *findings)
 {
     char *const *ids = out->finding->unless;
@@ -93,8 +93,8 @@ void kprof_rules_free(kprof_rules *rules)
     free(rules);
 }
 
-/* A condition that is missing leaves open whether its option counts; where options are asked in turn, no later one may
- * be taken then. */
+/* If the value of a condition is missing, its option may or may not apply. Where options are tried in turn, take no
+ * later one then. */
 static double pick(const kprof_finding_value *value, const double *values, size_t *chosen)
 {
     double best = NAN;
@@ -152,7 +152,7 @@ static kprof_found evaluate(const bound_finding *rule, const double *values)
     return found;
 }
 
-/* Not told are findings that another one makes meaningless. That one counts even where it is not told itself. */
+/* Do not show findings that another one makes meaningless. That other one counts even when it is not shown itself. */
 static void hold_back(kprof_rules *rules)
 {
     for (size_t i = 0; i < rules->findings.count; i++)
@@ -188,8 +188,8 @@ bool kprof_found_is_worth_more(const kprof_found *found, const kprof_found *othe
     return weight(found, found->unbounded_pct) > weight(other, other->unbounded_pct);
 }
 
-/* The limit, where the kernel is near it and nothing was found that is worth more than the distance from there, as less
- * work is. */
+/* The limit, if the kernel is near it and no finding gains more than the distance left to it, as doing less work can.
+ */
 static const kprof_found *find_near(const kprof_verdict *verdict)
 {
     const kprof_found *limit = verdict->lines[KPROF_VERDICT_LIMIT], *best = verdict->best;
@@ -203,13 +203,13 @@ static const kprof_found *find_near(const kprof_verdict *verdict)
     return best && !best->finding->gain_is_local && best->gain_pct > left_pct ? NULL : limit;
 }
 
-/* Of less work are findings whose gain nothing bounds. */
+/* Findings about less work are those whose gain has no bound. */
 static bool is_of_less_work(const kprof_finding *finding)
 {
     return finding->gain && !finding->gain_bound && !finding->gain_is_local;
 }
 
-/* Findings with a gain that lack metrics, all of them or those of less work. */
+/* Findings with a gain whose metrics are missing: all of them, or those about less work. */
 static size_t count_lacking(const kprof_findings *findings, bool of_less_work)
 {
     size_t count = 0;
@@ -291,8 +291,8 @@ static void put_number(const kprof_found *found, size_t local, bool base_units, 
     kprof_strbuf_puts(out, is_word && strcmp(human.number, "1") != 0 ? "s" : "");
 }
 
-/* A text being put together. Names and texts of options may hold those of options before them, and grow beyond all
- * measure: the parts of a text are bounded. */
+/* A text being put together. Texts of options may contain texts of options before them and grow exponentially, so the
+ * number of parts is limited. */
 enum { MAX_PARTS = 1000 };
 typedef struct rendering {
     const kprof_found *found;
@@ -369,7 +369,7 @@ typedef struct missing_search {
     bool failed;
 } missing_search;
 
-/* A value of the finding's own is missing for want of others. */
+/* One of the finding's own values is missing because others are. */
 static void add_missing(void *user, size_t slot)
 {
     missing_search *search = user;
@@ -423,7 +423,7 @@ static void describe_line(const kprof_findings *findings, kprof_verdict_line lin
     }
 }
 
-/* Near its limit a kernel has little to gain, whatever was found. */
+/* A kernel near its limit has little to gain, whatever the findings say. */
 static void describe_best(const kprof_findings *findings, bool base_units, kprof_verdict_text *out)
 {
     const kprof_verdict *verdict = &findings->verdict;

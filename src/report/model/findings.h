@@ -1,6 +1,5 @@
-/* Findings and the verdict: the definitions of metricset/finding.h evaluated for the values of one launch, or of a
- * kernel. Names are resolved once for a report; evaluating makes no text. Findings read what the report has, so they
- * are not stored in it. */
+/* Findings and the verdict: evaluates the definitions of metricset/finding.h for the values of a launch or a kernel.
+ * Names are resolved once for a report. A report does not store findings, since they follow from its values. */
 #ifndef KPROF_REPORT_FINDINGS_H
 #define KPROF_REPORT_FINDINGS_H
 
@@ -25,10 +24,10 @@ typedef struct kprof_found {
 /* The verdict: what matters most, in five lines. Borrowed from the evaluated findings; NULL: not known. */
 typedef struct kprof_verdict {
     const kprof_found *lines[KPROF_VERDICT_LINES];   /* evaluated, found or not */
-    const kprof_found *unknown[KPROF_VERDICT_LINES]; /* the finding that would tell, where no other does */
-    const kprof_found *best; /* that is worth most of the kernel's time; without estimates, the first one */
+    const kprof_found *unknown[KPROF_VERDICT_LINES]; /* the finding that would fill the line, but lacks metrics */
+    const kprof_found *best; /* the finding with the highest gain; if none has an estimate, the first one */
     const kprof_found *near; /* says that the kernel is near its limit, and no finding is worth more; NULL: it is not */
-    bool near_is_unsure;     /* a finding that could be worth more was not evaluated for want of metrics */
+    bool near_is_unsure;     /* a finding that could be worth more was not evaluated because metrics are missing */
     const char *next;        /* id of the section to look at: that of the best, or where the limit leads */
 } kprof_verdict;
 
@@ -60,18 +59,19 @@ void kprof_found_say(const kprof_found *found, bool base_units, kprof_strbuf *ou
 void kprof_found_describe(const kprof_found *found, kprof_strbuf *out);
 /* Append the name of the option that value `index` is; nothing when it is of none. */
 void kprof_found_option(const kprof_found *found, size_t index, bool base_units, kprof_strbuf *out);
-/* Is it worth more than another one? Gains of the kernel's time come first, as that of a part of it cannot be compared;
- * that of a symptom counts a third. Of gains that the same bound decides, the one with more to spare. */
+/* Is this finding worth more than another one? Gains of the kernel's whole time come before gains of a part, which
+ * cannot be compared with them; a symptom counts a third. If the same bound decides both gains, the finding with the
+ * larger unbounded gain wins. */
 bool kprof_found_is_worth_more(const kprof_found *found, const kprof_found *other);
 /* The id of the section to look at next; NULL: none, also of NULL. */
 const char *kprof_found_next(const kprof_found *found);
-/* Append to a list the operands for want of which the finding is not evaluated, each once; none when its values are
- * there but have no result, such as hits of no accesses. */
+/* Append the missing operands, each once. Appends none when all values are there but give no result, such as hits when
+ * there were no accesses. */
 kprof_status kprof_found_missing(const kprof_found *found, kprof_strlist *out) KPROF_MUST_CHECK;
 /* "low", "medium" or "high". */
 const char *kprof_confidence_name(kprof_confidence confidence);
 
-/* The verdict as rows for people: a label and a text, which names the section to collect where the line is not known.
+/* The verdict as rows for people: a label and a text. If the line is not known, the text names the section to collect.
  */
 typedef enum kprof_verdict_row {
     KPROF_ROW_LIMIT,
@@ -91,7 +91,7 @@ typedef struct kprof_verdict_text {
 /* Make a row; the caller frees it with kprof_verdict_text_free. Out of memory where one of its texts has failed. */
 kprof_verdict_text kprof_verdict_describe(const kprof_findings *findings, kprof_verdict_row row, bool base_units);
 void kprof_verdict_text_free(kprof_verdict_text *row);
-/* The text of a row that is known, else NULL, so that programs get nothing; borrowed. */
+/* The text of a known row; NULL otherwise, so that programs get no value. Borrowed. */
 const char *kprof_verdict_known_text(const kprof_verdict_text *row);
 
 #endif

@@ -19,7 +19,7 @@ typedef struct launch_walker {
     int64_t last_id;
 } launch_walker;
 
-/* Element of an array by a row id from the file, NULL when there is no such row. */
+/* The element of an array for a row id from the file; NULL when there is no such row. */
 static const void *element(const void *array, size_t count, const size_t size, int64_t id)
 {
     return id < 1 || (uint64_t)id > count ? NULL : (const char *)array + (size_t)(id - 1) * size;

@@ -76,7 +76,7 @@ static kprof_status run(kprof_merge *merge, const char *sql, const int64_t *numb
     return status;
 }
 
-/* The first number that a query gives, with texts, up to a NULL, for its parameters. */
+/* The first number that a query returns. Its parameters are texts, up to a NULL. */
 static kprof_status ask_about(kprof_merge *merge, const char *sql, const char *const *texts, int64_t *out)
 {
     sqlite3_stmt *statement = NULL;
@@ -96,7 +96,7 @@ static kprof_status ask(kprof_merge *merge, const char *sql, int64_t *out)
     return ask_about(merge, sql, (const char *const[]){NULL}, out);
 }
 
-/* The id of a row that is known under its text; 0: there is none. Takes the text over otherwise. */
+/* The id of the row with this text; 0: there is none, and the text is remembered. Takes the text over. */
 static kprof_status know(known_rows *known, kprof_strbuf *text, int64_t new_id, int64_t *id)
 {
     kprof_status status = KPROF_OK;
@@ -110,7 +110,7 @@ static kprof_status know(known_rows *known, kprof_strbuf *text, int64_t new_id, 
     return status;
 }
 
-/* One device or kernel is one row, whichever report tells of it. */
+/* A device or kernel gets one row, even when several reports have it. */
 static kprof_status add_shared(kprof_merge *merge, kprof_rows table, const void *row, int64_t old)
 {
     static const int64_t nothing = 0;
@@ -149,7 +149,7 @@ static kprof_status add_small_tables(kprof_merge *merge, const kprof_model *mode
     return status;
 }
 
-/* Say which of the reports before has the process of this id, and from which it was merged into that. */
+/* Name the earlier report that has the process of this id, and the report that it was merged from. */
 static kprof_status fail_twice(kprof_merge *merge, const kprof_model_process *process, int64_t id, const char *path)
 {
     static const char sql[] =
@@ -169,7 +169,7 @@ static kprof_status fail_twice(kprof_merge *merge, const kprof_model_process *pr
     return status;
 }
 
-/* A process is known by its machine, number and start: the same run must not count twice. */
+/* Processes are the same when machine, pid and start are: no run counts twice. */
 static kprof_status add_processes(kprof_merge *merge, const kprof_model *model, const char *path, const char *name)
 {
     kprof_status status = KPROF_OK;
@@ -246,7 +246,7 @@ static kprof_status add_sections(kprof_merge *merge, const kprof_model_chip *chi
     return status;
 }
 
-/* Sections and passes belong to a chip; launches of two plans could not be told apart by it. */
+/* Sections and passes belong to a chip, so two plans for one chip cannot stand in one report. */
 static kprof_status add_plans(kprof_merge *merge, const kprof_model *model, const char *path)
 {
     static const char list[] = "DELETE FROM planned;"
@@ -374,7 +374,7 @@ static kprof_status copy(kprof_merge *merge, const kprof_model *model, kprof_rep
     return status == KPROF_OK ? kprof_report_commit(merge->into) : status;
 }
 
-/* SQLite takes some names for others than files. */
+/* SQLite gives some names a meaning of its own. */
 static kprof_status attach(kprof_merge *merge, const char *path)
 {
     sqlite3_stmt *statement = NULL;

@@ -43,8 +43,7 @@ typedef struct row_loader {
     const row_list *list;
 } row_loader;
 
-/* Rows are numbered from 1 without gaps; insisting on it also ends a walk through a damaged tree that would go round in
- * circles. */
+/* Rows are numbered from 1 without gaps. Checking that also ends the walk through a damaged tree that has a loop. */
 static kprof_status load_row(void *user, sqlite3_stmt *columns)
 {
     const row_loader *load = user;
@@ -147,7 +146,7 @@ static kprof_status load_seen(void *user, sqlite3_stmt *row)
     return KPROF_OK;
 }
 
-/* JSON can smuggle control characters past a check of the column. */
+/* Control characters can hide in JSON escapes, where the check of the column does not see them. */
 static bool clean(char **text)
 {
     if (!*text)
@@ -321,7 +320,7 @@ static kprof_status load_pass(void *user, sqlite3_stmt *row)
     return KPROF_OK;
 }
 
-/* Passes of a metric rise; insisting on it also ends a walk through a damaged tree. */
+/* The passes of a metric rise. Checking that also ends the walk through a damaged tree. */
 static kprof_status load_schedule(void *user, sqlite3_stmt *row)
 {
     loader *load = user;
@@ -377,7 +376,7 @@ static kprof_status name_passes(loader *load)
     return KPROF_OK;
 }
 
-/* Older kprofs stored CUPTI's unit as it was. A long text, which is none, would stand beside each value. */
+/* Older versions stored CUPTI's unit unchanged. A long text is no unit, and would be printed beside each value. */
 static bool correct_unit(kprof_model_metric *metric)
 {
     const char *unit = kprof_metric_unit(metric->name, metric->unit);

@@ -72,7 +72,7 @@ typedef struct kprof_model_spread {
 typedef struct kprof_model_samples {
     int64_t last_launch; /* id; the entry's own is that of the first one */
     uint64_t launches;
-    uint64_t untold;      /* more launches of the kernel, of any shape, that are not in the walk */
+    uint64_t untold;      /* other launches of the kernel, of any shape, that the walk does not visit */
     uint64_t count;       /* samples among them */
     uint64_t partial;     /* of those: they lack passes that others have */
     size_t read;          /* of those, at most KPROF_SAMPLES_MAX, the first ones */
@@ -93,7 +93,7 @@ typedef struct kprof_model_launch {
     int64_t measured;
     const double *values;               /* [metric_count of the model]; NaN: not measured or not asked for */
     const bool *asked;                  /* [metric_count]: the launch has a row for the metric */
-    const kprof_model_samples *samples; /* the launch stands for several, and `values` are medians; NULL: it does not */
+    const kprof_model_samples *samples; /* the launch stands for several, `values` are medians; NULL: for itself */
 } kprof_model_launch;
 
 /* Call `visit` for each launch that the filter (NULL: all) takes, in stored order, until it fails. */
@@ -122,7 +122,8 @@ typedef struct kprof_work {
     const kprof_report *reports[2]; /* the second one may be NULL */
     uint64_t done;
 } kprof_work;
-/* BAD_REPORT, with a message that names the way out, when it is more than files of this size can be about. */
+/* Count values as work. BAD_REPORT, with a message that says what to do, when they are more than a file of this size
+ * can hold. */
 kprof_status kprof_work_charge(kprof_work *work, uint64_t values) KPROF_MUST_CHECK;
 
 /* Reads the values of single launches. */
@@ -133,8 +134,8 @@ typedef struct kprof_value_reader {
     int64_t text_bytes; /* read so far */
 } kprof_value_reader;
 kprof_status kprof_value_reader_open(const kprof_model_walk *walk, kprof_value_reader *reader) KPROF_MUST_CHECK;
-/* The same for the values of some metrics alone, as indexes; all others are as if nobody had asked for them. Quicker
- * where they are few. */
+/* The same for some metrics only, given as indexes; other metrics look as if nobody had asked for them. Faster when
+ * there are few. */
 kprof_status kprof_value_reader_open_some(const kprof_model_walk *walk, const size_t *metrics, size_t count,
                                           kprof_value_reader *reader) KPROF_MUST_CHECK;
 /* Fill values[metric_count] and asked[metric_count], as kprof_model_launch has them. */
@@ -148,19 +149,18 @@ kprof_model_passes kprof_model_passes_of(const kprof_model_device *device, const
 
 /* Was the launch multiplexed: measured in one pass, in its own run, for a sample that it shares with others? */
 bool kprof_model_is_multiplexed(const kprof_model_launch *launch);
-/* Could the launch not be measured? One of which no counter was asked for has no reason either, and the counters of a
- * multiplexed one are in its sample's values. */
+/* True when the launch should have been measured but was not. A launch without counters to measure has no reason, and a
+ * multiplexed launch has its counters in its sample. */
 bool kprof_model_is_missing(const kprof_model_launch *launch);
-/* Are times of samples those of ranges that begin before their kernels, without a word of it in their reasons? So it is
- * in reports from before kprof knew the time in between. */
+/* Do the times of samples include time before their kernels, without a note in their reasons? They do in reports from
+ * before kprof measured that time. */
 bool kprof_model_begins_early(const kprof_model *model);
 
-/* Append of how many launches and samples the values of a launch with samples are: "88 multiplexed: medians of 3
- * samples of 8 passes". */
+/* Append how many launches and samples the values stand for: "88 multiplexed: medians of 3 samples of 8 passes". */
 void kprof_samples_describe(const kprof_model_launch *launch, kprof_strbuf *out);
-/* Append that so many launches of a multiplexed kernel are told of nowhere; nothing if none is. */
+/* Append that the report omits this many launches of a multiplexed kernel; nothing for 0. */
 void kprof_untold_note(uint64_t untold, kprof_strbuf *out);
-/* Append which launches and samples these are not of, and why times are too long; nothing where all is well. */
+/* Append which launches and samples the medians leave out, and why times are too long; nothing when all is well. */
 void kprof_samples_note(const kprof_model *model, const kprof_model_samples *samples, kprof_strbuf *out);
 
 /* "function", "demangled" or "mangled" name of a kernel; demangled when `base` is NULL. */

@@ -28,7 +28,7 @@ size_t kprof_number_integer(char *out, int64_t value)
 size_t kprof_number_general(char *out, double value, int digits)
 {
     int length = snprintf(out, KPROF_NUMBER_SIZE, "%.*g", digits, value);
-    /* The host program may have set a locale with a decimal comma. */
+    /* The process may have set a locale with a decimal comma. */
     for (char *c = out; *c; c++) {
         if (*c == ',')
             *c = '.';

@@ -59,7 +59,7 @@ kprof_status kprof_report_count(kprof_report *report, kprof_report_counts *out)
     else if (status == KPROF_OK)
         status = kprof_store_no_memory(report);
     free(kernels);
-    /* A killed process counts its launches late; those that were stored did happen. */
+    /* A killed process may have counted fewer launches than it stored. */
     uint64_t stored = out->profiled + out->not_measured, seen = 0, told = 0;
     for (size_t i = 0; i < model.kernel_count; i++)
         seen += model.kernels[i].launches;

@@ -24,7 +24,7 @@ static double median_of_sorted(const double *values, size_t count)
     if (count == 0)
         return NAN;
     double upper = values[count / 2];
-    /* Halved first: the sum of two large values may be infinite. */
+    /* Halve each first: the sum of two large values may overflow. */
     return count % 2 ? upper : values[count / 2 - 1] / 2 + upper / 2;
 }
 
@@ -85,7 +85,7 @@ kprof_repeats kprof_repeats_of(double *values, size_t count, double confidence)
     return repeats;
 }
 
-/* How many differences to - from are at most `limit`. Both samples are sorted. */
+/* The number of differences (a value of `to` less one of `from`) that are at most `limit`. Both samples are sorted. */
 static uint64_t count_differences(kprof_sample from, kprof_sample to, double limit)
 {
     uint64_t found = 0;
@@ -164,7 +164,8 @@ static void add_ranks(kprof_sample small, kprof_sample large, rank_sums *sums)
     }
 }
 
-/* ways[s]: in how many ways `chosen` of the ranks add up to s. NULL when out of memory; caller frees. */
+/* ways[s]: the number of ways to choose `chosen` of the ranks so that they add up to s. NULL when out of memory; the
+ * caller frees it. */
 static double *count_ways(const rank_sums *sums)
 {
     const size_t most = sums->count * (sums->count + 1), stride = most + 1;

@@ -10,7 +10,7 @@
 
 /* Fewer values than these are not judged. */
 #define KPROF_REPEATS_MIN 5
-/* The confidence of intervals and tests where nothing else is said. */
+/* The default confidence of intervals and tests. */
 #define KPROF_CONFIDENCE 0.99
 /* A median is stable if its interval is within this share of it to either side. */
 #define KPROF_STABLE_PCT 2.0
@@ -24,7 +24,7 @@ typedef struct kprof_center {
 /* Put values in order, the smallest first; none may be NaN. */
 void kprof_sort(double *values, size_t count);
 
-/* NaN is left out. The values are put into another order. */
+/* Leaves out NaN. Changes the order of the values. */
 kprof_center kprof_center_of(double *values, size_t count);
 
 /* NaN, NaN: there are too few values for the confidence asked for. */
@@ -42,7 +42,7 @@ typedef struct kprof_repeats {
     kprof_interval interval; /* of the median */
     bool is_stable;          /* at least KPROF_REPEATS_MIN values, and the interval is within KPROF_STABLE_PCT */
 } kprof_repeats;
-/* NaN is left out. The values are put into another order. */
+/* Leaves out NaN. Changes the order of the values. */
 kprof_repeats kprof_repeats_of(double *values, size_t count, double confidence);
 
 /* Numbers whose differences are finite; the functions below sort them. */

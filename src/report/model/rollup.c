@@ -50,8 +50,8 @@ static bool ends_with(const char *text, const char *end)
     return length >= tail && strcmp(text + length - tail, end) == 0;
 }
 
-/* The metric "UNIT__NAME.avg", or another of its roll-ups; KPROF_NAMES_NONE: the report has none of them. All are as
- * good as a weight. */
+/* The metric "UNIT__NAME.avg" or another roll-up of it, since all serve equally as a weight; KPROF_NAMES_NONE: the
+ * report has none of them. */
 static size_t find_counter(const kprof_model *model, const char *metric, const char *counter, size_t length)
 {
     static const char *const rollups[] = {".sum", ".avg", ".max"};
@@ -171,8 +171,8 @@ static bool add_operands(const kprof_model *model, const kprof_expr *expression,
     return added;
 }
 
-/* The formula of a metric, which has no operands yet; NULL when out of memory, or when the report does not have the
- * metric: *failed tells. */
+/* A new formula of a metric, without operands yet. NULL when out of memory (*failed is set) or when the report does not
+ * have the metric. */
 static formula *add_formula(const kprof_model *model, chip_formulas *to, const char *name, bool *failed)
 {
     const size_t metric = kprof_names_find(&model->metric_names, name);
@@ -342,7 +342,7 @@ static double evaluate(const formula *rule, operand_values *from)
     return rule->is_pct ? at.pct : at.intensity;
 }
 
-/* Were all operands measured in the same launches? Those that were measured nowhere are optional: the value is there
+/* Did the same launches measure all operands? Operands that no launch measured are optional: the formula gives a value
  * without them. */
 static bool has_operands(const formula *rule, const kprof_rollup_total *totals, const kprof_rolled_up *of)
 {

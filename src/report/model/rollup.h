@@ -1,6 +1,6 @@
-/* Rolls up the values of many launches to those of one: what a launch of the group has on average. A ratio is never
- * averaged: it is worked out again from its parts, which the report has or which follow from it and its denominator.
- * docs/report-schema.md has the rules in words. */
+/* Combines the values of many launches into the average launch of a group. Ratios are never averaged: their parts are,
+ * if the report has them or they follow from the ratio and its denominator. docs/report-schema.md has the rules in
+ * words. */
 #ifndef KPROF_REPORT_ROLLUP_H
 #define KPROF_REPORT_ROLLUP_H
 
@@ -13,7 +13,7 @@ typedef enum kprof_rollup_method {
     KPROF_ROLLUP_MEAN,    /* of an amount: its sum over the number of launches that have it */
     KPROF_ROLLUP_RATIO,   /* sum of the numerators over sum of the denominators */
     KPROF_ROLLUP_TIME,    /* weighted by the time of each launch, since its denominator is not in the report */
-    KPROF_ROLLUP_FORMULA, /* the section's formula, of the values that this table gives its operands */
+    KPROF_ROLLUP_FORMULA, /* the section's formula, applied to the combined values of its operands */
 } kprof_rollup_method;
 /* "same", "mean", "ratio", "time", "formula"; NULL for NONE. */
 const char *kprof_rollup_name(kprof_rollup_method method);

@@ -12,7 +12,7 @@
 #include <string.h>
 
 #define KEY_SIZE        256
-#define GROUP_CELLS_MAX ((size_t)1 << 24) /* values of one group: 128 MiB of them, whatever a report says */
+#define GROUP_CELLS_MAX ((size_t)1 << 24) /* most values of one group: 128 MiB, whatever the report says */
 
 typedef struct sample_group {
     char *key;
@@ -108,8 +108,8 @@ static bool add_sample(const sample_walker *walker, sample_group *group, const k
     return true;
 }
 
-/* Count what it costs to read and show a launch. The first walk does it, so that nothing is printed of a report whose
- * launches cost too much. */
+/* Count the cost of reading and showing a launch. The first walk does so, before anything is printed, so that a report
+ * that costs too much prints nothing. */
 static kprof_status charge(sample_walker *walker, const kprof_model_launch *launch)
 {
     const kprof_model *model = walker->walk->model;
@@ -172,7 +172,7 @@ static kprof_status check_sample(const kprof_model *model, const double *values,
     return KPROF_OK;
 }
 
-/* Read the samples; those that agree take the places of those that do not. Where none agrees, all stay. */
+/* Read the samples and keep those whose passes agree. If there are none, keep all. */
 static kprof_status read_samples(sample_walker *walker, const sample_group *group, joined_values *joined)
 {
     const kprof_model *model = walker->walk->model;
@@ -196,8 +196,8 @@ static kprof_status read_samples(sample_walker *walker, const sample_group *grou
     return KPROF_OK;
 }
 
-/* The medians of the samples; what is known without counters, such as the stream, is the first launch's. The lead of a
- * range is measured. */
+/* Compute the medians of the samples. Values that need no counters, such as the stream, come from the first launch. The
+ * lead of a range is measured, so it is a median too. */
 static void find_medians(const kprof_model *model, const kprof_model_launch *first, joined_values *joined)
 {
     const size_t used = joined->result.used, lead = kprof_names_find(&model->metric_names, KPROF_RANGE_LEAD);

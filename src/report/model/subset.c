@@ -1,4 +1,4 @@
-/* Sections and metrics are chosen in the model of a report; launches while walking through them. */
+/* Chooses sections and metrics in the model of a report, and launches while walking through them. */
 #include "report/model/subset.h"
 #include "core/log.h"
 #include "core/regex.h"
@@ -25,7 +25,7 @@ static bool has_name(void *user, const char *name)
     return false;
 }
 
-/* All of a few names, or the page that shows many. */
+/* List the names if they are few, else say which page lists them. */
 static void tell_what_there_is(const name_list *list, kprof_strbuf *hint)
 {
     enum { FEW = 24 };
@@ -36,7 +36,7 @@ static void tell_what_there_is(const name_list *list, kprof_strbuf *hint)
             kprof_strbuf_printf(hint, "%s%s", i ? ", " : "; it has ", list->names[i]);
 }
 
-/* Say why no report has the section, or that a run has to collect it. False when the catalog does not know it. */
+/* Say that no report can have the section, or that a run has to collect it. False when the catalog does not know it. */
 static bool tell_section(const name_list *list, const char *word, kprof_strbuf *hint)
 {
     const char *why = list->catalog ? kprof_catalog_why_not(list->catalog, word) : NULL;
@@ -135,7 +135,7 @@ static kprof_status take_any(const name_list *list, const char *path, const kpro
     return status;
 }
 
-/* Set taken[i] for what stands for an alias. UNKNOWN_NAME when the report has nothing that does. */
+/* Set taken[i] for the metrics that an alias stands for. UNKNOWN_NAME when the report has none of them. */
 static kprof_status take_alias(const name_list *list, const char *path, const kprof_alias *alias, bool *taken)
 {
     const kprof_name_supply supply = {has_name, (void *)list};
@@ -192,7 +192,7 @@ static kprof_status hide_others(kprof_model_chip *chip, const bool *taken)
     return KPROF_OK;
 }
 
-/* Hide the sections that are not chosen, of which a chip may have none. */
+/* Hide the sections that are not chosen. A chip may be left with none. */
 static kprof_status take_sections(const kprof_subset *subset, const char *path, kprof_model *model)
 {
     size_t count = 0, at = 0;
@@ -213,7 +213,7 @@ static kprof_status take_sections(const kprof_subset *subset, const char *path, 
     at = 0;
     for (size_t i = 0; i < model->chip_count && status == KPROF_OK; i++) {
         kprof_model_chip *chip = &model->chips[i];
-        /* One from the run's own --metrics gives way to that of the metrics that are named here. */
+        /* The section of the metrics named here replaces the one from the run's own --metrics. */
         for (size_t k = 0; k < chip->section_count && subset->metrics->count > 0; k++)
             taken[at + k] = taken[at + k] && strcmp(names[at + k], KPROF_NAMED_SECTION_ID) != 0;
         const bool *of_chip = taken + at;
@@ -284,8 +284,8 @@ kprof_status kprof_subset_apply(const kprof_subset *subset, const char *path, kp
         status = add_named(model, &model->chips[i], taken);
     if (status == KPROF_OK)
         status = take_shown(model, taken);
-    /* Findings need what is known of a launch without counters, and a value tells by the witnesses whether its passes
-     * agree: a report of sections keeps both. Neither was asked for where metrics are named. */
+    /* Findings need the values that are known without counters, and the witnesses say whether a value's passes agree: a
+     * part made of sections keeps both. A part made of named metrics needs neither. */
     for (size_t i = 0; i < model->metric_count; i++)
         model->is_kept[i] = taken[i] || (has_sections && strcmp(model->metrics[i].kind, "launch") == 0);
     for (size_t i = 0; i < model->witness_count && has_sections; i++)
@@ -293,7 +293,7 @@ kprof_status kprof_subset_apply(const kprof_subset *subset, const char *path, kp
     return status;
 }
 
-/* A visit that passes on what is in the ranges. */
+/* Passes on the launches that are in the ranges. */
 typedef struct range_visit {
     const kprof_subset *subset;
     kprof_model_visit *visit;

@@ -135,7 +135,7 @@ static void add_item(builder *build, const kprof_item *item)
     *label = *label ? *label : metric->label;
 }
 
-/* Has another metric of the section this label already? */
+/* Does another metric of the section have this label? */
 static bool is_label_taken(const builder *build, const char *label, const char *name)
 {
     for (size_t i = 0; i < build->target->metric_count; i++) {
@@ -160,7 +160,7 @@ static const char *cell_label(builder *build, const kprof_table *table, size_t c
     return keep_label(build, parts, ", ");
 }
 
-/* The value below the heading that a table of the shipped sections breaks down. */
+/* The value below the heading that a table splits into parts, in the sections that come with kprof. */
 static const kprof_emit_metric *whole_of(const builder *build, const kprof_table *table)
 {
     static const struct {

@@ -9,7 +9,7 @@
 typedef struct kprof_emit_metric {
     size_t slot;                  /* the same slot always has the same section, name, label and unit: to cache by */
     size_t column;                /* into the columns of the page */
-    size_t metric;                /* into the metrics of the model; SIZE_MAX: no launch can have it */
+    size_t metric;                /* index into the model's metrics; SIZE_MAX: the report does not have the metric */
     const kprof_section *section; /* that shows it, or NULL */
     const char *name, *label, *unit;
     const char *help;                 /* what the section says of it; NULL: nothing */

@@ -1,4 +1,4 @@
-/* Names of the metrics that hold spreads, and the verdict on a launch. */
+/* Decides whether the passes of a launch agree, by the spreads of its witnesses. */
 #include "report/model/witness.h"
 #include "report/model/units.h"
 
@@ -37,7 +37,7 @@ static size_t count_common(const kprof_model_passes *a, const kprof_model_passes
 
 bool kprof_passes_disagree(const kprof_model *model, const kprof_model_launch *launch, const kprof_model_passes *passes)
 {
-    /* The passes are those planned; a launch that was executed once has no values of several, whatever the plan. */
+    /* These are the planned passes. If the launch ran only once, no value joins several. */
     if (passes->count < 2 || launch->record.pass_count < 2)
         return false;
     for (size_t i = 0; i < model->witness_count; i++) {

@@ -10,9 +10,8 @@ typedef struct kprof_disagreement {
     double spread_pct;
 } kprof_disagreement;
 
-/* The witnesses that differ over the passes of a launch by more than can be expected of a kernel that does the same
- * each time: instructions not at all, cycles and time by a tenth. The launch has its values. Caller frees each
- * `witness` and the array. */
+/* The witnesses that vary more between the passes of a launch than a kernel does that repeats the same work:
+ * instructions may not vary at all, cycles and time by a tenth. Caller frees each `witness` and the array. */
 kprof_status kprof_disagreements(const kprof_model *model, const kprof_model_launch *launch, kprof_disagreement **out,
                                  size_t *count) KPROF_MUST_CHECK;
 void kprof_disagreements_free(kprof_disagreement *disagreements, size_t count);
@@ -20,8 +19,8 @@ void kprof_disagreements_free(kprof_disagreement *disagreements, size_t count);
 kprof_status kprof_disagreements_describe(const kprof_model *model, const kprof_model_launch *launch,
                                           kprof_strbuf *out) KPROF_MUST_CHECK;
 
-/* Does a value that comes from these passes join passes that may have done different work? It does where a witness that
- * disagrees was counted in two or more of them. */
+/* Does a value from these passes join passes that may have done different work? Yes, if a witness that disagrees was
+ * counted in at least two of them. */
 bool kprof_passes_disagree(const kprof_model *model, const kprof_model_launch *launch,
                            const kprof_model_passes *passes);
 

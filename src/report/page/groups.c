@@ -53,8 +53,8 @@ static char *make_key(const kprof_groups *groups, const kprof_model_launch *laun
     return kprof_strbuf_take(&key);
 }
 
-/* The group of a key that may have values of this source, or NULL. *last is the last one of the key, NULL where there
- * is none. */
+/* The group of a key that can take values from this source, or NULL. *last is the last group of the key; NULL: there is
+ * none. */
 static kprof_group *find_group(const kprof_groups *groups, const char *key, kprof_value_source source,
                                kprof_group **last)
 {
@@ -69,8 +69,8 @@ static kprof_group *find_group(const kprof_groups *groups, const char *key, kpro
     return NULL;
 }
 
-/* Add the group of a launch behind the last one of its key (NULL: it is the first), and tell it in *group. Takes the
- * key over. */
+/* Add a group for a launch after the last one of its key (NULL: it is the first) and return it in *group. Takes the key
+ * over. */
 static kprof_status add_group(kprof_groups *groups, const kprof_model_launch *launch, char *key, kprof_group **group)
 {
     const size_t metrics = groups->model->metric_count + 1;

@@ -9,8 +9,8 @@
 
 typedef enum kprof_value_source { KPROF_SOURCE_NONE, KPROF_SOURCE_LAUNCHES, KPROF_SOURCE_SAMPLES } kprof_value_source;
 
-/* A group has the values of single launches or of samples of multiplexed ones, never both; launches that were not
- * measured go with either. */
+/* A group has values of single launches or of samples of multiplexed launches, never both. Launches that were not
+ * measured can be in either. */
 typedef struct kprof_group {
     const kprof_model_kernel *kernel;
     const kprof_model_device *device;
@@ -51,12 +51,13 @@ void kprof_groups_free(kprof_groups *groups); /* members */
 
 /* Time of all launches of the group: the mean of those that were measured, times their number; NaN: not known. */
 double kprof_group_time_ns(const kprof_group *group);
-/* How many launches of the kernel ran that are in no group: those that were not chosen, and those that came when it had
- * all the samples that were asked for. 0 for a group without samples, which tells of the chosen ones alone. */
+/* The number of launches of the kernel that are in no group: the filter did not choose them, or the kernel already had
+ * all its samples. 0 for a group without samples, which counts chosen launches only. */
 uint64_t kprof_group_untold(const kprof_groups *groups, const kprof_group *group);
-/* Append why the group's numbers are less sure, and what they are not of; nothing where there is no reason. */
+/* Append why the group's numbers are less certain, and what they leave out; nothing if there is no reason. */
 void kprof_group_note(const kprof_groups *groups, const kprof_group *group, kprof_strbuf *out);
-/* Append what tells the group from others of its kernel: "(65536, 1, 1)x(256, 1, 1), 0 B"; nothing for kernels. */
+/* Append what distinguishes the group from others of its kernel: "(65536, 1, 1)x(256, 1, 1), 0 B"; nothing if rows are
+ * kernels. */
 void kprof_group_describe(const kprof_groups *groups, const kprof_group *group, kprof_strbuf *out);
 
 #endif

@@ -46,7 +46,7 @@ kprof_status kprof_page_show(const kprof_page_row *page, const kprof_page_source
 
 /* Make the emitter of a page and begin the page. */
 kprof_status kprof_page_begin(const kprof_page_context *context, kprof_emitter **emitter) KPROF_MUST_CHECK;
-/* End the page unless `status` is a failure; frees the emitter and gives the final status. */
+/* End the page unless `status` is a failure. Frees the emitter and returns the final status. */
 kprof_status kprof_page_end(kprof_emitter *emitter, kprof_status status) KPROF_MUST_CHECK;
 
 /* The names of the kernels of the first report for lines of text. To be freed with kprof_page_names_free, also after a

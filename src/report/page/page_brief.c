@@ -9,7 +9,7 @@
 #define BRIEF_VERSION   1
 #define COUNT_OF(array) (sizeof(array) / sizeof *(array))
 
-/* At most so many of each, and bytes of texts as JSON spells them. LINE_BYTES and the labels take 80 columns. */
+/* The most of each, and bytes of texts as JSON spells them. A line of LINE_BYTES and its label fit into 80 columns. */
 enum { STALLS = 3, FINDINGS = 3, WARNINGS = 3 };
 enum {
     NAME_BYTES = 128,
@@ -54,7 +54,7 @@ static bool continues(char c)
     return ((unsigned char)c & 0xc0) == 0x80;
 }
 
-/* Bytes that `text` begins with, whole characters, of at most `most` bytes in JSON. */
+/* The length of the longest beginning of `text`, in whole characters, that takes at most `most` bytes in JSON. */
 static size_t head_of(const char *text, size_t most)
 {
     size_t length = 0, bytes = 0;
@@ -77,7 +77,7 @@ static size_t tail_of(const char *text, size_t most)
     return length;
 }
 
-/* Copy a text, without most of its second half or, of sentences, its end where it is too long. NULL is "". */
+/* Copy a text. If it is too long, drop most of its second half, or, for sentences, its end. NULL is "". */
 static void cut(char *out, size_t most, const char *text, bool is_sentence)
 {
     static const char gap[] = "...";
@@ -175,7 +175,7 @@ static void take_verdict(brief *out, const verdict_place *to)
     kprof_verdict_text_free(&text);
 }
 
-/* Index of the finding's value of that name; SIZE_MAX: there is none. */
+/* The index of the finding's value with this name; SIZE_MAX: there is none. */
 static size_t value_named(const kprof_finding *finding, const char *name)
 {
     for (size_t i = 0; i < finding->value_count; i++) {
@@ -210,8 +210,8 @@ static void insert_stall(brief *out, const char *name, double pct)
     out->stalls[at].pct = pct;
 }
 
-/* The finding of the stalls chooses the largest, of which its value "share" is the share of a warp's time; the others
- * are in proportion to it. The verdict may tell of another one that is larger still. */
+/* The finding on stalls chooses the largest stall, and its value "share" is the share of a warp's time; other stalls
+ * are in proportion to it. The verdict may name one that is larger still. */
 static void take_stalls(brief *out)
 {
     const kprof_found *found = out->findings->verdict.lines[KPROF_VERDICT_STALL];
@@ -227,7 +227,8 @@ static void take_stalls(brief *out)
     if (choice == finding->value_count || found->options[choice] == SIZE_MAX)
         return;
     const double largest = found->values[finding->threshold_count + choice];
-    if (told > share) { /* the verdict names a stall that is none of the choice: a warp that was ready, not selected */
+    if (told > share) { /* the verdict names a stall that the finding does not choose from: the warp was ready, but not
+                           selected */
         kprof_verdict_text text = kprof_verdict_describe(out->findings, KPROF_ROW_STALL, false);
         if (text.name.data)
             insert_stall(out, text.name.data, told);
@@ -258,7 +259,7 @@ static void take_findings(brief *out)
     }
 }
 
-/* Advise on the first finding, or where there is little to gain as the finding of the limit does. */
+/* Give the advice of the first finding, or, if there is little to gain, that of the limit. */
 static void take_advice(brief *out)
 {
     const kprof_found *near = out->findings->verdict.near, *first = out->found_count > 0 ? out->found[0] : NULL;
@@ -366,10 +367,10 @@ static void put_gain(const kprof_found *found, kprof_strbuf *out)
     kprof_strbuf_printf(out, ", %s confidence", kprof_confidence_name(found->finding->confidence));
 }
 
-/* Say what limits the kernel, as far as it fits into a line. */
+/* Say what limits the kernel, shortened to one line. */
 static void put_limit(const brief *of, kprof_strbuf *out)
 {
-    /* No unit is the limit where a class such as latency is. */
+    /* If a class such as latency limits the kernel, no unit does. */
     const bool is_unit = strcmp(of->class, of->limit) != 0;
     enum { WHOLE, NO_PEAK, NO_CLASS, HALF_A_NAME };
     for (int how = WHOLE; how == WHOLE || (how <= HALF_A_NAME && out->length > LINE_BYTES); how++) {

@@ -14,7 +14,7 @@ static const kprof_section *find_section(const kprof_view_chip *chip, const char
     return NULL;
 }
 
-/* Has the report the section for launches on a chip, shown or hidden? */
+/* Does the report have the section for launches on a chip, shown or hidden? */
 static bool has_section(const kprof_model_chip *chip, const char *id)
 {
     for (size_t i = 0; chip && id && i < chip->section_count; i++) {
@@ -24,7 +24,7 @@ static bool has_section(const kprof_model_chip *chip, const char *id)
     return false;
 }
 
-/* Has the report one of the finding's sections? */
+/* Does the report have one of the finding's sections? */
 static bool has_place(const kprof_model_chip *chip, const kprof_finding *finding)
 {
     char *const *id = finding->sections;
@@ -42,7 +42,7 @@ static const char *place_of(const kprof_view_chip *chip, const kprof_finding *fi
     return *place;
 }
 
-/* Show what was found in a section; of NULL, in none of those that are shown. */
+/* Show the findings of a section; for NULL, those that belong to no section on the page. */
 static void show_findings(kprof_emitter *emitter, const kprof_emit_findings *all, const kprof_view_chip *chip,
                           const char *section)
 {
@@ -83,7 +83,7 @@ static const kprof_model_chip *model_chip(const kprof_emitter *emitter, const kp
     return index == SIZE_MAX ? NULL : &emitter->launches.model->chips[index];
 }
 
-/* Are findings to be told? Not where single metrics alone were asked for. */
+/* Does the page show findings? Not if the user asked only for single metrics. */
 static bool tells_findings(const kprof_view_chip *shown, const kprof_model_chip *chip,
                            const kprof_finding_list *findings)
 {
@@ -95,9 +95,9 @@ static bool tells_findings(const kprof_view_chip *shown, const kprof_model_chip 
     return shows_sections && has_any;
 }
 
-/* Choose what the page tells of the findings: all, or where sections are chosen those of these, and the one that the
- * verdict names. Open are those that have their section but lack a value: all of them where the launch could not be
- * measured. */
+/* Choose the findings that the page shows: all, or, if sections were chosen, those of these sections and the one that
+ * the verdict names. Open findings have their section but lack a value; if the launch could not be measured, that is
+ * all of them. */
 static kprof_status choose_findings(const kprof_launch_page *page, const kprof_view_chip *shown,
                                     const kprof_model_launch *launch, kprof_emit_findings *all)
 {

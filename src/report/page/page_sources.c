@@ -26,13 +26,13 @@ typedef struct timed_launches {
 /* The launches of one kernel in one source. */
 typedef struct load {
     timed_launches multiplexed, others;
-    double time_ns; /* of all launches, once all are counted; NaN: none has a time */
+    double time_ns; /* of all launches, known once all are counted; NaN: none has a time */
 } load;
 
 typedef struct kernel_share {
     const kprof_model_kernel *kernel;
     uint64_t launches, multiplexed;
-    uint64_t seen; /* all launches of the kernel, those that no filter chose among them */
+    uint64_t seen; /* all launches of the kernel, also those that no filter chose */
     double total_ns;
     load *loads; /* [source_count] */
 } kernel_share;
@@ -173,7 +173,7 @@ static double time_of(const timed_launches *counts, double mean_ns)
     return (counts->timed ? counts->timed_ns / (double)counts->timed : mean_ns) * (double)counts->launches;
 }
 
-/* One multiplexed launch in each sample has a time, which stands for the others. */
+/* In each sample, one multiplexed launch has a time, which stands for the others. */
 static void find_time(load *of)
 {
     timed_launches *multiplexed = &of->multiplexed;
@@ -264,7 +264,7 @@ static int by_time(const void *a, const void *b)
     return strcmp(left->kernel->mangled, right->kernel->mangled);
 }
 
-/* Tell of multiplexed launches, whose samples stand for the others, and of those that came after the samples. */
+/* Mention multiplexed launches, which samples stand for, and launches after the last sample. */
 static void describe_note(const kernel_share *own, kprof_strbuf *out)
 {
     if (own->multiplexed == 0)
@@ -274,7 +274,7 @@ static void describe_note(const kernel_share *own, kprof_strbuf *out)
     kprof_untold_note(own->seen > own->launches ? own->seen - own->launches : 0, out);
 }
 
-/* Sources that never ran a kernel do not count: ranks may have different work. `sorted` has room for all of them. */
+/* Ranks may have different work, so sources that never ran a kernel do not count. `sorted` has room for all of them. */
 static void show_kernel(kprof_emitter *emitter, const shares *all, const kernel_share *own, double *sorted)
 {
     size_t count = 0, slowest = 0;

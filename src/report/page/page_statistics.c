@@ -20,7 +20,7 @@ static kprof_emit_field noted_field(const char *key, const char *label, uint64_t
     return launches > 0 ? field : kprof_field_with_role(field, KPROF_ROLE_MACHINE);
 }
 
-/* Adding up makes no sense for samples, which are fewer than the launches that they are made of. */
+/* Do not add up samples: there are fewer than launches. */
 static void show_metric(const statistics_page *page, const kprof_group *group, const kprof_emit_metric *metric)
 {
     static const kprof_rollup_total none;

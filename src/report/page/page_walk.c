@@ -77,7 +77,7 @@ static kprof_status visit_if_met(void *user, const kprof_model_launch *launch)
     return is_met ? walk->visit(walk->user, launch) : KPROF_OK;
 }
 
-/* Say of the first condition how near launches come. */
+/* Say how near launches come to the first condition. */
 static kprof_status fail_no_match(const filtered_walk *walk)
 {
     const bound_condition *first = &walk->conditions[0];

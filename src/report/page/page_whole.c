@@ -78,7 +78,7 @@ static kprof_status show_kernels(kprof_emitter *emitter, kprof_ranking *ranking)
 
 static kprof_status print_whole(const kprof_page_context *context)
 {
-    /* All launches of a kernel in one row, whatever the options say of the summary page. */
+    /* Put all launches of a kernel into one row, whatever the options say for the summary page. */
     kprof_print_options options = *context->options;
     options.group_by = KPROF_GROUP_KERNEL;
     options.top = 0;

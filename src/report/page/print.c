@@ -110,7 +110,7 @@ static kprof_status print_page(const kprof_page_row *page, const kprof_page_sour
     return status;
 }
 
-/* A list shows no report, and kprof's own report of a run may be shown in full. */
+/* Do not limit lists, which show no report, or kprof's own report of a run. */
 static uint64_t most_bytes_of(const kprof_page_source *source)
 {
     uint64_t bytes = 0;

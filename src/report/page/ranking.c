@@ -76,7 +76,7 @@ static double sort_value(const kprof_ranked *row, kprof_sort_key key)
     }
 }
 
-/* 0: neither comes first. What is not known comes last. */
+/* 0: neither comes first. Unknown values come last. */
 static int by_value(double left, double right)
 {
     if (isnan(left) || isnan(right))

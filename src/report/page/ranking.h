@@ -20,7 +20,7 @@ typedef struct kprof_ranking {
     kprof_groups groups;
     kprof_ranked *rows; /* [count], in order; those from `shown` on are cut off */
     size_t count, shown;
-    double time_ns; /* of all groups of which it is known; NaN: of none */
+    double time_ns; /* of all groups with a known time; NaN: there is none */
     kprof_rules *rules;
     double *durations;         /* of a group, for sorting */
     kprof_rolled_up rolled_up; /* of the row that was evaluated last */

@@ -8,14 +8,14 @@
 /* The derived values of one chip; a list, one per plan. Owned by the report. */
 typedef struct kprof_derived kprof_derived;
 
-/* Add the derived values of sections, which are taken over (also on failure), and register their metrics. Rows that are
- * new get their unit and label from the section. */
+/* Add the derived values of sections and register their metrics. Takes the sections over, also on failure. New rows get
+ * their unit and label from the section. */
 kprof_status kprof_derived_add(kprof_report *report, const char *chip, kprof_section *sections,
                                size_t count) KPROF_MUST_CHECK;
 void kprof_derived_free(kprof_derived *derived);
 
-/* Compute what belongs to `chip`: `lookup` gives values by name, `store` takes each result by metric row id, in an
- * order in which later expressions may use earlier results. */
+/* Compute the derived values of `chip`: `lookup` gives values by name, `store` receives each result with its metric's
+ * row id. Later expressions may use earlier results. */
 typedef struct kprof_derived_sink {
     kprof_expr_lookup *lookup;
     void (*store)(void *user, int64_t metric_id, double value);
@@ -23,14 +23,14 @@ typedef struct kprof_derived_sink {
 } kprof_derived_sink;
 void kprof_derived_evaluate(const kprof_report *report, const char *chip, const kprof_derived_sink *sink);
 
-/* Call `visit` with each derived value of `chip`, by metric row id, and each expression that it is computed from, in
- * the order above. */
+/* Call `visit` for each derived value of `chip`, by its metric's row id, and each expression that it is computed from,
+ * in the same order. */
 typedef kprof_status kprof_derived_visit(void *user, int64_t metric_id, const kprof_expr *expression);
 kprof_status kprof_derived_walk(const kprof_report *report, const char *chip, kprof_derived_visit *visit,
                                 void *user) KPROF_MUST_CHECK;
 
-/* "derived__roofline_<roofline>_<roof>_<what>", lower case: under which the intensity ("intensity", FLOP per byte) and
- * the share of the roof ("pct_of_roof") are stored. Writes at most `size` bytes. */
+/* Write the name of the metric that holds the intensity ("intensity", FLOP per byte) or the share of the roof
+ * ("pct_of_roof"): "derived__roofline_<roofline>_<roof>_<what>", lower case, at most `size` bytes. */
 void kprof_roofline_metric_name(char *out, size_t size, const char *const parts[3]);
 
 /* The roofline model: S. Williams, A. Waterman, D. Patterson, "Roofline", CACM 52(4), 2009. */

@@ -1,5 +1,5 @@
-/* Stores the records of one spool: maps the process' own kernel and device numbers to rows and makes the values of each
- * launch. A record is stored whole or not at all. */
+/* Stores the records of one spool: maps the process' own kernel and device numbers to rows and computes the values of
+ * each launch. A record is stored whole or not at all. */
 #include "report/store/derived.h"
 #include "report/store/launch_metrics.h"
 #include "report/store/names.h"
@@ -133,7 +133,7 @@ static kprof_status store_device(kprof_ingest *ingest, const kprof_device_record
     known_device *known = KPROF_APPEND(ingest->devices, ingest->device_count);
     if (!known)
         return kprof_store_no_memory(ingest->report);
-    /* One device of the machine is one row, however many processes use it. */
+    /* All processes that use a device share its row. */
     kprof_status status = kprof_store_find(ingest->report, KPROF_SQL_FIND_DEVICE, &known->row, "siss", device->uuid,
                                            (int64_t)device->device, device->name, device->chip);
     if (status == KPROF_OK && known->row == 0) {
@@ -218,7 +218,7 @@ static known_kernel *find_kernel(const kprof_ingest *ingest, uint32_t number)
                                                                                           : NULL;
 }
 
-/* Modules may hold kernels of one name but different code: a row is a name with its attributes. */
+/* Modules may hold kernels with the same name but different code, so a row is a name with its attributes. */
 static kprof_status kernel_row(kprof_report *report, const kprof_kernel_record *k, int64_t *row)
 {
     kprof_model_kernel kernel = {.record = *k};
@@ -329,7 +329,7 @@ static double look_up(void *user, const char *name)
     return row == KPROF_NAMES_NONE || !table->present[row] ? NAN : table->values[row];
 }
 
-/* A launch that was not measured has no rows for derived values, unless the launch itself gives them. */
+/* A launch that was not measured gets no rows for derived values, except those that depend on the launch alone. */
 static void put_derived(void *user, int64_t row, double value)
 {
     value_table *table = user;

@@ -55,7 +55,7 @@ static double limit_by_registers(const kprof_launch_facts *facts, const kprof_oc
     return floor(warps_per_part * SM_PARTS / occupancy->warps_per_block);
 }
 
-/* The carve-out in force is what limits; where it is not known, the largest that the SM can have. */
+/* The current carve-out is the limit; when it is not known, assume the largest that the SM supports. */
 static double limit_by_smem(const kprof_launch_facts *facts, const kprof_occupancy *occupancy)
 {
     double available = facts->launch->configured_smem_bytes;
@@ -128,7 +128,7 @@ static uint32_t end_of_unit(const property *varied, uint32_t value)
     return end > varied->most ? varied->most : end;
 }
 
-/* The last value from `from` on that has the occupancy `pct`, which `from` has. */
+/* The largest value such that all from `from` up to it have the occupancy `pct`. */
 static uint32_t find_end(const kprof_launch_facts *facts, const property *varied, uint32_t from, double pct)
 {
     uint32_t same = end_of_unit(varied, from), other = varied->most + 1;

@@ -9,19 +9,19 @@ typedef struct kprof_launch_facts {
     const kprof_launch_record *launch;
     const kprof_kernel_record *kernel;
     const kprof_device_record *device;
-    double blocks_by_barriers; /* an SM holds no more, whatever else is varied; 0: any number */
+    double blocks_by_barriers; /* limit that holds whatever else is varied; 0: no limit */
 } kprof_launch_facts;
 
-/* How many blocks of the launch an SM can hold at once, and what allows no more. Blocks are NaN where the device record
- * does not tell. Source: CUDA Programming Guide, "Compute Capabilities" table; cuda_occupancy.h of the CUDA toolkit. */
+/* How many blocks of the launch fit on an SM at once, and what limits them. Blocks are NaN when the device record does
+ * not say. Source: CUDA Programming Guide, "Compute Capabilities" table; cuda_occupancy.h of the CUDA toolkit. */
 typedef struct kprof_occupancy {
     double warps_per_block;
     double registers_per_thread_allocated; /* with the rounding of the allocation, per warp */
     double smem_per_block_bytes;           /* static, dynamic and the system's */
     double smem_per_block_allocated_bytes;
     double limit_blocks, limit_registers, limit_smem, limit_warps; /* blocks per SM */
-    /* By barriers: no attribute tells how many a kernel has. It is the driver's answer where that is below all other
-     * limits, else NaN: seen on GH100, where 4 blocks with 16 barriers each fit. */
+    /* By barriers: no attribute says how many a kernel uses. If the driver's answer is below all other limits, barriers
+     * must be the limit; else NaN. Seen on GH100, where 4 blocks with 16 barriers each fit. */
     double limit_barriers;
     double blocks_per_sm; /* the driver's answer where the launch record has it, else the least of the limits */
     double warps_per_sm, warps_pct;
@@ -29,7 +29,7 @@ typedef struct kprof_occupancy {
 } kprof_occupancy;
 kprof_occupancy kprof_occupancy_compute(const kprof_launch_facts *facts);
 
-/* Theoretical occupancy for each value of one property of a launch, the others as they are. */
+/* Theoretical occupancy as one property of a launch changes and the others stay. */
 typedef struct kprof_what_if_step {
     uint32_t from, to; /* values of the property with the same occupancy */
     double warps_pct;  /* 0: such a block cannot run */
@@ -42,9 +42,9 @@ typedef struct kprof_what_if {
     size_t step_count;
 } kprof_what_if;
 
-/* Compute the occupancy over the size of a block, over its registers per thread and over its shared memory (static and
- * dynamic). The largest carve-out for shared memory is assumed. Returns how many were filled in: 0 where the records do
- * not tell. */
+/* Compute how occupancy depends on the block size, on registers per thread and on shared memory (static and dynamic),
+ * with the largest carve-out for shared memory. Returns how many curves were computed: 0 when the records do not say
+ * enough. */
 #define KPROF_WHAT_IFS_MAX 3
 size_t kprof_what_if_compute(const kprof_launch_facts *facts, kprof_what_if out[KPROF_WHAT_IFS_MAX]);
 

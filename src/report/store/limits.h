@@ -1,5 +1,5 @@
-/* The most that a report may hold to be read. The file may be anyone's: a few bytes of it must not stand for gigabytes
- * of memory or minutes of work. Real reports stay far below. */
+/* The largest report that kprof reads. Anyone can make a file, so a few bytes of it must not cost gigabytes of memory
+ * or minutes of work. Real reports stay far below these limits. */
 #ifndef KPROF_REPORT_LIMITS_H
 #define KPROF_REPORT_LIMITS_H
 
@@ -14,7 +14,7 @@
 #define KPROF_SETS_BYTES    262144  /* of the JSON that names the sets */
 #define KPROF_SUMMARY_MAX   4194304 /* values of the summary: kernels times metrics, or times sources */
 
-/* Steps of SQLite's virtual machine for reading the list of tables, of which each takes about ten. */
+/* Steps of SQLite's virtual machine for reading the list of tables. A table takes about ten. */
 #define KPROF_SCHEMA_STEPS 1000000
 
 /* SQLite's own memory, which a schema of megabytes would fill. */
@@ -24,10 +24,10 @@
  * are short, so a small file can stand for billions. */
 #define KPROF_WORK_BASE          ((uint64_t)16 << 20)
 #define KPROF_WORK_PER_FILE_BYTE 1
-#define KPROF_WORK_OF_WITNESS    64 /* comparing one pass, or telling of one witness, is this part of a value */
+#define KPROF_WORK_OF_WITNESS    64 /* so many passes compared, or witnesses shown, cost a value */
 
-/* A page may write so much, counted over all its reports. Each value of a launch may come with the kernel's names, and
- * these may have megabytes. */
+/* The most bytes that a page may write, over all its reports. Each value of a launch may come with the kernel's names,
+ * which can have megabytes. */
 #define KPROF_OUTPUT_BASE_BYTES    ((uint64_t)512 << 20)
 #define KPROF_OUTPUT_PER_FILE_BYTE 128
 
@@ -35,7 +35,7 @@
 #define KPROF_WORK_OF_GROUP       128 /* a kernel and shape of a report */
 #define KPROF_WORK_OF_NAME_BYTE   2   /* of its kernel's names */
 #define KPROF_WORK_OF_CHANGE      16  /* a metric of a pair of these */
-#define KPROF_NAME_BYTES_OF_VALUE 8   /* as many in the row of a change are the work of a value */
+#define KPROF_NAME_BYTES_OF_VALUE 8   /* so many bytes of names in a change cost as much as a value */
 #define KPROF_WORK_OF_LOOKUP      8   /* finding one value of a launch */
 #define KPROF_WORK_OF_SORTING     4   /* a value among those of a metric */
 

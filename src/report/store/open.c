@@ -14,9 +14,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* No text or blob of a report is longer; a hostile file cannot make us allocate more for one. */
+/* SQLite refuses longer texts and blobs, so a hostile file cannot make us allocate more for one. */
 #define MAX_FIELD_BYTES (16 * 1024 * 1024)
-/* How long to wait at the end for somebody who reads the report; then a copy takes its place. */
+/* How long to wait at the end for a reader of the report to finish. After that, a copy replaces it. */
 #define READER_PATIENCE_MS 500
 
 static void report_free(kprof_report *report)
@@ -38,10 +38,10 @@ static void report_free(kprof_report *report)
 typedef enum access_kind {
     ACCESS_WRITE,
     ACCESS_READ,
-    ACCESS_READ_ALONE /* without the log that its file says it has: SQLite would want to make one */
+    ACCESS_READ_ALONE /* without the log that the file's header promises: SQLite would try to create one */
 } access_kind;
 
-/* The path as SQLite is to take it: for none of its special names (":memory:", "", "file:...") but one of ours. */
+/* The path in a form that SQLite does not mistake for one of its special names (":memory:", "", "file:..."). */
 static char *name_for_sqlite(const char *path, access_kind kind)
 {
     kprof_strbuf name = KPROF_STRBUF_INIT;
@@ -112,8 +112,8 @@ static kprof_status store_launch_metrics(kprof_report *report)
     return KPROF_OK;
 }
 
-/* Without OFF, SQLite would change the first page by way of a journal, and a kprof that is killed there would leave a
- * file that nobody can open for reading alone. */
+/* Without OFF, SQLite would change the first page through a journal. If kprof were killed then, nobody could open the
+ * file for reading alone. */
 static kprof_status begin_log(kprof_report *report)
 {
     return kprof_store_exec(report, "PRAGMA journal_mode=OFF; PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL");
@@ -138,7 +138,7 @@ static kprof_status fill_new(kprof_report *report, const kprof_run_info *run)
     return status == KPROF_OK ? kprof_report_commit(report) : status;
 }
 
-/* SQLite keeps a log beside the file, and a copy may take its place in the end: is there a name for these? */
+/* Is there room in the name for the endings that SQLite and kprof append to it, for the log and for a copy? */
 static kprof_status check_name(const char *path)
 {
     static const char longest[] = ".new-XXXXXX-journal";
@@ -210,7 +210,7 @@ kprof_status kprof_report_create(const char *path, kprof_create_mode mode, const
     return KPROF_OK;
 }
 
-/* SQLite opens the files beside a report by itself, and would wait for ever for somebody to write to a pipe. */
+/* SQLite opens the files beside a report on its own; if one were a pipe, it would wait forever for a writer. */
 static kprof_status check_side_files(const kprof_report *report)
 {
     struct stat info;
@@ -304,8 +304,8 @@ static kprof_status check_identity(kprof_report *report)
     return KPROF_OK;
 }
 
-/* A cut inside the last page would go unnoticed: SQLite counts whole pages. With a log of a killed kprof beside it the
- * file may end anywhere; the log has the rest. */
+/* SQLite counts whole pages, so it would not notice a file that ends inside its last page. When a killed kprof left a
+ * log beside the file, the file may end anywhere: the log has the rest. */
 static kprof_status check_size(kprof_report *report)
 {
     struct stat info;
@@ -328,7 +328,7 @@ static int stop(void *unused)
     return 1;
 }
 
-/* The file may be anyone's: nothing in its schema is to run code, and no cell is trusted. */
+/* Anyone may have made the file: run no code from its schema, and trust no cell. */
 static kprof_status harden(kprof_report *report)
 {
     sqlite3_db_config(report->db, SQLITE_DBCONFIG_DEFENSIVE, 1, NULL);
@@ -347,7 +347,7 @@ static kprof_status check_tables(kprof_report *report)
     return status == KPROF_OK ? kprof_schema_check(report) : status;
 }
 
-/* A run that was killed leaves all that it has stored, or the last of it, in the log beside the report. */
+/* A killed run leaves some or all of its data in the log beside the report. */
 static kprof_status check_without_log(kprof_report *report)
 {
     int64_t tables = 0, application = KPROF_APPLICATION_ID;
@@ -386,8 +386,7 @@ kprof_status kprof_report_open(const char *path, kprof_report **out)
     if (status == KPROF_OK)
         status = harden(report);
     if (status == KPROF_OK) {
-        /* SQLite reads the list of tables before anything else, in a tree of pages that may lead to some again and
-         * again. */
+        /* SQLite first reads the list of tables. In a damaged file the tree of its pages may have a loop. */
         sqlite3_progress_handler(report->db, KPROF_SCHEMA_STEPS, stop, NULL);
         status = kprof_store_exec(report, "SELECT 1 FROM sqlite_schema LIMIT 1");
         sqlite3_progress_handler(report->db, 0, NULL, NULL);
@@ -402,7 +401,7 @@ kprof_status kprof_report_open(const char *path, kprof_report **out)
     return KPROF_OK;
 }
 
-/* Check a file that is to be written to: this version of kprof made it, and nothing is measured in it. */
+/* Check a file before writing to it: this version of kprof made it, and it has no measurements. */
 static kprof_status check_seed(kprof_report *report)
 {
     int64_t processes = 0;
@@ -483,8 +482,8 @@ kprof_status kprof_report_commit(kprof_report *report)
     return kprof_store_write(report, KPROF_SQL_COMMIT, "");
 }
 
-/* Bring everything from the log into the file and leave the log mode, which makes one plain file. *copied is a new
- * name, owned by the caller, when somebody who reads the report holds it as it is: then the plain file is a copy. */
+/* Move everything from the log into the file and leave log mode, so that one plain file remains. If a reader still
+ * holds the report, the plain file is a copy, and *copied its name, which the caller owns. */
 static kprof_status finish(kprof_report *report, char **copied)
 {
     for (size_t i = 0; i < KPROF_STATEMENT_COUNT; i++) {
@@ -498,7 +497,7 @@ static kprof_status finish(kprof_report *report, char **copied)
     return rc == SQLITE_OK ? KPROF_OK : kprof_store_fail(report, "completing the file");
 }
 
-/* Run SQL that gives SQL, and run that: *out is its number. SQLite's code. */
+/* Run SQL whose result is SQL, then run that; *out is the number that it gives. Returns SQLite's code. */
 static int read_generated(sqlite3 *db, const char *generator, int64_t *out)
 {
     sqlite3_stmt *statement = NULL;
@@ -517,9 +516,9 @@ static int read_generated(sqlite3 *db, const char *generator, int64_t *out)
     return rc;
 }
 
-/* Is the file whole, read by itself? What other programs wrote to it or to its log is in no cache of the writer's.
- * Counting the rows looks at each page of a table; PRAGMA quick_check looks at each row too, and takes ten times as
- * long. */
+/* Open the file anew and check that it is whole: the writer's cache does not show what other programs wrote to it or to
+ * its log. Counting the rows visits each page of a table; PRAGMA quick_check also visits each row and takes ten times
+ * as long. */
 static kprof_status check_finished(const char *path, int64_t launches)
 {
     static const char counts[] = "SELECT 'SELECT (SELECT count(*) FROM launch) + 0 * (' || "

@@ -43,7 +43,7 @@ static kprof_status add_derived(kprof_report *report, const kprof_plan *plan, co
     size_t count = 0;
     const size_t all = plan->section_count + (shown->item_count > 0);
     while (count < all && status == KPROF_OK) {
-        /* A copy that the report keeps for its derived values, made the way a reader will make it. */
+        /* The report keeps a copy for its derived values, made the way a reader will make it. */
         char *json = kprof_section_to_json(count < plan->section_count ? &plan->sections[count] : shown);
         status = json ? kprof_section_from_json(report->path, json, &sections[count])
                       : kprof_fail(KPROF_NO_MEMORY, "%s: out of memory", report->path);
@@ -103,7 +103,7 @@ static kprof_status store_plan(kprof_report *report, const kprof_plan *plan, kpr
     return status == KPROF_OK ? add_shown(report, plan) : status;
 }
 
-/* One transaction, also inside the caller's: hundreds of small ones would take long and fill the log. */
+/* Use one transaction, also inside the caller's: hundreds of small ones would be slow and fill the log. */
 kprof_status kprof_report_add_plan(kprof_report *report, const kprof_plan *plan, kprof_host *host)
 {
     kprof_status status = kprof_store_write(report, KPROF_SQL_SAVEPOINT, "");
@@ -202,7 +202,7 @@ typedef struct derived_passes {
     const char *chip;
 } derived_passes;
 
-/* A derived value comes from all passes of what it is computed from. */
+/* A derived value comes from the passes of everything that it is computed from. */
 static kprof_status add_derived_passes(void *user, int64_t metric, const kprof_expr *expression)
 {
     const derived_passes *to = user;

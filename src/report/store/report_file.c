@@ -10,12 +10,13 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* The second finds what came between the look and the rename of the first, unless that has gone again. */
+/* The second try handles a file that appeared between the check and the rename of the first, the third one that
+ * disappeared again. */
 #define MOST_TRIES 3
 
 const char *const kprof_side_files[KPROF_SIDE_FILE_COUNT] = {"-wal", "-shm", "-journal"};
 
-/* A log of a killed run would be taken for that of the file that now has the name. */
+/* Remove the log of a killed run: SQLite would use it for the file that now has this name. */
 static void remove_side_files(const char *path)
 {
     for (size_t i = 0; i < KPROF_SIDE_FILE_COUNT; i++) {
@@ -51,22 +52,22 @@ static kprof_status make_draft(const char *path, char **draft)
     return status;
 }
 
-/* Is the file open here still the one of that name? */
+/* Does the path still name the file that is open here? */
 static bool has_name(int fd, const char *path)
 {
     struct stat own, named;
     return fstat(fd, &own) == 0 && stat(path, &named) == 0 && own.st_dev == named.st_dev && own.st_ino == named.st_ino;
 }
 
-/* A process that writes a file holds the exclusive lock, one that is about to replace it a shared one. False where
- * another run's lock is in the way. A file system without locks has none that could be held. */
+/* A process that writes a file holds the exclusive lock; one that is about to replace it holds a shared lock. False
+ * when another run's lock is in the way. True on a file system without locks. */
 static bool lock_file(int fd, int kind)
 {
     return flock(fd, kind | LOCK_NB) == 0 || errno != EWOULDBLOCK;
 }
 
-/* Keep others from writing the file of that name, if there is one. False where another run writes it already; else
- * *lock is to be closed, or -1. */
+/* Keep others from writing the file of that name, if there is one. False when another run is writing it. The caller
+ * closes *lock unless it is -1. */
 static bool lock_named(const char *path, int *lock, bool *is_there)
 {
     struct stat info;
@@ -145,7 +146,7 @@ static bool vacuum_into(kprof_report *report, const char *path)
     return rc == SQLITE_DONE;
 }
 
-/* It gets its name when it is whole: kprof may be killed at any time. */
+/* The file gets its name only when it is complete, since kprof may be killed at any time. */
 kprof_status kprof_report_keep_seed(kprof_report *report, const char *path)
 {
     char *draft = NULL;
@@ -175,8 +176,8 @@ kprof_status kprof_report_file_copy(kprof_report *report, char **copy)
     return status;
 }
 
-/* The file of that name, if there is one, is locked: no run writes it. NULL, or the reason why it stays. *again: one
- * came meanwhile and has content, or has gone, so that its lock has to be looked at. */
+/* Lock the file of that name, if there is one, so that no run writes it. Returns NULL, or the reason why the file
+ * stays. *again is set when a file with content appeared meanwhile, or the file disappeared: then try again. */
 static const char *put_in_place(const char *draft, const char *path, bool is_there, bool *again)
 {
     struct stat info;
@@ -184,7 +185,7 @@ static const char *put_in_place(const char *draft, const char *path, bool is_the
         remove_side_files(path);
         return rename(draft, path) == 0 ? NULL : strerror(errno);
     }
-    /* rename would replace what another run has just begun there */
+    /* rename would overwrite a file that another run has just begun */
     if (renameat2(AT_FDCWD, draft, AT_FDCWD, path, RENAME_NOREPLACE) == 0)
         return NULL;
     if (errno == EEXIST) {

@@ -1,4 +1,5 @@
-/* The file of a report that is being made: nobody else's report is lost, and only a complete one gets the name. */
+/* The file of a report that is being written: it never destroys another run's report, and gets its name only when it is
+ * complete. */
 #ifndef KPROF_REPORT_REPORT_FILE_H
 #define KPROF_REPORT_REPORT_FILE_H
 
@@ -17,8 +18,8 @@ kprof_status kprof_report_file_make(const char *path, kprof_create_mode mode, ch
 kprof_status kprof_report_file_fill(const char *path, int from) KPROF_MUST_CHECK;
 /* Copy all that is stored to a new file beside the report; *copy is its name, which the caller frees. */
 kprof_status kprof_report_file_copy(kprof_report *report, char **copy) KPROF_MUST_CHECK;
-/* Give a complete report its name; what had it before, and its log, are gone. OUTPUT where a run writes the report of
- * that name in its place; the draft is kept then. `own`: the lock on that report, if it is ours; else -1. */
+/* Give a complete report its name, and remove the report that had that name, with its log. OUTPUT, and the draft is
+ * kept, when another run is writing a report of that name. `own`: the lock on that report if it is ours, else -1. */
 kprof_status kprof_report_file_replace(const char *draft, const char *path, int own) KPROF_MUST_CHECK;
 /* Remove a report and its log. */
 void kprof_report_file_remove(const char *path);

@@ -153,7 +153,7 @@ kprof_status kprof_rows_find_kernel(kprof_report *report, const kprof_model_kern
     sqlite3_stmt *statement;
     kprof_strbuf sql = KPROF_STRBUF_INIT;
     kprof_strbuf_puts(&sql, "SELECT id FROM kernel WHERE ?1 IS NULL");
-    for (size_t i = 0; i < layout.count; i++) /* what the command line makes is not there yet, which is bound as '' */
+    for (size_t i = 0; i < layout.count; i++) /* what the command line fills in is still empty, and bound as '' */
         kprof_strbuf_printf(&sql, " AND %s=?%zu", layout.columns[i].told ? layout.columns[i].name : "''", i + 2);
     kprof_status status = kprof_store_prepare(report, KPROF_SQL_FIND_KERNEL, sql.failed ? NULL : sql.data, &statement);
     kprof_strbuf_free(&sql);
@@ -227,7 +227,7 @@ void kprof_rows_list_plain(kprof_rows table, kprof_strbuf *out)
     }
 }
 
-/* A column of a row of the file; `place` is below 0 for what the report is too old to have. */
+/* A column of a row of the file; `place` is negative when the report is too old to have it. */
 typedef struct cell {
     const kprof_report *report;
     sqlite3_stmt *columns;

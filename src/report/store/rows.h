@@ -1,5 +1,5 @@
-/* The tables of a report that core/fields.h lists: made, filled and read by their columns. A row is a struct of
- * report/model/model.h. */
+/* The tables of a report that core/fields.h lists, and structs for their rows. The list of columns makes a table's
+ * definition, and reads and writes its rows. */
 #ifndef KPROF_REPORT_ROWS_H
 #define KPROF_REPORT_ROWS_H
 
@@ -63,10 +63,9 @@ typedef enum kprof_rows { KPROF_ROWS_MAP(KPROF_ROWS_ENUM) KPROF_ROWS_COUNT } kpr
 /* The statement that makes a table in a report of this version; NULL when out of memory. Caller frees. */
 char *kprof_rows_definition(const char *name, int version);
 
-/* Add a row, of which all texts are borrowed. *id is that of the row; below 0, the row gets the next one and *id tells
- * it. */
+/* Add a row. Its texts are borrowed. With *id below 0 the row gets the next id, which *id returns. */
 kprof_status kprof_rows_insert(kprof_report *report, kprof_rows table, const void *row, int64_t *id) KPROF_MUST_CHECK;
-/* The id of the kernel of which the spool tells the same; 0: there is none. */
+/* The id of the kernel that has the same attributes in the spool; 0: there is none. */
 kprof_status kprof_rows_find_kernel(kprof_report *report, const kprof_model_kernel *kernel,
                                     int64_t *id) KPROF_MUST_CHECK;
 
@@ -77,7 +76,7 @@ kprof_status kprof_store_metric(kprof_report *report, const kprof_model_metric *
 #define KPROF_SPREAD_SUFFIX ".pct_spread_over_passes"
 kprof_status kprof_store_witness(kprof_report *report, const char *witness, int64_t *id) KPROF_MUST_CHECK;
 
-/* Append all that a row tells, as a text that no other row has. */
+/* Append the values of all columns, so that different rows give different texts. */
 void kprof_rows_describe(kprof_rows table, const void *row, kprof_strbuf *out);
 /* Append ", NAME" for each column that refers to no other row. */
 void kprof_rows_list_plain(kprof_rows table, kprof_strbuf *out);

@@ -59,7 +59,7 @@ struct kprof_report {
     char *draft; /* where the report is until it is complete; NULL: at `path` */
     int lock;    /* on the file at `path` while it is written there; -1: none */
     bool writable;
-    bool is_alone;      /* it says that it has a log, and there is none */
+    bool is_alone;      /* its header promises a log, but there is none */
     int version;        /* of the schema */
     bool keeps_text;    /* texts are read as they are, for a format that encodes them; else they are cleaned */
     int64_t size_bytes; /* of a report being read, when it was last asked */
@@ -74,10 +74,10 @@ struct kprof_report {
 kprof_status kprof_store_fail(kprof_report *report, const char *operation);
 
 kprof_status kprof_store_no_memory(const kprof_report *report);
-/* A table of a report that was not written so. */
+/* BAD_REPORT: a table has rows that kprof would not have written. */
 #define KPROF_DAMAGED_ADVICE "; copy it again from where it was made, or measure again"
 kprof_status kprof_store_damaged(const kprof_report *report, const char *table);
-/* A report that holds more than kprof reads: "... holds more than 64 chips". */
+/* BAD_REPORT: the report is larger than kprof reads, "... holds more than 64 chips". */
 kprof_status kprof_store_too_much(const kprof_report *report, size_t limit, const char *what);
 /* The size of a report that is being read, as it is now. */
 kprof_status kprof_store_size(kprof_report *report, int64_t *bytes) KPROF_MUST_CHECK;
@@ -106,12 +106,13 @@ typedef kprof_status kprof_store_row(void *user, sqlite3_stmt *row);
 kprof_status kprof_store_query(kprof_report *report, const char *sql, kprof_store_row *row,
                                void *user) KPROF_MUST_CHECK;
 
-/* The same check for who steps through rows: bytes of the texts of a row, and whether the file can hold so many. */
+/* For callers that step through rows themselves: the bytes of a row's texts, and the check that the file can hold so
+ * many. */
 int64_t kprof_store_text_bytes(sqlite3_stmt *row);
 kprof_status kprof_store_check_text(kprof_report *report, int64_t text_bytes) KPROF_MUST_CHECK;
-/* Let SQLite check that each page of a report that is being read belongs to one place, and each row fits its table.
- * Statements that read all of a table need it: they would go round in circles, or read a long text again and again.
- * Takes as long as reading the whole file. */
+/* Let SQLite check that each page belongs to one place and each row fits its table. Call this before a statement that
+ * reads all of a table: in a damaged file it could loop, or read a long text again and again. Takes as long as reading
+ * the whole file. */
 kprof_status kprof_store_check_pages(kprof_report *report) KPROF_MUST_CHECK;
 
 /* End what the SAVEPOINT statement began: keep what was written since, or undo it. */
@@ -120,11 +121,12 @@ kprof_status kprof_store_release(kprof_report *report, bool keep) KPROF_MUST_CHE
 /* Run one-off SQL. */
 kprof_status kprof_store_exec(kprof_report *report, const char *sql) KPROF_MUST_CHECK;
 
-/* Make room for one more element of an array, which is zero; NULL when out of memory. */
+/* Add an element, set to zero, at the end of an array; NULL when out of memory. */
 #define KPROF_APPEND(array, count) kprof_append((void **)&(array), (count), sizeof *(array))
 void *kprof_append(void **array, size_t count, size_t size);
 
-/* Prepare for records what kprof_report_add_plan has stored, in a report that has been opened again for writing. */
+/* Load the plans that kprof_report_add_plan has stored in a report that is opened again for writing, so that it can
+ * take records. */
 kprof_status kprof_report_load_plans(kprof_report *report) KPROF_MUST_CHECK;
 
 /* Make the tables and views of a new report; check that an opened one has exactly the tables of its version. */
