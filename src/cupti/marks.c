@@ -12,7 +12,7 @@
 typedef struct ring {
     struct ring *next;
     const void *context;
-    uint64_t passed;
+    uint64_t passed, set;        /* marks so far */
     unsigned oldest, newest;     /* those between may be ahead; equal: none is */
     CUevent events[RING];        /* NULL: not made yet */
     unsigned char is_past[RING]; /* of those between */
@@ -84,6 +84,7 @@ void kprof_marks_set(const kprof_call *call)
         result = driver->cuEventRecord_(r->events[r->newest], call->stream);
     if (result == CUDA_SUCCESS) {
         r->is_past[r->newest] = 0;
+        r->set++;
         r->newest = (r->newest + 1) % RING;
     }
     pthread_mutex_unlock(&marks.mutex);
@@ -92,7 +93,7 @@ void kprof_marks_set(const kprof_call *call)
 kprof_progress kprof_marks_look(const void *context)
 {
     const kprof_driver_api *driver;
-    kprof_progress progress = {0, 0};
+    kprof_progress progress = {0};
     if (kprof_driver_load(&driver) != KPROF_OK)
         return progress;
     pthread_mutex_lock(&marks.mutex);
@@ -103,6 +104,8 @@ kprof_progress kprof_marks_look(const void *context)
         progress.passed += r->passed;
         for (unsigned i = r->oldest; i != r->newest; i = (i + 1) % RING)
             progress.ahead += !r->is_past[i];
+        if (context && r->oldest != r->newest)
+            progress.first = r->set - (r->newest - r->oldest + RING) % RING + 1;
     }
     pthread_mutex_unlock(&marks.mutex);
     return progress;

@@ -10,13 +10,14 @@
 typedef struct kprof_progress {
     uint64_t passed; /* marks so far */
     uint64_t ahead;  /* marks that the GPU has not passed yet */
+    uint64_t first;  /* number of the oldest of these, of one context; 0: there is none, or it is not known */
 } kprof_progress;
 
 /* Put a mark behind the launch, graph launch or transfer that has just returned, in its stream, which must not be
  * captured. Takes 0.1 us. If the driver refuses, there is no mark. Thread-safe. */
 void kprof_marks_set(const kprof_call *call);
-/* Look how far the GPU is in a context, NULL for all of them: 0 and 0 where no mark was put. Takes 0.2 us for each mark
- * ahead. Thread-safe. */
+/* Look how far the GPU is in a context, NULL for all of them: all is 0 where no mark was put. Takes 0.2 us for each
+ * mark ahead. Thread-safe. */
 kprof_progress kprof_marks_look(const void *context);
 /* The context ends. Thread-safe. */
 void kprof_marks_forget(const void *context);

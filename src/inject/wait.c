@@ -4,6 +4,7 @@
 
 #include "core/log.h"
 #include "core/monotonic.h"
+#include "cupti/marks.h"
 #include "cupti/target.h"
 #include "inject/engine.h"
 #include "inject/threads.h"
@@ -23,8 +24,9 @@
 typedef struct waiter {
     struct waiter *next;
     void *context;
-    bool timed_out; /* a wait for it timed out when the GPU had passed so many marks: */
-    uint64_t passed;
+    bool timed_out; /* a wait for it timed out, and this was how far the GPU was: */
+    kprof_progress stuck;
+    bool begun;  /* it waits, or is about to */
     bool orphan; /* its context is gone: nobody takes the result */
     bool done;
     kprof_status result; /* once done */
@@ -59,6 +61,10 @@ static void *wait_for_work(void *user)
 {
     struct waits *waits = &the_waits;
     waiter *self = user;
+    pthread_mutex_lock(&waits->mutex);
+    self->begun = true;
+    pthread_cond_broadcast(&waits->changed);
+    pthread_mutex_unlock(&waits->mutex);
     bool entered = kprof_engine.device->target_enter_context(self->context);
     kprof_status status = kprof_engine.device->target_synchronize();
     if (entered)
@@ -81,6 +87,13 @@ static waiter *find(const void *context)
     return w;
 }
 
+/* If the last wait timed out, the work waits for the application, or takes long. Does it still go on, whatever ended
+ * beside it? */
+static bool is_stuck(const waiter *w, const kprof_progress *now)
+{
+    return w->timed_out && w->stuck.first == now->first && (now->first > 0 || w->stuck.passed == now->passed);
+}
+
 /* Wait until the waiter is done, or no work has ended for `limit_ns`; return whether it is done. Look the waiter up
  * each time: another caller who finds it done frees it. */
 static bool await(void *context, int64_t limit_ns)
@@ -90,10 +103,7 @@ static bool await(void *context, int64_t limit_ns)
     int64_t since_ns = kprof_monotonic_ns(), spent_ns = 0;
     waiter *w;
     while ((w = find(context)) && !w->done && spent_ns < limit_ns) {
-        /* If the last wait timed out, and nothing has ended since, the work waits for the application, or takes long.
-         */
-        bool is_known = w->timed_out && w->passed == progress.passed;
-        if (is_known && (progress.ahead > 0 || spent_ns > GRACE_NS))
+        if (is_stuck(w, &progress) && (progress.ahead > 0 || spent_ns > GRACE_NS))
             break;
         int64_t rest_ns = limit_ns - spent_ns;
         struct timespec until = kprof_deadline_after_ns(rest_ns < LOOK_NS ? rest_ns : LOOK_NS);
@@ -111,7 +121,7 @@ static bool await(void *context, int64_t limit_ns)
     mine.waited_ns = is_over ? 0 : mine.waited_ns;
     if (!is_over && spent_ns > GRACE_NS) {
         w->timed_out = true;
-        w->passed = progress.passed;
+        w->stuck = progress;
     }
     return is_over;
 }
@@ -148,6 +158,9 @@ static bool start(void *context)
     }
     pthread_detach(thread);
     waits->waiters = w;
+    while ((w = find(context)) &&
+           !w->begun) /* a thread that is late would wait for what the application may be capturing by then */
+        pthread_cond_wait(&waits->changed, &waits->mutex);
     return true;
 }
 

@@ -80,6 +80,28 @@ static void assert_progress(const void *context, uint64_t passed, uint64_t ahead
     assert_int_equal(progress.ahead, ahead);
 }
 
+static void assert_first(uint64_t number)
+{
+    assert_int_equal(kprof_marks_look(&contexts[0]).first, number);
+}
+
+/* The oldest mark that is ahead has the same number for as long as it is, also when the ring begins anew. */
+static void test_first(void **state)
+{
+    (void)state;
+    assert_first(0);
+    for (uint64_t number = 1; number < 2 * MOST; number += 2) {
+        set(0, &contexts[0]);
+        set(0, NULL);
+        assert_first(number);
+        events[number % (MOST + 1)].is_passed = true;
+        assert_first(number);
+        events[(number - 1) % (MOST + 1)].is_passed = true;
+        assert_first(0);
+    }
+    assert_int_equal(kprof_marks_look(NULL).first, 0);
+}
+
 static void test_contexts(void **state)
 {
     (void)state;
@@ -146,6 +168,7 @@ static void test_driver_that_fails(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup(test_first, set_up),
         cmocka_unit_test_setup(test_contexts, set_up),
         cmocka_unit_test_setup(test_many, set_up),
         cmocka_unit_test_setup(test_driver_that_fails, set_up),

@@ -29,7 +29,7 @@ static kprof_progress marks_look(const void *context)
     assert_null(context); /* the work of any context may be what the other thread waits for */
     if (atomic_load(&moves))
         atomic_fetch_add(&passed, 1);
-    return (kprof_progress){atomic_load(&passed), atomic_load(&ahead)};
+    return (kprof_progress){.passed = atomic_load(&passed), .ahead = atomic_load(&ahead)};
 }
 
 static const kprof_device_ops device_ops = {.marks_look = marks_look};

@@ -26,6 +26,7 @@ static bool busy;              /* contexts[BUSY] is */
 static bool other;             /* another context is at its place now */
 static int inside;             /* threads that have entered a context */
 static uint64_t passed, ahead; /* marks */
+static uint64_t first;         /* the oldest of those ahead */
 static bool moves;             /* a mark is passed at each look */
 
 static int add_inside(int change)
@@ -57,7 +58,7 @@ static kprof_progress marks_look(const void *context)
     (void)context;
     if (moves)
         passed++;
-    return (kprof_progress){passed, ahead};
+    return (kprof_progress){passed, ahead, first};
 }
 
 static kprof_status target_synchronize(void)
@@ -165,6 +166,24 @@ static void test_limit(void **state)
     assert_ends(&contexts[BUSY]);
 }
 
+/* Work that ends beside what a wait timed out for tells nothing of that. */
+static void test_progress_beside(void **state)
+{
+    (void)state;
+    set_busy(true);
+    ahead = 2;
+    first = 7;
+    assert_int_equal(give_up(HOLD_NS), HOLD_NS);
+    passed++;
+    assert_int_equal(give_up(HOLD_NS), 0);
+    passed++;
+    first = 8;
+    assert_int_equal(give_up(HOLD_NS), HOLD_NS);
+    set_busy(false);
+    ahead = first = 0;
+    assert_ends(&contexts[BUSY]);
+}
+
 /* It goes on for as long as work ends. */
 static void test_progress(void **state)
 {
@@ -227,6 +246,7 @@ int main(void)
         cmocka_unit_test(test_idle_and_broken),
         cmocka_unit_test(test_busy),
         cmocka_unit_test(test_limit),
+        cmocka_unit_test(test_progress_beside),
         cmocka_unit_test(test_progress),
         cmocka_unit_test(test_context_that_ends_busy),
         cmocka_unit_test(test_context_that_ends),
