@@ -70,9 +70,10 @@ void kprof_batch_note_unknown_end(void)
     atomic_store(&kprof_the_batch.ends.unknown, true);
 }
 
-void kprof_batch_note_other_work(void)
+void kprof_batch_note_other_work(const kprof_call *call)
 {
     kprof_own_run_note_other_work(&kprof_the_batch.own, &kprof_the_batch.state);
+    kprof_ends_note_other_work(&kprof_the_batch.ends, &kprof_the_batch.state, call);
 }
 
 void kprof_batch_spoil(const char *reason)

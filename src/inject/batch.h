@@ -48,8 +48,8 @@ bool kprof_batch_has_host(void);
 /* Has a replay gone on for `limit_ns` and more than any pass should take? *count: what it repeats. Without the gate a
  * hint. */
 bool kprof_batch_repeats_for_long(int64_t limit_ns, size_t *count);
-/* The application submits work that the open batch does not have. */
-void kprof_batch_note_other_work(void);
+/* The application is about to submit work that the sealed batch does not have. The gate may be shared. */
+void kprof_batch_note_other_work(const kprof_call *call);
 /* A kernel runs outside of all ranges, and kprof has not seen it end by itself. */
 void kprof_batch_note_unknown_end(void);
 /* Do not repeat the open batch: something happened that it does not know of. `reason`, a literal, says what. */

@@ -212,8 +212,6 @@ static void close_sealed(const kprof_call *call)
         (void)kprof_batch_close_idle(call->name);
         kprof_gate_leave_exclusive();
     }
-    if (kprof_batch_is_sealed() && uses_memory(call))
-        kprof_batch_note_other_work();
 }
 
 static bool frees_to_keeping_pool(const kprof_call *call)
@@ -586,6 +584,8 @@ static void enter(const kprof_call *call)
         follow(call, awaited);
     if (!thread.alone && is_gated(call))
         enter_gate(call);
+    if (kprof_batch_is_sealed() && !thread.captured && uses_memory(call))
+        kprof_batch_note_other_work(call);
     thread.marks = armed && is_marked(call);
     if (thread.unknown_end) /* again: a thread inside the gate may have taken back what this one noted before it */
         kprof_batch_note_unknown_end();

@@ -1265,6 +1265,41 @@ static void test_exec_with_managed_memory(void **state)
     assert_measured(tag);
 }
 
+static unsigned launch_peer(unsigned stream, unsigned from, uint64_t flag)
+{
+    do_call((sim_step){.op = SIM_LAUNCH,
+                       .kernel = SIM_PEER,
+                       .stream = stream,
+                       .from = from,
+                       .flag = flag,
+                       .a = SLOT,
+                       .b = SLOT,
+                       .tag = ++last_tag});
+    return last_tag;
+}
+
+/* What comes after a batch is sealed may be what its last launch waits for, and no replay has that. */
+static void test_sealed_launch_that_waits_for_a_later_one(void **state)
+{
+    (void)state;
+    const unsigned variable = sim_variable_of_stream(1);
+    sim.may_wait = true;
+    unsigned first = launch(SIM_ADD), peer = launch_peer(0, 1, 1);
+    kprof_engine.waits.hold_ns = SIM_SHORT_HOLD_NS;
+    assert_false(try_to_close());
+    do_call((sim_step){.op = SIM_LAUNCH,
+                       .kernel = SIM_TALLY,
+                       .stream = 1,
+                       .a = variable,
+                       .b = variable,
+                       .signal = 1,
+                       .tag = ++last_tag});
+    close_when_ended();
+    assert_measured(first);
+    assert_unmeasured(peer, "did not end by itself before work came in another stream");
+    sim.may_wait = false;
+}
+
 /* Its kernels may write the memory that is to be saved. */
 static void test_other_context_that_is_at_work(void **state)
 {
@@ -1314,6 +1349,7 @@ int main(void)
         cmocka_unit_test_teardown(test_unload_behind_work_that_waits, mend),
         cmocka_unit_test_teardown(test_launch_behind_work_that_waits, mend),
         cmocka_unit_test_teardown(test_launch_behind_a_batch_that_waits, mend),
+        cmocka_unit_test_teardown(test_sealed_launch_that_waits_for_a_later_one, mend),
         cmocka_unit_test_teardown(test_count_of_launches_behind_work_that_waits, mend),
         cmocka_unit_test_teardown(test_calls_that_close, mend),
         cmocka_unit_test_teardown(test_nothing_but_transfers, mend),

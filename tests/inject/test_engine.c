@@ -113,7 +113,7 @@ static kprof_status synchronize(void)
 /* Nothing is known of the simulated machine's work while the wait goes on: it may have ended. */
 static kprof_progress look_at_marks(const void *context)
 {
-    return atomic_load(&faults.stuck) ? (kprof_progress){0, 1} : sim_device.marks_look(context);
+    return atomic_load(&faults.stuck) ? (kprof_progress){.ahead = 1} : sim_device.marks_look(context);
 }
 
 static unsigned follows; /* how often a launch was followed */
@@ -694,6 +694,15 @@ static void test_batch_behind_a_launch_that_changes_memory(void **state)
     assert_memory_equal(after, end, sizeof end);
 }
 
+/* Nothing is measured then, and the launch is told of. */
+static void test_launch_behind_which_no_batch_opens(void **state)
+{
+    (void)state;
+    atomic_store(&faults.network, true);
+    assert_unmeasured(launch_in(0, &changes), "a network card may write (test)");
+    atomic_store(&faults.network, false);
+}
+
 /* It may have waited for the launch in another stream, which a replay would come to only after it. So the batch ends
  * before it, and what came earlier is measured. */
 static void test_late_kernel_before_another_stream(void **state)
@@ -888,6 +897,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_watched_kernel_behind_late_work, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_late_kernel_that_is_watched, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_batch_behind_a_launch_that_changes_memory, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_launch_behind_which_no_batch_opens, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_late_kernel_before_another_stream, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_copy_that_is_awaited_in_vain, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_kernel_that_ended_before_a_copy, set_up, tear_down),

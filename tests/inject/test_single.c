@@ -100,7 +100,7 @@ static kprof_status push_range(kprof_profiler *profiler, size_t number)
 
 static kprof_progress look_at_marks(const void *context)
 {
-    return atomic_load(&stuck) ? (kprof_progress){0, 1} : sim_device.marks_look(context);
+    return atomic_load(&stuck) ? (kprof_progress){.ahead = 1} : sim_device.marks_look(context);
 }
 
 static kprof_status synchronize(void)
@@ -355,6 +355,22 @@ static int start(void **state)
     return start_engine_on(&device);
 }
 
+/* Where nothing is repeated, ranges are those of samples. */
+static void test_sample_that_does_not_end(void **state)
+{
+    (void)state;
+    static sim_function waits = {"waits (3)", .kernel = SIM_ADD};
+    kprof_config *config = &kprof_engine.process.config;
+    const int choice = config->replay_choice;
+    config->replay_choice = KPROF_MULTIPLEX_ALL;
+    unsigned held = launch_held(&waits);
+    end_own_run();
+    close_when_ended();
+    end_samples();
+    assert_measured(held);
+    config->replay_choice = choice;
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -365,6 +381,7 @@ int main(void)
         cmocka_unit_test_teardown(test_context_in_error, end_error),
         cmocka_unit_test_teardown(test_range_without_an_end, end_error),
         cmocka_unit_test_teardown(test_launch_that_does_not_end, end_error),
+        cmocka_unit_test_teardown(test_sample_that_does_not_end, end_error),
         cmocka_unit_test_teardown(test_another_tool, end_error),
         cmocka_unit_test(test_flushes_wait_for_launches),
         cmocka_unit_test(test_memory_of_the_host),

@@ -22,6 +22,7 @@ typedef struct sim_range {
     uint64_t in_pass[MAX_PASSES]; /* signature of the launch of each pass */
     uint64_t shape;               /* of its launches */
     unsigned launches;            /* in the pass under way */
+    bool had_two;                 /* in a pass around own runs: nobody may read it */
     uint64_t passes;              /* that have it, as bits */
     unsigned sectors;             /* of the host's memory */
     bool warm, pass_warm;         /* in a pass that was decoded, or since then, the caches were not flushed before it */
@@ -59,14 +60,16 @@ struct kprof_snapshot {
     bool taken, ended, with_host;
     bool follows; /* a launch, whose end becomes the start, and has not ended */
     saved_slot slots[SIM_SLOTS];
+    uint64_t flags[SIM_STREAMS], seen_flags[SIM_STREAMS]; /* with_host: those of the streams, and when last looked at */
 };
 
 struct kprof_operation {
     sim_step step;
-    uint64_t output[SIM_WORDS]; /* of a copy to the host */
-    bool is_node, hides_output; /* of a graph */
-    bool kept;                  /* what a copy from the host brought, or one to the host took */
-    saved_slot *host;           /* [SIM_SLOTS], owned: what the host did to managed memory; else NULL */
+    uint64_t output[SIM_WORDS];  /* of a copy to the host */
+    bool is_node, hides_output;  /* of a graph */
+    bool kept;                   /* what a copy from the host brought, or one to the host took */
+    saved_slot *host;            /* [SIM_SLOTS], owned: what the host did to managed memory; else NULL */
+    uint64_t flags[SIM_STREAMS]; /* likewise, of the streams */
 };
 
 struct kprof_flush {
@@ -82,6 +85,7 @@ static __thread unsigned pushed_from;
 
 static void lock(void)
 {
+    (void)sim_clock_was_asked(); /* no wait for work goes on */
     pthread_mutex_lock(&sim.mutex);
 }
 
@@ -372,6 +376,8 @@ static bool copies(const sim_step *step)
 
 static bool takes_shared(const sim_step *step)
 {
+    if (step->op == SIM_LAUNCH && (step->kernel == SIM_SPIN || step->kernel == SIM_DELAY))
+        return true;
     return step->op == SIM_LAUNCH && !sim.managed && (sim.slots[step->a].shared || sim.slots[step->b].shared);
 }
 
@@ -453,12 +459,13 @@ static kprof_status target_synchronize(void)
 typedef struct sim_mark {
     const sim_stream *stream;
     uint64_t position; /* work of the stream that is finished then */
+    uint64_t number;
 } sim_mark;
 
 static struct {
     sim_mark items[256];
     unsigned count;
-    uint64_t passed[SIM_CONTEXTS];
+    uint64_t passed[SIM_CONTEXTS], set;
     uint64_t random; /* of its own: how often the engine looks depends on the time that it takes */
 } marks;
 
@@ -472,15 +479,16 @@ static void marks_set(const kprof_call *call)
     lock();
     if (sim.captures == 0 && call->stream && marks.count < sizeof marks.items / sizeof *marks.items) {
         const sim_stream *stream = call->stream;
-        marks.items[marks.count++] = (sim_mark){stream, stream->submitted};
+        marks.items[marks.count++] = (sim_mark){stream, stream->submitted, ++marks.set};
     }
     unlock();
 }
 
 static kprof_progress marks_look(const void *context)
 {
-    kprof_progress progress = {0, 0};
+    kprof_progress progress = {0};
     unsigned left = 0;
+    const bool waited = sim_clock_was_asked() && context; /* else for others, and not for the GPU */
     lock();
     for (unsigned c = 0; c < SIM_CONTEXTS && marks.count > 0 && sim.captures == 0; c++)
         if (sim_random(&marks.random) % 2 == 0) /* time passes, and work goes on */
@@ -493,10 +501,15 @@ static kprof_progress marks_look(const void *context)
             marks.items[left++] = *mark;
     }
     marks.count = left;
+    if (waited)
+        sim_pass_time((unsigned)((const sim_context *)context - sim.contexts));
     for (unsigned c = 0; c < SIM_CONTEXTS; c++)
         progress.passed += !context || context == &sim.contexts[c] ? marks.passed[c] : 0;
-    for (unsigned i = 0; i < left; i++)
-        progress.ahead += !context || context == &sim.contexts[context_of_mark(&marks.items[i])];
+    for (unsigned i = left; i-- > 0;) {
+        const bool is_its = context == &sim.contexts[context_of_mark(&marks.items[i])];
+        progress.ahead += !context || is_its;
+        progress.first = is_its ? marks.items[i].number : progress.first;
+    }
     unlock();
     return progress;
 }
@@ -832,6 +845,8 @@ static kprof_status reader_read(kprof_reader *reader, kprof_range range, const k
     unlock();
     if (!profiler->decoded || range.index >= profiler->readable_count || reader->metrics != profiler->metrics)
         sim_violation("range %zu is read after %u passes", range.index, profiler->pass);
+    if (profiler->readable[range.index].had_two)
+        sim_violation("range %zu is read, which has two launches", range.index);
     if (sim.flushes && profiler->readable[range.index].warm)
         sim_violation("range %zu was measured with warm caches", range.index);
     if (fault)
@@ -884,7 +899,11 @@ void sim_profiler_note(kprof_profiler *profiler, const sim_work *work, uint64_t 
     range->sectors += is_proof && reaches_host;
     if (is_proof && index == profiler->first_pushed && range->launches++ > 0)
         return; /* the range of a whole batch, or of its first launch */
-    if (!is_proof && range->launches++ > 0)
+    if (!is_proof && range->launches++ > 0 && !work->is_replay && sim.may_wait) {
+        range->had_two = true;
+        return;
+    }
+    if (!is_proof && range->launches > 1)
         sim_violation("a range has two launches");
     range->pass_warm = range->pass_warm || (!is_proof && !profiler->context->cold);
     if (range->signature == 0) {
@@ -960,6 +979,12 @@ static void free_kept(kprof_snapshot *snapshot)
     }
 }
 
+static void copy_flags(uint64_t *out)
+{
+    for (unsigned stream = 0; stream < SIM_STREAMS; stream++)
+        out[stream] = sim.streams[stream].flag;
+}
+
 static kprof_status snapshot_take(kprof_snapshot *snapshot, bool with_host)
 {
     lock();
@@ -971,6 +996,8 @@ static kprof_status snapshot_take(kprof_snapshot *snapshot, bool with_host)
     free_kept(snapshot);
     memset(snapshot->slots, 0, sizeof snapshot->slots);
     snapshot->with_host = sim.host_is_saved = with_host;
+    copy_flags(snapshot->flags);
+    copy_flags(snapshot->seen_flags);
     if (!fault)
         save_what_is_there(snapshot);
     snapshot->taken = !fault;
@@ -1097,6 +1124,8 @@ static void restore(const kprof_snapshot *snapshot, bool end)
         for (unsigned i = 0; i < SIM_WORDS; i++)
             atomic_store_explicit(&sim_words(slot)[i], end ? saved->end[i] : saved->start[i], memory_order_relaxed);
     }
+    for (unsigned stream = 0; stream < SIM_STREAMS; stream++)
+        sim.streams[stream].repeated_flag = snapshot->flags[stream];
     sim.contexts[sim_current].cold = false;
 }
 
@@ -1275,9 +1304,12 @@ static bool may_have_changed(const kprof_snapshot *snapshot, unsigned slot)
 }
 
 /* Return whether the host may have used any memory of the snapshot. The device takes it back. */
-static bool take_from_host(const kprof_snapshot *snapshot, saved_slot *out)
+static bool take_from_host(kprof_snapshot *snapshot, saved_slot *out)
 {
-    bool any = false;
+    uint64_t flags[SIM_STREAMS];
+    copy_flags(flags);
+    bool any = snapshot->with_host && memcmp(flags, snapshot->seen_flags, sizeof flags) != 0;
+    memcpy(snapshot->seen_flags, flags, sizeof flags);
     for (unsigned slot = snapshot->context; slot < SIM_SLOTS; slot += SIM_CONTEXTS) {
         if (!may_have_changed(snapshot, slot))
             continue;
@@ -1296,6 +1328,8 @@ void sim_put_back(const kprof_operation *kept)
     for (unsigned slot = 0; slot < SIM_SLOTS; slot++)
         for (unsigned i = 0; i < SIM_WORDS && kept->host[slot].saved; i++)
             atomic_store_explicit(&sim_words(slot)[i], kept->host[slot].start[i], memory_order_relaxed);
+    for (unsigned stream = 0; stream < SIM_STREAMS; stream++)
+        sim.streams[stream].repeated_flag = kept->flags[stream];
 }
 
 /* Kernels would take pages back. Where functions of the host run, managed memory is not restored, whatever is kept. */
@@ -1312,6 +1346,7 @@ static kprof_status operation_keep_host(kprof_snapshot *snapshot, kprof_operatio
         sim_violation("what the host did is looked for while the device is at work");
     const bool fault = has_fault(), keeps = !fault && take_from_host(snapshot, host);
     **out = (kprof_operation){.step = {.op = SIM_PUT_BACK, .stream = 2 * sim_current, .kept = *out}, .host = host};
+    copy_flags((*out)->flags);
     alive.operations += keeps;
     unlock();
     if (!keeps) {

@@ -29,6 +29,15 @@ void sim_clock_set_back_ms(int ms)
     atomic_store(&back_ms, ms);
 }
 
+static __thread bool was_asked;
+
+bool sim_clock_was_asked(void)
+{
+    bool was = was_asked;
+    was_asked = false;
+    return was;
+}
+
 static int64_t find_slowness(void)
 {
     if (atomic_load(&slowness) == 0) {
@@ -44,7 +53,8 @@ int clock_gettime(clockid_t clock, struct timespec *time)
     int64_t ns = (int64_t)time->tv_sec * SECOND_NS + time->tv_nsec;
     if (clock == CLOCK_MONOTONIC)
         ns = ns / find_slowness() + atomic_load(&ahead_ms) * MS_NS;
-    else if (clock == CLOCK_REALTIME)
+    was_asked = was_asked || clock == CLOCK_REALTIME;
+    if (clock == CLOCK_REALTIME)
         ns -= atomic_load(&back_ms) * MS_NS;
     *time = (struct timespec){ns / SECOND_NS, ns % SECOND_NS};
     return result;

@@ -2,11 +2,15 @@
 #ifndef KPROF_TESTS_SIM_CLOCK_H
 #define KPROF_TESTS_SIM_CLOCK_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 /* Put the monotonic clock of the program or library ahead by so much more. */
 void sim_clock_advance_s(int seconds);
 void sim_clock_advance_ms(int64_t ms);
+
+/* Has the thread asked for the time of day, as for a wait until a time, since it called this last? */
+bool sim_clock_was_asked(void);
 
 /* Set its clock of the time of day back, so that waits until a time end so much sooner. */
 void sim_clock_set_back_ms(int ms);

@@ -4,6 +4,7 @@
 
 #include "inject/engine.h"
 #include "inject/wait.h"
+#include "sim/clock.h"
 
 #include <sched.h>
 #include <stdarg.h>
@@ -14,12 +15,19 @@
 #include <unistd.h>
 
 sim_machine sim = {.mutex = PTHREAD_MUTEX_INITIALIZER, .changed = PTHREAD_COND_INITIALIZER};
-__thread unsigned sim_current;
+__thread unsigned sim_current, sim_lane;
 
-static __thread bool is_program; /* this thread makes calls of the program */
+static __thread bool is_program;      /* this thread makes calls of the program */
+static __thread bool is_within;       /* one of them */
+static __thread const sim_step *made; /* that one */
+static __thread int64_t held_ns;      /* in this call, since work ended last */
+static __thread uint64_t seen_end;    /* sim.ended then */
 
-/* What the engine may wait to find out that work has ended. */
-#define GRACE_NS INT64_C(10000000)
+/* Passes from one look at the GPU to the next. */
+#define LOOK_MS 2
+#define MS_NS   INT64_C(1000000)
+/* The word of a module's variable that kernels of other streams wait for. */
+#define SIGNAL_WORD 2
 
 static sim_function functions[SIM_STREAMS][SIM_KERNELS];
 
@@ -58,6 +66,8 @@ void sim_violation(const char *format, ...)
     vsnprintf(what, sizeof what, format, arguments);
     va_end(arguments);
     fprintf(stderr, "violation: %s\n", what);
+    if (made)
+        fprintf(stderr, "in the call: %s, stream %u, tag %u\n", sim_op_name(made->op), made->stream, made->tag);
     if (sim.on_violation)
         sim.on_violation(what);
     syscall(SYS_exit_group, 3); /* the engine may have its own _exit */
@@ -152,14 +162,25 @@ static void make_slot(unsigned slot, const sim_step *step)
     sim.slots[slot].generation++;
     for (unsigned i = 0; i < SIM_WORDS; i++)
         set_word(slot, i, sim_hash(slot, i));
+    if (slot % SIM_LANE_SLOTS >= SIM_VARIABLES && slot % SIM_LANE_SLOTS < SIM_MEMORIES)
+        set_word(slot, SIGNAL_WORD, 0);
+}
+
+static void wait_for_ns(int64_t hold_ns, int64_t patience_ns)
+{
+    kprof_engine.waits.hold_ns = hold_ns;
+    kprof_engine.waits.patience_ns = patience_ns;
 }
 
 void sim_reset(uint64_t seed)
 {
-    static const char *const names[SIM_KERNELS] = {"add",   "scale", "move",  "swap",  "sum",
-                                                   "count", "print", "crash", "tally", "dice"};
+    static const char *const names[SIM_KERNELS] = {"add",   "scale", "move", "swap", "sum",   "count", "print",
+                                                   "crash", "tally", "dice", "spin", "delay", "peer"};
     pthread_mutex_lock(&sim.mutex); /* the engine's own threads may be looking */
-    kprof_engine.waits.hold_ns = kprof_engine.waits.patience_ns = SIM_LONG_HOLD_NS;
+    if (sim.may_wait && sim.several_threads)
+        wait_for_ns(KPROF_HOLD_NS, KPROF_PATIENCE_NS);
+    else
+        wait_for_ns(SIM_LONG_HOLD_NS, SIM_LONG_HOLD_NS);
     memset(sim.contexts, 0, sizeof sim.contexts);
     memset(sim.streams, 0, sizeof sim.streams);
     memset(sim.slots, 0, sizeof sim.slots);
@@ -172,7 +193,9 @@ void sim_reset(uint64_t seed)
     memset(sim.returned, 0, sizeof sim.returned);
     memset(sim.noted, 0, sizeof sim.noted);
     sim.captures = sim.turn = 0;
-    sim.shares_memory = sim.shares_with_devices = sim.waits_for_host = sim.has_managed = false;
+    memset(sim.held_ns, 0, sizeof sim.held_ns);
+    sim.shares_memory = sim.has_flags;
+    sim.shares_with_devices = sim.waits_for_host = sim.has_managed = false;
     sim.random = seed;
     for (unsigned slot = 0; slot < SIM_SLOTS; slot++)
         if (slot % SIM_LANE_SLOTS >= SIM_MEMORIES)
@@ -295,7 +318,8 @@ typedef enum sim_reach {
 
 static unsigned reach_of(const sim_step *step)
 {
-    const bool host = !sim.managed && (sim.slots[step->a].shared || sim.slots[step->b].shared);
+    const bool host = (!sim.managed && (sim.slots[step->a].shared || sim.slots[step->b].shared)) ||
+                      step->kernel == SIM_SPIN || step->kernel == SIM_DELAY;
     const bool device = sim.slots[step->a].exported || sim.slots[step->b].exported;
     return (host ? REACHES_HOST : 0) | (device ? REACHES_DEVICE : 0);
 }
@@ -317,6 +341,34 @@ static void note_run(const sim_work *work, uint64_t signature, unsigned reach)
     context->cold = false;
 }
 
+/* What a launch waits for, as it is now. */
+static uint64_t flag_of(const sim_work *work)
+{
+    const sim_stream *stream = &sim.streams[work->step.stream];
+    if (work->step.kernel == SIM_PEER)
+        return word(sim_variable_of_stream(work->step.from), SIGNAL_WORD);
+    return work->is_replay && sim.host_is_saved ? stream->repeated_flag : stream->flag;
+}
+
+static bool has_given_up(const sim_work *work)
+{
+    return work->step.kernel == SIM_DELAY && sim.held_ns[work->lane] - work->held_before_ns >= SIM_MOST_HELD_NS;
+}
+
+/* It has ended, or does at once. */
+static void finish_wait(const sim_work *work)
+{
+    const sim_step *step = &work->step;
+    if (flag_of(work) >= step->flag)
+        return;
+    if (work->is_replay && step->kernel != SIM_DELAY)
+        sim_violation("a replay of tag %u waits for ever", step->tag);
+    if (!work->is_replay)
+        sim_violation("tag %u gives up, as the calls after it were held for %lld ms", step->tag,
+                      (long long)((sim.held_ns[work->lane] - work->held_before_ns) / MS_NS));
+    set_word(step->a, 0, ~word(step->a, 0));
+}
+
 static void run_kernel(const sim_work *work)
 {
     const sim_step *step = &work->step;
@@ -326,6 +378,8 @@ static void run_kernel(const sim_work *work)
     note_run(work, signature_of(step), reach_of(step));
     sim.slots[step->a].is_hosts = sim.slots[step->b].is_hosts = false;
     compute(step);
+    if (step->flag > 0)
+        finish_wait(work);
     if (step->kernel == SIM_COUNT)
         count(step);
     else if (step->kernel == SIM_TALLY)
@@ -415,6 +469,7 @@ static void allocate_from_pool(const sim_step *step)
 static void run_work(const sim_work *work)
 {
     const sim_step *step = &work->step;
+    sim.ended++;
     switch (step->op) {
     case SIM_LAUNCH:
         run_kernel(work);
@@ -448,18 +503,25 @@ static void run_work(const sim_work *work)
     case SIM_FOLLOW:
         sim_has_followed(sim_context_of_stream(step->stream));
         break;
-    default: /* SIM_STREAM_WAIT */
-        if (sim.streams[step->from].completed < work->event)
-            drain_stream(step->from);
+    default: /* SIM_STREAM_WAIT: see run_first */
         break;
     }
+    if (step->signal > 0)
+        set_word(sim_variable_of_stream(step->stream), SIGNAL_WORD, step->signal);
 }
 
 static bool must_wait(const sim_work *work)
 {
     if (work->step.op == SIM_HOLD)
         return sim.streams[work->step.stream].released < work->event;
+    if (work->step.op == SIM_LAUNCH)
+        return work->step.flag > 0 && flag_of(work) < work->step.flag && !has_given_up(work);
     return work->step.op == SIM_STREAM_WAIT && sim.streams[work->step.from].completed < work->event;
+}
+
+static bool waits_for_stream(const sim_step *step)
+{
+    return step->op == SIM_STREAM_WAIT || step->kernel == SIM_PEER;
 }
 
 /* False when it has to wait for the host. */
@@ -467,17 +529,17 @@ static bool run_first(unsigned stream)
 {
     sim_queue *queue = &sim.streams[stream].queue;
     sim_work first = queue->items[0];
-    if (first.step.op == SIM_STREAM_WAIT) /* stays at the head while what it waits for runs */
-        run_work(&first);
-    if (queue->count == 0) /* that failed the context */
+    const uint64_t finished = sim.streams[stream].finished;
+    if (must_wait(&first) && waits_for_stream(&first.step)) /* it stays at the head while what it waits for runs */
+        drain_stream(first.step.from);
+    if (sim.streams[stream].finished != finished) /* that has run it, too, or failed the context */
         return true;
     if (must_wait(&first))
         return false;
     queue->count--;
     memmove(queue->items, queue->items + 1, queue->count * sizeof *queue->items);
     sim.streams[stream].finished++;
-    if (first.step.op != SIM_STREAM_WAIT)
-        run_work(&first);
+    run_work(&first);
     return true;
 }
 
@@ -509,10 +571,33 @@ void sim_drain_context(unsigned context)
 
 bool sim_is_held(unsigned context)
 {
-    for (unsigned s = 0; s < SIM_STREAMS; s++)
-        if (sim_context_of_stream(s) == context && sim.streams[s].released < sim.streams[s].held)
+    for (unsigned s = 0; s < SIM_STREAMS; s++) {
+        const sim_stream *stream = &sim.streams[s];
+        if (sim_context_of_stream(s) != context)
+            continue;
+        if (stream->released < stream->held)
             return true;
+        for (unsigned i = 0; i < stream->queue.count; i++)
+            if (stream->queue.items[i].step.flag > 0 && must_wait(&stream->queue.items[i]))
+                return true;
+    }
     return false;
+}
+
+/* The engine must not hold a call for long in which nothing ends. */
+void sim_pass_time(unsigned context)
+{
+    if (!is_within || !sim_is_held(context) || sim.waiters == 0)
+        return;
+    if (sim.ended != seen_end)
+        held_ns = 0;
+    seen_end = sim.ended;
+    held_ns += LOOK_MS * MS_NS;
+    sim.held_ns[sim_lane] += LOOK_MS * MS_NS;
+    sim_clock_advance_ms(LOOK_MS);
+    pthread_cond_broadcast(&sim.changed); /* a kernel may give up */
+    if (held_ns > SIM_MOST_HELD_NS)
+        sim_violation("a call of the program is held for %lld ms in which no work ends", (long long)(held_ns / MS_NS));
 }
 
 void sim_wait_for_context(unsigned context)
@@ -586,12 +671,17 @@ static void submit(const sim_step *step, uint64_t event)
     sim_stream *stream = &sim.streams[step->stream];
     if (stream->queue.count == SIM_QUEUE)
         drain_stream(step->stream);
+    if (stream->queue.count == SIM_QUEUE)
+        sim_violation("the test itself: too much is queued behind work that waits");
     if (sim.contexts[sim_context_of_stream(step->stream)].failed) /* meanwhile: what was accepted is lost */
         return;
     struct kprof_profiler *armed = sim.contexts[sim_context_of_stream(step->stream)].armed;
     size_t range = armed && is_launch(step) ? sim_profiler_range(armed, false) : 0;
-    stream->queue.items[stream->queue.count++] = (sim_work){*step, event, range, false};
+    stream->queue.items[stream->queue.count++] =
+        (sim_work){*step, event, range, sim_lane, sim.held_ns[sim_lane], false};
     stream->submitted++;
+    if (step->signal > 0)
+        pthread_cond_broadcast(&sim.changed);
     unsigned any = (unsigned)(sim_random(&sim.random) % SIM_STREAMS);
     if (sim_chance(2) && sim.streams[any].queue.count > 0) /* in this order: when work has run depends on time */
         (void)run_first(any);
@@ -611,7 +701,7 @@ void sim_submit_replay(unsigned context, const sim_step *step)
     if (sim.contexts[context].failed)
         return;
     size_t range = armed && (is_launch(step) || sim_profiler_is_automatic(armed)) ? sim_profiler_range(armed, true) : 0;
-    queue->items[queue->count++] = (sim_work){*step, 0, range, true};
+    queue->items[queue->count++] = (sim_work){.step = *step, .range = range, .is_replay = true};
     if (sim_chance(2))
         run_first_replay(context);
 }
@@ -663,6 +753,7 @@ static int release(const sim_step *step, uint64_t *out)
     (void)out;
     sim_drain_context(sim_context_of_stream(step->stream));
     sim.slots[step->a].live = sim.slots[step->a].kept;
+    sim.slots[step->a].is_hosts = false;
     sim_pools_give_back(sim_context_of_stream(step->stream));
     return 0;
 }
@@ -723,7 +814,9 @@ static int reload(const sim_step *step, uint64_t *out)
 {
     (void)out;
     sim_drain_context(sim_context_of_stream(step->stream));
+    const uint64_t signal = word(step->a, SIGNAL_WORD); /* a kernel of the other context may still be waiting for it */
     make_slot(step->a, NULL);
+    set_word(step->a, SIGNAL_WORD, signal);
     for (unsigned module = 0; module < SIM_STREAMS; module++)
         if (sim_variable_of_stream(module) == step->a)
             sim.noted[module] = false;
@@ -779,7 +872,8 @@ static int hold(const sim_step *step, uint64_t *out)
         stream->released = stream->held;
     } else {
         sim.holds--;
-        kprof_engine.waits.hold_ns = kprof_engine.waits.patience_ns = SIM_SHORT_HOLD_NS;
+        if (!sim.may_wait)
+            wait_for_ns(SIM_SHORT_HOLD_NS, SIM_SHORT_HOLD_NS);
     }
     return 0;
 }
@@ -821,8 +915,8 @@ static int let_go(const sim_step *step, uint64_t *out)
     (void)out;
     pthread_mutex_lock(&sim.mutex);
     sim.streams[step->stream].released = sim.streams[step->stream].held;
-    if (!sim_is_held(0) && !sim_is_held(1))
-        kprof_engine.waits.hold_ns = kprof_engine.waits.patience_ns = SIM_LONG_HOLD_NS;
+    if (step->flag > 0)
+        sim.streams[step->stream].flag = step->flag;
     pthread_cond_broadcast(&sim.changed);
     pthread_mutex_unlock(&sim.mutex);
     return 0;
@@ -1001,14 +1095,6 @@ kprof_call sim_describe(const sim_step *step)
     return call;
 }
 
-/* The engine must not hold a call for long in which nothing ends. */
-static void check_hold(int64_t hold_ns)
-{
-    if (kprof_wait_spent_ns() > hold_ns + GRACE_NS)
-        sim_violation("a call of the program is held for %lld ms in which no work ends",
-                      (long long)(kprof_wait_spent_ns() / 1000000));
-}
-
 static void call_nested(kprof_call call)
 {
     call.kind = KPROF_CALL_OTHER;
@@ -1049,10 +1135,25 @@ static void note_return(const sim_step *step)
     pthread_mutex_unlock(&sim.mutex);
 }
 
+/* The engine waits for all work, however slow this machine is, but where some may wait for the program. */
+static void choose_hold(const sim_step *step)
+{
+    if (!sim.may_wait || sim.several_threads)
+        return;
+    pthread_mutex_lock(&sim.mutex);
+    const bool waits = step->op == SIM_HOLD || step->flag > 0 || sim_is_held(0) || sim_is_held(1);
+    if (waits)
+        wait_for_ns(KPROF_HOLD_NS, KPROF_PATIENCE_NS);
+    else
+        wait_for_ns(SIM_LONG_HOLD_NS, SIM_LONG_HOLD_NS);
+    pthread_mutex_unlock(&sim.mutex);
+}
+
 int sim_call(const sim_step *step, uint64_t *out)
 {
     sim_current = step->detached ? SIM_CONTEXTS : sim_context_of_stream(step->stream);
     is_program = true;
+    made = step;
     if (step->op >= SIM_HOST_WRITE)
         return operations[step->op].run(step, out);
     kprof_call call = sim_describe(step);
@@ -1060,8 +1161,10 @@ int sim_call(const sim_step *step, uint64_t *out)
         interrupt();
     if (sim.hooked)
         pause_in_capture(step);
-    const int64_t hold_ns = kprof_engine.waits.hold_ns;
-    kprof_wait_allow(hold_ns); /* a process that is disarmed, say, does not: what an earlier call waited is no matter */
+    if (sim.hooked)
+        choose_hold(step);
+    is_within = sim.hooked && step->op != SIM_DESTROY_CONTEXT; /* in which the program itself waits */
+    held_ns = 0;
     if (sim.hooked)
         sim.hooks->enter(&call);
     if (sim.hooked && step->nested)
@@ -1073,8 +1176,8 @@ int sim_call(const sim_step *step, uint64_t *out)
         sim.hooks->context_ending(call.context);
     if (sim.hooked)
         sim.hooks->leave(&call);
-    if (sim.hooked)
-        check_hold(hold_ns);
+    is_within = false;
+    made = NULL;
     if (sim.hooked)
         note_return(step);
     return result;

@@ -38,6 +38,8 @@ enum {
  * machine is, but for what waits for the program. */
 #define SIM_LONG_HOLD_NS  INT64_C(60000000000)
 #define SIM_SHORT_HOLD_NS INT64_C(3000000)
+/* The rule of the engine: a call is held no longer while no work ends. Kernels that give up do so after as long. */
+#define SIM_MOST_HELD_NS INT64_C(100000000)
 
 typedef enum sim_op {
     SIM_LAUNCH,
@@ -89,6 +91,9 @@ typedef enum sim_kernel {
     SIM_CRASH, /* leaves the context in error */
     SIM_TALLY, /* adds to its module's variable; in whatever order, the sum is the same */
     SIM_DICE,  /* computes something else in each replay */
+    SIM_SPIN,  /* waits until the host writes its stream's flag */
+    SIM_DELAY, /* the same, but gives up, and computes something else then */
+    SIM_PEER,  /* waits for a signal, which later work of another stream gives */
     SIM_KERNELS
 } sim_kernel;
 
@@ -106,7 +111,9 @@ typedef struct sim_step {
     unsigned stream, from;  /* from: the stream whose event is waited for, or in which the graph was captured */
     unsigned a, b;          /* slots */
     uint64_t value;
-    unsigned tag; /* of a launch: its number in the program */
+    uint64_t flag; /* SIM_SPIN, SIM_DELAY: waits for it; SIM_PEER: for this signal in `from`; SIM_RELEASE: the host's */
+    uint64_t signal; /* that the work gives at its end; 0: none */
+    unsigned tag;    /* of a launch: its number in the program */
     unsigned turn;
     const struct kprof_operation *kept; /* of SIM_PUT_BACK */
     bool shared;                        /* of SIM_ALLOC: host and device both have it */
@@ -126,6 +133,8 @@ typedef struct sim_work {
     sim_step step;
     uint64_t event; /* RECORD, HOLD: its number; STREAM_WAIT: the number waited for */
     size_t range;   /* of a launch: one more than the index of the range that it was submitted in; 0: none */
+    unsigned lane;  /* whose thread submitted it, after it was held for so long: */
+    int64_t held_before_ns;
     bool is_replay; /* the engine's own */
 } sim_work;
 
@@ -140,6 +149,7 @@ typedef struct sim_stream {
     uint64_t submitted, finished; /* work */
     uint64_t recorded, completed; /* of its event */
     uint64_t held, released;      /* of its holds */
+    uint64_t flag, repeated_flag; /* memory of the host that its kernels wait for; as a replay finds it */
     uint64_t buffer;              /* of the host: what memory was filled with, or a hash of what it had */
 } sim_stream;
 
@@ -191,8 +201,10 @@ typedef struct sim_machine {
     uint64_t signatures[SIM_TAGS]; /* of each launch that ran: kernel, arguments and what it read; 0: did not run */
     unsigned captures;
     bool shares_memory, shares_with_devices, waits_for_host, has_managed;
-    unsigned turn;    /* number of the one that uses the common part */
-    unsigned waiters; /* threads of the engine that wait for held work */
+    unsigned turn;              /* number of the one that uses the common part */
+    unsigned waiters;           /* threads of the engine that wait for held work */
+    uint64_t ended;             /* work so far */
+    int64_t held_ns[SIM_LANES]; /* for how long calls of the thread were held */
     uint64_t random;
     bool noted[SIM_STREAMS]; /* modules whose variables snapshots hold, by stream */
     bool returned[SIM_TAGS]; /* launch calls that came back before the interruption, with the hooks called */
@@ -203,6 +215,8 @@ typedef struct sim_machine {
     bool jittery;            /* calls take different times, for programs of several threads */
     unsigned pauses;         /* how many captures may still take so long that the engine finds nothing to do */
     unsigned holds;          /* how many holds may still hold; later ones are released at once */
+    bool may_wait;           /* work may wait for the program */
+    bool has_flags;          /* for memory of the host */
     bool secret_holds;       /* nothing tells that work may wait for the host: it looks for what a later copy brings */
     bool flushes;            /* launches must be measured with cold caches */
     unsigned program;        /* number of the program that runs, for the records of its launches */
@@ -274,6 +288,9 @@ void sim_drain_context(unsigned context);
 void sim_put_back(const struct kprof_operation *kept);
 /* Does some of its work wait for the host? */
 bool sim_is_held(unsigned context);
+/* The engine has waited for the context. If that was within a call of the program, and for work that waits for the
+ * program, time has passed, unless its thread that waits is still about to. */
+void sim_pass_time(unsigned context);
 /* The same as sim_drain_context, where the engine waits: the mutex is let go while work is held. */
 void sim_wait_for_context(unsigned context);
 /* Another device: now and then it changes its word of the memory that it has. */
@@ -298,5 +315,6 @@ bool sim_profiler_is_automatic(const struct kprof_profiler *profiler);
 void sim_profiler_note(struct kprof_profiler *profiler, const sim_work *work, uint64_t signature, bool reaches_host);
 
 extern __thread unsigned sim_current; /* context of this thread; SIM_CONTEXTS: none */
+extern __thread unsigned sim_lane;    /* that this thread runs */
 
 #endif

@@ -16,7 +16,10 @@ typedef struct generator {
     unsigned memory[SIM_LANE_SLOTS]; /* as in sim_slot, but of this part */
     int last[SIM_LANE_SLOTS];        /* by memory: stream that touched it last */
     int capturing;
-    unsigned turn; /* the next one of the common part */
+    bool waits[SIM_LANE_STREAMS]; /* what is on the stream waits for a later call */
+    int kept_free;                /* a stream that does not, and must not; NO_STREAM: none */
+    uint64_t flags;               /* and signals so far */
+    unsigned turn;                /* the next one of the common part */
     bool may_crash;
     bool in_error[SIM_CONTEXTS]; /* a crash has shown: nothing more is done */
 } generator;
@@ -49,6 +52,18 @@ static bool has_crashed(const generator *g, unsigned context)
     return g->part != SIM_COMMON && g->program->crash[g->part][context] < SIM_MAX_STEPS;
 }
 
+static bool waits(const generator *g, unsigned stream)
+{
+    return g->waits[stream % SIM_LANE_STREAMS];
+}
+
+/* Would it come behind what waits, in a stream that must not? */
+static bool is_blocked(const generator *g, unsigned stream, unsigned slot)
+{
+    int last = g->last[g->memory[slot]];
+    return g->kept_free == (int)stream && last != NO_STREAM && waits(g, (unsigned)last);
+}
+
 /* The next work on this stream must come after all that was done to the slot's memory before. */
 static void touch(generator *g, unsigned stream, unsigned slot)
 {
@@ -59,6 +74,7 @@ static void touch(generator *g, unsigned stream, unsigned slot)
     if (last != NO_STREAM && last != (int)stream) {
         add(g, SIM_RECORD, (unsigned)last);
         add(g, SIM_STREAM_WAIT, stream)->from = (unsigned)last;
+        g->waits[stream % SIM_LANE_STREAMS] |= waits(g, (unsigned)last);
     }
     g->last[memory] = (int)stream;
 }
@@ -113,7 +129,7 @@ static unsigned tag_of_last(const generator *g)
 static void add_kernel(generator *g, unsigned stream, sim_kernel kernel)
 {
     unsigned a = pick_slot(g, stream), b = pick_slot(g, stream);
-    if (a == SIM_LANE_SLOTS)
+    if (a == SIM_LANE_SLOTS || is_blocked(g, stream, a) || is_blocked(g, stream, b))
         return;
     if (g->capturing != (int)stream) {
         touch(g, stream, a);
@@ -129,7 +145,7 @@ static void add_kernel(generator *g, unsigned stream, sim_kernel kernel)
     step->b = slot_of(g, b);
     step->tag = g->capturing == (int)stream ? 0 : tag_of_last(g);
     step->nested = g->program->traits.nested_calls && is_likely(g, 6);
-    if (g->program->traits.odd_launches && kernel != SIM_CRASH) {
+    if (g->program->traits.odd_launches && kernel < SIM_CRASH) {
         step->refused = g->capturing != (int)stream && is_likely(g, 10);
         step->uncopyable = is_likely(g, 16);
         step->legacy = is_likely(g, 16);
@@ -144,7 +160,7 @@ static void add_launch(generator *g, unsigned stream)
 static void add_copy(generator *g, unsigned stream, sim_op op)
 {
     unsigned a = pick_slot(g, stream), b = pick_slot(g, stream);
-    if (a == SIM_LANE_SLOTS)
+    if (a == SIM_LANE_SLOTS || is_blocked(g, stream, a) || is_blocked(g, stream, b))
         return;
     touch(g, stream, a);
     touch(g, stream, b);
@@ -377,6 +393,58 @@ static void add_hold(generator *g, unsigned stream)
     add(g, SIM_RELEASE, stream);
 }
 
+/* A call while other work waits for a later one. The program waits for none that does. */
+static void add_beside(generator *g, unsigned stream)
+{
+    static const sim_op copies[] = {SIM_COPY_IN, SIM_COPY, SIM_MEMSET, SIM_COPY_OUT};
+    unsigned kind = pick(g, 10);
+    if (kind < 6)
+        add_launch(g, stream);
+    else if (kind == 6)
+        add_copy(g, stream, copies[pick(g, 3)]);
+    else if (kind == 7)
+        add(g, is_likely(g, 2) ? SIM_QUERY : SIM_RECORD, stream);
+    else if (!waits(g, stream) && is_likely(g, 2))
+        add(g, SIM_SYNC_STREAM, stream);
+    else if (stream == (unsigned)g->kept_free)
+        add_copy(g, stream, SIM_COPY_OUT);
+}
+
+/* A kernel that ends only when the host, or what comes in another stream, gives it a sign. */
+static void add_waiting(generator *g, unsigned stream)
+{
+    const bool for_peer = g->program->traits.peers && (!g->program->traits.spins || is_likely(g, 2));
+    const unsigned other =
+        g->part * SIM_LANE_STREAMS + (stream + 1 + pick(g, g->program->traits.one_context ? 1 : 3)) % SIM_LANE_STREAMS;
+    unsigned slot = pick_slot(g, stream);
+    if (slot == SIM_LANE_SLOTS)
+        return;
+    touch(g, stream, slot);
+    sim_step *step = add(g, SIM_LAUNCH, stream);
+    step->kernel = for_peer ? SIM_PEER : is_likely(g, 2) ? SIM_SPIN : SIM_DELAY;
+    step->a = step->b = slot_of(g, slot);
+    step->tag = tag_of_last(g);
+    step->flag = ++g->flags;
+    step->from = for_peer ? other : 0;
+    g->waits[stream % SIM_LANE_STREAMS] = true;
+    g->kept_free = (int)other;
+    for (unsigned i = pick(g, 8); i > 0; i--)
+        add_beside(g, is_likely(g, 2) ? stream : is_likely(g, 2) ? other : pick_stream(g));
+    if (for_peer) {
+        const bool copies = g->part != SIM_COMMON && is_likely(g, 3); /* it would undo what others tally */
+        step = add(g, copies ? SIM_COPY_IN : SIM_LAUNCH, other);
+        step->kernel = SIM_TALLY;
+        step->a = step->b = sim_variable_of_stream(other);
+        step->tag = copies ? 0 : tag_of_last(g);
+        step->signal = g->flags;
+    } else {
+        step = add(g, SIM_RELEASE, stream);
+        step->flag = g->flags;
+    }
+    memset(g->waits, 0, sizeof g->waits);
+    g->kept_free = NO_STREAM;
+}
+
 /* Into a stream that other threads may be using: one may come before or after the other. */
 static void add_tally(generator *g)
 {
@@ -423,6 +491,8 @@ static void add_any(generator *g)
         add_pool(g, stream);
     else if (g->program->traits.holds && is_likely(g, 16))
         add_hold(g, stream);
+    else if ((g->program->traits.spins || g->program->traits.peers) && is_likely(g, 10))
+        add_waiting(g, stream);
     else if (kind < 20)
         add_launch(g, stream);
     else if (kind < 25)
@@ -445,7 +515,7 @@ static void start(generator *g)
         g->last[slot] = NO_STREAM;
         g->memory[slot] = slot;
     }
-    g->capturing = NO_STREAM;
+    g->capturing = g->kept_free = NO_STREAM;
     for (unsigned i = 0; i < SIM_LANE_STREAMS; i++)
         add_alloc(g, g->part * SIM_LANE_STREAMS + (g->program->traits.one_context ? i & ~2u : i));
     add_map(g, g->part * SIM_LANE_STREAMS);
@@ -539,6 +609,7 @@ typedef struct lane_run {
 static void *run_lane(void *user)
 {
     lane_run *run = user;
+    sim_lane = run->lane;
     for (unsigned i = 0; i < run->program->counts[run->lane]; i++) {
         uint64_t words[SIM_WORDS] = {0};
         uint64_t seen = sim_hash(0, (uint64_t)sim_call(&run->program->steps[run->lane][i], words));
@@ -600,8 +671,8 @@ unsigned sim_program_nodes(const sim_program *program, unsigned lane, unsigned s
 
 static void print_step(const sim_step *step, FILE *file)
 {
-    static const char *const kernels[] = {"add",   "scale", "move",  "swap",  "sum",
-                                          "count", "print", "crash", "tally", "dice"};
+    static const char *const kernels[] = {"add",   "scale", "move", "swap", "sum",   "count", "print",
+                                          "crash", "tally", "dice", "spin", "delay", "peer"};
     fprintf(file, "%s stream %u (context %u)", sim_op_name(step->op), step->stream,
             sim_context_of_stream(step->stream));
     if (step->op == SIM_LAUNCH)
@@ -610,8 +681,9 @@ static void print_step(const sim_step *step, FILE *file)
                 step->tag ? "" : ", captured");
     if (step->op == SIM_TAKE_TURN)
         fprintf(file, " %u", step->turn);
-    fprintf(file, ", slots %u %u, from %u%s%s%s\n", step->a, step->b, step->from, step->shared ? ", shared" : "",
+    fprintf(file, ", slots %u %u, from %u%s%s%s", step->a, step->b, step->from, step->shared ? ", shared" : "",
             step->exported ? ", exported" : "", step->detached ? ", no context current" : "");
+    fprintf(file, ", flag %llu, signal %llu\n", (unsigned long long)step->flag, (unsigned long long)step->signal);
 }
 
 void sim_program_print(const sim_program *program, FILE *file)

@@ -156,8 +156,8 @@ static kprof_status end_own_run(kprof_batch *batch, kprof_status awaited)
 {
     if (kprof_wait_is_idle(awaited)) {
         kprof_replay_set_limit(&batch->replay, &batch->state);
-        if (batch->state.kind == KPROF_REPLAYED && !kprof_state_is_sealed(&batch->state))
-            kprof_ends_note_all(&batch->ends, &batch->state);
+        if (batch->state.kind == KPROF_REPLAYED)
+            kprof_ends_settle(&batch->ends, &batch->state);
     }
     batch->passes.measured = 0;
     return kprof_own_run_end(&batch->own, &batch->state, &batch->passes, awaited);

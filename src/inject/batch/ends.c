@@ -42,6 +42,31 @@ static void skip_proved(kprof_ends *ends, const kprof_batch_state *state)
     }
 }
 
+/* Replay none of them. */
+static void cut_late(kprof_ends *ends, const kprof_batch_state *state)
+{
+    skip_proved(ends, state);
+    if (ends->unproved < state->list.count && ends->unproved < ends->most_replayed)
+        ends->most_replayed = ends->unproved;
+    note_late(ends, state);
+}
+
+void kprof_ends_note_other_work(kprof_ends *ends, const kprof_batch_state *state, const kprof_call *call)
+{
+    const bool is_behind = call->context == state->context->context && call->stream == ends->stream &&
+                           pthread_equal(ends->thread, pthread_self());
+    if (!is_behind)
+        atomic_store(&ends->helped, true);
+}
+
+void kprof_ends_settle(kprof_ends *ends, const kprof_batch_state *state)
+{
+    if (atomic_load(&ends->helped))
+        cut_late(ends, state);
+    else if (!kprof_state_is_sealed(state))
+        kprof_ends_note_all(ends, state);
+}
+
 /* A replay runs one launch after the other, so a kernel that waits for a later one in another stream would wait for
  * ever. Before work comes in another stream, kernels that may wait so have to end; if they do not, the batch ends
  * before them. If this thread awaited a copy in their stream, they have ended: kprof checked what other threads
@@ -59,8 +84,7 @@ bool kprof_ends_check(kprof_ends *ends, kprof_batch_state *state, const kprof_ba
         kprof_ends_note_all(ends, state);
         return true;
     }
-    ends->most_replayed = ends->unproved;
-    note_late(ends, state);
+    cut_late(ends, state);
     return false;
 }
 

@@ -12,8 +12,8 @@ typedef struct kprof_ends {
     pthread_t thread;     /* it launched them: each thread has a default stream of its own */
     void *stream;         /* theirs; valid while `unproved` is less than the count of launches */
     size_t most_replayed; /* later launches may wait for work that the batch does not have; SIZE_MAX: none does */
-    atomic_bool
-        unknown; /* since the last wait, the application launched a kernel that kprof has not seen end by itself */
+    atomic_bool unknown;  /* since the last wait, the application launched a kernel that kprof has not seen end */
+    atomic_bool helped;   /* the batch was sealed, and work came that unproved launches may have waited for */
 } kprof_ends;
 
 /* A batch may begin behind a launch that must not be repeated. kprof saves memory, lets that launch run, and adds to
@@ -33,6 +33,10 @@ void kprof_ends_note_all(kprof_ends *ends, const kprof_batch_state *state);
 /* If the launch comes in another stream than kernels that may wait for it, wait until these have ended; false when one
  * does not end: the batch must take nothing more. */
 bool kprof_ends_check(kprof_ends *ends, kprof_batch_state *state, const kprof_batch_launch *launch);
+/* The call, which is about to be made, does work that the sealed batch does not have. The gate may be shared. */
+void kprof_ends_note_other_work(kprof_ends *ends, const kprof_batch_state *state, const kprof_call *call);
+/* All work has ended: unproved launches are proved now, or may have waited for other work, and must not be replayed. */
+void kprof_ends_settle(kprof_ends *ends, const kprof_batch_state *state);
 /* Wait for what comes before a range that begins with the launch. NOT_COLLECTED when it does not end. */
 kprof_status kprof_ends_wait_before_range(kprof_ends *ends, kprof_batch_state *state,
                                           const kprof_batch_launch *launch) KPROF_MUST_CHECK;

@@ -247,13 +247,19 @@ static bool stand_behind(kprof_batch *batch, const kprof_batch_launch *launch, k
 {
     kprof_behind *behind = &batch->behind;
     const kprof_decision replayed = {.kind = KPROF_REPLAYED, .why = ""};
-    if (!kprof_close_batch(batch, "a launch that may wait for the application"))
+    if (!kprof_close_batch(batch, "a launch that may wait for the application")) {
+        *status = launch->chosen ? kprof_open_fail_sealed(batch, launch) : KPROF_OK;
         return false;
+    }
     behind->wanted = true;
     kprof_status opened = kprof_open_batch(batch, launch, &replayed, 1);
     behind->wanted = false;
-    if (opened != KPROF_OK)
+    if (opened != KPROF_OK) {
+        const bool is_general = opened != KPROF_UNSUPPORTED && opened != KPROF_NO_MEMORY; /* not of this launch alone */
+        if (launch->chosen)
+            *status = is_general ? opened : kprof_fail(KPROF_NOT_COLLECTED, "%s", kprof_process_reason(opened));
         return false;
+    }
     behind->stream = launch->call->stream;
     behind->thread = pthread_self();
     batch->state.list.entered = 0;
@@ -280,7 +286,6 @@ bool kprof_join_launch(kprof_batch *batch, const kprof_batch_launch *launch, kpr
     kprof_batch_state *state = &batch->state;
     *status = KPROF_OK;
     if (kprof_state_is_sealed(state) && !kprof_close_batch(batch, batch->closing.why)) {
-        kprof_own_run_note_other_work(&batch->own, state);
         *status = launch->chosen ? kprof_open_fail_sealed(batch, launch) : KPROF_OK;
         return false;
     }

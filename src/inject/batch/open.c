@@ -119,6 +119,7 @@ static void start_anew(kprof_batch *batch, const kprof_batch_launch *launch, con
     batch->behind.stands = batch->behind.wanted;
     batch->behind.begun = false;
     batch->ends.most_replayed = SIZE_MAX;
+    atomic_store(&batch->ends.helped, false);
     kprof_own_run *own = &batch->own;
     own->in_pass = own->proof_open = own->proof_paused = false;
     own->proof_waits = batch->behind.stands;

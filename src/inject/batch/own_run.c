@@ -87,7 +87,7 @@ void kprof_own_run_begin_range(kprof_own_run *own, kprof_batch_state *state, con
  * submits nothing else before the launch has ended, the range still has that launch alone. */
 bool kprof_own_run_end_range(kprof_own_run *own, kprof_batch_state *state, const kprof_open_launch *launch)
 {
-    kprof_kernel *kernel = state->kind == KPROF_LIVE ? launch->kernel : NULL;
+    kprof_kernel *kernel = state->kind != KPROF_REPLAYED ? launch->kernel : NULL;
     if (kernel && !atomic_load(&kernel->ends_alone)) {
         if (kprof_wait_is_idle(kprof_wait_at_most(state->context->context, kprof_kernel_patience_ns(kernel)))) {
             atomic_store(&kernel->ends_alone, true);
