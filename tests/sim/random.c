@@ -172,6 +172,24 @@ static void choose_shapes(uint64_t random)
     group.traits.steps *= group.traits.long_batches ? 1 : 2;
 }
 
+/* Does work wait for later calls? */
+static bool has_waits(void)
+{
+    return group.traits.holds || group.traits.spins || group.traits.peers;
+}
+
+static void choose_waits(uint64_t random)
+{
+    group.traits.spins = random % 6 == 0 || random % 18 == 1;
+    group.traits.peers = random % 18 == 1 || random % 6 == 2;
+    if (group.traits.peers) /* else what gives the sign may never run */
+        group.traits.crashes = false;
+    sim.may_wait = has_waits();
+    sim.has_flags = group.traits.spins;
+    sim.holds = UINT_MAX;
+    sim_clock_set_back_ms(has_waits() ? HASTE_MS : 0);
+}
+
 static void choose_group(uint64_t first, unsigned programs, unsigned lanes)
 {
     static const uint32_t passes[] = {1, 2, 7};
@@ -208,10 +226,9 @@ static void choose_group(uint64_t first, unsigned programs, unsigned lanes)
     sim.pageable = first % 5 < 2;
     sim.tells = first % 7 < 3;
     choose_shapes(sim_hash(first / GROUP, lanes) % 8);
-    sim.holds = 4;
+    choose_waits(sim_hash(first / GROUP, lanes + 2 * SIM_LANES));
     sim.secret_holds = group.traits.holds && !group.traits.shared_memory && sim_random(&random) % 2 == 0;
-    sim_clock_set_back_ms(group.traits.holds ? HASTE_MS : 0);
-    if (sim.interrupt || group.traits.holds) /* else which launches are counted would depend on when */
+    if (sim.interrupt || has_waits()) /* else which launches are counted would depend on when */
         group.skip = group.count = 0;
     if (lanes == 1 && first / GROUP % 100 == 0) { /* some wait long: nothing ends, and everything is measured */
         group.traits.captures = true;
@@ -307,8 +324,9 @@ static bool is_uncertain(const sim_step *step)
 {
     unsigned context = sim_context_of_stream(step->stream);
     bool is_shared = group.traits.shared_memory && (!sim.managed || sim.several_threads);
-    return sim.faulty || step->refused || is_shared || (step->kernel == SIM_PRINT && group.passes > 1) ||
-           group.traits.captures || ends_without_call(group.first + sim.program) || group.program.crashes[context] ||
+    return sim.faulty || step->refused || is_shared || group.traits.spins ||
+           (step->kernel == SIM_PRINT && group.passes > 1) || group.traits.captures ||
+           ends_without_call(group.first + sim.program) || group.program.crashes[context] ||
            (context == 1 && strcmp(sim.second_chip, "GH100") != 0);
 }
 
@@ -391,11 +409,11 @@ static void run_once(bool hooked, sim_result *result, uint64_t seed)
     sim_program_run(&group.program, result);
     if (seed % 3 == 0)
         check_errors();
-    if (hooked && seed % 3 == 1 && sim.pauses == 0 && !group.traits.holds) {
+    if (hooked && seed % 3 == 1 && sim.pauses == 0 && !has_waits()) {
         finish();
         kprof_launch_prepare(); /* where no thread of the engine runs yet */
     }
-    if (hooked && group.traits.holds) /* else the engine, which finds itself idle at once, may be replaying */
+    if (hooked && has_waits()) /* else the engine, which finds itself idle at once, may be replaying */
         end_contexts();
     sim_drain();
     sim_program_read_memory(&group.program, result);
@@ -442,6 +460,12 @@ static unsigned program_of(const kprof_launch_record *launch)
     return launch->configured_smem_bytes;
 }
 
+/* Does the reason tell of work that waits for later calls? */
+static bool is_of_waiting(const char *reason)
+{
+    return strstr(reason, "did not end") || strstr(reason, "had ended") || strstr(reason, "may have waited for");
+}
+
 /* Reasons that come from what other launches do, and when. */
 static bool is_excused(const kprof_launch_record *launch)
 {
@@ -450,7 +474,7 @@ static bool is_excused(const kprof_launch_record *launch)
            strstr(launch->reason, PART_OF) || (group.traits.odd_launches && strstr(launch->reason, OTHER_REFUSED)) ||
            (group.traits.captures && strstr(launch->reason, "captured")) ||
            (sim.interrupt && strstr(launch->reason, "profiling has ended")) ||
-           (group.traits.holds && strstr(launch->reason, "did not end")) ||
+           (has_waits() && is_of_waiting(launch->reason)) ||
            (sim.hides_output && strstr(launch->reason, "its kernel can print, and has not")) ||
            (group.traits.dice && strstr(launch->reason, "a replay computed something else")) ||
            (sim.slow && strstr(launch->reason, "took far longer")) || strstr(launch->reason, "only watched") ||
