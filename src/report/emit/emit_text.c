@@ -221,19 +221,7 @@ static void describe_joining(const kprof_emitter *emitter, const kprof_model_lau
         kprof_strbuf_puts(out, joining.is_witnessed ? "which agree" : "of which nothing tells whether they agree");
 }
 
-/* Tell which samples the medians are not of. */
-static void show_note_of_samples(kprof_emitter *emitter, const kprof_model_samples *samples)
-{
-    kprof_strbuf note = KPROF_STRBUF_INIT;
-    kprof_samples_note(emitter->launches.model, samples, &note);
-    if (note.failed)
-        emitter->status = KPROF_NO_MEMORY;
-    else if (note.length > 0)
-        show_note(emitter, "Note", note.data);
-    kprof_strbuf_free(&note);
-}
-
-/* Show what has a line of its own. */
+/* Show what has a line of its own, and which samples the medians leave out. */
 static void show_columns(kprof_emitter *emitter, const kprof_model_launch *launch)
 {
     kprof_launch_texts texts = kprof_emitter_texts(emitter, launch);
@@ -251,6 +239,8 @@ static void show_columns(kprof_emitter *emitter, const kprof_model_launch *launc
             put_lines(emitter, (text_block){STYLE_PLAIN, 2, text_width(emitter), false}, line.data);
         kprof_strbuf_free(&line);
     }
+    if (emitter->status == KPROF_OK && texts.samples_note.length > 0)
+        show_note(emitter, "Note", texts.samples_note.data);
     kprof_launch_texts_free(&texts);
 }
 
@@ -273,8 +263,6 @@ static void show_origin(kprof_emitter *emitter, const kprof_model_launch *launch
     kprof_strbuf_free(&origin);
     kprof_strbuf_free(&joining);
     show_columns(emitter, launch);
-    if (launch->samples)
-        show_note_of_samples(emitter, launch->samples);
     if (*launch->reason)
         show_note(emitter, kprof_model_is_missing(launch) ? "Not measured" : "Note", launch->reason);
     if (emitter->status == KPROF_OK)

@@ -1,7 +1,6 @@
 /* Reads the small tables of a report into memory, frees them, and answers small questions about them. */
 #include "report/model/model.h"
 #include "core/clean.h"
-#include "report/model/witness.h"
 #include "report/store/limits.h"
 
 #include <cjson/cJSON.h>
