@@ -22,7 +22,7 @@ typedef struct kprof_bystander {
     kprof_signal_origin seen[KPROF_BYSTANDER_SIGNALS + 1]; /* by it, and not by kprof so far */
 } kprof_bystander;
 
-/* Start it with these signals blocked. If that fails, it has seen none. */
+/* Start it while the signals are blocked that it is to watch. If that fails, it sees none. */
 void kprof_bystander_fork(kprof_bystander *out);
 /* Did it get the same signal? Waits for its answer for a second at most, and for signals that are on their way. */
 bool kprof_bystander_got(kprof_bystander *bystander, const struct signalfd_siginfo *info);

@@ -288,7 +288,7 @@ static kprof_status start_application(profile *run)
     return status;
 }
 
-/* A signal may end the application, so ask its processes to write open batches first. A signal that would certainly
+/* A signal may end the application, so ask its processes to close their batches first. A signal that would certainly
  * end it waits for that, but not for long. */
 static void settle_signal(profile *run)
 {
