@@ -58,6 +58,7 @@ typedef struct graph {
     struct graph *next;
     CUgraphExec exec;
     node *first, **end;
+    node *to_change;    /* behind the node that was changed last; NULL: any */
     CUgraphNode parent; /* of nodes that are read now */
     const char *obstacle;
     bool changed;  /* since it was identified */
@@ -426,7 +427,7 @@ static void update(CUgraphExec exec, CUgraph source)
     if (!g)
         return;
     graph old = *g;
-    g->first = NULL;
+    g->first = g->to_change = NULL;
     g->end = &g->first;
     g->obstacle = read_graph(g, source, 0);
     node *was = old.first;
@@ -445,6 +446,7 @@ static void update_child(CUgraphExec exec, CUgraphNode parent, CUgraph child)
     graph *g = find_to_change(exec), with = {.parent = parent};
     if (!g)
         return;
+    g->to_change = NULL;
     with.end = &with.first;
     with.obstacle = read_graph(&with, child, 1);
     for (node **link = &g->first; *link; link = &(*link)->next) {
@@ -465,14 +467,20 @@ static void update_child(CUgraphExec exec, CUgraphNode parent, CUgraph child)
     free_nodes(&with);
 }
 
+/* Programs change the nodes of a graph one after the other, so look behind the last one first. */
 static node *find_node(CUgraphExec exec, CUgraphNode handle)
 {
     graph *g = find_to_change(exec);
-    node *n = g ? g->first : NULL;
+    node *n = g ? g->to_change : NULL;
     while (n && n->handle != handle)
         n = n->next;
     if (g && !n)
+        for (n = g->first; n && n->handle != handle;)
+            n = n->next;
+    if (g && !n)
         g->obstacle = "one of its nodes was changed that is not known";
+    if (g)
+        g->to_change = n ? n->next : NULL;
     return n;
 }
 

@@ -327,9 +327,15 @@ static void test_child_graphs(void **state)
     kprof_graphs_note(ID(cuGraphExecKernelNodeSetParams_v2), &change);
     assert_visited("first a e last ", true);
     assert_int_not_equal(kprof_graphs_identify(&launch).number, before);
+    change.hNode = node_of(&child, 0); /* in another order than that of the nodes */
+    kprof_graphs_note(ID(cuGraphExecKernelNodeSetParams_v2), &change);
+    assert_visited("first e e last ", true);
     replace_child(&t, &other);
     assert_visited("first c d last ", true);
     assert_repeatable();
+    change.hNode = node_of(&child, 1); /* it is still called so */
+    kprof_graphs_note(ID(cuGraphExecKernelNodeSetParams_v2), &change);
+    assert_visited("first c e last ", true);
     other = example(); /* with more nodes */
     replace_child(&t, &other);
     assert_obstacle("replaced by one of another kind", true);
