@@ -17,12 +17,14 @@
  *
  * Metrics: "VALUE, name, unit, help" is the field's number and KNOWN one that is not known where it is 0. A graph as a
  * whole has neither; it has PLACE, and what its device has. "DIMENSIONS, name, unit, before, after" makes three of a
- * SHAPE, with x, y or z in the help. */
+ * SHAPE, with x, y or z in the help. A launch has a metric ON_REQUEST where somebody asks for it. */
 #ifndef KPROF_CORE_FIELDS_H
 #define KPROF_CORE_FIELDS_H
 
+#include "core/attributes.h"
+
 /* A field that is added or removed makes another version of both. */
-#define KPROF_SPOOL_VERSION  5
+#define KPROF_SPOOL_VERSION  6
 #define KPROF_SCHEMA_VERSION 6
 
 /* The one metric of a launch that is measured. */
@@ -83,11 +85,15 @@
     FIELD(U32, reserved_smem_per_block_bytes, reserved_smem_per_block_bytes, 1, RESERVED_SHARED_MEMORY_PER_BLOCK,      \
           VALUE, "device__attribute_reserved_shared_memory_per_block", "byte/block",                                   \
           "shared memory of a block that the system keeps")                                                            \
-    FIELD(U32, warp_size, warp_size, 1, WARP_SIZE, KNOWN, "device__attribute_warp_size", "thread", "threads in a warp")
+    FIELD(U32, warp_size, warp_size, 1, WARP_SIZE, KNOWN, "device__attribute_warp_size", "thread",                     \
+          "threads in a warp")                                                                                         \
+    SPOOL(U32, attribute_count, NONE) /* 0, or KPROF_DEVICE_ATTRIBUTE_COUNT */                                         \
+    SPOOL(VALUES, attributes, NONE)   /* in the order of core/attributes.h; NaN: the driver does not tell */
 
 /* A name with its attributes: modules may hold kernels of one name but different code. */
 #define KPROF_KERNEL_FIELDS(FIELD, SPOOL, REPORT)                                                                      \
-    SPOOL(U32, kernel, NONE) /* numbered from 1 in this process */                                                     \
+    SPOOL(U32, kernel, NONE)          /* numbered from 1 in this process */                                            \
+    SPOOL(U32, device_launches, NONE) /* 0: not known, 1: its code launches no kernel, 2: it launches kernels */       \
     FIELD(TEXT, mangled, mangled, 1, NONE, NONE)                                                                       \
     REPORT(TEXT, demangled, 1)                                                                                         \
     REPORT(TEXT, function, 1) /* without namespaces, template arguments and parameters */                              \
@@ -237,6 +243,8 @@
     X(registers_per_thread(facts), KNOWN, "launch__registers_per_thread", "register/thread",                           \
       "32-bit registers that the GPU gives a thread: those that the compiler counted, but 16 at least on compute "     \
       "capability 9.0")                                                                                                \
+    X(facts->kernel->device_launches ? facts->kernel->device_launches - 1.0 : NAN, ON_REQUEST, "launch__uses_cdp", "", \
+      "1 for a kernel whose code launches kernels, 0 for one whose code does not")                                     \
     X(occupancy.registers_per_thread_allocated, KNOWN, "launch__registers_per_thread_allocated", "register/thread",    \
       "32-bit registers that an SM sets aside for a thread: those that it is given, rounded up for each warp")         \
     X(occupancy.smem_per_block_bytes, VALUE, "launch__shared_mem_per_block", "byte/block",                             \

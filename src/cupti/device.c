@@ -5,16 +5,18 @@
 #include "cupti/driver.h"
 #include "host/load.h"
 
+#include <math.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
 
 #define MAX_DEVICES 64
 
-/* Strings of the records, kept for the life of the process. */
+/* Strings and attributes of the records, kept for the life of the process. */
 static struct {
     char name[128], uuid[33];
-} texts[MAX_DEVICES];
+    double attributes[KPROF_DEVICE_ATTRIBUTE_COUNT];
+} kept[MAX_DEVICES];
 
 static uint32_t attribute(const kprof_driver_api *driver, CUdevice device, CUdevice_attribute which)
 {
@@ -31,15 +33,26 @@ static uint32_t attribute(const kprof_driver_api *driver, CUdevice device, CUdev
 #define FIELD(kind, member, column, since, which, ...) READ_##kind(member, CU_DEVICE_ATTRIBUTE_##which)
 #define NOT_READ(...)
 
+/* What the driver tells and kprof itself does not need. */
+static void read_attributes(const kprof_driver_api *driver, CUdevice device, double out[KPROF_DEVICE_ATTRIBUTE_COUNT])
+{
+#define NUMBER(name, attribute, ...) CU_DEVICE_ATTRIBUTE_##attribute,
+    static const CUdevice_attribute numbers[] = {KPROF_DEVICE_ATTRIBUTES(NUMBER)};
+    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) {
+        int value = 0;
+        out[i] = driver->cuDeviceGetAttribute_(&value, numbers[i], device) == CUDA_SUCCESS ? value : NAN;
+    }
+}
+
 static void read_texts(const kprof_driver_api *driver, CUdevice device, kprof_device_record *out)
 {
     CUuuid uuid = {{0}};
-    driver->cuDeviceGetName_(texts[device].name, sizeof texts[device].name, device);
+    driver->cuDeviceGetName_(kept[device].name, sizeof kept[device].name, device);
     driver->cuDeviceGetUuid_(&uuid, device);
     for (size_t i = 0; i < sizeof uuid.bytes; i++)
-        snprintf(texts[device].uuid + 2 * i, 3, "%02x", (unsigned char)uuid.bytes[i]);
-    out->name = texts[device].name;
-    out->uuid = texts[device].uuid;
+        snprintf(kept[device].uuid + 2 * i, 3, "%02x", (unsigned char)uuid.bytes[i]);
+    out->name = kept[device].name;
+    out->uuid = kept[device].uuid;
 }
 
 static kprof_status read_device(uint32_t device, kprof_device_record *out)
@@ -56,6 +69,9 @@ static kprof_status read_device(uint32_t device, kprof_device_record *out)
         return kprof_fail(KPROF_UNSUPPORTED, "device %u cannot be opened", device);
     *out = (kprof_device_record){.device = device};
     KPROF_DEVICE_FIELDS(FIELD, NOT_READ, NOT_READ)
+    read_attributes(driver, handle, kept[device].attributes);
+    out->attribute_count = KPROF_DEVICE_ATTRIBUTE_COUNT;
+    out->attributes = kept[device].attributes;
     read_texts(driver, handle, out);
     CUpti_Device_GetChipName_Params params = {.structSize = CUpti_Device_GetChipName_Params_STRUCT_SIZE};
     params.deviceIndex = device;

@@ -245,7 +245,8 @@ static bool is_same(const cubin_record *a, const cubin_record *b)
     bool same = a->kernel_count == b->kernel_count && a->variables.count == b->variables.count;
     for (size_t i = 0; same && i < a->kernel_count; i++)
         same = strcmp(a->kernels[i].name, b->kernels[i].name) == 0 &&
-               same_texts(a->kernels[i].side_effect, b->kernels[i].side_effect);
+               same_texts(a->kernels[i].side_effect, b->kernels[i].side_effect) &&
+               a->kernels[i].launches == b->kernels[i].launches;
     for (size_t i = 0; same && i < a->variables.count; i++)
         same = strcmp(a->variables.items[i], b->variables.items[i]) == 0;
     return same;
@@ -304,4 +305,17 @@ const kprof_strlist *kprof_modules_variables(const char *kernel, size_t index)
             names = &record->variables;
     pthread_mutex_unlock(&seen.mutex);
     return names;
+}
+
+kprof_device_launches kprof_modules_device_launches(const char *kernel)
+{
+    kprof_device_launches answer = KPROF_DEVICE_LAUNCHES_UNKNOWN;
+    pthread_mutex_lock(&seen.mutex);
+    for (const cubin_record *record = seen.cubins; record; record = record->next) {
+        const cubin_kernel *found = find_kernel(record, kernel);
+        if (found && answer != KPROF_DEVICE_LAUNCHES_SOME)
+            answer = found->launches ? KPROF_DEVICE_LAUNCHES_SOME : KPROF_DEVICE_LAUNCHES_NONE;
+    }
+    pthread_mutex_unlock(&seen.mutex);
+    return answer;
 }

@@ -16,6 +16,14 @@ void kprof_modules_add(const void *cubin, size_t size);
  * The text lives as long as the process. Thread-safe. */
 const char *kprof_modules_side_effect(const char *kernel);
 
+/* Does the code of a kernel launch kernels? So it does where that of another kernel of this name does. Thread-safe. */
+typedef enum kprof_device_launches {
+    KPROF_DEVICE_LAUNCHES_UNKNOWN, /* no loaded cubin has the kernel */
+    KPROF_DEVICE_LAUNCHES_NONE,
+    KPROF_DEVICE_LAUNCHES_SOME,
+} kprof_device_launches;
+kprof_device_launches kprof_modules_device_launches(const char *kernel);
+
 /* Names of the writable variables in a cubin that has the kernel, the one of this index among those that do, from 0;
  * NULL when there are no more. The list lives as long as the process. Thread-safe. */
 const kprof_strlist *kprof_modules_variables(const char *kernel, size_t index);

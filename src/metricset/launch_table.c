@@ -6,21 +6,25 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define VALUE(name, unit, help) {name, unit, help},
-#define KNOWN                   VALUE
-#define PLACE                   VALUE
+#define VALUE(name, unit, help)      {name, unit, help, false},
+#define ON_REQUEST(name, unit, help) {name, unit, help, true},
+#define KNOWN                        VALUE
+#define PLACE                        VALUE
 #define NONE()
 #define DIMENSIONS(name, unit, before, after)                                                                          \
-    {name "_x", unit, before "x" after}, {name "_y", unit, before "y" after}, {name "_z", unit, before "z" after},
+    {name "_x", unit, before "x" after, false}, {name "_y", unit, before "y" after, false},                            \
+        {name "_z", unit, before "z" after, false},
 
 #define FIELD(kind, member, column, since, attribute, ...) KPROF_METRIC_OF(__VA_ARGS__)
 #define SPOOL(kind, member, ...)                           KPROF_METRIC_OF(__VA_ARGS__)
 #define REPORT(...)
-#define COMPUTED(value, ...) KPROF_METRIC_OF(__VA_ARGS__)
+#define COMPUTED(value, ...)                   KPROF_METRIC_OF(__VA_ARGS__)
+#define ATTRIBUTE(name, attribute, unit, help) ON_REQUEST("device__attribute_" #name, unit, help)
 
 static kprof_launch_metric rows[] = {
     KPROF_DEVICE_FIELDS(FIELD, SPOOL, REPORT) KPROF_KERNEL_FIELDS(FIELD, SPOOL, REPORT)
-        KPROF_LAUNCH_FIELDS(FIELD, SPOOL, REPORT) KPROF_COMPUTED_METRICS(COMPUTED){NULL, NULL, NULL},
+        KPROF_LAUNCH_FIELDS(FIELD, SPOOL, REPORT) KPROF_COMPUTED_METRICS(COMPUTED)
+            KPROF_DEVICE_ATTRIBUTES(ATTRIBUTE){NULL, NULL, NULL, false},
 };
 #define ROW_COUNT (sizeof rows / sizeof *rows - 1)
 
@@ -40,5 +44,5 @@ __attribute__((constructor)) static void sort_rows(void)
 
 const kprof_launch_metric *kprof_launch_metric_find(const char *name)
 {
-    return bsearch(&(kprof_launch_metric){name, NULL, NULL}, rows, ROW_COUNT, sizeof *rows, by_name);
+    return bsearch(&(kprof_launch_metric){.name = name}, rows, ROW_COUNT, sizeof *rows, by_name);
 }

@@ -172,6 +172,7 @@ kprof_status kprof_query_metrics(kprof_host *host, const kprof_query *query) KPR
  * ended by one without a name; the report computes their values. */
 typedef struct kprof_launch_metric {
     const char *name, *unit, *description;
+    bool on_request; /* a report has it where --metrics or a section names it */
 } kprof_launch_metric;
 extern const kprof_launch_metric *const kprof_launch_metrics;
 /* The row of a name, or NULL when the launch does not tell it. */

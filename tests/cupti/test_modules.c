@@ -88,6 +88,9 @@ static void test_children(void **state)
     kprof_modules_add(cubin, cubin_size);
     assert_null(kprof_modules_side_effect("_Z13parent_kernelPi"));
     assert_null(kprof_modules_side_effect("_Z12other_kernelPi"));
+    assert_int_equal(kprof_modules_device_launches("_Z13parent_kernelPi"), KPROF_DEVICE_LAUNCHES_SOME);
+    assert_int_equal(kprof_modules_device_launches("_Z12other_kernelPi"), KPROF_DEVICE_LAUNCHES_NONE);
+    assert_int_equal(kprof_modules_device_launches("nothing"), KPROF_DEVICE_LAUNCHES_UNKNOWN);
     read_file(FIXTURES "/printing_children.cubin");
     kprof_modules_add(cubin, cubin_size);
     assert_string_equal(kprof_modules_side_effect("_Z22printing_parent_kernelPi"), "vprintf");

@@ -76,6 +76,19 @@ class Choices(Case):
         self.assert_run(run, 106)
         self.assertIn("no launch matched --kernel-id ::vectorAdd:7", run.err)
 
+    def test_values_on_request(self):
+        """Attributes of the GPU that kprof itself does not need, and whether a kernel launches kernels, are there where
+        somebody asks for them."""
+        asked = "device__attribute_max_pitch,device__attribute_max_threads_per_block,launch__uses_cdp"
+        self.assert_run(self.collect(["--metrics", asked + ",launch__grid_size"], [f"launch={VECTOR_ADD}"]), 0)
+        values = dict(self.query("run.kprof", "SELECT metric, value FROM launch_metrics"))
+        self.assertGreater(values["device__attribute_max_pitch"], 1000)
+        self.assertIsNone(values["device__attribute_max_threads_per_block"])
+        self.assertEqual(values["launch__uses_cdp"], 1)
+        self.assertNotIn("device__attribute_integrated", values)
+        self.assert_run(self.collect(["--metrics", "launch__grid_size", "-f"], [f"launch={VECTOR_ADD}"]), 0)
+        self.assertNotIn("launch__uses_cdp", dict(self.query("run.kprof", "SELECT metric, value FROM launch_metrics")))
+
     def test_input(self):
         run = self.profile(["--null-stdin"], ["cat", f"launch={SCALE}"], stdin="from here")
         self.assert_run(run, 0)

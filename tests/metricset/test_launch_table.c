@@ -26,6 +26,9 @@ static void test_names_that_people_know(void **state)
                                         "sm__maximum_warps_per_active_cycle_pct"};
     for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
         assert_non_null(kprof_launch_metric_find(names[i]));
+    assert_false(kprof_launch_metric_find("launch__grid_size")->on_request);
+    assert_true(kprof_launch_metric_find("launch__uses_cdp")->on_request);
+    assert_true(kprof_launch_metric_find("device__attribute_max_pitch")->on_request);
     assert_null(kprof_launch_metric_find("launch__grid"));
     assert_null(kprof_launch_metric_find(""));
 }

@@ -136,9 +136,8 @@ static void test_unknown(void **state)
                    "did you mean \"sm__ops_path_tensor_op_hmma_src_fp16_dst_fp32.sum\"?");
     assert_refused("smsp__sass_thread_inst_executed_op_fp31_pred_on.sum", KPROF_UNKNOWN_NAME,
                    "did you mean \"smsp__sass_thread_inst_executed_op_fp32_pred_on.sum\"?");
-    assert_refused("launch__uses_cdp", KPROF_UNKNOWN_NAME, "does not keep whether a kernel launches kernels");
     assert_refused("launch__func_cache_config", KPROF_UNKNOWN_NAME, "launch__shared_mem_config_size");
-    assert_refused("device__attribute_max_pitch", KPROF_UNKNOWN_NAME, "cuDeviceGetAttribute");
+    assert_refused("device__attribute_architecture", KPROF_UNKNOWN_NAME, "cuDeviceGetAttribute");
     assert_refused("all", KPROF_UNKNOWN_NAME, "--set full has the most useful ones");
     assert_refused("smsp__pcsamp_sample_count", KPROF_UNKNOWN_NAME, "kprof does not sample");
 }

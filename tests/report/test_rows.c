@@ -105,6 +105,7 @@ static void test_every_field_is_stored_and_read(void **state)
     process.start_unix_ns = 1;
     launch.kernel = kernel.kernel;
     launch.device = device.device;
+    device.attribute_count = 0; /* as many as there are */
     launch.value_count = launch.witness_count = 0;
     const kprof_record records[] = {
         {.type = KPROF_RECORD_PROCESS, .process = process},

@@ -158,6 +158,12 @@ static kprof_status target_device(uint32_t device, kprof_device_record *out)
     out->chip = device == 0 ? "GH100" : sim.second_chip;
     out->uuid = "00112233445566778899aabbccddeeff";
     out->cupti_version = 130000;
+    static double attributes[KPROF_DEVICE_ATTRIBUTE_COUNT];
+    for (size_t i = 0; i < KPROF_DEVICE_ATTRIBUTE_COUNT; i++)
+        attributes[i] = 1000 + (double)i;
+    attributes[0] = NAN; /* an older driver does not tell */
+    out->attribute_count = KPROF_DEVICE_ATTRIBUTE_COUNT;
+    out->attributes = attributes;
     return KPROF_OK;
 }
 
@@ -177,6 +183,7 @@ static void target_kernel(const kprof_call *call, kprof_kernel_record *out)
 {
     const sim_function *function = call->function;
     out->registers_per_thread = 16 + function->module;
+    out->device_launches = 2;
 }
 
 static void target_note_variables(const kprof_call *call)

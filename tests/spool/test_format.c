@@ -105,6 +105,7 @@ static void the_tables_cover_the_structs(void **state)
             record.device.name = samples[i].device.name;
             record.device.chip = samples[i].device.chip;
             record.device.uuid = samples[i].device.uuid;
+            record.device.attributes = samples[i].device.attributes;
             assert_memory_equal(&record.device, &samples[i].device, sizeof record.device);
         } else if (record.type == KPROF_RECORD_LAUNCH) {
             assert_memory_equal(record.launch.values, samples[i].launch.values,
@@ -143,8 +144,8 @@ static void the_bytes_are_those_of_the_version(void **state)
 {
     (void)state;
     kprof_strbuf bytes = make_spool(NULL);
-    assert_int_equal(KPROF_SPOOL_VERSION, 5);
-    assert_int_equal(kprof_crc32c(0, bytes.data, bytes.length), 0xc10a299b);
+    assert_int_equal(KPROF_SPOOL_VERSION, 6);
+    assert_int_equal(kprof_crc32c(0, bytes.data, bytes.length), 0x15e5aee7);
     kprof_strbuf_free(&bytes);
 }
 

@@ -65,10 +65,28 @@ static const char *or_empty(const char *text)
     return text ? text : "";
 }
 
+/* Where the report has its row, a launch gets its value. */
+static kprof_status request_launch_metrics(kprof_report *report, const kprof_item *item)
+{
+    kprof_strlist names = KPROF_STRLIST_INIT;
+    kprof_status status = item->compiled ? kprof_expr_names(item->compiled, &names) : KPROF_OK;
+    for (size_t i = 0; i < names.count && status == KPROF_OK; i++) {
+        const kprof_launch_metric *metric = kprof_launch_metric_find(names.items[i]);
+        if (!metric || !metric->on_request)
+            continue;
+        kprof_model_metric row = {metric->name, metric->unit, metric->description, "launch"};
+        int64_t id;
+        status = kprof_store_metric(report, &row, &id);
+    }
+    kprof_strlist_free(&names);
+    return status;
+}
+
 static kprof_status add_item(kprof_report *report, kprof_derived *derived, const kprof_item *item)
 {
-    if (!item->name || !item->expression)
-        return KPROF_OK;
+    kprof_status status = request_launch_metrics(report, item);
+    if (status != KPROF_OK || !item->name || !item->expression)
+        return status;
     derived_item *grown = realloc(derived->items, (derived->item_count + 1) * sizeof *grown);
     if (!grown)
         return kprof_fail(KPROF_NO_MEMORY, "%s: out of memory", report->path);

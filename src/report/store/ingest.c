@@ -17,8 +17,9 @@ typedef struct known_kernel {
 
 typedef struct known_device {
     int64_t row;
-    kprof_device_record record; /* without its strings */
+    kprof_device_record record; /* without its strings; its attributes are `attributes` */
     char *chip;
+    double *attributes;
 } known_device;
 
 /* The metric rows of a chip's values, in the order of the values, and then those of the spreads of its witnesses. */
@@ -48,9 +49,10 @@ struct kprof_ingest {
     known_metrics *metrics;
     size_t metrics_count;
     value_table table;
-    bool table_is_current; /* no metric was added since it was filled */
-    int64_t launch_rows[KPROF_LAUNCH_VALUE_MAX];
+    bool table_is_current;                       /* no metric was added since it was filled */
+    int64_t launch_rows[KPROF_LAUNCH_VALUE_MAX]; /* NO_ROW: nobody asked for this one */
 };
+#define NO_ROW (-1)
 
 static const char *const replay_modes[] = {"none", "multiplex", "batch"};
 static const char *const log_levels[] = {"error", "warning", "info", "debug"};
@@ -79,8 +81,10 @@ void kprof_ingest_free(kprof_ingest *ingest)
 {
     if (!ingest)
         return;
-    for (size_t i = 0; i < ingest->device_count; i++)
+    for (size_t i = 0; i < ingest->device_count; i++) {
         free(ingest->devices[i].chip);
+        free(ingest->devices[i].attributes);
+    }
     for (size_t i = 0; i < ingest->metrics_count; i++) {
         free(ingest->metrics[i].chip);
         free(ingest->metrics[i].rows);
@@ -143,10 +147,18 @@ static kprof_status store_device(kprof_ingest *ingest, const kprof_device_record
     }
     if (status != KPROF_OK)
         return status;
+    const size_t attribute_bytes = device->attribute_count * sizeof *known->attributes;
     known->chip = strdup(or_empty(device->chip));
-    if (!known->chip)
+    known->attributes = malloc(attribute_bytes + 1);
+    if (!known->chip || !known->attributes) {
+        free(known->chip);
+        free(known->attributes);
         return kprof_store_no_memory(ingest->report);
+    }
+    if (attribute_bytes > 0)
+        memcpy(known->attributes, device->attributes, attribute_bytes);
     known->record = *device;
+    known->record.attributes = known->attributes;
     known->record.name = known->record.chip = known->record.uuid = NULL;
     ingest->device_count++;
     return KPROF_OK;
@@ -285,9 +297,10 @@ static kprof_status find_launch_rows(kprof_ingest *ingest)
     size_t count = kprof_launch_values(&(kprof_launch_facts){&launch, &kernel, &device, 0}, values);
     for (size_t i = 0; i < count; i++) {
         size_t row = kprof_names_find(&ingest->table.names, values[i].name);
-        if (row == KPROF_NAMES_NONE)
+        const kprof_launch_metric *metric = row == KPROF_NAMES_NONE ? kprof_launch_metric_find(values[i].name) : NULL;
+        if (row == KPROF_NAMES_NONE && !(metric && metric->on_request))
             return kprof_fail(KPROF_INTERNAL, "%s: metric %s has no row", ingest->report->path, values[i].name);
-        ingest->launch_rows[i] = (int64_t)row;
+        ingest->launch_rows[i] = row == KPROF_NAMES_NONE ? NO_ROW : (int64_t)row;
     }
     return KPROF_OK;
 }
@@ -343,8 +356,10 @@ static void fill_table(kprof_ingest *ingest, const kprof_launch_facts *facts, co
     memset(table->present, 0, table->size * sizeof *table->present);
     kprof_launch_value values[KPROF_LAUNCH_VALUE_MAX];
     size_t count = kprof_launch_values(facts, values);
-    for (size_t i = 0; i < count; i++)
-        table_put(table, ingest->launch_rows[i], values[i].value);
+    for (size_t i = 0; i < count; i++) {
+        if (ingest->launch_rows[i] != NO_ROW)
+            table_put(table, ingest->launch_rows[i], values[i].value);
+    }
     const known_metrics *metrics = find_metrics(ingest, device->chip);
     table->measured = facts->launch->value_count > 0;
     for (size_t i = 0; i < facts->launch->value_count; i++)

@@ -216,6 +216,7 @@ static void put(value_list *list, const char *name, double value)
 #define VALUE(name, unit, help) put(list, name, (double)*number);
 #define KNOWN(name, unit, help) put(list, name, known((double)*number));
 #define PLACE(name, unit, help) put_anyway(list, name, (double)*number);
+#define ON_REQUEST              VALUE
 #define DIMENSIONS(name, ...)                                                                                          \
     put(list, name "_x", (*number)[0]);                                                                                \
     put(list, name "_y", (*number)[1]);                                                                                \
@@ -243,12 +244,21 @@ PUT_FIELDS(LAUNCH, launch)
         KPROF_METRIC_OF(__VA_ARGS__)                                                                                   \
     }
 
+#define ATTRIBUTE_NAME(name, ...) "device__attribute_" #name,
+
 static void put_computed(const kprof_launch_facts *facts, value_list *list)
 {
     const kprof_launch_record *launch = facts->launch;
     const kprof_device_record *device = facts->device;
     const kprof_occupancy occupancy = kprof_occupancy_compute(facts);
     KPROF_COMPUTED_METRICS(COMPUTED)
+}
+
+static void put_attributes(const kprof_device_record *device, value_list *list)
+{
+    static const char *const names[] = {KPROF_DEVICE_ATTRIBUTES(ATTRIBUTE_NAME)};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        put_anyway(list, names[i], i < device->attribute_count ? device->attributes[i] : NAN);
 }
 
 size_t kprof_launch_values(const kprof_launch_facts *facts, kprof_launch_value out[KPROF_LAUNCH_VALUE_MAX])
@@ -259,5 +269,6 @@ size_t kprof_launch_values(const kprof_launch_facts *facts, kprof_launch_value o
     put_kernel(facts->kernel, &list);
     put_launch(facts->launch, &list);
     put_computed(facts, &list);
+    put_attributes(facts->device, &list);
     return list.count;
 }

@@ -52,7 +52,7 @@ typedef struct kprof_launch_value {
     const char *name; /* one of kprof_launch_metrics[] */
     double value;     /* NaN: not known */
 } kprof_launch_value;
-#define KPROF_LAUNCH_VALUE_MAX 96
+#define KPROF_LAUNCH_VALUE_MAX (96 + KPROF_DEVICE_ATTRIBUTE_COUNT)
 /* All values, always the same names in the same order; returns how many. */
 size_t kprof_launch_values(const kprof_launch_facts *facts, kprof_launch_value out[KPROF_LAUNCH_VALUE_MAX]);
 

@@ -103,6 +103,8 @@ static kprof_status store_run(kprof_report *report, const kprof_run_info *run)
 static kprof_status store_launch_metrics(kprof_report *report)
 {
     for (const kprof_launch_metric *metric = kprof_launch_metrics; metric->name; metric++) {
+        if (metric->on_request)
+            continue;
         kprof_model_metric row = {metric->name, metric->unit, metric->description, "launch"};
         int64_t id;
         kprof_status status = kprof_store_metric(report, &row, &id);
