@@ -254,9 +254,11 @@ kprof_status kprof_planner_make(kprof_host *host, const kprof_planner_wish *wish
         if (status == KPROF_OK)
             kprof_planned_keep(&question, out);
     }
-    kprof_effort effort = kprof_effort_of(&out->schedule, out->collect.count);
+    if (status != KPROF_OK)
+        return status;
+    const kprof_effort effort = kprof_effort_of(&out->schedule, out->collect.count);
     out->cost = kprof_cost_of(&effort, &wish->limits->workload);
-    return status;
+    return KPROF_OK;
 }
 
 void kprof_planned_free(kprof_planned *planned)

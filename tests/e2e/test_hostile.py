@@ -672,18 +672,19 @@ class Memory(Case):
         if is_sanitized():
             self.skipTest("AddressSanitizer has its own malloc")
 
-    def fail_some(self, *words):
+    def fail_some(self, *words, **env):
         """Fail allocations of a command: each alone, and each with all after it."""
-        plain = self.kprof(*words, env={"LD_PRELOAD": self.SHIM}) # which fills the cache of plans
+        env = {"LD_PRELOAD": self.SHIM, **env}
+        plain = self.kprof(*words, env=env) # which fills the cache of plans
         numbers = self.path("numbers")
-        listed = self.kprof(*words, env={"LD_PRELOAD": self.SHIM, "KPROF_TEST_ALLOCATIONS": numbers})
+        listed = self.kprof(*words, env={**env, "KPROF_TEST_ALLOCATIONS": numbers})
         self.assertEqual((listed.code, listed.out, listed.err), (plain.code, plain.out, plain.err))
         with open(numbers) as file:
             stacks = file.read().split()
         self.assertNotEqual(stacks, [])
         for number in random.Random(" ".join(words)).sample(stacks, min(self.TRIED, len(stacks))):
             for other in ({}, {"KPROF_TEST_FAILS_ALL": "1"}):
-                run = self.kprof(*words, env={"LD_PRELOAD": self.SHIM, "KPROF_TEST_FAILING": number, **other})
+                run = self.kprof(*words, env={**env, "KPROF_TEST_FAILING": number, **other})
                 told = (words, number, other, run.code, run.err)
                 if run.code == 100:
                     self.assertRegex(run.err, "out of memory|Cannot allocate memory", told)
@@ -698,6 +699,10 @@ class Memory(Case):
                       "explain --chips GH100 dram__bytes.sum SpeedOfLight WarpStall flop_count_dp"):
             with self.subTest(words):
                 self.fail_some(*words.split())
+
+    def test_plans_that_are_made(self):
+        """A plan that the cache has is not made again."""
+        self.fail_some("plan", "--chips", "GH100", "--metrics", "dram__bytes.sum", KPROF_CACHE="off")
 
     def test_reports(self):
         for page in ("details", "raw", "summary", "statistics", "brief", "sources", "session"):
