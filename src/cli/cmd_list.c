@@ -282,22 +282,23 @@ static kprof_status query_chip(const kprof_options *options, const kprof_catalog
     return status;
 }
 
+static const kprof_listing_column metric_columns[] = {
+    {.key = "chip", .label = "Chip"},
+    {.key = "metric", .label = "Metric"},
+    {.key = "kind", .label = "Kind"},
+    {.key = "unit", .label = "Unit", .missing = "-"},
+    {.key = "description", .label = "Description", .folds = true},
+    {0},
+};
+
 static kprof_status query_metrics(const kprof_options *options, kprof_listing *listing)
 {
-    static const kprof_listing_column columns[] = {
-        {.key = "chip", .label = "Chip"},
-        {.key = "metric", .label = "Metric"},
-        {.key = "kind", .label = "Kind"},
-        {.key = "unit", .label = "Unit", .missing = "-"},
-        {.key = "description", .label = "Description", .folds = true},
-        {0},
-    };
     kprof_chips chips = {0};
     kprof_catalog *catalog = NULL;
     if (options->query_mode == KPROF_QUERY_SUFFIX && options->selection.metrics.count == 0)
         return kprof_fail(KPROF_USAGE, "--query-metrics-mode suffix needs base names: --metrics NAME[,NAME]; "
                                        "all lists every full name");
-    listing->columns = columns;
+    listing->columns = metric_columns;
     kprof_status status = kprof_catalog_locate(options, &catalog);
     if (status == KPROF_OK)
         status = kprof_chips_named(options, &chips);
@@ -305,6 +306,25 @@ static kprof_status query_metrics(const kprof_options *options, kprof_listing *l
         status = query_chip(options, catalog, chips.names.items[i], listing);
     kprof_strlist_free(&chips.names);
     kprof_catalog_free(catalog);
+    return status;
+}
+
+/* What a run with these sets, sections and metrics has: full names. */
+static kprof_status list_collected(const kprof_options *options, kprof_listing *listing)
+{
+    kprof_chips chips = {0};
+    kprof_plans plans = {0};
+    listing->columns = metric_columns;
+    kprof_status status = kprof_chips_named(options, &chips);
+    if (status == KPROF_OK)
+        status = kprof_plans_make_for(options, &chips.names, chips.device_bytes, &plans);
+    for (size_t i = 0; i < plans.count && status == KPROF_OK; i++) {
+        metric_lister to = {listing, plans.chips[i].plan.chip};
+        const kprof_query query = {.visit = add_metric, .user = &to};
+        status = kprof_query_collected(plans.chips[i].host, &plans.chips[i].plan, &query);
+    }
+    kprof_plans_free(&plans);
+    kprof_strlist_free(&chips.names);
     return status;
 }
 
@@ -320,6 +340,7 @@ static const list_row lists[] = {
     {"findings", list_findings, "what kprof looks for in a launch", "--rule"},
     {"chips", list_chips, "the chips that kprof supports", "--chips"},
     {"metrics", query_metrics, "what a chip can count", "--metrics"},
+    {"collected", list_collected, "the metrics that a run collects", "--set, --section"},
     {"aliases", list_aliases, "short names of metrics", "--metrics"},
 };
 

@@ -64,7 +64,6 @@ static const kprof_ncu_option rows[] = {
      offsetof(kprof_options, kernel_regex_exclude)},
     {"kill", 0, true, NO,
      SAME("kprof lets the application run to its end; after --launch-count launches it runs as without kprof")},
-    {"list-metrics", 0, false, NULL, ELSE("use kprof list metrics --metrics group:SECTION, or kprof list sections")},
     {"lockstep-kernel-launch", 0, false, NULL, SAME(no_communicator)},
     {"lockstep-nvtx-exclude", 0, true, NULL, SAME(no_communicator)},
     {"lockstep-nvtx-include", 0, true, NULL, SAME(no_communicator)},
@@ -143,8 +142,12 @@ static const kprof_ncu_value taken_values[] = {
 static const struct {
     const char *option, *value, *hint;
 } values[] = {
-    {"filter-mode", "per-launch-config", "global and per-gpu are there; -s and -c count the launches of each process"},
-    {"page", "source", "kprof has no source view; it shows values of launches"},
+    {"filter-mode", "per-launch-config",
+     "global and per-gpu are there; measure all launches, which share passes, and kprof report FILE --page summary "
+     "--group-by config has a row for each configuration"},
+    {"page", "source",
+     "kprof keeps no code and has no source view; the details page has stalls, instructions and memory traffic of "
+     "each kernel as a whole"},
     {"to", "csv", "long and wide are CSV, and kprof report FILE --csv prints a page as CSV"},
     {"to", "html", "kprof report FILE --html OUT.html writes a page for a browser"},
     {"to", "json", "jsonl has a line of JSON for each launch, and kprof report FILE --json prints one document"},

@@ -1,9 +1,9 @@
 /* The options of all commands, in the order of --help; those about what is measured are in core/recorder_options.h. A
  * new option is a row (core/option.h says how), a paragraph in its manual page, and the code that uses its field. */
 /* clang-format off */
-OPTION(ELSEWHERE, LIST, selection.sets, "set", PLANNING | REPORT,
+OPTION(ELSEWHERE, LIST, selection.sets, "set", RUN | PLAN | LIST | REPORT,
        "collect these sets, or show their sections of a report; kprof list sets shows them", .argument = "ID[,ID]")
-OPTION(ELSEWHERE, LIST, selection.sections, "section", PLANNING | REPORT,
+OPTION(ELSEWHERE, LIST, selection.sections, "section", RUN | PLAN | LIST | REPORT,
        "collect these sections, or show those of a report; ids or regex:PATTERN", .argument = "ID[,ID]")
 OPTION(CLI, PATHS, section_folders, "section-folder", RUN | REPORT | PLAN | LIST | TELL,
        "also read sets, sections, findings and aliases from DIR", .argument = "DIR")
@@ -26,6 +26,8 @@ OPTION(ELSEWHERE, ALIAS, alias, "list-rules", RUN, "kprof list findings: the fin
        .note = "list findings")
 OPTION(ELSEWHERE, ALIAS, alias, "list-chips", RUN, "kprof list chips: the chips that kprof supports",
        .note = "list chips")
+OPTION(ELSEWHERE, ALIAS, alias, "list-metrics", RUN,
+       "kprof list collected: the metrics that these sets and sections collect", .note = "list collected")
 OPTION(ELSEWHERE, ALIAS, alias, "query-metrics", RUN, "kprof list metrics: the metrics of a chip; needs no GPU",
        .note = "list metrics")
 OPTION(CLI, CHOICE, query_mode, "query-metrics-mode", LIST | KPROF_IGNORED_IN(RUN | PLAN),

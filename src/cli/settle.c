@@ -112,8 +112,10 @@ static kprof_status settle_kernel_id(kprof_options *options)
     if (!number)
         return kprof_fail(KPROF_USAGE, "--kernel-id %s: %s", id, format);
     if (stream > id || name > stream + 1)
-        return kprof_fail(KPROF_USAGE, "--kernel-id %s: kprof does not choose by context or stream; write ::%s", id,
-                          name + 1);
+        return kprof_fail(KPROF_USAGE,
+                          "--kernel-id %s: kprof measures the launches of all contexts and streams; write ::%s, then "
+                          "kprof report FILE --filter \"launch__stream_id==7\" (or launch__context_id) chooses",
+                          id, name + 1);
     if (number[1] && (!kprof_value_number(number + 1, &options->filter.invocation) || options->filter.invocation == 0))
         return kprof_fail(KPROF_USAGE, "--kernel-id %s: \"%s\" is no number from 1; %s", id, number + 1, format);
     if (number == name + 1)

@@ -134,6 +134,8 @@ typedef struct kprof_plan {
 kprof_status kprof_plan_make(const kprof_catalog *catalog, const kprof_selection *selection, kprof_host *host,
                              kprof_plan *out) KPROF_MUST_CHECK;
 void kprof_plan_free(kprof_plan *plan); /* members, not the struct */
+/* Add the metrics of a section that describe the launch itself and are not collected. False when out of memory. */
+bool kprof_section_launch_metrics(const kprof_section *section, kprof_strlist *out) KPROF_MUST_CHECK;
 
 /* The size of a set on the host's chip, as `kprof list sets` shows it. */
 typedef struct kprof_set_cost {
@@ -167,6 +169,8 @@ typedef struct kprof_query {
     void *user;
 } kprof_query;
 kprof_status kprof_query_metrics(kprof_host *host, const kprof_query *query) KPROF_MUST_CHECK;
+/* The full names that a plan collects or shows, likewise; of the query `visit` and `user` count. */
+kprof_status kprof_query_collected(kprof_host *host, const kprof_plan *plan, const kprof_query *query) KPROF_MUST_CHECK;
 
 /* Names known from the launch itself, not collected: launch__*, device__attribute_*. Rows of core/fields.h by name,
  * ended by one without a name; the report computes their values. */

@@ -111,6 +111,36 @@ static kprof_status add_named(const lookup *at, const char *word)
     return status;
 }
 
+static kprof_status visit_all(kprof_host *host, const kprof_query *query, const kprof_strlist *names)
+{
+    kprof_status status = KPROF_OK;
+    for (size_t i = 0; i < names->count && status == KPROF_OK; i++) {
+        const kprof_launch_metric *metric = kprof_launch_metric_find(names->items[i]);
+        if (metric)
+            status = query->visit(query->user,
+                                  &(kprof_query_row){metric->name, metric->unit, metric->description, "launch"});
+        else
+            status = visit_base(host, query, names->items[i]);
+    }
+    return status;
+}
+
+kprof_status kprof_query_collected(kprof_host *host, const kprof_plan *plan, const kprof_query *query)
+{
+    kprof_strlist names = KPROF_STRLIST_INIT;
+    bool added = true;
+    for (size_t i = 0; i < plan->collect.count && added; i++)
+        added = kprof_strlist_add(&names, plan->collect.items[i]);
+    for (size_t i = 0; i < plan->shown.count && added; i++)
+        added = kprof_strlist_add_unique(&names, plan->shown.items[i]);
+    for (size_t i = 0; i < plan->section_count && added; i++)
+        added = kprof_section_launch_metrics(&plan->sections[i], &names);
+    kprof_strlist_sort(&names);
+    kprof_status status = added ? visit_all(host, query, &names) : KPROF_NO_MEMORY;
+    kprof_strlist_free(&names);
+    return status;
+}
+
 kprof_status kprof_query_metrics(kprof_host *host, const kprof_query *query)
 {
     kprof_strlist all = KPROF_STRLIST_INIT, named = KPROF_STRLIST_INIT;
@@ -126,15 +156,8 @@ kprof_status kprof_query_metrics(kprof_host *host, const kprof_query *query)
     kprof_strlist *chosen = narrowed ? &named : &all;
     if (status == KPROF_OK)
         kprof_strlist_sort(chosen);
-    for (size_t i = 0; i < chosen->count && status == KPROF_OK; i++) {
-        const char *name = chosen->items[i];
-        const kprof_launch_metric *metric = kprof_launch_metric_find(name);
-        if (metric)
-            status = query->visit(query->user,
-                                  &(kprof_query_row){metric->name, metric->unit, metric->description, "launch"});
-        else
-            status = visit_base(host, query, name);
-    }
+    if (status == KPROF_OK)
+        status = visit_all(host, query, chosen);
     kprof_strlist_free(&all);
     kprof_strlist_free(&named);
     return status;

@@ -151,8 +151,7 @@ static bool add_launch_item(const kprof_item *item, kprof_strlist *out)
     return !is_launch || kprof_strlist_add_unique(out, item->name);
 }
 
-/* Add the metrics of a section that describe the launch itself and are not collected. */
-static bool add_launch_metrics(const kprof_section *section, kprof_strlist *out)
+bool kprof_section_launch_metrics(const kprof_section *section, kprof_strlist *out)
 {
     bool added = true;
     for (size_t i = 0; i < section->item_count && added; i++)
@@ -198,7 +197,7 @@ static kprof_status select_group(const kprof_catalog *catalog, kprof_host *host,
         status = kprof_host_check(host, &candidates);
     if (status == KPROF_OK)
         status = kprof_section_resolve(&catalog->sections[index], &supply, out, &section);
-    if (status == KPROF_OK && !add_launch_metrics(&section, out))
+    if (status == KPROF_OK && !kprof_section_launch_metrics(&section, out))
         status = KPROF_NO_MEMORY;
     kprof_section_free(&section);
     kprof_strlist_free(&candidates);

@@ -311,13 +311,14 @@ static void lists_have_words(void **state)
                                           {"list --csv chips", "chips"},
                                           {"--list-chips", "chips"},
                                           {"list metrics --chips GH100 --metrics dram__bytes", "metrics"},
-                                          {"--query-metrics --query-metrics-mode all", "metrics"}};
+                                          {"--query-metrics --query-metrics-mode all", "metrics"},
+                                          {"--list-metrics --set full --section Occupancy app", "collected"}};
     for (size_t i = 0; i < LENGTH(rows); i++)
         assert_command(rows[i][0], "list", rows[i][1]);
     assert_command("list", "list", NULL);
     assert_command("list -v", "list", NULL);
     assert_refused("list set",
-                   "\"set\" is none of sets, sections, findings, chips, metrics, aliases; did you mean sets?");
+                   "\"set\" is none of sets, sections, findings, chips, metrics, collected, aliases; did you mean sets?");
     assert_refused("list sets chips", "one word too many");
     assert_refused("list metrics regex:bank", "\"regex:bank\" is one word too many");
     assert_refused("--list-sets --max-passes 3",
@@ -521,7 +522,7 @@ static void values_of_ncu_have_hints(void **state)
     assert_int_equal(parse("--print-summary per-gpu app"), KPROF_OK);
     assert_int_equal(options.group_by, KPROF_GROUP_DEVICE);
     assert_refused("--filter-mode per-launch-config app", "global and per-gpu are there");
-    assert_refused("--page source app", "|session: kprof has no source view");
+    assert_refused("--page source app", "|session: kprof keeps no code and has no source view");
     assert_null(strstr(captured.last, "did you mean"));
     assert_refused("--apply-rules maybe app", "give yes|no");
 }
@@ -809,7 +810,7 @@ static void kernels_by_id(void **state)
     assert_int_equal(parse("--kernel-id ::regex:^ns::a: -s 10 app"), KPROF_OK);
     assert_string_equal(options.filter.kernel, "regex:^ns::a");
     assert_int_equal(options.filter.invocation, 0);
-    assert_refused("--kernel-id 1:7:gemm:2 app", "does not choose by context or stream; write ::gemm:2");
+    assert_refused("--kernel-id 1:7:gemm:2 app", "all contexts and streams; write ::gemm:2, then kprof report");
     assert_refused("--kernel-id :7:gemm:2 app", "write ::gemm:2");
     assert_refused("--kernel-id gemm app", "write ::NAME:N");
     assert_refused("--kernel-id ::gemm:0 app", "is no number from 1");

@@ -1721,11 +1721,16 @@ class Lists(Case):
                            "dram__bytes.sum.per_second")
         self.assert_listed(["--query-metrics", "--metrics", "breakdown:gpu__dram_throughput"], "dram__cycles_active")
         self.assert_listed(["list", "metrics", "--metrics", "group:LaunchStats"], "launch__grid_size")
+        self.assert_listed(["--list-metrics", "--section", "Occupancy", "--chips", "GH100"],
+                           "sm__warps_active.avg.pct_of_peak_sustained_active", "launch__occupancy_limit_blocks")
+        self.assertNotIn("dram__", self.kprof("--list-metrics", "--section", "Occupancy", "--chips", "GH100").out)
+        self.assert_listed(["list", "collected", "--metrics", "dram__bytes", "--chips", "GH100"], "dram__bytes.sum")
         nothing = self.kprof("--query-metrics", "--metrics", "regex:no_such_metric")
         self.assert_run(nothing, 102)
         self.assertEqual(nothing.out, "")
         for word, option in (("sets", "--list-sets"), ("sections", "--list-sections"), ("chips", "--list-chips"),
-                             ("findings", "--list-rules"), ("metrics", "--query-metrics")):
+                             ("findings", "--list-rules"), ("metrics", "--query-metrics"),
+                             ("collected", "--list-metrics")):
             chip = [] if word in ("sections", "findings", "chips") else ["--chips", "GH100"]
             self.assertEqual(self.kprof("list", word, *chip).out, self.kprof(option, *chip).out)
 
