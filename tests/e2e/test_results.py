@@ -1467,6 +1467,8 @@ class Aliases(Case):
         _, items = show("flop_count_sp")
         self.assertEqual(len(items), 3)
         for condition, code, message in (("dram.bandwidth>1TB/s", 0, ""), ("dram.bandwidth>9TB/s", 106, "no launch"),
+                                         ("launch__stream_id==7", 0, ""), ("launch__stream_id==8", 106, "has 7"),
+                                         ("launch__stream_id=7", 101, "with >=, <, <= or =="),
                                          ("gld_efficiency>1", 102, "no metric that stands for gld_efficiency")):
             run = self.kprof("report", SAMPLE, "--page", "raw", "--filter", condition)
             self.assertEqual(run.code, code, run.err)

@@ -130,6 +130,7 @@ static void wrong_conditions_name_what_is_wrong(void **state)
     static const char *const rows[][2] = {
         {"", "\"\" is no comparison"},
         {"duration", "\"duration\" is no comparison"},
+        {"duration==5us", "\"duration==5us\" is no comparison"},
         {">3%", "\">3%\" is a comparison of no"},
         {"a.sum>", "\"\" is no number"},
         {"duration>3x",

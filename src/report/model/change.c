@@ -100,12 +100,13 @@ kprof_status kprof_change_of(const kprof_changed_values *values, const kprof_tol
 
 /* The option that takes the condition, and the limits that it may have. */
 typedef struct condition_kind {
-    const char *option, *limits, *example;
+    const char *option, *limits, *signs, *example;
     bool is_of_changes; /* "%" is of the baseline's median, no unit of the metric */
 } condition_kind;
 static const condition_kind fail_on_kind = {"--fail-on", "METRIC>NUMBER%, METRIC>NUMBERUNIT, METRIC>NUMBER",
-                                            "dram__bytes_read.sum>+3%", true};
-static const condition_kind filter_kind = {"--filter", "METRIC>NUMBER, METRIC>NUMBERUNIT", "duration>10us", false};
+                                            ">=, < or <=", "dram__bytes_read.sum>+3%", true};
+static const condition_kind filter_kind = {"--filter", "METRIC>NUMBER, METRIC>NUMBERUNIT",
+                                           ">=, <, <= or ==", "duration>10us", false};
 
 typedef struct condition_text {
     const condition_kind *kind;
@@ -114,8 +115,9 @@ typedef struct condition_text {
 
 static kprof_status refuse(const condition_text *from, const char *part, const char *why)
 {
-    return kprof_fail(KPROF_USAGE, "%s \"%s\": \"%s\" is %s; give %s or the same with >=, < or <=, such as \"%s\"",
-                      from->kind->option, from->text, part, why, from->kind->limits, from->kind->example);
+    return kprof_fail(KPROF_USAGE, "%s \"%s\": \"%s\" is %s; give %s or the same with %s, such as \"%s\"",
+                      from->kind->option, from->text, part, why, from->kind->limits, from->kind->signs,
+                      from->kind->example);
 }
 
 /* A copy without the blanks around it; NULL when out of memory. */
@@ -149,11 +151,13 @@ static bool parse_limit(const condition_kind *kind, const char *text, kprof_cond
 
 static kprof_status parse_parts(const condition_text *from, kprof_condition *out)
 {
-    const char *text = from->text, *sign = text + strcspn(text, "<>");
-    if (!*sign)
+    const char *text = from->text, *sign = text + strcspn(text, "<>=");
+    const bool is_above = *sign == '>', has_equal = *sign && sign[1] == '=';
+    if (!*sign || (*sign == '=' && (!has_equal || from->kind->is_of_changes)))
         return refuse(from, text, "no comparison");
-    const bool is_above = *sign == '>', has_equal = sign[1] == '=';
     out->comparator = is_above ? (has_equal ? KPROF_AT_LEAST : KPROF_ABOVE) : has_equal ? KPROF_AT_MOST : KPROF_BELOW;
+    if (*sign == '=')
+        out->comparator = KPROF_EQUAL;
     const char *rest = sign + (has_equal ? 2 : 1);
     char *limit = trimmed(rest, strlen(rest));
     out->text = strdup(text);
@@ -241,6 +245,8 @@ bool kprof_condition_is_met(const kprof_condition *condition, double amount)
         return amount >= condition->limit;
     case KPROF_BELOW:
         return amount < condition->limit;
+    case KPROF_EQUAL:
+        return amount == condition->limit;
     default:
         return amount <= condition->limit;
     }

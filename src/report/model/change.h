@@ -53,7 +53,7 @@ double kprof_change_pct(const kprof_change *change, double amount);
 bool kprof_change_is_repeated(const kprof_change *change);
 
 /* A condition that makes a comparison fail: "dram__bytes_read.sum>+3%" is met by a rise of more than 3 percent. */
-typedef enum kprof_comparator { KPROF_ABOVE, KPROF_AT_LEAST, KPROF_BELOW, KPROF_AT_MOST } kprof_comparator;
+typedef enum kprof_comparator { KPROF_ABOVE, KPROF_AT_LEAST, KPROF_BELOW, KPROF_AT_MOST, KPROF_EQUAL } kprof_comparator;
 typedef struct kprof_condition {
     char *text;   /* as given */
     char *metric; /* full name; "duration" is replaced by KPROF_TIME_METRIC */
@@ -65,8 +65,8 @@ typedef struct kprof_condition {
 #define KPROF_TIME_METRIC "gpu__time_duration.sum"
 
 /* Read METRIC, one of > >= < <=, a number with or without sign and decimals, and a unit or nothing. As of --fail-on,
- * "%" is of the baseline's median, and "duration" needs a unit. USAGE, with a message that names the part that is
- * wrong. To be freed with kprof_condition_free. */
+ * "%" is of the baseline's median, and "duration" needs a unit. As of --filter, == is a comparison too. USAGE, with a
+ * message that names the part that is wrong. To be freed with kprof_condition_free. */
 kprof_status kprof_condition_parse(const char *text, kprof_condition *out) KPROF_MUST_CHECK;
 kprof_status kprof_condition_parse_filter(const char *text, kprof_condition *out) KPROF_MUST_CHECK;
 /* Convert the limit of a condition of --fail-on to its metric's base unit. USAGE, with a message, when such values do
