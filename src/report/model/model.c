@@ -375,25 +375,45 @@ static kprof_status name_passes(loader *load)
     return KPROF_OK;
 }
 
+/* Replace a text of a row by another one and keep `most` bytes of it at most. False when out of memory. */
+static bool replace_text(const char **own, const char *text, size_t most)
+{
+    size_t length = strnlen(text, most + 1);
+    if (text == *own && length <= most)
+        return true;
+    for (length = length > most ? most : length; (text[length] & 0xc0) == 0x80;)
+        length--; /* not within a character */
+    char *copy = strndup(text, length);
+    free((char *)*own);
+    *own = copy;
+    return copy != NULL;
+}
+
 /* Older versions stored CUPTI's unit unchanged. A long text is no unit, and would be printed beside each value. */
 static bool correct_unit(kprof_model_metric *metric)
 {
-    const char *unit = kprof_metric_unit(metric->name, metric->unit);
-    size_t length = strlen(unit);
-    if (unit == metric->unit && length <= KPROF_UNIT_BYTES)
-        return true;
-    for (length = length > KPROF_UNIT_BYTES ? KPROF_UNIT_BYTES : length; (unit[length] & 0xc0) == 0x80;)
-        length--; /* not within a character */
-    char *copy = strndup(unit, length);
-    free((char *)metric->unit);
-    metric->unit = copy;
-    return copy != NULL;
+    return replace_text(&metric->unit, kprof_metric_unit(metric->name, metric->unit), KPROF_UNIT_BYTES);
+}
+
+/* Names of devices and processes stand above each launch. */
+static bool shorten_names(kprof_model *model)
+{
+    bool is_done = true;
+    for (size_t i = 0; i < model->device_count && is_done; i++)
+        is_done = replace_text(&model->devices[i].name, model->devices[i].name, KPROF_NAME_BYTES) &&
+                  replace_text(&model->devices[i].chip, model->devices[i].chip, KPROF_NAME_BYTES);
+    for (size_t i = 0; i < model->process_count && is_done; i++)
+        is_done = replace_text(&model->processes[i].name, model->processes[i].name, KPROF_NAME_BYTES) &&
+                  replace_text(&model->processes[i].host, model->processes[i].host, KPROF_NAME_BYTES);
+    return is_done;
 }
 
 /* Resolve the references between rows of the tables, and list the witnesses among the metrics. */
 static kprof_status connect(loader *load)
 {
     kprof_model *model = load->model;
+    if (!shorten_names(model))
+        return kprof_store_no_memory(load->report);
     for (size_t i = 0; i < model->device_count; i++)
         model->devices[i].chip_index = find_chip(model, model->devices[i].chip);
     for (size_t i = 0; i < model->message_count; i++) {

@@ -10,6 +10,7 @@
 #define KPROF_VALUES_MAX    131072  /* of the sections of all chips: items, cells and points of rooflines */
 #define KPROF_FORMULA_BYTES 1048576 /* of the expressions in these; a byte takes a hundred in memory */
 #define KPROF_UNIT_BYTES    32      /* of a metric; what is longer is cut */
+#define KPROF_NAME_BYTES    256 /* of a device, a chip, a process or a host, likewise; a file's name has at most 255 */
 #define KPROF_CELL_BYTES    16384   /* of a text that people read; what is longer is cut */
 #define KPROF_SETS_BYTES    262144  /* of the JSON that names the sets */
 #define KPROF_SUMMARY_MAX   4194304 /* values of the summary: kernels times metrics, or times sources */
