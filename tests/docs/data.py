@@ -75,7 +75,8 @@ def distributed(folder):
     return [row["kprof (s)"], row["plain (s)"], row["complete"].split()[0]]
 
 
-# What README.md says: a pattern whose groups hold the figures, and the function that finds them in the tables.
+# What README.md and docs/guide.md say: a pattern whose groups hold the figures, and the function that finds them in the
+# tables.
 CLAIMS = (
     (r"\| default set, 200 launches in a row \| ([\d,]+) \| ([\d,]+) \|",
      lambda at: map(rounded, benchmark(at, "default set, 200 launches"))),
@@ -93,14 +94,16 @@ CLAIMS = (
 )
 
 
-def check_readme(source):
-    text = " ".join((source / "README.md").read_text().split())
+def check_claims(source):
+    texts = {name: " ".join((source / name).read_text().split()) for name in ("README.md", "docs/guide.md")}
     for pattern, find in CLAIMS:
-        said, measured = re.search(pattern, text), list(find(source / "docs/data"))
+        measured = list(find(source / "docs/data"))
+        said = [(name, match) for name, text in texts.items() for match in re.finditer(pattern, text)]
         if not said:
-            yield f"README.md: nothing is like {pattern}"
-        elif list(said.groups()) != measured:
-            yield f'README.md: "{said[0]}", but docs/data has {", ".join(measured)}'
+            yield f"README.md and docs/guide.md: nothing is like {pattern}"
+        for name, match in said:
+            if list(match.groups()) != measured:
+                yield f'{name}: "{match[0]}", but docs/data has {", ".join(measured)}'
 
 
 def main(source):
@@ -114,7 +117,7 @@ def main(source):
         if f"]({path.name})" not in listed:
             wrong.append("is not listed in docs/data/README.md")
         failures += [f"docs/data/{path.name}: {what}" for what in wrong]
-    failures += check_readme(source)
+    failures += check_claims(source)
     print(*failures, sep="\n")
     return 1 if failures else 0
 

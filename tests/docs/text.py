@@ -70,8 +70,8 @@ def check_options(source, kprof):
         words = subprocess.run([kprof, *command, "--complete", "options"], capture_output=True, text=True, check=True)
         known.update(words.stdout.split())
     mentioned = set()
-    for document in ("README.md", "docs/internals.md", "docs/planning.md", "docs/reporting.md", "docs/metricsets.md",
-                     "docs/report-schema.md"):
+    for document in ("README.md", "docs/guide.md", "docs/internals.md", "docs/planning.md", "docs/reporting.md",
+                     "docs/metricsets.md", "docs/report-schema.md"):
         for words in kprof_words((source / document).read_text()):
             for option in re.findall(r"(?<![\w-])--[a-z][a-z-]+", words):
                 mentioned.add(option)

@@ -20,7 +20,7 @@ from harness import *
 SCHEMA = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../docs/report.schema.json")
 SAMPLE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../samples/vectorAdd-h200.kprof")
 SECTOR_BYTES = "smsp__sass_average_data_bytes_per_sector_mem_global_op_"
-REPEATS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../report/repeats-h200.kprof")
+REPEATS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../samples/repeats-h200.kprof")
 OWN_SETS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../fixtures/metricsets")
 
 

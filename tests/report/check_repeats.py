@@ -4,7 +4,7 @@ call no kernel better or worse in any. With one half a tenth slower, it calls ea
 program are compared as well. Exit status 77 where no report is there.
 
 A report has launches enough if a kernel has LEAST of one shape (100). Such a run was recorded on an H200 with
-  kprof --set default -k work -f -o tests/report/repeats-h200.kprof ./launches 200
+  kprof --set default -k work -f -o samples/repeats-h200.kprof ./launches 200
 
 Usage: check_repeats.py KPROF REPORT [REPORT] [--least N] [--splits N]
        check_repeats.py KPROF --made WRITE_FIXTURE [--splits N]   of made-up launches"""

@@ -19,7 +19,7 @@ from html_reports import data_of
 SOURCE, KPROF = pathlib.Path(sys.argv[1]), sys.argv[2]
 RECORDED = [SOURCE / name for name in ("tests/report/findings/recorded-h200.kprof",
                                        "tests/report/findings/host-memory-h200.kprof",
-                                       "tests/report/repeats-h200.kprof", "samples/vectorAdd-h200.kprof")]
+                                       "samples/repeats-h200.kprof", "samples/vectorAdd-h200.kprof")]
 # {id of a finding: ids of its sections}
 PLACES = {path.stem: set(json.loads(path.read_text())["sections"])
           for path in SOURCE.glob("metricsets/findings/*.json")}
