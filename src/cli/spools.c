@@ -314,7 +314,7 @@ static void explain(kprof_spools *spools, const spool *item, pid_t root)
     if (item->reader && !item->ended && kprof_spool_lacks_records(item->reader)) {
         spools->told = KPROF_OUTPUT;
         kprof_log(KPROF_LOG_ERROR,
-                  "process %ld could not write on in %s (full disk, or ulimit -f) and ran on without profiling: "
+                  "process %ld could not go on writing to %s (full disk, or ulimit -f) and ran on without profiling: "
                   "the %llu launches that it had measured before are kept; set TMPDIR to another folder",
                   atol(item->name), spools->session->dir, (unsigned long long)item->measured);
         return;

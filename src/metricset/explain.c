@@ -337,10 +337,11 @@ static kprof_status ask_chip(explainer *by)
     kprof_strbuf description = KPROF_STRBUF_INIT;
     kprof_strbuf_puts(&description, info.description ? info.description : "");
     if (unit != info.unit)
-        kprof_strbuf_printf(&description,
-                            "; these are the cycles that a warp waits so between two instructions (CUPTI and "
-                            "ncu give the unit %s)",
-                            info.unit);
+        kprof_strbuf_printf(
+            &description,
+            "; these are the cycles that a warp waits for this reason between two instructions (CUPTI and "
+            "ncu give the unit %s)",
+            info.unit);
     out->kind = kinds[info.type];
     out->description = kprof_strbuf_take(&description);
     if (!copy_text(&out->unit, unit) || !out->description)

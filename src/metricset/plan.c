@@ -397,7 +397,7 @@ static kprof_status fail_limits(const kprof_limits *limits, const kprof_plan *pl
         snprintf(batches, sizeof batches, " in batches of %u (--replay-batch)", limits->workload.batch);
     return kprof_fail(KPROF_USAGE,
                       "%s: no metric of the selection fits into --budget %g s for %llu launches (--launch-count tells "
-                      "their number)%s, of which starting takes %g s at least; --plan without it tells what they cost",
+                      "their number)%s: starting alone takes %g s; --plan without it tells what they cost",
                       plan->chip, limits->budget_s, (unsigned long long)limits->workload.launches, batches,
                       kprof_prices.start_s);
 }

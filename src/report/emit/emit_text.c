@@ -218,7 +218,7 @@ static void describe_joining(const kprof_emitter *emitter, const kprof_model_lau
     if (joining.disagrees)
         kprof_strbuf_puts(out, "those marked * passes that disagree");
     else
-        kprof_strbuf_puts(out, joining.is_witnessed ? "which agree" : "of which nothing tells whether they agree");
+        kprof_strbuf_puts(out, joining.is_witnessed ? "which agree" : "and nothing tells whether these agree");
 }
 
 /* Show what has a line of its own, and which samples the medians leave out. */

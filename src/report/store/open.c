@@ -411,8 +411,8 @@ static kprof_status check_seed(kprof_report *report)
     if (status == KPROF_OK)
         status = check_identity(report);
     if (status == KPROF_OK && report->version != KPROF_SCHEMA_VERSION)
-        status = kprof_fail(KPROF_BAD_REPORT, "%s: the run was made by another version of kprof; use that one",
-                            report->path);
+        status =
+            kprof_fail(KPROF_BAD_REPORT, "%s: another version of kprof made the run: use that version", report->path);
     if (status == KPROF_OK)
         status = kprof_schema_check(report);
     if (status == KPROF_OK)
