@@ -943,6 +943,14 @@ static int pass_turn(const sim_step *step, uint64_t *out)
     return 0;
 }
 
+static int call_profiler(const sim_step *step, uint64_t *out)
+{
+    (void)out;
+    if (sim.hooked)
+        sim.hooks->profiler_called(step->value % 2 == 1);
+    return 0;
+}
+
 static int host_read(const sim_step *step, uint64_t *out)
 {
     if (!sim.slots[step->a].live)
@@ -1008,6 +1016,7 @@ static const struct operation {
     [SIM_RELEASE] = {"release", KPROF_CALL_HARMLESS, let_go},
     [SIM_TAKE_TURN] = {"take turn", KPROF_CALL_HARMLESS, take_turn},
     [SIM_PASS_TURN] = {"pass turn", KPROF_CALL_HARMLESS, pass_turn},
+    [SIM_PROFILER] = {"profiler", KPROF_CALL_HARMLESS, call_profiler},
 };
 
 const char *sim_op_name(sim_op op)

@@ -76,6 +76,7 @@ typedef enum sim_op {
     SIM_RELEASE,   /* the host lets the stream go on after SIM_HOLD */
     SIM_TAKE_TURN, /* wait until it is this thread's turn to use the common part */
     SIM_PASS_TURN,
+    SIM_PROFILER, /* cudaProfilerStart, or Stop where `value` is even */
     SIM_OPS,
     SIM_FOLLOW = SIM_OPS /* the engine's own, behind a launch of the program */
 } sim_op;

@@ -479,6 +479,8 @@ static void add_any(generator *g)
         add_crash(g, stream);
         return;
     }
+    if (g->program->traits.profiler_calls && is_likely(g, 12))
+        add(g, SIM_PROFILER, stream)->detached = is_likely(g, 3);
     if (g->program->traits.long_batches && !is_likely(g, 24)) {
         add_launch(g, stream & ~3u);
         return;

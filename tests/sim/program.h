@@ -18,6 +18,7 @@ typedef struct sim_traits {
     bool one_context;     /* the other one is not used, as it has to be where replays put memory of the host back */
     bool pools;           /* memory comes and goes in the order of streams */
     bool holds;           /* work waits for the host; of one thread only */
+    bool profiler_calls;  /* the program says when launches are to be measured */
     bool spins, peers;    /* kernels wait for the host, or for what comes later in another stream */
     bool long_batches;    /* hardly anything but launches */
     bool quiet_captures;  /* hardly anything runs beside them, so that batches stay open over them */
