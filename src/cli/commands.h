@@ -33,7 +33,8 @@ typedef enum kprof_operand {
         "Compare two reports: which kernels became slower, and why.") \
     ROW(plan,    "plan",     true,        APPLICATION, "[options] [[--] application [arguments]]", "kprof-plan", \
         "Tell what a run would collect and what that costs.") \
-    ROW(list,    "list",     true,        WORD,        "sets|sections|findings|chips|metrics|collected|aliases", "kprof-list", \
+    ROW(list,    "list",     true,        WORD,        "sets|sections|findings|chips|metrics|collected|aliases", \
+        "kprof-list", \
         "List what can be collected, and what kprof looks for in it.") \
     ROW(explain, "explain",  true,        METRICS,     "METRIC...",                                "kprof-explain", \
         "Tell what a metric, a section or a finding is, and who shows it.") \
