@@ -183,8 +183,9 @@ static bool has_waits(void)
 
 static void choose_waits(uint64_t random)
 {
-    group.traits.spins = random % 6 == 0 || random % 18 == 1;
-    group.traits.peers = random % 18 == 1 || random % 6 == 2;
+    const bool alone = group.traits.lanes == 1;
+    group.traits.spins = alone && (random % 6 == 0 || random % 18 == 1);
+    group.traits.peers = alone && (random % 18 == 1 || random % 6 == 2);
     if (group.traits.peers) /* else what gives the sign may never run */
         group.traits.crashes = false;
     sim.may_wait = has_waits();
