@@ -86,8 +86,8 @@ bool kprof_batch_repeats_for_long(int64_t limit_ns, size_t *count)
     const kprof_batch *batch = &kprof_the_batch;
     int64_t since_ns = atomic_load(&batch->replay.since_ns);
     int64_t over_ns = kprof_monotonic_ns() - since_ns - limit_ns;
-    *count = batch->state.list.count; /* may change as soon as the replay has ended */
-    return since_ns != 0 && over_ns >= 0 && over_ns >= batch->replay.longest_pass_ns;
+    *count = atomic_load(&batch->replay.operations);
+    return since_ns != 0 && over_ns >= 0 && over_ns >= atomic_load(&batch->replay.longest_pass_ns);
 }
 
 void kprof_batch_begin_call(void)

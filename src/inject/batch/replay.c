@@ -26,8 +26,8 @@
 void kprof_replay_set_limit(kprof_replay *replay, const kprof_batch_state *state)
 {
     int64_t own_run_ns = kprof_monotonic_ns() - state->started_ns;
-    replay->longest_pass_ns =
-        SLOW_PASS_FACTOR * own_run_ns + SLOW_PASS_NS + (int64_t)state->list.count * SLOW_PASS_EACH_NS;
+    atomic_store(&replay->longest_pass_ns,
+                 SLOW_PASS_FACTOR * own_run_ns + SLOW_PASS_NS + (int64_t)state->list.count * SLOW_PASS_EACH_NS);
 }
 
 /* `*kernels`: of the pass so far, which are its ranges in an automatic measurement. */
@@ -72,6 +72,7 @@ static kprof_status run_all(kprof_replay *replay, kprof_batch_state *state, kpro
     int64_t start_ns = kprof_monotonic_ns(), lap_ns = start_ns;
     kprof_status status = KPROF_OK;
     size_t kernels = 0;
+    atomic_store(&replay->operations, state->list.count);
     atomic_store(&replay->since_ns, start_ns);
     for (size_t i = 0; i < passes->replayed && status == KPROF_OK; i++) {
         kprof_open_launch *launch = &state->list.items[i];
@@ -79,7 +80,7 @@ static kprof_status run_all(kprof_replay *replay, kprof_batch_state *state, kpro
                          : kprof_engine.device->operation_run(launch->operation, state->context->snapshot);
         if (status == KPROF_NOT_COLLECTED && !launch->kernel)
             status = end_before(state, passes, i);
-        else if (status == KPROF_OK && kprof_monotonic_ns() - start_ns > replay->longest_pass_ns)
+        else if (status == KPROF_OK && kprof_monotonic_ns() - start_ns > atomic_load(&replay->longest_pass_ns))
             status = kprof_fail(KPROF_NOT_COLLECTED, "a pass took far longer than the application's own run");
     }
     kprof_status done = kprof_engine.device->target_synchronize();

@@ -7,9 +7,10 @@
 #include "inject/batch/state.h"
 
 typedef struct kprof_replay {
-    unsigned output_before;   /* pieces of text that the driver had written when the batch was opened */
-    int64_t longest_pass_ns;  /* after which a replay is abandoned */
-    _Atomic int64_t since_ns; /* when the replay that is under way began; 0: none is */
+    unsigned output_before;          /* pieces of text that the driver had written when the batch was opened */
+    _Atomic int64_t longest_pass_ns; /* after which a replay is abandoned */
+    _Atomic int64_t since_ns;        /* when the replay that is under way began; 0: none is */
+    atomic_size_t operations;        /* of the batch whose replay began last */
 } kprof_replay;
 
 /* Set the limit of a pass by what the own run took, which has ended. */
