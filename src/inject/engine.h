@@ -36,15 +36,18 @@ typedef struct kprof_process {
     char session_dir[PATH_MAX];
 } kprof_process;
 
-typedef struct kprof_limits {
-    int64_t hold_ns, patience_ns; /* KPROF_HOLD_NS and KPROF_PATIENCE_NS; tests change them */
-} kprof_limits;
+/* KPROF_HOLD_NS and KPROF_PATIENCE_NS; tests change them. */
+typedef struct kprof_wait_limits {
+    _Atomic int64_t hold_ns, patience_ns;
+} kprof_wait_limits;
+
+typedef void kprof_thread_hook(void);
 
 struct kprof_engine {
-    const kprof_device_ops *device; /* set before anything else is called */
-    void (*thread_begins)(void);    /* see kprof_threads_mark_own; NULL: nothing is called */
+    const kprof_device_ops *device;             /* set before anything else is called */
+    _Atomic(kprof_thread_hook *) thread_begins; /* see kprof_threads_mark_own; NULL: nothing is called */
     kprof_process process;
-    kprof_limits waits;
+    kprof_wait_limits waits;
 };
 
 /* The one of the process. */

@@ -76,7 +76,7 @@ static bool wait_for_change(const struct timespec *deadline, stall *s)
     if (progress.ahead == 0 || progress.passed != s->passed)
         s->since_ns = now_ns;
     s->passed = progress.passed;
-    return !is_last && now_ns - s->since_ns < kprof_engine.waits.hold_ns;
+    return !is_last && now_ns - s->since_ns < atomic_load(&kprof_engine.waits.hold_ns);
 }
 
 bool kprof_gate_enter_exclusive(unsigned timeout_ms)

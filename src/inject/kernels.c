@@ -142,7 +142,7 @@ void kprof_kernels_visit(void (*visit)(kprof_kernel *kernel))
 int64_t kprof_kernel_patience_ns(const kprof_kernel *kernel)
 {
     uint32_t timeouts = atomic_load(&kernel->timeouts);
-    return timeouts < MOST_TIMEOUTS ? kprof_engine.waits.patience_ns << timeouts : 0;
+    return timeouts < MOST_TIMEOUTS ? atomic_load(&kprof_engine.waits.patience_ns) << timeouts : 0;
 }
 
 void kprof_kernel_note_timeout(kprof_kernel *kernel)

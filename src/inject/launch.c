@@ -566,7 +566,7 @@ static void enter(const kprof_call *call)
     }
     thread.own_call = true;
     thread.unknown_end = false;
-    kprof_wait_allow(kprof_engine.waits.hold_ns);
+    kprof_wait_allow(atomic_load(&kprof_engine.waits.hold_ns));
     kprof_batch_begin_call();
     thread.captured = armed && look_for_capture(call);
     if (kprof_batch_is_sealed() && !thread.captured)
@@ -869,7 +869,7 @@ void kprof_launch_forget(void)
 void kprof_launch_prepare(void)
 {
     atomic_store(&kprof_the_launches.ended, false);
-    kprof_engine.thread_begins = mark_own_thread;
+    atomic_store(&kprof_engine.thread_begins, mark_own_thread);
     kprof_idle_start(give_back);
 }
 

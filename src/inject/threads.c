@@ -17,8 +17,9 @@ typedef struct kprof_thread_work {
 
 void kprof_threads_mark_own(void)
 {
-    if (kprof_engine.thread_begins)
-        kprof_engine.thread_begins();
+    kprof_thread_hook *const begins = atomic_load(&kprof_engine.thread_begins);
+    if (begins)
+        begins();
 }
 
 /* A thread that names itself makes one system call; to name another one takes three. */

@@ -184,8 +184,8 @@ kprof_status kprof_wait_at_most(void *context, int64_t limit_ns)
         const kprof_progress progress = kprof_engine.device->marks_look(context);
         if (progress.ahead > 0)
             return kprof_fail(KPROF_NOT_COLLECTED, UNENDED);
-        const int64_t rest_ns = mine.allowed_ns + kprof_engine.waits.patience_ns - mine.waited_ns;
-        limit_ns = progress.passed > 0 ? kprof_engine.waits.patience_ns : GRACE_NS;
+        const int64_t rest_ns = mine.allowed_ns + atomic_load(&kprof_engine.waits.patience_ns) - mine.waited_ns;
+        limit_ns = progress.passed > 0 ? atomic_load(&kprof_engine.waits.patience_ns) : GRACE_NS;
         limit_ns = rest_ns < limit_ns ? rest_ns : limit_ns;
     }
     pthread_mutex_lock(&waits->mutex);
