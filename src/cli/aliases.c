@@ -68,7 +68,7 @@ static kprof_status translate(const kprof_condition_use *use, const metric_names
         status = fail_alias(use, condition, &entry);
     if (status == KPROF_OK) {
         free(condition->metric);
-        condition->metric = strdup(chosen.items[0]);
+        condition->metric = kprof_strdup(chosen.items[0]);
         status = condition->metric ? KPROF_OK : kprof_fail(KPROF_NO_MEMORY, "out of memory");
     }
     kprof_strlist_free(&chosen);

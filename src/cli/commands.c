@@ -52,7 +52,7 @@ bool kprof_command_words(const kprof_command *command, kprof_strlist *out)
         added = kprof_strlist_add(out, kprof_commands[i].name);
     if (command->operand != KPROF_OPERAND_WORD)
         return added;
-    char *words = strdup(command->usage), *rest = words;
+    char *words = kprof_strdup(command->usage), *rest = words;
     for (char *word; added && words && (word = strsep(&rest, "|"));)
         added = kprof_strlist_add(out, word);
     free(words);

@@ -153,7 +153,7 @@ static kprof_status offer_metrics(const answers *to, const kprof_catalog *catalo
     if (status == KPROF_OK)
         status = kprof_host_open(chips.names.items[0], NULL, &host);
     if (status == KPROF_OK && dot && !is_breakdown) {
-        char *name = strndup(typed, kprof_metric_base_length(typed));
+        char *name = kprof_strndup(typed, kprof_metric_base_length(typed));
         status = name && kprof_strlist_add(&base, name) ? KPROF_OK : KPROF_NO_MEMORY;
         free(name);
     }

@@ -29,9 +29,9 @@ static bool identify(const char *path, identity *out)
         *out = (identity){file.st_dev, file.st_ino, NULL};
         return S_ISREG(file.st_mode);
     }
-    char *copy = strdup(path), *other = strdup(path);
+    char *copy = kprof_strdup(path), *other = kprof_strdup(path);
     if (copy && other && stat(dirname(copy), &file) == 0)
-        *out = (identity){file.st_dev, file.st_ino, strdup(basename(other))};
+        *out = (identity){file.st_dev, file.st_ino, kprof_strdup(basename(other))};
     free(copy);
     free(other);
     return out->name != NULL;
@@ -161,7 +161,7 @@ kprof_status kprof_outputs_check(const kprof_options *options)
     if (makes_report && options->export_path)
         status = kprof_export_path_expand(options->export_path, &export_path);
     if (is_export(options) && options->export_path && strcmp(options->export_path, "-") != 0) {
-        export_path = strdup(options->export_path);
+        export_path = kprof_strdup(options->export_path);
         status = export_path ? KPROF_OK : KPROF_NO_MEMORY;
     }
     if (status == KPROF_OK && (is_file || export_path || is_report))

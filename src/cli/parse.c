@@ -196,7 +196,7 @@ static kprof_status take_row(cursor *at, const kprof_option_row *row, char *valu
 static kprof_status parse_long(cursor *at)
 {
     char *word = *at->word, *value = strchr(word, '=');
-    char *name = strndup(word + 2, value ? (size_t)(value - word - 2) : strlen(word + 2));
+    char *name = kprof_strndup(word + 2, value ? (size_t)(value - word - 2) : strlen(word + 2));
     kprof_status status = KPROF_OK;
     if (!name)
         return kprof_fail(KPROF_NO_MEMORY, "%s: out of memory", word);

@@ -40,7 +40,7 @@ static char *first_existing(const char *base, const char *const *candidates, kpr
         char path[2 * PATH_MAX], resolved[PATH_MAX];
         snprintf(path, sizeof path, "%s/%s", (*candidates)[0] == '/' ? "" : base, *candidates);
         if (realpath(path, resolved)) {
-            char *found = strdup(resolved);
+            char *found = kprof_strdup(resolved);
             tried->failed = !found;
             return found;
         }
@@ -135,7 +135,7 @@ static kprof_status append_environment(const char **at, kprof_strbuf *out)
     const char *end = strchr(*at, '}');
     if (**at != '{' || !end)
         return kprof_fail(KPROF_USAGE, "--export: %%q needs the name of a variable: %%q{NAME}");
-    char *name = strndup(*at + 1, (size_t)(end - *at - 1));
+    char *name = kprof_strndup(*at + 1, (size_t)(end - *at - 1));
     const char *value = name ? getenv(name) : NULL;
     kprof_status status = KPROF_OK;
     if (value)
@@ -293,7 +293,7 @@ char *kprof_report_path(const char *name)
     bool is_other = stat(name, &file) == 0 && !S_ISREG(file.st_mode) && !S_ISDIR(file.st_mode); /* such as a pipe */
     if (longer.failed || is_other || kprof_is_report(name) || access(longer.data, F_OK) != 0) {
         kprof_strbuf_free(&longer);
-        return strdup(name);
+        return kprof_strdup(name);
     }
     return kprof_strbuf_take(&longer);
 }

@@ -37,7 +37,7 @@ char *kprof_program_nearest(const char *name)
             add_programs(found.data, &names);
     } else {
         const char *path = getenv("PATH");
-        char *copy = strdup(path ? path : ""), *rest = copy;
+        char *copy = kprof_strdup(path ? path : ""), *rest = copy;
         for (char *dir; copy && (dir = strsep(&rest, ":"));)
             add_programs(dir, &names);
         free(copy);
@@ -65,9 +65,9 @@ static bool is_program(const char *path)
 char *kprof_program_find(const char *name)
 {
     if (strchr(name, '/'))
-        return is_program(name) ? strdup(name) : NULL;
+        return is_program(name) ? kprof_strdup(name) : NULL;
     const char *path = getenv("PATH");
-    char *copy = strdup(path ? path : "/bin:/usr/bin"), *rest = copy, *found = NULL; /* as execvpe does */
+    char *copy = kprof_strdup(path ? path : "/bin:/usr/bin"), *rest = copy, *found = NULL; /* as execvpe does */
     for (char *dir; copy && !found && (dir = strsep(&rest, ":"));) {
         kprof_strbuf file = KPROF_STRBUF_INIT;
         kprof_strbuf_printf(&file, "%s/%s", *dir ? dir : ".", name);

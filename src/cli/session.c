@@ -89,7 +89,7 @@ kprof_status kprof_session_open(kprof_session *out)
     session.folder = kprof_folder_open(dir, &reason);
     if (session.folder >= 0)
         session.lock = kprof_folder_own(session.folder, &reason);
-    session.dir = strdup(dir);
+    session.dir = kprof_strdup(dir);
     if (session.lock >= 0 && session.dir) {
         *out = session;
         return KPROF_OK;
@@ -182,7 +182,7 @@ void kprof_session_read_note(const kprof_session *session, kprof_session_note *o
     kprof_strbuf place = KPROF_STRBUF_INIT;
     kprof_strbuf_append(&place, path, (size_t)(strrchr(path, '/') + 1 - path));
     kprof_strbuf_append(&place, text + at, (size_t)(path - text) - (size_t)at);
-    *out = (kprof_session_note){strdup(path), kprof_strbuf_take(&place), (dev_t)device, (ino_t)inode};
+    *out = (kprof_session_note){kprof_strdup(path), kprof_strbuf_take(&place), (dev_t)device, (ino_t)inode};
 }
 
 void kprof_session_note_free(kprof_session_note *note)

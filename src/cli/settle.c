@@ -120,7 +120,7 @@ static kprof_status settle_kernel_id(kprof_options *options)
         return kprof_fail(KPROF_USAGE, "--kernel-id %s: \"%s\" is no number from 1; %s", id, number + 1, format);
     if (number == name + 1)
         return KPROF_OK;
-    options->filter.kernel = options->kernel_made = strndup(name + 1, (size_t)(number - name - 1));
+    options->filter.kernel = options->kernel_made = kprof_strndup(name + 1, (size_t)(number - name - 1));
     return options->kernel_made ? KPROF_OK : kprof_fail(KPROF_NO_MEMORY, "out of memory");
 }
 

@@ -103,7 +103,7 @@ static kprof_status open_spool(kprof_spools *spools, const char *name)
 {
     spool *item = calloc(1, sizeof *item);
     if (item)
-        item->name = strdup(name);
+        item->name = kprof_strdup(name);
     if (!item || !item->name) {
         free(item);
         return kprof_fail(KPROF_NO_MEMORY, "out of memory");

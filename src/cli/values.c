@@ -154,7 +154,7 @@ bool kprof_value_list(const char *text, kprof_strlist *out)
             depth--;
         if (*at != '\0' && (*at != ',' || depth > 0))
             continue;
-        char *item = strndup(start, (size_t)(at - start));
+        char *item = kprof_strndup(start, (size_t)(at - start));
         bool added = item && (item[0] == '\0' || kprof_strlist_add_unique(out, item));
         free(item);
         if (!added || *at == '\0')

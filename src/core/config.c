@@ -87,7 +87,7 @@ static void decode_text(kprof_bytes *in, char **text)
     const char *read = kprof_get_string(in);
     in->failed = in->failed || is_there > 1 || (!is_there && read[0]);
     if (!in->failed && is_there)
-        in->failed = !(*text = strdup(read));
+        in->failed = !(*text = kprof_strdup(read));
 }
 
 static void decode_option(kprof_bytes *in, const kprof_option_row *row, kprof_config *config)
@@ -188,7 +188,7 @@ static void decode_chip(kprof_bytes *in, kprof_chip_metrics *chip)
         in->failed || chip->pass_count > CONFIG_MAX_PASSES || (chip->pass_count > 0 && chip->images[0].size == 0);
     if (in->failed)
         return;
-    chip->chip = strdup(name);
+    chip->chip = kprof_strdup(name);
     in->failed = !chip->chip;
 }
 

@@ -34,7 +34,7 @@ kprof_status kprof_filter_new(const kprof_filter_spec *spec, kprof_filter **out)
     atomic_init(&filter->stopped, spec->profiler_calls == KPROF_FROM_A_START_CALL);
     kprof_status status = KPROF_OK;
     const char *pattern = spec->kernel ? kprof_regex_pattern(spec->kernel) : NULL;
-    if (spec->kernel && !(filter->spec.kernel = strdup(spec->kernel)))
+    if (spec->kernel && !(filter->spec.kernel = kprof_strdup(spec->kernel)))
         status = kprof_fail(KPROF_NO_MEMORY, "launch filter: out of memory");
     else if (pattern)
         status = kprof_regex_new("-k", pattern, &filter->regex);
@@ -70,7 +70,7 @@ kprof_status kprof_filter_check(const kprof_filter_spec *spec)
 static char *name_to_match(const kprof_filter *filter, const char *mangled)
 {
     if (filter->spec.name_base == KPROF_NAME_MANGLED)
-        return strdup(mangled);
+        return kprof_strdup(mangled);
     char *demangled = kprof_demangle(mangled);
     if (!demangled || filter->spec.name_base == KPROF_NAME_DEMANGLED)
         return demangled;

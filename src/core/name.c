@@ -82,7 +82,7 @@ char *kprof_demangle(const char *mangled)
     if (is_mangled && (length <= PLAIN_MAX_BYTES ? demangle_into(&state, 0) : demangle_on_large_stack(&state)))
         return kprof_strbuf_take(&state.text); /* NULL when out of memory */
     kprof_strbuf_free(&state.text);
-    return strdup(mangled);
+    return kprof_strdup(mangled);
 }
 
 static bool is_word(char c)
@@ -260,7 +260,7 @@ static char *base_copy(const char *demangled)
     free(stack);
     while (s.end > s.begin && s.end[-1] == ' ')
         s.end--;
-    return s.end > s.begin ? strndup(s.begin, (size_t)(s.end - s.begin)) : strdup(demangled);
+    return s.end > s.begin ? kprof_strndup(s.begin, (size_t)(s.end - s.begin)) : kprof_strdup(demangled);
 }
 
 char *kprof_name_function_base(const char *demangled)
@@ -273,7 +273,7 @@ char *kprof_name_function_base(const char *demangled)
     const char *symbol = base + strlen(STUB_PREFIX) - 1;
     char *name = kprof_demangle(symbol), *kernel = NULL;
     if (name)
-        kernel = strcmp(name, symbol) != 0 ? base_copy(name) : strdup(symbol + 1);
+        kernel = strcmp(name, symbol) != 0 ? base_copy(name) : kprof_strdup(symbol + 1);
     free(name);
     free(base);
     return kernel;

@@ -163,7 +163,7 @@ static kprof_status parse_ranges(expression *e, part body, const char *text)
     body.begin += e->at_bottom;
     if (e->is_regex && body.end - body.begin > 1 && body.end[-1] == ']' && body.end[-2] == '/') {
         length = (size_t)(body.end - body.begin);
-        own = strndup(body.begin, length - 1);
+        own = kprof_strndup(body.begin, length - 1);
         if (!own)
             return kprof_fail(KPROF_NO_MEMORY, "%s: out of memory", e->option);
         own[length - 2] = ']';
@@ -442,7 +442,7 @@ static const char *take_name(char **text, char *end)
 bool kprof_nvtx_parse_text(const char *text, kprof_nvtx_parsed *out)
 {
     out->count = 0;
-    char *rest = out->names = strdup(text);
+    char *rest = out->names = kprof_strdup(text);
     const char *domain = "";
     bool in_stack = false;
     while (rest && *rest && out->count < KPROF_NVTX_RANGES_MAX) {

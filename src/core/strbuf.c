@@ -20,6 +20,19 @@ bool kprof_memory_was_lacking(void)
     return atomic_load(&memory_was_lacking);
 }
 
+char *kprof_strdup(const char *text)
+{
+    return kprof_strndup(text, strlen(text));
+}
+
+char *kprof_strndup(const char *text, size_t size)
+{
+    char *copy = strndup(text, size);
+    if (!copy)
+        kprof_memory_note_lack();
+    return copy;
+}
+
 /* Make room for `extra` more bytes and the closing NUL. */
 static bool reserve(kprof_strbuf *buf, size_t extra)
 {
@@ -128,11 +141,9 @@ bool kprof_strlist_add(kprof_strlist *list, const char *text)
         list->items = items;
         list->capacity = capacity;
     }
-    char *copy = strdup(text);
-    if (!copy) {
-        kprof_memory_note_lack();
+    char *copy = kprof_strdup(text);
+    if (!copy)
         return false;
-    }
     list->items[list->count++] = copy;
     return true;
 }

@@ -23,6 +23,11 @@ typedef struct kprof_strbuf {
 void kprof_memory_note_lack(void);
 bool kprof_memory_was_lacking(void);
 
+/* As strdup and strndup, and remember it where memory ran out: a caller that takes a missing text for none is wrong
+ * then. */
+char *kprof_strdup(const char *text);
+char *kprof_strndup(const char *text, size_t size);
+
 void kprof_strbuf_append(kprof_strbuf *buf, const void *data, size_t size);
 /* Append this many bytes for the caller to fill in; NULL when out of memory. */
 void *kprof_strbuf_extend(kprof_strbuf *buf, size_t size);

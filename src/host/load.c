@@ -92,7 +92,7 @@ static void *open_cupti(kprof_strbuf *tried)
 static void *open_nvperf(kprof_strbuf *tried)
 {
     const char *slash = cupti.path ? strrchr(cupti.path, '/') : NULL;
-    char *folder = slash && cupti.path[0] == '/' ? strndup(cupti.path, (size_t)(slash - cupti.path)) : NULL;
+    char *folder = slash && cupti.path[0] == '/' ? kprof_strndup(cupti.path, (size_t)(slash - cupti.path)) : NULL;
     void *handle = folder ? try_open(folder, NVPERF_NAME, tried) : NULL;
     free(folder);
     return handle ? handle : try_open(NULL, NVPERF_NAME, tried);

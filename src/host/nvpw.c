@@ -362,7 +362,7 @@ static char *unit_of(const kprof_host *host, const char *name)
                 .dimUnitFactorStructSize = NVPW_DimUnitFactor_STRUCT_SIZE);
     if (!to_request(host, name, &request) ||
         host->nvpw->NVPW_MetricsEvaluator_GetMetricDimUnits(&params) != NVPA_STATUS_SUCCESS)
-        return strdup("");
+        return kprof_strdup("");
     for (size_t i = 0; i < 2 * params.numDimUnits; i++) { /* those above the line, and then those below it */
         const bool is_below = i >= params.numDimUnits;
         const char *factor = factor_name(host, dims[i % params.numDimUnits].dimUnit);

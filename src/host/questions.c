@@ -129,7 +129,7 @@ static kprof_status open_host(const char *chip, const kprof_availability *availa
     kprof_host *host = calloc(1, sizeof(*host));
     if (!host)
         return KPROF_NO_MEMORY;
-    *host = (kprof_host){.chip = strdup(chip), .answers = kprof_answers_new(), .keeps_answers = keeps_answers};
+    *host = (kprof_host){.chip = kprof_strdup(chip), .answers = kprof_answers_new(), .keeps_answers = keeps_answers};
     if (availability)
         host->availability = *availability;
     kprof_strbuf label = KPROF_STRBUF_INIT;
@@ -214,7 +214,7 @@ kprof_status kprof_host_metric_info(kprof_host *host, const char *name, kprof_me
         status = kprof_ask_info(host, name, &texts);
     }
     if (status == KPROF_OK) {
-        *out = (kprof_metric_info){.name = strndup(name, kprof_metric_base_length(name)),
+        *out = (kprof_metric_info){.name = kprof_strndup(name, kprof_metric_base_length(name)),
                                    .description = texts.items[1],
                                    .hw_unit = texts.items[2],
                                    .unit = texts.items[3],

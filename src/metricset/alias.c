@@ -63,7 +63,7 @@ static kprof_status read_alias(const kprof_json_place *place, const cJSON *value
         status = kprof_json_require_string(place, value, "name", &alias->name);
     if (status == KPROF_OK)
         status = check_name(place, alias->name);
-    if (status == KPROF_OK && !(alias->item.label = strdup(alias->name)))
+    if (status == KPROF_OK && !(alias->item.label = kprof_strdup(alias->name)))
         status = KPROF_NO_MEMORY;
     if (status == KPROF_OK)
         status = kprof_json_get_string(place, value, "help", &alias->item.help);
@@ -121,7 +121,7 @@ kprof_status kprof_alias_file_read(const kprof_json_place *place, const cJSON *v
         if (status != KPROF_OK)
             break;
         out->aliases[i].is_foreign = is_foreign;
-        out->aliases[i].origin = strdup(name);
+        out->aliases[i].origin = kprof_strdup(name);
         status = out->aliases[i].origin ? KPROF_OK : KPROF_NO_MEMORY;
     }
     free(name);
@@ -247,7 +247,7 @@ static kprof_status fail_without(const kprof_alias *alias, kprof_host *host)
 
 static bool copy_text(char **out, const char *text)
 {
-    *out = text ? strdup(text) : NULL;
+    *out = text ? kprof_strdup(text) : NULL;
     return !text || *out;
 }
 

@@ -149,7 +149,7 @@ static kprof_status load_section(kprof_catalog *catalog, const kprof_json_place 
     kprof_status status = kprof_section_definition_read(place, value, &section);
     if (status == KPROF_OK)
         status = check_id(place, section.id);
-    if (status == KPROF_OK && !(section.path = strdup(place->name)))
+    if (status == KPROF_OK && !(section.path = kprof_strdup(place->name)))
         status = KPROF_NO_MEMORY;
     if (status == KPROF_OK)
         status = keep_section(catalog, &section);

@@ -57,7 +57,7 @@ kprof_status kprof_item_choices_read(const kprof_json_place *place, const cJSON 
     kprof_json_place list = {place, "alternatives", 0};
     for (size_t i = 0; status == KPROF_OK && others && others[i]; i++) {
         kprof_json_place element = {&list, NULL, i};
-        char *text = strdup(others[i]);
+        char *text = kprof_strdup(others[i]);
         status = text ? add_choice(&element, item, text) : KPROF_NO_MEMORY;
     }
     free(first);
@@ -81,7 +81,7 @@ static kprof_status read_item(const kprof_json_place *place, const cJSON *value,
     static const char *const keys[] = {"name",       "label",        "unit",     "help",     "metric",
                                        "expression", "alternatives", "optional", "priority", NULL};
     if (cJSON_IsString(value)) {
-        char *text = strdup(value->valuestring);
+        char *text = kprof_strdup(value->valuestring);
         item->choices = calloc(1, sizeof(*item->choices));
         if (text && item->choices)
             return add_choice(place, item, text);

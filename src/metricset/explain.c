@@ -23,7 +23,7 @@ typedef struct explainer {
 static bool copy_text(char **out, const char *text)
 {
     free(*out);
-    *out = text && *text ? strdup(text) : NULL;
+    *out = text && *text ? kprof_strdup(text) : NULL;
     return !text || !*text || *out;
 }
 
@@ -90,7 +90,7 @@ static const struct {
 static bool add_part(kprof_explanation *out, const char *text, size_t length)
 {
     kprof_name_part *parts = realloc(out->parts, (out->part_count + 1) * sizeof *parts);
-    char *part = strndup(text, length);
+    char *part = kprof_strndup(text, length);
     out->parts = parts ? parts : out->parts;
     if (!parts || !part) {
         free(part);

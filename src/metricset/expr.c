@@ -239,7 +239,7 @@ static kprof_expr *parse_name(parser *p)
         return parse_call(p, name, length);
     kprof_expr *expr = calloc(1, sizeof(*expr));
     if (expr)
-        expr->name = strndup(name, length);
+        expr->name = kprof_strndup(name, length);
     if (!expr || !expr->name) {
         free(expr);
         return fail(p, no_memory);

@@ -45,7 +45,7 @@ static kprof_status read_unit(const kprof_json_place *place, const cJSON *value,
 {
     kprof_status status = kprof_json_get_string(place, value, "unit", out);
     if (status == KPROF_OK && !*out)
-        *out = strdup("");
+        *out = kprof_strdup("");
     return status == KPROF_OK && !*out ? KPROF_NO_MEMORY : status;
 }
 

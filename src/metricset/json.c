@@ -154,7 +154,7 @@ static kprof_status copy_string(const kprof_json_place *place, const cJSON *valu
         if ((unsigned char)*c < ' ' || *c == 0x7f)
             return kprof_json_fail(place, "holds a control character");
     }
-    *out = strdup(value->valuestring);
+    *out = kprof_strdup(value->valuestring);
     return *out ? KPROF_OK : KPROF_NO_MEMORY;
 }
 

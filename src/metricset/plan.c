@@ -447,7 +447,7 @@ static kprof_status fill_plan(const kprof_catalog *catalog, const kprof_selectio
                               kprof_plan *out)
 {
     bool *wanted = calloc(catalog->section_count + 1, sizeof(*wanted));
-    out->chip = strdup(kprof_host_chip(host));
+    out->chip = kprof_strdup(kprof_host_chip(host));
     kprof_status status = wanted && out->chip ? want_all(catalog, selection, wanted) : KPROF_NO_MEMORY;
     if (status == KPROF_OK)
         status = check_candidates(catalog, wanted, host);

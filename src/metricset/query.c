@@ -74,7 +74,7 @@ static kprof_status add_bases(const lookup *at, const char *word)
     kprof_strlist names = KPROF_STRLIST_INIT;
     kprof_status status = kprof_select_metrics(at->query->catalog, at->host, word, &names);
     for (size_t i = 0; i < names.count && status == KPROF_OK; i++) {
-        char *base = strndup(names.items[i], kprof_metric_base_length(names.items[i]));
+        char *base = kprof_strndup(names.items[i], kprof_metric_base_length(names.items[i]));
         if (!base || !kprof_strlist_add_unique(at->out, base))
             status = KPROF_NO_MEMORY;
         free(base);
@@ -90,7 +90,7 @@ static kprof_status add_named(const lookup *at, const char *word)
         return add_matching(at, word);
     if (kprof_is_group(word) || kprof_catalog_find_alias(at->query->catalog, word))
         return add_bases(at, word);
-    char *base = strndup(word, kprof_metric_base_length(word));
+    char *base = kprof_strndup(word, kprof_metric_base_length(word));
     kprof_status status = KPROF_NO_MEMORY;
     bool is_full_name = base && strlen(base) < strlen(word) && kprof_strlist_contains(at->all, base);
     if (is_full_name) {

@@ -71,7 +71,7 @@ static kprof_status try_choice(const resolver *r, const kprof_choice *choice, bo
 static bool copy_text(char **out, const char *text)
 {
     if (text)
-        *out = strdup(text);
+        *out = kprof_strdup(text);
     return !text || *out;
 }
 

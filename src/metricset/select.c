@@ -316,7 +316,7 @@ const char *kprof_nearest_metric(const char *word, const char *const *names, siz
     const size_t length = unit_length(word);
     if (length == 0)
         return kprof_nearest(word, names, count);
-    char *unit = strndup(word, length);
+    char *unit = kprof_strndup(word, length);
     const char *same = unit ? under_related_unit(word, unit, names, count) : NULL;
     if (same) {
         free(unit);
@@ -350,7 +350,7 @@ const char *kprof_nearest_metric(const char *word, const char *const *names, siz
 kprof_status kprof_tell_nearest_name(kprof_host *host, const char *word, kprof_strbuf *out)
 {
     kprof_strlist names = KPROF_STRLIST_INIT;
-    char *base = strndup(word, kprof_metric_base_length(word));
+    char *base = kprof_strndup(word, kprof_metric_base_length(word));
     const char *suffix = word + kprof_metric_base_length(word);
     kprof_status status = base ? KPROF_OK : KPROF_NO_MEMORY;
     bool known_base = base && kprof_host_has_metric(host, base);

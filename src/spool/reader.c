@@ -78,7 +78,7 @@ kprof_status kprof_spool_reader_open(int folder, const char *name, kprof_spool_r
 {
     *out = NULL;
     kprof_spool_reader *reader = calloc(1, sizeof *reader);
-    char *copy = strdup(name);
+    char *copy = kprof_strdup(name);
     if (!reader || !copy) {
         free(reader);
         free(copy);

@@ -99,7 +99,7 @@ static bool add_row(kprof_diff_metrics *metrics, const kprof_model *const models
     const bool is_time = strcmp(row->theme, "time") == 0;
     if (!chosen && !is_time)
         return true;
-    kprof_diff_metric *metric = add_metric(metrics, models, chosen ? chosen : row->names[0], strdup(row->label));
+    kprof_diff_metric *metric = add_metric(metrics, models, chosen ? chosen : row->names[0], kprof_strdup(row->label));
     if (!metric)
         return false;
     metric->theme = row->theme;
@@ -122,7 +122,8 @@ kprof_status kprof_diff_metrics_find(const kprof_model *const models[KPROF_SIDES
             is_driver = is_driver || out->items[k].indexes[KPROF_BASELINE] == i;
         if (is_driver || !both_have(models, name) || (!all && !is_stall(name)))
             continue;
-        kprof_diff_metric *metric = add_metric(out, models, name, is_stall(name) ? stall_label(name) : strdup(name));
+        kprof_diff_metric *metric =
+            add_metric(out, models, name, is_stall(name) ? stall_label(name) : kprof_strdup(name));
         added = metric != NULL;
         if (metric && is_stall(name))
             metric->theme = "stalls";
@@ -136,7 +137,7 @@ size_t kprof_diff_metric_of(kprof_diff_metrics *metrics, const kprof_model *cons
         if (strcmp(metrics->items[i].name, name) == 0)
             return i;
     }
-    return add_metric(metrics, models, name, strdup(name)) ? metrics->count - 1 : SIZE_MAX;
+    return add_metric(metrics, models, name, kprof_strdup(name)) ? metrics->count - 1 : SIZE_MAX;
 }
 
 void kprof_diff_metrics_free(kprof_diff_metrics *metrics)

@@ -25,8 +25,8 @@ static void add(finder *to, kprof_run_difference row, const char *baseline, cons
         return;
     }
     *added = row;
-    added->values[KPROF_BASELINE] = strdup(baseline);
-    added->values[KPROF_NEW] = strdup(newer);
+    added->values[KPROF_BASELINE] = kprof_strdup(baseline);
+    added->values[KPROF_NEW] = kprof_strdup(newer);
     to->found->count++;
     if (!added->values[KPROF_BASELINE] || !added->values[KPROF_NEW])
         to->status = KPROF_NO_MEMORY;

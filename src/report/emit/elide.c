@@ -109,11 +109,11 @@ static bool shorten_all(const long_name *names, size_t count, size_t width, char
     for (size_t i = 0; i < count && whole; i++) {
         char **text = &out[names[i].index];
         if (i > 0 && strcmp(names[i].text, names[i - 1].text) == 0) {
-            *text = strdup(out[names[i - 1].index]);
+            *text = kprof_strdup(out[names[i - 1].index]);
             whole = *text != NULL;
             continue;
         }
-        *text = kprof_text_width(names[i].text) > width ? shorten(&names[i], width) : strdup(names[i].text);
+        *text = kprof_text_width(names[i].text) > width ? shorten(&names[i], width) : kprof_strdup(names[i].text);
         for (size_t number = 2; *text && kprof_names_find(&taken, *text) != KPROF_NAMES_NONE; number++) {
             if (!tell_apart(text, width, number))
                 break;

@@ -110,7 +110,7 @@ static size_t row_of(perfetto_emitter *trace, const kprof_model_launch *launch)
     if (row != KPROF_NAMES_NONE)
         return row;
     stream *added = KPROF_APPEND(trace->streams, trace->stream_count);
-    if (!added || !(added->key = strdup(key)) ||
+    if (!added || !(added->key = kprof_strdup(key)) ||
         !kprof_names_add(&trace->stream_numbers, added->key, trace->stream_count)) {
         free(added ? added->key : NULL);
         trace->base.status = KPROF_NO_MEMORY;

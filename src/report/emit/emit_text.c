@@ -74,7 +74,7 @@ static void put_lines(kprof_emitter *emitter, text_block block, const char *text
     for (bool is_first = true; *text; is_first = false) {
         const size_t indent = block.indent + (is_first || block.is_flush ? 0 : 2);
         const size_t room = block.width > indent ? block.width - indent : 1;
-        char *line = strndup(text, kprof_text_line(text, room));
+        char *line = kprof_strndup(text, kprof_text_line(text, room));
         if (!line) {
             emitter->status = KPROF_NO_MEMORY;
             return;
@@ -1089,9 +1089,7 @@ static void text_row(kprof_emitter *emitter, const kprof_emit_record *row)
         return;
     if (heading && (!text->heading || strcmp(heading, text->heading) != 0)) {
         flush_rows(text);
-        text->heading = strdup(heading);
-        if (!text->heading)
-            kprof_memory_note_lack();
+        text->heading = kprof_strdup(heading);
     }
     add_row(text, row);
 }

@@ -77,7 +77,7 @@ void kprof_grid_note(kprof_grid *grid, const char *label, const char *text)
 {
     struct kprof_grid_note_text *grown = realloc(grid->notes, (grid->note_count + 1) * sizeof *grown);
     grid->notes = grown ? grown : grid->notes;
-    char *copy = strdup(text);
+    char *copy = kprof_strdup(text);
     if (!grown || !copy) {
         free(copy);
         grid->failed = true;
@@ -273,7 +273,7 @@ static void print_key_rest(const kprof_grid *grid, kprof_output *out, const grid
 /* A copy of the beginning of a text, which the caller frees; NULL, which the output remembers, when out of memory. */
 static char *take_part(kprof_output *out, const char *text, size_t bytes)
 {
-    char *part = strndup(text, bytes);
+    char *part = kprof_strndup(text, bytes);
     if (!part)
         out->error = ENOMEM;
     return part;

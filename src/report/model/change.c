@@ -129,7 +129,7 @@ static char *trimmed(const char *text, size_t length)
     }
     while (length > 0 && text[length - 1] == ' ')
         length--;
-    return strndup(text, length);
+    return kprof_strndup(text, length);
 }
 
 /* A number with or without sign and decimals, and what may stand behind it. */
@@ -160,11 +160,11 @@ static kprof_status parse_parts(const condition_text *from, kprof_condition *out
         out->comparator = KPROF_EQUAL;
     const char *rest = sign + (has_equal ? 2 : 1);
     char *limit = trimmed(rest, strlen(rest));
-    out->text = strdup(text);
+    out->text = kprof_strdup(text);
     out->metric = trimmed(text, (size_t)(sign - text));
     if (out->metric && strcmp(out->metric, "duration") == 0) {
         free(out->metric);
-        out->metric = strdup(KPROF_TIME_METRIC);
+        out->metric = kprof_strdup(KPROF_TIME_METRIC);
     }
     kprof_status status = KPROF_OK;
     if (!limit || !out->text || !out->metric)

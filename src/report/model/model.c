@@ -383,7 +383,7 @@ static bool replace_text(const char **own, const char *text, size_t most)
         return true;
     for (length = length > most ? most : length; (text[length] & 0xc0) == 0x80;)
         length--; /* not within a character */
-    char *copy = strndup(text, length);
+    char *copy = kprof_strndup(text, length);
     free((char *)*own);
     *own = copy;
     return copy != NULL;

@@ -75,7 +75,7 @@ static sample_group *add_group(sample_walker *walker, const kprof_model_launch *
     sample_group *added = KPROF_APPEND(walker->groups, walker->group_count);
     if (!added)
         return NULL;
-    added->key = strdup(key);
+    added->key = kprof_strdup(key);
     added->first = launch->id;
     if (!added->key || !kprof_names_add(&walker->keys, added->key, walker->group_count)) {
         free(added->key);
@@ -88,7 +88,7 @@ static sample_group *add_group(sample_walker *walker, const kprof_model_launch *
 static bool add_sample(const sample_walker *walker, sample_group *group, const kprof_model_launch *launch)
 {
     if (group->samples++ == 0)
-        group->reason = strdup(launch->reason);
+        group->reason = kprof_strdup(launch->reason);
     if (!group->reason)
         return false;
     if (launch->record.pass_count > group->pass_count) {

@@ -252,16 +252,16 @@ static kprof_status add_named(kprof_model *model, kprof_model_chip *chip, const 
     *section = (kprof_section){.order = KPROF_NAMED_SECTION_ORDER};
     chip->section_count++;
     chip->shown_count++;
-    section->id = strdup(KPROF_NAMED_SECTION_ID);
-    section->name = strdup(KPROF_NAMED_SECTION_NAME);
+    section->id = kprof_strdup(KPROF_NAMED_SECTION_ID);
+    section->name = kprof_strdup(KPROF_NAMED_SECTION_NAME);
     section->items = calloc(model->metric_count + 1, sizeof *section->items);
     bool whole = section->id && section->name && section->items;
     for (size_t i = 0; i < model->metric_count && whole; i++) {
         if (!taken[i])
             continue;
         kprof_item *item = &section->items[section->item_count++];
-        item->name = strdup(model->metrics[i].name);
-        item->label = strdup(model->metrics[i].name);
+        item->name = kprof_strdup(model->metrics[i].name);
+        item->label = kprof_strdup(model->metrics[i].name);
         whole = item->name && item->label;
     }
     return whole ? KPROF_OK : kprof_fail(KPROF_NO_MEMORY, "out of memory");

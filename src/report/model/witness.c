@@ -83,7 +83,7 @@ kprof_status kprof_disagreements(const kprof_model *model, const kprof_model_lau
         const size_t length = strlen(name),
                      suffix = strlen(KPROF_SPREAD_SUFFIX); /* a report of somebody else's may lack it */
         const bool ends = length > suffix && strcmp(name + length - suffix, KPROF_SPREAD_SUFFIX) == 0;
-        char *witness = strndup(name, ends ? length - suffix : length);
+        char *witness = kprof_strndup(name, ends ? length - suffix : length);
         whole = witness != NULL;
         if (whole)
             (*out)[(*count)++] = (kprof_disagreement){witness, launch->values[metric]};

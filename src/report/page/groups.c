@@ -148,7 +148,7 @@ static kprof_status count_single(kprof_groups *groups, kprof_group *group, const
     group->samples += source_of(launch) == KPROF_SOURCE_SAMPLES && launch->measured > 0;
     group->not_measured += kprof_model_is_missing(launch);
     if (launch->measured > 0 && *launch->reason && group->noted++ == 0)
-        group->note = strdup(launch->reason);
+        group->note = kprof_strdup(launch->reason);
     kprof_rollup_add(groups->rollup, launch->values, group->totals);
     if (count > 0)
         mark_disagreeing(groups, group, launch);

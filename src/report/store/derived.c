@@ -158,7 +158,7 @@ kprof_status kprof_derived_add(kprof_report *report, const char *chip, kprof_sec
 {
     kprof_derived *derived = calloc(1, sizeof *derived);
     if (derived)
-        derived->chip = strdup(chip);
+        derived->chip = kprof_strdup(chip);
     if (!derived || !derived->chip) {
         free(derived);
         free_sections(sections, count);

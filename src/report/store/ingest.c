@@ -148,7 +148,7 @@ static kprof_status store_device(kprof_ingest *ingest, const kprof_device_record
     if (status != KPROF_OK)
         return status;
     const size_t attribute_bytes = device->attribute_count * sizeof *known->attributes;
-    known->chip = strdup(or_empty(device->chip));
+    known->chip = kprof_strdup(or_empty(device->chip));
     known->attributes = malloc(attribute_bytes + 1);
     if (!known->chip || !known->attributes) {
         free(known->chip);
@@ -175,7 +175,7 @@ static known_metrics *find_metrics(const kprof_ingest *ingest, const char *chip)
 
 static kprof_status metric_rows(kprof_ingest *ingest, const kprof_metrics_record *metrics, known_metrics *known)
 {
-    known->chip = strdup(or_empty(metrics->chip));
+    known->chip = kprof_strdup(or_empty(metrics->chip));
     known->rows = calloc((size_t)metrics->count + metrics->witness_count + 1, sizeof *known->rows);
     if (!known->chip || !known->rows)
         return kprof_store_no_memory(ingest->report);
@@ -276,7 +276,7 @@ static kprof_status take_metric_name(void *user, sqlite3_stmt *row)
     const char *name = (const char *)sqlite3_column_text(row, 1);
     if (!name || id >= table->size)
         return KPROF_OK;
-    table->owned_names[id] = strdup(name);
+    table->owned_names[id] = kprof_strdup(name);
     if (!table->owned_names[id] || !kprof_names_add(&table->names, table->owned_names[id], id))
         return kprof_store_no_memory(ingest->report);
     return KPROF_OK;

@@ -60,7 +60,7 @@ static kprof_status report_new(const char *path, access_kind kind, kprof_report 
     char *name = name_for_sqlite(path, kind);
     if (report) {
         report->lock = -1;
-        report->path = strdup(path);
+        report->path = kprof_strdup(path);
     }
     if (!report || !report->path || !name) {
         free(name);
@@ -153,7 +153,7 @@ static kprof_status check_name(const char *path)
     if (strlen(slash ? slash + 1 : path) > most)
         return kprof_fail(KPROF_OUTPUT, "%s: the name has more than %zu characters: kprof keeps longer names beside it",
                           path, most);
-    char *folder = slash ? strndup(path, (size_t)(slash - path) + 1) : strdup("."), whole[PATH_MAX];
+    char *folder = slash ? kprof_strndup(path, (size_t)(slash - path) + 1) : kprof_strdup("."), whole[PATH_MAX];
     const bool has_whole = folder && realpath(folder, whole);
     free(folder);
     if (has_whole && strlen(whole) + strlen(slash ? slash : path) > most_of_path)
@@ -184,7 +184,7 @@ static kprof_status open_new(const char *path, kprof_create_mode mode, int seed,
         report->draft = draft;
         report->lock = lock;
         free(report->path);
-        report->path = strdup(path);
+        report->path = kprof_strdup(path);
         *out = report;
         return KPROF_OK;
     }

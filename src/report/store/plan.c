@@ -141,7 +141,7 @@ static kprof_status take_section(void *user, sqlite3_stmt *row)
         return kprof_store_damaged(stored->report, "section");
     if (stored->chip && strcmp(stored->chip, chip) != 0)
         status = end_chip(stored);
-    if (status == KPROF_OK && !stored->chip && !(stored->chip = strdup(chip)))
+    if (status == KPROF_OK && !stored->chip && !(stored->chip = kprof_strdup(chip)))
         status = kprof_store_no_memory(stored->report);
     kprof_section *grown = status == KPROF_OK ? KPROF_APPEND(stored->items, stored->count) : NULL;
     if (status == KPROF_OK && !grown)

@@ -239,7 +239,7 @@ static bool read_column(const cell *from, const column *c, void *row)
     char *member = (char *)row + c->offset;
     bool is_null = from->place < 0 || sqlite3_column_type(from->columns, from->place) == SQLITE_NULL;
     if (c->kind == COLUMN_TEXT) {
-        char *text = is_null ? strdup("") : kprof_store_text(from->report, from->columns, from->place);
+        char *text = is_null ? kprof_strdup("") : kprof_store_text(from->report, from->columns, from->place);
         memcpy(member, &text, sizeof text);
         return text;
     }

@@ -82,7 +82,7 @@ static const char views[] =
 /* The statement that makes a table in a report of this version; NULL when out of memory. Caller frees. */
 static char *definition_of(const schema_entry *table, int version)
 {
-    return table->sql ? strdup(table->sql) : kprof_rows_definition(table->name, version);
+    return table->sql ? kprof_strdup(table->sql) : kprof_rows_definition(table->name, version);
 }
 
 kprof_status kprof_schema_create(kprof_report *report)

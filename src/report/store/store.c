@@ -79,7 +79,7 @@ char *kprof_store_text(const kprof_report *report, sqlite3_stmt *row, int column
 {
     const char *text = (const char *)sqlite3_column_text(row, column);
     if (report->keeps_text)
-        return strdup(text ? text : "");
+        return kprof_strdup(text ? text : "");
     return kprof_clean_text(text);
 }
 
