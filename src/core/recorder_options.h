@@ -1,5 +1,5 @@
-/* The options about what is measured and how, in the order of --help. A row is all that an option needs on its way to the
- * recorder: see core/option.h. */
+/* The options about what is measured and how, in the order of --help. A row is all that an option needs on its way to
+ * the recorder: see core/option.h. */
 /* clang-format off */
 OPTION(FILTER, STRING, kernel, "kernel-name", CHOOSING, "only kernels of this name; a name or regex:PATTERN",
        .letter = 'k', .argument = "NAME")
@@ -31,7 +31,8 @@ OPTION(FILTER, CHOICE, per_device, "filter-mode", RUNNING,
        "skip and count the launches of all devices together, or of each by itself (global)",
        .argument = "global|per-gpu", .choices = KPROF_CHOICES({"global", 0}, {"per-gpu", 1}))
 OPTION(CLI, CHOICE, profile_from_start, "profile-from-start", RUNNING,
-       "measure from the start, or from the application's call of cudaProfilerStart on (on); cudaProfilerStop ends both",
+       "measure from the start, or from the application's call of cudaProfilerStart on (on); cudaProfilerStop ends "
+       "both",
        .argument = "on|off", .initial = KPROF_UNSET, .choices = KPROF_CHOICES({"on", 1}, {"off", 0}))
 OPTION(CLI, FLAG, ignores_profiler_calls, "disable-profiler-start-stop", RUNNING,
        "ignore cudaProfilerStart and cudaProfilerStop")
