@@ -267,9 +267,9 @@ await() { # await PART: false where it failed
 }
 
 step_gcc() {
-  # ThreadSanitizer's build has the threaded programs, AddressSanitizer's one test of limits and the first of what is
-  # damaged or random; more of these are tried here.
-  local skipped='test_planner_limits_of_passes|test_sim_random(_engine_threads_(more|wait)|_threads_more)?'
+  # ThreadSanitizer's build has the threaded programs, AddressSanitizer's the first of what is damaged or random; more of
+  # these are tried here.
+  local skipped='test_sim_random(_engine_threads_(more|wait)|_threads_more)?'
   skipped+='|test_report_hostile'
   [[ -n $is_broad ]] && skipped=test_planner_limits_of_passes
   run_tests gcc "" -E "^($skipped)$"
@@ -297,9 +297,9 @@ sanitizer_options() {
 # of kprof five times. For each change this build has the tests of single parts, damaged files and random programs, and
 # runs in which somebody meddles; the other tests go through the same code of ours, and `all` runs them here, too.
 step_asan() {
-  local many=many skipped='gpu|docs_|samples_|test_planner_(kept|limits$|schedule|witness|select|breakdown|pack)'
-  skipped+='|test_planner_(proof|questions|sets_GH)|test_cli_completion|test_report_(rollups|recorded|names)'
-  skipped+='|test_cupti_saving|e2e_test_([^h]|hostile.(Bounds|RawText|Places))'
+  local many=many skipped='gpu|docs_|samples_|test_planner_(kept|limits|schedule|witness|select|breakdown|pack)'
+  skipped+='|test_planner_(proof|questions|sets_GH|memory)|test_cli_completion|test_report_(rollups|recorded|names)'
+  skipped+='|test_cupti_saving|test_sim_random_(engine_)?threads|e2e_test_([^h]|hostile.(Bounds|RawText|Places))'
   [[ -n $is_broad ]] && many='' skipped='gpu|test_planner_sets_(TU|GA|AD|GB.)'
   export KPROF_TEST_CHIPS=TU102
   sanitizer_options

@@ -203,14 +203,14 @@ static void flip_bytes(uint64_t random, int times)
 static void test_flipped_bytes(void **state)
 {
     (void)state;
-    flip_bytes(20240229, 50);
+    flip_bytes(20240229, 25);
 }
 
 /* For builds that are fast. */
 static void test_more_flipped_bytes(void **state)
 {
     (void)state;
-    flip_bytes(20260229, 550);
+    flip_bytes(20260229, 575);
 }
 
 /* Rows that refer to nothing, out of every range, or of the wrong type. */
