@@ -4,8 +4,8 @@
 # tests in each build, runs the command line under valgrind, tries an installed tree and checks the style. Ends with
 # "N passed, N failed" and fails if anything failed.
 #
-#   tests/run.sh             what continuous integration runs for each change: about seven minutes of processor time,
-#                            twelve where nothing was compiled before, and half as long on two processors
+#   tests/run.sh             what continuous integration runs for each change: 16 minutes of processor time where
+#                            nothing was compiled before, and nine minutes on two processors
 #   tests/run.sh all         with what a change seldom breaks: CUPTI's answers for every chip instead of GH100's, all
 #                            random programs, clang's AddressSanitizer beside gcc's, all programs of tests without CUDA,
 #                            large files, clang-tidy in depth, 20 seconds of fuzzing for each harness
@@ -267,8 +267,8 @@ await() { # await PART: false where it failed
 }
 
 step_gcc() {
-  # ThreadSanitizer's build has the threaded programs, AddressSanitizer's the first of what is damaged or random; more of
-  # these are tried here.
+  # ThreadSanitizer's build has the threaded programs, AddressSanitizer's the first of what is damaged or random; here
+  # more of these are tried.
   local skipped='test_sim_random(_engine_threads_(more|wait)|_threads_more)?'
   skipped+='|test_report_hostile'
   [[ -n $is_broad ]] && skipped=test_planner_limits_of_passes
