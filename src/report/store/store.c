@@ -240,6 +240,9 @@ kprof_status kprof_store_check_pages(kprof_report *report)
 {
     bool is_sound = false;
     kprof_status status = kprof_store_query(report, "PRAGMA quick_check(1)", take_verdict, &is_sound);
+    /* Where SQLite lacks memory for a page, it says that the page is damaged: ask again. */
+    if (status == KPROF_OK && !is_sound)
+        status = kprof_store_query(report, "PRAGMA quick_check(1)", take_verdict, &is_sound);
     if (status == KPROF_OK && !is_sound)
         status =
             kprof_fail(KPROF_BAD_REPORT,
