@@ -344,6 +344,22 @@ static void assert_closed_after_s(int seconds)
     assert_measured(second);
 }
 
+/* Each launch is told once, with the reason. */
+static void test_context_that_ends_before_its_batch(void **state)
+{
+    (void)state;
+    unsigned first = launch(SIM_ADD), last = launch(SIM_ADD);
+    assert_true(kprof_batch_is_open());
+    assert_pending(last);
+    sim.hooks->context_ending(&sim.contexts[0]);
+    assert_false(kprof_batch_is_open());
+    assert_unmeasured(first, "the context ended before the launch was measured");
+    assert_unmeasured(last, "the context ended before the launch was measured");
+    unsigned next = launch(SIM_ADD);
+    close_batch();
+    assert_measured(next);
+}
+
 /* A process that is killed loses no more, however seldom it launches. */
 static void test_batch_that_has_been_open_for_long(void **state)
 {
@@ -1326,6 +1342,7 @@ int main(void)
         cmocka_unit_test_teardown(test_repetition_that_fails, mend),
         cmocka_unit_test_teardown(test_network_card_that_comes_later, mend),
         cmocka_unit_test_teardown(test_spoiled_batch, mend),
+        cmocka_unit_test_teardown(test_context_that_ends_before_its_batch, mend),
         cmocka_unit_test_teardown(test_batch_that_has_been_open_for_long, mend),
         cmocka_unit_test_teardown(test_dear_batch_that_has_been_open_for_long, mend),
         cmocka_unit_test_teardown(test_dear_batch_of_few_launches, mend),

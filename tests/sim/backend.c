@@ -313,7 +313,7 @@ static bool target_has_space(const kprof_call *call, size_t local_bytes)
         return true;
     const sim_step *step = call->kind == KPROF_CALL_ALLOCATE ? call->parameters : NULL;
     lock();
-    bool space = !sim_chance(8) && !(step && sim.slots[step->a].kept);
+    bool space = !(sim.is_tight && sim_chance(8)) && !(step && sim.slots[step->a].kept);
     unlock();
     return space;
 }

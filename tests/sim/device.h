@@ -212,6 +212,7 @@ typedef struct sim_machine {
     bool hooked;             /* have the hooks called */
     bool tells_contexts;     /* they were told of all contexts */
     bool faulty;             /* the engine's side fails now and then */
+    bool is_tight;           /* the application finds no space on the GPU now and then */
     bool slow;               /* a launch of the engine takes long now and then */
     bool jittery;            /* calls take different times, for programs of several threads */
     unsigned pauses;         /* how many captures may still take so long that the engine finds nothing to do */

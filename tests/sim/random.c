@@ -214,6 +214,7 @@ static void choose_group(uint64_t first, unsigned programs, unsigned lanes)
     group.passes = passes[sim_random(&random) % 3];
     sim.capacity = capacities[sim_random(&random) % 4];
     sim.faulty = sim_random(&random) % 4 == 0;
+    sim.is_tight = true;
     sim.slow = sim_random(&random) % 8 == 0;
     sim.interrupt = is_disarmed(first, lanes) ? disarm : NULL;
     sim.flushes = group.cache == KPROF_CACHE_FLUSH_ALL;
