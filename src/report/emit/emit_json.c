@@ -530,26 +530,22 @@ static void json_free(kprof_emitter *emitter)
     free(json);
 }
 
+/* One document and lines of JSON share these operations. */
+#define JSON_OPERATIONS                                                                                                \
+    .launch_begin = json_launch_begin, .verdict = json_verdict, .section_begin = json_section_begin,                   \
+    .metric = json_metric, .table = json_table, .rooflines = json_rooflines, .what_if = json_what_if,                  \
+    .section_end = json_section_end, .record_begin = json_record_begin, .rows_begin = json_rows_begin,                 \
+    .row = json_row, .free = json_free
+
 static const kprof_emitter_ops json_ops = {
     .launches_begin = json_launches_begin,
-    .launch_begin = json_launch_begin,
-    .verdict = json_verdict,
-    .section_begin = json_section_begin,
-    .metric = json_metric,
-    .table = json_table,
-    .rooflines = json_rooflines,
-    .what_if = json_what_if,
-    .section_end = json_section_end,
     .launch_end = json_launch_end,
     .launches_end = json_array_end,
     .list_begin = json_list_begin,
-    .record_begin = json_record_begin,
-    .rows_begin = json_rows_begin,
-    .row = json_row,
     .record_end = json_record_end,
     .list_end = json_list_end,
     .page_end = json_page_end,
-    .free = json_free,
+    JSON_OPERATIONS,
 };
 
 kprof_emitter *kprof_emit_json_new(void)
@@ -585,21 +581,10 @@ static void lines_record_end(kprof_emitter *emitter)
 
 static const kprof_emitter_ops lines_ops = {
     .launches_begin = lines_launches_begin,
-    .launch_begin = json_launch_begin,
-    .verdict = json_verdict,
-    .section_begin = json_section_begin,
-    .metric = json_metric,
-    .table = json_table,
-    .rooflines = json_rooflines,
-    .what_if = json_what_if,
-    .section_end = json_section_end,
     .launch_end = lines_launch_end,
     .list_begin = lines_list_begin,
-    .record_begin = json_record_begin,
-    .rows_begin = json_rows_begin,
-    .row = json_row,
     .record_end = lines_record_end,
-    .free = json_free,
+    JSON_OPERATIONS,
 };
 
 kprof_emitter *kprof_emit_jsonl_new(void)
