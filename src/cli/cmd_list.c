@@ -309,7 +309,7 @@ static kprof_status query_metrics(const kprof_options *options, kprof_listing *l
     return status;
 }
 
-/* What a run with these sets, sections and metrics has: full names. */
+/* List the full names of all metrics that a run with these sets, sections and metrics collects. */
 static kprof_status list_collected(const kprof_options *options, kprof_listing *listing)
 {
     kprof_chips chips = {0};

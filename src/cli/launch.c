@@ -71,7 +71,7 @@ void kprof_signals_restore(kprof_signals *signals)
     sigprocmask(SIG_SETMASK, &signals->previous, NULL);
 }
 
-/* What the application writes to its stdout is dropped where kprof has no stderr that can be written. */
+/* If kprof has no stderr that it can write to, the application's output is lost. */
 static void send_stdout_to_stderr(void)
 {
     const int flags = fcntl(STDERR_FILENO, F_GETFL);

@@ -11,8 +11,8 @@ static int complete(const kprof_options *options)
     return kprof_status_exit_code(kprof_complete(options, stdout));
 }
 
-/* Where memory was lacking, a list may be short and a name may match nothing: another error than that follows from it.
- * Most that lack memory say nothing. */
+/* Without memory a list may be short and a name may match nothing, so other errors may follow from that. Most code that
+ * lacks memory says nothing. */
 static int judge_memory(int code)
 {
     const int no_memory = kprof_status_exit_code(KPROF_NO_MEMORY);

@@ -142,7 +142,7 @@ static const kprof_option_row *find_whole(const char *name)
     return NULL;
 }
 
-/* What a long option names: an option of kprof, or else of ncu; neither is set: none. */
+/* A long option is one of kprof's, or else of ncu's; if it is neither, nothing is set. */
 typedef struct named {
     const kprof_option_row *row;
     const kprof_ncu_option *ncu;

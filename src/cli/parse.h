@@ -1,4 +1,5 @@
-/* What the three parts of the parser share: parse.c reads words, values.c their values, settle.c what they mean. */
+/* The parser has three parts: parse.c reads words, values.c their values, and settle.c finds what they mean together.
+ */
 #ifndef KPROF_CLI_PARSE_H
 #define KPROF_CLI_PARSE_H
 

@@ -179,7 +179,7 @@ bool kprof_has_extension(const char *path)
     return length >= extension && strcmp(path + length - extension, EXTENSION) == 0;
 }
 
-/* What kprof writes is no report of ncu. */
+/* kprof writes no report of ncu's. */
 static void cut_extension_of_ncu(kprof_strbuf *path)
 {
     static const char *const extensions[] = {".ncu-rep", ".ncu-repz"};

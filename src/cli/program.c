@@ -79,7 +79,8 @@ char *kprof_program_find(const char *name)
     return found;
 }
 
-/* What the program's first line, "#!/bin/sh", names. An empty text where it has no such line, or cannot be read. */
+/* Read the interpreter that the program's first line, "#!/bin/sh", names: empty if there is no such line, or if the
+ * file cannot be read. */
 static void read_interpreter(const char *program, char *out, size_t size)
 {
     char line[256] = "";

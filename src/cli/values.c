@@ -7,7 +7,7 @@
 #include <string.h>
 #include <strings.h>
 
-/* What an option's argument has to be, if its row does not say. */
+/* Messages say that an argument has to be this, unless the option's row tells. */
 static const char *const notes[] = {
     [KPROF_OPTION_NUMBER] = "a whole number",
     [KPROF_OPTION_SECONDS] = "a number above 0, without unit or exponent",

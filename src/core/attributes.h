@@ -1,6 +1,6 @@
-/* What cuDeviceGetAttribute tells of a GPU and kprof itself does not need. A row makes a metric,
- * device__attribute_NAME, whose value a launch has where --metrics or a section asks for it. fields.h has the
- * attributes that every launch has. X(name, the end of the driver's name, unit, help). */
+/* Attributes of a GPU, from cuDeviceGetAttribute, that kprof itself does not need. A row makes a metric,
+ * device__attribute_NAME, whose value a launch has if --metrics or a section asks for it. fields.h has the attributes
+ * that every launch has. X(name, the end of the driver's name, unit, help). */
 #ifndef KPROF_CORE_ATTRIBUTES_H
 #define KPROF_CORE_ATTRIBUTES_H
 

@@ -85,7 +85,7 @@ typedef enum kprof_witness_control { KPROF_WITNESSES_ALL, KPROF_WITNESSES_AUTO }
 /* A launch has 95e3 to 160e3 bytes of counter data in each pass. */
 #define KPROF_COUNTER_BYTES_PER_PASS 110000
 
-/* What options say stands in the RECORDER rows of core/recorder_options.h. */
+/* The RECORDER rows of core/recorder_options.h make the members that options set. */
 typedef struct kprof_config {
     kprof_filter_spec filter;
     kprof_chip_metrics *chips; /* [chip_count] */

@@ -16,9 +16,8 @@
  * with the symbol as the driver has it. */
 typedef enum kprof_name_base { KPROF_NAME_FUNCTION, KPROF_NAME_DEMANGLED, KPROF_NAME_MANGLED } kprof_name_base;
 
-/* What the application's calls of cudaProfilerStart and cudaProfilerStop, or of cuProfilerStart and cuProfilerStop, do:
- * as in ncu, launches are taken from the start, or from the first start call, and not between a stop and the next
- * start. */
+/* The application may call cudaProfilerStart and cudaProfilerStop, or cuProfilerStart and cuProfilerStop. As in ncu,
+ * launches are taken from the start, or from the first start call, and not between a stop and the next start. */
 typedef enum kprof_profiler_calls {
     KPROF_FROM_THE_START,
     KPROF_FROM_A_START_CALL,

@@ -33,7 +33,7 @@ static uint32_t attribute(const kprof_driver_api *driver, CUdevice device, CUdev
 #define FIELD(kind, member, column, since, which, ...) READ_##kind(member, CU_DEVICE_ATTRIBUTE_##which)
 #define NOT_READ(...)
 
-/* What the driver tells and kprof itself does not need. */
+/* Read the attributes of core/attributes.h; NaN for one that the driver does not know. */
 static void read_attributes(const kprof_driver_api *driver, CUdevice device, double out[KPROF_DEVICE_ATTRIBUTE_COUNT])
 {
 #define NUMBER(name, attribute, ...) CU_DEVICE_ATTRIBUTE_##attribute,
