@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define SHOWN 160 /* bytes of a statement in a message: the statements that make a report are long */
+
 static const char *const statement_texts[] = {
 #define STATEMENT_TEXT(name, sql) sql,
     KPROF_STATEMENT_MAP(STATEMENT_TEXT)
@@ -22,7 +24,7 @@ kprof_status kprof_store_fail(kprof_report *report, const char *operation)
                           "sqlite3 may read it",
                           report->path, (long long)(KPROF_SQLITE_HEAP_BYTES >> 20));
     if (code == SQLITE_NOMEM)
-        return kprof_fail(KPROF_NO_MEMORY, "%s: %s: out of memory", report->path, operation);
+        return kprof_fail(KPROF_NO_MEMORY, "%s: out of memory: %.*s", report->path, SHOWN, operation);
     if (!report->writable && code == SQLITE_INTERRUPT)
         return kprof_fail(KPROF_BAD_REPORT,
                           "%s: the report is damaged: its list of tables does not end" KPROF_DAMAGED_ADVICE,
@@ -41,16 +43,16 @@ kprof_status kprof_store_fail(kprof_report *report, const char *operation)
         return kprof_fail(KPROF_BAD_REPORT, "%s: the report is damaged, or was not copied whole" KPROF_DAMAGED_ADVICE,
                           report->path);
     if (!report->writable)
-        return kprof_fail(KPROF_BAD_REPORT, "%s: cannot read the report: %s: %s", report->path, operation,
-                          sqlite3_errmsg(report->db));
+        return kprof_fail(KPROF_BAD_REPORT, "%s: cannot read the report: %s: %.*s", report->path,
+                          sqlite3_errmsg(report->db), SHOWN, operation);
     if (code == SQLITE_CONSTRAINT || code == SQLITE_MISUSE || code == SQLITE_ERROR)
-        return kprof_fail(KPROF_INTERNAL, "%s: %s: %s", report->path, operation, sqlite3_errmsg(report->db));
+        return kprof_fail(KPROF_INTERNAL, "%s: %s: %.*s", report->path, sqlite3_errmsg(report->db), SHOWN, operation);
     report->broken = true;
     if (code == SQLITE_BUSY || code == SQLITE_LOCKED)
-        return kprof_fail(KPROF_OUTPUT, "%s: cannot write the report: another program has locked it for writing: %s",
-                          report->path, operation);
-    return kprof_fail(KPROF_OUTPUT, "%s: cannot write the report (is the disk full?): %s: %s", report->path, operation,
-                      sqlite3_errmsg(report->db));
+        return kprof_fail(KPROF_OUTPUT, "%s: cannot write the report: another program has locked it for writing: %.*s",
+                          report->path, SHOWN, operation);
+    return kprof_fail(KPROF_OUTPUT, "%s: cannot write the report (is the disk full?): %s: %.*s", report->path,
+                      sqlite3_errmsg(report->db), SHOWN, operation);
 }
 
 kprof_status kprof_store_no_memory(const kprof_report *report)
