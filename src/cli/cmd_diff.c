@@ -91,8 +91,8 @@ static kprof_status print_comparison(comparison *of)
         return status;
     kprof_print_options print = kprof_print_options_make(options, results);
     print.filter = &options->filter;
-    status = kprof_page_show(&kprof_diff_page, &(kprof_page_source){of->reports, KPROF_SIDES, &of->request}, &print,
-                             results);
+    status =
+        kprof_page_show(&kprof_diff_page, &(kprof_page_input){of->reports, KPROF_SIDES, &of->request}, &print, results);
     kprof_status written = kprof_results_close(options, results);
     status = status == KPROF_OK ? written : status;
     if (status != KPROF_OK)

@@ -25,11 +25,25 @@ static void print_wrapped(const char *text, int at, FILE *out)
     fputc('\n', out);
 }
 
+/* Print an argument after `column` columns; a long list of words is broken. Return the columns of the line then. */
+static int print_argument(const char *argument, int column, FILE *out)
+{
+    enum { INDENT = 8, WIDTH = 98 };
+    for (int length; *argument; argument += length) {
+        length = (int)strcspn(argument, "|");
+        length += argument[length] != '\0';
+        if (column + length > WIDTH)
+            column = fprintf(out, "\n%*s", INDENT, "") - 1;
+        column += fprintf(out, "%.*s", length, argument);
+    }
+    return column;
+}
+
 static void print_option(const kprof_option_row *row, const kprof_command *topic, FILE *out)
 {
     char letter[] = {'-', kprof_option_letter(row, topic), ',', ' ', '\0'};
-    int length = fprintf(out, "  %4s--%s%s%s", letter[1] ? letter : "", row->name, row->argument ? " " : "",
-                         row->argument ? row->argument : "");
+    int length = fprintf(out, "  %4s--%s ", letter[1] ? letter : "", row->name);
+    length = print_argument(row->argument ? row->argument : "", length, out);
     print_wrapped(row->help, length, out);
 }
 

@@ -55,7 +55,7 @@ static kprof_status print_report(const kprof_options *options, kprof_report *rep
     print.part = part;
     print.findings = rules->catalog ? &rules->findings : NULL;
     if (options->html_path)
-        status = kprof_page_show(&kprof_whole_page, &(kprof_page_source){&report, 1, NULL}, &print, results);
+        status = kprof_page_show(&kprof_whole_page, &(kprof_page_input){&report, 1, NULL}, &print, results);
     else
         status = kprof_report_print(&report, 1, &print, results);
     if (status == KPROF_OK)

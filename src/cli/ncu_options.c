@@ -27,7 +27,7 @@ static const char no_port[] = "kprof does not connect to processes, and needs no
 static const char no_ranges[] = "kprof measures launches and graphs, not ranges";
 static const char no_rename[] = "--print-kernel-base chooses the names to print";
 static const char no_sampling[] = "kprof does not sample";
-static const char no_source[] = "kprof has no source view, and keeps no code";
+static const char no_source[] = "kprof keeps no copies of sources and code in a report";
 static const char fixed_details[] =
     "kprof prints all of a section with --page details, and each metric by its full name with --page raw";
 static const char plain_numbers[] = "--print-units base prints plain numbers, and CSV has no others";
@@ -92,7 +92,6 @@ static const kprof_ncu_option rows[] = {
     {"print-nvtx-rename", 0, true, "none",
      SAME("the ranges stand below the kernel's name; --group-by nvtx has rows of them")},
     {"print-rule-details", 0, false, ANY, SAME("")},
-    {"print-source", 0, true, NULL, SAME(no_source)},
     {"process-id", 0, true, NULL,
      ELSE("kprof starts the application, and does not attach to a process: give the application instead")},
     {"python-exclude", 0, true, NULL, ELSE(no_choice)},
@@ -104,13 +103,11 @@ static const kprof_ncu_option rows[] = {
     {"rename-kernels", 0, true, NO, SAME(no_rename)},
     {"rename-kernels-export", 0, true, NO, SAME(no_rename)},
     {"rename-kernels-path", 0, true, NULL, SAME(no_rename)},
-    {"resolve-source-file", 0, true, NULL, SAME(no_source)},
     {"sampling-buffer-size", 0, true, NULL, SAME(no_sampling)},
     {"sampling-interval", 0, true, NULL, SAME(no_sampling)},
     {"sampling-max-passes", 0, true, NULL, SAME(no_sampling)},
     {"section-folder-recursive", 0, true, NULL, ELSE("use --section-folder for each folder")},
     {"section-folder-restore", 0, false, NULL, SAME("kprof never changes the files it is installed with")},
-    {"source-folders", 0, true, NULL, SAME(no_source)},
     {"support-32bit", 0, false, NULL, SAME("kprof measures 64-bit programs")},
     {"target-processes-filter", 0, true, "all",
      ELSE("--target-processes application-only measures the first process alone")},
@@ -145,9 +142,8 @@ static const struct {
     {"filter-mode", "per-launch-config",
      "global and per-gpu are there; measure all launches, which share passes, and kprof report FILE --page summary "
      "--group-by config has a row for each configuration"},
-    {"page", "source",
-     "kprof keeps no code and has no source view; the details page has stalls, instructions and memory traffic of "
-     "each kernel as a whole"},
+    {"print-source", "ptx", "kprof keeps no PTX; cuda shows lines, and sass instructions"},
+    {"print-source", "tileir", "kprof keeps no tile IR; cuda shows lines, and sass instructions"},
     {"to", "csv", "long and wide are CSV, and kprof report FILE --csv prints a page as CSV"},
     {"to", "html", "kprof report FILE --html OUT.html writes a page for a browser"},
     {"to", "json", "jsonl has a line of JSON for each launch, and kprof report FILE --json prints one document"},

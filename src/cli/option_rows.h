@@ -74,20 +74,35 @@ OPTION(CLI, CHOICE, print_summary, "print-summary", SHOWING,
        .choices = KPROF_CHOICES({"none", KPROF_UNSET}, {"per-kernel", KPROF_GROUP_KERNEL},
                                 {"per-gpu", KPROF_GROUP_DEVICE}, {"per-nvtx", KPROF_GROUP_NVTX}))
 OPTION(CLI, CHOICE, sort, "sort", SHOWING,
-       "order of the summary and brief pages: by what can be gained of all the time, or by this (gain)",
-       .argument = "gain|time|launches|duration|compute|memory|name", .initial = KPROF_UNSET,
+       "order of the summary and brief pages: by what can be gained of all the time, or by this (gain); of the source "
+       "page: samples and what follows (samples)",
+       .argument = "gain|time|launches|duration|compute|memory|name|samples|instructions|sectors|conflicts|local|"
+                   "divergence",
+       .initial = KPROF_UNSET,
        .choices = KPROF_CHOICES({"gain", KPROF_SORT_GAIN}, {"time", KPROF_SORT_TIME},
                                 {"launches", KPROF_SORT_LAUNCHES}, {"duration", KPROF_SORT_DURATION},
                                 {"compute", KPROF_SORT_COMPUTE}, {"memory", KPROF_SORT_MEMORY},
-                                {"name", KPROF_SORT_NAME}))
+                                {"name", KPROF_SORT_NAME}, {"samples", KPROF_SORT_SAMPLES},
+                                {"instructions", KPROF_SORT_INSTRUCTIONS}, {"sectors", KPROF_SORT_SECTORS},
+                                {"conflicts", KPROF_SORT_CONFLICTS}, {"local", KPROF_SORT_LOCAL},
+                                {"divergence", KPROF_SORT_DIVERGENCE}))
 OPTION(CLI, CHOICE, group_by, "group-by", SHOWING,
        "rows of the summary, statistics and brief pages: for each kernel, or each part of its launches (kernel)",
        .argument = "kernel|config|device|process|graph|nvtx", .initial = KPROF_UNSET,
        .choices = KPROF_CHOICES({"kernel", KPROF_GROUP_KERNEL}, {"config", KPROF_GROUP_CONFIG},
                                 {"device", KPROF_GROUP_DEVICE}, {"process", KPROF_GROUP_PROCESS},
                                 {"graph", KPROF_GROUP_GRAPH}, {"nvtx", KPROF_GROUP_NVTX}))
-OPTION(CLI, NUMBER, top, "top", SHOWING, "show the first N rows of the summary and brief pages; 0: all",
+OPTION(CLI, NUMBER, top, "top", SHOWING,
+       "show the first N rows of the summary and brief pages, or of each kernel of the source page (10); 0: all",
        .argument = "N")
+OPTION(CLI, CHOICE, source_view, "print-source", SHOWING,
+       "rows of the source page: instructions, lines, or both (cuda, or sass where no line is known)",
+       .argument = "sass|cuda|cuda,sass", .initial = KPROF_VIEW_BEST,
+       .choices = KPROF_CHOICES({"sass", KPROF_VIEW_SASS}, {"cuda", KPROF_VIEW_CUDA}, {"cuda,sass", KPROF_VIEW_BOTH}))
+OPTION(CLI, LIST, source_folders, "source-folders", SHOWING,
+       "look below DIR for source files that are not where they were compiled", .argument = "DIR[,DIR]")
+OPTION(CLI, LIST, resolve_source_files, "resolve-source-file", SHOWING,
+       "take the source file of this name from FILE", .argument = "FILE[,FILE]")
 OPTION(CLI, PATHS, filters, "filter", SHOWING,
        "show only launches that meet it, such as \"duration>10us\" or \"dram__bytes_read.sum>=1GB\"",
        .argument = "CONDITION")
@@ -109,7 +124,8 @@ OPTION(CLI, FLAG, csv_safe, "csv-safe", ALL & ~MERGE,
 OPTION(CLI, CHOICE, base_units, "print-units", PRINTING | PLAN, "in text, scale units (auto), or print base units",
        .argument = "auto|base", .choices = KPROF_CHOICES({"auto", 0}, {"base", 1}))
 OPTION(CLI, FLAG, all_rows, "all", PRINTING,
-       "in text, print rows of 0 too, and values that an earlier section has; of two reports, compare all metrics")
+       "in text, print rows of 0 too, and values that an earlier section has; on the source page, all rows in the order "
+       "of the program; of two reports, compare all metrics")
 OPTION(CLI, FLAG, details_help, "details-help", SHOWING, "in text, tell what sections and metrics mean")
 OPTION(CLI, CHOICE, apply_rules, "apply-rules", SHOWING, "look for findings, and print a verdict on each launch (yes)",
        .argument = "yes|no", .initial = 1, .choices = KPROF_CHOICES({"no", 0}, {"yes", 1}))

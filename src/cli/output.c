@@ -166,6 +166,9 @@ kprof_print_options kprof_print_options_make(const kprof_options *options, FILE 
         .group_by = (kprof_grouping)options->group_by,
         .sort = (kprof_sort_key)options->sort,
         .top = options->top,
+        .source_view = (kprof_source_view)options->source_view,
+        .source_folders = &options->source_folders,
+        .source_files = &options->resolve_source_files,
         .conditions = options->conditions,
         .condition_count = options->filters.count,
     };
@@ -178,7 +181,7 @@ kprof_status kprof_results_show(const kprof_options *options, const kprof_page_r
     if (status != KPROF_OK)
         return status;
     kprof_print_options print = kprof_print_options_make(options, results);
-    status = kprof_page_show(page, &(kprof_page_source){NULL, 0, content}, &print, results);
+    status = kprof_page_show(page, &(kprof_page_input){NULL, 0, content}, &print, results);
     kprof_status written = kprof_results_close(options, results);
     return status == KPROF_OK ? written : status;
 }

@@ -184,8 +184,8 @@ static kprof_status settle_conditions(kprof_options *options)
     kprof_status status = KPROF_OK;
     const bool has_launches = options->page != KPROF_PAGE_SESSION && options->page != KPROF_PAGE_SOURCES;
     if (options->filters.count > 0 && !has_launches)
-        return kprof_fail(KPROF_USAGE, "--filter chooses launches for the pages details, raw, summary, statistics and "
-                                       "brief; leave it out of --page session and --page sources");
+        return kprof_fail(KPROF_USAGE, "--filter chooses launches for the pages details, raw, summary, statistics, "
+                                       "brief and source; leave it out of --page session and --page sources");
     options->conditions = calloc(options->filters.count + 1, sizeof *options->conditions);
     if (!options->conditions)
         return kprof_fail(KPROF_NO_MEMORY, "--filter: out of memory");
@@ -194,17 +194,30 @@ static kprof_status settle_conditions(kprof_options *options)
     return status;
 }
 
+static bool is_given(const kprof_options *options, size_t field)
+{
+    for (size_t i = 0; i < kprof_option_row_count; i++) {
+        if (kprof_option_rows[i].field == field && options->given[i])
+            return true;
+    }
+    return false;
+}
+
+static bool is_csv(const kprof_options *options)
+{
+    return options->format == KPROF_FORMAT_CSV || options->format == KPROF_FORMAT_CSV_WIDE ||
+           options->format == KPROF_FORMAT_CSV_NCU;
+}
+
 /* A document for each kernel is what JSON lines are. A run collects what the page tells, unless it is told what. */
 static kprof_status settle_brief(kprof_options *options)
 {
     kprof_selection *selection = &options->selection;
     const bool is_chosen = selection->sets.count + selection->sections.count + selection->metrics.count > 0;
     const bool collects = (options->command->mask & (KPROF_IN(profile) | KPROF_IN(plan))) != 0;
-    const bool is_table = options->format == KPROF_FORMAT_CSV || options->format == KPROF_FORMAT_CSV_WIDE ||
-                          options->format == KPROF_FORMAT_CSV_NCU;
     if (options->page != KPROF_PAGE_BRIEF)
         return KPROF_OK;
-    if (is_table)
+    if (is_csv(options))
         return kprof_fail(KPROF_USAGE, "the brief page is no table; give --json, or --page summary --csv");
     if (options->format == KPROF_FORMAT_JSON)
         options->format = KPROF_FORMAT_JSONL;
@@ -213,10 +226,33 @@ static kprof_status settle_brief(kprof_options *options)
     return KPROF_OK;
 }
 
+/* Tables have all rows of the source page in the order of the program, unless the hottest are asked for. */
+static kprof_status settle_source(kprof_options *options)
+{
+    enum { HOTTEST = 10 };
+    const bool has_top = is_given(options, offsetof(kprof_options, top));
+    const bool is_source = options->page == KPROF_PAGE_SOURCE;
+    if (options->sort != KPROF_UNSET && is_source != (options->sort >= KPROF_SORT_SAMPLES))
+        return kprof_fail(KPROF_USAGE, "--sort %s is about %s", kprof_option_word("sort", options->sort),
+                          is_source ? "rows of kernels; --page source sorts by samples, instructions, sectors, "
+                                      "conflicts, local or divergence"
+                                    : "rows of the code: give --page source too");
+    if (!is_source)
+        return KPROF_OK;
+    if (is_csv(options) && !has_top && options->sort == KPROF_UNSET)
+        options->all_rows = true;
+    else if (!has_top && !options->all_rows)
+        options->top = HOTTEST;
+    if (options->format == KPROF_FORMAT_CSV_NCU && !is_given(options, offsetof(kprof_options, source_view)))
+        options->source_view = KPROF_VIEW_SASS; /* as ncu prints */
+    return KPROF_OK;
+}
+
 /* Rows of kernels are in some pages only, and some of these rank them. */
 static kprof_status check_rows(const kprof_options *options)
 {
-    const bool ranks = options->page == KPROF_PAGE_SUMMARY || options->page == KPROF_PAGE_BRIEF;
+    const bool ranks = options->page == KPROF_PAGE_SUMMARY || options->page == KPROF_PAGE_BRIEF ||
+                       (options->page == KPROF_PAGE_SOURCE && options->group_by == KPROF_UNSET);
     const char *order = options->top ? "top" : options->sort != KPROF_UNSET ? "sort" : NULL;
     const char *name = order ? order : options->group_by != KPROF_UNSET ? "group-by" : NULL;
     const bool prints = (options->command->mask & (KPROF_IN(profile) | KPROF_IN(report))) != 0;
@@ -261,20 +297,13 @@ static kprof_status settle_pages(kprof_options *options)
     kprof_status status = settle_format(options);
     if (status == KPROF_OK)
         status = check_rows(options);
+    if (status == KPROF_OK)
+        status = settle_source(options);
     options->sort = options->sort == KPROF_UNSET ? KPROF_SORT_GAIN : options->sort;
     options->group_by = options->group_by == KPROF_UNSET ? KPROF_GROUP_KERNEL : options->group_by;
     if (status == KPROF_OK)
         status = settle_brief(options);
     return status == KPROF_OK ? settle_conditions(options) : status;
-}
-
-static bool is_given(const kprof_options *options, size_t field)
-{
-    for (size_t i = 0; i < kprof_option_row_count; i++) {
-        if (kprof_option_rows[i].field == field && options->given[i])
-            return true;
-    }
-    return false;
 }
 
 kprof_status kprof_options_settle(kprof_options *options)

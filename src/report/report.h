@@ -121,6 +121,7 @@ void kprof_seen_free(kprof_seen_kernel *kernels, size_t count);
     X(SUMMARY, summary, 1)       /* a row for each kernel: its time, its limit and what can be gained */               \
     X(STATISTICS, statistics, 1) /* how each metric spreads over the launches of each kernel */                        \
     X(BRIEF, brief, 1)           /* a few lines, or a small document, for each kernel */                               \
+    X(SOURCE, source, 1)         /* lines and instructions of each kernel, the hottest first */                        \
     X(SOURCES, sources, 1)       /* each kernel over the reports that were merged, or the processes */                 \
     X(SESSION, session, 1)       /* run, processes, devices, kernels seen, messages */
 #define KPROF_PAGE_ID(id, name, reports) KPROF_PAGE_##id,
@@ -154,7 +155,8 @@ typedef enum kprof_grouping {
     KPROF_GROUP_NVTX,  /* the innermost NVTX ranges, or none */
 } kprof_grouping;
 
-/* The order of the rows of the summary and brief pages: the largest first, names in alphabetical order. */
+/* The order of the rows of the summary and brief pages, and of those of the source page: the largest first, names in
+ * alphabetical order. */
 typedef enum kprof_sort_key {
     KPROF_SORT_GAIN, /* share of the time that can be gained */
     KPROF_SORT_TIME,
@@ -163,7 +165,21 @@ typedef enum kprof_sort_key {
     KPROF_SORT_COMPUTE,
     KPROF_SORT_MEMORY,
     KPROF_SORT_NAME,
+    KPROF_SORT_SAMPLES, /* from here on, of the source page */
+    KPROF_SORT_INSTRUCTIONS,
+    KPROF_SORT_SECTORS,    /* moved for nothing */
+    KPROF_SORT_CONFLICTS,  /* of shared memory's banks */
+    KPROF_SORT_LOCAL,      /* sectors of local memory */
+    KPROF_SORT_DIVERGENCE, /* branches that divided a warp */
 } kprof_sort_key;
+
+/* The rows of the source page. */
+typedef enum kprof_source_view {
+    KPROF_VIEW_BEST, /* lines if the code has any, else instructions */
+    KPROF_VIEW_SASS, /* instructions */
+    KPROF_VIEW_CUDA, /* lines */
+    KPROF_VIEW_BOTH, /* lines, each with its instructions */
+} kprof_source_view;
 
 typedef struct kprof_print_options {
     kprof_page page;
@@ -183,7 +199,9 @@ typedef struct kprof_print_options {
     const char *kernel_base; /* name shown: "function", "demangled" or "mangled"; NULL: "demangled" */
     kprof_grouping group_by;
     kprof_sort_key sort;
-    uint64_t top;                             /* the summary and brief pages show this many rows; 0: all */
+    uint64_t top; /* the summary, brief and source pages show this many rows; 0: all */
+    kprof_source_view source_view;
+    const kprof_strlist *source_folders, *source_files; /* where source files may be; NULL: nowhere else */
     const struct kprof_condition *conditions; /* [condition_count]: take only launches that meet all of them */
     size_t condition_count;
 } kprof_print_options;

@@ -471,7 +471,7 @@ static void refused_values(void **state)
     assert_refused("--devices 64 app", "\"64\"");
     assert_refused("--devices= app", "--devices");
     assert_refused("--set , app", "--set");
-    assert_refused("--page detail app", "details|raw|summary|statistics|brief|sources|session");
+    assert_refused("--page detail app", "details|raw|summary|statistics|brief|source|sources|session");
     assert_refused("--replay-mode repeat app", "give kernel|multiplex|auto");
     assert_refused("--graph-profiling none app", "give node|graph");
     assert_refused("--multiplex-samples 0 app", "N is from 1 to 100000");
@@ -523,7 +523,7 @@ static void values_of_ncu_have_hints(void **state)
     assert_int_equal(parse("--print-summary per-gpu app"), KPROF_OK);
     assert_int_equal(options.group_by, KPROF_GROUP_DEVICE);
     assert_refused("--filter-mode per-launch-config app", "global and per-gpu are there");
-    assert_refused("--page source app", "|session: kprof keeps no code and has no source view");
+    assert_refused("--print-source ptx app", "give sass|cuda|cuda,sass: kprof keeps no PTX");
     assert_null(strstr(captured.last, "did you mean"));
     assert_refused("--apply-rules maybe app", "give yes|no");
 }
@@ -543,7 +543,7 @@ static void formats_of_other_commands_are_named(void **state)
 static void misspelt_choices_find_their_word(void **state)
 {
     (void)state;
-    assert_refused("--page sourc app", "did you mean sources?");
+    assert_refused("--page sourc app", "did you mean source?");
     assert_refused("--width wide app", "give N: a whole number");
     assert_refused("-w", "--width needs an argument: N");
     assert_refused("-w ./app", "--width: \"./app\" is not valid, give N: a whole number");
@@ -756,8 +756,8 @@ static void options_of_ncu_without_effect(void **state)
     assert_int_equal(captured.count, 0);
     assert_int_equal(parse("--import-source yes --source-folder . --print-source=sass app"), KPROF_OK);
     assert_int_equal(captured.count, 1);
-    assert_string_equal(captured.last, "--import-source, --print-source, --source-folders have no effect: kprof has no "
-                                       "source view, and keeps no code");
+    assert_string_equal(captured.last, "--import-source has no effect: kprof keeps no copies of sources and code in a "
+                                       "report");
     assert_int_equal(parse("--call-stack --kill=yes --pm-sampling-interval 0 --import-source 1 app"), KPROF_OK);
     assert_int_equal(captured.count, 4);
     assert_string_equal(options.application[0], "app");
@@ -772,11 +772,11 @@ static void options_of_ncu_without_effect(void **state)
 static void all_refusals_of_a_line(void **state)
 {
     (void)state;
-    assert_int_equal(parse("--mps client --page source --range-filter 1:2:3 --native-include a -c x --csv app"),
+    assert_int_equal(parse("--mps client --print-source ptx --range-filter 1:2:3 --native-include a -c x --csv app"),
                      KPROF_USAGE);
     assert_int_equal(captured.count, 5);
     assert_non_null(strstr(captured.last, "--launch-count: \"x\" is not valid"));
-    assert_int_equal(parse("--mps client --unheard-of x --page source app"), KPROF_USAGE);
+    assert_int_equal(parse("--mps client --unheard-of x --print-source ptx app"), KPROF_USAGE);
     assert_int_equal(captured.count, 2); /* whose argument x is, nobody knows */
     assert_refused("--mps control app", "--mps control: this option of ncu is not supported; kprof has no support");
 }
@@ -951,7 +951,7 @@ static void completion_words(void **state)
                  {"--complete -o", ""},
                  {"--complete line -- --page r", "raw\n"},
                  {"--complete line -- --page=r", "--page=raw\n"},
-                 {"--complete line -- report r.kprof --page s", "summary\nstatistics\nsources\nsession\n"},
+                 {"--complete line -- report r.kprof --page s", "summary\nstatistics\nsource\nsources\nsession\n"},
                  {"--complete line -- -i r", ":files .kprof\n"},
                  {"--complete line -- report r", ":files .kprof\n"},
                  {"--complete line -- recover a", ":folders\n"},

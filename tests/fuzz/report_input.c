@@ -51,7 +51,7 @@ static kprof_status compare(kprof_report *report, const kprof_print_options *opt
                                   .tolerances = {KPROF_TIME_TOLERANCE_PCT, KPROF_TRAFFIC_TOLERANCE_PCT},
                                   .anyway = true,
                                   .outcome = &outcome};
-    kprof_page_source source = {(kprof_report *[]){baseline(), report}, KPROF_SIDES, &request};
+    kprof_page_input source = {(kprof_report *[]){baseline(), report}, KPROF_SIDES, &request};
     kprof_status status = kprof_page_show(&kprof_diff_page, &source, options, out);
     return status == KPROF_UNKNOWN_NAME || status == KPROF_NOT_COMPARABLE ? KPROF_OK : status;
 }

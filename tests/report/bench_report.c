@@ -146,7 +146,7 @@ static void print_report(const bench_setup *bench, const kprof_print_options *op
     }
     must(kprof_report_open(bench->path, &report), "open");
     if (options->format == KPROF_FORMAT_HTML)
-        must(kprof_page_show(&kprof_whole_page, &(kprof_page_source){&report, 1, NULL}, options, out), "print");
+        must(kprof_page_show(&kprof_whole_page, &(kprof_page_input){&report, 1, NULL}, options, out), "print");
     else
         must(kprof_report_print(&report, 1, options, out), "print");
     must(kprof_report_close(report), "close");
@@ -185,7 +185,7 @@ static void compare_reports(const bench_setup *bench, const kprof_print_options 
     }
     for (int side = 0; side < KPROF_SIDES; side++)
         must(kprof_report_open(bench->path, &reports[side]), "open");
-    must(kprof_page_show(&kprof_diff_page, &(kprof_page_source){reports, KPROF_SIDES, &request}, options, out),
+    must(kprof_page_show(&kprof_diff_page, &(kprof_page_input){reports, KPROF_SIDES, &request}, options, out),
          "compare");
     for (int side = 0; side < KPROF_SIDES; side++)
         must(kprof_report_close(reports[side]), "close");

@@ -331,7 +331,8 @@ def main():
     for path in sorted(golden.glob("*.md")):
         check_markdown(path)
     schema = json.loads((source / "docs/report.schema.json").read_text())
-    for page in ("details", "raw", "summary", "sources", "session", "raw-v1", "raw-v2", "multiplexed-details",
+    check_floats(golden / "source.csv", lambda header: ["line", "samples", "samples_pct", "instructions", "excess_sectors"])
+    for page in ("details", "raw", "summary", "sources", "source", "source-none", "session", "raw-v1", "raw-v2", "multiplexed-details",
                  "multiplexed-raw", "multiplexed-summary", "diff", "statistics",
                  "multiplexed-statistics"):
         check_json(golden / f"{page}.json", schema)

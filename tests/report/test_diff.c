@@ -399,7 +399,7 @@ static char *print_diff(const char *paths[2], const golden_case *test, kprof_dif
         assert_int_equal(
             kprof_condition_parse(test->conditions[request.condition_count], &conditions[request.condition_count]),
             KPROF_OK);
-    kprof_page_source source = {reports, 2, &request};
+    kprof_page_input source = {reports, 2, &request};
     assert_int_equal(kprof_page_show(&kprof_diff_page, &source, &test->options, file), KPROF_OK);
     fclose(file);
     for (size_t i = 0; i < request.condition_count; i++)

@@ -116,6 +116,9 @@ static golden_case cases[] = {
     {"statistics.md", {MARKDOWN(STATISTICS)}},
     {"summary.md", {MARKDOWN(SUMMARY)}},
     {"session.md", {MARKDOWN(SESSION)}},
+    {"source-none.txt", {TEXT(SOURCE)}},
+    {"source-none.json", {JSON(SOURCE)}},
+    {"source-none.csv", {CSV(SOURCE, NCU)}},
     {"raw.jsonl", {.page = KPROF_PAGE_RAW, .format = KPROF_FORMAT_JSONL}},
     {"statistics.jsonl", {.page = KPROF_PAGE_STATISTICS, .format = KPROF_FORMAT_JSONL, .filter = &only_vector_add}},
     {"statistics.prom", {.page = KPROF_PAGE_STATISTICS, .format = KPROF_FORMAT_PROMETHEUS}},
@@ -202,6 +205,33 @@ static golden_case version_5_cases[] = {
     {"summary-nvtx-v5.txt", {TEXT(SUMMARY), .group_by = KPROF_GROUP_NVTX}},
 };
 #define VERSION_5_COUNT (sizeof version_5_cases / sizeof *version_5_cases)
+
+/* A report of instructions, whose files are in the same folder. */
+static char source_folder[] = KPROF_TESTS_DIR "/fixtures/source", *source_folder_list[] = {source_folder};
+static const kprof_strlist source_folders = {source_folder_list, 1, 1};
+static char softmax[] = "softmax_kernel", incr[] = "incr", stripped[] = "stripped";
+static const kprof_filter_spec only_softmax = {.kernel = softmax}, only_incr = {.kernel = incr},
+                               only_stripped = {.kernel = stripped};
+#define HERE .source_folders = &source_folders, .top = 10
+static golden_case source_cases[] = {
+    {"source.txt", {TEXT(SOURCE), .width = 100, HERE}},
+    {"source-lines.txt", {TEXT(SOURCE), .width = 100, .top = 2, .filter = &only_softmax}},
+    {"source-both.txt",
+     {TEXT(SOURCE), .width = 100, .source_view = KPROF_VIEW_BOTH, .filter = &only_softmax, .all_rows = true, HERE}},
+    {"source-sass.txt", {TEXT(SOURCE), .width = 120, .source_view = KPROF_VIEW_SASS, .filter = &only_softmax, HERE}},
+    {"source-sectors.txt", {TEXT(SOURCE), .sort = KPROF_SORT_SECTORS, .filter = &only_softmax, HERE}},
+    {"source-no-lines.txt", {TEXT(SOURCE), .width = 80, .filter = &only_incr, .source_view = KPROF_VIEW_CUDA, HERE}},
+    {"source-stripped.txt", {TEXT(SOURCE), .filter = &only_stripped, HERE}},
+    {"source.csv", {CSV(SOURCE, LONG), .source_view = KPROF_VIEW_CUDA, .all_rows = true, HERE}},
+    {"source.json", {JSON(SOURCE), .filter = &only_softmax, HERE}},
+    {"source.md", {MARKDOWN(SOURCE), .filter = &only_softmax, HERE}},
+};
+#define SOURCE_COUNT (sizeof source_cases / sizeof *source_cases)
+
+static void check_source(void **state)
+{
+    check_report(KPROF_TESTS_DIR "/fixtures/source/source.kprof", *state);
+}
 
 static void check_golden(void **state)
 {
@@ -319,18 +349,20 @@ static int remove_report(void **state)
 int main(void)
 {
     struct CMUnitTest tests[CASE_COUNT + VERSION_1_COUNT + VERSION_2_COUNT + VERSION_3_COUNT + VERSION_4_COUNT +
-                            VERSION_5_COUNT + MULTIPLEXED_COUNT + 1];
+                            VERSION_5_COUNT + MULTIPLEXED_COUNT + SOURCE_COUNT + 1];
     const size_t count = sizeof tests / sizeof *tests;
     add_tests(tests, check_golden, cases, CASE_COUNT);
     add_tests(tests + CASE_COUNT, check_version_1, version_1_cases, VERSION_1_COUNT);
     add_tests(tests + CASE_COUNT + VERSION_1_COUNT, check_version_2, version_2_cases, VERSION_2_COUNT);
     add_tests(tests + CASE_COUNT + VERSION_1_COUNT + VERSION_2_COUNT, check_version_3, version_3_cases,
               VERSION_3_COUNT);
-    add_tests(tests + count - 1 - MULTIPLEXED_COUNT - VERSION_5_COUNT - VERSION_4_COUNT, check_version_4,
+    add_tests(tests + count - 1 - SOURCE_COUNT - MULTIPLEXED_COUNT - VERSION_5_COUNT - VERSION_4_COUNT, check_version_4,
               version_4_cases, VERSION_4_COUNT);
-    add_tests(tests + count - 1 - MULTIPLEXED_COUNT - VERSION_5_COUNT, check_version_5, version_5_cases,
+    add_tests(tests + count - 1 - SOURCE_COUNT - MULTIPLEXED_COUNT - VERSION_5_COUNT, check_version_5, version_5_cases,
               VERSION_5_COUNT);
-    add_tests(tests + count - 1 - MULTIPLEXED_COUNT, check_multiplexed, multiplexed_cases, MULTIPLEXED_COUNT);
+    add_tests(tests + count - 1 - SOURCE_COUNT - MULTIPLEXED_COUNT, check_multiplexed, multiplexed_cases,
+              MULTIPLEXED_COUNT);
+    add_tests(tests + count - 1 - SOURCE_COUNT, check_source, source_cases, SOURCE_COUNT);
     tests[count - 1] = (struct CMUnitTest){"widths", check_widths, NULL, NULL, NULL};
     kprof_catalog *golden = fixture_findings_load(false, &golden_findings);
     kprof_catalog *shipped = fixture_findings_load(true, &shipped_findings);

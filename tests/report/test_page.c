@@ -50,7 +50,7 @@ static kprof_status show(const kprof_page_row *page, kprof_format format, size_t
     size_t size = 0;
     FILE *file = open_memstream(text, &size);
     assert_non_null(file);
-    kprof_status status = kprof_page_show(page, &(kprof_page_source){reports, report_count, NULL},
+    kprof_status status = kprof_page_show(page, &(kprof_page_input){reports, report_count, NULL},
                                           &(kprof_print_options){.format = format}, file);
     assert_int_equal(fclose(file), 0);
     return status;

@@ -223,7 +223,7 @@ void kprof_csv_list_begin(kprof_emitter *emitter, const kprof_emit_list *list)
     csv->record = 0;
     if (list->is_aside)
         return;
-    if (is_one_table(list) || list->shape == KPROF_LIST_GROUPS || csv->header_done)
+    if (is_one_table(list) || kprof_list_is_grouped(list->shape) || csv->header_done)
         return;
     kprof_csv_names(&csv->row, columns);
     kprof_csv_end_row(csv);
@@ -262,7 +262,7 @@ void kprof_csv_record_begin(kprof_emitter *emitter, const kprof_emit_record *rec
         csv->header_done = true;
         put_fields(&csv->row, record, &kprof_csv_plain_columns);
         kprof_csv_end_row(csv);
-    } else if (csv->list.shape == KPROF_LIST_GROUPS) {
+    } else if (kprof_list_is_grouped(csv->list.shape)) {
         kprof_strbuf_clear(&csv->prefix.text);
         put_fields(&csv->prefix, record, csv->columns);
         if (csv->prefix.text.failed)

@@ -37,6 +37,7 @@ typedef struct kprof_emit_field {
     bool is_signed;      /* people see a plus before a number above 0 */
     bool folds;          /* text shows it below its row where the table is too wide; a plain one without its label */
     bool is_told;        /* another column says the same, so text drops it instead of folding it */
+    bool is_idle;            /* a number that is 0, or missing, in all rows of its record */
 } kprof_emit_field;
 typedef struct kprof_emit_record {
     const kprof_emit_field *fields;
@@ -49,9 +50,14 @@ typedef enum kprof_list_shape {
     KPROF_LIST_TABLE,  /* many short records: the rows of one table */
     KPROF_LIST_GROUPS, /* records with a row for each metric, all with the same fields; its page has no other list but
                           those that are aside */
+    KPROF_LIST_CODE,   /* as GROUPS, with a row for each line or instruction */
     KPROF_LIST_ALONE,  /* as TABLE; its page has nothing else, so that it needs no title */
     KPROF_LIST_MAIN,   /* as TABLE; all else on its page is aside, so that it is a format's one table */
 } kprof_list_shape;
+static inline bool kprof_list_is_grouped(kprof_list_shape shape)
+{
+    return shape == KPROF_LIST_GROUPS || shape == KPROF_LIST_CODE;
+}
 typedef struct kprof_emit_list {
     const char *key, *title;
     kprof_list_shape shape;

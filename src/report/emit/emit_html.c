@@ -585,11 +585,9 @@ static void html_launch_end(kprof_emitter *emitter)
 
 static void html_list_begin(kprof_emitter *emitter, const kprof_emit_list *list)
 {
-    static const char *const shapes[] = {[KPROF_LIST_BLOCKS] = "blocks",
-                                         [KPROF_LIST_TABLE] = "table",
-                                         [KPROF_LIST_GROUPS] = "groups",
-                                         [KPROF_LIST_ALONE] = "table",
-                                         [KPROF_LIST_MAIN] = "table"};
+    static const char *const shapes[] = {
+        [KPROF_LIST_BLOCKS] = "blocks", [KPROF_LIST_TABLE] = "table", [KPROF_LIST_GROUPS] = "groups",
+        [KPROF_LIST_CODE] = "groups",   [KPROF_LIST_ALONE] = "table", [KPROF_LIST_MAIN] = "table"};
     begin_part(of(emitter));
     kprof_output_puts(emitter->out, "{\"part\":\"list\"");
     write_member(of(emitter), "key", cJSON_CreateString(list->key));

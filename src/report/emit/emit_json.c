@@ -15,7 +15,7 @@ typedef struct json_emitter {
         *spreads;               /* of the launch being put together; owned through `launch` */
     cJSON *record, *rows;       /* likewise of a record; owned through `record` */
     cJSON *alone;               /* the records of a list that is all of its page */
-    bool has_rows;              /* the records of the list do */
+    const char *rows_key;       /* of the rows that the records of the list have; NULL: they have none */
     bool envelope_begun, first; /* `first`: the array has no element yet */
 } json_emitter;
 
@@ -446,10 +446,15 @@ static void json_array_end(kprof_emitter *emitter)
     kprof_output_puts(emitter->out, "]");
 }
 
+static const char *key_of_rows(const kprof_emit_list *list)
+{
+    return list->shape == KPROF_LIST_GROUPS ? "metrics" : list->shape == KPROF_LIST_CODE ? "rows" : NULL;
+}
+
 static void json_list_begin(kprof_emitter *emitter, const kprof_emit_list *list)
 {
     json_emitter *json = of(emitter);
-    json->has_rows = list->shape == KPROF_LIST_GROUPS;
+    json->rows_key = key_of_rows(list);
     json->first = true;
     if (list->shape == KPROF_LIST_ALONE) {
         json->alone = cJSON_CreateArray();
@@ -479,7 +484,7 @@ static void json_record_begin(kprof_emitter *emitter, const kprof_emit_record *r
     json_emitter *json = of(emitter);
     json->record = cJSON_CreateObject();
     add_fields(json->record, record);
-    json->rows = json->has_rows ? add_array(json->record, "metrics") : NULL;
+    json->rows = json->rows_key ? add_array(json->record, json->rows_key) : NULL;
 }
 
 static void json_rows_begin(kprof_emitter *emitter, const char *key)
@@ -568,7 +573,7 @@ static void lines_launch_end(kprof_emitter *emitter)
 
 static void lines_list_begin(kprof_emitter *emitter, const kprof_emit_list *list)
 {
-    of(emitter)->has_rows = list->shape == KPROF_LIST_GROUPS;
+    of(emitter)->rows_key = key_of_rows(list);
 }
 
 static void lines_record_end(kprof_emitter *emitter)

@@ -225,7 +225,7 @@ static void markdown_record_begin(kprof_emitter *emitter, const kprof_emit_recor
     markdown->has_title = true;
     if (markdown->list.shape == KPROF_LIST_BLOCKS) {
         show_block(markdown, record);
-    } else if (markdown->list.shape == KPROF_LIST_GROUPS) {
+    } else if (kprof_list_is_grouped(markdown->list.shape)) {
         show_group(markdown, record);
         markdown->in_table = false;
     } else {

@@ -1062,7 +1062,7 @@ static void text_record_begin(kprof_emitter *emitter, const kprof_emit_record *r
     }
     if (text->shape == KPROF_LIST_BLOCKS)
         show_block(emitter, record);
-    else if (text->shape == KPROF_LIST_GROUPS)
+    else if (kprof_list_is_grouped(text->shape))
         show_record_heading(emitter, record);
     else
         add_row(text, record);
@@ -1096,7 +1096,7 @@ static void text_row(kprof_emitter *emitter, const kprof_emit_record *row)
 
 static void text_rows_end(kprof_emitter *emitter)
 {
-    if (of(emitter)->shape == KPROF_LIST_GROUPS)
+    if (kprof_list_is_grouped(of(emitter)->shape))
         flush_rows(of(emitter));
 }
 

@@ -30,18 +30,18 @@ typedef struct kprof_page_row {
 } kprof_page_row;
 
 /* The input of a page. */
-typedef struct kprof_page_source {
+typedef struct kprof_page_input {
     kprof_report *const *reports; /* [report_count], open */
     size_t report_count;
     const void *content;
-} kprof_page_source;
+} kprof_page_input;
 
 /* All about a report in one: the kernels, what the session page shows, then what the details page does. */
 extern const kprof_page_row kprof_whole_page;
 
 /* Print a page to `out` in the format of `options`. USAGE when the source has not as many reports as the page shows,
  * OUTPUT when `out` cannot be written. */
-kprof_status kprof_page_show(const kprof_page_row *page, const kprof_page_source *source,
+kprof_status kprof_page_show(const kprof_page_row *page, const kprof_page_input *source,
                              const kprof_print_options *options, FILE *out) KPROF_MUST_CHECK;
 
 /* Make the emitter of a page and begin the page. */

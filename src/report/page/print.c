@@ -85,7 +85,7 @@ kprof_status kprof_page_launches(const kprof_page_context *context, kprof_launch
     return status;
 }
 
-static kprof_status print_page(const kprof_page_row *page, const kprof_page_source *source,
+static kprof_status print_page(const kprof_page_row *page, const kprof_page_input *source,
                                const kprof_print_options *options, kprof_output *out)
 {
     size_t loaded = 0;
@@ -111,7 +111,7 @@ static kprof_status print_page(const kprof_page_row *page, const kprof_page_sour
 }
 
 /* Do not limit lists, which show no report, or kprof's own report of a run. */
-static uint64_t most_bytes_of(const kprof_page_source *source)
+static uint64_t most_bytes_of(const kprof_page_input *source)
 {
     uint64_t bytes = 0;
     for (size_t i = 0; i < source->report_count; i++) {
@@ -122,7 +122,7 @@ static uint64_t most_bytes_of(const kprof_page_source *source)
     return source->report_count > 0 ? bytes : UINT64_MAX;
 }
 
-kprof_status kprof_page_show(const kprof_page_row *page, const kprof_page_source *source,
+kprof_status kprof_page_show(const kprof_page_row *page, const kprof_page_input *source,
                              const kprof_print_options *options, FILE *out)
 {
     kprof_output output;
@@ -151,7 +151,7 @@ static kprof_status print_summary(kprof_report *const *reports, uint64_t launche
     kprof_print_options summary = *options;
     summary.page = KPROF_PAGE_SUMMARY;
     kprof_status status =
-        kprof_page_show(&pages[KPROF_PAGE_SUMMARY], &(kprof_page_source){reports, 1, NULL}, &summary, out);
+        kprof_page_show(&pages[KPROF_PAGE_SUMMARY], &(kprof_page_input){reports, 1, NULL}, &summary, out);
     if (status == KPROF_OK)
         (void)fprintf(out, "\nEach of the %llu launches follows; --page summary shows only the summary\n\n",
                       (unsigned long long)launches);
@@ -170,5 +170,5 @@ kprof_status kprof_report_print(kprof_report *const *reports, size_t count, cons
         status = print_summary(reports, launches, options, out);
     if (status != KPROF_OK)
         return status;
-    return kprof_page_show(&pages[options->page], &(kprof_page_source){reports, count, NULL}, options, out);
+    return kprof_page_show(&pages[options->page], &(kprof_page_input){reports, count, NULL}, options, out);
 }

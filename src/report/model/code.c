@@ -1,0 +1,568 @@
+/* Reads code profiles: which there are, and the instructions of one with their values, lines and texts. */
+#include "report/model/code.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define FRAMES_MAX  256 /* functions inlined into each other */
+#define REASONS_MAX 128 /* a GPU has 20 */
+#define WORK_OF_ROW 16  /* a row of an instruction costs as much work as so many values */
+
+struct kprof_code_launch {
+    int64_t launch;
+    size_t profile;
+};
+
+/* The place of an id among rows that begin with rising ids; NULL: no row has it. */
+static void *find_id(const void *rows, size_t count, size_t size, int64_t id)
+{
+    size_t low = 0, high = count;
+    while (low < high) {
+        const size_t middle = low + (high - low) / 2;
+        int64_t at;
+        memcpy(&at, (const char *)rows + middle * size, sizeof at);
+        if (at == id)
+            return (char *)rows + middle * size;
+        if (at < id)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return NULL;
+}
+#define FIND_ID(rows, count, id) find_id(rows, count, sizeof *(rows), id)
+
+static char *optional_text(const kprof_report *report, sqlite3_stmt *row, int column)
+{
+    return sqlite3_column_type(row, column) == SQLITE_NULL ? NULL : kprof_store_text(report, row, column);
+}
+
+/* Is a text there that memory ran out for? */
+static bool lacks(const char *text, sqlite3_stmt *row, int column)
+{
+    return !text && sqlite3_column_type(row, column) != SQLITE_NULL;
+}
+
+static kprof_status read_file(void *user, sqlite3_stmt *row)
+{
+    kprof_code_profiles *all = user;
+    const int64_t id = sqlite3_column_int64(row, 0);
+    if (all->file_count > 0 && id <= all->files[all->file_count - 1].id)
+        return kprof_store_damaged(all->report, "code_file");
+    kprof_code_file *file = KPROF_APPEND(all->files, all->file_count);
+    if (!file)
+        return kprof_store_no_memory(all->report);
+    all->file_count++;
+    *file = (kprof_code_file){.id = id,
+                              .path = kprof_store_text(all->report, row, 1),
+                              .bytes = sqlite3_column_type(row, 2) == SQLITE_NULL ? -1 : sqlite3_column_int64(row, 2),
+                              .hash = optional_text(all->report, row, 3),
+                              .has_content = sqlite3_column_int(row, 4) != 0};
+    return file->path && !lacks(file->hash, row, 3) ? KPROF_OK : kprof_store_no_memory(all->report);
+}
+
+static const char *last_part(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    return slash && slash[1] ? slash + 1 : path;
+}
+
+static int by_last_part(const void *a, const void *b)
+{
+    const kprof_code_file *const *left = a, *const *right = b;
+    return strcmp((*left)->name, (*right)->name);
+}
+
+static kprof_status name_files(kprof_code_profiles *all)
+{
+    kprof_code_file **sorted = calloc(all->file_count + 1, sizeof *sorted);
+    bool *is_shared = calloc(all->file_count + 1, sizeof *is_shared);
+    const bool whole = sorted && is_shared;
+    for (size_t i = 0; i < all->file_count && whole; i++) {
+        sorted[i] = &all->files[i];
+        all->files[i].name = last_part(all->files[i].path);
+    }
+    if (whole && all->file_count > 1)
+        qsort(sorted, all->file_count, sizeof *sorted, by_last_part);
+    for (size_t i = 1; i < all->file_count && whole; i++) {
+        if (strcmp(sorted[i]->name, sorted[i - 1]->name) == 0)
+            is_shared[i] = is_shared[i - 1] = true;
+    }
+    for (size_t i = 0; i < all->file_count && whole; i++)
+        sorted[i]->name = is_shared[i] ? sorted[i]->path : sorted[i]->name;
+    free(sorted);
+    free(is_shared);
+    return whole ? KPROF_OK : kprof_store_no_memory(all->report);
+}
+
+static uint64_t count_at(sqlite3_stmt *row, int column)
+{
+    const int64_t value = sqlite3_column_int64(row, column);
+    return value > 0 ? (uint64_t)value : 0;
+}
+
+static kprof_status read_profile(void *user, sqlite3_stmt *row)
+{
+    kprof_code_profiles *all = user;
+    const kprof_model *model = all->model;
+    const int64_t id = sqlite3_column_int64(row, 0), process = sqlite3_column_int64(row, 1),
+                  kernel = sqlite3_column_int64(row, 2), device = sqlite3_column_int64(row, 3);
+    const bool rises = all->count == 0 || id > all->items[all->count - 1].id;
+    if (!rises || process < 1 || process > (int64_t)model->process_count || kernel < 1 ||
+        kernel > (int64_t)model->kernel_count || device < 1 || device > (int64_t)model->device_count)
+        return kprof_store_damaged(all->report, "code_profile");
+    kprof_code_profile *profile = KPROF_APPEND(all->items, all->count);
+    if (!profile)
+        return kprof_store_no_memory(all->report);
+    all->count++;
+    *profile = (kprof_code_profile){.id = id,
+                                    .process = &model->processes[process - 1],
+                                    .kernel = &model->kernels[kernel - 1],
+                                    .device = &model->devices[device - 1],
+                                    .launch = sqlite3_column_int64(row, 4),
+                                    .counted = count_at(row, 5),
+                                    .sampled = count_at(row, 6),
+                                    .period_cycles = count_at(row, 7),
+                                    .dropped = count_at(row, 8),
+                                    .reason = kprof_store_text(all->report, row, 9)};
+    return profile->reason ? KPROF_OK : kprof_store_no_memory(all->report);
+}
+
+static kprof_status read_launch(void *user, sqlite3_stmt *row)
+{
+    kprof_code_profiles *all = user;
+    const int64_t launch = sqlite3_column_int64(row, 0);
+    const kprof_code_profile *profile = FIND_ID(all->items, all->count, sqlite3_column_int64(row, 1));
+    if (!profile || (all->launch_count > 0 && launch <= all->launches[all->launch_count - 1].launch))
+        return kprof_store_damaged(all->report, "launch_code_profile");
+    struct kprof_code_launch *own = KPROF_APPEND(all->launches, all->launch_count);
+    if (!own)
+        return kprof_store_no_memory(all->report);
+    all->launch_count++;
+    *own = (struct kprof_code_launch){launch, (size_t)(profile - all->items)};
+    return KPROF_OK;
+}
+
+kprof_status kprof_code_profiles_load(kprof_report *report, const kprof_model *model, kprof_code_profiles *out)
+{
+    int64_t tables = 0;
+    *out = (kprof_code_profiles){.report = report, .model = model};
+    kprof_status status = kprof_store_integer(
+        report, "SELECT count(*) FROM sqlite_schema WHERE type='table' AND name='code_profile'", &tables);
+    if (status != KPROF_OK || tables == 0)
+        return status;
+    status = kprof_store_query(report, "SELECT id, path, bytes, hash, content IS NOT NULL FROM code_file ORDER BY id",
+                               read_file, out);
+    if (status == KPROF_OK)
+        status = name_files(out);
+    if (status == KPROF_OK)
+        status = kprof_store_query(report,
+                                   "SELECT id, process_id, kernel_id, device_id, launch_id, counted, sampled, "
+                                   "period_cycles, dropped, reason FROM code_profile ORDER BY id",
+                                   read_profile, out);
+    if (status == KPROF_OK)
+        status = kprof_store_query(report, "SELECT launch_id, profile_id FROM launch_code_profile ORDER BY launch_id",
+                                   read_launch, out);
+    return status;
+}
+
+void kprof_code_profiles_free(kprof_code_profiles *profiles)
+{
+    for (size_t i = 0; i < profiles->count; i++)
+        free(profiles->items[i].reason);
+    for (size_t i = 0; i < profiles->file_count; i++) {
+        free(profiles->files[i].path);
+        free(profiles->files[i].hash);
+    }
+    free(profiles->items);
+    free(profiles->files);
+    free(profiles->launches);
+    *profiles = (kprof_code_profiles){0};
+}
+
+kprof_code_profile *kprof_code_profile_of(const kprof_code_profiles *profiles, int64_t launch)
+{
+    const struct kprof_code_launch *own = FIND_ID(profiles->launches, profiles->launch_count, launch);
+    return own ? &profiles->items[own->profile] : NULL;
+}
+
+/* A row of instruction_value. */
+typedef struct value_row {
+    int64_t function;
+    uint64_t offset;
+    size_t column;
+    double value;
+} value_row;
+
+typedef struct code_loader {
+    kprof_report *report;
+    kprof_profiled_code *code;
+    kprof_work work;
+    value_row *rows; /* [row_count], by function, offset and column */
+    size_t row_count;
+    kprof_profiled_function *function; /* being read */
+} code_loader;
+
+static void connect_metric(kprof_profiled_code *code, size_t column, const char *name)
+{
+    static const char *const counters[] = {
+#define COUNTER_NAME(id, name) name,
+        KPROF_CODE_COUNTERS(COUNTER_NAME)
+#undef COUNTER_NAME
+    };
+    const size_t prefix = strlen(KPROF_STALL_PREFIX), suffix = strlen(KPROF_STALL_SUFFIX);
+    for (size_t i = 0; i < KPROF_COUNTER_COUNT; i++)
+        code->counters[i] = strcmp(counters[i], name) == 0 ? column : code->counters[i];
+    if (strncmp(name, KPROF_STALL_PREFIX, prefix) != 0)
+        return;
+    size_t length = strlen(name += prefix), at = 0;
+    const bool is_unissued = length > suffix && strcmp(name + length - suffix, KPROF_STALL_SUFFIX) == 0;
+    length -= is_unissued ? suffix : 0;
+    while (at < code->reason_count &&
+           (code->reasons[at].length != length || memcmp(code->reasons[at].name, name, length) != 0))
+        at++;
+    if (at == code->reason_count) /* there is one for each metric at most */
+        code->reasons[code->reason_count++] =
+            (kprof_profiled_reason){name, length, kprof_stall_reason_find(name, length), SIZE_MAX, SIZE_MAX};
+    *(is_unissued ? &code->reasons[at].unissued : &code->reasons[at].all) = column;
+}
+
+static kprof_status read_metric(void *user, sqlite3_stmt *row)
+{
+    code_loader *load = user;
+    kprof_profiled_code *code = load->code;
+    const int64_t metric = sqlite3_column_int64(row, 0);
+    const bool rises = code->metric_count == 0 || metric - 1 > (int64_t)code->metrics[code->metric_count - 1];
+    if (!rises || metric < 1 || metric > (int64_t)code->profiles->model->metric_count)
+        return kprof_store_damaged(load->report, "code_profile_metric");
+    size_t *own = KPROF_APPEND(code->metrics, code->metric_count);
+    if (!own)
+        return kprof_store_no_memory(load->report);
+    code->metric_count++;
+    *own = (size_t)metric - 1;
+    return KPROF_OK;
+}
+
+static kprof_status read_metrics(code_loader *load)
+{
+    kprof_profiled_code *code = load->code;
+    char sql[128];
+    snprintf(sql, sizeof sql, "SELECT metric_id FROM code_profile_metric WHERE profile_id=%lld ORDER BY metric_id",
+             (long long)code->profile->id);
+    kprof_status status = kprof_store_query(load->report, sql, read_metric, load);
+    code->reasons = calloc(code->metric_count + 1, sizeof *code->reasons);
+    if (status == KPROF_OK && !code->reasons)
+        status = kprof_store_no_memory(load->report);
+    for (size_t i = 0; i < KPROF_COUNTER_COUNT; i++)
+        code->counters[i] = SIZE_MAX;
+    for (size_t i = 0; i < code->metric_count && status == KPROF_OK; i++) {
+        connect_metric(code, i, code->profiles->model->metrics[code->metrics[i]].name);
+        if (code->reason_count > REASONS_MAX)
+            status = kprof_store_too_much(load->report, REASONS_MAX, "reasons of stalls");
+    }
+    return status;
+}
+
+static size_t column_of(const kprof_profiled_code *code, int64_t metric)
+{
+    size_t low = 0, high = code->metric_count;
+    while (low < high) {
+        const size_t middle = low + (high - low) / 2;
+        if ((int64_t)code->metrics[middle] + 1 == metric)
+            return middle;
+        if ((int64_t)code->metrics[middle] + 1 < metric)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return SIZE_MAX;
+}
+
+static bool comes_after(const value_row *row, const value_row *last)
+{
+    if (row->function != last->function)
+        return row->function > last->function;
+    return row->offset != last->offset ? row->offset > last->offset : row->column > last->column;
+}
+
+static kprof_status read_value(void *user, sqlite3_stmt *columns)
+{
+    code_loader *load = user;
+    const int64_t offset = sqlite3_column_int64(columns, 1);
+    const value_row row = {sqlite3_column_int64(columns, 0), (uint64_t)offset,
+                           column_of(load->code, sqlite3_column_int64(columns, 2)), sqlite3_column_double(columns, 3)};
+    if (offset < 0 || row.column == SIZE_MAX ||
+        (load->row_count > 0 && !comes_after(&row, &load->rows[load->row_count - 1])))
+        return kprof_store_damaged(load->report, "instruction_value");
+    const kprof_status status = kprof_work_charge(&load->work, 1);
+    value_row *own = status == KPROF_OK ? KPROF_APPEND(load->rows, load->row_count) : NULL;
+    if (!own)
+        return status == KPROF_OK ? kprof_store_no_memory(load->report) : status;
+    load->row_count++;
+    *own = row;
+    return KPROF_OK;
+}
+
+static kprof_status read_values(code_loader *load)
+{
+    char sql[192];
+    snprintf(sql, sizeof sql,
+             "SELECT function_id, offset, metric_id, value FROM instruction_value WHERE profile_id=%lld "
+             "ORDER BY function_id, offset, metric_id",
+             (long long)load->code->profile->id);
+    return kprof_store_query(load->report, sql, read_value, load);
+}
+
+static kprof_status read_function(void *user, sqlite3_stmt *row)
+{
+    code_loader *load = user;
+    kprof_profiled_function *own = load->function;
+    if (own->mangled)
+        return kprof_store_damaged(load->report, "code_function");
+    own->mangled = kprof_store_text(load->report, row, 0);
+    own->demangled = kprof_store_text(load->report, row, 1);
+    own->text_state = kprof_store_text(load->report, row, 2);
+    own->line_state = kprof_store_text(load->report, row, 3);
+    const bool whole = own->mangled && own->demangled && own->text_state && own->line_state;
+    return whole ? KPROF_OK : kprof_store_no_memory(load->report);
+}
+
+/* Append an instruction to the function that is being read. */
+static kprof_status add_instruction(code_loader *load, uint64_t offset, kprof_profiled_instruction **out)
+{
+    kprof_profiled_code *code = load->code;
+    const kprof_status status = kprof_work_charge(&load->work, WORK_OF_ROW + code->metric_count);
+    if (status != KPROF_OK)
+        return status;
+    *out = KPROF_APPEND(code->instructions, code->instruction_count);
+    if (!*out)
+        return kprof_store_no_memory(load->report);
+    code->instruction_count++;
+    load->function->count++;
+    **out = (kprof_profiled_instruction){.function = (size_t)(load->function - code->functions), .offset = offset};
+    return KPROF_OK;
+}
+
+static kprof_status read_instruction(void *user, sqlite3_stmt *row)
+{
+    code_loader *load = user;
+    kprof_profiled_code *code = load->code;
+    const int64_t offset = sqlite3_column_int64(row, 0);
+    const kprof_profiled_instruction *last =
+        load->function->count > 0 ? &code->instructions[code->instruction_count - 1] : NULL;
+    kprof_profiled_instruction *own = NULL;
+    if (offset < 0 || (last && (uint64_t)offset <= last->offset))
+        return kprof_store_damaged(load->report, "code_instruction");
+    const kprof_status status = add_instruction(load, (uint64_t)offset, &own);
+    if (status != KPROF_OK)
+        return status;
+    own->text = optional_text(load->report, row, 1);
+    own->space = optional_text(load->report, row, 2);
+    own->operation = optional_text(load->report, row, 3);
+    own->access_bits = (uint32_t)sqlite3_column_int64(row, 4);
+    const bool lacks_any = lacks(own->text, row, 1) || lacks(own->space, row, 2) || lacks(own->operation, row, 3);
+    return lacks_any ? kprof_store_no_memory(load->report) : KPROF_OK;
+}
+
+/* The instruction of the function at an offset, among its first `count`; NULL: there is none. */
+static kprof_profiled_instruction *instruction_at(const code_loader *load, size_t count, uint64_t offset)
+{
+    kprof_profiled_instruction *first = load->code->instructions + load->function->first;
+    size_t low = 0, high = count;
+    while (low < high) {
+        const size_t middle = low + (high - low) / 2;
+        if (first[middle].offset == offset)
+            return &first[middle];
+        if (first[middle].offset < offset)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return NULL;
+}
+
+static int by_offset(const void *a, const void *b)
+{
+    const kprof_profiled_instruction *left = a, *right = b;
+    return left->offset < right->offset ? -1 : left->offset > right->offset;
+}
+
+/* Instructions that have values but are not in the table, which has none where the code could not be kept. */
+static kprof_status add_missing(code_loader *load, const value_row *rows, size_t count)
+{
+    kprof_profiled_function *function = load->function;
+    const size_t known = function->count;
+    kprof_status status = KPROF_OK;
+    for (size_t i = 0; i < count && status == KPROF_OK; i++) {
+        kprof_profiled_instruction *own;
+        const bool is_new = i == 0 || rows[i].offset != rows[i - 1].offset;
+        if (is_new && !instruction_at(load, known, rows[i].offset))
+            status = add_instruction(load, rows[i].offset, &own);
+    }
+    if (function->count > known)
+        qsort(load->code->instructions + function->first, function->count, sizeof *load->code->instructions, by_offset);
+    return status;
+}
+
+static kprof_status read_line(void *user, sqlite3_stmt *row)
+{
+    code_loader *load = user;
+    kprof_profiled_code *code = load->code;
+    const kprof_code_profiles *all = code->profiles;
+    const int64_t offset = sqlite3_column_int64(row, 0), depth = sqlite3_column_int64(row, 1);
+    const kprof_code_file *file = FIND_ID(all->files, all->file_count, sqlite3_column_int64(row, 2));
+    kprof_profiled_instruction *own = instruction_at(load, load->function->count, (uint64_t)offset);
+    if (!own)
+        return KPROF_OK;
+    if (!file || depth != (int64_t)own->frame_count || depth >= FRAMES_MAX ||
+        (depth > 0 && own->first_frame + own->frame_count != code->frame_count))
+        return kprof_store_damaged(load->report, "code_line");
+    kprof_profiled_frame *frame = KPROF_APPEND(code->frames, code->frame_count);
+    if (!frame)
+        return kprof_store_no_memory(load->report);
+    own->first_frame = depth == 0 ? code->frame_count : own->first_frame;
+    own->frame_count++;
+    code->frame_count++;
+    *frame = (kprof_profiled_frame){file, (uint32_t)sqlite3_column_int64(row, 3), optional_text(load->report, row, 4)};
+    return lacks(frame->function, row, 4) ? kprof_store_no_memory(load->report) : KPROF_OK;
+}
+
+static kprof_status read_wait(void *user, sqlite3_stmt *row)
+{
+    code_loader *load = user;
+    kprof_profiled_code *code = load->code;
+    const size_t count = load->function->count;
+    kprof_profiled_instruction *own = instruction_at(load, count, (uint64_t)sqlite3_column_int64(row, 0));
+    const kprof_profiled_instruction *producer = instruction_at(load, count, (uint64_t)sqlite3_column_int64(row, 1));
+    if (!own || !producer)
+        return KPROF_OK;
+    if (own->wait_count > 0 && own->first_wait + own->wait_count != code->wait_count)
+        return kprof_store_damaged(load->report, "code_wait");
+    size_t *wait = KPROF_APPEND(code->waits, code->wait_count);
+    if (!wait)
+        return kprof_store_no_memory(load->report);
+    own->first_wait = own->wait_count == 0 ? code->wait_count : own->first_wait;
+    own->wait_count++;
+    code->wait_count++;
+    *wait = (size_t)(producer - code->instructions);
+    return KPROF_OK;
+}
+
+/* What is read of a function, after its instructions are there. */
+static const struct {
+    const char *sql;
+    kprof_store_row *row;
+} details[] = {
+    {"SELECT offset, depth, file_id, line, function FROM code_line WHERE function_id=%lld ORDER BY offset, depth",
+     read_line},
+    {"SELECT offset, producer_offset FROM code_wait WHERE function_id=%lld ORDER BY offset, producer_offset",
+     read_wait},
+};
+
+static kprof_status query_function(code_loader *load, const char *format, kprof_store_row *row)
+{
+    char *sql = sqlite3_mprintf(format, (long long)load->function->id);
+    const kprof_status status =
+        sql ? kprof_store_query(load->report, sql, row, load) : kprof_store_no_memory(load->report);
+    sqlite3_free(sql);
+    return status;
+}
+
+/* Read a function; rows[count] are its values. */
+static kprof_status load_function(code_loader *load, const value_row *rows, size_t count)
+{
+    kprof_profiled_code *code = load->code;
+    load->function = KPROF_APPEND(code->functions, code->function_count);
+    if (!load->function)
+        return kprof_store_no_memory(load->report);
+    code->function_count++;
+    *load->function = (kprof_profiled_function){.id = rows->function, .first = code->instruction_count};
+    kprof_status status = query_function(load,
+                                         "SELECT mangled, demangled, text_state, line_state FROM code_function JOIN "
+                                         "code ON code.id=code_id WHERE code_function.id=%lld",
+                                         read_function);
+    if (status == KPROF_OK && !load->function->mangled)
+        return kprof_store_damaged(load->report, "code_function");
+    if (status == KPROF_OK)
+        status = query_function(load,
+                                "SELECT offset, text, space, operation, access_bits FROM code_instruction WHERE "
+                                "function_id=%lld ORDER BY offset",
+                                read_instruction);
+    if (status == KPROF_OK)
+        status = add_missing(load, rows, count);
+    for (size_t i = 0; i < sizeof details / sizeof *details && status == KPROF_OK; i++)
+        status = query_function(load, details[i].sql, details[i].row);
+    return status;
+}
+
+static kprof_status load_functions(code_loader *load)
+{
+    kprof_status status = KPROF_OK;
+    for (size_t i = 0, end; i < load->row_count && status == KPROF_OK; i = end) {
+        for (end = i + 1; end < load->row_count && load->rows[end].function == load->rows[i].function;)
+            end++;
+        status = load_function(load, &load->rows[i], end - i);
+    }
+    return status;
+}
+
+/* Values come in the order of the instructions. */
+static kprof_status place_values(code_loader *load)
+{
+    kprof_profiled_code *code = load->code;
+    code->values = calloc(code->instruction_count * code->metric_count + 1, sizeof *code->values);
+    code->totals = calloc(code->metric_count + 1, sizeof *code->totals);
+    if (!code->values || !code->totals)
+        return kprof_store_no_memory(load->report);
+    for (size_t i = 0, at = 0; i < load->row_count; i++) {
+        const value_row *row = &load->rows[i];
+        while (code->functions[code->instructions[at].function].id != row->function ||
+               code->instructions[at].offset != row->offset)
+            at++;
+        code->values[at * code->metric_count + row->column] = row->value;
+        code->totals[row->column] += row->value;
+    }
+    return KPROF_OK;
+}
+
+kprof_status kprof_profiled_code_load(const kprof_code_profiles *profiles, const kprof_code_profile *profile,
+                                      kprof_profiled_code *out)
+{
+    *out = (kprof_profiled_code){.profiles = profiles, .profile = profile};
+    code_loader load = {.report = profiles->report, .code = out, .work = {{profiles->report, NULL}, 0}};
+    kprof_status status = read_metrics(&load);
+    if (status == KPROF_OK)
+        status = read_values(&load);
+    if (status == KPROF_OK)
+        status = load_functions(&load);
+    if (status == KPROF_OK)
+        status = place_values(&load);
+    free(load.rows);
+    return status;
+}
+
+void kprof_profiled_code_free(kprof_profiled_code *code)
+{
+    for (size_t i = 0; i < code->function_count; i++) {
+        free(code->functions[i].mangled);
+        free(code->functions[i].demangled);
+        free(code->functions[i].text_state);
+        free(code->functions[i].line_state);
+    }
+    for (size_t i = 0; i < code->instruction_count; i++) {
+        free(code->instructions[i].text);
+        free(code->instructions[i].space);
+        free(code->instructions[i].operation);
+    }
+    for (size_t i = 0; i < code->frame_count; i++)
+        free(code->frames[i].function);
+    free(code->metrics);
+    free(code->reasons);
+    free(code->functions);
+    free(code->instructions);
+    free(code->values);
+    free(code->totals);
+    free(code->frames);
+    free(code->waits);
+    *code = (kprof_profiled_code){0};
+}

@@ -1,0 +1,220 @@
+/* Where in the code: what was measured of the instructions of a kernel, with their text and the lines that they come
+ * from. Everything comes from a file that may be anyone's: rows are checked and counted before they take memory. */
+#ifndef KPROF_REPORT_CODE_H
+#define KPROF_REPORT_CODE_H
+
+#include "report/model/model.h"
+
+/* Metrics of the kind of an instruction; those of samples have these names, and _not_issued at the end where the warp's
+ * scheduler issued nothing. */
+#define KPROF_STALL_PREFIX "smsp__pcsamp_warps_issue_stalled_"
+#define KPROF_STALL_SUFFIX "_not_issued"
+
+/* The counters of an instruction that numbers are made of. */
+#define KPROF_CODE_COUNTERS(X)                                                                                         \
+    X(INSTRUCTIONS, "smsp__sass_inst_executed")                                                                        \
+    X(THREADS, "smsp__sass_thread_inst_executed")                                                                      \
+    X(THREADS_ON, "smsp__sass_thread_inst_executed_pred_on")                                                           \
+    X(DIVERGENT, "smsp__sass_branch_targets_threads_divergent")                                                        \
+    X(TAGS, "smsp__sass_l1tex_tags_mem_global")                                                                        \
+    X(WAVEFRONTS, "smsp__sass_l1tex_pipe_lsu_wavefronts_mem_shared")                                                   \
+    X(WAVEFRONTS_IDEAL, "smsp__sass_l1tex_pipe_lsu_wavefronts_mem_shared_ideal")                                       \
+    X(SECTORS, "smsp__sass_sectors_mem_global")                                                                        \
+    X(SECTORS_IDEAL, "smsp__sass_sectors_mem_global_ideal")                                                            \
+    X(LOCAL, "smsp__sass_sectors_mem_local")                                                                           \
+    X(HIT_FIRST, "smsp__sass_inst_executed_memdesc_explicit_hitprop_evict_first")                                      \
+    X(HIT_LAST, "smsp__sass_inst_executed_memdesc_explicit_hitprop_evict_last")                                        \
+    X(HIT_NORMAL, "smsp__sass_inst_executed_memdesc_explicit_hitprop_evict_normal")                                    \
+    X(HIT_DEMOTE, "smsp__sass_inst_executed_memdesc_explicit_hitprop_evict_normal_demote")                             \
+    X(MISS_FIRST, "smsp__sass_inst_executed_memdesc_explicit_missprop_evict_first")                                    \
+    X(MISS_NORMAL, "smsp__sass_inst_executed_memdesc_explicit_missprop_evict_normal")
+#define KPROF_CODE_COUNTER_ID(id, name) KPROF_COUNTER_##id,
+typedef enum kprof_code_counter {
+    KPROF_CODE_COUNTERS(KPROF_CODE_COUNTER_ID) KPROF_COUNTER_COUNT,
+    KPROF_COUNTER_NONE
+} kprof_code_counter;
+
+/* What pages tell of an instruction or of a line, X(ID, key, label, way, counters...). The way says how a number is
+ * made of its counters: STALLS and UNISSUED add up samples, COUNT is one counter, RATIO is a / b, REST is (a - b) / c,
+ * EXCESS is a - b but no less than 0. */
+#define KPROF_CODE_NUMBERS(X)                                                                                          \
+    X(SAMPLES, samples, "Samples", STALLS, NONE, NONE, NONE)                                                           \
+    X(UNISSUED, samples_not_issued, "Not issued", UNISSUED, NONE, NONE, NONE)                                          \
+    X(INSTRUCTIONS, instructions, "Instructions", COUNT, INSTRUCTIONS, NONE, NONE)                                     \
+    X(THREADS, thread_instructions, "Thread instructions", COUNT, THREADS, NONE, NONE)                                 \
+    X(THREADS_ON, thread_instructions_on, "Predicated on", COUNT, THREADS_ON, NONE, NONE)                              \
+    X(ACTIVE, threads_per_instruction, "Threads", RATIO, THREADS, INSTRUCTIONS, NONE)                                  \
+    X(ACTIVE_ON, threads_on_per_instruction, "Threads on", RATIO, THREADS_ON, INSTRUCTIONS, NONE)                      \
+    X(ACTIVE_OFF, threads_off_per_instruction, "Threads off", REST, THREADS, THREADS_ON, INSTRUCTIONS)                 \
+    X(DIVERGENT, divergent_branches, "Divergent branches", COUNT, DIVERGENT, NONE, NONE)                               \
+    X(TAGS, l1_tag_requests, "L1 tag requests", COUNT, TAGS, NONE, NONE)                                               \
+    X(WAYS, shared_ways, "Shared ways", RATIO, WAVEFRONTS, INSTRUCTIONS, NONE)                                         \
+    X(CONFLICTS, shared_conflicts, "Bank conflicts", EXCESS, WAVEFRONTS, WAVEFRONTS_IDEAL, NONE)                       \
+    X(WAVEFRONTS, shared_wavefronts, "Shared wavefronts", COUNT, WAVEFRONTS, NONE, NONE)                               \
+    X(WAVEFRONTS_IDEAL, shared_wavefronts_ideal, "Ideal wavefronts", COUNT, WAVEFRONTS_IDEAL, NONE, NONE)              \
+    X(EXCESS, excess_sectors, "Excess sectors", EXCESS, SECTORS, SECTORS_IDEAL, NONE)                                  \
+    X(SECTORS, sectors, "L2 sectors", COUNT, SECTORS, NONE, NONE)                                                      \
+    X(SECTORS_IDEAL, sectors_ideal, "Ideal sectors", COUNT, SECTORS_IDEAL, NONE, NONE)                                 \
+    X(LOCAL, local_sectors, "Local sectors", COUNT, LOCAL, NONE, NONE)                                                 \
+    X(HIT_FIRST, hit_evict_first, "Hit, evict first", COUNT, HIT_FIRST, NONE, NONE)                                    \
+    X(HIT_LAST, hit_evict_last, "Hit, evict last", COUNT, HIT_LAST, NONE, NONE)                                        \
+    X(HIT_NORMAL, hit_evict_normal, "Hit, evict normal", COUNT, HIT_NORMAL, NONE, NONE)                                \
+    X(HIT_DEMOTE, hit_evict_normal_demote, "Hit, demote", COUNT, HIT_DEMOTE, NONE, NONE)                               \
+    X(MISS_FIRST, miss_evict_first, "Miss, evict first", COUNT, MISS_FIRST, NONE, NONE)                                \
+    X(MISS_NORMAL, miss_evict_normal, "Miss, evict normal", COUNT, MISS_NORMAL, NONE, NONE)
+#define KPROF_CODE_NUMBER_ID(id, ...) KPROF_NUMBER_##id,
+typedef enum kprof_code_number { KPROF_CODE_NUMBERS(KPROF_CODE_NUMBER_ID) KPROF_NUMBER_COUNT } kprof_code_number;
+typedef struct kprof_code_number_row {
+    const char *key, *label;
+} kprof_code_number_row;
+extern const kprof_code_number_row kprof_code_numbers[KPROF_NUMBER_COUNT];
+
+/* What a warp waits for, in the words of metrics, of people and of ncu's columns. */
+typedef struct kprof_stall_reason {
+    const char *name, *label, *ncu;
+} kprof_stall_reason;
+/* The reason of that name, `length` bytes long; NULL: an unknown one. */
+const kprof_stall_reason *kprof_stall_reason_find(const char *name, size_t length);
+
+/* A source file. */
+typedef struct kprof_code_file {
+    int64_t id;
+    char *path;
+    const char *name; /* its last part; the whole path where another file has the same last part */
+    int64_t bytes;    /* -1: not known */
+    char *hash;       /* NULL: not known */
+    bool has_content; /* the report has its text */
+} kprof_code_file;
+
+/* What was measured of the instructions of one kernel, over launches of one shape. */
+typedef struct kprof_code_profile {
+    int64_t id;
+    const kprof_model_process *process;
+    const kprof_model_kernel *kernel;
+    const kprof_model_device *device;
+    int64_t launch;            /* id of the first one */
+    uint64_t counted, sampled; /* launches that have counters, and samples */
+    uint64_t period_cycles, dropped;
+    char *reason;   /* why something is missing; "": nothing is */
+    uint64_t taken; /* launches that the page takes */
+} kprof_code_profile;
+
+typedef struct kprof_code_profiles {
+    kprof_report *report;
+    const kprof_model *model;
+    kprof_code_profile *items; /* [count], by id */
+    size_t count;
+    kprof_code_file *files; /* [file_count], by id */
+    size_t file_count;
+    struct kprof_code_launch *launches; /* [launch_count], by id */
+    size_t launch_count;
+} kprof_code_profiles;
+
+/* Read which profiles and files there are; none in a report of an older version. To be freed with
+ * kprof_code_profiles_free, also after a failure. */
+kprof_status kprof_code_profiles_load(kprof_report *report, const kprof_model *model,
+                                      kprof_code_profiles *out) KPROF_MUST_CHECK;
+void kprof_code_profiles_free(kprof_code_profiles *profiles); /* members */
+/* The profile that a launch is part of; NULL: none. */
+kprof_code_profile *kprof_code_profile_of(const kprof_code_profiles *profiles, int64_t launch);
+
+/* A place in the source. */
+typedef struct kprof_profiled_frame {
+    const kprof_code_file *file;
+    uint32_t line;
+    char *function; /* that the line is in; NULL: not known */
+} kprof_profiled_frame;
+
+typedef struct kprof_profiled_instruction {
+    size_t function; /* index */
+    uint64_t offset; /* bytes from the start of the function */
+    char *text;      /* NULL: not known */
+    char *space, *operation;
+    uint32_t access_bits;
+    size_t first_frame, frame_count; /* the innermost inlined function first */
+    size_t first_wait, wait_count;   /* indexes of the instructions whose values it waits for */
+} kprof_profiled_instruction;
+
+typedef struct kprof_profiled_function {
+    int64_t id;
+    char *mangled, *demangled;
+    char *text_state, *line_state; /* why there is no text, and why no lines; "": there are */
+    size_t first, count;           /* of its instructions */
+} kprof_profiled_function;
+
+/* A reason with the columns of its samples; SIZE_MAX: not measured. */
+typedef struct kprof_profiled_reason {
+    const char *name; /* as metrics have it, without prefix and suffix; `length` bytes */
+    size_t length;
+    const kprof_stall_reason *known; /* NULL: one that kprof does not know */
+    size_t all, unissued;
+} kprof_profiled_reason;
+
+/* The instructions of a profile. A row of values has a column for each metric that was measured. */
+typedef struct kprof_profiled_code {
+    const kprof_code_profiles *profiles;
+    const kprof_code_profile *profile;
+    size_t *metrics; /* [metric_count]: indexes into the model's metrics, of each column */
+    size_t metric_count;
+    size_t counters[KPROF_COUNTER_COUNT]; /* their columns; SIZE_MAX: not measured */
+    kprof_profiled_reason *reasons;       /* [reason_count] */
+    size_t reason_count;
+    kprof_profiled_function *functions; /* [function_count] */
+    size_t function_count;
+    kprof_profiled_instruction *instructions; /* [instruction_count], by function and offset */
+    size_t instruction_count;
+    double *values; /* [instruction_count * metric_count] */
+    double *totals; /* [metric_count]: their sums */
+    kprof_profiled_frame *frames;
+    size_t frame_count;
+    size_t *waits;
+    size_t wait_count;
+} kprof_profiled_code;
+
+/* Read the instructions of a profile. BAD_REPORT when they are more than a file of this size can have, or do not fit.
+ * To be freed with kprof_profiled_code_free, also after a failure. */
+kprof_status kprof_profiled_code_load(const kprof_code_profiles *profiles, const kprof_code_profile *profile,
+                                      kprof_profiled_code *out) KPROF_MUST_CHECK;
+void kprof_profiled_code_free(kprof_profiled_code *code); /* members */
+
+/* Do any of the instructions have lines, and texts? */
+bool kprof_profiled_has_lines(const kprof_profiled_code *code);
+bool kprof_profiled_has_text(const kprof_profiled_code *code);
+
+static inline const double *kprof_profiled_values(const kprof_profiled_code *code, size_t instruction)
+{
+    return code->values + instruction * code->metric_count;
+}
+
+/* A number of a row of values; NaN: it was not measured. */
+double kprof_profiled_number(const kprof_profiled_code *code, const double *values, kprof_code_number number);
+/* The reason with the rank-th most samples of a row, 0 first, without those of warps that were selected; NULL: there is
+ * none. *pct is its share of the row's samples. */
+const kprof_profiled_reason *kprof_profiled_stall(const kprof_profiled_code *code, const double *values, size_t rank,
+                                                  double *pct);
+/* The name of a reason for people: its label or, of an unknown one, its name. */
+void kprof_profiled_reason_name(const kprof_profiled_reason *reason, char *out, size_t size);
+
+/* A line with what its instructions add up to. */
+typedef struct kprof_profiled_line {
+    const kprof_code_file *file; /* NULL: the instructions whose line is not known */
+    uint32_t line;
+    const char *function; /* of its first instruction; NULL: not known */
+    size_t first, count;  /* its instructions, in `members` */
+    double *values;       /* [metric_count] */
+} kprof_profiled_line;
+
+typedef struct kprof_profiled_lines {
+    kprof_profiled_line *items; /* [count], by file and line; what has no line comes last */
+    size_t count;
+    size_t *members; /* instructions, in order */
+    double *values;  /* of all lines */
+} kprof_profiled_lines;
+
+/* Add up instructions by their innermost lines or, where `outer`, by those that the inlined functions were called from
+ * in the kernel itself. To be freed with kprof_profiled_lines_free, also after a failure. */
+kprof_status kprof_profiled_lines_make(const kprof_profiled_code *code, bool outer,
+                                       kprof_profiled_lines *out) KPROF_MUST_CHECK;
+void kprof_profiled_lines_free(kprof_profiled_lines *lines); /* members */
+
+#endif

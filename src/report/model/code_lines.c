@@ -1,0 +1,236 @@
+/* What the instructions of a profile tell: numbers made of counters, what warps wait for, and sums by line. */
+#include "report/model/code.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const kprof_stall_reason reasons[] = {
+    {"barrier", "Barrier", "barrier"},
+    {"branch_resolving", "Branch Resolving", "branch_resolving"},
+    {"dispatch_stall", "Dispatch Stall", "dispatch"},
+    {"drain", "Drain", "drain"},
+    {"gmma", "GMMA", "gmma"},
+    {"imc_miss", "IMC Miss", "imc"},
+    {"lg_throttle", "LG Throttle", "lg"},
+    {"long_scoreboard", "Long Scoreboard", "long_sb"},
+    {"math_pipe_throttle", "Math Pipe Throttle", "math"},
+    {"membar", "Membar", "membar"},
+    {"mio_throttle", "MIO Throttle", "mio"},
+    {"misc", "Misc", "misc"},
+    {"no_instructions", "No Instructions", "no_inst"},
+    {"not_selected", "Not Selected", "not_selected"},
+    {"selected", "Selected", "selected"},
+    {"short_scoreboard", "Short Scoreboard", "short_sb"},
+    {"sleeping", "Sleeping", "sleep"},
+    {"tex_throttle", "Tex Throttle", "tex"},
+    {"wait", "Wait", "wait"},
+    {"warpgroup_arrive", "Warpgroup Arrive", "warpgroup_arrive"},
+};
+
+const kprof_stall_reason *kprof_stall_reason_find(const char *name, size_t length)
+{
+    for (size_t i = 0; i < sizeof reasons / sizeof *reasons; i++) {
+        if (strlen(reasons[i].name) == length && memcmp(reasons[i].name, name, length) == 0)
+            return &reasons[i];
+    }
+    return NULL;
+}
+
+#define NUMBER_ROW(id, key, label, ...) [KPROF_NUMBER_##id] = {#key, label},
+const kprof_code_number_row kprof_code_numbers[] = {KPROF_CODE_NUMBERS(NUMBER_ROW)};
+
+typedef enum number_way { WAY_STALLS, WAY_UNISSUED, WAY_COUNT, WAY_RATIO, WAY_REST, WAY_EXCESS } number_way;
+
+#define NUMBER_RULE(id, key, label, way, a, b, c)                                                                      \
+    [KPROF_NUMBER_##id] = {WAY_##way, {KPROF_COUNTER_##a, KPROF_COUNTER_##b, KPROF_COUNTER_##c}},
+static const struct {
+    number_way way;
+    kprof_code_counter counters[3];
+} rules[] = {KPROF_CODE_NUMBERS(NUMBER_RULE)};
+
+/* NaN: it was not measured. */
+static double counter(const kprof_profiled_code *code, const double *values, kprof_code_counter which)
+{
+    const size_t column = which == KPROF_COUNTER_NONE ? SIZE_MAX : code->counters[which];
+    return column == SIZE_MAX ? NAN : values[column];
+}
+
+static double sum_of_samples(const kprof_profiled_code *code, const double *values, bool unissued)
+{
+    double sum = NAN;
+    for (size_t i = 0; i < code->reason_count; i++) {
+        const size_t column = unissued ? code->reasons[i].unissued : code->reasons[i].all;
+        if (column != SIZE_MAX)
+            sum = (isnan(sum) ? 0 : sum) + values[column];
+    }
+    return sum;
+}
+
+double kprof_profiled_number(const kprof_profiled_code *code, const double *values, kprof_code_number number)
+{
+    const number_way way = rules[number].way;
+    if (way == WAY_STALLS || way == WAY_UNISSUED)
+        return sum_of_samples(code, values, way == WAY_UNISSUED);
+    const double a = counter(code, values, rules[number].counters[0]),
+                 b = counter(code, values, rules[number].counters[1]),
+                 c = counter(code, values, rules[number].counters[2]);
+    switch (way) {
+    case WAY_RATIO: /* an instruction that nobody executed has no threads */
+        return b == 0 ? 0 : a / b;
+    case WAY_REST:
+        return c == 0 ? 0 : (a - b) / c;
+    case WAY_EXCESS:
+        return isnan(a) || isnan(b) ? NAN : fmax(a - b, 0);
+    default:
+        return a;
+    }
+}
+
+static bool is_stall(const kprof_profiled_reason *reason)
+{
+    return reason->all != SIZE_MAX && (!reason->known || strcmp(reason->known->name, "selected") != 0);
+}
+
+const kprof_profiled_reason *kprof_profiled_stall(const kprof_profiled_code *code, const double *values, size_t rank,
+                                                  double *pct)
+{
+    const double all = sum_of_samples(code, values, false);
+    *pct = NAN;
+    for (size_t i = 0; i < code->reason_count; i++) {
+        const kprof_profiled_reason *reason = &code->reasons[i];
+        size_t before = 0;
+        if (!is_stall(reason) || !(values[reason->all] > 0))
+            continue;
+        for (size_t k = 0; k < code->reason_count; k++) {
+            const kprof_profiled_reason *other = &code->reasons[k];
+            const double more = is_stall(other) ? values[other->all] - values[reason->all] : -1;
+            before += more > 0 || (more == 0 && k < i);
+        }
+        if (before != rank)
+            continue;
+        *pct = 100 * values[reason->all] / all;
+        return reason;
+    }
+    return NULL;
+}
+
+void kprof_profiled_reason_name(const kprof_profiled_reason *reason, char *out, size_t size)
+{
+    if (reason->known)
+        snprintf(out, size, "%s", reason->known->label);
+    else
+        snprintf(out, size, "%.*s", (int)reason->length, reason->name);
+}
+
+bool kprof_profiled_has_lines(const kprof_profiled_code *code)
+{
+    return code->frame_count > 0;
+}
+
+bool kprof_profiled_has_text(const kprof_profiled_code *code)
+{
+    for (size_t i = 0; i < code->instruction_count; i++) {
+        if (code->instructions[i].text)
+            return true;
+    }
+    return false;
+}
+
+/* An instruction with the place by which it is sorted. */
+typedef struct placed {
+    const kprof_profiled_frame *frame; /* NULL: not known */
+    size_t instruction;
+} placed;
+
+/* Line 0 is the compiler's own code. */
+static const kprof_profiled_frame *place_of(const kprof_profiled_code *code, size_t instruction, bool outer)
+{
+    const kprof_profiled_instruction *own = &code->instructions[instruction];
+    if (own->frame_count == 0)
+        return NULL;
+    const kprof_profiled_frame *frame = &code->frames[own->first_frame + (outer ? own->frame_count - 1 : 0)];
+    return frame->line > 0 ? frame : NULL;
+}
+
+static int compare_places(const placed *left, const placed *right)
+{
+    if (!left->frame || !right->frame)
+        return !left->frame - !right->frame;
+    if (left->frame->file != right->frame->file) {
+        const int order = strcmp(left->frame->file->path, right->frame->file->path);
+        return order ? order : left->frame->file < right->frame->file ? -1 : 1;
+    }
+    return left->frame->line < right->frame->line ? -1 : left->frame->line > right->frame->line;
+}
+
+static int by_place(const void *a, const void *b)
+{
+    const placed *left = a, *right = b;
+    const int order = compare_places(left, right);
+    return order ? order : left->instruction < right->instruction ? -1 : left->instruction > right->instruction;
+}
+
+static void begin_line(const kprof_profiled_code *code, const kprof_profiled_frame *frame, size_t first,
+                       kprof_profiled_lines *out)
+{
+    kprof_profiled_line *line = &out->items[out->count];
+    *line = (kprof_profiled_line){.first = first, .values = out->values + out->count * code->metric_count};
+    out->count++;
+    if (frame) {
+        line->file = frame->file;
+        line->line = frame->line;
+        line->function = frame->function;
+    }
+}
+
+static void fill_lines(const kprof_profiled_code *code, const placed *sorted, kprof_profiled_lines *out)
+{
+    for (size_t i = 0; i < code->instruction_count; i++) {
+        const kprof_profiled_frame *frame = sorted[i].frame;
+        if (i == 0 || compare_places(&sorted[i - 1], &sorted[i]) != 0)
+            begin_line(code, frame, i, out);
+        kprof_profiled_line *line = &out->items[out->count - 1];
+        const double *values = kprof_profiled_values(code, sorted[i].instruction);
+        line->count++;
+        out->members[i] = sorted[i].instruction;
+        for (size_t k = 0; k < code->metric_count; k++)
+            line->values[k] += values[k];
+    }
+}
+
+static size_t count_lines(const placed *sorted, size_t count)
+{
+    size_t lines = count > 0;
+    for (size_t i = 1; i < count; i++)
+        lines += compare_places(&sorted[i - 1], &sorted[i]) != 0;
+    return lines;
+}
+
+kprof_status kprof_profiled_lines_make(const kprof_profiled_code *code, bool outer, kprof_profiled_lines *out)
+{
+    const size_t count = code->instruction_count;
+    *out = (kprof_profiled_lines){0};
+    placed *sorted = calloc(count + 1, sizeof *sorted);
+    for (size_t i = 0; i < count && sorted; i++)
+        sorted[i] = (placed){place_of(code, i, outer), i};
+    if (sorted && count > 1)
+        qsort(sorted, count, sizeof *sorted, by_place);
+    const size_t lines = sorted ? count_lines(sorted, count) : 0;
+    out->items = calloc(lines + 1, sizeof *out->items);
+    out->members = calloc(count + 1, sizeof *out->members);
+    out->values = calloc(lines * code->metric_count + 1, sizeof *out->values);
+    const bool whole = sorted && out->items && out->members && out->values;
+    if (whole)
+        fill_lines(code, sorted, out);
+    free(sorted);
+    return whole ? KPROF_OK : kprof_store_no_memory(code->profiles->report);
+}
+
+void kprof_profiled_lines_free(kprof_profiled_lines *lines)
+{
+    free(lines->items);
+    free(lines->members);
+    free(lines->values);
+    *lines = (kprof_profiled_lines){0};
+}

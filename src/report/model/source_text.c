@@ -1,0 +1,222 @@
+/* Finds the text of source files, and cuts lines out of it. */
+#include "report/model/source_text.h"
+#include "core/bytes.h"
+#include "report/store/limits.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define TEXT_MAX  ((size_t)16 << 20) /* bytes of a source file */
+#define SHOWN_MAX 4096               /* bytes of a line that are shown */
+/* Of the folders that the user gave. */
+#define DEPTH_MAX   16
+#define ENTRIES_MAX 100000
+
+/* A search for one file. */
+typedef struct search {
+    const kprof_code_file *file;
+    kprof_source_text *out;
+    size_t entries;
+    bool no_memory;
+} search;
+
+static void hash_text(const char *text, size_t size, char hash[17])
+{
+    snprintf(hash, 17, "%016llx", (unsigned long long)kprof_hash(KPROF_HASH_START, text, size));
+}
+
+static bool is_known(const kprof_code_file *file)
+{
+    return file->bytes >= 0 && file->hash;
+}
+
+/* Take the text over. */
+static void keep(search *of, char *text, size_t size)
+{
+    char hash[17];
+    hash_text(text, size, hash);
+    const bool is_same = is_known(of->file) && strcmp(hash, of->file->hash) == 0;
+    if (is_known(of->file) && !is_same) {
+        of->out->state = KPROF_SOURCE_CHANGED;
+        free(text);
+        return;
+    }
+    of->out->state = is_same ? KPROF_SOURCE_FOUND : KPROF_SOURCE_UNCHECKED;
+    of->out->text = text;
+    of->out->size = size;
+}
+
+static bool read_whole(int file, char *text, size_t size)
+{
+    size_t done = 0;
+    while (done < size) {
+        const ssize_t got = read(file, text + done, size - done);
+        if (got < 0 && errno == EINTR)
+            continue;
+        if (got <= 0)
+            return false;
+        done += (size_t)got;
+    }
+    return true;
+}
+
+/* Read an open file, if it may be the one. */
+static void read_open(search *of, int file)
+{
+    struct stat found;
+    if (fstat(file, &found) != 0 || !S_ISREG(found.st_mode) || found.st_size < 0 || (size_t)found.st_size > TEXT_MAX)
+        return;
+    if (is_known(of->file) && found.st_size != of->file->bytes) {
+        of->out->state = KPROF_SOURCE_CHANGED;
+        return;
+    }
+    char *text = malloc((size_t)found.st_size + 1);
+    of->no_memory = !text;
+    if (text && read_whole(file, text, (size_t)found.st_size))
+        keep(of, text, (size_t)found.st_size);
+    else
+        free(text);
+}
+
+/* Neither waits for a pipe nor follows a link. */
+static void try_file(search *of, int folder, const char *path)
+{
+    const int file = openat(folder, path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY);
+    if (file < 0)
+        return;
+    read_open(of, file);
+    close(file);
+}
+
+static const char *last_part(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    return slash ? slash + 1 : path;
+}
+
+static bool is_done(const search *of)
+{
+    return of->out->text || of->no_memory;
+}
+
+/* Look through a folder, whose descriptor this closes, and those in it. */
+static void search_folder(search *of, int folder, size_t depth)
+{
+    const char *name = last_part(of->file->path);
+    DIR *entries = fdopendir(folder);
+    if (!entries) {
+        close(folder);
+        return;
+    }
+    try_file(of, dirfd(entries), name);
+    for (const struct dirent *entry; depth < DEPTH_MAX && !is_done(of) && (entry = readdir(entries));) {
+        const bool may_be_folder = entry->d_type == DT_DIR || entry->d_type == DT_UNKNOWN;
+        if (++of->entries > ENTRIES_MAX)
+            break;
+        if (!may_be_folder || strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0)
+            continue;
+        const int inner = openat(dirfd(entries), entry->d_name, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
+        if (inner >= 0)
+            search_folder(of, inner, depth + 1);
+    }
+    closedir(entries);
+}
+
+static void search_places(search *of, const kprof_source_places *places)
+{
+    const char *name = last_part(of->file->path);
+    if (!*name || strcmp(name, ".") == 0 || strcmp(name, "..") == 0)
+        return;
+    for (size_t i = 0; places->files && i < places->files->count && !is_done(of); i++) {
+        if (strcmp(last_part(places->files->items[i]), name) == 0)
+            try_file(of, AT_FDCWD, places->files->items[i]);
+    }
+    for (size_t i = 0; places->folders && i < places->folders->count && !is_done(of); i++) {
+        const int folder = open(places->folders->items[i], O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+        if (folder >= 0)
+            search_folder(of, folder, 0);
+    }
+    /* Nothing but size and hash tells whether what is there belongs to the report. */
+    if (!is_done(of) && of->file->path[0] == '/' && is_known(of->file))
+        try_file(of, AT_FDCWD, of->file->path);
+}
+
+typedef struct stored_text {
+    kprof_report *report;
+    kprof_source_text *out;
+} stored_text;
+
+static kprof_status read_content(void *user, sqlite3_stmt *row)
+{
+    const stored_text *own = user;
+    const char *content = (const char *)sqlite3_column_text(row, 0);
+    const size_t size = (size_t)sqlite3_column_bytes(row, 0);
+    if (own->out->text)
+        return kprof_store_damaged(own->report, "code_file");
+    own->out->text = kprof_strndup(content ? content : "", size);
+    own->out->size = own->out->text ? strlen(own->out->text) : 0;
+    own->out->state = KPROF_SOURCE_STORED;
+    return own->out->text ? KPROF_OK : kprof_store_no_memory(own->report);
+}
+
+static kprof_status find_lines(const kprof_code_profiles *profiles, kprof_source_text *of)
+{
+    size_t count = 1;
+    for (size_t i = 0; i < of->size; i++)
+        count += of->text[i] == '\n';
+    of->lines = calloc(count, sizeof *of->lines);
+    if (!of->lines)
+        return kprof_store_no_memory(profiles->report);
+    of->line_count = 1;
+    for (size_t i = 0; i < of->size; i++) {
+        if (of->text[i] == '\n')
+            of->lines[of->line_count++] = i + 1;
+    }
+    of->line_count -= of->lines[of->line_count - 1] == of->size; /* nothing comes after the last end of a line */
+    return KPROF_OK;
+}
+
+kprof_status kprof_source_text_find(const kprof_code_profiles *profiles, const kprof_code_file *file,
+                                    const kprof_source_places *places, kprof_source_text *out)
+{
+    *out = (kprof_source_text){.state = KPROF_SOURCE_MISSING};
+    search of = {.file = file, .out = out};
+    kprof_status status = KPROF_OK;
+    if (file->has_content) {
+        char sql[80];
+        snprintf(sql, sizeof sql, "SELECT content FROM code_file WHERE id=%lld", (long long)file->id);
+        status = kprof_store_query(profiles->report, sql, read_content, &(stored_text){profiles->report, out});
+    } else {
+        search_places(&of, places);
+    }
+    if (of.no_memory)
+        status = kprof_store_no_memory(profiles->report);
+    return status == KPROF_OK && out->text ? find_lines(profiles, out) : status;
+}
+
+void kprof_source_text_free(kprof_source_text *text)
+{
+    free(text->text);
+    free(text->lines);
+    *text = (kprof_source_text){0};
+}
+
+char *kprof_source_text_line(const kprof_source_text *text, uint32_t number)
+{
+    enum { TAB = 4 };
+    if (number < 1 || number > text->line_count)
+        return NULL;
+    const char *from = text->text + text->lines[number - 1];
+    const char *end = number < text->line_count ? text->text + text->lines[number] : text->text + text->size;
+    kprof_strbuf line = KPROF_STRBUF_INIT;
+    for (; from < end && *from != '\n' && *from != '\r' && line.length < SHOWN_MAX; from++) {
+        const size_t spaces = *from == '\t' ? TAB - line.length % TAB : 0;
+        kprof_strbuf_append(&line, spaces ? "    " : from, spaces ? spaces : 1);
+    }
+    return kprof_strbuf_take(&line);
+}

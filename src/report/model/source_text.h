@@ -1,0 +1,40 @@
+/* The text of source files, from the report or from this machine. A file on this machine is read only as the path that
+ * the report recorded or below the folders that the user gave, and shown only if it is still the one that was compiled:
+ * of the same size and hash. */
+#ifndef KPROF_REPORT_SOURCE_TEXT_H
+#define KPROF_REPORT_SOURCE_TEXT_H
+
+#include "report/model/code.h"
+
+/* Where the user says that files are. */
+typedef struct kprof_source_places {
+    const kprof_strlist *folders, *files; /* NULL: none */
+} kprof_source_places;
+
+typedef enum kprof_source_state {
+    KPROF_SOURCE_STORED,    /* the text is in the report */
+    KPROF_SOURCE_FOUND,     /* it is that of a file on this machine, which is the same */
+    KPROF_SOURCE_UNCHECKED, /* likewise, of a file that the user named, but the report does not tell size and hash */
+    KPROF_SOURCE_CHANGED,   /* there is a file, but it is another one */
+    KPROF_SOURCE_MISSING,
+} kprof_source_state;
+
+typedef struct kprof_source_text {
+    kprof_source_state state;
+    char *text; /* NULL: there is none */
+    size_t size;
+    size_t *lines; /* [line_count]: where each begins */
+    size_t line_count;
+} kprof_source_text;
+
+/* Look for the text of a file. A file that is not there or not the same is a state, no failure. To be freed with
+ * kprof_source_text_free. */
+kprof_status kprof_source_text_find(const kprof_code_profiles *profiles, const kprof_code_file *file,
+                                    const kprof_source_places *places, kprof_source_text *out) KPROF_MUST_CHECK;
+void kprof_source_text_free(kprof_source_text *text); /* members */
+
+/* A copy of line `number`, from 1, with tabs as spaces (caller frees); NULL when the text has no such line, or out of
+ * memory. */
+char *kprof_source_text_line(const kprof_source_text *text, uint32_t number);
+
+#endif

@@ -1,0 +1,677 @@
+/* The source page: the lines and instructions of each kernel whose instructions were measured, the hottest first. */
+#include "report/model/code.h"
+#include "report/model/source_text.h"
+#include "report/page/page.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define INSTRUCTION_KIND "instruction" /* in the table of metrics */
+
+/* What the page says of a kernel beside its rows. */
+typedef struct source_note {
+    const char *kernel;
+    char *text;
+} source_note;
+
+typedef struct source_page {
+    const kprof_page_context *context;
+    const kprof_model *model;
+    kprof_code_profiles profiles;
+    kprof_emitter *emitter;
+    kprof_source_text *texts; /* [file_count of the profiles] */
+    bool *is_looked_for;      /* [file_count]: texts has it, and a row names the file */
+    size_t *metrics;          /* [metric_count]: all metrics of instructions, as columns of rows for programs */
+    size_t metric_count;
+    source_note *notes;
+    size_t note_count;
+    bool lacks_lines;         /* of some kernel */
+    kprof_emit_field *fields; /* of a row; room for all */
+} source_page;
+
+/* A kernel that is being shown. */
+typedef struct shown_code {
+    source_page *page;
+    const kprof_profiled_code *code;
+    const kprof_profiled_lines *lines;
+    kprof_source_view view;           /* never BEST */
+    size_t *columns;                  /* [metric_count of the page]: where values have them; SIZE_MAX: not measured */
+    bool is_idle[KPROF_NUMBER_COUNT]; /* 0 in all instructions, or not measured */
+    bool diverges;                    /* some instruction has warps without all of their threads */
+    double samples;                   /* of all instructions; NaN: none were taken */
+    kprof_code_number heat;           /* rows are sorted by this */
+} shown_code;
+
+/* A row: a line, an instruction, or an instruction below its line. */
+typedef struct shown_row {
+    const kprof_profiled_line *line;               /* NULL: the row is an instruction */
+    const kprof_profiled_instruction *instruction; /* NULL: the row is a line */
+    const double *values;
+    double heat;
+    size_t order; /* in the program */
+} shown_row;
+
+static kprof_emit_field machine(kprof_emit_field field)
+{
+    return kprof_field_with_role(field, KPROF_ROLE_MACHINE);
+}
+
+static kprof_emit_field note(kprof_emit_field field)
+{
+    field.missing = "";
+    return kprof_field_with_role(field, KPROF_ROLE_NOTE);
+}
+
+/* For people only where `is_shown`. */
+static kprof_emit_field shown_if(kprof_emit_field field, bool is_shown)
+{
+    return kprof_field_with_role(field, is_shown ? KPROF_ROLE_SHOWN : KPROF_ROLE_MACHINE);
+}
+
+static const char *name_of(const source_page *page, const kprof_code_profile *profile)
+{
+    return kprof_model_kernel_name(profile->kernel, page->context->options->kernel_base);
+}
+
+static kprof_status add_note(source_page *page, const char *kernel, char *text)
+{
+    source_note *note = text ? KPROF_APPEND(page->notes, page->note_count) : NULL;
+    if (!note) {
+        free(text);
+        return kprof_store_no_memory(page->context->reports->file);
+    }
+    page->note_count++;
+    *note = (source_note){kernel, text};
+    return KPROF_OK;
+}
+
+/* The text of a file, looked for once. */
+static const kprof_source_text *text_of(source_page *page, const kprof_code_file *file)
+{
+    const size_t at = (size_t)(file - page->profiles.files);
+    const kprof_print_options *options = page->context->options;
+    const kprof_source_places places = {options->source_folders, options->source_files};
+    if (!page->is_looked_for[at]) {
+        const kprof_status status = kprof_source_text_find(&page->profiles, file, &places, &page->texts[at]);
+        if (status != KPROF_OK)
+            page->emitter->status = status;
+    }
+    page->is_looked_for[at] = true;
+    return &page->texts[at];
+}
+
+static void examine(shown_code *shown)
+{
+    const kprof_profiled_code *code = shown->code;
+    for (size_t i = 0; i < KPROF_NUMBER_COUNT; i++)
+        shown->is_idle[i] = true;
+    for (size_t i = 0; i < code->instruction_count; i++) {
+        const double *values = kprof_profiled_values(code, i);
+        const double threads = kprof_profiled_number(code, values, KPROF_NUMBER_ACTIVE);
+        shown->diverges = shown->diverges || (threads > 0 && threads < 31.995);
+        for (size_t k = 0; k < KPROF_NUMBER_COUNT; k++)
+            shown->is_idle[k] = shown->is_idle[k] && !(kprof_profiled_number(code, values, (kprof_code_number)k) > 0);
+    }
+    shown->samples = kprof_profiled_number(code, code->totals, KPROF_NUMBER_SAMPLES);
+}
+
+static kprof_code_number heat_of(const source_page *page, const shown_code *shown)
+{
+    switch (page->context->options->sort) {
+    case KPROF_SORT_INSTRUCTIONS:
+        return KPROF_NUMBER_INSTRUCTIONS;
+    case KPROF_SORT_SECTORS:
+        return KPROF_NUMBER_EXCESS;
+    case KPROF_SORT_CONFLICTS:
+        return KPROF_NUMBER_CONFLICTS;
+    case KPROF_SORT_LOCAL:
+        return KPROF_NUMBER_LOCAL;
+    case KPROF_SORT_DIVERGENCE:
+        return KPROF_NUMBER_DIVERGENT;
+    default:
+        return shown->samples > 0 ? KPROF_NUMBER_SAMPLES : KPROF_NUMBER_INSTRUCTIONS;
+    }
+}
+
+/* The texts that a row is made of. */
+typedef struct row_texts {
+    char location[512], address[24], waits[512], caller[512];
+    char below[256]; /* an instruction below its line */
+
+    kprof_strbuf stalls, costs;
+    char stall_names[3][48];
+    double stall_pcts[3];
+    char *source;
+} row_texts;
+
+static const kprof_profiled_frame *place_of(const shown_code *shown, const kprof_profiled_instruction *instruction)
+{
+    return instruction && instruction->frame_count > 0 ? &shown->code->frames[instruction->first_frame] : NULL;
+}
+
+static void put_place(char *out, size_t size, const kprof_code_file *file, uint32_t line)
+{
+    if (file)
+        snprintf(out, size, "%s:%u", file->name, line);
+    else
+        snprintf(out, size, "no line");
+}
+
+/* The instruction of a row, or the one of a line that most samples are of; NULL: no sample is of any. */
+static const kprof_profiled_instruction *hottest_of(const shown_code *shown, const shown_row *row)
+{
+    const kprof_profiled_code *code = shown->code;
+    const kprof_profiled_instruction *hottest = row->instruction;
+    double most = 0;
+    for (size_t i = 0; row->line && i < row->line->count; i++) {
+        const size_t number = shown->lines->members[row->line->first + i];
+        const double samples = kprof_profiled_number(code, kprof_profiled_values(code, number), KPROF_NUMBER_SAMPLES);
+        if (samples > most)
+            hottest = &code->instructions[number];
+        most = samples > most ? samples : most;
+    }
+    return hottest;
+}
+
+/* "LDG.E R4 at 0x0040, softmax.py:14": the latest of the instructions that give what this one waits for. */
+static void describe_wait(const shown_code *shown, const kprof_profiled_instruction *instruction, char *out,
+                          size_t size)
+{
+    const kprof_profiled_code *code = shown->code;
+    const kprof_profiled_instruction *producer =
+        &code->instructions[code->waits[instruction->first_wait + instruction->wait_count - 1]];
+    const kprof_profiled_frame *frame = place_of(shown, producer);
+    char place[256] = "";
+    if (frame)
+        put_place(place, sizeof place, frame->file, frame->line);
+    snprintf(out, size, "%s at 0x%04llx%s%s", producer->text ? producer->text : "the instruction",
+             (unsigned long long)producer->offset, frame ? ", " : "", place);
+}
+
+/* "softmax.py:16": where the kernel itself calls the inlined function. */
+static void describe_caller(const shown_code *shown, const kprof_profiled_instruction *instruction, char *out,
+                            size_t size)
+{
+    const kprof_profiled_frame *frame = &shown->code->frames[instruction->first_frame + instruction->frame_count - 1];
+    put_place(out, size, frame->file, frame->line);
+}
+
+/* Numbers that should be 0, where they are not: "28,672 of 32,768 sectors in excess, 96 divergent branches". */
+static void describe_costs(const shown_code *shown, const shown_row *row, kprof_strbuf *out)
+{
+    static const struct {
+        kprof_code_number number, of; /* the same: of nothing */
+        const char *text;
+    } costs[] = {
+        {KPROF_NUMBER_EXCESS, KPROF_NUMBER_SECTORS, "sectors in excess"},
+        {KPROF_NUMBER_CONFLICTS, KPROF_NUMBER_WAVEFRONTS, "wavefronts of bank conflicts"},
+        {KPROF_NUMBER_LOCAL, KPROF_NUMBER_LOCAL, "sectors of local memory (spills, arrays)"},
+        {KPROF_NUMBER_DIVERGENT, KPROF_NUMBER_DIVERGENT, "divergent branches"},
+    };
+    for (size_t i = 0; i < sizeof costs / sizeof *costs; i++) {
+        const double value = kprof_profiled_number(shown->code, row->values, costs[i].number);
+        const double all = kprof_profiled_number(shown->code, row->values, costs[i].of);
+        char number[KPROF_NUMBER_SIZE], whole[KPROF_NUMBER_SIZE];
+        if (!(value > 0))
+            continue;
+        kprof_number_grouped(number, value, (kprof_number_style){0});
+        kprof_number_grouped(whole, all, (kprof_number_style){0});
+        const bool is_part = costs[i].of != costs[i].number;
+        kprof_strbuf_printf(out, "%s%s%s%s %s", out->length ? ", " : "", number, is_part ? " of " : "",
+                            is_part ? whole : "", costs[i].text);
+    }
+}
+
+/* Of an instruction below its line, the first one says enough. */
+static void describe_stalls(const shown_code *shown, const shown_row *row, row_texts *out)
+{
+    enum { LEAST_PCT = 1 };
+    const size_t told = row->line || shown->view != KPROF_VIEW_BOTH ? 3 : 1;
+    for (size_t i = 0; i < 3; i++) {
+        const kprof_profiled_reason *reason = kprof_profiled_stall(shown->code, row->values, i, &out->stall_pcts[i]);
+        out->stall_names[i][0] = '\0';
+        if (!reason)
+            continue;
+        kprof_profiled_reason_name(reason, out->stall_names[i], sizeof out->stall_names[i]);
+        if (i < told && (i == 0 || out->stall_pcts[i] >= LEAST_PCT))
+            kprof_strbuf_printf(&out->stalls, "%s%s %.0f %%", i ? ", " : "", out->stall_names[i], out->stall_pcts[i]);
+    }
+}
+
+static void describe_row(const shown_code *shown, const shown_row *row, row_texts *out)
+{
+    const kprof_profiled_instruction *instruction = row->instruction;
+    const kprof_profiled_frame *frame = place_of(shown, instruction);
+    const kprof_code_file *file = row->line ? row->line->file : frame ? frame->file : NULL;
+    const kprof_profiled_instruction *hottest = hottest_of(shown, row);
+    *out = (row_texts){.stalls = KPROF_STRBUF_INIT, .costs = KPROF_STRBUF_INIT};
+    if (row->line || frame)
+        put_place(out->location, sizeof out->location, file, row->line ? row->line->line : frame->line);
+    if (instruction)
+        snprintf(out->address, sizeof out->address, "0x%04llx", (unsigned long long)instruction->offset);
+    if (instruction)
+        snprintf(out->below, sizeof out->below, "  %s  %s", out->address, instruction->text ? instruction->text : "");
+    if (hottest && hottest->wait_count > 0)
+        describe_wait(shown, hottest, out->waits, sizeof out->waits);
+    if (hottest && hottest->frame_count > 1 && (row->line || shown->view != KPROF_VIEW_BOTH))
+        describe_caller(shown, hottest, out->caller, sizeof out->caller);
+    describe_stalls(shown, row, out);
+    describe_costs(shown, row, &out->costs);
+    if (row->line && file)
+        out->source = kprof_source_text_line(text_of(shown->page, file), row->line->line);
+}
+
+static const char *text_or_null(const char *text)
+{
+    return text && *text ? text : NULL;
+}
+
+static const char *without_indent(const char *text)
+{
+    return text ? text + strspn(text, " ") : NULL;
+}
+
+static kprof_emit_field optional_integer(const char *key, const char *label, bool is_there, uint64_t value)
+{
+    return kprof_field_real(key, label, is_there ? (double)value : NAN);
+}
+
+/* Where the row is in the code. */
+static size_t put_place_fields(const shown_code *shown, const shown_row *row, const row_texts *texts,
+                               kprof_emit_field *out)
+{
+    const kprof_profiled_instruction *instruction = row->instruction;
+    const kprof_profiled_frame *frame = place_of(shown, instruction);
+    const kprof_code_file *file = row->line ? row->line->file : frame ? frame->file : NULL;
+    const uint32_t line = row->line ? row->line->line : frame ? frame->line : 0;
+    const char *function = row->line ? row->line->function : frame ? frame->function : NULL;
+    const bool has_lines = kprof_profiled_has_lines(shown->code);
+    const bool is_below = shown->view == KPROF_VIEW_BOTH && instruction;
+    size_t count = 0;
+    kprof_emit_field location = kprof_field_text("location", "Line", text_or_null(texts->location));
+    location.short_text = is_below ? texts->below : NULL;
+    kprof_emit_field address = kprof_field_text("address", "Address", text_or_null(texts->address));
+    kprof_emit_field text = kprof_field_text("instruction", "Instruction", instruction ? instruction->text : NULL);
+    location.missing = address.missing = text.missing = "";
+    out[count++] = shown_if(location, has_lines);
+    out[count++] = machine(kprof_field_text("file", "File", file ? file->path : NULL));
+    out[count++] = machine(optional_integer("line", "Line", line > 0, line));
+    out[count++] = machine(kprof_field_text("function", "Function", function));
+    out[count++] = shown_if(address, shown->view == KPROF_VIEW_SASS);
+    out[count++] =
+        machine(optional_integer("offset", "Offset", instruction != NULL, instruction ? instruction->offset : 0));
+    out[count++] = shown_if(text, shown->view == KPROF_VIEW_SASS && kprof_profiled_has_text(shown->code));
+    out[count++] = machine(kprof_field_text("space", "Space", instruction ? instruction->space : NULL));
+    out[count++] = machine(kprof_field_text("operation", "Operation", instruction ? instruction->operation : NULL));
+    out[count++] = machine(optional_integer("access_bits", "Access size", instruction && instruction->space,
+                                            instruction ? instruction->access_bits : 0));
+    return count;
+}
+
+static size_t put_sample_fields(const shown_code *shown, const shown_row *row, const row_texts *texts,
+                                kprof_emit_field *out)
+{
+    static const char *const keys[][2] = {
+        {"stall_1", "stall_1_pct"}, {"stall_2", "stall_2_pct"}, {"stall_3", "stall_3_pct"}};
+    const double samples = kprof_profiled_number(shown->code, row->values, KPROF_NUMBER_SAMPLES);
+    const bool was_sampled = shown->samples > 0;
+    size_t count = 0;
+    kprof_emit_field stalls =
+        kprof_field_text("stalls", "Top stalls", texts->stalls.length > 0 ? texts->stalls.data : NULL);
+    stalls.missing = "";
+    out[count++] = shown_if(
+        kprof_field_pct("samples_pct", "Samples", was_sampled ? 100 * samples / shown->samples : NAN), was_sampled);
+    out[count++] = shown_if(stalls, was_sampled);
+    for (size_t i = 0; i < 3; i++) {
+        out[count++] = machine(kprof_field_text(keys[i][0], "Stall", text_or_null(texts->stall_names[i])));
+        out[count++] = machine(kprof_field_pct(keys[i][1], "Of samples", texts->stall_pcts[i]));
+    }
+    return count;
+}
+
+/* Do people see a column of this number? */
+static bool is_column(const shown_code *shown, kprof_code_number number)
+{
+    switch (number) {
+    case KPROF_NUMBER_INSTRUCTIONS:
+        return !shown->is_idle[number];
+    case KPROF_NUMBER_ACTIVE:
+        return shown->diverges;
+    default:
+        return false;
+    }
+}
+
+static void show_row(shown_code *shown, const shown_row *row)
+{
+    source_page *page = shown->page;
+    kprof_emit_field *fields = page->fields;
+    row_texts texts;
+    describe_row(shown, row, &texts);
+    size_t count = put_place_fields(shown, row, &texts, fields);
+    count += put_sample_fields(shown, row, &texts, fields + count);
+    for (size_t i = 0; i < KPROF_NUMBER_COUNT; i++) {
+        const double value = kprof_profiled_number(shown->code, row->values, (kprof_code_number)i);
+        kprof_emit_field field = kprof_field_real(kprof_code_numbers[i].key, kprof_code_numbers[i].label, value);
+        field.is_idle = shown->is_idle[i];
+        fields[count++] = shown_if(field, is_column(shown, (kprof_code_number)i));
+    }
+    kprof_emit_field source =
+        kprof_field_plain(kprof_field_shortened(kprof_field_text("source", "Source", texts.source), NULL));
+    source.short_text = without_indent(texts.source);
+    fields[count++] = note(source);
+    fields[count++] = note(kprof_field_text("called_from", "Called from", text_or_null(texts.caller)));
+    fields[count++] = note(kprof_field_text("waits_for", "Waits for", text_or_null(texts.waits)));
+    fields[count++] = note(kprof_field_text("costs", "Costs", texts.costs.length > 0 ? texts.costs.data : NULL));
+    for (size_t i = 0; i < page->metric_count; i++) {
+        const double value = shown->columns[i] == SIZE_MAX ? NAN : row->values[shown->columns[i]];
+        fields[count++] = machine(kprof_field_real(page->model->metrics[page->metrics[i]].name, "", value));
+    }
+    page->emitter->ops->row(page->emitter, &(kprof_emit_record){fields, count});
+    if (texts.stalls.failed || texts.costs.failed)
+        page->emitter->status = KPROF_NO_MEMORY;
+    kprof_strbuf_free(&texts.stalls);
+    kprof_strbuf_free(&texts.costs);
+    free(texts.source);
+}
+
+static int by_heat(const void *a, const void *b)
+{
+    const shown_row *left = a, *right = b;
+    if (left->heat != right->heat)
+        return left->heat > right->heat ? -1 : 1;
+    return left->order < right->order ? -1 : left->order > right->order;
+}
+
+static size_t make_rows(const shown_code *shown, shown_row *rows)
+{
+    const kprof_profiled_code *code = shown->code;
+    const bool are_lines = shown->view != KPROF_VIEW_SASS;
+    const size_t count = are_lines ? shown->lines->count : code->instruction_count;
+    for (size_t i = 0; i < count; i++) {
+        const kprof_profiled_line *line = are_lines ? &shown->lines->items[i] : NULL;
+        const double *values = line ? line->values : kprof_profiled_values(code, i);
+        const double heat = kprof_profiled_number(code, values, shown->heat);
+        rows[i] = (shown_row){line, line ? NULL : &code->instructions[i], values, isnan(heat) ? 0 : heat, i};
+    }
+    return count;
+}
+
+static void show_instructions(shown_code *shown, const kprof_profiled_line *line)
+{
+    for (size_t i = 0; i < line->count; i++) {
+        const size_t number = shown->lines->members[line->first + i];
+        show_row(shown, &(shown_row){.instruction = &shown->code->instructions[number],
+                                     .values = kprof_profiled_values(shown->code, number)});
+    }
+}
+
+static kprof_status show_rows(shown_code *shown)
+{
+    const kprof_print_options *options = shown->page->context->options;
+    kprof_emitter *emitter = shown->page->emitter;
+    const size_t most = shown->lines->count + shown->code->instruction_count;
+    shown_row *rows = calloc(most + 1, sizeof *rows);
+    if (!rows)
+        return kprof_store_no_memory(shown->page->profiles.report);
+    const size_t count = make_rows(shown, rows);
+    const bool is_sorted = !options->all_rows || options->sort >= KPROF_SORT_SAMPLES;
+    if (is_sorted && count > 1)
+        qsort(rows, count, sizeof *rows, by_heat);
+    for (size_t i = 0; i < count && kprof_emitter_status(emitter) == KPROF_OK; i++) {
+        const bool is_cold = !options->all_rows && options->top > 0 && (i >= options->top || !(rows[i].heat > 0));
+        if (is_cold)
+            break;
+        show_row(shown, &rows[i]);
+        if (shown->view == KPROF_VIEW_BOTH)
+            show_instructions(shown, rows[i].line);
+    }
+    free(rows);
+    return kprof_emitter_status(emitter);
+}
+
+/* "7,182 samples of 1 launch, one every 256 cycles; counters of 1 launch". */
+static void describe_profile(const shown_code *shown, kprof_strbuf *out)
+{
+    const kprof_code_profile *profile = shown->code->profile;
+    char samples[KPROF_NUMBER_SIZE];
+    if (profile->sampled > 0) {
+        kprof_number_grouped(samples, shown->samples, (kprof_number_style){0});
+        kprof_strbuf_printf(out, "%s samples of %llu launch%s, one every %llu cycles", samples,
+                            (unsigned long long)profile->sampled, kprof_ending(profile->sampled, "es"),
+                            (unsigned long long)profile->period_cycles);
+    }
+    if (profile->dropped > 0)
+        kprof_strbuf_printf(out, ", %llu dropped", (unsigned long long)profile->dropped);
+    if (profile->counted > 0)
+        kprof_strbuf_printf(out, "%scounters of %llu launch%s", out->length > 0 ? "; " : "",
+                            (unsigned long long)profile->counted, kprof_ending(profile->counted, "es"));
+}
+
+static void show_heading(shown_code *shown)
+{
+    const kprof_code_profile *profile = shown->code->profile;
+    kprof_emitter *emitter = shown->page->emitter;
+    kprof_strbuf measured = KPROF_STRBUF_INIT;
+    describe_profile(shown, &measured);
+    const kprof_emit_field fields[] = {
+        kprof_field_plain(kprof_field_text("kernel", "Kernel", name_of(shown->page, profile))),
+        machine(kprof_field_text("kernel_function", "Function", profile->kernel->function)),
+        machine(kprof_field_integer("process_id", "Process", profile->process->pid)),
+        kprof_field_plain(kprof_field_text("device_name", "Device", profile->device->name)),
+        machine(kprof_field_integer("launch", "Launch", profile->launch)),
+        machine(kprof_field_integer("launches_counted", "Counted", (int64_t)profile->counted)),
+        machine(kprof_field_integer("launches_sampled", "Sampled", (int64_t)profile->sampled)),
+        machine(kprof_field_real("samples_of_kernel", "Samples", shown->samples)),
+        machine(kprof_field_integer("period_cycles", "Period", (int64_t)profile->period_cycles)),
+        machine(kprof_field_integer("samples_dropped", "Dropped", (int64_t)profile->dropped)),
+        machine(kprof_field_text("reason", "Reason", text_or_null(profile->reason))),
+        kprof_field_plain(kprof_field_text("measured", "Measured", measured.length > 0 ? measured.data : "nothing")),
+    };
+    emitter->ops->record_begin(emitter, &(kprof_emit_record){fields, sizeof fields / sizeof *fields});
+    if (measured.failed)
+        emitter->status = KPROF_NO_MEMORY;
+    kprof_strbuf_free(&measured);
+}
+
+/* Why are there no lines, and no texts? */
+static kprof_status note_missing(shown_code *shown)
+{
+    const kprof_profiled_code *code = shown->code;
+    source_page *page = shown->page;
+    const char *name = name_of(page, code->profile);
+    const kprof_profiled_function *function = code->function_count > 0 ? code->functions : NULL;
+    kprof_status status = KPROF_OK;
+    char *text = NULL;
+    if (*code->profile->reason)
+        status = add_note(page, name, kprof_strdup(code->profile->reason));
+    if (status == KPROF_OK && function && !kprof_profiled_has_lines(code)) {
+        const char *state = function->line_state;
+        const int length = asprintf(&text, "no line is known of its instructions%s%s", *state ? ": " : "", state);
+        status = add_note(page, name, length < 0 ? NULL : text);
+        page->lacks_lines = true;
+    }
+    if (status == KPROF_OK && function && !kprof_profiled_has_text(code)) {
+        const char *state = function->text_state;
+        const int length = asprintf(&text, "its instructions have no text%s%s", *state ? ": " : "", state);
+        status = add_note(page, name, length < 0 ? NULL : text);
+    }
+    return status;
+}
+
+static kprof_status show_code(shown_code *shown)
+{
+    const kprof_print_options *options = shown->page->context->options;
+    const kprof_profiled_code *code = shown->code;
+    source_page *page = shown->page;
+    const bool has_lines = kprof_profiled_has_lines(code);
+    const kprof_source_view best = has_lines ? KPROF_VIEW_CUDA : KPROF_VIEW_SASS;
+    shown->view = options->source_view == KPROF_VIEW_BEST || !has_lines ? best : options->source_view;
+    examine(shown);
+    shown->heat = heat_of(page, shown);
+    for (size_t i = 0; i < page->metric_count; i++)
+        shown->columns[i] = SIZE_MAX;
+    for (size_t i = 0, k = 0; i < code->metric_count; i++) { /* both rise */
+        while (k < page->metric_count && page->metrics[k] < code->metrics[i])
+            k++;
+        if (k < page->metric_count && page->metrics[k] == code->metrics[i])
+            shown->columns[k] = i;
+    }
+    show_heading(shown);
+    kprof_status status = show_rows(shown);
+    page->emitter->ops->record_end(page->emitter);
+    return status == KPROF_OK ? note_missing(shown) : status;
+}
+
+static kprof_status show_profile(source_page *page, const kprof_code_profile *profile)
+{
+    kprof_profiled_code code;
+    kprof_profiled_lines lines = {0};
+    shown_code shown = {.page = page, .code = &code, .lines = &lines};
+    kprof_status status = kprof_profiled_code_load(&page->profiles, profile, &code);
+    if (status == KPROF_OK)
+        status = kprof_profiled_lines_make(&code, false, &lines);
+    shown.columns = calloc(page->metric_count + 1, sizeof *shown.columns);
+    if (status == KPROF_OK && !shown.columns)
+        status = kprof_store_no_memory(page->profiles.report);
+    if (status == KPROF_OK)
+        status = show_code(&shown);
+    free(shown.columns);
+    kprof_profiled_lines_free(&lines);
+    kprof_profiled_code_free(&code);
+    return status;
+}
+
+/* What became of each file that rows name. */
+static void show_files(source_page *page)
+{
+    static const char *const states[] = {
+        [KPROF_SOURCE_STORED] = "text from the report",
+        [KPROF_SOURCE_FOUND] = "text from this machine",
+        [KPROF_SOURCE_UNCHECKED] = "text from this machine; the report does not tell whether it is the same",
+        [KPROF_SOURCE_CHANGED] = "no text: the file here is not the one that was compiled",
+        [KPROF_SOURCE_MISSING] = "no text: not found; --source-folder DIR tells where it is",
+    };
+    kprof_emitter *emitter = page->emitter;
+    emitter->ops->list_begin(emitter, &(kprof_emit_list){"files", "Source files", KPROF_LIST_TABLE, true});
+    for (size_t i = 0; i < page->profiles.file_count; i++) {
+        if (!page->is_looked_for[i])
+            continue;
+        const kprof_emit_field fields[] = {
+            kprof_field_text("path", "File", page->profiles.files[i].path),
+            kprof_field_text("state", "Text", states[page->texts[i].state]),
+        };
+        kprof_show_record(emitter, fields, sizeof fields / sizeof *fields);
+    }
+    emitter->ops->list_end(emitter);
+}
+
+/* Where nothing was measured, the notes are all that the page has. */
+static void show_notes(source_page *page, bool are_all)
+{
+    kprof_emitter *emitter = page->emitter;
+    emitter->ops->list_begin(emitter, &(kprof_emit_list){"notes", "Notes", KPROF_LIST_TABLE, !are_all});
+    for (size_t i = 0; i < page->note_count; i++) {
+        const kprof_emit_field fields[] = {
+            shown_if(kprof_field_text("kernel", "Kernel", page->notes[i].kernel), page->notes[i].kernel != NULL),
+            kprof_field_text("note", "Note", page->notes[i].text),
+        };
+        kprof_show_record(emitter, fields, sizeof fields / sizeof *fields);
+    }
+    emitter->ops->list_end(emitter);
+}
+
+static kprof_status take_launch(void *user, const kprof_model_launch *launch)
+{
+    source_page *page = user;
+    kprof_code_profile *profile = kprof_code_profile_of(&page->profiles, launch->id);
+    if (profile)
+        profile->taken++;
+    return KPROF_OK;
+}
+
+static kprof_status take_launches(source_page *page)
+{
+    const kprof_print_options *options = page->context->options;
+    const kprof_model_walk walk = {page->profiles.report, page->model, options->filter, false};
+    return options->condition_count > 0 ? kprof_page_walk(page->context, take_launch, page)
+                                        : kprof_model_launches(&walk, take_launch, page);
+}
+
+/* Find the columns of rows, and get room for them. */
+static kprof_status prepare(source_page *page)
+{
+    enum { OTHER_FIELDS = 32 };
+    const kprof_model *model = page->model;
+    page->metrics = calloc(model->metric_count + 1, sizeof *page->metrics);
+    page->texts = calloc(page->profiles.file_count + 1, sizeof *page->texts);
+    page->is_looked_for = calloc(page->profiles.file_count + 1, sizeof *page->is_looked_for);
+    for (size_t i = 0; page->metrics && i < model->metric_count; i++) {
+        if (strcmp(model->metrics[i].kind, INSTRUCTION_KIND) == 0)
+            page->metrics[page->metric_count++] = i;
+    }
+    page->fields = calloc(OTHER_FIELDS + KPROF_NUMBER_COUNT + page->metric_count, sizeof *page->fields);
+    const bool whole = page->metrics && page->texts && page->is_looked_for && page->fields;
+    return whole ? KPROF_OK : kprof_store_no_memory(page->profiles.report);
+}
+
+static kprof_status show_profiles(source_page *page)
+{
+    kprof_emitter *emitter = page->emitter;
+    size_t shown = 0;
+    kprof_status status = KPROF_OK;
+    for (size_t i = 0; i < page->profiles.count && status == KPROF_OK; i++) {
+        if (page->profiles.items[i].taken == 0)
+            continue;
+        if (shown++ == 0)
+            emitter->ops->list_begin(emitter, &(kprof_emit_list){"kernels", "Kernels", KPROF_LIST_CODE, false});
+        status = show_profile(page, &page->profiles.items[i]);
+    }
+    if (shown > 0)
+        emitter->ops->list_end(emitter);
+    if (shown == 0 && status == KPROF_OK)
+        status = add_note(page, NULL,
+                          kprof_strdup("the instructions of these launches were not measured: kprof --set source -k "
+                                       "KERNEL APPLICATION measures them"));
+    if (status == KPROF_OK && page->lacks_lines)
+        status = add_note(page, "",
+                          kprof_strdup("lines come with nvcc -lineinfo; Triton has them unless "
+                                       "TRITON_DISABLE_LINE_INFO=1, JAX with "
+                                       "XLA_FLAGS=--xla_gpu_generate_line_info=true, Numba with lineinfo=True"));
+    if (status == KPROF_OK && shown > 0)
+        show_files(page);
+    if (status == KPROF_OK)
+        show_notes(page, shown == 0);
+    return status;
+}
+
+static void free_page(source_page *page)
+{
+    for (size_t i = 0; page->texts && i < page->profiles.file_count; i++)
+        kprof_source_text_free(&page->texts[i]);
+    for (size_t i = 0; i < page->note_count; i++)
+        free(page->notes[i].text);
+    free(page->notes);
+    free(page->texts);
+    free(page->is_looked_for);
+    free(page->metrics);
+    free(page->fields);
+    kprof_code_profiles_free(&page->profiles);
+}
+
+kprof_status kprof_page_source(const kprof_page_context *context)
+{
+    source_page page = {.context = context, .model = &context->reports->model};
+    kprof_status status = kprof_code_profiles_load(context->reports->file, page.model, &page.profiles);
+    if (status == KPROF_OK)
+        status = prepare(&page);
+    if (status == KPROF_OK)
+        status = take_launches(&page);
+    if (status == KPROF_OK)
+        status = kprof_page_begin(context, &page.emitter);
+    if (page.emitter)
+        status = kprof_page_end(page.emitter, status == KPROF_OK ? show_profiles(&page) : status);
+    free_page(&page);
+    return status;
+}
