@@ -52,6 +52,7 @@ static void show_metric(kprof_emitter *emitter, const answer *asked)
     const kprof_explanation *of = &asked->explanation;
     char *sections = join(&of->sections), *sets = join(&of->sets), *closest = join(&of->closest);
     const bool is_metric = !of->finding && strcmp(of->kind ? of->kind : "", "section") != 0;
+    const bool is_value = !of->finding && strcmp(of->kind ? of->kind : "", "instruction") != 0;
     kprof_emit_field fields[] = {
         kprof_field_text("name", "Name", asked->word),
         is_metric ? kprof_field_text("metric", "Metric", of->metric) : if_any("metric", "Metric", NULL),
@@ -64,7 +65,7 @@ static void show_metric(kprof_emitter *emitter, const answer *asked)
         passes_of(of),
         if_any("closest", "Closest", closest),
         kprof_field_with_role(kprof_field_text("sections", "Sections", sections),
-                              of->finding ? KPROF_ROLE_SHOWN : KPROF_ROLE_MACHINE),
+                              is_value ? KPROF_ROLE_MACHINE : KPROF_ROLE_SHOWN),
         if_any("sets", "Sets", sets),
     };
     emitter->ops->record_begin(emitter, &(kprof_emit_record){fields, COUNT_OF(fields)});

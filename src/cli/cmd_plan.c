@@ -85,20 +85,32 @@ static kprof_emit_field gpu_field(const kprof_workload *workload, const kprof_co
                                  KPROF_ROLE_PEOPLE);
 }
 
+/* A field about instructions: people see it where some are measured. */
+static kprof_emit_field if_wanted(const kprof_instruction_wish *wish, kprof_emit_field field)
+{
+    return kprof_instruction_passes(wish) > 0 ? field : FURTHER(field);
+}
+
 static void show_plan(kprof_emitter *emitter, const kprof_options *options, const kprof_workload *workload,
                       const kprof_chip_plan *chip)
 {
     kprof_effort effort = kprof_effort_of(&chip->plan.schedule, chip->plan.collect.count);
-    kprof_cost cost = kprof_cost_of(&effort, workload);
+    const kprof_workload all = kprof_plan_workload(&chip->plan, workload);
+    const kprof_instruction_wish *instructions = &chip->plan.instructions;
+    kprof_cost cost = kprof_cost_of(&effort, &all);
     bool is_given = workload->allocated_bytes > 0;
-    bool is_known = is_given || chip->plan.schedule.pass_count < 2; /* what is saved: nothing for a single pass */
+    bool is_known = is_given || kprof_plan_pass_count(&chip->plan) < 2; /* what is saved: nothing for a single pass */
     bool is_counted = options->filter.launch_count > 0;
     char gpu[96];
     kprof_emit_field fields[] = {
         kprof_field_text("chip", "Chip", chip->plan.chip),
         kprof_field_integer("metrics", "Metrics", (int64_t)effort.metric_count),
         kprof_field_integer("left_out", "Metrics left out", (int64_t)chip->plan.left_out.count),
-        kprof_field_integer("passes", "Passes", (int64_t)chip->plan.pass_count),
+        kprof_field_integer("passes", "Passes", (int64_t)kprof_plan_pass_count(&chip->plan)),
+        if_wanted(instructions, kprof_field_integer("instruction_counters", "Counters of instructions, in one of these",
+                                                    (int64_t)instructions->counters.count)),
+        if_wanted(instructions, kprof_field_text("instruction_samples", "Samples of instructions, in one of these",
+                                                 instructions->samples ? "yes" : "no")),
         FURTHER(kprof_field_integer("sm_passes", "Passes with counters of the SMs", (int64_t)effort.sm_pass_count)),
         FURTHER(kprof_field_integer("slow_passes", "Passes that make launches slow", (int64_t)effort.slow_pass_count)),
         FURTHER(measure("counter_data", "Counter data of a launch, about", cost.counter_data_bytes, "byte")),
@@ -189,6 +201,12 @@ static void show_prices(kprof_emitter *emitter, bool all)
                         prices->sm_pass_start_ms * 1e6, "ns")),
         FURTHER(measure("pass_start_time", "Another pass, to start and stop for a batch",
                         prices->other_pass_start_ms * 1e6, "ns")),
+        FURTHER(measure("instruction_time", "A launch with counters of its instructions (of an experiment)",
+                        prices->instruction_ms * 1e6, "ns")),
+        FURTHER(measure("sample_time", "A launch with samples of its instructions (of an experiment)",
+                        prices->sample_ms * 1e6, "ns")),
+        FURTHER(measure("sample_start_time", "Samples, to start and stop for a batch (of an experiment)",
+                        prices->sample_start_ms * 1e6, "ns")),
     };
     emitter->ops->list_begin(emitter, &(kprof_emit_list){"prices", "Prices", KPROF_LIST_BLOCKS, false});
     show_record(emitter, fields, COUNT_OF(fields), all);

@@ -145,7 +145,7 @@ static kprof_status plan_chip(const kprof_plans *plans, const kprof_selection *s
         status = plan_what_there_is(plans, &limited, out);
     if (status == KPROF_OK)
         kprof_log(KPROF_LOG_DEBUG, "%s: %zu metrics in %zu passes", chip, out->plan.collect.count,
-                  out->plan.pass_count);
+                  kprof_plan_pass_count(&out->plan));
     return status;
 }
 
@@ -164,6 +164,8 @@ static char *join_names(const kprof_strlist *names, size_t most)
 static void tell_stand_ins(const kprof_options *options, const kprof_chip_plan *chip, const char *left_out)
 {
     kprof_strlist parts = KPROF_STRLIST_INIT;
+    if (kprof_instruction_is_word(left_out))
+        return;
     kprof_status status = kprof_limits_stand_ins(chip->host, left_out, &chip->plan.collect, &parts);
     char *names = status == KPROF_OK ? join_names(&parts, options->verbose ? SIZE_MAX : NAMES_TOLD) : NULL;
     if (names && parts.count > 0)
@@ -313,8 +315,12 @@ kprof_status kprof_plans_config(const kprof_plans *plans, const kprof_options *o
     };
     if (!out->chips)
         return kprof_fail(KPROF_NO_MEMORY, "out of memory");
-    for (size_t i = 0; i < plans->count; i++)
+    for (size_t i = 0; i < plans->count; i++) {
         fill_chip(&plans->chips[i], &out->chips[i]);
+        if (kprof_instruction_passes(&plans->chips[i].plan.instructions) > 0)
+            kprof_log(KPROF_LOG_WARNING, "%s: counters and samples of instructions are planned, but not collected yet",
+                      plans->chips[i].plan.chip);
+    }
     return KPROF_OK;
 }
 

@@ -1,5 +1,6 @@
 /* Reads the JSON of a section, from the set files or from a report, into definitions. */
 #include "metricset/definition.h"
+#include "metricset/instruction.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -233,6 +234,23 @@ static kprof_status read_roofline(const kprof_json_place *place, const cJSON *va
     return status;
 }
 
+/* Chips differ in what they count, but no chip has a counter of another name. */
+static kprof_status read_instructions(const kprof_json_place *place, const cJSON *value, kprof_section_definition *out)
+{
+    const kprof_json_place list = {place, "instructions", 0};
+    kprof_status status = kprof_json_get_strings(place, value, "instructions", &out->instructions);
+    for (char **name = out->instructions; name && *name && status == KPROF_OK; name++) {
+        const kprof_instruction_metric *metric = kprof_instruction_metric_find(*name);
+        const kprof_json_place at = {&list, NULL, (size_t)(name - out->instructions)};
+        if (!metric || metric->kind != KPROF_INSTRUCTION_COUNTER || strcmp(metric->name, *name) != 0)
+            status = kprof_json_fail(&at,
+                                     "is \"%s\", which is no counter of instructions; kprof list metrics --metrics "
+                                     "regex:^source: shows them",
+                                     *name);
+    }
+    return status == KPROF_OK ? kprof_json_get_bool(place, value, "samples", &out->samples) : status;
+}
+
 static kprof_status read_bodies(const kprof_json_place *place, const cJSON *value, kprof_section_definition *out)
 {
     static const kprof_json_array items = {"items", sizeof(kprof_item_definition), read_header_item};
@@ -258,8 +276,8 @@ static kprof_status read_bodies(const kprof_json_place *place, const cJSON *valu
 kprof_status kprof_section_definition_read(const kprof_json_place *place, const cJSON *value,
                                            kprof_section_definition *out)
 {
-    static const char *const keys[] = {"id",       "name",  "help",   "aliases",   "order",
-                                       "priority", "items", "tables", "rooflines", NULL};
+    static const char *const keys[] = {"id",    "name",   "help",      "aliases",      "order",   "priority",
+                                       "items", "tables", "rooflines", "instructions", "samples", NULL};
     *out = (kprof_section_definition){0};
     const text_field fields[] = {
         {"id", true, &out->id}, {"name", true, &out->name}, {"help", false, &out->help}, {NULL, false, NULL}};
@@ -272,6 +290,8 @@ kprof_status kprof_section_definition_read(const kprof_json_place *place, const 
         status = kprof_json_get_int(place, value, "order", &out->order);
     if (status == KPROF_OK)
         status = kprof_json_get_int(place, value, "priority", &out->priority);
+    if (status == KPROF_OK)
+        status = read_instructions(place, value, out);
     return status == KPROF_OK ? read_bodies(place, value, out) : status;
 }
 
@@ -334,5 +354,6 @@ void kprof_section_definition_free(kprof_section_definition *definition)
     free(definition->help);
     free(definition->path);
     kprof_strings_free(definition->aliases);
+    kprof_strings_free(definition->instructions);
     *definition = (kprof_section_definition){0};
 }

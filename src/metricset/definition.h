@@ -65,6 +65,8 @@ typedef struct kprof_section_definition {
     size_t table_count;
     kprof_roofline_definition *rooflines;
     size_t roofline_count;
+    char **instructions; /* names of counters of single instructions, NULL-terminated; NULL: none */
+    bool samples;        /* it has samples of instructions */
 } kprof_section_definition;
 
 /* Read a section's JSON; BAD_METRICSET names the place. `out` is freed with kprof_section_definition_free, on failure

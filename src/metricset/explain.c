@@ -396,7 +396,7 @@ static kprof_status count_passes(explainer *by)
     const bool is_counted = selection.metrics.count + selection.sections.count > 0;
     if (status == KPROF_OK && is_counted)
         status = kprof_plan_make(by->catalog, &selection, by->host, &plan);
-    out->pass_count = plan.pass_count;
+    out->pass_count = kprof_plan_pass_count(&plan);
     out->has_passes = is_counted;
     if (out->kind && !out->formula && !out->has_passes && !out->help && status == KPROF_OK)
         status = copy_text(&out->help, alone) ? KPROF_OK : KPROF_NO_MEMORY;
@@ -615,6 +615,40 @@ static kprof_status explain_page_word(explainer *by, const char *word, bool *is)
     return KPROF_OK;
 }
 
+/* Sections that collect it show it on the source page, not among their values. */
+static kprof_status add_instruction_sections(explainer *by, const kprof_instruction_metric *row)
+{
+    bool added = true;
+    for (size_t i = 0; i < by->catalog->section_count && added; i++) {
+        const kprof_section_definition *section = &by->catalog->sections[i];
+        bool has = row->kind == KPROF_INSTRUCTION_SAMPLE && section->samples;
+        for (char **name = section->instructions; name && *name && !has; name++)
+            has = strcmp(*name, row->kind == KPROF_INSTRUCTION_COUNTER || !row->needs[0] ? row->name : row->needs[0]) ==
+                  0;
+        has = has || (row->kind == KPROF_INSTRUCTION_COMPUTED && !row->needs[0] && section->samples);
+        added = !has || kprof_strlist_add_unique(&by->out->sections, section->id);
+    }
+    return added ? find_sets(by) : KPROF_NO_MEMORY;
+}
+
+static kprof_status explain_instruction(explainer *by, const kprof_instruction_metric *row)
+{
+    kprof_explanation *out = by->out;
+    kprof_strbuf text = KPROF_STRBUF_INIT;
+    kprof_strbuf_printf(&text, "%s of each instruction", row->label);
+    if (row->ncu)
+        kprof_strbuf_printf(&text, "; ncu: %s", row->ncu);
+    out->description = kprof_strbuf_take(&text);
+    out->kind = "instruction";
+    bool is_whole = out->description && copy_text(&out->metric, row->word) && copy_text(&out->unit, row->unit) &&
+                    copy_text(&out->help, row->help);
+    for (size_t i = 0; row->needs[i] && is_whole; i++)
+        is_whole = kprof_strlist_add(&out->members, row->needs[i]);
+    out->has_passes = is_whole;
+    out->pass_count = 1;
+    return is_whole ? add_instruction_sections(by, row) : KPROF_NO_MEMORY;
+}
+
 kprof_status kprof_explain(const kprof_catalog *catalog, kprof_host *host, const char *word, kprof_explanation *out)
 {
     explainer by = {.catalog = catalog, .host = host, .out = out, .is_complete = true};
@@ -627,6 +661,9 @@ kprof_status kprof_explain(const kprof_catalog *catalog, kprof_host *host, const
                           word, word);
     if (alias)
         return explain_alias(&by, alias);
+    const kprof_instruction_metric *row = kprof_instruction_of_word(word);
+    if (row && (!host || kprof_instruction_metric_on(host, row)))
+        return explain_instruction(&by, row);
     bool is_section;
     kprof_status status = explain_section(&by, word, &is_section);
     if (is_section)

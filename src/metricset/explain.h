@@ -27,8 +27,8 @@ typedef struct kprof_explained_place {
 
 typedef struct kprof_explanation {
     char *metric;     /* the full, base or derived name that the word stands for; NULL: none */
-    const char *kind; /* "counter", "ratio", "throughput", "launch", "derived", "section" or "finding"; NULL: not known
-                       * without the chip */
+    const char *kind; /* "counter", "ratio", "throughput", "launch", "derived", "instruction", "section" or "finding";
+                       * NULL: not known without the chip */
     char *unit, *description, *help; /* NULL: none, or not known */
     char *formula;                   /* of a finding that of its estimate; NULL: none */
     kprof_strlist members;           /* of a throughput or a formula; what a finding needs */

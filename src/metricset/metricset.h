@@ -6,6 +6,7 @@
 
 #include "core/strbuf.h"
 #include "metricset/finding.h"
+#include "metricset/instruction.h"
 #include "metricset/section.h"
 #include "planner/planner.h"
 
@@ -90,7 +91,8 @@ typedef struct kprof_selection {
     kprof_strlist sets;     /* ids or aliases */
     kprof_strlist sections; /* ids or "regex:..." */
     kprof_strlist metrics;  /* full names, base names (expand to first-level submetrics as ncu does), "regex:...",
-                               "breakdown:<throughput>", "group:<section id>"; launch__* names and aliases too */
+                               "breakdown:<throughput>", "group:<section id>"; launch__* names and aliases too, and
+                               those of instructions (metricset/instruction.h) */
     kprof_limits limits;    /* where they are too tight, the least useful names are left out */
 } kprof_selection;
 
@@ -120,8 +122,9 @@ typedef struct kprof_plan {
     kprof_strlist left_out; /* hardware metrics that were asked for but exceed the limits, the most useful first */
     kprof_item *computed;   /* [computed_count]: values of --metrics that are expressions over what is collected */
     size_t computed_count;
-    kprof_strlist notes;     /* for people: what stands for names of other tools in --metrics */
-    kprof_section *sections; /* [section_count], display order */
+    kprof_instruction_wish instructions; /* that each launch is repeated for, beside the passes of the schedule */
+    kprof_strlist notes;                 /* for people: what stands for names of other tools in --metrics */
+    kprof_section *sections;             /* [section_count], display order */
     size_t section_count;
     size_t pass_count;
     kprof_image_variants variants; /* schedule `collect`; making them again costs up to some seconds */
@@ -134,6 +137,10 @@ typedef struct kprof_plan {
 kprof_status kprof_plan_make(const kprof_catalog *catalog, const kprof_selection *selection, kprof_host *host,
                              kprof_plan *out) KPROF_MUST_CHECK;
 void kprof_plan_free(kprof_plan *plan); /* members, not the struct */
+/* The passes of the schedule, and those of instructions. */
+size_t kprof_plan_pass_count(const kprof_plan *plan);
+/* The workload with the passes of instructions that the plan has. */
+kprof_workload kprof_plan_workload(const kprof_plan *plan, const kprof_workload *workload);
 /* Add the metrics of a section that describe the launch itself and are not collected. False when out of memory. */
 bool kprof_section_launch_metrics(const kprof_section *section, kprof_strlist *out) KPROF_MUST_CHECK;
 

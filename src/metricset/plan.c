@@ -5,11 +5,12 @@
 #include "core/log.h"
 #include "core/regex.h"
 
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-static const char default_set[] = "default";
+static const char default_set[] = "default", duration[] = "gpu__time_duration.sum";
 
 /* UNKNOWN_NAME for what is about a thing that no section can have. */
 static kprof_status impossible(const char *kind, const char *name, const char *why)
@@ -143,7 +144,7 @@ static const char *why_lacking(const kprof_catalog *catalog, const kprof_strlist
     const char *name = is_group ? word + 6 : word;
     if ((list == &of->sets && kprof_catalog_find_set(catalog, name) < catalog->set_count) ||
         ((list == &of->sections || is_group) && kprof_catalog_section_id(catalog, name)) || kprof_regex_pattern(word) ||
-        (alias && alias->item.choice_count > 0) || kprof_launch_metric_find(word))
+        (alias && alias->item.choice_count > 0) || kprof_launch_metric_find(word) || kprof_instruction_is_word(word))
         return NULL;
     return kprof_catalog_why_not(catalog, name);
 }
@@ -237,9 +238,10 @@ static kprof_status resolve_sections(const kprof_catalog *catalog, const bool *w
 static kprof_status note_meaning(const kprof_alias *alias, const kprof_item *item, kprof_plan *out)
 {
     kprof_strbuf note = KPROF_STRBUF_INIT;
-    kprof_strbuf_printf(&note, "metric \"%s\" of %s: taking %s%s%s", alias->name, alias->origin,
-                        item->expression ? item->expression : item->name, item->help ? ". " : "",
-                        item->help ? item->help : "");
+    const kprof_instruction_metric *own = kprof_instruction_of_word(alias->name);
+    kprof_strbuf_printf(&note, "metric \"%s\" of %s: taking %s%s%s%s%s", alias->name, alias->origin,
+                        item->expression ? item->expression : item->name, own ? ", and for each instruction " : "",
+                        own ? own->word : "", item->help ? ". " : "", item->help ? item->help : "");
     kprof_status status = !note.failed && kprof_strlist_add_unique(&out->notes, note.data) ? KPROF_OK : KPROF_NO_MEMORY;
     kprof_strbuf_free(&note);
     return status;
@@ -332,6 +334,31 @@ static kprof_status check_patterns(const kprof_strlist *words)
                      count, KPROF_MOST_PATTERNS);
 }
 
+/* A launch always has a value of its own, and samples are taken by its duration. */
+static bool needs_duration(const kprof_plan *plan)
+{
+    return kprof_instruction_passes(&plan->instructions) > 0 && plan->shown.count == 0 && plan->computed_count == 0;
+}
+
+/* Metrics of instructions are no values of a launch: take them from what is shown. */
+static kprof_status part_instructions(kprof_host *host, kprof_plan *out)
+{
+    kprof_status status = KPROF_OK;
+    size_t kept = 0;
+    for (size_t i = 0; i < out->shown.count; i++) {
+        char *name = out->shown.items[i];
+        if (!kprof_instruction_is_word(name)) {
+            out->shown.items[kept++] = name;
+            continue;
+        }
+        if (status == KPROF_OK)
+            status = kprof_instruction_wish_add(host, name, &out->instructions);
+        free(name);
+    }
+    out->shown.count = kept;
+    return status;
+}
+
 static kprof_status select_metrics(const kprof_catalog *catalog, const kprof_strlist *words, kprof_host *host,
                                    kprof_plan *out)
 {
@@ -345,12 +372,18 @@ static kprof_status select_metrics(const kprof_catalog *catalog, const kprof_str
         const kprof_alias *alias = kprof_catalog_find_alias(catalog, words->items[i]);
         kprof_status status =
             alias ? add_alias(alias, host, out) : kprof_select_metrics(catalog, host, words->items[i], &out->shown);
+        if (alias && status == KPROF_OK && kprof_instruction_is_word(words->items[i]))
+            status = kprof_instruction_select(host, words->items[i], &out->shown);
         result = status != KPROF_OK ? status : result;
         if (out->shown.count > KPROF_MOST_METRICS)
             return fail_many(host, KPROF_MOST_METRICS, "metrics");
         if (count_bases(&out->shown) > KPROF_MOST_BASES)
             return fail_many(host, KPROF_MOST_BASES, "base names");
     }
+    if (result == KPROF_OK)
+        result = part_instructions(host, out);
+    if (result == KPROF_OK && needs_duration(out) && !kprof_strlist_add(&out->shown, duration))
+        result = KPROF_NO_MEMORY;
     for (size_t i = 0; i < out->shown.count && result == KPROF_OK; i++) {
         const char *name = out->shown.items[i];
         if (!kprof_launch_metric_find(name) && !kprof_strlist_add_unique(&out->collect, name))
@@ -402,13 +435,100 @@ static kprof_status fail_limits(const kprof_limits *limits, const kprof_plan *pl
                       kprof_prices.start_s);
 }
 
+size_t kprof_plan_pass_count(const kprof_plan *plan)
+{
+    return plan->pass_count + kprof_instruction_passes(&plan->instructions);
+}
+
+kprof_workload kprof_plan_workload(const kprof_plan *plan, const kprof_workload *workload)
+{
+    kprof_workload all = *workload;
+    all.counts_instructions = plan->instructions.counters.count > 0;
+    all.samples = plan->instructions.samples;
+    return all;
+}
+
+/* Names that passes are made of: all, the most useful first, and those that count more than metrics of instructions. */
+typedef struct plan_names {
+    const kprof_strlist *wanted, *useful;
+} plan_names;
+
+/* Plan the metrics of launches beside the passes of instructions. *fits: every name among the useful ones is kept. */
+static kprof_status plan_beside(const kprof_planner_wish *wish, const kprof_strlist *useful, kprof_plan *plan,
+                                kprof_host *host, kprof_planned *out, bool *fits)
+{
+    kprof_limits limits = *wish->limits;
+    const uint32_t own = (uint32_t)kprof_instruction_passes(&plan->instructions);
+    limits.workload = kprof_plan_workload(plan, &limits.workload);
+    *out = (kprof_planned){0};
+    *fits = limits.max_passes == 0 || own == 0 || limits.max_passes > own;
+    if (!*fits)
+        return KPROF_OK;
+    limits.max_passes -= limits.max_passes ? own : 0;
+    kprof_status status = kprof_planner_make(host, &(kprof_planner_wish){wish->names, &limits}, out);
+    *fits = own == 0 || out->collect.count > 0 || out->left_out.count == 0;
+    for (size_t i = 0; own > 0 && i < out->left_out.count && *fits; i++)
+        *fits = !kprof_strlist_contains(useful, out->left_out.items[i]);
+    return status;
+}
+
+/* Leave out the counters of instructions, which are the dearest, or else the samples. */
+static kprof_status drop_instructions(kprof_plan *plan, kprof_strlist *dropped)
+{
+    kprof_strlist *counters = &plan->instructions.counters;
+    kprof_strbuf word = KPROF_STRBUF_INIT;
+    bool added = counters->count > 0 || kprof_strlist_add(dropped, KPROF_SAMPLE_COUNT);
+    plan->instructions.samples = plan->instructions.samples && counters->count > 0;
+    for (size_t i = 0; i < counters->count && added; i++) {
+        kprof_strbuf_clear(&word);
+        kprof_strbuf_printf(&word, KPROF_INSTRUCTION_PREFIX "%s", counters->items[i]);
+        added = !word.failed && kprof_strlist_add(dropped, word.data);
+    }
+    kprof_strbuf_free(&word);
+    kprof_strlist_free(counters);
+    return added ? KPROF_OK : KPROF_NO_MEMORY;
+}
+
+/* The names that count more than metrics of instructions: those of sections whose priority is higher. None where
+ * --metrics asks for these metrics. */
+static kprof_status list_useful(const kprof_queue_sources *from, kprof_host *host, kprof_strlist *out)
+{
+    const kprof_catalog *catalog = from->catalog;
+    bool *before = calloc(catalog->section_count + 1, sizeof *before);
+    int priority = INT_MAX;
+    for (size_t i = 0; i < catalog->section_count; i++) {
+        const kprof_section_definition *section = &catalog->sections[i];
+        if (from->wanted[i] && (section->instructions || section->samples) && section->priority < priority)
+            priority = section->priority;
+    }
+    for (size_t i = 0; i < catalog->section_count && before; i++) {
+        const int own = catalog->sections[i].priority;
+        before[i] = from->wanted[i] && own > 0 && own < priority;
+    }
+    kprof_status status =
+        before ? kprof_queue_fill(&(kprof_queue_sources){catalog, before, from->first}, host, out) : KPROF_NO_MEMORY;
+    free(before);
+    return status;
+}
+
 /* Make passes of what is wanted, or with limits of the part of it that keeps them. */
-static kprof_status plan_passes(const kprof_selection *selection, const kprof_strlist *names, kprof_host *host,
+static kprof_status plan_passes(const kprof_selection *selection, const plan_names *names, kprof_host *host,
                                 kprof_plan *out)
 {
     kprof_planned planned;
-    kprof_planner_wish wish = {names, &selection->limits};
-    kprof_status status = kprof_planner_make(host, &wish, &planned);
+    kprof_planner_wish wish = {names->wanted, &selection->limits};
+    kprof_strlist dropped = KPROF_STRLIST_INIT;
+    bool fits;
+    kprof_status status = plan_beside(&wish, names->useful, out, host, &planned, &fits);
+    while (status == KPROF_OK && !fits) {
+        kprof_planned_free(&planned);
+        status = drop_instructions(out, &dropped);
+        if (status == KPROF_OK)
+            status = plan_beside(&wish, names->useful, out, host, &planned, &fits);
+    }
+    if (status == KPROF_OK && !kprof_strlist_add_all(&planned.left_out, &dropped))
+        status = KPROF_NO_MEMORY;
+    kprof_strlist_free(&dropped);
     kprof_strlist_free(&out->collect);
     out->collect = planned.collect;
     out->left_out = planned.left_out;
@@ -423,6 +543,20 @@ static kprof_status plan_passes(const kprof_selection *selection, const kprof_st
     return status;
 }
 
+static kprof_status add_section_instructions(const kprof_queue_sources *from, kprof_host *host, kprof_plan *out)
+{
+    kprof_strlist words = KPROF_STRLIST_INIT;
+    kprof_status status = KPROF_OK;
+    for (size_t i = 0; i < from->catalog->section_count && status == KPROF_OK; i++) {
+        if (from->wanted[i])
+            status = kprof_section_instructions(&from->catalog->sections[i], host, &words);
+    }
+    for (size_t i = 0; i < words.count && status == KPROF_OK; i++)
+        status = kprof_instruction_wish_add(host, words.items[i], &out->instructions);
+    kprof_strlist_free(&words);
+    return status;
+}
+
 /* `collect` has the names of --metrics so far. With limits it is in order of usefulness that names are wanted, and
  * sections have what was left of them. */
 static kprof_status fill_sections(const kprof_queue_sources *from, const kprof_selection *selection, kprof_host *host,
@@ -430,16 +564,22 @@ static kprof_status fill_sections(const kprof_queue_sources *from, const kprof_s
 {
     bool is_limited = kprof_limits_are_set(&selection->limits);
     kprof_supply supply = {host, is_limited ? &out->collect : NULL};
-    kprof_strlist names = KPROF_STRLIST_INIT;
-    kprof_status status =
-        is_limited ? kprof_queue_fill(from, host, &names) : resolve_sections(from->catalog, from->wanted, &supply, out);
+    kprof_strlist names = KPROF_STRLIST_INIT, useful = KPROF_STRLIST_INIT;
+    const bool is_asked = kprof_instruction_passes(&out->instructions) > 0;
+    kprof_status status = add_section_instructions(from, host, out);
+    if (status == KPROF_OK)
+        status = is_limited ? kprof_queue_fill(from, host, &names)
+                            : resolve_sections(from->catalog, from->wanted, &supply, out);
     if (!is_limited) {
         names = out->collect;
         out->collect = (kprof_strlist)KPROF_STRLIST_INIT;
     }
+    if (status == KPROF_OK && is_limited && !is_asked && kprof_instruction_passes(&out->instructions) > 0)
+        status = list_useful(from, host, &useful);
     if (status == KPROF_OK)
-        status = plan_passes(selection, &names, host, out);
+        status = plan_passes(selection, &(plan_names){&names, &useful}, host, out);
     kprof_strlist_free(&names);
+    kprof_strlist_free(&useful);
     return status == KPROF_OK && is_limited ? resolve_sections(from->catalog, from->wanted, &supply, out) : status;
 }
 
@@ -478,6 +618,7 @@ void kprof_plan_free(kprof_plan *plan)
         kprof_item_clear(&plan->computed[i]);
     free(plan->computed);
     kprof_strlist_free(&plan->notes);
+    kprof_instruction_wish_free(&plan->instructions);
     free(plan->chip);
     kprof_strlist_free(&plan->collect);
     kprof_strlist_free(&plan->shown);
@@ -496,7 +637,7 @@ kprof_status kprof_set_cost_on(const kprof_catalog *catalog, const char *set, kp
     kprof_status status = kprof_plan_make(catalog, &selection, host, &plan);
     if (status != KPROF_OK)
         return status;
-    *out = (kprof_set_cost){plan.collect.count, plan.pass_count};
+    *out = (kprof_set_cost){plan.collect.count, kprof_plan_pass_count(&plan)};
     kprof_plan_free(&plan);
     return KPROF_OK;
 }

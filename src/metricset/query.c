@@ -58,7 +58,7 @@ static kprof_status add_matching(const lookup *at, const char *word)
     for (size_t i = 0; i < at->all->count && status == KPROF_OK; i++) {
         bool matches;
         status = kprof_regex_search(regex, at->all->items[i], &matches);
-        if (status != KPROF_OK || !matches)
+        if (status != KPROF_OK || !matches || kprof_instruction_is_word(at->all->items[i]))
             continue;
         found = true;
         if (!kprof_strlist_add_unique(at->out, at->all->items[i]))
@@ -88,7 +88,7 @@ static kprof_status add_named(const lookup *at, const char *word)
 {
     if (kprof_regex_pattern(word))
         return add_matching(at, word);
-    if (kprof_is_group(word) || kprof_catalog_find_alias(at->query->catalog, word))
+    if (kprof_is_group(word) || kprof_catalog_find_alias(at->query->catalog, word) || kprof_instruction_is_word(word))
         return add_bases(at, word);
     char *base = kprof_strndup(word, kprof_metric_base_length(word));
     kprof_status status = KPROF_NO_MEMORY;
@@ -111,6 +111,22 @@ static kprof_status add_named(const lookup *at, const char *word)
     return status;
 }
 
+/* A word as lists show it. */
+static kprof_status visit_instruction(const kprof_query *query, const char *word)
+{
+    const kprof_instruction_metric *row = kprof_instruction_of_word(word);
+    kprof_strbuf text = KPROF_STRBUF_INIT;
+    kprof_strbuf_puts(&text, row ? row->help : "counted for each instruction");
+    if (row && row->ncu)
+        kprof_strbuf_printf(&text, "; ncu: %s", row->ncu);
+    kprof_status status =
+        text.failed
+            ? KPROF_NO_MEMORY
+            : query->visit(query->user, &(kprof_query_row){word, row ? row->unit : "", text.data, "instruction"});
+    kprof_strbuf_free(&text);
+    return status;
+}
+
 static kprof_status visit_all(kprof_host *host, const kprof_query *query, const kprof_strlist *names)
 {
     kprof_status status = KPROF_OK;
@@ -119,10 +135,27 @@ static kprof_status visit_all(kprof_host *host, const kprof_query *query, const 
         if (metric)
             status = query->visit(query->user,
                                   &(kprof_query_row){metric->name, metric->unit, metric->description, "launch"});
+        else if (kprof_instruction_is_word(names->items[i]))
+            status = visit_instruction(query, names->items[i]);
         else
             status = visit_base(host, query, names->items[i]);
     }
     return status;
+}
+
+/* All reasons are sampled together. */
+static bool add_instructions(const kprof_instruction_wish *wish, kprof_strlist *out)
+{
+    bool added = true;
+    for (const kprof_instruction_metric *row = kprof_instruction_metrics; row->name && added && wish->samples; row++)
+        added = row->kind != KPROF_INSTRUCTION_SAMPLE || kprof_strlist_add(out, row->word);
+    for (size_t i = 0; i < wish->counters.count && added; i++) {
+        kprof_strbuf word = KPROF_STRBUF_INIT;
+        kprof_strbuf_printf(&word, KPROF_INSTRUCTION_PREFIX "%s", wish->counters.items[i]);
+        added = !word.failed && kprof_strlist_add(out, word.data);
+        kprof_strbuf_free(&word);
+    }
+    return added;
 }
 
 kprof_status kprof_query_collected(kprof_host *host, const kprof_plan *plan, const kprof_query *query)
@@ -135,6 +168,7 @@ kprof_status kprof_query_collected(kprof_host *host, const kprof_plan *plan, con
         added = kprof_strlist_add_unique(&names, plan->shown.items[i]);
     for (size_t i = 0; i < plan->section_count && added; i++)
         added = kprof_section_launch_metrics(&plan->sections[i], &names);
+    added = added && add_instructions(&plan->instructions, &names);
     kprof_strlist_sort(&names);
     kprof_status status = added ? visit_all(host, query, &names) : KPROF_NO_MEMORY;
     kprof_strlist_free(&names);
@@ -150,6 +184,10 @@ kprof_status kprof_query_metrics(kprof_host *host, const kprof_query *query)
     kprof_status status = kprof_all_base_metrics(host, &all);
     for (const kprof_launch_metric *metric = kprof_launch_metrics; status == KPROF_OK && metric->name; metric++)
         status = kprof_strlist_add(&all, metric->name) ? KPROF_OK : KPROF_NO_MEMORY;
+    for (const kprof_instruction_metric *row = kprof_instruction_metrics; status == KPROF_OK && row->name; row++) {
+        if (kprof_instruction_metric_on(host, row) && !kprof_strlist_add(&all, row->word))
+            status = KPROF_NO_MEMORY;
+    }
     const lookup at = {host, query, &all, &named};
     for (size_t i = 0; narrowed && i < query->names->count && status == KPROF_OK; i++)
         status = add_named(&at, query->names->items[i]);

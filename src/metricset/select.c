@@ -120,6 +120,17 @@ static kprof_status match_full_names(kprof_host *host, kprof_regex *regex, const
     return status;
 }
 
+/* A pattern that matches nothing of a launch is meant for instructions. */
+static kprof_status match_instructions(kprof_host *host, kprof_regex *regex, kprof_strlist *out)
+{
+    kprof_status status = KPROF_OK;
+    for (const kprof_instruction_metric *row = kprof_instruction_metrics; row->name && status == KPROF_OK; row++) {
+        if (kprof_instruction_metric_on(host, row))
+            status = add_match(regex, row->word, out);
+    }
+    return status;
+}
+
 static kprof_status select_regex(kprof_host *host, const char *word, kprof_strlist *out)
 {
     kprof_regex *regex;
@@ -137,6 +148,8 @@ static kprof_status select_regex(kprof_host *host, const char *word, kprof_strli
         status = match_full_names(host, regex, &bases, &candidates);
     if (status == KPROF_OK)
         status = keep_collectable(host, word, &candidates, out);
+    if (status == KPROF_OK && out->count == before && candidates.count == 0)
+        status = match_instructions(host, regex, out);
     if (status == KPROF_OK && out->count == before && candidates.count == 0)
         status = kprof_fail(KPROF_UNKNOWN_NAME, "%s matches no metric of %s", word, kprof_host_label(host));
     kprof_regex_free(regex);
@@ -162,6 +175,20 @@ bool kprof_section_launch_metrics(const kprof_section *section, kprof_strlist *o
             added = add_launch_item(&table->rows[k / table->column_count].cells[k % table->column_count], out);
     }
     return added;
+}
+
+kprof_status kprof_section_instructions(const kprof_section_definition *definition, kprof_host *host,
+                                        kprof_strlist *out)
+{
+    kprof_status status = KPROF_OK;
+    for (char **name = definition->instructions; name && *name && status == KPROF_OK; name++) {
+        const kprof_instruction_metric *metric = kprof_instruction_metric_find(*name);
+        if (kprof_instruction_metric_on(host, metric) && !kprof_strlist_add_unique(out, metric->word))
+            status = KPROF_NO_MEMORY;
+    }
+    if (status == KPROF_OK && definition->samples && !kprof_strlist_add_unique(out, KPROF_SAMPLE_COUNT))
+        status = KPROF_NO_MEMORY;
+    return status;
 }
 
 static kprof_status fail_unknown_group(const kprof_catalog *catalog, const char *id)
@@ -199,6 +226,8 @@ static kprof_status select_group(const kprof_catalog *catalog, kprof_host *host,
         status = kprof_section_resolve(&catalog->sections[index], &supply, out, &section);
     if (status == KPROF_OK && !kprof_section_launch_metrics(&section, out))
         status = KPROF_NO_MEMORY;
+    if (status == KPROF_OK)
+        status = kprof_section_instructions(&catalog->sections[index], host, out);
     kprof_section_free(&section);
     kprof_strlist_free(&candidates);
     return status;
@@ -362,6 +391,11 @@ kprof_status kprof_tell_nearest_name(kprof_host *host, const char *word, kprof_s
         if (!known_base && !kprof_strlist_add(&names, metric->name))
             status = KPROF_NO_MEMORY;
     }
+    for (const kprof_instruction_metric *row = kprof_instruction_metrics; status == KPROF_OK && row->name; row++) {
+        const char *name = row->kind == KPROF_INSTRUCTION_COUNTER ? row->ncu : row->name;
+        if (!known_base && name && !kprof_strlist_add(&names, name))
+            status = KPROF_NO_MEMORY;
+    }
     const char *nearest = status == KPROF_OK ? kprof_nearest_metric(known_base ? word : base,
                                                                     (const char *const *)names.items, names.count)
                                              : NULL;
@@ -510,10 +544,21 @@ bool kprof_is_group(const char *word)
     return strncmp(word, breakdown, sizeof(breakdown) - 1) == 0 || strncmp(word, group, sizeof(group) - 1) == 0;
 }
 
+/* Some names of ncu's are aliases for a value of the launch too. */
+static kprof_status select_instruction(const kprof_catalog *catalog, kprof_host *host, const char *word,
+                                       kprof_strlist *out)
+{
+    const kprof_alias *alias = kprof_catalog_find_alias(catalog, word);
+    kprof_status status = kprof_instruction_select(host, word, out);
+    return alias && status == KPROF_OK ? kprof_alias_select(alias, host, out) : status;
+}
+
 kprof_status kprof_select_metrics(const kprof_catalog *catalog, kprof_host *host, const char *word, kprof_strlist *out)
 {
     if (kprof_regex_pattern(word))
         return select_regex(host, word, out);
+    if (kprof_instruction_is_word(word))
+        return select_instruction(catalog, host, word, out);
     if (strncmp(word, breakdown, sizeof(breakdown) - 1) == 0)
         return select_breakdown(catalog, host, word + sizeof(breakdown) - 1, out);
     if (strncmp(word, group, sizeof(group) - 1) == 0)

@@ -66,6 +66,9 @@ typedef struct kprof_price_list {
     double evaluation_ms;       /* a launch, for each metric */
     double sm_pass_start_ms;    /* starting and stopping a pass of one batch, with counters of the SMs */
     double other_pass_start_ms; /* and any other pass */
+    double instruction_ms;      /* a launch, with counters of its instructions in a pass of their own */
+    double sample_ms;           /* a launch, with samples of its instructions, likewise */
+    double sample_start_ms;     /* starting and stopping the samples of one batch */
     double save_ms_per_gib;     /* memory, once for each batch: its start, and what the own run changed */
     double restore_ms_per_gib;  /* before each pass, and after the last one */
     double device_bytes;        /* memory of the GPU */
@@ -94,6 +97,8 @@ typedef struct kprof_workload {
     kprof_cache_control cache_control;
     uint64_t allocated_bytes; /* device memory of the application; 0: not known */
     uint64_t device_bytes;    /* memory of the GPU; 0: not known, that of the GPU whose prices these are */
+    bool counts_instructions; /* beside the passes of the schedule a launch is repeated with counters of instructions */
+    bool samples;             /* and once more with samples of them */
 } kprof_workload;
 
 typedef struct kprof_cost {

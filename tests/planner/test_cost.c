@@ -210,6 +210,29 @@ static void test_measured_processes(void **state)
     }
 }
 
+/* Repeating a launch for its instructions costs that, and saving memory for it; samples cost a batch something, too. */
+static void test_instructions(void **state)
+{
+    (void)state;
+    const kprof_effort effort = {.metric_count = 1, .other_pass_count = 1};
+    kprof_workload workload = {.launches = 100, .allocated_bytes = UINT64_C(1) << 30};
+    const kprof_cost plain = kprof_cost_of(&effort, &workload);
+    workload.counts_instructions = true;
+    const kprof_cost counted = kprof_cost_of(&effort, &workload);
+    workload.samples = true;
+    const kprof_cost sampled = kprof_cost_of(&effort, &workload);
+    assert_near(counted.launch_ms, plain.launch_ms + kprof_prices.instruction_ms);
+    assert_near(counted.batch_ms, plain.batch_ms);
+    assert_near(sampled.launch_ms, counted.launch_ms + kprof_prices.sample_ms);
+    assert_near(sampled.batch_ms, plain.batch_ms + kprof_prices.sample_start_ms);
+    assert_near(plain.restored_bytes, 0);
+    assert_near(counted.restored_bytes, 3 * 0x1p30);
+    assert_near(sampled.restored_bytes, 4 * 0x1p30);
+    const kprof_effort nothing = {0};
+    workload.allocated_bytes = 0;
+    assert_int_equal(kprof_cost_of(&nothing, &workload).batch_count, 1);
+}
+
 static void test_extremes(void **state)
 {
     (void)state;
@@ -239,6 +262,7 @@ int main(void)
         cmocka_unit_test(test_counter_data_of_a_batch),
         cmocka_unit_test(test_measured_launches),
         cmocka_unit_test(test_measured_processes),
+        cmocka_unit_test(test_instructions),
         cmocka_unit_test(test_extremes),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

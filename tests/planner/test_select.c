@@ -125,7 +125,6 @@ static void test_unknown(void **state)
     assert_refused("breakdown:dram__bytes", KPROF_UNKNOWN_NAME, "is not a throughput metric");
     assert_refused("group:Nothing", KPROF_UNKNOWN_NAME, "there is no section of that name");
     assert_refused("group:memory__tables", KPROF_UNKNOWN_NAME, "kprof list sections tells which there are");
-    assert_refused("group:smsp__pcsamp_warp_stall_reasons", KPROF_UNKNOWN_NAME, "kprof does not sample");
     assert_refused("group:Nvlink", KPROF_UNKNOWN_NAME, "CUPTI counts NVLink for the whole GPU");
     assert_refused("pcie__read_bytes.sum", KPROF_UNKNOWN_NAME,
                    "cannot be collected per kernel on chip GH100: CUPTI counts PCI Express for the whole GPU");
@@ -139,7 +138,6 @@ static void test_unknown(void **state)
     assert_refused("launch__func_cache_config", KPROF_UNKNOWN_NAME, "launch__shared_mem_config_size");
     assert_refused("device__attribute_architecture", KPROF_UNKNOWN_NAME, "cuDeviceGetAttribute");
     assert_refused("all", KPROF_UNKNOWN_NAME, "--set full has the most useful ones");
-    assert_refused("smsp__pcsamp_sample_count", KPROF_UNKNOWN_NAME, "kprof does not sample");
 }
 
 /* The planner refuses a selection that CUPTI would take seconds for, and names a way out. */
