@@ -8,7 +8,8 @@
 #                            nothing was compiled before, and nine minutes on two processors
 #   tests/run.sh all         with what a change seldom breaks: CUPTI's answers for every chip instead of GH100's, all
 #                            random programs, clang's AddressSanitizer beside gcc's, all programs of tests without CUDA,
-#                            large files, clang-tidy in depth, 20 seconds of fuzzing for each harness
+#                            large files, all that a browser shows, clang-tidy in depth, 20 seconds of fuzzing for
+#                            each harness
 #   tests/run.sh gcc lint    only these steps and the builds that they need: gcc clang tsan reporter valgrind asan lint
 #                            install fuzz; `all gcc`, too
 #   KPROF_TEST_BUILD=DIR     where to build (build/tests); kept, so that a second run is quick
@@ -537,7 +538,11 @@ done
 choose_chips
 # What is done wrong with large files shows with smaller ones; their time and space are for `all`. So is the time of
 # failing each allocation.
-if [[ -z $is_broad ]]; then export KPROF_TEST_MEGABYTES=2; else export KPROF_TEST_ALLOCATIONS_TRIED=100; fi
+if [[ -z $is_broad ]]; then
+  export KPROF_TEST_MEGABYTES=2 KPROF_TEST_PAGES=some
+else
+  export KPROF_TEST_ALLOCATIONS_TRIED=100
+fi
 use_memory_for_files
 set -m # so that each of the two is a process group, all of which ends when this script is interrupted
 run_beside "$@" </dev/null &

@@ -4,6 +4,7 @@ there is none. Usage: check_html_browser.py SOURCE_FOLDER KPROF WRITE_FIXTURE"""
 import csv
 import io
 import json
+import os
 import pathlib
 import re
 import subprocess
@@ -22,6 +23,8 @@ MANY = 2000
 TABLE = "main > section:first-of-type .table"  # of kernels or launches
 SIZES = {"ns": 1, "us": 1e3, "ms": 1e6, "s": 1e9, "%": 1}
 WARPS = "sm__warps_active.avg.pct_of_peak_sustained_active"
+# A page takes a browser a second of processor time, so for each change tests/run.sh tries what most readers use.
+seldom = unittest.skipIf(os.environ.get("KPROF_TEST_PAGES") == "some", "tests/run.sh all")
 ROWS = f"[...document.querySelectorAll('{TABLE} tbody tr')].map(row => row.innerText)"
 
 
@@ -104,6 +107,7 @@ class Pages(unittest.TestCase):
         state = self.evaluate(f"document.querySelector('{TABLE} [role=status]').textContent")
         self.assertEqual(state, f"1 of {MANY} rows")
 
+    @seldom
     def test_what_is_worth_most_is_called_as_in_the_json(self):
         done = subprocess.run([KPROF, "report", RECORDED, "--json"], capture_output=True, text=True, check=True)
         expected = {}
@@ -132,6 +136,7 @@ class Pages(unittest.TestCase):
                 self.assertEqual(worth[:len(name)], name, kernel)
                 self.assertRegex(worth[len(name):], "^$" if name == "no large gain" else r"^(\n*up to [\d.]+ %)?$")
 
+    @seldom
     def test_occupancy_curves_are_those_of_the_json(self):
         self.open("sample", "#launch-0/Occupancy")
         done = subprocess.run([KPROF, "report", SAMPLE, "--json"], capture_output=True, text=True, check=True)
@@ -178,6 +183,7 @@ class Pages(unittest.TestCase):
         self.assertEqual(len(self.evaluate(f"[...{points}].map(p => p.getBoundingClientRect().width)"
                                            ".filter(w => w > 4 && w < 16)")), 2)
 
+    @seldom
     def test_points_beyond_the_roofline_stand_at_its_edge(self):
         """Its view ends at 1,000 FLOP/byte, its roofs begin at its bottom, and no label covers another."""
         for width in 1280, 400:
@@ -218,6 +224,7 @@ class Pages(unittest.TestCase):
         self.open("sample", "#launch-0")
         self.assertEqual(len(self.evaluate(steps)), 1)
 
+    @seldom
     def test_sections_without_work_are_one_line_at_the_end(self):
         self.open("sample", "#launch-0/SpeedOfLight_HierarchicalTensorRooflineChart")
         [line] = self.evaluate("[...document.querySelectorAll('.idle')].map(line => line.textContent)")
@@ -228,6 +235,7 @@ class Pages(unittest.TestCase):
         self.assertFalse([name for name in headings if "Double" in name])
         self.assertIn("GPU Speed Of Light Hierarchical Roofline (Single Precision)", headings)
 
+    @seldom
     def test_the_width_is_used_and_bars_align(self):
         self.open("sample", "#launch-0")
         tops = self.evaluate("[...document.querySelectorAll('.finding')].map(f => f.getBoundingClientRect().top)")
@@ -279,6 +287,7 @@ class Pages(unittest.TestCase):
                 self.assertAlmostEqual(float(cells["Worth most"].split()[-2]), float(row["finding_gain_pct"]),
                                        delta=0.00501)
 
+    @seldom
     def test_numbers_are_written_as_in_text(self):
         """Also those that are small, and those that are not known: these have no bar, which would be one of 0."""
         text = subprocess.run([KPROF, "report", self.reports["sample"], "--all"], capture_output=True, text=True,
@@ -295,6 +304,7 @@ class Pages(unittest.TestCase):
         self.assertEqual(self.evaluate("[...document.querySelectorAll('.bar')].filter(bar => "
                                        "bar.textContent === 'n/a' && bar.querySelector('.fill')).length"), 0)
 
+    @seldom
     def test_long_names_break_where_they_have_parts(self):
         self.open("fixture", width=400)
         name = "[...document.querySelectorAll('a.name')].find(a => a.textContent.startsWith('void at::native::'))"
@@ -322,6 +332,7 @@ class Pages(unittest.TestCase):
         self.assertEqual([cells["Worth most"] for cells in missing], ["n/a"])
         self.assertIn("; 197 more launches not counted.", self.evaluate("document.querySelector('main').innerText"))
 
+    @seldom
     def test_kernels_sort_by_each_column(self):
         self.open("kernels")
         first = self.evaluate("document.querySelector('th[aria-sort=descending]').innerText.trim()")
@@ -361,6 +372,7 @@ class Pages(unittest.TestCase):
         self.assertEqual(self.evaluate("document.activeElement.id"), "section-Occupancy")
         self.assertEqual(self.evaluate("document.querySelector('h1').textContent"), name)
 
+    @seldom
     def test_odd_shares_are_explained_as_in_text(self):
         for kernel in ("atomic_one_address", "tiny_kernel", "dram_bound_sum"):
             done = subprocess.run([KPROF, "report", RECORDED, "-k", kernel, "--width", "1000"], capture_output=True,
@@ -374,6 +386,7 @@ class Pages(unittest.TestCase):
         self.open("recorded", "#launch-48")
         self.assertIn("gr__cycles_active.sum 26.02 %", self.evaluate("document.querySelector('.facts').innerText"))
 
+    @seldom
     def test_a_verdict_stands_once_on_the_page_of_a_kernel(self):
         """That on all its launches above that on the median one, or that on its only launch."""
         for name, kernel, count in ("kernels", 5, 2), ("recorded", 0, 1):
@@ -381,6 +394,7 @@ class Pages(unittest.TestCase):
             self.assertEqual(self.evaluate("[...document.querySelectorAll('main dt')].map(label => label.textContent)"
                                            ".filter(text => text === 'Top stall').length"), count)
 
+    @seldom
     def test_a_kernel_has_a_row_for_each_kind_of_device(self):
         self.open("merged")
         rows = [cells for cells in self.cells() if cells["Kernel"].startswith("vectorAdd")]
@@ -416,6 +430,7 @@ class Pages(unittest.TestCase):
                    ".length; })()")
         self.assertEqual(self.evaluate(outside), 0)
 
+    @seldom
     def test_findings_that_lack_metrics_are_named(self):
         self.open("less", "#launch-0")
         self.click("document.querySelector('.not-evaluated summary')")
@@ -424,6 +439,7 @@ class Pages(unittest.TestCase):
         self.open("sample", "#launch-0")
         self.assertIsNone(self.evaluate("document.querySelector('.not-evaluated')"))
 
+    @seldom
     def test_charts_have_tables(self):
         for name, fragment in (("kernels", ""), ("memory", "#launch-0")):
             self.open(name, fragment)
@@ -432,6 +448,7 @@ class Pages(unittest.TestCase):
             alone = f"{charts}.filter(c => !c.closest('figure')?.querySelector('table'))"
             self.assertEqual(self.evaluate(f"{alone}.length"), 0)
 
+    @seldom
     def test_paper_shows_what_a_click_opens(self):
         self.open("memory", "#launch-0")
         shown = "document.querySelector('.memory table').checkVisibility()"
@@ -443,11 +460,13 @@ class Pages(unittest.TestCase):
         self.browser.settle()
         self.assertFalse(self.evaluate(shown))
 
+    @seldom
     def test_paper_is_wide_enough(self):
         for fragment in ("", "#kernel-3", "#run"):
             self.open("kernels", fragment, width=720, media="print")  # A4
             self.assertLessEqual(self.evaluate("document.documentElement.scrollWidth"), 720, fragment)
 
+    @seldom
     def test_the_tab_key_goes_from_top_to_bottom(self):
         self.open("kernels")
         places = []
@@ -459,6 +478,7 @@ class Pages(unittest.TestCase):
         self.assertGreater(len(places), 40)
         self.assertEqual(places[:-1], sorted(places[:-1]))
 
+    @seldom
     def test_how_long_it_takes(self):
         """Prints times: of opening a page of many launches, and of sorting and filtering them."""
         self.open("many")
@@ -497,6 +517,7 @@ class Pages(unittest.TestCase):
         self.assertEqual(sorted_by, "Launches")
         self.assertEqual(self.evaluate("document.activeElement.textContent"), "Launches")
 
+    @seldom
     def test_readers_of_screens_find_names(self):
         for fragment in ("", "#launch-0", "#run"):
             self.open("sample", fragment)
@@ -512,6 +533,7 @@ class Pages(unittest.TestCase):
             self.open("kernels", fragment, width=400)
             self.assertLessEqual(self.evaluate("document.documentElement.scrollWidth"), 400)
 
+    @seldom
     def test_a_kernel_is_a_card_in_a_narrow_window(self):
         """Each of its facts is in sight, with its name, and the table is one still, with headers that sort it."""
         self.open("kernels", width=400)
@@ -527,11 +549,13 @@ class Pages(unittest.TestCase):
         best = max(self.summary("kernels"), key=lambda row: int(row["launches"]))
         self.assertTrue(self.cells()[0]["Kernel"].startswith(best["kernel"][:20]))
 
+    @seldom
     def test_all_columns_of_the_kernels_fit_a_common_window(self):
         self.open("kernels", width=1260)
         place = f"document.querySelector('{TABLE} .scroll')"
         self.assertLessEqual(*self.evaluate(f"[{place}.scrollWidth, {place}.clientWidth]"))
 
+    @seldom
     def test_it_is_dark_where_the_reader_wants_that(self):
         paper = "getComputedStyle(document.body).backgroundColor"
         self.open("sample", prefers_color_scheme="dark")
@@ -564,6 +588,7 @@ class Pages(unittest.TestCase):
         self.click("document.querySelector('details.group summary')")
         self.assertIn("Duration rose", self.evaluate("document.querySelector('details[open]').innerText"))
 
+    @seldom
     def test_a_kernel_of_a_comparison_leads_to_what_changed(self):
         self.open("diff")
         link = "[...document.querySelectorAll('tbody a.name')].find(a => a.textContent.includes('scale'))"
@@ -577,6 +602,7 @@ class Pages(unittest.TestCase):
         self.assertEqual(self.evaluate("[...document.querySelectorAll('tbody a.name')].filter(a => "
                                        "!document.getElementById('section-' + a.hash.slice(2))).length"), 0)
 
+    @seldom
     def test_a_comparison_shows_nothing_empty(self):
         """What is for programs alone makes no empty row, and no heading with nothing below."""
         in_other = ["Differences between the runs", "Verdicts", "In one report only", "What changed"]
