@@ -104,6 +104,28 @@ def check_ncu(golden):
           f"statistics-ncu.csv: columns are {header}")
 
 
+def check_ncu_source(golden, fixtures):
+    """What ncu printed of two kernels on an H200, from which the report was made; addresses begin at 0."""
+    path = golden / "source-ncu.csv"
+    lines = path.read_text().splitlines()
+    recorded = (fixtures / "ncu-source.csv").read_text().splitlines()
+    check(len(lines) == len(recorded), f"{path.name}: has {len(lines)} lines, not {len(recorded)}")
+    first = 0
+    for number, (own, line) in enumerate(zip(csv.reader(lines), csv.reader(recorded)), 1):
+        if line[0] == "Address" or len(line) != len(own):
+            check(own == line, f"{path.name}: line {number} is {own}, not {line}")
+            first = 0
+        elif line[0] == "Kernel Name":
+            check(own[0] == line[0] and own[2] == line[2], f"{path.name}: line {number} is {own}, not {line}")
+        else:
+            first = first or int(line[0], 16)
+            line[0] = hex(int(line[0], 16) - first)
+            line[1] = re.sub(r"BRA 0x(\w+)", lambda target: f"BRA {hex(int(target[1], 16) - first)}", line[1])
+            check(own == line, f"{path.name}: line {number} is {own}, not {line}")
+    check(all(f'"{'","'.join(row)}"' == line for row, line in zip(csv.reader(lines), lines) if len(row) > 3),
+          f"{path.name}: a field is not quoted")
+
+
 def check_markdown(path):
     """Every row of a table has as many cells as its header, and the line below that says so."""
     lines = path.read_text().splitlines()
@@ -328,6 +350,7 @@ def main():
                  lambda header: ["samples", "minimum", "maximum", "average"])
     check_floats(golden / "diff.csv", lambda header: ["p", "baseline", "new", "change_pct", "low_pct", "new_mad"])
     check_ncu(golden)
+    check_ncu_source(golden, source / "tests/fixtures/source")
     for path in sorted(golden.glob("*.md")):
         check_markdown(path)
     schema = json.loads((source / "docs/report.schema.json").read_text())

@@ -209,9 +209,10 @@ static golden_case version_5_cases[] = {
 /* A report of instructions, whose files are in the same folder. */
 static char source_folder[] = KPROF_TESTS_DIR "/fixtures/source", *source_folder_list[] = {source_folder};
 static const kprof_strlist source_folders = {source_folder_list, 1, 1};
-static char softmax[] = "softmax_kernel", incr[] = "incr", stripped[] = "stripped";
-static const kprof_filter_spec only_softmax = {.kernel = softmax}, only_incr = {.kernel = incr},
-                               only_stripped = {.kernel = stripped};
+static char recorded_kernels[] = "regex:^(vectorAdd|incr)$", softmax[] = "softmax_kernel", incr[] = "incr",
+            stripped[] = "stripped";
+static const kprof_filter_spec recorded = {.kernel = recorded_kernels}, only_softmax = {.kernel = softmax},
+                               only_incr = {.kernel = incr}, only_stripped = {.kernel = stripped};
 #define HERE .source_folders = &source_folders, .top = 10
 static golden_case source_cases[] = {
     {"source.txt", {TEXT(SOURCE), .width = 100, HERE}},
@@ -223,6 +224,10 @@ static golden_case source_cases[] = {
     {"source-no-lines.txt", {TEXT(SOURCE), .width = 80, .filter = &only_incr, .source_view = KPROF_VIEW_CUDA, HERE}},
     {"source-stripped.txt", {TEXT(SOURCE), .filter = &only_stripped, HERE}},
     {"source.csv", {CSV(SOURCE, LONG), .source_view = KPROF_VIEW_CUDA, .all_rows = true, HERE}},
+    {"source-ncu.csv", {CSV(SOURCE, NCU), .source_view = KPROF_VIEW_SASS, .filter = &recorded, .all_rows = true}},
+    {"source-ncu-cuda.csv", {CSV(SOURCE, NCU), .source_view = KPROF_VIEW_CUDA, .all_rows = true, HERE}},
+    {"source-ncu-both.csv",
+     {CSV(SOURCE, NCU), .source_view = KPROF_VIEW_BOTH, .filter = &only_softmax, .all_rows = true, HERE}},
     {"source.json", {JSON(SOURCE), .filter = &only_softmax, HERE}},
     {"source.md", {MARKDOWN(SOURCE), .filter = &only_softmax, HERE}},
 };

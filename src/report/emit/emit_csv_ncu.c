@@ -1,7 +1,7 @@
 /* CSV as `ncu --csv` writes it: its columns, its units, every field quoted, numbers with commas. Metrics of sections
  * stand in rows of their own, all metrics of a launch in one. Lists that ncu does not have look as in plain CSV. */
 #include "core/nvtx.h"
-#include "report/emit/csv.h"
+#include "report/emit/csv_code.h"
 #include "report/model/number.h"
 #include "report/model/units.h"
 #include "report/model/witness.h"
@@ -272,6 +272,40 @@ static void put_field(kprof_csv_line *row, const kprof_emit_field *field)
 
 static const kprof_csv_columns ncu_columns = {ncu_name, put_field};
 
+typedef struct ncu_emitter {
+    kprof_csv csv;
+    kprof_csv_code code;
+} ncu_emitter;
+
+static bool is_code(const kprof_emitter *emitter)
+{
+    return ((const kprof_csv *)emitter)->list.shape == KPROF_LIST_CODE;
+}
+
+static void ncu_record_begin(kprof_emitter *emitter, const kprof_emit_record *record)
+{
+    ncu_emitter *ncu = (ncu_emitter *)emitter;
+    if (is_code(emitter))
+        kprof_csv_code_begin(&ncu->csv, &ncu->code, record);
+    else
+        kprof_csv_record_begin(emitter, record);
+}
+
+static void ncu_row(kprof_emitter *emitter, const kprof_emit_record *row)
+{
+    ncu_emitter *ncu = (ncu_emitter *)emitter;
+    if (is_code(emitter))
+        kprof_csv_code_row(&ncu->csv, &ncu->code, row);
+    else
+        kprof_csv_row(emitter, row);
+}
+
+static void ncu_free(kprof_emitter *emitter)
+{
+    kprof_csv_code_free(&((ncu_emitter *)emitter)->code);
+    kprof_csv_free(emitter);
+}
+
 static const kprof_emitter_ops ncu_ops = {
     .launches_begin = ncu_launches_begin,
     .launch_begin = ncu_launch_begin,
@@ -280,10 +314,19 @@ static const kprof_emitter_ops ncu_ops = {
     .table = no_table,
     .rooflines = no_rooflines,
     .launch_end = ncu_launch_end,
-    KPROF_CSV_OPERATIONS,
+    .launches_end = kprof_csv_launches_end,
+    .list_begin = kprof_csv_list_begin,
+    .columns = kprof_csv_columns_of_list,
+    .record_begin = ncu_record_begin,
+    .row = ncu_row,
+    .record_end = kprof_csv_record_end,
+    .free = ncu_free,
 };
 
 kprof_emitter *kprof_emit_csv_ncu_new(void)
 {
-    return kprof_csv_new(&ncu_ops, &ncu_columns);
+    kprof_emitter *emitter = kprof_emitter_allocate(sizeof(ncu_emitter), &ncu_ops);
+    if (emitter)
+        kprof_csv_of(emitter)->columns = &ncu_columns;
+    return emitter;
 }

@@ -366,7 +366,8 @@ static void show_row(shown_code *shown, const shown_row *row)
     fields[count++] = note(kprof_field_text("costs", "Costs", texts.costs.length > 0 ? texts.costs.data : NULL));
     for (size_t i = 0; i < page->metric_count; i++) {
         const double value = shown->columns[i] == SIZE_MAX ? NAN : row->values[shown->columns[i]];
-        fields[count++] = machine(kprof_field_real(page->model->metrics[page->metrics[i]].name, "", value));
+        fields[count] = machine(kprof_field_real(page->model->metrics[page->metrics[i]].name, "", value));
+        fields[count++].is_idle = isnan(value) || !(shown->code->totals[shown->columns[i]] > 0);
     }
     page->emitter->ops->row(page->emitter, &(kprof_emit_record){fields, count});
     if (texts.stalls.failed || texts.costs.failed)
@@ -453,6 +454,8 @@ static void show_heading(shown_code *shown)
 {
     const kprof_code_profile *profile = shown->code->profile;
     kprof_emitter *emitter = shown->page->emitter;
+    static const char *const views[] = {
+        [KPROF_VIEW_SASS] = "sass", [KPROF_VIEW_CUDA] = "cuda", [KPROF_VIEW_BOTH] = "cuda,sass"};
     kprof_strbuf measured = KPROF_STRBUF_INIT;
     describe_profile(shown, &measured);
     const kprof_emit_field fields[] = {
@@ -467,6 +470,7 @@ static void show_heading(shown_code *shown)
         machine(kprof_field_integer("period_cycles", "Period", (int64_t)profile->period_cycles)),
         machine(kprof_field_integer("samples_dropped", "Dropped", (int64_t)profile->dropped)),
         machine(kprof_field_text("reason", "Reason", text_or_null(profile->reason))),
+        machine(kprof_field_text("view", "View", views[shown->view])),
         kprof_field_plain(kprof_field_text("measured", "Measured", measured.length > 0 ? measured.data : "nothing")),
     };
     emitter->ops->record_begin(emitter, &(kprof_emit_record){fields, sizeof fields / sizeof *fields});

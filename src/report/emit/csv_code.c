@@ -1,0 +1,321 @@
+/* The columns of ncu's source page. Addresses begin at 0, where ncu has those of the process: readers subtract the
+ * least. */
+#include "report/emit/csv_code.h"
+#include "report/model/code.h"
+#include "report/model/number.h"
+
+#include <ctype.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* How a column looks. */
+typedef enum code_notation {
+    AS_LINE,        /* its number; empty for an instruction below it */
+    AS_SOURCE,      /* the text of the line */
+    AS_ADDRESS,     /* hexadecimal; "-" for a line */
+    AS_SASS,        /* with space for a predicate */
+    AS_COUNT,       /* a number */
+    AS_OPTIONAL,    /* a number; there is no column if it is 0 in all rows */
+    AS_WORD,        /* "Global"; "-" if there is none */
+    AS_ACCESS_SIZE, /* likewise */
+    AS_POLICIES,    /* names of the next six that are not 0; "-" for an instruction without access */
+} code_notation;
+
+typedef struct code_column {
+    const char *name, *key;
+    code_notation notation;
+} code_column;
+
+#define STALL(column, reason)                                                                                          \
+    {                                                                                                                  \
+        "stall_" column, KPROF_STALL_PREFIX reason, AS_COUNT                                                           \
+    }
+#define UNISSUED(column, reason)                                                                                       \
+    {                                                                                                                  \
+        "stall_" column " (Not Issued)", KPROF_STALL_PREFIX reason KPROF_STALL_SUFFIX, AS_COUNT                        \
+    }
+#define RARE(column, reason)                                                                                           \
+    {                                                                                                                  \
+        "stall_" column, KPROF_STALL_PREFIX reason, AS_OPTIONAL                                                        \
+    }
+#define RARELY_UNISSUED(column, reason)                                                                                \
+    {                                                                                                                  \
+        "stall_" column " (Not Issued)", KPROF_STALL_PREFIX reason KPROF_STALL_SUFFIX, AS_OPTIONAL                     \
+    }
+
+static const code_column columns[] = {
+    {"Line No", "line", AS_LINE},
+    {"Source", "source", AS_SOURCE},
+    {"Address", "offset", AS_ADDRESS},
+    {"Source", "instruction", AS_SASS},
+    {"Warp Stall Sampling (All Samples)", "samples", AS_COUNT},
+    {"Warp Stall Sampling (Not-issued Samples)", "samples_not_issued", AS_COUNT},
+    {"# Samples", "samples", AS_COUNT},
+    {"Instructions Executed", "instructions", AS_COUNT},
+    {"Thread Instructions Executed", "thread_instructions", AS_COUNT},
+    {"Predicated-On Thread Instructions Executed", "thread_instructions_on", AS_COUNT},
+    {"Avg. Threads Executed", "threads_per_instruction", AS_COUNT},
+    {"Avg. Predicated-On Threads Executed", "threads_on_per_instruction", AS_COUNT},
+    {"Avg. Predicated-On Threads Unexecuted", "threads_off_per_instruction", AS_COUNT},
+    {"Divergent Branches", "divergent_branches", AS_OPTIONAL},
+    {"Address Space", "space", AS_WORD},
+    {"Access Operation", "operation", AS_WORD},
+    {"Access Size", "access_bits", AS_ACCESS_SIZE},
+    {"L1 Tag Requests Global", "l1_tag_requests", AS_COUNT},
+    {"L1 Conflicts Shared N-Way", "shared_ways", AS_COUNT},
+    {"L1 Wavefronts Shared Excessive", "shared_conflicts", AS_OPTIONAL},
+    {"L1 Wavefronts Shared", "shared_wavefronts", AS_OPTIONAL},
+    {"L1 Wavefronts Shared Ideal", "shared_wavefronts_ideal", AS_OPTIONAL},
+    {"L2 Theoretical Sectors Global Excessive", "excess_sectors", AS_COUNT},
+    {"L2 Theoretical Sectors Global", "sectors", AS_COUNT},
+    {"L2 Theoretical Sectors Global Ideal", "sectors_ideal", AS_COUNT},
+    {"L2 Theoretical Sectors Local", "local_sectors", AS_OPTIONAL},
+    {"L2 Explicit Evict Policies", "hit_evict_first", AS_POLICIES},
+    {"L2 Explicit Hit Policy Evict First", "hit_evict_first", AS_COUNT},
+    {"L2 Explicit Hit Policy Evict Last", "hit_evict_last", AS_COUNT},
+    {"L2 Explicit Hit Policy Evict Normal", "hit_evict_normal", AS_COUNT},
+    {"L2 Explicit Hit Policy Evict Normal Demote", "hit_evict_normal_demote", AS_COUNT},
+    {"L2 Explicit Miss Policy Evict First", "miss_evict_first", AS_COUNT},
+    {"L2 Explicit Miss Policy Evict Normal", "miss_evict_normal", AS_COUNT},
+    STALL("barrier", "barrier"),
+    STALL("branch_resolving", "branch_resolving"),
+    STALL("dispatch", "dispatch_stall"),
+    STALL("drain", "drain"),
+    RARE("gmma", "gmma"),
+    RARE("warpgroup_arrive", "warpgroup_arrive"),
+    STALL("imc", "imc_miss"),
+    STALL("lg", "lg_throttle"),
+    STALL("long_sb", "long_scoreboard"),
+    STALL("math", "math_pipe_throttle"),
+    STALL("membar", "membar"),
+    STALL("mio", "mio_throttle"),
+    STALL("misc", "misc"),
+    STALL("no_inst", "no_instructions"),
+    STALL("not_selected", "not_selected"),
+    STALL("selected", "selected"),
+    STALL("short_sb", "short_scoreboard"),
+    STALL("sleep", "sleeping"),
+    STALL("tex", "tex_throttle"),
+    STALL("wait", "wait"),
+    UNISSUED("barrier", "barrier"),
+    UNISSUED("branch_resolving", "branch_resolving"),
+    UNISSUED("dispatch", "dispatch_stall"),
+    UNISSUED("drain", "drain"),
+    RARELY_UNISSUED("gmma", "gmma"),
+    RARELY_UNISSUED("warpgroup_arrive", "warpgroup_arrive"),
+    UNISSUED("imc", "imc_miss"),
+    UNISSUED("lg", "lg_throttle"),
+    UNISSUED("long_sb", "long_scoreboard"),
+    UNISSUED("math", "math_pipe_throttle"),
+    UNISSUED("membar", "membar"),
+    UNISSUED("mio", "mio_throttle"),
+    UNISSUED("misc", "misc"),
+    UNISSUED("no_inst", "no_instructions"),
+    UNISSUED("not_selected", "not_selected"),
+    UNISSUED("selected", "selected"),
+    UNISSUED("short_sb", "short_scoreboard"),
+    UNISSUED("sleeping", "sleeping"),
+    UNISSUED("tex", "tex_throttle"),
+    UNISSUED("wait", "wait"),
+};
+#define COLUMN_COUNT (sizeof columns / sizeof *columns)
+
+static const kprof_emit_field *find(const kprof_emit_record *record, const char *key)
+{
+    for (size_t i = 0; i < record->count; i++) {
+        if (strcmp(record->fields[i].key, key) == 0)
+            return &record->fields[i];
+    }
+    return NULL;
+}
+
+static const char *text_of(const kprof_emit_record *record, const char *key)
+{
+    const kprof_emit_field *field = find(record, key);
+    return field && field->text ? field->text : "";
+}
+
+static double number_of(const kprof_emit_record *record, const char *key)
+{
+    const kprof_emit_field *field = find(record, key);
+    return field ? field->real : NAN;
+}
+
+/* Keep a copy of a text in place of another one. */
+static void keep(kprof_csv *csv, char **own, const char *text)
+{
+    free(*own);
+    *own = kprof_strdup(text);
+    if (!*own)
+        csv->base.status = KPROF_NO_MEMORY;
+}
+
+void kprof_csv_code_begin(kprof_csv *csv, kprof_csv_code *code, const kprof_emit_record *kernel)
+{
+    const char *view = text_of(kernel, "view");
+    keep(csv, &code->kernel, text_of(kernel, "kernel"));
+    keep(csv, &code->file, "");
+    code->has_lines = strncmp(view, "cuda", 4) == 0;
+    code->has_instructions = strstr(view, "sass") != NULL;
+    code->is_open = false;
+    if (!code->is_column)
+        code->is_column = calloc(COLUMN_COUNT, sizeof *code->is_column);
+    if (!code->is_column)
+        csv->base.status = KPROF_NO_MEMORY;
+}
+
+/* What was not measured has no column. */
+static bool is_column(const kprof_csv_code *code, const code_column *column, const kprof_emit_record *row)
+{
+    const kprof_emit_field *field = find(row, column->key);
+    switch (column->notation) {
+    case AS_LINE:
+    case AS_SOURCE:
+        return code->has_lines;
+    case AS_ADDRESS:
+    case AS_SASS:
+        return code->has_instructions;
+    case AS_WORD:
+    case AS_ACCESS_SIZE:
+        return true;
+    default:
+        return field && !kprof_field_is_missing(field) && (column->notation != AS_OPTIONAL || !field->is_idle);
+    }
+}
+
+static void put_names(kprof_csv *csv, const char *title, const char *name)
+{
+    kprof_csv_text(&csv->row, title);
+    kprof_csv_text(&csv->row, name);
+    kprof_csv_put_comma(&csv->row);
+    kprof_csv_end_row(csv);
+}
+
+static void open_table(kprof_csv *csv, kprof_csv_code *code, const kprof_emit_record *row)
+{
+    code->is_open = true;
+    if (code->has_lines)
+        put_names(csv, "File Path", code->file);
+    put_names(csv, code->has_lines ? "Function Name" : "Kernel Name", code->kernel);
+    for (size_t i = 0; i < COLUMN_COUNT; i++) {
+        code->is_column[i] = is_column(code, &columns[i], row);
+        if (code->is_column[i])
+            kprof_csv_text(&csv->row, columns[i].name);
+    }
+    kprof_csv_end_row(csv);
+}
+
+static void put_number(kprof_csv_line *line, double value)
+{
+    char number[KPROF_NUMBER_SIZE];
+    if (isfinite(value) && fabs(value) < 1e15 && value == floor(value))
+        kprof_number_integer(number, (int64_t)value);
+    else
+        kprof_number_grouped(number, value, (kprof_number_style){.decimals = 2});
+    kprof_csv_text(line, number);
+}
+
+/* ncu leaves six columns for a predicate. */
+static void put_sass(kprof_csv_line *line, const char *text)
+{
+    const size_t predicate = *text == '@' ? strcspn(text, " ") : 0;
+    const char *rest = text + predicate + strspn(text + predicate, " ");
+    char *padded = NULL;
+    if (*text && asprintf(&padded, "%-6.*s%s", (int)predicate, text, rest) < 0)
+        line->text.failed = true;
+    else
+        kprof_csv_text(line, padded ? padded : "");
+    free(padded);
+}
+
+static void put_policies(kprof_csv_line *line, const code_column *column, const kprof_emit_record *row)
+{
+    enum { POLICIES = 6, PREFIX = sizeof "L2 Explicit " - 1 };
+    kprof_strbuf names = KPROF_STRBUF_INIT;
+    for (size_t i = 1; i <= POLICIES; i++) {
+        if (number_of(row, column[i].key) > 0)
+            kprof_strbuf_printf(&names, "%s%s", names.length > 0 ? ", " : "", column[i].name + PREFIX);
+    }
+    line->text.failed = line->text.failed || names.failed;
+    kprof_csv_text(line, names.length > 0 && !names.failed ? names.data : *text_of(row, "space") ? "" : "-");
+    kprof_strbuf_free(&names);
+}
+
+static void put_word(kprof_csv_line *line, const char *text)
+{
+    char word[32];
+    snprintf(word, sizeof word, "%s", *text ? text : "-");
+    word[0] = (char)toupper((unsigned char)word[0]);
+    kprof_csv_text(line, word);
+}
+
+static void put_cell(kprof_csv_line *line, const code_column *column, const kprof_emit_record *row)
+{
+    const bool is_instruction = !isnan(number_of(row, "offset"));
+    char address[24];
+    switch (column->notation) {
+    case AS_LINE:
+        if (is_instruction)
+            kprof_csv_text(line, "");
+        else
+            put_number(line, number_of(row, column->key));
+        break;
+    case AS_SOURCE:
+        kprof_csv_text(line, text_of(row, column->key));
+        break;
+    case AS_ADDRESS:
+        snprintf(address, sizeof address, "0x%llx", is_instruction ? (unsigned long long)number_of(row, "offset") : 0);
+        kprof_csv_text(line, is_instruction ? address : "-");
+        break;
+    case AS_SASS:
+        if (is_instruction)
+            put_sass(line, text_of(row, column->key));
+        else
+            kprof_csv_text(line, "-");
+        break;
+    case AS_WORD:
+        put_word(line, text_of(row, column->key));
+        break;
+    case AS_ACCESS_SIZE:
+        if (isnan(number_of(row, column->key)))
+            kprof_csv_text(line, "-");
+        else
+            put_number(line, number_of(row, column->key));
+        break;
+    case AS_POLICIES:
+        put_policies(line, column, row);
+        break;
+    default:
+        put_number(line, number_of(row, column->key));
+    }
+}
+
+/* Instructions without a line are in no file. */
+void kprof_csv_code_row(kprof_csv *csv, kprof_csv_code *code, const kprof_emit_record *row)
+{
+    const char *file = text_of(row, "file");
+    if (csv->base.status != KPROF_OK || (code->has_lines && !*file))
+        return;
+    const bool is_line = isnan(number_of(row, "offset"));
+    if (code->has_lines && is_line && strcmp(file, code->file) != 0) {
+        keep(csv, &code->file, file);
+        code->is_open = false;
+    }
+    if (csv->base.status != KPROF_OK)
+        return;
+    if (!code->is_open)
+        open_table(csv, code, row);
+    for (size_t i = 0; i < COLUMN_COUNT; i++) {
+        if (code->is_column[i])
+            put_cell(&csv->row, &columns[i], row);
+    }
+    kprof_csv_end_row(csv);
+}
+
+void kprof_csv_code_free(kprof_csv_code *code)
+{
+    free(code->kernel);
+    free(code->file);
+    free(code->is_column);
+}
