@@ -122,7 +122,7 @@ def check_ncu_source(golden, fixtures):
             line[0] = hex(int(line[0], 16) - first)
             line[1] = re.sub(r"BRA 0x(\w+)", lambda target: f"BRA {hex(int(target[1], 16) - first)}", line[1])
             check(own == line, f"{path.name}: line {number} is {own}, not {line}")
-    check(all(f'"{'","'.join(row)}"' == line for row, line in zip(csv.reader(lines), lines) if len(row) > 3),
+    check(all('"' + '","'.join(row) + '"' == line for row, line in zip(csv.reader(lines), lines) if len(row) > 3),
           f"{path.name}: a field is not quoted")
 
 
