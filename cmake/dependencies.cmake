@@ -42,6 +42,12 @@ if(KPROF_WITH_CUDA AND CUDA_INCLUDE)
   target_include_directories(dep_cuda SYSTEM INTERFACE ${CUDA_INCLUDE} ${PROJECT_BINARY_DIR}/cupti-c)
   target_link_libraries(dep_cuda INTERFACE ${CMAKE_DL_LIBS})
   message(STATUS "CUPTI headers: ${CUDA_INCLUDE}")
+
+  # What reads the code of kernels. The static library does not bring along what it is made of.
+  kprof_find_library(dep_dw dw elfutils/libdw.h libdw-dev)
+  kprof_find_library(dep_elf elf libelf.h libelf-dev)
+  kprof_find_library(dep_z z zlib.h zlib1g-dev)
+  target_link_libraries(dep_dw INTERFACE dep_elf dep_z)
 else()
   message(STATUS "No CUDA toolkit with CUPTI's Range Profiler: the reporter alone is built")
 endif()

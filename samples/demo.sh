@@ -10,7 +10,8 @@ root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 build=$root/build
 kprof=$build/src/cli/kprof
 recorded=$root/samples/vectorAdd-h200.kprof
-packages=(gcc g++ make cmake pkg-config libcjson-dev libcsv-dev libcmocka-dev libpcre2-dev libsqlite3-dev libiberty-dev)
+packages=(gcc g++ make cmake pkg-config libcjson-dev libcsv-dev libcmocka-dev libdw-dev libpcre2-dev libsqlite3-dev
+          libiberty-dev)
 
 say() {
   printf '\n== %s\n' "$*" >&2

@@ -47,11 +47,12 @@ vendor_headers() {
 # "Where things go", says why.
 declare -A may_include=(
   [core]=''
+  [code]='core/'
   [spool]='core/'
   [host]='core/'
   [planner]='core/ host/'
   [metricset]='core/ host/host.h planner/'
-  [report]='core/ spool/ planner/ metricset/'
+  [report]='core/ code/code.h spool/ planner/ metricset/'
   [cupti]='core/ spool/ host/'
   [inject]='core/ spool/ cupti/'
   [cli]='core/ spool/ planner/ metricset/ report/ cupti/probe.h'

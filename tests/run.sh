@@ -30,8 +30,8 @@ live_chip=GH100   # whose answers are asked of CUPTI for each change
 ended=$work/ended # what each build and step leaves there is described at run_part
 
 packages=(cmake ninja-build gcc clang clang-format clang-tidy libclang-rt-dev libc6-dev libcjson-dev libcsv-dev
-          libcmocka-dev libpcre2-dev libsqlite3-dev libiberty-dev sqlite3 valgrind universal-ctags shellcheck python3
-          groff-base dpkg-dev file)
+          libcmocka-dev libdw-dev libpcre2-dev libsqlite3-dev libiberty-dev sqlite3 valgrind universal-ctags shellcheck
+          python3 groff-base dpkg-dev file)
 
 # pass WHAT [N], fail WHAT [N]: count one test, or N.
 pass() { passed=$((passed + ${2:-1})); printf 'pass: %s\n' "$1"; }

@@ -1,0 +1,187 @@
+/* Reads the sections and symbols of a cubin, with libelf. */
+#include "code/code.h"
+
+#include "code/lines.h"
+
+#include <gelf.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* The symbols of a cubin, and the texts that name them and the sections. */
+typedef struct symbols {
+    Elf *elf;
+    Elf_Data *table;
+    const char *names, *section_names; /* both end with a NUL */
+    size_t names_size, section_names_size;
+    kprof_strlist wanted; /* sorted */
+    bool wants_all;
+    size_t capacity;          /* of functions */
+    size_t instructions_left; /* until the limits */
+    size_t name_bytes_left;
+} symbols;
+
+static kprof_status damaged(kprof_code *out, const char *why)
+{
+    out->text_state = out->line_state = why;
+    return KPROF_BAD_REPORT;
+}
+
+static bool is_cubin(const void *bytes, size_t size)
+{
+    Elf64_Ehdr header;
+    if (size < sizeof header)
+        return false;
+    memcpy(&header, bytes, sizeof header);
+    return !memcmp(header.e_ident, ELFMAG, SELFMAG) && header.e_ident[EI_CLASS] == ELFCLASS64 &&
+           header.e_ident[EI_DATA] == ELFDATA2LSB && header.e_machine == EM_CUDA;
+}
+
+/* The texts of a string table, which must end with a NUL; NULL where there is none such. */
+static const char *read_texts(Elf *elf, size_t index, size_t *size)
+{
+    GElf_Shdr header;
+    Elf_Scn *section = elf_getscn(elf, index);
+    if (!section || !gelf_getshdr(section, &header) || header.sh_type != SHT_STRTAB)
+        return NULL;
+    Elf_Data *data = elf_getdata(section, NULL);
+    if (!data || !data->d_buf || data->d_size == 0 || ((const char *)data->d_buf)[data->d_size - 1] != '\0')
+        return NULL;
+    *size = data->d_size;
+    return data->d_buf;
+}
+
+static bool find_symbols(symbols *from)
+{
+    GElf_Shdr header;
+    Elf_Scn *section = NULL;
+    while ((section = elf_nextscn(from->elf, section)) && gelf_getshdr(section, &header))
+        if (header.sh_type == SHT_SYMTAB)
+            break;
+    size_t index;
+    if (!section || elf_getshdrstrndx(from->elf, &index) != 0)
+        return false;
+    from->table = elf_getdata(section, NULL);
+    from->names = read_texts(from->elf, header.sh_link, &from->names_size);
+    from->section_names = read_texts(from->elf, index, &from->section_names_size);
+    return from->table && from->names && from->section_names;
+}
+
+/* The code that a symbol names, but for its instructions; false where it names none that is wanted. */
+static bool describe(const symbols *from, const GElf_Sym *symbol, kprof_code_function *function)
+{
+    GElf_Shdr header;
+    if (GELF_ST_TYPE(symbol->st_info) != STT_FUNC || symbol->st_name >= from->names_size ||
+        symbol->st_shndx >= SHN_LORESERVE)
+        return false;
+    function->mangled = (char *)from->names + symbol->st_name;
+    if (!from->wants_all && !kprof_strlist_contains_sorted(&from->wanted, function->mangled))
+        return false;
+    Elf_Scn *section = elf_getscn(from->elf, symbol->st_shndx);
+    if (!section || !gelf_getshdr(section, &header) || header.sh_name >= from->section_names_size)
+        return false;
+    function->section = (char *)from->section_names + header.sh_name;
+    function->section_index = symbol->st_shndx;
+    function->section_offset = symbol->st_value;
+    function->bytes = symbol->st_size;
+    return header.sh_type == SHT_PROGBITS && header.sh_flags & SHF_EXECINSTR &&
+           !strncmp(function->section, ".text.", strlen(".text.")) && symbol->st_value <= header.sh_size &&
+           symbol->st_size <= header.sh_size - symbol->st_value && header.sh_size <= KPROF_CODE_MOST_BYTES;
+}
+
+static bool is_within_limits(symbols *from, const kprof_code_function *function, size_t count)
+{
+    size_t name_bytes = strlen(function->mangled) + strlen(function->section) + 2;
+    size_t instructions = function->bytes / KPROF_CODE_INSTRUCTION_BYTES;
+    if (count == KPROF_CODE_MOST_FUNCTIONS || instructions > from->instructions_left ||
+        name_bytes > from->name_bytes_left)
+        return false;
+    from->instructions_left -= instructions;
+    from->name_bytes_left -= name_bytes;
+    return true;
+}
+
+static kprof_status add_function(symbols *from, const kprof_code_function *described, kprof_code *out)
+{
+    if (out->function_count == from->capacity) {
+        size_t capacity = from->capacity ? from->capacity * 2 : 16;
+        kprof_code_function *functions = realloc(out->functions, capacity * sizeof *functions);
+        if (!functions)
+            return KPROF_NO_MEMORY;
+        out->functions = functions;
+        from->capacity = capacity;
+    }
+    kprof_code_function *function = &out->functions[out->function_count++];
+    *function = *described;
+    function->count = function->bytes / KPROF_CODE_INSTRUCTION_BYTES;
+    function->mangled = kprof_strdup(described->mangled);
+    function->section = kprof_strdup(described->section);
+    function->instructions = calloc(function->count + 1, sizeof *function->instructions);
+    if (!function->mangled || !function->section || !function->instructions)
+        return KPROF_NO_MEMORY;
+    for (size_t i = 0; i < function->count; i++)
+        function->instructions[i].offset = i * KPROF_CODE_INSTRUCTION_BYTES;
+    return KPROF_OK;
+}
+
+static kprof_status read_functions(symbols *from, kprof_code *out)
+{
+    if (!find_symbols(from))
+        return damaged(out, "the code has no symbols");
+    size_t count = from->table->d_size / sizeof(Elf64_Sym);
+    for (size_t i = 0; i < count; i++) {
+        GElf_Sym symbol;
+        kprof_code_function function = {0};
+        if (!gelf_getsym(from->table, (int)i, &symbol) || !describe(from, &symbol, &function))
+            continue;
+        if (!is_within_limits(from, &function, out->function_count))
+            return damaged(out, "the code is larger than kprof reads");
+        kprof_status status = add_function(from, &function, out);
+        if (status != KPROF_OK)
+            return status;
+    }
+    return KPROF_OK;
+}
+
+kprof_status kprof_code_read(const void *cubin, size_t size, const kprof_strlist *wanted, kprof_code *out)
+{
+    *out = (kprof_code)KPROF_CODE_INIT;
+    out->text_state = "the code was not disassembled";
+    if (size > KPROF_CODE_MOST_BYTES)
+        return damaged(out, "the code is larger than kprof reads");
+    if (!is_cubin(cubin, size) || elf_version(EV_CURRENT) == EV_NONE)
+        return damaged(out, "the code is no cubin");
+    symbols from = {.elf = elf_memory((char *)cubin, size), /* which does not write there */
+                    .wants_all = !wanted,
+                    .instructions_left = KPROF_CODE_MOST_INSTRUCTIONS,
+                    .name_bytes_left = KPROF_CODE_MOST_NAMES};
+    if (!from.elf)
+        return damaged(out, "the code is no cubin");
+    kprof_status status = KPROF_NO_MEMORY;
+    if (!wanted || kprof_strlist_add_all(&from.wanted, wanted)) {
+        kprof_strlist_sort(&from.wanted);
+        status = read_functions(&from, out);
+    }
+    if (status == KPROF_OK)
+        status = kprof_code_read_lines(from.elf, out);
+    kprof_strlist_free(&from.wanted);
+    elf_end(from.elf);
+    return status;
+}
+
+void kprof_code_free(kprof_code *code)
+{
+    for (size_t i = 0; i < code->function_count; i++) {
+        kprof_code_function *function = &code->functions[i];
+        for (size_t j = 0; function->instructions && j < function->count; j++)
+            free(function->instructions[j].text);
+        free(function->instructions);
+        free(function->mangled);
+        free(function->section);
+    }
+    free(code->functions);
+    kprof_strlist_free(&code->files);
+    kprof_strlist_free(&code->names);
+    free(code->frames);
+    free(code->waits);
+    *code = (kprof_code)KPROF_CODE_INIT;
+}

@@ -1,0 +1,90 @@
+/* The instructions of the functions in a cubin: where they stand in the source, from its line table, and their text,
+ * from nvdisasm. Cubins come from anywhere, and so does what nvdisasm prints of them: all is bounded. */
+#ifndef KPROF_CODE_CODE_H
+#define KPROF_CODE_CODE_H
+
+#include "core/status.h"
+#include "core/strbuf.h"
+
+/* Since Volta an instruction has 16 bytes. */
+#define KPROF_CODE_INSTRUCTION_BYTES 16
+
+/* Limits. What goes beyond is told in the states of kprof_code, and left out. */
+#define KPROF_CODE_MOST_BYTES        ((size_t)512 << 20) /* of a cubin */
+#define KPROF_CODE_MOST_FUNCTIONS    ((size_t)1 << 16)
+#define KPROF_CODE_MOST_INSTRUCTIONS ((size_t)1 << 22) /* of all functions that are read */
+#define KPROF_CODE_MOST_LINE_BYTES   ((size_t)8 << 20) /* of .debug_line; libdw takes about 130 times as much */
+#define KPROF_CODE_MOST_DIRECTORY_BYTES                                                                                \
+    ((size_t)1 << 28) /* of the directories that libdw puts before names of files                                      \
+                       */
+#define KPROF_CODE_MOST_FRAMES ((size_t)1 << 22)
+#define KPROF_CODE_MOST_DEPTH  64                /* of functions inlined into each other */
+#define KPROF_CODE_MOST_NAME   ((size_t)1 << 16) /* bytes of a name or a path */
+#define KPROF_CODE_MOST_NAMES  ((size_t)1 << 26) /* bytes of all of them */
+
+/* A place in the source. */
+typedef struct kprof_code_frame {
+    uint32_t file; /* in kprof_code.files */
+    uint32_t line; /* from 1 */
+    uint32_t name; /* of the inlined function, mangled, in kprof_code.names; KPROF_CODE_NO_NAME: not inlined */
+} kprof_code_frame;
+
+#define KPROF_CODE_NO_NAME UINT32_MAX
+
+/* What a memory instruction does, in ncu's words; literals. */
+typedef struct kprof_code_access {
+    const char *space, *operation; /* "Global", "Load"; NULL: it accesses no memory, or nobody knows which */
+    uint32_t bits;                 /* of a thread's access; 0: unknown */
+} kprof_code_access;
+
+typedef struct kprof_code_instruction {
+    uint64_t offset;    /* from the start of the function */
+    char *text;         /* "LDG.E R3, desc[UR4][R2.64]"; NULL before kprof_code_disassemble, or where it found none */
+    size_t first_frame; /* in kprof_code.frames, the innermost first; many instructions share theirs */
+    size_t frame_count; /* 0: without lines */
+    kprof_code_access access;
+    size_t first_wait; /* in kprof_code.waits */
+    size_t wait_count;
+} kprof_code_instruction;
+
+/* A function is one that a symbol names: a kernel, a function that is called, or a part of a kernel's section that the
+ * compiler calls from there. Such a part's instructions are also the kernel's. */
+typedef struct kprof_code_function {
+    char *mangled;
+    char *section;           /* ".text.NAME" */
+    size_t section_index;    /* in the cubin */
+    uint64_t section_offset; /* of the first instruction */
+    uint64_t bytes;
+    kprof_code_instruction *instructions;
+    size_t count;
+} kprof_code_function;
+
+/* Owned by the caller; kprof_code_free releases what is in it. */
+typedef struct kprof_code {
+    kprof_code_function *functions; /* in the order of the symbols */
+    size_t function_count;
+    kprof_strlist files; /* paths as the compiler wrote them */
+    kprof_strlist names;
+    kprof_code_frame *frames;
+    size_t frame_count;
+    uint64_t *waits; /* offsets of the instructions that an instruction waits for, in its function, in order */
+    size_t wait_count;
+    /* Literals: "" or why no instruction has a text, and why none has a line. */
+    const char *text_state, *line_state;
+} kprof_code;
+
+#define KPROF_CODE_INIT                                                                                                \
+    {                                                                                                                  \
+        .text_state = "", .line_state = ""                                                                             \
+    }
+
+/* Read the functions of a cubin, their instructions' offsets and lines; `wanted`: of those alone that are in the list,
+ * by their mangled names (NULL: of all). Returns KPROF_BAD_REPORT for what is no cubin or a damaged one, which both
+ * states of `out` then say, KPROF_UNSUPPORTED in a build without CUDA, and KPROF_NO_MEMORY. Logs nothing. `out` can be
+ * freed in any case. */
+kprof_status kprof_code_read(const void *cubin, size_t size, const kprof_strlist *wanted,
+                             kprof_code *out) KPROF_MUST_CHECK;
+
+void kprof_code_free(kprof_code *code);
+
+#endif

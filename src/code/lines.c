@@ -1,0 +1,487 @@
+/* Reads .debug_line with libdw. NVIDIA's tables differ from others in three ways, which this file makes up for: each
+ * sequence of rows starts at address 0 until a relocation is applied; an inlined row names its caller by the number
+ * of a row of its sequence, where libdw counts those of the table; and there may be no .debug_info beside it. */
+#include "code/lines.h"
+
+#include "code/intern.h"
+
+#include <elfutils/libdw.h>
+#include <gelf.h>
+#include <setjmp.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define R_CUDA_64 2
+
+static const char no_lines[] = "the code was compiled without lines";
+static const char damaged_lines[] = "the code's lines are damaged";
+static const char too_many_lines[] = "the code has more lines than kprof reads";
+
+/* A relocated address. libdw sorts rows by address, so each gets addresses of its own, in the order of the table: rows
+ * stay in this order, and sequences apart. */
+typedef struct window {
+    uint64_t at;          /* in .debug_line */
+    uint64_t base, bytes; /* the addresses that libdw sees */
+    size_t section;       /* where they are in the cubin */
+    uint64_t section_offset;
+} window;
+
+/* From this address on, until that of the next row, code has these frames. */
+typedef struct row {
+    size_t section;
+    uint64_t section_offset;
+    size_t first_frame, frame_count; /* none at the end of a sequence */
+    bool ends;
+} row;
+
+typedef struct reader {
+    Elf *elf;
+    kprof_code *code;
+    Elf_Data *lines, *texts; /* .debug_line, and .debug_str or NULL */
+    size_t lines_index;
+    bool *is_read; /* the sections that have functions which have been read */
+    size_t section_count;
+    kprof_strbuf windows, rows, frames; /* arrays */
+    kprof_intern files, names;
+    Dwarf *dwarf;
+    kprof_status status;
+    const char *state; /* why there are no lines; NULL while there may be some */
+} reader;
+
+/* The rows of one table, and the first of the sequence that is read. */
+typedef struct table {
+    Dwarf_Lines *lines;
+    size_t count, first;
+} table;
+
+static void fail(reader *r, kprof_status status, const char *state)
+{
+    r->status = status;
+    r->state = state;
+}
+
+static bool find_sections(reader *r)
+{
+    size_t names_index;
+    if (elf_getshdrstrndx(r->elf, &names_index) != 0)
+        return false;
+    GElf_Shdr header;
+    for (Elf_Scn *section = NULL; (section = elf_nextscn(r->elf, section)) && gelf_getshdr(section, &header);) {
+        const char *name = header.sh_type == SHT_PROGBITS ? elf_strptr(r->elf, names_index, header.sh_name) : NULL;
+        if (name && !strcmp(name, ".debug_line")) {
+            r->lines = elf_getdata(section, NULL);
+            r->lines_index = elf_ndxscn(section);
+        } else if (name && !strcmp(name, ".debug_str"))
+            r->texts = elf_getdata(section, NULL);
+    }
+    if (!r->lines || r->lines->d_size == 0 || elf_getshdrnum(r->elf, &r->section_count) != 0)
+        return false;
+    r->is_read = calloc(r->section_count, sizeof *r->is_read);
+    if (!r->is_read) {
+        fail(r, KPROF_NO_MEMORY, "");
+        return false;
+    }
+    for (size_t i = 0; i < r->code->function_count; i++)
+        r->is_read[r->code->functions[i].section_index] = true;
+    return true;
+}
+
+/* Where the code that a relocation refers to is; false where it refers to none. */
+static bool find_code(const reader *r, const GElf_Sym *symbol, const GElf_Rela *relocation, window *found)
+{
+    GElf_Shdr header;
+    Elf_Scn *section = symbol->st_shndx < SHN_LORESERVE ? elf_getscn(r->elf, symbol->st_shndx) : NULL;
+    if (!section || !gelf_getshdr(section, &header) || header.sh_size > KPROF_CODE_MOST_BYTES)
+        return false;
+    *found = (window){.at = relocation->r_offset,
+                      .section = symbol->st_shndx,
+                      .section_offset = symbol->st_value + (uint64_t)relocation->r_addend};
+    if (found->section_offset > header.sh_size)
+        return false;
+    found->bytes = header.sh_size - found->section_offset;
+    return true;
+}
+
+static size_t window_count(const reader *r)
+{
+    return r->windows.length / sizeof(window);
+}
+
+/* Relocation number `i`, with the addend that those of GPUs before Hopper have in the place itself; false where there
+ * is none of a place in .debug_line. */
+static bool get_relocation(const reader *r, Elf_Data *data, size_t i, GElf_Rela *relocation)
+{
+    GElf_Rel plain;
+    bool has_addend = data->d_type == ELF_T_RELA;
+    if (has_addend ? !gelf_getrela(data, (int)i, relocation) : !gelf_getrel(data, (int)i, &plain))
+        return false;
+    if (!has_addend)
+        *relocation = (GElf_Rela){.r_offset = plain.r_offset, .r_info = plain.r_info};
+    if (GELF_R_TYPE(relocation->r_info) != R_CUDA_64 || relocation->r_offset > r->lines->d_size ||
+        r->lines->d_size - relocation->r_offset < sizeof(uint64_t))
+        return false;
+    if (!has_addend)
+        memcpy(&relocation->r_addend, (const char *)r->lines->d_buf + relocation->r_offset, sizeof(uint64_t));
+    return true;
+}
+
+static void read_relocations(reader *r, Elf_Scn *section, const GElf_Shdr *header)
+{
+    Elf_Scn *symbols_section = elf_getscn(r->elf, header->sh_link);
+    Elf_Data *symbols = symbols_section ? elf_getdata(symbols_section, NULL) : NULL;
+    Elf_Data *data = elf_getdata(section, NULL);
+    if (!symbols || symbols->d_type != ELF_T_SYM || !data || (data->d_type != ELF_T_RELA && data->d_type != ELF_T_REL))
+        return;
+    size_t size = data->d_type == ELF_T_RELA ? sizeof(Elf64_Rela) : sizeof(Elf64_Rel);
+    for (size_t i = 0; i < data->d_size / size && !r->state; i++) {
+        GElf_Rela relocation;
+        GElf_Sym symbol;
+        window found;
+        if (get_relocation(r, data, i, &relocation) &&
+            gelf_getsym(symbols, (int)GELF_R_SYM(relocation.r_info), &symbol) &&
+            find_code(r, &symbol, &relocation, &found))
+            kprof_strbuf_append(&r->windows, &found, sizeof found);
+        if (window_count(r) > r->lines->d_size)
+            fail(r, KPROF_OK, damaged_lines);
+    }
+}
+
+static int compare_windows(const void *a, const void *b)
+{
+    const window *x = a, *y = b;
+    return (x->at > y->at) - (x->at < y->at);
+}
+
+/* Apply the relocations to a copy of the section. */
+static void relocate(reader *r, uint8_t *lines)
+{
+    window *windows = (window *)r->windows.data;
+    if (window_count(r) > 0)
+        qsort(windows, window_count(r), sizeof *windows, compare_windows);
+    uint64_t next = KPROF_CODE_INSTRUCTION_BYTES;
+    for (size_t i = 0; i < window_count(r); i++) {
+        windows[i].base = next;
+        next += windows[i].bytes + KPROF_CODE_INSTRUCTION_BYTES;
+        memcpy(lines + windows[i].at, &windows[i].base, sizeof windows[i].base);
+    }
+}
+
+static void find_windows(reader *r)
+{
+    GElf_Shdr header;
+    for (Elf_Scn *section = NULL; (section = elf_nextscn(r->elf, section)) && gelf_getshdr(section, &header);)
+        if ((header.sh_type == SHT_RELA || header.sh_type == SHT_REL) && header.sh_info == r->lines_index)
+            read_relocations(r, section, &header);
+}
+
+static uint64_t get_number(const uint8_t *bytes, size_t size)
+{
+    uint64_t value = 0;
+    memcpy(&value, bytes, size);
+    return value;
+}
+
+/* libdw puts a directory before the name of each file of a table, so few bytes may ask for much memory. Returns the
+ * most bytes that it may take for the table of these many bytes, or SIZE_MAX where it is none of DWARF 2 to 4. */
+static size_t directory_bytes(const uint8_t *unit, size_t size)
+{
+    enum { VERSION = 4, OPCODES = 14, SMALLEST_FILE = 5 };
+    uint64_t version = size > OPCODES + 1 ? get_number(unit + VERSION, 2) : 0;
+    if (version < 2 || version > 4)
+        return SIZE_MAX;
+    size_t at = version == 4 ? OPCODES + 1 : OPCODES;
+    at += unit[at] > 0 ? unit[at] : 1;
+    size_t longest = 0;
+    while (at < size && unit[at] != '\0') {
+        size_t length = strnlen((const char *)unit + at, size - at);
+        longest = length > longest ? length : longest;
+        at += length + 1;
+    }
+    return longest * (size / SMALLEST_FILE);
+}
+
+/* Is the section one that libdw reads in little time and memory? */
+static bool is_harmless(reader *r)
+{
+    const uint8_t *bytes = r->lines->d_buf;
+    size_t size = r->lines->d_size, needed = 0;
+    if (size > KPROF_CODE_MOST_LINE_BYTES || (r->texts && r->texts->d_size > KPROF_CODE_MOST_NAMES)) {
+        fail(r, KPROF_OK, too_many_lines);
+        return false;
+    }
+    for (size_t at = 0; at + sizeof(uint32_t) <= size;) {
+        size_t length = get_number(bytes + at, sizeof(uint32_t)) + sizeof(uint32_t);
+        size_t more = length <= size - at ? directory_bytes(bytes + at, length) : SIZE_MAX;
+        needed = more <= KPROF_CODE_MOST_DIRECTORY_BYTES ? needed + more : SIZE_MAX;
+        if (needed > KPROF_CODE_MOST_DIRECTORY_BYTES) {
+            fail(r, KPROF_OK, more == SIZE_MAX ? damaged_lines : too_many_lines);
+            return false;
+        }
+        at += length;
+    }
+    return true;
+}
+
+static void set_section(Elf64_Shdr *section, uint32_t name, uint64_t offset, uint64_t size)
+{
+    section->sh_name = name;
+    section->sh_type = SHT_PROGBITS;
+    section->sh_offset = offset;
+    section->sh_size = size;
+    section->sh_addralign = 1;
+}
+
+/* An ELF file with these two sections alone, so that libdw looks at nothing else. */
+static char *make_image(const reader *r, size_t *size)
+{
+    static const char names[] = "\0.shstrtab\0.debug_line\0.debug_str";
+    enum { NAMES = 1, LINES = 11, TEXTS = 23 };
+    struct {
+        Elf64_Ehdr file;
+        Elf64_Shdr sections[4];
+        char names[sizeof names];
+    } head = {.file = {.e_ident = {ELFMAG0, ELFMAG1, ELFMAG2, ELFMAG3, ELFCLASS64, ELFDATA2LSB, EV_CURRENT},
+                       .e_type = ET_EXEC,
+                       .e_machine = EM_CUDA,
+                       .e_version = EV_CURRENT,
+                       .e_shoff = sizeof(Elf64_Ehdr),
+                       .e_ehsize = sizeof(Elf64_Ehdr),
+                       .e_shentsize = sizeof(Elf64_Shdr),
+                       .e_shnum = 4,
+                       .e_shstrndx = 1}};
+    size_t texts_size = r->texts ? r->texts->d_size : 0;
+    memcpy(head.names, names, sizeof names);
+    set_section(&head.sections[1], NAMES, (uint64_t)(head.names - (char *)&head), sizeof names);
+    head.sections[1].sh_type = SHT_STRTAB;
+    set_section(&head.sections[2], LINES, sizeof head, r->lines->d_size);
+    set_section(&head.sections[3], TEXTS, sizeof head + r->lines->d_size, texts_size);
+    *size = sizeof head + r->lines->d_size + texts_size;
+    char *image = malloc(*size);
+    if (!image)
+        return NULL;
+    memcpy(image, &head, sizeof head);
+    memcpy(image + sizeof head, r->lines->d_buf, r->lines->d_size);
+    if (texts_size > 0)
+        memcpy(image + sizeof head + r->lines->d_size, r->texts->d_buf, texts_size);
+    return image;
+}
+
+static const window *find_window(const reader *r, uint64_t address)
+{
+    const window *windows = (const window *)r->windows.data;
+    size_t low = 0, high = window_count(r);
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (windows[middle].base + windows[middle].bytes < address)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low < window_count(r) && windows[low].base <= address ? &windows[low] : NULL;
+}
+
+/* The number of a line that libdw gave; its array holds them one after the other. */
+static size_t number_of(const table *t, const Dwarf_Line *line)
+{
+    size_t low = 0, high = t->count;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if ((uintptr_t)dwarf_onesrcline(t->lines, middle) < (uintptr_t)line)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+/* Append the frame of a row. Returns the row of the function that it was inlined into; `index` where there is none, or
+ * no frame. */
+static size_t add_frame(reader *r, const table *t, size_t index)
+{
+    Dwarf_Line *line = dwarf_onesrcline(t->lines, index);
+    kprof_code_frame frame = {.name = KPROF_CODE_NO_NAME};
+    int number;
+    const char *path = dwarf_linesrc(line, NULL, NULL);
+    if (!path || dwarf_lineno(line, &number) != 0 || number <= 0)
+        return index;
+    frame.line = (uint32_t)number;
+    Dwarf_Line *context = dwarf_linecontext(t->lines, line);
+    size_t caller = context ? t->first + number_of(t, context) : index;
+    const char *name = caller < index ? dwarf_linefunctionname(r->dwarf, line) : NULL;
+    kprof_status status = kprof_intern_text(&r->files, path, &frame.file);
+    if (status == KPROF_OK && name && *name)
+        status = kprof_intern_text(&r->names, name, &frame.name);
+    if (status == KPROF_OK && r->frames.length / sizeof frame == KPROF_CODE_MOST_FRAMES)
+        status = KPROF_UNSUPPORTED;
+    if (status != KPROF_OK) {
+        fail(r, status == KPROF_NO_MEMORY ? status : KPROF_OK, too_many_lines);
+        return index;
+    }
+    kprof_strbuf_append(&r->frames, &frame, sizeof frame);
+    return caller < index ? caller : index;
+}
+
+static void add_row(reader *r, const table *t, size_t index, const window *in, uint64_t address)
+{
+    row added = {.section = in->section,
+                 .section_offset = in->section_offset + (address - in->base),
+                 .first_frame = r->frames.length / sizeof(kprof_code_frame)};
+    if (dwarf_lineendsequence(dwarf_onesrcline(t->lines, index), &added.ends) != 0)
+        return;
+    for (size_t depth = 0; !added.ends && depth < KPROF_CODE_MOST_DEPTH; depth++) {
+        size_t caller = add_frame(r, t, index);
+        if (caller == index || r->state)
+            break;
+        index = caller;
+    }
+    added.frame_count = r->frames.length / sizeof(kprof_code_frame) - added.first_frame;
+    kprof_strbuf_append(&r->rows, &added, sizeof added);
+}
+
+static void read_table(reader *r, table *t)
+{
+    Dwarf_Addr address, next = 0;
+    bool ends = false;
+    for (size_t i = 0; i < t->count && !r->state; i++) {
+        Dwarf_Line *line = dwarf_onesrcline(t->lines, i), *after = dwarf_onesrcline(t->lines, i + 1);
+        if (ends)
+            t->first = i;
+        if (dwarf_lineaddr(line, &address) != 0 || dwarf_lineendsequence(line, &ends) != 0)
+            return;
+        /* Of rows with one address the last one holds; the others are callers. */
+        const window *in = find_window(r, address);
+        if (in && r->is_read[in->section] && (ends || !after || dwarf_lineaddr(after, &next) != 0 || next != address))
+            add_row(r, t, i, in, address);
+    }
+}
+
+static _Thread_local jmp_buf out_of_memory;
+
+/* libdw would end the program otherwise. */
+__attribute__((noreturn)) static void leave(void)
+{
+    longjmp(out_of_memory, 1);
+}
+
+static void read_tables(reader *r)
+{
+    dwarf_new_oom_handler(r->dwarf, leave);
+    if (setjmp(out_of_memory)) {
+        fail(r, KPROF_NO_MEMORY, "");
+        return;
+    }
+    Dwarf_Off at = 0, next;
+    Dwarf_CU *unit = NULL;
+    for (int got = 0; got == 0 && !r->state; at = next) {
+        table t = {0};
+        Dwarf_Files *files;
+        size_t file_count;
+        got = dwarf_next_lines(r->dwarf, at, &next, &unit, &files, &file_count, &t.lines, &t.count);
+        if (got == 0)
+            read_table(r, &t);
+        else if (got < 0)
+            fail(r, KPROF_OK, damaged_lines);
+    }
+}
+
+static void read_image(reader *r)
+{
+    size_t size;
+    char *image = make_image(r, &size);
+    if (!image) {
+        fail(r, KPROF_NO_MEMORY, "");
+        return;
+    }
+    relocate(r, (uint8_t *)image + size - r->lines->d_size - (r->texts ? r->texts->d_size : 0));
+    Elf *elf = elf_memory(image, size);
+    r->dwarf = elf ? dwarf_begin_elf(elf, DWARF_C_READ, NULL) : NULL;
+    if (r->dwarf)
+        read_tables(r);
+    else
+        fail(r, KPROF_OK, damaged_lines);
+    dwarf_end(r->dwarf);
+    elf_end(elf);
+    free(image);
+}
+
+/* By address; where a sequence ends and another one begins, the end first. The array is in the order of the table. */
+static int compare_rows(const void *a, const void *b)
+{
+    const row *x = a, *y = b;
+    if (x->section != y->section)
+        return x->section < y->section ? -1 : 1;
+    if (x->section_offset != y->section_offset)
+        return x->section_offset < y->section_offset ? -1 : 1;
+    if (x->ends != y->ends)
+        return x->ends ? -1 : 1;
+    return (x->first_frame > y->first_frame) - (x->first_frame < y->first_frame);
+}
+
+/* The last row at this place or before it. */
+static const row *find_row(const reader *r, size_t section, uint64_t section_offset)
+{
+    const row *rows = (const row *)r->rows.data;
+    size_t low = 0, high = r->rows.length / sizeof *rows;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (rows[middle].section < section ||
+            (rows[middle].section == section && rows[middle].section_offset <= section_offset))
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low > 0 && rows[low - 1].section == section ? &rows[low - 1] : NULL;
+}
+
+static void give_frames(reader *r)
+{
+    kprof_code *code = r->code;
+    if (r->rows.length > 0)
+        qsort(r->rows.data, r->rows.length / sizeof(row), sizeof(row), compare_rows);
+    for (size_t i = 0; i < code->function_count; i++) {
+        kprof_code_function *function = &code->functions[i];
+        for (size_t j = 0; j < function->count; j++) {
+            kprof_code_instruction *instruction = &function->instructions[j];
+            const row *at = find_row(r, function->section_index, function->section_offset + instruction->offset);
+            if (!at || at->frame_count == 0)
+                continue;
+            instruction->first_frame = at->first_frame;
+            instruction->frame_count = at->frame_count;
+        }
+    }
+    code->frame_count = r->frames.length / sizeof(kprof_code_frame);
+    code->frames = (kprof_code_frame *)r->frames.data;
+    r->frames = (kprof_strbuf)KPROF_STRBUF_INIT;
+}
+
+static kprof_intern intern_into(kprof_strlist *texts)
+{
+    enum { COMPARED_PER_KEPT = 16 };
+    return (kprof_intern){.texts = texts,
+                          .bytes_left = KPROF_CODE_MOST_NAMES,
+                          .compared_left = KPROF_CODE_MOST_NAMES * COMPARED_PER_KEPT};
+}
+
+kprof_status kprof_code_read_lines(Elf *elf, kprof_code *code)
+{
+    reader r = {.elf = elf, .code = code, .files = intern_into(&code->files), .names = intern_into(&code->names)};
+    if (find_sections(&r) && is_harmless(&r)) {
+        find_windows(&r);
+        if (!r.state)
+            read_image(&r);
+    }
+    if (r.windows.failed || r.rows.failed || r.frames.failed)
+        fail(&r, KPROF_NO_MEMORY, "");
+    if (!r.state && r.frames.length == 0)
+        r.state = no_lines;
+    if (!r.state)
+        give_frames(&r);
+    code->line_state = r.state ? r.state : "";
+    free(r.is_read);
+    kprof_strbuf_free(&r.windows);
+    kprof_strbuf_free(&r.rows);
+    kprof_strbuf_free(&r.frames);
+    kprof_intern_free(&r.files);
+    kprof_intern_free(&r.names);
+    return r.status;
+}

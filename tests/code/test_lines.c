@@ -1,0 +1,280 @@
+/* The functions and lines of cubins that ptxas made, and of damaged ones. */
+#include "code/code.h"
+
+#include <elf.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+/* A cubin of tests/fixtures/code, which the test frees. */
+static char *read_cubin(const char *name, size_t *size)
+{
+    char path[4096];
+    snprintf(path, sizeof path, "%s/fixtures/code/%s.cubin", KPROF_TESTS_DIR, name);
+    FILE *file = fopen(path, "rb");
+    assert_non_null(file);
+    static char bytes[1 << 16];
+    *size = fread(bytes, 1, sizeof bytes, file);
+    fclose(file);
+    assert_in_range(*size, 1, sizeof bytes - 1);
+    char *copy = malloc(*size);
+    assert_non_null(copy);
+    return memcpy(copy, bytes, *size);
+}
+
+static void put_frames(const kprof_code *code, const kprof_code_instruction *at, kprof_strbuf *out)
+{
+    if (at->frame_count == 0)
+        kprof_strbuf_puts(out, " none");
+    for (size_t i = 0; i < at->frame_count; i++) {
+        const kprof_code_frame *frame = &code->frames[at->first_frame + i];
+        const char *path = code->files.items[frame->file];
+        kprof_strbuf_printf(out, " %s:%u", strrchr(path, '/') + 1, frame->line);
+        if (frame->name != KPROF_CODE_NO_NAME)
+            kprof_strbuf_printf(out, " %s", code->names.items[frame->name]);
+    }
+}
+
+/* The lines of a function: "OFFSET FILE:LINE NAME FILE:LINE", one line for instructions in a row that have the same. */
+static char *describe(const kprof_code *code, const char *mangled)
+{
+    kprof_strbuf out = KPROF_STRBUF_INIT, last = KPROF_STRBUF_INIT;
+    for (size_t i = 0; i < code->function_count; i++) {
+        const kprof_code_function *function = &code->functions[i];
+        if (strcmp(function->mangled, mangled) != 0)
+            continue;
+        for (size_t j = 0; j < function->count; j++) {
+            kprof_strbuf now = KPROF_STRBUF_INIT;
+            put_frames(code, &function->instructions[j], &now);
+            if (!last.data || strcmp(now.data, last.data) != 0)
+                kprof_strbuf_printf(&out, "%llx%s\n", (unsigned long long)function->instructions[j].offset, now.data);
+            kprof_strbuf_free(&last);
+            last = now;
+        }
+        kprof_strbuf_printf(&out, "%llx\n", (unsigned long long)function->bytes);
+    }
+    kprof_strbuf_free(&last);
+    return kprof_strbuf_take(&out);
+}
+
+static void check_lines(const char *cubin, const char *mangled, const char *expected)
+{
+    size_t size;
+    char *bytes = read_cubin(cubin, &size);
+    kprof_code code;
+    assert_int_equal(kprof_code_read(bytes, size, NULL, &code), KPROF_OK);
+    free(bytes);
+    assert_string_equal(code.line_state, "");
+    char *found = describe(&code, mangled);
+    assert_string_equal(found, expected);
+    free(found);
+    kprof_code_free(&code);
+}
+
+static void inlined_functions_have_callers(void **state)
+{
+    (void)state;
+    check_lines("lengths_sm90", "lengths",
+                "0 lengths.cu:10\n"
+                "10 lengths.cu:11\n"
+                "50 lengths.cu:12\n"
+                "80 lengths.cu:13\n"
+                "110 lengths.cu:2 _Z6squaref lengths.cu:5 _Z4normff lengths.cu:13\n"
+                "120 lengths.cu:5 _Z4normff lengths.cu:13\n"
+                "130 lengths.cu:13\n"
+                "140 lengths.cu:14\n"
+                "200\n");
+    check_lines("lengths_sm80", "lengths",
+                "0 lengths.cu:10\n"
+                "10 lengths.cu:11\n"
+                "40 lengths.cu:12\n"
+                "60 lengths.cu:13\n"
+                "d0 lengths.cu:2 _Z6squaref lengths.cu:5 _Z4normff lengths.cu:13\n"
+                "e0 lengths.cu:5 _Z4normff lengths.cu:13\n"
+                "f0 lengths.cu:13\n"
+                "100 lengths.cu:14\n"
+                "200\n");
+    check_lines("lengths_sm100", "lengths",
+                "0 lengths.cu:10\n"
+                "10 lengths.cu:11\n"
+                "30 lengths.cu:12\n"
+                "40 lengths.cu:11\n"
+                "60 lengths.cu:12\n"
+                "80 lengths.cu:13\n"
+                "110 lengths.cu:2 _Z6squaref lengths.cu:5 _Z4normff lengths.cu:13\n"
+                "120 lengths.cu:5 _Z4normff lengths.cu:13\n"
+                "130 lengths.cu:13\n"
+                "140 lengths.cu:14\n"
+                "200\n");
+}
+
+/* The compiler keeps a function that it does not inline in the kernel's section. */
+static void called_functions_are_part_of_the_kernel(void **state)
+{
+    (void)state;
+    check_lines("lengths_sm90", "doubled",
+                "0 lengths.cu:15\n"
+                "10 lengths.cu:16\n"
+                "20 lengths.cu:17\n"
+                "b0 lengths.cu:18\n"
+                "c0 lengths.cu:8\n"
+                "200\n");
+    check_lines("lengths_sm90", "$doubled$_Z5twicef",
+                "0 lengths.cu:8\n"
+                "140\n");
+}
+
+static void linked_code_has_several_tables(void **state)
+{
+    (void)state;
+    check_lines("linked", "_Z5twicef",
+                "0 lengths.cu:8\n"
+                "100\n");
+    check_lines("linked", "quadrupled",
+                "0 other.cu:3\n"
+                "10 other.cu:4\n"
+                "d0 other.cu:5\n"
+                "180\n");
+    check_lines("linked", "lengths",
+                "0 lengths.cu:10\n"
+                "10 lengths.cu:11\n"
+                "40 lengths.cu:12\n"
+                "60 lengths.cu:13\n"
+                "d0 lengths.cu:2 _Z6squaref lengths.cu:5 _Z4normff lengths.cu:13\n"
+                "e0 lengths.cu:5 _Z4normff lengths.cu:13\n"
+                "f0 lengths.cu:13\n"
+                "100 lengths.cu:14\n"
+                "200\n");
+}
+
+/* As Triton writes it: lines of Python in PTX. */
+static void python_lines_are_lines(void **state)
+{
+    (void)state;
+    check_lines("softmax", "softmax_kernel",
+                "0 softmax.py:20\n"
+                "10 softmax.py:23\n"
+                "60 standard.py:168 max softmax.py:27\n"
+                "70 softmax.py:27\n"
+                "80 softmax.py:29\n"
+                "90 softmax.py:20\n"
+                "180\n");
+}
+
+static void code_without_lines_says_so(void **state)
+{
+    (void)state;
+    size_t size;
+    char *bytes = read_cubin("plain", &size);
+    kprof_code code;
+    assert_int_equal(kprof_code_read(bytes, size, NULL, &code), KPROF_OK);
+    free(bytes);
+    assert_string_equal(code.line_state, "the code was compiled without lines");
+    assert_int_equal(code.function_count, 3);
+    char *found = describe(&code, "lengths");
+    assert_string_equal(found, "0 none\n200\n");
+    free(found);
+    kprof_code_free(&code);
+}
+
+static void only_wanted_functions_are_read(void **state)
+{
+    (void)state;
+    size_t size;
+    char *bytes = read_cubin("lengths_sm90", &size);
+    kprof_strlist wanted = KPROF_STRLIST_INIT;
+    assert_true(kprof_strlist_add(&wanted, "nonesuch"));
+    assert_true(kprof_strlist_add(&wanted, "lengths"));
+    kprof_code code;
+    assert_int_equal(kprof_code_read(bytes, size, &wanted, &code), KPROF_OK);
+    assert_int_equal(code.function_count, 1);
+    const kprof_code_function *function = &code.functions[0];
+    assert_string_equal(function->mangled, "lengths");
+    assert_string_equal(function->section, ".text.lengths");
+    assert_int_equal(function->bytes, 0x200);
+    assert_int_equal(function->count, 0x20);
+    assert_int_equal(function->instructions[31].offset, 0x1f0);
+    assert_null(function->instructions[31].text);
+    assert_string_equal(code.files.items[0], "/home/ada/project/lengths.cu");
+    kprof_code_free(&code);
+    kprof_strlist_free(&wanted);
+    free(bytes);
+}
+
+static Elf64_Shdr *find_section(char *cubin, uint32_t type)
+{
+    Elf64_Ehdr *file = (Elf64_Ehdr *)cubin;
+    Elf64_Shdr *sections = (Elf64_Shdr *)(cubin + file->e_shoff);
+    for (size_t i = 0; i < file->e_shnum; i++)
+        if (sections[i].sh_type == type)
+            return &sections[i];
+    fail();
+    return NULL;
+}
+
+static void check_refused(const char *cubin, size_t size, const char *why)
+{
+    kprof_code code;
+    assert_int_equal(kprof_code_read(cubin, size, NULL, &code), KPROF_BAD_REPORT);
+    assert_string_equal(code.line_state, why);
+    assert_string_equal(code.text_state, why);
+    kprof_code_free(&code);
+}
+
+static void other_files_are_refused(void **state)
+{
+    (void)state;
+    size_t size;
+    char *bytes = read_cubin("lengths_sm90", &size);
+    check_refused("", 0, "the code is no cubin");
+    check_refused("\177ELF", 4, "the code is no cubin");
+    find_section(bytes, SHT_SYMTAB)->sh_type = SHT_NOBITS;
+    check_refused(bytes, size, "the code has no symbols");
+    ((Elf64_Ehdr *)bytes)->e_machine = EM_X86_64;
+    check_refused(bytes, size, "the code is no cubin");
+    free(bytes);
+}
+
+/* Each byte in turn is another one: nothing is promised of what is read, but that it ends. */
+static void damaged_code_is_survived(void **state)
+{
+    (void)state;
+    size_t size;
+    char *bytes = read_cubin("lengths_sm80", &size);
+    for (size_t i = 0; i < size; i++) {
+        kprof_code code;
+        char kept = bytes[i];
+        bytes[i] = (char)~kept;
+        kprof_status status = kprof_code_read(bytes, size, NULL, &code);
+        assert_true(status == KPROF_OK || status == KPROF_BAD_REPORT);
+        kprof_code_free(&code);
+        bytes[i] = kept;
+    }
+    for (size_t length = 0; length < size; length += 16) {
+        kprof_code code;
+        char *shorter = malloc(length + 1);
+        memcpy(shorter, bytes, length);
+        kprof_status status = kprof_code_read(shorter, length, NULL, &code);
+        assert_true(status == KPROF_OK || status == KPROF_BAD_REPORT);
+        kprof_code_free(&code);
+        free(shorter);
+    }
+    free(bytes);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(inlined_functions_have_callers), cmocka_unit_test(called_functions_are_part_of_the_kernel),
+        cmocka_unit_test(linked_code_has_several_tables), cmocka_unit_test(python_lines_are_lines),
+        cmocka_unit_test(code_without_lines_says_so),     cmocka_unit_test(only_wanted_functions_are_read),
+        cmocka_unit_test(other_files_are_refused),        cmocka_unit_test(damaged_code_is_survived),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
