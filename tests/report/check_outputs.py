@@ -355,7 +355,7 @@ def main():
         check_markdown(path)
     schema = json.loads((source / "docs/report.schema.json").read_text())
     check_floats(golden / "source.csv", lambda header: ["line", "samples", "samples_pct", "instructions", "excess_sectors"])
-    for page in ("details", "raw", "summary", "sources", "source", "source-none", "session", "raw-v1", "raw-v2", "multiplexed-details",
+    for page in ("details", "raw", "summary", "sources", "source", "source-none", "source-details", "session", "raw-v1", "raw-v2", "multiplexed-details",
                  "multiplexed-raw", "multiplexed-summary", "diff", "statistics",
                  "multiplexed-statistics"):
         check_json(golden / f"{page}.json", schema)
@@ -363,7 +363,7 @@ def main():
     check_lines(golden / "multiplexed-raw.jsonl", golden / "multiplexed-raw.json")
     for name in ("statistics.prom", "multiplexed-statistics.prom"):
         check_prometheus(golden / name)
-    for name in ("brief.jsonl", "multiplexed-brief.jsonl"):
+    for name in ("brief.jsonl", "multiplexed-brief.jsonl", "source-brief.jsonl"):
         check_brief(golden / name, schema)
     check_trace(golden / "raw-trace.json", golden / "raw.json")
     check_examples(source, write_fixture)

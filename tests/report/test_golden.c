@@ -224,6 +224,11 @@ static golden_case source_cases[] = {
     {"source-no-lines.txt", {TEXT(SOURCE), .width = 80, .filter = &only_incr, .source_view = KPROF_VIEW_CUDA, HERE}},
     {"source-stripped.txt", {TEXT(SOURCE), .filter = &only_stripped, HERE}},
     {"source.csv", {CSV(SOURCE, LONG), .source_view = KPROF_VIEW_CUDA, .all_rows = true, HERE}},
+    {"source-details.txt", {TEXT(DETAILS), .width = 100, .filter = &only_softmax}},
+    {"source-details.json", {JSON(DETAILS), .filter = &only_softmax}},
+    {"source-details.csv", {CSV(DETAILS, LONG), .filter = &only_stripped}},
+    {"source-brief.txt", {TEXT(BRIEF)}},
+    {"source-brief.jsonl", {.page = KPROF_PAGE_BRIEF, .format = KPROF_FORMAT_JSONL}},
     {"source-ncu.csv", {CSV(SOURCE, NCU), .source_view = KPROF_VIEW_SASS, .filter = &recorded, .all_rows = true}},
     {"source-ncu-cuda.csv", {CSV(SOURCE, NCU), .source_view = KPROF_VIEW_CUDA, .all_rows = true, HERE}},
     {"source-ncu-both.csv",
@@ -330,7 +335,8 @@ static void check_widths(void **state)
 static void add_tests(struct CMUnitTest *tests, CMUnitTestFunction check, golden_case *from, size_t count)
 {
     for (size_t i = 0; i < count; i++)
-        from[i].options.findings = check == check_golden || check == check_multiplexed ? &golden_findings : NULL;
+        from[i].options.findings =
+            check == check_golden || check == check_multiplexed || check == check_source ? &golden_findings : NULL;
     for (size_t i = 0; i < count; i++)
         tests[i] = (struct CMUnitTest){from[i].name, check, NULL, NULL, &from[i]};
 }

@@ -169,6 +169,12 @@ static void no_verdict(kprof_emitter *emitter, const kprof_emit_findings *findin
     (void)findings;
 }
 
+static void no_hot_line(kprof_emitter *emitter, const kprof_hot_line *line)
+{
+    (void)emitter;
+    (void)line;
+}
+
 static void no_finding(kprof_emitter *emitter, const kprof_found *found)
 {
     (void)emitter;
@@ -225,6 +231,7 @@ static void add_defaults(kprof_emitter_ops *ops)
     DEFAULT(launches_begin, begin_list_of_launches);
     DEFAULT(launch_begin, begin_record_of_launch);
     DEFAULT(verdict, no_verdict);
+    DEFAULT(hot_line, no_hot_line);
     DEFAULT(section_begin, begin_section);
     DEFAULT(metric, show_row_of_metric);
     DEFAULT(table, kprof_emit_cells);

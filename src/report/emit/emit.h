@@ -6,6 +6,7 @@
 
 #include "report/emit/columns.h"
 #include "report/emit/output.h"
+#include "report/model/code.h"
 #include "report/model/findings.h"
 #include "report/model/units.h"
 #include "report/model/view.h"
@@ -37,7 +38,7 @@ typedef struct kprof_emit_field {
     bool is_signed;      /* people see a plus before a number above 0 */
     bool folds;          /* text shows it below its row where the table is too wide; a plain one without its label */
     bool is_told;        /* another column says the same, so text drops it instead of folding it */
-    bool is_idle;            /* a number that is 0, or missing, in all rows of its record */
+    bool is_idle;        /* a number that is 0, or missing, in all rows of its record */
 } kprof_emit_field;
 typedef struct kprof_emit_record {
     const kprof_emit_field *fields;
@@ -97,9 +98,9 @@ bool kprof_is_excess(double value, const char *unit);
  * there are none. */
 kprof_status kprof_emit_not_evaluated(const kprof_emit_findings *all, kprof_strbuf *out) KPROF_MUST_CHECK;
 
-/* Calls nest as in  page { launches { launch { verdict? metric* section { metric* table* rooflines? what_if? finding* }
- * finding* } } }  and  page { list { columns? record { (rows? row*)* } } }. A finding that stands in none of the
- * launch's sections comes after them.
+/* Calls nest as in  page { launches { launch { verdict? hot_line? metric* section { metric* table* rooflines? what_if?
+ * finding* } finding* } } }  and  page { list { columns? record { (rows? row*)* } } }. A finding that stands in none of
+ * the launch's sections comes after them.
  *
  * An emitter may leave out operations, NULL. By default, launches are a list of GROUPS, a launch is a record of it, and
  * a metric one of its rows; a table and rooflines are their metrics; all else does nothing, also at the end of what the
@@ -109,6 +110,7 @@ typedef struct kprof_emitter_ops {
     void (*launches_begin)(kprof_emitter *emitter); /* emitter->launches has been set */
     void (*launch_begin)(kprof_emitter *emitter, const kprof_model_launch *launch);
     void (*verdict)(kprof_emitter *emitter, const kprof_emit_findings *findings); /* all of them, found or not */
+    void (*hot_line)(kprof_emitter *emitter, const kprof_hot_line *line);
     void (*section_begin)(kprof_emitter *emitter, const kprof_section *section);
     void (*metric)(kprof_emitter *emitter, const kprof_emit_metric *metric);
     void (*table)(kprof_emitter *emitter, const kprof_emit_table *table);

@@ -147,6 +147,14 @@ static void long_verdict(kprof_emitter *emitter, const kprof_emit_findings *all)
         put_not_evaluated(emitter, all->open[i]);
 }
 
+static void long_hot_line(kprof_emitter *emitter, const kprof_hot_line *line)
+{
+    kprof_strbuf place = KPROF_STRBUF_INIT;
+    kprof_strbuf_puts(&place, line->place);
+    put_told(emitter, &(told_row){"", "verdict", "hot_line", line->pct, "", &place});
+    kprof_strbuf_free(&place);
+}
+
 static void long_finding(kprof_emitter *emitter, const kprof_found *found)
 {
     const kprof_finding *finding = found->finding;
@@ -166,6 +174,7 @@ static const kprof_emitter_ops long_ops = {
     .launches_begin = long_launches_begin,
     .launch_begin = csv_launch_begin,
     .verdict = long_verdict,
+    .hot_line = long_hot_line,
     .metric = long_metric,
     .finding = long_finding,
     KPROF_CSV_OPERATIONS,

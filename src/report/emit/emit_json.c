@@ -355,6 +355,16 @@ static void json_verdict(kprof_emitter *emitter, const kprof_emit_findings *all)
     }
 }
 
+static void json_hot_line(kprof_emitter *emitter, const kprof_hot_line *line)
+{
+    cJSON *object = add_object(of(emitter)->launch, "hot_line");
+    add_text(object, "at", line->place);
+    add_text(object, "file", line->file ? line->file->path : NULL);
+    add(object, "line", known(line->file != NULL, line->line));
+    add(object, "pct", kprof_json_number(line->pct));
+    add_text(object, "stall", *line->stall ? line->stall : NULL);
+}
+
 static cJSON *member(const cJSON *object, const char *key)
 {
     return cJSON_GetObjectItemCaseSensitive(object, key);
@@ -537,10 +547,10 @@ static void json_free(kprof_emitter *emitter)
 
 /* One document and lines of JSON share these operations. */
 #define JSON_OPERATIONS                                                                                                \
-    .launch_begin = json_launch_begin, .verdict = json_verdict, .section_begin = json_section_begin,                   \
-    .metric = json_metric, .table = json_table, .rooflines = json_rooflines, .what_if = json_what_if,                  \
-    .section_end = json_section_end, .record_begin = json_record_begin, .rows_begin = json_rows_begin,                 \
-    .row = json_row, .free = json_free
+    .launch_begin = json_launch_begin, .verdict = json_verdict, .hot_line = json_hot_line,                             \
+    .section_begin = json_section_begin, .metric = json_metric, .table = json_table, .rooflines = json_rooflines,      \
+    .what_if = json_what_if, .section_end = json_section_end, .record_begin = json_record_begin,                       \
+    .rows_begin = json_rows_begin, .row = json_row, .free = json_free
 
 static const kprof_emitter_ops json_ops = {
     .launches_begin = json_launches_begin,

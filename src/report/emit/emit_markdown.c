@@ -292,6 +292,18 @@ static void markdown_verdict(kprof_emitter *emitter, const kprof_emit_findings *
     kprof_strbuf_free(&line);
 }
 
+static void markdown_hot_line(kprof_emitter *emitter, const kprof_hot_line *line)
+{
+    kprof_strbuf text = KPROF_STRBUF_INIT;
+    kprof_strbuf_puts(&text, ": ");
+    kprof_hot_line_describe(line, &text);
+    if (text.failed)
+        emitter->status = KPROF_NO_MEMORY;
+    else
+        put_bold(of(emitter), "- ", "Hottest", text.data);
+    kprof_strbuf_free(&text);
+}
+
 static void put_paragraph(markdown_emitter *markdown, const char *text)
 {
     begin_block(markdown);
@@ -358,6 +370,7 @@ static void markdown_free(kprof_emitter *emitter)
 
 static const kprof_emitter_ops markdown_ops = {
     .verdict = markdown_verdict,
+    .hot_line = markdown_hot_line,
     .table = markdown_table,
     .finding = markdown_finding,
     .section_end = markdown_section_end,

@@ -31,6 +31,7 @@ typedef struct text_emitter {
     bool has_marks, has_spreads, has_folded; /* the page ends with what these mean */
     bool has_excess;                         /* so of a share of more than all */
     bool lacks_verdicts;                     /* so of rows whose verdict is not shown */
+    bool has_verdict;                        /* the launch has one */
 } text_emitter;
 
 typedef enum text_style { STYLE_HEADING, STYLE_SECTION, STYLE_NOTE, STYLE_PLAIN } text_style;
@@ -816,6 +817,19 @@ static void text_verdict(kprof_emitter *emitter, const kprof_emit_findings *find
         kprof_verdict_text_free(&row);
     }
     show_not_evaluated(emitter, findings);
+    of(emitter)->has_verdict = has_rows;
+}
+
+static void text_hot_line(kprof_emitter *emitter, const kprof_hot_line *line)
+{
+    kprof_strbuf text = KPROF_STRBUF_INIT;
+    kprof_hot_line_describe(line, &text);
+    kprof_output_puts(emitter->out, of(emitter)->has_verdict ? "" : "\n");
+    if (text.failed)
+        emitter->status = KPROF_NO_MEMORY;
+    else
+        kprof_text_labelled(emitter->out, (kprof_text_place){2, width_of(emitter)}, "Hottest", text.data);
+    kprof_strbuf_free(&text);
 }
 
 /* Print a paragraph of a finding and free it. An empty one prints nothing. */
@@ -1141,6 +1155,7 @@ static void text_free(kprof_emitter *emitter)
 static const kprof_emitter_ops text_ops = {
     .launch_begin = text_launch_begin,
     .verdict = text_verdict,
+    .hot_line = text_hot_line,
     .section_begin = text_section_begin,
     .metric = text_metric,
     .table = text_table,

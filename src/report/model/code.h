@@ -217,4 +217,20 @@ kprof_status kprof_profiled_lines_make(const kprof_profiled_code *code, bool out
                                        kprof_profiled_lines *out) KPROF_MUST_CHECK;
 void kprof_profiled_lines_free(kprof_profiled_lines *lines); /* members */
 
+/* A line with its share of the samples; an instruction, where no line is known. */
+typedef struct kprof_hot_line {
+    char place[96];              /* "softmax.py:41", or "0x0110" */
+    const kprof_code_file *file; /* NULL: an instruction */
+    uint32_t line;
+    double pct;     /* of the samples of the kernel */
+    char stall[48]; /* what most warps wait for there; "": nothing */
+} kprof_hot_line;
+
+/* Find the lines of a profile that most samples are of, the hottest first, at most `most` of them; none where it was
+ * not sampled. */
+kprof_status kprof_hot_lines_find(const kprof_code_profiles *profiles, const kprof_code_profile *profile, size_t most,
+                                  kprof_hot_line *out, size_t *count) KPROF_MUST_CHECK;
+/* Append "line softmax.py:41, 31.20 % of the samples (Long Scoreboard)". */
+void kprof_hot_line_describe(const kprof_hot_line *line, kprof_strbuf *out);
+
 #endif

@@ -1,5 +1,7 @@
 /* What the instructions of a profile tell: numbers made of counters, what warps wait for, and sums by line. */
+#include "core/clean.h"
 #include "report/model/code.h"
+#include "report/model/units.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -233,4 +235,80 @@ void kprof_profiled_lines_free(kprof_profiled_lines *lines)
     free(lines->members);
     free(lines->values);
     *lines = (kprof_profiled_lines){0};
+}
+
+/* A row of samples, and where it is. */
+static kprof_hot_line hot_line(const kprof_profiled_code *code, const double *values, const char *place, double all)
+{
+    kprof_hot_line hot = {.pct = 100 * kprof_profiled_number(code, values, KPROF_NUMBER_SAMPLES) / all};
+    double pct;
+    const kprof_profiled_reason *reason = kprof_profiled_stall(code, values, 0, &pct);
+    snprintf(hot.place, sizeof hot.place, "%s", place);
+    kprof_cut_text(hot.place, sizeof hot.place - 1);
+    if (reason)
+        kprof_profiled_reason_name(reason, hot.stall, sizeof hot.stall);
+    return hot;
+}
+
+static void insert_hot(const kprof_hot_line *hot, size_t most, kprof_hot_line *out, size_t *count)
+{
+    size_t at = *count;
+    while (at > 0 && out[at - 1].pct < hot->pct)
+        at--;
+    if (at == most || !(hot->pct > 0))
+        return;
+    *count += *count < most;
+    memmove(&out[at + 1], &out[at], (*count - 1 - at) * sizeof *out);
+    out[at] = *hot;
+}
+
+/* Where the code has lines, what belongs to none of them is left out. */
+static kprof_status rank_lines(const kprof_profiled_code *code, size_t most, kprof_hot_line *out, size_t *count)
+{
+    const double all = kprof_profiled_number(code, code->totals, KPROF_NUMBER_SAMPLES);
+    const bool has_lines = kprof_profiled_has_lines(code);
+    kprof_profiled_lines lines;
+    char place[512];
+    if (!(all > 0))
+        return KPROF_OK;
+    const kprof_status status = kprof_profiled_lines_make(code, false, &lines);
+    for (size_t i = 0; status == KPROF_OK && has_lines && i < lines.count; i++) {
+        const kprof_profiled_line *line = &lines.items[i];
+        if (!line->file)
+            continue;
+        snprintf(place, sizeof place, "%s:%u", line->file->name, line->line);
+        kprof_hot_line hot = hot_line(code, line->values, place, all);
+        hot.file = line->file;
+        hot.line = line->line;
+        insert_hot(&hot, most, out, count);
+    }
+    for (size_t i = 0; status == KPROF_OK && !has_lines && i < code->instruction_count; i++) {
+        snprintf(place, sizeof place, "0x%04llx", (unsigned long long)code->instructions[i].offset);
+        const kprof_hot_line hot = hot_line(code, kprof_profiled_values(code, i), place, all);
+        insert_hot(&hot, most, out, count);
+    }
+    kprof_profiled_lines_free(&lines);
+    return status;
+}
+
+kprof_status kprof_hot_lines_find(const kprof_code_profiles *profiles, const kprof_code_profile *profile, size_t most,
+                                  kprof_hot_line *out, size_t *count)
+{
+    kprof_profiled_code code;
+    *count = 0;
+    kprof_status status = kprof_profiled_code_load(profiles, profile, &code);
+    if (status == KPROF_OK)
+        status = rank_lines(&code, most, out, count);
+    kprof_profiled_code_free(&code);
+    return status;
+}
+
+void kprof_hot_line_describe(const kprof_hot_line *line, kprof_strbuf *out)
+{
+    const kprof_human share = kprof_units_human(line->pct, "%", false);
+    kprof_strbuf_printf(out, "%s %s, ", line->file ? "line" : "instruction", line->place);
+    kprof_human_put(&share, out);
+    kprof_strbuf_puts(out, " of the samples");
+    if (*line->stall)
+        kprof_strbuf_printf(out, " (%s)", line->stall);
 }

@@ -176,6 +176,14 @@ static kprof_status count_samples(kprof_groups *groups, kprof_group *group, cons
     return KPROF_OK;
 }
 
+/* Samples of many launches tell more than those of a few. */
+static void note_code(const kprof_groups *groups, kprof_group *group, const kprof_model_launch *launch)
+{
+    const kprof_code_profile *code = kprof_code_profile_of(&groups->code, launch->id);
+    if (code && (!group->code || code->sampled > group->code->sampled))
+        group->code = code;
+}
+
 static kprof_status count_launch(void *user, const kprof_model_launch *launch)
 {
     kprof_groups *groups = user;
@@ -196,6 +204,7 @@ static kprof_status count_launch(void *user, const kprof_model_launch *launch)
         group->source = source_of(launch);
     if (!count_configuration(groups, group, launch))
         return kprof_store_no_memory(groups->report);
+    note_code(groups, group, launch);
     return launch->samples ? count_samples(groups, group, launch) : count_single(groups, group, launch);
 }
 
@@ -228,6 +237,10 @@ kprof_status kprof_groups_collect(const kprof_page_context *context, kprof_group
     for (size_t i = 0; i < model->device_count && added; i++)
         added = kprof_names_add(&out->devices, model->devices[i].name, i) &&
                 kprof_names_add(&out->uuids, model->devices[i].uuid, i);
+    if (added)
+        status = kprof_code_profiles_load(context->reports->file, model, &out->code);
+    if (added && status != KPROF_OK)
+        return status;
     status = added ? kprof_page_walk(context, count_launch, out) : kprof_store_no_memory(out->report);
     return status == KPROF_OK ? find_untold(out) : status;
 }
@@ -255,6 +268,7 @@ void kprof_groups_free(kprof_groups *groups)
     kprof_names_free(&groups->uuids);
     kprof_names_free(&groups->keys);
     kprof_names_free(&groups->configurations);
+    kprof_code_profiles_free(&groups->code);
     kprof_strlist_free(&groups->configuration_keys);
 }
 

@@ -3,6 +3,7 @@
 #ifndef KPROF_REPORT_GROUPS_H
 #define KPROF_REPORT_GROUPS_H
 
+#include "report/model/code.h"
 #include "report/model/robust.h"
 #include "report/model/rollup.h"
 #include "report/page/page.h"
@@ -24,9 +25,10 @@ typedef struct kprof_group {
     kprof_rollup_total *totals; /* [metric_count] */
     double *durations;          /* [duration_count], in ns: of launches, or of samples */
     size_t duration_count;
-    size_t configurations; /* different grids, blocks, clusters and dynamic shared memories */
-    char *key;             /* that launches of the group share */
-    size_t next;           /* group of the same key, and another source; 0: none */
+    size_t configurations;          /* different grids, blocks, clusters and dynamic shared memories */
+    char *key;                      /* that launches of the group share */
+    size_t next;                    /* group of the same key, and another source; 0: none */
+    const kprof_code_profile *code; /* what was measured of its instructions, in most launches; NULL: nothing */
 } kprof_group;
 
 typedef struct kprof_groups {
@@ -42,6 +44,7 @@ typedef struct kprof_groups {
     kprof_names keys;                    /* -> the first group of it */
     kprof_names configurations;          /* group and shape, of all groups */
     kprof_strlist configuration_keys;    /* the texts of these */
+    kprof_code_profiles code;
 } kprof_groups;
 
 /* Group the launches that the filter and the conditions take, in the order of their first launches. NO_MATCH, with a

@@ -73,8 +73,9 @@ kprof_status kprof_page_walk(const kprof_page_context *context, kprof_model_visi
 /* The part of a page that goes launch by launch through its first report. */
 typedef struct kprof_launch_page {
     kprof_view *view;
-    kprof_rules *rules;     /* NULL: no findings are shown */
-    kprof_emitter *emitter; /* which has begun the page */
+    kprof_rules *rules;          /* NULL: no findings are shown */
+    kprof_emitter *emitter;      /* which has begun the page */
+    struct kprof_hot_cache *hot; /* NULL: no line is named */
 } kprof_launch_page;
 /* Show the launches: `show` is called with the part for each. The columns are those of its view. */
 kprof_status kprof_page_launches(const kprof_page_context *context, kprof_launch_page *page,

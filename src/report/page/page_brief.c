@@ -6,11 +6,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define BRIEF_VERSION   1
-#define COUNT_OF(array) (sizeof(array) / sizeof *(array))
+#define BRIEF_VERSION     1
+#define KPROF_BRIEF_BYTES 2048
+#define COUNT_OF(array)   (sizeof(array) / sizeof *(array))
 
 /* The most of each, and bytes of texts as JSON spells them. A line of LINE_BYTES and its label fit into 80 columns. */
-enum { STALLS = 3, FINDINGS = 3, WARNINGS = 3 };
+enum { STALLS = 3, FINDINGS = 3, WARNINGS = 3, HOT_LINES = 5 };
 enum {
     NAME_BYTES = 128,
     LINE_BYTES = 66,
@@ -40,6 +41,8 @@ typedef struct brief {
     size_t found_count;
     char warnings[WARNINGS][WARNING_BYTES + 1];
     size_t warning_count;
+    kprof_hot_line hot[HOT_LINES];
+    size_t hot_count;
 } brief;
 
 /* Bytes that a byte of a text may take in JSON. */
@@ -304,6 +307,54 @@ static void make_brief(const kprof_emitter *emitter, kprof_ranking *ranking, con
     take_advice(out);
 }
 
+/* Bytes of a text in JSON. */
+static size_t size_of(const char *text)
+{
+    size_t bytes = 0;
+    for (; *text; text++)
+        bytes += json_bytes(*text);
+    return bytes;
+}
+
+/* Leave as many of the hottest lines as the document has room for. */
+static void fit_hot_lines(brief *of)
+{
+    enum { MEMBERS = 640, STALL = 26, FINDING = 68, WARNING = 11, HOT_LINE = 36 }; /* bytes beside their texts */
+    const char *const texts[] = {of->kernel, of->part,   of->device,
+                                 of->class,  of->limit,  of->occupancy,
+                                 of->next,   of->advice, of->row->group->kernel->function};
+    size_t bytes = MEMBERS, count = 0;
+    for (size_t i = 0; i < COUNT_OF(texts); i++)
+        bytes += size_of(texts[i]);
+    for (size_t i = 0; i < of->stall_count; i++)
+        bytes += STALL + size_of(of->stalls[i].name);
+    for (size_t i = 0; i < of->found_count; i++)
+        bytes += FINDING + size_of(of->found[i]->finding->id);
+    for (size_t i = 0; i < of->warning_count; i++)
+        bytes += WARNING + size_of(of->warnings[i]);
+    for (; count < of->hot_count; count++) {
+        bytes += HOT_LINE + size_of(of->hot[count].place) + size_of(of->hot[count].stall);
+        if (bytes > KPROF_BRIEF_BYTES)
+            break;
+    }
+    of->hot_count = count;
+}
+
+static kprof_status take_hot_lines(const kprof_ranking *ranking, brief *out)
+{
+    const kprof_code_profile *code = out->row->group->code;
+    kprof_status status = KPROF_OK;
+    if (code)
+        status = kprof_hot_lines_find(&ranking->groups.code, code, HOT_LINES, out->hot, &out->hot_count);
+    for (size_t i = 0; i < out->hot_count; i++) {
+        char place[sizeof out->hot[i].place];
+        cut(place, WORD_BYTES, out->hot[i].place, false);
+        memcpy(out->hot[i].place, place, sizeof place);
+    }
+    fit_hot_lines(out);
+    return status;
+}
+
 static kprof_emit_field machine(kprof_emit_field field)
 {
     return kprof_field_with_role(field, KPROF_ROLE_MACHINE);
@@ -325,7 +376,16 @@ static kprof_emit_field time_field(const char *key, double time_ns)
 }
 
 /* Lines for people, those that are empty left out. */
-enum { LINE_LAUNCHES, LINE_DURATION, LINE_VERDICT, LINE_THROUGHPUT, LINE_STALLS, LINE_LITTLE, LINE_FINDINGS };
+enum {
+    LINE_LAUNCHES,
+    LINE_DURATION,
+    LINE_VERDICT,
+    LINE_THROUGHPUT,
+    LINE_STALLS,
+    LINE_HOTTEST,
+    LINE_LITTLE,
+    LINE_FINDINGS
+};
 typedef struct brief_lines {
     kprof_strbuf items[LINE_FINDINGS + FINDINGS];
 } brief_lines;
@@ -413,6 +473,8 @@ static void make_lines(const brief *of, brief_lines *out)
     put_value(&out->items[LINE_THROUGHPUT], "compute ", row->compute_pct, "%");
     put_value(&out->items[LINE_THROUGHPUT], ", memory ", row->memory_pct, "%");
     put_stalls(of, &out->items[LINE_STALLS]);
+    if (of->hot_count > 0)
+        kprof_hot_line_describe(&of->hot[0], &out->items[LINE_HOTTEST]);
     const kprof_found *near = of->findings ? of->findings->verdict.near : NULL;
     if (near) {
         char line[LINE_BYTES + 1];
@@ -440,6 +502,17 @@ static kprof_emit_field line_field(const char *label, const char *line)
     return kprof_field_with_role(kprof_field_text("line", label, line && *line ? line : NULL), KPROF_ROLE_PEOPLE);
 }
 
+static void show_hot_lines(kprof_emitter *emitter, const brief *of)
+{
+    if (of->hot_count > 0)
+        emitter->ops->rows_begin(emitter, "hot_lines");
+    for (size_t i = 0; i < of->hot_count; i++) {
+        const kprof_emit_field fields[] = {text_field("at", of->hot[i].place), pct_field("pct", of->hot[i].pct),
+                                           text_field("stall", of->hot[i].stall)};
+        emitter->ops->row(emitter, &(kprof_emit_record){fields, COUNT_OF(fields)});
+    }
+}
+
 static void show_rows(kprof_emitter *emitter, const brief *of)
 {
     emitter->ops->rows_begin(emitter, "stalls");
@@ -447,6 +520,7 @@ static void show_rows(kprof_emitter *emitter, const brief *of)
         const kprof_emit_field fields[] = {text_field("name", of->stalls[i].name), pct_field("pct", of->stalls[i].pct)};
         emitter->ops->row(emitter, &(kprof_emit_record){fields, COUNT_OF(fields)});
     }
+    show_hot_lines(emitter, of);
     emitter->ops->rows_begin(emitter, "findings");
     for (size_t i = 0; i < of->found_count; i++) {
         const kprof_found *found = of->found[i];
@@ -514,13 +588,14 @@ static void show_brief(kprof_emitter *emitter, const brief *of, const brief_line
         line_field("Throughput", line[LINE_THROUGHPUT].data),
         line_field("Occupancy", of->occupancy_line),
         line_field("Stalls", line[LINE_STALLS].data),
+        line_field("Hottest", line[LINE_HOTTEST].data),
         line_field("Worth most", line[LINE_LITTLE].data),
         line_field("Findings", line[LINE_FINDINGS].data),
         line_field("", line[LINE_FINDINGS + 1].data),
         line_field("", line[LINE_FINDINGS + 2].data),
         line_field("Look next", *of->next ? of->next : NULL),
         line_field("Warnings", warnings[0]),
-        line_field("", warnings[1]),
+        line_field("", of->hot_count > 0 ? NULL : warnings[1]), /* there are 15 lines at most */
     };
     emitter->ops->record_begin(emitter, &(kprof_emit_record){fields, COUNT_OF(fields)});
     show_rows(emitter, of);
@@ -540,11 +615,12 @@ kprof_status kprof_page_brief(const kprof_page_context *context)
             brief of;
             brief_lines lines;
             make_brief(emitter, &ranking, &ranking.rows[i], &of);
+            status = take_hot_lines(&ranking, &of);
             make_lines(&of, &lines);
             show_brief(emitter, &of, &lines);
             for (size_t k = 0; k < COUNT_OF(lines.items); k++)
                 kprof_strbuf_free(&lines.items[k]);
-            status = kprof_emitter_status(emitter);
+            status = status == KPROF_OK ? kprof_emitter_status(emitter) : status;
         }
         emitter->ops->list_end(emitter);
         status = kprof_page_end(emitter, status);

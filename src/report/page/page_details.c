@@ -122,6 +122,42 @@ static kprof_status choose_findings(const kprof_launch_page *page, const kprof_v
     return KPROF_OK;
 }
 
+/* The hottest line of each profile, looked for once. */
+typedef struct kprof_hot_cache {
+    kprof_code_profiles profiles;
+    struct {
+        bool is_known, is_there;
+        kprof_hot_line line;
+    } * lines; /* [count of profiles] */
+} kprof_hot_cache;
+
+static kprof_status load_hot(const kprof_page_context *context, kprof_hot_cache *out)
+{
+    kprof_report *report = context->reports->file;
+    const kprof_status status = kprof_code_profiles_load(report, &context->reports->model, &out->profiles);
+    out->lines = status == KPROF_OK ? calloc(out->profiles.count + 1, sizeof *out->lines) : NULL;
+    return status == KPROF_OK && !out->lines ? kprof_store_no_memory(report) : status;
+}
+
+static void show_hot_line(const kprof_launch_page *page, const kprof_model_launch *launch)
+{
+    kprof_hot_cache *hot = page->hot;
+    const kprof_code_profile *profile = kprof_code_profile_of(&hot->profiles, launch->id);
+    if (!profile)
+        return;
+    const size_t at = (size_t)(profile - hot->profiles.items);
+    size_t count = 0;
+    if (!hot->lines[at].is_known) {
+        const kprof_status status = kprof_hot_lines_find(&hot->profiles, profile, 1, &hot->lines[at].line, &count);
+        if (status != KPROF_OK)
+            page->emitter->status = status;
+        hot->lines[at].is_known = true;
+        hot->lines[at].is_there = count > 0;
+    }
+    if (hot->lines[at].is_there)
+        page->emitter->ops->hot_line(page->emitter, &hot->lines[at].line);
+}
+
 static kprof_status show_launch(void *user, const kprof_model_launch *launch)
 {
     kprof_launch_page *page = user;
@@ -136,6 +172,7 @@ static kprof_status show_launch(void *user, const kprof_model_launch *launch)
     emitter->ops->launch_begin(emitter, launch);
     if (has_findings && chosen == KPROF_OK)
         emitter->ops->verdict(emitter, &all);
+    show_hot_line(page, launch);
     for (size_t i = 0; chip && i < chip->section_count; i++) {
         const kprof_section *section = chip->sections[i].section;
         emitter->ops->section_begin(emitter, section);
@@ -153,16 +190,20 @@ static kprof_status show_launch(void *user, const kprof_model_launch *launch)
 kprof_status kprof_page_show_details(kprof_emitter *emitter, const kprof_page_context *context)
 {
     kprof_view view;
-    kprof_launch_page page = {.view = &view, .emitter = emitter};
+    kprof_hot_cache hot = {0};
+    kprof_launch_page page = {.view = &view, .emitter = emitter, .hot = &hot};
     kprof_status status = kprof_view_sections(&context->reports->model, &view);
     if (status != KPROF_OK)
         return status;
-    if (context->options->findings)
+    status = load_hot(context, &hot);
+    if (status == KPROF_OK && context->options->findings)
         status = kprof_rules_new(context->options->findings, &context->reports->model, &page.rules);
     if (status == KPROF_OK)
         status = kprof_page_launches(context, &page, show_launch);
     kprof_rules_free(page.rules);
     kprof_view_free(&view);
+    kprof_code_profiles_free(&hot.profiles);
+    free(hot.lines);
     return status;
 }
 

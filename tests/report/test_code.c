@@ -1,0 +1,421 @@
+/* What was measured of instructions: sums by line, numbers, the texts of lines, and reports that somebody has changed.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+#include <sqlite3.h>
+
+#include "core/log.h"
+#include "fixture.h"
+#include "log_capture.h"
+#include "report/model/source_text.h"
+
+#define SOURCE_FOLDER KPROF_TESTS_DIR "/fixtures/source"
+
+static char path[512], folder[512];
+static log_capture said;
+
+static void copy_fixture(void)
+{
+    size_t size;
+    char *content = fixture_read(SOURCE_FOLDER "/source.kprof", &size);
+    FILE *file = fopen(path, "wb");
+    assert_true(content && file);
+    assert_int_equal(fwrite(content, 1, size, file), size);
+    assert_int_equal(fclose(file), 0);
+    free(content);
+}
+
+static void execute(const char *sql)
+{
+    sqlite3 *db = NULL;
+    char *error = NULL;
+    assert_int_equal(sqlite3_open(path, &db), SQLITE_OK);
+    if (sqlite3_exec(db, sql, NULL, NULL, &error) != SQLITE_OK)
+        fail_msg("%s: %s", sql, error);
+    assert_int_equal(sqlite3_close(db), SQLITE_OK);
+}
+
+static int set_up(void **state)
+{
+    (void)state;
+    snprintf(path, sizeof path, "%s", fixture_path("code.kprof"));
+    snprintf(folder, sizeof folder, "%s", fixture_path("sources"));
+    copy_fixture();
+    assert_int_equal(mkdir(folder, 0700), 0);
+    log_capture_start(&said);
+    return 0;
+}
+
+static int tear_down(void **state)
+{
+    (void)state;
+    char command[600];
+    unlink(path);
+    snprintf(command, sizeof command, "rm -r '%s'", folder);
+    return system(command);
+}
+
+/* A report with the instructions of one of its kernels. */
+typedef struct opened {
+    kprof_report *report;
+    kprof_model model;
+    kprof_code_profiles profiles;
+    kprof_profiled_code code;
+} opened;
+
+static kprof_status open_code(size_t number, opened *out)
+{
+    *out = (opened){0};
+    kprof_status status = kprof_report_open(path, &out->report);
+    if (status == KPROF_OK)
+        status = kprof_model_load(out->report, &out->model);
+    if (status == KPROF_OK)
+        status = kprof_code_profiles_load(out->report, &out->model, &out->profiles);
+    if (status == KPROF_OK)
+        assert_true(number < out->profiles.count);
+    return status == KPROF_OK ? kprof_profiled_code_load(&out->profiles, &out->profiles.items[number], &out->code)
+                              : status;
+}
+
+static void close_code(opened *of)
+{
+    kprof_profiled_code_free(&of->code);
+    kprof_code_profiles_free(&of->profiles);
+    kprof_model_free(&of->model);
+    if (of->report)
+        assert_int_equal(kprof_report_close(of->report), KPROF_OK);
+}
+
+enum { VECTOR_ADD, SOFTMAX, INCR, STRIPPED };
+
+static double number(const opened *of, const double *values, kprof_code_number which)
+{
+    return kprof_profiled_number(&of->code, values, which);
+}
+
+static void test_numbers_of_an_instruction(void **state)
+{
+    (void)state;
+    opened of;
+    double pct;
+    char name[48];
+    assert_int_equal(open_code(SOFTMAX, &of), KPROF_OK);
+    assert_int_equal(of.code.instruction_count, 15);
+    const double *load = kprof_profiled_values(&of.code, 4), *store = kprof_profiled_values(&of.code, 9);
+    assert_string_equal(of.code.instructions[4].text, "LDG.E R4, desc[UR4][R2.64]");
+    assert_string_equal(of.code.instructions[4].space, "global");
+    assert_int_equal(of.code.instructions[4].access_bits, 32);
+    assert_float_equal(number(&of, load, KPROF_NUMBER_SAMPLES), 712, 0);
+    assert_float_equal(number(&of, load, KPROF_NUMBER_EXCESS), 28672, 0);
+    assert_float_equal(number(&of, load, KPROF_NUMBER_CONFLICTS), 0, 0);
+    assert_float_equal(number(&of, store, KPROF_NUMBER_CONFLICTS), 7168, 0);
+    assert_float_equal(number(&of, store, KPROF_NUMBER_WAYS), 8, 0);
+    assert_float_equal(number(&of, kprof_profiled_values(&of.code, 3), KPROF_NUMBER_ACTIVE), 20, 0);
+    const kprof_profiled_reason *reason = kprof_profiled_stall(&of.code, load, 1, &pct);
+    kprof_profiled_reason_name(reason, name, sizeof name);
+    assert_string_equal(name, "Wait");
+    assert_float_equal(pct, 100 * 12 / 712.0, 1e-9);
+    assert_null(kprof_profiled_stall(&of.code, load, 2, &pct));
+    assert_int_equal(of.code.instructions[5].wait_count, 1);
+    assert_int_equal(of.code.waits[of.code.instructions[5].first_wait], 4);
+    close_code(&of);
+}
+
+/* Nobody counted sectors, and took samples: that is not 0. */
+static void test_what_was_not_measured(void **state)
+{
+    (void)state;
+    opened of;
+    double pct;
+    execute("DELETE FROM instruction_value WHERE metric_id IN (SELECT id FROM metric WHERE name LIKE '%sectors%' OR "
+            "name LIKE '%pcsamp%'); DELETE FROM code_profile_metric WHERE metric_id IN (SELECT id FROM metric WHERE "
+            "name LIKE '%sectors%' OR name LIKE '%pcsamp%'); UPDATE code_profile SET sampled=0");
+    assert_int_equal(open_code(VECTOR_ADD, &of), KPROF_OK);
+    assert_true(number(&of, of.code.totals, KPROF_NUMBER_SECTORS) != number(&of, of.code.totals, KPROF_NUMBER_SECTORS));
+    assert_true(number(&of, of.code.totals, KPROF_NUMBER_EXCESS) != number(&of, of.code.totals, KPROF_NUMBER_EXCESS));
+    assert_true(number(&of, of.code.totals, KPROF_NUMBER_SAMPLES) != number(&of, of.code.totals, KPROF_NUMBER_SAMPLES));
+    assert_true(number(&of, of.code.totals, KPROF_NUMBER_INSTRUCTIONS) > 0);
+    assert_null(kprof_profiled_stall(&of.code, of.code.totals, 0, &pct));
+    close_code(&of);
+}
+
+/* Each instruction belongs to one line, so that lines add up to all, by inner and by outer lines. */
+static void test_lines_add_up(void **state)
+{
+    (void)state;
+    for (int outer = 0; outer < 2; outer++) {
+        opened of;
+        kprof_profiled_lines lines;
+        double samples = 0;
+        size_t members = 0;
+        assert_int_equal(open_code(SOFTMAX, &of), KPROF_OK);
+        assert_int_equal(kprof_profiled_lines_make(&of.code, outer, &lines), KPROF_OK);
+        for (size_t i = 0; i < lines.count; i++) {
+            samples += number(&of, lines.items[i].values, KPROF_NUMBER_SAMPLES);
+            members += lines.items[i].count;
+        }
+        assert_float_equal(samples, number(&of, of.code.totals, KPROF_NUMBER_SAMPLES), 0);
+        assert_int_equal(members, of.code.instruction_count);
+        assert_int_equal(lines.count, outer ? 7 : 8);
+        for (size_t i = 0; i < lines.count && outer; i++)
+            assert_string_equal(lines.items[i].file->name, "softmax.py");
+        kprof_profiled_lines_free(&lines);
+        close_code(&of);
+    }
+}
+
+static void test_hottest_lines(void **state)
+{
+    (void)state;
+    opened of;
+    kprof_hot_line hot[3];
+    size_t count;
+    assert_int_equal(open_code(SOFTMAX, &of), KPROF_OK);
+    assert_int_equal(kprof_hot_lines_find(&of.profiles, &of.profiles.items[SOFTMAX], 3, hot, &count), KPROF_OK);
+    assert_int_equal(count, 3);
+    assert_string_equal(hot[0].place, "softmax.py:7");
+    assert_string_equal(hot[0].stall, "Long Scoreboard");
+    assert_string_equal(hot[1].place, "standard.py:170");
+    assert_true(hot[0].pct > hot[1].pct && hot[1].pct > hot[2].pct);
+    assert_int_equal(kprof_hot_lines_find(&of.profiles, &of.profiles.items[STRIPPED], 1, hot, &count), KPROF_OK);
+    assert_string_equal(hot[0].place, "0x00c0");
+    assert_null(hot[0].file);
+    close_code(&of);
+}
+
+/* Files of the same last part are told apart by their paths. */
+static void test_names_of_files(void **state)
+{
+    (void)state;
+    opened of;
+    execute("UPDATE code_file SET path='/other/softmax.py' WHERE path LIKE '%standard.py'");
+    assert_int_equal(open_code(SOFTMAX, &of), KPROF_OK);
+    assert_string_equal(of.profiles.files[0].name, "vectorAdd.cu");
+    assert_string_equal(of.profiles.files[1].name, "/home/user/project/softmax.py");
+    assert_string_equal(of.profiles.files[2].name, "/other/softmax.py");
+    close_code(&of);
+}
+
+/* Rows that kprof would not write. */
+static void test_damaged_rows(void **state)
+{
+    (void)state;
+    static const char *const changes[] = {
+        "UPDATE code_profile SET kernel_id=99",
+        "UPDATE code_profile SET process_id=0",
+        "UPDATE code_profile SET device_id=-1",
+        "UPDATE launch_code_profile SET profile_id=77",
+        "UPDATE code_profile_metric SET metric_id=metric_id+100000",
+        "INSERT INTO instruction_value VALUES(1, 1, 0, 1, 5)",
+        "UPDATE instruction_value SET offset=-16 WHERE offset=0",
+        "UPDATE instruction_value SET function_id=900 WHERE function_id=1",
+        "UPDATE code_line SET file_id=42",
+        "UPDATE code_line SET depth=depth+100",
+        "UPDATE code_line SET depth=7 WHERE depth=1",
+        "UPDATE code_instruction SET offset=-offset",
+        "DELETE FROM code_function",
+        "DELETE FROM code",
+    };
+    for (size_t i = 0; i < sizeof changes / sizeof *changes; i++) {
+        opened of;
+        sqlite3 *db = NULL;
+        copy_fixture();
+        assert_int_equal(sqlite3_open(path, &db), SQLITE_OK);
+        (void)sqlite3_exec(db, changes[i], NULL, NULL, NULL);
+        const bool has_changed = sqlite3_total_changes(db) > 0;
+        assert_int_equal(sqlite3_close(db), SQLITE_OK);
+        kprof_status status = has_changed ? open_code(SOFTMAX, &of) : KPROF_BAD_REPORT;
+        if (has_changed && status == KPROF_OK) { /* only another kernel is concerned */
+            close_code(&of);
+            status = open_code(VECTOR_ADD, &of);
+        }
+        if (has_changed)
+            close_code(&of);
+        if (!has_changed || status != KPROF_BAD_REPORT)
+            fail_msg("%s: %s", changes[i], has_changed ? "is taken" : "changes nothing");
+    }
+}
+
+/* Texts of any kind reach no terminal as they are. */
+static void test_texts_are_cleaned(void **state)
+{
+    (void)state;
+    opened of;
+    execute("UPDATE code_file SET path='/a/'||char(27)||'[2J'||id; UPDATE code_instruction SET text=char(7)||text;"
+            "UPDATE code_line SET function=char(27)||function; UPDATE code_profile SET reason=char(155)||'x'");
+    assert_int_equal(open_code(SOFTMAX, &of), KPROF_OK);
+    for (int i = 0; i < KPROF_FORMAT_COUNT; i++) {
+        const kprof_print_options options = {.page = KPROF_PAGE_SOURCE, .format = (kprof_format)i};
+        kprof_status status;
+        char *text = fixture_print(of.report, &options, &status);
+        assert_int_equal(status, KPROF_OK);
+        for (const unsigned char *c = (const unsigned char *)text; *c; c++)
+            assert_true(*c >= 0x20 || *c == '\n');
+        free(text);
+    }
+    close_code(&of);
+}
+
+/* A profile of thousands of reasons, of which each would be compared with each. */
+static void test_too_many_reasons(void **state)
+{
+    (void)state;
+    opened of;
+    execute("WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i+1 FROM n WHERE i<3000) "
+            "INSERT INTO metric SELECT NULL, 'smsp__pcsamp_warps_issue_stalled_r'||i, '', '', 'instruction' FROM n;"
+            "INSERT INTO code_profile_metric SELECT 1, id FROM metric WHERE name LIKE '%stalled_r%'");
+    assert_int_equal(open_code(VECTOR_ADD, &of), KPROF_BAD_REPORT);
+    close_code(&of);
+}
+
+static void write_text(const char *name, const char *text)
+{
+    char file_path[700];
+    snprintf(file_path, sizeof file_path, "%s/%s", folder, name);
+    FILE *file = fopen(file_path, "w");
+    assert_non_null(file);
+    assert_true(fputs(text, file) >= 0);
+    assert_int_equal(fclose(file), 0);
+}
+
+static kprof_source_state find_text(const opened *of, const kprof_source_places *places, char **line)
+{
+    kprof_source_text text;
+    assert_int_equal(kprof_source_text_find(&of->profiles, &of->profiles.files[0], places, &text), KPROF_OK);
+    const kprof_source_state state = text.state;
+    *line = kprof_source_text_line(&text, 8);
+    assert_null(kprof_source_text_line(&text, 0));
+    assert_null(kprof_source_text_line(&text, 17));
+    kprof_source_text_free(&text);
+    return state;
+}
+
+static void expect_text(kprof_source_state expected, const kprof_source_places *places)
+{
+    opened of;
+    char *line;
+    assert_int_equal(open_code(VECTOR_ADD, &of), KPROF_OK);
+    assert_int_equal(find_text(&of, places, &line), expected);
+    const bool has_text = expected != KPROF_SOURCE_MISSING && expected != KPROF_SOURCE_CHANGED;
+    if (has_text)
+        assert_string_equal(line, "        c[i] = a[i] + b[i];");
+    else
+        assert_null(line);
+    free(line);
+    close_code(&of);
+}
+
+static void test_texts_of_files(void **state)
+{
+    (void)state;
+    char *folders[] = {folder}, file_path[700], target[] = SOURCE_FOLDER "/vectorAdd.cu", *files[] = {target};
+    const kprof_strlist folder_list = {folders, 1, 1}, file_list = {files, 1, 1};
+    const kprof_source_places nowhere = {NULL, NULL}, below = {&folder_list, NULL}, named = {NULL, &file_list};
+    expect_text(KPROF_SOURCE_MISSING, &nowhere);
+    expect_text(KPROF_SOURCE_MISSING, &below);
+    expect_text(KPROF_SOURCE_FOUND, &named);
+    snprintf(file_path, sizeof file_path, "%s/vectorAdd.cu", folder);
+    assert_int_equal(symlink(target, file_path), 0); /* is not followed */
+    expect_text(KPROF_SOURCE_MISSING, &below);
+    assert_int_equal(unlink(file_path), 0);
+    assert_int_equal(mkfifo(file_path, 0600), 0); /* nobody writes into it */
+    expect_text(KPROF_SOURCE_MISSING, &below);
+    assert_int_equal(unlink(file_path), 0);
+    write_text("vectorAdd.cu", "another one\n");
+    expect_text(KPROF_SOURCE_CHANGED, &below);
+    char *text = fixture_read(target, NULL);
+    snprintf(file_path, sizeof file_path, "%s/deep", folder);
+    assert_int_equal(mkdir(file_path, 0700), 0);
+    write_text("deep/vectorAdd.cu", text);
+    expect_text(KPROF_SOURCE_FOUND, &below);
+    text[strlen(text) - 3] = '?'; /* of the same size */
+    write_text("deep/vectorAdd.cu", text);
+    expect_text(KPROF_SOURCE_CHANGED, &below);
+    free(text);
+}
+
+/* Only a file whose size and hash are known is looked for where the report says. */
+static void test_recorded_paths(void **state)
+{
+    (void)state;
+    char sql[1024], *files[] = {(char *)SOURCE_FOLDER "/vectorAdd.cu"};
+    const kprof_strlist file_list = {files, 1, 1};
+    const kprof_source_places nowhere = {NULL, NULL}, named = {NULL, &file_list};
+    snprintf(sql, sizeof sql, "UPDATE code_file SET path='%s/vectorAdd.cu' WHERE id=1", SOURCE_FOLDER);
+    execute(sql);
+    expect_text(KPROF_SOURCE_FOUND, &nowhere);
+    execute("UPDATE code_file SET hash=NULL, bytes=NULL WHERE id=1");
+    expect_text(KPROF_SOURCE_MISSING, &nowhere);
+    expect_text(KPROF_SOURCE_UNCHECKED, &named);
+    execute("UPDATE code_file SET path='../../..', hash='0', bytes=0 WHERE id=1");
+    expect_text(KPROF_SOURCE_MISSING, &nowhere);
+    expect_text(KPROF_SOURCE_MISSING, &named);
+}
+
+static void test_stored_text(void **state)
+{
+    (void)state;
+    const kprof_source_places nowhere = {NULL, NULL};
+    execute("UPDATE code_file SET content='1\n2\n3\n4\n5\n6\n7\n\tc[i] = a[i] + b[i];\r\n9' WHERE id=1");
+    opened of;
+    char *line;
+    assert_int_equal(open_code(VECTOR_ADD, &of), KPROF_OK);
+    assert_int_equal(find_text(&of, &nowhere, &line), KPROF_SOURCE_STORED);
+    assert_string_equal(line, "    c[i] = a[i] + b[i];");
+    free(line);
+    close_code(&of);
+}
+
+/* The brief stays a document of 2 KB, and has as many lines as it has room for. */
+static void test_brief_stays_small(void **state)
+{
+    (void)state;
+    kprof_finding_list findings;
+    kprof_catalog *catalog = fixture_findings_load(true, &findings);
+    kprof_report *report = NULL;
+    kprof_status status;
+    execute("UPDATE kernel SET demangled=replace(hex(zeroblob(999)), '00', char(1)), function=demangled;"
+            "UPDATE device SET name=(SELECT demangled FROM kernel);"
+            "UPDATE process SET name=(SELECT demangled FROM kernel);"
+            "UPDATE code_file SET path='/'||id||replace(hex(zeroblob(999)), '00', char(34))");
+    kprof_print_options options = {
+        .page = KPROF_PAGE_BRIEF, .format = KPROF_FORMAT_JSONL, .findings = &findings, .group_by = KPROF_GROUP_PROCESS};
+    assert_int_equal(kprof_report_open(path, &report), KPROF_OK);
+    char *text = fixture_print(report, &options, &status);
+    assert_int_equal(status, KPROF_OK);
+    assert_non_null(strstr(text, "\"hot_lines\":[{"));
+    for (const char *line = text; *line; line += strcspn(line, "\n") + 1)
+        assert_true(strcspn(line, "\n") <= 2048);
+    free(text);
+    assert_int_equal(kprof_report_close(report), KPROF_OK);
+    free(findings.items);
+    kprof_catalog_free(catalog);
+}
+
+#define TEST(function) cmocka_unit_test_setup_teardown(function, set_up, tear_down)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(test_numbers_of_an_instruction),
+        TEST(test_what_was_not_measured),
+        TEST(test_lines_add_up),
+        TEST(test_hottest_lines),
+        TEST(test_names_of_files),
+        TEST(test_damaged_rows),
+        TEST(test_texts_are_cleaned),
+        TEST(test_too_many_reasons),
+        TEST(test_texts_of_files),
+        TEST(test_recorded_paths),
+        TEST(test_stored_text),
+        TEST(test_brief_stays_small),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
