@@ -2,12 +2,13 @@
 #include "metricset/finding.h"
 
 #include "core/log.h"
+#include "metricset/instruction.h"
 
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { MAX_THRESHOLDS = 32, MAX_VALUES = 64, MAX_OPTIONS = 64, MAX_NAME = 64, MAX_UNLESS = 32 };
+enum { MAX_THRESHOLDS = 32, MAX_VALUES = 64, MAX_OPTIONS = 64, MAX_NAME = 64, MAX_UNLESS = 32, MOST_PLACES = 3 };
 
 static const char name_letters[] = "abcdefghijklmnopqrstuvwxyz0123456789_";
 
@@ -65,15 +66,34 @@ static kprof_status read_threshold(const kprof_json_place *place, const cJSON *v
     return status == KPROF_OK ? kprof_json_get_string(place, value, "source", &threshold->source) : status;
 }
 
+/* Averages of instructions cannot be added up over a line. */
+static kprof_status check_place_metric(const kprof_json_place *at, const char *name)
+{
+    const kprof_instruction_metric *metric = kprof_instruction_metric_find(name);
+    if (!metric || strcmp(metric->name, name) != 0)
+        return kprof_json_fail(at,
+                               "is \"%s\", which is no metric of instructions; kprof list metrics --metrics "
+                               "\"regex:^(source:|smsp__pcsamp_)\" shows them",
+                               name);
+    return kprof_instruction_can_add(metric)
+               ? KPROF_OK
+               : kprof_json_fail(at, "is \"%s\", which cannot be added up over the instructions of a line", name);
+}
+
 static kprof_status read_option(const kprof_json_place *place, const cJSON *value, void *element)
 {
-    static const char *const keys[] = {"name", "text", "value", "when", NULL};
+    static const char *const keys[] = {"name", "text", "place", "value", "when", NULL};
+    const kprof_json_place where = {place, "place", 0};
     kprof_finding_option *option = element;
     kprof_status status = kprof_json_check_object(place, value, keys);
     if (status == KPROF_OK)
         status = kprof_json_require_string(place, value, "name", &option->name);
     if (status == KPROF_OK)
         status = kprof_json_get_string(place, value, "text", &option->text);
+    if (status == KPROF_OK)
+        status = kprof_json_get_string(place, value, "place", &option->place);
+    if (status == KPROF_OK && option->place)
+        status = check_place_metric(&where, option->place);
     if (status == KPROF_OK)
         status = read_expression(place, value, "value", &option->value);
     return status == KPROF_OK ? read_expression(place, value, "when", &option->when) : status;
@@ -397,6 +417,54 @@ static kprof_status read_verdict(const kprof_json_place *place, const cJSON *val
     return status == KPROF_OK ? read_near(&at, verdict, out) : status;
 }
 
+static kprof_status read_place_metrics(const kprof_json_place *place, const cJSON *value, kprof_finding_places *out)
+{
+    const kprof_json_place list = {place, "metrics", 0};
+    kprof_status status = kprof_json_get_strings(place, value, "metrics", &out->metrics);
+    for (char **name = out->metrics; name && *name && status == KPROF_OK; name++)
+        status = check_place_metric(&(kprof_json_place){&list, NULL, (size_t)(name - out->metrics)}, *name);
+    return status;
+}
+
+static kprof_status read_place_value(const kprof_json_place *place, const cJSON *value, kprof_finding *out)
+{
+    const kprof_json_place at = {place, "of", 0};
+    char *name = NULL;
+    kprof_status status = kprof_json_get_string(place, value, "of", &name);
+    const size_t locals = out->threshold_count + out->value_count;
+    const size_t local = name ? find_local(out, name, strlen(name), locals) : SIZE_MAX;
+    const bool has_options = local != SIZE_MAX && local >= out->threshold_count &&
+                             out->values[local - out->threshold_count].option_count > 0;
+    if (status == KPROF_OK && name && !has_options)
+        status = kprof_json_fail(&at, "must be the name of a value with options");
+    out->places.of = has_options ? local - out->threshold_count : SIZE_MAX;
+    free(name);
+    return status;
+}
+
+static kprof_status read_places(const kprof_json_place *place, const cJSON *value, kprof_finding *out)
+{
+    static const char *const keys[] = {"metrics", "of", "most", NULL};
+    const cJSON *json = cJSON_GetObjectItemCaseSensitive(value, "places");
+    const kprof_json_place at = {place, "places", 0}, most = {&at, "most", 0};
+    kprof_finding_places *places = &out->places;
+    *places = (kprof_finding_places){NULL, SIZE_MAX, MOST_PLACES};
+    if (!json)
+        return KPROF_OK;
+    kprof_status status = kprof_json_check_object(&at, json, keys);
+    if (status == KPROF_OK)
+        status = read_place_metrics(&at, json, places);
+    if (status == KPROF_OK)
+        status = read_place_value(&at, json, out);
+    if (status == KPROF_OK && (kprof_strings_count(places->metrics) > 0) == (places->of != SIZE_MAX))
+        status = kprof_json_fail(&at, "must have either \"metrics\" or \"of\"");
+    if (status == KPROF_OK)
+        status = kprof_json_get_int(&at, json, "most", &places->most);
+    return status == KPROF_OK && (places->most < 1 || places->most > MOST_PLACES)
+               ? kprof_json_fail(&most, "must be from 1 to %d", MOST_PLACES)
+               : status;
+}
+
 /* Read what stands in a finding beside its lists. */
 static kprof_status read_head(const kprof_json_place *place, const cJSON *value, kprof_finding *out)
 {
@@ -440,9 +508,9 @@ static kprof_status read_head(const kprof_json_place *place, const cJSON *value,
 
 kprof_status kprof_finding_read(const kprof_json_place *place, const cJSON *value, kprof_finding *out)
 {
-    static const char *const keys[] = {"id",         "name",    "help",       "sections", "order",   "optional",
-                                       "confidence", "when",    "thresholds", "values",   "message", "advice",
-                                       "next",       "speedup", "verdict",    "unless",   "symptom", NULL};
+    static const char *const keys[] = {
+        "id",      "name",   "help", "sections", "order",   "optional", "confidence", "when",   "thresholds", "values",
+        "message", "advice", "next", "speedup",  "verdict", "unless",   "symptom",    "places", NULL};
     *out = (kprof_finding){0};
     kprof_status status = kprof_json_check_object(place, value, keys);
     if (status == KPROF_OK)
@@ -455,6 +523,8 @@ kprof_status kprof_finding_read(const kprof_json_place *place, const cJSON *valu
         status = read_speedup(place, value, out);
     if (status == KPROF_OK)
         status = read_verdict(place, value, out);
+    if (status == KPROF_OK)
+        status = read_places(place, value, out);
     return status == KPROF_OK ? bind_finding(place, out) : status;
 }
 
@@ -463,6 +533,7 @@ static void free_value(kprof_finding_value *value)
     for (size_t i = 0; i < value->option_count; i++) {
         free(value->options[i].name);
         free(value->options[i].text);
+        free(value->options[i].place);
         kprof_expr_free(value->options[i].value);
         kprof_expr_free(value->options[i].when);
     }
@@ -491,6 +562,7 @@ void kprof_finding_free(kprof_finding *finding)
         free(texts[i]);
     kprof_strings_free(finding->sections);
     kprof_strings_free(finding->unless);
+    kprof_strings_free(finding->places.metrics);
     kprof_strlist_free(&finding->operands);
     kprof_expr_free(finding->when);
     kprof_expr_free(finding->gain);

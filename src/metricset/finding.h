@@ -28,6 +28,7 @@ typedef enum kprof_pick { KPROF_PICK_NONE, KPROF_PICK_LARGEST, KPROF_PICK_SMALLE
 
 typedef struct kprof_finding_option {
     char *name, *text; /* texts with placeholders; NULL: no text */
+    char *place;       /* the metric of instructions that tells where, for kprof_finding_places; NULL: none */
     kprof_expr *value; /* NULL, of KPROF_PICK_FIRST only: its place, from 1 */
     kprof_expr *when;  /* NULL: always */
 } kprof_finding_option;
@@ -43,6 +44,13 @@ typedef struct kprof_finding_value {
 /* Expressions are bound to an array of values: the thresholds, then the finding's own values, then its operands. Texts
  * have placeholders: {value} for a number with its unit, {value.name} and {value.text} for those of the chosen option.
  */
+/* Where in the code a finding is worst: the lines with the largest shares of some metrics of instructions. */
+typedef struct kprof_finding_places {
+    char **metrics; /* names of metricset/instruction.h, which are added up; NULL-terminated. NULL: see `of` */
+    size_t of;      /* index of the value whose chosen option has the metric; SIZE_MAX: none. Neither: no places */
+    int most;       /* lines that are told at most */
+} kprof_finding_places;
+
 typedef struct kprof_finding {
     char *id, *name, *help;
     char **sections; /* it stands in the first of these that a launch has */
@@ -70,6 +78,7 @@ typedef struct kprof_finding {
     size_t verdict_value; /* of `values`: the number that goes with it; SIZE_MAX: none */
     kprof_expr *near;     /* of KPROF_VERDICT_LIMIT: the kernel is near its limit; NULL: never */
     char *near_text;      /* the verdict's words about gains then; NULL with `near` */
+    kprof_finding_places places;
 } kprof_finding;
 
 /* Findings of a catalog, in display order. */

@@ -142,13 +142,24 @@ const kprof_instruction_metric *kprof_instruction_metric_find(const char *name)
     return NULL;
 }
 
+static bool ends_with(const char *name, const char *end)
+{
+    const size_t length = strlen(name), own = strlen(end);
+    return length > own && strcmp(name + length - own, end) == 0;
+}
+
+bool kprof_instruction_can_add(const kprof_instruction_metric *metric)
+{
+    return metric->kind != KPROF_INSTRUCTION_COMPUTED || ends_with(metric->name, "_excessive");
+}
+
 static bool counter_is_on(kprof_host *host, const char *name)
 {
-    const size_t length = strlen(name), ideal = strlen(IDEAL);
     char real[128];
-    const bool is_ideal = length > ideal && length < sizeof real && strcmp(name + length - ideal, IDEAL) == 0;
-    snprintf(real, sizeof real, "%.*s", (int)(length - ideal), is_ideal ? name : "");
-    return kprof_host_has_metric(host, is_ideal ? real : name);
+    if (!ends_with(name, IDEAL))
+        return kprof_host_has_metric(host, name);
+    snprintf(real, sizeof real, "%.*s", (int)(strlen(name) - strlen(IDEAL)), name);
+    return kprof_host_has_metric(host, real);
 }
 
 bool kprof_instruction_metric_on(kprof_host *host, const kprof_instruction_metric *metric)
@@ -207,12 +218,9 @@ bool kprof_instruction_is_word(const char *word)
 
 static kprof_status select_group(int group, kprof_strlist *out)
 {
-    static const char suffix[] = "_not_issued";
     bool added = true;
     for (const kprof_instruction_metric *row = rows; row->name && added; row++) {
-        const size_t length = strlen(row->name), own = sizeof suffix - 1;
-        const bool is_of_second = length > own && strcmp(row->name + length - own, suffix) == 0;
-        if (row->kind == KPROF_INSTRUCTION_SAMPLE && is_of_second == (group == 1))
+        if (row->kind == KPROF_INSTRUCTION_SAMPLE && ends_with(row->name, "_not_issued") == (group == 1))
             added = kprof_strlist_add_unique(out, row->word);
     }
     return added ? KPROF_OK : KPROF_NO_MEMORY;

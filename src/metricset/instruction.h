@@ -34,6 +34,8 @@ typedef struct kprof_instruction_metric {
 extern const kprof_instruction_metric *const kprof_instruction_metrics;
 /* The row of CUPTI's or ncu's name, or NULL. */
 const kprof_instruction_metric *kprof_instruction_metric_find(const char *name);
+/* Is it a count, which can be added up over instructions? So are samples, and the excess of one count over another. */
+bool kprof_instruction_can_add(const kprof_instruction_metric *metric);
 /* Does the chip have it? CUPTI counts for whole kernels what it counts for instructions, but for the ideal numbers,
  * which are where the real ones are. */
 bool kprof_instruction_metric_on(kprof_host *host, const kprof_instruction_metric *metric);

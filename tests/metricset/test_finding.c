@@ -253,9 +253,48 @@ static void survives_broken_files(void **state)
     kprof_log_set_sink(NULL, NULL);
 }
 
+/* Where a finding is worst is told by counts of instructions. */
+static void reads_places(void **state)
+{
+    (void)state;
+    static const char wait[] = "smsp__pcsamp_warps_issue_stalled_wait";
+    kprof_finding finding;
+    assert_int_equal(read_finding(MESSAGE "}", &finding), KPROF_OK);
+    assert_null(finding.places.metrics);
+    assert_int_equal(finding.places.of, SIZE_MAX);
+    kprof_finding_free(&finding);
+    assert_int_equal(read_finding(MESSAGE
+                                  ",\"places\":{\"metrics\":[\"smsp__sass_sectors_mem_local\",\"derived__memory_l1_"
+                                  "wavefronts_shared_excessive\"],\"most\":2}}",
+                                  &finding),
+                     KPROF_OK);
+    assert_string_equal(finding.places.metrics[1], "derived__memory_l1_wavefronts_shared_excessive");
+    assert_int_equal(finding.places.most, 2);
+    kprof_finding_free(&finding);
+    assert_int_equal(read_finding(MESSAGE ",\"values\":[{\"name\":\"v\",\"first\":[{\"name\":\"x\",\"place\":\"smsp__"
+                                          "pcsamp_warps_issue_stalled_wait\"}]}],\"places\":{\"of\":\"v\"}}",
+                                  &finding),
+                     KPROF_OK);
+    assert_int_equal(finding.places.of, 0);
+    assert_int_equal(finding.places.most, 3);
+    assert_string_equal(finding.values[0].options[0].place, wait);
+    kprof_finding_free(&finding);
+    assert_refused(MESSAGE ",\"places\":{}}", "places: must have either \"metrics\" or \"of\"");
+    assert_refused(MESSAGE ",\"places\":{\"metrics\":[\"gpu__time_duration.sum\"]}}", "is no metric of instructions");
+    assert_refused(MESSAGE ",\"places\":{\"metrics\":[\"inst_executed\"]}}", "is no metric of instructions");
+    assert_refused(MESSAGE ",\"places\":{\"metrics\":[\"derived__avg_thread_executed\"]}}", "cannot be added up");
+    assert_refused(MESSAGE ",\"places\":{\"metrics\":[\"smsp__sass_inst_executed\"],\"most\":4}}",
+                   "must be from 1 to 3");
+    assert_refused(MESSAGE ",\"places\":{\"of\":\"v\"}}", "of: must be the name of a value with options");
+    assert_refused(MESSAGE ",\"places\":{\"metric\":\"x\"}}", "did you mean \"metrics\"");
+    assert_refused(MESSAGE ",\"values\":[{\"name\":\"v\",\"first\":[{\"name\":\"x\",\"place\":\"y\"}]}]}",
+                   "place: is \"y\", which is no metric of instructions");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(reads_places),
         cmocka_unit_test(refuses_what_is_missing_or_wrong),
         cmocka_unit_test(refuses_a_limit_that_is_never_near),
         cmocka_unit_test(refuses_values_that_mean_nothing),
