@@ -85,6 +85,7 @@ static const kprof_instruction_metric rows[] = {
     REASON("branch_resolving", "stall_branch_resolving", "The warp waits for the target of a branch")
     REASON("dispatch_stall", "stall_dispatch", "The dispatcher holds the instruction back")
     REASON("drain", "stall_drain", "The warp has ended, and waits until its stores are out")
+    REASON("gmma", "stall_gmma", "The warp waits for matrix operations of its warpgroup")
     REASON("imc_miss", "stall_imc", "The warp waits for a constant that the cache does not have")
     REASON("lg_throttle", "stall_lg", "The queue for local and global memory is full")
     REASON("long_scoreboard", "stall_long_sb", "The warp waits for a value from global, local or texture memory")
@@ -100,7 +101,7 @@ static const kprof_instruction_metric rows[] = {
     REASON("sleeping", "stall_sleep", "All threads of the warp sleep")
     REASON("tex_throttle", "stall_tex", "The queue for texture instructions is full")
     REASON("wait", "stall_wait", "The warp waits a fixed number of cycles for the instruction before")
-    REASON("warpgroup_arrive", "stall_gmma", "The warp waits for its warpgroup, before matrix operations")
+    REASON("warpgroup_arrive", "stall_warpgroup_arrive", "The warp waits for its warpgroup, before matrix operations")
 
     COMPUTED("derived__memory_l2_theoretical_sectors_global_excessive", "L2 Theoretical Sectors Global Excessive",
              "sector", "Sectors beyond the ideal ones", SECTORS, SECTORS IDEAL)

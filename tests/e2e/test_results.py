@@ -21,6 +21,7 @@ SCHEMA = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../docs/re
 SAMPLE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../samples/vectorAdd-h200.kprof")
 SECTOR_BYTES = "smsp__sass_average_data_bytes_per_sector_mem_global_op_"
 REPEATS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../samples/repeats-h200.kprof")
+SOURCE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../fixtures/source/source.kprof")
 OWN_SETS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../fixtures/metricsets")
 
 
@@ -1325,6 +1326,49 @@ class Findings(Case):
             self.assert_run(plain, 0)
             for word in ("Worth most", "Warps wait", "WarpStall\"", "verdict", "finding__", "Rule Name"):
                 self.assertNotIn(word, plain.out)
+
+    def test_places(self):
+        """A finding tells its worst lines, and the loads that they wait for, if the report has instructions."""
+        excess = {"metrics": ["derived__memory_l2_theoretical_sectors_global_excessive"]}
+        waits = {"metrics": [f"smsp__pcsamp_warps_issue_stalled_{kind}_scoreboard" for kind in ("long", "short")]}
+        chosen = {"of": "reason", "most": 1}
+        self.write_findings(
+            Excess={"places": excess}, Waits={"places": waits},
+            None_={"when": "gpu__time_duration.sum < 0", "places": excess},
+            Chosen={"places": chosen, "values": [{"name": "reason", "largest": [
+                {"name": "a", "value": "1", "place": "smsp__pcsamp_warps_issue_stalled_barrier"},
+                {"name": "b", "value": "2", "place": "smsp__pcsamp_warps_issue_stalled_long_scoreboard"}]}]})
+        words = ("report", SOURCE, "--section-folder", self.path("places"), "--rule", "Excess,Waits,None_,Chosen")
+        launches = json.loads(self.kprof(*words, "--json").out)["launches"]
+        places = [{found["id"]: found.get("places") for found in launch["findings"]} for launch in launches]
+        self.assertEqual(set(places[1]), {"Excess", "Waits", "Chosen"})
+        [worst] = places[1]["Excess"]
+        self.assertEqual((worst["file"], worst["line"], worst["share_pct"]), ("/home/user/project/softmax.py", 14, 100))
+        self.assertNotIn("waits_for", worst)
+        first, second = places[1]["Waits"]
+        self.assertEqual((first["place"], first["waits_for"]["place"], first["waits_for"]["space"],
+                          first["waits_for"]["operation"]), ("softmax.py:7", "softmax.py:14", "global", "load"))
+        self.assertGreater(first["share_pct"], second["share_pct"])
+        self.assertGreaterEqual(second["share_pct"], 10)
+        [only] = places[1]["Chosen"]
+        self.assertEqual(only["place"], "softmax.py:7")
+        self.assertIsNone(places[0]["Excess"])  # vectorAdd has none
+        self.assertEqual(places[2]["Waits"][0]["place"], "instruction 0xc0")  # incr has no lines
+        self.assertIsNone(places[2]["Waits"][0]["line"])
+        told = "Most of it: softmax.py:7 (84.3 %) waits for softmax.py:14 (global load), standard.py:118 (11.2 %)"
+        for layout in ((), ("--csv",), ("--csv-layout", "ncu"), ("--markdown",), ("--width", "200")):
+            out = self.kprof(*words, *layout, "-k", "softmax_kernel").out
+            self.assertIn(told, re.sub(r"\\(.)", r"\1", re.sub(r"\s+", " ", out)))
+        self.assertIn("vectorAdd.cu:8 (96.8 %) waits for another instruction of the line (global load).",
+                      self.kprof(*words, "--csv", "-k", "vectorAdd").out)
+        self.assertNotIn("places", self.kprof("report", SAMPLE, "--json").out)
+
+    def write_findings(self, **findings):
+        os.makedirs(self.path("places/findings"))
+        for name, finding in findings.items():
+            with open(self.path(f"places/findings/{name}.json"), "w", encoding="utf-8") as file:
+                json.dump({"id": name, "name": name, "help": "h", "sections": ["SpeedOfLight"], "confidence": "high",
+                           "when": "gpu__time_duration.sum > 0", "message": "It is so.", **finding}, file)
 
     def sample_without_sector_bytes(self):
         """A copy of the sample in which PartialSectors finds nothing to evaluate."""

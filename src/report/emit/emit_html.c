@@ -470,6 +470,8 @@ static cJSON *found_array(html_emitter *html, const kprof_found *found, size_t r
     append(array, value_of(found->gain_pct));
     append(array, kprof_json_found(&html->base, found, finding->message));
     kprof_found_text(found, finding->advice, false, &advice);
+    kprof_strbuf_puts(&advice, advice.length > 0 && found->place_count > 0 ? " " : "");
+    kprof_found_where(found, &advice);
     append(array, take_pooled(html, &advice));
     append(array, pooled(html, kprof_found_next(found)));
     return array;

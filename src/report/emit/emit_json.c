@@ -2,6 +2,7 @@
  * published as docs/report.schema.json; change both together. JSON lines are the same launches and records, each alone
  * in its line. */
 #include "report/emit/json_text.h"
+#include "report/model/places.h"
 #include "report/model/witness.h"
 
 #include <stdlib.h>
@@ -288,6 +289,25 @@ static cJSON *speedup(const kprof_found *found)
     return object;
 }
 
+static cJSON *place_object(const kprof_found_place *place)
+{
+    cJSON *object = cJSON_CreateObject(), *waited = place->waits ? cJSON_CreateObject() : NULL;
+    const kprof_code_place *places[] = {&place->at, &place->waits_for};
+    cJSON *objects[] = {object, waited};
+    for (size_t i = 0; i < 2 && objects[i]; i++) {
+        add_text(objects[i], "place", places[i]->name.data);
+        add_text(objects[i], "file", places[i]->path);
+        add(objects[i], "line", places[i]->line ? kprof_json_integer(places[i]->line) : cJSON_CreateNull());
+    }
+    if (waited) {
+        add_text(waited, "space", place->space);
+        add_text(waited, "operation", place->operation);
+        add(object, "waits_for", waited);
+    }
+    add(object, "share_pct", kprof_json_number(place->share_pct));
+    return object;
+}
+
 static cJSON *found_object(json_emitter *json, const kprof_found *found)
 {
     const kprof_finding *finding = found->finding;
@@ -302,6 +322,9 @@ static cJSON *found_object(json_emitter *json, const kprof_found *found)
     add(object, "evidence", evidence(json, found));
     add(object, "thresholds", thresholds(finding));
     add_text(object, "next", kprof_found_next(found));
+    cJSON *places = found->place_count > 0 ? add_array(object, "places") : NULL;
+    for (size_t i = 0; i < found->place_count; i++)
+        cJSON_AddItemToArray(places, place_object(&found->places[i]));
     return object;
 }
 

@@ -898,6 +898,9 @@ static void text_finding(kprof_emitter *emitter, const kprof_found *found)
     kprof_strbuf_free(&heading);
     show_paragraph(emitter, found, finding->message);
     show_paragraph(emitter, found, finding->advice);
+    kprof_strbuf where = KPROF_STRBUF_INIT;
+    kprof_found_where(found, &where);
+    put_paragraph(emitter, &where);
     if (emitter->options->details_help)
         show_evidence(emitter, found);
     text->follows_idle = false;

@@ -137,7 +137,7 @@ static kprof_found evaluate(const bound_finding *rule, const double *values)
 {
     const kprof_finding *finding = rule->finding;
     double *operands = rule->values + finding->threshold_count + finding->value_count;
-    kprof_found found = {finding, KPROF_FOUND_UNKNOWN, rule->values, rule->options, NAN, NAN};
+    kprof_found found = {finding, KPROF_FOUND_UNKNOWN, rule->values, rule->options, NAN, NAN, NULL, 0};
     for (size_t i = 0; i < finding->operands.count; i++)
         operands[i] = rule->columns[i] == KPROF_NAMES_NONE ? NAN : values[rule->columns[i]];
     compute_values(rule);
@@ -274,6 +274,17 @@ const kprof_findings *kprof_rules_apply(kprof_rules *rules, const double *values
     return &rules->findings;
 }
 
+const kprof_findings *kprof_rules_findings(const kprof_rules *rules)
+{
+    return &rules->findings;
+}
+
+void kprof_rules_place(kprof_rules *rules, size_t index, const struct kprof_found_place *places, size_t count)
+{
+    rules->found[index].places = places;
+    rules->found[index].place_count = count;
+}
+
 const char *kprof_confidence_name(kprof_confidence confidence)
 {
     return confidence == KPROF_CONFIDENCE_HIGH ? "high" : confidence == KPROF_CONFIDENCE_MEDIUM ? "medium" : "low";
@@ -336,6 +347,8 @@ void kprof_found_say(const kprof_found *found, bool base_units, kprof_strbuf *ou
     kprof_found_text(found, found->finding->message, base_units, out);
     kprof_strbuf_puts(out, found->finding->advice ? " " : "");
     kprof_found_text(found, found->finding->advice, base_units, out);
+    kprof_strbuf_puts(out, found->place_count > 0 ? " " : "");
+    kprof_found_where(found, out);
 }
 
 /* ": up to 12.50 % of the time"; nothing without an estimate. Many findings of a launch may share a bound. */

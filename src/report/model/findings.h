@@ -19,6 +19,8 @@ typedef struct kprof_found {
     const size_t *options; /* [value_count] the chosen option; SIZE_MAX: none */
     double gain_pct;       /* 0 to 100; NaN: not found, or not estimated */
     double unbounded_pct;  /* the gain without its bound: more than `gain_pct` where the bound decides */
+    const struct kprof_found_place *places; /* [place_count], the worst first (report/model/places.h) */
+    size_t place_count;
 } kprof_found;
 
 /* The verdict: what matters most, in five lines. Borrowed from the evaluated findings; NULL: not known. */
@@ -50,10 +52,17 @@ void kprof_rules_free(kprof_rules *rules);
  * is valid until the next call. */
 const kprof_findings *kprof_rules_apply(kprof_rules *rules, const double *values);
 
+/* What was evaluated last. */
+const kprof_findings *kprof_rules_findings(const kprof_rules *rules);
+/* Give a finding its places until the next evaluation. They are borrowed. */
+void kprof_rules_place(kprof_rules *rules, size_t index, const struct kprof_found_place *places, size_t count);
+
 /* Append a text of the finding (message, advice, ...) with its values placed in, scaled unless `base_units`. Appends
  * nothing for NULL. */
 void kprof_found_text(const kprof_found *found, const char *text, bool base_units, kprof_strbuf *out);
-/* Append its message and its advice. */
+/* Append where in the code it is worst, as a sentence; nothing where that is not known. */
+void kprof_found_where(const kprof_found *found, kprof_strbuf *out);
+/* Append its message and its advice, and where it is worst. */
 void kprof_found_say(const kprof_found *found, bool base_units, kprof_strbuf *out);
 /* Append what it is worth and how sure it is, to its name: ": up to 12.50 % of the time, high confidence". */
 void kprof_found_describe(const kprof_found *found, kprof_strbuf *out);

@@ -3,6 +3,7 @@
 #define KPROF_REPORT_PAGE_H
 
 #include "report/emit/emit.h"
+#include "report/model/places.h"
 
 /* A report that a page shows. */
 typedef struct kprof_page_report {
@@ -74,6 +75,7 @@ kprof_status kprof_page_walk(const kprof_page_context *context, kprof_model_visi
 typedef struct kprof_launch_page {
     kprof_view *view;
     kprof_rules *rules;          /* NULL: no findings are shown */
+    kprof_place_finder *finder;  /* NULL likewise */
     kprof_emitter *emitter;      /* which has begun the page */
     struct kprof_hot_cache *hot; /* NULL: no line is named */
 } kprof_launch_page;

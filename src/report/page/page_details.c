@@ -166,7 +166,9 @@ static kprof_status show_launch(void *user, const kprof_model_launch *launch)
     const bool has_findings =
         page->rules && tells_findings(chip, model_chip(emitter, launch), emitter->options->findings);
     kprof_emit_findings all = {.findings = has_findings ? kprof_rules_apply(page->rules, launch->values) : NULL};
-    const kprof_status chosen = has_findings ? choose_findings(page, chip, launch, &all) : KPROF_OK;
+    kprof_status chosen = has_findings ? kprof_places_find(page->finder, launch->id, page->rules) : KPROF_OK;
+    if (has_findings && chosen == KPROF_OK)
+        chosen = choose_findings(page, chip, launch, &all);
     if (chosen != KPROF_OK)
         emitter->status = chosen;
     emitter->ops->launch_begin(emitter, launch);
@@ -198,8 +200,11 @@ kprof_status kprof_page_show_details(kprof_emitter *emitter, const kprof_page_co
     status = load_hot(context, &hot);
     if (status == KPROF_OK && context->options->findings)
         status = kprof_rules_new(context->options->findings, &context->reports->model, &page.rules);
+    if (status == KPROF_OK && page.rules)
+        status = kprof_place_finder_new(&hot.profiles, &page.finder);
     if (status == KPROF_OK)
         status = kprof_page_launches(context, &page, show_launch);
+    kprof_place_finder_free(page.finder);
     kprof_rules_free(page.rules);
     kprof_view_free(&view);
     kprof_code_profiles_free(&hot.profiles);

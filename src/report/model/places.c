@@ -1,0 +1,266 @@
+/* Adds up the metrics that a finding names over each line, and tells the lines that have most of them. */
+#include "report/model/places.h"
+
+#include "metricset/instruction.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define LEAST_SHARE_PCT 10.0 /* of further lines: what has less is no place to look at */
+enum { MOST_PLACES = 3 };
+
+struct kprof_place_finder {
+    const kprof_code_profiles *profiles;
+    const kprof_code_profile *loaded; /* the profile whose code this is; NULL: none */
+    kprof_profiled_code code;
+    kprof_profiled_lines lines;
+    kprof_found_place *places; /* [place_count] of the last launch */
+    size_t place_count, place_capacity;
+};
+
+/* The metrics of a finding whose option is chosen, if it depends on that. */
+typedef struct place_metrics {
+    const char *const *names; /* NULL-terminated */
+    const char *one[2];       /* of an option */
+} place_metrics;
+
+static bool choose_metrics(const kprof_found *found, place_metrics *out)
+{
+    const kprof_finding_places *places = &found->finding->places;
+    *out = (place_metrics){(const char *const *)places->metrics, {NULL, NULL}};
+    if (places->of != SIZE_MAX && found->options[places->of] != SIZE_MAX) {
+        out->one[0] = found->finding->values[places->of].options[found->options[places->of]].place;
+        out->names = out->one;
+    }
+    return out->names && out->names[0];
+}
+
+/* NaN: it was not measured. */
+static double value_of(const kprof_profiled_code *code, const double *values, const char *name)
+{
+    for (size_t i = 0; i < code->metric_count; i++) {
+        if (strcmp(code->profiles->model->metrics[code->metrics[i]].name, name) == 0)
+            return values[i];
+    }
+    return NAN;
+}
+
+/* A sum of counts, and of what one count has more than another. */
+static double weigh(const kprof_profiled_code *code, const double *values, const place_metrics *metrics)
+{
+    double sum = NAN;
+    for (const char *const *name = metrics->names; *name; name++) {
+        const kprof_instruction_metric *row = kprof_instruction_metric_find(*name);
+        double value = value_of(code, values, row && row->needs[0] ? row->needs[0] : *name);
+        if (row && row->needs[0])
+            value = fmax(value - value_of(code, values, row->needs[1]), 0);
+        if (!isnan(value))
+            sum = (isnan(sum) ? 0 : sum) + value;
+    }
+    return sum;
+}
+
+static kprof_code_place place_of(const kprof_profiled_code *code, size_t instruction)
+{
+    const kprof_profiled_instruction *own = &code->instructions[instruction];
+    const kprof_profiled_frame *frame = own->frame_count > 0 ? &code->frames[own->first_frame] : NULL;
+    kprof_code_place place = {KPROF_STRBUF_INIT, NULL, 0};
+    if (frame && frame->line > 0) {
+        place.path = frame->file->path;
+        place.line = frame->line;
+        kprof_strbuf_printf(&place.name, "%s:%u", frame->file->name, frame->line);
+    } else {
+        kprof_strbuf_printf(&place.name, "instruction 0x%llx", (unsigned long long)own->offset);
+        if (code->function_count > 1)
+            kprof_strbuf_printf(&place.name, " of %s", code->functions[own->function].demangled);
+    }
+    return place;
+}
+
+/* The instructions of a line, or one alone. */
+typedef struct candidate {
+    const size_t *instructions; /* [count] */
+    size_t count;
+    double weight;
+} candidate;
+
+/* The instruction with the largest weight that waits for another one, and which it waits for: an access to memory if
+ * there is one. */
+static void find_wait(const kprof_profiled_code *code, const candidate *from, const place_metrics *metrics,
+                      kprof_found_place *out)
+{
+    const size_t none = SIZE_MAX;
+    size_t producer = none;
+    double most = 0;
+    for (size_t i = 0; i < from->count; i++) {
+        const kprof_profiled_instruction *own = &code->instructions[from->instructions[i]];
+        const double weight = weigh(code, kprof_profiled_values(code, from->instructions[i]), metrics);
+        if (own->wait_count == 0 || !(weight > most))
+            continue;
+        most = weight;
+        producer = code->waits[own->first_wait];
+        for (size_t k = 0; k < own->wait_count; k++) {
+            const size_t other = code->waits[own->first_wait + k];
+            if (!code->instructions[producer].operation && code->instructions[other].operation)
+                producer = other;
+        }
+    }
+    if (producer == none)
+        return;
+    out->waits = true;
+    out->waits_for = place_of(code, producer);
+    out->space = code->instructions[producer].space;
+    out->operation = code->instructions[producer].operation;
+}
+
+/* Only a scoreboard is waited for by whoever uses a value. */
+static bool is_of_scoreboard(const place_metrics *metrics)
+{
+    return strstr(metrics->names[0], "_scoreboard") != NULL;
+}
+
+static bool add_place(kprof_place_finder *finder, const candidate *from, const place_metrics *metrics, double share_pct)
+{
+    if (finder->place_count == finder->place_capacity) {
+        const size_t capacity = 2 * finder->place_capacity + 16;
+        kprof_found_place *places = realloc(finder->places, capacity * sizeof *places);
+        if (!places)
+            return false;
+        finder->places = places;
+        finder->place_capacity = capacity;
+    }
+    kprof_found_place *place = &finder->places[finder->place_count++];
+    *place = (kprof_found_place){.at = place_of(&finder->code, from->instructions[0]), .share_pct = share_pct};
+    if (is_of_scoreboard(metrics))
+        find_wait(&finder->code, from, metrics, place);
+    return !place->at.name.failed && !place->waits_for.name.failed;
+}
+
+/* Put a candidate among the heaviest ones, which are in order. */
+static void keep_heaviest(candidate best[MOST_PLACES], size_t most, candidate next)
+{
+    for (size_t i = 0; i < most; i++) {
+        if (!(next.weight > best[i].weight))
+            continue;
+        const candidate lighter = best[i];
+        best[i] = next;
+        next = lighter;
+    }
+}
+
+static bool locate(kprof_place_finder *finder, const kprof_found *found, size_t *added)
+{
+    const kprof_profiled_code *code = &finder->code;
+    const bool by_line = kprof_profiled_has_lines(code);
+    candidate best[MOST_PLACES] = {{NULL, 0, 0}};
+    place_metrics metrics;
+    *added = 0;
+    if (!choose_metrics(found, &metrics))
+        return true;
+    const size_t most = (size_t)found->finding->places.most;
+    const double total = weigh(code, code->totals, &metrics);
+    for (size_t i = 0; i < finder->lines.count && total > 0; i++) {
+        const kprof_profiled_line *line = &finder->lines.items[i];
+        const size_t *members = finder->lines.members + line->first;
+        if (by_line && line->file)
+            keep_heaviest(best, most, (candidate){members, line->count, weigh(code, line->values, &metrics)});
+        for (size_t k = 0; k < line->count && !by_line; k++)
+            keep_heaviest(best, most,
+                          (candidate){members + k, 1, weigh(code, kprof_profiled_values(code, members[k]), &metrics)});
+    }
+    for (size_t i = 0; i < most && best[i].weight > 0; i++) {
+        const double share_pct = 100 * best[i].weight / total;
+        if (i > 0 && share_pct < LEAST_SHARE_PCT)
+            break;
+        if (!add_place(finder, &best[i], &metrics, share_pct))
+            return false;
+        ++*added;
+    }
+    return true;
+}
+
+static void clear_places(kprof_place_finder *finder)
+{
+    for (size_t i = 0; i < finder->place_count; i++) {
+        kprof_strbuf_free(&finder->places[i].at.name);
+        kprof_strbuf_free(&finder->places[i].waits_for.name);
+    }
+    finder->place_count = 0;
+}
+
+static void unload(kprof_place_finder *finder)
+{
+    kprof_profiled_lines_free(&finder->lines);
+    kprof_profiled_code_free(&finder->code);
+    finder->loaded = NULL;
+}
+
+static kprof_status load(kprof_place_finder *finder, const kprof_code_profile *profile)
+{
+    if (finder->loaded == profile)
+        return KPROF_OK;
+    unload(finder);
+    kprof_status status = kprof_profiled_code_load(finder->profiles, profile, &finder->code);
+    if (status == KPROF_OK)
+        status = kprof_profiled_lines_make(&finder->code, false, &finder->lines);
+    if (status == KPROF_OK)
+        finder->loaded = profile;
+    else
+        unload(finder);
+    return status;
+}
+
+kprof_status kprof_place_finder_new(const kprof_code_profiles *profiles, kprof_place_finder **out)
+{
+    *out = calloc(1, sizeof **out);
+    if (!*out)
+        return kprof_store_no_memory(profiles->report);
+    (*out)->profiles = profiles;
+    return KPROF_OK;
+}
+
+void kprof_place_finder_free(kprof_place_finder *finder)
+{
+    if (!finder)
+        return;
+    clear_places(finder);
+    unload(finder);
+    free(finder->places);
+    free(finder);
+}
+
+kprof_status kprof_places_find(kprof_place_finder *finder, int64_t launch, kprof_rules *rules)
+{
+    const kprof_code_profile *profile = kprof_code_profile_of(finder->profiles, launch);
+    const kprof_findings *findings = kprof_rules_findings(rules);
+    clear_places(finder);
+    kprof_status status = profile ? load(finder, profile) : KPROF_OK;
+    size_t *counts = profile ? calloc(findings->count + 1, sizeof *counts) : NULL;
+    bool whole = !profile || counts;
+    for (size_t i = 0; i < findings->count && status == KPROF_OK && profile && whole; i++)
+        whole = findings->items[i].state != KPROF_FOUND || locate(finder, &findings->items[i], &counts[i]);
+    /* Once all are there, so that their memory stays where it is. */
+    for (size_t i = 0, first = 0; i < findings->count && status == KPROF_OK && profile && whole; first += counts[i++])
+        kprof_rules_place(rules, i, finder->places + first, counts[i]);
+    free(counts);
+    return status == KPROF_OK && !whole ? kprof_store_no_memory(finder->profiles->report) : status;
+}
+
+void kprof_found_where(const kprof_found *found, kprof_strbuf *out)
+{
+    for (size_t i = 0; i < found->place_count; i++) {
+        const kprof_found_place *place = &found->places[i];
+        kprof_strbuf_printf(out, "%s%s (%.3g %%)", i ? ", " : "Most of it: ", place->at.name.data, place->share_pct);
+        if (!place->waits)
+            continue;
+        const bool is_same =
+            place->at.line > 0 && place->at.line == place->waits_for.line && place->at.path == place->waits_for.path;
+        kprof_strbuf_printf(out, " waits for %s",
+                            is_same ? "another instruction of the line" : place->waits_for.name.data);
+        if (place->operation)
+            kprof_strbuf_printf(out, " (%s%s%s)", place->space ? place->space : "", place->space ? " " : "",
+                                place->operation);
+    }
+    kprof_strbuf_puts(out, found->place_count ? "." : "");
+}

@@ -1,0 +1,33 @@
+/* Where in the code a finding is worst: the lines with the largest shares of the metrics that its file names, and for
+ * what they wait. */
+#ifndef KPROF_REPORT_PLACES_H
+#define KPROF_REPORT_PLACES_H
+
+#include "report/model/code.h"
+#include "report/model/findings.h"
+
+/* A line, or an instruction of a function whose lines are not known. */
+typedef struct kprof_code_place {
+    kprof_strbuf name; /* "softmax.py:41", "incr+0x50" */
+    const char *path;  /* of the file; NULL: the line is not known */
+    uint32_t line;     /* 0: not known */
+} kprof_code_place;
+
+typedef struct kprof_found_place {
+    kprof_code_place at;
+    double share_pct;              /* of what the whole kernel has of the finding's metrics */
+    kprof_code_place waits_for;    /* the instruction that gives the value which most of these samples wait for */
+    bool waits;                    /* there is one */
+    const char *space, *operation; /* of that instruction: "global", "load"; NULL: not known */
+} kprof_found_place;
+
+/* Reads the instructions of launches, one after another. */
+typedef struct kprof_place_finder kprof_place_finder;
+/* The profiles are borrowed. */
+kprof_status kprof_place_finder_new(const kprof_code_profiles *profiles, kprof_place_finder **out) KPROF_MUST_CHECK;
+void kprof_place_finder_free(kprof_place_finder *finder);
+/* Give each finding that was found its places in the code of a launch; none where its instructions were not measured.
+ * They are valid until the next call. */
+kprof_status kprof_places_find(kprof_place_finder *finder, int64_t launch, kprof_rules *rules) KPROF_MUST_CHECK;
+
+#endif
