@@ -99,6 +99,10 @@ OPTION(CLI, CHOICE, source_view, "print-source", SHOWING,
        "rows of the source page: instructions, lines, or both (cuda, or sass where no line is known)",
        .argument = "sass|cuda|cuda,sass", .initial = KPROF_VIEW_BEST,
        .choices = KPROF_CHOICES({"sass", KPROF_VIEW_SASS}, {"cuda", KPROF_VIEW_CUDA}, {"cuda,sass", KPROF_VIEW_BOTH}))
+OPTION(CLI, CHOICE, inlined, "inlined", SHOWING,
+       "line of an inlined instruction on the source page: in its function, or where the kernel calls that (callee)",
+       .argument = "callee|caller", .initial = KPROF_INLINED_CALLEE,
+       .choices = KPROF_CHOICES({"callee", KPROF_INLINED_CALLEE}, {"caller", KPROF_INLINED_CALLER}))
 OPTION(CLI, LIST, source_folders, "source-folders", SHOWING,
        "look below DIR for source files that are not where they were compiled", .argument = "DIR[,DIR]")
 OPTION(CLI, LIST, resolve_source_files, "resolve-source-file", SHOWING,

@@ -167,6 +167,7 @@ kprof_print_options kprof_print_options_make(const kprof_options *options, FILE 
         .sort = (kprof_sort_key)options->sort,
         .top = options->top,
         .source_view = (kprof_source_view)options->source_view,
+        .inlined = (kprof_inlined)options->inlined,
         .source_folders = &options->source_folders,
         .source_files = &options->resolve_source_files,
         .conditions = options->conditions,

@@ -209,19 +209,28 @@ static bool is_csv(const kprof_options *options)
            options->format == KPROF_FORMAT_CSV_NCU;
 }
 
+/* Does the command collect, or plan to? */
+static bool collects(const kprof_options *options)
+{
+    return (options->command->mask & (KPROF_IN(profile) | KPROF_IN(plan))) != 0;
+}
+
+static bool is_told_what(const kprof_options *options)
+{
+    const kprof_selection *selection = &options->selection;
+    return selection->sets.count + selection->sections.count + selection->metrics.count > 0;
+}
+
 /* A document for each kernel is what JSON lines are. A run collects what the page tells, unless it is told what. */
 static kprof_status settle_brief(kprof_options *options)
 {
-    kprof_selection *selection = &options->selection;
-    const bool is_chosen = selection->sets.count + selection->sections.count + selection->metrics.count > 0;
-    const bool collects = (options->command->mask & (KPROF_IN(profile) | KPROF_IN(plan))) != 0;
     if (options->page != KPROF_PAGE_BRIEF)
         return KPROF_OK;
     if (is_csv(options))
         return kprof_fail(KPROF_USAGE, "the brief page is no table; give --json, or --page summary --csv");
     if (options->format == KPROF_FORMAT_JSON)
         options->format = KPROF_FORMAT_JSONL;
-    if (!is_chosen && collects && !kprof_strlist_add(&selection->sets, "agent"))
+    if (!is_told_what(options) && collects(options) && !kprof_strlist_add(&options->selection.sets, "agent"))
         return kprof_fail(KPROF_NO_MEMORY, "--brief: out of memory");
     return KPROF_OK;
 }
@@ -239,6 +248,8 @@ static kprof_status settle_source(kprof_options *options)
                                     : "rows of the code: give --page source too");
     if (!is_source)
         return KPROF_OK;
+    if (collects(options) && !is_told_what(options) && !kprof_strlist_add(&options->selection.sets, "source"))
+        return kprof_fail(KPROF_NO_MEMORY, "--page source: out of memory");
     if (is_csv(options) && !has_top && options->sort == KPROF_UNSET)
         options->all_rows = true;
     else if (!has_top && !options->all_rows)

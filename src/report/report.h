@@ -181,6 +181,12 @@ typedef enum kprof_source_view {
     KPROF_VIEW_BOTH, /* lines, each with its instructions */
 } kprof_source_view;
 
+/* The line that counts for an instruction of an inlined function. */
+typedef enum kprof_inlined {
+    KPROF_INLINED_CALLEE, /* that in the function */
+    KPROF_INLINED_CALLER, /* that of the kernel, where the function is called */
+} kprof_inlined;
+
 typedef struct kprof_print_options {
     kprof_page page;
     kprof_format format;
@@ -201,6 +207,7 @@ typedef struct kprof_print_options {
     kprof_sort_key sort;
     uint64_t top; /* the summary, brief and source pages show this many rows; 0: all */
     kprof_source_view source_view;
+    kprof_inlined inlined;
     const kprof_strlist *source_folders, *source_files; /* where source files may be; NULL: nowhere else */
     const struct kprof_condition *conditions; /* [condition_count]: take only launches that meet all of them */
     size_t condition_count;

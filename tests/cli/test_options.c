@@ -97,6 +97,9 @@ static void commands_and_programs_of_the_same_name(void **state)
     assert_refused("report a.kprof --html a.html --top 2", "the page of --html has all kernels and launches");
     assert_refused("report a.kprof --html a.html --group-by config", "--group-by is about rows of text");
     assert_int_equal(parse("report a.kprof --brief --top 2 --sort time --group-by device"), KPROF_OK);
+    assert_refused("report a.kprof --page source --sort time", "--page source sorts by samples, instructions");
+    assert_refused("report a.kprof --page summary --sort sectors", "is about rows of the code: give --page source");
+    assert_refused("report a.kprof --page source --group-by device", "--group-by is about rows of kernels");
     assert_refused("report a.kprof --budget 3", "--budget is no option of kprof report");
     assert_refused("report a.kprof --plan", "--plan is no option of kprof report; it is the command kprof plan");
     assert_refused("version 1", "one word too many");
@@ -460,6 +463,44 @@ static void brief_pages(void **state)
     assert_refused("report r.kprof --brief --csv", "the brief page is no table; give --json, or --page summary --csv");
     assert_refused("report r.kprof --brief --page raw", "--brief and --page exclude each other");
     assert_refused("report r.kprof --page raw --brief", "--page and --brief exclude each other");
+}
+
+/* Text shows the hottest rows, tables all in the order of the program; and ncu's table has instructions. */
+static void rows_of_the_source_page(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *line;
+        uint64_t top;
+        bool are_all;
+        kprof_source_view view;
+    } cases[] = {
+        {"", 10, false, KPROF_VIEW_BEST},
+        {"--top 3", 3, false, KPROF_VIEW_BEST},
+        {"--top 0", 0, false, KPROF_VIEW_BEST},
+        {"--all", 0, true, KPROF_VIEW_BEST},
+        {"--json", 10, false, KPROF_VIEW_BEST},
+        {"--csv", 0, true, KPROF_VIEW_BEST},
+        {"--csv --top 5", 5, false, KPROF_VIEW_BEST},
+        {"--csv --sort sectors", 10, false, KPROF_VIEW_BEST},
+        {"--csv-layout ncu", 0, true, KPROF_VIEW_SASS},
+        {"--csv-layout ncu --print-source cuda,sass", 0, true, KPROF_VIEW_BOTH},
+        {"--print-source cuda", 10, false, KPROF_VIEW_CUDA},
+    };
+    for (size_t i = 0; i < LENGTH(cases); i++) {
+        char line[128];
+        snprintf(line, sizeof line, "report a.kprof --page source %s", cases[i].line);
+        assert_int_equal(parse(line), KPROF_OK);
+        assert_int_equal(options.top, cases[i].top);
+        assert_int_equal(options.all_rows, cases[i].are_all);
+        assert_int_equal(options.source_view, cases[i].view);
+    }
+    assert_int_equal(parse("--page source app"), KPROF_OK);
+    assert_string_equal(options.selection.sets.items[0], "source");
+    assert_int_equal(parse("--page source --set full app"), KPROF_OK);
+    assert_int_equal(options.selection.sets.count, 1);
+    assert_int_equal(parse("report a.kprof --page source --source-folder a,b --resolve-source-file c"), KPROF_OK);
+    assert_true(options.source_folders.count == 2 && options.resolve_source_files.count == 1);
 }
 
 static void refused_values(void **state)
@@ -1010,6 +1051,7 @@ int main(void)
         cmocka_unit_test(summaries),
         cmocka_unit_test(brief_pages),
         cmocka_unit_test(nvtx_ranges),
+        cmocka_unit_test(rows_of_the_source_page),
         cmocka_unit_test(refused_values),
         cmocka_unit_test(the_next_option_is_no_value),
         cmocka_unit_test(values_of_ncu_have_hints),

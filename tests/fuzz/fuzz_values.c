@@ -17,8 +17,9 @@ typedef struct column {
     char *table, *name, *keys; /* keys: the names that tell its rows apart, as SQL */
 } column;
 
-static uint8_t *fixtures[2];
-static size_t fixture_sizes[2];
+enum { FIXTURES = 3 };
+static uint8_t *fixtures[FIXTURES];
+static size_t fixture_sizes[FIXTURES];
 static column columns[MAX_COLUMNS];
 static size_t column_count;
 
@@ -38,8 +39,9 @@ void fuzz_set_up(void)
     char path[256];
     for (int i = 0; i < 2; i++)
         fixtures[i] = fuzz_read_fixture(i, &fixture_sizes[i]);
+    fixtures[2] = fuzz_read_code(&fixture_sizes[2]);
     snprintf(path, sizeof path, "%s", fuzz_path("columns.kprof"));
-    fuzz_write_file(path, fixtures[0], fixture_sizes[0]);
+    fuzz_write_file(path, fixtures[2], fixture_sizes[2]);
     FUZZ_CHECK(sqlite3_open(path, &db) == SQLITE_OK);
     FUZZ_CHECK(sqlite3_exec(db,
                             "SELECT m.name, c.name, (SELECT group_concat('\"' || name || '\"') FROM "
@@ -105,7 +107,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     fuzz_input input = {data, size};
     unsigned how = fuzz_take_byte(&input);
     how |= (unsigned)fuzz_take_byte(&input) << 8;
-    int which = fuzz_take_byte(&input) & 1;
+    int which = fuzz_take_byte(&input) % FIXTURES;
     snprintf(path, sizeof path, "%s", fuzz_path("input.kprof"));
     fuzz_write_file(path, fixtures[which], fixture_sizes[which]);
     FUZZ_CHECK(sqlite3_open(path, &db) == SQLITE_OK);

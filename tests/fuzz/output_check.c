@@ -46,6 +46,8 @@ void fuzz_check_output(const kprof_print_options *options, char *text)
     cJSON_Delete(value);
     if (options->color)
         strip_colors(text);
+    /* ncu's source page has tables of different columns. */
+    const bool has_tables = options->page == KPROF_PAGE_SOURCE && options->format == KPROF_FORMAT_CSV_NCU;
     size_t columns = 0;
     for (char *line = text, *end; *line; line = end) {
         end = line + strcspn(line, "\n");
@@ -54,7 +56,7 @@ void fuzz_check_output(const kprof_print_options *options, char *text)
         if (!kprof_text_is_clean(line))
             fprintf(stderr, "format %d: %s\n", options->format, line);
         FUZZ_CHECK(kprof_text_is_clean(line));
-        size_t fields = is_csv(options->format) ? count_fields(line) : 0;
+        size_t fields = is_csv(options->format) && !has_tables ? count_fields(line) : 0;
         FUZZ_CHECK(columns == 0 || fields == columns);
         columns = fields;
     }

@@ -104,6 +104,9 @@ kprof_status fuzz_print_report(kprof_report *report, unsigned how)
                                    .width = how & 0x800 ? 20 : 0,
                                    .all_rows = how & 0x1000,
                                    .details_help = how & 0x2000,
+                                   .source_view = (kprof_source_view)(how >> 10 & 3),
+                                   .inlined = how & 0x200 ? KPROF_INLINED_CALLER : KPROF_INLINED_CALLEE,
+                                   .top = how & 0x2000 ? 3 : 0,
                                    .filter = how & 6 ? &filter : NULL,
                                    .findings = has_findings ? shipped_findings() : NULL,
                                    .kernel_base = kernel_bases[how >> 14 & 3]};
@@ -199,6 +202,13 @@ uint8_t *fuzz_read_seed_report(size_t *size)
     FUZZ_CHECK(kprof_report_close(report) == KPROF_OK);
     fixture_metrics_free(&metrics);
     return read_shrunk(path, size);
+}
+
+uint8_t *fuzz_read_code(size_t *size)
+{
+    char *content = fixture_read(KPROF_TESTS_DIR "/fixtures/source/source.kprof", size);
+    FUZZ_CHECK(content != NULL);
+    return (uint8_t *)content;
 }
 
 uint8_t *fuzz_read_fixture(bool multiplexed, size_t *size)

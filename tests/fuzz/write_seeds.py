@@ -87,6 +87,18 @@ def write_values():
         write("values", f"{i:02}", struct.pack("<HB", 0x1041 * i & 0xffff, i & 1) + edit + text)
 
 
+def write_code():
+    """The source page of the report of instructions in each format, as it is and with edits."""
+    rows = (source / "src/report/report.h").read_text()
+    pages = re.findall(r"^    X\((\w+), \w+, \d\)", rows, re.MULTILINE)
+    ways = [how for how in range(0, 0x10000, 8) if how // 8 % (len(pages) + 1) == pages.index("SOURCE")]
+    for how in ways[::41]:
+        edits = b"".join(struct.pack("<HBBBB", (how * 7 + 11 * k) % 0x10000, 1 + k, 0, k % 6, how % 5) for k in range(3))
+        write("values", f"code-{how:04x}", struct.pack("<HB", how, 2) + edits)
+    write("report", "code", struct.pack("<H", 8 * pages.index("SOURCE"))
+          + (source / "tests/fixtures/source/source.kprof").read_bytes())
+
+
 def write_lines():
     for i, kernel in enumerate(KERNELS):
         write("nvtx", f"{i}", NVTX[i % len(NVTX)] + "\n" + "step/*/in]\nstep/x/in/; net@a\\\\/b/; epoch\n")
@@ -102,4 +114,5 @@ def write_lines():
 write_metricsets()
 write_options()
 write_values()
+write_code()
 write_lines()

@@ -26,6 +26,9 @@ COUNTERS = {
     "L2 Theoretical Sectors Global": "sectors_mem_global",
     "L2 Theoretical Sectors Global Ideal": "sectors_mem_global_ideal",
     "Local": "sectors_mem_local",
+    "Atomics": "inst_executed_op_atom",
+    "Reductions": "inst_executed_op_global_red",
+    "FP64": "thread_inst_executed_op_fp64_pred_on",
     "L2 Explicit Hit Policy Evict First": "inst_executed_memdesc_explicit_hitprop_evict_first",
     "L2 Explicit Hit Policy Evict Last": "inst_executed_memdesc_explicit_hitprop_evict_last",
     "L2 Explicit Hit Policy Evict Normal": "inst_executed_memdesc_explicit_hitprop_evict_normal",
@@ -105,7 +108,7 @@ def softmax(paths):
         ("@!P0 BRA 0x50", (here(14),), 20, {"branch_resolving": 40}, {"Divergent Branches": 96}, None, ()),
         ("LDG.E R4, desc[UR4][R2.64]", (here(14),), 32, {"lg_throttle": 700, "wait": 12},
          {"L1 Tag Requests Global": 1024, "L2 Theoretical Sectors Global": 32768,
-          "L2 Theoretical Sectors Global Ideal": 4096}, ("global", "load", 32), (2,)),
+          "L2 Theoretical Sectors Global Ideal": 4096}, ("global", "load", 32), ()),
         ("FMUL R4, R4, 1.5", ((own, 7, "scale"), here(15)), 32, {"long_scoreboard": 3100, "selected": 21}, {}, None,
          (4,)),
         ("STL [R1], R4", ((own, 7, "scale"), here(15)), 32, {"lg_throttle": 15}, {"Local": 4096},
@@ -125,6 +128,8 @@ def softmax(paths):
          {"L1 Tag Requests Global": 1024, "L2 Theoretical Sectors Global": 16384,
           "L2 Theoretical Sectors Global Ideal": 16384, "L2 Explicit Hit Policy Evict First": 1024},
          ("global", "store", 128), ()),
+        ("RED.E.ADD.STRONG.GPU desc[UR4][R8.64], R12", (here(19),), 32, {"lg_throttle": 9}, {"Reductions": 1024},
+         ("global", "reduction", 32), ()),
         ("EXIT", (here(19),), 32, {}, {}, None, ()),
     ]
     out = []

@@ -107,7 +107,7 @@ static void test_numbers_of_an_instruction(void **state)
     double pct;
     char name[48];
     assert_int_equal(open_code(SOFTMAX, &of), KPROF_OK);
-    assert_int_equal(of.code.instruction_count, 15);
+    assert_int_equal(of.code.instruction_count, 16);
     const double *load = kprof_profiled_values(&of.code, 4), *store = kprof_profiled_values(&of.code, 9);
     assert_string_equal(of.code.instructions[4].text, "LDG.E R4, desc[UR4][R2.64]");
     assert_string_equal(of.code.instructions[4].space, "global");
@@ -117,6 +117,7 @@ static void test_numbers_of_an_instruction(void **state)
     assert_float_equal(number(&of, load, KPROF_NUMBER_CONFLICTS), 0, 0);
     assert_float_equal(number(&of, store, KPROF_NUMBER_CONFLICTS), 7168, 0);
     assert_float_equal(number(&of, store, KPROF_NUMBER_WAYS), 8, 0);
+    assert_float_equal(number(&of, of.code.totals, KPROF_NUMBER_ATOMICS), 1024, 0);
     assert_float_equal(number(&of, kprof_profiled_values(&of.code, 3), KPROF_NUMBER_ACTIVE), 20, 0);
     const kprof_profiled_reason *reason = kprof_profiled_stall(&of.code, load, 1, &pct);
     kprof_profiled_reason_name(reason, name, sizeof name);

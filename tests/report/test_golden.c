@@ -217,6 +217,7 @@ static const kprof_filter_spec recorded = {.kernel = recorded_kernels}, only_sof
 static golden_case source_cases[] = {
     {"source.txt", {TEXT(SOURCE), .width = 100, HERE}},
     {"source-lines.txt", {TEXT(SOURCE), .width = 100, .top = 2, .filter = &only_softmax}},
+    {"source-caller.txt", {TEXT(SOURCE), .inlined = KPROF_INLINED_CALLER, .filter = &only_softmax, HERE}},
     {"source-both.txt",
      {TEXT(SOURCE), .width = 100, .source_view = KPROF_VIEW_BOTH, .filter = &only_softmax, .all_rows = true, HERE}},
     {"source-sass.txt", {TEXT(SOURCE), .width = 120, .source_view = KPROF_VIEW_SASS, .filter = &only_softmax, HERE}},

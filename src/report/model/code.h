@@ -22,6 +22,9 @@
     X(SECTORS, "smsp__sass_sectors_mem_global")                                                                        \
     X(SECTORS_IDEAL, "smsp__sass_sectors_mem_global_ideal")                                                            \
     X(LOCAL, "smsp__sass_sectors_mem_local")                                                                           \
+    X(ATOM, "smsp__sass_inst_executed_op_atom")                                                                        \
+    X(RED, "smsp__sass_inst_executed_op_global_red")                                                                   \
+    X(FP64, "smsp__sass_thread_inst_executed_op_fp64_pred_on")                                                         \
     X(HIT_FIRST, "smsp__sass_inst_executed_memdesc_explicit_hitprop_evict_first")                                      \
     X(HIT_LAST, "smsp__sass_inst_executed_memdesc_explicit_hitprop_evict_last")                                        \
     X(HIT_NORMAL, "smsp__sass_inst_executed_memdesc_explicit_hitprop_evict_normal")                                    \
@@ -35,8 +38,8 @@ typedef enum kprof_code_counter {
 } kprof_code_counter;
 
 /* What pages tell of an instruction or of a line, X(ID, key, label, way, counters...). The way says how a number is
- * made of its counters: STALLS and UNISSUED add up samples, COUNT is one counter, RATIO is a / b, REST is (a - b) / c,
- * EXCESS is a - b but no less than 0. */
+ * made of its counters: STALLS and UNISSUED add up samples, COUNT is one counter, SUM is a + b, RATIO is a / b,
+ * REST is (a - b) / c, EXCESS is a - b but no less than 0. */
 #define KPROF_CODE_NUMBERS(X)                                                                                          \
     X(SAMPLES, samples, "Samples", STALLS, NONE, NONE, NONE)                                                           \
     X(UNISSUED, samples_not_issued, "Not issued", UNISSUED, NONE, NONE, NONE)                                          \
@@ -56,6 +59,8 @@ typedef enum kprof_code_counter {
     X(SECTORS, sectors, "L2 sectors", COUNT, SECTORS, NONE, NONE)                                                      \
     X(SECTORS_IDEAL, sectors_ideal, "Ideal sectors", COUNT, SECTORS_IDEAL, NONE, NONE)                                 \
     X(LOCAL, local_sectors, "Local sectors", COUNT, LOCAL, NONE, NONE)                                                 \
+    X(ATOMICS, atomics, "Atomics", SUM, ATOM, RED, NONE)                                                               \
+    X(FP64, fp64_thread_instructions, "FP64 thread instructions", COUNT, FP64, NONE, NONE)                             \
     X(HIT_FIRST, hit_evict_first, "Hit, evict first", COUNT, HIT_FIRST, NONE, NONE)                                    \
     X(HIT_LAST, hit_evict_last, "Hit, evict last", COUNT, HIT_LAST, NONE, NONE)                                        \
     X(HIT_NORMAL, hit_evict_normal, "Hit, evict normal", COUNT, HIT_NORMAL, NONE, NONE)                                \
@@ -95,8 +100,9 @@ typedef struct kprof_code_profile {
     int64_t launch;            /* id of the first one */
     uint64_t counted, sampled; /* launches that have counters, and samples */
     uint64_t period_cycles, dropped;
-    char *reason;   /* why something is missing; "": nothing is */
-    uint64_t taken; /* launches that the page takes */
+    char *reason;              /* why something is missing; "": nothing is */
+    uint64_t taken;            /* launches that the page takes */
+    kprof_launch_record shape; /* of the first of these: grid, block, cluster, dynamic shared memory */
 } kprof_code_profile;
 
 typedef struct kprof_code_profiles {

@@ -42,7 +42,7 @@ const kprof_stall_reason *kprof_stall_reason_find(const char *name, size_t lengt
 #define NUMBER_ROW(id, key, label, ...) [KPROF_NUMBER_##id] = {#key, label},
 const kprof_code_number_row kprof_code_numbers[] = {KPROF_CODE_NUMBERS(NUMBER_ROW)};
 
-typedef enum number_way { WAY_STALLS, WAY_UNISSUED, WAY_COUNT, WAY_RATIO, WAY_REST, WAY_EXCESS } number_way;
+typedef enum number_way { WAY_STALLS, WAY_UNISSUED, WAY_COUNT, WAY_SUM, WAY_RATIO, WAY_REST, WAY_EXCESS } number_way;
 
 #define NUMBER_RULE(id, key, label, way, a, b, c)                                                                      \
     [KPROF_NUMBER_##id] = {WAY_##way, {KPROF_COUNTER_##a, KPROF_COUNTER_##b, KPROF_COUNTER_##c}},
@@ -78,6 +78,8 @@ double kprof_profiled_number(const kprof_profiled_code *code, const double *valu
                  b = counter(code, values, rules[number].counters[1]),
                  c = counter(code, values, rules[number].counters[2]);
     switch (way) {
+    case WAY_SUM:
+        return a + b;
     case WAY_RATIO: /* an instruction that nobody executed has no threads */
         return b == 0 ? 0 : a / b;
     case WAY_REST:

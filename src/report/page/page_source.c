@@ -174,6 +174,17 @@ static const kprof_profiled_instruction *hottest_of(const shown_code *shown, con
     return hottest;
 }
 
+/* Do most warps wait for a value there, rather than for a queue or a barrier? */
+static bool waits_for_value(const shown_code *shown, const kprof_profiled_instruction *instruction)
+{
+    const size_t number = (size_t)(instruction - shown->code->instructions);
+    double pct;
+    const kprof_profiled_reason *reason =
+        kprof_profiled_stall(shown->code, kprof_profiled_values(shown->code, number), 0, &pct);
+    const char *name = reason && reason->known ? reason->known->name : "";
+    return strcmp(name, "long_scoreboard") == 0 || strcmp(name, "short_scoreboard") == 0;
+}
+
 /* "LDG.E R4 at 0x0040, softmax.py:14": the latest of the instructions that give what this one waits for. */
 static void describe_wait(const shown_code *shown, const kprof_profiled_instruction *instruction, char *out,
                           size_t size)
@@ -208,6 +219,7 @@ static void describe_costs(const shown_code *shown, const shown_row *row, kprof_
         {KPROF_NUMBER_CONFLICTS, KPROF_NUMBER_WAVEFRONTS, "wavefronts of bank conflicts"},
         {KPROF_NUMBER_LOCAL, KPROF_NUMBER_LOCAL, "sectors of local memory (spills, arrays)"},
         {KPROF_NUMBER_DIVERGENT, KPROF_NUMBER_DIVERGENT, "divergent branches"},
+        {KPROF_NUMBER_ATOMICS, KPROF_NUMBER_ATOMICS, "atomic operations"},
     };
     for (size_t i = 0; i < sizeof costs / sizeof *costs; i++) {
         const double value = kprof_profiled_number(shown->code, row->values, costs[i].number);
@@ -252,9 +264,11 @@ static void describe_row(const shown_code *shown, const shown_row *row, row_text
         snprintf(out->address, sizeof out->address, "0x%04llx", (unsigned long long)instruction->offset);
     if (instruction)
         snprintf(out->below, sizeof out->below, "  %s  %s", out->address, instruction->text ? instruction->text : "");
-    if (hottest && hottest->wait_count > 0)
+    if (hottest && hottest->wait_count > 0 && waits_for_value(shown, hottest))
         describe_wait(shown, hottest, out->waits, sizeof out->waits);
-    if (hottest && hottest->frame_count > 1 && (row->line || shown->view != KPROF_VIEW_BOTH))
+    const bool is_callee =
+        row->line ? shown->page->context->options->inlined == KPROF_INLINED_CALLEE : shown->view != KPROF_VIEW_BOTH;
+    if (hottest && hottest->frame_count > 1 && is_callee)
         describe_caller(shown, hottest, out->caller, sizeof out->caller);
     describe_stalls(shown, row, out);
     describe_costs(shown, row, &out->costs);
@@ -285,7 +299,8 @@ static size_t put_place_fields(const shown_code *shown, const shown_row *row, co
     const kprof_profiled_frame *frame = place_of(shown, instruction);
     const kprof_code_file *file = row->line ? row->line->file : frame ? frame->file : NULL;
     const uint32_t line = row->line ? row->line->line : frame ? frame->line : 0;
-    const char *function = row->line ? row->line->function : frame ? frame->function : NULL;
+    const char *of_kernel = instruction ? shown->code->functions[instruction->function].demangled : NULL;
+    const char *function = row->line ? row->line->function : frame && frame->function ? frame->function : of_kernel;
     const bool has_lines = kprof_profiled_has_lines(shown->code);
     const bool is_below = shown->view == KPROF_VIEW_BOTH && instruction;
     size_t count = 0;
@@ -297,7 +312,8 @@ static size_t put_place_fields(const shown_code *shown, const shown_row *row, co
     out[count++] = shown_if(location, has_lines);
     out[count++] = machine(kprof_field_text("file", "File", file ? file->path : NULL));
     out[count++] = machine(optional_integer("line", "Line", line > 0, line));
-    out[count++] = machine(kprof_field_text("function", "Function", function));
+    out[count++] = shown_if(kprof_field_folding(kprof_field_plain(kprof_field_text("function", "Function", function))),
+                            shown->code->function_count > 1);
     out[count++] = shown_if(address, shown->view == KPROF_VIEW_SASS);
     out[count++] =
         machine(optional_integer("offset", "Offset", instruction != NULL, instruction ? instruction->offset : 0));
@@ -456,12 +472,18 @@ static void show_heading(shown_code *shown)
     kprof_emitter *emitter = shown->page->emitter;
     static const char *const views[] = {
         [KPROF_VIEW_SASS] = "sass", [KPROF_VIEW_CUDA] = "cuda", [KPROF_VIEW_BOTH] = "cuda,sass"};
+    char shapes[2][48];
+    const char *grid = kprof_shape_text(&profile->shape, profile->shape.grid, shapes[0]);
+    const char *block = kprof_shape_text(&profile->shape, profile->shape.block, shapes[1]);
+    char shape[2 * sizeof *shapes];
+    snprintf(shape, sizeof shape, "%sx%s", grid ? grid : "", block ? block : "");
     kprof_strbuf measured = KPROF_STRBUF_INIT;
     describe_profile(shown, &measured);
     const kprof_emit_field fields[] = {
         kprof_field_plain(kprof_field_text("kernel", "Kernel", name_of(shown->page, profile))),
         machine(kprof_field_text("kernel_function", "Function", profile->kernel->function)),
         machine(kprof_field_integer("process_id", "Process", profile->process->pid)),
+        shown_if(kprof_field_plain(kprof_field_text("shape", "Shape", grid ? shape : NULL)), grid != NULL),
         kprof_field_plain(kprof_field_text("device_name", "Device", profile->device->name)),
         machine(kprof_field_integer("launch", "Launch", profile->launch)),
         machine(kprof_field_integer("launches_counted", "Counted", (int64_t)profile->counted)),
@@ -535,7 +557,7 @@ static kprof_status show_profile(source_page *page, const kprof_code_profile *pr
     shown_code shown = {.page = page, .code = &code, .lines = &lines};
     kprof_status status = kprof_profiled_code_load(&page->profiles, profile, &code);
     if (status == KPROF_OK)
-        status = kprof_profiled_lines_make(&code, false, &lines);
+        status = kprof_profiled_lines_make(&code, page->context->options->inlined == KPROF_INLINED_CALLER, &lines);
     shown.columns = calloc(page->metric_count + 1, sizeof *shown.columns);
     if (status == KPROF_OK && !shown.columns)
         status = kprof_store_no_memory(page->profiles.report);
@@ -590,8 +612,8 @@ static kprof_status take_launch(void *user, const kprof_model_launch *launch)
 {
     source_page *page = user;
     kprof_code_profile *profile = kprof_code_profile_of(&page->profiles, launch->id);
-    if (profile)
-        profile->taken++;
+    if (profile && profile->taken++ == 0)
+        profile->shape = launch->record;
     return KPROF_OK;
 }
 
