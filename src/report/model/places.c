@@ -242,7 +242,7 @@ kprof_status kprof_places_find(kprof_place_finder *finder, int64_t launch, kprof
         whole = findings->items[i].state != KPROF_FOUND || locate(finder, &findings->items[i], &counts[i]);
     /* Once all are there, so that their memory stays where it is. */
     for (size_t i = 0, first = 0; i < findings->count && status == KPROF_OK && profile && whole; first += counts[i++])
-        kprof_rules_place(rules, i, finder->places + first, counts[i]);
+        kprof_rules_place(rules, i, counts[i] > 0 ? finder->places + first : NULL, counts[i]);
     free(counts);
     return status == KPROF_OK && !whole ? kprof_store_no_memory(finder->profiles->report) : status;
 }
