@@ -13,7 +13,7 @@
 #include <unistd.h>
 
 #define CONFIG_MAGIC     "KPROFCFG"
-#define CONFIG_VERSION   17
+#define CONFIG_VERSION   18
 #define CONFIG_MAX_BYTES (64u << 20)
 #define CONFIG_MAX_CHIPS 256
 /* All metrics of a chip at once take some hundred passes. */
@@ -32,6 +32,8 @@ static const kprof_option_row rows[] = {
 #undef OPTION
     ROW(NUMBER, filter.invocation)                                           /**/
     ROW(COUNT, filter.profiler_calls, .value = KPROF_PROFILER_CALLS_IGNORED) /**/
+    ROW(LIST, instruction_metrics) ROW(FLAG, samples)                        /**/
+    ROW(COUNT, sampling_period, .value = KPROF_LONGEST_PERIOD)               /**/
     ROW(FLAG, verbose) ROW(STRING, counter_data_dir) ROW(NUMBER, root_pid)   /**/
 };
 #define ROW_COUNT (sizeof rows / sizeof *rows)

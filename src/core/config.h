@@ -85,6 +85,10 @@ typedef enum kprof_witness_control { KPROF_WITNESSES_ALL, KPROF_WITNESSES_AUTO }
 /* A launch has 95e3 to 160e3 bytes of counter data in each pass. */
 #define KPROF_COUNTER_BYTES_PER_PASS 110000
 
+/* The periods of samples that CUPTI takes, as powers of two: 32 cycles to 2^31. */
+#define KPROF_SHORTEST_PERIOD 5
+#define KPROF_LONGEST_PERIOD  31
+
 /* The RECORDER rows of core/recorder_options.h make the members that options set. */
 typedef struct kprof_config {
     kprof_filter_spec filter;
@@ -93,6 +97,9 @@ typedef struct kprof_config {
 #define OPTION(place, type, field, ...) KPROF_FOR_RECORDER_##place(KPROF_OPTION_FIELD(type, field))
 #include "core/recorder_options.h"
 #undef OPTION
+    kprof_strlist instruction_metrics; /* CUPTI's names of what is counted by instruction */
+    bool samples;                      /* the program counter is sampled */
+    uint32_t sampling_period;          /* every 2^this cycles of an SM; 0: as long as the kernel asks for */
     bool verbose;
     char *counter_data_dir; /* absolute; each launch's counter data image is kept there; NULL: nowhere */
     int64_t root_pid;       /* the application's first process; 0 when not known */

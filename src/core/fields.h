@@ -24,7 +24,7 @@
 #include "core/attributes.h"
 
 /* A field that is added or removed makes another version of both. */
-#define KPROF_SPOOL_VERSION  6
+#define KPROF_SPOOL_VERSION  7
 #define KPROF_SCHEMA_VERSION 6
 
 /* The one metric of a launch that is measured. */
@@ -191,6 +191,27 @@
     SPOOL(U64, matched, NONE)  /* those that the filter took */                                                        \
     SPOOL(U64, profiled, NONE) /* those measured */
 
+/* A cubin whose functions were measured by instruction, before the first record that names it. */
+#define KPROF_CODE_FIELDS(FIELD, SPOOL, REPORT)                                                                        \
+    SPOOL(U64, crc, NONE) /* CUPTI's checksum of it */                                                                 \
+    SPOOL(U64, bytes, NONE)                                                                                            \
+    SPOOL(TEXT, file, NONE) /* its name in the session directory; "": it could not be written there */
+
+/* What was counted or sampled of the instructions of one function in a launch, whose record comes before. A launch
+ * that was measured so has a record for each function and kind; one without a function says why there is nothing. */
+#define KPROF_INSTRUCTIONS_FIELDS(FIELD, SPOOL, REPORT)                                                                \
+    SPOOL(U64, launch, NONE)                                                                                           \
+    SPOOL(U64, crc, NONE)           /* of the code record; 0: not known */                                             \
+    SPOOL(TEXT, function, NONE)     /* mangled */                                                                      \
+    SPOOL(U32, sampled, NONE)       /* 1: samples, 0: counters */                                                      \
+    SPOOL(U64, period_cycles, NONE) /* of samples: cycles of an SM between two */                                      \
+    SPOOL(U64, dropped, NONE)       /* samples that were lost */                                                       \
+    SPOOL(TEXT, reason, NONE)       /* why there is nothing; "": all is well */                                        \
+    SPOOL(U32, name_count, NONE)                                                                                       \
+    SPOOL(NAMES, names, NONE)                                                                                          \
+    SPOOL(U32, value_count, NONE)                                                                                      \
+    SPOOL(VALUES, values, NONE) /* rows of an offset in bytes and a value for each name; rows of zeros are left out */
+
 /* The records of the spool and their types. The first of every spool is that of the process. */
 #define KPROF_RECORD_MAP(X)                                                                                            \
     X(1, PROCESS, process)                                                                                             \
@@ -201,7 +222,9 @@
     X(6, SEEN, seen)                                                                                                   \
     X(7, PROGRESS, progress)                                                                                           \
     X(8, MESSAGE, message)                                                                                             \
-    X(9, END, end)
+    X(9, END, end)                                                                                                     \
+    X(10, CODE, code)                                                                                                  \
+    X(11, INSTRUCTIONS, instructions)
 
 /* Tables of the report that no record is in. */
 #define KPROF_METRIC_FIELDS(FIELD, SPOOL, REPORT)                                                                      \

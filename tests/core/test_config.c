@@ -25,6 +25,7 @@ static kprof_config sample(void)
     static uint8_t image[] = {0, 1, 2, 255, 0, 7};
     static char *include[] = {"step/*/forward", "epoch"}, *exclude[] = {"regex:^warm"};
     static char *proof[] = {"lts__t_sectors_srcunit_tex_aperture_sysmem.sum", "to peers"};
+    static char *instructions[] = {"smsp__sass_inst_executed", "smsp__sass_sectors_mem_global"};
     static kprof_chip_metrics chips[] = {
         {
             .chip = "GH100",
@@ -64,6 +65,9 @@ static kprof_config sample(void)
         .graph_profiling = KPROF_GRAPH_WHOLE,
         .multiplex_samples = 77,
         .replay_batch = KPROF_BATCH_MOST_LAUNCHES,
+        .instruction_metrics = {instructions, 2, 2},
+        .samples = true,
+        .sampling_period = 31,
         .root_pid = 4711,
         .counter_data_dir = "/tmp/counters",
     };
@@ -120,6 +124,9 @@ static void assert_config_equal(const kprof_config *a, const kprof_config *b)
 #define OPTION(place, type, field, ...) KPROF_FOR_RECORDER_##place(assert_int_equal(a->field, b->field);)
 #include "core/recorder_options.h"
 #undef OPTION
+    assert_names_equal(&a->instruction_metrics, &b->instruction_metrics);
+    assert_int_equal(a->samples, b->samples);
+    assert_int_equal(a->sampling_period, b->sampling_period);
     assert_true(a->root_pid == b->root_pid);
     assert_int_equal(a->counter_data_dir == NULL, b->counter_data_dir == NULL);
     if (a->counter_data_dir)

@@ -11,6 +11,9 @@ static const double sample_values[] = {1.5, NAN, -0.0, INFINITY, 1e300};
 static const char *const sample_witnesses[] = {"sm__inst_executed.sum", "gpu__time_active.sum"};
 static const double sample_spreads[] = {3.25, NAN};
 
+static const char *const sample_instruction_names[] = {"smsp__sass_inst_executed", "smsp__sass_sectors_mem_global"};
+static const double sample_rows[] = {0, 4096, 1, 16, 4096, 0}; /* two instructions */
+
 static const kprof_record samples[] = {
     {.type = KPROF_RECORD_PROCESS, .process = {11, 12, -13, "host", "/usr/bin/app", "app --flag \"a b\""}},
     {.type = KPROF_RECORD_DEVICE,
@@ -72,6 +75,20 @@ static const kprof_record samples[] = {
     {.type = KPROF_RECORD_SEEN, .seen = {3, 1ull << 35}},
     {.type = KPROF_RECORD_PROGRESS, .progress = {1, 2, 3, 6, 4, 5}},
     {.type = KPROF_RECORD_MESSAGE, .message = {KPROF_LOG_WARNING, KPROF_NO_PERMISSION, "text"}},
+    {.type = KPROF_RECORD_CODE, .code = {0xfedcba98, 1ull << 37, "4711-fedcba98.cubin"}},
+    {.type = KPROF_RECORD_INSTRUCTIONS,
+     .instructions = {.launch = 1ull << 33,
+                      .crc = 0xfedcba98,
+                      .function = "_Z9vectorAddPKfS0_Pfi",
+                      .sampled = 1,
+                      .period_cycles = 1ull << 38,
+                      .dropped = 1ull << 39,
+                      .reason = "",
+                      .name_count = 2,
+                      .names = sample_instruction_names,
+                      .value_count = 6,
+                      .values = sample_rows}},
+    {.type = KPROF_RECORD_INSTRUCTIONS, .instructions = {.function = "", .reason = "no samples"}},
     {.type = KPROF_RECORD_END, .end = {100, 50, 49}},
 };
 

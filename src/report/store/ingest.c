@@ -489,6 +489,8 @@ static kprof_status store_record(kprof_ingest *ingest, const kprof_record *recor
                                  (int64_t)record->end.launches, (int64_t)record->end.matched,
                                  (int64_t)record->end.profiled);
     case KPROF_RECORD_PROGRESS:
+    case KPROF_RECORD_CODE:
+    case KPROF_RECORD_INSTRUCTIONS:
         return KPROF_OK;
     }
     return KPROF_OK;
