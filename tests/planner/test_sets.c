@@ -125,14 +125,17 @@ typedef struct name_values {
     unsigned seed;
 } name_values;
 
-/* A number for each name that the plan has, another one with each seed; the finding's own names have no "__". */
+/* A number for each name that the plan has, or that section SourceCounters has of instructions, another one with each
+ * seed; the finding's own names have no "__". */
 static double some_value(void *user, const char *name)
 {
     const name_values *values = user;
     unsigned hash = values->seed;
     for (const char *at = name; *at; at++)
         hash = 31 * hash + (unsigned char)*at;
-    return !strstr(name, "__") || is_known(values->plan, name) ? 1 + hash % 97 : NAN;
+    const bool is_there =
+        !strstr(name, "__") || is_known(values->plan, name) || kprof_instruction_metric_find(name) != NULL;
+    return is_there ? 1 + hash % 97 : NAN;
 }
 
 /* With some of the values, since formulas say by 0 / 0 that others make no number. */

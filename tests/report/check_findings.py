@@ -30,6 +30,7 @@ LOW_CLOCK = "tests/report/findings/low-clock-h200.kprof"
 # Findings that no kernel of the run shows, and why.
 NOT_RECORDED = {
     "Fp64OnWeakChip": "GH100 has full FP64 units",
+    "WaitedFor": "the run has no samples of instructions",
 }
 ALWAYS = {"Bottleneck"}
 # A chase has few warps, but what each waits for is clear: reasons of the latency kernels with small grids take 68 to

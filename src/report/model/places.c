@@ -15,6 +15,7 @@ struct kprof_place_finder {
     const kprof_code_profile *loaded; /* the profile whose code this is; NULL: none */
     kprof_profiled_code code;
     kprof_profiled_lines lines;
+    double *values;            /* [metric_count of the model]: of the last launch, with those of its instructions */
     kprof_found_place *places; /* [place_count] of the last launch */
     size_t place_count, place_capacity;
 };
@@ -227,7 +228,29 @@ void kprof_place_finder_free(kprof_place_finder *finder)
     clear_places(finder);
     unload(finder);
     free(finder->places);
+    free(finder->values);
     free(finder);
+}
+
+kprof_status kprof_places_values(kprof_place_finder *finder, int64_t launch, const double *values, const double **out)
+{
+    const kprof_code_profile *profile = kprof_code_profile_of(finder->profiles, launch);
+    const size_t count = finder->profiles->model->metric_count;
+    *out = values;
+    if (!profile)
+        return KPROF_OK;
+    kprof_status status = load(finder, profile);
+    if (status == KPROF_OK && !finder->values)
+        finder->values = calloc(count + 1, sizeof *finder->values);
+    if (status == KPROF_OK && !finder->values)
+        status = kprof_store_no_memory(finder->profiles->report);
+    if (status != KPROF_OK)
+        return status;
+    memcpy(finder->values, values, count * sizeof *values);
+    for (size_t i = 0; i < finder->code.metric_count; i++)
+        finder->values[finder->code.metrics[i]] = finder->code.totals[i];
+    *out = finder->values;
+    return KPROF_OK;
 }
 
 kprof_status kprof_places_find(kprof_place_finder *finder, int64_t launch, kprof_rules *rules)

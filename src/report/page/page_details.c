@@ -158,6 +158,18 @@ static void show_hot_line(const kprof_launch_page *page, const kprof_model_launc
         page->emitter->ops->hot_line(page->emitter, &hot->lines[at].line);
 }
 
+static kprof_status find_all(const kprof_launch_page *page, const kprof_view_chip *shown,
+                             const kprof_model_launch *launch, kprof_emit_findings *all)
+{
+    const double *values;
+    kprof_status status = kprof_places_values(page->finder, launch->id, launch->values, &values);
+    if (status != KPROF_OK)
+        return status;
+    all->findings = kprof_rules_apply(page->rules, values);
+    status = kprof_places_find(page->finder, launch->id, page->rules);
+    return status == KPROF_OK ? choose_findings(page, shown, launch, all) : status;
+}
+
 static kprof_status show_launch(void *user, const kprof_model_launch *launch)
 {
     kprof_launch_page *page = user;
@@ -165,10 +177,8 @@ static kprof_status show_launch(void *user, const kprof_model_launch *launch)
     const kprof_view_chip *chip = kprof_view_fill(page->view, launch);
     const bool has_findings =
         page->rules && tells_findings(chip, model_chip(emitter, launch), emitter->options->findings);
-    kprof_emit_findings all = {.findings = has_findings ? kprof_rules_apply(page->rules, launch->values) : NULL};
-    kprof_status chosen = has_findings ? kprof_places_find(page->finder, launch->id, page->rules) : KPROF_OK;
-    if (has_findings && chosen == KPROF_OK)
-        chosen = choose_findings(page, chip, launch, &all);
+    kprof_emit_findings all = {.findings = NULL};
+    const kprof_status chosen = has_findings ? find_all(page, chip, launch, &all) : KPROF_OK;
     if (chosen != KPROF_OK)
         emitter->status = chosen;
     emitter->ops->launch_begin(emitter, launch);
