@@ -199,6 +199,16 @@ static void tell_limits(const kprof_options *options, const kprof_limits *limits
         tell_stand_ins(options, chip, plan->left_out.items[i]);
 }
 
+/* A counter that some chip lacks is left out there by the injection library, which says so. */
+static kprof_status join_instructions(const kprof_plan *plan, kprof_plans *out)
+{
+    bool added = true;
+    for (size_t i = 0; i < plan->instructions.counters.count && added; i++)
+        added = kprof_strlist_add_unique(&out->instructions.counters, plan->instructions.counters.items[i]);
+    out->instructions.samples = out->instructions.samples || plan->instructions.samples;
+    return added ? KPROF_OK : kprof_fail(KPROF_NO_MEMORY, "out of memory");
+}
+
 static kprof_status plan_chips(const kprof_options *options, const kprof_strlist *chips, kprof_plans *out)
 {
     out->chips = calloc(chips->count, sizeof *out->chips);
@@ -216,6 +226,8 @@ static kprof_status plan_chips(const kprof_options *options, const kprof_strlist
         }
         if (status == KPROF_OK)
             tell_limits(options, &out->limits, &out->chips[i]);
+        if (status == KPROF_OK)
+            status = join_instructions(&out->chips[i].plan, out);
     }
     kprof_strlist_free(&told);
     return status;
@@ -268,6 +280,7 @@ void kprof_plans_free(kprof_plans *plans)
     free(plans->chips);
     kprof_probe_free(&plans->probe);
     kprof_selection_free(&plans->selection);
+    kprof_instruction_wish_free(&plans->instructions);
     kprof_catalog_free(plans->catalog);
     *plans = (kprof_plans){0};
 }
@@ -307,6 +320,8 @@ kprof_status kprof_plans_config(const kprof_plans *plans, const kprof_options *o
         .filter = options->filter,
         .chips = calloc(plans->count, sizeof *out->chips),
         .chip_count = plans->count,
+        .instruction_metrics = plans->instructions.counters,
+        .samples = plans->instructions.samples,
         .verbose = options->verbose,
         .counter_data_dir = options->counter_data_dir,
 #define OPTION(place, type, field, ...) KPROF_FOR_RECORDER_##place(.field = options->field, )

@@ -19,6 +19,7 @@ typedef struct kprof_plans {
     kprof_limits limits;       /* of the options, with the memory of the GPU */
     kprof_chip_plan *chips;    /* one for each distinct chip among the chosen devices */
     size_t count;
+    kprof_instruction_wish instructions; /* what is measured of instructions on any of them */
 } kprof_plans;
 
 /* Check the names, look at the GPUs and resolve. Errors as of kprof_catalog_load, kprof_selection_check,

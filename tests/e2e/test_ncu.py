@@ -1,5 +1,6 @@
 """Command lines of ncu: which of them run, and what they choose."""
 
+import re
 import shlex
 
 from harness import *
@@ -75,6 +76,21 @@ class Choices(Case):
         run = self.collect(["--kernel-id", "::vectorAdd:7"], [f"launch={VECTOR_ADD}"])
         self.assert_run(run, 106)
         self.assertIn("no launch matched --kernel-id ::vectorAdd:7", run.err)
+
+    def told(self, *options):
+        """The metrics of instructions in the configuration that the injection library reads."""
+        run = self.kprof(*options, "/bin/sh", "-c", 'tr -c "a-z0-9_." "\\n" <"$KPROF_SESSION_DIR/config"')
+        return sorted(set(re.findall(r"^smsp__sass_[a-z0-9_]+$", run.out, re.MULTILINE)))
+
+    def test_instructions(self):
+        counted = self.told("--set", "source")
+        self.assertEqual(len(counted), 20)
+        self.assertIn("smsp__sass_sectors_mem_global_ideal", counted)
+        self.assertEqual(self.told("--section", "SourceCounters"), counted)
+        self.assertEqual(self.told("--metrics", "memory_l2_theoretical_sectors_global,smsp__pcsamp_sample_count"),
+                         ["smsp__sass_sectors_mem_global"])
+        self.assertEqual(self.told("--set", "default"), [])
+        self.assertEqual(self.told("--set", "source", "--max-passes", "2"), [])  # samples alone
 
     def test_values_on_request(self):
         """Attributes of the GPU that kprof itself does not need, and whether a kernel launches kernels, are there where
