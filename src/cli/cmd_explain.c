@@ -47,10 +47,29 @@ static kprof_emit_field passes_of(const kprof_explanation *of)
     return of->has_passes ? field : kprof_field_text("passes", "Passes", NULL);
 }
 
+/* The metrics of instructions that tell where a finding is worst. Caller frees; NULL: none do. */
+static char *join_places(const kprof_finding *finding)
+{
+    kprof_strlist names = KPROF_STRLIST_INIT;
+    bool added = true;
+    for (char **name = finding ? finding->places.metrics : NULL; name && *name && added; name++)
+        added = kprof_strlist_add(&names, *name);
+    for (size_t i = 0; finding && finding->places.of != SIZE_MAX && added; i++) {
+        const kprof_finding_value *value = &finding->values[finding->places.of];
+        if (i == value->option_count)
+            break;
+        added = !value->options[i].place || kprof_strlist_add(&names, value->options[i].place);
+    }
+    char *text = added ? join(&names) : NULL;
+    kprof_strlist_free(&names);
+    return text;
+}
+
 static void show_metric(kprof_emitter *emitter, const answer *asked)
 {
     const kprof_explanation *of = &asked->explanation;
     char *sections = join(&of->sections), *sets = join(&of->sets), *closest = join(&of->closest);
+    char *places = join_places(of->finding);
     const bool is_metric = !of->finding && strcmp(of->kind ? of->kind : "", "section") != 0;
     const bool is_value = !of->finding && strcmp(of->kind ? of->kind : "", "instruction") != 0;
     kprof_emit_field fields[] = {
@@ -67,12 +86,14 @@ static void show_metric(kprof_emitter *emitter, const answer *asked)
         kprof_field_with_role(kprof_field_text("sections", "Sections", sections),
                               is_value ? KPROF_ROLE_MACHINE : KPROF_ROLE_SHOWN),
         if_any("sets", "Sets", sets),
+        if_any("places", "Lines by", places),
     };
     emitter->ops->record_begin(emitter, &(kprof_emit_record){fields, COUNT_OF(fields)});
     emitter->ops->record_end(emitter);
     free(sections);
     free(sets);
     free(closest);
+    free(places);
 }
 
 /* A row below the metrics. Where there is one metric, people need not read its name in each row. */

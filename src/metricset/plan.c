@@ -448,14 +448,15 @@ kprof_workload kprof_plan_workload(const kprof_plan *plan, const kprof_workload 
     return all;
 }
 
-/* Names that passes are made of: all, the most useful first, and those that count more than metrics of instructions. */
-typedef struct plan_names {
-    const kprof_strlist *wanted, *useful;
-} plan_names;
+/* What passes are made of: all names, the most useful first, and those that count more than metrics of instructions. */
+typedef struct pass_wish {
+    const kprof_strlist *names, *useful;
+    const kprof_limits *limits;
+    kprof_host *host;
+} pass_wish;
 
 /* Plan the metrics of launches beside the passes of instructions. *fits: every name among the useful ones is kept. */
-static kprof_status plan_beside(const kprof_planner_wish *wish, const kprof_strlist *useful, kprof_plan *plan,
-                                kprof_host *host, kprof_planned *out, bool *fits)
+static kprof_status plan_beside(const pass_wish *wish, const kprof_plan *plan, kprof_planned *out, bool *fits)
 {
     kprof_limits limits = *wish->limits;
     const uint32_t own = (uint32_t)kprof_instruction_passes(&plan->instructions);
@@ -465,10 +466,10 @@ static kprof_status plan_beside(const kprof_planner_wish *wish, const kprof_strl
     if (!*fits)
         return KPROF_OK;
     limits.max_passes -= limits.max_passes ? own : 0;
-    kprof_status status = kprof_planner_make(host, &(kprof_planner_wish){wish->names, &limits}, out);
+    kprof_status status = kprof_planner_make(wish->host, &(kprof_planner_wish){wish->names, &limits}, out);
     *fits = own == 0 || out->collect.count > 0 || out->left_out.count == 0;
     for (size_t i = 0; own > 0 && i < out->left_out.count && *fits; i++)
-        *fits = !kprof_strlist_contains(useful, out->left_out.items[i]);
+        *fits = !kprof_strlist_contains(wish->useful, out->left_out.items[i]);
     return status;
 }
 
@@ -512,19 +513,17 @@ static kprof_status list_useful(const kprof_queue_sources *from, kprof_host *hos
 }
 
 /* Make passes of what is wanted, or with limits of the part of it that keeps them. */
-static kprof_status plan_passes(const kprof_selection *selection, const plan_names *names, kprof_host *host,
-                                kprof_plan *out)
+static kprof_status plan_passes(const pass_wish *wish, kprof_plan *out)
 {
     kprof_planned planned;
-    kprof_planner_wish wish = {names->wanted, &selection->limits};
     kprof_strlist dropped = KPROF_STRLIST_INIT;
     bool fits;
-    kprof_status status = plan_beside(&wish, names->useful, out, host, &planned, &fits);
+    kprof_status status = plan_beside(wish, out, &planned, &fits);
     while (status == KPROF_OK && !fits) {
         kprof_planned_free(&planned);
         status = drop_instructions(out, &dropped);
         if (status == KPROF_OK)
-            status = plan_beside(&wish, names->useful, out, host, &planned, &fits);
+            status = plan_beside(wish, out, &planned, &fits);
     }
     if (status == KPROF_OK && !kprof_strlist_add_all(&planned.left_out, &dropped))
         status = KPROF_NO_MEMORY;
@@ -537,7 +536,7 @@ static kprof_status plan_passes(const kprof_selection *selection, const plan_nam
     out->cost = planned.cost;
     out->pass_count = out->schedule.pass_count;
     if (status == KPROF_OK && out->collect.count == 0 && out->left_out.count > 0)
-        status = fail_limits(&selection->limits, out);
+        status = fail_limits(wish->limits, out);
     if (status == KPROF_OK)
         drop_left_out(out);
     return status;
@@ -577,7 +576,7 @@ static kprof_status fill_sections(const kprof_queue_sources *from, const kprof_s
     if (status == KPROF_OK && is_limited && !is_asked && kprof_instruction_passes(&out->instructions) > 0)
         status = list_useful(from, host, &useful);
     if (status == KPROF_OK)
-        status = plan_passes(selection, &(plan_names){&names, &useful}, host, out);
+        status = plan_passes(&(pass_wish){&names, &useful, &selection->limits, host}, out);
     kprof_strlist_free(&names);
     kprof_strlist_free(&useful);
     return status == KPROF_OK && is_limited ? resolve_sections(from->catalog, from->wanted, &supply, out) : status;

@@ -217,7 +217,7 @@ def bench_unselected(document, tools, clock):
 
 PINNED = ["0", "0", "1000000"]  # what follows the gigabytes in the arguments of `launches`
 
-# What the full sets of both tools have: ncu's has SourceCounters and PmSampling besides, which kprof has not.
+# What the full sets of both tools have: ncu's has SourceCounters and PmSampling besides, which kprof's has not.
 SAME_SECTIONS = ["SpeedOfLight", *(f"SpeedOfLight_Hierarchical{kind}RooflineChart" for kind in
                                    ("Double", "Single", "Half", "Tensor")),
                  "ComputeWorkloadAnalysis", "MemoryWorkloadAnalysis", "MemoryWorkloadAnalysis_Tables", "SchedulerStats",
