@@ -67,7 +67,7 @@ typedef struct opened {
     kprof_report *report;
     kprof_model model;
     kprof_code_profiles profiles;
-    kprof_profiled_code code;
+    kprof_profiled_code code; /* of the profiles */
 } opened;
 
 static kprof_status open_code(size_t number, opened *out)
@@ -80,13 +80,16 @@ static kprof_status open_code(size_t number, opened *out)
         status = kprof_code_profiles_load(out->report, &out->model, &out->profiles);
     if (status == KPROF_OK)
         assert_true(number < out->profiles.count);
-    return status == KPROF_OK ? kprof_profiled_code_load(&out->profiles, &out->profiles.items[number], &out->code)
-                              : status;
+    const kprof_loaded_code *loaded = NULL;
+    if (status == KPROF_OK)
+        status = kprof_code_load(&out->profiles, &out->profiles.items[number], &loaded);
+    if (status == KPROF_OK)
+        out->code = loaded->code;
+    return status;
 }
 
 static void close_code(opened *of)
 {
-    kprof_profiled_code_free(&of->code);
     kprof_code_profiles_free(&of->profiles);
     kprof_model_free(&of->model);
     if (of->report)
@@ -176,18 +179,17 @@ static void test_hottest_lines(void **state)
 {
     (void)state;
     opened of;
-    kprof_hot_line hot[3];
-    size_t count;
+    kprof_hot_lines hot;
     assert_int_equal(open_code(SOFTMAX, &of), KPROF_OK);
-    assert_int_equal(kprof_hot_lines_find(&of.profiles, &of.profiles.items[SOFTMAX], 3, hot, &count), KPROF_OK);
-    assert_int_equal(count, 3);
-    assert_string_equal(hot[0].place, "softmax.py:7");
-    assert_string_equal(hot[0].stall, "Long Scoreboard");
-    assert_string_equal(hot[1].place, "standard.py:170");
-    assert_true(hot[0].pct > hot[1].pct && hot[1].pct > hot[2].pct);
-    assert_int_equal(kprof_hot_lines_find(&of.profiles, &of.profiles.items[STRIPPED], 1, hot, &count), KPROF_OK);
-    assert_string_equal(hot[0].place, "0x00c0");
-    assert_null(hot[0].file);
+    assert_int_equal(kprof_hot_lines_find(&of.profiles, &of.profiles.items[SOFTMAX], &hot), KPROF_OK);
+    assert_int_equal(hot.count, KPROF_HOT_LINES_MAX);
+    assert_string_equal(hot.items[0].place, "softmax.py:7");
+    assert_string_equal(hot.items[0].stall, "Long Scoreboard");
+    assert_string_equal(hot.items[1].place, "standard.py:170");
+    assert_true(hot.items[0].pct > hot.items[1].pct && hot.items[1].pct > hot.items[2].pct);
+    assert_int_equal(kprof_hot_lines_find(&of.profiles, &of.profiles.items[STRIPPED], &hot), KPROF_OK);
+    assert_string_equal(hot.items[0].place, "0x00c0");
+    assert_null(hot.items[0].file);
     close_code(&of);
 }
 
@@ -273,6 +275,30 @@ static void test_too_many_reasons(void **state)
             "INSERT INTO metric SELECT NULL, 'smsp__pcsamp_warps_issue_stalled_r'||i, '', '', 'instruction' FROM n;"
             "INSERT INTO code_profile_metric SELECT 1, id FROM metric WHERE name LIKE '%stalled_r%'");
     assert_int_equal(open_code(VECTOR_ADD, &of), KPROF_BAD_REPORT);
+    close_code(&of);
+}
+
+/* A small file cannot ask for minutes of work by naming one function again and again. */
+static void test_too_many_profiles(void **state)
+{
+    (void)state;
+    execute("WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i+1 FROM n WHERE i<20000) "
+            "INSERT OR IGNORE INTO code_instruction SELECT 1, 16*i, NULL, NULL, NULL, NULL FROM n;"
+            "WITH RECURSIVE n(i) AS (SELECT 5 UNION ALL SELECT i+1 FROM n WHERE i<1000) "
+            "INSERT INTO code_profile SELECT i, 1, 1, 1, i+100, 1, 0, 0, 0, '' FROM n;"
+            "INSERT INTO code_profile_metric SELECT id, (SELECT max(id) FROM metric) FROM code_profile WHERE id>4;"
+            "INSERT INTO instruction_value SELECT id, 1, 0, (SELECT max(id) FROM metric), 1 FROM code_profile WHERE "
+            "id>4");
+    opened of;
+    const kprof_loaded_code *loaded;
+    assert_int_equal(open_code(INCR, &of), KPROF_OK);
+    kprof_status status = KPROF_OK;
+    size_t read = 0;
+    for (size_t i = 4; i < of.profiles.count && status == KPROF_OK; i++, read++)
+        status = kprof_code_load(&of.profiles, &of.profiles.items[i], &loaded);
+    assert_int_equal(status, KPROF_BAD_REPORT);
+    assert_true(read > 50 && read < 900);
+    assert_non_null(strstr(said.last, "choose fewer launches"));
     close_code(&of);
 }
 
@@ -413,6 +439,7 @@ int main(void)
         TEST(test_damaged_rows),
         TEST(test_texts_are_cleaned),
         TEST(test_too_many_reasons),
+        TEST(test_too_many_profiles),
         TEST(test_texts_of_files),
         TEST(test_recorded_paths),
         TEST(test_stored_text),

@@ -4,7 +4,6 @@
 #include "report/model/code.h"
 #include "report/model/number.h"
 
-#include <ctype.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -246,7 +245,8 @@ static void put_word(kprof_csv_line *line, const char *text)
 {
     char word[32];
     snprintf(word, sizeof word, "%s", *text ? text : "-");
-    word[0] = (char)toupper((unsigned char)word[0]);
+    if (word[0] >= 'a' && word[0] <= 'z')
+        word[0] = (char)(word[0] - 'a' + 'A');
     kprof_csv_text(line, word);
 }
 

@@ -6,11 +6,22 @@
 
 #define FRAMES_MAX  256 /* functions inlined into each other */
 #define REASONS_MAX 128 /* a GPU has 20 */
-#define WORK_OF_ROW 16  /* a row of an instruction costs as much work as so many values */
+/* An instruction costs as much work as so many values that are stored, and a part of those that it could have. */
+#define WORK_OF_INSTRUCTION 4
+#define PART_OF_METRICS     8
+#define LOADED_VALUES_MAX   ((size_t)32 << 20) /* of one profile: 256 MB */
+#define CACHED_VALUES       ((size_t)16 << 20)
 
 struct kprof_code_launch {
     int64_t launch;
     size_t profile;
+};
+
+struct kprof_code_cache {
+    kprof_loaded_code **items; /* [count], the one asked for last at the end */
+    size_t count;
+    size_t values;   /* of all items */
+    kprof_work work; /* of all that was read */
 };
 
 /* The place of an id among rows that begin with rising ids; NULL: no row has it. */
@@ -146,7 +157,10 @@ static kprof_status read_launch(void *user, sqlite3_stmt *row)
 kprof_status kprof_code_profiles_load(kprof_report *report, const kprof_model *model, kprof_code_profiles *out)
 {
     int64_t tables = 0;
-    *out = (kprof_code_profiles){.report = report, .model = model};
+    *out = (kprof_code_profiles){.report = report, .model = model, .cache = calloc(1, sizeof *out->cache)};
+    if (!out->cache)
+        return kprof_store_no_memory(report);
+    out->cache->work.reports[0] = report;
     kprof_status status = kprof_store_integer(
         report, "SELECT count(*) FROM sqlite_schema WHERE type='table' AND name='code_profile'", &tables);
     if (status != KPROF_OK || tables == 0)
@@ -166,20 +180,6 @@ kprof_status kprof_code_profiles_load(kprof_report *report, const kprof_model *m
     return status;
 }
 
-void kprof_code_profiles_free(kprof_code_profiles *profiles)
-{
-    for (size_t i = 0; i < profiles->count; i++)
-        free(profiles->items[i].reason);
-    for (size_t i = 0; i < profiles->file_count; i++) {
-        free(profiles->files[i].path);
-        free(profiles->files[i].hash);
-    }
-    free(profiles->items);
-    free(profiles->files);
-    free(profiles->launches);
-    *profiles = (kprof_code_profiles){0};
-}
-
 kprof_code_profile *kprof_code_profile_of(const kprof_code_profiles *profiles, int64_t launch)
 {
     const struct kprof_code_launch *own = FIND_ID(profiles->launches, profiles->launch_count, launch);
@@ -197,7 +197,7 @@ typedef struct value_row {
 typedef struct code_loader {
     kprof_report *report;
     kprof_profiled_code *code;
-    kprof_work work;
+    kprof_work *work;
     value_row *rows; /* [row_count], by function, offset and column */
     size_t row_count;
     kprof_profiled_function *function; /* being read */
@@ -294,7 +294,7 @@ static kprof_status read_value(void *user, sqlite3_stmt *columns)
     if (offset < 0 || row.column == SIZE_MAX ||
         (load->row_count > 0 && !comes_after(&row, &load->rows[load->row_count - 1])))
         return kprof_store_damaged(load->report, "instruction_value");
-    const kprof_status status = kprof_work_charge(&load->work, 1);
+    const kprof_status status = kprof_work_charge(load->work, 1);
     value_row *own = status == KPROF_OK ? KPROF_APPEND(load->rows, load->row_count) : NULL;
     if (!own)
         return status == KPROF_OK ? kprof_store_no_memory(load->report) : status;
@@ -331,7 +331,8 @@ static kprof_status read_function(void *user, sqlite3_stmt *row)
 static kprof_status add_instruction(code_loader *load, uint64_t offset, kprof_profiled_instruction **out)
 {
     kprof_profiled_code *code = load->code;
-    const kprof_status status = kprof_work_charge(&load->work, WORK_OF_ROW + code->metric_count);
+    const kprof_status status =
+        kprof_work_charge(load->work, WORK_OF_INSTRUCTION + code->metric_count / PART_OF_METRICS);
     if (status != KPROF_OK)
         return status;
     *out = KPROF_APPEND(code->instructions, code->instruction_count);
@@ -510,6 +511,8 @@ static kprof_status load_functions(code_loader *load)
 static kprof_status place_values(code_loader *load)
 {
     kprof_profiled_code *code = load->code;
+    if (code->instruction_count > LOADED_VALUES_MAX / (code->metric_count + 1))
+        return kprof_store_too_much(load->report, LOADED_VALUES_MAX, "values of the instructions of a kernel");
     code->values = calloc(code->instruction_count * code->metric_count + 1, sizeof *code->values);
     code->totals = calloc(code->metric_count + 1, sizeof *code->totals);
     if (!code->values || !code->totals)
@@ -525,23 +528,7 @@ static kprof_status place_values(code_loader *load)
     return KPROF_OK;
 }
 
-kprof_status kprof_profiled_code_load(const kprof_code_profiles *profiles, const kprof_code_profile *profile,
-                                      kprof_profiled_code *out)
-{
-    *out = (kprof_profiled_code){.profiles = profiles, .profile = profile};
-    code_loader load = {.report = profiles->report, .code = out, .work = {{profiles->report, NULL}, 0}};
-    kprof_status status = read_metrics(&load);
-    if (status == KPROF_OK)
-        status = read_values(&load);
-    if (status == KPROF_OK)
-        status = load_functions(&load);
-    if (status == KPROF_OK)
-        status = place_values(&load);
-    free(load.rows);
-    return status;
-}
-
-void kprof_profiled_code_free(kprof_profiled_code *code)
+static void free_code(kprof_profiled_code *code)
 {
     for (size_t i = 0; i < code->function_count; i++) {
         free(code->functions[i].mangled);
@@ -565,4 +552,100 @@ void kprof_profiled_code_free(kprof_profiled_code *code)
     free(code->frames);
     free(code->waits);
     *code = (kprof_profiled_code){0};
+}
+
+static size_t values_of(const kprof_loaded_code *loaded)
+{
+    enum { OTHER_VALUES = 16 }; /* what else there is of a row */
+    return (loaded->code.instruction_count + loaded->lines.count) * (loaded->code.metric_count + OTHER_VALUES);
+}
+
+static void free_loaded(kprof_loaded_code *loaded)
+{
+    if (!loaded)
+        return;
+    kprof_profiled_lines_free(&loaded->lines);
+    free_code(&loaded->code);
+    free(loaded);
+}
+
+/* Drop what was not asked for the longest time, until `values` more have space. */
+static void make_space(struct kprof_code_cache *cache, size_t values)
+{
+    while (cache->count > 0 && cache->values + values > CACHED_VALUES) {
+        kprof_loaded_code *oldest = cache->items[0];
+        cache->values -= values_of(oldest);
+        cache->count--;
+        memmove(cache->items, cache->items + 1, cache->count * sizeof(kprof_loaded_code *));
+        free_loaded(oldest);
+    }
+}
+
+static void free_cache(struct kprof_code_cache *cache)
+{
+    for (size_t i = 0; cache && i < cache->count; i++)
+        free_loaded(cache->items[i]);
+    if (cache)
+        free(cache->items);
+    free(cache);
+}
+
+static kprof_status read_code(const kprof_code_profiles *profiles, const kprof_code_profile *profile,
+                              kprof_loaded_code *out)
+{
+    out->code = (kprof_profiled_code){.profiles = profiles, .profile = profile};
+    code_loader load = {.report = profiles->report, .code = &out->code, .work = &profiles->cache->work};
+    kprof_status status = read_metrics(&load);
+    if (status == KPROF_OK)
+        status = read_values(&load);
+    if (status == KPROF_OK)
+        status = load_functions(&load);
+    if (status == KPROF_OK)
+        status = place_values(&load);
+    free(load.rows);
+    return status == KPROF_OK ? kprof_profiled_lines_make(&out->code, false, &out->lines) : status;
+}
+
+kprof_status kprof_code_load(const kprof_code_profiles *profiles, const kprof_code_profile *profile,
+                             const kprof_loaded_code **out)
+{
+    struct kprof_code_cache *cache = profiles->cache;
+    for (size_t i = 0; i < cache->count; i++) {
+        kprof_loaded_code *found = cache->items[i];
+        if (found->code.profile != profile)
+            continue;
+        memmove(&cache->items[i], &cache->items[i + 1], (cache->count - i - 1) * sizeof(kprof_loaded_code *));
+        *out = cache->items[cache->count - 1] = found;
+        return KPROF_OK;
+    }
+    kprof_loaded_code *loaded = calloc(1, sizeof *loaded);
+    if (!loaded)
+        return kprof_store_no_memory(profiles->report);
+    const kprof_status status = read_code(profiles, profile, loaded);
+    if (status == KPROF_OK)
+        make_space(cache, values_of(loaded));
+    kprof_loaded_code **own = status == KPROF_OK ? KPROF_APPEND(cache->items, cache->count) : NULL;
+    if (!own) {
+        free_loaded(loaded);
+        return status == KPROF_OK ? kprof_store_no_memory(profiles->report) : status;
+    }
+    cache->count++;
+    cache->values += values_of(loaded);
+    *out = *own = loaded;
+    return KPROF_OK;
+}
+
+void kprof_code_profiles_free(kprof_code_profiles *profiles)
+{
+    for (size_t i = 0; i < profiles->count; i++)
+        free(profiles->items[i].reason);
+    for (size_t i = 0; i < profiles->file_count; i++) {
+        free(profiles->files[i].path);
+        free(profiles->files[i].hash);
+    }
+    free(profiles->items);
+    free(profiles->files);
+    free(profiles->launches);
+    free_cache(profiles->cache);
+    *profiles = (kprof_code_profiles){0};
 }

@@ -114,6 +114,7 @@ typedef struct kprof_code_profiles {
     size_t file_count;
     struct kprof_code_launch *launches; /* [launch_count], by id */
     size_t launch_count;
+    struct kprof_code_cache *cache; /* instructions that were read */
 } kprof_code_profiles;
 
 /* Read which profiles and files there are; none in a report of an older version. To be freed with
@@ -177,12 +178,6 @@ typedef struct kprof_profiled_code {
     size_t wait_count;
 } kprof_profiled_code;
 
-/* Read the instructions of a profile. BAD_REPORT when they are more than a file of this size can have, or do not fit.
- * To be freed with kprof_profiled_code_free, also after a failure. */
-kprof_status kprof_profiled_code_load(const kprof_code_profiles *profiles, const kprof_code_profile *profile,
-                                      kprof_profiled_code *out) KPROF_MUST_CHECK;
-void kprof_profiled_code_free(kprof_profiled_code *code); /* members */
-
 /* Do any of the instructions have lines, and texts? */
 bool kprof_profiled_has_lines(const kprof_profiled_code *code);
 bool kprof_profiled_has_text(const kprof_profiled_code *code);
@@ -223,6 +218,18 @@ kprof_status kprof_profiled_lines_make(const kprof_profiled_code *code, bool out
                                        kprof_profiled_lines *out) KPROF_MUST_CHECK;
 void kprof_profiled_lines_free(kprof_profiled_lines *lines); /* members */
 
+/* The instructions of a profile, and the lines that they are of themselves. */
+typedef struct kprof_loaded_code {
+    kprof_profiled_code code;
+    kprof_profiled_lines lines;
+} kprof_loaded_code;
+
+/* Read the instructions of a profile, or give those that were read before: they are kept for as long as there is space,
+ * and valid until the next call. BAD_REPORT when they do not fit, or when reading all that was asked for is more work
+ * than a file of this size can be. */
+kprof_status kprof_code_load(const kprof_code_profiles *profiles, const kprof_code_profile *profile,
+                             const kprof_loaded_code **out) KPROF_MUST_CHECK;
+
 /* A line with its share of the samples; an instruction, where no line is known. */
 typedef struct kprof_hot_line {
     char place[96];              /* "softmax.py:41", or "0x0110" */
@@ -232,10 +239,15 @@ typedef struct kprof_hot_line {
     char stall[48]; /* what most warps wait for there; "": nothing */
 } kprof_hot_line;
 
-/* Find the lines of a profile that most samples are of, the hottest first, at most `most` of them; none where it was
- * not sampled. */
-kprof_status kprof_hot_lines_find(const kprof_code_profiles *profiles, const kprof_code_profile *profile, size_t most,
-                                  kprof_hot_line *out, size_t *count) KPROF_MUST_CHECK;
+#define KPROF_HOT_LINES_MAX 5
+typedef struct kprof_hot_lines {
+    kprof_hot_line items[KPROF_HOT_LINES_MAX];
+    size_t count;
+} kprof_hot_lines;
+
+/* Find the lines of a profile that most samples are of, the hottest first; none where it was not sampled. */
+kprof_status kprof_hot_lines_find(const kprof_code_profiles *profiles, const kprof_code_profile *profile,
+                                  kprof_hot_lines *out) KPROF_MUST_CHECK;
 /* Append "line softmax.py:41, 31.20 % of the samples (Long Scoreboard)". */
 void kprof_hot_line_describe(const kprof_hot_line *line, kprof_strbuf *out);
 

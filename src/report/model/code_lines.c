@@ -252,57 +252,47 @@ static kprof_hot_line hot_line(const kprof_profiled_code *code, const double *va
     return hot;
 }
 
-static void insert_hot(const kprof_hot_line *hot, size_t most, kprof_hot_line *out, size_t *count)
+static void insert_hot(const kprof_hot_line *hot, kprof_hot_lines *out)
 {
-    size_t at = *count;
-    while (at > 0 && out[at - 1].pct < hot->pct)
+    size_t at = out->count;
+    while (at > 0 && out->items[at - 1].pct < hot->pct)
         at--;
-    if (at == most || !(hot->pct > 0))
+    if (at == KPROF_HOT_LINES_MAX || !(hot->pct > 0))
         return;
-    *count += *count < most;
-    memmove(&out[at + 1], &out[at], (*count - 1 - at) * sizeof *out);
-    out[at] = *hot;
+    out->count += out->count < KPROF_HOT_LINES_MAX;
+    memmove(&out->items[at + 1], &out->items[at], (out->count - 1 - at) * sizeof *out->items);
+    out->items[at] = *hot;
 }
 
 /* Where the code has lines, what belongs to none of them is left out. */
-static kprof_status rank_lines(const kprof_profiled_code *code, size_t most, kprof_hot_line *out, size_t *count)
+kprof_status kprof_hot_lines_find(const kprof_code_profiles *profiles, const kprof_code_profile *profile,
+                                  kprof_hot_lines *out)
 {
-    const double all = kprof_profiled_number(code, code->totals, KPROF_NUMBER_SAMPLES);
-    const bool has_lines = kprof_profiled_has_lines(code);
-    kprof_profiled_lines lines;
+    const kprof_loaded_code *loaded;
     char place[512];
-    if (!(all > 0))
-        return KPROF_OK;
-    const kprof_status status = kprof_profiled_lines_make(code, false, &lines);
-    for (size_t i = 0; status == KPROF_OK && has_lines && i < lines.count; i++) {
-        const kprof_profiled_line *line = &lines.items[i];
+    out->count = 0;
+    const kprof_status status = kprof_code_load(profiles, profile, &loaded);
+    if (status != KPROF_OK)
+        return status;
+    const kprof_profiled_code *code = &loaded->code;
+    const bool has_lines = kprof_profiled_has_lines(code);
+    const double all = kprof_profiled_number(code, code->totals, KPROF_NUMBER_SAMPLES);
+    for (size_t i = 0; all > 0 && has_lines && i < loaded->lines.count; i++) {
+        const kprof_profiled_line *line = &loaded->lines.items[i];
         if (!line->file)
             continue;
         snprintf(place, sizeof place, "%s:%u", line->file->name, line->line);
         kprof_hot_line hot = hot_line(code, line->values, place, all);
         hot.file = line->file;
         hot.line = line->line;
-        insert_hot(&hot, most, out, count);
+        insert_hot(&hot, out);
     }
-    for (size_t i = 0; status == KPROF_OK && !has_lines && i < code->instruction_count; i++) {
+    for (size_t i = 0; all > 0 && !has_lines && i < code->instruction_count; i++) {
         snprintf(place, sizeof place, "0x%04llx", (unsigned long long)code->instructions[i].offset);
         const kprof_hot_line hot = hot_line(code, kprof_profiled_values(code, i), place, all);
-        insert_hot(&hot, most, out, count);
+        insert_hot(&hot, out);
     }
-    kprof_profiled_lines_free(&lines);
-    return status;
-}
-
-kprof_status kprof_hot_lines_find(const kprof_code_profiles *profiles, const kprof_code_profile *profile, size_t most,
-                                  kprof_hot_line *out, size_t *count)
-{
-    kprof_profiled_code code;
-    *count = 0;
-    kprof_status status = kprof_profiled_code_load(profiles, profile, &code);
-    if (status == KPROF_OK)
-        status = rank_lines(&code, most, out, count);
-    kprof_profiled_code_free(&code);
-    return status;
+    return KPROF_OK;
 }
 
 void kprof_hot_line_describe(const kprof_hot_line *line, kprof_strbuf *out)

@@ -12,9 +12,7 @@ enum { MOST_PLACES = 3 };
 
 struct kprof_place_finder {
     const kprof_code_profiles *profiles;
-    const kprof_code_profile *loaded; /* the profile whose code this is; NULL: none */
-    kprof_profiled_code code;
-    kprof_profiled_lines lines;
+    const kprof_loaded_code *loaded; /* the code of the launch */
     double *values;            /* [metric_count of the model]: of the last launch, with those of its instructions */
     kprof_found_place *places; /* [place_count] of the last launch */
     size_t place_count, place_capacity;
@@ -132,9 +130,9 @@ static bool add_place(kprof_place_finder *finder, const candidate *from, const p
         finder->place_capacity = capacity;
     }
     kprof_found_place *place = &finder->places[finder->place_count++];
-    *place = (kprof_found_place){.at = place_of(&finder->code, from->instructions[0]), .share_pct = share_pct};
+    *place = (kprof_found_place){.at = place_of(&finder->loaded->code, from->instructions[0]), .share_pct = share_pct};
     if (is_of_scoreboard(metrics))
-        find_wait(&finder->code, from, metrics, place);
+        find_wait(&finder->loaded->code, from, metrics, place);
     return !place->at.name.failed && !place->waits_for.name.failed;
 }
 
@@ -152,7 +150,7 @@ static void keep_heaviest(candidate best[MOST_PLACES], size_t most, candidate ne
 
 static bool locate(kprof_place_finder *finder, const kprof_found *found, size_t *added)
 {
-    const kprof_profiled_code *code = &finder->code;
+    const kprof_profiled_code *code = &finder->loaded->code;
     const bool by_line = kprof_profiled_has_lines(code);
     candidate best[MOST_PLACES] = {{NULL, 0, 0}};
     place_metrics metrics;
@@ -161,9 +159,9 @@ static bool locate(kprof_place_finder *finder, const kprof_found *found, size_t 
         return true;
     const size_t most = (size_t)found->finding->places.most;
     const double total = weigh(code, code->totals, &metrics);
-    for (size_t i = 0; i < finder->lines.count && total > 0; i++) {
-        const kprof_profiled_line *line = &finder->lines.items[i];
-        const size_t *members = finder->lines.members + line->first;
+    for (size_t i = 0; i < finder->loaded->lines.count && total > 0; i++) {
+        const kprof_profiled_line *line = &finder->loaded->lines.items[i];
+        const size_t *members = finder->loaded->lines.members + line->first;
         if (by_line && line->file)
             keep_heaviest(best, most, (candidate){members, line->count, weigh(code, line->values, &metrics)});
         for (size_t k = 0; k < line->count && !by_line; k++)
@@ -190,28 +188,6 @@ static void clear_places(kprof_place_finder *finder)
     finder->place_count = 0;
 }
 
-static void unload(kprof_place_finder *finder)
-{
-    kprof_profiled_lines_free(&finder->lines);
-    kprof_profiled_code_free(&finder->code);
-    finder->loaded = NULL;
-}
-
-static kprof_status load(kprof_place_finder *finder, const kprof_code_profile *profile)
-{
-    if (finder->loaded == profile)
-        return KPROF_OK;
-    unload(finder);
-    kprof_status status = kprof_profiled_code_load(finder->profiles, profile, &finder->code);
-    if (status == KPROF_OK)
-        status = kprof_profiled_lines_make(&finder->code, false, &finder->lines);
-    if (status == KPROF_OK)
-        finder->loaded = profile;
-    else
-        unload(finder);
-    return status;
-}
-
 kprof_status kprof_place_finder_new(const kprof_code_profiles *profiles, kprof_place_finder **out)
 {
     *out = calloc(1, sizeof **out);
@@ -226,7 +202,6 @@ void kprof_place_finder_free(kprof_place_finder *finder)
     if (!finder)
         return;
     clear_places(finder);
-    unload(finder);
     free(finder->places);
     free(finder->values);
     free(finder);
@@ -239,7 +214,7 @@ kprof_status kprof_places_values(kprof_place_finder *finder, int64_t launch, con
     *out = values;
     if (!profile)
         return KPROF_OK;
-    kprof_status status = load(finder, profile);
+    kprof_status status = kprof_code_load(finder->profiles, profile, &finder->loaded);
     if (status == KPROF_OK && !finder->values)
         finder->values = calloc(count + 1, sizeof *finder->values);
     if (status == KPROF_OK && !finder->values)
@@ -247,8 +222,8 @@ kprof_status kprof_places_values(kprof_place_finder *finder, int64_t launch, con
     if (status != KPROF_OK)
         return status;
     memcpy(finder->values, values, count * sizeof *values);
-    for (size_t i = 0; i < finder->code.metric_count; i++)
-        finder->values[finder->code.metrics[i]] = finder->code.totals[i];
+    for (size_t i = 0; i < finder->loaded->code.metric_count; i++)
+        finder->values[finder->loaded->code.metrics[i]] = finder->loaded->code.totals[i];
     *out = finder->values;
     return KPROF_OK;
 }
@@ -258,7 +233,7 @@ kprof_status kprof_places_find(kprof_place_finder *finder, int64_t launch, kprof
     const kprof_code_profile *profile = kprof_code_profile_of(finder->profiles, launch);
     const kprof_findings *findings = kprof_rules_findings(rules);
     clear_places(finder);
-    kprof_status status = profile ? load(finder, profile) : KPROF_OK;
+    kprof_status status = profile ? kprof_code_load(finder->profiles, profile, &finder->loaded) : KPROF_OK;
     size_t *counts = profile ? calloc(findings->count + 1, sizeof *counts) : NULL;
     bool whole = !profile || counts;
     for (size_t i = 0; i < findings->count && status == KPROF_OK && profile && whole; i++)

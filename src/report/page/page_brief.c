@@ -11,7 +11,7 @@
 #define COUNT_OF(array)   (sizeof(array) / sizeof *(array))
 
 /* The most of each, and bytes of texts as JSON spells them. A line of LINE_BYTES and its label fit into 80 columns. */
-enum { STALLS = 3, FINDINGS = 3, WARNINGS = 3, HOT_LINES = 5 };
+enum { STALLS = 3, FINDINGS = 3, WARNINGS = 3 };
 enum {
     NAME_BYTES = 128,
     LINE_BYTES = 66,
@@ -41,8 +41,7 @@ typedef struct brief {
     size_t found_count;
     char warnings[WARNINGS][WARNING_BYTES + 1];
     size_t warning_count;
-    kprof_hot_line hot[HOT_LINES];
-    size_t hot_count;
+    kprof_hot_lines hot;
 } brief;
 
 /* Bytes that a byte of a text may take in JSON. */
@@ -332,12 +331,12 @@ static void fit_hot_lines(brief *of)
         bytes += FINDING + size_of(of->found[i]->finding->id);
     for (size_t i = 0; i < of->warning_count; i++)
         bytes += WARNING + size_of(of->warnings[i]);
-    for (; count < of->hot_count; count++) {
-        bytes += HOT_LINE + size_of(of->hot[count].place) + size_of(of->hot[count].stall);
+    for (; count < of->hot.count; count++) {
+        bytes += HOT_LINE + size_of(of->hot.items[count].place) + size_of(of->hot.items[count].stall);
         if (bytes > KPROF_BRIEF_BYTES)
             break;
     }
-    of->hot_count = count;
+    of->hot.count = count;
 }
 
 static kprof_status take_hot_lines(const kprof_ranking *ranking, brief *out)
@@ -345,11 +344,11 @@ static kprof_status take_hot_lines(const kprof_ranking *ranking, brief *out)
     const kprof_code_profile *code = out->row->group->code;
     kprof_status status = KPROF_OK;
     if (code)
-        status = kprof_hot_lines_find(&ranking->groups.code, code, HOT_LINES, out->hot, &out->hot_count);
-    for (size_t i = 0; i < out->hot_count; i++) {
-        char place[sizeof out->hot[i].place];
-        cut(place, WORD_BYTES, out->hot[i].place, false);
-        memcpy(out->hot[i].place, place, sizeof place);
+        status = kprof_hot_lines_find(&ranking->groups.code, code, &out->hot);
+    for (size_t i = 0; i < out->hot.count; i++) {
+        char place[sizeof out->hot.items[i].place];
+        cut(place, WORD_BYTES, out->hot.items[i].place, false);
+        memcpy(out->hot.items[i].place, place, sizeof place);
     }
     fit_hot_lines(out);
     return status;
@@ -473,8 +472,8 @@ static void make_lines(const brief *of, brief_lines *out)
     put_value(&out->items[LINE_THROUGHPUT], "compute ", row->compute_pct, "%");
     put_value(&out->items[LINE_THROUGHPUT], ", memory ", row->memory_pct, "%");
     put_stalls(of, &out->items[LINE_STALLS]);
-    if (of->hot_count > 0)
-        kprof_hot_line_describe(&of->hot[0], &out->items[LINE_HOTTEST]);
+    if (of->hot.count > 0)
+        kprof_hot_line_describe(&of->hot.items[0], &out->items[LINE_HOTTEST]);
     const kprof_found *near = of->findings ? of->findings->verdict.near : NULL;
     if (near) {
         char line[LINE_BYTES + 1];
@@ -504,11 +503,12 @@ static kprof_emit_field line_field(const char *label, const char *line)
 
 static void show_hot_lines(kprof_emitter *emitter, const brief *of)
 {
-    if (of->hot_count > 0)
+    if (of->hot.count > 0)
         emitter->ops->rows_begin(emitter, "hot_lines");
-    for (size_t i = 0; i < of->hot_count; i++) {
-        const kprof_emit_field fields[] = {text_field("at", of->hot[i].place), pct_field("pct", of->hot[i].pct),
-                                           text_field("stall", of->hot[i].stall)};
+    for (size_t i = 0; i < of->hot.count; i++) {
+        const kprof_emit_field fields[] = {text_field("at", of->hot.items[i].place),
+                                           pct_field("pct", of->hot.items[i].pct),
+                                           text_field("stall", of->hot.items[i].stall)};
         emitter->ops->row(emitter, &(kprof_emit_record){fields, COUNT_OF(fields)});
     }
 }
@@ -595,7 +595,7 @@ static void show_brief(kprof_emitter *emitter, const brief *of, const brief_line
         line_field("", line[LINE_FINDINGS + 2].data),
         line_field("Look next", *of->next ? of->next : NULL),
         line_field("Warnings", warnings[0]),
-        line_field("", of->hot_count > 0 ? NULL : warnings[1]), /* there are 15 lines at most */
+        line_field("", of->hot.count > 0 ? NULL : warnings[1]), /* there are 15 lines at most */
     };
     emitter->ops->record_begin(emitter, &(kprof_emit_record){fields, COUNT_OF(fields)});
     show_rows(emitter, of);

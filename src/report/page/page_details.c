@@ -146,13 +146,14 @@ static void show_hot_line(const kprof_launch_page *page, const kprof_model_launc
     if (!profile)
         return;
     const size_t at = (size_t)(profile - hot->profiles.items);
-    size_t count = 0;
     if (!hot->lines[at].is_known) {
-        const kprof_status status = kprof_hot_lines_find(&hot->profiles, profile, 1, &hot->lines[at].line, &count);
+        kprof_hot_lines found;
+        const kprof_status status = kprof_hot_lines_find(&hot->profiles, profile, &found);
         if (status != KPROF_OK)
             page->emitter->status = status;
         hot->lines[at].is_known = true;
-        hot->lines[at].is_there = count > 0;
+        hot->lines[at].is_there = found.count > 0;
+        hot->lines[at].line = found.items[0];
     }
     if (hot->lines[at].is_there)
         page->emitter->ops->hot_line(page->emitter, &hot->lines[at].line);

@@ -552,12 +552,16 @@ static kprof_status show_code(shown_code *shown)
 
 static kprof_status show_profile(source_page *page, const kprof_code_profile *profile)
 {
-    kprof_profiled_code code;
+    const kprof_loaded_code *loaded = NULL;
     kprof_profiled_lines lines = {0};
-    shown_code shown = {.page = page, .code = &code, .lines = &lines};
-    kprof_status status = kprof_profiled_code_load(&page->profiles, profile, &code);
-    if (status == KPROF_OK)
-        status = kprof_profiled_lines_make(&code, page->context->options->inlined == KPROF_INLINED_CALLER, &lines);
+    kprof_status status = kprof_code_load(&page->profiles, profile, &loaded);
+    if (status != KPROF_OK)
+        return status;
+    shown_code shown = {.page = page, .code = &loaded->code, .lines = &loaded->lines};
+    if (page->context->options->inlined == KPROF_INLINED_CALLER) {
+        status = kprof_profiled_lines_make(&loaded->code, true, &lines);
+        shown.lines = &lines;
+    }
     shown.columns = calloc(page->metric_count + 1, sizeof *shown.columns);
     if (status == KPROF_OK && !shown.columns)
         status = kprof_store_no_memory(page->profiles.report);
@@ -565,7 +569,6 @@ static kprof_status show_profile(source_page *page, const kprof_code_profile *pr
         status = show_code(&shown);
     free(shown.columns);
     kprof_profiled_lines_free(&lines);
-    kprof_profiled_code_free(&code);
     return status;
 }
 
