@@ -1600,6 +1600,23 @@ class Explanations(Case):
                 self.assertEqual(sorted(row), sorted(schema["$defs"][kind]["properties"]), key)
         return data
 
+    def test_instructions(self):
+        for name, metric in (("memory_l1_wavefronts_shared", "source:smsp__sass_l1tex_pipe_lsu_wavefronts_mem_shared"),
+                             ("source:inst_executed", "source:smsp__sass_inst_executed"),
+                             ("smsp__pcsamp_sample_count", "smsp__pcsamp_sample_count")):
+            (found,) = self.explain(name)["metrics"]
+            self.assertEqual((found["metric"], found["kind"], found["passes"], found["sections"], found["sets"]),
+                             (metric, "instruction", 1, "SourceCounters", "source"))
+        data = self.explain("derived__memory_l2_theoretical_sectors_global_excessive")
+        self.assertEqual([row["metric"] for row in data["members"]],
+                         ["smsp__sass_sectors_mem_global", "smsp__sass_sectors_mem_global_ideal"])
+        (value,) = self.explain("inst_executed")["metrics"]
+        self.assertEqual(value["metric"], "smsp__inst_executed.sum")
+        (section,) = self.explain("SourceCounters")["metrics"]
+        self.assertEqual((section["passes"], section["sets"]), (4, "source"))
+        (finding,) = self.explain("LocalSpills")["metrics"]
+        self.assertEqual(finding["places"], "smsp__sass_sectors_mem_local")
+
     def test_throughput(self):
         data = self.explain("sm__throughput.avg.pct_of_peak_sustained_elapsed")
         (metric,) = data["metrics"]
@@ -1766,6 +1783,13 @@ class Lists(Case):
         self.assert_listed(["--query-metrics", "--query-metrics-mode", "suffix", "--metrics", "dram__bytes"],
                            "dram__bytes.sum.per_second")
         self.assert_listed(["--query-metrics", "--metrics", "breakdown:gpu__dram_throughput"], "dram__cycles_active")
+        self.assert_listed(["list", "metrics", "--metrics", "regex:^source:.*_mem_global"], "instruction",
+                           "ncu: memory_l2_theoretical_sectors_global", "source:smsp__sass_sectors_mem_global_ideal")
+        self.assert_listed(["list", "metrics", "--metrics", "group:smsp__pcsamp_warp_stall_reasons"],
+                           "smsp__pcsamp_warps_issue_stalled_long_scoreboard")
+        self.assert_listed(["list", "collected", "--set", "source"], "gpu__time_duration.sum",
+                           "source:smsp__sass_inst_executed ", "smsp__pcsamp_warps_issue_stalled_wait_not_issued")
+        self.assertNotIn("source:", self.kprof("list", "metrics", "--metrics", "regex:smsp__sass_inst_executed$").out)
         self.assert_listed(["list", "metrics", "--metrics", "group:LaunchStats"], "launch__grid_size")
         self.assert_listed(["--list-metrics", "--section", "Occupancy", "--chips", "GH100"],
                            "sm__warps_active.avg.pct_of_peak_sustained_active", "launch__occupancy_limit_blocks")

@@ -67,6 +67,11 @@ static void test_refused(void **state)
     assert_refused("{\"id\":\"A\",\"name\":\"N\",\"order\":1.5}", "order: must be a whole number");
     assert_refused("{\"id\":\"A\",\"id\":\"B\",\"name\":\"N\"}", "id: is given twice");
     assert_refused("{\"id\":\"A\",\"name\":\"N\",\"items\":{}}", "items: must be a list");
+    assert_refused("{\"id\":\"A\",\"name\":\"N\",\"samples\":1}", "samples: must be true or false");
+    assert_refused("{\"id\":\"A\",\"name\":\"N\",\"instructions\":[\"inst_executed\"]}",
+                   "instructions[0]: is \"inst_executed\", which is no counter of instructions");
+    assert_refused("{\"id\":\"A\",\"name\":\"N\",\"instructions\":[\"smsp__pcsamp_sample_count\"]}",
+                   "which is no counter of instructions");
     assert_refused("{\"id\":\"A\",\"name\":\"N\",\"items\":[3]}", "items[0]: must be an object");
     assert_refused("{\"id\":\"A\",\"name\":\"N\",\"items\":[{\"metric\":\"m.sum\"}]}", "items[0].label: is missing");
     assert_refused("{\"id\":\"A\",\"name\":\"N\",\"items\":[{\"label\":\"L\"}]}", "items[0].metric: is missing");
