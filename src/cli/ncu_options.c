@@ -26,7 +26,8 @@ static const char no_own_files[] = "kprof takes its own files; --injection-path 
 static const char no_port[] = "kprof does not connect to processes, and needs no port";
 static const char no_ranges[] = "kprof measures launches and graphs, not ranges";
 static const char no_rename[] = "--print-kernel-base chooses the names to print";
-static const char no_sampling[] = "kprof does not sample";
+static const char no_sampling[] = "kprof chooses itself how often it samples instructions";
+static const char no_timeline[] = "kprof samples no counters over time";
 static const char no_source[] = "kprof keeps no copies of sources and code in a report";
 static const char fixed_details[] =
     "kprof prints all of a section with --page details, and each metric by its full name with --page raw";
@@ -79,9 +80,9 @@ static const kprof_ncu_option rows[] = {
     {"open-in-ui", 0, false, NULL,
      SAME("kprof has no window; kprof report FILE.kprof --html OUT.html writes a page for a browser")},
     {"pipeline-boost-state", 0, true, NULL, SAME("kprof leaves it alone")},
-    {"pm-sampling-buffer-size", 0, true, NULL, SAME(no_sampling)},
-    {"pm-sampling-interval", 0, true, NULL, SAME(no_sampling)},
-    {"pm-sampling-max-passes", 0, true, NULL, SAME(no_sampling)},
+    {"pm-sampling-buffer-size", 0, true, NULL, SAME(no_timeline)},
+    {"pm-sampling-interval", 0, true, NULL, SAME(no_timeline)},
+    {"pm-sampling-max-passes", 0, true, NULL, SAME(no_timeline)},
     {"port", 'p', true, ANY, SAME(no_port)},
     {"preload-library", 0, true, NULL, ELSE("set it in front: LD_PRELOAD=FILE kprof ...")},
     {"print-details", 0, true, "all", SAME(fixed_details)},
@@ -112,7 +113,7 @@ static const kprof_ncu_option rows[] = {
     {"support-32bit", 0, false, NULL, SAME("kprof measures 64-bit programs")},
     {"target-processes-filter", 0, true, "all",
      ELSE("--target-processes application-only measures the first process alone")},
-    {"warp-samples-per-interval", 0, true, NULL, SAME(no_sampling)},
+    {"warp-samples-per-interval", 0, true, NULL, SAME(no_timeline)},
     {"warp-sampling-buffer-size", 0, true, NULL, SAME(no_sampling)},
     {"warp-sampling-interval", 0, true, NULL, SAME(no_sampling)},
     {"warp-sampling-max-passes", 0, true, NULL, SAME(no_sampling)},
