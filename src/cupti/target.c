@@ -416,6 +416,11 @@ bool kprof_target_holds_pools(void)
     return kprof_pools_are_held();
 }
 
+void kprof_target_let_go_of_pools(void)
+{
+    kprof_pools_let_go(false);
+}
+
 bool kprof_target_set_own(bool own)
 {
     bool before = in_hook;

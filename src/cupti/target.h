@@ -62,6 +62,9 @@ void kprof_target_add_free(const kprof_call *call, size_t size_bytes);
 bool kprof_target_pool_keeps(const kprof_call *call);
 /* Do pools keep memory for the open batch that the application has not asked them to keep? */
 bool kprof_target_holds_pools(void);
+/* Nothing will be replayed that uses memory of pools: have them keep what the application asks for, as the driver does
+ * when the host next waits. */
+void kprof_target_let_go_of_pools(void);
 /* Are the calls that this thread makes from now on kprof's own? Returns what they were. Calls within hooks are its own
  * anyway. */
 bool kprof_target_set_own(bool own);

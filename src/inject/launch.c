@@ -469,11 +469,14 @@ static void enter_gate(const kprof_call *call)
         close_batch(call->name);
         kprof_gate_enter_shared();
     }
-    if (is_in_the_way(call))
+    if (is_in_the_way(call)) {
         kprof_batch_spoil(kprof_batch_is_sealed()
                               ? "its work did not end before a call that takes away what replays use"
                               : "another thread stayed inside a CUDA call, so that the batch could "
                                 "not be closed in time");
+        if (call->kind == KPROF_CALL_MEMORY_INFO) /* the answer must not tell of kprof */
+            kprof_engine.device->target_let_go_of_pools();
+    }
     thread.shared++;
 }
 

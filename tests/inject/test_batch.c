@@ -670,6 +670,23 @@ static void test_questions_of_a_pool(void **state)
     assert_measured(first);
 }
 
+/* The same, where the batch cannot close first: it gets no values. */
+static void test_questions_of_a_pool_behind_work_that_waits(void **state)
+{
+    (void)state;
+    uint64_t words[SIM_WORDS];
+    do_call((sim_step){.op = SIM_POOL_ALLOC, .a = POOL_SLOT});
+    unsigned first = launch_on(SIM_SCALE, POOL_SLOT);
+    do_call((sim_step){.op = SIM_POOL_FREE, .a = POOL_SLOT});
+    hold(1);
+    assert_pending(first);
+    sim_call(&(sim_step){.op = SIM_POOL_ASK, .a = POOL_SLOT}, words);
+    assert_int_equal(words[0], 0);
+    let_go(1);
+    close_when_ended();
+    assert_unmeasured(first, "its work did not end before a call that takes away what replays use");
+}
+
 /* To free memory waits for all work, also for what waits for the host. */
 static void test_free_behind_work_that_waits(void **state)
 {
@@ -1360,6 +1377,7 @@ int main(void)
         cmocka_unit_test_teardown(test_frees_to_a_pool, mend),
         cmocka_unit_test_teardown(test_questions_of_a_pool, mend),
         cmocka_unit_test_teardown(test_allocation_after_free, mend),
+        cmocka_unit_test_teardown(test_questions_of_a_pool_behind_work_that_waits, mend),
         cmocka_unit_test_teardown(test_free_behind_work_that_waits, mend),
         cmocka_unit_test_teardown(test_work_that_does_not_end_in_time, mend),
         cmocka_unit_test_teardown(test_call_that_takes_memory_behind_work_that_waits, mend),

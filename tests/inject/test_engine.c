@@ -703,6 +703,37 @@ static void test_launch_behind_which_no_batch_opens(void **state)
     atomic_store(&faults.network, false);
 }
 
+/* The application could unmap it while kprof's kernel waits to read it. */
+static void test_no_batch_behind_a_launch_where_memory_is_mapped(void **state)
+{
+    (void)state;
+    sim.may_take_back = true;
+    unsigned before = follows;
+    assert_unmeasured(launch_in(0, &changes), KPROF_MAY_WAIT);
+    assert_int_equal(follows, before);
+    sim.may_take_back = false;
+}
+
+/* A launch that is not chosen may open a batch behind one that was put off. Where that fails, nothing is told of it. */
+static void test_unchosen_launch_before_which_nothing_is_saved(void **state)
+{
+    (void)state;
+    assert_measured(launch_alone(SIM_ADD, SLOT)); /* the kernels are known */
+    assert_measured(launch_alone(SIM_TALLY, SLOT));
+    begin_late_work(1, SIM_SHORT_HOLD_NS);
+    assert_unmeasured(launch(SIM_ADD), "the GPU's work did not end within 0.1 s");
+    end_late_work();
+    kprof_kernels_visit(choose_only_add);
+    atomic_store(&faults.unsaved, true);
+    (void)launch(SIM_TALLY);
+    (void)launch(SIM_TALLY);
+    atomic_store(&faults.unsaved, false);
+    assert_int_equal(look_up(0).count, 0); /* the number that launches have that are not chosen */
+    assert_false(kprof_batch_is_open());
+    kprof_kernels_visit(choose);
+    assert_measured(launch_alone(SIM_ADD, SLOT));
+}
+
 /* It may have waited for the launch in another stream, which a replay would come to only after it. So the batch ends
  * before it, and what came earlier is measured. */
 static void test_late_kernel_before_another_stream(void **state)
@@ -898,6 +929,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_late_kernel_that_is_watched, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_batch_behind_a_launch_that_changes_memory, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_launch_behind_which_no_batch_opens, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_no_batch_behind_a_launch_where_memory_is_mapped, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_unchosen_launch_before_which_nothing_is_saved, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_late_kernel_before_another_stream, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_copy_that_is_awaited_in_vain, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_kernel_that_ended_before_a_copy, set_up, tear_down),

@@ -51,6 +51,7 @@ struct kprof_reader {
 
 typedef struct saved_slot {
     bool saved;
+    bool followed; /* what a launch leaves in it becomes its start */
     uint64_t generation;
     uint64_t start[SIM_WORDS], end[SIM_WORDS];
 } saved_slot;
@@ -302,7 +303,8 @@ static unsigned target_sharing(void)
     lock();
     unsigned sharing = (sim.shares_memory ? KPROF_SHARES_WITH_HOST : 0) |
                        (sim.shares_with_devices ? KPROF_SHARES_WITH_DEVICES : 0) |
-                       (sim.waits_for_host ? KPROF_WAITS_FOR_HOST : 0) | (sim.has_managed ? KPROF_MANAGED : 0);
+                       (sim.waits_for_host ? KPROF_WAITS_FOR_HOST : 0) | (sim.has_managed ? KPROF_MANAGED : 0) |
+                       (sim.may_take_back ? KPROF_TAKEN_BACK : 0);
     unlock();
     return sharing;
 }
@@ -338,6 +340,22 @@ static bool target_holds_pools(void)
     bool any = holds_pools();
     unlock();
     return any;
+}
+
+static void let_go_of_pools(bool is_idle)
+{
+    for (unsigned i = 0; i < SIM_POOLS; i++) {
+        if (sim.pools[i].held && is_idle)
+            sim_pool_trim(&sim.pools[i], sim.pools[i].limit);
+        sim.pools[i].held = false;
+    }
+}
+
+static void target_let_go_of_pools(void)
+{
+    lock();
+    let_go_of_pools(false);
+    unlock();
 }
 
 static bool target_set_own(bool own)
@@ -1040,15 +1058,6 @@ static bool hold_pool(unsigned slot)
     return holds;
 }
 
-static void let_go_of_pools(bool is_idle)
-{
-    for (unsigned i = 0; i < SIM_POOLS; i++) {
-        if (sim.pools[i].held && is_idle)
-            sim_pool_trim(&sim.pools[i], sim.pools[i].limit);
-        sim.pools[i].held = false;
-    }
-}
-
 static bool snapshot_keep_freed(kprof_snapshot *snapshot, const kprof_call *call)
 {
     const sim_step *step = call->parameters;
@@ -1071,7 +1080,7 @@ void sim_has_followed(unsigned context)
 {
     kprof_snapshot *snapshot = following[context];
     for (unsigned slot = 0; snapshot && slot < SIM_SLOTS; slot++)
-        if (snapshot->slots[slot].saved)
+        if (snapshot->slots[slot].followed)
             copy_words(slot, snapshot->slots[slot].start);
     if (snapshot)
         snapshot->follows = false;
@@ -1085,6 +1094,8 @@ static kprof_status snapshot_follow(kprof_snapshot *snapshot, void *stream)
     if (snapshot->context != sim_current || !snapshot->taken)
         sim_violation("a launch is followed in another context, or nothing was saved");
     snapshot->follows = !fault;
+    for (unsigned slot = 0; slot < SIM_SLOTS; slot++)
+        snapshot->slots[slot].followed = snapshot->slots[slot].saved;
     following[sim_current] = fault ? NULL : snapshot;
     if (!fault)
         sim_follow((unsigned)((sim_stream *)stream - sim.streams));

@@ -195,7 +195,7 @@ void sim_reset(uint64_t seed)
     sim.captures = sim.turn = 0;
     memset(sim.held_ns, 0, sizeof sim.held_ns);
     sim.shares_memory = sim.has_flags;
-    sim.shares_with_devices = sim.waits_for_host = sim.has_managed = false;
+    sim.shares_with_devices = sim.waits_for_host = sim.has_managed = sim.may_take_back = false;
     sim.random = seed;
     for (unsigned slot = 0; slot < SIM_SLOTS; slot++)
         if (slot % SIM_LANE_SLOTS >= SIM_MEMORIES)
@@ -748,10 +748,20 @@ static int allocate(const sim_step *step, uint64_t *out)
     return 0;
 }
 
+/* The driver waits for all work first. A program of one thread has waited for what waits for it. */
+static void wait_to_release(unsigned context)
+{
+    sim_drain_context(context);
+    while (sim.several_threads && sim_is_held(context)) {
+        pthread_cond_wait(&sim.changed, &sim.mutex);
+        sim_drain_context(context);
+    }
+}
+
 static int release(const sim_step *step, uint64_t *out)
 {
     (void)out;
-    sim_drain_context(sim_context_of_stream(step->stream));
+    wait_to_release(sim_context_of_stream(step->stream));
     sim.slots[step->a].live = sim.slots[step->a].kept;
     sim.slots[step->a].is_hosts = false;
     sim_pools_give_back(sim_context_of_stream(step->stream));
@@ -787,7 +797,14 @@ static int map(const sim_step *step, uint64_t *out)
     make_slot(step->a, NULL);
     sim.slots[step->a].memory = step->b;
     sim.slots[step->b].was_mapped = true;
+    sim.may_take_back = true;
     return 0;
+}
+
+static int take_from_pool(const sim_step *step, uint64_t *out)
+{
+    sim.may_take_back = true;
+    return submit_copy(step, out);
 }
 
 static int unmap(const sim_step *step, uint64_t *out)
@@ -987,7 +1004,7 @@ static const struct operation {
     [SIM_GRAPH_LAUNCH] = {"graph launch", KPROF_CALL_GRAPH_LAUNCH, submit_copy},
     [SIM_ALLOC] = {"alloc", KPROF_CALL_ALLOCATE, allocate},
     [SIM_FREE] = {"free", KPROF_CALL_FREE, release},
-    [SIM_POOL_ALLOC] = {"pool alloc", KPROF_CALL_ALLOCATE, submit_copy},
+    [SIM_POOL_ALLOC] = {"pool alloc", KPROF_CALL_ALLOCATE, take_from_pool},
     [SIM_POOL_FREE] = {"pool free", KPROF_CALL_POOL_FREE, submit_copy},
     [SIM_POOL_LIMIT] = {"pool limit", KPROF_CALL_OTHER, limit_pool},
     [SIM_POOL_TRIM] = {"pool trim", KPROF_CALL_OTHER, trim_pool},

@@ -201,7 +201,7 @@ typedef struct sim_machine {
     bool drops_output;             /* the engine wants it dropped */
     uint64_t signatures[SIM_TAGS]; /* of each launch that ran: kernel, arguments and what it read; 0: did not run */
     unsigned captures;
-    bool shares_memory, shares_with_devices, waits_for_host, has_managed;
+    bool shares_memory, shares_with_devices, waits_for_host, has_managed, may_take_back;
     unsigned turn;              /* number of the one that uses the common part */
     unsigned waiters;           /* threads of the engine that wait for held work */
     uint64_t ended;             /* work so far */

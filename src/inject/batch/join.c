@@ -52,6 +52,10 @@ static kprof_status open_for(kprof_batch *batch, candidate *c)
     bool cannot_save = status == KPROF_NO_MEMORY || status == KPROF_UNSUPPORTED;
     if (c->decision.kind != KPROF_REPLAYED || !cannot_save || c->launch->metrics->pass_count == 0)
         return status;
+    if (!c->launch->chosen) { /* the next chosen launch finds out, and is measured in another way */
+        atomic_store(&batch->opening.wanted, NULL);
+        return KPROF_OK;
+    }
     snprintf(c->why, sizeof c->why, "%s", kprof_process_reason(status));
     c->decision = kprof_decision_unrepeated(c->launch, c->why);
     return is_apart(c->decision.kind) ? KPROF_OK : kprof_open_batch(batch, c->launch, &c->decision, 1);
