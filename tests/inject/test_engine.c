@@ -710,6 +710,7 @@ static void test_no_batch_behind_a_launch_where_memory_is_mapped(void **state)
     (void)launch_in(0, &changes);
     close_batch();
     kprof_kernels_visit(make_it_late);
+    do_call((sim_step){.op = SIM_SYNC_STREAM}); /* nothing is waited for */
     sim.may_take_back = true;
     unsigned tag = launch_in(0, &changes);
     assert_unmeasured(tag, KPROF_MAY_WAIT);

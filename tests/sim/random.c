@@ -183,9 +183,9 @@ static bool has_waits(void)
 
 static void choose_waits(uint64_t random)
 {
-    const bool may = group.traits.lanes <= 2; /* of more, some ask a pool whose batch cannot be closed in time */
-    group.traits.spins = may && (random % 6 == 0 || random % 18 == 1);
-    group.traits.peers = may && (random % 18 == 1 || random % 6 == 2);
+    const bool alone = group.traits.lanes == 1; /* real time passes for several threads, and a slow machine takes it */
+    group.traits.spins = alone && (random % 6 == 0 || random % 18 == 1);
+    group.traits.peers = alone && (random % 18 == 1 || random % 6 == 2);
     if (group.traits.peers) /* else what gives the sign may never run */
         group.traits.crashes = false;
     sim.may_wait = has_waits();
