@@ -15,6 +15,7 @@
 #include "fixture.h"
 #include "log_capture.h"
 #include "report/model/source_text.h"
+#include "report/model/subset.h"
 
 #define SOURCE_FOLDER KPROF_TESTS_DIR "/fixtures/source"
 
@@ -266,6 +267,33 @@ static void test_texts_are_cleaned(void **state)
     close_code(&of);
 }
 
+/* Launches have no values of these metrics, so that their pages leave them out. */
+static void test_pages_of_launches(void **state)
+{
+    (void)state;
+    static const kprof_format formats[] = {KPROF_FORMAT_TEXT, KPROF_FORMAT_CSV, KPROF_FORMAT_CSV_WIDE,
+                                           KPROF_FORMAT_CSV_NCU, KPROF_FORMAT_JSON};
+    char *words[] = {(char *)"smsp__sass_sectors_mem_global"};
+    const kprof_strlist none = KPROF_STRLIST_INIT, metrics = {words, 1, 1};
+    const kprof_subset part = {.sections = &none, .sections_of_set = &none, .metrics = &metrics};
+    opened of;
+    kprof_status status;
+    assert_int_equal(open_code(VECTOR_ADD, &of), KPROF_OK);
+    for (size_t i = 0; i < sizeof formats / sizeof *formats; i++) {
+        const kprof_print_options options = {.page = KPROF_PAGE_RAW, .format = formats[i]};
+        char *text = fixture_print(of.report, &options, &status);
+        assert_int_equal(status, KPROF_OK);
+        assert_null(strstr(text, "smsp__pcsamp"));
+        assert_null(strstr(text, words[0]));
+        free(text);
+    }
+    const kprof_print_options options = {.page = KPROF_PAGE_RAW, .part = &part};
+    free(fixture_print(of.report, &options, &status));
+    assert_int_equal(status, KPROF_UNKNOWN_NAME);
+    assert_non_null(strstr(said.last, "--page source shows it"));
+    close_code(&of);
+}
+
 /* A profile of thousands of reasons, of which each would be compared with each. */
 static void test_too_many_reasons(void **state)
 {
@@ -438,6 +466,7 @@ int main(void)
         TEST(test_names_of_files),
         TEST(test_damaged_rows),
         TEST(test_texts_are_cleaned),
+        TEST(test_pages_of_launches),
         TEST(test_too_many_reasons),
         TEST(test_too_many_profiles),
         TEST(test_texts_of_files),

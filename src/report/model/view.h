@@ -71,7 +71,7 @@ typedef struct kprof_view {
 
 /* Resolve the sections of every chip (the details and summary pages). */
 kprof_status kprof_view_sections(const kprof_model *model, kprof_view *out) KPROF_MUST_CHECK;
-/* Every metric of the report, with the first section that shows it (the raw page); `columns` is
+/* Every metric of launches, with the first section that shows it (the raw page); `columns` is
  * sorted by name. */
 kprof_status kprof_view_all(const kprof_model *model, kprof_view *out) KPROF_MUST_CHECK;
 void kprof_view_free(kprof_view *view); /* members */

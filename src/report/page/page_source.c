@@ -7,8 +7,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define INSTRUCTION_KIND "instruction" /* in the table of metrics */
-
 /* What the page says of a kernel beside its rows. */
 typedef struct source_note {
     const char *kernel;
@@ -637,7 +635,7 @@ static kprof_status prepare(source_page *page)
     page->texts = calloc(page->profiles.file_count + 1, sizeof *page->texts);
     page->is_looked_for = calloc(page->profiles.file_count + 1, sizeof *page->is_looked_for);
     for (size_t i = 0; page->metrics && i < model->metric_count; i++) {
-        if (strcmp(model->metrics[i].kind, INSTRUCTION_KIND) == 0)
+        if (strcmp(model->metrics[i].kind, KPROF_INSTRUCTION_KIND) == 0)
             page->metrics[page->metric_count++] = i;
     }
     page->fields = calloc(OTHER_FIELDS + KPROF_NUMBER_COUNT + page->metric_count, sizeof *page->fields);
