@@ -421,6 +421,8 @@ static kprof_status read_place_metrics(const kprof_json_place *place, const cJSO
 {
     const kprof_json_place list = {place, "metrics", 0};
     kprof_status status = kprof_json_get_strings(place, value, "metrics", &out->metrics);
+    if (status == KPROF_OK && kprof_strings_count(out->metrics) > KPROF_MOST_PLACE_METRICS)
+        return kprof_json_fail(&list, "has more than %d elements", KPROF_MOST_PLACE_METRICS);
     for (char **name = out->metrics; name && *name && status == KPROF_OK; name++)
         status = check_place_metric(&(kprof_json_place){&list, NULL, (size_t)(name - out->metrics)}, *name);
     return status;

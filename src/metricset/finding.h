@@ -44,6 +44,8 @@ typedef struct kprof_finding_value {
 /* Expressions are bound to an array of values: the thresholds, then the finding's own values, then its operands. Texts
  * have placeholders: {value} for a number with its unit, {value.name} and {value.text} for those of the chosen option.
  */
+enum { KPROF_MOST_PLACE_METRICS = 8 };
+
 /* Where in the code a finding is worst: the lines with the largest shares of some metrics of instructions. */
 typedef struct kprof_finding_places {
     char **metrics; /* names of metricset/instruction.h, which are added up; NULL-terminated. NULL: see `of` */

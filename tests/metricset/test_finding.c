@@ -279,6 +279,7 @@ static void reads_places(void **state)
     assert_int_equal(finding.places.most, 3);
     assert_string_equal(finding.values[0].options[0].place, wait);
     kprof_finding_free(&finding);
+    assert_refused(MESSAGE ",\"places\":{\"metrics\":[" EIGHT_IDS ",\"a\"]}}", "metrics: has more than 8 elements");
     assert_refused(MESSAGE ",\"places\":{}}", "places: must have either \"metrics\" or \"of\"");
     assert_refused(MESSAGE ",\"places\":{\"metrics\":[\"gpu__time_duration.sum\"]}}", "is no metric of instructions");
     assert_refused(MESSAGE ",\"places\":{\"metrics\":[\"inst_executed\"]}}", "is no metric of instructions");

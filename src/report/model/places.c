@@ -18,44 +18,58 @@ struct kprof_place_finder {
     size_t place_count, place_capacity;
 };
 
-/* The metrics of a finding whose option is chosen, if it depends on that. */
+/* The columns of a finding's metrics. */
 typedef struct place_metrics {
-    const char *const *names; /* NULL-terminated */
-    const char *one[2];       /* of an option */
+    struct {
+        size_t count, less; /* SIZE_MAX: not measured; nothing goes off */
+    } columns[KPROF_MOST_PLACE_METRICS];
+    size_t column_count;
+    bool are_of_scoreboard; /* only for a scoreboard waits whoever uses a value */
 } place_metrics;
 
-static bool choose_metrics(const kprof_found *found, place_metrics *out)
-{
-    const kprof_finding_places *places = &found->finding->places;
-    *out = (place_metrics){(const char *const *)places->metrics, {NULL, NULL}};
-    if (places->of != SIZE_MAX && found->options[places->of] != SIZE_MAX) {
-        out->one[0] = found->finding->values[places->of].options[found->options[places->of]].place;
-        out->names = out->one;
-    }
-    return out->names && out->names[0];
-}
-
-/* NaN: it was not measured. */
-static double value_of(const kprof_profiled_code *code, const double *values, const char *name)
+static size_t find_column(const kprof_profiled_code *code, const char *name)
 {
     for (size_t i = 0; i < code->metric_count; i++) {
         if (strcmp(code->profiles->model->metrics[code->metrics[i]].name, name) == 0)
-            return values[i];
+            return i;
     }
-    return NAN;
+    return SIZE_MAX;
+}
+
+static void add_columns(const kprof_profiled_code *code, const char *name, place_metrics *out)
+{
+    const kprof_instruction_metric *row = kprof_instruction_metric_find(name);
+    const bool is_excess = row && row->needs[0];
+    const size_t count = find_column(code, is_excess ? row->needs[0] : name);
+    const size_t less = is_excess ? find_column(code, row->needs[1]) : SIZE_MAX;
+    if (count == SIZE_MAX || (is_excess && less == SIZE_MAX))
+        return;
+    out->columns[out->column_count].count = count;
+    out->columns[out->column_count++].less = less;
+    out->are_of_scoreboard = out->are_of_scoreboard || strstr(name, "_scoreboard") != NULL;
+}
+
+/* Those of the option that is chosen, if the finding depends on that, as far as they were measured. */
+static place_metrics choose_metrics(const kprof_profiled_code *code, const kprof_found *found)
+{
+    const kprof_finding_places *places = &found->finding->places;
+    const size_t option = places->of == SIZE_MAX ? SIZE_MAX : found->options[places->of];
+    const char *chosen = option == SIZE_MAX ? NULL : found->finding->values[places->of].options[option].place;
+    place_metrics metrics = {.column_count = 0};
+    for (char **name = places->metrics; name && *name; name++)
+        add_columns(code, *name, &metrics);
+    if (chosen)
+        add_columns(code, chosen, &metrics);
+    return metrics;
 }
 
 /* A sum of counts, and of what one count has more than another. */
-static double weigh(const kprof_profiled_code *code, const double *values, const place_metrics *metrics)
+static double weigh(const double *values, const place_metrics *metrics)
 {
-    double sum = NAN;
-    for (const char *const *name = metrics->names; *name; name++) {
-        const kprof_instruction_metric *row = kprof_instruction_metric_find(*name);
-        double value = value_of(code, values, row && row->needs[0] ? row->needs[0] : *name);
-        if (row && row->needs[0])
-            value = fmax(value - value_of(code, values, row->needs[1]), 0);
-        if (!isnan(value))
-            sum = (isnan(sum) ? 0 : sum) + value;
+    double sum = 0;
+    for (size_t i = 0; i < metrics->column_count; i++) {
+        const size_t less = metrics->columns[i].less;
+        sum += fmax(values[metrics->columns[i].count] - (less == SIZE_MAX ? 0 : values[less]), 0);
     }
     return sum;
 }
@@ -94,7 +108,7 @@ static void find_wait(const kprof_profiled_code *code, const candidate *from, co
     double most = 0;
     for (size_t i = 0; i < from->count; i++) {
         const kprof_profiled_instruction *own = &code->instructions[from->instructions[i]];
-        const double weight = weigh(code, kprof_profiled_values(code, from->instructions[i]), metrics);
+        const double weight = weigh(kprof_profiled_values(code, from->instructions[i]), metrics);
         if (own->wait_count == 0 || !(weight > most))
             continue;
         most = weight;
@@ -113,12 +127,6 @@ static void find_wait(const kprof_profiled_code *code, const candidate *from, co
     out->operation = code->instructions[producer].operation;
 }
 
-/* Only a scoreboard is waited for by whoever uses a value. */
-static bool is_of_scoreboard(const place_metrics *metrics)
-{
-    return strstr(metrics->names[0], "_scoreboard") != NULL;
-}
-
 static bool add_place(kprof_place_finder *finder, const candidate *from, const place_metrics *metrics, double share_pct)
 {
     if (finder->place_count == finder->place_capacity) {
@@ -131,7 +139,7 @@ static bool add_place(kprof_place_finder *finder, const candidate *from, const p
     }
     kprof_found_place *place = &finder->places[finder->place_count++];
     *place = (kprof_found_place){.at = place_of(&finder->loaded->code, from->instructions[0]), .share_pct = share_pct};
-    if (is_of_scoreboard(metrics))
+    if (metrics->are_of_scoreboard)
         find_wait(&finder->loaded->code, from, metrics, place);
     return !place->at.name.failed && !place->waits_for.name.failed;
 }
@@ -153,20 +161,18 @@ static bool locate(kprof_place_finder *finder, const kprof_found *found, size_t 
     const kprof_profiled_code *code = &finder->loaded->code;
     const bool by_line = kprof_profiled_has_lines(code);
     candidate best[MOST_PLACES] = {{NULL, 0, 0}};
-    place_metrics metrics;
+    const place_metrics metrics = choose_metrics(code, found);
     *added = 0;
-    if (!choose_metrics(found, &metrics))
-        return true;
     const size_t most = (size_t)found->finding->places.most;
-    const double total = weigh(code, code->totals, &metrics);
+    const double total = weigh(code->totals, &metrics);
     for (size_t i = 0; i < finder->loaded->lines.count && total > 0; i++) {
         const kprof_profiled_line *line = &finder->loaded->lines.items[i];
         const size_t *members = finder->loaded->lines.members + line->first;
         if (by_line && line->file)
-            keep_heaviest(best, most, (candidate){members, line->count, weigh(code, line->values, &metrics)});
+            keep_heaviest(best, most, (candidate){members, line->count, weigh(line->values, &metrics)});
         for (size_t k = 0; k < line->count && !by_line; k++)
             keep_heaviest(best, most,
-                          (candidate){members + k, 1, weigh(code, kprof_profiled_values(code, members[k]), &metrics)});
+                          (candidate){members + k, 1, weigh(kprof_profiled_values(code, members[k]), &metrics)});
     }
     for (size_t i = 0; i < most && best[i].weight > 0; i++) {
         const double share_pct = 100 * best[i].weight / total;
