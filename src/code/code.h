@@ -15,12 +15,17 @@
 #define KPROF_CODE_MOST_INSTRUCTIONS ((size_t)1 << 22) /* of all functions that are read */
 #define KPROF_CODE_MOST_LINE_BYTES   ((size_t)8 << 20) /* of .debug_line; libdw takes about 130 times as much */
 #define KPROF_CODE_MOST_DIRECTORY_BYTES                                                                                \
-    ((size_t)1 << 28) /* of the directories that libdw puts before names of files                                      \
-                       */
-#define KPROF_CODE_MOST_FRAMES ((size_t)1 << 22)
-#define KPROF_CODE_MOST_DEPTH  64                /* of functions inlined into each other */
-#define KPROF_CODE_MOST_NAME   ((size_t)1 << 16) /* bytes of a name or a path */
-#define KPROF_CODE_MOST_NAMES  ((size_t)1 << 26) /* bytes of all of them */
+    ((size_t)1 << 28)                                  /* of the directories that libdw puts before names of files     \
+                                                        */
+#define KPROF_CODE_MOST_TEXT_BYTES ((size_t)512 << 20) /* of what nvdisasm prints */
+#define KPROF_CODE_MOST_SECONDS    INT64_C(120)        /* that nvdisasm may take */
+#define KPROF_CODE_MOST_TRACED     ((size_t)1 << 18)   /* instructions of a function whose waits are looked for */
+#define KPROF_CODE_MOST_STEPS      ((size_t)1 << 28)   /* from instruction to instruction while they are looked for */
+#define KPROF_CODE_MOST_PRODUCERS  16                  /* that an instruction waits for, by one scoreboard */
+#define KPROF_CODE_MOST_FRAMES     ((size_t)1 << 22)
+#define KPROF_CODE_MOST_DEPTH      64                /* of functions inlined into each other */
+#define KPROF_CODE_MOST_NAME       ((size_t)1 << 16) /* bytes of a name or a path */
+#define KPROF_CODE_MOST_NAMES      ((size_t)1 << 26) /* bytes of all of them */
 
 /* A place in the source. */
 typedef struct kprof_code_frame {
@@ -43,6 +48,7 @@ typedef struct kprof_code_instruction {
     size_t first_frame; /* in kprof_code.frames, the innermost first; many instructions share theirs */
     size_t frame_count; /* 0: without lines */
     kprof_code_access access;
+    uint32_t control;  /* for kprof_code_disassemble: which scoreboards it sets and waits for */
     size_t first_wait; /* in kprof_code.waits */
     size_t wait_count;
 } kprof_code_instruction;
@@ -51,6 +57,7 @@ typedef struct kprof_code_instruction {
  * compiler calls from there. Such a part's instructions are also the kernel's. */
 typedef struct kprof_code_function {
     char *mangled;
+    size_t symbol;           /* in the cubin, as section_index */
     char *section;           /* ".text.NAME" */
     size_t section_index;    /* in the cubin */
     uint64_t section_offset; /* of the first instruction */
@@ -69,13 +76,13 @@ typedef struct kprof_code {
     size_t frame_count;
     uint64_t *waits; /* offsets of the instructions that an instruction waits for, in its function, in order */
     size_t wait_count;
-    /* Literals: "" or why no instruction has a text, and why none has a line. */
-    const char *text_state, *line_state;
+    char text_state[256];   /* "" or why instructions have no text */
+    const char *line_state; /* "" or why they have no lines; a literal */
 } kprof_code;
 
 #define KPROF_CODE_INIT                                                                                                \
     {                                                                                                                  \
-        .text_state = "", .line_state = ""                                                                             \
+        .line_state = ""                                                                                               \
     }
 
 /* Read the functions of a cubin, their instructions' offsets and lines; `wanted`: of those alone that are in the list,
@@ -84,6 +91,13 @@ typedef struct kprof_code {
  * freed in any case. */
 kprof_status kprof_code_read(const void *cubin, size_t size, const kprof_strlist *wanted,
                              kprof_code *out) KPROF_MUST_CHECK;
+
+/* Give the functions' instructions their texts, what they access, and what they wait for, as nvdisasm prints the cubin
+ * in this file; from the executable `nvdisasm`, or where that is NULL from the first one that the machine has and that
+ * knows the GPU: in PATH, in CUDA_HOME and CUDA_PATH, in the folders of toolkits and of Python's packages. Where none
+ * prints it, text_state says why, and that is no failure. Returns KPROF_NO_MEMORY, too. Runs other programs: for two
+ * minutes at most each, without a shell, and never one from the current folder. */
+kprof_status kprof_code_disassemble(kprof_code *code, const char *cubin_path, const char *nvdisasm) KPROF_MUST_CHECK;
 
 void kprof_code_free(kprof_code *code);
 

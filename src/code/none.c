@@ -2,12 +2,21 @@
  */
 #include "code/code.h"
 
+#include <stdio.h>
+
 kprof_status kprof_code_read(const void *cubin, size_t size, const kprof_strlist *wanted, kprof_code *out)
 {
     (void)cubin, (void)size, (void)wanted;
     *out = (kprof_code)KPROF_CODE_INIT;
-    out->text_state = out->line_state = "this build of kprof reads no code";
+    out->line_state = "this build of kprof reads no code";
+    snprintf(out->text_state, sizeof out->text_state, "%s", out->line_state);
     return KPROF_UNSUPPORTED;
+}
+
+kprof_status kprof_code_disassemble(kprof_code *code, const char *cubin_path, const char *nvdisasm)
+{
+    (void)code, (void)cubin_path, (void)nvdisasm;
+    return KPROF_OK;
 }
 
 void kprof_code_free(kprof_code *code)

@@ -1,6 +1,4 @@
 /* The functions and lines of cubins that ptxas made, and of damaged ones. */
-#include "code/code.h"
-
 #include <elf.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -12,21 +10,7 @@
 
 #include <cmocka.h>
 
-/* A cubin of tests/fixtures/code, which the test frees. */
-static char *read_cubin(const char *name, size_t *size)
-{
-    char path[4096];
-    snprintf(path, sizeof path, "%s/fixtures/code/%s.cubin", KPROF_TESTS_DIR, name);
-    FILE *file = fopen(path, "rb");
-    assert_non_null(file);
-    static char bytes[1 << 16];
-    *size = fread(bytes, 1, sizeof bytes, file);
-    fclose(file);
-    assert_in_range(*size, 1, sizeof bytes - 1);
-    char *copy = malloc(*size);
-    assert_non_null(copy);
-    return memcpy(copy, bytes, *size);
-}
+#include "code/fixture.h"
 
 static void put_frames(const kprof_code *code, const kprof_code_instruction *at, kprof_strbuf *out)
 {
@@ -45,20 +29,16 @@ static void put_frames(const kprof_code *code, const kprof_code_instruction *at,
 static char *describe(const kprof_code *code, const char *mangled)
 {
     kprof_strbuf out = KPROF_STRBUF_INIT, last = KPROF_STRBUF_INIT;
-    for (size_t i = 0; i < code->function_count; i++) {
-        const kprof_code_function *function = &code->functions[i];
-        if (strcmp(function->mangled, mangled) != 0)
-            continue;
-        for (size_t j = 0; j < function->count; j++) {
-            kprof_strbuf now = KPROF_STRBUF_INIT;
-            put_frames(code, &function->instructions[j], &now);
-            if (!last.data || strcmp(now.data, last.data) != 0)
-                kprof_strbuf_printf(&out, "%llx%s\n", (unsigned long long)function->instructions[j].offset, now.data);
-            kprof_strbuf_free(&last);
-            last = now;
-        }
-        kprof_strbuf_printf(&out, "%llx\n", (unsigned long long)function->bytes);
+    const kprof_code_function *function = find_function(code, mangled);
+    for (size_t j = 0; j < function->count; j++) {
+        kprof_strbuf now = KPROF_STRBUF_INIT;
+        put_frames(code, &function->instructions[j], &now);
+        if (!last.data || strcmp(now.data, last.data) != 0)
+            kprof_strbuf_printf(&out, "%llx%s\n", (unsigned long long)function->instructions[j].offset, now.data);
+        kprof_strbuf_free(&last);
+        last = now;
     }
+    kprof_strbuf_printf(&out, "%llx\n", (unsigned long long)function->bytes);
     kprof_strbuf_free(&last);
     return kprof_strbuf_take(&out);
 }
@@ -66,7 +46,7 @@ static char *describe(const kprof_code *code, const char *mangled)
 static void check_lines(const char *cubin, const char *mangled, const char *expected)
 {
     size_t size;
-    char *bytes = read_cubin(cubin, &size);
+    char *bytes = read_fixture(cubin, &size);
     kprof_code code;
     assert_int_equal(kprof_code_read(bytes, size, NULL, &code), KPROF_OK);
     free(bytes);
@@ -80,7 +60,7 @@ static void check_lines(const char *cubin, const char *mangled, const char *expe
 static void inlined_functions_have_callers(void **state)
 {
     (void)state;
-    check_lines("lengths_sm90", "lengths",
+    check_lines("lengths_sm90.cubin", "lengths",
                 "0 lengths.cu:10\n"
                 "10 lengths.cu:11\n"
                 "50 lengths.cu:12\n"
@@ -90,7 +70,7 @@ static void inlined_functions_have_callers(void **state)
                 "130 lengths.cu:13\n"
                 "140 lengths.cu:14\n"
                 "200\n");
-    check_lines("lengths_sm80", "lengths",
+    check_lines("lengths_sm80.cubin", "lengths",
                 "0 lengths.cu:10\n"
                 "10 lengths.cu:11\n"
                 "40 lengths.cu:12\n"
@@ -100,7 +80,7 @@ static void inlined_functions_have_callers(void **state)
                 "f0 lengths.cu:13\n"
                 "100 lengths.cu:14\n"
                 "200\n");
-    check_lines("lengths_sm100", "lengths",
+    check_lines("lengths_sm100.cubin", "lengths",
                 "0 lengths.cu:10\n"
                 "10 lengths.cu:11\n"
                 "30 lengths.cu:12\n"
@@ -118,14 +98,14 @@ static void inlined_functions_have_callers(void **state)
 static void called_functions_are_part_of_the_kernel(void **state)
 {
     (void)state;
-    check_lines("lengths_sm90", "doubled",
+    check_lines("lengths_sm90.cubin", "doubled",
                 "0 lengths.cu:15\n"
                 "10 lengths.cu:16\n"
                 "20 lengths.cu:17\n"
                 "b0 lengths.cu:18\n"
                 "c0 lengths.cu:8\n"
                 "200\n");
-    check_lines("lengths_sm90", "$doubled$_Z5twicef",
+    check_lines("lengths_sm90.cubin", "$doubled$_Z5twicef",
                 "0 lengths.cu:8\n"
                 "140\n");
 }
@@ -133,15 +113,15 @@ static void called_functions_are_part_of_the_kernel(void **state)
 static void linked_code_has_several_tables(void **state)
 {
     (void)state;
-    check_lines("linked", "_Z5twicef",
+    check_lines("linked.cubin", "_Z5twicef",
                 "0 lengths.cu:8\n"
                 "100\n");
-    check_lines("linked", "quadrupled",
+    check_lines("linked.cubin", "quadrupled",
                 "0 other.cu:3\n"
                 "10 other.cu:4\n"
                 "d0 other.cu:5\n"
                 "180\n");
-    check_lines("linked", "lengths",
+    check_lines("linked.cubin", "lengths",
                 "0 lengths.cu:10\n"
                 "10 lengths.cu:11\n"
                 "40 lengths.cu:12\n"
@@ -157,7 +137,7 @@ static void linked_code_has_several_tables(void **state)
 static void python_lines_are_lines(void **state)
 {
     (void)state;
-    check_lines("softmax", "softmax_kernel",
+    check_lines("softmax.cubin", "softmax_kernel",
                 "0 softmax.py:20\n"
                 "10 softmax.py:23\n"
                 "60 standard.py:168 max softmax.py:27\n"
@@ -171,7 +151,7 @@ static void code_without_lines_says_so(void **state)
 {
     (void)state;
     size_t size;
-    char *bytes = read_cubin("plain", &size);
+    char *bytes = read_fixture("plain.cubin", &size);
     kprof_code code;
     assert_int_equal(kprof_code_read(bytes, size, NULL, &code), KPROF_OK);
     free(bytes);
@@ -187,7 +167,7 @@ static void only_wanted_functions_are_read(void **state)
 {
     (void)state;
     size_t size;
-    char *bytes = read_cubin("lengths_sm90", &size);
+    char *bytes = read_fixture("lengths_sm90.cubin", &size);
     kprof_strlist wanted = KPROF_STRLIST_INIT;
     assert_true(kprof_strlist_add(&wanted, "nonesuch"));
     assert_true(kprof_strlist_add(&wanted, "lengths"));
@@ -231,7 +211,7 @@ static void other_files_are_refused(void **state)
 {
     (void)state;
     size_t size;
-    char *bytes = read_cubin("lengths_sm90", &size);
+    char *bytes = read_fixture("lengths_sm90.cubin", &size);
     check_refused("", 0, "the code is no cubin");
     check_refused("\177ELF", 4, "the code is no cubin");
     find_section(bytes, SHT_SYMTAB)->sh_type = SHT_NOBITS;
@@ -246,7 +226,7 @@ static void damaged_code_is_survived(void **state)
 {
     (void)state;
     size_t size;
-    char *bytes = read_cubin("lengths_sm80", &size);
+    char *bytes = read_fixture("lengths_sm80.cubin", &size);
     for (size_t i = 0; i < size; i++) {
         kprof_code code;
         char kept = bytes[i];

@@ -1,0 +1,204 @@
+/* Reads nvdisasm's listing of code, which is the same in every version: ".text.NAME:" begins a section, "NAME:" is a
+ * label, and a line of an instruction is an offset in the section and a text with a semicolon behind it. Newer ones put
+ * between text and semicolon which scoreboards it has to do with. */
+#include "code/listing.h"
+
+#include "code/sass.h"
+#include "code/waits.h"
+
+#include <ctype.h>
+#include <stdlib.h>
+#include <string.h>
+
+typedef struct reader {
+    kprof_code *code;
+    kprof_code_function **functions; /* sorted by section */
+    bool *is_taken;                  /* a section is read once; by the number of its first function */
+    size_t first, end;               /* those of the section that is read */
+    kprof_code_listing listing;
+    kprof_strbuf labels;  /* of the section */
+    size_t labels_placed; /* these stand before an instruction that has been read */
+    kprof_strbuf waits;
+    size_t steps_left;
+    bool failed;
+} reader;
+
+static int compare_functions(const void *a, const void *b)
+{
+    return strcmp((*(kprof_code_function *const *)a)->section, (*(kprof_code_function *const *)b)->section);
+}
+
+/* The text of a label's place in its function; what is elsewhere keeps its name. */
+static void put_label(const reader *r, const kprof_code_function *function, const kprof_sass *sass, kprof_strbuf *out)
+{
+    const kprof_code_label *label = kprof_code_find_label(&r->listing, sass->label, sass->label_length);
+    bool is_inside = label && label->offset >= function->section_offset &&
+                     label->offset - function->section_offset < function->bytes && sass->label[0] == '.';
+    if (is_inside)
+        kprof_strbuf_printf(out, "0x%llx", (unsigned long long)(label->offset - function->section_offset));
+    else
+        kprof_strbuf_append(out, sass->label, sass->label_length);
+}
+
+/* The text of an instruction as people read it: labels, which only nvdisasm knows, are offsets, and its remarks,
+ * "(*...*)", are left out. */
+static char *make_text(const reader *r, const kprof_code_function *function, const char *line)
+{
+    kprof_sass sass;
+    kprof_strbuf text = KPROF_STRBUF_INIT;
+    kprof_sass_read(line, &sass);
+    if (sass.label) {
+        kprof_strbuf_append(&text, line, (size_t)(sass.label - 2 - line));
+        put_label(r, function, &sass, &text);
+        line = sass.label + sass.label_length + 1;
+    }
+    const char *remark = strstr(line, "(*");
+    kprof_strbuf_append(&text, line, remark ? (size_t)(remark - line) : strlen(line));
+    while (text.length > 0 && isspace((unsigned char)text.data[text.length - 1]))
+        text.data[--text.length] = '\0';
+    return kprof_strbuf_take(&text);
+}
+
+static void give_text(reader *r, kprof_code_function *function)
+{
+    for (size_t i = 0; i < function->count && !r->failed; i++) {
+        kprof_code_instruction *instruction = &function->instructions[i];
+        size_t at = function->section_offset / KPROF_CODE_INSTRUCTION_BYTES + i;
+        const char *line = at < r->listing.line_count ? r->listing.lines[at] : NULL;
+        if (!line)
+            continue;
+        instruction->text = make_text(r, function, line);
+        instruction->access = kprof_sass_access(line);
+        r->failed = !instruction->text;
+    }
+}
+
+static void end_section(reader *r)
+{
+    r->labels.length =
+        r->labels_placed * sizeof(kprof_code_label); /* those behind the last instruction are of no use */
+    r->listing.labels = (kprof_code_label *)r->labels.data;
+    r->listing.label_count = r->labels_placed;
+    kprof_code_sort_labels((kprof_code_label *)r->labels.data, r->labels_placed);
+    for (size_t i = r->first; i < r->end && !r->failed; i++) {
+        give_text(r, r->functions[i]);
+        if (!r->failed)
+            r->failed = kprof_code_find_waits(r->functions[i], &r->listing, &r->waits, &r->steps_left) != KPROF_OK;
+    }
+    r->failed = r->failed || r->labels.failed;
+    free(r->listing.lines);
+    r->listing = (kprof_code_listing){0};
+    kprof_strbuf_clear(&r->labels);
+    r->labels_placed = r->first = r->end = 0;
+}
+
+/* The functions of a section are neighbours. */
+static void begin_section(reader *r, const char *name)
+{
+    end_section(r);
+    size_t low = 0, high = r->code->function_count;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (strcmp(r->functions[middle]->section, name) < 0)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    r->first = r->end = low;
+    if (low < r->code->function_count && r->is_taken[low])
+        return;
+    r->is_taken[low] = true;
+    uint64_t bytes = 0;
+    for (; r->end < r->code->function_count && !strcmp(r->functions[r->end]->section, name); r->end++) {
+        const kprof_code_function *function = r->functions[r->end];
+        uint64_t end = function->section_offset + function->count * KPROF_CODE_INSTRUCTION_BYTES;
+        bytes = end > bytes ? end : bytes;
+    }
+    r->listing.line_count = bytes / KPROF_CODE_INSTRUCTION_BYTES;
+    r->listing.lines = calloc(r->listing.line_count + 1, sizeof *r->listing.lines);
+    r->failed = r->failed || !r->listing.lines;
+}
+
+static void add_label(reader *r, const char *name)
+{
+    kprof_code_label added = {.name = name};
+    kprof_strbuf_append(&r->labels, &added, sizeof added);
+}
+
+/* Cut off what follows the operands: the semicolon, or "&wr=0x0 ?trans1 ;". */
+static void cut(char *text)
+{
+    size_t length = strcspn(text, ";");
+    for (size_t i = 1; i + 1 < length; i++)
+        if ((text[i] == '&' || text[i] == '?') && isspace((unsigned char)text[i - 1]) &&
+            isalpha((unsigned char)text[i + 1]))
+            length = i;
+    while (length > 0 && isspace((unsigned char)text[length - 1]))
+        length--;
+    text[length] = '\0';
+}
+
+/* A line with an instruction: its offset in a comment, its text, a semicolon. */
+static void take_instruction(reader *r, char *line)
+{
+    char *end;
+    unsigned long long offset = strtoull(line + 2, &end, 16);
+    if (end == line + 2 || strncmp(end, "*/", 2) != 0)
+        return;
+    kprof_code_label *labels = (kprof_code_label *)r->labels.data;
+    for (; r->labels_placed < r->labels.length / sizeof *labels; r->labels_placed++)
+        labels[r->labels_placed].offset = offset;
+    size_t number = offset / KPROF_CODE_INSTRUCTION_BYTES;
+    if (number >= r->listing.line_count || offset % KPROF_CODE_INSTRUCTION_BYTES != 0)
+        return;
+    end += 2;
+    end += strspn(end, " \t");
+    cut(end);
+    if (*end)
+        r->listing.lines[number] = end;
+}
+
+static void take_line(reader *r, char *line)
+{
+    size_t length = strcspn(line, " \t\r");
+    bool is_label = length > 1 && line[length - 1] == ':' && line[length] == '\0';
+    if (is_label) {
+        line[length - 1] = '\0';
+        if (!strncmp(line, ".text.", strlen(".text.")))
+            begin_section(r, line);
+        else if (r->end > r->first)
+            add_label(r, line);
+        return;
+    }
+    line += strspn(line, " \t");
+    if (!strncmp(line, "/*", 2) && r->end > r->first)
+        take_instruction(r, line);
+}
+
+kprof_status kprof_code_take_listing(kprof_code *code, char *text, size_t size)
+{
+    reader r = {.code = code, .steps_left = KPROF_CODE_MOST_STEPS};
+    r.functions = calloc(code->function_count + 1, sizeof *r.functions);
+    r.is_taken = calloc(code->function_count + 1, sizeof *r.is_taken);
+    r.failed = !r.functions || !r.is_taken;
+    for (size_t i = 0; i < code->function_count && !r.failed; i++)
+        r.functions[i] = &code->functions[i];
+    if (!r.failed && code->function_count > 0)
+        qsort(r.functions, code->function_count, sizeof *r.functions, compare_functions);
+    for (char *line = text, *end = text + size; line < end && !r.failed;) {
+        char *newline = memchr(line, '\n', (size_t)(end - line));
+        char *next = newline ? newline + 1 : end;
+        if (newline)
+            *newline = '\0';
+        take_line(&r, line);
+        line = next;
+    }
+    end_section(&r);
+    free(r.functions);
+    free(r.is_taken);
+    kprof_strbuf_free(&r.labels);
+    free(code->waits);
+    code->waits = (uint64_t *)r.waits.data;
+    code->wait_count = r.waits.length / sizeof *code->waits;
+    return r.failed ? KPROF_NO_MEMORY : KPROF_OK;
+}

@@ -1,0 +1,389 @@
+/* An instruction whose time is not fixed sets one of six scoreboards, and another one waits for this scoreboard: both
+ * are bits of the instructions. So this goes from an instruction that waits back to those that set the scoreboard,
+ * along every way that leads there, up to the wait before; registers tell which of several it is about. Where a way is
+ * unknown, it is better to name none. */
+#include "code/waits.h"
+
+#include "code/sass.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { SCOREBOARDS = 6, MATRICES = SCOREBOARDS, GROUPS, COPIES }; /* what is waited for */
+
+/* A jump. */
+typedef struct edge {
+    uint32_t to, from;
+} edge;
+
+typedef struct tracer {
+    kprof_code_function *function;
+    const kprof_code_listing *listing;
+    kprof_sass *sass; /* of each instruction */
+    kprof_strbuf edges;
+    bool *is_unknown; /* somebody may jump there whom nobody knows */
+    uint32_t *seen;   /* the number of the search that was there last */
+    uint32_t *queue;  /* of instructions to go back from */
+    uint32_t *found;  /* by a search, the nearest first */
+    uint32_t search;
+    size_t *steps_left;
+} tracer;
+
+/* What a search has found: the first `count` of tracer.found. */
+typedef struct producers {
+    size_t count;
+    bool is_incomplete;
+} producers;
+
+static int compare_labels(const void *a, const void *b)
+{
+    return strcmp(((const kprof_code_label *)a)->name, ((const kprof_code_label *)b)->name);
+}
+
+void kprof_code_sort_labels(kprof_code_label *labels, size_t count)
+{
+    if (count > 0)
+        qsort(labels, count, sizeof *labels, compare_labels);
+}
+
+const kprof_code_label *kprof_code_find_label(const kprof_code_listing *listing, const char *name, size_t length)
+{
+    size_t low = 0, high = listing->label_count;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        const char *found = listing->labels[middle].name;
+        int order = strncmp(found, name, length);
+        if (order == 0 && found[length] == '\0')
+            return &listing->labels[middle];
+        if (order < 0)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return NULL;
+}
+
+static unsigned set_by_write(const kprof_code_instruction *instruction)
+{
+    return instruction->control >> 5 & 7;
+}
+
+static unsigned set_by_read(const kprof_code_instruction *instruction)
+{
+    return instruction->control >> 8 & 7;
+}
+
+static bool awaits(const tracer *t, size_t number, unsigned what)
+{
+    const kprof_sass *sass = &t->sass[number];
+    if (what == COPIES || what == GROUPS)
+        return sass->role == KPROF_SASS_COPY_GROUP;
+    if (what == MATRICES)
+        return sass->role == KPROF_SASS_AWAIT_MATRIX;
+    return (t->function->instructions[number].control >> 11 | sass->awaited) >> what & 1;
+}
+
+static bool produces(const tracer *t, size_t number, unsigned what)
+{
+    if (what == COPIES)
+        return t->sass[number].role == KPROF_SASS_COPY;
+    if (what == GROUPS)
+        return t->sass[number].role == KPROF_SASS_COPY_GROUP;
+    if (what == MATRICES)
+        return t->sass[number].role == KPROF_SASS_MATRIX;
+    const kprof_code_instruction *instruction = &t->function->instructions[number];
+    return set_by_write(instruction) == what || set_by_read(instruction) == what;
+}
+
+/* The number of the instruction that a label stands before; the count of instructions where it is elsewhere. */
+static size_t find_target(const tracer *t, const char *name, size_t length)
+{
+    const kprof_code_function *function = t->function;
+    const kprof_code_label *label = kprof_code_find_label(t->listing, name, length);
+    if (!label || label->offset < function->section_offset)
+        return function->count;
+    uint64_t number = (label->offset - function->section_offset) / KPROF_CODE_INSTRUCTION_BYTES;
+    return number < function->count ? (size_t)number : function->count;
+}
+
+static void add_jump(tracer *t, size_t from, const char *label, size_t length)
+{
+    edge added = {.to = (uint32_t)find_target(t, label, length), .from = (uint32_t)from};
+    if (added.to < t->function->count)
+        kprof_strbuf_append(&t->edges, &added, sizeof added);
+}
+
+/* "BRX R2 -0x6a0 (*"BRANCH_TARGETS .L_x_1,.L_x_2"*)": false where the text does not say where to. */
+static bool add_indirect_jumps(tracer *t, size_t from, const char *text)
+{
+    static const char begin[] = "BRANCH_TARGETS ";
+    const char *at = strstr(text, begin);
+    if (!at)
+        return false;
+    for (at += strlen(begin); *at == '.';) {
+        size_t length = strcspn(at, ",\" ");
+        add_jump(t, from, at, length);
+        at += length;
+        at += *at == ',';
+    }
+    return true;
+}
+
+static const char *get_line(const tracer *t, size_t number)
+{
+    size_t at = t->function->section_offset / KPROF_CODE_INSTRUCTION_BYTES + number;
+    return at < t->listing->line_count ? t->listing->lines[at] : NULL;
+}
+
+static void mark_unknown(tracer *t, size_t number)
+{
+    if (number < t->function->count)
+        t->is_unknown[number] = true;
+}
+
+/* BSYNC goes on behind itself, where BSSY's label is; anything else is no way that is known. */
+static void check_meeting(tracer *t, size_t target)
+{
+    const char *before = target > 0 && target < t->function->count ? get_line(t, target - 1) : NULL;
+    if (!before || !strstr(before, "BSYNC"))
+        mark_unknown(t, target);
+}
+
+static int compare_edges(const void *a, const void *b)
+{
+    const edge *x = a, *y = b;
+    if (x->to != y->to)
+        return x->to < y->to ? -1 : 1;
+    return (x->from > y->from) - (x->from < y->from);
+}
+
+static void mark_labels(tracer *t)
+{
+    for (size_t i = 0; i < t->listing->label_count; i++) {
+        const char *name = t->listing->labels[i].name;
+        mark_unknown(t, find_target(t, name, strlen(name)));
+    }
+}
+
+/* Read the instructions and the ways between them; false where some have no text. */
+static bool read_flow(tracer *t)
+{
+    bool knows_jumps = true;
+    for (size_t i = 0; i < t->function->count; i++) {
+        const char *line = get_line(t, i);
+        if (!line)
+            return false;
+        kprof_sass *sass = &t->sass[i];
+        kprof_sass_read(line, sass);
+        if (sass->flow == KPROF_SASS_MEETING && sass->label)
+            check_meeting(t, find_target(t, sass->label, sass->label_length));
+        else if (sass->flow == KPROF_SASS_INDIRECT)
+            knows_jumps = add_indirect_jumps(t, i, line) && knows_jumps;
+        else if (sass->flow == KPROF_SASS_JUMP && !sass->label)
+            knows_jumps = false;
+        else if (sass->flow == KPROF_SASS_CALL && sass->label)
+            mark_unknown(t, find_target(t, sass->label, sass->label_length));
+        else if (sass->label && sass->flow != KPROF_SASS_END)
+            add_jump(t, i, sass->label, sass->label_length);
+    }
+    if (!knows_jumps)
+        mark_labels(t);
+    if (t->edges.length > 0)
+        qsort(t->edges.data, t->edges.length / sizeof(edge), sizeof(edge), compare_edges);
+    return !t->edges.failed;
+}
+
+static size_t first_edge_to(const tracer *t, size_t number)
+{
+    const edge *edges = (const edge *)t->edges.data;
+    size_t low = 0, high = t->edges.length / sizeof(edge);
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (edges[middle].to < number)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+static bool goes_on(const kprof_sass *sass)
+{
+    return sass->has_condition || sass->flow == KPROF_SASS_NEXT || sass->flow == KPROF_SASS_CALL ||
+           sass->flow == KPROF_SASS_MEETING;
+}
+
+/* Look at an instruction that a way leads over. Functions that are called may wait, too, so ways end there. */
+static void visit(tracer *t, uint32_t number, unsigned what, producers *found, size_t *queued)
+{
+    if (t->seen[number] == t->search)
+        return;
+    t->seen[number] = t->search;
+    *t->steps_left -= *t->steps_left > 0;
+    bool is_call = t->sass[number].flow == KPROF_SASS_CALL;
+    found->is_incomplete |= is_call || *t->steps_left == 0;
+    if (produces(t, number, what))
+        t->found[found->count++] = number;
+    if (!is_call && !awaits(t, number, what))
+        t->queue[(*queued)++] = number;
+}
+
+/* Go back from the first `queued` instructions in the queue to all that may have set what they wait for. */
+static void search(tracer *t, size_t queued, unsigned what, producers *found)
+{
+    const edge *edges = (const edge *)t->edges.data;
+    *found = (producers){0};
+    t->search++;
+    for (size_t i = 0; i<queued && * t->steps_left> 0; i++) {
+        uint32_t number = t->queue[i];
+        if (t->is_unknown[number])
+            found->is_incomplete = true;
+        if (number > 0 && goes_on(&t->sass[number - 1]))
+            visit(t, number - 1, what, found, &queued);
+        for (size_t e = first_edge_to(t, number); e < t->edges.length / sizeof(edge) && edges[e].to == number; e++)
+            visit(t, edges[e].from, what, found, &queued);
+    }
+}
+
+static void search_from(tracer *t, size_t from, unsigned what, producers *found)
+{
+    t->queue[0] = (uint32_t)from;
+    search(t, 1, what, found);
+}
+
+/* Go on from what was found. */
+static void search_on(tracer *t, unsigned what, producers *found)
+{
+    bool was_incomplete = found->is_incomplete;
+    memcpy(t->queue, t->found, found->count * sizeof *t->queue);
+    search(t, found->count, what, found);
+    found->is_incomplete |= was_incomplete;
+}
+
+/* Does an instruction need what another one that sets the scoreboard does? */
+static bool needs(const tracer *t, size_t waiter, size_t producer, unsigned scoreboard)
+{
+    const kprof_code_instruction *instruction = &t->function->instructions[producer];
+    const kprof_sass *needing = &t->sass[waiter], *doing = &t->sass[producer];
+    return (set_by_write(instruction) == scoreboard && kprof_sass_overlap(&doing->gives, &needing->names)) ||
+           (set_by_read(instruction) == scoreboard && kprof_sass_overlap(&doing->names, &needing->gives));
+}
+
+/* Of several that set a scoreboard keep those that the waiting instruction needs; all, where it needs none and these
+ * are all there are. */
+static void keep_needed(const tracer *t, size_t waiter, unsigned scoreboard, producers *found)
+{
+    size_t kept = 0;
+    for (size_t i = 0; i < found->count; i++)
+        if (needs(t, waiter, t->found[i], scoreboard)) {
+            uint32_t other = t->found[kept];
+            t->found[kept++] = t->found[i];
+            t->found[i] = other;
+        }
+    if (kept > 0 || found->is_incomplete)
+        found->count = kept;
+}
+
+static int compare_offsets(const void *a, const void *b)
+{
+    uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+    return (x > y) - (x < y);
+}
+
+static void add_wait(const tracer *t, size_t producer, kprof_strbuf *waits)
+{
+    uint64_t offset = t->function->instructions[producer].offset;
+    kprof_strbuf_append(waits, &offset, sizeof offset);
+}
+
+static void add_waits(const tracer *t, size_t count, kprof_strbuf *waits)
+{
+    for (size_t i = 0; i < count && i < KPROF_CODE_MOST_PRODUCERS; i++)
+        add_wait(t, t->found[i], waits);
+}
+
+/* A scoreboard stands for groups of copies, of which the last ones may go on. */
+static void find_copies(tracer *t, size_t waiter, producers *found)
+{
+    search_from(t, waiter, GROUPS, found);
+    for (unsigned i = 0; i < t->sass[waiter].pending && found->count > 0; i++)
+        search_on(t, GROUPS, found);
+    search_on(t, COPIES, found);
+}
+
+/* Find what an instruction waits for when it waits for a scoreboard, or for multiplications. */
+static void find_producers(tracer *t, size_t waiter, unsigned what, producers *found)
+{
+    const kprof_sass *sass = &t->sass[waiter];
+    search_from(t, waiter, what, found);
+    if (found->count > 0 && t->sass[t->found[0]].role == KPROF_SASS_COPY_GROUP)
+        find_copies(t, waiter, found);
+    else if (what < SCOREBOARDS && !(sass->awaited >> what & 1)) {
+        keep_needed(t, waiter, what, found);
+        return;
+    } else if (sass->pending > 0) /* nobody knows which have to end */
+        found->is_incomplete = true;
+    if (found->is_incomplete)
+        found->count = 0;
+}
+
+/* Sort the offsets of an instruction and drop the doubles. */
+static void tidy(kprof_code_instruction *instruction, kprof_strbuf *waits)
+{
+    size_t count = waits->length / sizeof(uint64_t) - instruction->first_wait, kept = 0;
+    if (count == 0)
+        return;
+    uint64_t *offsets = (uint64_t *)waits->data + instruction->first_wait;
+    qsort(offsets, count, sizeof *offsets, compare_offsets);
+    for (size_t i = 0; i < count; i++)
+        if (kept == 0 || offsets[kept - 1] != offsets[i])
+            offsets[kept++] = offsets[i];
+    waits->length -= (count - kept) * sizeof *offsets;
+    instruction->wait_count = kept;
+}
+
+static void trace(tracer *t, size_t number, kprof_strbuf *waits)
+{
+    kprof_code_instruction *instruction = &t->function->instructions[number];
+    instruction->first_wait = waits->length / sizeof(uint64_t);
+    for (unsigned what = 0; what <= MATRICES; what++) {
+        if (!awaits(t, number, what))
+            continue;
+        producers found;
+        find_producers(t, number, what, &found);
+        add_waits(t, found.count, waits);
+    }
+    if (!waits->failed)
+        tidy(instruction, waits);
+}
+
+kprof_status kprof_code_find_waits(kprof_code_function *function, const kprof_code_listing *listing,
+                                   kprof_strbuf *waits, size_t *steps_left)
+{
+    size_t count = function->count;
+    if (count == 0 || count > KPROF_CODE_MOST_TRACED)
+        return KPROF_OK;
+    tracer t = {.function = function,
+                .listing = listing,
+                .sass = calloc(count, sizeof *t.sass),
+                .is_unknown = calloc(count, sizeof *t.is_unknown),
+                .seen = calloc(count, sizeof *t.seen),
+                .queue = calloc(count + 1, sizeof *t.queue),
+                .found = calloc(count, sizeof *t.found),
+                .steps_left = steps_left};
+    bool has_memory = t.sass && t.is_unknown && t.seen && t.queue && t.found;
+    if (has_memory && read_flow(&t)) {
+        if (function->section_offset > 0) /* callers of a part of a kernel may wait for less than it needs */
+            t.is_unknown[0] = true;
+        for (size_t i = 0; i<count && * steps_left> 0 && !waits->failed; i++)
+            trace(&t, i, waits);
+    }
+    bool failed = !has_memory || t.edges.failed || waits->failed;
+    free(t.sass);
+    free(t.is_unknown);
+    free(t.seen);
+    free(t.queue);
+    free(t.found);
+    kprof_strbuf_free(&t.edges);
+    return failed ? KPROF_NO_MEMORY : KPROF_OK;
+}

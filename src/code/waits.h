@@ -1,0 +1,29 @@
+/* For which instructions an instruction waits. */
+#ifndef KPROF_CODE_WAITS_H
+#define KPROF_CODE_WAITS_H
+
+#include "code/code.h"
+
+typedef struct kprof_code_label {
+    const char *name;
+    uint64_t offset; /* in the section */
+} kprof_code_label;
+
+/* The text of the section that a function is in. */
+typedef struct kprof_code_listing {
+    char **lines; /* of the instructions, as nvdisasm prints them; NULL: none */
+    size_t line_count;
+    const kprof_code_label *labels; /* sorted by kprof_code_sort_labels */
+    size_t label_count;
+} kprof_code_listing;
+
+void kprof_code_sort_labels(kprof_code_label *labels, size_t count);
+/* The label of this name; NULL where there is none. */
+const kprof_code_label *kprof_code_find_label(const kprof_code_listing *listing, const char *name, size_t length);
+
+/* Give a function's instructions their waits, which are appended to `waits`, an array of uint64_t. `steps_left` is what
+ * remains of KPROF_CODE_MOST_STEPS; when it is 0 the rest has none. Returns KPROF_OK or KPROF_NO_MEMORY. */
+kprof_status kprof_code_find_waits(kprof_code_function *function, const kprof_code_listing *listing,
+                                   kprof_strbuf *waits, size_t *steps_left) KPROF_MUST_CHECK;
+
+#endif

@@ -1,0 +1,219 @@
+/* What a listing of nvdisasm gives the instructions, and what they wait for, in code of which that is known. */
+#include "code/listing.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "code/fixture.h"
+
+static void read_both(const char *cubin, const char *listing, kprof_code *code)
+{
+    size_t size;
+    char *bytes = read_fixture(cubin, &size);
+    assert_int_equal(kprof_code_read(bytes, size, NULL, code), KPROF_OK);
+    free(bytes);
+    char *text = read_fixture(listing, &size);
+    assert_int_equal(kprof_code_take_listing(code, text, size), KPROF_OK);
+    free(text);
+}
+
+static void check_text(const kprof_code *code, const char *function, uint64_t offset, const char *expected)
+{
+    const kprof_code_function *found = find_function(code, function);
+    const char *text = found->instructions[offset / KPROF_CODE_INSTRUCTION_BYTES].text;
+    assert_string_equal(text, expected);
+}
+
+static void texts_are_in_their_places(void **state)
+{
+    (void)state;
+    kprof_code code;
+    read_both("lengths_sm90.cubin", "lengths_sm90.sass", &code);
+    check_text(&code, "lengths", 0, "LDC R1, c[0x0][0x28]");
+    check_text(&code, "lengths", 0x70, "@P0 EXIT");
+    check_text(&code, "lengths", 0x150, "BRA 0x150");
+    check_text(&code, "lengths", 0x1f0, "NOP");
+    check_text(&code, "doubled", 0x50, "LDG.E R2, desc[UR4][R2.64]");
+    check_text(&code, "doubled", 0x70, "CALL.REL.NOINC $doubled$_Z5twicef");
+    check_text(&code, "doubled", 0x100, "BRA 0x100");
+    /* A part of a kernel begins at 0, too. */
+    check_text(&code, "$doubled$_Z5twicef", 0x10, "FADD R5, R2, R2");
+    check_text(&code, "$doubled$_Z5twicef", 0x40, "BRA 0x40");
+    assert_string_equal(find_function(&code, "doubled")->instructions[5].access.space, "Global");
+    assert_null(find_function(&code, "doubled")->instructions[7].access.space);
+    kprof_code_free(&code);
+    read_both("linked.cubin", "linked.sass", &code);
+    check_text(&code, "quadrupled", 0x60, "MOV R20, 32@lo((quadrupled + .L_x_1@srel))");
+    check_text(&code, "_Z5twicef", 0, "FADD R4, R4, R4");
+    kprof_code_free(&code);
+}
+
+/* "OFFSET PRODUCER..." for each instruction that waits. */
+static void check_waits(const kprof_code *code, const char *name, const char *expected)
+{
+    const kprof_code_function *function = find_function(code, name);
+    kprof_strbuf found = KPROF_STRBUF_INIT;
+    for (size_t i = 0; i < function->count; i++) {
+        const kprof_code_instruction *at = &function->instructions[i];
+        if (at->wait_count > 0)
+            kprof_strbuf_printf(&found, "%llx", (unsigned long long)at->offset);
+        for (size_t j = 0; j < at->wait_count; j++)
+            kprof_strbuf_printf(&found, " %llx", (unsigned long long)code->waits[at->first_wait + j]);
+        if (at->wait_count > 0)
+            kprof_strbuf_puts(&found, "\n");
+    }
+    char *text = kprof_strbuf_take(&found);
+    assert_string_equal(text, expected);
+    free(text);
+}
+
+static void loads_are_found_where_their_values_are_used(void **state)
+{
+    (void)state;
+    kprof_code code;
+    read_both("lengths_sm90.cubin", "lengths_sm90.sass", &code);
+    check_waits(&code, "lengths",
+                "40 10 20 30\n" /* IMAD: S2R, S2UR and LDC give thread, block and size */
+                "c0 80\n"       /* addresses: LDC gives the pointers */
+                "e0 a0\n"
+                "100 b0\n"
+                "110 d0\n" /* FMUL: the first LDG */
+                "120 f0\n" /* FFMA: the second one */);
+    kprof_code_free(&code);
+}
+
+/* The load at 150 and that at 1a0 give what FSETP compares and FMUL multiplies with; the loop's way back is one to the
+ * load before it. SHFL waits in a way that calls a function, which ends the search but not what is known. */
+static void waits_are_found_around_loops(void **state)
+{
+    (void)state;
+    kprof_code code;
+    read_both("loop.cubin", "loop.sass", &code);
+    check_waits(&code, "walk",
+                "50 10\n"
+                "e0 b0\n"
+                "160 150\n"
+                "190 180\n"
+                "1c0 1a0\n"
+                "1e0 1d0\n"
+                "200 1f0\n"
+                "240 110\n");
+    kprof_code_free(&code);
+}
+
+/* DEPBAR.LE SB0, 0x1 lets the last group of copies go on, and waits for the one before it: that before the loop or that
+ * of the last round. */
+static void copies_are_waited_for_in_groups(void **state)
+{
+    (void)state;
+    kprof_code code;
+    read_both("loop.cubin", "loop.sass", &code);
+    const kprof_code_function *function = find_function(&code, "ahead");
+    static const uint64_t expected[][4] = {
+        {0x2b0, 0x80, 0x470}, {0x370, 0x200}, {0x410, 0x310}, {0x490, 0x3d0}, {0x610, 0x80, 0x470, 0x5f0}};
+    for (size_t i = 0; i < sizeof expected / sizeof *expected; i++) {
+        const kprof_code_instruction *at = &function->instructions[expected[i][0] / KPROF_CODE_INSTRUCTION_BYTES];
+        assert_string_equal(at->text, "DEPBAR.LE SB0, 0x1");
+        size_t count = 0;
+        while (count < 3 && expected[i][count + 1] != 0)
+            count++;
+        assert_int_equal(at->wait_count, count);
+        for (size_t j = 0; j < count; j++)
+            assert_int_equal(code.waits[at->first_wait + j], expected[i][j + 1]);
+    }
+    kprof_code_free(&code);
+}
+
+static void take(const char *cubin, const char *listing, kprof_code *code)
+{
+    size_t size;
+    char *bytes = read_fixture(cubin, &size);
+    assert_int_equal(kprof_code_read(bytes, size, NULL, code), KPROF_OK);
+    free(bytes);
+    char *text = strdup(listing);
+    assert_non_null(text);
+    assert_int_equal(kprof_code_take_listing(code, text, strlen(text)), KPROF_OK);
+    free(text);
+}
+
+/* Newer ones print scoreboards, too. */
+static void notes_behind_operands_are_left_out(void **state)
+{
+    (void)state;
+    kprof_code code;
+    take("lengths_sm90.cubin",
+         ".text.lengths:\n"
+         "        /*0000*/                   LDC R1, c[0x0][0x37c]                &wr=0x0          ?trans1;\n"
+         "        /*0010*/              @P0  EXIT                         &req={1,0}  ?WAIT5_END_GROUP;\n"
+         "        /*0020*/                   BRX R2 -0x20 (*\"BRANCH_TARGETS .L_x_1,.L_x_2\"*) ;\n",
+         &code);
+    check_text(&code, "lengths", 0, "LDC R1, c[0x0][0x37c]");
+    check_text(&code, "lengths", 0x10, "@P0  EXIT");
+    check_text(&code, "lengths", 0x20, "BRX R2 -0x20");
+    assert_null(find_function(&code, "lengths")->instructions[3].text);
+    assert_int_equal(code.wait_count, 0); /* the rest of the function is not known */
+    kprof_code_free(&code);
+}
+
+static void listings_of_other_code_give_nothing(void **state)
+{
+    (void)state;
+    static const char broken[] = ".text.lengths:\n"
+                                 "        /*0008*/ NOP ;\n"
+                                 "        /*zz*/ NOP;\n"
+                                 "        /*0010 NOP;\n"
+                                 " /*99999999999999999999*/ NOP;\n";
+    static const char empty[] = ".text.lengths:\n"
+                                "        /*0000*/ ;\n"
+                                "        /*0010*/\n"
+                                "/*";
+    static const char *const listings[] = {
+        "",     "\n\n", ".text.lengths:", ".text.nonesuch:\n /*0000*/ NOP ;\n", " /*0000*/ NOP ;\n", ".text.:\n:\n",
+        broken, empty};
+    for (size_t i = 0; i < sizeof listings / sizeof *listings; i++) {
+        kprof_code code;
+        take("lengths_sm90.cubin", listings[i], &code);
+        for (size_t j = 0; j < code.function_count; j++)
+            for (size_t k = 0; k < code.functions[j].count; k++)
+                assert_null(code.functions[j].instructions[k].text);
+        kprof_code_free(&code);
+    }
+}
+
+static void cut_listings_are_survived(void **state)
+{
+    (void)state;
+    size_t size, cubin_size;
+    char *bytes = read_fixture("loop.cubin", &cubin_size), *text = read_fixture("loop.sass", &size);
+    for (size_t length = 0; length < size; length += 97) {
+        kprof_code code;
+        assert_int_equal(kprof_code_read(bytes, cubin_size, NULL, &code), KPROF_OK);
+        char *shorter = malloc(length + 1);
+        assert_non_null(shorter);
+        memcpy(shorter, text, length);
+        shorter[length] = '\0';
+        assert_int_equal(kprof_code_take_listing(&code, shorter, length), KPROF_OK);
+        free(shorter);
+        kprof_code_free(&code);
+    }
+    free(bytes);
+    free(text);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(texts_are_in_their_places),
+        cmocka_unit_test(loads_are_found_where_their_values_are_used),
+        cmocka_unit_test(waits_are_found_around_loops),
+        cmocka_unit_test(copies_are_waited_for_in_groups),
+        cmocka_unit_test(notes_behind_operands_are_left_out),
+        cmocka_unit_test(listings_of_other_code_give_nothing),
+        cmocka_unit_test(cut_listings_are_survived),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

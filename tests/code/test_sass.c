@@ -1,0 +1,163 @@
+/* What texts of instructions say, in the forms that code of several GPUs has. */
+#include "code/sass.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+static void check_access(const char *text, const char *space, const char *operation, uint32_t bits)
+{
+    kprof_code_access access = kprof_sass_access(text);
+    if (!space) {
+        assert_null(access.space);
+        assert_null(access.operation);
+    } else {
+        assert_string_equal(access.space, space);
+        assert_string_equal(access.operation, operation);
+    }
+    assert_int_equal(access.bits, bits);
+}
+
+static void memory_instructions_tell_what_they_access(void **state)
+{
+    (void)state;
+    check_access("LDG.E R3, desc[UR4][R2.64]", "Global", "Load", 32);
+    check_access("STG.E desc[UR4][R6.64], R9", "Global", "Store", 32);
+    check_access("@P1 LDG.E.LTC128B.U16 R17, desc[UR26][R22.64]", "Global", "Load", 16);
+    check_access("LDG.E.128.CONSTANT R4, desc[UR4][R4.64]", "Global", "Load", 128);
+    check_access("LDG.E.U8.SYS R35, [R50.64+UR4]", "Global", "Load", 8);
+    check_access("LDG.E.ENL2.256 R12, R4, desc[UR22][R18.64]", "Global", "Load", 256);
+    check_access("LDGSTS.E.BYPASS.LTC128B.128 [R3], [R8.64]", "Global", "Load", 128);
+    check_access("@!P1 ATOMG.E.ADD.STRONG.GPU PT, R8, desc[UR12][R26.64], R0", "Global", "Atomic", 32);
+    check_access("RED.E.ADD.F64.RN.STRONG.GPU [R10.64], R8", "Global", "Reduction", 64);
+    check_access("REDG.E.ADD.F32.FTZ.RN.STRONG.GPU desc[UR12][R6.64], R9", "Global", "Reduction", 32);
+    check_access("ATOM.E.ADD.F16x2.RN.STRONG.GPU P0, RZ, [R4.64], R19", "Generic", "Atomic", 32);
+    check_access("LD.E.64 R6, desc[UR12][R12.64]", "Generic", "Load", 64);
+    check_access("ST.E [R4.64], R19", "Generic", "Store", 32);
+    check_access("LDS.U.128 R4, [R4]", "Shared", "Load", 128);
+    check_access("STS.64 [R50.X8+0x440], R32", "Shared", "Store", 64);
+    check_access("ATOMS.CAST.SPIN R9, [R5], R8, R9", "Shared", "Atomic", 32);
+    check_access("LDSM.16.M88.4 R8, [R13]", "Shared", "Load", 128);
+    check_access("LDSM.16.M88 R8, [R13]", "Shared", "Load", 32);
+    check_access("LDL R15, [R28]", "Local", "Load", 32);
+    check_access("STL.128 [R1+0x10], R4", "Local", "Store", 128);
+    check_access("TEX.LL R12, R2, R2, R12, UR4, 0x0, 2D, 0x7", "Texture", "Load", 0);
+    check_access("SUST.D.BA.2D.STRONG.SM.TRAP [R18], R12, UR4, 0x0", "Surface", "Store", 0);
+    check_access("LDC R1, c[0x0][0x28]", NULL, NULL, 0);
+    check_access("LDGDEPBAR", NULL, NULL, 0);
+    check_access("REDUX.SUM UR4, R3", NULL, NULL, 0);
+    check_access("", NULL, NULL, 0);
+    check_access("@", NULL, NULL, 0);
+}
+
+/* "R4 R5 UR2 P0", in order. */
+static void check_registers(const kprof_sass_registers *set, const char *expected)
+{
+    static const struct {
+        const char *kind;
+        size_t first, count;
+    } kinds[] = {{"R", 0, 256}, {"UR", 256, 128}, {"P", 384, 8}, {"UP", 392, 8}};
+    char found[4096] = "";
+    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
+        for (size_t j = 0; j < kinds[i].count; j++) {
+            size_t bit = kinds[i].first + j;
+            if (set->words[bit / 64] >> bit % 64 & 1)
+                snprintf(found + strlen(found), sizeof found - strlen(found), "%s%s%zu", *found ? " " : "",
+                         kinds[i].kind, j);
+        }
+    assert_string_equal(found, expected);
+}
+
+static void check(const char *text, const char *gives, const char *names)
+{
+    kprof_sass sass;
+    kprof_sass_read(text, &sass);
+    check_registers(&sass.gives, gives);
+    check_registers(&sass.names, names);
+}
+
+static void registers_are_as_wide_as_their_values(void **state)
+{
+    (void)state;
+    check("LDG.E R3, desc[UR4][R2.64] ;", "R3", "R2 R3 UR4 UR5");
+    check("LDG.E.128 R8, [R20.64]", "R8 R9 R10 R11", "R8 R9 R10 R11 R20 R21");
+    check("LDG.E.SYS R12, [R4]", "R12", "R4 R5 R12");
+    check("LDG.E.ENL2.256 R12, R4, desc[UR22][R18.64]", "R4 R5 R6 R7 R12 R13 R14 R15",
+          "R4 R5 R6 R7 R12 R13 R14 R15 R18 R19 UR22 UR23");
+    check("STS.64 [R23+UR8], R28", "", "R23 R28 R29 UR8");
+    check("IMAD.WIDE R2, R9, 0x4, R2", "R2 R3", "R2 R3 R9 R10");
+    check("DFMA R2, R4, R6, R8", "R2 R3", "R2 R3 R4 R5 R6 R7 R8 R9");
+    check("@!P1 ATOMG.E.ADD.STRONG.GPU PT, R8, desc[UR12][R26.64], R0", "R8", "R0 R8 R26 R27 UR12 UR13 P1");
+    check("SHFL.UP P0, R15, R0, 0x1, RZ", "R15 P0", "R0 R15 P0");
+    check("ISETP.GE.AND P0, PT, R9, UR4, PT", "P0", "R9 UR4 P0");
+    check("IADD3 R4, P0, P1, R2, R3, RZ", "R4 P0 P1", "R2 R3 R4 P0 P1");
+    check("S2R R0, SR_TID.X", "R0", "R0");
+    check("CS2R R2, SR_CLOCKLO", "R2 R3", "R2 R3");
+    check("ULDC.64 UR4, c[0x0][0x208]", "UR4 UR5", "UR4 UR5");
+    check("LOP3.LUT R0, R5.reuse, 0xf, RZ, 0xc0, !PT", "R0", "R0 R5");
+    check("@P0 BRA `(.L_x_R5)", "", "P0");
+    check("CALL.REL.NOINC `($f$R2_P1)", "", "");
+    check("HMMA.16816.F32 R4, R8, R12, R4", "R4 R5 R6 R7", "R4 R5 R6 R7 R8 R9 R10 R11 R12 R13 R14 R15");
+    check("R999 R256, UR200", "", "");
+}
+
+static void check_flow(const char *text, kprof_sass_flow flow, bool has_condition, const char *label)
+{
+    kprof_sass sass;
+    kprof_sass_read(text, &sass);
+    assert_int_equal(sass.flow, flow);
+    assert_int_equal(sass.has_condition, has_condition);
+    assert_int_equal(sass.label != NULL, label != NULL);
+    if (label)
+        assert_memory_equal(sass.label, label, sass.label_length);
+}
+
+static void jumps_are_told_from_what_goes_on(void **state)
+{
+    (void)state;
+    check_flow("BRA `(.L_x_5)", KPROF_SASS_JUMP, false, ".L_x_5");
+    check_flow("@P0 BRA `(.L_x_5)", KPROF_SASS_JUMP, true, ".L_x_5");
+    check_flow("@PT BRA `(.L_x_5)", KPROF_SASS_JUMP, false, ".L_x_5");
+    check_flow("@!PT BRA `(.L_x_5)", KPROF_SASS_JUMP, true, ".L_x_5");
+    check_flow("BRA P1, `(.L_x_5)", KPROF_SASS_JUMP, true, ".L_x_5");
+    check_flow("BRA.DIV UR6, `(.L_x_4)", KPROF_SASS_JUMP, true, ".L_x_4");
+    check_flow("BRX R2 -0x6a0 (*\"BRANCH_TARGETS .L_x_1,.L_x_2\"*)", KPROF_SASS_INDIRECT, false, NULL);
+    check_flow("EXIT", KPROF_SASS_END, false, NULL);
+    check_flow("@!P0 EXIT", KPROF_SASS_END, true, NULL);
+    check_flow("RET.REL.NODEC R2 `(doubled)", KPROF_SASS_END, false, "doubled");
+    check_flow("CALL.REL.NOINC `($doubled$_Z5twicef)", KPROF_SASS_CALL, false, "$doubled$_Z5twicef");
+    check_flow("BSSY B0, `(.L_x_0)", KPROF_SASS_MEETING, false, ".L_x_0");
+    check_flow("BSYNC B0", KPROF_SASS_NEXT, false, NULL);
+    check_flow("BRA `(.L_x", KPROF_SASS_JUMP, false, NULL);
+}
+
+static void barriers_of_copies_name_their_scoreboards(void **state)
+{
+    (void)state;
+    kprof_sass sass;
+    kprof_sass_read("DEPBAR.LE SB0, 0x1", &sass);
+    assert_int_equal(sass.role, KPROF_SASS_AWAIT);
+    assert_int_equal(sass.awaited, 1);
+    assert_int_equal(sass.pending, 1);
+    kprof_sass_read("DEPBAR.LE SB3, 0x0, {5,4}", &sass);
+    assert_int_equal(sass.awaited, 1 << 3 | 1 << 4 | 1 << 5);
+    assert_int_equal(sass.pending, 0);
+    kprof_sass_read("WARPGROUP.DEPBAR.LE gsb0, 0x0", &sass);
+    assert_int_equal(sass.role, KPROF_SASS_AWAIT_MATRIX);
+    assert_int_equal(sass.awaited, 0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(memory_instructions_tell_what_they_access),
+        cmocka_unit_test(registers_are_as_wide_as_their_values),
+        cmocka_unit_test(jumps_are_told_from_what_goes_on),
+        cmocka_unit_test(barriers_of_copies_name_their_scoreboards),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
