@@ -56,9 +56,10 @@ struct kprof_reader {
     kprof_host *host;
 };
 
-static kprof_status fail(const kprof_cupti_api *cupti, const char *operation, CUptiResult result)
+kprof_status kprof_cupti_fail(const struct kprof_cupti_api *cupti, const char *operation, int failure)
 {
     const char *text = NULL;
+    const CUptiResult result = (CUptiResult)failure;
     cupti->cuptiGetResultString(result, &text);
     switch (result) {
     case CUPTI_ERROR_INSUFFICIENT_PRIVILEGES:
@@ -84,7 +85,7 @@ static kprof_status fail(const kprof_cupti_api *cupti, const char *operation, CU
     }
 }
 
-static kprof_status initialize_once(const kprof_cupti_api *cupti)
+kprof_status kprof_profilers_initialize(const struct kprof_cupti_api *cupti)
 {
     static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
     static bool done;
@@ -96,7 +97,7 @@ static kprof_status initialize_once(const kprof_cupti_api *cupti)
         done = result == CUPTI_SUCCESS;
     }
     pthread_mutex_unlock(&mutex);
-    return result == CUPTI_SUCCESS ? KPROF_OK : fail(cupti, "cuptiProfilerInitialize", result);
+    return result == CUPTI_SUCCESS ? KPROF_OK : kprof_cupti_fail(cupti, "cuptiProfilerInitialize", result);
 }
 
 static kprof_status enable(kprof_profiler *p)
@@ -107,7 +108,7 @@ static kprof_status enable(kprof_profiler *p)
     params.ctx = p->context;
     CUptiResult result = p->cupti->cuptiRangeProfilerEnable(&params);
     if (result != CUPTI_SUCCESS)
-        return fail(p->cupti, "cuptiRangeProfilerEnable", result);
+        return kprof_cupti_fail(p->cupti, "cuptiRangeProfilerEnable", result);
     p->object = params.pRangeProfilerObject;
     p->ranges = p->asked_ranges = 0;
     p->unloads = atomic_load(&noted.unloads);
@@ -127,7 +128,7 @@ static kprof_status measure_image(kprof_profiler *p, size_t ranges, size_t nodes
     p->asked_ranges = 0;
     CUptiResult result = p->cupti->cuptiRangeProfilerGetCounterDataSize(&params);
     if (result != CUPTI_SUCCESS)
-        return fail(p->cupti, "cuptiRangeProfilerGetCounterDataSize", result);
+        return kprof_cupti_fail(p->cupti, "cuptiRangeProfilerGetCounterDataSize", result);
     *size = params.counterDataSize;
     return KPROF_OK;
 }
@@ -197,7 +198,7 @@ static kprof_status initialize_image(kprof_profiler *p)
     CUptiResult result = p->cupti->cuptiRangeProfilerCounterDataImageInitialize(&params);
     forget_blank(p);
     if (result != CUPTI_SUCCESS)
-        return fail(p->cupti, "cuptiRangeProfilerCounterDataImageInitialize", result);
+        return kprof_cupti_fail(p->cupti, "cuptiRangeProfilerCounterDataImageInitialize", result);
     p->blank = kprof_blank_keep(p->image, p->image_size, p->wanted_ranges, p->range_bytes);
     return KPROF_OK;
 }
@@ -250,7 +251,7 @@ kprof_status kprof_profiler_open(void *context, const kprof_chip_metrics *metric
     int64_t time_ns = kprof_monotonic_ns();
     kprof_status status = kprof_cupti_load(&p->cupti);
     if (status == KPROF_OK)
-        status = initialize_once(p->cupti);
+        status = kprof_profilers_initialize(p->cupti);
     double initialize_ms = kprof_monotonic_lap_ms(&time_ns);
     if (status == KPROF_OK)
         status = collect_names(p);
@@ -300,7 +301,7 @@ static kprof_status configure(kprof_profiler *p)
     params.targetNestingLevel = p->automatic ? 0 : 1;
     CUptiResult result = p->cupti->cuptiRangeProfilerSetConfig(&params);
     if (result != CUPTI_SUCCESS)
-        return fail(p->cupti, "cuptiRangeProfilerSetConfig", result);
+        return kprof_cupti_fail(p->cupti, "cuptiRangeProfilerSetConfig", result);
     p->given = true;
     unmap_old_image(p);
     return KPROF_OK;
@@ -320,7 +321,7 @@ static kprof_status check(kprof_profiler *p, const char *operation, CUptiResult 
     if (result == CUPTI_SUCCESS)
         return KPROF_OK;
     p->failed = true;
-    return fail(p->cupti, operation, result);
+    return kprof_cupti_fail(p->cupti, operation, result);
 }
 
 kprof_status kprof_profiler_start(kprof_profiler *p)
@@ -420,14 +421,14 @@ kprof_status kprof_profiler_decode(kprof_profiler *p, size_t ranges)
     params.pRangeProfilerObject = p->object;
     CUptiResult result = p->cupti->cuptiRangeProfilerDecodeData(&params);
     if (result != CUPTI_SUCCESS)
-        return fail(p->cupti, "cuptiRangeProfilerDecodeData", result);
+        return kprof_cupti_fail(p->cupti, "cuptiRangeProfilerDecodeData", result);
     CUpti_RangeProfiler_GetCounterDataInfo_Params info = {
         .structSize = CUpti_RangeProfiler_GetCounterDataInfo_Params_STRUCT_SIZE};
     info.pCounterDataImage = p->image;
     info.counterDataImageSize = p->image_size;
     result = p->cupti->cuptiRangeProfilerGetCounterDataInfo(&info);
     if (result != CUPTI_SUCCESS)
-        return fail(p->cupti, "cuptiRangeProfilerGetCounterDataInfo", result);
+        return kprof_cupti_fail(p->cupti, "cuptiRangeProfilerGetCounterDataInfo", result);
     p->used = p->used < info.numTotalRanges ? info.numTotalRanges : p->used;
     if (params.numOfRangeDropped > 0 || info.numTotalRanges != ranges)
         return kprof_fail(KPROF_NOT_COLLECTED, "CUPTI recorded %zu ranges instead of %zu and dropped %zu",

@@ -9,6 +9,12 @@
 
 typedef struct kprof_profiler kprof_profiler;
 
+/* For the files of this folder that call CUPTI: get it ready to measure, once in the process; the status of a call that
+ * failed with this CUptiResult, with a message. */
+struct kprof_cupti_api;
+kprof_status kprof_profilers_initialize(const struct kprof_cupti_api *cupti) KPROF_MUST_CHECK;
+kprof_status kprof_cupti_fail(const struct kprof_cupti_api *cupti, const char *operation, int failure);
+
 /* Load the libraries that the functions below need, which takes about 50 ms; else the first of these does. Says nothing
  * when one is missing. Thread-safe. */
 void kprof_profiler_preload(void);

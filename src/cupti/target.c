@@ -7,6 +7,7 @@
 #include "cupti/alone.h"
 #include "cupti/calls.h"
 #include "cupti/capturing.h"
+#include "cupti/codes.h"
 #include "cupti/device.h"
 #include "cupti/driver.h"
 #include "cupti/graphs.h"
@@ -151,8 +152,10 @@ static void on_resource(CUpti_CallbackId id, const CUpti_ResourceData *data)
         kprof_capturing_forget(data->context);
     } else if (id == CUPTI_CBID_RESOURCE_MODULE_LOADED) {
         const CUpti_ModuleResourceData *module = data->resourceDescriptor;
-        if (module)
+        if (module) {
             kprof_modules_add(module->pCubin, module->cubinSize);
+            kprof_codes_add(module->pCubin, module->cubinSize);
+        }
     } else if (id == CUPTI_CBID_RESOURCE_MODULE_UNLOAD_STARTING && !in_hook) {
         kprof_profilers_note_unload();
     }

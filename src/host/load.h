@@ -7,9 +7,11 @@
 #include "core/strbuf.h"
 
 #include <cupti.h>
+#include <cupti_pcsampling.h>
 #include <cupti_profiler_host.h>
 #include <cupti_profiler_target.h>
 #include <cupti_range_profiler.h>
+#include <cupti_sass_metrics.h>
 #include <cupti_target.h>
 #include <nvperf_cuda_host.h>
 #include <nvperf_host.h>
@@ -46,7 +48,22 @@
     X(cuptiRangeProfilerDecodeData)                                                                                    \
     X(cuptiRangeProfilerGetCounterDataSize)                                                                            \
     X(cuptiRangeProfilerCounterDataImageInitialize)                                                                    \
-    X(cuptiRangeProfilerGetCounterDataInfo)
+    X(cuptiRangeProfilerGetCounterDataInfo)                                                                            \
+    X(cuptiSassMetricsGetProperties)                                                                                   \
+    X(cuptiSassMetricsSetConfig)                                                                                       \
+    X(cuptiSassMetricsEnable)                                                                                          \
+    X(cuptiSassMetricsGetDataProperties)                                                                               \
+    X(cuptiSassMetricsFlushData)                                                                                       \
+    X(cuptiSassMetricsDisable)                                                                                         \
+    X(cuptiPCSamplingEnable)                                                                                           \
+    X(cuptiPCSamplingDisable)                                                                                          \
+    X(cuptiPCSamplingGetNumStallReasons)                                                                               \
+    X(cuptiPCSamplingGetStallReasons)                                                                                  \
+    X(cuptiPCSamplingSetConfigurationAttribute)                                                                        \
+    X(cuptiPCSamplingStart)                                                                                            \
+    X(cuptiPCSamplingStop)                                                                                             \
+    X(cuptiPCSamplingGetData)                                                                                          \
+    X(cuptiGetCubinCrc)
 
 /* The same for libnvperf_host. */
 #define KPROF_NVPERF_FUNCTIONS(X)                                                                                      \

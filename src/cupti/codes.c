@@ -1,0 +1,114 @@
+/* A list of cubins. CUPTI's checksum is taken when somebody looks for it: within the callback that shows a cubin it may
+ * never come. */
+#include "cupti/codes.h"
+
+#include "core/log.h"
+#include "host/load.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Keep no more bytes than this that nobody has asked for. */
+#define MOST_BYTES ((size_t)2 << 30)
+
+typedef struct code {
+    void *bytes; /* [size], owned; NULL: they are not needed any more */
+    size_t size;
+    uint64_t crc;
+    bool has_crc;
+    struct code *next;
+} code;
+
+static atomic_bool keeps;
+
+static struct {
+    pthread_mutex_t mutex;
+    code *first;
+    size_t bytes;
+    bool lacks; /* some were not kept, which was told */
+} kept = {.mutex = PTHREAD_MUTEX_INITIALIZER};
+
+void kprof_codes_keep(void)
+{
+    atomic_store(&keeps, true);
+}
+
+static bool is_kept(const void *cubin, size_t size)
+{
+    for (const code *c = kept.first; c; c = c->next)
+        if (c->bytes && c->size == size && memcmp(c->bytes, cubin, size) == 0)
+            return true;
+    return false;
+}
+
+void kprof_codes_add(const void *cubin, size_t size)
+{
+    if (!atomic_load(&keeps) || !cubin || size == 0)
+        return;
+    bool tells = false;
+    pthread_mutex_lock(&kept.mutex);
+    if (!is_kept(cubin, size)) { /* it is loaded again, or in another context */
+        code *added = size <= MOST_BYTES - kept.bytes ? calloc(1, sizeof *added) : NULL;
+        void *bytes = added ? malloc(size) : NULL;
+        if (bytes) {
+            memcpy(bytes, cubin, size);
+            *added = (code){.bytes = bytes, .size = size, .next = kept.first};
+            kept.first = added;
+            kept.bytes += size;
+        } else {
+            free(added);
+            tells = !kept.lacks;
+            kept.lacks = true;
+        }
+    }
+    pthread_mutex_unlock(&kept.mutex);
+    if (tells)
+        kprof_log(KPROF_LOG_WARNING,
+                  "the process loads more code than kprof keeps (%zu MiB): the source page may lack "
+                  "the text of kernels that were loaded late",
+                  MOST_BYTES >> 20);
+}
+
+static void take_crc(code *c)
+{
+    const kprof_cupti_api *cupti;
+    CUpti_GetCubinCrcParams params = {.size = CUpti_GetCubinCrcParamsSize, .cubinSize = c->size, .cubin = c->bytes};
+    if (c->has_crc || kprof_cupti_load(&cupti) != KPROF_OK)
+        return;
+    CUptiResult result = cupti->cuptiGetCubinCrc(&params);
+    c->has_crc = result == CUPTI_SUCCESS;
+    c->crc = params.cubinCrc;
+    if (result != CUPTI_SUCCESS)
+        kprof_log(KPROF_LOG_DEBUG, "cuptiGetCubinCrc failed (CUPTI error %d)", (int)result);
+}
+
+const void *kprof_codes_find(uint64_t crc, size_t *size)
+{
+    const void *found = NULL;
+    pthread_mutex_lock(&kept.mutex);
+    for (code *c = kept.first; c && !found; c = c->next) {
+        if (!c->bytes)
+            continue;
+        take_crc(c);
+        if (c->has_crc && c->crc == crc) {
+            found = c->bytes;
+            *size = c->size;
+        }
+    }
+    pthread_mutex_unlock(&kept.mutex);
+    return found;
+}
+
+void kprof_codes_drop(uint64_t crc)
+{
+    pthread_mutex_lock(&kept.mutex);
+    for (code *c = kept.first; c; c = c->next)
+        if (c->bytes && c->has_crc && c->crc == crc) {
+            kept.bytes -= c->size;
+            free(c->bytes);
+            c->bytes = NULL;
+        }
+    pthread_mutex_unlock(&kept.mutex);
+}

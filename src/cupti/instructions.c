@@ -1,0 +1,211 @@
+/* CUPTI's SASS metrics: configured once for each device of the process, enabled around the launches of one replay. */
+#include "cupti/instructions.h"
+
+#include "core/log.h"
+#include "cupti/profiler.h"
+#include "host/load.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct kprof_instructions {
+    const kprof_cupti_api *cupti;
+    CUcontext context;
+    uint64_t *ids;      /* [count]: CUPTI's numbers of the metrics */
+    const char **names; /* [count]; the strings are the configuration's */
+    size_t count;
+    bool enabled;
+    kprof_instruction_rows rows;
+    CUpti_SassMetrics_Data *records; /* [record_capacity], of the last reading */
+    CUpti_SassMetrics_InstanceValue *instances;
+    size_t record_capacity, instance_capacity;
+};
+
+/* A second configuration of a device answers OUT_OF_MEMORY, and nothing works any more. */
+static struct {
+    pthread_mutex_t mutex;
+    uint64_t configured; /* devices, as bits */
+} devices = {.mutex = PTHREAD_MUTEX_INITIALIZER};
+
+static kprof_status check(const kprof_instructions *s, const char *operation, CUptiResult result)
+{
+    return result == CUPTI_SUCCESS ? KPROF_OK : kprof_cupti_fail(s->cupti, operation, result);
+}
+
+/* List the metrics that the chip has. */
+static kprof_status find_metrics(kprof_instructions *s, const kprof_instructions_place *place)
+{
+    for (size_t i = 0; i < place->names->count; i++) {
+        CUpti_SassMetrics_GetProperties_Params params = {.structSize =
+                                                             CUpti_SassMetrics_GetProperties_Params_STRUCT_SIZE};
+        params.pChipName = place->chip;
+        params.pMetricName = place->names->items[i];
+        CUptiResult result = s->cupti->cuptiSassMetricsGetProperties(&params);
+        if (result != CUPTI_SUCCESS) {
+            kprof_log(KPROF_LOG_WARNING, "%s does not count %s by instruction (CUPTI error %d)", place->chip,
+                      place->names->items[i], (int)result);
+            continue;
+        }
+        s->ids[s->count] = params.metric.metricId;
+        s->names[s->count++] = place->names->items[i];
+    }
+    return s->count > 0 ? KPROF_OK
+                        : kprof_fail(KPROF_UNSUPPORTED, "%s counts none of these metrics by instruction", place->chip);
+}
+
+static kprof_status set_config(const kprof_instructions *s, uint32_t device)
+{
+    CUpti_SassMetrics_Config *configs = calloc(s->count, sizeof *configs);
+    if (!configs)
+        return kprof_fail(KPROF_NO_MEMORY, "no memory for counters of instructions");
+    for (size_t i = 0; i < s->count; i++)
+        configs[i] = (CUpti_SassMetrics_Config){s->ids[i], CUPTI_SASS_METRICS_OUTPUT_GRANULARITY_GPU};
+    CUpti_SassMetricsSetConfig_Params params = {.structSize = CUpti_SassMetricsSetConfig_Params_STRUCT_SIZE};
+    params.numOfMetricConfig = s->count;
+    params.pConfigs = configs;
+    params.deviceIndex = device;
+    CUptiResult result = s->cupti->cuptiSassMetricsSetConfig(&params);
+    free(configs);
+    return check(s, "cuptiSassMetricsSetConfig", result);
+}
+
+static kprof_status configure_once(const kprof_instructions *s, uint32_t device)
+{
+    const uint64_t bit = UINT64_C(1) << device % 64;
+    kprof_status status = KPROF_OK;
+    pthread_mutex_lock(&devices.mutex);
+    if (!(devices.configured & bit))
+        status = set_config(s, device);
+    if (status == KPROF_OK)
+        devices.configured |= bit;
+    pthread_mutex_unlock(&devices.mutex);
+    return status;
+}
+
+kprof_status kprof_instructions_open(const kprof_instructions_place *place, kprof_instructions **out)
+{
+    *out = NULL;
+    kprof_instructions *s = calloc(1, sizeof *s);
+    if (!s)
+        return kprof_fail(KPROF_NO_MEMORY, "no memory for counters of instructions");
+    s->context = place->context;
+    s->ids = calloc(place->names->count + 1, sizeof *s->ids);
+    s->names = calloc(place->names->count + 1, sizeof *s->names);
+    kprof_status status = s->ids && s->names ? kprof_cupti_load(&s->cupti)
+                                             : kprof_fail(KPROF_NO_MEMORY, "no memory for counters of instructions");
+    if (status == KPROF_OK)
+        status = kprof_profilers_initialize(s->cupti);
+    if (status == KPROF_OK)
+        status = find_metrics(s, place);
+    if (status == KPROF_OK)
+        status = configure_once(s, place->device);
+    if (status != KPROF_OK) {
+        kprof_instructions_close(s);
+        return status;
+    }
+    *out = s;
+    return KPROF_OK;
+}
+
+kprof_status kprof_instructions_enable(kprof_instructions *s)
+{
+    CUpti_SassMetricsEnable_Params params = {.structSize = CUpti_SassMetricsEnable_Params_STRUCT_SIZE};
+    params.ctx = s->context;
+    params.enableLazyPatching = 1;
+    kprof_status status = check(s, "cuptiSassMetricsEnable", s->cupti->cuptiSassMetricsEnable(&params));
+    s->enabled = status == KPROF_OK;
+    return status;
+}
+
+/* Have space for what CUPTI is about to give: it writes the values of each record where the record says. */
+static bool reserve(kprof_instructions *s, size_t records, size_t instances)
+{
+    if (records > s->record_capacity) {
+        free(s->records);
+        s->records = calloc(records, sizeof *s->records);
+        s->record_capacity = s->records ? records : 0;
+    }
+    if (records * instances > s->instance_capacity) {
+        free(s->instances);
+        s->instances = calloc(records * instances, sizeof *s->instances);
+        s->instance_capacity = s->instances ? records * instances : 0;
+    }
+    if (!s->records || !s->instances || !kprof_instruction_rows_begin(&s->rows, records, s->count))
+        return false;
+    memset(s->records, 0, records * sizeof *s->records);
+    memset(s->instances, 0, records * instances * sizeof *s->instances);
+    for (size_t i = 0; i < records; i++) {
+        s->records[i].structSize = sizeof s->records[i]; /* the header has no macro for it */
+        s->records[i].pInstanceValues = s->instances + i * instances;
+    }
+    return true;
+}
+
+static void add_instance(const kprof_instructions *s, const CUpti_SassMetrics_InstanceValue *instance, double *values)
+{
+    for (size_t i = 0; i < s->count; i++)
+        if (s->ids[i] == instance->metricId) {
+            values[i] += (double)instance->value;
+            return;
+        }
+}
+
+static kprof_status flush(kprof_instructions *s, size_t records, size_t instances)
+{
+    CUpti_SassMetricsFlushData_Params params = {.structSize = CUpti_SassMetricsFlushData_Params_STRUCT_SIZE};
+    params.ctx = s->context;
+    params.numOfPatchedInstructionRecords = records;
+    params.numOfInstances = instances;
+    params.pMetricsData = s->records; /* it lies behind the size that the macro tells */
+    return check(s, "cuptiSassMetricsFlushData", s->cupti->cuptiSassMetricsFlushData(&params));
+}
+
+kprof_status kprof_instructions_read(kprof_instructions *s, kprof_instruction_data *out)
+{
+    *out = (kprof_instruction_data){.names = s->names, .name_count = s->count};
+    CUpti_SassMetricsGetDataProperties_Params params = {.structSize =
+                                                            CUpti_SassMetricsGetDataProperties_Params_STRUCT_SIZE};
+    params.ctx = s->context;
+    kprof_status status =
+        check(s, "cuptiSassMetricsGetDataProperties", s->cupti->cuptiSassMetricsGetDataProperties(&params));
+    const size_t records = params.numOfPatchedInstructionRecords, instances = params.numOfInstances;
+    if (status != KPROF_OK || records == 0 || instances == 0)
+        return status;
+    if (!reserve(s, records, instances))
+        return kprof_fail(KPROF_NO_MEMORY, "no memory for the counters of %zu instructions", records);
+    status = flush(s, records, instances);
+    for (size_t i = 0; i < records && status == KPROF_OK; i++) {
+        const CUpti_SassMetrics_Data *record = &s->records[i];
+        double *values = kprof_instruction_rows_next(&s->rows);
+        for (size_t k = 0; k < instances; k++)
+            add_instance(s, &record->pInstanceValues[k], values);
+        kprof_instruction_rows_keep(&s->rows, record->cubinCrc, record->functionName, record->pcOffset);
+    }
+    out->items = s->rows.items;
+    out->count = s->rows.count;
+    return status;
+}
+
+kprof_status kprof_instructions_disable(kprof_instructions *s)
+{
+    if (!s->enabled)
+        return KPROF_OK;
+    CUpti_SassMetricsDisable_Params params = {.structSize = CUpti_SassMetricsDisable_Params_STRUCT_SIZE};
+    params.ctx = s->context;
+    kprof_status status = check(s, "cuptiSassMetricsDisable", s->cupti->cuptiSassMetricsDisable(&params));
+    s->enabled = status != KPROF_OK;
+    return status;
+}
+
+void kprof_instructions_close(kprof_instructions *s)
+{
+    if (!s)
+        return;
+    kprof_instruction_rows_free(&s->rows);
+    free(s->records);
+    free(s->instances);
+    free(s->ids);
+    free(s->names);
+    free(s);
+}

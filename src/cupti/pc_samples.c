@@ -1,0 +1,323 @@
+/* CUPTI's PC sampling in its serialised mode, with start and stop under control. */
+#include "cupti/pc_samples.h"
+
+#include "core/log.h"
+#include "cupti/profiler.h"
+#include "host/load.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* CUPTI's default takes 512 MB of the device, and 1 MB for about 5,500 instructions. */
+#define HARDWARE_BUFFER_BYTES ((size_t)64 << 20)
+#define SCRATCH_BUFFER_BYTES  ((size_t)16 << 20)
+/* Instructions that one call reads, and calls at most: in a bad state CUPTI might tell for ever that some are left. */
+#define READ_INSTRUCTIONS 4096
+#define MOST_READS        256
+#define ATTRIBUTES        7
+
+struct kprof_pc_samples {
+    const kprof_cupti_api *cupti;
+    CUcontext context;
+    bool enabled, started; /* started: since it was enabled */
+    uint32_t period;
+    size_t reason_count;
+    uint32_t *indices;   /* [reason_count]: CUPTI's numbers of the reasons */
+    char **reasons;      /* [reason_count]: their names */
+    char *reason_texts;  /* that these point into */
+    size_t *columns;     /* [column_count]: the reason of each of CUPTI's numbers */
+    size_t column_count; /* the largest of the numbers, and 1 more */
+    kprof_instruction_rows rows;
+    CUpti_PCSamplingPCData *records; /* [READ_INSTRUCTIONS] */
+    CUpti_PCSamplingStallReason *counts;
+    /* CUPTI writes here what nobody has read when samples are disabled. */
+    CUpti_PCSamplingPCData *rest_records; /* [READ_INSTRUCTIONS] */
+    CUpti_PCSamplingStallReason *rest_counts;
+    CUpti_PCSamplingData rest;
+};
+
+static kprof_status check(const kprof_pc_samples *s, const char *operation, CUptiResult result)
+{
+    return result == CUPTI_SUCCESS ? KPROF_OK : kprof_cupti_fail(s->cupti, operation, result);
+}
+
+static kprof_status enable(kprof_pc_samples *s)
+{
+    CUpti_PCSamplingEnableParams params = {.size = CUpti_PCSamplingEnableParamsSize, .ctx = s->context};
+    kprof_status status = check(s, "cuptiPCSamplingEnable", s->cupti->cuptiPCSamplingEnable(&params));
+    s->enabled = status == KPROF_OK;
+    s->started = false;
+    return status;
+}
+
+kprof_status kprof_pc_samples_disarm(kprof_pc_samples *s)
+{
+    if (!s->enabled)
+        return KPROF_OK;
+    CUpti_PCSamplingDisableParams params = {.size = CUpti_PCSamplingDisableParamsSize, .ctx = s->context};
+    kprof_status status = check(s, "cuptiPCSamplingDisable", s->cupti->cuptiPCSamplingDisable(&params));
+    s->enabled = status != KPROF_OK;
+    return status;
+}
+
+static void set_up_records(const kprof_pc_samples *s, CUpti_PCSamplingPCData *records,
+                           CUpti_PCSamplingStallReason *counts)
+{
+    memset(records, 0, READ_INSTRUCTIONS * sizeof *records);
+    for (size_t i = 0; i < READ_INSTRUCTIONS; i++) {
+        records[i].size = sizeof records[i];
+        records[i].stallReason = counts + i * s->reason_count;
+    }
+}
+
+static bool allocate(kprof_pc_samples *s)
+{
+    const size_t counts = READ_INSTRUCTIONS * s->reason_count;
+    s->indices = calloc(s->reason_count, sizeof *s->indices);
+    s->reasons = calloc(s->reason_count, sizeof *s->reasons);
+    s->reason_texts = calloc(s->reason_count, CUPTI_STALL_REASON_STRING_SIZE);
+    s->records = calloc(READ_INSTRUCTIONS, sizeof *s->records);
+    s->rest_records = calloc(READ_INSTRUCTIONS, sizeof *s->rest_records);
+    s->counts = calloc(counts, sizeof *s->counts);
+    s->rest_counts = calloc(counts, sizeof *s->rest_counts);
+    bool all =
+        s->indices && s->reasons && s->reason_texts && s->records && s->rest_records && s->counts && s->rest_counts;
+    for (size_t i = 0; all && i < s->reason_count; i++)
+        s->reasons[i] = s->reason_texts + i * CUPTI_STALL_REASON_STRING_SIZE;
+    return all;
+}
+
+/* Where each of CUPTI's numbers has its column. */
+static bool list_columns(kprof_pc_samples *s)
+{
+    for (size_t i = 0; i < s->reason_count; i++)
+        if (s->indices[i] >= s->column_count)
+            s->column_count = (size_t)s->indices[i] + 1;
+    s->columns = calloc(s->column_count, sizeof *s->columns);
+    for (size_t i = 0; s->columns && i < s->column_count; i++)
+        s->columns[i] = SIZE_MAX;
+    for (size_t i = 0; s->columns && i < s->reason_count; i++)
+        s->columns[s->indices[i]] = i;
+    return s->columns;
+}
+
+/* Ask which reasons there are, once samples are enabled. */
+static kprof_status list_reasons(kprof_pc_samples *s)
+{
+    CUpti_PCSamplingGetNumStallReasonsParams count = {.size = CUpti_PCSamplingGetNumStallReasonsParamsSize};
+    if (s->columns)
+        return KPROF_OK;
+    count.ctx = s->context;
+    count.numStallReasons = &s->reason_count;
+    kprof_status status =
+        check(s, "cuptiPCSamplingGetNumStallReasons", s->cupti->cuptiPCSamplingGetNumStallReasons(&count));
+    if (status != KPROF_OK)
+        return status;
+    if (s->reason_count == 0)
+        return kprof_fail(KPROF_UNSUPPORTED, "CUPTI knows no reason why a warp stalls on this device");
+    if (!allocate(s))
+        return kprof_fail(KPROF_NO_MEMORY, "no memory for samples");
+    CUpti_PCSamplingGetStallReasonsParams names = {.size = CUpti_PCSamplingGetStallReasonsParamsSize};
+    names.ctx = s->context;
+    names.numStallReasons = s->reason_count;
+    names.stallReasonIndex = s->indices;
+    names.stallReasons = s->reasons;
+    status = check(s, "cuptiPCSamplingGetStallReasons", s->cupti->cuptiPCSamplingGetStallReasons(&names));
+    if (status == KPROF_OK && !list_columns(s))
+        status = kprof_fail(KPROF_NO_MEMORY, "no memory for samples");
+    return status;
+}
+
+static void fill_attributes(kprof_pc_samples *s, uint32_t period, CUpti_PCSamplingConfigurationInfo *out)
+{
+    out[0].attributeType = CUPTI_PC_SAMPLING_CONFIGURATION_ATTR_TYPE_SAMPLING_PERIOD;
+    out[0].attributeData.samplingPeriodData.samplingPeriod = period;
+    out[1].attributeType = CUPTI_PC_SAMPLING_CONFIGURATION_ATTR_TYPE_STALL_REASON;
+    out[1].attributeData.stallReasonData.stallReasonCount = s->reason_count;
+    out[1].attributeData.stallReasonData.pStallReasonIndex = s->indices;
+    out[2].attributeType = CUPTI_PC_SAMPLING_CONFIGURATION_ATTR_TYPE_COLLECTION_MODE;
+    out[2].attributeData.collectionModeData.collectionMode = CUPTI_PC_SAMPLING_COLLECTION_MODE_KERNEL_SERIALIZED;
+    out[3].attributeType = CUPTI_PC_SAMPLING_CONFIGURATION_ATTR_TYPE_HARDWARE_BUFFER_SIZE;
+    out[3].attributeData.hardwareBufferSizeData.hardwareBufferSize = HARDWARE_BUFFER_BYTES;
+    out[4].attributeType = CUPTI_PC_SAMPLING_CONFIGURATION_ATTR_TYPE_SCRATCH_BUFFER_SIZE;
+    out[4].attributeData.scratchBufferSizeData.scratchBufferSize = SCRATCH_BUFFER_BYTES;
+    out[5].attributeType = CUPTI_PC_SAMPLING_CONFIGURATION_ATTR_TYPE_SAMPLING_DATA_BUFFER;
+    out[5].attributeData.samplingDataBufferData.samplingDataBuffer = &s->rest;
+    out[6].attributeType = CUPTI_PC_SAMPLING_CONFIGURATION_ATTR_TYPE_ENABLE_START_STOP_CONTROL;
+    out[6].attributeData.enableStartStopControlData.enableStartStopControl = 1;
+}
+
+static kprof_status configure(kprof_pc_samples *s, uint32_t period)
+{
+    CUpti_PCSamplingConfigurationInfo attributes[ATTRIBUTES];
+    memset(attributes, 0, sizeof attributes);
+    set_up_records(s, s->rest_records, s->rest_counts);
+    memset(&s->rest, 0, sizeof s->rest);
+    s->rest.size = sizeof s->rest;
+    s->rest.collectNumPcs = READ_INSTRUCTIONS;
+    s->rest.pPcData = s->rest_records;
+    fill_attributes(s, period, attributes);
+    CUpti_PCSamplingConfigurationInfoParams params = {.size = CUpti_PCSamplingConfigurationInfoParamsSize};
+    params.ctx = s->context;
+    params.numAttributes = ATTRIBUTES;
+    params.pPCSamplingConfigurationInfo = attributes;
+    CUptiResult result = s->cupti->cuptiPCSamplingSetConfigurationAttribute(&params);
+    for (size_t i = 0; i < ATTRIBUTES && result == CUPTI_SUCCESS; i++)
+        result = attributes[i].attributeStatus;
+    s->period = period;
+    return check(s, "cuptiPCSamplingSetConfigurationAttribute", result);
+}
+
+kprof_status kprof_pc_samples_open(void *context, kprof_pc_samples **out)
+{
+    kprof_pc_samples *s = *out = calloc(1, sizeof *s);
+    if (!s)
+        return kprof_fail(KPROF_NO_MEMORY, "no memory for samples");
+    s->context = context;
+    kprof_status status = kprof_cupti_load(&s->cupti);
+    if (status == KPROF_OK)
+        status = kprof_profilers_initialize(s->cupti);
+    if (status != KPROF_OK) {
+        kprof_pc_samples_close(s);
+        *out = NULL;
+    }
+    return status;
+}
+
+kprof_status kprof_pc_samples_arm(kprof_pc_samples *s, uint32_t period)
+{
+    if (s->enabled && !s->started && s->period == period)
+        return KPROF_OK;
+    kprof_status status = kprof_pc_samples_disarm(s);
+    if (status == KPROF_OK)
+        status = enable(s);
+    if (status != KPROF_OK)
+        return status;
+    status = list_reasons(s);
+    if (status == KPROF_OK)
+        status = configure(s, period);
+    if (status != KPROF_OK && kprof_pc_samples_disarm(s) != KPROF_OK)
+        kprof_log(KPROF_LOG_DEBUG, "samples that could not be configured cannot be disabled either");
+    return status;
+}
+
+kprof_status kprof_pc_samples_start(kprof_pc_samples *s)
+{
+    CUpti_PCSamplingStartParams params = {.size = CUpti_PCSamplingStartParamsSize, .ctx = s->context};
+    s->started = true; /* whatever comes of it */
+    return check(s, "cuptiPCSamplingStart", s->cupti->cuptiPCSamplingStart(&params));
+}
+
+kprof_status kprof_pc_samples_stop(kprof_pc_samples *s)
+{
+    CUpti_PCSamplingStopParams params = {.size = CUpti_PCSamplingStopParamsSize, .ctx = s->context};
+    return check(s, "cuptiPCSamplingStop", s->cupti->cuptiPCSamplingStop(&params));
+}
+
+/* Names of functions are shared by all records, and CUPTI does not say until when: they are never freed. */
+static void take_records(kprof_pc_samples *s, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        const CUpti_PCSamplingPCData *record = &s->records[i];
+        double *values = kprof_instruction_rows_next(&s->rows);
+        for (size_t k = 0; k < record->stallReasonCount && k < s->reason_count; k++) {
+            const uint32_t index = record->stallReason[k].pcSamplingStallReasonIndex;
+            if (index < s->column_count && s->columns[index] != SIZE_MAX)
+                values[s->columns[index]] += record->stallReason[k].samples;
+        }
+        kprof_instruction_rows_keep(&s->rows, record->cubinCrc, record->functionName, record->pcOffset);
+    }
+}
+
+/* What the calls of one reading told. */
+typedef struct sums {
+    uint64_t total, others; /* others: of kernels that are not the user's, as CUPTI takes them */
+    bool full;
+} sums;
+
+static kprof_status read_some(kprof_pc_samples *s, kprof_instruction_data *out, sums *told, bool *more)
+{
+    CUpti_PCSamplingData data;
+    CUpti_PCSamplingGetDataParams params = {.size = CUpti_PCSamplingGetDataParamsSize, .ctx = s->context};
+    memset(&data, 0, sizeof data);
+    set_up_records(s, s->records, s->counts);
+    data.size = sizeof data;
+    data.collectNumPcs = READ_INSTRUCTIONS;
+    data.pPcData = s->records;
+    params.pcSamplingData = &data;
+    CUptiResult result = s->cupti->cuptiPCSamplingGetData(&params);
+    if (result == CUPTI_ERROR_OUT_OF_MEMORY)
+        return kprof_fail(KPROF_NOT_COLLECTED, "the launch has more samples than the GPU's buffer holds: a longer "
+                                               "sampling period takes fewer");
+    if (result != CUPTI_SUCCESS)
+        return check(s, "cuptiPCSamplingGetData", result);
+    take_records(s, data.totalNumPcs < READ_INSTRUCTIONS ? data.totalNumPcs : READ_INSTRUCTIONS);
+    out->dropped += data.droppedSamples;
+    told->total += data.totalSamples;
+    told->others += data.nonUsrKernelsTotalSamples;
+    told->full = told->full || data.hardwareBufferFull;
+    *more = data.remainingNumPcs > 0 && data.totalNumPcs > 0;
+    return KPROF_OK;
+}
+
+/* Make space for another call's instructions behind those that were read. */
+static bool grow(kprof_instruction_rows *rows)
+{
+    const size_t needed = rows->count + READ_INSTRUCTIONS;
+    if (needed <= rows->capacity)
+        return true;
+    kprof_instruction_rows grown = {0};
+    if (!kprof_instruction_rows_begin(&grown, 2 * needed, rows->names)) {
+        kprof_instruction_rows_free(&grown);
+        return false;
+    }
+    for (size_t i = 0; i < rows->count; i++) {
+        const kprof_instruction *from = &rows->items[i];
+        memcpy(kprof_instruction_rows_next(&grown), from->values, rows->names * sizeof *from->values);
+        kprof_instruction_rows_keep(&grown, from->crc, from->function, from->offset);
+    }
+    kprof_instruction_rows_free(rows);
+    *rows = grown;
+    return true;
+}
+
+kprof_status kprof_pc_samples_read(kprof_pc_samples *s, kprof_instruction_data *out)
+{
+    sums told = {0};
+    bool more = true;
+    kprof_status status = KPROF_OK;
+    *out = (kprof_instruction_data){.names = (const char *const *)s->reasons, .name_count = s->reason_count};
+    if (!kprof_instruction_rows_begin(&s->rows, READ_INSTRUCTIONS, s->reason_count))
+        return kprof_fail(KPROF_NO_MEMORY, "no memory for samples");
+    for (int i = 0; i < MOST_READS && more && status == KPROF_OK; i++)
+        status =
+            grow(&s->rows) ? read_some(s, out, &told, &more) : kprof_fail(KPROF_NO_MEMORY, "no memory for samples");
+    out->items = s->rows.items;
+    out->count = s->rows.count;
+    if (status != KPROF_OK || s->rows.count > 0)
+        return status;
+    if (told.others > 0)
+        return kprof_fail(KPROF_NOT_COLLECTED,
+                          "CUPTI has %llu samples of the launch and does not tell its instructions: a pass of counters "
+                          "came before the first samples of its kernel",
+                          (unsigned long long)told.others);
+    if (told.full || out->dropped > 0)
+        return kprof_fail(KPROF_NOT_COLLECTED, "the GPU dropped all samples of the launch");
+    return kprof_fail(KPROF_NOT_COLLECTED, "no sample fell into the launch, which is as short as the sampling period");
+}
+
+void kprof_pc_samples_close(kprof_pc_samples *s)
+{
+    if (!s)
+        return;
+    kprof_instruction_rows_free(&s->rows);
+    free(s->indices);
+    free(s->reasons);
+    free(s->reason_texts);
+    free(s->columns);
+    free(s->records);
+    free(s->rest_records);
+    free(s->counts);
+    free(s->rest_counts);
+    free(s);
+}
