@@ -36,7 +36,7 @@ static bool is_own_file(const char *name)
         if (strncmp(name, prefixes[i], strlen(prefixes[i])) == 0)
             return true;
     }
-    return length > 6 && strcmp(name + length - 6, ".spool") == 0;
+    return length > 6 && (strcmp(name + length - 6, ".spool") == 0 || strcmp(name + length - 6, ".cubin") == 0);
 }
 
 static void remove_files(int folder)

@@ -5,12 +5,15 @@
 #ifndef KPROF_CUPTI_DEVICE_OPS_H
 #define KPROF_CUPTI_DEVICE_OPS_H
 
+#include "cupti/codes.h"
 #include "cupti/counting.h"
 #include "cupti/device.h"
 #include "cupti/flush.h"
+#include "cupti/instructions.h"
 #include "cupti/marks.h"
 #include "cupti/operation.h"
 #include "cupti/output.h"
+#include "cupti/pc_samples.h"
 #include "cupti/profiler.h"
 #include "cupti/snapshot.h"
 #include "cupti/target.h"
@@ -103,6 +106,21 @@
     X(output_watch)                                                                                                    \
     X(output_seen)                                                                                                     \
     X(output_drop)                                                                                                     \
+    X(instructions_open)                                                                                               \
+    X(instructions_enable)                                                                                             \
+    X(instructions_read)                                                                                               \
+    X(instructions_disable)                                                                                            \
+    X(instructions_close)                                                                                              \
+    X(pc_samples_open)                                                                                                 \
+    X(pc_samples_arm)                                                                                                  \
+    X(pc_samples_disarm)                                                                                               \
+    X(pc_samples_start)                                                                                                \
+    X(pc_samples_stop)                                                                                                 \
+    X(pc_samples_read)                                                                                                 \
+    X(pc_samples_close)                                                                                                \
+    X(codes_keep)                                                                                                      \
+    X(codes_find)                                                                                                      \
+    X(codes_drop)                                                                                                      \
     X(counting_keep)
 
 #define KPROF_DEVICE_MEMBER(name) __typeof__(&kprof_##name) name;

@@ -4,12 +4,17 @@
 #include "core/log.h"
 #include "cupti/target.h"
 #include "inject/engine.h"
+#include "inject/process.h"
 #include "inject/samples.h"
 #include "inject/wait.h"
 
 #include <errno.h>
 #include <pthread.h>
+#include <stdio.h>
 #include <stdlib.h>
+
+/* Of samples, as a power of two, until kprof has seen how long launches take. */
+#define FIRST_PERIOD 12
 
 typedef struct context_list {
     pthread_mutex_t mutex; /* one that checks for errors */
@@ -32,10 +37,36 @@ static kprof_profiled_context *find(const void *context)
 static void release(kprof_profiled_context *context)
 {
     kprof_samples_free(context->samples);
+    kprof_engine.device->instructions_close(context->instructions);
+    kprof_engine.device->pc_samples_close(context->pc_samples);
     kprof_engine.device->profiler_close(context->profiler);
     kprof_engine.device->snapshot_close(context->snapshot, false);
     kprof_engine.device->flush_close(context->flush);
     free(context);
+}
+
+/* Whatever was launched by then, a later pass of counters must find samples enabled. Not to have them is no failure of
+ * anything else. */
+static void arm_samples(kprof_profiled_context *context)
+{
+    const uint32_t wanted = kprof_engine.process.config.sampling_period;
+    if (!kprof_engine.process.config.samples || context->pc_samples_reason[0])
+        return;
+    kprof_status status =
+        context->pc_samples ? KPROF_OK : kprof_engine.device->pc_samples_open(context->context, &context->pc_samples);
+    if (status == KPROF_OK)
+        status = kprof_engine.device->pc_samples_arm(context->pc_samples, wanted ? wanted : FIRST_PERIOD);
+    if (status == KPROF_OK)
+        return;
+    snprintf(context->pc_samples_reason, sizeof context->pc_samples_reason, "%s", kprof_process_reason(status));
+    kprof_engine.device->pc_samples_close(context->pc_samples);
+    context->pc_samples = NULL;
+}
+
+static void disarm_samples(const kprof_profiled_context *context)
+{
+    if (context->pc_samples && kprof_engine.device->pc_samples_disarm(context->pc_samples) != KPROF_OK)
+        kprof_log(KPROF_LOG_DEBUG, "samples cannot be disabled");
 }
 
 static kprof_status add(void *context, uint32_t device, const kprof_chip_metrics *metrics, kprof_profiled_context **out)
@@ -47,8 +78,10 @@ static kprof_status add(void *context, uint32_t device, const kprof_chip_metrics
     added->context = context;
     added->device = device;
     added->metrics = metrics;
+    arm_samples(added); /* before the profiler has an object */
     kprof_status status = kprof_engine.device->profiler_open(context, metrics, &added->profiler);
     if (status != KPROF_OK) {
+        disarm_samples(added);
         release(added);
         return status;
     }
@@ -78,6 +111,7 @@ static void give_back(kprof_profiled_context *context)
     end_left_pass(context);
     kprof_samples_end(context->samples);
     kprof_engine.device->profiler_release(context->profiler);
+    disarm_samples(context);
     context->replayed_ranges = 0;
     context->has_counters = false;
     if (entered)
@@ -109,6 +143,8 @@ kprof_status kprof_contexts_open(void *context, const kprof_chip_metrics *metric
             c->takes_turns = c->takes_turns || c->replayed_ranges > 0;
             status = give_back_idle(c);
         }
+    if (status == KPROF_OK && *out && !(*out)->has_counters)
+        arm_samples(*out);
     if (status == KPROF_OK && !*out)
         status = add(context, device, metrics, out);
     if (status == KPROF_OK) {

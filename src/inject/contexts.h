@@ -4,6 +4,7 @@
 
 #include "core/config.h"
 #include "cupti/flush.h"
+#include "cupti/pc_samples.h"
 #include "cupti/profiler.h"
 #include "cupti/snapshot.h"
 
@@ -12,23 +13,26 @@ typedef struct kprof_profiled_context {
     uint32_t device;
     const kprof_chip_metrics *metrics; /* borrowed */
     kprof_profiler *profiler;
-    struct kprof_samples *samples; /* NULL until wanted */
-    bool has_counters;             /* of the device */
-    int64_t busy_before_ns;        /* another tool had the counters a short while before */
-    kprof_flush *flush;            /* NULL until wanted */
-    char flush_reason[160];        /* why there is none */
-    bool flush_failed;             /* wanted, and there was no space */
-    size_t replayed_ranges;        /* that measurements of replays are made for; 0: there was none */
-    bool takes_turns;              /* another context had the counters between measurements of replays */
-    unsigned growths;              /* how often what measured own runs reserve has been doubled */
-    double ready_ms;               /* what the first pass of a profiler took to start */
-    double repeated_ms;            /* what full batches in a row took to start and stop their passes */
-    double fixed_ms;               /* what the last batch took whatever it held */
-    size_t last_launches;          /* of the last batch */
-    kprof_snapshot *snapshot;      /* NULL until wanted */
-    unsigned comparisons;          /* how often replays with new kernels gave the host what the own runs gave */
-    bool pushes_ranges;            /* kernels did not become ranges by themselves */
-    bool searches;                 /* the last batch reached host memory: the next one finds out which launch does */
+    struct kprof_samples *samples;    /* NULL until wanted */
+    kprof_instructions *instructions; /* counters of instructions; NULL until wanted */
+    kprof_pc_samples *pc_samples;     /* NULL: none are wanted, or not possible */
+    char pc_samples_reason[256];      /* why not */
+    bool has_counters;                /* of the device */
+    int64_t busy_before_ns;           /* another tool had the counters a short while before */
+    kprof_flush *flush;               /* NULL until wanted */
+    char flush_reason[160];           /* why there is none */
+    bool flush_failed;                /* wanted, and there was no space */
+    size_t replayed_ranges;           /* that measurements of replays are made for; 0: there was none */
+    bool takes_turns;                 /* another context had the counters between measurements of replays */
+    unsigned growths;                 /* how often what measured own runs reserve has been doubled */
+    double ready_ms;                  /* what the first pass of a profiler took to start */
+    double repeated_ms;               /* what full batches in a row took to start and stop their passes */
+    double fixed_ms;                  /* what the last batch took whatever it held */
+    size_t last_launches;             /* of the last batch */
+    kprof_snapshot *snapshot;         /* NULL until wanted */
+    unsigned comparisons;             /* how often replays with new kernels gave the host what the own runs gave */
+    bool pushes_ranges;               /* kernels did not become ranges by themselves */
+    bool searches;                    /* the last batch reached host memory: the next one finds out which launch does */
     bool diverges;     /* a replay computed something else: later batches end before the host gets to know */
     bool left_in_pass; /* a pass could not be ended, because the GPU's work did not end */
     struct kprof_profiled_context *next;

@@ -27,6 +27,28 @@ void kprof_deliver_progress(const kprof_launch_record *last, uint64_t open, uint
     kprof_process_write(&record);
 }
 
+static __thread bool tells_nothing; /* of instructions */
+
+void kprof_deliver_tell_instructions(bool tells)
+{
+    tells_nothing = !tells;
+}
+
+/* Tell why a launch that is in no batch of replays has nothing of its instructions. */
+static void deliver_no_instructions(const kprof_launch_record *launch, const char *reason)
+{
+    const kprof_config *config = &kprof_engine.process.config;
+    const bool is_measured = launch->value_count > 0 || launch->mode == KPROF_REPLAY_MULTIPLEX || !*reason;
+    kprof_record record = {.type = KPROF_RECORD_INSTRUCTIONS};
+    record.instructions.launch = launch->launch;
+    record.instructions.reason = is_measured ? KPROF_ONLY_IN_REPLAYS : reason;
+    if (config->instruction_metrics.count > 0)
+        kprof_process_write(&record);
+    record.instructions.sampled = 1;
+    if (config->samples)
+        kprof_process_write(&record);
+}
+
 void kprof_deliver_launch(kprof_launch_record *launch, const char *reason)
 {
     const bool is_multiplexed = launch->mode == KPROF_REPLAY_MULTIPLEX && launch->pass_count > 0; /* for a sample */
@@ -35,6 +57,8 @@ void kprof_deliver_launch(kprof_launch_record *launch, const char *reason)
         atomic_fetch_add(&kprof_engine.process.profiled, 1);
     kprof_record record = {.type = KPROF_RECORD_LAUNCH, .launch = *launch};
     kprof_process_write(&record);
+    if (!tells_nothing && kprof_measures_instructions())
+        deliver_no_instructions(launch, reason);
 }
 
 /* A range that CUPTI makes for a kernel has so many cycles in which the GPU executes none: 1,034 to 1,099 on an H200.

@@ -10,8 +10,14 @@
 /* Of a text that says why a launch was measured in another way than asked for, with the NUL. */
 #define KPROF_NOTE_BYTES 512
 
+/* Why a launch has nothing of its instructions. */
+#define KPROF_ONLY_IN_REPLAYS "the launch was not repeated, and instructions are measured in replays alone"
+
 /* Report a chosen launch: that it is measured, as far as its record holds values, mode and passes, or why it is not. */
 void kprof_deliver_launch(kprof_launch_record *launch, const char *reason);
+/* Does kprof_deliver_launch tell that nothing was measured of the launch's instructions? It does unless the caller
+ * tells what was. Of this thread. */
+void kprof_deliver_tell_instructions(bool tells);
 /* Report that a pass, from 1, begins or goes on; `last` is the last of the `open` chosen launches that it is for. */
 void kprof_deliver_progress(const kprof_launch_record *last, uint64_t open, uint32_t pass, uint32_t pass_count);
 /* Report an evaluated launch with `reason`, or why it could not be evaluated. Its record has mode and passes already

@@ -53,4 +53,10 @@ struct kprof_engine {
 /* The one of the process. */
 extern struct kprof_engine kprof_engine;
 
+/* Is anything measured of instructions? */
+static inline bool kprof_measures_instructions(void)
+{
+    return kprof_engine.process.config.instruction_metrics.count > 0 || kprof_engine.process.config.samples;
+}
+
 #endif

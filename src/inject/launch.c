@@ -893,8 +893,11 @@ void kprof_launch_finish(void)
 {
     kprof_nvtx_tell_missed();
     kprof_launch_stop();
-    if (!kprof_gate_is_own()) /* else a signal handler exits, and its thread may be evaluating them */
+    if (!kprof_gate_is_own()) { /* else a signal handler exits, and its thread may be evaluating them */
         kprof_contexts_end_samples();
+        if (kprof_engine.process.config.samples) /* of instructions, for which CUPTI has threads */
+            kprof_contexts_release();
+    }
     write_end();
 }
 

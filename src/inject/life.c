@@ -109,6 +109,8 @@ static kprof_status start(const char *dir)
     atomic_store(&process->armed, true);
     write_process();
     kprof_launch_prepare();
+    if (kprof_measures_instructions())
+        kprof_engine.device->codes_keep();
     status = kprof_engine.device->target_start(&kprof_launch_hooks);
     if (status != KPROF_OK)
         return status;

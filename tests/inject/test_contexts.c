@@ -3,6 +3,7 @@
 #include "inject/contexts.h"
 #include "inject/engine.h"
 #include "inject/multiplex.h"
+#include "inject/process.h"
 #include "inject/samples.h"
 #include "inject/wait.h"
 
@@ -12,6 +13,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 #include <cmocka.h>
 
@@ -106,6 +108,57 @@ static kprof_status profiler_stop(kprof_profiler *profiler, bool *more)
     return KPROF_OK;
 }
 
+const char *kprof_process_reason(kprof_status status)
+{
+    return kprof_status_message(status);
+}
+
+static void instructions_close(kprof_instructions *instructions)
+{
+    assert_null(instructions);
+}
+
+/* Samples of instructions in the context that was opened last. */
+static struct {
+    unsigned opened, armed, disarmed;
+    bool enabled;
+    unsigned when_opened; /* profilers that had been opened by then */
+    uint32_t period;
+    kprof_status status; /* of enabling */
+} sampling;
+
+static kprof_status pc_samples_open(void *context, kprof_pc_samples **out)
+{
+    static char place;
+    (void)context;
+    sampling.opened++;
+    sampling.when_opened = opened;
+    *out = (kprof_pc_samples *)&place;
+    return KPROF_OK;
+}
+
+static kprof_status pc_samples_arm(kprof_pc_samples *samples, uint32_t period)
+{
+    assert_non_null(samples);
+    sampling.armed++;
+    sampling.period = period;
+    sampling.enabled = sampling.status == KPROF_OK;
+    return sampling.status;
+}
+
+static kprof_status pc_samples_disarm(kprof_pc_samples *samples)
+{
+    assert_non_null(samples);
+    sampling.disarmed += sampling.enabled;
+    sampling.enabled = false;
+    return KPROF_OK;
+}
+
+static void pc_samples_close(kprof_pc_samples *samples)
+{
+    (void)samples;
+}
+
 static void snapshot_release(kprof_snapshot *snapshot)
 {
     (void)snapshot;
@@ -132,7 +185,12 @@ static const kprof_device_ops device_ops = {.target_current_device = target_curr
                                             .profiler_stop = profiler_stop,
                                             .snapshot_release = snapshot_release,
                                             .snapshot_close = snapshot_close,
-                                            .flush_close = flush_close};
+                                            .flush_close = flush_close,
+                                            .instructions_close = instructions_close,
+                                            .pc_samples_open = pc_samples_open,
+                                            .pc_samples_arm = pc_samples_arm,
+                                            .pc_samples_disarm = pc_samples_disarm,
+                                            .pc_samples_close = pc_samples_close};
 
 static int note_all(void **state)
 {
@@ -140,6 +198,9 @@ static int note_all(void **state)
     late = broken = NULL;
     opened = given_back = popped = stopped = 0;
     exits = false;
+    memset(&sampling, 0, sizeof sampling);
+    kprof_engine.process.config.samples = false;
+    kprof_engine.process.config.sampling_period = 0;
     device = 0;
     open_status = KPROF_OK;
     entered = NULL;
@@ -292,6 +353,46 @@ static void test_pass_that_was_left_open(void **state)
     assert_false(context->left_in_pass);
 }
 
+/* No pass of counters comes before samples are enabled: not the first, and none after the counters were given back. */
+static void test_samples_of_instructions(void **state)
+{
+    (void)state;
+    open_one(&places[1]);
+    assert_int_equal(sampling.opened, 0); /* nobody wants any */
+    kprof_engine.process.config.samples = true;
+    open_one(&places[2]);
+    assert_true(sampling.enabled && sampling.opened == 1 && sampling.when_opened == 1);
+    assert_int_equal(sampling.armed, 1);
+    open_one(&places[2]);
+    assert_int_equal(sampling.armed, 1);
+    kprof_contexts_release();
+    assert_false(sampling.enabled);
+    kprof_engine.process.config.sampling_period = 9;
+    open_one(&places[2]);
+    assert_true(sampling.enabled && sampling.period == 9 && sampling.opened == 1);
+    kprof_contexts_forget(&places[2], false);
+    assert_false(sampling.enabled);
+}
+
+/* Where the driver keeps samples from the user, everything else goes on. */
+static void test_samples_that_are_not_there(void **state)
+{
+    (void)state;
+    kprof_profiled_context *context;
+    kprof_engine.process.config.samples = true;
+    sampling.status = KPROF_NO_PERMISSION;
+    assert_int_equal(kprof_contexts_open(&places[1], NULL, &context), KPROF_OK);
+    assert_null(context->pc_samples);
+    assert_string_equal(context->pc_samples_reason, kprof_status_message(KPROF_NO_PERMISSION));
+    kprof_contexts_release();
+    open_one(&places[1]);
+    assert_int_equal(sampling.opened, 1); /* not tried again */
+    sampling.status = KPROF_OK;
+    open_status = KPROF_UNSUPPORTED;
+    assert_int_equal(kprof_contexts_open(&places[2], NULL, &context), KPROF_UNSUPPORTED);
+    assert_false(sampling.enabled);
+}
+
 static void test_all_idle(void **state)
 {
     (void)state;
@@ -333,6 +434,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_not_opened, note_all, forget_all),
         cmocka_unit_test_setup_teardown(test_ends_with_counters, note_all, forget_all),
         cmocka_unit_test_setup_teardown(test_pass_that_was_left_open, note_all, forget_all),
+        cmocka_unit_test_setup_teardown(test_samples_of_instructions, note_all, forget_all),
+        cmocka_unit_test_setup_teardown(test_samples_that_are_not_there, note_all, forget_all),
         cmocka_unit_test_setup_teardown(test_all_idle, note_all, forget_all),
         cmocka_unit_test_setup_teardown(test_exit_within_a_wait, note_all, forget_all),
     };

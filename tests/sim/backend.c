@@ -79,7 +79,7 @@ struct kprof_flush {
 };
 
 static struct {
-    size_t profilers, snapshots, operations;
+    size_t profilers, snapshots, operations, instructions;
 } alive;
 
 static __thread unsigned pushed_from;
@@ -132,9 +132,9 @@ void sim_check_nothing_left(void)
 {
     if (holds_pools())
         sim_violation("pools are held that no batch needs");
-    if (alive.profilers + alive.snapshots + alive.operations > 0)
-        sim_violation("%zu profilers, %zu snapshots, %zu operations were not freed", alive.profilers, alive.snapshots,
-                      alive.operations);
+    if (alive.profilers + alive.snapshots + alive.operations + alive.instructions > 0)
+        sim_violation("%zu profilers, %zu snapshots, %zu operations, %zu measurements of instructions were not freed",
+                      alive.profilers, alive.snapshots, alive.operations, alive.instructions);
 }
 
 /* target.h */
@@ -626,6 +626,8 @@ static uint32_t present_pass(const kprof_profiler *profiler)
     return profiler->pass % count_passes(profiler);
 }
 
+static void check_instructions(const sim_context *context);
+
 static kprof_status start(kprof_profiler *profiler)
 {
     check_current(profiler->context);
@@ -635,8 +637,11 @@ static kprof_status start(kprof_profiler *profiler)
     more = more && (profiler->goes_on || profiler->pass < count_passes(profiler));
     if (profiler->context->armed || (profiler->state != BEGUN && !more))
         sim_violation("a pass starts in state %d after %u passes", (int)profiler->state, profiler->pass);
+    check_instructions(profiler->context);
     if (profiler->context->failed || has_fault())
         return kprof_fail(KPROF_INTERNAL, "the pass did not start (simulated)");
+    profiler->context->has_run_pass = true;
+    profiler->context->ran_unarmed |= !profiler->context->sampling;
     profiler->state = STARTED;
     profiler->first_pushed = SIZE_MAX;
     profiler->automatic_count = 0;
@@ -895,6 +900,7 @@ static void profiler_release(kprof_profiler *profiler)
         sim_violation("the counters are given back in the middle of a pass");
     check_can_wait("the counters are given back");
     profiler->state = IDLE;
+    profiler->context->has_run_pass = false;
     unlock();
 }
 
@@ -908,6 +914,7 @@ static void profiler_close(kprof_profiler *profiler)
         sim_violation("a context ends and keeps the counters");
     if (profiler->context->armed == profiler)
         profiler->context->armed = NULL;
+    profiler->context->has_run_pass = false;
     unlock();
     free(profiler);
 }
@@ -1487,6 +1494,284 @@ static void operation_free(kprof_operation *operation)
 static bool operation_sees_host(const kprof_operation *operation)
 {
     return !sim.hides_host && !operation->step.hidden && is_any(&operation->step, takes_shared);
+}
+
+/* instructions.h, pc_samples.h and codes.h */
+
+#define CODE_CRC     UINT64_C(0x51000000) /* and the number of the module */
+#define INSTRUCTIONS 4                    /* of each kernel; the last one is in a function that it calls */
+#define MOST_NAMES   64
+
+struct kprof_instructions {
+    sim_context *context;
+    const kprof_strlist *names;
+    uint64_t signature; /* of the launch since the last reading */
+    unsigned launches;  /* since then */
+    sim_step step;
+    kprof_instruction_rows rows;
+};
+
+struct kprof_pc_samples {
+    sim_context *context;
+    bool started, runs; /* started: since samples were enabled */
+    uint32_t period;
+    uint64_t signature;
+    unsigned launches;
+    sim_step step;
+    kprof_instruction_rows rows;
+};
+
+static const char *const reasons[SIM_REASONS] = {"smsp__pcsamp_warps_issue_stalled_wait",
+                                                 "smsp__pcsamp_warps_issue_stalled_wait_not_issued",
+                                                 "smsp__pcsamp_warps_issue_stalled_barrier"};
+
+/* A pass is about to start. */
+static void check_instructions(const sim_context *context)
+{
+    if (context->counting)
+        sim_violation("a pass starts while instructions are counted");
+    if (context->sampling && context->sampling->started)
+        sim_violation("a pass starts while samples are enabled that had been started, which ends the process");
+}
+
+/* Transfers of the engine's are kernels, too. */
+void sim_instructions_note(sim_context *context, const sim_work *work, uint64_t signature)
+{
+    const bool samples = context->sampling && context->sampling->runs;
+    if ((samples || context->counting) && !work->is_replay)
+        sim_violation("a launch of the application runs while instructions are measured");
+    if (context->counting) {
+        context->counting->signature = signature;
+        context->counting->step = work->step;
+        context->counting->launches++;
+    }
+    if (samples) {
+        context->sampling->signature = signature;
+        context->sampling->step = work->step;
+        context->sampling->launches++;
+    }
+}
+
+/* The kernel's value in parts, one for each instruction. The first one comes in two. */
+static void make_rows(kprof_instruction_rows *rows, const sim_step *step, const double *totals, size_t names)
+{
+    const uint64_t crc = CODE_CRC + step->stream;
+    const char *function = sim_describe(step).kernel_name;
+    if (!kprof_instruction_rows_begin(rows, INSTRUCTIONS + 1, names))
+        sim_violation("the test itself: no memory");
+    for (unsigned i = 0; i < INSTRUCTIONS + 1; i++) {
+        double *values = kprof_instruction_rows_next(rows);
+        for (size_t k = 0; k < names; k++) {
+            const double part = floor(totals[k] / INSTRUCTIONS), half = floor(part / 2);
+            values[k] = i == 0              ? half
+                        : i == 1            ? part - half
+                        : i == INSTRUCTIONS ? totals[k] - (INSTRUCTIONS - 1) * part
+                                            : part;
+        }
+        const bool calls = i == INSTRUCTIONS;
+        kprof_instruction_rows_keep(rows, crc, calls ? "called" : function, calls ? 0 : 16 * (i > 0 ? i - 1 : 0));
+    }
+}
+
+static kprof_status instructions_open(const kprof_instructions_place *place, kprof_instructions **out)
+{
+    check_current(place->context);
+    lock();
+    *out = has_fault() ? NULL : calloc(1, sizeof **out);
+    alive.instructions += *out != NULL;
+    unlock();
+    if (!*out)
+        return kprof_fail(KPROF_UNSUPPORTED, "instructions are not counted (simulated)");
+    (*out)->context = place->context;
+    (*out)->names = place->names;
+    return KPROF_OK;
+}
+
+static kprof_status instructions_enable(kprof_instructions *s)
+{
+    lock();
+    check_current(s->context);
+    check_can_wait("instructions are counted");
+    check_idle("instructions are counted");
+    if (s->context->armed || s->context->counting)
+        sim_violation("instructions are counted within a pass, or already");
+    const bool fault = has_fault();
+    s->context->counting = fault ? NULL : s;
+    s->launches = 0;
+    unlock();
+    return fault ? kprof_fail(KPROF_INTERNAL, "instructions cannot be counted (simulated)") : KPROF_OK;
+}
+
+static kprof_status instructions_read(kprof_instructions *s, kprof_instruction_data *out)
+{
+    double totals[MOST_NAMES];
+    lock();
+    check_current(s->context);
+    check_idle("counters of instructions are read");
+    if (s->context->counting != s)
+        sim_violation("counters of instructions are read that are not enabled");
+    *out = (kprof_instruction_data){.names = (const char *const *)s->names->items, .name_count = s->names->count};
+    const bool fault = has_fault(), none = sim.plants_errors && s->step.kernel == SIM_TALLY;
+    for (size_t i = 0; i < s->names->count && i < MOST_NAMES; i++)
+        totals[i] = sim_value(s->signature, i);
+    if (s->launches == 1 && !none) {
+        make_rows(&s->rows, &s->step, totals, s->names->count);
+        out->items = s->rows.items;
+        out->count = s->rows.count;
+    }
+    s->launches = fault ? s->launches : 0;
+    unlock();
+    return fault ? kprof_fail(KPROF_INTERNAL, "counters of instructions are not read (simulated)") : KPROF_OK;
+}
+
+static kprof_status instructions_disable(kprof_instructions *s)
+{
+    lock();
+    check_current(s->context);
+    check_idle("instructions are not counted any more");
+    s->context->counting = NULL;
+    unlock();
+    return KPROF_OK;
+}
+
+static void instructions_close(kprof_instructions *s)
+{
+    if (!s)
+        return;
+    lock();
+    alive.instructions--;
+    if (s->context->counting == s && !s->context->failed)
+        sim_violation("a context ends while its instructions are counted");
+    s->context->counting = NULL;
+    unlock();
+    kprof_instruction_rows_free(&s->rows);
+    free(s);
+}
+
+static kprof_status pc_samples_open(void *context, kprof_pc_samples **out)
+{
+    check_current(context);
+    lock();
+    *out = has_fault() ? NULL : calloc(1, sizeof **out);
+    alive.instructions += *out != NULL;
+    unlock();
+    if (!*out)
+        return kprof_fail(KPROF_UNSUPPORTED, "there are no samples (simulated)");
+    (*out)->context = context;
+    return KPROF_OK;
+}
+
+static kprof_status pc_samples_arm(kprof_pc_samples *s, uint32_t period)
+{
+    lock();
+    check_current(s->context);
+    check_can_wait("samples are enabled");
+    check_idle("samples are enabled");
+    if (period < KPROF_SHORTEST_PERIOD || period > KPROF_LONGEST_PERIOD || s->context->armed)
+        sim_violation("samples of period 2^%u are enabled, or within a pass", period);
+    const bool fault = has_fault();
+    s->context->sampling = fault ? NULL : s;
+    s->started = s->runs = false;
+    s->period = period;
+    unlock();
+    return fault ? kprof_fail(KPROF_NO_PERMISSION, "samples cannot be enabled (simulated)") : KPROF_OK;
+}
+
+static kprof_status pc_samples_disarm(kprof_pc_samples *s)
+{
+    lock();
+    check_current(s->context);
+    check_idle("samples are disabled");
+    s->context->sampling = NULL;
+    s->started = s->runs = false;
+    unlock();
+    return KPROF_OK;
+}
+
+static kprof_status pc_samples_start(kprof_pc_samples *s)
+{
+    lock();
+    check_current(s->context);
+    check_idle("samples are started");
+    if (s->context->sampling != s || s->runs || s->context->armed)
+        sim_violation("samples are started that are not enabled, or run, or within a pass");
+    if (s->context->has_run_pass)
+        sim_violation("samples are started while a profiler's object has run a pass, so that there will be none");
+    const bool fault = has_fault();
+    s->started = true;
+    s->runs = !fault;
+    s->launches = 0;
+    unlock();
+    return fault ? kprof_fail(KPROF_INTERNAL, "samples cannot be started (simulated)") : KPROF_OK;
+}
+
+static kprof_status pc_samples_stop(kprof_pc_samples *s)
+{
+    lock();
+    check_current(s->context);
+    check_idle("samples are stopped");
+    if (!s->runs)
+        sim_violation("samples are stopped that do not run");
+    s->runs = false;
+    const bool fault = has_fault();
+    unlock();
+    return fault ? kprof_fail(KPROF_INTERNAL, "samples cannot be stopped (simulated)") : KPROF_OK;
+}
+
+static kprof_status pc_samples_read(kprof_pc_samples *s, kprof_instruction_data *out)
+{
+    double totals[SIM_REASONS];
+    lock();
+    check_current(s->context);
+    if (s->context->sampling != s || s->runs)
+        sim_violation("samples are read while they are taken, or are not enabled");
+    if (s->launches > 1)
+        sim_violation("samples of %u launches are read as one's", s->launches);
+    *out = (kprof_instruction_data){.names = reasons, .name_count = SIM_REASONS};
+    const sim_kernel kernel = s->step.kernel;
+    const bool foreign = s->context->ran_unarmed || (sim.plants_errors && kernel == SIM_SWAP);
+    const bool full = sim.plants_errors && kernel == SIM_SCALE, fault = has_fault();
+    for (size_t i = 0; i < SIM_REASONS; i++)
+        totals[i] = sim_samples(s->signature, i);
+    if (s->launches == 1) {
+        make_rows(&s->rows, &s->step, totals, SIM_REASONS);
+        out->items = s->rows.items;
+        out->count = s->rows.count;
+        out->dropped = sim.plants_errors && kernel == SIM_MOVE ? 7 : 0;
+    }
+    unlock();
+    if (foreign)
+        return kprof_fail(KPROF_NOT_COLLECTED, "the samples are of no user's kernel (simulated)");
+    if (full)
+        return kprof_fail(KPROF_NOT_COLLECTED, "the buffer for samples is full (simulated)");
+    return fault ? kprof_fail(KPROF_INTERNAL, "samples are not read (simulated)") : KPROF_OK;
+}
+
+static void pc_samples_close(kprof_pc_samples *s)
+{
+    if (!s)
+        return;
+    lock();
+    alive.instructions--;
+    if (s->context->sampling == s)
+        s->context->sampling = NULL;
+    unlock();
+    kprof_instruction_rows_free(&s->rows);
+    free(s);
+}
+
+static void codes_keep(void) {}
+
+static const void *codes_find(uint64_t crc, size_t *size)
+{
+    static const char code[] = "the code of a module (simulated)";
+    *size = sizeof code;
+    return crc >= CODE_CRC && crc < CODE_CRC + SIM_STREAMS ? code : NULL;
+}
+
+static void codes_drop(uint64_t crc)
+{
+    (void)crc;
 }
 
 /* writers.h */

@@ -48,6 +48,11 @@ double sim_value(uint64_t signature, size_t metric)
     return sim.is_even ? 1000.5 + (double)metric : (double)(sim_hash(signature, metric) >> 12);
 }
 
+double sim_samples(uint64_t signature, size_t reason)
+{
+    return (double)(sim_hash(signature, 100 + reason) % 1000 + 1);
+}
+
 double sim_witness_in(uint32_t pass)
 {
     return sim.is_even ? 1000 : 1000 + 10.0 * pass * pass;
@@ -338,6 +343,7 @@ static void note_run(const sim_work *work, uint64_t signature, unsigned reach)
         sim_violation("a pass ended before a launch in it");
     if (work->range > 0)
         sim_profiler_note(context->armed, work, signature, reach & REACHES_HOST);
+    sim_instructions_note(context, work, signature);
     context->cold = false;
 }
 

@@ -25,6 +25,7 @@ enum {
     SIM_VARIABLES = 8, /* the first of a lane's slots that are module variables: one for each stream's module */
     SIM_MEMORIES = 12, /* the first that are physical memory, to be mapped at other slots; two of each context */
     SIM_WORDS = 8,
+    SIM_REASONS = 3,
     SIM_QUEUE = 64,
     SIM_NODES = 10,      /* of a graph, at most */
     SIM_STEP_TAGS = 512, /* those of steps; behind them are those of the graphs' nodes */
@@ -182,9 +183,13 @@ typedef struct sim_output {
 
 typedef struct sim_context {
     bool failed;
-    bool cold;                    /* nothing used the caches since they were flushed */
-    struct kprof_profiler *armed; /* between its start and stop */
-    sim_queue replays;            /* the engine's own stream */
+    bool cold;                           /* nothing used the caches since they were flushed */
+    struct kprof_profiler *armed;        /* between its start and stop */
+    bool has_run_pass;                   /* the profiler's object, which lives */
+    bool ran_unarmed;                    /* a pass, while samples of instructions were not enabled */
+    struct kprof_instructions *counting; /* counters of instructions are enabled */
+    struct kprof_pc_samples *sampling;   /* samples of instructions are enabled */
+    sim_queue replays;                   /* the engine's own stream */
 } sim_context;
 
 typedef struct sim_machine {
@@ -238,6 +243,7 @@ typedef struct sim_machine {
     bool hides_host;      /* arguments do not tell that a kernel takes memory of the host */
     bool all_witnesses;   /* in each measurement, not only in large ones */
     bool is_even;         /* all launches have the same values, all passes count the same */
+    bool plants_errors;   /* some kernels have no counters of their instructions, or no samples */
     bool few_shapes;      /* many launches have the same, so that a sample takes several */
     const char *second_chip; /* of device 1 */
     const kprof_target_hooks *hooks;
@@ -262,6 +268,8 @@ uint64_t sim_hash(uint64_t hash, uint64_t value);
 uint64_t sim_random(uint64_t *state);
 /* Return the value of counter `metric` for a launch; on an even machine it is 1000.5 + metric. */
 double sim_value(uint64_t signature, size_t metric);
+/* How many samples the launch has for one of SIM_REASONS reasons. */
+double sim_samples(uint64_t signature, size_t reason);
 /* What a witness counts in a pass. */
 double sim_witness_in(uint32_t pass);
 /* So begin the names of witnesses that take time. */
@@ -315,6 +323,9 @@ size_t sim_profiler_range(struct kprof_profiler *profiler, bool is_replay);
 bool sim_profiler_is_automatic(const struct kprof_profiler *profiler);
 /* Note a kernel that is about to run in its range; `reaches_host`: it uses memory of the host. */
 void sim_profiler_note(struct kprof_profiler *profiler, const sim_work *work, uint64_t signature, bool reaches_host);
+
+/* A launch is about to run whose instructions may be counted or sampled. */
+void sim_instructions_note(sim_context *context, const sim_work *work, uint64_t signature);
 
 extern __thread unsigned sim_current; /* context of this thread; SIM_CONTEXTS: none */
 extern __thread unsigned sim_lane;    /* that this thread runs */

@@ -29,6 +29,7 @@
 #define GROUP          20 /* programs of one process, and of one kind */
 #define DISARMED_GROUP 2  /* of one process that is disarmed in one of them */
 #define METRICS        7
+#define COUNTERS       3      /* of instructions */
 #define MOST_SAMPLES   100000 /* so that each launch is told of */
 #define TIME_LIMIT_S   900    /* of each program, which takes milliseconds: it hangs then, on any machine */
 #define HASTE_MS       950    /* what the engine waits less, and so finds itself idle at once */
@@ -56,6 +57,17 @@ typedef struct part {
     bool found; /* in the values */
 } part;
 
+/* What was told of the instructions of a launch that was reported. */
+typedef struct told_launch {
+    uint64_t position;
+    unsigned program, tag;
+    bool replayed;
+    unsigned records[2], functions[2]; /* for counters and samples: with and without values; with values */
+    double sums[2][COUNTERS];
+} told_launch;
+
+_Static_assert(COUNTERS == SIM_REASONS, "both kinds have as many columns");
+
 static struct {
     uint64_t first;
     unsigned programs;
@@ -76,6 +88,11 @@ static struct {
     expectation (*expected)[SIM_TAGS]; /* [programs] */
     part *parts;                       /* [part_count], owned */
     size_t part_count;
+    bool counts, samples; /* instructions are measured so */
+    uint32_t sampling_period;
+    told_launch *told; /* [told_count], owned */
+    size_t told_count;
+    uint64_t code; /* checksums that were told, as bits from that of the first module */
 } group;
 
 static void print_group(const char *what)
@@ -97,6 +114,9 @@ static void print_group(const char *what)
             group.whole_graphs ? ", whole graphs" : "", sim.few_shapes ? ", few shapes" : "",
             group.traits.host_access ? ", with host access" : "", group.traits.pools ? ", pools" : "",
             group.traits.long_batches ? ", with many launches" : "");
+    if (group.counts || group.samples)
+        fprintf(stderr, "instructions: %s%s, period %u%s\n", group.counts ? "counted " : "",
+                group.samples ? "sampled" : "", group.sampling_period, sim.plants_errors ? ", with errors" : "");
     sim_program_print(&group.program, stderr);
     fprintf(stderr, "again: random %u %llu %u\n", group.traits.lanes, (unsigned long long)group.first, sim.program + 1);
 }
@@ -203,6 +223,17 @@ static void choose_profiler_calls(uint64_t random)
     group.is_stopped = group.profiler_calls == KPROF_FROM_A_START_CALL;
 }
 
+/* Instructions are measured in programs of their own, which have the launches of others. */
+static void choose_instructions(uint64_t random)
+{
+    static const uint32_t periods[] = {0, 0, KPROF_SHORTEST_PERIOD, 17};
+    const bool measures = random % 3 == 0;
+    group.counts = measures && random / 3 % 4 > 0;
+    group.samples = measures && random / 3 % 4 < 3;
+    group.sampling_period = periods[random / 12 % 4];
+    sim.plants_errors = measures && random / 48 % 2 == 0;
+}
+
 static void choose_group(uint64_t first, unsigned programs, unsigned lanes)
 {
     static const uint32_t passes[] = {1, 2, 7};
@@ -241,6 +272,7 @@ static void choose_group(uint64_t first, unsigned programs, unsigned lanes)
     sim.tells = first % 7 < 3;
     choose_shapes(sim_hash(first / GROUP, lanes) % 8);
     choose_waits(sim_hash(first / GROUP, lanes + 2 * SIM_LANES));
+    choose_instructions(sim_hash(first / GROUP, lanes + 4 * SIM_LANES));
     choose_profiler_calls(sim_hash(first / GROUP, lanes + 3 * SIM_LANES) % 12);
     sim.secret_holds = group.traits.holds && !group.traits.shared_memory && sim_random(&random) % 2 == 0;
     if (sim.interrupt || has_waits()) /* else which launches are counted would depend on when */
@@ -294,11 +326,19 @@ static void start_engine(void)
                                         .launch_skip = group.skip,
                                         .launch_count = group.count,
                                         .profiler_calls = group.profiler_calls};
+    for (unsigned i = 0; i < COUNTERS && group.counts; i++) {
+        snprintf(name, sizeof name, "i%u", i);
+        if (!kprof_strlist_add(&config.instruction_metrics, name))
+            sim_violation("the test itself: no memory");
+    }
+    config.samples = group.samples;
+    config.sampling_period = group.sampling_period;
     strcpy(group.folder, FOLDER_PATTERN);
     if (!mkdtemp(group.folder))
         sim_violation("the test itself: no folder");
     config.counter_data_dir = group.keeps_data ? group.folder : NULL;
     check(kprof_config_save(&config, group.folder));
+    kprof_strlist_free(&config.instruction_metrics);
     kprof_strlist_free(&chip.metrics);
     kprof_strlist_free(&chip.witnesses);
     kprof_strlist_free(&chip.proof);
@@ -681,6 +721,84 @@ static void note_parts(void)
     kprof_spool_reader_close(reader);
 }
 
+static void note_launch(const kprof_launch_record *launch)
+{
+    told_launch *told = realloc(group.told, (group.told_count + 1) * sizeof *told);
+    if (!told)
+        sim_violation("the test itself: no memory");
+    group.told = told;
+    group.told[group.told_count++] =
+        (told_launch){.position = launch->launch,
+                      .program = program_of(launch),
+                      .tag = tag_of(launch),
+                      .replayed = launch->mode == KPROF_REPLAY_BATCH && !launch->reason[0]};
+}
+
+static void note_code(const kprof_code_record *code)
+{
+    char path[sizeof group.folder + 300], content[64];
+    snprintf(path, sizeof path, "%s/%s", group.folder, code->file);
+    FILE *file = fopen(path, "re");
+    if (code->crc >> 8 != 0x510000 || (group.code >> (code->crc & 63) & 1))
+        sim_violation("code %llx is told, twice or of nobody", (unsigned long long)code->crc);
+    if (!file || fread(content, 1, sizeof content, file) != code->bytes)
+        sim_violation("the code of %s is not there", code->file);
+    fclose(file);
+    group.code |= UINT64_C(1) << (code->crc & 63);
+}
+
+/* Its launch was reported before, and so was the code. */
+static void note_instructions(const kprof_instructions_record *record)
+{
+    told_launch *launch = NULL;
+    for (size_t i = group.told_count; i-- > 0 && !launch;)
+        launch = group.told[i].position == record->launch ? &group.told[i] : NULL;
+    if (!launch || !(record->sampled ? group.samples : group.counts))
+        sim_violation("instructions are told of no launch, or nobody asked for them");
+    load_program(launch->program);
+    const size_t width = 1 + (size_t)record->name_count;
+    launch->records[record->sampled]++;
+    launch->functions[record->sampled] += record->value_count > 0;
+    if ((record->value_count > 0) == (record->reason[0] != '\0') || record->value_count % width != 0)
+        sim_violation("tag %u has values of its instructions and a reason, or neither", launch->tag);
+    if (record->value_count == 0) {
+        const bool in_own_run = group.passes == 1 && strstr(record->reason, "the launch was not repeated");
+        const bool planted =
+            sim.plants_errors && strstr(record->reason, record->sampled ? "(simulated)" : "no instruction");
+        if (launch->replayed && !planted && !in_own_run && !sim.faulty && !sim.slow && !group.traits.dice &&
+            !group.whole_graphs)
+            sim_violation("tag %u was repeated, and its instructions have no %s: %s", launch->tag,
+                          record->sampled ? "samples" : "counters", record->reason);
+        return;
+    }
+    if (record->name_count != COUNTERS || !(group.code >> (record->crc & 63) & 1))
+        sim_violation("tag %u has %u counters of its instructions, or their code is not told", launch->tag,
+                      record->name_count);
+    for (size_t i = 0; i < record->value_count; i++)
+        if (i % width > 0)
+            launch->sums[record->sampled][i % width - 1] += record->values[i];
+}
+
+/* The sums over a launch's instructions are what the launch has by itself. */
+static void check_instructions(void)
+{
+    for (size_t i = 0; i < group.told_count; i++) {
+        const told_launch *launch = &group.told[i];
+        const uint64_t signature = group.expected[launch->program][launch->tag].signature;
+        load_program(launch->program);
+        for (unsigned kind = 0; kind < 2; kind++) {
+            if (!(kind ? group.samples : group.counts))
+                continue;
+            if (launch->records[kind] == 0 || (launch->functions[kind] > 0 && launch->functions[kind] != 2))
+                sim_violation("tag %u: %u functions are told, kind %u", launch->tag, launch->functions[kind], kind);
+            for (unsigned k = 0; k < COUNTERS && launch->functions[kind] > 0 && signature != 0; k++)
+                if (launch->sums[kind][k] != (kind ? sim_samples(signature, k) : sim_value(signature, k)))
+                    sim_violation("tag %u: its instructions have another sum than it has alone, kind %u", launch->tag,
+                                  kind);
+        }
+    }
+}
+
 static void check_spool(void)
 {
     kprof_record record;
@@ -688,8 +806,14 @@ static void check_spool(void)
     note_parts();
     kprof_spool_reader *reader = open_spool();
     while (kprof_spool_next(reader, &record) == KPROF_SPOOL_RECORD) {
-        if (record.type == KPROF_RECORD_LAUNCH)
+        if (record.type == KPROF_RECORD_LAUNCH) {
             check_launch(&record.launch);
+            note_launch(&record.launch);
+        }
+        if (record.type == KPROF_RECORD_CODE)
+            note_code(&record.code);
+        if (record.type == KPROF_RECORD_INSTRUCTIONS)
+            note_instructions(&record.instructions);
         if (record.type == KPROF_RECORD_METRICS && ++lists > 1)
             sim_violation("the metrics of a chip are named twice");
         if (record.type == KPROF_RECORD_MESSAGE && record.message.level == KPROF_LOG_ERROR &&
@@ -697,6 +821,7 @@ static void check_spool(void)
             sim_violation("the engine says: %s", record.message.text);
     }
     kprof_spool_reader_close(reader);
+    check_instructions();
     check_all_reported();
 }
 
@@ -733,6 +858,7 @@ static void run_group(uint64_t first, unsigned programs, unsigned lanes)
     remove_folder();
     free(group.expected);
     free(group.parts);
+    free(group.told);
 }
 
 static bool run_in_child(uint64_t first, unsigned programs, unsigned lanes)

@@ -133,11 +133,46 @@ static kprof_status check_may_replay(const kprof_batch_state *state)
     return why ? kprof_fail(KPROF_NOT_COLLECTED, "the launch was not repeated: %s", why) : KPROF_OK;
 }
 
+/* Repeat all launches for what is measured of their instructions. */
+static kprof_status run_source(kprof_replay *replay, kprof_batch_state *state, const kprof_passes *passes)
+{
+    int64_t lap_ns = kprof_monotonic_ns(), start_ns;
+    kprof_status status = kprof_engine.device->snapshot_restore_start(state->context->snapshot);
+    state->times.restore_ms += kprof_monotonic_lap_ms(&lap_ns);
+    start_ns = lap_ns;
+    kprof_lock_note_progress();
+    atomic_store(&replay->operations, state->list.count);
+    atomic_store(&replay->since_ns, start_ns);
+    for (size_t i = 0; i < passes->replayed && status == KPROF_OK; i++) {
+        status = kprof_source_run(&replay->source, state, &state->list.items[i]);
+        if (status == KPROF_OK && kprof_monotonic_ns() - start_ns > atomic_load(&replay->longest_pass_ns))
+            status = kprof_fail(KPROF_NOT_COLLECTED, "a replay took far longer than the application's own run");
+    }
+    kprof_status done = kprof_engine.device->target_synchronize();
+    atomic_store(&replay->since_ns, 0);
+    state->times.source_ms += kprof_monotonic_lap_ms(&lap_ns);
+    return status == KPROF_OK ? done : status;
+}
+
+static void measure_instructions(kprof_replay *replay, kprof_batch_state *state, const kprof_passes *passes,
+                                 kprof_source_kind kind)
+{
+    if (!kprof_measures_instructions())
+        return;
+    kprof_source_begin(&replay->source, kind);
+    while (kprof_source_next(&replay->source, state))
+        kprof_source_end(&replay->source, state, run_source(replay, state, passes));
+}
+
+/* Samples come before the passes, since a function that a pass has seen first may have none any more. */
 static kprof_status run_passes(kprof_replay *replay, kprof_batch_state *state, kprof_passes *passes)
 {
     bool more = true;
+    measure_instructions(replay, state, passes, KPROF_SAMPLED);
     int64_t lap_ns = kprof_monotonic_ns();
-    kprof_status status = kprof_passes_begin_replays(passes, state);
+    kprof_status status = atomic_load(&kprof_engine.process.armed)
+                              ? kprof_passes_begin_replays(passes, state)
+                              : kprof_fail(KPROF_NOT_COLLECTED, "profiling has ended");
     state->times.prepare_ms += kprof_monotonic_lap_ms(&lap_ns);
     while (status == KPROF_OK && more) {
         kprof_deliver_progress(last_chosen(&state->list), state->list.chosen, passes->measured + 1,
@@ -158,6 +193,7 @@ static kprof_status run_passes(kprof_replay *replay, kprof_batch_state *state, k
     if (status == KPROF_OK && !state->context->diverges)
         kprof_compare_note_same(state, passes->replayed);
     kprof_passes_wait(state);
+    measure_instructions(replay, state, passes, KPROF_COUNTED);
     return status;
 }
 

@@ -4,6 +4,7 @@
 #define KPROF_INJECT_BATCH_REPLAY_H
 
 #include "inject/batch/passes.h"
+#include "inject/batch/source.h"
 #include "inject/batch/state.h"
 
 typedef struct kprof_replay {
@@ -11,6 +12,7 @@ typedef struct kprof_replay {
     _Atomic int64_t longest_pass_ns; /* after which a replay is abandoned */
     _Atomic int64_t since_ns;        /* when the replay that is under way began; 0: none is */
     atomic_size_t operations;        /* of the batch whose replay began last */
+    kprof_source source;             /* what is measured of instructions */
 } kprof_replay;
 
 /* Set the limit of a pass by what the own run took, which has ended. */

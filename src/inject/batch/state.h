@@ -24,6 +24,8 @@ typedef struct kprof_open_launch {
     size_t own_range;           /* around its own run, or that of its graph; KPROF_NO_RANGE: none */
     size_t range;               /* in which it is measured: of a chosen launch */
     kprof_launch_record record; /* of a chosen launch */
+    uint32_t period;            /* of its samples, as a power of two; 0: none are to be taken any more */
+    unsigned told;              /* kinds of source.h that have a record of its instructions, as bits */
 } kprof_open_launch;
 
 /* Launches and transfers, in their order. */
@@ -49,7 +51,7 @@ typedef struct kprof_batch_ranges {
  */
 typedef struct kprof_batch_times {
     double save_ms, prepare_ms, open_ms, try_ms, wait_ms, keep_ms, restore_ms, start_ms, run_ms, stop_ms, decode_ms,
-        evaluate_ms, deliver_ms;
+        source_ms, evaluate_ms, deliver_ms;
 } kprof_batch_times;
 
 /* These bits tell any thread, without the gate, what it may do while the batch is open. */

@@ -1,0 +1,440 @@
+/* One replay after the other: which launches are measured in it, and what came of that. */
+#include "inject/batch/source.h"
+
+#include "core/log.h"
+#include "core/monotonic.h"
+#include "inject/batch/caches.h"
+#include "inject/cubins.h"
+#include "inject/devices.h"
+#include "inject/engine.h"
+#include "inject/process.h"
+#include "inject/samples.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Take at most so many samples of a launch, and of launches that are this many periods' powers shorter the same period:
+ * they still have a thousand where they have the time. Further replays are for those that are shorter still. */
+#define MOST_SAMPLES 100000
+#define SAME_PERIOD  6
+#define MOST_ROUNDS  4 /* with that of the times */
+
+/* Until the launches' own records are written, keep no more than this. */
+#define MOST_BYTES ((size_t)512 << 20)
+
+#define OF_A_GRAPH "CUPTI does not measure the instructions of a graph that is launched as a whole"
+
+struct kprof_source_record {
+    struct kprof_source_record *next;
+    kprof_instructions_record record;
+    char *text;     /* owned: the function, or the reason */
+    double *values; /* owned */
+};
+
+static bool is_wanted(kprof_source_kind kind)
+{
+    const kprof_config *config = &kprof_engine.process.config;
+    return kind == KPROF_COUNTED ? config->instruction_metrics.count > 0 : config->samples;
+}
+
+static void note(kprof_source *source, kprof_source_kind kind, const char *reason)
+{
+    if (!source->reasons[kind][0])
+        snprintf(source->reasons[kind], sizeof source->reasons[kind], "%s", reason);
+}
+
+void kprof_source_note(kprof_source *source, const char *reason)
+{
+    note(source, KPROF_COUNTED, reason);
+    note(source, KPROF_SAMPLED, reason);
+}
+
+static void add(kprof_source *source, kprof_source_record *added)
+{
+    if (source->last)
+        source->last->next = added;
+    else
+        source->first = added;
+    source->last = added;
+    source->bytes += sizeof *added + added->record.value_count * sizeof *added->values;
+}
+
+/* Tell why a launch has nothing of the kind. */
+static void lack(kprof_source *source, kprof_open_launch *launch, const char *reason)
+{
+    kprof_source_record *added = calloc(1, sizeof *added);
+    char *text = added ? kprof_strdup(reason) : NULL;
+    if (!text) {
+        free(added);
+        return; /* the reason of the kind is told */
+    }
+    added->text = text;
+    added->record.launch = launch->record.launch;
+    added->record.sampled = source->kind == KPROF_SAMPLED;
+    added->record.reason = text;
+    launch->told |= 1u << source->kind;
+    add(source, added);
+}
+
+static int compare_instructions(const void *left, const void *right)
+{
+    const kprof_instruction *a = left, *b = right;
+    int order = (a->crc > b->crc) - (a->crc < b->crc);
+    if (order == 0)
+        order = strcmp(a->function, b->function);
+    return order ? order : (a->offset > b->offset) - (a->offset < b->offset);
+}
+
+static bool is_same_function(const kprof_instruction *a, const kprof_instruction *b)
+{
+    return a->crc == b->crc && strcmp(a->function, b->function) == 0;
+}
+
+/* Copy the first `count` of instructions that are sorted, all of one function, with one row for each. */
+static kprof_source_record *pack(const kprof_instruction *items, size_t count, const kprof_instruction_data *data)
+{
+    const size_t width = 1 + data->name_count;
+    size_t rows = 0;
+    kprof_source_record *packed = calloc(1, sizeof *packed);
+    double *values = calloc(count, width * sizeof *values);
+    char *text = kprof_strdup(items->function);
+    if (!packed || !values || !text) {
+        free(packed);
+        free(values);
+        free(text);
+        return NULL;
+    }
+    for (size_t i = 0; i < count; i++) {
+        rows += i == 0 || items[i].offset != items[i - 1].offset;
+        double *row = values + (rows - 1) * width;
+        row[0] = (double)items[i].offset;
+        for (size_t k = 0; k < data->name_count; k++)
+            row[1 + k] += items[i].values[k];
+    }
+    packed->text = text;
+    packed->values = values;
+    packed->record.value_count = (uint32_t)(rows * width);
+    return packed;
+}
+
+static void fill(const kprof_source *source, const kprof_open_launch *launch, const kprof_instruction_data *data,
+                 kprof_source_record *out)
+{
+    const bool sampled = source->kind == KPROF_SAMPLED;
+    out->record.launch = launch->record.launch;
+    out->record.function = out->text;
+    out->record.sampled = sampled;
+    out->record.period_cycles = sampled ? UINT64_C(1) << source->period : 0;
+    out->record.names = data->names;
+    out->record.name_count = (uint32_t)data->name_count;
+    out->record.values = out->values;
+}
+
+static void keep_sorted(kprof_source *source, kprof_open_launch *launch, const kprof_instruction_data *data,
+                        const kprof_instruction *items)
+{
+    for (size_t i = 0, end; i < data->count; i = end) {
+        end = i + 1;
+        while (end < data->count && is_same_function(&items[i], &items[end]))
+            end++;
+        kprof_source_record *packed = pack(&items[i], end - i, data);
+        if (!packed) {
+            lack(source, launch, "no memory for what was measured of its instructions");
+            return;
+        }
+        fill(source, launch, data, packed);
+        packed->record.crc = items[i].crc;
+        packed->record.dropped = i == 0 ? data->dropped : 0; /* of the launch, told once */
+        launch->told |= 1u << source->kind;
+        add(source, packed);
+    }
+}
+
+static void keep(kprof_source *source, kprof_open_launch *launch, const kprof_instruction_data *data)
+{
+    if (data->count == 0) {
+        lack(source, launch, "CUPTI counted no instruction of the launch");
+        return;
+    }
+    if (source->bytes > MOST_BYTES) {
+        lack(source, launch, "the launches before it in its batch have as many instructions as kprof keeps");
+        return;
+    }
+    kprof_instruction *items = malloc(data->count * sizeof *items);
+    if (!items) {
+        lack(source, launch, "no memory for what was measured of its instructions");
+        return;
+    }
+    memcpy(items, data->items, data->count * sizeof *items);
+    qsort(items, data->count, sizeof *items, compare_instructions);
+    keep_sorted(source, launch, data, items);
+    free(items);
+}
+
+/* Counters */
+
+static kprof_status enable_counters(kprof_source *source, const kprof_batch_state *state)
+{
+    kprof_profiled_context *context = state->context;
+    const kprof_instructions_place place = {.context = context->context,
+                                            .device = context->device,
+                                            .chip = state->metrics->chip,
+                                            .names = &kprof_engine.process.config.instruction_metrics};
+    kprof_status status =
+        context->instructions ? KPROF_OK : kprof_engine.device->instructions_open(&place, &context->instructions);
+    if (status == KPROF_OK)
+        status = kprof_engine.device->target_synchronize();
+    if (status == KPROF_OK)
+        status = kprof_engine.device->instructions_enable(context->instructions);
+    source->enabled = status == KPROF_OK;
+    source->dirty = false;
+    return status;
+}
+
+static void end_counters(kprof_source *source, const kprof_batch_state *state)
+{
+    if (source->enabled && kprof_engine.device->instructions_disable(state->context->instructions) != KPROF_OK)
+        note(source, KPROF_COUNTED, kprof_process_reason(KPROF_INTERNAL));
+    source->enabled = false;
+}
+
+/* Kernels of kprof's own, and launches that nobody chose, count as well. */
+static kprof_status run_counted(kprof_source *source, const kprof_batch_state *state, kprof_open_launch *launch)
+{
+    const kprof_device_ops *device = kprof_engine.device;
+    kprof_instructions *instructions = state->context->instructions;
+    kprof_instruction_data data;
+    kprof_status read = source->dirty ? device->target_synchronize() : KPROF_OK;
+    if (source->dirty && read == KPROF_OK)
+        read = device->instructions_read(instructions, &data);
+    source->dirty = true;
+    kprof_status status = device->operation_run(launch->operation, state->context->snapshot);
+    if (status == KPROF_OK)
+        status = device->target_synchronize();
+    if (status != KPROF_OK)
+        return status;
+    if (read == KPROF_OK)
+        read = device->instructions_read(instructions, &data);
+    source->dirty = read != KPROF_OK;
+    if (read == KPROF_OK)
+        keep(source, launch, &data);
+    else
+        lack(source, launch, kprof_process_reason(read));
+    return KPROF_OK;
+}
+
+/* Samples */
+
+/* The shortest period in which the launch has no more samples than it should: each SM takes one in a period. */
+static uint32_t choose_period(const kprof_batch_state *state, int64_t duration_ns)
+{
+    const kprof_device *device = kprof_devices_find(state->context->context);
+    const double khz = device && device->record.sm_clock_max_khz ? device->record.sm_clock_max_khz : 2e6;
+    const double sms = device && device->record.sm_count ? device->record.sm_count : 1;
+    double samples = (double)duration_ns * khz * 1e-6 * sms / (1 << KPROF_SHORTEST_PERIOD);
+    uint32_t period = KPROF_SHORTEST_PERIOD;
+    for (; samples > MOST_SAMPLES && period < KPROF_LONGEST_PERIOD; period++)
+        samples /= 2;
+    return period;
+}
+
+static kprof_status run_timed(const kprof_batch_state *state, kprof_open_launch *launch)
+{
+    kprof_status status = kprof_engine.device->target_synchronize();
+    int64_t lap_ns = kprof_monotonic_ns();
+    if (status == KPROF_OK)
+        status = kprof_engine.device->operation_run(launch->operation, state->context->snapshot);
+    if (status == KPROF_OK)
+        status = kprof_engine.device->target_synchronize();
+    if (status == KPROF_OK)
+        launch->period = choose_period(state, kprof_monotonic_ns() - lap_ns);
+    return status;
+}
+
+/* Are the launch's instructions measured? Not those of a graph as a whole. */
+static bool is_measured(const kprof_open_launch *launch)
+{
+    return launch->chosen && !kprof_launch_is_graph(&launch->record);
+}
+
+static bool is_in_round(const kprof_source *source, const kprof_open_launch *launch)
+{
+    return is_measured(launch) && launch->period > 0 &&
+           (source->rounds >= MOST_ROUNDS || launch->period + SAME_PERIOD > source->period);
+}
+
+static kprof_status run_sampled(kprof_source *source, kprof_batch_state *state, kprof_open_launch *launch)
+{
+    const kprof_device_ops *device = kprof_engine.device;
+    kprof_pc_samples *samples = state->context->pc_samples;
+    kprof_instruction_data data;
+    kprof_caches_clear(state, device->snapshot_stream(state->context->snapshot));
+    kprof_status status = device->target_synchronize();
+    if (status != KPROF_OK)
+        return status;
+    kprof_status sampled = device->pc_samples_start(samples);
+    const bool started = sampled == KPROF_OK;
+    status = device->operation_run(launch->operation, state->context->snapshot);
+    if (status == KPROF_OK)
+        status = device->target_synchronize();
+    if (started)
+        sampled = device->pc_samples_stop(samples);
+    if (status != KPROF_OK)
+        return status;
+    if (sampled == KPROF_OK)
+        sampled = device->pc_samples_read(samples, &data);
+    if (sampled == KPROF_OK)
+        keep(source, launch, &data);
+    else
+        lack(source, launch, kprof_process_reason(sampled));
+    return KPROF_OK;
+}
+
+/* A pass while samples are enabled that had been started would end the process. So nothing is measured any more where
+ * CUPTI does not disable them. */
+static void end_samples(kprof_source *source, kprof_profiled_context *context)
+{
+    kprof_status status = kprof_engine.device->pc_samples_disarm(context->pc_samples);
+    if (status != KPROF_OK) {
+        kprof_process_disarm(status, "samples of the program counter cannot be ended");
+        return;
+    }
+    if (source->period == 0)
+        return;
+    status = kprof_engine.device->pc_samples_arm(context->pc_samples, source->period);
+    if (status != KPROF_OK)
+        kprof_log(KPROF_LOG_DEBUG, "samples cannot be enabled again: %s", kprof_process_reason(status));
+}
+
+/* Begin the round of the launches that take the longest period of those that are left. A profiler's object that has run
+ * a pass would keep all samples away. */
+static bool begin_round(kprof_source *source, kprof_batch_state *state)
+{
+    kprof_profiled_context *context = state->context;
+    uint32_t longest = 0;
+    for (size_t i = 0; i < state->list.count; i++)
+        if (state->list.items[i].chosen && state->list.items[i].period > longest)
+            longest = state->list.items[i].period;
+    if (longest == 0 || source->rounds == MOST_ROUNDS)
+        return false;
+    source->rounds++;
+    source->kind = KPROF_SAMPLED;
+    source->period = longest;
+    kprof_samples_end(context->samples);
+    kprof_engine.device->profiler_release(context->profiler);
+    kprof_status status = kprof_engine.device->pc_samples_arm(context->pc_samples, longest);
+    if (status != KPROF_OK)
+        note(source, KPROF_SAMPLED, kprof_process_reason(status));
+    return status == KPROF_OK;
+}
+
+/* Have each launch's period, or a replay that tells how long launches take. True for such a replay. */
+static bool choose_periods(kprof_source *source, kprof_batch_state *state)
+{
+    source->rounds++; /* that of the times is the first */
+    source->kind = KPROF_TIMED;
+    const uint32_t period = kprof_engine.process.config.sampling_period;
+    for (size_t i = 0; i < state->list.count; i++)
+        state->list.items[i].period = is_measured(&state->list.items[i]) ? period : 0;
+    return period == 0;
+}
+
+static bool next_samples(kprof_source *source, kprof_batch_state *state)
+{
+    kprof_profiled_context *context = state->context;
+    if (!context->pc_samples)
+        note(source, KPROF_SAMPLED, context->pc_samples_reason);
+    bool goes_on = !source->reasons[KPROF_SAMPLED][0];
+    if (goes_on && source->rounds == 0 && choose_periods(source, state))
+        return true;
+    goes_on = goes_on && begin_round(source, state);
+    if (!goes_on && source->kind == KPROF_SAMPLED && source->rounds > 1)
+        end_samples(source, context);
+    return goes_on;
+}
+
+static bool next_counters(kprof_source *source, const kprof_batch_state *state)
+{
+    if (source->rounds++ == 0) {
+        kprof_status status = enable_counters(source, state);
+        if (status == KPROF_OK)
+            return true;
+        note(source, KPROF_COUNTED, kprof_process_reason(status));
+    }
+    end_counters(source, state);
+    return false;
+}
+
+void kprof_source_begin(kprof_source *source, kprof_source_kind kind)
+{
+    source->kind = kind;
+    source->rounds = 0;
+    source->period = 0;
+}
+
+bool kprof_source_next(kprof_source *source, kprof_batch_state *state)
+{
+    if (source->kind == KPROF_COUNTED)
+        return is_wanted(KPROF_COUNTED) && next_counters(source, state);
+    return is_wanted(KPROF_SAMPLED) && next_samples(source, state);
+}
+
+kprof_status kprof_source_run(kprof_source *source, kprof_batch_state *state, kprof_open_launch *launch)
+{
+    const bool is_graph = launch->chosen && !is_measured(launch);
+    if (is_graph && source->kind != KPROF_TIMED && !(launch->told & 1u << source->kind))
+        lack(source, launch, OF_A_GRAPH);
+    if (is_measured(launch) && source->kind == KPROF_COUNTED)
+        return run_counted(source, state, launch);
+    if (is_measured(launch) && source->kind == KPROF_TIMED)
+        return run_timed(state, launch);
+    if (source->kind == KPROF_SAMPLED && is_in_round(source, launch))
+        return run_sampled(source, state, launch);
+    source->dirty = true;
+    return kprof_engine.device->operation_run(launch->operation, state->context->snapshot);
+}
+
+void kprof_source_end(kprof_source *source, kprof_batch_state *state, kprof_status status)
+{
+    if (status != KPROF_OK)
+        note(source, source->kind == KPROF_COUNTED ? KPROF_COUNTED : KPROF_SAMPLED, kprof_process_reason(status));
+    for (size_t i = 0; i < state->list.count && source->kind == KPROF_SAMPLED; i++)
+        if (is_in_round(source, &state->list.items[i]))
+            state->list.items[i].period = 0;
+}
+
+static void write_reason(const kprof_open_launch *launch, kprof_source_kind kind, const char *reason)
+{
+    kprof_record record = {.type = KPROF_RECORD_INSTRUCTIONS};
+    record.instructions = (kprof_instructions_record){.launch = launch->record.launch,
+                                                      .sampled = kind == KPROF_SAMPLED,
+                                                      .reason = *reason ? reason : KPROF_ONLY_IN_REPLAYS};
+    kprof_process_write(&record);
+}
+
+void kprof_source_deliver(kprof_source *source, const kprof_batch_state *state)
+{
+    for (const kprof_source_record *r = source->first; r; r = r->next) {
+        kprof_record record = {.type = KPROF_RECORD_INSTRUCTIONS, .instructions = r->record};
+        if (!r->record.reason)
+            kprof_cubins_tell(r->record.crc);
+        kprof_process_write(&record);
+    }
+    for (size_t i = 0; i < state->list.count; i++)
+        for (unsigned kind = 0; kind < KPROF_SOURCE_KINDS; kind++)
+            if (state->list.items[i].chosen && is_wanted(kind) && !(state->list.items[i].told & 1u << kind))
+                write_reason(&state->list.items[i], kind, source->reasons[kind]);
+}
+
+void kprof_source_free(kprof_source *source)
+{
+    while (source->first) {
+        kprof_source_record *going = source->first;
+        source->first = going->next;
+        free(going->text);
+        free(going->values);
+        free(going);
+    }
+    *source = (kprof_source){0};
+}

@@ -1,0 +1,47 @@
+/* What is measured of the instructions of a batch's launches, in replays of their own: samples of the program counter
+ * before the passes, counters behind them, each chosen launch by itself. Whatever fails here is told with the launches
+ * and changes none of their values. Hold the gate. */
+#ifndef KPROF_INJECT_BATCH_SOURCE_H
+#define KPROF_INJECT_BATCH_SOURCE_H
+
+#include "inject/batch/state.h"
+
+/* The kinds of replays. */
+typedef enum kprof_source_kind {
+    KPROF_COUNTED, /* of what a launch's instructions count */
+    KPROF_SAMPLED, /* with samples */
+    KPROF_SOURCE_KINDS,
+    KPROF_TIMED = KPROF_SOURCE_KINDS /* nothing is measured but how long launches take: their samples depend on it */
+} kprof_source_kind;
+
+/* What one function of a launch gave, or why a launch gave nothing. */
+typedef struct kprof_source_record kprof_source_record;
+
+typedef struct kprof_source {
+    kprof_source_record *first, *last;                  /* until the launches' own records are written */
+    size_t bytes;                                       /* that they take */
+    kprof_source_kind kind;                             /* of the replay that is under way */
+    unsigned rounds;                                    /* of that kind, so far */
+    uint32_t period;                                    /* of the samples, as a power of two */
+    bool enabled;                                       /* counters of instructions are */
+    bool dirty;                                         /* launches have counted since the last reading */
+    char reasons[KPROF_SOURCE_KINDS][KPROF_NOTE_BYTES]; /* why launches lack a kind; "": no reason */
+} kprof_source;
+
+/* Get ready for the replays of a kind. */
+void kprof_source_begin(kprof_source *source, kprof_source_kind kind);
+/* Is another replay to follow? When none is, all is as it was before the first one. */
+bool kprof_source_next(kprof_source *source, kprof_batch_state *state);
+/* Repeat a launch or transfer in the replay. The status is that of the launch. */
+kprof_status kprof_source_run(kprof_source *source, kprof_batch_state *state,
+                              kprof_open_launch *launch) KPROF_MUST_CHECK;
+/* The replay has ended, at all launches or before some of them. */
+void kprof_source_end(kprof_source *source, kprof_batch_state *state, kprof_status status);
+/* Remember why launches lack what was not measured. The first reason of each kind stays. */
+void kprof_source_note(kprof_source *source, const char *reason);
+/* Write what was measured, once the records of the launches are written. */
+void kprof_source_deliver(kprof_source *source, const kprof_batch_state *state);
+/* Forget it all. */
+void kprof_source_free(kprof_source *source);
+
+#endif

@@ -1,0 +1,106 @@
+/* A file for each cubin, written whole before its record. */
+#include "inject/cubins.h"
+
+#include "core/folder.h"
+#include "core/log.h"
+#include "inject/engine.h"
+#include "inject/process.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#define MAX_FILES 100000
+
+/* The checksums that were told. */
+static struct {
+    uint64_t *crcs; /* [count] */
+    size_t count, capacity;
+    int next; /* number of a file */
+} told;
+
+static bool note(uint64_t crc)
+{
+    for (size_t i = 0; i < told.count; i++)
+        if (told.crcs[i] == crc)
+            return false;
+    if (told.count == told.capacity) {
+        const size_t capacity = told.capacity ? 2 * told.capacity : 64;
+        uint64_t *grown = realloc(told.crcs, capacity * sizeof *grown);
+        if (!grown)
+            return true; /* it is told once more */
+        told.crcs = grown;
+        told.capacity = capacity;
+    }
+    told.crcs[told.count++] = crc;
+    return true;
+}
+
+/* Create "<pid>-<n>.cubin" with the first free n: exec keeps the pid. The descriptor, or -1 and the reason. */
+static int create_file(int folder, char *name, size_t size, const char **reason)
+{
+    int fd = -1;
+    for (; fd < 0 && told.next < MAX_FILES; told.next++) {
+        snprintf(name, size, "%ld-%d.cubin", (long)getpid(), told.next);
+        fd = kprof_folder_open_file(folder, name, O_WRONLY | O_CREAT | O_EXCL, reason);
+        if (fd < 0 && errno != EEXIST)
+            break;
+    }
+    return fd;
+}
+
+/* NULL, or the reason. */
+static const char *write_bytes(int fd, const char *bytes, size_t size)
+{
+    struct rlimit limit; /* beyond which SIGXFSZ would kill the application */
+    if (getrlimit(RLIMIT_FSIZE, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY && size > limit.rlim_cur)
+        return "the limit on file sizes (ulimit -f) is reached";
+    for (size_t done = 0; done < size;) {
+        ssize_t written = write(fd, bytes + done, size - done);
+        if (written < 0 && errno == EINTR)
+            continue;
+        if (written <= 0)
+            return strerror(written < 0 ? errno : ENOSPC);
+        done += (size_t)written;
+    }
+    return NULL;
+}
+
+/* NULL, or the reason: then there is no file. */
+static const char *write_file(const void *bytes, size_t size, char *name, size_t name_size)
+{
+    const char *reason = "too many files";
+    int folder = kprof_folder_open(kprof_engine.process.session_dir, &reason);
+    int fd = folder >= 0 ? create_file(folder, name, name_size, &reason) : -1;
+    if (fd >= 0) {
+        reason = write_bytes(fd, bytes, size);
+        if (close(fd) != 0 && !reason)
+            reason = strerror(errno);
+        if (reason)
+            unlinkat(folder, name, 0);
+    }
+    if (folder >= 0)
+        close(folder);
+    return reason;
+}
+
+void kprof_cubins_tell(uint64_t crc)
+{
+    char name[64] = "";
+    size_t size = 0;
+    if (!note(crc))
+        return;
+    const void *bytes = kprof_engine.device->codes_find(crc, &size);
+    const char *reason = bytes ? write_file(bytes, size, name, sizeof name) : NULL;
+    if (bytes)
+        kprof_engine.device->codes_drop(crc);
+    if (reason)
+        kprof_log(KPROF_LOG_WARNING, "the code of kernels cannot be kept for the source page: %s", reason);
+    kprof_record record = {.type = KPROF_RECORD_CODE};
+    record.code = (kprof_code_record){.crc = crc, .bytes = size, .file = bytes && !reason ? name : ""};
+    kprof_process_write(&record);
+}
