@@ -25,7 +25,7 @@
 
 /* A field that is added or removed makes another version of both. */
 #define KPROF_SPOOL_VERSION  7
-#define KPROF_SCHEMA_VERSION 6
+#define KPROF_SCHEMA_VERSION 7
 
 /* The one metric of a launch that is measured. */
 #define KPROF_RANGE_LEAD "launch__range_lead_time"
@@ -231,7 +231,7 @@
     REPORT(UNIQUE, name, 1)                                                                                            \
     REPORT(TEXT, unit, 1)                                                                                              \
     REPORT(TEXT, description, 1)                                                                                       \
-    REPORT(TEXT, kind, 1) /* "hardware", "launch", "derived" or "witness" */
+    REPORT(TEXT, kind, 1) /* "hardware", "launch", "derived", "witness" or "instruction" */
 
 /* Metrics that were asked for but not collected, to keep within --max-passes or --budget. */
 #define KPROF_LEFT_OUT_FIELDS(FIELD, SPOOL, REPORT)                                                                    \

@@ -59,6 +59,9 @@ kprof_status kprof_ingest_new(kprof_report *report, kprof_ingest **out) KPROF_MU
 kprof_status kprof_ingest_record(kprof_ingest *ingest, const kprof_record *record) KPROF_MUST_CHECK;
 void kprof_ingest_free(kprof_ingest *ingest);
 
+/* Keep what is measured of instructions for each launch, not for each kernel and shape. */
+void kprof_report_keep_launches_apart(kprof_report *report);
+
 /* Group the next records into one transaction; commit makes them durable for readers. */
 kprof_status kprof_report_begin(kprof_report *report) KPROF_MUST_CHECK;
 kprof_status kprof_report_commit(kprof_report *report) KPROF_MUST_CHECK;

@@ -279,6 +279,13 @@ static void check_version_5(void **state)
     check_report(KPROF_TESTS_DIR "/fixtures/report-v5.kprof", *state);
 }
 
+/* Nothing but tables that these pages do not show was added since. */
+static void check_version_6(void **state)
+{
+    check_report(KPROF_TESTS_DIR "/fixtures/report-v6.kprof", *state);
+}
+#define VERSION_6_COUNT 8 /* of the cases */
+
 /* Every line has at most `width` columns. */
 static void expect_narrow(const char *text, unsigned width)
 {
@@ -325,6 +332,7 @@ static void check_widths(void **state)
                              KPROF_TESTS_DIR "/fixtures/report-v3.kprof",
                              KPROF_TESTS_DIR "/fixtures/report-v4.kprof",
                              KPROF_TESTS_DIR "/fixtures/report-v5.kprof",
+                             KPROF_TESTS_DIR "/fixtures/report-v6.kprof",
                              KPROF_TESTS_DIR "/../samples/vectorAdd-h200.kprof"};
     for (size_t i = 0; i < sizeof reports / sizeof *reports; i++) {
         for (size_t k = 0; k < sizeof widths / sizeof *widths; k++)
@@ -361,13 +369,15 @@ static int remove_report(void **state)
 int main(void)
 {
     struct CMUnitTest tests[CASE_COUNT + VERSION_1_COUNT + VERSION_2_COUNT + VERSION_3_COUNT + VERSION_4_COUNT +
-                            VERSION_5_COUNT + MULTIPLEXED_COUNT + SOURCE_COUNT + 1];
+                            VERSION_6_COUNT + VERSION_5_COUNT + MULTIPLEXED_COUNT + SOURCE_COUNT + 1];
     const size_t count = sizeof tests / sizeof *tests;
     add_tests(tests, check_golden, cases, CASE_COUNT);
     add_tests(tests + CASE_COUNT, check_version_1, version_1_cases, VERSION_1_COUNT);
     add_tests(tests + CASE_COUNT + VERSION_1_COUNT, check_version_2, version_2_cases, VERSION_2_COUNT);
     add_tests(tests + CASE_COUNT + VERSION_1_COUNT + VERSION_2_COUNT, check_version_3, version_3_cases,
               VERSION_3_COUNT);
+    add_tests(tests + CASE_COUNT + VERSION_1_COUNT + VERSION_2_COUNT + VERSION_3_COUNT, check_version_6, cases,
+              VERSION_6_COUNT);
     add_tests(tests + count - 1 - SOURCE_COUNT - MULTIPLEXED_COUNT - VERSION_5_COUNT - VERSION_4_COUNT, check_version_4,
               version_4_cases, VERSION_4_COUNT);
     add_tests(tests + count - 1 - SOURCE_COUNT - MULTIPLEXED_COUNT - VERSION_5_COUNT, check_version_5, version_5_cases,

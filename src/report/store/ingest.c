@@ -1,5 +1,6 @@
 /* Stores the records of one spool: maps the process' own kernel and device numbers to rows and computes the values of
  * each launch. A record is stored whole or not at all. */
+#include "report/store/code_ingest.h"
 #include "report/store/derived.h"
 #include "report/store/launch_metrics.h"
 #include "report/store/names.h"
@@ -48,6 +49,7 @@ struct kprof_ingest {
     size_t device_count;
     known_metrics *metrics;
     size_t metrics_count;
+    kprof_code_ingest code;
     value_table table;
     bool table_is_current;                       /* no metric was added since it was filled */
     int64_t launch_rows[KPROF_LAUNCH_VALUE_MAX]; /* NO_ROW: nobody asked for this one */
@@ -92,6 +94,7 @@ void kprof_ingest_free(kprof_ingest *ingest)
     free(ingest->kernels);
     free(ingest->devices);
     free(ingest->metrics);
+    kprof_code_ingest_free(&ingest->code);
     table_free(&ingest->table);
     free(ingest);
 }
@@ -467,6 +470,17 @@ static kprof_status store_message(kprof_ingest *ingest, const kprof_message_reco
     return kprof_rows_insert(ingest->report, KPROF_ROWS_MESSAGE, &row, &id);
 }
 
+static kprof_status store_code(kprof_ingest *ingest, const kprof_record *record)
+{
+    const kprof_code_place place = {ingest->report, ingest->process};
+    const bool is_code = record->type == KPROF_RECORD_CODE;
+    const char *why = NULL;
+    const kprof_status status =
+        is_code ? kprof_code_ingest_code(&ingest->code, &place, &record->code, &why)
+                : kprof_code_ingest_instructions(&ingest->code, &place, &record->instructions, &why);
+    return why ? bad_record(why, is_code ? record->code.crc : record->instructions.launch) : status;
+}
+
 static kprof_status store_record(kprof_ingest *ingest, const kprof_record *record)
 {
     switch (record->type) {
@@ -488,9 +502,10 @@ static kprof_status store_record(kprof_ingest *ingest, const kprof_record *recor
         return kprof_store_write(ingest->report, KPROF_SQL_END_PROCESS, "iiii", ingest->process,
                                  (int64_t)record->end.launches, (int64_t)record->end.matched,
                                  (int64_t)record->end.profiled);
-    case KPROF_RECORD_PROGRESS:
     case KPROF_RECORD_CODE:
     case KPROF_RECORD_INSTRUCTIONS:
+        return store_code(ingest, record);
+    case KPROF_RECORD_PROGRESS:
         return KPROF_OK;
     }
     return KPROF_OK;

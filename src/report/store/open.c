@@ -29,6 +29,9 @@ static void report_free(kprof_report *report)
     sqlite3_close(report->db);
     if (report->lock >= 0)
         close(report->lock);
+    for (size_t i = 0; i < report->code_count; i++)
+        free(report->codes[i].file);
+    free(report->codes);
     free(report->path);
     free(report->draft);
     free(report);

@@ -74,8 +74,9 @@ kprof_status kprof_store_metric(kprof_report *report, const kprof_model_metric *
 /* The kind of a metric of the single instructions of a kernel: launches have no value of it. */
 #define KPROF_INSTRUCTION_KIND "instruction"
 /* The same of the metric that holds the spread of a witness: "<witness>.pct_spread_over_passes". */
-#define KPROF_WITNESS_KIND  "witness" /* in the table of metrics */
-#define KPROF_SPREAD_SUFFIX ".pct_spread_over_passes"
+#define KPROF_WITNESS_KIND     "witness" /* in the table of metrics */
+#define KPROF_INSTRUCTION_KIND "instruction"
+#define KPROF_SPREAD_SUFFIX    ".pct_spread_over_passes"
 kprof_status kprof_store_witness(kprof_report *report, const char *witness, int64_t *id) KPROF_MUST_CHECK;
 
 /* Append the values of all columns, so that different rows give different texts. */

@@ -51,6 +51,40 @@ static const schema_entry tables[] = {
     {5, "process_source",
      "CREATE TABLE process_source(process_id INTEGER PRIMARY KEY REFERENCES process, "
      "source_id INTEGER NOT NULL REFERENCES source)"},
+    {7, "code",
+     "CREATE TABLE code(id INTEGER PRIMARY KEY, crc INTEGER NOT NULL, bytes INTEGER NOT NULL, "
+     "text_state TEXT NOT NULL, line_state TEXT NOT NULL, cubin BLOB)"},
+    {7, "code_function",
+     "CREATE TABLE code_function(id INTEGER PRIMARY KEY, code_id INTEGER NOT NULL REFERENCES code, "
+     "mangled TEXT NOT NULL, demangled TEXT NOT NULL, bytes INTEGER NOT NULL, UNIQUE(code_id, mangled))"},
+    {7, "code_file",
+     "CREATE TABLE code_file(id INTEGER PRIMARY KEY, path TEXT NOT NULL, bytes INTEGER, hash TEXT, content TEXT)"},
+    {7, "code_instruction",
+     "CREATE TABLE code_instruction(function_id INTEGER NOT NULL REFERENCES code_function, offset INTEGER NOT NULL, "
+     "text TEXT, space TEXT, operation TEXT, access_bits INTEGER, PRIMARY KEY(function_id, offset)) WITHOUT ROWID"},
+    {7, "code_line",
+     "CREATE TABLE code_line(function_id INTEGER NOT NULL REFERENCES code_function, offset INTEGER NOT NULL, "
+     "depth INTEGER NOT NULL, file_id INTEGER NOT NULL REFERENCES code_file, line INTEGER NOT NULL, function TEXT, "
+     "PRIMARY KEY(function_id, offset, depth)) WITHOUT ROWID"},
+    {7, "code_wait",
+     "CREATE TABLE code_wait(function_id INTEGER NOT NULL REFERENCES code_function, offset INTEGER NOT NULL, "
+     "producer_offset INTEGER NOT NULL, PRIMARY KEY(function_id, offset, producer_offset)) WITHOUT ROWID"},
+    {7, "code_profile",
+     "CREATE TABLE code_profile(id INTEGER PRIMARY KEY, process_id INTEGER NOT NULL REFERENCES process, "
+     "kernel_id INTEGER NOT NULL REFERENCES kernel, device_id INTEGER NOT NULL REFERENCES device, "
+     "launch_id INTEGER NOT NULL REFERENCES launch, counted INTEGER NOT NULL, sampled INTEGER NOT NULL, "
+     "period_cycles INTEGER NOT NULL, dropped INTEGER NOT NULL, reason TEXT NOT NULL)"},
+    {7, "launch_code_profile",
+     "CREATE TABLE launch_code_profile(launch_id INTEGER PRIMARY KEY REFERENCES launch, "
+     "profile_id INTEGER NOT NULL REFERENCES code_profile)"},
+    {7, "code_profile_metric",
+     "CREATE TABLE code_profile_metric(profile_id INTEGER NOT NULL REFERENCES code_profile, "
+     "metric_id INTEGER NOT NULL REFERENCES metric, PRIMARY KEY(profile_id, metric_id)) WITHOUT ROWID"},
+    {7, "instruction_value",
+     "CREATE TABLE instruction_value(profile_id INTEGER NOT NULL REFERENCES code_profile, "
+     "function_id INTEGER NOT NULL REFERENCES code_function, offset INTEGER NOT NULL, "
+     "metric_id INTEGER NOT NULL REFERENCES metric, value REAL NOT NULL, "
+     "PRIMARY KEY(profile_id, function_id, offset, metric_id)) WITHOUT ROWID"},
 };
 #define TABLE_COUNT (sizeof tables / sizeof *tables)
 

@@ -42,6 +42,31 @@
     X(ADD_NVTX, "INSERT INTO nvtx VALUES(?,?)")                                                                        \
     X(ADD_VALUE, "INSERT INTO value VALUES(?,?,?)")                                                                    \
     X(SET_SEEN, "INSERT INTO seen VALUES(?,?,?) ON CONFLICT DO UPDATE SET launches=excluded.launches")                 \
+    X(FIND_CODE, "SELECT id FROM code WHERE crc=?1 AND bytes=?2")                                                      \
+    X(ADD_CODE, "INSERT INTO code VALUES(NULL,?,?,?,?,NULL)")                                                          \
+    X(END_CODE, "UPDATE code SET text_state=?2, line_state=?3, cubin=?4 WHERE id=?1")                                  \
+    X(FIND_FUNCTION, "SELECT id FROM code_function WHERE code_id=?1 AND mangled=?2")                                   \
+    X(ADD_FUNCTION, "INSERT INTO code_function VALUES(NULL,?,?,?,0)")                                                  \
+    X(SIZE_FUNCTION, "UPDATE code_function SET bytes=?2 WHERE id=?1")                                                  \
+    X(ADD_CODE_FILE, "INSERT INTO code_file VALUES(NULL,?,?,?,?)")                                                     \
+    X(ADD_INSTRUCTION, "INSERT INTO code_instruction VALUES(?,?,?,?,?,?)")                                             \
+    X(ADD_LINE, "INSERT INTO code_line VALUES(?,?,?,?,?,?)")                                                           \
+    X(ADD_WAIT, "INSERT OR IGNORE INTO code_wait VALUES(?,?,?)")                                                       \
+    X(FIND_PROFILED_LAUNCH,                                                                                            \
+      "SELECT id, kernel_id, device_id, kernel_id || ' ' || device_id || ' ' || grid_x || ' ' || grid_y || ' ' || "    \
+      "grid_z || ' ' || block_x || ' ' || block_y || ' ' || block_z || ' ' || cluster_x || ' ' || cluster_y || ' ' "   \
+      "|| "                                                                                                            \
+      "cluster_z || ' ' || dynamic_smem_bytes FROM launch WHERE process_id=?1 AND position=?2 AND id>=?3 "             \
+      "ORDER BY id DESC LIMIT 1")                                                                                      \
+    X(ADD_PROFILE, "INSERT INTO code_profile VALUES(NULL,?,?,?,?,0,0,0,0,'')")                                         \
+    X(ADD_LAUNCH_PROFILE, "INSERT OR IGNORE INTO launch_code_profile VALUES(?,?)")                                     \
+    X(ADD_PROFILE_METRIC, "INSERT OR IGNORE INTO code_profile_metric VALUES(?,?)")                                     \
+    X(FILL_PROFILE,                                                                                                    \
+      "UPDATE code_profile SET counted=counted+?2, sampled=sampled+?3, period_cycles=CASE period_cycles WHEN 0 THEN "  \
+      "?4 "                                                                                                            \
+      "ELSE period_cycles END, dropped=dropped+?5, reason=CASE reason WHEN '' THEN ?6 ELSE reason END WHERE id=?1")    \
+    X(ADD_INSTRUCTION_VALUE, "INSERT INTO instruction_value VALUES(?,?,?,?,?) ON CONFLICT DO UPDATE SET "              \
+                             "value=value+excluded.value")                                                             \
     X(ADD_MESSAGE, NULL)
 
 typedef enum kprof_statement {
@@ -52,6 +77,12 @@ typedef enum kprof_statement {
 } kprof_statement;
 
 struct kprof_derived; /* src/report/store/derived.h */
+
+/* A cubin that the run has written to its session folder. */
+typedef struct kprof_kept_code {
+    int64_t id; /* of its row */
+    char *file; /* its name in the folder */
+} kprof_kept_code;
 
 struct kprof_report {
     sqlite3 *db;
@@ -65,6 +96,9 @@ struct kprof_report {
     int64_t size_bytes; /* of a report being read, when it was last asked */
     bool broken;        /* writing has failed: row ids that an ingest remembers may have been rolled back */
     int64_t next_launch;
+    bool source_per_launch; /* each launch has a code profile of its own */
+    kprof_kept_code *codes; /* [code_count], of the run */
+    size_t code_count;
     sqlite3_stmt *statements[KPROF_STATEMENT_COUNT];
     struct kprof_derived *derived; /* by chip, of the plans added */
 };

@@ -1,0 +1,284 @@
+/* Stores what was measured of instructions: sums over the launches of a kernel and shape, or one profile for each
+ * launch. */
+#include "report/store/code_ingest.h"
+#include "report/store/rows.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* A record comes soon after that of its launch: so many launches of all processes may come between them. */
+#define LAUNCHES_BETWEEN 262144
+#define OFFSET_MAX       ((double)(1u << 30)) /* bytes in a function */
+
+#define NOT_READ "the run was cut short before kprof read the code"
+
+typedef struct kprof_known_code {
+    uint64_t crc;
+    int64_t row;
+} known_code;
+
+void kprof_code_ingest_free(kprof_code_ingest *ingest)
+{
+    for (size_t i = 0; i < 2; i++) {
+        kprof_strlist_free(&ingest->known[i].names);
+        free(ingest->known[i].rows);
+    }
+    kprof_names_free(&ingest->profiles);
+    kprof_strlist_free(&ingest->profile_texts);
+    free(ingest->codes);
+    *ingest = (kprof_code_ingest){0};
+}
+
+void kprof_report_keep_launches_apart(kprof_report *report)
+{
+    report->source_per_launch = true;
+}
+
+static const char *or_empty(const char *text)
+{
+    return text ? text : "";
+}
+
+static kprof_status misfit(const char **why, const char *text)
+{
+    *why = text;
+    return KPROF_BAD_SPOOL;
+}
+
+/* Run an INSERT; *id is the new row. */
+#define ADD_ROW(report, id, statement, ...)                                                                            \
+    add_row(report, id, kprof_store_write(report, KPROF_SQL_##statement, __VA_ARGS__))
+
+static kprof_status add_row(kprof_report *report, int64_t *id, kprof_status status)
+{
+    *id = sqlite3_last_insert_rowid(report->db);
+    return status;
+}
+
+/* Remember which file has a cubin. The first process that has kept it counts. */
+static kprof_status keep_file(kprof_report *report, int64_t row, const char *file)
+{
+    for (size_t i = 0; i < report->code_count; i++) {
+        if (report->codes[i].id == row)
+            return KPROF_OK;
+    }
+    kprof_kept_code *kept = KPROF_APPEND(report->codes, report->code_count);
+    char *copy = kprof_strdup(file);
+    if (!kept || !copy) {
+        free(copy);
+        return kprof_store_no_memory(report);
+    }
+    *kept = (kprof_kept_code){row, copy};
+    report->code_count++;
+    return KPROF_OK;
+}
+
+static known_code *find_code(const kprof_code_ingest *ingest, uint64_t crc)
+{
+    for (size_t i = ingest->code_count; i > 0; i--) {
+        if (ingest->codes[i - 1].crc == crc)
+            return &ingest->codes[i - 1];
+    }
+    return NULL;
+}
+
+/* Give a cubin its row, which all processes that load it share. */
+static kprof_status add_code(kprof_code_ingest *ingest, const kprof_code_place *place, const kprof_code_record *record,
+                             const char *state)
+{
+    int64_t row = 0;
+    kprof_report *report = place->report;
+    kprof_status status =
+        kprof_store_find(report, KPROF_SQL_FIND_CODE, &row, "ii", (int64_t)record->crc, (int64_t)record->bytes);
+    if (status == KPROF_OK && row == 0)
+        status = ADD_ROW(report, &row, ADD_CODE, "iiss", (int64_t)record->crc, (int64_t)record->bytes, state, state);
+    known_code *known = status == KPROF_OK ? KPROF_APPEND(ingest->codes, ingest->code_count) : NULL;
+    if (!known)
+        return status == KPROF_OK ? kprof_store_no_memory(report) : status;
+    *known = (known_code){record->crc, row};
+    ingest->code_count++;
+    return record->file && *record->file ? keep_file(report, row, record->file) : KPROF_OK;
+}
+
+kprof_status kprof_code_ingest_code(kprof_code_ingest *ingest, const kprof_code_place *place,
+                                    const kprof_code_record *record, const char **why)
+{
+    if (find_code(ingest, record->crc))
+        return misfit(why, "it describes a cubin twice:");
+    const bool is_kept = record->file && *record->file;
+    return add_code(ingest, place, record, is_kept ? NOT_READ : "the process could not keep its code for kprof");
+}
+
+/* The row of the function that a record is about. */
+static kprof_status function_row(kprof_code_ingest *ingest, const kprof_code_place *place,
+                                 const kprof_instructions_record *record, int64_t *row)
+{
+    kprof_report *report = place->report;
+    kprof_status status = KPROF_OK;
+    if (!find_code(ingest, record->crc))
+        status = add_code(ingest, place, &(kprof_code_record){.crc = record->crc}, "CUPTI does not tell its code");
+    if (status != KPROF_OK)
+        return status;
+    const int64_t code = find_code(ingest, record->crc)->row;
+    status = kprof_store_find(report, KPROF_SQL_FIND_FUNCTION, row, "is", code, record->function);
+    if (status != KPROF_OK || *row > 0)
+        return status;
+    char *demangled = kprof_demangle(or_empty(record->function));
+    if (!demangled)
+        return kprof_store_no_memory(report);
+    status = ADD_ROW(report, row, ADD_FUNCTION, "iss", code, record->function, demangled);
+    free(demangled);
+    return status;
+}
+
+/* The profile of a kernel, device and shape; 0: there is none yet, and `text` is remembered for the next one. */
+static kprof_status add_profile(kprof_code_ingest *ingest, const kprof_code_place *place, sqlite3_stmt *launch)
+{
+    kprof_report *report = place->report;
+    const char *text = (const char *)sqlite3_column_text(launch, 3);
+    const size_t number =
+        report->source_per_launch || !text ? KPROF_NAMES_NONE : kprof_names_find(&ingest->profiles, text);
+    if (!text)
+        return kprof_store_no_memory(report);
+    ingest->profile = (int64_t)number;
+    if (number != KPROF_NAMES_NONE)
+        return KPROF_OK;
+    kprof_status status =
+        ADD_ROW(report, &ingest->profile, ADD_PROFILE, "iiii", place->process, (int64_t)sqlite3_column_int64(launch, 1),
+                (int64_t)sqlite3_column_int64(launch, 2), ingest->launch);
+    if (status != KPROF_OK || report->source_per_launch)
+        return status;
+    kprof_strlist *texts = &ingest->profile_texts;
+    const bool is_known = kprof_strlist_add(texts, text) &&
+                          kprof_names_add(&ingest->profiles, texts->items[texts->count - 1], (size_t)ingest->profile);
+    return is_known ? KPROF_OK : kprof_store_no_memory(report);
+}
+
+/* Find the launch that a record is about, and its profile. */
+static kprof_status find_launch(kprof_code_ingest *ingest, const kprof_code_place *place, uint64_t position,
+                                const char **why)
+{
+    kprof_report *report = place->report;
+    sqlite3_stmt *launch = NULL;
+    if (ingest->profile > 0 && ingest->position == position)
+        return KPROF_OK;
+    ingest->profile = 0;
+    ingest->told[0] = ingest->told[1] = false;
+    ingest->position = position;
+    kprof_status status = kprof_store_statement(report, KPROF_SQL_FIND_PROFILED_LAUNCH, &launch);
+    if (status != KPROF_OK)
+        return status;
+    sqlite3_bind_int64(launch, 1, place->process);
+    sqlite3_bind_int64(launch, 2, (int64_t)position);
+    sqlite3_bind_int64(launch, 3, report->next_launch - LAUNCHES_BETWEEN);
+    const int rc = sqlite3_step(launch);
+    ingest->launch = rc == SQLITE_ROW ? sqlite3_column_int64(launch, 0) : 0;
+    if (rc == SQLITE_ROW)
+        status = add_profile(ingest, place, launch);
+    else
+        status = rc == SQLITE_DONE ? misfit(why, "it tells of instructions of an unknown launch,")
+                                   : kprof_store_fail(report, "looking for a launch");
+    sqlite3_reset(launch);
+    if (status == KPROF_OK)
+        status = kprof_store_write(report, KPROF_SQL_ADD_LAUNCH_PROFILE, "ii", ingest->launch, ingest->profile);
+    return status;
+}
+
+static bool has_names(const kprof_known_names *known, const kprof_instructions_record *record)
+{
+    bool is_same = known->rows && known->names.count == record->name_count;
+    for (size_t i = 0; i < record->name_count && is_same; i++)
+        is_same = strcmp(known->names.items[i], or_empty(record->names[i])) == 0;
+    return is_same;
+}
+
+/* Give the metrics of a record their rows. */
+static kprof_status find_metrics(kprof_known_names *known, kprof_report *report,
+                                 const kprof_instructions_record *record)
+{
+    if (has_names(known, record))
+        return KPROF_OK;
+    kprof_strlist_free(&known->names);
+    free(known->rows);
+    known->names = (kprof_strlist)KPROF_STRLIST_INIT;
+    known->rows = calloc((size_t)record->name_count + 1, sizeof *known->rows);
+    kprof_status status = known->rows ? KPROF_OK : kprof_store_no_memory(report);
+    for (size_t i = 0; i < record->name_count && status == KPROF_OK; i++) {
+        const char *name = or_empty(record->names[i]);
+        const kprof_model_metric row = {(char *)name, "", "", KPROF_INSTRUCTION_KIND};
+        status = kprof_strlist_add(&known->names, name) ? kprof_store_metric(report, &row, &known->rows[i])
+                                                        : kprof_store_no_memory(report);
+    }
+    return status;
+}
+
+/* Add the values of one instruction: values[0] is its offset. */
+static kprof_status add_values(kprof_code_ingest *ingest, kprof_report *report, const kprof_known_names *known,
+                               const double *values, int64_t function)
+{
+    sqlite3_stmt *insert;
+    kprof_status status = kprof_store_statement(report, KPROF_SQL_ADD_INSTRUCTION_VALUE, &insert);
+    for (size_t i = 0; i < known->names.count && status == KPROF_OK; i++) {
+        if (values[i + 1] == 0)
+            continue;
+        sqlite3_bind_int64(insert, 1, ingest->profile);
+        sqlite3_bind_int64(insert, 2, function);
+        sqlite3_bind_int64(insert, 3, (int64_t)values[0]);
+        sqlite3_bind_int64(insert, 4, known->rows[i]);
+        sqlite3_bind_double(insert, 5, values[i + 1]);
+        if (sqlite3_step(insert) != SQLITE_DONE)
+            status = kprof_store_fail(report, "storing values of instructions");
+        sqlite3_reset(insert);
+    }
+    return status;
+}
+
+static bool is_row(const double *values, size_t count)
+{
+    bool fits = values[0] >= 0 && values[0] <= OFFSET_MAX && values[0] == floor(values[0]);
+    for (size_t i = 1; i < count && fits; i++)
+        fits = isfinite(values[i]) && values[i] >= 0;
+    return fits;
+}
+
+static kprof_status check_values(const kprof_instructions_record *record, const char **why)
+{
+    const size_t columns = 1 + (size_t)record->name_count;
+    if (record->value_count % columns != 0 || (record->value_count > 0 && record->name_count == 0))
+        return misfit(why, "it has a wrong number of values of instructions,");
+    for (size_t i = 0; i < record->value_count; i += columns) {
+        if (!is_row(record->values + i, columns))
+            return misfit(why, "it has impossible values of instructions; launch");
+    }
+    return KPROF_OK;
+}
+
+kprof_status kprof_code_ingest_instructions(kprof_code_ingest *ingest, const kprof_code_place *place,
+                                            const kprof_instructions_record *record, const char **why)
+{
+    const size_t kind = record->sampled != 0, columns = 1 + (size_t)record->name_count;
+    kprof_known_names *known = &ingest->known[kind];
+    kprof_report *report = place->report;
+    int64_t function = 0;
+    kprof_status status = check_values(record, why);
+    if (status == KPROF_OK)
+        status = find_launch(ingest, place, record->launch, why);
+    if (status != KPROF_OK)
+        return status;
+    const bool is_first = record->name_count > 0 && !ingest->told[kind];
+    ingest->told[kind] = ingest->told[kind] || is_first;
+    status = kprof_store_write(report, KPROF_SQL_FILL_PROFILE, "iiiiis", ingest->profile, (int64_t)(is_first && !kind),
+                               (int64_t)(is_first && kind), (int64_t)record->period_cycles, (int64_t)record->dropped,
+                               record->reason);
+    if (status != KPROF_OK || record->name_count == 0)
+        return status;
+    status = find_metrics(known, report, record);
+    for (size_t i = 0; i < known->names.count && status == KPROF_OK; i++)
+        status = kprof_store_write(report, KPROF_SQL_ADD_PROFILE_METRIC, "ii", ingest->profile, known->rows[i]);
+    if (status == KPROF_OK)
+        status = function_row(ingest, place, record, &function);
+    for (size_t i = 0; i < record->value_count && status == KPROF_OK; i += columns)
+        status = add_values(ingest, report, known, record->values + i, function);
+    return status;
+}

@@ -1,0 +1,39 @@
+/* Stores what a process measured of the instructions of its kernels, and which cubins it has. */
+#ifndef KPROF_REPORT_CODE_INGEST_H
+#define KPROF_REPORT_CODE_INGEST_H
+
+#include "report/store/names.h"
+#include "report/store/store.h"
+
+/* Metrics of a record, as records of one kind have them one after another. */
+typedef struct kprof_known_names {
+    kprof_strlist names;
+    int64_t *rows; /* [names.count], in the table metric */
+} kprof_known_names;
+
+/* What is known of a process. All 0 before its first record. */
+typedef struct kprof_code_ingest {
+    struct kprof_known_code *codes; /* [code_count] */
+    size_t code_count;
+    kprof_names profiles;        /* rows of code_profile, by kernel, device and shape */
+    kprof_strlist profile_texts; /* that `profiles` points to */
+    int64_t launch, profile;     /* rows of the launch of the last record, and of its profile; 0: none yet */
+    uint64_t position;           /* of that launch */
+    bool told[2];                /* that launch has counters, and samples */
+    kprof_known_names known[2];  /* of counters, and of samples */
+} kprof_code_ingest;
+
+/* The report and the process' row of a record. */
+typedef struct kprof_code_place {
+    kprof_report *report;
+    int64_t process;
+} kprof_code_place;
+
+/* Store a record. BAD_SPOOL, without a message, where it does not fit; *why says why then. */
+kprof_status kprof_code_ingest_code(kprof_code_ingest *ingest, const kprof_code_place *place,
+                                    const kprof_code_record *record, const char **why) KPROF_MUST_CHECK;
+kprof_status kprof_code_ingest_instructions(kprof_code_ingest *ingest, const kprof_code_place *place,
+                                            const kprof_instructions_record *record, const char **why) KPROF_MUST_CHECK;
+void kprof_code_ingest_free(kprof_code_ingest *ingest); /* members */
+
+#endif
