@@ -128,8 +128,8 @@ OPTION(CLI, FLAG, csv_safe, "csv-safe", ALL & ~MERGE,
 OPTION(CLI, CHOICE, base_units, "print-units", PRINTING | PLAN, "in text, scale units (auto), or print base units",
        .argument = "auto|base", .choices = KPROF_CHOICES({"auto", 0}, {"base", 1}))
 OPTION(CLI, FLAG, all_rows, "all", PRINTING,
-       "in text, print rows of 0 too, and values that an earlier section has; on the source page, all rows in the order "
-       "of the program; of two reports, compare all metrics")
+       "in text, print rows of 0 too, and values that an earlier section has; on the source page, all rows in the "
+       "order of the program; of two reports, compare all metrics")
 OPTION(CLI, FLAG, details_help, "details-help", SHOWING, "in text, tell what sections and metrics mean")
 OPTION(CLI, CHOICE, apply_rules, "apply-rules", SHOWING, "look for findings, and print a verdict on each launch (yes)",
        .argument = "yes|no", .initial = 1, .choices = KPROF_CHOICES({"no", 0}, {"yes", 1}))

@@ -93,7 +93,8 @@ def write_code():
     pages = re.findall(r"^    X\((\w+), \w+, \d\)", rows, re.MULTILINE)
     ways = [how for how in range(0, 0x10000, 8) if how // 8 % (len(pages) + 1) == pages.index("SOURCE")]
     for how in ways[::41]:
-        edits = b"".join(struct.pack("<HBBBB", (how * 7 + 11 * k) % 0x10000, 1 + k, 0, k % 6, how % 5) for k in range(3))
+        edits = b"".join(struct.pack("<HBBBB", (how * 7 + 11 * k) % 0x10000, 1 + k, 0, k % 6, how % 5)
+                         for k in range(3))
         write("values", f"code-{how:04x}", struct.pack("<HB", how, 2) + edits)
     write("report", "code", struct.pack("<H", 8 * pages.index("SOURCE"))
           + (source / "tests/fixtures/source/source.kprof").read_bytes())

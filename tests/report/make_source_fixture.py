@@ -81,7 +81,7 @@ def recorded(kernel):
         named = dict(zip(header, row))
         access = (None, None, None)
         if named["Address Space"] != "-":
-            access = (named["Address Space"].lower(), named["Access Operation"].lower(), int(named["Access Size"]))
+            access = (named["Address Space"], named["Access Operation"], int(named["Access Size"]))
         text = re.sub(r"0x7ff[0-9a-f]+", lambda found: hex(int(found.group(), 16) - base), named["Source"])
         out.append(Instruction(" ".join(text.split()), values_of(named), access))
     return out
@@ -108,28 +108,28 @@ def softmax(paths):
         ("@!P0 BRA 0x50", (here(14),), 20, {"branch_resolving": 40}, {"Divergent Branches": 96}, None, ()),
         ("LDG.E R4, desc[UR4][R2.64]", (here(14),), 32, {"lg_throttle": 700, "wait": 12},
          {"L1 Tag Requests Global": 1024, "L2 Theoretical Sectors Global": 32768,
-          "L2 Theoretical Sectors Global Ideal": 4096}, ("global", "load", 32), ()),
+          "L2 Theoretical Sectors Global Ideal": 4096}, ("Global", "Load", 32), ()),
         ("FMUL R4, R4, 1.5", ((own, 7, "scale"), here(15)), 32, {"long_scoreboard": 3100, "selected": 21}, {}, None,
          (4,)),
         ("STL [R1], R4", ((own, 7, "scale"), here(15)), 32, {"lg_throttle": 15}, {"Local": 4096},
-         ("local", "store", 32), ()),
+         ("Local", "Store", 32), ()),
         ("SHFL.BFLY PT, R5, R4, 0x10, 0x1f", ((library, 170, "_reduce"), (library, 191, "max"), here(16)), 32,
          {"short_scoreboard": 12, "wait": 30}, {}, None, ()),
         ("FMNMX R5, R4, R5, !PT", ((library, 118, "_elementwise_max"), (library, 191, "max"), here(16)), 32,
          {"short_scoreboard": 410, "selected": 9}, {}, None, (7,)),
         ("STS [R3], R5", ((library, 170, "_reduce"), (library, 191, "max"), here(16)), 32, {"mio_throttle": 140},
-         {"L1 Wavefronts Shared": 8192, "L1 Wavefronts Shared Ideal": 1024}, ("shared", "store", 32), ()),
+         {"L1 Wavefronts Shared": 8192, "L1 Wavefronts Shared Ideal": 1024}, ("Shared", "Store", 32), ()),
         ("BAR.SYNC.DEFER_BLOCKING 0x0", ((library, 170, "_reduce"), (library, 191, "max"), here(16)), 32,
          {"barrier": 620}, {}, None, ()),
         ("LDS R6, [R3]", ((library, 170, "_reduce"), (library, 191, "max"), here(16)), 32, {"mio_throttle": 50},
-         {"L1 Wavefronts Shared": 1024, "L1 Wavefronts Shared Ideal": 1024}, ("shared", "load", 32), ()),
+         {"L1 Wavefronts Shared": 1024, "L1 Wavefronts Shared Ideal": 1024}, ("Shared", "Load", 32), ()),
         ("MUFU.EX2 R7, R6", (here(17),), 32, {"short_scoreboard": 95, "math_pipe_throttle": 22}, {}, None, (11,)),
         ("STG.E.128 desc[UR4][R8.64], R12", (here(19),), 32, {"wait": 44, "selected": 5},
          {"L1 Tag Requests Global": 1024, "L2 Theoretical Sectors Global": 16384,
           "L2 Theoretical Sectors Global Ideal": 16384, "L2 Explicit Hit Policy Evict First": 1024},
-         ("global", "store", 128), ()),
+         ("Global", "Store", 128), ()),
         ("RED.E.ADD.STRONG.GPU desc[UR4][R8.64], R12", (here(19),), 32, {"lg_throttle": 9}, {"Reductions": 1024},
-         ("global", "reduction", 32), ()),
+         ("Global", "Reduction", 32), ()),
         ("EXIT", (here(19),), 32, {}, {}, None, ()),
     ]
     out = []
@@ -153,16 +153,26 @@ def hash_of(content):
 
 
 TABLES = """
-CREATE TABLE code(id INTEGER PRIMARY KEY, crc INTEGER NOT NULL, bytes INTEGER NOT NULL, text_state TEXT NOT NULL, line_state TEXT NOT NULL, cubin BLOB);
-CREATE TABLE code_function(id INTEGER PRIMARY KEY, code_id INTEGER NOT NULL, mangled TEXT NOT NULL, demangled TEXT NOT NULL, bytes INTEGER NOT NULL);
+CREATE TABLE code(id INTEGER PRIMARY KEY, crc INTEGER NOT NULL, bytes INTEGER NOT NULL, text_state TEXT NOT NULL,
+  line_state TEXT NOT NULL, cubin BLOB);
+CREATE TABLE code_function(id INTEGER PRIMARY KEY, code_id INTEGER NOT NULL, mangled TEXT NOT NULL,
+  demangled TEXT NOT NULL, bytes INTEGER NOT NULL);
 CREATE TABLE code_file(id INTEGER PRIMARY KEY, path TEXT NOT NULL, bytes INTEGER, hash TEXT, content TEXT);
-CREATE TABLE code_instruction(function_id INTEGER NOT NULL, offset INTEGER NOT NULL, text TEXT, space TEXT, operation TEXT, access_bits INTEGER, PRIMARY KEY(function_id, offset)) WITHOUT ROWID;
-CREATE TABLE code_line(function_id INTEGER NOT NULL, offset INTEGER NOT NULL, depth INTEGER NOT NULL, file_id INTEGER NOT NULL, line INTEGER NOT NULL, function TEXT, PRIMARY KEY(function_id, offset, depth)) WITHOUT ROWID;
-CREATE TABLE code_wait(function_id INTEGER NOT NULL, offset INTEGER NOT NULL, producer_offset INTEGER NOT NULL, PRIMARY KEY(function_id, offset, producer_offset)) WITHOUT ROWID;
-CREATE TABLE code_profile(id INTEGER PRIMARY KEY, process_id INTEGER NOT NULL, kernel_id INTEGER NOT NULL, device_id INTEGER NOT NULL, launch_id INTEGER NOT NULL, counted INTEGER NOT NULL, sampled INTEGER NOT NULL, period_cycles INTEGER NOT NULL, dropped INTEGER NOT NULL, reason TEXT NOT NULL);
+CREATE TABLE code_instruction(function_id INTEGER NOT NULL, offset INTEGER NOT NULL, text TEXT, space TEXT,
+  operation TEXT, access_bits INTEGER, PRIMARY KEY(function_id, offset)) WITHOUT ROWID;
+CREATE TABLE code_line(function_id INTEGER NOT NULL, offset INTEGER NOT NULL, depth INTEGER NOT NULL,
+  file_id INTEGER NOT NULL, line INTEGER NOT NULL, function TEXT, PRIMARY KEY(function_id, offset,
+  depth)) WITHOUT ROWID;
+CREATE TABLE code_wait(function_id INTEGER NOT NULL, offset INTEGER NOT NULL, producer_offset INTEGER NOT NULL,
+  PRIMARY KEY(function_id, offset, producer_offset)) WITHOUT ROWID;
+CREATE TABLE code_profile(id INTEGER PRIMARY KEY, process_id INTEGER NOT NULL, kernel_id INTEGER NOT NULL,
+  device_id INTEGER NOT NULL, launch_id INTEGER NOT NULL, counted INTEGER NOT NULL, sampled INTEGER NOT NULL,
+  period_cycles INTEGER NOT NULL, dropped INTEGER NOT NULL, reason TEXT NOT NULL);
 CREATE TABLE launch_code_profile(launch_id INTEGER PRIMARY KEY, profile_id INTEGER NOT NULL);
-CREATE TABLE code_profile_metric(profile_id INTEGER NOT NULL, metric_id INTEGER NOT NULL, PRIMARY KEY(profile_id, metric_id)) WITHOUT ROWID;
-CREATE TABLE instruction_value(profile_id INTEGER NOT NULL, function_id INTEGER NOT NULL, offset INTEGER NOT NULL, metric_id INTEGER NOT NULL, value REAL, PRIMARY KEY(profile_id, function_id, offset, metric_id)) WITHOUT ROWID;
+CREATE TABLE code_profile_metric(profile_id INTEGER NOT NULL, metric_id INTEGER NOT NULL, PRIMARY KEY(profile_id,
+  metric_id)) WITHOUT ROWID;
+CREATE TABLE instruction_value(profile_id INTEGER NOT NULL, function_id INTEGER NOT NULL, offset INTEGER NOT NULL,
+  metric_id INTEGER NOT NULL, value REAL, PRIMARY KEY(profile_id, function_id, offset, metric_id)) WITHOUT ROWID;
 """
 
 

@@ -114,7 +114,7 @@ static void test_numbers_of_an_instruction(void **state)
     assert_int_equal(of.code.instruction_count, 16);
     const double *load = kprof_profiled_values(&of.code, 4), *store = kprof_profiled_values(&of.code, 9);
     assert_string_equal(of.code.instructions[4].text, "LDG.E R4, desc[UR4][R2.64]");
-    assert_string_equal(of.code.instructions[4].space, "global");
+    assert_string_equal(of.code.instructions[4].space, "Global");
     assert_int_equal(of.code.instructions[4].access_bits, 32);
     assert_float_equal(number(&of, load, KPROF_NUMBER_SAMPLES), 712, 0);
     assert_float_equal(number(&of, load, KPROF_NUMBER_EXCESS), 28672, 0);
