@@ -102,6 +102,8 @@ static kprof_status find_inputs(const kprof_options *options, kprof_strlist *out
         added = kprof_strlist_add(out, *word);
     if (options->injection_path)
         added = added && kprof_strlist_add(out, options->injection_path);
+    if (options->nvdisasm)
+        added = added && kprof_strlist_add(out, options->nvdisasm);
     if (!added)
         return KPROF_NO_MEMORY;
     return is_report && !kprof_catalog_is_there() ? KPROF_OK : add_set_files(options, out);

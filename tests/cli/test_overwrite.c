@@ -92,6 +92,7 @@ static void outputs_that_are_inputs(void **state)
         "-f -o run app run.kprof",
         "-f -o run.kprof app hard",
         "--injection-path data --log-file data app",
+        "--nvdisasm data --log-file data app",
         "--section-folder own --log-file own/sections/mine.json app",
         "list sections --section-folder own --log-file own/sections/mine.json",
         "report run.kprof --section-folder own --log-file own/findings/mine.json",

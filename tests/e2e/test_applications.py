@@ -84,6 +84,16 @@ class ExitStatus(Case):
         self.assert_run(run, 109)
         self.assertIn("Permission denied", run.err)
 
+    def test_nvdisasm_that_is_no_program(self):
+        with open(self.path("text"), "w") as file:
+            file.write("text")
+        for name, reason in (("nothing", "No such file or directory"), ("text", "Permission denied"),
+                             ("", "it is no program")):
+            run = self.kprof("--nvdisasm", self.path(name), "--metrics", METRIC, "touch", self.path("started"))
+            self.assert_run(run, 101)
+            self.assertIn(f"--nvdisasm {self.path(name)}: {reason}", run.err)
+        self.assertFalse(os.path.exists(self.path("started")))
+
     def test_report_is_not_left_when_the_application_cannot_start(self):
         run = self.kprof("--injection-path", INJECTION, "--metrics", METRIC, "-o", "run", "./nothing")
         self.assert_run(run, 109)
