@@ -13,7 +13,7 @@
 #define KPROF_CODE_MOST_BYTES        ((size_t)512 << 20) /* of a cubin */
 #define KPROF_CODE_MOST_FUNCTIONS    ((size_t)1 << 16)
 #define KPROF_CODE_MOST_INSTRUCTIONS ((size_t)1 << 22) /* of all functions that are read */
-#define KPROF_CODE_MOST_LINE_BYTES   ((size_t)8 << 20) /* of .debug_line; libdw takes about 130 times as much */
+#define KPROF_CODE_MOST_LINE_BYTES   ((size_t)4 << 20) /* of .debug_line; libdw takes about 130 times as much */
 #define KPROF_CODE_MOST_DIRECTORY_BYTES                                                                                \
     ((size_t)1 << 28)                                  /* of the directories that libdw puts before names of files     \
                                                         */

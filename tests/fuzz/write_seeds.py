@@ -100,6 +100,13 @@ def write_code():
           + (source / "tests/fixtures/source/source.kprof").read_bytes())
 
 
+def write_cubins():
+    for file in (source / "tests/fixtures/code").glob("*.cubin"):
+        write("code", file.name, b"c" + file.read_bytes())
+    for file in (source / "tests/fixtures/code").glob("*.sass"):
+        write("code", file.name, b"l" + file.read_bytes())
+
+
 def write_lines():
     for i, kernel in enumerate(KERNELS):
         write("nvtx", f"{i}", NVTX[i % len(NVTX)] + "\n" + "step/*/in]\nstep/x/in/; net@a\\\\/b/; epoch\n")
@@ -116,4 +123,5 @@ write_metricsets()
 write_options()
 write_values()
 write_code()
+write_cubins()
 write_lines()
