@@ -1,6 +1,6 @@
 /* Helpers of the tests of the engine as a whole: they start it over the simulated machine, launch, and look at the
  * report. There are two metrics, one for each pass, where the test does not define fewer PASSES. GRAPHS tells what is a
- * launch of a graph. */
+ * launch of a graph, and INSTRUCTIONS how much is counted of each instruction. */
 #ifndef KPROF_TESTS_ENGINE_TEST_H
 #define KPROF_TESTS_ENGINE_TEST_H
 
@@ -64,8 +64,14 @@ static inline void save_config(void)
     for (unsigned i = 0; i < KPROF_IMAGES; i++)
         chip.images[i] = (kprof_chip_image){image, sizeof image};
     assert_true(kprof_strlist_add(&chip.metrics, "m0") && kprof_strlist_add(&chip.metrics, "m1"));
+#ifdef INSTRUCTIONS
+    for (unsigned i = 0; i < INSTRUCTIONS; i++)
+        assert_true(kprof_strlist_add(&config.instruction_metrics, i == 0 ? "i0" : "i1"));
+    config.samples = true;
+#endif
     assert_true(kprof_strlist_add(&chip.proof, "sectors of the host"));
     assert_int_equal(kprof_config_save(&config, folder), KPROF_OK);
+    kprof_strlist_free(&config.instruction_metrics);
     kprof_strlist_free(&chip.metrics);
     kprof_strlist_free(&chip.proof);
 }

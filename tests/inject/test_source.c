@@ -1,0 +1,368 @@
+/* What is measured of the instructions of launches in a batch, and what happens where that fails: the launches keep
+ * their values, and each tells why it has nothing of the kind. The engine runs on the simulated machine. */
+#define INSTRUCTIONS 2
+#include "engine_test.h"
+
+#include "inject/batch/stages.h"
+#include "inject/contexts.h"
+#include "inject/process.h"
+#include "sim/clock.h"
+
+/* What goes wrong until the test is over. */
+static struct {
+    kprof_status enable, read, arm, start, sample, pass;
+    bool cannot_disarm;
+} faults;
+
+static struct {
+    unsigned enabled, armed, started, passes;
+    uint32_t periods[8]; /* of the samples that were started, each once in a row */
+    unsigned period_count;
+    uint32_t period;
+} seen;
+
+static int launch_s; /* the next operations take so long, one after the other */
+
+static kprof_status enable(kprof_instructions *s)
+{
+    seen.enabled++;
+    return faults.enable == KPROF_OK ? sim_device.instructions_enable(s) : kprof_fail(faults.enable, "not enabled");
+}
+
+static kprof_status read_counters(kprof_instructions *s, kprof_instruction_data *out)
+{
+    return faults.read == KPROF_OK ? sim_device.instructions_read(s, out) : kprof_fail(faults.read, "not read");
+}
+
+static kprof_status arm(kprof_pc_samples *s, uint32_t period)
+{
+    seen.armed++;
+    seen.period = period;
+    return faults.arm == KPROF_OK ? sim_device.pc_samples_arm(s, period) : kprof_fail(faults.arm, "not allowed");
+}
+
+static kprof_status disarm(kprof_pc_samples *s)
+{
+    return faults.cannot_disarm ? kprof_fail(KPROF_INTERNAL, "not disarmed") : sim_device.pc_samples_disarm(s);
+}
+
+static kprof_status start(kprof_pc_samples *s)
+{
+    seen.started++;
+    if (seen.period_count == 0 || seen.periods[seen.period_count - 1] != seen.period)
+        seen.periods[seen.period_count++ % 8] = seen.period;
+    return faults.start == KPROF_OK ? sim_device.pc_samples_start(s) : kprof_fail(faults.start, "not started");
+}
+
+static kprof_status read_samples(kprof_pc_samples *s, kprof_instruction_data *out)
+{
+    return faults.sample == KPROF_OK ? sim_device.pc_samples_read(s, out)
+                                     : kprof_fail(faults.sample, "the buffer is full");
+}
+
+static kprof_status start_pass(kprof_profiler *profiler)
+{
+    seen.passes++;
+    return faults.pass == KPROF_OK ? sim_device.profiler_start(profiler) : kprof_fail(faults.pass, "no pass");
+}
+
+static kprof_status run_operation(const kprof_operation *operation, kprof_snapshot *snapshot)
+{
+    sim_clock_advance_s(launch_s);
+    launch_s = 0;
+    return sim_device.operation_run(operation, snapshot);
+}
+
+static int start_faulty(void **state)
+{
+    static kprof_device_ops device;
+    (void)state;
+    device = sim_device;
+    device.instructions_enable = enable;
+    device.instructions_read = read_counters;
+    device.pc_samples_arm = arm;
+    device.pc_samples_disarm = disarm;
+    device.pc_samples_start = start;
+    device.pc_samples_read = read_samples;
+    device.profiler_start = start_pass;
+    device.operation_run = run_operation;
+    return start_engine_on(&device);
+}
+
+static int mend(void **state)
+{
+    (void)state;
+    close_batch();
+    memset(&faults, 0, sizeof faults);
+    memset(&seen, 0, sizeof seen);
+    sim.contexts[0].ran_unarmed = false;
+    kprof_engine.process.config.samples = true;
+    kprof_engine.process.config.sampling_period = 0;
+    return 0;
+}
+
+/* What a launch has of its instructions: of counters, or of samples. */
+typedef struct instructions {
+    unsigned records, functions;
+    double sums[INSTRUCTIONS];
+    uint64_t period_cycles;
+    char reason[256];
+    bool has_launch, has_code; /* told before */
+} instructions;
+
+static void note_instructions(const kprof_instructions_record *record, instructions *out)
+{
+    const size_t width = 1 + (size_t)record->name_count;
+    out->records++;
+    out->functions += record->value_count > 0;
+    out->period_cycles = record->period_cycles;
+    snprintf(out->reason, sizeof out->reason, "%s", record->reason);
+    for (uint32_t i = 0; i < record->value_count; i++)
+        if (i % width > 0 && i % width <= INSTRUCTIONS)
+            out->sums[i % width - 1] += record->values[i];
+}
+
+static instructions look_up_instructions(unsigned tag, bool sampled)
+{
+    char path[sizeof folder + 64];
+    kprof_spool_reader *reader;
+    kprof_record record;
+    instructions found = {0};
+    uint64_t position = UINT64_MAX, code = 0;
+    snprintf(path, sizeof path, "%s/%d-0.spool", folder, (int)getpid());
+    assert_int_equal(kprof_spool_reader_open(AT_FDCWD, path, &reader), KPROF_OK);
+    while (kprof_spool_next(reader, &record) == KPROF_SPOOL_RECORD) {
+        if (record.type == KPROF_RECORD_LAUNCH && record.launch.grid[0] == tag)
+            position = record.launch.launch;
+        if (record.type == KPROF_RECORD_CODE)
+            code = record.code.crc;
+        if (record.type != KPROF_RECORD_INSTRUCTIONS || record.instructions.launch != position ||
+            record.instructions.sampled != sampled)
+            continue;
+        note_instructions(&record.instructions, &found);
+        found.has_launch = true;
+        found.has_code = record.instructions.crc == code;
+    }
+    kprof_spool_reader_close(reader);
+    return found;
+}
+
+static void assert_has(unsigned tag, bool sampled)
+{
+    const instructions found = look_up_instructions(tag, sampled);
+    if (found.functions != 2 || found.records != 2 || found.reason[0])
+        fail_msg("%u of %u records have instructions, and the reason is \"%s\"", found.functions, found.records,
+                 found.reason);
+    assert_true(found.has_code);
+    for (size_t i = 0; i < INSTRUCTIONS; i++)
+        assert_true(found.sums[i] ==
+                    (sampled ? sim_samples(sim.signatures[tag], i) : sim_value(sim.signatures[tag], i)));
+}
+
+static void assert_lacks(unsigned tag, bool sampled, const char *reason)
+{
+    const instructions found = look_up_instructions(tag, sampled);
+    if (found.records != 1 || found.functions != 0 || !strstr(found.reason, reason))
+        fail_msg("%u records, %u functions, and the reason is \"%s\"; not \"%s\"", found.records, found.functions,
+                 found.reason, reason);
+}
+
+static void instructions_add_up_to_the_launch(void **state)
+{
+    (void)state;
+    do_call((sim_step){.op = SIM_ALLOC, .a = SPARE_SLOT});
+    unsigned first = launch(SIM_ADD), second = launch(SIM_COUNT);
+    do_call((sim_step){.op = SIM_MEMSET, .a = SPARE_SLOT});
+    unsigned third = launch_on(SIM_ADD, SPARE_SLOT);
+    close_batch();
+    for (unsigned tag = first; tag <= third; tag++) {
+        assert_measured(tag);
+        assert_has(tag, false);
+        assert_has(tag, true);
+    }
+    assert_true(second < third && seen.enabled == 1);
+    /* It is as it was before the first pass of the next batch. */
+    assert_true(kprof_contexts_find(&sim.contexts[0])->pc_samples && sim.contexts[0].sampling);
+    assert_null(sim.contexts[0].counting);
+}
+
+static void counters_that_cannot_be_enabled(void **state)
+{
+    (void)state;
+    faults.enable = KPROF_UNSUPPORTED;
+    unsigned tag = launch(SIM_ADD);
+    close_batch();
+    assert_measured(tag);
+    assert_has(tag, true);
+    assert_lacks(tag, false, "not enabled");
+    faults.enable = KPROF_OK;
+    tag = launch(SIM_ADD);
+    close_batch();
+    assert_has(tag, false);
+}
+
+static void counters_that_cannot_be_read(void **state)
+{
+    (void)state;
+    faults.read = KPROF_INTERNAL;
+    unsigned tag = launch(SIM_ADD);
+    close_batch();
+    assert_measured(tag);
+    assert_lacks(tag, false, "not read");
+    assert_null(sim.contexts[0].counting);
+}
+
+static void samples_that_are_not_allowed(void **state)
+{
+    (void)state;
+    faults.arm = KPROF_NO_PERMISSION;
+    kprof_engine.process.config.sampling_period = 20; /* not the one that they are enabled with */
+    unsigned tag = launch(SIM_ADD);
+    close_batch();
+    assert_measured(tag);
+    assert_has(tag, false);
+    assert_lacks(tag, true, "not allowed");
+    assert_int_equal(seen.started, 0);
+}
+
+static void samples_that_cannot_be_started(void **state)
+{
+    (void)state;
+    faults.start = KPROF_INTERNAL;
+    unsigned tag = launch(SIM_ADD);
+    close_batch();
+    assert_measured(tag);
+    assert_lacks(tag, true, "not started");
+    assert_has(tag, false);
+}
+
+static void samples_that_cannot_be_read(void **state)
+{
+    (void)state;
+    faults.sample = KPROF_NOT_COLLECTED;
+    unsigned tag = launch(SIM_ADD);
+    close_batch();
+    assert_measured(tag);
+    assert_lacks(tag, true, "the buffer is full");
+    assert_has(tag, false);
+}
+
+/* Counters of instructions need no permission. */
+static void counters_of_the_launch_that_are_not_allowed(void **state)
+{
+    (void)state;
+    faults.pass = KPROF_NO_PERMISSION;
+    unsigned tag = launch(SIM_ADD);
+    close_batch();
+    assert_unmeasured(tag, "no pass");
+    assert_has(tag, false);
+    assert_has(tag, true);
+}
+
+static void the_period_follows_from_the_time(void **state)
+{
+    (void)state;
+    unsigned tag = launch(SIM_ADD);
+    launch_s = 2; /* in the replay that tells how long launches take */
+    close_batch();
+    assert_has(tag, true);
+    /* 2 s of 132 SMs at 1.98 GHz are 522,720,000,000 cycles: 2^23 of them are the first to make less than 100,000. */
+    assert_int_equal(seen.period_count, 1);
+    assert_true(look_up_instructions(tag, true).period_cycles == UINT64_C(1) << 23);
+    kprof_engine.process.config.sampling_period = 11;
+    tag = launch(SIM_ADD);
+    close_batch();
+    assert_true(look_up_instructions(tag, true).period_cycles == UINT64_C(1) << 11);
+}
+
+/* Launches that are much shorter have a replay with a period of their own. */
+static void short_launches_have_a_shorter_period(void **state)
+{
+    (void)state;
+    unsigned slow = launch(SIM_ADD), fast = launch(SIM_ADD);
+    launch_s = 2;
+    close_batch();
+    assert_has(slow, true);
+    assert_has(fast, true);
+    assert_int_equal(seen.period_count, 2);
+    assert_true(seen.periods[0] == 23 && seen.periods[1] < 23 - 6);
+}
+
+static void launches_that_are_not_repeated_tell_so(void **state)
+{
+    (void)state;
+    sim_step step = {.op = SIM_LAUNCH, .kernel = SIM_ADD, .a = SLOT, .b = SLOT, .uncopyable = true};
+    for (int i = 0; i < 3; i++) { /* its first launch is watched */
+        step.tag = ++last_tag;
+        do_call(step);
+    }
+    end_samples();
+    assert_lacks(last_tag, false, "");
+    assert_lacks(last_tag, true, "");
+    assert_true(strlen(look_up_instructions(last_tag, true).reason) > 0);
+}
+
+static void what_is_not_asked_for_is_not_told(void **state)
+{
+    (void)state;
+    kprof_engine.process.config.samples = false;
+    unsigned tag = launch(SIM_ADD);
+    close_batch();
+    assert_has(tag, false);
+    assert_int_equal(look_up_instructions(tag, true).records, 0);
+    assert_int_equal(seen.started, 0);
+}
+
+static void the_cubin_is_a_file_of_the_session(void **state)
+{
+    (void)state;
+    char path[sizeof folder + 64], content[64] = "";
+    unsigned tag = launch(SIM_ADD);
+    close_batch();
+    assert_has(tag, false);
+    snprintf(path, sizeof path, "%s/%d-0.cubin", folder, (int)getpid());
+    FILE *file = fopen(path, "re");
+    assert_non_null(file);
+    assert_true(fread(content, 1, sizeof content - 1, file) > 0);
+    fclose(file);
+    assert_string_equal(content, "the code of a module (simulated)");
+}
+
+/* A pass would end the process. */
+static void samples_that_cannot_be_ended(void **state)
+{
+    (void)state;
+    close_batch();
+    unsigned tag = launch(SIM_ADD);
+    faults.cannot_disarm = true;
+    seen.passes = 0;
+    close_batch();
+    assert_int_equal(seen.passes, 0);
+    assert_false(atomic_load(&kprof_engine.process.armed));
+    assert_unmeasured(tag, "");
+    assert_has(tag, true);
+    faults.cannot_disarm = false;
+    sim.contexts[0].sampling = NULL;
+}
+
+#define TEST(name) cmocka_unit_test_setup(name, mend)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(instructions_add_up_to_the_launch),
+        TEST(counters_that_cannot_be_enabled),
+        TEST(counters_that_cannot_be_read),
+        TEST(samples_that_are_not_allowed),
+        TEST(samples_that_cannot_be_started),
+        TEST(samples_that_cannot_be_read),
+        TEST(counters_of_the_launch_that_are_not_allowed),
+        TEST(the_period_follows_from_the_time),
+        TEST(short_launches_have_a_shorter_period),
+        TEST(launches_that_are_not_repeated_tell_so),
+        TEST(what_is_not_asked_for_is_not_told),
+        TEST(the_cubin_is_a_file_of_the_session),
+        TEST(samples_that_cannot_be_ended), /* the last one: nothing is measured any more */
+    };
+    return cmocka_run_group_tests(tests, start_faulty, remove_folder);
+}
