@@ -170,9 +170,9 @@ static kprof_status run_passes(kprof_replay *replay, kprof_batch_state *state, k
     bool more = true;
     measure_instructions(replay, state, passes, KPROF_SAMPLED);
     int64_t lap_ns = kprof_monotonic_ns();
-    kprof_status status = atomic_load(&kprof_engine.process.armed)
-                              ? kprof_passes_begin_replays(passes, state)
-                              : kprof_fail(KPROF_NOT_COLLECTED, "profiling has ended");
+    const bool was_disarmed = kprof_measures_instructions() && !atomic_load(&kprof_engine.process.armed);
+    kprof_status status = was_disarmed ? kprof_fail(KPROF_NOT_COLLECTED, "profiling has ended")
+                                       : kprof_passes_begin_replays(passes, state);
     state->times.prepare_ms += kprof_monotonic_lap_ms(&lap_ns);
     while (status == KPROF_OK && more) {
         kprof_deliver_progress(last_chosen(&state->list), state->list.chosen, passes->measured + 1,
