@@ -343,9 +343,10 @@ static void check_widths(void **state)
 /* Reports of older versions are printed without findings. */
 static void add_tests(struct CMUnitTest *tests, CMUnitTestFunction check, golden_case *from, size_t count)
 {
+    const bool has_findings =
+        check == check_golden || check == check_version_6 || check == check_multiplexed || check == check_source;
     for (size_t i = 0; i < count; i++)
-        from[i].options.findings =
-            check == check_golden || check == check_multiplexed || check == check_source ? &golden_findings : NULL;
+        from[i].options.findings = has_findings ? &golden_findings : NULL;
     for (size_t i = 0; i < count; i++)
         tests[i] = (struct CMUnitTest){from[i].name, check, NULL, NULL, &from[i]};
 }
