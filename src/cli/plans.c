@@ -330,12 +330,8 @@ kprof_status kprof_plans_config(const kprof_plans *plans, const kprof_options *o
     };
     if (!out->chips)
         return kprof_fail(KPROF_NO_MEMORY, "out of memory");
-    for (size_t i = 0; i < plans->count; i++) {
+    for (size_t i = 0; i < plans->count; i++)
         fill_chip(&plans->chips[i], &out->chips[i]);
-        if (kprof_instruction_passes(&plans->chips[i].plan.instructions) > 0)
-            kprof_log(KPROF_LOG_WARNING, "%s: counters and samples of instructions are planned, but not collected yet",
-                      plans->chips[i].plan.chip);
-    }
     return KPROF_OK;
 }
 

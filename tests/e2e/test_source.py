@@ -1,0 +1,44 @@
+"""What is measured of instructions, from the option to the tables of the report."""
+
+from harness import APP, INJECTION, SCALE, VECTOR_ADD, Case
+
+
+class Instructions(Case):
+    def measure(self, *options):
+        steps = ["init", *(f"launch={name}" for name in (VECTOR_ADD, SCALE, VECTOR_ADD))]
+        run = self.kprof("--injection-path", INJECTION, "-f", "-o", "run", *options, APP, *steps)
+        self.assert_run(run, 0)
+        return run
+
+    def test_sums_over_instructions_are_stored(self):
+        self.measure("--set", "source")
+        self.assertEqual(len(self.launches()), 3)
+        profiles = self.query("run.kprof", "SELECT counted, sampled, reason FROM code_profile ORDER BY id")
+        self.assertEqual([row[:2] for row in profiles], [(2, 2), (1, 1)])
+        # Each counter of a launch is 1000.5 and its number on the simulated machine, in parts for its instructions.
+        sums = self.query("run.kprof", "SELECT profile_id, metric.name, sum(value) FROM instruction_value JOIN metric ON "
+                          "metric.id = metric_id WHERE metric.name LIKE 'smsp__sass_%' GROUP BY 1, 2")
+        self.assertGreater(len(sums), 10)
+        by_profile = {}
+        for profile, name, value in sums:
+            by_profile.setdefault(profile, {})[name] = value
+        first, second = (by_profile[key] for key in sorted(by_profile))
+        self.assertEqual(set(first), set(second))
+        for name in first:
+            self.assertAlmostEqual(first[name], 2 * second[name]) # of two launches and of one
+        samples = self.query("run.kprof", "SELECT count(DISTINCT metric.name) FROM instruction_value JOIN metric ON "
+                             "metric.id = metric_id WHERE metric.name LIKE 'smsp__pcsamp_%'")
+        self.assertEqual(samples, [(3,)])
+
+    def test_nothing_of_it_happens_unless_it_is_asked_for(self):
+        self.measure("--set", "full")
+        self.assertEqual(self.query("run.kprof", "SELECT count(*) FROM code_profile"), [(0,)])
+        self.assertEqual(self.query("run.kprof", "SELECT count(*) FROM code"), [(0,)])
+
+    def test_launches_that_are_not_repeated_tell_why(self):
+        self.measure("--set", "source", "--replay-mode", "multiplex")
+        rows = self.query("run.kprof", "SELECT counted, sampled, reason FROM code_profile")
+        self.assertGreater(len(rows), 0)
+        for counted, sampled, reason in rows:
+            self.assertEqual((counted, sampled), (0, 0))
+            self.assertRegex(reason, "instructions are measured in replays alone|is only watched")
