@@ -152,30 +152,6 @@ def hash_of(content):
     return f"{value:016x}"
 
 
-TABLES = """
-CREATE TABLE code(id INTEGER PRIMARY KEY, crc INTEGER NOT NULL, bytes INTEGER NOT NULL, text_state TEXT NOT NULL,
-  line_state TEXT NOT NULL, cubin BLOB);
-CREATE TABLE code_function(id INTEGER PRIMARY KEY, code_id INTEGER NOT NULL, mangled TEXT NOT NULL,
-  demangled TEXT NOT NULL, bytes INTEGER NOT NULL);
-CREATE TABLE code_file(id INTEGER PRIMARY KEY, path TEXT NOT NULL, bytes INTEGER, hash TEXT, content TEXT);
-CREATE TABLE code_instruction(function_id INTEGER NOT NULL, offset INTEGER NOT NULL, text TEXT, space TEXT,
-  operation TEXT, access_bits INTEGER, PRIMARY KEY(function_id, offset)) WITHOUT ROWID;
-CREATE TABLE code_line(function_id INTEGER NOT NULL, offset INTEGER NOT NULL, depth INTEGER NOT NULL,
-  file_id INTEGER NOT NULL, line INTEGER NOT NULL, function TEXT, PRIMARY KEY(function_id, offset,
-  depth)) WITHOUT ROWID;
-CREATE TABLE code_wait(function_id INTEGER NOT NULL, offset INTEGER NOT NULL, producer_offset INTEGER NOT NULL,
-  PRIMARY KEY(function_id, offset, producer_offset)) WITHOUT ROWID;
-CREATE TABLE code_profile(id INTEGER PRIMARY KEY, process_id INTEGER NOT NULL, kernel_id INTEGER NOT NULL,
-  device_id INTEGER NOT NULL, launch_id INTEGER NOT NULL, counted INTEGER NOT NULL, sampled INTEGER NOT NULL,
-  period_cycles INTEGER NOT NULL, dropped INTEGER NOT NULL, reason TEXT NOT NULL);
-CREATE TABLE launch_code_profile(launch_id INTEGER PRIMARY KEY, profile_id INTEGER NOT NULL);
-CREATE TABLE code_profile_metric(profile_id INTEGER NOT NULL, metric_id INTEGER NOT NULL, PRIMARY KEY(profile_id,
-  metric_id)) WITHOUT ROWID;
-CREATE TABLE instruction_value(profile_id INTEGER NOT NULL, function_id INTEGER NOT NULL, offset INTEGER NOT NULL,
-  metric_id INTEGER NOT NULL, value REAL, PRIMARY KEY(profile_id, function_id, offset, metric_id)) WITHOUT ROWID;
-"""
-
-
 def insert(db, table, **columns):
     """A row; columns that are not named are NULL, or 0 or "" where they must not be."""
     known = db.execute(f"PRAGMA table_info({table})").fetchall()
@@ -277,13 +253,8 @@ def main():
         path = os.path.join(folder, "source.kprof")
         subprocess.run([sys.argv[1], path], check=True)
         db = sqlite3.connect(path, isolation_level=None)
-        has_tables = db.execute("SELECT count(*) FROM sqlite_schema WHERE name='code_profile'").fetchone()[0]
-        db.execute("BEGIN")
-        if not has_tables:
-            db.executescript(TABLES)
+        db.execute("PRAGMA synchronous=OFF")
         fill(db)
-        if db.in_transaction:
-            db.execute("COMMIT")
         db.execute("PRAGMA page_size=512")
         db.execute("VACUUM")
         db.close()

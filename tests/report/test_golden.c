@@ -134,7 +134,6 @@ static golden_case cases[] = {
     {"brief.md", {MARKDOWN(BRIEF)}},
     {"raw-trace.json", {.page = KPROF_PAGE_RAW, .format = KPROF_FORMAT_PERFETTO}},
 };
-#define CASE_COUNT (sizeof cases / sizeof *cases)
 
 /* Launches that were multiplexed. */
 static const kprof_filter_spec later_launches = {.kernel = any_kernel, .launch_skip = 6};
@@ -160,7 +159,6 @@ static golden_case multiplexed_cases[] = {
     {"multiplexed-raw.jsonl", {.page = KPROF_PAGE_RAW, .format = KPROF_FORMAT_JSONL}},
     {"multiplexed-statistics.prom", {.page = KPROF_PAGE_STATISTICS, .format = KPROF_FORMAT_PROMETHEUS}},
 };
-#define MULTIPLEXED_COUNT (sizeof multiplexed_cases / sizeof *multiplexed_cases)
 
 /* The same run as version 1 of the schema had it, which does not tell passes. */
 static golden_case version_1_cases[] = {
@@ -171,7 +169,6 @@ static golden_case version_1_cases[] = {
     {"raw-v1.json", {JSON(RAW), .filter = &second_launch}},
     {"session-v1.txt", {TEXT(SESSION)}},
 };
-#define VERSION_1_COUNT (sizeof version_1_cases / sizeof *version_1_cases)
 
 /* The same run as version 2 of the schema had it, which does not tell graph nodes. */
 static golden_case version_2_cases[] = {
@@ -180,21 +177,18 @@ static golden_case version_2_cases[] = {
     {"raw-v2.json", {JSON(RAW), .filter = &second_launch}},
     {"session-v2.txt", {TEXT(SESSION)}},
 };
-#define VERSION_2_COUNT (sizeof version_2_cases / sizeof *version_2_cases)
 
 /* The same run as version 3 of the schema had it, which calls a column by another name. */
 static golden_case version_3_cases[] = {
     {"details-v3.txt", {TEXT(DETAILS), .filter = &second_launch}},
     {"raw-v3.json", {JSON(RAW), .filter = &second_launch}},
 };
-#define VERSION_3_COUNT (sizeof version_3_cases / sizeof *version_3_cases)
 
 /* The same run as version 4 of the schema had it, which knows no merged reports. */
 static golden_case version_4_cases[] = {
     {"raw-v4.json", {JSON(RAW), .filter = &second_launch}},
     {"sources-v4.txt", {TEXT(SOURCES)}},
 };
-#define VERSION_4_COUNT (sizeof version_4_cases / sizeof *version_4_cases)
 
 /* The same run as version 5 of the schema had it, which knows no NVTX ranges, and no time between a range and its
  * kernel. */
@@ -204,7 +198,6 @@ static golden_case version_5_cases[] = {
     {"raw-v5.json", {JSON(RAW), .filter = &second_launch}},
     {"summary-nvtx-v5.txt", {TEXT(SUMMARY), .group_by = KPROF_GROUP_NVTX}},
 };
-#define VERSION_5_COUNT (sizeof version_5_cases / sizeof *version_5_cases)
 
 /* A report of instructions, whose files are in the same folder. */
 static char source_folder[] = KPROF_TESTS_DIR "/fixtures/source", *source_folder_list[] = {source_folder};
@@ -237,7 +230,6 @@ static golden_case source_cases[] = {
     {"source.json", {JSON(SOURCE), .filter = &only_softmax, HERE}},
     {"source.md", {MARKDOWN(SOURCE), .filter = &only_softmax, HERE}},
 };
-#define SOURCE_COUNT (sizeof source_cases / sizeof *source_cases)
 
 static void check_source(void **state)
 {
@@ -340,15 +332,39 @@ static void check_widths(void **state)
     }
 }
 
-/* Reports of older versions are printed without findings. */
-static void add_tests(struct CMUnitTest *tests, CMUnitTestFunction check, golden_case *from, size_t count)
+/* Cases of one report. Those of older versions are printed without findings, but for version 6, which differs in
+ * nothing that its cases show. */
+typedef struct golden_part {
+    CMUnitTestFunction check;
+    golden_case *cases;
+    size_t count;
+} golden_part;
+#define PART(check, cases)                                                                                             \
+    {                                                                                                                  \
+        check, cases, sizeof cases / sizeof *cases                                                                     \
+    }
+static const golden_part parts[] = {
+    PART(check_golden, cases),
+    PART(check_version_1, version_1_cases),
+    PART(check_version_2, version_2_cases),
+    PART(check_version_3, version_3_cases),
+    PART(check_version_4, version_4_cases),
+    PART(check_version_5, version_5_cases),
+    {check_version_6, cases, VERSION_6_COUNT},
+    PART(check_multiplexed, multiplexed_cases),
+    PART(check_source, source_cases),
+};
+
+static size_t add_tests(const golden_part *part, struct CMUnitTest *tests)
 {
-    const bool has_findings =
-        check == check_golden || check == check_version_6 || check == check_multiplexed || check == check_source;
-    for (size_t i = 0; i < count; i++)
-        from[i].options.findings = has_findings ? &golden_findings : NULL;
-    for (size_t i = 0; i < count; i++)
-        tests[i] = (struct CMUnitTest){from[i].name, check, NULL, NULL, &from[i]};
+    const bool is_old = part->check == check_version_1 || part->check == check_version_2 ||
+                        part->check == check_version_3 || part->check == check_version_4 ||
+                        part->check == check_version_5;
+    for (size_t i = 0; i < part->count; i++) {
+        part->cases[i].options.findings = is_old ? NULL : &golden_findings;
+        tests[i] = (struct CMUnitTest){part->cases[i].name, part->check, NULL, NULL, &part->cases[i]};
+    }
+    return part->count;
 }
 
 static int write_report(void **state)
@@ -369,24 +385,13 @@ static int remove_report(void **state)
 
 int main(void)
 {
-    struct CMUnitTest tests[CASE_COUNT + VERSION_1_COUNT + VERSION_2_COUNT + VERSION_3_COUNT + VERSION_4_COUNT +
-                            VERSION_6_COUNT + VERSION_5_COUNT + MULTIPLEXED_COUNT + SOURCE_COUNT + 1];
-    const size_t count = sizeof tests / sizeof *tests;
-    add_tests(tests, check_golden, cases, CASE_COUNT);
-    add_tests(tests + CASE_COUNT, check_version_1, version_1_cases, VERSION_1_COUNT);
-    add_tests(tests + CASE_COUNT + VERSION_1_COUNT, check_version_2, version_2_cases, VERSION_2_COUNT);
-    add_tests(tests + CASE_COUNT + VERSION_1_COUNT + VERSION_2_COUNT, check_version_3, version_3_cases,
-              VERSION_3_COUNT);
-    add_tests(tests + CASE_COUNT + VERSION_1_COUNT + VERSION_2_COUNT + VERSION_3_COUNT, check_version_6, cases,
-              VERSION_6_COUNT);
-    add_tests(tests + count - 1 - SOURCE_COUNT - MULTIPLEXED_COUNT - VERSION_5_COUNT - VERSION_4_COUNT, check_version_4,
-              version_4_cases, VERSION_4_COUNT);
-    add_tests(tests + count - 1 - SOURCE_COUNT - MULTIPLEXED_COUNT - VERSION_5_COUNT, check_version_5, version_5_cases,
-              VERSION_5_COUNT);
-    add_tests(tests + count - 1 - SOURCE_COUNT - MULTIPLEXED_COUNT, check_multiplexed, multiplexed_cases,
-              MULTIPLEXED_COUNT);
-    add_tests(tests + count - 1 - SOURCE_COUNT, check_source, source_cases, SOURCE_COUNT);
-    tests[count - 1] = (struct CMUnitTest){"widths", check_widths, NULL, NULL, NULL};
+    struct CMUnitTest tests[256];
+    size_t count = 0;
+    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
+        assert_true(count + parts[i].count < sizeof tests / sizeof *tests);
+        count += add_tests(&parts[i], tests + count);
+    }
+    tests[count++] = (struct CMUnitTest){"widths", check_widths, NULL, NULL, NULL};
     kprof_catalog *golden = fixture_findings_load(false, &golden_findings);
     kprof_catalog *shipped = fixture_findings_load(true, &shipped_findings);
     int failed = _cmocka_run_group_tests("golden", tests, count, write_report, remove_report);

@@ -4,8 +4,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define FRAMES_MAX  256 /* functions inlined into each other */
-#define REASONS_MAX 128 /* a GPU has 20 */
+#define KPROF_CODE_VERSION 7   /* of the schema: the first that has these tables */
+#define FRAMES_MAX         256 /* functions inlined into each other */
+#define REASONS_MAX        128 /* a GPU has 20 */
 /* An instruction costs as much work as so many values that are stored, and a part of those that it could have. */
 #define WORK_OF_INSTRUCTION 4
 #define PART_OF_METRICS     8
@@ -156,17 +157,14 @@ static kprof_status read_launch(void *user, sqlite3_stmt *row)
 
 kprof_status kprof_code_profiles_load(kprof_report *report, const kprof_model *model, kprof_code_profiles *out)
 {
-    int64_t tables = 0;
     *out = (kprof_code_profiles){.report = report, .model = model, .cache = calloc(1, sizeof *out->cache)};
     if (!out->cache)
         return kprof_store_no_memory(report);
     out->cache->work.reports[0] = report;
-    kprof_status status = kprof_store_integer(
-        report, "SELECT count(*) FROM sqlite_schema WHERE type='table' AND name='code_profile'", &tables);
-    if (status != KPROF_OK || tables == 0)
-        return status;
-    status = kprof_store_query(report, "SELECT id, path, bytes, hash, content IS NOT NULL FROM code_file ORDER BY id",
-                               read_file, out);
+    if (report->version < KPROF_CODE_VERSION)
+        return KPROF_OK;
+    kprof_status status = kprof_store_query(
+        report, "SELECT id, path, bytes, hash, content IS NOT NULL FROM code_file ORDER BY id", read_file, out);
     if (status == KPROF_OK)
         status = name_files(out);
     if (status == KPROF_OK)
