@@ -92,6 +92,22 @@ class Choices(Case):
         self.assertEqual(self.told("--set", "default"), [])
         self.assertEqual(self.told("--set", "source", "--max-passes", "2"), [])  # samples alone
 
+    def test_source(self):
+        """What set source has is collected, and stands in the report: counters and samples of instructions."""
+        self.assert_run(self.collect(["--set", "source"], [f"launch={VECTOR_ADD}*2"]), 0)
+        [(counted, sampled)] = self.query("run.kprof", "SELECT sum(counted), sum(sampled) FROM code_profile")
+        self.assertEqual((counted, sampled), (2, 2))
+        names = [row[0] for row in self.query("run.kprof", "SELECT name FROM metric WHERE kind='instruction'")]
+        self.assertIn("smsp__sass_inst_executed", names)
+        self.assertIn("smsp__pcsamp_warps_issue_stalled_wait", names)
+        words = "SELECT unit, description FROM metric WHERE name='smsp__sass_inst_executed'"
+        self.assertEqual(self.query("run.kprof", words), [("inst", "Times that a warp executed the instruction")])
+        self.assertIn("gpu__time_duration.sum", [row[0] for row in self.query("run.kprof", "SELECT name FROM metric")])
+        self.assert_run(self.collect(["--metrics", "smsp__pcsamp_sample_count"], [f"launch={VECTOR_ADD}"]), 0)
+        self.assertEqual(self.query("run.kprof", "SELECT sum(counted), sum(sampled) FROM code_profile"), [(0, 1)])
+        self.assert_run(self.collect(["--set", "default"], [f"launch={VECTOR_ADD}"]), 0)
+        self.assertEqual(self.query("run.kprof", "SELECT count(*) FROM code_profile"), [(0,)])
+
     def test_values_on_request(self):
         """Attributes of the GPU that kprof itself does not need, and whether a kernel launches kernels, are there where
         somebody asks for them."""

@@ -1,6 +1,7 @@
 /* Stores what was measured of instructions: sums over the launches of a kernel and shape, or one profile for each
  * launch. */
 #include "report/store/code_ingest.h"
+#include "metricset/instruction.h"
 #include "report/store/rows.h"
 
 #include <math.h>
@@ -206,7 +207,9 @@ static kprof_status find_metrics(kprof_known_names *known, kprof_report *report,
     kprof_status status = known->rows ? KPROF_OK : kprof_store_no_memory(report);
     for (size_t i = 0; i < record->name_count && status == KPROF_OK; i++) {
         const char *name = or_empty(record->names[i]);
-        const kprof_model_metric row = {(char *)name, "", "", KPROF_INSTRUCTION_KIND};
+        const kprof_instruction_metric *told = kprof_instruction_metric_find(name);
+        const kprof_model_metric row = {(char *)name, (char *)(told ? told->unit : ""),
+                                        (char *)(told ? told->help : ""), KPROF_INSTRUCTION_KIND};
         status = kprof_strlist_add(&known->names, name) ? kprof_store_metric(report, &row, &known->rows[i])
                                                         : kprof_store_no_memory(report);
     }
