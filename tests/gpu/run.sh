@@ -4,14 +4,16 @@
 #   run.sh [PART [ARGUMENT...]]
 #
 # Without a PART: validate, behave and graphs. Parts: build, validate, values, behave, graphs, exact, bench,
-# frameworks, multiplex, findings, pairs, nvtx, ncu_lines, facts; their arguments are those of the script of that name.
+# frameworks, multiplex, findings, pairs, nvtx, ncu_lines, source, facts; their arguments are those of the script of
+# that name.
 # `validate` compares values with ncu's, `values` those of batches with those of launches repeated alone; `graphs`
 # measures a CUDA graph kernel by kernel and as one launch; `exact` runs the programs of exact/, each a kind of memory,
 # launch or ending that replay must not disturb, plain and under every mode, and compares; `frameworks` runs programs
 # of PyTorch, JAX, Triton and CuPy plain, under kprof and under ncu; `multiplex` measures without repeating; `findings`
 # records kernels that show one performance problem each; `pairs` holds findings to kernels that were mended; `nvtx`
 # compares the NVTX ranges of launches with those that programs open, and the launches that expressions choose with
-# those that ncu chooses; `ncu_lines` runs command lines of ncu with both tools, and compares what they collect.
+# those that ncu chooses; `ncu_lines` runs command lines of ncu with both tools, and compares what they collect;
+# `source` compares what is counted of instructions with what is counted of their launches.
 # Environment:
 #   KPROF               kprof to test (build/src/cli/kprof)
 #   KPROF_GPU_PROGRAMS  folder of the test programs (build/gpu-programs), built when they are missing or old
@@ -77,7 +79,8 @@ part() {
   case $name in
     build) ;;
     facts) facts ;;
-    validate | values | behave | graphs | exact | bench | frameworks | multiplex | findings | pairs | nvtx | ncu_lines)
+    validate | values | behave | graphs | exact | bench | frameworks | multiplex | findings | pairs | nvtx | \
+      ncu_lines | source)
       python3 "$here/$name.py" "$@" || status=$? ;;
     *) echo "run.sh: unknown part $name" >&2; status=2 ;;
   esac

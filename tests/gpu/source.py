@@ -1,0 +1,125 @@
+#!/usr/bin/env python3
+"""Compares what is counted of instructions with what the range profiler counts of the same launches: the sums over the
+instructions of each kernel must be equal, every repeated launch must have samples, and programs must give the results
+that they give alone. Prints Markdown, also to a file; exits 1 when a sum differs, or something is missing.
+
+    source.py [--launches N] [--output FILE] [PROGRAM...]
+"""
+import argparse
+import collections
+import sqlite3
+import sys
+import tempfile
+
+import harness
+
+# Programs, and what they are given besides the number of launches.
+PROGRAMS = {"vectorAdd": [], "inplace": [], "reduction": [], "transpose": [], "fma": [], "tensor": [], "copy": ["1024"]}
+
+# Counters of instructions, and the metrics of the launch that count the same.
+PAIRS = {
+    "smsp__sass_inst_executed": "smsp__sass_inst_executed.sum",
+    "smsp__sass_thread_inst_executed": "smsp__sass_thread_inst_executed.sum",
+    "smsp__sass_thread_inst_executed_pred_on": "smsp__sass_thread_inst_executed_pred_on.sum",
+    "smsp__sass_sectors_mem_global": "smsp__sass_sectors_mem_global.sum",
+    "smsp__sass_l1tex_pipe_lsu_wavefronts_mem_shared": "smsp__sass_l1tex_pipe_lsu_wavefronts_mem_shared.sum",
+}
+# The hardware's own count of the first one: that of patched code has another way to be wrong.
+HARDWARE = ("smsp__sass_inst_executed", "smsp__inst_executed.sum")
+
+SUMS = """SELECT kernel.function, metric.name, sum(value) FROM instruction_value
+JOIN code_profile AS profile ON profile.id = profile_id JOIN kernel ON kernel.id = profile.kernel_id
+JOIN metric ON metric.id = metric_id WHERE metric.name LIKE 'smsp__sass_%' GROUP BY kernel.function, metric.name"""
+# Over all launches of a kernel.
+LAUNCHES = "SELECT kernel, metric, sum(value) FROM launch_metrics GROUP BY kernel, metric"
+PROFILES = """SELECT kernel.function, sum(counted), sum(sampled), max(reason), sum(dropped),
+(SELECT count(*) FROM launch WHERE launch.kernel_id = kernel.id) FROM code_profile AS profile JOIN kernel ON kernel.id = profile.kernel_id
+GROUP BY kernel.id"""
+
+
+class Failure(Exception):
+    pass
+
+
+def measure(program, launches, base):
+    path = harness.programs() / program
+    words = [path, launches, *PROGRAMS[program]]
+    alone = harness.run(words)
+    metrics = ",".join([*PAIRS.values(), HARDWARE[1]])
+    result = harness.run([harness.kprof(), "--set", "source", "--metrics", metrics, "--cache-control", "none", "-f",
+                          "-o", base, *words], limit=600)
+    if result.status != 0:
+        raise Failure(f"kprof ended with {result.status}: {harness.last_lines(result.stderr)}")
+    if result.stdout != alone.stdout:
+        raise Failure("the program's output is not that of the program alone")
+    return result.seconds
+
+
+def read(base):
+    with sqlite3.connect(f"file:{harness.report_path(base)}?mode=ro", uri=True) as database:
+        sums, launches = collections.defaultdict(dict), collections.defaultdict(dict)
+        for kernel, metric, value in database.execute(SUMS):
+            sums[kernel][metric] = value
+        for kernel, metric, value in database.execute(LAUNCHES):
+            launches[kernel][metric] = value
+        return sums, launches, database.execute(PROFILES).fetchall()
+
+
+def compare(program, base):
+    """Rows of the table, and failures."""
+    sums, launches, profiles = read(base)
+    rows, failures = [], []
+    if not profiles:
+        raise Failure("nothing was measured of instructions")
+    for kernel, counted, sampled, reason, dropped, count in profiles:
+        for name, whole in [*PAIRS.items(), HARDWARE]:
+            over, alone = sums[kernel].get(name, 0.0), launches[kernel].get(whole)
+            same = alone is not None and abs(over - alone) <= 1e-6 * max(abs(alone), 1)
+            rows.append((program, kernel, f"`{name}`", f"`{whole}`", over, "n/a" if alone is None else alone,
+                         "equal" if same else "**differs**"))
+            if not same:
+                failures.append(f"{program}, {kernel}: {name} is {over} over the instructions, {whole} is {alone}")
+        if min(counted, sampled) < count or reason:
+            failures.append(f"{program}, {kernel}: of {count} launches {counted} have counters of their instructions, "
+                            f"{sampled} samples; {reason}")
+        rows.append((program, kernel, "launches with counters and samples, samples dropped", "", counted, sampled,
+                     dropped))
+    return rows, failures
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("programs", nargs="*", metavar="PROGRAM", help=", ".join(PROGRAMS) + " (all)")
+    parser.add_argument("--launches", type=int, default=5, help="of each kernel (5)")
+    parser.add_argument("--output", help="Markdown file (source.md among the results)")
+    options = parser.parse_args()
+    for name in set(options.programs) - set(PROGRAMS):
+        parser.error(f"{name}: not one of {', '.join(PROGRAMS)}")
+    if not harness.have_gpu():
+        print("source.py: no GPU: skipped", file=sys.stderr)
+        return harness.SKIPPED
+    rows, failures = [], []
+    with tempfile.TemporaryDirectory(prefix="kprof-source-") as folder:
+        for program in options.programs or PROGRAMS:
+            base = f"{folder}/{program}"
+            try:
+                seconds = measure(program, options.launches, base)
+                more, failed = compare(program, base)
+                rows += more
+                failures += failed
+                print(f"source.py: {program}: {seconds:.1f} s under kprof", file=sys.stderr, flush=True)
+            except Failure as failure:
+                failures.append(f"{program}: {failure}")
+    document = harness.Document(options.output or harness.results_folder() / "source.md")
+    document.add("# Counters of instructions against those of their launches\n")
+    document.add(harness.table(["", ""], harness.facts("tests/gpu/source.py " + " ".join(sys.argv[1:]))))
+    document.add(harness.table(["program", "kernel", "of instructions", "of the launch", "sum over instructions",
+                                "sum over launches", ""], rows))
+    document.add(f"## Result\n\n{len(failures)} failures.\n")
+    for failure in failures:
+        document.add(f"- {failure}")
+    return 1 if failures or not rows else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
