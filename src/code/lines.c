@@ -321,13 +321,9 @@ static size_t add_frame(reader *r, const table *t, size_t index)
     return caller < index ? caller : index;
 }
 
-static void add_row(reader *r, const table *t, size_t index, const window *in, uint64_t address)
+static void add_row(reader *r, const table *t, size_t index, row added)
 {
-    row added = {.section = in->section,
-                 .section_offset = in->section_offset + (address - in->base),
-                 .first_frame = r->frames.length / sizeof(kprof_code_frame)};
-    if (dwarf_lineendsequence(dwarf_onesrcline(t->lines, index), &added.ends) != 0)
-        return;
+    added.first_frame = r->frames.length / sizeof(kprof_code_frame);
     for (size_t depth = 0; !added.ends && depth < KPROF_CODE_MOST_DEPTH; depth++) {
         size_t caller = add_frame(r, t, index);
         if (caller == index || r->state)
@@ -351,7 +347,7 @@ static void read_table(reader *r, table *t)
         /* Of rows with one address the last one holds; the others are callers. */
         const window *in = find_window(r, address);
         if (in && r->is_read[in->section] && (ends || !after || dwarf_lineaddr(after, &next) != 0 || next != address))
-            add_row(r, t, i, in, address);
+            add_row(r, t, i, (row){in->section, in->section_offset + (address - in->base), 0, 0, ends});
     }
 }
 

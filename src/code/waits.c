@@ -25,6 +25,7 @@ typedef struct tracer {
     uint32_t *seen;   /* the number of the search that was there last */
     uint32_t *queue;  /* of instructions to go back from */
     uint32_t *found;  /* by a search, the nearest first */
+    size_t queued;
     uint32_t search;
     size_t *steps_left;
 } tracer;
@@ -214,7 +215,7 @@ static bool goes_on(const kprof_sass *sass)
 }
 
 /* Look at an instruction that a way leads over. Functions that are called may wait, too, so ways end there. */
-static void visit(tracer *t, uint32_t number, unsigned what, producers *found, size_t *queued)
+static void visit(tracer *t, uint32_t number, unsigned what, producers *found)
 {
     if (t->seen[number] == t->search)
         return;
@@ -225,23 +226,26 @@ static void visit(tracer *t, uint32_t number, unsigned what, producers *found, s
     if (produces(t, number, what))
         t->found[found->count++] = number;
     if (!is_call && !awaits(t, number, what))
-        t->queue[(*queued)++] = number;
+        t->queue[t->queued++] = number;
 }
 
 /* Go back from the first `queued` instructions in the queue to all that may have set what they wait for. */
 static void search(tracer *t, size_t queued, unsigned what, producers *found)
 {
+    t->queued = queued;
     const edge *edges = (const edge *)t->edges.data;
     *found = (producers){0};
     t->search++;
-    for (size_t i = 0; i<queued && * t->steps_left> 0; i++) {
+    for (size_t i = 0; i < t->queued; i++) {
+        if (*t->steps_left == 0)
+            return; /* visit() has said so */
         uint32_t number = t->queue[i];
         if (t->is_unknown[number])
             found->is_incomplete = true;
         if (number > 0 && goes_on(&t->sass[number - 1]))
-            visit(t, number - 1, what, found, &queued);
+            visit(t, number - 1, what, found);
         for (size_t e = first_edge_to(t, number); e < t->edges.length / sizeof(edge) && edges[e].to == number; e++)
-            visit(t, edges[e].from, what, found, &queued);
+            visit(t, edges[e].from, what, found);
     }
 }
 
@@ -375,7 +379,7 @@ kprof_status kprof_code_find_waits(kprof_code_function *function, const kprof_co
     if (has_memory && read_flow(&t)) {
         if (function->section_offset > 0) /* callers of a part of a kernel may wait for less than it needs */
             t.is_unknown[0] = true;
-        for (size_t i = 0; i<count && * steps_left> 0 && !waits->failed; i++)
+        for (size_t i = 0; i < count && *steps_left != 0 && !waits->failed; i++)
             trace(&t, i, waits);
     }
     bool failed = !has_memory || t.edges.failed || waits->failed;
