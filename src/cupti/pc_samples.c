@@ -306,9 +306,10 @@ kprof_status kprof_pc_samples_read(kprof_pc_samples *s, kprof_instruction_data *
     return kprof_fail(KPROF_NOT_COLLECTED, "no sample fell into the launch, which is as short as the sampling period");
 }
 
+/* While samples are enabled CUPTI may write what is left of them. */
 void kprof_pc_samples_close(kprof_pc_samples *s)
 {
-    if (!s)
+    if (!s || s->enabled)
         return;
     kprof_instruction_rows_free(&s->rows);
     free(s->indices);

@@ -20,6 +20,9 @@
  * contexts take turns with the counters, and each measurement is a new one anyway. */
 #define RANGE_GROWTH 2
 
+/* What is measured of instructions lies in host memory until the batch is told of: up to a megabyte for each launch. */
+#define MEASURED_LAUNCHES 512
+
 static size_t smaller(size_t a, size_t b)
 {
     return a < b ? a : b;
@@ -46,6 +49,8 @@ size_t kprof_capacity_choose(const kprof_profiled_context *context, bool reserve
     size_t capacity = kprof_capacity_of_memory(context, reserves);
     if (config->replay_batch)
         capacity = smaller(capacity, config->replay_batch);
+    if (kprof_measures_instructions())
+        capacity = smaller(capacity, MEASURED_LAUNCHES);
     if (config->counter_data_dir) /* the image of each launch is kept by itself */
         capacity = 1;
     if (config->filter.launch_count)

@@ -889,14 +889,24 @@ void kprof_launch_stop(void)
     thread.own_call = false;
 }
 
+/* CUPTI has threads for samples of instructions, which are to end before the process does. */
+static void end_instruction_samples(void)
+{
+    thread.own_call = true;
+    bool own = kprof_engine.device->target_set_own(true);
+    kprof_contexts_release();
+    (void)kprof_engine.device->target_set_own(own);
+    thread.own_call = false;
+}
+
 void kprof_launch_finish(void)
 {
     kprof_nvtx_tell_missed();
     kprof_launch_stop();
     if (!kprof_gate_is_own()) { /* else a signal handler exits, and its thread may be evaluating them */
         kprof_contexts_end_samples();
-        if (kprof_engine.process.config.samples) /* of instructions, for which CUPTI has threads */
-            kprof_contexts_release();
+        if (kprof_engine.process.config.samples)
+            end_instruction_samples();
     }
     write_end();
 }

@@ -33,7 +33,8 @@ JOIN metric ON metric.id = metric_id WHERE metric.name LIKE 'smsp__sass_%' GROUP
 # Over all launches of a kernel.
 LAUNCHES = "SELECT kernel, metric, sum(value) FROM launch_metrics GROUP BY kernel, metric"
 PROFILES = """SELECT kernel.function, sum(counted), sum(sampled), max(reason), sum(dropped),
-(SELECT count(*) FROM launch WHERE launch.kernel_id = kernel.id) FROM code_profile AS profile JOIN kernel ON kernel.id = profile.kernel_id
+(SELECT count(*) FROM launch WHERE launch.kernel_id = kernel.id)
+FROM code_profile AS profile JOIN kernel ON kernel.id = profile.kernel_id
 GROUP BY kernel.id"""
 
 

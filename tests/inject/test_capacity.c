@@ -162,6 +162,18 @@ static void test_counter_data_of_each_launch(void **state)
     assert_int_equal(kprof_capacity_choose(&context, false), 1);
 }
 
+/* Until the batch is told of, what was measured of their instructions is in memory. */
+static void test_instructions_of_each_launch(void **state)
+{
+    (void)state;
+    kprof_profiled_context context = {0};
+    launch_bytes = 1 << 17;
+    kprof_engine.process.config.samples = true;
+    assert_int_equal(kprof_capacity_choose(&context, false), 512);
+    kprof_engine.process.config.replay_batch = 3;
+    assert_int_equal(kprof_capacity_choose(&context, false), 3);
+}
+
 int main(void)
 {
     kprof_engine.device = &device_ops;
@@ -177,6 +189,7 @@ int main(void)
         cmocka_unit_test_setup(test_a_machine_with_little_memory, set_up),
         cmocka_unit_test_setup(test_as_asked, set_up),
         cmocka_unit_test_setup(test_counter_data_of_each_launch, set_up),
+        cmocka_unit_test_setup(test_instructions_of_each_launch, set_up),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
