@@ -1347,7 +1347,7 @@ class Findings(Case):
         self.assertNotIn("waits_for", worst)
         first, second = places[1]["Waits"]
         self.assertEqual((first["place"], first["waits_for"]["place"], first["waits_for"]["space"],
-                          first["waits_for"]["operation"]), ("softmax.py:7", "softmax.py:14", "global", "load"))
+                          first["waits_for"]["operation"]), ("softmax.py:7", "softmax.py:14", "Global", "Load"))
         self.assertGreater(first["share_pct"], second["share_pct"])
         self.assertGreaterEqual(second["share_pct"], 10)
         [only] = places[1]["Chosen"]
@@ -1355,11 +1355,11 @@ class Findings(Case):
         self.assertIsNone(places[0]["Excess"])  # vectorAdd has none
         self.assertEqual(places[2]["Waits"][0]["place"], "instruction 0xc0")  # incr has no lines
         self.assertIsNone(places[2]["Waits"][0]["line"])
-        told = "Most of it: softmax.py:7 (84.3 %) waits for softmax.py:14 (global load), standard.py:118 (11.2 %)"
+        told = "Most of it: softmax.py:7 (84.3 %) waits for softmax.py:14 (Global Load), standard.py:118 (11.2 %)"
         for layout in ((), ("--csv",), ("--csv-layout", "ncu"), ("--markdown",), ("--width", "200")):
             out = self.kprof(*words, *layout, "-k", "softmax_kernel").out
             self.assertIn(told, re.sub(r"\\(.)", r"\1", re.sub(r"\s+", " ", out)))
-        self.assertIn("vectorAdd.cu:8 (96.8 %) waits for another instruction of the line (global load).",
+        self.assertIn("vectorAdd.cu:8 (96.8 %) waits for another instruction of the line (Global Load).",
                       self.kprof(*words, "--csv", "-k", "vectorAdd").out)
         self.assertNotIn("places", self.kprof("report", SAMPLE, "--json").out)
 

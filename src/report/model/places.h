@@ -18,7 +18,7 @@ typedef struct kprof_found_place {
     double share_pct;              /* of what the whole kernel has of the finding's metrics */
     kprof_code_place waits_for;    /* the instruction that gives the value which most of these samples wait for */
     bool waits;                    /* there is one */
-    const char *space, *operation; /* of that instruction: "global", "load"; NULL: not known */
+    const char *space, *operation; /* of that instruction: "Global", "Load"; NULL: not known */
 } kprof_found_place;
 
 /* Reads the instructions of launches, one after another. */
