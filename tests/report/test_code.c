@@ -219,6 +219,7 @@ static void test_damaged_rows(void **state)
         "UPDATE code_profile_metric SET metric_id=metric_id+100000",
         "INSERT INTO instruction_value VALUES(1, 1, 0, 1, 5)",
         "UPDATE instruction_value SET offset=-16 WHERE offset=0",
+        "UPDATE instruction_value SET offset=9000000000000000000 WHERE offset=0",
         "UPDATE instruction_value SET function_id=900 WHERE function_id=1",
         "UPDATE code_line SET file_id=42",
         "UPDATE code_line SET depth=depth+100",
@@ -291,6 +292,34 @@ static void test_pages_of_launches(void **state)
     free(fixture_print(of.report, &options, &status));
     assert_int_equal(status, KPROF_UNKNOWN_NAME);
     assert_non_null(strstr(said.last, "--page source shows it"));
+    close_code(&of);
+}
+
+/* A kernel calls another function: its instructions follow, under addresses of their own. */
+static void test_two_functions(void **state)
+{
+    (void)state;
+    execute("INSERT INTO instruction_value SELECT 1, 3, offset, metric_id, value FROM instruction_value WHERE "
+            "profile_id=3");
+    opened of;
+    kprof_status status;
+    assert_int_equal(open_code(VECTOR_ADD, &of), KPROF_OK);
+    assert_int_equal(of.code.function_count, 2);
+    assert_int_equal(of.code.functions[0].base, 0);
+    assert_int_equal(of.code.functions[1].base, 0x200);
+    static char vector_add[] = "vectorAdd";
+    const kprof_filter_spec filter = {.kernel = vector_add};
+    const kprof_print_options options = {.page = KPROF_PAGE_SOURCE,
+                                         .format = KPROF_FORMAT_CSV_NCU,
+                                         .source_view = KPROF_VIEW_SASS,
+                                         .all_rows = true,
+                                         .filter = &filter};
+    char *text = fixture_print(of.report, &options, &status);
+    assert_int_equal(status, KPROF_OK);
+    const char *last = strstr(text, "\n\"0x1f0\","), *next = strstr(text, "\n\"0x200\","),
+               *far = strstr(text, "\n\"0x210\",");
+    assert_true(last && next > last && far > next);
+    free(text);
     close_code(&of);
 }
 
@@ -467,6 +496,7 @@ int main(void)
         TEST(test_damaged_rows),
         TEST(test_texts_are_cleaned),
         TEST(test_pages_of_launches),
+        TEST(test_two_functions),
         TEST(test_too_many_reasons),
         TEST(test_too_many_profiles),
         TEST(test_texts_of_files),

@@ -46,7 +46,7 @@ typedef struct code_column {
 static const code_column columns[] = {
     {"Line No", "line", AS_LINE},
     {"Source", "source", AS_SOURCE},
-    {"Address", "offset", AS_ADDRESS},
+    {"Address", "code_offset", AS_ADDRESS},
     {"Source", "instruction", AS_SASS},
     {"Warp Stall Sampling (All Samples)", "samples", AS_COUNT},
     {"Warp Stall Sampling (Not-issued Samples)", "samples_not_issued", AS_COUNT},
@@ -265,7 +265,8 @@ static void put_cell(kprof_csv_line *line, const code_column *column, const kpro
         kprof_csv_text(line, text_of(row, column->key));
         break;
     case AS_ADDRESS:
-        snprintf(address, sizeof address, "0x%llx", is_instruction ? (unsigned long long)number_of(row, "offset") : 0);
+        snprintf(address, sizeof address, "0x%llx",
+                 is_instruction ? (unsigned long long)number_of(row, column->key) : 0);
         kprof_csv_text(line, is_instruction ? address : "-");
         break;
     case AS_SASS:

@@ -4,9 +4,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define KPROF_CODE_VERSION 7   /* of the schema: the first that has these tables */
-#define FRAMES_MAX         256 /* functions inlined into each other */
-#define REASONS_MAX        128 /* a GPU has 20 */
+#define KPROF_CODE_VERSION 7                  /* of the schema: the first that has these tables */
+#define FRAMES_MAX         256                /* functions inlined into each other */
+#define REASONS_MAX        128                /* a GPU has 20 */
+#define OFFSET_MAX         (INT64_C(1) << 40) /* bytes of a function */
 /* An instruction costs as much work as so many values that are stored, and a part of those that it could have. */
 #define WORK_OF_INSTRUCTION 4
 #define PART_OF_METRICS     8
@@ -289,7 +290,7 @@ static kprof_status read_value(void *user, sqlite3_stmt *columns)
     const int64_t offset = sqlite3_column_int64(columns, 1);
     const value_row row = {sqlite3_column_int64(columns, 0), (uint64_t)offset,
                            column_of(load->code, sqlite3_column_int64(columns, 2)), sqlite3_column_double(columns, 3)};
-    if (offset < 0 || row.column == SIZE_MAX ||
+    if (offset < 0 || offset > OFFSET_MAX || row.column == SIZE_MAX ||
         (load->row_count > 0 && !comes_after(&row, &load->rows[load->row_count - 1])))
         return kprof_store_damaged(load->report, "instruction_value");
     const kprof_status status = kprof_work_charge(load->work, 1);
@@ -350,7 +351,7 @@ static kprof_status read_instruction(void *user, sqlite3_stmt *row)
     const kprof_profiled_instruction *last =
         load->function->count > 0 ? &code->instructions[code->instruction_count - 1] : NULL;
     kprof_profiled_instruction *own = NULL;
-    if (offset < 0 || (last && (uint64_t)offset <= last->offset))
+    if (offset < 0 || offset > OFFSET_MAX || (last && (uint64_t)offset <= last->offset))
         return kprof_store_damaged(load->report, "code_instruction");
     const kprof_status status = add_instruction(load, (uint64_t)offset, &own);
     if (status != KPROF_OK)
@@ -467,6 +468,18 @@ static kprof_status query_function(code_loader *load, const char *format, kprof_
     return status;
 }
 
+/* Behind the function before it, as far as instructions are known. */
+static void place_function(code_loader *load)
+{
+    enum { INSTRUCTION_BYTES = 16 };
+    const kprof_profiled_code *code = load->code;
+    kprof_profiled_function *own = load->function;
+    if (own == code->functions)
+        return;
+    const kprof_profiled_instruction *last = &code->instructions[own->first - 1];
+    own->base = own[-1].base + last->offset + INSTRUCTION_BYTES;
+}
+
 /* Read a function; rows[count] are its values. */
 static kprof_status load_function(code_loader *load, const value_row *rows, size_t count)
 {
@@ -491,6 +504,8 @@ static kprof_status load_function(code_loader *load, const value_row *rows, size
         status = add_missing(load, rows, count);
     for (size_t i = 0; i < sizeof details / sizeof *details && status == KPROF_OK; i++)
         status = query_function(load, details[i].sql, details[i].row);
+    if (status == KPROF_OK)
+        place_function(load);
     return status;
 }
 

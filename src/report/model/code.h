@@ -147,6 +147,7 @@ typedef struct kprof_profiled_function {
     char *mangled, *demangled;
     char *text_state, *line_state; /* why there is no text, and why no lines; "": there are */
     size_t first, count;           /* of its instructions */
+    uint64_t base;                 /* its offset, if the functions followed one another */
 } kprof_profiled_function;
 
 /* A reason with the columns of its samples; SIZE_MAX: not measured. */

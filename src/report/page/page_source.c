@@ -301,6 +301,8 @@ static size_t put_place_fields(const shown_code *shown, const shown_row *row, co
     const char *function = row->line ? row->line->function : frame && frame->function ? frame->function : of_kernel;
     const bool has_lines = kprof_profiled_has_lines(shown->code);
     const bool is_below = shown->view == KPROF_VIEW_BOTH && instruction;
+    const uint64_t base = instruction ? shown->code->functions[instruction->function].base : 0;
+    const uint64_t in_code = instruction ? base + instruction->offset : 0;
     size_t count = 0;
     kprof_emit_field location = kprof_field_text("location", "Line", text_or_null(texts->location));
     location.short_text = is_below ? texts->below : NULL;
@@ -315,6 +317,7 @@ static size_t put_place_fields(const shown_code *shown, const shown_row *row, co
     out[count++] = shown_if(address, shown->view == KPROF_VIEW_SASS);
     out[count++] =
         machine(optional_integer("offset", "Offset", instruction != NULL, instruction ? instruction->offset : 0));
+    out[count++] = machine(optional_integer("code_offset", "Offset in the code", instruction != NULL, in_code));
     out[count++] = shown_if(text, shown->view == KPROF_VIEW_SASS && kprof_profiled_has_text(shown->code));
     out[count++] = machine(kprof_field_text("space", "Space", instruction ? instruction->space : NULL));
     out[count++] = machine(kprof_field_text("operation", "Operation", instruction ? instruction->operation : NULL));
