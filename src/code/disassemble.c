@@ -27,27 +27,39 @@ static bool has_text(const kprof_code *code)
     return false;
 }
 
-/* Returns KPROF_OK where the program printed a text of the functions, and otherwise says in `reason` why not. */
-static kprof_status try_program(kprof_code *code, const char *cubin_path, const char *program, kprof_strbuf *reason)
+/* Returns KPROF_OK where the program printed a text of the functions, and otherwise says in `reason` why not. `symbols`
+ * empty: it prints all of the cubin. */
+static kprof_status run_program(kprof_code *code, char *const *program_and_cubin, const kprof_strbuf *symbols,
+                                kprof_strbuf *reason)
 {
     static const kprof_nvdisasm_limits limits = {KPROF_CODE_MOST_TEXT_BYTES, KPROF_CODE_MOST_SECONDS * 1000000000};
-    kprof_strbuf symbols = KPROF_STRBUF_INIT, text = KPROF_STRBUF_INIT;
-    put_symbols(code, &symbols);
-    char *arguments[] = {(char *)program, "-c", (char *)cubin_path, NULL, NULL, NULL};
-    if (symbols.length > 0) {
-        arguments[2] = "-fun";
-        arguments[3] = symbols.data;
-        arguments[4] = (char *)cubin_path;
-    }
-    kprof_status status = symbols.failed ? KPROF_NO_MEMORY : kprof_nvdisasm_run(arguments, &limits, &text, reason);
+    kprof_strbuf text = KPROF_STRBUF_INIT;
+    char *const some[] = {program_and_cubin[0], "-c", "-fun", symbols->data, program_and_cubin[1], NULL};
+    char *const all[] = {program_and_cubin[0], "-c", program_and_cubin[1], NULL};
+    kprof_status status = kprof_nvdisasm_run(symbols->length > 0 ? some : all, &limits, &text, reason);
     if (status == KPROF_OK && text.length > 0)
         status = kprof_code_take_listing(code, text.data, text.length);
     if (status == KPROF_OK && !has_text(code)) {
         kprof_strbuf_puts(reason, "it printed none of the code");
         status = KPROF_INTERNAL;
     }
-    kprof_strbuf_free(&symbols);
     kprof_strbuf_free(&text);
+    return status;
+}
+
+/* A program that does not find the symbols may still print all. */
+static kprof_status try_program(kprof_code *code, const char *cubin_path, const char *program, kprof_strbuf *reason)
+{
+    kprof_strbuf symbols = KPROF_STRBUF_INIT;
+    char *const program_and_cubin[] = {(char *)program, (char *)cubin_path};
+    put_symbols(code, &symbols);
+    kprof_status status = symbols.failed ? KPROF_NO_MEMORY : run_program(code, program_and_cubin, &symbols, reason);
+    if (status == KPROF_INTERNAL && symbols.length > 0) {
+        kprof_strbuf_clear(&symbols);
+        kprof_strbuf_clear(reason);
+        status = run_program(code, program_and_cubin, &symbols, reason);
+    }
+    kprof_strbuf_free(&symbols);
     return status;
 }
 

@@ -194,6 +194,21 @@ static void code_gets_the_text_that_a_program_prints(void **state)
     kprof_code_free(&code);
 }
 
+static void all_is_printed_where_symbols_are_not_found(void **state)
+{
+    (void)state;
+    char lines[4096];
+    snprintf(lines, sizeof lines,
+             "case \"$*\" in *-fun*) echo 'nvdisasm error   : No symbol with index 6' >&2; exit 255;; esac\n"
+             "/bin/cat '%s/fixtures/code/lengths_sm90.sass'",
+             KPROF_TESTS_DIR);
+    kprof_code code;
+    disassemble("lengths_sm90.cubin", make_program("picky/nvdisasm", lines), &code);
+    assert_string_equal(code.text_state, "");
+    assert_non_null(find_function(&code, "lengths")->instructions[0].text);
+    kprof_code_free(&code);
+}
+
 /* The first one may be of a toolkit that does not know the GPU. */
 static void the_next_program_is_tried(void **state)
 {
@@ -241,6 +256,7 @@ int main(void)
         cmocka_unit_test(failures_are_told),
         cmocka_unit_test(programs_without_end_are_ended),
         cmocka_unit_test(code_gets_the_text_that_a_program_prints),
+        cmocka_unit_test(all_is_printed_where_symbols_are_not_found),
         cmocka_unit_test(the_next_program_is_tried),
     };
     return cmocka_run_group_tests(tests, make_folder, remove_folder);
