@@ -13,6 +13,7 @@
 #include "core/log.h"
 #include "core/monotonic.h"
 #include "report/model/number.h"
+#include "report/store/code_read.h"
 
 #include <errno.h>
 #include <limits.h>
@@ -340,6 +341,9 @@ static void collect(profile *run)
         settle_signal(run);
     }
     kprof_status finished = kprof_spools_finish(run->spools, run->child.pid);
+    if (finished == KPROF_OK)
+        finished = kprof_report_read_code(
+            run->report, &(kprof_code_options){.folder = run->session.folder, .nvdisasm = run->options->nvdisasm});
     outcome->wait_status = run->child.wait_status;
     outcome->spools = kprof_spools_summarize(run->spools);
     if (finished == KPROF_OK && outcome->spools.root_seen)

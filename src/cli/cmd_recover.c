@@ -9,6 +9,7 @@
 #include "core/folder.h"
 #include "core/log.h"
 #include "report/model/number.h"
+#include "report/store/code_read.h"
 #include "report/store/report_file.h"
 
 #include <fcntl.h>
@@ -127,6 +128,8 @@ static kprof_status ingest(recovery *run)
     kprof_status status = kprof_spools_new(&run->session, run->report, &progress, &spools);
     if (status == KPROF_OK)
         status = kprof_spools_finish(spools, 0);
+    if (status == KPROF_OK)
+        status = kprof_report_read_code(run->report, &(kprof_code_options){.folder = run->session.folder});
     if (status == KPROF_OK)
         run->is_empty = kprof_spools_summarize(spools).processes == 0;
     if (status == KPROF_OK)

@@ -7,8 +7,11 @@
 
 #include "fixture.h"
 #include "log_capture.h"
+#include "report/model/merge.h"
+#include "report/store/code_read.h"
 #include "report/store/store.h"
 
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -181,6 +184,102 @@ static void test_records_that_do_not_fit(void **state)
     expect_sums(1);
 }
 
+/* Read the code that the file has, from the folder of the tests' cubins. */
+static void read_code(const char *file, const char *function, bool keeps)
+{
+    double counted[] = {0, 4, 0};
+    const int folder = open(KPROF_TESTS_DIR "/fixtures/code", O_RDONLY | O_DIRECTORY);
+    assert_true(folder >= 0);
+    store_code(file);
+    store_launch(0, 7);
+    kprof_record record = rows(0, false, counted, 3);
+    record.instructions.function = (char *)function;
+    fixture_store(ingest, &record);
+    const kprof_code_options options = {folder, "/bin/false", keeps, keeps};
+    assert_int_equal(kprof_report_read_code(report, &options), KPROF_OK);
+    close(folder);
+}
+
+static void test_code_of_a_cubin(void **state)
+{
+    (void)state;
+    read_code("lengths_sm90.cubin", "lengths", false);
+    assert_true(number("SELECT count(*) FROM code_instruction") > 10);
+    assert_int_equal(number("SELECT bytes=(SELECT 16*count(*) FROM code_instruction) FROM code_function"), 1);
+    assert_int_equal(number("SELECT count(*) FROM code_file WHERE path LIKE '%.cu' AND content IS NULL"), 1);
+    assert_true(number("SELECT count(DISTINCT line) FROM code_line WHERE depth=0") > 2);
+    assert_int_equal(number("SELECT count(*) FROM code WHERE line_state='' AND text_state<>'' AND cubin IS NULL"), 1);
+}
+
+static void test_cubin_that_is_kept(void **state)
+{
+    (void)state;
+    read_code("loop.cubin", "walk", true);
+    assert_int_equal(number("SELECT count(*) FROM code WHERE substr(cubin,1,4)=x'7f454c46'"), 1);
+}
+
+/* A part has the profiles of its launches and the code of these, and a merged report those of all. */
+static void test_parts_and_merged_reports(void **state)
+{
+    (void)state;
+    char part[512], both[512];
+    snprintf(part, sizeof part, "%s", fixture_path("code-part.kprof"));
+    snprintf(both, sizeof both, "%s", fixture_path("code-both.kprof"));
+    read_code("lengths_sm90.cubin", "lengths", true);
+    store_launch(1, 9);
+    store_rows(1);
+    const int64_t instructions = number("SELECT count(*) FROM code_instruction");
+    const int64_t lines = number("SELECT count(*) FROM code_line");
+    assert_int_equal(number("SELECT count(*) FROM code_profile"), 2);
+    kprof_ingest_free(ingest);
+    ingest = NULL;
+    assert_int_equal(kprof_report_close(report), KPROF_OK);
+    const kprof_launch_range first = {0, 0};
+    const kprof_strlist none = KPROF_STRLIST_INIT;
+    const kprof_subset subset = {
+        .ranges = &first, .range_count = 1, .sections = &none, .sections_of_set = &none, .metrics = &none};
+    for (size_t i = 0; i < 2; i++) {
+        const char *to = i ? both : part;
+        kprof_merge *merge = NULL;
+        assert_int_equal(kprof_report_create(to, KPROF_CREATE_REPLACE,
+                                             &(kprof_run_info){"kprof", "/tmp", "0.1.0", NULL, 1}, &report),
+                         KPROF_OK);
+        assert_int_equal(kprof_merge_new(report, &merge), KPROF_OK);
+        assert_int_equal(kprof_merge_add(merge, path, "one", i ? NULL : &subset), KPROF_OK);
+        assert_int_equal(number("SELECT count(*) FROM main.code_profile"), i + 1);
+        assert_int_equal(number("SELECT count(*) FROM main.launch_code_profile"), i + 1);
+        assert_int_equal(number("SELECT count(*) FROM main.code_function"), i + 1);
+        assert_int_equal(number("SELECT count(*) FROM main.code_instruction"), instructions);
+        assert_int_equal(number("SELECT count(*) FROM main.code_line JOIN main.code_file ON code_file.id=file_id"),
+                         lines);
+        assert_int_equal(number("SELECT count(*) FROM main.instruction_value JOIN main.code_function ON "
+                                "code_function.id=function_id JOIN main.code ON code.id=code_id JOIN main.metric ON "
+                                "metric.id=metric_id JOIN main.code_profile ON code_profile.id=profile_id JOIN "
+                                "main.launch ON launch.id=launch_id WHERE metric.kind='instruction'"),
+                         i ? 5 : 1);
+        assert_int_equal(kprof_merge_finish(merge), KPROF_OK);
+        kprof_merge_free(merge);
+        kprof_report_discard(report);
+    }
+    report = NULL;
+}
+
+/* Nothing outside of the folder is opened, and what is no cubin is told. */
+static void test_odd_cubins(void **state)
+{
+    (void)state;
+    static const char *const odd[] = {"../code/loop.cubin", "..", "no-such-file", "loop.cu"};
+    for (size_t i = 0; i < sizeof odd / sizeof *odd; i++) {
+        read_code(odd[i], "walk", true);
+        assert_int_equal(number("SELECT count(*) FROM code WHERE line_state<>'' AND text_state<>''"), 1);
+        assert_int_equal(number("SELECT count(*) FROM code_instruction"), 0);
+        if (i < 3)
+            assert_int_equal(number("SELECT count(*) FROM code WHERE cubin IS NOT NULL"), 0);
+        tear_down(state);
+        set_up(state);
+    }
+}
+
 #define TEST(function) cmocka_unit_test_setup_teardown(function, set_up, tear_down)
 
 int main(void)
@@ -190,6 +289,10 @@ int main(void)
         TEST(test_single_launches),
         TEST(test_reason),
         TEST(test_records_that_do_not_fit),
+        TEST(test_code_of_a_cubin),
+        TEST(test_cubin_that_is_kept),
+        TEST(test_parts_and_merged_reports),
+        TEST(test_odd_cubins),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -31,6 +31,8 @@ kprof_status kprof_merge_new(kprof_report *into, kprof_merge **out)
                                  "CREATE TEMP TABLE new_device(old INTEGER PRIMARY KEY, id INTEGER NOT NULL);"
                                  "CREATE TEMP TABLE new_metric(old INTEGER PRIMARY KEY, id INTEGER NOT NULL);"
                                  "CREATE TEMP TABLE taken(launch INTEGER PRIMARY KEY);"
+                                 "CREATE TEMP TABLE kept_profile(id INTEGER PRIMARY KEY);"
+                                 "CREATE TEMP TABLE kept_function(id INTEGER PRIMARY KEY);"
                                  "CREATE TEMP TABLE planned(chip TEXT PRIMARY KEY)";
     *out = calloc(1, sizeof **out);
     if (!*out)
@@ -297,6 +299,65 @@ static char *launch_query(void)
     return kprof_strbuf_take(&sql);
 }
 
+/* Code and what was measured of it. A part has the whole profiles of its launches, as far as it has metrics of them,
+ * and the code of these. Ids of code, files, functions and profiles follow those that are there. */
+static kprof_status add_code(kprof_merge *merge, const kprof_report *from)
+{
+#define KEPT_VALUES "profile_id IN kept_profile AND metric_id IN (SELECT old FROM new_metric)"
+    static const char *const statements[] = {
+        "DELETE FROM kept_profile WHERE ?6>=0",
+        "DELETE FROM kept_function WHERE ?6>=0",
+        /* A profile without a metric tells why nothing was measured. */
+        "INSERT INTO kept_profile SELECT id FROM source.code_profile WHERE ?6>=0 AND id IN "
+        "(SELECT profile_id FROM source.launch_code_profile WHERE ?6=0 OR launch_id IN (SELECT launch FROM taken)) AND "
+        "(NOT EXISTS(SELECT 1 FROM source.code_profile_metric WHERE profile_id=code_profile.id) OR EXISTS(SELECT 1 "
+        "FROM "
+        "source.code_profile_metric WHERE profile_id=code_profile.id AND metric_id IN (SELECT old FROM new_metric)))",
+        "INSERT INTO main.code_profile SELECT id+?5, process_id+?2, (SELECT id FROM new_kernel WHERE old=kernel_id), "
+        "(SELECT id FROM new_device WHERE old=device_id), (SELECT min(launch_id) FROM source.launch_code_profile WHERE "
+        "profile_id=code_profile.id AND (?6=0 OR launch_id IN (SELECT launch FROM taken)))+?1, counted, sampled, "
+        "period_cycles, dropped, reason FROM source.code_profile WHERE ?6>=0 AND id IN kept_profile",
+        "INSERT INTO main.launch_code_profile SELECT launch_id+?1, profile_id+?5 FROM source.launch_code_profile WHERE "
+        "?6>=0 AND profile_id IN kept_profile AND (?6=0 OR launch_id IN (SELECT launch FROM taken))",
+        "INSERT INTO main.code_profile_metric SELECT profile_id+?5, (SELECT id FROM new_metric WHERE old=metric_id) "
+        "FROM source.code_profile_metric WHERE ?6>=0 AND " KEPT_VALUES,
+        "INSERT INTO main.instruction_value SELECT profile_id+?5, function_id+?4, offset, (SELECT id FROM new_metric "
+        "WHERE old=metric_id), value FROM source.instruction_value WHERE ?6>=0 AND " KEPT_VALUES,
+        "INSERT INTO kept_function SELECT DISTINCT function_id FROM source.instruction_value WHERE "
+        "?6>=0 AND " KEPT_VALUES,
+        "INSERT INTO main.code SELECT id+?4, crc, bytes, text_state, line_state, cubin FROM source.code WHERE "
+        "?6>=0 AND id IN (SELECT code_id FROM source.code_function WHERE id IN kept_function)",
+        "INSERT INTO main.code_function SELECT id+?4, code_id+?4, mangled, demangled, bytes FROM source.code_function "
+        "WHERE ?6>=0 AND id IN kept_function",
+        "INSERT INTO main.code_instruction SELECT function_id+?4, offset, text, space, operation, access_bits FROM "
+        "source.code_instruction WHERE ?6>=0 AND function_id IN kept_function",
+        "INSERT INTO main.code_line SELECT function_id+?4, offset, depth, file_id+?3, line, function FROM "
+        "source.code_line WHERE ?6>=0 AND function_id IN kept_function",
+        "INSERT INTO main.code_wait SELECT function_id+?4, offset, producer_offset FROM source.code_wait WHERE "
+        "?6>=0 AND function_id IN kept_function",
+        "INSERT INTO main.code_file SELECT id+?3, path, bytes, hash, content FROM source.code_file WHERE "
+        "?6>=0 AND id IN (SELECT file_id FROM source.code_line WHERE function_id IN "
+        "kept_function)",
+    };
+    int64_t files = 0, functions = 0, profiles = 0;
+    kprof_status status = KPROF_OK;
+    if (from->version < 7) /* it has none of these tables */
+        return KPROF_OK;
+    status = ask(merge, "SELECT coalesce(max(id), 0) FROM main.code_file", &files);
+    if (status == KPROF_OK) /* codes and functions get ids of one range */
+        status = ask(merge,
+                     "SELECT max((SELECT coalesce(max(id), 0) FROM main.code), (SELECT coalesce(max(id), 0) FROM "
+                     "main.code_function))",
+                     &functions);
+    if (status == KPROF_OK)
+        status = ask(merge, "SELECT coalesce(max(id), 0) FROM main.code_profile", &profiles);
+    const int64_t numbers[] = {merge->launch_count,  merge->process_count, files, functions, profiles,
+                               merge->subset != NULL};
+    for (size_t i = 0; i < sizeof statements / sizeof *statements && status == KPROF_OK; i++)
+        status = run(merge, statements[i], numbers, 6);
+    return status;
+}
+
 static kprof_status add_launches(kprof_merge *merge, const kprof_report *from)
 {
     static const char *const rest[] = {
@@ -329,6 +390,8 @@ static kprof_status add_launches(kprof_merge *merge, const kprof_report *from)
     const size_t first = from->version < 6; /* it has no table nvtx */
     for (size_t i = first; i < sizeof rest / sizeof *rest && status == KPROF_OK; i++)
         status = run(merge, rest[i], numbers, 3);
+    if (status == KPROF_OK)
+        status = add_code(merge, from);
     if (status == KPROF_OK)
         status = ask(merge, "SELECT coalesce(max(id)+1, 0) FROM source.launch", &last);
     merge->launch_count += last;

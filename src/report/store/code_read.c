@@ -1,0 +1,312 @@
+/* Stores the code of the functions that were measured: texts, lines, files and waits of their instructions. A folder
+ * that is recovered may be anyone's, and so may be the cubins in it. */
+#include "report/store/code_read.h"
+#include "code/code.h"
+#include "core/bytes.h"
+#include "report/store/names.h"
+#include "report/store/store.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define SOURCE_MAX  ((size_t)4 << 20)   /* bytes of a source file that is stored */
+#define SOURCES_MAX ((size_t)256 << 20) /* of all of them */
+#define HASHED_MAX  ((size_t)16 << 20)  /* of a file that is hashed: pages compare no larger ones */
+#define CUBIN_MAX   ((size_t)15 << 20)  /* of a cubin that is stored: SQLite takes 16 MiB for a field */
+
+typedef struct code_reader {
+    kprof_report *report;
+    const kprof_code_options *options;
+    kprof_names files; /* rows of code_file, by path */
+    kprof_strlist paths;
+    size_t source_bytes; /* stored so far */
+    kprof_code code;     /* of the cubin that is being read */
+    int64_t *file_rows;  /* [code.files.count]; 0: not stored yet */
+} code_reader;
+
+static kprof_status read_whole(int file, char *bytes, size_t size)
+{
+    for (size_t done = 0; done < size;) {
+        const ssize_t got = read(file, bytes + done, size - done);
+        if (got < 0 && errno == EINTR)
+            continue;
+        if (got <= 0)
+            return KPROF_BAD_REPORT;
+        done += (size_t)got;
+    }
+    return KPROF_OK;
+}
+
+/* Open a regular file of at most `most` bytes, neither following a link nor waiting for a pipe; -1: there is none. */
+static int open_file(int folder, const char *name, size_t most, size_t *size)
+{
+    struct stat found;
+    const int file = openat(folder, name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY);
+    if (file < 0)
+        return -1;
+    if (fstat(file, &found) == 0 && S_ISREG(found.st_mode) && (uintmax_t)found.st_size <= most) {
+        *size = (size_t)found.st_size;
+        return file;
+    }
+    close(file);
+    return -1;
+}
+
+/* Read such a file (caller frees); NULL with OK where there is none. */
+static kprof_status load_file(int folder, const char *name, size_t most, char **bytes, size_t *size)
+{
+    const int file = open_file(folder, name, most, size);
+    *bytes = file >= 0 ? malloc(*size + 1) : NULL;
+    kprof_status status = file >= 0 && !*bytes ? KPROF_NO_MEMORY : KPROF_OK;
+    if (*bytes && read_whole(file, *bytes, *size) != KPROF_OK) {
+        free(*bytes);
+        *bytes = NULL;
+    }
+    if (file >= 0)
+        close(file);
+    return status;
+}
+
+static int bind_text_or_null(sqlite3_stmt *statement, int place, const char *text)
+{
+    return text ? sqlite3_bind_text(statement, place, text, -1, SQLITE_STATIC) : sqlite3_bind_null(statement, place);
+}
+
+static kprof_status step(kprof_report *report, sqlite3_stmt *statement)
+{
+    const int rc = sqlite3_step(statement);
+    const kprof_status status = rc == SQLITE_DONE ? KPROF_OK : kprof_store_fail(report, "storing code");
+    sqlite3_reset(statement);
+    return status;
+}
+
+/* Store a file as it is now. Its content is what is told of a file that is there; a relative path tells no place. */
+static kprof_status add_file(code_reader *reader, const char *path, int64_t *row)
+{
+    kprof_report *report = reader->report;
+    char *bytes = NULL, hash[17] = "";
+    size_t size = 0;
+    sqlite3_stmt *insert = NULL;
+    kprof_status status = path[0] == '/' ? load_file(AT_FDCWD, path, HASHED_MAX, &bytes, &size) : KPROF_OK;
+    if (status != KPROF_OK)
+        return kprof_store_no_memory(report);
+    status = kprof_store_statement(report, KPROF_SQL_ADD_CODE_FILE, &insert);
+    if (status == KPROF_OK) {
+        bind_text_or_null(insert, 1, path);
+        if (bytes) {
+            snprintf(hash, sizeof hash, "%016llx", (unsigned long long)kprof_hash(KPROF_HASH_START, bytes, size));
+            sqlite3_bind_int64(insert, 2, (int64_t)size);
+            sqlite3_bind_text(insert, 3, hash, -1, SQLITE_STATIC);
+        }
+        if (bytes && reader->options->keeps_source && size <= SOURCE_MAX &&
+            reader->source_bytes + size <= SOURCES_MAX) {
+            sqlite3_bind_text(insert, 4, bytes, (int)size, SQLITE_STATIC);
+            reader->source_bytes += size;
+        }
+        status = step(report, insert);
+        sqlite3_clear_bindings(insert);
+        *row = sqlite3_last_insert_rowid(report->db);
+    }
+    free(bytes);
+    return status;
+}
+
+/* The row of a file of the cubin. Files that no measured function comes from get none. */
+static kprof_status file_row(code_reader *reader, uint32_t file, int64_t *row)
+{
+    *row = reader->file_rows[file];
+    if (*row > 0)
+        return KPROF_OK;
+    const char *path = reader->code.files.items[file];
+    const size_t known = kprof_names_find(&reader->files, path);
+    kprof_status status = KPROF_OK;
+    if (known == KPROF_NAMES_NONE)
+        status = add_file(reader, path, row);
+    else
+        *row = (int64_t)known;
+    reader->file_rows[file] = *row;
+    if (status != KPROF_OK || known != KPROF_NAMES_NONE)
+        return status;
+    kprof_strlist *paths = &reader->paths;
+    const bool is_known =
+        kprof_strlist_add(paths, path) && kprof_names_add(&reader->files, paths->items[paths->count - 1], (size_t)*row);
+    return is_known ? KPROF_OK : kprof_store_no_memory(reader->report);
+}
+
+/* "scale": a function without its namespaces, arguments and parameters; NULL when out of memory. */
+static char *short_name(const char *mangled)
+{
+    char *demangled = kprof_demangle(mangled);
+    char *function = demangled ? kprof_name_function_base(demangled) : NULL;
+    free(demangled);
+    return function;
+}
+
+static kprof_status add_lines(code_reader *reader, const kprof_code_instruction *instruction, int64_t function,
+                              const char *own_name)
+{
+    kprof_report *report = reader->report;
+    kprof_status status = KPROF_OK;
+    for (size_t i = 0; i < instruction->frame_count && status == KPROF_OK; i++) {
+        const kprof_code_frame *frame = &reader->code.frames[instruction->first_frame + i];
+        const bool is_inlined = frame->name != KPROF_CODE_NO_NAME;
+        int64_t file = 0;
+        char *name = is_inlined ? short_name(reader->code.names.items[frame->name]) : NULL;
+        if (is_inlined && !name)
+            return kprof_store_no_memory(report);
+        status = file_row(reader, frame->file, &file);
+        if (status == KPROF_OK)
+            status = kprof_store_write(report, KPROF_SQL_ADD_LINE, "iiiiis", function, (int64_t)instruction->offset,
+                                       (int64_t)i, file, (int64_t)frame->line, is_inlined ? name : own_name);
+        free(name);
+    }
+    return status;
+}
+
+static kprof_status add_instruction(code_reader *reader, const kprof_code_instruction *instruction, int64_t function,
+                                    const char *own_name)
+{
+    kprof_report *report = reader->report;
+    sqlite3_stmt *insert = NULL;
+    kprof_status status = kprof_store_statement(report, KPROF_SQL_ADD_INSTRUCTION, &insert);
+    if (status != KPROF_OK)
+        return status;
+    sqlite3_bind_int64(insert, 1, function);
+    sqlite3_bind_int64(insert, 2, (int64_t)instruction->offset);
+    bind_text_or_null(insert, 3, instruction->text);
+    bind_text_or_null(insert, 4, instruction->access.space);
+    bind_text_or_null(insert, 5, instruction->access.operation);
+    if (instruction->access.bits > 0)
+        sqlite3_bind_int64(insert, 6, instruction->access.bits);
+    status = step(report, insert);
+    if (status == KPROF_OK)
+        status = add_lines(reader, instruction, function, own_name);
+    for (size_t i = 0; i < instruction->wait_count && status == KPROF_OK; i++)
+        status = kprof_store_write(report, KPROF_SQL_ADD_WAIT, "iii", function, (int64_t)instruction->offset,
+                                   (int64_t)reader->code.waits[instruction->first_wait + i]);
+    return status;
+}
+
+/* Store a function of the cubin if it was measured, once: a name may stand for several. */
+static kprof_status add_function(code_reader *reader, const kprof_code_function *function, int64_t code)
+{
+    kprof_report *report = reader->report;
+    int64_t row = 0, is_there = 0;
+    char sql[96];
+    kprof_status status = kprof_store_find(report, KPROF_SQL_FIND_FUNCTION, &row, "is", code, function->mangled);
+    if (status != KPROF_OK || row == 0)
+        return status;
+    snprintf(sql, sizeof sql, "SELECT bytes FROM code_function WHERE id=%lld", (long long)row);
+    status = kprof_store_integer(report, sql, &is_there);
+    if (status != KPROF_OK || is_there > 0)
+        return status;
+    char *own_name = short_name(function->mangled);
+    if (!own_name)
+        return kprof_store_no_memory(report);
+    status = kprof_store_write(report, KPROF_SQL_SIZE_FUNCTION, "ii", row, (int64_t)function->bytes);
+    for (size_t i = 0; i < function->count && status == KPROF_OK; i++)
+        status = add_instruction(reader, &function->instructions[i], row, own_name);
+    free(own_name);
+    return status;
+}
+
+static kprof_status take_name(void *user, sqlite3_stmt *row)
+{
+    const char *name = (const char *)sqlite3_column_text(row, 0);
+    return name && kprof_strlist_add(user, name) ? KPROF_OK : kprof_fail(KPROF_NO_MEMORY, "out of memory");
+}
+
+static kprof_status end_code(code_reader *reader, int64_t code, const char *cubin, size_t size)
+{
+    sqlite3_stmt *update = NULL;
+    kprof_status status = kprof_store_statement(reader->report, KPROF_SQL_END_CODE, &update);
+    if (status != KPROF_OK)
+        return status;
+    sqlite3_bind_int64(update, 1, code);
+    bind_text_or_null(update, 2, reader->code.text_state);
+    bind_text_or_null(update, 3, reader->code.line_state);
+    if (cubin && reader->options->keeps_sass && size <= CUBIN_MAX)
+        sqlite3_bind_blob(update, 4, cubin, (int)size, SQLITE_STATIC);
+    status = step(reader->report, update);
+    sqlite3_clear_bindings(update);
+    return status;
+}
+
+/* Read the functions of a cubin that are wanted, and their texts by nvdisasm, which opens the very file anew. */
+static kprof_status understand(code_reader *reader, const char *cubin, size_t size, const kprof_strlist *wanted,
+                               const char *path)
+{
+    kprof_code *code = &reader->code;
+    kprof_status status = kprof_code_read(cubin, size, wanted, code);
+    if (status == KPROF_OK)
+        status = kprof_code_disassemble(code, path, reader->options->nvdisasm);
+    if (status == KPROF_NO_MEMORY)
+        return kprof_store_no_memory(reader->report);
+    free(reader->file_rows);
+    reader->file_rows = calloc(code->files.count + 1, sizeof *reader->file_rows);
+    return reader->file_rows ? KPROF_OK : kprof_store_no_memory(reader->report);
+}
+
+static kprof_status store_cubin(code_reader *reader, const kprof_kept_code *kept, const kprof_strlist *wanted, int file,
+                                size_t size)
+{
+    char path[64], *cubin = malloc(size + 1);
+    if (!cubin)
+        return kprof_store_no_memory(reader->report);
+    snprintf(path, sizeof path, "/proc/%ld/fd/%d", (long)getpid(), file);
+    kprof_status status = KPROF_OK;
+    if (read_whole(file, cubin, size) == KPROF_OK)
+        status = understand(reader, cubin, size, wanted, path);
+    for (size_t i = 0; i < reader->code.function_count && status == KPROF_OK; i++)
+        status = add_function(reader, &reader->code.functions[i], kept->id);
+    if (status == KPROF_OK)
+        status = end_code(reader, kept->id, cubin, size);
+    free(cubin);
+    return status;
+}
+
+static kprof_status read_kept(code_reader *reader, const kprof_kept_code *kept)
+{
+    kprof_strlist wanted = KPROF_STRLIST_INIT;
+    char sql[96];
+    size_t size = 0;
+    snprintf(sql, sizeof sql, "SELECT mangled FROM code_function WHERE code_id=%lld", (long long)kept->id);
+    kprof_status status = kprof_store_query(reader->report, sql, take_name, &wanted);
+    const bool is_name = !strchr(kept->file, '/') && strcmp(kept->file, "..") != 0;
+    const int file = status == KPROF_OK && wanted.count > 0 && is_name
+                         ? open_file(reader->options->folder, kept->file, KPROF_CODE_MOST_BYTES, &size)
+                         : -1;
+    reader->code = (kprof_code)KPROF_CODE_INIT;
+    snprintf(reader->code.text_state, sizeof reader->code.text_state, "its code is not in the run's folder any more");
+    reader->code.line_state = "its code is not in the run's folder any more";
+    if (file >= 0)
+        status = store_cubin(reader, kept, &wanted, file, size);
+    else if (status == KPROF_OK)
+        status = end_code(reader, kept->id, NULL, 0);
+    if (file >= 0)
+        close(file);
+    kprof_code_free(&reader->code);
+    kprof_strlist_free(&wanted);
+    return status;
+}
+
+kprof_status kprof_report_read_code(kprof_report *report, const kprof_code_options *options)
+{
+    code_reader reader = {.report = report, .options = options};
+    kprof_status status = KPROF_OK;
+    for (size_t i = 0; i < report->code_count && status == KPROF_OK; i++) {
+        status = kprof_report_begin(report);
+        if (status == KPROF_OK)
+            status = read_kept(&reader, &report->codes[i]);
+        const kprof_status committed = kprof_report_commit(report);
+        status = status == KPROF_OK ? committed : status;
+    }
+    kprof_names_free(&reader.files);
+    kprof_strlist_free(&reader.paths);
+    free(reader.file_rows);
+    return status;
+}

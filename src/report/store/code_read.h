@@ -1,0 +1,19 @@
+/* Reads, at the end of a run, the cubins that its processes have left, and stores the code of the measured functions.
+ */
+#ifndef KPROF_REPORT_CODE_READ_H
+#define KPROF_REPORT_CODE_READ_H
+
+#include "report/report.h"
+
+typedef struct kprof_code_options {
+    int folder;           /* of the session: cubins are opened in it, and none elsewhere */
+    const char *nvdisasm; /* NULL: the one that is found */
+    bool keeps_source;    /* store the texts of source files */
+    bool keeps_sass;      /* store the cubins */
+} kprof_code_options;
+
+/* Store instructions, lines, files and waits of all functions that have values; where there are none, the state of the
+ * code says why. Only a full disk and want of memory are failures. */
+kprof_status kprof_report_read_code(kprof_report *report, const kprof_code_options *options) KPROF_MUST_CHECK;
+
+#endif
