@@ -203,6 +203,8 @@ static kprof_status create_report(profile *run)
     };
     kprof_status status = sets ? kprof_report_create(run->report_path, run->create_mode, &info, &run->report)
                                : kprof_fail(KPROF_NO_MEMORY, "out of memory");
+    if (status == KPROF_OK && options->source_per_launch)
+        kprof_report_keep_launches_apart(run->report);
     for (size_t i = 0; i < run->plans.count && status == KPROF_OK; i++) {
         const kprof_chip_plan *chip = &run->plans.chips[i];
         kprof_plan_passes passes = {&chip->plan.variants.witnesses, &chip->plan.schedule};
@@ -342,8 +344,11 @@ static void collect(profile *run)
     }
     kprof_status finished = kprof_spools_finish(run->spools, run->child.pid);
     if (finished == KPROF_OK)
-        finished = kprof_report_read_code(
-            run->report, &(kprof_code_options){.folder = run->session.folder, .nvdisasm = run->options->nvdisasm});
+        finished =
+            kprof_report_read_code(run->report, &(kprof_code_options){.folder = run->session.folder,
+                                                                      .nvdisasm = run->options->nvdisasm,
+                                                                      .keeps_source = run->options->import_source == 1,
+                                                                      .keeps_sass = run->options->import_sass == 1});
     outcome->wait_status = run->child.wait_status;
     outcome->spools = kprof_spools_summarize(run->spools);
     if (finished == KPROF_OK && outcome->spools.root_seen)

@@ -116,6 +116,8 @@ static kprof_status create_report(recovery *run)
     if (seed < 0)
         return kprof_fail(KPROF_BAD_SPOOL, "reading %s/" KPROF_SESSION_SEED ": %s", run->session.dir, reason);
     kprof_status status = kprof_report_recreate(run->path, run->mode, seed, &run->report);
+    if (status == KPROF_OK && run->options->source_per_launch)
+        kprof_report_keep_launches_apart(run->report);
     close(seed);
     return status;
 }
@@ -129,7 +131,10 @@ static kprof_status ingest(recovery *run)
     if (status == KPROF_OK)
         status = kprof_spools_finish(spools, 0);
     if (status == KPROF_OK)
-        status = kprof_report_read_code(run->report, &(kprof_code_options){.folder = run->session.folder});
+        status =
+            kprof_report_read_code(run->report, &(kprof_code_options){.folder = run->session.folder,
+                                                                      .keeps_source = run->options->import_source == 1,
+                                                                      .keeps_sass = run->options->import_sass == 1});
     if (status == KPROF_OK)
         run->is_empty = kprof_spools_summarize(spools).processes == 0;
     if (status == KPROF_OK)

@@ -28,7 +28,6 @@ static const char no_ranges[] = "kprof measures launches and graphs, not ranges"
 static const char no_rename[] = "--print-kernel-base chooses the names to print";
 static const char no_sampling[] = "kprof chooses itself how often it samples instructions";
 static const char no_timeline[] = "kprof samples no counters over time";
-static const char no_source[] = "kprof keeps no copies of sources and code in a report";
 static const char fixed_details[] =
     "kprof prints all of a section with --page details, and each metric by its full name with --page raw";
 static const char plain_numbers[] = "--print-units base prints plain numbers, and CSV has no others";
@@ -55,8 +54,6 @@ static const kprof_ncu_option rows[] = {
     {"forward-signals", 0, false, ANY, SAME("")},
     {"fp", 0, false, NULL, SAME(plain_numbers)},
     {"hostname", 0, true, NULL, ELSE("kprof starts the application on this machine: give the application instead")},
-    {"import-sass", 0, true, NO, SAME(no_source)},
-    {"import-source", 0, true, NO, SAME(no_source)},
     {"injection-path-32", 0, true, NULL, SAME(no_own_files)},
     {"injection-path-64", 0, true, NULL, SAME(no_own_files)},
     {"kernel-regex", 0, true, NULL, KPROF_NCU_KEPT, "use --kernel-name regex:PATTERN",

@@ -156,6 +156,13 @@ OPTION(CLI, STRING, counter_data_dir, "counter-data", RUNNING, "also keep each l
 OPTION(CLI, STRING, nvdisasm, "nvdisasm", RUNNING,
        "take the text of instructions from this nvdisasm, not from the first one that the machine has",
        .argument = "FILE")
+OPTION(CLI, FLAG, source_per_launch, "source-per-launch", RUNNING | SAVE,
+       "keep what is measured of instructions for each launch, not summed up for each kernel and shape")
+OPTION(CLI, CHOICE, import_source, "import-source", RUNNING | SAVE,
+       "keep the texts of source files in the report (no)", .argument = "yes|no",
+       .choices = KPROF_CHOICES({"no", 0}, {"yes", 1}))
+OPTION(CLI, CHOICE, import_sass, "import-sass", RUNNING | SAVE, "keep the cubins of measured kernels in the report (no)",
+       .argument = "yes|no", .choices = KPROF_CHOICES({"no", 0}, {"yes", 1}))
 OPTION(CLI, STRING, complete, "complete", ALL,
        "for shells: list commands, options, an option's values, or what a command line may be continued with",
        .argument = "WHAT")

@@ -796,11 +796,12 @@ static void options_of_ncu_without_effect(void **state)
                      KPROF_OK);
     assert_int_equal(captured.count, 0);
     assert_int_equal(parse("--import-source yes --source-folder . --print-source=sass app"), KPROF_OK);
-    assert_int_equal(captured.count, 1);
-    assert_string_equal(captured.last, "--import-source has no effect: kprof keeps no copies of sources and code in a "
-                                       "report");
-    assert_int_equal(parse("--call-stack --kill=yes --pm-sampling-interval 0 --import-source 1 app"), KPROF_OK);
-    assert_int_equal(captured.count, 4);
+    assert_int_equal(captured.count, 0);
+    assert_int_equal(options.import_source, 1);
+    assert_int_equal(options.import_sass, 0);
+    assert_int_equal(parse("--call-stack --kill=yes --pm-sampling-interval 0 --import-sass yes app"), KPROF_OK);
+    assert_int_equal(options.import_sass, 1);
+    assert_int_equal(captured.count, 3);
     assert_string_equal(options.application[0], "app");
     assert_int_equal(parse("app --kill yes"), KPROF_OK); /* the application's own */
     assert_int_equal(captured.count, 0);

@@ -280,6 +280,56 @@ static void test_odd_cubins(void **state)
     }
 }
 
+static void test_size_of_a_report(void **state)
+{
+    (void)state;
+    enum { LAUNCHES = 300, SHAPES = 100, KERNELS = 20, INSTRUCTIONS = 1500, NAMES = 16 };
+    static const char *names[NAMES];
+    static double values[INSTRUCTIONS * (NAMES + 1)];
+    static char text[NAMES][32];
+    struct stat file;
+    for (size_t i = 0; i < NAMES; i++) {
+        snprintf(text[i], sizeof text[i], "smsp__sass_number_%zu", i);
+        names[i] = text[i];
+    }
+    for (size_t i = 0; i < INSTRUCTIONS; i++) { /* of which 10 have a value */
+        values[i * (NAMES + 1)] = 16.0 * (double)i;
+        for (size_t k = 1; k <= 10; k++)
+            values[i * (NAMES + 1) + k] = (double)(1000 * k + i);
+    }
+    store_code("");
+    assert_int_equal(kprof_report_begin(report), KPROF_OK);
+    for (uint64_t i = 0; i < LAUNCHES; i++) {
+        char function[32];
+        store_launch(i, 1 + (uint32_t)i % SHAPES);
+        snprintf(function, sizeof function, "kernel_%d", (int)(i % KERNELS));
+        kprof_record record = rows(i, false, values, INSTRUCTIONS * (NAMES + 1));
+        record.instructions.name_count = NAMES;
+        record.instructions.names = names;
+        record.instructions.function = function;
+        fixture_store(ingest, &record);
+    }
+    assert_int_equal(number("SELECT count(*) FROM code_profile"), SHAPES);
+    assert_int_equal(kprof_store_exec(report,
+                                      "INSERT INTO code_file VALUES(1,'/home/user/a/file/of/some/length.cu',1,'',NULL);"
+                                      "WITH RECURSIVE n(at) AS (SELECT 0 UNION ALL SELECT at+16 FROM n WHERE at<23984) "
+                                      "INSERT INTO code_instruction SELECT id, at, 'LDG.E.128.CONSTANT R24, "
+                                      "desc[UR4][R2.64+0x100]', 'Global', 'Load', 128 FROM code_function, n;"
+                                      "INSERT INTO code_line SELECT function_id, offset, depth, 1, offset/16, 'name' "
+                                      "FROM code_instruction, (SELECT 0 AS depth UNION SELECT 1);"
+                                      "INSERT INTO code_wait SELECT function_id, offset+16, offset FROM "
+                                      "code_instruction"),
+                     KPROF_OK);
+    assert_int_equal(number("SELECT count(*) FROM code_instruction"), KERNELS * INSTRUCTIONS);
+    kprof_ingest_free(ingest);
+    ingest = NULL;
+    assert_int_equal(kprof_report_close(report), KPROF_OK);
+    report = NULL;
+    assert_int_equal(stat(path, &file), 0);
+    print_message("%.1f MB\n", (double)file.st_size / 1e6);
+    assert_true(file.st_size < 50000000);
+}
+
 #define TEST(function) cmocka_unit_test_setup_teardown(function, set_up, tear_down)
 
 int main(void)
@@ -293,6 +343,7 @@ int main(void)
         TEST(test_cubin_that_is_kept),
         TEST(test_parts_and_merged_reports),
         TEST(test_odd_cubins),
+        TEST(test_size_of_a_report),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
