@@ -16,8 +16,8 @@ class Instructions(Case):
         profiles = self.query("run.kprof", "SELECT counted, sampled, reason FROM code_profile ORDER BY id")
         self.assertEqual([row[:2] for row in profiles], [(2, 2), (1, 1)])
         # Each counter of a launch is 1000.5 and its number on the simulated machine, in parts for its instructions.
-        sums = self.query("run.kprof", "SELECT profile_id, metric.name, sum(value) FROM instruction_value JOIN metric ON "
-                          "metric.id = metric_id WHERE metric.name LIKE 'smsp__sass_%' GROUP BY 1, 2")
+        sums = self.query("run.kprof", "SELECT profile_id, metric.name, sum(value) FROM instruction_value JOIN metric "
+                          "ON metric.id = metric_id WHERE metric.name LIKE 'smsp__sass_%' GROUP BY 1, 2")
         self.assertGreater(len(sums), 10)
         by_profile = {}
         for profile, name, value in sums:
