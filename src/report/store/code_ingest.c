@@ -216,17 +216,25 @@ static kprof_status find_metrics(kprof_known_names *known, kprof_report *report,
     return status;
 }
 
+/* Where the values of a record go. */
+typedef struct value_place {
+    kprof_report *report;
+    const kprof_known_names *known;
+    int64_t profile, function;
+} value_place;
+
 /* Add the values of one instruction: values[0] is its offset. */
-static kprof_status add_values(kprof_code_ingest *ingest, kprof_report *report, const kprof_known_names *known,
-                               const double *values, int64_t function)
+static kprof_status add_values(const value_place *place, const double *values)
 {
+    kprof_report *report = place->report;
+    const kprof_known_names *known = place->known;
     sqlite3_stmt *insert;
     kprof_status status = kprof_store_statement(report, KPROF_SQL_ADD_INSTRUCTION_VALUE, &insert);
     for (size_t i = 0; i < known->names.count && status == KPROF_OK; i++) {
         if (values[i + 1] == 0)
             continue;
-        sqlite3_bind_int64(insert, 1, ingest->profile);
-        sqlite3_bind_int64(insert, 2, function);
+        sqlite3_bind_int64(insert, 1, place->profile);
+        sqlite3_bind_int64(insert, 2, place->function);
         sqlite3_bind_int64(insert, 3, (int64_t)values[0]);
         sqlite3_bind_int64(insert, 4, known->rows[i]);
         sqlite3_bind_double(insert, 5, values[i + 1]);
@@ -281,7 +289,8 @@ kprof_status kprof_code_ingest_instructions(kprof_code_ingest *ingest, const kpr
         status = kprof_store_write(report, KPROF_SQL_ADD_PROFILE_METRIC, "ii", ingest->profile, known->rows[i]);
     if (status == KPROF_OK)
         status = function_row(ingest, place, record, &function);
+    const value_place to = {report, known, ingest->profile, function};
     for (size_t i = 0; i < record->value_count && status == KPROF_OK; i += columns)
-        status = add_values(ingest, report, known, record->values + i, function);
+        status = add_values(&to, record->values + i);
     return status;
 }

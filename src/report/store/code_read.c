@@ -56,10 +56,10 @@ static int open_file(int folder, const char *name, size_t most, size_t *size)
     return -1;
 }
 
-/* Read such a file (caller frees); NULL with OK where there is none. */
-static kprof_status load_file(int folder, const char *name, size_t most, char **bytes, size_t *size)
+/* Read a source file (caller frees); NULL with OK where there is none. */
+static kprof_status load_file(const char *path, char **bytes, size_t *size)
 {
-    const int file = open_file(folder, name, most, size);
+    const int file = open_file(AT_FDCWD, path, HASHED_MAX, size);
     *bytes = file >= 0 ? malloc(*size + 1) : NULL;
     kprof_status status = file >= 0 && !*bytes ? KPROF_NO_MEMORY : KPROF_OK;
     if (*bytes && read_whole(file, *bytes, *size) != KPROF_OK) {
@@ -91,7 +91,7 @@ static kprof_status add_file(code_reader *reader, const char *path, int64_t *row
     char *bytes = NULL, hash[17] = "";
     size_t size = 0;
     sqlite3_stmt *insert = NULL;
-    kprof_status status = path[0] == '/' ? load_file(AT_FDCWD, path, HASHED_MAX, &bytes, &size) : KPROF_OK;
+    kprof_status status = path[0] == '/' ? load_file(path, &bytes, &size) : KPROF_OK;
     if (status != KPROF_OK)
         return kprof_store_no_memory(report);
     status = kprof_store_statement(report, KPROF_SQL_ADD_CODE_FILE, &insert);
@@ -236,12 +236,21 @@ static kprof_status end_code(code_reader *reader, int64_t code, const char *cubi
     return status;
 }
 
+/* A cubin that is open. */
+typedef struct open_cubin {
+    int64_t id;
+    int file;
+    size_t size;
+    const kprof_strlist *wanted; /* functions */
+} open_cubin;
+
 /* Read the functions of a cubin that are wanted, and their texts by nvdisasm, which opens the very file anew. */
-static kprof_status understand(code_reader *reader, const char *cubin, size_t size, const kprof_strlist *wanted,
-                               const char *path)
+static kprof_status understand(code_reader *reader, const open_cubin *cubin, const char *bytes)
 {
+    char path[64];
     kprof_code *code = &reader->code;
-    kprof_status status = kprof_code_read(cubin, size, wanted, code);
+    snprintf(path, sizeof path, "/proc/%ld/fd/%d", (long)getpid(), cubin->file);
+    kprof_status status = kprof_code_read(bytes, cubin->size, cubin->wanted, code);
     if (status == KPROF_OK)
         status = kprof_code_disassemble(code, path, reader->options->nvdisasm);
     if (status == KPROF_NO_MEMORY)
@@ -251,21 +260,18 @@ static kprof_status understand(code_reader *reader, const char *cubin, size_t si
     return reader->file_rows ? KPROF_OK : kprof_store_no_memory(reader->report);
 }
 
-static kprof_status store_cubin(code_reader *reader, const kprof_kept_code *kept, const kprof_strlist *wanted, int file,
-                                size_t size)
+static kprof_status store_cubin(code_reader *reader, const open_cubin *cubin)
 {
-    char path[64], *cubin = malloc(size + 1);
-    if (!cubin)
+    char *bytes = malloc(cubin->size + 1);
+    if (!bytes)
         return kprof_store_no_memory(reader->report);
-    snprintf(path, sizeof path, "/proc/%ld/fd/%d", (long)getpid(), file);
-    kprof_status status = KPROF_OK;
-    if (read_whole(file, cubin, size) == KPROF_OK)
-        status = understand(reader, cubin, size, wanted, path);
+    const bool is_whole = read_whole(cubin->file, bytes, cubin->size) == KPROF_OK;
+    kprof_status status = is_whole ? understand(reader, cubin, bytes) : KPROF_OK;
     for (size_t i = 0; i < reader->code.function_count && status == KPROF_OK; i++)
-        status = add_function(reader, &reader->code.functions[i], kept->id);
+        status = add_function(reader, &reader->code.functions[i], cubin->id);
     if (status == KPROF_OK)
-        status = end_code(reader, kept->id, cubin, size);
-    free(cubin);
+        status = end_code(reader, cubin->id, is_whole ? bytes : NULL, cubin->size);
+    free(bytes);
     return status;
 }
 
@@ -284,7 +290,7 @@ static kprof_status read_kept(code_reader *reader, const kprof_kept_code *kept)
     snprintf(reader->code.text_state, sizeof reader->code.text_state, "its code is not in the run's folder any more");
     reader->code.line_state = "its code is not in the run's folder any more";
     if (file >= 0)
-        status = store_cubin(reader, kept, &wanted, file, size);
+        status = store_cubin(reader, &(open_cubin){kept->id, file, size, &wanted});
     else if (status == KPROF_OK)
         status = end_code(reader, kept->id, NULL, 0);
     if (file >= 0)
