@@ -8,3 +8,8 @@ kprof_status kprof_planner_make(kprof_host *host, const kprof_planner_wish *wish
     *out = (kprof_planned){0};
     return KPROF_UNSUPPORTED;
 }
+
+void kprof_planned_free(kprof_planned *planned)
+{
+    *planned = (kprof_planned){0};
+}
