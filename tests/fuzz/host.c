@@ -135,3 +135,9 @@ kprof_status kprof_planner_make(kprof_host *host, const kprof_planner_wish *wish
     out->schedule.pass_count = out->collect.count;
     return status;
 }
+
+void kprof_planned_free(kprof_planned *planned)
+{
+    kprof_strlist_free(&planned->collect);
+    kprof_strlist_free(&planned->left_out);
+}
