@@ -161,8 +161,9 @@ OPTION(CLI, FLAG, source_per_launch, "source-per-launch", RUNNING | SAVE,
 OPTION(CLI, CHOICE, import_source, "import-source", RUNNING | SAVE,
        "keep the texts of source files in the report (no)", .argument = "yes|no",
        .choices = KPROF_CHOICES({"no", 0}, {"yes", 1}))
-OPTION(CLI, CHOICE, import_sass, "import-sass", RUNNING | SAVE, "keep the cubins of measured kernels in the report (no)",
-       .argument = "yes|no", .choices = KPROF_CHOICES({"no", 0}, {"yes", 1}))
+OPTION(CLI, CHOICE, import_sass, "import-sass", RUNNING | SAVE,
+       "keep the cubins of measured kernels in the report (no)", .argument = "yes|no",
+       .choices = KPROF_CHOICES({"no", 0}, {"yes", 1}))
 OPTION(CLI, STRING, complete, "complete", ALL,
        "for shells: list commands, options, an option's values, or what a command line may be continued with",
        .argument = "WHAT")

@@ -664,7 +664,7 @@ class Bounds(Case):
 class Memory(Case):
     """An allocation that fails ends a command with a message, or changes nothing; CUPTI's own do not fail here."""
 
-    TRIED = int(os.environ.get("KPROF_TEST_ALLOCATIONS_TRIED", 1)) # of the call stacks of each command
+    TRIED = int(os.environ.get("KPROF_TEST_ALLOCATIONS_TRIED", 1)) # of the call stacks of each command; one in one way
     SHIM = os.path.join(BUILD, "tests/sim/libsim-allocations.so")
 
     def setUp(self):
@@ -682,8 +682,10 @@ class Memory(Case):
         with open(numbers) as file:
             stacks = file.read().split()
         self.assertNotEqual(stacks, [])
-        for number in random.Random(" ".join(words)).sample(stacks, min(self.TRIED, len(stacks))):
-            for other in ({}, {"KPROF_TEST_FAILS_ALL": "1"}):
+        chance = random.Random(" ".join(words))
+        ways = ({}, {"KPROF_TEST_FAILS_ALL": "1"})
+        for number in chance.sample(stacks, min(self.TRIED, len(stacks))):
+            for other in ways if self.TRIED > 1 else (chance.choice(ways),):
                 run = self.kprof(*words, env={**env, "KPROF_TEST_FAILING": number, **other})
                 told = (words, number, other, run.code, run.err)
                 if run.code == 100:
