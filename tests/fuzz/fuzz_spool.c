@@ -1,7 +1,8 @@
 /* A spool, as it is and with every checksum put right, which lets what is behind them be tried. Its records are stored
- * in a report, which is then read. */
+ * in a report with the code of the cubin that they name, and the report is then read. */
 #include "fuzz.h"
 
+#include "report/store/code_read.h"
 #include "report_input.h"
 #include "spool/format.h"
 #include "spool/spool.h"
@@ -12,10 +13,17 @@
 
 static uint8_t *seed; /* a report of a run with its plans and nothing measured */
 static size_t seed_size;
+static int folder; /* of the spool and the cubin */
 
 void fuzz_set_up(void)
 {
+    size_t size;
+    uint8_t *cubin = fuzz_read_file(KPROF_TESTS_DIR "/fixtures/code/softmax.cubin", &size);
     seed = fuzz_read_seed_report(&seed_size);
+    fuzz_write_file(fuzz_path(FUZZ_CUBIN), cubin, size);
+    free(cubin);
+    folder = open(fuzz_path(""), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    FUZZ_CHECK(folder >= 0);
 }
 
 /* Set the checksum of every whole record. */
@@ -68,9 +76,13 @@ static void store_spool(const char *spool)
     FUZZ_CHECK(kprof_ingest_new(report, &ingest) == KPROF_OK);
     (void)read_spool(spool, ingest);
     kprof_ingest_free(ingest);
+    FUZZ_CHECK(kprof_report_commit(report) == KPROF_OK);
+    /* No program can be started by that name: the code has lines, and no texts. */
+    FUZZ_CHECK(kprof_report_read_code(report, &(kprof_code_options){folder, "/dev/null", true, true}) == KPROF_OK);
     FUZZ_CHECK(kprof_report_close(report) == KPROF_OK);
     FUZZ_CHECK(kprof_report_open(path, &report) == KPROF_OK);
     FUZZ_CHECK(fuzz_print_report(report, 0) == KPROF_OK);
+    FUZZ_CHECK(fuzz_print_report(report, 8 * KPROF_PAGE_SOURCE) == KPROF_OK);
     FUZZ_CHECK(kprof_report_close(report) == KPROF_OK);
     unlink(path);
 }

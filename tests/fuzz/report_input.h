@@ -7,6 +7,10 @@
 /* How a report is printed: a number from 0 to 65535 chooses page, format and the other options. */
 #define FUZZ_PRINT_FINDINGS 1u /* a bit of that number: with the shipped findings */
 
+/* The cubin of a session, and its kernel. */
+#define FUZZ_CUBIN          "4711-fedcba98.cubin"
+#define FUZZ_CUBIN_FUNCTION "softmax_kernel"
+
 /* Print it and check what is printed; the page of a comparison compares it with a fixture. Some numbers ask for its
  * counts too. */
 kprof_status fuzz_print_report(kprof_report *report, unsigned how);

@@ -44,6 +44,8 @@ static void write_spools(void)
 static void write_run(void)
 {
     static const double values[] = {1, 2, 3}, spreads[] = {0, 20};
+    static const char *const stalls[] = {"smsp__pcsamp_warps_issue_stalled_wait",
+                                         "smsp__pcsamp_warps_issue_stalled_wait_not_issued"};
     kprof_strbuf out = KPROF_STRBUF_INIT;
     kprof_record records[SAMPLE_COUNT];
     memcpy(records, samples, sizeof records);
@@ -57,6 +59,15 @@ static void write_run(void)
             records[i].launch.witness_count = 2;
             records[i].launch.witness_spreads_pct = spreads;
             records[i].launch.mode = i % 2 ? KPROF_REPLAY_BATCH : KPROF_REPLAY_MULTIPLEX;
+        }
+        if (records[i].type == KPROF_RECORD_CODE)
+            records[i].code.file = FUZZ_CUBIN;
+        if (records[i].type == KPROF_RECORD_INSTRUCTIONS && records[i].instructions.name_count == 2) {
+            records[i].instructions.function = FUZZ_CUBIN_FUNCTION;
+            records[i].instructions.names = stalls;
+            FUZZ_CHECK(kprof_spool_encode_record(&records[i], &out));
+            records[i].instructions.sampled = 0;
+            records[i].instructions.names = sample_instruction_names;
         }
         FUZZ_CHECK(kprof_spool_encode_record(&records[i], &out));
     }
