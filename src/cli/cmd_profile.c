@@ -90,18 +90,6 @@ static kprof_status check_counter_data_dir(const kprof_options *options)
     return KPROF_OK;
 }
 
-/* It is run after the application has ended, which should not be in vain. */
-static kprof_status check_nvdisasm(const kprof_options *options)
-{
-    struct stat file;
-    const char *path = options->nvdisasm;
-    if (!path)
-        return KPROF_OK;
-    if (stat(path, &file) != 0 || access(path, X_OK) != 0)
-        return kprof_fail(KPROF_USAGE, "--nvdisasm %s: %s", path, strerror(errno));
-    return S_ISREG(file.st_mode) ? KPROF_OK : kprof_fail(KPROF_USAGE, "--nvdisasm %s: it is no program", path);
-}
-
 static bool is_report_of_ncu(const char *name)
 {
     static const char extension[] = ".ncu-rep";
@@ -155,7 +143,7 @@ static kprof_status prepare(profile *run)
     if (status == KPROF_OK)
         status = check_counter_data_dir(options);
     if (status == KPROF_OK)
-        status = check_nvdisasm(options);
+        status = kprof_nvdisasm_check(options->nvdisasm);
     if (status == KPROF_OK)
         status = kprof_filter_check(&options->filter);
     if (status == KPROF_OK)

@@ -133,6 +133,7 @@ static kprof_status ingest(recovery *run)
     if (status == KPROF_OK)
         status =
             kprof_report_read_code(run->report, &(kprof_code_options){.folder = run->session.folder,
+                                                                      .nvdisasm = run->options->nvdisasm,
                                                                       .keeps_source = run->options->import_source == 1,
                                                                       .keeps_sass = run->options->import_sass == 1});
     if (status == KPROF_OK)
@@ -194,7 +195,9 @@ static kprof_status recover(recovery *run)
 int kprof_cmd_recover(const kprof_options *options)
 {
     recovery run = {.options = options, .signals.fd = -1};
-    kprof_status status = open_session(options, &run.session);
+    kprof_status status = kprof_nvdisasm_check(options->nvdisasm);
+    if (status == KPROF_OK)
+        status = open_session(options, &run.session);
     if (status != KPROF_OK || !run.session.dir)
         return kprof_status_exit_code(status);
     status = kprof_signals_block(&run.signals);

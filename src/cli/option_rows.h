@@ -153,7 +153,7 @@ OPTION(CLI, FLAG, verbose, "verbose", ALL,
 OPTION(CLI, STRING, injection_path, "injection-path", RUNNING, "use this injection library", .argument = "FILE")
 OPTION(CLI, STRING, counter_data_dir, "counter-data", RUNNING, "also keep each launch's counter data image in DIR",
        .argument = "DIR")
-OPTION(CLI, STRING, nvdisasm, "nvdisasm", RUNNING,
+OPTION(CLI, STRING, nvdisasm, "nvdisasm", RUNNING | SAVE,
        "take the text of instructions from this nvdisasm, not from the first one that the machine has",
        .argument = "FILE")
 OPTION(CLI, FLAG, source_per_launch, "source-per-launch", RUNNING | SAVE,

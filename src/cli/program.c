@@ -137,3 +137,13 @@ kprof_status kprof_program_check(const char *name)
     free(program);
     return reason ? kprof_program_fail(name, reason) : KPROF_OK;
 }
+
+kprof_status kprof_nvdisasm_check(const char *path)
+{
+    struct stat file;
+    if (!path)
+        return KPROF_OK;
+    if (stat(path, &file) != 0 || access(path, X_OK) != 0)
+        return kprof_fail(KPROF_USAGE, "--nvdisasm %s: %s", path, strerror(errno));
+    return S_ISREG(file.st_mode) ? KPROF_OK : kprof_fail(KPROF_USAGE, "--nvdisasm %s: it is no program", path);
+}

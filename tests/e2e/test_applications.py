@@ -92,6 +92,9 @@ class ExitStatus(Case):
             run = self.kprof("--nvdisasm", self.path(name), "--metrics", METRIC, "touch", self.path("started"))
             self.assert_run(run, 101)
             self.assertIn(f"--nvdisasm {self.path(name)}: {reason}", run.err)
+            run = self.kprof("recover", "--nvdisasm", self.path(name))
+            self.assert_run(run, 101)
+            self.assertIn(f"--nvdisasm {self.path(name)}: {reason}", run.err)
         self.assertFalse(os.path.exists(self.path("started")))
 
     def test_report_is_not_left_when_the_application_cannot_start(self):
