@@ -773,6 +773,47 @@ class Comparisons(Case):
             self.assertEqual(run.out, out)
         return run
 
+    def move_samples(self, name, factors):
+        """The report of instructions, of whose softmax_kernel samples at some offsets are more or fewer."""
+        shutil.copy(SOURCE, self.path(name))
+        with contextlib.closing(sqlite3.connect(self.path(name))) as database, database:
+            for offset, factor in factors.items():
+                database.execute("UPDATE instruction_value SET value = value * ? WHERE offset = ? AND profile_id = 2 "
+                                 "AND metric_id IN (SELECT id FROM metric WHERE name LIKE 'smsp__pcsamp_%')",
+                                 (factor, offset))
+
+    def test_samples_that_moved(self):
+        # Line 7 has 3136 samples of 5430 and line 17 117, before; the others stay.
+        self.move_samples("same.kprof", {})
+        self.move_samples("moved.kprof", {80: 0.1, 192: 10})
+        self.move_samples("few.kprof", {80: 1.1})
+        told = "the samples moved from line softmax.py:7 to line softmax.py:17"
+        run = self.expect(0, "diff", "same.kprof", "moved.kprof", "--json")
+        rows = [row for row in json.loads(run.out)["moved_samples"] if row["function"] == "softmax_kernel"]
+        self.assertEqual([(row["place"], row["moved"], row["note"]) for row in rows[:2]],
+                         [("softmax.py:7", 1, told), ("softmax.py:17", 1, told)])
+        after = 5430 - 0.9 * 3121 + 9 * 117
+        for row, pair in zip(rows, ((3136 / 5430, (312.1 + 15) / after), (117 / 5430, 1170 / after))):
+            for key, share in zip(("baseline_pct", "new_pct"), pair):
+                self.assertAlmostEqual(row[key], 100 * share, delta=0.01)
+        text = self.expect(0, "diff", "same.kprof", "moved.kprof").out
+        self.assertEqual(text.count(told), 1)
+        self.assertNotIn("vectorAdd.cu:8", text) # hot before and after
+        self.assertIn("| softmax.py:7 |", self.expect(0, "diff", "same.kprof", "moved.kprof", "--markdown").out)
+        # So few points more may be chance; programs have the hottest line all the same.
+        for other in ("few.kprof", "same.kprof"):
+            self.assertNotIn("samples moved", self.expect(0, "diff", "same.kprof", other).out)
+            rows = json.loads(self.expect(0, "diff", "same.kprof", other, "--json").out)["moved_samples"]
+            self.assertEqual([row["place"] for row in rows],
+                             ["vectorAdd.cu:8", "softmax.py:7", "0x00c0", "0x00c0"])
+            self.assertEqual({row["moved"] for row in rows}, {0})
+        self.assertNotIn("moved_samples", self.expect(0, "diff", "before.kprof", "after.kprof", "--json").out)
+        # Of lines and instructions nothing tells which belong together.
+        with contextlib.closing(sqlite3.connect(self.path("moved.kprof"))) as database, database:
+            database.execute("DELETE FROM code_line")
+        rows = json.loads(self.expect(0, "diff", "same.kprof", "moved.kprof", "--json").out)["moved_samples"]
+        self.assertEqual({row["function"] for row in rows}, {"incr", "stripped"})
+
     def test_plain_comparison(self):
         run = self.expect(0, "diff", "before.kprof", "after.kprof", "--json")
         verdicts = {row["kernel"].split("(")[0]: row["verdict"] for row in json.loads(run.out)["verdicts"]}

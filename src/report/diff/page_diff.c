@@ -1,5 +1,6 @@
 /* The page that compares two reports: how the runs differ, a verdict on each kernel, and what changed in it. */
 #include "report/diff/diff.h"
+#include "report/diff/moves.h"
 #include "report/emit/grid.h"
 #include "report/model/number.h"
 
@@ -647,6 +648,60 @@ static kprof_status show_kernels(const diff_page *page)
     return status;
 }
 
+/* People see the kernel and what moved once, below its first line. */
+static void show_moved_line(const diff_page *page, const kprof_diff_kernel *kernel, const kprof_moved_lines *lines,
+                            const kprof_moved_line *line)
+{
+    kernel_texts texts;
+    kprof_strbuf told = KPROF_STRBUF_INIT;
+    bool is_visible = false;
+    for (size_t i = 0; i < lines->count; i++)
+        is_visible = is_visible || lines->items[i].has_moved;
+    kprof_moves_describe(lines, &told);
+    make_texts(page, kernel, &texts);
+    const bool is_first = line == lines->items;
+    kprof_emit_field fields[] = {
+        kprof_field_text("place", line->is_line ? "Line" : "Instruction", line->place),
+        kprof_field_with_unit(kprof_field_real("baseline_pct", "Baseline", line->pct[KPROF_BASELINE]), "%"),
+        kprof_field_with_unit(kprof_field_real("new_pct", "New", line->pct[KPROF_NEW]), "%"),
+        kprof_field_signed(
+            kprof_field_real("change_points", "Points", line->pct[KPROF_NEW] - line->pct[KPROF_BASELINE])),
+        kprof_field_folding(kprof_field_text("stall", "Waits for", line->stall)),
+        machine(kprof_field_integer("moved", "Moved", line->has_moved)),
+        machine(kprof_field_text("function", "Function", group_of(kernel)->kernel->function)),
+        visible_if(note(kernel_field("kernel", "Kernel", &texts)), is_first),
+        visible_if(note(kprof_field_text("note", "Note", text_of(&told))), is_first),
+    };
+    for (size_t i = 0; i < COUNT_OF(fields); i++)
+        fields[i] = visible_if(fields[i], is_visible);
+    kprof_show_record(page->emitter, fields, COUNT_OF(fields));
+    if (told.failed)
+        page->emitter->status = KPROF_NO_MEMORY;
+    kprof_strbuf_free(&told);
+    free_texts(&texts);
+}
+
+/* Where the samples of each kernel were and are, if both reports have any. */
+static kprof_status show_moves(const diff_page *page)
+{
+    kprof_moves moves;
+    kprof_moved_lines lines;
+    kprof_status status = kprof_moves_load(page->context, &moves);
+    if (status == KPROF_OK && kprof_moves_are_there(&moves)) {
+        page->emitter->ops->list_begin(
+            page->emitter, &(kprof_emit_list){"moved_samples", "Where the samples moved", KPROF_LIST_TABLE, true});
+        for (size_t i = 0; i < page->diff->kernel_count && status == KPROF_OK; i++) {
+            const kprof_diff_kernel *kernel = &page->diff->kernels[i];
+            status = kprof_moves_find(&moves, kernel, &lines);
+            for (size_t k = 0; status == KPROF_OK && k < lines.count; k++)
+                show_moved_line(page, kernel, &lines, &lines.items[k]);
+        }
+        page->emitter->ops->list_end(page->emitter);
+    }
+    kprof_moves_free(&moves);
+    return status == KPROF_OK ? kprof_emitter_status(page->emitter) : status;
+}
+
 /* Refuse to print numbers that mislead, unless the user wants them anyway. */
 static kprof_status check_comparable(const diff_page *page, const kprof_run_differences *differences)
 {
@@ -700,7 +755,9 @@ static kprof_status show_page(diff_page *page, const kprof_run_differences *diff
     show_unmatched(page);
     free(unjudged);
     show_conditions(page);
-    status = show_kernels(page);
+    status = show_moves(page);
+    if (status == KPROF_OK)
+        status = show_kernels(page);
     return kprof_page_end(page->emitter, status);
 }
 
