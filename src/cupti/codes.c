@@ -23,12 +23,14 @@ typedef struct code {
 
 static atomic_bool keeps;
 
+/* Cubins are loaded within CUPTI, which may hold locks of its own then: nobody has `mutex` while CUPTI is asked. */
 static struct {
+    pthread_mutex_t asking; /* taken before `mutex`, and for crc and has_crc; never as a cubin is loaded */
     pthread_mutex_t mutex;
-    code *first;
+    code *first; /* none is taken out */
     size_t bytes;
     bool lacks; /* some were not kept, which was told */
-} kept = {.mutex = PTHREAD_MUTEX_INITIALIZER};
+} kept = {.asking = PTHREAD_MUTEX_INITIALIZER, .mutex = PTHREAD_MUTEX_INITIALIZER};
 
 void kprof_codes_keep(void)
 {
@@ -87,8 +89,11 @@ static void take_crc(code *c)
 const void *kprof_codes_find(uint64_t crc, size_t *size)
 {
     const void *found = NULL;
+    pthread_mutex_lock(&kept.asking);
     pthread_mutex_lock(&kept.mutex);
-    for (code *c = kept.first; c && !found; c = c->next) {
+    code *first = kept.first;
+    pthread_mutex_unlock(&kept.mutex);
+    for (code *c = first; c && !found; c = c->next) {
         if (!c->bytes)
             continue;
         take_crc(c);
@@ -97,12 +102,13 @@ const void *kprof_codes_find(uint64_t crc, size_t *size)
             *size = c->size;
         }
     }
-    pthread_mutex_unlock(&kept.mutex);
+    pthread_mutex_unlock(&kept.asking);
     return found;
 }
 
 void kprof_codes_drop(uint64_t crc)
 {
+    pthread_mutex_lock(&kept.asking);
     pthread_mutex_lock(&kept.mutex);
     for (code *c = kept.first; c; c = c->next)
         if (c->bytes && c->has_crc && c->crc == crc) {
@@ -111,4 +117,5 @@ void kprof_codes_drop(uint64_t crc)
             c->bytes = NULL;
         }
     pthread_mutex_unlock(&kept.mutex);
+    pthread_mutex_unlock(&kept.asking);
 }

@@ -7,6 +7,7 @@
 #include "host/load.h"
 #include "log_capture.h"
 
+#include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -14,6 +15,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include <cmocka.h>
 
@@ -32,6 +34,7 @@ static struct {
     size_t left; /* instructions that GetData has yet to give */
     uint64_t others, dropped;
     unsigned crcs; /* how often a checksum was taken */
+    bool loads;    /* another thread loads a module while one is taken */
 } cupti;
 
 static CUptiResult get_string(CUptiResult result, const char **text)
@@ -192,10 +195,25 @@ static CUptiResult get_data(CUpti_PCSamplingGetDataParams *p)
 }
 
 /* The last byte of a cubin. */
+static void *load(void *unused)
+{
+    static const char code[] = {5, 6, 90};
+    kprof_codes_add(code, sizeof code);
+    return unused;
+}
+
 static CUptiResult get_crc(CUpti_GetCubinCrcParams *p)
 {
     assert_false(cupti.counts);
     cupti.crcs++;
+    if (cupti.loads) { /* a module is loaded meanwhile: CUPTI goes on when its callback has ended */
+        pthread_t thread;
+        struct timespec until;
+        clock_gettime(CLOCK_REALTIME, &until);
+        until.tv_sec += 5;
+        assert_int_equal(pthread_create(&thread, NULL, load, NULL), 0);
+        assert_int_equal(pthread_timedjoin_np(thread, NULL, &until), 0);
+    }
     p->cubinCrc = ((const unsigned char *)p->cubin)[p->cubinSize - 1];
     return CUPTI_SUCCESS;
 }
@@ -439,6 +457,21 @@ static void cubins_are_found_by_their_checksum(void **state)
     assert_int_equal(cupti.crcs, 2);
 }
 
+/* The thread that loads one has CUPTI's locks. */
+static void cubins_are_loaded_while_one_is_looked_for(void **state)
+{
+    (void)state;
+    size_t size = 0;
+    const char code[] = {1, 2, 3, 78};
+    kprof_codes_keep();
+    kprof_codes_add(code, sizeof code);
+    cupti.loads = true;
+    assert_non_null(kprof_codes_find(78, &size));
+    cupti.loads = false;
+    assert_non_null(kprof_codes_find(90, &size));
+    assert_int_equal(size, 3);
+}
+
 static int set_up(void **state)
 {
     (void)state;
@@ -462,6 +495,7 @@ int main(void)
         TEST(what_cannot_be_enabled_is_told),
         TEST(launches_without_samples_tell_why),
         TEST(cubins_are_found_by_their_checksum),
+        TEST(cubins_are_loaded_while_one_is_looked_for),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
