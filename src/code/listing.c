@@ -105,7 +105,7 @@ static void begin_section(reader *r, const char *name)
             high = middle;
     }
     r->first = r->end = low;
-    if (low < r->code->function_count && r->is_taken[low])
+    if (low == r->code->function_count || strcmp(r->functions[low]->section, name) != 0 || r->is_taken[low])
         return;
     r->is_taken[low] = true;
     uint64_t bytes = 0;

@@ -159,6 +159,26 @@ static void notes_behind_operands_are_left_out(void **state)
     kprof_code_free(&code);
 }
 
+/* nvdisasm may print all of a cubin of which few functions are wanted. */
+static void other_sections_are_passed_over(void **state)
+{
+    (void)state;
+    kprof_code code;
+    take("lengths_sm90.cubin",
+         ".text.a_stranger:\n"
+         "        /*0000*/                   NOP ;\n"
+         ".text.doublee:\n"
+         "        /*0000*/                   NOP ;\n"
+         ".text.lengths:\n"
+         "        /*0000*/                   EXIT ;\n"
+         ".text.doubled:\n"
+         "        /*0000*/                   RET ;\n",
+         &code);
+    check_text(&code, "lengths", 0, "EXIT");
+    check_text(&code, "doubled", 0, "RET");
+    kprof_code_free(&code);
+}
+
 static void listings_of_other_code_give_nothing(void **state)
 {
     (void)state;
@@ -212,6 +232,7 @@ int main(void)
         cmocka_unit_test(waits_are_found_around_loops),
         cmocka_unit_test(copies_are_waited_for_in_groups),
         cmocka_unit_test(notes_behind_operands_are_left_out),
+        cmocka_unit_test(other_sections_are_passed_over),
         cmocka_unit_test(listings_of_other_code_give_nothing),
         cmocka_unit_test(cut_listings_are_survived),
     };
