@@ -217,12 +217,13 @@ static bool goes_on(const kprof_sass *sass)
 /* Look at an instruction that a way leads over. Functions that are called may wait, too, so ways end there. */
 static void visit(tracer *t, uint32_t number, unsigned what, producers *found)
 {
+    *t->steps_left -= *t->steps_left > 0; /* for jumps that are told many times, too */
+    found->is_incomplete |= *t->steps_left == 0;
     if (t->seen[number] == t->search)
         return;
     t->seen[number] = t->search;
-    *t->steps_left -= *t->steps_left > 0;
     bool is_call = t->sass[number].flow == KPROF_SASS_CALL;
-    found->is_incomplete |= is_call || *t->steps_left == 0;
+    found->is_incomplete |= is_call;
     if (produces(t, number, what))
         t->found[found->count++] = number;
     if (!is_call && !awaits(t, number, what))
