@@ -222,7 +222,8 @@ bool kprof_contexts_idle(void)
 void kprof_contexts_release(void)
 {
     context_list *list = &the_contexts;
-    pthread_mutex_lock(&list->mutex);
+    if (pthread_mutex_lock(&list->mutex) == EDEADLK) /* as in _forget */
+        return;
     for (kprof_profiled_context *c = list->contexts; c; c = c->next)
         if (give_back_idle(c) != KPROF_OK)
             kprof_log(KPROF_LOG_DEBUG, "the counters of a context that does not end its work are not given back");
