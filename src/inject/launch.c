@@ -876,6 +876,17 @@ void kprof_launch_prepare(void)
     kprof_idle_start(give_back);
 }
 
+/* CUPTI has threads for samples of instructions, which are to end before the process does. Not while another thread
+ * replays, which may have had more time than a process that ends waits. */
+static void end_instruction_samples(void)
+{
+    const bool may_be_there = kprof_engine.process.config.samples && !atomic_load(&kprof_the_gate.exclusive);
+    if (!may_be_there || !kprof_gate_enter_exclusive(GATE_TIMEOUT_MS))
+        return;
+    kprof_contexts_release();
+    kprof_gate_leave_exclusive();
+}
+
 void kprof_launch_stop(void)
 {
     kprof_idle_stop();
@@ -885,16 +896,7 @@ void kprof_launch_stop(void)
     kprof_wait_allow(KPROF_HOLD_AT_END_NS);
     end_batch("the end of the process");
     kprof_gate_await_exclusive(GATE_TIMEOUT_MS); /* another thread may be using CUPTI, which ends after this */
-    (void)kprof_engine.device->target_set_own(own);
-    thread.own_call = false;
-}
-
-/* CUPTI has threads for samples of instructions, which are to end before the process does. */
-static void end_instruction_samples(void)
-{
-    thread.own_call = true;
-    bool own = kprof_engine.device->target_set_own(true);
-    kprof_contexts_release();
+    end_instruction_samples();
     (void)kprof_engine.device->target_set_own(own);
     thread.own_call = false;
 }
@@ -903,11 +905,8 @@ void kprof_launch_finish(void)
 {
     kprof_nvtx_tell_missed();
     kprof_launch_stop();
-    if (!kprof_gate_is_own()) { /* else a signal handler exits, and its thread may be evaluating them */
+    if (!kprof_gate_is_own()) /* else a signal handler exits, and its thread may be evaluating them */
         kprof_contexts_end_samples();
-        if (kprof_engine.process.config.samples)
-            end_instruction_samples();
-    }
     write_end();
 }
 
