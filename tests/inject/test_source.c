@@ -5,6 +5,7 @@
 
 #include "inject/batch/stages.h"
 #include "inject/contexts.h"
+#include "inject/launch.h"
 #include "inject/process.h"
 #include "sim/clock.h"
 
@@ -328,6 +329,29 @@ static void the_cubin_is_a_file_of_the_session(void **state)
     assert_string_equal(content, "the code of a module (simulated)");
 }
 
+static unsigned launch_graph(void)
+{
+    do_call((sim_step){.op = SIM_GRAPH_LAUNCH, .a = SLOT, .b = SLOT, .tag = ++last_tag});
+    return last_tag;
+}
+
+/* Whether or not there are launches beside it, whose instructions are measured. */
+static void graphs_as_a_whole_tell_why_they_have_none(void **state)
+{
+    (void)state;
+    kprof_engine.process.config.graph_profiling = KPROF_GRAPH_WHOLE;
+    for (int i = 0; i < 2; i++) {
+        const unsigned tag = launch_graph(), other = i > 0 ? launch(SIM_ADD) : 0;
+        close_batch();
+        assert_measured(tag);
+        assert_lacks(tag, false, "of a graph");
+        assert_lacks(tag, true, "of a graph");
+        if (other)
+            assert_has(other, true);
+    }
+    kprof_engine.process.config.graph_profiling = KPROF_GRAPH_NODES;
+}
+
 /* A pass would end the process. */
 static void samples_that_cannot_be_ended(void **state)
 {
@@ -335,14 +359,18 @@ static void samples_that_cannot_be_ended(void **state)
     close_batch();
     unsigned tag = launch(SIM_ADD);
     faults.cannot_disarm = true;
-    seen.passes = 0;
+    seen.passes = seen.enabled = 0;
     close_batch();
     assert_int_equal(seen.passes, 0);
     assert_false(atomic_load(&kprof_engine.process.armed));
     assert_unmeasured(tag, "");
     assert_has(tag, true);
+    assert_int_equal(seen.enabled, 0); /* nor are kernels patched any more */
+    assert_lacks(tag, false, "");
     faults.cannot_disarm = false;
-    sim.contexts[0].sampling = NULL;
+    assert_non_null(sim.contexts[0].sampling);
+    kprof_launch_stop(); /* as the process ends: CUPTI's threads are to end before */
+    assert_null(sim.contexts[0].sampling);
 }
 
 #define TEST(name) cmocka_unit_test_setup(name, mend)
@@ -362,6 +390,7 @@ int main(void)
         TEST(launches_that_are_not_repeated_tell_so),
         TEST(what_is_not_asked_for_is_not_told),
         TEST(the_cubin_is_a_file_of_the_session),
+        TEST(graphs_as_a_whole_tell_why_they_have_none),
         TEST(samples_that_cannot_be_ended), /* the last one: nothing is measured any more */
     };
     return cmocka_run_group_tests(tests, start_faulty, remove_folder);

@@ -193,7 +193,8 @@ static kprof_status run_passes(kprof_replay *replay, kprof_batch_state *state, k
     if (status == KPROF_OK && !state->context->diverges)
         kprof_compare_note_same(state, passes->replayed);
     kprof_passes_wait(state);
-    measure_instructions(replay, state, passes, KPROF_COUNTED);
+    if (!was_disarmed)
+        measure_instructions(replay, state, passes, KPROF_COUNTED);
     return status;
 }
 

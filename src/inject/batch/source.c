@@ -20,6 +20,9 @@
 #define SAME_PERIOD  6
 #define MOST_ROUNDS  4 /* with that of the times */
 
+/* A record holds as many values of a function: a spool takes none that is larger than 256 MiB. */
+#define MOST_VALUES ((size_t)1 << 24)
+
 /* Until the launches' own records are written, keep no more than this. */
 #define MOST_BYTES ((size_t)512 << 20)
 
@@ -134,9 +137,10 @@ static void fill(const kprof_source *source, const kprof_open_launch *launch, co
 static void keep_sorted(kprof_source *source, kprof_open_launch *launch, const kprof_instruction_data *data,
                         const kprof_instruction *items)
 {
+    const size_t most = MOST_VALUES / (1 + data->name_count);
     for (size_t i = 0, end; i < data->count; i = end) {
         end = i + 1;
-        while (end < data->count && is_same_function(&items[i], &items[end]))
+        while (end < data->count && end - i < most && is_same_function(&items[i], &items[end]))
             end++;
         kprof_source_record *packed = pack(&items[i], end - i, data);
         if (!packed) {
@@ -382,9 +386,6 @@ bool kprof_source_next(kprof_source *source, kprof_batch_state *state)
 
 kprof_status kprof_source_run(kprof_source *source, kprof_batch_state *state, kprof_open_launch *launch)
 {
-    const bool is_graph = launch->chosen && !is_measured(launch);
-    if (is_graph && source->kind != KPROF_TIMED && !(launch->told & 1u << source->kind))
-        lack(source, launch, OF_A_GRAPH);
     if (is_measured(launch) && source->kind == KPROF_COUNTED)
         return run_counted(source, state, launch);
     if (is_measured(launch) && source->kind == KPROF_TIMED)
@@ -404,8 +405,10 @@ void kprof_source_end(kprof_source *source, kprof_batch_state *state, kprof_stat
             state->list.items[i].period = 0;
 }
 
+/* A graph has nothing, whatever came of its batch. */
 static void write_reason(const kprof_open_launch *launch, kprof_source_kind kind, const char *reason)
 {
+    reason = is_measured(launch) ? reason : OF_A_GRAPH;
     kprof_record record = {.type = KPROF_RECORD_INSTRUCTIONS};
     record.instructions = (kprof_instructions_record){.launch = launch->record.launch,
                                                       .sampled = kind == KPROF_SAMPLED,
