@@ -417,9 +417,10 @@ static kprof_status read_line(void *user, sqlite3_stmt *row)
     if (!file || depth != (int64_t)own->frame_count || depth >= FRAMES_MAX ||
         (depth > 0 && own->first_frame + own->frame_count != code->frame_count))
         return kprof_store_damaged(load->report, "code_line");
-    kprof_profiled_frame *frame = KPROF_APPEND(code->frames, code->frame_count);
+    const kprof_status status = kprof_work_charge(load->work, 1);
+    kprof_profiled_frame *frame = status == KPROF_OK ? KPROF_APPEND(code->frames, code->frame_count) : NULL;
     if (!frame)
-        return kprof_store_no_memory(load->report);
+        return status == KPROF_OK ? kprof_store_no_memory(load->report) : status;
     own->first_frame = depth == 0 ? code->frame_count : own->first_frame;
     own->frame_count++;
     code->frame_count++;
@@ -438,9 +439,10 @@ static kprof_status read_wait(void *user, sqlite3_stmt *row)
         return KPROF_OK;
     if (own->wait_count > 0 && own->first_wait + own->wait_count != code->wait_count)
         return kprof_store_damaged(load->report, "code_wait");
-    size_t *wait = KPROF_APPEND(code->waits, code->wait_count);
+    const kprof_status status = kprof_work_charge(load->work, 1);
+    size_t *wait = status == KPROF_OK ? KPROF_APPEND(code->waits, code->wait_count) : NULL;
     if (!wait)
-        return kprof_store_no_memory(load->report);
+        return status == KPROF_OK ? kprof_store_no_memory(load->report) : status;
     own->first_wait = own->wait_count == 0 ? code->wait_count : own->first_wait;
     own->wait_count++;
     code->wait_count++;

@@ -71,11 +71,9 @@ kprof_status kprof_rows_find_kernel(kprof_report *report, const kprof_model_kern
 
 /* Row id of a metric, added when new; a unit and description that were not known before are filled in. */
 kprof_status kprof_store_metric(kprof_report *report, const kprof_model_metric *metric, int64_t *id) KPROF_MUST_CHECK;
-/* The kind of a metric of the single instructions of a kernel: launches have no value of it. */
-#define KPROF_INSTRUCTION_KIND "instruction"
 /* The same of the metric that holds the spread of a witness: "<witness>.pct_spread_over_passes". */
-#define KPROF_WITNESS_KIND     "witness" /* in the table of metrics */
-#define KPROF_INSTRUCTION_KIND "instruction"
+#define KPROF_WITNESS_KIND     "witness"     /* in the table of metrics */
+#define KPROF_INSTRUCTION_KIND "instruction" /* likewise: launches have no value */
 #define KPROF_SPREAD_SUFFIX    ".pct_spread_over_passes"
 kprof_status kprof_store_witness(kprof_report *report, const char *witness, int64_t *id) KPROF_MUST_CHECK;
 
