@@ -14,12 +14,14 @@ import unittest
 
 from browser import Browser, NoBrowser, find
 from html_reports import HOSTILE, KERNELS, OTHER_MEMORY, SHARED, change, data_of, make_hostile, make_kernels, \
-    make_many, make_memory, write_page
+    make_long_source, make_many, make_memory, write_page
 
 SOURCE, KPROF, WRITE_FIXTURE = pathlib.Path(sys.argv[1]), sys.argv[2], sys.argv[3]
 SAMPLE = SOURCE / "samples/vectorAdd-h200.kprof"
 RECORDED = SOURCE / "tests/report/findings/recorded-h200.kprof"
+MEASURED = SOURCE / "tests/fixtures/source"  # instructions, and the sources of some
 MANY = 2000
+LONG = 5000
 TABLE = "main > section:first-of-type .table"  # of kernels or launches
 SIZES = {"ns": 1, "us": 1e3, "ms": 1e6, "s": 1e9, "%": 1}
 WARPS = "sm__warps_active.avg.pct_of_peak_sustained_active"
@@ -43,6 +45,8 @@ class Pages(unittest.TestCase):
                    "many": make_many(SAMPLE, folder / "many.kprof", MANY),
                    "kernels": make_kernels(SAMPLE, folder / "kernels.kprof"),
                    "memory": make_memory(SAMPLE, folder / "memory.kprof"),
+                   "source": MEASURED / "source.kprof",
+                   "long": make_long_source(MEASURED / "source.kprof", folder / "long.kprof", LONG),
                    "less": change(SAMPLE, folder / "less.kprof", ("DELETE FROM value WHERE metric_id = (SELECT id FROM "
                                                                   "metric WHERE name = ?)", [WARPS]))}
         other = change(SAMPLE, folder / "other.kprof", "UPDATE device SET name = 'NVIDIA H100', uuid = 'other'",
@@ -572,6 +576,74 @@ class Pages(unittest.TestCase):
             self.assertIn("<img src=x", self.evaluate("document.querySelector('main').textContent"))
         self.assertNotEqual(self.evaluate("document.title"), "broken")
         self.assertIn("onerror", HOSTILE)
+
+    def code_rows(self):
+        """The texts of the headers of the rows, and what stands beside."""
+        return self.evaluate("[...document.querySelectorAll('.source tbody tr')].map(row => "
+                             "[...row.cells].map(cell => cell.textContent))")
+
+    def source_page(self, *options):
+        run = write_page(KPROF, "report", MEASURED / "source.kprof", "--page", "source", "--csv", *options)
+        return list(csv.DictReader(io.StringIO(run.stdout)))
+
+    def test_the_source_of_a_kernel(self):
+        """Its lines, the hottest first; a click opens the instructions of one, keys lead on."""
+        expected = [row for row in self.source_page("--all", "--sort", "samples", "--print-source", "cuda")
+                    if row["kernel"] == "softmax_kernel"]
+        self.open("source", "#source-2")
+        rows = self.code_rows()
+        self.assertEqual([row[0] for row in rows], [row["location"] for row in expected])
+        self.assertEqual([row[1] for row in rows], [f"{float(row['samples_pct']):.2f} %" for row in expected])
+        self.assertEqual(rows[0][2], "Long Scoreboard 99 %")
+        self.click("document.querySelector('.source tbody tr:nth-child(2) button')")
+        self.assertEqual([row[0] for row in self.code_rows()][1:4],
+                         ["standard.py:170", "0x0070  SHFL.BFLY PT, R5, R4, 0x10, 0x1f", "0x0090  STS [R3], R5"])
+        focus = "document.activeElement.textContent"
+        self.assertEqual(self.evaluate(focus), "standard.py:170")
+        for key, code, place in ("n", 78, "softmax.py:14"), ("n", 78, "standard.py:118"), ("p", 80, "softmax.py:14"):
+            self.browser.press(key, code)
+            self.browser.settle()
+            self.assertEqual(self.evaluate(focus), place)
+        self.evaluate("(() => { const s = document.querySelector('.source select'); s.value = [...s.options].find(o => "
+                      "o.textContent === 'Bank conflicts').value; s.dispatchEvent(new Event('change')); })()")
+        self.assertEqual(self.code_rows()[0][:2], ["standard.py:170", "7,168"])
+
+    def test_verdicts_and_findings_lead_to_the_source(self):
+        for kernel, row in (1, "softmax.py:7"), (2, "0x00c0  FADD R5, R0, 1"):
+            self.open("source", f"#kernel-{kernel}")
+            for place in (".verdict a[href^='#source']", ".finding a[href^='#source']"):
+                self.open("source", f"#kernel-{kernel}")
+                self.click(f"document.querySelector(\"{place}\")")
+                self.browser.settle()
+                self.assertTrue(self.evaluate("document.querySelector('.source .current').cells[0].textContent")
+                                .startswith(row), place)
+                self.assertTrue(self.evaluate("document.querySelector('.current').contains(document.activeElement)"))
+
+    @seldom
+    def test_a_long_source_stays_quick(self):
+        self.open("long", "#source-2")
+        self.assertEqual(len(self.code_rows()), 100)
+        took = self.evaluate("(() => { const start = performance.now(); "
+                             "[...document.querySelectorAll('.source button')].find(b => "
+                             "b.textContent === 'Next hottest').click(); return performance.now() - start; })()")
+        print(f"{LONG} instructions: to the next hottest line in {took:.0f} ms")
+        search = "document.querySelector('.source input')"
+        self.evaluate(f"{search}.value = '<img'; {search}.dispatchEvent(new Event('input'))")
+        [line] = self.code_rows()
+        self.assertEqual(line[0], "softmax.py:1000")
+        self.click("document.querySelector('.source tbody button')")
+        self.assertEqual(len(self.code_rows()), 17)
+        self.assertIn("<img src=x", self.code_rows()[6][0])
+        self.assertEqual(self.evaluate("document.querySelectorAll('main img').length"), 0)
+
+    @seldom
+    def test_the_source_fits_narrow_windows(self):
+        for fragment in ("#source", "#source-2/l1", "#source-3"):
+            self.open("source", fragment, width=400)
+            self.assertLessEqual(self.evaluate("document.documentElement.scrollWidth"), 400, fragment)
+        self.open("source", "#source-2", width=1280)
+        self.assertLessEqual(*self.evaluate("(p => [p.scrollWidth, p.clientWidth])"
+                                            "(document.querySelector('.source .scroll'))"))
 
     def test_a_comparison(self):
         self.open("diff")

@@ -102,6 +102,22 @@ def make_kernels(report, target):
     return change(report, target, *statements)
 
 
+def make_long_source(report, target, count):
+    """softmax_kernel has that many more instructions, 16 in each of the lines from 1000 on, with a sample each; one of
+    their texts is a tag."""
+    sample = "smsp__pcsamp_warps_issue_stalled_wait"
+    numbers = "WITH RECURSIVE n(i) AS (SELECT 0 UNION ALL SELECT i + 1 FROM n WHERE i < ?2 - 1)"
+    return change(report, target,
+                  ("UPDATE code_function SET bytes = bytes + 16 * ?1 WHERE id = 2", [count]),
+                  (f"{numbers} INSERT INTO code_instruction (function_id, offset, text) SELECT 2, 4096 + 16 * i, "
+                   "CASE i WHEN 5 THEN ?1 ELSE 'MOV R1, ' || i END FROM n", [HOSTILE, count]),
+                  (f"{numbers} INSERT INTO code_line (function_id, offset, depth, file_id, line) "
+                   "SELECT 2, 4096 + 16 * i, 0, (SELECT id FROM code_file WHERE path LIKE ?1), 1000 + i / 16 FROM n",
+                   ["%softmax.py", count]),
+                  (f"{numbers} INSERT INTO instruction_value SELECT 2, 2, 4096 + 16 * i, "
+                   "(SELECT id FROM metric WHERE name = ?1), 1 FROM n", [sample, count]))
+
+
 def data_of(path):
     """The text of the data block and what it holds, with the values of each launch in full and findings by name."""
     text = BLOCK.search(path.read_text(encoding="utf-8"))[1]
@@ -111,6 +127,6 @@ def data_of(path):
         for value in launch["values"]:
             values += before[len(values):len(values) + value[0]] if isinstance(value, list) else [value]
         launch["values"] = before = values
-        launch["findings"] = [dict(zip(("rule", "gain", "message", "advice", "next"), found))
+        launch["findings"] = [dict(zip(("rule", "gain", "message", "advice", "next", "places"), found))
                               for found in launch.get("findings", [])]
     return text, data

@@ -1,5 +1,26 @@
 // Reads the JSON block of the page: texts and metrics are stored once and referred to by number.
 
+const asPlace = ([name, path, line]) => ({ name, path, line });
+
+function pairsOf(list) {
+    return Array.from({ length: list.length / 2 }, (_, i) => [list[2 * i], list[2 * i + 1]]);
+}
+
+// The code of a kernel: its lines, and its instructions, which lines have the numbers of.
+function readCode(raw) {
+    return {
+        ...raw,
+        lines: raw.lines.map(([file, line, name, source, members, numbers, stalls], i) => ({
+            ...{ key: `l${i}`, file, line, function: name, source, members, numbers },
+            stalls: pairsOf(stalls),
+        })),
+        instructions: raw.instructions.map(([name, offset, sass, file, line, waits, numbers, stalls], i) => ({
+            ...{ key: `i${i}`, function: raw.functions[name], offset, sass, file, line, waits, numbers },
+            stalls: pairsOf(stalls),
+        })),
+    };
+}
+
 const nothing = { name: null, unit: "", description: "", help: null };
 
 function readRecord(raw, texts) {
@@ -56,7 +77,9 @@ function readLaunch(raw, part, texts) {
             rule: part.rules[rule],
             needs,
         })),
-        findings: (raw.findings ?? []).map(([rule, gain, message, advice, next]) => ({
+        hot: raw.hot && { ...asPlace(raw.hot), text: raw.hot[3] },
+        findings: (raw.findings ?? []).map(([rule, gain, message, advice, next, places = []]) => ({
+            places: places.map(asPlace),
             rule: part.rules[rule],
             gain,
             message,
@@ -93,12 +116,13 @@ function readGroups(list, part, launches) {
     return groups;
 }
 
-function readLaunches(part, summary, texts) {
+function readLaunches(part, summary, { texts, codes }) {
     const columns = new Map(part.metrics.map((metric, i) => [metric.name, i]));
     let before = [];
     const launches = part.launches.map((raw) => {
         before = readValues(raw.values, before);
-        return { ...readLaunch(raw, part, texts), values: before };
+        const code = codes.find((other) => other.id === raw.code);
+        return { ...readLaunch(raw, part, texts), values: before, code };
     });
     return {
         metrics: part.metrics,
@@ -119,11 +143,13 @@ export function readReport(text) {
     const lists = raw.parts
         .filter((part) => part.part === "list")
         .map((part) => ({ ...part, records: part.records.map((record) => readRecord(record, raw.texts)) }));
+    const codes = raw.parts.filter((part) => part.part === "code").map(readCode);
     const summary = lists.find((list) => list.key === "summary");
     return {
         page: raw.page,
         lists: lists.filter((list) => list !== summary),
-        run: launches ? readLaunches(launches, summary, raw.texts) : null,
+        codes,
+        run: launches ? readLaunches(launches, summary, { texts: raw.texts, codes }) : null,
     };
 }
 

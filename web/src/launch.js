@@ -2,6 +2,7 @@
 import { h } from "./dom.js";
 import { memoryChart } from "./memory.js";
 import { rooflineChart, rooflineChoices } from "./roofline.js";
+import { placeLinks, rowAt, sourceLink } from "./source.js";
 import { bar, plainTable } from "./table.js";
 import { human } from "./units.js";
 import { whatIfView } from "./whatif.js";
@@ -96,6 +97,7 @@ function gainText(found) {
 }
 
 function finding(launch, found, view) {
+    const places = placeLinks(launch.code, found.places);
     const next = launch.sections.find((section) => section.id === found.next);
     return h(
         "li",
@@ -103,13 +105,25 @@ function finding(launch, found, view) {
         h("h4", {}, found.rule.name, h("span", { class: "gain" }, gainText(found))),
         h("p", {}, found.message),
         found.advice && h("p", { class: "advice" }, found.advice),
+        places.length > 0 && h("p", {}, "In the source: ", places),
         next && h("p", {}, "Look next: ", h("a", { href: `${view}/${next.id}` }, next.name)),
     );
 }
 
+// The line that most samples are of, which leads to the source.
+function hottest({ code, hot }) {
+    const row = hot && rowAt(code, hot);
+    const text = hot && hot.text[0].toUpperCase() + hot.text.slice(1);
+    if (!code) return null;
+    return [
+        h("dt", {}, hot ? "Hottest" : "Source"),
+        h("dd", {}, h("a", { href: sourceLink(code, row) }, text ?? "Lines and instructions")),
+    ];
+}
+
 function verdict(launch, view) {
     const lines = launch.verdict.filter((line) => line.text);
-    if (!lines.length) return null;
+    if (!lines.length && !launch.code) return null;
     return h(
         "section",
         { class: "verdict", "aria-label": "Verdict" },
@@ -124,6 +138,7 @@ function verdict(launch, view) {
                     h("dd", {}, section ? h("a", { href: `${view}/${section.id}` }, section.name) : line.text),
                 ];
             }),
+            hottest(launch),
         ),
     );
 }

@@ -1,4 +1,4 @@
-// Shows the view that the fragment of the address names: #overview, #kernel-N, #launch-N, #run, and
+// Shows the view that the fragment of the address names: #overview, #kernel-N, #launch-N, #run, #source, #source-N and its rows, and
 // a section of a launch: #launch-N/SECTION. In a comparison #/PLACE is what changed of a kernel.
 import { readReport, total } from "./data.js";
 import { h, named } from "./dom.js";
@@ -7,6 +7,7 @@ import { listView, placesOf } from "./lists.js";
 import { kernelFacts, launchTable, medianLaunch } from "./kernels.js";
 import { overview } from "./overview.js";
 import { redrawCharts } from "./roofline.js";
+import { revealRow, sourceList, sourceView } from "./source.js";
 
 const content = document.getElementById("content");
 const TITLES = { diff: "Comparison" };
@@ -73,6 +74,16 @@ function singleView(report, id) {
     ];
 }
 
+function codeView(report, id) {
+    const code = report.codes.find((other) => other.id === id);
+    return code
+        ? sourceView(
+              code,
+              report.run.launches.find((launch) => launch.code === code),
+          )
+        : missing();
+}
+
 function missing() {
     return [h("h1", {}, "Not in this report"), h("p", {}, h("a", { href: "#overview" }, "Overview"))];
 }
@@ -86,6 +97,9 @@ function listsView(report) {
 function viewOf(report, fragment) {
     if (!report.run || fragment === "run") return listsView(report);
     if (/^kernel-[\d-]+$/.test(fragment)) return kernelView(report, fragment);
+    if (fragment === "source") return [h("h1", {}, "Source"), sourceList(report.codes)];
+    const [, code] = /^source-(\d+)$/.exec(fragment) ?? [];
+    if (code) return codeView(report, Number(code));
     const [, id] = /^launch-(\d+)$/.exec(fragment) ?? [];
     return id ? singleView(report, Number(id)) : overview(report);
 }
@@ -104,6 +118,7 @@ function go(report, quiet) {
         if (!section) window.scrollTo(0, 0);
         if (!section && !quiet) content.focus({ preventScroll: true });
     }
+    if (/^source-/.test(view) && section) revealRow(section);
     const place = section && document.getElementById(`section-${section}`);
     if (place) {
         const isFolded = place.tagName === "DETAILS";
@@ -136,7 +151,11 @@ function start() {
     if (report.run) {
         document
             .getElementById("nav")
-            .replaceChildren(h("a", { href: "#overview" }, "Overview"), h("a", { href: "#run" }, "Run"));
+            .replaceChildren(
+                h("a", { href: "#overview" }, "Overview"),
+                ...(report.codes.length ? [h("a", { href: "#source" }, "Source")] : []),
+                h("a", { href: "#run" }, "Run"),
+            );
     }
     addEventListener("hashchange", () => go(report, false));
     matchMedia("(prefers-color-scheme: dark)").addEventListener("change", redrawCharts);

@@ -169,6 +169,12 @@ static void no_verdict(kprof_emitter *emitter, const kprof_emit_findings *findin
     (void)findings;
 }
 
+static void no_code(kprof_emitter *emitter, const kprof_emit_code *code)
+{
+    (void)emitter;
+    (void)code;
+}
+
 static void no_hot_line(kprof_emitter *emitter, const kprof_hot_line *line)
 {
     (void)emitter;
@@ -231,6 +237,7 @@ static void add_defaults(kprof_emitter_ops *ops)
     DEFAULT(launches_begin, begin_list_of_launches);
     DEFAULT(launch_begin, begin_record_of_launch);
     DEFAULT(verdict, no_verdict);
+    DEFAULT(code, no_code);
     DEFAULT(hot_line, no_hot_line);
     DEFAULT(section_begin, begin_section);
     DEFAULT(metric, show_row_of_metric);

@@ -98,15 +98,28 @@ bool kprof_is_excess(double value, const char *unit);
  * there are none. */
 kprof_status kprof_emit_not_evaluated(const kprof_emit_findings *all, kprof_strbuf *out) KPROF_MUST_CHECK;
 
-/* Calls nest as in  page { launches { launch { verdict? hot_line? metric* section { metric* table* rooflines? what_if?
- * finding* } finding* } } }  and  page { list { columns? record { (rows? row*)* } } }. A finding that stands in none of
- * the launch's sections comes after them.
+/* The instructions of a kernel, with what the page says of them. */
+typedef struct kprof_emit_code {
+    const kprof_code_profiles *profiles; /* valid until the page ends */
+    const kprof_profiled_code *code;
+    const kprof_profiled_lines *lines;
+    const char *kernel, *shape, *measured; /* shape NULL: not known */
+    char *const *sources;                  /* [count of lines]: their texts; NULL: not known */
+    const bool *is_idle;                   /* of each number: 0 in all instructions, or not measured */
+    const char *const *notes;              /* [note_count]: what is missing, and why */
+    size_t note_count;
+} kprof_emit_code;
+
+/* Calls nest as in  page { code* launches { launch { verdict? hot_line? metric* section { metric* table* rooflines?
+ * what_if? finding* } finding* } } }  and  page { list { columns? record { (rows? row*)* } } }. A finding that stands
+ * in none of the launch's sections comes after them.
  *
  * An emitter may leave out operations, NULL. By default, launches are a list of GROUPS, a launch is a record of it, and
  * a metric one of its rows; a table and rooflines are their metrics; all else does nothing, also at the end of what the
  * emitter begins itself. `free` is free(3). */
 typedef struct kprof_emitter_ops {
     void (*page_begin)(kprof_emitter *emitter);
+    void (*code)(kprof_emitter *emitter, const kprof_emit_code *code);
     void (*launches_begin)(kprof_emitter *emitter); /* emitter->launches has been set */
     void (*launch_begin)(kprof_emitter *emitter, const kprof_model_launch *launch);
     void (*verdict)(kprof_emitter *emitter, const kprof_emit_findings *findings); /* all of them, found or not */

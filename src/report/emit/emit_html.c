@@ -3,8 +3,9 @@
  * refers to it by number, so that thousands of launches fit; web/src/data.js reads it. Names come from anywhere: the
  * block has no "<", which could end it. */
 #include "core/log.h"
-#include "report/emit/emit.h"
+#include "report/emit/html_code.h"
 #include "report/emit/json_text.h"
+#include "report/model/places.h"
 #include "report/model/witness.h"
 
 #include <math.h>
@@ -27,12 +28,13 @@ typedef struct html_emitter {
     kprof_emitter base;
     kprof_names text_numbers; /* texts that occur often, by their numbers in `texts` */
     kprof_strlist texts;
-    cJSON *launch, *spreads, *doubtful; /* the launch being put together; owned through `launch` */
-    double *values, *values_before;     /* [columns] of that launch, and of the one before it */
-    cJSON *record, *rows;               /* likewise of a record */
-    cJSON **layouts;                    /* [chips]: the sections of launches on each, or NULL */
-    cJSON *sections, *section;          /* of the layout, if this launch is its first; else NULL */
-    cJSON *rules, *verdict;             /* findings and lines of the verdict, or NULL */
+    cJSON *launch, *spreads, *doubtful;  /* the launch being put together; owned through `launch` */
+    double *values, *values_before;      /* [columns] of that launch, and of the one before it */
+    cJSON *record, *rows;                /* likewise of a record */
+    cJSON **layouts;                     /* [chips]: the sections of launches on each, or NULL */
+    cJSON *sections, *section;           /* of the layout, if this launch is its first; else NULL */
+    cJSON *rules, *verdict;              /* findings and lines of the verdict, or NULL */
+    const kprof_code_profiles *profiles; /* those of the page; NULL: it has no code */
     const char *data_place;
     bool not_first_part, not_first; /* the array of parts, or of a part's elements, has an element */
 } html_emitter;
@@ -138,6 +140,13 @@ static void begin_part(html_emitter *html)
     kprof_output_puts(html->base.out, html->not_first_part ? ",\n" : "\n");
     html->not_first_part = true;
     html->not_first = false;
+}
+
+static void html_code(kprof_emitter *emitter, const kprof_emit_code *code)
+{
+    of(emitter)->profiles = code->profiles;
+    begin_part(of(emitter));
+    write_value(of(emitter), kprof_html_code(code));
 }
 
 /* Kernels of one mangled name are the same one: `same` is the number of the first of them. */
@@ -271,6 +280,9 @@ static cJSON *launch_object(html_emitter *html, const kprof_model_launch *launch
         add(object, column->html, is_text ? pooled(html, cell.text) : kprof_json_cell(column, &cell));
     }
     kprof_launch_texts_free(&texts);
+    const kprof_code_profile *profile = html->profiles ? kprof_code_profile_of(html->profiles, launch->id) : NULL;
+    if (profile)
+        add(object, "code", kprof_json_integer(profile->id));
     if (kprof_model_is_missing(launch))
         add(object, "missing", cJSON_CreateTrue());
     if (launch->samples)
@@ -460,7 +472,26 @@ static cJSON *rule_object(const kprof_finding *finding)
     return object;
 }
 
-/* [number of the finding, gain, message, advice, section to look at next] */
+/* [what people call the place, path, line]; path and line null where the line is not known. */
+static cJSON *place_array(const char *name, const char *path, uint32_t line)
+{
+    cJSON *array = cJSON_CreateArray();
+    append(array, cJSON_CreateString(name));
+    append(array, path ? cJSON_CreateString(path) : cJSON_CreateNull());
+    append(array, known(path != NULL, line));
+    return array;
+}
+
+static void html_hot_line(kprof_emitter *emitter, const kprof_hot_line *line)
+{
+    cJSON *hot = place_array(line->place, line->file ? line->file->path : NULL, line->line);
+    kprof_strbuf text = KPROF_STRBUF_INIT;
+    kprof_hot_line_describe(line, &text);
+    append(hot, kprof_json_take(emitter, &text));
+    add(of(emitter)->launch, "hot", hot);
+}
+
+/* [number of the finding, gain, message, advice, section to look at next, places in the code] */
 static cJSON *found_array(html_emitter *html, const kprof_found *found, size_t rule)
 {
     const kprof_finding *finding = found->finding;
@@ -474,6 +505,13 @@ static cJSON *found_array(html_emitter *html, const kprof_found *found, size_t r
     kprof_found_where(found, &advice);
     append(array, take_pooled(html, &advice));
     append(array, pooled(html, kprof_found_next(found)));
+    cJSON *places = found->place_count > 0 ? cJSON_CreateArray() : NULL;
+    for (size_t i = 0; i < found->place_count; i++) {
+        const kprof_code_place *at = &found->places[i].at;
+        append(places, place_array(at->name.length > 0 ? at->name.data : "", at->path, at->line));
+    }
+    if (places)
+        append(array, places);
     return array;
 }
 
@@ -694,9 +732,11 @@ static void html_free(kprof_emitter *emitter)
 
 static const kprof_emitter_ops html_ops = {
     .page_begin = html_page_begin,
+    .code = html_code,
     .launches_begin = html_launches_begin,
     .launch_begin = html_launch_begin,
     .verdict = html_verdict,
+    .hot_line = html_hot_line,
     .section_begin = html_section_begin,
     .metric = html_metric,
     .table = html_table,

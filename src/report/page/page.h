@@ -63,6 +63,12 @@ void kprof_page_names_free(kprof_page_names *names);
 
 /* Show the run, its processes and devices, the passes, what is left out, the kernels seen and the messages. */
 kprof_status kprof_page_show_session(kprof_emitter *emitter, const kprof_model *model) KPROF_MUST_CHECK;
+/* Show the code of each kernel whose instructions were measured. *out holds what the emitter keeps of it until the page
+ * ends; to be freed with kprof_page_code_free, also after a failure. */
+typedef struct kprof_page_code kprof_page_code;
+kprof_status kprof_page_show_code(kprof_emitter *emitter, const kprof_page_context *context,
+                                  kprof_page_code **out) KPROF_MUST_CHECK;
+void kprof_page_code_free(kprof_page_code *code);
 /* Show the launches with their sections. */
 kprof_status kprof_page_show_details(kprof_emitter *emitter, const kprof_page_context *context) KPROF_MUST_CHECK;
 

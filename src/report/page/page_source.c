@@ -13,6 +13,10 @@ typedef struct source_note {
     char *text;
 } source_note;
 
+static const char lines_advice[] =
+    "lines come with nvcc -lineinfo; Triton has them unless TRITON_DISABLE_LINE_INFO=1, JAX with "
+    "XLA_FLAGS=--xla_gpu_generate_line_info=true, Numba with lineinfo=True";
+
 typedef struct source_page {
     const kprof_page_context *context;
     const kprof_model *model;
@@ -467,24 +471,31 @@ static void describe_profile(const shown_code *shown, kprof_strbuf *out)
                             (unsigned long long)profile->counted, kprof_ending(profile->counted, "es"));
 }
 
+/* "(4096, 1, 1)x(256, 1, 1)"; NULL: not known. */
+static const char *describe_shape(const kprof_code_profile *profile, char *out, size_t size)
+{
+    char shapes[2][48];
+    const char *grid = kprof_shape_text(&profile->shape, profile->shape.grid, shapes[0]);
+    const char *block = kprof_shape_text(&profile->shape, profile->shape.block, shapes[1]);
+    snprintf(out, size, "%sx%s", grid ? grid : "", block ? block : "");
+    return grid ? out : NULL;
+}
+
 static void show_heading(shown_code *shown)
 {
     const kprof_code_profile *profile = shown->code->profile;
     kprof_emitter *emitter = shown->page->emitter;
     static const char *const views[] = {
         [KPROF_VIEW_SASS] = "sass", [KPROF_VIEW_CUDA] = "cuda", [KPROF_VIEW_BOTH] = "cuda,sass"};
-    char shapes[2][48];
-    const char *grid = kprof_shape_text(&profile->shape, profile->shape.grid, shapes[0]);
-    const char *block = kprof_shape_text(&profile->shape, profile->shape.block, shapes[1]);
-    char shape[2 * sizeof *shapes];
-    snprintf(shape, sizeof shape, "%sx%s", grid ? grid : "", block ? block : "");
+    char room[96];
+    const char *shape = describe_shape(profile, room, sizeof room);
     kprof_strbuf measured = KPROF_STRBUF_INIT;
     describe_profile(shown, &measured);
     const kprof_emit_field fields[] = {
         kprof_field_plain(kprof_field_text("kernel", "Kernel", name_of(shown->page, profile))),
         machine(kprof_field_text("kernel_function", "Function", profile->kernel->function)),
         machine(kprof_field_integer("process_id", "Process", profile->process->pid)),
-        shown_if(kprof_field_plain(kprof_field_text("shape", "Shape", grid ? shape : NULL)), grid != NULL),
+        shown_if(kprof_field_plain(kprof_field_text("shape", "Shape", shape)), shape != NULL),
         kprof_field_plain(kprof_field_text("device_name", "Device", profile->device->name)),
         machine(kprof_field_integer("launch", "Launch", profile->launch)),
         machine(kprof_field_integer("launches_counted", "Counted", (int64_t)profile->counted)),
@@ -665,10 +676,7 @@ static kprof_status show_profiles(source_page *page)
                           kprof_strdup("the instructions of these launches were not measured: kprof --set source -k "
                                        "KERNEL APPLICATION measures them"));
     if (status == KPROF_OK && page->lacks_lines)
-        status = add_note(page, "",
-                          kprof_strdup("lines come with nvcc -lineinfo; Triton has them unless "
-                                       "TRITON_DISABLE_LINE_INFO=1, JAX with "
-                                       "XLA_FLAGS=--xla_gpu_generate_line_info=true, Numba with lineinfo=True"));
+        status = add_note(page, "", kprof_strdup(lines_advice));
     if (status == KPROF_OK && shown > 0)
         show_files(page);
     if (status == KPROF_OK)
@@ -688,6 +696,94 @@ static void free_page(source_page *page)
     free(page->metrics);
     free(page->fields);
     kprof_code_profiles_free(&page->profiles);
+}
+
+struct kprof_page_code {
+    source_page page;
+};
+
+/* Give the emitter the code with the texts of its lines. */
+static kprof_status emit_code(shown_code *shown, char **sources)
+{
+    source_page *page = shown->page;
+    const kprof_code_profile *profile = shown->code->profile;
+    const size_t first_note = page->note_count;
+    char room[96];
+    kprof_strbuf measured = KPROF_STRBUF_INIT;
+    examine(shown);
+    describe_profile(shown, &measured);
+    page->lacks_lines = false;
+    kprof_status status = measured.failed ? kprof_store_no_memory(page->profiles.report) : note_missing(shown);
+    if (status == KPROF_OK && page->lacks_lines)
+        status = add_note(page, NULL, kprof_strdup(lines_advice));
+    const size_t note_count = page->note_count - first_note;
+    const char **notes = calloc(note_count + 1, sizeof *notes);
+    if (!notes)
+        status = kprof_store_no_memory(page->profiles.report);
+    for (size_t i = 0; notes && i < note_count; i++)
+        notes[i] = page->notes[first_note + i].text;
+    if (status == KPROF_OK)
+        page->emitter->ops->code(page->emitter, &(kprof_emit_code){
+                                                    .profiles = &page->profiles,
+                                                    .code = shown->code,
+                                                    .lines = shown->lines,
+                                                    .kernel = name_of(page, profile),
+                                                    .shape = describe_shape(profile, room, sizeof room),
+                                                    .measured = measured.length > 0 ? measured.data : "nothing",
+                                                    .sources = sources,
+                                                    .is_idle = shown->is_idle,
+                                                    .notes = notes,
+                                                    .note_count = note_count,
+                                                });
+    free(notes);
+    kprof_strbuf_free(&measured);
+    return status == KPROF_OK ? kprof_emitter_status(page->emitter) : status;
+}
+
+static kprof_status show_whole_code(source_page *page, const kprof_code_profile *profile)
+{
+    const kprof_loaded_code *loaded = NULL;
+    kprof_status status = kprof_code_load(&page->profiles, profile, &loaded);
+    if (status != KPROF_OK)
+        return status;
+    const kprof_profiled_lines *lines = &loaded->lines;
+    shown_code shown = {.page = page, .code = &loaded->code, .lines = lines, .view = KPROF_VIEW_BOTH};
+    char **sources = calloc(lines->count + 1, sizeof *sources);
+    for (size_t i = 0; sources && i < lines->count; i++) {
+        if (lines->items[i].file)
+            sources[i] = kprof_source_text_line(text_of(page, lines->items[i].file), lines->items[i].line);
+    }
+    status = sources ? emit_code(&shown, sources) : kprof_store_no_memory(page->profiles.report);
+    for (size_t i = 0; sources && i < lines->count; i++)
+        free(sources[i]);
+    free(sources);
+    return status;
+}
+
+kprof_status kprof_page_show_code(kprof_emitter *emitter, const kprof_page_context *context, kprof_page_code **out)
+{
+    kprof_page_code *code = *out = calloc(1, sizeof *code);
+    if (!code)
+        return kprof_store_no_memory(context->reports->file);
+    source_page *page = &code->page;
+    *page = (source_page){.context = context, .model = &context->reports->model, .emitter = emitter};
+    kprof_status status = kprof_code_profiles_load(context->reports->file, page->model, &page->profiles);
+    if (status == KPROF_OK)
+        status = prepare(page);
+    if (status == KPROF_OK && page->profiles.count > 0)
+        status = take_launches(page);
+    for (size_t i = 0; i < page->profiles.count && status == KPROF_OK; i++) {
+        if (page->profiles.items[i].taken > 0)
+            status = show_whole_code(page, &page->profiles.items[i]);
+    }
+    return status;
+}
+
+void kprof_page_code_free(kprof_page_code *code)
+{
+    if (code)
+        free_page(&code->page);
+    free(code);
 }
 
 kprof_status kprof_page_source(const kprof_page_context *context)

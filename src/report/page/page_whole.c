@@ -1,5 +1,5 @@
 /* The whole page: all about a report in one. A row for each kernel, as the summary page ranks them, then what the
- * session page shows and what the details page does. */
+ * session page shows, the code of kernels, and what the details page does. */
 #include "report/page/ranking.h"
 
 #include <math.h>
@@ -86,6 +86,7 @@ static kprof_status print_whole(const kprof_page_context *context)
     summary.options = &options;
     kprof_ranking ranking;
     kprof_emitter *emitter = NULL;
+    kprof_page_code *code = NULL;
     kprof_status status = kprof_ranking_make(&summary, &ranking);
     if (status == KPROF_OK)
         status = kprof_page_begin(context, &emitter);
@@ -94,9 +95,12 @@ static kprof_status print_whole(const kprof_page_context *context)
         if (status == KPROF_OK)
             status = kprof_page_show_session(emitter, &context->reports->model);
         if (status == KPROF_OK)
+            status = kprof_page_show_code(emitter, context, &code);
+        if (status == KPROF_OK)
             status = kprof_page_show_details(emitter, context);
         status = kprof_page_end(emitter, status);
     }
+    kprof_page_code_free(code);
     kprof_ranking_free(&ranking);
     return status;
 }

@@ -1,0 +1,130 @@
+/* The code of a kernel as JSON: its lines and instructions as arrays, and once what they share. Numbers that are 0
+ * everywhere are named, and left out. */
+#include "report/emit/html_code.h"
+
+#include <string.h>
+
+static void append(cJSON *array, cJSON *value)
+{
+    cJSON_AddItemToArray(array, value);
+}
+
+static cJSON *text_or_null(const char *text)
+{
+    return text ? cJSON_CreateString(text) : cJSON_CreateNull();
+}
+
+/* What lines and instructions have alike: their numbers, and [reason, samples, ...] of what warps waited for. */
+static void append_values(cJSON *array, const kprof_emit_code *emitted, const double *values)
+{
+    const kprof_profiled_code *code = emitted->code;
+    cJSON *numbers = cJSON_CreateArray(), *stalls = cJSON_CreateArray();
+    append(array, numbers);
+    append(array, stalls);
+    for (size_t i = 0; i < KPROF_NUMBER_COUNT; i++) {
+        if (!emitted->is_idle[i])
+            append(numbers, kprof_json_number(kprof_profiled_number(code, values, (kprof_code_number)i)));
+    }
+    for (size_t i = 0; i < code->reason_count; i++) {
+        const size_t column = code->reasons[i].all;
+        const kprof_stall_reason *reason = code->reasons[i].known;
+        const bool waits = !reason || strcmp(reason->name, "selected") != 0;
+        if (!waits || column == SIZE_MAX || !(values[column] > 0))
+            continue;
+        append(stalls, kprof_json_integer((int64_t)i));
+        append(stalls, kprof_json_number(values[column]));
+    }
+}
+
+/* [function, offset, text, file, line, instructions that it waits for, numbers, stalls] */
+static cJSON *instruction_array(const kprof_emit_code *emitted, size_t number)
+{
+    const kprof_profiled_code *code = emitted->code;
+    const kprof_profiled_instruction *instruction = &code->instructions[number];
+    const kprof_profiled_frame *frame = instruction->frame_count > 0 ? &code->frames[instruction->first_frame] : NULL;
+    cJSON *array = cJSON_CreateArray(), *waits = cJSON_CreateArray();
+    append(array, kprof_json_integer((int64_t)instruction->function));
+    append(array, kprof_json_integer((int64_t)instruction->offset));
+    append(array, text_or_null(instruction->text));
+    for (size_t i = 0; i < instruction->wait_count; i++)
+        append(waits, kprof_json_integer((int64_t)code->waits[instruction->first_wait + i]));
+    append(array, known(frame && frame->file, frame && frame->file ? frame->file - emitted->profiles->files : 0));
+    append(array, known(frame != NULL, frame ? frame->line : 0));
+    append(array, waits);
+    append_values(array, emitted, kprof_profiled_values(code, number));
+    return array;
+}
+
+/* [file, line, function, text, instructions, numbers, stalls] */
+static cJSON *line_array(const kprof_emit_code *emitted, size_t number)
+{
+    const kprof_profiled_line *line = &emitted->lines->items[number];
+    cJSON *array = cJSON_CreateArray(), *members = cJSON_CreateArray();
+    append(array, known(line->file != NULL, line->file ? line->file - emitted->profiles->files : 0));
+    append(array, known(line->file != NULL, line->line));
+    append(array, text_or_null(line->function));
+    append(array, text_or_null(emitted->sources[number]));
+    for (size_t i = 0; i < line->count; i++)
+        append(members, kprof_json_integer((int64_t)emitted->lines->members[line->first + i]));
+    append(array, members);
+    append_values(array, emitted, line->values);
+    return array;
+}
+
+static void add_columns(cJSON *object, const kprof_emit_code *emitted)
+{
+    cJSON *columns = add_array(object, "columns"), *zeros = add_array(object, "zeros");
+    for (size_t i = 0; i < KPROF_NUMBER_COUNT; i++) {
+        const double all = kprof_profiled_number(emitted->code, emitted->code->totals, (kprof_code_number)i);
+        if (emitted->is_idle[i] && all == 0)
+            append(zeros, cJSON_CreateString(kprof_code_numbers[i].label));
+        if (emitted->is_idle[i])
+            continue;
+        cJSON *column = append_object(columns);
+        add_text(column, "key", kprof_code_numbers[i].key);
+        add_text(column, "label", kprof_code_numbers[i].label);
+        add(column, "total", kprof_json_number(all));
+    }
+}
+
+static void add_reasons(cJSON *object, const kprof_profiled_code *code)
+{
+    cJSON *reasons = add_array(object, "reasons");
+    for (size_t i = 0; i < code->reason_count; i++) {
+        const kprof_profiled_reason *reason = &code->reasons[i];
+        char name[128];
+        kprof_profiled_reason_name(reason, name, sizeof name);
+        append(reasons, cJSON_CreateString(name));
+    }
+}
+
+cJSON *kprof_html_code(const kprof_emit_code *emitted)
+{
+    const kprof_profiled_code *code = emitted->code;
+    cJSON *object = cJSON_CreateObject();
+    add_text(object, "part", "code");
+    add(object, "id", kprof_json_integer(code->profile->id));
+    add_text(object, "kernel", emitted->kernel);
+    add_text(object, "shape", emitted->shape);
+    add_text(object, "device", code->profile->device->name);
+    add_text(object, "measured", emitted->measured);
+    cJSON *notes = add_array(object, "notes"), *files = add_array(object, "files");
+    for (size_t i = 0; i < emitted->note_count; i++)
+        append(notes, cJSON_CreateString(emitted->notes[i]));
+    for (size_t i = 0; i < emitted->profiles->file_count; i++) {
+        cJSON *file = append_object(files);
+        add_text(file, "name", emitted->profiles->files[i].name);
+        add_text(file, "path", emitted->profiles->files[i].path);
+    }
+    add_columns(object, emitted);
+    add_reasons(object, code);
+    cJSON *functions = add_array(object, "functions"), *lines = add_array(object, "lines");
+    for (size_t i = 0; i < code->function_count; i++)
+        append(functions, text_or_null(code->functions[i].demangled));
+    for (size_t i = 0; kprof_profiled_has_lines(code) && i < emitted->lines->count; i++)
+        append(lines, line_array(emitted, i));
+    cJSON *instructions = add_array(object, "instructions");
+    for (size_t i = 0; i < code->instruction_count; i++)
+        append(instructions, instruction_array(emitted, i));
+    return object;
+}

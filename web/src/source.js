@@ -1,0 +1,381 @@
+// The code of a kernel: its lines with a bar of what the reader chooses, and the instructions of a line below it once it
+// is opened. Only the rows of one page are made, so that thousands of instructions stay quick.
+import { h, named } from "./dom.js";
+import { bar } from "./table.js";
+import { human } from "./units.js";
+
+const PAGE_ROWS = 100;
+const TOLD_STALLS = 3;
+
+export const sourceLink = (code, row) => `#source-${code.id}${row ? `/${row.key}` : ""}`;
+
+// The row of a place that the verdict or a finding names; undefined: there is none.
+export function rowAt(code, place) {
+    if (!code) return undefined;
+    if (place.path !== null)
+        return code.lines.find((row) => row.line === place.line && code.files[row.file]?.path === place.path);
+    const [, offset, name] = /^(?:instruction )?0x([0-9a-f]+)(?: of (.*))?$/.exec(place.name) ?? [];
+    const isThere = (row) => row.offset === parseInt(offset, 16) && (!name || row.function === name);
+    return offset && code.instructions.find(isThere);
+}
+
+// Links to places of the code, for those that the page has.
+export function placeLinks(code, places) {
+    const links = places.map((place) => [place, rowAt(code, place)]).filter(([, row]) => row);
+    return links.map(([place, row], i) => [i > 0 && ", ", h("a", { href: sourceLink(code, row) }, place.name)]);
+}
+
+const address = (row) => `0x${row.offset.toString(16).padStart(4, "0")}`;
+
+function placeOf(code, row) {
+    const file = code.files[row.file];
+    return file && row.line !== null ? `${file.name}:${row.line}` : null;
+}
+
+// What most warps wait for at a row, and a bar of it.
+function stalls(code, row) {
+    const all = row.numbers[code.columns.findIndex(({ key }) => key === "samples")];
+    if (!(all > 0)) return null;
+    const told = [...row.stalls].sort((a, b) => b[1] - a[1]).slice(0, TOLD_STALLS);
+    const pct = (samples) => (100 * samples) / all;
+    const name = ([reason, samples]) => `${code.reasons[reason]} ${pct(samples).toFixed(0)} %`;
+    return [
+        h(
+            "span",
+            { class: "stalls", "aria-hidden": "true" },
+            told.map(([, samples], i) => h("span", { class: `stall-${i}`, vars: { "--share": `${pct(samples)}%` } })),
+        ),
+        h(
+            "span",
+            { class: "stall-names" },
+            told
+                .filter(([, samples], i) => i === 0 || pct(samples) >= 1)
+                .map(name)
+                .join(", "),
+        ),
+    ];
+}
+
+class SourceView {
+    constructor(code) {
+        Object.assign(this, { code, open: new Set(), page: 0, query: "", byHeat: true, current: null });
+        this.rows = code.lines.length ? code.lines : code.instructions;
+        this.column = 0;
+        this.body = h("tbody", { role: "rowgroup" });
+        this.head = h("tr", { role: "row" });
+        this.state = h("p", { class: "state", role: "status" });
+        this.pager = h("div", { class: "pager" });
+        this.element = h(
+            "div",
+            { class: "source", onkeydown: (event) => this.press(event) },
+            this.controls(),
+            h(
+                "div",
+                { class: "scroll", tabindex: "0", role: "region", "aria-label": "Lines and instructions" },
+                h(
+                    "table",
+                    { role: "table" },
+                    h("caption", { class: "unseen" }, "Lines and instructions"),
+                    h("thead", { role: "rowgroup" }, this.head),
+                    this.body,
+                ),
+            ),
+            h("div", { class: "foot" }, this.state, this.pager),
+        );
+        this.show();
+    }
+
+    controls() {
+        const change = (what) => (event) => {
+            what(event.target);
+            this.page = 0;
+            this.show();
+        };
+        const choice = (label, options, onchange) =>
+            h(
+                "label",
+                {},
+                `${label} `,
+                h(
+                    "select",
+                    { onchange: change(onchange) },
+                    options.map((option, i) => h("option", { value: i }, option)),
+                ),
+            );
+        const labels = this.code.columns.map(({ label }) => label);
+        this.input = h("input", {
+            type: "search",
+            oninput: change((input) => (this.query = input.value.toLowerCase())),
+        });
+        return h(
+            "div",
+            { class: "controls" },
+            labels.length > 0 && choice("Heat", labels, (select) => (this.column = Number(select.value))),
+            choice("Order", ["hottest first", "of the source"], (select) => (this.byHeat = select.value === "0")),
+            h("label", {}, "Search ", this.input),
+            h("button", { type: "button", onclick: () => this.next(1), title: "n" }, "Next hottest"),
+            h("button", { type: "button", onclick: () => this.next(-1), title: "p" }, "Previous"),
+            h("span", { class: "keys" }, "Keys: n and p next and previous hottest, / search, arrows and Enter"),
+        );
+    }
+
+    heat(row) {
+        return row.numbers[this.column] ?? null;
+    }
+
+    byHeatOf(rows) {
+        return [...rows].sort((a, b) => (this.heat(b) ?? -1) - (this.heat(a) ?? -1));
+    }
+
+    // A line is found by its own text and by those of its instructions.
+    textOf(row) {
+        if (row.text === undefined) {
+            const own = [placeOf(this.code, row), row.source, row.sass, row.offset !== undefined && address(row)];
+            const below = this.membersOf(row).map((member) => `${address(member)} ${member.sass ?? ""}`);
+            row.text = [...own, ...below].filter(Boolean).join(" ").toLowerCase();
+        }
+        return row.text;
+    }
+
+    membersOf(row) {
+        return (row.members ?? []).map((number) => this.code.instructions[number]);
+    }
+
+    chosen() {
+        const words = this.query.split(/\s+/).filter(Boolean);
+        const rows = words.length
+            ? this.rows.filter((row) => words.every((word) => this.textOf(row).includes(word)))
+            : this.rows;
+        return this.byHeat ? this.byHeatOf(rows) : rows;
+    }
+
+    // Go to a row: on its page, and opened where it is a line.
+    reveal(row, quiet) {
+        const line = this.rows.includes(row) ? row : this.rows.find((other) => this.membersOf(other).includes(row));
+        if (!line) return;
+        if (!this.chosen().includes(line)) this.input.value = this.query = "";
+        this.page = Math.floor(this.chosen().indexOf(line) / PAGE_ROWS);
+        if (line.members) this.open.add(line);
+        this.current = line;
+        this.show();
+        if (!quiet) this.focus(row);
+    }
+
+    focus(row) {
+        const place = document.getElementById(`section-${row.key}`);
+        place?.scrollIntoView({ block: "center" });
+        (place?.querySelector("button") ?? place)?.focus({ preventScroll: true });
+    }
+
+    // The row that is so many places hotter or colder than the current one; rows without heat do not count.
+    next(step) {
+        const rows = this.byHeatOf(this.chosen()).filter((row) => this.heat(row) > 0);
+        const at = rows.indexOf(this.current);
+        const row = rows[at < 0 ? 0 : Math.max(0, Math.min(rows.length - 1, at + step))];
+        if (row) this.reveal(row);
+    }
+
+    press(event) {
+        const isTyping = event.target === this.input || event.target.tagName === "SELECT";
+        if (event.ctrlKey || event.metaKey || event.altKey) return;
+        if (isTyping && event.key !== "Escape") return;
+        const near = event.target.closest("tr");
+        const other = (sibling) => {
+            let row = near?.[sibling];
+            while (row && row.tabIndex !== -1) row = row[sibling];
+            (row?.querySelector("button") ?? row)?.focus();
+            return Boolean(row);
+        };
+        const keys = {
+            n: () => this.next(1),
+            p: () => this.next(-1),
+            "/": () => this.input.focus(),
+            Escape: () => this.focus(this.current ?? this.chosen()[0] ?? this.rows[0]),
+            ArrowDown: () => other("nextElementSibling"),
+            ArrowUp: () => other("previousElementSibling"),
+        };
+        if (keys[event.key] && keys[event.key]() !== false) event.preventDefault();
+    }
+
+    toggle(row) {
+        if (!this.open.delete(row)) this.open.add(row);
+        this.current = row;
+        this.show();
+        document.getElementById(`section-${row.key}`)?.querySelector("button")?.focus();
+    }
+
+    // The columns beside the chosen one, as cells of numbers.
+    others() {
+        const shown = ["samples", "instructions", "excess_sectors", "shared_conflicts", "divergent_branches"];
+        return this.code.columns
+            .map((column, i) => ({ ...column, i }))
+            .filter(({ key, i }) => shown.includes(key) && i !== this.column);
+    }
+
+    heatCell(row) {
+        const column = this.code.columns[this.column];
+        const value = this.heat(row);
+        const share = column.key === "samples" && column.total > 0 && value !== null;
+        const text = share ? human((100 * value) / column.total, "%") : human(value);
+        return h(
+            "td",
+            { class: "heat", role: "cell", title: share && `${human(value)} samples` },
+            bar(value === null ? null : (100 * value) / (this.hottest || 1), text),
+        );
+    }
+
+    cellsOf(row) {
+        return [
+            this.code.columns.length > 0 && this.heatCell(row),
+            this.hasStalls && h("td", { class: "waits", role: "cell" }, stalls(this.code, row)),
+            this.others().map(({ i, label }) =>
+                h("td", { class: "number", role: "cell", "data-label": label }, human(row.numbers[i] ?? null)),
+            ),
+        ];
+    }
+
+    lineRow(row) {
+        const isOpen = this.open.has(row);
+        return h(
+            "tr",
+            { id: `section-${row.key}`, tabindex: "-1", role: "row", class: row === this.current && "current" },
+            h(
+                "th",
+                { scope: "row", role: "rowheader" },
+                h(
+                    "button",
+                    { type: "button", "aria-expanded": String(isOpen), onclick: () => this.toggle(row) },
+                    h("span", { class: "place" }, placeOf(this.code, row) ?? "no line"),
+                ),
+                row.source !== null && h("code", {}, row.source.trimStart()),
+                this.code.functions.length > 1 && row.function && h("span", { class: "note" }, named(row.function)),
+            ),
+            this.cellsOf(row),
+        );
+    }
+
+    instructionRow(row, isBelow) {
+        const producer = row.waits.length ? this.code.instructions[row.waits[row.waits.length - 1]] : null;
+        const at = !isBelow && placeOf(this.code, row);
+        return h(
+            "tr",
+            {
+                id: `section-${row.key}`,
+                tabindex: "-1",
+                role: "row",
+                class: isBelow ? "below" : row === this.current && "current",
+            },
+            h(
+                "th",
+                { scope: "row", role: "rowheader" },
+                h("code", {}, `${address(row)}  ${row.sass ?? ""}`),
+                at && h("span", { class: "note" }, at),
+                producer &&
+                    h(
+                        "span",
+                        { class: "note" },
+                        "waits for ",
+                        h("a", { href: sourceLink(this.code, producer) }, address(producer)),
+                        ` ${producer.sass ?? ""}`,
+                    ),
+            ),
+            this.cellsOf(row),
+        );
+    }
+
+    rowsOf(row) {
+        if (!row.members) return this.instructionRow(row, false);
+        const members = this.open.has(row) ? this.membersOf(row) : [];
+        return [this.lineRow(row), ...members.map((member) => this.instructionRow(member, true))];
+    }
+
+    showHead() {
+        const column = this.code.columns[this.column];
+        const header = (label, isNumber) =>
+            h("th", { scope: "col", role: "columnheader", class: isNumber && "number" }, label);
+        this.head.replaceChildren(
+            ...[
+                header(this.code.lines.length ? "Line" : "Instruction"),
+                column && header(column.label),
+                this.hasStalls && header("Top stalls"),
+                ...this.others().map(({ label }) => header(label, true)),
+            ].filter(Boolean),
+        );
+    }
+
+    showPager(pages) {
+        const go = (step, label) =>
+            h(
+                "button",
+                {
+                    type: "button",
+                    disabled: this.page + step < 0 || this.page + step >= pages,
+                    onclick: () => {
+                        this.page += step;
+                        this.show();
+                    },
+                },
+                label,
+            );
+        this.pager.replaceChildren(
+            ...(pages > 1
+                ? [go(-1, "Previous page"), h("span", {}, `Page ${this.page + 1} of ${pages}`), go(1, "Next page")]
+                : []),
+        );
+    }
+
+    show() {
+        const rows = this.chosen();
+        const pages = Math.max(1, Math.ceil(rows.length / PAGE_ROWS));
+        this.hottest = this.rows.reduce((most, row) => Math.max(most, this.heat(row) ?? 0), 0);
+        this.hasStalls = this.code.columns.some(({ key }) => key === "samples");
+        this.showHead();
+        this.body.replaceChildren(
+            ...rows.slice(this.page * PAGE_ROWS, (this.page + 1) * PAGE_ROWS).flatMap((row) => this.rowsOf(row)),
+        );
+        const what = this.code.lines.length ? "lines" : "instructions";
+        const count = rows.length === this.rows.length ? rows.length : `${rows.length} of ${this.rows.length}`;
+        this.state.textContent = `${count} ${what}`;
+        this.showPager(pages);
+    }
+}
+
+let view = null; // the one that is shown
+
+// Make the row of a link visible: #source-N/ROW.
+export function revealRow(section) {
+    const row = section && [...view.code.lines, ...view.code.instructions].find(({ key }) => key === section);
+    if (row) view.reveal(row, true);
+}
+
+export function sourceView(code, launch) {
+    view = new SourceView(code);
+    return [
+        h("h1", { class: "kernel" }, "Source of ", named(code.kernel)),
+        h(
+            "p",
+            {},
+            [code.shape, code.device, code.measured].filter(Boolean).join(", "),
+            launch && [". ", h("a", { href: `#launch-${launch.id}` }, `Launch ${launch.id}`)],
+        ),
+        code.notes.map((note) => h("p", { class: "zeros" }, note)),
+        view.element,
+        code.zeros.length > 0 && h("p", { class: "zeros" }, `Zero everywhere: ${code.zeros.join(", ")}`),
+    ];
+}
+
+// Links to the code of each kernel.
+export function sourceList(codes) {
+    return h(
+        "ul",
+        {},
+        codes.map((code) =>
+            h(
+                "li",
+                {},
+                h("a", { href: sourceLink(code), class: "name" }, named(code.kernel)),
+                h("span", { class: "note" }, [code.shape, code.measured].filter(Boolean).join(", ")),
+            ),
+        ),
+    );
+}
