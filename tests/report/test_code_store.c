@@ -184,11 +184,13 @@ static void test_records_that_do_not_fit(void **state)
     expect_sums(1);
 }
 
-/* Read the code that the file has, from the folder of the tests' cubins. */
-static void read_code(const char *file, const char *function, bool keeps)
+#define CODE_FOLDER KPROF_TESTS_DIR "/fixtures/code"
+
+/* Read the code that the file has, from a folder. */
+static void read_code_of(const char *from, const char *file, const char *function, bool keeps)
 {
     double counted[] = {0, 4, 0};
-    const int folder = open(KPROF_TESTS_DIR "/fixtures/code", O_RDONLY | O_DIRECTORY);
+    const int folder = open(from, O_RDONLY | O_DIRECTORY);
     assert_true(folder >= 0);
     store_code(file);
     store_launch(0, 7);
@@ -198,6 +200,11 @@ static void read_code(const char *file, const char *function, bool keeps)
     const kprof_code_options options = {folder, "/bin/false", keeps, keeps};
     assert_int_equal(kprof_report_read_code(report, &options), KPROF_OK);
     close(folder);
+}
+
+static void read_code(const char *file, const char *function, bool keeps)
+{
+    read_code_of(CODE_FOLDER, file, function, keeps);
 }
 
 static void test_code_of_a_cubin(void **state)
@@ -216,6 +223,55 @@ static void test_cubin_that_is_kept(void **state)
     (void)state;
     read_code("loop.cubin", "walk", true);
     assert_int_equal(number("SELECT count(*) FROM code WHERE substr(cubin,1,4)=x'7f454c46'"), 1);
+}
+
+static void write_file(const char *folder, const char *name, const char *content, size_t size)
+{
+    char whole[512];
+    snprintf(whole, sizeof whole, "%s/%s", folder, name);
+    FILE *file = fopen(whole, "wb");
+    assert_non_null(file);
+    assert_int_equal(fwrite(content, 1, size, file), size);
+    assert_int_equal(fclose(file), 0);
+}
+
+/* The cubin says that its source is in a folder; of the same length as the one that it was made in. */
+static void check_source(bool keeps, int64_t expected)
+{
+    static const char recorded[] = "/home/ada/project", text[] = "line 1\nline 2\n";
+    char folder[] = "/tmp/kprof-XXXXXX", whole[64];
+    assert_int_equal(strlen(folder), strlen(recorded));
+    assert_non_null(mkdtemp(folder));
+    size_t size = 0;
+    char *cubin = fixture_read(CODE_FOLDER "/lengths_sm90.cubin", &size);
+    char *place = memmem(cubin, size, recorded, strlen(recorded));
+    assert_non_null(place);
+    memcpy(place, folder, strlen(folder));
+    write_file(folder, "a.cubin", cubin, size);
+    write_file(folder, "lengths.cu", text, strlen(text));
+    read_code_of(folder, "a.cubin", "lengths", keeps);
+    assert_int_equal(number("SELECT count(*) FROM code_file WHERE path LIKE '/tmp/kprof-%/lengths.cu' AND bytes=14"),
+                     1);
+    assert_int_equal(
+        number("SELECT count(*) FROM code_file WHERE content='line 1' || char(10) || 'line 2' || char(10)"), expected);
+    free(cubin);
+    snprintf(whole, sizeof whole, "%s/a.cubin", folder);
+    unlink(whole);
+    snprintf(whole, sizeof whole, "%s/lengths.cu", folder);
+    unlink(whole);
+    assert_int_equal(rmdir(folder), 0);
+}
+
+static void test_source_that_is_kept(void **state)
+{
+    (void)state;
+    check_source(true, 1);
+}
+
+static void test_source_that_is_not_kept(void **state)
+{
+    (void)state;
+    check_source(false, 0);
 }
 
 /* A part has the profiles of its launches and the code of these, and a merged report those of all. */
@@ -341,6 +397,8 @@ int main(void)
         TEST(test_records_that_do_not_fit),
         TEST(test_code_of_a_cubin),
         TEST(test_cubin_that_is_kept),
+        TEST(test_source_that_is_kept),
+        TEST(test_source_that_is_not_kept),
         TEST(test_parts_and_merged_reports),
         TEST(test_odd_cubins),
         TEST(test_size_of_a_report),
