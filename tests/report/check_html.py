@@ -187,6 +187,21 @@ class Html(unittest.TestCase):
         for line in (["--csv"], ["--page", "raw"], ["--print-summary", "per-kernel"], ["--log-file", "x"]):
             self.assertIn("--html", self.write(SAMPLE, *line, status=101))
 
+    def test_the_code_of_kernels(self):
+        """Lines with the texts of files that are still the same; numbers that nothing measured are left out."""
+        folder = SOURCE / "tests/fixtures/source"
+        run = write_page(KPROF, "report", folder / "source.kprof", "--html", self.page, "--source-folder", folder)
+        self.assertEqual(run.returncode, 0, run.stderr)
+        data = data_of(self.page)[1]
+        codes = [part for part in data["parts"] if part["part"] == "code"]
+        self.assertEqual([launch["code"] for launch in data["parts"][-1]["launches"]], [code["id"] for code in codes])
+        [code] = [code for code in codes if code["kernel"] == "softmax_kernel"]
+        texts = {line[1]: line[3] for line in code["lines"] if code["files"][line[0]]["name"] == "softmax.py"}
+        lines = (folder / "softmax.py").read_text().splitlines()
+        self.assertEqual(texts, {number: lines[number - 1] for number in texts})
+        self.assertEqual(sorted(member for line in code["lines"] for member in line[4]),
+                         list(range(len(code["instructions"]))))
+
     def test_a_failure_leaves_no_part_of_a_page(self):
         damaged = make_many(SAMPLE, self.folder / "damaged.kprof", 20)
         data = bytearray(damaged.read_bytes())
