@@ -363,17 +363,14 @@ kprof_status kprof_options_parse(char **argv, kprof_options *out)
 void kprof_options_free(kprof_options *options)
 {
     free(options->kernel_made);
-    kprof_selection_free(&options->selection);
-    kprof_strlist_free(&options->section_folders);
-    kprof_strlist_free(&options->rules);
-    kprof_strlist_free(&options->chips);
-    kprof_strlist_free(&options->fail_on);
     for (size_t i = 0; options->conditions && i < options->filters.count; i++)
         kprof_condition_free(&options->conditions[i]);
     free(options->conditions);
-    kprof_strlist_free(&options->filters);
-    kprof_strlist_free(&options->filter.nvtx_include);
-    kprof_strlist_free(&options->filter.nvtx_exclude);
+    kprof_selection_free(&options->selection);
+    for (size_t i = 0; i < kprof_option_row_count; i++) {
+        const kprof_option_row *row = &kprof_option_rows[i];
+        if (row->type == KPROF_OPTION_LIST || row->type == KPROF_OPTION_PATHS)
+            kprof_strlist_free((kprof_strlist *)((char *)options + row->field));
+    }
     kprof_strlist_free(&options->reports);
-    kprof_strlist_free(&options->launches);
 }
