@@ -300,7 +300,8 @@ sanitizer_options() {
 step_asan() {
   local many=many skipped='gpu|docs_|samples_|test_planner_(kept|limits|schedule|witness|select|breakdown|pack)'
   skipped+='|test_planner_(instructions|proof|questions|sets_GH|memory)|test_cli_completion'
-  skipped+='|test_report_(rollups|recorded|names)|test_cupti_saving|test_sim_random_(engine_)?threads|e2e_test_([^h]|hostile.(Bounds|RawText|Places))'
+  skipped+='|test_report_(rollups|recorded|names)|test_cupti_saving|test_sim_random_(engine_)?threads'
+  skipped+='|e2e_test_([^h]|hostile.(Bounds|RawText|Places))'
   [[ -n $is_broad ]] && many='' skipped='gpu|test_planner_sets_(TU|GA|AD|GB.)'
   export KPROF_TEST_CHIPS=TU102
   sanitizer_options
