@@ -1,18 +1,15 @@
 /* Finds the text of source files, and cuts lines out of it. */
 #include "report/model/source_text.h"
-#include "core/bytes.h"
 #include "report/store/limits.h"
+#include "report/store/source_file.h"
 
 #include <dirent.h>
-#include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
-#define TEXT_MAX  ((size_t)16 << 20) /* bytes of a source file */
-#define SHOWN_MAX 4096               /* bytes of a line that are shown */
+#define SHOWN_MAX 4096 /* bytes of a line that are shown */
 /* Of the folders that the user gave. */
 #define DEPTH_MAX   16
 #define ENTRIES_MAX 100000
@@ -25,11 +22,6 @@ typedef struct search {
     bool no_memory;
 } search;
 
-static void hash_text(const char *text, size_t size, char hash[17])
-{
-    snprintf(hash, 17, "%016llx", (unsigned long long)kprof_hash(KPROF_HASH_START, text, size));
-}
-
 static bool is_known(const kprof_code_file *file)
 {
     return file->bytes >= 0 && file->hash;
@@ -39,7 +31,7 @@ static bool is_known(const kprof_code_file *file)
 static void keep(search *of, char *text, size_t size)
 {
     char hash[17];
-    hash_text(text, size, hash);
+    kprof_source_hash(text, size, hash);
     const bool is_same = is_known(of->file) && strcmp(hash, of->file->hash) == 0;
     if (is_known(of->file) && !is_same) {
         of->out->state = KPROF_SOURCE_CHANGED;
@@ -51,45 +43,23 @@ static void keep(search *of, char *text, size_t size)
     of->out->size = size;
 }
 
-static bool read_whole(int file, char *text, size_t size)
-{
-    size_t done = 0;
-    while (done < size) {
-        const ssize_t got = read(file, text + done, size - done);
-        if (got < 0 && errno == EINTR)
-            continue;
-        if (got <= 0)
-            return false;
-        done += (size_t)got;
-    }
-    return true;
-}
-
-/* Read an open file, if it may be the one. */
-static void read_open(search *of, int file)
-{
-    struct stat found;
-    if (fstat(file, &found) != 0 || !S_ISREG(found.st_mode) || found.st_size < 0 || (size_t)found.st_size > TEXT_MAX)
-        return;
-    if (is_known(of->file) && found.st_size != of->file->bytes) {
-        of->out->state = KPROF_SOURCE_CHANGED;
-        return;
-    }
-    char *text = malloc((size_t)found.st_size + 1);
-    of->no_memory = !text;
-    if (text && read_whole(file, text, (size_t)found.st_size))
-        keep(of, text, (size_t)found.st_size);
-    else
-        free(text);
-}
-
-/* Neither waits for a pipe nor follows a link. */
 static void try_file(search *of, int folder, const char *path)
 {
-    const int file = openat(folder, path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY);
+    size_t size;
+    const int file = kprof_source_open(folder, path, KPROF_SOURCE_MOST_BYTES, &size);
     if (file < 0)
         return;
-    read_open(of, file);
+    if (is_known(of->file) && size != (size_t)of->file->bytes) {
+        of->out->state = KPROF_SOURCE_CHANGED;
+        close(file);
+        return;
+    }
+    char *text = malloc(size + 1);
+    of->no_memory = !text;
+    if (text && kprof_source_read(file, text, size))
+        keep(of, text, size);
+    else
+        free(text);
     close(file);
 }
 

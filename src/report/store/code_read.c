@@ -2,20 +2,17 @@
  * that is recovered may be anyone's, and so may be the cubins in it. */
 #include "report/store/code_read.h"
 #include "code/code.h"
-#include "core/bytes.h"
 #include "report/store/names.h"
+#include "report/store/source_file.h"
 #include "report/store/store.h"
 
-#include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #define SOURCE_MAX  ((size_t)4 << 20)   /* bytes of a source file that is stored */
 #define SOURCES_MAX ((size_t)256 << 20) /* of all of them */
-#define HASHED_MAX  ((size_t)16 << 20)  /* of a file that is hashed: pages compare no larger ones */
 #define CUBIN_MAX   ((size_t)15 << 20)  /* of a cubin that is stored: SQLite takes 16 MiB for a field */
 
 typedef struct code_reader {
@@ -28,41 +25,13 @@ typedef struct code_reader {
     int64_t *file_rows;  /* [code.files.count]; 0: not stored yet */
 } code_reader;
 
-static kprof_status read_whole(int file, char *bytes, size_t size)
-{
-    for (size_t done = 0; done < size;) {
-        const ssize_t got = read(file, bytes + done, size - done);
-        if (got < 0 && errno == EINTR)
-            continue;
-        if (got <= 0)
-            return KPROF_BAD_REPORT;
-        done += (size_t)got;
-    }
-    return KPROF_OK;
-}
-
-/* Open a regular file of at most `most` bytes, neither following a link nor waiting for a pipe; -1: there is none. */
-static int open_file(int folder, const char *name, size_t most, size_t *size)
-{
-    struct stat found;
-    const int file = openat(folder, name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY);
-    if (file < 0)
-        return -1;
-    if (fstat(file, &found) == 0 && S_ISREG(found.st_mode) && (uintmax_t)found.st_size <= most) {
-        *size = (size_t)found.st_size;
-        return file;
-    }
-    close(file);
-    return -1;
-}
-
 /* Read a source file (caller frees); NULL with OK where there is none. */
 static kprof_status load_file(const char *path, char **bytes, size_t *size)
 {
-    const int file = open_file(AT_FDCWD, path, HASHED_MAX, size);
+    const int file = kprof_source_open(AT_FDCWD, path, KPROF_SOURCE_MOST_BYTES, size);
     *bytes = file >= 0 ? malloc(*size + 1) : NULL;
     kprof_status status = file >= 0 && !*bytes ? KPROF_NO_MEMORY : KPROF_OK;
-    if (*bytes && read_whole(file, *bytes, *size) != KPROF_OK) {
+    if (*bytes && !kprof_source_read(file, *bytes, *size)) {
         free(*bytes);
         *bytes = NULL;
     }
@@ -98,7 +67,7 @@ static kprof_status add_file(code_reader *reader, const char *path, int64_t *row
     if (status == KPROF_OK) {
         bind_text_or_null(insert, 1, path);
         if (bytes) {
-            snprintf(hash, sizeof hash, "%016llx", (unsigned long long)kprof_hash(KPROF_HASH_START, bytes, size));
+            kprof_source_hash(bytes, size, hash);
             sqlite3_bind_int64(insert, 2, (int64_t)size);
             sqlite3_bind_text(insert, 3, hash, -1, SQLITE_STATIC);
         }
@@ -265,7 +234,7 @@ static kprof_status store_cubin(code_reader *reader, const open_cubin *cubin)
     char *bytes = malloc(cubin->size + 1);
     if (!bytes)
         return kprof_store_no_memory(reader->report);
-    const bool is_whole = read_whole(cubin->file, bytes, cubin->size) == KPROF_OK;
+    const bool is_whole = kprof_source_read(cubin->file, bytes, cubin->size);
     kprof_status status = is_whole ? understand(reader, cubin, bytes) : KPROF_OK;
     for (size_t i = 0; i < reader->code.function_count && status == KPROF_OK; i++)
         status = add_function(reader, &reader->code.functions[i], cubin->id);
@@ -284,7 +253,7 @@ static kprof_status read_kept(code_reader *reader, const kprof_kept_code *kept)
     kprof_status status = kprof_store_query(reader->report, sql, take_name, &wanted);
     const bool is_name = !strchr(kept->file, '/') && strcmp(kept->file, "..") != 0;
     const int file = status == KPROF_OK && wanted.count > 0 && is_name
-                         ? open_file(reader->options->folder, kept->file, KPROF_CODE_MOST_BYTES, &size)
+                         ? kprof_source_open(reader->options->folder, kept->file, KPROF_CODE_MOST_BYTES, &size)
                          : -1;
     reader->code = (kprof_code)KPROF_CODE_INIT;
     snprintf(reader->code.text_state, sizeof reader->code.text_state, "its code is not in the run's folder any more");
