@@ -58,12 +58,12 @@ void kprof_merge_free(kprof_merge *merge)
     free(merge);
 }
 
-/* Run a statement with numbers for its parameters. */
+/* Run a statement with numbers for its parameters; it need not have all of them. */
 static kprof_status run(kprof_merge *merge, const char *sql, const int64_t *numbers, int count)
 {
     sqlite3_stmt *statement = NULL;
     int rc = sqlite3_prepare_v2(merge->into->db, sql, -1, &statement, NULL);
-    for (int i = 0; i < count && rc == SQLITE_OK; i++)
+    for (int i = 0; i < count && i < sqlite3_bind_parameter_count(statement) && rc == SQLITE_OK; i++)
         rc = sqlite3_bind_int64(statement, i + 1, numbers[i]);
     if (rc == SQLITE_OK)
         rc = sqlite3_step(statement);
@@ -305,39 +305,37 @@ static kprof_status add_code(kprof_merge *merge, const kprof_report *from)
 {
 #define KEPT_VALUES "profile_id IN kept_profile AND metric_id IN (SELECT old FROM new_metric)"
     static const char *const statements[] = {
-        "DELETE FROM kept_profile WHERE ?6>=0",
-        "DELETE FROM kept_function WHERE ?6>=0",
+        "DELETE FROM kept_profile",
+        "DELETE FROM kept_function",
         /* A profile without a metric tells why nothing was measured. */
-        "INSERT INTO kept_profile SELECT id FROM source.code_profile WHERE ?6>=0 AND id IN "
+        "INSERT INTO kept_profile SELECT id FROM source.code_profile WHERE id IN "
         "(SELECT profile_id FROM source.launch_code_profile WHERE ?6=0 OR launch_id IN (SELECT launch FROM taken)) AND "
-        "(NOT EXISTS(SELECT 1 FROM source.code_profile_metric WHERE profile_id=code_profile.id) OR EXISTS(SELECT 1 "
-        "FROM "
-        "source.code_profile_metric WHERE profile_id=code_profile.id AND metric_id IN (SELECT old FROM new_metric)))",
+        "(NOT EXISTS(SELECT 1 FROM source.code_profile_metric WHERE profile_id=code_profile.id) OR EXISTS("
+        "SELECT 1 FROM source.code_profile_metric WHERE profile_id=code_profile.id AND metric_id IN (SELECT old FROM "
+        "new_metric)))",
         "INSERT INTO main.code_profile SELECT id+?5, process_id+?2, (SELECT id FROM new_kernel WHERE old=kernel_id), "
         "(SELECT id FROM new_device WHERE old=device_id), (SELECT min(launch_id) FROM source.launch_code_profile WHERE "
         "profile_id=code_profile.id AND (?6=0 OR launch_id IN (SELECT launch FROM taken)))+?1, counted, sampled, "
-        "period_cycles, dropped, reason FROM source.code_profile WHERE ?6>=0 AND id IN kept_profile",
+        "period_cycles, dropped, reason FROM source.code_profile WHERE id IN kept_profile",
         "INSERT INTO main.launch_code_profile SELECT launch_id+?1, profile_id+?5 FROM source.launch_code_profile WHERE "
-        "?6>=0 AND profile_id IN kept_profile AND (?6=0 OR launch_id IN (SELECT launch FROM taken))",
+        "profile_id IN kept_profile AND (?6=0 OR launch_id IN (SELECT launch FROM taken))",
         "INSERT INTO main.code_profile_metric SELECT profile_id+?5, (SELECT id FROM new_metric WHERE old=metric_id) "
-        "FROM source.code_profile_metric WHERE ?6>=0 AND " KEPT_VALUES,
+        "FROM source.code_profile_metric WHERE " KEPT_VALUES,
         "INSERT INTO main.instruction_value SELECT profile_id+?5, function_id+?4, offset, (SELECT id FROM new_metric "
-        "WHERE old=metric_id), value FROM source.instruction_value WHERE ?6>=0 AND " KEPT_VALUES,
-        "INSERT INTO kept_function SELECT DISTINCT function_id FROM source.instruction_value WHERE "
-        "?6>=0 AND " KEPT_VALUES,
+        "WHERE old=metric_id), value FROM source.instruction_value WHERE " KEPT_VALUES,
+        "INSERT INTO kept_function SELECT DISTINCT function_id FROM source.instruction_value WHERE " KEPT_VALUES,
         "INSERT INTO main.code SELECT id+?4, crc, bytes, text_state, line_state, cubin FROM source.code WHERE "
-        "?6>=0 AND id IN (SELECT code_id FROM source.code_function WHERE id IN kept_function)",
+        "id IN (SELECT code_id FROM source.code_function WHERE id IN kept_function)",
         "INSERT INTO main.code_function SELECT id+?4, code_id+?4, mangled, demangled, bytes FROM source.code_function "
-        "WHERE ?6>=0 AND id IN kept_function",
+        "WHERE id IN kept_function",
         "INSERT INTO main.code_instruction SELECT function_id+?4, offset, text, space, operation, access_bits FROM "
-        "source.code_instruction WHERE ?6>=0 AND function_id IN kept_function",
+        "source.code_instruction WHERE function_id IN kept_function",
         "INSERT INTO main.code_line SELECT function_id+?4, offset, depth, file_id+?3, line, function FROM "
-        "source.code_line WHERE ?6>=0 AND function_id IN kept_function",
+        "source.code_line WHERE function_id IN kept_function",
         "INSERT INTO main.code_wait SELECT function_id+?4, offset, producer_offset FROM source.code_wait WHERE "
-        "?6>=0 AND function_id IN kept_function",
+        "function_id IN kept_function",
         "INSERT INTO main.code_file SELECT id+?3, path, bytes, hash, content FROM source.code_file WHERE "
-        "?6>=0 AND id IN (SELECT file_id FROM source.code_line WHERE function_id IN "
-        "kept_function)",
+        "id IN (SELECT file_id FROM source.code_line WHERE function_id IN kept_function)",
     };
     int64_t files = 0, functions = 0, profiles = 0;
     kprof_status status = KPROF_OK;
@@ -361,15 +359,15 @@ static kprof_status add_code(kprof_merge *merge, const kprof_report *from)
 static kprof_status add_launches(kprof_merge *merge, const kprof_report *from)
 {
     static const char *const rest[] = {
-        "INSERT INTO main.nvtx SELECT launch_id+?1, ranges FROM source.nvtx WHERE ?2>=0 AND "
+        "INSERT INTO main.nvtx SELECT launch_id+?1, ranges FROM source.nvtx WHERE "
         "(launch_id IN (SELECT launch FROM taken) OR ?3=0) ORDER BY launch_id",
-        "INSERT INTO main.graph_node SELECT launch_id+?1, node FROM source.graph_node WHERE ?2>=0 AND "
+        "INSERT INTO main.graph_node SELECT launch_id+?1, node FROM source.graph_node WHERE "
         "(launch_id IN (SELECT launch FROM taken) OR ?3=0) ORDER BY launch_id",
         "INSERT INTO main.value SELECT launch_id+?1, (SELECT id FROM new_metric WHERE old=metric_id), value "
-        "FROM source.value WHERE ?2>=0 AND (?3=0 OR (launch_id IN (SELECT launch FROM taken) AND metric_id IN "
+        "FROM source.value WHERE (?3=0 OR (launch_id IN (SELECT launch FROM taken) AND metric_id IN "
         "(SELECT old FROM new_metric))) ORDER BY launch_id, metric_id",
         "INSERT INTO main.seen SELECT process_id+?2, (SELECT id FROM new_kernel WHERE old=kernel_id), launches "
-        "FROM source.seen WHERE ?1>=0 AND ?3>=0 ORDER BY process_id, kernel_id",
+        "FROM source.seen ORDER BY process_id, kernel_id",
     };
     const int64_t numbers[] = {merge->launch_count, merge->process_count, merge->subset != NULL};
     int64_t odd = 0, last = 0;
