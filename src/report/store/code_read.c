@@ -23,6 +23,7 @@ typedef struct code_reader {
     size_t source_bytes; /* stored so far */
     kprof_code code;     /* of the cubin that is being read */
     int64_t *file_rows;  /* [code.files.count]; 0: not stored yet */
+    char **short_names;  /* [code.names.count], owned; NULL: nobody has asked for it */
 } code_reader;
 
 /* Read a source file (caller frees); NULL with OK where there is none. */
@@ -115,6 +116,15 @@ static char *short_name(const char *mangled)
     return function;
 }
 
+/* The short name of an inlined function, made once: it stands with many instructions. NULL when out of memory. */
+static const char *inlined_name(code_reader *reader, uint32_t name)
+{
+    char **kept = &reader->short_names[name];
+    if (!*kept)
+        *kept = short_name(reader->code.names.items[name]);
+    return *kept;
+}
+
 static kprof_status add_lines(code_reader *reader, const kprof_code_instruction *instruction, int64_t function,
                               const char *own_name)
 {
@@ -124,14 +134,13 @@ static kprof_status add_lines(code_reader *reader, const kprof_code_instruction 
         const kprof_code_frame *frame = &reader->code.frames[instruction->first_frame + i];
         const bool is_inlined = frame->name != KPROF_CODE_NO_NAME;
         int64_t file = 0;
-        char *name = is_inlined ? short_name(reader->code.names.items[frame->name]) : NULL;
-        if (is_inlined && !name)
+        const char *name = is_inlined ? inlined_name(reader, frame->name) : own_name;
+        if (!name)
             return kprof_store_no_memory(report);
         status = file_row(reader, frame->file, &file);
         if (status == KPROF_OK)
             status = kprof_store_write(report, KPROF_SQL_ADD_LINE, "iiiiis", function, (int64_t)instruction->offset,
-                                       (int64_t)i, file, (int64_t)frame->line, is_inlined ? name : own_name);
-        free(name);
+                                       (int64_t)i, file, (int64_t)frame->line, name);
     }
     return status;
 }
@@ -224,9 +233,20 @@ static kprof_status understand(code_reader *reader, const open_cubin *cubin, con
         status = kprof_code_disassemble(code, path, reader->options->nvdisasm);
     if (status == KPROF_NO_MEMORY)
         return kprof_store_no_memory(reader->report);
-    free(reader->file_rows);
     reader->file_rows = calloc(code->files.count + 1, sizeof *reader->file_rows);
-    return reader->file_rows ? KPROF_OK : kprof_store_no_memory(reader->report);
+    reader->short_names = calloc(code->names.count + 1, sizeof *reader->short_names);
+    return reader->file_rows && reader->short_names ? KPROF_OK : kprof_store_no_memory(reader->report);
+}
+
+static void forget_code(code_reader *reader)
+{
+    for (size_t i = 0; reader->short_names && i < reader->code.names.count; i++)
+        free(reader->short_names[i]);
+    free(reader->short_names);
+    free(reader->file_rows);
+    reader->short_names = NULL;
+    reader->file_rows = NULL;
+    kprof_code_free(&reader->code);
 }
 
 static kprof_status store_cubin(code_reader *reader, const open_cubin *cubin)
@@ -264,7 +284,7 @@ static kprof_status read_kept(code_reader *reader, const kprof_kept_code *kept)
         status = end_code(reader, kept->id, NULL, 0);
     if (file >= 0)
         close(file);
-    kprof_code_free(&reader->code);
+    forget_code(reader);
     kprof_strlist_free(&wanted);
     return status;
 }
@@ -282,6 +302,5 @@ kprof_status kprof_report_read_code(kprof_report *report, const kprof_code_optio
     }
     kprof_names_free(&reader.files);
     kprof_strlist_free(&reader.paths);
-    free(reader.file_rows);
     return status;
 }
