@@ -7,6 +7,9 @@
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
+
+#define CUT_SHORT " ... (out of memory)" /* the end of a message that is longer than `fixed` */
 
 static void write_stderr(void *user, kprof_log_level level, const char *message);
 
@@ -77,6 +80,8 @@ static void __attribute__((format(printf, 2, 0))) log_message(kprof_log_level le
     if (needed >= (int)sizeof fixed && (longer = malloc((size_t)needed + 1)) != NULL) {
         vsnprintf(longer, (size_t)needed + 1, format, again);
         text = longer;
+    } else if (needed >= (int)sizeof fixed) {
+        memcpy(fixed + sizeof fixed - sizeof CUT_SHORT, CUT_SHORT, sizeof CUT_SHORT); /* the reason stands last */
     }
     va_end(again);
     if (needed >= 0)

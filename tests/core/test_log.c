@@ -10,9 +10,25 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include <cmocka.h>
+
+#ifndef __has_feature
+#define __has_feature(name) 0
+#endif
+
+static bool is_sanitized(void)
+{
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__) || __has_feature(address_sanitizer) ||               \
+    __has_feature(thread_sanitizer)
+    return true;
+#else
+    return false;
+#endif
+}
 
 static void fail_logs_and_returns_its_status(void **state)
 {
@@ -67,6 +83,27 @@ static void long_messages_are_whole(void **state)
     kprof_log(KPROF_LOG_INFO, "%s!", text);
     assert_int_equal(strlen(log.last), sizeof text);
     assert_int_equal(log.last[sizeof text - 1], '!');
+}
+
+/* What is cut off may be the reason, so another one is told. */
+static void messages_that_do_not_fit_say_why(void **state)
+{
+    (void)state;
+    enum { MESSAGE_BYTES = 512 << 20, LIMIT_BYTES = 256 << 20 };
+    static const char end[] = "out of memory)";
+    struct rlimit before, limit = {.rlim_cur = LIMIT_BYTES};
+    log_capture log;
+    if (is_sanitized()) /* their malloc ends the process */
+        skip();
+    log_capture_start(&log);
+    assert_int_equal(getrlimit(RLIMIT_AS, &before), 0);
+    limit.rlim_max = before.rlim_max;
+    assert_int_equal(setrlimit(RLIMIT_AS, &limit), 0);
+    kprof_log(KPROF_LOG_INFO, "%-*s: the reason", MESSAGE_BYTES, "name");
+    assert_int_equal(setrlimit(RLIMIT_AS, &before), 0);
+    assert_int_equal(log.count, 1);
+    assert_memory_equal(log.last, "name ", 5);
+    assert_string_equal(log.last + strlen(log.last) - strlen(end), end);
 }
 
 static void errno_survives(void **state)
@@ -156,6 +193,7 @@ int main(void)
         cmocka_unit_test(levels_above_the_limit_are_dropped),
         cmocka_unit_test(control_characters_do_not_pass),
         cmocka_unit_test(long_messages_are_whole),
+        cmocka_unit_test(messages_that_do_not_fit_say_why),
         cmocka_unit_test(errno_survives),
         cmocka_unit_test(default_sink_is_stderr_and_only_that),
         cmocka_unit_test(a_sink_is_given_back),
