@@ -36,7 +36,7 @@ typedef struct kprof_code_frame {
 
 #define KPROF_CODE_NO_NAME UINT32_MAX
 
-/* What a memory instruction does, in ncu's words; literals. */
+/* A memory instruction's access, in ncu's words; literals. */
 typedef struct kprof_code_access {
     const char *space, *operation; /* "Global", "Load"; NULL: it accesses no memory, or nobody knows which */
     uint32_t bits;                 /* of a thread's access; 0: unknown */

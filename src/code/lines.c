@@ -86,7 +86,7 @@ static bool find_sections(reader *r)
     return true;
 }
 
-/* Where the code that a relocation refers to is; false where it refers to none. */
+/* Find the code that a relocation refers to; false where it refers to none. */
 static bool find_code(const reader *r, const GElf_Sym *symbol, const GElf_Rela *relocation, window *found)
 {
     GElf_Shdr header;
@@ -344,7 +344,7 @@ static void read_table(reader *r, table *t)
             t->first = i;
         if (dwarf_lineaddr(line, &address) != 0 || dwarf_lineendsequence(line, &ends) != 0)
             return;
-        /* Of rows with one address the last one holds; the others are callers. */
+        /* The last one of rows with one address holds; the others are callers. */
         const window *in = find_window(r, address);
         if (in && r->is_read[in->section] && (ends || !after || dwarf_lineaddr(after, &next) != 0 || next != address))
             add_row(r, t, i, (row){in->section, in->section_offset + (address - in->base), 0, 0, ends});

@@ -1,4 +1,4 @@
-/* What nvdisasm prints of a cubin, for the functions that have been read from it. */
+/* Reads nvdisasm's listing of a cubin, for the functions that have been read from that. */
 #ifndef KPROF_CODE_LISTING_H
 #define KPROF_CODE_LISTING_H
 

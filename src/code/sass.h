@@ -1,4 +1,4 @@
-/* What the text of an instruction says: the memory that it accesses, the registers that it names, and which instruction
+/* Reads the text of an instruction: the memory that it accesses, the registers that it names, and which instruction
  * comes next. Texts are nvdisasm's, of compute capability 7.5 and higher. */
 #ifndef KPROF_CODE_SASS_H
 #define KPROF_CODE_SASS_H
@@ -19,7 +19,7 @@ typedef enum kprof_sass_flow {
     KPROF_SASS_MEETING,  /* BSSY: threads that part now meet at its label, behind a BSYNC */
 } kprof_sass_flow;
 
-/* What has to do with waiting, beside registers. */
+/* The part that an instruction has in waiting, beside registers. */
 typedef enum kprof_sass_role {
     KPROF_SASS_PLAIN,
     KPROF_SASS_COPY,        /* LDGSTS: copies to shared memory while the warp goes on */

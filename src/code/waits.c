@@ -30,7 +30,7 @@ typedef struct tracer {
     size_t *steps_left;
 } tracer;
 
-/* What a search has found: the first `count` of tracer.found. */
+/* The result of a search: the first `count` of tracer.found. */
 typedef struct producers {
     size_t count;
     bool is_incomplete;
@@ -274,8 +274,8 @@ static bool needs(const tracer *t, size_t waiter, size_t producer, unsigned scor
            (set_by_read(instruction) == scoreboard && kprof_sass_overlap(&doing->names, &needing->gives));
 }
 
-/* Of several that set a scoreboard keep those that the waiting instruction needs; all, where it needs none and these
- * are all there are. */
+/* Several instructions may set a scoreboard: keep those that the waiting one needs, or all, where it needs none and
+ * these are all there are. */
 static void keep_needed(const tracer *t, size_t waiter, unsigned scoreboard, producers *found)
 {
     size_t kept = 0;

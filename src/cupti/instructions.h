@@ -18,7 +18,7 @@ typedef struct kprof_instruction {
     const double *values; /* [name_count] */
 } kprof_instruction;
 
-/* What was read of one launch, valid until the next reading. */
+/* The values of one launch, valid until the next reading. */
 typedef struct kprof_instruction_data {
     const char *const *names; /* [name_count]: they live as long as what was read */
     size_t name_count;
@@ -44,7 +44,7 @@ void kprof_instruction_rows_free(kprof_instruction_rows *rows); /* members */
 
 typedef struct kprof_instructions kprof_instructions;
 
-/* Where counters are collected. */
+/* The context and device that counters are collected in. */
 typedef struct kprof_instructions_place {
     void *context;
     uint32_t device;            /* CUDA's number of it */

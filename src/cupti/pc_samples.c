@@ -87,7 +87,7 @@ static bool allocate(kprof_pc_samples *s)
     return all;
 }
 
-/* Where each of CUPTI's numbers has its column. */
+/* Give each of CUPTI's numbers its column. */
 static bool list_columns(kprof_pc_samples *s)
 {
     for (size_t i = 0; i < s->reason_count; i++)
@@ -229,7 +229,7 @@ static void take_records(kprof_pc_samples *s, size_t count)
     }
 }
 
-/* What the calls of one reading told. */
+/* Sums over the calls of one reading. */
 typedef struct sums {
     uint64_t total, others; /* others: of kernels that are not the user's, as CUPTI takes them */
     bool full;

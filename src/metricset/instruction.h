@@ -49,7 +49,7 @@ const kprof_instruction_metric *kprof_instruction_of_word(const char *word);
  * where the chip has none. */
 kprof_status kprof_instruction_select(kprof_host *host, const char *word, kprof_strlist *out) KPROF_MUST_CHECK;
 
-/* What is measured of instructions. */
+/* The counters and samples to take of instructions. */
 typedef struct kprof_instruction_wish {
     kprof_strlist counters; /* names for CUPTI, each once */
     bool samples;

@@ -1,4 +1,4 @@
-/* What is measured of the instructions of a batch's launches, in replays of their own: samples of the program counter
+/* Measures the instructions of a batch's launches, in replays of their own: samples of the program counter
  * before the passes, counters behind them, each chosen launch by itself. Whatever fails here is told with the launches
  * and changes none of their values. Hold the gate. */
 #ifndef KPROF_INJECT_BATCH_SOURCE_H
@@ -14,7 +14,7 @@ typedef enum kprof_source_kind {
     KPROF_TIMED = KPROF_SOURCE_KINDS /* nothing is measured but how long launches take: their samples depend on it */
 } kprof_source_kind;
 
-/* What one function of a launch gave, or why a launch gave nothing. */
+/* The values of one function of a launch, or why a launch has none. */
 typedef struct kprof_source_record kprof_source_record;
 
 typedef struct kprof_source {

@@ -164,7 +164,7 @@ void kprof_csv_code_begin(kprof_csv *csv, kprof_csv_code *code, const kprof_emit
         csv->base.status = KPROF_NO_MEMORY;
 }
 
-/* What was not measured has no column. */
+/* A metric that was not measured has no column. */
 static bool is_column(const kprof_csv_code *code, const code_column *column, const kprof_emit_record *row)
 {
     const kprof_emit_field *field = find(row, column->key);

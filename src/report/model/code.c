@@ -450,7 +450,7 @@ static kprof_status read_wait(void *user, sqlite3_stmt *row)
     return KPROF_OK;
 }
 
-/* What is read of a function, after its instructions are there. */
+/* The tables to read for a function, once its instructions are there. */
 static const struct {
     const char *sql;
     kprof_store_row *row;

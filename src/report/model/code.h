@@ -1,4 +1,4 @@
-/* Where in the code: what was measured of the instructions of a kernel, with their text and the lines that they come
+/* The measured instructions of a kernel, with their text and the lines that they come
  * from. Everything comes from a file that may be anyone's: rows are checked and counted before they take memory. */
 #ifndef KPROF_REPORT_CODE_H
 #define KPROF_REPORT_CODE_H
@@ -37,9 +37,9 @@ typedef enum kprof_code_counter {
     KPROF_COUNTER_NONE
 } kprof_code_counter;
 
-/* What pages tell of an instruction or of a line, X(ID, key, label, way, counters...). The way says how a number is
- * made of its counters: STALLS and UNISSUED add up samples, COUNT is one counter, SUM is a + b, RATIO is a / b,
- * REST is (a - b) / c, EXCESS is a - b but no less than 0. */
+/* The numbers that pages show of an instruction or of a line, X(ID, key, label, way, counters...). The way says how a
+ * number is made of its counters: STALLS and UNISSUED add up samples, COUNT is one counter, SUM is a + b, RATIO is a /
+ * b, REST is (a - b) / c, EXCESS is a - b but no less than 0. */
 #define KPROF_CODE_NUMBERS(X)                                                                                          \
     X(SAMPLES, samples, "Samples", STALLS, NONE, NONE, NONE)                                                           \
     X(UNISSUED, samples_not_issued, "Not issued", UNISSUED, NONE, NONE, NONE)                                          \
@@ -74,7 +74,7 @@ typedef struct kprof_code_number_row {
 } kprof_code_number_row;
 extern const kprof_code_number_row kprof_code_numbers[KPROF_NUMBER_COUNT];
 
-/* What a warp waits for, in the words of metrics, of people and of ncu's columns. */
+/* The reasons of a warp to wait, in the words of metrics, of people and of ncu's columns. */
 typedef struct kprof_stall_reason {
     const char *name, *label, *ncu;
 } kprof_stall_reason;
@@ -91,7 +91,7 @@ typedef struct kprof_code_file {
     bool has_content; /* the report has its text */
 } kprof_code_file;
 
-/* What was measured of the instructions of one kernel, over launches of one shape. */
+/* The instructions of one kernel as they were measured, over launches of one shape. */
 typedef struct kprof_code_profile {
     int64_t id;
     const kprof_model_process *process;

@@ -1,4 +1,4 @@
-/* What the instructions of a profile tell: numbers made of counters, what warps wait for, and sums by line. */
+/* Makes numbers of a profile's counters, ranks the stalls of its instructions, and adds up by line. */
 #include "core/clean.h"
 #include "report/model/code.h"
 #include "report/model/units.h"
@@ -264,7 +264,7 @@ static void insert_hot(const kprof_hot_line *hot, kprof_hot_lines *out)
     out->items[at] = *hot;
 }
 
-/* Where the code has lines, what belongs to none of them is left out. */
+/* Instructions without a line are left out where others have one. */
 kprof_status kprof_hot_lines_find(const kprof_code_profiles *profiles, const kprof_code_profile *profile,
                                   kprof_hot_lines *out)
 {

@@ -1,5 +1,5 @@
-/* Where in the code a finding is worst: the lines with the largest shares of the metrics that its file names, and for
- * what they wait. */
+/* Finds where in the code a finding is worst: the lines with the largest shares of the metrics that its file names, and
+ * for what they wait. */
 #ifndef KPROF_REPORT_PLACES_H
 #define KPROF_REPORT_PLACES_H
 

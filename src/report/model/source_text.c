@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 #define SHOWN_MAX 4096 /* bytes of a line that are shown */
-/* Of the folders that the user gave. */
+/* Limits for the folders that the user gave. */
 #define DEPTH_MAX   16
 #define ENTRIES_MAX 100000
 

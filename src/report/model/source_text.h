@@ -6,7 +6,7 @@
 
 #include "report/model/code.h"
 
-/* Where the user says that files are. */
+/* The files and folders that the user gave. */
 typedef struct kprof_source_places {
     const kprof_strlist *folders, *files; /* NULL: none */
 } kprof_source_places;

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* What the page says of a kernel beside its rows. */
+/* A remark on a kernel, beside its rows. */
 typedef struct source_note {
     const char *kernel;
     char *text;
@@ -237,7 +237,7 @@ static void describe_costs(const shown_code *shown, const shown_row *row, kprof_
     }
 }
 
-/* Of an instruction below its line, the first one says enough. */
+/* The first one says enough of an instruction below its line. */
 static void describe_stalls(const shown_code *shown, const shown_row *row, row_texts *out)
 {
     enum { LEAST_PCT = 1 };
@@ -293,7 +293,7 @@ static kprof_emit_field optional_integer(const char *key, const char *label, boo
     return kprof_field_real(key, label, is_there ? (double)value : NAN);
 }
 
-/* Where the row is in the code. */
+/* The row's place in the code. */
 static size_t put_place_fields(const shown_code *shown, const shown_row *row, const row_texts *texts,
                                kprof_emit_field *out)
 {
@@ -584,7 +584,7 @@ static kprof_status show_profile(source_page *page, const kprof_code_profile *pr
     return status;
 }
 
-/* What became of each file that rows name. */
+/* Tell of each file that rows name where its text comes from. */
 static void show_files(source_page *page)
 {
     static const char *const states[] = {
@@ -608,7 +608,7 @@ static void show_files(source_page *page)
     emitter->ops->list_end(emitter);
 }
 
-/* Where nothing was measured, the notes are all that the page has. */
+/* The notes are all that the page has where nothing was measured. */
 static void show_notes(source_page *page, bool are_all)
 {
     kprof_emitter *emitter = page->emitter;

@@ -216,7 +216,7 @@ static kprof_status find_metrics(kprof_known_names *known, kprof_report *report,
     return status;
 }
 
-/* Where the values of a record go. */
+/* The rows that the values of a record belong to. */
 typedef struct value_place {
     kprof_report *report;
     const kprof_known_names *known;

@@ -11,7 +11,7 @@ typedef struct kprof_known_names {
     int64_t *rows; /* [names.count], in the table metric */
 } kprof_known_names;
 
-/* What is known of a process. All 0 before its first record. */
+/* The state of a process. All 0 before its first record. */
 typedef struct kprof_code_ingest {
     struct kprof_known_code *codes; /* [code_count] */
     size_t code_count;

@@ -13,7 +13,7 @@
 int kprof_source_open(int folder, const char *name, size_t most, size_t *size);
 /* Read `size` bytes; false where the file has fewer. */
 bool kprof_source_read(int file, char *bytes, size_t size);
-/* What tells whether a text is still the same: 16 hexadecimal digits, as code_file.hash has them. */
+/* Tells whether a text is still the same: 16 hexadecimal digits, as code_file.hash has them. */
 void kprof_source_hash(const char *bytes, size_t size, char hash[17]);
 
 #endif
