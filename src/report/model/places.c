@@ -2,6 +2,7 @@
 #include "report/model/places.h"
 
 #include "metricset/instruction.h"
+#include "report/store/store.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -15,7 +16,7 @@ struct kprof_place_finder {
     const kprof_loaded_code *loaded; /* the code of the launch */
     double *values;            /* [metric_count of the model]: of the last launch, with those of its instructions */
     kprof_found_place *places; /* [place_count] of the last launch */
-    size_t place_count, place_capacity;
+    size_t place_count;
 };
 
 /* The columns of a finding's metrics. */
@@ -129,15 +130,10 @@ static void find_wait(const kprof_profiled_code *code, const candidate *from, co
 
 static bool add_place(kprof_place_finder *finder, const candidate *from, const place_metrics *metrics, double share_pct)
 {
-    if (finder->place_count == finder->place_capacity) {
-        const size_t capacity = 2 * finder->place_capacity + 16;
-        kprof_found_place *places = realloc(finder->places, capacity * sizeof *places);
-        if (!places)
-            return false;
-        finder->places = places;
-        finder->place_capacity = capacity;
-    }
-    kprof_found_place *place = &finder->places[finder->place_count++];
+    kprof_found_place *place = KPROF_APPEND(finder->places, finder->place_count);
+    if (!place)
+        return false;
+    finder->place_count++;
     *place = (kprof_found_place){.at = place_of(&finder->loaded->code, from->instructions[0]), .share_pct = share_pct};
     if (metrics->are_of_scoreboard)
         find_wait(&finder->loaded->code, from, metrics, place);
