@@ -19,8 +19,7 @@
 struct kprof_pc_samples {
     const kprof_cupti_api *cupti;
     CUcontext context;
-    bool enabled, started; /* started: since it was enabled */
-    uint32_t period;
+    bool enabled;
     size_t reason_count;
     uint32_t *indices;   /* [reason_count]: CUPTI's numbers of the reasons */
     char **reasons;      /* [reason_count]: their names */
@@ -46,7 +45,6 @@ static kprof_status enable(kprof_pc_samples *s)
     CUpti_PCSamplingEnableParams params = {.size = CUpti_PCSamplingEnableParamsSize, .ctx = s->context};
     kprof_status status = check(s, "cuptiPCSamplingEnable", s->cupti->cuptiPCSamplingEnable(&params));
     s->enabled = status == KPROF_OK;
-    s->started = false;
     return status;
 }
 
@@ -164,7 +162,6 @@ static kprof_status configure(kprof_pc_samples *s, uint32_t period)
     CUptiResult result = s->cupti->cuptiPCSamplingSetConfigurationAttribute(&params);
     for (size_t i = 0; i < ATTRIBUTES && result == CUPTI_SUCCESS; i++)
         result = attributes[i].attributeStatus;
-    s->period = period;
     return check(s, "cuptiPCSamplingSetConfigurationAttribute", result);
 }
 
@@ -186,8 +183,6 @@ kprof_status kprof_pc_samples_open(void *context, kprof_pc_samples **out)
 
 kprof_status kprof_pc_samples_arm(kprof_pc_samples *s, uint32_t period)
 {
-    if (s->enabled && !s->started && s->period == period)
-        return KPROF_OK;
     kprof_status status = kprof_pc_samples_disarm(s);
     if (status == KPROF_OK)
         status = enable(s);
@@ -204,7 +199,6 @@ kprof_status kprof_pc_samples_arm(kprof_pc_samples *s, uint32_t period)
 kprof_status kprof_pc_samples_start(kprof_pc_samples *s)
 {
     CUpti_PCSamplingStartParams params = {.size = CUpti_PCSamplingStartParamsSize, .ctx = s->context};
-    s->started = true; /* whatever comes of it */
     return check(s, "cuptiPCSamplingStart", s->cupti->cuptiPCSamplingStart(&params));
 }
 

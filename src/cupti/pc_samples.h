@@ -1,7 +1,7 @@
 /* Samples of the program counter in one context. CUPTI gives a function's samples only if, since it was loaded, no pass
  * of counters ran while samples were not enabled. So they are armed, enabled and not started, whenever a pass runs, and
- * started around single launches. Once started they have to be armed anew before the next pass, which would end the
- * process. */
+ * started around single launches. Arm them just before a measurement of passes begins: once they were started, or the
+ * application has launched a kernel since they were enabled, the pass would fail, or end the process. */
 #ifndef KPROF_CUPTI_PC_SAMPLES_H
 #define KPROF_CUPTI_PC_SAMPLES_H
 
@@ -11,10 +11,10 @@ typedef struct kprof_pc_samples kprof_pc_samples;
 
 /* Get a context ready; it must be current. */
 kprof_status kprof_pc_samples_open(void *context, kprof_pc_samples **out) KPROF_MUST_CHECK;
-/* Have samples enabled, not started since then, with a period of 2^`period` cycles. Does nothing if that is so already.
- * The context must be idle. NO_PERMISSION where the driver keeps counters from this user. */
+/* Have samples enabled anew, and not started since, with a period of 2^`period` cycles. The context must be idle.
+ * NO_PERMISSION where the driver keeps counters from this user. */
 kprof_status kprof_pc_samples_arm(kprof_pc_samples *samples, uint32_t period) KPROF_MUST_CHECK;
-/* Have samples disabled, which waits 45 ms for CUPTI's threads once they were started (H200). */
+/* Have samples disabled. Once they were started this waits 45 ms for CUPTI's threads, else it takes 0.01 ms (H200). */
 kprof_status kprof_pc_samples_disarm(kprof_pc_samples *samples) KPROF_MUST_CHECK;
 /* Around one launch, with the context idle. The profiler must have no object that has run a pass. */
 kprof_status kprof_pc_samples_start(kprof_pc_samples *samples) KPROF_MUST_CHECK;

@@ -45,22 +45,26 @@ static void release(kprof_profiled_context *context)
     free(context);
 }
 
-/* Whatever was launched by then, a later pass of counters must find samples enabled. Not to have them is no failure of
- * anything else. */
-static void arm_samples(kprof_profiled_context *context)
+/* Not to have samples is no failure of anything else. */
+static void open_samples(kprof_profiled_context *context)
+{
+    if (!kprof_engine.process.config.samples)
+        return;
+    kprof_status status = kprof_engine.device->pc_samples_open(context->context, &context->pc_samples);
+    if (status == KPROF_OK)
+        return;
+    context->pc_samples = NULL;
+    snprintf(context->pc_samples_reason, sizeof context->pc_samples_reason, "%s", kprof_process_reason(status));
+}
+
+void kprof_contexts_arm(const kprof_profiled_context *context)
 {
     const uint32_t wanted = kprof_engine.process.config.sampling_period;
-    if (!kprof_engine.process.config.samples || context->pc_samples_reason[0])
-        return;
-    kprof_status status =
-        context->pc_samples ? KPROF_OK : kprof_engine.device->pc_samples_open(context->context, &context->pc_samples);
-    if (status == KPROF_OK)
+    kprof_status status = KPROF_OK;
+    if (context->pc_samples)
         status = kprof_engine.device->pc_samples_arm(context->pc_samples, wanted ? wanted : FIRST_PERIOD);
-    if (status == KPROF_OK)
-        return;
-    snprintf(context->pc_samples_reason, sizeof context->pc_samples_reason, "%s", kprof_process_reason(status));
-    kprof_engine.device->pc_samples_close(context->pc_samples);
-    context->pc_samples = NULL;
+    if (status != KPROF_OK)
+        kprof_log(KPROF_LOG_DEBUG, "samples cannot be enabled: %s", kprof_process_reason(status));
 }
 
 static void disarm_samples(const kprof_profiled_context *context)
@@ -78,7 +82,8 @@ static kprof_status add(void *context, uint32_t device, const kprof_chip_metrics
     added->context = context;
     added->device = device;
     added->metrics = metrics;
-    arm_samples(added); /* before the profiler has an object */
+    open_samples(added);
+    kprof_contexts_arm(added); /* before the profiler has an object */
     kprof_status status = kprof_engine.device->profiler_open(context, metrics, &added->profiler);
     if (status != KPROF_OK) {
         disarm_samples(added);
@@ -144,7 +149,7 @@ kprof_status kprof_contexts_open(void *context, const kprof_chip_metrics *metric
             status = give_back_idle(c);
         }
     if (status == KPROF_OK && *out && !(*out)->has_counters)
-        arm_samples(*out);
+        kprof_contexts_arm(*out);
     if (status == KPROF_OK && !*out)
         status = add(context, device, metrics, out);
     if (status == KPROF_OK) {

@@ -43,6 +43,9 @@ typedef struct kprof_profiled_context {
  * at a time. */
 kprof_status kprof_contexts_open(void *context, const kprof_chip_metrics *metrics,
                                  kprof_profiled_context **out) KPROF_MUST_CHECK;
+/* Have samples of instructions enabled and not started, where they are wanted, as each measurement of passes must find
+ * them. The context must be current and idle. Needs the gate. */
+void kprof_contexts_arm(const kprof_profiled_context *context);
 /* Find the state of a context; NULL if nothing was measured there yet. Needs the gate. */
 const kprof_profiled_context *kprof_contexts_find(const void *context);
 /* Note a new context of the application, measured or not. Thread-safe. */

@@ -372,14 +372,15 @@ static void samples_are_given_by_instruction(void **state)
     close_samples(samples);
 }
 
-/* A pass of counters would end the process where they had been started. */
-static void samples_are_enabled_anew_once_they_were_started(void **state)
+/* A pass of counters would end the process where they had been started, or fail where kernels were launched since. */
+static void samples_are_enabled_anew_each_time(void **state)
 {
     (void)state;
     kprof_pc_samples *samples = open_samples();
-    assert_int_equal(kprof_pc_samples_arm(samples, 8), KPROF_OK);
-    cupti.enable = CUPTI_ERROR_UNKNOWN; /* nothing is to be enabled */
-    assert_int_equal(kprof_pc_samples_arm(samples, 8), KPROF_OK);
+    assert_int_equal(kprof_pc_samples_arm(samples, 9), KPROF_OK);
+    cupti.enable = CUPTI_ERROR_UNKNOWN;
+    assert_int_equal(kprof_pc_samples_arm(samples, 9), KPROF_INTERNAL);
+    assert_false(cupti.samples);
     cupti.enable = CUPTI_SUCCESS;
     assert_int_equal(kprof_pc_samples_arm(samples, 9), KPROF_OK);
     assert_int_equal(cupti.period, 9);
@@ -487,14 +488,10 @@ static int set_up(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(counters_are_given_by_instruction),
-        TEST(a_device_is_configured_once),
-        TEST(metrics_that_no_chip_has_are_refused),
-        TEST(samples_are_given_by_instruction),
-        TEST(samples_are_enabled_anew_once_they_were_started),
-        TEST(what_cannot_be_enabled_is_told),
-        TEST(launches_without_samples_tell_why),
-        TEST(cubins_are_found_by_their_checksum),
+        TEST(counters_are_given_by_instruction),         TEST(a_device_is_configured_once),
+        TEST(metrics_that_no_chip_has_are_refused),      TEST(samples_are_given_by_instruction),
+        TEST(samples_are_enabled_anew_each_time),        TEST(what_cannot_be_enabled_is_told),
+        TEST(launches_without_samples_tell_why),         TEST(cubins_are_found_by_their_checksum),
         TEST(cubins_are_loaded_while_one_is_looked_for),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -9,8 +9,9 @@ exits 1 when anything differs, and 77 when not everything could run.
 
 A CASE is the beginning of a name, "memory" or "memory/vmm". Parts of a case run in one process where the mode measures
 all launches. Other modes measure the first launches of a process, so each part has one of its own there, as it has
-where a case fails. A mode is METRICS-BATCH-CACHES, such as default-auto-all: one metric of a single pass, the default
-or the full set; --replay-batch, or multiplex for --replay-mode multiplex, or graphs for --graph-profiling graph;
+where a case fails. A mode is METRICS-BATCH-CACHES, such as default-auto-all: one metric of a single pass, the default,
+the full or the source set; --replay-batch, or multiplex for --replay-mode multiplex, or graphs for --graph-profiling
+graph;
 --cache-control. A few cases run in all modes, most in those that differ most, and those that take long, or that the
 mode can hardly matter to, in fewer. Modes run one after the other, the most telling
 first, as far as the budget goes; where there are several GPUs, each has a run at a time, and programs for several come
@@ -35,7 +36,8 @@ import harness
 
 METRICS = {"one": ["--metrics", "dram__bytes.sum.per_second"],
            "default": ["--set", "default"],
-           "full": ["--set", "full"]}
+           "full": ["--set", "full"],
+           "source": ["--set", "source"]}
 # --replay-batch N, if the mode has none of these. So many samples, so that all launches are told of.
 HOW = {"multiplex": ["--replay-mode", "multiplex", "--multiplex-samples", "100000"],
        "graphs": ["--graph-profiling", "graph"]}
@@ -57,6 +59,7 @@ MODES = [
     Mode("one-auto-all"),
     Mode("default-multiplex-all"),
     Mode("default-graphs-all", 60),
+    Mode("source-auto-all", 20),
     Mode("default-auto-none", 60),
     Mode("default-3-all", 12),
     Mode("one-3-none", 100),
@@ -71,6 +74,7 @@ MODES = [
     Mode("one-1-none", 40),
     Mode("one-3-all", 100),
     Mode("full-auto-none", 20),
+    Mode("source-auto-none", 20),
     Mode("full-3-all", 6),
     Mode("full-1-all", 3),
     Mode("full-1-none", 3),
@@ -78,9 +82,10 @@ MODES = [
 
 # In which modes a case runs.
 EVERY = ("*",)
-MANY = ("default-auto-*", "default-multiplex-all", "one-auto-all", "default-3-all", "one-3-none")
+MANY = ("default-auto-*", "default-multiplex-all", "one-auto-all", "source-auto-all", "default-3-all",
+        "one-3-none")
 GRAPHS = (*MANY, "default-graphs-all", "full-multiplex-all")
-SOME = ("default-auto-*", "default-multiplex-all", "one-auto-all")
+SOME = ("default-auto-*", "source-auto-all", "default-multiplex-all", "one-auto-all")
 FIRST = ("default-auto-all", "default-multiplex-all")
 
 

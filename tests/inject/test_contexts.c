@@ -126,7 +126,7 @@ static struct {
     bool enabled;
     unsigned when_opened; /* profilers that had been opened by then */
     uint32_t period;
-    kprof_status status; /* of enabling */
+    kprof_status opening, status; /* status: of enabling */
 } sampling;
 
 static kprof_status pc_samples_open(void *context, kprof_pc_samples **out)
@@ -135,8 +135,8 @@ static kprof_status pc_samples_open(void *context, kprof_pc_samples **out)
     (void)context;
     sampling.opened++;
     sampling.when_opened = opened;
-    *out = (kprof_pc_samples *)&place;
-    return KPROF_OK;
+    *out = sampling.opening == KPROF_OK ? (kprof_pc_samples *)&place : NULL;
+    return sampling.opening;
 }
 
 static kprof_status pc_samples_arm(kprof_pc_samples *samples, uint32_t period)
@@ -382,13 +382,17 @@ static void test_samples_that_are_not_there(void **state)
     (void)state;
     kprof_profiled_context *context;
     kprof_engine.process.config.samples = true;
-    sampling.status = KPROF_NO_PERMISSION;
+    sampling.opening = KPROF_UNSUPPORTED;
     assert_int_equal(kprof_contexts_open(&places[1], NULL, &context), KPROF_OK);
     assert_null(context->pc_samples);
-    assert_string_equal(context->pc_samples_reason, kprof_status_message(KPROF_NO_PERMISSION));
+    assert_string_equal(context->pc_samples_reason, kprof_status_message(KPROF_UNSUPPORTED));
     kprof_contexts_release();
     open_one(&places[1]);
     assert_int_equal(sampling.opened, 1); /* not tried again */
+    sampling.opening = KPROF_OK;
+    sampling.status = KPROF_NO_PERMISSION;
+    open_one(&places[3]);
+    assert_true(sampling.opened == 2 && !sampling.enabled);
     sampling.status = KPROF_OK;
     open_status = KPROF_UNSUPPORTED;
     assert_int_equal(kprof_contexts_open(&places[2], NULL, &context), KPROF_UNSUPPORTED);

@@ -1513,7 +1513,7 @@ struct kprof_instructions {
 
 struct kprof_pc_samples {
     sim_context *context;
-    bool started, runs; /* started: since samples were enabled */
+    bool started, runs, launched; /* since samples were enabled; launched: a kernel of the application's, in no pass */
     uint32_t period;
     uint64_t signature;
     unsigned launches;
@@ -1532,6 +1532,8 @@ static void check_instructions(const sim_context *context)
         sim_violation("a pass starts while instructions are counted");
     if (context->sampling && context->sampling->started)
         sim_violation("a pass starts while samples are enabled that had been started, which ends the process");
+    if (context->sampling && context->sampling->launched)
+        sim_violation("a pass starts, and the application has launched kernels since samples were enabled");
 }
 
 /* Transfers of the engine's are kernels, too. */
@@ -1540,6 +1542,8 @@ void sim_instructions_note(sim_context *context, const sim_work *work, uint64_t 
     const bool samples = context->sampling && context->sampling->runs;
     if ((samples || context->counting) && !work->is_replay)
         sim_violation("a launch of the application runs while instructions are measured");
+    if (context->sampling && !context->armed && !work->is_replay)
+        context->sampling->launched = true;
     if (context->counting) {
         context->counting->signature = signature;
         context->counting->step = work->step;
@@ -1595,9 +1599,12 @@ static kprof_status instructions_enable(kprof_instructions *s)
     check_idle("instructions are counted");
     if (s->context->armed || s->context->counting)
         sim_violation("instructions are counted within a pass, or already");
+    if (s->context->has_run_pass)
+        sim_violation(
+            "instructions are counted while a profiler's object has run a pass, so that no later one is read");
     const bool fault = has_fault();
     s->context->counting = fault ? NULL : s;
-    s->launches = 0;
+    s->launches = 2; /* kernels of the engine's own, as it were */
     unlock();
     return fault ? kprof_fail(KPROF_INTERNAL, "instructions cannot be counted (simulated)") : KPROF_OK;
 }
@@ -1671,7 +1678,7 @@ static kprof_status pc_samples_arm(kprof_pc_samples *s, uint32_t period)
         sim_violation("samples of period 2^%u are enabled, or within a pass", period);
     const bool fault = has_fault();
     s->context->sampling = fault ? NULL : s;
-    s->started = s->runs = false;
+    s->started = s->runs = s->launched = false;
     s->period = period;
     unlock();
     return fault ? kprof_fail(KPROF_NO_PERMISSION, "samples cannot be enabled (simulated)") : KPROF_OK;

@@ -75,10 +75,10 @@ size_t kprof_passes_count_proof(const kprof_batch_state *state)
     return most < MOST_PROOF_RANGES ? most : MOST_PROOF_RANGES;
 }
 
-/* Samples of instructions need a profiler whose object is gone, and the batch's passes a measurement of their own. */
+/* What is measured of instructions needs a profiler whose object is gone, and the batch's passes one of their own. */
 static bool may_share(void)
 {
-    return !kprof_engine.process.config.samples;
+    return !kprof_measures_instructions();
 }
 
 kprof_status kprof_passes_begin_own(kprof_passes *passes, kprof_batch_state *state)
@@ -92,6 +92,7 @@ kprof_status kprof_passes_begin_own(kprof_passes *passes, kprof_batch_state *sta
         wanted.ranges = kprof_passes_count_proof(state);
     wanted.proof_alone = state->proved;
     kprof_samples_end(state->context->samples);
+    kprof_contexts_arm(state->context);
     return kprof_engine.device->profiler_begin(state->context->profiler, &wanted);
 }
 
@@ -116,6 +117,7 @@ kprof_status kprof_passes_begin_replays(kprof_passes *passes, kprof_batch_state 
     wanted.ranges = state->proved ? needed : kprof_capacity_make(state->context, needed, most);
     wanted.proved = false;
     kprof_samples_end(state->context->samples);
+    kprof_contexts_arm(state->context);
     return kprof_engine.device->profiler_begin(state->context->profiler, &wanted);
 }
 
@@ -127,6 +129,8 @@ kprof_status kprof_passes_begin_window(kprof_batch_state *state, const kprof_bat
         status = kprof_multiplex_begin(state->context, &wanted);
     if (status == KPROF_OK)
         status = kprof_engine.device->target_synchronize();
+    if (status == KPROF_OK)
+        kprof_contexts_arm(state->context);
     return status == KPROF_OK ? kprof_multiplex_open_window(state->context, opener) : status;
 }
 

@@ -1,7 +1,6 @@
 /* One replay after the other: which launches are measured in it, and what came of that. */
 #include "inject/batch/source.h"
 
-#include "core/log.h"
 #include "core/monotonic.h"
 #include "inject/batch/caches.h"
 #include "inject/cubins.h"
@@ -178,6 +177,7 @@ static void keep(kprof_source *source, kprof_open_launch *launch, const kprof_in
 
 /* Counters */
 
+/* If a profiler had an object meanwhile that has run a pass, CUPTI could decode no pass of its next object. */
 static kprof_status enable_counters(kprof_source *source, const kprof_batch_state *state)
 {
     kprof_profiled_context *context = state->context;
@@ -189,10 +189,12 @@ static kprof_status enable_counters(kprof_source *source, const kprof_batch_stat
         context->instructions ? KPROF_OK : kprof_engine.device->instructions_open(&place, &context->instructions);
     if (status == KPROF_OK)
         status = kprof_engine.device->target_synchronize();
+    kprof_samples_end(context->samples);
+    kprof_engine.device->profiler_release(context->profiler);
     if (status == KPROF_OK)
         status = kprof_engine.device->instructions_enable(context->instructions);
     source->enabled = status == KPROF_OK;
-    source->dirty = false;
+    source->dirty = true;
     return status;
 }
 
@@ -297,18 +299,11 @@ static kprof_status run_sampled(kprof_source *source, kprof_batch_state *state, 
 
 /* A pass while samples are enabled that had been started would end the process. So nothing is measured any more where
  * CUPTI does not disable them. */
-static void end_samples(kprof_source *source, kprof_profiled_context *context)
+static void end_samples(const kprof_profiled_context *context)
 {
     kprof_status status = kprof_engine.device->pc_samples_disarm(context->pc_samples);
-    if (status != KPROF_OK) {
-        kprof_process_disarm(status, "samples of the program counter cannot be ended");
-        return;
-    }
-    if (source->period == 0)
-        return;
-    status = kprof_engine.device->pc_samples_arm(context->pc_samples, source->period);
     if (status != KPROF_OK)
-        kprof_log(KPROF_LOG_DEBUG, "samples cannot be enabled again: %s", kprof_process_reason(status));
+        kprof_process_disarm(status, "samples of the program counter cannot be ended");
 }
 
 /* Begin the round of the launches that take the longest period of those that are left. A profiler's object that has run
@@ -354,7 +349,7 @@ static bool next_samples(kprof_source *source, kprof_batch_state *state)
         return true;
     goes_on = goes_on && begin_round(source, state);
     if (!goes_on && source->kind == KPROF_SAMPLED && source->rounds > 1)
-        end_samples(source, context);
+        end_samples(context);
     return goes_on;
 }
 
