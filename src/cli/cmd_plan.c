@@ -100,7 +100,7 @@ static void show_plan(kprof_emitter *emitter, const kprof_options *options, cons
     kprof_cost cost = kprof_cost_of(&effort, &all);
     bool is_given = workload->allocated_bytes > 0;
     bool is_known = is_given || kprof_plan_pass_count(&chip->plan) < 2; /* what is saved: nothing for a single pass */
-    bool is_counted = options->filter.launch_count > 0;
+    bool is_counted = options->most_launches > 0;
     char gpu[96];
     kprof_emit_field fields[] = {
         kprof_field_text("chip", "Chip", chip->plan.chip),

@@ -324,7 +324,7 @@ static void settle_signal(profile *run)
 static void collect(profile *run)
 {
     kprof_outcome *outcome = &run->outcome;
-    kprof_progress_begin(&run->progress, run->options->quiet ? NULL : stderr, run->options->filter.launch_count);
+    kprof_progress_begin(&run->progress, run->options->quiet ? NULL : stderr, run->options->most_launches);
     while (!kprof_child_wait(&run->child, POLL_MS)) {
         if (outcome->collecting == KPROF_OK)
             outcome->collecting = kprof_spools_poll(run->spools);

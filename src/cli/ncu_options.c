@@ -138,9 +138,6 @@ static const kprof_ncu_value taken_values[] = {
 static const struct {
     const char *option, *value, *hint;
 } values[] = {
-    {"filter-mode", "per-launch-config",
-     "global and per-gpu are there; measure all launches, which share passes, and kprof report FILE --page summary "
-     "--group-by config has a row for each configuration"},
     {"print-source", "ptx", "kprof keeps no PTX; cuda shows lines, and sass instructions"},
     {"print-source", "tileir", "kprof keeps no tile IR; cuda shows lines, and sass instructions"},
     {"to", "csv", "long and wide are CSV, and kprof report FILE --csv prints a page as CSV"},

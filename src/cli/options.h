@@ -39,7 +39,8 @@ typedef struct kprof_options {
 #define OPTION(place, type, field, ...) KPROF_FOR_OPTIONS_##place(KPROF_OPTION_FIELD(type, field))
 #include "cli/option_rows.h"
 #undef OPTION
-    int format; /* kprof_format or KPROF_UNSET */
+    int format;             /* kprof_format or KPROF_UNSET */
+    uint64_t most_launches; /* that --launch-count allows in all; 0: that is not known */
 
     char *kernel_regex, *kernel_regex_exclude; /* of ncu: they become filter.kernel */
     char *kernel_made;                         /* owned: filter.kernel, where it is none of the words */

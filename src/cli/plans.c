@@ -183,7 +183,7 @@ static void tell_limits(const kprof_options *options, const kprof_limits *limits
     if (limits->budget_s > 0)
         kprof_log(KPROF_LOG_INFO, "%s: about %.1f s for %llu launches%s, of a budget of %g s", plan->chip,
                   plan->cost.total_s, (unsigned long long)limits->workload.launches,
-                  options->filter.launch_count ? "" : " (assumed; --launch-count tells how many)", limits->budget_s);
+                  options->most_launches ? "" : " (assumed; --launch-count tells how many)", limits->budget_s);
     if (plan->left_out.count == 0)
         return;
     size_t most = options->verbose ? SIZE_MAX : NAMES_TOLD;

@@ -322,7 +322,8 @@ kprof_status kprof_options_settle(kprof_options *options)
     kprof_status status = settle_command(options);
     if (status != KPROF_OK || options->complete || options->topic) /* help is given whatever else was asked for */
         return status;
-    uint64_t launches = options->filter.launch_count;
+    uint64_t launches = options->filter.filter_mode == KPROF_FILTER_GLOBAL ? options->filter.launch_count : 0;
+    options->most_launches = launches;
     options->nvtx = options->nvtx || options->nvtx_of_process ||
                     options->filter.nvtx_include.count + options->filter.nvtx_exclude.count > 0;
     kprof_workload *workload = &options->selection.limits.workload;

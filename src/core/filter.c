@@ -1,6 +1,7 @@
 /* Decides which launches to profile: a name test that may be slow and is asked once per function, and a lock-free count
  * that every launch passes. */
 #include "core/filter.h"
+#include "core/bytes.h"
 #include "core/log.h"
 #include "core/regex.h"
 #include "core/strbuf.h"
@@ -12,14 +13,34 @@
 /* Devices with a count of their own, by CUDA's number; as many as the device mask has bits. */
 #define DEVICES 64
 
+/* Configurations with a count of their own. A filter that has had this many takes no launch of another one. */
+#define MOST_CONFIGS ((size_t)1 << 16)
+#define CONFIG_LISTS 4096
+
+typedef struct counter {
+    _Atomic uint64_t matching; /* after launch_skip_before_match */
+    _Atomic uint64_t taken;    /* where launch_count is a limit: without those that were given back */
+} counter;
+
+/* Shapes are compared byte by byte. */
+_Static_assert(sizeof(kprof_filter_launch) == 9 * sizeof(uint32_t), "there is nothing between the members");
+
+/* A configuration is added once and stays, so that looking for it takes no lock. */
+typedef struct config {
+    struct config *next;
+    kprof_filter_launch shape; /* of any device */
+    counter counter;
+} config;
+
 struct kprof_filter {
     kprof_filter_spec spec;
     kprof_regex *regex;                 /* NULL: compare with spec.kernel, if there is one */
     kprof_nvtx_filter *nvtx;            /* NULL: ranges do not matter */
     atomic_bool stopped, was_started;   /* by the application's calls */
-    _Atomic uint64_t launches;          /* of any kernel on any device */
-    _Atomic uint64_t matching[DEVICES]; /* after launch_skip_before_match; [0] alone, unless each device counts */
-    _Atomic uint64_t returned[DEVICES]; /* of those that were taken, likewise */
+    _Atomic uint64_t launches[DEVICES]; /* of any kernel; [0] alone, unless each device counts */
+    counter counters[DEVICES];          /* likewise */
+    _Atomic(config *) *configs;         /* [CONFIG_LISTS] lists, by hash; NULL: they do not count by themselves */
+    atomic_size_t config_count;
 };
 
 kprof_status kprof_filter_new(const kprof_filter_spec *spec, kprof_filter **out)
@@ -34,7 +55,10 @@ kprof_status kprof_filter_new(const kprof_filter_spec *spec, kprof_filter **out)
     atomic_init(&filter->stopped, spec->profiler_calls == KPROF_FROM_A_START_CALL);
     kprof_status status = KPROF_OK;
     const char *pattern = spec->kernel ? kprof_regex_pattern(spec->kernel) : NULL;
-    if (spec->kernel && !(filter->spec.kernel = kprof_strdup(spec->kernel)))
+    if (spec->filter_mode == KPROF_FILTER_PER_CONFIG &&
+        !(filter->configs = calloc(CONFIG_LISTS, sizeof *filter->configs)))
+        status = kprof_fail(KPROF_NO_MEMORY, "launch filter: out of memory");
+    else if (spec->kernel && !(filter->spec.kernel = kprof_strdup(spec->kernel)))
         status = kprof_fail(KPROF_NO_MEMORY, "launch filter: out of memory");
     else if (pattern)
         status = kprof_regex_new("-k", pattern, &filter->regex);
@@ -48,10 +72,23 @@ kprof_status kprof_filter_new(const kprof_filter_spec *spec, kprof_filter **out)
     return KPROF_OK;
 }
 
+static void free_configs(kprof_filter *filter)
+{
+    for (size_t i = 0; filter->configs && i < CONFIG_LISTS; i++) {
+        config *next, *at = atomic_load(&filter->configs[i]);
+        for (; at; at = next) {
+            next = at->next;
+            free(at);
+        }
+    }
+    free(filter->configs);
+}
+
 void kprof_filter_free(kprof_filter *filter)
 {
     if (!filter)
         return;
+    free_configs(filter);
     kprof_regex_free(filter->regex);
     kprof_nvtx_filter_free(filter->nvtx);
     free(filter->spec.kernel);
@@ -141,47 +178,115 @@ bool kprof_filter_match_invocation(const kprof_filter *filter, uint64_t number)
     return filter->spec.invocation == 0 || filter->spec.invocation == number;
 }
 
-static unsigned find_counter(const kprof_filter *filter, unsigned device)
+static unsigned index_of_device(const kprof_filter *filter, unsigned device)
 {
-    return filter->spec.per_device ? device % DEVICES : 0;
+    return filter->spec.filter_mode == KPROF_FILTER_PER_DEVICE ? device % DEVICES : 0;
 }
 
-/* Return how many launches are taken that such a counter counts. */
-static uint64_t find_most(const kprof_filter *filter, unsigned counter)
+bool kprof_filter_needs_shape(const kprof_filter *filter)
 {
-    return filter->spec.launch_count + atomic_load_explicit(&filter->returned[counter], memory_order_relaxed);
+    return filter->configs != NULL;
 }
 
-bool kprof_filter_take_launch(kprof_filter *filter, bool matches, unsigned device)
+static config *find_config(config *list, const kprof_filter_launch *shape)
+{
+    while (list && memcmp(&list->shape, shape, sizeof *shape) != 0)
+        list = list->next;
+    return list;
+}
+
+/* Take a number for one more configuration. */
+static bool may_add_config(kprof_filter *filter)
+{
+    const size_t before = atomic_fetch_add_explicit(&filter->config_count, 1, memory_order_relaxed);
+    if (before == MOST_CONFIGS)
+        kprof_log(KPROF_LOG_WARNING,
+                  "--filter-mode per-launch-config: launches have had %zu configurations; those of others are not "
+                  "measured; -k chooses fewer kernels",
+                  MOST_CONFIGS);
+    if (before >= MOST_CONFIGS)
+        atomic_store_explicit(&filter->config_count, MOST_CONFIGS + 1, memory_order_relaxed);
+    return before < MOST_CONFIGS;
+}
+
+/* Put the configuration in front of its list, unless another thread has done so. NULL when there is no space for it. */
+static config *add_config(kprof_filter *filter, _Atomic(config *) *list, const kprof_filter_launch *shape)
+{
+    config *made = may_add_config(filter) ? calloc(1, sizeof *made) : NULL;
+    if (!made)
+        return NULL;
+    made->shape = *shape;
+    made->next = atomic_load_explicit(list, memory_order_acquire);
+    config *known = NULL;
+    while (!(known = find_config(made->next, shape)) &&
+           !atomic_compare_exchange_weak_explicit(list, &made->next, made, memory_order_release, memory_order_acquire))
+        continue;
+    if (known)
+        free(made);
+    return known ? known : made;
+}
+
+/* Return what counts the launch; NULL when nothing does, as there are too many configurations. */
+static counter *find_counter(kprof_filter *filter, const kprof_filter_launch *launch)
+{
+    if (!filter->configs)
+        return &filter->counters[index_of_device(filter, launch->device)];
+    kprof_filter_launch shape = *launch;
+    shape.device = 0;
+    const uint64_t hash = kprof_hash(KPROF_HASH_START, &shape, sizeof shape);
+    _Atomic(config *) *list = &filter->configs[(hash ^ hash >> 32) % CONFIG_LISTS];
+    config *found = find_config(atomic_load_explicit(list, memory_order_acquire), &shape);
+    if (!found)
+        found = add_config(filter, list, &shape);
+    return found ? &found->counter : NULL;
+}
+
+/* Take one of the launches that launch_count leaves. */
+static bool take_one(counter *counts, uint64_t limit)
+{
+    uint64_t taken = atomic_load_explicit(&counts->taken, memory_order_relaxed);
+    while (taken < limit && !atomic_compare_exchange_weak_explicit(&counts->taken, &taken, taken + 1,
+                                                                   memory_order_relaxed, memory_order_relaxed))
+        continue;
+    return taken < limit;
+}
+
+bool kprof_filter_take_launch(kprof_filter *filter, bool matches, const kprof_filter_launch *launch)
 {
     const kprof_filter_spec *spec = &filter->spec;
+    const unsigned device = launch->device;
     if (spec->launch_skip_before_match &&
-        atomic_fetch_add_explicit(&filter->launches, 1, memory_order_relaxed) < spec->launch_skip_before_match)
+        atomic_fetch_add_explicit(&filter->launches[index_of_device(filter, device)], 1, memory_order_relaxed) <
+            spec->launch_skip_before_match)
         return false;
     if (!matches || (spec->device_mask != 0 && (device >= 64 || !(spec->device_mask >> device & 1))))
         return false;
-    const unsigned counter = find_counter(filter, device);
-    uint64_t position = atomic_fetch_add_explicit(&filter->matching[counter], 1, memory_order_relaxed);
+    counter *counts = find_counter(filter, launch);
+    if (!counts)
+        return false;
+    uint64_t position = atomic_fetch_add_explicit(&counts->matching, 1, memory_order_relaxed);
     if (position < spec->launch_skip)
         return false;
-    return spec->launch_count == 0 || position - spec->launch_skip < find_most(filter, counter);
+    return spec->launch_count == 0 || take_one(counts, spec->launch_count);
 }
 
-void kprof_filter_take_another(kprof_filter *filter, unsigned device)
+void kprof_filter_take_another(kprof_filter *filter, const kprof_filter_launch *launch)
 {
-    atomic_fetch_add_explicit(&filter->returned[find_counter(filter, device)], 1, memory_order_relaxed);
+    counter *counts = filter->spec.launch_count ? find_counter(filter, launch) : NULL;
+    if (counts)
+        atomic_fetch_sub_explicit(&counts->taken, 1, memory_order_relaxed);
 }
 
-/* How many devices there are is not known: where each counts, only a mask tells when all have had their launches. */
+/* Which devices and configurations there are is not known: where each counts, only a mask of devices tells when all
+ * have had their launches. */
 bool kprof_filter_exhausted(const kprof_filter *filter)
 {
     const kprof_filter_spec *spec = &filter->spec;
-    const uint64_t counters = spec->per_device ? spec->device_mask : 1;
-    bool is_exhausted = spec->launch_count > 0 && counters != 0;
+    const uint64_t counters = spec->filter_mode == KPROF_FILTER_PER_DEVICE ? spec->device_mask : 1;
+    bool is_exhausted = spec->launch_count > 0 && counters != 0 && !filter->configs;
     for (unsigned i = 0; i < DEVICES && is_exhausted; i++) {
-        uint64_t matching = atomic_load_explicit(&filter->matching[i], memory_order_relaxed);
-        is_exhausted = !(counters >> i & 1) ||
-                       (matching >= spec->launch_skip && matching - spec->launch_skip >= find_most(filter, i));
+        const uint64_t taken = atomic_load_explicit(&filter->counters[i].taken, memory_order_relaxed);
+        is_exhausted = !(counters >> i & 1) || taken >= spec->launch_count;
     }
     return is_exhausted;
 }

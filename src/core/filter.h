@@ -24,6 +24,14 @@ typedef enum kprof_profiler_calls {
     KPROF_PROFILER_CALLS_IGNORED
 } kprof_profiler_calls;
 
+/* Which launches --launch-skip and --launch-count count together: all, those of a device, or those of a kernel that
+ * have the same grid, block and shared memory. */
+typedef enum kprof_filter_mode {
+    KPROF_FILTER_GLOBAL,
+    KPROF_FILTER_PER_DEVICE,
+    KPROF_FILTER_PER_CONFIG
+} kprof_filter_mode;
+
 /* The filter as the user gave it: plain data, part of the configuration. The code that fills it in owns it. Its options
  * are the FILTER rows of core/recorder_options.h; NULL, 0 and an empty list stand for no condition. */
 typedef struct kprof_filter_spec {
@@ -65,13 +73,21 @@ bool kprof_filter_awaits_start(const kprof_filter *filter);
 /* Is the launch of this number, from 1, of its kernel one to take? */
 bool kprof_filter_match_invocation(const kprof_filter *filter, uint64_t number);
 
+/* What counting looks at. All but the device matters only where kprof_filter_needs_shape says so. */
+typedef struct kprof_filter_launch {
+    unsigned device;
+    uint32_t kernel; /* a number that stands for it */
+    uint32_t grid[3], block[3], dynamic_smem_bytes;
+} kprof_filter_launch;
+
+bool kprof_filter_needs_shape(const kprof_filter *filter);
+
 /* Count one launch and decide whether to profile it. `matches` is the answer of the functions above. Thread-safe and
  * lock-free; the n-th call decides for the n-th launch. */
-bool kprof_filter_take_launch(kprof_filter *filter, bool matches, unsigned device);
+bool kprof_filter_take_launch(kprof_filter *filter, bool matches, const kprof_filter_launch *launch);
 
-/* A launch that was taken on this device could not be measured, and does not count: one more is taken in its place.
- * Thread-safe. */
-void kprof_filter_take_another(kprof_filter *filter, unsigned device);
+/* A launch that was taken could not be measured, and does not count: one more is taken in its place. Thread-safe. */
+void kprof_filter_take_another(kprof_filter *filter, const kprof_filter_launch *launch);
 
 /* True once --launch-count launches were taken: nothing more can ever match. Thread-safe. */
 bool kprof_filter_exhausted(const kprof_filter *filter);

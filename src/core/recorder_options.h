@@ -27,9 +27,12 @@ OPTION(FILTER, NUMBER, launch_count, "launch-count", RUN | REPORT | DIFF | EXPOR
        "take at most N launches that match; 0: no limit", .letter = 'c', .argument = "N")
 OPTION(FILTER, NUMBER, launch_skip_before_match, "launch-skip-before-match", CHOOSING,
        "skip the first N launches of any kernel", .argument = "N")
-OPTION(FILTER, CHOICE, per_device, "filter-mode", RUNNING,
-       "skip and count the launches of all devices together, or of each by itself (global)",
-       .argument = "global|per-gpu", .choices = KPROF_CHOICES({"global", 0}, {"per-gpu", 1}))
+OPTION(FILTER, CHOICE, filter_mode, "filter-mode", CHOOSING,
+       "skip and count all launches together, those of each device by themselves, or those of each kernel, grid, block "
+       "and shared memory (global)",
+       .argument = "global|per-gpu|per-launch-config",
+       .choices = KPROF_CHOICES({"global", KPROF_FILTER_GLOBAL}, {"per-gpu", KPROF_FILTER_PER_DEVICE},
+                                {"per-launch-config", KPROF_FILTER_PER_CONFIG}))
 OPTION(CLI, CHOICE, profile_from_start, "profile-from-start", RUNNING,
        "measure from the start, or from the application's call of cudaProfilerStart on (on); cudaProfilerStop ends "
        "both",

@@ -23,6 +23,7 @@
     X(target_start)                                                                                                    \
     X(target_current_device)                                                                                           \
     X(target_device)                                                                                                   \
+    X(target_shape)                                                                                                    \
     X(target_launch)                                                                                                   \
     X(target_kernel)                                                                                                   \
     X(target_note_variables)                                                                                           \

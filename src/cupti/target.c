@@ -295,7 +295,7 @@ static CUfunction find_function(const kprof_call *call)
     return function;
 }
 
-void kprof_target_launch(const kprof_call *call, kprof_launch_record *out)
+void kprof_target_shape(const kprof_call *call, kprof_launch_record *out)
 {
     const kprof_given_launch *launch = &((const kprof_decoded_call *)call->parameters)->launch;
     memcpy(out->grid, launch->grid, sizeof out->grid);
@@ -307,6 +307,11 @@ void kprof_target_launch(const kprof_call *call, kprof_launch_record *out)
     uint32_t stream = 0;
     CUptiResult result = target.cupti->cuptiGetStreamIdEx(call->context, launch->stream, launch->per_thread, &stream);
     out->stream = result == CUPTI_SUCCESS ? stream : 0;
+}
+
+void kprof_target_launch(const kprof_call *call, kprof_launch_record *out)
+{
+    kprof_target_shape(call, out);
     CUfunction function = find_function(call);
     CUstreamCaptureMode mode = relax_capture_mode(CU_STREAM_CAPTURE_MODE_RELAXED);
     if (function)

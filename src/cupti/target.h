@@ -24,7 +24,9 @@ kprof_status kprof_target_start(const kprof_target_hooks *hooks) KPROF_MUST_CHEC
 
 /* Ordinal of the context's device, which must be current on this thread. */
 kprof_status kprof_target_current_device(uint32_t *device) KPROF_MUST_CHECK;
-/* Fill grid, block, cluster, shared memory, stream and occupancy of a launch, from inside its enter hook. */
+/* Fill grid, block, cluster, shared memory, context and stream of a launch, from inside its enter hook. */
+void kprof_target_shape(const kprof_call *call, kprof_launch_record *out);
+/* The same, and fill its occupancy, too. */
 void kprof_target_launch(const kprof_call *call, kprof_launch_record *out);
 /* Fill registers and memory of a launch's kernel, but not its number and name; what the driver does not tell stays 0.
  */

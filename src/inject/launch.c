@@ -279,7 +279,16 @@ static void tell_stopped(void)
               (int)kprof_engine.process.pid);
 }
 
-static bool choose(const counted *launch, const kprof_device *device)
+/* What counting looks at. */
+static kprof_filter_launch place_of(const kprof_launch_record *record)
+{
+    kprof_filter_launch place = {record->device, record->kernel, .dynamic_smem_bytes = record->dynamic_smem_bytes};
+    memcpy(place.grid, record->grid, sizeof place.grid);
+    memcpy(place.block, record->block, sizeof place.block);
+    return place;
+}
+
+static bool choose(const kprof_call *call, const counted *launch, const kprof_device *device)
 {
     kprof_filter *filter = kprof_engine.process.filter;
     if (kprof_filter_is_stopped(filter)) {
@@ -290,7 +299,11 @@ static bool choose(const counted *launch, const kprof_device *device)
         return false;
     bool matches =
         launch->kernel->matches && kprof_filter_match_invocation(filter, launch->number) && kprof_nvtx_match(filter);
-    return kprof_filter_take_launch(filter, matches, device->record.device);
+    kprof_launch_record record = {.device = device->record.device, .kernel = launch->kernel->record.kernel};
+    if (matches && kprof_filter_needs_shape(filter))
+        kprof_engine.device->target_shape(call, &record);
+    const kprof_filter_launch place = place_of(&record);
+    return kprof_filter_take_launch(filter, matches, &place);
 }
 
 static void profiler_called(bool starts)
@@ -323,8 +336,9 @@ static void make_local_space(const kprof_call *call, const kprof_device *device,
 /* A chosen launch was not measured. If it was put off, -c does not count it. */
 static void write_unmeasured(kprof_launch_record *record, const char *obstacle)
 {
+    const kprof_filter_launch place = place_of(record);
     if (kprof_batch_has_put_off())
-        kprof_filter_take_another(kprof_engine.process.filter, record->device);
+        kprof_filter_take_another(kprof_engine.process.filter, &place);
     kprof_deliver_launch(record, obstacle);
 }
 
@@ -334,7 +348,7 @@ static void enter_launch(const kprof_call *call)
     kprof_kernel *kernel = count.kernel;
     const kprof_device *device = kprof_devices_find(call->context);
     make_local_space(call, device, kernel);
-    bool chosen = choose(&count, device);
+    bool chosen = choose(call, &count, device);
     if (!kernel || !atomic_load_explicit(&kernel->ends_alone, memory_order_relaxed))
         note_unknown_end();
     if (!chosen && !kprof_batch_records() && !kprof_batch_is_wanted(call->context))
@@ -374,7 +388,7 @@ static void look_at_node(const kprof_graph_call *node, const kprof_device *devic
         return;
     out->metrics = device->metrics;
     make_local_space(&node->call, device, out->kernel);
-    out->chosen = choose(&count, device);
+    out->chosen = choose(&node->call, &count, device);
     if (!out->chosen)
         return;
     describe(&node->call, &count, &out->record);

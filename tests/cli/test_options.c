@@ -560,10 +560,14 @@ static void values_of_ncu_have_hints(void **state)
     assert_int_equal(parse("--clock-control None --cache-control NONE --apply-rules oN --filter-mode Per-GPU app"),
                      KPROF_OK);
     assert_int_equal(options.cache_control, KPROF_CACHE_FLUSH_NONE);
-    assert_true(options.apply_rules && options.filter.per_device);
+    assert_true(options.apply_rules && options.filter.filter_mode == KPROF_FILTER_PER_DEVICE);
+    assert_int_equal(parse("--filter-mode per-launch-config -c 3 app"), KPROF_OK);
+    assert_int_equal(options.filter.filter_mode, KPROF_FILTER_PER_CONFIG);
+    assert_int_equal(options.most_launches, 0); /* nobody knows how many configurations there will be */
+    assert_int_equal(parse("-c 3 app"), KPROF_OK);
+    assert_int_equal(options.most_launches, 3);
     assert_int_equal(parse("--print-summary per-gpu app"), KPROF_OK);
     assert_int_equal(options.group_by, KPROF_GROUP_DEVICE);
-    assert_refused("--filter-mode per-launch-config app", "global and per-gpu are there");
     assert_refused("--print-source ptx app", "give sass|cuda|cuda,sass: kprof keeps no PTX");
     assert_null(strstr(captured.last, "did you mean"));
     assert_refused("--apply-rules maybe app", "give yes|no");

@@ -48,7 +48,7 @@ static kprof_config sample(void)
                    .launch_count = UINT64_MAX,
                    .launch_skip_before_match = 1ull << 40,
                    .invocation = 1ull << 41,
-                   .per_device = true,
+                   .filter_mode = KPROF_FILTER_PER_CONFIG,
                    .device_mask = 0x8000000000000001,
                    .profiler_calls = KPROF_PROFILER_CALLS_IGNORED,
                    .nvtx_include = {include, 2, 2},
@@ -90,7 +90,7 @@ static void assert_filter_equal(const kprof_filter_spec *a, const kprof_filter_s
     assert_true(a->launch_count == b->launch_count);
     assert_true(a->launch_skip_before_match == b->launch_skip_before_match);
     assert_true(a->invocation == b->invocation);
-    assert_int_equal(a->per_device, b->per_device);
+    assert_int_equal(a->filter_mode, b->filter_mode);
     assert_true(a->device_mask == b->device_mask);
     assert_int_equal(a->profiler_calls, b->profiler_calls);
     assert_names_equal(&a->nvtx_include, &b->nvtx_include);

@@ -111,13 +111,18 @@ static void hostile_patterns_end(void **state)
     free(pattern);
 }
 
+static bool take_on(kprof_filter *filter, bool matches, unsigned device)
+{
+    return kprof_filter_take_launch(filter, matches, &(kprof_filter_launch){.device = device});
+}
+
 /* Launches as a string: 'm' matches on device 0, '1' matches on device 1, '-' does not match. */
 static void assert_taken(kprof_filter_spec spec, const char *launches, const char *expected)
 {
     kprof_filter *filter = make(spec);
     char taken[64] = "";
     for (size_t i = 0; launches[i]; i++)
-        taken[i] = kprof_filter_take_launch(filter, launches[i] != '-', launches[i] == '1') ? 'x' : '.';
+        taken[i] = take_on(filter, launches[i] != '-', launches[i] == '1') ? 'x' : '.';
     assert_string_equal(taken, expected);
     kprof_filter_free(filter);
 }
@@ -143,12 +148,12 @@ static void devices_are_a_mask(void **state)
     assert_taken((kprof_filter_spec){.device_mask = 3}, "m1m1", "xxxx");
     assert_taken((kprof_filter_spec){.device_mask = 2, .launch_skip = 1}, "m1m1", "...x");
     kprof_filter *filter = make((kprof_filter_spec){.device_mask = 1ull << 63});
-    assert_true(kprof_filter_take_launch(filter, true, 63));
-    assert_false(kprof_filter_take_launch(filter, true, 64));
-    assert_false(kprof_filter_take_launch(filter, true, 127));
+    assert_true(take_on(filter, true, 63));
+    assert_false(take_on(filter, true, 64));
+    assert_false(take_on(filter, true, 127));
     kprof_filter_free(filter);
     filter = make((kprof_filter_spec){0});
-    assert_true(kprof_filter_take_launch(filter, true, 200));
+    assert_true(take_on(filter, true, 200));
     kprof_filter_free(filter);
 }
 
@@ -156,16 +161,81 @@ static void devices_may_count_by_themselves(void **state)
 {
     (void)state;
     assert_taken((kprof_filter_spec){.launch_skip = 1, .launch_count = 1}, "m1m1m1", ".x....");
-    assert_taken((kprof_filter_spec){.per_device = true, .launch_skip = 1, .launch_count = 1}, "m1m1m1", "..xx..");
-    kprof_filter *filter = make((kprof_filter_spec){.per_device = true, .launch_count = 1, .device_mask = 6});
-    assert_true(kprof_filter_take_launch(filter, true, 1));
+    assert_taken((kprof_filter_spec){.filter_mode = KPROF_FILTER_PER_DEVICE, .launch_skip = 1, .launch_count = 1},
+                 "m1m1m1", "..xx..");
+    kprof_filter *filter =
+        make((kprof_filter_spec){.filter_mode = KPROF_FILTER_PER_DEVICE, .launch_count = 1, .device_mask = 6});
+    assert_true(take_on(filter, true, 1));
     assert_false(kprof_filter_exhausted(filter));
-    assert_true(kprof_filter_take_launch(filter, true, 2));
+    assert_true(take_on(filter, true, 2));
     assert_true(kprof_filter_exhausted(filter));
     kprof_filter_free(filter);
-    filter = make((kprof_filter_spec){.per_device = true, .launch_count = 1});
-    assert_true(kprof_filter_take_launch(filter, true, 0));
+    filter = make((kprof_filter_spec){.filter_mode = KPROF_FILTER_PER_DEVICE, .launch_count = 1});
+    assert_true(take_on(filter, true, 0));
     assert_false(kprof_filter_exhausted(filter)); /* there may be other devices */
+    kprof_filter_free(filter);
+}
+
+static void before_matching_devices_skip_by_themselves(void **state)
+{
+    (void)state;
+    assert_taken((kprof_filter_spec){.launch_skip_before_match = 1}, "m1m1", ".xxx");
+    assert_taken((kprof_filter_spec){.filter_mode = KPROF_FILTER_PER_DEVICE, .launch_skip_before_match = 1}, "m1m1",
+                 "..xx");
+}
+
+/* Launches as a string: a letter is a configuration. */
+static void assert_configs_taken(kprof_filter *filter, const char *launches, const char *expected)
+{
+    char taken[64] = "";
+    for (size_t i = 0; launches[i]; i++) {
+        const unsigned which = (unsigned)(launches[i] - 'a');
+        /* each but the first differs from it in one member */
+        const kprof_filter_launch launch = {.device = which == 1,
+                                            .kernel = 1 + (which == 2),
+                                            .grid = {4, 1, 1 + (which == 3)},
+                                            .block = {32 << (which == 4), 1, 1},
+                                            .dynamic_smem_bytes = which == 5 ? 1024 : 0};
+        taken[i] = kprof_filter_take_launch(filter, true, &launch) ? 'x' : '.';
+    }
+    assert_string_equal(taken, expected);
+}
+
+static void configurations_may_count_by_themselves(void **state)
+{
+    (void)state;
+    kprof_filter *filter = make((kprof_filter_spec){.filter_mode = KPROF_FILTER_PER_CONFIG, .launch_count = 1});
+    assert_true(kprof_filter_needs_shape(filter));
+    assert_configs_taken(filter, "aabcdefabcdef", "x..xxxx......"); /* on any device */
+    kprof_filter_free(filter);
+    filter = make((kprof_filter_spec){.filter_mode = KPROF_FILTER_PER_CONFIG, .launch_skip = 1, .launch_count = 1});
+    assert_configs_taken(filter, "accacca", "..xx...");
+    assert_false(kprof_filter_exhausted(filter)); /* there may be other configurations */
+    kprof_filter_take_another(filter,
+                              &(kprof_filter_launch){.kernel = 2, .grid = {4, 1, 1}, .block = {32, 1, 1}}); /* c */
+    assert_configs_taken(filter, "aacc", "..x.");
+    kprof_filter_free(filter);
+    filter = make((kprof_filter_spec){.filter_mode = KPROF_FILTER_PER_DEVICE});
+    assert_false(kprof_filter_needs_shape(filter));
+    kprof_filter_free(filter);
+}
+
+/* So many that the memory for them has a limit. */
+static void there_are_enough_configurations(void **state)
+{
+    (void)state;
+    kprof_filter *filter = make((kprof_filter_spec){.filter_mode = KPROF_FILTER_PER_CONFIG, .launch_count = 1});
+    log_capture_start(&log_seen);
+    for (uint32_t i = 0; i < 70000; i++) {
+        const kprof_filter_launch launch = {.grid = {i + 1}};
+        assert_int_equal(kprof_filter_take_launch(filter, true, &launch), i < 65536);
+    }
+    assert_int_equal(log_seen.count, 1);
+    assert_non_null(strstr(log_seen.last, "65536 configurations"));
+    const kprof_filter_launch known = {.grid = {7}};
+    assert_false(kprof_filter_take_launch(filter, true, &known));
+    kprof_filter_take_another(filter, &known);
+    assert_true(kprof_filter_take_launch(filter, true, &known));
     kprof_filter_free(filter);
 }
 
@@ -212,12 +282,12 @@ static void exhaustion_comes_with_the_last_launch(void **state)
     kprof_filter *filter = make((kprof_filter_spec){.launch_skip = 1, .launch_count = 2});
     for (int i = 0; i < 3; i++) {
         assert_false(kprof_filter_exhausted(filter));
-        (void)kprof_filter_take_launch(filter, true, 0);
+        (void)take_on(filter, true, 0);
     }
     assert_true(kprof_filter_exhausted(filter));
     kprof_filter_free(filter);
     filter = make((kprof_filter_spec){0});
-    (void)kprof_filter_take_launch(filter, true, 0);
+    (void)take_on(filter, true, 0);
     assert_false(kprof_filter_exhausted(filter));
     kprof_filter_free(filter);
 }
@@ -227,17 +297,17 @@ static void another_launch_is_taken_for_one_that_is_given_back(void **state)
 {
     (void)state;
     kprof_filter *filter = make((kprof_filter_spec){.launch_skip = 1, .launch_count = 2});
-    assert_false(kprof_filter_take_launch(filter, true, 0));
-    assert_true(kprof_filter_take_launch(filter, true, 0));
-    kprof_filter_take_another(filter, 0);
-    assert_true(kprof_filter_take_launch(filter, true, 0));
+    assert_false(take_on(filter, true, 0));
+    assert_true(take_on(filter, true, 0));
+    kprof_filter_take_another(filter, &(kprof_filter_launch){.device = 0});
+    assert_true(take_on(filter, true, 0));
     assert_false(kprof_filter_exhausted(filter));
-    assert_true(kprof_filter_take_launch(filter, true, 0));
+    assert_true(take_on(filter, true, 0));
     assert_true(kprof_filter_exhausted(filter));
-    kprof_filter_take_another(filter, 0); /* the last one, too */
+    kprof_filter_take_another(filter, &(kprof_filter_launch){.device = 0}); /* the last one, too */
     assert_false(kprof_filter_exhausted(filter));
-    assert_true(kprof_filter_take_launch(filter, true, 0));
-    assert_false(kprof_filter_take_launch(filter, true, 0));
+    assert_true(take_on(filter, true, 0));
+    assert_false(take_on(filter, true, 0));
     assert_true(kprof_filter_exhausted(filter));
     kprof_filter_free(filter);
 }
@@ -245,14 +315,15 @@ static void another_launch_is_taken_for_one_that_is_given_back(void **state)
 static void each_device_has_what_it_gave_back(void **state)
 {
     (void)state;
-    kprof_filter *filter = make((kprof_filter_spec){.per_device = true, .device_mask = 6, .launch_count = 1});
-    assert_true(kprof_filter_take_launch(filter, true, 1));
-    assert_true(kprof_filter_take_launch(filter, true, 2));
-    kprof_filter_take_another(filter, 1);
+    kprof_filter *filter =
+        make((kprof_filter_spec){.filter_mode = KPROF_FILTER_PER_DEVICE, .device_mask = 6, .launch_count = 1});
+    assert_true(take_on(filter, true, 1));
+    assert_true(take_on(filter, true, 2));
+    kprof_filter_take_another(filter, &(kprof_filter_launch){.device = 1});
     assert_false(kprof_filter_exhausted(filter));
-    assert_true(kprof_filter_take_launch(filter, true, 1));
+    assert_true(take_on(filter, true, 1));
     assert_true(kprof_filter_exhausted(filter));
-    assert_false(kprof_filter_take_launch(filter, true, 2));
+    assert_false(take_on(filter, true, 2));
     kprof_filter_free(filter);
 }
 
@@ -280,7 +351,7 @@ static void *launch_many(void *user)
     for (int i = 0; i < LAUNCHES_PER_THREAD; i++) {
         if (i % 1000 == 0 && kprof_filter_match_name(c->filter, VECTOR_ADD))
             atomic_fetch_add(&c->matched, 1);
-        if (kprof_filter_take_launch(c->filter, i % 2 == 0, 0))
+        if (take_on(c->filter, i % 2 == 0, 0))
             atomic_fetch_add(&c->taken, 1);
     }
     return NULL;
@@ -339,6 +410,9 @@ int main(void)
         cmocka_unit_test(skips_and_counts_follow_ncu),
         cmocka_unit_test(devices_are_a_mask),
         cmocka_unit_test(devices_may_count_by_themselves),
+        cmocka_unit_test(before_matching_devices_skip_by_themselves),
+        cmocka_unit_test(configurations_may_count_by_themselves),
+        cmocka_unit_test(there_are_enough_configurations),
         cmocka_unit_test(one_launch_of_each_kernel),
         cmocka_unit_test(the_application_starts_and_stops),
         cmocka_unit_test(exhaustion_comes_with_the_last_launch),

@@ -77,6 +77,20 @@ class Choices(Case):
         self.assert_run(run, 106)
         self.assertIn("no launch matched --kernel-id ::vectorAdd:7", run.err)
 
+    def test_launches_of_configurations(self):
+        steps = [f"launch={VECTOR_ADD}*2", f"launch={SCALE}*2", "place=grid:8", f"launch={VECTOR_ADD}*2", "place=block:64",
+                 f"launch={VECTOR_ADD}*2", "place=smem:1024", f"launch={VECTOR_ADD}*2", "place=stream:7",
+                 f"launch={VECTOR_ADD}*2"]
+        one_of_each = ("--filter-mode", "per-launch-config", "-c", "1")
+        self.assertEqual(self.positions(*one_of_each, steps=steps), [0, 2, 4, 6, 8])
+        self.assertEqual(self.positions(*one_of_each, "-k", "vectorAdd", "-s", "1", steps=steps), [1, 5, 7, 9])
+        self.assertEqual(self.positions("--filter-mode", "global", "-c", "1", steps=steps), [0])
+        self.assertEqual(self.positions(steps=steps), list(range(12)))
+        run = self.kprof("report", "run.kprof", *one_of_each, "-s", "1", "-o", "part")
+        self.assert_run(run, 0)
+        self.assertEqual([row[0] for row in self.query("part.kprof", "SELECT position FROM launch ORDER BY position")],
+                         [1, 3, 5, 7, 9])
+
     def told(self, *options):
         """The metrics of instructions in the configuration that the injection library reads."""
         run = self.kprof(*options, "/bin/sh", "-c", 'tr -c "a-z0-9_." "\\n" <"$KPROF_SESSION_DIR/config"')

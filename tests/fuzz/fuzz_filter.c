@@ -10,7 +10,7 @@ static void match(kprof_filter *filter, const char *name)
 {
     bool matches = filter && kprof_filter_match_name(filter, name);
     for (unsigned device = 0; filter && device < 3; device++)
-        (void)kprof_filter_take_launch(filter, matches, device);
+        (void)kprof_filter_take_launch(filter, matches, &(kprof_filter_launch){.device = device});
     char *demangled = kprof_demangle(name);
     FUZZ_CHECK(demangled != NULL);
     char *base = kprof_name_function_base(demangled);
@@ -28,6 +28,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     spec.launch_skip = fuzz_take_byte(&input) % 4;
     spec.launch_count = fuzz_take_byte(&input) % 4;
     spec.device_mask = fuzz_take_byte(&input) % 4;
+    spec.filter_mode = (kprof_filter_mode)(fuzz_take_byte(&input) % (KPROF_FILTER_PER_CONFIG + 1));
     free(fuzz_take_line(&input));
     bool is_valid = kprof_filter_new(&spec, &filter) == KPROF_OK;
     FUZZ_CHECK(is_valid == (kprof_filter_check(&spec) == KPROF_OK));

@@ -22,6 +22,7 @@ static char *self;
 /* Of the injection library over the simulated machine. */
 static void (*report_launch)(const char *mangled);
 static void (*report_profiler)(bool starts);
+static void (*set_place)(const char *name, uint32_t number);
 static int64_t (*open_batch)(void);
 static void (*await_batch)(void);
 static void (*let_pass_ms)(int64_t ms);
@@ -36,6 +37,7 @@ static void init(const char *unused)
     int (*start)(void) = (int (*)(void))dlsym(library, "InitializeInjection");
     report_launch = (void (*)(const char *))dlsym(library, "kprof_sim_launch");
     report_profiler = (void (*)(bool))dlsym(library, "kprof_sim_profiler");
+    set_place = (void (*)(const char *, uint32_t))dlsym(library, "kprof_sim_place");
     open_batch = (int64_t(*)(void))dlsym(library, "kprof_sim_batch");
     await_batch = (void (*)(void))dlsym(library, "kprof_sim_settle");
     let_pass_ms = (void (*)(int64_t))dlsym(library, "kprof_sim_pass_ms");
@@ -65,6 +67,18 @@ static void call_profiler(const char *call)
         init(NULL);
     if (report_profiler)
         report_profiler(strcmp(call, "start") == 0);
+}
+
+/* "NAME:NUMBER": what later launches tell of themselves, such as "grid:4" */
+static void place(const char *text)
+{
+    char name[64];
+    const char *number = strchr(text, ':');
+    snprintf(name, sizeof name, "%.*s", (int)(number - text), text);
+    if (!set_place)
+        init(NULL);
+    if (set_place)
+        set_place(name, (uint32_t)strtoul(number + 1, NULL, 10));
 }
 
 /* Launch a kernel whose name has so many characters: more than one argument can have. */
@@ -546,6 +560,7 @@ static const struct {
     void (*run)(const char *argument);
 } steps[] = {{"init", init},
              {"launch", launch},
+             {"place", place},
              {"long", launch_long},
              {"say", say},
              {"err", say_error},

@@ -168,16 +168,22 @@ static kprof_status target_device(uint32_t device, kprof_device_record *out)
     return KPROF_OK;
 }
 
-static void target_launch(const kprof_call *call, kprof_launch_record *out)
+static void target_shape(const kprof_call *call, kprof_launch_record *out)
 {
     const sim_step *step = call->parameters;
     out->context = call->context_id;
     out->stream = step->stream;
     out->grid[0] = sim_shape(step);
     out->grid[1] = sim.few_shapes ? 1 : sim.program;
+    out->block[0] = step->op != SIM_GRAPH_LAUNCH;
+}
+
+static void target_launch(const kprof_call *call, kprof_launch_record *out)
+{
+    const sim_step *step = call->parameters;
+    target_shape(call, out);
     out->max_blocks_per_sm = step->tag;
     out->configured_smem_bytes = sim.program;
-    out->block[0] = step->op != SIM_GRAPH_LAUNCH;
 }
 
 static void target_kernel(const kprof_call *call, kprof_kernel_record *out)

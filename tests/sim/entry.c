@@ -40,12 +40,19 @@ int InitializeInjection(void) __attribute__((visibility("default")));
 int InitializeInjectionNvtx2(kprof_nvtx_get_table *get_table) __attribute__((visibility("default")));
 void kprof_sim_launch(const char *mangled) __attribute__((visibility("default")));
 void kprof_sim_profiler(bool starts) __attribute__((visibility("default")));
+/* Let later launches tell this number, such as of their "grid". */
+void kprof_sim_place(const char *name, uint32_t number) __attribute__((visibility("default")));
 /* The open batch, by when it began; 0 where none is open. */
 int64_t kprof_sim_batch(void) __attribute__((visibility("default")));
 /* Wait until the batch that is open has been closed, by a pause. */
 void kprof_sim_settle(void) __attribute__((visibility("default")));
 /* Let so much of the time pass by which batches are closed. */
 void kprof_sim_pass_ms(int64_t ms) __attribute__((visibility("default")));
+
+/* What the next launches tell of themselves. */
+enum { GRID, BLOCK, SMEM, STREAM_ID, CONTEXT_ID, PLACES };
+static const char *const place_names[PLACES] = {"grid", "block", "smem", "stream", "context"};
+static uint32_t places[PLACES] = {65536, 256, 0, 0, 1};
 
 static kprof_device_ops device;
 static uint32_t pass_count;    /* of the plan */
@@ -94,12 +101,20 @@ static kprof_status start(const kprof_target_hooks *hooks)
     return sim_device.target_start(hooks);
 }
 
+static void describe_shape(const kprof_call *call, kprof_launch_record *out)
+{
+    sim_device.target_shape(call, out);
+    out->grid[0] = places[GRID];
+    out->block[0] = places[BLOCK];
+    out->dynamic_smem_bytes = places[SMEM];
+    out->stream = places[STREAM_ID];
+    out->grid[1] = out->grid[2] = out->block[1] = out->block[2] = 1;
+}
+
 static void describe_launch(const kprof_call *call, kprof_launch_record *out)
 {
     sim_device.target_launch(call, out);
-    out->grid[0] = 65536;
-    out->block[0] = 256;
-    out->grid[1] = out->grid[2] = out->block[1] = out->block[2] = 1;
+    describe_shape(call, out);
     out->max_blocks_per_sm = 8;
 }
 
@@ -185,6 +200,7 @@ static void make_device(void)
     device = sim_device;
     device.target_capturing = is_capturing;
     device.target_start = start;
+    device.target_shape = describe_shape;
     device.target_launch = describe_launch;
     device.target_kernel = describe_kernel;
     device.profiler_open = open_profiler;
@@ -251,6 +267,7 @@ static void check_memory(void)
 static void launch(const sim_step *step)
 {
     kprof_call call = sim_describe(step);
+    call.context_id = places[CONTEXT_ID];
     sim.hooks->enter(&call);
     wait_while_measured();
     hold_third();
@@ -283,6 +300,13 @@ void kprof_sim_profiler(bool starts)
 {
     for (int i = 0; sim.hooks && i < 2; i++)
         sim.hooks->profiler_called(starts);
+}
+
+void kprof_sim_place(const char *name, uint32_t number)
+{
+    for (size_t i = 0; i < PLACES; i++)
+        if (strcmp(place_names[i], name) == 0)
+            places[i] = number;
 }
 
 int64_t kprof_sim_batch(void)
