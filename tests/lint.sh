@@ -48,13 +48,14 @@ vendor_headers() {
 declare -A may_include=(
   [core]=''
   [code]='core/'
+  [callstack]='core/'
   [spool]='core/'
   [host]='core/'
   [planner]='core/ host/'
   [metricset]='core/ host/host.h planner/'
   [report]='core/ code/code.h spool/ planner/ metricset/'
   [cupti]='core/ spool/ host/'
-  [inject]='core/ spool/ cupti/'
+  [inject]='core/ callstack/stacks.h spool/ cupti/'
   [cli]='core/ spool/ planner/ metricset/ report/ cupti/probe.h'
 )
 dependencies() {
@@ -97,7 +98,7 @@ nvpw_calls() {
 library_calls() {
   local file
   # The preloaded library stands for the C library's _exit.
-  select_files '^src/(core|spool|inject|cupti|host)/.*\.c$' | grep -vx src/inject/exec.c | while read -r file; do
+  select_files '^src/(callstack|core|spool|inject|cupti|host)/.*\.c$' | grep -vx src/inject/exec.c | while read -r file; do
     gcc -fpreprocessed -dD -E "$file" 2>/dev/null | # without its comments
       grep -nE '\b(exit|_exit|_Exit|quick_exit|abort|assert|printf|vprintf|puts|putchar|system) *\(|\bstdout\b' |
       sed "s|^|$file:|"

@@ -1,0 +1,26 @@
+/* Reads memory of this process that may not be there: the kernel copies it, so that a wrong address gives an error and
+ * no fault. What one walk has read the next one gets in a single call. A reader belongs to one thread. */
+#ifndef KPROF_CALLSTACK_MEMORY_H
+#define KPROF_CALLSTACK_MEMORY_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* Memory is read in blocks of this size. */
+#define KPROF_MEMORY_BLOCK_BYTES 256
+/* So many are kept. */
+#define KPROF_MEMORY_BLOCKS_MAX 1024
+
+typedef struct kprof_memory kprof_memory;
+
+/* NULL when out of memory. */
+kprof_memory *kprof_memory_new(void);
+void kprof_memory_free(kprof_memory *memory);
+
+/* Begin a walk: forget what was read, and read again what the walk before this one used. */
+void kprof_memory_begin(kprof_memory *memory);
+/* Copy `bytes` from `address`. False where there is no such memory. */
+bool kprof_memory_read(kprof_memory *memory, uintptr_t address, void *out, size_t bytes);
+
+#endif

@@ -1,0 +1,52 @@
+/* glibc unwinds by the tables that exceptions use. A library of its own would bring functions of the same names into
+ * the application, which its exceptions might then run through. */
+#include "callstack/native.h"
+
+#include <dlfcn.h>
+#include <execinfo.h>
+#include <link.h>
+#include <string.h>
+
+#define MOST_FRAMES 512
+
+/* The base of the module that this code is in. */
+static const void *own_base(void)
+{
+    static const char here = 0;
+    Dl_info info;
+    return dladdr(&here, &info) ? info.dli_fbase : NULL;
+}
+
+void kprof_native_prepare(void)
+{
+    void *frames[2];
+    (void)backtrace(frames, 2);
+}
+
+size_t kprof_native_walk(uintptr_t *addresses, size_t most, bool *cut)
+{
+    void *frames[MOST_FRAMES];
+    const void *own = own_base();
+    const size_t wanted = most < MOST_FRAMES - 32 ? most + 32 : MOST_FRAMES; /* kprof's and CUPTI's own beside them */
+    const int got = backtrace(frames, (int)wanted);
+    int first = 0;
+    size_t count = 0;
+    Dl_info info;
+    while (first < got && own && dladdr(frames[first], &info) && info.dli_fbase == own)
+        first++;
+    for (int i = first; i < got && count < most; i++)
+        addresses[count++] = (uintptr_t)frames[i];
+    *cut = got == (int)wanted || (size_t)(got - first) > count;
+    return count;
+}
+
+const char *kprof_native_module(uintptr_t address, uint64_t *offset)
+{
+    Dl_info info;
+    struct link_map *map = NULL;
+    const void *call = (const void *)(address - 1); /* NOLINT(performance-no-int-to-ptr): never followed */
+    if (!dladdr1(call, &info, (void **)&map, RTLD_DL_LINKMAP) || !map)
+        return NULL;
+    *offset = address - 1 - map->l_addr;
+    return info.dli_fname;
+}

@@ -1,0 +1,18 @@
+/* The native frames of the calling thread, as return addresses, and the modules that these are in. */
+#ifndef KPROF_CALLSTACK_NATIVE_H
+#define KPROF_CALLSTACK_NATIVE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* Load what unwinding needs, which must not happen within a call of the driver. */
+void kprof_native_prepare(void);
+/* Put return addresses, the innermost first and without those in this library, into addresses[most]. Return their
+ * number, and whether there are more in *cut. */
+size_t kprof_native_walk(uintptr_t *addresses, size_t most, bool *cut);
+/* The path of the module with this return address, valid until it is unloaded, and the offset of the call in its file's
+ * addresses. NULL: in none, as code that was generated. */
+const char *kprof_native_module(uintptr_t address, uint64_t *offset);
+
+#endif

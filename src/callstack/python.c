@@ -1,0 +1,314 @@
+/* Finds CPython in the process and walks the frames of the calling thread. Where its members are is fixed for each
+ * version up to 3.12; later versions publish that at the start of _PyRuntime. */
+#include "callstack/python.h"
+
+#include <dlfcn.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <string.h>
+
+/* Offsets of members in bytes; NONE: there is no such member. */
+#define NONE UINT16_MAX
+typedef struct layout {
+    uint16_t state_frame;                /* of the thread's state: its frame, or what leads there */
+    uint16_t cframe_frame;               /* of what leads there: the frame */
+    uint16_t previous, executable, next; /* of a frame: the one before, its code, its instruction */
+    uint16_t owner;        /* of a frame: who owns it; THEIRS and more: the interpreter, which has no code */
+    uint16_t instructions; /* of the code: its first instruction */
+    uint16_t file, name, lines, first_line, version;
+    uint16_t type;                           /* of an object */
+    uint16_t length, kind, ascii_text, text; /* of a text */
+    uint16_t bytes_length, bytes;            /* of bytes */
+} layout;
+
+#define THEIRS 3
+
+#define OLDEST_MINOR      9
+#define FIRST_PUBLISHED   13
+#define LATEST_MINOR      14
+#define BYTES_OF_CODE     208
+#define MOST_BYTES_LINES  65536
+#define MOST_STEPS        4096 /* from frame to frame, with those that have no code */
+#define CODE_UNIT_OF_3_10 2
+
+/* Where no member is published. Source: offsetof over the headers of CPython 3.9.18, 3.10.13, 3.11.7 and 3.12.1 on
+ * x86_64 (Include/cpython/code.h, frameobject.h, pystate.h, Include/internal/pycore_frame.h); releases of one minor
+ * version have one ABI. */
+static const layout layouts[] = {
+    /* 3.9 */ {24, NONE, 24, 32, 104, NONE, NONE, 104, 112, 120, 40, NONE, 8, 16, 32, 48, 72, 16, 32},
+    /* 3.10 */ {24, NONE, 24, 32, 96, NONE, NONE, 104, 112, 120, 40, NONE, 8, 16, 32, 48, 72, 16, 32},
+    /* 3.11 */ {56, 8, 48, 32, 56, 69, 184, 112, 128, 136, 72, NONE, 8, 16, 32, 48, 72, 16, 32},
+    /* 3.12 */ {56, 0, 8, 0, 56, 70, 192, 112, 128, 136, 68, 92, 8, 16, 32, 40, 56, 16, 32},
+};
+
+/* What _PyRuntime publishes, in words of 8 bytes: where the members of each structure begin. Source: _Py_DebugOffsets
+ * in Include/internal/pycore_runtime.h of CPython 3.13 and Include/internal/pycore_debug_offsets.h of 3.14. */
+typedef struct published {
+    uint8_t state, frame, code, object, bytes, text; /* the words with the sizes of the structures */
+    uint8_t words;
+} published;
+static const published publications[] = {
+    /* 3.13 */ {19, 28, 34, 44, 64, 67, 71},
+    /* 3.14 */ {22, 31, 39, 50, 74, 77, 81},
+};
+#define COOKIE      "xdebugpy"
+#define MOST_WORDS  81
+#define PYTHON_3_13 UINT16_C(92) /* co_version, which is not published */
+
+static struct interpreter {
+    pthread_mutex_t mutex;
+    atomic_bool settled; /* nothing below changes any more */
+    uint64_t looks;
+    int minor; /* 0: there is none */
+    layout at;
+    uintptr_t code_type;
+    void *(*own_state)(void);
+    char reason[128]; /* why it cannot be read; "": it can */
+} python = {.mutex = PTHREAD_MUTEX_INITIALIZER};
+
+static bool read_word(kprof_memory *memory, uintptr_t address, uintptr_t *out)
+{
+    return kprof_memory_read(memory, address, out, sizeof *out);
+}
+
+/* Read where the members are. False where _PyRuntime does not say. */
+static bool read_published(kprof_memory *memory, const published *words, layout *out)
+{
+    uint64_t at[MOST_WORDS];
+    const void *runtime = dlsym(RTLD_DEFAULT, "_PyRuntime");
+    if (!runtime || !kprof_memory_read(memory, (uintptr_t)runtime, at, words->words * sizeof *at) ||
+        memcmp(at, COOKIE, sizeof *at) != 0 || at[2] != 0) /* at[2]: free-threaded */
+        return false;
+    for (size_t i = 3; i < words->words; i++) /* those in the interpreter's own state are large */
+        if (i >= words->state && at[i] >= NONE)
+            return false;
+    const uint64_t *state = at + words->state, *frame = at + words->frame, *code = at + words->code;
+    const uint64_t *bytes = at + words->bytes, *text = at + words->text;
+    *out = (layout){
+        .state_frame = (uint16_t)state[4],
+        .cframe_frame = NONE,
+        .previous = (uint16_t)frame[1],
+        .executable = (uint16_t)frame[2],
+        .next = (uint16_t)frame[3],
+        .owner = (uint16_t)frame[5],
+        .file = (uint16_t)code[1],
+        .name = (uint16_t)code[3],
+        .lines = (uint16_t)code[4],
+        .first_line = (uint16_t)code[5],
+        .instructions = (uint16_t)code[9],
+        .version = NONE,
+        .type = (uint16_t)at[words->object + 1],
+        .bytes_length = (uint16_t)bytes[1],
+        .bytes = (uint16_t)bytes[2],
+        .kind = (uint16_t)text[1],
+        .length = (uint16_t)text[2],
+        .ascii_text = (uint16_t)text[3],
+        .text = (uint16_t)(text[3] + 16),
+    };
+    return true;
+}
+
+static void find_layout(kprof_memory *memory)
+{
+    if (python.minor < FIRST_PUBLISHED)
+        python.at = layouts[python.minor - OLDEST_MINOR];
+    else if (!read_published(memory, &publications[python.minor - FIRST_PUBLISHED], &python.at))
+        snprintf(python.reason, sizeof python.reason,
+                 "this build of Python 3.%d does not publish where its frames are as others do", python.minor);
+    if (python.minor == FIRST_PUBLISHED)
+        python.at.version = PYTHON_3_13;
+}
+
+/* Needs the mutex. */
+static void look_for_python(kprof_memory *memory)
+{
+    const char *(*version)(void);
+    void *get_version = dlsym(RTLD_DEFAULT, "Py_GetVersion");
+    void *get_state = dlsym(RTLD_DEFAULT, "PyGILState_GetThisThreadState"), *type = dlsym(RTLD_DEFAULT, "PyCode_Type");
+    int major = 0;
+    if (!get_version || !get_state || !type)
+        return;
+    memcpy(&version, &get_version, sizeof version); /* NOLINT(bugprone-sizeof-expression): a function's address */
+    memcpy(&python.own_state, &get_state, sizeof python.own_state); /* NOLINT(bugprone-sizeof-expression) */
+    python.code_type = (uintptr_t)type;
+    if (sscanf(version(), "%d.%d", &major, &python.minor) != 2)
+        return;
+#if defined(__x86_64__) || defined(__aarch64__)
+    const bool is_known = major == 3 && python.minor >= OLDEST_MINOR && python.minor <= LATEST_MINOR;
+#else
+    const bool is_known = false;
+#endif
+    if (!is_known)
+        snprintf(python.reason, sizeof python.reason,
+                 "kprof knows the frames of Python 3.%d to 3.%d, not those of %d.%d", OLDEST_MINOR, LATEST_MINOR, major,
+                 python.minor);
+    else
+        find_layout(memory);
+    atomic_store(&python.settled, true);
+}
+
+/* A program may load Python late, so look again, but ever more seldom. */
+static bool find_python(kprof_memory *memory)
+{
+    if (!atomic_load(&python.settled)) {
+        pthread_mutex_lock(&python.mutex);
+        const uint64_t looks = ++python.looks;
+        if (!atomic_load(&python.settled) && (looks & (looks - 1)) == 0)
+            look_for_python(memory);
+        pthread_mutex_unlock(&python.mutex);
+    }
+    return atomic_load(&python.settled);
+}
+
+/* The thread's innermost frame; 0: none, or it cannot be read. */
+static uintptr_t innermost(kprof_memory *memory, uintptr_t state)
+{
+    uintptr_t frame = 0;
+    if (!read_word(memory, state + python.at.state_frame, &frame))
+        return 0;
+    if (python.at.cframe_frame != NONE && (!frame || !read_word(memory, frame + python.at.cframe_frame, &frame)))
+        return 0;
+    return frame;
+}
+
+static uint32_t hash_name(kprof_memory *memory, uintptr_t name)
+{
+    uint64_t start[8], hash = 0;
+    if (kprof_memory_read(memory, name + python.at.length, start, sizeof start))
+        for (size_t i = 0; i < sizeof start / sizeof *start; i++)
+            hash = (hash ^ start[i]) * UINT64_C(0x9e3779b97f4a7c15);
+    return (uint32_t)(hash >> 32);
+}
+
+static bool read_code(kprof_memory *memory, uintptr_t address, kprof_python_code *out)
+{
+    unsigned char code[BYTES_OF_CODE];
+    const layout *at = &python.at;
+    uintptr_t type;
+    if (!kprof_memory_read(memory, address, code, sizeof code))
+        return false;
+    memcpy(&type, code + at->type, sizeof type);
+    memcpy(&out->file, code + at->file, sizeof out->file);
+    memcpy(&out->name, code + at->name, sizeof out->name);
+    memcpy(&out->lines, code + at->lines, sizeof out->lines);
+    memcpy(&out->first_line, code + at->first_line, sizeof out->first_line);
+    if (type != python.code_type)
+        return false;
+    if (at->version != NONE)
+        memcpy(&out->version, code + at->version, sizeof out->version);
+    else
+        out->version = hash_name(memory, out->name);
+    return true;
+}
+
+static int32_t offset_of(uintptr_t code, uintptr_t next)
+{
+    if (python.minor >= 11)
+        return (int32_t)(next - code - python.at.instructions);
+    const int32_t instruction = (int32_t)(uint32_t)next;
+    return python.minor == 10 ? instruction * CODE_UNIT_OF_3_10 : instruction;
+}
+
+/* False for a frame that has no code, which is the interpreter's. */
+static bool look_at_frame(kprof_memory *memory, uintptr_t frame, kprof_python_site *out)
+{
+    const layout *at = &python.at;
+    unsigned char owner = 0;
+    uintptr_t next = 0;
+    if (at->owner != NONE && (!kprof_memory_read(memory, frame + at->owner, &owner, 1) || owner >= THEIRS))
+        return false;
+    if (!read_word(memory, frame + at->executable, &out->address))
+        return false;
+    out->address &= ~(uintptr_t)3; /* 3.14 has marks in these bits */
+    const size_t bytes = python.minor >= 11 ? sizeof next : sizeof(int);
+    if (!kprof_memory_read(memory, frame + at->next, &next, bytes) || !read_code(memory, out->address, &out->code))
+        return false;
+    out->offset = offset_of(out->address, next);
+    return true;
+}
+
+size_t kprof_python_walk_state(kprof_memory *memory, uintptr_t state, kprof_python_site *sites, size_t most, bool *cut)
+{
+    size_t count = 0;
+    uintptr_t frame = state ? innermost(memory, state) : 0;
+    *cut = false;
+    for (int steps = 0; frame && !*cut; steps++) {
+        if (count == most || steps == MOST_STEPS) {
+            *cut = true;
+            break;
+        }
+        count += look_at_frame(memory, frame, &sites[count]);
+        *cut = !read_word(memory, frame + python.at.previous, &frame);
+    }
+    return count;
+}
+
+size_t kprof_python_walk(kprof_memory *memory, kprof_python_site *sites, size_t most, bool *cut, const char **reason)
+{
+    *cut = false;
+    const bool is_there = find_python(memory);
+    *reason = is_there ? python.reason : "there is no Python in the process";
+    if (!is_there || python.reason[0])
+        return 0;
+    *reason = "the thread runs no Python";
+    return kprof_python_walk_state(memory, (uintptr_t)python.own_state(), sites, most, cut);
+}
+
+static size_t put_character(uint32_t code, char out[4])
+{
+    if (code >= 0x110000 || (code >= 0xd800 && code < 0xe000))
+        code = 0xfffd;
+    const size_t bytes = code < 0x80 ? 1 : code < 0x800 ? 2 : code < 0x10000 ? 3 : 4;
+    static const unsigned char marks[] = {0, 0, 0xc0, 0xe0, 0xf0};
+    for (size_t i = bytes; i-- > 1; code >>= 6)
+        out[i] = (char)(0x80 | (code & 0x3f));
+    out[0] = (char)(marks[bytes] | code);
+    return bytes;
+}
+
+/* Copy a text as UTF-8, as much of it as there is space for. */
+static bool read_text(kprof_memory *memory, uintptr_t text, char *out, size_t size)
+{
+    int64_t length;
+    uint32_t state;
+    size_t used = 0;
+    if (!kprof_memory_read(memory, text + python.at.length, &length, sizeof length) ||
+        !kprof_memory_read(memory, text + python.at.kind, &state, sizeof state))
+        return false;
+    const uint32_t width = state >> 2 & 7;
+    const bool is_compact = state >> 5 & 1, is_ascii = state >> 6 & 1;
+    if (!is_compact || (width != 1 && width != 2 && width != 4) || length < 0)
+        return false;
+    const uintptr_t from = text + (is_ascii ? python.at.ascii_text : python.at.text);
+    for (int64_t i = 0; i < length; i++) {
+        uint32_t code = 0; /* little-endian, as all machines here */
+        char bytes[4];
+        if (!kprof_memory_read(memory, from + (uintptr_t)i * width, &code, width))
+            return false;
+        const size_t count = put_character(code, bytes);
+        if (used + count >= size)
+            break;
+        memcpy(out + used, bytes, count);
+        used += count;
+    }
+    out[used] = '\0';
+    return true;
+}
+
+bool kprof_python_describe(kprof_memory *memory, const kprof_python_site *site, kprof_python_text *out)
+{
+    static uint8_t table[MOST_BYTES_LINES];
+    int64_t bytes = 0;
+    if (!read_text(memory, site->code.name, out->function, sizeof out->function) ||
+        !read_text(memory, site->code.file, out->file, sizeof out->file))
+        return false;
+    out->line = 0;
+    const uintptr_t lines = site->code.lines;
+    if (!kprof_memory_read(memory, lines + python.at.bytes_length, &bytes, sizeof bytes) || bytes < 0)
+        return true;
+    const size_t read = bytes < MOST_BYTES_LINES ? (size_t)bytes : MOST_BYTES_LINES;
+    if (kprof_memory_read(memory, lines + python.at.bytes, table, read))
+        out->line = kprof_python_line(python.minor, table, read, site->code.first_line, site->offset);
+    return true;
+}

@@ -1,0 +1,42 @@
+/* The Python frames of the calling thread, read from CPython's own structures. No function of CPython takes a lock or a
+ * reference here, the GIL is not needed, and memory that is not what it should be gives fewer frames, never a fault. */
+#ifndef KPROF_CALLSTACK_PYTHON_H
+#define KPROF_CALLSTACK_PYTHON_H
+
+#include "callstack/memory.h"
+
+/* Longer names and paths are cut. */
+#define KPROF_PYTHON_NAME_BYTES 256
+#define KPROF_PYTHON_FILE_BYTES 1024
+
+/* What of a code object tells it from another one that is at its address later. */
+typedef struct kprof_python_code {
+    uintptr_t file, name, lines;
+    uint32_t first_line;
+    uint32_t version; /* CPython's number of the code object; without one: a hash of its name */
+} kprof_python_code;
+
+/* Where a frame is. */
+typedef struct kprof_python_site {
+    uintptr_t address; /* of the code object */
+    int32_t offset;    /* of the instruction, in bytes */
+    kprof_python_code code;
+} kprof_python_site;
+
+typedef struct kprof_python_text {
+    char function[KPROF_PYTHON_NAME_BYTES], file[KPROF_PYTHON_FILE_BYTES];
+    uint32_t line; /* 0: not known */
+} kprof_python_text;
+
+/* Put the thread's frames, the innermost first, into sites[most]. Return their number, and whether there are more in
+ * *cut. Without any, *reason says why. */
+size_t kprof_python_walk(kprof_memory *memory, kprof_python_site *sites, size_t most, bool *cut, const char **reason);
+/* The same of the thread with this state, which is CPython's PyThreadState. */
+size_t kprof_python_walk_state(kprof_memory *memory, uintptr_t state, kprof_python_site *sites, size_t most, bool *cut);
+/* Read the names and the line of a site of this walk. False where they cannot be read. One thread at a time. */
+bool kprof_python_describe(kprof_memory *memory, const kprof_python_site *site, kprof_python_text *out);
+
+/* The line of the instruction at `offset` in the table of lines of CPython 3.`minor`; 0: it has none. */
+uint32_t kprof_python_line(int minor, const uint8_t *table, size_t bytes, uint32_t first_line, int32_t offset);
+
+#endif

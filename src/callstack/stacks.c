@@ -1,0 +1,322 @@
+/* Walks of the same place find the same few frames. So a frame is looked up by the address of its code, and only a new
+ * one has its names and its line read. */
+#include "callstack/stacks.h"
+
+#include "callstack/memory.h"
+#include "callstack/native.h"
+#include "callstack/python.h"
+#include "core/bytes.h"
+#include "core/log.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Hash tables of numbers. The items are in an array, in the order of their numbers. */
+typedef struct table {
+    uint32_t *slots; /* [size], a power of two; a number, from 1 */
+    size_t size, count;
+} table;
+
+/* A frame that is known by where its code is. */
+typedef struct place {
+    kprof_python_site site; /* of native code the return address alone */
+    uint32_t frame;
+} place;
+
+/* A frame by what it says. */
+typedef struct known_frame {
+    char *function, *file; /* one allocation */
+    uint64_t place, hash;
+    bool is_native;
+} known_frame;
+
+typedef struct known_stack {
+    uint32_t *frames;
+    uint32_t count;
+    bool is_cut;
+    uint64_t hash;
+} known_stack;
+
+/* What one walk finds. */
+typedef struct walk {
+    kprof_python_site sites[KPROF_STACK_FRAMES_MAX];
+    uintptr_t addresses[KPROF_STACK_FRAMES_MAX];
+    uint32_t frames[2 * KPROF_STACK_FRAMES_MAX];
+    kprof_memory *memory;
+} walk;
+
+static struct all_stacks {
+    pthread_mutex_t mutex;
+    pthread_once_t once;
+    pthread_key_t thread_end;
+    bool is_full; /* and said so */
+    table place_table, frame_table, stack_table;
+    place *places;
+    known_frame *frames;
+    known_stack *stacks;
+    size_t place_room, frame_room, stack_room;
+} all = {.mutex = PTHREAD_MUTEX_INITIALIZER, .once = PTHREAD_ONCE_INIT};
+
+static __thread walk *own;
+
+static void free_walk(void *user)
+{
+    walk *gone = user;
+    kprof_memory_free(gone->memory);
+    free(gone);
+}
+
+static void prepare_threads(void)
+{
+    pthread_key_create(&all.thread_end, free_walk);
+}
+
+void kprof_stacks_prepare(kprof_stack_kinds kinds)
+{
+    if (kinds & KPROF_STACK_NATIVE)
+        kprof_native_prepare();
+}
+
+/* NULL when out of memory. */
+static walk *own_walk(void)
+{
+    pthread_once(&all.once, prepare_threads);
+    walk *made = own ? NULL : calloc(1, sizeof *made);
+    if (!made)
+        return own;
+    made->memory = kprof_memory_new();
+    if (!made->memory || pthread_setspecific(all.thread_end, made) != 0) {
+        free_walk(made);
+        return NULL;
+    }
+    return own = made;
+}
+
+/* Where a search begins. Tables are half empty, so it ends. */
+static size_t first_slot(const table *t, uint64_t hash)
+{
+    return (size_t)(hash ^ hash >> 32) & (t->size - 1);
+}
+
+/* Room for one more in an array and its table, whose hashes are asked for. False: there is none. */
+static bool make_room(table *t, void **items, size_t *room, const size_t size)
+{
+    if (t->count < *room)
+        return true;
+    const size_t grown = *room ? 2 * *room : 256;
+    void *larger = realloc(*items, grown * size);
+    if (!larger)
+        return false;
+    *items = larger;
+    *room = grown;
+    return true;
+}
+
+/* Twice the slots, once half are taken. hash(i) is that of the item with number i + 1. */
+static bool make_slots(table *t, uint64_t (*hash)(size_t item))
+{
+    if (2 * (t->count + 1) <= t->size)
+        return true;
+    table grown = {.size = t->size ? 2 * t->size : 1024, .count = t->count};
+    grown.slots = calloc(grown.size, sizeof *grown.slots);
+    if (!grown.slots)
+        return false;
+    for (size_t i = 0; i < t->count; i++) {
+        size_t at = first_slot(&grown, hash(i));
+        while (grown.slots[at])
+            at = (at + 1) & (grown.size - 1);
+        grown.slots[at] = (uint32_t)(i + 1);
+    }
+    free(t->slots);
+    *t = grown;
+    return true;
+}
+
+static uint64_t mix(uint64_t value)
+{
+    value = (value ^ value >> 29) * UINT64_C(0xbf58476d1ce4e5b9);
+    return value ^ value >> 32;
+}
+
+static uint64_t hash_of_site(const kprof_python_site *site)
+{
+    return mix(site->address * 31 + (uint32_t)site->offset);
+}
+
+static uint64_t hash_of_place(size_t i)
+{
+    return hash_of_site(&all.places[i].site);
+}
+
+static uint64_t hash_of_frame(size_t i)
+{
+    return all.frames[i].hash;
+}
+
+static uint64_t hash_of_stack(size_t i)
+{
+    return all.stacks[i].hash;
+}
+
+static bool is_same_frame(const known_frame *known, const kprof_stack_frame *frame)
+{
+    return known->place == frame->place && known->is_native == frame->is_native &&
+           strcmp(known->function, frame->function) == 0 && strcmp(known->file, frame->file) == 0;
+}
+
+/* The number of a frame that says this; 0 where there is no room. */
+static uint32_t find_frame(kprof_stack_frame *frame, const kprof_stack_hooks *hooks)
+{
+    table *t = &all.frame_table;
+    const size_t name_bytes = strlen(frame->function) + 1, file_bytes = strlen(frame->file) + 1;
+    uint64_t hash = kprof_hash(KPROF_HASH_START, frame->function, name_bytes);
+    hash = mix(kprof_hash(hash, frame->file, file_bytes) + frame->place * 31 + frame->is_native);
+    if (t->count >= KPROF_FRAMES_MAX || !make_slots(t, hash_of_frame) ||
+        !make_room(t, (void **)&all.frames, &all.frame_room, sizeof *all.frames))
+        return 0;
+    size_t at = first_slot(t, hash);
+    for (; t->slots[at]; at = (at + 1) & (t->size - 1)) {
+        const known_frame *known = &all.frames[t->slots[at] - 1];
+        if (known->hash == hash && is_same_frame(known, frame))
+            return t->slots[at];
+    }
+    char *texts = malloc(name_bytes + file_bytes);
+    if (!texts)
+        return 0;
+    memcpy(texts, frame->function, name_bytes);
+    memcpy(texts + name_bytes, frame->file, file_bytes);
+    all.frames[t->count++] = (known_frame){texts, texts + name_bytes, frame->place, hash, frame->is_native};
+    frame->number = t->slots[at] = (uint32_t)t->count;
+    hooks->frame(frame);
+    return frame->number;
+}
+
+static bool is_same_code(const kprof_python_code *a, const kprof_python_code *b)
+{
+    return a->file == b->file && a->name == b->name && a->lines == b->lines && a->first_line == b->first_line &&
+           a->version == b->version;
+}
+
+/* The place of a site, new or not; NULL where there is no room. Another code object may have been there before. */
+static place *find_place(const kprof_python_site *site)
+{
+    table *t = &all.place_table;
+    if (t->count >= KPROF_FRAMES_MAX || !make_slots(t, hash_of_place) ||
+        !make_room(t, (void **)&all.places, &all.place_room, sizeof *all.places))
+        return NULL;
+    size_t at = first_slot(t, hash_of_site(site));
+    for (; t->slots[at]; at = (at + 1) & (t->size - 1)) {
+        place *known = &all.places[t->slots[at] - 1];
+        if (known->site.address == site->address && known->site.offset == site->offset) {
+            if (!is_same_code(&known->site.code, &site->code))
+                *known = (place){*site, 0};
+            return known;
+        }
+    }
+    all.places[t->count++] = (place){*site, 0};
+    t->slots[at] = (uint32_t)t->count;
+    return &all.places[t->count - 1];
+}
+
+static uint32_t python_frame(kprof_memory *memory, const kprof_python_site *site, const kprof_stack_hooks *hooks)
+{
+    static kprof_python_text text;
+    place *found = find_place(site);
+    if (!found)
+        return 0;
+    if (found->frame == 0) {
+        kprof_stack_frame frame = {.function = text.function, .file = text.file};
+        if (!kprof_python_describe(memory, site, &text))
+            text.function[0] = text.file[0] = '\0', text.line = 0;
+        frame.place = text.line;
+        found->frame = find_frame(&frame, hooks);
+    }
+    return found->frame;
+}
+
+static uint32_t native_frame(uintptr_t address, const kprof_stack_hooks *hooks)
+{
+    const kprof_python_site site = {.address = address, .offset = -1};
+    place *found = find_place(&site);
+    if (!found)
+        return 0;
+    if (found->frame == 0) {
+        kprof_stack_frame frame = {.is_native = true, .function = "", .file = ""};
+        const char *module = kprof_native_module(address, &frame.place);
+        frame.file = module ? module : "";
+        frame.place = module ? frame.place : 0; /* the address would differ from run to run */
+        found->frame = find_frame(&frame, hooks);
+    }
+    return found->frame;
+}
+
+/* The number of a stack; 0 where there is no room. */
+static uint32_t find_stack(kprof_stack *stack, const kprof_stack_hooks *hooks)
+{
+    table *t = &all.stack_table;
+    const size_t bytes = stack->count * sizeof *stack->frames;
+    uint64_t hash = kprof_hash(KPROF_HASH_START, stack->reason, strlen(stack->reason));
+    hash = kprof_hash(hash + stack->is_cut, stack->frames, bytes);
+    if (t->count >= KPROF_STACKS_MAX || !make_slots(t, hash_of_stack) ||
+        !make_room(t, (void **)&all.stacks, &all.stack_room, sizeof *all.stacks))
+        return 0;
+    size_t at = first_slot(t, hash);
+    for (; t->slots[at]; at = (at + 1) & (t->size - 1)) {
+        const known_stack *known = &all.stacks[t->slots[at] - 1];
+        if (known->hash == hash && known->count == stack->count && known->is_cut == stack->is_cut &&
+            memcmp(known->frames, stack->frames, bytes) == 0)
+            return t->slots[at];
+    }
+    uint32_t *copy = malloc(bytes + 1);
+    if (!copy)
+        return 0;
+    memcpy(copy, stack->frames, bytes);
+    all.stacks[t->count++] = (known_stack){copy, stack->count, stack->is_cut, hash};
+    stack->number = t->slots[at] = (uint32_t)t->count;
+    hooks->stack(stack);
+    return stack->number;
+}
+
+/* Needs the mutex. */
+static uint32_t number_of(walk *found, kprof_stack *stack, size_t python_count, const kprof_stack_hooks *hooks)
+{
+    const size_t count = stack->count;
+    bool whole = true;
+    for (size_t i = 0; i < count && whole; i++) {
+        found->frames[i] = i < python_count ? python_frame(found->memory, &found->sites[i], hooks)
+                                            : native_frame(found->addresses[i - python_count], hooks);
+        whole = found->frames[i] != 0;
+    }
+    const uint32_t number = whole ? find_stack(stack, hooks) : 0;
+    if (number == 0 && !all.is_full) {
+        all.is_full = true;
+        kprof_log(KPROF_LOG_WARNING,
+                  "the call stacks of launches differ too much to keep more of them, or memory has run out; later "
+                  "launches with other stacks are told without");
+    }
+    return number;
+}
+
+uint32_t kprof_stacks_take(kprof_stack_kinds kinds, const kprof_stack_hooks *hooks)
+{
+    walk *found = own_walk();
+    if (!found)
+        return 0;
+    const char *reason = "";
+    bool is_cut = false, is_native_cut = false;
+    size_t python_count = 0, native_count = 0;
+    if (kinds & KPROF_STACK_PYTHON) {
+        kprof_memory_begin(found->memory);
+        python_count = kprof_python_walk(found->memory, found->sites, KPROF_STACK_FRAMES_MAX, &is_cut, &reason);
+    }
+    if (kinds & KPROF_STACK_NATIVE)
+        native_count = kprof_native_walk(found->addresses, KPROF_STACK_FRAMES_MAX, &is_native_cut);
+    kprof_stack stack = {.frames = found->frames, .is_cut = is_cut || is_native_cut};
+    stack.count = (uint32_t)(python_count + native_count);
+    stack.reason = python_count > 0 ? "" : reason;
+    pthread_mutex_lock(&all.mutex);
+    const uint32_t number = number_of(found, &stack, python_count, hooks);
+    pthread_mutex_unlock(&all.mutex);
+    return number;
+}

@@ -1,0 +1,145 @@
+/* Loaded into a real Python with ctypes: takes the call stack of the calling thread as a launch would, and hands it
+ * over as text, or says how long it took. */
+#include "callstack/memory.h"
+#include "callstack/python.h"
+#include "callstack/stacks.h"
+#include "core/strbuf.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#define SHOWN __attribute__((visibility("default")))
+#define MOST  (1 << 16)
+
+static struct seen_frame {
+    bool is_native;
+    char *function, *file;
+    uint64_t place;
+} frames[MOST + 1];
+static kprof_stack stacks[MOST + 1];
+static uint32_t frame_count, stack_count;
+
+SHOWN const char *take(int kinds);
+SHOWN double cost_us(int kinds, int repeats);
+SHOWN int taken_stacks(void);
+SHOWN int taken_frames(void);
+SHOWN const char *take_in_c_thread(int kinds);
+SHOWN int walk_is_harmless(void *state, size_t bytes, unsigned seed);
+
+static void keep_frame(const kprof_stack_frame *frame)
+{
+    if (frame->number != frame_count + 1 || frame_count == MOST)
+        abort();
+    frames[++frame_count] =
+        (struct seen_frame){frame->is_native, kprof_strdup(frame->function), kprof_strdup(frame->file), frame->place};
+}
+
+static void keep_stack(const kprof_stack *stack)
+{
+    if (stack->number != stack_count + 1 || stack_count == MOST)
+        abort();
+    kprof_stack *kept = &stacks[++stack_count];
+    *kept = *stack;
+    uint32_t *copy = malloc(stack->count * sizeof *copy + 1);
+    memcpy(copy, stack->frames, stack->count * sizeof *copy);
+    kept->frames = copy;
+    kept->reason = kprof_strdup(stack->reason);
+}
+
+static const kprof_stack_hooks hooks = {keep_frame, keep_stack};
+
+/* A line for each frame: kind, function, file and place, by tabs; a last one says whether there are more, and why there
+ * are none. */
+const char *take(int kinds)
+{
+    static __thread char *text;
+    kprof_strbuf out = KPROF_STRBUF_INIT;
+    kprof_stacks_prepare(kinds);
+    const uint32_t number = kprof_stacks_take(kinds, &hooks);
+    if (number == 0)
+        return "no memory";
+    const kprof_stack *stack = &stacks[number];
+    for (uint32_t i = 0; i < stack->count; i++) {
+        const struct seen_frame *frame = &frames[stack->frames[i]];
+        kprof_strbuf_printf(&out, "%s\t%s\t%s\t%llu\n", frame->is_native ? "native" : "python", frame->function,
+                            frame->file, (unsigned long long)frame->place);
+    }
+    kprof_strbuf_printf(&out, "%s\t%s", stack->is_cut ? "cut" : "whole", stack->reason);
+    free(text);
+    return text = kprof_strbuf_take(&out);
+}
+
+/* Of the calling thread, whatever else the machine does. */
+static double processor_us(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+    return (double)now.tv_sec * 1e6 + (double)now.tv_nsec / 1000;
+}
+
+double cost_us(int kinds, int repeats)
+{
+    const double start = processor_us();
+    for (int i = 0; i < repeats; i++)
+        (void)kprof_stacks_take(kinds, &hooks);
+    return (processor_us() - start) / repeats;
+}
+
+int taken_stacks(void)
+{
+    return (int)stack_count;
+}
+
+int taken_frames(void)
+{
+    return (int)frame_count;
+}
+
+static void *in_c_thread(void *user)
+{
+    return kprof_strdup(take(*(int *)user));
+}
+
+/* In a thread that Python knows nothing of. */
+const char *take_in_c_thread(int kinds)
+{
+    pthread_t thread;
+    void *text = NULL;
+    pthread_create(&thread, NULL, in_c_thread, &kinds);
+    pthread_join(thread, &text);
+    return text;
+}
+
+/* Walk `state`, `bytes` of anything, as if it were the thread's, with pointers in it to anywhere. 1: as always. */
+int walk_is_harmless(void *state, size_t bytes, unsigned seed)
+{
+    static kprof_memory *memory;
+    static kprof_python_site sites[KPROF_STACK_FRAMES_MAX];
+    static kprof_python_text text;
+    bool cut;
+    uintptr_t *words = state;
+    for (size_t i = 0; i < bytes / sizeof *words; i++) {
+        seed = seed * 1103515245 + 12345;
+        const unsigned way = seed >> 16 & 7;
+        if (way < 3)
+            words[i] = (uintptr_t)(words + (seed >> 20) % (bytes / sizeof *words)); /* to itself, in circles */
+        else if (way == 3)
+            words[i] = (uintptr_t)rand() << 16 ^ (uintptr_t)rand();
+        else if (way == 4)
+            words[i] = UINTPTR_MAX - (seed & 255);
+        else if (way == 5)
+            words[i] = seed & 4095;
+    }
+    if (!memory)
+        memory = kprof_memory_new();
+    kprof_memory_begin(memory);
+    const size_t count = kprof_python_walk_state(memory, (uintptr_t)state, sites, KPROF_STACK_FRAMES_MAX, &cut);
+    for (size_t i = 0; i < count; i++)
+        (void)kprof_python_describe(memory, &sites[i], &text);
+    const kprof_python_site wild = {.address = words[1],
+                                    .code = {.file = words[2], .name = words[3], .lines = words[4], .first_line = 1}};
+    (void)kprof_python_describe(memory, &wild, &text);
+    return count <= KPROF_STACK_FRAMES_MAX;
+}
