@@ -68,10 +68,11 @@ static kprof_status settle_nvtx(profile *run)
     run->nvtx = run->options->nvtx && is_free;
     if (!run->options->nvtx || is_free)
         return KPROF_OK;
-    if (filter->nvtx_include.count + filter->nvtx_exclude.count > 0)
+    if (kprof_filter_asks_nvtx(filter))
         return kprof_fail(KPROF_USAGE,
                           "NVTX_INJECTION64_PATH is %s: another tool gets the NVTX ranges, so that no launch can be "
-                          "chosen by them; unset it, or leave out --nvtx-include and --nvtx-exclude",
+                          "chosen by them; unset it, or leave out --nvtx-include, --nvtx-exclude and what else needs "
+                          "NVTX",
                           other);
     kprof_log(KPROF_LOG_WARNING,
               "NVTX_INJECTION64_PATH is %s: another tool gets the NVTX ranges, and kprof collects none; unset it for "
@@ -328,6 +329,7 @@ static void collect(profile *run)
     while (!kprof_child_wait(&run->child, POLL_MS)) {
         if (outcome->collecting == KPROF_OK)
             outcome->collecting = kprof_spools_poll(run->spools);
+        kprof_spools_end_done(run->spools);
         settle_signal(run);
     }
     kprof_status finished = kprof_spools_finish(run->spools, run->child.pid);

@@ -60,8 +60,6 @@ static const kprof_ncu_option rows[] = {
      offsetof(kprof_options, kernel_regex)},
     {"kernel-regex-exclude", 0, true, NULL, KPROF_NCU_KEPT, "use --kernel-name \"regex:^(?!.*PATTERN)\"",
      offsetof(kprof_options, kernel_regex_exclude)},
-    {"kill", 0, true, NO,
-     SAME("kprof lets the application run to its end; after --launch-count launches it runs as without kprof")},
     {"lockstep-kernel-launch", 0, false, NULL, SAME(no_communicator)},
     {"lockstep-nvtx-exclude", 0, true, NULL, SAME(no_communicator)},
     {"lockstep-nvtx-include", 0, true, NULL, SAME(no_communicator)},

@@ -43,15 +43,17 @@ static kprof_status own_status(const kprof_outcome *outcome)
     return outcome->printing;
 }
 
-static bool application_failed(int wait_status)
+/* One whose process --kill has ended does not fail, nor do those that waited for it. */
+static bool application_failed(const kprof_outcome *outcome)
 {
-    return !WIFEXITED(wait_status) || WEXITSTATUS(wait_status) != 0;
+    const int status = outcome->wait_status;
+    return outcome->spools.killed == 0 && (!WIFEXITED(status) || WEXITSTATUS(status) != 0);
 }
 
 int kprof_outcome_exit_code(const kprof_outcome *outcome)
 {
     int wait_status = outcome->wait_status;
-    if (!application_failed(wait_status))
+    if (!application_failed(outcome))
         return kprof_status_exit_code(own_status(outcome));
     if (WIFSIGNALED(wait_status))
         return 128 + WTERMSIG(wait_status);
@@ -59,9 +61,10 @@ int kprof_outcome_exit_code(const kprof_outcome *outcome)
     return code >= OWN_CODES_FIRST && code <= OWN_CODES_LAST ? kprof_status_exit_code(KPROF_APPLICATION) : code;
 }
 
-static void explain_application(int wait_status)
+static void explain_application(const kprof_outcome *outcome)
 {
-    if (!application_failed(wait_status))
+    const int wait_status = outcome->wait_status;
+    if (!application_failed(outcome))
         return;
     if (WIFSIGNALED(wait_status)) {
         kprof_log(KPROF_LOG_WARNING, "the application was ended by signal %d (%s)", WTERMSIG(wait_status),
@@ -148,9 +151,10 @@ static void suggest_name_base(const kprof_options *options, const kprof_seen_ker
 /* The filters that were given, as options. */
 static void append_filters(const kprof_filter_spec *filter, kprof_strbuf *out)
 {
-    if (filter->invocation)
-        kprof_strbuf_printf(out, " --kernel-id ::%s:%llu", filter->kernel ? filter->kernel : "",
-                            (unsigned long long)filter->invocation);
+    if (filter->context || filter->stream || filter->invocation)
+        kprof_strbuf_printf(out, " --kernel-id %s:%s:%s:%s", filter->context ? filter->context : "",
+                            filter->stream ? filter->stream : "", filter->kernel ? filter->kernel : "",
+                            filter->invocation ? filter->invocation : "");
     else if (filter->kernel)
         kprof_strbuf_printf(out, " -k %s", filter->kernel);
     if (filter->profiler_calls == KPROF_FROM_A_START_CALL)
@@ -262,7 +266,7 @@ static void explain_nothing(const kprof_outcome *outcome, const kprof_options *o
 void kprof_outcome_explain(const kprof_outcome *outcome, const kprof_options *options, kprof_report *report)
 {
     const kprof_report_counts *counts = &outcome->counts;
-    explain_application(outcome->wait_status);
+    explain_application(outcome);
     if (outcome->collecting != KPROF_OK)
         return;
     if (counts->profiled == 0)

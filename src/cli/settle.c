@@ -100,28 +100,35 @@ static kprof_status check_operand(const kprof_options *options)
     return status;
 }
 
-/* "CONTEXT:STREAM:NAME:N", where NAME and N may be empty. A name may have colons of its own. */
+/* A part of --kernel-id; NULL where it is empty. */
+static char *take_part(char *text)
+{
+    return *text ? text : NULL;
+}
+
+/* "CONTEXT:STREAM:NAME:N", where each may be empty. A name may have colons of its own. */
 static kprof_status settle_kernel_id(kprof_options *options)
 {
-    static const char format[] = "write ::NAME:N, such as ::gemm:2 for the second launch of kernel gemm";
-    const char *id = options->kernel_id, *stream = strchr(id, ':'), *name = stream ? strchr(stream + 1, ':') : NULL;
-    const char *number = name ? strrchr(name + 1, ':') : NULL;
+    const char *id = options->kernel_id;
     if (options->filter.kernel || options->kernel_regex || options->kernel_regex_exclude)
         return kprof_fail(KPROF_USAGE,
                           "--kernel-id and --kernel-name exclude each other; -s and -c choose launches too");
+    char *context = options->kernel_made = kprof_strdup(id), *stream = context ? strchr(context, ':') : NULL;
+    char *name = stream ? strchr(stream + 1, ':') : NULL, *number = name ? strrchr(name + 1, ':') : NULL;
+    if (!context)
+        return kprof_fail(KPROF_NO_MEMORY, "out of memory");
     if (!number)
-        return kprof_fail(KPROF_USAGE, "--kernel-id %s: %s", id, format);
-    if (stream > id || name > stream + 1)
         return kprof_fail(KPROF_USAGE,
-                          "--kernel-id %s: kprof measures the launches of all contexts and streams; write ::%s, then "
-                          "kprof report FILE --filter \"launch__stream_id==7\" (or launch__context_id) chooses",
-                          id, name + 1);
-    if (number[1] && (!kprof_value_number(number + 1, &options->filter.invocation) || options->filter.invocation == 0))
-        return kprof_fail(KPROF_USAGE, "--kernel-id %s: \"%s\" is no number from 1; %s", id, number + 1, format);
-    if (number == name + 1)
-        return KPROF_OK;
-    options->filter.kernel = options->kernel_made = kprof_strndup(name + 1, (size_t)(number - name - 1));
-    return options->kernel_made ? KPROF_OK : kprof_fail(KPROF_NO_MEMORY, "out of memory");
+                          "--kernel-id %s: write CONTEXT:STREAM:NAME:N, where each part may be empty, such as ::gemm:2 "
+                          "for the second launch of kernel gemm",
+                          id);
+    *stream++ = *name++ = *number++ = '\0';
+    kprof_filter_spec *filter = &options->filter;
+    filter->context = take_part(context);
+    filter->stream = take_part(stream);
+    filter->kernel = take_part(name);
+    filter->invocation = take_part(number);
+    return KPROF_OK;
 }
 
 /* Old options of ncu give a pattern: one that names have, or one that they do not have. */
@@ -324,8 +331,13 @@ kprof_status kprof_options_settle(kprof_options *options)
         return status;
     uint64_t launches = options->filter.filter_mode == KPROF_FILTER_GLOBAL ? options->filter.launch_count : 0;
     options->most_launches = launches;
-    options->nvtx = options->nvtx || options->nvtx_of_process ||
-                    options->filter.nvtx_include.count + options->filter.nvtx_exclude.count > 0;
+    const bool has_limit = launches > 0 || (options->filter.filter_mode == KPROF_FILTER_PER_DEVICE &&
+                                            options->filter.launch_count > 0 && options->filter.device_mask != 0);
+    if (options->kills && !has_limit)
+        kprof_log(KPROF_LOG_WARNING,
+                  "--kill has no effect: nothing tells when all launches are measured; give --launch-count, and with "
+                  "--filter-mode per-gpu --devices");
+    options->nvtx = options->nvtx || options->nvtx_of_process || kprof_filter_asks_nvtx(&options->filter);
     kprof_workload *workload = &options->selection.limits.workload;
     workload->launches = launches ? launches : KPROF_ASSUMED_LAUNCHES;
     workload->batch = options->replay_batch;

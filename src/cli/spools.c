@@ -2,6 +2,7 @@
 #include "cli/spools.h"
 #include "core/filter.h"
 #include "core/log.h"
+#include "core/monotonic.h"
 #include "spool/spool.h"
 
 #include <dirent.h>
@@ -14,6 +15,7 @@
 #define RECORDS_PER_TRANSACTION 4096
 #define MAX_NAMED_KERNELS       65536 /* per process; names are for the status line only */
 #define MAX_MESSAGES            1000  /* remembered to show each once */
+#define TERM_PATIENCE_NS        INT64_C(2000000000)
 
 typedef struct spool {
     char *name;
@@ -24,6 +26,8 @@ typedef struct spool {
     uint64_t measured;
     uint64_t open; /* launches that are being measured, at least */
     bool ended, damaged;
+    bool done;         /* with --kill: all its launches are measured */
+    int64_t killed_ns; /* when it got SIGTERM for that; 0: it has not */
 } spool;
 
 struct kprof_spools {
@@ -189,7 +193,10 @@ static void note_record(kprof_spools *spools, spool *item, const kprof_record *r
                                   record->launch.pass_count);
         return;
     case KPROF_RECORD_PROGRESS:
+        item->done = record->progress.pass_count == 0;
         item->open = record->progress.open;
+        if (item->done)
+            return;
         kprof_progress_note(spools->progress, kernel_name(item, record->progress.kernel), &record->progress);
         return;
     case KPROF_RECORD_MESSAGE:
@@ -265,6 +272,21 @@ uint64_t kprof_spools_open_launches(const kprof_spools *spools)
     return open;
 }
 
+void kprof_spools_end_done(kprof_spools *spools)
+{
+    for (size_t i = 0; i < spools->count; i++) {
+        spool *item = spools->items[i];
+        const int64_t now_ns = kprof_monotonic_ns();
+        if (!item->done || item->ended || item->pid <= 0 || !is_alive(item->pid))
+            continue;
+        if (item->killed_ns == 0)
+            (void)kill((pid_t)item->pid, SIGTERM);
+        else if (now_ns - item->killed_ns > TERM_PATIENCE_NS)
+            (void)kill((pid_t)item->pid, SIGKILL);
+        item->killed_ns = item->killed_ns ? item->killed_ns : now_ns;
+    }
+}
+
 /* A process that called exec goes on in another spool of the same pid. */
 static bool goes_on(const kprof_spools *spools, const spool *item)
 {
@@ -293,6 +315,9 @@ static void explain_end(kprof_spools *spools, const spool *item, pid_t root)
     unsigned long long measured = item->measured;
     if (item->damaged)
         kprof_log(KPROF_LOG_WARNING, "process %lld: what it wrote is damaged; the %llu launches before that are kept",
+                  (long long)item->pid, measured);
+    else if (item->killed_ns)
+        kprof_log(KPROF_LOG_INFO, "--kill yes has ended process %lld; the %llu launches that it had measured are kept",
                   (long long)item->pid, measured);
     else if (item->pid == 0 || item->ended || goes_on(spools, item))
         return;
@@ -336,8 +361,10 @@ kprof_status kprof_spools_finish(kprof_spools *spools, pid_t root)
 
 kprof_spools_summary kprof_spools_summarize(const kprof_spools *spools)
 {
-    kprof_spools_summary summary = {0, spools->root_seen, spools->told};
-    for (size_t i = 0; i < spools->count; i++)
+    kprof_spools_summary summary = {.root_seen = spools->root_seen, .told = spools->told};
+    for (size_t i = 0; i < spools->count; i++) {
         summary.processes += spools->items[i]->pid != 0;
+        summary.killed += spools->items[i]->killed_ns != 0;
+    }
     return summary;
 }

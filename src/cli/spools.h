@@ -21,11 +21,14 @@ void kprof_spools_free(kprof_spools *spools);
 kprof_status kprof_spools_poll(kprof_spools *spools) KPROF_MUST_CHECK;
 /* Launches, at least, that processes which live are still measuring. */
 uint64_t kprof_spools_open_launches(const kprof_spools *spools);
+/* End processes that have told that all their launches are measured: by SIGTERM, and 2 s later by SIGKILL. */
+void kprof_spools_end_done(kprof_spools *spools);
 /* The application's first process has ended: ingest the rest, and say which processes were cut short or still run. */
 kprof_status kprof_spools_finish(kprof_spools *spools, pid_t root) KPROF_MUST_CHECK;
 
 typedef struct kprof_spools_summary {
     size_t processes;  /* spools with a process record */
+    size_t killed;     /* ended by kprof_spools_end_done */
     bool root_seen;    /* the first process wrote one: set by _finish */
     kprof_status told; /* the gravest failure that a process reported, KPROF_OK when none */
 } kprof_spools_summary;

@@ -13,7 +13,7 @@
 #include <unistd.h>
 
 #define CONFIG_MAGIC     "KPROFCFG"
-#define CONFIG_VERSION   18
+#define CONFIG_VERSION   19
 #define CONFIG_MAX_BYTES (64u << 20)
 #define CONFIG_MAX_CHIPS 256
 /* All metrics of a chip at once take some hundred passes. */
@@ -30,7 +30,8 @@ static const kprof_option_row rows[] = {
         KPROF_FOR_RECORDER_##place(ROW(option_type, option_field, __VA_ARGS__))
 #include "core/recorder_options.h"
 #undef OPTION
-    ROW(NUMBER, filter.invocation)                                           /**/
+    ROW(STRING, filter.context) ROW(STRING, filter.stream)                   /**/
+    ROW(STRING, filter.invocation)                                           /**/
     ROW(COUNT, filter.profiler_calls, .value = KPROF_PROFILER_CALLS_IGNORED) /**/
     ROW(LIST, instruction_metrics) ROW(FLAG, samples)                        /**/
     ROW(COUNT, sampling_period, .value = KPROF_LONGEST_PERIOD)               /**/

@@ -3,6 +3,7 @@
 #include "core/filter.h"
 #include "core/bytes.h"
 #include "core/log.h"
+#include "core/numbers.h"
 #include "core/regex.h"
 #include "core/strbuf.h"
 
@@ -32,9 +33,18 @@ typedef struct config {
     counter counter;
 } config;
 
+/* A context or a stream. */
+typedef struct wanted_part {
+    bool is_given;
+    uint64_t number;
+    kprof_regex *name; /* compared instead of the number; or NULL */
+} wanted_part;
+
 struct kprof_filter {
     kprof_filter_spec spec;
-    kprof_regex *regex;                 /* NULL: compare with spec.kernel, if there is one */
+    kprof_regex *regex; /* NULL: compare with spec.kernel, if there is one */
+    wanted_part parts[KPROF_PARTS];
+    kprof_numbers *invocations;         /* NULL: all */
     kprof_nvtx_filter *nvtx;            /* NULL: ranges do not matter */
     atomic_bool stopped, was_started;   /* by the application's calls */
     _Atomic uint64_t launches[DEVICES]; /* of any kernel; [0] alone, unless each device counts */
@@ -43,6 +53,15 @@ struct kprof_filter {
     atomic_size_t config_count;
 };
 
+static kprof_status make_part(const char *text, wanted_part *out)
+{
+    if (!text)
+        return KPROF_OK;
+    *out = (wanted_part){.is_given = true, .number = strtoull(text, NULL, 10)};
+    const bool is_number = text[strspn(text, "0123456789")] == '\0';
+    return is_number ? KPROF_OK : kprof_regex_new_whole("--kernel-id", text, &out->name);
+}
+
 kprof_status kprof_filter_new(const kprof_filter_spec *spec, kprof_filter **out)
 {
     *out = NULL;
@@ -50,7 +69,7 @@ kprof_status kprof_filter_new(const kprof_filter_spec *spec, kprof_filter **out)
     if (!filter)
         return kprof_fail(KPROF_NO_MEMORY, "launch filter: out of memory");
     filter->spec = *spec;
-    filter->spec.kernel = NULL;
+    filter->spec.kernel = filter->spec.context = filter->spec.stream = filter->spec.invocation = NULL;
     filter->spec.nvtx_include = filter->spec.nvtx_exclude = (kprof_strlist)KPROF_STRLIST_INIT; /* the caller's */
     atomic_init(&filter->stopped, spec->profiler_calls == KPROF_FROM_A_START_CALL);
     kprof_status status = KPROF_OK;
@@ -62,6 +81,12 @@ kprof_status kprof_filter_new(const kprof_filter_spec *spec, kprof_filter **out)
         status = kprof_fail(KPROF_NO_MEMORY, "launch filter: out of memory");
     else if (pattern)
         status = kprof_regex_new("-k", pattern, &filter->regex);
+    if (status == KPROF_OK)
+        status = make_part(spec->context, &filter->parts[KPROF_PART_CONTEXT]);
+    if (status == KPROF_OK)
+        status = make_part(spec->stream, &filter->parts[KPROF_PART_STREAM]);
+    if (status == KPROF_OK && spec->invocation)
+        status = kprof_numbers_new("--kernel-id", spec->invocation, &filter->invocations);
     if (status == KPROF_OK)
         status = kprof_nvtx_filter_new(&spec->nvtx_include, &spec->nvtx_exclude, &filter->nvtx);
     if (status != KPROF_OK) {
@@ -90,6 +115,9 @@ void kprof_filter_free(kprof_filter *filter)
         return;
     free_configs(filter);
     kprof_regex_free(filter->regex);
+    for (size_t i = 0; i < KPROF_PARTS; i++)
+        kprof_regex_free(filter->parts[i].name);
+    kprof_numbers_free(filter->invocations);
     kprof_nvtx_filter_free(filter->nvtx);
     free(filter->spec.kernel);
     free(filter);
@@ -101,6 +129,17 @@ kprof_status kprof_filter_check(const kprof_filter_spec *spec)
     kprof_status status = kprof_filter_new(spec, &filter);
     kprof_filter_free(filter);
     return status;
+}
+
+/* Is it a pattern of a name that NVTX gives? */
+static bool is_name(const char *part)
+{
+    return part && part[strspn(part, "0123456789")];
+}
+
+bool kprof_filter_asks_nvtx(const kprof_filter_spec *spec)
+{
+    return spec->nvtx_include.count + spec->nvtx_exclude.count > 0 || is_name(spec->context) || is_name(spec->stream);
 }
 
 /* Return the name in the form that the spec compares; caller frees. NULL when out of memory. */
@@ -173,9 +212,41 @@ bool kprof_filter_awaits_start(const kprof_filter *filter)
            !atomic_load_explicit(&filter->was_started, memory_order_relaxed);
 }
 
+static bool has_device(const kprof_filter *filter, unsigned device)
+{
+    const uint64_t mask = filter->spec.device_mask;
+    return mask == 0 || (device < DEVICES && (mask >> device & 1));
+}
+
+bool kprof_filter_needs_place(const kprof_filter *filter)
+{
+    return filter->parts[KPROF_PART_CONTEXT].is_given || filter->parts[KPROF_PART_STREAM].is_given ||
+           (filter->invocations && filter->spec.device_mask != 0);
+}
+
+bool kprof_filter_needs_part_name(const kprof_filter *filter, kprof_filter_part part)
+{
+    return filter->parts[part].name != NULL;
+}
+
+bool kprof_filter_match_part_name(const kprof_filter *filter, kprof_filter_part part, const char *name)
+{
+    return kprof_regex_match(filter->parts[part].name, name) == KPROF_REGEX_YES;
+}
+
+bool kprof_filter_match_place(const kprof_filter *filter, const kprof_filter_place *place)
+{
+    bool matches = has_device(filter, place->device);
+    for (size_t i = 0; i < KPROF_PARTS && matches; i++) {
+        const wanted_part *wanted = &filter->parts[i];
+        matches = !wanted->is_given || (wanted->name ? place->is_named[i] : wanted->number == place->numbers[i]);
+    }
+    return matches;
+}
+
 bool kprof_filter_match_invocation(const kprof_filter *filter, uint64_t number)
 {
-    return filter->spec.invocation == 0 || filter->spec.invocation == number;
+    return number > 0 && (!filter->invocations || kprof_numbers_have(filter->invocations, number));
 }
 
 static unsigned index_of_device(const kprof_filter *filter, unsigned device)
@@ -259,7 +330,7 @@ bool kprof_filter_take_launch(kprof_filter *filter, bool matches, const kprof_fi
         atomic_fetch_add_explicit(&filter->launches[index_of_device(filter, device)], 1, memory_order_relaxed) <
             spec->launch_skip_before_match)
         return false;
-    if (!matches || (spec->device_mask != 0 && (device >= 64 || !(spec->device_mask >> device & 1))))
+    if (!matches || !has_device(filter, device))
         return false;
     counter *counts = find_counter(filter, launch);
     if (!counts)

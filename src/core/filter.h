@@ -38,7 +38,8 @@ typedef struct kprof_filter_spec {
 #define OPTION(place, type, field, ...) KPROF_FOR_FILTER_##place(KPROF_OPTION_FIELD(type, field))
 #include "core/recorder_options.h"
 #undef OPTION
-    uint64_t invocation;     /* only the launch of this number, from 1, of each kernel; 0: all */
+    char *context, *stream;  /* of --kernel-id: a number, or a pattern of the name that NVTX gives it */
+    char *invocation;        /* of --kernel-id: only these launches of each kernel, as core/numbers.h has them */
     uint32_t profiler_calls; /* kprof_profiler_calls */
 } kprof_filter_spec;
 
@@ -49,6 +50,9 @@ kprof_status kprof_filter_new(const kprof_filter_spec *spec, kprof_filter **out)
 void kprof_filter_free(kprof_filter *filter);
 /* Check the spec as kprof_filter_new does, and keep nothing. */
 kprof_status kprof_filter_check(const kprof_filter_spec *spec) KPROF_MUST_CHECK;
+
+/* Does it take NVTX to choose launches so? */
+bool kprof_filter_asks_nvtx(const kprof_filter_spec *spec);
 
 /* Does this kernel's name match? Costs a demangling and a regex: call once per function and keep the answer.
  * Thread-safe. */
@@ -70,7 +74,23 @@ bool kprof_filter_is_stopped(const kprof_filter *filter);
 /* Has the application never started profiling, though launches wait for that? Thread-safe. */
 bool kprof_filter_awaits_start(const kprof_filter *filter);
 
-/* Is the launch of this number, from 1, of its kernel one to take? */
+/* Where a launch is. */
+typedef enum kprof_filter_part { KPROF_PART_CONTEXT, KPROF_PART_STREAM, KPROF_PARTS } kprof_filter_part;
+typedef struct kprof_filter_place {
+    unsigned device;
+    uint64_t numbers[KPROF_PARTS];
+    bool is_named[KPROF_PARTS]; /* as kprof_filter_match_part_name says, where the filter compares names */
+} kprof_filter_place;
+
+/* Does it matter to --kernel-id where a launch is? */
+bool kprof_filter_needs_place(const kprof_filter *filter);
+/* Does the filter compare the name of this part, and not its number? */
+bool kprof_filter_needs_part_name(const kprof_filter *filter, kprof_filter_part part);
+/* Does this name of NVTX match? Costs a regex: keep the answer. Thread-safe. */
+bool kprof_filter_match_part_name(const kprof_filter *filter, kprof_filter_part part, const char *name);
+/* Is the launch where --kernel-id and --devices want it? */
+bool kprof_filter_match_place(const kprof_filter *filter, const kprof_filter_place *place);
+/* Is this one to take, by its number, from 1, among the launches of its kernel that are in the right place? */
 bool kprof_filter_match_invocation(const kprof_filter *filter, uint64_t number);
 
 /* What counting looks at. All but the device matters only where kprof_filter_needs_shape says so. */

@@ -8,8 +8,9 @@ OPTION(FILTER, CHOICE, name_base, "kernel-name-base", CHOOSING,
        .choices = KPROF_CHOICES({"function", KPROF_NAME_FUNCTION}, {"demangled", KPROF_NAME_DEMANGLED},
                                 {"mangled", KPROF_NAME_MANGLED}))
 OPTION(CLI, STRING, kernel_id, "kernel-id", RUNNING,
-       "only launch N, from 1, of each kernel of this name, or regex:PATTERN; without a name, of each kernel",
-       .argument = "::NAME:N")
+       "only launches in this context and stream (numbers, or patterns of their NVTX names), of kernels of this name or "
+       "regex:PATTERN, of these numbers (from 1, or a pattern); an empty part stands for all",
+       .argument = "CONTEXT:STREAM:NAME:N")
 OPTION(RECORDER, FLAG, nvtx, "nvtx", RUNNING | KPROF_IGNORED_IN(REPORT), "keep the NVTX ranges that launches are in")
 OPTION(FILTER, PATHS, nvtx_include, "nvtx-include", CHOOSING,
        "only launches in these NVTX ranges: \"step/\" (pushed), \"net@a/*/b]\", \"epoch\" (started), regex:...; "
@@ -33,6 +34,9 @@ OPTION(FILTER, CHOICE, filter_mode, "filter-mode", CHOOSING,
        .argument = "global|per-gpu|per-launch-config",
        .choices = KPROF_CHOICES({"global", KPROF_FILTER_GLOBAL}, {"per-gpu", KPROF_FILTER_PER_DEVICE},
                                 {"per-launch-config", KPROF_FILTER_PER_CONFIG}))
+OPTION(RECORDER, CHOICE, kills, "kill", RUNNING,
+       "end a process when as many of its launches are measured as --launch-count says (no)", .argument = "yes|no",
+       .choices = KPROF_CHOICES({"no", 0}, {"yes", 1}))
 OPTION(CLI, CHOICE, profile_from_start, "profile-from-start", RUNNING,
        "measure from the start, or from the application's call of cudaProfilerStart on (on); cudaProfilerStop ends "
        "both",

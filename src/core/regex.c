@@ -72,6 +72,21 @@ kprof_status kprof_regex_new(const char *option, const char *pattern, kprof_rege
     return KPROF_OK;
 }
 
+/* Compiled by itself, a wrong pattern is told with the user's own text. */
+kprof_status kprof_regex_new_whole(const char *option, const char *pattern, kprof_regex **out)
+{
+    kprof_strbuf whole = KPROF_STRBUF_INIT;
+    kprof_status status = kprof_regex_new(option, pattern, out);
+    kprof_regex_free(*out);
+    *out = NULL;
+    kprof_strbuf_printf(&whole, "^(?:%s)$", pattern);
+    if (status == KPROF_OK)
+        status = whole.failed ? kprof_fail(KPROF_NO_MEMORY, "%s: out of memory", option)
+                              : kprof_regex_new(option, whole.data, out);
+    kprof_strbuf_free(&whole);
+    return status;
+}
+
 void kprof_regex_free(kprof_regex *regex)
 {
     if (!regex)

@@ -25,6 +25,8 @@ void kprof_regex_quote(const char *text, size_t length, kprof_strbuf *out);
 /* Compile a pattern. `option` (borrowed) is what messages begin with: "-k". USAGE, with the place, when it is no
  * pattern. */
 kprof_status kprof_regex_new(const char *option, const char *pattern, kprof_regex **out) KPROF_MUST_CHECK;
+/* The same, of a pattern that the whole text is to match. */
+kprof_status kprof_regex_new_whole(const char *option, const char *pattern, kprof_regex **out) KPROF_MUST_CHECK;
 void kprof_regex_free(kprof_regex *regex);
 
 /* Thread-safe. Running out of memory gives up, too. */

@@ -27,6 +27,11 @@ void kprof_deliver_progress(const kprof_launch_record *last, uint64_t open, uint
     kprof_process_write(&record);
 }
 
+void kprof_deliver_done(void)
+{
+    kprof_deliver_progress(&(kprof_launch_record){0}, 0, 0, 0);
+}
+
 static __thread bool tells_nothing; /* of instructions */
 
 void kprof_deliver_tell_instructions(bool tells)

@@ -13,6 +13,7 @@ typedef struct kprof_kernel {
     kprof_kernel_record record; /* number, name, registers and memory */
     bool matches;               /* the filter's kernel name */
     _Atomic uint64_t launches;
+    _Atomic uint64_t placed;       /* launches where --kernel-id wants them */
     _Atomic uint32_t watched_ends; /* launches that were watched and ended by themselves */
     atomic_bool to_watch;          /* the launch that is entered is to be watched */
     _Atomic uint32_t timeouts;     /* launches that did not end by themselves while kprof waited for them */

@@ -288,17 +288,35 @@ static kprof_filter_launch place_of(const kprof_launch_record *record)
     return place;
 }
 
+/* Return the launch's number among those of its kernel where --kernel-id wants them; 0: it is in another place. */
+static uint64_t number_launch(const kprof_call *call, const counted *launch, const kprof_device *device)
+{
+    const kprof_filter *filter = kprof_engine.process.filter;
+    if (!kprof_filter_needs_place(filter))
+        return launch->number;
+    if (!launch->kernel || !launch->kernel->matches || !device)
+        return 0;
+    kprof_launch_record record = {0};
+    kprof_engine.device->target_shape(call, &record);
+    const kprof_filter_place place = {
+        .device = device->record.device,
+        .numbers = {[KPROF_PART_CONTEXT] = record.context, [KPROF_PART_STREAM] = record.stream},
+        .is_named = {[KPROF_PART_CONTEXT] = kprof_nvtx_match_name(filter, KPROF_PART_CONTEXT, call->context),
+                     [KPROF_PART_STREAM] = kprof_nvtx_match_name(filter, KPROF_PART_STREAM, call->stream)}};
+    return kprof_filter_match_place(filter, &place) ? atomic_fetch_add(&launch->kernel->placed, 1) + 1 : 0;
+}
+
 static bool choose(const kprof_call *call, const counted *launch, const kprof_device *device)
 {
     kprof_filter *filter = kprof_engine.process.filter;
+    const uint64_t number = number_launch(call, launch, device);
     if (kprof_filter_is_stopped(filter)) {
         tell_stopped();
         return false;
     }
     if (!launch->kernel || !device || kprof_filter_exhausted(filter))
         return false;
-    bool matches =
-        launch->kernel->matches && kprof_filter_match_invocation(filter, launch->number) && kprof_nvtx_match(filter);
+    bool matches = launch->kernel->matches && kprof_filter_match_invocation(filter, number) && kprof_nvtx_match(filter);
     kprof_launch_record record = {.device = device->record.device, .kernel = launch->kernel->record.kernel};
     if (matches && kprof_filter_needs_shape(filter))
         kprof_engine.device->target_shape(call, &record);
@@ -644,6 +662,27 @@ static void correct_free_memory(const kprof_call *call)
         kprof_engine.device->target_add_free(call, kprof_contexts_held_bytes(device->record.device));
 }
 
+/* With --kill yes: have all launches been chosen that were asked for, and was that not told yet? */
+static bool may_be_done(void)
+{
+    return kprof_engine.process.config.kills && !atomic_load(&kprof_the_launches.told_done) &&
+           kprof_filter_exhausted(kprof_engine.process.filter);
+}
+
+/* Tell that the process may be ended, if nothing is open. Needs the gate, alone. */
+static void tell_done(void)
+{
+    if (!may_be_done() || kprof_engine.device->target_capturing())
+        return;
+    if (kprof_batch_is_window())
+        kprof_batch_end("the last launch that was asked for");
+    if (kprof_batch_is_open())
+        return;
+    atomic_store(&kprof_the_launches.told_done, true);
+    kprof_contexts_end_samples();
+    kprof_deliver_done();
+}
+
 /* Only this thread can replay managed memory, unless it is in a signal handler. */
 void kprof_launch_end_by_signal(void)
 {
@@ -692,6 +731,10 @@ static void leave(const kprof_call *call)
         kprof_gate_leave_shared();
         if (thread.shared == 0)
             follow_up(call);
+    }
+    if (thread.shared == 0 && may_be_done() && kprof_gate_enter_exclusive(0)) {
+        tell_done();
+        kprof_gate_leave_exclusive();
     }
     thread.own_call = false;
     if (thread.shared == 0) /* a signal that came within the call must end the process before its thread goes on */
@@ -819,6 +862,7 @@ static bool give_back(unsigned calls)
         if (done)
             give_up_counters(); /* the next first pass costs 200 ms more */
     }
+    tell_done();
     kprof_gate_leave_exclusive();
     return done;
 }

@@ -16,6 +16,7 @@ typedef struct kprof_launch_state {
     /* Hashes of the reasons that were told why graphs are not profiled kernel by kernel; 0: free. */
     _Atomic uint64_t refusals[KPROF_REFUSALS_TOLD];
     atomic_bool told_endless; /* that a replay does not end */
+    atomic_bool told_done;    /* that the process may be ended */
     atomic_bool told_stopped; /* that launches are not measured, as the application has stopped profiling */
 } kprof_launch_state;
 

@@ -338,6 +338,132 @@ static void *register_w(void *domain, const wchar_t *text)
     return register_a(domain, copy);
 }
 
+/* The slot of a text, or the empty one where it is to be. */
+static char **slot_of(char **slots, size_t count, const char *text)
+{
+    uint64_t hash = 14695981039346656037u;
+    for (const char *at = text; *at; at++)
+        hash = (hash ^ (unsigned char)*at) * 1099511628211u;
+    size_t i = hash & (count - 1);
+    while (slots[i] && strcmp(slots[i], text) != 0)
+        i = (i + 1) & (count - 1);
+    return &slots[i];
+}
+
+/* Keep the slots half empty. Needs the lock. */
+static bool make_slots(kprof_nvtx_state *nvtx)
+{
+    if (2 * (nvtx->text_count + 1) <= nvtx->text_slots)
+        return true;
+    size_t count = nvtx->text_slots ? 2 * nvtx->text_slots : FIRST_SLOTS;
+    char **grown = calloc(count, sizeof *grown);
+    for (size_t i = 0; grown && i < nvtx->text_slots; i++) {
+        if (nvtx->texts[i])
+            *slot_of(grown, count, nvtx->texts[i]) = nvtx->texts[i];
+    }
+    if (!grown)
+        return false;
+    free(nvtx->texts);
+    nvtx->texts = grown;
+    nvtx->text_slots = count;
+    return true;
+}
+
+/* The one copy of a text; NULL where there is no space for another. */
+static const char *keep_text(const char *text)
+{
+    kprof_nvtx_state *nvtx = state();
+    const char *kept = NULL;
+    bool says = false;
+    lock();
+    if (make_slots(nvtx)) {
+        char **slot = slot_of(nvtx->texts, nvtx->text_slots, text);
+        size_t bytes = strlen(text) + 1;
+        if (!*slot && nvtx->text_bytes + bytes <= KPROF_NVTX_TEXT_BYTES && (*slot = strdup(text))) {
+            nvtx->text_bytes += bytes;
+            nvtx->text_count++;
+        }
+        kept = *slot;
+    }
+    if (!kept) {
+        says = !nvtx->texts_full;
+        nvtx->texts_full = true;
+    }
+    unlock();
+    if (says)
+        kprof_log(KPROF_LOG_WARNING, "the NVTX ranges of launches differ too much to keep more of them; later launches "
+                                     "in other ranges are told without");
+    return kept;
+}
+
+static kprof_nvtx_named *find_named(kprof_nvtx_names *names, const void *handle)
+{
+    const size_t count = atomic_load_explicit(&names->count, memory_order_acquire);
+    for (size_t i = 0; i < count; i++) {
+        if (names->items[i].handle == handle)
+            return &names->items[i];
+    }
+    return NULL;
+}
+
+static void name_part(kprof_filter_part part, const void *handle, const char *name)
+{
+    kprof_nvtx_names *names = &state()->names[part];
+    const char *kept = keep_text(name ? name : "");
+    if (!kept)
+        return;
+    lock();
+    kprof_nvtx_named *known = find_named(names, handle);
+    const size_t count = atomic_load(&names->count);
+    if (!known && count < KPROF_NVTX_NAMED_MAX) {
+        names->items[count].handle = handle;
+        atomic_store(&names->items[count].name, kept);
+        atomic_store_explicit(&names->count, count + 1, memory_order_release);
+    } else if (known) {
+        atomic_store(&known->name, kept);
+        atomic_store(&known->answer, 0);
+    }
+    unlock();
+}
+
+static void name_context_a(void *context, const char *name)
+{
+    name_part(KPROF_PART_CONTEXT, context, name);
+}
+
+static void name_context_w(void *context, const wchar_t *name)
+{
+    char text[KPROF_NVTX_NAME_BYTES];
+    copy_wide_name(name ? name : L"", text);
+    name_part(KPROF_PART_CONTEXT, context, text);
+}
+
+static void name_stream_a(void *stream, const char *name)
+{
+    name_part(KPROF_PART_STREAM, stream, name);
+}
+
+static void name_stream_w(void *stream, const wchar_t *name)
+{
+    char text[KPROF_NVTX_NAME_BYTES];
+    copy_wide_name(name ? name : L"", text);
+    name_part(KPROF_PART_STREAM, stream, text);
+}
+
+bool kprof_nvtx_match_name(const kprof_filter *filter, kprof_filter_part part, const void *handle)
+{
+    kprof_nvtx_named *named =
+        kprof_filter_needs_part_name(filter, part) ? find_named(&state()->names[part], handle) : NULL;
+    if (!named)
+        return false;
+    unsigned char answer = atomic_load_explicit(&named->answer, memory_order_relaxed);
+    if (answer == 0) {
+        answer = kprof_filter_match_part_name(filter, part, atomic_load(&named->name)) ? 2 : 1;
+        atomic_store_explicit(&named->answer, answer, memory_order_relaxed);
+    }
+    return answer == 2;
+}
+
 typedef struct callback {
     int module;
     unsigned place;
@@ -349,7 +475,7 @@ typedef struct callback {
         KPROF_NVTX_MODULE_##module, KPROF_NVTX_##place, (kprof_nvtx_function)(function)                                \
     }
 
-/* Marks, categories and names of resources are nothing that a launch is in. */
+/* Marks, categories and names of other resources are nothing that a launch is in. */
 static const callback callbacks[] = {
     CALLBACK(CORE, RANGE_START_EX, start_ex),
     CALLBACK(CORE, RANGE_START_A, start_a),
@@ -367,6 +493,12 @@ static const callback callbacks[] = {
     CALLBACK(CORE2, DOMAIN_REGISTER_STRING_W, register_w),
     CALLBACK(CORE2, DOMAIN_CREATE_A, create_domain_a),
     CALLBACK(CORE2, DOMAIN_CREATE_W, create_domain_w),
+    CALLBACK(CUDA, NAME_CU_CONTEXT_A, name_context_a),
+    CALLBACK(CUDA, NAME_CU_CONTEXT_W, name_context_w),
+    CALLBACK(CUDA, NAME_CU_STREAM_A, name_stream_a),
+    CALLBACK(CUDA, NAME_CU_STREAM_W, name_stream_w),
+    CALLBACK(CUDART, NAME_CUDA_STREAM_A, name_stream_a),
+    CALLBACK(CUDART, NAME_CUDA_STREAM_W, name_stream_w),
 };
 
 int kprof_nvtx_attach(kprof_nvtx_get_table *get_table)
@@ -440,64 +572,6 @@ static void look_away(const snapshot *s)
         pthread_mutex_unlock(&other->mutex);
     if (s->holds_lock)
         unlock();
-}
-
-/* The slot of a text, or the empty one where it is to be. */
-static char **slot_of(char **slots, size_t count, const char *text)
-{
-    uint64_t hash = 14695981039346656037u;
-    for (const char *at = text; *at; at++)
-        hash = (hash ^ (unsigned char)*at) * 1099511628211u;
-    size_t i = hash & (count - 1);
-    while (slots[i] && strcmp(slots[i], text) != 0)
-        i = (i + 1) & (count - 1);
-    return &slots[i];
-}
-
-/* Keep the slots half empty. Needs the lock. */
-static bool make_slots(kprof_nvtx_state *nvtx)
-{
-    if (2 * (nvtx->text_count + 1) <= nvtx->text_slots)
-        return true;
-    size_t count = nvtx->text_slots ? 2 * nvtx->text_slots : FIRST_SLOTS;
-    char **grown = calloc(count, sizeof *grown);
-    for (size_t i = 0; grown && i < nvtx->text_slots; i++) {
-        if (nvtx->texts[i])
-            *slot_of(grown, count, nvtx->texts[i]) = nvtx->texts[i];
-    }
-    if (!grown)
-        return false;
-    free(nvtx->texts);
-    nvtx->texts = grown;
-    nvtx->text_slots = count;
-    return true;
-}
-
-/* The one copy of a text; NULL where there is no space for another. */
-static const char *keep_text(const char *text)
-{
-    kprof_nvtx_state *nvtx = state();
-    const char *kept = NULL;
-    bool says = false;
-    lock();
-    if (make_slots(nvtx)) {
-        char **slot = slot_of(nvtx->texts, nvtx->text_slots, text);
-        size_t bytes = strlen(text) + 1;
-        if (!*slot && nvtx->text_bytes + bytes <= KPROF_NVTX_TEXT_BYTES && (*slot = strdup(text))) {
-            nvtx->text_bytes += bytes;
-            nvtx->text_count++;
-        }
-        kept = *slot;
-    }
-    if (!kept) {
-        says = !nvtx->texts_full;
-        nvtx->texts_full = true;
-    }
-    unlock();
-    if (says)
-        kprof_log(KPROF_LOG_WARNING, "the NVTX ranges of launches differ too much to keep more of them; later launches "
-                                     "in other ranges are told without");
-    return kept;
 }
 
 /* Remember the ranges of a launch that was not chosen because of them. */

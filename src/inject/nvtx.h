@@ -13,6 +13,7 @@
 #define KPROF_NVTX_DOMAINS_MAX 1024
 #define KPROF_NVTX_STRINGS_MAX 65536 /* registered */
 #define KPROF_NVTX_MISSED_MAX  20
+#define KPROF_NVTX_NAMED_MAX   1024               /* contexts that have a name, and streams */
 #define KPROF_NVTX_TEXT_BYTES  ((size_t)64 << 20) /* of all different texts of launches */
 
 typedef struct kprof_nvtx_open {
@@ -20,6 +21,18 @@ typedef struct kprof_nvtx_open {
     uint32_t domain;
     char name[KPROF_NVTX_NAME_BYTES];
 } kprof_nvtx_open;
+
+/* A context or a stream that has a name. Its place stays, so that launches look for it without a lock. */
+typedef struct kprof_nvtx_named {
+    const void *handle;
+    const char *_Atomic name;     /* lives as long as the process, since a launch may be reading it */
+    _Atomic unsigned char answer; /* of the filter: 0 not known yet, 1 no, 2 yes */
+} kprof_nvtx_named;
+
+typedef struct kprof_nvtx_names {
+    kprof_nvtx_named items[KPROF_NVTX_NAMED_MAX]; /* [count] */
+    atomic_size_t count;
+} kprof_nvtx_names;
 
 typedef struct kprof_nvtx_state {
     pthread_mutex_t mutex;
@@ -38,6 +51,7 @@ typedef struct kprof_nvtx_state {
     const char *missed[KPROF_NVTX_MISSED_MAX]; /* [missed_count]: of launches that the ranges kept from being chosen */
     size_t missed_count;
     atomic_size_t missed_launches;
+    kprof_nvtx_names names[KPROF_PARTS];
 } kprof_nvtx_state;
 
 extern kprof_nvtx_state kprof_the_nvtx;
@@ -49,6 +63,8 @@ int kprof_nvtx_attach(kprof_nvtx_get_table *get_table);
 /* Are the ranges that the calling thread is in those of launches that the filter takes? It is in those that it has
  * pushed itself, or with --nvtx-push-pop-scope process in those of all threads, and in what any thread has started. */
 bool kprof_nvtx_match(const kprof_filter *filter);
+/* Has NVTX given the context or stream a name that the filter asks for? False where the filter asks for none. */
+bool kprof_nvtx_match_name(const kprof_filter *filter, kprof_filter_part part, const void *handle);
 /* If no launch of the process was chosen, say in which ranges the launches were that kprof_nvtx_match refused. */
 void kprof_nvtx_tell_missed(void);
 /* The ranges that the calling thread is in, as kprof_nvtx_put_text writes them. Lives as long as the process. */

@@ -9,7 +9,12 @@
 
 /* Tables that a module exports, and lists of functions in KPROF_NVTX_CALLBACKS. */
 enum { KPROF_NVTX_CALLBACKS = 1 };
-enum { KPROF_NVTX_MODULE_CORE = 1, KPROF_NVTX_MODULE_CORE2 = 5 };
+enum {
+    KPROF_NVTX_MODULE_CORE = 1,
+    KPROF_NVTX_MODULE_CUDA = 2,
+    KPROF_NVTX_MODULE_CUDART = 4,
+    KPROF_NVTX_MODULE_CORE2 = 5
+};
 
 /* Places of functions in the lists. */
 enum {
@@ -32,6 +37,14 @@ enum {
     KPROF_NVTX_DOMAIN_CREATE_A = 12,
     KPROF_NVTX_DOMAIN_CREATE_W = 13,
 };
+
+enum {
+    KPROF_NVTX_NAME_CU_CONTEXT_A = 3,
+    KPROF_NVTX_NAME_CU_CONTEXT_W = 4,
+    KPROF_NVTX_NAME_CU_STREAM_A = 5,
+    KPROF_NVTX_NAME_CU_STREAM_W = 6,
+};
+enum { KPROF_NVTX_NAME_CUDA_STREAM_A = 3, KPROF_NVTX_NAME_CUDA_STREAM_W = 4 };
 
 typedef void (*kprof_nvtx_function)(void);
 

@@ -803,7 +803,8 @@ static void options_of_ncu_without_effect(void **state)
     assert_int_equal(captured.count, 0);
     assert_int_equal(options.import_source, 1);
     assert_int_equal(options.import_sass, 0);
-    assert_int_equal(parse("--call-stack --kill=yes --pm-sampling-interval 0 --import-sass yes app"), KPROF_OK);
+    assert_int_equal(parse("--call-stack --app-replay-mode strict --pm-sampling-interval 0 --import-sass yes app"),
+                     KPROF_OK);
     assert_int_equal(options.import_sass, 1);
     assert_int_equal(captured.count, 3);
     assert_string_equal(options.application[0], "app");
@@ -827,6 +828,24 @@ static void all_refusals_of_a_line(void **state)
     assert_refused("--mps control app", "--mps control: this option of ncu is not supported; kprof has no support");
 }
 
+static void ending_the_application(void **state)
+{
+    (void)state;
+    static const char *const silent[] = {"-c 5 --kill yes app", "-c 5 --kill=on app", "--kill no app",
+                                         "--filter-mode per-gpu --devices 0,1 -c 1 --kill yes app"};
+    static const char *const idle[] = {"--kill yes app", "--filter-mode per-gpu -c 1 --kill yes app",
+                                       "--filter-mode per-launch-config -c 1 --kill yes app"};
+    for (size_t i = 0; i < LENGTH(silent); i++) {
+        assert_int_equal(parse(silent[i]), KPROF_OK);
+        assert_int_equal(captured.count, 0);
+        assert_int_equal(options.kills, i != 2);
+    }
+    for (size_t i = 0; i < LENGTH(idle); i++) {
+        assert_int_equal(parse(idle[i]), KPROF_OK);
+        assert_non_null(strstr(captured.last, "--kill has no effect: nothing tells when all launches are measured"));
+    }
+}
+
 static void old_names_and_letters(void **state)
 {
     (void)state;
@@ -845,24 +864,44 @@ static void old_names_and_letters(void **state)
     assert_refused("--k -s 1 app", "--kernel-name needs an argument");
 }
 
+static void assert_kernel_id(const char *line, const char *context, const char *stream, const char *kernel,
+                             const char *invocation)
+{
+    assert_int_equal(parse(line), KPROF_OK);
+    const kprof_filter_spec *filter = &options.filter;
+    assert_string_equal(filter->context ? filter->context : "", context);
+    assert_string_equal(filter->stream ? filter->stream : "", stream);
+    assert_string_equal(filter->kernel ? filter->kernel : "", kernel);
+    assert_string_equal(filter->invocation ? filter->invocation : "", invocation);
+    assert_int_equal(kprof_filter_check(filter), KPROF_OK);
+}
+
+static void assert_no_kernel_id(const char *line, const char *why)
+{
+    assert_int_equal(parse(line), KPROF_OK);
+    assert_int_equal(kprof_filter_check(&options.filter), KPROF_USAGE);
+    if (!strstr(captured.last, why))
+        fail_msg("%s: %s", line, captured.last);
+}
+
 static void kernels_by_id(void **state)
 {
     (void)state;
-    assert_int_equal(parse("--kernel-id ::gemm:2 app"), KPROF_OK);
-    assert_string_equal(options.filter.kernel, "gemm");
-    assert_int_equal(options.filter.invocation, 2);
-    assert_int_equal(parse("--kernel-id :::1 app"), KPROF_OK);
-    assert_null(options.filter.kernel);
-    assert_int_equal(options.filter.invocation, 1);
-    assert_int_equal(parse("--kernel-id ::regex:^ns::a: -s 10 app"), KPROF_OK);
-    assert_string_equal(options.filter.kernel, "regex:^ns::a");
-    assert_int_equal(options.filter.invocation, 0);
-    assert_refused("--kernel-id 1:7:gemm:2 app", "all contexts and streams; write ::gemm:2, then kprof report");
-    assert_refused("--kernel-id :7:gemm:2 app", "write ::gemm:2");
-    assert_refused("--kernel-id gemm app", "write ::NAME:N");
-    assert_refused("--kernel-id ::gemm:0 app", "is no number from 1");
-    assert_refused("--kernel-id :::.*5|3 app", "is no number from 1");
+    assert_kernel_id("--kernel-id ::gemm:2 app", "", "", "gemm", "2");
+    assert_kernel_id("--kernel-id :::1 app", "", "", "", "1");
+    assert_kernel_id("--kernel-id ::regex:^ns::a: -s 10 app", "", "", "regex:^ns::a", "");
+    assert_kernel_id("--kernel-id :::.*5|3 app", "", "", "", ".*5|3");
+    assert_kernel_id("--kernel-id 1:20:gemm_v00:5 app", "1", "20", "gemm_v00", "5");
+    assert_false(options.nvtx);
+    assert_kernel_id("--kernel-id :compute.*:regex:^(?!foo): app", "", "compute.*", "regex:^(?!foo)", "");
+    assert_true(options.nvtx); /* which names streams */
+    assert_refused("--kernel-id gemm app", "write CONTEXT:STREAM:NAME:N");
+    assert_refused("--kernel-id ::gemm app", "write CONTEXT:STREAM:NAME:N");
     assert_refused("--kernel-id ::gemm:2 -k gemm app", "exclude each other");
+    assert_no_kernel_id("--kernel-id ::gemm:0 app", "\"0\" is no number from 1");
+    assert_no_kernel_id("--kernel-id ::gemm:two app", "\"two\" is no number from 1, and no pattern of numbers");
+    assert_no_kernel_id("--kernel-id ::gemm:[2 app", "at character 3 of the pattern: [2 <-- here");
+    assert_no_kernel_id("--kernel-id :(:gemm:2 app", "at character 2 of the pattern: ( <-- here");
 }
 
 static void calls_of_the_profiler(void **state)
@@ -1068,6 +1107,7 @@ int main(void)
         cmocka_unit_test(options_of_ncu_without_effect),
         cmocka_unit_test(all_refusals_of_a_line),
         cmocka_unit_test(old_names_and_letters),
+        cmocka_unit_test(ending_the_application),
         cmocka_unit_test(kernels_by_id),
         cmocka_unit_test(calls_of_the_profiler),
         cmocka_unit_test(hints_name_what_there_is),

@@ -78,6 +78,10 @@ static void something_collected(void **state)
     kprof_outcome outcome = {.spools = {.processes = 1, .told = KPROF_NO_PERMISSION},
                              .counts = {.profiled = 1, .not_measured = 1}};
     assert_int_equal(kprof_outcome_exit_code(&outcome), 0);
+    outcome.wait_status = SIGTERM;
+    assert_int_equal(kprof_outcome_exit_code(&outcome), 128 + SIGTERM);
+    outcome.spools.killed = 1; /* by --kill, so that this is no failure */
+    assert_int_equal(kprof_outcome_exit_code(&outcome), 0);
     outcome.spools.told = KPROF_OUTPUT; /* a process lost records to a full disk */
     assert_int_equal(kprof_outcome_exit_code(&outcome), 108);
 }

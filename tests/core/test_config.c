@@ -47,7 +47,9 @@ static kprof_config sample(void)
                    .launch_skip = 3,
                    .launch_count = UINT64_MAX,
                    .launch_skip_before_match = 1ull << 40,
-                   .invocation = 1ull << 41,
+                   .context = "1",
+                   .stream = "compute.*",
+                   .invocation = ".*5|3",
                    .filter_mode = KPROF_FILTER_PER_CONFIG,
                    .device_mask = 0x8000000000000001,
                    .profiler_calls = KPROF_PROFILER_CALLS_IGNORED,
@@ -89,7 +91,9 @@ static void assert_filter_equal(const kprof_filter_spec *a, const kprof_filter_s
     assert_true(a->launch_skip == b->launch_skip);
     assert_true(a->launch_count == b->launch_count);
     assert_true(a->launch_skip_before_match == b->launch_skip_before_match);
-    assert_true(a->invocation == b->invocation);
+    assert_string_equal(a->context ? a->context : "none", b->context ? b->context : "none");
+    assert_string_equal(a->stream ? a->stream : "none", b->stream ? b->stream : "none");
+    assert_string_equal(a->invocation ? a->invocation : "none", b->invocation ? b->invocation : "none");
     assert_int_equal(a->filter_mode, b->filter_mode);
     assert_true(a->device_mask == b->device_mask);
     assert_int_equal(a->profiler_calls, b->profiler_calls);

@@ -242,13 +242,51 @@ static void there_are_enough_configurations(void **state)
 static void one_launch_of_each_kernel(void **state)
 {
     (void)state;
-    kprof_filter *filter = make((kprof_filter_spec){.invocation = 2});
+    kprof_filter *filter = make((kprof_filter_spec){.invocation = "2"});
     assert_false(kprof_filter_match_invocation(filter, 1));
     assert_true(kprof_filter_match_invocation(filter, 2));
     assert_false(kprof_filter_match_invocation(filter, 3));
     kprof_filter_free(filter);
     filter = make((kprof_filter_spec){0});
     assert_true(kprof_filter_match_invocation(filter, 1));
+    assert_false(kprof_filter_match_invocation(filter, 0)); /* it is in another place */
+    kprof_filter_free(filter);
+}
+
+/* As ncu has it: the third, and all that end in 5. */
+static void launches_by_a_pattern_of_their_number(void **state)
+{
+    (void)state;
+    kprof_filter *filter = make((kprof_filter_spec){.invocation = ".*5|3"});
+    for (int round = 0; round < 2; round++) /* the second time answers are known */
+        for (uint64_t number = 1; number <= 1000; number++)
+            assert_int_equal(kprof_filter_match_invocation(filter, number), number == 3 || number % 10 == 5);
+    assert_true(kprof_filter_match_invocation(filter, 1000005));
+    assert_false(kprof_filter_match_invocation(filter, 1000003));
+    kprof_filter_free(filter);
+}
+
+static void launches_by_context_and_stream(void **state)
+{
+    (void)state;
+    kprof_filter *filter = make((kprof_filter_spec){.context = "1", .stream = "7"});
+    assert_true(kprof_filter_needs_place(filter));
+    assert_false(kprof_filter_needs_part_name(filter, KPROF_PART_STREAM));
+    assert_true(kprof_filter_match_place(filter, &(kprof_filter_place){.numbers = {1, 7}}));
+    assert_false(kprof_filter_match_place(filter, &(kprof_filter_place){.numbers = {1, 17}}));
+    assert_false(kprof_filter_match_place(filter, &(kprof_filter_place){.numbers = {2, 7}}));
+    kprof_filter_free(filter);
+    filter = make((kprof_filter_spec){.stream = "copy|comp.*", .device_mask = 1});
+    assert_true(kprof_filter_needs_part_name(filter, KPROF_PART_STREAM));
+    assert_false(kprof_filter_needs_part_name(filter, KPROF_PART_CONTEXT));
+    assert_true(kprof_filter_match_part_name(filter, KPROF_PART_STREAM, "compute"));
+    assert_false(kprof_filter_match_part_name(filter, KPROF_PART_STREAM, "a copy")); /* the whole name */
+    assert_true(kprof_filter_match_place(filter, &(kprof_filter_place){.is_named = {false, true}}));
+    assert_false(kprof_filter_match_place(filter, &(kprof_filter_place){.numbers = {1, 7}}));
+    assert_false(kprof_filter_match_place(filter, &(kprof_filter_place){1, .is_named = {false, true}}));
+    kprof_filter_free(filter);
+    filter = make((kprof_filter_spec){.device_mask = 1});
+    assert_false(kprof_filter_needs_place(filter)); /* counting looks at it */
     kprof_filter_free(filter);
 }
 
@@ -414,6 +452,8 @@ int main(void)
         cmocka_unit_test(configurations_may_count_by_themselves),
         cmocka_unit_test(there_are_enough_configurations),
         cmocka_unit_test(one_launch_of_each_kernel),
+        cmocka_unit_test(launches_by_a_pattern_of_their_number),
+        cmocka_unit_test(launches_by_context_and_stream),
         cmocka_unit_test(the_application_starts_and_stops),
         cmocka_unit_test(exhaustion_comes_with_the_last_launch),
         cmocka_unit_test(another_launch_is_taken_for_one_that_is_given_back),

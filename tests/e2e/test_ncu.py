@@ -77,6 +77,39 @@ class Choices(Case):
         self.assert_run(run, 106)
         self.assertIn("no launch matched --kernel-id ::vectorAdd:7", run.err)
 
+    def test_end_of_the_application(self):
+        steps = [f"launch={VECTOR_ADD}*5", "sleep=60000", "sleep=60000", "say=not reached", "exit=3"]
+        at_once = {"KPROF_SIM_SLOWNESS": "1"}  # its patience is two seconds then
+        for options, before in (([], []), ([], ["handle"]), (["--replay-mode", "multiplex"], [])):
+            with self.subTest((options, before)):
+                run = self.collect(["-c", "2", "--kill", "yes", *options], [*before, *steps],
+                                   env=at_once if before else {})
+                self.assert_run(run, 0)
+                self.assertNotIn("not reached", run.out)
+                self.assertEqual("got signal 15" in run.out, bool(before))
+                self.assertIn("--kill yes has ended process", run.err)
+                self.assertEqual(len(self.query("run.kprof", "SELECT * FROM launch")), 2)
+        run = self.collect(["-c", "9", "--kill", "yes"], [f"launch={VECTOR_ADD}*5", "exit=3"])
+        self.assert_run(run, 3)
+
+    def test_launches_by_context_and_stream(self):
+        steps = [f"launch={VECTOR_ADD}*3", "place=stream:7", f"launch={VECTOR_ADD}*3", f"launch={SCALE}", "place=context:2",
+                 f"launch={VECTOR_ADD}*2", "place=stream:0", f"launch={VECTOR_ADD}"]
+        self.assertEqual(self.positions("--kernel-id", "1:7::", steps=steps), [3, 4, 5, 6])
+        self.assertEqual(self.positions("--kernel-id", ":7:vectorAdd:", steps=steps), [3, 4, 5, 7, 8])
+        self.assertEqual(self.positions("--kernel-id", ":7:vectorAdd:2", steps=steps), [4])
+        self.assertEqual(self.positions("--kernel-id", ":7:vectorAdd:2|[45]", steps=steps), [4, 7, 8])
+        self.assertEqual(self.positions("--kernel-id", "2::regex:vec:", steps=steps), [7, 8, 9])
+        self.assertEqual(self.positions("--kernel-id", ":::.*5|3", steps=steps), [2, 4])
+        named = [f"launch={SCALE}", "name=stream:compute 0", f"launch={SCALE}", "name=stream:copy", f"launch={SCALE}",
+                 "name=context:first", f"launch={SCALE}"]
+        self.assertEqual(self.positions("--kernel-id", ":compute.*::", steps=named), [1])
+        self.assertEqual(self.positions("--kernel-id", ":co.*::2", steps=named), [2])
+        self.assertEqual(self.positions("--kernel-id", "first:copy:scale:", steps=named), [3])
+        run = self.collect(["--kernel-id", "1:9:vectorAdd:2|3"], steps)
+        self.assert_run(run, 106)
+        self.assertIn("no launch matched --kernel-id 1:9:vectorAdd:2|3", run.err)
+
     def test_launches_of_configurations(self):
         steps = [f"launch={VECTOR_ADD}*2", f"launch={SCALE}*2", "place=grid:8", f"launch={VECTOR_ADD}*2", "place=block:64",
                  f"launch={VECTOR_ADD}*2", "place=smem:1024", f"launch={VECTOR_ADD}*2", "place=stream:7",

@@ -290,10 +290,35 @@ static int attach(void **state)
     return kprof_nvtx_attach(nvtx_get_table) == 1 ? 0 : -1;
 }
 
+static void contexts_and_streams_have_names(void **state)
+{
+    (void)state;
+    static int handles[2];
+    kprof_filter *filter = NULL;
+    assert_int_equal(kprof_filter_new(&(kprof_filter_spec){.stream = "comp.*"}, &filter), KPROF_OK);
+    assert_false(kprof_nvtx_match_name(filter, KPROF_PART_STREAM, &handles[0]));
+    nvtx_name_stream(&handles[0], "compute");
+    nvtx_name_context(&handles[1], "compute");
+    nvtx_name_stream(&handles[1], "copy");
+    assert_true(kprof_nvtx_match_name(filter, KPROF_PART_STREAM, &handles[0]));
+    assert_false(kprof_nvtx_match_name(filter, KPROF_PART_STREAM, &handles[1]));
+    assert_false(kprof_nvtx_match_name(filter, KPROF_PART_CONTEXT, &handles[1])); /* nobody asks for it */
+    nvtx_name_stream(&handles[0], "other");
+    assert_false(kprof_nvtx_match_name(filter, KPROF_PART_STREAM, &handles[0]));
+    CALL(nvtx_cuda, NAME_CU_STREAM_W, void (*)(void *, const wchar_t *))(&handles[1], L"comp\u00fcte");
+    assert_true(kprof_nvtx_match_name(filter, KPROF_PART_STREAM, &handles[1]));
+    for (char *other = NULL; other < (char *)NULL + 2000; other++) /* more than there is space for */
+        nvtx_name_stream(other, "comp");
+    assert_true(kprof_nvtx_match_name(filter, KPROF_PART_STREAM, (char *)NULL + 1));
+    assert_false(kprof_nvtx_match_name(filter, KPROF_PART_STREAM, (char *)NULL + 1999));
+    kprof_filter_free(filter);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(pushed_ranges_are_a_stack),
+        cmocka_unit_test(contexts_and_streams_have_names),
         cmocka_unit_test(domains_have_stacks_of_their_own),
         cmocka_unit_test(started_ranges_are_of_the_process),
         cmocka_unit_test(names_come_in_every_form),

@@ -23,6 +23,7 @@ static char *self;
 static void (*report_launch)(const char *mangled);
 static void (*report_profiler)(bool starts);
 static void (*set_place)(const char *name, uint32_t number);
+static void *(*find_handle)(const char *kind);
 static int64_t (*open_batch)(void);
 static void (*await_batch)(void);
 static void (*let_pass_ms)(int64_t ms);
@@ -38,6 +39,7 @@ static void init(const char *unused)
     report_launch = (void (*)(const char *))dlsym(library, "kprof_sim_launch");
     report_profiler = (void (*)(bool))dlsym(library, "kprof_sim_profiler");
     set_place = (void (*)(const char *, uint32_t))dlsym(library, "kprof_sim_place");
+    find_handle = (void *(*)(const char *))dlsym(library, "kprof_sim_handle");
     open_batch = (int64_t(*)(void))dlsym(library, "kprof_sim_batch");
     await_batch = (void (*)(void))dlsym(library, "kprof_sim_settle");
     let_pass_ms = (void (*)(int64_t))dlsym(library, "kprof_sim_pass_ms");
@@ -129,6 +131,19 @@ static void push(const char *text)
 static void pop(const char *domain)
 {
     nvtx_domain_pop(*domain ? nvtx_domain(domain) : NULL);
+}
+
+/* "stream:NAME" or "context:NAME" */
+static void give_name(const char *text)
+{
+    const bool is_stream = strncmp(text, "stream:", strlen("stream:")) == 0;
+    if (!find_handle)
+        init(NULL);
+    init_nvtx();
+    if (find_handle && is_stream)
+        nvtx_name_stream(find_handle("stream"), strchr(text, ':') + 1);
+    else if (find_handle)
+        nvtx_name_context(find_handle("context"), strchr(text, ':') + 1);
 }
 
 static uint64_t started;
@@ -561,6 +576,7 @@ static const struct {
 } steps[] = {{"init", init},
              {"launch", launch},
              {"place", place},
+             {"name", give_name},
              {"long", launch_long},
              {"say", say},
              {"err", say_error},

@@ -42,6 +42,8 @@ void kprof_sim_launch(const char *mangled) __attribute__((visibility("default"))
 void kprof_sim_profiler(bool starts) __attribute__((visibility("default")));
 /* Let later launches tell this number, such as of their "grid". */
 void kprof_sim_place(const char *name, uint32_t number) __attribute__((visibility("default")));
+/* Of the "stream" or the "context" that launches are in. */
+void *kprof_sim_handle(const char *kind) __attribute__((visibility("default")));
 /* The open batch, by when it began; 0 where none is open. */
 int64_t kprof_sim_batch(void) __attribute__((visibility("default")));
 /* Wait until the batch that is open has been closed, by a pause. */
@@ -307,6 +309,11 @@ void kprof_sim_place(const char *name, uint32_t number)
     for (size_t i = 0; i < PLACES; i++)
         if (strcmp(place_names[i], name) == 0)
             places[i] = number;
+}
+
+void *kprof_sim_handle(const char *kind)
+{
+    return strcmp(kind, "stream") == 0 ? (void *)&sim.streams[STREAM] : (void *)&sim.contexts[0];
 }
 
 int64_t kprof_sim_batch(void)

@@ -8,19 +8,21 @@
 
 #define NVTX_CLIENT_PLACES 16
 
-static kprof_nvtx_function nvtx_core[NVTX_CLIENT_PLACES], nvtx_core2[NVTX_CLIENT_PLACES];
+static kprof_nvtx_function nvtx_core[NVTX_CLIENT_PLACES], nvtx_core2[NVTX_CLIENT_PLACES], nvtx_cuda[NVTX_CLIENT_PLACES],
+    nvtx_cudart[NVTX_CLIENT_PLACES];
 
 static int nvtx_get_functions(int module, kprof_nvtx_function ***out_table, unsigned *out_size)
 {
-    static kprof_nvtx_function *core[NVTX_CLIENT_PLACES], *core2[NVTX_CLIENT_PLACES];
-    if (module != KPROF_NVTX_MODULE_CORE && module != KPROF_NVTX_MODULE_CORE2)
+    static kprof_nvtx_function *const lists[] = {[KPROF_NVTX_MODULE_CORE] = nvtx_core,
+                                                 [KPROF_NVTX_MODULE_CUDA] = nvtx_cuda,
+                                                 [KPROF_NVTX_MODULE_CUDART] = nvtx_cudart,
+                                                 [KPROF_NVTX_MODULE_CORE2] = nvtx_core2};
+    static kprof_nvtx_function *places[sizeof lists / sizeof *lists][NVTX_CLIENT_PLACES];
+    if (module < 0 || module >= (int)(sizeof lists / sizeof *lists) || !lists[module])
         return 0;
-    bool is_core = module == KPROF_NVTX_MODULE_CORE;
-    for (unsigned i = 1; i < NVTX_CLIENT_PLACES; i++) {
-        core[i] = &nvtx_core[i];
-        core2[i] = &nvtx_core2[i];
-    }
-    *out_table = is_core ? core : core2;
+    for (unsigned i = 1; i < NVTX_CLIENT_PLACES; i++)
+        places[module][i] = &lists[module][i];
+    *out_table = places[module];
     *out_size = NVTX_CLIENT_PLACES;
     return 1;
 }
@@ -74,6 +76,19 @@ static inline int nvtx_domain_push(void *domain, const kprof_nvtx_event *event)
 static inline int nvtx_domain_pop(void *domain)
 {
     return NVTX_CALL(nvtx_core2, DOMAIN_RANGE_POP, int (*)(void *), domain);
+}
+
+static inline void nvtx_name_context(void *context, const char *name)
+{
+    if (nvtx_cuda[KPROF_NVTX_NAME_CU_CONTEXT_A])
+        ((void (*)(void *, const char *))nvtx_cuda[KPROF_NVTX_NAME_CU_CONTEXT_A])(context, name);
+}
+
+/* As the runtime's function does. */
+static inline void nvtx_name_stream(void *stream, const char *name)
+{
+    if (nvtx_cudart[KPROF_NVTX_NAME_CUDA_STREAM_A])
+        ((void (*)(void *, const char *))nvtx_cudart[KPROF_NVTX_NAME_CUDA_STREAM_A])(stream, name);
 }
 
 #endif
