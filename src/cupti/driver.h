@@ -19,6 +19,8 @@
     X(cuDeviceGetAttribute)                                                                                            \
     X(cuCtxGetDevice)                                                                                                  \
     X(cuDevicePrimaryCtxGetState)                                                                                      \
+    X(cuDevicePrimaryCtxRetain)                                                                                        \
+    X(cuDevicePrimaryCtxRelease)                                                                                       \
     X(cuCtxSynchronize)                                                                                                \
     X(cuFuncGetAttribute)                                                                                              \
     X(cuFuncSetAttribute)                                                                                              \

@@ -3,6 +3,7 @@
 
 #include "core/log.h"
 #include "cupti/profiler.h"
+#include "cupti/target.h"
 #include "host/load.h"
 
 #include <pthread.h>
@@ -12,6 +13,7 @@
 struct kprof_instructions {
     const kprof_cupti_api *cupti;
     CUcontext context;
+    uint32_t device;
     uint64_t *ids;      /* [count]: CUPTI's numbers of the metrics */
     const char **names; /* [count]; the strings are the configuration's */
     size_t count;
@@ -22,10 +24,15 @@ struct kprof_instructions {
     size_t record_capacity, instance_capacity;
 };
 
-/* A second configuration of a device answers OUT_OF_MEMORY, and nothing works any more. */
+#define MOST_DEVICES 64
+
+/* A second configuration of a device answers OUT_OF_MEMORY, and nothing works any more. Kernels that are patched in one
+ * context after another fail with illegal addresses, and CUPTI's exit handler crashes where the context has ended
+ * (H200, CUPTI 13.0). So a device's primary context has it, which lives longest. */
 static struct {
     pthread_mutex_t mutex;
-    uint64_t configured; /* devices, as bits */
+    CUcontext contexts[MOST_DEVICES]; /* that have each device's configuration; NULL: none has */
+    uint64_t ended;                   /* devices whose context has ended, as bits */
 } devices = {.mutex = PTHREAD_MUTEX_INITIALIZER};
 
 static kprof_status check(const kprof_instructions *s, const char *operation, CUptiResult result)
@@ -54,7 +61,7 @@ static kprof_status find_metrics(kprof_instructions *s, const kprof_instructions
                         : kprof_fail(KPROF_UNSUPPORTED, "%s counts none of these metrics by instruction", place->chip);
 }
 
-static kprof_status set_config(const kprof_instructions *s, uint32_t device)
+static kprof_status set_config(const kprof_instructions *s)
 {
     CUpti_SassMetrics_Config *configs = calloc(s->count, sizeof *configs);
     if (!configs)
@@ -64,23 +71,51 @@ static kprof_status set_config(const kprof_instructions *s, uint32_t device)
     CUpti_SassMetricsSetConfig_Params params = {.structSize = CUpti_SassMetricsSetConfig_Params_STRUCT_SIZE};
     params.numOfMetricConfig = s->count;
     params.pConfigs = configs;
-    params.deviceIndex = device;
+    params.deviceIndex = s->device;
     CUptiResult result = s->cupti->cuptiSassMetricsSetConfig(&params);
     free(configs);
     return check(s, "cuptiSassMetricsSetConfig", result);
 }
 
-static kprof_status configure_once(const kprof_instructions *s, uint32_t device)
+/* With the mutex. */
+static kprof_status configure(const kprof_instructions *s)
 {
-    const uint64_t bit = UINT64_C(1) << device % 64;
-    kprof_status status = KPROF_OK;
-    pthread_mutex_lock(&devices.mutex);
-    if (!(devices.configured & bit))
-        status = set_config(s, device);
+    CUcontext *holder = &devices.contexts[s->device];
+    if (*holder == s->context)
+        return KPROF_OK;
+    if (!kprof_target_is_primary(s->context, s->device))
+        return kprof_fail(KPROF_UNSUPPORTED, "CUPTI counts instructions in a device's primary context only");
+    if (devices.ended & UINT64_C(1) << s->device)
+        return kprof_fail(KPROF_UNSUPPORTED, "CUPTI counts no instructions once the device has been reset");
+    kprof_status status = set_config(s);
     if (status == KPROF_OK)
-        devices.configured |= bit;
+        *holder = s->context;
+    return status;
+}
+
+static kprof_status configure_once(const kprof_instructions *s)
+{
+    if (s->device >= MOST_DEVICES)
+        return kprof_fail(KPROF_UNSUPPORTED, "kprof counts the instructions of %d devices", MOST_DEVICES);
+    pthread_mutex_lock(&devices.mutex);
+    kprof_status status = configure(s);
     pthread_mutex_unlock(&devices.mutex);
     return status;
+}
+
+/* Have CUPTI forget the context while it is there. */
+static void unset_config(const kprof_instructions *s)
+{
+    CUpti_SassMetricsUnsetConfig_Params params = {.structSize = CUpti_SassMetricsUnsetConfig_Params_STRUCT_SIZE};
+    params.deviceIndex = s->device;
+    pthread_mutex_lock(&devices.mutex);
+    if (devices.contexts[s->device] == s->context) {
+        if (s->cupti->cuptiSassMetricsUnsetConfig(&params) != CUPTI_SUCCESS)
+            kprof_log(KPROF_LOG_DEBUG, "counters of instructions are still configured as their context ends");
+        devices.contexts[s->device] = NULL;
+        devices.ended |= UINT64_C(1) << s->device;
+    }
+    pthread_mutex_unlock(&devices.mutex);
 }
 
 kprof_status kprof_instructions_open(const kprof_instructions_place *place, kprof_instructions **out)
@@ -90,6 +125,7 @@ kprof_status kprof_instructions_open(const kprof_instructions_place *place, kpro
     if (!s)
         return kprof_fail(KPROF_NO_MEMORY, "no memory for counters of instructions");
     s->context = place->context;
+    s->device = place->device;
     s->ids = calloc(place->names->count + 1, sizeof *s->ids);
     s->names = calloc(place->names->count + 1, sizeof *s->names);
     kprof_status status = s->ids && s->names ? kprof_cupti_load(&s->cupti)
@@ -99,7 +135,7 @@ kprof_status kprof_instructions_open(const kprof_instructions_place *place, kpro
     if (status == KPROF_OK)
         status = find_metrics(s, place);
     if (status == KPROF_OK)
-        status = configure_once(s, place->device);
+        status = configure_once(s);
     if (status != KPROF_OK) {
         kprof_instructions_close(s);
         return status;
@@ -202,6 +238,8 @@ void kprof_instructions_close(kprof_instructions *s)
 {
     if (!s)
         return;
+    if (s->device < MOST_DEVICES)
+        unset_config(s);
     kprof_instruction_rows_free(&s->rows);
     free(s->records);
     free(s->instances);

@@ -52,8 +52,9 @@ typedef struct kprof_instructions_place {
     const kprof_strlist *names; /* of the counters; borrowed while the object lives */
 } kprof_instructions_place;
 
-/* Get a context ready; it must be current. CUPTI takes the configuration of a device once in a process. Names that the
- * chip does not have are left out with a warning; UNSUPPORTED when none is left. */
+/* Get a context ready; it must be current. CUPTI takes the configuration of a device once in a process, and kprof gives
+ * it in the device's primary context. Names that the chip does not have are left out with a warning. UNSUPPORTED when
+ * none is left, in another context, and after the device was reset. One object for a context at a time. */
 kprof_status kprof_instructions_open(const kprof_instructions_place *place, kprof_instructions **out) KPROF_MUST_CHECK;
 /* Patch kernels from now on, as each is launched first: a launch takes 4 to 5 ms then (H200). The context must be idle.
  */
@@ -62,7 +63,7 @@ kprof_status kprof_instructions_enable(kprof_instructions *instructions) KPROF_M
 kprof_status kprof_instructions_read(kprof_instructions *instructions, kprof_instruction_data *out) KPROF_MUST_CHECK;
 /* Kernels are the application's own again. The context must be idle. */
 kprof_status kprof_instructions_disable(kprof_instructions *instructions) KPROF_MUST_CHECK;
-/* Free what is ours without touching the context, which may be going. */
+/* Free it, before the context ends: CUPTI forgets the context, and the device's instructions are not counted again. */
 void kprof_instructions_close(kprof_instructions *instructions);
 
 #endif

@@ -226,6 +226,19 @@ kprof_status kprof_target_current_device(uint32_t *device)
     return KPROF_OK;
 }
 
+/* To retain a primary context that is not there would make it. */
+bool kprof_target_is_primary(const void *context, uint32_t device)
+{
+    CUcontext primary = NULL;
+    unsigned flags;
+    int is_active = 0;
+    if (target.driver->cuDevicePrimaryCtxGetState_((CUdevice)device, &flags, &is_active) != CUDA_SUCCESS ||
+        !is_active || target.driver->cuDevicePrimaryCtxRetain_(&primary, (CUdevice)device) != CUDA_SUCCESS)
+        return false;
+    (void)target.driver->cuDevicePrimaryCtxRelease_((CUdevice)device);
+    return primary == context;
+}
+
 /* The CUfunction of a launch: cudart passes a CUkernel in its place, which not every driver call takes. */
 static CUfunction resolve_function(CUfunction handle)
 {

@@ -24,6 +24,8 @@ kprof_status kprof_target_start(const kprof_target_hooks *hooks) KPROF_MUST_CHEC
 
 /* Ordinal of the context's device, which must be current on this thread. */
 kprof_status kprof_target_current_device(uint32_t *device) KPROF_MUST_CHECK;
+/* Is the context the device's primary one, which lives until the process ends if nobody resets the device? */
+bool kprof_target_is_primary(const void *context, uint32_t device);
 /* Fill grid, block, cluster, shared memory, context and stream of a launch, from inside its enter hook. */
 void kprof_target_shape(const kprof_call *call, kprof_launch_record *out);
 /* The same, and fill its occupancy, too. */

@@ -51,6 +51,7 @@
     X(cuptiRangeProfilerGetCounterDataInfo)                                                                            \
     X(cuptiSassMetricsGetProperties)                                                                                   \
     X(cuptiSassMetricsSetConfig)                                                                                       \
+    X(cuptiSassMetricsUnsetConfig)                                                                                     \
     X(cuptiSassMetricsEnable)                                                                                          \
     X(cuptiSassMetricsGetDataProperties)                                                                               \
     X(cuptiSassMetricsFlushData)                                                                                       \

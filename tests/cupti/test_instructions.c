@@ -4,6 +4,7 @@
 #include "cupti/instructions.h"
 #include "cupti/pc_samples.h"
 #include "cupti/profiler.h"
+#include "cupti/target.h"
 #include "host/load.h"
 #include "log_capture.h"
 
@@ -26,7 +27,8 @@ static log_capture log_seen;
 static char place; /* of the context */
 
 static struct {
-    unsigned configured, initialized;
+    unsigned set, unset; /* configurations of devices, as bits */
+    unsigned initialized;
     bool counts, samples, started, runs;
     uint32_t period, mode, control;
     size_t records; /* the kernels that were patched have so many instructions */
@@ -55,9 +57,20 @@ static CUptiResult get_properties(CUpti_SassMetrics_GetProperties_Params *p)
 static CUptiResult set_config(CUpti_SassMetricsSetConfig_Params *p)
 {
     assert_int_equal(p->structSize, CUpti_SassMetricsSetConfig_Params_STRUCT_SIZE);
+    assert_false(cupti.unset & 1u << p->deviceIndex);
     for (size_t i = 0; i < p->numOfMetricConfig; i++)
         assert_int_equal(p->pConfigs[i].outputGranularity, CUPTI_SASS_METRICS_OUTPUT_GRANULARITY_GPU);
-    return cupti.configured++ == 0 || p->deviceIndex > 0 ? CUPTI_SUCCESS : CUPTI_ERROR_OUT_OF_MEMORY;
+    assert_false(cupti.set & 1u << p->deviceIndex);
+    cupti.set |= 1u << p->deviceIndex;
+    return CUPTI_SUCCESS;
+}
+
+static CUptiResult unset_config(CUpti_SassMetricsUnsetConfig_Params *p)
+{
+    assert_int_equal(p->structSize, CUpti_SassMetricsUnsetConfig_Params_STRUCT_SIZE);
+    assert_true(cupti.set & ~cupti.unset & 1u << p->deviceIndex);
+    cupti.unset |= 1u << p->deviceIndex;
+    return CUPTI_SUCCESS;
 }
 
 static CUptiResult enable_counters(CUpti_SassMetricsEnable_Params *p)
@@ -222,6 +235,7 @@ static const kprof_cupti_api api = {
     .cuptiGetResultString = get_string,
     .cuptiSassMetricsGetProperties = get_properties,
     .cuptiSassMetricsSetConfig = set_config,
+    .cuptiSassMetricsUnsetConfig = unset_config,
     .cuptiSassMetricsEnable = enable_counters,
     .cuptiSassMetricsGetDataProperties = get_data_properties,
     .cuptiSassMetricsFlushData = flush,
@@ -249,6 +263,12 @@ kprof_status kprof_profilers_initialize(const struct kprof_cupti_api *unused)
     assert_ptr_equal(unused, &api);
     cupti.initialized++;
     return KPROF_OK;
+}
+
+bool kprof_target_is_primary(const void *context, uint32_t device)
+{
+    (void)device;
+    return context == &place;
 }
 
 kprof_status kprof_cupti_fail(const struct kprof_cupti_api *unused, const char *operation, int failure)
@@ -299,21 +319,37 @@ static void counters_are_given_by_instruction(void **state)
     kprof_instructions_close(counters);
 }
 
-/* The configuration outlives what was opened with it. */
+/* A second configuration, or one for a context that has gone, would end the process or leave nothing that works. */
 static void a_device_is_configured_once(void **state)
 {
     (void)state;
     char *names[] = {(char *)"a"};
-    kprof_instructions *first = open_counters(0, names, 1), *second = open_counters(0, names, 1);
-    const unsigned before = cupti.configured;
-    kprof_instructions *other = open_counters(3, names, 1);
-    assert_int_equal(cupti.configured, before + 1);
+    kprof_strlist list = {names, 1, 1};
+    const kprof_instructions_place there = {&place, 3, "GH100", &list};
+    kprof_instructions *first = open_counters(3, names, 1), *second, *other = open_counters(4, names, 1);
     cupti.enable = CUPTI_ERROR_UNKNOWN;
-    assert_int_equal(kprof_instructions_enable(second), KPROF_INTERNAL);
-    assert_int_equal(kprof_instructions_disable(second), KPROF_OK);
+    assert_int_equal(kprof_instructions_enable(first), KPROF_INTERNAL);
+    assert_int_equal(kprof_instructions_disable(first), KPROF_OK);
+    assert_int_equal(cupti.unset & 8, 0);
     kprof_instructions_close(first);
-    kprof_instructions_close(second);
+    assert_int_equal(cupti.unset & 8, 8);
+    assert_int_equal(kprof_instructions_open(&there, &second), KPROF_UNSUPPORTED);
+    assert_non_null(strstr(log_seen.last, "has been reset"));
     kprof_instructions_close(other);
+}
+
+static void other_contexts_than_the_primary_one_are_refused(void **state)
+{
+    (void)state;
+    char *names[] = {(char *)"a"};
+    kprof_strlist list = {names, 1, 1};
+    kprof_instructions *opened;
+    kprof_instructions_place there = {&there, 5, "GH100", &list};
+    assert_int_equal(kprof_instructions_open(&there, &opened), KPROF_UNSUPPORTED);
+    assert_non_null(strstr(log_seen.last, "primary context only"));
+    assert_int_equal(cupti.set & 32, 0);
+    there = (kprof_instructions_place){&place, 64, "GH100", &list};
+    assert_int_equal(kprof_instructions_open(&there, &opened), KPROF_UNSUPPORTED);
 }
 
 static void metrics_that_no_chip_has_are_refused(void **state)
@@ -476,9 +512,10 @@ static void cubins_are_loaded_while_one_is_looked_for(void **state)
 static int set_up(void **state)
 {
     (void)state;
-    const unsigned configured = cupti.configured;
+    const unsigned set = cupti.set, unset = cupti.unset; /* as long as the process lives */
     memset(&cupti, 0, sizeof cupti);
-    cupti.configured = configured; /* as long as the process lives */
+    cupti.set = set;
+    cupti.unset = unset;
     log_capture_start(&log_seen);
     return 0;
 }
@@ -488,10 +525,15 @@ static int set_up(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(counters_are_given_by_instruction),         TEST(a_device_is_configured_once),
-        TEST(metrics_that_no_chip_has_are_refused),      TEST(samples_are_given_by_instruction),
-        TEST(samples_are_enabled_anew_each_time),        TEST(what_cannot_be_enabled_is_told),
-        TEST(launches_without_samples_tell_why),         TEST(cubins_are_found_by_their_checksum),
+        TEST(counters_are_given_by_instruction),
+        TEST(a_device_is_configured_once),
+        TEST(other_contexts_than_the_primary_one_are_refused),
+        TEST(metrics_that_no_chip_has_are_refused),
+        TEST(samples_are_given_by_instruction),
+        TEST(samples_are_enabled_anew_each_time),
+        TEST(what_cannot_be_enabled_is_told),
+        TEST(launches_without_samples_tell_why),
+        TEST(cubins_are_found_by_their_checksum),
         TEST(cubins_are_loaded_while_one_is_looked_for),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
