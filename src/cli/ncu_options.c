@@ -15,8 +15,8 @@
 #define ELSE(hint) KPROF_NCU_REFUSED, hint, 0
 
 static const char no_app_replay[] = "kprof does not run an application more than once";
-static const char no_call_stack[] = "kprof records no call stacks";
-static const char no_choice[] = "kprof records no call stacks; choose launches with -k, -s, -c and --nvtx-include";
+static const char no_choice[] =
+    "kprof chooses no launches by their call stacks; choose them with -k, -s, -c and --nvtx-include";
 static const char no_communicator[] = "kprof does not keep ranks in step; --replay-mode multiplex repeats no launch, "
                                       "so that ranks need not wait for each "
                                       "other";
@@ -36,8 +36,6 @@ static const kprof_ncu_option rows[] = {
     {"app-replay-buffer", 0, true, NULL, SAME(no_app_replay)},
     {"app-replay-match", 0, true, NULL, SAME(no_app_replay)},
     {"app-replay-mode", 0, true, NULL, SAME(no_app_replay)},
-    {"call-stack", 0, false, NULL, SAME(no_call_stack)},
-    {"call-stack-type", 0, true, NULL, SAME(no_call_stack)},
     {"check-exit-code", 0, true, YES, SAME("kprof always passes on the application's exit status")},
     {"clock-control", 0, true, "none", ELSE("kprof changes no clock: leave the option out; nvidia-smi locks clocks")},
     {"communicator", 0, true, "none", SAME(no_communicator)},

@@ -88,10 +88,10 @@ OPTION(CLI, CHOICE, sort, "sort", SHOWING,
                                 {"divergence", KPROF_SORT_DIVERGENCE}))
 OPTION(CLI, CHOICE, group_by, "group-by", SHOWING,
        "rows of the summary, statistics and brief pages: for each kernel, or each part of its launches (kernel)",
-       .argument = "kernel|config|device|process|graph|nvtx", .initial = KPROF_UNSET,
+       .argument = "kernel|config|device|process|graph|nvtx|stack|line|module", .initial = KPROF_UNSET,
        .choices = KPROF_CHOICES({"kernel", KPROF_GROUP_KERNEL}, {"config", KPROF_GROUP_CONFIG},
                                 {"device", KPROF_GROUP_DEVICE}, {"process", KPROF_GROUP_PROCESS},
-                                {"graph", KPROF_GROUP_GRAPH}, {"nvtx", KPROF_GROUP_NVTX}))
+                                {"graph", KPROF_GROUP_GRAPH}, {"nvtx", KPROF_GROUP_NVTX}, {"stack", KPROF_GROUP_STACK}, {"line", KPROF_GROUP_LINE}, {"module", KPROF_GROUP_MODULE}))
 OPTION(CLI, NUMBER, top, "top", SHOWING,
        "show the first N rows of the summary and brief pages, or of each kernel of the source page (10); 0: all",
        .argument = "N")

@@ -20,6 +20,9 @@ typedef enum kprof_color { KPROF_COLOR_AUTO, KPROF_COLOR_ALWAYS, KPROF_COLOR_NEV
 /* Rows that the table of options may have. */
 #define KPROF_OPTIONS_MAX 128
 
+/* --call-stack-type both */
+#define KPROF_CALL_STACK_BOTH 3
+
 /* A choice that was not made on the command line. */
 #define KPROF_UNSET (-1)
 

@@ -338,6 +338,8 @@ kprof_status kprof_options_settle(kprof_options *options)
                   "--kill has no effect: nothing tells when all launches are measured; give --launch-count, and with "
                   "--filter-mode per-gpu --devices");
     options->nvtx = options->nvtx || options->nvtx_of_process || kprof_filter_asks_nvtx(&options->filter);
+    if (options->call_stack && !is_given(options, offsetof(kprof_options, call_stack_type)))
+        options->call_stack_type = KPROF_CALL_STACK_BOTH;
     kprof_workload *workload = &options->selection.limits.workload;
     workload->launches = launches ? launches : KPROF_ASSUMED_LAUNCHES;
     workload->batch = options->replay_batch;

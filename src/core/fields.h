@@ -24,8 +24,8 @@
 #include "core/attributes.h"
 
 /* A field that is added or removed makes another version of both. */
-#define KPROF_SPOOL_VERSION  7
-#define KPROF_SCHEMA_VERSION 7
+#define KPROF_SPOOL_VERSION  8
+#define KPROF_SCHEMA_VERSION 8
 
 /* The one metric of a launch that is measured. */
 #define KPROF_RANGE_LEAD "launch__range_lead_time"
@@ -138,8 +138,10 @@
     FIELD(U32, max_blocks_per_sm, max_blocks_per_sm, 1, NONE, KNOWN, "launch__occupancy_blocks_per_multiprocessor",    \
           "block", "blocks resident on an SM as the driver computes them")                                             \
     FIELD(U32, max_active_clusters, max_active_clusters, 1, NONE, NONE) /* 0: not a cluster launch, or not known */    \
-    SPOOL(U64, graph_node, NONE) /* CUPTI's number of a kernel's node; 0: it is in no graph. A table of its own */     \
-    SPOOL(TEXT, nvtx, NONE)      /* open NVTX ranges, as core/nvtx.h writes them. A table of its own */                \
+    SPOOL(U64, graph_node, NONE)   /* CUPTI's number of a kernel's node; 0: it is in no graph. A table of its own */   \
+    SPOOL(TEXT, nvtx, NONE)        /* open NVTX ranges, as core/nvtx.h writes them. A table of its own */              \
+    SPOOL(U32, stack, NONE)        /* of the stack record; 0: none. Tables of its own, as the next */                  \
+    SPOOL(U32, stack_origin, NONE) /* the call whose stack it is: KPROF_STACK_OF_* */                                  \
     FIELD(I64, start_unix_ns, start_unix_ns, 1, NONE, NONE) /* when the application made the call */                   \
     FIELD(I64, profile_ns, profile_ns, 1, NONE, NONE)       /* host time that profiling this launch took */            \
     SPOOL(U64, range_lead_ns, VALUE, KPROF_RANGE_LEAD, "ns",                                                           \
@@ -212,6 +214,22 @@
     SPOOL(U32, value_count, NONE)                                                                                      \
     SPOOL(VALUES, values, NONE) /* rows of an offset in bytes and a value for each name; rows of zeros are left out */
 
+/* A frame of call stacks, before the first stack that has it. */
+#define KPROF_FRAME_FIELDS(FIELD, SPOOL, REPORT)                                                                       \
+    SPOOL(U32, frame, NONE)     /* numbered from 1 in this process */                                                  \
+    SPOOL(U32, is_native, NONE) /* 1: native code, 0: Python */                                                        \
+    SPOOL(TEXT, function, NONE) /* "": not known */                                                                    \
+    SPOOL(TEXT, file, NONE)     /* of native code the module; "": not known */                                         \
+    SPOOL(U64, place, NONE)     /* the line, 0: not known; of native code the offset in the module */
+
+/* A call stack, before the first launch that has it. */
+#define KPROF_STACK_FIELDS(FIELD, SPOOL, REPORT)                                                                       \
+    SPOOL(U32, stack, NONE)   /* numbered from 1 in this process */                                                    \
+    SPOOL(U32, is_cut, NONE)  /* 1: there are more frames outside of these */                                          \
+    SPOOL(TEXT, reason, NONE) /* why there are no frames of Python; "": all is well */                                 \
+    SPOOL(U32, frame_count, NONE)                                                                                      \
+    SPOOL(VALUES, frames, NONE) /* their numbers: Python's, the innermost first, and the native ones likewise */
+
 /* The records of the spool and their types. The first of every spool is that of the process. */
 #define KPROF_RECORD_MAP(X)                                                                                            \
     X(1, PROCESS, process)                                                                                             \
@@ -224,7 +242,9 @@
     X(8, MESSAGE, message)                                                                                             \
     X(9, END, end)                                                                                                     \
     X(10, CODE, code)                                                                                                  \
-    X(11, INSTRUCTIONS, instructions)
+    X(11, INSTRUCTIONS, instructions)                                                                                  \
+    X(12, FRAME, frame)                                                                                                \
+    X(13, STACK, stack)
 
 /* Tables of the report that no record is in. */
 #define KPROF_METRIC_FIELDS(FIELD, SPOOL, REPORT)                                                                      \

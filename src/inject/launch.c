@@ -19,6 +19,7 @@
 #include "inject/nvtx.h"
 #include "inject/preload.h"
 #include "inject/process.h"
+#include "inject/stacks.h"
 #include "inject/wait.h"
 
 #include <stdio.h>
@@ -121,6 +122,7 @@ static void describe(const kprof_call *call, const counted *launch, kprof_launch
     record->start_unix_ns = (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
     record->mode = KPROF_REPLAY_NONE;
     record->nvtx = kprof_engine.process.config.nvtx ? kprof_nvtx_text() : "";
+    record->stack = kprof_launch_stack();
     kprof_engine.device->target_launch(call, record);
 }
 
@@ -412,6 +414,7 @@ static void look_at_node(const kprof_graph_call *node, const kprof_device *devic
     describe(&node->call, &count, &out->record);
     out->record.device = device->record.device;
     out->record.graph_node = node->node;
+    out->record.stack_origin = KPROF_STACK_OF_GRAPH;
     atomic_fetch_add(&kprof_engine.process.matched, 1);
 }
 

@@ -15,6 +15,7 @@
 #include "inject/lock.h"
 #include "inject/preload.h"
 #include "inject/process.h"
+#include "inject/stacks.h"
 
 #include <dlfcn.h>
 #include <pthread.h>
@@ -119,6 +120,7 @@ static kprof_status start(const char *dir)
     atexit(at_exit);
     at_quick_exit(at_exit);
     process->pid = getpid();
+    kprof_launch_stacks_prepare();
     /* The preloaded library is where kprof started the process; a program may have taken it out of the environment. */
     kprof_exec_slot *slot = (kprof_exec_slot *)dlsym(RTLD_DEFAULT, KPROF_EXEC_SLOT);
     kprof_ending_prepare(kprof_launch_take_signal);

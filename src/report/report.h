@@ -154,8 +154,11 @@ typedef enum kprof_grouping {
     KPROF_GROUP_CONFIG, /* grid, block, cluster and dynamic shared memory */
     KPROF_GROUP_DEVICE,
     KPROF_GROUP_PROCESS,
-    KPROF_GROUP_GRAPH, /* the node of a CUDA graph, or none */
-    KPROF_GROUP_NVTX,  /* the innermost NVTX ranges, or none */
+    KPROF_GROUP_GRAPH,  /* the node of a CUDA graph, or none */
+    KPROF_GROUP_NVTX,   /* the innermost NVTX ranges, or none */
+    KPROF_GROUP_STACK,  /* the call stack, or none */
+    KPROF_GROUP_LINE,   /* the innermost line of it that is the user's own */
+    KPROF_GROUP_MODULE, /* the file or module of that line */
 } kprof_grouping;
 
 /* The order of the rows of the summary and brief pages, and of those of the source page: the largest first, names in

@@ -22,6 +22,13 @@ typedef enum kprof_replay_mode {
     KPROF_REPLAY_BATCH,     /* measured in all passes, replayed with the launches of its batch */
 } kprof_replay_mode;
 
+/* The call whose stack a launch has. */
+enum {
+    KPROF_STACK_OF_LAUNCH,
+    KPROF_STACK_OF_GRAPH,  /* the launch of the graph that the kernel is in */
+    KPROF_STACK_OF_CAPTURE /* the launch that was captured into the graph, or the call that made its node */
+};
+
 /* The C types of the kinds of fields. */
 typedef uint32_t kprof_type_U32, kprof_type_SHAPE[3];
 typedef uint64_t kprof_type_U64;

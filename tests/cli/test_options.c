@@ -803,8 +803,9 @@ static void options_of_ncu_without_effect(void **state)
     assert_int_equal(captured.count, 0);
     assert_int_equal(options.import_source, 1);
     assert_int_equal(options.import_sass, 0);
-    assert_int_equal(parse("--call-stack --app-replay-mode strict --pm-sampling-interval 0 --import-sass yes app"),
-                     KPROF_OK);
+    assert_int_equal(
+        parse("--disable-extra-suffixes --app-replay-mode strict --pm-sampling-interval 0 --import-sass yes app"),
+        KPROF_OK);
     assert_int_equal(options.import_sass, 1);
     assert_int_equal(captured.count, 3);
     assert_string_equal(options.application[0], "app");

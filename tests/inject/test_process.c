@@ -11,6 +11,7 @@
 #include "inject/lock.h"
 #include "inject/preload.h"
 #include "inject/process.h"
+#include "inject/stacks.h"
 
 #include <setjmp.h>
 #include <signal.h>
@@ -50,6 +51,7 @@ static kprof_status target_start(const kprof_target_hooks *hooks)
 static const kprof_device_ops device_ops = {.target_start = target_start};
 
 void kprof_launch_prepare(void) {}
+void kprof_launch_stacks_prepare(void) {}
 void kprof_preload_end(void)
 {
     preloads_ended++;

@@ -278,6 +278,11 @@ static void check_version_6(void **state)
 }
 #define VERSION_6_COUNT 8 /* of the cases */
 
+static void check_version_7(void **state)
+{
+    check_report(KPROF_TESTS_DIR "/fixtures/report-v7.kprof", *state);
+}
+
 /* Every line has at most `width` columns. */
 static void expect_narrow(const char *text, unsigned width)
 {
@@ -325,6 +330,7 @@ static void check_widths(void **state)
                              KPROF_TESTS_DIR "/fixtures/report-v4.kprof",
                              KPROF_TESTS_DIR "/fixtures/report-v5.kprof",
                              KPROF_TESTS_DIR "/fixtures/report-v6.kprof",
+                             KPROF_TESTS_DIR "/fixtures/report-v7.kprof",
                              KPROF_TESTS_DIR "/../samples/vectorAdd-h200.kprof"};
     for (size_t i = 0; i < sizeof reports / sizeof *reports; i++) {
         for (size_t k = 0; k < sizeof widths / sizeof *widths; k++)
@@ -351,6 +357,7 @@ static const golden_part parts[] = {
     PART(check_version_4, version_4_cases),
     PART(check_version_5, version_5_cases),
     {check_version_6, cases, VERSION_6_COUNT},
+    {check_version_7, cases, VERSION_6_COUNT},
     PART(check_multiplexed, multiplexed_cases),
     PART(check_source, source_cases),
 };

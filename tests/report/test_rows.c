@@ -107,6 +107,7 @@ static void test_every_field_is_stored_and_read(void **state)
     launch.device = device.device;
     device.attribute_count = 0; /* as many as there are */
     launch.value_count = launch.witness_count = 0;
+    launch.stack = launch.stack_origin = 0; /* of a record that comes before */
     const kprof_record records[] = {
         {.type = KPROF_RECORD_PROCESS, .process = process},
         {.type = KPROF_RECORD_DEVICE, .device = device},

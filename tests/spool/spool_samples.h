@@ -60,6 +60,8 @@ static const kprof_record samples[] = {
                 .max_blocks_per_sm = 18,
                 .max_active_clusters = 19,
                 .graph_node = 1ull << 36,
+                .stack = 24,
+                .stack_origin = KPROF_STACK_OF_CAPTURE,
                 .start_unix_ns = 20,
                 .profile_ns = -21,
                 .range_lead_ns = 22,
@@ -89,6 +91,8 @@ static const kprof_record samples[] = {
                       .value_count = 6,
                       .values = sample_rows}},
     {.type = KPROF_RECORD_INSTRUCTIONS, .instructions = {.function = "", .reason = "no samples"}},
+    {.type = KPROF_RECORD_FRAME, .frame = {25, 1, "step", "/home/me/train.py", 1ull << 40}},
+    {.type = KPROF_RECORD_STACK, .stack = {26, 1, "no Python", 2, sample_spreads}},
     {.type = KPROF_RECORD_END, .end = {100, 50, 49}},
 };
 

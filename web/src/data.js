@@ -57,6 +57,7 @@ function readLaunch(raw, part, texts) {
         mode: text(raw.mode),
         reason: text(raw.reason),
         nvtx: text(raw.nvtx),
+        from: text(raw.from),
         disagree: text(raw.disagree),
         multiplexed: raw.multiplexed && {
             ...raw.multiplexed,

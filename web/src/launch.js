@@ -244,6 +244,7 @@ function factsOf(launch) {
         ["Stream", launch.stream],
         ["Graph node", launch.node],
         ["NVTX ranges", launch.nvtx],
+        ["Launched from", launch.from],
         ["Passes", launch.passes && !many ? `${launch.passes} (${launch.mode} replay)` : null],
         ["Values", many?.text],
         ["Note", many?.note],

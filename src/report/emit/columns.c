@@ -2,6 +2,8 @@
 #include "report/emit/columns.h"
 #include "report/model/witness.h"
 
+#include <string.h>
+
 #define COLUMN(kind, id, title, is_there, value, ...) [KPROF_COLUMN_##id] = {#id, KPROF_CELL_##kind, __VA_ARGS__},
 const kprof_column kprof_launch_columns[] = {KPROF_LAUNCH_COLUMNS(COLUMN)};
 
@@ -15,6 +17,19 @@ const kprof_column kprof_metric_columns[KPROF_METRIC_COLUMN_COUNT] = {
     OF_METRIC("mad", REAL),     OF_METRIC("confidence", TEXT), OF_METRIC("message", TEXT),
 };
 
+/* "train.py:57 in step", and whose stack that is where it is not the launch's own. */
+static void describe_stack(const kprof_model *model, const kprof_model_launch *launch, kprof_strbuf *out)
+{
+    const kprof_model_stack *stack = kprof_model_stack_of(model, launch);
+    if (!stack)
+        return;
+    kprof_strbuf_puts(out, stack->line);
+    if (strcmp(launch->stack_origin, "graph") == 0)
+        kprof_strbuf_puts(out, ", the launch of its graph");
+    else if (strcmp(launch->stack_origin, "capture") == 0)
+        kprof_strbuf_puts(out, ", which made its graph's node");
+}
+
 kprof_status kprof_launch_texts_make(const kprof_model *model, const kprof_model_launch *launch,
                                      const char *kernel_base, kprof_launch_texts *out)
 {
@@ -23,14 +38,16 @@ kprof_status kprof_launch_texts_make(const kprof_model *model, const kprof_model
     snprintf(out->cc, sizeof out->cc, "%u.%u", device->cc_major, device->cc_minor);
     if (launch->samples)
         kprof_samples_note(model, launch->samples, &out->samples_note);
+    describe_stack(model, launch, &out->launched_from);
     kprof_status status = kprof_disagreements_describe(model, launch, &out->disagreements);
-    return status == KPROF_OK && out->samples_note.failed ? KPROF_NO_MEMORY : status;
+    return status == KPROF_OK && (out->samples_note.failed || out->launched_from.failed) ? KPROF_NO_MEMORY : status;
 }
 
 void kprof_launch_texts_free(kprof_launch_texts *texts)
 {
     kprof_strbuf_free(&texts->disagreements);
     kprof_strbuf_free(&texts->samples_note);
+    kprof_strbuf_free(&texts->launched_from);
 }
 
 #define SET_WHOLE(value)  cell.whole = (int64_t)(value)

@@ -44,6 +44,8 @@ typedef struct kprof_column {
       .json = "graph_node", .html = "node", .place = 150)                                                              \
     X(TEXT, nvtx, "NVTX ranges", *record->nvtx, record->nvtx, .in_csv = true, .or_none = true, .json = "nvtx",         \
       .html = "nvtx", .place = 160, .in_text = true)                                                                   \
+    X(TEXT, launched_from, "Launched from", texts->launched_from.length > 0, texts->launched_from.data,                \
+      .in_csv = true, .or_none = true, .json = "launched_from", .html = "from", .place = 165, .in_text = true)         \
     X(WHOLE, device, "Device", true, record->device, .in_csv = true)                                                   \
     X(TEXT, device_name, "Device", true, launch->device->name, .in_csv = true, .place = 90, .plain = true)             \
     X(DIGITS, cc, "CC", true, texts->cc, .in_csv = true, .place = 100)                                                 \
@@ -85,7 +87,7 @@ typedef struct kprof_launch_texts {
     const kprof_model_launch *launch;
     const char *kernel; /* its name */
     char cc[24];        /* "9.0" */
-    kprof_strbuf disagreements, samples_note;
+    kprof_strbuf disagreements, samples_note, launched_from;
 } kprof_launch_texts;
 /* `kernel_base`: the name of the kernel that is wanted. NO_MEMORY where a text is missing; freed in any case. */
 kprof_status kprof_launch_texts_make(const kprof_model *model, const kprof_model_launch *launch,

@@ -25,11 +25,19 @@ static const void *element(const void *array, size_t count, const size_t size, i
     return id < 1 || (uint64_t)id > count ? NULL : (const char *)array + (size_t)(id - 1) * size;
 }
 
+/* The columns behind those of the launch, from the last one. */
+enum { ORIGIN = 1, STACK, RANGES, NODE };
+
+static int column_of(sqlite3_stmt *row, int from_last)
+{
+    return sqlite3_column_count(row) - from_last;
+}
+
 /* Are the ranges of a launch among those of the filter? An older report has none. */
 static kprof_status match_nvtx(const launch_walker *walker, sqlite3_stmt *row, bool *matches)
 {
     kprof_nvtx_parsed ranges;
-    char *text = kprof_store_text(walker->walk->report, row, sqlite3_column_count(row) - 1);
+    char *text = kprof_store_text(walker->walk->report, row, column_of(row, RANGES));
     bool whole = text && kprof_nvtx_parse_text(text, &ranges);
     free(text);
     if (!whole)
@@ -161,7 +169,9 @@ static kprof_status visit_row(void *user, sqlite3_stmt *row)
         element(model->processes, model->process_count, sizeof *model->processes, sqlite3_column_int64(row, 1));
     launch.kernel = element(model->kernels, model->kernel_count, sizeof *model->kernels, sqlite3_column_int64(row, 2));
     launch.device = element(model->devices, model->device_count, sizeof *model->devices, sqlite3_column_int64(row, 3));
-    if (launch.id <= walker->last_id || !launch.process || !launch.kernel || !launch.device)
+    launch.stack = sqlite3_column_int64(row, column_of(row, STACK));
+    const bool has_stack = launch.stack >= 0 && (uint64_t)launch.stack <= model->stack_count;
+    if (launch.id <= walker->last_id || !launch.process || !launch.kernel || !launch.device || !has_stack)
         return kprof_store_damaged(walker->walk->report, "launch");
     walker->last_id = launch.id;
     bool taken;
@@ -179,15 +189,18 @@ static kprof_status visit_row(void *user, sqlite3_stmt *row)
     bool whole = kprof_rows_read(walker->walk->report, KPROF_ROWS_LAUNCH, row, &columns);
     launch.record = columns.record;
     launch.record.device = launch.device->record.device;
-    launch.record.graph_node = (uint64_t)sqlite3_column_int64(row, sqlite3_column_count(row) - 2);
-    char *nvtx = kprof_store_text(walker->walk->report, row, sqlite3_column_count(row) - 1);
+    launch.record.graph_node = (uint64_t)sqlite3_column_int64(row, column_of(row, NODE));
+    char *nvtx = kprof_store_text(walker->walk->report, row, column_of(row, RANGES));
+    char *origin = kprof_store_text(walker->walk->report, row, column_of(row, ORIGIN));
     launch.record.nvtx = nvtx;
+    launch.stack_origin = origin;
     launch.replay_mode = columns.replay_mode;
     launch.reason = columns.reason;
     launch.measured = columns.measured;
-    status = whole && nvtx ? hand_over(walker, &launch) : kprof_store_no_memory(walker->walk->report);
+    status = whole && nvtx && origin ? hand_over(walker, &launch) : kprof_store_no_memory(walker->walk->report);
     kprof_rows_free(KPROF_ROWS_LAUNCH, &columns);
     free(nvtx);
+    free(origin);
     return status;
 }
 
@@ -210,13 +223,18 @@ static kprof_status prepare(launch_walker *walker)
 kprof_status kprof_model_launches(const kprof_model_walk *walk, kprof_model_visit *visit, void *user)
 {
     launch_walker walker = {.walk = walk, .visit = visit, .user = user, .last_id = -1};
-    /* The columns of `launch`, then its graph node, 0 or NULL outside of graphs, and its NVTX ranges or NULL. */
-    const char *query = "SELECT launch.*, node, ranges FROM launch LEFT JOIN graph_node ON graph_node.launch_id=id "
-                        "LEFT JOIN nvtx ON nvtx.launch_id=id ORDER BY id";
+    /* The columns of `launch`, then its graph node, 0 or NULL outside of graphs, its NVTX ranges, and its call stack
+     * with the origin of that, or NULL. */
+    const char *query = "SELECT launch.*, node, ranges, stack_id, origin FROM launch "
+                        "LEFT JOIN graph_node ON graph_node.launch_id=id LEFT JOIN nvtx ON nvtx.launch_id=id "
+                        "LEFT JOIN launch_stack ON launch_stack.launch_id=id ORDER BY id";
     if (walk->report->version < 3) /* it has no table graph_node */
-        query = "SELECT launch.*, 0, NULL FROM launch ORDER BY id";
+        query = "SELECT launch.*, 0, NULL, 0, NULL FROM launch ORDER BY id";
     else if (walk->report->version < 6) /* it has no table nvtx */
-        query = "SELECT launch.*, node, NULL FROM launch LEFT JOIN graph_node ON launch_id=id ORDER BY id";
+        query = "SELECT launch.*, node, NULL, 0, NULL FROM launch LEFT JOIN graph_node ON launch_id=id ORDER BY id";
+    else if (walk->report->version < 8) /* it has no table launch_stack */
+        query = "SELECT launch.*, node, ranges, 0, NULL FROM launch LEFT JOIN graph_node ON graph_node.launch_id=id "
+                "LEFT JOIN nvtx ON nvtx.launch_id=id ORDER BY id";
     kprof_status status = prepare(&walker);
     if (status == KPROF_OK)
         status = kprof_store_query(walk->report, query, visit_row, &walker);

@@ -356,6 +356,25 @@ static kprof_status add_code(kprof_merge *merge, const kprof_report *from)
     return status;
 }
 
+/* Stacks that are the same in both reports are one. */
+static kprof_status add_stacks(kprof_merge *merge, const kprof_report *from)
+{
+    static const char *const statements[] = {
+        "INSERT OR IGNORE INTO main.stack SELECT NULL, line, module, frames, cut, reason FROM source.stack WHERE ?3=0 "
+        "OR "
+        "id IN (SELECT stack_id FROM source.launch_stack WHERE launch_id IN (SELECT launch FROM taken)) ORDER BY id",
+        "INSERT INTO main.launch_stack SELECT launch_id+?1, (SELECT id FROM main.stack AS own WHERE "
+        "own.frames=old.frames AND own.cut=old.cut AND own.reason=old.reason), origin FROM source.launch_stack JOIN "
+        "source.stack AS old ON old.id=stack_id WHERE launch_id IN (SELECT launch FROM taken) OR ?3=0 ORDER BY "
+        "launch_id",
+    };
+    const int64_t numbers[] = {merge->launch_count, merge->process_count, merge->subset != NULL};
+    kprof_status status = KPROF_OK;
+    for (size_t i = 0; i < sizeof statements / sizeof *statements && from->version >= 8 && status == KPROF_OK; i++)
+        status = run(merge, statements[i], numbers, 3);
+    return status;
+}
+
 static kprof_status add_launches(kprof_merge *merge, const kprof_report *from)
 {
     static const char *const rest[] = {
@@ -388,6 +407,8 @@ static kprof_status add_launches(kprof_merge *merge, const kprof_report *from)
     const size_t first = from->version < 6; /* it has no table nvtx */
     for (size_t i = first; i < sizeof rest / sizeof *rest && status == KPROF_OK; i++)
         status = run(merge, rest[i], numbers, 3);
+    if (status == KPROF_OK)
+        status = add_stacks(merge, from);
     if (status == KPROF_OK)
         status = add_code(merge, from);
     if (status == KPROF_OK)

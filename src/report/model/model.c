@@ -108,6 +108,25 @@ static kprof_status load_nvtx(void *user, sqlite3_stmt *row)
     return KPROF_OK;
 }
 
+static kprof_status load_stack(void *user, sqlite3_stmt *row)
+{
+    loader *load = user;
+    kprof_model *model = load->model;
+    if (sqlite3_column_int64(row, 0) != (int64_t)model->stack_count + 1)
+        return kprof_store_damaged(load->report, "stack");
+    kprof_model_stack *added = KPROF_APPEND(model->stacks, model->stack_count);
+    if (!added)
+        return kprof_store_no_memory(load->report);
+    *added = (kprof_model_stack){kprof_store_text(load->report, row, 1), kprof_store_text(load->report, row, 2)};
+    model->stack_count++;
+    return added->line && added->module ? KPROF_OK : kprof_store_no_memory(load->report);
+}
+
+const kprof_model_stack *kprof_model_stack_of(const kprof_model *model, const kprof_model_launch *launch)
+{
+    return launch->stack > 0 ? &model->stacks[launch->stack - 1] : NULL;
+}
+
 static kprof_status load_run(void *user, sqlite3_stmt *row)
 {
     loader *load = user;
@@ -452,6 +471,7 @@ static const load_step steps[] = {
     {2, "SELECT * FROM schedule ORDER BY chip, metric_id, pass", load_schedule},
     {1, "SELECT * FROM seen ORDER BY process_id, kernel_id", load_seen},
     {6, "SELECT EXISTS (SELECT 1 FROM nvtx)", load_nvtx},
+    {8, "SELECT id, line, module FROM stack ORDER BY id", load_stack},
 };
 
 kprof_status kprof_model_load(kprof_report *report, kprof_model *out)
@@ -495,6 +515,11 @@ static void free_chips(kprof_model *model)
 
 void kprof_model_free(kprof_model *model)
 {
+    for (size_t i = 0; i < model->stack_count; i++) {
+        free(model->stacks[i].line);
+        free(model->stacks[i].module);
+    }
+    free(model->stacks);
     free(model->command_line);
     free(model->working_directory);
     free(model->kprof_version);

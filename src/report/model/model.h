@@ -31,11 +31,19 @@ typedef struct kprof_model_chip {
     size_t scheduled;             /* passes in it, over all metrics */
 } kprof_model_chip;
 
+/* A call stack, whose frames are read where somebody shows them. */
+typedef struct kprof_model_stack {
+    char *line;   /* "train.py:57 in step": the innermost line that is the user's own; or why there is none */
+    char *module; /* the file, or of native code the module, that it is in; "": not known */
+} kprof_model_stack;
+
 /* Arrays have their rows in the order of their ids, which count from 1. */
 typedef struct kprof_model {
     char *command_line, *working_directory, *kprof_version, *sets;
     int64_t start_unix_ns;
     bool has_nvtx; /* some launch has NVTX ranges */
+    kprof_model_stack *stacks;
+    size_t stack_count;
     kprof_model_process *processes;
     size_t process_count;
     kprof_model_device *devices;
@@ -90,6 +98,8 @@ typedef struct kprof_model_launch {
     const kprof_model_device *device;
     kprof_launch_record record;       /* without values */
     const char *reason, *replay_mode; /* valid until the next launch, as record.nvtx is */
+    int64_t stack;                    /* row of the call stack; 0: none was kept */
+    const char *stack_origin;         /* the call that the stack is of: "launch", "graph" or "capture"; "": none */
     int64_t measured;
     const double *values;               /* [metric_count of the model]; NaN: not measured or not asked for */
     const bool *asked;                  /* [metric_count]: the launch has a row for the metric */
@@ -147,6 +157,8 @@ void kprof_value_reader_close(kprof_value_reader *reader);
  * tell. */
 kprof_model_passes kprof_model_passes_of(const kprof_model_device *device, const kprof_model *model, size_t metric);
 
+/* The call stack of a launch; NULL: none was kept. */
+const kprof_model_stack *kprof_model_stack_of(const kprof_model *model, const kprof_model_launch *launch);
 /* Was the launch multiplexed: measured in one pass, in its own run, for a sample that it shares with others? */
 bool kprof_model_is_multiplexed(const kprof_model_launch *launch);
 /* True when the launch should have been measured but was not. A launch without counters to measure has no reason, and a

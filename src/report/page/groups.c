@@ -25,6 +25,16 @@ static void put_shape(kprof_strbuf *out, const kprof_launch_record *shape)
     kprof_strbuf_printf(out, ", %u B dynamic", shape->dynamic_smem_bytes);
 }
 
+/* The line, or the module alone, that the launch comes from. */
+static void put_line(const kprof_groups *groups, const kprof_model_launch *launch, kprof_strbuf *key)
+{
+    const kprof_model_stack *stack = kprof_model_stack_of(groups->model, launch);
+    if (stack && groups->by == KPROF_GROUP_LINE)
+        kprof_strbuf_printf(key, "%s %s", stack->line, stack->module);
+    else if (stack)
+        kprof_strbuf_puts(key, *stack->module ? stack->module : stack->line);
+}
+
 /* Caller frees; NULL when out of memory. */
 static char *make_key(const kprof_groups *groups, const kprof_model_launch *launch)
 {
@@ -46,6 +56,13 @@ static char *make_key(const kprof_groups *groups, const kprof_model_launch *laun
         break;
     case KPROF_GROUP_NVTX:
         kprof_strbuf_append(&key, launch->record.nvtx, kprof_nvtx_innermost_length(launch->record.nvtx));
+        break;
+    case KPROF_GROUP_STACK:
+        kprof_strbuf_printf(&key, "%lld", (long long)launch->stack);
+        break;
+    case KPROF_GROUP_LINE:
+    case KPROF_GROUP_MODULE:
+        put_line(groups, launch, &key);
         break;
     default:
         break;
@@ -85,6 +102,7 @@ static kprof_status add_group(kprof_groups *groups, const kprof_model_launch *la
                            : kprof_store_no_memory(groups->report);
     }
     *added = (kprof_group){.kernel = launch->kernel, .device = launch->device, .process = launch->process, .key = key};
+    added->stack = launch->stack;
     added->shape = launch->record;
     added->totals = totals;
     const size_t index = groups->count++;
@@ -299,6 +317,17 @@ void kprof_group_note(const kprof_groups *groups, const kprof_group *group, kpro
                             are_samples ? kprof_ending(samples, "s") : kprof_ending(launches, "es"));
 }
 
+static void describe_stack(const kprof_groups *groups, const kprof_group *group, kprof_strbuf *out)
+{
+    const kprof_model_stack *stack = group->stack > 0 ? &groups->model->stacks[group->stack - 1] : NULL;
+    if (!stack)
+        kprof_strbuf_puts(out, "no call stack");
+    else if (groups->by == KPROF_GROUP_STACK)
+        kprof_strbuf_printf(out, "stack %lld, %s", (long long)group->stack, stack->line);
+    else
+        kprof_strbuf_puts(out, groups->by == KPROF_GROUP_MODULE && *stack->module ? stack->module : stack->line);
+}
+
 void kprof_group_describe(const kprof_groups *groups, const kprof_group *group, kprof_strbuf *out)
 {
     switch (groups->by) {
@@ -323,6 +352,11 @@ void kprof_group_describe(const kprof_groups *groups, const kprof_group *group, 
         kprof_strbuf_puts(out, *ranges ? ranges : "no range");
         break;
     }
+    case KPROF_GROUP_STACK:
+    case KPROF_GROUP_LINE:
+    case KPROF_GROUP_MODULE:
+        describe_stack(groups, group, out);
+        break;
     default:
         break;
     }

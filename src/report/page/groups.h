@@ -26,6 +26,7 @@ typedef struct kprof_group {
     double *durations;          /* [duration_count], in ns: of launches, or of samples */
     size_t duration_count;
     size_t configurations;          /* different grids, blocks, clusters and dynamic shared memories */
+    int64_t stack;                  /* of its first launch; 0: none */
     char *key;                      /* that launches of the group share */
     size_t next;                    /* group of the same key, and another source; 0: none */
     const kprof_code_profile *code; /* what was measured of its instructions, in most launches; NULL: nothing */

@@ -5,6 +5,7 @@
 #include "report/store/launch_metrics.h"
 #include "report/store/names.h"
 #include "report/store/rows.h"
+#include "report/store/stack_ingest.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -50,6 +51,7 @@ struct kprof_ingest {
     known_metrics *metrics;
     size_t metrics_count;
     kprof_code_ingest code;
+    kprof_stack_ingest stacks;
     value_table table;
     bool table_is_current;                       /* no metric was added since it was filled */
     int64_t launch_rows[KPROF_LAUNCH_VALUE_MAX]; /* NO_ROW: nobody asked for this one */
@@ -95,6 +97,7 @@ void kprof_ingest_free(kprof_ingest *ingest)
     free(ingest->devices);
     free(ingest->metrics);
     kprof_code_ingest_free(&ingest->code);
+    kprof_stack_ingest_free(&ingest->stacks);
     table_free(&ingest->table);
     free(ingest);
 }
@@ -406,6 +409,8 @@ static kprof_status check_launch(const kprof_ingest *ingest, const kprof_launch_
     if (!find_kernel(ingest, launch->kernel))
         return bad_record("a launch is of an unknown kernel,", launch->kernel);
     const known_metrics *metrics = find_metrics(ingest, device->chip);
+    if (!kprof_stack_ingest_knows(&ingest->stacks, launch))
+        return bad_record("a launch has an unknown call stack,", launch->stack);
     if (launch->value_count && (!metrics || metrics->count != launch->value_count))
         return bad_record("a launch has a wrong number of values,", launch->value_count);
     if (launch->witness_count && (!metrics || metrics->witness_count != launch->witness_count))
@@ -441,6 +446,8 @@ static kprof_status store_launch(kprof_ingest *ingest, const kprof_launch_record
         status = kprof_store_write(ingest->report, KPROF_SQL_ADD_GRAPH_NODE, "ii", id, (int64_t)launch->graph_node);
     if (status == KPROF_OK && launch->nvtx && *launch->nvtx)
         status = kprof_store_write(ingest->report, KPROF_SQL_ADD_NVTX, "is", id, launch->nvtx);
+    if (status == KPROF_OK)
+        status = kprof_stack_ingest_launch(&ingest->stacks, ingest->report, launch, id);
     if (status == KPROF_OK)
         status = store_values(ingest, id);
     if (status == KPROF_OK)
@@ -481,6 +488,16 @@ static kprof_status store_code(kprof_ingest *ingest, const kprof_record *record)
     return why ? bad_record(why, is_code ? record->code.crc : record->instructions.launch) : status;
 }
 
+static kprof_status store_stack(kprof_ingest *ingest, const kprof_record *record)
+{
+    const bool is_frame = record->type == KPROF_RECORD_FRAME;
+    const char *why = NULL;
+    const kprof_status status = is_frame
+                                    ? kprof_stack_ingest_frame(&ingest->stacks, ingest->report, &record->frame, &why)
+                                    : kprof_stack_ingest_stack(&ingest->stacks, ingest->report, &record->stack, &why);
+    return why ? bad_record(why, is_frame ? record->frame.frame : record->stack.stack) : status;
+}
+
 static kprof_status store_record(kprof_ingest *ingest, const kprof_record *record)
 {
     switch (record->type) {
@@ -505,6 +522,9 @@ static kprof_status store_record(kprof_ingest *ingest, const kprof_record *recor
     case KPROF_RECORD_CODE:
     case KPROF_RECORD_INSTRUCTIONS:
         return store_code(ingest, record);
+    case KPROF_RECORD_FRAME:
+    case KPROF_RECORD_STACK:
+        return store_stack(ingest, record);
     case KPROF_RECORD_PROGRESS:
         return KPROF_OK;
     }

@@ -44,6 +44,12 @@ static const schema_entry tables[] = {
     {3, "graph_node",
      "CREATE TABLE graph_node(launch_id INTEGER PRIMARY KEY REFERENCES launch, node INTEGER NOT NULL)"},
     {6, "nvtx", "CREATE TABLE nvtx(launch_id INTEGER PRIMARY KEY REFERENCES launch, ranges TEXT NOT NULL)"},
+    {8, "stack",
+     "CREATE TABLE stack(id INTEGER PRIMARY KEY, line TEXT NOT NULL, module TEXT NOT NULL, frames TEXT NOT NULL, "
+     "cut INTEGER NOT NULL, reason TEXT NOT NULL, UNIQUE(frames, cut, reason))"},
+    {8, "launch_stack",
+     "CREATE TABLE launch_stack(launch_id INTEGER PRIMARY KEY REFERENCES launch, "
+     "stack_id INTEGER NOT NULL REFERENCES stack, origin TEXT NOT NULL)"},
     {5, "source",
      "CREATE TABLE source(id INTEGER PRIMARY KEY, name TEXT NOT NULL, command_line TEXT NOT NULL, "
      "working_directory TEXT NOT NULL, kprof_version TEXT NOT NULL, sets TEXT NOT NULL, "
@@ -97,11 +103,13 @@ static const char views[] =
     "CREATE VIEW launches AS SELECT launch.id AS launch, process.pid AS pid, process.name AS process, "
     "kernel.function AS kernel, kernel.demangled AS demangled, device.name AS device, device.chip AS chip, "
     "launch.position AS position, grid_x, grid_y, grid_z, block_x, block_y, block_z, "
-    "registers_per_thread_compiled, static_smem_bytes, dynamic_smem_bytes, replay_mode, passes, measured, reason, "
-    "graph_node.node AS graph_node, nvtx.ranges AS nvtx "
+    "registers_per_thread_compiled, static_smem_bytes, dynamic_smem_bytes, replay_mode, passes, measured, "
+    "launch.reason AS reason, "
+    "graph_node.node AS graph_node, nvtx.ranges AS nvtx, stack.line AS launched_from "
     "FROM launch JOIN process ON process.id=launch.process_id JOIN kernel ON kernel.id=launch.kernel_id "
     "JOIN device ON device.id=launch.device_id LEFT JOIN graph_node ON graph_node.launch_id=launch.id "
-    "LEFT JOIN nvtx ON nvtx.launch_id=launch.id;"
+    "LEFT JOIN nvtx ON nvtx.launch_id=launch.id LEFT JOIN launch_stack ON launch_stack.launch_id=launch.id "
+    "LEFT JOIN stack ON stack.id=launch_stack.stack_id;"
     "CREATE VIEW kernel_summary AS SELECT kernel.function AS kernel, metric.name AS metric, "
     "count(value.value) AS launches, min(value.value) AS minimum, max(value.value) AS maximum, "
     "avg(value.value) AS average, metric.unit AS unit FROM value JOIN launch ON launch.id=value.launch_id "

@@ -40,6 +40,9 @@
     X(ADD_LAUNCH, NULL)                                                                                                \
     X(ADD_GRAPH_NODE, "INSERT INTO graph_node VALUES(?,?)")                                                            \
     X(ADD_NVTX, "INSERT INTO nvtx VALUES(?,?)")                                                                        \
+    X(FIND_STACK, "SELECT id FROM stack WHERE frames=?1 AND cut=?2 AND reason=?3")                                     \
+    X(ADD_STACK, "INSERT INTO stack VALUES(NULL,?,?,?,?,?)")                                                           \
+    X(ADD_LAUNCH_STACK, "INSERT INTO launch_stack VALUES(?,?,?)")                                                      \
     X(ADD_VALUE, "INSERT INTO value VALUES(?,?,?)")                                                                    \
     X(SET_SEEN, "INSERT INTO seen VALUES(?,?,?) ON CONFLICT DO UPDATE SET launches=excluded.launches")                 \
     X(FIND_CODE, "SELECT id FROM code WHERE crc=?1 AND bytes=?2")                                                      \

@@ -1,0 +1,209 @@
+/* A stack is stored as JSON, so that SQLite's own functions read it, with the line that people look for beside it: the
+ * innermost one that is neither in an installed package nor in the standard library. */
+#include "report/store/stack_ingest.h"
+
+#include <cjson/cJSON.h>
+#include <stdlib.h>
+#include <string.h>
+
+typedef struct kprof_known_frame {
+    bool is_native;
+    char *function, *file;
+    uint64_t place;
+} known_frame;
+
+/* The line of a stack, and the file that it is in. */
+typedef struct origin {
+    char *line, *module;
+} origin;
+
+static const char *const origins[] = {"launch", "graph", "capture"};
+
+static bool has_one_of(const char *text, const char *const *parts)
+{
+    for (; *parts; parts++)
+        if (strstr(text, *parts))
+            return true;
+    return false;
+}
+
+/* Is the code installed, or made by a framework, so that it is none of the user's own? */
+static bool is_installed(const known_frame *frame)
+{
+    static const char *const python[] = {"/site-packages/",
+                                         "/dist-packages/",
+                                         "/lib/python3.",
+                                         "/lib64/python3.",
+                                         "<frozen ",
+                                         "<eval_with_key>",
+                                         ".zip/",
+                                         "<__array_function__",
+                                         NULL};
+    static const char *const native[] = {"/libcuda",
+                                         "/libcupti",
+                                         "/libnv",
+                                         "/libkprof",
+                                         "/site-packages/",
+                                         "/lib64/",
+                                         "/usr/lib/",
+                                         "/libpython",
+                                         "/ld-linux",
+                                         "/lib/x86_64-linux-gnu/",
+                                         "linux-vdso",
+                                         "/lib-dynload/",
+                                         "/lib/aarch64-linux-gnu/",
+                                         NULL};
+    if (frame->is_native)
+        return !*frame->file || has_one_of(frame->file, native) || has_one_of(frame->file, python);
+    return has_one_of(frame->file, python);
+}
+
+static const char *last_part(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    return slash && slash[1] ? slash + 1 : path;
+}
+
+/* Python's code is looked at first, as it is what people know, and native code where there is none. NULL: no frames. */
+static const known_frame *find_own(const kprof_stack_ingest *ingest, const kprof_stack_record *record)
+{
+    const known_frame *innermost = NULL;
+    for (uint32_t i = 0; i < record->frame_count; i++) {
+        const known_frame *frame = &ingest->frames[(size_t)record->frames[i] - 1];
+        if (innermost && innermost->is_native != frame->is_native)
+            break;
+        if (!is_installed(frame))
+            return frame;
+        innermost = innermost ? innermost : frame;
+    }
+    return innermost;
+}
+
+/* "train.py:57 in step", "app+0x1234", or in parentheses why there is none. False when out of memory. */
+static bool describe_origin(const kprof_stack_ingest *ingest, const kprof_stack_record *record, origin *out)
+{
+    const known_frame *own = find_own(ingest, record);
+    kprof_strbuf line = KPROF_STRBUF_INIT;
+    if (!own)
+        kprof_strbuf_printf(&line, "(%s)", *record->reason ? record->reason : "its call stack could not be read");
+    else if (own->is_native)
+        kprof_strbuf_printf(&line, "%s+0x%llx", *own->file ? last_part(own->file) : "generated code",
+                            (unsigned long long)own->place);
+    else if (own->place > 0)
+        kprof_strbuf_printf(&line, "%s:%llu", last_part(own->file), (unsigned long long)own->place);
+    else
+        kprof_strbuf_puts(&line, last_part(own->file));
+    if (own && *own->function)
+        kprof_strbuf_printf(&line, " in %s", own->function);
+    out->line = kprof_strbuf_take(&line);
+    out->module = kprof_strdup(own ? own->file : "");
+    return out->line && out->module;
+}
+
+static bool add_frame(cJSON *array, const known_frame *frame)
+{
+    cJSON *object = cJSON_CreateObject();
+    if (!object || !cJSON_AddItemToArray(array, object)) {
+        cJSON_Delete(object);
+        return false;
+    }
+    const char *file = frame->is_native ? "module" : "file", *place = frame->is_native ? "offset" : "line";
+    const bool is_known = frame->place > 0;
+    return (!*frame->function || cJSON_AddStringToObject(object, "function", frame->function)) &&
+           cJSON_AddStringToObject(object, file, frame->file) &&
+           (!is_known || cJSON_AddNumberToObject(object, place, (double)frame->place));
+}
+
+/* NULL when out of memory. */
+static char *make_json(const kprof_stack_ingest *ingest, const kprof_stack_record *record)
+{
+    cJSON *array = cJSON_CreateArray();
+    bool added = array != NULL;
+    for (uint32_t i = 0; i < record->frame_count && added; i++)
+        added = add_frame(array, &ingest->frames[(size_t)record->frames[i] - 1]);
+    char *text = added ? cJSON_PrintUnformatted(array) : NULL;
+    cJSON_Delete(array);
+    return text;
+}
+
+kprof_status kprof_stack_ingest_frame(kprof_stack_ingest *ingest, kprof_report *report,
+                                      const kprof_frame_record *record, const char **why)
+{
+    if (record->frame != ingest->frame_count + 1) {
+        *why = "a frame is out of its order,";
+        return KPROF_BAD_SPOOL;
+    }
+    char *function = kprof_strdup(record->function), *file = kprof_strdup(record->file);
+    known_frame *added = function && file ? KPROF_APPEND(ingest->frames, ingest->frame_count) : NULL;
+    if (!added) {
+        free(function);
+        free(file);
+        return kprof_store_no_memory(report);
+    }
+    *added = (known_frame){record->is_native != 0, function, file, record->place};
+    ingest->frame_count++;
+    return KPROF_OK;
+}
+
+static bool has_all_frames(const kprof_stack_ingest *ingest, const kprof_stack_record *record)
+{
+    for (uint32_t i = 0; i < record->frame_count; i++)
+        if (!(record->frames[i] >= 1) || record->frames[i] > (double)ingest->frame_count)
+            return false;
+    return true;
+}
+
+kprof_status kprof_stack_ingest_stack(kprof_stack_ingest *ingest, kprof_report *report,
+                                      const kprof_stack_record *record, const char **why)
+{
+    if (record->stack != ingest->stack_count + 1 || !has_all_frames(ingest, record)) {
+        *why = "a call stack is out of its order, or of unknown frames,";
+        return KPROF_BAD_SPOOL;
+    }
+    int64_t id = 0;
+    const int64_t is_cut = record->is_cut != 0;
+    origin found = {NULL, NULL};
+    char *frames = make_json(ingest, record);
+    int64_t *row = KPROF_APPEND(ingest->stacks, ingest->stack_count);
+    kprof_status status =
+        frames && row && describe_origin(ingest, record, &found) ? KPROF_OK : kprof_store_no_memory(report);
+    if (status == KPROF_OK)
+        status = kprof_store_find(report, KPROF_SQL_FIND_STACK, &id, "sis", frames, is_cut, record->reason);
+    if (status == KPROF_OK && id == 0) {
+        status = kprof_store_write(report, KPROF_SQL_ADD_STACK, "sssis", found.line, found.module, frames, is_cut,
+                                   record->reason);
+        id = sqlite3_last_insert_rowid(report->db);
+    }
+    free(found.line);
+    free(found.module);
+    free(frames);
+    if (status != KPROF_OK)
+        return status;
+    *row = id;
+    ingest->stack_count++;
+    return KPROF_OK;
+}
+
+bool kprof_stack_ingest_knows(const kprof_stack_ingest *ingest, const kprof_launch_record *launch)
+{
+    return launch->stack <= ingest->stack_count && launch->stack_origin < sizeof origins / sizeof *origins;
+}
+
+kprof_status kprof_stack_ingest_launch(const kprof_stack_ingest *ingest, kprof_report *report,
+                                       const kprof_launch_record *launch, int64_t id)
+{
+    if (launch->stack == 0)
+        return KPROF_OK;
+    return kprof_store_write(report, KPROF_SQL_ADD_LAUNCH_STACK, "iis", id, ingest->stacks[launch->stack - 1],
+                             origins[launch->stack_origin]);
+}
+
+void kprof_stack_ingest_free(kprof_stack_ingest *ingest)
+{
+    for (size_t i = 0; i < ingest->frame_count; i++) {
+        free(ingest->frames[i].function);
+        free(ingest->frames[i].file);
+    }
+    free(ingest->frames);
+    free(ingest->stacks);
+}

@@ -1,0 +1,27 @@
+/* Stores the call stacks of a process, each once in a report, and finds the line of each that is the user's own. */
+#ifndef KPROF_REPORT_STACK_INGEST_H
+#define KPROF_REPORT_STACK_INGEST_H
+
+#include "report/store/store.h"
+
+/* The state of a process. All 0 before its first record. */
+typedef struct kprof_stack_ingest {
+    struct kprof_known_frame *frames; /* [frame_count], in the order of their numbers */
+    size_t frame_count;
+    int64_t *stacks; /* [stack_count], rows in the order of their numbers */
+    size_t stack_count;
+} kprof_stack_ingest;
+
+/* Store a record. BAD_SPOOL, without a message, where it does not fit; *why says why then. */
+kprof_status kprof_stack_ingest_frame(kprof_stack_ingest *ingest, kprof_report *report,
+                                      const kprof_frame_record *record, const char **why) KPROF_MUST_CHECK;
+kprof_status kprof_stack_ingest_stack(kprof_stack_ingest *ingest, kprof_report *report,
+                                      const kprof_stack_record *record, const char **why) KPROF_MUST_CHECK;
+/* Store which stack the launch in row `id` has. */
+kprof_status kprof_stack_ingest_launch(const kprof_stack_ingest *ingest, kprof_report *report,
+                                       const kprof_launch_record *launch, int64_t id) KPROF_MUST_CHECK;
+/* Does the process have the stack of the launch, or the launch none? */
+bool kprof_stack_ingest_knows(const kprof_stack_ingest *ingest, const kprof_launch_record *launch);
+void kprof_stack_ingest_free(kprof_stack_ingest *ingest); /* members */
+
+#endif

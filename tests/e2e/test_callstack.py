@@ -1,0 +1,141 @@
+"""Call stacks of launches: a program in Python launches kernels of the simulated machine."""
+
+import csv
+import io
+import json
+import sys
+import unittest
+
+from harness import INJECTION, METRIC, SCALE, VECTOR_ADD, Case, is_sanitized, os
+
+LAUNCHER = '''
+import ctypes, os
+library = ctypes.CDLL(os.environ["CUDA_INJECTION64_PATH"])
+started = []
+def launch(name):
+    if not started:
+        started.append(library.InitializeInjection())
+    library.kprof_sim_launch(name.encode())
+'''
+PROGRAM = f'''
+import sys, threading
+sys.path.insert(0, "site-packages")
+from framework import ops
+
+def forward(x):
+    return ops.linear(x)
+
+def step(number):
+    forward(number)
+    if number == 1:
+        ops.add("{VECTOR_ADD}")
+
+def main():
+    for number in range(3):
+        step(number)
+    thread = threading.Thread(target=forward, args=(3,))
+    thread.start()
+    thread.join()
+
+main()
+'''
+# Lines of PROGRAM, from 1; the first is empty.
+FORWARD, ADD = "train.py:7 in forward", "train.py:12 in step"
+FROM = [FORWARD, FORWARD, ADD, FORWARD, FORWARD]
+
+
+@unittest.skipIf(is_sanitized(), "Python itself would have to be sanitized")
+class Stacks(Case):
+    def setUp(self):
+        super().setUp()
+        folder = self.path("site-packages/framework")
+        os.makedirs(folder)
+        with open(os.path.join(folder, "__init__.py"), "w") as file:
+            file.write("")
+        with open(os.path.join(folder, "ops.py"), "w") as file:
+            file.write(LAUNCHER + f"def add(name):\n    launch(name)\ndef linear(x):\n    launch('{SCALE}')\n")
+        with open(self.path("train.py"), "w") as file:
+            file.write(PROGRAM)
+
+    def run_python(self, *options, script="train.py"):
+        return self.kprof("--injection-path", INJECTION, "--metrics", METRIC, "-f", "-o", "run", *options,
+                          sys.executable, "-BS", script)
+
+    def origins(self):
+        return [row[0] for row in self.query(
+            "run.kprof", "SELECT launched_from FROM launches ORDER BY launch")]
+
+    def test_nothing_without_the_option(self):
+        self.assert_run(self.run_python(), 0)
+        self.assertEqual(self.origins(), [None] * 5)
+        self.assertEqual(self.query("run.kprof", "SELECT count(*) FROM stack"), [(0,)])
+
+    def test_lines_of_python(self):
+        self.assert_run(self.run_python("--call-stack-type", "python"), 0)
+        self.assertEqual(self.origins(), FROM)
+        run = self.kprof("report", "run.kprof")
+        self.assert_run(run, 0)
+        self.assertIn(f"\n  Launched from: {ADD}\n", run.out)
+        stacks = self.query("run.kprof", "SELECT stack_id, frames, cut, reason, module FROM launch_stack JOIN stack ON "
+                            "stack.id=stack_id ORDER BY launch_id")
+        # The first three launches of step are of two lines, and main calls step at one line: 4 stacks with the thread's.
+        self.assertEqual([row[0] for row in stacks], [1, 1, 2, 1, 3])
+        frames = json.loads(stacks[2][1])
+        self.assertEqual([(frame["function"], os.path.basename(frame["file"])) for frame in frames], [
+            ("launch", "ops.py"), ("add", "ops.py"), ("step", "train.py"), ("main", "train.py"),
+            ("<module>", "train.py")])
+        self.assertEqual([frame["line"] for frame in frames], [8, 10, 12, 16, 21])
+        self.assertEqual({row[2:4] for row in stacks}, {(0, "")})
+        self.assertEqual({os.path.basename(row[4]) for row in stacks}, {"train.py"})
+        self.assertEqual(json.loads(stacks[4][1])[-1]["function"].rpartition(".")[2], "_bootstrap")
+
+    def test_native_frames(self):
+        self.assert_run(self.run_python("--call-stack-type", "native"), 0)
+        for (frames,) in self.query("run.kprof", "SELECT frames FROM stack"):
+            modules = [os.path.basename(frame.get("module", "")) for frame in json.loads(frames)]
+            self.assertTrue(any("_ctypes" in module or "ffi" in module for module in modules), modules)
+            self.assertFalse(any("kprof" in module for module in modules), modules)
+        self.assert_run(self.run_python("--call-stack"), 0)
+        self.assertEqual(self.origins(), FROM)
+        for (frames,) in self.query("run.kprof", "SELECT frames FROM stack"):
+            kinds = ["module" in frame for frame in json.loads(frames)]
+            self.assertEqual(kinds, sorted(kinds))
+            self.assertEqual(len(set(kinds)), 2)
+
+    def test_program_without_python(self):
+        self.assert_run(self.collect(["--call-stack-type", "python"], [f"launch={SCALE}"]), 0)
+        self.assertEqual(self.origins(), ["(there is no Python in the process)"])
+        self.assert_run(self.collect(["--call-stack"], [f"launch={SCALE}*2", f"thread={SCALE}"]), 0)
+        self.assertEqual([origin.partition("+")[0] for origin in self.origins()], ["sim-app"] * 3)
+
+    def test_pages_and_groups(self):
+        self.assert_run(self.run_python("--call-stack"), 0)
+        run = self.kprof("report", "run.kprof", "--page", "raw", "--json")
+        self.assert_run(run, 0)
+        self.assertEqual([launch["launched_from"] for launch in json.loads(run.out)["launches"]], FROM)
+        run = self.kprof("report", "run.kprof", "--page", "raw", "--csv", "--print-metric-name", "name")
+        self.assert_run(run, 0)
+        for grouping, groups in (("line", {("scale", FORWARD): 4, ("vectorAdd", ADD): 1}),
+                                 ("module", {("scale", "train.py"): 4, ("vectorAdd", "train.py"): 1}),
+                                 ("stack", {("scale", FORWARD): 3, ("vectorAdd", ADD): 1, ("scale", "thread"): 1})):
+            run = self.kprof("report", "run.kprof", "--page", "summary", "--group-by", grouping, "--json")
+            self.assert_run(run, 0)
+            rows = [(row["function"], row["group"], row["launches"]) for row in json.loads(run.out)["kernels"]]
+            self.assertEqual(sorted(row[2] for row in rows), sorted(groups.values()), rows)
+            if grouping == "line":
+                self.assertEqual({row[:2]: row[2] for row in rows}, groups)
+            if grouping == "module":
+                self.assertTrue(all(row[1].endswith("train.py") for row in rows), rows)
+        run = self.kprof("export", "run.kprof", "--to", "long")
+        self.assert_run(run, 0)
+        rows = list(csv.DictReader(io.StringIO(run.out)))
+        self.assertEqual({row["launched_from"] for row in rows}, set(FROM))
+
+    def test_merged(self):
+        self.assert_run(self.run_python("--call-stack-type", "python"), 0)
+        os.rename(self.path("run.kprof"), self.path("other.kprof"))
+        self.assert_run(self.run_python("--call-stack-type", "python"), 0)
+        self.assert_run(self.kprof("merge", "run.kprof", "other.kprof", "-o", "both.kprof"), 0)
+        self.assertEqual(self.query("both.kprof", "SELECT count(*) FROM stack"), [(3,)])
+        self.assertEqual([row[0] for row in self.query(
+            "both.kprof", "SELECT launched_from FROM launches ORDER BY launch")], FROM * 2)
