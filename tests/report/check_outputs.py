@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """Checks recorded output as a reader would: CSV is rectangular and its values are floats, JSON fits its schema, and the
-examples in docs/report-schema.md run. Usage: check_outputs.py SOURCE_FOLDER WRITE_FIXTURE"""
+examples in docs/report-schema.md run. Usage: check_outputs.py SOURCE_FOLDER WRITE_FIXTURE KPROF"""
 import csv
 import json
 import pathlib
@@ -124,6 +124,40 @@ def check_ncu_source(golden, fixtures):
             check(own == line, f"{path.name}: line {number} is {own}, not {line}")
     check(all('"' + '","'.join(row) + '"' == line for row, line in zip(csv.reader(lines), lines) if len(row) > 3),
           f"{path.name}: a field is not quoted")
+
+
+def tables_of(text):
+    """The tables of ncu's source page: rows by column, after the name of each kernel. Addresses begin at 0."""
+    tables = []
+    for row in csv.reader(text.splitlines()):
+        if row[0] == "Kernel Name":
+            tables.append([])
+            header = None
+        elif not header:
+            header = row
+        else:
+            tables[-1].append(dict(zip(header[:1] + ["SASS"] + header[2:], row)))
+    for table in tables:
+        first = int(table[0]["Address"], 16)
+        for row in table:
+            row["Address"] = hex(int(row["Address"], 16) - first)
+            row["SASS"] = re.sub(rf"0x{first // 2**16:x}\w{{4}}", lambda found: hex(int(found[0], 16) - first),
+                                 row["SASS"]) if first else row["SASS"]
+    return tables
+
+
+def check_recorded_source(fixtures, kprof):
+    """Two kernels that both profilers measured on one H200: each cell is ncu's. Samples differ from run to run."""
+    done = subprocess.run([kprof, "report", fixtures / "recorded.kprof", "--page", "source", "--csv", "--csv-layout", "ncu"],
+                          capture_output=True, text=True, check=True)
+    own, recorded = tables_of(done.stdout), tables_of((fixtures / "ncu-recorded.csv").read_text())
+    check([len(table) for table in own] == [len(table) for table in recorded], "recorded.kprof: other instructions")
+    for ours, theirs in zip(own, recorded):
+        rest = [name for name in ours[0] if name not in theirs[0]]
+        check(all("stall_" in name or "Samples" in name for name in rest), f"recorded.kprof: ncu has not {rest}")
+        for row, line in zip(ours, theirs):
+            found = {name: row.get(name) for name in line}
+            check(found == line, f"recorded.kprof: {line['Address']} has {found}, not {line}")
 
 
 def check_markdown(path):
@@ -335,7 +369,7 @@ def check_columns(database, documented):
 
 
 def main():
-    source, write_fixture = pathlib.Path(sys.argv[1]), sys.argv[2]
+    source, write_fixture, kprof = pathlib.Path(sys.argv[1]), *sys.argv[2:]
     golden = source / "tests/golden"
     for name in ("details-long.csv", "raw-long.csv"):
         check_floats(golden / name, lambda header: ["launch", "cc", "grid_x", "value"])
@@ -353,6 +387,7 @@ def main():
     check_floats(golden / "diff.csv", lambda header: ["p", "baseline", "new", "change_pct", "low_pct", "new_mad"])
     check_ncu(golden)
     check_ncu_source(golden, source / "tests/fixtures/source")
+    check_recorded_source(source / "tests/fixtures/source", kprof)
     for path in sorted(golden.glob("*.md")):
         check_markdown(path)
     schema = json.loads((source / "docs/report.schema.json").read_text())

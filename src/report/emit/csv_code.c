@@ -14,11 +14,15 @@ typedef enum code_notation {
     AS_SOURCE,      /* the text of the line */
     AS_ADDRESS,     /* hexadecimal; "-" for a line */
     AS_SASS,        /* with space for a predicate */
-    AS_COUNT,       /* a number */
-    AS_OPTIONAL,    /* a number; there is no column if it is 0 in all rows */
-    AS_WORD,        /* "Global"; "-" if there is none */
-    AS_ACCESS_SIZE, /* likewise */
-    AS_POLICIES,    /* names of the next six that are not 0; "-" for an instruction without access */
+    AS_COUNT,       /* a whole number: ncu cuts averages */
+    AS_OPTIONAL,    /* likewise; there is no column if it is 0 in all rows */
+    AS_SHARED,      /* likewise; there is no column if no row accesses shared memory */
+    AS_BRANCH,      /* likewise; there is no column if no row branches */
+    AS_REST,        /* what a whole number leaves of the 32 threads of a warp */
+    AS_SPACE,       /* "Global"; "-" if there is none, empty where no thread executed the access */
+    AS_OPERATION,   /* "Load"; "-" if there is none, and for a reduction */
+    AS_ACCESS_SIZE, /* "-" if there is none */
+    AS_POLICIES,    /* names of the next six that are not 0; "-" for an instruction that accesses no global memory */
 } code_notation;
 
 typedef struct code_column {
@@ -56,16 +60,16 @@ static const code_column columns[] = {
     {"Predicated-On Thread Instructions Executed", "thread_instructions_on", AS_COUNT},
     {"Avg. Threads Executed", "threads_per_instruction", AS_COUNT},
     {"Avg. Predicated-On Threads Executed", "threads_on_per_instruction", AS_COUNT},
-    {"Avg. Predicated-On Threads Unexecuted", "threads_off_per_instruction", AS_COUNT},
-    {"Divergent Branches", "divergent_branches", AS_OPTIONAL},
-    {"Address Space", "space", AS_WORD},
-    {"Access Operation", "operation", AS_WORD},
+    {"Avg. Predicated-On Threads Unexecuted", "threads_on_per_instruction", AS_REST},
+    {"Divergent Branches", "divergent_branches", AS_BRANCH},
+    {"Address Space", "space", AS_SPACE},
+    {"Access Operation", "operation", AS_OPERATION},
     {"Access Size", "access_bits", AS_ACCESS_SIZE},
     {"L1 Tag Requests Global", "l1_tag_requests", AS_COUNT},
     {"L1 Conflicts Shared N-Way", "shared_ways", AS_COUNT},
-    {"L1 Wavefronts Shared Excessive", "shared_conflicts", AS_OPTIONAL},
-    {"L1 Wavefronts Shared", "shared_wavefronts", AS_OPTIONAL},
-    {"L1 Wavefronts Shared Ideal", "shared_wavefronts_ideal", AS_OPTIONAL},
+    {"L1 Wavefronts Shared Excessive", "shared_conflicts", AS_SHARED},
+    {"L1 Wavefronts Shared", "shared_wavefronts", AS_SHARED},
+    {"L1 Wavefronts Shared Ideal", "shared_wavefronts_ideal", AS_SHARED},
     {"L2 Theoretical Sectors Global Excessive", "excess_sectors", AS_COUNT},
     {"L2 Theoretical Sectors Global", "sectors", AS_COUNT},
     {"L2 Theoretical Sectors Global Ideal", "sectors_ideal", AS_COUNT},
@@ -164,6 +168,16 @@ void kprof_csv_code_begin(kprof_csv *csv, kprof_csv_code *code, const kprof_emit
         csv->base.status = KPROF_NO_MEMORY;
 }
 
+/* Is a column left out for its zeros? */
+static bool is_idle(code_notation notation, const kprof_emit_field *field, const kprof_emit_record *row)
+{
+    const char *key = notation == AS_SHARED   ? "shared_wavefronts"
+                      : notation == AS_BRANCH ? "smsp__sass_branch_targets_threads_uniform"
+                                              : NULL;
+    const kprof_emit_field *whole = key ? find(row, key) : NULL;
+    return (key || notation == AS_OPTIONAL) && field->is_idle && (!whole || whole->is_idle);
+}
+
 /* A metric that was not measured has no column. */
 static bool is_column(const kprof_csv_code *code, const code_column *column, const kprof_emit_record *row)
 {
@@ -175,11 +189,12 @@ static bool is_column(const kprof_csv_code *code, const code_column *column, con
     case AS_ADDRESS:
     case AS_SASS:
         return code->has_instructions;
-    case AS_WORD:
+    case AS_SPACE:
+    case AS_OPERATION:
     case AS_ACCESS_SIZE:
         return true;
     default:
-        return field && !kprof_field_is_missing(field) && (column->notation != AS_OPTIONAL || !field->is_idle);
+        return field && !kprof_field_is_missing(field) && !is_idle(column->notation, field, row);
     }
 }
 
@@ -208,24 +223,30 @@ static void open_table(kprof_csv *csv, kprof_csv_code *code, const kprof_emit_re
 static void put_number(kprof_csv_line *line, double value)
 {
     char number[KPROF_NUMBER_SIZE];
-    if (isfinite(value) && fabs(value) < 1e15 && value == floor(value))
-        kprof_number_integer(number, (int64_t)value);
+    if (isfinite(value) && fabs(value) < 1e15)
+        kprof_number_integer(number, (int64_t)floor(value));
     else
         kprof_number_grouped(number, value, (kprof_number_style){.decimals = 2});
     kprof_csv_text(line, number);
 }
 
-/* ncu leaves six columns for a predicate. */
+/* ncu leaves six columns for a predicate, and does not tell that a register is used again. */
 static void put_sass(kprof_csv_line *line, const char *text)
 {
+    static const char reuse[] = ".reuse";
     const size_t predicate = *text == '@' ? strcspn(text, " ") : 0;
-    const char *rest = text + predicate + strspn(text + predicate, " ");
-    char *padded = NULL;
-    if (*text && asprintf(&padded, "%-6.*s%s", (int)predicate, text, rest) < 0)
-        line->text.failed = true;
-    else
-        kprof_csv_text(line, padded ? padded : "");
-    free(padded);
+    const char *rest = text + predicate + strspn(text + predicate, " "), *end = rest;
+    kprof_strbuf padded = KPROF_STRBUF_INIT;
+    if (*text)
+        kprof_strbuf_printf(&padded, "%-6.*s", (int)predicate, text);
+    while ((end = strstr(rest, reuse))) {
+        kprof_strbuf_printf(&padded, "%.*s", (int)(end - rest), rest);
+        rest = end + sizeof reuse - 1;
+    }
+    kprof_strbuf_puts(&padded, rest);
+    line->text.failed = line->text.failed || padded.failed;
+    kprof_csv_text(line, padded.length > 0 && !padded.failed ? padded.data : "");
+    kprof_strbuf_free(&padded);
 }
 
 static void put_policies(kprof_csv_line *line, const code_column *column, const kprof_emit_record *row)
@@ -237,7 +258,9 @@ static void put_policies(kprof_csv_line *line, const code_column *column, const 
             kprof_strbuf_printf(&names, "%s%s", names.length > 0 ? ", " : "", column[i].name + PREFIX);
     }
     line->text.failed = line->text.failed || names.failed;
-    kprof_csv_text(line, names.length > 0 && !names.failed ? names.data : *text_of(row, "space") ? "" : "-");
+    const char *space = text_of(row, "space");
+    const bool is_other = !*space || strcmp(space, "Shared") == 0;
+    kprof_csv_text(line, names.length > 0 && !names.failed ? names.data : is_other ? "-" : "");
     kprof_strbuf_free(&names);
 }
 
@@ -275,14 +298,23 @@ static void put_cell(kprof_csv_line *line, const code_column *column, const kpro
         else
             kprof_csv_text(line, "-");
         break;
-    case AS_WORD:
-        put_word(line, text_of(row, column->key));
+    case AS_SPACE:
+        if (*text_of(row, column->key) && number_of(row, "thread_instructions_on") == 0)
+            kprof_csv_text(line, "");
+        else
+            put_word(line, text_of(row, column->key));
+        break;
+    case AS_OPERATION:
+        put_word(line, strcmp(text_of(row, column->key), "Reduction") == 0 ? "" : text_of(row, column->key));
         break;
     case AS_ACCESS_SIZE:
         if (isnan(number_of(row, column->key)))
             kprof_csv_text(line, "-");
         else
             put_number(line, number_of(row, column->key));
+        break;
+    case AS_REST:
+        put_number(line, number_of(row, "instructions") > 0 ? 32 - floor(number_of(row, column->key)) : 0);
         break;
     case AS_POLICIES:
         put_policies(line, column, row);
