@@ -59,7 +59,7 @@ static char *make_duckdb_query(void)
 
 static bool is_parquet(const kprof_options *options)
 {
-    return options->export_format == KPROF_FORMAT_COUNT;
+    return options->export_format == KPROF_EXPORT_PARQUET;
 }
 
 /* A pipe or a device is written as it is; a file is built beside its place. */
@@ -123,6 +123,8 @@ static kprof_status close_sink(const kprof_options *options, sink *to, kprof_sta
 
 static kprof_status print(const kprof_options *options, kprof_report *report, FILE *out)
 {
+    if (options->export_format == KPROF_EXPORT_FOLDED)
+        return kprof_report_print_folded(report, &options->filter, out);
     kprof_print_options how = {
         .page = options->export_format == KPROF_FORMAT_PROMETHEUS ? KPROF_PAGE_STATISTICS : KPROF_PAGE_RAW,
         .format = is_parquet(options) ? KPROF_FORMAT_CSV : (kprof_format)options->export_format,
@@ -210,7 +212,8 @@ static kprof_status check_line(const kprof_options *options)
     if (!options->argument)
         return kprof_fail(KPROF_USAGE, "which report? usage: kprof export FILE.kprof --to FORMAT [-o FILE]");
     if (options->export_format == KPROF_UNSET)
-        return kprof_fail(KPROF_USAGE, "in which format? give --to long, wide, jsonl, prometheus, perfetto or parquet");
+        return kprof_fail(KPROF_USAGE,
+                          "in which format? give --to long, wide, jsonl, prometheus, perfetto, parquet or folded");
     if (options->format != KPROF_UNSET)
         return kprof_fail(KPROF_USAGE, "kprof export writes what --to says (wide, jsonl ...); leave other formats out");
     if (options->export_path && options->log_file)

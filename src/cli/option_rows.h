@@ -45,11 +45,11 @@ OPTION(CLI, STRING, export_path, "export", RUNNING | SAVE | REPORT | EXPORT | ME
 OPTION(CLI, FLAG, force_overwrite, "force-overwrite", RUNNING | SAVE | REPORT | DIFF | EXPORT | MERGE,
        "let a report, a page or an export replace an existing file", .letter = 'f')
 OPTION(CLI, CHOICE, export_format, "to", EXPORT,
-       "the format to write: CSV in two layouts, JSON lines, Prometheus' text, a trace, or Parquet",
-       .argument = "long|wide|jsonl|prometheus|perfetto|parquet", .initial = KPROF_UNSET,
+       "the format to write: CSV in two layouts, JSON lines, Prometheus' text, a trace, Parquet, or folded call stacks",
+       .argument = "long|wide|jsonl|prometheus|perfetto|parquet|folded", .initial = KPROF_UNSET,
        .choices = KPROF_CHOICES({"long", KPROF_FORMAT_CSV}, {"wide", KPROF_FORMAT_CSV_WIDE},
                                 {"jsonl", KPROF_FORMAT_JSONL}, {"prometheus", KPROF_FORMAT_PROMETHEUS},
-                                {"perfetto", KPROF_FORMAT_PERFETTO}, {"parquet", KPROF_FORMAT_COUNT}))
+                                {"perfetto", KPROF_FORMAT_PERFETTO}, {"parquet", KPROF_EXPORT_PARQUET}, {"folded", KPROF_EXPORT_FOLDED}))
 OPTION(CLI, STRING, import_path, "import", RUN | REPORT, "print an existing report: kprof report FILE.kprof",
        .letter = 'i', .argument = "FILE.kprof")
 OPTION(CLI, STRING, baseline, "baseline", REPORT, "compare with this report: kprof diff FILE.kprof REPORT.kprof",

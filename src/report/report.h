@@ -100,6 +100,9 @@ kprof_status kprof_report_count_taken(kprof_report *report, const kprof_filter_s
 kprof_status kprof_report_count_multiplexed(kprof_report *report, const kprof_filter_spec *filter,
                                             uint64_t *out) KPROF_MUST_CHECK;
 
+/* Print the GPU's time of each call stack and kernel as folded stacks, a line each. */
+kprof_status kprof_report_print_folded(kprof_report *report, const kprof_filter_spec *filter,
+                                       FILE *out) KPROF_MUST_CHECK;
 /* Add the NVTX ranges of the first 1,000 launches that have any, each text once, and at most `most` of them. */
 kprof_status kprof_report_nvtx(kprof_report *report, size_t most, kprof_strlist *out) KPROF_MUST_CHECK;
 

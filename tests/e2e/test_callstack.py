@@ -131,6 +131,35 @@ class Stacks(Case):
         rows = list(csv.DictReader(io.StringIO(run.out)))
         self.assertEqual({row["launched_from"] for row in rows}, set(FROM))
 
+    def test_folded(self):
+        self.assert_run(self.run_python("--call-stack-type", "python"), 0)
+        run = self.kprof("export", "run.kprof", "--to", "folded")
+        self.assert_run(run, 0)
+        lines = dict(line.rsplit(" ", 1) for line in run.out.splitlines())
+        main = "<module> (train.py:21);main (train.py:16)"
+        times = self.query("run.kprof", "SELECT stack_id, kernel_id, sum(value) FROM launch JOIN launch_stack ON "
+                           "launch_stack.launch_id=launch.id JOIN value ON value.launch_id=launch.id JOIN metric ON "
+                           f"metric.id=metric_id WHERE metric.name='{METRIC}' GROUP BY 1, 2 ORDER BY 1")
+        times = [float(f"{row[2]:.0f}") for row in times]
+        self.assertEqual(len(lines), len(times))
+        self.assertEqual(float(lines[f"{main};step (train.py:10);forward (train.py:7);linear (ops.py:12);"
+                                     "launch (ops.py:8);scale"]), times[0])
+        self.assertEqual(float(lines[f"{main};step (train.py:12);add (ops.py:10);launch (ops.py:8);vectorAdd"]),
+                         times[1])
+        self.assertEqual(sorted(float(value) for value in lines.values()), sorted(times))
+        self.assert_run(self.collect(["--call-stack-type", "native"], [f"launch={SCALE}"]), 0)
+        run = self.kprof("export", "run.kprof", "--to", "folded")
+        self.assert_run(run, 0)
+        self.assertRegex(run.out, r"^([^ ;]+\+0x[0-9a-f]+;)+scale \d+\n$")
+
+    def test_folded_needs_times(self):
+        self.assert_run(self.kprof("--injection-path", INJECTION, "--metrics", "launch__grid_size", "-f", "-o", "run",
+                                   "--call-stack-type", "python", sys.executable, "-BS", "train.py"), 0)
+        run = self.kprof("export", "run.kprof", "--to", "folded")
+        self.assertNotEqual(run.code, 0)
+        self.assertIn("gpu__time_duration.sum", run.err)
+        self.assertEqual(run.out, "")
+
     def test_merged(self):
         self.assert_run(self.run_python("--call-stack-type", "python"), 0)
         os.rename(self.path("run.kprof"), self.path("other.kprof"))

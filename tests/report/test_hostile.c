@@ -239,6 +239,9 @@ static void test_bad_rows(void **state)
         "UPDATE schedule SET pass=10 WHERE pass=9",
         "UPDATE schedule SET pass=9223372036854775807 WHERE pass=1",
         "UPDATE schedule SET chip='GB100'",
+        "INSERT INTO stack VALUES(7, 'a', 'b', '[]', 0, '')",
+        "INSERT INTO launch_stack VALUES(1, 99, 'launch')",
+        "INSERT INTO launch_stack VALUES(1, -1, 'launch')",
     };
     for (size_t i = 0; i < sizeof damages / sizeof *damages; i++) {
         fixture_write(path);
@@ -274,6 +277,9 @@ static void test_odd_rows(void **state)
         "UPDATE launch SET replay_mode='multiplex', measured=-1, passes=-1; DELETE FROM value",
         "DELETE FROM graph_node",
         "DELETE FROM nvtx",
+        "INSERT INTO stack VALUES(NULL, char(27) || 'x:1 in y', '', '[', 2, '')",
+        "INSERT INTO stack VALUES(NULL, 'a', 'b', '[1,{\"function\":2},[[]]]', 0, ''); INSERT INTO launch_stack "
+        "VALUES(1, 1, x'1b')",
         "UPDATE nvtx SET ranges=x'5c'",
         "UPDATE nvtx SET ranges=';;@@//' || char(27) || '\\'",
         "UPDATE nvtx SET ranges=zeroblob(100000)",
