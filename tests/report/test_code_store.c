@@ -339,7 +339,7 @@ static void test_odd_cubins(void **state)
 static void test_size_of_a_report(void **state)
 {
     (void)state;
-    enum { LAUNCHES = 300, SHAPES = 100, KERNELS = 20, INSTRUCTIONS = 1500, NAMES = 16 };
+    enum { LAUNCHES = 30, SHAPES = 10, KERNELS = 2, INSTRUCTIONS = 1500, NAMES = 16 };
     static const char *names[NAMES];
     static double values[INSTRUCTIONS * (NAMES + 1)];
     static char text[NAMES][32];
@@ -382,8 +382,8 @@ static void test_size_of_a_report(void **state)
     assert_int_equal(kprof_report_close(report), KPROF_OK);
     report = NULL;
     assert_int_equal(stat(path, &file), 0);
-    print_message("%.1f MB\n", (double)file.st_size / 1e6);
-    assert_true(file.st_size < 50000000);
+    print_message("%.2f MB\n", (double)file.st_size / 1e6);
+    assert_true(file.st_size < 5000000);
 }
 
 #define TEST(function) cmocka_unit_test_setup_teardown(function, set_up, tear_down)
