@@ -1,6 +1,8 @@
 """Runs kprof on the simulated machine and looks at what it leaves: exit code, streams, files."""
 
+import functools
 import os
+import random
 import shutil
 import signal
 import sqlite3
@@ -112,6 +114,30 @@ def is_sanitized():
         return "\nKPROF_ASAN:BOOL=ON\n" in cache.read()
 
 
+# tests/run.sh sets it where not all is asked for.
+TRIES_SOME = os.environ.get("KPROF_TEST_TRIES") == "some"
+
+
+@functools.lru_cache(maxsize=None)
+def commit():
+    """What differs from change to change; a constant where git is missing."""
+    git = ["git", "-C", os.path.dirname(os.path.abspath(__file__)), "rev-parse", "HEAD"]
+    try:
+        return subprocess.run(git, capture_output=True, text=True, check=True).stdout
+    except (OSError, subprocess.CalledProcessError):
+        return ""
+
+
+def some(kinds, count):
+    """Of things that a test tries one after the other: these many, which the commit chooses, or all."""
+    kinds = list(kinds)
+    if not TRIES_SOME or count >= len(kinds):
+        return kinds
+    chosen = sorted(random.Random(commit()).sample(range(len(kinds)), count))
+    print(f"tries {chosen} of {len(kinds)}; all without KPROF_TEST_TRIES=some, as in tests/run.sh all")
+    return [kinds[i] for i in chosen]
+
+
 def limit_time_and_memory():
     """What any file of up to 10 MB keeps to. It needs seconds of time: no machine is as slow as this."""
     import resource
@@ -128,5 +154,5 @@ def limit_file_size(soft):
 
 
 __all__ = ["APP", "BUILD", "BUSY", "Case", "INJECTION", "KPROF", "MEGABYTES", "METRIC", "PATIENCE_S", "SCALE",
-           "SKIPPED", "VECTOR_ADD", "can_profile", "is_sanitized", "limit_file_size", "limit_time_and_memory", "os",
-           "signal", "subprocess"]
+           "SKIPPED", "TRIES_SOME", "VECTOR_ADD", "can_profile", "is_sanitized", "limit_file_size", "limit_time_and_memory", "os",
+           "signal", "some", "subprocess"]

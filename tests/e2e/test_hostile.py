@@ -527,12 +527,12 @@ class Bounds(Case):
         stalls = count.format(30000) + ("INSERT INTO metric SELECT i+(SELECT max(id) FROM metric), 'smsp__average_"
                                         "warps_issue_stalled_'||i||'_per_issue_active.ratio', 'inst', '', 'hardware' "
                                         "FROM n")
-        for what, statements in {
+        for what, statements in some({
                 "launches": [launches.format(90000, 1)],
                 "shapes": [launches.format(90000, "i")],
                 "metrics": [stalls, launches.format(3000, "i")],
                 "names": ["UPDATE kernel SET demangled=replace(hex(zeroblob(2000000)), '00', 'x')",
-                          launches.format(3000, "i")]}.items():
+                          launches.format(3000, "i")]}.items(), 2):
             self.sample(*statements)
             with self.subTest(what=what):
                 run = self.kprof("diff", "r.kprof", "r.kprof", preexec_fn=limit_time)
@@ -554,6 +554,7 @@ class Bounds(Case):
         names = ",".join(f"sm__x{i}.sum" for i in range(2049))
         self.refused(self.kprof("plan", "--chips", "GH100", "--metrics", names, preexec_fn=limit_time), USAGE, "2048")
 
+    @unittest.skipIf(TRIES_SOME, "tests/run.sh all")
     def test_many_metrics(self):
         """What to keep of many of them is chosen in seconds: test_planner_questions counts what that asks."""
         if not can_profile():
@@ -596,17 +597,18 @@ class Bounds(Case):
             self.refused(run, BAD_METRICSET, "more than the 16384 metrics", "split them")
 
     def ten_megabytes(self):
-        """Texts that ask a lot of a reader of JSON, and bytes that mean nothing."""
+        """Names and texts that ask a lot of a reader of JSON, and bytes that mean nothing."""
         size = MEGABYTES << 20
-        return {"spaces": b" " * size, "brackets": b"[" * size, "objects": b'{"a":' * (size // 5),
-                "values": b"[" + b"0," * (size // 2 - 1) + b"0]", "text": b'"' + b"x" * size + b'"',
-                "escapes": b'"' + b"\\u00e9" * (size // 6) + b'"', "zeros": bytes(size),
-                "noise": random.Random(1).randbytes(size)}
+        return some({
+            "spaces": b" " * size, "brackets": b"[" * size, "objects": b'{"a":' * (size // 5),
+            "values": b"[" + b"0," * (size // 2 - 1) + b"0]", "text": b'"' + b"x" * size + b'"',
+            "escapes": b'"' + b"\\u00e9" * (size // 6) + b'"', "zeros": bytes(size),
+            "noise": random.Random(1).randbytes(size)}.items(), 2)
 
     def test_set_files_of_ten_megabytes(self):
         for kind in ("sections", "sets", "findings", "aliases"):
             os.makedirs(self.path("mine/" + kind))
-            for name, content in self.ten_megabytes().items():
+            for name, content in self.ten_megabytes():
                 with self.subTest(kind=kind, content=name):
                     with open(self.path(f"mine/{kind}/a.json"), "wb") as file:
                         file.write(content)
@@ -618,7 +620,7 @@ class Bounds(Case):
     def test_reports_of_ten_megabytes(self):
         with open(SAMPLE, "rb") as file:
             sample = file.read()
-        for name, content in self.ten_megabytes().items():
+        for name, content in self.ten_megabytes():
             for start in (b"", sample[:100], sample[:len(sample) // 2], sample):
                 with self.subTest(content=name, start=len(start)):
                     with open(self.path("r.kprof"), "wb") as file:
@@ -636,7 +638,7 @@ class Bounds(Case):
         first = self.kprof(*plan, env={"XDG_CACHE_HOME": cache})
         entries = os.listdir(os.path.join(cache, "kprof"))
         self.assertNotEqual(entries, [])
-        for name, content in self.ten_megabytes().items():
+        for name, content in self.ten_megabytes():
             for entry in entries:
                 path = os.path.join(cache, "kprof", entry)
                 with open(path, "rb") as file:
@@ -650,7 +652,7 @@ class Bounds(Case):
     def test_configurations_of_ten_megabytes(self):
         session = self.path("session")
         os.mkdir(session, 0o700)
-        for name, content in self.ten_megabytes().items():
+        for name, content in self.ten_megabytes():
             with self.subTest(content=name):
                 with open(os.path.join(session, "config"), "wb") as file:
                     file.write(b"KPROFCFG" + content)
@@ -696,11 +698,11 @@ class Memory(Case):
                     self.assertTrue(run.code == plain.code and run.out == plain.out, told)
 
     def test_lists_and_plans(self):
-        for words in ("help", "--version", "--complete commands", "--complete line -- --set f", "list chips",
-                      "list sets --chips GH100", "list sections --verbose", "list findings",
-                      "list aliases --chips GH100", "plan --chips GH100 --set full --csv",
-                      "plan --chips GH100 --metrics dram__bytes.sum --max-passes 1", "recover",
-                      "explain --chips GH100 dram__bytes.sum SpeedOfLight WarpStall flop_count_dp"):
+        for words in some(("help", "--version", "--complete commands", "--complete line -- --set f", "list chips",
+                           "list sets --chips GH100", "list sections --verbose", "list findings",
+                           "list aliases --chips GH100", "plan --chips GH100 --set full --csv",
+                           "plan --chips GH100 --metrics dram__bytes.sum --max-passes 1", "recover",
+                           "explain --chips GH100 dram__bytes.sum SpeedOfLight WarpStall flop_count_dp"), 5):
             with self.subTest(words):
                 self.fail_some(*words.split())
 
@@ -709,15 +711,15 @@ class Memory(Case):
         self.fail_some("plan", "--chips", "GH100", "--metrics", "dram__bytes.sum", KPROF_CACHE="off")
 
     def test_reports(self):
-        for page in ("details", "raw", "summary", "statistics", "brief", "sources", "session"):
+        for page in some(("details", "raw", "summary", "statistics", "brief", "sources", "session"), 2):
             self.fail_some("report", SAMPLE, "--page", page)
-        for words in ("--csv", "--csv --csv-layout ncu", "--csv --csv-layout wide --page raw", "--json", "--markdown",
-                      "--html -", "--filter duration>0us -k vectorAdd --details-help"):
+        for words in some(("--csv", "--csv --csv-layout ncu", "--csv --csv-layout wide --page raw", "--json",
+                           "--markdown", "--html -", "--filter duration>0us -k vectorAdd --details-help"), 2):
             with self.subTest(words):
                 self.fail_some("report", SAMPLE, *words.split())
 
     def test_other_commands(self):
-        for form in ("jsonl", "prometheus", "perfetto"):
+        for form in some(("jsonl", "prometheus", "perfetto"), 1):
             self.fail_some("export", SAMPLE, "--to", form)
         for form in ([], ["--json"]):
             self.fail_some("diff", SAMPLE, SAMPLE, "--anyway", *form)
@@ -821,8 +823,9 @@ class RawText(Case):
             for table, column in (("device", "name"), ("process", "name"), ("process", "host")):
                 database.execute(f"UPDATE {table} SET {column}=?", ("z" * 70000,))
             database.commit()
+        forms = some(((), ("--markdown",), ("--csv",), ("--json",)), 2)
         for page in ("details", "raw", "summary", "statistics", "brief", "session"):
-            for form in ((), ("--markdown",), ("--csv",), ("--json",)):
+            for form in forms:
                 run = self.kprof("report", "r.kprof", "--page", page, *form)
                 self.assertIn(run.code, (0, USAGE))
                 self.assertNotIn("\u00e9" * 40, run.out)

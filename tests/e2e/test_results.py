@@ -1810,8 +1810,9 @@ class Lists(Case):
 
     def test_lists(self):
         self.assert_listed(["--list-sets"], "default", "basic", "GH100")
-        self.assert_listed(["--list-sets", "--chip", "GH100,GA100"], "GH100", "GA100")
-        self.assert_listed(["--list-sets", "--chips", "ga100"], "GA100")
+        if not TRIES_SOME: # CUPTI takes seconds for the sets of a chip
+            self.assert_listed(["--list-sets", "--chip", "GH100,GA100"], "GH100", "GA100")
+        self.assert_listed(["--list-metrics", "--chips", "ga100", "--section", "LaunchStats"], "launch__grid_size")
         self.assert_listed(["--list-sections"], "SpeedOfLight", "default")
         self.assert_listed(["--list-sections", "--verbose"], "How close the kernel comes", "Branch Efficiency",
                            "derived__branch_efficiency.pct", "n/a where the kernel took no branch")
@@ -1846,8 +1847,9 @@ class Lists(Case):
             self.assertEqual(self.kprof("list", word, *chip).out, self.kprof(option, *chip).out)
 
     def test_lists_for_programs(self):
-        rows = list(csv.DictReader(self.kprof("--list-sets", "--chip", "GH100,GA100", "--csv").out.splitlines()))
-        self.assertEqual({row["chip"] for row in rows}, {"GH100", "GA100"})
+        chips = ["GH100"] if TRIES_SOME else ["GH100", "GA100"]
+        rows = list(csv.DictReader(self.kprof("--list-sets", "--chip", ",".join(chips), "--csv").out.splitlines()))
+        self.assertEqual({row["chip"] for row in rows}, set(chips))
         self.assertTrue(all(int(row["passes"]) > 0 for row in rows))
         metrics = json.loads(self.kprof("--query-metrics", "--chip", "GH100", "--json").out)
         units = {metric["metric"]: metric["unit"] for metric in metrics}

@@ -26,7 +26,7 @@ TABLE = "main > section:first-of-type .table"  # of kernels or launches
 SIZES = {"ns": 1, "us": 1e3, "ms": 1e6, "s": 1e9, "%": 1}
 WARPS = "sm__warps_active.avg.pct_of_peak_sustained_active"
 # A page takes a browser a second of processor time, so for each change tests/run.sh tries what most readers use.
-seldom = unittest.skipIf(os.environ.get("KPROF_TEST_PAGES") == "some", "tests/run.sh all")
+seldom = unittest.skipIf(os.environ.get("KPROF_TEST_TRIES") == "some", "tests/run.sh all")
 ROWS = f"[...document.querySelectorAll('{TABLE} tbody tr')].map(row => row.innerText)"
 
 
