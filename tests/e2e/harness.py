@@ -1,14 +1,16 @@
 """Runs kprof on the simulated machine and looks at what it leaves: exit code, streams, files."""
 
-import functools
 import os
-import random
 import shutil
 import signal
 import sqlite3
 import subprocess
+import sys
 import tempfile
 import unittest
+
+sys.path.append(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+from tries import TRIES_SOME, some
 
 BUILD = os.environ["KPROF_BUILD_DIR"]
 KPROF = os.path.join(BUILD, "tests/sim/kprof-sim")
@@ -112,30 +114,6 @@ def is_sanitized():
     """AddressSanitizer reserves terabytes of address space, and all takes several times as long and as much."""
     with open(os.path.join(BUILD, "CMakeCache.txt")) as cache:
         return "\nKPROF_ASAN:BOOL=ON\n" in cache.read()
-
-
-# tests/run.sh sets it where not all is asked for.
-TRIES_SOME = os.environ.get("KPROF_TEST_TRIES") == "some"
-
-
-@functools.lru_cache(maxsize=None)
-def commit():
-    """What differs from change to change; a constant where git is missing."""
-    git = ["git", "-C", os.path.dirname(os.path.abspath(__file__)), "rev-parse", "HEAD"]
-    try:
-        return subprocess.run(git, capture_output=True, text=True, check=True).stdout
-    except (OSError, subprocess.CalledProcessError):
-        return ""
-
-
-def some(kinds, count):
-    """Of things that a test tries one after the other: these many, which the commit chooses, or all."""
-    kinds = list(kinds)
-    if not TRIES_SOME or count >= len(kinds):
-        return kinds
-    chosen = sorted(random.Random(commit()).sample(range(len(kinds)), count))
-    print(f"tries {chosen} of {len(kinds)}; all without KPROF_TEST_TRIES=some, as in tests/run.sh all")
-    return [kinds[i] for i in chosen]
 
 
 def limit_time_and_memory():

@@ -2,6 +2,7 @@
 """Opens the HTML pages that kprof writes in a headless Chromium, and uses them as a reader does. Exits with 77 where
 there is none. Usage: check_html_browser.py SOURCE_FOLDER KPROF WRITE_FIXTURE"""
 import csv
+import functools
 import io
 import json
 import os
@@ -12,9 +13,11 @@ import sys
 import tempfile
 import unittest
 
+sys.path.append(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 from browser import Browser, NoBrowser, find
 from html_reports import HOSTILE, KERNELS, OTHER_MEMORY, SHARED, change, data_of, make_hostile, make_kernels, \
     make_long_source, make_many, make_memory, write_page
+from tries import TRIES_SOME, some
 
 SOURCE, KPROF, WRITE_FIXTURE = pathlib.Path(sys.argv[1]), sys.argv[2], sys.argv[3]
 SAMPLE = SOURCE / "samples/vectorAdd-h200.kprof"
@@ -25,9 +28,28 @@ LONG = 5000
 TABLE = "main > section:first-of-type .table"  # of kernels or launches
 SIZES = {"ns": 1, "us": 1e3, "ms": 1e6, "s": 1e9, "%": 1}
 WARPS = "sm__warps_active.avg.pct_of_peak_sustained_active"
-# A page takes a browser a second of processor time, so for each change tests/run.sh tries what most readers use.
-seldom = unittest.skipIf(os.environ.get("KPROF_TEST_TRIES") == "some", "tests/run.sh all")
+# A page takes a browser a second of processor time, so for each change tests/run.sh tries what most readers use, and a
+# part of what others do.
+seldom = unittest.skipIf(TRIES_SOME, "tests/run.sh all")
 ROWS = f"[...document.querySelectorAll('{TABLE} tbody tr')].map(row => row.innerText)"
+IN_TURN = []  # names of tests
+
+
+def in_turn(test):
+    """Each change runs some of these tests."""
+    IN_TURN.append(test.__name__)
+
+    @functools.wraps(test)
+    def run(self):
+        if test.__name__ not in chosen():
+            self.skipTest("another commit's")
+        test(self)
+    return run
+
+
+@functools.lru_cache(maxsize=None)
+def chosen():
+    return some(IN_TURN, 2)
 
 
 class Pages(unittest.TestCase):
@@ -215,6 +237,7 @@ class Pages(unittest.TestCase):
         self.assertLessEqual({"DRAM", "L2", "L1"}, set(self.evaluate(
             "[...document.querySelectorAll('.chart svg text')].map(t => t.textContent)")))
 
+    @in_turn
     def test_launches_lead_to_their_neighbours(self):
         self.open("recorded", "#launch-3")
         steps = "[...document.querySelectorAll('.steps a')].map(a => [a.textContent, a.getAttribute('href')])"
@@ -266,6 +289,7 @@ class Pages(unittest.TestCase):
                              ".map(row => [...row.cells].map(cell => cell.innerText.trim()))")
         return [dict(zip(labels, row)) for row in rows]
 
+    @in_turn
     def test_numbers_are_those_of_the_summary(self):
         keys = {"Gain up to": "gain_pct", "Of time": "time_share_pct", "Time": "time", "Launches": "launches",
                 "Minimum": "minimum", "Median": "median", "Maximum": "maximum", "Compute": "compute_pct",
@@ -317,6 +341,7 @@ class Pages(unittest.TestCase):
                       "measured",
                       self.evaluate(f"{name}.closest('th').innerText").replace("\n", " "))
 
+    @in_turn
     def test_multiplexed_launches_tell_what_their_values_are_of(self):
         self.open("multiplexed")
         self.assertIn("12 launches of 2 kernels", self.evaluate("document.querySelector('main').innerText"))
@@ -357,6 +382,7 @@ class Pages(unittest.TestCase):
         self.browser.settle()
         self.assertEqual({cells["Limited by"].split("\n")[0] for cells in self.cells()}, {"latency"})
 
+    @in_turn
     def test_a_kernel_shows_its_median_launch(self):
         self.open("kernels")
         name = KERNELS[5]
@@ -500,6 +526,7 @@ class Pages(unittest.TestCase):
               f"filtered in {filtered:.0f} ms")
         self.assertLess(len(self.evaluate(ROWS)), MANY)
 
+    @in_turn
     def test_links_lead_to_kernels_launches_and_sections(self):
         self.open("sample", "#kernel-0")
         self.assertIn("vectorAdd(", self.evaluate("document.querySelector('h1').textContent"))
@@ -532,6 +559,7 @@ class Pages(unittest.TestCase):
                        "[...document.querySelectorAll('button')].filter(b => !b.textContent && !b.ariaLabel).length")
             self.assertEqual(self.evaluate(unnamed), 0)
 
+    @in_turn
     def test_narrow_windows_need_no_sideways_scrolling(self):
         for fragment in ("", "#launch-0", "#run", "#kernel-3"):
             self.open("kernels", fragment, width=400)
@@ -608,6 +636,7 @@ class Pages(unittest.TestCase):
                       "o.textContent === 'Bank conflicts').value; s.dispatchEvent(new Event('change')); })()")
         self.assertEqual(self.code_rows()[0][:2], ["standard.py:170", "7,168"])
 
+    @in_turn
     def test_verdicts_and_findings_lead_to_the_source(self):
         for kernel, row in (1, "softmax.py:7"), (2, "0x00c0  FADD R5, R0, 1"):
             self.open("source", f"#kernel-{kernel}")
