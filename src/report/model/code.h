@@ -39,7 +39,7 @@ typedef enum kprof_code_counter {
 
 /* The numbers that pages show of an instruction or of a line, X(ID, key, label, way, counters...). The way says how a
  * number is made of its counters: STALLS and UNISSUED add up samples, COUNT is one counter, SUM is a + b, RATIO is a /
- * b, REST is (a - b) / c, EXCESS is a - b but no less than 0. */
+ * b, REST is what a / b lacks to a warp's 32 threads, EXCESS is a - b but no less than 0. */
 #define KPROF_CODE_NUMBERS(X)                                                                                          \
     X(SAMPLES, samples, "Samples", STALLS, NONE, NONE, NONE)                                                           \
     X(UNISSUED, samples_not_issued, "Not issued", UNISSUED, NONE, NONE, NONE)                                          \
@@ -48,7 +48,7 @@ typedef enum kprof_code_counter {
     X(THREADS_ON, thread_instructions_on, "Predicated on", COUNT, THREADS_ON, NONE, NONE)                              \
     X(ACTIVE, threads_per_instruction, "Threads", RATIO, THREADS, INSTRUCTIONS, NONE)                                  \
     X(ACTIVE_ON, threads_on_per_instruction, "Threads on", RATIO, THREADS_ON, INSTRUCTIONS, NONE)                      \
-    X(ACTIVE_OFF, threads_off_per_instruction, "Threads off", REST, THREADS, THREADS_ON, INSTRUCTIONS)                 \
+    X(ACTIVE_OFF, threads_off_per_instruction, "Threads off", REST, THREADS_ON, INSTRUCTIONS, NONE)                    \
     X(DIVERGENT, divergent_branches, "Divergent branches", COUNT, DIVERGENT, NONE, NONE)                               \
     X(TAGS, l1_tag_requests, "L1 tag requests", COUNT, TAGS, NONE, NONE)                                               \
     X(WAYS, shared_ways, "Shared ways", RATIO, WAVEFRONTS, INSTRUCTIONS, NONE)                                         \

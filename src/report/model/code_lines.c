@@ -75,15 +75,15 @@ double kprof_profiled_number(const kprof_profiled_code *code, const double *valu
     if (way == WAY_STALLS || way == WAY_UNISSUED)
         return sum_of_samples(code, values, way == WAY_UNISSUED);
     const double a = counter(code, values, rules[number].counters[0]),
-                 b = counter(code, values, rules[number].counters[1]),
-                 c = counter(code, values, rules[number].counters[2]);
+                 b = counter(code, values, rules[number].counters[1]);
+    enum { WARP_THREADS = 32 };
     switch (way) {
     case WAY_SUM:
         return a + b;
     case WAY_RATIO: /* an instruction that nobody executed has no threads */
         return b == 0 ? 0 : a / b;
     case WAY_REST:
-        return c == 0 ? 0 : (a - b) / c;
+        return b == 0 ? 0 : WARP_THREADS - a / b;
     case WAY_EXCESS:
         return isnan(a) || isnan(b) ? NAN : fmax(a - b, 0);
     default:
