@@ -148,8 +148,8 @@ def tables_of(text):
 
 def check_recorded_source(fixtures, kprof):
     """Two kernels that both profilers measured on one H200: each cell is ncu's. Samples differ from run to run."""
-    done = subprocess.run([kprof, "report", fixtures / "recorded.kprof", "--page", "source", "--csv", "--csv-layout", "ncu"],
-                          capture_output=True, text=True, check=True)
+    words = [kprof, "report", fixtures / "recorded.kprof", "--page", "source", "--csv", "--csv-layout", "ncu"]
+    done = subprocess.run(words, capture_output=True, text=True, check=True)
     own, recorded = tables_of(done.stdout), tables_of((fixtures / "ncu-recorded.csv").read_text())
     check([len(table) for table in own] == [len(table) for table in recorded], "recorded.kprof: other instructions")
     for ours, theirs in zip(own, recorded):
