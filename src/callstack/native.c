@@ -9,12 +9,13 @@
 
 #define MOST_FRAMES 512
 
-/* The base of the module that this code is in. */
-static const void *own_base(void)
+/* The linker's: where the module begins and ends that this code is in. */
+extern const char __ehdr_start[] __attribute__((visibility("hidden"))); /* NOLINT(bugprone-reserved-identifier) */
+extern const char _end[] __attribute__((visibility("hidden")));         /* NOLINT(bugprone-reserved-identifier) */
+
+static bool is_own(const void *address)
 {
-    static const char here = 0;
-    Dl_info info;
-    return dladdr(&here, &info) ? info.dli_fbase : NULL;
+    return (uintptr_t)address >= (uintptr_t)__ehdr_start && (uintptr_t)address < (uintptr_t)_end;
 }
 
 void kprof_native_prepare(void)
@@ -26,13 +27,11 @@ void kprof_native_prepare(void)
 size_t kprof_native_walk(uintptr_t *addresses, size_t most, bool *cut)
 {
     void *frames[MOST_FRAMES];
-    const void *own = own_base();
     const size_t wanted = most < MOST_FRAMES - 32 ? most + 32 : MOST_FRAMES; /* kprof's and CUPTI's own beside them */
     const int got = backtrace(frames, (int)wanted);
     int first = 0;
     size_t count = 0;
-    Dl_info info;
-    while (first < got && own && dladdr(frames[first], &info) && info.dli_fbase == own)
+    while (first < got && is_own(frames[first]))
         first++;
     for (int i = first; i < got && count < most; i++)
         addresses[count++] = (uintptr_t)frames[i];

@@ -28,6 +28,7 @@ typedef struct layout {
 #define FIRST_PUBLISHED   13
 #define LATEST_MINOR      14
 #define BYTES_OF_CODE     208
+#define BYTES_OF_FRAME    128
 #define MOST_BYTES_LINES  65536
 #define MOST_STEPS        4096 /* from frame to frame, with those that have no code */
 #define CODE_UNIT_OF_3_10 2
@@ -62,6 +63,7 @@ static struct interpreter {
     uint64_t looks;
     int minor; /* 0: there is none */
     layout at;
+    size_t frame_bytes; /* of a frame, up to its last member here */
     uintptr_t code_type;
     void *(*own_state)(void);
     char reason[128]; /* why it cannot be read; "": it can */
@@ -109,6 +111,12 @@ static bool read_published(kprof_memory *memory, const published *words, layout 
     return true;
 }
 
+/* Of a frame's member `next`: an address, or up to 3.10 a number. */
+static size_t bytes_of_next(void)
+{
+    return python.minor >= 11 ? sizeof(uintptr_t) : sizeof(int);
+}
+
 static void find_layout(kprof_memory *memory)
 {
     if (python.minor < FIRST_PUBLISHED)
@@ -118,6 +126,18 @@ static void find_layout(kprof_memory *memory)
                  "this build of Python 3.%d does not publish where its frames are as others do", python.minor);
     if (python.minor == FIRST_PUBLISHED)
         python.at.version = PYTHON_3_13;
+    const layout *at = &python.at;
+    const size_t ends[] = {at->previous + sizeof(uintptr_t), at->executable + sizeof(uintptr_t),
+                           at->next + bytes_of_next(), at->owner == NONE ? 0 : at->owner + 1u};
+    for (size_t i = 0; i < sizeof ends / sizeof *ends; i++)
+        python.frame_bytes = ends[i] > python.frame_bytes ? ends[i] : python.frame_bytes;
+    const size_t code_ends[] = {at->file, at->name, at->lines, at->first_line, at->type};
+    bool fits = python.frame_bytes <= BYTES_OF_FRAME;
+    for (size_t i = 0; i < sizeof code_ends / sizeof *code_ends; i++)
+        fits = fits && code_ends[i] + sizeof(uintptr_t) <= BYTES_OF_CODE;
+    if (!fits && !python.reason[0])
+        snprintf(python.reason, sizeof python.reason, "the frames of this build of Python 3.%d are larger than others",
+                 python.minor);
 }
 
 /* Needs the mutex. */
@@ -202,44 +222,47 @@ static bool read_code(kprof_memory *memory, uintptr_t address, kprof_python_code
     return true;
 }
 
-static int32_t offset_of(uintptr_t code, uintptr_t next)
-{
-    if (python.minor >= 11)
-        return (int32_t)(next - code - python.at.instructions);
-    const int32_t instruction = (int32_t)(uint32_t)next;
-    return python.minor == 10 ? instruction * CODE_UNIT_OF_3_10 : instruction;
-}
+/* The members of a frame. */
+typedef struct frame {
+    uintptr_t previous, executable, next;
+    unsigned char owner;
+} frame;
 
-/* False for a frame that has no code, which is the interpreter's. */
-static bool look_at_frame(kprof_memory *memory, uintptr_t frame, kprof_python_site *out)
+static bool read_frame(kprof_memory *memory, uintptr_t address, frame *out)
 {
     const layout *at = &python.at;
-    unsigned char owner = 0;
-    uintptr_t next = 0;
-    if (at->owner != NONE && (!kprof_memory_read(memory, frame + at->owner, &owner, 1) || owner >= THEIRS))
+    unsigned char bytes[BYTES_OF_FRAME];
+    *out = (frame){0};
+    if (!kprof_memory_read(memory, address, bytes, python.frame_bytes))
         return false;
-    if (!read_word(memory, frame + at->executable, &out->address))
-        return false;
-    out->address &= ~(uintptr_t)3; /* 3.14 has marks in these bits */
-    const size_t bytes = python.minor >= 11 ? sizeof next : sizeof(int);
-    if (!kprof_memory_read(memory, frame + at->next, &next, bytes) || !read_code(memory, out->address, &out->code))
-        return false;
-    out->offset = offset_of(out->address, next);
+    memcpy(&out->previous, bytes + at->previous, sizeof out->previous);
+    memcpy(&out->executable, bytes + at->executable, sizeof out->executable);
+    memcpy(&out->next, bytes + at->next, bytes_of_next());
+    out->executable &= ~(uintptr_t)3; /* 3.14 has marks in these bits */
+    if (at->owner != NONE)
+        out->owner = bytes[at->owner];
     return true;
+}
+
+static int32_t offset_of(const frame *f)
+{
+    if (python.minor >= 11)
+        return (int32_t)(f->next - f->executable - python.at.instructions);
+    const int32_t instruction = (int32_t)(uint32_t)f->next;
+    return python.minor == 10 ? instruction * CODE_UNIT_OF_3_10 : instruction;
 }
 
 size_t kprof_python_walk_state(kprof_memory *memory, uintptr_t state, kprof_python_site *sites, size_t most, bool *cut)
 {
     size_t count = 0;
-    uintptr_t frame = state ? innermost(memory, state) : 0;
+    frame f = {.previous = state ? innermost(memory, state) : 0};
     *cut = false;
-    for (int steps = 0; frame && !*cut; steps++) {
-        if (count == most || steps == MOST_STEPS) {
-            *cut = true;
-            break;
-        }
-        count += look_at_frame(memory, frame, &sites[count]);
-        *cut = !read_word(memory, frame + python.at.previous, &frame);
+    for (int steps = 0; f.previous && !*cut; steps++) {
+        *cut = count == most || steps == MOST_STEPS || !read_frame(memory, f.previous, &f);
+        if (*cut || f.owner >= THEIRS || !read_code(memory, f.executable, &sites[count].code))
+            continue;
+        sites[count].address = f.executable;
+        sites[count++].offset = offset_of(&f);
     }
     return count;
 }
