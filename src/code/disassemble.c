@@ -32,7 +32,7 @@ static bool has_text(const kprof_code *code)
 static kprof_status run_program(kprof_code *code, char *const *program_and_cubin, const kprof_strbuf *symbols,
                                 kprof_strbuf *reason)
 {
-    static const kprof_nvdisasm_limits limits = {KPROF_CODE_MOST_TEXT_BYTES, KPROF_CODE_MOST_SECONDS * 1000000000};
+    static const kprof_child_limits limits = {KPROF_CODE_MOST_TEXT_BYTES, KPROF_CODE_MOST_SECONDS * 1000000000};
     kprof_strbuf text = KPROF_STRBUF_INIT;
     char *const some[] = {program_and_cubin[0], "-c", "-fun", symbols->data, program_and_cubin[1], NULL};
     char *const all[] = {program_and_cubin[0], "-c", program_and_cubin[1], NULL};

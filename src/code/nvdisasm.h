@@ -2,6 +2,7 @@
 #ifndef KPROF_CODE_NVDISASM_H
 #define KPROF_CODE_NVDISASM_H
 
+#include "core/child.h"
 #include "core/status.h"
 #include "core/strbuf.h"
 
@@ -12,11 +13,7 @@ bool kprof_nvdisasm_find(kprof_strlist *out);
 /* Run a program, whose argument list ends with NULL, without input, and append what it prints to `out`. Where it cannot
  * be started, fails, prints more than `most_bytes` or runs for longer than `limit_ns`, `reason` (clean, never empty)
  * says so. Returns KPROF_OK where it succeeded, KPROF_NO_MEMORY, or KPROF_INTERNAL; logs nothing. */
-typedef struct kprof_nvdisasm_limits {
-    size_t most_bytes;
-    int64_t limit_ns;
-} kprof_nvdisasm_limits;
-kprof_status kprof_nvdisasm_run(char *const *arguments, const kprof_nvdisasm_limits *limits, kprof_strbuf *out,
+kprof_status kprof_nvdisasm_run(char *const *arguments, const kprof_child_limits *limits, kprof_strbuf *out,
                                 kprof_strbuf *reason) KPROF_MUST_CHECK;
 
 #endif

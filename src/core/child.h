@@ -1,0 +1,27 @@
+/* Runs another program to its end, within limits. */
+#ifndef KPROF_CORE_CHILD_H
+#define KPROF_CORE_CHILD_H
+
+#include "core/strbuf.h"
+
+#include <stddef.h>
+#include <stdint.h>
+
+typedef struct kprof_child_limits {
+    size_t most_bytes; /* of its output */
+    int64_t limit_ns;
+} kprof_child_limits;
+
+/* What came of it. Starts as zeros. */
+typedef struct kprof_child {
+    kprof_strbuf out, errors; /* what it printed: all of stdout, and the first 4 KB of stderr */
+    int status;               /* as waitpid gives it */
+} kprof_child;
+
+/* Run a program, whose argument list begins with its path and ends with NULL, without input. Return NULL when it has
+ * ended by itself, whatever its status; else why it could not start, or had to be ended: it ran for longer, or printed
+ * more. Either output may have failed for lack of memory. */
+const char *kprof_child_run(char *const *arguments, const kprof_child_limits *limits, kprof_child *result);
+void kprof_child_free(kprof_child *result); /* members */
+
+#endif
