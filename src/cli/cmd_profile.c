@@ -433,6 +433,14 @@ static kprof_status profile_application(profile *run)
     return KPROF_OK;
 }
 
+/* What the machine may lack, and not the command line. */
+static void name_doctor(int code)
+{
+    if (code == kprof_status_exit_code(KPROF_NO_GPU) || code == kprof_status_exit_code(KPROF_NO_PERMISSION) ||
+        code == kprof_status_exit_code(KPROF_COUNTERS_BUSY))
+        kprof_log(KPROF_LOG_INFO, "kprof doctor tells what is wrong with this machine");
+}
+
 int kprof_cmd_profile(const kprof_options *options)
 {
     profile run = {.options = options, .signals.fd = -1, .child = {.gate = -1, .error = -1}};
@@ -442,5 +450,6 @@ int kprof_cmd_profile(const kprof_options *options)
         run.outcome.printing = written;
     int code = status == KPROF_OK ? kprof_outcome_exit_code(&run.outcome) : kprof_status_exit_code(status);
     dispose(&run, status == KPROF_OK);
+    name_doctor(code);
     return code;
 }

@@ -44,6 +44,8 @@ typedef enum kprof_operand {
         "Join the reports of several ranks, processes or machines.") \
     ROW(recover, "recover",  true,        FOLDER,      "[DIR]",                                    "kprof-recover", \
         "Make a report of a run that was killed or could not store it.") \
+    ROW(doctor,  "doctor",   true,        APPLICATION, "[options] [[--] application [arguments]]", "kprof-doctor", \
+        "Tell what keeps kernels from being measured, and measure one.") \
     ROW(help,    "help",     false,       COMMAND,     "[command]",                                "kprof", \
         "Print the help of kprof or of a command.") \
     ROW(version, "version",  false,       NONE,        "",                                         "kprof", \

@@ -150,7 +150,8 @@ OPTION(CLI, CHOICE, color, "color", ALL, "colour in text (auto: on a terminal)",
 OPTION(CLI, FLAG, quiet, "quiet", ALL, "no progress, and no messages but warnings and errors", .letter = 'q')
 OPTION(CLI, FLAG, verbose, "verbose", ALL,
        "more messages, and more of what the pages of lists, plans and summaries show")
-OPTION(CLI, STRING, injection_path, "injection-path", RUNNING, "use this injection library", .argument = "FILE")
+OPTION(CLI, STRING, injection_path, "injection-path", RUNNING | DOCTOR, "use this injection library",
+       .argument = "FILE")
 OPTION(CLI, STRING, counter_data_dir, "counter-data", RUNNING, "also keep each launch's counter data image in DIR",
        .argument = "DIR")
 OPTION(CLI, STRING, nvdisasm, "nvdisasm", RUNNING | SAVE,

@@ -14,6 +14,7 @@
 #define SAVE   KPROF_IN(recover)
 #define DIFF   KPROF_IN(diff)
 #define MERGE  KPROF_IN(merge)
+#define DOCTOR KPROF_IN(doctor)
 #define EXPORT KPROF_IN(export)
 #define ALL    KPROF_IN_ALL
 /* Those that print, with a format of their choice; kprof merge prints nothing, and kprof export what --to says. */

@@ -20,7 +20,7 @@
 #define NOTE_FILE    "note"
 #define RECOVER_FILE "recover.lock"
 
-static const char *temporary_folder(void)
+const char *kprof_sessions_folder(void)
 {
     const char *folder = secure_getenv("TMPDIR");
     return folder && *folder ? folder : "/tmp";
@@ -73,7 +73,7 @@ static void close_session(kprof_session *session)
 
 kprof_status kprof_session_open(kprof_session *out)
 {
-    const char *parent = temporary_folder(), *reason = NULL;
+    const char *parent = kprof_sessions_folder(), *reason = NULL;
     char resolved[PATH_MAX], dir[PATH_MAX + 32];
     if (!realpath(parent, resolved))
         return kprof_fail(KPROF_OUTPUT, "cannot make a directory for temporary files in %s: %m; set TMPDIR", parent);
@@ -212,7 +212,7 @@ bool kprof_session_find_old(kprof_strlist *out)
     char parent[PATH_MAX], dir[PATH_MAX + 300];
     struct dirent **entries;
     const char *reason;
-    int count = realpath(temporary_folder(), parent) ? scandir(parent, &entries, is_session_name, alphasort) : -1;
+    int count = realpath(kprof_sessions_folder(), parent) ? scandir(parent, &entries, is_session_name, alphasort) : -1;
     bool is_whole = true;
     for (int i = 0; i < count; i++) {
         snprintf(dir, sizeof dir, "%s/%s", parent, entries[i]->d_name);

@@ -16,7 +16,9 @@ typedef struct kprof_session {
     int lock; /* held while this kprof lives, or recovers the session; -1: none */
 } kprof_session;
 
-/* Make a private directory (0700) in $TMPDIR, or /tmp. OUTPUT when that cannot be done. */
+/* Where sessions have their directories: $TMPDIR, or /tmp. */
+const char *kprof_sessions_folder(void);
+/* Make a private directory (0700) there. OUTPUT when that cannot be done. */
 kprof_status kprof_session_open(kprof_session *out) KPROF_MUST_CHECK;
 
 /* The place of a run's report, noted in the session directory for whoever recovers the session. */

@@ -1,0 +1,192 @@
+/* kprof doctor: tells what on this machine keeps kernels from being measured, and what to do about it, and measures
+ * one. */
+#include "cli/commands.h"
+#include "cli/machine.h"
+#include "cli/output.h"
+#include "cli/paths.h"
+#include "cli/plans.h"
+#include "core/child.h"
+#include "core/log.h"
+#include "core/monotonic.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define LIMIT_NS     INT64_C(60000000000)
+#define OWN_PROGRAM  "kprof-one-kernel"
+#define MOST_OPTIONS 16
+
+/* Keep what is told of the GPUs, in place of telling it. */
+static void keep_message(void *user, kprof_log_level level, const char *message)
+{
+    if (level <= KPROF_LOG_WARNING)
+        kprof_strbuf_puts(kprof_strbuf_part(user), message);
+}
+
+static kprof_status look_at_gpus(kprof_machine *machine, kprof_listing *out)
+{
+    kprof_strbuf told = KPROF_STRBUF_INIT;
+    kprof_probe probe = {0};
+    const kprof_log_receiver before = kprof_log_set_sink(keep_message, &told);
+    kprof_status status = kprof_probe_devices(&probe);
+    kprof_strbuf text = KPROF_STRBUF_INIT;
+    kprof_strlist chips = KPROF_STRLIST_INIT;
+    for (size_t i = 0; i < probe.device_count; i++) {
+        kprof_strbuf_printf(kprof_strbuf_part(&text), "GPU %zu is a %s", i, probe.devices[i].name);
+        if (probe.devices[i].memory_bytes > machine->device_bytes)
+            machine->device_bytes = probe.devices[i].memory_bytes;
+    }
+    if (status == KPROF_OK)
+        status = kprof_probe_chips(&probe, UINT64_MAX, &chips);
+    (void)kprof_log_set_sink(before.sink, before.user);
+    kprof_check check = {"GPUs", status == KPROF_OK ? KPROF_CHECK_FINE : KPROF_CHECK_FAULT, status, ""};
+    const char *words = status == KPROF_OK ? text.data : told.data;
+    kprof_machine_tell(out, &check, words ? words : "");
+    kprof_strbuf_free(&told);
+    kprof_strlist_free(&chips);
+    kprof_strbuf_free(&text);
+    kprof_probe_free(&probe);
+    return status;
+}
+
+/* The program of kprof's own that launches one kernel, beside the injection library. Caller frees. */
+static char *find_own_program(const kprof_options *options)
+{
+    char *library = NULL;
+    kprof_strbuf path = KPROF_STRBUF_INIT;
+    const kprof_log_receiver before = kprof_log_set_sink(kprof_log_discard, NULL);
+    const kprof_status located = kprof_injection_locate(options, &library);
+    (void)kprof_log_set_sink(before.sink, before.user);
+    if (located == KPROF_OK) {
+        kprof_strbuf_append(&path, library, (size_t)(strrchr(library, '/') + 1 - library));
+        kprof_strbuf_puts(&path, OWN_PROGRAM);
+    }
+    free(library);
+    const bool is_there = !path.failed && path.data && access(path.data, X_OK) == 0;
+    char *found = is_there ? kprof_strbuf_take(&path) : NULL;
+    kprof_strbuf_free(&path);
+    return found;
+}
+
+/* What a run says last on stderr that begins so; "": nothing. */
+static void find_line(const char *text, const char *start, char line[512])
+{
+    line[0] = '\0';
+    for (const char *at = text; at && (at = strstr(at, start)); at++)
+        snprintf(line, 512, "%.*s", (int)strcspn(at + strlen(start), "\n"), at + strlen(start));
+}
+
+static kprof_status judge_run(const kprof_child *child, const char *ended, double seconds, kprof_listing *out)
+{
+    char text[512];
+    kprof_check check = {"measurement", KPROF_CHECK_FAULT, KPROF_NOT_COLLECTED, ""};
+    const int code = WIFEXITED(child->status) ? WEXITSTATUS(child->status) : -1;
+    find_line(child->errors.data, "kprof: error: ", text);
+    if (ended)
+        snprintf(text, sizeof text, "measuring a kernel failed: %s", ended);
+    else if (code == 0)
+        snprintf(text, sizeof text, "one kernel was measured in %.1f s", seconds);
+    else if (!text[0])
+        snprintf(text, sizeof text, "measuring a kernel ended with exit code %d", code);
+    for (kprof_status i = KPROF_OK; i < KPROF_STATUS_COUNT && code > 0; i++)
+        if (kprof_status_exit_code(i) == code) {
+            check.status = i;
+            break;
+        }
+    if (!ended && code == 0)
+        check = (kprof_check){"measurement", KPROF_CHECK_FINE, KPROF_OK, ""};
+    kprof_machine_tell(out, &check, text);
+    return check.status;
+}
+
+/* Have this kprof measure a kernel, in a process of its own. */
+static kprof_status measure(const kprof_options *options, const char *program, const char *report, kprof_listing *out)
+{
+    char self[4096] = "";
+    const ssize_t length = readlink("/proc/self/exe", self, sizeof self - 1);
+    if (length <= 0)
+        return kprof_fail(KPROF_INTERNAL, "/proc/self/exe cannot be read: %m");
+    char *const *given = options->application;
+    size_t count = 0, words = 0;
+    while (given && given[count])
+        count++;
+    char **arguments = calloc(count + MOST_OPTIONS, sizeof *arguments);
+    if (!arguments)
+        return kprof_fail(KPROF_NO_MEMORY, "out of memory");
+    const char *const fixed[] = {self, "--quiet", "--launch-count", "1", "--force-overwrite", "--export", report};
+    for (size_t i = 0; i < sizeof fixed / sizeof *fixed; i++)
+        arguments[words++] = (char *)fixed[i];
+    if (options->injection_path) {
+        arguments[words++] = (char *)"--injection-path";
+        arguments[words++] = options->injection_path;
+    }
+    arguments[words++] = (char *)"--";
+    if (count == 0)
+        arguments[words++] = (char *)program;
+    memcpy(arguments + words, given, count * sizeof *arguments);
+    kprof_child child = {0};
+    const kprof_child_limits limits = {.most_bytes = 1 << 20, .limit_ns = LIMIT_NS};
+    int64_t lap_ns = kprof_monotonic_ns();
+    const char *ended = kprof_child_run(arguments, &limits, &child);
+    kprof_status status = judge_run(&child, ended, kprof_monotonic_lap_ms(&lap_ns) * 1e-3, out);
+    kprof_child_free(&child);
+    free(arguments);
+    return status;
+}
+
+static kprof_status try_measurement(const kprof_options *options, const kprof_machine *machine, kprof_listing *out)
+{
+    char *program = options->application && options->application[0] ? NULL : find_own_program(options);
+    kprof_strbuf folder = KPROF_STRBUF_INIT, report = KPROF_STRBUF_INIT;
+    kprof_strbuf_printf(&folder, "%s/doctor-of-kprof-XXXXXX", machine->folder);
+    kprof_status status = KPROF_OK;
+    if (!program && !(options->application && options->application[0])) {
+        kprof_machine_tell(out, &(kprof_check){"measurement", KPROF_CHECK_NOTE, KPROF_OK, ""},
+                           "no kernel was measured: this kprof has no program for that");
+    } else if (folder.failed || !mkdtemp(folder.data)) {
+        status = kprof_fail(KPROF_OUTPUT, "cannot make a folder in %s: %m", machine->folder);
+    } else {
+        kprof_strbuf_printf(&report, "%s/doctor.kprof", folder.data);
+        status = report.failed ? KPROF_NO_MEMORY : measure(options, program, report.data, out);
+        if (report.data)
+            unlink(report.data);
+        rmdir(folder.data);
+    }
+    kprof_strbuf_free(&folder);
+    kprof_strbuf_free(&report);
+    free(program);
+    return status;
+}
+
+int kprof_cmd_doctor(const kprof_options *options)
+{
+    static const kprof_listing_column columns[] = {
+        {.key = "check", .label = "Check"},
+        {.key = "verdict", .label = "Verdict"},
+        {.key = "found", .label = "Found", .folds = true},
+        {.key = "fix", .label = "What to do", .folds = true},
+        {.key = "exit_code", .label = "Exit code", .type = KPROF_FIELD_INTEGER, .missing = ""},
+        {0},
+    };
+    kprof_machine machine;
+    kprof_listing listing = {.columns = columns}, gpus = {.columns = columns};
+    kprof_machine_look("", &machine);
+    kprof_status found = look_at_gpus(&machine, &gpus);
+    kprof_status status = kprof_machine_judge(&machine, &listing);
+    for (size_t i = 0; i < gpus.cells.count; i++)
+        kprof_listing_add(&listing, gpus.cells.items[i]);
+    status = status == KPROF_OK ? found : status;
+    if (status == KPROF_OK)
+        status = try_measurement(options, &machine, &listing);
+    else
+        kprof_machine_tell(&listing, &(kprof_check){"measurement", KPROF_CHECK_NOTE, KPROF_OK, ""},
+                           "no kernel was measured: mend the faults first");
+    kprof_status shown =
+        listing.failed || gpus.failed ? KPROF_NO_MEMORY : kprof_results_show(options, &kprof_listing_page, &listing);
+    kprof_listing_free(&listing);
+    kprof_listing_free(&gpus);
+    return kprof_status_exit_code(shown == KPROF_OK ? status : shown);
+}

@@ -1,0 +1,312 @@
+/* Reads the files in which the driver's kernel module and the system tell of themselves. */
+#include "cli/machine.h"
+
+#include "cli/session.h"
+#include "code/nvdisasm.h"
+
+#include <dirent.h>
+#include <dlfcn.h>
+#include <glob.h>
+#include <inttypes.h>
+#include <link.h>
+#include <linux/capability.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/statvfs.h>
+#include <unistd.h>
+
+#define LEAST_DRIVER 580                 /* CUPTI of CUDA 13 needs it */
+#define LITTLE_SPACE (UINT64_C(1) << 30) /* a run of 10,000 launches keeps 100 MB */
+
+/* The text of a small file below the root, up to `size`; "": there is none. */
+static void read_file(const char *root, const char *name, char *text, size_t size)
+{
+    char path[PATH_MAX];
+    snprintf(path, sizeof path, "%s%s", root, name);
+    FILE *file = fopen(path, "re");
+    size_t length = file ? fread(text, 1, size - 1, file) : 0;
+    text[length] = '\0';
+    if (file)
+        fclose(file);
+}
+
+static bool exists(const char *root, const char *name)
+{
+    char path[PATH_MAX];
+    snprintf(path, sizeof path, "%s%s", root, name);
+    return access(path, F_OK) == 0;
+}
+
+/* "NVRM version: NVIDIA UNIX Open Kernel Module for x86_64  580.159.04  Release Build": the first word of digits and
+ * dots. */
+static void read_module_version(const char *root, kprof_machine *out)
+{
+    char text[1024];
+    read_file(root, "/proc/driver/nvidia/version", text, sizeof text);
+    for (const char *at = text; *at; at += strcspn(at, " \n")) {
+        at += strspn(at, " \n");
+        const size_t digits = strspn(at, "0123456789."), word = strcspn(at, " \n");
+        if (digits == word && *at != '.' && memchr(at, '.', word) && word < sizeof out->module_version) {
+            snprintf(out->module_version, sizeof out->module_version, "%.*s", (int)word, at);
+            return;
+        }
+        if (word == 0)
+            return;
+    }
+}
+
+/* libcuda.so.1 is a link to libcuda.so.580.159.04. */
+static void find_library(kprof_machine *out)
+{
+    struct link_map *map = NULL;
+    void *library = dlopen("libcuda.so.1", RTLD_LAZY | RTLD_LOCAL);
+    if (!library) {
+        const char *reason = dlerror();
+        snprintf(out->library_reason, sizeof out->library_reason, "%s", reason ? reason : "");
+        return;
+    }
+    if (dlinfo(library, RTLD_DI_LINKMAP, &map) == 0 && map && realpath(map->l_name, out->library)) {
+        const char *version = strstr(out->library, "libcuda.so.");
+        if (version && strspn(version + 11, "0123456789.") == strlen(version + 11) && strchr(version + 11, '.'))
+            snprintf(out->library_version, sizeof out->library_version, "%s", version + 11);
+    }
+}
+
+static void read_permission(const char *root, kprof_machine *out)
+{
+    char text[8192];
+    unsigned long long effective = 0;
+    read_file(root, "/proc/driver/nvidia/params", text, sizeof text);
+    const char *line = strstr(text, "RmProfilingAdminOnly:");
+    out->admin_only = -1;
+    if (line)
+        (void)sscanf(line, "RmProfilingAdminOnly: %d", &out->admin_only);
+    read_file(root, "/proc/self/status", text, sizeof text);
+    line = strstr(text, "CapEff:");
+    out->is_admin = geteuid() == 0;
+    if (line && sscanf(line, "CapEff: %llx", &effective) == 1)
+        out->is_admin = (effective >> CAP_SYS_ADMIN & 1) != 0; /* which root may lack in a container */
+}
+
+static void count_instances(const char *root, kprof_machine *out)
+{
+    char pattern[PATH_MAX];
+    glob_t found = {0};
+    snprintf(pattern, sizeof pattern, "%s/proc/driver/nvidia/capabilities/gpu*/mig/gi*", root);
+    if (glob(pattern, 0, NULL, &found) == 0)
+        out->mig_instances = (unsigned)found.gl_pathc;
+    globfree(&found);
+}
+
+/* Tools that keep a GPU's counters for as long as they run. */
+static void find_holder(const char *root, kprof_machine *out)
+{
+    static const char *const holders[] = {"nv-hostengine", "dcgm-exporter", "dcgmi", "ncu", "nsys", "nv-nsight-cu-cl"};
+    char path[PATH_MAX], name[64];
+    snprintf(path, sizeof path, "%s/proc", root);
+    DIR *folder = opendir(path);
+    for (struct dirent *entry; folder && !out->holder[0] && (entry = readdir(folder));) {
+        if (strspn(entry->d_name, "0123456789") != strlen(entry->d_name))
+            continue;
+        snprintf(path, sizeof path, "/proc/%s/comm", entry->d_name);
+        read_file(root, path, name, sizeof name);
+        name[strcspn(name, "\n")] = '\0';
+        for (size_t i = 0; i < sizeof holders / sizeof *holders; i++)
+            if (strcmp(name, holders[i]) == 0)
+                snprintf(out->holder, sizeof out->holder, "%s (process %.12s)", holders[i], entry->d_name);
+    }
+    if (folder)
+        closedir(folder);
+}
+
+static void measure_space(const char *root, kprof_machine *out)
+{
+    char text[4096];
+    struct statvfs space;
+    out->folder = kprof_sessions_folder();
+    if (statvfs(out->folder, &space) == 0)
+        out->free_bytes = (uint64_t)space.f_bavail * space.f_frsize;
+    read_file(root, "/proc/meminfo", text, sizeof text);
+    const char *line = strstr(text, "MemAvailable:");
+    if (line && sscanf(line, "MemAvailable: %" SCNu64, &out->memory_bytes) == 1)
+        out->memory_bytes *= 1024;
+}
+
+void kprof_machine_look(const char *root, kprof_machine *out)
+{
+    kprof_strlist programs = KPROF_STRLIST_INIT;
+    *out = (kprof_machine){.injection = getenv("CUDA_INJECTION64_PATH")};
+    read_module_version(root, out);
+    find_library(out);
+    read_permission(root, out);
+    out->in_container = exists(root, "/.dockerenv") || exists(root, "/run/.containerenv");
+    count_instances(root, out);
+    find_holder(root, out);
+    measure_space(root, out);
+    if (kprof_nvdisasm_find(&programs) && programs.count > 0)
+        snprintf(out->disassembler, sizeof out->disassembler, "%s", programs.items[0]);
+    kprof_strlist_free(&programs);
+}
+
+void kprof_machine_tell(kprof_listing *out, const kprof_check *check, const char *text)
+{
+    static const char *const verdicts[] = {"fine", "note", "warning", "fault"};
+    kprof_listing_add(out, check->name);
+    kprof_listing_add(out, verdicts[check->verdict]);
+    kprof_listing_add(out, text);
+    kprof_listing_add(out, check->fix);
+    if (check->verdict == KPROF_CHECK_FAULT)
+        kprof_listing_add_number(out, (size_t)kprof_status_exit_code(check->status));
+    else
+        kprof_listing_add(out, "");
+}
+
+/* Judges one thing, and puts what it found into `text`. */
+typedef kprof_check judge(const kprof_machine *m, char text[512]);
+
+static kprof_check judge_module(const kprof_machine *m, char text[512])
+{
+    kprof_check check = {"driver", KPROF_CHECK_FINE, KPROF_OK, ""};
+    snprintf(text, 512, "NVIDIA's kernel module is %s", m->module_version);
+    if (!m->module_version[0] && m->library[0]) { /* as in some sandboxes: whether there is a GPU is seen below */
+        snprintf(text, 512, "NVIDIA's kernel module does not tell its version");
+        return (kprof_check){"driver", KPROF_CHECK_NOTE, KPROF_OK, ""};
+    }
+    if (!m->module_version[0]) {
+        snprintf(text, 512, "NVIDIA's kernel module is not loaded");
+        return (kprof_check){"driver", KPROF_CHECK_FAULT, KPROF_NO_GPU,
+                             m->in_container ? "start the container with its GPUs: docker run --gpus all"
+                                             : "install NVIDIA's driver, or load it: modprobe nvidia"};
+    }
+    if (atoi(m->module_version) < LEAST_DRIVER) {
+        snprintf(text, 512, "NVIDIA's kernel module is %s, and CUPTI of CUDA 13 needs %d or later", m->module_version,
+                 LEAST_DRIVER);
+        return (kprof_check){"driver", KPROF_CHECK_FAULT, KPROF_UNSUPPORTED, "install a newer driver"};
+    }
+    return check;
+}
+
+static kprof_check judge_library(const kprof_machine *m, char text[512])
+{
+    kprof_check check = {"library", KPROF_CHECK_FINE, KPROF_OK, ""};
+    snprintf(text, 512, "programs load %.400s", m->library);
+    if (!m->library[0]) {
+        snprintf(text, 512, "programs find no libcuda.so.1: %s", m->library_reason);
+        return (kprof_check){"library", KPROF_CHECK_FAULT, KPROF_NO_GPU,
+                             "install the driver's libraries, or name their folder in LD_LIBRARY_PATH"};
+    }
+    if (strstr(m->library, "/stubs/")) {
+        snprintf(text, 512, "programs load %.300s, which is for linking and starts no GPU", m->library);
+        return (kprof_check){"library", KPROF_CHECK_FAULT, KPROF_NO_GPU,
+                             "take the folder of stubs out of LD_LIBRARY_PATH"};
+    }
+    if (m->library_version[0] && m->module_version[0] && strcmp(m->library_version, m->module_version) != 0) {
+        snprintf(text, 512, "programs load %.300s, and the kernel module is %s", m->library, m->module_version);
+        return (kprof_check){"library", KPROF_CHECK_FAULT, KPROF_NO_GPU,
+                             "load the kernel module of the driver that is installed: reboot, or reload nvidia"};
+    }
+    return check;
+}
+
+static kprof_check judge_permission(const kprof_machine *m, char text[512])
+{
+    kprof_check check = {"permission", KPROF_CHECK_FINE, KPROF_OK, ""};
+    snprintf(text, 512,
+             m->admin_only == 0 ? "every user may read GPU counters"
+             : m->is_admin      ? "this user may read GPU counters"
+                                : "the kernel module does not tell whether this user may read GPU counters");
+    if (m->admin_only == -1 && !m->is_admin)
+        check.verdict = KPROF_CHECK_NOTE;
+    if (m->admin_only == 1 && !m->is_admin) {
+        snprintf(text, 512, "the driver keeps GPU counters from this user: RmProfilingAdminOnly is 1");
+        return (kprof_check){"permission", KPROF_CHECK_FAULT, KPROF_NO_PERMISSION,
+                             m->in_container
+                                 ? "start the container with --cap-add=SYS_ADMIN"
+                                 : "run as root, or write `options nvidia NVreg_RestrictProfilingToAdminUsers=0` "
+                                   "into a file in /etc/modprobe.d and reload the nvidia module"};
+    }
+    return check;
+}
+
+static kprof_check judge_others(const kprof_machine *m, char text[512])
+{
+    if (m->holder[0]) {
+        snprintf(text, 512, "%s may hold the counters of GPUs", m->holder);
+        return (kprof_check){"other tools", KPROF_CHECK_WARNING, KPROF_OK,
+                             strstr(m->holder, "dcgm") || strstr(m->holder, "hostengine")
+                                 ? "pause it for the run: dcgmi profile --pause, and --resume afterwards"
+                                 : "wait for it to end"};
+    }
+    if (m->injection) {
+        snprintf(text, 512, "CUDA_INJECTION64_PATH names another profiler, %.300s", m->injection);
+        return (kprof_check){"other tools", KPROF_CHECK_WARNING, KPROF_OK,
+                             "kprof takes its place for a run; unset it if that is not wanted"};
+    }
+    snprintf(text, 512, "no tool is known to hold the counters");
+    return (kprof_check){"other tools", KPROF_CHECK_FINE, KPROF_OK, ""};
+}
+
+static kprof_check judge_container(const kprof_machine *m, char text[512])
+{
+    snprintf(text, 512, "%s", m->in_container ? "this is a container" : "this is no container");
+    return (kprof_check){"container", m->in_container ? KPROF_CHECK_NOTE : KPROF_CHECK_FINE, KPROF_OK, ""};
+}
+
+static kprof_check judge_mig(const kprof_machine *m, char text[512])
+{
+    if (m->mig_instances == 0) {
+        snprintf(text, 512, "no GPU is split into instances");
+        return (kprof_check){"MIG", KPROF_CHECK_FINE, KPROF_OK, ""};
+    }
+    snprintf(text, 512, "GPUs are split into %u instances: units that these share have no values", m->mig_instances);
+    return (kprof_check){"MIG", KPROF_CHECK_WARNING, KPROF_OK, ""};
+}
+
+static kprof_check judge_space(const kprof_machine *m, char text[512])
+{
+    snprintf(text, 512, "%.1f GB are free in %.200s, where a run keeps what it measures until its end",
+             (double)m->free_bytes * 1e-9, m->folder);
+    if (m->free_bytes >= LITTLE_SPACE)
+        return (kprof_check){"disk", KPROF_CHECK_FINE, KPROF_OK, ""};
+    return (kprof_check){"disk", KPROF_CHECK_WARNING, KPROF_OK, "make space there, or name another folder in TMPDIR"};
+}
+
+static kprof_check judge_memory(const kprof_machine *m, char text[512])
+{
+    snprintf(text, 512, "%.1f GB of the host's memory are available", (double)m->memory_bytes * 1e-9);
+    if (m->memory_bytes == 0)
+        snprintf(text, 512, "the system does not tell how much memory is available");
+    if (m->memory_bytes == 0 || m->memory_bytes >= m->device_bytes)
+        return (kprof_check){"memory", KPROF_CHECK_FINE, KPROF_OK, ""};
+    snprintf(text, 512,
+             "%.1f GB of the host's memory are available, and a GPU has %.1f: of a program that fills more "
+             "than half of it, launches may be multiplexed in place of repeated",
+             (double)m->memory_bytes * 1e-9, (double)m->device_bytes * 1e-9);
+    return (kprof_check){"memory", KPROF_CHECK_NOTE, KPROF_OK, ""};
+}
+
+static kprof_check judge_disassembler(const kprof_machine *m, char text[512])
+{
+    snprintf(text, 512, "%.400s shows instructions", m->disassembler);
+    if (m->disassembler[0])
+        return (kprof_check){"nvdisasm", KPROF_CHECK_FINE, KPROF_OK, ""};
+    snprintf(text, 512, "there is no nvdisasm: the source page has lines and addresses, and no instructions");
+    return (kprof_check){"nvdisasm", KPROF_CHECK_WARNING, KPROF_OK,
+                         "install it with a CUDA toolkit, or with pip: nvidia-cuda-nvdisasm"};
+}
+
+kprof_status kprof_machine_judge(const kprof_machine *machine, kprof_listing *out)
+{
+    static judge *const judges[] = {judge_module, judge_library, judge_permission, judge_others,      judge_container,
+                                    judge_mig,    judge_space,   judge_memory,     judge_disassembler};
+    kprof_status status = KPROF_OK;
+    for (size_t i = 0; i < sizeof judges / sizeof *judges; i++) {
+        char text[512];
+        const kprof_check check = judges[i](machine, text);
+        kprof_machine_tell(out, &check, text);
+        if (check.verdict == KPROF_CHECK_FAULT && status == KPROF_OK)
+            status = check.status;
+    }
+    return status;
+}

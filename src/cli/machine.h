@@ -1,0 +1,51 @@
+/* What of the machine decides whether kernels can be measured: looked at without starting the driver, and judged. */
+#ifndef KPROF_CLI_MACHINE_H
+#define KPROF_CLI_MACHINE_H
+
+#include "cli/listing.h"
+#include "core/status.h"
+
+#include <limits.h>
+
+/* Versions are those of the driver, "580.159.04". */
+typedef struct kprof_machine {
+    char module_version[32];  /* of the driver's kernel module; "": it is not loaded */
+    char library[PATH_MAX];   /* libcuda.so.1, as the loader finds it; "": it does not */
+    char library_version[32]; /* as its name tells; "": it does not */
+    char library_reason[256]; /* why the loader does not find it */
+    int admin_only;           /* RmProfilingAdminOnly; -1: not told */
+    bool is_admin;            /* root, or has CAP_SYS_ADMIN */
+    bool in_container;
+    unsigned mig_instances;
+    char holder[64];             /* a process that is known to use counters, "nv-hostengine (process 812)"; "": none */
+    const char *injection;       /* CUDA_INJECTION64_PATH; NULL: not set */
+    const char *folder;          /* of sessions */
+    uint64_t free_bytes;         /* there; 0: not told */
+    uint64_t memory_bytes;       /* of the host that is available; 0: not told */
+    uint64_t device_bytes;       /* of the largest GPU; 0: not known */
+    char disassembler[PATH_MAX]; /* nvdisasm; "": there is none */
+} kprof_machine;
+
+typedef enum kprof_check_verdict {
+    KPROF_CHECK_FINE,
+    KPROF_CHECK_NOTE,
+    KPROF_CHECK_WARNING,
+    KPROF_CHECK_FAULT
+} kprof_check_verdict;
+
+/* One row of what was found. */
+typedef struct kprof_check {
+    const char *name; /* for programs and people: "permission" */
+    kprof_check_verdict verdict;
+    kprof_status status; /* of a fault: what a run would end with */
+    const char *fix;     /* what to do; "": nothing */
+} kprof_check;
+
+/* Look at the machine. The files of the system are looked for below `root`, "" for this one. */
+void kprof_machine_look(const char *root, kprof_machine *out);
+/* Append a row for each thing that was looked at. Return the status of the first fault, or OK. */
+kprof_status kprof_machine_judge(const kprof_machine *machine, kprof_listing *out);
+/* Append a row: how `check` came out, in the words of `text`. */
+void kprof_machine_tell(kprof_listing *out, const kprof_check *check, const char *text);
+
+#endif

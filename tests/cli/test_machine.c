@@ -1,0 +1,217 @@
+/* What `kprof doctor` sees in the files of a machine, and what it says of each fault. */
+#include "cmocka_all.h"
+
+#include "cli/machine.h"
+#include "cli/session.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum { COLUMNS = 5 };
+
+static char root[64];
+
+/* Write a file below the root, with the folders that it needs. */
+static void stage(const char *name, const char *text)
+{
+    char path[256];
+    snprintf(path, sizeof path, "%s%s", root, name);
+    for (char *slash = path + strlen(root) + 1; (slash = strchr(slash, '/')); *slash++ = '/') {
+        *slash = '\0';
+        (void)mkdir(path, 0700);
+    }
+    FILE *file = fopen(path, "w");
+    assert_non_null(file);
+    fputs(text, file);
+    fclose(file);
+}
+
+static int make_root(void **state)
+{
+    (void)state;
+    strcpy(root, "/tmp/kprof-test-machine-XXXXXX");
+    assert_non_null(mkdtemp(root));
+    stage("/proc/driver/nvidia/version",
+          "NVRM version: NVIDIA UNIX Open Kernel Module for x86_64  580.159.04  Release\n"
+          "GCC version:  gcc version 13.3.0 (Ubuntu 13.3.0-6)\n");
+    stage("/proc/driver/nvidia/params", "ResmanDebugLevel: 4294967295\nRmProfilingAdminOnly: 1\nDeviceFileUID: 0\n");
+    stage("/proc/self/status", "Name:\tkprof\nCapEff:\t0000000000000000\n");
+    stage("/proc/meminfo", "MemTotal: 1000 kB\nMemFree: 3 kB\nMemAvailable:    2000000 kB\n");
+    stage("/proc/17/comm", "bash\n");
+    return 0;
+}
+
+static int remove_root(void **state)
+{
+    (void)state;
+    char command[128];
+    snprintf(command, sizeof command, "rm -rf %s", root);
+    return system(command);
+}
+
+/* A machine with nothing wrong. */
+static kprof_machine fine_machine(void)
+{
+    return (kprof_machine){.module_version = "580.159.04",
+                           .library = "/usr/lib/libcuda.so.580.159.04",
+                           .library_version = "580.159.04",
+                           .admin_only = 0,
+                           .folder = "/tmp",
+                           .free_bytes = UINT64_C(50) << 30,
+                           .memory_bytes = UINT64_C(256) << 30,
+                           .device_bytes = UINT64_C(140) << 30,
+                           .disassembler = "/usr/local/cuda/bin/nvdisasm"};
+}
+
+/* The machine has this row, and no fault or warning besides. */
+static void assert_row(const kprof_machine *machine, const char *const row[4], kprof_status status)
+{
+    kprof_listing listing = {0};
+    bool found = false;
+    assert_int_equal(kprof_machine_judge(machine, &listing), status);
+    assert_false(listing.failed);
+    assert_int_equal(listing.cells.count % COLUMNS, 0);
+    for (size_t i = 0; i < listing.cells.count; i += COLUMNS) {
+        char *const *cells = listing.cells.items + i;
+        const bool is_it = strcmp(cells[0], row[0]) == 0;
+        if (!is_it && strcmp(cells[1], "fine") != 0 && strcmp(cells[1], "note") != 0)
+            fail_msg("%s: %s, %s", cells[0], cells[1], cells[2]);
+        if (!is_it)
+            continue;
+        found = true;
+        if (strcmp(cells[1], row[1]) != 0 || !strstr(cells[2], row[2]) || !strstr(cells[3], row[3]))
+            fail_msg("%s is %s: %s; do: %s", cells[0], cells[1], cells[2], cells[3]);
+        assert_int_equal(atoi(cells[4]), status == KPROF_OK ? 0 : kprof_status_exit_code(status));
+    }
+    assert_true(found);
+    kprof_listing_free(&listing);
+}
+
+static void files_are_read(void **state)
+{
+    (void)state;
+    kprof_machine machine;
+    kprof_machine_look(root, &machine);
+    assert_string_equal(machine.module_version, "580.159.04");
+    assert_int_equal(machine.admin_only, 1);
+    assert_false(machine.is_admin);
+    assert_false(machine.in_container);
+    assert_int_equal(machine.mig_instances, 0);
+    assert_string_equal(machine.holder, "");
+    assert_int_equal(machine.memory_bytes, 2048000000);
+    assert_string_equal(machine.folder, kprof_sessions_folder());
+    assert_true(machine.free_bytes > 0);
+    stage("/proc/self/status", "CapEff:\t0000000000200000\n");
+    stage("/.dockerenv", "");
+    stage("/proc/812/comm", "nv-hostengine\n");
+    stage("/proc/driver/nvidia/capabilities/gpu0/mig/gi1/access", "");
+    stage("/proc/driver/nvidia/capabilities/gpu0/mig/gi2/access", "");
+    stage("/proc/driver/nvidia/version", "NVRM version: NVIDIA UNIX x86_64 Kernel Module  570.86.15  Thu\n");
+    kprof_machine_look(root, &machine);
+    assert_true(machine.is_admin && machine.in_container && machine.mig_instances == 2);
+    assert_string_equal(machine.holder, "nv-hostengine (process 812)");
+    assert_string_equal(machine.module_version, "570.86.15");
+}
+
+static void strange_files_are_no_trouble(void **state)
+{
+    (void)state;
+    static char text[20000];
+    kprof_machine machine;
+    memset(text, '9', sizeof text - 1);
+    stage("/proc/driver/nvidia/version", text);
+    stage("/proc/driver/nvidia/params", "RmProfilingAdminOnly: many\n");
+    stage("/proc/meminfo", "MemAvailable: none\n");
+    stage("/proc/17/comm", text);
+    kprof_machine_look(root, &machine);
+    assert_string_equal(machine.module_version, "");
+    assert_int_equal(machine.admin_only, -1);
+    assert_int_equal(machine.memory_bytes, 0);
+    stage("/proc/driver/nvidia/version", " . 1 \n");
+    kprof_machine_look(root, &machine);
+    assert_string_equal(machine.module_version, "");
+    kprof_machine_look("/none", &machine);
+    assert_string_equal(machine.module_version, "");
+}
+
+static void a_fine_machine_has_no_fault(void **state)
+{
+    (void)state;
+    kprof_machine machine = fine_machine();
+    assert_row(&machine, (const char *const[]){"driver", "fine", "580.159.04", ""}, KPROF_OK);
+    machine.module_version[0] = '\0'; /* a sandbox */
+    assert_row(&machine, (const char *const[]){"driver", "note", "does not tell", ""}, KPROF_OK);
+    machine.in_container = true;
+    assert_row(&machine, (const char *const[]){"container", "note", "is a container", ""}, KPROF_OK);
+    machine.memory_bytes = UINT64_C(16) << 30;
+    assert_row(&machine, (const char *const[]){"memory", "note", "multiplexed", ""}, KPROF_OK);
+    machine.admin_only = -1;
+    assert_row(&machine, (const char *const[]){"permission", "note", "does not tell", ""}, KPROF_OK);
+    machine.is_admin = true;
+    assert_row(&machine, (const char *const[]){"permission", "fine", "this user may", ""}, KPROF_OK);
+}
+
+static void each_fault_has_its_fix(void **state)
+{
+    (void)state;
+    kprof_machine machine = fine_machine();
+    strcpy(machine.module_version, "570.86.15");
+    strcpy(machine.library_version, "570.86.15");
+    assert_row(&machine, (const char *const[]){"driver", "fault", "580 or later", "newer driver"}, KPROF_UNSUPPORTED);
+    machine = fine_machine();
+    strcpy(machine.library_version, "580.95.05");
+    assert_row(&machine, (const char *const[]){"library", "fault", "kernel module is 580.159.04", "reboot"},
+               KPROF_NO_GPU);
+    machine = fine_machine();
+    strcpy(machine.library, "/usr/local/cuda/lib64/stubs/libcuda.so");
+    machine.library_version[0] = '\0';
+    assert_row(&machine, (const char *const[]){"library", "fault", "for linking", "LD_LIBRARY_PATH"}, KPROF_NO_GPU);
+    machine.library[0] = '\0';
+    strcpy(machine.library_reason, "no such file");
+    assert_row(&machine, (const char *const[]){"library", "fault", "no such file", "install"}, KPROF_NO_GPU);
+    machine = fine_machine();
+    machine.admin_only = 1;
+    assert_row(&machine, (const char *const[]){"permission", "fault", "RmProfilingAdminOnly is 1", "modprobe.d"},
+               KPROF_NO_PERMISSION);
+    machine.in_container = true;
+    assert_row(&machine, (const char *const[]){"permission", "fault", "keeps", "--cap-add=SYS_ADMIN"},
+               KPROF_NO_PERMISSION);
+}
+
+static void warnings_are_no_faults(void **state)
+{
+    (void)state;
+    kprof_machine machine = fine_machine();
+    strcpy(machine.holder, "dcgm-exporter (process 5)");
+    assert_row(&machine, (const char *const[]){"other tools", "warning", "process 5", "--pause"}, KPROF_OK);
+    strcpy(machine.holder, "ncu (process 5)");
+    assert_row(&machine, (const char *const[]){"other tools", "warning", "ncu", "wait"}, KPROF_OK);
+    machine = fine_machine();
+    machine.injection = "/other.so";
+    assert_row(&machine, (const char *const[]){"other tools", "warning", "/other.so", "unset"}, KPROF_OK);
+    machine = fine_machine();
+    machine.mig_instances = 3;
+    assert_row(&machine, (const char *const[]){"MIG", "warning", "3 instances", ""}, KPROF_OK);
+    machine = fine_machine();
+    machine.free_bytes = 1 << 20;
+    assert_row(&machine, (const char *const[]){"disk", "warning", "/tmp", "TMPDIR"}, KPROF_OK);
+    machine = fine_machine();
+    machine.disassembler[0] = '\0';
+    assert_row(&machine, (const char *const[]){"nvdisasm", "warning", "no nvdisasm", "toolkit"}, KPROF_OK);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(files_are_read, make_root, remove_root),
+        cmocka_unit_test_setup_teardown(strange_files_are_no_trouble, make_root, remove_root),
+        cmocka_unit_test(a_fine_machine_has_no_fault),
+        cmocka_unit_test(each_fault_has_its_fix),
+        cmocka_unit_test(warnings_are_no_faults),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

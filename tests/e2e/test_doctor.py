@@ -1,0 +1,75 @@
+"""kprof doctor on the simulated machine: what it finds, what it measures, and the exit codes."""
+import json
+import os
+import stat
+
+from harness import APP, BUILD, INJECTION, VECTOR_ADD, Case
+
+DRIVER = os.path.join(BUILD, "tests/sim/driver")
+
+
+class Doctor(Case):
+    def setUp(self):
+        super().setUp()
+        if not os.path.isdir(DRIVER):
+            self.skipTest("built without CUDA")
+
+    def doctor(self, *words, code=0, env=None):
+        """What was found, by what was looked at."""
+        run = self.kprof("doctor", "--json", *words, env={"LD_LIBRARY_PATH": DRIVER, **(env or {})})
+        self.assertEqual(run.code, code, run.out + run.err)
+        self.assertEqual(run.err, "")
+        return {row["check"]: row for row in json.loads(run.out)}
+
+    def measure(self, *steps, code=0, env=None):
+        return self.doctor("--injection-path", INJECTION, APP, *steps, code=code, env=env)["measurement"]
+
+    def test_a_kernel_is_measured(self):
+        rows = self.doctor("--injection-path", INJECTION, APP, f"launch={VECTOR_ADD}", "say=ran")
+        self.assertEqual(rows["measurement"]["verdict"], "fine")
+        self.assertRegex(rows["measurement"]["found"], r"^one kernel was measured in \d+\.\d s$")
+        self.assertEqual(rows["GPUs"]["found"], "GPU 0 is a Simulated H200")
+        self.assertEqual(rows["library"]["verdict"], "fine")
+        self.assertIn(DRIVER, rows["library"]["found"])
+        self.assert_clean()
+
+    def test_what_a_measurement_lacks_is_told(self):
+        row = self.measure("say=ran", code=106)
+        self.assertEqual((row["verdict"], row["exit_code"]), ("fault", 106))
+        self.assertIn("nothing was collected", row["found"])
+        row = self.measure(f"launch={VECTOR_ADD}", "exit=7", code=110)
+        self.assertEqual((row["verdict"], row["found"]), ("fault", "measuring a kernel ended with exit code 7"))
+        self.assert_clean()
+
+    def test_faults_have_the_codes_of_runs(self):
+        for fault, code, words in (("no-gpu", 103, "no CUDA driver"), ("no-permission", 104, "RmProfilingAdminOnly"),
+                                   ("old-gpu", 111, "GV100")):
+            with self.subTest(fault):
+                rows = self.doctor(APP, f"launch={VECTOR_ADD}", code=code, env={"KPROF_SIM_PROBE": fault})
+                self.assertEqual((rows["GPUs"]["verdict"], rows["GPUs"]["exit_code"]), ("fault", code))
+                self.assertIn(words, rows["GPUs"]["found"])
+                self.assertIn("mend the faults first", rows["measurement"]["found"])
+
+    def test_a_library_of_stubs_is_known(self):
+        stubs = os.path.join(self.dir, "stubs")
+        os.mkdir(stubs)
+        with open(os.path.join(DRIVER, "libcuda.so.1"), "rb") as real, \
+                open(os.path.join(stubs, "libcuda.so.1"), "wb") as stub:
+            stub.write(real.read())
+            os.fchmod(stub.fileno(), stat.S_IRWXU)
+        row = self.doctor(code=103, env={"LD_LIBRARY_PATH": stubs})["library"]
+        self.assertEqual((row["verdict"], row["exit_code"]), ("fault", 103))
+        self.assertIn("LD_LIBRARY_PATH", row["fix"])
+
+    def test_another_profiler_is_a_warning(self):
+        rows = self.doctor("--injection-path", INJECTION, APP, f"launch={VECTOR_ADD}",
+                           env={"CUDA_INJECTION64_PATH": "/other.so"})
+        self.assertEqual(rows["other tools"]["verdict"], "warning")
+        self.assertIn("/other.so", rows["other tools"]["found"])
+
+    def test_runs_that_fail_name_it(self):
+        run = self.kprof("--injection-path", INJECTION, APP, f"launch={VECTOR_ADD}", env={"KPROF_SIM_PROBE": "no-gpu"})
+        self.assertEqual(run.code, 103)
+        self.assertIn("kprof doctor tells what is wrong", run.err)
+        run = self.kprof("--injection-path", INJECTION, APP, "say=ran")
+        self.assertNotIn("kprof doctor", run.err)
