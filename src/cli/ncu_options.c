@@ -93,7 +93,6 @@ static const kprof_ncu_option rows[] = {
     {"query-metrics-collection", 0, true, "profiling",
      ELSE("kprof list metrics lists what can be counted for each launch, and with --metrics "
           "\"regex:^(source:|smsp__pcsamp_)\" of each instruction: leave the option out")},
-    {"range-filter", 0, true, NULL, ELSE("choose launches with -k, -s, -c and --nvtx-include")},
     {"range-replay-options", 0, true, NULL, SAME(no_ranges)},
     {"rename-kernels", 0, true, NO, SAME(no_rename)},
     {"rename-kernels-export", 0, true, NO, SAME(no_rename)},

@@ -163,6 +163,12 @@ static void append_filters(const kprof_filter_spec *filter, kprof_strbuf *out)
         kprof_strbuf_printf(out, " --nvtx-include \"%s\"", filter->nvtx_include.items[i]);
     for (size_t i = 0; i < filter->nvtx_exclude.count; i++)
         kprof_strbuf_printf(out, " --nvtx-exclude \"%s\"", filter->nvtx_exclude.items[i]);
+    if (filter->range_filter)
+        kprof_strbuf_printf(out, " --range-filter \"%s\"", filter->range_filter);
+    if (filter->schedule)
+        kprof_strbuf_printf(out, " --schedule %s", filter->schedule);
+    if (filter->step)
+        kprof_strbuf_printf(out, " --step \"%s\"", filter->step);
     if (filter->launch_skip)
         kprof_strbuf_printf(out, " -s %llu", (unsigned long long)filter->launch_skip);
     if (filter->launch_skip_before_match)

@@ -333,7 +333,7 @@ kprof_status kprof_options_settle(kprof_options *options)
     options->most_launches = launches;
     const bool has_limit = launches > 0 || (options->filter.filter_mode == KPROF_FILTER_PER_DEVICE &&
                                             options->filter.launch_count > 0 && options->filter.device_mask != 0);
-    if (options->kills && !has_limit)
+    if (options->kills && !has_limit && !kprof_filter_ends(&options->filter))
         kprof_log(KPROF_LOG_WARNING,
                   "--kill has no effect: nothing tells when all launches are measured; give --launch-count, and with "
                   "--filter-mode per-gpu --devices");

@@ -13,7 +13,7 @@
 #include <unistd.h>
 
 #define CONFIG_MAGIC     "KPROFCFG"
-#define CONFIG_VERSION   19
+#define CONFIG_VERSION   20
 #define CONFIG_MAX_BYTES (64u << 20)
 #define CONFIG_MAX_CHIPS 256
 /* All metrics of a chip at once take some hundred passes. */

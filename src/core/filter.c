@@ -4,6 +4,7 @@
 #include "core/bytes.h"
 #include "core/log.h"
 #include "core/numbers.h"
+#include "core/ranges.h"
 #include "core/regex.h"
 #include "core/strbuf.h"
 
@@ -46,6 +47,7 @@ struct kprof_filter {
     wanted_part parts[KPROF_PARTS];
     kprof_numbers *invocations;         /* NULL: all */
     kprof_nvtx_filter *nvtx;            /* NULL: ranges do not matter */
+    kprof_ranges *ranges;               /* NULL: nobody counts them */
     atomic_bool stopped, was_started;   /* by the application's calls */
     _Atomic uint64_t launches[DEVICES]; /* of any kernel; [0] alone, unless each device counts */
     counter counters[DEVICES];          /* likewise */
@@ -70,6 +72,7 @@ kprof_status kprof_filter_new(const kprof_filter_spec *spec, kprof_filter **out)
         return kprof_fail(KPROF_NO_MEMORY, "launch filter: out of memory");
     filter->spec = *spec;
     filter->spec.kernel = filter->spec.context = filter->spec.stream = filter->spec.invocation = NULL;
+    filter->spec.range_filter = filter->spec.schedule = filter->spec.step = NULL;
     filter->spec.nvtx_include = filter->spec.nvtx_exclude = (kprof_strlist)KPROF_STRLIST_INIT; /* the caller's */
     atomic_init(&filter->stopped, spec->profiler_calls == KPROF_FROM_A_START_CALL);
     kprof_status status = KPROF_OK;
@@ -89,6 +92,8 @@ kprof_status kprof_filter_new(const kprof_filter_spec *spec, kprof_filter **out)
         status = kprof_numbers_new("--kernel-id", spec->invocation, &filter->invocations);
     if (status == KPROF_OK)
         status = kprof_nvtx_filter_new(&spec->nvtx_include, &spec->nvtx_exclude, &filter->nvtx);
+    if (status == KPROF_OK)
+        status = kprof_ranges_new(spec, &filter->ranges);
     if (status != KPROF_OK) {
         kprof_filter_free(filter);
         return status;
@@ -119,6 +124,7 @@ void kprof_filter_free(kprof_filter *filter)
         kprof_regex_free(filter->parts[i].name);
     kprof_numbers_free(filter->invocations);
     kprof_nvtx_filter_free(filter->nvtx);
+    kprof_ranges_free(filter->ranges);
     free(filter->spec.kernel);
     free(filter);
 }
@@ -139,7 +145,15 @@ static bool is_name(const char *part)
 
 bool kprof_filter_asks_nvtx(const kprof_filter_spec *spec)
 {
-    return spec->nvtx_include.count + spec->nvtx_exclude.count > 0 || is_name(spec->context) || is_name(spec->stream);
+    return spec->nvtx_include.count + spec->nvtx_exclude.count > 0 || is_name(spec->context) || is_name(spec->stream) ||
+           spec->step;
+}
+
+bool kprof_filter_ends(const kprof_filter_spec *spec)
+{
+    const char *repeat = spec->schedule ? strrchr(spec->schedule, ',') : NULL;
+    const bool has_steps = spec->step || spec->profiler_calls == KPROF_FROM_A_START_CALL;
+    return repeat && strtoull(repeat + 1, NULL, 10) > 0 && (has_steps || spec->filter_mode == KPROF_FILTER_GLOBAL);
 }
 
 /* Return the name in the form that the spec compares; caller frees. NULL when out of memory. */
@@ -183,7 +197,33 @@ bool kprof_filter_needs_nvtx(const kprof_filter *filter)
 
 bool kprof_filter_match_nvtx(const kprof_filter *filter, const kprof_nvtx_ranges *ranges)
 {
-    return !filter->nvtx || kprof_nvtx_filter_match(filter->nvtx, ranges);
+    const unsigned how = filter->ranges ? kprof_ranges_nvtx_how(filter->ranges) : 0;
+    return !filter->nvtx || kprof_nvtx_filter_match(filter->nvtx, ranges, how);
+}
+
+bool kprof_filter_counts_ranges(const kprof_filter *filter)
+{
+    return filter->ranges && kprof_ranges_counts(filter->ranges);
+}
+
+uint64_t kprof_filter_begin_range(kprof_filter *filter, const kprof_nvtx_ranges *ranges, size_t begun)
+{
+    return kprof_ranges_begin(filter->ranges, filter->nvtx, ranges, begun);
+}
+
+void kprof_filter_end_range(kprof_filter *filter, uint64_t marks)
+{
+    kprof_ranges_end(filter->ranges, marks);
+}
+
+bool kprof_filter_is_between_steps(const kprof_filter *filter)
+{
+    return filter->ranges && kprof_ranges_are_idle(filter->ranges);
+}
+
+bool kprof_filter_match_calls(const kprof_filter *filter)
+{
+    return !filter->ranges || kprof_ranges_match_calls(filter->ranges);
 }
 
 uint64_t kprof_filter_work(const kprof_filter *filter)
@@ -198,6 +238,8 @@ void kprof_filter_note_profiler(kprof_filter *filter, bool starts)
         return;
     if (starts)
         atomic_store_explicit(&filter->was_started, true, memory_order_relaxed);
+    if (filter->ranges)
+        kprof_ranges_note_call(filter->ranges, starts);
     atomic_store_explicit(&filter->stopped, !starts, memory_order_relaxed);
 }
 
@@ -336,7 +378,8 @@ bool kprof_filter_take_launch(kprof_filter *filter, bool matches, const kprof_fi
     if (!counts)
         return false;
     uint64_t position = atomic_fetch_add_explicit(&counts->matching, 1, memory_order_relaxed);
-    if (position < spec->launch_skip)
+    if (position < spec->launch_skip ||
+        (filter->ranges && !kprof_ranges_match_position(filter->ranges, position - spec->launch_skip)))
         return false;
     return spec->launch_count == 0 || take_one(counts, spec->launch_count);
 }
@@ -346,6 +389,21 @@ void kprof_filter_take_another(kprof_filter *filter, const kprof_filter_launch *
     counter *counts = filter->spec.launch_count ? find_counter(filter, launch) : NULL;
     if (counts)
         atomic_fetch_sub_explicit(&counts->taken, 1, memory_order_relaxed);
+}
+
+/* Position of the next launch, from 0, as --schedule counts them. Where each device or configuration counts, there is
+ * no such thing. */
+static uint64_t next_position(const kprof_filter *filter)
+{
+    const uint64_t matching = atomic_load_explicit(&filter->counters[0].matching, memory_order_relaxed);
+    const uint64_t skipped = filter->spec.launch_skip;
+    return filter->spec.filter_mode == KPROF_FILTER_GLOBAL && matching > skipped ? matching - skipped : 0;
+}
+
+uint64_t kprof_filter_steps(const kprof_filter *filter, uint64_t *first)
+{
+    *first = filter->ranges ? kprof_ranges_first_step(filter->ranges) : 0;
+    return filter->ranges ? kprof_ranges_steps(filter->ranges, next_position(filter)) : 0;
 }
 
 /* Which devices and configurations there are is not known: where each counts, only a mask of devices tells when all
@@ -359,5 +417,5 @@ bool kprof_filter_exhausted(const kprof_filter *filter)
         const uint64_t taken = atomic_load_explicit(&filter->counters[i].taken, memory_order_relaxed);
         is_exhausted = !(counters >> i & 1) || taken >= spec->launch_count;
     }
-    return is_exhausted;
+    return is_exhausted || (filter->ranges && kprof_ranges_are_over(filter->ranges, next_position(filter)));
 }

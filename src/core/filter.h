@@ -54,6 +54,9 @@ kprof_status kprof_filter_check(const kprof_filter_spec *spec) KPROF_MUST_CHECK;
 /* Does it take NVTX to choose launches so? */
 bool kprof_filter_asks_nvtx(const kprof_filter_spec *spec);
 
+/* Does it have a schedule that comes to an end? */
+bool kprof_filter_ends(const kprof_filter_spec *spec);
+
 /* Does this kernel's name match? Costs a demangling and a regex: call once per function and keep the answer.
  * Thread-safe. */
 bool kprof_filter_match_name(const kprof_filter *filter, const char *mangled);
@@ -62,6 +65,18 @@ bool kprof_filter_match_name(const kprof_filter *filter, const char *mangled);
 bool kprof_filter_needs_nvtx(const kprof_filter *filter);
 /* Does the filter take a launch in these ranges? True if it asks for none. Thread-safe. */
 bool kprof_filter_match_nvtx(const kprof_filter *filter, const kprof_nvtx_ranges *ranges);
+
+/* Does it matter when NVTX ranges begin and end? */
+bool kprof_filter_counts_ranges(const kprof_filter *filter);
+/* The NVTX range at place `begun` begins; returns its marks. A range with these marks ends. Thread-safe. */
+uint64_t kprof_filter_begin_range(kprof_filter *filter, const kprof_nvtx_ranges *ranges, size_t begun);
+void kprof_filter_end_range(kprof_filter *filter, uint64_t marks);
+/* Is a launch left out now, as --schedule measures other steps? Those count for nothing. Thread-safe. */
+bool kprof_filter_is_between_steps(const kprof_filter *filter);
+/* Is a launch in a range of the application's calls that --range-filter asks for? Thread-safe. */
+bool kprof_filter_match_calls(const kprof_filter *filter);
+/* How many steps of --schedule have begun, and the first one, from 1, that is measured; 0: there is no schedule. */
+uint64_t kprof_filter_steps(const kprof_filter *filter, uint64_t *first);
 
 /* The work of matching patterns so far, as kprof_regex_work has it. Thread-safe. */
 uint64_t kprof_filter_work(const kprof_filter *filter);

@@ -214,6 +214,12 @@ static kprof_status add_all(kprof_nvtx_filter *filter, const char *option, const
 
 kprof_status kprof_nvtx_filter_new(const kprof_strlist *include, const kprof_strlist *exclude, kprof_nvtx_filter **out)
 {
+    return kprof_nvtx_filter_new_of("--nvtx-include", include, exclude, out);
+}
+
+kprof_status kprof_nvtx_filter_new_of(const char *option, const kprof_strlist *include, const kprof_strlist *exclude,
+                                      kprof_nvtx_filter **out)
+{
     *out = NULL;
     if (include->count + exclude->count == 0)
         return KPROF_OK;
@@ -225,7 +231,7 @@ kprof_status kprof_nvtx_filter_new(const kprof_strlist *include, const kprof_str
         return kprof_fail(KPROF_NO_MEMORY, "NVTX ranges to choose: out of memory");
     }
     filter->include_count = include->count;
-    kprof_status status = add_all(filter, "--nvtx-include", include);
+    kprof_status status = add_all(filter, option, include);
     if (status == KPROF_OK)
         status = add_all(filter, "--nvtx-exclude", exclude);
     if (status == KPROF_OK)
@@ -262,9 +268,9 @@ static bool matches_name(const pattern *p, const char *name)
     return p->regex ? kprof_regex_match(p->regex, name) == KPROF_REGEX_YES : strcmp(p->text ? p->text : "", name) == 0;
 }
 
-/* The names that are pushed in one domain, the outermost first. */
+/* What is pushed in one domain, the outermost first. */
 typedef struct stack {
-    const char *names[KPROF_NVTX_RANGES_MAX];
+    const kprof_nvtx_range *ranges[KPROF_NVTX_RANGES_MAX];
     size_t depth;
 } stack;
 
@@ -279,20 +285,32 @@ static bool can_follow(const pattern *name, const bool *found, size_t place)
     return false;
 }
 
-static bool matches_stack(const expression *e, const stack *s)
+/* Mark the places at which the last name of the expression may be. */
+static void find_last(const expression *e, const stack *s, bool found[KPROF_NVTX_RANGES_MAX])
 {
-    bool found[KPROF_NVTX_RANGES_MAX] = {false};
+    memset(found, 0, KPROF_NVTX_RANGES_MAX * sizeof *found);
     for (size_t i = 0; i < e->count; i++) {
         bool next[KPROF_NVTX_RANGES_MAX] = {false};
         for (size_t place = 0; place < s->depth; place++) {
             bool is_possible = i > 0 ? can_follow(&e->names[i], found, place) : !e->at_bottom || place == 0;
             bool is_last = i + 1 == e->count && e->at_top;
-            next[place] =
-                is_possible && (!is_last || place + 1 == s->depth) && matches_name(&e->names[i], s->names[place]);
+            next[place] = is_possible && (!is_last || place + 1 == s->depth) &&
+                          matches_name(&e->names[i], s->ranges[place]->name);
         }
-        memcpy(found, next, sizeof found);
+        memcpy(found, next, sizeof next);
     }
-    return memchr(found, true, s->depth) != NULL;
+}
+
+/* `marks`: the range of the last name is to have one of them; 0: any will do. */
+static bool matches_stack(const expression *e, const stack *s, uint64_t marks)
+{
+    bool found[KPROF_NVTX_RANGES_MAX];
+    find_last(e, s, found);
+    for (size_t i = 0; i < s->depth; i++) {
+        if (found[i] && (!marks || (s->ranges[i]->marks & marks)))
+            return true;
+    }
+    return false;
 }
 
 /* Was any of the ranges from `begin` to before `end` pushed in the domain? */
@@ -310,7 +328,7 @@ static void collect_stack(const kprof_nvtx_ranges *ranges, const char *domain, s
     out->depth = 0;
     for (size_t i = 0; i < ranges->count && out->depth < KPROF_NVTX_RANGES_MAX; i++) {
         if (!ranges->items[i].is_started && strcmp(ranges->items[i].domain, domain) == 0)
-            out->names[out->depth++] = ranges->items[i].name;
+            out->ranges[out->depth++] = &ranges->items[i];
     }
 }
 
@@ -319,7 +337,7 @@ static bool matches_domain(const expression *e, const char *domain)
     return e->domain.text ? matches_name(&e->domain, domain) : domain[0] == '\0';
 }
 
-static bool matches_pushed(const expression *e, const kprof_nvtx_ranges *ranges)
+static bool matches_pushed(const expression *e, const kprof_nvtx_ranges *ranges, uint64_t marks)
 {
     stack s;
     for (size_t i = 0; i < ranges->count; i++) {
@@ -327,41 +345,76 @@ static bool matches_pushed(const expression *e, const kprof_nvtx_ranges *ranges)
         if (range->is_started || has_pushed(ranges, 0, i, range->domain) || !matches_domain(e, range->domain))
             continue;
         collect_stack(ranges, range->domain, &s);
-        if (matches_stack(e, &s))
+        if (matches_stack(e, &s, marks))
             return true;
     }
     return false;
 }
 
-static bool is_started(const expression *e, const pattern *name, const kprof_nvtx_ranges *ranges)
+static bool is_range_started(const expression *e, const pattern *name, const kprof_nvtx_range *range)
 {
-    for (size_t i = 0; i < ranges->count; i++) {
-        const kprof_nvtx_range *range = &ranges->items[i];
-        if (range->is_started && matches_domain(e, range->domain) && matches_name(name, range->name))
-            return true;
-    }
-    return false;
+    return range->is_started && matches_domain(e, range->domain) && matches_name(name, range->name);
 }
 
-static bool matches(const expression *e, const kprof_nvtx_ranges *ranges)
+/* Is each range of the expression started, and is one of them marked? */
+static bool matches_started(const expression *e, const kprof_nvtx_ranges *ranges, uint64_t marks)
 {
-    if (!e->is_started)
-        return matches_pushed(e, ranges);
+    bool is_marked = !marks;
     for (size_t i = 0; i < e->count; i++) {
-        if (!is_started(e, &e->names[i], ranges))
+        bool found = false;
+        for (size_t k = 0; k < ranges->count; k++) {
+            const bool is_it = is_range_started(e, &e->names[i], &ranges->items[k]);
+            is_marked = is_marked || (is_it && (ranges->items[k].marks & marks));
+            found = found || is_it;
+        }
+        if (!found)
             return false;
     }
-    return true;
+    return is_marked;
 }
 
-bool kprof_nvtx_filter_match(const kprof_nvtx_filter *filter, const kprof_nvtx_ranges *ranges)
+static bool matches(const expression *e, const kprof_nvtx_ranges *ranges, uint64_t marks)
 {
-    bool is_included = filter->include_count == 0;
+    return e->is_started ? matches_started(e, ranges, marks) : matches_pushed(e, ranges, marks);
+}
+
+bool kprof_nvtx_filter_match(const kprof_nvtx_filter *filter, const kprof_nvtx_ranges *ranges, unsigned how)
+{
+    bool is_included = filter->include_count == 0 || (how & KPROF_NVTX_INCLUDES_ALL);
     for (size_t i = 0; i < filter->include_count && !is_included; i++)
-        is_included = matches(&filter->expressions[i], ranges);
+        is_included =
+            matches(&filter->expressions[i], ranges, how & KPROF_NVTX_BY_INSTANCE ? UINT64_C(1) << i % 64 : 0);
     for (size_t i = filter->include_count; i < filter->count && is_included; i++)
-        is_included = !matches(&filter->expressions[i], ranges);
+        is_included = !matches(&filter->expressions[i], ranges, 0);
     return is_included;
+}
+
+static bool completes(const expression *e, const kprof_nvtx_ranges *ranges, const kprof_nvtx_range *begun)
+{
+    bool found[KPROF_NVTX_RANGES_MAX], is_named = false;
+    stack s;
+    if (e->is_started) {
+        for (size_t i = 0; i < e->count; i++)
+            is_named = is_named || is_range_started(e, &e->names[i], begun);
+        return is_named && matches_started(e, ranges, 0);
+    }
+    if (begun->is_started || !matches_domain(e, begun->domain))
+        return false;
+    collect_stack(ranges, begun->domain, &s);
+    find_last(e, &s, found);
+    for (size_t i = 0; i < s.depth; i++) {
+        if (found[i] && s.ranges[i] == begun)
+            return true;
+    }
+    return false;
+}
+
+uint64_t kprof_nvtx_filter_completed(const kprof_nvtx_filter *filter, const kprof_nvtx_ranges *ranges, size_t begun)
+{
+    uint64_t completed = 0;
+    for (size_t i = 0; i < filter->include_count && i < 64; i++)
+        completed |= (uint64_t)completes(&filter->expressions[i], ranges, &ranges->items[begun]) << i;
+    return completed;
 }
 
 static uint64_t work_of(const pattern *p)
@@ -414,7 +467,7 @@ void kprof_nvtx_put_text(const kprof_nvtx_ranges *ranges, kprof_strbuf *out)
         begin_part(range->domain, begin, out);
         collect_stack(ranges, range->domain, &s);
         for (size_t k = 0; k < s.depth; k++)
-            put_name(s.names[k], "/", out);
+            put_name(s.ranges[k]->name, "/", out);
     }
     for (size_t i = 0; i < ranges->count; i++) {
         if (!ranges->items[i].is_started)
@@ -452,7 +505,7 @@ bool kprof_nvtx_parse_text(const char *text, kprof_nvtx_parsed *out)
         if (end == '@')
             domain = name;
         else if (!ends_stack)
-            out->items[out->count++] = (kprof_nvtx_range){domain, name, end != '/'};
+            out->items[out->count++] = (kprof_nvtx_range){domain, name, end != '/', 0};
         in_stack = end == '/';
         if (end == ';') {
             domain = "";

@@ -15,6 +15,7 @@ typedef struct kprof_nvtx_range {
     const char *domain; /* "": the default one */
     const char *name;   /* "": it has none */
     bool is_started;    /* by nvtxRangeStart; else pushed by nvtxRangePush */
+    uint64_t marks;     /* bit i: it is a chosen instance of expression i to include */
 } kprof_nvtx_range;
 
 /* Open ranges in the order in which they were opened, the outermost first. At most KPROF_NVTX_RANGES_MAX. */
@@ -30,9 +31,17 @@ typedef struct kprof_nvtx_filter kprof_nvtx_filter;
  * fault. */
 kprof_status kprof_nvtx_filter_new(const kprof_strlist *include, const kprof_strlist *exclude,
                                    kprof_nvtx_filter **out) KPROF_MUST_CHECK;
+/* The same, where messages are to name another option than --nvtx-include. */
+kprof_status kprof_nvtx_filter_new_of(const char *option, const kprof_strlist *include, const kprof_strlist *exclude,
+                                      kprof_nvtx_filter **out) KPROF_MUST_CHECK;
 void kprof_nvtx_filter_free(kprof_nvtx_filter *filter);
-/* Thread-safe. */
-bool kprof_nvtx_filter_match(const kprof_nvtx_filter *filter, const kprof_nvtx_ranges *ranges);
+/* Bits of `how`: the last range of an expression to include is to be marked for it, or what is to be included does not
+ * matter. Thread-safe. */
+enum { KPROF_NVTX_BY_INSTANCE = 1, KPROF_NVTX_INCLUDES_ALL = 2 };
+bool kprof_nvtx_filter_match(const kprof_nvtx_filter *filter, const kprof_nvtx_ranges *ranges, unsigned how);
+/* Return the expressions to include, as bits, of which the range at place `begun` is the last one that they need. It
+ * has just begun. Thread-safe. */
+uint64_t kprof_nvtx_filter_completed(const kprof_nvtx_filter *filter, const kprof_nvtx_ranges *ranges, size_t begun);
 /* The work of matching patterns so far, as kprof_regex_work has it. */
 uint64_t kprof_nvtx_filter_work(const kprof_nvtx_filter *filter);
 

@@ -46,6 +46,18 @@ OPTION(CLI, CHOICE, profile_from_start, "profile-from-start", RUNNING,
        "measure from the start, or from the application's call of cudaProfilerStart on (on); cudaProfilerStop ends "
        "both",
        .argument = "on|off", .initial = KPROF_UNSET, .choices = KPROF_CHOICES({"on", 1}, {"off", 0}))
+OPTION(FILTER, STRING, range_filter, "range-filter", RUNNING,
+       "only launches in these ranges between cudaProfilerStart and cudaProfilerStop, by their numbers, and in these "
+       "instances of the NVTX ranges of --nvtx-include; yes: which are numbered in each such range",
+       .argument = "[yes|no]:RANGES:RANGES")
+OPTION(FILTER, STRING, schedule, "schedule", RUNNING,
+       "measure only active steps, as torch.profiler.schedule does: skip the first, then wait, warm up and measure, and "
+       "that so often; 0: for ever",
+       .argument = "SKIP_FIRST,WAIT,WARMUP,ACTIVE,REPEAT")
+OPTION(FILTER, STRING, step, "step", RUNNING,
+       "steps of --schedule are NVTX ranges, as --nvtx-include has them; else ranges of cudaProfilerStart with "
+       "--profile-from-start off, or launches that match",
+       .argument = "RANGES")
 OPTION(CLI, FLAG, ignores_profiler_calls, "disable-profiler-start-stop", RUNNING,
        "ignore cudaProfilerStart and cudaProfilerStop")
 OPTION(FILTER, ORDINALS, device_mask, "devices", RUN | REPORT | DIFF | EXPORT | PLAN | LIST | TELL,

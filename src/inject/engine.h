@@ -20,7 +20,7 @@
 /* The first wait for a kernel: the delay kernel with which XLA begins to measure gives up after 0.1 s. */
 #define KPROF_PATIENCE_NS INT64_C(20000000)
 
-/* Only process.c and life.c change it, but for `armed` and the three counters. */
+/* Only process.c, life.c and engine.c change it, but for `armed` and the three counters. */
 typedef struct kprof_process {
     kprof_config config;
     kprof_filter *filter;
@@ -52,6 +52,10 @@ struct kprof_engine {
 
 /* The one of the process. */
 extern struct kprof_engine kprof_engine;
+
+/* Read the configuration and make the filter, once: NVTX may be there before CUDA is. Returns the same each time.
+ * Nothing is read where kprof did not start the process. */
+kprof_status kprof_engine_prepare(void) KPROF_MUST_CHECK;
 
 /* Is anything measured of instructions? */
 static inline bool kprof_measures_instructions(void)

@@ -316,9 +316,10 @@ static bool choose(const kprof_call *call, const counted *launch, const kprof_de
         tell_stopped();
         return false;
     }
-    if (!launch->kernel || !device || kprof_filter_exhausted(filter))
+    if (!launch->kernel || !device || kprof_filter_is_between_steps(filter) || kprof_filter_exhausted(filter))
         return false;
-    bool matches = launch->kernel->matches && kprof_filter_match_invocation(filter, number) && kprof_nvtx_match(filter);
+    bool matches = launch->kernel->matches && kprof_filter_match_invocation(filter, number) &&
+                   kprof_filter_match_calls(filter) && kprof_nvtx_match(filter);
     kprof_launch_record record = {.device = device->record.device, .kernel = launch->kernel->record.kernel};
     if (matches && kprof_filter_needs_shape(filter))
         kprof_engine.device->target_shape(call, &record);
@@ -782,6 +783,12 @@ static void write_end(void)
                   "process %d never called cudaProfilerStart or cuProfilerStart, which --profile-from-start off waits "
                   "for: none of its %llu launch%s was measured",
                   (int)kprof_engine.process.pid, (unsigned long long)launches, launches == 1 ? "" : "es");
+    uint64_t first, steps = kprof_filter_steps(kprof_engine.process.filter, &first);
+    if (launches > 0 && first > 0 && atomic_load(&kprof_engine.process.matched) == 0)
+        kprof_log(KPROF_LOG_WARNING,
+                  "process %d had %llu launch%s in %llu step%s; --schedule measures from step %llu on",
+                  (int)kprof_engine.process.pid, (unsigned long long)launches, launches == 1 ? "" : "es",
+                  (unsigned long long)steps, steps == 1 ? "" : "s", (unsigned long long)first);
     kprof_kernels_visit(write_seen);
     kprof_record record = {.type = KPROF_RECORD_END};
     record.end = (kprof_end_record){

@@ -95,15 +95,13 @@ static void at_exit(void)
 static kprof_status start(const char *dir)
 {
     kprof_process *process = &kprof_engine.process;
-    kprof_status status = kprof_config_load(dir, &process->config);
+    kprof_status status = kprof_engine_prepare();
     if (status != KPROF_OK)
         return status;
     kprof_log_set_level(process->config.verbose ? KPROF_LOG_DEBUG : KPROF_LOG_INFO);
     if (!process->config.follow_children && process->config.root_pid != getpid())
         return KPROF_OK;
-    status = kprof_filter_new(&process->config.filter, &process->filter);
-    if (status == KPROF_OK)
-        status = kprof_spool_writer_open(dir, &process->spool);
+    status = kprof_spool_writer_open(dir, &process->spool);
     if (status != KPROF_OK)
         return status;
     snprintf(process->session_dir, sizeof process->session_dir, "%s", dir);

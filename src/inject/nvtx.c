@@ -44,6 +44,20 @@ static void unlock(void)
     pthread_mutex_unlock(&state()->mutex);
 }
 
+/* The filter, if it is to know of ranges that begin and end. */
+static kprof_filter *find_counting_filter(void)
+{
+    kprof_filter *filter = kprof_engine.process.filter;
+    return filter && kprof_filter_counts_ranges(filter) ? filter : NULL;
+}
+
+static void end_marked(uint64_t marks)
+{
+    kprof_filter *filter = marks ? find_counting_filter() : NULL;
+    if (filter)
+        kprof_filter_end_range(filter, marks);
+}
+
 static void forget_thread(void *ending)
 {
     stack **link = &state()->stacks;
@@ -54,6 +68,8 @@ static void forget_thread(void *ending)
     if (*link)
         *link = (*link)->next;
     unlock();
+    for (size_t i = 0; i < ((stack *)ending)->depth; i++)
+        end_marked(((stack *)ending)->ranges[i].marks);
     pthread_mutex_destroy(&((stack *)ending)->mutex);
     free(((stack *)ending)->ranges);
     free(ending);
@@ -177,6 +193,85 @@ static int level_of(const stack *s, uint32_t domain)
     return level;
 }
 
+/* The ranges that are open around a launch. */
+typedef struct snapshot {
+    kprof_nvtx_range items[KPROF_NVTX_RANGES_MAX];
+    uint64_t order[KPROF_NVTX_RANGES_MAX]; /* of what is pushed; numbers of what is started */
+    kprof_nvtx_ranges ranges;
+    bool of_process;
+    bool holds_lock; /* names of ranges that are started, or of other threads, stay while it is held */
+} snapshot;
+
+static kprof_nvtx_range range_of(const kprof_nvtx_open *range, bool is_started)
+{
+    const void *domain = (const void *)(uintptr_t)range->domain; /* NOLINT(performance-no-int-to-ptr) */
+    return (kprof_nvtx_range){at_handle(state()->domains, KPROF_NVTX_DOMAINS_MAX, domain), range->name, is_started,
+                              range->marks};
+}
+
+/* Add what a thread has pushed, in the order of pushing. */
+static void add_stack(snapshot *s, const stack *from)
+{
+    for (size_t i = 0; i < from->depth && s->ranges.count < KPROF_NVTX_PUSHED_MAX; i++) {
+        size_t place = s->ranges.count++;
+        for (; place > 0 && s->order[place - 1] > from->ranges[i].id; place--) {
+            s->items[place] = s->items[place - 1];
+            s->order[place] = s->order[place - 1];
+        }
+        s->items[place] = range_of(&from->ranges[i], false);
+        s->order[place] = from->ranges[i].id;
+    }
+}
+
+/* The thread's own ranges come first, lest other threads leave no space for them. */
+static void look(snapshot *s)
+{
+    kprof_nvtx_state *nvtx = state();
+    s->ranges = (kprof_nvtx_ranges){s->items, 0};
+    s->of_process = kprof_engine.process.config.nvtx_of_process;
+    s->holds_lock = s->of_process || atomic_load(&nvtx->started_count) > 0;
+    if (pushed)
+        add_stack(s, pushed);
+    if (s->holds_lock)
+        lock();
+    for (stack *other = s->of_process ? nvtx->stacks : NULL; other; other = other->next) {
+        pthread_mutex_lock(&other->mutex);
+        if (other != pushed)
+            add_stack(s, other);
+    }
+    for (size_t i = 0; s->holds_lock && i < atomic_load(&nvtx->started_count); i++) {
+        s->order[s->ranges.count] = nvtx->started[i].id;
+        s->items[s->ranges.count++] = range_of(&nvtx->started[i], true);
+    }
+}
+
+static void look_away(const snapshot *s)
+{
+    for (stack *other = s->of_process ? state()->stacks : NULL; other; other = other->next)
+        pthread_mutex_unlock(&other->mutex);
+    if (s->holds_lock)
+        unlock();
+}
+
+/* Return the marks of the range that the calling thread has just pushed, or that was started with this number. */
+static uint64_t begin_range(bool is_started, uint64_t id)
+{
+    kprof_filter *filter = find_counting_filter();
+    snapshot s;
+    uint64_t marks = 0;
+    if (!filter)
+        return 0;
+    look(&s);
+    for (size_t i = s.ranges.count; i-- > 0;) {
+        if (s.items[i].is_started == is_started && s.order[i] == id) {
+            marks = kprof_filter_begin_range(filter, &s.ranges, i);
+            break;
+        }
+    }
+    look_away(&s);
+    return marks;
+}
+
 static int domain_push_ex(void *domain, const kprof_nvtx_event *event)
 {
     int level = NO_RANGE;
@@ -184,16 +279,24 @@ static int domain_push_ex(void *domain, const kprof_nvtx_event *event)
     if (!s)
         return NO_RANGE;
     pthread_mutex_lock(&s->mutex);
-    if (make_space(s)) {
+    const bool has_space = make_space(s);
+    if (has_space) {
         kprof_nvtx_open *range = &s->ranges[s->depth++];
         range->domain = (uint32_t)(uintptr_t)domain;
         range->id = atomic_fetch_add(&state()->push_count, 1);
+        range->marks = 0;
         copy_message(event, range->name);
         level = level_of(s, range->domain);
     } else {
         s->left_out++;
     }
     pthread_mutex_unlock(&s->mutex);
+    const uint64_t marks = has_space ? begin_range(false, s->ranges[s->depth - 1].id) : 0;
+    if (marks) { /* no other thread changes the stack */
+        pthread_mutex_lock(&s->mutex);
+        s->ranges[s->depth - 1].marks = marks;
+        pthread_mutex_unlock(&s->mutex);
+    }
     return level;
 }
 
@@ -226,7 +329,7 @@ static int push_w(const wchar_t *name)
     return domain_push_ex(NULL, &event);
 }
 
-static int pop_of(stack *s, uint32_t domain)
+static int pop_of(stack *s, uint32_t domain, uint64_t *marks)
 {
     int level = level_of(s, domain);
     if (s->left_out > 0) {
@@ -238,6 +341,7 @@ static int pop_of(stack *s, uint32_t domain)
         at--;
     if (at == 0)
         return NO_RANGE;
+    *marks = s->ranges[at - 1].marks;
     memmove(&s->ranges[at - 1], &s->ranges[at], (s->depth - at) * sizeof *s->ranges);
     s->depth--;
     return level;
@@ -245,17 +349,45 @@ static int pop_of(stack *s, uint32_t domain)
 
 static int domain_pop(void *domain)
 {
+    uint64_t marks = 0;
     if (!pushed)
         return NO_RANGE;
     pthread_mutex_lock(&pushed->mutex);
-    int level = pop_of(pushed, (uint32_t)(uintptr_t)domain);
+    int level = pop_of(pushed, (uint32_t)(uintptr_t)domain, &marks);
     pthread_mutex_unlock(&pushed->mutex);
+    end_marked(marks);
     return level;
 }
 
 static int pop(void)
 {
     return domain_pop(NULL);
+}
+
+static size_t find_started(uint64_t id)
+{
+    const kprof_nvtx_state *nvtx = state();
+    const size_t count = atomic_load(&nvtx->started_count);
+    size_t at = 0;
+    while (at < count && nvtx->started[at].id != id)
+        at++;
+    return at;
+}
+
+/* Another thread may have ended the range meanwhile. */
+static void mark_started(uint64_t id, uint64_t marks)
+{
+    kprof_nvtx_state *nvtx = state();
+    if (!marks)
+        return;
+    lock();
+    const size_t at = find_started(id);
+    const bool is_open = at < atomic_load(&nvtx->started_count);
+    if (is_open)
+        nvtx->started[at].marks = marks;
+    unlock();
+    if (!is_open)
+        end_marked(marks);
 }
 
 static uint64_t start_range(void *domain, const kprof_nvtx_event *event)
@@ -268,11 +400,13 @@ static uint64_t start_range(void *domain, const kprof_nvtx_event *event)
         nvtx->started = calloc(KPROF_NVTX_STARTED_MAX, sizeof *nvtx->started);
     uint64_t id = range.id = ++nvtx->last_id;
     size_t count = atomic_load(&nvtx->started_count);
-    if (nvtx->started && count < KPROF_NVTX_STARTED_MAX) {
+    const bool has_space = nvtx->started && count < KPROF_NVTX_STARTED_MAX;
+    if (has_space) {
         nvtx->started[count] = range;
         atomic_store(&nvtx->started_count, count + 1);
     }
     unlock();
+    mark_started(id, has_space ? begin_range(true, id) : 0);
     return id;
 }
 
@@ -296,15 +430,16 @@ static uint64_t start_w(const wchar_t *name)
 static void end_range(uint64_t id)
 {
     kprof_nvtx_state *nvtx = state();
+    uint64_t marks = 0;
     lock();
-    size_t count = atomic_load(&nvtx->started_count), at = 0;
-    while (at < count && nvtx->started[at].id != id)
-        at++;
+    const size_t count = atomic_load(&nvtx->started_count), at = find_started(id);
     if (at < count) {
+        marks = nvtx->started[at].marks;
         memmove(&nvtx->started[at], &nvtx->started[at + 1], (count - at - 1) * sizeof *nvtx->started);
         atomic_store(&nvtx->started_count, count - 1);
     }
     unlock();
+    end_marked(marks);
 }
 
 static void domain_end(void *domain, uint64_t id)
@@ -505,6 +640,7 @@ int kprof_nvtx_attach(kprof_nvtx_get_table *get_table)
 {
     static pthread_once_t once = PTHREAD_ONCE_INIT;
     const kprof_nvtx_callbacks *module = get_table(KPROF_NVTX_CALLBACKS);
+    (void)!kprof_engine_prepare(); /* ranges count from the first one on */
     if (!module || module->struct_size < sizeof *module || pthread_once(&once, prepare) != 0)
         return 0;
     for (size_t i = 0; i < sizeof callbacks / sizeof *callbacks; i++) {
@@ -515,63 +651,6 @@ int kprof_nvtx_attach(kprof_nvtx_get_table *get_table)
             *functions[callbacks[i].place] = callbacks[i].function;
     }
     return 1;
-}
-
-/* The ranges that are open around a launch. */
-typedef struct snapshot {
-    kprof_nvtx_range items[KPROF_NVTX_RANGES_MAX];
-    uint64_t order[KPROF_NVTX_RANGES_MAX]; /* of what is pushed */
-    kprof_nvtx_ranges ranges;
-    bool of_process;
-    bool holds_lock; /* names of ranges that are started, or of other threads, stay while it is held */
-} snapshot;
-
-static kprof_nvtx_range range_of(const kprof_nvtx_open *range, bool is_started)
-{
-    const void *domain = (const void *)(uintptr_t)range->domain; /* NOLINT(performance-no-int-to-ptr) */
-    return (kprof_nvtx_range){at_handle(state()->domains, KPROF_NVTX_DOMAINS_MAX, domain), range->name, is_started};
-}
-
-/* Add what a thread has pushed, in the order of pushing. */
-static void add_stack(snapshot *s, const stack *from)
-{
-    for (size_t i = 0; i < from->depth && s->ranges.count < KPROF_NVTX_PUSHED_MAX; i++) {
-        size_t place = s->ranges.count++;
-        for (; place > 0 && s->order[place - 1] > from->ranges[i].id; place--) {
-            s->items[place] = s->items[place - 1];
-            s->order[place] = s->order[place - 1];
-        }
-        s->items[place] = range_of(&from->ranges[i], false);
-        s->order[place] = from->ranges[i].id;
-    }
-}
-
-/* The thread's own ranges come first, lest other threads leave no space for them. */
-static void look(snapshot *s)
-{
-    kprof_nvtx_state *nvtx = state();
-    s->ranges = (kprof_nvtx_ranges){s->items, 0};
-    s->of_process = kprof_engine.process.config.nvtx_of_process;
-    s->holds_lock = s->of_process || atomic_load(&nvtx->started_count) > 0;
-    if (pushed)
-        add_stack(s, pushed);
-    if (s->holds_lock)
-        lock();
-    for (stack *other = s->of_process ? nvtx->stacks : NULL; other; other = other->next) {
-        pthread_mutex_lock(&other->mutex);
-        if (other != pushed)
-            add_stack(s, other);
-    }
-    for (size_t i = 0; s->holds_lock && i < atomic_load(&nvtx->started_count); i++)
-        s->items[s->ranges.count++] = range_of(&nvtx->started[i], true);
-}
-
-static void look_away(const snapshot *s)
-{
-    for (stack *other = s->of_process ? state()->stacks : NULL; other; other = other->next)
-        pthread_mutex_unlock(&other->mutex);
-    if (s->holds_lock)
-        unlock();
 }
 
 /* Remember the ranges of a launch that was not chosen because of them. */

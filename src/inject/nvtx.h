@@ -17,7 +17,8 @@
 #define KPROF_NVTX_TEXT_BYTES  ((size_t)64 << 20) /* of all different texts of launches */
 
 typedef struct kprof_nvtx_open {
-    uint64_t id; /* of a range that is started; of one that is pushed, its place in the order of all */
+    uint64_t id;    /* of a range that is started; of one that is pushed, its place in the order of all */
+    uint64_t marks; /* of kprof_filter_begin_range */
     uint32_t domain;
     char name[KPROF_NVTX_NAME_BYTES];
 } kprof_nvtx_open;

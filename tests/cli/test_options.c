@@ -820,7 +820,7 @@ static void options_of_ncu_without_effect(void **state)
 static void all_refusals_of_a_line(void **state)
 {
     (void)state;
-    assert_int_equal(parse("--mps client --print-source ptx --range-filter 1:2:3 --native-include a -c x --csv app"),
+    assert_int_equal(parse("--mps client --print-source ptx --hostname x --native-include a -c x --csv app"),
                      KPROF_USAGE);
     assert_int_equal(captured.count, 5);
     assert_non_null(strstr(captured.last, "--launch-count: \"x\" is not valid"));
@@ -845,6 +845,23 @@ static void ending_the_application(void **state)
         assert_int_equal(parse(idle[i]), KPROF_OK);
         assert_non_null(strstr(captured.last, "--kill has no effect: nothing tells when all launches are measured"));
     }
+}
+
+static void steps_and_ranges(void **state)
+{
+    (void)state;
+    assert_int_equal(parse("--schedule 10,1,1,3,2 --step step/ --range-filter yes:[1-3]: app"), KPROF_OK);
+    assert_string_equal(options.filter.schedule, "10,1,1,3,2");
+    assert_string_equal(options.filter.step, "step/");
+    assert_string_equal(options.filter.range_filter, "yes:[1-3]:");
+    assert_true(options.nvtx);
+    assert_int_equal(kprof_filter_check(&options.filter), KPROF_OK);
+    assert_int_equal(parse("--schedule 0,0,0,1,1 --kill yes app"), KPROF_OK);
+    assert_false(options.nvtx);
+    assert_int_equal(captured.count, 0); /* it ends */
+    assert_int_equal(parse("--schedule 0,0,0,1,0 --kill yes app"), KPROF_OK);
+    assert_non_null(strstr(captured.last, "--kill has no effect"));
+    assert_refused("--schedule 1 --schedule 2 app", "is given as");
 }
 
 static void old_names_and_letters(void **state)
@@ -1109,6 +1126,7 @@ int main(void)
         cmocka_unit_test(all_refusals_of_a_line),
         cmocka_unit_test(old_names_and_letters),
         cmocka_unit_test(ending_the_application),
+        cmocka_unit_test(steps_and_ranges),
         cmocka_unit_test(kernels_by_id),
         cmocka_unit_test(calls_of_the_profiler),
         cmocka_unit_test(hints_name_what_there_is),

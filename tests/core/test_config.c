@@ -50,6 +50,9 @@ static kprof_config sample(void)
                    .context = "1",
                    .stream = "compute.*",
                    .invocation = ".*5|3",
+                   .range_filter = "yes:[2-3]:1",
+                   .schedule = "10,1,1,3,2",
+                   .step = "step/",
                    .filter_mode = KPROF_FILTER_PER_CONFIG,
                    .device_mask = 0x8000000000000001,
                    .profiler_calls = KPROF_PROFILER_CALLS_IGNORED,
@@ -93,6 +96,9 @@ static void assert_filter_equal(const kprof_filter_spec *a, const kprof_filter_s
     assert_true(a->launch_skip_before_match == b->launch_skip_before_match);
     assert_string_equal(a->context ? a->context : "none", b->context ? b->context : "none");
     assert_string_equal(a->stream ? a->stream : "none", b->stream ? b->stream : "none");
+    assert_string_equal(a->range_filter ? a->range_filter : "none", b->range_filter ? b->range_filter : "none");
+    assert_string_equal(a->schedule ? a->schedule : "none", b->schedule ? b->schedule : "none");
+    assert_string_equal(a->step ? a->step : "none", b->step ? b->step : "none");
     assert_string_equal(a->invocation ? a->invocation : "none", b->invocation ? b->invocation : "none");
     assert_int_equal(a->filter_mode, b->filter_mode);
     assert_true(a->device_mask == b->device_mask);

@@ -415,7 +415,7 @@ static void ranges_matter_where_they_are_asked_for(void **state)
 {
     (void)state;
     static char *expressions[] = {"step/*/forward"}, *faulty[] = {"*/"};
-    static const kprof_nvtx_range items[] = {{"", "step", false}, {"", "x", false}, {"", "forward", false}};
+    static const kprof_nvtx_range items[] = {{"", "step", false, 0}, {"", "x", false, 0}, {"", "forward", false, 0}};
     const kprof_nvtx_ranges inside = {items, 3}, outside = {items, 2};
     kprof_filter *filter = make((kprof_filter_spec){.kernel = "k"});
     assert_false(kprof_filter_needs_nvtx(filter));

@@ -34,7 +34,7 @@ static bool chooses(const char *include, const char *exclude, const char *text)
     if (make(include, exclude, &filter) != KPROF_OK)
         fail_msg("%s: %s", include ? include : exclude, log_seen.last);
     assert_true(kprof_nvtx_parse_text(text, &parsed));
-    bool result = kprof_nvtx_filter_match(filter, &(kprof_nvtx_ranges){parsed.items, parsed.count});
+    bool result = kprof_nvtx_filter_match(filter, &(kprof_nvtx_ranges){parsed.items, parsed.count}, 0);
     kprof_nvtx_parsed_free(&parsed);
     kprof_nvtx_filter_free(filter);
     return result;
@@ -176,9 +176,9 @@ static void assert_text(const kprof_nvtx_range *items, size_t count, const char 
 static void ranges_become_a_text(void **state)
 {
     (void)state;
-    static const kprof_nvtx_range items[] = {{"", "step 1", false},   {"net", "a;b", false}, {"", "in/out", false},
-                                             {"net", "x@y\\", false}, {"", "", false},       {"io", "read", true},
-                                             {"", "epoch", true},     {"", "bell\a", true}};
+    static const kprof_nvtx_range items[] = {
+        {"", "step 1", false, 0}, {"net", "a;b", false, 0}, {"", "in/out", false, 0}, {"net", "x@y\\", false, 0},
+        {"", "", false, 0},       {"io", "read", true, 0},  {"", "epoch", true, 0},   {"", "bell\a", true, 0}};
     assert_text(items, 0, "");
     assert_text(items, 1, "step 1/");
     assert_text(items, 2, "net@a\\;b/; step 1/");

@@ -41,6 +41,24 @@ class ProfilerCalls(Case):
         self.assertEqual(self.positions("--replay-mode", "app-range"), [1, 2, 5])
         self.assertIn("measures each launch of a range", self.seen.err)
 
+    def test_chosen_ranges(self):
+        self.assertEqual(self.positions("--range-filter", ":2:"), [5])
+        self.assertEqual(self.positions("--range-filter", "yes:1:", "--profile-from-start", "off"), [1, 2])
+        self.assertEqual(self.positions("--range-filter", ":[12]:", "-k", "scale"), [1, 5])
+        steps = ["push=A", f"launch={SCALE}", "pop", "profiler=start", "push=A", f"launch={SCALE}", "pop", "push=A",
+                 f"launch={SCALE}*2", "pop", "profiler=stop", "profiler=start", f"launch={SCALE}", "push=A",
+                 f"launch={SCALE}", "pop", "profiler=stop"]
+        inside = ("--nvtx-include", "A/", "--range-filter")
+        self.assertEqual(self.positions(*inside, "::3", steps=steps), [2, 3])
+        self.assertEqual(self.positions(*inside, "::1", steps=steps), [0])  # before CUDA is there
+        self.assertEqual(self.positions(*inside, "::[24]", steps=steps), [1, 5])
+        self.assertEqual(self.positions(*inside, ":2:3", steps=steps), [2, 3, 4, 5])
+        self.assertEqual(self.positions(*inside, "yes:1:2", steps=steps), [2, 3])
+        self.assertEqual(self.positions(*inside, "yes::1", steps=steps), [1, 5])
+        run = self.collect(["--range-filter", ":7:"], steps)
+        self.assert_run(run, 106)
+        self.assertIn('no launch matched --range-filter ":7:"', run.err)
+
     def test_each_process_has_its_own(self):
         steps = ["profiler=start", f"launch={SCALE}", "exec", f"launch={VECTOR_ADD}", "profiler=start",
                  f"launch={SCALE}"]

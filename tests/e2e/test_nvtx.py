@@ -63,6 +63,33 @@ class Ranges(Case):
                 json.loads(line) for line in run.out.splitlines() if '"id":' in line]
             self.assertEqual([launch["nvtx"] for launch in found], ["train/step 2/"] * 2)
 
+    def test_steps_of_a_schedule(self):
+        steps = []
+        for i in range(8):
+            steps += [f"push=step {i}", f"launch={VECTOR_ADD}", f"thread={SCALE}", "pop", f"launch={VECTOR_ADD}"]
+        chosen = ["--schedule", "1,1,0,2,2", "--step", "regex:^step/"]
+        for options, positions in ((chosen, [6, 7, 9, 10, 15, 16, 18, 19]),
+                                   ([*chosen, "-k", "scale"], [7, 10, 16, 19]),
+                                   ([*chosen, "-c", "3"], [6, 7, 9]),
+                                   (["--schedule", "3,2,0,1,2"], [5, 8]),
+                                   (["--schedule", "3,0,0,1,0", "-k", "scale"], [10, 13, 16, 19, 22])):
+            with self.subTest(options):
+                self.assert_run(self.collect(options, steps), 0)
+                stored = [row[0] for row in self.query("run.kprof", "SELECT position FROM launch ORDER BY 1")]
+                self.assertEqual(stored, positions)
+        calls = []
+        for _ in range(4):
+            calls += ["profiler=start", f"launch={SCALE}", "profiler=stop", f"launch={SCALE}"]
+        self.assert_run(self.collect(["--schedule", "1,0,1,1,1", "--profile-from-start", "off"], calls), 0)
+        self.assertEqual(self.query("run.kprof", "SELECT position FROM launch"), [(4,)])
+        run = self.collect(["--schedule", "20,1,0,2,2", "--step", "regex:^step/"], steps)
+        self.assert_run(run, 106)
+        self.assertIn("had 24 launches in 8 steps; --schedule measures from step 22 on", run.err)
+        self.assertIn('no launch matched --schedule 20,1,0,2,2 --step "regex:^step/"; the application launched', run.err)
+        run = self.collect([*chosen, "--kill", "yes"], [*steps, "sleep=60000", "exit=3"])
+        self.assert_run(run, 0)
+        self.assertEqual(len(self.query("run.kprof", "SELECT * FROM launch")), 8)
+
     def test_scope_of_the_process(self):
         self.assert_run(self.collect(["--nvtx-push-pop-scope", "process", "-k", "scale"], [
             "push=train", f"thread={SCALE}", f"launch={SCALE}"]), 0)

@@ -13,7 +13,7 @@ static void match(const kprof_nvtx_filter *filter, const char *text)
     FUZZ_CHECK(kprof_nvtx_parse_text(text, &parsed));
     const kprof_nvtx_ranges ranges = {parsed.items, parsed.count};
     if (filter)
-        (void)kprof_nvtx_filter_match(filter, &ranges);
+        (void)kprof_nvtx_filter_match(filter, &ranges, 0);
     kprof_nvtx_put_text(&ranges, &written);
     FUZZ_CHECK(!written.failed);
     FUZZ_CHECK(kprof_nvtx_innermost_length(text) <= strlen(text));

@@ -1,0 +1,44 @@
+/* Counts the ranges of the application: those between cudaProfilerStart and cudaProfilerStop, and instances of NVTX
+ * ranges. They are what --range-filter chooses launches by, as in ncu, and what --schedule takes for steps, as in
+ * torch.profiler. */
+#ifndef KPROF_CORE_RANGES_H
+#define KPROF_CORE_RANGES_H
+
+#include "core/filter.h"
+#include "core/nvtx.h"
+
+typedef struct kprof_ranges kprof_ranges;
+
+/* *out is NULL where the spec asks for neither. USAGE with a message that names the option and the fault. */
+kprof_status kprof_ranges_new(const kprof_filter_spec *spec, kprof_ranges **out) KPROF_MUST_CHECK;
+void kprof_ranges_free(kprof_ranges *ranges);
+
+/* All that follows is thread-safe. */
+
+/* The application starts or stops profiling; telling it twice changes nothing. */
+void kprof_ranges_note_call(kprof_ranges *ranges, bool starts);
+/* Does it matter when NVTX ranges begin and end? */
+bool kprof_ranges_counts(const kprof_ranges *ranges);
+/* The range at this place begins; `filter` has the expressions of --nvtx-include, or is NULL. Returns its marks. */
+uint64_t kprof_ranges_begin(kprof_ranges *ranges, const kprof_nvtx_filter *filter, const kprof_nvtx_ranges *open,
+                            size_t begun);
+/* A range with these marks ends. */
+void kprof_ranges_end(kprof_ranges *ranges, uint64_t marks);
+
+/* Is a launch left out now, as it is in no step that is measured? */
+bool kprof_ranges_are_idle(const kprof_ranges *ranges);
+/* Is a launch in a range of the application's calls that --range-filter asks for, or does that not matter? */
+bool kprof_ranges_match_calls(const kprof_ranges *ranges);
+/* How kprof_nvtx_filter_match is to look at a launch. */
+unsigned kprof_ranges_nvtx_how(const kprof_ranges *ranges);
+/* Is the launch of this position, from 0, in a step that is measured? True where steps are no launches. */
+bool kprof_ranges_match_position(const kprof_ranges *ranges, uint64_t position);
+/* Have all steps gone by that are ever measured? `position`: of the next launch. */
+bool kprof_ranges_are_over(const kprof_ranges *ranges, uint64_t position);
+
+/* How many steps have begun, and the first one, from 1, that is measured; 0: there is no schedule. `position`: of the
+ * next launch. */
+uint64_t kprof_ranges_steps(const kprof_ranges *ranges, uint64_t position);
+uint64_t kprof_ranges_first_step(const kprof_ranges *ranges);
+
+#endif
