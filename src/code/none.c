@@ -1,6 +1,7 @@
 /* Stands for the rest of this folder in a build without CUDA, which profiles nothing: reports have all that was read.
  */
 #include "code/code.h"
+#include "code/native.h"
 
 #include <stdio.h>
 
@@ -17,6 +18,23 @@ kprof_status kprof_code_disassemble(kprof_code *code, const char *cubin_path, co
 {
     (void)code, (void)cubin_path, (void)nvdisasm;
     return KPROF_OK;
+}
+
+kprof_native_module *kprof_native_open(const char *path)
+{
+    (void)path;
+    return NULL;
+}
+
+void kprof_native_close(kprof_native_module *module)
+{
+    (void)module;
+}
+
+kprof_native_place kprof_native_find(kprof_native_module *module, uint64_t address)
+{
+    (void)module, (void)address;
+    return (kprof_native_place){NULL, NULL, 0};
 }
 
 void kprof_code_free(kprof_code *code)

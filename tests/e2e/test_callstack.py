@@ -106,7 +106,12 @@ class Stacks(Case):
         self.assert_run(self.collect(["--call-stack-type", "python"], [f"launch={SCALE}"]), 0)
         self.assertEqual(self.origins(), ["(there is no Python in the process)"])
         self.assert_run(self.collect(["--call-stack"], [f"launch={SCALE}*2", f"thread={SCALE}"]), 0)
-        self.assertEqual([origin.partition("+")[0] for origin in self.origins()], ["sim-app"] * 3)
+        for origin in self.origins(): # sim-app's symbols tell the function; lines need debug information
+            self.assertRegex(origin, r"^(app\.c:\d+|sim-app\+0x[0-9a-f]+) in \w+$")
+        self.assertEqual(len(set(self.origins())), 1) # all are of one line of a function of sim-app
+        functions = [[frame.get("function") for frame in json.loads(frames)] for (frames,) in self.query(
+            "run.kprof", "SELECT frames FROM stack ORDER BY id")]
+        self.assertEqual(["main" in names for names in functions], [True, False]) # and from a thread
 
     def test_pages_and_groups(self):
         self.assert_run(self.run_python("--call-stack"), 0)
@@ -150,7 +155,8 @@ class Stacks(Case):
         self.assert_run(self.collect(["--call-stack-type", "native"], [f"launch={SCALE}"]), 0)
         run = self.kprof("export", "run.kprof", "--to", "folded")
         self.assert_run(run, 0)
-        self.assertRegex(run.out, r"^([^ ;]+\+0x[0-9a-f]+;)+scale \d+\n$")
+        self.assertRegex(run.out, r"^([^;]+( \([^;]+\)|\+0x[0-9a-f]+);)+scale \d+\n$")
+        self.assertIn(";main (sim-app);", run.out)
 
     def test_folded_needs_times(self):
         self.assert_run(self.kprof("--injection-path", INJECTION, "--metrics", "launch__grid_size", "-f", "-o", "run",

@@ -45,7 +45,7 @@ static const char *last_part(const char *path)
     return slash && slash[1] ? slash + 1 : path;
 }
 
-/* "step (train.py:57)", "app+0x1234" */
+/* "step (train.py:57)", "main (app)", "app+0x1234" */
 static void describe_frame(const cJSON *frame, kprof_strbuf *out)
 {
     const char *function = string_of(frame, "function"), *module = string_of(frame, "module");
@@ -54,7 +54,9 @@ static void describe_frame(const cJSON *frame, kprof_strbuf *out)
     kprof_strbuf text = KPROF_STRBUF_INIT;
     const double number =
         cJSON_IsNumber(place) && place->valuedouble > 0 && place->valuedouble < 9e15 ? place->valuedouble : 0;
-    if (module)
+    if (module && function)
+        kprof_strbuf_printf(&text, "%s (%s)", function, last_part(module));
+    else if (module)
         kprof_strbuf_printf(&text, "%s+0x%llx", *module ? last_part(module) : "generated code",
                             (unsigned long long)number);
     else

@@ -2,6 +2,9 @@
  * innermost one that is neither in an installed package nor in the standard library. */
 #include "report/store/stack_ingest.h"
 
+#include "code/native.h"
+#include "core/filter.h"
+
 #include <cjson/cJSON.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,12 +13,21 @@ typedef struct kprof_known_frame {
     bool is_native;
     char *function, *file;
     uint64_t place;
+    char *source; /* of native code the file of its line; NULL: not known, and in Python's frames */
+    uint32_t line;
 } known_frame;
+
+typedef struct kprof_known_module {
+    char *path;
+    kprof_native_module *code; /* NULL: it cannot be read */
+} known_module;
 
 /* The line of a stack, and the file that it is in. */
 typedef struct origin {
     char *line, *module;
 } origin;
+
+#define MOST_MODULES 256 /* that are kept open */
 
 static const char *const origins[] = {"launch", "graph", "capture"};
 
@@ -86,6 +98,8 @@ static bool describe_origin(const kprof_stack_ingest *ingest, const kprof_stack_
     kprof_strbuf line = KPROF_STRBUF_INIT;
     if (!own)
         kprof_strbuf_printf(&line, "(%s)", *record->reason ? record->reason : "its call stack could not be read");
+    else if (own->source)
+        kprof_strbuf_printf(&line, "%s:%u", last_part(own->source), own->line);
     else if (own->is_native)
         kprof_strbuf_printf(&line, "%s+0x%llx", *own->file ? last_part(own->file) : "generated code",
                             (unsigned long long)own->place);
@@ -93,8 +107,10 @@ static bool describe_origin(const kprof_stack_ingest *ingest, const kprof_stack_
         kprof_strbuf_printf(&line, "%s:%llu", last_part(own->file), (unsigned long long)own->place);
     else
         kprof_strbuf_puts(&line, last_part(own->file));
+    char *base = own && own->is_native ? kprof_name_function_base(own->function) : NULL;
     if (own && *own->function)
-        kprof_strbuf_printf(&line, " in %s", own->function);
+        kprof_strbuf_printf(&line, " in %s", base ? base : own->function);
+    free(base);
     out->line = kprof_strbuf_take(&line);
     out->module = kprof_strdup(own ? own->file : "");
     return out->line && out->module;
@@ -111,7 +127,9 @@ static bool add_frame(cJSON *array, const known_frame *frame)
     const bool is_known = frame->place > 0;
     return (!*frame->function || cJSON_AddStringToObject(object, "function", frame->function)) &&
            cJSON_AddStringToObject(object, file, frame->file) &&
-           (!is_known || cJSON_AddNumberToObject(object, place, (double)frame->place));
+           (!is_known || cJSON_AddNumberToObject(object, place, (double)frame->place)) &&
+           (!frame->source || (cJSON_AddStringToObject(object, "file", frame->source) &&
+                               cJSON_AddNumberToObject(object, "line", frame->line)));
 }
 
 /* NULL when out of memory. */
@@ -124,6 +142,38 @@ static char *make_json(const kprof_stack_ingest *ingest, const kprof_stack_recor
     char *text = added ? cJSON_PrintUnformatted(array) : NULL;
     cJSON_Delete(array);
     return text;
+}
+
+/* The module of a path, opened once; NULL: it cannot be read, or memory has run out. */
+static kprof_native_module *find_module(kprof_stack_ingest *ingest, const char *path)
+{
+    for (size_t i = 0; i < ingest->module_count; i++)
+        if (strcmp(ingest->modules[i].path, path) == 0)
+            return ingest->modules[i].code;
+    char *copy = ingest->module_count < MOST_MODULES && *path == '/' ? kprof_strdup(path) : NULL;
+    known_module *added = copy ? KPROF_APPEND(ingest->modules, ingest->module_count) : NULL;
+    if (!added) {
+        free(copy);
+        return NULL;
+    }
+    *added = (known_module){copy, kprof_native_open(path)};
+    ingest->module_count++;
+    return added->code;
+}
+
+/* Find what the file of native code tells of a frame; without that it keeps its module and its offset. */
+static void name_frame(kprof_stack_ingest *ingest, known_frame *frame)
+{
+    kprof_native_module *module = find_module(ingest, frame->file);
+    const kprof_native_place place =
+        module ? kprof_native_find(module, frame->place) : (kprof_native_place){NULL, NULL, 0};
+    char *function = place.function ? kprof_demangle(place.function) : NULL;
+    if (function) {
+        free(frame->function);
+        frame->function = function;
+    }
+    frame->source = place.line > 0 ? kprof_strdup(place.file) : NULL;
+    frame->line = frame->source ? place.line : 0;
 }
 
 kprof_status kprof_stack_ingest_frame(kprof_stack_ingest *ingest, kprof_report *report,
@@ -140,7 +190,9 @@ kprof_status kprof_stack_ingest_frame(kprof_stack_ingest *ingest, kprof_report *
         free(file);
         return kprof_store_no_memory(report);
     }
-    *added = (known_frame){record->is_native != 0, function, file, record->place};
+    *added = (known_frame){record->is_native != 0, function, file, record->place, NULL, 0};
+    if (added->is_native)
+        name_frame(ingest, added);
     ingest->frame_count++;
     return KPROF_OK;
 }
@@ -203,7 +255,14 @@ void kprof_stack_ingest_free(kprof_stack_ingest *ingest)
     for (size_t i = 0; i < ingest->frame_count; i++) {
         free(ingest->frames[i].function);
         free(ingest->frames[i].file);
+        free(ingest->frames[i].source);
     }
+    for (size_t i = 0; i < ingest->module_count; i++) {
+        free(ingest->modules[i].path);
+        if (ingest->modules[i].code)
+            kprof_native_close(ingest->modules[i].code);
+    }
+    free(ingest->modules);
     free(ingest->frames);
     free(ingest->stacks);
 }

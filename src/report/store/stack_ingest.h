@@ -8,6 +8,8 @@
 typedef struct kprof_stack_ingest {
     struct kprof_known_frame *frames; /* [frame_count], in the order of their numbers */
     size_t frame_count;
+    struct kprof_known_module *modules; /* [module_count] */
+    size_t module_count;
     int64_t *stacks; /* [stack_count], rows in the order of their numbers */
     size_t stack_count;
 } kprof_stack_ingest;
