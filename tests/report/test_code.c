@@ -186,7 +186,9 @@ static void test_hottest_lines(void **state)
     assert_int_equal(hot.count, KPROF_HOT_LINES_MAX);
     assert_string_equal(hot.items[0].place, "softmax.py:7");
     assert_string_equal(hot.items[0].stall, "Long Scoreboard");
+    assert_string_equal(hot.items[0].caller, ""); /* inlined, from the kernel's own file */
     assert_string_equal(hot.items[1].place, "standard.py:170");
+    assert_string_equal(hot.items[1].caller, "softmax.py:16");
     assert_true(hot.items[0].pct > hot.items[1].pct && hot.items[1].pct > hot.items[2].pct);
     assert_int_equal(kprof_hot_lines_find(&of.profiles, &of.profiles.items[STRIPPED], &hot), KPROF_OK);
     assert_string_equal(hot.items[0].place, "0x00c0");

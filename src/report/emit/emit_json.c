@@ -298,6 +298,7 @@ static cJSON *place_object(const kprof_found_place *place)
         add_text(objects[i], "place", places[i]->name.data);
         add_text(objects[i], "file", places[i]->path);
         add(objects[i], "line", places[i]->line ? kprof_json_integer(places[i]->line) : cJSON_CreateNull());
+        add_text(objects[i], "called_from", places[i]->caller.length > 0 ? places[i]->caller.data : NULL);
     }
     if (waited) {
         add_text(waited, "space", place->space);
@@ -384,6 +385,7 @@ static void json_hot_line(kprof_emitter *emitter, const kprof_hot_line *line)
     add_text(object, "at", line->place);
     add_text(object, "file", line->file ? line->file->path : NULL);
     add(object, "line", known(line->file != NULL, line->line));
+    add_text(object, "called_from", *line->caller ? line->caller : NULL);
     add(object, "pct", kprof_json_number(line->pct));
     add_text(object, "stall", *line->stall ? line->stall : NULL);
 }

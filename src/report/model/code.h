@@ -188,6 +188,10 @@ static inline const double *kprof_profiled_values(const kprof_profiled_code *cod
     return code->values + instruction * code->metric_count;
 }
 
+/* Where the file of an instruction's line was entered: the nearest frame around it in another file. NULL: the line is
+ * of the kernel's own file, or not known. */
+const kprof_profiled_frame *kprof_profiled_caller(const kprof_profiled_code *code, size_t instruction);
+
 /* A number of a row of values; NaN: it was not measured. */
 double kprof_profiled_number(const kprof_profiled_code *code, const double *values, kprof_code_number number);
 /* The reason with the rank-th most samples of a row, 0 first, without those of warps that were selected; NULL: there is
@@ -234,6 +238,7 @@ kprof_status kprof_code_load(const kprof_code_profiles *profiles, const kprof_co
 /* A line with its share of the samples; an instruction, where no line is known. */
 typedef struct kprof_hot_line {
     char place[96];              /* "softmax.py:41", or "0x0110" */
+    char caller[96];             /* "stalls.cu:298", where the line is of a function inlined from another file; or "" */
     const kprof_code_file *file; /* NULL: an instruction */
     uint32_t line;
     double pct;     /* of the samples of the kernel */
@@ -249,7 +254,8 @@ typedef struct kprof_hot_lines {
 /* Find the lines of a profile that most samples are of, the hottest first; none where it was not sampled. */
 kprof_status kprof_hot_lines_find(const kprof_code_profiles *profiles, const kprof_code_profile *profile,
                                   kprof_hot_lines *out) KPROF_MUST_CHECK;
-/* Append "line softmax.py:41, 31.20 % of the samples (Long Scoreboard)". */
+/* Append "line softmax.py:41, 31.20 % of the samples (Long Scoreboard)", or "line intrinsics.hpp:170, called from ...".
+ */
 void kprof_hot_line_describe(const kprof_hot_line *line, kprof_strbuf *out);
 
 #endif

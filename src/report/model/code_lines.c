@@ -239,6 +239,42 @@ void kprof_profiled_lines_free(kprof_profiled_lines *lines)
     *lines = (kprof_profiled_lines){0};
 }
 
+const kprof_profiled_frame *kprof_profiled_caller(const kprof_profiled_code *code, size_t instruction)
+{
+    const kprof_profiled_instruction *own = &code->instructions[instruction];
+    const kprof_profiled_frame *frames = &code->frames[own->first_frame];
+    for (size_t i = 1; i < own->frame_count; i++) {
+        if (frames[i].file != frames[0].file && frames[i].line > 0)
+            return &frames[i];
+    }
+    return NULL;
+}
+
+/* The instruction of a line with the most samples. */
+static size_t hottest_of(const kprof_loaded_code *loaded, const kprof_profiled_line *line)
+{
+    const size_t *members = loaded->lines.members + line->first;
+    size_t hottest = members[0];
+    double most = -1;
+    for (size_t i = 0; i < line->count; i++) {
+        const double samples = sum_of_samples(&loaded->code, kprof_profiled_values(&loaded->code, members[i]), false);
+        if (!(samples > most))
+            continue;
+        most = samples;
+        hottest = members[i];
+    }
+    return hottest;
+}
+
+static void name_caller(const kprof_loaded_code *loaded, const kprof_profiled_line *line, kprof_hot_line *hot)
+{
+    const kprof_profiled_frame *caller = kprof_profiled_caller(&loaded->code, hottest_of(loaded, line));
+    if (!caller)
+        return;
+    snprintf(hot->caller, sizeof hot->caller, "%s:%u", caller->file->name, caller->line);
+    kprof_cut_text(hot->caller, sizeof hot->caller - 1);
+}
+
 /* A row of samples, and where it is. */
 static kprof_hot_line hot_line(const kprof_profiled_code *code, const double *values, const char *place, double all)
 {
@@ -285,6 +321,7 @@ kprof_status kprof_hot_lines_find(const kprof_code_profiles *profiles, const kpr
         kprof_hot_line hot = hot_line(code, line->values, place, all);
         hot.file = line->file;
         hot.line = line->line;
+        name_caller(loaded, line, &hot);
         insert_hot(&hot, out);
     }
     for (size_t i = 0; all > 0 && !has_lines && i < code->instruction_count; i++) {
@@ -299,6 +336,8 @@ void kprof_hot_line_describe(const kprof_hot_line *line, kprof_strbuf *out)
 {
     const kprof_human share = kprof_units_human(line->pct, "%", false);
     kprof_strbuf_printf(out, "%s %s, ", line->file ? "line" : "instruction", line->place);
+    if (*line->caller)
+        kprof_strbuf_printf(out, "called from %s, ", line->caller);
     kprof_human_put(&share, out);
     kprof_strbuf_puts(out, " of the samples");
     if (*line->stall)

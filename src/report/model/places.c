@@ -79,11 +79,14 @@ static kprof_code_place place_of(const kprof_profiled_code *code, size_t instruc
 {
     const kprof_profiled_instruction *own = &code->instructions[instruction];
     const kprof_profiled_frame *frame = own->frame_count > 0 ? &code->frames[own->first_frame] : NULL;
-    kprof_code_place place = {KPROF_STRBUF_INIT, NULL, 0};
+    const kprof_profiled_frame *caller = kprof_profiled_caller(code, instruction);
+    kprof_code_place place = {.name = KPROF_STRBUF_INIT, .caller = KPROF_STRBUF_INIT};
     if (frame && frame->line > 0) {
         place.path = frame->file->path;
         place.line = frame->line;
         kprof_strbuf_printf(&place.name, "%s:%u", frame->file->name, frame->line);
+        if (caller)
+            kprof_strbuf_printf(&place.caller, "%s:%u", caller->file->name, caller->line);
     } else {
         kprof_strbuf_printf(&place.name, "instruction 0x%llx", (unsigned long long)own->offset);
         if (code->function_count > 1)
@@ -137,7 +140,8 @@ static bool add_place(kprof_place_finder *finder, const candidate *from, const p
     *place = (kprof_found_place){.at = place_of(&finder->loaded->code, from->instructions[0]), .share_pct = share_pct};
     if (metrics->are_of_scoreboard)
         find_wait(&finder->loaded->code, from, metrics, place);
-    return !place->at.name.failed && !place->waits_for.name.failed;
+    return !place->at.name.failed && !place->at.caller.failed && !place->waits_for.name.failed &&
+           !place->waits_for.caller.failed;
 }
 
 /* Put a candidate among the heaviest ones, which are in order. */
@@ -181,11 +185,17 @@ static bool locate(kprof_place_finder *finder, const kprof_found *found, size_t 
     return true;
 }
 
+static void clear_place(kprof_code_place *place)
+{
+    kprof_strbuf_free(&place->name);
+    kprof_strbuf_free(&place->caller);
+}
+
 static void clear_places(kprof_place_finder *finder)
 {
     for (size_t i = 0; i < finder->place_count; i++) {
-        kprof_strbuf_free(&finder->places[i].at.name);
-        kprof_strbuf_free(&finder->places[i].waits_for.name);
+        clear_place(&finder->places[i].at);
+        clear_place(&finder->places[i].waits_for);
     }
     finder->place_count = 0;
 }
@@ -247,17 +257,27 @@ kprof_status kprof_places_find(kprof_place_finder *finder, int64_t launch, kprof
     return status == KPROF_OK && !whole ? kprof_store_no_memory(finder->profiles->report) : status;
 }
 
+static void put_place(const kprof_code_place *place, kprof_strbuf *out)
+{
+    kprof_strbuf_puts(out, place->name.data);
+    if (place->caller.length > 0)
+        kprof_strbuf_printf(out, ", called from %s", place->caller.data);
+}
+
 void kprof_found_where(const kprof_found *found, kprof_strbuf *out)
 {
     for (size_t i = 0; i < found->place_count; i++) {
         const kprof_found_place *place = &found->places[i];
-        kprof_strbuf_printf(out, "%s%s (%.3g %%)", i ? ", " : "Most of it: ", place->at.name.data, place->share_pct);
+        kprof_strbuf_puts(out, i ? ", " : "Most of it: ");
+        put_place(&place->at, out);
+        kprof_strbuf_printf(out, " (%.3g %%)", place->share_pct);
         if (!place->waits)
             continue;
         const bool is_same =
             place->at.line > 0 && place->at.line == place->waits_for.line && place->at.path == place->waits_for.path;
-        kprof_strbuf_printf(out, " waits for %s",
-                            is_same ? "another instruction of the line" : place->waits_for.name.data);
+        kprof_strbuf_puts(out, is_same ? " waits for another instruction of the line" : " waits for ");
+        if (!is_same)
+            put_place(&place->waits_for, out);
         if (place->operation)
             kprof_strbuf_printf(out, " (%s%s%s)", place->space ? place->space : "", place->space ? " " : "",
                                 place->operation);

@@ -8,9 +8,10 @@
 
 /* A line, or an instruction of a function whose lines are not known. */
 typedef struct kprof_code_place {
-    kprof_strbuf name; /* "softmax.py:41", "incr+0x50" */
-    const char *path;  /* of the file; NULL: the line is not known */
-    uint32_t line;     /* 0: not known */
+    kprof_strbuf name;   /* "softmax.py:41", "incr+0x50" */
+    const char *path;    /* of the file; NULL: the line is not known */
+    uint32_t line;       /* 0: not known */
+    kprof_strbuf caller; /* "stalls.cu:13", where the line is of a function inlined from another file; else empty */
 } kprof_code_place;
 
 typedef struct kprof_found_place {

@@ -318,7 +318,14 @@ static size_t size_of(const char *text)
 /* Leave as many of the hottest lines as the document has room for. */
 static void fit_hot_lines(brief *of)
 {
-    enum { MEMBERS = 640, STALL = 26, FINDING = 68, WARNING = 11, HOT_LINE = 36 }; /* bytes beside their texts */
+    enum {
+        MEMBERS = 640,
+        STALL = 26,
+        FINDING = 68,
+        WARNING = 11,
+        HOT_LINE = 36,
+        CALLER = 17
+    }; /* bytes beside their texts */
     const char *const texts[] = {of->kernel, of->part,   of->device,
                                  of->class,  of->limit,  of->occupancy,
                                  of->next,   of->advice, of->row->group->kernel->function};
@@ -332,7 +339,9 @@ static void fit_hot_lines(brief *of)
     for (size_t i = 0; i < of->warning_count; i++)
         bytes += WARNING + size_of(of->warnings[i]);
     for (; count < of->hot.count; count++) {
-        bytes += HOT_LINE + size_of(of->hot.items[count].place) + size_of(of->hot.items[count].stall);
+        const kprof_hot_line *hot = &of->hot.items[count];
+        bytes += HOT_LINE + size_of(hot->place) + size_of(hot->stall);
+        bytes += *hot->caller ? CALLER + size_of(hot->caller) : 0;
         if (bytes > KPROF_BRIEF_BYTES)
             break;
     }
@@ -346,9 +355,12 @@ static kprof_status take_hot_lines(const kprof_ranking *ranking, brief *out)
     if (code)
         status = kprof_hot_lines_find(&ranking->groups.code, code, &out->hot);
     for (size_t i = 0; i < out->hot.count; i++) {
-        char place[sizeof out->hot.items[i].place];
-        cut(place, WORD_BYTES, out->hot.items[i].place, false);
-        memcpy(out->hot.items[i].place, place, sizeof place);
+        kprof_hot_line *hot = &out->hot.items[i];
+        char place[sizeof hot->place];
+        cut(place, WORD_BYTES, hot->place, false);
+        memcpy(hot->place, place, sizeof place);
+        cut(place, WORD_BYTES, hot->caller, false);
+        memcpy(hot->caller, place, sizeof place);
     }
     fit_hot_lines(out);
     return status;
@@ -506,10 +518,10 @@ static void show_hot_lines(kprof_emitter *emitter, const brief *of)
     if (of->hot.count > 0)
         emitter->ops->rows_begin(emitter, "hot_lines");
     for (size_t i = 0; i < of->hot.count; i++) {
-        const kprof_emit_field fields[] = {text_field("at", of->hot.items[i].place),
-                                           pct_field("pct", of->hot.items[i].pct),
-                                           text_field("stall", of->hot.items[i].stall)};
-        emitter->ops->row(emitter, &(kprof_emit_record){fields, COUNT_OF(fields)});
+        const kprof_hot_line *hot = &of->hot.items[i];
+        const kprof_emit_field fields[] = {text_field("at", hot->place), pct_field("pct", hot->pct),
+                                           text_field("stall", hot->stall), text_field("called_from", hot->caller)};
+        emitter->ops->row(emitter, &(kprof_emit_record){fields, COUNT_OF(fields) - !*hot->caller});
     }
 }
 
