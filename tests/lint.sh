@@ -56,7 +56,7 @@ declare -A may_include=(
   [report]='core/ code/code.h code/native.h spool/ planner/ metricset/'
   [cupti]='core/ spool/ host/'
   [inject]='core/ callstack/stacks.h spool/ cupti/'
-  [cli]='core/ spool/ planner/ metricset/ report/ cupti/probe.h'
+  [cli]='core/ code/nvdisasm.h spool/ planner/ metricset/ report/ cupti/probe.h'
 )
 dependencies() {
   local folder allowed
