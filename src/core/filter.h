@@ -1,47 +1,12 @@
 /* Chooses the launches to profile by kernel name, NVTX ranges, device, and the skip and count of matching launches.
  * Spelling and meaning follow ncu's -k, --kernel-name-base, --nvtx-include, --nvtx-exclude, -s, -c,
- * --launch-skip-before-match, --kernel-id, --filter-mode and --devices. */
+ * --launch-skip-before-match, --kernel-id, --filter-mode, --range-filter and --devices. */
 #ifndef KPROF_CORE_FILTER_H
 #define KPROF_CORE_FILTER_H
 
+#include "core/filter_spec.h"
 #include "core/nvtx.h"
-#include "core/option.h"
 #include "core/status.h"
-#include "core/strbuf.h"
-
-#include <stdbool.h>
-#include <stdint.h>
-
-/* -k is compared with "foo" (no namespace, template arguments or parameters), with the whole demangled signature, or
- * with the symbol as the driver has it. */
-typedef enum kprof_name_base { KPROF_NAME_FUNCTION, KPROF_NAME_DEMANGLED, KPROF_NAME_MANGLED } kprof_name_base;
-
-/* The application may call cudaProfilerStart and cudaProfilerStop, or cuProfilerStart and cuProfilerStop. As in ncu,
- * launches are taken from the start, or from the first start call, and not between a stop and the next start. */
-typedef enum kprof_profiler_calls {
-    KPROF_FROM_THE_START,
-    KPROF_FROM_A_START_CALL,
-    KPROF_PROFILER_CALLS_IGNORED
-} kprof_profiler_calls;
-
-/* Which launches --launch-skip and --launch-count count together: all, those of a device, or those of a kernel that
- * have the same grid, block and shared memory. */
-typedef enum kprof_filter_mode {
-    KPROF_FILTER_GLOBAL,
-    KPROF_FILTER_PER_DEVICE,
-    KPROF_FILTER_PER_CONFIG
-} kprof_filter_mode;
-
-/* The filter as the user gave it: plain data, part of the configuration. The code that fills it in owns it. Its options
- * are the FILTER rows of core/recorder_options.h; NULL, 0 and an empty list stand for no condition. */
-typedef struct kprof_filter_spec {
-#define OPTION(place, type, field, ...) KPROF_FOR_FILTER_##place(KPROF_OPTION_FIELD(type, field))
-#include "core/recorder_options.h"
-#undef OPTION
-    char *context, *stream;  /* of --kernel-id: a number, or a pattern of the name that NVTX gives it */
-    char *invocation;        /* of --kernel-id: only these launches of each kernel, as core/numbers.h has them */
-    uint32_t profiler_calls; /* kprof_profiler_calls */
-} kprof_filter_spec;
 
 typedef struct kprof_filter kprof_filter;
 

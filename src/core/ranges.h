@@ -4,7 +4,7 @@
 #ifndef KPROF_CORE_RANGES_H
 #define KPROF_CORE_RANGES_H
 
-#include "core/filter.h"
+#include "core/filter_spec.h"
 #include "core/nvtx.h"
 
 typedef struct kprof_ranges kprof_ranges;

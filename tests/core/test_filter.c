@@ -411,6 +411,34 @@ static void threads_take_exactly_the_count(void **state)
     kprof_filter_free(c.filter);
 }
 
+#define CONFIGS 500
+
+static void *launch_configurations(void *user)
+{
+    crowd *c = user;
+    for (uint32_t i = 0; i < LAUNCHES_PER_THREAD; i++) {
+        const kprof_filter_launch launch = {.grid = {1 + i % CONFIGS}};
+        if (kprof_filter_take_launch(c->filter, true, &launch))
+            atomic_fetch_add(&c->taken, 1);
+    }
+    return NULL;
+}
+
+/* Threads add the same configurations at the same time, and each has its count once. */
+static void threads_take_as_many_of_each_configuration(void **state)
+{
+    (void)state;
+    crowd c = {.filter = make(
+                   (kprof_filter_spec){.filter_mode = KPROF_FILTER_PER_CONFIG, .launch_skip = 2, .launch_count = 3})};
+    pthread_t threads[4];
+    for (int i = 0; i < 4; i++)
+        assert_int_equal(pthread_create(&threads[i], NULL, launch_configurations, &c), 0);
+    for (int i = 0; i < 4; i++)
+        pthread_join(threads[i], NULL);
+    assert_int_equal(c.taken, 3 * CONFIGS);
+    kprof_filter_free(c.filter);
+}
+
 static void ranges_matter_where_they_are_asked_for(void **state)
 {
     (void)state;
@@ -460,6 +488,7 @@ int main(void)
         cmocka_unit_test(each_device_has_what_it_gave_back),
         cmocka_unit_test(the_spec_is_copied),
         cmocka_unit_test(threads_take_exactly_the_count),
+        cmocka_unit_test(threads_take_as_many_of_each_configuration),
         cmocka_unit_test(ranges_matter_where_they_are_asked_for),
     };
     return cmocka_run_group_tests(tests, capture_log, NULL);
