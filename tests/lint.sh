@@ -98,7 +98,8 @@ nvpw_calls() {
 library_calls() {
   local file
   # The preloaded library stands for the C library's _exit.
-  select_files '^src/(callstack|core|spool|inject|cupti|host)/.*\.c$' | grep -vx src/inject/exec.c | while read -r file; do
+  select_files '^src/(callstack|core|spool|inject|cupti|host)/.*\.c$' | grep -vx src/inject/exec.c |
+  while read -r file; do
     gcc -fpreprocessed -dD -E "$file" 2>/dev/null | # without its comments
       grep -nE '\b(exit|_exit|_Exit|quick_exit|abort|assert|printf|vprintf|puts|putchar|system) *\(|\bstdout\b' |
       sed "s|^|$file:|"

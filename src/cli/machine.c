@@ -68,8 +68,10 @@ static void find_library(kprof_machine *out)
     }
     if (dlinfo(library, RTLD_DI_LINKMAP, &map) == 0 && map && realpath(map->l_name, out->library)) {
         const char *version = strstr(out->library, "libcuda.so.");
-        if (version && strspn(version + 11, "0123456789.") == strlen(version + 11) && strchr(version + 11, '.'))
-            snprintf(out->library_version, sizeof out->library_version, "%s", version + 11);
+        const size_t length = version ? strlen(version + 11) : 0;
+        if (length < sizeof out->library_version && version && strspn(version + 11, "0123456789.") == length &&
+            strchr(version + 11, '.'))
+            memcpy(out->library_version, version + 11, length + 1);
     }
 }
 

@@ -132,5 +132,5 @@ def limit_file_size(soft):
 
 
 __all__ = ["APP", "BUILD", "BUSY", "Case", "INJECTION", "KPROF", "MEGABYTES", "METRIC", "PATIENCE_S", "SCALE",
-           "SKIPPED", "TRIES_SOME", "VECTOR_ADD", "can_profile", "is_sanitized", "limit_file_size", "limit_time_and_memory", "os",
-           "signal", "some", "subprocess"]
+           "SKIPPED", "TRIES_SOME", "VECTOR_ADD", "can_profile", "is_sanitized", "limit_file_size",
+           "limit_time_and_memory", "os", "signal", "some", "subprocess"]

@@ -111,8 +111,8 @@ class Choices(Case):
         self.assert_run(run, 3)
 
     def test_launches_by_context_and_stream(self):
-        steps = [f"launch={VECTOR_ADD}*3", "place=stream:7", f"launch={VECTOR_ADD}*3", f"launch={SCALE}", "place=context:2",
-                 f"launch={VECTOR_ADD}*2", "place=stream:0", f"launch={VECTOR_ADD}"]
+        steps = [f"launch={VECTOR_ADD}*3", "place=stream:7", f"launch={VECTOR_ADD}*3", f"launch={SCALE}",
+                 "place=context:2", f"launch={VECTOR_ADD}*2", "place=stream:0", f"launch={VECTOR_ADD}"]
         self.assertEqual(self.positions("--kernel-id", "1:7::", steps=steps), [3, 4, 5, 6])
         self.assertEqual(self.positions("--kernel-id", ":7:vectorAdd:", steps=steps), [3, 4, 5, 7, 8])
         self.assertEqual(self.positions("--kernel-id", ":7:vectorAdd:2", steps=steps), [4])
@@ -129,9 +129,9 @@ class Choices(Case):
         self.assertIn("no launch matched --kernel-id 1:9:vectorAdd:2|3", run.err)
 
     def test_launches_of_configurations(self):
-        steps = [f"launch={VECTOR_ADD}*2", f"launch={SCALE}*2", "place=grid:8", f"launch={VECTOR_ADD}*2", "place=block:64",
-                 f"launch={VECTOR_ADD}*2", "place=smem:1024", f"launch={VECTOR_ADD}*2", "place=stream:7",
-                 f"launch={VECTOR_ADD}*2"]
+        steps = [f"launch={VECTOR_ADD}*2", f"launch={SCALE}*2", "place=grid:8", f"launch={VECTOR_ADD}*2",
+                 "place=block:64", f"launch={VECTOR_ADD}*2", "place=smem:1024", f"launch={VECTOR_ADD}*2",
+                 "place=stream:7", f"launch={VECTOR_ADD}*2"]
         one_of_each = ("--filter-mode", "per-launch-config", "-c", "1")
         self.assertEqual(self.positions(*one_of_each, steps=steps), [0, 2, 4, 6, 8])
         self.assertEqual(self.positions(*one_of_each, "-k", "vectorAdd", "-s", "1", steps=steps), [1, 5, 7, 9])

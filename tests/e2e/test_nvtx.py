@@ -85,7 +85,8 @@ class Ranges(Case):
         run = self.collect(["--schedule", "20,1,0,2,2", "--step", "regex:^step/"], steps)
         self.assert_run(run, 106)
         self.assertIn("had 24 launches in 8 steps; --schedule measures from step 22 on", run.err)
-        self.assertIn('no launch matched --schedule 20,1,0,2,2 --step "regex:^step/"; the application launched', run.err)
+        self.assertIn('no launch matched --schedule 20,1,0,2,2 --step "regex:^step/"; the application launched',
+                      run.err)
         run = self.collect([*chosen, "--kill", "yes"], [*steps, "sleep=60000", "exit=3"])
         self.assert_run(run, 0)
         self.assertEqual(len(self.query("run.kprof", "SELECT * FROM launch")), 8)

@@ -307,10 +307,11 @@ static void contexts_and_streams_have_names(void **state)
     assert_false(kprof_nvtx_match_name(filter, KPROF_PART_STREAM, &handles[0]));
     CALL(nvtx_cuda, NAME_CU_STREAM_W, void (*)(void *, const wchar_t *))(&handles[1], L"comp\u00fcte");
     assert_true(kprof_nvtx_match_name(filter, KPROF_PART_STREAM, &handles[1]));
-    for (char *other = NULL; other < (char *)NULL + 2000; other++) /* more than there is space for */
-        nvtx_name_stream(other, "comp");
-    assert_true(kprof_nvtx_match_name(filter, KPROF_PART_STREAM, (char *)NULL + 1));
-    assert_false(kprof_nvtx_match_name(filter, KPROF_PART_STREAM, (char *)NULL + 1999));
+    char others[2000];
+    for (int i = 0; i < 2000; i++) /* more than there is space for */
+        nvtx_name_stream(&others[i], "comp");
+    assert_true(kprof_nvtx_match_name(filter, KPROF_PART_STREAM, &others[1]));
+    assert_false(kprof_nvtx_match_name(filter, KPROF_PART_STREAM, &others[1999]));
     kprof_filter_free(filter);
 }
 

@@ -278,8 +278,8 @@ static void test_odd_rows(void **state)
         "DELETE FROM graph_node",
         "DELETE FROM nvtx",
         "INSERT INTO stack VALUES(NULL, char(27) || 'x:1 in y', '', '[', 2, '')",
-        "INSERT INTO stack VALUES(NULL, 'a', 'b', '[1,{\"function\":2},[[]]]', 0, ''); INSERT INTO launch_stack "
-        "VALUES(1, 1, x'1b')",
+        ("INSERT INTO stack VALUES(NULL, 'a', 'b', '[1,{\"function\":2},[[]]]', 0, '');"
+         "INSERT INTO launch_stack VALUES(1, 1, x'1b')"),
         "UPDATE nvtx SET ranges=x'5c'",
         "UPDATE nvtx SET ranges=';;@@//' || char(27) || '\\'",
         "UPDATE nvtx SET ranges=zeroblob(100000)",
