@@ -49,7 +49,8 @@ OPTION(CLI, CHOICE, export_format, "to", EXPORT,
        .argument = "long|wide|jsonl|prometheus|perfetto|parquet|folded", .initial = KPROF_UNSET,
        .choices = KPROF_CHOICES({"long", KPROF_FORMAT_CSV}, {"wide", KPROF_FORMAT_CSV_WIDE},
                                 {"jsonl", KPROF_FORMAT_JSONL}, {"prometheus", KPROF_FORMAT_PROMETHEUS},
-                                {"perfetto", KPROF_FORMAT_PERFETTO}, {"parquet", KPROF_EXPORT_PARQUET}, {"folded", KPROF_EXPORT_FOLDED}))
+                                {"perfetto", KPROF_FORMAT_PERFETTO}, {"parquet", KPROF_EXPORT_PARQUET},
+                                {"folded", KPROF_EXPORT_FOLDED}))
 OPTION(CLI, STRING, import_path, "import", RUN | REPORT, "print an existing report: kprof report FILE.kprof",
        .letter = 'i', .argument = "FILE.kprof")
 OPTION(CLI, STRING, baseline, "baseline", REPORT, "compare with this report: kprof diff FILE.kprof REPORT.kprof",
@@ -91,7 +92,9 @@ OPTION(CLI, CHOICE, group_by, "group-by", SHOWING,
        .argument = "kernel|config|device|process|graph|nvtx|stack|line|module", .initial = KPROF_UNSET,
        .choices = KPROF_CHOICES({"kernel", KPROF_GROUP_KERNEL}, {"config", KPROF_GROUP_CONFIG},
                                 {"device", KPROF_GROUP_DEVICE}, {"process", KPROF_GROUP_PROCESS},
-                                {"graph", KPROF_GROUP_GRAPH}, {"nvtx", KPROF_GROUP_NVTX}, {"stack", KPROF_GROUP_STACK}, {"line", KPROF_GROUP_LINE}, {"module", KPROF_GROUP_MODULE}))
+                                {"graph", KPROF_GROUP_GRAPH}, {"nvtx", KPROF_GROUP_NVTX},
+                                {"stack", KPROF_GROUP_STACK}, {"line", KPROF_GROUP_LINE},
+                                {"module", KPROF_GROUP_MODULE}))
 OPTION(CLI, NUMBER, top, "top", SHOWING,
        "show the first N rows of the summary and brief pages, or of each kernel of the source page (10); 0: all",
        .argument = "N")

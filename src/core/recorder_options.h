@@ -8,8 +8,8 @@ OPTION(FILTER, CHOICE, name_base, "kernel-name-base", CHOOSING,
        .choices = KPROF_CHOICES({"function", KPROF_NAME_FUNCTION}, {"demangled", KPROF_NAME_DEMANGLED},
                                 {"mangled", KPROF_NAME_MANGLED}))
 OPTION(CLI, STRING, kernel_id, "kernel-id", RUNNING,
-       "only launches in this context and stream (numbers, or patterns of their NVTX names), of kernels of this name or "
-       "regex:PATTERN, of these numbers (from 1, or a pattern); an empty part stands for all",
+       "only launches in this context and stream (numbers, or patterns of their NVTX names), of kernels of this name "
+       "or regex:PATTERN, of these numbers (from 1, or a pattern); an empty part stands for all",
        .argument = "CONTEXT:STREAM:NAME:N")
 OPTION(RECORDER, FLAG, nvtx, "nvtx", RUNNING | KPROF_IGNORED_IN(REPORT), "keep the NVTX ranges that launches are in")
 OPTION(FILTER, PATHS, nvtx_include, "nvtx-include", CHOOSING,
@@ -34,8 +34,8 @@ OPTION(FILTER, NUMBER, launch_count, "launch-count", RUN | REPORT | DIFF | EXPOR
 OPTION(FILTER, NUMBER, launch_skip_before_match, "launch-skip-before-match", CHOOSING,
        "skip the first N launches of any kernel", .argument = "N")
 OPTION(FILTER, CHOICE, filter_mode, "filter-mode", CHOOSING,
-       "skip and count all launches together, those of each device by themselves, or those of each kernel, grid, block "
-       "and shared memory (global)",
+       "skip and count all launches together, those of each device by themselves, or those of each kernel, grid, "
+       "block and shared memory (global)",
        .argument = "global|per-gpu|per-launch-config",
        .choices = KPROF_CHOICES({"global", KPROF_FILTER_GLOBAL}, {"per-gpu", KPROF_FILTER_PER_DEVICE},
                                 {"per-launch-config", KPROF_FILTER_PER_CONFIG}))
@@ -51,8 +51,8 @@ OPTION(FILTER, STRING, range_filter, "range-filter", RUNNING,
        "instances of the NVTX ranges of --nvtx-include; yes: which are numbered in each such range",
        .argument = "[yes|no]:RANGES:RANGES")
 OPTION(FILTER, STRING, schedule, "schedule", RUNNING,
-       "measure only active steps, as torch.profiler.schedule does: skip the first, then wait, warm up and measure, and "
-       "that so often; 0: for ever",
+       "measure only active steps, as torch.profiler.schedule does: skip the first, then wait, warm up and measure, "
+       "and that so often; 0: for ever",
        .argument = "SKIP_FIRST,WAIT,WARMUP,ACTIVE,REPEAT")
 OPTION(FILTER, STRING, step, "step", RUNNING,
        "steps of --schedule are NVTX ranges, as --nvtx-include has them; else ranges of cudaProfilerStart with "

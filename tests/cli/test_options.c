@@ -882,15 +882,16 @@ static void old_names_and_letters(void **state)
     assert_refused("--k -s 1 app", "--kernel-name needs an argument");
 }
 
-static void assert_kernel_id(const char *line, const char *context, const char *stream, const char *kernel,
-                             const char *invocation)
+#define PARTS(...) ((const char *const[]){__VA_ARGS__})
+
+/* `parts`: the context, stream, name and number that the filter has. */
+static void assert_kernel_id(const char *line, const char *const *parts)
 {
     assert_int_equal(parse(line), KPROF_OK);
     const kprof_filter_spec *filter = &options.filter;
-    assert_string_equal(filter->context ? filter->context : "", context);
-    assert_string_equal(filter->stream ? filter->stream : "", stream);
-    assert_string_equal(filter->kernel ? filter->kernel : "", kernel);
-    assert_string_equal(filter->invocation ? filter->invocation : "", invocation);
+    const char *const found[] = {filter->context, filter->stream, filter->kernel, filter->invocation};
+    for (size_t i = 0; i < LENGTH(found); i++)
+        assert_string_equal(found[i] ? found[i] : "", parts[i]);
     assert_int_equal(kprof_filter_check(filter), KPROF_OK);
 }
 
@@ -905,13 +906,13 @@ static void assert_no_kernel_id(const char *line, const char *why)
 static void kernels_by_id(void **state)
 {
     (void)state;
-    assert_kernel_id("--kernel-id ::gemm:2 app", "", "", "gemm", "2");
-    assert_kernel_id("--kernel-id :::1 app", "", "", "", "1");
-    assert_kernel_id("--kernel-id ::regex:^ns::a: -s 10 app", "", "", "regex:^ns::a", "");
-    assert_kernel_id("--kernel-id :::.*5|3 app", "", "", "", ".*5|3");
-    assert_kernel_id("--kernel-id 1:20:gemm_v00:5 app", "1", "20", "gemm_v00", "5");
+    assert_kernel_id("--kernel-id ::gemm:2 app", PARTS("", "", "gemm", "2"));
+    assert_kernel_id("--kernel-id :::1 app", PARTS("", "", "", "1"));
+    assert_kernel_id("--kernel-id ::regex:^ns::a: -s 10 app", PARTS("", "", "regex:^ns::a", ""));
+    assert_kernel_id("--kernel-id :::.*5|3 app", PARTS("", "", "", ".*5|3"));
+    assert_kernel_id("--kernel-id 1:20:gemm_v00:5 app", PARTS("1", "20", "gemm_v00", "5"));
     assert_false(options.nvtx);
-    assert_kernel_id("--kernel-id :compute.*:regex:^(?!foo): app", "", "compute.*", "regex:^(?!foo)", "");
+    assert_kernel_id("--kernel-id :compute.*:regex:^(?!foo): app", PARTS("", "compute.*", "regex:^(?!foo)", ""));
     assert_true(options.nvtx); /* which names streams */
     assert_refused("--kernel-id gemm app", "write CONTEXT:STREAM:NAME:N");
     assert_refused("--kernel-id ::gemm app", "write CONTEXT:STREAM:NAME:N");
