@@ -159,6 +159,13 @@ static size_t group_matrix_registers(const parts *p)
     return MOST_REGISTERS;
 }
 
+/* Textures give two components in each of two registers or pairs; the first one is RZ where few are wanted. */
+static bool has_two_results(const parts *p)
+{
+    static const char *const names[] = {"TEX", "TLD", "TLD4", "TXD", "TXQ", "TMML", NULL};
+    return is_one_of(p->name, names);
+}
+
 /* The most registers that an operand of these has. */
 static size_t operand_registers(const parts *p)
 {
@@ -253,7 +260,8 @@ static void read_results(const parts *p, kprof_sass_registers *gives)
 {
     if (gives_nothing(p))
         return;
-    size_t count = operand_registers(p), wanted = has_modifier(p, "256") ? 2 : 1;
+    bool is_texture = has_two_results(p);
+    size_t count = is_texture ? 2 : operand_registers(p), wanted = is_texture || has_modifier(p, "256") ? 2 : 1;
     if (memmem(p->name.text, p->name.length, "SETP", 4) || span_is(p->name, "PLOP3") || span_is(p->name, "UPLOP3"))
         wanted = 0; /* predicates alone */
     for (const char *at = p->operands; *at && *at != ';';) {
@@ -318,16 +326,33 @@ static uint8_t read_pending(const char *operands)
 
 static kprof_sass_role read_role(const parts *p)
 {
-    static const char *const groups[] = {"HGMMA", "IGMMA", "QGMMA", "BGMMA", NULL};
-    if (span_is(p->name, "LDGSTS"))
-        return KPROF_SASS_COPY;
-    if (span_is(p->name, "LDGDEPBAR"))
-        return KPROF_SASS_COPY_GROUP;
-    if (span_is(p->name, "DEPBAR"))
-        return KPROF_SASS_AWAIT;
-    if (is_one_of(p->name, groups))
-        return KPROF_SASS_MATRIX;
-    return span_is(p->name, "WARPGROUP") && has_modifier(p, "DEPBAR") ? KPROF_SASS_AWAIT_MATRIX : KPROF_SASS_PLAIN;
+    /* The first row whose name and modifier an instruction has; NULL: any modifier. */
+    static const struct {
+        const char *name, *modifier;
+        kprof_sass_role role;
+    } roles[] = {{"LDGSTS", NULL, KPROF_SASS_COPY},
+                 {"LDGDEPBAR", NULL, KPROF_SASS_COPY_GROUP},
+                 {"DEPBAR", NULL, KPROF_SASS_AWAIT},
+                 {"HGMMA", NULL, KPROF_SASS_MATRIX},
+                 {"IGMMA", NULL, KPROF_SASS_MATRIX},
+                 {"QGMMA", NULL, KPROF_SASS_MATRIX},
+                 {"BGMMA", NULL, KPROF_SASS_MATRIX},
+                 {"WARPGROUP", "DEPBAR", KPROF_SASS_AWAIT_MATRIX},
+                 {"UTMALDG", NULL, KPROF_SASS_BULK_LOAD},
+                 {"UTMASTG", NULL, KPROF_SASS_BULK_STORE},
+                 {"UTMAREDG", NULL, KPROF_SASS_BULK_STORE},
+                 {"UBLKRED", "G", KPROF_SASS_BULK_STORE},
+                 {"UTMACMDFLUSH", NULL, KPROF_SASS_BULK_GROUP},
+                 {"ARRIVES", "LDGSTSBAR", KPROF_SASS_COPY_ARRIVE},
+                 {"SYNCS", "PHASECHK", KPROF_SASS_TEST},
+                 {"SYNCS", "A1T0", KPROF_SASS_ARRIVE},
+                 {"UTCBAR", NULL, KPROF_SASS_ARRIVE}};
+    if (span_is(p->name, "UBLKCP")) /* the target comes first */
+        return span_begins(p->modifiers, ".G") ? KPROF_SASS_BULK_STORE : KPROF_SASS_BULK_LOAD;
+    for (size_t i = 0; i < sizeof roles / sizeof *roles; i++)
+        if (span_is(p->name, roles[i].name) && (!roles[i].modifier || has_modifier(p, roles[i].modifier)))
+            return roles[i].role;
+    return KPROF_SASS_PLAIN;
 }
 
 void kprof_sass_read(const char *text, kprof_sass *out)

@@ -24,6 +24,12 @@ typedef enum kprof_sass_role {
     KPROF_SASS_PLAIN,
     KPROF_SASS_COPY,        /* LDGSTS: copies to shared memory while the warp goes on */
     KPROF_SASS_COPY_GROUP,  /* LDGDEPBAR: a scoreboard stands for the copies since the last one */
+    KPROF_SASS_BULK_STORE,  /* UTMASTG, UBLKCP.G.S: copies from shared memory by a unit of their own */
+    KPROF_SASS_BULK_GROUP,  /* UTMACMDFLUSH: a scoreboard stands for these since the last one */
+    KPROF_SASS_BULK_LOAD,   /* UTMALDG, UBLKCP.S.G: copies to shared memory, and tells a barrier there */
+    KPROF_SASS_COPY_ARRIVE, /* ARRIVES.LDGSTSBAR: a barrier in shared memory is told when copies have ended */
+    KPROF_SASS_ARRIVE,      /* SYNCS.ARRIVE.TRANS64.A1T0: a thread tells such a barrier */
+    KPROF_SASS_TEST,        /* SYNCS.PHASECHK: asks such a barrier, and waits for a while */
     KPROF_SASS_AWAIT,       /* DEPBAR: waits for the scoreboards in `awaited` */
     KPROF_SASS_MATRIX,      /* HGMMA and the like: multiplies while the warps go on */
     KPROF_SASS_AWAIT_MATRIX /* WARPGROUP.DEPBAR: waits for these */

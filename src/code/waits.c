@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { SCOREBOARDS = 6, MATRICES = SCOREBOARDS, GROUPS, COPIES }; /* what is waited for */
+enum { SCOREBOARDS = 6, MATRICES = SCOREBOARDS, GROUPS, COPIES, BULK_GROUPS, BULK_STORES }; /* what is waited for */
 
 /* A jump. */
 typedef struct edge {
@@ -27,6 +27,8 @@ typedef struct tracer {
     uint32_t *found;  /* by a search, the nearest first */
     size_t queued;
     uint32_t search;
+    bool copies_tell_barriers; /* LDGSTS, too */
+    bool barriers_tell_copies; /* all barriers in shared memory that threads wait at stand for copies alone */
     size_t *steps_left;
 } tracer;
 
@@ -74,24 +76,36 @@ static unsigned set_by_read(const kprof_code_instruction *instruction)
     return instruction->control >> 8 & 7;
 }
 
+/* What ends a search for groups or for what is in them, and what it finds. */
+static kprof_sass_role ending_role(unsigned what)
+{
+    return what == COPIES || what == GROUPS ? KPROF_SASS_COPY_GROUP
+           : what == MATRICES               ? KPROF_SASS_AWAIT_MATRIX
+                                            : KPROF_SASS_BULK_GROUP;
+}
+
+static kprof_sass_role found_role(unsigned what)
+{
+    static const kprof_sass_role roles[] = {[MATRICES] = KPROF_SASS_MATRIX,
+                                            [GROUPS] = KPROF_SASS_COPY_GROUP,
+                                            [COPIES] = KPROF_SASS_COPY,
+                                            [BULK_GROUPS] = KPROF_SASS_BULK_GROUP,
+                                            [BULK_STORES] = KPROF_SASS_BULK_STORE};
+    return roles[what];
+}
+
 static bool awaits(const tracer *t, size_t number, unsigned what)
 {
     const kprof_sass *sass = &t->sass[number];
-    if (what == COPIES || what == GROUPS)
-        return sass->role == KPROF_SASS_COPY_GROUP;
-    if (what == MATRICES)
-        return sass->role == KPROF_SASS_AWAIT_MATRIX;
+    if (what >= SCOREBOARDS)
+        return sass->role == ending_role(what);
     return (t->function->instructions[number].control >> 11 | sass->awaited) >> what & 1;
 }
 
 static bool produces(const tracer *t, size_t number, unsigned what)
 {
-    if (what == COPIES)
-        return t->sass[number].role == KPROF_SASS_COPY;
-    if (what == GROUPS)
-        return t->sass[number].role == KPROF_SASS_COPY_GROUP;
-    if (what == MATRICES)
-        return t->sass[number].role == KPROF_SASS_MATRIX;
+    if (what >= SCOREBOARDS)
+        return t->sass[number].role == found_role(what);
     const kprof_code_instruction *instruction = &t->function->instructions[number];
     return set_by_write(instruction) == what || set_by_read(instruction) == what;
 }
@@ -194,6 +208,18 @@ static bool read_flow(tracer *t)
     return !t->edges.failed;
 }
 
+static void read_barriers(tracer *t)
+{
+    bool has_copies = false, has_others = false;
+    for (size_t i = 0; i < t->function->count; i++) {
+        kprof_sass_role role = t->sass[i].role;
+        t->copies_tell_barriers |= role == KPROF_SASS_COPY_ARRIVE;
+        has_copies |= role == KPROF_SASS_BULK_LOAD;
+        has_others |= role == KPROF_SASS_ARRIVE || t->sass[i].flow == KPROF_SASS_CALL;
+    }
+    t->barriers_tell_copies = (has_copies || t->copies_tell_barriers) && !has_others;
+}
+
 static size_t first_edge_to(const tracer *t, size_t number)
 {
     const edge *edges = (const edge *)t->edges.data;
@@ -289,6 +315,20 @@ static void keep_needed(const tracer *t, size_t waiter, unsigned scoreboard, pro
         found->count = kept;
 }
 
+/* Which of a function's barriers an address means is not known. But where no thread of it tells one by itself, all wait
+ * for copies: these are then what is waited for, in the place of the question whether they have ended. */
+static void follow_barrier(tracer *t, producers *found)
+{
+    if (found->count != 1 || t->sass[t->found[0]].role != KPROF_SASS_TEST || !t->barriers_tell_copies)
+        return;
+    found->count = 0;
+    for (size_t i = 0; i < t->function->count && found->count < KPROF_CODE_MOST_PRODUCERS; i++) {
+        kprof_sass_role role = t->sass[i].role;
+        if (role == KPROF_SASS_BULK_LOAD || (role == KPROF_SASS_COPY && t->copies_tell_barriers))
+            t->found[found->count++] = (uint32_t)i;
+    }
+}
+
 static int compare_offsets(const void *a, const void *b)
 {
     uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
@@ -307,13 +347,20 @@ static void add_waits(const tracer *t, size_t count, kprof_strbuf *waits)
         add_wait(t, t->found[i], waits);
 }
 
-/* A scoreboard stands for groups of copies, of which the last ones may go on. */
+/* A scoreboard stands for groups of copies, and the last ones may go on. */
 static void find_copies(tracer *t, size_t waiter, producers *found)
 {
-    search_from(t, waiter, GROUPS, found);
+    bool is_bulk = t->sass[t->found[0]].role == KPROF_SASS_BULK_GROUP;
+    unsigned groups = is_bulk ? BULK_GROUPS : GROUPS;
+    search_from(t, waiter, groups, found);
     for (unsigned i = 0; i < t->sass[waiter].pending && found->count > 0; i++)
-        search_on(t, GROUPS, found);
-    search_on(t, COPIES, found);
+        search_on(t, groups, found);
+    search_on(t, is_bulk ? BULK_STORES : COPIES, found);
+}
+
+static bool is_group(const tracer *t, size_t number)
+{
+    return t->sass[number].role == KPROF_SASS_COPY_GROUP || t->sass[number].role == KPROF_SASS_BULK_GROUP;
 }
 
 /* Find what an instruction waits for when it waits for a scoreboard, or for multiplications. */
@@ -321,10 +368,11 @@ static void find_producers(tracer *t, size_t waiter, unsigned what, producers *f
 {
     const kprof_sass *sass = &t->sass[waiter];
     search_from(t, waiter, what, found);
-    if (found->count > 0 && t->sass[t->found[0]].role == KPROF_SASS_COPY_GROUP)
+    if (found->count > 0 && is_group(t, t->found[0]))
         find_copies(t, waiter, found);
     else if (what < SCOREBOARDS && !(sass->awaited >> what & 1)) {
         keep_needed(t, waiter, what, found);
+        follow_barrier(t, found);
         return;
     } else if (sass->pending > 0) /* nobody knows which have to end */
         found->is_incomplete = true;
@@ -380,6 +428,7 @@ kprof_status kprof_code_find_waits(kprof_code_function *function, const kprof_co
     if (has_memory && read_flow(&t)) {
         if (function->section_offset > 0) /* callers of a part of a kernel may wait for less than it needs */
             t.is_unknown[0] = true;
+        read_barriers(&t);
         for (size_t i = 0; i < count && *steps_left != 0 && !waits->failed; i++)
             trace(&t, i, waits);
     }

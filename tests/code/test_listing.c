@@ -140,6 +140,86 @@ static void take(const char *cubin, const char *listing, kprof_code *code)
     free(text);
 }
 
+/* The bits of an instruction that sets or waits for scoreboard 0 or 1. */
+enum { NONE = 7 << 5 | 7 << 8, GIVES_0 = 0 << 5 | 7 << 8, READS_0 = 7 << 5 | 0 << 8, WAITS_0 = NONE | 1 << 11 };
+
+typedef struct made_up {
+    uint32_t control;
+    const char *text;
+} made_up;
+
+/* Check waits of instructions that are made up, in the place of a function's; the rest of it becomes NOP. */
+static void check_made_up(const made_up *instructions, size_t count, const char *expected)
+{
+    kprof_code code;
+    size_t size;
+    char *bytes = read_fixture("lengths_sm90.cubin", &size);
+    assert_int_equal(kprof_code_read(bytes, size, NULL, &code), KPROF_OK);
+    free(bytes);
+    const kprof_code_function *function = find_function(&code, "lengths");
+    kprof_strbuf listing = KPROF_STRBUF_INIT;
+    kprof_strbuf_puts(&listing, ".text.lengths:\n");
+    for (size_t i = 0; i < function->count; i++) {
+        function->instructions[i].control = i < count ? instructions[i].control : NONE;
+        if (i == 4)
+            kprof_strbuf_puts(&listing, ".L_x_4:\n");
+        kprof_strbuf_printf(&listing, "        /*%04zx*/ %s ;\n", i * KPROF_CODE_INSTRUCTION_BYTES,
+                            i < count ? instructions[i].text : "NOP");
+    }
+    assert_int_equal(kprof_code_take_listing(&code, listing.data, listing.length), KPROF_OK);
+    check_waits(&code, "lengths", expected);
+    kprof_strbuf_free(&listing);
+    kprof_code_free(&code);
+}
+
+/* The second load sets the scoreboard, too, and gives nothing that is used. */
+static void both_results_of_a_texture_are_waited_for(void **state)
+{
+    (void)state;
+    static const made_up first[] = {{GIVES_0, "TEX.LL R12, R2, R20, R22, UR4, 0x0, 2D, 0xf"},
+                                    {GIVES_0, "LDG.E R30, desc[UR4][R24.64]"},
+                                    {WAITS_0, "FADD R0, R13, R1"},
+                                    {NONE, "EXIT"}};
+    static const made_up second[] = {{GIVES_0, "TEX.LL RZ, R2, R20, R22, UR4, 0x0, 2D, 0x1"},
+                                     {GIVES_0, "LDG.E R30, desc[UR4][R24.64]"},
+                                     {WAITS_0, "FADD R0, R2, R1"},
+                                     {NONE, "EXIT"}};
+    check_made_up(first, 4, "20 0\n");
+    check_made_up(second, 4, "20 0\n");
+}
+
+static void bulk_copies_are_waited_for_at_barriers(void **state)
+{
+    (void)state;
+    made_up loop[] = {{NONE, "SYNCS.ARRIVE.TRANS64 RZ, [UR4], R0"},
+                      {NONE, "UBLKCP.S.G [UR22], [UR20], UR24"},
+                      {NONE, "UTMALDG.2D [UR8], [UR10]"},
+                      {NONE, "LDGSTS.E [R3], [R6.64]"},
+                      {GIVES_0, "SYNCS.PHASECHK.TRANS64.TRYWAIT P2, [UR4], RZ"},
+                      {WAITS_0, "@!P2 BRA `(.L_x_4)"},
+                      {NONE, "NOP"},
+                      {NONE, "EXIT"}};
+    check_made_up(loop, 8, "50 10 20\n");
+    loop[6].text = "ARRIVES.LDGSTSBAR.64.ARVCNT [UR4]";
+    check_made_up(loop, 8, "50 10 20 30\n");
+    /* A thread may be what is waited for: the question alone is known. */
+    loop[6].text = "SYNCS.ARRIVE.TRANS64.A1T0 RZ, [UR4], RZ";
+    check_made_up(loop, 8, "50 40\n");
+}
+
+static void bulk_stores_are_waited_for_in_groups(void **state)
+{
+    (void)state;
+    static const made_up stores[] = {{NONE, "UTMASTG.2D [UR8], [UR4]"},
+                                     {READS_0, "UTMACMDFLUSH"},
+                                     {NONE, "UBLKCP.G.S [UR20], [UR22], UR24"},
+                                     {READS_0, "UTMACMDFLUSH"},
+                                     {NONE, "DEPBAR.LE SB0, 0x1"},
+                                     {NONE, "NOP"},
+                                     {NONE, "EXIT"}};
+    check_made_up(stores, 7, "40 0\n");
+}
+
 /* Newer ones print scoreboards, too. */
 static void notes_behind_operands_are_left_out(void **state)
 {
@@ -231,6 +311,9 @@ int main(void)
         cmocka_unit_test(loads_are_found_where_their_values_are_used),
         cmocka_unit_test(waits_are_found_around_loops),
         cmocka_unit_test(copies_are_waited_for_in_groups),
+        cmocka_unit_test(both_results_of_a_texture_are_waited_for),
+        cmocka_unit_test(bulk_copies_are_waited_for_at_barriers),
+        cmocka_unit_test(bulk_stores_are_waited_for_in_groups),
         cmocka_unit_test(notes_behind_operands_are_left_out),
         cmocka_unit_test(other_sections_are_passed_over),
         cmocka_unit_test(listings_of_other_code_give_nothing),

@@ -102,6 +102,10 @@ static void registers_are_as_wide_as_their_values(void **state)
     check("@P0 BRA `(.L_x_R5)", "", "P0");
     check("CALL.REL.NOINC `($f$R2_P1)", "", "");
     check("HMMA.16816.F32 R4, R8, R12, R4", "R4 R5 R6 R7", "R4 R5 R6 R7 R8 R9 R10 R11 R12 R13 R14 R15");
+    check("TEX.LL R12, R2, R4, R20, UR4, 0x0, 2D, 0x7", "R2 R3 R12 R13",
+          "R2 R3 R4 R5 R6 R7 R12 R13 R14 R15 R20 R21 R22 R23 UR4 UR5 UR6 UR7");
+    check("TLD.LZ RZ, R4, R8, UR4, 1D", "R4 R5", "R4 R5 R6 R7 R8 R9 R10 R11 UR4 UR5 UR6 UR7");
+    check("SYNCS.PHASECHK.TRANS64.TRYWAIT P0, [R5+URZ+0x140], R4", "P0", "R4 R5 P0");
     check("R999 R256, UR200", "", "");
 }
 
@@ -151,6 +155,31 @@ static void barriers_of_copies_name_their_scoreboards(void **state)
     assert_int_equal(sass.awaited, 0);
 }
 
+static void check_role(const char *text, kprof_sass_role role)
+{
+    kprof_sass sass;
+    kprof_sass_read(text, &sass);
+    assert_int_equal(sass.role, role);
+}
+
+static void copies_are_told_by_what_they_tell(void **state)
+{
+    (void)state;
+    check_role("LDGSTS.E.BYPASS.128 [R7], [R4.64]", KPROF_SASS_COPY);
+    check_role("LDGDEPBAR", KPROF_SASS_COPY_GROUP);
+    check_role("ARRIVES.LDGSTSBAR.64.ARVCNT [URZ+0x4000]", KPROF_SASS_COPY_ARRIVE);
+    check_role("UBLKCP.S.G [UR22], [UR20], UR24", KPROF_SASS_BULK_LOAD);
+    check_role("UBLKCP.S.G.MULTICAST [UR22], [UR20], UR24", KPROF_SASS_BULK_LOAD);
+    check_role("UBLKCP.G.S [UR20], [UR22], UR24", KPROF_SASS_BULK_STORE);
+    check_role("UTMALDG.2D [UR8], [UR4]", KPROF_SASS_BULK_LOAD);
+    check_role("UTMASTG.2D [UR8], [UR4]", KPROF_SASS_BULK_STORE);
+    check_role("UTMACMDFLUSH", KPROF_SASS_BULK_GROUP);
+    check_role("@P6 SYNCS.ARRIVE.TRANS64 RZ, [UR4], R0", KPROF_SASS_PLAIN);
+    check_role("SYNCS.ARRIVE.TRANS64.RED.A1T0 RZ, [R5+URZ], RZ", KPROF_SASS_ARRIVE);
+    check_role("SYNCS.PHASECHK.TRANS64.TRYWAIT P2, [UR23], RZ", KPROF_SASS_TEST);
+    check_role("SYNCS.EXCH.64 URZ, [UR4], UR6", KPROF_SASS_PLAIN);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -158,6 +187,7 @@ int main(void)
         cmocka_unit_test(registers_are_as_wide_as_their_values),
         cmocka_unit_test(jumps_are_told_from_what_goes_on),
         cmocka_unit_test(barriers_of_copies_name_their_scoreboards),
+        cmocka_unit_test(copies_are_told_by_what_they_tell),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
