@@ -252,30 +252,32 @@ static int32_t offset_of(const frame *f)
     return python.minor == 10 ? instruction * CODE_UNIT_OF_3_10 : instruction;
 }
 
-size_t kprof_python_walk_state(kprof_memory *memory, uintptr_t state, kprof_python_site *sites, size_t most, bool *cut)
+void kprof_python_walk_state(kprof_memory *memory, uintptr_t state, kprof_python_frames *frames)
 {
-    size_t count = 0;
     frame f = {.previous = state ? innermost(memory, state) : 0};
-    *cut = false;
-    for (int steps = 0; f.previous && !*cut; steps++) {
-        *cut = count == most || steps == MOST_STEPS || !read_frame(memory, f.previous, &f);
-        if (*cut || f.owner >= THEIRS || !read_code(memory, f.executable, &sites[count].code))
+    frames->count = 0;
+    frames->is_cut = false;
+    for (int steps = 0; f.previous && !frames->is_cut; steps++) {
+        kprof_python_site *site = &frames->sites[frames->count];
+        frames->is_cut = frames->count == frames->most || steps == MOST_STEPS || !read_frame(memory, f.previous, &f);
+        if (frames->is_cut || f.owner >= THEIRS || !read_code(memory, f.executable, &site->code))
             continue;
-        sites[count].address = f.executable;
-        sites[count++].offset = offset_of(&f);
+        site->address = f.executable;
+        site->offset = offset_of(&f);
+        frames->count++;
     }
-    return count;
 }
 
-size_t kprof_python_walk(kprof_memory *memory, kprof_python_site *sites, size_t most, bool *cut, const char **reason)
+void kprof_python_walk(kprof_memory *memory, kprof_python_frames *frames)
 {
-    *cut = false;
+    frames->count = 0;
+    frames->is_cut = false;
     const bool is_there = find_python(memory);
-    *reason = is_there ? python.reason : "there is no Python in the process";
+    frames->reason = is_there ? python.reason : "there is no Python in the process";
     if (!is_there || python.reason[0])
-        return 0;
-    *reason = "the thread runs no Python";
-    return kprof_python_walk_state(memory, (uintptr_t)python.own_state(), sites, most, cut);
+        return;
+    kprof_python_walk_state(memory, (uintptr_t)python.own_state(), frames);
+    frames->reason = frames->count > 0 ? "" : "the thread runs no Python";
 }
 
 static size_t put_character(uint32_t code, char out[4])
@@ -331,7 +333,8 @@ bool kprof_python_describe(kprof_memory *memory, const kprof_python_site *site, 
     if (!kprof_memory_read(memory, lines + python.at.bytes_length, &bytes, sizeof bytes) || bytes < 0)
         return true;
     const size_t read = bytes < MOST_BYTES_LINES ? (size_t)bytes : MOST_BYTES_LINES;
+    const kprof_python_lines found = {python.minor, table, read, site->code.first_line};
     if (kprof_memory_read(memory, lines + python.at.bytes, table, read))
-        out->line = kprof_python_line(python.minor, table, read, site->code.first_line, site->offset);
+        out->line = kprof_python_line(&found, site->offset);
     return true;
 }

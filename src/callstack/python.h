@@ -28,15 +28,29 @@ typedef struct kprof_python_text {
     uint32_t line; /* 0: not known */
 } kprof_python_text;
 
-/* Put the thread's frames, the innermost first, into sites[most]. Return their number, and whether there are more in
- * *cut. Without any, *reason says why. */
-size_t kprof_python_walk(kprof_memory *memory, kprof_python_site *sites, size_t most, bool *cut, const char **reason);
-/* The same of the thread with this state, which is CPython's PyThreadState. */
-size_t kprof_python_walk_state(kprof_memory *memory, uintptr_t state, kprof_python_site *sites, size_t most, bool *cut);
+typedef struct kprof_python_frames {
+    kprof_python_site *sites; /* [most], of the caller; the innermost first */
+    size_t most, count;
+    bool is_cut;        /* there are more frames outside of these */
+    const char *reason; /* why there are none; "": there are */
+} kprof_python_frames;
+
+/* Find the frames of the calling thread. */
+void kprof_python_walk(kprof_memory *memory, kprof_python_frames *frames);
+/* Find those of the thread with this state, which is CPython's PyThreadState; without a reason. */
+void kprof_python_walk_state(kprof_memory *memory, uintptr_t state, kprof_python_frames *frames);
 /* Read the names and the line of a site of this walk. False where they cannot be read. One thread at a time. */
 bool kprof_python_describe(kprof_memory *memory, const kprof_python_site *site, kprof_python_text *out);
 
-/* The line of the instruction at `offset` in the table of lines of CPython 3.`minor`; 0: it has none. */
-uint32_t kprof_python_line(int minor, const uint8_t *table, size_t bytes, uint32_t first_line, int32_t offset);
+/* The table of lines of a code object of CPython 3.`minor`. */
+typedef struct kprof_python_lines {
+    int minor;
+    const uint8_t *table; /* [bytes] */
+    size_t bytes;
+    uint32_t first_line;
+} kprof_python_lines;
+
+/* The line of the instruction at `offset`, in bytes; 0: it has none. */
+uint32_t kprof_python_line(const kprof_python_lines *lines, int32_t offset);
 
 #endif

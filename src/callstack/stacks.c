@@ -303,20 +303,19 @@ uint32_t kprof_stacks_take(kprof_stack_kinds kinds, const kprof_stack_hooks *hoo
     walk *found = own_walk();
     if (!found)
         return 0;
-    const char *reason = "";
-    bool is_cut = false, is_native_cut = false;
-    size_t python_count = 0, native_count = 0;
+    kprof_python_frames python = {.sites = found->sites, .most = KPROF_STACK_FRAMES_MAX, .reason = ""};
+    bool is_native_cut = false;
+    size_t native_count = 0;
     if (kinds & KPROF_STACK_PYTHON) {
         kprof_memory_begin(found->memory);
-        python_count = kprof_python_walk(found->memory, found->sites, KPROF_STACK_FRAMES_MAX, &is_cut, &reason);
+        kprof_python_walk(found->memory, &python);
     }
     if (kinds & KPROF_STACK_NATIVE)
         native_count = kprof_native_walk(found->addresses, KPROF_STACK_FRAMES_MAX, &is_native_cut);
-    kprof_stack stack = {.frames = found->frames, .is_cut = is_cut || is_native_cut};
-    stack.count = (uint32_t)(python_count + native_count);
-    stack.reason = python_count > 0 ? "" : reason;
+    kprof_stack stack = {.frames = found->frames, .is_cut = python.is_cut || is_native_cut, .reason = python.reason};
+    stack.count = (uint32_t)(python.count + native_count);
     pthread_mutex_lock(&all.mutex);
-    const uint32_t number = number_of(found, &stack, python_count, hooks);
+    const uint32_t number = number_of(found, &stack, python.count, hooks);
     pthread_mutex_unlock(&all.mutex);
     return number;
 }

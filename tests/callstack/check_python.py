@@ -113,7 +113,8 @@ def check_exceptions():
 
 def check_places():
     """Lines far from the first one, of a statement of several lines, and behind many instructions."""
-    source = "def far(check):\n" + "    x = 1\n" * 700 + "    if x:\n" + "\n" * 300 + "        check(\n)\n    return x\n"
+    source = "def far(check):\n" + "    x = 1\n" * 700 + "    if x:\n" + "\n" * 300
+    source += "        check(\n)\n    return x\n"
     scope = {}
     exec(compile(source, "made.py", "exec"), scope)
     scope["far"](check_both)

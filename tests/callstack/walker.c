@@ -118,7 +118,7 @@ int walk_is_harmless(void *state, size_t bytes, unsigned seed)
     static kprof_memory *memory;
     static kprof_python_site sites[KPROF_STACK_FRAMES_MAX];
     static kprof_python_text text;
-    bool cut;
+    kprof_python_frames found = {.sites = sites, .most = KPROF_STACK_FRAMES_MAX};
     uintptr_t *words = state;
     for (size_t i = 0; i < bytes / sizeof *words; i++) {
         seed = seed * 1103515245 + 12345;
@@ -135,11 +135,11 @@ int walk_is_harmless(void *state, size_t bytes, unsigned seed)
     if (!memory)
         memory = kprof_memory_new();
     kprof_memory_begin(memory);
-    const size_t count = kprof_python_walk_state(memory, (uintptr_t)state, sites, KPROF_STACK_FRAMES_MAX, &cut);
-    for (size_t i = 0; i < count; i++)
+    kprof_python_walk_state(memory, (uintptr_t)state, &found);
+    for (size_t i = 0; i < found.count; i++)
         (void)kprof_python_describe(memory, &sites[i], &text);
     const kprof_python_site wild = {.address = words[1],
                                     .code = {.file = words[2], .name = words[3], .lines = words[4], .first_line = 1}};
     (void)kprof_python_describe(memory, &wild, &text);
-    return count <= KPROF_STACK_FRAMES_MAX;
+    return found.count <= KPROF_STACK_FRAMES_MAX;
 }

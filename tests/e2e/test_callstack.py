@@ -76,9 +76,9 @@ class Stacks(Case):
         run = self.kprof("report", "run.kprof")
         self.assert_run(run, 0)
         self.assertIn(f"\n  Launched from: {ADD}\n", run.out)
-        stacks = self.query("run.kprof", "SELECT stack_id, frames, cut, reason, module FROM launch_stack JOIN stack ON "
-                            "stack.id=stack_id ORDER BY launch_id")
-        # The first three launches of step are of two lines, and main calls step at one line: 4 stacks with the thread's.
+        stacks = self.query("run.kprof", "SELECT stack_id, frames, cut, reason, module FROM launch_stack "
+                            "JOIN stack ON stack.id=stack_id ORDER BY launch_id")
+        # Of the launches of step one is of another line; with the thread's there are 3 stacks.
         self.assertEqual([row[0] for row in stacks], [1, 1, 2, 1, 3])
         frames = json.loads(stacks[2][1])
         self.assertEqual([(frame["function"], os.path.basename(frame["file"])) for frame in frames], [
