@@ -8,6 +8,7 @@ import pathlib
 import re
 import shutil
 import subprocess
+import sys
 import tempfile
 
 PROFILES = re.compile(r"(^| )(\./app|python)( |$|[;&|>])")
@@ -21,16 +22,57 @@ esac
 APP = """#!/bin/sh
 exec {sim}/sim-app launch=_Z9vectorAddPKfS0_Pf
 """
+# A real Python runs train.py, which uses a framework in a folder as of installed packages.
+PYTHON = """#!/bin/sh
+[ "$1" = train.py ] && PYTHONPATH={root}/site-packages exec {python} -BS "$@"
+exec {root}/app
+"""
+TRAINING = """import framework
+
+
+class Net:
+    def forward(self, x):
+        return framework.relu(framework.linear(x))
+
+
+def step(net, batch):
+    framework.backward(net.forward(batch))
+
+
+net = Net()
+for batch in range(4):
+    step(net, batch)
+"""
+FRAMEWORK = """import ctypes
+import os
+library = ctypes.CDLL(os.environ["CUDA_INJECTION64_PATH"])
+library.InitializeInjection()
+
+
+def launch(name):
+    library.kprof_sim_launch(name)
+
+def linear(x):
+    launch(b"_Z9vectorAddPKfS0_Pfi")
+
+def relu(x):
+    launch(b"_Z5scaleIfEvPT_S0_i")
+
+def backward(x):
+    launch(b"_Z9vectorAddPKfS0_Pfi")
+"""
 
 
 class Scratch:
     def __init__(self, source, build):
         self.root = pathlib.Path(tempfile.mkdtemp(prefix="kprof-docs-"))
         places = {"sim": build / "tests/sim", "kprof": build / "src/cli/kprof"}
-        for name in ("bin", "tmp", "samples"):
+        for name in ("bin", "tmp", "samples", "site-packages"):
             (self.root / name).mkdir()
         self.add_script("bin/kprof", WRAPPER.format(**places))
-        self.add_script("bin/python", APP.format(**places))
+        self.add_script("bin/python", PYTHON.format(root=self.root, python=sys.executable))
+        (self.root / "train.py").write_text(TRAINING)
+        (self.root / "site-packages/framework.py").write_text(FRAMEWORK)
         self.add_script("app", APP.format(**places))
         for report in (source / "samples").glob("*.kprof"):
             shutil.copy(report, self.root / "samples")
