@@ -1396,7 +1396,8 @@ class Findings(Case):
         self.assertIsNone(places[0]["Excess"])  # vectorAdd has none
         self.assertEqual(places[2]["Waits"][0]["place"], "instruction 0xc0")  # incr has no lines
         self.assertIsNone(places[2]["Waits"][0]["line"])
-        told = "Most of it: softmax.py:7 (84.3 %) waits for softmax.py:14 (Global Load), standard.py:118 (11.2 %)"
+        told = ("Most of it: softmax.py:7 (84.3 %) waits for softmax.py:14 (Global Load), "
+                "standard.py:118, called from softmax.py:16 (11.2 %)")
         for layout in ((), ("--csv",), ("--csv-layout", "ncu"), ("--markdown",), ("--width", "200")):
             out = self.kprof(*words, *layout, "-k", "softmax_kernel").out
             self.assertIn(told, re.sub(r"\\(.)", r"\1", re.sub(r"\s+", " ", out)))

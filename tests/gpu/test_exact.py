@@ -119,7 +119,8 @@ class Matrix(unittest.TestCase):
         self.assertEqual(whole.options[2:], ["--graph-profiling", "graph", "--cache-control", "all"])
         self.assertTrue(whole.joins_launches and not exact.Mode("one-3-none").joins_launches)
         runs = [mode.name for mode in exact.MODES if exact.Case("p", "a", exact.SOME).runs_in(mode)]
-        self.assertEqual(runs, ["default-auto-all", "one-auto-all", "default-multiplex-all", "default-auto-none"])
+        self.assertEqual(runs, ["default-auto-all", "one-auto-all", "default-multiplex-all", "source-auto-all",
+                                "default-auto-none"])
 
     def test_every_mode(self):
         def modes(name):
