@@ -35,14 +35,15 @@ compile() {
   mv "$target.new" "$target"
 }
 
-# One program of several sources.
+# One program of several sources, with lines.
 compile_findings() {
   local target=$out/findings file old=
   for file in "$here"/findings/*.cu "$here/findings/findings.h" "$here/programs/check.h"; do
     [ "$target" -nt "$file" ] || old=1
   done
   [ -n "$old" ] || return 0
-  "$nvcc" -arch="$arch" -O2 -Xlinker -s -cudart static -t "$(nproc)" -o "$target.new" "$here"/findings/*.cu
+  "$nvcc" -arch="$arch" -O2 -Xlinker -s -cudart static -lineinfo -t "$(nproc)" -o "$target.new" \
+    "$here"/findings/*.cu
   mv "$target.new" "$target"
 }
 

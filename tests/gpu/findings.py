@@ -7,7 +7,8 @@ summary page and a table of what tells the kernels apart. Exits 1 when a check f
 Records small reports beside it. host-memory.kprof has a launch of each kernel of programs/host_memory.cu, with the
 sections that tell what limits it; agent.kprof has some kernels of tests/gpu/findings with --set agent;
 compression.kprof has a launch of each kernel of programs/compression.cu. tests/report/findings keeps them with -h200
-in their names, and findings.kprof as recorded-h200.kprof.
+in their names, and findings.kprof as recorded-h200.kprof. At last places.kprof has counters and samples of
+instructions of some kernels, and findings must name the lines there that findings/README.md tells.
 
     findings.py [--output FILE]
 """
@@ -19,6 +20,7 @@ import sqlite3
 import sys
 
 import harness
+import places
 
 README = harness.ROOT / "tests/gpu/findings/README.md"
 LIMIT_BYTES = 1_500_000
@@ -132,6 +134,21 @@ def record_compression():
     return report, faults or kernels_missing(report, ["write_alike", "write_noise"])
 
 
+def record_places(document):
+    """Faults of the lines that findings name."""
+    expected = places.read_places(README.read_text(encoding="utf-8"))
+    kernels = sorted({kernel for row in expected for kernel in (row.kernel, row.twin)})
+    report = harness.results_folder() / "places.kprof"
+    faults = run_kprof(["--set", "full", "--section", "SourceCounters", "-k", f"regex:^({'|'.join(kernels)})$", "-f",
+                        "-o", report, "./findings"])
+    if faults:
+        return faults
+    faults = kernels_missing(report, kernels) + places.faults_of(places.read_launches(report), expected,
+                                                                 places.read_functions())
+    document.add(f"Findings name the expected lines of {len(expected) - len(faults)} of {len(expected)} kernels.\n")
+    return faults
+
+
 def run_kprof(words):
     done = harness.run([harness.kprof(), *words], limit=400, cwd=harness.programs())
     return [] if done.status == 0 else [f"kprof {words[0]} {words[1]} ended with {done.status}: "
@@ -179,6 +196,7 @@ def main():
         document.add(harness.run([harness.kprof(), "report", report, "--page", "summary"]).stdout)
     for small, found in (record_host_memory(), record_agent(), record_compression()):
         faults += found or faults_of_small(document, small)
+    faults += record_places(document)
     document.add("".join(f"- FAULT: {fault}\n" for fault in faults) or "All checks hold.")
     return 1 if faults else 0
 

@@ -5,6 +5,7 @@ import unittest
 
 import findings
 import harness
+import places
 
 SOURCES = harness.ROOT / "tests/gpu/findings"
 KERNEL = re.compile(r"^__global__ void (?:__\w+__\(\d+\) )?(\w+)\(", re.MULTILINE)
@@ -56,6 +57,40 @@ class Judgement(unittest.TestCase):
         metrics = {f"{findings.STALLS}{reason}_per_issue_active.ratio": cycles
                    for reason, cycles in (("wait", 2.0), ("long_scoreboard", 41.25), ("drain", None))}
         self.assertEqual(findings.top_stall(metrics), "long_scoreboard 41.2")
+
+
+class Places(unittest.TestCase):
+    def setUp(self):
+        self.functions = places.read_functions()
+        self.expected = places.read_places(places.README.read_text(encoding="utf-8"))
+        self.launches = places.read_launches(harness.ROOT / "samples/source-h200.kprof")
+
+    def of_waits(self, kernel):
+        return [row for row in self.expected if (row.finding, row.kernel) == ("WaitedFor", kernel)]
+
+    def test_each_row_names_lines_that_are_there(self):
+        self.assertGreaterEqual(len(self.expected), 12)
+        for row in self.expected:
+            self.assertTrue(places.lines_with(self.functions, row.kernel, row.lines), row)
+            self.assertEqual(bool(row.waits), bool(places.lines_with(self.functions, row.kernel, row.waits)), row)
+            self.assertIn(row.twin, self.functions)
+            self.assertTrue((findings.harness.ROOT / "metricsets/findings" / f"{row.finding}.json").exists(), row)
+
+    def test_recorded_kernels_name_their_lines(self):
+        for kernel in ("dependent_loads", "uncoalesced_read"):
+            self.assertEqual(places.faults_of(self.launches, self.of_waits(kernel), self.functions), [])
+
+    def test_other_lines_are_faults(self):
+        row, = self.of_waits("uncoalesced_read")
+        wrong = row._replace(lines=["size_t i = thread_index()"])
+        self.assertEqual(places.faults_of(self.launches, [wrong], self.functions),
+                         ["WaitedFor names memory.cu:14 of uncoalesced_read, and not memory.cu:13"])
+        wrong = row._replace(waits=["size_t i = thread_index()"])
+        self.assertEqual(places.faults_of(self.launches, [wrong], self.functions),
+                         ["WaitedFor does not say that uncoalesced_read waits for memory.cu:13"])
+        wrong = row._replace(twin="uncoalesced_read")
+        self.assertEqual(places.faults_of(self.launches, [wrong], self.functions),
+                         ["WaitedFor names memory.cu:14 of uncoalesced_read, which has no fault there"])
 
 
 if __name__ == "__main__":

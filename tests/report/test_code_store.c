@@ -225,6 +225,56 @@ static void test_cubin_that_is_kept(void **state)
     assert_int_equal(number("SELECT count(*) FROM code WHERE substr(cubin,1,4)=x'7f454c46'"), 1);
 }
 
+/* Instructions, lines, inlined frames and the files of a kernel, as the cubin has them. */
+static void test_kinds_of_cubins(void **state)
+{
+    static const struct {
+        const char *cubin, *kernel, *line_state;
+        int64_t instructions, has_lines, most_depth;
+    } kinds[] = {{"plain.cubin", "lengths", "the code was compiled without lines", 32, 0, -1},
+                 {"lengths_sm90.cubin", "lengths", "", 32, 1, 2},
+                 {"softmax.cubin", "softmax_kernel", "", 24, 1, 1},
+                 {"linked.cubin", "quadrupled", "", 24, 1, 0},
+                 {"lengths_sm90.cubin", "nonesuch", "_%", 0, 0, -1}};
+    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
+        char sql[256];
+        read_code(kinds[i].cubin, kinds[i].kernel, false);
+        snprintf(sql, sizeof sql, "SELECT count(*) FROM code WHERE line_state LIKE '%s'", kinds[i].line_state);
+        assert_int_equal(number(sql), 1);
+        assert_int_equal(number("SELECT count(*) FROM code_instruction"), kinds[i].instructions);
+        assert_int_equal(number("SELECT count(*)>0 FROM code_line"), kinds[i].has_lines);
+        assert_int_equal(number("SELECT coalesce(max(depth), -1) FROM code_line"), kinds[i].most_depth);
+        tear_down(state);
+        set_up(state);
+    }
+}
+
+/* Launches of kernels of the same name in two modules stay apart. */
+static void test_two_cubins(void **state)
+{
+    (void)state;
+    double counted[] = {0, 4, 0};
+    const int folder = open(CODE_FOLDER, O_RDONLY | O_DIRECTORY);
+    assert_true(folder >= 0);
+    store_code("plain.cubin");
+    fixture_store(ingest, &(kprof_record){.type = KPROF_RECORD_CODE, .code = {8, 4096, (char *)"lengths_sm90.cubin"}});
+    for (uint64_t i = 0; i < 2; i++) {
+        store_launch(i, 7);
+        kprof_record record = rows(i, false, counted, 3);
+        record.instructions.function = (char *)"lengths";
+        record.instructions.crc = 7 + (uint32_t)i;
+        fixture_store(ingest, &record);
+    }
+    const kprof_code_options options = {folder, "/bin/false", false, false};
+    assert_int_equal(kprof_report_read_code(report, &options), KPROF_OK);
+    close(folder);
+    assert_int_equal(number("SELECT count(*) FROM code"), 2);
+    assert_int_equal(number("SELECT count(*) FROM code_function WHERE mangled='lengths'"), 2);
+    assert_int_equal(number("SELECT count(*) FROM code_instruction"), 64);
+    assert_int_equal(number("SELECT count(DISTINCT function_id) FROM code_line"), 1);
+    assert_int_equal(number("SELECT count(*) FROM code WHERE line_state=''"), 1);
+}
+
 static void write_file(const char *folder, const char *name, const char *content, size_t size)
 {
     char whole[512];
@@ -396,6 +446,8 @@ int main(void)
         TEST(test_reason),
         TEST(test_records_that_do_not_fit),
         TEST(test_code_of_a_cubin),
+        TEST(test_kinds_of_cubins),
+        TEST(test_two_cubins),
         TEST(test_cubin_that_is_kept),
         TEST(test_source_that_is_kept),
         TEST(test_source_that_is_not_kept),
