@@ -161,7 +161,7 @@ typedef enum kprof_grouping {
     KPROF_GROUP_NVTX,   /* the innermost NVTX ranges, or none */
     KPROF_GROUP_STACK,  /* the call stack, or none */
     KPROF_GROUP_LINE,   /* the innermost line of it that is the user's own */
-    KPROF_GROUP_MODULE, /* the file or module of that line */
+    KPROF_GROUP_MODULE, /* the module or operator that PyTorch names in NVTX ranges, else the file of that line */
 } kprof_grouping;
 
 /* The order of the rows of the summary and brief pages, and of those of the source page: the largest first, names in

@@ -136,6 +136,26 @@ class Stacks(Case):
         rows = list(csv.DictReader(io.StringIO(run.out)))
         self.assertEqual({row["launched_from"] for row in rows}, set(FROM))
 
+    def test_modules_that_pytorch_names(self):
+        with open(self.path("train.py"), "w") as file:
+            file.write("import sys\nsys.path.insert(0, 'site-packages')\nfrom framework import ops\n" + '''
+def in_ranges(*ranges):
+    for name in ranges:
+        ops.library.kprof_sim_push(name.encode())
+    ops.linear(1)
+    for name in ranges:
+        ops.library.kprof_sim_pop()
+in_ranges()
+in_ranges("step 1", "aten::linear, seq = 3, op_id = 1", "aten::addmm, seq = 3, op_id = 2")
+in_ranges("step 1", "layer1, op_id = 7", "aten::linear, seq = 3, op_id = 1")
+in_ranges("step 1")
+''')
+        self.assert_run(self.run_python("--call-stack-type", "python", "--nvtx"), 0)
+        run = self.kprof("report", "run.kprof", "--page", "summary", "--group-by", "module", "--csv")
+        self.assert_run(run, 0)
+        rows = {os.path.basename(row["group"]): int(row["launches"]) for row in csv.DictReader(io.StringIO(run.out))}
+        self.assertEqual(rows, {"train.py": 2, "aten::linear": 1, "layer1": 1})
+
     def test_folded(self):
         self.assert_run(self.run_python("--call-stack-type", "python"), 0)
         run = self.kprof("export", "run.kprof", "--to", "folded")

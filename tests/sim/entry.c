@@ -21,6 +21,7 @@
 #include "sim/backend.h"
 #include "sim/clock.h"
 #include "sim/device.h"
+#include "sim/nvtx_client.h"
 
 #include <fcntl.h>
 #include <limits.h>
@@ -40,6 +41,9 @@ int InitializeInjection(void) __attribute__((visibility("default")));
 int InitializeInjectionNvtx2(kprof_nvtx_get_table *get_table) __attribute__((visibility("default")));
 void kprof_sim_launch(const char *mangled) __attribute__((visibility("default")));
 void kprof_sim_profiler(bool starts) __attribute__((visibility("default")));
+/* Push an NVTX range, as the module of a framework does, and pop it. */
+void kprof_sim_push(const char *range) __attribute__((visibility("default")));
+void kprof_sim_pop(void) __attribute__((visibility("default")));
 /* Let later launches tell this number, such as of their "grid". */
 void kprof_sim_place(const char *name, uint32_t number) __attribute__((visibility("default")));
 /* Of the "stream" or the "context" that launches are in. */
@@ -302,6 +306,25 @@ void kprof_sim_profiler(bool starts)
 {
     for (int i = 0; sim.hooks && i < 2; i++)
         sim.hooks->profiler_called(starts);
+}
+
+/* NVTX loads a tool where the environment names one. */
+static void load_nvtx(void)
+{
+    if (getenv("NVTX_INJECTION64_PATH"))
+        (void)InitializeInjectionNvtx2(nvtx_get_table);
+}
+
+void kprof_sim_push(const char *range)
+{
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    pthread_once(&once, load_nvtx);
+    nvtx_push(range);
+}
+
+void kprof_sim_pop(void)
+{
+    nvtx_pop();
 }
 
 void kprof_sim_place(const char *name, uint32_t number)

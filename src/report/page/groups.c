@@ -1,5 +1,6 @@
 /* Groups launches by keys, texts that tell what the launches of a group have in common. */
 #include "report/page/groups.h"
+#include "core/torch.h"
 #include "report/model/change.h"
 #include "report/model/number.h"
 #include "report/model/witness.h"
@@ -25,14 +26,21 @@ static void put_shape(kprof_strbuf *out, const kprof_launch_record *shape)
     kprof_strbuf_printf(out, ", %u B dynamic", shape->dynamic_smem_bytes);
 }
 
-/* The line, or the module alone, that the launch comes from. */
+/* PyTorch's name of the module or operator, else the file of the user's own line. */
+static void put_module(const kprof_groups *groups, const kprof_model_launch *launch, kprof_strbuf *key)
+{
+    const kprof_model_stack *stack = kprof_model_stack_of(groups->model, launch);
+    const size_t before = key->length;
+    kprof_torch_put_module(launch->record.nvtx, key);
+    if (key->length == before && stack)
+        kprof_strbuf_puts(key, *stack->module ? stack->module : stack->line);
+}
+
 static void put_line(const kprof_groups *groups, const kprof_model_launch *launch, kprof_strbuf *key)
 {
     const kprof_model_stack *stack = kprof_model_stack_of(groups->model, launch);
-    if (stack && groups->by == KPROF_GROUP_LINE)
+    if (stack)
         kprof_strbuf_printf(key, "%s %s", stack->line, stack->module);
-    else if (stack)
-        kprof_strbuf_puts(key, *stack->module ? stack->module : stack->line);
 }
 
 /* Caller frees; NULL when out of memory. */
@@ -61,8 +69,10 @@ static char *make_key(const kprof_groups *groups, const kprof_model_launch *laun
         kprof_strbuf_printf(&key, "%lld", (long long)launch->stack);
         break;
     case KPROF_GROUP_LINE:
-    case KPROF_GROUP_MODULE:
         put_line(groups, launch, &key);
+        break;
+    case KPROF_GROUP_MODULE:
+        put_module(groups, launch, &key);
         break;
     default:
         break;
@@ -325,7 +335,13 @@ static void describe_stack(const kprof_groups *groups, const kprof_group *group,
     else if (groups->by == KPROF_GROUP_STACK)
         kprof_strbuf_printf(out, "stack %lld, %s", (long long)group->stack, stack->line);
     else
-        kprof_strbuf_puts(out, groups->by == KPROF_GROUP_MODULE && *stack->module ? stack->module : stack->line);
+        kprof_strbuf_puts(out, stack->line);
+}
+
+/* Keys end in texts, behind two numbers. */
+static const char *text_of_key(const kprof_group *group)
+{
+    return strchr(strchr(group->key, ' ') + 1, ' ') + 1;
 }
 
 void kprof_group_describe(const kprof_groups *groups, const kprof_group *group, kprof_strbuf *out)
@@ -347,15 +363,15 @@ void kprof_group_describe(const kprof_groups *groups, const kprof_group *group, 
         else
             kprof_strbuf_puts(out, "no graph");
         break;
-    case KPROF_GROUP_NVTX: { /* the key ends in it, behind two numbers */
-        const char *ranges = strchr(strchr(group->key, ' ') + 1, ' ') + 1;
-        kprof_strbuf_puts(out, *ranges ? ranges : "no range");
+    case KPROF_GROUP_NVTX:
+        kprof_strbuf_puts(out, *text_of_key(group) ? text_of_key(group) : "no range");
         break;
-    }
     case KPROF_GROUP_STACK:
     case KPROF_GROUP_LINE:
-    case KPROF_GROUP_MODULE:
         describe_stack(groups, group, out);
+        break;
+    case KPROF_GROUP_MODULE:
+        kprof_strbuf_puts(out, *text_of_key(group) ? text_of_key(group) : "no call stack");
         break;
     default:
         break;
