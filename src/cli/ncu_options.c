@@ -26,7 +26,6 @@ static const char no_own_files[] = "kprof takes its own files; --injection-path 
 static const char no_port[] = "kprof does not connect to processes, and needs no port";
 static const char no_ranges[] = "kprof measures launches and graphs, not ranges";
 static const char no_rename[] = "--print-kernel-base chooses the names to print";
-static const char no_sampling[] = "kprof chooses itself how often it samples instructions";
 static const char no_timeline[] = "kprof samples no counters over time";
 static const char fixed_details[] =
     "kprof prints all of a section with --page details, and each metric by its full name with --page raw";
@@ -97,18 +96,12 @@ static const kprof_ncu_option rows[] = {
     {"rename-kernels", 0, true, NO, SAME(no_rename)},
     {"rename-kernels-export", 0, true, NO, SAME(no_rename)},
     {"rename-kernels-path", 0, true, NULL, SAME(no_rename)},
-    {"sampling-buffer-size", 0, true, NULL, SAME(no_sampling)},
-    {"sampling-interval", 0, true, NULL, SAME(no_sampling)},
-    {"sampling-max-passes", 0, true, NULL, SAME(no_sampling)},
     {"section-folder-recursive", 0, true, NULL, ELSE("use --section-folder for each folder")},
     {"section-folder-restore", 0, false, NULL, SAME("kprof never changes the files it is installed with")},
     {"support-32bit", 0, false, NULL, SAME("kprof measures 64-bit programs")},
     {"target-processes-filter", 0, true, "all",
      ELSE("--target-processes application-only measures the first process alone")},
     {"warp-samples-per-interval", 0, true, NULL, SAME(no_timeline)},
-    {"warp-sampling-buffer-size", 0, true, NULL, SAME(no_sampling)},
-    {"warp-sampling-interval", 0, true, NULL, SAME(no_sampling)},
-    {"warp-sampling-max-passes", 0, true, NULL, SAME(no_sampling)},
 };
 
 /* Old names, and those that other tools have for the same. */
@@ -117,6 +110,9 @@ static const struct {
 } other_names[] = {
     {"kernel-regex-base", "kernel-name-base"},
     {"output", "export"},
+    {"sampling-buffer-size", "warp-sampling-buffer-size"},
+    {"sampling-interval", "warp-sampling-interval"},
+    {"sampling-max-passes", "warp-sampling-max-passes"},
     {"summary", "print-summary"},
     {"units", "print-units"},
 };

@@ -85,9 +85,13 @@ typedef enum kprof_witness_control { KPROF_WITNESSES_ALL, KPROF_WITNESSES_AUTO }
 /* A launch has 95e3 to 160e3 bytes of counter data in each pass. */
 #define KPROF_COUNTER_BYTES_PER_PASS 110000
 
-/* The periods of samples that CUPTI takes, as powers of two: 32 cycles to 2^31. */
+/* The periods of samples that CUPTI takes, as powers of two: 32 cycles to 2^31. The option's choices are these, and 0:
+ * as long as the kernel asks for. */
 #define KPROF_SHORTEST_PERIOD 5
 #define KPROF_LONGEST_PERIOD  31
+
+/* Replays of a batch that take samples, where launches need several periods, unless the user gives another number. */
+#define KPROF_SAMPLING_PASSES 3
 
 /* The RECORDER rows of core/recorder_options.h make the members that options set. */
 typedef struct kprof_config {
@@ -99,7 +103,6 @@ typedef struct kprof_config {
 #undef OPTION
     kprof_strlist instruction_metrics; /* CUPTI's names of what is counted by instruction */
     bool samples;                      /* the program counter is sampled */
-    uint32_t sampling_period;          /* every 2^this cycles of an SM; 0: as long as the kernel asks for */
     bool verbose;
     char *counter_data_dir; /* absolute; each launch's counter data image is kept there; NULL: nowhere */
     int64_t root_pid;       /* the application's first process; 0 when not known */

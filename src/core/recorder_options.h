@@ -91,4 +91,17 @@ OPTION(RECORDER, CHOICE, witness_control, "witnesses", RUNNING,
        "count instructions in every pass to find passes that differ: always, or after large batches (all)",
        .argument = "all|auto",
        .choices = KPROF_CHOICES({"all", KPROF_WITNESSES_ALL}, {"auto", KPROF_WITNESSES_AUTO}))
+OPTION(RECORDER, CHOICE, sampling_period, "warp-sampling-interval", RUNNING,
+       "sample instructions every 2^(5+N) cycles, or as often as a launch's duration asks for (auto)",
+       .argument = "auto|N",
+       .choices = KPROF_CHOICES({"auto", 0}, {"0", 5}, {"1", 6}, {"2", 7}, {"3", 8}, {"4", 9}, {"5", 10},
+                                {"6", 11}, {"7", 12}, {"8", 13}, {"9", 14}, {"10", 15}, {"11", 16}, {"12", 17},
+                                {"13", 18}, {"14", 19}, {"15", 20}, {"16", 21}, {"17", 22}, {"18", 23}, {"19", 24},
+                                {"20", 25}, {"21", 26}, {"22", 27}, {"23", 28}, {"24", 29}, {"25", 30}, {"26", 31}),
+       .note = "N is from 0 to 26, since CUPTI samples every 2^31 cycles at most")
+OPTION(RECORDER, COUNT, sampling_passes, "warp-sampling-max-passes", RUNNING,
+       "repeat a batch at most N times for samples of its instructions, each with an interval of its own (3)",
+       .argument = "N", .initial = KPROF_SAMPLING_PASSES, .value = 100)
+OPTION(RECORDER, BYTES, sampling_buffer_bytes, "warp-sampling-buffer-size", RUNNING,
+       "memory of the device for samples of instructions (64M)", .argument = "BYTES")
 /* clang-format on */

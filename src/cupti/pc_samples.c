@@ -19,6 +19,7 @@
 struct kprof_pc_samples {
     const kprof_cupti_api *cupti;
     CUcontext context;
+    size_t buffer_bytes;
     bool enabled;
     size_t reason_count;
     uint32_t *indices;   /* [reason_count]: CUPTI's numbers of the reasons */
@@ -136,7 +137,7 @@ static void fill_attributes(kprof_pc_samples *s, uint32_t period, CUpti_PCSampli
     out[2].attributeType = CUPTI_PC_SAMPLING_CONFIGURATION_ATTR_TYPE_COLLECTION_MODE;
     out[2].attributeData.collectionModeData.collectionMode = CUPTI_PC_SAMPLING_COLLECTION_MODE_KERNEL_SERIALIZED;
     out[3].attributeType = CUPTI_PC_SAMPLING_CONFIGURATION_ATTR_TYPE_HARDWARE_BUFFER_SIZE;
-    out[3].attributeData.hardwareBufferSizeData.hardwareBufferSize = HARDWARE_BUFFER_BYTES;
+    out[3].attributeData.hardwareBufferSizeData.hardwareBufferSize = s->buffer_bytes;
     out[4].attributeType = CUPTI_PC_SAMPLING_CONFIGURATION_ATTR_TYPE_SCRATCH_BUFFER_SIZE;
     out[4].attributeData.scratchBufferSizeData.scratchBufferSize = SCRATCH_BUFFER_BYTES;
     out[5].attributeType = CUPTI_PC_SAMPLING_CONFIGURATION_ATTR_TYPE_SAMPLING_DATA_BUFFER;
@@ -165,12 +166,13 @@ static kprof_status configure(kprof_pc_samples *s, uint32_t period)
     return check(s, "cuptiPCSamplingSetConfigurationAttribute", result);
 }
 
-kprof_status kprof_pc_samples_open(void *context, kprof_pc_samples **out)
+kprof_status kprof_pc_samples_open(void *context, size_t buffer_bytes, kprof_pc_samples **out)
 {
     kprof_pc_samples *s = *out = calloc(1, sizeof *s);
     if (!s)
         return kprof_fail(KPROF_NO_MEMORY, "no memory for samples");
     s->context = context;
+    s->buffer_bytes = buffer_bytes ? buffer_bytes : HARDWARE_BUFFER_BYTES;
     kprof_status status = kprof_cupti_load(&s->cupti);
     if (status == KPROF_OK)
         status = kprof_profilers_initialize(s->cupti);
@@ -241,8 +243,8 @@ static kprof_status read_some(kprof_pc_samples *s, kprof_instruction_data *out, 
     params.pcSamplingData = &data;
     CUptiResult result = s->cupti->cuptiPCSamplingGetData(&params);
     if (result == CUPTI_ERROR_OUT_OF_MEMORY)
-        return kprof_fail(KPROF_NOT_COLLECTED, "the launch has more samples than the GPU's buffer holds: a longer "
-                                               "sampling period takes fewer");
+        return kprof_fail(KPROF_NOT_COLLECTED, "the launch has more samples than the GPU's buffer holds: give a larger "
+                                               "--warp-sampling-buffer-size or --warp-sampling-interval");
     if (result != CUPTI_SUCCESS)
         return check(s, "cuptiPCSamplingGetData", result);
     take_records(s, data.totalNumPcs < READ_INSTRUCTIONS ? data.totalNumPcs : READ_INSTRUCTIONS);

@@ -9,8 +9,9 @@
 
 typedef struct kprof_pc_samples kprof_pc_samples;
 
-/* Get a context ready; it must be current. */
-kprof_status kprof_pc_samples_open(void *context, kprof_pc_samples **out) KPROF_MUST_CHECK;
+/* Get a context ready; it must be current. `buffer_bytes` of the device's memory hold samples until they are read; 0:
+ * as many as usual. */
+kprof_status kprof_pc_samples_open(void *context, size_t buffer_bytes, kprof_pc_samples **out) KPROF_MUST_CHECK;
 /* Have samples enabled anew, and not started since, with a period of 2^`period` cycles. The context must be idle.
  * NO_PERMISSION where the driver keeps counters from this user. */
 kprof_status kprof_pc_samples_arm(kprof_pc_samples *samples, uint32_t period) KPROF_MUST_CHECK;

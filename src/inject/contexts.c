@@ -50,7 +50,8 @@ static void open_samples(kprof_profiled_context *context)
 {
     if (!kprof_engine.process.config.samples)
         return;
-    kprof_status status = kprof_engine.device->pc_samples_open(context->context, &context->pc_samples);
+    const size_t buffer_bytes = (size_t)kprof_engine.process.config.sampling_buffer_bytes;
+    kprof_status status = kprof_engine.device->pc_samples_open(context->context, buffer_bytes, &context->pc_samples);
     if (status == KPROF_OK)
         return;
     context->pc_samples = NULL;
@@ -59,7 +60,7 @@ static void open_samples(kprof_profiled_context *context)
 
 void kprof_contexts_arm(const kprof_profiled_context *context)
 {
-    const uint32_t wanted = kprof_engine.process.config.sampling_period;
+    const uint32_t wanted = (uint32_t)kprof_engine.process.config.sampling_period;
     kprof_status status = KPROF_OK;
     if (context->pc_samples)
         status = kprof_engine.device->pc_samples_arm(context->pc_samples, wanted ? wanted : FIRST_PERIOD);

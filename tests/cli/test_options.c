@@ -209,6 +209,26 @@ static void batches_are_counted_or_automatic(void **state)
     assert_refused("--replay-batch", "needs an argument");
 }
 
+static void intervals_of_samples_are_those_of_ncu(void **state)
+{
+    (void)state;
+    assert_int_equal(parse("app"), KPROF_OK);
+    assert_int_equal(options.sampling_period, 0);
+    assert_int_equal(options.sampling_passes, 3);
+    assert_int_equal(parse("--warp-sampling-interval 0 --warp-sampling-buffer-size 32M app"), KPROF_OK);
+    assert_int_equal(options.sampling_period, 5);
+    assert_int_equal(options.sampling_buffer_bytes, 32 << 20);
+    assert_int_equal(parse("--sampling-interval 26 --sampling-max-passes 5 --sampling-buffer-size 33554432 app"),
+                     KPROF_OK);
+    assert_int_equal(options.sampling_period, 31);
+    assert_int_equal(options.sampling_passes, 5);
+    assert_int_equal(parse("--warp-sampling-interval=Auto app"), KPROF_OK);
+    assert_int_equal(options.sampling_period, 0);
+    assert_refused("--warp-sampling-interval 27 app",
+                   "N is from 0 to 26, since CUPTI samples every 2^31 cycles at most");
+    assert_refused("--warp-sampling-max-passes 0 app", "N is from 1 to 100");
+}
+
 static void clocks_are_left_alone(void **state)
 {
     (void)state;
@@ -621,7 +641,7 @@ static void unknown_options(void **state)
     assert_refused("--launch-s 1 app", "--launch-skip");
     assert_refused("--python-inc x app", "--python-inc (--python-include): this option of ncu is not supported");
     assert_refused("--sampling-intervall 1 app",
-                   "unknown option --sampling-intervall; did you mean --sampling-interval?");
+                   "unknown option --sampling-intervall; did you mean --warp-sampling-interval?");
 }
 
 static const char *const ncu_options[] = {"help h",
@@ -770,8 +790,8 @@ static void every_option_of_ncu_is_answered(void **state)
         char name[64];
         size_t length = strcspn(ncu_options[i], " ");
         char letter = ncu_options[i][length] ? ncu_options[i][length + 1] : 0;
-        bool is_known = row_of(ncu_options[i], length, letter) != NULL;
         snprintf(name, sizeof name, "%.*s", (int)length, ncu_options[i]);
+        bool is_known = row_of(name, length, letter) != NULL || kprof_ncu_other_name(name) != NULL;
         const kprof_ncu_option *missing = kprof_ncu_option_find(name);
         if (is_known == (missing != NULL))
             fail_msg("ncu's --%s is %s", name,
@@ -985,7 +1005,7 @@ static void rows_are_consistent(void **state)
             assert_true(row->letter == 0 || row->letter != kprof_option_rows[j].letter);
         }
         for (const kprof_option_choice *choice = row->choices; choice && choice->word; choice++)
-            assert_non_null(strstr(row->argument, choice->word));
+            assert_non_null(strstr(row->argument, strspn(choice->word, "0123456789") ? "N" : choice->word));
     }
 }
 
@@ -1103,6 +1123,7 @@ int main(void)
         cmocka_unit_test(filters),
         cmocka_unit_test(lists),
         cmocka_unit_test(batches_are_counted_or_automatic),
+        cmocka_unit_test(intervals_of_samples_are_those_of_ncu),
         cmocka_unit_test(clocks_are_left_alone),
         cmocka_unit_test(limits_and_their_workload),
         cmocka_unit_test(sizes_of_memory),

@@ -73,6 +73,8 @@ static kprof_config sample(void)
         .instruction_metrics = {instructions, 2, 2},
         .samples = true,
         .sampling_period = 31,
+        .sampling_passes = 5,
+        .sampling_buffer_bytes = (uint64_t)5 << 30,
         .root_pid = 4711,
         .counter_data_dir = "/tmp/counters",
     };
@@ -136,7 +138,6 @@ static void assert_config_equal(const kprof_config *a, const kprof_config *b)
 #undef OPTION
     assert_names_equal(&a->instruction_metrics, &b->instruction_metrics);
     assert_int_equal(a->samples, b->samples);
-    assert_int_equal(a->sampling_period, b->sampling_period);
     assert_true(a->root_pid == b->root_pid);
     assert_int_equal(a->counter_data_dir == NULL, b->counter_data_dir == NULL);
     if (a->counter_data_dir)

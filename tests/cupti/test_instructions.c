@@ -147,6 +147,8 @@ static CUptiResult get_reasons(CUpti_PCSamplingGetStallReasonsParams *p)
     return CUPTI_SUCCESS;
 }
 
+#define SAMPLE_BUFFER_BYTES 4711
+
 static CUptiResult set_attributes(CUpti_PCSamplingConfigurationInfoParams *p)
 {
     assert_true(cupti.samples && !cupti.started);
@@ -158,6 +160,8 @@ static CUptiResult set_attributes(CUpti_PCSamplingConfigurationInfoParams *p)
             cupti.mode = a->attributeData.collectionModeData.collectionMode;
         else if (a->attributeType == CUPTI_PC_SAMPLING_CONFIGURATION_ATTR_TYPE_ENABLE_START_STOP_CONTROL)
             cupti.control = a->attributeData.enableStartStopControlData.enableStartStopControl;
+        else if (a->attributeType == CUPTI_PC_SAMPLING_CONFIGURATION_ATTR_TYPE_HARDWARE_BUFFER_SIZE)
+            assert_int_equal(a->attributeData.hardwareBufferSizeData.hardwareBufferSize, SAMPLE_BUFFER_BYTES);
         else if (a->attributeType == CUPTI_PC_SAMPLING_CONFIGURATION_ATTR_TYPE_SAMPLING_DATA_BUFFER)
             assert_non_null(
                 ((CUpti_PCSamplingData *)a->attributeData.samplingDataBufferData.samplingDataBuffer)->pPcData);
@@ -366,7 +370,7 @@ static void metrics_that_no_chip_has_are_refused(void **state)
 static kprof_pc_samples *open_samples(void)
 {
     kprof_pc_samples *samples;
-    assert_int_equal(kprof_pc_samples_open(&place, &samples), KPROF_OK);
+    assert_int_equal(kprof_pc_samples_open(&place, SAMPLE_BUFFER_BYTES, &samples), KPROF_OK);
     assert_int_equal(cupti.initialized, 1);
     assert_false(cupti.samples);
     return samples;

@@ -126,14 +126,16 @@ static struct {
     bool enabled;
     unsigned when_opened; /* profilers that had been opened by then */
     uint32_t period;
+    size_t buffer_bytes;
     kprof_status opening, status; /* status: of enabling */
 } sampling;
 
-static kprof_status pc_samples_open(void *context, kprof_pc_samples **out)
+static kprof_status pc_samples_open(void *context, size_t buffer_bytes, kprof_pc_samples **out)
 {
     static char place;
     (void)context;
     sampling.opened++;
+    sampling.buffer_bytes = buffer_bytes;
     sampling.when_opened = opened;
     *out = sampling.opening == KPROF_OK ? (kprof_pc_samples *)&place : NULL;
     return sampling.opening;
@@ -362,7 +364,10 @@ static void test_samples_of_instructions(void **state)
     open_one(&places[1]);
     assert_int_equal(sampling.opened, 0); /* nobody wants any */
     kprof_engine.process.config.samples = true;
+    kprof_engine.process.config.sampling_buffer_bytes = 12345;
     open_one(&places[2]);
+    kprof_engine.process.config.sampling_buffer_bytes = 0;
+    assert_int_equal(sampling.buffer_bytes, 12345);
     assert_true(sampling.enabled && sampling.opened == 1 && sampling.when_opened == 1);
     assert_int_equal(sampling.armed, 1);
     open_one(&places[2]);

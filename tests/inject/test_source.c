@@ -289,6 +289,20 @@ static void short_launches_have_a_shorter_period(void **state)
     assert_true(seen.periods[0] == 23 && seen.periods[1] < 23 - 6);
 }
 
+/* Unless the user allows no further replay: then they have that of the longest launch. */
+static void short_launches_share_the_only_replay(void **state)
+{
+    (void)state;
+    kprof_engine.process.config.sampling_passes = 1;
+    unsigned slow = launch(SIM_ADD), fast = launch(SIM_ADD);
+    launch_s = 2;
+    close_batch();
+    kprof_engine.process.config.sampling_passes = 0;
+    assert_has(slow, true);
+    assert_int_equal(seen.period_count, 1);
+    assert_true(look_up_instructions(fast, true).period_cycles == UINT64_C(1) << 23);
+}
+
 static void launches_that_are_not_repeated_tell_so(void **state)
 {
     (void)state;
@@ -387,6 +401,7 @@ int main(void)
         TEST(counters_of_the_launch_that_are_not_allowed),
         TEST(the_period_follows_from_the_time),
         TEST(short_launches_have_a_shorter_period),
+        TEST(short_launches_share_the_only_replay),
         TEST(launches_that_are_not_repeated_tell_so),
         TEST(what_is_not_asked_for_is_not_told),
         TEST(the_cubin_is_a_file_of_the_session),

@@ -1661,8 +1661,9 @@ static void instructions_close(kprof_instructions *s)
     free(s);
 }
 
-static kprof_status pc_samples_open(void *context, kprof_pc_samples **out)
+static kprof_status pc_samples_open(void *context, size_t buffer_bytes, kprof_pc_samples **out)
 {
+    (void)buffer_bytes;
     check_current(context);
     lock();
     *out = has_fault() ? NULL : calloc(1, sizeof **out);

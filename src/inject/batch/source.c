@@ -17,7 +17,6 @@
  * they still have a thousand where they have the time. Further replays are for those that are shorter still. */
 #define MOST_SAMPLES 100000
 #define SAME_PERIOD  6
-#define MOST_ROUNDS  4 /* with that of the times */
 
 /* A record holds as many values of a function: a spool takes none that is larger than 256 MiB. */
 #define MOST_VALUES ((size_t)1 << 24)
@@ -264,10 +263,17 @@ static bool is_measured(const kprof_open_launch *launch)
     return launch->chosen && !kprof_launch_is_graph(&launch->record);
 }
 
+/* With the round of the times, or of the period that the user gives. */
+static size_t most_rounds(void)
+{
+    const size_t passes = kprof_engine.process.config.sampling_passes;
+    return (passes ? passes : KPROF_SAMPLING_PASSES) + 1;
+}
+
 static bool is_in_round(const kprof_source *source, const kprof_open_launch *launch)
 {
     return is_measured(launch) && launch->period > 0 &&
-           (source->rounds >= MOST_ROUNDS || launch->period + SAME_PERIOD > source->period);
+           (source->rounds >= most_rounds() || launch->period + SAME_PERIOD > source->period);
 }
 
 static kprof_status run_sampled(kprof_source *source, kprof_batch_state *state, kprof_open_launch *launch)
@@ -315,7 +321,7 @@ static bool begin_round(kprof_source *source, kprof_batch_state *state)
     for (size_t i = 0; i < state->list.count; i++)
         if (state->list.items[i].chosen && state->list.items[i].period > longest)
             longest = state->list.items[i].period;
-    if (longest == 0 || source->rounds == MOST_ROUNDS)
+    if (longest == 0 || source->rounds >= most_rounds())
         return false;
     source->rounds++;
     source->kind = KPROF_SAMPLED;
@@ -333,7 +339,7 @@ static bool choose_periods(kprof_source *source, kprof_batch_state *state)
 {
     source->rounds++; /* that of the times is the first */
     source->kind = KPROF_TIMED;
-    const uint32_t period = kprof_engine.process.config.sampling_period;
+    const uint32_t period = (uint32_t)kprof_engine.process.config.sampling_period;
     for (size_t i = 0; i < state->list.count; i++)
         state->list.items[i].period = is_measured(&state->list.items[i]) ? period : 0;
     return period == 0;
