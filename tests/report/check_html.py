@@ -17,7 +17,7 @@ import sys
 import tempfile
 import unittest
 
-from html_reports import HOSTILE, change, data_of, make_hostile, make_kernels, make_many, write_page
+from html_reports import HOSTILE, change, data_of, make_hostile, make_kernels, make_many, make_stacks, write_page
 
 SOURCE, KPROF, WRITE_FIXTURE = pathlib.Path(sys.argv[1]), sys.argv[2], sys.argv[3]
 SAMPLE = SOURCE / "samples/vectorAdd-h200.kprof"
@@ -74,6 +74,22 @@ class Html(unittest.TestCase):
                 else:
                     self.assertAlmostEqual(value, float(row["value"]), delta=DIGITS * abs(value), msg=row["metric"])
             self.assertGreater(checked, 40)
+
+    def test_frames_may_be_anything(self):
+        whole = make_stacks(KPROF, SAMPLE, self.folder / "stacks.kprof")
+        for number, (frames, told) in enumerate((("nonsense", []), ('{"a": 1}', []), ('"x"', []),
+                                                 ("[" * 2000, []),
+                                                 ('[1, "x", {"function": 5, "line": -1}]', ["? (?:0)"]),
+                                                 (json.dumps([{"module": "/a/b", "offset": 1e300}] * 600), ["b+0x0"]))):
+            report = change(whole, self.folder / f"frames-{number}.kprof",
+                            ("UPDATE stack SET frames = ? WHERE id = 1", [frames]),
+                            "DELETE FROM stack WHERE id > 1", "UPDATE launch_stack SET stack_id = 1")
+            self.write(report, "-f")
+            [part] = [part for part in data_of(self.page)[1]["parts"] if part["part"] == "stacks"]
+            self.assertEqual([frame[0] for frame in part["frames"]], told)
+            self.assertLessEqual(len(part["stacks"][0]), 513)
+            folded = write_page(KPROF, "export", report, "--to", "folded")
+            self.assertEqual(folded.returncode, 0, folded.stderr)
 
     def test_kernels_are_those_of_the_summary(self):
         for report in (make_kernels(SAMPLE, self.folder / "kernels.kprof"), self.fixture()):

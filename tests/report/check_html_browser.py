@@ -16,7 +16,7 @@ import unittest
 sys.path.append(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 from browser import Browser, NoBrowser, find
 from html_reports import HOSTILE, KERNELS, OTHER_MEMORY, SHARED, change, data_of, make_hostile, make_kernels, \
-    make_long_source, make_many, make_memory, write_page
+    make_long_source, make_many, make_memory, make_stacks, write_page
 from tries import TRIES_SOME, some
 
 SOURCE, KPROF, WRITE_FIXTURE = pathlib.Path(sys.argv[1]), sys.argv[2], sys.argv[3]
@@ -67,6 +67,7 @@ class Pages(unittest.TestCase):
                    "many": make_many(SAMPLE, folder / "many.kprof", MANY),
                    "kernels": make_kernels(SAMPLE, folder / "kernels.kprof"),
                    "memory": make_memory(SAMPLE, folder / "memory.kprof"),
+                   "stacks": make_stacks(KPROF, SAMPLE.parent / "repeats-h200.kprof", folder / "stacks.kprof"),
                    "source": MEASURED / "source.kprof",
                    "long": make_long_source(MEASURED / "source.kprof", folder / "long.kprof", LONG),
                    "less": change(SAMPLE, folder / "less.kprof", ("DELETE FROM value WHERE metric_id = (SELECT id FROM "
@@ -673,6 +674,64 @@ class Pages(unittest.TestCase):
         self.open("source", "#source-2", width=1280)
         self.assertLessEqual(*self.evaluate("(p => [p.scrollWidth, p.clientWidth])"
                                             "(document.querySelector('.source .scroll'))"))
+
+    def flame(self, what):
+        """A value of each frame that is shown, by its text."""
+        return dict(self.evaluate("[...document.querySelectorAll('.flame [role=treeitem]')].map(e => "
+                                  f"[e.textContent, {what}])"))
+
+    def folded_time(self, frame):
+        """The share of the time that is within a frame, by the folded stacks."""
+        folded = write_page(KPROF, "export", self.reports["stacks"], "--to", "folded").stdout
+        times = {True: 0, False: 0}
+        for line in folded.rstrip("\n").split("\n"):
+            stack, _, time = line.rpartition(" ")
+            times[frame in stack.split(";")] += int(time)
+        return times[True] / sum(times.values())
+
+    def test_time_by_call_stack(self):
+        """Frames are as wide as their time; installed ones are folded until the reader wants them."""
+        self.open("stacks", "#stacks")
+        width = "e.getBoundingClientRect().width"
+        shown = self.flame(width)
+        self.assertIn("torch", shown)
+        self.assertNotIn("relu (functional.py:1701)", shown)
+        frame = "Net.forward (train.py:13)"
+        self.assertAlmostEqual(shown[frame] / shown["all"], self.folded_time(frame), delta=0.003)
+        self.click(f"[...document.querySelectorAll('.flame *')].find(e => e.textContent === '{frame}')")
+        self.assertEqual(self.flame(width)[frame], shown["all"])
+        self.assertNotIn("Net.forward (train.py:12)", self.flame(width))
+        focus = "document.activeElement.textContent"
+        for key, code, place in (("ArrowDown", 40, "torch"), ("ArrowUp", 38, frame),
+                                 ("Escape", 27, "torch"), ("Home", 36, "all")):
+            self.browser.press(key, code)
+            self.browser.settle()
+            self.assertEqual(self.evaluate(focus), place)
+        self.click("document.querySelector('.controls input[type=checkbox]')")
+        self.assertIn("relu (functional.py:1701)", self.flame(width))
+        self.browser.press("/", 191)
+        self.evaluate("document.querySelector('.controls input[type=search]').focus()")
+        self.browser.call("Input.insertText", text="RELU")
+        self.browser.press("Enter", 13)
+        self.browser.settle()
+        self.assertEqual(self.evaluate(focus), "relu (functional.py:1701)")
+        self.assertEqual([text for text, found in self.flame("e.classList.contains('match')").items() if found],
+                         ["relu (functional.py:1701)"])
+        self.assertEqual(self.evaluate("document.querySelectorAll('main img').length"), 0)
+        self.assertIn("<img src=x", self.evaluate("document.querySelector('.flame').textContent"))
+
+    @in_turn
+    def test_a_launch_leads_to_its_call_stack(self):
+        self.open("stacks", "#launch-1", width=400)
+        frames = self.evaluate("[...document.querySelectorAll('.frames li')].map(e => [e.className, e.textContent])")
+        self.assertEqual(frames[0], ["installed", "relu (functional.py:1701)/usr/lib/python3.12/site-packages/torch/nn/"
+                                     "functional.py"])
+        self.assertEqual(frames[1], ["own", "Net.forward (train.py:13)/home/me/train.py"])
+        self.click("[...document.querySelectorAll('.facts a')].find(a => a.textContent.startsWith('train.py:13 in'))")
+        self.browser.settle()
+        self.assertEqual(self.evaluate("document.activeElement.previousSibling.previousSibling.textContent"),
+                         "Net.forward (train.py:13)")
+        self.assertLessEqual(self.evaluate("document.documentElement.scrollWidth"), 400)
 
     def test_a_comparison(self):
         self.open("diff")

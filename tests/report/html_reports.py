@@ -102,6 +102,38 @@ def make_kernels(report, target):
     return change(report, target, *statements)
 
 
+def frame(function, file, line):
+    return {"function": function, "file": file, "line": line}
+
+
+TRAIN = "/home/me/train.py"
+TORCH = "/usr/lib/python3.12/site-packages/torch"
+OUTER = [frame("train", TRAIN, 40), frame("<module>", TRAIN, 57)]
+MODULE = [frame("Module._call_impl", TORCH + "/nn/modules/module.py", 1784),
+          frame("Module._wrapped_call_impl", TORCH + "/nn/modules/module.py", 1773)]
+# Frames of a line of the program and its text; the innermost first.
+STACKS = (("train.py:12 in Net.forward", [frame("Linear.forward", TORCH + "/nn/modules/linear.py", 125), *MODULE,
+                                          frame("Net.forward", TRAIN, 12), *MODULE, *OUTER]),
+          ("train.py:13 in Net.forward", [frame("relu", TORCH + "/nn/functional.py", 1701),
+                                          frame("Net.forward", TRAIN, 13), *MODULE, *OUTER]),
+          ("train.py:33 in step", [frame("Tensor.backward", TORCH + "/_tensor.py", 648), frame("step", TRAIN, 33),
+                                   *OUTER]),
+          (f"train.py:34 in {HOSTILE}", [frame(HOSTILE, TRAIN, 34), *OUTER]),
+          ("app+0x1234 in run", [{"function": "run", "module": "/home/me/app", "offset": 4660},
+                                 {"module": "/lib/x86_64-linux-gnu/libc.so.6", "offset": 160329}]))
+
+
+def make_stacks(kprof, report, target):
+    """The report, in the present version, with the call stacks STACKS of its launches in turn; each sixth has none."""
+    present = target.with_suffix(".present.kprof")
+    subprocess.run([kprof, "report", report, "-q", "-o", present], check=True)
+    statements = [("INSERT INTO stack VALUES (?, ?, ?, ?, ?, '')",
+                   [number, line, TRAIN, json.dumps(frames), number == 3])
+                  for number, (line, frames) in enumerate(STACKS, 1)]
+    return change(present, target, *statements, "INSERT INTO launch_stack SELECT id, 1 + id % 6, 'launch' FROM launch "
+                  "WHERE id % 6 < 5")
+
+
 def make_long_source(report, target, count):
     """softmax_kernel has that many more instructions, 16 in each of the lines from 1000 on, with a sample each; one of
     their texts is a tag."""

@@ -1,5 +1,7 @@
 // Reads the JSON block of the page: texts and metrics are stored once and referred to by number.
 
+export const TIME = "gpu__time_duration.sum";
+
 const asPlace = ([name, path, line]) => ({ name, path, line });
 
 function pairsOf(list) {
@@ -19,6 +21,17 @@ function readCode(raw) {
             stalls: pairsOf(stalls),
         })),
     };
+}
+
+// The call stacks of launches, with their frames, the innermost first.
+function readStacks(raw, texts) {
+    const frames = (raw?.frames ?? []).map(([text, file, native, installed]) => ({
+        ...{ text, file: texts[file], native: native > 0, installed: installed > 0 },
+    }));
+    return (raw?.stacks ?? []).map(([cut, ...numbers]) => ({
+        cut: cut > 0,
+        frames: numbers.map((number) => frames[number]),
+    }));
 }
 
 const nothing = { name: null, unit: "", description: "", help: null };
@@ -146,11 +159,17 @@ export function readReport(text) {
         .map((part) => ({ ...part, records: part.records.map((record) => readRecord(record, raw.texts)) }));
     const codes = raw.parts.filter((part) => part.part === "code").map(readCode);
     const summary = lists.find((list) => list.key === "summary");
+    const stacks = readStacks(
+        raw.parts.find((part) => part.part === "stacks"),
+        raw.texts,
+    );
+    const run = launches ? readLaunches(launches, summary, { texts: raw.texts, codes }) : null;
     return {
         page: raw.page,
         lists: lists.filter((list) => list !== summary),
         codes,
-        run: launches ? readLaunches(launches, summary, { texts: raw.texts, codes }) : null,
+        stacks,
+        run: run && { ...run, stacks },
     };
 }
 

@@ -1,10 +1,10 @@
 // The kernels of a report and the launches of each, as tables to sort by.
+import { TIME } from "./data.js";
 import { h, named } from "./dom.js";
 import { launchLink, launchNumbers, shape } from "./launch.js";
 import { bar, sortedTable } from "./table.js";
 import { human } from "./units.js";
 
-export const TIME = "gpu__time_duration.sum";
 const COMPUTE = "sm__throughput.avg.pct_of_peak_sustained_elapsed";
 const MEMORY = "gpu__compute_memory_throughput.avg.pct_of_peak_sustained_elapsed";
 const SHARES = [

@@ -1,5 +1,6 @@
 // One launch: its verdict, what was found and its sections, as kprof's text has them.
 import { h } from "./dom.js";
+import { framesOf, stackLink } from "./flame.js";
 import { memoryChart } from "./memory.js";
 import { rooflineChart, rooflineChoices } from "./roofline.js";
 import { placeLinks, rowAt, sourceLink } from "./source.js";
@@ -244,7 +245,10 @@ function factsOf(launch) {
         ["Stream", launch.stream],
         ["Graph node", launch.node],
         ["NVTX ranges", launch.nvtx],
-        ["Launched from", launch.from],
+        [
+            "Launched from",
+            launch.stack === undefined ? launch.from : h("a", { href: stackLink(launch) }, launch.from),
+        ],
         ["Passes", launch.passes && !many ? `${launch.passes} (${launch.mode} replay)` : null],
         ["Values", many?.text],
         ["Note", many?.note],
@@ -272,6 +276,7 @@ export function launchView(run, launch, view) {
             { class: "facts" },
             factsOf(launch).map(([label, value]) => [h("dt", {}, label), h("dd", {}, value)]),
         ),
+        framesOf(run.stacks, launch),
         launch.missing
             ? null
             : [

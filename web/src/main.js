@@ -1,7 +1,8 @@
-// Shows the view that the fragment of the address names: #overview, #kernel-N, #launch-N, #run, #source, #source-N and its rows, and
-// a section of a launch: #launch-N/SECTION. In a comparison #/PLACE is what changed of a kernel.
+// Shows the view that the fragment of the address names: #overview, #kernel-N, #launch-N, #run, #stacks and a stack, #source, #source-N and its rows,
+// and a section of a launch: #launch-N/SECTION. In a comparison #/PLACE is what changed of a kernel.
 import { readReport, total } from "./data.js";
 import { h, named } from "./dom.js";
+import { revealStack, stacksView } from "./flame.js";
 import { launchLink, launchTitle, launchView } from "./launch.js";
 import { listView, placesOf } from "./lists.js";
 import { kernelFacts, launchTable, medianLaunch } from "./kernels.js";
@@ -97,6 +98,7 @@ function listsView(report) {
 function viewOf(report, fragment) {
     if (!report.run || fragment === "run") return listsView(report);
     if (/^kernel-[\d-]+$/.test(fragment)) return kernelView(report, fragment);
+    if (fragment === "stacks" && report.stacks.length) return stacksView(report);
     if (fragment === "source") return [h("h1", {}, "Source"), sourceList(report.codes)];
     const [, code] = /^source-(\d+)$/.exec(fragment) ?? [];
     if (code) return codeView(report, Number(code));
@@ -119,6 +121,7 @@ function go(report, quiet) {
         if (!section && !quiet) content.focus({ preventScroll: true });
     }
     if (/^source-/.test(view) && section) revealRow(section);
+    if (view === "stacks" && section) revealStack(section);
     const place = section && document.getElementById(`section-${section}`);
     if (place) {
         const isFolded = place.tagName === "DETAILS";
@@ -153,6 +156,7 @@ function start() {
             .getElementById("nav")
             .replaceChildren(
                 h("a", { href: "#overview" }, "Overview"),
+                ...(report.stacks.length ? [h("a", { href: "#stacks" }, "Call stacks")] : []),
                 ...(report.codes.length ? [h("a", { href: "#source" }, "Source")] : []),
                 h("a", { href: "#run" }, "Run"),
             );

@@ -175,6 +175,12 @@ static void no_code(kprof_emitter *emitter, const kprof_emit_code *code)
     (void)code;
 }
 
+static void no_stacks(kprof_emitter *emitter, const kprof_told_stacks *stacks)
+{
+    (void)emitter;
+    (void)stacks;
+}
+
 static void no_hot_line(kprof_emitter *emitter, const kprof_hot_line *line)
 {
     (void)emitter;
@@ -238,6 +244,7 @@ static void add_defaults(kprof_emitter_ops *ops)
     DEFAULT(launch_begin, begin_record_of_launch);
     DEFAULT(verdict, no_verdict);
     DEFAULT(code, no_code);
+    DEFAULT(stacks, no_stacks);
     DEFAULT(hot_line, no_hot_line);
     DEFAULT(section_begin, begin_section);
     DEFAULT(metric, show_row_of_metric);

@@ -8,6 +8,7 @@
 #include "report/emit/output.h"
 #include "report/model/code.h"
 #include "report/model/findings.h"
+#include "report/model/stacks.h"
 #include "report/model/units.h"
 #include "report/model/view.h"
 #include "report/store/launch_metrics.h"
@@ -110,9 +111,9 @@ typedef struct kprof_emit_code {
     size_t note_count;
 } kprof_emit_code;
 
-/* Calls nest as in  page { code* launches { launch { verdict? hot_line? metric* section { metric* table* rooflines?
- * what_if? finding* } finding* } } }  and  page { list { columns? record { (rows? row*)* } } }. A finding that stands
- * in none of the launch's sections comes after them.
+/* Calls nest as in  page { code* stacks? launches { launch { verdict? hot_line? metric* section { metric* table*
+ * rooflines? what_if? finding* } finding* } } }  and  page { list { columns? record { (rows? row*)* } } }. A finding
+ * that stands in none of the launch's sections comes after them.
  *
  * An emitter may leave out operations, NULL. By default, launches are a list of GROUPS, a launch is a record of it, and
  * a metric one of its rows; a table and rooflines are their metrics; all else does nothing, also at the end of what the
@@ -120,7 +121,8 @@ typedef struct kprof_emit_code {
 typedef struct kprof_emitter_ops {
     void (*page_begin)(kprof_emitter *emitter);
     void (*code)(kprof_emitter *emitter, const kprof_emit_code *code);
-    void (*launches_begin)(kprof_emitter *emitter); /* emitter->launches has been set */
+    void (*stacks)(kprof_emitter *emitter, const kprof_told_stacks *stacks); /* those of the report's launches */
+    void (*launches_begin)(kprof_emitter *emitter);                          /* emitter->launches has been set */
     void (*launch_begin)(kprof_emitter *emitter, const kprof_model_launch *launch);
     void (*verdict)(kprof_emitter *emitter, const kprof_emit_findings *findings); /* all of them, found or not */
     void (*hot_line)(kprof_emitter *emitter, const kprof_hot_line *line);

@@ -149,6 +149,34 @@ static void html_code(kprof_emitter *emitter, const kprof_emit_code *code)
     write_value(of(emitter), kprof_html_code(code));
 }
 
+/* Frames as [text, file, is native, is installed], and stacks as [is cut, frames...]. */
+static void html_stacks(kprof_emitter *emitter, const kprof_told_stacks *all)
+{
+    html_emitter *html = of(emitter);
+    begin_part(html);
+    kprof_output_puts(emitter->out, "{\"part\":\"stacks\",\n\"frames\":[");
+    for (size_t i = 0; i < all->frame_count; i++) {
+        const kprof_told_frame *frame = &all->frames[i];
+        cJSON *array = cJSON_CreateArray();
+        append(array, cJSON_CreateString(frame->text));
+        append(array, pooled(html, frame->file));
+        append(array, kprof_json_integer(frame->is_native));
+        append(array, kprof_json_integer(frame->is_installed));
+        write_element(html, array);
+    }
+    kprof_output_puts(emitter->out, "],\n\"stacks\":[");
+    html->not_first = false;
+    for (size_t i = 0; i < all->stack_count; i++) {
+        const kprof_told_stack *stack = &all->stacks[i];
+        cJSON *array = cJSON_CreateArray();
+        append(array, kprof_json_integer(stack->is_cut));
+        for (size_t k = 0; k < stack->count; k++)
+            append(array, kprof_json_integer(stack->frames[k]));
+        write_element(html, array);
+    }
+    kprof_output_puts(emitter->out, "]}");
+}
+
 /* Kernels of one mangled name are the same one: `same` is the number of the first of them. */
 static cJSON *kernels(kprof_emitter *emitter)
 {
@@ -283,6 +311,8 @@ static cJSON *launch_object(html_emitter *html, const kprof_model_launch *launch
     const kprof_code_profile *profile = html->profiles ? kprof_code_profile_of(html->profiles, launch->id) : NULL;
     if (profile)
         add(object, "code", kprof_json_integer(profile->id));
+    if (launch->stack > 0)
+        add(object, "stack", kprof_json_integer(launch->stack - 1));
     if (kprof_model_is_missing(launch))
         add(object, "missing", cJSON_CreateTrue());
     if (launch->samples)
@@ -733,6 +763,7 @@ static void html_free(kprof_emitter *emitter)
 static const kprof_emitter_ops html_ops = {
     .page_begin = html_page_begin,
     .code = html_code,
+    .stacks = html_stacks,
     .launches_begin = html_launches_begin,
     .launch_begin = html_launch_begin,
     .verdict = html_verdict,

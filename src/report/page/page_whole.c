@@ -1,5 +1,5 @@
 /* The whole page: all about a report in one. A row for each kernel, as the summary page ranks them, then what the
- * session page shows, the code of kernels, and what the details page does. */
+ * session page shows, the code of kernels, call stacks, and what the details page does. */
 #include "report/page/ranking.h"
 
 #include <math.h>
@@ -76,6 +76,18 @@ static kprof_status show_kernels(kprof_emitter *emitter, kprof_ranking *ranking)
     return status;
 }
 
+static kprof_status show_stacks(kprof_emitter *emitter, const kprof_page_report *from)
+{
+    kprof_told_stacks stacks;
+    if (from->model.stack_count == 0)
+        return KPROF_OK;
+    kprof_status status = kprof_told_stacks_load(from->file, &stacks);
+    if (status == KPROF_OK)
+        emitter->ops->stacks(emitter, &stacks);
+    kprof_told_stacks_free(&stacks);
+    return status == KPROF_OK ? kprof_emitter_status(emitter) : status;
+}
+
 static kprof_status print_whole(const kprof_page_context *context)
 {
     /* Put all launches of a kernel into one row, whatever the options say for the summary page. */
@@ -96,6 +108,8 @@ static kprof_status print_whole(const kprof_page_context *context)
             status = kprof_page_show_session(emitter, &context->reports->model);
         if (status == KPROF_OK)
             status = kprof_page_show_code(emitter, context, &code);
+        if (status == KPROF_OK)
+            status = show_stacks(emitter, context->reports);
         if (status == KPROF_OK)
             status = kprof_page_show_details(emitter, context);
         status = kprof_page_end(emitter, status);

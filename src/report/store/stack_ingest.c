@@ -39,8 +39,7 @@ static bool has_one_of(const char *text, const char *const *parts)
     return false;
 }
 
-/* Is the code installed, or made by a framework, so that it is none of the user's own? */
-static bool is_installed(const known_frame *frame)
+bool kprof_stack_is_installed(const char *file, bool is_native)
 {
     static const char *const python[] = {"/site-packages/",
                                          "/dist-packages/",
@@ -65,9 +64,7 @@ static bool is_installed(const known_frame *frame)
                                          "/lib-dynload/",
                                          "/lib/aarch64-linux-gnu/",
                                          NULL};
-    if (frame->is_native)
-        return !*frame->file || has_one_of(frame->file, native) || has_one_of(frame->file, python);
-    return has_one_of(frame->file, python);
+    return has_one_of(file, python) || (is_native && (!*file || has_one_of(file, native)));
 }
 
 static const char *last_part(const char *path)
@@ -84,7 +81,7 @@ static const known_frame *find_own(const kprof_stack_ingest *ingest, const kprof
         const known_frame *frame = &ingest->frames[(size_t)record->frames[i] - 1];
         if (innermost && innermost->is_native != frame->is_native)
             break;
-        if (!is_installed(frame))
+        if (!kprof_stack_is_installed(frame->file, frame->is_native))
             return frame;
         innermost = innermost ? innermost : frame;
     }

@@ -22,6 +22,9 @@ kprof_status kprof_stack_ingest_stack(kprof_stack_ingest *ingest, kprof_report *
 /* Store which stack the launch in row `id` has. */
 kprof_status kprof_stack_ingest_launch(const kprof_stack_ingest *ingest, kprof_report *report,
                                        const kprof_launch_record *launch, int64_t id) KPROF_MUST_CHECK;
+/* Is the code in this file (of native code: module) installed, or made by a framework, so that it is none of the user's
+ * own? */
+bool kprof_stack_is_installed(const char *file, bool is_native);
 /* Does the process have the stack of the launch, or the launch none? */
 bool kprof_stack_ingest_knows(const kprof_stack_ingest *ingest, const kprof_launch_record *launch);
 void kprof_stack_ingest_free(kprof_stack_ingest *ingest); /* members */

@@ -1,0 +1,148 @@
+/* Reads call stacks for those who show them. The JSON of frames comes from anywhere: what is not as it should be is
+ * left out. */
+#include "report/model/stacks.h"
+
+#include "report/store/stack_ingest.h"
+
+#include <cjson/cJSON.h>
+#include <stdlib.h>
+#include <string.h>
+
+typedef struct loader {
+    kprof_report *report;
+    kprof_told_stacks *into;
+} loader;
+
+static const char *string_of(const cJSON *object, const char *key)
+{
+    const cJSON *item = cJSON_GetObjectItemCaseSensitive(object, key);
+    return cJSON_IsString(item) ? item->valuestring : NULL;
+}
+
+static const char *last_part(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    return slash && slash[1] ? slash + 1 : path;
+}
+
+/* "step (train.py:57)", "main (app)", "app+0x1234" */
+static void describe_frame(const cJSON *frame, kprof_strbuf *out)
+{
+    const char *function = string_of(frame, "function"), *module = string_of(frame, "module");
+    const char *file = string_of(frame, "file");
+    const cJSON *place = cJSON_GetObjectItemCaseSensitive(frame, module ? "offset" : "line");
+    const double number =
+        cJSON_IsNumber(place) && place->valuedouble > 0 && place->valuedouble < 9e15 ? place->valuedouble : 0;
+    if (module && function)
+        kprof_strbuf_printf(out, "%s (%s)", function, last_part(module));
+    else if (module)
+        kprof_strbuf_printf(out, "%s+0x%llx", *module ? last_part(module) : "generated code",
+                            (unsigned long long)number);
+    else
+        kprof_strbuf_printf(out, "%s (%s:%.0f)", function ? function : "?", file ? last_part(file) : "?", number);
+}
+
+static kprof_status no_memory(const loader *load)
+{
+    return kprof_store_no_memory(load->report);
+}
+
+/* Add a copy of a frame to the list. */
+static kprof_status add_frame(const loader *load, const kprof_told_frame *frame, const char *key)
+{
+    kprof_told_stacks *into = load->into;
+    kprof_told_frame *added = KPROF_APPEND(into->frames, into->frame_count);
+    if (!added)
+        return no_memory(load);
+    *added = (kprof_told_frame){kprof_strdup(frame->text), kprof_strdup(frame->file), frame->is_native,
+                                kprof_stack_is_installed(frame->file, frame->is_native)};
+    into->frame_count++;
+    return added->text && added->file && kprof_strlist_add(&into->keys, key) &&
+                   kprof_names_add(&into->places, into->keys.items[into->keys.count - 1], into->frame_count - 1)
+               ? KPROF_OK
+               : no_memory(load);
+}
+
+/* The place of a frame in the list, which it is added to if it is new. */
+static kprof_status find_frame(const loader *load, const cJSON *json, uint32_t *out)
+{
+    kprof_told_stacks *into = load->into;
+    kprof_strbuf text = KPROF_STRBUF_INIT, key = KPROF_STRBUF_INIT;
+    const char *module = string_of(json, "module"), *file = string_of(json, module ? "module" : "file");
+    const char *path = file ? file : "";
+    describe_frame(json, &text);
+    kprof_strbuf_printf(&key, "%d %s\n%s", module != NULL, text.length ? text.data : "", path);
+    size_t at = key.failed ? KPROF_NAMES_NONE : kprof_names_find(&into->places, key.data);
+    kprof_status status = key.failed || text.failed ? no_memory(load) : KPROF_OK;
+    if (status == KPROF_OK && at == KPROF_NAMES_NONE) {
+        at = into->frame_count;
+        status = add_frame(load, &(kprof_told_frame){text.data, (char *)path, module != NULL, false}, key.data);
+    }
+    *out = (uint32_t)at;
+    kprof_strbuf_free(&text);
+    kprof_strbuf_free(&key);
+    return status;
+}
+
+static kprof_status read_frames(const loader *load, const cJSON *frames, kprof_told_stack *out)
+{
+    const int all = cJSON_GetArraySize(frames);
+    const size_t most = all < KPROF_TOLD_FRAMES_MAX ? (size_t)all : KPROF_TOLD_FRAMES_MAX;
+    kprof_status status = KPROF_OK;
+    out->is_cut = out->is_cut || (size_t)all > most;
+    out->frames = calloc(most + 1, sizeof *out->frames);
+    if (!out->frames)
+        return no_memory(load);
+    const cJSON *frame = cJSON_IsArray(frames) ? frames->child : NULL;
+    for (; frame && out->count < most && status == KPROF_OK; frame = frame->next)
+        status = find_frame(load, frame, &out->frames[out->count++]);
+    return status;
+}
+
+static kprof_status read_stack(void *user, sqlite3_stmt *row)
+{
+    const loader *load = user;
+    kprof_told_stack *added = KPROF_APPEND(load->into->stacks, load->into->stack_count);
+    if (!added)
+        return no_memory(load);
+    *added = (kprof_told_stack){.is_cut = sqlite3_column_int(row, 1) != 0};
+    load->into->stack_count++;
+    char *json = kprof_store_text(load->report, row, 0);
+    cJSON *frames = json ? cJSON_Parse(json) : NULL;
+    kprof_status status = json ? read_frames(load, frames, added) : no_memory(load);
+    cJSON_Delete(frames);
+    free(json);
+    return status;
+}
+
+kprof_status kprof_told_stacks_load(kprof_report *report, kprof_told_stacks *out)
+{
+    loader load = {report, out};
+    *out = (kprof_told_stacks){0};
+    if (report->version < 8) /* it has no table stack */
+        return KPROF_OK;
+    return kprof_store_query(report, "SELECT frames, cut FROM stack ORDER BY id", read_stack, &load);
+}
+
+void kprof_told_stacks_free(kprof_told_stacks *stacks)
+{
+    for (size_t i = 0; i < stacks->frame_count; i++) {
+        free(stacks->frames[i].text);
+        free(stacks->frames[i].file);
+    }
+    for (size_t i = 0; i < stacks->stack_count; i++)
+        free(stacks->stacks[i].frames);
+    free(stacks->frames);
+    free(stacks->stacks);
+    kprof_names_free(&stacks->places);
+    kprof_strlist_free(&stacks->keys);
+}
+
+size_t kprof_told_stack_length(const kprof_told_stacks *stacks, const kprof_told_stack *stack)
+{
+    size_t length = 0;
+    while (length < stack->count &&
+           stacks->frames[stack->frames[length]].is_native == stacks->frames[stack->frames[0]].is_native)
+        length++;
+    return length;
+}

@@ -1,0 +1,427 @@
+// The time of the GPU by call stack: a flame graph from the outermost frame down to the kernel, a table of the user's
+// own lines, and the frames of one launch. Only frames that are wide enough to see are made, so that many stay quick.
+import { TIME, total } from "./data.js";
+import { h, named } from "./dom.js";
+import { bar, sortedTable } from "./table.js";
+import { human } from "./units.js";
+
+const LEAST_SHARE = 0.0005; // of the width
+const ROW_REM = 1.55;
+const TOLD_KERNELS = 3;
+
+export const stackLink = (launch) => `#stacks/${launch.stack}`;
+
+// Python's frames tell more than those of the interpreter; without any the native ones are shown. Innermost first.
+function toldFrames(stack) {
+    const python = stack.frames.filter((frame) => !frame.native);
+    return python.length ? python : stack.frames;
+}
+
+// What a frame that is none of the user's own belongs to.
+function packageOf({ file, native }) {
+    const [, name] = /\/(?:site|dist)-packages\/([^/]+)/.exec(file) ?? [];
+    if (name) return name.replace(/\.py$/, "");
+    return native ? file.split("/").pop() || "generated code" : "Python";
+}
+
+const asStep = (frame) => ({
+    text: frame.text,
+    note: frame.file,
+    kind: frame.installed ? "installed" : frame.native ? "native" : "own",
+});
+
+// One step for neighbours that are none of the user's own.
+function foldedSteps(frames) {
+    const steps = [];
+    let names = null;
+    for (const frame of frames) {
+        if (!frame.installed) {
+            steps.push(asStep(frame));
+            names = null;
+            continue;
+        }
+        if (!names) steps.push({ names: (names = new Set()), kind: "installed", note: "installed packages, folded" });
+        names.add(packageOf(frame));
+    }
+    return steps.map((step) => (step.names ? { ...step, text: [...step.names].join(", ") } : step));
+}
+
+// The frames of a launch from the outermost one on, then its kernel.
+function stepsOf(launch, stacks, isFolded) {
+    const stack = stacks[launch.stack];
+    const frames = stack ? [...toldFrames(stack)].reverse() : [];
+    const steps = isFolded ? foldedSteps(frames) : frames.map(asStep);
+    if (stack?.cut)
+        steps.unshift({ text: "more frames", note: "the stack has more frames than are kept", kind: "none" });
+    if (!frames.length) steps.push({ text: launch.from ?? "no call stack", note: "", kind: "none" });
+    const { name } = launch.kernel;
+    return [...steps, { text: launch.kernel.function, note: name, kind: "kernel", link: launch.group?.link }];
+}
+
+const newNode = (step, parent) => ({
+    ...{ ...step, parent, time: 0, launches: 0, depth: parent ? parent.depth + 1 : 0 },
+    ...{ children: new Map(), stacks: new Set() },
+});
+
+function addLaunch(root, launch, weight, steps) {
+    const count = launch.multiplexed?.launches ?? 1;
+    const path = [root];
+    for (const step of steps) {
+        const above = path[path.length - 1];
+        const key = `${step.kind} ${step.text}\n${step.note}`;
+        if (!above.children.has(key)) above.children.set(key, newNode(step, above));
+        path.push(above.children.get(key));
+    }
+    path.forEach((node) => {
+        node.time += weight;
+        node.launches += count;
+    });
+    path[path.length - 1].stacks.add(launch.stack);
+}
+
+// Widest first, each with its place among its neighbours.
+function place(node, start) {
+    node.start = start;
+    node.ordered = [...node.children.values()].sort((a, b) => b.time - a.time);
+    let at = start;
+    for (const child of node.ordered) {
+        place(child, at);
+        at += child.time;
+    }
+}
+
+const descendants = (node) => [node, ...node.ordered.flatMap(descendants)];
+
+class FlameGraph {
+    constructor(report) {
+        const { run, stacks } = report;
+        const timeOf = (launch) => run.value(launch, TIME);
+        const timed = run.launches.filter((launch) => timeOf(launch) !== null);
+        // Where no time was measured, launches are counted.
+        Object.assign(this, { isTimed: timed.length > 0, stacks, matches: [], query: "" });
+        this.launches = this.isTimed ? timed : run.launches;
+        this.leftOut = run.launches.length - this.launches.length;
+        this.weightOf = (launch) => (this.isTimed ? timeOf(launch) : 1) * (launch.multiplexed?.launches ?? 1);
+        this.canFold = stacks.some((stack) => stack && toldFrames(stack).some((frame) => frame.installed));
+        this.isFolded = this.canFold;
+        this.detail = h("p", { class: "flame-detail" });
+        this.state = h("p", { class: "state", role: "status" });
+        this.chart = h("div", {
+            class: "flame",
+            role: "tree",
+            "aria-label": "Call stacks",
+            onkeydown: (event) => this.press(event),
+            onmouseleave: () => this.tell(this.current),
+        });
+        this.element = h("div", {}, this.controls(), this.detail, this.chart, this.state);
+        this.build();
+    }
+
+    controls() {
+        this.input = h("input", {
+            type: "search",
+            oninput: () => this.search(this.input.value),
+            onkeydown: (event) => {
+                if (event.key === "Enter") this.next(1);
+                if (event.key === "Escape") this.focus(this.current);
+            },
+        });
+        const fold = h("input", {
+            type: "checkbox",
+            checked: this.isFolded,
+            onchange: (event) => {
+                this.isFolded = event.target.checked;
+                this.build();
+            },
+        });
+        const button = (text, onclick) => h("button", { type: "button", onclick }, text);
+        return h(
+            "div",
+            { class: "controls" },
+            h("label", {}, "Search ", this.input),
+            this.canFold && h("label", {}, fold, " Fold installed packages"),
+            button("Next match", () => this.next(1)),
+            button("Whole", () => this.zoom(this.root)),
+            h(
+                "span",
+                { class: "keys" },
+                "Keys: arrows, Enter zooms in, Escape out, / searches, n and p go to matches",
+            ),
+        );
+    }
+
+    build() {
+        this.root = newNode({ text: "all", note: "", kind: "none" }, null);
+        for (const launch of this.launches)
+            addLaunch(this.root, launch, this.weightOf(launch), stepsOf(launch, this.stacks, this.isFolded));
+        place(this.root, 0);
+        this.all = descendants(this.root);
+        this.base = this.current = this.root;
+        this.search(this.query);
+    }
+
+    share(node) {
+        return human(this.root.time > 0 ? (100 * node.time) / this.root.time : 0, "%");
+    }
+
+    amount(node) {
+        const launches = `${node.launches.toLocaleString("en-US")} launch${node.launches === 1 ? "" : "es"}`;
+        return [this.isTimed && human(node.time, "ns"), this.share(node), launches].filter(Boolean).join(", ");
+    }
+
+    tell(node) {
+        this.detail.replaceChildren(
+            h("code", {}, node.text),
+            ` ${this.amount(node)} `,
+            node.link ? h("a", { href: node.link }, named(node.note)) : h("span", { class: "note" }, node.note),
+        );
+    }
+
+    search(query) {
+        this.query = query;
+        const words = query.toLowerCase().split(/\s+/).filter(Boolean);
+        const isMatch = (node) => words.every((word) => `${node.text} ${node.note}`.toLowerCase().includes(word));
+        this.matches = words.length ? this.all.filter((node) => node !== this.root && isMatch(node)) : [];
+        this.show();
+    }
+
+    // Frames within matching frames do not count again.
+    stateText() {
+        const isBelow = (node, set) => node.parent && (set.has(node.parent) || isBelow(node.parent, set));
+        const set = new Set(this.matches);
+        const outer = this.matches.filter((node) => !isBelow(node, set));
+        const time = { time: total(outer.map((node) => node.time)), launches: total(outer.map((n) => n.launches)) };
+        return [
+            this.query.trim() && `${this.matches.length} frames match: ${this.amount(time)}`,
+            this.narrow > 0 && `${this.narrow} frames are too narrow to see; zoom in`,
+            !this.isTimed && "No time was measured: the width is the number of launches",
+            this.leftOut > 0 && `${this.leftOut} launches without a time are left out`,
+        ]
+            .filter(Boolean)
+            .join(". ");
+    }
+
+    rowOf(node) {
+        const isAbove = node.depth < this.base.depth;
+        const [left, width] = isAbove
+            ? [0, 1]
+            : [(node.start - this.base.start) / (this.base.time || 1), node.time / (this.base.time || 1)];
+        const marks = [node.kind, isAbove && "above", this.matches.includes(node) && "match"].filter(Boolean);
+        return h(
+            "div",
+            {
+                class: marks.join(" "),
+                role: "treeitem",
+                tabindex: node === this.current ? "0" : "-1",
+                "aria-level": node.depth + 1,
+                "aria-selected": String(node === this.current),
+                "aria-label": `${node.text}, ${this.amount(node)}`,
+                vars: {
+                    "--left": `${100 * left}%`,
+                    "--width": `${100 * width}%`,
+                    "--top": `${node.depth * ROW_REM}rem`,
+                },
+                onclick: () => {
+                    this.zoom(node);
+                    this.focus(node);
+                },
+                onfocus: () => this.select(node),
+                onmouseenter: () => this.tell(node),
+            },
+            h("span", {}, node.text),
+        );
+    }
+
+    // The frames that the window has room for: those above the one that fills it, and those below.
+    visible() {
+        const above = [];
+        for (let node = this.base.parent; node; node = node.parent) above.unshift(node);
+        const below = [];
+        const least = LEAST_SHARE * this.base.time;
+        this.narrow = 0;
+        const add = (node) => {
+            if (node.time < least) {
+                this.narrow += 1;
+                return;
+            }
+            below.push(node);
+            node.ordered.forEach(add);
+        };
+        add(this.base);
+        return [...above, ...below];
+    }
+
+    show() {
+        this.shown = this.visible();
+        if (!this.shown.includes(this.current)) this.current = this.base;
+        this.rows = new Map(this.shown.map((node) => [node, this.rowOf(node)]));
+        const deepest = Math.max(...this.shown.map((node) => node.depth));
+        this.chart.style.setProperty("height", `${(deepest + 1) * ROW_REM}rem`);
+        this.chart.replaceChildren(...this.rows.values());
+        this.state.textContent = this.stateText();
+        this.tell(this.current);
+    }
+
+    select(node) {
+        const before = this.rows.get(this.current);
+        before?.setAttribute("tabindex", "-1");
+        before?.setAttribute("aria-selected", "false");
+        this.current = node;
+        this.rows.get(node)?.setAttribute("tabindex", "0");
+        this.rows.get(node)?.setAttribute("aria-selected", "true");
+        this.tell(node);
+    }
+
+    focus(node) {
+        this.select(node);
+        this.rows.get(node)?.focus({ preventScroll: true });
+        this.rows.get(node)?.scrollIntoView({ block: "nearest" });
+    }
+
+    zoom(node) {
+        this.base = node;
+        this.current = node;
+        this.show();
+    }
+
+    // Show a frame that may be too narrow, or outside of what is zoomed into.
+    reveal(node) {
+        if (!this.rows.has(node)) this.zoom(node);
+        this.focus(node);
+    }
+
+    next(step) {
+        const at = this.matches.indexOf(this.current);
+        const { length } = this.matches;
+        if (length) this.reveal(this.matches[at < 0 ? 0 : (at + step + length) % length]);
+    }
+
+    // To the neighbour in its row.
+    beside(step) {
+        const row = this.shown.filter((node) => node.depth === this.current.depth);
+        const node = row[row.indexOf(this.current) + step];
+        if (node) this.focus(node);
+    }
+
+    press(event) {
+        if (event.ctrlKey || event.metaKey || event.altKey) return;
+        const { current } = this;
+        const go = (node) => node && this.reveal(node);
+        const zoom = (node) => {
+            this.zoom(node);
+            this.focus(node);
+        };
+        const keys = {
+            ArrowDown: () => go(current.ordered[0]),
+            ArrowUp: () => go(current.parent),
+            ArrowLeft: () => this.beside(-1),
+            ArrowRight: () => this.beside(1),
+            Enter: () => zoom(current),
+            " ": () => zoom(current),
+            Escape: () => zoom(this.base.parent ?? this.root),
+            Home: () => zoom(this.root),
+            "/": () => this.input.focus(),
+            n: () => this.next(1),
+            p: () => this.next(-1),
+        };
+        if (!keys[event.key]) return;
+        keys[event.key]();
+        event.preventDefault();
+    }
+}
+
+// What each of the user's own lines launches.
+function lineTable(graph) {
+    const lines = new Map();
+    for (const launch of graph.launches) {
+        const name = launch.from ?? "no call stack";
+        const line = lines.get(name) ?? { name, time: 0, launches: 0, kernels: new Set() };
+        line.time += graph.weightOf(launch);
+        line.launches += launch.multiplexed?.launches ?? 1;
+        line.kernels.add(launch.kernel.function);
+        lines.set(name, line);
+    }
+    const share = ({ time }) => (graph.root.time > 0 ? (100 * time) / graph.root.time : null);
+    const number = (label, value, unit) => ({
+        ...{
+            label,
+            value,
+            number: true,
+            cell: (row) => (unit === "%" ? bar(value(row), human(value(row), "%")) : human(value(row), unit)),
+        },
+    });
+    const columns = [
+        { label: "Launched from", header: true, value: ({ name }) => name, cell: ({ name }) => h("code", {}, name) },
+        number(graph.isTimed ? "Of time" : "Of launches", share, "%"),
+        ...(graph.isTimed ? [number("Time", ({ time }) => time, "ns")] : []),
+        number("Launches", ({ launches }) => launches, ""),
+        {
+            label: "Kernels",
+            value: ({ kernels }) => [...kernels].join(", "),
+            cell: ({ kernels }) => [
+                h("code", {}, named([...kernels].slice(0, TOLD_KERNELS).join(", "))),
+                kernels.size > TOLD_KERNELS && ` and ${kernels.size - TOLD_KERNELS} more`,
+            ],
+        },
+    ];
+    return sortedTable({
+        caption: "Lines of your code",
+        columns,
+        rows: [...lines.values()],
+        sort: [1, -1],
+        cards: true,
+    });
+}
+
+let graph = null; // the one that is shown
+
+// Make the frames of a link visible: #stacks/N of stack N, by its number in the page.
+export function revealStack(section) {
+    const node = graph.all.find(({ stacks }) => stacks.has(Number(section)));
+    if (node) graph.reveal(node);
+}
+
+export function stacksView(report) {
+    graph = new FlameGraph(report);
+    return [
+        h("h1", {}, "Call stacks"),
+        h(
+            "section",
+            {},
+            h("h2", {}, graph.isTimed ? "Time of the GPU" : "Launches"),
+            h(
+                "p",
+                {},
+                "Each frame is as wide as what was launched within it, from the outermost one down to the kernel. " +
+                    "Your code is blue, installed packages are grey, kernels are orange.",
+            ),
+            graph.element,
+        ),
+        h("section", {}, h("h2", {}, "Lines of your code"), lineTable(graph)),
+    ];
+}
+
+// The frames of a launch, the innermost first.
+export function framesOf(stacks, launch) {
+    const stack = stacks[launch.stack];
+    if (!stack?.frames.length) return null;
+    const { length } = stack.frames;
+    return h(
+        "details",
+        { class: "frames" },
+        h("summary", {}, `Call stack, ${length} frame${length === 1 ? "" : "s"}`),
+        h(
+            "ol",
+            {},
+            stack.frames.map((frame) =>
+                h(
+                    "li",
+                    { class: asStep(frame).kind },
+                    h("code", {}, frame.text),
+                    h("span", { class: "note" }, frame.file),
+                ),
+            ),
+        ),
+        stack.cut && h("p", { class: "note" }, "There are more frames outside of these."),
+    );
+}
