@@ -129,7 +129,6 @@ static const kprof_ncu_value taken_values[] = {
 static const struct {
     const char *option, *value, *hint;
 } values[] = {
-    {"print-source", "ptx", "kprof keeps no PTX; cuda shows lines, and sass instructions"},
     {"print-source", "tileir", "kprof keeps no tile IR; cuda shows lines, and sass instructions"},
     {"to", "csv", "long and wide are CSV, and kprof report FILE --csv prints a page as CSV"},
     {"to", "html", "kprof report FILE --html OUT.html writes a page for a browser"},

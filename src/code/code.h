@@ -17,6 +17,7 @@
 #define KPROF_CODE_MOST_DIRECTORY_BYTES                                                                                \
     ((size_t)1 << 28)                                  /* of the directories that libdw puts before names of files     \
                                                         */
+#define KPROF_CODE_MOST_PTX_BYTES  ((size_t)4 << 20)   /* of the PTX that a cubin has */
 #define KPROF_CODE_MOST_TEXT_BYTES ((size_t)512 << 20) /* of what nvdisasm prints */
 #define KPROF_CODE_MOST_SECONDS    INT64_C(120)        /* that nvdisasm may take */
 #define KPROF_CODE_MOST_TRACED     ((size_t)1 << 18)   /* instructions of a function whose waits are looked for */
@@ -48,6 +49,7 @@ typedef struct kprof_code_instruction {
     size_t first_frame; /* in kprof_code.frames, the innermost first; many instructions share theirs */
     size_t frame_count; /* 0: without lines */
     kprof_code_access access;
+    uint32_t ptx_line; /* of kprof_code.ptx, from 1; 0: not known */
     uint32_t control;  /* for kprof_code_disassemble: which scoreboards it sets and waits for */
     size_t first_wait; /* in kprof_code.waits */
     size_t wait_count;
@@ -74,6 +76,9 @@ typedef struct kprof_code {
     kprof_strlist names;
     kprof_code_frame *frames;
     size_t frame_count;
+    char
+        *ptx; /* the text that it was assembled from, with lines that end with '\n'; NULL: the cubin does not have it */
+    size_t ptx_size;
     uint64_t *waits; /* offsets of the instructions that an instruction waits for, in its function, in order */
     size_t wait_count;
     char text_state[256];   /* "" or why instructions have no text */
@@ -85,10 +90,10 @@ typedef struct kprof_code {
         .line_state = ""                                                                                               \
     }
 
-/* Read the functions of a cubin, their instructions' offsets and lines; `wanted`: of those alone that are in the list,
- * by their mangled names (NULL: of all). Returns KPROF_BAD_REPORT for what is no cubin or a damaged one, which both
- * states of `out` then say, KPROF_UNSUPPORTED in a build without CUDA, and KPROF_NO_MEMORY. Logs nothing. `out` can be
- * freed in any case. */
+/* Read the functions of a cubin, their instructions' offsets and lines, in the source and in its PTX; `wanted`: of
+ * those alone that are in the list, by their mangled names (NULL: of all). Returns KPROF_BAD_REPORT for what is no
+ * cubin or a damaged one, which both states of `out` then say, KPROF_UNSUPPORTED in a build without CUDA, and
+ * KPROF_NO_MEMORY. Logs nothing. `out` can be freed in any case. */
 kprof_status kprof_code_read(const void *cubin, size_t size, const kprof_strlist *wanted,
                              kprof_code *out) KPROF_MUST_CHECK;
 

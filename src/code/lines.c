@@ -1,6 +1,7 @@
-/* Reads .debug_line with libdw. NVIDIA's tables differ from others in three ways, which this file makes up for: each
- * sequence of rows starts at address 0 until a relocation is applied; an inlined row names its caller by the number
- * of a row of its sequence, where libdw counts those of the table; and there may be no .debug_info beside it. */
+/* Reads .debug_line with libdw, and the table of lines in PTX, which is another one. NVIDIA's tables differ from others
+ * in three ways, which this file makes up for: each sequence of rows starts at address 0 until a relocation is applied;
+ * an inlined row names its caller by the number of a row of its sequence, where libdw counts those of the table; and
+ * there may be no .debug_info beside it. */
 #include "code/lines.h"
 
 #include "code/intern.h"
@@ -20,7 +21,7 @@ static const char too_many_lines[] = "the code has more lines than kprof reads";
 /* A relocated address. libdw sorts rows by address, so each gets addresses of its own, in the order of the table: rows
  * stay in this order, and sequences apart. */
 typedef struct window {
-    uint64_t at;          /* in .debug_line */
+    uint64_t at;          /* in the table's section */
     uint64_t base, bytes; /* the addresses that libdw sees */
     size_t section;       /* where they are in the cubin */
     uint64_t section_offset;
@@ -37,7 +38,8 @@ typedef struct row {
 typedef struct reader {
     Elf *elf;
     kprof_code *code;
-    Elf_Data *lines, *texts; /* .debug_line, and .debug_str or NULL */
+    const char *name;        /* of the section with the table */
+    Elf_Data *lines, *texts; /* it, and .debug_str or NULL */
     size_t lines_index;
     bool *is_read; /* the sections that have functions which have been read */
     size_t section_count;
@@ -68,7 +70,7 @@ static bool find_sections(reader *r)
     GElf_Shdr header;
     for (Elf_Scn *section = NULL; (section = elf_nextscn(r->elf, section)) && gelf_getshdr(section, &header);) {
         const char *name = header.sh_type == SHT_PROGBITS ? elf_strptr(r->elf, names_index, header.sh_name) : NULL;
-        if (name && !strcmp(name, ".debug_line")) {
+        if (name && !strcmp(name, r->name)) {
             r->lines = elf_getdata(section, NULL);
             r->lines_index = elf_ndxscn(section);
         } else if (name && !strcmp(name, ".debug_str"))
@@ -108,7 +110,7 @@ static size_t window_count(const reader *r)
 }
 
 /* Relocation number `i`, with the addend that those of GPUs before Hopper have in the place itself; false where there
- * is none of a place in .debug_line. */
+ * is none of a place in the table. */
 static bool get_relocation(const reader *r, Elf_Data *data, size_t i, GElf_Rela *relocation)
 {
     GElf_Rel plain;
@@ -429,11 +431,15 @@ static const row *find_row(const reader *r, size_t section, uint64_t section_off
     return low > 0 && rows[low - 1].section == section ? &rows[low - 1] : NULL;
 }
 
+static void sort_rows(reader *r)
+{
+    if (r->rows.length > 0)
+        qsort(r->rows.data, r->rows.length / sizeof(row), sizeof(row), compare_rows);
+}
+
 static void give_frames(reader *r)
 {
     kprof_code *code = r->code;
-    if (r->rows.length > 0)
-        qsort(r->rows.data, r->rows.length / sizeof(row), sizeof(row), compare_rows);
     for (size_t i = 0; i < code->function_count; i++) {
         kprof_code_function *function = &code->functions[i];
         for (size_t j = 0; j < function->count; j++) {
@@ -458,26 +464,68 @@ static kprof_intern intern_into(kprof_strlist *texts)
                           .compared_left = KPROF_CODE_MOST_NAMES * COMPARED_PER_KEPT};
 }
 
+static void read_section(reader *r)
+{
+    if (find_sections(r) && is_harmless(r)) {
+        find_windows(r);
+        if (!r->state)
+            read_image(r);
+    }
+    if (r->windows.failed || r->rows.failed || r->frames.failed)
+        fail(r, KPROF_NO_MEMORY, "");
+    if (!r->state && r->frames.length == 0)
+        r->state = no_lines;
+    if (!r->state)
+        sort_rows(r);
+}
+
+static void forget(reader *r)
+{
+    free(r->is_read);
+    kprof_strbuf_free(&r->windows);
+    kprof_strbuf_free(&r->rows);
+    kprof_strbuf_free(&r->frames);
+    kprof_intern_free(&r->files);
+    kprof_intern_free(&r->names);
+}
+
 kprof_status kprof_code_read_lines(Elf *elf, kprof_code *code)
 {
-    reader r = {.elf = elf, .code = code, .files = intern_into(&code->files), .names = intern_into(&code->names)};
-    if (find_sections(&r) && is_harmless(&r)) {
-        find_windows(&r);
-        if (!r.state)
-            read_image(&r);
-    }
-    if (r.windows.failed || r.rows.failed || r.frames.failed)
-        fail(&r, KPROF_NO_MEMORY, "");
-    if (!r.state && r.frames.length == 0)
-        r.state = no_lines;
+    reader r = {.elf = elf,
+                .code = code,
+                .name = ".debug_line",
+                .files = intern_into(&code->files),
+                .names = intern_into(&code->names)};
+    read_section(&r);
     if (!r.state)
         give_frames(&r);
     code->line_state = r.state ? r.state : "";
-    free(r.is_read);
-    kprof_strbuf_free(&r.windows);
-    kprof_strbuf_free(&r.rows);
-    kprof_strbuf_free(&r.frames);
-    kprof_intern_free(&r.files);
-    kprof_intern_free(&r.names);
+    forget(&r);
+    return r.status;
+}
+
+kprof_status kprof_code_read_ptx_lines(Elf *elf, kprof_code *code, bool *has_lines)
+{
+    kprof_strlist files = KPROF_STRLIST_INIT, names = KPROF_STRLIST_INIT;
+    reader r = {.elf = elf,
+                .code = code,
+                .name = ".nv_debug_line_sass",
+                .files = intern_into(&files),
+                .names = intern_into(&names)};
+    read_section(&r);
+    const kprof_code_frame *frames = (const kprof_code_frame *)r.frames.data;
+    for (size_t i = 0; i < code->function_count && !r.state; i++) {
+        const kprof_code_function *function = &code->functions[i];
+        for (size_t j = 0; j < function->count; j++) {
+            kprof_code_instruction *instruction = &function->instructions[j];
+            const row *at = find_row(&r, function->section_index, function->section_offset + instruction->offset);
+            if (at && at->frame_count > 0)
+                instruction->ptx_line = frames[at->first_frame].line;
+        }
+    }
+    *has_lines = !r.state;
+    forget(&r);
+    kprof_strlist_free(&files);
+    kprof_strlist_free(&names);
     return r.status;
 }

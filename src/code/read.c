@@ -179,6 +179,8 @@ kprof_status kprof_code_read(const void *cubin, size_t size, const kprof_strlist
     }
     if (status == KPROF_OK)
         status = kprof_code_read_lines(from.elf, out);
+    if (status == KPROF_OK)
+        status = kprof_code_read_ptx(from.elf, out);
     kprof_strlist_free(&from.wanted);
     elf_end(from.elf);
     return status;
@@ -199,5 +201,6 @@ void kprof_code_free(kprof_code *code)
     kprof_strlist_free(&code->names);
     free(code->frames);
     free(code->waits);
+    free(code->ptx);
     *code = (kprof_code)KPROF_CODE_INIT;
 }

@@ -25,7 +25,7 @@
 
 /* A field that is added or removed makes another version of both. */
 #define KPROF_SPOOL_VERSION  8
-#define KPROF_SCHEMA_VERSION 8
+#define KPROF_SCHEMA_VERSION 9
 
 /* The one metric of a launch that is measured. */
 #define KPROF_RANGE_LEAD "launch__range_lead_time"

@@ -188,6 +188,7 @@ typedef enum kprof_source_view {
     KPROF_VIEW_SASS, /* instructions */
     KPROF_VIEW_CUDA, /* lines */
     KPROF_VIEW_BOTH, /* lines, each with its instructions */
+    KPROF_VIEW_PTX,  /* lines of the PTX */
 } kprof_source_view;
 
 /* The line that counts for an instruction of an inlined function. */

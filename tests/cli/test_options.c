@@ -506,6 +506,7 @@ static void rows_of_the_source_page(void **state)
         {"--csv-layout ncu", 0, true, KPROF_VIEW_SASS},
         {"--csv-layout ncu --print-source cuda,sass", 0, true, KPROF_VIEW_BOTH},
         {"--print-source cuda", 10, false, KPROF_VIEW_CUDA},
+        {"--print-source ptx", 10, false, KPROF_VIEW_PTX},
     };
     for (size_t i = 0; i < LENGTH(cases); i++) {
         char line[128];
@@ -588,7 +589,7 @@ static void values_of_ncu_have_hints(void **state)
     assert_int_equal(options.most_launches, 3);
     assert_int_equal(parse("--print-summary per-gpu app"), KPROF_OK);
     assert_int_equal(options.group_by, KPROF_GROUP_DEVICE);
-    assert_refused("--print-source ptx app", "give sass|cuda|cuda,sass: kprof keeps no PTX");
+    assert_refused("--print-source tileir app", "give sass|ptx|cuda|cuda,sass: kprof keeps no tile IR");
     assert_null(strstr(captured.last, "did you mean"));
     assert_refused("--apply-rules maybe app", "give yes|no");
 }
@@ -840,11 +841,11 @@ static void options_of_ncu_without_effect(void **state)
 static void all_refusals_of_a_line(void **state)
 {
     (void)state;
-    assert_int_equal(parse("--mps client --print-source ptx --hostname x --native-include a -c x --csv app"),
+    assert_int_equal(parse("--mps client --print-source tileir --hostname x --native-include a -c x --csv app"),
                      KPROF_USAGE);
     assert_int_equal(captured.count, 5);
     assert_non_null(strstr(captured.last, "--launch-count: \"x\" is not valid"));
-    assert_int_equal(parse("--mps client --unheard-of x --print-source ptx app"), KPROF_USAGE);
+    assert_int_equal(parse("--mps client --unheard-of x --print-source tileir app"), KPROF_USAGE);
     assert_int_equal(captured.count, 2); /* whose argument x is, nobody knows */
     assert_refused("--mps control app", "--mps control: this option of ncu is not supported; kprof has no support");
 }

@@ -147,6 +147,48 @@ static void python_lines_are_lines(void **state)
                 "180\n");
 }
 
+/* "OFFSET PTX" where the line changes. */
+static void check_ptx(const char *cubin, const char *mangled, const char *expected)
+{
+    size_t size;
+    char *bytes = read_fixture(cubin, &size);
+    kprof_code code;
+    assert_int_equal(kprof_code_read(bytes, size, NULL, &code), KPROF_OK);
+    free(bytes);
+    kprof_strbuf out = KPROF_STRBUF_INIT;
+    const kprof_code_function *function = find_function(&code, mangled);
+    for (size_t i = 0; i < function->count; i++) {
+        const kprof_code_instruction *at = &function->instructions[i];
+        const char *line = code.ptx;
+        if (at->ptx_line == 0 || (i > 0 && at[-1].ptx_line == at->ptx_line))
+            continue;
+        for (uint32_t n = 1; n < at->ptx_line; n++)
+            line = strchr(line, '\n') + 1;
+        kprof_strbuf_printf(&out, "%llx %.*s\n", (unsigned long long)at->offset, (int)strcspn(line, "\n"), line);
+    }
+    assert_string_equal(out.data ? out.data : "", expected);
+    kprof_strbuf_free(&out);
+    kprof_code_free(&code);
+}
+
+static void lines_of_ptx_are_lines(void **state)
+{
+    (void)state;
+    check_ptx("softmax.cubin", "softmax_kernel",
+              "0 {\n"
+              "10 mov.u32 %r1, %tid.x;\n"
+              "20 add.s64 %rd3, %rd1, %rd2;\n"
+              "30 {\n"
+              "40 add.s64 %rd3, %rd1, %rd2;\n"
+              "50 ld.global.f32 %f1, [%rd3];\n"
+              "60 max.f32 %f2, %f1, 0f00000000;\n"
+              "70 add.f32 %f3, %f2, 0f3F800000;\n"
+              "80 st.global.f32 [%rd3], %f3;\n"
+              "90 ret;\n");
+    check_ptx("plain.cubin", "lengths", "");
+    check_ptx("linked.cubin", "lengths", ""); /* of two texts */
+}
+
 static void code_without_lines_says_so(void **state)
 {
     (void)state;
@@ -253,8 +295,9 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(inlined_functions_have_callers), cmocka_unit_test(called_functions_are_part_of_the_kernel),
         cmocka_unit_test(linked_code_has_several_tables), cmocka_unit_test(python_lines_are_lines),
-        cmocka_unit_test(code_without_lines_says_so),     cmocka_unit_test(only_wanted_functions_are_read),
-        cmocka_unit_test(other_files_are_refused),        cmocka_unit_test(damaged_code_is_survived),
+        cmocka_unit_test(lines_of_ptx_are_lines),         cmocka_unit_test(code_without_lines_says_so),
+        cmocka_unit_test(only_wanted_functions_are_read), cmocka_unit_test(other_files_are_refused),
+        cmocka_unit_test(damaged_code_is_survived),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -275,6 +275,31 @@ static void test_two_cubins(void **state)
     assert_int_equal(number("SELECT count(*) FROM code WHERE line_state=''"), 1);
 }
 
+/* The PTX that the cubin has is a file that is nowhere else. */
+static void test_ptx(void **state)
+{
+    (void)state;
+    read_code("softmax.cubin", "softmax_kernel", false);
+    assert_int_equal(number("SELECT count(*) FROM code_ptx"), 24);
+    assert_int_equal(
+        number("SELECT count(*) FROM code_file WHERE path LIKE '%.ptx' AND content LIKE '.version 8.0%' AND "
+               "id IN (SELECT file_id FROM code_ptx)"),
+        1);
+    kprof_ingest_free(ingest);
+    ingest = NULL;
+    assert_int_equal(kprof_report_close(report), KPROF_OK);
+    assert_int_equal(kprof_report_open(path, &report), KPROF_OK);
+    const kprof_print_options options = {.page = KPROF_PAGE_SOURCE, .all_rows = true, .source_view = KPROF_VIEW_PTX};
+    kprof_status status;
+    char *text = fixture_print(report, &options, &status);
+    assert_int_equal(status, KPROF_OK);
+    assert_non_null(strstr(text, ".ptx:16 "));
+    assert_non_null(strstr(text, "    ld.global.f32 %f1, [%rd3];\n"));
+    free(text);
+    assert_int_equal(kprof_report_close(report), KPROF_OK);
+    report = NULL;
+}
+
 static void write_file(const char *folder, const char *name, const char *content, size_t size)
 {
     char whole[512];
@@ -356,6 +381,8 @@ static void test_parts_and_merged_reports(void **state)
         assert_int_equal(number("SELECT count(*) FROM main.launch_code_profile"), i + 1);
         assert_int_equal(number("SELECT count(*) FROM main.code_function"), i + 1);
         assert_int_equal(number("SELECT count(*) FROM main.code_instruction"), instructions);
+        assert_int_equal(number("SELECT count(*) FROM main.code_ptx JOIN main.code_file ON code_file.id=file_id"),
+                         instructions);
         assert_int_equal(number("SELECT count(*) FROM main.code_line JOIN main.code_file ON code_file.id=file_id"),
                          lines);
         assert_int_equal(number("SELECT count(*) FROM main.instruction_value JOIN main.code_function ON "
@@ -448,6 +475,7 @@ int main(void)
         TEST(test_code_of_a_cubin),
         TEST(test_kinds_of_cubins),
         TEST(test_two_cubins),
+        TEST(test_ptx),
         TEST(test_cubin_that_is_kept),
         TEST(test_source_that_is_kept),
         TEST(test_source_that_is_not_kept),

@@ -283,6 +283,11 @@ static void check_version_7(void **state)
     check_report(KPROF_TESTS_DIR "/fixtures/report-v7.kprof", *state);
 }
 
+static void check_version_8(void **state)
+{
+    check_report(KPROF_TESTS_DIR "/fixtures/report-v8.kprof", *state);
+}
+
 /* Every line has at most `width` columns. */
 static void expect_narrow(const char *text, unsigned width)
 {
@@ -331,6 +336,7 @@ static void check_widths(void **state)
                              KPROF_TESTS_DIR "/fixtures/report-v5.kprof",
                              KPROF_TESTS_DIR "/fixtures/report-v6.kprof",
                              KPROF_TESTS_DIR "/fixtures/report-v7.kprof",
+                             KPROF_TESTS_DIR "/fixtures/report-v8.kprof",
                              KPROF_TESTS_DIR "/../samples/vectorAdd-h200.kprof"};
     for (size_t i = 0; i < sizeof reports / sizeof *reports; i++) {
         for (size_t k = 0; k < sizeof widths / sizeof *widths; k++)
@@ -358,6 +364,7 @@ static const golden_part parts[] = {
     PART(check_version_5, version_5_cases),
     {check_version_6, cases, VERSION_6_COUNT},
     {check_version_7, cases, VERSION_6_COUNT},
+    {check_version_8, cases, VERSION_6_COUNT},
     PART(check_multiplexed, multiplexed_cases),
     PART(check_source, source_cases),
 };

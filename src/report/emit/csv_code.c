@@ -159,7 +159,7 @@ void kprof_csv_code_begin(kprof_csv *csv, kprof_csv_code *code, const kprof_emit
     const char *view = text_of(kernel, "view");
     keep(csv, &code->kernel, text_of(kernel, "kernel"));
     keep(csv, &code->file, "");
-    code->has_lines = strncmp(view, "cuda", 4) == 0;
+    code->has_lines = strcmp(view, "sass") != 0;
     code->has_instructions = strstr(view, "sass") != NULL;
     code->is_open = false;
     if (!code->is_column)

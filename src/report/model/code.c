@@ -5,6 +5,7 @@
 #include <string.h>
 
 #define KPROF_CODE_VERSION 7                  /* of the schema: the first that has these tables */
+#define KPROF_PTX_VERSION  9                  /* that has the lines of PTX */
 #define FRAMES_MAX         256                /* functions inlined into each other */
 #define REASONS_MAX        128                /* a GPU has 20 */
 #define OFFSET_MAX         (INT64_C(1) << 40) /* bytes of a function */
@@ -450,16 +451,11 @@ static kprof_status read_wait(void *user, sqlite3_stmt *row)
     return KPROF_OK;
 }
 
-/* The tables to read for a function, once its instructions are there. */
-static const struct {
-    const char *sql;
-    kprof_store_row *row;
-} details[] = {
-    {"SELECT offset, depth, file_id, line, function FROM code_line WHERE function_id=%lld ORDER BY offset, depth",
-     read_line},
-    {"SELECT offset, producer_offset FROM code_wait WHERE function_id=%lld ORDER BY offset, producer_offset",
-     read_wait},
-};
+#define SQL_OF_LINES                                                                                                   \
+    "SELECT offset, depth, file_id, line, function FROM code_line WHERE function_id=%lld ORDER BY offset, depth"
+#define SQL_OF_PTX "SELECT offset, 0, file_id, line, NULL FROM code_ptx WHERE function_id=%lld ORDER BY offset"
+#define SQL_OF_WAITS                                                                                                   \
+    "SELECT offset, producer_offset FROM code_wait WHERE function_id=%lld ORDER BY offset, producer_offset"
 
 static kprof_status query_function(code_loader *load, const char *format, kprof_store_row *row)
 {
@@ -504,8 +500,11 @@ static kprof_status load_function(code_loader *load, const value_row *rows, size
                                 read_instruction);
     if (status == KPROF_OK)
         status = add_missing(load, rows, count);
-    for (size_t i = 0; i < sizeof details / sizeof *details && status == KPROF_OK; i++)
-        status = query_function(load, details[i].sql, details[i].row);
+    const bool takes_ptx = code->profiles->takes_ptx;
+    if (status == KPROF_OK && (!takes_ptx || load->report->version >= KPROF_PTX_VERSION))
+        status = query_function(load, takes_ptx ? SQL_OF_PTX : SQL_OF_LINES, read_line);
+    if (status == KPROF_OK)
+        status = query_function(load, SQL_OF_WAITS, read_wait);
     if (status == KPROF_OK)
         place_function(load);
     return status;

@@ -114,6 +114,7 @@ typedef struct kprof_code_profiles {
     size_t file_count;
     struct kprof_code_launch *launches; /* [launch_count], by id */
     size_t launch_count;
+    bool takes_ptx;                 /* lines are those of the PTX; to be set before any are read */
     struct kprof_code_cache *cache; /* instructions that were read */
 } kprof_code_profiles;
 

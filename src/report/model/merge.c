@@ -336,7 +336,14 @@ static kprof_status add_code(kprof_merge *merge, const kprof_report *from)
         "function_id IN kept_function",
         "INSERT INTO main.code_file SELECT id+?3, path, bytes, hash, content FROM source.code_file WHERE "
         "id IN (SELECT file_id FROM source.code_line WHERE function_id IN kept_function)",
+        /* Reports of older versions have none. */
+        "INSERT INTO main.code_ptx SELECT function_id+?4, offset, file_id+?3, line FROM source.code_ptx WHERE "
+        "function_id IN kept_function",
+        "INSERT OR IGNORE INTO main.code_file SELECT id+?3, path, bytes, hash, content FROM source.code_file WHERE "
+        "id IN (SELECT file_id FROM source.code_ptx WHERE function_id IN kept_function)",
     };
+    enum { OF_PTX = 2 };
+    const size_t count = sizeof statements / sizeof *statements - (from->version < 9 ? OF_PTX : 0);
     int64_t files = 0, functions = 0, profiles = 0;
     kprof_status status = KPROF_OK;
     if (from->version < 7) /* it has none of these tables */
@@ -351,7 +358,7 @@ static kprof_status add_code(kprof_merge *merge, const kprof_report *from)
         status = ask(merge, "SELECT coalesce(max(id), 0) FROM main.code_profile", &profiles);
     const int64_t numbers[] = {merge->launch_count,  merge->process_count, files, functions, profiles,
                                merge->subset != NULL};
-    for (size_t i = 0; i < sizeof statements / sizeof *statements && status == KPROF_OK; i++)
+    for (size_t i = 0; i < count && status == KPROF_OK; i++)
         status = run(merge, statements[i], numbers, 6);
     return status;
 }

@@ -13,6 +13,9 @@ typedef struct source_note {
     char *text;
 } source_note;
 
+static const char ptx_advice[] =
+    "cubins have PTX where they have lines: of nvcc and NVRTC with -lineinfo, of Triton unless "
+    "TRITON_DISABLE_LINE_INFO=1; kprof of older versions kept none";
 static const char lines_advice[] =
     "lines come with nvcc -lineinfo; Triton has them unless TRITON_DISABLE_LINE_INFO=1, JAX with "
     "XLA_FLAGS=--xla_gpu_generate_line_info=true, Numba with lineinfo=True";
@@ -485,8 +488,10 @@ static void show_heading(shown_code *shown)
 {
     const kprof_code_profile *profile = shown->code->profile;
     kprof_emitter *emitter = shown->page->emitter;
-    static const char *const views[] = {
-        [KPROF_VIEW_SASS] = "sass", [KPROF_VIEW_CUDA] = "cuda", [KPROF_VIEW_BOTH] = "cuda,sass"};
+    static const char *const views[] = {[KPROF_VIEW_SASS] = "sass",
+                                        [KPROF_VIEW_CUDA] = "cuda",
+                                        [KPROF_VIEW_BOTH] = "cuda,sass",
+                                        [KPROF_VIEW_PTX] = "ptx"};
     char room[96];
     const char *shape = describe_shape(profile, room, sizeof room);
     kprof_strbuf measured = KPROF_STRBUF_INIT;
@@ -525,8 +530,10 @@ static kprof_status note_missing(shown_code *shown)
     if (*code->profile->reason)
         status = add_note(page, name, kprof_strdup(code->profile->reason));
     if (status == KPROF_OK && function && !kprof_profiled_has_lines(code)) {
-        const char *state = function->line_state;
-        const int length = asprintf(&text, "no line is known of its instructions%s%s", *state ? ": " : "", state);
+        const bool is_ptx = page->profiles.takes_ptx;
+        const char *state = is_ptx ? "" : function->line_state;
+        const int length = asprintf(&text, "no line%s is known of its instructions%s%s", is_ptx ? " of PTX" : "",
+                                    *state ? ": " : "", state);
         status = add_note(page, name, length < 0 ? NULL : text);
         page->lacks_lines = true;
     }
@@ -676,7 +683,7 @@ static kprof_status show_profiles(source_page *page)
                           kprof_strdup("the instructions of these launches were not measured: kprof --set source -k "
                                        "KERNEL APPLICATION measures them"));
     if (status == KPROF_OK && page->lacks_lines)
-        status = add_note(page, "", kprof_strdup(lines_advice));
+        status = add_note(page, "", kprof_strdup(page->profiles.takes_ptx ? ptx_advice : lines_advice));
     if (status == KPROF_OK && shown > 0)
         show_files(page);
     if (status == KPROF_OK)
@@ -790,6 +797,7 @@ kprof_status kprof_page_source(const kprof_page_context *context)
 {
     source_page page = {.context = context, .model = &context->reports->model};
     kprof_status status = kprof_code_profiles_load(context->reports->file, page.model, &page.profiles);
+    page.profiles.takes_ptx = context->options->source_view == KPROF_VIEW_PTX;
     if (status == KPROF_OK)
         status = prepare(&page);
     if (status == KPROF_OK)

@@ -23,6 +23,7 @@ typedef struct code_reader {
     size_t source_bytes; /* stored so far */
     kprof_code code;     /* of the cubin that is being read */
     int64_t *file_rows;  /* [code.files.count]; 0: not stored yet */
+    int64_t ptx_row;     /* of its PTX in code_file; 0: not stored yet, and -1: not to be */
     char **short_names;  /* [code.names.count], owned; NULL: nobody has asked for it */
 } code_reader;
 
@@ -83,6 +84,44 @@ static kprof_status add_file(code_reader *reader, const char *path, int64_t *row
     }
     free(bytes);
     return status;
+}
+
+/* The row of the cubin's PTX, as a file that is nowhere else; -1 where there is no space for it. */
+static kprof_status ptx_row(code_reader *reader, int64_t *row)
+{
+    const kprof_code *code = &reader->code;
+    char hash[17], path[24];
+    sqlite3_stmt *insert = NULL;
+    *row = reader->ptx_row;
+    if (*row != 0)
+        return KPROF_OK;
+    *row = reader->ptx_row = -1;
+    if (!code->ptx || reader->source_bytes + code->ptx_size > SOURCES_MAX)
+        return KPROF_OK;
+    kprof_status status = kprof_store_statement(reader->report, KPROF_SQL_ADD_CODE_FILE, &insert);
+    if (status != KPROF_OK)
+        return status;
+    kprof_source_hash(code->ptx, code->ptx_size, hash);
+    snprintf(path, sizeof path, "%.8s.ptx", hash);
+    sqlite3_bind_text(insert, 1, path, -1, SQLITE_STATIC);
+    sqlite3_bind_int64(insert, 2, (int64_t)code->ptx_size);
+    sqlite3_bind_text(insert, 3, hash, -1, SQLITE_STATIC);
+    sqlite3_bind_text(insert, 4, code->ptx, (int)code->ptx_size, SQLITE_STATIC);
+    status = step(reader->report, insert);
+    sqlite3_clear_bindings(insert);
+    reader->source_bytes += code->ptx_size;
+    *row = reader->ptx_row = sqlite3_last_insert_rowid(reader->report->db);
+    return status;
+}
+
+static kprof_status add_ptx(code_reader *reader, const kprof_code_instruction *instruction, int64_t function)
+{
+    int64_t file = 0;
+    const kprof_status status = instruction->ptx_line > 0 ? ptx_row(reader, &file) : KPROF_OK;
+    if (status != KPROF_OK || file <= 0)
+        return status;
+    return kprof_store_write(reader->report, KPROF_SQL_ADD_PTX, "iiii", function, (int64_t)instruction->offset, file,
+                             (int64_t)instruction->ptx_line);
 }
 
 /* The row of a file of the cubin. Files that no measured function comes from get none. */
@@ -163,6 +202,8 @@ static kprof_status add_instruction(code_reader *reader, const kprof_code_instru
     status = step(report, insert);
     if (status == KPROF_OK)
         status = add_lines(reader, instruction, function, own_name);
+    if (status == KPROF_OK)
+        status = add_ptx(reader, instruction, function);
     for (size_t i = 0; i < instruction->wait_count && status == KPROF_OK; i++)
         status = kprof_store_write(report, KPROF_SQL_ADD_WAIT, "iii", function, (int64_t)instruction->offset,
                                    (int64_t)reader->code.waits[instruction->first_wait + i]);
@@ -246,6 +287,7 @@ static void forget_code(code_reader *reader)
     free(reader->file_rows);
     reader->short_names = NULL;
     reader->file_rows = NULL;
+    reader->ptx_row = 0;
     kprof_code_free(&reader->code);
 }
 

@@ -72,6 +72,10 @@ static const schema_entry tables[] = {
      "CREATE TABLE code_line(function_id INTEGER NOT NULL REFERENCES code_function, offset INTEGER NOT NULL, "
      "depth INTEGER NOT NULL, file_id INTEGER NOT NULL REFERENCES code_file, line INTEGER NOT NULL, function TEXT, "
      "PRIMARY KEY(function_id, offset, depth)) WITHOUT ROWID"},
+    {9, "code_ptx",
+     "CREATE TABLE code_ptx(function_id INTEGER NOT NULL REFERENCES code_function, offset INTEGER NOT NULL, "
+     "file_id INTEGER NOT NULL REFERENCES code_file, line INTEGER NOT NULL, "
+     "PRIMARY KEY(function_id, offset)) WITHOUT ROWID"},
     {7, "code_wait",
      "CREATE TABLE code_wait(function_id INTEGER NOT NULL REFERENCES code_function, offset INTEGER NOT NULL, "
      "producer_offset INTEGER NOT NULL, PRIMARY KEY(function_id, offset, producer_offset)) WITHOUT ROWID"},

@@ -54,6 +54,7 @@
     X(ADD_CODE_FILE, "INSERT INTO code_file VALUES(NULL,?,?,?,?)")                                                     \
     X(ADD_INSTRUCTION, "INSERT INTO code_instruction VALUES(?,?,?,?,?,?)")                                             \
     X(ADD_LINE, "INSERT INTO code_line VALUES(?,?,?,?,?,?)")                                                           \
+    X(ADD_PTX, "INSERT INTO code_ptx VALUES(?,?,?,?)")                                                                 \
     X(ADD_WAIT, "INSERT OR IGNORE INTO code_wait VALUES(?,?,?)")                                                       \
     X(FIND_PROFILED_LAUNCH,                                                                                            \
       "SELECT id, kernel_id, device_id, kernel_id || ' ' || device_id || ' ' || grid_x || ' ' || grid_y || ' ' || "    \
