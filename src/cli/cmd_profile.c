@@ -7,6 +7,7 @@
 #include "cli/paths.h"
 #include "cli/plans.h"
 #include "cli/progress.h"
+#include "cli/remote.h"
 #include "cli/session.h"
 #include "cli/spools.h"
 #include "cli/words.h"
@@ -24,6 +25,7 @@
 #include <unistd.h>
 
 #define POLL_MS            50
+#define BUSY_POLL_MS       2 /* while kprof ctl waits */
 #define SIGNAL_PATIENCE_NS INT64_C(2000000000)
 #define REPORT_IN_TEMP     "report.kprof"
 
@@ -44,7 +46,8 @@ typedef struct profile {
     kprof_bystander bystander;
     kprof_progress progress;
     kprof_spools *spools;
-    int64_t signal_ns; /* when a signal arrived while launches were being measured; 0: none has */
+    kprof_remote *remote; /* NULL: kprof ctl is not heard */
+    int64_t signal_ns;    /* when a signal arrived while launches were being measured; 0: none has */
     kprof_outcome outcome;
 } profile;
 
@@ -286,6 +289,8 @@ static kprof_status start_application(profile *run)
         .bystander = &run->bystander,
     };
     kprof_status status = kprof_spools_new(&run->session, run->report, &run->progress, &run->spools);
+    if (status == KPROF_OK && run->options->starts_unarmed)
+        status = kprof_remote_open(&(kprof_remote_run){&run->session, run->spools}, &run->remote);
     if (status == KPROF_OK)
         status = kprof_child_fork(&spec, &run->child);
     if (status == KPROF_OK)
@@ -321,17 +326,30 @@ static void settle_signal(profile *run)
     run->signal_ns = 0;
 }
 
+static void tell_unarmed(const profile *run)
+{
+    kprof_log(KPROF_LOG_INFO, "process %d is not measured before kprof ctl start %d", (int)run->child.pid,
+              (int)run->child.pid);
+}
+
 /* Ingest until the application has ended. A report that cannot be written is no reason to stop the application. */
 static void collect(profile *run)
 {
     kprof_outcome *outcome = &run->outcome;
     kprof_progress_begin(&run->progress, run->options->quiet ? NULL : stderr, run->options->most_launches);
-    while (!kprof_child_wait(&run->child, POLL_MS)) {
+    bool is_busy = false;
+    if (run->remote)
+        tell_unarmed(run);
+    while (!kprof_child_wait(&run->child, is_busy ? BUSY_POLL_MS : POLL_MS)) {
         if (outcome->collecting == KPROF_OK)
             outcome->collecting = kprof_spools_poll(run->spools);
+        is_busy = run->remote && kprof_remote_serve(run->remote);
+        run->child.also = run->remote && !is_busy ? kprof_remote_descriptor(run->remote) : -1;
         kprof_spools_end_done(run->spools);
         settle_signal(run);
     }
+    kprof_remote_close(run->remote);
+    run->remote = NULL;
     kprof_status finished = kprof_spools_finish(run->spools, run->child.pid);
     if (finished == KPROF_OK)
         finished =
@@ -401,6 +419,7 @@ static void print_results(profile *run)
 static void dispose(profile *run, bool started)
 {
     kprof_child_close(&run->child);
+    kprof_remote_close(run->remote);
     kprof_spools_free(run->spools);
     if (started)
         (void)!kprof_report_close(run->report);
@@ -443,7 +462,7 @@ static void name_doctor(int code)
 
 int kprof_cmd_profile(const kprof_options *options)
 {
-    profile run = {.options = options, .signals.fd = -1, .child = {.gate = -1, .error = -1}};
+    profile run = {.options = options, .signals.fd = -1, .child = {.gate = -1, .error = -1, .also = -1}};
     kprof_status status = profile_application(&run);
     kprof_status written = kprof_results_close(options, run.results);
     if (run.outcome.printing == KPROF_OK)

@@ -50,9 +50,9 @@ bool kprof_command_words(const kprof_command *command, kprof_strlist *out)
     bool added = true;
     for (size_t i = 1; command->operand == KPROF_OPERAND_COMMAND && i < KPROF_COMMAND_COUNT && added; i++)
         added = kprof_strlist_add(out, kprof_commands[i].name);
-    if (command->operand != KPROF_OPERAND_WORD)
+    if (command->operand != KPROF_OPERAND_WORD && command->operand != KPROF_OPERAND_WORDS)
         return added;
-    char *words = kprof_strdup(command->usage), *rest = words;
+    char *words = kprof_strndup(command->usage, strcspn(command->usage, " ")), *rest = words;
     for (char *word; added && words && (word = strsep(&rest, "|"));)
         added = kprof_strlist_add(out, word);
     free(words);

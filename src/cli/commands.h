@@ -12,6 +12,7 @@ typedef enum kprof_operand {
     KPROF_OPERAND_REPORTS,      /* two report files, first the baseline */
     KPROF_OPERAND_MANY_REPORTS, /* any number of report files */
     KPROF_OPERAND_WORD,         /* one of the words that `usage` gives, separated by "|" */
+    KPROF_OPERAND_WORDS,        /* one of the words before the blank in `usage`, then any */
     KPROF_OPERAND_COMMAND,      /* the name of a command, or nothing */
     KPROF_OPERAND_FOLDER,       /* a folder, or nothing */
     KPROF_OPERAND_METRICS,      /* any number of names of metrics */
@@ -44,6 +45,8 @@ typedef enum kprof_operand {
         "Join the reports of several ranks, processes or machines.") \
     ROW(recover, "recover",  true,        FOLDER,      "[DIR]",                                    "kprof-recover", \
         "Make a report of a run that was killed or could not store it.") \
+    ROW(ctl,     "ctl",      true,        WORDS,       "start|stop|status [PID...]",               "kprof-ctl", \
+        "Start and stop measuring while an application runs.") \
     ROW(doctor,  "doctor",   true,        APPLICATION, "[options] [[--] application [arguments]]", "kprof-doctor", \
         "Tell what keeps kernels from being measured, and measure one.") \
     ROW(help,    "help",     false,       COMMAND,     "[command]",                                "kprof", \

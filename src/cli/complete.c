@@ -335,6 +335,8 @@ static kprof_status offer_operands(const answers *to, const reading *at)
         ask_for(to, "programs");
     else if (at->command->operand == KPROF_OPERAND_FOLDER && at->operands == 0)
         ask_for(to, "folders");
+    else if (at->command->operand == KPROF_OPERAND_WORDS)
+        return is_complete ? KPROF_OK : KPROF_NO_MEMORY; /* process ids */
     else if (at->operands < (at->command->operand == KPROF_OPERAND_REPORTS ? 2 : 1) ||
              at->command->operand == KPROF_OPERAND_MANY_REPORTS)
         ask_for_files(to, kprof_command_reads_reports(at->command) ? "FILE.kprof" : "");

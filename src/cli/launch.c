@@ -183,7 +183,8 @@ static kprof_status fork_with(const kprof_child_spec *spec, char **environment, 
                          .error = error[0],
                          .signals = spec->signals,
                          .bystander = spec->bystander,
-                         .session_dir = spec->session_dir};
+                         .session_dir = spec->session_dir,
+                         .also = -1};
     if (pid > 0)
         return KPROF_OK;
     out->pid = 0;
@@ -294,11 +295,11 @@ static void forward(kprof_child *child, const struct signalfd_siginfo *info)
 
 bool kprof_child_wait(kprof_child *child, int timeout_ms)
 {
-    struct pollfd poll_for = {.fd = child->signals->fd, .events = POLLIN};
+    struct pollfd poll_for[] = {{.fd = child->signals->fd, .events = POLLIN}, {.fd = child->also, .events = POLLIN}};
     struct signalfd_siginfo info;
     if (child->ended)
         return true;
-    poll(&poll_for, 1, timeout_ms);
+    poll(poll_for, 2, timeout_ms);
     while (read(child->signals->fd, &info, sizeof info) == sizeof info)
         forward(child, &info);
     child->ended = waitpid(child->pid, &child->wait_status, WNOHANG) == child->pid;
@@ -315,5 +316,5 @@ void kprof_child_close(kprof_child *child)
         close(child->gate);
     if (child->error > 0)
         close(child->error);
-    *child = (kprof_child){.gate = -1, .error = -1};
+    *child = (kprof_child){.gate = -1, .error = -1, .also = -1};
 }

@@ -47,6 +47,7 @@ typedef struct kprof_child {
     kprof_signals *signals;
     kprof_bystander *bystander;
     const char *session_dir; /* borrowed */
+    int also;                /* a descriptor whose input ends a wait, too; -1: none */
     bool ended;
     int wait_status;
     int arrived; /* a signal that has arrived for the application; the caller sets it to 0 */
@@ -57,9 +58,9 @@ typedef struct kprof_child {
 kprof_status kprof_child_fork(const kprof_child_spec *spec, kprof_child *out) KPROF_MUST_CHECK;
 /* Let it start `name`. NO_APPLICATION, with the reason and perhaps a suggestion, when that fails. */
 kprof_status kprof_child_start(kprof_child *child, const char *name) KPROF_MUST_CHECK;
-/* Wait for at most `timeout_ms` for the end of the application or a signal to forward; true when it has ended. A signal
- * that has reached the application with kprof's whole group is not forwarded. Another one that the application handles
- * or ignores is forwarded at once, one that would end it by kprof_child_release. */
+/* Wait for at most `timeout_ms`, and for input of `also`, for the end of the application or a signal to forward; true
+ * when it has ended. A signal that has reached the application with kprof's whole group is not forwarded. Another one
+ * that the application handles or ignores is forwarded at once, one that would end it by kprof_child_release. */
 bool kprof_child_wait(kprof_child *child, int timeout_ms);
 /* Forward the signal that is held back, if there is one. */
 void kprof_child_release(kprof_child *child);

@@ -15,6 +15,7 @@
 #define DIFF   KPROF_IN(diff)
 #define MERGE  KPROF_IN(merge)
 #define DOCTOR KPROF_IN(doctor)
+#define CTL    KPROF_IN(ctl)
 #define EXPORT KPROF_IN(export)
 #define ALL    KPROF_IN_ALL
 /* Those that print, with a format of their choice; kprof merge prints nothing, and kprof export what --to says. */

@@ -258,7 +258,7 @@ static kprof_status take_word(cursor *at, bool may_be_command, bool *done)
     if (options->command->operand == KPROF_OPERAND_METRICS)
         return kprof_value_list(*at->word, &options->selection.metrics) ? KPROF_OK
                                                                         : kprof_fail(KPROF_NO_MEMORY, "out of memory");
-    if (options->command->operand == KPROF_OPERAND_MANY_REPORTS) {
+    if (options->command->operand == KPROF_OPERAND_MANY_REPORTS || options->command->operand == KPROF_OPERAND_WORDS) {
         options->argument = options->argument ? options->argument : *at->word;
         return kprof_strlist_add(&options->reports, *at->word) ? KPROF_OK
                                                                : kprof_fail(KPROF_NO_MEMORY, "out of memory");

@@ -207,7 +207,8 @@ static int is_session_name(const struct dirent *entry)
     return strncmp(entry->d_name, DIR_PREFIX, strlen(DIR_PREFIX)) == 0 && strlen(entry->d_name) == strlen(DIR_PATTERN);
 }
 
-bool kprof_session_find_old(kprof_strlist *out)
+/* Append the sessions whose kprof is so, and that have the file, unless it is NULL. */
+static bool find_sessions(kprof_owner owner, const char *file, kprof_strlist *out)
 {
     char parent[PATH_MAX], dir[PATH_MAX + 300];
     struct dirent **entries;
@@ -217,7 +218,7 @@ bool kprof_session_find_old(kprof_strlist *out)
     for (int i = 0; i < count; i++) {
         snprintf(dir, sizeof dir, "%s/%s", parent, entries[i]->d_name);
         int folder = kprof_folder_open(dir, &reason);
-        if (folder >= 0 && kprof_folder_owner(folder) == KPROF_OWNER_GONE)
+        if (folder >= 0 && kprof_folder_owner(folder) == owner && (!file || faccessat(folder, file, F_OK, 0) == 0))
             is_whole = kprof_strlist_add(out, dir) && is_whole;
         if (folder >= 0)
             close(folder);
@@ -226,6 +227,16 @@ bool kprof_session_find_old(kprof_strlist *out)
     if (count >= 0)
         free(entries);
     return is_whole;
+}
+
+bool kprof_session_find_old(kprof_strlist *out)
+{
+    return find_sessions(KPROF_OWNER_GONE, NULL, out);
+}
+
+bool kprof_session_find_live(kprof_strlist *out)
+{
+    return find_sessions(KPROF_OWNER_LIVES, KPROF_SESSION_SOCKET, out);
 }
 
 /* NULL, or why the folder is none that can be recovered. */

@@ -297,6 +297,28 @@ static bool goes_on(const kprof_spools *spools, const spool *item)
     return false;
 }
 
+void kprof_spools_visit(const kprof_spools *spools, void (*visit)(void *user, const kprof_spools_process *process),
+                        void *user)
+{
+    for (size_t i = 0; i < spools->count; i++) {
+        const spool *item = spools->items[i];
+        bool is_last = true; /* of the programs that the process has become by exec */
+        for (size_t k = i + 1; k < spools->count && is_last; k++)
+            is_last = spools->items[k]->pid != item->pid;
+        if (item->pid > 0 && !item->ended && is_last && is_alive(item->pid))
+            visit(user, &(kprof_spools_process){item->pid, item->measured});
+    }
+}
+
+bool kprof_spools_lives(const kprof_spools *spools, int64_t pid)
+{
+    bool has_ended = false;
+    for (size_t i = 0; i < spools->count; i++)
+        if (spools->items[i]->pid == pid)
+            has_ended = spools->items[i]->ended; /* the last one tells */
+    return !has_ended && is_alive(pid);
+}
+
 /* Launches that were to be measured when their process ended. */
 static void explain_open(kprof_spools *spools, const spool *item)
 {

@@ -19,6 +19,15 @@ void kprof_spools_free(kprof_spools *spools);
 /* Ingest what has been written since the last call. After a failure (OUTPUT: disk full) no more is read; every call
  * gives the same status again, and only the first logs. */
 kprof_status kprof_spools_poll(kprof_spools *spools) KPROF_MUST_CHECK;
+/* A process that lives and writes records. */
+typedef struct kprof_spools_process {
+    int64_t pid;
+    uint64_t measured; /* launches so far */
+} kprof_spools_process;
+void kprof_spools_visit(const kprof_spools *spools, void (*visit)(void *user, const kprof_spools_process *process),
+                        void *user);
+/* Is the process one of these, or one that has written nothing yet? */
+bool kprof_spools_lives(const kprof_spools *spools, int64_t pid);
 /* Launches, at least, that processes which live are still measuring. */
 uint64_t kprof_spools_open_launches(const kprof_spools *spools);
 /* End processes that have told that all their launches are measured: by SIGTERM, and 2 s later by SIGKILL. */

@@ -13,7 +13,7 @@
 #include <unistd.h>
 
 #define CONFIG_MAGIC     "KPROFCFG"
-#define CONFIG_VERSION   20
+#define CONFIG_VERSION   21
 #define CONFIG_MAX_BYTES (64u << 20)
 #define CONFIG_MAX_CHIPS 256
 /* All metrics of a chip at once take some hundred passes. */
@@ -265,21 +265,21 @@ static bool write_all(int fd, const char *data, size_t size)
 
 /* Write under a temporary name and rename: a process that starts meanwhile reads the old file or the new one. Return
  * NULL, or the reason. */
-static const char *replace_file(int folder, const kprof_strbuf *content)
+static const char *replace_file(int folder, const char *name, const kprof_strbuf *content)
 {
     const char *reason = NULL;
     int fd = kprof_folder_open_file(folder, DRAFT_FILE, O_WRONLY | O_CREAT | O_TRUNC, &reason);
     if (fd < 0)
         return reason;
     bool written = write_all(fd, content->data, content->length);
-    if (close(fd) == 0 && written && renameat(folder, DRAFT_FILE, folder, KPROF_CONFIG_FILE) == 0)
+    if (close(fd) == 0 && written && renameat(folder, DRAFT_FILE, folder, name) == 0)
         return NULL;
     reason = strerror(errno);
     unlinkat(folder, DRAFT_FILE, 0);
     return reason;
 }
 
-kprof_status kprof_config_save(const kprof_config *config, const char *dir)
+kprof_status kprof_config_save_as(const kprof_config *config, const char *dir, const char *name)
 {
     kprof_strbuf content = KPROF_STRBUF_INIT;
     kprof_status status = kprof_config_encode(config, &content);
@@ -287,21 +287,26 @@ kprof_status kprof_config_save(const kprof_config *config, const char *dir)
         const char *reason;
         int folder = kprof_folder_open(dir, &reason);
         if (folder >= 0) {
-            reason = replace_file(folder, &content);
+            reason = replace_file(folder, name, &content);
             close(folder);
         }
         if (reason)
-            status = kprof_fail(KPROF_OUTPUT, "writing %s/" KPROF_CONFIG_FILE ": %s", dir, reason);
+            status = kprof_fail(KPROF_OUTPUT, "writing %s/%s: %s", dir, name, reason);
     }
     kprof_strbuf_free(&content);
     return status;
 }
 
+kprof_status kprof_config_save(const kprof_config *config, const char *dir)
+{
+    return kprof_config_save_as(config, dir, KPROF_CONFIG_FILE);
+}
+
 /* NULL, or the reason. */
-static const char *read_file(int folder, kprof_strbuf *out)
+static const char *read_file(int folder, const char *name, kprof_strbuf *out)
 {
     const char *reason = NULL;
-    int fd = kprof_folder_open_file(folder, KPROF_CONFIG_FILE, O_RDONLY, &reason);
+    int fd = kprof_folder_open_file(folder, name, O_RDONLY, &reason);
     if (fd < 0)
         return reason;
     char block[16384];
@@ -316,7 +321,7 @@ static const char *read_file(int folder, kprof_strbuf *out)
     return reason;
 }
 
-kprof_status kprof_config_load(const char *dir, kprof_config *out)
+kprof_status kprof_config_load_as(const char *dir, const char *name, kprof_config *out)
 {
     *out = (kprof_config){0};
     kprof_strbuf content = KPROF_STRBUF_INIT;
@@ -324,12 +329,17 @@ kprof_status kprof_config_load(const char *dir, kprof_config *out)
     int folder = kprof_folder_open(dir, &reason);
     if (folder < 0)
         return kprof_fail(KPROF_INTERNAL, "the session directory %s is not used: %s", dir, reason);
-    reason = read_file(folder, &content);
+    reason = read_file(folder, name, &content);
     close(folder);
-    kprof_status status = reason ? kprof_fail(KPROF_INTERNAL, "reading %s/" KPROF_CONFIG_FILE ": %s", dir, reason)
+    kprof_status status = reason ? kprof_fail(KPROF_INTERNAL, "reading %s/%s: %s", dir, name, reason)
                                  : kprof_config_decode(content.data, content.length, out);
     kprof_strbuf_free(&content);
     return status;
+}
+
+kprof_status kprof_config_load(const char *dir, kprof_config *out)
+{
+    return kprof_config_load_as(dir, KPROF_CONFIG_FILE, out);
 }
 
 void kprof_config_free(kprof_config *config)

@@ -116,6 +116,9 @@ kprof_status kprof_config_decode(const void *data, size_t size, kprof_config *ou
  * (core/folder.h); anything else is refused. */
 kprof_status kprof_config_save(const kprof_config *config, const char *dir) KPROF_MUST_CHECK;
 kprof_status kprof_config_load(const char *dir, kprof_config *out) KPROF_MUST_CHECK;
+/* The same with another name of the file. */
+kprof_status kprof_config_save_as(const kprof_config *config, const char *dir, const char *name) KPROF_MUST_CHECK;
+kprof_status kprof_config_load_as(const char *dir, const char *name, kprof_config *out) KPROF_MUST_CHECK;
 void kprof_config_free(kprof_config *config); /* members, not the struct */
 
 #endif

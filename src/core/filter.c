@@ -384,6 +384,24 @@ bool kprof_filter_take_launch(kprof_filter *filter, bool matches, const kprof_fi
     return spec->launch_count == 0 || take_one(counts, spec->launch_count);
 }
 
+static void restart(counter *counts)
+{
+    atomic_store_explicit(&counts->matching, 0, memory_order_relaxed);
+    atomic_store_explicit(&counts->taken, 0, memory_order_relaxed);
+}
+
+void kprof_filter_restart(kprof_filter *filter)
+{
+    for (size_t i = 0; i < DEVICES; i++) {
+        atomic_store_explicit(&filter->launches[i], 0, memory_order_relaxed);
+        restart(&filter->counters[i]);
+    }
+    for (size_t i = 0; filter->configs && i < CONFIG_LISTS; i++) {
+        for (config *at = atomic_load_explicit(&filter->configs[i], memory_order_acquire); at; at = at->next)
+            restart(&at->counter);
+    }
+}
+
 void kprof_filter_take_another(kprof_filter *filter, const kprof_filter_launch *launch)
 {
     counter *counts = filter->spec.launch_count ? find_counter(filter, launch) : NULL;

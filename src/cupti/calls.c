@@ -622,6 +622,13 @@ static void read_launch(CUpti_CallbackId id, const void *parameters, kprof_given
     }
 }
 
+bool kprof_call_may_go_unseen(CUpti_CallbackId id)
+{
+    const kprof_call_kind kind = id < CUPTI_DRIVER_TRACE_CBID_SIZE ? (kprof_call_kind)kinds[id] : KPROF_CALL_OTHER;
+    return kind == KPROF_CALL_LAUNCH || kind == KPROF_CALL_WAIT || kind == KPROF_CALL_HARMLESS ||
+           (kind == KPROF_CALL_GRAPH_LAUNCH && id != ID(cuLaunchCooperativeKernelMultiDevice));
+}
+
 bool kprof_call_is_decoded(kprof_call_kind kind)
 {
     return kind == KPROF_CALL_LAUNCH || kind == KPROF_CALL_GRAPH_LAUNCH || kind == KPROF_CALL_TRANSFER ||

@@ -94,6 +94,8 @@ kprof_call_kind kprof_call_decode(CUpti_CallbackId id, const void *parameters, k
 /* The same for a call of a kind that is known already, as it leaves. */
 void kprof_call_decode_known(kprof_call_kind kind, CUpti_CallbackId id, const void *parameters,
                              kprof_decoded_call *out);
+/* May kprof go without seeing these calls while it measures nothing? They change nothing that it keeps lists of. */
+bool kprof_call_may_go_unseen(CUpti_CallbackId id);
 /* Does _decode set anything for a call of this kind? */
 bool kprof_call_is_decoded(kprof_call_kind kind);
 

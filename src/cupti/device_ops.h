@@ -21,6 +21,7 @@
 
 #define KPROF_DEVICE_FUNCTIONS(X)                                                                                      \
     X(target_start)                                                                                                    \
+    X(target_follow)                                                                                                   \
     X(target_current_device)                                                                                           \
     X(target_device)                                                                                                   \
     X(target_shape)                                                                                                    \

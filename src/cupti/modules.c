@@ -23,6 +23,7 @@ typedef struct cubin_record {
     cubin_kernel *kernels; /* [kernel_count], sorted by name */
     size_t kernel_count;
     kprof_strlist variables;
+    bool is_noted; /* its variables, since it was loaded last */
     struct cubin_record *next;
 } cubin_record;
 
@@ -269,10 +270,11 @@ void kprof_modules_add(const void *cubin, size_t size)
             read_calls(&view, &section, record);
     }
     spread_side_effects(record);
-    const cubin_record *listed = seen.cubins;
+    cubin_record *listed = seen.cubins;
     while (listed && !is_same(listed, record))
         listed = listed->next;
     if (listed) { /* it has been loaded before */
+        listed->is_noted = false;
         free_record(record);
     } else {
         record->next = seen.cubins;
@@ -305,6 +307,24 @@ const kprof_strlist *kprof_modules_variables(const char *kernel, size_t index)
             names = &record->variables;
     pthread_mutex_unlock(&seen.mutex);
     return names;
+}
+
+void kprof_modules_note_variables(const kprof_strlist *variables)
+{
+    pthread_mutex_lock(&seen.mutex);
+    for (cubin_record *record = seen.cubins; record; record = record->next)
+        record->is_noted = record->is_noted || &record->variables == variables;
+    pthread_mutex_unlock(&seen.mutex);
+}
+
+bool kprof_modules_have_unnoted_variables(void)
+{
+    bool found = false;
+    pthread_mutex_lock(&seen.mutex);
+    for (const cubin_record *record = seen.cubins; record && !found; record = record->next)
+        found = record->variables.count > 0 && !record->is_noted;
+    pthread_mutex_unlock(&seen.mutex);
+    return found;
 }
 
 kprof_device_launches kprof_modules_device_launches(const char *kernel)

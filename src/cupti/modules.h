@@ -27,5 +27,10 @@ kprof_device_launches kprof_modules_device_launches(const char *kernel);
 /* Names of the writable variables in a cubin that has the kernel, the one of this index among those that do, from 0;
  * NULL when there are no more. The list lives as long as the process. Thread-safe. */
 const kprof_strlist *kprof_modules_variables(const char *kernel, size_t index);
+/* The variables of this list, which _variables has returned, are noted where they are. Thread-safe. */
+void kprof_modules_note_variables(const kprof_strlist *variables);
+/* Has a cubin variables that nobody has noted since it was loaded? A kernel that kprof did not see may have left their
+ * addresses anywhere. Thread-safe. */
+bool kprof_modules_have_unnoted_variables(void);
 
 #endif

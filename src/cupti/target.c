@@ -216,6 +216,28 @@ kprof_status kprof_target_start(const kprof_target_hooks *target_hooks)
     return status == KPROF_OK ? subscribe() : status;
 }
 
+/* Kernels that ran unseen may have left the addresses of their modules' variables to any kernel. */
+static void note_unseen_variables(void)
+{
+    static const kprof_call call = {.name = "launches while kprof was not armed"};
+    if (kprof_modules_have_unnoted_variables())
+        note_sharing(&call, KPROF_MAY_NOT_SAVE);
+}
+
+kprof_status kprof_target_follow(bool follow)
+{
+    CUptiResult result = CUPTI_SUCCESS;
+    if (follow)
+        note_unseen_variables();
+    for (CUpti_CallbackId id = 1; result == CUPTI_SUCCESS && id < CUPTI_DRIVER_TRACE_CBID_SIZE; id++) {
+        if (kprof_call_may_go_unseen(id))
+            result = target.cupti->cuptiEnableCallback(follow, target.subscriber, CUPTI_CB_DOMAIN_DRIVER_API, id);
+    }
+    if (result != CUPTI_SUCCESS)
+        return kprof_fail(KPROF_INTERNAL, "CUPTI refuses callbacks (CUPTI error %d)", (int)result);
+    return KPROF_OK;
+}
+
 kprof_status kprof_target_current_device(uint32_t *device)
 {
     CUdevice current = 0;

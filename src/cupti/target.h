@@ -22,6 +22,11 @@ typedef struct kprof_target_hooks {
  * COUNTERS_BUSY when another tool is the subscriber already. */
 kprof_status kprof_target_start(const kprof_target_hooks *hooks) KPROF_MUST_CHECK;
 
+/* Have the hooks called for launches and for all that changes nothing which kprof lists, or no longer; as _start
+ * begins, they are. What changes lists is told all the time. Whoever calls this holds no lock that hooks wait for.
+ * Calls that are under way may be told on entering alone, or on leaving alone. INTERNAL when CUPTI refuses. */
+kprof_status kprof_target_follow(bool follow) KPROF_MUST_CHECK;
+
 /* Ordinal of the context's device, which must be current on this thread. */
 kprof_status kprof_target_current_device(uint32_t *device) KPROF_MUST_CHECK;
 /* Is the context the device's primary one, which lives until the process ends if nobody resets the device? */

@@ -171,8 +171,12 @@ void kprof_variables_note_module(const void *context, void *function, const char
         lose("the driver does not tell a kernel's module");
         return;
     }
-    for (size_t i = 0; (names = kprof_modules_variables(kernel, i)); i++)
-        seen[note_cubin(driver, context, module, names)] = true;
+    for (size_t i = 0; (names = kprof_modules_variables(kernel, i)); i++) {
+        const match found = note_cubin(driver, context, module, names);
+        seen[found] = true;
+        if (found == MATCH)
+            kprof_modules_note_variables(names);
+    }
     if (!seen[MATCH] && (seen[PARTLY] || !seen[NO_VARIABLES]))
         lose("the driver does not find those of a kernel's module");
 }

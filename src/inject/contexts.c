@@ -236,6 +236,24 @@ void kprof_contexts_release(void)
     pthread_mutex_unlock(&list->mutex);
 }
 
+bool kprof_contexts_drop(void)
+{
+    context_list *list = &the_contexts;
+    pthread_mutex_lock(&list->mutex);
+    for (kprof_profiled_context **link = &list->contexts; *link;) {
+        kprof_profiled_context *going = *link;
+        if (give_back_idle(going) != KPROF_OK) {
+            link = &going->next;
+            continue;
+        }
+        *link = going->next;
+        release(going);
+    }
+    const bool is_empty = !list->contexts;
+    pthread_mutex_unlock(&list->mutex);
+    return is_empty;
+}
+
 void kprof_contexts_end_samples(void)
 {
     context_list *list = &the_contexts;

@@ -68,6 +68,10 @@ size_t kprof_contexts_held_bytes(uint32_t device);
  * measurement takes them again. Needs the gate. */
 void kprof_contexts_release(void);
 
+/* Give the counters back, and forget all that was kept of contexts. False when the work of one does not end in time:
+ * that one stays. Needs the gate, and no batch may be open. */
+bool kprof_contexts_drop(void);
+
 /* Report the samples of all contexts that lack passes, as they are; see samples.h. Needs the gate. */
 void kprof_contexts_end_samples(void);
 

@@ -56,9 +56,34 @@ static void announce_metrics(const kprof_chip_metrics *metrics)
     kprof_process_write(&record);
 }
 
-static const kprof_device *open_device(uint32_t ordinal)
+/* NULL: nothing was chosen for the chip. */
+static const kprof_chip_metrics *find_metrics(const char *chip)
 {
     const kprof_config *config = &kprof_engine.process.config;
+    const kprof_chip_metrics *found = NULL;
+    for (size_t i = 0; i < config->chip_count && !found; i++)
+        if (strcmp(config->chips[i].chip, chip) == 0)
+            found = &config->chips[i];
+    return found;
+}
+
+void kprof_devices_use_plans(void)
+{
+    device_list *list = &the_devices;
+    pthread_mutex_lock(&list->mutex);
+    for (size_t i = 0; i < KPROF_MAX_DEVICES; i++) {
+        kprof_device *device = list->devices[i];
+        const kprof_chip_metrics *metrics = device ? find_metrics(device->record.chip) : NULL;
+        if (metrics)
+            announce_metrics(metrics);
+        if (device)
+            device->metrics = metrics;
+    }
+    pthread_mutex_unlock(&list->mutex);
+}
+
+static const kprof_device *open_device(uint32_t ordinal)
+{
     device_list *list = &the_devices;
     if (ordinal >= KPROF_MAX_DEVICES)
         return NULL;
@@ -69,9 +94,7 @@ static const kprof_device *open_device(uint32_t ordinal)
         free(device);
         return NULL;
     }
-    for (size_t i = 0; i < config->chip_count && !device->metrics; i++)
-        if (strcmp(config->chips[i].chip, device->record.chip) == 0)
-            device->metrics = &config->chips[i];
+    device->metrics = find_metrics(device->record.chip);
     kprof_record record = {.type = KPROF_RECORD_DEVICE, .device = device->record};
     kprof_process_write(&record);
     if (device->metrics)

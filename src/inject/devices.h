@@ -16,6 +16,8 @@ typedef struct kprof_device {
  * of its metrics go to the spool. NULL when the driver does not tell. Thread-safe. */
 const kprof_device *kprof_devices_find(void *context);
 void kprof_devices_forget(void *context);
+/* The configuration has other chips: have devices collect what these ask for, and tell the spool. Needs the gate. */
+void kprof_devices_use_plans(void);
 /* Bytes that the driver may allocate as local memory for a launch of the kernel; 0 when an earlier kernel on the device
  * needed as much. The driver keeps local memory for all threads that the device can hold at once (CUDA C++ Programming
  * Guide, "Local Memory"). */

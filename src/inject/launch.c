@@ -82,6 +82,11 @@ static void write_kernel(const kprof_kernel *kernel)
     kprof_process_write(&record);
 }
 
+void kprof_launch_write_counts(void)
+{
+    kprof_kernels_visit(write_seen);
+}
+
 /* A launch among the others. */
 typedef struct counted {
     kprof_kernel *kernel; /* NULL: out of memory */
@@ -789,7 +794,7 @@ static void write_end(void)
                   "process %d had %llu launch%s in %llu step%s; --schedule measures from step %llu on",
                   (int)kprof_engine.process.pid, (unsigned long long)launches, launches == 1 ? "" : "es",
                   (unsigned long long)steps, steps == 1 ? "" : "s", (unsigned long long)first);
-    kprof_kernels_visit(write_seen);
+    kprof_launch_write_counts();
     kprof_record record = {.type = KPROF_RECORD_END};
     record.end = (kprof_end_record){
         .launches = launches,
@@ -886,7 +891,8 @@ void kprof_launch_before(kprof_exec_turn turn)
     bool is_own = getpid() == process->pid; /* not a child after vfork, which shares this memory */
     if (is_own && turn != KPROF_BEFORE_THREAD)
         kprof_launch_end_by_signal();
-    if (!is_own || !atomic_load(&process->armed) || atomic_load(&kprof_the_launches.ended) || kprof_gate_is_own())
+    const bool is_over = !atomic_load(&process->armed) && !atomic_load(&process->waits);
+    if (!is_own || is_over || atomic_load(&kprof_the_launches.ended) || kprof_gate_is_own())
         return;
     bool is_within = thread.shared > 0 || thread.alone; /* a call, which has the gate */
     /* No other thread may replay managed memory. */
@@ -940,6 +946,7 @@ void kprof_launch_forget(void)
 void kprof_launch_prepare(void)
 {
     atomic_store(&kprof_the_launches.ended, false);
+    atomic_store(&kprof_the_launches.settled, kprof_engine.process.config.starts_unarmed);
     atomic_store(&kprof_engine.thread_begins, mark_own_thread);
     kprof_idle_start(give_back);
 }

@@ -27,6 +27,8 @@ extern const kprof_target_hooks kprof_launch_hooks;
 /* Before the first hook is called. */
 void kprof_launch_prepare(void);
 
+/* Write how often each kernel was launched so far. */
+void kprof_launch_write_counts(void);
 /* In a forked child, where nothing is measured. */
 void kprof_launch_forget(void);
 /* Replay what is open, as the process is about to call exec or _exit: then it writes all that _finish does, too. Before

@@ -5,6 +5,7 @@
 #include "cupti/alone.h"
 #include "cupti/counting.h"
 #include "cupti/output.h"
+#include "inject/arming.h"
 #include "inject/batch.h"
 #include "inject/ending.h"
 #include "inject/engine.h"
@@ -67,6 +68,7 @@ static void write_process(void)
 static void disarm_forked_child(void)
 {
     atomic_store(&kprof_engine.process.armed, false);
+    atomic_store(&kprof_engine.process.waits, false);
     kprof_launch_forget();
     kprof_gate_reset();
     kprof_batch_forget();
@@ -84,7 +86,7 @@ static void at_exit(void)
     if (atomic_exchange(&kprof_engine.process.ending, true))
         return;
     kprof_preload_end();
-    if (atomic_load(&kprof_engine.process.armed))
+    if (atomic_load(&kprof_engine.process.armed) || atomic_exchange(&kprof_engine.process.waits, false))
         kprof_launch_finish();
     else
         kprof_launch_stop();
@@ -105,7 +107,8 @@ static kprof_status start(const char *dir)
     if (status != KPROF_OK)
         return status;
     snprintf(process->session_dir, sizeof process->session_dir, "%s", dir);
-    atomic_store(&process->armed, true);
+    atomic_store(&process->waits, process->config.starts_unarmed);
+    atomic_store(&process->armed, !process->config.starts_unarmed);
     write_process();
     kprof_launch_prepare();
     if (kprof_measures_instructions())
@@ -127,7 +130,7 @@ static kprof_status start(const char *dir)
     kprof_counting_find();
     if (slot)
         atomic_store(slot, kprof_launch_before);
-    return KPROF_OK;
+    return process->config.starts_unarmed ? kprof_arming_start() : KPROF_OK;
 }
 
 void kprof_life_begin(const kprof_device_ops *device)

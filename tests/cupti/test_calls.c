@@ -164,6 +164,34 @@ static void test_unknown_calls(void **state)
     }
 }
 
+/* What is not seen must bring nothing, take nothing away and share nothing. */
+static void test_calls_that_may_go_unseen(void **state)
+{
+    (void)state;
+    static const uint64_t no_parameters[16] = {0};
+    static const CUpti_CallbackId unseen[] = {ID(cuLaunchKernel),      ID(cuLaunchKernelEx_ptsz), ID(cuGraphLaunch),
+                                              ID(cuStreamSynchronize), ID(cuEventRecord),         ID(cuCtxGetCurrent)};
+    static const CUpti_CallbackId seen[] = {ID(cuMemAlloc_v2),      ID(cuMemFree_v2),
+                                            ID(cuModuleUnload),     ID(cuLibraryLoadData),
+                                            ID(cuStreamEndCapture), ID(cuMemHostAlloc),
+                                            ID(cuGraphExecDestroy), ID(cuGraphExecUpdate_v2),
+                                            ID(cuLaunchHostFunc),   ID(cuLaunchCooperativeKernelMultiDevice)};
+    for (size_t i = 0; i < sizeof unseen / sizeof *unseen; i++)
+        assert_true(kprof_call_may_go_unseen(unseen[i]));
+    for (size_t i = 0; i < sizeof seen / sizeof *seen; i++)
+        assert_false(kprof_call_may_go_unseen(seen[i]));
+    assert_false(kprof_call_may_go_unseen(CUPTI_DRIVER_TRACE_CBID_SIZE)); /* of a newer driver */
+    for (CUpti_CallbackId id = 1; id < CUPTI_DRIVER_TRACE_CBID_SIZE; id++) {
+        kprof_memory_change change;
+        if (!kprof_call_may_go_unseen(id))
+            continue;
+        assert_int_equal(kprof_call_sharing(id, no_parameters), 0);
+        kprof_call_memory_change(id, no_parameters, &change);
+        assert_int_equal(change.kind, KPROF_MEMORY_UNCHANGED);
+        assert_null(kprof_call_module(id, no_parameters));
+    }
+}
+
 static void test_kinds(void **state)
 {
     (void)state;
@@ -1029,6 +1057,7 @@ int main(void)
         cmocka_unit_test(test_memory_of_captures),
         cmocka_unit_test(test_calls_that_share_are_kept_apart),
         cmocka_unit_test(test_unknown_calls),
+        cmocka_unit_test(test_calls_that_may_go_unseen),
         cmocka_unit_test(test_kinds),
         cmocka_unit_test(test_access),
         cmocka_unit_test(test_access_to_memory_of_others),

@@ -112,6 +112,21 @@ static void test_variables(void **state)
     assert_null(kprof_modules_variables(HELPER, 0));
 }
 
+/* Each time that a cubin is loaded its variables are somewhere else. */
+static void test_variables_that_nobody_has_noted(void **state)
+{
+    (void)state;
+    assert_false(kprof_modules_have_unnoted_variables());
+    kprof_modules_add(cubin, cubin_size);
+    assert_true(kprof_modules_have_unnoted_variables());
+    kprof_modules_note_variables(kprof_modules_variables(HIDDEN, 0));
+    assert_false(kprof_modules_have_unnoted_variables());
+    kprof_modules_add(cubin, cubin_size);
+    assert_true(kprof_modules_have_unnoted_variables());
+    kprof_modules_note_variables(kprof_modules_variables(OPEN, 0));
+    assert_false(kprof_modules_have_unnoted_variables());
+}
+
 static void test_misaligned(void **state)
 {
     (void)state;
@@ -185,7 +200,8 @@ static void test_builds_that_differ(void **state)
 int main(int argc, char **argv)
 {
     const char *which = argc > 1 ? argv[1] : "";
-    const struct CMUnitTest whole[] = {cmocka_unit_test(test_kernels), cmocka_unit_test(test_variables)};
+    const struct CMUnitTest whole[] = {cmocka_unit_test(test_variables_that_nobody_has_noted),
+                                       cmocka_unit_test(test_kernels), cmocka_unit_test(test_variables)};
     const struct CMUnitTest children[] = {cmocka_unit_test(test_children)};
     const struct CMUnitTest damaged[] = {cmocka_unit_test(test_damaged)};
     const struct CMUnitTest misaligned[] = {cmocka_unit_test(test_misaligned)};

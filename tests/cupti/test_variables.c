@@ -83,6 +83,13 @@ const kprof_strlist *kprof_modules_variables(const char *kernel, size_t index)
     return index == 0 ? &whole : NULL;
 }
 
+static const kprof_strlist *noted;
+
+void kprof_modules_note_variables(const kprof_strlist *variables)
+{
+    noted = variables;
+}
+
 static int name_variables(void **state)
 {
     (void)state;
@@ -162,6 +169,7 @@ static void test_allocations(void **state)
 {
     (void)state;
     kprof_variables_note_module(&context, &module, "kernel");
+    assert_ptr_equal(noted, &whole);
     assert_int_equal(count_at(&context, LOW), 1);
     assert_int_equal(count_at(&context, HIGH), 1);
 }
@@ -225,7 +233,9 @@ static void assert_not_known(void)
 static void test_found_in_part(void **state)
 {
     (void)state;
+    noted = NULL;
     kprof_variables_note_module(&context, &module, "doubtful");
+    assert_null(noted); /* not all of them are there */
     assert_not_known();
 }
 

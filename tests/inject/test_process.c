@@ -1,5 +1,6 @@
 /* Tests what a forked child lets go of, and which processes are measured at all. The parts of the engine note that they
  * were told; the configuration and the spool are real. */
+#include "inject/arming.h"
 #include "inject/batch.h"
 #include "inject/ending.h"
 #include "inject/engine.h"
@@ -51,6 +52,11 @@ static kprof_status target_start(const kprof_target_hooks *hooks)
 static const kprof_device_ops device_ops = {.target_start = target_start};
 
 void kprof_launch_prepare(void) {}
+
+kprof_status kprof_arming_start(void)
+{
+    return KPROF_OK;
+}
 void kprof_launch_stacks_prepare(void) {}
 void kprof_preload_end(void)
 {

@@ -145,6 +145,12 @@ static kprof_status target_start(const kprof_target_hooks *hooks)
     return KPROF_OK;
 }
 
+static kprof_status target_follow(bool follow)
+{
+    atomic_store(&sim.is_unfollowed, !follow);
+    return KPROF_OK;
+}
+
 static kprof_status target_current_device(uint32_t *device)
 {
     *device = sim_current;

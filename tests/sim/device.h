@@ -247,7 +247,8 @@ typedef struct sim_machine {
     bool few_shapes;      /* many launches have the same, so that a sample takes several */
     const char *second_chip; /* of device 1 */
     const kprof_target_hooks *hooks;
-    void (*interrupt)(void); /* called before a call of the program, once; NULL: nothing */
+    atomic_bool is_unfollowed; /* the hooks are not called for launches */
+    void (*interrupt)(void);   /* called before a call of the program, once; NULL: nothing */
     bool interrupted;
     void (*on_violation)(const char *what);
 } sim_machine;

@@ -274,12 +274,14 @@ static void launch(const sim_step *step)
 {
     kprof_call call = sim_describe(step);
     call.context_id = places[CONTEXT_ID];
-    sim.hooks->enter(&call);
+    if (!atomic_load(&sim.is_unfollowed))
+        sim.hooks->enter(&call);
     wait_while_measured();
     hold_third();
     check_memory();
     call.failed = sim_call(step, NULL) != 0;
-    sim.hooks->leave(&call);
+    if (!atomic_load(&sim.is_unfollowed)) /* it may have changed meanwhile */
+        sim.hooks->leave(&call);
 }
 
 void kprof_sim_launch(const char *mangled)

@@ -1,0 +1,230 @@
+/* kprof ctl: tells the kprof of a running application to measure, or to stop. It finds the session directory by a
+ * process, and hands its own words over; what is to be done is that kprof's to find out. */
+#include "cli/commands.h"
+#include "cli/listing.h"
+#include "cli/output.h"
+#include "cli/remote.h"
+#include "core/config.h"
+#include "core/folder.h"
+#include "core/log.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#define MOST_ANSWER_BYTES ((size_t)16 << 20)
+
+/* Whom the line means. */
+typedef struct target {
+    char *dir;           /* the session directory; owned */
+    kprof_strlist words; /* for the other kprof */
+} target;
+
+/* The session directory of a process that was started under kprof: its environment tells. Caller frees; NULL: it is no
+ * such process, or another user's. */
+static char *session_of(long pid)
+{
+    static const char name[] = KPROF_SESSION_ENV "=";
+    char path[64], *variable = NULL, *found = NULL;
+    size_t size = 0;
+    snprintf(path, sizeof path, "/proc/%ld/environ", pid);
+    FILE *file = fopen(path, "re");
+    while (file && !found && getdelim(&variable, &size, '\0', file) > 0) {
+        if (strncmp(variable, name, strlen(name)) == 0)
+            found = kprof_strdup(variable + strlen(name));
+    }
+    if (file)
+        fclose(file);
+    free(variable);
+    return found;
+}
+
+/* The same of a child of the process, which is a kprof then. */
+static char *session_of_child(long pid)
+{
+    char path[96], *found = NULL;
+    long child;
+    snprintf(path, sizeof path, "/proc/%ld/task/%ld/children", pid, pid);
+    FILE *file = fopen(path, "re");
+    while (file && !found && fscanf(file, "%ld", &child) == 1)
+        found = session_of(child);
+    if (file)
+        fclose(file);
+    return found;
+}
+
+static bool set_dir(target *out, char *dir)
+{
+    const bool is_same = !out->dir || strcmp(out->dir, dir) == 0;
+    if (out->dir)
+        free(dir);
+    else
+        out->dir = dir;
+    return is_same;
+}
+
+/* "PID" of a process of the application, or of kprof itself, which stands for all, or the session directory. */
+static kprof_status read_target(const char *word, target *out)
+{
+    char *end;
+    const long pid = strtol(word, &end, 10);
+    const bool is_pid = *word >= '0' && *word <= '9' && !*end;
+    char *dir = is_pid ? session_of(pid) : realpath(word, NULL);
+    bool added = !(is_pid && dir) || kprof_strlist_add(&out->words, word);
+    if (is_pid && !dir)
+        dir = session_of_child(pid);
+    if (!dir)
+        return kprof_fail(KPROF_NO_APPLICATION,
+                          is_pid
+                              ? "process %s was not started under kprof, has ended, or is another user's; start it as "
+                                "kprof --armed no ./app"
+                              : "%s is neither a process id nor the directory of a run",
+                          word);
+    if (!set_dir(out, dir))
+        return kprof_fail(KPROF_USAGE, "kprof ctl: %s belongs to another run than the word before it", word);
+    return added ? KPROF_OK : kprof_fail(KPROF_NO_MEMORY, "out of memory");
+}
+
+static kprof_status choose_only(const kprof_strlist *live, target *out)
+{
+    if (live->count == 1) {
+        out->dir = kprof_strdup(live->items[0]);
+        return out->dir ? KPROF_OK : kprof_fail(KPROF_NO_MEMORY, "out of memory");
+    }
+    if (live->count == 0)
+        return kprof_fail(KPROF_NO_APPLICATION, "no application runs under kprof --armed no in %s",
+                          kprof_sessions_folder());
+    kprof_status status =
+        kprof_fail(KPROF_USAGE, "%zu runs can be told; name one, by a process id or its directory", live->count);
+    for (size_t i = 0; i < live->count; i++)
+        kprof_log(KPROF_LOG_ERROR, "  %s", live->items[i]);
+    return status;
+}
+
+/* What goes to the other kprof: the command, its options, and the processes. */
+static kprof_status find_target(const kprof_options *options, target *out)
+{
+    kprof_strlist live = KPROF_STRLIST_INIT;
+    kprof_status status = KPROF_OK;
+    if (!options->argument)
+        return kprof_fail(KPROF_USAGE, "what is to be done? usage: kprof ctl start|stop|status [PID...]");
+    if (!kprof_strlist_add(&out->words, options->argument))
+        status = kprof_fail(KPROF_NO_MEMORY, "out of memory");
+    for (size_t i = 1; i < options->reports.count && status == KPROF_OK; i++)
+        status = read_target(options->reports.items[i], out);
+    if (status == KPROF_OK && !out->dir)
+        status =
+            kprof_session_find_live(&live) ? choose_only(&live, out) : kprof_fail(KPROF_NO_MEMORY, "out of memory");
+    kprof_strlist_free(&live);
+    return status;
+}
+
+static bool send_words(int fd, const kprof_strlist *words)
+{
+    for (size_t i = 0; i < words->count; i++) {
+        const char *at = words->items[i];
+        size_t left = strlen(at) + 1;
+        for (ssize_t sent; left > 0; at += sent, left -= (size_t)sent)
+            if ((sent = send(fd, at, left, MSG_NOSIGNAL)) < 0)
+                return false;
+    }
+    return shutdown(fd, SHUT_WR) == 0;
+}
+
+/* Ask, and read the whole answer. */
+static kprof_status ask(const target *to, kprof_strbuf *out)
+{
+    struct sockaddr_un address;
+    char block[4096];
+    ssize_t size = -1;
+    const char *reason = NULL;
+    const int folder = kprof_folder_open(to->dir, &reason);
+    if (folder < 0)
+        return kprof_fail(KPROF_NO_APPLICATION, "%s: %s", to->dir, reason);
+    kprof_remote_address(folder, &address);
+    const int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    if (fd >= 0 && connect(fd, (struct sockaddr *)&address, sizeof address) == 0 && send_words(fd, &to->words)) {
+        while ((size = recv(fd, block, sizeof block, 0)) > 0 && out->length <= MOST_ANSWER_BYTES)
+            kprof_strbuf_append(out, block, (size_t)size);
+    }
+    const int error = errno;
+    if (fd >= 0)
+        close(fd);
+    close(folder);
+    if (size == 0 && out->length > 0 && !out->failed)
+        return KPROF_OK;
+    if (error == ENOENT || error == ECONNREFUSED)
+        return kprof_fail(KPROF_NO_APPLICATION,
+                          "the run in %s cannot be told: it measures from the start, or its kprof is gone; start it as "
+                          "kprof --armed no ./app",
+                          to->dir);
+    return kprof_fail(KPROF_NO_APPLICATION, "the kprof of %s gives no answer: %s", to->dir, strerror(error));
+}
+
+static void take_message(const char *text)
+{
+    static const struct {
+        const char *word;
+        kprof_log_level level;
+    } levels[] = {{"error ", KPROF_LOG_ERROR}, {"warning ", KPROF_LOG_WARNING}, {"info ", KPROF_LOG_INFO}};
+    for (size_t i = 0; i < sizeof levels / sizeof *levels; i++) {
+        if (strncmp(text, levels[i].word, strlen(levels[i].word)) == 0)
+            kprof_log(levels[i].level, "%s", text + strlen(levels[i].word));
+    }
+}
+
+static void take_process(char *text, kprof_listing *out)
+{
+    for (size_t i = 0; i < 3; i++) {
+        const char *cell = strsep(&text, " ");
+        kprof_listing_add(out, cell ? cell : "");
+    }
+}
+
+/* Return the exit code. */
+static int read_answer(char *text, kprof_listing *out)
+{
+    int code = kprof_status_exit_code(KPROF_INTERNAL);
+    for (char *line; (line = strsep(&text, "\n"));) {
+        if (strncmp(line, "exit ", 5) == 0)
+            code = atoi(line + 5);
+        else if (strncmp(line, "message ", 8) == 0)
+            take_message(line + 8);
+        else if (strncmp(line, "process ", 8) == 0)
+            take_process(line + 8, out);
+        else if (strncmp(line, "report ", 7) == 0)
+            kprof_log(KPROF_LOG_INFO, "report: %s", line + 7);
+    }
+    return code;
+}
+
+int kprof_cmd_ctl(const kprof_options *options)
+{
+    static const kprof_listing_column columns[] = {
+        {.key = "process", .label = "Process", .type = KPROF_FIELD_INTEGER},
+        {.key = "state", .label = "State"},
+        {.key = "measured", .label = "Launches measured", .type = KPROF_FIELD_INTEGER},
+        {0},
+    };
+    target to = {0};
+    kprof_strbuf text = KPROF_STRBUF_INIT;
+    kprof_listing listing = {.columns = columns};
+    kprof_status status = find_target(options, &to);
+    if (status == KPROF_OK)
+        status = ask(&to, &text);
+    int code = status == KPROF_OK ? read_answer(text.data, &listing) : kprof_status_exit_code(status);
+    if (code == 0 && strcmp(options->argument, "status") == 0)
+        code = kprof_status_exit_code(listing.failed ? KPROF_NO_MEMORY
+                                                     : kprof_results_show(options, &kprof_listing_page, &listing));
+    kprof_listing_free(&listing);
+    kprof_strbuf_free(&text);
+    kprof_strlist_free(&to.words);
+    free(to.dir);
+    return code;
+}

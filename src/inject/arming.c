@@ -1,0 +1,242 @@
+/* A thread that sleeps until somebody writes to the switch of this process. While the process is not armed CUPTI calls
+ * kprof for what changes its lists alone, there are no counters, and no launch looks whether that has changed. */
+#include "inject/arming.h"
+
+#include "core/control.h"
+#include "core/folder.h"
+#include "core/log.h"
+#include "inject/batch.h"
+#include "inject/contexts.h"
+#include "inject/devices.h"
+#include "inject/engine.h"
+#include "inject/gate.h"
+#include "inject/idle.h"
+#include "inject/kernels.h"
+#include "inject/launch.h"
+#include "inject/lock.h"
+#include "inject/process.h"
+#include "inject/threads.h"
+#include "inject/wait.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <time.h>
+#include <unistd.h>
+
+/* How long a thread may stay inside a CUDA call, or a capture may last, before launches that are open are given up, or
+ * the process stays armed. */
+#define GATE_TIMEOUT_MS 2000
+#define RETRY_NS        10000000
+#define MOST_TRIES      1000
+
+/* What a plan sets in the configuration. */
+typedef struct plan {
+    kprof_chip_metrics *chips; /* NULL: it has not been read yet */
+    size_t chip_count;
+    kprof_strlist instruction_metrics;
+    bool samples;
+    uint32_t sampling_period;
+} plan;
+
+/* Of the listening thread, once there is one. Plans stay, since devices and records refer to them. */
+static struct {
+    void *mapping;
+    uint32_t turn, plan;
+    plan plans[KPROF_CONTROL_PLANS];
+} the_arming;
+
+static plan plan_of(const kprof_config *config)
+{
+    return (plan){config->chips, config->chip_count, config->instruction_metrics, config->samples,
+                  config->sampling_period};
+}
+
+static kprof_status read_plan(uint32_t number, plan *out)
+{
+    char name[64];
+    kprof_config config;
+    snprintf(name, sizeof name, KPROF_CONTROL_CONFIG, number);
+    kprof_status status = kprof_config_load_as(kprof_engine.process.session_dir, name, &config);
+    if (status != KPROF_OK)
+        return status;
+    *out = plan_of(&config);
+    config.chips = NULL;
+    config.chip_count = 0;
+    config.instruction_metrics = (kprof_strlist)KPROF_STRLIST_INIT;
+    kprof_config_free(&config);
+    return out->chips ? KPROF_OK : kprof_fail(KPROF_INTERNAL, "the plan of kprof ctl has no chip");
+}
+
+/* With the gate held, and nothing open. */
+static kprof_status use_plan(uint32_t number)
+{
+    plan *wanted = &the_arming.plans[number];
+    kprof_config *config = &kprof_engine.process.config;
+    if (number == the_arming.plan)
+        return KPROF_OK;
+    kprof_status status = wanted->chips ? KPROF_OK : read_plan(number, wanted);
+    if (status == KPROF_OK && !kprof_contexts_drop())
+        status = kprof_fail(KPROF_NOT_COLLECTED, "the GPU's work did not end, so that the counters of the plan before "
+                                                 "could not be given back");
+    if (status != KPROF_OK)
+        return status;
+    config->chips = wanted->chips;
+    config->chip_count = wanted->chip_count;
+    config->instruction_metrics = wanted->instruction_metrics;
+    config->samples = wanted->samples;
+    config->sampling_period = wanted->sampling_period;
+    kprof_devices_use_plans();
+    the_arming.plan = number;
+    return KPROF_OK;
+}
+
+/* The thread that enters no call waits for the gate as long as it takes. */
+static bool enter_alone(void)
+{
+    const struct timespec pause = {0, RETRY_NS};
+    int tries = 0;
+    while (!kprof_gate_enter_exclusive(GATE_TIMEOUT_MS)) {
+        if (++tries == MOST_TRIES)
+            return false;
+        nanosleep(&pause, NULL);
+    }
+    return true;
+}
+
+static bool has_ended(void)
+{
+    return atomic_load(&kprof_the_launches.ended) || atomic_load(&kprof_engine.process.ending);
+}
+
+static kprof_status arm(const kprof_control_wish *wish)
+{
+    kprof_process *process = &kprof_engine.process;
+    if (has_ended() || !enter_alone())
+        return kprof_fail(KPROF_NOT_COLLECTED, has_ended() ? "the process ends" : "a thread stayed inside a CUDA call");
+    kprof_status status = use_plan(wish->plan);
+    if (status == KPROF_OK) {
+        kprof_filter_restart(process->filter);
+        kprof_kernels_forget_handles(); /* modules may have gone unseen */
+        atomic_store(&kprof_the_launches.settled, false);
+        atomic_store(&process->waits, false);
+        atomic_store(&process->armed, true);
+    }
+    kprof_gate_leave_exclusive();
+    return status == KPROF_OK ? kprof_engine.device->target_follow(true) : status;
+}
+
+/* Replay what is open, and give everything back. */
+static void end_measuring(void)
+{
+    kprof_process *process = &kprof_engine.process;
+    kprof_wait_allow(KPROF_HOLD_AT_END_NS);
+    kprof_batch_end("kprof ctl stop");
+    kprof_contexts_end_samples();
+    kprof_launch_write_counts();
+    if (!kprof_contexts_drop()) {
+        kprof_log(KPROF_LOG_WARNING, "process %d keeps the counters until the GPU's work ends", (int)getpid());
+        kprof_idle_watch();
+    }
+    kprof_lock_give();
+    atomic_store(&process->armed, false);
+    atomic_store(&process->waits, true);
+    atomic_store(&kprof_the_launches.settled, true);
+}
+
+/* While a stream is captured nothing may be awaited. */
+static bool disarm(void)
+{
+    const struct timespec pause = {0, RETRY_NS};
+    bool is_done = false;
+    for (int tries = 1; !is_done && enter_alone(); tries++) {
+        is_done = !kprof_engine.device->target_capturing() || tries == MOST_TRIES;
+        if (is_done)
+            end_measuring();
+        kprof_gate_leave_exclusive();
+        if (!is_done)
+            nanosleep(&pause, NULL);
+    }
+    return is_done;
+}
+
+static kprof_control_state follow(const kprof_control_wish *wish)
+{
+    kprof_process *process = &kprof_engine.process;
+    const bool is_armed = atomic_load(&process->armed);
+    kprof_status status = KPROF_OK;
+    if (is_armed && wish->armed && wish->plan == the_arming.plan)
+        return KPROF_CONTROL_ARMED;
+    if (!atomic_load(&process->waits) && !disarm())
+        return KPROF_CONTROL_ARMED;
+    kprof_process_forget_reason();
+    status = wish->armed ? arm(wish) : kprof_engine.device->target_follow(false);
+    if (status == KPROF_OK)
+        return wish->armed ? KPROF_CONTROL_ARMED : KPROF_CONTROL_UNARMED;
+    if (wish->armed)
+        (void)!kprof_engine.device->target_follow(false);
+    kprof_log(KPROF_LOG_WARNING, "process %d could not be %s: %s", (int)getpid(), wish->armed ? "armed" : "disarmed",
+              kprof_process_reason(status));
+    return KPROF_CONTROL_FAILED;
+}
+
+/* False when kprof is gone. */
+static bool look(int folder)
+{
+    kprof_control control;
+    if (!kprof_control_read(folder, getpid(), &control))
+        return false;
+    if (control.wish.turn == the_arming.turn)
+        return true;
+    const kprof_control_state state = follow(&control.wish);
+    the_arming.turn = control.wish.turn;
+    kprof_control_answer(folder, getpid(), the_arming.turn, state);
+    return true;
+}
+
+static void *listen(void *unused)
+{
+    const char *reason;
+    bool is_there = true;
+    while (is_there && !has_ended()) {
+        const int folder = kprof_folder_open(kprof_engine.process.session_dir, &reason);
+        is_there = folder >= 0 && look(folder);
+        if (folder >= 0)
+            close(folder);
+        is_there = is_there && kprof_control_await(the_arming.mapping, the_arming.turn);
+    }
+    return unused;
+}
+
+/* The command line writes the wish for all before it looks for switches, and this process makes its own before it reads
+ * that wish: so one of the two sees the other. */
+static void follow_all(int folder)
+{
+    kprof_control all;
+    if (kprof_control_read(folder, KPROF_CONTROL_ALL, &all) && all.wish.armed)
+        kprof_control_answer(folder, getpid(), 0, follow(&all.wish));
+}
+
+kprof_status kprof_arming_start(void)
+{
+    kprof_process *process = &kprof_engine.process;
+    const char *reason = NULL;
+    pthread_t thread;
+    const int folder = kprof_folder_open(process->session_dir, &reason);
+    if (folder >= 0)
+        reason = kprof_control_make(folder, getpid());
+    if (!reason && !(the_arming.mapping = kprof_control_map(folder, getpid())))
+        reason = "the switch cannot be mapped";
+    the_arming.plans[0] = plan_of(&process->config);
+    kprof_status status = reason ? kprof_fail(KPROF_OUTPUT, "kprof ctl cannot reach the process: %s", reason)
+                                 : kprof_engine.device->target_follow(false);
+    if (status == KPROF_OK) {
+        follow_all(folder);
+        if (kprof_threads_start(&thread, listen, NULL))
+            pthread_detach(thread);
+        else
+            status = kprof_fail(KPROF_NO_MEMORY, "no thread to be had for kprof ctl");
+    }
+    if (folder >= 0)
+        close(folder);
+    return status;
+}

@@ -1,0 +1,204 @@
+"""kprof ctl tells a run what to measure while its application runs. The application calls it, so that nothing here
+depends on time."""
+
+import json
+import socket
+import time
+
+from harness import *
+
+CTL = f"{KPROF} ctl"
+
+
+class Control(Case):
+    def collect(self, options, steps, **keywords):
+        return super().collect(["--armed", "no", *options], steps, **keywords)
+
+    def start(self, *steps):
+        """A run whose application then waits until its standard input ends."""
+        process = subprocess.Popen(
+            [KPROF, "--injection-path", INJECTION, "--metrics", METRIC, "--armed", "no", "-o", "run", APP, *steps,
+             "say=ready", "wait"], cwd=self.dir, text=True, env=self.environment({}), stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        while process.stdout.readline() not in ("ready\n", ""):
+            continue
+        self.addCleanup(process.kill)
+        return process
+
+    def end(self, process, code=0):
+        out, err = process.communicate(timeout=PATIENCE_S)
+        self.assertEqual(process.returncode, code, err)
+        self.assert_clean()
+        return err
+
+    def connect(self):
+        session, = os.listdir(self.tmp)
+        client = socket.socket(socket.AF_UNIX)
+        folder = os.open(os.path.join(self.tmp, session), os.O_RDONLY)
+        client.connect(f"/proc/self/fd/{folder}/gpu.socket")
+        os.close(folder)
+        return client
+
+    def answer(self, client):
+        client.settimeout(PATIENCE_S)
+        text = b""
+        while block := client.recv(4096):
+            text += block
+        client.close()
+        return text.decode()
+
+    def ask(self, data):
+        """What is answered to a command of these bytes."""
+        client = self.connect()
+        client.sendall(data)
+        client.shutdown(socket.SHUT_WR)
+        return self.answer(client)
+
+    def test_only_what_is_launched_between_start_and_stop_is_measured(self):
+        run = self.collect([], [f"launch={VECTOR_ADD}*2", f"run={CTL} start", f"launch={SCALE}*3", f"run={CTL} stop",
+                                f"launch={VECTOR_ADD}*4", f"run={CTL} start $PPID", f"launch={VECTOR_ADD}"])
+        self.assert_run(run, 0)
+        self.assertEqual(self.launches(), ["scale"] * 3 + ["vectorAdd"])
+        self.assertEqual(self.query("run.kprof", "SELECT count(*) FROM launch WHERE measured = 0"), [(0,)])
+        # those before it was armed were not seen, and nothing counts them
+        self.assertEqual(self.query("run.kprof", "SELECT launches, ended FROM process"), [(4, 1)])
+        self.assertIn("is not measured before kprof ctl start", run.err)
+
+    def test_nothing_is_measured_without_it(self):
+        run = self.collect([], [f"launch={VECTOR_ADD}*2"])
+        self.assert_run(run, 106)
+        self.assertIn("kprof ctl start", run.err)
+
+    def test_status(self):
+        run = self.collect([], ["init", f"run={CTL} status --json", f"run={CTL} start; {CTL} status --json",
+                                f"launch={VECTOR_ADD}*3", f"run={CTL} stop; {CTL} status --json"])
+        self.assert_run(run, 0)
+        found, at = [], 0
+        while at < len(run.out):
+            document, end = json.JSONDecoder().raw_decode(run.out[at:])
+            found.append([(row["state"], row["measured"]) for row in document])
+            at += end + 1
+        self.assertEqual(found, [[("unarmed", 0)], [("armed", 0)], [("unarmed", 3)]])
+
+    def test_launch_count_holds_for_each_start(self):
+        run = self.collect(["-c", "2"], [f"run={CTL} start", f"launch={SCALE}*3", f"run={CTL} stop", f"run={CTL} start",
+                                         f"launch={VECTOR_ADD}*3"])
+        self.assert_run(run, 0)
+        self.assertEqual(self.launches(), ["scale"] * 2 + ["vectorAdd"] * 2)
+
+    def test_starting_and_stopping_twice_changes_nothing(self):
+        run = self.collect([], [f"run={CTL} stop", f"run={CTL} start; {CTL} start", f"launch={SCALE}*2",
+                                f"run={CTL} stop; {CTL} stop", f"launch={SCALE}"])
+        self.assert_run(run, 0)
+        self.assertEqual(self.launches(), ["scale"] * 2)
+
+    def test_processes_that_begin_later_are_what_all_are(self):
+        run = self.collect([], [f"run={CTL} start", f"processes=2:{SCALE}", f"run={CTL} stop", f"processes=2:{SCALE}"])
+        self.assert_run(run, 0)
+        self.assertEqual(self.launches(), ["scale"] * 2)
+
+    def test_one_process_of_several(self):
+        run = self.collect([], ["init", f"run={CTL} start $PPID", f"processes=2:{SCALE}", f"launch={VECTOR_ADD}"])
+        self.assert_run(run, 0)
+        self.assertEqual(self.launches(), ["vectorAdd"])
+
+    def test_program_that_calls_exec(self):
+        run = self.collect([], [f"run={CTL} start", f"launch={VECTOR_ADD}", "exec", f"launch={SCALE}",
+                                f"run={CTL} stop", f"launch={SCALE}"])
+        self.assert_run(run, 0)
+        self.assertEqual(self.launches(), ["vectorAdd", "scale"])
+
+    def test_child_of_fork_is_not_armed(self):
+        run = self.collect([], ["init", f"run={CTL} start", f"fork={SCALE}", f"launch={VECTOR_ADD}"])
+        self.assert_run(run, 0)
+        self.assertEqual(self.launches(), ["vectorAdd"])
+
+    def test_exit_at_once(self):
+        for step, code in (("_exit=3", 3), ("leave=quick_exit:5", 5)):
+            run = self.collect([], [f"run={CTL} start", f"launch={SCALE}*2", f"run={CTL} stop", f"launch={SCALE}",
+                                    step])
+            self.assert_run(run, code)
+            self.assertEqual(self.launches(), ["scale"] * 2)
+            self.assertEqual(self.query("run.kprof", "SELECT ended FROM process"), [(1,)])
+
+    def test_busy_counters_are_told_and_can_be_tried_again(self):
+        run = self.collect([], [f"run={CTL} start", f"launch={SCALE}", f"run={CTL} stop && {CTL} start"],
+                           env={"KPROF_SIM_FAULT": "busy"})
+        self.assert_run(run, 105)
+        self.assertIn("another tool holds the counters", run.err)
+
+    def test_from_outside_by_process_directory_or_kprof(self):
+        process = self.start("init")
+        session, = os.listdir(self.tmp)
+        for word in (str(process.pid), os.path.join(self.tmp, session)):
+            run = self.kprof("ctl", "status", word, "--csv")
+            self.assertEqual(run.code, 0, run.err)
+            self.assertIn('"unarmed"', run.out)
+        pid = run.out.splitlines()[1].split(",")[0]
+        self.assertEqual(self.kprof("ctl", "start", pid).code, 0)
+        self.assertIn(f'{pid},"armed",0', self.kprof("ctl", "status", "--csv").out)
+        self.end(process, 106)
+
+    def test_whom_nobody_can_tell(self):
+        for words, code, text in ((["start"], 109, "no application runs under kprof --armed no"),
+                                  (["start", "1"], 109, "was not started under kprof"),
+                                  (["start", "nowhere"], 109, "neither a process id nor the directory of a run"),
+                                  (["start", self.tmp], 109, "other users have access to it"),
+                                  (["strat"], 101, "did you mean start"),
+                                  ([], 101, "start|stop|status")):
+            run = self.kprof("ctl", *words)
+            self.assertEqual(run.code, code, run.err)
+            self.assertIn(text, run.err)
+
+    def test_run_that_measures_from_the_start(self):
+        run = super().collect([], ["init", f"run={CTL} start $PPID"])
+        self.assertIn("it measures from the start", run.err)
+
+    def test_process_that_is_none_of_the_run(self):
+        process = self.start("init")
+        self.assertIn("cannot be told", self.ask(b"start\0" + b"1\0"))
+        self.assertIn("is no process id", self.ask(b"start\0x1\0"))
+        self.end(process, 106)
+
+    def test_hostile_commands(self):
+        """Whatever comes, the run goes on and hears the next one."""
+        process = self.start("init")
+        for data in (b"", b"start", b"\0", b"a\0" * 2000, b"status\0--verbose" * 9, b"status\0-o\0x\0", b"\xff\xfe\0",
+                     b"--help\0", b"--version\0", b"start\0" + b"9" * 40 + b"\0", b"report\0x\0"):
+            self.assertTrue(self.ask(data).startswith("exit 1"), data)
+        too_much = self.connect()
+        try:
+            too_much.sendall(b"x" * 300000)
+            too_much.shutdown(socket.SHUT_WR)
+        except OSError:
+            pass # it hangs up first
+        try:
+            self.assertEqual(self.answer(too_much), "")
+        except OSError:
+            pass
+        self.connect().close()
+        self.assertIn("unarmed", self.ask(b"status\0--log-file\0" + os.fsencode(self.path("log")) + b"\0"))
+        self.assertFalse(os.path.exists(self.path("log")))
+        self.end(process, 106)
+
+    def test_damaged_switches(self):
+        process = self.start("init", f"launch={SCALE}")
+        session = os.path.join(self.tmp, *os.listdir(self.tmp))
+        switch, = (name for name in os.listdir(session) if name.endswith(".control"))
+        for content in (b"", b"\xff" * 20, b"\x01"):
+            with open(os.path.join(session, switch), "wb") as file:
+                file.write(content)
+            self.assertIn("unknown", self.ask(b"status\0"))
+        self.end(process, 106)
+
+    def test_kprof_that_is_killed(self):
+        process = self.start("init", f"launch={SCALE}")
+        process.kill()
+        process.stdin.close()
+        process.wait()
+        while os.listdir(self.tmp) and self.kprof("recover").code != 0:
+            time.sleep(0.01)
+        process.stdout.close()
+        process.stderr.close()
+        for name in os.listdir(self.tmp): # the application was about to end
+            os.rmdir(os.path.join(self.tmp, name))
