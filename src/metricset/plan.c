@@ -334,7 +334,7 @@ static kprof_status check_patterns(const kprof_strlist *words)
                      count, KPROF_MOST_PATTERNS);
 }
 
-/* A launch always has a value of its own, and samples are taken by its duration. */
+/* A launch that has nothing of its own to show shows its duration. */
 static bool needs_duration(const kprof_plan *plan)
 {
     return kprof_instruction_passes(&plan->instructions) > 0 && plan->shown.count == 0 && plan->computed_count == 0;
@@ -573,6 +573,10 @@ static kprof_status fill_sections(const kprof_queue_sources *from, const kprof_s
         names = out->collect;
         out->collect = (kprof_strlist)KPROF_STRLIST_INIT;
     }
+    /* Launches are repeated, and so have counters and samples of their instructions, where something is collected. */
+    if (status == KPROF_OK && names.count == 0 && kprof_instruction_passes(&out->instructions) > 0 &&
+        !kprof_strlist_add(&names, duration))
+        status = KPROF_NO_MEMORY;
     if (status == KPROF_OK && is_limited && !is_asked && kprof_instruction_passes(&out->instructions) > 0)
         status = list_useful(from, host, &useful);
     if (status == KPROF_OK)

@@ -30,6 +30,14 @@ class Instructions(Case):
                              "metric.id = metric_id WHERE metric.name LIKE 'smsp__pcsamp_%'")
         self.assertEqual(samples, [(3,)])
 
+    def test_names_of_instructions_alone_are_enough(self):
+        for metrics in ("source:inst_executed", "group:smsp__pcsamp_warp_stall_reasons,launch__grid_size"):
+            self.measure("--metrics", metrics)
+            kinds = self.query("run.kprof", "SELECT counted > 0, sampled > 0, reason FROM code_profile")
+            self.assertEqual(set(kinds), {(metrics.startswith("source:"), metrics.startswith("group:"), "")})
+            self.assertGreater(self.query("run.kprof", "SELECT count(*) FROM instruction_value")[0][0], 0)
+            self.assertEqual(self.query("run.kprof", "SELECT DISTINCT measured, reason FROM launch"), [(1, "")])
+
     def test_nothing_of_it_happens_unless_it_is_asked_for(self):
         self.measure("--set", "full")
         self.assertEqual(self.query("run.kprof", "SELECT count(*) FROM code_profile"), [(0,)])

@@ -103,6 +103,23 @@ static void test_values_of_the_launch(void **state)
     }
 }
 
+/* Launches are repeated only where something is collected, so the duration is, though nothing shows it. */
+static void test_nothing_but_the_launch_itself(void **state)
+{
+    (void)state;
+    kprof_plan plan;
+    assert_int_equal(plan_words("launch__grid_size", &(kprof_limits){0}, &plan), KPROF_OK);
+    assert_int_equal(kprof_plan_pass_count(&plan), 0);
+    kprof_plan_free(&plan);
+    assert_int_equal(plan_words("launch__grid_size,source:inst_executed", &(kprof_limits){0}, &plan), KPROF_OK);
+    assert_int_equal(kprof_plan_pass_count(&plan), 2);
+    assert_int_equal(plan.collect.count, 1);
+    assert_string_equal(plan.collect.items[0], "gpu__time_duration.sum");
+    assert_int_equal(plan.shown.count, 1);
+    assert_string_equal(plan.shown.items[0], "launch__grid_size");
+    kprof_plan_free(&plan);
+}
+
 static void assert_refused(const char *word, const char *reason)
 {
     log_capture capture;
@@ -223,9 +240,13 @@ static void test_budget(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_words),   cmocka_unit_test(test_values_of_the_launch),
-        cmocka_unit_test(test_refused), cmocka_unit_test(test_chips),
-        cmocka_unit_test(test_section), cmocka_unit_test(test_limits_on_passes),
+        cmocka_unit_test(test_words),
+        cmocka_unit_test(test_values_of_the_launch),
+        cmocka_unit_test(test_nothing_but_the_launch_itself),
+        cmocka_unit_test(test_refused),
+        cmocka_unit_test(test_chips),
+        cmocka_unit_test(test_section),
+        cmocka_unit_test(test_limits_on_passes),
         cmocka_unit_test(test_budget),
     };
     return cupti_is_here() ? cmocka_run_group_tests(tests, open_host, close_host) : SKIPPED;
