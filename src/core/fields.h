@@ -12,8 +12,8 @@
  *
  * Kinds: U32, U64, I64, TEXT, SHAPE (three U32, for x, y and z), MODE, LEVEL and STATUS (enums); in the report only,
  * UNIQUE (a TEXT), REF (the row of another table, whose name the column begins with), FLAG and OPTIONAL (an I64; -1:
- * not known, which is NULL in the report). NAMES, WITNESSES, VALUES and SPREADS are arrays; the row before each is its
- * U32 count.
+ * not known, which is NULL in the report). NAMES, WITNESSES, VALUES, SPREADS and BYTES are arrays; the row before each is
+ * its U32 count.
  *
  * Metrics: "VALUE, name, unit, help" is the field's number and KNOWN one that is not known where it is 0. A graph as a
  * whole has neither; it has PLACE, and what its device has. "DIMENSIONS, name, unit, before, after" makes three of a
@@ -24,7 +24,7 @@
 #include "core/attributes.h"
 
 /* A field that is added or removed makes another version of both. */
-#define KPROF_SPOOL_VERSION  8
+#define KPROF_SPOOL_VERSION  9
 #define KPROF_SCHEMA_VERSION 9
 
 /* The one metric of a launch that is measured. */
@@ -230,6 +230,28 @@
     SPOOL(U32, frame_count, NONE)                                                                                      \
     SPOOL(VALUES, frames, NONE) /* their numbers: Python's, the innermost first, and the native ones likewise */
 
+/* A trace begins in this process. */
+#define KPROF_TRACE_FIELDS(FIELD, SPOOL, REPORT) SPOOL(I64, start_unix_ns, NONE)
+
+/* A text that activities name. */
+#define KPROF_NAME_FIELDS(FIELD, SPOOL, REPORT)                                                                        \
+    SPOOL(U32, name, NONE)    /* numbered from 1 in this process */                                                    \
+    SPOOL(U32, mangled, NONE) /* 1: the mangled name of a kernel */                                                    \
+    SPOOL(TEXT, text, NONE)
+
+/* Activities, as spool/activities.h packs them, behind the names that they have. */
+#define KPROF_ACTIVITIES_FIELDS(FIELD, SPOOL, REPORT)                                                                  \
+    SPOOL(U32, count, NONE) /* of activities */                                                                        \
+    SPOOL(U32, byte_count, NONE)                                                                                       \
+    SPOOL(BYTES, bytes, NONE)
+
+/* How the trace stands; the latest record holds. */
+#define KPROF_TRACED_FIELDS(FIELD, SPOOL, REPORT)                                                                      \
+    SPOOL(I64, end_unix_ns, NONE) /* -1: it goes on */                                                                 \
+    SPOOL(U64, dropped, NONE)     /* activities that were lost */                                                      \
+    SPOOL(U64, unknown, NONE)     /* records of CUPTI that kprof does not read */                                      \
+    SPOOL(TEXT, reason, NONE)     /* why some may be missing; "": all is well */
+
 /* The records of the spool and their types. The first of every spool is that of the process. */
 #define KPROF_RECORD_MAP(X)                                                                                            \
     X(1, PROCESS, process)                                                                                             \
@@ -244,7 +266,11 @@
     X(10, CODE, code)                                                                                                  \
     X(11, INSTRUCTIONS, instructions)                                                                                  \
     X(12, FRAME, frame)                                                                                                \
-    X(13, STACK, stack)
+    X(13, STACK, stack)                                                                                                \
+    X(14, TRACE, trace)                                                                                                \
+    X(15, NAME, name)                                                                                                  \
+    X(16, ACTIVITIES, activities)                                                                                      \
+    X(17, TRACED, traced)
 
 /* Tables of the report that no record is in. */
 #define KPROF_METRIC_FIELDS(FIELD, SPOOL, REPORT)                                                                      \

@@ -88,6 +88,8 @@ typedef struct kprof_report_counts {
     uint64_t multiplexed;  /* of the profiled ones: measured in one pass each, in a sample or between samples */
     uint64_t samples;      /* of those */
     size_t kernels;        /* distinct kernels seen */
+    uint64_t activities;   /* of a trace */
+    uint64_t dropped;      /* activities that were lost */
 } kprof_report_counts;
 kprof_status kprof_report_count(kprof_report *report, kprof_report_counts *out) KPROF_MUST_CHECK;
 

@@ -11,6 +11,7 @@ typedef enum field_kind {
     FIELD_STRING, /* const char * */
     FIELD_NAMES,  /* as many strings as the 32-bit integer before says */
     FIELD_VALUES, /* numbers, likewise */
+    FIELD_BYTES,  /* bytes, likewise; they are not copied */
 } field_kind;
 
 /* How the kinds of core/fields.h are written. */
@@ -26,6 +27,7 @@ typedef enum field_kind {
 #define CODEC_WITNESSES FIELD_NAMES, 1, 0
 #define CODEC_VALUES    FIELD_VALUES, 0, 0
 #define CODEC_SPREADS   FIELD_VALUES, 1, 0
+#define CODEC_BYTES     FIELD_BYTES, 0, 0
 
 typedef struct field {
     field_kind kind;
@@ -102,13 +104,18 @@ static void decode_values(uint32_t count, kprof_bytes *in, kprof_value_array *va
     }
 }
 
+static bool is_array(const field *f)
+{
+    return f->kind == FIELD_NAMES || f->kind == FIELD_VALUES || f->kind == FIELD_BYTES;
+}
+
 static void encode_field(const field *f, const char *content, kprof_strbuf *out)
 {
     uint32_t count = f->count, small[3];
     uint64_t large;
     const void *pointer;
     const char *place = content + f->offset;
-    if (f->kind == FIELD_NAMES || f->kind == FIELD_VALUES)
+    if (is_array(f))
         memcpy(&count, content + f[-1].offset, sizeof count);
     switch (f->kind) {
     case FIELD_U32:
@@ -136,6 +143,10 @@ static void encode_field(const field *f, const char *content, kprof_strbuf *out)
             kprof_put_u64(out, large);
         }
         break;
+    case FIELD_BYTES:
+        memcpy(&pointer, place, sizeof pointer);
+        kprof_strbuf_append(out, pointer, count);
+        break;
     }
 }
 
@@ -145,7 +156,7 @@ static void decode_field(const field *f, kprof_bytes *in, kprof_record_scratch *
     uint64_t large;
     const void *pointer;
     char *place = content + f->offset;
-    if (f->kind == FIELD_NAMES || f->kind == FIELD_VALUES)
+    if (is_array(f))
         memcpy(&count, content + f[-1].offset, sizeof count);
     switch (f->kind) {
     case FIELD_U32:
@@ -170,6 +181,10 @@ static void decode_field(const field *f, kprof_bytes *in, kprof_record_scratch *
     case FIELD_VALUES:
         decode_values(count, in, &scratch->values[f->count]);
         memcpy(place, &scratch->values[f->count].items, sizeof pointer);
+        break;
+    case FIELD_BYTES:
+        pointer = kprof_get_block(in, count);
+        memcpy(place, &pointer, sizeof pointer);
         break;
     }
 }

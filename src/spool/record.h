@@ -40,6 +40,7 @@ typedef kprof_log_level kprof_type_LEVEL;
 typedef kprof_status kprof_type_STATUS;
 typedef const char *const *kprof_type_NAMES, *const *kprof_type_WITNESSES;
 typedef const double *kprof_type_VALUES, *kprof_type_SPREADS;
+typedef const void *kprof_type_BYTES;
 
 #define KPROF_MEMBER(kind, member, ...) kprof_type_##kind member;
 #define KPROF_NO_MEMBER(...)

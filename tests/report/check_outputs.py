@@ -345,10 +345,13 @@ def check_examples(source, write_fixture):
         report = pathlib.Path(folder) / "run.kprof"
         subprocess.run([write_fixture, str(report)], check=True)
         run = sqlite3.connect(report)
+        trace = pathlib.Path(folder) / "trace.kprof"
+        subprocess.run([write_fixture, str(trace), "trace"], check=True)
+        of_trace = sqlite3.connect(trace)
         of_instructions = sqlite3.connect(source / "tests/fixtures/source/source.kprof")
         for example in examples:
             sql = shlex.split(example)[0]
-            database = of_instructions if "instruction_value" in sql else run
+            database = of_instructions if "instruction_value" in sql else of_trace if "trace_" in sql else run
             check(len(database.execute(sql).fetchall()) > 0, f"report-schema.md: no rows: {sql}")
         check_columns(database, (source / "docs/report-schema.md").read_text())
 

@@ -5,6 +5,7 @@
 
 #include <cmocka.h>
 
+#include "core/activities.h"
 #include "fixture.h"
 #include "log_capture.h"
 #include "report/store/store.h"
@@ -528,6 +529,53 @@ static void test_records_that_do_not_fit(void **state)
     assert_int_equal(query("SELECT count(*) FROM launch"), 1);
 }
 
+static kprof_record activities_of(const char *bytes, uint32_t byte_count, uint32_t count)
+{
+    return (kprof_record){.type = KPROF_RECORD_ACTIVITIES, .activities = {count, byte_count, bytes}};
+}
+
+/* A block, here of numbers that somebody has given to calls, is stored whole or not at all. */
+static void test_traces_that_do_not_fit(void **state)
+{
+    (void)state;
+    kprof_report *report;
+    static const char two[] = {KPROF_ACTIVITY_EXTERNAL, 1, 2, KPROF_ACTIVITY_EXTERNAL, 1, 2},
+                      named[] = {KPROF_ACTIVITY_WAIT, 32, 4}; /* name 2 */
+    kprof_ingest *ingest = begin_storing(&report);
+    kprof_record trace = {.type = KPROF_RECORD_TRACE, .trace = {5}},
+                 name = {.type = KPROF_RECORD_NAME, .name = {1, 1, "_Z3addv"}}, block = activities_of(two, 6, 2);
+    fixture_begin_process(ingest, &metrics);
+    expect_bad_spool(ingest, &block);
+    expect_bad_spool(ingest, &name);
+    fixture_store(ingest, &trace);
+    expect_bad_spool(ingest, &trace);
+    fixture_store(ingest, &name);
+    expect_bad_spool(ingest, &name); /* the next one is 2 */
+    name.name = (kprof_name_record){UINT32_MAX, 0, "far away"};
+    expect_bad_spool(ingest, &name);
+    block = activities_of(named, 3, 1);
+    expect_bad_spool(ingest, &block);
+    for (uint32_t size = 0; size < 6; size++) {
+        block = activities_of(two, size, 2);
+        expect_bad_spool(ingest, &block);
+    }
+    block = activities_of(two, 6, 3);
+    expect_bad_spool(ingest, &block);
+    block = activities_of(two, 6, 2);
+    fixture_store(ingest, &block);
+    name.name = (kprof_name_record){2, 0, "context"};
+    fixture_store(ingest, &name);
+    block = activities_of(named, 3, 1);
+    fixture_store(ingest, &block);
+    end_storing(report, ingest);
+    assert_int_equal(query("SELECT count(*) FROM trace_external"), 2);
+    assert_int_equal(query("SELECT max(correlation) FROM trace_external"), 2);
+    assert_int_equal(query("SELECT count(*) FROM trace_wait JOIN trace_name n ON n.id=name_id WHERE text='context'"),
+                     1);
+    assert_int_equal(query("SELECT activities FROM trace"), 3);
+    assert_int_equal(query("SELECT count(*) FROM trace_name WHERE function='add' AND demangled='add()'"), 1);
+}
+
 static kprof_record metrics_of(const char *chip)
 {
     static const char *const names[] = {"other__metric.sum"}, *const witnesses[] = {"other__witness.sum"};
@@ -770,6 +818,7 @@ int main(void)
         TEST(test_graph_as_a_whole),
         TEST(test_names_of_registers),
         TEST(test_records_that_do_not_fit),
+        TEST(test_traces_that_do_not_fit),
         TEST(test_records_out_of_place),
         TEST(test_chip_told_of_later),
         TEST(test_launch_that_cannot_be_stored),

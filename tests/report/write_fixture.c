@@ -1,6 +1,7 @@
 /* Writes a report of the fixtures to the path given, for tests in other languages. */
 #include "diff_fixture.h"
 #include "fixture.h"
+#include "trace_fixture.h"
 
 #include <string.h>
 
@@ -11,6 +12,8 @@ int main(int argc, char **argv)
         fixture_write(argv[1]);
     } else if (argc == 3 && strcmp(what, "multiplexed") == 0) {
         fixture_write_multiplexed(argv[1]);
+    } else if (argc == 3 && strcmp(what, "trace") == 0) {
+        trace_fixture_write(argv[1]);
     } else if (argc >= 3 && argc <= 5 && (strcmp(what, "before") == 0 || strcmp(what, "after") == 0)) {
         const bool is_new = strcmp(what, "after") == 0;
         diff_fixture_write(argv[1], &(diff_run){.is_new = is_new,
@@ -18,7 +21,7 @@ int main(int argc, char **argv)
                                                 .command_line = argc > 3 ? argv[3] : NULL,
                                                 .chip = argc > 4 ? argv[4] : NULL});
     } else {
-        fprintf(stderr, "usage: write_fixture FILE [multiplexed|before|after [COMMAND_LINE [CHIP]]]\n");
+        fprintf(stderr, "usage: write_fixture FILE [multiplexed|trace|before|after [COMMAND_LINE [CHIP]]]\n");
         return 2;
     }
     return 0;

@@ -93,6 +93,10 @@ static const kprof_record samples[] = {
     {.type = KPROF_RECORD_INSTRUCTIONS, .instructions = {.function = "", .reason = "no samples"}},
     {.type = KPROF_RECORD_FRAME, .frame = {25, 1, "step", "/home/me/train.py", 1ull << 40}},
     {.type = KPROF_RECORD_STACK, .stack = {26, 1, "no Python", 2, sample_spreads}},
+    {.type = KPROF_RECORD_TRACE, .trace = {-30}},
+    {.type = KPROF_RECORD_NAME, .name = {1, 1, "_Z9vectorAddPKfS0_Pfi"}},
+    {.type = KPROF_RECORD_ACTIVITIES, .activities = {27, 5, "\1\0\2\n\3"}},
+    {.type = KPROF_RECORD_TRACED, .traced = {1ll << 41, 28, 29, "lost"}},
     {.type = KPROF_RECORD_END, .end = {100, 50, 49}},
 };
 

@@ -3,6 +3,7 @@
 #include "report/model/merge.h"
 #include "report/model/model.h"
 #include "report/store/rows.h"
+#include "report/store/trace_ingest.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -382,6 +383,27 @@ static kprof_status add_stacks(kprof_merge *merge, const kprof_report *from)
     return status;
 }
 
+/* A part of a report has no trace: it is chosen by launches. */
+static kprof_status add_trace(kprof_merge *merge, const kprof_report *from)
+{
+    kprof_status status = KPROF_OK;
+    if (from->version < 9 || merge->subset)
+        return KPROF_OK;
+    status = kprof_store_exec(merge->into, "INSERT OR IGNORE INTO main.trace_name SELECT NULL, text, demangled, "
+                                           "function FROM source.trace_name ORDER BY id");
+    if (status == KPROF_OK)
+        status = run(merge,
+                     "INSERT INTO main.trace SELECT process_id+?1, start_unix_ns, end_unix_ns, activities, dropped, "
+                     "unknown, reason FROM source.trace ORDER BY process_id",
+                     &merge->process_count, 1);
+    for (unsigned kind = 1; kind < KPROF_ACTIVITY_KINDS && status == KPROF_OK; kind++) {
+        char *sql = kprof_trace_copy_statement((kprof_activity_kind)kind);
+        status = sql ? run(merge, sql, &merge->process_count, 1) : kprof_store_no_memory(merge->into);
+        free(sql);
+    }
+    return status;
+}
+
 static kprof_status add_launches(kprof_merge *merge, const kprof_report *from)
 {
     static const char *const rest[] = {
@@ -457,6 +479,8 @@ static kprof_status copy(kprof_merge *merge, const kprof_model *model, kprof_rep
         status = add_plans(merge, model, from->path);
     if (status == KPROF_OK)
         status = add_launches(merge, from);
+    if (status == KPROF_OK)
+        status = add_trace(merge, from);
     if (status == KPROF_OK)
         status = add_messages(merge, model);
     merge->process_count += (int64_t)model->process_count;

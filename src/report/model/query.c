@@ -39,6 +39,20 @@ static size_t merge_kernels(const kprof_model *model, kprof_model_kernel **kerne
     return count;
 }
 
+static kprof_status count_activities(kprof_report *report, kprof_report_counts *out)
+{
+    int64_t activities = 0, dropped = 0;
+    if (report->version < 9) /* it has no table trace */
+        return KPROF_OK;
+    kprof_status status =
+        kprof_store_integer(report, "SELECT CAST(total(activities) AS INTEGER) FROM trace", &activities);
+    if (status == KPROF_OK)
+        status = kprof_store_integer(report, "SELECT CAST(total(dropped) AS INTEGER) FROM trace", &dropped);
+    out->activities = activities > 0 ? (uint64_t)activities : 0;
+    out->dropped = dropped > 0 ? (uint64_t)dropped : 0;
+    return status;
+}
+
 kprof_status kprof_report_count(kprof_report *report, kprof_report_counts *out)
 {
     kprof_model model;
@@ -69,7 +83,7 @@ kprof_status kprof_report_count(kprof_report *report, kprof_report_counts *out)
     if (out->launches < stored)
         out->launches = stored;
     kprof_model_free(&model);
-    return status;
+    return status == KPROF_OK ? count_activities(report, out) : status;
 }
 
 kprof_status kprof_report_command_line(kprof_report *report, char **out)

@@ -6,6 +6,7 @@
 #include "report/store/names.h"
 #include "report/store/rows.h"
 #include "report/store/stack_ingest.h"
+#include "report/store/trace_ingest.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -52,6 +53,7 @@ struct kprof_ingest {
     size_t metrics_count;
     kprof_code_ingest code;
     kprof_stack_ingest stacks;
+    kprof_trace_ingest trace;
     value_table table;
     bool table_is_current;                       /* no metric was added since it was filled */
     int64_t launch_rows[KPROF_LAUNCH_VALUE_MAX]; /* NO_ROW: nobody asked for this one */
@@ -98,6 +100,7 @@ void kprof_ingest_free(kprof_ingest *ingest)
     free(ingest->metrics);
     kprof_code_ingest_free(&ingest->code);
     kprof_stack_ingest_free(&ingest->stacks);
+    kprof_trace_ingest_free(&ingest->trace);
     table_free(&ingest->table);
     free(ingest);
 }
@@ -498,6 +501,14 @@ static kprof_status store_stack(kprof_ingest *ingest, const kprof_record *record
     return why ? bad_record(why, is_frame ? record->frame.frame : record->stack.stack) : status;
 }
 
+static kprof_status store_trace(kprof_ingest *ingest, const kprof_record *record)
+{
+    ingest->trace.report = ingest->report;
+    ingest->trace.process = ingest->process;
+    const kprof_status status = kprof_trace_ingest_record(&ingest->trace, record);
+    return ingest->trace.why ? bad_record(ingest->trace.why, record->type) : status;
+}
+
 static kprof_status store_record(kprof_ingest *ingest, const kprof_record *record)
 {
     switch (record->type) {
@@ -525,6 +536,11 @@ static kprof_status store_record(kprof_ingest *ingest, const kprof_record *recor
     case KPROF_RECORD_FRAME:
     case KPROF_RECORD_STACK:
         return store_stack(ingest, record);
+    case KPROF_RECORD_TRACE:
+    case KPROF_RECORD_NAME:
+    case KPROF_RECORD_ACTIVITIES:
+    case KPROF_RECORD_TRACED:
+        return store_trace(ingest, record);
     case KPROF_RECORD_PROGRESS:
         return KPROF_OK;
     }

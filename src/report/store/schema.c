@@ -1,6 +1,8 @@
 /* The tables and views of a report, version KPROF_SCHEMA_VERSION. docs/report-schema.md explains every column; change
  * both together, and the version with them. */
+#include "core/activities.h"
 #include "report/store/rows.h"
+#include "report/store/trace_ingest.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -8,7 +10,7 @@
 typedef struct schema_entry {
     int since; /* the first version that has it */
     const char *name;
-    const char *sql; /* NULL: core/fields.h has the columns */
+    const char *sql; /* NULL: core/fields.h or core/activities.h has the columns */
 } schema_entry;
 
 /* SQLite keeps the text of these statements in the file, so an opened report can be compared with them word for word.
@@ -95,6 +97,16 @@ static const schema_entry tables[] = {
      "function_id INTEGER NOT NULL REFERENCES code_function, offset INTEGER NOT NULL, "
      "metric_id INTEGER NOT NULL REFERENCES metric, value REAL NOT NULL, "
      "PRIMARY KEY(profile_id, function_id, offset, metric_id)) WITHOUT ROWID"},
+    {9, "trace",
+     "CREATE TABLE trace(process_id INTEGER PRIMARY KEY REFERENCES process, start_unix_ns INTEGER NOT NULL, "
+     "end_unix_ns INTEGER, activities INTEGER NOT NULL, dropped INTEGER NOT NULL, unknown INTEGER NOT NULL, "
+     "reason TEXT NOT NULL)"},
+    {9, "trace_name",
+     "CREATE TABLE trace_name(id INTEGER PRIMARY KEY, text TEXT NOT NULL UNIQUE, demangled TEXT NOT NULL, "
+     "function TEXT NOT NULL)"},
+#define ACTIVITY_TABLE(number, KIND, kind) {9, "trace_" #kind, NULL},
+    KPROF_ACTIVITY_MAP(ACTIVITY_TABLE)
+#undef ACTIVITY_TABLE
 };
 #define TABLE_COUNT (sizeof tables / sizeof *tables)
 
@@ -128,7 +140,10 @@ static const char views[] =
 /* The statement that makes a table in a report of this version; NULL when out of memory. Caller frees. */
 static char *definition_of(const schema_entry *table, int version)
 {
-    return table->sql ? kprof_strdup(table->sql) : kprof_rows_definition(table->name, version);
+    if (table->sql)
+        return kprof_strdup(table->sql);
+    return strncmp(table->name, "trace_", strlen("trace_")) == 0 ? kprof_trace_definition(table->name)
+                                                                 : kprof_rows_definition(table->name, version);
 }
 
 kprof_status kprof_schema_create(kprof_report *report)

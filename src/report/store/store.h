@@ -71,6 +71,21 @@
       "ELSE period_cycles END, dropped=dropped+?5, reason=CASE reason WHEN '' THEN ?6 ELSE reason END WHERE id=?1")    \
     X(ADD_INSTRUCTION_VALUE, "INSERT INTO instruction_value VALUES(?,?,?,?,?) ON CONFLICT DO UPDATE SET "              \
                              "value=value+excluded.value")                                                             \
+    X(ADD_TRACE, "INSERT INTO trace VALUES(?,?,NULL,0,0,0,'')")                                                        \
+    X(SET_TRACE, "UPDATE trace SET end_unix_ns=nullif(?2,-1), dropped=?3, unknown=?4, reason=?5 WHERE process_id=?1")  \
+    X(COUNT_ACTIVITIES, "UPDATE trace SET activities=activities+?2 WHERE process_id=?1")                               \
+    X(FIND_TRACE_NAME, "SELECT id FROM trace_name WHERE text=?1")                                                      \
+    X(ADD_TRACE_NAME, "INSERT INTO trace_name VALUES(NULL,?,?,?)")                                                     \
+    X(ADD_TRACE_KERNEL, NULL)                                                                                          \
+    X(ADD_TRACE_COPY, NULL)                                                                                            \
+    X(ADD_TRACE_SET, NULL)                                                                                             \
+    X(ADD_TRACE_CALL, NULL)                                                                                            \
+    X(ADD_TRACE_MEMORY, NULL)                                                                                          \
+    X(ADD_TRACE_WAIT, NULL)                                                                                            \
+    X(ADD_TRACE_RANGE, NULL)                                                                                           \
+    X(ADD_TRACE_OVERHEAD, NULL)                                                                                        \
+    X(ADD_TRACE_GRAPH, NULL)                                                                                           \
+    X(ADD_TRACE_EXTERNAL, NULL)                                                                                        \
     X(ADD_MESSAGE, NULL)
 
 typedef enum kprof_statement {

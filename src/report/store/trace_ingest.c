@@ -1,0 +1,198 @@
+/* The lists of core/activities.h make the columns, and what is bound to them. */
+#include "report/store/trace_ingest.h"
+
+#include "core/filter.h"
+#include "spool/activities.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* A process has no more names: the recorder keeps to it. */
+#define MOST_NAMES (1u << 20)
+
+typedef enum field_type { FIELD_NUMBER, FIELD_OPTIONAL, FIELD_NAME } field_type;
+
+typedef struct field {
+    field_type type;
+    const char *name;
+} field;
+
+typedef struct activity_table {
+    const char *name;
+    kprof_statement insert;
+    field fields[KPROF_ACTIVITY_FIELDS_MAX];
+} activity_table;
+
+#define FIELD(type, name) {FIELD_##type, #name},
+#define TABLE(number, KIND, kind)                                                                                      \
+    [number] = {"trace_" #kind, KPROF_SQL_ADD_TRACE_##KIND, {KPROF_##KIND##_ACTIVITY_FIELDS(FIELD)}},
+static const activity_table tables[KPROF_ACTIVITY_KINDS] = {KPROF_ACTIVITY_MAP(TABLE)};
+
+char *kprof_trace_definition(const char *table)
+{
+    kprof_strbuf sql = KPROF_STRBUF_INIT;
+    unsigned kind = 1;
+    while (kind < KPROF_ACTIVITY_KINDS - 1 && strcmp(tables[kind].name, table) != 0)
+        kind++;
+    kprof_strbuf_printf(&sql, "CREATE TABLE %s(id INTEGER PRIMARY KEY, process_id INTEGER NOT NULL REFERENCES process",
+                        tables[kind].name);
+    for (size_t i = 0; i < kprof_activity_field_count(kind); i++) {
+        static const char *const ends[] = {" INTEGER NOT NULL", " INTEGER", "_id INTEGER REFERENCES trace_name"};
+        kprof_strbuf_printf(&sql, ", %s%s", tables[kind].fields[i].name, ends[tables[kind].fields[i].type]);
+    }
+    kprof_strbuf_puts(&sql, ")");
+    return kprof_strbuf_take(&sql);
+}
+
+char *kprof_trace_copy_statement(kprof_activity_kind kind)
+{
+    const activity_table *table = &tables[kind];
+    kprof_strbuf sql = KPROF_STRBUF_INIT;
+    kprof_strbuf_printf(&sql, "INSERT INTO main.%s SELECT NULL, process_id+?1", table->name);
+    for (size_t i = 0; i < kprof_activity_field_count(kind); i++) {
+        if (table->fields[i].type == FIELD_NAME)
+            kprof_strbuf_printf(&sql,
+                                ", (SELECT own.id FROM main.trace_name own JOIN source.trace_name old USING(text) "
+                                "WHERE old.id=%s_id)",
+                                table->fields[i].name);
+        else
+            kprof_strbuf_printf(&sql, ", %s", table->fields[i].name);
+    }
+    kprof_strbuf_printf(&sql, " FROM source.%s ORDER BY id", table->name);
+    return kprof_strbuf_take(&sql);
+}
+
+void kprof_trace_ingest_free(kprof_trace_ingest *ingest)
+{
+    free(ingest->names);
+    *ingest = (kprof_trace_ingest){0};
+}
+
+/* The row of a text, which all processes share. */
+static kprof_status name_row(kprof_report *report, const kprof_name_record *name, int64_t *row)
+{
+    kprof_status status = kprof_store_find(report, KPROF_SQL_FIND_TRACE_NAME, row, "s", name->text);
+    if (status != KPROF_OK || *row)
+        return status;
+    char *demangled = name->mangled ? kprof_demangle(name->text) : kprof_strdup(name->text);
+    char *function = demangled && name->mangled ? kprof_name_function_base(demangled) : NULL;
+    status = !demangled || (name->mangled && !function)
+                 ? kprof_store_no_memory(report)
+                 : kprof_store_write(report, KPROF_SQL_ADD_TRACE_NAME, "sss", name->text, demangled,
+                                     function ? function : demangled);
+    if (status == KPROF_OK)
+        *row = sqlite3_last_insert_rowid(report->db);
+    free(demangled);
+    free(function);
+    return status;
+}
+
+static kprof_status store_name(kprof_trace_ingest *ingest, const kprof_name_record *name)
+{
+    int64_t row = 0;
+    if (name->name != ingest->name_count + 1 || name->name > MOST_NAMES) {
+        ingest->why = "a name of its trace is not the next one,";
+        return KPROF_OK;
+    }
+    int64_t *place = KPROF_APPEND(ingest->names, ingest->name_count);
+    if (!place)
+        return kprof_store_no_memory(ingest->report);
+    kprof_status status = name_row(ingest->report, name, &row);
+    *place = row;
+    ingest->name_count += status == KPROF_OK;
+    return status;
+}
+
+/* Bind field i. False: it refers to a name that is not there. */
+static bool bind_field(const kprof_trace_ingest *ingest, sqlite3_stmt *insert, const kprof_activity *activity, size_t i)
+{
+    const field_type type = tables[activity->kind].fields[i].type;
+    const int64_t value = activity->fields[i];
+    const int place = (int)i + 2;
+    if (type == FIELD_NAME && value != 0) {
+        if (value < 0 || (uint64_t)value > ingest->name_count)
+            return false;
+        sqlite3_bind_int64(insert, place, ingest->names[value - 1]);
+    } else if (type == FIELD_NAME || (type == FIELD_OPTIONAL && value == -1)) {
+        sqlite3_bind_null(insert, place);
+    } else {
+        sqlite3_bind_int64(insert, place, value);
+    }
+    return true;
+}
+
+/* Prepared on first use. */
+static kprof_status find_insert(kprof_report *report, unsigned kind, sqlite3_stmt **out)
+{
+    const activity_table *table = &tables[kind];
+    if (report->statements[table->insert]) {
+        *out = report->statements[table->insert];
+        return KPROF_OK;
+    }
+    kprof_strbuf sql = KPROF_STRBUF_INIT;
+    kprof_strbuf_printf(&sql, "INSERT INTO %s VALUES(NULL,?", table->name);
+    for (size_t i = 0; i < kprof_activity_field_count(kind); i++)
+        kprof_strbuf_puts(&sql, ",?");
+    kprof_strbuf_puts(&sql, ")");
+    const kprof_status status = kprof_store_prepare(report, table->insert, sql.failed ? NULL : sql.data, out);
+    kprof_strbuf_free(&sql);
+    return status;
+}
+
+static kprof_status store_activity(kprof_trace_ingest *ingest, const kprof_activity *activity)
+{
+    sqlite3_stmt *insert;
+    kprof_status status = find_insert(ingest->report, activity->kind, &insert);
+    if (status != KPROF_OK)
+        return status;
+    bool is_whole = true;
+    sqlite3_bind_int64(insert, 1, ingest->process);
+    for (size_t i = 0; i < kprof_activity_field_count(activity->kind); i++)
+        is_whole = bind_field(ingest, insert, activity, i) && is_whole;
+    if (!is_whole)
+        ingest->why = "an activity has an unknown name; kind";
+    else if (sqlite3_step(insert) != SQLITE_DONE)
+        status = kprof_store_fail(ingest->report, "storing an activity");
+    sqlite3_reset(insert);
+    return status;
+}
+
+static kprof_status store_activities(kprof_trace_ingest *ingest, const kprof_activities_record *record)
+{
+    kprof_activity_block block = {.data = record->bytes, .left = record->byte_count};
+    kprof_activity activity;
+    kprof_status status = KPROF_OK;
+    uint32_t count = 0;
+    while (status == KPROF_OK && !ingest->why && kprof_activity_decode(&block, &activity)) {
+        status = store_activity(ingest, &activity);
+        count++;
+    }
+    if (status == KPROF_OK && !ingest->why && (block.failed || count != record->count))
+        ingest->why = "a block of activities does not have as many as it says,";
+    if (status != KPROF_OK || ingest->why)
+        return status;
+    return kprof_store_write(ingest->report, KPROF_SQL_COUNT_ACTIVITIES, "ii", ingest->process, (int64_t)count);
+}
+
+kprof_status kprof_trace_ingest_record(kprof_trace_ingest *ingest, const kprof_record *record)
+{
+    ingest->why = NULL;
+    if (ingest->has_trace == (record->type == KPROF_RECORD_TRACE)) {
+        ingest->why = ingest->has_trace ? "its trace begins twice; type" : "its trace does not begin; type";
+        return KPROF_OK;
+    }
+    switch (record->type) {
+    case KPROF_RECORD_TRACE:
+        ingest->has_trace = true;
+        return kprof_store_write(ingest->report, KPROF_SQL_ADD_TRACE, "ii", ingest->process,
+                                 record->trace.start_unix_ns);
+    case KPROF_RECORD_NAME:
+        return store_name(ingest, &record->name);
+    case KPROF_RECORD_ACTIVITIES:
+        return store_activities(ingest, &record->activities);
+    default:
+        return kprof_store_write(ingest->report, KPROF_SQL_SET_TRACE, "iiiis", ingest->process,
+                                 record->traced.end_unix_ns, (int64_t)record->traced.dropped,
+                                 (int64_t)record->traced.unknown, record->traced.reason);
+    }
+}

@@ -1,0 +1,29 @@
+/* The tables of a trace, and how the records of a spool fill them. */
+#ifndef KPROF_REPORT_TRACE_INGEST_H
+#define KPROF_REPORT_TRACE_INGEST_H
+
+#include "core/activities.h"
+#include "report/store/store.h"
+
+/* Of one spool. Zero to begin, but for the first two. */
+typedef struct kprof_trace_ingest {
+    kprof_report *report;
+    int64_t process;
+    const char *why; /* a record refers to what is not there, or is no record of a trace; NULL: all is well */
+    int64_t *names;  /* [name_count], owned: the row of name i + 1 */
+    size_t name_count;
+    bool has_trace; /* the process is traced */
+} kprof_trace_ingest;
+
+/* The statement that makes the table "trace_<kind>"; NULL when out of memory. Caller frees. */
+char *kprof_trace_definition(const char *table);
+
+/* The statement that copies the activities of a kind from the attached database "source", whose names are there already
+ * and whose processes get ids that are ?1 higher; NULL when out of memory. Caller frees. */
+char *kprof_trace_copy_statement(kprof_activity_kind kind);
+
+/* Store a record of a trace. OK, too, where ingest->why tells that nothing of it may be kept. */
+kprof_status kprof_trace_ingest_record(kprof_trace_ingest *ingest, const kprof_record *record) KPROF_MUST_CHECK;
+void kprof_trace_ingest_free(kprof_trace_ingest *ingest); /* members */
+
+#endif
