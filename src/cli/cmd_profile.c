@@ -51,6 +51,12 @@ typedef struct profile {
     kprof_outcome outcome;
 } profile;
 
+/* Is it a trace, without counters? */
+static bool is_trace(const profile *run)
+{
+    return run->options->command->mask == KPROF_IN(trace);
+}
+
 /* Another profiler's injection would load into kprof itself when it looks at the GPUs. */
 static void leave_other_profiler(void)
 {
@@ -68,8 +74,9 @@ static kprof_status settle_nvtx(profile *run)
     const kprof_filter_spec *filter = &run->options->filter;
     const char *other = getenv("NVTX_INJECTION64_PATH");
     bool is_free = !other || !*other || strcmp(other, run->injection) == 0; /* as an outer kprof sets it */
-    run->nvtx = run->options->nvtx && is_free;
-    if (!run->options->nvtx || is_free)
+    const bool is_wanted = run->options->nvtx || is_trace(run);
+    run->nvtx = is_wanted && is_free;
+    if (!is_wanted || is_free)
         return KPROF_OK;
     if (kprof_filter_asks_nvtx(filter))
         return kprof_fail(KPROF_USAGE,
@@ -134,6 +141,21 @@ static kprof_status check_application(const kprof_options *options)
     return status == KPROF_OK ? kprof_program_check(name) : status;
 }
 
+static kprof_status prepare_counters(profile *run)
+{
+    const kprof_options *options = run->options;
+    kprof_status status = check_counter_data_dir(options);
+    if (status == KPROF_OK)
+        status = kprof_nvdisasm_check(options->nvdisasm);
+    if (status == KPROF_OK)
+        status = kprof_filter_check(&options->filter);
+    if (status == KPROF_OK)
+        status = kprof_plans_make(options, &run->plans);
+    if (status == KPROF_OK && options->apply_rules)
+        status = kprof_catalog_findings(run->plans.catalog, &options->rules, &run->findings);
+    return status;
+}
+
 /* Check everything that can be wrong before anything is made or started. */
 static kprof_status prepare(profile *run)
 {
@@ -144,16 +166,8 @@ static kprof_status prepare(profile *run)
                           "--help");
     leave_other_profiler();
     kprof_status status = check_application(options);
-    if (status == KPROF_OK)
-        status = check_counter_data_dir(options);
-    if (status == KPROF_OK)
-        status = kprof_nvdisasm_check(options->nvdisasm);
-    if (status == KPROF_OK)
-        status = kprof_filter_check(&options->filter);
-    if (status == KPROF_OK)
-        status = kprof_plans_make(options, &run->plans);
-    if (status == KPROF_OK && options->apply_rules)
-        status = kprof_catalog_findings(run->plans.catalog, &options->rules, &run->findings);
+    if (status == KPROF_OK && !is_trace(run))
+        status = prepare_counters(run);
     if (status == KPROF_OK)
         status = kprof_injection_locate(options, &run->injection);
     if (status == KPROF_OK)
@@ -166,15 +180,15 @@ static kprof_status prepare(profile *run)
     return status;
 }
 
-/* The sets asked for, NULL-terminated; "default" when nothing else was asked for either. */
-static const char **asked_sets(const kprof_selection *selection)
+/* The sets asked for, NULL-terminated; the default set when nothing else was asked for either. */
+static const char **asked_sets(const kprof_selection *selection, const char *default_set)
 {
     bool nothing = selection->sets.count + selection->sections.count + selection->metrics.count == 0;
     const char **sets = calloc(selection->sets.count + 2, sizeof *sets);
     for (size_t i = 0; sets && i < selection->sets.count; i++)
         sets[i] = selection->sets.items[i];
     if (sets && nothing)
-        sets[0] = "default";
+        sets[0] = default_set;
     return sets;
 }
 
@@ -185,7 +199,7 @@ static kprof_status create_report(profile *run)
     struct timespec now;
     clock_gettime(CLOCK_REALTIME, &now);
     char *command_line = kprof_words_join(options->words);
-    const char **sets = asked_sets(&options->selection);
+    const char **sets = asked_sets(&options->selection, is_trace(run) ? NULL : "default");
     kprof_run_info info = {
         .command_line = command_line ? command_line : "",
         .working_directory = getcwd(directory, sizeof directory) ? directory : "",
@@ -270,6 +284,7 @@ static kprof_status save_config(const profile *run)
         return status;
     config.root_pid = run->child.pid;
     config.nvtx = run->nvtx;
+    config.traces = is_trace(run);
     status = kprof_config_save(&config, run->session.dir);
     free(config.chips);
     return status;
@@ -388,7 +403,11 @@ static void close_session(profile *run)
 static void announce_report(const profile *run)
 {
     const kprof_report_counts *counts = &run->outcome.counts;
-    if (run->options->export_path && run->outcome.collecting == KPROF_OK)
+    const bool is_kept = run->options->export_path && run->outcome.collecting == KPROF_OK;
+    if (is_kept && is_trace(run))
+        kprof_log(KPROF_LOG_INFO, "report: %s (%llu activities)", run->report_path,
+                  (unsigned long long)counts->activities);
+    else if (is_kept)
         kprof_log(KPROF_LOG_INFO, "report: %s (%llu launch%s profiled, %llu seen)", run->report_path,
                   (unsigned long long)counts->profiled, kprof_ending(counts->profiled, "es"),
                   (unsigned long long)counts->launches);

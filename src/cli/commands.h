@@ -49,6 +49,8 @@ typedef enum kprof_operand {
         "Start and stop measuring while an application runs.") \
     ROW(doctor,  "doctor",   true,        APPLICATION, "[options] [[--] application [arguments]]", "kprof-doctor", \
         "Tell what keeps kernels from being measured, and measure one.") \
+    ROW(trace,   "trace",    true,        APPLICATION, "[options] [--] application [arguments]",   "kprof-trace", \
+        "Record when kernels, copies and calls run; no counters.") \
     ROW(help,    "help",     false,       COMMAND,     "[command]",                                "kprof", \
         "Print the help of kprof or of a command.") \
     ROW(version, "version",  false,       NONE,        "",                                         "kprof", \

@@ -39,10 +39,10 @@ OPTION(CLI, LIST, chips, "chips", PLAN | LIST | TELL, "list or plan for these ch
 
 #include "core/recorder_options.h"
 
-OPTION(CLI, STRING, export_path, "export", RUNNING | SAVE | REPORT | EXPORT | MERGE,
+OPTION(CLI, STRING, export_path, "export", RUNNING | TRACE | SAVE | REPORT | EXPORT | MERGE,
        "keep the report, or the chosen part of one, as FILE.kprof; %h %p %q{ENV} %i %% are expanded. "
        "Of kprof export: write to FILE", .letter = 'o', .argument = "FILE")
-OPTION(CLI, FLAG, force_overwrite, "force-overwrite", RUNNING | SAVE | REPORT | DIFF | EXPORT | MERGE,
+OPTION(CLI, FLAG, force_overwrite, "force-overwrite", RUNNING | TRACE | SAVE | REPORT | DIFF | EXPORT | MERGE,
        "let a report, a page or an export replace an existing file", .letter = 'f')
 OPTION(CLI, CHOICE, export_format, "to", EXPORT,
        "the format to write: CSV in two layouts, JSON lines, Prometheus' text, a trace, Parquet, or folded call stacks",
@@ -155,7 +155,7 @@ OPTION(CLI, CHOICE, color, "color", ALL, "colour in text (auto: on a terminal)",
 OPTION(CLI, FLAG, quiet, "quiet", ALL, "no progress, and no messages but warnings and errors", .letter = 'q')
 OPTION(CLI, FLAG, verbose, "verbose", ALL,
        "more messages, and more of what the pages of lists, plans and summaries show")
-OPTION(CLI, STRING, injection_path, "injection-path", RUNNING | DOCTOR, "use this injection library",
+OPTION(CLI, STRING, injection_path, "injection-path", RUNNING | TRACE | DOCTOR, "use this injection library",
        .argument = "FILE")
 OPTION(CLI, STRING, counter_data_dir, "counter-data", RUNNING, "also keep each launch's counter data image in DIR",
        .argument = "DIR")

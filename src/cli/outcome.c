@@ -38,7 +38,7 @@ static kprof_status own_status(const kprof_outcome *outcome)
         return outcome->collecting;
     if (outcome->spools.told == KPROF_OUTPUT)
         return KPROF_OUTPUT;
-    if (outcome->counts.profiled == 0)
+    if (outcome->counts.profiled == 0 && outcome->counts.activities == 0)
         return nothing_status(outcome);
     return outcome->printing;
 }
@@ -275,7 +275,10 @@ void kprof_outcome_explain(const kprof_outcome *outcome, const kprof_options *op
     explain_application(outcome);
     if (outcome->collecting != KPROF_OK)
         return;
-    if (counts->profiled == 0)
+    if (counts->dropped > 0)
+        kprof_log(KPROF_LOG_WARNING, "%llu activities were lost, since they came faster than they could be written",
+                  (unsigned long long)counts->dropped);
+    if (counts->profiled == 0 && counts->activities == 0)
         explain_nothing(outcome, options, report);
     else if (counts->not_measured > 0)
         kprof_log(KPROF_LOG_WARNING, "%llu of %llu selected launches could not be measured; the report says why",

@@ -318,7 +318,7 @@ kprof_status kprof_plans_config(const kprof_plans *plans, const kprof_options *o
 {
     *out = (kprof_config){
         .filter = options->filter,
-        .chips = calloc(plans->count, sizeof *out->chips),
+        .chips = calloc(plans->count + 1, sizeof *out->chips),
         .chip_count = plans->count,
         .instruction_metrics = plans->instructions.counters,
         .samples = plans->instructions.samples,

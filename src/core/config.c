@@ -34,7 +34,8 @@ static const kprof_option_row rows[] = {
     ROW(STRING, filter.invocation)                                           /**/
     ROW(COUNT, filter.profiler_calls, .value = KPROF_PROFILER_CALLS_IGNORED) /**/
     ROW(LIST, instruction_metrics) ROW(FLAG, samples)                        /**/
-    ROW(FLAG, verbose) ROW(STRING, counter_data_dir) ROW(NUMBER, root_pid)   /**/
+    ROW(FLAG, traces) ROW(FLAG, verbose)                                     /**/
+    ROW(STRING, counter_data_dir) ROW(NUMBER, root_pid)                      /**/
 };
 #define ROW_COUNT (sizeof rows / sizeof *rows)
 

@@ -65,11 +65,11 @@ OPTION(CLI, FLAG, ignores_profiler_calls, "disable-profiler-start-stop", RUNNING
        "ignore cudaProfilerStart and cudaProfilerStop")
 OPTION(FILTER, ORDINALS, device_mask, "devices", RUN | REPORT | DIFF | EXPORT | PLAN | LIST | TELL,
        "only these CUDA devices", .argument = "N[,N]")
-OPTION(RECORDER, CHOICE, follow_children, "target-processes", RUNNING,
+OPTION(RECORDER, CHOICE, follow_children, "target-processes", RUNNING | TRACE,
        "profile the first process only, or its child processes too (all)", .argument = "application-only|all",
        .initial = 1, .choices = KPROF_CHOICES({"application-only", 0}, {"all", 1}))
 
-OPTION(CLI, FLAG, null_stdin, "null-stdin", RUNNING, "the application reads /dev/null as its standard input")
+OPTION(CLI, FLAG, null_stdin, "null-stdin", RUNNING | TRACE, "the application reads /dev/null as its standard input")
 
 OPTION(RECORDER, CHOICE, replay_choice, "replay-mode", RUNNING,
        "repeat each launch for every pass, measure each launch in one pass, or repeat where that is safe (auto)",
@@ -79,8 +79,8 @@ OPTION(RECORDER, CHOICE, replay_choice, "replay-mode", RUNNING,
 OPTION(RECORDER, COUNT, multiplex_samples, "multiplex-samples", RUNNING,
        "when launches are not repeated: take at most N samples of each kernel and shape (32)", .argument = "N",
        .initial = KPROF_MULTIPLEX_SAMPLES, .value = KPROF_MOST_SAMPLES)
-OPTION(RECORDER, CHOICE, graph_profiling, "graph-profiling", RUNNING,
-       "measure each kernel of a CUDA graph, or the graph as one launch (node)", .argument = "node|graph",
+OPTION(RECORDER, CHOICE, graph_profiling, "graph-profiling", RUNNING | TRACE,
+       "measure or trace each kernel of a CUDA graph, or the graph as one (node)", .argument = "node|graph",
        .choices = KPROF_CHOICES({"node", KPROF_GRAPH_NODES}, {"graph", KPROF_GRAPH_WHOLE}))
 OPTION(RECORDER, COUNT, replay_batch, "replay-batch", PLANNING,
        "repeat at most N launches together (auto: as many as memory allows, up to 2048)", .argument = "N|auto",

@@ -5,6 +5,7 @@
 #ifndef KPROF_CUPTI_DEVICE_OPS_H
 #define KPROF_CUPTI_DEVICE_OPS_H
 
+#include "cupti/activities.h"
 #include "cupti/codes.h"
 #include "cupti/counting.h"
 #include "cupti/device.h"
@@ -123,7 +124,10 @@
     X(codes_keep)                                                                                                      \
     X(codes_find)                                                                                                      \
     X(codes_drop)                                                                                                      \
-    X(counting_keep)
+    X(counting_keep)                                                                                                   \
+    X(activities_start)                                                                                                \
+    X(activities_flush)                                                                                                \
+    X(activities_now_ns)
 
 #define KPROF_DEVICE_MEMBER(name) __typeof__(&kprof_##name) name;
 

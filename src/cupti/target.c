@@ -181,7 +181,26 @@ static void CUPTIAPI on_callback(void *user, CUpti_CallbackDomain domain, CUpti_
     errno = saved_errno;
 }
 
-static kprof_status subscribe(void)
+/* All that the hooks of a trace want to see. */
+static CUptiResult enable_brief(void)
+{
+    static const CUpti_CallbackId ends[] = {
+        CUPTI_DRIVER_TRACE_CBID_cuCtxDestroy,
+        CUPTI_DRIVER_TRACE_CBID_cuCtxDestroy_v2,
+        CUPTI_DRIVER_TRACE_CBID_cuCtxDetach,
+        CUPTI_DRIVER_TRACE_CBID_cuDevicePrimaryCtxReset,
+        CUPTI_DRIVER_TRACE_CBID_cuDevicePrimaryCtxReset_v2,
+        CUPTI_DRIVER_TRACE_CBID_cuDevicePrimaryCtxRelease,
+        CUPTI_DRIVER_TRACE_CBID_cuDevicePrimaryCtxRelease_v2,
+    };
+    CUptiResult result = target.cupti->cuptiEnableCallback(1, target.subscriber, CUPTI_CB_DOMAIN_RESOURCE,
+                                                           CUPTI_CBID_RESOURCE_CONTEXT_CREATED);
+    for (size_t i = 0; result == CUPTI_SUCCESS && i < sizeof ends / sizeof *ends; i++)
+        result = target.cupti->cuptiEnableCallback(1, target.subscriber, CUPTI_CB_DOMAIN_DRIVER_API, ends[i]);
+    return result;
+}
+
+static CUptiResult enable_all(void)
 {
     static const CUpti_CallbackId resources[] = {
         CUPTI_CBID_RESOURCE_CU_INIT_FINISHED,         CUPTI_CBID_RESOURCE_MODULE_LOADED,
@@ -190,6 +209,16 @@ static kprof_status subscribe(void)
     };
     static const CUpti_CallbackId runtime[] = {CUPTI_RUNTIME_TRACE_CBID_cudaProfilerStart_v4000,
                                                CUPTI_RUNTIME_TRACE_CBID_cudaProfilerStop_v4000};
+    CUptiResult result = target.cupti->cuptiEnableDomain(1, target.subscriber, CUPTI_CB_DOMAIN_DRIVER_API);
+    for (size_t i = 0; result == CUPTI_SUCCESS && i < sizeof resources / sizeof *resources; i++)
+        result = target.cupti->cuptiEnableCallback(1, target.subscriber, CUPTI_CB_DOMAIN_RESOURCE, resources[i]);
+    for (size_t i = 0; result == CUPTI_SUCCESS && i < sizeof runtime / sizeof *runtime; i++)
+        result = target.cupti->cuptiEnableCallback(1, target.subscriber, CUPTI_CB_DOMAIN_RUNTIME_API, runtime[i]);
+    return result;
+}
+
+static kprof_status subscribe(void)
+{
     CUptiResult result = target.cupti->cuptiSubscribe(&target.subscriber, on_callback, NULL);
     if (result == CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED)
         return kprof_fail(KPROF_COUNTERS_BUSY,
@@ -197,11 +226,7 @@ static kprof_status subscribe(void)
                           "or a debugger); turn it off and run again");
     if (result != CUPTI_SUCCESS)
         return kprof_fail(KPROF_INTERNAL, "cuptiSubscribe failed (CUPTI error %d)", (int)result);
-    result = target.cupti->cuptiEnableDomain(1, target.subscriber, CUPTI_CB_DOMAIN_DRIVER_API);
-    for (size_t i = 0; result == CUPTI_SUCCESS && i < sizeof resources / sizeof *resources; i++)
-        result = target.cupti->cuptiEnableCallback(1, target.subscriber, CUPTI_CB_DOMAIN_RESOURCE, resources[i]);
-    for (size_t i = 0; result == CUPTI_SUCCESS && i < sizeof runtime / sizeof *runtime; i++)
-        result = target.cupti->cuptiEnableCallback(1, target.subscriber, CUPTI_CB_DOMAIN_RUNTIME_API, runtime[i]);
+    result = target.hooks.is_brief ? enable_brief() : enable_all();
     if (result != CUPTI_SUCCESS)
         return kprof_fail(KPROF_INTERNAL, "CUPTI refuses callbacks (CUPTI error %d)", (int)result);
     return KPROF_OK;

@@ -8,6 +8,7 @@
 #include "spool/record.h"
 
 typedef struct kprof_target_hooks {
+    bool is_brief; /* of the driver's calls only those that end a context are of interest, and no code is */
     void (*enter)(const kprof_call *call);
     void (*leave)(const kprof_call *call);
     void (*driver_started)(void); /* within the call that starts it, on its thread */

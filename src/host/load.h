@@ -64,7 +64,18 @@
     X(cuptiPCSamplingStart)                                                                                            \
     X(cuptiPCSamplingStop)                                                                                             \
     X(cuptiPCSamplingGetData)                                                                                          \
-    X(cuptiGetCubinCrc)
+    X(cuptiGetCubinCrc)                                                                                                \
+    X(cuptiGetTimestamp)                                                                                               \
+    X(cuptiGetCallbackName)                                                                                            \
+    X(cuptiSetThreadIdType)                                                                                            \
+    X(cuptiActivityRegisterCallbacks)                                                                                  \
+    X(cuptiActivityEnable)                                                                                             \
+    X(cuptiActivityDisable)                                                                                            \
+    X(cuptiActivityEnableDriverApi)                                                                                    \
+    X(cuptiActivityFlushAll)                                                                                           \
+    X(cuptiActivityFlushPeriod)                                                                                        \
+    X(cuptiActivityGetNextRecord)                                                                                      \
+    X(cuptiActivityGetNumDroppedRecords)
 
 /* The same for libnvperf_host. */
 #define KPROF_NVPERF_FUNCTIONS(X)                                                                                      \

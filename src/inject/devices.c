@@ -150,6 +150,16 @@ size_t kprof_devices_grow_local(const kprof_device *device, const kprof_kernel_r
     return 0;
 }
 
+void kprof_devices_announce(void)
+{
+    device_list *list = &the_devices;
+    pthread_mutex_lock(&list->mutex);
+    for (uint32_t i = 0; i < KPROF_MAX_DEVICES && open_device(i); i++)
+        continue;
+    pthread_mutex_unlock(&list->mutex);
+    kprof_process_forget_reason(); /* of the first that is not there */
+}
+
 void kprof_devices_forget(void *context)
 {
     device_list *list = &the_devices;

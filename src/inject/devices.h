@@ -18,6 +18,8 @@ const kprof_device *kprof_devices_find(void *context);
 void kprof_devices_forget(void *context);
 /* The configuration has other chips: have devices collect what these ask for, and tell the spool. Needs the gate. */
 void kprof_devices_use_plans(void);
+/* Write the records of all devices that the process can use. Thread-safe. */
+void kprof_devices_announce(void);
 /* Bytes that the driver may allocate as local memory for a launch of the kernel; 0 when an earlier kernel on the device
  * needed as much. The driver keeps local memory for all threads that the device can hold at once (CUDA C++ Programming
  * Guide, "Local Memory"). */

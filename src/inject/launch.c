@@ -20,6 +20,7 @@
 #include "inject/preload.h"
 #include "inject/process.h"
 #include "inject/stacks.h"
+#include "inject/trace.h"
 #include "inject/wait.h"
 
 #include <stdio.h>
@@ -816,6 +817,7 @@ static void answer_process(void)
         bool ends = atomic_load(&kprof_engine.process.ending);
         kprof_batch_end(kprof_ending_is_due() ? A_SIGNAL : ends ? "_exit" : "an exec");
         kprof_contexts_end_samples();
+        kprof_trace_end();
         if (ends) {
             atomic_store(&kprof_the_launches.ended, true);
             write_end();
@@ -982,8 +984,13 @@ void kprof_launch_finish(void)
     kprof_launch_stop();
     if (!kprof_gate_is_own()) /* else a signal handler exits, and its thread may be evaluating them */
         kprof_contexts_end_samples();
+    kprof_trace_end();
     write_end();
 }
 
-const kprof_target_hooks kprof_launch_hooks = {enter,          leave,          kprof_preload_start, kprof_contexts_note,
-                                               context_ending, profiler_called};
+const kprof_target_hooks kprof_launch_hooks = {.enter = enter,
+                                               .leave = leave,
+                                               .driver_started = kprof_preload_start,
+                                               .context_created = kprof_contexts_note,
+                                               .context_ending = context_ending,
+                                               .profiler_called = profiler_called};

@@ -17,6 +17,7 @@
 #include "inject/preload.h"
 #include "inject/process.h"
 #include "inject/stacks.h"
+#include "inject/trace.h"
 
 #include <dlfcn.h>
 #include <pthread.h>
@@ -74,6 +75,7 @@ static void disarm_forked_child(void)
     kprof_batch_forget();
     kprof_lock_give();
     kprof_idle_forget();
+    kprof_trace_forget();
     kprof_preload_forget();
     kprof_counting_forget();
     kprof_spool_writer_abandon(kprof_engine.process.spool);
@@ -113,7 +115,9 @@ static kprof_status start(const char *dir)
     kprof_launch_prepare();
     if (kprof_measures_instructions())
         kprof_engine.device->codes_keep();
-    status = kprof_engine.device->target_start(&kprof_launch_hooks);
+    status = kprof_engine.device->target_start(process->config.traces ? &kprof_trace_hooks : &kprof_launch_hooks);
+    if (status == KPROF_OK && process->config.traces)
+        status = kprof_trace_start();
     if (status != KPROF_OK)
         return status;
     pthread_atfork(kprof_preload_end, NULL, disarm_forked_child);

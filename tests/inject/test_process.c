@@ -13,6 +13,7 @@
 #include "inject/preload.h"
 #include "inject/process.h"
 #include "inject/stacks.h"
+#include "inject/trace.h"
 
 #include <setjmp.h>
 #include <signal.h>
@@ -124,6 +125,15 @@ kprof_owner kprof_lock_owner(bool *is_gone)
     *is_gone = folder_is_gone;
     return owner;
 }
+
+const kprof_target_hooks kprof_trace_hooks;
+
+kprof_status kprof_trace_start(void)
+{
+    return KPROF_OK;
+}
+
+void kprof_trace_forget(void) {}
 
 void kprof_idle_forget(void)
 {

@@ -27,6 +27,7 @@ static void *(*find_handle)(const char *kind);
 static int64_t (*open_batch)(void);
 static void (*await_batch)(void);
 static void (*let_pass_ms)(int64_t ms);
+static bool (*do_on_timeline)(const char *text);
 
 static void init(const char *unused)
 {
@@ -43,6 +44,7 @@ static void init(const char *unused)
     open_batch = (int64_t(*)(void))dlsym(library, "kprof_sim_batch");
     await_batch = (void (*)(void))dlsym(library, "kprof_sim_settle");
     let_pass_ms = (void (*)(int64_t))dlsym(library, "kprof_sim_pass_ms");
+    do_on_timeline = (bool (*)(const char *))dlsym(library, "kprof_sim_do");
     if (start)
         start();
 }
@@ -60,6 +62,15 @@ static void launch(const char *text)
         init(NULL);
     for (long i = 0; report_launch && i < count; i++)
         report_launch(name);
+}
+
+/* What timeline.c tells, such as "gap:100" */
+static void do_something(const char *text)
+{
+    if (!do_on_timeline)
+        init(NULL);
+    if (do_on_timeline && !do_on_timeline(text))
+        abort();
 }
 
 /* cudaProfilerStart or cudaProfilerStop */
@@ -588,6 +599,7 @@ static const struct {
              {"sleep", wait_ms},
              {"settle", settle},
              {"pass", let_pass},
+             {"do", do_something},
              {"fork", fork_and_launch},
              {"processes", run_processes},
              {"forks", fork_many},

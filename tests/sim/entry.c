@@ -22,6 +22,7 @@
 #include "sim/clock.h"
 #include "sim/device.h"
 #include "sim/nvtx_client.h"
+#include "sim/timeline.h"
 
 #include <fcntl.h>
 #include <limits.h>
@@ -54,6 +55,8 @@ int64_t kprof_sim_batch(void) __attribute__((visibility("default")));
 void kprof_sim_settle(void) __attribute__((visibility("default")));
 /* Let so much of the time pass by which batches are closed. */
 void kprof_sim_pass_ms(int64_t ms) __attribute__((visibility("default")));
+/* Do something on the machine's timeline, which a trace shows: "gap:100" and what else timeline.c tells. */
+bool kprof_sim_do(const char *text) __attribute__((visibility("default")));
 
 /* What the next launches tell of themselves. */
 enum { GRID, BLOCK, SMEM, STREAM_ID, CONTEXT_ID, PLACES };
@@ -214,6 +217,7 @@ static void make_device(void)
     device.reader_read = read_values;
     device.snapshot_take = take_snapshot;
     device.operation_run = repeat;
+    sim_timeline_prepare(&device);
 }
 
 static void make_machine(void)
@@ -295,10 +299,13 @@ void kprof_sim_launch(const char *mangled)
                      .a = reaches_host ? PINNED_SLOT : SLOT,
                      .b = SLOT,
                      .hidden = strstr(mangled, "hidden")};
+    kprof_launch_record record = {.grid = {places[GRID], 1, 1}, .block = {places[BLOCK], 1, 1}};
+    record.dynamic_smem_bytes = places[SMEM];
     launched = true;
     if (!sim.hooks)
         return;
     launch(&step);
+    sim_timeline_launch(mangled, &record);
     if (has_fault("damage"))
         pthread_once(&once, damage_spool);
 }
@@ -357,6 +364,11 @@ void kprof_sim_settle(void)
 void kprof_sim_pass_ms(int64_t ms)
 {
     sim_clock_advance_ms(ms);
+}
+
+bool kprof_sim_do(const char *text)
+{
+    return sim_timeline_do(text);
 }
 
 int InitializeInjectionNvtx2(kprof_nvtx_get_table *get_table)

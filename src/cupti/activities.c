@@ -1,0 +1,548 @@
+/* Reads CUPTI's activity records into those of core/activities.h. Never enables CUPTI_ACTIVITY_KIND_KERNEL, which has
+ * kernels run one after the other. */
+#include "cupti/activities.h"
+
+#include "core/log.h"
+#include "host/load.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+/* A thread has a buffer of its own, so many threads take many. What they cannot get is dropped, and counted. */
+#define BUFFER_BYTES     ((size_t)1 << 20)
+#define MOST_BUFFERS     256
+#define KEPT_BUFFERS     8
+#define BUFFER_ALIGNMENT 8
+/* CUPTI hands over at least so often what has ended: a process that is killed loses no more. */
+#define FLUSH_PERIOD_MS 500
+#define NAME_BYTES      128
+
+typedef struct free_buffer {
+    struct free_buffer *next;
+} free_buffer;
+
+static struct {
+    const kprof_cupti_api *cupti;
+    kprof_activity_sink sink;
+    int64_t offset_ns; /* from CUPTI's clock to the time since 1970 */
+    bool whole_graphs;
+    atomic_bool runs;
+    pthread_mutex_t buffers; /* guards the next three */
+    free_buffer *kept;
+    size_t kept_count, out_count;
+    pthread_mutex_t reading;    /* one buffer is read at a time */
+    kprof_call_activity nested; /* a call of the driver that may be a part of the next one of the runtime */
+    bool has_nested;
+    const char *last_name; /* CUPTI has one copy of a kernel's name */
+    int64_t last_number;
+} activities = {.buffers = PTHREAD_MUTEX_INITIALIZER, .reading = PTHREAD_MUTEX_INITIALIZER};
+
+/* What CUPTI records beside calls. Only kernels, copies and sets have to be there. */
+static const struct {
+    CUpti_ActivityKind kind;
+    bool optional;
+} kinds[] = {
+    {CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL, false},
+    {CUPTI_ACTIVITY_KIND_MEMCPY, false},
+    {CUPTI_ACTIVITY_KIND_MEMCPY2, true},
+    {CUPTI_ACTIVITY_KIND_MEMSET, false},
+    {CUPTI_ACTIVITY_KIND_RUNTIME, false},
+    {CUPTI_ACTIVITY_KIND_MEMORY2, true},
+    {CUPTI_ACTIVITY_KIND_SYNCHRONIZATION, true},
+    {CUPTI_ACTIVITY_KIND_OVERHEAD, true},
+    {CUPTI_ACTIVITY_KIND_EXTERNAL_CORRELATION, true},
+};
+#define KIND_COUNT (sizeof kinds / sizeof *kinds)
+
+/* The driver's calls that have the GPU do something, wait for it, or take long. Others only ask. */
+static const char *const driver_calls[] = {
+    "cuLaunch",    "cuGraphLaunch",    "cuGraphInstantiate", "cuGraphUpload",   "cuMemcpy",
+    "cuMemset",    "cuMemAlloc",       "cuMemFree",          "cuMemHostAlloc",  "cuMemHostRegister",
+    "cuMemCreate", "cuMemMap",         "cuMemUnmap",         "cuMemPrefetch",   "cuStreamSynchronize",
+    "cuEventSync", "cuCtxSynchronize", "cuStreamWaitEvent",  "cuEventRecord",   "cuModuleLoad",
+    "cuModuleUn",  "cuLibraryLoad",    "cuStreamCreate",     "cuStreamDestroy", "cuMulticast",
+};
+
+static int64_t to_unix(uint64_t cupti_ns)
+{
+    return (int64_t)cupti_ns + activities.offset_ns;
+}
+
+/* CUPTI has 0 for a time that it does not know. */
+static int64_t to_unix_if_known(uint64_t cupti_ns)
+{
+    return cupti_ns == 0 ? -1 : to_unix(cupti_ns);
+}
+
+static int64_t name(const char *text)
+{
+    return activities.sink.name(text, false);
+}
+
+static void CUPTIAPI give_buffer(uint8_t **buffer, size_t *size, size_t *most_records)
+{
+    *most_records = 0;
+    *size = BUFFER_BYTES;
+    pthread_mutex_lock(&activities.buffers);
+    free_buffer *kept = activities.kept;
+    const bool may_allocate = activities.out_count < MOST_BUFFERS;
+    if (kept) {
+        activities.kept = kept->next;
+        activities.kept_count--;
+    }
+    *buffer = kept ? (uint8_t *)kept : may_allocate ? aligned_alloc(BUFFER_ALIGNMENT, BUFFER_BYTES) : NULL;
+    activities.out_count += *buffer != NULL;
+    pthread_mutex_unlock(&activities.buffers);
+    if (!*buffer)
+        *size = 0;
+}
+
+static void take_back(uint8_t *buffer)
+{
+    pthread_mutex_lock(&activities.buffers);
+    activities.out_count--;
+    const bool is_kept = activities.kept_count < KEPT_BUFFERS;
+    if (is_kept) {
+        free_buffer *kept = (free_buffer *)(void *)buffer;
+        kept->next = activities.kept;
+        activities.kept = kept;
+        activities.kept_count++;
+    }
+    pthread_mutex_unlock(&activities.buffers);
+    if (!is_kept)
+        free(buffer);
+}
+
+static void take(const kprof_activity *activity)
+{
+    activities.sink.take(activity);
+}
+
+static int64_t kernel_name(const char *text)
+{
+    if (!text)
+        return 0;
+    if (text != activities.last_name) {
+        activities.last_number = activities.sink.name(text, true);
+        activities.last_name = text;
+    }
+    return activities.last_number;
+}
+
+/* A graph and a node are 0 where there is none. */
+static int64_t or_none(uint64_t number)
+{
+    return number == 0 ? -1 : (int64_t)number;
+}
+
+/* The members that records of the GPU share, by the same names. */
+#define FILL_ON_GPU(out, from)                                                                                         \
+    do {                                                                                                               \
+        (out)->start_ns = to_unix_if_known((from)->start);                                                             \
+        (out)->end_ns = to_unix_if_known((from)->end);                                                                 \
+        (out)->device = (from)->deviceId;                                                                              \
+        (out)->context = (from)->contextId;                                                                            \
+        (out)->stream = (from)->streamId;                                                                              \
+        (out)->correlation = (from)->correlationId;                                                                    \
+        (out)->graph = or_none((from)->graphId);                                                                       \
+        (out)->graph_node = or_none((from)->graphNodeId);                                                              \
+    } while (0)
+
+static void take_kernel(const CUpti_ActivityKernel10 *record)
+{
+    kprof_activity activity = {.kind = KPROF_ACTIVITY_KERNEL};
+    kprof_kernel_activity *out = &activity.kernel;
+    FILL_ON_GPU(out, record);
+    out->name = kernel_name(record->name);
+    out->grid_x = record->gridX;
+    out->grid_y = record->gridY;
+    out->grid_z = record->gridZ;
+    out->block_x = record->blockX;
+    out->block_y = record->blockY;
+    out->block_z = record->blockZ;
+    out->registers_per_thread = record->registersPerThread;
+    out->static_smem_bytes = record->staticSharedMemory;
+    out->dynamic_smem_bytes = record->dynamicSharedMemory;
+    out->local_bytes_per_thread = record->localMemoryPerThread;
+    take(&activity);
+}
+
+static const char *copy_operation(unsigned kind)
+{
+    static const char *const texts[] = {
+        [CUPTI_ACTIVITY_MEMCPY_KIND_HTOD] = "Host-to-Device",  [CUPTI_ACTIVITY_MEMCPY_KIND_DTOH] = "Device-to-Host",
+        [CUPTI_ACTIVITY_MEMCPY_KIND_HTOA] = "Host-to-Array",   [CUPTI_ACTIVITY_MEMCPY_KIND_ATOH] = "Array-to-Host",
+        [CUPTI_ACTIVITY_MEMCPY_KIND_ATOA] = "Array-to-Array",  [CUPTI_ACTIVITY_MEMCPY_KIND_ATOD] = "Array-to-Device",
+        [CUPTI_ACTIVITY_MEMCPY_KIND_DTOA] = "Device-to-Array", [CUPTI_ACTIVITY_MEMCPY_KIND_DTOD] = "Device-to-Device",
+        [CUPTI_ACTIVITY_MEMCPY_KIND_HTOH] = "Host-to-Host",    [CUPTI_ACTIVITY_MEMCPY_KIND_PTOP] = "Peer-to-Peer",
+    };
+    const char *text = kind < sizeof texts / sizeof *texts ? texts[kind] : NULL;
+    return text ? text : "Unknown";
+}
+
+static const char *memory_kind(unsigned kind)
+{
+    static const char *const texts[] = {"Unknown", "Pageable", "Pinned",        "Device",
+                                        "Array",   "Managed",  "Device Static", "Managed Static"};
+    return kind < sizeof texts / sizeof *texts ? texts[kind] : texts[0];
+}
+
+static void take_copy(const CUpti_ActivityMemcpy6 *record)
+{
+    kprof_activity activity = {.kind = KPROF_ACTIVITY_COPY};
+    kprof_copy_activity *out = &activity.copy;
+    FILL_ON_GPU(out, record);
+    out->operation = name(copy_operation(record->copyKind));
+    out->source_memory = name(memory_kind(record->srcKind));
+    out->target_memory = name(memory_kind(record->dstKind));
+    out->source_device = out->target_device = -1;
+    out->bytes = (int64_t)record->bytes;
+    out->is_async = (record->flags & CUPTI_ACTIVITY_FLAG_MEMCPY_ASYNC) != 0;
+    take(&activity);
+}
+
+static void take_peer_copy(const CUpti_ActivityMemcpyPtoP4 *record)
+{
+    kprof_activity activity = {.kind = KPROF_ACTIVITY_COPY};
+    kprof_copy_activity *out = &activity.copy;
+    FILL_ON_GPU(out, record);
+    out->operation = name(copy_operation(record->copyKind));
+    out->source_memory = name(memory_kind(record->srcKind));
+    out->target_memory = name(memory_kind(record->dstKind));
+    out->source_device = record->srcDeviceId;
+    out->target_device = record->dstDeviceId;
+    out->bytes = (int64_t)record->bytes;
+    out->is_async = (record->flags & CUPTI_ACTIVITY_FLAG_MEMCPY_ASYNC) != 0;
+    take(&activity);
+}
+
+static void take_set(const CUpti_ActivityMemset4 *record)
+{
+    kprof_activity activity = {.kind = KPROF_ACTIVITY_SET};
+    kprof_set_activity *out = &activity.set;
+    FILL_ON_GPU(out, record);
+    out->memory = name(memory_kind(record->memoryKind));
+    out->bytes = (int64_t)record->bytes;
+    take(&activity);
+}
+
+static void take_memory(const CUpti_ActivityMemory4 *record)
+{
+    kprof_activity activity = {.kind = KPROF_ACTIVITY_MEMORY};
+    const bool allocates = record->memoryOperationType == CUPTI_ACTIVITY_MEMORY_OPERATION_TYPE_ALLOCATION;
+    activity.memory = (kprof_memory_activity){
+        .time_ns = to_unix(record->timestamp),
+        .device = record->deviceId,
+        .context = record->contextId,
+        .stream = record->isAsync ? (int64_t)record->streamId : -1,
+        .correlation = record->correlationId,
+        .operation = name(allocates ? "allocation" : "release"),
+        .memory = name(memory_kind((unsigned)record->memoryKind)),
+        .address = (int64_t)record->address,
+        .bytes = (int64_t)record->bytes,
+    };
+    take(&activity);
+}
+
+static void take_wait(const CUpti_ActivitySynchronization2 *record)
+{
+    static const char *const texts[] = {"unknown", "event", "stream for event", "stream", "context"};
+    kprof_activity activity = {.kind = KPROF_ACTIVITY_WAIT};
+    const unsigned type = (unsigned)record->type;
+    activity.wait = (kprof_wait_activity){
+        .start_ns = to_unix(record->start),
+        .end_ns = to_unix(record->end),
+        .context = record->contextId,
+        .stream = record->streamId == CUPTI_SYNCHRONIZATION_INVALID_VALUE ? -1 : (int64_t)record->streamId,
+        .correlation = record->correlationId,
+        .name = name(texts[type < sizeof texts / sizeof *texts ? type : 0]),
+    };
+    take(&activity);
+}
+
+static const char *overhead_name(CUpti_ActivityOverheadKind kind)
+{
+    switch (kind) {
+    case CUPTI_ACTIVITY_OVERHEAD_DRIVER_COMPILER:
+        return "Driver compiler";
+    case CUPTI_ACTIVITY_OVERHEAD_CUPTI_BUFFER_FLUSH:
+        return "Buffer flush";
+    case CUPTI_ACTIVITY_OVERHEAD_CUPTI_INSTRUMENTATION:
+        return "Instrumentation";
+    case CUPTI_ACTIVITY_OVERHEAD_CUPTI_RESOURCE:
+        return "Resource";
+    case CUPTI_ACTIVITY_OVERHEAD_RUNTIME_TRIGGERED_MODULE_LOADING:
+        return "Module loading";
+    case CUPTI_ACTIVITY_OVERHEAD_LAZY_FUNCTION_LOADING:
+        return "Lazy function loading";
+    case CUPTI_ACTIVITY_OVERHEAD_COMMAND_BUFFER_FULL:
+        return "Command buffer full";
+    case CUPTI_ACTIVITY_OVERHEAD_ACTIVITY_BUFFER_REQUEST:
+        return "Buffer request";
+    case CUPTI_ACTIVITY_OVERHEAD_UVM_ACTIVITY_INIT:
+        return "Unified memory set-up";
+    default:
+        return "Unknown";
+    }
+}
+
+static void take_overhead(const CUpti_ActivityOverhead3 *record)
+{
+    kprof_activity activity = {.kind = KPROF_ACTIVITY_OVERHEAD};
+    const bool is_of_thread = record->objectKind == CUPTI_ACTIVITY_OBJECT_THREAD;
+    activity.overhead = (kprof_overhead_activity){
+        .start_ns = to_unix(record->start),
+        .end_ns = to_unix(record->end),
+        .thread = is_of_thread ? (int64_t)record->objectId.pt.threadId : -1,
+        .correlation = or_none(record->correlationId),
+        .name = name(overhead_name(record->overheadKind)),
+    };
+    take(&activity);
+}
+
+static void take_graph(const CUpti_ActivityGraphTrace2 *record)
+{
+    kprof_activity activity = {.kind = KPROF_ACTIVITY_GRAPH};
+    activity.graph = (kprof_graph_activity){
+        .start_ns = to_unix_if_known(record->start),
+        .end_ns = to_unix_if_known(record->end),
+        .device = record->deviceId,
+        .context = record->contextId,
+        .stream = record->streamId,
+        .correlation = record->correlationId,
+        .graph = record->graphId,
+    };
+    take(&activity);
+}
+
+static void take_external(const CUpti_ActivityExternalCorrelation *record)
+{
+    kprof_activity activity = {.kind = KPROF_ACTIVITY_EXTERNAL};
+    activity.external = (kprof_external_activity){
+        .correlation = record->correlationId,
+        .external_kind = record->externalKind,
+        .external_id = (int64_t)record->externalId,
+    };
+    take(&activity);
+}
+
+static void take_call(const kprof_call_activity *call)
+{
+    kprof_activity activity = {.kind = KPROF_ACTIVITY_CALL, .call = *call};
+    take(&activity);
+}
+
+/* The last call of the driver was no part of one of the runtime. */
+static void give_up_nested(void)
+{
+    if (activities.has_nested)
+        take_call(&activities.nested);
+    activities.has_nested = false;
+}
+
+/* "cudaLaunchKernel_v7000" is known as cudaLaunchKernel. The version of a driver's call, as in cuMemFree_v2, stays. */
+static void cut_version(char *text)
+{
+    char *version = strrchr(text, '_');
+    if (!version || version[1] != 'v')
+        return;
+    const size_t digits = strspn(version + 2, "0123456789");
+    if (digits >= 4 && version[2 + digits] == '\0')
+        *version = '\0';
+}
+
+static int64_t call_name(CUpti_CallbackDomain domain, CUpti_CallbackId id)
+{
+    char text[NAME_BYTES];
+    const char *known = NULL;
+    if (activities.cupti->cuptiGetCallbackName(domain, id, &known) != CUPTI_SUCCESS || !known)
+        return name("unknown call");
+    snprintf(text, sizeof text, "%s", known);
+    cut_version(text);
+    return name(text);
+}
+
+/* The runtime's calls end in calls of the driver, which CUPTI records first, with the same number. */
+static void take_api(const CUpti_ActivityAPI *record)
+{
+    const bool is_driver = record->kind == CUPTI_ACTIVITY_KIND_DRIVER;
+    const kprof_call_activity call = {
+        .start_ns = to_unix(record->start),
+        .end_ns = to_unix(record->end),
+        .thread = record->threadId,
+        .correlation = record->correlationId,
+        .name = call_name(is_driver ? CUPTI_CB_DOMAIN_DRIVER_API : CUPTI_CB_DOMAIN_RUNTIME_API, record->cbid),
+        .layer = name(is_driver ? "driver" : "runtime"),
+        .result = record->returnValue,
+    };
+    const kprof_call_activity *nested = &activities.nested;
+    const bool is_outer = !is_driver && activities.has_nested && nested->correlation == call.correlation &&
+                          nested->thread == call.thread && nested->start_ns >= call.start_ns &&
+                          nested->end_ns <= call.end_ns;
+    if (is_outer)
+        activities.has_nested = false;
+    give_up_nested();
+    if (is_driver) {
+        activities.nested = call;
+        activities.has_nested = true;
+    } else {
+        take_call(&call);
+    }
+}
+
+/* False: kprof does not know this kind. */
+static bool take_record(const CUpti_Activity *record)
+{
+    const void *any = record;
+    switch (record->kind) {
+    case CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL:
+        take_kernel(any);
+        return true;
+    case CUPTI_ACTIVITY_KIND_MEMCPY:
+        take_copy(any);
+        return true;
+    case CUPTI_ACTIVITY_KIND_MEMCPY2:
+        take_peer_copy(any);
+        return true;
+    case CUPTI_ACTIVITY_KIND_MEMSET:
+        take_set(any);
+        return true;
+    case CUPTI_ACTIVITY_KIND_RUNTIME:
+    case CUPTI_ACTIVITY_KIND_DRIVER:
+        take_api(any);
+        return true;
+    case CUPTI_ACTIVITY_KIND_MEMORY2:
+        take_memory(any);
+        return true;
+    case CUPTI_ACTIVITY_KIND_SYNCHRONIZATION:
+        take_wait(any);
+        return true;
+    case CUPTI_ACTIVITY_KIND_OVERHEAD:
+        take_overhead(any);
+        return true;
+    case CUPTI_ACTIVITY_KIND_GRAPH_TRACE:
+        take_graph(any);
+        return true;
+    case CUPTI_ACTIVITY_KIND_EXTERNAL_CORRELATION:
+        take_external(any);
+        return true;
+    default:
+        return false;
+    }
+}
+
+/* NOLINTNEXTLINE(readability-function-size): the parameters are CUPTI's */
+static void CUPTIAPI read_buffer(CUcontext context, uint32_t stream, uint8_t *buffer, size_t size, size_t valid)
+{
+    CUpti_Activity *record = NULL;
+    size_t dropped = 0;
+    uint64_t unknown = 0;
+    (void)context;
+    (void)stream;
+    (void)size;
+    if (!buffer)
+        return;
+    pthread_mutex_lock(&activities.reading);
+    while (valid > 0 && activities.cupti->cuptiActivityGetNextRecord(buffer, valid, &record) == CUPTI_SUCCESS)
+        unknown += !take_record(record);
+    give_up_nested();
+    activities.last_name = NULL; /* its module may be unloaded */
+    if (activities.cupti->cuptiActivityGetNumDroppedRecords(NULL, 0, &dropped) != CUPTI_SUCCESS)
+        dropped = 0;
+    activities.sink.end(dropped, unknown);
+    pthread_mutex_unlock(&activities.reading);
+    take_back(buffer);
+}
+
+/* CUPTI's clock need not be that of the host. */
+static bool compare_clocks(void)
+{
+    struct timespec before, after;
+    uint64_t cupti_ns = 0;
+    clock_gettime(CLOCK_REALTIME, &before);
+    const CUptiResult result = activities.cupti->cuptiGetTimestamp(&cupti_ns);
+    clock_gettime(CLOCK_REALTIME, &after);
+    const int64_t before_ns = (int64_t)before.tv_sec * 1000000000 + before.tv_nsec,
+                  after_ns = (int64_t)after.tv_sec * 1000000000 + after.tv_nsec;
+    activities.offset_ns = before_ns + (after_ns - before_ns) / 2 - (int64_t)cupti_ns;
+    return result == CUPTI_SUCCESS;
+}
+
+static kprof_status refused(const char *what, CUptiResult result)
+{
+    const char *why = NULL;
+    if (activities.cupti->cuptiGetResultString(result, &why) != CUPTI_SUCCESS || !why)
+        why = "an unknown error";
+    return kprof_fail(KPROF_UNSUPPORTED, "CUPTI does not record %s: %s; does another tool trace this process?", what,
+                      why);
+}
+
+static void enable_driver_calls(void)
+{
+    const kprof_cupti_api *cupti = activities.cupti;
+    for (CUpti_CallbackId id = 1; id < CUPTI_DRIVER_TRACE_CBID_SIZE; id++) {
+        const char *known = NULL;
+        if (cupti->cuptiGetCallbackName(CUPTI_CB_DOMAIN_DRIVER_API, id, &known) != CUPTI_SUCCESS || !known)
+            continue;
+        for (size_t i = 0; i < sizeof driver_calls / sizeof *driver_calls; i++)
+            if (strncmp(known, driver_calls[i], strlen(driver_calls[i])) == 0)
+                (void)cupti->cuptiActivityEnableDriverApi(id, 1);
+    }
+}
+
+static kprof_status enable_kinds(void)
+{
+    for (size_t i = 0; i < KIND_COUNT; i++) {
+        const CUptiResult result = activities.cupti->cuptiActivityEnable(kinds[i].kind);
+        if (result != CUPTI_SUCCESS && !kinds[i].optional)
+            return refused("activities", result);
+        if (result != CUPTI_SUCCESS)
+            kprof_log(KPROF_LOG_DEBUG, "CUPTI does not record activities of kind %d (error %d)", (int)kinds[i].kind,
+                      (int)result);
+    }
+    if (activities.whole_graphs) {
+        const CUptiResult result = activities.cupti->cuptiActivityEnable(CUPTI_ACTIVITY_KIND_GRAPH_TRACE);
+        if (result != CUPTI_SUCCESS)
+            return refused("graphs", result);
+    }
+    enable_driver_calls();
+    return KPROF_OK;
+}
+
+kprof_status kprof_activities_start(const kprof_activity_sink *sink, bool whole_graphs)
+{
+    kprof_status status = kprof_cupti_load(&activities.cupti);
+    if (status != KPROF_OK)
+        return status;
+    activities.sink = *sink;
+    activities.whole_graphs = whole_graphs;
+    if (!compare_clocks())
+        return kprof_fail(KPROF_UNSUPPORTED, "CUPTI does not tell its time");
+    (void)activities.cupti->cuptiSetThreadIdType(CUPTI_ACTIVITY_THREAD_ID_TYPE_SYSTEM);
+    const CUptiResult result = activities.cupti->cuptiActivityRegisterCallbacks(give_buffer, read_buffer);
+    if (result != CUPTI_SUCCESS)
+        return refused("activities", result);
+    status = enable_kinds();
+    if (status != KPROF_OK)
+        return status;
+    (void)activities.cupti->cuptiActivityFlushPeriod(FLUSH_PERIOD_MS);
+    atomic_store(&activities.runs, true);
+    return KPROF_OK;
+}
+
+void kprof_activities_flush(void)
+{
+    if (atomic_load(&activities.runs))
+        (void)activities.cupti->cuptiActivityFlushAll(0);
+}
+
+int64_t kprof_activities_now_ns(void)
+{
+    uint64_t cupti_ns = 0;
+    const bool runs = atomic_load(&activities.runs);
+    return runs && activities.cupti->cuptiGetTimestamp(&cupti_ns) == CUPTI_SUCCESS ? to_unix(cupti_ns) : 0;
+}

@@ -1,0 +1,30 @@
+/* The activities of CUDA as they happen: kernels, copies, sets, memory, waits, calls and graphs, from CUPTI's activity
+ * records. CUPTI fills buffers of kprof's in the application's threads, and hands them back in a thread of its own. */
+#ifndef KPROF_CUPTI_ACTIVITIES_H
+#define KPROF_CUPTI_ACTIVITIES_H
+
+#include "core/activities.h"
+#include "core/status.h"
+
+#include <stdbool.h>
+
+/* Where activities go. Called in any thread, by one thread at a time. */
+typedef struct kprof_activity_sink {
+    /* Return the number of a text, which activities that follow may have; 0: it cannot be kept. */
+    int64_t (*name)(const char *text, bool is_mangled);
+    void (*take)(const kprof_activity *activity);
+    /* A buffer was read to its end. So many activities were lost before, and so many of its records are none that kprof
+     * reads. */
+    void (*end)(uint64_t dropped, uint64_t unknown);
+} kprof_activity_sink;
+
+/* Have CUPTI record activities from now on, once in a process; each graph as one with `whole_graphs`. UNSUPPORTED when
+ * CUPTI refuses: another tool may record them already. */
+kprof_status kprof_activities_start(const kprof_activity_sink *sink, bool whole_graphs) KPROF_MUST_CHECK;
+/* Hand over the activities that have ended. Waits for no work on the GPU; not to be called while a stream or context is
+ * being destroyed. */
+void kprof_activities_flush(void);
+/* The time on the clock of activities; 0 where nothing is recorded. */
+int64_t kprof_activities_now_ns(void);
+
+#endif

@@ -1,0 +1,226 @@
+/* One mutex guards the block that is being filled and the names that it refers to. What is written takes no other of
+ * kprof's locks but that of the spool. */
+#include "inject/trace.h"
+
+#include "core/bytes.h"
+#include "core/log.h"
+#include "inject/devices.h"
+#include "inject/engine.h"
+#include "inject/idle.h"
+#include "inject/process.h"
+#include "spool/activities.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#define BLOCK_BYTES       ((size_t)48 << 10)
+#define MOST_NAMES        (1u << 20)
+#define MOST_NAME_BYTES   ((size_t)64 << 20)
+#define FIRST_SLOTS       256
+#define ONE_NAME_TOO_MANY "(kprof keeps no more names)"
+
+typedef struct known_name {
+    char *text; /* owned; NULL: the slot is free */
+    uint32_t number;
+} known_name;
+
+static struct trace {
+    atomic_bool runs;
+    pthread_once_t devices; /* that the devices are told */
+    pthread_mutex_t mutex;  /* guards all below */
+    known_name *names;      /* [slots], a power of two; open addressing */
+    size_t slots, name_count, name_bytes;
+    kprof_activity_history history;
+    kprof_strbuf block;
+    uint32_t block_count; /* activities in it */
+    uint64_t dropped, unknown;
+    bool is_told; /* these two, as they are now */
+} the_trace = {.devices = PTHREAD_ONCE_INIT, .mutex = PTHREAD_MUTEX_INITIALIZER};
+
+static int64_t unix_ns(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_REALTIME, &now);
+    return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
+}
+
+static bool is_armed(void)
+{
+    return atomic_load(&the_trace.runs) && atomic_load(&kprof_engine.process.armed);
+}
+
+/* With the mutex held, like all up to the sink. */
+static void write_block(struct trace *trace)
+{
+    kprof_record record = {.type = KPROF_RECORD_ACTIVITIES};
+    record.activities = (kprof_activities_record){trace->block_count, (uint32_t)trace->block.length, trace->block.data};
+    if (trace->block.failed)
+        trace->dropped += trace->block_count;
+    else if (trace->block_count > 0)
+        kprof_process_write(&record);
+    kprof_strbuf_clear(&trace->block);
+    trace->block.failed = false;
+    trace->block_count = 0;
+    memset(&trace->history, 0, sizeof trace->history);
+}
+
+static void write_state(struct trace *trace, int64_t end_unix_ns)
+{
+    kprof_record record = {.type = KPROF_RECORD_TRACED};
+    record.traced = (kprof_traced_record){end_unix_ns, trace->dropped, trace->unknown, ""};
+    kprof_process_write(&record);
+    trace->is_told = true;
+}
+
+/* The slot of a text, or the free one where it belongs. */
+static known_name *slot_of(known_name *names, size_t slots, const char *text)
+{
+    size_t place = (size_t)kprof_hash(KPROF_HASH_START, text, strlen(text)) & (slots - 1);
+    while (names[place].text && strcmp(names[place].text, text) != 0)
+        place = (place + 1) & (slots - 1);
+    return &names[place];
+}
+
+/* Keep at least half of the slots free. */
+static bool make_slots(struct trace *trace)
+{
+    if (2 * (trace->name_count + 1) <= trace->slots)
+        return true;
+    const size_t slots = trace->slots ? 2 * trace->slots : FIRST_SLOTS;
+    known_name *grown = calloc(slots, sizeof *grown);
+    for (size_t i = 0; grown && i < trace->slots; i++)
+        if (trace->names[i].text)
+            *slot_of(grown, slots, trace->names[i].text) = trace->names[i];
+    if (!grown)
+        return false;
+    free(trace->names);
+    trace->names = grown;
+    trace->slots = slots;
+    return true;
+}
+
+static int64_t add_name(struct trace *trace, const char *text, bool is_mangled)
+{
+    const size_t bytes = strlen(text) + 1;
+    if (!make_slots(trace))
+        return 0;
+    if (trace->name_count + 1 >= MOST_NAMES || trace->name_bytes + bytes > MOST_NAME_BYTES) {
+        text = ONE_NAME_TOO_MANY;
+        is_mangled = false;
+    }
+    known_name *slot = slot_of(trace->names, trace->slots, text);
+    if (slot->text)
+        return slot->number;
+    slot->text = strdup(text);
+    if (!slot->text)
+        return 0;
+    slot->number = (uint32_t)++trace->name_count;
+    trace->name_bytes += bytes;
+    kprof_record record = {.type = KPROF_RECORD_NAME, .name = {slot->number, is_mangled, text}};
+    kprof_process_write(&record);
+    return slot->number;
+}
+
+static int64_t number_name(const char *text, bool is_mangled)
+{
+    struct trace *trace = &the_trace;
+    if (!is_armed())
+        return 0;
+    pthread_mutex_lock(&trace->mutex);
+    const known_name *known = trace->slots > 0 ? slot_of(trace->names, trace->slots, text) : NULL;
+    const int64_t number = known && known->text ? known->number : add_name(trace, text, is_mangled);
+    pthread_mutex_unlock(&trace->mutex);
+    return number;
+}
+
+static void take(const kprof_activity *activity)
+{
+    struct trace *trace = &the_trace;
+    if (!is_armed())
+        return;
+    if (activity->kind == KPROF_ACTIVITY_KERNEL)
+        atomic_fetch_add(&kprof_engine.process.launches, 1);
+    pthread_mutex_lock(&trace->mutex);
+    kprof_activity_encode(&trace->history, activity, &trace->block);
+    trace->block_count++;
+    if (trace->block.failed || trace->block.length >= BLOCK_BYTES)
+        write_block(trace);
+    pthread_mutex_unlock(&trace->mutex);
+}
+
+static void end_buffer(uint64_t dropped, uint64_t unknown)
+{
+    struct trace *trace = &the_trace;
+    if (!is_armed())
+        return;
+    pthread_mutex_lock(&trace->mutex);
+    trace->dropped += dropped;
+    trace->unknown += unknown;
+    trace->is_told = trace->is_told && dropped == 0 && unknown == 0;
+    write_block(trace);
+    if (!trace->is_told)
+        write_state(trace, -1);
+    pthread_mutex_unlock(&trace->mutex);
+}
+
+kprof_status kprof_trace_start(void)
+{
+    static const kprof_activity_sink sink = {number_name, take, end_buffer};
+    const kprof_config *config = &kprof_engine.process.config;
+    kprof_record record = {.type = KPROF_RECORD_TRACE, .trace = {unix_ns()}};
+    kprof_process_write(&record);
+    atomic_store(&the_trace.runs, true);
+    kprof_status status = kprof_engine.device->activities_start(&sink, config->graph_profiling == KPROF_GRAPH_WHOLE);
+    if (status != KPROF_OK)
+        atomic_store(&the_trace.runs, false);
+    return status;
+}
+
+static void tell_devices(void)
+{
+    kprof_devices_announce();
+    kprof_process_outlive_libraries();
+    kprof_idle_watch();
+}
+
+void kprof_trace_end(void)
+{
+    struct trace *trace = &the_trace;
+    if (!is_armed())
+        return;
+    kprof_engine.device->activities_flush();
+    if (pthread_mutex_trylock(&trace->mutex) != 0) /* a signal handler ends the process in the middle of a block */
+        return;
+    write_block(trace);
+    write_state(trace, unix_ns());
+    pthread_mutex_unlock(&trace->mutex);
+}
+
+void kprof_trace_forget(void)
+{
+    atomic_store(&the_trace.runs, false);
+}
+
+/* CUPTI may lose what it still has of a context that ends. */
+static void enter(const kprof_call *call)
+{
+    if (call->kind == KPROF_CALL_STOP && is_armed())
+        kprof_engine.device->activities_flush();
+}
+
+static void leave(const kprof_call *call)
+{
+    (void)call;
+}
+
+static void note_context(void *context)
+{
+    (void)context;
+    if (is_armed())
+        pthread_once(&the_trace.devices, tell_devices);
+}
+
+const kprof_target_hooks kprof_trace_hooks = {
+    .is_brief = true, .enter = enter, .leave = leave, .context_created = note_context};

@@ -1,0 +1,466 @@
+/* CUPTI's activity records become kprof's, over functions that stand in for CUPTI's: buffers of records that a test
+ * fills, as CUPTI would. */
+#include "cupti/activities.h"
+#include "host/load.h"
+#include "log_capture.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#define MOST_NAMES 64
+#define MOST_TAKEN 32
+#define CUPTI_NOW  5000000
+
+static log_capture log_seen;
+
+static struct {
+    CUpti_BuffersCallbackRequestFunc request;
+    CUpti_BuffersCallbackCompleteFunc complete;
+    bool enabled[CUPTI_ACTIVITY_KIND_COUNT];
+    CUpti_ActivityKind refused; /* a kind that cannot be enabled */
+    CUptiResult registered;
+    size_t dropped, driver_calls, flushes;
+} cupti;
+
+/* What came out. */
+static struct {
+    const char *names[MOST_NAMES];
+    bool mangled[MOST_NAMES];
+    size_t name_count;
+    kprof_activity taken[MOST_TAKEN];
+    size_t count;
+    uint64_t dropped, unknown, buffers;
+} got;
+
+static CUptiResult get_timestamp(uint64_t *out)
+{
+    *out = CUPTI_NOW;
+    return CUPTI_SUCCESS;
+}
+
+static CUptiResult set_thread_id_type(CUpti_ActivityThreadIdType type)
+{
+    assert_int_equal(type, CUPTI_ACTIVITY_THREAD_ID_TYPE_SYSTEM);
+    return CUPTI_SUCCESS;
+}
+
+static CUptiResult register_callbacks(CUpti_BuffersCallbackRequestFunc request,
+                                      CUpti_BuffersCallbackCompleteFunc complete)
+{
+    cupti.request = request;
+    cupti.complete = complete;
+    return cupti.registered;
+}
+
+static CUptiResult enable(CUpti_ActivityKind kind)
+{
+    assert_int_not_equal(kind, CUPTI_ACTIVITY_KIND_KERNEL); /* kernels would run one after the other */
+    if (kind == cupti.refused)
+        return CUPTI_ERROR_NOT_COMPATIBLE;
+    cupti.enabled[kind] = true;
+    return CUPTI_SUCCESS;
+}
+
+static CUptiResult get_name(CUpti_CallbackDomain domain, uint32_t id, const char **name)
+{
+    if (domain == CUPTI_CB_DOMAIN_DRIVER_API)
+        *name = id == CUPTI_DRIVER_TRACE_CBID_cuLaunchKernel   ? "cuLaunchKernel"
+                : id == CUPTI_DRIVER_TRACE_CBID_cuMemFree_v2   ? "cuMemFree_v2"
+                : id == CUPTI_DRIVER_TRACE_CBID_cuCtxGetDevice ? "cuCtxGetDevice"
+                                                               : NULL;
+    else
+        *name = id == 1 ? "cudaLaunchKernel_v7000" : "cudaMemcpyAsync_ptsz_v7000";
+    return *name ? CUPTI_SUCCESS : CUPTI_ERROR_INVALID_PARAMETER;
+}
+
+static CUptiResult enable_driver_api(CUpti_CallbackId id, uint8_t on)
+{
+    assert_true(on && (id == CUPTI_DRIVER_TRACE_CBID_cuLaunchKernel || id == CUPTI_DRIVER_TRACE_CBID_cuMemFree_v2));
+    cupti.driver_calls++;
+    return CUPTI_SUCCESS;
+}
+
+static CUptiResult flush_all(uint32_t flag)
+{
+    assert_int_equal(flag, 0); /* a forced one may not return */
+    cupti.flushes++;
+    return CUPTI_SUCCESS;
+}
+
+static CUptiResult flush_period(uint32_t ms)
+{
+    assert_in_range(ms, 1, 2000);
+    return CUPTI_SUCCESS;
+}
+
+static size_t size_of(const CUpti_Activity *record)
+{
+    switch (record->kind) {
+    case CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL:
+        return sizeof(CUpti_ActivityKernel10);
+    case CUPTI_ACTIVITY_KIND_MEMCPY:
+        return sizeof(CUpti_ActivityMemcpy6);
+    case CUPTI_ACTIVITY_KIND_MEMCPY2:
+        return sizeof(CUpti_ActivityMemcpyPtoP4);
+    case CUPTI_ACTIVITY_KIND_MEMSET:
+        return sizeof(CUpti_ActivityMemset4);
+    case CUPTI_ACTIVITY_KIND_MEMORY2:
+        return sizeof(CUpti_ActivityMemory4);
+    case CUPTI_ACTIVITY_KIND_SYNCHRONIZATION:
+        return sizeof(CUpti_ActivitySynchronization2);
+    case CUPTI_ACTIVITY_KIND_OVERHEAD:
+        return sizeof(CUpti_ActivityOverhead3);
+    case CUPTI_ACTIVITY_KIND_GRAPH_TRACE:
+        return sizeof(CUpti_ActivityGraphTrace2);
+    case CUPTI_ACTIVITY_KIND_EXTERNAL_CORRELATION:
+        return sizeof(CUpti_ActivityExternalCorrelation);
+    default:
+        return sizeof(CUpti_ActivityAPI);
+    }
+}
+
+static CUptiResult get_next(uint8_t *buffer, size_t valid, CUpti_Activity **record)
+{
+    uint8_t *next = *record ? (uint8_t *)*record + size_of(*record) : buffer;
+    if (next == buffer + valid)
+        return CUPTI_ERROR_MAX_LIMIT_REACHED;
+    *record = (CUpti_Activity *)(void *)next;
+    return CUPTI_SUCCESS;
+}
+
+static CUptiResult get_dropped(CUcontext context, uint32_t stream, size_t *dropped)
+{
+    assert_true(!context && stream == 0);
+    *dropped = cupti.dropped;
+    cupti.dropped = 0;
+    return CUPTI_SUCCESS;
+}
+
+static CUptiResult get_string(CUptiResult result, const char **text)
+{
+    *text = result == CUPTI_SUCCESS ? "fine" : "an error";
+    return CUPTI_SUCCESS;
+}
+
+kprof_status kprof_cupti_load(const kprof_cupti_api **out)
+{
+    static const kprof_cupti_api api = {
+        .cuptiGetResultString = get_string,
+        .cuptiGetTimestamp = get_timestamp,
+        .cuptiGetCallbackName = get_name,
+        .cuptiSetThreadIdType = set_thread_id_type,
+        .cuptiActivityRegisterCallbacks = register_callbacks,
+        .cuptiActivityEnable = enable,
+        .cuptiActivityEnableDriverApi = enable_driver_api,
+        .cuptiActivityFlushAll = flush_all,
+        .cuptiActivityFlushPeriod = flush_period,
+        .cuptiActivityGetNextRecord = get_next,
+        .cuptiActivityGetNumDroppedRecords = get_dropped,
+    };
+    *out = &api;
+    return KPROF_OK;
+}
+
+static int64_t number_name(const char *text, bool is_mangled)
+{
+    size_t i = 0;
+    while (i < got.name_count && strcmp(got.names[i], text) != 0)
+        i++;
+    if (i == got.name_count) {
+        assert_true(i < MOST_NAMES);
+        got.names[i] = strdup(text);
+        got.mangled[i] = is_mangled;
+        got.name_count++;
+    }
+    return (int64_t)i + 1;
+}
+
+static void take(const kprof_activity *activity)
+{
+    assert_true(got.count < MOST_TAKEN);
+    got.taken[got.count++] = *activity;
+}
+
+static void end(uint64_t dropped, uint64_t unknown)
+{
+    got.dropped += dropped;
+    got.unknown += unknown;
+    got.buffers++;
+}
+
+static const kprof_activity_sink sink = {number_name, take, end};
+
+static void assert_name(int64_t number, const char *text)
+{
+    assert_in_range(number, 1, got.name_count);
+    assert_string_equal(got.names[number - 1], text);
+}
+
+/* CUPTI fills a buffer with records of any kinds, and hands it back. */
+typedef struct filled {
+    uint8_t *buffer;
+    size_t size, valid;
+} filled;
+
+static filled request(void)
+{
+    filled out = {0};
+    size_t most = 1;
+    cupti.request(&out.buffer, &out.size, &most);
+    assert_int_equal(most, 0);
+    return out;
+}
+
+static void put(filled *out, const void *record, size_t size)
+{
+    assert_true(out->buffer && out->valid + size <= out->size && (uintptr_t)out->buffer % 8 == 0);
+    memcpy(out->buffer + out->valid, record, size);
+    out->valid += size;
+}
+#define PUT(out, record) put(out, &(record), sizeof(record))
+
+static void complete(filled *out)
+{
+    cupti.complete(NULL, 0, out->buffer, out->size, out->valid);
+}
+
+static void what_runs_on_the_gpu(void **state)
+{
+    (void)state;
+    filled buffer = request();
+    const CUpti_ActivityKernel10 kernel = {.kind = CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL,
+                                           .registersPerThread = 40,
+                                           .start = 6000000,
+                                           .end = 6002500,
+                                           .deviceId = 1,
+                                           .contextId = 2,
+                                           .streamId = 3,
+                                           .gridX = 4,
+                                           .gridY = 5,
+                                           .gridZ = 6,
+                                           .blockX = 7,
+                                           .blockY = 8,
+                                           .blockZ = 9,
+                                           .staticSharedMemory = 10,
+                                           .dynamicSharedMemory = 11,
+                                           .localMemoryPerThread = 12,
+                                           .correlationId = 13,
+                                           .name = "_Z3addv",
+                                           .graphNodeId = 14,
+                                           .graphId = 15};
+    CUpti_ActivityKernel10 untimed = kernel;
+    untimed.start = untimed.end = 0;
+    untimed.graphNodeId = untimed.graphId = 0;
+    const CUpti_ActivityMemcpy6 copy = {.kind = CUPTI_ACTIVITY_KIND_MEMCPY,
+                                        .copyKind = CUPTI_ACTIVITY_MEMCPY_KIND_HTOD,
+                                        .srcKind = CUPTI_ACTIVITY_MEMORY_KIND_PAGEABLE,
+                                        .dstKind = CUPTI_ACTIVITY_MEMORY_KIND_DEVICE,
+                                        .flags = CUPTI_ACTIVITY_FLAG_MEMCPY_ASYNC,
+                                        .bytes = 1u << 20,
+                                        .start = 7000000,
+                                        .end = 7040000};
+    const CUpti_ActivityMemcpyPtoP4 peer = {.kind = CUPTI_ACTIVITY_KIND_MEMCPY2,
+                                            .copyKind = CUPTI_ACTIVITY_MEMCPY_KIND_PTOP,
+                                            .srcKind = 200, /* of a later CUPTI */
+                                            .srcDeviceId = 1,
+                                            .dstDeviceId = 2,
+                                            .bytes = 9};
+    const CUpti_ActivityMemset4 set = {.kind = CUPTI_ACTIVITY_KIND_MEMSET,
+                                       .bytes = 4096,
+                                       .memoryKind = CUPTI_ACTIVITY_MEMORY_KIND_DEVICE,
+                                       .correlationId = 21};
+    PUT(&buffer, kernel);
+    PUT(&buffer, untimed);
+    PUT(&buffer, copy);
+    PUT(&buffer, peer);
+    PUT(&buffer, set);
+    complete(&buffer);
+    assert_int_equal(got.count, 5);
+    const kprof_kernel_activity *k = &got.taken[0].kernel;
+    assert_true(k->device == 1 && k->context == 2 && k->stream == 3 && k->correlation == 13);
+    assert_true(k->graph == 15 && k->graph_node == 14 && k->registers_per_thread == 40);
+    assert_true(k->grid_x == 4 && k->grid_y == 5 && k->grid_z == 6);
+    assert_true(k->block_x == 7 && k->block_y == 8 && k->block_z == 9);
+    assert_true(k->static_smem_bytes == 10 && k->dynamic_smem_bytes == 11 && k->local_bytes_per_thread == 12);
+    assert_int_equal(k->end_ns - k->start_ns, 2500);
+    /* The clock is that of the host: CUPTI's time of the start is now. */
+    const int64_t since_start_ns = kprof_activities_now_ns() - k->start_ns;
+    assert_int_equal(since_start_ns, CUPTI_NOW - 6000000);
+    assert_true(k->start_ns > INT64_C(1500000000000000000));
+    assert_name(k->name, "_Z3addv");
+    assert_true(got.mangled[k->name - 1]);
+    k = &got.taken[1].kernel;
+    assert_true(k->start_ns == -1 && k->end_ns == -1 && k->graph == -1 && k->graph_node == -1);
+    const kprof_copy_activity *c = &got.taken[2].copy;
+    assert_name(c->operation, "Host-to-Device");
+    assert_name(c->source_memory, "Pageable");
+    assert_name(c->target_memory, "Device");
+    assert_true(c->bytes == 1 << 20 && c->is_async == 1 && c->source_device == -1);
+    assert_int_equal(c->end_ns - c->start_ns, 40000);
+    c = &got.taken[3].copy;
+    assert_name(c->operation, "Peer-to-Peer");
+    assert_name(c->source_memory, "Unknown");
+    assert_true(c->source_device == 1 && c->target_device == 2 && c->is_async == 0);
+    assert_true(got.taken[4].set.bytes == 4096 && got.taken[4].set.correlation == 21);
+    assert_name(got.taken[4].set.memory, "Device");
+}
+
+static CUpti_ActivityAPI call_of(CUpti_ActivityKind kind, uint32_t id, uint64_t start, uint64_t end_time)
+{
+    return (CUpti_ActivityAPI){
+        .kind = kind, .cbid = id, .start = start, .end = end_time, .threadId = 44, .correlationId = 5};
+}
+
+/* What the runtime's call does through the driver is a part of it; what else the driver is asked for is not. */
+static void calls(void **state)
+{
+    (void)state;
+    filled buffer = request();
+    const CUpti_ActivityAPI inner =
+                                call_of(CUPTI_ACTIVITY_KIND_DRIVER, CUPTI_DRIVER_TRACE_CBID_cuLaunchKernel, 110, 190),
+                            outer = call_of(CUPTI_ACTIVITY_KIND_RUNTIME, 1, 100, 200),
+                            other = call_of(CUPTI_ACTIVITY_KIND_DRIVER, CUPTI_DRIVER_TRACE_CBID_cuMemFree_v2, 300, 310),
+                            later = call_of(CUPTI_ACTIVITY_KIND_RUNTIME, 2, 320, 400),
+                            last =
+                                call_of(CUPTI_ACTIVITY_KIND_DRIVER, CUPTI_DRIVER_TRACE_CBID_cuLaunchKernel, 500, 510);
+    PUT(&buffer, inner);
+    PUT(&buffer, outer);
+    PUT(&buffer, other);
+    PUT(&buffer, later);
+    PUT(&buffer, last);
+    complete(&buffer);
+    static const char *const names[] = {"cudaLaunchKernel", "cuMemFree_v2", "cudaMemcpyAsync_ptsz", "cuLaunchKernel"};
+    assert_int_equal(got.count, 4);
+    for (size_t i = 0; i < 4; i++) {
+        assert_int_equal(got.taken[i].kind, KPROF_ACTIVITY_CALL);
+        assert_name(got.taken[i].call.name, names[i]);
+        assert_name(got.taken[i].call.layer, i % 2 ? "driver" : "runtime");
+        assert_int_equal(got.taken[i].call.thread, 44);
+    }
+    assert_int_equal(got.taken[0].call.end_ns - got.taken[0].call.start_ns, 100);
+}
+
+static void all_else(void **state)
+{
+    (void)state;
+    filled buffer = request();
+    const CUpti_ActivityMemory4 memory = {.kind = CUPTI_ACTIVITY_KIND_MEMORY2,
+                                          .memoryOperationType = CUPTI_ACTIVITY_MEMORY_OPERATION_TYPE_RELEASE,
+                                          .memoryKind = CUPTI_ACTIVITY_MEMORY_KIND_PINNED,
+                                          .address = 0x7f0000000000,
+                                          .bytes = 512,
+                                          .timestamp = 100,
+                                          .streamId = 9};
+    const CUpti_ActivitySynchronization2 wait = {.kind = CUPTI_ACTIVITY_KIND_SYNCHRONIZATION,
+                                                 .type = CUPTI_ACTIVITY_SYNCHRONIZATION_TYPE_CONTEXT_SYNCHRONIZE,
+                                                 .start = 10,
+                                                 .end = 30,
+                                                 .streamId = CUPTI_SYNCHRONIZATION_INVALID_VALUE};
+    const CUpti_ActivityOverhead3 overhead = {.kind = CUPTI_ACTIVITY_KIND_OVERHEAD,
+                                              .overheadKind = CUPTI_ACTIVITY_OVERHEAD_LAZY_FUNCTION_LOADING,
+                                              .objectKind = CUPTI_ACTIVITY_OBJECT_THREAD,
+                                              .objectId.pt.threadId = 77,
+                                              .start = 1,
+                                              .end = 5};
+    const CUpti_ActivityGraphTrace2 graph = {.kind = CUPTI_ACTIVITY_KIND_GRAPH_TRACE, .graphId = 6, .start = 2};
+    const CUpti_ActivityExternalCorrelation external = {.kind = CUPTI_ACTIVITY_KIND_EXTERNAL_CORRELATION,
+                                                        .externalKind = CUPTI_EXTERNAL_CORRELATION_KIND_CUSTOM1,
+                                                        .externalId = 1ull << 40,
+                                                        .correlationId = 8};
+    const CUpti_ActivityAPI unknown = {.kind = CUPTI_ACTIVITY_KIND_JIT};
+    PUT(&buffer, memory);
+    PUT(&buffer, wait);
+    PUT(&buffer, overhead);
+    PUT(&buffer, graph);
+    PUT(&buffer, external);
+    PUT(&buffer, unknown);
+    cupti.dropped = 12;
+    complete(&buffer);
+    assert_int_equal(got.count, 5);
+    assert_name(got.taken[0].memory.operation, "release");
+    assert_name(got.taken[0].memory.memory, "Pinned");
+    assert_true(got.taken[0].memory.stream == -1 && got.taken[0].memory.address == 0x7f0000000000);
+    assert_name(got.taken[1].wait.name, "context");
+    assert_true(got.taken[1].wait.stream == -1 && got.taken[1].wait.end_ns - got.taken[1].wait.start_ns == 20);
+    assert_name(got.taken[2].overhead.name, "Lazy function loading");
+    assert_int_equal(got.taken[2].overhead.thread, 77);
+    assert_true(got.taken[3].graph.graph == 6 && got.taken[3].graph.end_ns == -1);
+    assert_true(got.taken[4].external.external_id == INT64_C(1) << 40 && got.taken[4].external.correlation == 8);
+    assert_true(got.unknown == 1 && got.dropped == 12 && got.buffers == 1);
+}
+
+/* However many threads ask, there is an end to the memory; what comes back is used again. */
+static void memory_is_bounded(void **state)
+{
+    (void)state;
+    enum { MANY = 400 };
+    static filled buffers[MANY];
+    size_t bytes = 0, count = 0;
+    for (size_t i = 0; i < MANY; i++) {
+        buffers[i] = request();
+        count += buffers[i].buffer != NULL;
+        bytes += buffers[i].buffer ? buffers[i].size : 0;
+    }
+    assert_in_range(count, 100, MANY - 1);
+    assert_in_range(bytes, 1, 256u << 20);
+    for (size_t i = 0; i < count; i++)
+        complete(&buffers[i]);
+    filled again = request();
+    bool was_there = false;
+    for (size_t i = 0; i < count; i++)
+        was_there = was_there || again.buffer == buffers[i].buffer;
+    assert_true(was_there);
+    complete(&again);
+    cupti.complete(NULL, 0, NULL, 0, 0); /* as CUPTI answers a request that was declined */
+}
+
+static void nothing_is_taken_for_granted(void **state)
+{
+    (void)state;
+    cupti.registered = CUPTI_ERROR_NOT_COMPATIBLE;
+    assert_int_equal(kprof_activities_start(&sink, false), KPROF_UNSUPPORTED);
+    assert_non_null(strstr(log_seen.last, "does another tool trace this process?"));
+    cupti.registered = CUPTI_SUCCESS;
+    cupti.refused = CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL;
+    assert_int_equal(kprof_activities_start(&sink, false), KPROF_UNSUPPORTED);
+    cupti.refused = CUPTI_ACTIVITY_KIND_OVERHEAD; /* which a trace can do without */
+    assert_int_equal(kprof_activities_start(&sink, false), KPROF_OK);
+    assert_false(cupti.enabled[CUPTI_ACTIVITY_KIND_GRAPH_TRACE]);
+    assert_int_equal(kprof_activities_start(&sink, true), KPROF_OK);
+    assert_true(cupti.enabled[CUPTI_ACTIVITY_KIND_GRAPH_TRACE]);
+    cupti.refused = CUPTI_ACTIVITY_KIND_GRAPH_TRACE;
+    assert_int_equal(kprof_activities_start(&sink, true), KPROF_UNSUPPORTED);
+}
+
+static int set_up(void **state)
+{
+    (void)state;
+    memset(&cupti, 0, sizeof cupti);
+    for (size_t i = 0; i < got.name_count; i++)
+        free((char *)(uintptr_t)got.names[i]);
+    memset(&got, 0, sizeof got);
+    log_capture_start(&log_seen);
+    assert_int_equal(kprof_activities_start(&sink, false), KPROF_OK);
+    assert_true(cupti.enabled[CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL] && cupti.driver_calls == 2);
+    kprof_activities_flush();
+    assert_int_equal(cupti.flushes, 1);
+    return 0;
+}
+
+#define TEST(name) cmocka_unit_test_setup(name, set_up)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(what_runs_on_the_gpu),         TEST(calls), TEST(all_else), TEST(memory_is_bounded),
+        TEST(nothing_is_taken_for_granted),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

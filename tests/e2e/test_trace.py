@@ -1,0 +1,123 @@
+"""Traces of the simulated machine, whose clock only moves with what is done: all times are known by arithmetic."""
+
+from harness import APP, INJECTION, SCALE, VECTOR_ADD, Case, os
+
+START = 1700000000000000000
+CALL, ALLOCATE, LATENCY = 4000, 100000, 6000
+
+
+class Tracing(Case):
+    def trace(self, *steps, options=(), **keywords):
+        return self.kprof("trace", "--injection-path", INJECTION, "-f", "-o", "run", *options, APP, *steps, **keywords)
+
+    def rows(self, table, columns, **keywords):
+        return self.query("run.kprof", f"SELECT {columns} FROM trace_{table} ORDER BY trace_{table}.id")
+
+    def named(self, table, columns, name="name_id"):
+        return self.query("run.kprof", f"SELECT n.text, {columns} FROM trace_{table} t JOIN trace_name n "
+                          f"ON n.id=t.{name} ORDER BY t.id")
+
+
+class Records(Tracing):
+    def test_each_kind(self):
+        run = self.trace("place=grid:4", f"launch={VECTOR_ADD}", "do=stream:1",
+                         "do=copy:Host-to-Device:Pageable:1000000", "do=copy:Device-to-Host:Pinned:250", "do=set:5000",
+                         "do=alloc:4096", "do=free:4096", "do=sync")
+        self.assert_run(run, 0)
+        self.assertIn("report: ", run.err)
+        self.assertIn("(14 activities)", run.err)
+        t = START
+        self.assertEqual(self.named("kernel", "start_ns, end_ns, grid_x, block_x, stream, correlation, graph"),
+                         [(VECTOR_ADD, t + LATENCY, t + LATENCY + 20000, 4, 256, 0, 1, None)])
+        copied = t + CALL + LATENCY + 40000 # the host waits for memory that is pageable
+        sent = copied + LATENCY
+        self.assertEqual(self.named("copy", "start_ns, end_ns, bytes, is_async, stream", "operation_id"),
+                         [("Host-to-Device", copied - 40000, copied, 1000000, 0, 1),
+                          ("Device-to-Host", sent, sent + 10, 250, 1, 1)])
+        self.assertEqual(self.named("copy", "t.id", "source_memory_id"), [("Pageable", 1), ("Device", 2)])
+        self.assertEqual(self.named("copy", "t.id", "target_memory_id"), [("Device", 1), ("Pinned", 2)])
+        was_set = copied + CALL + LATENCY
+        self.assertEqual(self.rows("set", "start_ns, end_ns, bytes"), [(was_set, was_set + 5, 5000)])
+        allocated = copied + 2 * CALL + ALLOCATE
+        self.assertEqual(self.named("memory", "time_ns, bytes, stream", "operation_id"),
+                         [("allocation", allocated, 4096, None), ("release", allocated + ALLOCATE, 4096, None)])
+        synced = allocated + ALLOCATE
+        self.assertEqual(self.named("wait", "start_ns, end_ns"), [("context", synced, synced + CALL)])
+        self.assertEqual(self.named("call", "end_ns-start_ns, correlation, result"), [
+            ("cudaLaunchKernel", CALL, 1, 0), ("cudaMemcpy", copied - t - CALL, 2, 0), ("cudaMemcpyAsync", CALL, 3, 0),
+            ("cudaMemsetAsync", CALL, 4, 0), ("cudaMalloc", ALLOCATE, 5, 0), ("cudaFree", ALLOCATE, 6, 0),
+            ("cudaDeviceSynchronize", CALL, 7, 0)])
+        [(start, end, activities, dropped, unknown, reason)] = self.query(
+            "run.kprof", "SELECT start_unix_ns, end_unix_ns, activities, dropped, unknown, reason FROM trace")
+        self.assertLess(start, end)
+        self.assertEqual((activities, dropped, unknown, reason), (14, 0, 0, ""))
+        self.assertEqual(self.query("run.kprof", "SELECT launches, matched, profiled, ended FROM process"),
+                         [(1, 0, 0, 1)])
+        self.assertEqual(self.query("run.kprof", "SELECT count(*) FROM launch"), [(0,)])
+        self.assertEqual(self.query("run.kprof", "SELECT ordinal, name FROM device ORDER BY id"),
+                         [(0, "Simulated H200"), (1, "Simulated H200")])
+
+    def test_many_activities_stream(self):
+        self.assert_run(self.trace(f"launch={VECTOR_ADD}*3000", f"launch={SCALE}*2000"), 0)
+        self.assertEqual(self.query("run.kprof", "SELECT function, count(*), total(end_ns-start_ns) FROM trace_kernel "
+                                    "JOIN trace_name n ON n.id=name_id GROUP BY function ORDER BY 1"),
+                         [("scale", 2000, 2000 * 20000.0), ("vectorAdd", 3000, 3000 * 20000.0)])
+        self.assertEqual(self.query("run.kprof", "SELECT count(*) FROM trace_call"), [(5000,)])
+
+    def test_what_is_lost_is_counted(self):
+        run = self.trace(f"launch={VECTOR_ADD}", "do=drop:7", "do=junk:3", "do=lost:1", f"launch={VECTOR_ADD}")
+        self.assert_run(run, 0)
+        self.assertIn("warning: 7 activities were lost", run.err)
+        self.assertEqual(self.query("run.kprof", "SELECT activities, dropped, unknown FROM trace"), [(4, 7, 3)])
+        self.assertEqual(self.rows("kernel", "start_ns IS NULL, end_ns IS NULL"), [(0, 0), (1, 1)])
+
+    def test_each_process_has_its_own(self):
+        self.assert_run(self.trace(f"processes=2:{SCALE}", f"launch={VECTOR_ADD}"), 0)
+        self.assertEqual(self.query("run.kprof", "SELECT activities FROM trace ORDER BY process_id"),
+                         [(2,), (2,), (2,)])
+        self.assertEqual(self.query("run.kprof", "SELECT text, count(DISTINCT process_id) FROM trace_kernel JOIN "
+                                    "trace_name n ON n.id=name_id GROUP BY text ORDER BY text"),
+                         [(SCALE, 2), (VECTOR_ADD, 1)])
+        self.assert_run(self.trace(f"launch={VECTOR_ADD}", f"fork={VECTOR_ADD}", f"launch={SCALE}"), 0)
+        self.assertEqual(self.query("run.kprof", "SELECT activities FROM trace"), [(4,)])
+
+    def test_ends_without_exit_handlers(self):
+        for step, code in (("_exit=0", 0), ("leave=quick_exit:3", 3), ("leave=_Exit:0", 0)):
+            with self.subTest(step):
+                self.assert_run(self.trace(f"launch={VECTOR_ADD}*3", step), code)
+                self.assertEqual(self.query("run.kprof", "SELECT activities, end_unix_ns IS NULL FROM trace"), [(6, 0)])
+
+    def test_exec_keeps_both(self):
+        self.assert_run(self.trace(f"launch={VECTOR_ADD}", "exec", f"launch={SCALE}"), 0)
+        self.assertEqual(self.query("run.kprof", "SELECT activities FROM trace ORDER BY process_id"), [(2,), (2,)])
+
+    def test_merged_traces(self):
+        self.assert_run(self.trace(f"launch={VECTOR_ADD}", "do=sync"), 0)
+        os.rename(self.path("run.kprof"), self.path("a.kprof"))
+        self.assert_run(self.trace(f"launch={SCALE}*2", f"launch={VECTOR_ADD}"), 0)
+        self.assert_run(self.kprof("merge", "a.kprof", "run.kprof", "-o", "all"), 0)
+        self.assertEqual(self.query("all.kprof", "SELECT process_id, text, start_ns FROM trace_kernel JOIN trace_name n "
+                                    "ON n.id=name_id"),
+                         [(1, VECTOR_ADD, START + LATENCY), (2, SCALE, START + LATENCY),
+                          (2, SCALE, START + LATENCY + 20000), (2, VECTOR_ADD, START + LATENCY + 40000)])
+        self.assertEqual(self.query("all.kprof", "SELECT process_id, activities FROM trace"), [(1, 4), (2, 6)])
+        self.assertEqual(self.query("all.kprof", "SELECT text FROM trace_wait JOIN trace_name n ON n.id=name_id"),
+                         [("context",)])
+
+    def test_where_cupti_refuses(self):
+        run = self.trace(f"launch={VECTOR_ADD}", "say=ran", env={"KPROF_SIM_NO_TRACE": "1"})
+        self.assertEqual(run.code, 111)
+        self.assertIn("ran\n", run.out)
+        self.assertIn("another tool traces this process (simulated); process", run.err)
+
+    def test_no_cuda(self):
+        run = self.trace("say=ran")
+        self.assertEqual((run.code, run.out), (106, "ran\n"))
+        self.assertIn("did not initialise CUDA", run.err)
+
+    def test_command_line(self):
+        for words in ((), ("--metrics", "x", APP), ("nonesuch",)):
+            with self.subTest(words):
+                self.assertEqual(self.kprof("trace", *words).code, 109 if words == ("nonesuch",) else 101)
+        self.assert_run(self.kprof("trace", "--injection-path", INJECTION, APP, f"launch={VECTOR_ADD}"), 0)
+        self.assertEqual(os.listdir(self.dir), ["tmp"])

@@ -1,0 +1,282 @@
+/* A host and a GPU on one clock, which begins at START_NS. Each stream runs one thing after the other, and all streams
+ * run beside each other. A call takes CALL_NS of the host's time, an allocation ALLOCATE_NS; what it asks for begins
+ * LATENCY_NS after the call, or when its stream is free. A kernel takes 20 us, unless "kernel" says otherwise, a copy
+ * 40 ps for each byte (25 GB/s), a set 1 ps. What can be done:
+ *
+ *   kernel:US  later kernels take so long            gap:US           the host does something else
+ *   copy:HOW:MEMORY:BYTES  such as Host-to-Device from Pageable memory, for which the host waits; else it does not
+ *   set:BYTES  alloc:BYTES  free:BYTES               sync             the host waits for the GPU
+ *   stream:N   of what follows                       drop:N           CUPTI had no space for N activities
+ *   junk:N     N records of a kind that kprof does not know
+ *   lost:N     N kernels whose times CUPTI does not know
+ *
+ * CUPTI's thread hands activities over when there are FULL of them, and kprof_activities_flush the rest. */
+#include "sim/timeline.h"
+#include "sim/device.h"
+
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define START_NS    INT64_C(1700000000000000000)
+#define CALL_NS     4000
+#define ALLOCATE_NS 100000
+#define LATENCY_NS  6000
+#define MOST        8
+#define FULL        64
+
+static struct {
+    pthread_mutex_t mutex;
+    kprof_activity_sink sink;
+    bool runs;
+    int64_t now_ns, free_ns[MOST]; /* of streams */
+    int64_t kernel_ns;
+    int stream;
+    int64_t correlation, address;
+    uint64_t dropped, junk, lost;
+    kprof_activity full[FULL];
+    size_t count;
+} timeline = {.mutex = PTHREAD_MUTEX_INITIALIZER, .now_ns = START_NS, .kernel_ns = 20000};
+
+static void hand_over(void)
+{
+    for (size_t i = 0; i < timeline.count; i++)
+        timeline.sink.take(&timeline.full[i]);
+    if (timeline.runs)
+        timeline.sink.end(timeline.dropped, timeline.junk);
+    timeline.count = 0;
+    timeline.dropped = timeline.junk = 0;
+}
+
+static void add(const kprof_activity *activity)
+{
+    if (!timeline.runs)
+        return;
+    timeline.full[timeline.count++] = *activity;
+    if (timeline.count == FULL)
+        hand_over();
+}
+
+static int64_t name(const char *text)
+{
+    return timeline.runs ? timeline.sink.name(text, false) : 0;
+}
+
+/* A call of the host's from now on, which ends then. */
+static void add_call(const char *text, int64_t end_ns)
+{
+    const kprof_activity call = {.kind = KPROF_ACTIVITY_CALL,
+                                 .call = {.start_ns = timeline.now_ns,
+                                          .end_ns = end_ns,
+                                          .thread = gettid(),
+                                          .correlation = timeline.correlation,
+                                          .name = name(text),
+                                          .layer = name("runtime")}};
+    add(&call);
+    timeline.now_ns = end_ns;
+}
+
+/* When what the next call asks for begins; its stream is free again after so long. */
+static int64_t begin(int64_t duration_ns)
+{
+    int64_t *free_ns = &timeline.free_ns[timeline.stream], start_ns = timeline.now_ns + LATENCY_NS;
+    start_ns = *free_ns > start_ns ? *free_ns : start_ns;
+    *free_ns = start_ns + duration_ns;
+    timeline.correlation++;
+    return start_ns;
+}
+
+static void fill_kernel(kprof_kernel_activity *out, const kprof_launch_record *launch)
+{
+    out->device = 0;
+    out->context = 1;
+    out->stream = timeline.stream;
+    out->correlation = timeline.correlation;
+    out->graph = out->graph_node = -1;
+    out->grid_x = launch->grid[0];
+    out->grid_y = launch->grid[1];
+    out->grid_z = launch->grid[2];
+    out->block_x = launch->block[0];
+    out->block_y = launch->block[1];
+    out->block_z = launch->block[2];
+    out->registers_per_thread = 32;
+    out->dynamic_smem_bytes = launch->dynamic_smem_bytes;
+}
+
+static void note_context(void)
+{
+    if (timeline.runs && sim.hooks && sim.hooks->context_created)
+        sim.hooks->context_created(&sim.contexts[0]);
+}
+
+void sim_timeline_launch(const char *mangled, const kprof_launch_record *launch)
+{
+    kprof_activity kernel = {.kind = KPROF_ACTIVITY_KERNEL};
+    note_context();
+    pthread_mutex_lock(&timeline.mutex);
+    kernel.kernel.start_ns = begin(timeline.kernel_ns);
+    kernel.kernel.end_ns = kernel.kernel.start_ns + timeline.kernel_ns;
+    kernel.kernel.name = timeline.runs ? timeline.sink.name(mangled, true) : 0;
+    fill_kernel(&kernel.kernel, launch);
+    if (timeline.lost > 0) {
+        timeline.lost--;
+        kernel.kernel.start_ns = kernel.kernel.end_ns = -1;
+    }
+    add_call("cudaLaunchKernel", timeline.now_ns + CALL_NS);
+    add(&kernel);
+    pthread_mutex_unlock(&timeline.mutex);
+}
+
+static void copy(const char *text)
+{
+    char how[32] = "", memory[32] = "";
+    long bytes = 0;
+    if (sscanf(text, "%31[^:]:%31[^:]:%ld", how, memory, &bytes) != 3)
+        return;
+    const bool waits = strcmp(memory, "Pageable") == 0, from_host = strncmp(how, "Host", 4) == 0,
+               to_host = strstr(how, "to-Host") != NULL;
+    const int64_t duration_ns = bytes / 25, start_ns = begin(duration_ns);
+    kprof_activity out = {.kind = KPROF_ACTIVITY_COPY,
+                          .copy = {.start_ns = start_ns,
+                                   .end_ns = start_ns + duration_ns,
+                                   .context = 1,
+                                   .stream = timeline.stream,
+                                   .correlation = timeline.correlation,
+                                   .graph = -1,
+                                   .graph_node = -1,
+                                   .operation = name(how),
+                                   .source_memory = name(from_host ? memory : "Device"),
+                                   .target_memory = name(to_host ? memory : "Device"),
+                                   .source_device = -1,
+                                   .target_device = -1,
+                                   .bytes = bytes,
+                                   .is_async = !waits}};
+    add_call(waits ? "cudaMemcpy" : "cudaMemcpyAsync", waits ? out.copy.end_ns : timeline.now_ns + CALL_NS);
+    add(&out);
+}
+
+static void set(const char *text)
+{
+    const long bytes = atol(text);
+    const int64_t duration_ns = bytes / 1000, start_ns = begin(duration_ns);
+    kprof_activity out = {.kind = KPROF_ACTIVITY_SET,
+                          .set = {.start_ns = start_ns,
+                                  .end_ns = start_ns + duration_ns,
+                                  .context = 1,
+                                  .stream = timeline.stream,
+                                  .correlation = timeline.correlation,
+                                  .graph = -1,
+                                  .graph_node = -1,
+                                  .memory = name("Device"),
+                                  .bytes = bytes}};
+    add_call("cudaMemsetAsync", timeline.now_ns + CALL_NS);
+    add(&out);
+}
+
+static void allocate(const char *text, bool frees)
+{
+    timeline.correlation++;
+    add_call(frees ? "cudaFree" : "cudaMalloc", timeline.now_ns + ALLOCATE_NS);
+    const long bytes = atol(text);
+    kprof_activity out = {.kind = KPROF_ACTIVITY_MEMORY,
+                          .memory = {.time_ns = timeline.now_ns,
+                                     .context = 1,
+                                     .stream = -1,
+                                     .correlation = timeline.correlation,
+                                     .operation = name(frees ? "release" : "allocation"),
+                                     .memory = name("Device"),
+                                     .address = ++timeline.address << 20,
+                                     .bytes = bytes}};
+    add(&out);
+}
+
+static void synchronize(void)
+{
+    int64_t end_ns = timeline.now_ns + CALL_NS;
+    for (int i = 0; i < MOST; i++)
+        end_ns = timeline.free_ns[i] > end_ns ? timeline.free_ns[i] : end_ns;
+    timeline.correlation++;
+    kprof_activity out = {.kind = KPROF_ACTIVITY_WAIT,
+                          .wait = {.start_ns = timeline.now_ns,
+                                   .end_ns = end_ns,
+                                   .context = 1,
+                                   .stream = -1,
+                                   .correlation = timeline.correlation,
+                                   .name = name("context")}};
+    add_call("cudaDeviceSynchronize", end_ns);
+    add(&out);
+}
+
+static bool do_locked(const char *word, const char *rest)
+{
+    const long number = atol(rest);
+    if (strcmp(word, "kernel") == 0)
+        timeline.kernel_ns = 1000 * number;
+    else if (strcmp(word, "gap") == 0)
+        timeline.now_ns += 1000 * number;
+    else if (strcmp(word, "copy") == 0)
+        copy(rest);
+    else if (strcmp(word, "set") == 0)
+        set(rest);
+    else if (strcmp(word, "alloc") == 0 || strcmp(word, "free") == 0)
+        allocate(rest, *word == 'f');
+    else if (strcmp(word, "sync") == 0)
+        synchronize();
+    else if (strcmp(word, "stream") == 0)
+        timeline.stream = (int)number % MOST;
+    else if (strcmp(word, "drop") == 0)
+        timeline.dropped += (uint64_t)number;
+    else if (strcmp(word, "junk") == 0)
+        timeline.junk += (uint64_t)number;
+    else if (strcmp(word, "lost") == 0)
+        timeline.lost += (uint64_t)number;
+    else
+        return false;
+    return true;
+}
+
+bool sim_timeline_do(const char *text)
+{
+    char word[16] = "";
+    const char *colon = strchr(text, ':');
+    snprintf(word, sizeof word, "%.*s", colon ? (int)(colon - text) : 15, text);
+    note_context();
+    pthread_mutex_lock(&timeline.mutex);
+    const bool done = do_locked(word, colon ? colon + 1 : "");
+    pthread_mutex_unlock(&timeline.mutex);
+    return done;
+}
+
+static kprof_status start(const kprof_activity_sink *sink, bool whole_graphs)
+{
+    (void)whole_graphs;
+    if (getenv("KPROF_SIM_NO_TRACE"))
+        return kprof_fail(KPROF_UNSUPPORTED, "another tool traces this process (simulated)");
+    timeline.sink = *sink;
+    timeline.runs = true;
+    return KPROF_OK;
+}
+
+static void flush(void)
+{
+    pthread_mutex_lock(&timeline.mutex);
+    hand_over();
+    pthread_mutex_unlock(&timeline.mutex);
+}
+
+static int64_t now(void)
+{
+    pthread_mutex_lock(&timeline.mutex);
+    const int64_t now_ns = timeline.now_ns;
+    pthread_mutex_unlock(&timeline.mutex);
+    return now_ns;
+}
+
+void sim_timeline_prepare(kprof_device_ops *device)
+{
+    device->activities_start = start;
+    device->activities_flush = flush;
+    device->activities_now_ns = now;
+}
