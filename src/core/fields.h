@@ -12,8 +12,8 @@
  *
  * Kinds: U32, U64, I64, TEXT, SHAPE (three U32, for x, y and z), MODE, LEVEL and STATUS (enums); in the report only,
  * UNIQUE (a TEXT), REF (the row of another table, whose name the column begins with), FLAG and OPTIONAL (an I64; -1:
- * not known, which is NULL in the report). NAMES, WITNESSES, VALUES, SPREADS and BYTES are arrays; the row before each is
- * its U32 count.
+ * not known, which is NULL in the report). NAMES, WITNESSES, VALUES, SPREADS and BYTES are arrays; the row before each
+ * is its U32 count.
  *
  * Metrics: "VALUE, name, unit, help" is the field's number and KNOWN one that is not known where it is 0. A graph as a
  * whole has neither; it has PLACE, and what its device has. "DIMENSIONS, name, unit, before, after" makes three of a

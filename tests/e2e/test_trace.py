@@ -96,8 +96,8 @@ class Records(Tracing):
         os.rename(self.path("run.kprof"), self.path("a.kprof"))
         self.assert_run(self.trace(f"launch={SCALE}*2", f"launch={VECTOR_ADD}"), 0)
         self.assert_run(self.kprof("merge", "a.kprof", "run.kprof", "-o", "all"), 0)
-        self.assertEqual(self.query("all.kprof", "SELECT process_id, text, start_ns FROM trace_kernel JOIN trace_name n "
-                                    "ON n.id=name_id"),
+        self.assertEqual(self.query("all.kprof", "SELECT process_id, text, start_ns FROM trace_kernel JOIN "
+                                    "trace_name n ON n.id=name_id"),
                          [(1, VECTOR_ADD, START + LATENCY), (2, SCALE, START + LATENCY),
                           (2, SCALE, START + LATENCY + 20000), (2, VECTOR_ADD, START + LATENCY + 40000)])
         self.assertEqual(self.query("all.kprof", "SELECT process_id, activities FROM trace"), [(1, 4), (2, 6)])
