@@ -5,6 +5,8 @@ OPTION(ELSEWHERE, LIST, selection.sets, "set", RUN | PLAN | LIST | REPORT,
        "collect these sets, or show their sections of a report; kprof list sets shows them", .argument = "ID[,ID]")
 OPTION(ELSEWHERE, LIST, selection.sections, "section", RUN | PLAN | LIST | REPORT,
        "collect these sections, or show those of a report; ids or regex:PATTERN", .argument = "ID[,ID]")
+OPTION(ELSEWHERE, LIST, selection.excluded, "section-exclude", RUN | PLAN | LIST,
+       "collect no sections of these ids or regex:PATTERN, of a set say", .argument = "ID[,ID]")
 OPTION(CLI, PATHS, section_folders, "section-folder", RUN | REPORT | PLAN | LIST | TELL,
        "also read sets, sections, findings and aliases from DIR", .argument = "DIR")
 OPTION(ELSEWHERE, LIST, selection.metrics, "metrics", RUN | PLAN | LIST | REPORT,
