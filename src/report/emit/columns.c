@@ -28,6 +28,8 @@ static void describe_stack(const kprof_model *model, const kprof_model_launch *l
         kprof_strbuf_puts(out, ", the launch of its graph");
     else if (strcmp(launch->stack_origin, "capture") == 0)
         kprof_strbuf_puts(out, ", which made its graph's node");
+    else if (strcmp(launch->stack_origin, "forward") == 0)
+        kprof_strbuf_puts(out, ", whose backward pass this is");
 }
 
 kprof_status kprof_launch_texts_make(const kprof_model *model, const kprof_model_launch *launch,
