@@ -40,6 +40,7 @@ kprof_status kprof_launch_texts_make(const kprof_model *model, const kprof_model
     snprintf(out->cc, sizeof out->cc, "%u.%u", device->cc_major, device->cc_minor);
     if (launch->samples)
         kprof_samples_note(model, launch->samples, &out->samples_note);
+    out->line = kprof_model_stack_of(model, launch) ? kprof_model_stack_of(model, launch)->line : "";
     describe_stack(model, launch, &out->launched_from);
     kprof_status status = kprof_disagreements_describe(model, launch, &out->disagreements);
     return status == KPROF_OK && (out->samples_note.failed || out->launched_from.failed) ? KPROF_NO_MEMORY : status;
