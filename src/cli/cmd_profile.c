@@ -301,6 +301,11 @@ static void settle_signal(profile *run)
     run->signal_ns = 0;
 }
 
+static void tell_code(void *user, size_t number, size_t count)
+{
+    kprof_progress_code(user, number, count);
+}
+
 static void tell_unarmed(const profile *run)
 {
     kprof_log(KPROF_LOG_INFO, "process %d is not measured before kprof ctl start %d", (int)run->child.pid,
@@ -331,7 +336,9 @@ static void collect(profile *run)
             kprof_report_read_code(run->report, &(kprof_code_options){.folder = run->session.folder,
                                                                       .nvdisasm = run->options->nvdisasm,
                                                                       .keeps_source = run->options->import_source == 1,
-                                                                      .keeps_sass = run->options->import_sass == 1});
+                                                                      .keeps_sass = run->options->import_sass == 1,
+                                                                      .tell = tell_code,
+                                                                      .user = &run->progress});
     outcome->wait_status = run->child.wait_status;
     outcome->spools = kprof_spools_summarize(run->spools);
     if (finished == KPROF_OK && outcome->spools.root_seen)

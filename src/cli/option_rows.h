@@ -110,7 +110,7 @@ OPTION(CLI, CHOICE, inlined, "inlined", SHOWING,
        "line of an inlined instruction on the source page: in its function, or where the kernel calls that (callee)",
        .argument = "callee|caller", .initial = KPROF_INLINED_CALLEE,
        .choices = KPROF_CHOICES({"callee", KPROF_INLINED_CALLEE}, {"caller", KPROF_INLINED_CALLER}))
-OPTION(CLI, LIST, source_folders, "source-folders", SHOWING,
+OPTION(CLI, LIST, source_folders, "source-folders", SHOWING | SAVE,
        "look below DIR for source files that are not where they were compiled", .argument = "DIR[,DIR]")
 OPTION(CLI, LIST, resolve_source_files, "resolve-source-file", SHOWING,
        "take the source file of this name from FILE", .argument = "FILE[,FILE]")
