@@ -24,7 +24,7 @@ static const char no_config[] = "kprof reads no configuration file: give the opt
 static const char no_mps[] = "kprof has no support of MPS: run the processes without it";
 static const char no_own_files[] = "kprof takes its own files; --injection-path gives another library";
 static const char no_port[] = "kprof does not connect to processes, and needs no port";
-static const char no_ranges[] = "kprof measures launches and graphs, not ranges";
+static const char no_ranges[] = "kprof saves and repeats no ranges, and measures them as they run";
 static const char no_rename[] = "--print-kernel-base chooses the names to print";
 static const char no_timeline[] = "kprof samples no counters over time";
 static const char fixed_details[] =
@@ -119,10 +119,8 @@ static const struct {
 
 /* Values of options that both have, which kprof takes for another one. */
 static const kprof_ncu_value taken_values[] = {
-    {"replay-mode", "app-range", "auto", KPROF_NCU_RANGES},
     {"replay-mode", "application", "auto",
      "kprof runs the application once, repeats what it can and multiplexes the rest, as with --replay-mode auto"},
-    {"replay-mode", "range", "auto", KPROF_NCU_RANGES},
 };
 
 /* Values that it does not take, and formats. */

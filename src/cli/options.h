@@ -104,8 +104,6 @@ const char *kprof_ncu_other_name(const char *name);
 typedef struct kprof_ncu_value {
     const char *option, *value, *means, *warning;
 } kprof_ncu_value;
-/* This one also chooses launches by the application's calls of cudaProfilerStart. */
-#define KPROF_NCU_RANGES "kprof measures each launch of a range, as with --replay-mode auto, and not the range as one"
 const kprof_ncu_value *kprof_ncu_value_find(const char *option, const char *value);
 
 /* Return what to use instead of a value that an option does not take, such as one of ncu's; NULL: not known. */

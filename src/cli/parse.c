@@ -292,18 +292,6 @@ static kprof_status parse_words(cursor *at)
     return result;
 }
 
-/* The ranges that ncu replays are those of NVTX that are chosen, or those between cudaProfilerStart and
- * cudaProfilerStop. */
-static void choose_ranges(const cursor *at)
-{
-    kprof_options *options = at->options;
-    for (size_t i = 0; i < kprof_option_row_count; i++) {
-        const bool has_ranges = at->taken[i] && strcmp(at->taken[i]->warning, KPROF_NCU_RANGES) == 0;
-        if (has_ranges && options->filter.nvtx_include.count == 0 && options->profile_from_start == KPROF_UNSET)
-            options->profile_from_start = 0;
-    }
-}
-
 /* "A*" is a name, and no pattern. */
 static void tell_plain_ranges(const kprof_strlist *texts)
 {
@@ -352,7 +340,6 @@ kprof_status kprof_options_parse(char **argv, kprof_options *out)
         return kprof_fail(KPROF_USAGE, "the command line is empty");
     cursor at = {.word = argv + 1, .options = out};
     kprof_status status = parse_words(&at);
-    choose_ranges(&at);
     if (status == KPROF_OK)
         status = kprof_options_settle(out);
     if (status == KPROF_OK && !out->complete)

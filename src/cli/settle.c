@@ -148,6 +148,29 @@ static kprof_status settle_kernel(kprof_options *options)
     return options->kernel_made ? KPROF_OK : kprof_fail(KPROF_NO_MEMORY, "out of memory");
 }
 
+/* Ranges that are measured are those of --nvtx-include, or those between cudaProfilerStart and cudaProfilerStop. */
+static kprof_status settle_ranges(kprof_options *options)
+{
+    kprof_filter_spec *filter = &options->filter;
+    if (options->replay_choice != KPROF_RANGES)
+        return KPROF_OK;
+    if (filter->kernel || filter->invocation || filter->context || filter->stream || filter->nvtx_exclude.count > 0)
+        return kprof_fail(KPROF_USAGE,
+                          "--replay-mode range measures all that a range has: leave out %s; --nvtx-include and "
+                          "--range-filter choose ranges, and --replay-mode auto measures launches",
+                          filter->nvtx_exclude.count > 0 ? "--nvtx-exclude"
+                          : options->kernel_id           ? "--kernel-id"
+                                                         : "--kernel-name");
+    filter->measures_ranges = filter->nvtx_include.count > 0;
+    if (!filter->measures_ranges && options->ignores_profiler_calls)
+        return kprof_fail(KPROF_USAGE,
+                          "--replay-mode range has no ranges to measure: give --nvtx-include, or leave out "
+                          "--disable-profiler-start-stop");
+    if (!filter->measures_ranges && options->profile_from_start == KPROF_UNSET)
+        options->profile_from_start = 0;
+    return KPROF_OK;
+}
+
 static kprof_status settle_profiler_calls(kprof_options *options)
 {
     if (options->profile_from_start == 0 && options->ignores_profiler_calls)
@@ -177,6 +200,8 @@ static kprof_status settle_command(kprof_options *options)
         status = check_operand(options);
     if (status == KPROF_OK)
         status = settle_kernel(options);
+    if (status == KPROF_OK)
+        status = settle_ranges(options);
     if (status == KPROF_OK)
         status = settle_profiler_calls(options);
     return status;

@@ -21,11 +21,9 @@ typedef struct spool {
     char *name;
     kprof_spool_reader *reader; /* NULL once it is read to its end */
     kprof_ingest *ingest;
-    kprof_strlist kernels;        /* function names; item i is kernel i+1 */
-    int64_t pid;                  /* 0: no process record yet */
-    uint64_t measured, elsewhere; /* elsewhere: of these, with plans that the report is not about */
-    uint32_t plan;
-    bool armed;
+    kprof_strlist kernels; /* function names; item i is kernel i+1 */
+    int64_t pid;           /* 0: no process record yet */
+    uint64_t measured;
     uint64_t open; /* launches that are being measured, at least */
     bool ended, damaged;
     bool done;         /* with --kill: all its launches are measured */
@@ -42,8 +40,6 @@ struct kprof_spools {
     kprof_strlist messages;
     kprof_status failure, told;
     bool root_seen;
-    bool is_silent;
-    uint32_t plan, first_turn; /* whose launches are stored */
 };
 
 static void spool_free(spool *item)
@@ -66,13 +62,6 @@ kprof_status kprof_spools_new(const kprof_session *session, kprof_report *report
     spools->progress = progress;
     *out = spools;
     return KPROF_OK;
-}
-
-void kprof_spools_choose(kprof_spools *spools, uint32_t plan, uint32_t first_turn)
-{
-    spools->plan = plan;
-    spools->first_turn = first_turn;
-    spools->is_silent = true;
 }
 
 static void keep_key(void *name)
@@ -125,8 +114,6 @@ static kprof_status open_spool(kprof_spools *spools, const char *name)
     }
     item->damaged = kprof_spool_reader_open(spools->session->folder, name, &item->reader) != KPROF_OK;
     kprof_status status = kprof_ingest_new(spools->report, &item->ingest);
-    if (status == KPROF_OK)
-        kprof_ingest_choose(item->ingest, spools->plan, spools->first_turn);
     if (item->reader)
         kprof_spool_reader_rest(item->reader);
     if (status == KPROF_OK)
@@ -181,7 +168,7 @@ static void note_message(kprof_spools *spools, const kprof_message_record *messa
 {
     if (message->status != KPROF_OK && (spools->told == KPROF_OK || spools->told == KPROF_INTERNAL))
         spools->told = message->status;
-    if (spools->is_silent || kprof_strlist_contains(&spools->messages, message->text))
+    if (kprof_strlist_contains(&spools->messages, message->text))
         return;
     if (spools->messages.count < MAX_MESSAGES && !kprof_strlist_add(&spools->messages, message->text))
         return;
@@ -201,7 +188,6 @@ static void note_record(kprof_spools *spools, spool *item, const kprof_record *r
     case KPROF_RECORD_LAUNCH:
         item->open -= item->open > 0;
         item->measured += record->launch.mode != KPROF_REPLAY_NONE;
-        item->elsewhere += record->launch.mode != KPROF_REPLAY_NONE && item->plan != spools->plan;
         if (record->launch.mode != KPROF_REPLAY_NONE)
             kprof_progress_launch(spools->progress, kernel_name(item, record->launch.kernel),
                                   record->launch.pass_count);
@@ -215,10 +201,6 @@ static void note_record(kprof_spools *spools, spool *item, const kprof_record *r
         return;
     case KPROF_RECORD_MESSAGE:
         note_message(spools, &record->message);
-        return;
-    case KPROF_RECORD_ARMED:
-        item->armed = true;
-        item->plan = record->armed.plan;
         return;
     case KPROF_RECORD_END:
         item->ended = true;
@@ -404,8 +386,6 @@ kprof_spools_summary kprof_spools_summarize(const kprof_spools *spools)
     kprof_spools_summary summary = {.root_seen = spools->root_seen, .told = spools->told};
     for (size_t i = 0; i < spools->count; i++) {
         summary.processes += spools->items[i]->pid != 0;
-        summary.elsewhere += spools->items[i]->elsewhere;
-        summary.armed = summary.armed || spools->items[i]->armed;
         summary.killed += spools->items[i]->killed_ns != 0;
     }
     return summary;

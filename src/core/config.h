@@ -64,7 +64,8 @@ typedef enum kprof_cache_control {
 typedef enum kprof_replay_choice {
     KPROF_REPLAY_WHERE_PROVED, /* replayed where that is proved to be harmless; else multiplexed */
     KPROF_REPLAY_ONLY,         /* replayed, or not measured */
-    KPROF_MULTIPLEX_ALL
+    KPROF_MULTIPLEX_ALL,
+    KPROF_RANGES /* each range of the application is multiplexed as one */
 } kprof_replay_choice;
 /* A CUDA graph is as many launches as it has kernels, or one. */
 typedef enum kprof_graph_profiling { KPROF_GRAPH_NODES, KPROF_GRAPH_WHOLE } kprof_graph_profiling;

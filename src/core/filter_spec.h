@@ -37,6 +37,7 @@ typedef struct kprof_filter_spec {
     char *context, *stream;  /* of --kernel-id: a number, or a pattern of the name that NVTX gives it */
     char *invocation;        /* of --kernel-id: only these launches of each kernel, as core/numbers.h has them */
     uint32_t profiler_calls; /* kprof_profiler_calls */
+    bool measures_ranges;    /* --nvtx-include chooses ranges, each to be measured as one */
 } kprof_filter_spec;
 
 #endif

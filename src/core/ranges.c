@@ -12,7 +12,7 @@
 
 /* Marks of a range: a bit for each expression of --nvtx-include whose instance it is, if that is chosen. */
 #define IS_STEP         (UINT64_C(1) << 63)
-#define MOST_INCLUDED   63
+#define MOST_INCLUDED   62
 #define RANGE_FILTER    "--range-filter"
 #define SCHEDULE        "--schedule"
 #define MOST_STEPS      UINT64_C(1000000000) /* for each number of a schedule */
@@ -28,6 +28,7 @@ typedef struct schedule {
 struct kprof_ranges {
     bool restarts;                    /* NVTX ranges are numbered in each range of calls, and both are to be chosen */
     kprof_numbers *calls, *instances; /* NULL: they do not matter */
+    bool measures;                    /* each NVTX range is measured as one */
     atomic_bool is_between_calls;     /* a start call came, and no stop call since */
     atomic_bool call_is_chosen;
     _Atomic uint64_t call_count;
@@ -148,12 +149,15 @@ kprof_status kprof_ranges_new(const kprof_filter_spec *spec, kprof_ranges **out)
     *out = NULL;
     if (spec->step && !spec->schedule)
         return kprof_fail(KPROF_USAGE, "--step %s says what " SCHEDULE " counts; give " SCHEDULE " too", spec->step);
-    if (!spec->range_filter && !spec->schedule)
+    if (!spec->range_filter && !spec->schedule && !spec->measures_ranges)
         return KPROF_OK;
     kprof_ranges *ranges = calloc(1, sizeof *ranges);
     if (!ranges)
         return kprof_fail(KPROF_NO_MEMORY, "launch filter: out of memory");
+    ranges->measures = spec->measures_ranges;
     kprof_status status = spec->range_filter ? make_range_filter(spec, ranges) : KPROF_OK;
+    if (status == KPROF_OK && ranges->measures && spec->nvtx_include.count > MOST_INCLUDED)
+        status = kprof_fail(KPROF_USAGE, "--nvtx-include: give at most %d where ranges are measured", MOST_INCLUDED);
     if (status == KPROF_OK && spec->schedule)
         status = make_schedule(spec, ranges);
     if (status == KPROF_OK)
@@ -194,21 +198,24 @@ void kprof_ranges_note_call(kprof_ranges *ranges, bool starts)
 
 bool kprof_ranges_counts(const kprof_ranges *ranges)
 {
-    return ranges->instances || ranges->step;
+    return ranges->instances || ranges->step || ranges->measures;
 }
 
 uint64_t kprof_ranges_begin(kprof_ranges *ranges, const kprof_nvtx_filter *filter, const kprof_nvtx_ranges *open,
                             size_t begun)
 {
     uint64_t marks = 0;
-    const uint64_t completed = ranges->instances ? kprof_nvtx_filter_completed(filter, open, begun) : 0;
+    const bool matters = ranges->instances || ranges->measures;
+    const uint64_t completed = matters ? kprof_nvtx_filter_completed(filter, open, begun) : 0;
     const bool counts = !ranges->restarts || atomic_load(&ranges->is_between_calls);
     for (size_t i = 0; counts && i < MOST_INCLUDED; i++) {
         if (!(completed >> i & 1))
             continue;
         const uint64_t number = atomic_fetch_add(&ranges->instance_counts[i], 1) + 1;
-        marks |= (uint64_t)kprof_numbers_have(ranges->instances, number) << i;
+        marks |= (uint64_t)(!ranges->instances || kprof_numbers_have(ranges->instances, number)) << i;
     }
+    if (ranges->measures && marks)
+        marks |= KPROF_RANGE_IS_MEASURED;
     if (!ranges->step || !kprof_nvtx_filter_completed(ranges->step, open, begun))
         return marks;
     if (atomic_fetch_add(&ranges->open, 1) == 0) /* one within a step is part of it */

@@ -1,6 +1,6 @@
 /* Counts the ranges of the application: those between cudaProfilerStart and cudaProfilerStop, and instances of NVTX
- * ranges. They are what --range-filter chooses launches by, as in ncu, and what --schedule takes for steps, as in
- * torch.profiler. */
+ * ranges. They are what --range-filter chooses launches by, as in ncu, what --schedule takes for steps, as in
+ * torch.profiler, and what --replay-mode range measures. */
 #ifndef KPROF_CORE_RANGES_H
 #define KPROF_CORE_RANGES_H
 
@@ -9,7 +9,10 @@
 
 typedef struct kprof_ranges kprof_ranges;
 
-/* *out is NULL where the spec asks for neither. USAGE with a message that names the option and the fault. */
+/* The mark of a range that is to be measured as one. */
+#define KPROF_RANGE_IS_MEASURED (UINT64_C(1) << 62)
+
+/* *out is NULL where the spec asks for none of these. USAGE with a message that names the option and the fault. */
 kprof_status kprof_ranges_new(const kprof_filter_spec *spec, kprof_ranges **out) KPROF_MUST_CHECK;
 void kprof_ranges_free(kprof_ranges *ranges);
 

@@ -72,10 +72,13 @@ OPTION(RECORDER, CHOICE, follow_children, "target-processes", RUNNING | TRACE,
 OPTION(CLI, FLAG, null_stdin, "null-stdin", RUNNING | TRACE, "the application reads /dev/null as its standard input")
 
 OPTION(RECORDER, CHOICE, replay_choice, "replay-mode", RUNNING,
-       "repeat each launch for every pass, measure each launch in one pass, or repeat where that is safe (auto)",
-       .argument = "kernel|multiplex|auto",
+       "repeat each launch for every pass, measure each launch in one pass, or repeat where that is safe (auto); "
+       "range, app-range: measure what an NVTX range of --nvtx-include, or one from cudaProfilerStart to "
+       "cudaProfilerStop, has as one, each time in one pass",
+       .argument = "kernel|multiplex|auto|range|app-range",
        .choices = KPROF_CHOICES({"kernel", KPROF_REPLAY_ONLY}, {"multiplex", KPROF_MULTIPLEX_ALL},
-                                {"auto", KPROF_REPLAY_WHERE_PROVED}))
+                                {"auto", KPROF_REPLAY_WHERE_PROVED}, {"range", KPROF_RANGES},
+                                {"app-range", KPROF_RANGES}))
 OPTION(RECORDER, COUNT, multiplex_samples, "multiplex-samples", RUNNING,
        "when launches are not repeated: take at most N samples of each kernel and shape (32)", .argument = "N",
        .initial = KPROF_MULTIPLEX_SAMPLES, .value = KPROF_MOST_SAMPLES)

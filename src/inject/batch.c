@@ -212,7 +212,8 @@ static void take_back(kprof_batch *batch)
         if (last->own_range == KPROF_NO_RANGE)
             state->ranges.wanted -= last->chosen;
         if (state->kind == KPROF_MULTIPLEXED)
-            kprof_samples_drop(state->context->samples, last->range, &last->record);
+            kprof_samples_drop(state->context->samples, last->range, &last->record,
+                               "the driver refused another launch of its sample");
         kprof_engine.device->operation_free(last->operation);
     }
     if (batch->ends.unproved > list->count)
@@ -281,6 +282,34 @@ static void close_if_due(kprof_batch *batch)
         (void)kprof_batch_close("its age");
     else if (state->kind == KPROF_REPLAYED && unchosen_ns > MAX_UNCHOSEN_NS)
         (void)kprof_batch_close("lack of chosen launches");
+}
+
+bool kprof_batch_spans_calls(void)
+{
+    return atomic_load(&kprof_the_batch.own.spans_calls);
+}
+
+void kprof_batch_note_overdue_range(const char *why)
+{
+    atomic_store(&kprof_the_batch.own.overdue, why);
+}
+
+void kprof_batch_end_range(void)
+{
+    kprof_batch *batch = &kprof_the_batch;
+    kprof_batch_state *state = &batch->state;
+    if (!kprof_state_is_open(state) || !kprof_batch_spans_calls())
+        return;
+    const bool entered = kprof_engine.device->target_enter_context(state->context->context);
+    if (!kprof_engine.device->target_capturing()) {
+        end_range(batch);
+        if (!kprof_state_is_sealed(state))
+            close_if_due(batch);
+    } else {
+        kprof_batch_note_overdue_range("the range ended during the capture of a stream, when nothing may be awaited");
+    }
+    if (entered)
+        kprof_engine.device->target_leave_context();
 }
 
 void kprof_batch_leave(const kprof_call *call)

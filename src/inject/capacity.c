@@ -53,7 +53,8 @@ size_t kprof_capacity_choose(const kprof_profiled_context *context, bool reserve
         capacity = smaller(capacity, MEASURED_LAUNCHES);
     if (config->counter_data_dir) /* the image of each launch is kept by itself */
         capacity = 1;
-    if (config->filter.launch_count)
+    if (config->filter.launch_count &&
+        config->filter.filter_mode == KPROF_FILTER_GLOBAL) /* else of each kernel or GPU */
         capacity = smaller(capacity, config->filter.launch_count);
     return capacity;
 }

@@ -25,8 +25,7 @@ bool kprof_decision_needs_proof(void)
 
 bool kprof_decision_proves(const kprof_chip_metrics *metrics)
 {
-    return metrics->proof.count > 0 && kprof_engine.process.config.replay_choice != KPROF_MULTIPLEX_ALL &&
-           kprof_decision_needs_proof();
+    return metrics->proof.count > 0 && kprof_repeats_launches() && kprof_decision_needs_proof();
 }
 
 const char *kprof_decision_managed_obstacle(const void *context)
@@ -195,16 +194,15 @@ kprof_decision kprof_decision_unrepeated(const kprof_batch_launch *launch, const
 bool kprof_decision_is_live(const kprof_batch_launch *launch)
 {
     return launch->chosen && launch->metrics && launch->metrics->pass_count == 1 && !kprof_measures_instructions() &&
-           kprof_engine.process.config.replay_choice != KPROF_MULTIPLEX_ALL &&
-           !atomic_load(&launch->kernel->ends_late) && !kprof_decision_may_wait_for_host(launch) &&
-           !kprof_engine.device->target_runs_elsewhere(launch->call);
+           kprof_repeats_launches() && !atomic_load(&launch->kernel->ends_late) &&
+           !kprof_decision_may_wait_for_host(launch) && !kprof_engine.device->target_runs_elsewhere(launch->call);
 }
 
 bool kprof_decision_may_follow(const kprof_batch_launch *launch, const kprof_decision *decision)
 {
     bool is_repeated = decision->kind == KPROF_REPLAYED && decision->needs == 0;
-    return !is_repeated && kprof_engine.process.config.replay_choice != KPROF_MULTIPLEX_ALL &&
-           !kprof_engine.device->target_runs_elsewhere(launch->call) && !why_not_saved(launch->call->context) &&
+    return !is_repeated && kprof_repeats_launches() && !kprof_engine.device->target_runs_elsewhere(launch->call) &&
+           !why_not_saved(launch->call->context) &&
            !(kprof_engine.device->target_sharing() & (KPROF_MANAGED | KPROF_TAKEN_BACK)) &&
            (!kprof_decision_needs_proof() || launch->metrics->proof.count > 0);
 }

@@ -59,6 +59,12 @@ extern struct kprof_engine kprof_engine;
 kprof_status kprof_engine_prepare(void) KPROF_MUST_CHECK;
 
 /* Is anything measured of instructions? */
+static inline bool kprof_repeats_launches(void)
+{
+    const uint32_t choice = kprof_engine.process.config.replay_choice;
+    return choice != KPROF_MULTIPLEX_ALL && choice != KPROF_RANGES;
+}
+
 static inline bool kprof_measures_instructions(void)
 {
     return kprof_engine.process.config.instruction_metrics.count > 0 || kprof_engine.process.config.samples;

@@ -37,12 +37,12 @@ static bool grow_slots(void)
     return true;
 }
 
-static kprof_kernel *find_known(const kprof_kernel_record *record)
+static kprof_kernel *find_known(const kprof_kernel_record *record, bool is_range)
 {
     kprof_kernel_table *table = &kprof_the_kernels;
     for (size_t i = 0; i < table->kernel_count; i++) {
         const kprof_kernel_record *known = &table->kernels[i]->record;
-        if (known->registers_per_thread == record->registers_per_thread &&
+        if (table->kernels[i]->is_range == is_range && known->registers_per_thread == record->registers_per_thread &&
             known->static_smem_bytes == record->static_smem_bytes &&
             known->local_bytes_per_thread == record->local_bytes_per_thread &&
             known->constant_bytes == record->constant_bytes && strcmp(known->mangled, record->mangled) == 0)
@@ -101,7 +101,7 @@ static kprof_kernel *find_locked(const kprof_call *call, const kprof_filter *fil
     kprof_kernel_record record = {.mangled = call->kernel_name};
     kprof_engine.device->target_kernel(call, &record);
     kprof_engine.device->target_note_variables(call);
-    kprof_kernel *kernel = find_known(&record);
+    kprof_kernel *kernel = find_known(&record, false);
     if (!kernel) {
         kernel = add_kernel(&record, filter);
         if (!kernel)
@@ -120,6 +120,19 @@ kprof_kernel *kprof_kernels_find(const kprof_call *call, const kprof_filter *fil
     pthread_mutex_lock(&table->mutex);
     kprof_kernel *kernel = find_locked(call, filter, announce);
     pthread_mutex_unlock(&table->mutex);
+    return kernel;
+}
+
+kprof_kernel *kprof_kernels_find_range(const char *name, const kprof_filter *filter, kprof_kernel_announcer *announce)
+{
+    const kprof_kernel_record record = {.mangled = name};
+    pthread_mutex_lock(&kprof_the_kernels.mutex);
+    kprof_kernel *kernel = find_known(&record, true);
+    if (!kernel && (kernel = add_kernel(&record, filter)) != NULL) {
+        kernel->is_range = true;
+        announce(kernel);
+    }
+    pthread_mutex_unlock(&kprof_the_kernels.mutex);
     return kernel;
 }
 

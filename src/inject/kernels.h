@@ -12,6 +12,7 @@
 typedef struct kprof_kernel {
     kprof_kernel_record record; /* number, name, registers and memory */
     bool matches;               /* the filter's kernel name */
+    bool is_range;              /* it stands for a range of the application, which has its name */
     _Atomic uint64_t launches;
     _Atomic uint64_t placed;       /* launches where --kernel-id wants them */
     _Atomic uint32_t watched_ends; /* launches that were watched and ended by themselves */
@@ -49,6 +50,7 @@ typedef struct kprof_batch_launch {
     kprof_kernel *kernel; /* NULL: a transfer */
     const kprof_chip_metrics *metrics;
     bool chosen;                /* else it is only replayed, since it changes memory */
+    bool begins_range;          /* it is the first of a range, which goes on until kprof_batch_end_range */
     bool awaited;               /* of a transfer: the work before it in its stream has ended */
     kprof_launch_record record; /* of a chosen launch: complete but for what measuring adds */
 } kprof_batch_launch;
@@ -59,6 +61,9 @@ typedef void kprof_kernel_announcer(const kprof_kernel *kernel);
 /* The kernel of a launch; new ones are added and announced. NULL when out of memory. Thread-safe; kernels live as long
  * as the process. Two kernels of one name, as made at run time, are told apart by registers and memory. */
 kprof_kernel *kprof_kernels_find(const kprof_call *call, const kprof_filter *filter, kprof_kernel_announcer *announce);
+
+/* The kernel that stands for a range of the application; NULL when out of memory. Thread-safe. */
+kprof_kernel *kprof_kernels_find_range(const char *name, const kprof_filter *filter, kprof_kernel_announcer *announce);
 
 /* Forget which handle stands for which kernel: modules are being unloaded, or a context ends. Takes no lock, since the
  * driver may hold one of its own that a thread waits for in _find. */

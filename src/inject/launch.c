@@ -12,7 +12,6 @@
 #include "inject/devices.h"
 #include "inject/ending.h"
 #include "inject/engine.h"
-#include "inject/forward.h"
 #include "inject/gate.h"
 #include "inject/idle.h"
 #include "inject/kernels.h"
@@ -20,6 +19,7 @@
 #include "inject/nvtx.h"
 #include "inject/preload.h"
 #include "inject/process.h"
+#include "inject/range.h"
 #include "inject/stacks.h"
 #include "inject/trace.h"
 #include "inject/wait.h"
@@ -97,15 +97,19 @@ typedef struct counted {
 } counted;
 
 /* Write a count each time it has doubled, so that counts survive a process that is killed. */
+static void count_for_kernel(counted *launch)
+{
+    launch->number = atomic_fetch_add(&launch->kernel->launches, 1) + 1;
+    if ((launch->number & (launch->number - 1)) == 0)
+        write_seen(launch->kernel);
+}
+
 static counted count_launch(const kprof_call *call)
 {
     counted launch = {.kernel = kprof_kernels_find(call, kprof_engine.process.filter, write_kernel)};
     launch.position = atomic_fetch_add(&kprof_engine.process.launches, 1);
-    if (!launch.kernel)
-        return launch;
-    launch.number = atomic_fetch_add(&launch.kernel->launches, 1) + 1;
-    if ((launch.number & (launch.number - 1)) == 0)
-        write_seen(launch.kernel);
+    if (launch.kernel)
+        count_for_kernel(&launch);
     return launch;
 }
 
@@ -129,43 +133,8 @@ static void describe(const kprof_call *call, const counted *launch, kprof_launch
     record->start_unix_ns = (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
     record->mode = KPROF_REPLAY_NONE;
     record->nvtx = kprof_engine.process.config.nvtx ? kprof_nvtx_text() : "";
+    record->stack = kprof_launch_stack();
     kprof_engine.device->target_launch(call, record);
-}
-
-/* The call stack of the calling thread; in a backward pass of PyTorch, whose threads run no Python, that of the
- * operator in the forward pass, where NVTX ranges tell which. */
-static void take_stack(kprof_launch_record *record)
-{
-    uint64_t sequence;
-    if (kprof_engine.process.config.call_stack_type == 0)
-        return;
-    const uint32_t forward = kprof_nvtx_backward(&sequence) ? kprof_forward_find(sequence) : 0;
-    record->stack = forward ? forward : kprof_launch_stack();
-    record->stack_origin = forward ? KPROF_STACK_OF_FORWARD : KPROF_STACK_OF_LAUNCH;
-}
-
-/* The number that a node of a graph keeps: that of the stack, and this bit where the stack is of the forward pass. */
-#define NOTE_OF_FORWARD (1u << 31)
-
-static uint32_t note_node(void)
-{
-    kprof_launch_record made = {0};
-    if (atomic_load(&kprof_engine.process.armed))
-        take_stack(&made);
-    return made.stack | (made.stack > 0 && made.stack_origin == KPROF_STACK_OF_FORWARD ? NOTE_OF_FORWARD : 0);
-}
-
-/* The stack of the call that made the node; where it is not known, that of the graph's launch. */
-static void take_node_stack(const kprof_graph_call *node, kprof_launch_record *record)
-{
-    const bool is_forward = node->note & NOTE_OF_FORWARD;
-    if (node->note == 0)
-        take_stack(record);
-    else
-        record->stack = node->note & ~NOTE_OF_FORWARD;
-    record->stack_origin = node->note == 0 ? KPROF_STACK_OF_GRAPH
-                           : is_forward    ? KPROF_STACK_OF_FORWARD
-                                           : KPROF_STACK_OF_CAPTURE;
 }
 
 /* Wait until no other thread is inside the driver. "" when the gate is held now, else why not. */
@@ -275,8 +244,7 @@ static void keep_freed(const kprof_call *call)
 
 static bool measures_whole_graphs(void)
 {
-    const kprof_config *config = &kprof_engine.process.config;
-    return config->graph_profiling == KPROF_GRAPH_WHOLE || config->replay_choice == KPROF_MULTIPLEX_ALL;
+    return kprof_engine.process.config.graph_profiling == KPROF_GRAPH_WHOLE || !kprof_repeats_launches();
 }
 
 static bool is_gated(const kprof_call *call)
@@ -369,9 +337,18 @@ static bool choose(const kprof_call *call, const counted *launch, const kprof_de
     return kprof_filter_take_launch(filter, matches, &place);
 }
 
+/* Without --nvtx-include a range goes from one of these calls to the other. */
 static void profiler_called(bool starts)
 {
-    kprof_filter_note_profiler(kprof_engine.process.filter, starts);
+    kprof_process *process = &kprof_engine.process;
+    const bool was_started = !kprof_filter_is_stopped(process->filter);
+    kprof_filter_note_profiler(process->filter, starts);
+    if (starts == was_started || !kprof_range_is_asked_for() || process->config.filter.measures_ranges)
+        return;
+    if (starts)
+        (void)kprof_range_begin("", "cudaProfilerStart to cudaProfilerStop");
+    else
+        kprof_range_end();
 }
 
 /* The application gets the memory that it needs. */
@@ -405,12 +382,94 @@ static void write_unmeasured(kprof_launch_record *record, const char *obstacle)
     kprof_deliver_launch(record, obstacle);
 }
 
+/* Count a range that has had a launch, and choose whether it is measured. */
+static bool choose_range(const counted *range, const kprof_device *device)
+{
+    kprof_filter *filter = kprof_engine.process.filter;
+    if (kprof_filter_is_stopped(filter) || kprof_filter_is_between_steps(filter) || kprof_filter_exhausted(filter) ||
+        !kprof_filter_match_calls(filter))
+        return false;
+    const kprof_filter_launch place = {.device = device->record.device, .kernel = range->kernel->record.kernel};
+    return kprof_filter_take_launch(filter, true, &place);
+}
+
+/* Needs the gate, alone. */
+static kprof_status measure_range(const kprof_batch_launch *launch)
+{
+    kprof_status status = KPROF_OK;
+    if (!launch->metrics)
+        return kprof_fail(KPROF_NOT_COLLECTED, NO_METRICS);
+    if (launch->metrics->pass_count == 0)
+        return kprof_fail(KPROF_NOT_COLLECTED, "no metric that was asked for is one of ranges");
+    if (!kprof_batch_enter(launch, &status)) /* OK: it was not the range's turn, which has been told */
+        return status;
+    if (!kprof_range_note_measured()) /* another thread has ended it meanwhile */
+        kprof_batch_end_range();
+    return KPROF_OK;
+}
+
+/* The launch is the first one of a range that is to be measured. It runs within that range, as all calls do until the
+ * range ends. */
+static void enter_range(const kprof_call *call, uint64_t position, const kprof_device *device)
+{
+    const char *obstacle = device ? enter_alone() : NO_METRICS;
+    const char *name = kprof_range_take();
+    counted range = {.position = position};
+    if (name)
+        range.kernel = kprof_kernels_find_range(name, kprof_engine.process.filter, write_kernel);
+    if (range.kernel && device)
+        count_for_kernel(&range);
+    if (range.kernel && device && choose_range(&range, device)) {
+        kprof_batch_launch launch = {
+            .call = call, .kernel = range.kernel, .metrics = device->metrics, .chosen = true, .begins_range = true};
+        kprof_process_forget_reason();
+        describe(call, &range, &launch.record);
+        launch.record.device = device->record.device;
+        memset(launch.record.grid, 0, sizeof launch.record.grid);
+        memset(launch.record.block, 0, sizeof launch.record.block);
+        memset(launch.record.cluster, 0, sizeof launch.record.cluster);
+        launch.record.dynamic_smem_bytes = 0;
+        atomic_fetch_add(&kprof_engine.process.matched, 1);
+        kprof_status status = *obstacle ? KPROF_NOT_COLLECTED : measure_range(&launch);
+        if (status != KPROF_OK)
+            write_unmeasured(&launch.record, *obstacle ? obstacle : kprof_process_reason(status));
+        if (is_final(status))
+            kprof_process_disarm(status, "a range could not be measured");
+    }
+    if (*obstacle)
+        return;
+    kprof_idle_watch();
+    kprof_gate_leave_exclusive();
+}
+
+/* Called as such a range ends, in any thread and outside of calls of the driver. */
+static void end_range(void)
+{
+    const bool was_own = thread.own_call, own = kprof_engine.device->target_set_own(true);
+    thread.own_call = true;
+    kprof_wait_allow(atomic_load(&kprof_engine.waits.hold_ns));
+    if (kprof_gate_enter_exclusive(GATE_TIMEOUT_MS)) {
+        kprof_batch_end_range();
+        kprof_idle_watch();
+        kprof_gate_leave_exclusive();
+    } else {
+        kprof_batch_note_overdue_range("another thread stayed inside a CUDA call as the range ended");
+    }
+    (void)kprof_engine.device->target_set_own(own);
+    thread.own_call = was_own;
+}
+
 static void enter_launch(const kprof_call *call)
 {
     const counted count = count_launch(call);
     kprof_kernel *kernel = count.kernel;
     const kprof_device *device = kprof_devices_find(call->context);
     make_local_space(call, device, kernel);
+    if (kprof_range_is_asked_for()) {
+        if (kprof_range_is_awaited())
+            enter_range(call, count.position, device);
+        return;
+    }
     bool chosen = choose(call, &count, device);
     if (!kernel || !atomic_load_explicit(&kernel->ends_alone, memory_order_relaxed))
         note_unknown_end();
@@ -425,7 +484,6 @@ static void enter_launch(const kprof_call *call)
     kprof_process_forget_reason();
     if (chosen) {
         describe(call, &count, &launch.record);
-        take_stack(&launch.record);
         atomic_fetch_add(&kprof_engine.process.matched, 1);
     }
     const char *obstacle = "";
@@ -458,7 +516,7 @@ static void look_at_node(const kprof_graph_call *node, const kprof_device *devic
     describe(&node->call, &count, &out->record);
     out->record.device = device->record.device;
     out->record.graph_node = node->node;
-    take_node_stack(node, &out->record);
+    out->record.stack_origin = KPROF_STACK_OF_GRAPH;
     atomic_fetch_add(&kprof_engine.process.matched, 1);
 }
 
@@ -908,7 +966,7 @@ static bool give_back(unsigned calls)
     bool is_due = is_asked || (kprof_idle_lasts() && !may_lose);
     if (is_asked)
         kprof_wait_allow(KPROF_HOLD_AT_END_NS);
-    bool can = is_due && may_close();
+    bool can = is_due && may_close() && (is_asked || !kprof_batch_spans_calls());
     if (can && is_asked)
         kprof_batch_end(A_SIGNAL);
     if (can && kprof_batch_close_idle("a pause")) {
@@ -987,6 +1045,7 @@ void kprof_launch_prepare(void)
     atomic_store(&kprof_the_launches.ended, false);
     atomic_store(&kprof_the_launches.settled, kprof_engine.process.config.starts_unarmed);
     atomic_store(&kprof_engine.thread_begins, mark_own_thread);
+    atomic_store(&kprof_the_range.ends, end_range);
     kprof_idle_start(give_back);
 }
 
@@ -1030,5 +1089,4 @@ const kprof_target_hooks kprof_launch_hooks = {.enter = enter,
                                                .driver_started = kprof_preload_start,
                                                .context_created = kprof_contexts_note,
                                                .context_ending = context_ending,
-                                               .profiler_called = profiler_called,
-                                               .node_made = note_node};
+                                               .profiler_called = profiler_called};

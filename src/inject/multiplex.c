@@ -145,8 +145,8 @@ void kprof_multiplex_skip(const kprof_launch_record *record)
 {
     kprof_launch_record skipped = *record;
     skipped.mode = KPROF_REPLAY_MULTIPLEX;
-    kprof_deliver_launch(&skipped, "multiplexed: another pass than it lacks was under way, or its kernel and shape had "
-                                   "had their turn in that");
+    kprof_deliver_launch(&skipped, "multiplexed: another pass than it lacks was under way, or its kernel and shape, or "
+                                   "its range, had had their turn in that");
 }
 
 static bool pass_has_witness(const kprof_chip_metrics *metrics, uint32_t pass)
@@ -193,9 +193,10 @@ kprof_status kprof_multiplex_read_window(const kprof_batch_state *state)
 /* Report a launch whose counters are part of the sample of an earlier one. */
 static void deliver_contribution(const kprof_sample *s, kprof_launch_record *record)
 {
-    char reason[128];
+    char reason[160];
     snprintf(reason, sizeof reason,
-             "multiplexed: its counters are part of the values of the process's launch at position %llu",
+             "multiplexed: its counters are part of the values of the process's %s at position %llu",
+             s->group->shape.kernel->is_range ? "range that begins with the launch" : "launch",
              (unsigned long long)s->record.launch);
     record->mode = KPROF_REPLAY_MULTIPLEX;
     record->pass_count = 1;

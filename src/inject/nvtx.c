@@ -4,9 +4,9 @@
 
 #include "core/log.h"
 #include "core/nvtx.h"
-#include "core/torch.h"
+#include "core/ranges.h"
 #include "inject/engine.h"
-#include "inject/forward.h"
+#include "inject/range.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -55,6 +55,8 @@ static kprof_filter *find_counting_filter(void)
 
 static void end_marked(uint64_t marks)
 {
+    if (marks & KPROF_RANGE_IS_MEASURED)
+        kprof_range_end();
     kprof_filter *filter = marks ? find_counting_filter() : NULL;
     if (filter)
         kprof_filter_end_range(filter, marks);
@@ -267,6 +269,8 @@ static uint64_t begin_range(bool is_started, uint64_t id)
     for (size_t i = s.ranges.count; i-- > 0;) {
         if (s.items[i].is_started == is_started && s.order[i] == id) {
             marks = kprof_filter_begin_range(filter, &s.ranges, i);
+            if ((marks & KPROF_RANGE_IS_MEASURED) && !kprof_range_begin(s.items[i].domain, s.items[i].name))
+                marks &= ~KPROF_RANGE_IS_MEASURED;
             break;
         }
     }
@@ -293,8 +297,6 @@ static int domain_push_ex(void *domain, const kprof_nvtx_event *event)
         s->left_out++;
     }
     pthread_mutex_unlock(&s->mutex);
-    if (has_space)
-        kprof_forward_note(s->ranges[s->depth - 1].name);
     const uint64_t marks = has_space ? begin_range(false, s->ranges[s->depth - 1].id) : 0;
     if (marks) { /* no other thread changes the stack */
         pthread_mutex_lock(&s->mutex);
@@ -669,17 +671,6 @@ static void note_missed(const char *text)
     if (is_new && nvtx->missed_count < KPROF_NVTX_MISSED_MAX)
         nvtx->missed[nvtx->missed_count++] = kept;
     unlock();
-}
-
-bool kprof_nvtx_backward(uint64_t *sequence)
-{
-    for (size_t i = 0; pushed && i < pushed->depth; i++) { /* no other thread changes its ranges */
-        const kprof_torch_range range = kprof_torch_read(pushed->ranges[i].name);
-        *sequence = range.sequence;
-        if (range.kind == KPROF_TORCH_BACKWARD && range.has_sequence)
-            return true;
-    }
-    return false;
 }
 
 bool kprof_nvtx_match(const kprof_filter *filter)

@@ -157,11 +157,11 @@ static void take_out(kprof_samples *samples, size_t number)
     group->open--;
 }
 
-void kprof_samples_drop(kprof_samples *samples, size_t range, const kprof_launch_record *refused)
+void kprof_samples_drop(kprof_samples *samples, size_t range, const kprof_launch_record *lost, const char *why)
 {
     kprof_sample *s = &samples->items[range];
-    if (s->record.launch != refused->launch)
-        kprof_deliver_launch(&s->record, "the driver refused another launch of its sample");
+    if (s->record.launch != lost->launch)
+        kprof_deliver_launch(&s->record, why);
     s->dropped = true;
     take_out(samples, range);
 }
@@ -178,8 +178,9 @@ static void deliver_sample(const kprof_chip_metrics *metrics, kprof_sample *s, k
     uint32_t passes = (uint32_t)__builtin_popcountll(s->passes);
     snprintf(reason, sizeof reason, "%s", s->why);
     if (passes < metrics->pass_count)
-        snprintf(reason, sizeof reason, "measured in %u of %u passes, as no more equal launches came%s%s", passes,
-                 metrics->pass_count, *s->why ? ": " : "", s->why);
+        snprintf(reason, sizeof reason, "measured in %u of %u passes, as no more equal %s came%s%s", passes,
+                 metrics->pass_count, s->group->shape.kernel->is_range ? "ranges" : "launches", *s->why ? ": " : "",
+                 s->why);
     if (*s->note) {
         size_t length = strlen(reason);
         snprintf(reason + length, sizeof reason - length, "%s%s", length > 0 ? "; " : "", s->note);

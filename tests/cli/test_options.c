@@ -534,7 +534,7 @@ static void refused_values(void **state)
     assert_refused("--devices= app", "--devices");
     assert_refused("--set , app", "--set");
     assert_refused("--page detail app", "details|raw|summary|statistics|brief|source|sources|session");
-    assert_refused("--replay-mode repeat app", "give kernel|multiplex|auto");
+    assert_refused("--replay-mode repeat app", "give kernel|multiplex|auto|range|app-range");
     assert_refused("--graph-profiling none app", "give node|graph");
     assert_refused("--multiplex-samples 0 app", "N is from 1 to 100000");
     assert_refused("--replay-mode kernel --multiplex-samples 5 app", "give --replay-mode auto or multiplex");
@@ -963,9 +963,15 @@ static void calls_of_the_profiler(void **state)
     assert_refused("--disable-profiler-start-stop --profile-from-start off app", "leave one of them out");
     assert_int_equal(parse("--replay-mode app-range app"), KPROF_OK);
     assert_int_equal(options.filter.profiler_calls, KPROF_FROM_A_START_CALL);
-    assert_int_equal(captured.count, 1);
+    assert_int_equal(captured.count, 0);
+    assert_false(options.filter.measures_ranges);
     assert_int_equal(parse("--replay-mode range --nvtx-include a/ app"), KPROF_OK);
     assert_int_equal(options.filter.profiler_calls, KPROF_FROM_THE_START);
+    assert_true(options.filter.measures_ranges && options.nvtx);
+    assert_refused("--replay-mode range -k a app", "leave out --kernel-name");
+    assert_refused("--replay-mode range --kernel-id 1::: app", "leave out --kernel-id");
+    assert_refused("--replay-mode range --nvtx-exclude a/ app", "leave out --nvtx-exclude");
+    assert_refused("--replay-mode range --disable-profiler-start-stop app", "give --nvtx-include");
 }
 
 static void check_hint(const kprof_ncu_option *option)

@@ -37,10 +37,6 @@ class ProfilerCalls(Case):
                  f"launch={VECTOR_ADD}", "profiler=stop"]
         self.assertEqual(self.positions(*off, "--nvtx-include", "a/", steps=steps), [1])
 
-    def test_ranges_of_ncu(self):
-        self.assertEqual(self.positions("--replay-mode", "app-range"), [1, 2, 5])
-        self.assertIn("measures each launch of a range", self.seen.err)
-
     def test_chosen_ranges(self):
         self.assertEqual(self.positions("--range-filter", ":2:"), [5])
         self.assertEqual(self.positions("--range-filter", "yes:1:", "--profile-from-start", "off"), [1, 2])

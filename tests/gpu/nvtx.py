@@ -19,6 +19,7 @@ import tempfile
 import harness
 
 METRIC = "gpu__time_duration.sum"
+COUNTS = ["sm__inst_executed.sum", "sm__cta_launched.sum"] # of the same work, always the same
 # The ranges of the launches of programs/nvtx.cu, by their number of blocks.
 RANGES = {1: None, 2: "outer/", 3: "outer/inner/", 4: "net@conv/; outer/inner/", 5: "outer/wide/",
           6: "outer/wide/inner/", 7: "outer/; epoch", 8: "outer/; epoch; net@phase", 9: "net@phase",
@@ -125,6 +126,29 @@ def check_another_tool(session):
     return "told, and none collected"
 
 
+def counts_of(base):
+    """[(number of blocks, [value of each of COUNTS])] of the launches or ranges that have values."""
+    with sqlite3.connect(f"file:{harness.report_path(base)}?mode=ro", uri=True) as database:
+        return [(blocks, [value for (value,) in database.execute(
+            "SELECT value FROM value JOIN metric ON metric.id = metric_id WHERE launch_id = ? AND name IN (?, ?) "
+            "ORDER BY name DESC", (launch, *COUNTS))]) for launch, blocks in database.execute(
+                "SELECT id, grid_x FROM launch ORDER BY position").fetchall()]
+
+
+def check_as_one(session):
+    """A range that is measured as one counts what its launches count together."""
+    metrics = ["--metrics", ",".join(COUNTS)]
+    _, base = session.profile(metrics)
+    alone = dict(counts_of(base))
+    for expression, launches in (("outer/", range(2, 9)), ("outer/inner", (3, 4)), ("net@conv/", (4,)),
+                                 ("worker/", (10,)), ("epoch", (7, 8))):
+        _, base = session.profile([*metrics, "--replay-mode", "range", INCLUDE, expression])
+        found = [values for _, values in counts_of(base)]
+        wanted = [sum(alone[launch][i] for launch in launches) for i in range(len(COUNTS))]
+        demand(found[:1] == [wanted], f"{expression}: {found}, not {wanted}")
+    return "five ranges count as much as their launches"
+
+
 def check_torch(session):
     """What a user of PyTorch asks for: the launches of the forward passes, without those of the others."""
     program = [sys.executable, pathlib.Path(__file__).parent / "programs/nvtx_torch.py"]
@@ -191,7 +215,7 @@ def check_case(session, case, with_ncu):
 
 
 CHECKS = [("stored ranges", check_ranges), ("without --nvtx", check_unasked), ("--group-by nvtx", check_groups),
-          ("another tool", check_another_tool), ("PyTorch", check_torch)]
+          ("another tool", check_another_tool), ("ranges as one", check_as_one), ("PyTorch", check_torch)]
 
 
 def main():

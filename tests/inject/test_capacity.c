@@ -115,6 +115,9 @@ static void test_measurements_of_few(void **state)
     (void)state;
     kprof_profiled_context context = {0};
     kprof_engine.process.config.filter.launch_count = 5;
+    kprof_engine.process.config.filter.filter_mode = KPROF_FILTER_PER_CONFIG; /* five of each kernel */
+    assert_true(kprof_capacity_choose(&context, false) > 5);
+    kprof_engine.process.config.filter.filter_mode = KPROF_FILTER_GLOBAL;
     assert_int_equal(kprof_capacity_make(&context, 1, 768), 5);
     assert_int_equal(kprof_capacity_make(&context, 8, 768), 10); /* others in between are ranges, too */
 }

@@ -3,6 +3,7 @@
 #include "sim/backend.h"
 #include "core/log.h"
 #include "h200.h"
+#include "inject/engine.h"
 #include "sim/clock.h"
 #include "sim/device.h"
 
@@ -22,6 +23,7 @@ typedef struct sim_range {
     uint64_t in_pass[MAX_PASSES]; /* signature of the launch of each pass */
     uint64_t shape;               /* of its launches */
     unsigned launches;            /* in the pass under way */
+    unsigned spanned[MAX_PASSES]; /* launches of the pass, of a range of the program's */
     bool had_two;                 /* in a pass around own runs: nobody may read it */
     uint64_t passes;              /* that have it, as bits */
     unsigned sectors;             /* of the host's memory */
@@ -141,9 +143,7 @@ void sim_check_nothing_left(void)
 
 static kprof_status target_start(const kprof_target_hooks *hooks)
 {
-    static kprof_target_hooks kept;
-    kept = *hooks;
-    sim.hooks = &kept;
+    sim.hooks = hooks;
     return KPROF_OK;
 }
 
@@ -252,7 +252,7 @@ static const kprof_graph_call *target_graph(const kprof_call *call, size_t *coun
     for (unsigned i = 0; i < graph->count; i++) {
         steps[i] = graph->items[i].step;
         steps[i].tag = sim_node_tag(launch->tag, i);
-        nodes[i] = (kprof_graph_call){sim_describe(&steps[i]), i + 1, graph->items[i].note};
+        nodes[i] = (kprof_graph_call){sim_describe(&steps[i]), i + 1};
         nodes[i].call.node_traits = find_traits(graph, i);
         if (steps[i].op == SIM_COPY_IN && has_output(graph, i))
             *why = "it copies from the host what it has copied there before (simulated)";
@@ -875,7 +875,9 @@ static double value_of(const kprof_profiler *profiler, const sim_range *range, c
     size_t metric = find_name(&metrics->metrics, name), witness = find_name(&metrics->witnesses, name);
     uint32_t pass = metric < metrics->metrics.count ? pass_of(profiler, metric) : 0;
     if (metric < metrics->metrics.count)
-        return range->passes >> pass & 1 ? sim_value(range->in_pass[pass], metric) : NAN;
+        return range->passes >> pass & 1
+                   ? sim_value(range->in_pass[pass], metric) * (range->spanned[pass] > 0 ? range->spanned[pass] : 1)
+                   : NAN;
     if (witness < metrics->witnesses.count)
         return is_counted(profiler, name) ? witness_mean(profiler, range, witness) : NAN;
     if (!kprof_strlist_contains(&metrics->proof, name))
@@ -935,6 +937,14 @@ static void profiler_close(kprof_profiler *profiler)
     free(profiler);
 }
 
+/* A range of the program has as many launches as come between its begin and its end. */
+static void note_in_range(kprof_profiler *profiler, sim_range *range, uint64_t signature)
+{
+    const unsigned pass = present_pass(profiler);
+    range->spanned[pass] = range->launches++ > 0 ? range->spanned[pass] + 1 : 1;
+    range->signature = range->in_pass[pass] = signature;
+}
+
 /* The same launch must find the same memory in every pass; passes of a sample are the application's own launches of one
  * shape. */
 void sim_profiler_note(kprof_profiler *profiler, const sim_work *work, uint64_t signature, bool reaches_host)
@@ -947,6 +957,10 @@ void sim_profiler_note(kprof_profiler *profiler, const sim_work *work, uint64_t 
     range->sectors += is_proof && reaches_host;
     if (is_proof && index == profiler->first_pushed && range->launches++ > 0)
         return; /* the range of a whole batch, or of its first launch */
+    if (!work->is_replay && kprof_engine.process.config.replay_choice == KPROF_RANGES) {
+        note_in_range(profiler, range, signature);
+        return;
+    }
     if (!is_proof && range->launches++ > 0 && !work->is_replay && sim.may_wait) {
         range->had_two = true;
         return;

@@ -221,6 +221,13 @@ static void choose_profiler_calls(uint64_t random)
     group.profiler_calls = random < 3 ? calls[random] : KPROF_FROM_THE_START;
     group.traits.profiler_calls = random < 3;
     group.is_stopped = group.profiler_calls == KPROF_FROM_A_START_CALL;
+    if (random != 0 || group.first / GROUP % 2 == 0)
+        return;
+    group.replay_choice = KPROF_RANGES; /* from each start call to the next stop call */
+    group.filter = NULL;
+    group.skip = group.count = 0;
+    group.counts = group.samples = group.keeps_data = false;
+    sim.most_launches = group.replay_batch;
 }
 
 /* Instructions are measured in programs of their own, which have the launches of others. */
@@ -359,7 +366,7 @@ static bool name_matches(sim_kernel kernel)
 
 static bool measures_whole_graphs(void)
 {
-    return group.whole_graphs || group.replay_choice == KPROF_MULTIPLEX_ALL;
+    return group.whole_graphs || group.replay_choice == KPROF_MULTIPLEX_ALL || group.replay_choice == KPROF_RANGES;
 }
 
 /* Graphs have a name that no filter has. */
@@ -653,11 +660,26 @@ static void check_kept(const kprof_launch_record *launch, const expectation *exp
     fclose(file);
 }
 
+/* A range has the tag of its first launch, and values of all that ran in it, or the reason why not. */
+static void check_range(const kprof_launch_record *range)
+{
+    if (range->block[0] > 0 || range->grid[0] > 0)
+        sim_violation("tag %u: a launch is reported where ranges are measured", tag_of(range));
+    if (range->value_count == 0 && range->reason[0] == '\0')
+        sim_violation("tag %u has neither values nor a reason", tag_of(range));
+    if (range->value_count > 0 && (range->value_count != METRICS || range->mode != KPROF_REPLAY_MULTIPLEX))
+        sim_violation("tag %u has %u values", tag_of(range), range->value_count);
+}
+
 static void check_launch(const kprof_launch_record *launch)
 {
     if (program_of(launch) >= group.programs || tag_of(launch) >= SIM_TAGS)
         sim_violation("a launch is reported that never was");
     load_program(program_of(launch));
+    if (group.replay_choice == KPROF_RANGES) {
+        check_range(launch);
+        return;
+    }
     expectation *expected = &group.expected[program_of(launch)][tag_of(launch)];
     if (!expected->chosen || expected->reports++ > 0)
         sim_violation("tag %u is reported, but was not chosen or is reported already", tag_of(launch));
@@ -679,7 +701,7 @@ static void check_launch(const kprof_launch_record *launch)
 
 static void check_all_reported(void)
 {
-    for (unsigned number = 0; number < group.programs; number++)
+    for (unsigned number = 0; number < group.programs && group.replay_choice != KPROF_RANGES; number++)
         for (unsigned tag = 0; tag < SIM_TAGS; tag++)
             if (group.expected[number][tag].chosen && group.expected[number][tag].reports == 0 &&
                 !group.expected[number][tag].perhaps && !group.expected[number][tag].disarmed) {

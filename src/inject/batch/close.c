@@ -225,8 +225,9 @@ static bool close_or(kprof_batch *batch, bool seals, const char *why)
     bool is_closed = kprof_wait_is_idle(awaited) || !seals || !may_be_sealed(state);
     if (is_closed) {
         state->times.open_ms = (double)open_ns * 1e-6;
+        batch->own.closed_by = kprof_state_is_sealed(state) ? batch->closing.why : why;
         kprof_status status = measure(batch, awaited);
-        finish(batch, kprof_state_is_sealed(state) ? batch->closing.why : why, status);
+        finish(batch, batch->own.closed_by, status);
     } else {
         kprof_close_seal(batch, why);
     }

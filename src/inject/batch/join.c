@@ -94,6 +94,12 @@ static size_t count_ranges(const kprof_batch_state *state, const kprof_batch_lau
     return launch->chosen || (searching && launch->kernel) ? 1 : 0;
 }
 
+static kprof_status wait_for_idle(void *context)
+{
+    const kprof_status status = kprof_wait_for_context(context);
+    return kprof_wait_is_idle(status) ? KPROF_OK : status;
+}
+
 /* Open a window if that is worth it, and return whether it is the launch's turn in the window that is open; NEVER when
  * none could be opened, and `status` says why. */
 static kprof_turn find_turn(kprof_batch *batch, const kprof_batch_launch *launch, const kprof_decision *decision,
@@ -108,7 +114,8 @@ static kprof_turn find_turn(kprof_batch *batch, const kprof_batch_launch *launch
     else if (kprof_multiplex_wants(kprof_contexts_find(launch->call->context), launch))
         turn = KPROF_TURN_LATER;
     if (turn == KPROF_TURN_NOW)
-        *status = kprof_ends_wait_before_range(&batch->ends, state, launch);
+        *status = launch->begins_range ? wait_for_idle(launch->call->context)
+                                       : kprof_ends_wait_before_range(&batch->ends, state, launch);
     if (*status != KPROF_OK || turn == KPROF_TURN_NEVER)
         return KPROF_TURN_NEVER;
     if (is_open && (turn == KPROF_TURN_NOW || !kprof_multiplex_wants_new_window(context)))
@@ -148,7 +155,21 @@ static bool enter_window(kprof_batch *batch, const kprof_batch_launch *launch, c
     kprof_join_add(batch, launch, NULL);
     size_t range = kprof_samples_take(state->context->samples, launch, decision->why);
     kprof_own_run_begin_range(&batch->own, state, launch->call, range);
+    atomic_store(&batch->own.spans_calls, launch->begins_range);
     return true;
+}
+
+/* A range of the application is not repeated, so its own run is measured, in a window. One that went on after its end
+ * is given up first. */
+static bool begin_range(kprof_batch *batch, const kprof_batch_launch *launch, kprof_status *status)
+{
+    const kprof_decision decision = {.kind = KPROF_MULTIPLEXED, .why = "a range, measured as one"};
+    if (kprof_state_is_open(&batch->state) && atomic_load(&batch->own.spans_calls))
+        *status = wait_for_idle(batch->state.context->context);
+    if (*status != KPROF_OK)
+        return false;
+    kprof_own_run_cut_range(&batch->own, &batch->state, "another range");
+    return enter_window(batch, launch, &decision, status);
 }
 
 /* Have the launch run outside of batches, to see whether it ends by itself. If earlier work takes long, kprof could not
@@ -293,6 +314,8 @@ bool kprof_join_launch(kprof_batch *batch, const kprof_batch_launch *launch, kpr
         *status = launch->chosen ? kprof_open_fail_sealed(batch, launch) : KPROF_OK;
         return false;
     }
+    if (launch->begins_range)
+        return begin_range(batch, launch, status);
     kprof_behind_check(&batch->behind, state, launch->call);
     kprof_join_follow_host(batch, launch->call);
     if (pass_by(batch, launch))

@@ -36,6 +36,7 @@ void kprof_open_release(kprof_batch *batch, bool is_idle)
     kprof_multiplex_note_batch(state);
     state->ranges.first = state->ranges.count = state->ranges.wanted = 0;
     batch->behind.stands = false;
+    atomic_store(&batch->own.spans_calls, false);
     if (!keeps_turn(state))
         kprof_lock_give();
     atomic_store(&state->signs.records, false);
@@ -127,6 +128,8 @@ static void start_anew(kprof_batch *batch, const kprof_batch_launch *launch, con
     own->stream = launch->call->stream;
     own->is_threads = launch->call->is_threads_stream;
     atomic_store(&own->range_open, false);
+    atomic_store(&own->spans_calls, false);
+    atomic_store(&own->overdue, NULL);
     atomic_store(&own->lost_range, NULL);
 }
 

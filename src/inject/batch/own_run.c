@@ -6,7 +6,10 @@
 #include "inject/batch/proof.h"
 #include "inject/engine.h"
 #include "inject/multiplex.h"
+#include "inject/samples.h"
 #include "inject/wait.h"
+
+#include <stdio.h>
 
 kprof_status kprof_own_run_begin(kprof_own_run *own, kprof_batch_state *state, kprof_passes *passes,
                                  const kprof_batch_launch *opener)
@@ -88,8 +91,11 @@ void kprof_own_run_begin_range(kprof_own_run *own, kprof_batch_state *state, con
 bool kprof_own_run_end_range(kprof_own_run *own, kprof_batch_state *state, const kprof_open_launch *launch)
 {
     kprof_kernel *kernel = state->kind != KPROF_REPLAYED ? launch->kernel : NULL;
-    if (kernel && !atomic_load(&kernel->ends_alone)) {
-        if (kprof_wait_is_idle(kprof_wait_at_most(state->context->context, kprof_kernel_patience_ns(kernel)))) {
+    const bool spans_calls = atomic_exchange(&own->spans_calls, false); /* it has work that kprof has not seen end */
+    if (kernel && (spans_calls || !atomic_load(&kernel->ends_alone))) {
+        void *context = state->context->context;
+        if (kprof_wait_is_idle(spans_calls ? kprof_wait_for_context(context)
+                                           : kprof_wait_at_most(context, kprof_kernel_patience_ns(kernel)))) {
             atomic_store(&kernel->ends_alone, true);
         } else {
             kprof_kernel_note_timeout(kernel);
@@ -102,6 +108,23 @@ bool kprof_own_run_end_range(kprof_own_run *own, kprof_batch_state *state, const
     return true;
 }
 
+void kprof_own_run_cut_range(kprof_own_run *own, kprof_batch_state *state, const char *why)
+{
+    kprof_launch_list *list = &state->list;
+    char reason[KPROF_NOTE_BYTES];
+    const char *overdue = atomic_exchange(&own->overdue, NULL);
+    if (!atomic_exchange(&own->spans_calls, false))
+        return;
+    if (kprof_engine.device->profiler_pop(state->context->profiler) != KPROF_OK)
+        lose_range(own, state, "CUPTI did not end a range");
+    snprintf(reason, sizeof reason, "%s%s", overdue ? "" : "before the range ended its pass was closed by ",
+             overdue ? overdue : why);
+    kprof_open_launch *cut = &list->items[--list->count];
+    list->chosen--;
+    kprof_samples_drop(state->context->samples, cut->range, &cut->record, "a later range of its sample was cut short");
+    kprof_deliver_launch(&cut->record, reason);
+}
+
 void kprof_own_run_note_other_work(kprof_own_run *own, kprof_batch_state *state)
 {
     if (atomic_load(&own->range_open))
@@ -112,6 +135,7 @@ static kprof_status end_pass(kprof_own_run *own, kprof_batch_state *state, kprof
 {
     bool more = false;
     kprof_status status = KPROF_OK;
+    kprof_own_run_cut_range(own, state, own->closed_by);
     if (atomic_load(&own->range_open) || own->proof_open)
         status = kprof_engine.device->profiler_pop(state->context->profiler);
     own->proof_open = false;

@@ -14,6 +14,9 @@ typedef struct kprof_own_run {
     bool proof_open;                  /* a range of the proof goes on */
     bool proof_paused;                /* for the call that is under way */
     atomic_bool range_open;           /* the range of the last launch goes on, as the launch does */
+    atomic_bool spans_calls;          /* a range of the application is open, which the last launch began */
+    _Atomic(const char *) overdue;    /* why it went on after its end; NULL: it did not */
+    const char *closed_by;            /* what closes the batch */
     _Atomic(const char *) lost_range; /* why a range is not what it should be; NULL: all are */
 } kprof_own_run;
 
@@ -29,6 +32,8 @@ bool kprof_own_run_pause_proof(kprof_own_run *own, kprof_batch_state *state, con
 void kprof_own_run_begin_range(kprof_own_run *own, kprof_batch_state *state, const kprof_call *call, size_t range);
 /* End it behind the launch. False if the launch goes on, and so does its range: the batch must take nothing more. */
 bool kprof_own_run_end_range(kprof_own_run *own, kprof_batch_state *state, const kprof_open_launch *launch);
+/* Give up the range of the application that is open, if there is one, since `why`. The context must be idle. */
+void kprof_own_run_cut_range(kprof_own_run *own, kprof_batch_state *state, const char *why);
 /* The application submits work that the batch does not have. */
 void kprof_own_run_note_other_work(kprof_own_run *own, kprof_batch_state *state);
 

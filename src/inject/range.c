@@ -1,0 +1,65 @@
+/* Passes the range from one phase to the next. Threads that race for that compare and exchange. */
+#include "inject/range.h"
+
+#include "core/log.h"
+#include "inject/engine.h"
+
+#include <stdio.h>
+
+kprof_range_state kprof_the_range;
+
+static bool pass_on(kprof_range_phase from, kprof_range_phase to)
+{
+    return atomic_compare_exchange_strong(&kprof_the_range.phase, &from, to);
+}
+
+bool kprof_range_is_asked_for(void)
+{
+    return kprof_engine.process.config.replay_choice == KPROF_RANGES;
+}
+
+static void tell_nested(const char *name)
+{
+    if (!atomic_exchange(&kprof_the_range.told_nested, true))
+        kprof_log(KPROF_LOG_WARNING,
+                  "the range \"%s\" begins while another one is measured: it is part of that, and has no values of its "
+                  "own",
+                  name);
+}
+
+bool kprof_range_begin(const char *domain, const char *name)
+{
+    kprof_range_state *range = &kprof_the_range;
+    if (!pass_on(KPROF_RANGE_NONE, KPROF_RANGE_BEGINS)) {
+        tell_nested(name);
+        return false;
+    }
+    snprintf(range->name, sizeof range->name, "%s%s%s", domain, *domain ? "@" : "", *name ? name : "(no name)");
+    atomic_store(&range->phase, KPROF_RANGE_AWAITED);
+    return true;
+}
+
+void kprof_range_end(void)
+{
+    if (pass_on(KPROF_RANGE_AWAITED, KPROF_RANGE_NONE) || pass_on(KPROF_RANGE_LEFT, KPROF_RANGE_NONE))
+        return;
+    kprof_range_hook *const ends = atomic_load(&kprof_the_range.ends);
+    if (ends)
+        ends();
+    atomic_store(&kprof_the_range.phase, KPROF_RANGE_NONE);
+}
+
+bool kprof_range_is_awaited(void)
+{
+    return atomic_load_explicit(&kprof_the_range.phase, memory_order_relaxed) == KPROF_RANGE_AWAITED;
+}
+
+const char *kprof_range_take(void)
+{
+    return pass_on(KPROF_RANGE_AWAITED, KPROF_RANGE_LEFT) ? kprof_the_range.name : NULL;
+}
+
+bool kprof_range_note_measured(void)
+{
+    return pass_on(KPROF_RANGE_LEFT, KPROF_RANGE_MEASURED);
+}

@@ -1,0 +1,48 @@
+/* The range of the application that is measured as one, with --replay-mode range: an NVTX range of --nvtx-include, or
+ * what comes between cudaProfilerStart and cudaProfilerStop. There is one at a time in a process. Its first launch, of
+ * any thread, begins the measurement. */
+#ifndef KPROF_INJECT_RANGE_H
+#define KPROF_INJECT_RANGE_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+
+#define KPROF_RANGE_NAME_BYTES 512
+
+typedef enum kprof_range_phase {
+    KPROF_RANGE_NONE,
+    KPROF_RANGE_BEGINS,   /* its name is being copied */
+    KPROF_RANGE_AWAITED,  /* it has had no launch */
+    KPROF_RANGE_LEFT,     /* it has, and is not measured, or not yet */
+    KPROF_RANGE_MEASURED, /* the open batch has it */
+} kprof_range_phase;
+
+typedef void kprof_range_hook(void);
+
+typedef struct kprof_range_state {
+    _Atomic kprof_range_phase phase;
+    char name[KPROF_RANGE_NAME_BYTES];
+    atomic_bool told_nested;
+    _Atomic(kprof_range_hook *) ends; /* takes a range that is measured out of the batch; NULL: nothing does yet */
+} kprof_range_state;
+
+extern kprof_range_state kprof_the_range;
+
+/* Are ranges measured, and no launches? */
+bool kprof_range_is_asked_for(void);
+
+/* A range begins that is to be measured; `domain` is that of NVTX, or "". Returns whether it is: not so if another one
+ * is open. Any thread. */
+bool kprof_range_begin(const char *domain, const char *name);
+/* The range ends for which _begin returned true. */
+void kprof_range_end(void);
+
+/* Has the range that is open had no launch yet? */
+bool kprof_range_is_awaited(void);
+/* The launch is its first: return the range's name, which stays until the range ends. NULL: another launch was, or
+ * there is no range. */
+const char *kprof_range_take(void);
+/* The batch has the range that was taken; false if it has ended meanwhile. Needs the gate, alone. */
+bool kprof_range_note_measured(void);
+
+#endif

@@ -1,0 +1,84 @@
+"""Ranges of the application that are measured as one, with --replay-mode range."""
+
+from harness import METRIC, SCALE, VECTOR_ADD, Case
+
+STEP = ["push=step", f"launch={VECTOR_ADD}*3", f"launch={SCALE}*2", "pop", f"launch={SCALE}"]
+RANGE = ("--replay-mode", "range")
+STEPS = (*RANGE, "--nvtx-include", "step/")
+
+
+class Measured(Case):
+    def rows(self):
+        """Of each range that has values: its name, position and the metric's value, which counts its launches."""
+        return self.query("run.kprof", "SELECT kernel.mangled, position, value FROM launch JOIN kernel ON "
+                          "kernel.id=kernel_id JOIN value ON launch_id=launch.id JOIN metric ON metric.id=metric_id "
+                          f"WHERE metric.name='{METRIC}' ORDER BY position")
+
+    def reasons(self):
+        return [row[0] for row in self.query("run.kprof", "SELECT reason FROM launch ORDER BY position")]
+
+    def test_each_range_is_one(self):
+        self.assert_run(self.collect([*STEPS], STEP * 3), 0)
+        rows = self.rows()
+        self.assertEqual([row[:2] for row in rows], [("step", 0), ("step", 6), ("step", 12)])
+        alone = self.collect([], [f"launch={SCALE}"])
+        self.assert_run(alone, 0)
+        [(_, _, value)] = self.rows()
+        self.assertEqual([row[2] for row in rows], [5 * value] * 3)
+
+    def test_passes_come_from_one_range_after_the_other(self):
+        run = self.collect(["--set", "default", *STEPS], STEP * 16)
+        self.assert_run(run, 0)
+        self.assertIn("multiplexed: ", run.err)
+        self.assertIn("the passes of several ranges of one name", run.err)
+        whole = self.query("run.kprof", "SELECT count(*) FROM launch WHERE passes>1 AND measured=(SELECT max(measured) "
+                           "FROM launch)")
+        self.assertGreaterEqual(whole[0][0], 1)
+        out = self.kprof("report", "run.kprof").out
+        self.assertIn("step, Context 1", out)
+        self.assertNotIn("(0, 0, 0)", out)
+        self.assertIn("a range, measured as one", out)
+
+    def test_between_calls_of_the_profiler(self):
+        steps = [f"launch={SCALE}", "profiler=start", f"launch={SCALE}*2", "profiler=stop", f"launch={SCALE}",
+                 "profiler=start", f"launch={SCALE}", "profiler=stop"]
+        self.assert_run(self.collect(["--replay-mode", "app-range"], steps), 0)
+        name = "cudaProfilerStart to cudaProfilerStop"
+        self.assertEqual([row[:2] for row in self.rows()], [(name, 1), (name, 4)])
+        self.assert_run(self.collect([*RANGE, "--range-filter", ":2:"], steps), 0)
+        self.assertEqual([row[:2] for row in self.rows()], [(name, 4)])
+
+    def test_chosen_ranges(self):
+        self.assert_run(self.collect([*STEPS, "-s", "1", "-c", "1"], STEP * 3), 0)
+        self.assertEqual([row[1] for row in self.rows()], [6])
+        self.assert_run(self.collect([*STEPS, "--range-filter", "::[13]"], STEP * 3), 0)
+        self.assertEqual([row[1] for row in self.rows()], [0, 12])
+        steps = ["push=a", f"launch={SCALE}", "push=b", f"launch={SCALE}", "pop", "pop", "push=b", f"launch={SCALE}",
+                 "pop", "push=net@c", f"launch={SCALE}", "pop=net",
+                 "start=e", f"launch={SCALE}", "end", "push=d", "pop"]
+        chosen = ("--nvtx-include", "regex:^[abd]/", "--nvtx-include", "net@c/", "--nvtx-include", "e")
+        run = self.collect([*RANGE, *chosen], steps)
+        self.assert_run(run, 0)
+        self.assertEqual([row[:2] for row in self.rows()], [("a", 0), ("b", 2), ("net@c", 3), ("e", 4)])
+        self.assertIn('the range "b" begins while another one is measured', run.err)
+        self.assert_run(self.collect([*RANGE, "--nvtx-include", "regex:^[ab]/", "--filter-mode", "per-launch-config",
+                                      "-c", "1"], [*steps, "push=a", f"launch={SCALE}", "pop"]), 0)
+        self.assertEqual([row[:2] for row in self.rows()], [("a", 0), ("b", 2)])
+
+    def test_what_ends_no_range(self):
+        """Work of another thread is part of it; one that has not ended when the process does has a reason."""
+        self.assert_run(self.collect([*STEPS], ["push=step", f"thread={SCALE}", f"launch={SCALE}", "pop"]), 0)
+        self.assertEqual(len(self.rows()), 1)
+        self.assert_run(self.collect([*STEPS], ["push=step", f"launch={SCALE}"]), 110)
+        self.assertEqual(self.rows(), [])
+        self.assertEqual(self.reasons(), ["before the range ended its pass was closed by the end of the process"])
+
+    def test_refused(self):
+        for options, hint in ((["-k", "scale"], "leave out --kernel-name"), (["--kernel-id", "1:::"], "--kernel-id"),
+                              (["--nvtx-exclude", "a/"], "leave out --nvtx-exclude"),
+                              (["--disable-profiler-start-stop"], "give --nvtx-include")):
+            run = self.collect([*RANGE, *options], STEP)
+            self.assert_run(run, 101)
+            self.assertIn(hint, run.err)
+        run = self.collect([*RANGE, "--nvtx-include", "other/"], STEP)
+        self.assert_run(run, 106)
