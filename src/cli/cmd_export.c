@@ -125,6 +125,14 @@ static kprof_status print(const kprof_options *options, kprof_report *report, FI
 {
     if (options->export_format == KPROF_EXPORT_FOLDED)
         return kprof_report_print_folded(report, &options->filter, out);
+    if (options->export_format == KPROF_EXPORT_INSTRUCTIONS) {
+        kprof_print_options rows = {.page = KPROF_PAGE_SOURCE,
+                                    .format = KPROF_FORMAT_JSONL,
+                                    .all_rows = true,
+                                    .source_view = KPROF_VIEW_SASS,
+                                    .filter = &options->filter};
+        return kprof_report_print(&report, 1, &rows, out);
+    }
     kprof_print_options how = {
         .page = options->export_format == KPROF_FORMAT_PROMETHEUS ? KPROF_PAGE_STATISTICS : KPROF_PAGE_RAW,
         .format = is_parquet(options) ? KPROF_FORMAT_CSV : (kprof_format)options->export_format,

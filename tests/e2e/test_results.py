@@ -954,6 +954,18 @@ class Exports(Case):
             self.assertEqual(self.kprof(*words, umask=0o027).code, 0)
             self.assertEqual(stat.S_IMODE(os.stat(self.path(name)).st_mode), mode, name)
 
+    def test_instructions_are_lines_of_their_kernels(self):
+        source = os.path.join(os.path.dirname(__file__), "../fixtures/source/source.kprof")
+        run = self.kprof("export", source, "--to", "instructions")
+        self.assert_run(run, 0)
+        lines = [json.loads(line) for line in run.out.splitlines()]
+        kernels = {line["kernel_function"]: line["rows"] for line in lines if "rows" in line}
+        page = self.kprof("report", source, "--page", "source", "--json", "--all", "--print-source", "sass")
+        for kernel in json.loads(page.out)["kernels"]:
+            self.assertEqual(kernels.pop(kernel["kernel_function"]), kernel["rows"])
+        self.assertEqual(kernels, {})
+        self.assertTrue(all(line["note"] for line in lines if "rows" not in line))
+
     def test_a_file_has_what_stdout_gets(self):
         for form in self.FORMATS:
             printed = self.kprof("export", "run", "--to", form)
