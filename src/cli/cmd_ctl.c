@@ -107,6 +107,36 @@ static kprof_status choose_only(const kprof_strlist *live, target *out)
     return status;
 }
 
+static bool add_each(const char *option, const kprof_strlist *values, kprof_strlist *out)
+{
+    bool added = true;
+    for (size_t i = 0; i < values->count && added; i++)
+        added = kprof_strlist_add(out, option) && kprof_strlist_add(out, values->items[i]);
+    return added;
+}
+
+/* The other kprof may have another current folder. */
+static bool add_path(const char *path, kprof_strlist *out)
+{
+    char *folder = path[0] == '/' ? kprof_strdup("") : getcwd(NULL, 0);
+    kprof_strbuf whole = KPROF_STRBUF_INIT;
+    kprof_strbuf_printf(&whole, "%s%s%s", folder ? folder : "", path[0] == '/' ? "" : "/", path);
+    const bool added =
+        folder && !whole.failed && kprof_strlist_add(out, "--export") && kprof_strlist_add(out, whole.data);
+    kprof_strbuf_free(&whole);
+    free(folder);
+    return added;
+}
+
+static bool add_options(const kprof_options *options, kprof_strlist *out)
+{
+    const kprof_selection *selection = &options->selection;
+    return add_each("--set", &selection->sets, out) && add_each("--section", &selection->sections, out) &&
+           add_each("--metrics", &selection->metrics, out) &&
+           (!options->export_path || add_path(options->export_path, out)) &&
+           (!options->force_overwrite || kprof_strlist_add(out, "--force-overwrite"));
+}
+
 /* What goes to the other kprof: the command, its options, and the processes. */
 static kprof_status find_target(const kprof_options *options, target *out)
 {
@@ -114,7 +144,7 @@ static kprof_status find_target(const kprof_options *options, target *out)
     kprof_status status = KPROF_OK;
     if (!options->argument)
         return kprof_fail(KPROF_USAGE, "what is to be done? usage: kprof ctl start|stop|status [PID...]");
-    if (!kprof_strlist_add(&out->words, options->argument))
+    if (!kprof_strlist_add(&out->words, options->argument) || !add_options(options, &out->words))
         status = kprof_fail(KPROF_NO_MEMORY, "out of memory");
     for (size_t i = 1; i < options->reports.count && status == KPROF_OK; i++)
         status = read_target(options->reports.items[i], out);

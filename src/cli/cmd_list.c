@@ -39,9 +39,11 @@ static kprof_status add_sets(kprof_listing *listing, const kprof_catalog *catalo
         if (!host) {
             kprof_listing_add(listing, ""); /* metrics */
             kprof_listing_add(listing, ""); /* passes */
+            kprof_listing_add(listing, ""); /* the share of instructions */
         } else if ((status = kprof_set_cost_on(catalog, set.id, host, &cost)) == KPROF_OK) {
             kprof_listing_add_number(listing, cost.metric_count);
             kprof_listing_add_number(listing, cost.pass_count);
+            kprof_listing_add_number(listing, (size_t)(cost.instruction_pct + 0.5));
         }
         add_taken(listing, join(set.section_ids));
     }
@@ -56,6 +58,7 @@ static kprof_status list_sets(const kprof_options *options, kprof_listing *listi
         {.key = "chip", .label = "Chip"},
         {.key = "metrics", .label = "Metrics", .type = KPROF_FIELD_INTEGER, .missing = "n/a"},
         {.key = "passes", .label = "Passes", .type = KPROF_FIELD_INTEGER, .missing = "n/a"},
+        {.key = "instruction_pct", .label = "For instructions, %", .type = KPROF_FIELD_INTEGER, .missing = "n/a"},
         {.key = "sections", .label = "Sections", .folds = true},
         {0},
     };

@@ -98,6 +98,7 @@ static void show_plan(kprof_emitter *emitter, const kprof_options *options, cons
     const kprof_workload all = kprof_plan_workload(&chip->plan, workload);
     const kprof_instruction_wish *instructions = &chip->plan.instructions;
     kprof_cost cost = kprof_cost_of(&effort, &all);
+    const kprof_cost others = kprof_plan_cost_without_instructions(&chip->plan, workload);
     bool is_given = workload->allocated_bytes > 0;
     bool is_known = is_given || kprof_plan_pass_count(&chip->plan) < 2; /* what is saved: nothing for a single pass */
     bool is_counted = options->most_launches > 0;
@@ -119,6 +120,8 @@ static void show_plan(kprof_emitter *emitter, const kprof_options *options, cons
         FURTHER(kprof_field_text("launches_from", "Number of launches",
                                  is_counted ? "given" : "assumed; set it with --launch-count")),
         measure("launch_time", "Time for the passes of a launch, about", cost.launch_ms * 1e6, "ns"),
+        if_wanted(instructions, measure("launch_instruction_time", "Of it for its instructions",
+                                        (cost.launch_ms - others.launch_ms) * 1e6, "ns")),
         FURTHER(measure("batch_time", "Time for a batch beside its launches, about", cost.batch_ms * 1e6, "ns")),
         FURTHER(measure("start_time", "Time to start, about", cost.start_s * 1e9, "ns")),
         FURTHER(kprof_field_integer("batches", "Batches, about", (int64_t)cost.batch_count)),
@@ -135,6 +138,8 @@ static void show_plan(kprof_emitter *emitter, const kprof_options *options, cons
         size_if(is_known, "saved", label_of_saved(options, &cost, is_known), cost.saved_bytes),
         FURTHER(size_if(is_known, "restored", "Restored in all, about", cost.restored_bytes)),
         measure("total_time", label_of_total(options, &cost, is_known), cost.total_s * 1e9, "ns"),
+        if_wanted(instructions, measure("total_instruction_time", "Of it for instructions, about",
+                                        (cost.total_s - others.total_s) * 1e9, "ns")),
         gpu_field(workload, &cost, gpu),
         FURTHER(measure("memory_time_per_gib",
                         is_known ? "For each GiB allocated, about" : "And for each GiB allocated, about",

@@ -1,5 +1,6 @@
 /* The default command: run an application, collect, and print or keep the report. */
 #include "cli/aliases.h"
+#include "cli/begin.h"
 #include "cli/commands.h"
 #include "cli/launch.h"
 #include "cli/outcome.h"
@@ -10,7 +11,6 @@
 #include "cli/remote.h"
 #include "cli/session.h"
 #include "cli/spools.h"
-#include "cli/words.h"
 #include "core/log.h"
 #include "core/monotonic.h"
 #include "report/model/number.h"
@@ -180,49 +180,6 @@ static kprof_status prepare(profile *run)
     return status;
 }
 
-/* The sets asked for, NULL-terminated; the default set when nothing else was asked for either. */
-static const char **asked_sets(const kprof_selection *selection, const char *default_set)
-{
-    bool nothing = selection->sets.count + selection->sections.count + selection->metrics.count == 0;
-    const char **sets = calloc(selection->sets.count + 2, sizeof *sets);
-    for (size_t i = 0; sets && i < selection->sets.count; i++)
-        sets[i] = selection->sets.items[i];
-    if (sets && nothing)
-        sets[0] = default_set;
-    return sets;
-}
-
-static kprof_status create_report(profile *run)
-{
-    const kprof_options *options = run->options;
-    char directory[PATH_MAX] = "";
-    struct timespec now;
-    clock_gettime(CLOCK_REALTIME, &now);
-    char *command_line = kprof_words_join(options->words);
-    const char **sets = asked_sets(&options->selection, is_trace(run) ? NULL : "default");
-    kprof_run_info info = {
-        .command_line = command_line ? command_line : "",
-        .working_directory = getcwd(directory, sizeof directory) ? directory : "",
-        .kprof_version = KPROF_VERSION,
-        .sets = sets,
-        .start_unix_ns = (int64_t)now.tv_sec * 1000000000 + now.tv_nsec,
-    };
-    kprof_status status = sets ? kprof_report_create(run->report_path, run->create_mode, &info, &run->report)
-                               : kprof_fail(KPROF_NO_MEMORY, "out of memory");
-    if (status == KPROF_OK && options->source_per_launch)
-        kprof_report_keep_launches_apart(run->report);
-    for (size_t i = 0; i < run->plans.count && status == KPROF_OK; i++) {
-        const kprof_chip_plan *chip = &run->plans.chips[i];
-        kprof_plan_passes passes = {&chip->plan.variants.witnesses, &chip->plan.schedule};
-        status = kprof_report_add_plan(run->report, &chip->plan, chip->host);
-        if (status == KPROF_OK)
-            status = kprof_report_add_passes(run->report, &chip->plan, &passes);
-    }
-    free(sets);
-    free(command_line);
-    return status;
-}
-
 static kprof_status name_report(profile *run)
 {
     const kprof_options *options = run->options;
@@ -263,7 +220,9 @@ static kprof_status open_session(profile *run)
     if (status == KPROF_OK)
         status = name_report(run);
     if (status == KPROF_OK)
-        status = create_report(run);
+        status = kprof_report_begin_run(
+            run->options, &run->plans,
+            &(kprof_report_target){run->report_path, run->create_mode, is_trace(run) ? NULL : "default"}, &run->report);
     /* Write the files from which a report can be made if this kprof is killed. */
     if (status == KPROF_OK) {
         snprintf(seed, sizeof seed, "%s/" KPROF_SESSION_SEED, run->session.dir);
@@ -305,7 +264,8 @@ static kprof_status start_application(profile *run)
     };
     kprof_status status = kprof_spools_new(&run->session, run->report, &run->progress, &run->spools);
     if (status == KPROF_OK && run->options->starts_unarmed)
-        status = kprof_remote_open(&(kprof_remote_run){&run->session, run->spools}, &run->remote);
+        status =
+            kprof_remote_open(&(kprof_remote_run){&run->session, run->spools, run->options, &run->plans}, &run->remote);
     if (status == KPROF_OK)
         status = kprof_child_fork(&spec, &run->child);
     if (status == KPROF_OK)
@@ -341,6 +301,11 @@ static void settle_signal(profile *run)
     run->signal_ns = 0;
 }
 
+static void tell_code(void *user, size_t number, size_t count)
+{
+    kprof_progress_code(user, number, count);
+}
+
 static void tell_unarmed(const profile *run)
 {
     kprof_log(KPROF_LOG_INFO, "process %d is not measured before kprof ctl start %d", (int)run->child.pid,
@@ -371,7 +336,9 @@ static void collect(profile *run)
             kprof_report_read_code(run->report, &(kprof_code_options){.folder = run->session.folder,
                                                                       .nvdisasm = run->options->nvdisasm,
                                                                       .keeps_source = run->options->import_source == 1,
-                                                                      .keeps_sass = run->options->import_sass == 1});
+                                                                      .keeps_sass = run->options->import_sass == 1,
+                                                                      .tell = tell_code,
+                                                                      .user = &run->progress});
     outcome->wait_status = run->child.wait_status;
     outcome->spools = kprof_spools_summarize(run->spools);
     if (finished == KPROF_OK && outcome->spools.root_seen)

@@ -125,17 +125,20 @@ static kprof_status create_report(recovery *run)
 /* Store the records of the processes that have ended, and say which still run. */
 static kprof_status ingest(recovery *run)
 {
+    static char here[] = ".", *current[] = {here};
+    const kprof_strlist *given = &run->options->source_folders, working = {current, 1, 1};
     kprof_progress progress = {.out = NULL};
     kprof_spools *spools = NULL;
     kprof_status status = kprof_spools_new(&run->session, run->report, &progress, &spools);
     if (status == KPROF_OK)
         status = kprof_spools_finish(spools, 0);
     if (status == KPROF_OK)
-        status =
-            kprof_report_read_code(run->report, &(kprof_code_options){.folder = run->session.folder,
-                                                                      .nvdisasm = run->options->nvdisasm,
-                                                                      .keeps_source = run->options->import_source == 1,
-                                                                      .keeps_sass = run->options->import_sass == 1});
+        status = kprof_report_read_code(run->report,
+                                        &(kprof_code_options){.folder = run->session.folder,
+                                                              .nvdisasm = run->options->nvdisasm,
+                                                              .keeps_source = run->options->import_source == 1,
+                                                              .keeps_sass = run->options->import_sass == 1,
+                                                              .source_folders = given->count ? given : &working});
     if (status == KPROF_OK)
         run->is_empty = kprof_spools_summarize(spools).processes == 0;
     if (status == KPROF_OK)

@@ -175,7 +175,8 @@ static kprof_status offer_from_catalog(const answers *to, const kprof_option_row
         return status;
     if (row->field == offsetof(kprof_options, selection.sets))
         offer_sets(to, catalog);
-    else if (row->field == offsetof(kprof_options, selection.sections))
+    else if (row->field == offsetof(kprof_options, selection.sections) ||
+             row->field == offsetof(kprof_options, selection.excluded))
         offer_sections(to, catalog, "");
     else if (row->field == offsetof(kprof_options, rules))
         status = offer_findings(to, catalog);
@@ -247,6 +248,7 @@ static kprof_status offer_values(const answers *to, const kprof_option_row *row)
         return offer_kernels(&item);
     bool is_selection = row->field == offsetof(kprof_options, selection.sets) ||
                         row->field == offsetof(kprof_options, selection.sections) ||
+                        row->field == offsetof(kprof_options, selection.excluded) ||
                         row->field == offsetof(kprof_options, selection.metrics) ||
                         row->field == offsetof(kprof_options, rules);
     return is_selection ? offer_from_catalog(&item, row) : KPROF_OK;

@@ -1,13 +1,15 @@
 /* The options of all commands, in the order of --help; those about what is measured are in core/recorder_options.h. A
  * new option is a row (core/option.h says how), a paragraph in its manual page, and the code that uses its field. */
 /* clang-format off */
-OPTION(ELSEWHERE, LIST, selection.sets, "set", RUN | PLAN | LIST | REPORT,
+OPTION(ELSEWHERE, LIST, selection.sets, "set", RUN | PLAN | LIST | REPORT | CTL,
        "collect these sets, or show their sections of a report; kprof list sets shows them", .argument = "ID[,ID]")
-OPTION(ELSEWHERE, LIST, selection.sections, "section", RUN | PLAN | LIST | REPORT,
+OPTION(ELSEWHERE, LIST, selection.sections, "section", RUN | PLAN | LIST | REPORT | CTL,
        "collect these sections, or show those of a report; ids or regex:PATTERN", .argument = "ID[,ID]")
+OPTION(ELSEWHERE, LIST, selection.excluded, "section-exclude", RUN | PLAN | LIST,
+       "collect no sections of these ids or regex:PATTERN, of a set say", .argument = "ID[,ID]")
 OPTION(CLI, PATHS, section_folders, "section-folder", RUN | REPORT | PLAN | LIST | TELL,
        "also read sets, sections, findings and aliases from DIR", .argument = "DIR")
-OPTION(ELSEWHERE, LIST, selection.metrics, "metrics", RUN | PLAN | LIST | REPORT,
+OPTION(ELSEWHERE, LIST, selection.metrics, "metrics", RUN | PLAN | LIST | REPORT | CTL,
        "collect, plan or list these metrics, or show those of a report: full or base names, aliases, regex:PATTERN; "
        "to collect, also group:SECTION and breakdown:THROUGHPUT", .argument = "NAME[,NAME]")
 OPTION(ELSEWHERE, COUNT, selection.limits.max_passes, "max-passes", RUN | PLAN,
@@ -39,10 +41,10 @@ OPTION(CLI, LIST, chips, "chips", PLAN | LIST | TELL, "list or plan for these ch
 
 #include "core/recorder_options.h"
 
-OPTION(CLI, STRING, export_path, "export", RUNNING | TRACE | SAVE | REPORT | EXPORT | MERGE,
+OPTION(CLI, STRING, export_path, "export", RUNNING | TRACE | SAVE | REPORT | EXPORT | MERGE | CTL,
        "keep the report, or the chosen part of one, as FILE.kprof; %h %p %q{ENV} %i %% are expanded. "
        "Of kprof export: write to FILE", .letter = 'o', .argument = "FILE")
-OPTION(CLI, FLAG, force_overwrite, "force-overwrite", RUNNING | TRACE | SAVE | REPORT | DIFF | EXPORT | MERGE,
+OPTION(CLI, FLAG, force_overwrite, "force-overwrite", RUNNING | TRACE | SAVE | REPORT | DIFF | EXPORT | MERGE | CTL,
        "let a report, a page or an export replace an existing file", .letter = 'f')
 OPTION(CLI, CHOICE, export_format, "to", EXPORT,
        "the format to write: CSV in two layouts, JSON lines, Prometheus' text, a trace, Parquet, folded call stacks, "
@@ -110,7 +112,7 @@ OPTION(CLI, CHOICE, inlined, "inlined", SHOWING,
        "line of an inlined instruction on the source page: in its function, or where the kernel calls that (callee)",
        .argument = "callee|caller", .initial = KPROF_INLINED_CALLEE,
        .choices = KPROF_CHOICES({"callee", KPROF_INLINED_CALLEE}, {"caller", KPROF_INLINED_CALLER}))
-OPTION(CLI, LIST, source_folders, "source-folders", SHOWING,
+OPTION(CLI, LIST, source_folders, "source-folders", SHOWING | SAVE,
        "look below DIR for source files that are not where they were compiled", .argument = "DIR[,DIR]")
 OPTION(CLI, LIST, resolve_source_files, "resolve-source-file", SHOWING,
        "take the source file of this name from FILE", .argument = "FILE[,FILE]")

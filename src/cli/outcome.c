@@ -38,7 +38,7 @@ static kprof_status own_status(const kprof_outcome *outcome)
         return outcome->collecting;
     if (outcome->spools.told == KPROF_OUTPUT)
         return KPROF_OUTPUT;
-    if (outcome->counts.profiled == 0 && outcome->counts.activities == 0)
+    if (outcome->counts.profiled == 0 && outcome->counts.activities == 0 && outcome->spools.elsewhere == 0)
         return nothing_status(outcome);
     return outcome->printing;
 }
@@ -263,6 +263,8 @@ static void explain_nothing(const kprof_outcome *outcome, const kprof_options *o
         kprof_log(KPROF_LOG_ERROR,
                   "nothing was collected: the application did not initialise CUDA, or ended before the "
                   "injection library was loaded");
+    else if (options->starts_unarmed && !outcome->spools.armed && !is_telling(outcome->spools.told))
+        kprof_log(KPROF_LOG_ERROR, "nothing was measured: kprof ctl start has armed no process of the application");
     else if (nothing_status(outcome) == KPROF_NO_MATCH)
         kprof_outcome_explain_no_match(options, report);
     else
@@ -278,7 +280,11 @@ void kprof_outcome_explain(const kprof_outcome *outcome, const kprof_options *op
     if (counts->dropped > 0)
         kprof_log(KPROF_LOG_WARNING, "%llu activities were lost, since they came faster than they could be written",
                   (unsigned long long)counts->dropped);
-    if (counts->profiled == 0 && counts->activities == 0)
+    if (counts->profiled == 0 && outcome->spools.elsewhere > 0)
+        kprof_log(KPROF_LOG_INFO,
+                  "all %llu launches were measured with sets of kprof ctl start, and are in its reports",
+                  (unsigned long long)outcome->spools.elsewhere);
+    else if (counts->profiled == 0 && counts->activities == 0)
         explain_nothing(outcome, options, report);
     else if (counts->not_measured > 0)
         kprof_log(KPROF_LOG_WARNING, "%llu of %llu selected launches could not be measured; the report says why",

@@ -180,10 +180,14 @@ static void tell_stand_ins(const kprof_options *options, const kprof_chip_plan *
 static void tell_limits(const kprof_options *options, const kprof_limits *limits, const kprof_chip_plan *chip)
 {
     const kprof_plan *plan = &chip->plan;
+    char share[64] = "";
+    if (kprof_instruction_passes(&plan->instructions) > 0)
+        snprintf(share, sizeof share, ", %.1f s of it for instructions",
+                 plan->cost.total_s - kprof_plan_cost_without_instructions(plan, &limits->workload).total_s);
     if (limits->budget_s > 0)
-        kprof_log(KPROF_LOG_INFO, "%s: about %.1f s for %llu launches%s, of a budget of %g s", plan->chip,
+        kprof_log(KPROF_LOG_INFO, "%s: about %.1f s for %llu launches%s%s, of a budget of %g s", plan->chip,
                   plan->cost.total_s, (unsigned long long)limits->workload.launches,
-                  options->most_launches ? "" : " (assumed; --launch-count tells how many)", limits->budget_s);
+                  options->most_launches ? "" : " (assumed; --launch-count tells how many)", share, limits->budget_s);
     if (plan->left_out.count == 0)
         return;
     size_t most = options->verbose ? SIZE_MAX : NAMES_TOLD;

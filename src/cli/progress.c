@@ -47,6 +47,10 @@ static void append_duration(line_buffer *line, double seconds)
 void kprof_progress_format(const kprof_progress *progress, double now_s, char *text, size_t size)
 {
     line_buffer line = {text, size, 0};
+    if (progress->code) {
+        append(&line, "reading the code of module %zu of %zu", progress->code, progress->code_count);
+        return;
+    }
     double each_s = progress->done ? (now_s - progress->start_s) / (double)progress->done : 0;
     if (progress->goal)
         append(&line, "%llu of %llu launches", (unsigned long long)progress->done, (unsigned long long)progress->goal);
@@ -133,6 +137,16 @@ static void draw(kprof_progress *progress, double now_s)
     fprintf(progress->out, "\rkprof: %s\033[K", line);
     fflush(progress->out);
     progress->drawn = true;
+}
+
+void kprof_progress_code(kprof_progress *progress, size_t number, size_t count)
+{
+    progress->code = number;
+    progress->code_count = count;
+    if (progress->out && progress->terminal)
+        draw(progress, monotonic_s());
+    else
+        kprof_progress_tick(progress);
 }
 
 void kprof_progress_tick(kprof_progress *progress)

@@ -17,6 +17,7 @@ typedef struct kprof_progress {
     char kernel[64];
     uint64_t open;             /* launches at least of the batch under way */
     uint32_t pass, pass_count; /* of the launch under way; 0: not told */
+    size_t code, code_count;   /* of the module whose code is read; 0: the launches are not over */
     double start_s, last_s;    /* monotonic clock: first launch, last line */
 } kprof_progress;
 
@@ -30,6 +31,8 @@ void kprof_progress_begin(kprof_progress *progress, FILE *out, uint64_t goal);
 void kprof_progress_note(kprof_progress *progress, const char *kernel, const kprof_progress_record *record);
 /* A launch is measured. */
 void kprof_progress_launch(kprof_progress *progress, const char *kernel, uint32_t pass_count);
+/* The code of a module is read. The line is drawn at once: nvdisasm may take long. */
+void kprof_progress_code(kprof_progress *progress, size_t number, size_t count);
 /* Draw when it is time to. */
 void kprof_progress_tick(kprof_progress *progress);
 /* Clear the line and show no more. */

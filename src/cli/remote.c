@@ -2,6 +2,8 @@
  * have followed. Whoever is slow, or writes too much, is dropped. */
 #include "cli/remote.h"
 #include "cli/commands.h"
+#include "cli/parts.h"
+#include "cli/paths.h"
 #include "core/control.h"
 #include "core/log.h"
 #include "core/monotonic.h"
@@ -27,6 +29,13 @@ typedef struct follower {
     uint32_t turn;
 } follower;
 
+/* Launches since a start. */
+typedef struct open_part {
+    kprof_part part; /* first turn 0: there are none */
+    char *path;      /* the report of their own that they are to have; NULL: none */
+    bool overwrites; /* a file of that name */
+} open_part;
+
 struct kprof_remote {
     kprof_remote_run run;
     int listener, client; /* client -1: there is none */
@@ -39,6 +48,9 @@ struct kprof_remote {
     follower *followers;
     size_t follower_count;
     uint32_t turn; /* of the last wish */
+    kprof_parts *parts;
+    open_part open;    /* since the last start */
+    open_part closing; /* which a start has ended, until all processes have followed */
 };
 
 void kprof_remote_address(int folder, void *out)
@@ -56,14 +68,18 @@ kprof_status kprof_remote_open(const kprof_remote_run *run, kprof_remote **out)
         return kprof_fail(KPROF_NO_MEMORY, "out of memory");
     const int folder = run->session->folder;
     remote->run = *run;
-    remote->client = -1;
+    remote->client = remote->listener = -1;
+    kprof_status status = kprof_parts_new(&(kprof_parts_run){run->options, run->session, run->plans}, &remote->parts);
+    if (status != KPROF_OK) {
+        kprof_remote_close(remote);
+        return status;
+    }
     remote->listener = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     kprof_remote_address(folder, &address);
     if (remote->listener < 0 || bind(remote->listener, (struct sockaddr *)&address, sizeof address) != 0 ||
         fchmodat(folder, KPROF_SESSION_SOCKET, S_IRUSR | S_IWUSR, 0) != 0 || listen(remote->listener, BACKLOG) != 0) {
-        kprof_status status =
-            kprof_fail(KPROF_OUTPUT, "%s: no socket for kprof ctl: %m; set TMPDIR to a folder that may have one",
-                       run->session->dir);
+        status = kprof_fail(KPROF_OUTPUT, "%s: no socket for kprof ctl: %m; set TMPDIR to a folder that may have one",
+                            run->session->dir);
         kprof_remote_close(remote);
         return status;
     }
@@ -195,6 +211,90 @@ static kprof_status tell(kprof_remote *remote, bool armed, uint32_t plan)
     return status;
 }
 
+static void forget_part(open_part *part)
+{
+    free(part->path);
+    *part = (open_part){0};
+}
+
+/* Make the report that launches of their own are to have. */
+static kprof_status close_part(kprof_remote *remote, open_part *part)
+{
+    const kprof_options wanted = {.export_path = part->path, .force_overwrite = part->overwrites};
+    char *path = NULL;
+    kprof_status status = part->path ? kprof_parts_make(remote->parts, &part->part, &wanted, &path) : KPROF_OK;
+    if (path && remote->client >= 0)
+        kprof_strbuf_printf(&remote->answer, "report %s\n", path);
+    else if (path)
+        kprof_log(KPROF_LOG_INFO, "report: %s", path);
+    free(path);
+    forget_part(part);
+    return status;
+}
+
+/* A report that is there must not be missed only when the launches have been measured. */
+static kprof_status check_path(const kprof_options *options)
+{
+    char *path = NULL;
+    if (!options->export_path || options->force_overwrite || strstr(options->export_path, "%i"))
+        return KPROF_OK;
+    kprof_status status = kprof_export_path_expand(options->export_path, &path);
+    if (status == KPROF_OK && access(path, F_OK) == 0)
+        status = kprof_fail(KPROF_OUTPUT, "%s: exists already; use --force-overwrite or another name", path);
+    free(path);
+    return status;
+}
+
+static kprof_status note_path(const kprof_options *options, open_part *out)
+{
+    if (!options->export_path)
+        return KPROF_OK;
+    free(out->path);
+    out->path = kprof_strdup(options->export_path);
+    out->overwrites = options->force_overwrite;
+    return out->path ? KPROF_OK : kprof_fail(KPROF_NO_MEMORY, "out of memory");
+}
+
+static kprof_status start(kprof_remote *remote)
+{
+    const kprof_options *options = &remote->options;
+    open_part next = {0};
+    kprof_status status = check_path(options);
+    if (status == KPROF_OK)
+        status = kprof_parts_plan(remote->parts, options, &next.part.plan);
+    if (status == KPROF_OK && next.part.plan > 0 && !options->export_path)
+        status = kprof_fail(KPROF_USAGE, "other sets than the run's own need a report of their own: -o FILE");
+    if (status == KPROF_OK)
+        status = tell(remote, true, next.part.plan);
+    if (status == KPROF_OK)
+        status = note_path(options, &next);
+    if (status != KPROF_OK)
+        return status;
+    next.part.first_turn = remote->turn;
+    remote->closing = remote->open;
+    remote->open = next;
+    return KPROF_OK;
+}
+
+static kprof_status stop(kprof_remote *remote)
+{
+    const kprof_options *options = &remote->options;
+    if (options->selection.sets.count + options->selection.sections.count + options->selection.metrics.count > 0)
+        return kprof_fail(KPROF_USAGE, "kprof ctl stop: sets, sections and metrics are chosen by kprof ctl start");
+    if (options->export_path && remote->open.part.first_turn == 0)
+        return kprof_fail(KPROF_USAGE, "kprof ctl stop -o: nothing was started");
+    kprof_status status = check_path(options);
+    if (status == KPROF_OK)
+        status = tell(remote, false, 0);
+    if (status == KPROF_OK)
+        status = note_path(options, &remote->open);
+    if (status != KPROF_OK)
+        return status;
+    remote->closing = remote->open;
+    remote->open = (open_part){0};
+    return KPROF_OK;
+}
+
 static void describe_process(void *user, const kprof_spools_process *process)
 {
     static const char *const states[] = {"unarmed", "armed", "failed"};
@@ -212,8 +312,8 @@ static kprof_status begin(kprof_remote *remote)
     if (status != KPROF_OK)
         return kprof_fail(status, "this run cannot store what processes measure any more");
     if (strcmp(word, "start") == 0)
-        return tell(remote, true, 0);
-    return strcmp(word, "stop") == 0 ? tell(remote, false, 0) : KPROF_OK;
+        return start(remote);
+    return strcmp(word, "stop") == 0 ? stop(remote) : KPROF_OK;
 }
 
 static kprof_status parse(kprof_remote *remote)
@@ -278,6 +378,8 @@ static kprof_status finish(kprof_remote *remote)
     }
     if (status == KPROF_OK && failed > 0 && failed == remote->follower_count)
         status = kprof_fail(KPROF_NOT_COLLECTED, "no process could do that");
+    if (status == KPROF_OK)
+        status = close_part(remote, &remote->closing);
     kprof_spools_visit(remote->run.spools, describe_process, remote);
     return status;
 }
@@ -313,11 +415,16 @@ void kprof_remote_close(kprof_remote *remote)
 {
     if (!remote)
         return;
-    if (remote->client >= 0 && remote->is_parsed) {
+    kprof_status status = close_part(remote, &remote->closing);
+    kprof_status last = close_part(remote, &remote->open);
+    if (remote->client >= 0 && remote->is_parsed && strcmp(remote->options.argument, "stop") != 0) {
         keep_message(remote, KPROF_LOG_ERROR, "the application has ended");
-        answer(remote, KPROF_NO_APPLICATION);
+        status = KPROF_NO_APPLICATION;
     }
+    if (remote->client >= 0 && remote->is_parsed)
+        answer(remote, status == KPROF_OK ? last : status);
     drop(remote);
+    kprof_parts_free(remote->parts);
     if (remote->listener >= 0)
         close(remote->listener);
     kprof_strbuf_free(&remote->words);

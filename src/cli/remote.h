@@ -5,6 +5,7 @@
 #ifndef KPROF_CLI_REMOTE_H
 #define KPROF_CLI_REMOTE_H
 
+#include "cli/plans.h"
 #include "cli/session.h"
 #include "cli/spools.h"
 
@@ -16,6 +17,8 @@
 typedef struct kprof_remote_run {
     const kprof_session *session;
     kprof_spools *spools;
+    const kprof_options *options;
+    const kprof_plans *plans;
 } kprof_remote_run;
 
 typedef struct kprof_remote kprof_remote;

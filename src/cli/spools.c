@@ -21,9 +21,11 @@ typedef struct spool {
     char *name;
     kprof_spool_reader *reader; /* NULL once it is read to its end */
     kprof_ingest *ingest;
-    kprof_strlist kernels; /* function names; item i is kernel i+1 */
-    int64_t pid;           /* 0: no process record yet */
-    uint64_t measured;
+    kprof_strlist kernels;        /* function names; item i is kernel i+1 */
+    int64_t pid;                  /* 0: no process record yet */
+    uint64_t measured, elsewhere; /* elsewhere: of these, with plans that the report is not about */
+    uint32_t plan;
+    bool armed;
     uint64_t open; /* launches that are being measured, at least */
     bool ended, damaged;
     bool done;         /* with --kill: all its launches are measured */
@@ -40,6 +42,8 @@ struct kprof_spools {
     kprof_strlist messages;
     kprof_status failure, told;
     bool root_seen;
+    bool is_silent;
+    uint32_t plan, first_turn; /* whose launches are stored */
 };
 
 static void spool_free(spool *item)
@@ -62,6 +66,13 @@ kprof_status kprof_spools_new(const kprof_session *session, kprof_report *report
     spools->progress = progress;
     *out = spools;
     return KPROF_OK;
+}
+
+void kprof_spools_choose(kprof_spools *spools, uint32_t plan, uint32_t first_turn)
+{
+    spools->plan = plan;
+    spools->first_turn = first_turn;
+    spools->is_silent = true;
 }
 
 static void keep_key(void *name)
@@ -114,6 +125,8 @@ static kprof_status open_spool(kprof_spools *spools, const char *name)
     }
     item->damaged = kprof_spool_reader_open(spools->session->folder, name, &item->reader) != KPROF_OK;
     kprof_status status = kprof_ingest_new(spools->report, &item->ingest);
+    if (status == KPROF_OK)
+        kprof_ingest_choose(item->ingest, spools->plan, spools->first_turn);
     if (item->reader)
         kprof_spool_reader_rest(item->reader);
     if (status == KPROF_OK)
@@ -168,7 +181,7 @@ static void note_message(kprof_spools *spools, const kprof_message_record *messa
 {
     if (message->status != KPROF_OK && (spools->told == KPROF_OK || spools->told == KPROF_INTERNAL))
         spools->told = message->status;
-    if (kprof_strlist_contains(&spools->messages, message->text))
+    if (spools->is_silent || kprof_strlist_contains(&spools->messages, message->text))
         return;
     if (spools->messages.count < MAX_MESSAGES && !kprof_strlist_add(&spools->messages, message->text))
         return;
@@ -188,6 +201,7 @@ static void note_record(kprof_spools *spools, spool *item, const kprof_record *r
     case KPROF_RECORD_LAUNCH:
         item->open -= item->open > 0;
         item->measured += record->launch.mode != KPROF_REPLAY_NONE;
+        item->elsewhere += record->launch.mode != KPROF_REPLAY_NONE && item->plan != spools->plan;
         if (record->launch.mode != KPROF_REPLAY_NONE)
             kprof_progress_launch(spools->progress, kernel_name(item, record->launch.kernel),
                                   record->launch.pass_count);
@@ -201,6 +215,10 @@ static void note_record(kprof_spools *spools, spool *item, const kprof_record *r
         return;
     case KPROF_RECORD_MESSAGE:
         note_message(spools, &record->message);
+        return;
+    case KPROF_RECORD_ARMED:
+        item->armed = true;
+        item->plan = record->armed.plan;
         return;
     case KPROF_RECORD_END:
         item->ended = true;
@@ -386,6 +404,8 @@ kprof_spools_summary kprof_spools_summarize(const kprof_spools *spools)
     kprof_spools_summary summary = {.root_seen = spools->root_seen, .told = spools->told};
     for (size_t i = 0; i < spools->count; i++) {
         summary.processes += spools->items[i]->pid != 0;
+        summary.elsewhere += spools->items[i]->elsewhere;
+        summary.armed = summary.armed || spools->items[i]->armed;
         summary.killed += spools->items[i]->killed_ns != 0;
     }
     return summary;

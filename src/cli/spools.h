@@ -16,6 +16,10 @@ kprof_status kprof_spools_new(const kprof_session *session, kprof_report *report
                               kprof_spools **out) KPROF_MUST_CHECK;
 void kprof_spools_free(kprof_spools *spools);
 
+/* Store only launches of this plan of kprof ctl, and of its turns from this one on, and tell nobody of messages. To be
+ * called before anything is stored. */
+void kprof_spools_choose(kprof_spools *spools, uint32_t plan, uint32_t first_turn);
+
 /* Ingest what has been written since the last call. After a failure (OUTPUT: disk full) no more is read; every call
  * gives the same status again, and only the first logs. */
 kprof_status kprof_spools_poll(kprof_spools *spools) KPROF_MUST_CHECK;
@@ -36,10 +40,12 @@ void kprof_spools_end_done(kprof_spools *spools);
 kprof_status kprof_spools_finish(kprof_spools *spools, pid_t root) KPROF_MUST_CHECK;
 
 typedef struct kprof_spools_summary {
-    size_t processes;  /* spools with a process record */
-    size_t killed;     /* ended by kprof_spools_end_done */
-    bool root_seen;    /* the first process wrote one: set by _finish */
-    kprof_status told; /* the gravest failure that a process reported, KPROF_OK when none */
+    size_t processes;   /* spools with a process record */
+    uint64_t elsewhere; /* launches measured with other plans of kprof ctl, which the report does not have */
+    bool armed;         /* kprof ctl has armed a process */
+    size_t killed;      /* ended by kprof_spools_end_done */
+    bool root_seen;     /* the first process wrote one: set by _finish */
+    kprof_status told;  /* the gravest failure that a process reported, KPROF_OK when none */
 } kprof_spools_summary;
 kprof_spools_summary kprof_spools_summarize(const kprof_spools *spools);
 

@@ -97,12 +97,25 @@ typedef struct kprof_code {
 kprof_status kprof_code_read(const void *cubin, size_t size, const kprof_strlist *wanted,
                              kprof_code *out) KPROF_MUST_CHECK;
 
-/* Give the functions' instructions their texts, what they access, and what they wait for, as nvdisasm prints the cubin
- * in this file; from the executable `nvdisasm`, or where that is NULL from the first one that the machine has and that
- * knows the GPU: in PATH, in CUDA_HOME and CUDA_PATH, in the folders of toolkits and of Python's packages. Where none
- * prints it, text_state says why, and that is no failure. Returns KPROF_NO_MEMORY, too. Runs other programs: for two
- * minutes at most each, without a shell, and never one from the current folder. */
-kprof_status kprof_code_disassemble(kprof_code *code, const char *cubin_path, const char *nvdisasm) KPROF_MUST_CHECK;
+/* The disassemblers for the cubins of a run: the executable that is given or, where that is NULL, those that the
+ * machine has, in PATH, in CUDA_HOME and CUDA_PATH, in the folders of toolkits and of Python's packages. Starts as
+ * {.given = ...}, and is freed with kprof_disassemblers_free. */
+typedef struct kprof_disassemblers {
+    const char *given;      /* borrowed */
+    int64_t limit_ns;       /* that one may take for a cubin; 0: KPROF_CODE_MOST_SECONDS */
+    kprof_strlist programs; /* that are left: one that ran for too long is not asked again */
+    bool has_looked;
+    char gone[256]; /* why the first one of these is gone; "": none is */
+} kprof_disassemblers;
+
+void kprof_disassemblers_free(kprof_disassemblers *disassemblers);
+
+/* Give the functions' instructions their texts, what they access, and what they wait for, as the first disassembler
+ * that knows the GPU prints the cubin in this file. Where none does, text_state says why, and that is no failure.
+ * Returns KPROF_NO_MEMORY, too. Runs other programs: for two minutes at most each, without a shell, and never one from
+ * the current folder. */
+kprof_status kprof_code_disassemble(kprof_code *code, const char *cubin_path,
+                                    kprof_disassemblers *disassemblers) KPROF_MUST_CHECK;
 
 void kprof_code_free(kprof_code *code);
 

@@ -27,12 +27,18 @@ static bool has_text(const kprof_code *code)
     return false;
 }
 
+/* What is asked of a program. */
+typedef struct trial {
+    const char *program, *cubin;
+    int64_t limit_ns;
+} trial;
+
 /* Returns KPROF_OK where the program printed a text of the functions, and otherwise says in `reason` why not. `symbols`
  * empty: it prints all of the cubin. */
-static kprof_status run_program(kprof_code *code, char *const *program_and_cubin, const kprof_strbuf *symbols,
-                                kprof_strbuf *reason)
+static kprof_status run_program(kprof_code *code, const trial *of, const kprof_strbuf *symbols, kprof_strbuf *reason)
 {
-    static const kprof_child_limits limits = {KPROF_CODE_MOST_TEXT_BYTES, KPROF_CODE_MOST_SECONDS * 1000000000};
+    const kprof_child_limits limits = {KPROF_CODE_MOST_TEXT_BYTES, of->limit_ns};
+    char *const program_and_cubin[] = {(char *)of->program, (char *)of->cubin};
     kprof_strbuf text = KPROF_STRBUF_INIT;
     char *const some[] = {program_and_cubin[0], "-c", "-fun", symbols->data, program_and_cubin[1], NULL};
     char *const all[] = {program_and_cubin[0], "-c", program_and_cubin[1], NULL};
@@ -48,16 +54,15 @@ static kprof_status run_program(kprof_code *code, char *const *program_and_cubin
 }
 
 /* A program that does not find the symbols may still print all. */
-static kprof_status try_program(kprof_code *code, const char *cubin_path, const char *program, kprof_strbuf *reason)
+static kprof_status try_program(kprof_code *code, const trial *of, kprof_strbuf *reason)
 {
     kprof_strbuf symbols = KPROF_STRBUF_INIT;
-    char *const program_and_cubin[] = {(char *)program, (char *)cubin_path};
     put_symbols(code, &symbols);
-    kprof_status status = symbols.failed ? KPROF_NO_MEMORY : run_program(code, program_and_cubin, &symbols, reason);
+    kprof_status status = symbols.failed ? KPROF_NO_MEMORY : run_program(code, of, &symbols, reason);
     if (status == KPROF_INTERNAL && symbols.length > 0) {
         kprof_strbuf_clear(&symbols);
         kprof_strbuf_clear(reason);
-        status = run_program(code, program_and_cubin, &symbols, reason);
+        status = run_program(code, of, &symbols, reason);
     }
     kprof_strbuf_free(&symbols);
     return status;
@@ -70,26 +75,57 @@ static void tell(kprof_code *code, const char *program, const char *reason)
         snprintf(code->text_state, sizeof code->text_state, "%s: %s", program, reason);
 }
 
-kprof_status kprof_code_disassemble(kprof_code *code, const char *cubin_path, const char *nvdisasm)
+static bool look(kprof_disassemblers *disassemblers)
 {
-    kprof_strlist programs = KPROF_STRLIST_INIT;
-    if (!(nvdisasm ? kprof_strlist_add(&programs, nvdisasm) : kprof_nvdisasm_find(&programs))) {
-        kprof_strlist_free(&programs);
+    if (disassemblers->has_looked)
+        return true;
+    disassemblers->has_looked = true;
+    return disassemblers->given ? kprof_strlist_add(&disassemblers->programs, disassemblers->given)
+                                : kprof_nvdisasm_find(&disassemblers->programs);
+}
+
+/* Other cubins do not wait for a program that does not end. */
+static void drop(kprof_disassemblers *disassemblers, size_t program, const char *reason)
+{
+    kprof_strlist *programs = &disassemblers->programs;
+    if (!disassemblers->gone[0])
+        snprintf(disassemblers->gone, sizeof disassemblers->gone, "%s: %s", programs->items[program], reason);
+    free(programs->items[program]);
+    programs->count--;
+    memmove(&programs->items[program], &programs->items[program + 1],
+            (programs->count - program) * sizeof *programs->items);
+}
+
+kprof_status kprof_code_disassemble(kprof_code *code, const char *cubin_path, kprof_disassemblers *disassemblers)
+{
+    const kprof_strlist *programs = &disassemblers->programs;
+    if (!look(disassemblers))
         return KPROF_NO_MEMORY;
-    }
     kprof_status status = KPROF_INTERNAL;
-    code->text_state[0] = '\0';
-    for (size_t i = 0; i < programs.count && i < MOST_PROGRAMS && status == KPROF_INTERNAL; i++) {
+    snprintf(code->text_state, sizeof code->text_state, "%s", disassemblers->gone);
+    for (size_t i = 0, tried = 0; i < programs->count && tried < MOST_PROGRAMS && status == KPROF_INTERNAL; tried++) {
         kprof_strbuf reason = KPROF_STRBUF_INIT;
-        status = try_program(code, cubin_path, programs.items[i], &reason);
+        const int64_t limit_ns =
+            disassemblers->limit_ns ? disassemblers->limit_ns : KPROF_CODE_MOST_SECONDS * 1000000000;
+        status = try_program(code, &(trial){programs->items[i], cubin_path, limit_ns}, &reason);
+        const char *why = reason.data ? reason.data : "";
         if (status == KPROF_INTERNAL)
-            tell(code, programs.items[i], reason.data ? reason.data : "");
+            tell(code, programs->items[i++], why);
+        if (status == KPROF_UNSUPPORTED) {
+            tell(code, programs->items[i], why);
+            drop(disassemblers, i, why);
+            status = KPROF_INTERNAL;
+        }
         kprof_strbuf_free(&reason);
     }
-    if (programs.count == 0)
+    if (status == KPROF_INTERNAL && !code->text_state[0])
         snprintf(code->text_state, sizeof code->text_state, "nvdisasm was not found");
     if (status == KPROF_OK)
         code->text_state[0] = '\0';
-    kprof_strlist_free(&programs);
     return status == KPROF_NO_MEMORY ? status : KPROF_OK;
+}
+
+void kprof_disassemblers_free(kprof_disassemblers *disassemblers)
+{
+    kprof_strlist_free(&disassemblers->programs);
 }

@@ -135,5 +135,5 @@ kprof_status kprof_nvdisasm_run(char *const *arguments, const kprof_child_limits
     kprof_strbuf_free(&child.errors);
     if (lacks_memory || reason->failed)
         return KPROF_NO_MEMORY;
-    return reason->length == 0 ? KPROF_OK : KPROF_INTERNAL;
+    return ended ? KPROF_UNSUPPORTED : reason->length == 0 ? KPROF_OK : KPROF_INTERNAL;
 }

@@ -24,7 +24,7 @@
 #include "core/attributes.h"
 
 /* A field that is added or removed makes another version of both. */
-#define KPROF_SPOOL_VERSION  9
+#define KPROF_SPOOL_VERSION  10
 #define KPROF_SCHEMA_VERSION 9
 
 /* The one metric of a launch that is measured. */
@@ -252,6 +252,11 @@
     SPOOL(U64, unknown, NONE)     /* records of CUPTI that kprof does not read */                                      \
     SPOOL(TEXT, reason, NONE)     /* why some may be missing; "": all is well */
 
+/* kprof ctl has armed the process: launches after this were asked for with a plan, the number of its configuration. */
+#define KPROF_ARMED_FIELDS(FIELD, SPOOL, REPORT)                                                                       \
+    SPOOL(U32, turn, NONE) /* of kprof ctl, from 1; 0: the process was never armed so */                               \
+    SPOOL(U32, plan, NONE) /* 0: the run's own */
+
 /* The records of the spool and their types. The first of every spool is that of the process. */
 #define KPROF_RECORD_MAP(X)                                                                                            \
     X(1, PROCESS, process)                                                                                             \
@@ -270,7 +275,8 @@
     X(14, TRACE, trace)                                                                                                \
     X(15, NAME, name)                                                                                                  \
     X(16, ACTIVITIES, activities)                                                                                      \
-    X(17, TRACED, traced)
+    X(17, TRACED, traced)                                                                                              \
+    X(18, ARMED, armed)
 
 /* Tables of the report that no record is in. */
 #define KPROF_METRIC_FIELDS(FIELD, SPOOL, REPORT)                                                                      \

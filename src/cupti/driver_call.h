@@ -61,10 +61,12 @@ typedef struct kprof_call {
     bool failed; /* the driver returned an error */
 } kprof_call;
 
-/* One node of a graph, as the call that would do the same by itself, and CUPTI's number of it. */
+/* One node of a graph, as the call that would do the same by itself, CUPTI's number of it, and the number that was
+ * given for it when it was made. */
 typedef struct kprof_graph_call {
     kprof_call call;
     uint64_t node;
+    uint32_t note; /* 0: none */
 } kprof_graph_call;
 
 /* These bits say with whom the process shares memory that the GPU reaches, and whether work may wait for the host. Once

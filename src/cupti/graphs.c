@@ -7,6 +7,7 @@
 #include "cupti/calls.h"
 #include "cupti/driver.h"
 #include "cupti/graph_order.h"
+#include "cupti/node_notes.h"
 #include "host/load.h"
 
 #include <pthread.h>
@@ -34,6 +35,7 @@ typedef struct node {
     CUgraphNode handle;
     CUgraphNode parent; /* the node of the whole graph that is the graph it is in; NULL: it is in the whole */
     uint64_t id;
+    uint32_t note; /* of kprof_node_notes_set */
     bool disabled, does_nothing;
     bool may_wait;              /* for the host, for events, or for what is not known */
     bool may_launch;            /* a kernel: it is one, or decides on the GPU what to launch */
@@ -295,6 +297,7 @@ static const char *read_node(graph *g, CUgraphNode handle, unsigned depth)
         return NO_MEMORY;
     n->handle = handle;
     n->parent = g->parent;
+    n->note = kprof_node_notes_find(handle);
     n->may_launch = type == CU_GRAPH_NODE_TYPE_KERNEL || type == CU_GRAPH_NODE_TYPE_CONDITIONAL;
     if (kprof_cupti_load(&cupti) == KPROF_OK)
         (void)cupti->cuptiGetGraphNodeId(handle, &n->id);
@@ -653,7 +656,7 @@ static kprof_graph_call describe(const node *n, const kprof_call *launch)
         .node_traits = n->traits,
         .parameters = &n->decoded,
     };
-    return (kprof_graph_call){call, n->id};
+    return (kprof_graph_call){call, n->id, n->note};
 }
 
 /* Make space for a call of each node. */

@@ -12,6 +12,7 @@
 #include "cupti/driver.h"
 #include "cupti/graphs.h"
 #include "cupti/modules.h"
+#include "cupti/node_notes.h"
 #include "cupti/operation.h"
 #include "cupti/pools.h"
 #include "cupti/profiler.h"
@@ -139,9 +140,25 @@ static void on_profiler_call(bool starts, CUpti_ApiCallbackSite site)
         target.hooks.profiler_called(starts);
 }
 
+/* A copy of a node keeps its number. What becomes of an executable graph needs none: kprof reads its nodes from the
+ * graph that it is made of. */
+static void on_node(CUpti_CallbackId id, const CUpti_GraphData *data)
+{
+    uint32_t number = 0;
+    if (id == CUPTI_CBID_RESOURCE_GRAPHNODE_CREATED && data->nodeType == CU_GRAPH_NODE_TYPE_KERNEL && !in_hook)
+        number = target.hooks.node_made();
+    else if (id == CUPTI_CBID_RESOURCE_GRAPHNODE_CLONED)
+        number = kprof_node_notes_find(data->originalNode);
+    kprof_node_notes_set(data->node, number);
+}
+
 static void on_resource(CUpti_CallbackId id, const CUpti_ResourceData *data)
 {
-    if (id == CUPTI_CBID_RESOURCE_CU_INIT_FINISHED) {
+    if (id == CUPTI_CBID_RESOURCE_GRAPHNODE_CREATED || id == CUPTI_CBID_RESOURCE_GRAPHNODE_CLONED ||
+        id == CUPTI_CBID_RESOURCE_GRAPHNODE_DESTROY_STARTING) {
+        if (data->resourceDescriptor)
+            on_node(id, data->resourceDescriptor);
+    } else if (id == CUPTI_CBID_RESOURCE_CU_INIT_FINISHED) {
         target.hooks.driver_started();
     } else if (id == CUPTI_CBID_RESOURCE_CONTEXT_CREATED) {
         target.hooks.context_created(data->context);
@@ -179,6 +196,19 @@ static void CUPTIAPI on_callback(void *user, CUpti_CallbackDomain domain, CUpti_
         on_resource(id, data);
     pthread_setcancelstate(cancel_state, NULL);
     errno = saved_errno;
+}
+
+/* Without these a node has the call stack of its graph's launch. */
+static void follow_nodes(void)
+{
+    static const CUpti_CallbackId nodes[] = {CUPTI_CBID_RESOURCE_GRAPHNODE_CREATED,
+                                             CUPTI_CBID_RESOURCE_GRAPHNODE_CLONED,
+                                             CUPTI_CBID_RESOURCE_GRAPHNODE_DESTROY_STARTING};
+    CUptiResult result = CUPTI_SUCCESS;
+    for (size_t i = 0; target.hooks.node_made && result == CUPTI_SUCCESS && i < sizeof nodes / sizeof *nodes; i++)
+        result = target.cupti->cuptiEnableCallback(1, target.subscriber, CUPTI_CB_DOMAIN_RESOURCE, nodes[i]);
+    if (result != CUPTI_SUCCESS)
+        kprof_log(KPROF_LOG_DEBUG, "CUPTI does not tell of graph nodes (CUPTI error %d)", (int)result);
 }
 
 /* All that the hooks of a trace want to see. */
@@ -229,6 +259,7 @@ static kprof_status subscribe(void)
     result = target.hooks.is_brief ? enable_brief() : enable_all();
     if (result != CUPTI_SUCCESS)
         return kprof_fail(KPROF_INTERNAL, "CUPTI refuses callbacks (CUPTI error %d)", (int)result);
+    follow_nodes();
     return KPROF_OK;
 }
 

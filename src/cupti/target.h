@@ -17,6 +17,9 @@ typedef struct kprof_target_hooks {
     /* The application calls cudaProfilerStart or cudaProfilerStop, or the driver's functions that these end in: one
      * call may be told twice. */
     void (*profiler_called)(bool starts);
+    /* The calling thread makes a kernel node of a graph, by capturing a launch or by itself. Returns a number to keep
+     * for the node, 0: none. NULL: nobody wants to know. */
+    uint32_t (*node_made)(void);
 } kprof_target_hooks;
 
 /* Become CUPTI's subscriber and have the hooks called on the application's threads, for every driver call.

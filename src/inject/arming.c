@@ -111,8 +111,10 @@ static bool has_ended(void)
 static kprof_status arm(const kprof_control_wish *wish)
 {
     kprof_process *process = &kprof_engine.process;
+    const kprof_record record = {.type = KPROF_RECORD_ARMED, .armed = {wish->turn, wish->plan}};
     if (has_ended() || !enter_alone())
         return kprof_fail(KPROF_NOT_COLLECTED, has_ended() ? "the process ends" : "a thread stayed inside a CUDA call");
+    kprof_process_write(&record);
     kprof_status status = use_plan(wish->plan);
     if (status == KPROF_OK) {
         kprof_filter_restart(process->filter);
@@ -162,10 +164,7 @@ static bool disarm(void)
 static kprof_control_state follow(const kprof_control_wish *wish)
 {
     kprof_process *process = &kprof_engine.process;
-    const bool is_armed = atomic_load(&process->armed);
     kprof_status status = KPROF_OK;
-    if (is_armed && wish->armed && wish->plan == the_arming.plan)
-        return KPROF_CONTROL_ARMED;
     if (!atomic_load(&process->waits) && !disarm())
         return KPROF_CONTROL_ARMED;
     kprof_process_forget_reason();

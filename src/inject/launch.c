@@ -12,6 +12,7 @@
 #include "inject/devices.h"
 #include "inject/ending.h"
 #include "inject/engine.h"
+#include "inject/forward.h"
 #include "inject/gate.h"
 #include "inject/idle.h"
 #include "inject/kernels.h"
@@ -133,8 +134,43 @@ static void describe(const kprof_call *call, const counted *launch, kprof_launch
     record->start_unix_ns = (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
     record->mode = KPROF_REPLAY_NONE;
     record->nvtx = kprof_engine.process.config.nvtx ? kprof_nvtx_text() : "";
-    record->stack = kprof_launch_stack();
     kprof_engine.device->target_launch(call, record);
+}
+
+/* The call stack of the calling thread; in a backward pass of PyTorch, whose threads run no Python, that of the
+ * operator in the forward pass, where NVTX ranges tell which. */
+static void take_stack(kprof_launch_record *record)
+{
+    uint64_t sequence;
+    if (kprof_engine.process.config.call_stack_type == 0)
+        return;
+    const uint32_t forward = kprof_nvtx_backward(&sequence) ? kprof_forward_find(sequence) : 0;
+    record->stack = forward ? forward : kprof_launch_stack();
+    record->stack_origin = forward ? KPROF_STACK_OF_FORWARD : KPROF_STACK_OF_LAUNCH;
+}
+
+/* The number that a node of a graph keeps: that of the stack, and this bit where the stack is of the forward pass. */
+#define NOTE_OF_FORWARD (1u << 31)
+
+static uint32_t note_node(void)
+{
+    kprof_launch_record made = {0};
+    if (atomic_load(&kprof_engine.process.armed))
+        take_stack(&made);
+    return made.stack | (made.stack > 0 && made.stack_origin == KPROF_STACK_OF_FORWARD ? NOTE_OF_FORWARD : 0);
+}
+
+/* The stack of the call that made the node; where it is not known, that of the graph's launch. */
+static void take_node_stack(const kprof_graph_call *node, kprof_launch_record *record)
+{
+    const bool is_forward = node->note & NOTE_OF_FORWARD;
+    if (node->note == 0)
+        take_stack(record);
+    else
+        record->stack = node->note & ~NOTE_OF_FORWARD;
+    record->stack_origin = node->note == 0 ? KPROF_STACK_OF_GRAPH
+                           : is_forward    ? KPROF_STACK_OF_FORWARD
+                                           : KPROF_STACK_OF_CAPTURE;
 }
 
 /* Wait until no other thread is inside the driver. "" when the gate is held now, else why not. */
@@ -484,6 +520,7 @@ static void enter_launch(const kprof_call *call)
     kprof_process_forget_reason();
     if (chosen) {
         describe(call, &count, &launch.record);
+        take_stack(&launch.record);
         atomic_fetch_add(&kprof_engine.process.matched, 1);
     }
     const char *obstacle = "";
@@ -516,7 +553,7 @@ static void look_at_node(const kprof_graph_call *node, const kprof_device *devic
     describe(&node->call, &count, &out->record);
     out->record.device = device->record.device;
     out->record.graph_node = node->node;
-    out->record.stack_origin = KPROF_STACK_OF_GRAPH;
+    take_node_stack(node, &out->record);
     atomic_fetch_add(&kprof_engine.process.matched, 1);
 }
 
@@ -1089,4 +1126,5 @@ const kprof_target_hooks kprof_launch_hooks = {.enter = enter,
                                                .driver_started = kprof_preload_start,
                                                .context_created = kprof_contexts_note,
                                                .context_ending = context_ending,
-                                               .profiler_called = profiler_called};
+                                               .profiler_called = profiler_called,
+                                               .node_made = note_node};

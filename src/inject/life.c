@@ -115,7 +115,10 @@ static kprof_status start(const char *dir)
     kprof_launch_prepare();
     if (kprof_measures_instructions())
         kprof_engine.device->codes_keep();
-    status = kprof_engine.device->target_start(process->config.traces ? &kprof_trace_hooks : &kprof_launch_hooks);
+    kprof_target_hooks hooks = process->config.traces ? kprof_trace_hooks : kprof_launch_hooks;
+    if (process->config.call_stack_type == 0)
+        hooks.node_made = NULL;
+    status = kprof_engine.device->target_start(&hooks);
     if (status == KPROF_OK && process->config.traces)
         status = kprof_trace_start();
     if (status != KPROF_OK)

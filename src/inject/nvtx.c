@@ -5,7 +5,9 @@
 #include "core/log.h"
 #include "core/nvtx.h"
 #include "core/ranges.h"
+#include "core/torch.h"
 #include "inject/engine.h"
+#include "inject/forward.h"
 #include "inject/range.h"
 
 #include <stdlib.h>
@@ -297,6 +299,8 @@ static int domain_push_ex(void *domain, const kprof_nvtx_event *event)
         s->left_out++;
     }
     pthread_mutex_unlock(&s->mutex);
+    if (has_space)
+        kprof_forward_note(s->ranges[s->depth - 1].name);
     const uint64_t marks = has_space ? begin_range(false, s->ranges[s->depth - 1].id) : 0;
     if (marks) { /* no other thread changes the stack */
         pthread_mutex_lock(&s->mutex);
@@ -671,6 +675,17 @@ static void note_missed(const char *text)
     if (is_new && nvtx->missed_count < KPROF_NVTX_MISSED_MAX)
         nvtx->missed[nvtx->missed_count++] = kept;
     unlock();
+}
+
+bool kprof_nvtx_backward(uint64_t *sequence)
+{
+    for (size_t i = 0; pushed && i < pushed->depth; i++) { /* no other thread changes its ranges */
+        const kprof_torch_range range = kprof_torch_read(pushed->ranges[i].name);
+        *sequence = range.sequence;
+        if (range.kind == KPROF_TORCH_BACKWARD && range.has_sequence)
+            return true;
+    }
+    return false;
 }
 
 bool kprof_nvtx_match(const kprof_filter *filter)

@@ -64,6 +64,8 @@ int kprof_nvtx_attach(kprof_nvtx_get_table *get_table);
 /* Are the ranges that the calling thread is in those of launches that the filter takes? It is in those that it has
  * pushed itself, or with --nvtx-push-pop-scope process in those of all threads, and in what any thread has started. */
 bool kprof_nvtx_match(const kprof_filter *filter);
+/* Is the calling thread in a range that it has pushed for a node of PyTorch's backward pass, with a sequence number? */
+bool kprof_nvtx_backward(uint64_t *sequence);
 /* Has NVTX given the context or stream a name that the filter asks for? False where the filter asks for none. */
 bool kprof_nvtx_match_name(const kprof_filter *filter, kprof_filter_part part, const void *handle);
 /* If no launch of the process was chosen, say in which ranges the launches were that kprof_nvtx_match refused. */

@@ -90,6 +90,7 @@ kprof_status kprof_nearest_alias(const kprof_catalog *catalog, const char *word,
 typedef struct kprof_selection {
     kprof_strlist sets;     /* ids or aliases */
     kprof_strlist sections; /* ids or "regex:..." */
+    kprof_strlist excluded; /* likewise: sections that are not taken, whatever asks for them */
     kprof_strlist metrics;  /* full names, base names (expand to first-level submetrics as ncu does), "regex:...",
                                "breakdown:<throughput>", "group:<section id>"; launch__* names and aliases too, and
                                those of instructions (metricset/instruction.h) */
@@ -141,12 +142,15 @@ void kprof_plan_free(kprof_plan *plan); /* members, not the struct */
 size_t kprof_plan_pass_count(const kprof_plan *plan);
 /* The workload with the passes of instructions that the plan has. */
 kprof_workload kprof_plan_workload(const kprof_plan *plan, const kprof_workload *workload);
+/* What the plan costs without its passes of instructions. */
+kprof_cost kprof_plan_cost_without_instructions(const kprof_plan *plan, const kprof_workload *workload);
 /* Add the metrics of a section that describe the launch itself and are not collected. False when out of memory. */
 bool kprof_section_launch_metrics(const kprof_section *section, kprof_strlist *out) KPROF_MUST_CHECK;
 
 /* The size of a set on the host's chip, as `kprof list sets` shows it. */
 typedef struct kprof_set_cost {
     size_t metric_count, pass_count;
+    double instruction_pct; /* of the time of a launch, about: what is measured of its instructions */
 } kprof_set_cost;
 kprof_status kprof_set_cost_on(const kprof_catalog *catalog, const char *set, kprof_host *host,
                                kprof_set_cost *out) KPROF_MUST_CHECK;

@@ -70,24 +70,33 @@ static kprof_status want_set(const kprof_catalog *catalog, const char *name, boo
     return KPROF_OK;
 }
 
-static kprof_status want_matching(const kprof_catalog *catalog, const char *pattern, bool *wanted)
+/* Sections that an option names, and what becomes of them. */
+typedef struct choice {
+    const char *option;
+    bool is_wanted;
+} choice;
+
+static kprof_status mark_matching(const kprof_catalog *catalog, const char *pattern, choice of, bool *wanted)
 {
     kprof_regex *regex;
     bool any = false;
-    kprof_status status = kprof_regex_new("--section", pattern, &regex);
+    kprof_status status = kprof_regex_new(of.option, pattern, &regex);
     if (status != KPROF_OK)
         return status;
     for (size_t i = 0; i < catalog->section_count && status == KPROF_OK; i++) {
         bool matches;
         status = kprof_regex_search(regex, catalog->sections[i].id, &matches);
-        if (status == KPROF_OK && matches)
-            any = wanted[i] = true;
+        if (status != KPROF_OK || !matches)
+            continue;
+        any = true;
+        wanted[i] = of.is_wanted;
     }
     kprof_regex_free(regex);
     if (status != KPROF_OK)
         return status;
     return any ? KPROF_OK
-               : kprof_fail(KPROF_UNKNOWN_NAME, "--section regex:%s matches no section; see --list-sections", pattern);
+               : kprof_fail(KPROF_UNKNOWN_NAME, "%s regex:%s matches no section; see --list-sections", of.option,
+                            pattern);
 }
 
 const char *kprof_section_pattern(const char *word)
@@ -96,33 +105,53 @@ const char *kprof_section_pattern(const char *word)
     return pattern ? pattern : strpbrk(word, "*+?|([^$\\") ? word : NULL;
 }
 
-static kprof_status want_section(const kprof_catalog *catalog, const char *name, bool *wanted)
+static kprof_status mark_section(const kprof_catalog *catalog, const char *name, choice of, bool *wanted)
 {
     const char *pattern = kprof_section_pattern(name);
     if (pattern)
-        return want_matching(catalog, pattern, wanted);
+        return mark_matching(catalog, pattern, of, wanted);
     size_t index = kprof_catalog_find_section(catalog, name);
     if (index == catalog->section_count)
         return unknown_section(catalog, name);
-    wanted[index] = true;
+    wanted[index] = of.is_wanted;
     return KPROF_OK;
+}
+
+static kprof_status mark_sections(const kprof_catalog *catalog, const kprof_strlist *names, choice of, bool *wanted)
+{
+    kprof_status result = KPROF_OK;
+    for (size_t i = 0; i < names->count; i++) {
+        const kprof_status status = mark_section(catalog, names->items[i], of, wanted);
+        result = status != KPROF_OK ? status : result;
+    }
+    return result;
+}
+
+/* Is anything left of what was asked for? */
+static kprof_status check_left(const kprof_catalog *catalog, const kprof_selection *selection, const bool *wanted)
+{
+    size_t count = selection->metrics.count;
+    for (size_t i = 0; i < catalog->section_count; i++)
+        count += wanted[i];
+    return count > 0 || selection->excluded.count == 0
+               ? KPROF_OK
+               : kprof_fail(KPROF_USAGE, "--section-exclude leaves no section of what is asked for");
 }
 
 /* wanted[i]: section i of the catalog was asked for. Every unknown name is reported, not the first alone. */
 static kprof_status want_all(const kprof_catalog *catalog, const kprof_selection *selection, bool *wanted)
 {
-    kprof_status result = KPROF_OK, status;
-    if (selection->sets.count + selection->sections.count + selection->metrics.count == 0)
-        return want_set(catalog, default_set, wanted);
+    const bool is_default = selection->sets.count + selection->sections.count + selection->metrics.count == 0;
+    kprof_status result = is_default ? want_set(catalog, default_set, wanted) : KPROF_OK, status;
     for (size_t i = 0; i < selection->sets.count; i++) {
         status = want_set(catalog, selection->sets.items[i], wanted);
         result = status != KPROF_OK ? status : result;
     }
-    for (size_t i = 0; i < selection->sections.count; i++) {
-        status = want_section(catalog, selection->sections.items[i], wanted);
-        result = status != KPROF_OK ? status : result;
-    }
-    return result;
+    status = mark_sections(catalog, &selection->sections, (choice){"--section", true}, wanted);
+    result = status != KPROF_OK ? status : result;
+    status = mark_sections(catalog, &selection->excluded, (choice){"--section-exclude", false}, wanted);
+    result = status != KPROF_OK ? status : result;
+    return result == KPROF_OK ? check_left(catalog, selection, wanted) : result;
 }
 
 kprof_status kprof_selection_check(const kprof_catalog *catalog, const kprof_selection *selection)
@@ -149,12 +178,22 @@ static const char *why_lacking(const kprof_catalog *catalog, const kprof_strlist
     return kprof_catalog_why_not(catalog, name);
 }
 
+static bool copy_list(const kprof_strlist *from, kprof_strlist *out)
+{
+    bool added = true;
+    for (size_t i = 0; i < from->count && added; i++)
+        added = kprof_strlist_add(out, from->items[i]);
+    return added;
+}
+
 kprof_status kprof_selection_trim(const kprof_catalog *catalog, const kprof_selection *from, kprof_selection *out)
 {
     static const char *const options[] = {"set", "section", "metrics"};
     const kprof_strlist *const lists[] = {&from->sets, &from->sections, &from->metrics};
     size_t kept = 0;
     *out = (kprof_selection){.limits = from->limits};
+    if (!copy_list(&from->excluded, &out->excluded))
+        return KPROF_NO_MEMORY;
     kprof_strlist *const targets[] = {&out->sets, &out->sections, &out->metrics};
     for (size_t i = 0; i < sizeof lists / sizeof *lists; i++) {
         for (size_t k = 0; k < lists[i]->count; k++)
@@ -173,19 +212,11 @@ kprof_status kprof_selection_trim(const kprof_catalog *catalog, const kprof_sele
     return KPROF_OK;
 }
 
-static bool copy_list(const kprof_strlist *from, kprof_strlist *out)
-{
-    bool added = true;
-    for (size_t i = 0; i < from->count && added; i++)
-        added = kprof_strlist_add(out, from->items[i]);
-    return added;
-}
-
 kprof_status kprof_selection_copy(const kprof_selection *from, kprof_selection *out)
 {
     *out = (kprof_selection){.limits = from->limits};
     return copy_list(&from->sets, &out->sets) && copy_list(&from->sections, &out->sections) &&
-                   copy_list(&from->metrics, &out->metrics)
+                   copy_list(&from->metrics, &out->metrics) && copy_list(&from->excluded, &out->excluded)
                ? KPROF_OK
                : KPROF_NO_MEMORY;
 }
@@ -195,6 +226,7 @@ void kprof_selection_free(kprof_selection *selection)
     kprof_strlist_free(&selection->sets);
     kprof_strlist_free(&selection->sections);
     kprof_strlist_free(&selection->metrics);
+    kprof_strlist_free(&selection->excluded);
 }
 
 /* Ask CUPTI about every candidate at once, so that resolving finds the answers remembered. */
@@ -440,6 +472,14 @@ size_t kprof_plan_pass_count(const kprof_plan *plan)
     return plan->pass_count + kprof_instruction_passes(&plan->instructions);
 }
 
+kprof_cost kprof_plan_cost_without_instructions(const kprof_plan *plan, const kprof_workload *workload)
+{
+    const kprof_effort effort = kprof_effort_of(&plan->schedule, plan->collect.count);
+    kprof_workload others = *workload;
+    others.counts_instructions = others.samples = false;
+    return kprof_cost_of(&effort, &others);
+}
+
 kprof_workload kprof_plan_workload(const kprof_plan *plan, const kprof_workload *workload)
 {
     kprof_workload all = *workload;
@@ -636,11 +676,14 @@ kprof_status kprof_set_cost_on(const kprof_catalog *catalog, const char *set, kp
     char *names[] = {(char *)set};
     kprof_selection selection = {.sets = {names, 1, 1}};
     kprof_plan plan;
-    *out = (kprof_set_cost){0, 0};
+    *out = (kprof_set_cost){0};
     kprof_status status = kprof_plan_make(catalog, &selection, host, &plan);
     if (status != KPROF_OK)
         return status;
-    *out = (kprof_set_cost){plan.collect.count, kprof_plan_pass_count(&plan)};
+    const kprof_cost others = kprof_plan_cost_without_instructions(&plan, &selection.limits.workload);
+    *out = (kprof_set_cost){plan.collect.count, kprof_plan_pass_count(&plan), 0};
+    if (plan.cost.launch_ms > 0)
+        out->instruction_pct = 100 * (plan.cost.launch_ms - others.launch_ms) / plan.cost.launch_ms;
     kprof_plan_free(&plan);
     return KPROF_OK;
 }

@@ -25,8 +25,9 @@ typedef enum kprof_replay_mode {
 /* The call whose stack a launch has. */
 enum {
     KPROF_STACK_OF_LAUNCH,
-    KPROF_STACK_OF_GRAPH,  /* the launch of the graph that the kernel is in */
-    KPROF_STACK_OF_CAPTURE /* the launch that was captured into the graph, or the call that made its node */
+    KPROF_STACK_OF_GRAPH,   /* the launch of the graph that the kernel is in */
+    KPROF_STACK_OF_CAPTURE, /* the launch that was captured into the graph, or the call that made its node */
+    KPROF_STACK_OF_FORWARD  /* the operator of PyTorch whose backward pass the launch is in */
 };
 
 /* The C types of the kinds of fields. */

@@ -23,6 +23,8 @@ static void lines(void **state)
                 "1 launch, f, 1 pass, 500 ms per launch");
     assert_line(&(kprof_progress){.kernel = "f", .start_s = 1, .done = 50, .goal = 200}, 51,
                 "50 of 200 launches, f, 1 s per launch, about 2:30 min left");
+    assert_line(&(kprof_progress){.kernel = "f", .start_s = 1, .done = 9, .code = 3, .code_count = 40}, 3,
+                "reading the code of module 3 of 40");
     assert_line(&(kprof_progress){.kernel = "f", .start_s = 1, .done = 200, .goal = 200}, 3,
                 "200 of 200 launches, f, 10 ms per launch");
 }

@@ -3,6 +3,7 @@
 #include "cupti/calls.h"
 #include "cupti/driver.h"
 #include "cupti/graphs.h"
+#include "cupti/node_notes.h"
 #include "host/load.h"
 
 #include <setjmp.h>
@@ -271,10 +272,14 @@ static void test_nodes(void **state)
     size_t count;
     const char *why;
     template_graph t = example();
+    kprof_node_notes_set(node_of(&t, 3), 7);
     instantiate(&t);
     const kprof_graph_call *calls = kprof_graphs_find(&launch, &count, &why);
     assert_non_null(calls);
     assert_int_equal(count, 4);
+    assert_int_equal(calls[3].note, 7);
+    assert_int_equal(calls[0].note, 0);
+    kprof_node_notes_set(node_of(&t, 3), 0);
     assert_string_equal(calls[3].call.kernel_name, "second");
     assert_visited("first transfer transfer second ", false); /* the visitor ends there */
     assert_repeatable();

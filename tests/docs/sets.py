@@ -38,7 +38,7 @@ def read_costs(prose):
 
 def list_costs(chips, scratch):
     status, output = scratch.run(f"kprof --list-sets --chips {','.join(chips)}")
-    rows = re.findall(r"^(\w+)\s+(?:\w+\s+)?(\w+)\s+(\d+)\s+(\d+)\s", output, re.MULTILINE)
+    rows = re.findall(r"^(\w+)\s+(?:\w+\s+)?(\w+)\s+(\d+)\s+(\d+)\s+\d+\s+[A-Z]", output, re.MULTILINE)
     return {(row[0], row[1]): f"{row[2]} / {row[3]}" for row in rows} if status == 0 else {}
 
 

@@ -156,6 +156,45 @@ in_ranges("step 1")
         rows = {os.path.basename(row["group"]): int(row["launches"]) for row in csv.DictReader(io.StringIO(run.out))}
         self.assertEqual(rows, {"train.py": 2, "aten::linear": 1, "layer1": 1})
 
+    def test_graphs_and_backward_passes(self):
+        """A node has the stack of its capture; a backward pass that of its operator, where NVTX ranges tell which."""
+        with open(self.path("train.py"), "w") as file:
+            file.write("import sys, threading\nsys.path.insert(0, 'site-packages')\nfrom framework import ops\n" + f'''
+def forward(seq):
+    ops.library.kprof_sim_push(b"aten::linear, seq = %d, op_id = 1" % seq)
+    ops.linear(seq)
+    ops.library.kprof_sim_pop()
+def backward(seq):
+    ops.library.kprof_sim_push(b"autograd::engine::evaluate_function: AddmmBackward0, seq = %d" % seq)
+    ops.add("{VECTOR_ADD}")
+    ops.library.kprof_sim_pop()
+def step():
+    forward(1)
+    thread = threading.Thread(target=lambda: (backward(1), backward(2)))
+    thread.start()
+    thread.join()
+def captured():
+    ops.linear(3)
+    backward(1)
+ops.linear(0) # CUDA begins
+step()
+ops.library.kprof_sim_capture(True)
+captured()
+ops.library.kprof_sim_capture(False)
+ops.library.kprof_sim_graph()
+''')
+        first, forward, backward = "train.py:21 in <module>", "train.py:7 in forward", "train.py:11 in backward"
+        captured, pushed = "train.py:19 in captured", "train.py:6 in forward"
+        for options, told in ((["--nvtx"], [(first, "launch"), (forward, "launch"), (pushed, "forward"),
+                                            (backward, "launch"), (captured, "capture"), (pushed, "forward")]),
+                              ([], [(first, "launch"), (forward, "launch"), (backward, "launch"),
+                                    (backward, "launch"), (captured, "capture"), (backward, "capture")])):
+            self.assert_run(self.run_python("--call-stack-type", "python", *options), 0)
+            self.assertEqual(self.query("run.kprof", "SELECT line, origin FROM launch_stack JOIN stack ON "
+                                        "stack.id=stack_id ORDER BY launch_id"), told)
+        run = self.kprof("report", "run.kprof")
+        self.assertIn(f"Launched from: {captured}, which made its graph's node", run.out)
+
     def test_folded(self):
         self.assert_run(self.run_python("--call-stack-type", "python"), 0)
         run = self.kprof("export", "run.kprof", "--to", "folded")

@@ -67,7 +67,7 @@ class Control(Case):
     def test_nothing_is_measured_without_it(self):
         run = self.collect([], [f"launch={VECTOR_ADD}*2"])
         self.assert_run(run, 106)
-        self.assertIn("kprof ctl start", run.err)
+        self.assertIn("kprof ctl start has armed no process", run.err)
 
     def test_status(self):
         run = self.collect([], ["init", f"run={CTL} status --json", f"run={CTL} start; {CTL} status --json",
@@ -127,6 +127,56 @@ class Control(Case):
         self.assert_run(run, 105)
         self.assertIn("another tool holds the counters", run.err)
 
+    def test_part_is_a_report_while_the_program_goes_on(self):
+        run = self.collect([], [f"run={CTL} start", f"launch={SCALE}*3", f"run={CTL} stop -o part",
+                                f"run={KPROF} report part --page raw --csv-layout wide", f"run={CTL} start",
+                                f"launch={VECTOR_ADD}*2"])
+        self.assert_run(run, 0)
+        self.assertEqual([line.split(",")[0] for line in run.out.splitlines()], ['"launch"', "0", "1", "2"])
+        self.assertIn("report: " + self.path("part.kprof"), run.err)
+        self.assertEqual(self.launches("part.kprof"), ["scale"] * 3)
+        self.assertEqual(self.query("part.kprof", "SELECT launches FROM seen"), [(3,)])
+        self.assertEqual(self.launches(), ["scale"] * 3 + ["vectorAdd"] * 2)
+
+    def test_parts_of_other_sets(self):
+        other = "--metrics sm__cycles_active.avg"
+        run = self.collect([], [f"run={CTL} start", f"launch={SCALE}", f"run={CTL} start {other} -o one",
+                                f"launch={VECTOR_ADD}*2", f"run={CTL} start -o two", f"launch={SCALE}*3",
+                                f"run={CTL} start {other} -o three", f"launch={VECTOR_ADD}*4"])
+        self.assert_run(run, 0)
+        cycles = "sm__cycles_active.avg"
+        for name, launches, metric in (("run", ["scale"] * 4, METRIC), ("one", ["vectorAdd"] * 2, cycles),
+                                       ("two", ["scale"] * 3, METRIC), ("three", ["vectorAdd"] * 4, cycles)):
+            name += ".kprof"
+            self.assertEqual(self.launches(name), launches)
+            self.assertEqual(self.query(name, "SELECT name FROM metric WHERE kind = 'hardware'"), [(metric,)])
+            self.assertEqual(self.query(name, "SELECT count(*) FROM launch WHERE measured = 0"), [(0,)])
+
+    def test_processes_that_begin_with_another_set(self):
+        run = self.collect([], [f"run={CTL} start --metrics sm__cycles_active.avg -o part", f"processes=2:{SCALE}",
+                                f"run={CTL} stop"])
+        self.assert_run(run, 0)
+        self.assertIn("all 2 launches were measured with sets of kprof ctl start", run.err)
+        self.assertEqual(self.launches("part.kprof"), ["scale"] * 2)
+
+    def test_what_cannot_be_started(self):
+        for words, code, err in (("start --set fulll -o x", 102, "did you mean"),
+                                 ("start --metrics sm__cycles_active.avg", 101, "a report of their own: -o FILE"),
+                                 ("start --set source -o x", 101, "give such a set"),
+                                 ("start -o there", 108, "exists already"), ("stop -o x", 101, "nothing was started"),
+                                 ("stop --set full", 101, "are chosen by kprof ctl start"),
+                                 ("start -o /nowhere/x; " + CTL + " stop", 108, "/nowhere/x.kprof: cannot create")):
+            open(self.path("there.kprof"), "w").close()
+            run = self.collect([], ["init", f"run={CTL} {words}; echo $?", f"launch={SCALE}"])
+            self.assertIn(err, run.err)
+            self.assertEqual(run.out.splitlines()[-1], str(code), words)
+            self.assertFalse(os.path.exists(self.path("x.kprof")))
+
+    def test_part_of_a_program_that_ends_is_made_all_the_same(self):
+        run = self.collect([], [f"run={CTL} start -o part", f"launch={SCALE}*2", "_exit=3"])
+        self.assert_run(run, 3)
+        self.assertEqual(self.launches("part.kprof"), ["scale"] * 2)
+
     def test_from_outside_by_process_directory_or_kprof(self):
         process = self.start("init")
         session, = os.listdir(self.tmp)
@@ -163,7 +213,7 @@ class Control(Case):
     def test_hostile_commands(self):
         """Whatever comes, the run goes on and hears the next one."""
         process = self.start("init")
-        for data in (b"", b"start", b"\0", b"a\0" * 2000, b"status\0--verbose" * 9, b"status\0-o\0x\0", b"\xff\xfe\0",
+        for data in (b"", b"start", b"\0", b"a\0" * 2000, b"status\0--verbose" * 9, b"status\0-k\0x\0", b"\xff\xfe\0",
                      b"--help\0", b"--version\0", b"start\0" + b"9" * 40 + b"\0", b"report\0x\0"):
             self.assertTrue(self.ask(data).startswith("exit 1"), data)
         too_much = self.connect()

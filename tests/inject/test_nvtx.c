@@ -1,8 +1,10 @@
 /* NVTX ranges as the application opens and ends them: stacks of threads, domains, texts of every kind, and what is too
  * much. */
 #include "inject/engine.h"
+#include "inject/forward.h"
 #include "inject/nvtx.h"
 #include "inject/nvtx_abi.h"
+#include "inject/stacks.h"
 #include "log_capture.h"
 #include "sim/nvtx_client.h"
 
@@ -15,6 +17,13 @@
 #include <unistd.h>
 
 #include <cmocka.h>
+
+/* In place of the engine's: each stack is another one. */
+static uint32_t stacks_taken;
+uint32_t kprof_launch_stack(void)
+{
+    return ++stacks_taken;
+}
 
 #define CALL(list, PLACE, type) ((type)list[KPROF_NVTX_##PLACE])
 
@@ -315,11 +324,58 @@ static void contexts_and_streams_have_names(void **state)
     kprof_filter_free(filter);
 }
 
+static void *push_in_thread(void *range)
+{
+    nvtx_push(range);
+    nvtx_pop();
+    return NULL;
+}
+
+static void backward_passes_have_stacks_of_the_forward_pass(void **state)
+{
+    (void)state;
+    uint64_t sequence = 0;
+    nvtx_push("aten::mul, seq = 4, op_id = 1");
+    nvtx_pop();
+    assert_int_equal(stacks_taken, 0); /* nobody asks for call stacks */
+    kprof_engine.process.config.call_stack_type = 2;
+    atomic_store(&kprof_engine.process.armed, true);
+    nvtx_push("aten::linear, seq = 5, op_id = 2");
+    assert_false(kprof_nvtx_backward(&sequence));
+    nvtx_push("aten::empty, op_id = 3"); /* makes no node */
+    nvtx_pop();
+    nvtx_pop();
+    nvtx_push("aten::eq, seq = 6"); /* neither does this one, whose number the next one has */
+    nvtx_pop();
+    nvtx_push("aten::mm, seq = 6");
+    nvtx_pop();
+    assert_int_equal(stacks_taken, 3);
+    nvtx_push("autograd::engine::evaluate_function: AddmmBackward0, seq = 5, op_id = 9");
+    nvtx_push("AddmmBackward0, seq = 5, op_id = 10");
+    assert_true(kprof_nvtx_backward(&sequence));
+    assert_int_equal(sequence, 5);
+    assert_int_equal(kprof_forward_find(5), 1);
+    assert_int_equal(kprof_forward_find(6), 3);
+    assert_int_equal(kprof_forward_find(4), 0);
+    assert_int_equal(kprof_forward_find(5 + (1u << 16)), 0);
+    nvtx_pop();
+    nvtx_pop();
+    assert_false(kprof_nvtx_backward(&sequence));
+    pthread_t thread;
+    char other[] = "aten::mm, seq = 6";
+    pthread_create(&thread, NULL, push_in_thread, other);
+    pthread_join(thread, NULL);
+    assert_int_equal(kprof_forward_find(6), 0); /* two threads have it */
+    atomic_store(&kprof_engine.process.armed, false);
+    kprof_engine.process.config.call_stack_type = 0;
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(pushed_ranges_are_a_stack),
         cmocka_unit_test(contexts_and_streams_have_names),
+        cmocka_unit_test(backward_passes_have_stacks_of_the_forward_pass),
         cmocka_unit_test(domains_have_stacks_of_their_own),
         cmocka_unit_test(started_ranges_are_of_the_process),
         cmocka_unit_test(names_come_in_every_form),

@@ -2,6 +2,7 @@
 #include "inject/engine.h"
 #include "inject/nvtx.h"
 #include "inject/nvtx_abi.h"
+#include "inject/stacks.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -48,6 +49,12 @@ _Static_assert((int)NVTX_CB_MODULE_CUDA == KPROF_NVTX_MODULE_CUDA, "driver");
 _Static_assert((int)NVTX_CB_MODULE_CUDART == KPROF_NVTX_MODULE_CUDART, "runtime");
 _Static_assert((int)NVTX_CB_MODULE_CORE2 == KPROF_NVTX_MODULE_CORE2, "core 2");
 _Static_assert((int)NVTX_ETID_CALLBACKS == KPROF_NVTX_CALLBACKS, "callbacks");
+
+/* In place of the engine's. */
+uint32_t kprof_launch_stack(void)
+{
+    return 0;
+}
 _Static_assert((int)NVTX_MESSAGE_TYPE_ASCII == KPROF_NVTX_ASCII, "ascii");
 _Static_assert((int)NVTX_MESSAGE_TYPE_UNICODE == KPROF_NVTX_UNICODE, "unicode");
 _Static_assert((int)NVTX_MESSAGE_TYPE_REGISTERED == KPROF_NVTX_REGISTERED, "registered");

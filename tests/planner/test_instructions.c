@@ -33,8 +33,12 @@ static kprof_status plan_words(const char *words, const kprof_limits *limits, kp
     kprof_selection selection = {.limits = *limits};
     char text[512], *place = NULL;
     snprintf(text, sizeof text, "%s", words);
-    for (char *word = strtok_r(text, ",", &place); word; word = strtok_r(NULL, ",", &place))
-        assert_true(kprof_strlist_add(*word == '@' ? &selection.sections : &selection.metrics, word + (*word == '@')));
+    for (char *word = strtok_r(text, ",", &place); word; word = strtok_r(NULL, ",", &place)) {
+        kprof_strlist *list = *word == '@'   ? &selection.sections
+                              : *word == '!' ? &selection.excluded
+                                             : &selection.metrics;
+        assert_true(kprof_strlist_add(list, word + (list != &selection.metrics)));
+    }
     kprof_status status = kprof_plan_make(catalog, &selection, host, plan);
     kprof_selection_free(&selection);
     return status;
@@ -118,6 +122,32 @@ static void test_nothing_but_the_launch_itself(void **state)
     assert_int_equal(plan.shown.count, 1);
     assert_string_equal(plan.shown.items[0], "launch__grid_size");
     kprof_plan_free(&plan);
+}
+
+static void test_sections_that_are_left_out(void **state)
+{
+    (void)state;
+    kprof_plan plan, without;
+    const kprof_workload workload = {.launches = 100};
+    assert_int_equal(plan_words("@SourceCounters,@LaunchStats", &(kprof_limits){0}, &plan), KPROF_OK);
+    assert_int_equal(plan.section_count, 2);
+    assert_true(plan.cost.launch_ms > kprof_plan_cost_without_instructions(&plan, &workload).launch_ms + 5);
+    kprof_plan_free(&plan);
+    static const char *const words[] = {"@SourceCounters,@LaunchStats,!SourceCounters",
+                                        "@SourceCounters,@LaunchStats,!regex:^Source"};
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
+        assert_int_equal(plan_words(words[i], &(kprof_limits){0}, &without), KPROF_OK);
+        assert_int_equal(without.section_count, 1);
+        assert_int_equal(kprof_instruction_passes(&without.instructions), 0);
+        kprof_plan_free(&without);
+    }
+    log_capture capture;
+    log_capture_start(&capture);
+    assert_int_equal(plan_words("@SourceCounters,!SourceCounters", &(kprof_limits){0}, &plan), KPROF_USAGE);
+    assert_int_equal(plan_words("!SourceCounterz", &(kprof_limits){0}, &plan), KPROF_UNKNOWN_NAME);
+    assert_int_equal(plan_words("!regex:zzz", &(kprof_limits){0}, &plan), KPROF_UNKNOWN_NAME);
+    assert_non_null(strstr(capture.last, "--section-exclude regex:zzz matches no section"));
+    kprof_log_set_sink(NULL, NULL);
 }
 
 static void assert_refused(const char *word, const char *reason)
@@ -243,6 +273,7 @@ int main(void)
         cmocka_unit_test(test_words),
         cmocka_unit_test(test_values_of_the_launch),
         cmocka_unit_test(test_nothing_but_the_launch_itself),
+        cmocka_unit_test(test_sections_that_are_left_out),
         cmocka_unit_test(test_refused),
         cmocka_unit_test(test_chips),
         cmocka_unit_test(test_section),

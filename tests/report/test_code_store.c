@@ -186,6 +186,8 @@ static void test_records_that_do_not_fit(void **state)
 
 #define CODE_FOLDER KPROF_TESTS_DIR "/fixtures/code"
 
+static const kprof_strlist *below; /* the folders whose sources are kept; NULL: all */
+
 /* Read the code that the file has, from a folder. */
 static void read_code_of(const char *from, const char *file, const char *function, bool keeps)
 {
@@ -197,7 +199,11 @@ static void read_code_of(const char *from, const char *file, const char *functio
     kprof_record record = rows(0, false, counted, 3);
     record.instructions.function = (char *)function;
     fixture_store(ingest, &record);
-    const kprof_code_options options = {folder, "/bin/false", keeps, keeps};
+    const kprof_code_options options = {.folder = folder,
+                                        .nvdisasm = "/bin/false",
+                                        .keeps_source = keeps,
+                                        .keeps_sass = keeps,
+                                        .source_folders = below};
     assert_int_equal(kprof_report_read_code(report, &options), KPROF_OK);
     close(folder);
 }
@@ -265,7 +271,7 @@ static void test_two_cubins(void **state)
         record.instructions.crc = 7 + (uint32_t)i;
         fixture_store(ingest, &record);
     }
-    const kprof_code_options options = {folder, "/bin/false", false, false};
+    const kprof_code_options options = {.folder = folder, .nvdisasm = "/bin/false"};
     assert_int_equal(kprof_report_read_code(report, &options), KPROF_OK);
     close(folder);
     assert_int_equal(number("SELECT count(*) FROM code"), 2);
@@ -341,6 +347,27 @@ static void test_source_that_is_kept(void **state)
 {
     (void)state;
     check_source(true, 1);
+}
+
+/* Cubins of others might name any file. */
+static void test_source_elsewhere_is_not_kept(void **state)
+{
+    (void)state;
+    char tests[] = KPROF_TESTS_DIR, *folders[] = {tests};
+    const kprof_strlist elsewhere = {folders, 1, 1};
+    below = &elsewhere;
+    check_source(true, 0);
+    below = NULL;
+}
+
+static void test_source_below_a_folder_is_kept(void **state)
+{
+    (void)state;
+    char all[] = "/tmp/../tmp", *folders[] = {all};
+    const kprof_strlist given = {folders, 1, 1};
+    below = &given;
+    check_source(true, 1);
+    below = NULL;
 }
 
 static void test_source_that_is_not_kept(void **state)
@@ -479,6 +506,8 @@ int main(void)
         TEST(test_cubin_that_is_kept),
         TEST(test_source_that_is_kept),
         TEST(test_source_that_is_not_kept),
+        TEST(test_source_elsewhere_is_not_kept),
+        TEST(test_source_below_a_folder_is_kept),
         TEST(test_parts_and_merged_reports),
         TEST(test_odd_cubins),
         TEST(test_size_of_a_report),

@@ -629,6 +629,60 @@ static void test_chip_told_of_later(void **state)
     assert_int_equal(query("SELECT count(*) FROM launch_metrics WHERE launch=0 AND metric LIKE 'other__%'"), 0);
 }
 
+static void arm(kprof_ingest *ingest, uint32_t turn, uint32_t plan)
+{
+    kprof_record record = {.type = KPROF_RECORD_ARMED, .armed = {turn, plan}};
+    fixture_store(ingest, &record);
+}
+
+/* The run's own plan in turns 1 and 3, and another one with a metric of its own in turn 2. */
+static void store_turns(kprof_ingest *ingest)
+{
+    static const double other[] = {42};
+    kprof_record named = metrics_of("GH100"), seen = {.type = KPROF_RECORD_SEEN, .seen = {1, 1}};
+    kprof_record launch = {.type = KPROF_RECORD_LAUNCH, .launch = fixture_launch(&metrics)};
+    arm(ingest, 1, 0);
+    fixture_store(ingest, &launch);
+    fixture_store(ingest, &seen);
+    arm(ingest, 2, 1);
+    fixture_store(ingest, &named);
+    launch.launch.launch = 1;
+    launch.launch.value_count = 1;
+    launch.launch.values = other;
+    fixture_store(ingest, &launch);
+    seen.seen.launches = 4;
+    fixture_store(ingest, &seen);
+    arm(ingest, 3, 0);
+    launch.launch = fixture_launch(&metrics);
+    launch.launch.launch = 2;
+    fixture_store(ingest, &launch);
+    seen.seen.launches = 9;
+    fixture_store(ingest, &seen);
+}
+
+/* Of what kprof ctl has started a report has the launches of one plan, and of its later turns alone if that is wanted.
+ */
+static void test_turns_of_kprof_ctl(void **state)
+{
+    (void)state;
+    static const struct {
+        uint32_t plan, first_turn;
+        int64_t launches, least, seen;
+    } rows[] = {{0, 0, 2, 0, 9}, {0, 1, 2, 0, 9}, {0, 3, 1, 2, 5}, {1, 2, 1, 1, 8}};
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        kprof_report *report;
+        kprof_ingest *ingest = begin_storing(&report);
+        kprof_ingest_choose(ingest, rows[i].plan, rows[i].first_turn);
+        fixture_begin_process(ingest, &metrics);
+        store_turns(ingest);
+        end_storing(report, ingest);
+        assert_int_equal(query("SELECT count(*) FROM launch"), rows[i].launches);
+        assert_int_equal(query("SELECT min(position) FROM launch"), rows[i].least);
+        assert_int_equal(query("SELECT launches FROM seen"), rows[i].seen);
+        assert_int_equal(query("SELECT count(*) FROM launch_metrics WHERE metric='other__metric.sum'"), rows[i].plan);
+    }
+}
+
 /* A launch is there with its values, or not at all; the next one takes its place. */
 static void test_launch_that_cannot_be_stored(void **state)
 {
@@ -821,6 +875,7 @@ int main(void)
         TEST(test_traces_that_do_not_fit),
         TEST(test_records_out_of_place),
         TEST(test_chip_told_of_later),
+        TEST(test_turns_of_kprof_ctl),
         TEST(test_launch_that_cannot_be_stored),
         TEST(test_kernels_in_any_order),
         TEST(test_killed_while_writing),

@@ -143,7 +143,9 @@ void sim_check_nothing_left(void)
 
 static kprof_status target_start(const kprof_target_hooks *hooks)
 {
-    sim.hooks = hooks;
+    static kprof_target_hooks kept;
+    kept = *hooks;
+    sim.hooks = &kept;
     return KPROF_OK;
 }
 
@@ -252,7 +254,7 @@ static const kprof_graph_call *target_graph(const kprof_call *call, size_t *coun
     for (unsigned i = 0; i < graph->count; i++) {
         steps[i] = graph->items[i].step;
         steps[i].tag = sim_node_tag(launch->tag, i);
-        nodes[i] = (kprof_graph_call){sim_describe(&steps[i]), i + 1};
+        nodes[i] = (kprof_graph_call){sim_describe(&steps[i]), i + 1, graph->items[i].note};
         nodes[i].call.node_traits = find_traits(graph, i);
         if (steps[i].op == SIM_COPY_IN && has_output(graph, i))
             *why = "it copies from the host what it has copied there before (simulated)";

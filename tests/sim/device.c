@@ -684,7 +684,7 @@ static void submit(const sim_step *step, uint64_t event)
     struct kprof_profiler *armed = sim.contexts[sim_context_of_stream(step->stream)].armed;
     size_t range = armed && is_launch(step) ? sim_profiler_range(armed, false) : 0;
     stream->queue.items[stream->queue.count++] =
-        (sim_work){*step, event, range, sim_lane, sim.held_ns[sim_lane], false};
+        (sim_work){*step, event, range, sim_lane, sim.held_ns[sim_lane], false, 0};
     stream->submitted++;
     if (step->signal > 0)
         pthread_cond_broadcast(&sim.changed);
@@ -722,7 +722,9 @@ static bool is_captured(const sim_step *step)
         return false;
     if (stream->graph.count == SIM_NODES)
         sim_violation("a graph has more nodes than there are tags for");
-    stream->graph.items[stream->graph.count++] = (sim_work){.step = *step};
+    const bool is_told = step->op == SIM_LAUNCH && sim.hooks && sim.hooks->node_made;
+    stream->graph.items[stream->graph.count++] =
+        (sim_work){.step = *step, .note = is_told ? sim.hooks->node_made() : 0};
     return true;
 }
 

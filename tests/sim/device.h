@@ -138,6 +138,7 @@ typedef struct sim_work {
     unsigned lane;  /* whose thread submitted it, after it was held for so long: */
     int64_t held_before_ns;
     bool is_replay; /* the engine's own */
+    uint32_t note;  /* of a node: what the engine wants to keep for it */
 } sim_work;
 
 typedef struct sim_queue {

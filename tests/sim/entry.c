@@ -35,6 +35,7 @@
 #define MAX_KERNELS 64
 #define MAX_RANGES  64
 #define STREAM      0
+#define CAPTURED    1 /* a stream of the same context */
 #define SLOT        0
 #define PINNED_SLOT 2
 
@@ -45,6 +46,10 @@ void kprof_sim_profiler(bool starts) __attribute__((visibility("default")));
 /* Push an NVTX range, as the module of a framework does, and pop it. */
 void kprof_sim_push(const char *range) __attribute__((visibility("default")));
 void kprof_sim_pop(void) __attribute__((visibility("default")));
+/* Capture what is launched from now on into the graph, or end that. */
+void kprof_sim_capture(bool begins) __attribute__((visibility("default")));
+/* Launch the graph. */
+void kprof_sim_graph(void) __attribute__((visibility("default")));
 /* Let later launches tell this number, such as of their "grid". */
 void kprof_sim_place(const char *name, uint32_t number) __attribute__((visibility("default")));
 /* Of the "stream" or the "context" that launches are in. */
@@ -264,25 +269,28 @@ static void damage_spool(void)
     close(file);
 }
 
-static void check_memory(void)
+/* Before so many kernels are launched. */
+static void check_memory(unsigned kernels)
 {
     static uint64_t launches;
     sim_drain();
     if (*find_sum() != launches)
         sim_violation("%llu launches leave a sum of %llu", (unsigned long long)launches,
                       (unsigned long long)*find_sum());
-    launches++;
+    launches += kernels;
 }
 
 static void launch(const sim_step *step)
 {
+    const unsigned nodes = step->op == SIM_GRAPH_LAUNCH ? sim.streams[CAPTURED].graph.count : 1;
     kprof_call call = sim_describe(step);
     call.context_id = places[CONTEXT_ID];
     if (!atomic_load(&sim.is_unfollowed))
         sim.hooks->enter(&call);
     wait_while_measured();
     hold_third();
-    check_memory();
+    if (!sim.streams[step->stream].capturing)
+        check_memory(nodes);
     call.failed = sim_call(step, NULL) != 0;
     if (!atomic_load(&sim.is_unfollowed)) /* it may have changed meanwhile */
         sim.hooks->leave(&call);
@@ -294,7 +302,7 @@ void kprof_sim_launch(const char *mangled)
     bool reaches_host = strstr(mangled, "pinned") && sim.slots[PINNED_SLOT].live;
     sim_step step = {.op = SIM_LAUNCH,
                      .kernel = SIM_COUNT,
-                     .stream = STREAM,
+                     .stream = sim.streams[CAPTURED].capturing ? CAPTURED : STREAM,
                      .function = find_kernel(mangled),
                      .a = reaches_host ? PINNED_SLOT : SLOT,
                      .b = SLOT,
@@ -315,6 +323,20 @@ void kprof_sim_profiler(bool starts)
 {
     for (int i = 0; sim.hooks && i < 2; i++)
         sim.hooks->profiler_called(starts);
+}
+
+void kprof_sim_capture(bool begins)
+{
+    const sim_step step = {.op = begins ? SIM_BEGIN_CAPTURE : SIM_END_CAPTURE, .stream = CAPTURED};
+    kprof_call call = sim_describe(&step);
+    sim.hooks->enter(&call);
+    (void)sim_call(&step, NULL);
+    sim.hooks->leave(&call);
+}
+
+void kprof_sim_graph(void)
+{
+    launch(&(sim_step){.op = SIM_GRAPH_LAUNCH, .stream = STREAM, .from = CAPTURED, .a = SLOT, .b = SLOT});
 }
 
 /* NVTX loads a tool where the environment names one. */

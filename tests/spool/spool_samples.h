@@ -97,6 +97,7 @@ static const kprof_record samples[] = {
     {.type = KPROF_RECORD_NAME, .name = {1, 1, "_Z9vectorAddPKfS0_Pfi"}},
     {.type = KPROF_RECORD_ACTIVITIES, .activities = {27, 5, "\1\0\2\n\3"}},
     {.type = KPROF_RECORD_TRACED, .traced = {1ll << 41, 28, 29, "lost"}},
+    {.type = KPROF_RECORD_ARMED, .armed = {27, 28}},
     {.type = KPROF_RECORD_END, .end = {100, 50, 49}},
 };
 

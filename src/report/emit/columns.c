@@ -28,6 +28,8 @@ static void describe_stack(const kprof_model *model, const kprof_model_launch *l
         kprof_strbuf_puts(out, ", the launch of its graph");
     else if (strcmp(launch->stack_origin, "capture") == 0)
         kprof_strbuf_puts(out, ", which made its graph's node");
+    else if (strcmp(launch->stack_origin, "forward") == 0)
+        kprof_strbuf_puts(out, ", whose backward pass this is");
 }
 
 kprof_status kprof_launch_texts_make(const kprof_model *model, const kprof_model_launch *launch,
@@ -38,6 +40,7 @@ kprof_status kprof_launch_texts_make(const kprof_model *model, const kprof_model
     snprintf(out->cc, sizeof out->cc, "%u.%u", device->cc_major, device->cc_minor);
     if (launch->samples)
         kprof_samples_note(model, launch->samples, &out->samples_note);
+    out->line = kprof_model_stack_of(model, launch) ? kprof_model_stack_of(model, launch)->line : "";
     describe_stack(model, launch, &out->launched_from);
     kprof_status status = kprof_disagreements_describe(model, launch, &out->disagreements);
     return status == KPROF_OK && (out->samples_note.failed || out->launched_from.failed) ? KPROF_NO_MEMORY : status;

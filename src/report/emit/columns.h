@@ -44,8 +44,12 @@ typedef struct kprof_column {
       .json = "graph_node", .html = "node", .place = 150)                                                              \
     X(TEXT, nvtx, "NVTX ranges", *record->nvtx, record->nvtx, .in_csv = true, .or_none = true, .json = "nvtx",         \
       .html = "nvtx", .place = 160, .in_text = true)                                                                   \
-    X(TEXT, launched_from, "Launched from", texts->launched_from.length > 0, texts->launched_from.data,                \
-      .in_csv = true, .or_none = true, .json = "launched_from", .html = "from", .place = 165, .in_text = true)         \
+    X(TEXT, launched_from, "Launched from", *texts->line, texts->line, .in_csv = true, .or_none = true,                \
+      .json = "launched_from")                                                                                         \
+    X(TEXT, stack_origin, "Call stack of", *launch->stack_origin, launch->stack_origin, .in_csv = true,                \
+      .or_none = true, .json = "stack_origin")                                                                         \
+    X(TEXT, line_and_origin, "Launched from", texts->launched_from.length > 0, texts->launched_from.data,              \
+      .html = "from", .place = 165, .in_text = true)                                                                   \
     X(WHOLE, device, "Device", true, record->device, .in_csv = true)                                                   \
     X(TEXT, device_name, "Device", true, launch->device->name, .in_csv = true, .place = 90, .plain = true)             \
     X(DIGITS, cc, "CC", true, texts->cc, .in_csv = true, .place = 100)                                                 \
@@ -86,6 +90,7 @@ extern const kprof_column kprof_metric_columns[KPROF_METRIC_COLUMN_COUNT];
 typedef struct kprof_launch_texts {
     const kprof_model_launch *launch;
     const char *kernel; /* its name */
+    const char *line;   /* that it was launched from; "": not known */
     char cc[24];        /* "9.0" */
     kprof_strbuf disagreements, samples_note, launched_from;
 } kprof_launch_texts;

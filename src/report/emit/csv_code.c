@@ -235,7 +235,7 @@ static void put_sass(kprof_csv_line *line, const char *text)
 {
     static const char reuse[] = ".reuse";
     const size_t predicate = *text == '@' ? strcspn(text, " ") : 0;
-    const char *rest = text + predicate + strspn(text + predicate, " "), *end = rest;
+    const char *rest = text + predicate + strspn(text + predicate, " "), *end;
     kprof_strbuf padded = KPROF_STRBUF_INIT;
     if (*text)
         kprof_strbuf_printf(&padded, "%-6.*s", (int)predicate, text);

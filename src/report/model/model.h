@@ -99,7 +99,7 @@ typedef struct kprof_model_launch {
     kprof_launch_record record;       /* without values */
     const char *reason, *replay_mode; /* valid until the next launch, as record.nvtx is */
     int64_t stack;                    /* row of the call stack; 0: none was kept */
-    const char *stack_origin;         /* the call that the stack is of: "launch", "graph" or "capture"; "": none */
+    const char *stack_origin;         /* the call that the stack is of, as the table launch_stack has it; "": none */
     int64_t measured;
     const double *values;               /* [metric_count of the model]; NaN: not measured or not asked for */
     const bool *asked;                  /* [metric_count]: the launch has a row for the metric */

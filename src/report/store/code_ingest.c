@@ -84,16 +84,30 @@ static known_code *find_code(const kprof_code_ingest *ingest, uint64_t crc)
     return NULL;
 }
 
-/* Give a cubin its row, which all processes that load it share. */
+/* The row of a cubin, which all processes that load it share. `state`: of a new one. */
+static kprof_status code_row(kprof_report *report, const kprof_code_record *record, const char *state, int64_t *row)
+{
+    char key[48];
+    snprintf(key, sizeof key, "%llu %llu", (unsigned long long)record->crc, (unsigned long long)record->bytes);
+    const size_t known = kprof_names_find(&report->code_rows, key);
+    *row = known == KPROF_NAMES_NONE ? 0 : (int64_t)known;
+    if (*row > 0)
+        return KPROF_OK;
+    kprof_status status =
+        ADD_ROW(report, row, ADD_CODE, "iiss", (int64_t)record->crc, (int64_t)record->bytes, state, state);
+    kprof_strlist *keys = &report->code_keys;
+    if (status == KPROF_OK && (!kprof_strlist_add(keys, key) ||
+                               !kprof_names_add(&report->code_rows, keys->items[keys->count - 1], (size_t)*row)))
+        status = kprof_store_no_memory(report);
+    return status;
+}
+
 static kprof_status add_code(kprof_code_ingest *ingest, const kprof_code_place *place, const kprof_code_record *record,
                              const char *state)
 {
     int64_t row = 0;
     kprof_report *report = place->report;
-    kprof_status status =
-        kprof_store_find(report, KPROF_SQL_FIND_CODE, &row, "ii", (int64_t)record->crc, (int64_t)record->bytes);
-    if (status == KPROF_OK && row == 0)
-        status = ADD_ROW(report, &row, ADD_CODE, "iiss", (int64_t)record->crc, (int64_t)record->bytes, state, state);
+    kprof_status status = code_row(report, record, state, &row);
     known_code *known = status == KPROF_OK ? KPROF_APPEND(ingest->codes, ingest->code_count) : NULL;
     if (!known)
         return status == KPROF_OK ? kprof_store_no_memory(report) : status;

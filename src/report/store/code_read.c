@@ -21,10 +21,11 @@ typedef struct code_reader {
     kprof_names files; /* rows of code_file, by path */
     kprof_strlist paths;
     size_t source_bytes; /* stored so far */
-    kprof_code code;     /* of the cubin that is being read */
-    int64_t *file_rows;  /* [code.files.count]; 0: not stored yet */
-    int64_t ptx_row;     /* of its PTX in code_file; 0: not stored yet, and -1: not to be */
-    char **short_names;  /* [code.names.count], owned; NULL: nobody has asked for it */
+    kprof_disassemblers disassemblers;
+    kprof_code code;    /* of the cubin that is being read */
+    int64_t *file_rows; /* [code.files.count]; 0: not stored yet */
+    int64_t ptx_row;    /* of its PTX in code_file; 0: not stored yet, and -1: not to be */
+    char **short_names; /* [code.names.count], owned; NULL: nobody has asked for it */
 } code_reader;
 
 /* Read a source file (caller frees); NULL with OK where there is none. */
@@ -40,6 +41,29 @@ static kprof_status load_file(const char *path, char **bytes, size_t *size)
     if (file >= 0)
         close(file);
     return status;
+}
+
+static bool is_below(const char *path, const char *folder)
+{
+    char *real = realpath(folder, NULL);
+    const size_t length = real ? strlen(real) : 0;
+    const bool is_inside =
+        length > 0 && strncmp(path, real, length) == 0 && (path[length] == '/' || real[length - 1] == '/');
+    free(real);
+    return is_inside;
+}
+
+/* May the report have the text of a file? */
+static bool may_keep(const kprof_code_options *options, const char *path)
+{
+    if (!options->keeps_source || !options->source_folders)
+        return options->keeps_source;
+    bool is_inside = false;
+    char *real = realpath(path, NULL);
+    for (size_t i = 0; real && i < options->source_folders->count && !is_inside; i++)
+        is_inside = is_below(real, options->source_folders->items[i]);
+    free(real);
+    return is_inside;
 }
 
 static int bind_text_or_null(sqlite3_stmt *statement, int place, const char *text)
@@ -73,8 +97,8 @@ static kprof_status add_file(code_reader *reader, const char *path, int64_t *row
             sqlite3_bind_int64(insert, 2, (int64_t)size);
             sqlite3_bind_text(insert, 3, hash, -1, SQLITE_STATIC);
         }
-        if (bytes && reader->options->keeps_source && size <= SOURCE_MAX &&
-            reader->source_bytes + size <= SOURCES_MAX) {
+        if (bytes && size <= SOURCE_MAX && reader->source_bytes + size <= SOURCES_MAX &&
+            may_keep(reader->options, path)) {
             sqlite3_bind_text(insert, 4, bytes, (int)size, SQLITE_STATIC);
             reader->source_bytes += size;
         }
@@ -271,7 +295,7 @@ static kprof_status understand(code_reader *reader, const open_cubin *cubin, con
     snprintf(path, sizeof path, "/proc/%ld/fd/%d", (long)getpid(), cubin->file);
     kprof_status status = kprof_code_read(bytes, cubin->size, cubin->wanted, code);
     if (status == KPROF_OK)
-        status = kprof_code_disassemble(code, path, reader->options->nvdisasm);
+        status = kprof_code_disassemble(code, path, &reader->disassemblers);
     if (status == KPROF_NO_MEMORY)
         return kprof_store_no_memory(reader->report);
     reader->file_rows = calloc(code->files.count + 1, sizeof *reader->file_rows);
@@ -333,15 +357,18 @@ static kprof_status read_kept(code_reader *reader, const kprof_kept_code *kept)
 
 kprof_status kprof_report_read_code(kprof_report *report, const kprof_code_options *options)
 {
-    code_reader reader = {.report = report, .options = options};
+    code_reader reader = {.report = report, .options = options, .disassemblers = {.given = options->nvdisasm}};
     kprof_status status = KPROF_OK;
     for (size_t i = 0; i < report->code_count && status == KPROF_OK; i++) {
+        if (options->tell)
+            options->tell(options->user, i + 1, report->code_count);
         status = kprof_report_begin(report);
         if (status == KPROF_OK)
             status = read_kept(&reader, &report->codes[i]);
         const kprof_status committed = kprof_report_commit(report);
         status = status == KPROF_OK ? committed : status;
     }
+    kprof_disassemblers_free(&reader.disassemblers);
     kprof_names_free(&reader.files);
     kprof_strlist_free(&reader.paths);
     return status;

@@ -10,6 +10,11 @@ typedef struct kprof_code_options {
     const char *nvdisasm; /* NULL: the one that is found */
     bool keeps_source;    /* store the texts of source files */
     bool keeps_sass;      /* store the cubins */
+    /* Store the texts of files below these folders alone; NULL: of all. Cubins from elsewhere may name any file. */
+    const kprof_strlist *source_folders;
+    /* Called before each cubin, which nvdisasm may take long for; NULL: nobody asks. */
+    void (*tell)(void *user, size_t number, size_t count);
+    void *user;
 } kprof_code_options;
 
 /* Store instructions, lines, files and waits of all functions that have values; where there are none, the state of the

@@ -16,6 +16,7 @@
 typedef struct known_kernel {
     int64_t row;
     kprof_kernel_record record; /* without its strings */
+    uint64_t seen_before;       /* launches before those that are stored */
 } known_kernel;
 
 typedef struct known_device {
@@ -54,6 +55,8 @@ struct kprof_ingest {
     kprof_code_ingest code;
     kprof_stack_ingest stacks;
     kprof_trace_ingest trace;
+    kprof_armed_record armed;  /* as the process was armed last */
+    kprof_armed_record chosen; /* launches of this plan, and from this turn on, are stored */
     value_table table;
     bool table_is_current;                       /* no metric was added since it was filled */
     int64_t launch_rows[KPROF_LAUNCH_VALUE_MAX]; /* NO_ROW: nobody asked for this one */
@@ -202,6 +205,8 @@ static kprof_status metric_rows(kprof_ingest *ingest, const kprof_metrics_record
 
 static kprof_status store_metrics(kprof_ingest *ingest, const kprof_metrics_record *metrics)
 {
+    if (find_metrics(ingest, or_empty(metrics->chip)) && ingest->armed.turn > 0)
+        return KPROF_OK; /* the process has this plan once more */
     if (find_metrics(ingest, or_empty(metrics->chip)))
         return bad_record("it names the metrics of a chip twice; count", metrics->count);
     known_metrics *known = KPROF_APPEND(ingest->metrics, ingest->metrics_count);
@@ -262,7 +267,7 @@ static kprof_status kernel_row(kprof_report *report, const kprof_kernel_record *
 
 static kprof_status store_kernel(kprof_ingest *ingest, const kprof_kernel_record *kernel)
 {
-    known_kernel known = {0, *kernel};
+    known_kernel known = {0, *kernel, 0};
     known.record.mangled = NULL;
     if (find_kernel(ingest, kernel->kernel))
         return bad_record("it describes a kernel twice:", kernel->kernel);
@@ -460,11 +465,15 @@ static kprof_status store_launch(kprof_ingest *ingest, const kprof_launch_record
 
 static kprof_status store_seen(kprof_ingest *ingest, const kprof_seen_record *seen)
 {
-    const known_kernel *kernel = find_kernel(ingest, seen->kernel);
+    known_kernel *kernel = find_kernel(ingest, seen->kernel);
     if (!kernel)
         return bad_record("it counts an unknown kernel,", seen->kernel);
+    if (ingest->armed.turn < ingest->chosen.turn)
+        kernel->seen_before = seen->launches;
+    if (seen->launches <= kernel->seen_before)
+        return KPROF_OK;
     return kprof_store_write(ingest->report, KPROF_SQL_SET_SEEN, "iii", ingest->process, kernel->row,
-                             (int64_t)seen->launches);
+                             (int64_t)(seen->launches - kernel->seen_before));
 }
 
 static kprof_status store_message(kprof_ingest *ingest, const kprof_message_record *message)
@@ -509,8 +518,32 @@ static kprof_status store_trace(kprof_ingest *ingest, const kprof_record *record
     return ingest->trace.why ? bad_record(ingest->trace.why, record->type) : status;
 }
 
+void kprof_ingest_choose(kprof_ingest *ingest, uint32_t plan, uint32_t first_turn)
+{
+    ingest->chosen = (kprof_armed_record){first_turn, plan};
+}
+
+static bool is_left_out(const kprof_ingest *ingest, kprof_record_type type)
+{
+    const bool is_other_plan = ingest->armed.plan != ingest->chosen.plan;
+    const bool is_early = ingest->armed.turn < ingest->chosen.turn;
+    switch (type) {
+    case KPROF_RECORD_METRICS:
+        return is_other_plan;
+    case KPROF_RECORD_LAUNCH:
+    case KPROF_RECORD_INSTRUCTIONS:
+        return is_other_plan || is_early;
+    case KPROF_RECORD_MESSAGE:
+        return is_early;
+    default:
+        return false;
+    }
+}
+
 static kprof_status store_record(kprof_ingest *ingest, const kprof_record *record)
 {
+    if (is_left_out(ingest, record->type))
+        return KPROF_OK;
     switch (record->type) {
     case KPROF_RECORD_PROCESS:
         return store_process(ingest, &record->process);
@@ -541,6 +574,9 @@ static kprof_status store_record(kprof_ingest *ingest, const kprof_record *recor
     case KPROF_RECORD_ACTIVITIES:
     case KPROF_RECORD_TRACED:
         return store_trace(ingest, record);
+    case KPROF_RECORD_ARMED:
+        ingest->armed = record->armed;
+        return KPROF_OK;
     case KPROF_RECORD_PROGRESS:
         return KPROF_OK;
     }

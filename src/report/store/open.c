@@ -32,6 +32,8 @@ static void report_free(kprof_report *report)
     for (size_t i = 0; i < report->code_count; i++)
         free(report->codes[i].file);
     free(report->codes);
+    kprof_names_free(&report->code_rows);
+    kprof_strlist_free(&report->code_keys);
     free(report->path);
     free(report->draft);
     free(report);

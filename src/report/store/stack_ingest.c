@@ -29,7 +29,7 @@ typedef struct origin {
 
 #define MOST_MODULES 256 /* that are kept open */
 
-static const char *const origins[] = {"launch", "graph", "capture"};
+static const char *const origins[] = {"launch", "graph", "capture", "forward"};
 
 static bool has_one_of(const char *text, const char *const *parts)
 {

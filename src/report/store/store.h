@@ -3,6 +3,7 @@
 #define KPROF_REPORT_STORE_H
 
 #include "report/report.h"
+#include "report/store/names.h"
 
 #include <sqlite3.h>
 
@@ -45,7 +46,6 @@
     X(ADD_LAUNCH_STACK, "INSERT INTO launch_stack VALUES(?,?,?)")                                                      \
     X(ADD_VALUE, "INSERT INTO value VALUES(?,?,?)")                                                                    \
     X(SET_SEEN, "INSERT INTO seen VALUES(?,?,?) ON CONFLICT DO UPDATE SET launches=excluded.launches")                 \
-    X(FIND_CODE, "SELECT id FROM code WHERE crc=?1 AND bytes=?2")                                                      \
     X(ADD_CODE, "INSERT INTO code VALUES(NULL,?,?,?,?,NULL)")                                                          \
     X(END_CODE, "UPDATE code SET text_state=?2, line_state=?3, cubin=?4 WHERE id=?1")                                  \
     X(FIND_FUNCTION, "SELECT id FROM code_function WHERE code_id=?1 AND mangled=?2")                                   \
@@ -118,6 +118,8 @@ struct kprof_report {
     bool source_per_launch; /* each launch has a code profile of its own */
     kprof_kept_code *codes; /* [code_count], of the run */
     size_t code_count;
+    kprof_names code_rows;   /* of the table code, by checksum and size */
+    kprof_strlist code_keys; /* that code_rows points to */
     sqlite3_stmt *statements[KPROF_STATEMENT_COUNT];
     struct kprof_derived *derived; /* by chip, of the plans added */
 };

@@ -1,0 +1,207 @@
+/* A plan is two files: the configuration that processes read, and a report with the plan and nothing measured, from
+ * which the reports of its launches are made. Those read the spools from their beginning, as kprof recover does. */
+#include "cli/parts.h"
+#include "cli/begin.h"
+#include "cli/paths.h"
+#include "cli/spools.h"
+#include "core/control.h"
+#include "core/folder.h"
+#include "core/log.h"
+#include "report/store/code_read.h"
+
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define DRAFT "report.kprof.plan"
+
+struct kprof_parts {
+    kprof_parts_run run;
+    kprof_strlist wanted; /* what plan i + 1 was asked for with */
+};
+
+kprof_status kprof_parts_new(const kprof_parts_run *run, kprof_parts **out)
+{
+    *out = calloc(1, sizeof **out);
+    if (!*out)
+        return kprof_fail(KPROF_NO_MEMORY, "out of memory");
+    (*out)->run = *run;
+    return KPROF_OK;
+}
+
+void kprof_parts_free(kprof_parts *parts)
+{
+    if (!parts)
+        return;
+    kprof_strlist_free(&parts->wanted);
+    free(parts);
+}
+
+static void describe_list(const char *what, const kprof_strlist *words, kprof_strbuf *out)
+{
+    for (size_t i = 0; i < words->count; i++)
+        kprof_strbuf_printf(out, "%s %s\n", what, words->items[i]);
+}
+
+/* Lines that ask for the same have the same text. */
+static char *describe(const kprof_selection *selection)
+{
+    kprof_strbuf text = KPROF_STRBUF_INIT;
+    describe_list("set", &selection->sets, &text);
+    describe_list("section", &selection->sections, &text);
+    describe_list("metrics", &selection->metrics, &text);
+    return kprof_strbuf_take(&text);
+}
+
+static void name_seed(uint32_t plan, char *out, size_t size)
+{
+    if (plan == 0)
+        snprintf(out, size, KPROF_SESSION_SEED);
+    else
+        snprintf(out, size, KPROF_SESSION_SEED ".%u", plan);
+}
+
+static kprof_status keep_seed(const kprof_parts *parts, const kprof_options *options, const kprof_plans *plans,
+                              uint32_t number)
+{
+    char draft[PATH_MAX + 64], seed[PATH_MAX + 64], name[64];
+    kprof_report *report = NULL;
+    const char *dir = parts->run.session->dir;
+    name_seed(number, name, sizeof name);
+    snprintf(draft, sizeof draft, "%s/" DRAFT, dir);
+    snprintf(seed, sizeof seed, "%s/%s", dir, name);
+    kprof_status status =
+        kprof_report_begin_run(options, plans, &(kprof_report_target){draft, KPROF_CREATE_NEW, "default"}, &report);
+    if (status == KPROF_OK)
+        status = kprof_report_keep_seed(report, seed);
+    kprof_report_discard(report);
+    return status;
+}
+
+static kprof_status write_config(const kprof_parts *parts, const kprof_options *options, const kprof_plans *plans,
+                                 uint32_t number)
+{
+    char name[64];
+    kprof_config config;
+    const kprof_instruction_wish *kept = &parts->run.plans->instructions;
+    const bool measures = plans->instructions.samples || plans->instructions.counters.count > 0;
+    if (measures && !kept->samples && kept->counters.count == 0)
+        return kprof_fail(KPROF_USAGE,
+                          "single instructions are measured in code that is kept from the start: give such a "
+                          "set, section or metric to kprof --armed no, too");
+    kprof_status status = kprof_plans_config(plans, options, &config);
+    if (status != KPROF_OK)
+        return status;
+    snprintf(name, sizeof name, KPROF_CONTROL_CONFIG, number);
+    status = kprof_config_save_as(&config, parts->run.session->dir, name);
+    free(config.chips);
+    return status;
+}
+
+/* As the run's own options say, but for what is collected. */
+static kprof_status make_plan(const kprof_parts *parts, const kprof_selection *wanted, uint32_t number)
+{
+    kprof_options options = *parts->run.options;
+    kprof_strlist chips = KPROF_STRLIST_INIT;
+    kprof_plans plans = {0};
+    options.selection = *wanted;
+    options.selection.limits = parts->run.options->selection.limits;
+    kprof_status status = KPROF_OK;
+    for (size_t i = 0; i < parts->run.plans->count && status == KPROF_OK; i++)
+        status = kprof_strlist_add(&chips, parts->run.plans->chips[i].plan.chip)
+                     ? KPROF_OK
+                     : kprof_fail(KPROF_NO_MEMORY, "out of memory");
+    if (status == KPROF_OK)
+        status = kprof_plans_make_for(&options, &chips, parts->run.plans->limits.workload.device_bytes, &plans);
+    if (status == KPROF_OK)
+        status = write_config(parts, &options, &plans, number);
+    if (status == KPROF_OK)
+        status = keep_seed(parts, &options, &plans, number);
+    kprof_plans_free(&plans);
+    kprof_strlist_free(&chips);
+    return status;
+}
+
+kprof_status kprof_parts_plan(kprof_parts *parts, const kprof_options *wanted, uint32_t *plan)
+{
+    char *text = describe(&wanted->selection);
+    kprof_status status = text ? KPROF_OK : kprof_fail(KPROF_NO_MEMORY, "out of memory");
+    *plan = 0;
+    for (size_t i = 0; text && i < parts->wanted.count && *plan == 0; i++)
+        *plan = strcmp(parts->wanted.items[i], text) == 0 ? (uint32_t)i + 1 : 0;
+    const bool is_new = text && *text && *plan == 0;
+    if (is_new && parts->wanted.count + 1 == KPROF_CONTROL_PLANS)
+        status =
+            kprof_fail(KPROF_USAGE, "this run has been asked for %d selections of sets and metrics; it takes no more",
+                       KPROF_CONTROL_PLANS - 1);
+    else if (is_new)
+        status = make_plan(parts, &wanted->selection, (uint32_t)parts->wanted.count + 1);
+    if (is_new && status == KPROF_OK && !kprof_strlist_add(&parts->wanted, text))
+        status = kprof_fail(KPROF_NO_MEMORY, "out of memory");
+    if (is_new && status == KPROF_OK)
+        *plan = (uint32_t)parts->wanted.count;
+    free(text);
+    return status;
+}
+
+/* What the processes told has been told. */
+static kprof_status store(const kprof_parts *parts, const kprof_part *part, kprof_report *report)
+{
+    kprof_progress progress = {.out = NULL};
+    kprof_spools *spools = NULL;
+    const kprof_options *options = parts->run.options;
+    kprof_status status = kprof_spools_new(parts->run.session, report, &progress, &spools);
+    if (status != KPROF_OK)
+        return status;
+    kprof_spools_choose(spools, part->plan, part->first_turn);
+    status = kprof_spools_poll(spools);
+    kprof_spools_free(spools);
+    if (status == KPROF_OK)
+        status = kprof_report_read_code(report, &(kprof_code_options){.folder = parts->run.session->folder,
+                                                                      .nvdisasm = options->nvdisasm,
+                                                                      .keeps_source = options->import_source == 1,
+                                                                      .keeps_sass = options->import_sass == 1});
+    return status;
+}
+
+static kprof_status create(const kprof_parts *parts, const kprof_part *part, const kprof_report_target *to,
+                           kprof_report **out)
+{
+    char name[64];
+    const char *reason;
+    name_seed(part->plan, name, sizeof name);
+    const int seed = kprof_folder_open_file(parts->run.session->folder, name, O_RDONLY, &reason);
+    if (seed < 0)
+        return kprof_fail(KPROF_BAD_SPOOL, "reading %s/%s: %s", parts->run.session->dir, name, reason);
+    kprof_status status = kprof_report_recreate(to->path, to->mode, seed, out);
+    close(seed);
+    if (status == KPROF_OK && parts->run.options->source_per_launch)
+        kprof_report_keep_launches_apart(*out);
+    return status;
+}
+
+kprof_status kprof_parts_make(kprof_parts *parts, const kprof_part *part, const kprof_options *wanted, char **path)
+{
+    kprof_report *report = NULL;
+    bool claimed = false;
+    *path = NULL;
+    kprof_status status = kprof_export_path_claim(wanted->export_path, path, &claimed);
+    const kprof_create_mode mode = wanted->force_overwrite ? KPROF_CREATE_REPLACE : KPROF_CREATE_NEW;
+    if (status == KPROF_OK)
+        status =
+            create(parts, part, &(kprof_report_target){*path, claimed ? KPROF_CREATE_CLAIMED : mode, NULL}, &report);
+    if (status == KPROF_OK)
+        status = store(parts, part, report);
+    if (status == KPROF_OK)
+        status = kprof_report_close(report);
+    else
+        kprof_report_discard(report);
+    if (status == KPROF_OK)
+        return KPROF_OK;
+    free(*path);
+    *path = NULL;
+    return status;
+}
