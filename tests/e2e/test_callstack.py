@@ -113,6 +113,16 @@ class Stacks(Case):
             "run.kprof", "SELECT frames FROM stack ORDER BY id")]
         self.assertEqual(["main" in names for names in functions], [True, False]) # and from a thread
 
+    def test_a_thread_without_python(self):
+        """No line is the user's own: the innermost frame stands for it, with the reason."""
+        with open(self.path("train.py"), "w") as file:
+            file.write("import sys\nsys.path.insert(0, 'site-packages')\nfrom framework import ops\n"
+                       "ops.linear(1)\nops.library.kprof_sim_thread()\n")
+        self.assert_run(self.run_python("--call-stack"), 0)
+        self.assertRegex(self.origins()[1], r"^[^(]+ \(the thread runs no Python\)$")
+        for (frames,) in self.query("run.kprof", "SELECT frames FROM stack"):
+            self.assertNotIn("libkprof", frames)
+
     def test_pages_and_groups(self):
         self.assert_run(self.run_python("--call-stack"), 0)
         run = self.kprof("report", "run.kprof", "--page", "raw", "--json")

@@ -43,6 +43,8 @@ int InitializeInjection(void) __attribute__((visibility("default")));
 int InitializeInjectionNvtx2(kprof_nvtx_get_table *get_table) __attribute__((visibility("default")));
 void kprof_sim_launch(const char *mangled) __attribute__((visibility("default")));
 void kprof_sim_profiler(bool starts) __attribute__((visibility("default")));
+/* Launch a kernel in a thread of this library. */
+void kprof_sim_thread(void) __attribute__((visibility("default")));
 /* Push an NVTX range, as the module of a framework does, and pop it. */
 void kprof_sim_push(const char *range) __attribute__((visibility("default")));
 void kprof_sim_pop(void) __attribute__((visibility("default")));
@@ -316,6 +318,19 @@ void kprof_sim_launch(const char *mangled)
     sim_timeline_launch(mangled, &record);
     if (has_fault("damage"))
         pthread_once(&once, damage_spool);
+}
+
+static void *launch_in_thread(void *user)
+{
+    kprof_sim_launch("_Z5scaleIfEvPT_S0_i");
+    return user;
+}
+
+void kprof_sim_thread(void)
+{
+    pthread_t thread;
+    if (pthread_create(&thread, NULL, launch_in_thread, NULL) == 0)
+        pthread_join(thread, NULL);
 }
 
 /* As a call of the runtime that ends in the driver's. */

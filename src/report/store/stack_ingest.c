@@ -58,6 +58,7 @@ bool kprof_stack_is_installed(const char *file, bool is_native)
                                          "/lib64/",
                                          "/usr/lib/",
                                          "/libpython",
+                                         "/bin/python",
                                          "/ld-linux",
                                          "/lib/x86_64-linux-gnu/",
                                          "linux-vdso",
@@ -73,6 +74,12 @@ static const char *last_part(const char *path)
     return slash && slash[1] ? slash + 1 : path;
 }
 
+/* The preloaded library is in the stacks of threads that it has started. */
+static bool is_of_kprof(const known_frame *frame)
+{
+    return frame->is_native && strncmp(last_part(frame->file), "libkprof", strlen("libkprof")) == 0;
+}
+
 /* Python's code is looked at first, as it is what people know, and native code where there is none. NULL: no frames. */
 static const known_frame *find_own(const kprof_stack_ingest *ingest, const kprof_stack_record *record)
 {
@@ -81,6 +88,8 @@ static const known_frame *find_own(const kprof_stack_ingest *ingest, const kprof
         const known_frame *frame = &ingest->frames[(size_t)record->frames[i] - 1];
         if (innermost && innermost->is_native != frame->is_native)
             break;
+        if (is_of_kprof(frame))
+            continue;
         if (!kprof_stack_is_installed(frame->file, frame->is_native))
             return frame;
         innermost = innermost ? innermost : frame;
@@ -108,6 +117,8 @@ static bool describe_origin(const kprof_stack_ingest *ingest, const kprof_stack_
     if (own && *own->function)
         kprof_strbuf_printf(&line, " in %s", base ? base : own->function);
     free(base);
+    if (own && *record->reason && kprof_stack_is_installed(own->file, own->is_native))
+        kprof_strbuf_printf(&line, " (%s)", record->reason);
     out->line = kprof_strbuf_take(&line);
     out->module = kprof_strdup(own ? own->file : "");
     return out->line && out->module;
@@ -134,8 +145,10 @@ static char *make_json(const kprof_stack_ingest *ingest, const kprof_stack_recor
 {
     cJSON *array = cJSON_CreateArray();
     bool added = array != NULL;
-    for (uint32_t i = 0; i < record->frame_count && added; i++)
-        added = add_frame(array, &ingest->frames[(size_t)record->frames[i] - 1]);
+    for (uint32_t i = 0; i < record->frame_count && added; i++) {
+        const known_frame *frame = &ingest->frames[(size_t)record->frames[i] - 1];
+        added = is_of_kprof(frame) || add_frame(array, frame);
+    }
     char *text = added ? cJSON_PrintUnformatted(array) : NULL;
     cJSON_Delete(array);
     return text;
