@@ -949,6 +949,7 @@ static void answer_process(void)
         bool ends = atomic_load(&kprof_engine.process.ending);
         kprof_batch_end(kprof_ending_is_due() ? A_SIGNAL : ends ? "_exit" : "an exec");
         kprof_contexts_end_samples();
+        kprof_nvtx_trace_open();
         kprof_trace_end();
         if (ends) {
             atomic_store(&kprof_the_launches.ended, true);
@@ -1117,6 +1118,7 @@ void kprof_launch_finish(void)
     kprof_launch_stop();
     if (!kprof_gate_is_own()) /* else a signal handler exits, and its thread may be evaluating them */
         kprof_contexts_end_samples();
+    kprof_nvtx_trace_open();
     kprof_trace_end();
     write_end();
 }

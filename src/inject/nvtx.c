@@ -9,9 +9,11 @@
 #include "inject/engine.h"
 #include "inject/forward.h"
 #include "inject/range.h"
+#include "inject/trace.h"
 
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 kprof_nvtx_state kprof_the_nvtx;
 
@@ -199,6 +201,36 @@ static int level_of(const stack *s, uint32_t domain)
     return level;
 }
 
+static int64_t thread_id(void)
+{
+    static __thread int64_t id;
+    return id = id ? id : gettid();
+}
+
+/* Note when and where a range begins. */
+static void begin_trace(kprof_nvtx_open *range)
+{
+    range->start_ns = kprof_trace_now_ns();
+    range->thread = range->start_ns ? thread_id() : 0;
+}
+
+/* `is_over`: it ends now, in this thread. */
+static void trace_range(const kprof_nvtx_open *range, bool is_started, bool is_over)
+{
+    const void *domain = (const void *)(uintptr_t)range->domain; /* NOLINT(performance-no-int-to-ptr) */
+    if (range->start_ns == 0)
+        return;
+    kprof_trace_take_range(&(kprof_trace_range){
+        .name = range->name,
+        .domain = at_handle(state()->domains, KPROF_NVTX_DOMAINS_MAX, domain),
+        .style = is_started ? "StartEnd" : "PushPop",
+        .start_ns = range->start_ns,
+        .end_ns = is_over ? kprof_trace_now_ns() : -1,
+        .thread = range->thread,
+        .end_thread = is_over ? thread_id() : range->thread,
+    });
+}
+
 /* The ranges that are open around a launch. */
 typedef struct snapshot {
     kprof_nvtx_range items[KPROF_NVTX_RANGES_MAX];
@@ -294,6 +326,7 @@ static int domain_push_ex(void *domain, const kprof_nvtx_event *event)
         range->id = atomic_fetch_add(&state()->push_count, 1);
         range->marks = 0;
         copy_message(event, range->name);
+        begin_trace(range);
         level = level_of(s, range->domain);
     } else {
         s->left_out++;
@@ -339,7 +372,7 @@ static int push_w(const wchar_t *name)
     return domain_push_ex(NULL, &event);
 }
 
-static int pop_of(stack *s, uint32_t domain, uint64_t *marks)
+static int pop_of(stack *s, uint32_t domain, kprof_nvtx_open *popped)
 {
     int level = level_of(s, domain);
     if (s->left_out > 0) {
@@ -351,7 +384,7 @@ static int pop_of(stack *s, uint32_t domain, uint64_t *marks)
         at--;
     if (at == 0)
         return NO_RANGE;
-    *marks = s->ranges[at - 1].marks;
+    *popped = s->ranges[at - 1];
     memmove(&s->ranges[at - 1], &s->ranges[at], (s->depth - at) * sizeof *s->ranges);
     s->depth--;
     return level;
@@ -359,13 +392,14 @@ static int pop_of(stack *s, uint32_t domain, uint64_t *marks)
 
 static int domain_pop(void *domain)
 {
-    uint64_t marks = 0;
+    kprof_nvtx_open popped = {.marks = 0};
     if (!pushed)
         return NO_RANGE;
     pthread_mutex_lock(&pushed->mutex);
-    int level = pop_of(pushed, (uint32_t)(uintptr_t)domain, &marks);
+    int level = pop_of(pushed, (uint32_t)(uintptr_t)domain, &popped);
     pthread_mutex_unlock(&pushed->mutex);
-    end_marked(marks);
+    trace_range(&popped, false, true);
+    end_marked(popped.marks);
     return level;
 }
 
@@ -405,6 +439,7 @@ static uint64_t start_range(void *domain, const kprof_nvtx_event *event)
     kprof_nvtx_state *nvtx = state();
     kprof_nvtx_open range = {.domain = (uint32_t)(uintptr_t)domain};
     copy_message(event, range.name);
+    begin_trace(&range);
     lock();
     if (!nvtx->started)
         nvtx->started = calloc(KPROF_NVTX_STARTED_MAX, sizeof *nvtx->started);
@@ -440,16 +475,17 @@ static uint64_t start_w(const wchar_t *name)
 static void end_range(uint64_t id)
 {
     kprof_nvtx_state *nvtx = state();
-    uint64_t marks = 0;
+    kprof_nvtx_open ended = {.marks = 0};
     lock();
     const size_t count = atomic_load(&nvtx->started_count), at = find_started(id);
     if (at < count) {
-        marks = nvtx->started[at].marks;
+        ended = nvtx->started[at];
         memmove(&nvtx->started[at], &nvtx->started[at + 1], (count - at - 1) * sizeof *nvtx->started);
         atomic_store(&nvtx->started_count, count - 1);
     }
     unlock();
-    end_marked(marks);
+    trace_range(&ended, true, true);
+    end_marked(ended.marks);
 }
 
 static void domain_end(void *domain, uint64_t id)
@@ -725,6 +761,24 @@ void kprof_nvtx_tell_missed(void)
     else
         kprof_log(KPROF_LOG_WARNING, "no launch was in NVTX ranges that were asked for: launches were in no range");
     kprof_strbuf_free(&line);
+}
+
+/* A signal handler may exit while its thread has a lock. */
+void kprof_nvtx_trace_open(void)
+{
+    kprof_nvtx_state *nvtx = state();
+    if (!kprof_engine.process.config.nvtx || pthread_mutex_trylock(&nvtx->mutex) != 0)
+        return;
+    for (stack *s = nvtx->stacks; s; s = s->next) {
+        if (pthread_mutex_trylock(&s->mutex) != 0)
+            continue;
+        for (size_t i = 0; i < s->depth; i++)
+            trace_range(&s->ranges[i], false, false);
+        pthread_mutex_unlock(&s->mutex);
+    }
+    for (size_t i = 0; i < atomic_load(&nvtx->started_count); i++)
+        trace_range(&nvtx->started[i], true, false);
+    unlock();
 }
 
 const char *kprof_nvtx_text(void)

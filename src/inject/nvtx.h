@@ -17,8 +17,9 @@
 #define KPROF_NVTX_TEXT_BYTES  ((size_t)64 << 20) /* of all different texts of launches */
 
 typedef struct kprof_nvtx_open {
-    uint64_t id;    /* of a range that is started; of one that is pushed, its place in the order of all */
-    uint64_t marks; /* of kprof_filter_begin_range */
+    uint64_t id;              /* of a range that is started; of one that is pushed, its place in the order of all */
+    uint64_t marks;           /* of kprof_filter_begin_range */
+    int64_t start_ns, thread; /* of a trace; 0: there is none */
     uint32_t domain;
     char name[KPROF_NVTX_NAME_BYTES];
 } kprof_nvtx_open;
@@ -70,6 +71,8 @@ bool kprof_nvtx_backward(uint64_t *sequence);
 bool kprof_nvtx_match_name(const kprof_filter *filter, kprof_filter_part part, const void *handle);
 /* If no launch of the process was chosen, say in which ranges the launches were that kprof_nvtx_match refused. */
 void kprof_nvtx_tell_missed(void);
+/* Tell the trace of the ranges that are open as the process ends. */
+void kprof_nvtx_trace_open(void);
 /* The ranges that the calling thread is in, as kprof_nvtx_put_text writes them. Lives as long as the process. */
 const char *kprof_nvtx_text(void);
 

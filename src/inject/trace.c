@@ -185,6 +185,26 @@ static void tell_devices(void)
     kprof_idle_watch();
 }
 
+int64_t kprof_trace_now_ns(void)
+{
+    if (!kprof_engine.process.config.traces)
+        return 0;
+    return atomic_load(&the_trace.runs) ? kprof_engine.device->activities_now_ns() : unix_ns();
+}
+
+void kprof_trace_take_range(const kprof_trace_range *range)
+{
+    const kprof_activity activity = {.kind = KPROF_ACTIVITY_RANGE,
+                                     .range = {.start_ns = range->start_ns,
+                                               .end_ns = range->end_ns,
+                                               .thread = range->thread,
+                                               .end_thread = range->end_thread,
+                                               .name = number_name(range->name, false),
+                                               .domain = *range->domain ? number_name(range->domain, false) : 0,
+                                               .style = number_name(range->style, false)}};
+    take(&activity);
+}
+
 void kprof_trace_end(void)
 {
     struct trace *trace = &the_trace;

@@ -9,6 +9,15 @@
 kprof_status kprof_trace_start(void) KPROF_MUST_CHECK;
 /* The hooks of a process that is traced, in which nothing is measured. */
 extern const kprof_target_hooks kprof_trace_hooks;
+/* The time on the clock of activities, also before any is recorded; 0: the process is not traced. */
+int64_t kprof_trace_now_ns(void);
+/* An NVTX range. */
+typedef struct kprof_trace_range {
+    const char *name, *domain, *style; /* domain "": NVTX's own */
+    int64_t start_ns, end_ns;          /* end -1: it has not ended */
+    int64_t thread, end_thread;
+} kprof_trace_range;
+void kprof_trace_take_range(const kprof_trace_range *range);
 /* Write what has ended, and that this is all. */
 void kprof_trace_end(void);
 /* Trace nothing in a forked child. */

@@ -5,6 +5,7 @@
 #include "inject/nvtx.h"
 #include "inject/nvtx_abi.h"
 #include "inject/stacks.h"
+#include "inject/trace.h"
 #include "log_capture.h"
 #include "sim/nvtx_client.h"
 
@@ -28,6 +29,50 @@ uint32_t kprof_launch_stack(void)
 #define CALL(list, PLACE, type) ((type)list[KPROF_NVTX_##PLACE])
 
 static log_capture log_seen;
+
+/* The trace, whose clock a test sets; 0: there is none. */
+static int64_t trace_now_ns;
+static char traced[1024]; /* a line for each range */
+
+int64_t kprof_trace_now_ns(void)
+{
+    return trace_now_ns;
+}
+
+void kprof_trace_take_range(const kprof_trace_range *range)
+{
+    const size_t length = strlen(traced);
+    assert_int_equal(range->thread, gettid());
+    assert_int_equal(range->end_thread, gettid());
+    snprintf(traced + length, sizeof traced - length, "%s %s@%s %d %d\n", range->style, range->domain, range->name,
+             (int)range->start_ns, (int)range->end_ns);
+}
+
+static void ranges_are_traced(void **state)
+{
+    (void)state;
+    kprof_nvtx_event event = nvtx_event("conv");
+    nvtx_push("before"); /* while nothing is traced */
+    trace_now_ns = 10;
+    nvtx_push("step");
+    trace_now_ns = 20;
+    nvtx_domain_push(nvtx_domain("net"), &event);
+    const uint64_t epoch = nvtx_start("epoch"), open = nvtx_start("open");
+    trace_now_ns = 30;
+    nvtx_pop();
+    nvtx_end(epoch);
+    nvtx_end(epoch);
+    nvtx_pop();
+    nvtx_pop(); /* there is none */
+    kprof_engine.process.config.nvtx = true;
+    kprof_nvtx_trace_open();
+    assert_string_equal(traced, "PushPop @step 10 30\nStartEnd @epoch 20 30\nPushPop net@conv 20 -1\n"
+                                "StartEnd @open 20 -1\n");
+    trace_now_ns = 0;
+    nvtx_domain_pop(nvtx_domain("net"));
+    nvtx_end(open);
+    kprof_engine.process.config.nvtx = false;
+}
 
 static void pushed_ranges_are_a_stack(void **state)
 {
@@ -382,6 +427,7 @@ int main(void)
         cmocka_unit_test(filters_see_the_thread_alone),
         cmocka_unit_test(many_texts_are_kept),
         cmocka_unit_test(threads_have_stacks_of_their_own),
+        cmocka_unit_test(ranges_are_traced),
         cmocka_unit_test(a_forked_child_goes_on),
         cmocka_unit_test(all_threads_count_where_that_is_asked_for),
         cmocka_unit_test(what_is_too_much_is_left_out),
