@@ -14,6 +14,7 @@
 #include "core/log.h"
 #include "core/monotonic.h"
 #include "report/model/number.h"
+#include "report/page/page_stats.h"
 #include "report/store/code_read.h"
 
 #include <errno.h>
@@ -35,6 +36,7 @@ typedef struct profile {
     bool nvtx; /* collect ranges */
     kprof_plans plans;
     kprof_finding_list findings; /* to look for */
+    kprof_strlist tables;        /* of a trace, to be printed */
     kprof_route route;
     FILE *results; /* NULL: nothing is printed */
     kprof_signals signals;
@@ -166,8 +168,8 @@ static kprof_status prepare(profile *run)
                           "--help");
     leave_other_profiler();
     kprof_status status = check_application(options);
-    if (status == KPROF_OK && !is_trace(run))
-        status = prepare_counters(run);
+    if (status == KPROF_OK)
+        status = is_trace(run) ? kprof_stats_choose(&options->stats_reports, &run->tables) : prepare_counters(run);
     if (status == KPROF_OK)
         status = kprof_injection_locate(options, &run->injection);
     if (status == KPROF_OK)
@@ -386,12 +388,21 @@ static void announce_report(const profile *run)
             run->options->replay_choice == KPROF_RANGES ? "ranges of one name" : "launches of one kernel and shape");
 }
 
+static void print_tables(profile *run)
+{
+    const kprof_print_options print = kprof_print_options_make(run->options, run->results);
+    run->outcome.printing =
+        kprof_page_show(&kprof_stats_page, &(kprof_page_input){&run->report, 1, &run->tables}, &print, run->results);
+}
+
 static void print_results(profile *run)
 {
     const kprof_outcome *outcome = &run->outcome;
     bool is_empty = outcome->counts.profiled + outcome->counts.not_measured == 0;
     bool is_text = run->options->format == KPROF_UNSET;
-    if (!run->report || (is_empty && is_text))
+    if (run->report && is_trace(run) && (outcome->counts.activities > 0 || !is_text))
+        print_tables(run);
+    if (!run->report || is_trace(run) || (is_empty && is_text))
         return;
     kprof_print_options print = kprof_print_options_make(run->options, run->results);
     print.findings = run->options->apply_rules ? &run->findings : NULL;
@@ -414,6 +425,7 @@ static void dispose(profile *run, bool started)
     kprof_bystander_end(&run->bystander);
     kprof_signals_restore(&run->signals);
     free(run->findings.items);
+    kprof_strlist_free(&run->tables);
     kprof_plans_free(&run->plans);
     free(run->report_path);
     free(run->injection);

@@ -51,6 +51,8 @@ typedef enum kprof_operand {
         "Tell what keeps kernels from being measured, and measure one.") \
     ROW(trace,   "trace",    true,        APPLICATION, "[options] [--] application [arguments]",   "kprof-trace", \
         "Record when kernels, copies and calls run; no counters.") \
+    ROW(stats,   "stats",    true,        REPORT,      "FILE.kprof",                                "kprof-stats", \
+        "Sum up a trace in the tables of Nsight Systems.") \
     ROW(help,    "help",     false,       COMMAND,     "[command]",                                "kprof", \
         "Print the help of kprof or of a command.") \
     ROW(version, "version",  false,       NONE,        "",                                         "kprof", \

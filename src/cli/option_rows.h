@@ -68,6 +68,9 @@ OPTION(CLI, PERCENT, bytes_tolerance_pct, "bytes-tolerance", REPORT | DIFF,
        "of two reports: traffic that differs by less is the same (2)", .argument = "PERCENT")
 OPTION(CLI, FLAG, anyway, "anyway", REPORT | DIFF,
        "compare two reports even where that misleads: of other chips or cache control")
+OPTION(CLI, LIST, stats_reports, "report", STATS | TRACE,
+       "print these tables of the trace, by the names that nsys gives them: cuda_gpu_kern_sum, nvtx_sum, ...",
+       .argument = "NAME[,NAME]")
 OPTION(CLI, CHOICE, page, "page", SHOWING, "the page to print (details)", .argument = PAGE_WORDS,
        .initial = KPROF_UNSET, .choices = pages)
 OPTION(ELSEWHERE, SET, page, "brief", SHOWING,
@@ -144,7 +147,7 @@ OPTION(CLI, CHOICE, apply_rules, "apply-rules", SHOWING, "look for findings, and
        .argument = "yes|no", .initial = 1, .choices = KPROF_CHOICES({"no", 0}, {"yes", 1}))
 OPTION(CLI, LIST, rules, "rule", SHOWING, "look for these findings only; kprof list findings shows them",
        .argument = "ID[,ID]")
-OPTION(CLI, CHOICE, kernel_base, "print-kernel-base", PRINTING, "the kernel names to print (demangled)",
+OPTION(CLI, CHOICE, kernel_base, "print-kernel-base", PRINTING | STATS | TRACE, "the kernel names to print (demangled)",
        .argument = "function|demangled|mangled", .initial = KPROF_NAME_DEMANGLED,
        .choices = KPROF_CHOICES({"function", KPROF_NAME_FUNCTION}, {"demangled", KPROF_NAME_DEMANGLED},
                                 {"mangled", KPROF_NAME_MANGLED}))

@@ -18,6 +18,7 @@
 #define CTL    KPROF_IN(ctl)
 #define EXPORT KPROF_IN(export)
 #define TRACE  KPROF_IN(trace)
+#define STATS  KPROF_IN(stats)
 #define ALL    KPROF_IN_ALL
 /* Those that print, with a format of their choice; kprof merge prints nothing, and kprof export what --to says. */
 #define FORMATTING   (ALL & ~(MERGE | EXPORT))

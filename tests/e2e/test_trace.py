@@ -1,5 +1,7 @@
 """Traces of the simulated machine, whose clock only moves with what is done: all times are known by arithmetic."""
 
+import json
+
 from harness import APP, INJECTION, SCALE, VECTOR_ADD, Case, os
 
 START = 1700000000000000000
@@ -63,6 +65,47 @@ class Records(Tracing):
                                     "JOIN trace_name n ON n.id=name_id GROUP BY function ORDER BY 1"),
                          [("scale", 2000, 2000 * 20000.0), ("vectorAdd", 3000, 3000 * 20000.0)])
         self.assertEqual(self.query("run.kprof", "SELECT count(*) FROM trace_call"), [(5000,)])
+
+    def test_ranges(self):
+        self.assert_run(self.trace("push=early", f"launch={VECTOR_ADD}", "push=step", "do=gap:10", "push=net@conv",
+                                   "do=sync", "pop=net", "pop", "start=epoch", "do=gap:5", "end"), 0)
+        t = START + CALL
+        synced = START + LATENCY + 20000
+        self.assertEqual(self.query(
+            "run.kprof", "SELECT s.text, d.text, n.text, start_ns, end_ns, thread=end_thread FROM trace_range JOIN "
+            "trace_name n ON n.id=name_id JOIN trace_name s ON s.id=style_id LEFT JOIN trace_name d ON d.id=domain_id "
+            "WHERE n.text!='early' ORDER BY start_ns, n.text"),
+                         [("PushPop", None, "step", t, synced, 1), ("PushPop", "net", "conv", t + 10000, synced, 1),
+                          ("StartEnd", None, "epoch", synced, synced + 5000, 1)])
+        self.assertEqual(self.query("run.kprof", "SELECT end_ns, start_ns>0 FROM trace_range JOIN trace_name n ON "
+                                    "n.id=name_id WHERE n.text='early'"), [(None, 1)])
+
+    def test_tables(self):
+        run = self.kprof("trace", "--injection-path", INJECTION, APP, f"launch={VECTOR_ADD}*2", "say=ran")
+        self.assert_run(run, 0)
+        self.assertEqual(run.out, "ran\n")
+        self.assertIn("CUDA GPU Kernel Summary", run.err)
+        run = self.kprof("trace", "--injection-path", INJECTION, "--report", "cuda_gpu_kern_sum:base,cuda_api_sum",
+                         "--json", APP, f"launch={VECTOR_ADD}*2", "say=ran")
+        self.assert_run(run, 0)
+        tables = json.loads(run.out)
+        self.assertEqual(tables["cuda_gpu_kern_sum"], [{
+            "Time (%)": 100, "Total Time (ns)": 40000, "Instances": 2, "Avg (ns)": 20000, "Med (ns)": 20000,
+            "Min (ns)": 20000, "Max (ns)": 20000, "StdDev (ns)": 0, "Name": "vectorAdd"}])
+        self.assertEqual([row["Num Calls"] for row in tables["cuda_api_sum"]], [2])
+        self.assert_run(self.trace(f"launch={VECTOR_ADD}"), 0)
+        run = self.kprof("stats", "run", "--report", "nvtx_sum", "--csv")
+        self.assertEqual(run.out.count("\n"), 1) # the columns alone
+        for words, code, text in ((("run", "--report", "kern_sum"), 102, "did you mean"),
+                                  (("run", "--report", "um_sum"), 110, "does not trace how unified memory moves"),
+                                  (("run", "--report", "nvtx_sum:x"), 102, "base or mangled"),
+                                  ((), 101, "which report?")):
+            with self.subTest(words):
+                run = self.kprof("stats", *words)
+                self.assertEqual(run.code, code, run.err)
+                self.assertIn(text, run.err)
+        self.assert_run(self.collect([], [f"launch={VECTOR_ADD}"]), 0)
+        self.assertIn("has no trace; kprof trace makes one", self.kprof("stats", "run").err)
 
     def test_what_is_lost_is_counted(self):
         run = self.trace(f"launch={VECTOR_ADD}", "do=drop:7", "do=junk:3", "do=lost:1", f"launch={VECTOR_ADD}")

@@ -2,6 +2,7 @@
  *
  *     host                                         GPU
  *     range "step"               0 ... 900
+ *     range "forward" of "net" 100 ... 200, + 1 each, and in the last step it does not end
  *     cudaMemcpy                10 ... 100         copy of 1,000,000 pageable bytes to the device   20 ...  90
  *     cudaLaunchKernel         100 ... 104         vectorAdd                                       110 ... 310
  *     cudaLaunchKernel         105 ... 109         scale                                           310 ... 410, + 10
@@ -47,8 +48,10 @@ static const char *const names[] = {"_Z9vectorAddPKfS0_Pfi",
                                     "allocation",
                                     "release",
                                     "step",
-                                    "default domain",
-                                    "PushPop"};
+                                    "net",
+                                    "PushPop",
+                                    "forward",
+                                    "StartEnd"};
 
 static struct {
     kprof_ingest *ingest;
@@ -180,8 +183,15 @@ static void add_step(int step)
                                     .thread = THREAD,
                                     .end_thread = THREAD,
                                     .name = name("step"),
-                                    .domain = name("default domain"),
                                     .style = name("PushPop")}});
+    add(&(kprof_activity){.kind = KPROF_ACTIVITY_RANGE,
+                          .range = {.start_ns = trace.base_ns + 100000,
+                                    .end_ns = step == 2 ? -1 : trace.base_ns + 200000 + 1000 * step,
+                                    .thread = THREAD,
+                                    .end_thread = THREAD,
+                                    .name = name("forward"),
+                                    .domain = name("net"),
+                                    .style = name("StartEnd")}});
 }
 
 static void store_trace(void)

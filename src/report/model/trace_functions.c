@@ -1,0 +1,74 @@
+/* Aggregates that keep their numbers. */
+#include "report/model/trace_functions.h"
+
+#include "report/store/store.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+typedef struct numbers {
+    double *items; /* [count], owned */
+    size_t count;
+    bool failed;
+} numbers;
+
+static void add_number(sqlite3_context *context, int count, sqlite3_value **values)
+{
+    numbers *of = sqlite3_aggregate_context(context, sizeof *of);
+    (void)count;
+    const int type = sqlite3_value_type(values[0]);
+    if (!of || of->failed || (type != SQLITE_INTEGER && type != SQLITE_FLOAT))
+        return;
+    double *place = KPROF_APPEND(of->items, of->count);
+    of->failed = !place;
+    if (place) {
+        *place = sqlite3_value_double(values[0]);
+        of->count++;
+    }
+}
+
+static int compare(const void *a, const void *b)
+{
+    const double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+static double median(numbers *of)
+{
+    qsort(of->items, of->count, sizeof *of->items, compare);
+    return of->items[(of->count - 1) / 2] / 2 + of->items[of->count / 2] / 2;
+}
+
+static double deviation(numbers *of)
+{
+    double mean = 0, squares = 0;
+    for (size_t i = 0; i < of->count; i++) { /* Welford's */
+        const double away = of->items[i] - mean;
+        mean += away / (double)(i + 1);
+        squares += away * (of->items[i] - mean);
+    }
+    return of->count > 1 ? sqrt(squares / (double)(of->count - 1)) : 0;
+}
+
+static void finish(sqlite3_context *context)
+{
+    double (*function)(numbers *) = *(double (**)(numbers *))sqlite3_user_data(context);
+    numbers *of = sqlite3_aggregate_context(context, 0);
+    if (of && of->failed)
+        sqlite3_result_error_nomem(context);
+    else if (of && of->count > 0)
+        sqlite3_result_double(context, function(of));
+    if (of)
+        free(of->items);
+}
+
+kprof_status kprof_trace_add_functions(kprof_report *report)
+{
+    static double (*functions[])(numbers *) = {median, deviation};
+    static const char *const names[] = {"kprof_median", "kprof_deviation"};
+    for (size_t i = 0; i < 2; i++)
+        if (sqlite3_create_function(report->db, names[i], 1, SQLITE_UTF8 | SQLITE_DETERMINISTIC, &functions[i], NULL,
+                                    add_number, finish) != SQLITE_OK)
+            return kprof_store_fail(report, names[i]);
+    return KPROF_OK;
+}

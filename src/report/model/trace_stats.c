@@ -1,0 +1,220 @@
+/* Times of activities that CUPTI does not know are left out, as NULL is. All sums are of numbers with a point, since a
+ * report from anywhere may have any integers. */
+#include "report/model/trace_stats.h"
+
+#include "report/model/trace_functions.h"
+#include "report/store/store.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* Columns about the durations `d` of the rows of a group. */
+#define SHARE "round(100*total(d)/nullif(sum(total(d)) OVER (), 0), 1) AS \"Time (%)\", "
+#define TIMES(count)                                                                                                   \
+    SHARE                                                                                                              \
+    "CAST(total(d) AS INTEGER) AS \"Total Time (ns)\", count(*) AS \"" count "\", " SPREAD("", "d", "ns")
+#define SPREAD(before, d, unit)                                                                                        \
+    "round(avg(" d "), 1) AS \"" before "Avg (" unit ")\", kprof_median(" d ") AS \"" before "Med (" unit              \
+    ")\", min(" d ") AS \"" before "Min (" unit ")\", max(" d ") AS \"" before "Max (" unit                            \
+    ")\", round(kprof_deviation(" d "), 1) AS \"" before "StdDev (" unit ")\""
+#define BY_TIME " ORDER BY total(d) DESC, name"
+
+/* What runs on the GPU, as rows of d and of what they are. */
+#define KERNELS                                                                                                        \
+    "SELECT end_ns-start_ns AS d, 'CUDA_KERNEL' AS category, @kernel AS name FROM trace_kernel JOIN trace_name n ON "  \
+    "n.id=name_id WHERE start_ns IS NOT NULL AND end_ns IS NOT NULL"
+#define MEMORY_TIMES                                                                                                   \
+    "SELECT end_ns-start_ns AS d, 'MEMORY_OPER' AS category, '[CUDA memcpy ' || n.text || ']' AS name FROM "           \
+    "trace_copy JOIN trace_name n ON n.id=operation_id WHERE start_ns IS NOT NULL AND end_ns IS NOT NULL UNION ALL "   \
+    "SELECT end_ns-start_ns, 'MEMORY_OPER', '[CUDA memset]' FROM trace_set WHERE start_ns IS NOT NULL AND end_ns IS "  \
+    "NOT NULL"
+#define CALLS                                                                                                          \
+    "SELECT end_ns-start_ns AS d, 'CUDA_API' AS category, n.text AS name FROM trace_call JOIN trace_name n ON "        \
+    "n.id=name_id"
+#define MEMORY_SIZES                                                                                                   \
+    "SELECT bytes/1e6 AS d, '[CUDA memcpy ' || n.text || ']' AS name FROM trace_copy JOIN trace_name n ON "            \
+    "n.id=operation_id UNION ALL SELECT bytes/1e6, '[CUDA memset]' FROM trace_set"
+#define RANGES                                                                                                         \
+    "SELECT end_ns-start_ns AS d, s.text AS style, coalesce(g.text, '') || ':' || n.text AS name FROM trace_range r "  \
+    "JOIN trace_name n ON n.id=name_id JOIN trace_name s ON s.id=style_id LEFT JOIN trace_name g ON g.id=domain_id "   \
+    "WHERE end_ns IS NOT NULL"
+#define GRID  "printf('%4d %4d %4d', grid_x, grid_y, grid_z)"
+#define BLOCK "printf('%4d %4d %4d', block_x, block_y, block_z)"
+
+/* Each kernel with the call that asked for it: the first one of its number. */
+#define EXECUTIONS                                                                                                     \
+    "SELECT pid, c.thread AS tid, k.device, c.start_ns AS api_start, c.end_ns-c.start_ns AS a, k.start_ns-c.end_ns "   \
+    "AS q, k.end_ns-k.start_ns AS k, k.end_ns-c.start_ns AS t, api.text AS api, n.@name AS kernel, k.start_ns, "       \
+    "c.end_ns AS api_end, " GRID " AS grid, " BLOCK " AS block FROM trace_kernel k JOIN (SELECT process_id, "          \
+    "correlation, min(start_ns) AS start_ns, end_ns, thread, name_id FROM trace_call GROUP BY process_id, "            \
+    "correlation) c USING(process_id, correlation) JOIN process p ON p.id=k.process_id JOIN trace_name api ON "        \
+    "api.id=c.name_id JOIN trace_name n ON n.id=k.name_id WHERE k.start_ns IS NOT NULL AND k.end_ns IS NOT NULL"
+
+#define NOT_TRACED(what) "kprof does not trace " what
+
+const kprof_trace_stats kprof_trace_stats_tables[] = {
+    {"cuda_gpu_kern_sum", "CUDA GPU Kernel Summary",
+     "SELECT " TIMES("Instances") ", name AS \"Name\" FROM (" KERNELS ") GROUP BY name" BY_TIME, NULL},
+    {"cuda_api_sum", "CUDA API Summary",
+     "SELECT " TIMES("Num Calls") ", name AS \"Name\" FROM (" CALLS ") GROUP BY name" BY_TIME, NULL},
+    {"cuda_gpu_mem_time_sum", "CUDA GPU MemOps Summary (by Time)",
+     "SELECT " TIMES("Count") ", name AS \"Operation\" FROM (" MEMORY_TIMES ") GROUP BY name" BY_TIME, NULL},
+    {"cuda_gpu_mem_size_sum", "CUDA GPU MemOps Summary (by Size)",
+     "SELECT round(total(d), 3) AS \"Total (MB)\", count(*) AS \"Count\", round(avg(d), 3) AS \"Avg (MB)\", "
+     "round(kprof_median(d), 3) AS \"Med (MB)\", round(min(d), 3) AS \"Min (MB)\", round(max(d), 3) AS \"Max (MB)\", "
+     "round(kprof_deviation(d), 3) AS \"StdDev (MB)\", name AS \"Operation\" FROM (" MEMORY_SIZES
+     ") GROUP BY name" BY_TIME,
+     NULL},
+    {"cuda_gpu_sum", "CUDA GPU Summary (Kernels/MemOps)",
+     "SELECT " TIMES("Instances") ", category AS \"Category\", name AS \"Operation\" FROM (" KERNELS
+                                  " UNION ALL " MEMORY_TIMES ") GROUP BY category, name" BY_TIME,
+     NULL},
+    {"cuda_api_gpu_sum", "CUDA Summary (API/Kernels/MemOps)",
+     "SELECT " TIMES("Instances") ", category AS \"Category\", name AS \"Operation\" FROM (" CALLS " UNION ALL " KERNELS
+                                  " UNION ALL " MEMORY_TIMES ") GROUP BY category, name" BY_TIME,
+     NULL},
+    {"cuda_gpu_kern_gb_sum", "CUDA GPU Kernel/Grid/Block Summary",
+     "SELECT " TIMES("Instances") ", grid AS \"GridXYZ\", block AS \"BlockXYZ\", name AS \"Name\" FROM (SELECT "
+                                  "end_ns-start_ns AS d, " GRID " AS grid, " BLOCK
+                                  " AS block, @kernel AS name FROM trace_kernel JOIN trace_name n ON n.id=name_id "
+                                  "WHERE start_ns IS NOT NULL AND end_ns IS NOT NULL) GROUP BY name, grid, "
+                                  "block" BY_TIME,
+     NULL},
+    {"cuda_gpu_trace", "CUDA GPU Trace",
+     "SELECT start_ns AS \"Start (ns)\", d AS \"Duration (ns)\", correlation AS \"CorrId\", gx AS \"GrdX\", gy AS "
+     "\"GrdY\", gz AS \"GrdZ\", bx AS \"BlkX\", by AS \"BlkY\", bz AS \"BlkZ\", reg AS \"Reg/Trd\", "
+     "round(smem/1e6, 3) AS \"StcSMem (MB)\", round(dmem/1e6, 3) AS \"DymSMem (MB)\", round(bytes/1e6, 3) AS \"Bytes "
+     "(MB)\", CASE WHEN d>0 THEN round(bytes*1e3/d, 3) END AS \"Throughput (MB/s)\", sk AS \"SrcMemKd\", dk AS "
+     "\"DstMemKd\", device AS \"Device\", context AS \"Ctx\", stream AS \"Strm\", name AS \"Name\" FROM (SELECT "
+     "start_ns, end_ns-start_ns AS d, correlation, grid_x AS gx, grid_y AS gy, grid_z AS gz, block_x AS bx, block_y "
+     "AS by, block_z AS bz, registers_per_thread AS reg, static_smem_bytes AS smem, dynamic_smem_bytes AS dmem, NULL "
+     "AS bytes, NULL AS sk, NULL AS dk, device, context, stream, @kernel AS name FROM trace_kernel JOIN trace_name n "
+     "ON n.id=name_id WHERE start_ns IS NOT NULL AND end_ns IS NOT NULL UNION ALL SELECT start_ns, end_ns-start_ns, "
+     "correlation, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, bytes, s.text, t.text, device, context, "
+     "stream, '[CUDA memcpy ' || o.text || ']' FROM trace_copy JOIN trace_name o ON o.id=operation_id JOIN trace_name "
+     "s ON s.id=source_memory_id JOIN trace_name t ON t.id=target_memory_id WHERE start_ns IS NOT NULL AND end_ns IS "
+     "NOT NULL UNION ALL SELECT start_ns, end_ns-start_ns, correlation, NULL, NULL, NULL, NULL, NULL, NULL, NULL, "
+     "NULL, NULL, bytes, NULL, m.text, device, context, stream, '[CUDA memset]' FROM trace_set LEFT JOIN trace_name m "
+     "ON m.id=memory_id WHERE start_ns IS NOT NULL AND end_ns IS NOT NULL) ORDER BY start_ns",
+     NULL},
+    {"cuda_api_trace", "CUDA API Trace",
+     "SELECT start_ns AS \"Start (ns)\", end_ns-start_ns AS \"Duration (ns)\", n.text AS \"Name\", result AS "
+     "\"Result\", correlation AS \"CorrID\", pid AS \"Pid\", thread AS \"Tid\" FROM trace_call JOIN trace_name n ON "
+     "n.id=name_id JOIN process p ON p.id=process_id ORDER BY start_ns",
+     NULL},
+    {"cuda_kern_exec_sum", "CUDA Kernel Launch & Exec Time Summary",
+     "SELECT pid AS \"PID\", tid AS \"TID\", device AS \"DevId\", count(*) AS \"Count\", sum(q>0) AS \"QCount\", "
+     "round(avg(t), 1) AS \"TAvg (ns)\", kprof_median(t) AS \"TMed (ns)\", min(t) AS \"TMin (ns)\", max(t) AS \"TMax "
+     "(ns)\", round(kprof_deviation(t), 1) AS \"TStdDev (ns)\", round(avg(a), 1) AS \"AAvg (ns)\", kprof_median(a) AS "
+     "\"AMed (ns)\", min(a) AS \"AMin (ns)\", max(a) AS \"AMax (ns)\", round(kprof_deviation(a), 1) AS \"AStdDev "
+     "(ns)\", round(avg(w), 1) AS \"QAvg (ns)\", kprof_median(w) AS \"QMed (ns)\", min(w) AS \"QMin (ns)\", max(w) AS "
+     "\"QMax (ns)\", round(kprof_deviation(w), 1) AS \"QStdDev (ns)\", round(avg(k), 1) AS \"KAvg (ns)\", "
+     "kprof_median(k) AS \"KMed (ns)\", min(k) AS \"KMin (ns)\", max(k) AS \"KMax (ns)\", round(kprof_deviation(k), "
+     "1) AS \"KStdDev (ns)\", api AS \"API Name\", kernel AS \"Kernel Name\" FROM (SELECT *, CASE WHEN q>0 THEN q END "
+     "AS w FROM (" EXECUTIONS ")) GROUP BY pid, tid, device, api, kernel ORDER BY total(t) DESC",
+     NULL},
+    {"cuda_kern_exec_trace", "CUDA Kernel Launch & Exec Time Trace",
+     "SELECT api_start AS \"API Start (ns)\", a AS \"API Dur (ns)\", CASE WHEN q>0 THEN api_end END AS \"Queue Start "
+     "(ns)\", CASE WHEN q>0 THEN q END AS \"Queue Dur (ns)\", start_ns AS \"Kernel Start (ns)\", k AS \"Kernel Dur "
+     "(ns)\", t AS \"Total Dur (ns)\", pid AS \"PID\", tid AS \"TID\", device AS \"DevId\", api AS \"API Function\", "
+     "grid AS \"GridXYZ\", block AS \"BlockXYZ\", kernel AS \"Kernel Name\" FROM (" EXECUTIONS ") ORDER BY api_start",
+     NULL},
+    {"nvtx_sum", "NVTX Range Summary",
+     "SELECT " TIMES("Instances") ", style AS \"Style\", name AS \"Range\" FROM (" RANGES
+                                  ") GROUP BY style, name" BY_TIME,
+     NULL},
+    {"nvtx_pushpop_sum", "NVTX Push/Pop Range Summary",
+     "SELECT " TIMES("Instances") ", name AS \"Range\" FROM (" RANGES ") WHERE style='PushPop' GROUP BY name" BY_TIME,
+     NULL},
+    {"nvtx_startend_sum", "NVTX Start/End Range Summary",
+     "SELECT " TIMES("Instances") ", name AS \"Range\" FROM (" RANGES ") WHERE style='StartEnd' GROUP BY name" BY_TIME,
+     NULL},
+    {"nvtx_pushpop_trace", "NVTX Push/Pop Range Trace",
+     "SELECT start_ns AS \"Start (ns)\", end_ns AS \"End (ns)\", end_ns-start_ns AS \"Duration (ns)\", "
+     "coalesce(g.text, '') || ':' || n.text AS \"Name\", pid AS \"PID\", thread AS \"TID\" FROM trace_range JOIN "
+     "trace_name n ON n.id=name_id JOIN trace_name s ON s.id=style_id LEFT JOIN trace_name g ON g.id=domain_id JOIN "
+     "process p ON p.id=process_id WHERE s.text='PushPop' ORDER BY start_ns",
+     NULL},
+    {"um_sum", "Unified Memory Analysis Summary", NULL, NOT_TRACED("how unified memory moves")},
+    {"um_total_sum", "Unified Memory Totals Summary", NULL, NOT_TRACED("how unified memory moves")},
+    {"um_cpu_page_faults_sum", "Unified Memory CPU Page Faults Summary", NULL, NOT_TRACED("page faults")},
+    {"osrt_sum", "OS Runtime Summary", NULL, NOT_TRACED("calls of the operating system")},
+    {"osrt_trace", "OS Runtime Trace", NULL, NOT_TRACED("calls of the operating system")},
+};
+const size_t kprof_trace_stats_count = sizeof kprof_trace_stats_tables / sizeof *kprof_trace_stats_tables;
+
+const kprof_trace_stats *kprof_trace_stats_find(const char *name, const char **base)
+{
+    const char *names[sizeof kprof_trace_stats_tables / sizeof *kprof_trace_stats_tables];
+    const char *colon = strchr(name, ':');
+    const size_t length = colon ? (size_t)(colon - name) : strlen(name);
+    *base = NULL;
+    if (colon && strcmp(colon, ":base") != 0 && strcmp(colon, ":mangled") != 0) {
+        kprof_log(KPROF_LOG_ERROR, "--report %s: after a colon comes base or mangled, the names of kernels", name);
+        return NULL;
+    }
+    if (colon)
+        *base = colon[1] == 'b' ? "function" : "mangled";
+    for (size_t i = 0; i < kprof_trace_stats_count; i++) {
+        names[i] = kprof_trace_stats_tables[i].name;
+        if (strlen(names[i]) == length && memcmp(names[i], name, length) == 0)
+            return &kprof_trace_stats_tables[i];
+    }
+    const char *nearest = kprof_nearest(name, names, kprof_trace_stats_count);
+    kprof_log(KPROF_LOG_ERROR, "--report %s: there is no such table; did you mean %s?", name, nearest);
+    return NULL;
+}
+
+/* Append SQL, with the column of the kernels' names for "@kernel", and for "@name" without its table. */
+static void expand(const char *sql, const char *kernel_base, kprof_strbuf *out)
+{
+    const char *column = strcmp(kernel_base, "mangled") == 0 ? "text" : kernel_base, *at;
+    while ((at = strchr(sql, '@'))) {
+        const bool has_table = strncmp(at, "@kernel", 7) == 0;
+        kprof_strbuf_append(out, sql, (size_t)(at - sql));
+        kprof_strbuf_printf(out, "%s%s", has_table ? "n." : "", column);
+        sql = at + (has_table ? 7 : 5);
+    }
+    kprof_strbuf_puts(out, sql);
+}
+
+kprof_status kprof_trace_check(kprof_report *report)
+{
+    int64_t count = 0;
+    kprof_status status = KPROF_OK;
+    if (report->version >= 9)
+        status = kprof_store_integer(report, "SELECT count(*) FROM trace", &count);
+    if (status == KPROF_OK && count == 0)
+        status = kprof_fail(KPROF_NOT_COLLECTED, "%s has no trace; kprof trace makes one", report->path);
+    return status == KPROF_OK ? kprof_store_check_pages(report) : status;
+}
+
+static kprof_status step_through(kprof_report *report, sqlite3_stmt *statement, const kprof_trace_stats_sink *sink)
+{
+    int rc = SQLITE_ROW;
+    kprof_status status = sink->columns(sink->user, statement);
+    while (status == KPROF_OK && (rc = sqlite3_step(statement)) == SQLITE_ROW)
+        status = sink->row(sink->user, statement);
+    if (status == KPROF_OK && rc != SQLITE_DONE)
+        status = kprof_store_fail(report, "summing up the trace");
+    return status;
+}
+
+kprof_status kprof_trace_stats_read(kprof_report *report, const kprof_trace_stats *stats, const char *kernel_base,
+                                    const kprof_trace_stats_sink *sink)
+{
+    sqlite3_stmt *statement = NULL;
+    kprof_strbuf sql = KPROF_STRBUF_INIT;
+    kprof_status status = kprof_trace_add_functions(report);
+    if (status == KPROF_OK)
+        expand(stats->sql, kernel_base, &sql);
+    if (status == KPROF_OK && sql.failed)
+        status = kprof_store_no_memory(report);
+    if (status == KPROF_OK && sqlite3_prepare_v2(report->db, sql.data, -1, &statement, NULL) != SQLITE_OK)
+        status = kprof_store_fail(report, sql.data);
+    if (status == KPROF_OK)
+        status = step_through(report, statement, sink);
+    sqlite3_finalize(statement);
+    kprof_strbuf_free(&sql);
+    return status;
+}

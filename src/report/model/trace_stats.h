@@ -1,0 +1,36 @@
+/* Tables that sum up a trace, by the names and with the columns that Nsight Systems gives them. SQL makes them from the
+ * tables of the report. */
+#ifndef KPROF_REPORT_TRACE_STATS_H
+#define KPROF_REPORT_TRACE_STATS_H
+
+#include "report/report.h"
+
+#include <sqlite3.h>
+
+typedef struct kprof_trace_stats {
+    const char *name, *title;
+    const char *sql;      /* "@kernel" stands for a column of trace_name */
+    const char *why_none; /* why kprof has no such table; NULL: it has */
+} kprof_trace_stats;
+
+extern const kprof_trace_stats kprof_trace_stats_tables[];
+extern const size_t kprof_trace_stats_count;
+
+/* The table of a name; NULL, with a message that suggests the nearest, where there is none. `name` may end with ":base"
+ * or ":mangled", which is the kernels' name then; *base is NULL otherwise. */
+const kprof_trace_stats *kprof_trace_stats_find(const char *name, const char **base);
+
+/* The rows of a table. `columns` is called first, with a statement that has no row yet. */
+typedef struct kprof_trace_stats_sink {
+    kprof_status (*columns)(void *user, sqlite3_stmt *statement);
+    kprof_status (*row)(void *user, sqlite3_stmt *statement);
+    void *user;
+} kprof_trace_stats_sink;
+/* kernel_base: "function", "demangled" or "mangled". NOT_COLLECTED when the report has no trace. */
+kprof_status kprof_trace_stats_read(kprof_report *report, const kprof_trace_stats *stats, const char *kernel_base,
+                                    const kprof_trace_stats_sink *sink) KPROF_MUST_CHECK;
+
+/* Has the report a trace? */
+kprof_status kprof_trace_check(kprof_report *report) KPROF_MUST_CHECK;
+
+#endif

@@ -1,0 +1,119 @@
+/* The tables of a trace: the columns are those that SQL names. */
+#include "report/page/page_stats.h"
+
+#include "report/model/trace_stats.h"
+#include "report/store/store.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define MOST_COLUMNS 32
+
+typedef struct stats_page {
+    kprof_emitter *emitter;
+    kprof_report *report;
+    bool is_alone;
+    kprof_strlist columns; /* of all tables: emitters keep them until the page ends */
+    size_t first_column;   /* of the table at hand */
+} stats_page;
+
+/* A column without a value. */
+static kprof_emit_field field_of(const char *name)
+{
+    return (kprof_emit_field){.key = name, .label = name, .unit = "", .type = KPROF_FIELD_REAL, .real = NAN};
+}
+
+static kprof_status show_columns(void *user, sqlite3_stmt *statement)
+{
+    stats_page *page = user;
+    kprof_emit_field fields[MOST_COLUMNS];
+    const int count = sqlite3_column_count(statement);
+    page->first_column = page->columns.count;
+    for (int i = 0; i < count && i < MOST_COLUMNS; i++) {
+        if (!kprof_strlist_add(&page->columns, sqlite3_column_name(statement, i)))
+            return kprof_store_no_memory(page->report);
+        fields[i] = field_of(page->columns.items[page->first_column + (size_t)i]);
+    }
+    if (page->is_alone)
+        page->emitter->ops->columns(page->emitter,
+                                    &(kprof_emit_record){fields, page->columns.count - page->first_column});
+    return KPROF_OK;
+}
+
+static kprof_status show_row(void *user, sqlite3_stmt *statement)
+{
+    stats_page *page = user;
+    kprof_emit_field fields[MOST_COLUMNS];
+    char *texts[MOST_COLUMNS] = {NULL};
+    const int count = (int)(page->columns.count - page->first_column);
+    bool is_whole = true;
+    memset(fields, 0, sizeof fields);
+    for (int i = 0; i < count; i++) {
+        const int type = sqlite3_column_type(statement, i);
+        fields[i] = field_of(page->columns.items[page->first_column + (size_t)i]);
+        if (type == SQLITE_INTEGER) {
+            fields[i].type = KPROF_FIELD_INTEGER;
+            fields[i].integer = sqlite3_column_int64(statement, i);
+        } else if (type == SQLITE_FLOAT) {
+            fields[i].real = sqlite3_column_double(statement, i);
+        } else if (type != SQLITE_NULL) {
+            fields[i].type = KPROF_FIELD_TEXT;
+            fields[i].text = texts[i] = kprof_store_text(page->report, statement, i);
+            is_whole = is_whole && texts[i];
+        }
+    }
+    if (is_whole)
+        kprof_show_record(page->emitter, fields, (size_t)count);
+    for (int i = 0; i < count; i++)
+        free(texts[i]);
+    return is_whole ? kprof_emitter_status(page->emitter) : kprof_store_no_memory(page->report);
+}
+
+static kprof_status show_table(stats_page *page, const char *name)
+{
+    const char *base, *shown = page->emitter->options->kernel_base;
+    const kprof_trace_stats *stats = kprof_trace_stats_find(name, &base);
+    const kprof_list_shape shape = page->is_alone ? KPROF_LIST_ALONE : KPROF_LIST_TABLE;
+    const kprof_trace_stats_sink sink = {show_columns, show_row, page};
+    if (!stats)
+        return KPROF_UNKNOWN_NAME;
+    if (stats->why_none)
+        return kprof_fail(KPROF_NOT_COLLECTED, "%s: %s", name, stats->why_none);
+    page->emitter->ops->list_begin(page->emitter, &(kprof_emit_list){stats->name, stats->title, shape, false});
+    kprof_status status = kprof_trace_stats_read(page->report, stats, base ? base : shown ? shown : "demangled", &sink);
+    page->emitter->ops->list_end(page->emitter);
+    return status;
+}
+
+static kprof_status show_stats(const kprof_page_context *context)
+{
+    const kprof_strlist *names = context->content;
+    stats_page page = {.report = context->reports->file, .is_alone = names->count == 1};
+    kprof_status status = kprof_trace_check(page.report);
+    if (status != KPROF_OK || (status = kprof_page_begin(context, &page.emitter)) != KPROF_OK)
+        return status;
+    for (size_t i = 0; i < names->count && status == KPROF_OK; i++)
+        status = show_table(&page, names->items[i]);
+    status = kprof_page_end(page.emitter, status);
+    kprof_strlist_free(&page.columns);
+    return status;
+}
+
+kprof_status kprof_stats_choose(const kprof_strlist *asked, kprof_strlist *out)
+{
+    static const char *const usual[] = {"cuda_gpu_kern_sum", "cuda_gpu_mem_time_sum", "cuda_gpu_mem_size_sum",
+                                        "cuda_api_sum", "nvtx_sum"};
+    const char *base;
+    bool added = true;
+    for (size_t i = 0; i < asked->count && added; i++) {
+        if (!kprof_trace_stats_find(asked->items[i], &base))
+            return KPROF_UNKNOWN_NAME;
+        added = kprof_strlist_add(out, asked->items[i]);
+    }
+    for (size_t i = 0; asked->count == 0 && i < sizeof usual / sizeof *usual && added; i++)
+        added = kprof_strlist_add(out, usual[i]);
+    return added ? KPROF_OK : kprof_fail(KPROF_NO_MEMORY, "out of memory");
+}
+
+const kprof_page_row kprof_stats_page = {"stats", 1, show_stats};

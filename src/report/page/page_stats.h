@@ -1,0 +1,14 @@
+/* The tables of a trace as a page. */
+#ifndef KPROF_REPORT_PAGE_STATS_H
+#define KPROF_REPORT_PAGE_STATS_H
+
+#include "report/page/page.h"
+
+/* Its content is a kprof_strlist of the tables' names, each of which kprof_trace_stats_find knows. */
+extern const kprof_page_row kprof_stats_page;
+
+/* Append the names of the tables that were asked for, or those of the usual ones where none was. UNKNOWN_NAME, with a
+ * message, where there is no such table. */
+kprof_status kprof_stats_choose(const kprof_strlist *asked, kprof_strlist *out) KPROF_MUST_CHECK;
+
+#endif

@@ -1,0 +1,162 @@
+#!/usr/bin/env python3
+"""Adds up a trace again, from its records, and compares what `kprof stats` prints in all its tables. Usage:
+check_stats.py WRITE_FIXTURE KPROF"""
+import collections
+import csv
+import io
+import json
+import pathlib
+import sqlite3
+import statistics
+import subprocess
+import sys
+import tempfile
+
+TIMES = ["Avg (ns)", "Med (ns)", "Min (ns)", "Max (ns)", "StdDev (ns)"]
+failures = []
+
+
+def check(condition, message):
+    if not condition:
+        failures.append(message)
+
+
+def spread(values, digits=1):
+    deviation = statistics.stdev(values) if len(values) > 1 else 0
+    return [round(statistics.mean(values), digits), statistics.median(values), min(values), max(values),
+            round(deviation, digits)]
+
+
+def add_up(rows):
+    """Of (duration, key...) the share, the total and the spread of each key, the largest total first."""
+    groups = collections.defaultdict(list)
+    for duration, *key in rows:
+        if duration is not None:
+            groups[tuple(key)].append(duration)
+    whole = sum(sum(values) for values in groups.values())
+    table = [[round(100 * sum(values) / whole, 1), sum(values), len(values), *spread(values), *key]
+             for key, values in groups.items()]
+    return sorted(table, key=lambda row: (-row[1], row[-1]))
+
+
+def summary(count, *names):
+    return ["Time (%)", "Total Time (ns)", count, *TIMES, *names]
+
+
+class Trace:
+    def __init__(self, path):
+        self.db = sqlite3.connect(path)
+        self.names = dict(self.db.execute("SELECT id, text FROM trace_name"))
+        self.demangled = dict(self.db.execute("SELECT id, demangled FROM trace_name"))
+
+    def rows(self, table, *columns):
+        return self.db.execute(f"SELECT {', '.join(columns)} FROM trace_{table} ORDER BY id").fetchall()
+
+    def kernels(self):
+        return [(end and end - start, self.demangled[name], grid, block) for start, end, name, grid, block in self.rows(
+            "kernel", "start_ns", "end_ns", "name_id", "printf('%4d %4d %4d', grid_x, grid_y, grid_z)",
+            "printf('%4d %4d %4d', block_x, block_y, block_z)")]
+
+    def memory(self):
+        """Duration, bytes and name of copies and sets."""
+        copies = [(end - start, size, f"[CUDA memcpy {self.names[how]}]") for start, end, size, how in self.rows(
+            "copy", "start_ns", "end_ns", "bytes", "operation_id")]
+        return copies + [(end - start, size, "[CUDA memset]") for start, end, size in self.rows(
+            "set", "start_ns", "end_ns", "bytes")]
+
+    def calls(self):
+        return [(end - start, self.names[name])
+                for start, end, name in self.rows("call", "start_ns", "end_ns", "name_id")]
+
+    def ranges(self):
+        return [(end and end - start, self.names[style], f"{self.names.get(domain, '')}:{self.names[name]}")
+                for start, end, style, domain, name in self.rows("range", "start_ns", "end_ns", "style_id", "domain_id",
+                                                                 "name_id")]
+
+    def executions(self):
+        """Of each kernel with known times: its call's duration, queue, execution, all of it, and the names."""
+        calls = {}
+        for start, end, correlation, name in self.rows("call", "start_ns", "end_ns", "correlation", "name_id"):
+            calls.setdefault(correlation, (start, end, self.names[name]))
+        for start, end, correlation, name in self.rows("kernel", "start_ns", "end_ns", "correlation", "name_id"):
+            if start is not None:
+                began, returned, call = calls[correlation]
+                yield end - began, returned - began, start - returned, end - start, call, self.demangled[name]
+
+    def tables(self):
+        gpu = [(d, "CUDA_KERNEL", name) for d, name, *_ in self.kernels()]
+        memory = [(d, "MEMORY_OPER", name) for d, _, name in self.memory()]
+        calls = [(d, "CUDA_API", name) for d, name in self.calls()]
+        category = summary("Instances", "Category", "Operation")
+        yield "cuda_gpu_kern_sum", summary("Instances", "Name"), add_up([k[:2] for k in self.kernels()])
+        yield "cuda_api_sum", summary("Num Calls", "Name"), add_up(self.calls())
+        yield "cuda_gpu_mem_time_sum", summary("Count", "Operation"), add_up(
+            [(d, name) for d, _, name in self.memory()])
+        yield "cuda_gpu_sum", category, add_up(gpu + memory)
+        yield "cuda_api_gpu_sum", category, add_up(calls + gpu + memory)
+        yield "cuda_gpu_kern_gb_sum", summary("Instances", "GridXYZ", "BlockXYZ", "Name"), add_up(
+            [(d, grid, block, name) for d, name, grid, block in self.kernels()])
+        yield "nvtx_sum", summary("Instances", "Style", "Range"), add_up(self.ranges())
+        for style, name in (("PushPop", "nvtx_pushpop_sum"), ("StartEnd", "nvtx_startend_sum")):
+            yield name, summary("Instances", "Range"), add_up([(d, n) for d, s, n in self.ranges() if s == style])
+        yield "cuda_gpu_mem_size_sum", ["Total (MB)", "Count", "Avg (MB)", "Med (MB)", "Min (MB)", "Max (MB)",
+                                        "StdDev (MB)", "Operation"], self.sizes()
+        yield ("cuda_kern_exec_sum",
+               ["PID", "TID", "DevId", "Count", "QCount"] +
+               [f"{part}{what} (ns)" for part in "TAQK" for what in ("Avg", "Med", "Min", "Max", "StdDev")] +
+               ["API Name", "Kernel Name"], self.exec_sum())
+
+    def sizes(self):
+        groups = collections.defaultdict(list)
+        for _, size, name in self.memory():
+            groups[name].append(size / 1e6)
+        table = [[round(sum(values), 3), len(values), *(round(x, 3) for x in spread(values, 3)), name]
+                 for name, values in groups.items()]
+        return sorted(table, key=lambda row: -row[0])
+
+    def exec_sum(self):
+        groups = collections.defaultdict(list)
+        for *times, call, kernel in self.executions():
+            groups[call, kernel].append(times)
+        table = []
+        for names, times in groups.items():
+            queues = [queue for _, _, queue, _ in times if queue > 0]
+            columns = [[t[0] for t in times], [t[1] for t in times], queues, [t[3] for t in times]]
+            table.append([4242, 4242, 0, len(times), len(queues)] + [x for column in columns for x in spread(column)] +
+                         list(names))
+        return sorted(table, key=lambda row: -row[3] * row[5])
+
+
+def printed(kprof, report, *options):
+    return subprocess.run([kprof, "stats", report, *options], capture_output=True, text=True, check=True).stdout
+
+
+def check_table(kprof, report, name, header, rows):
+    got = json.loads(printed(kprof, report, "--report", name, "--json"))
+    check([list(row.values()) for row in got] == rows, f"{name}: {got}\n  and not {rows}")
+    check(all(list(row) == header for row in got), f"{name}: other columns than {header}")
+    lines = list(csv.reader(io.StringIO(printed(kprof, report, "--report", name, "--csv"))))
+    check(lines[0] == header, f"{name}: CSV has the columns {lines[0]}")
+    check(len(lines) == len(rows) + 1 and all(
+        str(value) == cell if isinstance(value, str) else float(cell) == value
+        for row, line in zip(rows, lines[1:]) for value, cell in zip(row, line)), f"{name}: CSV has {lines[1:]}")
+    text = printed(kprof, report, "--report", name, "--width", "400")
+    check(len(text.splitlines()) >= len(rows), f"{name}: text is\n{text}")
+
+
+def main():
+    write_fixture, kprof = sys.argv[1:]
+    with tempfile.TemporaryDirectory() as folder:
+        report = str(pathlib.Path(folder) / "trace.kprof")
+        subprocess.run([write_fixture, report, "trace"], check=True)
+        for name, header, rows in Trace(report).tables():
+            check_table(kprof, report, name, header, rows)
+        base = json.loads(printed(kprof, report, "--report", "cuda_gpu_kern_sum:base", "--json"))
+        check([row["Name"] for row in base] == ["vectorAdd", "scale"], f":base has {base}")
+        base = json.loads(printed(kprof, report, "--report", "cuda_gpu_kern_sum:mangled", "--json"))
+        check(base[0]["Name"] == "_Z9vectorAddPKfS0_Pfi", f":mangled has {base}")
+    print("\n".join(failures), end="")
+    sys.exit(1 if failures else 0)
+
+
+main()
