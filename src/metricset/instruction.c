@@ -114,7 +114,8 @@ static const kprof_instruction_metric rows[] = {
     COMPUTED("derived__avg_thread_executed_true", "Avg. Predicated-On Threads Executed", "thread",
              PREDICATED_THREADS ", in each execution", THREAD_INST_TRUE, INST)
     COMPUTED("derived__avg_thread_unexecuted_true", "Avg. Predicated-On Threads Unexecuted", "thread",
-             "Threads of the warp that did nothing, in each execution: they were not active, or their predicate was false",
+             "Threads of the warp that did nothing, in each execution: they were not active, or their predicate was "
+             "false",
              THREAD_INST_TRUE, INST)
     COMPUTED("memory_type", "Address Space", "", "Memory that the instruction accesses, from its text", INST)
     COMPUTED("memory_access_type", "Access Operation", "", "Load, store or atomic operation, from its text", INST)
