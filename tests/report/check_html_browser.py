@@ -606,10 +606,13 @@ class Pages(unittest.TestCase):
         self.assertNotEqual(self.evaluate("document.title"), "broken")
         self.assertIn("onerror", HOSTILE)
 
-    def code_rows(self):
-        """The texts of the headers of the rows, and what stands beside."""
-        return self.evaluate("[...document.querySelectorAll('.source tbody tr')].map(row => "
-                             "[...row.cells].map(cell => cell.textContent))")
+    def code_rows(self, notes=False):
+        """The texts of the headers of the rows, and what stands beside; or the notes in each row."""
+        rows = "[...document.querySelectorAll('.source tbody tr')]"
+        if notes:
+            return self.evaluate(f"{rows}.map(row => [...row.querySelectorAll('.note')].map(n => n.textContent))")
+        return self.evaluate(f"{rows}.map(row => [...row.cells].map(cell => {{ const own = cell.cloneNode(true); "
+                             "own.querySelectorAll('.note').forEach(n => n.remove()); return own.textContent; }))")
 
     def source_page(self, *options):
         run = write_page(KPROF, "report", MEASURED / "source.kprof", "--page", "source", "--csv", *options)
@@ -624,6 +627,9 @@ class Pages(unittest.TestCase):
         self.assertEqual([row[0] for row in rows], [row["location"] for row in expected])
         self.assertEqual([row[1] for row in rows], [f"{float(row['samples_pct']):.2f} %" for row in expected])
         self.assertEqual(rows[0][2], "Long Scoreboard 99 %")
+        self.assertEqual(self.code_rows(notes=True)[:3],
+                         [["called from softmax.py:15", "waits for 0x0040 LDG.E R4, desc[UR4][R2.64], softmax.py:14"],
+                          ["called from softmax.py:16"], []])
         self.click("document.querySelector('.source tbody tr:nth-child(2) button')")
         self.assertEqual([row[0] for row in self.code_rows()][1:4],
                          ["standard.py:170", "0x0070  SHFL.BFLY PT, R5, R4, 0x10, 0x1f", "0x0090  STS [R3], R5"])

@@ -12,9 +12,10 @@ function pairsOf(list) {
 function readCode(raw) {
     return {
         ...raw,
-        lines: raw.lines.map(([file, line, name, source, members, numbers, stalls], i) => ({
+        lines: raw.lines.map(([file, line, name, source, members, numbers, stalls, from, at], i) => ({
             ...{ key: `l${i}`, file, line, function: name, source, members, numbers },
             stalls: pairsOf(stalls),
+            caller: from === null ? null : { file: from, line: at },
         })),
         instructions: raw.instructions.map(([name, offset, sass, file, line, waits, numbers, stalls], i) => ({
             ...{ key: `i${i}`, function: raw.functions[name], offset, sass, file, line, waits, numbers },

@@ -1,5 +1,5 @@
-// The code of a kernel: its lines with a bar of what the reader chooses, and the instructions of a line below it once it
-// is opened. Only the rows of one page are made, so that thousands of instructions stay quick.
+// The code of a kernel: its lines with a bar of what the reader chooses, and the instructions of a line below it once it is
+// opened. Only the rows of one page are made, so that thousands of instructions stay quick.
 import { h, named } from "./dom.js";
 import { bar } from "./table.js";
 import { human } from "./units.js";
@@ -35,7 +35,7 @@ function placeOf(code, row) {
 // What most warps wait for at a row, and a bar of it.
 function stalls(code, row) {
     const all = row.numbers[code.columns.findIndex(({ key }) => key === "samples")];
-    if (!(all > 0)) return null;
+    if (!(all > 0) || row.stalls.length === 0) return null;
     const told = [...row.stalls].sort((a, b) => b[1] - a[1]).slice(0, TOLD_STALLS);
     const pct = (samples) => (100 * samples) / all;
     const name = ([reason, samples]) => `${code.reasons[reason]} ${pct(samples).toFixed(0)} %`;
@@ -216,7 +216,7 @@ class SourceView {
         const column = this.code.columns[this.column];
         const value = this.heat(row);
         const share = column.key === "samples" && column.total > 0 && value !== null;
-        const text = share ? human((100 * value) / column.total, "%") : human(value);
+        const text = share ? `${((100 * value) / column.total).toFixed(2)} %` : human(value);
         return h(
             "td",
             { class: "heat", role: "cell", title: share && `${human(value)} samples` },
@@ -234,6 +234,27 @@ class SourceView {
         ];
     }
 
+    // Which instruction gives the value that this one waits for.
+    waitsFor(row) {
+        if (!row?.waits.length) return null;
+        const producer = this.code.instructions[row.waits[row.waits.length - 1]];
+        const place = producer.line !== row.line || producer.file !== row.file ? placeOf(this.code, producer) : null;
+        return h(
+            "span",
+            { class: "note" },
+            "waits for ",
+            h("a", { href: sourceLink(this.code, producer) }, address(producer)),
+            ` ${producer.sass ?? ""}`,
+            place && `, ${place}`,
+        );
+    }
+
+    hottestOf(row) {
+        return this.membersOf(row).reduce((most, member) =>
+            (this.heat(member) ?? 0) > (this.heat(most) ?? 0) ? member : most,
+        );
+    }
+
     lineRow(row) {
         const isOpen = this.open.has(row);
         return h(
@@ -248,6 +269,8 @@ class SourceView {
                     h("span", { class: "place" }, placeOf(this.code, row) ?? "no line"),
                 ),
                 row.source !== null && h("code", {}, row.source.trimStart()),
+                row.caller && h("span", { class: "note" }, `called from ${placeOf(this.code, row.caller)}`),
+                !isOpen && this.heat(row) > 0 && this.waitsFor(this.hottestOf(row)),
                 this.code.functions.length > 1 && row.function && h("span", { class: "note" }, named(row.function)),
             ),
             this.cellsOf(row),
@@ -255,7 +278,6 @@ class SourceView {
     }
 
     instructionRow(row, isBelow) {
-        const producer = row.waits.length ? this.code.instructions[row.waits[row.waits.length - 1]] : null;
         const at = !isBelow && placeOf(this.code, row);
         return h(
             "tr",
@@ -270,14 +292,7 @@ class SourceView {
                 { scope: "row", role: "rowheader" },
                 h("code", {}, `${address(row)}  ${row.sass ?? ""}`),
                 at && h("span", { class: "note" }, at),
-                producer &&
-                    h(
-                        "span",
-                        { class: "note" },
-                        "waits for ",
-                        h("a", { href: sourceLink(this.code, producer) }, address(producer)),
-                        ` ${producer.sass ?? ""}`,
-                    ),
+                this.waitsFor(row),
             ),
             this.cellsOf(row),
         );

@@ -56,10 +56,15 @@ static cJSON *instruction_array(const kprof_emit_code *emitted, size_t number)
     return array;
 }
 
-/* [file, line, function, text, instructions, numbers, stalls] */
+/* [file, line, function, text, instructions, numbers, stalls, caller's file, caller's line]: the kernel's own line that
+ * called the inlined function of the first instruction */
 static cJSON *line_array(const kprof_emit_code *emitted, size_t number)
 {
     const kprof_profiled_line *line = &emitted->lines->items[number];
+    const kprof_profiled_code *code = emitted->code;
+    const kprof_profiled_instruction *first = &code->instructions[emitted->lines->members[line->first]];
+    const kprof_profiled_frame *caller =
+        first->frame_count > 1 ? &code->frames[first->first_frame + first->frame_count - 1] : NULL;
     cJSON *array = cJSON_CreateArray(), *members = cJSON_CreateArray();
     append(array, known(line->file != NULL, line->file ? line->file - emitted->profiles->files : 0));
     append(array, known(line->file != NULL, line->line));
@@ -69,6 +74,8 @@ static cJSON *line_array(const kprof_emit_code *emitted, size_t number)
         append(members, kprof_json_integer((int64_t)emitted->lines->members[line->first + i]));
     append(array, members);
     append_values(array, emitted, line->values);
+    append(array, known(caller != NULL, caller ? caller->file - emitted->profiles->files : 0));
+    append(array, known(caller != NULL, caller ? caller->line : 0));
     return array;
 }
 
