@@ -14,6 +14,7 @@
 #include "core/log.h"
 #include "core/monotonic.h"
 #include "report/model/number.h"
+#include "report/model/units.h"
 #include "report/page/page_stats.h"
 #include "report/store/code_read.h"
 
@@ -22,6 +23,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -48,8 +50,10 @@ typedef struct profile {
     kprof_bystander bystander;
     kprof_progress progress;
     kprof_spools *spools;
-    kprof_remote *remote; /* NULL: kprof ctl is not heard */
-    int64_t signal_ns;    /* when a signal arrived while launches were being measured; 0: none has */
+    bool takes_census;          /* by the run of the application that is under way, which measures nothing */
+    kprof_census_choice choice; /* the kernels to measure, after a census */
+    kprof_remote *remote;       /* NULL: kprof ctl is not heard */
+    int64_t signal_ns;          /* when a signal arrived while launches were being measured; 0: none has */
     kprof_outcome outcome;
 } profile;
 
@@ -143,6 +147,12 @@ static kprof_status check_application(const kprof_options *options)
     return status == KPROF_OK ? kprof_program_check(name) : status;
 }
 
+/* Is a run of the application measured? A trace has none, nor a census alone. */
+static bool measures(const profile *run)
+{
+    return !is_trace(run) && (!run->options->census || run->options->is_measured);
+}
+
 static kprof_status prepare_counters(profile *run)
 {
     const kprof_options *options = run->options;
@@ -168,8 +178,12 @@ static kprof_status prepare(profile *run)
                           "--help");
     leave_other_profiler();
     kprof_status status = check_application(options);
-    if (status == KPROF_OK)
-        status = is_trace(run) ? kprof_stats_choose(&options->stats_reports, &run->tables) : prepare_counters(run);
+    if (status == KPROF_OK && measures(run))
+        status = prepare_counters(run);
+    else if (status == KPROF_OK && is_trace(run))
+        status = kprof_stats_choose(&options->stats_reports, &run->tables);
+    else if (status == KPROF_OK)
+        status = kprof_filter_check(&options->filter);
     if (status == KPROF_OK)
         status = kprof_injection_locate(options, &run->injection);
     if (status == KPROF_OK)
@@ -210,10 +224,17 @@ static void mention_old_sessions(void)
     kprof_strlist_free(&old);
 }
 
+/* Write the files from which a report can be made if this kprof is killed. */
+static kprof_status keep_seed(const profile *run)
+{
+    char seed[PATH_MAX + 32];
+    snprintf(seed, sizeof seed, "%s/" KPROF_SESSION_SEED, run->session.dir);
+    return kprof_report_keep_seed(run->report, seed);
+}
+
 /* Make the session directory and the report. From here on no signal ends kprof until both are settled. */
 static kprof_status open_session(profile *run)
 {
-    char seed[PATH_MAX + 32];
     kprof_status status = kprof_signals_block(&run->signals);
     if (status == KPROF_OK)
         kprof_bystander_fork(&run->bystander);
@@ -224,12 +245,9 @@ static kprof_status open_session(profile *run)
     if (status == KPROF_OK)
         status = kprof_report_begin_run(
             run->options, &run->plans,
-            &(kprof_report_target){run->report_path, run->create_mode, is_trace(run) ? NULL : "default"}, &run->report);
-    /* Write the files from which a report can be made if this kprof is killed. */
-    if (status == KPROF_OK) {
-        snprintf(seed, sizeof seed, "%s/" KPROF_SESSION_SEED, run->session.dir);
-        status = kprof_report_keep_seed(run->report, seed);
-    }
+            &(kprof_report_target){run->report_path, run->create_mode, measures(run) ? "default" : NULL}, &run->report);
+    if (status == KPROF_OK)
+        status = keep_seed(run);
     if (status == KPROF_OK && run->options->export_path)
         status = kprof_session_note_report(&run->session, run->report_path, kprof_report_place(run->report));
     if (status == KPROF_OK)
@@ -244,8 +262,12 @@ static kprof_status save_config(const profile *run)
     if (status != KPROF_OK)
         return status;
     config.root_pid = run->child.pid;
-    config.nvtx = run->nvtx;
+    config.nvtx = run->nvtx && !run->takes_census;
     config.traces = is_trace(run);
+    config.census = run->takes_census;
+    config.call_stack_type = run->takes_census ? 0 : config.call_stack_type;
+    config.filter.mangled = run->choice.chosen;
+    config.chip_count = run->takes_census ? 0 : config.chip_count;
     status = kprof_config_save(&config, run->session.dir);
     free(config.chips);
     return status;
@@ -258,7 +280,7 @@ static kprof_status start_application(profile *run)
         .injection_library = run->injection,
         .exec_library = run->exec_library,
         .session_dir = run->session.dir,
-        .nvtx = run->nvtx,
+        .nvtx = run->nvtx && !run->takes_census,
         .null_stdin = run->options->null_stdin,
         .stdout_to_stderr = run->route.application_to_stderr,
         .signals = &run->signals,
@@ -379,7 +401,7 @@ static void announce_report(const profile *run)
     else if (is_kept)
         kprof_log(KPROF_LOG_INFO, "report: %s (%llu launch%s profiled, %llu seen)", run->report_path,
                   (unsigned long long)counts->profiled, kprof_ending(counts->profiled, "es"),
-                  (unsigned long long)counts->launches);
+                  (unsigned long long)(counts->launches > 0 ? counts->launches : counts->timed));
     if (counts->multiplexed > 0)
         kprof_log(
             KPROF_LOG_INFO, "%llu of the launches are multiplexed: %llu sample%s, each with the passes of several %s",
@@ -398,7 +420,7 @@ static void print_tables(profile *run)
 static void print_results(profile *run)
 {
     const kprof_outcome *outcome = &run->outcome;
-    bool is_empty = outcome->counts.profiled + outcome->counts.not_measured == 0;
+    bool is_empty = outcome->counts.profiled + outcome->counts.not_measured + outcome->counts.timed == 0;
     bool is_text = run->options->format == KPROF_UNSET;
     if (run->report && is_trace(run) && (outcome->counts.activities > 0 || !is_text))
         print_tables(run);
@@ -426,10 +448,92 @@ static void dispose(profile *run, bool started)
     kprof_signals_restore(&run->signals);
     free(run->findings.items);
     kprof_strlist_free(&run->tables);
+    kprof_strlist_free(&run->choice.chosen);
     kprof_plans_free(&run->plans);
     free(run->report_path);
     free(run->injection);
     free(run->exec_library);
+}
+
+static void tell_census(const kprof_census_choice *choice)
+{
+    kprof_strbuf time = KPROF_STRBUF_INIT;
+    const kprof_human human = kprof_units_human(choice->total_ns, "ns", false);
+    kprof_human_put(&human, &time);
+    kprof_log(KPROF_LOG_INFO, "census: %llu launch%s of %zu kernel%s took %s of the GPU's time",
+              (unsigned long long)choice->launches, kprof_ending(choice->launches, "es"), choice->kernels,
+              kprof_ending(choice->kernels, "s"), time.data ? time.data : "");
+    kprof_strbuf_free(&time);
+}
+
+/* Choose what to measure after a census; false when the program is not to be run once more. */
+static bool choose_kernels(profile *run)
+{
+    kprof_outcome *outcome = &run->outcome;
+    kprof_census_choice *choice = &run->choice;
+    const bool is_well = WIFEXITED(outcome->wait_status) && WEXITSTATUS(outcome->wait_status) == 0;
+    if (outcome->collecting != KPROF_OK || outcome->counts.timed == 0)
+        return false;
+    outcome->collecting = kprof_report_choose(run->report, &run->options->filter, run->options->top, choice);
+    if (outcome->collecting != KPROF_OK)
+        return false;
+    tell_census(choice);
+    if (!run->options->is_measured)
+        return false;
+    if (!is_well)
+        kprof_log(KPROF_LOG_WARNING, "the application failed, so kprof does not run it once more to measure kernels");
+    else if (choice->chosen.count == 0)
+        outcome->choosing = kprof_fail(KPROF_NO_MATCH, "no kernel of the census matches -k %s",
+                                       run->options->filter.kernel ? run->options->filter.kernel : "");
+    if (!is_well || choice->chosen.count == 0)
+        return false;
+    kprof_log(
+        KPROF_LOG_INFO,
+        "kernel%s with %.3g %% of that time: %zu; the application runs once more, and launches of %s are measured",
+        kprof_ending(choice->chosen.count, "s"), 100 * choice->chosen_ns / choice->total_ns, choice->chosen.count,
+        choice->chosen.count == 1 ? "it" : "them");
+    return true;
+}
+
+/* Run the application to count and time its launches. Its spools have a session of their own, as those of the second
+ * run do. */
+static kprof_status take_census(profile *run)
+{
+    const kprof_session session = run->session;
+    run->session = (kprof_session){.dir = NULL};
+    run->takes_census = run->outcome.is_census = true;
+    kprof_status status = kprof_session_open(&run->session);
+    if (status == KPROF_OK)
+        status = keep_seed(run);
+    if (status == KPROF_OK)
+        status = start_application(run);
+    if (status == KPROF_OK)
+        collect(run);
+    run->takes_census = false;
+    kprof_spools_free(run->spools);
+    run->spools = NULL;
+    kprof_session_close(&run->session, status == KPROF_OK && run->outcome.collecting != KPROF_OK);
+    run->session = session;
+    return status;
+}
+
+static kprof_status run_application(profile *run)
+{
+    kprof_status status = KPROF_OK;
+    bool measures = true;
+    if (run->options->census)
+        status = take_census(run);
+    if (run->options->census && status == KPROF_OK)
+        measures = choose_kernels(run);
+    if (status != KPROF_OK || !measures)
+        return status;
+    kprof_child_close(&run->child);
+    run->child = (kprof_child){.gate = -1, .error = -1};
+    run->outcome = (kprof_outcome){0};
+    status = start_application(run);
+    if (status == KPROF_OK)
+        collect(run);
+    return status;
 }
 
 static kprof_status profile_application(profile *run)
@@ -438,10 +542,9 @@ static kprof_status profile_application(profile *run)
     if (status == KPROF_OK)
         status = open_session(run);
     if (status == KPROF_OK)
-        status = start_application(run);
+        status = run_application(run);
     if (status != KPROF_OK)
         return status;
-    collect(run);
     kprof_outcome_explain(&run->outcome, run->options, run->report);
     close_session(run);
     announce_report(run);

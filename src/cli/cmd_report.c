@@ -67,16 +67,37 @@ static kprof_status print_report(const kprof_options *options, kprof_report *rep
     return status;
 }
 
-/* Every page but that of the session is about launches. */
-static kprof_status check_launches(const kprof_options *options, kprof_report *report, const kprof_filter_spec *filter)
+/* Every page but those of the session and of a census is about launches. A report may have a census alone. `given`:
+ * with the filter of the command line, for messages. */
+static kprof_status check_launches(const kprof_options *given, kprof_options *options, kprof_report *report)
 {
-    uint64_t taken = 1;
+    uint64_t taken = 0;
+    kprof_report_counts counts = {0};
+    if (options->page == KPROF_PAGE_SESSION)
+        return KPROF_OK;
     kprof_status status = KPROF_OK;
-    if (options->page != KPROF_PAGE_SESSION)
-        status = kprof_report_count_taken(report, filter, &taken);
+    if (options->page != KPROF_PAGE_CENSUS)
+        status = kprof_report_count_taken(report, &options->filter, &taken);
     if (status != KPROF_OK || taken > 0)
         return status;
-    kprof_outcome_explain_no_match(options, report);
+    status = kprof_report_count(report, &counts);
+    if (status == KPROF_OK && options->page == KPROF_PAGE_CENSUS)
+        return counts.timed > 0 ? KPROF_OK
+                                : kprof_fail(KPROF_NO_MATCH,
+                                             "%s has no census; kprof --census counts and times every "
+                                             "launch",
+                                             options->argument);
+    if (status != KPROF_OK)
+        return status;
+    const bool is_alone = counts.timed > 0 && counts.profiled + counts.not_measured == 0;
+    if (is_alone && options->page == KPROF_UNSET && !options->html_path)
+        options->page = KPROF_PAGE_CENSUS;
+    if (is_alone && (options->page == KPROF_PAGE_CENSUS || options->page == KPROF_PAGE_SUMMARY || options->html_path))
+        return KPROF_OK;
+    if (is_alone)
+        return kprof_fail(KPROF_NO_MATCH, "the report has a census alone, of which --page census and --page summary "
+                                          "tell: no launch was measured");
+    kprof_outcome_explain_no_match(given, report);
     return KPROF_NO_MATCH;
 }
 
@@ -124,7 +145,7 @@ static kprof_status show(const kprof_options *options, const kprof_subset *subse
     kprof_status status =
         is_part ? open_part(options, subset, &report, &kept) : kprof_report_open_named(options->argument, &report);
     if (status == KPROF_OK)
-        status = check_launches(options, report, &rest.filter);
+        status = check_launches(options, &rest, report);
     if (status == KPROF_NO_MATCH)
         tell_numbers(options);
     if (status == KPROF_OK)

@@ -103,7 +103,8 @@ OPTION(CLI, CHOICE, group_by, "group-by", SHOWING,
                                 {"stack", KPROF_GROUP_STACK}, {"line", KPROF_GROUP_LINE},
                                 {"module", KPROF_GROUP_MODULE}))
 OPTION(CLI, NUMBER, top, "top", SHOWING,
-       "show the first N rows of the summary and brief pages, or of each kernel of the source page (10); 0: all",
+       "show the first N rows of the summary, census and brief pages, or of each kernel of the source page (10); 0: "
+       "all. With --census, measure the N kernels with most of the GPU's time",
        .argument = "N")
 OPTION(CLI, CHOICE, source_view, "print-source", SHOWING,
        "rows of the source page: instructions, lines of PTX, lines, or lines and their instructions (cuda, or sass "

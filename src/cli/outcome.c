@@ -31,6 +31,13 @@ static kprof_status nothing_status(const kprof_outcome *outcome)
     return told != KPROF_OK ? told : KPROF_NO_MATCH;
 }
 
+static bool has_results(const kprof_outcome *outcome)
+{
+    const kprof_report_counts *counts = &outcome->counts;
+    return outcome->is_census ? counts->timed > 0
+                              : counts->profiled + counts->activities + outcome->spools.elsewhere > 0;
+}
+
 /* kprof's own result, the application's apart. */
 static kprof_status own_status(const kprof_outcome *outcome)
 {
@@ -38,9 +45,9 @@ static kprof_status own_status(const kprof_outcome *outcome)
         return outcome->collecting;
     if (outcome->spools.told == KPROF_OUTPUT)
         return KPROF_OUTPUT;
-    if (outcome->counts.profiled == 0 && outcome->counts.activities == 0 && outcome->spools.elsewhere == 0)
+    if (!has_results(outcome))
         return nothing_status(outcome);
-    return outcome->printing;
+    return outcome->choosing != KPROF_OK ? outcome->choosing : outcome->printing;
 }
 
 /* One whose process --kill has ended does not fail, nor do those that waited for it. */
@@ -265,6 +272,8 @@ static void explain_nothing(const kprof_outcome *outcome, const kprof_options *o
                   "injection library was loaded");
     else if (options->starts_unarmed && !outcome->spools.armed && !is_telling(outcome->spools.told))
         kprof_log(KPROF_LOG_ERROR, "nothing was measured: kprof ctl start has armed no process of the application");
+    else if (outcome->is_census && nothing_status(outcome) == KPROF_NO_MATCH)
+        kprof_log(KPROF_LOG_ERROR, "the census has no launch: the application launched no kernel that was timed");
     else if (nothing_status(outcome) == KPROF_NO_MATCH)
         kprof_outcome_explain_no_match(options, report);
     else
@@ -284,7 +293,7 @@ void kprof_outcome_explain(const kprof_outcome *outcome, const kprof_options *op
         kprof_log(KPROF_LOG_INFO,
                   "all %llu launches were measured with sets of kprof ctl start, and are in its reports",
                   (unsigned long long)outcome->spools.elsewhere);
-    else if (counts->profiled == 0 && counts->activities == 0)
+    else if (!has_results(outcome))
         explain_nothing(outcome, options, report);
     else if (counts->not_measured > 0)
         kprof_log(KPROF_LOG_WARNING, "%llu of %llu selected launches could not be measured; the report says why",

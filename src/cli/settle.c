@@ -214,10 +214,12 @@ static const char *const format_names[] = {KPROF_FORMATS(FORMAT_NAME, FORMAT_NAM
 static kprof_status settle_conditions(kprof_options *options)
 {
     kprof_status status = KPROF_OK;
-    const bool has_launches = options->page != KPROF_PAGE_SESSION && options->page != KPROF_PAGE_SOURCES;
+    const bool has_launches = options->page != KPROF_PAGE_SESSION && options->page != KPROF_PAGE_SOURCES &&
+                              options->page != KPROF_PAGE_CENSUS;
     if (options->filters.count > 0 && !has_launches)
-        return kprof_fail(KPROF_USAGE, "--filter chooses launches for the pages details, raw, summary, statistics, "
-                                       "brief and source; leave it out of --page session and --page sources");
+        return kprof_fail(KPROF_USAGE,
+                          "--filter chooses launches for the pages details, raw, summary, statistics, "
+                          "brief and source; leave it out of --page session, --page sources and --page census");
     options->conditions = calloc(options->filters.count + 1, sizeof *options->conditions);
     if (!options->conditions)
         return kprof_fail(KPROF_NO_MEMORY, "--filter: out of memory");
@@ -296,10 +298,13 @@ static kprof_status check_rows(const kprof_options *options)
 {
     const bool ranks = options->page == KPROF_PAGE_SUMMARY || options->page == KPROF_PAGE_BRIEF ||
                        (options->page == KPROF_PAGE_SOURCE && options->group_by == KPROF_UNSET);
+    const bool is_census = options->page == KPROF_PAGE_CENSUS && options->sort == KPROF_UNSET &&
+                           (options->group_by == KPROF_UNSET || options->group_by == KPROF_GROUP_KERNEL ||
+                            options->group_by == KPROF_GROUP_CONFIG);
     const char *order = options->top ? "top" : options->sort != KPROF_UNSET ? "sort" : NULL;
     const char *name = order ? order : options->group_by != KPROF_UNSET ? "group-by" : NULL;
     const bool prints = (options->command->mask & (KPROF_IN(profile) | KPROF_IN(report))) != 0;
-    if (!name || ranks || !prints || (options->page == KPROF_PAGE_STATISTICS && !order))
+    if (!name || ranks || is_census || options->census || !prints || (options->page == KPROF_PAGE_STATISTICS && !order))
         return KPROF_OK;
     if (options->html_path)
         return kprof_fail(
@@ -307,6 +312,11 @@ static kprof_status check_rows(const kprof_options *options)
             "--%s is about rows of text: leave it out, as the page of --html has all kernels and launches "
             "and sorts them itself",
             name);
+    if (options->page == KPROF_PAGE_CENSUS)
+        return kprof_fail(KPROF_USAGE,
+                          "--page census ranks kernels by their time, or with --group-by config kernels "
+                          "and shapes; leave --%s out",
+                          name);
     if (options->page == KPROF_PAGE_STATISTICS)
         return kprof_fail(KPROF_USAGE, "--%s is about the summary and brief pages, which rank kernels; leave it out",
                           name);
@@ -349,10 +359,39 @@ static kprof_status settle_pages(kprof_options *options)
     return status == KPROF_OK ? settle_conditions(options) : status;
 }
 
+/* A run that takes a census measures nothing. A second one does, where something tells what. */
+static kprof_status settle_census(kprof_options *options)
+{
+    kprof_filter_spec *filter = &options->filter;
+    if (!options->census || !(options->command->mask & KPROF_IN(profile)))
+        return KPROF_OK;
+    if (options->graph_profiling == KPROF_GRAPH_WHOLE)
+        return kprof_fail(KPROF_USAGE, "--census counts each kernel of a CUDA graph, and --graph-profiling graph "
+                                       "measures none of them; leave one of them out");
+    if (options->replay_choice == KPROF_RANGES)
+        return kprof_fail(KPROF_USAGE, "--census counts kernels, and --replay-mode range measures ranges; leave one of "
+                                       "them out");
+    if (options->starts_unarmed)
+        return kprof_fail(KPROF_USAGE, "--census counts launches from the start; leave --armed no out");
+    const bool counts = filter->launch_count > 0 || filter->filter_mode != KPROF_FILTER_GLOBAL;
+    options->is_measured = options->top > 0 || counts || is_told_what(options);
+    if (options->top > 0 && !counts && !filter->invocation) {
+        filter->filter_mode = KPROF_FILTER_PER_CONFIG;
+        filter->launch_count = 1;
+    }
+    const bool prints = !options->export_path || options->format != KPROF_UNSET;
+    if (prints && options->page == KPROF_UNSET && options->print_summary == KPROF_UNSET)
+        options->page = options->is_measured ? KPROF_PAGE_SUMMARY : KPROF_PAGE_CENSUS;
+    return KPROF_OK;
+}
+
 kprof_status kprof_options_settle(kprof_options *options)
 {
     kprof_status status = settle_command(options);
     if (status != KPROF_OK || options->complete || options->topic) /* help is given whatever else was asked for */
+        return status;
+    status = settle_census(options);
+    if (status != KPROF_OK)
         return status;
     uint64_t launches = options->filter.filter_mode == KPROF_FILTER_GLOBAL ? options->filter.launch_count : 0;
     options->most_launches = launches;

@@ -31,7 +31,7 @@ static const kprof_option_row rows[] = {
 #include "core/recorder_options.h"
 #undef OPTION
     ROW(STRING, filter.context) ROW(STRING, filter.stream)                   /**/
-    ROW(STRING, filter.invocation)                                           /**/
+    ROW(STRING, filter.invocation) ROW(LIST, filter.mangled)                 /**/
     ROW(COUNT, filter.profiler_calls, .value = KPROF_PROFILER_CALLS_IGNORED) /**/
     ROW(FLAG, filter.measures_ranges)                                        /**/
     ROW(LIST, instruction_metrics) ROW(FLAG, samples)                        /**/

@@ -257,6 +257,23 @@
     SPOOL(U32, turn, NONE) /* of kprof ctl, from 1; 0: the process was never armed so */                               \
     SPOOL(U32, plan, NONE) /* 0: the run's own */
 
+/* With --census: launches of a kernel with the same grid, block and dynamic shared memory on a device, and how long
+ * they ran. The latest record for a row holds. */
+#define KPROF_CENSUS_FIELDS(FIELD, SPOOL, REPORT)                                                                      \
+    REPORT(REF, process_id, 9)                                                                                         \
+    REPORT(REF, kernel_id, 9)                                                                                          \
+    REPORT(REF, device_id, 9)                                                                                          \
+    SPOOL(U32, row, NONE) /* numbered from 1 in this process */                                                        \
+    SPOOL(U32, kernel, NONE)                                                                                           \
+    SPOOL(U32, device, NONE)                                                                                           \
+    FIELD(SHAPE, grid, grid, 9, NONE, NONE) /* 0,0,0: of further shapes, as in block */                                \
+    FIELD(SHAPE, block, block, 9, NONE, NONE)                                                                          \
+    FIELD(U32, dynamic_smem_bytes, dynamic_smem_bytes, 9, NONE, NONE)                                                  \
+    FIELD(U64, launches, launches, 9, NONE, NONE) /* that were timed */                                                \
+    FIELD(U64, total_ns, total_ns, 9, NONE, NONE)                                                                      \
+    FIELD(U64, shortest_ns, shortest_ns, 9, NONE, NONE)                                                                \
+    FIELD(U64, longest_ns, longest_ns, 9, NONE, NONE)
+
 /* The records of the spool and their types. The first of every spool is that of the process. */
 #define KPROF_RECORD_MAP(X)                                                                                            \
     X(1, PROCESS, process)                                                                                             \
@@ -276,7 +293,8 @@
     X(15, NAME, name)                                                                                                  \
     X(16, ACTIVITIES, activities)                                                                                      \
     X(17, TRACED, traced)                                                                                              \
-    X(18, ARMED, armed)
+    X(18, ARMED, armed)                                                                                                \
+    X(19, CENSUS, census)
 
 /* Tables of the report that no record is in. */
 #define KPROF_METRIC_FIELDS(FIELD, SPOOL, REPORT)                                                                      \

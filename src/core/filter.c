@@ -74,6 +74,7 @@ kprof_status kprof_filter_new(const kprof_filter_spec *spec, kprof_filter **out)
     filter->spec.kernel = filter->spec.context = filter->spec.stream = filter->spec.invocation = NULL;
     filter->spec.range_filter = filter->spec.schedule = filter->spec.step = NULL;
     filter->spec.nvtx_include = filter->spec.nvtx_exclude = (kprof_strlist)KPROF_STRLIST_INIT; /* the caller's */
+    filter->spec.mangled = (kprof_strlist)KPROF_STRLIST_INIT;
     atomic_init(&filter->stopped, spec->profiler_calls == KPROF_FROM_A_START_CALL);
     kprof_status status = KPROF_OK;
     const char *pattern = spec->kernel ? kprof_regex_pattern(spec->kernel) : NULL;
@@ -84,6 +85,8 @@ kprof_status kprof_filter_new(const kprof_filter_spec *spec, kprof_filter **out)
         status = kprof_fail(KPROF_NO_MEMORY, "launch filter: out of memory");
     else if (pattern)
         status = kprof_regex_new("-k", pattern, &filter->regex);
+    if (status == KPROF_OK && !kprof_strlist_add_all(&filter->spec.mangled, &spec->mangled))
+        status = kprof_fail(KPROF_NO_MEMORY, "launch filter: out of memory");
     if (status == KPROF_OK)
         status = make_part(spec->context, &filter->parts[KPROF_PART_CONTEXT]);
     if (status == KPROF_OK)
@@ -126,6 +129,7 @@ void kprof_filter_free(kprof_filter *filter)
     kprof_nvtx_filter_free(filter->nvtx);
     kprof_ranges_free(filter->ranges);
     free(filter->spec.kernel);
+    kprof_strlist_free(&filter->spec.mangled);
     free(filter);
 }
 
@@ -171,6 +175,8 @@ static char *name_to_match(const kprof_filter *filter, const char *mangled)
 
 bool kprof_filter_match_name(const kprof_filter *filter, const char *mangled)
 {
+    if (filter->spec.mangled.count > 0 && !kprof_strlist_contains(&filter->spec.mangled, mangled))
+        return false;
     if (!filter->spec.kernel)
         return true;
     char *name = name_to_match(filter, mangled);

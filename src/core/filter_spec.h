@@ -36,6 +36,7 @@ typedef struct kprof_filter_spec {
 #undef OPTION
     char *context, *stream;  /* of --kernel-id: a number, or a pattern of the name that NVTX gives it */
     char *invocation;        /* of --kernel-id: only these launches of each kernel, as core/numbers.h has them */
+    kprof_strlist mangled;   /* of --census --top: only kernels of these names; none: all */
     uint32_t profiler_calls; /* kprof_profiler_calls */
     bool measures_ranges;    /* --nvtx-include chooses ranges, each to be measured as one */
 } kprof_filter_spec;

@@ -39,6 +39,9 @@ OPTION(FILTER, CHOICE, filter_mode, "filter-mode", CHOOSING,
        .argument = "global|per-gpu|per-launch-config",
        .choices = KPROF_CHOICES({"global", KPROF_FILTER_GLOBAL}, {"per-gpu", KPROF_FILTER_PER_DEVICE},
                                 {"per-launch-config", KPROF_FILTER_PER_CONFIG}))
+OPTION(RECORDER, FLAG, census, "census", RUNNING,
+       "count and time every launch in a run without counters; with --top, metrics or -c run the program once more and "
+       "measure the kernels with most of the GPU's time")
 OPTION(RECORDER, CHOICE, kills, "kill", RUNNING,
        "end a process when as many of its launches are measured as --launch-count says (no)", .argument = "yes|no",
        .choices = KPROF_CHOICES({"no", 0}, {"yes", 1}))

@@ -29,7 +29,7 @@ static struct {
     const kprof_cupti_api *cupti;
     kprof_activity_sink sink;
     int64_t offset_ns; /* from CUPTI's clock to the time since 1970 */
-    bool whole_graphs;
+    kprof_activity_scope scope;
     atomic_bool runs;
     pthread_mutex_t buffers; /* guards the next three */
     free_buffer *kept;
@@ -496,7 +496,8 @@ static void enable_driver_calls(void)
 
 static kprof_status enable_kinds(void)
 {
-    for (size_t i = 0; i < KIND_COUNT; i++) {
+    const bool is_kernels = activities.scope == KPROF_ACTIVITIES_OF_KERNELS;
+    for (size_t i = 0; i < (is_kernels ? 1 : KIND_COUNT); i++) { /* kernels are the first */
         const CUptiResult result = activities.cupti->cuptiActivityEnable(kinds[i].kind);
         if (result != CUPTI_SUCCESS && !kinds[i].optional)
             return refused("activities", result);
@@ -504,22 +505,23 @@ static kprof_status enable_kinds(void)
             kprof_log(KPROF_LOG_DEBUG, "CUPTI does not record activities of kind %d (error %d)", (int)kinds[i].kind,
                       (int)result);
     }
-    if (activities.whole_graphs) {
+    if (activities.scope == KPROF_ACTIVITIES_OF_GRAPHS) {
         const CUptiResult result = activities.cupti->cuptiActivityEnable(CUPTI_ACTIVITY_KIND_GRAPH_TRACE);
         if (result != CUPTI_SUCCESS)
             return refused("graphs", result);
     }
-    enable_driver_calls();
+    if (!is_kernels)
+        enable_driver_calls();
     return KPROF_OK;
 }
 
-kprof_status kprof_activities_start(const kprof_activity_sink *sink, bool whole_graphs)
+kprof_status kprof_activities_start(const kprof_activity_sink *sink, kprof_activity_scope scope)
 {
     kprof_status status = kprof_cupti_load(&activities.cupti);
     if (status != KPROF_OK)
         return status;
     activities.sink = *sink;
-    activities.whole_graphs = whole_graphs;
+    activities.scope = scope;
     if (!compare_clocks())
         return kprof_fail(KPROF_UNSUPPORTED, "CUPTI does not tell its time");
     (void)activities.cupti->cuptiSetThreadIdType(CUPTI_ACTIVITY_THREAD_ID_TYPE_SYSTEM);

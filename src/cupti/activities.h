@@ -18,9 +18,16 @@ typedef struct kprof_activity_sink {
     void (*end)(uint64_t dropped, uint64_t unknown);
 } kprof_activity_sink;
 
-/* Have CUPTI record activities from now on, once in a process; each graph as one with `whole_graphs`. UNSUPPORTED when
+/* What is recorded. */
+typedef enum kprof_activity_scope {
+    KPROF_ACTIVITIES_OF_NODES,   /* all activities; each kernel and copy of a graph is one */
+    KPROF_ACTIVITIES_OF_GRAPHS,  /* the same, but each graph is one */
+    KPROF_ACTIVITIES_OF_KERNELS, /* kernels alone, those of graphs too */
+} kprof_activity_scope;
+
+/* Have CUPTI record activities from now on, once in a process. UNSUPPORTED when
  * CUPTI refuses: another tool may record them already. */
-kprof_status kprof_activities_start(const kprof_activity_sink *sink, bool whole_graphs) KPROF_MUST_CHECK;
+kprof_status kprof_activities_start(const kprof_activity_sink *sink, kprof_activity_scope scope) KPROF_MUST_CHECK;
 /* Hand over the activities that have ended. Waits for no work on the GPU; not to be called while a stream or context is
  * being destroyed. */
 void kprof_activities_flush(void);

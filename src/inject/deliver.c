@@ -13,6 +13,12 @@
 #include <string.h>
 #include <unistd.h>
 
+void kprof_deliver_kernel(const kprof_kernel *kernel)
+{
+    kprof_record record = {.type = KPROF_RECORD_KERNEL, .kernel = kernel->record};
+    kprof_process_write(&record);
+}
+
 void kprof_deliver_progress(const kprof_launch_record *last, uint64_t open, uint32_t pass, uint32_t pass_count)
 {
     kprof_record record = {.type = KPROF_RECORD_PROGRESS};

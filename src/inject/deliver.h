@@ -5,6 +5,7 @@
 #include "core/config.h"
 #include "cupti/profiler.h"
 #include "inject/evaluate.h"
+#include "inject/kernels.h"
 #include "spool/record.h"
 
 /* Of a text that says why a launch was measured in another way than asked for, with the NUL. */
@@ -13,6 +14,8 @@
 /* Why a launch has nothing of its instructions. */
 #define KPROF_ONLY_IN_REPLAYS "the launch was not repeated, and instructions are measured in replays alone"
 
+/* Describe a kernel, before the first record that refers to it. */
+void kprof_deliver_kernel(const kprof_kernel *kernel);
 /* Report a chosen launch: that it is measured, as far as its record holds values, mode and passes, or why it is not. */
 void kprof_deliver_launch(kprof_launch_record *launch, const char *reason);
 /* Does kprof_deliver_launch tell that nothing was measured of the launch's instructions? It does unless the caller

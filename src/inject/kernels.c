@@ -123,13 +123,14 @@ kprof_kernel *kprof_kernels_find(const kprof_call *call, const kprof_filter *fil
     return kernel;
 }
 
-kprof_kernel *kprof_kernels_find_range(const char *name, const kprof_filter *filter, kprof_kernel_announcer *announce)
+kprof_kernel *kprof_kernels_find_named(const char *name, bool is_range, const kprof_filter *filter,
+                                       kprof_kernel_announcer *announce)
 {
     const kprof_kernel_record record = {.mangled = name};
     pthread_mutex_lock(&kprof_the_kernels.mutex);
-    kprof_kernel *kernel = find_known(&record, true);
+    kprof_kernel *kernel = find_known(&record, is_range);
     if (!kernel && (kernel = add_kernel(&record, filter)) != NULL) {
-        kernel->is_range = true;
+        kernel->is_range = is_range;
         announce(kernel);
     }
     pthread_mutex_unlock(&kprof_the_kernels.mutex);

@@ -62,8 +62,9 @@ typedef void kprof_kernel_announcer(const kprof_kernel *kernel);
  * as the process. Two kernels of one name, as made at run time, are told apart by registers and memory. */
 kprof_kernel *kprof_kernels_find(const kprof_call *call, const kprof_filter *filter, kprof_kernel_announcer *announce);
 
-/* The kernel that stands for a range of the application; NULL when out of memory. Thread-safe. */
-kprof_kernel *kprof_kernels_find_range(const char *name, const kprof_filter *filter, kprof_kernel_announcer *announce);
+/* The same for a kernel of which only the name is known, or that stands for a range of the application. */
+kprof_kernel *kprof_kernels_find_named(const char *name, bool is_range, const kprof_filter *filter,
+                                       kprof_kernel_announcer *announce);
 
 /* Forget which handle stands for which kernel: modules are being unloaded, or a context ends. Takes no lock, since the
  * driver may hold one of its own that a thread waits for in _find. */

@@ -7,6 +7,7 @@
 #include "core/monotonic.h"
 #include "inject/batch.h"
 #include "inject/captures.h"
+#include "inject/census.h"
 #include "inject/contexts.h"
 #include "inject/deliver.h"
 #include "inject/devices.h"
@@ -79,12 +80,6 @@ static void write_seen(kprof_kernel *kernel)
         kprof_process_write(&record);
 }
 
-static void write_kernel(const kprof_kernel *kernel)
-{
-    kprof_record record = {.type = KPROF_RECORD_KERNEL, .kernel = kernel->record};
-    kprof_process_write(&record);
-}
-
 void kprof_launch_write_counts(void)
 {
     kprof_kernels_visit(write_seen);
@@ -107,7 +102,7 @@ static void count_for_kernel(counted *launch)
 
 static counted count_launch(const kprof_call *call)
 {
-    counted launch = {.kernel = kprof_kernels_find(call, kprof_engine.process.filter, write_kernel)};
+    counted launch = {.kernel = kprof_kernels_find(call, kprof_engine.process.filter, kprof_deliver_kernel)};
     launch.position = atomic_fetch_add(&kprof_engine.process.launches, 1);
     if (launch.kernel)
         count_for_kernel(&launch);
@@ -452,7 +447,7 @@ static void enter_range(const kprof_call *call, uint64_t position, const kprof_d
     const char *name = kprof_range_take();
     counted range = {.position = position};
     if (name)
-        range.kernel = kprof_kernels_find_range(name, kprof_engine.process.filter, write_kernel);
+        range.kernel = kprof_kernels_find_named(name, true, kprof_engine.process.filter, kprof_deliver_kernel);
     if (range.kernel && device)
         count_for_kernel(&range);
     if (range.kernel && device && choose_range(&range, device)) {
@@ -912,10 +907,9 @@ static bool may_close(void)
            kprof_contexts_idle(); /* CUPTI would wait for them without a limit */
 }
 
-/* The counts of all kernels, and that the process ends in an orderly way. */
-static void write_end(void)
+/* Tell of conditions that kept all launches from being measured. */
+static void tell_unreached(uint64_t launches)
 {
-    const uint64_t launches = atomic_load(&kprof_engine.process.launches);
     if (launches > 0 && kprof_filter_awaits_start(kprof_engine.process.filter))
         kprof_log(KPROF_LOG_WARNING,
                   "process %d never called cudaProfilerStart or cuProfilerStart, which --profile-from-start off waits "
@@ -927,6 +921,14 @@ static void write_end(void)
                   "process %d had %llu launch%s in %llu step%s; --schedule measures from step %llu on",
                   (int)kprof_engine.process.pid, (unsigned long long)launches, launches == 1 ? "" : "es",
                   (unsigned long long)steps, steps == 1 ? "" : "s", (unsigned long long)first);
+}
+
+/* The counts of all kernels, and that the process ends in an orderly way. */
+static void write_end(void)
+{
+    const uint64_t launches = atomic_load(&kprof_engine.process.launches);
+    if (!kprof_engine.process.config.census) /* which measures none, whatever the conditions */
+        tell_unreached(launches);
     kprof_launch_write_counts();
     kprof_record record = {.type = KPROF_RECORD_END};
     record.end = (kprof_end_record){
@@ -951,6 +953,7 @@ static void answer_process(void)
         kprof_contexts_end_samples();
         kprof_nvtx_trace_open();
         kprof_trace_end();
+        kprof_census_end();
         if (ends) {
             atomic_store(&kprof_the_launches.ended, true);
             write_end();
@@ -1120,6 +1123,7 @@ void kprof_launch_finish(void)
         kprof_contexts_end_samples();
     kprof_nvtx_trace_open();
     kprof_trace_end();
+    kprof_census_end();
     write_end();
 }
 

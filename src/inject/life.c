@@ -7,6 +7,7 @@
 #include "cupti/output.h"
 #include "inject/arming.h"
 #include "inject/batch.h"
+#include "inject/census.h"
 #include "inject/ending.h"
 #include "inject/engine.h"
 #include "inject/exec.h"
@@ -76,6 +77,7 @@ static void disarm_forked_child(void)
     kprof_lock_give();
     kprof_idle_forget();
     kprof_trace_forget();
+    kprof_census_forget();
     kprof_preload_forget();
     kprof_counting_forget();
     kprof_spool_writer_abandon(kprof_engine.process.spool);
@@ -115,12 +117,16 @@ static kprof_status start(const char *dir)
     kprof_launch_prepare();
     if (kprof_measures_instructions())
         kprof_engine.device->codes_keep();
-    kprof_target_hooks hooks = process->config.traces ? kprof_trace_hooks : kprof_launch_hooks;
+    kprof_target_hooks hooks = process->config.traces   ? kprof_trace_hooks
+                               : process->config.census ? kprof_census_hooks
+                                                        : kprof_launch_hooks;
     if (process->config.call_stack_type == 0)
         hooks.node_made = NULL;
     status = kprof_engine.device->target_start(&hooks);
     if (status == KPROF_OK && process->config.traces)
         status = kprof_trace_start();
+    if (status == KPROF_OK && process->config.census)
+        status = kprof_census_start();
     if (status != KPROF_OK)
         return status;
     pthread_atfork(kprof_preload_end, NULL, disarm_forked_child);

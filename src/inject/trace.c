@@ -172,7 +172,8 @@ kprof_status kprof_trace_start(void)
     kprof_record record = {.type = KPROF_RECORD_TRACE, .trace = {unix_ns()}};
     kprof_process_write(&record);
     atomic_store(&the_trace.runs, true);
-    kprof_status status = kprof_engine.device->activities_start(&sink, config->graph_profiling == KPROF_GRAPH_WHOLE);
+    kprof_status status = kprof_engine.device->activities_start(
+        &sink, config->graph_profiling == KPROF_GRAPH_WHOLE ? KPROF_ACTIVITIES_OF_GRAPHS : KPROF_ACTIVITIES_OF_NODES);
     if (status != KPROF_OK)
         atomic_store(&the_trace.runs, false);
     return status;

@@ -93,8 +93,20 @@ typedef struct kprof_report_counts {
     size_t kernels;        /* distinct kernels seen */
     uint64_t activities;   /* of a trace */
     uint64_t dropped;      /* activities that were lost */
+    uint64_t timed;        /* launches that --census timed, which none of the others count */
 } kprof_report_counts;
 kprof_status kprof_report_count(kprof_report *report, kprof_report_counts *out) KPROF_MUST_CHECK;
+
+/* The kernels of the report's census that have most of the GPU's time: `most` at most (0: all) of those whose names the
+ * filter takes. */
+typedef struct kprof_census_choice {
+    kprof_strlist chosen; /* their mangled names; the caller frees it, also after a failure */
+    size_t kernels;       /* in the census */
+    uint64_t launches;
+    double total_ns, chosen_ns; /* of all, and of those chosen */
+} kprof_census_choice;
+kprof_status kprof_report_choose(kprof_report *report, const kprof_filter_spec *filter, uint64_t most,
+                                 kprof_census_choice *out) KPROF_MUST_CHECK;
 
 /* kprof's own command line, as kprof_report_create was given it, but safe to print. Caller frees. */
 kprof_status kprof_report_command_line(kprof_report *report, char **out) KPROF_MUST_CHECK;
@@ -130,6 +142,7 @@ void kprof_seen_free(kprof_seen_kernel *kernels, size_t count);
     X(DETAILS, details, 1)       /* sections, launch by launch */                                                      \
     X(RAW, raw, 1)               /* every metric of each launch */                                                     \
     X(SUMMARY, summary, 1)       /* a row for each kernel: its time, its limit and what can be gained */               \
+    X(CENSUS, census, 1)         /* how often each kernel was launched, measured or not, and how long that took */     \
     X(STATISTICS, statistics, 1) /* how each metric spreads over the launches of each kernel */                        \
     X(BRIEF, brief, 1)           /* a few lines, or a small document, for each kernel */                               \
     X(SOURCE, source, 1)         /* lines and instructions of each kernel, the hottest first */                        \

@@ -533,7 +533,7 @@ static void refused_values(void **state)
     assert_refused("--devices 64 app", "\"64\"");
     assert_refused("--devices= app", "--devices");
     assert_refused("--set , app", "--set");
-    assert_refused("--page detail app", "details|raw|summary|statistics|brief|source|sources|session");
+    assert_refused("--page detail app", "details|raw|summary|census|statistics|brief|source|sources|session");
     assert_refused("--replay-mode repeat app", "give kernel|multiplex|auto|range|app-range");
     assert_refused("--graph-profiling none app", "give node|graph");
     assert_refused("--multiplex-samples 0 app", "N is from 1 to 100000");
@@ -868,6 +868,39 @@ static void ending_the_application(void **state)
     }
 }
 
+/* A census alone measures nothing; with something to measure there is a second run. */
+static void a_census(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *line;
+        bool is_measured;
+        int mode, page;
+        uint64_t count;
+    } rows[] = {
+        {"--census app", false, KPROF_FILTER_GLOBAL, KPROF_PAGE_CENSUS, 0},
+        {"--census -o x app", false, KPROF_FILTER_GLOBAL, KPROF_UNSET, 0},
+        {"--census --top 6 app", true, KPROF_FILTER_PER_CONFIG, KPROF_PAGE_SUMMARY, 1},
+        {"--census --top 6 -c 5 app", true, KPROF_FILTER_GLOBAL, KPROF_PAGE_SUMMARY, 5},
+        {"--census --top 6 --filter-mode per-gpu -o x app", true, KPROF_FILTER_PER_DEVICE, KPROF_UNSET, 0},
+        {"--census --set full app", true, KPROF_FILTER_GLOBAL, KPROF_PAGE_SUMMARY, 0},
+        {"--census --page session app", false, KPROF_FILTER_GLOBAL, KPROF_PAGE_SESSION, 0},
+    };
+    for (size_t i = 0; i < LENGTH(rows); i++) {
+        assert_int_equal(parse(rows[i].line), KPROF_OK);
+        assert_true(options.census);
+        assert_int_equal(options.is_measured, rows[i].is_measured);
+        assert_int_equal(options.filter.filter_mode, rows[i].mode);
+        assert_int_equal(options.filter.launch_count, rows[i].count);
+        assert_int_equal(options.page, rows[i].page);
+    }
+    assert_refused("--census --graph-profiling graph app", "leave one of them out");
+    assert_refused("--census --replay-mode range --nvtx-include a/ app", "measures ranges; leave one of them out");
+    assert_refused("--census --armed no app", "leave --armed no out");
+    assert_refused("report x.kprof --page census --sort time", "--page census ranks kernels by their time");
+    assert_refused("report x.kprof --page census --filter duration>1us", "leave it out of --page session");
+}
+
 static void steps_and_ranges(void **state)
 {
     (void)state;
@@ -1155,6 +1188,7 @@ int main(void)
         cmocka_unit_test(all_refusals_of_a_line),
         cmocka_unit_test(old_names_and_letters),
         cmocka_unit_test(ending_the_application),
+        cmocka_unit_test(a_census),
         cmocka_unit_test(steps_and_ranges),
         cmocka_unit_test(kernels_by_id),
         cmocka_unit_test(calls_of_the_profiler),

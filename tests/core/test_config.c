@@ -57,7 +57,8 @@ static kprof_config sample(void)
                    .device_mask = 0x8000000000000001,
                    .profiler_calls = KPROF_PROFILER_CALLS_IGNORED,
                    .nvtx_include = {include, 2, 2},
-                   .nvtx_exclude = {exclude, 1, 1}},
+                   .nvtx_exclude = {exclude, 1, 1},
+                   .mangled = {include, 2, 2}},
         .chips = chips,
         .chip_count = 2,
         .cache_control = KPROF_CACHE_FLUSH_NONE,
@@ -107,6 +108,7 @@ static void assert_filter_equal(const kprof_filter_spec *a, const kprof_filter_s
     assert_int_equal(a->profiler_calls, b->profiler_calls);
     assert_names_equal(&a->nvtx_include, &b->nvtx_include);
     assert_names_equal(&a->nvtx_exclude, &b->nvtx_exclude);
+    assert_names_equal(&a->mangled, &b->mangled);
 }
 
 static void assert_chip_equal(const kprof_chip_metrics *a, const kprof_chip_metrics *b)

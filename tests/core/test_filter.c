@@ -34,6 +34,21 @@ static bool matches(char *kernel, kprof_name_base base, const char *mangled)
     return result;
 }
 
+static void names_of_a_census(void **state)
+{
+    (void)state;
+    char *chosen[] = {"other", VECTOR_ADD};
+    kprof_filter *filter = make((kprof_filter_spec){.mangled = {chosen, 2, 2}});
+    assert_true(kprof_filter_match_name(filter, VECTOR_ADD));
+    assert_true(kprof_filter_match_name(filter, "other"));
+    assert_false(kprof_filter_match_name(filter, "vectorAdd"));
+    kprof_filter_free(filter);
+    filter = make((kprof_filter_spec){.mangled = {chosen, 2, 2}, .kernel = "vectorAdd"});
+    assert_true(kprof_filter_match_name(filter, VECTOR_ADD));
+    assert_false(kprof_filter_match_name(filter, "other"));
+    kprof_filter_free(filter);
+}
+
 static void names_match_in_their_base(void **state)
 {
     (void)state;
@@ -470,6 +485,7 @@ static int capture_log(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(names_of_a_census),
         cmocka_unit_test(names_match_in_their_base),
         cmocka_unit_test(a_bad_pattern_is_shown_with_its_place),
         cmocka_unit_test(hostile_patterns_end),

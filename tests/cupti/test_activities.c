@@ -425,18 +425,29 @@ static void nothing_is_taken_for_granted(void **state)
 {
     (void)state;
     cupti.registered = CUPTI_ERROR_NOT_COMPATIBLE;
-    assert_int_equal(kprof_activities_start(&sink, false), KPROF_UNSUPPORTED);
+    assert_int_equal(kprof_activities_start(&sink, KPROF_ACTIVITIES_OF_NODES), KPROF_UNSUPPORTED);
     assert_non_null(strstr(log_seen.last, "does another tool trace this process?"));
     cupti.registered = CUPTI_SUCCESS;
     cupti.refused = CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL;
-    assert_int_equal(kprof_activities_start(&sink, false), KPROF_UNSUPPORTED);
+    assert_int_equal(kprof_activities_start(&sink, KPROF_ACTIVITIES_OF_NODES), KPROF_UNSUPPORTED);
     cupti.refused = CUPTI_ACTIVITY_KIND_OVERHEAD; /* which a trace can do without */
-    assert_int_equal(kprof_activities_start(&sink, false), KPROF_OK);
+    assert_int_equal(kprof_activities_start(&sink, KPROF_ACTIVITIES_OF_NODES), KPROF_OK);
     assert_false(cupti.enabled[CUPTI_ACTIVITY_KIND_GRAPH_TRACE]);
-    assert_int_equal(kprof_activities_start(&sink, true), KPROF_OK);
+    assert_int_equal(kprof_activities_start(&sink, KPROF_ACTIVITIES_OF_GRAPHS), KPROF_OK);
     assert_true(cupti.enabled[CUPTI_ACTIVITY_KIND_GRAPH_TRACE]);
     cupti.refused = CUPTI_ACTIVITY_KIND_GRAPH_TRACE;
-    assert_int_equal(kprof_activities_start(&sink, true), KPROF_UNSUPPORTED);
+    assert_int_equal(kprof_activities_start(&sink, KPROF_ACTIVITIES_OF_GRAPHS), KPROF_UNSUPPORTED);
+}
+
+static void kernels_alone(void **state)
+{
+    (void)state;
+    memset(cupti.enabled, 0, sizeof cupti.enabled);
+    cupti.driver_calls = 0;
+    assert_int_equal(kprof_activities_start(&sink, KPROF_ACTIVITIES_OF_KERNELS), KPROF_OK);
+    for (size_t i = 0; i < CUPTI_ACTIVITY_KIND_COUNT; i++)
+        assert_int_equal(cupti.enabled[i], i == CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL);
+    assert_int_equal(cupti.driver_calls, 0);
 }
 
 static int set_up(void **state)
@@ -447,7 +458,7 @@ static int set_up(void **state)
         free((char *)(uintptr_t)got.names[i]);
     memset(&got, 0, sizeof got);
     log_capture_start(&log_seen);
-    assert_int_equal(kprof_activities_start(&sink, false), KPROF_OK);
+    assert_int_equal(kprof_activities_start(&sink, KPROF_ACTIVITIES_OF_NODES), KPROF_OK);
     assert_true(cupti.enabled[CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL] && cupti.driver_calls == 2);
     kprof_activities_flush();
     assert_int_equal(cupti.flushes, 1);
@@ -459,8 +470,8 @@ static int set_up(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(what_runs_on_the_gpu),         TEST(calls), TEST(all_else), TEST(memory_is_bounded),
-        TEST(nothing_is_taken_for_granted),
+        TEST(what_runs_on_the_gpu),         TEST(calls),         TEST(all_else), TEST(memory_is_bounded),
+        TEST(nothing_is_taken_for_granted), TEST(kernels_alone),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -2,6 +2,7 @@
  * were told; the configuration and the spool are real. */
 #include "inject/arming.h"
 #include "inject/batch.h"
+#include "inject/census.h"
 #include "inject/ending.h"
 #include "inject/engine.h"
 #include "inject/exec.h"
@@ -59,6 +60,13 @@ kprof_status kprof_arming_start(void)
     return KPROF_OK;
 }
 void kprof_launch_stacks_prepare(void) {}
+const kprof_target_hooks kprof_census_hooks;
+kprof_status kprof_census_start(void)
+{
+    return KPROF_OK;
+}
+
+void kprof_census_forget(void) {}
 void kprof_preload_end(void)
 {
     preloads_ended++;

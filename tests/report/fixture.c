@@ -415,6 +415,37 @@ void fixture_write_multiplexed(const char *path)
     fixture_metrics_free(&metrics);
 }
 
+static void store_census(kprof_ingest *ingest)
+{
+    static const kprof_census_record rows[] = {
+        {1, 1, 0, {65536, 1, 1}, {256, 1, 1}, 0, 900, 54000000, 50000, 90000},
+        {2, 1, 0, {1024, 1, 1}, {256, 1, 1}, 4096, 100, 900000, 8000, 12000},
+        {3, 2, 0, {64, 2, 1}, {128, 1, 1}, 0, 3000, 4500000, 1000, 7000},
+        {4, 2, 0, {0, 0, 0}, {0, 0, 0}, 0, 7, 21000, 2000, 4000}, /* of all other shapes */
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+        fixture_store(ingest, &(kprof_record){.type = KPROF_RECORD_CENSUS, .census = rows[i]});
+    fixture_store(ingest, &(kprof_record){.type = KPROF_RECORD_END, .end = {.launches = 4010}});
+}
+
+void fixture_write_census(const char *path)
+{
+    fixture_metrics metrics = fixture_metrics_load();
+    kprof_report *report = fixture_create(path, &metrics);
+    for (int runs = 0; runs < 3; runs++) {
+        kprof_ingest *ingest = NULL;
+        assert_int_equal(kprof_ingest_new(report, &ingest), KPROF_OK);
+        fixture_begin_process(ingest, &metrics);
+        if (runs < 2)
+            store_census(ingest);
+        else
+            fixture_store(ingest, &(kprof_record){.type = KPROF_RECORD_LAUNCH, .launch = fixture_launch(&metrics)});
+        kprof_ingest_free(ingest);
+    }
+    assert_int_equal(kprof_report_close(report), KPROF_OK);
+    fixture_metrics_free(&metrics);
+}
+
 char *fixture_print(kprof_report *report, const kprof_print_options *options, kprof_status *status)
 {
     char *text = NULL;

@@ -35,6 +35,10 @@ void fixture_write(const char *path);
  * shape, are four samples, the last one set apart; 9 and 10 are a sample that disagrees; 11 is no whole sample. */
 void fixture_write_multiplexed(const char *path);
 
+/* A report of a census of two processes, which counted 4,007 of 4,010 launches each, and one launch that was measured
+ * in another run. */
+void fixture_write_census(const char *path);
+
 /* Load the findings of tests/golden/rules, or all that are shipped. Free items and the catalog. */
 kprof_catalog *fixture_findings_load(bool shipped, kprof_finding_list *out);
 

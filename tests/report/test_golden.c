@@ -17,7 +17,7 @@ typedef struct golden_case {
     kprof_print_options options;
 } golden_case;
 
-static char report_path[512], multiplexed_path[512];
+static char report_path[512], multiplexed_path[512], census_path[512];
 static kprof_finding_list golden_findings, shipped_findings;
 
 static char *golden_path(const char *name)
@@ -288,6 +288,23 @@ static void check_version_8(void **state)
     check_report(KPROF_TESTS_DIR "/fixtures/report-v8.kprof", *state);
 }
 
+/* A census, and one launch of another run. */
+static golden_case census_cases[] = {
+    {"census.txt", {TEXT(CENSUS), .width = 100}},
+    {"census-config.txt", {TEXT(CENSUS), .group_by = KPROF_GROUP_CONFIG, .top = 3}},
+    {"census.csv", {CSV(CENSUS, LONG), .group_by = KPROF_GROUP_CONFIG}},
+    {"census.json", {JSON(CENSUS), .top = 1}},
+    {"census.md", {MARKDOWN(CENSUS)}},
+    {"census-summary.txt", {TEXT(SUMMARY), .width = 100}},
+    {"census-summary.json", {JSON(SUMMARY), .group_by = KPROF_GROUP_CONFIG}},
+    {"census-summary.csv", {CSV(SUMMARY, LONG)}},
+};
+
+static void check_census(void **state)
+{
+    check_report(census_path, *state);
+}
+
 /* Every line has at most `width` columns. */
 static void expect_narrow(const char *text, unsigned width)
 {
@@ -337,6 +354,7 @@ static void check_widths(void **state)
                              KPROF_TESTS_DIR "/fixtures/report-v6.kprof",
                              KPROF_TESTS_DIR "/fixtures/report-v7.kprof",
                              KPROF_TESTS_DIR "/fixtures/report-v8.kprof",
+                             census_path,
                              KPROF_TESTS_DIR "/../samples/vectorAdd-h200.kprof"};
     for (size_t i = 0; i < sizeof reports / sizeof *reports; i++) {
         for (size_t k = 0; k < sizeof widths / sizeof *widths; k++)
@@ -366,6 +384,7 @@ static const golden_part parts[] = {
     {check_version_7, cases, VERSION_6_COUNT},
     {check_version_8, cases, VERSION_6_COUNT},
     PART(check_multiplexed, multiplexed_cases),
+    PART(check_census, census_cases),
     PART(check_source, source_cases),
 };
 
@@ -388,13 +407,15 @@ static int write_report(void **state)
     fixture_write(report_path);
     snprintf(multiplexed_path, sizeof multiplexed_path, "%s", fixture_path("golden-multiplexed.kprof"));
     fixture_write_multiplexed(multiplexed_path);
+    snprintf(census_path, sizeof census_path, "%s", fixture_path("golden-census.kprof"));
+    fixture_write_census(census_path);
     return 0;
 }
 
 static int remove_report(void **state)
 {
     (void)state;
-    return unlink(report_path) + unlink(multiplexed_path);
+    return unlink(report_path) + unlink(multiplexed_path) + unlink(census_path);
 }
 
 int main(void)

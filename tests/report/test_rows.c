@@ -65,6 +65,7 @@ FILLED(PROCESS, process)
 FILLED(DEVICE, device)
 FILLED(KERNEL, kernel)
 FILLED(LAUNCH, launch)
+FILLED(CENSUS, census)
 
 #define SAME_U32(a, b)   ((a) == (b))
 #define SAME_U64         SAME_U32
@@ -83,6 +84,7 @@ EXPECT_SAME(PROCESS, process)
 EXPECT_SAME(DEVICE, device)
 EXPECT_SAME(KERNEL, kernel)
 EXPECT_SAME(LAUNCH, launch)
+EXPECT_SAME(CENSUS, census)
 
 static kprof_status check_launch(void *user, const kprof_model_launch *launch)
 {
@@ -108,11 +110,15 @@ static void test_every_field_is_stored_and_read(void **state)
     device.attribute_count = 0; /* as many as there are */
     launch.value_count = launch.witness_count = 0;
     launch.stack = launch.stack_origin = 0; /* of a record that comes before */
+    kprof_census_record census = filled_census(), grown = census;
+    census.kernel = grown.kernel = kernel.kernel;
+    census.device = grown.device = device.device;
+    census.row = grown.row = 1;
+    grown.launches++;
     const kprof_record records[] = {
-        {.type = KPROF_RECORD_PROCESS, .process = process},
-        {.type = KPROF_RECORD_DEVICE, .device = device},
-        {.type = KPROF_RECORD_KERNEL, .kernel = kernel},
-        {.type = KPROF_RECORD_LAUNCH, .launch = launch},
+        {.type = KPROF_RECORD_PROCESS, .process = process}, {.type = KPROF_RECORD_DEVICE, .device = device},
+        {.type = KPROF_RECORD_KERNEL, .kernel = kernel},    {.type = KPROF_RECORD_LAUNCH, .launch = launch},
+        {.type = KPROF_RECORD_CENSUS, .census = census},    {.type = KPROF_RECORD_CENSUS, .census = grown},
     };
     fixture_metrics metrics = fixture_metrics_load();
     kprof_report *report = fixture_create(path, &metrics);
@@ -126,6 +132,8 @@ static void test_every_field_is_stored_and_read(void **state)
     expect_process(&model.processes[0].record, &process);
     expect_device(&model.devices[0].record, &device);
     expect_kernel(&model.kernels[0].record, &kernel);
+    assert_int_equal(model.census_count, 1);
+    expect_census(&model.census[0].record, &grown);
     kprof_model_walk walk = {report, &model, NULL, false};
     assert_int_equal(kprof_model_launches(&walk, check_launch, &launch), KPROF_OK);
     kprof_model_free(&model);

@@ -834,7 +834,7 @@ static void test_full_disk_at_creation(void **state)
 static void test_output_that_cannot_be_written(void **state)
 {
     (void)state;
-    fixture_write(path);
+    fixture_write_census(path); /* of which each page and format tells something */
     kprof_report *report = NULL;
     assert_int_equal(kprof_report_open(path, &report), KPROF_OK);
     for (int i = 0; i < KPROF_PAGE_COUNT * KPROF_FORMAT_COUNT; i++) {

@@ -1823,10 +1823,10 @@ static const char *writers_devices(void)
 
 /* activities.h: timeline.c has them, for tests of the command line */
 
-static kprof_status activities_start(const kprof_activity_sink *sink, bool whole_graphs)
+static kprof_status activities_start(const kprof_activity_sink *sink, kprof_activity_scope scope)
 {
     (void)sink;
-    (void)whole_graphs;
+    (void)scope;
     return kprof_fail(KPROF_UNSUPPORTED, "the machine keeps no activities");
 }
 

@@ -249,9 +249,9 @@ bool sim_timeline_do(const char *text)
     return done;
 }
 
-static kprof_status start(const kprof_activity_sink *sink, bool whole_graphs)
+static kprof_status start(const kprof_activity_sink *sink, kprof_activity_scope scope)
 {
-    (void)whole_graphs;
+    (void)scope;
     if (getenv("KPROF_SIM_NO_TRACE"))
         return kprof_fail(KPROF_UNSUPPORTED, "another tool traces this process (simulated)");
     timeline.sink = *sink;

@@ -98,6 +98,8 @@ static const kprof_record samples[] = {
     {.type = KPROF_RECORD_ACTIVITIES, .activities = {27, 5, "\1\0\2\n\3"}},
     {.type = KPROF_RECORD_TRACED, .traced = {1ll << 41, 28, 29, "lost"}},
     {.type = KPROF_RECORD_ARMED, .armed = {27, 28}},
+    {.type = KPROF_RECORD_CENSUS,
+     .census = {27, 1, 2, {28, 29, 30}, {31, 32, 33}, 34, 1ull << 41, 1ull << 42, 35, 1ull << 43}},
     {.type = KPROF_RECORD_END, .end = {100, 50, 49}},
 };
 

@@ -404,6 +404,22 @@ static kprof_status add_trace(kprof_merge *merge, const kprof_report *from)
     return status;
 }
 
+/* A census is of all launches, so a part of a report keeps it as it is. */
+static kprof_status add_census(kprof_merge *merge, const kprof_report *from)
+{
+    const int64_t numbers[] = {merge->launch_count, merge->process_count};
+    kprof_strbuf sql = KPROF_STRBUF_INIT;
+    if (from->version < 9)
+        return KPROF_OK;
+    kprof_strbuf_puts(&sql, "INSERT INTO main.census SELECT NULL, process_id+?2, (SELECT id FROM new_kernel WHERE "
+                            "old=kernel_id), (SELECT id FROM new_device WHERE old=device_id)");
+    kprof_rows_list_plain(KPROF_ROWS_CENSUS, &sql);
+    kprof_strbuf_puts(&sql, " FROM source.census ORDER BY id");
+    kprof_status status = sql.failed ? kprof_store_no_memory(merge->into) : run(merge, sql.data, numbers, 2);
+    kprof_strbuf_free(&sql);
+    return status;
+}
+
 static kprof_status add_launches(kprof_merge *merge, const kprof_report *from)
 {
     static const char *const rest[] = {
@@ -440,6 +456,8 @@ static kprof_status add_launches(kprof_merge *merge, const kprof_report *from)
         status = add_stacks(merge, from);
     if (status == KPROF_OK)
         status = add_code(merge, from);
+    if (status == KPROF_OK)
+        status = add_census(merge, from);
     if (status == KPROF_OK)
         status = ask(merge, "SELECT coalesce(max(id)+1, 0) FROM source.launch", &last);
     merge->launch_count += last;

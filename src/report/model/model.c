@@ -33,6 +33,7 @@ static const row_list lists[] = {
     LIST(PROCESS, process, 1, processes, process_count),   LIST(DEVICE, device, 1, devices, device_count),
     LIST(KERNEL, kernel, 1, kernels, kernel_count),        LIST(METRIC, metric, 1, metrics, metric_count),
     LIST(LEFT_OUT, left_out, 2, left_out, left_out_count), LIST(MESSAGE, message, 1, messages, message_count),
+    LIST(CENSUS, census, 9, census, census_count),
 };
 #define LIST_COUNT (sizeof lists / sizeof *lists)
 
@@ -440,6 +441,13 @@ static kprof_status connect(loader *load)
         if (process < 1 || process > (int64_t)model->process_count)
             return kprof_store_damaged(load->report, "message");
         model->messages[i].process = (size_t)process - 1;
+    }
+    for (size_t i = 0; i < model->census_count; i++) {
+        const kprof_model_census *row = &model->census[i];
+        if (row->process_id < 1 || row->process_id > (int64_t)model->process_count || row->kernel_id < 1 ||
+            row->kernel_id > (int64_t)model->kernel_count || row->device_id < 1 ||
+            row->device_id > (int64_t)model->device_count || row->launches == 0)
+            return kprof_store_damaged(load->report, "census");
     }
     for (size_t i = 0; i < model->metric_count; i++) {
         if (!kprof_names_add(&model->metric_names, model->metrics[i].name, i) || !correct_unit(&model->metrics[i]))

@@ -63,6 +63,8 @@ typedef struct kprof_model {
     size_t left_out_count;
     kprof_model_message *messages;
     size_t message_count;
+    kprof_model_census *census; /* what --census counted and timed; its rows refer to others that are there */
+    size_t census_count;
 } kprof_model;
 
 /* Read all but launches and values. */

@@ -77,6 +77,11 @@ kprof_status kprof_report_count(kprof_report *report, kprof_report_counts *out)
     uint64_t stored = out->profiled + out->not_measured, seen = 0, told = 0;
     for (size_t i = 0; i < model.kernel_count; i++)
         seen += model.kernels[i].launches;
+    for (size_t i = 0; i < model.census_count; i++) {
+        kprof_model_process *process = &model.processes[model.census[i].process_id - 1];
+        process->launches = 0; /* a run with other launches, or the same once more */
+        out->timed += model.census[i].launches;
+    }
     for (size_t i = 0; i < model.process_count; i++)
         told += model.processes[i].launches > 0 ? (uint64_t)model.processes[i].launches : 0;
     out->launches = seen > told ? seen : told;

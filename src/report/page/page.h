@@ -69,6 +69,8 @@ typedef struct kprof_page_code kprof_page_code;
 kprof_status kprof_page_show_code(kprof_emitter *emitter, const kprof_page_context *context,
                                   kprof_page_code **out) KPROF_MUST_CHECK;
 void kprof_page_code_free(kprof_page_code *code);
+/* Show what --census counted and timed; nothing where the report has no census. */
+kprof_status kprof_page_show_census(kprof_emitter *emitter, const kprof_page_context *context) KPROF_MUST_CHECK;
 /* Show the launches with their sections. */
 kprof_status kprof_page_show_details(kprof_emitter *emitter, const kprof_page_context *context) KPROF_MUST_CHECK;
 

@@ -166,6 +166,8 @@ kprof_status kprof_page_summary(const kprof_page_context *context)
         }
         emitter->ops->list_end(emitter);
         show_rest(emitter, &ranking);
+        if (status == KPROF_OK)
+            status = kprof_page_show_census(emitter, context);
         status = kprof_page_end(emitter, status);
     }
     kprof_page_names_free(&names);

@@ -105,6 +105,8 @@ static kprof_status print_whole(const kprof_page_context *context)
     if (status == KPROF_OK) {
         status = show_kernels(emitter, &ranking);
         if (status == KPROF_OK)
+            status = kprof_page_show_census(emitter, &summary);
+        if (status == KPROF_OK)
             status = kprof_page_show_session(emitter, &context->reports->model);
         if (status == KPROF_OK)
             status = kprof_page_show_code(emitter, context, &code);

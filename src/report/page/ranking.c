@@ -1,5 +1,6 @@
 /* Rolls up each group once to rank it; pages do it again for the rows that they show. */
 #include "report/page/ranking.h"
+#include "report/model/census.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -45,12 +46,60 @@ static void fill_row(kprof_ranking *ranking, const kprof_group *group, kprof_ran
         out->repeats = (kprof_repeats){{0, NAN, NAN}, {NAN, NAN}, false};
 }
 
+static const kprof_census_total *find_total(const kprof_census *census, const kprof_group *group)
+{
+    kprof_model_census shape = {.dynamic_smem_bytes = group->shape.dynamic_smem_bytes};
+    memcpy(shape.grid, group->shape.grid, sizeof shape.grid);
+    memcpy(shape.block, group->shape.block, sizeof shape.block);
+    return kprof_census_find(census,
+                             &(kprof_census_total){.kernel = group->kernel, .device = group->device, .shape = &shape});
+}
+
+/* A census tells how long all launches took, whether they were measured or not. Groups of one kernel, such as those of
+ * launches and of samples, share its time by their launches. */
+static void take_census(kprof_ranking *ranking, const kprof_census *census, uint64_t *sums)
+{
+    for (size_t i = 0; i < ranking->count; i++) {
+        const kprof_census_total *total = find_total(census, ranking->rows[i].group);
+        if (total)
+            sums[total - census->items] += ranking->rows[i].group->launches;
+    }
+    for (size_t i = 0; i < ranking->count; i++) {
+        kprof_ranked *row = &ranking->rows[i];
+        const kprof_census_total *total = find_total(census, row->group);
+        const double share = total ? (double)row->group->launches / (double)sums[total - census->items] : NAN;
+        row->time_ns = total ? total->total_ns * share : row->time_ns;
+        row->counted = total ? (uint64_t)((double)total->launches * share + 0.5) : 0;
+    }
+    ranking->time_ns = census->total_ns;
+}
+
+static kprof_status weigh_by_census(const kprof_page_context *context, kprof_ranking *ranking)
+{
+    const kprof_model_walk walk = {context->reports->file, ranking->groups.model, context->options->filter, false};
+    const kprof_grouping by = ranking->groups.by;
+    kprof_census census;
+    if (by != KPROF_GROUP_KERNEL && by != KPROF_GROUP_CONFIG)
+        return KPROF_OK;
+    kprof_status status =
+        kprof_census_make(&walk, by == KPROF_GROUP_CONFIG ? KPROF_CENSUS_OF_SHAPES : KPROF_CENSUS_OF_DEVICES, &census);
+    uint64_t *sums = calloc(census.count + 1, sizeof *sums);
+    if (status == KPROF_OK && !sums)
+        status = kprof_store_no_memory(context->reports->file);
+    if (status == KPROF_OK && census.count > 0)
+        take_census(ranking, &census, sums);
+    free(sums);
+    kprof_census_free(&census);
+    return status;
+}
+
 static void share_time(kprof_ranking *ranking)
 {
     double sum = 0;
     for (size_t i = 0; i < ranking->count; i++)
         sum += isnan(ranking->rows[i].time_ns) ? 0 : ranking->rows[i].time_ns;
-    ranking->time_ns = sum > 0 ? sum : NAN;
+    if (isnan(ranking->time_ns)) /* no census tells it */
+        ranking->time_ns = sum > 0 ? sum : NAN;
     for (size_t i = 0; i < ranking->count; i++) {
         kprof_ranked *row = &ranking->rows[i];
         row->share_pct = 100 * row->time_ns / ranking->time_ns;
@@ -150,12 +199,13 @@ kprof_ranked_numbers kprof_ranked_describe(const kprof_ranked *row)
     const kprof_group *group = row->group;
     const bool are_samples = group->source == KPROF_SOURCE_SAMPLES;
     const bool is_one = group->duration_count == 1; /* and all these are its duration */
+    const kprof_emit_field measured = kprof_field_integer("measured", "Measured", (int64_t)group->duration_count);
     return (kprof_ranked_numbers){{
         kprof_field_pct("gain_pct", "Gain up to", row->gain_pct),
         kprof_field_pct("time_share_pct", "Of time", row->share_pct),
         time_field("time", "Time", row->time_ns),
-        kprof_field_integer("launches", "Launches", (int64_t)group->launches),
-        count_field("measured", "Measured", group->duration_count),
+        kprof_field_integer("launches", "Launches", (int64_t)(row->counted ? row->counted : group->launches)),
+        row->counted ? kprof_field_folding(measured) : machine(measured),
         count_field("not_measured", "Not measured", group->not_measured),
         machine(kprof_field_real("samples", "Samples", are_samples ? (double)group->samples : NAN)),
         count_field("disagreeing", "Passes disagree in", group->disagreeing),
@@ -187,6 +237,9 @@ kprof_status kprof_ranking_make(const kprof_page_context *context, kprof_ranking
     for (size_t i = 0; i < out->groups.count; i++)
         fill_row(out, &out->groups.items[i], &out->rows[i]);
     out->count = out->groups.count;
+    status = weigh_by_census(context, out);
+    if (status != KPROF_OK)
+        return status;
     share_time(out);
     qsort_r(out->rows, out->count, sizeof *out->rows, compare_rows, &sort);
     out->shown = options->top > 0 && options->top < out->count ? (size_t)options->top : out->count;

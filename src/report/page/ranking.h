@@ -13,6 +13,7 @@ typedef struct kprof_ranked {
     double occupancy_pct;           /* achieved */
     double minimum_ns, maximum_ns;  /* of one launch */
     double median_ns;               /* of all its launches, whatever their shapes */
+    uint64_t counted;               /* launches of its kernel in the census; 0: there is none */
     kprof_repeats repeats;          /* of launches of one shape */
 } kprof_ranked;
 
@@ -20,7 +21,7 @@ typedef struct kprof_ranking {
     kprof_groups groups;
     kprof_ranked *rows; /* [count], in order; those from `shown` on are cut off */
     size_t count, shown;
-    double time_ns; /* of all groups with a known time; NaN: there is none */
+    double time_ns; /* of all groups with a known time, or of the census; NaN: there is none */
     kprof_rules *rules;
     double *durations;         /* of a group, for sorting */
     kprof_rolled_up rolled_up; /* of the row that was evaluated last */

@@ -57,6 +57,8 @@ struct kprof_ingest {
     kprof_trace_ingest trace;
     kprof_armed_record armed;  /* as the process was armed last */
     kprof_armed_record chosen; /* launches of this plan, and from this turn on, are stored */
+    int64_t *census;           /* [census_count]: the row of each of the process' own */
+    size_t census_count;
     value_table table;
     bool table_is_current;                       /* no metric was added since it was filled */
     int64_t launch_rows[KPROF_LAUNCH_VALUE_MAX]; /* NO_ROW: nobody asked for this one */
@@ -98,6 +100,7 @@ void kprof_ingest_free(kprof_ingest *ingest)
         free(ingest->metrics[i].chip);
         free(ingest->metrics[i].rows);
     }
+    free(ingest->census);
     free(ingest->kernels);
     free(ingest->devices);
     free(ingest->metrics);
@@ -540,6 +543,33 @@ static bool is_left_out(const kprof_ingest *ingest, kprof_record_type type)
     }
 }
 
+/* A row is told again as it grows. */
+static kprof_status store_census(kprof_ingest *ingest, const kprof_census_record *census)
+{
+    const known_kernel *kernel = find_kernel(ingest, census->kernel);
+    const known_device *device = find_device(ingest, census->device);
+    if (!kernel || !device)
+        return bad_record("its census has an unknown kernel or device, row", census->row);
+    if (census->row == 0 || census->row > ingest->census_count + 1)
+        return bad_record("its census has a row out of order,", census->row);
+    if (census->row <= ingest->census_count)
+        return kprof_store_write(ingest->report, KPROF_SQL_SET_CENSUS, "iiiii", ingest->census[census->row - 1],
+                                 (int64_t)census->launches, (int64_t)census->total_ns, (int64_t)census->shortest_ns,
+                                 (int64_t)census->longest_ns);
+    const kprof_model_census row = {
+        .record = *census, .process_id = ingest->process, .kernel_id = kernel->row, .device_id = device->row};
+    int64_t id = -1;
+    kprof_status status = kprof_rows_insert(ingest->report, KPROF_ROWS_CENSUS, &row, &id);
+    int64_t *place = status == KPROF_OK ? KPROF_APPEND(ingest->census, ingest->census_count) : NULL;
+    if (status == KPROF_OK && !place)
+        return kprof_store_no_memory(ingest->report);
+    if (place) {
+        *place = id;
+        ingest->census_count++;
+    }
+    return status;
+}
+
 static kprof_status store_record(kprof_ingest *ingest, const kprof_record *record)
 {
     if (is_left_out(ingest, record->type))
@@ -577,6 +607,8 @@ static kprof_status store_record(kprof_ingest *ingest, const kprof_record *recor
     case KPROF_RECORD_ARMED:
         ingest->armed = record->armed;
         return KPROF_OK;
+    case KPROF_RECORD_CENSUS:
+        return store_census(ingest, &record->census);
     case KPROF_RECORD_PROGRESS:
         return KPROF_OK;
     }

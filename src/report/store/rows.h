@@ -30,6 +30,10 @@ typedef struct kprof_model_kernel {
     uint64_t launches; /* seen, profiled or not */
 } kprof_model_kernel;
 
+typedef struct kprof_model_census {
+    KPROF_ROW_MEMBERS(CENSUS, census)
+} kprof_model_census;
+
 typedef struct kprof_launch_row {
     KPROF_ROW_MEMBERS(LAUNCH, launch)
 } kprof_launch_row;
@@ -55,6 +59,7 @@ typedef struct kprof_model_message {
     X(METRIC, metric, kprof_model_metric)                                                                              \
     X(LEFT_OUT, left_out, kprof_model_left_out)                                                                        \
     X(MESSAGE, message, kprof_model_message)                                                                           \
+    X(CENSUS, census, kprof_model_census)                                                                              \
     X(LAUNCH, launch, kprof_launch_row)
 
 #define KPROF_ROWS_ENUM(NAME, name, row) KPROF_ROWS_##NAME,

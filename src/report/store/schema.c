@@ -52,6 +52,7 @@ static const schema_entry tables[] = {
     {8, "launch_stack",
      "CREATE TABLE launch_stack(launch_id INTEGER PRIMARY KEY REFERENCES launch, "
      "stack_id INTEGER NOT NULL REFERENCES stack, origin TEXT NOT NULL)"},
+    {9, "census", NULL},
     {5, "source",
      "CREATE TABLE source(id INTEGER PRIMARY KEY, name TEXT NOT NULL, command_line TEXT NOT NULL, "
      "working_directory TEXT NOT NULL, kprof_version TEXT NOT NULL, sets TEXT NOT NULL, "

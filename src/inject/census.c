@@ -1,0 +1,267 @@
+/* A hash table of shapes under a mutex, which threads of CUPTI's fill, one at a time. */
+#include "inject/census.h"
+
+#include "core/bytes.h"
+#include "core/log.h"
+#include "core/monotonic.h"
+#include "cupti/activities.h"
+#include "inject/deliver.h"
+#include "inject/devices.h"
+#include "inject/engine.h"
+#include "inject/idle.h"
+#include "inject/kernels.h"
+#include "inject/process.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define FIRST_SLOTS   1024
+#define NAMES         1024 /* a power of two */
+#define MOST_ROWS     (2 * KPROF_CENSUS_SHAPES)
+#define SHORTEST_NS   INT64_C(1000000000)
+#define SHARE_OF_TIME 16
+
+typedef struct census_row {
+    kprof_census_record record;
+    uint64_t written; /* launches that the spool knows of */
+} census_row;
+
+/* The kernel of a name. */
+typedef struct known_name {
+    char *mangled; /* owned; NULL: the slot is free */
+    uint32_t kernel;
+} known_name;
+
+static struct {
+    atomic_bool runs;
+    pthread_once_t devices; /* that the devices are told */
+    pthread_mutex_t mutex;  /* guards all below */
+    census_row *rows;       /* [row_count] */
+    size_t row_count;
+    uint32_t *slots; /* [slot_count], a power of two: the number of a row, or 0 */
+    size_t slot_count;
+    known_name names[NAMES]; /* by hash; a name takes the place of another one */
+    uint64_t lost;           /* launches that no row counts: CUPTI could not keep their times */
+    uint64_t left_out;       /* or there are more kernels and shapes than rows */
+    int64_t started_ns, written_ns;
+    bool told;
+} census = {.devices = PTHREAD_ONCE_INIT, .mutex = PTHREAD_ERRORCHECK_MUTEX_INITIALIZER_NP};
+
+static bool is_armed(void)
+{
+    return atomic_load(&census.runs) && atomic_load(&kprof_engine.process.armed);
+}
+
+/* The number of a kernel. */
+static int64_t number_kernel(const char *text, bool is_mangled)
+{
+    known_name *name = &census.names[kprof_hash(KPROF_HASH_START, text, strlen(text)) & (NAMES - 1)];
+    if (!is_armed() || !is_mangled)
+        return 0;
+    if (name->mangled && strcmp(name->mangled, text) == 0) /* one thread of CUPTI's at a time comes here */
+        return name->kernel;
+    const kprof_kernel *kernel =
+        kprof_kernels_find_named(text, false, kprof_engine.process.filter, kprof_deliver_kernel);
+    char *copy = kernel ? strdup(text) : NULL;
+    if (copy) {
+        free(name->mangled);
+        *name = (known_name){copy, kernel->record.kernel};
+    }
+    return kernel ? kernel->record.kernel : 0;
+}
+
+static bool is_shape(const kprof_census_record *a, const kprof_census_record *b)
+{
+    return a->kernel == b->kernel && a->device == b->device && a->dynamic_smem_bytes == b->dynamic_smem_bytes &&
+           memcmp(a->grid, b->grid, sizeof a->grid) == 0 && memcmp(a->block, b->block, sizeof a->block) == 0;
+}
+
+static uint32_t *find_slot(uint32_t *slots, size_t count, const kprof_census_record *wanted)
+{
+    const uint32_t key[] = {wanted->kernel,   wanted->device,   wanted->dynamic_smem_bytes,
+                            wanted->grid[0],  wanted->grid[1],  wanted->grid[2],
+                            wanted->block[0], wanted->block[1], wanted->block[2]};
+    size_t i = (size_t)kprof_hash(KPROF_HASH_START, key, sizeof key) & (count - 1);
+    while (slots[i] && !is_shape(&census.rows[slots[i] - 1].record, wanted))
+        i = (i + 1) & (count - 1);
+    return &slots[i];
+}
+
+/* Keep half of the slots free. */
+static bool grow(void)
+{
+    if (census.row_count * 2 < census.slot_count)
+        return true;
+    const size_t count = census.slot_count ? census.slot_count * 2 : FIRST_SLOTS;
+    census_row *rows = realloc(census.rows, count / 2 * sizeof *rows);
+    uint32_t *slots = calloc(count, sizeof *slots);
+    census.rows = rows ? rows : census.rows;
+    if (!rows || !slots) {
+        free(slots);
+        return false;
+    }
+    for (size_t i = 0; i < census.row_count; i++)
+        *find_slot(slots, count, &census.rows[i].record) = (uint32_t)i + 1;
+    free(census.slots);
+    census.slots = slots;
+    census.slot_count = count;
+    return true;
+}
+
+static census_row *find_row(const kprof_census_record *wanted, size_t most)
+{
+    if (!grow())
+        return NULL;
+    uint32_t *slot = find_slot(census.slots, census.slot_count, wanted);
+    if (!*slot && census.row_count >= most)
+        return NULL;
+    if (!*slot) {
+        census.rows[census.row_count] = (census_row){.record = *wanted};
+        census.rows[census.row_count].record.row = (uint32_t)census.row_count + 1;
+        *slot = (uint32_t)++census.row_count;
+    }
+    return &census.rows[*slot - 1];
+}
+
+static census_row *find_place(const kprof_kernel_activity *kernel)
+{
+    const kprof_census_record others = {.kernel = (uint32_t)kernel->name, .device = (uint32_t)kernel->device};
+    kprof_census_record wanted = others;
+    const int64_t grid[] = {kernel->grid_x, kernel->grid_y, kernel->grid_z},
+                  block[] = {kernel->block_x, kernel->block_y, kernel->block_z};
+    if (wanted.kernel == 0)
+        return NULL;
+    for (int i = 0; i < 3; i++) {
+        wanted.grid[i] = (uint32_t)grid[i];
+        wanted.block[i] = (uint32_t)block[i];
+    }
+    wanted.dynamic_smem_bytes = (uint32_t)kernel->dynamic_smem_bytes;
+    census_row *row = find_row(&wanted, KPROF_CENSUS_SHAPES);
+    return row ? row : find_row(&others, MOST_ROWS);
+}
+
+static void add(kprof_census_record *record, uint64_t ns)
+{
+    record->shortest_ns = record->launches == 0 || ns < record->shortest_ns ? ns : record->shortest_ns;
+    record->longest_ns = ns > record->longest_ns ? ns : record->longest_ns;
+    record->total_ns += ns;
+    record->launches++;
+}
+
+static void take(const kprof_activity *activity)
+{
+    const kprof_kernel_activity *kernel = &activity->kernel;
+    if (!is_armed() || activity->kind != KPROF_ACTIVITY_KERNEL)
+        return;
+    atomic_fetch_add(&kprof_engine.process.launches, 1);
+    pthread_mutex_lock(&census.mutex);
+    const bool is_timed = kernel->start_ns >= 0 && kernel->end_ns >= kernel->start_ns;
+    census_row *row = is_timed ? find_place(kernel) : NULL;
+    if (row)
+        add(&row->record, (uint64_t)(kernel->end_ns - kernel->start_ns));
+    census.lost += !is_timed;
+    census.left_out += is_timed && !row;
+    pthread_mutex_unlock(&census.mutex);
+}
+
+/* With the mutex held. Write the rows that have changed. */
+static void write_rows(void)
+{
+    for (size_t i = 0; i < census.row_count; i++) {
+        census_row *row = &census.rows[i];
+        if (row->written == row->record.launches)
+            continue;
+        kprof_record record = {.type = KPROF_RECORD_CENSUS, .census = row->record};
+        kprof_process_write(&record);
+        row->written = row->record.launches;
+    }
+    census.written_ns = kprof_monotonic_ns();
+}
+
+/* More and more seldom, so that a long run writes little more than a short one. */
+static void end_buffer(uint64_t dropped, uint64_t unknown)
+{
+    const int64_t now_ns = kprof_monotonic_ns();
+    (void)unknown;
+    if (!is_armed())
+        return;
+    atomic_fetch_add(&kprof_engine.process.launches, dropped);
+    pthread_mutex_lock(&census.mutex);
+    const int64_t since_ns = now_ns - census.written_ns;
+    census.lost += dropped;
+    if (since_ns >= SHORTEST_NS && since_ns >= (now_ns - census.started_ns) / SHARE_OF_TIME)
+        write_rows();
+    pthread_mutex_unlock(&census.mutex);
+}
+
+kprof_status kprof_census_start(void)
+{
+    static const kprof_activity_sink sink = {number_kernel, take, end_buffer};
+    census.started_ns = census.written_ns = kprof_monotonic_ns();
+    atomic_store(&census.runs, true);
+    kprof_status status = kprof_engine.device->activities_start(&sink, KPROF_ACTIVITIES_OF_KERNELS);
+    if (status != KPROF_OK)
+        atomic_store(&census.runs, false);
+    return status;
+}
+
+static void tell_missing(void)
+{
+    const unsigned long long lost = census.lost, left_out = census.left_out;
+    if (census.told || lost + left_out == 0)
+        return;
+    census.told = true;
+    if (lost > 0)
+        kprof_log(KPROF_LOG_WARNING, "the census lacks the time of %llu launch%s, which CUPTI could not keep", lost,
+                  lost == 1 ? "" : "es");
+    if (left_out > 0)
+        kprof_log(KPROF_LOG_WARNING, "the census lacks %llu launch%s: there are more kernels and shapes than it keeps",
+                  left_out, left_out == 1 ? "" : "es");
+}
+
+void kprof_census_end(void)
+{
+    if (!is_armed())
+        return;
+    kprof_engine.device->activities_flush();
+    if (pthread_mutex_lock(&census.mutex) != 0) /* a signal handler ends the process within one of these functions */
+        return;
+    write_rows();
+    pthread_mutex_unlock(&census.mutex);
+    tell_missing();
+}
+
+void kprof_census_forget(void)
+{
+    atomic_store(&census.runs, false);
+}
+
+static void tell_devices(void)
+{
+    kprof_devices_announce();
+    kprof_process_outlive_libraries();
+    kprof_idle_watch();
+}
+
+/* CUPTI may lose what it still has of a context that ends. */
+static void enter(const kprof_call *call)
+{
+    if (call->kind == KPROF_CALL_STOP && is_armed())
+        kprof_engine.device->activities_flush();
+}
+
+static void leave(const kprof_call *call)
+{
+    (void)call;
+}
+
+static void note_context(void *context)
+{
+    (void)context;
+    if (is_armed())
+        pthread_once(&census.devices, tell_devices);
+}
+
+const kprof_target_hooks kprof_census_hooks = {
+    .is_brief = true, .enter = enter, .leave = leave, .context_created = note_context};

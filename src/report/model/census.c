@@ -1,0 +1,195 @@
+/* Sums up the rows of a census: sorts them so that those which belong together are neighbours, and joins these. */
+#include "report/model/census.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+typedef int comparison(const kprof_census_total *a, const kprof_census_total *b);
+
+static int compare_kernels(const kprof_census_total *a, const kprof_census_total *b)
+{
+    return strcmp(a->kernel->mangled, b->kernel->mangled);
+}
+
+static int compare_devices(const kprof_census_total *a, const kprof_census_total *b)
+{
+    const int kernels = compare_kernels(a, b);
+    return kernels ? kernels : strcmp(a->device->name, b->device->name);
+}
+
+static int compare_numbers(const uint32_t *a, const uint32_t *b, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        if (a[i] != b[i])
+            return a[i] < b[i] ? -1 : 1;
+    return 0;
+}
+
+static int compare_shapes(const kprof_census_total *a, const kprof_census_total *b)
+{
+    const kprof_model_census *left = a->shape, *right = b->shape;
+    int result = compare_devices(a, b);
+    if (result == 0)
+        result = compare_numbers(left->grid, right->grid, 3);
+    if (result == 0)
+        result = compare_numbers(left->block, right->block, 3);
+    return result ? result : compare_numbers(&left->dynamic_smem_bytes, &right->dynamic_smem_bytes, 1);
+}
+
+static comparison *const comparisons[] = {compare_kernels, compare_devices, compare_shapes};
+
+/* qsort has no argument for which of the comparisons it is. */
+#define COMPARE(name)                                                                                                  \
+    static int sort_##name(const void *a, const void *b)                                                               \
+    {                                                                                                                  \
+        return compare_##name(a, b);                                                                                   \
+    }
+COMPARE(kernels)
+COMPARE(devices)
+COMPARE(shapes)
+
+static int by_time(const void *a, const void *b)
+{
+    const kprof_census_total *left = a, *right = b;
+    if (left->total_ns != right->total_ns)
+        return left->total_ns > right->total_ns ? -1 : 1;
+    return compare_shapes(left, right);
+}
+
+static void join(kprof_census_total *into, const kprof_census_total *from)
+{
+    into->launches += from->launches;
+    into->total_ns += from->total_ns;
+    into->shortest_ns = from->shortest_ns < into->shortest_ns ? from->shortest_ns : into->shortest_ns;
+    into->longest_ns = from->longest_ns > into->longest_ns ? from->longest_ns : into->longest_ns;
+}
+
+static size_t find(const kprof_census *census, const kprof_census_total *wanted)
+{
+    size_t low = 0, high = census->count;
+    while (low < high) {
+        const size_t middle = low + (high - low) / 2;
+        const int order = comparisons[census->parts](wanted, &census->items[middle]);
+        if (order == 0)
+            return middle;
+        low = order > 0 ? middle + 1 : low;
+        high = order < 0 ? middle : high;
+    }
+    return SIZE_MAX;
+}
+
+const kprof_census_total *kprof_census_find(const kprof_census *census, const kprof_census_total *wanted)
+{
+    const size_t found = find(census, wanted);
+    return found == SIZE_MAX ? NULL : &census->items[found];
+}
+
+void kprof_census_rank(kprof_census *census)
+{
+    if (census->count > 0)
+        qsort(census->items, census->count, sizeof *census->items, by_time);
+}
+
+static kprof_status count_measured(void *user, const kprof_model_launch *launch)
+{
+    kprof_census *census = user;
+    kprof_model_census shape = {.dynamic_smem_bytes = launch->record.dynamic_smem_bytes};
+    memcpy(shape.grid, launch->record.grid, sizeof shape.grid);
+    memcpy(shape.block, launch->record.block, sizeof shape.block);
+    const kprof_census_total wanted = {.kernel = launch->kernel, .device = launch->device, .shape = &shape};
+    const size_t found = launch->measured > 0 ? find(census, &wanted) : SIZE_MAX;
+    if (found != SIZE_MAX)
+        census->items[found].measured++;
+    return KPROF_OK;
+}
+
+/* Launches that processes of the census say that they made. */
+static uint64_t count_told(const kprof_model *model)
+{
+    uint64_t told = 0;
+    bool *is_census = calloc(model->process_count + 1, sizeof *is_census);
+    for (size_t i = 0; is_census && i < model->census_count; i++)
+        is_census[model->census[i].process_id - 1] = true;
+    for (size_t i = 0; is_census && i < model->process_count; i++)
+        told += is_census[i] && model->processes[i].launches > 0 ? (uint64_t)model->processes[i].launches : 0;
+    free(is_census);
+    return told;
+}
+
+static void sum_up(const kprof_model *model, comparison *compare, kprof_census *out)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < out->count; i++) {
+        out->kernels += count == 0 || compare_kernels(&out->items[count - 1], &out->items[i]) != 0;
+        out->launches += out->items[i].launches;
+        out->total_ns += out->items[i].total_ns;
+        if (count > 0 && compare(&out->items[count - 1], &out->items[i]) == 0)
+            join(&out->items[count - 1], &out->items[i]);
+        else
+            out->items[count++] = out->items[i];
+    }
+    out->count = count;
+    out->counted = count_told(model);
+}
+
+kprof_status kprof_census_make(const kprof_model_walk *walk, kprof_census_parts parts, kprof_census *out)
+{
+    static int (*const sorts[])(const void *, const void *) = {sort_kernels, sort_devices, sort_shapes};
+    const kprof_model *model = walk->model;
+    *out = (kprof_census){.parts = parts, .count = model->census_count};
+    if (model->census_count == 0)
+        return KPROF_OK;
+    out->items = calloc(model->census_count, sizeof *out->items);
+    if (!out->items)
+        return kprof_store_no_memory(walk->report);
+    for (size_t i = 0; i < model->census_count; i++) {
+        const kprof_model_census *row = &model->census[i];
+        out->items[i] = (kprof_census_total){.kernel = &model->kernels[row->kernel_id - 1],
+                                             .device = &model->devices[row->device_id - 1],
+                                             .shape = row,
+                                             .launches = row->launches,
+                                             .total_ns = (double)row->total_ns,
+                                             .shortest_ns = (double)row->shortest_ns,
+                                             .longest_ns = (double)row->longest_ns};
+    }
+    qsort(out->items, out->count, sizeof *out->items, sorts[parts]);
+    sum_up(model, comparisons[parts], out);
+    return kprof_model_launches(walk, count_measured, out);
+}
+
+void kprof_census_free(kprof_census *census)
+{
+    free(census->items);
+    *census = (kprof_census){0};
+}
+
+kprof_status kprof_report_choose(kprof_report *report, const kprof_filter_spec *spec, uint64_t most,
+                                 kprof_census_choice *out)
+{
+    kprof_model model;
+    kprof_census census = {0};
+    kprof_filter *filter = NULL;
+    *out = (kprof_census_choice){0};
+    kprof_status status = kprof_model_load(report, &model);
+    if (status != KPROF_OK)
+        return status;
+    status = kprof_filter_new(spec, &filter);
+    if (status == KPROF_OK)
+        status = kprof_census_make(&(kprof_model_walk){report, &model, NULL, false}, KPROF_CENSUS_OF_KERNELS, &census);
+    kprof_census_rank(&census);
+    out->kernels = census.kernels;
+    out->launches = census.launches;
+    out->total_ns = census.total_ns;
+    for (size_t i = 0; i < census.count && status == KPROF_OK && (most == 0 || out->chosen.count < most); i++) {
+        const kprof_census_total *total = &census.items[i];
+        if (!kprof_filter_match_name(filter, total->kernel->mangled))
+            continue;
+        if (!kprof_strlist_add(&out->chosen, total->kernel->mangled))
+            status = kprof_store_no_memory(report);
+        out->chosen_ns += total->total_ns;
+    }
+    kprof_filter_free(filter);
+    kprof_census_free(&census);
+    kprof_model_free(&model);
+    return status;
+}

@@ -1,0 +1,173 @@
+/* The census page: how often each kernel was launched and how long that took, whether its launches were measured or
+ * not. */
+#include "report/model/census.h"
+#include "report/page/page.h"
+
+#include <math.h>
+#include <string.h>
+
+#define COUNT_OF(array) (sizeof(array) / sizeof *(array))
+
+/* Else the census stands beside what was measured. */
+static bool is_page(const kprof_page_context *context)
+{
+    return strcmp(context->name, "census") == 0;
+}
+
+static kprof_emit_field time_field(const char *key, const char *label, double ns)
+{
+    return kprof_field_with_unit(kprof_field_real(key, label, ns), "ns");
+}
+
+static kprof_emit_field share_field(const char *label, double ns, const kprof_census *census)
+{
+    return kprof_field_pct("time_share_pct", label, census->total_ns > 0 ? 100 * ns / census->total_ns : NAN);
+}
+
+/* What all rows are shown with. */
+typedef struct shown_census {
+    const kprof_page_context *context;
+    const kprof_census *census;
+    const kprof_page_names *names;
+} shown_census;
+
+static kprof_emit_field name_field(const kprof_census_total *total, const shown_census *shown)
+{
+    const kprof_page_names *names = shown->names;
+    const size_t number = (size_t)(total->kernel - shown->context->reports->model.kernels);
+    const char *name = kprof_model_kernel_name(total->kernel, shown->context->options->kernel_base);
+    kprof_emit_field field = kprof_field_plain(kprof_field_text("kernel", "Kernel", name));
+    field.short_text = names->is_beside ? names->beside[number] : names->below[number];
+    field.longer_text = names->below[number];
+    return names->is_beside ? field : kprof_field_with_role(field, KPROF_ROLE_NOTE);
+}
+
+/* All shapes of a kernel beyond those that a census tells apart have none. */
+static kprof_emit_field shape_field(const char *key, const char *label, const uint32_t shape[3], char text[48])
+{
+    snprintf(text, 48, "(%u, %u, %u)", shape[0], shape[1], shape[2]);
+    return kprof_field_text(key, label, shape[0] ? text : "other");
+}
+
+static void show_total(kprof_emitter *emitter, const shown_census *shown, const kprof_census_total *total)
+{
+    char grid[48], block[48];
+    const bool has_shape = shown->context->options->group_by == KPROF_GROUP_CONFIG;
+    const kprof_emit_field fields[] = {
+        name_field(total, shown),
+        kprof_field_with_role(kprof_field_text("function", "Function", total->kernel->function), KPROF_ROLE_MACHINE),
+        kprof_field_with_role(kprof_field_text("device_name", "Device", total->device->name), KPROF_ROLE_MACHINE),
+        kprof_field_integer("launches", "Launches", (int64_t)total->launches),
+        kprof_field_integer("measured", "Measured", (int64_t)total->measured),
+        time_field("time", "GPU time", total->total_ns),
+        share_field("Of time", total->total_ns, shown->census),
+        time_field("mean", "Mean", total->total_ns / (double)total->launches),
+        time_field("minimum", "Shortest", total->shortest_ns),
+        time_field("maximum", "Longest", total->longest_ns),
+        shape_field("grid", "Grid", total->shape->grid, grid),
+        shape_field("block", "Block", total->shape->block, block),
+        kprof_field_with_unit(
+            kprof_field_integer("dynamic_smem", "Dynamic smem", (int64_t)total->shape->dynamic_smem_bytes), "byte"),
+    };
+    kprof_show_record(emitter, fields, has_shape ? COUNT_OF(fields) : COUNT_OF(fields) - 3);
+}
+
+/* What is measured of the whole. */
+static void show_coverage(kprof_emitter *emitter, const kprof_census *census)
+{
+    char coverage[128];
+    double measured_ns = 0;
+    size_t measured = 0;
+    for (size_t i = 0; i < census->count; i++) {
+        const kprof_census_total *total = &census->items[i];
+        measured_ns += total->measured > 0 ? total->total_ns : 0;
+        measured += total->measured > 0;
+    }
+    const uint64_t untimed = census->counted > census->launches ? census->counted - census->launches : 0;
+    const double share_pct = census->total_ns > 0 ? 100 * measured_ns / census->total_ns : NAN;
+    const bool has_shapes = census->parts == KPROF_CENSUS_OF_SHAPES;
+    snprintf(coverage, sizeof coverage, "%zu of %zu kernels%s, %.4g %% of GPU time", measured, census->count,
+             has_shapes ? " and shapes" : "", share_pct);
+    const kprof_emit_field fields[] = {
+        kprof_field_integer("kernels", "Kernels", (int64_t)census->kernels),
+        kprof_field_integer("launches", "Launches", (int64_t)census->launches),
+        kprof_field_with_role(kprof_field_integer("untimed", "Launches not timed", (int64_t)untimed),
+                              untimed ? KPROF_ROLE_SHOWN : KPROF_ROLE_MACHINE),
+        time_field("time", "GPU time", census->total_ns),
+        kprof_field_with_role(kprof_field_integer("rows", "Rows", (int64_t)census->count), KPROF_ROLE_MACHINE),
+        kprof_field_with_role(kprof_field_integer("measured_rows", "Rows with measured launches", (int64_t)measured),
+                              KPROF_ROLE_MACHINE),
+        kprof_field_with_role(kprof_field_pct("measured_share_pct", "Their share of GPU time", share_pct),
+                              KPROF_ROLE_MACHINE),
+        kprof_field_with_role(kprof_field_text("coverage", "Measured", coverage), KPROF_ROLE_PEOPLE),
+    };
+    emitter->ops->list_begin(emitter,
+                             &(kprof_emit_list){"census_total", "Census of all launches", KPROF_LIST_BLOCKS, true});
+    kprof_show_record(emitter, fields, COUNT_OF(fields));
+    emitter->ops->list_end(emitter);
+}
+
+static void show_rest(kprof_emitter *emitter, const kprof_census *census, size_t shown)
+{
+    double time_ns = 0;
+    uint64_t launches = 0;
+    for (size_t i = shown; i < census->count; i++) {
+        time_ns += census->items[i].total_ns;
+        launches += census->items[i].launches;
+    }
+    const kprof_emit_field fields[] = {
+        kprof_field_integer("rows", "Rows", (int64_t)(census->count - shown)),
+        kprof_field_integer("launches", "Launches", (int64_t)launches),
+        time_field("time", "GPU time", time_ns),
+        share_field("Of time", time_ns, census),
+    };
+    emitter->ops->list_begin(emitter,
+                             &(kprof_emit_list){"census_left_out", "Left out of the census", KPROF_LIST_TABLE, true});
+    if (shown < census->count)
+        kprof_show_record(emitter, fields, COUNT_OF(fields));
+    emitter->ops->list_end(emitter);
+}
+
+static void show(kprof_emitter *emitter, const kprof_page_context *context, const kprof_census *census,
+                 const kprof_page_names *names)
+{
+    const size_t most = context->options->top ? context->options->top : SIZE_MAX;
+    const shown_census all = {context, census, names};
+    const size_t shown = census->count < most ? census->count : most;
+    show_coverage(emitter, census);
+    emitter->ops->list_begin(emitter, &(kprof_emit_list){"census", "Census",
+                                                         is_page(context) ? KPROF_LIST_MAIN : KPROF_LIST_TABLE,
+                                                         !is_page(context)});
+    for (size_t i = 0; i < shown && emitter->status == KPROF_OK; i++)
+        show_total(emitter, &all, &census->items[i]);
+    emitter->ops->list_end(emitter);
+    show_rest(emitter, census, shown);
+}
+
+kprof_status kprof_page_show_census(kprof_emitter *emitter, const kprof_page_context *context)
+{
+    const kprof_page_report *report = context->reports;
+    const kprof_model_walk walk = {report->file, &report->model, context->options->filter, false};
+    const bool has_shape = context->options->group_by == KPROF_GROUP_CONFIG;
+    kprof_census census;
+    kprof_page_names names = {0};
+    kprof_status status =
+        kprof_census_make(&walk, has_shape ? KPROF_CENSUS_OF_SHAPES : KPROF_CENSUS_OF_DEVICES, &census);
+    kprof_census_rank(&census);
+    if (status == KPROF_OK && census.count > 0)
+        status = kprof_page_names_new(context, &names);
+    if (status == KPROF_OK && (census.count > 0 || is_page(context)))
+        show(emitter, context, &census, &names);
+    kprof_page_names_free(&names);
+    kprof_census_free(&census);
+    return status == KPROF_OK ? kprof_emitter_status(emitter) : status;
+}
+
+kprof_status kprof_page_census(const kprof_page_context *context)
+{
+    kprof_emitter *emitter = NULL;
+    kprof_status status = kprof_page_begin(context, &emitter);
+    if (status == KPROF_OK)
+        status = kprof_page_end(emitter, kprof_page_show_census(emitter, context));
+    return status;
+}

@@ -1,0 +1,116 @@
+"""--census: every launch is counted and timed, and the kernels with most time are measured in a second run."""
+
+import csv
+import io
+import json
+
+from harness import *
+
+MATMUL = "_Z6matmulPf"
+# 900 + 1,500 us, 200 us, 3,500 us
+STEPS = ["do=kernel:90", f"launch={VECTOR_ADD}*10", "do=kernel:500", "place=grid:4", f"launch={VECTOR_ADD}*3",
+         "do=kernel:2", f"launch={SCALE}*100", "place=smem:1024", "do=kernel:700", f"launch={MATMUL}*5"]
+SHAPES = """SELECT kernel.function, grid_x, block_x, dynamic_smem_bytes, launches, total_ns, shortest_ns, longest_ns
+            FROM census JOIN kernel ON kernel.id=kernel_id ORDER BY census.id"""
+
+
+class Census(Case):
+    def census(self, *options, steps=None, code=0, **keywords):
+        run = self.kprof("--injection-path", INJECTION, "--census", *options, APP, *(steps or STEPS), **keywords)
+        self.assert_run(run, code)
+        return run
+
+    def test_alone(self):
+        run = self.census("-o", "run")
+        self.assertIn("census: 118 launches of 3 kernels took 6.10 ms of the GPU's time", run.err)
+        self.assertEqual(self.query("run.kprof", SHAPES),
+                         [("vectorAdd", 65536, 256, 0, 10, 900000, 90000, 90000),
+                          ("vectorAdd", 4, 256, 0, 3, 1500000, 500000, 500000),
+                          ("scale", 4, 256, 0, 100, 200000, 2000, 2000),
+                          ("matmul", 4, 256, 1024, 5, 3500000, 700000, 700000)])
+        self.assertEqual(self.query("run.kprof", "SELECT launches FROM process"), [(118,)])
+        self.assertEqual(self.launches(), [])
+        shown = self.kprof("report", "run.kprof")
+        self.assert_run(shown, 0)
+        self.assertRegex(shown.out, r"matmul\(float\*\) +5 +0 +3.50 ms +57.38 %")
+        self.assert_run(self.kprof("report", "run.kprof", "--page", "details"), 106)
+
+    def test_needs_no_counters(self):
+        self.census("-o", "run", env={"KPROF_SIM_PROBE": "no-permission", "KPROF_SIM_FAULT": "permission"})
+        self.assertEqual(len(self.query("run.kprof", SHAPES)), 4)
+
+    def test_top(self):
+        run = self.census("--top", "2", "--metrics", METRIC, "-o", "run")
+        self.assertIn("kernels with 96.7 % of that time: 2; the application runs once more", run.err)
+        self.assertEqual(self.launches(), ["vectorAdd", "vectorAdd", "matmul"]) # one of each shape
+        rows = csv.DictReader(io.StringIO(self.kprof("report", "run.kprof", "--page", "summary", "--csv").out))
+        self.assertEqual([(row["function"], row["launches"], row["measured"], row["time"]) for row in rows],
+                         [("matmul", "5", "1", "3500000"), ("vectorAdd", "13", "2", "2400000")])
+        page = json.loads(self.kprof("report", "run.kprof", "--page", "census", "--json").out)
+        self.assertEqual([(row["function"], row["measured"]) for row in page["census"]],
+                         [("matmul", 1), ("vectorAdd", 2), ("scale", 0)])
+        self.assertEqual(page["census_total"][0]["measured_rows"], 2)
+
+    def test_what_is_measured(self):
+        for options, launches in ((["--top", "1", "-k", "regex:a"], ["matmul"]),
+                                  (["--top", "2", "-k", "regex:[ad]e?$|scale"], ["vectorAdd", "vectorAdd", "scale"]),
+                                  (["--top", "1", "-c", "3"], ["matmul"] * 3),
+                                  (["-k", "vectorAdd", "-c", "1"], ["vectorAdd"]),
+                                  (["--filter-mode", "per-launch-config", "-c", "1"],
+                                   ["vectorAdd", "vectorAdd", "scale", "matmul"])):
+            with self.subTest(options):
+                self.census("-f", "-o", "run", "--metrics", METRIC, *options)
+                self.assertEqual(self.launches(), launches)
+
+    def test_both_runs_print(self):
+        run = self.census("--top", "1", "--metrics", METRIC, steps=["say=hello", f"launch={SCALE}"])
+        self.assertEqual(run.out.count("hello"), 2)
+        self.assertIn("Census", run.err)
+
+    def test_processes(self):
+        self.census("-o", "run", steps=[f"launch={SCALE}*2", "exec", f"launch={SCALE}*3", "fork", f"launch={SCALE}"])
+        self.assertEqual(self.query("run.kprof", "SELECT process_id, launches FROM census ORDER BY 1"),
+                         [(1, 2), (2, 4)])
+
+    def test_ends(self):
+        for steps, code in (([f"launch={SCALE}*2", "exit=3"], 3), ([f"launch={SCALE}*2", "_exit=3"], 3)):
+            with self.subTest(steps):
+                run = self.census("-f", "-o", "run", "--top", "1", "--metrics", METRIC, steps=steps, code=code)
+                self.assertIn("the application failed, so kprof does not run it once more", run.err)
+                self.assertEqual(self.query("run.kprof", "SELECT launches FROM census"), [(2,)])
+
+    def test_nothing_to_count(self):
+        run = self.census("-o", "run", steps=["say=hello"], code=106)
+        self.assertIn("nothing was collected", run.err)
+        run = self.census("-f", "-o", "run", steps=["do=lost:7", f"launch={SCALE}*7"], code=106)
+        self.assertIn("the census lacks the time of 7 launches, which CUPTI could not keep", run.err)
+        self.assertIn("the census has no launch", run.err)
+        run = self.census("-f", "-o", "run", "--top", "1", "-k", "other", "--metrics", METRIC, code=106)
+        self.assertIn("no kernel of the census matches -k other", run.err)
+        self.assertEqual(len(self.query("run.kprof", SHAPES)), 4)
+
+    def test_some_are_lost(self):
+        run = self.census(steps=["do=lost:2", "do=drop:3", f"launch={SCALE}*7"])
+        self.assertRegex(run.err, r"Launches not timed +5\n")
+        self.assertIn("the census lacks the time of 5 launches", run.err)
+        run = self.census(env={"KPROF_SIM_NO_TRACE": "1"}, code=111)
+        self.assertIn("another tool traces this process", run.err)
+
+    def test_refusals(self):
+        run = self.census("--graph-profiling", "graph", code=101)
+        self.assertIn("--census counts each kernel of a CUDA graph", run.err)
+        self.assert_run(self.collect([], [f"launch={SCALE}"]), 0)
+        run = self.kprof("report", "run.kprof", "--page", "census")
+        self.assert_run(run, 106)
+        self.assertIn("has no census; kprof --census counts", run.err)
+
+    def test_merged(self):
+        self.census("-o", "a")
+        self.census("-o", "b", "--top", "1", "--metrics", METRIC)
+        self.assert_run(self.kprof("merge", "a.kprof", "b.kprof", "-o", "both"), 0)
+        page = json.loads(self.kprof("report", "both.kprof", "--page", "census", "--json").out)
+        self.assertEqual([(row["function"], row["launches"], row["time"], row["measured"]) for row in page["census"]],
+                         [("matmul", 10, 7000000, 1), ("vectorAdd", 26, 4800000, 0), ("scale", 200, 400000, 0)])
+        self.assert_run(self.kprof("export", "b.kprof", "--to", "long", "-o", "b.csv"), 0)
+        self.assert_run(self.kprof("report", "b.kprof", "-k", "matmul", "-o", "part"), 0)
+        self.assertEqual(len(self.query("part.kprof", SHAPES)), 4)
