@@ -156,7 +156,7 @@ static kprof_status store(const kprof_parts *parts, const kprof_part *part, kpro
     kprof_status status = kprof_spools_new(parts->run.session, report, &progress, &spools);
     if (status != KPROF_OK)
         return status;
-    kprof_spools_choose(spools, part->plan, part->first_turn);
+    kprof_spools_choose(spools, &(kprof_spools_choice){part->plan, part->first_turn, part->pids});
     status = kprof_spools_poll(spools);
     kprof_spools_free(spools);
     if (status == KPROF_OK)

@@ -5,6 +5,7 @@
 
 #include "cli/plans.h"
 #include "cli/session.h"
+#include "cli/spools.h"
 
 /* The run; all is borrowed. */
 typedef struct kprof_parts_run {
@@ -23,9 +24,10 @@ void kprof_parts_free(kprof_parts *parts); /* safe for NULL */
  * it needs what the run does not keep. */
 kprof_status kprof_parts_plan(kprof_parts *parts, const kprof_options *wanted, uint32_t *plan) KPROF_MUST_CHECK;
 
-/* Launches of a plan, since a turn of kprof ctl. */
+/* Launches of a plan, since a turn of kprof ctl, in some processes. */
 typedef struct kprof_part {
     uint32_t plan, first_turn;
+    kprof_pids pids; /* none: of all */
 } kprof_part;
 /* Make a report of a part, from all that processes have written so far, at wanted->export_path. The caller frees *path;
  * it is NULL on failure. */

@@ -1,15 +1,15 @@
-/* One client at a time: it is read without waiting for it, its command is done, and it is answered when all processes
- * have followed. Whoever is slow, or writes too much, is dropped. */
+/* Clients are read without waiting for them. A command is answered when all processes have followed; others are heard
+ * meanwhile, since what one process waits for may be another one's to do. Whoever is slow, or writes too much, is
+ * dropped. */
 #include "cli/remote.h"
 #include "cli/commands.h"
-#include "cli/parts.h"
+#include "cli/open_parts.h"
 #include "cli/paths.h"
 #include "core/control.h"
 #include "core/log.h"
 #include "core/monotonic.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -21,36 +21,28 @@
 
 #define READ_LIMIT_NS   INT64_C(2000000000)
 #define FOLLOW_LIMIT_NS INT64_C(120000000000)
-#define BACKLOG         16
+#define MOST_CLIENTS    32 /* heard at a time; others wait */
 
-/* A process that is to follow. */
-typedef struct follower {
-    long pid;
-    uint32_t turn;
-} follower;
-
-/* Launches since a start. */
-typedef struct open_part {
-    kprof_part part; /* first turn 0: there are none */
-    char *path;      /* the report of their own that they are to have; NULL: none */
-    bool overwrites; /* a file of that name */
-} open_part;
+typedef struct client {
+    int fd;             /* -1: there is none */
+    int64_t since_ns;   /* when it came, or its command was given on */
+    kprof_strbuf words; /* that it has sent so far */
+    kprof_strbuf answer;
+    kprof_strlist given; /* the words of its command */
+    kprof_options options;
+    bool is_parsed;  /* `options` */
+    kprof_pids whom; /* its command is about */
+    kprof_pids told; /* those that are to follow */
+    uint32_t turn;   /* of the wish */
+} client;
 
 struct kprof_remote {
     kprof_remote_run run;
-    int listener, client; /* client -1: there is none */
-    int64_t since_ns;     /* when the client came, or its command was given on */
-    kprof_strbuf words;   /* that the client has sent so far */
-    kprof_strbuf answer;
-    kprof_strlist given; /* the words of the command that is under way */
-    kprof_options options;
-    bool is_parsed; /* `options` */
-    follower *followers;
-    size_t follower_count;
+    int listener;
+    client clients[MOST_CLIENTS];
     uint32_t turn; /* of the last wish */
     kprof_parts *parts;
-    open_part open;    /* since the last start */
-    open_part closing; /* which a start has ended, until all processes have followed */
+    kprof_open_parts open;
 };
 
 void kprof_remote_address(int folder, void *out)
@@ -60,176 +52,160 @@ void kprof_remote_address(int folder, void *out)
     snprintf(address->sun_path, sizeof address->sun_path, "/proc/self/fd/%d/" KPROF_SESSION_SOCKET, folder);
 }
 
-kprof_status kprof_remote_open(const kprof_remote_run *run, kprof_remote **out)
+static bool open_socket(kprof_remote *remote)
 {
     struct sockaddr_un address;
+    const int folder = remote->run.session->folder;
+    remote->listener = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    kprof_remote_address(folder, &address);
+    return remote->listener >= 0 && bind(remote->listener, (struct sockaddr *)&address, sizeof address) == 0 &&
+           fchmodat(folder, KPROF_SESSION_SOCKET, S_IRUSR | S_IWUSR, 0) == 0 &&
+           listen(remote->listener, MOST_CLIENTS) == 0;
+}
+
+kprof_status kprof_remote_open(const kprof_remote_run *run, kprof_remote **out)
+{
     kprof_remote *remote = calloc(1, sizeof *remote);
     if (!remote)
         return kprof_fail(KPROF_NO_MEMORY, "out of memory");
-    const int folder = run->session->folder;
     remote->run = *run;
-    remote->client = remote->listener = -1;
+    remote->listener = -1;
+    for (size_t i = 0; i < MOST_CLIENTS; i++)
+        remote->clients[i].fd = -1;
     kprof_status status = kprof_parts_new(&(kprof_parts_run){run->options, run->session, run->plans}, &remote->parts);
-    if (status != KPROF_OK) {
-        kprof_remote_close(remote);
-        return status;
-    }
-    remote->listener = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-    kprof_remote_address(folder, &address);
-    if (remote->listener < 0 || bind(remote->listener, (struct sockaddr *)&address, sizeof address) != 0 ||
-        fchmodat(folder, KPROF_SESSION_SOCKET, S_IRUSR | S_IWUSR, 0) != 0 || listen(remote->listener, BACKLOG) != 0) {
+    remote->open.parts = remote->parts;
+    if (status == KPROF_OK && !open_socket(remote))
         status = kprof_fail(KPROF_OUTPUT, "%s: no socket for kprof ctl: %m; set TMPDIR to a folder that may have one",
                             run->session->dir);
+    if (status == KPROF_OK)
+        *out = remote;
+    else
         kprof_remote_close(remote);
-        return status;
-    }
-    *out = remote;
-    return KPROF_OK;
+    return status;
 }
 
 int kprof_remote_descriptor(const kprof_remote *remote)
 {
-    return remote->client >= 0 ? remote->client : remote->listener;
+    return remote->listener;
 }
 
-/* Forget the client, whatever was done of its command. */
-static void drop(kprof_remote *remote)
+static void drop(client *from)
 {
-    if (remote->client >= 0)
-        close(remote->client);
-    if (remote->is_parsed)
-        kprof_options_free(&remote->options);
-    remote->client = -1;
-    remote->is_parsed = false;
-    kprof_strbuf_clear(&remote->words);
-    kprof_strbuf_clear(&remote->answer);
-    kprof_strlist_free(&remote->given);
-    free(remote->followers);
-    remote->followers = NULL;
-    remote->follower_count = 0;
+    if (from->fd >= 0)
+        close(from->fd);
+    if (from->is_parsed)
+        kprof_options_free(&from->options);
+    kprof_strbuf_free(&from->words);
+    kprof_strbuf_free(&from->answer);
+    kprof_strlist_free(&from->given);
+    free(from->whom.items);
+    free(from->told.items);
+    *from = (client){.fd = -1};
 }
 
 /* What does not fit into the socket's buffer is cut: nobody waits for a client. */
-static void answer(kprof_remote *remote, kprof_status status)
+static void answer(client *to, kprof_status status)
 {
     kprof_strbuf text = KPROF_STRBUF_INIT;
     kprof_strbuf_printf(&text, "exit %d\n", kprof_status_exit_code(status));
-    kprof_strbuf_append(&text, remote->answer.data, remote->answer.length);
+    kprof_strbuf_append(&text, to->answer.data, to->answer.length);
     if (!text.failed)
-        (void)!send(remote->client, text.data, text.length, MSG_NOSIGNAL | MSG_DONTWAIT);
+        (void)!send(to->fd, text.data, text.length, MSG_NOSIGNAL | MSG_DONTWAIT);
     kprof_strbuf_free(&text);
-    drop(remote);
+    drop(to);
 }
 
 static void keep_message(void *user, kprof_log_level level, const char *message)
 {
     static const char *const levels[] = {"error", "warning", "info", "debug"};
-    kprof_remote *remote = user;
-    kprof_strbuf_printf(&remote->answer, "message %s %s\n", levels[level], message);
+    client *to = user;
+    kprof_strbuf_printf(&to->answer, "message %s %s\n", levels[level], message);
 }
 
-static bool is_of_this_user(int client)
+static bool is_of_this_user(int fd)
 {
     struct ucred peer;
     socklen_t size = sizeof peer;
-    return getsockopt(client, SOL_SOCKET, SO_PEERCRED, &peer, &size) == 0 && peer.uid == geteuid();
+    return getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &size) == 0 && peer.uid == geteuid();
 }
 
-static void take_client(kprof_remote *remote)
+static void take_client(const kprof_remote *remote, client *out)
 {
-    remote->client = accept4(remote->listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
-    remote->since_ns = kprof_monotonic_ns();
-    if (remote->client >= 0 && !is_of_this_user(remote->client))
-        drop(remote);
+    out->fd = accept4(remote->listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+    out->since_ns = kprof_monotonic_ns();
+    if (out->fd >= 0 && !is_of_this_user(out->fd))
+        drop(out);
 }
 
 /* Every word ends with a zero byte. */
-static bool split_words(kprof_remote *remote)
+static bool split_words(client *from)
 {
-    const kprof_strbuf *words = &remote->words;
+    const kprof_strbuf *words = &from->words;
     bool is_whole = words->length > 0 && !words->failed && words->data[words->length - 1] == '\0';
     for (size_t at = 0; is_whole && at < words->length; at += strlen(words->data + at) + 1)
-        is_whole = remote->given.count < KPROF_REMOTE_WORDS && kprof_strlist_add(&remote->given, words->data + at);
+        is_whole = from->given.count < KPROF_REMOTE_WORDS && kprof_strlist_add(&from->given, words->data + at);
     return is_whole;
 }
 
-static bool add_follower(kprof_remote *remote, long pid, const kprof_control_wish *wish)
+static kprof_status read_pids(client *from)
 {
-    follower *grown = realloc(remote->followers, (remote->follower_count + 1) * sizeof *grown);
-    if (!grown || !kprof_control_wish_for(remote->run.session->folder, pid, wish)) {
-        remote->followers = grown ? grown : remote->followers;
-        return false;
+    const kprof_strlist *words = &from->options.reports;
+    kprof_status status = KPROF_OK;
+    for (size_t i = 1; i < words->count && status == KPROF_OK; i++) {
+        char *end;
+        errno = 0;
+        const long pid = strtol(words->items[i], &end, 10);
+        if (words->items[i][0] < '0' || words->items[i][0] > '9' || *end || errno || pid <= 0)
+            status = kprof_fail(KPROF_USAGE, "kprof ctl: \"%s\" is no process id", words->items[i]);
+        else if (!kprof_pids_add(&from->whom, pid))
+            status = kprof_fail(KPROF_NO_MEMORY, "out of memory");
     }
-    remote->followers = grown;
-    remote->followers[remote->follower_count++] = (follower){pid, wish->turn};
-    return true;
+    return status;
 }
 
 typedef struct teller {
-    kprof_remote *remote;
+    const kprof_remote *remote;
+    client *from;
     const kprof_control_wish *wish;
 } teller;
 
-static void tell_process(void *user, const kprof_spools_process *process)
+static bool tell_process(const teller *how, long pid)
 {
-    const teller *to = user;
-    (void)!add_follower(to->remote, (long)process->pid, to->wish);
+    return kprof_control_wish_for(how->remote->run.session->folder, pid, how->wish) &&
+           kprof_pids_add(&how->from->told, pid);
 }
 
-static kprof_status read_pid(const char *word, long *out)
+/* A process that has not called CUDA yet finds its wish when it does. */
+static bool tell_early(const teller *how, long pid)
 {
-    char *end;
-    errno = 0;
-    *out = strtol(word, &end, 10);
-    if (*word < '0' || *word > '9' || *end || errno || *out <= 0)
-        return kprof_fail(KPROF_USAGE, "kprof ctl: \"%s\" is no process id", word);
-    return KPROF_OK;
+    const int folder = how->remote->run.session->folder;
+    return !kprof_spools_has(how->remote->run.spools, pid) && kprof_spools_lives(how->remote->run.spools, pid) &&
+           !kprof_control_make(folder, pid) && kprof_control_wish_for(folder, pid, how->wish);
+}
+
+static void tell_living(void *user, const kprof_spools_process *process)
+{
+    (void)!tell_process(user, (long)process->pid);
 }
 
 /* Tell the processes that are named, or all and those that come. */
-static kprof_status tell(kprof_remote *remote, bool armed, uint32_t plan)
+static kprof_status tell(kprof_remote *remote, client *from, bool armed, uint32_t plan)
 {
     const int folder = remote->run.session->folder;
     const kprof_control_wish wish = {++remote->turn, armed, plan};
-    const kprof_strlist *words = &remote->options.reports;
-    kprof_status status = KPROF_OK;
-    if (words->count == 1) {
+    const teller how = {remote, from, &wish};
+    from->turn = wish.turn;
+    if (from->whom.count == 0) {
         const char *reason = kprof_control_make(folder, KPROF_CONTROL_ALL);
         if (reason || !kprof_control_wish_for(folder, KPROF_CONTROL_ALL, &wish))
             return kprof_fail(KPROF_OUTPUT, "telling processes that start later: %s", reason ? reason : "no switch");
-        kprof_spools_visit(remote->run.spools, tell_process, &(teller){remote, &wish});
+        kprof_spools_visit(remote->run.spools, tell_living, (void *)&how);
     }
-    for (size_t i = 1; i < words->count && status == KPROF_OK; i++) {
-        long pid;
-        status = read_pid(words->items[i], &pid);
-        if (status == KPROF_OK && !add_follower(remote, pid, &wish))
-            status = kprof_fail(KPROF_NO_APPLICATION,
-                                "process %ld cannot be told: it has not called CUDA yet, has ended, or runs without "
-                                "kprof's library",
-                                pid);
-    }
-    return status;
-}
-
-static void forget_part(open_part *part)
-{
-    free(part->path);
-    *part = (open_part){0};
-}
-
-/* Make the report that launches of their own are to have. */
-static kprof_status close_part(kprof_remote *remote, open_part *part)
-{
-    const kprof_options wanted = {.export_path = part->path, .force_overwrite = part->overwrites};
-    char *path = NULL;
-    kprof_status status = part->path ? kprof_parts_make(remote->parts, &part->part, &wanted, &path) : KPROF_OK;
-    if (path && remote->client >= 0)
-        kprof_strbuf_printf(&remote->answer, "report %s\n", path);
-    else if (path)
-        kprof_log(KPROF_LOG_INFO, "report: %s", path);
-    free(path);
-    forget_part(part);
-    return status;
+    for (size_t i = 0; i < from->whom.count; i++)
+        if (!tell_early(&how, from->whom.items[i]) && !tell_process(&how, from->whom.items[i]))
+            return kprof_fail(KPROF_NO_APPLICATION, "process %ld cannot be told: it has ended, or takes no commands",
+                              from->whom.items[i]);
+    return KPROF_OK;
 }
 
 /* A report that is there must not be missed only when the launches have been measured. */
@@ -245,189 +221,187 @@ static kprof_status check_path(const kprof_options *options)
     return status;
 }
 
-static kprof_status note_path(const kprof_options *options, open_part *out)
+static kprof_status start(kprof_remote *remote, client *from)
 {
-    if (!options->export_path)
-        return KPROF_OK;
-    free(out->path);
-    out->path = kprof_strdup(options->export_path);
-    out->overwrites = options->force_overwrite;
-    return out->path ? KPROF_OK : kprof_fail(KPROF_NO_MEMORY, "out of memory");
-}
-
-static kprof_status start(kprof_remote *remote)
-{
-    const kprof_options *options = &remote->options;
-    open_part next = {0};
+    const kprof_options *options = &from->options;
+    uint32_t plan = 0;
     kprof_status status = check_path(options);
     if (status == KPROF_OK)
-        status = kprof_parts_plan(remote->parts, options, &next.part.plan);
-    if (status == KPROF_OK && next.part.plan > 0 && !options->export_path)
+        status = kprof_parts_plan(remote->parts, options, &plan);
+    if (status == KPROF_OK && plan > 0 && !options->export_path)
         status = kprof_fail(KPROF_USAGE, "other sets than the run's own need a report of their own: -o FILE");
     if (status == KPROF_OK)
-        status = tell(remote, true, next.part.plan);
-    if (status == KPROF_OK)
-        status = note_path(options, &next);
+        status = tell(remote, from, true, plan);
     if (status != KPROF_OK)
         return status;
-    next.part.first_turn = remote->turn;
-    remote->closing = remote->open;
-    remote->open = next;
-    return KPROF_OK;
+    kprof_open_parts_end(&remote->open, &from->whom, from);
+    return kprof_open_parts_begin(&remote->open, &(kprof_part){plan, from->turn, from->whom}, options);
 }
 
-static kprof_status stop(kprof_remote *remote)
+static kprof_status stop(kprof_remote *remote, client *from)
 {
-    const kprof_options *options = &remote->options;
+    const kprof_options *options = &from->options;
     if (options->selection.sets.count + options->selection.sections.count + options->selection.metrics.count > 0)
         return kprof_fail(KPROF_USAGE, "kprof ctl stop: sets, sections and metrics are chosen by kprof ctl start");
-    if (options->export_path && remote->open.part.first_turn == 0)
-        return kprof_fail(KPROF_USAGE, "kprof ctl stop -o: nothing was started");
     kprof_status status = check_path(options);
+    if (status == KPROF_OK && options->export_path)
+        status = kprof_open_parts_name(&remote->open, &from->whom, options);
     if (status == KPROF_OK)
-        status = tell(remote, false, 0);
+        status = tell(remote, from, false, 0);
     if (status == KPROF_OK)
-        status = note_path(options, &remote->open);
-    if (status != KPROF_OK)
-        return status;
-    remote->closing = remote->open;
-    remote->open = (open_part){0};
-    return KPROF_OK;
+        kprof_open_parts_end(&remote->open, &from->whom, from);
+    return status;
 }
+
+typedef struct describer {
+    const kprof_remote *remote;
+    client *to;
+} describer;
 
 static void describe_process(void *user, const kprof_spools_process *process)
 {
     static const char *const states[] = {"unarmed", "armed", "failed"};
-    kprof_remote *remote = user;
+    const describer *how = user;
     kprof_control control;
-    const bool is_there = kprof_control_read(remote->run.session->folder, (long)process->pid, &control);
-    kprof_strbuf_printf(&remote->answer, "process %" PRId64 " %s %" PRIu64 "\n", process->pid,
+    const bool is_there = kprof_control_read(how->remote->run.session->folder, (long)process->pid, &control);
+    kprof_strbuf_printf(&how->to->answer, "process %" PRId64 " %s %" PRIu64 "\n", process->pid,
                         is_there ? states[control.state] : "unknown", process->measured);
 }
 
-static kprof_status begin(kprof_remote *remote)
+static kprof_status begin(kprof_remote *remote, client *from)
 {
-    const char *word = remote->options.argument;
+    const char *word = from->options.argument;
     kprof_status status = kprof_spools_poll(remote->run.spools);
     if (status != KPROF_OK)
         return kprof_fail(status, "this run cannot store what processes measure any more");
     if (strcmp(word, "start") == 0)
-        return start(remote);
-    return strcmp(word, "stop") == 0 ? stop(remote) : KPROF_OK;
+        return start(remote, from);
+    return strcmp(word, "stop") == 0 ? stop(remote, from) : KPROF_OK;
 }
 
-static kprof_status parse(kprof_remote *remote)
+static kprof_status parse(client *from)
 {
-    char **words = calloc(remote->given.count + 3, sizeof *words);
+    char **words = calloc(from->given.count + 3, sizeof *words);
     if (!words)
         return kprof_fail(KPROF_NO_MEMORY, "out of memory");
     words[0] = (char *)"kprof";
     words[1] = (char *)"ctl";
-    memcpy(words + 2, remote->given.items, remote->given.count * sizeof *words);
-    kprof_status status = kprof_options_parse(words, &remote->options);
-    remote->is_parsed = true;
-    if (status == KPROF_OK && (remote->options.command->mask != KPROF_IN(ctl) || !remote->options.argument))
+    memcpy(words + 2, from->given.items, from->given.count * sizeof *words);
+    kprof_status status = kprof_options_parse(words, &from->options);
+    from->is_parsed = true;
+    if (status == KPROF_OK && (from->options.command->mask != KPROF_IN(ctl) || !from->options.argument))
         status = kprof_fail(KPROF_USAGE, "kprof ctl: start, stop or status?");
     free(words);
-    return status;
+    return status == KPROF_OK ? read_pids(from) : status;
 }
 
-static void begin_command(kprof_remote *remote)
+static void begin_command(kprof_remote *remote, client *from)
 {
-    const kprof_log_receiver before = kprof_log_set_sink(keep_message, remote);
-    kprof_status status = split_words(remote) ? parse(remote) : kprof_fail(KPROF_USAGE, "kprof ctl: no command");
+    const kprof_log_receiver before = kprof_log_set_sink(keep_message, from);
+    kprof_status status = split_words(from) ? parse(from) : kprof_fail(KPROF_USAGE, "kprof ctl: no command");
     if (status == KPROF_OK)
-        status = begin(remote);
+        status = begin(remote, from);
     (void)kprof_log_set_sink(before.sink, before.user);
-    remote->since_ns = kprof_monotonic_ns();
+    from->since_ns = kprof_monotonic_ns();
     if (status != KPROF_OK)
-        answer(remote, status);
+        answer(from, status);
 }
 
 /* The command is whole when the client has shut its side down. */
-static void read_command(kprof_remote *remote)
+static void read_command(kprof_remote *remote, client *from)
 {
     char block[4096];
     ssize_t size = 0;
-    while (remote->words.length <= KPROF_REMOTE_BYTES && (size = recv(remote->client, block, sizeof block, 0)) > 0)
-        kprof_strbuf_append(&remote->words, block, (size_t)size);
+    while (from->words.length <= KPROF_REMOTE_BYTES && (size = recv(from->fd, block, sizeof block, 0)) > 0)
+        kprof_strbuf_append(&from->words, block, (size_t)size);
     const bool waits = size < 0 && (errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR);
-    if (size == 0 && remote->words.length <= KPROF_REMOTE_BYTES)
-        begin_command(remote);
-    else if (!waits || kprof_monotonic_ns() - remote->since_ns > READ_LIMIT_NS)
-        drop(remote);
+    if (size == 0 && from->words.length <= KPROF_REMOTE_BYTES)
+        begin_command(remote, from);
+    else if (!waits || kprof_monotonic_ns() - from->since_ns > READ_LIMIT_NS)
+        drop(from);
 }
 
-static bool has_followed(const kprof_remote *remote, const follower *process)
+static bool has_followed(const kprof_remote *remote, long pid, uint32_t turn)
 {
     kprof_control control;
-    if (!kprof_control_read(remote->run.session->folder, process->pid, &control) ||
-        !kprof_spools_lives(remote->run.spools, process->pid))
+    if (!kprof_control_read(remote->run.session->folder, pid, &control) || !kprof_spools_lives(remote->run.spools, pid))
         return true; /* it has ended */
-    return control.answered == process->turn || control.wish.turn != process->turn;
+    return control.answered == turn || control.wish.turn != turn;
 }
 
-static kprof_status finish(kprof_remote *remote)
+static kprof_status finish(kprof_remote *remote, client *from)
 {
     kprof_status status = kprof_spools_poll(remote->run.spools);
     size_t failed = 0;
-    for (size_t i = 0; i < remote->follower_count; i++) {
+    for (size_t i = 0; i < from->told.count; i++) {
         kprof_control control;
-        failed += kprof_control_read(remote->run.session->folder, remote->followers[i].pid, &control) &&
+        failed += kprof_control_read(remote->run.session->folder, from->told.items[i], &control) &&
                   control.state == KPROF_CONTROL_FAILED;
     }
-    if (status == KPROF_OK && failed > 0 && failed == remote->follower_count)
+    if (status == KPROF_OK && failed > 0 && failed == from->told.count)
         status = kprof_fail(KPROF_NOT_COLLECTED, "no process could do that");
-    if (status == KPROF_OK)
-        status = close_part(remote, &remote->closing);
-    kprof_spools_visit(remote->run.spools, describe_process, remote);
-    return status;
+    kprof_status made = kprof_open_parts_make(&remote->open, from, &from->answer);
+    kprof_spools_visit(remote->run.spools, describe_process, &(describer){remote, from});
+    return status == KPROF_OK ? made : status;
 }
 
-static void look_after(kprof_remote *remote)
+static void look_after(kprof_remote *remote, client *from)
 {
     bool is_done = true;
-    for (size_t i = 0; i < remote->follower_count && is_done; i++)
-        is_done = has_followed(remote, &remote->followers[i]);
-    const bool is_late = kprof_monotonic_ns() - remote->since_ns > FOLLOW_LIMIT_NS;
+    for (size_t i = 0; i < from->told.count && is_done; i++)
+        is_done = has_followed(remote, from->told.items[i], from->turn);
+    const bool is_late = kprof_monotonic_ns() - from->since_ns > FOLLOW_LIMIT_NS;
     if (!is_done && !is_late)
         return;
-    const kprof_log_receiver before = kprof_log_set_sink(keep_message, remote);
-    kprof_status status = is_done ? finish(remote)
-                                  : kprof_fail(KPROF_NOT_COLLECTED, "a process still measures after two minutes; it "
-                                                                    "follows when it is done");
+    const kprof_log_receiver before = kprof_log_set_sink(keep_message, from);
+    kprof_status status = finish(remote, from);
+    if (!is_done)
+        status =
+            kprof_fail(KPROF_NOT_COLLECTED, "a process still measures after two minutes; it follows when it is done");
     (void)kprof_log_set_sink(before.sink, before.user);
-    answer(remote, status);
+    answer(from, status);
 }
 
 bool kprof_remote_serve(kprof_remote *remote)
 {
-    if (remote->client < 0)
-        take_client(remote);
-    if (remote->client >= 0 && !remote->is_parsed)
-        read_command(remote);
-    if (remote->client >= 0 && remote->is_parsed)
-        look_after(remote);
-    return remote->client >= 0;
+    bool is_busy = false;
+    for (size_t i = 0; i < MOST_CLIENTS; i++) {
+        client *from = &remote->clients[i];
+        if (from->fd < 0)
+            take_client(remote, from);
+        if (from->fd >= 0 && !from->is_parsed)
+            read_command(remote, from);
+        if (from->fd >= 0 && from->is_parsed)
+            look_after(remote, from);
+        is_busy = is_busy || from->fd >= 0;
+    }
+    return is_busy;
+}
+
+/* Nothing is open any more. */
+static void answer_at_end(kprof_remote *remote, client *from)
+{
+    kprof_status status = kprof_open_parts_make(&remote->open, from, &from->answer);
+    if (strcmp(from->options.argument, "stop") != 0) {
+        keep_message(from, KPROF_LOG_ERROR, "the application has ended");
+        status = KPROF_NO_APPLICATION;
+    }
+    answer(from, status);
 }
 
 void kprof_remote_close(kprof_remote *remote)
 {
     if (!remote)
         return;
-    kprof_status status = close_part(remote, &remote->closing);
-    kprof_status last = close_part(remote, &remote->open);
-    if (remote->client >= 0 && remote->is_parsed && strcmp(remote->options.argument, "stop") != 0) {
-        keep_message(remote, KPROF_LOG_ERROR, "the application has ended");
-        status = KPROF_NO_APPLICATION;
+    for (size_t i = 0; i < MOST_CLIENTS; i++) {
+        if (remote->clients[i].fd >= 0 && remote->clients[i].is_parsed)
+            answer_at_end(remote, &remote->clients[i]);
+        drop(&remote->clients[i]);
     }
-    if (remote->client >= 0 && remote->is_parsed)
-        answer(remote, status == KPROF_OK ? last : status);
-    drop(remote);
+    kprof_open_parts_end(&remote->open, &(kprof_pids){NULL, 0}, remote);
+    (void)!kprof_open_parts_make(&remote->open, remote, NULL);
     kprof_parts_free(remote->parts);
     if (remote->listener >= 0)
         close(remote->listener);
-    kprof_strbuf_free(&remote->words);
-    kprof_strbuf_free(&remote->answer);
     free(remote);
 }

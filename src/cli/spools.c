@@ -43,7 +43,7 @@ struct kprof_spools {
     kprof_status failure, told;
     bool root_seen;
     bool is_silent;
-    uint32_t plan, first_turn; /* whose launches are stored */
+    kprof_spools_choice choice;
 };
 
 static void spool_free(spool *item)
@@ -68,10 +68,19 @@ kprof_status kprof_spools_new(const kprof_session *session, kprof_report *report
     return KPROF_OK;
 }
 
-void kprof_spools_choose(kprof_spools *spools, uint32_t plan, uint32_t first_turn)
+bool kprof_pids_add(kprof_pids *pids, long pid)
 {
-    spools->plan = plan;
-    spools->first_turn = first_turn;
+    long *grown = realloc(pids->items, (pids->count + 1) * sizeof *grown);
+    if (!grown)
+        return false;
+    pids->items = grown;
+    grown[pids->count++] = pid;
+    return true;
+}
+
+void kprof_spools_choose(kprof_spools *spools, const kprof_spools_choice *choice)
+{
+    spools->choice = *choice;
     spools->is_silent = true;
 }
 
@@ -126,7 +135,7 @@ static kprof_status open_spool(kprof_spools *spools, const char *name)
     item->damaged = kprof_spool_reader_open(spools->session->folder, name, &item->reader) != KPROF_OK;
     kprof_status status = kprof_ingest_new(spools->report, &item->ingest);
     if (status == KPROF_OK)
-        kprof_ingest_choose(item->ingest, spools->plan, spools->first_turn);
+        kprof_ingest_choose(item->ingest, spools->choice.plan, spools->choice.first_turn);
     if (item->reader)
         kprof_spool_reader_rest(item->reader);
     if (status == KPROF_OK)
@@ -142,6 +151,16 @@ static int is_spool(const struct dirent *entry)
     return length > 6 && strcmp(entry->d_name + length - 6, ".spool") == 0;
 }
 
+/* Spools have the names of their processes. */
+static bool is_chosen(const kprof_spools *spools, const char *name)
+{
+    const kprof_pids *pids = &spools->choice.pids;
+    bool found = pids->count == 0;
+    for (size_t i = 0; i < pids->count && !found; i++)
+        found = atol(name) == pids->items[i];
+    return found;
+}
+
 /* In the order of process ids, and for one process in that of its programs: nearly always the order of their start. */
 static kprof_status find_new(kprof_spools *spools)
 {
@@ -151,7 +170,8 @@ static kprof_status find_new(kprof_spools *spools)
     if (count < 0)
         return kprof_fail(KPROF_BAD_SPOOL, "cannot read the session directory %s: %m", spools->session->dir);
     for (int i = 0; i < count; i++) {
-        if (status == KPROF_OK && !tfind(entries[i]->d_name, &spools->names, compare_names))
+        if (status == KPROF_OK && is_chosen(spools, entries[i]->d_name) &&
+            !tfind(entries[i]->d_name, &spools->names, compare_names))
             status = open_spool(spools, entries[i]->d_name);
         free(entries[i]);
     }
@@ -201,7 +221,7 @@ static void note_record(kprof_spools *spools, spool *item, const kprof_record *r
     case KPROF_RECORD_LAUNCH:
         item->open -= item->open > 0;
         item->measured += record->launch.mode != KPROF_REPLAY_NONE;
-        item->elsewhere += record->launch.mode != KPROF_REPLAY_NONE && item->plan != spools->plan;
+        item->elsewhere += record->launch.mode != KPROF_REPLAY_NONE && item->plan != spools->choice.plan;
         if (record->launch.mode != KPROF_REPLAY_NONE)
             kprof_progress_launch(spools->progress, kernel_name(item, record->launch.kernel),
                                   record->launch.pass_count);
@@ -326,6 +346,14 @@ void kprof_spools_visit(const kprof_spools *spools, void (*visit)(void *user, co
         if (item->pid > 0 && !item->ended && is_last && is_alive(item->pid))
             visit(user, &(kprof_spools_process){item->pid, item->measured});
     }
+}
+
+bool kprof_spools_has(const kprof_spools *spools, int64_t pid)
+{
+    bool found = false;
+    for (size_t i = 0; i < spools->count && !found; i++)
+        found = spools->items[i]->pid == pid;
+    return found;
 }
 
 bool kprof_spools_lives(const kprof_spools *spools, int64_t pid)

@@ -16,9 +16,20 @@ kprof_status kprof_spools_new(const kprof_session *session, kprof_report *report
                               kprof_spools **out) KPROF_MUST_CHECK;
 void kprof_spools_free(kprof_spools *spools);
 
-/* Store only launches of this plan of kprof ctl, and of its turns from this one on, and tell nobody of messages. To be
- * called before anything is stored. */
-void kprof_spools_choose(kprof_spools *spools, uint32_t plan, uint32_t first_turn);
+/* Process ids. */
+typedef struct kprof_pids {
+    long *items; /* [count], owned */
+    size_t count;
+} kprof_pids;
+/* False when out of memory. */
+bool kprof_pids_add(kprof_pids *pids, long pid);
+
+typedef struct kprof_spools_choice {
+    uint32_t plan, first_turn; /* of kprof ctl: see kprof_ingest_choose */
+    kprof_pids pids;           /* borrowed; none: all */
+} kprof_spools_choice;
+/* Store only launches of this choice, and tell nobody of messages. To be called before anything is stored. */
+void kprof_spools_choose(kprof_spools *spools, const kprof_spools_choice *choice);
 
 /* Ingest what has been written since the last call. After a failure (OUTPUT: disk full) no more is read; every call
  * gives the same status again, and only the first logs. */
@@ -30,6 +41,8 @@ typedef struct kprof_spools_process {
 } kprof_spools_process;
 void kprof_spools_visit(const kprof_spools *spools, void (*visit)(void *user, const kprof_spools_process *process),
                         void *user);
+/* Has the process written anything? */
+bool kprof_spools_has(const kprof_spools *spools, int64_t pid);
 /* Is the process one of these, or one that has written nothing yet? */
 bool kprof_spools_lives(const kprof_spools *spools, int64_t pid);
 /* Launches, at least, that processes which live are still measuring. */

@@ -20,21 +20,7 @@ static int open_switch(int folder, long pid, int flags, const char **reason)
 {
     char name[64];
     snprintf(name, sizeof name, KPROF_CONTROL_FILE, pid);
-    if (flags & O_CREAT)
-        (void)unlinkat(folder, name, 0);
     return kprof_folder_open_file(folder, name, flags, reason);
-}
-
-const char *kprof_control_make(int folder, long pid)
-{
-    static const kprof_control unarmed;
-    const char *reason = NULL;
-    const int fd = open_switch(folder, pid, O_WRONLY | O_CREAT | O_EXCL, &reason);
-    if (fd < 0)
-        return reason;
-    if (pwrite(fd, &unarmed, sizeof unarmed, 0) != (ssize_t)sizeof unarmed)
-        reason = "the disk is full";
-    return close(fd) == 0 ? reason : strerror(errno);
 }
 
 bool kprof_control_read(int folder, long pid, kprof_control *out)
@@ -47,6 +33,31 @@ bool kprof_control_read(int folder, long pid, kprof_control *out)
     close(fd);
     return size == (ssize_t)sizeof *out && out->wish.armed <= 1 && out->wish.plan < KPROF_CONTROL_PLANS &&
            out->state < KPROF_CONTROL_STATES;
+}
+
+static const char *make_new(int folder, long pid)
+{
+    static const kprof_control unarmed;
+    const char *reason = NULL;
+    const int fd = open_switch(folder, pid, O_WRONLY | O_CREAT | O_EXCL, &reason);
+    if (fd < 0)
+        return reason;
+    if (pwrite(fd, &unarmed, sizeof unarmed, 0) != (ssize_t)sizeof unarmed)
+        reason = "the disk is full";
+    return close(fd) == 0 ? reason : strerror(errno);
+}
+
+/* Both sides may do so at once: who comes second finds that of the first. One that is no switch gives way. */
+const char *kprof_control_make(int folder, long pid)
+{
+    char name[64];
+    kprof_control there;
+    const char *reason = make_new(folder, pid);
+    if (!reason || kprof_control_read(folder, pid, &there))
+        return NULL;
+    snprintf(name, sizeof name, KPROF_CONTROL_FILE, pid);
+    (void)unlinkat(folder, name, 0);
+    return make_new(folder, pid);
 }
 
 /* The turn comes last: who sees it sees the rest. */

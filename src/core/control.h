@@ -36,8 +36,8 @@ typedef struct kprof_control {
     uint32_t state;    /* kprof_control_state */
 } kprof_control;
 
-/* Make the switch anew: a process that called exec has the id of the one before. `folder` is the session directory.
- * NULL, or the reason why not. */
+/* Make the switch unless it is there: a process may have called exec, and the command line may have a wish for one that
+ * has not called CUDA yet. `folder` is the session directory. NULL, or the reason why not. */
 const char *kprof_control_make(int folder, long pid);
 /* False where there is no switch, or none that kprof has written. */
 bool kprof_control_read(int folder, long pid, kprof_control *out);

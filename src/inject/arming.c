@@ -145,13 +145,20 @@ static void end_measuring(void)
     atomic_store(&kprof_the_launches.settled, true);
 }
 
-/* While a stream is captured nothing may be awaited. */
+/* Has the GPU done what the open batch is about? While a stream is captured nothing may be awaited. The gate is held
+ * for as long as calls may be: others may have to go on before the work ends. */
+static bool may_end(void)
+{
+    kprof_wait_allow(atomic_load(&kprof_engine.waits.hold_ns));
+    return !kprof_engine.device->target_capturing() && (!kprof_batch_is_open() || kprof_contexts_idle());
+}
+
 static bool disarm(void)
 {
     const struct timespec pause = {0, RETRY_NS};
     bool is_done = false;
     for (int tries = 1; !is_done && enter_alone(); tries++) {
-        is_done = !kprof_engine.device->target_capturing() || tries == MOST_TRIES;
+        is_done = may_end() || tries == MOST_TRIES;
         if (is_done)
             end_measuring();
         kprof_gate_leave_exclusive();
@@ -206,13 +213,20 @@ static void *listen(void *unused)
     return unused;
 }
 
-/* The command line writes the wish for all before it looks for switches, and this process makes its own before it reads
- * that wish: so one of the two sees the other. */
-static void follow_all(int folder)
+/* What is wanted of this process already: by its id, as after exec, or of all. The command line writes the wish for all
+ * before it looks for switches, and this process makes its own before it reads that wish: so one of the two sees the
+ * other. */
+static void follow_first(int folder)
 {
-    kprof_control all;
-    if (kprof_control_read(folder, KPROF_CONTROL_ALL, &all) && all.wish.armed)
-        kprof_control_answer(folder, getpid(), 0, follow(&all.wish));
+    kprof_control own, all;
+    const bool has_own = kprof_control_read(folder, getpid(), &own);
+    const bool has_all = kprof_control_read(folder, KPROF_CONTROL_ALL, &all);
+    const kprof_control_wish none = {0};
+    const kprof_control_wish *wish = has_own ? &own.wish : &none;
+    if (has_all && all.wish.turn > wish->turn)
+        wish = &all.wish;
+    the_arming.turn = has_own ? own.wish.turn : 0;
+    kprof_control_answer(folder, getpid(), the_arming.turn, wish->armed ? follow(wish) : KPROF_CONTROL_UNARMED);
 }
 
 kprof_status kprof_arming_start(void)
@@ -229,7 +243,7 @@ kprof_status kprof_arming_start(void)
     kprof_status status = reason ? kprof_fail(KPROF_OUTPUT, "kprof ctl cannot reach the process: %s", reason)
                                  : kprof_engine.device->target_follow(false);
     if (status == KPROF_OK) {
-        follow_all(folder);
+        follow_first(folder);
         if (kprof_threads_start(&thread, listen, NULL))
             pthread_detach(thread);
         else

@@ -59,7 +59,7 @@ static void a_wish_and_its_answer(void **state)
     assert_int_equal(control.state, KPROF_CONTROL_ARMED);
     assert_null(kprof_control_make(folder, PID)); /* by the next program of the process */
     assert_true(kprof_control_read(folder, PID, &control));
-    assert_int_equal(control.wish.turn + control.answered, 0);
+    assert_memory_equal(&control.wish, &wish, sizeof wish);
 }
 
 static void *await(void *mapping)
@@ -117,6 +117,9 @@ static void what_kprof_never_writes(void **state)
         assert_int_equal(pwrite(fd, &wrong[i], sizeof wrong[i], 0), sizeof wrong[i]);
         close(fd);
         assert_false(kprof_control_read(folder, PID, &control));
+        assert_null(kprof_control_make(folder, PID));
+        assert_true(kprof_control_read(folder, PID, &control));
+        unlinkat(folder, "gpu.4711.control", 0);
     }
 }
 

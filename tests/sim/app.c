@@ -1,6 +1,7 @@
 /* An application for tests. Its arguments are steps, run in order; "launch=NAME" does what the CUDA driver does: load
  * the injection library at the first use and report the launch to it. */
 #include "inject/nvtx_abi.h"
+#include "kprof/ctl.h"
 #include "sim/nvtx_client.h"
 
 #include <dlfcn.h>
@@ -581,6 +582,18 @@ static void lift_limit(const char *unused)
     setrlimit(RLIMIT_FSIZE, &limit);
 }
 
+/* "start", "start:SET:REPORT" or "stop", as a program tells its kprof from inside. */
+static void control(const char *text)
+{
+    char answer[KPROF_CTL_ANSWER], set[64] = "";
+    const char *report = strrchr(text, ':');
+    (void)sscanf(text, "start:%63[^:]", set);
+    const int code = strcmp(text, "stop") == 0 ? kprof_ctl_stop(answer)
+                                               : kprof_ctl_start(*set ? set : NULL, report ? report + 1 : NULL, answer);
+    printf("%d %s%s", code, answer, *answer ? "" : "\n");
+    fflush(stdout);
+}
+
 static const struct {
     const char *name;
     void (*run)(const char *argument);
@@ -623,6 +636,7 @@ static const struct {
              {"until", launch_until_signal},
              {"liftlimit", lift_limit},
              {"profiler", call_profiler},
+             {"control", control},
              {"push", push},
              {"pop", pop},
              {"start", start_range},

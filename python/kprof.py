@@ -1,0 +1,267 @@
+"""Measures CUDA kernels of this process with kprof, from inside: in a script, or in a cell of a notebook.
+
+    import kprof
+    kprof.prepare()                      # before the first call of CUDA; not needed under kprof --armed no
+
+    with kprof.profile(set="default") as p:
+        step()
+        torch.cuda.synchronize()
+    p.dict()                             # {kernel: {metric: mean}}
+    p.dataframe()                        # a row for each launch; needs pandas
+    p.launches                           # a dict for each launch
+
+One file without dependencies; it talks to the kprof of this run by the socket that kprof ctl uses. CUDA loads kprof's
+library as it starts, so a process that has called CUDA already, and was not started under kprof, cannot be measured:
+Error says so.
+"""
+
+import atexit
+import json
+import os
+import shutil
+import socket
+import sqlite3
+import subprocess
+import sys
+import tempfile
+import warnings
+
+__all__ = ["Error", "Result", "prepare", "profile", "start", "status", "stop"]
+
+_LIMIT_S = 150  # a command may have launches measured first
+_RELAUNCH = ("start it as: kprof --armed no python ... (a notebook: kprof --armed no jupyter lab), or call "
+             "kprof.prepare() before the first call of CUDA, after a restart of the notebook's kernel")
+
+
+class Error(RuntimeError):
+    """kprof could not do it. `code` is the exit code that kprof ctl would end with."""
+
+    def __init__(self, text, code=109):
+        super().__init__(text)
+        self.code = code
+
+
+class Result:
+    """What was measured between a start and a stop. The report is removed with this object unless it has a name."""
+
+    def __init__(self, path, folder=None):
+        self.path = path
+        self._folder = folder
+        self._launches = None
+
+    def _query(self, sql):
+        database = sqlite3.connect(f"file:{self.path}?mode=ro", uri=True)
+        try:
+            database.row_factory = sqlite3.Row
+            return [dict(row) for row in database.execute(sql)]
+        finally:
+            database.close()
+
+    @property
+    def launches(self):
+        """A dict for each launch, in order; a metric that was not measured is None."""
+        if self._launches is None:
+            rows = self._query("SELECT * FROM launches ORDER BY launch")
+            found = {row["launch"]: {**row, "metrics": {}} for row in rows}
+            for row in self._query("SELECT launch, metric, value FROM launch_metrics"):
+                found[row["launch"]]["metrics"][row["metric"]] = row["value"]
+            self._launches = list(found.values())
+        return self._launches
+
+    @property
+    def units(self):
+        """The unit of each metric."""
+        return {row["name"]: row["unit"] for row in self._query("SELECT name, unit FROM metric")}
+
+    def dict(self):
+        """{kernel: {"launches": how many, metric: mean over those that have it, or None}}; of metrics that were
+        measured, or computed from such. What launches and devices are is in `launches`."""
+        kernels = {}
+        counted = {row["name"] for row in self._query("SELECT name FROM metric WHERE kind IN ('hardware', 'derived')")}
+        for launch in self.launches:
+            kernel = kernels.setdefault(launch["kernel"], {"launches": 0})
+            kernel["launches"] += 1
+            for name in counted & launch["metrics"].keys():
+                kernel.setdefault(name, []).append(launch["metrics"][name])
+        for kernel in kernels.values():
+            for name, values in kernel.items():
+                if name != "launches":
+                    known = [value for value in values if value is not None]
+                    kernel[name] = sum(known) / len(known) if known else None
+        return kernels
+
+    def dataframe(self):
+        """A row for each launch: what it was, and a column for each metric."""
+        try:
+            import pandas
+        except ImportError:
+            raise Error("pandas is not installed: use dict() or launches, or pip install pandas") from None
+        rows = [{**launch, **launch["metrics"]} for launch in self.launches]
+        for row in rows:
+            del row["metrics"]
+        return pandas.DataFrame(rows)
+
+    def report(self, *options):
+        """The text that kprof report prints of it: report("--page", "summary")."""
+        run = subprocess.run([_find_kprof(), "report", self.path, *options], capture_output=True, text=True)
+        if run.returncode != 0:
+            raise Error(run.stderr.strip(), run.returncode)
+        return run.stdout
+
+    def __repr__(self):
+        return f"<kprof.Result: {len(self.launches)} launches of {len(self.dict())} kernels in {self.path}>"
+
+
+def _find_kprof():
+    here = os.path.dirname(os.path.abspath(__file__))
+    for path in (os.environ.get("KPROF"), shutil.which("kprof"), os.path.join(here, "../../../bin/kprof")):
+        if path and os.access(path, os.X_OK):
+            return path
+    raise Error("there is no kprof in PATH; name it by the variable KPROF")
+
+
+def _words(option, values):
+    values = [values] if isinstance(values, str) else values or []
+    return [word for value in values for word in (option, value)]
+
+
+def _receive(client):
+    text = b""
+    while block := client.recv(65536):
+        text += block
+    return text.decode(errors="replace")
+
+
+def _ask(*words):
+    """The lines of the answer, as (key, rest)."""
+    session = os.environ.get("KPROF_SESSION_DIR")
+    if not session:
+        raise Error("this process does not run under kprof; " + _RELAUNCH)
+    try:
+        folder = os.open(session, os.O_RDONLY | os.O_DIRECTORY)
+        try:
+            with socket.socket(socket.AF_UNIX) as client:
+                client.settimeout(_LIMIT_S)
+                client.connect(f"/proc/self/fd/{folder}/gpu.socket")
+                client.sendall(b"".join(os.fsencode(word) + b"\0" for word in words))
+                client.shutdown(socket.SHUT_WR)
+                text = _receive(client)
+        finally:
+            os.close(folder)
+    except OSError as error:
+        raise Error(f"the kprof of this run cannot be told ({error}): it measures from the start (without --armed no), "
+                    "or is gone; " + _RELAUNCH) from None
+    lines = [line.partition(" ")[::2] for line in text.splitlines()]
+    code = int(lines[0][1]) if lines and lines[0][0] == "exit" else 109
+    messages = [rest.partition(" ")[::2] for key, rest in lines if key == "message"]
+    for level, message in messages:
+        if level == "warning":
+            warnings.warn(f"kprof: {message}", stacklevel=4)
+    if code != 0:
+        errors = "; ".join(message for level, message in messages if level == "error")
+        late = "; " + _RELAUNCH if "cannot be told" in errors else ""
+        raise Error((errors or "kprof gave no answer") + late, code)
+    return lines
+
+
+class _Host:
+    """A kprof that this process has started for itself."""
+
+    process = folder = None
+
+
+def _end_host():
+    if _Host.process:
+        _Host.process.stdin.close()
+        try:
+            _Host.process.wait(60)
+        except subprocess.TimeoutExpired:
+            _Host.process.terminate()
+        _Host.process = None
+
+
+def prepare(*options):
+    """Have a kprof of its own beside this process, with these options of a run, unless it runs under one already. CUDA
+    looks for kprof's library as it starts, so this has to come before the first call of CUDA."""
+    if os.environ.get("KPROF_SESSION_DIR"):
+        return
+    torch = sys.modules.get("torch")
+    if torch is not None and torch.cuda.is_initialized():
+        raise Error("this process has called CUDA already; " + _RELAUNCH)
+    # kprof runs a program; what it sets in that program's environment is what CUDA looks for here, too
+    names = "('CUDA_INJECTION64_PATH', 'NVTX_INJECTION64_PATH', 'KPROF_SESSION_DIR')"
+    waiter = ("import json, os, sys; print(json.dumps({name: value for name, value in os.environ.items() "
+              f"if name in {names}}}), flush=True); sys.stdin.read()")
+    _Host.folder = tempfile.TemporaryDirectory(prefix="kprof-python-")
+    errors = open(os.path.join(_Host.folder.name, "messages"), "w+")
+    process = subprocess.Popen([_find_kprof(), "--armed", "no", "--quiet", "-o", os.path.join(_Host.folder.name, "all"),
+                                *options, "--", sys.executable, "-ISc", waiter], stdin=subprocess.PIPE,
+                               stdout=subprocess.PIPE, stderr=errors, text=True, start_new_session=True)
+    line = process.stdout.readline()
+    if not line:
+        process.wait()
+        errors.seek(0)
+        raise Error(errors.read().strip() or "kprof has not started", process.returncode)
+    errors.close()
+    os.environ.update(json.loads(line))
+    os.environ.pop("TEARDOWN_CUPTI", None)  # with which PyTorch would end CUPTI
+    _Host.process = process
+    atexit.register(_end_host)
+
+
+_open = {}  # of the start that is not stopped yet
+
+
+def start(set=None, *, section=None, metrics=None, keep=None):
+    """Measure this process' launches from now on, with the sets, sections and metrics given, or else those of the run.
+    The report of them is removed with the result, unless `keep` names it."""
+    prepare()
+    folder = None if keep else tempfile.TemporaryDirectory(prefix="kprof-python-")
+    path = os.path.abspath(keep) if keep else os.path.join(folder.name, "part.kprof")
+    _ask("start", str(os.getpid()), *_words("--set", set), *_words("--section", section), *_words("--metrics", metrics),
+         "--export", path)
+    _open.update(folder=folder)
+
+
+def stop():
+    """Measure no more, and return what was measured. Work that the GPU still has to do should have been waited for."""
+    if not _open:
+        raise Error("kprof.stop: nothing was started", 101)
+    folder = _open.pop("folder")
+    lines = _ask("stop", str(os.getpid()))
+    reports = [rest for key, rest in lines if key == "report"]
+    if str(os.getpid()) not in (rest.split(" ")[0] for key, rest in lines if key == "process"):
+        raise Error("this process has not called CUDA, or had called it before kprof was there; " + _RELAUNCH)
+    if not reports:
+        raise Error("kprof has made no report", 110)
+    return Result(reports[-1], folder)
+
+
+def status():
+    """A dict for each process of the run that has called CUDA."""
+    rows = [rest.split(" ") for key, rest in _ask("status") if key == "process"]
+    return [{"pid": int(pid), "state": state, "measured": int(measured)} for pid, state, measured in rows]
+
+
+class profile:
+    """with kprof.profile(set="default") as p: step()
+
+    What p has once the block has ended: launches, dict(), dataframe(), report(), units, path; see Result."""
+
+    def __init__(self, set=None, *, section=None, metrics=None, keep=None):
+        self._wanted = {"set": set, "section": section, "metrics": metrics, "keep": keep}
+        self.result = None
+
+    def __enter__(self):
+        start(**self._wanted)
+        return self
+
+    def __exit__(self, kind, error, trace):
+        self.result = stop()
+
+    def __getattr__(self, name):
+        if name.startswith("_"):
+            raise AttributeError(name)
+        if self.result is None:
+            raise Error(f"{name}: what was measured is known when the block has ended", 101)
+        return getattr(self.result, name)

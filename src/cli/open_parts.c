@@ -1,0 +1,131 @@
+/* A list: parts that have ended stay in it until all processes have followed. */
+#include "cli/open_parts.h"
+#include "core/log.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+typedef struct kprof_open_part {
+    kprof_part part;    /* its process ids are owned */
+    char *path;         /* of its report; NULL: none is asked for */
+    bool overwrites;    /* a file of that name */
+    const void *closer; /* NULL: it is open */
+} open_part;
+
+static bool copy_pids(const kprof_pids *from, kprof_pids *out)
+{
+    bool copied = true;
+    *out = (kprof_pids){NULL, 0};
+    for (size_t i = 0; i < from->count && copied; i++)
+        copied = kprof_pids_add(out, from->items[i]);
+    return copied;
+}
+
+static kprof_status set_path(open_part *part, const kprof_options *options)
+{
+    free(part->path);
+    part->path = options->export_path ? kprof_strdup(options->export_path) : NULL;
+    part->overwrites = options->force_overwrite;
+    return part->path || !options->export_path ? KPROF_OK : kprof_fail(KPROF_NO_MEMORY, "out of memory");
+}
+
+kprof_status kprof_open_parts_begin(kprof_open_parts *open, const kprof_part *part, const kprof_options *options)
+{
+    open_part *grown = realloc(open->items, (open->count + 1) * sizeof *grown);
+    if (!grown)
+        return kprof_fail(KPROF_NO_MEMORY, "out of memory");
+    open->items = grown;
+    open_part *added = &grown[open->count++];
+    *added = (open_part){.part = *part};
+    return copy_pids(&part->pids, &added->part.pids) ? set_path(added, options)
+                                                     : kprof_fail(KPROF_NO_MEMORY, "out of memory");
+}
+
+static bool has_pid(const kprof_pids *pids, long pid)
+{
+    bool found = false;
+    for (size_t i = 0; i < pids->count && !found; i++)
+        found = pids->items[i] == pid;
+    return found;
+}
+
+/* Are all processes of a part among these? No ids stand for all processes. */
+static bool is_within(const kprof_pids *part, const kprof_pids *whom)
+{
+    bool are_within = whom->count == 0 || part->count > 0;
+    for (size_t i = 0; i < part->count && are_within && whom->count > 0; i++)
+        are_within = has_pid(whom, part->items[i]);
+    return are_within;
+}
+
+static bool overlaps(const kprof_pids *part, const kprof_pids *whom)
+{
+    bool found = part->count == 0 || whom->count == 0;
+    for (size_t i = 0; i < part->count && !found; i++)
+        found = has_pid(whom, part->items[i]);
+    return found;
+}
+
+void kprof_open_parts_end(kprof_open_parts *open, const kprof_pids *whom, const void *closer)
+{
+    for (size_t i = 0; i < open->count; i++)
+        if (!open->items[i].closer && is_within(&open->items[i].part.pids, whom))
+            open->items[i].closer = closer;
+}
+
+kprof_status kprof_open_parts_name(kprof_open_parts *open, const kprof_pids *whom, const kprof_options *options)
+{
+    open_part *found = NULL;
+    size_t count = 0;
+    for (size_t i = 0; i < open->count; i++) {
+        if (open->items[i].closer || !overlaps(&open->items[i].part.pids, whom))
+            continue;
+        found = &open->items[i];
+        count++;
+    }
+    if (count == 0)
+        return kprof_fail(KPROF_USAGE, "kprof ctl stop -o: nothing was started");
+    if (count > 1)
+        return kprof_fail(KPROF_USAGE,
+                          "kprof ctl stop -o: %zu starts would end; name their reports by kprof ctl start -o", count);
+    if (is_within(&found->part.pids, whom))
+        return set_path(found, options);
+    const kprof_part part = {found->part.plan, found->part.first_turn, *whom};
+    return kprof_open_parts_begin(open, &part, options);
+}
+
+static kprof_status make(const kprof_open_parts *open, const open_part *part, kprof_strbuf *out)
+{
+    const kprof_options wanted = {.export_path = part->path, .force_overwrite = part->overwrites};
+    char *path = NULL;
+    kprof_status status = part->path ? kprof_parts_make(open->parts, &part->part, &wanted, &path) : KPROF_OK;
+    if (path && out)
+        kprof_strbuf_printf(out, "report %s\n", path);
+    else if (path)
+        kprof_log(KPROF_LOG_INFO, "report: %s", path);
+    free(path);
+    return status;
+}
+
+kprof_status kprof_open_parts_make(kprof_open_parts *open, const void *closer, kprof_strbuf *out)
+{
+    kprof_status result = KPROF_OK;
+    size_t left = 0;
+    for (size_t i = 0; i < open->count; i++) {
+        open_part *part = &open->items[i];
+        if (part->closer != closer) {
+            open->items[left++] = *part;
+            continue;
+        }
+        kprof_status status = make(open, part, out);
+        result = status == KPROF_OK ? result : status;
+        free(part->path);
+        free(part->part.pids.items);
+    }
+    open->count = left;
+    if (left == 0) {
+        free(open->items);
+        open->items = NULL;
+    }
+    return result;
+}

@@ -1,0 +1,29 @@
+/* What kprof ctl has started and not stopped yet, by whom it was started for: processes may do so for themselves. */
+#ifndef KPROF_CLI_OPEN_PARTS_H
+#define KPROF_CLI_OPEN_PARTS_H
+
+#include "cli/parts.h"
+
+struct kprof_open_part;
+
+typedef struct kprof_open_parts {
+    kprof_parts *parts;            /* borrowed */
+    struct kprof_open_part *items; /* [count] */
+    size_t count;
+} kprof_open_parts;
+
+/* Launches of a part are being measured; they are to have the report that the options of the start name, if any. */
+kprof_status kprof_open_parts_begin(kprof_open_parts *open, const kprof_part *part,
+                                    const kprof_options *options) KPROF_MUST_CHECK;
+/* The processes are stopped, or started anew: parts that are of these alone end, and with none named all of them.
+ * `closer`, an address, stands for whoever ends them. */
+void kprof_open_parts_end(kprof_open_parts *open, const kprof_pids *whom, const void *closer);
+/* The options of a stop name the report of the part that it is going to end. Of a part of more processes, these have a
+ * report of their own. USAGE where nothing, or more than one part, was started. */
+kprof_status kprof_open_parts_name(kprof_open_parts *open, const kprof_pids *whom,
+                                   const kprof_options *options) KPROF_MUST_CHECK;
+/* Make the reports of the parts that `closer` has ended, and forget these. Lines "report PATH" go to `out`; NULL: to
+ * the log. */
+kprof_status kprof_open_parts_make(kprof_open_parts *open, const void *closer, kprof_strbuf *out) KPROF_MUST_CHECK;
+
+#endif

@@ -1,0 +1,225 @@
+"""Programs that measure parts of themselves: with python/kprof.py, and with include/kprof/ctl.h."""
+
+import json
+import sys
+import types
+
+from harness import *
+
+PYTHON = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../python")
+# What a script finds: the module, and launch(), which does what a call of CUDA does.
+PRELUDE = f"""
+import ctypes, json, os, sys
+sys.path[:0] = [{PYTHON!r}]
+import kprof
+library = None
+def launch(name, count=1):
+    global library
+    if library is None:
+        library = ctypes.CDLL(os.environ["CUDA_INJECTION64_PATH"])
+        library.InitializeInjection()
+    for i in range(count):
+        library.kprof_sim_launch(name.encode())
+ADD, SCALE = {VECTOR_ADD!r}, {SCALE!r}
+"""
+
+
+class Inside(Case):
+    def setUp(self):
+        super().setUp()
+        if is_sanitized():
+            self.skipTest("Python cannot load a library that is built with AddressSanitizer")
+
+    def script(self, text, name="script.py"):
+        with open(self.path(name), "w") as file:
+            file.write(PRELUDE + text)
+        return self.path(name)
+
+    def under_kprof(self, text, *options, armed="no", **keywords):
+        return self.kprof("--injection-path", INJECTION, "--metrics", METRIC, "--armed", armed, "-f", "-o", "run",
+                          *options, sys.executable, "-B", self.script(text), **keywords)
+
+    def alone(self, text):
+        environment = {**self.environment({}), "KPROF": KPROF}
+        run = subprocess.run([sys.executable, "-B", self.script(text)], env=environment, cwd=self.dir, text=True,
+                             stdin=subprocess.DEVNULL, capture_output=True, timeout=PATIENCE_S)
+        return types.SimpleNamespace(code=run.returncode, out=run.stdout, err=run.stderr)
+
+    def test_block(self):
+        run = self.under_kprof("""
+launch(ADD)
+with kprof.profile() as p:
+    launch(SCALE, 3)
+launch(ADD)
+print(json.dumps([p.dict(), [launch["kernel"] for launch in p.launches], p.units["gpu__time_duration.sum"]]))
+assert os.path.exists(p.path), p.path
+print(len(p.report("--page", "raw", "--csv-layout", "wide").splitlines()))
+path = p.path
+del p
+assert not os.path.exists(path)
+""", env={"KPROF": KPROF})
+        self.assert_run(run, 0)
+        first, second = run.out.splitlines()
+        found, names, unit = json.loads(first)
+        self.assertEqual(list(found), ["scale"])
+        self.assertEqual(found["scale"]["launches"], 3)
+        self.assertIsInstance(found["scale"][METRIC], float)
+        self.assertEqual((names, unit, second), (["scale"] * 3, "ns", "4"))
+        self.assertEqual(self.launches(), ["scale"] * 3)
+
+    def test_other_metrics_and_a_name(self):
+        run = self.under_kprof("""
+with kprof.profile(metrics=["sm__cycles_active.avg", "sm__cycles_active.max"], keep="part.kprof") as p:
+    launch(ADD, 2)
+kprof.start()
+launch(SCALE)
+print(sorted(p.dict()["vectorAdd"]), sorted(kprof.stop().dict()["scale"])[0], p.path)
+print([process["state"] for process in kprof.status()])
+""")
+        self.assert_run(run, 0)
+        self.assertEqual(self.query("part.kprof", "SELECT name FROM metric WHERE kind = 'hardware' ORDER BY name"),
+                         [("sm__cycles_active.avg",), ("sm__cycles_active.max",)])
+        for text in ("'sm__cycles_active.avg', 'sm__cycles_active.max'", METRIC, self.path("part.kprof"),
+                     "['unarmed']"):
+            self.assertIn(text, run.out)
+
+    def test_first_call_of_cuda_within_the_block(self):
+        run = self.under_kprof("""
+with kprof.profile() as p:
+    launch(SCALE)
+print(p.dict()["scale"]["launches"])
+""")
+        self.assert_run(run, 0)
+        self.assertEqual(run.out, "1\n")
+
+    def test_without_a_relaunch(self):
+        run = self.alone(f"""
+kprof.prepare("--injection-path", {INJECTION!r}, "--metrics", {METRIC!r})
+launch(ADD)
+for i in range(2):
+    with kprof.profile() as p:
+        launch(SCALE, i + 1)
+    print(p.dict()["scale"]["launches"])
+""")
+        self.assertEqual((run.code, run.out), (0, "1\n2\n"), run.err)
+        self.assert_clean()
+
+    def test_too_late(self):
+        run = self.alone(f"""
+os.environ["CUDA_INJECTION64_PATH"] = {INJECTION!r}
+launch(ADD) # which loads a library that finds no session
+kprof.prepare("--injection-path", {INJECTION!r}, "--metrics", {METRIC!r})
+try:
+    with kprof.profile():
+        launch(SCALE)
+except kprof.Error as error:
+    print(error)
+""")
+        self.assertEqual(run.code, 0, run.err)
+        self.assertIn("had called it before kprof was there; start it as: kprof --armed no", run.out)
+        self.assert_clean()
+
+    def test_kprof_that_does_not_start(self):
+        run = self.alone("""
+try:
+    kprof.prepare("--set", "fulll")
+except kprof.Error as error:
+    print(error.code, error)
+""")
+        self.assertIn("102 kprof: error", run.out)
+        self.assert_clean()
+
+    def test_run_that_measures_from_the_start(self):
+        run = self.under_kprof("""
+launch(ADD)
+try:
+    kprof.start()
+except kprof.Error as error:
+    print(error)
+""", armed="yes")
+        self.assertIn("it measures from the start (without --armed no), or is gone", run.out)
+
+    def test_what_is_wrong(self):
+        run = self.under_kprof("""
+def fails(call, *words, **named):
+    try:
+        call(*words, **named)
+    except kprof.Error as error:
+        print(error.code, error)
+launch(ADD)
+fails(kprof.stop)
+fails(kprof.start, set="fulll")
+with kprof.profile() as p:
+    fails(lambda: p.launches)
+    launch(SCALE)
+fails(p.dataframe)
+try:
+    with kprof.profile() as p:
+        launch(ADD)
+        raise KeyError("mine")
+except KeyError:
+    print(p.dict()["vectorAdd"]["launches"])
+""", env={"PYTHONPATH": self.module("pandas", "raise ImportError('there is no pandas')")})
+        lines = run.out.splitlines()
+        for line, text in zip(lines, ("101 kprof.stop: nothing was started", "102", "101 launches: what was measured",
+                                      "109 pandas is not installed", "1")):
+            self.assertTrue(line.startswith(text), line)
+        self.assertIn("did you mean", lines[1])
+        self.assert_run(run, 0)
+
+    def module(self, name, text):
+        folder = self.path("modules")
+        os.makedirs(folder, exist_ok=True)
+        with open(os.path.join(folder, name + ".py"), "w") as file:
+            file.write(text)
+        return folder
+
+    def test_dataframe(self):
+        run = self.under_kprof("""
+with kprof.profile() as p:
+    launch(SCALE, 2)
+print(json.dumps(p.dataframe()))
+""", env={"PYTHONPATH": self.module("pandas", "DataFrame = list")})
+        self.assert_run(run, 0)
+        rows = json.loads(run.out)
+        self.assertEqual([(row["launch"], row["kernel"], type(row[METRIC])) for row in rows],
+                         [(0, "scale", float), (1, "scale", float)])
+
+    def test_each_rank_for_itself(self):
+        """Two processes measure at the same time, and each gets what is its own."""
+        self.script("""
+with kprof.profile() as p:
+    launch(sys.argv[1], 2)
+    print("in", flush=True)
+    sys.stdin.readline()
+    launch(sys.argv[1], 3)
+print(p.dict()[sys.argv[2]]["launches"], list(p.dict()))
+""", "rank.py")
+        run = self.under_kprof("""
+import subprocess
+ranks = [subprocess.Popen([sys.executable, "-B", "rank.py", *words], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                          text=True) for words in ((ADD, "vectorAdd"), (SCALE, "scale"))]
+for rank in ranks:
+    assert rank.stdout.readline() == "in\\n"
+for rank in ranks:
+    print(rank.communicate("\\n")[0], end="")
+""")
+        self.assert_run(run, 0)
+        self.assertEqual(run.out, "5 ['vectorAdd']\n5 ['scale']\n")
+
+    def test_c_header(self):
+        run = self.collect(["--armed", "no"], ["init", "control=start", f"launch={SCALE}", "control=stop",
+                                               f"launch={SCALE}", f"control=start:default:{self.path('part')}",
+                                               f"launch={VECTOR_ADD}*2", "control=stop", "control=start:fulll:x"])
+        self.assert_run(run, 0)
+        self.assertEqual(self.launches(), ["scale"])
+        self.assertEqual(self.launches("part.kprof"), ["vectorAdd"] * 2)
+        self.assertEqual([line.split()[0] for line in run.out.splitlines() if line[0].isdigit()], ["0"] * 4 + ["102"])
+        self.assertIn("report " + self.path("part.kprof"), run.out)
+        self.assertIn("did you mean", run.out)
+
+    def test_c_header_without_kprof(self):
+        for session in ({}, {"KPROF_SESSION_DIR": self.dir}):
+            run = subprocess.run([APP, "control=start"], env=self.environment(session), capture_output=True, text=True)
+            self.assertTrue(run.stdout.startswith("109 kprof: "), run.stdout)
+            self.assertIn("--armed no", run.stdout)
