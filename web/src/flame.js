@@ -5,7 +5,8 @@ import { h, named } from "./dom.js";
 import { bar, sortedTable } from "./table.js";
 import { human } from "./units.js";
 
-const LEAST_SHARE = 0.0005; // of the width
+const LEAST_SHARE = 0.001; // of the width
+const LEAST_WITH_TEXT = 0.01;
 const ROW_REM = 1.55;
 const TOLD_KERNELS = 3;
 
@@ -98,7 +99,7 @@ class FlameGraph {
         const timeOf = (launch) => run.value(launch, TIME);
         const timed = run.launches.filter((launch) => timeOf(launch) !== null);
         // Where no time was measured, launches are counted.
-        Object.assign(this, { isTimed: timed.length > 0, stacks, matches: [], query: "" });
+        Object.assign(this, { isTimed: timed.length > 0, stacks, matches: [], query: "", nodes: new WeakMap() });
         this.launches = this.isTimed ? timed : run.launches;
         this.leftOut = run.launches.length - this.launches.length;
         this.weightOf = (launch) => (this.isTimed ? timeOf(launch) : 1) * (launch.multiplexed?.launches ?? 1);
@@ -111,10 +112,23 @@ class FlameGraph {
             role: "tree",
             "aria-label": "Call stacks",
             onkeydown: (event) => this.press(event),
+            onclick: (event) => {
+                const node = this.nodeAt(event);
+                if (!node) return;
+                this.zoom(node);
+                this.focus(node);
+            },
+            onfocusin: (event) => this.nodeAt(event) && this.select(this.nodeAt(event)),
+            onmouseover: (event) => this.nodeAt(event) && this.tell(this.nodeAt(event)),
             onmouseleave: () => this.tell(this.current),
         });
         this.element = h("div", {}, this.controls(), this.detail, this.chart, this.state);
         this.build();
+    }
+
+    // One listener for all frames, of which there may be thousands.
+    nodeAt(event) {
+        return this.nodes.get(event.target.closest("[role=treeitem]"));
     }
 
     controls() {
@@ -157,7 +171,9 @@ class FlameGraph {
         place(this.root, 0);
         this.all = descendants(this.root);
         this.base = this.current = this.root;
+        this.rows = null;
         this.search(this.query);
+        this.show();
     }
 
     share(node) {
@@ -182,14 +198,15 @@ class FlameGraph {
         const words = query.toLowerCase().split(/\s+/).filter(Boolean);
         const isMatch = (node) => words.every((word) => `${node.text} ${node.note}`.toLowerCase().includes(word));
         this.matches = words.length ? this.all.filter((node) => node !== this.root && isMatch(node)) : [];
-        this.show();
+        this.found = new Set(this.matches);
+        this.rows?.forEach((row, node) => row.classList.toggle("match", this.found.has(node)));
+        this.state.textContent = this.stateText();
     }
 
     // Frames within matching frames do not count again.
     stateText() {
-        const isBelow = (node, set) => node.parent && (set.has(node.parent) || isBelow(node.parent, set));
-        const set = new Set(this.matches);
-        const outer = this.matches.filter((node) => !isBelow(node, set));
+        const isBelow = ({ parent }) => parent && (this.found.has(parent) || isBelow(parent));
+        const outer = this.matches.filter((node) => !isBelow(node));
         const time = { time: total(outer.map((node) => node.time)), launches: total(outer.map((n) => n.launches)) };
         return [
             this.query.trim() && `${this.matches.length} frames match: ${this.amount(time)}`,
@@ -206,8 +223,8 @@ class FlameGraph {
         const [left, width] = isAbove
             ? [0, 1]
             : [(node.start - this.base.start) / (this.base.time || 1), node.time / (this.base.time || 1)];
-        const marks = [node.kind, isAbove && "above", this.matches.includes(node) && "match"].filter(Boolean);
-        return h(
+        const marks = [node.kind, isAbove && "above", this.found.has(node) && "match"].filter(Boolean);
+        const row = h(
             "div",
             {
                 class: marks.join(" "),
@@ -221,15 +238,11 @@ class FlameGraph {
                     "--width": `${100 * width}%`,
                     "--top": `${node.depth * ROW_REM}rem`,
                 },
-                onclick: () => {
-                    this.zoom(node);
-                    this.focus(node);
-                },
-                onfocus: () => this.select(node),
-                onmouseenter: () => this.tell(node),
             },
-            h("span", {}, node.text),
+            width > LEAST_WITH_TEXT && h("span", {}, node.text),
         );
+        this.nodes.set(row, node);
+        return row;
     }
 
     // The frames that the window has room for: those above the one that fills it, and those below.
