@@ -8,6 +8,7 @@
 #include "core/activities.h"
 #include "fixture.h"
 #include "log_capture.h"
+#include "report/store/stack_ingest.h"
 #include "report/store/store.h"
 
 #include <fcntl.h>
@@ -849,11 +850,40 @@ static void test_output_that_cannot_be_written(void **state)
     assert_int_equal(kprof_report_close(report), KPROF_OK);
 }
 
+static void frames_of_frameworks_are_not_the_users_own(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *file;
+        bool is_native, is_installed;
+    } cases[] = {
+        {"/home/me/train.py", false, false},
+        {"/tmp/ipykernel_12/34.py", false, false},
+        {"<string>", false, false},
+        {"/usr/lib/python3.12/threading.py", false, true},
+        {"/opt/venv/lib/python3.12/site-packages/torch/nn/modules/linear.py", false, true},
+        {"/usr/lib/python3/dist-packages/numpy/core.py", false, true},
+        {"/tmp/torchinductor_me/ab/cab.py", false, true},
+        {"<eval_with_key>.3", false, true},
+        {"<frozen importlib._bootstrap>", false, true},
+        {"/home/me/app", true, false},
+        {"/home/me/libkernels.so", true, false},
+        {"/usr/bin/python3.12", true, true},
+        {"/lib/x86_64-linux-gnu/libc.so.6", true, true},
+        {"/opt/venv/lib/python3.12/site-packages/torch/lib/libtorch_cuda.so", true, true},
+        {"", true, true}, /* code that was generated */
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+        if (kprof_stack_is_installed(cases[i].file, cases[i].is_native) != cases[i].is_installed)
+            fail_msg("\"%s\" is the user's own: %d", cases[i].file, cases[i].is_installed);
+}
+
 #define TEST(function) cmocka_unit_test_setup_teardown(function, set_up, tear_down)
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        TEST(frames_of_frameworks_are_not_the_users_own),
         TEST(test_create),
         TEST(test_no_journal_while_a_report_begins),
         TEST(test_replaced_when_complete),
