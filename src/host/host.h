@@ -61,6 +61,9 @@ kprof_status kprof_host_open(const char *chip, const kprof_availability *availab
                              kprof_host **out) KPROF_MUST_CHECK;
 /* As before, for the chip in general, inside an application: nothing is read from disk or kept there. */
 kprof_status kprof_host_open_apart(const char *chip, kprof_host **out) KPROF_MUST_CHECK;
+/* Likewise, for counters that are sampled over time: kprof_host_evaluate takes their counter data, and each of its
+ * ranges is a sample. */
+kprof_status kprof_host_open_sampler(const char *chip, kprof_host **out) KPROF_MUST_CHECK;
 void kprof_host_close(kprof_host *host);
 const char *kprof_host_chip(const kprof_host *host);
 /* The same for messages: "chip GH100". */
@@ -91,6 +94,11 @@ kprof_status kprof_host_check(kprof_host *host, const kprof_strlist *names) KPRO
  * remembered. False for NVLink, PCIe and C2C counters, which CUPTI schedules only by themselves. */
 bool kprof_host_can_collect(kprof_host *host, const char *name);
 
+/* Is the GPU at work for the context? Each sample over time has it beside its other metrics, on all chips. */
+#define KPROF_SAMPLE_ACTIVITY "gr__cycles_active.avg.pct_of_peak_sustained_elapsed"
+/* True when one pass samples this full name over time, beside KPROF_SAMPLE_ACTIVITY; the answer is remembered. */
+bool kprof_host_can_sample(kprof_host *host, const char *name);
+
 /* Schedules metrics into passes. */
 typedef struct kprof_config_image {
     uint8_t *data;
@@ -101,6 +109,10 @@ static inline void kprof_config_image_free(kprof_config_image *image) /* members
     free(image->data);
     *image = (kprof_config_image){0};
 }
+
+/* Make the config image that samples these names over time. CUPTI takes it where pass_count is 1. Caller frees *out. */
+kprof_status kprof_host_sample_image(kprof_host *host, const kprof_strlist *names,
+                                     kprof_config_image *out) KPROF_MUST_CHECK;
 
 /* Values of `names` in one range of a decoded counter data image: `values` is [names->count], NaN where CUPTI has
  * none. One name that the chip does not have fails the whole call. */

@@ -23,6 +23,7 @@ UNSUPPORTED(kprof_ask_submetrics)
 UNSUPPORTED(kprof_ask_breakdown)
 UNSUPPORTED(kprof_ask_info)
 UNSUPPORTED(kprof_ask_known)
+UNSUPPORTED(kprof_ask_sampled)
 
 void kprof_ask_close(kprof_host *host) {}
 

@@ -68,13 +68,13 @@ kprof_status kprof_ask_chips(kprof_host *host, const char *unused, kprof_strlist
     return add_names(out, params.ppChipNames, params.numChips);
 }
 
-static kprof_status object_open(kprof_host *host, CUpti_Profiler_Host_Object **out)
+static kprof_status object_open(kprof_host *host, CUpti_ProfilerType type, CUpti_Profiler_Host_Object **out)
 {
     *out = NULL;
     kprof_status status = load_libraries(host, &host->api);
     if (status != KPROF_OK)
         return status;
-    HOST_PARAMS(params, Initialize, .profilerType = CUPTI_PROFILER_TYPE_RANGE_PROFILER, .pChipName = host->chip,
+    HOST_PARAMS(params, Initialize, .profilerType = type, .pChipName = host->chip,
                 .pCounterAvailabilityImage = host->availability.image);
     status = HOST_CALL(host, "opening the metrics", Initialize, params);
     *out = status == KPROF_OK ? params.pHostObject : NULL;
@@ -98,7 +98,9 @@ static CUptiResult object_add(const kprof_host *host, CUpti_Profiler_Host_Object
 kprof_status kprof_ask_open(kprof_host *host)
 {
     CUpti_Profiler_Host_Object *object = host->object;
-    bool is_open = object || object_open(host, &object) == KPROF_OK;
+    const CUpti_ProfilerType type =
+        host->samples ? CUPTI_PROFILER_TYPE_PM_SAMPLING : CUPTI_PROFILER_TYPE_RANGE_PROFILER;
+    bool is_open = object || object_open(host, type, &object) == KPROF_OK;
     host->object = object;
     return is_open ? KPROF_OK : KPROF_UNSUPPORTED;
 }
@@ -193,7 +195,7 @@ bool kprof_ask_takes(kprof_host *host, const char **names, size_t count, bool *c
 {
     CUpti_Profiler_Host_Object *object;
     CUptiResult result = CUPTI_ERROR_OUT_OF_MEMORY;
-    if (object_open(host, &object) == KPROF_OK)
+    if (object_open(host, CUPTI_PROFILER_TYPE_RANGE_PROFILER, &object) == KPROF_OK)
         result = object_add(host, object, names, count);
     *certain = *certain && result != CUPTI_ERROR_OUT_OF_MEMORY;
     object_close(host, object);
@@ -228,13 +230,15 @@ static kprof_status take_image(const kprof_host *host, CUpti_Profiler_Host_Objec
     return status == KPROF_OK ? count_passes(host, out) : status;
 }
 
-kprof_status kprof_host_draft_image(kprof_host *host, const kprof_strlist *names, kprof_config_image *out)
+/* Nothing to collect takes no pass. */
+static kprof_status make_image(kprof_host *host, CUpti_ProfilerType type, const kprof_strlist *names,
+                               kprof_config_image *out)
 {
     CUpti_Profiler_Host_Object *object;
     *out = (kprof_config_image){0};
     if (names->count == 0)
-        return KPROF_OK; /* nothing to collect takes no pass */
-    kprof_status status = object_open(host, &object);
+        return KPROF_OK;
+    kprof_status status = object_open(host, type, &object);
     if (status != KPROF_OK)
         return status;
     status = check_host(host, "scheduling the metrics (can all of them be collected together?)",
@@ -245,6 +249,35 @@ kprof_status kprof_host_draft_image(kprof_host *host, const kprof_strlist *names
     if (status != KPROF_OK)
         kprof_config_image_free(out);
     return status;
+}
+
+kprof_status kprof_host_draft_image(kprof_host *host, const kprof_strlist *names, kprof_config_image *out)
+{
+    return make_image(host, CUPTI_PROFILER_TYPE_RANGE_PROFILER, names, out);
+}
+
+kprof_status kprof_host_sample_image(kprof_host *host, const kprof_strlist *names, kprof_config_image *out)
+{
+    return make_image(host, CUPTI_PROFILER_TYPE_PM_SAMPLING, names, out);
+}
+
+/* CUPTI refuses a name that the chip does not have, so look for it first. */
+kprof_status kprof_ask_sampled(kprof_host *host, const char *name, kprof_strlist *out)
+{
+    char *names[] = {(char *)KPROF_SAMPLE_ACTIVITY, (char *)name};
+    properties unused;
+    kprof_config_image image;
+    kprof_status status =
+        name[kprof_metric_base_length(name)] ? find_properties(host, name, &unused) : KPROF_UNKNOWN_NAME;
+    if (status == KPROF_UNKNOWN_NAME)
+        return KPROF_OK;
+    if (status == KPROF_OK)
+        status = kprof_host_sample_image(host, &(kprof_strlist){names, 2, 2}, &image);
+    if (status != KPROF_OK)
+        return status;
+    const bool is_one = image.pass_count == 1;
+    kprof_config_image_free(&image);
+    return is_one ? add_names(out, &name, 1) : KPROF_OK;
 }
 
 /* Load and initialise NVPW, as often as somebody needs it. */

@@ -14,6 +14,7 @@ struct kprof_host {
     kprof_availability availability; /* image NULL: the chip in general */
     kprof_answers *answers;
     bool keeps_answers;                /* on disk, for other runs */
+    bool samples;                      /* the object is for samples over time, not for ranges */
     const struct kprof_cupti_api *api; /* with the object */
     void *object; /* CUPTI's, made on first use: for questions and evaluation; metrics are only added to objects of
                    * their own */
@@ -32,6 +33,7 @@ kprof_ask kprof_ask_submetrics;
 kprof_ask kprof_ask_breakdown; /* a name once for each time that it is in there */
 kprof_ask kprof_ask_info;      /* type, as a number, description, hardware unit and unit */
 kprof_ask kprof_ask_known;     /* the name; nothing, where the chip has no metric of that name */
+kprof_ask kprof_ask_sampled;   /* the name; nothing, where no single pass samples it over time */
 /* Does CUPTI take these names together? *certain is cleared when it had no memory to tell. */
 bool kprof_ask_takes(kprof_host *host, const char **names, size_t count, bool *certain);
 /* Make CUPTI's own config image for all names together. Caller frees *out. */

@@ -16,7 +16,7 @@ typedef struct kind {
 } kind;
 static const kind chips_known = {'x', kprof_ask_chips}, base_metrics = {'b', kprof_ask_base_metrics},
                   submetrics = {'s', kprof_ask_submetrics}, breakdown = {'t', kprof_ask_breakdown},
-                  info = {'i', kprof_ask_info}, known = {'k', kprof_ask_known};
+                  info = {'i', kprof_ask_info}, known = {'k', kprof_ask_known}, sampled = {'m', kprof_ask_sampled};
 #define COLLECTABLE 'c' /* asked for many names at once */
 
 /* A counter of the context that every chip has: NVLink and PCIe counters are taken alone, but not beside it. */
@@ -122,14 +122,18 @@ static kprof_status check_chip(kprof_host *host)
     return status;
 }
 
-static kprof_status open_host(const char *chip, const kprof_availability *availability, bool keeps_answers,
+/* The parts of a host that whoever opens it chooses. */
+static kprof_status open_host(const char *chip, const kprof_availability *availability, const kprof_host *like,
                               kprof_host **out)
 {
+    const bool keeps_answers = like->keeps_answers;
     *out = NULL;
     kprof_host *host = calloc(1, sizeof(*host));
     if (!host)
         return KPROF_NO_MEMORY;
-    *host = (kprof_host){.chip = kprof_strdup(chip), .answers = kprof_answers_new(), .keeps_answers = keeps_answers};
+    *host = (kprof_host){.chip = kprof_strdup(chip), .answers = kprof_answers_new()};
+    host->keeps_answers = keeps_answers;
+    host->samples = like->samples;
     if (availability)
         host->availability = *availability;
     kprof_strbuf label = KPROF_STRBUF_INIT;
@@ -150,12 +154,17 @@ static kprof_status open_host(const char *chip, const kprof_availability *availa
 
 kprof_status kprof_host_open(const char *chip, const kprof_availability *availability, kprof_host **out)
 {
-    return open_host(chip, availability, true, out);
+    return open_host(chip, availability, &(kprof_host){.keeps_answers = true}, out);
 }
 
 kprof_status kprof_host_open_apart(const char *chip, kprof_host **out)
 {
-    return open_host(chip, NULL, false, out);
+    return open_host(chip, NULL, &(kprof_host){0}, out);
+}
+
+kprof_status kprof_host_open_sampler(const char *chip, kprof_host **out)
+{
+    return open_host(chip, NULL, &(kprof_host){.samples = true}, out);
 }
 
 void kprof_host_close(kprof_host *host)
@@ -229,14 +238,24 @@ kprof_status kprof_host_metric_info(kprof_host *host, const char *name, kprof_me
 }
 
 /* A question that failed is no answer, and what follows from it is none for later runs. */
-bool kprof_host_has_metric(kprof_host *host, const char *name)
+static bool is_so(kprof_host *host, const kind *of, const char *name)
 {
     kprof_strlist found = KPROF_STRLIST_INIT;
-    kprof_status status = answer(host, &known, name, &found);
+    kprof_status status = answer(host, of, name, &found);
     bool has = status == KPROF_OK && found.count > 0;
     host->keeps_answers = host->keeps_answers && status == KPROF_OK;
     kprof_strlist_free(&found);
     return has;
+}
+
+bool kprof_host_has_metric(kprof_host *host, const char *name)
+{
+    return is_so(host, &known, name);
+}
+
+bool kprof_host_can_sample(kprof_host *host, const char *name)
+{
+    return is_so(host, &sampled, name);
 }
 
 /* Set *can to the remembered answer; false when there is none. */

@@ -1,0 +1,28 @@
+/* Plans what is sampled over the time of a kernel: CUPTI samples the counters of one pass at a time, so that a launch
+ * is repeated for each. */
+#ifndef KPROF_PLANNER_TIMELINE_H
+#define KPROF_PLANNER_TIMELINE_H
+
+#include "host/host.h"
+
+/* What is sampled together. The first name is KPROF_SAMPLE_ACTIVITY, in each pass. */
+typedef struct kprof_timeline_pass {
+    kprof_strlist metrics;
+    kprof_config_image image;
+} kprof_timeline_pass;
+
+typedef struct kprof_timeline_plan {
+    kprof_timeline_pass *passes; /* [count] */
+    size_t count;
+    kprof_strlist left_out; /* names that the most passes have no space for */
+} kprof_timeline_plan;
+
+/* Put the names, each of which kprof_host_can_sample, into passes: each into the first that has space for it. With
+ * `most` > 0 there are so many passes at most. The plan is freed with kprof_timeline_free, on failure too. */
+kprof_status kprof_timeline_make(kprof_host *host, const kprof_strlist *names, size_t most,
+                                 kprof_timeline_plan *out) KPROF_MUST_CHECK;
+void kprof_timeline_free(kprof_timeline_plan *plan); /* members */
+/* Return how many names the passes have, without the activity. */
+size_t kprof_timeline_metric_count(const kprof_timeline_plan *plan);
+
+#endif

@@ -1,0 +1,133 @@
+/* Passes of samples over time, as CUPTI schedules them on the chips. */
+#include "host/host_test.h"
+#include "planner/timeline.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+
+#include <cmocka.h>
+
+/* The last two need two passes each, or are not there. */
+static char *const tried[] = {
+    "sm__cycles_active.avg.pct_of_peak_sustained_elapsed",
+    "dram__read_throughput.avg.pct_of_peak_sustained_elapsed",
+    "sm__warps_active.avg.per_cycle_elapsed",
+    "sm__ctas_launched.sum",
+    "l1tex__t_sector_hit_rate.pct",
+    "smsp__inst_executed.avg.per_cycle_elapsed",
+    "lts__t_sector_hit_rate.pct",
+    "no__such_metric.sum",
+};
+#define TRIED_COUNT (sizeof tried / sizeof *tried)
+
+static kprof_host *open_chip(const char *chip)
+{
+    kprof_host *host;
+    assert_int_equal(kprof_host_open(chip, NULL, &host), KPROF_OK);
+    return host;
+}
+
+static void list_possible(kprof_host *host, kprof_strlist *out)
+{
+    for (size_t i = 0; i < TRIED_COUNT; i++)
+        if (kprof_host_can_sample(host, tried[i]))
+            assert_true(kprof_strlist_add(out, tried[i]));
+}
+
+/* CUPTI takes each image: it has one pass, and nothing is in two of them. */
+static void assert_is_plan(kprof_host *host, const kprof_strlist *names, const kprof_timeline_plan *plan)
+{
+    size_t count = plan->left_out.count;
+    for (size_t i = 0; i < plan->count; i++) {
+        const kprof_timeline_pass *pass = &plan->passes[i];
+        kprof_config_image image;
+        assert_string_equal(pass->metrics.items[0], KPROF_SAMPLE_ACTIVITY);
+        assert_int_equal(kprof_host_sample_image(host, &pass->metrics, &image), KPROF_OK);
+        assert_int_equal(image.pass_count, 1);
+        assert_int_equal(image.size, pass->image.size);
+        kprof_config_image_free(&image);
+        for (size_t k = 1; k < pass->metrics.count; k++)
+            assert_true(kprof_strlist_contains(names, pass->metrics.items[k]));
+        count += pass->metrics.count - 1;
+    }
+    assert_int_equal(count, names->count);
+}
+
+static void assert_same(const kprof_timeline_plan *a, const kprof_timeline_plan *b)
+{
+    assert_int_equal(a->count, b->count);
+    for (size_t i = 0; i < a->count; i++) {
+        assert_int_equal(a->passes[i].metrics.count, b->passes[i].metrics.count);
+        for (size_t k = 0; k < a->passes[i].metrics.count; k++)
+            assert_string_equal(a->passes[i].metrics.items[k], b->passes[i].metrics.items[k]);
+        assert_int_equal(a->passes[i].image.size, b->passes[i].image.size);
+        assert_memory_equal(a->passes[i].image.data, b->passes[i].image.data, a->passes[i].image.size);
+    }
+}
+
+static void plan_on(const char *chip)
+{
+    kprof_host *host = open_chip(chip);
+    kprof_strlist names = KPROF_STRLIST_INIT;
+    kprof_timeline_plan plan, again, one;
+    assert_true(kprof_host_can_sample(host, tried[0]));
+    assert_false(kprof_host_can_sample(host, "lts__t_sector_hit_rate.pct"));
+    assert_false(kprof_host_can_sample(host, "no__such_metric.sum"));
+    assert_false(kprof_host_can_sample(host, "sm__cycles_active"));
+    list_possible(host, &names);
+    assert_true(names.count >= 4);
+    assert_int_equal(kprof_timeline_make(host, &names, 0, &plan), KPROF_OK);
+    assert_int_equal(plan.left_out.count, 0);
+    assert_true(plan.count > 1); /* hit rates and warps of the SMs take counters of the same kind */
+    assert_is_plan(host, &names, &plan);
+    assert_int_equal(kprof_timeline_metric_count(&plan), names.count);
+    assert_int_equal(kprof_timeline_make(host, &names, 0, &again), KPROF_OK);
+    assert_same(&plan, &again); /* the latter was kept */
+    assert_int_equal(kprof_timeline_make(host, &names, 1, &one), KPROF_OK);
+    assert_int_equal(one.count, 1);
+    assert_true(one.left_out.count > 0);
+    assert_is_plan(host, &names, &one);
+    kprof_timeline_free(&plan);
+    kprof_timeline_free(&again);
+    kprof_timeline_free(&one);
+    kprof_strlist_free(&names);
+    kprof_host_close(host);
+}
+
+static void test_each_chip_samples_in_passes(void **state)
+{
+    kprof_strlist chips = KPROF_STRLIST_INIT;
+    (void)state;
+    assert_int_equal(kprof_host_chips(&chips), KPROF_OK);
+    for (size_t i = 0; i < chips.count; i++)
+        if (tries_chip(chips.items[i]))
+            plan_on(chips.items[i]);
+    kprof_strlist_free(&chips);
+}
+
+static void test_nothing_takes_no_pass(void **state)
+{
+    kprof_host *host = open_chip("GH100");
+    kprof_strlist none = KPROF_STRLIST_INIT;
+    kprof_timeline_plan plan;
+    (void)state;
+    assert_int_equal(kprof_timeline_make(host, &none, 0, &plan), KPROF_OK);
+    assert_int_equal(plan.count, 0);
+    assert_int_equal(kprof_timeline_metric_count(&plan), 0);
+    kprof_timeline_free(&plan);
+    kprof_host_close(host);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_each_chip_samples_in_passes),
+        cmocka_unit_test(test_nothing_takes_no_pass),
+    };
+    if (!cupti_is_here()) {
+        puts("skipped: libcupti is not installed");
+        return SKIPPED;
+    }
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
