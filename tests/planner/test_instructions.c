@@ -173,7 +173,7 @@ static void test_refused(void **state)
     assert_refused("memory_l2_theoretical_sectors_global_load", "memory_access_type tells the kind");
     assert_refused("memory_l1_wavefronts_shared_load", "memory_access_type tells the kind");
     assert_refused("smsp__warpidsamp_warps_issue_stalled_wait", "not warps by their number");
-    assert_refused("smsp__pcsamp_buffer_size_bytes", "kprof chooses the size of the buffer");
+    assert_refused("smsp__pcsamp_buffer_size_bytes", "--warp-sampling-buffer-size gives the size");
 }
 
 /* Every name of a counter is one of the library's; Turing has no policies for L2. */

@@ -139,6 +139,7 @@ class Lists(unittest.TestCase):
         for what in ("sections", "findings", "sets"):
             rows = csv.reader(io.StringIO(run("list", what, "--chips", "gh100", "--csv")))
             words = set(run("list", what, "--chips", "gh100", "--width", 80).split())
+            next(rows)  # keys, which people do not see
             for row in rows:
                 self.assertLessEqual({word for cell in row if "_" in cell for word in cell.split()}, words)
 

@@ -297,6 +297,24 @@ static void test_pages_of_launches(void **state)
     close_code(&of);
 }
 
+/* Rows that are sorted by what none has are not shown, which a note tells. */
+static void test_rows_without_heat(void **state)
+{
+    (void)state;
+    opened of;
+    kprof_status status;
+    static char vector_add[] = "vectorAdd";
+    const kprof_filter_spec filter = {.kernel = vector_add};
+    const kprof_print_options options = {
+        .page = KPROF_PAGE_SOURCE, .top = 3, .sort = KPROF_SORT_CONFLICTS, .filter = &filter};
+    assert_int_equal(open_code(VECTOR_ADD, &of), KPROF_OK);
+    char *text = fixture_print(of.report, &options, &status);
+    assert_int_equal(status, KPROF_OK);
+    assert_non_null(strstr(text, "none of its rows is shown: Bank conflicts is 0 in all of them, or was not measured"));
+    free(text);
+    close_code(&of);
+}
+
 /* A kernel calls another function: its instructions follow, under addresses of their own. */
 static void test_two_functions(void **state)
 {
@@ -498,6 +516,7 @@ int main(int argc, char **argv)
         TEST(test_damaged_rows),
         TEST(test_texts_are_cleaned),
         TEST(test_pages_of_launches),
+        TEST(test_rows_without_heat),
         TEST(test_two_functions),
         TEST(test_too_many_reasons),
         TEST(test_texts_of_files),

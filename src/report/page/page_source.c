@@ -41,6 +41,7 @@ typedef struct shown_code {
     const kprof_profiled_code *code;
     const kprof_profiled_lines *lines;
     kprof_source_view view;           /* never BEST */
+    bool is_cold;                     /* no row has what they are sorted by */
     size_t *columns;                  /* [metric_count of the page]: where values have them; SIZE_MAX: not measured */
     bool is_idle[KPROF_NUMBER_COUNT]; /* 0 in all instructions, or not measured */
     bool diverges;                    /* some instruction has warps without all of their threads */
@@ -452,6 +453,7 @@ static kprof_status show_rows(shown_code *shown)
         if (shown->view == KPROF_VIEW_BOTH)
             show_instructions(shown, rows[i].line);
     }
+    shown->is_cold = count > 0 && !(rows[0].heat > 0) && !options->all_rows && options->top > 0;
     free(rows);
     return kprof_emitter_status(emitter);
 }
@@ -545,6 +547,15 @@ static kprof_status note_missing(shown_code *shown)
     return status;
 }
 
+/* No row is shown, since none has what they are sorted by. */
+static kprof_status note_cold(shown_code *shown)
+{
+    char *text = NULL;
+    const int length = asprintf(&text, "none of its rows is shown: %s is 0 in all of them, or was not measured",
+                                kprof_code_numbers[shown->heat].label);
+    return add_note(shown->page, name_of(shown->page, shown->code->profile), length < 0 ? NULL : text);
+}
+
 static kprof_status show_code(shown_code *shown)
 {
     const kprof_print_options *options = shown->page->context->options;
@@ -566,6 +577,8 @@ static kprof_status show_code(shown_code *shown)
     show_heading(shown);
     kprof_status status = show_rows(shown);
     page->emitter->ops->record_end(page->emitter);
+    if (status == KPROF_OK && shown->is_cold)
+        status = note_cold(shown);
     return status == KPROF_OK ? note_missing(shown) : status;
 }
 
