@@ -1047,20 +1047,27 @@ void kprof_launch_before(kprof_exec_turn turn)
         kprof_ending_before_exec();
 }
 
-/* The watching thread replays what is open. A thread in the middle of a call goes on to its end, since the watching
- * thread, or the one that replays, may wait for that. */
+/* Is there something that the process would take with it? CUPTI keeps activities for a while. */
+static bool has_unwritten(void)
+{
+    const kprof_config *config = &kprof_engine.process.config;
+    return kprof_batch_is_open() || config->census || config->traces;
+}
+
+/* The watching thread replays and writes what is open. A thread in the middle of a call goes on to its end, since the
+ * watching thread, or the one that replays, may wait for that. */
 int kprof_launch_take_signal(int number, const void *thread_state)
 {
     const struct call_state *state = thread_state;
     const struct timespec pause = {0, SIGNAL_POLL_NS};
     number = kprof_ending_note(number);
-    if (!atomic_load(&kprof_engine.process.armed) || !kprof_batch_is_open())
+    if (!atomic_load(&kprof_engine.process.armed) || !has_unwritten())
         return number;
     atomic_store(&kprof_engine.process.ending, true);
     kprof_idle_rouse();
     if (state && (state->own_call || state->alone || state->shared > 0))
         return 0;
-    while (kprof_batch_is_open() && !kprof_ending_is_overdue()) {
+    while (has_unwritten() && !kprof_ending_is_overdue()) {
         nanosleep(&pause, NULL);
         kprof_idle_rouse();
     }

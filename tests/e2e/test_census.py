@@ -79,6 +79,17 @@ class Census(Case):
                 self.assertIn("the application failed, so kprof does not run it once more", run.err)
                 self.assertEqual(self.query("run.kprof", "SELECT launches FROM census"), [(2,)])
 
+    def test_signals(self):
+        run = self.census("-o", "run", steps=[f"launch={SCALE}*7", "raise=15"], code=143)
+        self.assertEqual(self.query("run.kprof", "SELECT launches FROM census"), [(7,)])
+        self.assertNotIn("without an orderly exit", run.err)
+
+    def test_counts(self):
+        run = self.census("-o", "run", "--top", "1", "--metrics", METRIC, steps=[f"launch={SCALE}*7"])
+        self.assertIn("report: run.kprof (1 launch profiled, 7 seen)", run.err)
+        session = self.kprof("report", "run.kprof", "--page", "session")
+        self.assertEqual(session.out.count("void scale<float>"), 1)
+
     def test_nothing_to_count(self):
         run = self.census("-o", "run", steps=["say=hello"], code=106)
         self.assertIn("nothing was collected", run.err)

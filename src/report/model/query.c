@@ -67,16 +67,15 @@ kprof_status kprof_report_count(kprof_report *report, kprof_report_counts *out)
         out->not_measured += out->multiplexed;
         out->multiplexed = 0;
     }
+    uint64_t stored = out->profiled + out->not_measured, seen = 0, told = 0;
+    for (size_t i = 0; i < model.kernel_count; i++)
+        seen += model.kernels[i].launches; /* before those of one name are merged */
     kprof_model_kernel **kernels = calloc(model.kernel_count + 1, sizeof *kernels);
     if (kernels)
         out->kernels = merge_kernels(&model, kernels);
     else if (status == KPROF_OK)
         status = kprof_store_no_memory(report);
     free(kernels);
-    /* A killed process may have counted fewer launches than it stored. */
-    uint64_t stored = out->profiled + out->not_measured, seen = 0, told = 0;
-    for (size_t i = 0; i < model.kernel_count; i++)
-        seen += model.kernels[i].launches;
     for (size_t i = 0; i < model.census_count; i++) {
         kprof_model_process *process = &model.processes[model.census[i].process_id - 1];
         process->launches = 0; /* a run with other launches, or the same once more */
@@ -85,7 +84,7 @@ kprof_status kprof_report_count(kprof_report *report, kprof_report_counts *out)
     for (size_t i = 0; i < model.process_count; i++)
         told += model.processes[i].launches > 0 ? (uint64_t)model.processes[i].launches : 0;
     out->launches = seen > told ? seen : told;
-    if (out->launches < stored)
+    if (out->launches < stored) /* a killed process may have counted fewer than it stored */
         out->launches = stored;
     kprof_model_free(&model);
     return status == KPROF_OK ? count_activities(report, out) : status;

@@ -172,6 +172,8 @@ static kprof_status show_kernels(kprof_emitter *emitter, const kprof_model *mode
     qsort(sorted, model->kernel_count, sizeof *sorted, by_launches);
     emitter->ops->list_begin(emitter, &(kprof_emit_list){"kernels", "Kernels seen", KPROF_LIST_TABLE, false});
     for (size_t i = 0; i < model->kernel_count; i++) {
+        if (model->census_count > 0 && sorted[i]->launches == 0) /* the census page has what it counted */
+            continue;
         const kprof_emit_field fields[] = {
             kprof_field_integer("launches", "Launches", (int64_t)sorted[i]->launches),
             machine(kprof_field_text("function", "Function", sorted[i]->function)),
