@@ -235,11 +235,11 @@ static void put_sass(kprof_csv_line *line, const char *text)
 {
     static const char reuse[] = ".reuse";
     const size_t predicate = *text == '@' ? strcspn(text, " ") : 0;
-    const char *rest = text + predicate + strspn(text + predicate, " "), *end;
+    const char *rest = text + predicate + strspn(text + predicate, " ");
     kprof_strbuf padded = KPROF_STRBUF_INIT;
     if (*text)
         kprof_strbuf_printf(&padded, "%-6.*s", (int)predicate, text);
-    while ((end = strstr(rest, reuse))) {
+    for (const char *end = strstr(rest, reuse); end; end = strstr(rest, reuse)) {
         kprof_strbuf_printf(&padded, "%.*s", (int)(end - rest), rest);
         rest = end + sizeof reuse - 1;
     }
