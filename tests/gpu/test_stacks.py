@@ -1,0 +1,28 @@
+#!/usr/bin/env python3
+"""Tests of how stacks.py judges launches; they need no GPU."""
+import unittest
+
+from stacks import find_wrong
+
+NODE = "autograd::engine::evaluate_function: MmBackward0, seq = 1, op_id = 7/"
+GOOD = [("stacks_torch.py:22 in forward", "launch", "aten::mm, seq = 1, op_id = 2/"),
+        ("stacks_torch.py:22 in forward", "forward", NODE),
+        ("libtorch.so+0x12 (the thread runs no Python)", "launch",
+         "autograd::engine::evaluate_function: torch::autograd::AccumulateGrad, op_id = 9/"),
+        ("stacks_torch.py:26 in captured", "capture", "")]
+
+
+class Judgement(unittest.TestCase):
+    def test_what_is_right(self):
+        self.assertEqual(find_wrong(GOOD), [])
+
+    def test_what_is_wrong(self):
+        self.assertEqual(find_wrong(GOOD[:3]), ["no launch has the stack of capture"])
+        for launch in (("", "none", ""), ("stacks_torch.py:22 in forward", "launch", NODE),
+                       ("stacks_torch.py:39 in <module>", "graph", ""),
+                       ("stacks_torch.py:39 in <module>", "capture", "")):
+            self.assertEqual(len(find_wrong([*GOOD, launch])), 1, launch)
+
+
+if __name__ == "__main__":
+    unittest.main()
