@@ -207,6 +207,33 @@ for rank in ranks:
         self.assert_run(run, 0)
         self.assertEqual(run.out, "5 ['vectorAdd']\n5 ['scale']\n")
 
+    def test_notebook(self):
+        """The code of the sample's cells, with a torch that does what calls of CUDA do."""
+        samples = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../samples/notebook/inside.ipynb")
+        with open(samples) as file:
+            cells = ["".join(cell["source"]) for cell in json.load(file)["cells"] if cell["cell_type"] == "code"]
+        self.module("pandas", "raise ImportError('there is no pandas')")
+        with open(os.path.join(self.module("torch", ""), "torch.py"), "w") as file:
+            file.write(PRELUDE.replace("import kprof", "") + """
+class Tensor:
+    def __matmul__(self, other):
+        return launch(ADD)
+class cuda:
+    is_initialized = staticmethod(lambda: library is not None)
+    synchronize = staticmethod(lambda: None)
+rand = lambda *shape, device: Tensor()
+relu = lambda tensor: launch(SCALE)
+""")
+        options = f"prepare('--injection-path', {INJECTION!r})"
+        text = "\n".join(["sys.path.append('modules')", *cells]).replace("kprof.prepare()", "kprof." + options)
+        run = self.alone(text)
+        self.assertEqual(run.code, 0, run.err)
+        for line in ("vectorAdd: 1 launches", "scale: 1 launches", '"dram__bytes.sum": ', "pandas is not installed"):
+            self.assertIn(line, run.out)
+        self.assertEqual(sum(line.startswith("scale {") for line in run.out.splitlines()), 3)
+        self.assertIn("Kernel", run.out)
+        self.assert_clean()
+
     def test_c_header(self):
         run = self.collect(["--armed", "no"], ["init", "control=start", f"launch={SCALE}", "control=stop",
                                                f"launch={SCALE}", f"control=start:default:{self.path('part')}",

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
-"""Runs samples/notebook/analysis.py on two reports, and checks that the notebook has the same cells. With --write it
-makes the notebook from the script. Usage: notebook.py SOURCE KPROF WRITE_FIXTURE | notebook.py SOURCE --write"""
+"""Runs samples/notebook/analysis.py on two reports, and checks that the notebooks have the same cells as the scripts.
+With --write it makes the notebooks from the scripts. tests/e2e runs the other one, which measures.
+Usage: notebook.py SOURCE KPROF WRITE_FIXTURE | notebook.py SOURCE --write"""
 import json
 import os
 import pathlib
@@ -47,16 +48,26 @@ def run(source, kprof, write_fixture):
     return None
 
 
+def settle(source, name, writes):
+    """Make the notebook of a script, or say what is wrong with it."""
+    notebook = source / f"samples/notebook/{name}.ipynb"
+    made = notebook_of((source / f"samples/notebook/{name}.py").read_text())
+    if writes:
+        notebook.write_text(json.dumps(made, indent=1) + "\n")
+    if json.loads(notebook.read_text()) != made:
+        return f"{notebook}: other cells than the script's; tests/samples/notebook.py . --write"
+    return None
+
+
 def main():
     source = pathlib.Path(sys.argv[1])
-    notebook = source / "samples/notebook/analysis.ipynb"
-    made = notebook_of((source / "samples/notebook/analysis.py").read_text())
+    for name in ("analysis", "inside"):
+        wrong = settle(source, name, sys.argv[2] == "--write")
+        if wrong:
+            print(wrong)
+            return 1
     if sys.argv[2] == "--write":
-        notebook.write_text(json.dumps(made, indent=1) + "\n")
         return 0
-    if json.loads(notebook.read_text()) != made:
-        print("samples/notebook: the notebook has other cells than the script; tests/samples/notebook.py . --write")
-        return 1
     try:
         import matplotlib  # noqa: F401
         import pandas  # noqa: F401
