@@ -172,6 +172,12 @@ class Control(Case):
             self.assertEqual(run.out.splitlines()[-1], str(code), words)
             self.assertFalse(os.path.exists(self.path("x.kprof")))
 
+    def test_what_does_not_go_with_it(self):
+        for options in (["--replay-mode", "range"], ["--census"]):
+            run = self.collect(options, ["init"])
+            self.assert_run(run, 101)
+            self.assertIn("--armed no", run.err)
+
     def test_part_of_a_program_that_ends_is_made_all_the_same(self):
         run = self.collect([], [f"run={CTL} start -o part", f"launch={SCALE}*2", "_exit=3"])
         self.assert_run(run, 3)

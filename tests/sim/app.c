@@ -74,6 +74,20 @@ static void do_something(const char *text)
         abort();
 }
 
+/* "NAME*COUNT": print the processor time of a launch, in ns. */
+static void time_launches(const char *text)
+{
+    struct timespec before, after;
+    const long count = atol(strchr(text, '*') + 1);
+    launch(text); /* what is done once */
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &before);
+    launch(text);
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &after);
+    printf("%.1f\n",
+           ((double)(after.tv_sec - before.tv_sec) * 1e9 + (double)(after.tv_nsec - before.tv_nsec)) / (double)count);
+    fflush(stdout);
+}
+
 /* cudaProfilerStart or cudaProfilerStop */
 static void call_profiler(const char *call)
 {
@@ -599,6 +613,7 @@ static const struct {
     void (*run)(const char *argument);
 } steps[] = {{"init", init},
              {"launch", launch},
+             {"time", time_launches},
              {"place", place},
              {"name", give_name},
              {"long", launch_long},

@@ -287,14 +287,14 @@ static void launch(const sim_step *step)
     const unsigned nodes = step->op == SIM_GRAPH_LAUNCH ? sim.streams[CAPTURED].graph.count : 1;
     kprof_call call = sim_describe(step);
     call.context_id = places[CONTEXT_ID];
-    if (!atomic_load(&sim.is_unfollowed))
+    if (sim.hooks && !atomic_load(&sim.is_unfollowed))
         sim.hooks->enter(&call);
     wait_while_measured();
     hold_third();
     if (!sim.streams[step->stream].capturing)
         check_memory(nodes);
     call.failed = sim_call(step, NULL) != 0;
-    if (!atomic_load(&sim.is_unfollowed)) /* it may have changed meanwhile */
+    if (sim.hooks && !atomic_load(&sim.is_unfollowed)) /* it may have changed meanwhile */
         sim.hooks->leave(&call);
 }
 
@@ -312,8 +312,6 @@ void kprof_sim_launch(const char *mangled)
     kprof_launch_record record = {.grid = {places[GRID], 1, 1}, .block = {places[BLOCK], 1, 1}};
     record.dynamic_smem_bytes = places[SMEM];
     launched = true;
-    if (!sim.hooks)
-        return;
     launch(&step);
     sim_timeline_launch(mangled, &record);
     if (has_fault("damage"))
