@@ -612,15 +612,18 @@ static void show_files(source_page *page)
         [KPROF_SOURCE_FOUND] = "text from this machine",
         [KPROF_SOURCE_UNCHECKED] = "text from this machine; the report does not tell whether it is the same",
         [KPROF_SOURCE_CHANGED] = "no text: the file here is not the one that was compiled",
-        [KPROF_SOURCE_MISSING] = "no text: not found; --source-folder DIR tells where it is",
+        [KPROF_SOURCE_MISSING] = "no text: not found; --source-folders DIR tells where it is",
     };
     kprof_emitter *emitter = page->emitter;
     emitter->ops->list_begin(emitter, &(kprof_emit_list){"files", "Source files", KPROF_LIST_TABLE, true});
     for (size_t i = 0; i < page->profiles.file_count; i++) {
         if (!page->is_looked_for[i])
             continue;
+        const kprof_code_file *file = &page->profiles.files[i];
         const kprof_emit_field fields[] = {
-            kprof_field_text("path", "File", page->profiles.files[i].path),
+            kprof_field_text("path", "File", file->path),
+            machine(optional_integer("bytes", "Bytes", file->bytes >= 0, (uint64_t)file->bytes)),
+            machine(kprof_field_text("hash", "Hash", file->hash)),
             kprof_field_text("state", "Text", states[page->texts[i].state]),
         };
         kprof_show_record(emitter, fields, sizeof fields / sizeof *fields);
