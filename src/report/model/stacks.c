@@ -25,21 +25,25 @@ static const char *last_part(const char *path)
     return slash && slash[1] ? slash + 1 : path;
 }
 
-/* "step (train.py:57)", "main (app)", "app+0x1234" */
+static double number_of(const cJSON *object, const char *key)
+{
+    const cJSON *item = cJSON_GetObjectItemCaseSensitive(object, key);
+    return cJSON_IsNumber(item) && item->valuedouble > 0 && item->valuedouble < 9e15 ? item->valuedouble : 0;
+}
+
+/* "step (train.py:57)", of native code also "main (app)" or "app+0x1234", where its line or function is not known */
 static void describe_frame(const cJSON *frame, kprof_strbuf *out)
 {
     const char *function = string_of(frame, "function"), *module = string_of(frame, "module");
     const char *file = string_of(frame, "file");
-    const cJSON *place = cJSON_GetObjectItemCaseSensitive(frame, module ? "offset" : "line");
-    const double number =
-        cJSON_IsNumber(place) && place->valuedouble > 0 && place->valuedouble < 9e15 ? place->valuedouble : 0;
-    if (module && function)
-        kprof_strbuf_printf(out, "%s (%s)", function, last_part(module));
-    else if (module)
+    if (module && !function)
         kprof_strbuf_printf(out, "%s+0x%llx", *module ? last_part(module) : "generated code",
-                            (unsigned long long)number);
+                            (unsigned long long)number_of(frame, "offset"));
+    else if (module && !file)
+        kprof_strbuf_printf(out, "%s (%s)", function, last_part(module));
     else
-        kprof_strbuf_printf(out, "%s (%s:%.0f)", function ? function : "?", file ? last_part(file) : "?", number);
+        kprof_strbuf_printf(out, "%s (%s:%.0f)", function ? function : "?", file ? last_part(file) : "?",
+                            number_of(frame, "line"));
 }
 
 static kprof_status no_memory(const loader *load)

@@ -9,7 +9,7 @@
 #define KPROF_TOLD_FRAMES_MAX 512
 
 typedef struct kprof_told_frame {
-    char *text; /* "step (train.py:57)", "main (app)", "app+0x1234" */
+    char *text; /* "step (train.py:57)", "main (app.c:9)", "main (app)", "app+0x1234" */
     char *file; /* with its folders, of native code that of the module; "": not known */
     bool is_native;
     bool is_installed; /* none of the user's own code */
