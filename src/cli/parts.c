@@ -81,17 +81,26 @@ static kprof_status keep_seed(const kprof_parts *parts, const kprof_options *opt
     return status;
 }
 
+/* CUPTI counts instructions by one configuration in a process. */
+static bool may_measure_instructions(const kprof_instruction_wish *wanted, const kprof_instruction_wish *kept)
+{
+    const bool measures = kept->samples || kept->counters.count > 0;
+    bool may = wanted->counters.count == 0 || wanted->counters.count == kept->counters.count;
+    for (size_t i = 0; i < wanted->counters.count && may; i++)
+        may = strcmp(wanted->counters.items[i], kept->counters.items[i]) == 0;
+    return may && (measures || (!wanted->samples && wanted->counters.count == 0));
+}
+
 static kprof_status write_config(const kprof_parts *parts, const kprof_options *options, const kprof_plans *plans,
                                  uint32_t number)
 {
     char name[64];
     kprof_config config;
-    const kprof_instruction_wish *kept = &parts->run.plans->instructions;
-    const bool measures = plans->instructions.samples || plans->instructions.counters.count > 0;
-    if (measures && !kept->samples && kept->counters.count == 0)
+    if (!may_measure_instructions(&plans->instructions, &parts->run.plans->instructions))
         return kprof_fail(KPROF_USAGE,
-                          "single instructions are measured in code that is kept from the start: give such a "
-                          "set, section or metric to kprof --armed no, too");
+                          "single instructions are measured in code that is kept from the start, and counted by "
+                          "the same metrics in all of a run: give such a set, section or metric to kprof "
+                          "--armed no, too");
     kprof_status status = kprof_plans_config(plans, options, &config);
     if (status != KPROF_OK)
         return status;

@@ -75,7 +75,7 @@ static kprof_status use_plan(uint32_t number)
     if (number == the_arming.plan)
         return KPROF_OK;
     kprof_status status = wanted->chips ? KPROF_OK : read_plan(number, wanted);
-    if (status == KPROF_OK && !kprof_contexts_drop())
+    if (status == KPROF_OK && !kprof_contexts_change_plan())
         status = kprof_fail(KPROF_NOT_COLLECTED, "the GPU's work did not end, so that the counters of the plan before "
                                                  "could not be given back");
     if (status != KPROF_OK)
@@ -135,7 +135,9 @@ static void end_measuring(void)
     kprof_batch_end("kprof ctl stop");
     kprof_contexts_end_samples();
     kprof_launch_write_counts();
-    if (!kprof_contexts_drop()) {
+    kprof_contexts_release_memory();
+    kprof_contexts_release();
+    if (kprof_contexts_have_counters()) {
         kprof_log(KPROF_LOG_WARNING, "process %d keeps the counters until the GPU's work ends", (int)getpid());
         kprof_idle_watch();
     }

@@ -74,6 +74,18 @@ static void disarm_samples(const kprof_profiled_context *context)
         kprof_log(KPROF_LOG_DEBUG, "samples cannot be disabled");
 }
 
+/* The plan of the context is another one now. */
+static kprof_status follow_plan(kprof_profiled_context *context, const kprof_chip_metrics *metrics)
+{
+    context->metrics = metrics;
+    if (!context->pc_samples)
+        open_samples(context);
+    kprof_contexts_arm(context);
+    kprof_status status = kprof_engine.device->profiler_open(context->context, metrics, &context->profiler);
+    context->lacks_plan = status != KPROF_OK;
+    return status;
+}
+
 static kprof_status add(void *context, uint32_t device, const kprof_chip_metrics *metrics, kprof_profiled_context **out)
 {
     context_list *list = &the_contexts;
@@ -149,7 +161,9 @@ kprof_status kprof_contexts_open(void *context, const kprof_chip_metrics *metric
             c->takes_turns = c->takes_turns || c->replayed_ranges > 0;
             status = give_back_idle(c);
         }
-    if (status == KPROF_OK && *out && !(*out)->has_counters)
+    if (status == KPROF_OK && *out && (*out)->lacks_plan)
+        status = follow_plan(*out, metrics);
+    else if (status == KPROF_OK && *out && !(*out)->has_counters)
         kprof_contexts_arm(*out);
     if (status == KPROF_OK && !*out)
         status = add(context, device, metrics, out);
@@ -236,22 +250,34 @@ void kprof_contexts_release(void)
     pthread_mutex_unlock(&list->mutex);
 }
 
-bool kprof_contexts_drop(void)
+bool kprof_contexts_have_counters(void)
 {
     context_list *list = &the_contexts;
+    bool have = false;
     pthread_mutex_lock(&list->mutex);
-    for (kprof_profiled_context **link = &list->contexts; *link;) {
-        kprof_profiled_context *going = *link;
-        if (give_back_idle(going) != KPROF_OK) {
-            link = &going->next;
-            continue;
-        }
-        *link = going->next;
-        release(going);
-    }
-    const bool is_empty = !list->contexts;
+    for (const kprof_profiled_context *c = list->contexts; c; c = c->next)
+        have = have || c->has_counters;
     pthread_mutex_unlock(&list->mutex);
-    return is_empty;
+    return have;
+}
+
+bool kprof_contexts_change_plan(void)
+{
+    context_list *list = &the_contexts;
+    bool are_idle = true;
+    pthread_mutex_lock(&list->mutex);
+    for (kprof_profiled_context *c = list->contexts; c && are_idle; c = c->next) {
+        are_idle = give_back_idle(c) == KPROF_OK;
+        if (!are_idle)
+            break;
+        kprof_samples_free(c->samples);
+        kprof_engine.device->profiler_close(c->profiler);
+        c->samples = NULL;
+        c->profiler = NULL;
+        c->lacks_plan = true;
+    }
+    pthread_mutex_unlock(&list->mutex);
+    return are_idle;
 }
 
 void kprof_contexts_end_samples(void)
@@ -307,7 +333,7 @@ void kprof_contexts_forget(void *context, bool in_pass)
         if (going->context != context)
             continue;
         *link = going->next;
-        if (!in_pass && !going->left_in_pass)
+        if (!in_pass && !going->left_in_pass && !going->lacks_plan)
             give_back(going); /* CUPTI takes the next context at the same address for this one */
         release(going);
         break;

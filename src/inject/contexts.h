@@ -13,6 +13,7 @@ typedef struct kprof_profiled_context {
     uint32_t device;
     const kprof_chip_metrics *metrics; /* borrowed */
     kprof_profiler *profiler;
+    bool lacks_plan;                  /* that has changed, and there is no profiler until the next launch */
     struct kprof_samples *samples;    /* NULL until wanted */
     kprof_instructions *instructions; /* counters of instructions; NULL until wanted */
     kprof_pc_samples *pc_samples;     /* NULL: none are wanted, or not possible */
@@ -67,10 +68,12 @@ size_t kprof_contexts_held_bytes(uint32_t device);
 /* Let other processes have the counters, except those of contexts whose work does not end in time. The next
  * measurement takes them again. Needs the gate. */
 void kprof_contexts_release(void);
+/* Has a context still counters? */
+bool kprof_contexts_have_counters(void);
 
-/* Give the counters back, and forget all that was kept of contexts. False when the work of one does not end in time:
- * that one stays. Needs the gate, and no batch may be open. */
-bool kprof_contexts_drop(void);
+/* Contexts measure by other plans from now on, which the next launches name. False when the work of one does not end in
+ * time. Needs the gate, and no batch may be open. */
+bool kprof_contexts_change_plan(void);
 
 /* Report the samples of all contexts that lack passes, as they are; see samples.h. Needs the gate. */
 void kprof_contexts_end_samples(void);

@@ -1,6 +1,6 @@
 """What is measured of instructions, from the option to the tables of the report."""
 
-from harness import APP, INJECTION, SCALE, VECTOR_ADD, Case
+from harness import APP, INJECTION, KPROF, METRIC, SCALE, VECTOR_ADD, Case
 
 
 class Instructions(Case):
@@ -29,6 +29,15 @@ class Instructions(Case):
         samples = self.query("run.kprof", "SELECT count(DISTINCT metric.name) FROM instruction_value JOIN metric ON "
                              "metric.id = metric_id WHERE metric.name LIKE 'smsp__pcsamp_%'")
         self.assertEqual(samples, [(3,)])
+
+    def test_run_that_is_stopped_and_started_again(self):
+        ctl = f"{KPROF} ctl"
+        run = self.kprof("--injection-path", INJECTION, "-f", "-o", "run", "--armed", "no", "--set", "source", APP,
+                         f"run={ctl} start", f"launch={SCALE}", f"run={ctl} start --metrics {METRIC} -o part",
+                         f"launch={SCALE}", f"run={ctl} start", f"launch={SCALE}")
+        self.assert_run(run, 0)
+        self.assertEqual(self.query("run.kprof", "SELECT counted, sampled, reason FROM code_profile"), [(2, 2, "")])
+        self.assertEqual(self.query("part.kprof", "SELECT count(*) FROM code_profile"), [(0,)])
 
     def test_names_of_instructions_alone_are_enough(self):
         for metrics in ("source:inst_executed", "group:smsp__pcsamp_warp_stall_reasons,launch__grid_size"):

@@ -288,6 +288,35 @@ static void open_one(void *context)
     assert_ptr_equal(out->context, context);
 }
 
+/* What a context has learnt stays; its counters are those of the next launch's plan. */
+static void test_another_plan(void **state)
+{
+    (void)state;
+    static const kprof_chip_metrics other;
+    kprof_profiled_context *out;
+    assert_true(kprof_contexts_change_plan()); /* nothing was measured yet */
+    assert_int_equal(kprof_contexts_open(&places[1], NULL, &out), KPROF_OK);
+    const kprof_profiled_context *before = out;
+    out->comparisons = 3;
+    late = &places[1];
+    assert_false(kprof_contexts_change_plan());
+    assert_true(kprof_contexts_have_counters());
+    late = NULL;
+    assert_true(kprof_contexts_change_plan());
+    assert_false(kprof_contexts_have_counters());
+    assert_int_equal(given_back, 1);
+    kprof_contexts_release(); /* there is nothing to give back */
+    assert_int_equal(kprof_contexts_open(&places[1], &other, &out), KPROF_OK);
+    assert_ptr_equal(out, before);
+    assert_ptr_equal(out->metrics, &other);
+    assert_int_equal(out->comparisons, 3);
+    assert_int_equal(opened, 2);
+    assert_true(kprof_contexts_have_counters());
+    assert_true(kprof_contexts_change_plan());
+    kprof_contexts_forget(&places[1], false);
+    assert_null(kprof_contexts_find(&places[1]));
+}
+
 /* CUPTI gives back the counters of the current context, and the thread may be the application's. */
 static void test_thread_keeps_its_context(void **state)
 {
@@ -447,6 +476,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_counters_of_another_device, note_all, forget_all),
         cmocka_unit_test_setup_teardown(test_not_opened, note_all, forget_all),
         cmocka_unit_test_setup_teardown(test_ends_with_counters, note_all, forget_all),
+        cmocka_unit_test_setup_teardown(test_another_plan, note_all, forget_all),
         cmocka_unit_test_setup_teardown(test_pass_that_was_left_open, note_all, forget_all),
         cmocka_unit_test_setup_teardown(test_samples_of_instructions, note_all, forget_all),
         cmocka_unit_test_setup_teardown(test_samples_that_are_not_there, note_all, forget_all),
