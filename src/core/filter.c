@@ -411,8 +411,10 @@ void kprof_filter_restart(kprof_filter *filter)
 void kprof_filter_take_another(kprof_filter *filter, const kprof_filter_launch *launch)
 {
     counter *counts = filter->spec.launch_count ? find_counter(filter, launch) : NULL;
-    if (counts)
-        atomic_fetch_sub_explicit(&counts->taken, 1, memory_order_relaxed);
+    uint64_t taken = counts ? atomic_load_explicit(&counts->taken, memory_order_relaxed) : 0;
+    while (taken > 0 && !atomic_compare_exchange_weak_explicit(&counts->taken, &taken, taken - 1, memory_order_relaxed,
+                                                               memory_order_relaxed))
+        continue; /* 0: counting has begun anew meanwhile */
 }
 
 /* Position of the next launch, from 0, as --schedule counts them. Where each device or configuration counts, there is

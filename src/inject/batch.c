@@ -100,6 +100,11 @@ bool kprof_batch_has_put_off(void)
     return kprof_open_has_put_off();
 }
 
+bool kprof_batch_has_sampled(void)
+{
+    return kprof_open_is_sampled();
+}
+
 bool kprof_batch_enter(const kprof_batch_launch *launch, kprof_status *status)
 {
     return kprof_join_launch(&kprof_the_batch, launch, status);

@@ -142,6 +142,14 @@ void kprof_kernels_forget_handles(void)
     atomic_fetch_add(&kprof_the_kernels.generation, 1);
 }
 
+kprof_filter_launch kprof_kernel_place(const kprof_launch_record *record)
+{
+    kprof_filter_launch place = {record->device, record->kernel, .dynamic_smem_bytes = record->dynamic_smem_bytes};
+    memcpy(place.grid, record->grid, sizeof place.grid);
+    memcpy(place.block, record->block, sizeof place.block);
+    return place;
+}
+
 void kprof_kernels_visit(void (*visit)(kprof_kernel *kernel))
 {
     kprof_kernel_table *table = &kprof_the_kernels;

@@ -76,6 +76,9 @@ int64_t kprof_kernel_patience_ns(const kprof_kernel *kernel);
 /* Such a wait timed out. */
 void kprof_kernel_note_timeout(kprof_kernel *kernel);
 
+/* What the filter's counting looks at. */
+kprof_filter_launch kprof_kernel_place(const kprof_launch_record *record);
+
 /* Call `visit` for every kernel. */
 void kprof_kernels_visit(void (*visit)(kprof_kernel *kernel));
 

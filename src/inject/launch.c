@@ -322,15 +322,6 @@ static void tell_stopped(void)
               (int)kprof_engine.process.pid);
 }
 
-/* What counting looks at. */
-static kprof_filter_launch place_of(const kprof_launch_record *record)
-{
-    kprof_filter_launch place = {record->device, record->kernel, .dynamic_smem_bytes = record->dynamic_smem_bytes};
-    memcpy(place.grid, record->grid, sizeof place.grid);
-    memcpy(place.block, record->block, sizeof place.block);
-    return place;
-}
-
 /* Return the launch's number among those of its kernel where --kernel-id wants them; 0: it is in another place. */
 static uint64_t number_launch(const kprof_call *call, const counted *launch, const kprof_device *device)
 {
@@ -364,7 +355,7 @@ static bool choose(const kprof_call *call, const counted *launch, const kprof_de
     kprof_launch_record record = {.device = device->record.device, .kernel = launch->kernel->record.kernel};
     if (matches && kprof_filter_needs_shape(filter))
         kprof_engine.device->target_shape(call, &record);
-    const kprof_filter_launch place = place_of(&record);
+    const kprof_filter_launch place = kprof_kernel_place(&record);
     return kprof_filter_take_launch(filter, matches, &place);
 }
 
@@ -404,10 +395,18 @@ static void make_local_space(const kprof_call *call, const kprof_device *device,
         make_space(call, local_bytes);
 }
 
+/* Of a sample -c counts one launch, that with the last pass. */
+static void settle_sampled(const kprof_launch_record *record)
+{
+    const kprof_filter_launch place = kprof_kernel_place(record);
+    if (kprof_batch_has_sampled())
+        kprof_filter_take_another(kprof_engine.process.filter, &place);
+}
+
 /* A chosen launch was not measured. If it was put off, -c does not count it. */
 static void write_unmeasured(kprof_launch_record *record, const char *obstacle)
 {
-    const kprof_filter_launch place = place_of(record);
+    const kprof_filter_launch place = kprof_kernel_place(record);
     if (kprof_batch_has_put_off())
         kprof_filter_take_another(kprof_engine.process.filter, &place);
     kprof_deliver_launch(record, obstacle);
@@ -462,6 +461,7 @@ static void enter_range(const kprof_call *call, uint64_t position, const kprof_d
         launch.record.dynamic_smem_bytes = 0;
         atomic_fetch_add(&kprof_engine.process.matched, 1);
         kprof_status status = *obstacle ? KPROF_NOT_COLLECTED : measure_range(&launch);
+        settle_sampled(&launch.record);
         if (status != KPROF_OK)
             write_unmeasured(&launch.record, *obstacle ? obstacle : kprof_process_reason(status));
         if (is_final(status))
@@ -524,6 +524,8 @@ static void enter_launch(const kprof_call *call)
         close_batch(call->name);
     else
         obstacle = enter_batch(&launch);
+    if (chosen)
+        settle_sampled(&launch.record);
     if (chosen && (asks_nothing || *obstacle)) {
         write_unmeasured(&launch.record, obstacle);
         kprof_process_check_owner();

@@ -207,15 +207,13 @@ void kprof_multiplex_deliver(const kprof_batch_state *state)
 {
     kprof_samples *samples = state->context->samples;
     size_t *complete = calloc(state->list.count + 1, sizeof *complete), count = 0;
-    uint32_t pass_count = state->metrics->pass_count;
-    uint64_t all_passes = pass_count == 64 ? UINT64_MAX : (UINT64_C(1) << pass_count) - 1;
     for (size_t i = 0; i < state->list.count; i++) {
         kprof_open_launch *launch = &state->list.items[i];
         kprof_sample *s = &samples->items[launch->range];
         s->record.profile_ns += launch->record.profile_ns;
         if (launch->record.launch != s->record.launch)
             deliver_contribution(s, &launch->record);
-        if (complete && s->passes == all_passes) {
+        if (complete && kprof_samples_have_all(samples, launch->range)) {
             kprof_samples_note_complete(samples, launch->range);
             complete[count++] = launch->range;
         }

@@ -146,6 +146,12 @@ size_t kprof_samples_take(kprof_samples *samples, const kprof_batch_launch *laun
     return number;
 }
 
+bool kprof_samples_have_all(const kprof_samples *samples, size_t range)
+{
+    const uint32_t count = samples->metrics->pass_count;
+    return samples->items[range].passes == (count == 64 ? UINT64_MAX : (UINT64_C(1) << count) - 1);
+}
+
 /* Take a sample out of the list of open ones. */
 static void take_out(kprof_samples *samples, size_t number)
 {

@@ -74,6 +74,8 @@ bool kprof_samples_are_full(const kprof_samples *samples);
 
 /* Add the launch, whose turn it is, to a sample, and return its range. `why` says why it is not repeated. */
 size_t kprof_samples_take(kprof_samples *samples, const kprof_batch_launch *launch, const char *why);
+/* Has the sample of this range all passes, or will it when its last launch has run? */
+bool kprof_samples_have_all(const kprof_samples *samples, size_t range);
 /* Drop the sample of this range, as one of its launches, `lost`, was not measured, so that it cannot be completed.
  * `why` is what is told of another launch of the sample. */
 void kprof_samples_drop(kprof_samples *samples, size_t range, const kprof_launch_record *lost, const char *why);

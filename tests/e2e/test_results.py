@@ -469,6 +469,18 @@ class Multiplexing(Case):
         text = self.kprof("report", "run.kprof").out
         self.assertIn("multiplexed: medians of", text)
 
+    def test_count(self):
+        """-c counts samples: each kernel that runs as often as there are passes, and once to be watched, is whole."""
+        kernels = [f"_Z3k{i:02}v" for i in range(18)]
+        run = self.collect(["--set", "default", "--replay-mode", "multiplex", "-c", "18"],
+                           [f"launch={kernel}" for _ in range(12) for kernel in kernels])
+        self.assert_run(run, 0)
+        passes = self.planned_passes()
+        whole = self.query("run.kprof",
+                           f"SELECT kernel_id FROM launch WHERE passes = {passes} AND measured AND reason = ''")
+        self.assertEqual((len(whole), len(set(whole))), (18, 18))
+        self.assertEqual(self.query("run.kprof", "SELECT count(*) FROM launch"), [(18 * (1 + passes),)])
+
     def test_columns_of_ncu(self):
         """They do not tell what was multiplexed."""
         self.multiplexed(40)

@@ -142,8 +142,10 @@ static bool enter_window(kprof_batch *batch, const kprof_batch_launch *launch, c
         return false;
     }
     kprof_turn turn = find_turn(batch, launch, decision, status);
-    if (turn == KPROF_TURN_LATER)
-        kprof_multiplex_skip(&launch->record);
+    if (turn != KPROF_TURN_NOW && *status == KPROF_OK)
+        kprof_open_note_sampled();
+    if (turn == KPROF_TURN_LATER && kprof_engine.process.config.filter.launch_count == 0)
+        kprof_multiplex_skip(&launch->record); /* else -c asks for samples, and this is none */
     if (turn != KPROF_TURN_NOW)
         return false;
     if (!kprof_state_reserve(state, 1)) {
@@ -154,6 +156,8 @@ static bool enter_window(kprof_batch *batch, const kprof_batch_launch *launch, c
     state->ranges.wanted++;
     kprof_join_add(batch, launch, NULL);
     size_t range = kprof_samples_take(state->context->samples, launch, decision->why);
+    if (!kprof_samples_have_all(state->context->samples, range))
+        kprof_open_note_sampled();
     kprof_own_run_begin_range(&batch->own, state, launch->call, range);
     atomic_store(&batch->own.spans_calls, launch->begins_range);
     return true;
@@ -183,6 +187,7 @@ static bool watch(kprof_batch *batch, const kprof_batch_launch *launch, const kp
     }
     *status = kprof_wait_for_context(launch->call->context);
     if (kprof_wait_is_idle(*status)) {
+        kprof_open_note_sampled();
         atomic_store(&launch->kernel->to_watch, true);
         *status = kprof_fail(KPROF_NOT_COLLECTED, "%s", decision->why);
     }

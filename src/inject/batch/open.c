@@ -135,6 +135,7 @@ static void start_anew(kprof_batch *batch, const kprof_batch_launch *launch, con
 
 /* This thread's launch is not measured, but a later one could be. */
 static __thread bool is_put_off;
+static __thread bool is_sampled; /* it completes no sample */
 
 static void put_off(kprof_batch *batch, void *context)
 {
@@ -144,7 +145,17 @@ static void put_off(kprof_batch *batch, void *context)
 
 void kprof_open_begin_call(void)
 {
-    is_put_off = false;
+    is_put_off = is_sampled = false;
+}
+
+void kprof_open_note_sampled(void)
+{
+    is_sampled = true;
+}
+
+bool kprof_open_is_sampled(void)
+{
+    return is_sampled;
 }
 
 bool kprof_open_has_put_off(void)

@@ -1,4 +1,5 @@
-/* Opens the batch for a launch, and takes it down. Hold the gate, except for _begin_call and _has_put_off. */
+/* Opens the batch for a launch, and takes it down. Hold the gate, except for _begin_call, _is_sampled and _has_put_off.
+ */
 #ifndef KPROF_INJECT_BATCH_OPEN_H
 #define KPROF_INJECT_BATCH_OPEN_H
 
@@ -15,6 +16,9 @@ void kprof_open_release(kprof_batch *batch, bool is_idle);
 kprof_status kprof_open_fail_sealed(kprof_batch *batch, const kprof_batch_launch *launch);
 /* A call of the application begins in this thread. */
 void kprof_open_begin_call(void);
+/* The launch of this call completes no sample: see kprof_batch_has_sampled. */
+void kprof_open_note_sampled(void);
+bool kprof_open_is_sampled(void);
 /* Was the launch of this call put off? */
 bool kprof_open_has_put_off(void);
 
