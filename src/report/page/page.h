@@ -69,6 +69,21 @@ typedef struct kprof_page_code kprof_page_code;
 kprof_status kprof_page_show_code(kprof_emitter *emitter, const kprof_page_context *context,
                                   kprof_page_code **out) KPROF_MUST_CHECK;
 void kprof_page_code_free(kprof_page_code *code);
+/* How the times of kernels spread over the reports that were merged, or over the processes of a run. To be freed with
+ * _free, also after a failure. */
+typedef struct kprof_page_shares kprof_page_shares;
+typedef struct kprof_source_spread {
+    size_t count;                                 /* of sources that ran the kernel */
+    double least_ns, median_ns, most_ns, mean_ns; /* of the time of all its launches in one source; NaN: not known */
+    const char *slowest;                          /* source; NULL: not known */
+} kprof_source_spread;
+kprof_status kprof_page_shares_new(const kprof_page_context *context, kprof_page_shares **out) KPROF_MUST_CHECK;
+/* Are the sources several reports, so that the times of one report's ranks are told apart? */
+bool kprof_page_shares_are_reports(const kprof_page_shares *all);
+/* Before the sources page has sorted them. */
+kprof_source_spread kprof_page_shares_of(const kprof_page_shares *all, const kprof_model_kernel *kernel);
+void kprof_page_shares_free(kprof_page_shares *all);
+
 /* Show what --census counted and timed; nothing where the report has no census. */
 kprof_status kprof_page_show_census(kprof_emitter *emitter, const kprof_page_context *context) KPROF_MUST_CHECK;
 /* Show the launches with their sections. */

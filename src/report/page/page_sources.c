@@ -37,7 +37,7 @@ typedef struct kernel_share {
     load *loads; /* [source_count] */
 } kernel_share;
 
-typedef struct shares {
+struct kprof_page_shares {
     const kprof_model *model;
     kprof_report *report;
     source *sources;
@@ -51,7 +51,11 @@ typedef struct shares {
     size_t duration; /* index of the metric */
     double *values;  /* [metric_count] */
     bool *asked;
-} shares;
+    double *sorted; /* [source_count] */
+    bool is_merged; /* its sources are reports, not processes */
+};
+
+typedef struct kprof_page_shares shares;
 
 static kprof_status read_source(void *user, sqlite3_stmt *row)
 {
@@ -99,7 +103,8 @@ static kprof_status find_sources(shares *all)
         return kprof_store_no_memory(all->report);
     if (all->report->version >= 5)
         status = kprof_store_query(all->report, "SELECT id, name FROM source ORDER BY id", read_source, all);
-    if (status == KPROF_OK && all->source_count == 0)
+    all->is_merged = all->source_count > 0;
+    if (status == KPROF_OK && !all->is_merged)
         status = take_processes(all);
     else if (status == KPROF_OK)
         status = kprof_store_query(all->report, "SELECT process_id, source_id FROM process_source ORDER BY process_id",
@@ -274,21 +279,44 @@ static void describe_note(const kernel_share *own, kprof_strbuf *out)
     kprof_untold_note(own->seen > own->launches ? own->seen - own->launches : 0, out);
 }
 
-/* Ranks may have different work, so sources that never ran a kernel do not count. `sorted` has room for all of them. */
-static void show_kernel(kprof_emitter *emitter, const shares *all, const kernel_share *own, double *sorted)
+/* Ranks may have different work, so sources that never ran a kernel do not count. */
+static kprof_source_spread spread_of(const shares *all, const kernel_share *own)
 {
-    size_t count = 0, slowest = 0;
+    kprof_source_spread spread = {.least_ns = NAN, .median_ns = NAN, .most_ns = NAN, .mean_ns = NAN};
+    size_t slowest = 0;
     for (size_t i = 0; i < all->source_count; i++) {
         if (isnan(own->loads[i].time_ns))
             continue;
-        if (count == 0 || own->loads[i].time_ns > own->loads[slowest].time_ns)
+        if (spread.count == 0 || own->loads[i].time_ns > own->loads[slowest].time_ns)
             slowest = i;
-        sorted[count++] = own->loads[i].time_ns;
+        all->sorted[spread.count++] = own->loads[i].time_ns;
     }
-    kprof_sort(sorted, count);
-    const double median = count == 0 ? NAN : (sorted[(count - 1) / 2] + sorted[count / 2]) / 2;
-    const double least = count == 0 ? NAN : sorted[0], most = count == 0 ? NAN : sorted[count - 1];
-    const double mean = count == 0 ? NAN : own->total_ns / (double)count;
+    if (spread.count == 0)
+        return spread;
+    kprof_sort(all->sorted, spread.count);
+    spread.least_ns = all->sorted[0];
+    spread.median_ns = (all->sorted[(spread.count - 1) / 2] + all->sorted[spread.count / 2]) / 2;
+    spread.most_ns = all->sorted[spread.count - 1];
+    spread.mean_ns = own->total_ns / (double)spread.count;
+    spread.slowest = all->sources[slowest].name;
+    return spread;
+}
+
+kprof_source_spread kprof_page_shares_of(const kprof_page_shares *all, const kprof_model_kernel *kernel)
+{
+    const size_t number = kprof_names_find(&all->kernel_numbers, kernel->mangled);
+    return number == KPROF_NAMES_NONE ? (kprof_source_spread){.least_ns = NAN, .median_ns = NAN, .most_ns = NAN}
+                                      : spread_of(all, &all->kernels[number]);
+}
+
+bool kprof_page_shares_are_reports(const kprof_page_shares *all)
+{
+    return all->is_merged && all->source_count > 1;
+}
+
+static void show_kernel(kprof_emitter *emitter, const shares *all, const kernel_share *own)
+{
+    const kprof_source_spread spread = spread_of(all, own);
     kprof_strbuf text = KPROF_STRBUF_INIT;
     describe_note(own, &text);
     kprof_emit_field note = kprof_field_folding(kprof_field_text("note", "Note", text.length ? text.data : NULL));
@@ -297,14 +325,16 @@ static void show_kernel(kprof_emitter *emitter, const shares *all, const kernel_
         kprof_field_folding(kprof_field_plain(
             kprof_field_text("kernel", "Kernel", kprof_model_kernel_name(own->kernel, emitter->options->kernel_base)))),
         kprof_field_integer("launches", "Launches", (int64_t)own->launches),
-        kprof_field_integer("sources", "Sources", (int64_t)count),
-        kprof_field_folding_unless(kprof_field_with_unit(kprof_field_real("minimum", "Least total", least), "ns"),
-                                   count == 1),
-        kprof_field_with_unit(kprof_field_real("median", "Median total", median), "ns"),
-        kprof_field_with_unit(kprof_field_real("maximum", "Largest total", most), "ns"),
-        kprof_field_with_unit(kprof_field_real("imbalance", "Above mean", mean > 0 ? 100 * (most / mean - 1) : NAN),
+        kprof_field_integer("sources", "Sources", (int64_t)spread.count),
+        kprof_field_folding_unless(
+            kprof_field_with_unit(kprof_field_real("minimum", "Least total", spread.least_ns), "ns"),
+            spread.count == 1),
+        kprof_field_with_unit(kprof_field_real("median", "Median total", spread.median_ns), "ns"),
+        kprof_field_with_unit(kprof_field_real("maximum", "Largest total", spread.most_ns), "ns"),
+        kprof_field_with_unit(kprof_field_real("imbalance", "Above mean",
+                                               spread.mean_ns > 0 ? 100 * (spread.most_ns / spread.mean_ns - 1) : NAN),
                               "%"),
-        kprof_field_text("slowest", "Slowest source", count == 0 ? NULL : all->sources[slowest].name),
+        kprof_field_text("slowest", "Slowest source", spread.slowest),
         note,
     };
     kprof_show_record(emitter, fields, sizeof fields / sizeof *fields);
@@ -316,41 +346,56 @@ static void show_kernel(kprof_emitter *emitter, const shares *all, const kernel_
 static kprof_status show(const kprof_page_context *context, shares *all)
 {
     kprof_emitter *emitter = NULL;
-    double *sorted = calloc(all->source_count + 1, sizeof *sorted);
-    if (!sorted)
-        return kprof_store_no_memory(all->report);
     kprof_status status = kprof_page_begin(context, &emitter);
-    if (status == KPROF_OK) {
-        show_sources(emitter, all);
-        if (all->kernel_count > 0)
-            qsort(all->kernels, all->kernel_count, sizeof *all->kernels, by_time);
-        emitter->ops->list_begin(emitter, &(kprof_emit_list){"kernels", "Kernels", KPROF_LIST_TABLE, false});
-        for (size_t i = 0; i < all->kernel_count; i++)
-            show_kernel(emitter, all, &all->kernels[i], sorted);
-        emitter->ops->list_end(emitter);
-        status = kprof_page_end(emitter, kprof_emitter_status(emitter));
-    }
-    free(sorted);
-    return status;
+    if (status != KPROF_OK)
+        return status;
+    show_sources(emitter, all);
+    if (all->kernel_count > 0)
+        qsort(all->kernels, all->kernel_count, sizeof *all->kernels, by_time);
+    emitter->ops->list_begin(emitter, &(kprof_emit_list){"kernels", "Kernels", KPROF_LIST_TABLE, false});
+    for (size_t i = 0; i < all->kernel_count; i++)
+        show_kernel(emitter, all, &all->kernels[i]);
+    emitter->ops->list_end(emitter);
+    return kprof_page_end(emitter, kprof_emitter_status(emitter));
+}
+
+kprof_status kprof_page_shares_new(const kprof_page_context *context, kprof_page_shares **out)
+{
+    *out = calloc(1, sizeof **out);
+    if (!*out)
+        return kprof_store_no_memory(context->reports->file);
+    (*out)->model = &context->reports->model;
+    (*out)->report = context->reports->file;
+    kprof_status status = find_sources(*out);
+    if (status == KPROF_OK && !((*out)->sorted = calloc((*out)->source_count + 1, sizeof *(*out)->sorted)))
+        status = kprof_store_no_memory(context->reports->file);
+    return status == KPROF_OK ? count_launches(context, *out) : status;
+}
+
+void kprof_page_shares_free(kprof_page_shares *all)
+{
+    if (!all)
+        return;
+    for (size_t i = 0; i < all->kernel_count; i++)
+        free(all->kernels[i].loads);
+    for (size_t i = 0; i < all->source_count; i++)
+        free(all->sources[i].name);
+    free(all->kernels);
+    free(all->sources);
+    free(all->source_of);
+    free(all->values);
+    free(all->asked);
+    free(all->sorted);
+    kprof_names_free(&all->kernel_numbers);
+    free(all);
 }
 
 kprof_status kprof_page_sources(const kprof_page_context *context)
 {
-    shares all = {.model = &context->reports->model, .report = context->reports->file};
-    kprof_status status = find_sources(&all);
+    kprof_page_shares *all = NULL;
+    kprof_status status = kprof_page_shares_new(context, &all);
     if (status == KPROF_OK)
-        status = count_launches(context, &all);
-    if (status == KPROF_OK)
-        status = show(context, &all);
-    for (size_t i = 0; i < all.kernel_count; i++)
-        free(all.kernels[i].loads);
-    for (size_t i = 0; i < all.source_count; i++)
-        free(all.sources[i].name);
-    free(all.kernels);
-    free(all.sources);
-    free(all.source_of);
-    free(all.values);
-    free(all.asked);
-    kprof_names_free(&all.kernel_numbers);
+        status = show(context, all);
+    kprof_page_shares_free(all);
     return status;
 }

@@ -32,7 +32,8 @@ typedef struct row_texts {
     size_t kernel; /* its number */
     kprof_strbuf part, notes;
     kprof_verdict_text rows[KPROF_VERDICT_ROWS];
-    const kprof_findings *findings; /* NULL: none were looked for */
+    const kprof_findings *findings;  /* NULL: none were looked for */
+    const kprof_page_shares *shares; /* NULL: the report is not merged of several */
 } row_texts;
 
 static const char *text_or_null(const kprof_strbuf *text)
@@ -47,6 +48,29 @@ static kprof_emit_field name_field(const row_texts *texts, const char *name)
     field.short_text = names->is_beside ? names->beside[texts->kernel] : names->below[texts->kernel];
     field.longer_text = names->below[texts->kernel];
     return names->is_beside ? field : note(field, NULL);
+}
+
+#define SPREAD_FIELDS 6
+
+/* How evenly the ranks of a job, or what else the merged reports are of, load the kernel. */
+static size_t describe_spread(const row_texts *texts, const kprof_model_kernel *kernel, char text[512],
+                              kprof_emit_field fields[SPREAD_FIELDS])
+{
+    if (!texts->shares)
+        return 0;
+    const kprof_source_spread spread = kprof_page_shares_of(texts->shares, kernel);
+    const kprof_human least = kprof_units_human(spread.least_ns, "ns", false),
+                      median = kprof_units_human(spread.median_ns, "ns", false),
+                      most = kprof_units_human(spread.most_ns, "ns", false);
+    snprintf(text, 512, "%s %s to %s %s, median %s %s, over %zu; slowest %.100s", least.number, least.unit, most.number,
+             most.unit, median.number, median.unit, spread.count, spread.slowest ? spread.slowest : "");
+    fields[0] = machine(kprof_field_integer("sources", "Sources", (int64_t)spread.count));
+    fields[1] = machine(kprof_field_with_unit(kprof_field_real("source_minimum", "Least", spread.least_ns), "ns"));
+    fields[2] = machine(kprof_field_with_unit(kprof_field_real("source_median", "Median", spread.median_ns), "ns"));
+    fields[3] = machine(kprof_field_with_unit(kprof_field_real("source_maximum", "Most", spread.most_ns), "ns"));
+    fields[4] = machine(kprof_field_text("slowest_source", "Slowest", spread.slowest));
+    fields[5] = line(kprof_field_text("spread_text", "Reports", spread.count > 0 ? text : NULL), NULL);
+    return SPREAD_FIELDS;
 }
 
 static void show_row(kprof_emitter *emitter, const kprof_ranked *row, const row_texts *texts)
@@ -90,20 +114,28 @@ static void show_row(kprof_emitter *emitter, const kprof_ranked *row, const row_
         line(kprof_field_text("next", "Look next", text_or_null(&texts->rows[KPROF_ROW_NEXT].name)), ""),
         note(kprof_field_text("note", "Note", text_or_null(&texts->notes)), ""),
     };
-    kprof_emit_field fields[COUNT_OF(of) + KPROF_RANKED_NUMBERS + COUNT_OF(verdict)];
+    char spread[512];
+    kprof_emit_field fields[COUNT_OF(of) + KPROF_RANKED_NUMBERS + COUNT_OF(verdict) + SPREAD_FIELDS];
     memcpy(fields, of, sizeof of);
     memcpy(fields + COUNT_OF(of), numbers.fields, sizeof numbers.fields);
     memcpy(fields + COUNT_OF(of) + KPROF_RANKED_NUMBERS, verdict, sizeof verdict);
-    emitter->ops->record_begin(emitter, &(kprof_emit_record){fields, COUNT_OF(fields)});
+    const size_t known = COUNT_OF(of) + KPROF_RANKED_NUMBERS + COUNT_OF(verdict);
+    const size_t more = describe_spread(texts, group->kernel, spread, fields + known);
+    emitter->ops->record_begin(emitter, &(kprof_emit_record){fields, known + more});
     emitter->ops->record_end(emitter);
 }
 
-static void show_group(kprof_emitter *emitter, kprof_ranking *ranking, const kprof_ranked *row,
-                       const kprof_page_names *names)
+typedef struct shown_with {
+    const kprof_page_names *names;
+    const kprof_page_shares *shares; /* as in row_texts */
+} shown_with;
+
+static void show_group(kprof_emitter *emitter, kprof_ranking *ranking, const kprof_ranked *row, const shown_with *with)
 {
     const kprof_findings *findings = kprof_ranking_evaluate(ranking, row->group);
     const bool base_units = emitter->options->base_units;
-    row_texts texts = {.names = names,
+    row_texts texts = {.names = with->names,
+                       .shares = with->shares,
                        .kernel = (size_t)(row->group->kernel - ranking->groups.model->kernels),
                        .findings = findings,
                        .part = KPROF_STRBUF_INIT,
@@ -153,15 +185,20 @@ kprof_status kprof_page_summary(const kprof_page_context *context)
     kprof_ranking ranking;
     kprof_emitter *emitter = NULL;
     kprof_page_names names = {0};
+    kprof_page_shares *shares = NULL;
     kprof_status status = kprof_ranking_make(context, &ranking);
+    if (status == KPROF_OK)
+        status = kprof_page_shares_new(context, &shares);
     if (status == KPROF_OK)
         status = kprof_page_names_new(context, &names);
     if (status == KPROF_OK)
         status = kprof_page_begin(context, &emitter);
     if (status == KPROF_OK) {
+        const bool spreads = kprof_page_shares_are_reports(shares) && context->options->group_by == KPROF_GROUP_KERNEL;
+        const shown_with with = {&names, spreads ? shares : NULL};
         emitter->ops->list_begin(emitter, &(kprof_emit_list){"kernels", "Kernels", KPROF_LIST_MAIN, false});
         for (size_t i = 0; i < ranking.shown && status == KPROF_OK; i++) {
-            show_group(emitter, &ranking, &ranking.rows[i], &names);
+            show_group(emitter, &ranking, &ranking.rows[i], &with);
             status = kprof_emitter_status(emitter);
         }
         emitter->ops->list_end(emitter);
@@ -171,6 +208,7 @@ kprof_status kprof_page_summary(const kprof_page_context *context)
         status = kprof_page_end(emitter, status);
     }
     kprof_page_names_free(&names);
+    kprof_page_shares_free(shares);
     kprof_ranking_free(&ranking);
     return status;
 }
