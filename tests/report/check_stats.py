@@ -127,6 +127,37 @@ class Trace:
         return sorted(table, key=lambda row: -row[3] * row[5])
 
 
+def lost():
+    """Tables of what is lost, by hand from the times in trace_fixture.c."""
+    span, steps = 2431000 - 20000, 3 # from the first copy to the last set
+    copy, kernels, whole = 70000 + 50000, 3 * 300000 + 30000, 3 * (70000 + 300000 + 1000) + 30000
+    share = lambda ns: round(100 * ns / span, 1)
+    idle = [(span - whole, 15, "GPU idle"), (900000, 10, "Host code"), (240000, 5, "Allocation"),
+            (steps * 70000, 2, "Pageable copies")]
+    yield ("gpu_busy", ["Device", "Span (ns)", "Busy (%)", "Kernels (%)", "Copies Alone (%)", "Idle (%)",
+                        "Copies Overlapped (%)", "Kernels", "Launch Latency Med (ns)", "Queue Depth Avg",
+                        "Queue Depth Max"],
+           [[0, span, share(whole), share(kernels), share(whole - kernels), share(span - whole),
+             round(100 * 50000 / (copy + 1000), 1), 6, (6000 + 201000) / 2, 1.5, 2]])
+    yield "lost_sum", ["Finding", "Time (%)", "Goal (%)", "Gain at Most (ns)"], [
+        [name, share(ns), goal, ns] for ns, goal, name in idle]
+    # Between steps the host waits for 9 us more, computes for 10, 10 and 430, allocates for 100 and frees for 20.
+    # Behind the first copy of a step its call goes on for 10 us; a copy or a kernel begins 10 us after its call.
+    yield "gpu_idle_sum", ["Device", "Time (%)", "Total Time (ns)", "Gaps", "Max (ns)", "Cause"], [
+        [0, share(2 * 450000), 900000, 2, 450000, "host code"], [0, share(240000), 240000, 2, 120000, "allocation"],
+        [0, share(50000), 50000, 5, 10000, "launching"], [0, share(30000), 30000, 3, 10000, "calls that copy"],
+        [0, share(30000), 30000, 2, 20000, "queued work"], [0, share(18000), 18000, 2, 9000, "synchronization"]]
+    yield "transfer_sum", ["Total Time (ns)", "Count", "Total (MB)", "Throughput (GB/s)", "Small", "Small in a Row",
+                           "SrcMemKd", "DstMemKd", "Operation"], [
+        [210000, 3, 3, round(3e6 / 210000, 3), 0, 0, "Pageable", "Device", "Host-to-Device"],
+        [150000, 3, 1.5, 10, 0, 0, "Device", "Pinned", "Device-to-Host"]]
+    yield "memory_sum", ["Memory", "Device", "High Water (MB)", "Allocations", "In the Loop", "Releases",
+                         "Time in Calls (ns)"], [["Device", 0, 1, 3, 2, 3, 360000]]
+    yield "step_sum", ["Instances", "Med (ns)", "Min (ns)", "Max (ns)", "Spread (%)", "GPU Busy (%)", "Range"], [
+        [3, 900000, 900000, 900000, 0, round(100 * whole / 2700000, 1), ":step"],
+        [2, 100500, 100000, 101000, 0.7, round(100 * (90000 + 91000) / 201000, 1), "net:forward"]]
+
+
 def printed(kprof, report, *options):
     return subprocess.run([kprof, "stats", report, *options], capture_output=True, text=True, check=True).stdout
 
@@ -144,6 +175,14 @@ def check_table(kprof, report, name, header, rows):
     check(len(text.splitlines()) >= len(rows), f"{name}: text is\n{text}")
 
 
+def check_lost(kprof, report, name, header, rows):
+    got = json.loads(printed(kprof, report, "--report", name, "--json"))
+    advice = [row.pop("Advice", None) for row in got]
+    check(name != "lost_sum" or all(advice), f"{name}: without advice")
+    check([list(row.values()) for row in got] == rows, f"{name}: {got}\n  and not {rows}")
+    check(all(list(row) == header for row in got), f"{name}: other columns than {header}")
+
+
 def main():
     write_fixture, kprof = sys.argv[1:]
     with tempfile.TemporaryDirectory() as folder:
@@ -151,6 +190,8 @@ def main():
         subprocess.run([write_fixture, report, "trace"], check=True)
         for name, header, rows in Trace(report).tables():
             check_table(kprof, report, name, header, rows)
+        for name, header, rows in lost():
+            check_lost(kprof, report, name, header, rows)
         base = json.loads(printed(kprof, report, "--report", "cuda_gpu_kern_sum:base", "--json"))
         check([row["Name"] for row in base] == ["vectorAdd", "scale"], f":base has {base}")
         base = json.loads(printed(kprof, report, "--report", "cuda_gpu_kern_sum:mangled", "--json"))

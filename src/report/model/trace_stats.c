@@ -3,6 +3,7 @@
 #include "report/model/trace_stats.h"
 
 #include "report/model/trace_functions.h"
+#include "report/model/trace_lost.h"
 #include "report/store/store.h"
 
 #include <stdlib.h>
@@ -54,32 +55,32 @@
 
 const kprof_trace_stats kprof_trace_stats_tables[] = {
     {"cuda_gpu_kern_sum", "CUDA GPU Kernel Summary",
-     "SELECT " TIMES("Instances") ", name AS \"Name\" FROM (" KERNELS ") GROUP BY name" BY_TIME, NULL},
+     "SELECT " TIMES("Instances") ", name AS \"Name\" FROM (" KERNELS ") GROUP BY name" BY_TIME, NULL, false},
     {"cuda_api_sum", "CUDA API Summary",
-     "SELECT " TIMES("Num Calls") ", name AS \"Name\" FROM (" CALLS ") GROUP BY name" BY_TIME, NULL},
+     "SELECT " TIMES("Num Calls") ", name AS \"Name\" FROM (" CALLS ") GROUP BY name" BY_TIME, NULL, false},
     {"cuda_gpu_mem_time_sum", "CUDA GPU MemOps Summary (by Time)",
-     "SELECT " TIMES("Count") ", name AS \"Operation\" FROM (" MEMORY_TIMES ") GROUP BY name" BY_TIME, NULL},
+     "SELECT " TIMES("Count") ", name AS \"Operation\" FROM (" MEMORY_TIMES ") GROUP BY name" BY_TIME, NULL, false},
     {"cuda_gpu_mem_size_sum", "CUDA GPU MemOps Summary (by Size)",
      "SELECT round(total(d), 3) AS \"Total (MB)\", count(*) AS \"Count\", round(avg(d), 3) AS \"Avg (MB)\", "
      "round(kprof_median(d), 3) AS \"Med (MB)\", round(min(d), 3) AS \"Min (MB)\", round(max(d), 3) AS \"Max (MB)\", "
      "round(kprof_deviation(d), 3) AS \"StdDev (MB)\", name AS \"Operation\" FROM (" MEMORY_SIZES
      ") GROUP BY name" BY_TIME,
-     NULL},
+     NULL, false},
     {"cuda_gpu_sum", "CUDA GPU Summary (Kernels/MemOps)",
      "SELECT " TIMES("Instances") ", category AS \"Category\", name AS \"Operation\" FROM (" KERNELS
                                   " UNION ALL " MEMORY_TIMES ") GROUP BY category, name" BY_TIME,
-     NULL},
+     NULL, false},
     {"cuda_api_gpu_sum", "CUDA Summary (API/Kernels/MemOps)",
      "SELECT " TIMES("Instances") ", category AS \"Category\", name AS \"Operation\" FROM (" CALLS " UNION ALL " KERNELS
                                   " UNION ALL " MEMORY_TIMES ") GROUP BY category, name" BY_TIME,
-     NULL},
+     NULL, false},
     {"cuda_gpu_kern_gb_sum", "CUDA GPU Kernel/Grid/Block Summary",
      "SELECT " TIMES("Instances") ", grid AS \"GridXYZ\", block AS \"BlockXYZ\", name AS \"Name\" FROM (SELECT "
                                   "end_ns-start_ns AS d, " GRID " AS grid, " BLOCK
                                   " AS block, @kernel AS name FROM trace_kernel JOIN trace_name n ON n.id=name_id "
                                   "WHERE start_ns IS NOT NULL AND end_ns IS NOT NULL) GROUP BY name, grid, "
                                   "block" BY_TIME,
-     NULL},
+     NULL, false},
     {"cuda_gpu_trace", "CUDA GPU Trace",
      "SELECT start_ns AS \"Start (ns)\", d AS \"Duration (ns)\", correlation AS \"CorrId\", gx AS \"GrdX\", gy AS "
      "\"GrdY\", gz AS \"GrdZ\", bx AS \"BlkX\", by AS \"BlkY\", bz AS \"BlkZ\", reg AS \"Reg/Trd\", "
@@ -96,12 +97,12 @@ const kprof_trace_stats kprof_trace_stats_tables[] = {
      "NOT NULL UNION ALL SELECT start_ns, end_ns-start_ns, correlation, NULL, NULL, NULL, NULL, NULL, NULL, NULL, "
      "NULL, NULL, bytes, NULL, m.text, device, context, stream, '[CUDA memset]' FROM trace_set LEFT JOIN trace_name m "
      "ON m.id=memory_id WHERE start_ns IS NOT NULL AND end_ns IS NOT NULL) ORDER BY start_ns",
-     NULL},
+     NULL, false},
     {"cuda_api_trace", "CUDA API Trace",
      "SELECT start_ns AS \"Start (ns)\", end_ns-start_ns AS \"Duration (ns)\", n.text AS \"Name\", result AS "
      "\"Result\", correlation AS \"CorrID\", pid AS \"Pid\", thread AS \"Tid\" FROM trace_call JOIN trace_name n ON "
      "n.id=name_id JOIN process p ON p.id=process_id ORDER BY start_ns",
-     NULL},
+     NULL, false},
     {"cuda_kern_exec_sum", "CUDA Kernel Launch & Exec Time Summary",
      "SELECT pid AS \"PID\", tid AS \"TID\", device AS \"DevId\", count(*) AS \"Count\", sum(q>0) AS \"QCount\", "
      "round(avg(t), 1) AS \"TAvg (ns)\", kprof_median(t) AS \"TMed (ns)\", min(t) AS \"TMin (ns)\", max(t) AS \"TMax "
@@ -112,34 +113,98 @@ const kprof_trace_stats kprof_trace_stats_tables[] = {
      "kprof_median(k) AS \"KMed (ns)\", min(k) AS \"KMin (ns)\", max(k) AS \"KMax (ns)\", round(kprof_deviation(k), "
      "1) AS \"KStdDev (ns)\", api AS \"API Name\", kernel AS \"Kernel Name\" FROM (SELECT *, CASE WHEN q>0 THEN q END "
      "AS w FROM (" EXECUTIONS ")) GROUP BY pid, tid, device, api, kernel ORDER BY total(t) DESC",
-     NULL},
+     NULL, false},
     {"cuda_kern_exec_trace", "CUDA Kernel Launch & Exec Time Trace",
      "SELECT api_start AS \"API Start (ns)\", a AS \"API Dur (ns)\", CASE WHEN q>0 THEN api_end END AS \"Queue Start "
      "(ns)\", CASE WHEN q>0 THEN q END AS \"Queue Dur (ns)\", start_ns AS \"Kernel Start (ns)\", k AS \"Kernel Dur "
      "(ns)\", t AS \"Total Dur (ns)\", pid AS \"PID\", tid AS \"TID\", device AS \"DevId\", api AS \"API Function\", "
      "grid AS \"GridXYZ\", block AS \"BlockXYZ\", kernel AS \"Kernel Name\" FROM (" EXECUTIONS ") ORDER BY api_start",
-     NULL},
+     NULL, false},
     {"nvtx_sum", "NVTX Range Summary",
      "SELECT " TIMES("Instances") ", style AS \"Style\", name AS \"Range\" FROM (" RANGES
                                   ") GROUP BY style, name" BY_TIME,
-     NULL},
+     NULL, false},
     {"nvtx_pushpop_sum", "NVTX Push/Pop Range Summary",
      "SELECT " TIMES("Instances") ", name AS \"Range\" FROM (" RANGES ") WHERE style='PushPop' GROUP BY name" BY_TIME,
-     NULL},
+     NULL, false},
     {"nvtx_startend_sum", "NVTX Start/End Range Summary",
      "SELECT " TIMES("Instances") ", name AS \"Range\" FROM (" RANGES ") WHERE style='StartEnd' GROUP BY name" BY_TIME,
-     NULL},
+     NULL, false},
     {"nvtx_pushpop_trace", "NVTX Push/Pop Range Trace",
      "SELECT start_ns AS \"Start (ns)\", end_ns AS \"End (ns)\", end_ns-start_ns AS \"Duration (ns)\", "
      "coalesce(g.text, '') || ':' || n.text AS \"Name\", pid AS \"PID\", thread AS \"TID\" FROM trace_range JOIN "
      "trace_name n ON n.id=name_id JOIN trace_name s ON s.id=style_id LEFT JOIN trace_name g ON g.id=domain_id JOIN "
      "process p ON p.id=process_id WHERE s.text='PushPop' ORDER BY start_ns",
-     NULL},
-    {"um_sum", "Unified Memory Analysis Summary", NULL, NOT_TRACED("how unified memory moves")},
-    {"um_total_sum", "Unified Memory Totals Summary", NULL, NOT_TRACED("how unified memory moves")},
-    {"um_cpu_page_faults_sum", "Unified Memory CPU Page Faults Summary", NULL, NOT_TRACED("page faults")},
-    {"osrt_sum", "OS Runtime Summary", NULL, NOT_TRACED("calls of the operating system")},
-    {"osrt_trace", "OS Runtime Trace", NULL, NOT_TRACED("calls of the operating system")},
+     NULL, false},
+    {"gpu_busy", "GPU Use",
+     "SELECT device AS \"Device\", span AS \"Span (ns)\", round(100*busy/span, 1) AS \"Busy (%)\", "
+     "round(100*kernels/span, "
+     "1) AS \"Kernels (%)\", round(100*(busy-kernels)/span, 1) AS \"Copies Alone (%)\", round(100*(span-busy)/span, 1) "
+     "AS \"Idle (%)\", CASE WHEN memory>0 THEN round(100*(kernels+memory-busy)/memory, 1) END AS \"Copies Overlapped "
+     "(%)\", kernel_count AS \"Kernels\", latency AS \"Launch Latency Med (ns)\", round(depth, 1) AS \"Queue Depth "
+     "Avg\", most_depth AS \"Queue Depth Max\" FROM temp.gpu_busy WHERE span>0 ORDER BY device",
+     NULL, true},
+    {"gpu_idle_sum", "GPU Idle Time by Cause",
+     "SELECT device AS \"Device\", round(100*ns/span, 1) AS \"Time (%)\", CAST(ns AS INTEGER) AS \"Total Time (ns)\", "
+     "gaps AS \"Gaps\", CAST(longest_ns AS INTEGER) AS \"Max (ns)\", cause AS \"Cause\" FROM temp.gpu_idle JOIN "
+     "temp.gpu_busy USING(device) ORDER BY device, ns DESC, cause",
+     NULL, true},
+    {"transfer_sum", "Transfers",
+     "SELECT CAST(total(ns) AS INTEGER) AS \"Total Time (ns)\", count(*) AS \"Count\", round(total(bytes)/1e6, 3) AS "
+     "\"Total (MB)\", CASE WHEN total(ns)>0 THEN round(total(bytes)/total(ns), 3) END AS \"Throughput (GB/s)\", "
+     "sum(is_small) AS \"Small\", sum(coalesce(follows, 0)) AS \"Small in a Row\", source AS \"SrcMemKd\", target AS "
+     "\"DstMemKd\", operation AS \"Operation\" FROM temp.trace_transfer GROUP BY operation, source, target ORDER BY "
+     "total(ns) DESC, operation, source, target",
+     NULL, true},
+    {"memory_sum", "Memory",
+     "SELECT memory AS \"Memory\", device AS \"Device\", round(max(level)/1e6, 3) AS \"High Water (MB)\", sum(is_new) "
+     "AS "
+     "\"Allocations\", sum(is_new AND in_loop) AS \"In the Loop\", sum(NOT is_new) AS \"Releases\", "
+     "CAST(total(call_ns) AS INTEGER) AS \"Time in Calls (ns)\" FROM temp.trace_allocation GROUP BY memory, device "
+     "ORDER "
+     "BY memory, device",
+     NULL, true},
+    {"step_sum", "Steps (NVTX)",
+     "SELECT count(*) AS \"Instances\", kprof_median(ns) AS \"Med (ns)\", min(ns) AS \"Min (ns)\", max(ns) AS \"Max "
+     "(ns)\", CASE WHEN avg(ns)>0 THEN round(100*kprof_deviation(ns)/avg(ns), 1) END AS \"Spread (%)\", CASE WHEN "
+     "total(ns)>0 THEN round(100*total(busy_ns)/total(ns), 1) END AS \"GPU Busy (%)\", range AS \"Range\" FROM "
+     "temp.trace_step GROUP BY range ORDER BY total(ns) DESC, range",
+     NULL, true},
+    {"lost_sum", "What Is Lost",
+     "WITH whole AS (SELECT total(span) AS span, total(busy) AS busy, total(kernels) AS kernels, total(memory) AS "
+     "memory "
+     "FROM temp.gpu_busy), idle AS (SELECT cause, total(ns) AS ns FROM temp.gpu_idle GROUP BY cause), found AS ("
+     "SELECT 'GPU idle' AS name, span-busy AS ns, 15 AS goal, 'Kernels and copies leave the GPU idle; gpu_idle_sum "
+     "tells why' AS advice FROM whole UNION ALL "
+     "SELECT 'Launch-bound', ns, 10, 'Kernels are shorter than their launches: larger kernels, fusion or CUDA graphs' "
+     "FROM "
+     "idle WHERE cause='launching' UNION ALL "
+     "SELECT 'Synchronization', ns, 10, 'The host waits for the GPU before it asks for more: wait less often, or "
+     "later' "
+     "FROM idle WHERE cause='synchronization' UNION ALL "
+     "SELECT 'Host code', ns, 10, 'The host computes before it asks for more: prepare ahead, in another thread' FROM "
+     "idle "
+     "WHERE cause='host code' UNION ALL "
+     "SELECT 'Allocation', ns, 5, 'The host allocates or frees before it asks for more: allocate once, or from a pool' "
+     "FROM idle WHERE cause='allocation' UNION ALL "
+     "SELECT 'Copies alone', busy-kernels, 10, 'Kernels wait for copies: copy in another stream, ahead of time' FROM "
+     "whole "
+     "UNION ALL "
+     "SELECT 'Pageable copies', total(ns), 2, 'Copies from and to pageable memory: pin it' FROM temp.trace_transfer "
+     "WHERE "
+     "source='Pageable' OR target='Pageable' UNION ALL "
+     "SELECT 'Small copies', total(ns), 1, 'Copies of less than 64 KiB follow each other: join them' FROM "
+     "temp.trace_transfer WHERE follows) "
+     "SELECT name AS \"Finding\", round(100*ns/span, 1) AS \"Time (%)\", goal AS \"Goal (%)\", CAST(ns AS INTEGER) AS "
+     "\"Gain at Most (ns)\", advice AS \"Advice\" FROM found CROSS JOIN whole WHERE span>0 AND 100*ns/span>goal ORDER "
+     "BY "
+     "ns DESC",
+     NULL, true},
+    {"um_sum", "Unified Memory Analysis Summary", NULL, NOT_TRACED("how unified memory moves"), false},
+    {"um_total_sum", "Unified Memory Totals Summary", NULL, NOT_TRACED("how unified memory moves"), false},
+    {"um_cpu_page_faults_sum", "Unified Memory CPU Page Faults Summary", NULL, NOT_TRACED("page faults"), false},
+    {"osrt_sum", "OS Runtime Summary", NULL, NOT_TRACED("calls of the operating system"), false},
+    {"osrt_trace", "OS Runtime Trace", NULL, NOT_TRACED("calls of the operating system"), false},
 };
 const size_t kprof_trace_stats_count = sizeof kprof_trace_stats_tables / sizeof *kprof_trace_stats_tables;
 
@@ -205,7 +270,7 @@ kprof_status kprof_trace_stats_read(kprof_report *report, const kprof_trace_stat
 {
     sqlite3_stmt *statement = NULL;
     kprof_strbuf sql = KPROF_STRBUF_INIT;
-    kprof_status status = kprof_trace_add_functions(report);
+    kprof_status status = stats->is_of_lost ? kprof_trace_find_lost(report) : kprof_trace_add_functions(report);
     if (status == KPROF_OK)
         expand(stats->sql, kernel_base, &sql);
     if (status == KPROF_OK && sql.failed)

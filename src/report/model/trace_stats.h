@@ -1,5 +1,5 @@
-/* Tables that sum up a trace, by the names and with the columns that Nsight Systems gives them. SQL makes them from the
- * tables of the report. */
+/* Tables that sum up a trace, by the names and with the columns that Nsight Systems gives them, and tables of kprof's
+ * own about what is lost. SQL makes them from the tables of the report. */
 #ifndef KPROF_REPORT_TRACE_STATS_H
 #define KPROF_REPORT_TRACE_STATS_H
 
@@ -11,6 +11,7 @@ typedef struct kprof_trace_stats {
     const char *name, *title;
     const char *sql;      /* "@kernel" stands for a column of trace_name */
     const char *why_none; /* why kprof has no such table; NULL: it has */
+    bool is_of_lost;      /* it needs what kprof_trace_find_lost makes */
 } kprof_trace_stats;
 
 extern const kprof_trace_stats kprof_trace_stats_tables[];

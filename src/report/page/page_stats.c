@@ -102,8 +102,14 @@ static kprof_status show_stats(const kprof_page_context *context)
 
 kprof_status kprof_stats_choose(const kprof_strlist *asked, kprof_strlist *out)
 {
-    static const char *const usual[] = {"cuda_gpu_kern_sum", "cuda_gpu_mem_time_sum", "cuda_gpu_mem_size_sum",
-                                        "cuda_api_sum", "nvtx_sum"};
+    static const char *const usual[] = {"gpu_busy",
+                                        "lost_sum",
+                                        "gpu_idle_sum",
+                                        "cuda_gpu_kern_sum",
+                                        "cuda_gpu_mem_time_sum",
+                                        "cuda_gpu_mem_size_sum",
+                                        "cuda_api_sum",
+                                        "nvtx_sum"};
     const char *base;
     bool added = true;
     for (size_t i = 0; i < asked->count && added; i++) {
