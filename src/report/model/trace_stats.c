@@ -42,14 +42,16 @@
 #define GRID  "printf('%4d %4d %4d', grid_x, grid_y, grid_z)"
 #define BLOCK "printf('%4d %4d %4d', block_x, block_y, block_z)"
 
-/* Each kernel with the call that asked for it: the first one of its number. */
+/* Each kernel with the call that asked for it: the first one of its number. CROSS JOIN keeps the order of the tables:
+ * others take hours for a million kernels. */
 #define EXECUTIONS                                                                                                     \
     "SELECT pid, c.thread AS tid, k.device, c.start_ns AS api_start, c.end_ns-c.start_ns AS a, k.start_ns-c.end_ns "   \
     "AS q, k.end_ns-k.start_ns AS k, k.end_ns-c.start_ns AS t, api.text AS api, n.@name AS kernel, k.start_ns, "       \
-    "c.end_ns AS api_end, " GRID " AS grid, " BLOCK " AS block FROM trace_kernel k JOIN (SELECT process_id, "          \
+    "c.end_ns AS api_end, " GRID " AS grid, " BLOCK " AS block FROM trace_kernel k CROSS JOIN (SELECT process_id, "    \
     "correlation, min(start_ns) AS start_ns, end_ns, thread, name_id FROM trace_call GROUP BY process_id, "            \
-    "correlation) c USING(process_id, correlation) JOIN process p ON p.id=k.process_id JOIN trace_name api ON "        \
-    "api.id=c.name_id JOIN trace_name n ON n.id=k.name_id WHERE k.start_ns IS NOT NULL AND k.end_ns IS NOT NULL"
+    "correlation) c USING(process_id, correlation) CROSS JOIN process p ON p.id=k.process_id CROSS JOIN trace_name "   \
+    "api ON api.id=c.name_id CROSS JOIN trace_name n ON n.id=k.name_id WHERE k.start_ns IS NOT NULL AND k.end_ns IS "  \
+    "NOT NULL"
 
 #define NOT_TRACED(what) "kprof does not trace " what
 
