@@ -242,6 +242,8 @@ void kprof_profiled_lines_free(kprof_profiled_lines *lines)
 const kprof_profiled_frame *kprof_profiled_caller(const kprof_profiled_code *code, size_t instruction)
 {
     const kprof_profiled_instruction *own = &code->instructions[instruction];
+    if (own->frame_count == 0) /* there may be no frames at all */
+        return NULL;
     const kprof_profiled_frame *frames = &code->frames[own->first_frame];
     for (size_t i = 1; i < own->frame_count; i++) {
         if (frames[i].file != frames[0].file && frames[i].line > 0)
