@@ -91,6 +91,22 @@ static kprof_status print(kprof_report *report, const kprof_print_options *optio
     return status;
 }
 
+/* What is written to a file of its own: folded stacks, and the HTML page. */
+static kprof_status write_files(kprof_report *report, const kprof_filter_spec *filter)
+{
+    const kprof_print_options options = {.format = KPROF_FORMAT_HTML, .filter = filter, .kernel_base = "function"};
+    char *text = NULL;
+    size_t size = 0;
+    FILE *out = open_memstream(&text, &size);
+    FUZZ_CHECK(out != NULL);
+    kprof_status status = kprof_report_print_folded(report, filter, out);
+    if (status == KPROF_OK || status == KPROF_NOT_COLLECTED)
+        status = kprof_page_show(&kprof_whole_page, &(kprof_page_input){&report, 1, NULL}, &options, out);
+    FUZZ_CHECK(fclose(out) == 0 && strlen(text) == size);
+    free(text);
+    return status;
+}
+
 kprof_status fuzz_print_report(kprof_report *report, unsigned how)
 {
     bool has_findings = how & FUZZ_PRINT_FINDINGS;
@@ -115,6 +131,8 @@ kprof_status fuzz_print_report(kprof_report *report, unsigned how)
     if (options.page == KPROF_PAGE_BRIEF && is_csv) /* the command line refuses that */
         options.format = KPROF_FORMAT_MARKDOWN;
     kprof_status status = how & 0x100 ? count(report, &filter) : KPROF_OK;
+    if (status == KPROF_OK && how & 0x100)
+        status = write_files(report, &filter);
     if (status != KPROF_OK)
         return status;
     return print(report, &options);
@@ -211,6 +229,19 @@ uint8_t *fuzz_read_code(size_t *size)
     return (uint8_t *)content;
 }
 
+/* Two launches come from frames of Python and of native code. */
+static void add_stacks(const char *path)
+{
+    static const char sql[] =
+        "INSERT INTO stack VALUES(1,'a.py:3 in f','/a.py','[{\"function\":\"f\",\"file\":\"/a.py\",\"line\":3},"
+        "{\"module\":\"/lib/b.so\",\"offset\":16}]',0,'');"
+        "INSERT INTO launch_stack SELECT id,1,'launch' FROM launch LIMIT 2;";
+    sqlite3 *db = NULL;
+    FUZZ_CHECK(sqlite3_open(path, &db) == SQLITE_OK);
+    FUZZ_CHECK(sqlite3_exec(db, sql, NULL, NULL, NULL) == SQLITE_OK);
+    FUZZ_CHECK(sqlite3_close(db) == SQLITE_OK);
+}
+
 uint8_t *fuzz_read_fixture(bool multiplexed, size_t *size)
 {
     char path[256];
@@ -219,5 +250,6 @@ uint8_t *fuzz_read_fixture(bool multiplexed, size_t *size)
         fixture_write_multiplexed(path);
     else
         fixture_write(path);
+    add_stacks(path);
     return read_shrunk(path, size);
 }
