@@ -123,6 +123,8 @@ static kprof_status close_sink(const kprof_options *options, sink *to, kprof_sta
 
 static kprof_status print(const kprof_options *options, kprof_report *report, FILE *out)
 {
+    if (options->export_format == KPROF_EXPORT_CHROME)
+        return kprof_report_print_chrome(report, out);
     if (options->export_format == KPROF_EXPORT_FOLDED)
         return kprof_report_print_folded(report, &options->filter, out);
     if (options->export_format == KPROF_EXPORT_INSTRUCTIONS) {
@@ -221,7 +223,8 @@ static kprof_status check_line(const kprof_options *options)
         return kprof_fail(KPROF_USAGE, "which report? usage: kprof export FILE.kprof --to FORMAT [-o FILE]");
     if (options->export_format == KPROF_UNSET)
         return kprof_fail(KPROF_USAGE,
-                          "in which format? give --to long, wide, jsonl, prometheus, perfetto, parquet or folded");
+                          "in which format? give --to long, wide, jsonl, prometheus, perfetto, chrome, parquet or "
+                          "folded");
     if (options->format != KPROF_UNSET)
         return kprof_fail(KPROF_USAGE, "kprof export writes what --to says (wide, jsonl ...); leave other formats out");
     if (options->export_path && options->log_file)
@@ -232,11 +235,11 @@ static kprof_status check_line(const kprof_options *options)
 int kprof_cmd_export(const kprof_options *options)
 {
     kprof_report *report = NULL;
-    uint64_t taken = 0;
+    uint64_t taken = 1;
     kprof_status status = check_line(options);
     if (status == KPROF_OK)
         status = kprof_report_open_named(options->argument, &report);
-    if (status == KPROF_OK)
+    if (status == KPROF_OK && options->export_format != KPROF_EXPORT_CHROME) /* which has no launches */
         status = kprof_report_count_taken(report, &options->filter, &taken);
     if (status == KPROF_OK && taken == 0) {
         kprof_outcome_explain_no_match(options, report);

@@ -88,7 +88,7 @@ static const char *skip_ascii(const char *text, const char *end)
 
 /* cJSON escapes only what JSON demands and passes on any bytes. Also escape what could control a terminal, and replace
  * invalid UTF-8 by U+FFFD. Outside of strings, everything is ASCII. */
-static void encode(kprof_output *out, const char *text)
+void kprof_json_put_text(kprof_output *out, const char *text)
 {
     const char *plain = text, *end = text + strlen(text); /* `plain`: what was not written yet */
     while ((text = skip_ascii(text, end)) < end) {
@@ -114,7 +114,7 @@ void kprof_json_write_text(kprof_emitter *emitter, char *text)
         emitter->status = KPROF_NO_MEMORY;
         return;
     }
-    encode(emitter->out, text);
+    kprof_json_put_text(emitter->out, text);
     cJSON_free(text);
 }
 

@@ -23,6 +23,8 @@ cJSON *kprof_json_take(kprof_emitter *emitter, kprof_strbuf *text);
 /* A text of a finding with its values, as people read it. */
 cJSON *kprof_json_found(kprof_emitter *emitter, const kprof_found *found, const char *text);
 
+/* Write JSON, in which anything may stand in strings. */
+void kprof_json_put_text(kprof_output *out, const char *text);
 /* Write what cJSON has printed, and free it; NULL, which is out of memory, becomes the emitter's status. */
 void kprof_json_write_text(kprof_emitter *emitter, char *text);
 /* Print a value in one line, and free it. */

@@ -1,0 +1,184 @@
+/* A trace in the JSON of Chrome, which Perfetto reads, with the names that PyTorch's profiler gives to things. SQLite
+ * makes each event; kprof writes one after the other. */
+#include "core/log.h"
+#include "report/emit/json_text.h"
+#include "report/model/trace_lost.h"
+#include "report/model/trace_stats.h"
+#include "report/store/store.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* A process of the application has the number of its row times 1000, and each GPU that it uses its own behind that. */
+#define HOST     "1000*process_id"
+#define GPU      "1000*process_id+1+device"
+#define STREAM   "65536*context+stream"
+#define TIME(ns) "json(printf('%.3f', (" ns "-@start)/1e3))"
+#define LENGTH   "json(printf('%.3f', max(0, end_ns-start_ns)/1e3))"
+#define SLICE(category, name, pid, tid)                                                                                \
+    "SELECT json_object('ph', 'X', 'cat', " category ", 'name', " name ", 'pid', " pid ", 'tid', " tid                 \
+    ", 'ts', " TIME("start_ns") ", 'dur', " LENGTH ", 'args', json_object("
+#define NAMED(what, pid, tid, name)                                                                                    \
+    "json_object('ph', 'M', 'name', '" what "', 'pid', " pid ", 'tid', " tid ", 'args', json_object('name', " name ")" \
+    ")"
+#define KNOWN " WHERE start_ns IS NOT NULL AND end_ns IS NOT NULL"
+#define ON_GPU                                                                                                         \
+    "'device', device, 'context', context, 'stream', stream, 'correlation', correlation, 'graph node id', "            \
+    "coalesce(graph_node, 0)"
+/* What calls asked for. */
+#define WORK                                                                                                           \
+    "work AS (SELECT process_id, correlation, device, context, stream, start_ns FROM trace_kernel" KNOWN               \
+    " UNION ALL SELECT process_id, correlation, device, context, stream, start_ns FROM trace_copy" KNOWN               \
+    " UNION ALL SELECT process_id, correlation, device, context, stream, start_ns FROM trace_set" KNOWN                \
+    " UNION ALL SELECT process_id, correlation, device, context, stream, start_ns FROM trace_graph" KNOWN ")"
+#define CALL                                                                                                           \
+    "call AS (SELECT process_id, correlation, min(start_ns) AS start_ns, thread FROM trace_call GROUP BY process_id, " \
+    "correlation)"
+#define FLOW(phase, pid, tid)                                                                                          \
+    "json_object('ph', '" phase                                                                                        \
+    "', 'cat', 'ac2g', 'name', 'ac2g', 'id', 4294967296*process_id+correlation, 'pid', " pid ", 'tid', " tid           \
+    ", 'ts', " TIME("start_ns")
+
+/* Ranges that are started need not nest. */
+#define RANGE_END(phase, ns, tid)                                                                                      \
+    "SELECT json_object('ph', '" phase "', 'cat', 'user_annotation', 'name', coalesce(g.text || ':', '') || n.text, "  \
+    "'id', r.id, 'pid', " HOST ", 'tid', " tid                                                                         \
+    ", 'ts', " TIME(ns) ") FROM trace_range r JOIN trace_name n ON "                                                   \
+                        "n.id=name_id JOIN trace_name s ON s.id=style_id LEFT JOIN trace_name g ON g.id=domain_id "    \
+                        "WHERE end_ns IS NOT "                                                                         \
+                        "NULL AND s.text='StartEnd'"
+
+static const char *const events[] = {
+    "SELECT " NAMED("process_name", HOST, "0",
+                    "name || ' (' || pid || ' on ' || host || ')'") " FROM trace JOIN process "
+                                                                    "ON process.id=process_id ORDER BY process_id",
+    "WITH " WORK " SELECT DISTINCT " NAMED(
+        "process_name", GPU, "0",
+        "'GPU ' || device || coalesce(' (' || (SELECT name FROM device d WHERE d.ordinal=work.device ORDER BY id LIMIT "
+        "1) "
+        "|| ')', '') || ', of process ' || (SELECT pid FROM process WHERE id=process_id)") " FROM work ORDER BY 1",
+    "WITH " WORK " SELECT DISTINCT " NAMED("thread_name", GPU, STREAM,
+                                           "'stream ' || stream || ' (context ' || context || "
+                                           "')'") " FROM work ORDER BY 1",
+    "SELECT DISTINCT " NAMED("thread_name", HOST, "thread",
+                             "'thread ' || thread") " FROM (SELECT process_id, thread FROM trace_call UNION SELECT "
+                                                    "process_id, thread FROM trace_range) ORDER BY 1",
+    SLICE("'kernel'", "n.demangled", GPU, STREAM) ON_GPU
+    ", 'grid', json_array(grid_x, grid_y, grid_z), 'block', json_array(block_x, block_y, block_z), 'registers per "
+    "thread', registers_per_thread, 'shared memory', static_smem_bytes+dynamic_smem_bytes)) FROM trace_kernel JOIN "
+    "trace_name n ON n.id=name_id" KNOWN,
+    SLICE("'gpu_memcpy'", "'Memcpy ' || o.text", GPU, STREAM) ON_GPU
+    ", 'bytes', bytes, 'memory bandwidth (GB/s)', CASE WHEN end_ns>start_ns THEN round(1.0*bytes/(end_ns-start_ns), 3) "
+    "END, 'source', s.text, 'target', t.text)) FROM trace_copy JOIN trace_name o ON o.id=operation_id JOIN trace_name "
+    "s "
+    "ON s.id=source_memory_id JOIN trace_name t ON t.id=target_memory_id" KNOWN,
+    SLICE("'gpu_memset'", "'Memset'", GPU, STREAM) ON_GPU ", 'bytes', bytes)) FROM trace_set" KNOWN,
+    SLICE("'kernel'", "'CUDA graph ' || graph", GPU, STREAM) "'graph', graph, 'correlation', correlation)) FROM "
+                                                             "trace_graph" KNOWN,
+    SLICE("'cuda_' || l.text", "n.text", HOST,
+          "thread") "'correlation', correlation, 'result', result)) FROM trace_call "
+                    "JOIN trace_name n ON n.id=name_id JOIN trace_name l ON "
+                    "l.id=layer_id",
+    SLICE("'user_annotation'", "coalesce(g.text || ':', '') || n.text", HOST,
+          "thread") "'style', s.text)) FROM "
+                    "trace_range JOIN trace_name n ON n.id=name_id JOIN trace_name s ON s.id=style_id LEFT JOIN "
+                    "trace_name g ON "
+                    "g.id=domain_id WHERE end_ns IS NOT NULL AND s.text!='StartEnd'",
+    RANGE_END("b", "start_ns", "thread"),
+    RANGE_END("e", "end_ns", "end_thread"),
+    SLICE("'overhead'", "n.text", HOST, "coalesce(thread, 0)") "'correlation', correlation)) FROM trace_overhead JOIN "
+                                                               "trace_name n ON n.id=name_id",
+    "WITH " WORK ", " CALL ", asked AS (SELECT DISTINCT process_id, correlation FROM work) SELECT " FLOW(
+        "s", HOST, "thread") ") FROM asked JOIN call USING(process_id, correlation)",
+    "WITH " WORK ", " CALL
+    " SELECT " FLOW("f", GPU, STREAM) ", 'bp', 'e') FROM work WHERE EXISTS (SELECT 1 FROM call c "
+                                      "WHERE c.process_id=work.process_id AND "
+                                      "c.correlation=work.correlation)",
+    "SELECT json_object('ph', 'C', 'name', 'allocated ' || n.text || ' memory', 'pid', " GPU ", 'tid', 0, 'ts', " TIME(
+        "time_ns") ", 'args', json_object('MB', round(sum(CASE WHEN o.text='allocation' THEN bytes ELSE -bytes END) "
+                   "OVER "
+                   "(PARTITION BY process_id, device, memory_id ORDER BY time_ns ROWS BETWEEN UNBOUNDED PRECEDING AND "
+                   "CURRENT ROW)/1e6, 3))) FROM trace_memory JOIN trace_name n ON n.id=memory_id JOIN trace_name o ON "
+                   "o.id=operation_id",
+    "WITH " WORK ", " CALL
+    ", steps AS (SELECT process_id, device, call.start_ns AS start_ns, 1 AS d FROM work JOIN call "
+    "USING(process_id, correlation) UNION ALL SELECT process_id, device, work.start_ns, -1 FROM work JOIN call "
+    "USING(process_id, correlation)) SELECT json_object('ph', 'C', 'name', 'queue depth', 'pid', " GPU
+    ", 'tid', 0, 'ts', " TIME(
+        "start_ns") ", 'args', json_object('asked for', sum(d) OVER (PARTITION BY process_id, device "
+                    "ORDER BY start_ns, d ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW))) FROM "
+                    "steps",
+};
+
+typedef struct writer {
+    kprof_output *out;
+    bool has_event;
+} writer;
+
+static kprof_status write_event(void *user, sqlite3_stmt *row)
+{
+    writer *to = user;
+    const char *text = (const char *)sqlite3_column_text(row, 0);
+    if (!text)
+        return KPROF_OK;
+    kprof_output_puts(to->out, to->has_event ? ",\n" : "\n");
+    kprof_json_put_text(to->out, text);
+    to->has_event = true;
+    return to->out->error ? KPROF_OUTPUT : KPROF_OK;
+}
+
+/* Append SQL with the time of the start in place of "@start". */
+static void expand(const char *sql, int64_t start_ns, kprof_strbuf *out)
+{
+    for (const char *at; (at = strstr(sql, "@start")); sql = at + strlen("@start")) {
+        kprof_strbuf_append(out, sql, (size_t)(at - sql));
+        kprof_strbuf_printf(out, "%lld", (long long)start_ns);
+    }
+    kprof_strbuf_puts(out, sql);
+}
+
+static kprof_status write_events(kprof_report *report, int64_t start_ns, writer *to)
+{
+    kprof_status status = KPROF_OK;
+    for (size_t i = 0; i < sizeof events / sizeof *events && status == KPROF_OK; i++) {
+        kprof_strbuf sql = KPROF_STRBUF_INIT;
+        sqlite3_stmt *statement = NULL;
+        int rc = SQLITE_NOMEM;
+        expand(events[i], start_ns, &sql);
+        if (!sql.failed)
+            rc = sqlite3_prepare_v2(report->db, sql.data, -1, &statement, NULL);
+        while (rc == SQLITE_OK || rc == SQLITE_ROW) {
+            rc = sqlite3_step(statement);
+            if (rc == SQLITE_ROW && (status = write_event(to, statement)) != KPROF_OK)
+                break;
+        }
+        if (status == KPROF_OK && rc != SQLITE_DONE)
+            status = kprof_store_fail(report, "writing the trace");
+        sqlite3_finalize(statement);
+        kprof_strbuf_free(&sql);
+    }
+    return status;
+}
+
+kprof_status kprof_report_print_chrome(kprof_report *report, FILE *out)
+{
+    int64_t start_ns = 0;
+    kprof_output output;
+    kprof_status status = kprof_trace_check(report);
+    if (status == KPROF_OK)
+        status = kprof_store_integer(report,
+                                     "SELECT min(t) FROM (SELECT min(start_unix_ns) AS t FROM trace UNION ALL SELECT "
+                                     "min(start_ns) FROM trace_range UNION ALL SELECT min(start_ns) FROM trace_call)",
+                                     &start_ns);
+    if (status == KPROF_OK)
+        status = kprof_output_init(&output, out, UINT64_MAX);
+    if (status != KPROF_OK)
+        return status;
+    kprof_output_printf(&output, "{\"schemaVersion\":1,\"displayTimeUnit\":\"ns\",\"baseTimeNanoseconds\":%lld,",
+                        (long long)start_ns);
+    kprof_output_puts(&output, "\"traceEvents\":[");
+    status = write_events(report, start_ns, &(writer){&output, false});
+    kprof_output_puts(&output, "\n]}\n");
+    kprof_status written = kprof_output_finish(&output);
+    return status == KPROF_OK ? written : status;
+}

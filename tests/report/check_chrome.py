@@ -1,0 +1,108 @@
+#!/usr/bin/env python3
+"""Holds what `kprof export --to chrome` writes to the trace event format: the members that each kind of event has to
+have, names for all rows, slices that nest, flows that lead from a slice to a slice; and compares it with the records.
+Usage: check_chrome.py WRITE_FIXTURE KPROF"""
+import collections
+import json
+import pathlib
+import sqlite3
+import subprocess
+import sys
+import tempfile
+
+REQUIRED = {"M": {"name", "pid", "tid", "args"}, "X": {"name", "cat", "pid", "tid", "ts", "dur", "args"},
+            "s": {"name", "cat", "id", "pid", "tid", "ts"}, "f": {"name", "cat", "id", "pid", "tid", "ts", "bp"},
+            "b": {"name", "cat", "id", "pid", "tid", "ts"}, "e": {"name", "cat", "id", "pid", "tid", "ts"},
+            "C": {"name", "pid", "tid", "ts", "args"}}
+failures = []
+
+
+def check(condition, message):
+    if not condition:
+        failures.append(message)
+
+
+def check_members(event):
+    kind = event.get("ph")
+    check(kind in REQUIRED and REQUIRED[kind] | {"ph"} == set(event), f"an event is {event}")
+    check(all(isinstance(event.get(key, 0), int) for key in ("pid", "tid", "id")), f"a number of {event}")
+    check(all(isinstance(event.get(key, 0), (int, float)) and event.get(key, 0) >= 0 for key in ("ts", "dur")),
+          f"a time of {event}")
+    check(kind != "C" or all(isinstance(value, (int, float)) for value in event["args"].values()), f"counter {event}")
+    check(kind != "f" or event["bp"] == "e", f"{event} does not bind to the slice around it")
+
+
+def check_rows(events):
+    """Slices of a row nest, and each row and process has a name."""
+    named = {(event["name"], event["pid"], event["tid"]) for event in events if event["ph"] == "M"}
+    rows = collections.defaultdict(list)
+    for event in events:
+        if event["ph"] == "X":
+            rows[event["pid"], event["tid"]].append(event)
+    for (pid, tid), slices in rows.items():
+        check(("thread_name", pid, tid) in named and ("process_name", pid, 0) in named, f"row {pid}, {tid} has no name")
+        open_ends = []
+        for event in sorted(slices, key=lambda e: (e["ts"], -e["dur"])):
+            end = event["ts"] + event["dur"]
+            while open_ends and open_ends[-1] <= event["ts"] + 1e-6:
+                open_ends.pop()
+            check(not open_ends or end <= open_ends[-1] + 1e-6, f"{event} ends after the one around it")
+            open_ends.append(end)
+    return rows
+
+
+def check_flows(events, rows):
+    starts = {event["id"]: event for event in events if event["ph"] == "s"}
+    ends = [event for event in events if event["ph"] == "f"]
+    check(len(starts) == sum(event["ph"] == "s" for event in events), "two flows have one number")
+    check({event["id"] for event in ends} == set(starts), "flows do not end, or do not begin")
+    for event in [*starts.values(), *ends]:
+        around = [s for s in rows[event["pid"], event["tid"]] if s["ts"] == event["ts"]]
+        check(len(around) == 1, f"{event} is at the start of {around}")
+        begins, category = event["ph"] == "s", around[0]["cat"] if around else ""
+        check(category.startswith("cuda_") == begins, f"{event} is at a {category}")
+    return ends
+
+
+def check_records(events, database, ends):
+    of = collections.Counter(event["cat"] for event in events if event["ph"] == "X")
+    count = lambda table, where: database.execute(f"SELECT count(*) FROM trace_{table} WHERE {where}").fetchone()[0]
+    known = "start_ns IS NOT NULL AND end_ns IS NOT NULL"
+    wanted = {"kernel": count("kernel", known), "gpu_memcpy": count("copy", known), "gpu_memset": count("set", known),
+              "cuda_runtime": count("call", "1"), "user_annotation": 3}
+    begun = {event["id"]: event for event in events if event["ph"] == "b"}
+    ended = {event["id"]: event for event in events if event["ph"] == "e"}
+    check(set(begun) == set(ended) and [round(ended[i]["ts"] - begun[i]["ts"]) for i in begun] == [100, 101],
+          f"ranges are {begun} and {ended}")
+    check(of == wanted, f"{of} slices, not {wanted}")
+    check(len(ends) == wanted["kernel"] + wanted["gpu_memcpy"] + wanted["gpu_memset"], f"{len(ends)} flows")
+    total = sum(event["dur"] for event in events if event.get("cat") == "kernel")
+    [(ns,)] = database.execute(f"SELECT sum(end_ns-start_ns) FROM trace_kernel WHERE {known}")
+    check(abs(total - ns / 1e3) < 1e-3, f"kernels take {total} us, not {ns} ns")
+    levels = [event["args"]["MB"] for event in events if event["ph"] == "C" and "allocated" in event["name"]]
+    check(levels == [1, 0] * 3, f"memory is {levels}")
+    depths = [event["args"]["asked for"] for event in events if event["ph"] == "C" and event["name"] == "queue depth"]
+    check(max(depths) == 3 and depths[-1] == 0, f"depths are {depths}")
+
+
+def main():
+    write_fixture, kprof = sys.argv[1:]
+    with tempfile.TemporaryDirectory() as folder:
+        report = str(pathlib.Path(folder) / "trace.kprof")
+        subprocess.run([write_fixture, report, "trace"], check=True)
+        trace = json.loads(subprocess.run([kprof, "export", report, "--to", "chrome"], capture_output=True, text=True,
+                                          check=True).stdout)
+        events = trace["traceEvents"]
+        for event in events:
+            check_members(event)
+        if not failures:
+            database = sqlite3.connect(report)
+            rows = check_rows(events)
+            check_records(events, database, check_flows(events, rows))
+            [(start,)] = database.execute("SELECT start_unix_ns FROM trace")
+            check(trace["baseTimeNanoseconds"] == start, f"base is {trace['baseTimeNanoseconds']}")
+    print("\n".join(failures[:20]), end="")
+    sys.exit(1 if failures else 0)
+
+
+main()
