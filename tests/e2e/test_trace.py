@@ -1,8 +1,10 @@
 """Traces of the simulated machine, whose clock only moves with what is done: all times are known by arithmetic."""
 
+import csv
 import json
+import shlex
 
-from harness import APP, INJECTION, SCALE, VECTOR_ADD, Case, os
+from harness import APP, INJECTION, METRIC, SCALE, VECTOR_ADD, Case, os
 
 START = 1700000000000000000
 CALL, ALLOCATE, LATENCY = 4000, 100000, 6000
@@ -106,6 +108,15 @@ class Records(Tracing):
                 self.assertIn(text, run.err)
         self.assert_run(self.collect([], [f"launch={VECTOR_ADD}"]), 0)
         self.assertIn("has no trace; kprof trace makes one", self.kprof("stats", "run").err)
+
+    def test_from_trace_to_counters(self):
+        self.assert_run(self.trace("do=kernel:100", f"launch={VECTOR_ADD}*2", "do=kernel:1", f"launch={SCALE}*9"), 0)
+        [(command,)] = csv.reader(self.kprof("stats", "run", "--report", "count_command", "--csv").out.splitlines()[1:])
+        words = shlex.split(command)
+        self.assertEqual(words[:5], ["kprof", "--set", "full", "-k", "regex:^(vectorAdd)$"])
+        run = self.kprof("--injection-path", INJECTION, "-f", "-o", "counted", "--metrics", METRIC, *words[3:])
+        self.assert_run(run, 0)
+        self.assertEqual(self.launches("counted.kprof"), ["vectorAdd"] * 2)
 
     def test_what_is_lost_is_counted(self):
         run = self.trace(f"launch={VECTOR_ADD}", "do=drop:7", "do=junk:3", "do=lost:1", f"launch={VECTOR_ADD}")

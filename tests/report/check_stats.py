@@ -153,6 +153,10 @@ def lost():
         [150000, 3, 1.5, 10, 0, 0, "Device", "Pinned", "Device-to-Host"]]
     yield "memory_sum", ["Memory", "Device", "High Water (MB)", "Allocations", "In the Loop", "Releases",
                          "Time in Calls (ns)"], [["Device", 0, 1, 3, 2, 3, 360000]]
+    yield "kern_worth", ["Time (%)", "Instances", "Name"], [[round(100 * 600 / 930, 1), 3, "vectorAdd"],
+                                                             [round(100 * 330 / 930, 1), 3, "scale"]]
+    yield "count_command", ["Command"], [
+        ["kprof --set full -k 'regex:^(vectorAdd|scale)$' -c 3 --filter-mode per-launch-config -- ./train"]]
     yield "step_sum", ["Instances", "Med (ns)", "Min (ns)", "Max (ns)", "Spread (%)", "GPU Busy (%)", "Range"], [
         [3, 900000, 900000, 900000, 0, round(100 * whole / 2700000, 1), ":step"],
         [2, 100500, 100000, 101000, 0.7, round(100 * (90000 + 91000) / 201000, 1), "net:forward"]]

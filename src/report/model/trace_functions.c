@@ -1,10 +1,12 @@
 /* Aggregates that keep their numbers. */
 #include "report/model/trace_functions.h"
 
+#include "core/regex.h"
 #include "report/store/store.h"
 
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 typedef struct numbers {
     double *items; /* [count], owned */
@@ -62,6 +64,20 @@ static void finish(sqlite3_context *context)
         free(of->items);
 }
 
+static void quote(sqlite3_context *context, int count, sqlite3_value **values)
+{
+    const char *text = (const char *)sqlite3_value_text(values[0]);
+    kprof_strbuf out = KPROF_STRBUF_INIT;
+    (void)count;
+    if (text)
+        kprof_regex_quote(text, strlen(text), &out);
+    char *quoted = kprof_strbuf_take(&out);
+    if (quoted)
+        sqlite3_result_text(context, quoted, -1, free);
+    else
+        sqlite3_result_error_nomem(context);
+}
+
 kprof_status kprof_trace_add_functions(kprof_report *report)
 {
     static double (*functions[])(numbers *) = {median, deviation};
@@ -70,5 +86,8 @@ kprof_status kprof_trace_add_functions(kprof_report *report)
         if (sqlite3_create_function(report->db, names[i], 1, SQLITE_UTF8 | SQLITE_DETERMINISTIC, &functions[i], NULL,
                                     add_number, finish) != SQLITE_OK)
             return kprof_store_fail(report, names[i]);
-    return KPROF_OK;
+    return sqlite3_create_function(report->db, "kprof_quote", 1, SQLITE_UTF8 | SQLITE_DETERMINISTIC, NULL, quote, NULL,
+                                   NULL) == SQLITE_OK
+               ? KPROF_OK
+               : kprof_store_fail(report, "kprof_quote");
 }

@@ -53,6 +53,15 @@
     "api ON api.id=c.name_id CROSS JOIN trace_name n ON n.id=k.name_id WHERE k.start_ns IS NOT NULL AND k.end_ns IS "  \
     "NOT NULL"
 
+/* The kernels that take four fifths of the time of all, eight at most, and the share of each. */
+#define WORTH                                                                                                          \
+    "SELECT f, c, t, whole, i FROM (SELECT f, c, t, sum(t) OVER (ORDER BY t DESC, f ROWS BETWEEN UNBOUNDED PRECEDING " \
+    "AND CURRENT ROW)-t AS before, sum(t) OVER () AS whole, row_number() OVER (ORDER BY t DESC, f) AS i FROM (SELECT " \
+    "function AS f, count(*) AS c, total(end_ns-start_ns) AS t FROM trace_kernel JOIN trace_name n ON n.id=name_id "   \
+    "WHERE start_ns IS NOT NULL AND end_ns IS NOT NULL GROUP BY function)) WHERE before<0.8*whole AND i<=8"
+/* As a shell's word. */
+#define QUOTED(text) "'''' || replace(" text ", '''', '''\\''''') || ''''"
+
 #define NOT_TRACED(what) "kprof does not trace " what
 
 const kprof_trace_stats kprof_trace_stats_tables[] = {
@@ -202,6 +211,19 @@ const kprof_trace_stats kprof_trace_stats_tables[] = {
      "BY "
      "ns DESC",
      NULL, true},
+    {"kern_worth", "Kernels Worth Counting",
+     "SELECT round(100*t/whole, 1) AS \"Time (%)\", c AS \"Instances\", f AS \"Name\" FROM (" WORTH ") ORDER BY i",
+     NULL, false},
+    {"count_command", "How to Count Them",
+     "SELECT 'kprof --set full -k ' || " QUOTED(
+         "'regex:^(' || group_concat(kprof_quote(f), '|') || ')$'") " || ' -c 3 "
+                                                                    "--filter-mode per-launch-config -- ' || (SELECT "
+                                                                    "command_line FROM process JOIN trace ON "
+                                                                    "process_id=process.id ORDER "
+                                                                    "BY process.id LIMIT 1) AS \"Command\" FROM "
+                                                                    "(SELECT f FROM (" WORTH
+                                                                    ") ORDER BY i) HAVING count(*)>0",
+     NULL, false},
     {"um_sum", "Unified Memory Analysis Summary", NULL, NOT_TRACED("how unified memory moves"), false},
     {"um_total_sum", "Unified Memory Totals Summary", NULL, NOT_TRACED("how unified memory moves"), false},
     {"um_cpu_page_faults_sum", "Unified Memory CPU Page Faults Summary", NULL, NOT_TRACED("page faults"), false},
@@ -228,7 +250,8 @@ const kprof_trace_stats *kprof_trace_stats_find(const char *name, const char **b
             return &kprof_trace_stats_tables[i];
     }
     const char *nearest = kprof_nearest(name, names, kprof_trace_stats_count);
-    kprof_log(KPROF_LOG_ERROR, "--report %s: there is no such table; did you mean %s?", name, nearest);
+    kprof_log(KPROF_LOG_ERROR, "--report %s: there is no such table%s%s%s", name, nearest ? "; did you mean " : "",
+              nearest ? nearest : "", nearest ? "?" : "");
     return NULL;
 }
 

@@ -109,7 +109,9 @@ kprof_status kprof_stats_choose(const kprof_strlist *asked, kprof_strlist *out)
                                         "cuda_gpu_mem_time_sum",
                                         "cuda_gpu_mem_size_sum",
                                         "cuda_api_sum",
-                                        "nvtx_sum"};
+                                        "nvtx_sum",
+                                        "kern_worth",
+                                        "count_command"};
     const char *base;
     bool added = true;
     for (size_t i = 0; i < asked->count && added; i++) {
