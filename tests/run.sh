@@ -530,6 +530,7 @@ run_all_tests() {
 { rm -rf "$plans" "$ended" && mkdir -p "$plans" "$ended"; } || exit 1
 install_packages || exit 1
 install_if_possible chromium "the HTML page is tested without" chromium chromium-browser google-chrome
+install_if_possible openmpi-bin "the test of eight ranks is skipped" mpirun
 install_if_possible lld "programs are linked in twice the time" ld.lld
 install_if_possible ccache "the build without CUDA compiles again what gcc's has compiled" ccache
 install_duckdb

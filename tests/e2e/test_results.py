@@ -1163,6 +1163,25 @@ class Merges(Case):
         for sql in (self.VALUES, "SELECT id, name FROM source", "SELECT * FROM process_source"):
             self.assertEqual(self.query("nested.kprof", sql), self.query("flat.kprof", sql))
 
+    def test_other_sets(self):
+        """A merged report has the sections and passes of all runs, and shows each launch with those of its own."""
+        for name, options in (("warps", ("--section", "WarpStateStats")), ("time", ("--metrics", METRIC)),
+                              ("bytes", ("--metrics", "dram__bytes.sum"))):
+            self.assert_run(self.kprof("--injection-path", INJECTION, "-o", name, *options, APP, f"launch={SCALE}"), 0)
+        self.merge(0, "warps", "time", "bytes", "-o", "sets")
+        self.assertEqual(self.query("sets.kprof", "SELECT identifier FROM section"),
+                         [("WarpStateStats",), ("CommandLine",)])
+        passes = [self.query(f"{name}.kprof", "SELECT count(*) FROM pass")[0][0] for name in ("warps", "time", "bytes")]
+        self.assertEqual(self.query("sets.kprof", "SELECT count(*), max(pass) FROM pass"), [(sum(passes),) * 2])
+        scheduled = self.query("sets.kprof", "SELECT name, pass FROM schedule JOIN metric ON metric.id = metric_id "
+                               f"WHERE name IN ('dram__bytes.sum', '{METRIC}') ORDER BY pass")
+        self.assertEqual(scheduled, [(METRIC, passes[0] + 1), ("dram__bytes.sum", sum(passes))])
+        shown = [self.kprof("report", "sets.kprof", "--launch", str(launch)).out for launch in range(3)]
+        self.assertEqual(["Warp State Statistics\n" in text for text in shown], [True, False, False])
+        for launch, metric in ((1, METRIC), (2, "dram__bytes.sum")):
+            self.assertRegex(shown[launch], metric + " +[0-9]")
+        self.assertNotIn("Command line", shown[0])
+
     def test_what_is_refused(self):
         os.symlink("rank0.kprof", self.path("link.kprof"))
         shutil.copy(self.path("rank0.kprof"), self.path("copy.kprof"))
@@ -1170,7 +1189,7 @@ class Merges(Case):
         self.merge(0, "rank1.kprof", "rank2", "-o", "pair")
         self.write("other.kprof", 5)
         with sqlite3.connect(self.path("other.kprof")) as database:
-            database.execute("DELETE FROM section WHERE id = (SELECT max(id) FROM section)")
+            database.execute("UPDATE section SET definition = replace(definition, 'Duration', 'Time')")
         database.close()
         for code, err, words in (
                 (101, "which reports", ("rank0", "-o", "all")), (101, "into which report?", ("rank0", "rank1")),
@@ -1184,7 +1203,7 @@ class Merges(Case):
                 (101, "would overwrite", ("rank0", "rank1", "-f", "-o", "rank1")),
                 (101, "--csv is no option of kprof merge", ("rank0", "rank1", "-o", "all", "--csv")),
                 (107, "reports from version 4 on", ("rank0", "old", "-o", "all")),
-                (107, "other sections", ("rank0", "other", "-o", "all")),
+                (107, "is another one than in the reports before it", ("rank0", "other", "-o", "all")),
                 (107, "missing", ("rank0", "missing", "-o", "all"))):
             self.merge(code, *words, err=err)
             self.assertFalse([name for name in os.listdir(self.dir) if name.startswith("all")])

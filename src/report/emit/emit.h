@@ -119,6 +119,7 @@ typedef struct kprof_emit_code {
  * a metric one of its rows; a table and rooflines are their metrics; all else does nothing, also at the end of what the
  * emitter begins itself. `free` is free(3). */
 typedef struct kprof_emitter_ops {
+    bool has_layout; /* all launches of a chip have the sections that the first one has */
     void (*page_begin)(kprof_emitter *emitter);
     void (*code)(kprof_emitter *emitter, const kprof_emit_code *code);
     void (*stacks)(kprof_emitter *emitter, const kprof_told_stacks *stacks); /* those of the report's launches */

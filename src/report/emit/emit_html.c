@@ -761,6 +761,7 @@ static void html_free(kprof_emitter *emitter)
 }
 
 static const kprof_emitter_ops html_ops = {
+    .has_layout = true,
     .page_begin = html_page_begin,
     .code = html_code,
     .stacks = html_stacks,

@@ -33,8 +33,7 @@ kprof_status kprof_merge_new(kprof_report *into, kprof_merge **out)
                                  "CREATE TEMP TABLE new_metric(old INTEGER PRIMARY KEY, id INTEGER NOT NULL);"
                                  "CREATE TEMP TABLE taken(launch INTEGER PRIMARY KEY);"
                                  "CREATE TEMP TABLE kept_profile(id INTEGER PRIMARY KEY);"
-                                 "CREATE TEMP TABLE kept_function(id INTEGER PRIMARY KEY);"
-                                 "CREATE TEMP TABLE planned(chip TEXT PRIMARY KEY)";
+                                 "CREATE TEMP TABLE kept_function(id INTEGER PRIMARY KEY)";
     *out = calloc(1, sizeof **out);
     if (!*out)
         return kprof_store_no_memory(into);
@@ -88,10 +87,18 @@ static kprof_status ask_about(kprof_merge *merge, const char *sql, const char *c
         rc = sqlite3_bind_text(statement, i + 1, texts[i], -1, SQLITE_STATIC);
     if (rc == SQLITE_OK)
         rc = sqlite3_step(statement);
-    *out = rc == SQLITE_ROW ? sqlite3_column_int64(statement, 0) : 0;
-    kprof_status status = rc == SQLITE_ROW ? KPROF_OK : kprof_store_fail(merge->into, sql);
+    if (out)
+        *out = rc == SQLITE_ROW ? sqlite3_column_int64(statement, 0) : 0;
+    const bool is_done = rc == SQLITE_ROW || (rc == SQLITE_DONE && !out);
+    kprof_status status = is_done ? KPROF_OK : kprof_store_fail(merge->into, sql);
     sqlite3_finalize(statement);
     return status;
+}
+
+/* Run a statement without rows, about these texts. */
+static kprof_status change(kprof_merge *merge, const char *sql, const char *const *texts)
+{
+    return ask_about(merge, sql, texts, NULL);
 }
 
 static kprof_status ask(kprof_merge *merge, const char *sql, int64_t *out)
@@ -227,65 +234,123 @@ static kprof_status add_sources(kprof_merge *merge, const char *name, int versio
     return status;
 }
 
-/* Store the sections of a chip that are chosen, or count those that are there. */
-static kprof_status add_sections(kprof_merge *merge, const kprof_model_chip *chip, bool is_planned, size_t *same)
+/* Give `into` the items that the other section has and it has not: both hold metrics that --metrics named. */
+static bool join_items(kprof_section *into, kprof_section *from)
 {
-    kprof_status status = KPROF_OK;
-    for (size_t i = 0; i < chip->shown_count && status == KPROF_OK; i++) {
-        const kprof_section *section = &chip->sections[i];
-        int64_t is_there = 0;
-        char *json = kprof_section_to_json(section);
-        if (!json)
-            return kprof_store_no_memory(merge->into);
-        if (is_planned)
-            status = ask_about(merge, "SELECT EXISTS(SELECT 1 FROM main.section WHERE chip=?1 AND definition=?2)",
-                               (const char *const[]){chip->name, json, NULL}, &is_there);
-        else
-            status = kprof_store_write(merge->into, KPROF_SQL_ADD_SECTION, "ssss", chip->name, section->id,
-                                       section->name, json);
-        free(json);
-        *same += is_there > 0;
+    for (size_t i = 0; i < from->item_count; i++) {
+        bool is_there = false;
+        for (size_t k = 0; k < into->item_count && !is_there; k++)
+            is_there = strcmp(into->items[k].name, from->items[i].name) == 0;
+        kprof_item *items = is_there ? into->items : realloc(into->items, (into->item_count + 1) * sizeof *items);
+        if (!items)
+            return false;
+        into->items = items;
+        if (is_there)
+            continue;
+        into->items[into->item_count++] = from->items[i];
+        from->items[i] = (kprof_item){0}; /* it has changed hands */
     }
+    return true;
+}
+
+static kprof_status set_definition(kprof_merge *merge, const char *chip, const kprof_section *section)
+{
+    char *json = kprof_section_to_json(section);
+    kprof_status status = json ? change(merge, "UPDATE main.section SET definition=?3 WHERE chip=?1 AND identifier=?2",
+                                        (const char *const[]){chip, section->id, json, NULL})
+                               : kprof_store_no_memory(merge->into);
+    free(json);
     return status;
 }
 
-/* Sections and passes belong to a chip, so two plans for one chip cannot stand in one report. */
+typedef struct own_definition {
+    kprof_merge *merge;
+    const char *chip, *id;
+    kprof_section section;
+    bool is_there;
+} own_definition;
+
+static kprof_status read_definition(void *user, sqlite3_stmt *row)
+{
+    own_definition *own = user;
+    const char *chip = (const char *)sqlite3_column_text(row, 0), *id = (const char *)sqlite3_column_text(row, 1),
+               *json = (const char *)sqlite3_column_text(row, 2);
+    if (own->is_there || !chip || !id || !json || strcmp(chip, own->chip) != 0 || strcmp(id, own->id) != 0)
+        return KPROF_OK;
+    own->is_there = true;
+    return kprof_section_from_json(own->merge->into->path, json, &own->section);
+}
+
+/* Add a section to those of a chip. One that is there is the same, or both have the metrics that --metrics named. */
+static kprof_status add_section(kprof_merge *merge, const char *chip, kprof_section *section, const char *path)
+{
+    own_definition own = {.merge = merge, .chip = chip, .id = section->id};
+    char *json = kprof_section_to_json(section), *known = NULL;
+    kprof_status status = json ? kprof_store_query(merge->into, "SELECT chip, identifier, definition FROM main.section",
+                                                   read_definition, &own)
+                               : kprof_store_no_memory(merge->into);
+    if (status == KPROF_OK && own.is_there && !(known = kprof_section_to_json(&own.section)))
+        status = kprof_store_no_memory(merge->into);
+    const bool is_same = known && json && strcmp(known, json) == 0;
+    if (status == KPROF_OK && !own.is_there)
+        status = kprof_store_write(merge->into, KPROF_SQL_ADD_SECTION, "ssss", chip, section->id, section->name, json);
+    else if (status == KPROF_OK && !is_same && strcmp(section->id, KPROF_NAMED_SECTION_ID) == 0)
+        status = join_items(&own.section, section) ? set_definition(merge, chip, &own.section)
+                                                   : kprof_store_no_memory(merge->into);
+    else if (status == KPROF_OK && !is_same)
+        status = kprof_fail(KPROF_BAD_REPORT,
+                            "%s: its section %s is another one than in the reports before it: merge runs that had the "
+                            "same files of sections",
+                            path, section->id);
+    if (own.is_there)
+        kprof_section_free(&own.section);
+    free(json);
+    free(known);
+    return status;
+}
+
+/* Runs may have had other sets. A chip has the sections of all, and the passes of a plan that differs follow those that
+ * are there; a metric has the passes of the first plan with it. */
+static kprof_status add_passes(kprof_merge *merge, const char *chip)
+{
+#define PARTS     "SELECT pass, counters, sm_side FROM "
+#define SCHEDULED "SELECT new_metric.id, pass FROM source.schedule JOIN new_metric ON old=metric_id WHERE chip=?1"
+    static const char differs[] =
+        "SELECT EXISTS(" PARTS "source.pass WHERE chip=?1 EXCEPT " PARTS "main.pass WHERE chip=?1) OR "
+        "EXISTS(" PARTS "main.pass WHERE chip=?1 EXCEPT " PARTS "source.pass WHERE chip=?1) OR "
+        "EXISTS(" SCHEDULED " EXCEPT SELECT metric_id, pass FROM main.schedule WHERE chip=?1)";
+    static const char *const copy[] = {
+        "INSERT INTO main.schedule SELECT ?1, new_metric.id, pass+(SELECT coalesce(max(pass), 0) FROM main.pass WHERE "
+        "chip=?1) FROM source.schedule JOIN new_metric ON old=metric_id WHERE chip=?1 AND new_metric.id NOT IN "
+        "(SELECT metric_id FROM main.schedule WHERE chip=?1)",
+        "INSERT INTO main.pass SELECT ?1, pass+(SELECT coalesce(max(pass), 0) FROM main.pass WHERE chip=?1), counters, "
+        "sm_side FROM source.pass WHERE chip=?1",
+    };
+    const char *const name[] = {chip, NULL};
+    int64_t is_other = 0;
+    kprof_status status = ask_about(merge, differs, name, &is_other);
+    for (size_t i = 0; i < sizeof copy / sizeof *copy && status == KPROF_OK && is_other; i++)
+        status = change(merge, copy[i], name);
+    if (status == KPROF_OK)
+        status = change(merge,
+                        "INSERT INTO main.left_out SELECT NULL, chip, name FROM source.left_out AS other WHERE "
+                        "chip=?1 AND NOT EXISTS(SELECT 1 FROM main.left_out AS own WHERE own.chip=?1 AND "
+                        "own.name=other.name) ORDER BY id",
+                        name);
+    return status;
+}
+
 static kprof_status add_plans(kprof_merge *merge, const kprof_model *model, const char *path)
 {
-    static const char list[] = "DELETE FROM planned;"
-                               "INSERT INTO planned SELECT chip FROM main.section UNION SELECT chip FROM main.pass";
-#define BOTH  "WHERE chip IN (SELECT chip FROM planned) AND chip IN (SELECT chip FROM source.section)"
-#define PARTS "SELECT chip, pass, counters, sm_side FROM "
-    static const char compare[] = "SELECT EXISTS(" PARTS "source.pass " BOTH " EXCEPT " PARTS "main.pass " BOTH ") OR "
-                                  "EXISTS(" PARTS "main.pass " BOTH " EXCEPT " PARTS "source.pass " BOTH ")";
-    static const char copy[] =
-        "INSERT INTO main.pass SELECT * FROM source.pass WHERE chip NOT IN (SELECT chip FROM planned);"
-        "INSERT INTO main.schedule SELECT chip, new_metric.id, pass FROM source.schedule "
-        "JOIN new_metric ON old=metric_id WHERE chip NOT IN (SELECT chip FROM planned);"
-        "INSERT INTO main.left_out SELECT NULL, chip, name FROM source.left_out "
-        "WHERE chip NOT IN (SELECT chip FROM planned) ORDER BY id";
-    int64_t differs = 0;
-    kprof_status status = kprof_store_exec(merge->into, list);
-    if (status == KPROF_OK)
-        status = ask(merge, compare, &differs);
-    for (size_t i = 0; i < model->chip_count && status == KPROF_OK && !differs; i++) {
+    kprof_status status = KPROF_OK;
+    for (size_t i = 0; i < model->chip_count && status == KPROF_OK; i++) {
         const kprof_model_chip *chip = &model->chips[i];
-        const char *const name[] = {chip->name, NULL};
-        int64_t is_planned = 0, there = 0;
-        size_t same = 0;
-        status = ask_about(merge, "SELECT count(*) FROM planned WHERE chip=?1", name, &is_planned);
+        for (size_t k = 0; k < chip->shown_count && status == KPROF_OK; k++)
+            status = add_section(merge, chip->name, &chip->sections[k], path);
         if (status == KPROF_OK)
-            status = ask_about(merge, "SELECT count(*) FROM main.section WHERE chip=?1", name, &there);
-        if (status == KPROF_OK)
-            status = add_sections(merge, chip, is_planned > 0, &same);
-        differs = is_planned > 0 && (same != chip->shown_count || same != (size_t)there);
+            status = add_passes(merge, chip->name);
     }
-    if (status == KPROF_OK && differs)
-        status = kprof_fail(KPROF_BAD_REPORT,
-                            "%s: other sections or passes than in the reports before it: merge runs that were given "
-                            "the same --set, --section and --metrics",
-                            path);
-    return status == KPROF_OK ? kprof_store_exec(merge->into, copy) : status;
+    return status;
 }
 
 /* "id+?1, process_id+?2, (the new kernel), ..., position, context": the columns of a launch with its new ids. */

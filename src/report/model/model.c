@@ -109,6 +109,12 @@ static kprof_status load_nvtx(void *user, sqlite3_stmt *row)
     return KPROF_OK;
 }
 
+static kprof_status load_other_sets(void *user, sqlite3_stmt *row)
+{
+    ((loader *)user)->model->has_other_sets = sqlite3_column_int(row, 0) != 0;
+    return KPROF_OK;
+}
+
 static kprof_status load_stack(void *user, sqlite3_stmt *row)
 {
     loader *load = user;
@@ -479,6 +485,7 @@ static const load_step steps[] = {
     {2, "SELECT * FROM schedule ORDER BY chip, metric_id, pass", load_schedule},
     {1, "SELECT * FROM seen ORDER BY process_id, kernel_id", load_seen},
     {6, "SELECT EXISTS (SELECT 1 FROM nvtx)", load_nvtx},
+    {5, "SELECT count(DISTINCT sets || ' ' || command_line) > 1 FROM source", load_other_sets},
     {8, "SELECT id, line, module FROM stack ORDER BY id", load_stack},
 };
 

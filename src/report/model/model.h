@@ -41,7 +41,8 @@ typedef struct kprof_model_stack {
 typedef struct kprof_model {
     char *command_line, *working_directory, *kprof_version, *sets;
     int64_t start_unix_ns;
-    bool has_nvtx; /* some launch has NVTX ranges */
+    bool has_nvtx;       /* some launch has NVTX ranges */
+    bool has_other_sets; /* it is merged of runs that may have collected other metrics */
     kprof_model_stack *stacks;
     size_t stack_count;
     kprof_model_process *processes;

@@ -14,6 +14,36 @@ static const kprof_section *find_section(const kprof_view_chip *chip, const char
     return NULL;
 }
 
+/* Was the section asked for when the launch was measured, or most of it? Merged runs may have had other sets. */
+static bool is_collected(const kprof_view_section *section, const kprof_model *model, const kprof_model_launch *launch)
+{
+    size_t count = 0, asked = 0;
+    for (size_t i = 0; i < section->metric_count && launch->measured > 0 && model->has_other_sets; i++) {
+        const size_t metric = section->metrics[i].metric;
+        const bool is_counted = metric != SIZE_MAX && strcmp(model->metrics[metric].kind, "launch") != 0;
+        count += is_counted;
+        asked += is_counted && launch->asked[metric];
+    }
+    const bool is_named = strcmp(section->section->id, KPROF_NAMED_SECTION_ID) == 0; /* of metrics by themselves */
+    return 2 * asked >= count || (is_named && asked > 0);
+}
+
+/* Is one of the finding's sections collected, or none of them on the page? */
+static bool has_collected_place(const kprof_view_chip *chip, const kprof_model *model, const kprof_finding *finding,
+                                const kprof_model_launch *launch)
+{
+    bool is_shown = false;
+    for (char *const *id = finding->sections; chip && *id; id++)
+        for (size_t i = 0; i < chip->section_count; i++) {
+            const kprof_view_section *section = &chip->sections[i];
+            const bool is_place = strcmp(section->section->id, *id) == 0;
+            if (is_place && is_collected(section, model, launch))
+                return true;
+            is_shown = is_shown || is_place;
+        }
+    return !is_shown;
+}
+
 /* Does the report have the section for launches on a chip, shown or hidden? */
 static bool has_section(const kprof_model_chip *chip, const char *id)
 {
@@ -116,7 +146,8 @@ static kprof_status choose_findings(const kprof_launch_page *page, const kprof_v
         if (!tells_all && found != findings->verdict.best && !place_of(shown, found->finding))
             continue;
         all->told[all->told_count++] = found;
-        if (launch->measured > 0 && found->state == KPROF_FOUND_UNKNOWN && has_place(chip, found->finding))
+        if (launch->measured > 0 && found->state == KPROF_FOUND_UNKNOWN && has_place(chip, found->finding) &&
+            has_collected_place(shown, page->view->model, found->finding, launch))
             all->open[all->open_count++] = found;
     }
     return KPROF_OK;
@@ -188,6 +219,8 @@ static kprof_status show_launch(void *user, const kprof_model_launch *launch)
     show_hot_line(page, launch);
     for (size_t i = 0; chip && i < chip->section_count; i++) {
         const kprof_section *section = chip->sections[i].section;
+        if (!emitter->ops->has_layout && !is_collected(&chip->sections[i], page->view->model, launch))
+            continue;
         emitter->ops->section_begin(emitter, section);
         show_section(emitter, &chip->sections[i], launch);
         show_findings(emitter, &all, chip, section->id);
