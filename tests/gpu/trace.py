@@ -1,0 +1,120 @@
+#!/usr/bin/env python3
+"""Traces programs whose timelines are known by arithmetic (programs/timeline.cu), and compares what the tables tell.
+Prints Markdown, also to a file, with the seconds of each program alone and traced; exits 1 when a figure is off.
+
+    trace.py [--output FILE]
+"""
+import argparse
+import json
+import sys
+import tempfile
+
+import harness
+
+CASES = ("gaps", "overlap", "copies", "launches", "steps")
+TABLES = "gpu_busy,gpu_idle_sum,transfer_sum,memory_sum,cuda_gpu_kern_sum,cuda_gpu_mem_size_sum,cuda_api_sum"
+
+
+class Failure(Exception):
+    pass
+
+
+def trace(case, base):
+    """What the program tells of itself, the tables, and the seconds of both runs."""
+    words = [harness.programs() / "timeline", case]
+    alone = harness.run(words)
+    result = harness.run([harness.kprof(), "trace", "-f", "-o", base, *words], limit=600)
+    if alone.status != 0 or result.status != 0:
+        raise Failure(f"the program ends with {alone.status}, traced with {result.status}: "
+                      f"{harness.last_lines(result.stderr)}")
+    if result.stdout != alone.stdout:
+        raise Failure("the program's output is not that of the program alone")
+    stats = harness.run([harness.kprof(), "stats", harness.report_path(base), "--report", TABLES, "--json"])
+    if stats.status != 0:
+        raise Failure(f"kprof stats: {harness.last_lines(stats.stderr)}")
+    known = {name: float(number) for name, number in (line.split() for line in alone.stdout.splitlines())}
+    return known, json.loads(stats.stdout), alone.seconds, result.seconds
+
+
+def total(rows, column, **where):
+    return sum(row[column] or 0 for row in rows
+               if all(row[name.replace("_", " ")] == value for name, value in where.items()))
+
+
+def idle(tables, cause):
+    return total(tables["gpu_idle_sum"], "Total Time (ns)", Cause=cause) / 1e3
+
+
+def checks(case, known, tables):
+    """(what, told, lowest, highest) of each figure."""
+    kernels, busy = tables["cuda_gpu_kern_sum"], tables["gpu_busy"][0]
+    kernel_us = total(kernels, "Total Time (ns)") / 1e3
+    if "kernels" in known:
+        yield "kernels", total(kernels, "Instances"), known["kernels"], known["kernels"]
+        launches = total(tables["cuda_api_sum"], "Num Calls", Name="cudaLaunchKernel")
+        yield "launches", launches, known["kernels"], known["kernels"]
+    if "kernel_us" in known:
+        yield "time of kernels (us)", kernel_us, known["kernel_us"], 1.05 * known["kernel_us"]
+    if case == "gaps":
+        yield "idle by host code (us)", idle(tables, "host code"), known["host_us"], 1.1 * known["host_us"]
+        yield "busy (%)", busy["Busy (%)"], 14, 17.5 # 1 of 6 ms
+    if case == "overlap":
+        yield "copies overlapped (%)", busy["Copies Overlapped (%)"], 99, 100
+        yield "bytes", total(tables["transfer_sum"], "Total (MB)") * 1e6, *around(known["copied_bytes"], 1e-4)
+        yield "throughput (GB/s)", tables["transfer_sum"][0]["Throughput (GB/s)"], 5, 500
+    if case == "copies":
+        rows = tables["transfer_sum"]
+        to = total([row for row in rows if row["SrcMemKd"] == "Pageable"], "Total (MB)") * 1e6
+        back = total([row for row in rows if row["DstMemKd"] == "Pinned"], "Total (MB)") * 1e6
+        yield "bytes from pageable memory", to, *around(known["pageable_bytes"], 1e-4)
+        yield "bytes to pinned memory", back, *around(known["pinned_bytes"], 1e-4)
+        yield "small copies in a row", total(rows, "Small in a Row"), known["small"] - 1, known["small"]
+        sizes = total(tables["cuda_gpu_mem_size_sum"], "Total (MB)", Operation="[CUDA memset]") * 1e6
+        yield "bytes that are set", sizes, *around(known["set_bytes"], 1e-4)
+        high = total(tables["memory_sum"], "High Water (MB)", Memory="Device") * 1e6
+        yield "bytes allocated", high, *around(known["allocated_bytes"], 1e-3)
+    if case == "launches":
+        launching = idle(tables, "launching") + idle(tables, "queued work")
+        yield "idle by launching (%)", 100 * launching / (busy["Span (ns)"] / 1e3 * busy["Idle (%)"] / 100), 80, 101
+    if case == "steps":
+        yield "queue depth", busy["Queue Depth Max"], known["depth"], known["kernels"]
+        yield "busy (%)", busy["Busy (%)"], 95, 100
+
+
+def around(value, share):
+    return value * (1 - share), value * (1 + share)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--output", help="Markdown file (trace.md among the results)")
+    options = parser.parse_args()
+    if not harness.have_gpu():
+        print("trace.py: no GPU: skipped", file=sys.stderr)
+        return harness.SKIPPED
+    rows, failures = [], []
+    with tempfile.TemporaryDirectory(prefix="kprof-trace-") as folder:
+        for case in CASES:
+            try:
+                known, tables, alone, traced = trace(case, f"{folder}/{case}")
+            except Failure as failure:
+                failures.append(f"{case}: {failure}")
+                continue
+            for what, told, lowest, highest in checks(case, known, tables):
+                good = lowest <= told <= highest
+                rows.append((case, what, told, lowest, highest, "good" if good else "**off**"))
+                if not good:
+                    failures.append(f"{case}: {what} is {told:g}")
+            rows.append((case, "seconds, and alone", f"{traced:.2f}, {alone:.2f}", "", "", ""))
+    document = harness.Document(options.output or harness.results_folder() / "trace.md")
+    document.add("# Traces of programs whose timelines are known\n")
+    document.add(harness.table(["", ""], harness.facts("tests/gpu/trace.py " + " ".join(sys.argv[1:]))))
+    document.add(harness.table(["program", "figure", "told", "lowest", "highest", ""], rows))
+    document.add(f"## Result\n\n{len(failures)} failures.\n")
+    for failure in failures:
+        document.add(f"- {failure}")
+    return 1 if failures else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
