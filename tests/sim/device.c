@@ -417,7 +417,7 @@ static void copy_to_buffer(const sim_step *step)
     sim.streams[step->stream].buffer = hash;
 }
 
-static void run_node(const sim_step *step)
+static void run_node(const sim_step *step, bool is_replay)
 {
     switch (step->op) {
     case SIM_COPY_IN:
@@ -430,7 +430,7 @@ static void run_node(const sim_step *step)
         fill(step->a, step->value);
         break;
     default: /* SIM_LAUNCH */
-        run_kernel(&(sim_work){.step = *step});
+        run_kernel(&(sim_work){.step = *step, .is_replay = is_replay});
         break;
     }
 }
@@ -459,7 +459,7 @@ static void run_graph(const sim_work *work)
     for (unsigned i = 0; i < graph->count; i++) {
         sim_step step = graph->items[i].step;
         step.tag = sim_node_tag(work->step.tag, i);
-        run_node(&step);
+        run_node(&step, work->is_replay);
     }
 }
 
