@@ -6,13 +6,14 @@
 #include "core/folder.h"
 #include "core/log.h"
 #include "inject/batch.h"
+#include "inject/choose.h"
 #include "inject/contexts.h"
 #include "inject/devices.h"
 #include "inject/engine.h"
 #include "inject/gate.h"
 #include "inject/idle.h"
 #include "inject/kernels.h"
-#include "inject/launch.h"
+#include "inject/launch_state.h"
 #include "inject/lock.h"
 #include "inject/process.h"
 #include "inject/threads.h"
@@ -25,9 +26,8 @@
 
 /* How long a thread may stay inside a CUDA call, or a capture may last, before launches that are open are given up, or
  * the process stays armed. */
-#define GATE_TIMEOUT_MS 2000
-#define RETRY_NS        10000000
-#define MOST_TRIES      1000
+#define RETRY_NS   10000000
+#define MOST_TRIES 1000
 
 /* What a plan sets in the configuration. */
 typedef struct plan {
@@ -95,7 +95,7 @@ static bool enter_alone(void)
 {
     const struct timespec pause = {0, RETRY_NS};
     int tries = 0;
-    while (!kprof_gate_enter_exclusive(GATE_TIMEOUT_MS)) {
+    while (!kprof_gate_enter_exclusive(KPROF_GATE_TIMEOUT_MS)) {
         if (++tries == MOST_TRIES)
             return false;
         nanosleep(&pause, NULL);
@@ -134,7 +134,7 @@ static void end_measuring(void)
     kprof_wait_allow(KPROF_HOLD_AT_END_NS);
     kprof_batch_end("kprof ctl stop");
     kprof_contexts_end_samples();
-    kprof_launch_write_counts();
+    kprof_choose_write_counts();
     kprof_contexts_release_memory();
     kprof_contexts_release();
     if (kprof_contexts_have_counters()) {

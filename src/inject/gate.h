@@ -9,6 +9,9 @@
 
 #define KPROF_CACHE_LINE 64
 
+/* The longest wait for other threads to leave the driver, before a launch goes unmeasured. */
+#define KPROF_GATE_TIMEOUT_MS 2000
+
 /* Every driver call writes to it: what the calls only read must not share its cache line. */
 typedef struct kprof_gate {
     _Alignas(KPROF_CACHE_LINE) atomic_int inside; /* threads inside a shared call */

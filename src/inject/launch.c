@@ -4,52 +4,38 @@
 
 #include "core/bytes.h"
 #include "core/log.h"
-#include "core/monotonic.h"
 #include "inject/batch.h"
 #include "inject/captures.h"
 #include "inject/census.h"
+#include "inject/choose.h"
 #include "inject/contexts.h"
 #include "inject/deliver.h"
 #include "inject/devices.h"
 #include "inject/ending.h"
 #include "inject/engine.h"
-#include "inject/forward.h"
 #include "inject/gate.h"
 #include "inject/idle.h"
 #include "inject/kernels.h"
-#include "inject/lock.h"
 #include "inject/nvtx.h"
 #include "inject/preload.h"
 #include "inject/process.h"
 #include "inject/range.h"
-#include "inject/stacks.h"
 #include "inject/trace.h"
 #include "inject/wait.h"
+#include "inject/watch.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
-kprof_launch_state kprof_the_launches;
-
-/* Longest wait for other threads to leave the driver before a launch goes unmeasured. */
-#define GATE_TIMEOUT_MS 2000
 /* Later waits are shorter: try this often before giving up an open batch. */
 #define CLOSE_TRIES 100
 
 #define SIGNAL_POLL_NS 500000
-#define A_SIGNAL       "a signal"
 
 #define NO_METRICS "no metrics were chosen for this device's chip"
-
-/* After this long, say that a replay does not end. */
-#define ENDLESS_S 10
-
-/* After this many quarters of a second, give the counters back although no process of the run wants them. */
-#define MAX_IDLE_CALLS 12
 
 /* The call that this thread is in the middle of. */
 static __thread struct call_state {
@@ -72,43 +58,6 @@ static void note_unknown_end(void)
     kprof_batch_note_unknown_end();
 }
 
-static void write_seen(kprof_kernel *kernel)
-{
-    kprof_record record = {.type = KPROF_RECORD_SEEN};
-    record.seen = (kprof_seen_record){kernel->record.kernel, atomic_load(&kernel->launches)};
-    if (record.seen.launches > 0) /* else it may not have been announced yet */
-        kprof_process_write(&record);
-}
-
-void kprof_launch_write_counts(void)
-{
-    kprof_kernels_visit(write_seen);
-}
-
-/* A launch among the others. */
-typedef struct counted {
-    kprof_kernel *kernel; /* NULL: out of memory */
-    uint64_t position;    /* of all launches of the process, from 0 */
-    uint64_t number;      /* of those of the kernel, from 1 */
-} counted;
-
-/* Write a count each time it has doubled, so that counts survive a process that is killed. */
-static void count_for_kernel(counted *launch)
-{
-    launch->number = atomic_fetch_add(&launch->kernel->launches, 1) + 1;
-    if ((launch->number & (launch->number - 1)) == 0)
-        write_seen(launch->kernel);
-}
-
-static counted count_launch(const kprof_call *call)
-{
-    counted launch = {.kernel = kprof_kernels_find(call, kprof_engine.process.filter, kprof_deliver_kernel)};
-    launch.position = atomic_fetch_add(&kprof_engine.process.launches, 1);
-    if (launch.kernel)
-        count_for_kernel(&launch);
-    return launch;
-}
-
 /* Would every later launch fail so, too? If this process has had the counters before, they are busy for a while only:
  * another of its contexts, or of the run's processes, is still giving them back. */
 static bool is_final(kprof_status status)
@@ -119,59 +68,10 @@ static bool is_final(kprof_status status)
            (status == KPROF_COUNTERS_BUSY && !had_counters && !has_others);
 }
 
-static void describe(const kprof_call *call, const counted *launch, kprof_launch_record *record)
-{
-    struct timespec now;
-    record->launch = launch->position;
-    record->kernel = launch->kernel->record.kernel;
-    record->thread = syscall(SYS_gettid);
-    clock_gettime(CLOCK_REALTIME, &now);
-    record->start_unix_ns = (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
-    record->mode = KPROF_REPLAY_NONE;
-    record->nvtx = kprof_engine.process.config.nvtx ? kprof_nvtx_text() : "";
-    kprof_engine.device->target_launch(call, record);
-}
-
-/* The call stack of the calling thread; in a backward pass of PyTorch, whose threads run no Python, that of the
- * operator in the forward pass, where NVTX ranges tell which. */
-static void take_stack(kprof_launch_record *record)
-{
-    uint64_t sequence;
-    if (kprof_engine.process.config.call_stack_type == 0)
-        return;
-    const uint32_t forward = kprof_nvtx_backward(&sequence) ? kprof_forward_find(sequence) : 0;
-    record->stack = forward ? forward : kprof_launch_stack();
-    record->stack_origin = forward ? KPROF_STACK_OF_FORWARD : KPROF_STACK_OF_LAUNCH;
-}
-
-/* The number that a node of a graph keeps: that of the stack, and this bit where the stack is of the forward pass. */
-#define NOTE_OF_FORWARD (1u << 31)
-
-static uint32_t note_node(void)
-{
-    kprof_launch_record made = {0};
-    if (atomic_load(&kprof_engine.process.armed))
-        take_stack(&made);
-    return made.stack | (made.stack > 0 && made.stack_origin == KPROF_STACK_OF_FORWARD ? NOTE_OF_FORWARD : 0);
-}
-
-/* The stack of the call that made the node; where it is not known, that of the graph's launch. */
-static void take_node_stack(const kprof_graph_call *node, kprof_launch_record *record)
-{
-    const bool is_forward = node->note & NOTE_OF_FORWARD;
-    if (node->note == 0)
-        take_stack(record);
-    else
-        record->stack = node->note & ~NOTE_OF_FORWARD;
-    record->stack_origin = node->note == 0 ? KPROF_STACK_OF_GRAPH
-                           : is_forward    ? KPROF_STACK_OF_FORWARD
-                                           : KPROF_STACK_OF_CAPTURE;
-}
-
 /* Wait until no other thread is inside the driver. "" when the gate is held now, else why not. */
 static const char *enter_alone(void)
 {
-    if (!kprof_gate_enter_exclusive(GATE_TIMEOUT_MS))
+    if (!kprof_gate_enter_exclusive(KPROF_GATE_TIMEOUT_MS))
         return "another thread stayed inside a CUDA call";
     bool armed = atomic_load(&kprof_engine.process.armed) && !atomic_load(&kprof_the_launches.ended);
     if (armed && !kprof_engine.device->target_capturing()) /* asked inside, where no thread can change it */
@@ -232,7 +132,7 @@ static bool uses_memory(const kprof_call *call)
 /* Replay what is open before a call that replays could not repeat, or that shows the host what it must not see yet. */
 static void close_batch(const char *why)
 {
-    if (!kprof_batch_is_open() || !kprof_gate_enter_exclusive(GATE_TIMEOUT_MS))
+    if (!kprof_batch_is_open() || !kprof_gate_enter_exclusive(KPROF_GATE_TIMEOUT_MS))
         return;
     (void)kprof_batch_close(why);
     kprof_idle_watch();
@@ -242,7 +142,7 @@ static void close_batch(const char *why)
 /* The same, but what cannot be replayed now never is. */
 static void end_batch(const char *why)
 {
-    if (!kprof_batch_is_open() || !kprof_gate_enter_exclusive(GATE_TIMEOUT_MS))
+    if (!kprof_batch_is_open() || !kprof_gate_enter_exclusive(KPROF_GATE_TIMEOUT_MS))
         return;
     kprof_batch_end(why);
     kprof_idle_watch();
@@ -267,7 +167,7 @@ static bool frees_to_keeping_pool(const kprof_call *call)
  * which may end a capture. */
 static void keep_freed(const kprof_call *call)
 {
-    if (!kprof_batch_replays() || frees_to_keeping_pool(call) || !kprof_gate_enter_exclusive(GATE_TIMEOUT_MS))
+    if (!kprof_batch_replays() || frees_to_keeping_pool(call) || !kprof_gate_enter_exclusive(KPROF_GATE_TIMEOUT_MS))
         return;
     thread.keeps_freed = !kprof_engine.device->target_capturing() && kprof_batch_keep_freed(call);
     kprof_gate_leave_exclusive();
@@ -310,55 +210,6 @@ static bool closes_batch(const kprof_call *call)
     return call->kind == KPROF_CALL_OTHER && !kprof_batch_is_window();
 }
 
-/* A program may call cudaProfilerStop without a thought of kprof. */
-static void tell_stopped(void)
-{
-    const bool was_asked_for = kprof_engine.process.config.filter.profiler_calls == KPROF_FROM_A_START_CALL;
-    if (was_asked_for || atomic_exchange(&kprof_the_launches.told_stopped, true))
-        return;
-    kprof_log(KPROF_LOG_INFO,
-              "process %d has called cudaProfilerStop: launches are not measured before it calls cudaProfilerStart; "
-              "--disable-profiler-start-stop measures them",
-              (int)kprof_engine.process.pid);
-}
-
-/* Return the launch's number among those of its kernel where --kernel-id wants them; 0: it is in another place. */
-static uint64_t number_launch(const kprof_call *call, const counted *launch, const kprof_device *device)
-{
-    const kprof_filter *filter = kprof_engine.process.filter;
-    if (!kprof_filter_needs_place(filter))
-        return launch->number;
-    if (!launch->kernel || !launch->kernel->matches || !device)
-        return 0;
-    kprof_launch_record record = {0};
-    kprof_engine.device->target_shape(call, &record);
-    const kprof_filter_place place = {
-        .device = device->record.device,
-        .numbers = {[KPROF_PART_CONTEXT] = record.context, [KPROF_PART_STREAM] = record.stream},
-        .is_named = {[KPROF_PART_CONTEXT] = kprof_nvtx_match_name(filter, KPROF_PART_CONTEXT, call->context),
-                     [KPROF_PART_STREAM] = kprof_nvtx_match_name(filter, KPROF_PART_STREAM, call->stream)}};
-    return kprof_filter_match_place(filter, &place) ? atomic_fetch_add(&launch->kernel->placed, 1) + 1 : 0;
-}
-
-static bool choose(const kprof_call *call, const counted *launch, const kprof_device *device)
-{
-    kprof_filter *filter = kprof_engine.process.filter;
-    const uint64_t number = number_launch(call, launch, device);
-    if (kprof_filter_is_stopped(filter)) {
-        tell_stopped();
-        return false;
-    }
-    if (!launch->kernel || !device || kprof_filter_is_between_steps(filter) || kprof_filter_exhausted(filter))
-        return false;
-    bool matches = launch->kernel->matches && kprof_filter_match_invocation(filter, number) &&
-                   kprof_filter_match_calls(filter) && kprof_nvtx_match(filter);
-    kprof_launch_record record = {.device = device->record.device, .kernel = launch->kernel->record.kernel};
-    if (matches && kprof_filter_needs_shape(filter))
-        kprof_engine.device->target_shape(call, &record);
-    const kprof_filter_launch place = kprof_kernel_place(&record);
-    return kprof_filter_take_launch(filter, matches, &place);
-}
-
 /* Without --nvtx-include a range goes from one of these calls to the other. */
 static void profiler_called(bool starts)
 {
@@ -377,7 +228,7 @@ static void profiler_called(bool starts)
 static void make_space(const kprof_call *call, size_t local_bytes)
 {
     if (atomic_load(&kprof_engine.process.matched) == 0 || kprof_engine.device->target_has_space(call, local_bytes) ||
-        !kprof_gate_enter_exclusive(GATE_TIMEOUT_MS))
+        !kprof_gate_enter_exclusive(KPROF_GATE_TIMEOUT_MS))
         return;
     if (kprof_batch_close(call->name) && !kprof_engine.device->target_capturing())
         kprof_contexts_release_memory();
@@ -393,34 +244,6 @@ static void make_local_space(const kprof_call *call, const kprof_device *device,
     size_t local_bytes = kprof_devices_grow_local(device, &kernel->record);
     if (local_bytes > 0)
         make_space(call, local_bytes);
-}
-
-/* Of a sample -c counts one launch, that with the last pass. */
-static void settle_sampled(const kprof_launch_record *record)
-{
-    const kprof_filter_launch place = kprof_kernel_place(record);
-    if (kprof_batch_has_sampled())
-        kprof_filter_take_another(kprof_engine.process.filter, &place);
-}
-
-/* A chosen launch was not measured. If it was put off, -c does not count it. */
-static void write_unmeasured(kprof_launch_record *record, const char *obstacle)
-{
-    const kprof_filter_launch place = kprof_kernel_place(record);
-    if (kprof_batch_has_put_off())
-        kprof_filter_take_another(kprof_engine.process.filter, &place);
-    kprof_deliver_launch(record, obstacle);
-}
-
-/* Count a range that has had a launch, and choose whether it is measured. */
-static bool choose_range(const counted *range, const kprof_device *device)
-{
-    kprof_filter *filter = kprof_engine.process.filter;
-    if (kprof_filter_is_stopped(filter) || kprof_filter_is_between_steps(filter) || kprof_filter_exhausted(filter) ||
-        !kprof_filter_match_calls(filter))
-        return false;
-    const kprof_filter_launch place = {.device = device->record.device, .kernel = range->kernel->record.kernel};
-    return kprof_filter_take_launch(filter, true, &place);
 }
 
 /* Needs the gate, alone. */
@@ -444,16 +267,16 @@ static void enter_range(const kprof_call *call, uint64_t position, const kprof_d
 {
     const char *obstacle = device ? enter_alone() : NO_METRICS;
     const char *name = kprof_range_take();
-    counted range = {.position = position};
+    kprof_counted range = {.position = position};
     if (name)
         range.kernel = kprof_kernels_find_named(name, true, kprof_engine.process.filter, kprof_deliver_kernel);
     if (range.kernel && device)
-        count_for_kernel(&range);
-    if (range.kernel && device && choose_range(&range, device)) {
+        kprof_choose_count_of_kernel(&range);
+    if (range.kernel && device && kprof_choose_range(&range, device)) {
         kprof_batch_launch launch = {
             .call = call, .kernel = range.kernel, .metrics = device->metrics, .chosen = true, .begins_range = true};
         kprof_process_forget_reason();
-        describe(call, &range, &launch.record);
+        kprof_choose_describe(call, &range, &launch.record);
         launch.record.device = device->record.device;
         memset(launch.record.grid, 0, sizeof launch.record.grid);
         memset(launch.record.block, 0, sizeof launch.record.block);
@@ -461,9 +284,9 @@ static void enter_range(const kprof_call *call, uint64_t position, const kprof_d
         launch.record.dynamic_smem_bytes = 0;
         atomic_fetch_add(&kprof_engine.process.matched, 1);
         kprof_status status = *obstacle ? KPROF_NOT_COLLECTED : measure_range(&launch);
-        settle_sampled(&launch.record);
+        kprof_choose_settle_sampled(&launch.record);
         if (status != KPROF_OK)
-            write_unmeasured(&launch.record, *obstacle ? obstacle : kprof_process_reason(status));
+            kprof_choose_write_unmeasured(&launch.record, *obstacle ? obstacle : kprof_process_reason(status));
         if (is_final(status))
             kprof_process_disarm(status, "a range could not be measured");
     }
@@ -479,7 +302,7 @@ static void end_range(void)
     const bool was_own = thread.own_call, own = kprof_engine.device->target_set_own(true);
     thread.own_call = true;
     kprof_wait_allow(atomic_load(&kprof_engine.waits.hold_ns));
-    if (kprof_gate_enter_exclusive(GATE_TIMEOUT_MS)) {
+    if (kprof_gate_enter_exclusive(KPROF_GATE_TIMEOUT_MS)) {
         kprof_batch_end_range();
         kprof_idle_watch();
         kprof_gate_leave_exclusive();
@@ -492,7 +315,7 @@ static void end_range(void)
 
 static void enter_launch(const kprof_call *call)
 {
-    const counted count = count_launch(call);
+    const kprof_counted count = kprof_choose_count(call);
     kprof_kernel *kernel = count.kernel;
     const kprof_device *device = kprof_devices_find(call->context);
     make_local_space(call, device, kernel);
@@ -501,7 +324,7 @@ static void enter_launch(const kprof_call *call)
             enter_range(call, count.position, device);
         return;
     }
-    bool chosen = choose(call, &count, device);
+    bool chosen = kprof_choose_launch(call, &count, device);
     if (!kernel || !atomic_load_explicit(&kernel->ends_alone, memory_order_relaxed))
         note_unknown_end();
     if (!chosen && !kprof_batch_records() && !kprof_batch_is_wanted(call->context))
@@ -514,8 +337,8 @@ static void enter_launch(const kprof_call *call)
     launch.record.device = device->record.device;
     kprof_process_forget_reason();
     if (chosen) {
-        describe(call, &count, &launch.record);
-        take_stack(&launch.record);
+        kprof_choose_describe(call, &count, &launch.record);
+        kprof_choose_take_stack(&launch.record);
         atomic_fetch_add(&kprof_engine.process.matched, 1);
     }
     const char *obstacle = "";
@@ -525,9 +348,9 @@ static void enter_launch(const kprof_call *call)
     else
         obstacle = enter_batch(&launch);
     if (chosen)
-        settle_sampled(&launch.record);
+        kprof_choose_settle_sampled(&launch.record);
     if (chosen && (asks_nothing || *obstacle)) {
-        write_unmeasured(&launch.record, obstacle);
+        kprof_choose_write_unmeasured(&launch.record, obstacle);
         kprof_process_check_owner();
     }
 }
@@ -538,19 +361,19 @@ static void look_at_node(const kprof_graph_call *node, const kprof_device *devic
     *out = (kprof_batch_launch){.call = &node->call};
     if (node->call.kind != KPROF_CALL_LAUNCH)
         return;
-    const counted count = count_launch(&node->call);
+    const kprof_counted count = kprof_choose_count(&node->call);
     out->kernel = count.kernel;
     if (!out->kernel || !device)
         return;
     out->metrics = device->metrics;
     make_local_space(&node->call, device, out->kernel);
-    out->chosen = choose(&node->call, &count, device);
+    out->chosen = kprof_choose_launch(&node->call, &count, device);
     if (!out->chosen)
         return;
-    describe(&node->call, &count, &out->record);
+    kprof_choose_describe(&node->call, &count, &out->record);
     out->record.device = device->record.device;
     out->record.graph_node = node->node;
-    take_node_stack(node, &out->record);
+    kprof_choose_take_node_stack(node, &out->record);
     atomic_fetch_add(&kprof_engine.process.matched, 1);
 }
 
@@ -618,7 +441,7 @@ static void enter_graph(const kprof_call *call)
         obstacle = enter_graph_batch(call, launches, count);
     for (size_t i = 0; launches && i < count; i++)
         if (launches[i].chosen && (!measures || *obstacle))
-            write_unmeasured(&launches[i].record, measures ? obstacle : device->metrics ? "" : NO_METRICS);
+            kprof_choose_write_unmeasured(&launches[i].record, measures ? obstacle : device->metrics ? "" : NO_METRICS);
     free(launches);
 }
 
@@ -777,7 +600,7 @@ static void follow_up(const kprof_call *call)
         if (kprof_batch_new_sharing() != 0) /* it stays open, and others may write what a replay would put back */
             kprof_batch_spoil("memory came to be shared while another thread stayed inside a CUDA call");
     } else if (call->kind == KPROF_CALL_ALLOCATE && kprof_batch_records()) {
-        if (!kprof_gate_enter_exclusive(GATE_TIMEOUT_MS)) {
+        if (!kprof_gate_enter_exclusive(KPROF_GATE_TIMEOUT_MS)) {
             kprof_batch_spoil("memory was allocated while another thread stayed inside a CUDA call");
             return;
         }
@@ -801,27 +624,6 @@ static void correct_free_memory(const kprof_call *call)
         kprof_engine.device->target_add_free(call, kprof_contexts_held_bytes(device->record.device));
 }
 
-/* With --kill yes: have all launches been chosen that were asked for, and was that not told yet? */
-static bool may_be_done(void)
-{
-    return kprof_engine.process.config.kills && !atomic_load(&kprof_the_launches.told_done) &&
-           kprof_filter_exhausted(kprof_engine.process.filter);
-}
-
-/* Tell that the process may be ended, if nothing is open. Needs the gate, alone. */
-static void tell_done(void)
-{
-    if (!may_be_done() || kprof_engine.device->target_capturing())
-        return;
-    if (kprof_batch_is_window())
-        kprof_batch_end("the last launch that was asked for");
-    if (kprof_batch_is_open())
-        return;
-    atomic_store(&kprof_the_launches.told_done, true);
-    kprof_contexts_end_samples();
-    kprof_deliver_done();
-}
-
 /* Only this thread can replay managed memory, unless it is in a signal handler. */
 void kprof_launch_end_by_signal(void)
 {
@@ -830,7 +632,7 @@ void kprof_launch_end_by_signal(void)
         return;
     if (kprof_batch_has_host() && !kprof_idle_may_be_handler()) {
         thread.own_call = true;
-        end_batch(A_SIGNAL);
+        end_batch(KPROF_CLOSED_BY_SIGNAL);
     }
     while (kprof_batch_is_open() && !kprof_ending_is_overdue())
         nanosleep(&pause, NULL);
@@ -871,8 +673,8 @@ static void leave(const kprof_call *call)
         if (thread.shared == 0)
             follow_up(call);
     }
-    if (thread.shared == 0 && may_be_done() && kprof_gate_enter_exclusive(0)) {
-        tell_done();
+    if (thread.shared == 0 && kprof_watch_may_be_done() && kprof_gate_enter_exclusive(0)) {
+        kprof_watch_tell_done();
         kprof_gate_leave_exclusive();
     }
     thread.own_call = false;
@@ -889,7 +691,7 @@ static void context_ending(void *context)
     if (atomic_load(&state->forked) || in_handler)
         return;
     thread.own_call = true;
-    bool alone = thread.shared == 0 && kprof_gate_enter_exclusive(GATE_TIMEOUT_MS);
+    bool alone = thread.shared == 0 && kprof_gate_enter_exclusive(KPROF_GATE_TIMEOUT_MS);
     kprof_wait_forget(context);
     bool in_pass = kprof_batch_context_ending(context);
     if (!atomic_load(&state->ended)) /* else all goes with the process, and CUPTI would wait for work without end */
@@ -900,126 +702,6 @@ static void context_ending(void *context)
     if (alone)
         kprof_gate_leave_exclusive();
     thread.own_call = own_call;
-}
-
-/* Without the gate the answer is only a hint. */
-static bool may_close(void)
-{
-    return !atomic_load(&kprof_the_launches.ended) && !kprof_engine.device->target_capturing() &&
-           kprof_contexts_idle(); /* CUPTI would wait for them without a limit */
-}
-
-/* Tell of conditions that kept all launches from being measured. */
-static void tell_unreached(uint64_t launches)
-{
-    if (launches > 0 && kprof_filter_awaits_start(kprof_engine.process.filter))
-        kprof_log(KPROF_LOG_WARNING,
-                  "process %d never called cudaProfilerStart or cuProfilerStart, which --profile-from-start off waits "
-                  "for: none of its %llu launch%s was measured",
-                  (int)kprof_engine.process.pid, (unsigned long long)launches, launches == 1 ? "" : "es");
-    uint64_t first, steps = kprof_filter_steps(kprof_engine.process.filter, &first);
-    if (launches > 0 && first > 0 && atomic_load(&kprof_engine.process.matched) == 0)
-        kprof_log(KPROF_LOG_WARNING,
-                  "process %d had %llu launch%s in %llu step%s; --schedule measures from step %llu on",
-                  (int)kprof_engine.process.pid, (unsigned long long)launches, launches == 1 ? "" : "es",
-                  (unsigned long long)steps, steps == 1 ? "" : "s", (unsigned long long)first);
-}
-
-/* The counts of all kernels, and that the process ends in an orderly way. */
-static void write_end(void)
-{
-    const uint64_t launches = atomic_load(&kprof_engine.process.launches);
-    if (!kprof_engine.process.config.census) /* which measures none, whatever the conditions */
-        tell_unreached(launches);
-    kprof_launch_write_counts();
-    kprof_record record = {.type = KPROF_RECORD_END};
-    record.end = (kprof_end_record){
-        .launches = launches,
-        .matched = atomic_load(&kprof_engine.process.matched),
-        .profiled = atomic_load(&kprof_engine.process.profiled),
-    };
-    kprof_process_write(&record);
-}
-
-/* The process is about to call exec or _exit, and waits. After _exit no thread of the application runs on. Give up a
- * batch that is open over a capture, which may not end before. */
-static void answer_process(void)
-{
-    kprof_wait_allow(KPROF_HOLD_AT_END_NS);
-    if (!kprof_gate_enter_exclusive(GATE_TIMEOUT_MS))
-        return;
-    bool can = !kprof_batch_is_open() || kprof_engine.device->target_capturing() || may_close();
-    if (can && kprof_idle_begin()) {
-        bool ends = atomic_load(&kprof_engine.process.ending);
-        kprof_batch_end(kprof_ending_is_due() ? A_SIGNAL : ends ? "_exit" : "an exec");
-        kprof_contexts_end_samples();
-        kprof_nvtx_trace_open();
-        kprof_trace_end();
-        kprof_census_end();
-        if (ends) {
-            atomic_store(&kprof_the_launches.ended, true);
-            write_end();
-        }
-        kprof_idle_answer();
-    }
-    kprof_gate_leave_exclusive();
-}
-
-/* Nothing can end a replay in which a kernel waits for another one, so kprof waits for it without a limit, and says so.
- */
-static void tell_endless_replay(void)
-{
-    const int limit_s = ENDLESS_S;
-    size_t count;
-    if (!kprof_batch_repeats_for_long(limit_s * INT64_C(1000000000), &count))
-        return;
-    if (atomic_exchange(&kprof_the_launches.told_endless, true))
-        return;
-    kprof_log(KPROF_LOG_WARNING,
-              "%zu launches and copies are repeated, for more than %d s in this pass; if that does not end, a kernel "
-              "waits for another one: end the program, and run it with --replay-mode multiplex, which repeats nothing",
-              count, limit_s);
-}
-
-static void give_up_counters(void)
-{
-    kprof_contexts_release();
-    kprof_lock_give();
-}
-
-/* The process has launched nothing for a while: it may be about to end without a word, and others may wait. Or a signal
- * is about to end it, and kprof asks: then close what is open, whatever is being launched. */
-static bool give_back(unsigned calls)
-{
-    bool done = false, is_asked = calls == 0;
-    kprof_wait_allow(0); /* calls of the application wait for the gate meanwhile */
-    tell_endless_replay();
-    if (is_asked && kprof_idle_is_asked()) {
-        answer_process();
-        if (kprof_ending_is_due() && (!kprof_batch_is_open() || kprof_ending_is_overdue()))
-            kprof_ending_end();
-        return false;
-    }
-    if (is_asked && (!kprof_batch_is_open() || !kprof_lock_is_asked()))
-        return false;
-    if (!kprof_gate_enter_exclusive(is_asked ? GATE_TIMEOUT_MS : 0))
-        return false;
-    /* If the application uses managed memory meanwhile, the launches of the batch are lost. */
-    bool may_lose = kprof_batch_has_host() && !kprof_lock_is_wanted();
-    bool is_due = is_asked || (kprof_idle_lasts() && !may_lose);
-    if (is_asked)
-        kprof_wait_allow(KPROF_HOLD_AT_END_NS);
-    bool can = is_due && may_close() && (is_asked || !kprof_batch_spans_calls());
-    if (can && is_asked)
-        kprof_batch_end(A_SIGNAL);
-    if (can && kprof_batch_close_idle("a pause")) {
-        done = calls >= MAX_IDLE_CALLS || (!is_asked && kprof_lock_is_wanted());
-        if (done)
-            give_up_counters(); /* the next first pass costs 200 ms more */
-    }
-    tell_done();
-    kprof_gate_leave_exclusive();
-    return done;
 }
 
 /* The watching thread does the work. So this one, which may hold anything in a signal handler, waits for a limited
@@ -1049,13 +731,6 @@ void kprof_launch_before(kprof_exec_turn turn)
         kprof_ending_before_exec();
 }
 
-/* Is there something that the process would take with it? CUPTI keeps activities for a while. */
-static bool has_unwritten(void)
-{
-    const kprof_config *config = &kprof_engine.process.config;
-    return kprof_batch_is_open() || config->census || config->traces;
-}
-
 /* The watching thread replays and writes what is open. A thread in the middle of a call goes on to its end, since the
  * watching thread, or the one that replays, may wait for that. */
 int kprof_launch_take_signal(int number, const void *thread_state)
@@ -1063,13 +738,13 @@ int kprof_launch_take_signal(int number, const void *thread_state)
     const struct call_state *state = thread_state;
     const struct timespec pause = {0, SIGNAL_POLL_NS};
     number = kprof_ending_note(number);
-    if (!atomic_load(&kprof_engine.process.armed) || !has_unwritten())
+    if (!atomic_load(&kprof_engine.process.armed) || !kprof_watch_has_unwritten())
         return number;
     atomic_store(&kprof_engine.process.ending, true);
     kprof_idle_rouse();
     if (state && (state->own_call || state->alone || state->shared > 0))
         return 0;
-    while (has_unwritten() && !kprof_ending_is_overdue()) {
+    while (kprof_watch_has_unwritten() && !kprof_ending_is_overdue()) {
         nanosleep(&pause, NULL);
         kprof_idle_rouse();
     }
@@ -1096,7 +771,7 @@ void kprof_launch_prepare(void)
     atomic_store(&kprof_the_launches.settled, kprof_engine.process.config.starts_unarmed);
     atomic_store(&kprof_engine.thread_begins, mark_own_thread);
     atomic_store(&kprof_the_range.ends, end_range);
-    kprof_idle_start(give_back);
+    kprof_idle_start(kprof_watch_give_back);
 }
 
 /* CUPTI has threads for samples of instructions, which are to end before the process does. Not while another thread
@@ -1104,7 +779,7 @@ void kprof_launch_prepare(void)
 static void end_instruction_samples(void)
 {
     const bool may_be_there = kprof_engine.process.config.samples && !atomic_load(&kprof_the_gate.exclusive);
-    if (!may_be_there || !kprof_gate_enter_exclusive(GATE_TIMEOUT_MS))
+    if (!may_be_there || !kprof_gate_enter_exclusive(KPROF_GATE_TIMEOUT_MS))
         return;
     kprof_contexts_release();
     kprof_gate_leave_exclusive();
@@ -1118,7 +793,7 @@ void kprof_launch_stop(void)
     bool own = kprof_engine.device->target_set_own(true);
     kprof_wait_allow(KPROF_HOLD_AT_END_NS);
     end_batch("the end of the process");
-    kprof_gate_await_exclusive(GATE_TIMEOUT_MS); /* another thread may be using CUPTI, which ends after this */
+    kprof_gate_await_exclusive(KPROF_GATE_TIMEOUT_MS); /* another thread may be using CUPTI, which ends after this */
     end_instruction_samples();
     (void)kprof_engine.device->target_set_own(own);
     thread.own_call = false;
@@ -1133,7 +808,7 @@ void kprof_launch_finish(void)
     kprof_nvtx_trace_open();
     kprof_trace_end();
     kprof_census_end();
-    write_end();
+    kprof_watch_write_end();
 }
 
 const kprof_target_hooks kprof_launch_hooks = {.enter = enter,
@@ -1142,4 +817,4 @@ const kprof_target_hooks kprof_launch_hooks = {.enter = enter,
                                                .context_created = kprof_contexts_note,
                                                .context_ending = context_ending,
                                                .profiler_called = profiler_called,
-                                               .node_made = note_node};
+                                               .node_made = kprof_choose_note_node};

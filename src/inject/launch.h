@@ -4,31 +4,13 @@
 
 #include "cupti/target.h"
 #include "inject/exec.h"
-
-#include <stdatomic.h>
-
-#define KPROF_REFUSALS_TOLD 8
-
-typedef struct kprof_launch_state {
-    atomic_bool ended;   /* no batch is opened any more */
-    atomic_bool settled; /* disarmed, and no batch is open or can be opened any more */
-    atomic_bool forked;  /* without exec: everything here is the parent's */
-    /* Hashes of the reasons that were told why graphs are not profiled kernel by kernel; 0: free. */
-    _Atomic uint64_t refusals[KPROF_REFUSALS_TOLD];
-    atomic_bool told_endless; /* that a replay does not end */
-    atomic_bool told_done;    /* that the process may be ended */
-    atomic_bool told_stopped; /* that launches are not measured, as the application has stopped profiling */
-} kprof_launch_state;
-
-extern kprof_launch_state kprof_the_launches;
+#include "inject/launch_state.h"
 
 extern const kprof_target_hooks kprof_launch_hooks;
 
 /* Before the first hook is called. */
 void kprof_launch_prepare(void);
 
-/* Write how often each kernel was launched so far. */
-void kprof_launch_write_counts(void);
 /* In a forked child, where nothing is measured. */
 void kprof_launch_forget(void);
 /* Replay what is open, as the process is about to call exec or _exit: then it writes all that _finish does, too. Before

@@ -1,0 +1,172 @@
+/* Asks the filter, once for each launch, in the order of launches. */
+#include "inject/choose.h"
+
+#include "core/log.h"
+#include "inject/batch.h"
+#include "inject/deliver.h"
+#include "inject/engine.h"
+#include "inject/forward.h"
+#include "inject/launch_state.h"
+#include "inject/nvtx.h"
+#include "inject/process.h"
+#include "inject/stacks.h"
+
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+static void write_seen(kprof_kernel *kernel)
+{
+    kprof_record record = {.type = KPROF_RECORD_SEEN};
+    record.seen = (kprof_seen_record){kernel->record.kernel, atomic_load(&kernel->launches)};
+    if (record.seen.launches > 0) /* else it may not have been announced yet */
+        kprof_process_write(&record);
+}
+
+void kprof_choose_write_counts(void)
+{
+    kprof_kernels_visit(write_seen);
+}
+
+/* Write a count each time it has doubled, so that counts survive a process that is killed. */
+void kprof_choose_count_of_kernel(kprof_counted *launch)
+{
+    launch->number = atomic_fetch_add(&launch->kernel->launches, 1) + 1;
+    if ((launch->number & (launch->number - 1)) == 0)
+        write_seen(launch->kernel);
+}
+
+kprof_counted kprof_choose_count(const kprof_call *call)
+{
+    kprof_counted launch = {.kernel = kprof_kernels_find(call, kprof_engine.process.filter, kprof_deliver_kernel)};
+    launch.position = atomic_fetch_add(&kprof_engine.process.launches, 1);
+    if (launch.kernel)
+        kprof_choose_count_of_kernel(&launch);
+    return launch;
+}
+
+void kprof_choose_describe(const kprof_call *call, const kprof_counted *launch, kprof_launch_record *record)
+{
+    struct timespec now;
+    record->launch = launch->position;
+    record->kernel = launch->kernel->record.kernel;
+    record->thread = syscall(SYS_gettid);
+    clock_gettime(CLOCK_REALTIME, &now);
+    record->start_unix_ns = (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
+    record->mode = KPROF_REPLAY_NONE;
+    record->nvtx = kprof_engine.process.config.nvtx ? kprof_nvtx_text() : "";
+    kprof_engine.device->target_launch(call, record);
+}
+
+/* The call stack of the calling thread; in a backward pass of PyTorch, whose threads run no Python, that of the
+ * operator in the forward pass, where NVTX ranges tell which. */
+void kprof_choose_take_stack(kprof_launch_record *record)
+{
+    uint64_t sequence;
+    if (kprof_engine.process.config.call_stack_type == 0)
+        return;
+    const uint32_t forward = kprof_nvtx_backward(&sequence) ? kprof_forward_find(sequence) : 0;
+    record->stack = forward ? forward : kprof_launch_stack();
+    record->stack_origin = forward ? KPROF_STACK_OF_FORWARD : KPROF_STACK_OF_LAUNCH;
+}
+
+/* The number that a node of a graph keeps: that of the stack, and this bit where the stack is of the forward pass. */
+#define NOTE_OF_FORWARD (1u << 31)
+
+uint32_t kprof_choose_note_node(void)
+{
+    kprof_launch_record made = {0};
+    if (atomic_load(&kprof_engine.process.armed))
+        kprof_choose_take_stack(&made);
+    return made.stack | (made.stack > 0 && made.stack_origin == KPROF_STACK_OF_FORWARD ? NOTE_OF_FORWARD : 0);
+}
+
+/* The stack of the call that made the node; where it is not known, that of the graph's launch. */
+void kprof_choose_take_node_stack(const kprof_graph_call *node, kprof_launch_record *record)
+{
+    const bool is_forward = node->note & NOTE_OF_FORWARD;
+    if (node->note == 0)
+        kprof_choose_take_stack(record);
+    else
+        record->stack = node->note & ~NOTE_OF_FORWARD;
+    record->stack_origin = node->note == 0 ? KPROF_STACK_OF_GRAPH
+                           : is_forward    ? KPROF_STACK_OF_FORWARD
+                                           : KPROF_STACK_OF_CAPTURE;
+}
+
+/* A program may call cudaProfilerStop without a thought of kprof. */
+static void tell_stopped(void)
+{
+    const bool was_asked_for = kprof_engine.process.config.filter.profiler_calls == KPROF_FROM_A_START_CALL;
+    if (was_asked_for || atomic_exchange(&kprof_the_launches.told_stopped, true))
+        return;
+    kprof_log(KPROF_LOG_INFO,
+              "process %d has called cudaProfilerStop: launches are not measured before it calls cudaProfilerStart; "
+              "--disable-profiler-start-stop measures them",
+              (int)kprof_engine.process.pid);
+}
+
+/* Return the launch's number among those of its kernel where --kernel-id wants them; 0: it is in another place. */
+static uint64_t number_launch(const kprof_call *call, const kprof_counted *launch, const kprof_device *device)
+{
+    const kprof_filter *filter = kprof_engine.process.filter;
+    if (!kprof_filter_needs_place(filter))
+        return launch->number;
+    if (!launch->kernel || !launch->kernel->matches || !device)
+        return 0;
+    kprof_launch_record record = {0};
+    kprof_engine.device->target_shape(call, &record);
+    const kprof_filter_place place = {
+        .device = device->record.device,
+        .numbers = {[KPROF_PART_CONTEXT] = record.context, [KPROF_PART_STREAM] = record.stream},
+        .is_named = {[KPROF_PART_CONTEXT] = kprof_nvtx_match_name(filter, KPROF_PART_CONTEXT, call->context),
+                     [KPROF_PART_STREAM] = kprof_nvtx_match_name(filter, KPROF_PART_STREAM, call->stream)}};
+    return kprof_filter_match_place(filter, &place) ? atomic_fetch_add(&launch->kernel->placed, 1) + 1 : 0;
+}
+
+bool kprof_choose_launch(const kprof_call *call, const kprof_counted *launch, const kprof_device *device)
+{
+    kprof_filter *filter = kprof_engine.process.filter;
+    const uint64_t number = number_launch(call, launch, device);
+    if (kprof_filter_is_stopped(filter)) {
+        tell_stopped();
+        return false;
+    }
+    if (!launch->kernel || !device || kprof_filter_is_between_steps(filter) || kprof_filter_exhausted(filter))
+        return false;
+    bool matches = launch->kernel->matches && kprof_filter_match_invocation(filter, number) &&
+                   kprof_filter_match_calls(filter) && kprof_nvtx_match(filter);
+    kprof_launch_record record = {.device = device->record.device, .kernel = launch->kernel->record.kernel};
+    if (matches && kprof_filter_needs_shape(filter))
+        kprof_engine.device->target_shape(call, &record);
+    const kprof_filter_launch place = kprof_kernel_place(&record);
+    return kprof_filter_take_launch(filter, matches, &place);
+}
+
+/* Of a sample -c counts one launch, that with the last pass. */
+void kprof_choose_settle_sampled(const kprof_launch_record *record)
+{
+    const kprof_filter_launch place = kprof_kernel_place(record);
+    if (kprof_batch_has_sampled())
+        kprof_filter_take_another(kprof_engine.process.filter, &place);
+}
+
+/* A chosen launch was not measured. If it was put off, -c does not count it. */
+void kprof_choose_write_unmeasured(kprof_launch_record *record, const char *obstacle)
+{
+    const kprof_filter_launch place = kprof_kernel_place(record);
+    if (kprof_batch_has_put_off())
+        kprof_filter_take_another(kprof_engine.process.filter, &place);
+    kprof_deliver_launch(record, obstacle);
+}
+
+/* Count a range that has had a launch, and choose whether it is measured. */
+bool kprof_choose_range(const kprof_counted *range, const kprof_device *device)
+{
+    kprof_filter *filter = kprof_engine.process.filter;
+    if (kprof_filter_is_stopped(filter) || kprof_filter_is_between_steps(filter) || kprof_filter_exhausted(filter) ||
+        !kprof_filter_match_calls(filter))
+        return false;
+    const kprof_filter_launch place = {.device = device->record.device, .kernel = range->kernel->record.kernel};
+    return kprof_filter_take_launch(filter, true, &place);
+}

@@ -1,0 +1,175 @@
+/* Runs in the watching thread, which holds the gate while it closes anything. */
+#include "inject/watch.h"
+
+#include "core/log.h"
+#include "inject/batch.h"
+#include "inject/census.h"
+#include "inject/choose.h"
+#include "inject/contexts.h"
+#include "inject/deliver.h"
+#include "inject/ending.h"
+#include "inject/engine.h"
+#include "inject/gate.h"
+#include "inject/idle.h"
+#include "inject/launch_state.h"
+#include "inject/lock.h"
+#include "inject/nvtx.h"
+#include "inject/process.h"
+#include "inject/trace.h"
+#include "inject/wait.h"
+
+kprof_launch_state kprof_the_launches;
+
+/* After this long, say that a replay does not end. */
+#define ENDLESS_S 10
+
+/* After this many quarters of a second, give the counters back although no process of the run wants them. */
+#define MAX_IDLE_CALLS 12
+
+/* With --kill yes: have all launches been chosen that were asked for, and was that not told yet? */
+bool kprof_watch_may_be_done(void)
+{
+    return kprof_engine.process.config.kills && !atomic_load(&kprof_the_launches.told_done) &&
+           kprof_filter_exhausted(kprof_engine.process.filter);
+}
+
+/* Tell that the process may be ended, if nothing is open. Needs the gate, alone. */
+void kprof_watch_tell_done(void)
+{
+    if (!kprof_watch_may_be_done() || kprof_engine.device->target_capturing())
+        return;
+    if (kprof_batch_is_window())
+        kprof_batch_end("the last launch that was asked for");
+    if (kprof_batch_is_open())
+        return;
+    atomic_store(&kprof_the_launches.told_done, true);
+    kprof_contexts_end_samples();
+    kprof_deliver_done();
+}
+
+/* Without the gate the answer is only a hint. */
+static bool may_close(void)
+{
+    return !atomic_load(&kprof_the_launches.ended) && !kprof_engine.device->target_capturing() &&
+           kprof_contexts_idle(); /* CUPTI would wait for them without a limit */
+}
+
+/* Tell of conditions that kept all launches from being measured. */
+static void tell_unreached(uint64_t launches)
+{
+    if (launches > 0 && kprof_filter_awaits_start(kprof_engine.process.filter))
+        kprof_log(KPROF_LOG_WARNING,
+                  "process %d never called cudaProfilerStart or cuProfilerStart, which --profile-from-start off waits "
+                  "for: none of its %llu launch%s was measured",
+                  (int)kprof_engine.process.pid, (unsigned long long)launches, launches == 1 ? "" : "es");
+    uint64_t first, steps = kprof_filter_steps(kprof_engine.process.filter, &first);
+    if (launches > 0 && first > 0 && atomic_load(&kprof_engine.process.matched) == 0)
+        kprof_log(KPROF_LOG_WARNING,
+                  "process %d had %llu launch%s in %llu step%s; --schedule measures from step %llu on",
+                  (int)kprof_engine.process.pid, (unsigned long long)launches, launches == 1 ? "" : "es",
+                  (unsigned long long)steps, steps == 1 ? "" : "s", (unsigned long long)first);
+}
+
+/* The counts of all kernels, and that the process ends in an orderly way. */
+void kprof_watch_write_end(void)
+{
+    const uint64_t launches = atomic_load(&kprof_engine.process.launches);
+    if (!kprof_engine.process.config.census) /* which measures none, whatever the conditions */
+        tell_unreached(launches);
+    kprof_choose_write_counts();
+    kprof_record record = {.type = KPROF_RECORD_END};
+    record.end = (kprof_end_record){
+        .launches = launches,
+        .matched = atomic_load(&kprof_engine.process.matched),
+        .profiled = atomic_load(&kprof_engine.process.profiled),
+    };
+    kprof_process_write(&record);
+}
+
+/* The process is about to call exec or _exit, and waits. After _exit no thread of the application runs on. Give up a
+ * batch that is open over a capture, which may not end before. */
+static void answer_process(void)
+{
+    kprof_wait_allow(KPROF_HOLD_AT_END_NS);
+    if (!kprof_gate_enter_exclusive(KPROF_GATE_TIMEOUT_MS))
+        return;
+    bool can = !kprof_batch_is_open() || kprof_engine.device->target_capturing() || may_close();
+    if (can && kprof_idle_begin()) {
+        bool ends = atomic_load(&kprof_engine.process.ending);
+        kprof_batch_end(kprof_ending_is_due() ? KPROF_CLOSED_BY_SIGNAL : ends ? "_exit" : "an exec");
+        kprof_contexts_end_samples();
+        kprof_nvtx_trace_open();
+        kprof_trace_end();
+        kprof_census_end();
+        if (ends) {
+            atomic_store(&kprof_the_launches.ended, true);
+            kprof_watch_write_end();
+        }
+        kprof_idle_answer();
+    }
+    kprof_gate_leave_exclusive();
+}
+
+/* Nothing can end a replay in which a kernel waits for another one, so kprof waits for it without a limit, and says so.
+ */
+static void tell_endless_replay(void)
+{
+    const int limit_s = ENDLESS_S;
+    size_t count;
+    if (!kprof_batch_repeats_for_long(limit_s * INT64_C(1000000000), &count))
+        return;
+    if (atomic_exchange(&kprof_the_launches.told_endless, true))
+        return;
+    kprof_log(KPROF_LOG_WARNING,
+              "%zu launches and copies are repeated, for more than %d s in this pass; if that does not end, a kernel "
+              "waits for another one: end the program, and run it with --replay-mode multiplex, which repeats nothing",
+              count, limit_s);
+}
+
+static void give_up_counters(void)
+{
+    kprof_contexts_release();
+    kprof_lock_give();
+}
+
+/* The process has launched nothing for a while: it may be about to end without a word, and others may wait. Or a signal
+ * is about to end it, and kprof asks: then close what is open, whatever is being launched. */
+bool kprof_watch_give_back(unsigned calls)
+{
+    bool done = false, is_asked = calls == 0;
+    kprof_wait_allow(0); /* calls of the application wait for the gate meanwhile */
+    tell_endless_replay();
+    if (is_asked && kprof_idle_is_asked()) {
+        answer_process();
+        if (kprof_ending_is_due() && (!kprof_batch_is_open() || kprof_ending_is_overdue()))
+            kprof_ending_end();
+        return false;
+    }
+    if (is_asked && (!kprof_batch_is_open() || !kprof_lock_is_asked()))
+        return false;
+    if (!kprof_gate_enter_exclusive(is_asked ? KPROF_GATE_TIMEOUT_MS : 0))
+        return false;
+    /* If the application uses managed memory meanwhile, the launches of the batch are lost. */
+    bool may_lose = kprof_batch_has_host() && !kprof_lock_is_wanted();
+    bool is_due = is_asked || (kprof_idle_lasts() && !may_lose);
+    if (is_asked)
+        kprof_wait_allow(KPROF_HOLD_AT_END_NS);
+    bool can = is_due && may_close() && (is_asked || !kprof_batch_spans_calls());
+    if (can && is_asked)
+        kprof_batch_end(KPROF_CLOSED_BY_SIGNAL);
+    if (can && kprof_batch_close_idle("a pause")) {
+        done = calls >= MAX_IDLE_CALLS || (!is_asked && kprof_lock_is_wanted());
+        if (done)
+            give_up_counters(); /* the next first pass costs 200 ms more */
+    }
+    kprof_watch_tell_done();
+    kprof_gate_leave_exclusive();
+    return done;
+}
+
+/* Is there something that the process would take with it? CUPTI keeps activities for a while. */
+bool kprof_watch_has_unwritten(void)
+{
+    const kprof_config *config = &kprof_engine.process.config;
+    return kprof_batch_is_open() || config->census || config->traces;
+}
