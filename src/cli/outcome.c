@@ -244,8 +244,23 @@ static void list_seen(const kprof_options *options, const kprof_seen_kernel *ker
     suggest_name_base(options, kernels, count);
 }
 
+/* A trace has no launch that was measured. */
+static bool explain_trace(kprof_report *report)
+{
+    kprof_report_counts counts;
+    if (kprof_report_count(report, &counts) != KPROF_OK || counts.activities == 0 ||
+        counts.profiled + counts.not_measured > 0)
+        return false;
+    kprof_log(KPROF_LOG_ERROR,
+              "this is a trace, which has no launch that was measured; kprof stats shows it, and kprof export --to "
+              "chrome writes its timeline");
+    return true;
+}
+
 void kprof_outcome_explain_no_match(const kprof_options *options, kprof_report *report)
 {
+    if (explain_trace(report))
+        return;
     kprof_seen_kernel *kernels = NULL;
     size_t count = 0;
     kprof_strbuf filters = KPROF_STRBUF_INIT;

@@ -39,7 +39,7 @@ static struct {
     bool has_nested;
     const char *last_name; /* CUPTI has one copy of a kernel's name */
     int64_t last_number;
-} activities = {.buffers = PTHREAD_MUTEX_INITIALIZER, .reading = PTHREAD_MUTEX_INITIALIZER};
+} activities = {.buffers = PTHREAD_MUTEX_INITIALIZER, .reading = PTHREAD_ERRORCHECK_MUTEX_INITIALIZER_NP};
 
 /* What CUPTI records beside calls. Only kernels, copies and sets have to be there. */
 static const struct {
@@ -444,9 +444,8 @@ static void CUPTIAPI read_buffer(CUcontext context, uint32_t stream, uint8_t *bu
     (void)context;
     (void)stream;
     (void)size;
-    if (!buffer)
+    if (!buffer || pthread_mutex_lock(&activities.reading) != 0) /* a signal handler has interrupted who reads one */
         return;
-    pthread_mutex_lock(&activities.reading);
     while (valid > 0 && activities.cupti->cuptiActivityGetNextRecord(buffer, valid, &record) == CUPTI_SUCCESS)
         unknown += !take_record(record);
     give_up_nested();

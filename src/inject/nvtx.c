@@ -66,6 +66,8 @@ static void end_marked(uint64_t marks)
         kprof_filter_end_range(filter, marks);
 }
 
+static void trace_range(const kprof_nvtx_open *range, bool is_started, bool is_over);
+
 static void forget_thread(void *ending)
 {
     stack **link = &state()->stacks;
@@ -76,8 +78,10 @@ static void forget_thread(void *ending)
     if (*link)
         *link = (*link)->next;
     unlock();
-    for (size_t i = 0; i < ((stack *)ending)->depth; i++)
+    for (size_t i = 0; i < ((stack *)ending)->depth; i++) {
+        trace_range(&((stack *)ending)->ranges[i], false, false);
         end_marked(((stack *)ending)->ranges[i].marks);
+    }
     pthread_mutex_destroy(&((stack *)ending)->mutex);
     free(((stack *)ending)->ranges);
     free(ending);

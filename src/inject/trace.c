@@ -1,5 +1,5 @@
 /* One mutex guards the block that is being filled and the names that it refers to. What is written takes no other of
- * kprof's locks but that of the spool. */
+ * kprof's locks but that of the spool. A thread that has it already is in a signal handler, and adds nothing. */
 #include "inject/trace.h"
 
 #include "core/bytes.h"
@@ -37,7 +37,7 @@ static struct trace {
     uint32_t block_count; /* activities in it */
     uint64_t dropped, unknown;
     bool is_told; /* these two, as they are now */
-} the_trace = {.devices = PTHREAD_ONCE_INIT, .mutex = PTHREAD_MUTEX_INITIALIZER};
+} the_trace = {.devices = PTHREAD_ONCE_INIT, .mutex = PTHREAD_ERRORCHECK_MUTEX_INITIALIZER_NP};
 
 static int64_t unix_ns(void)
 {
@@ -126,9 +126,8 @@ static int64_t add_name(struct trace *trace, const char *text, bool is_mangled)
 static int64_t number_name(const char *text, bool is_mangled)
 {
     struct trace *trace = &the_trace;
-    if (!is_armed())
+    if (!is_armed() || pthread_mutex_lock(&trace->mutex) != 0)
         return 0;
-    pthread_mutex_lock(&trace->mutex);
     const known_name *known = trace->slots > 0 ? slot_of(trace->names, trace->slots, text) : NULL;
     const int64_t number = known && known->text ? known->number : add_name(trace, text, is_mangled);
     pthread_mutex_unlock(&trace->mutex);
@@ -138,11 +137,10 @@ static int64_t number_name(const char *text, bool is_mangled)
 static void take(const kprof_activity *activity)
 {
     struct trace *trace = &the_trace;
-    if (!is_armed())
+    if (!is_armed() || pthread_mutex_lock(&trace->mutex) != 0)
         return;
     if (activity->kind == KPROF_ACTIVITY_KERNEL)
         atomic_fetch_add(&kprof_engine.process.launches, 1);
-    pthread_mutex_lock(&trace->mutex);
     kprof_activity_encode(&trace->history, activity, &trace->block);
     trace->block_count++;
     if (trace->block.failed || trace->block.length >= BLOCK_BYTES)
@@ -153,9 +151,8 @@ static void take(const kprof_activity *activity)
 static void end_buffer(uint64_t dropped, uint64_t unknown)
 {
     struct trace *trace = &the_trace;
-    if (!is_armed())
+    if (!is_armed() || pthread_mutex_lock(&trace->mutex) != 0)
         return;
-    pthread_mutex_lock(&trace->mutex);
     trace->dropped += dropped;
     trace->unknown += unknown;
     trace->is_told = trace->is_told && dropped == 0 && unknown == 0;

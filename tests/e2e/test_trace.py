@@ -118,6 +118,29 @@ class Records(Tracing):
         self.assert_run(run, 0)
         self.assertEqual(self.launches("counted.kprof"), ["vectorAdd"] * 2)
 
+    def test_pages_of_launches(self):
+        self.assert_run(self.trace(f"launch={VECTOR_ADD}"), 0)
+        for words in (("report", "run"), ("report", "run", "--page", "summary"), ("export", "run", "--to", "long")):
+            with self.subTest(words):
+                run = self.kprof(*words)
+                self.assertEqual(run.code, 106)
+                self.assertIn("this is a trace", run.err)
+        self.assert_run(self.kprof("report", "run", "--page", "session"), 0)
+        run = self.kprof("export", "run", "--to", "chrome", "-o", "run.json")
+        self.assert_run(run, 0)
+        with open(self.path("run.json")) as file:
+            self.assertEqual({event["ph"] for event in json.load(file)["traceEvents"]}, set("MXsfC"))
+
+    def test_ends_by_a_signal(self):
+        self.assert_run(self.trace("push=step", f"launch={VECTOR_ADD}*5", "raise=15"), 143)
+        self.assertEqual(self.query("run.kprof", "SELECT activities, end_unix_ns IS NULL FROM trace"), [(11, 0)])
+        self.assertEqual(self.query("run.kprof", "SELECT end_ns FROM trace_range"), [(None,)])
+
+    def test_threads(self):
+        self.assert_run(self.trace(*[f"thread={name}" for name in (VECTOR_ADD, SCALE) * 20]), 0)
+        self.assertEqual(self.query("run.kprof", "SELECT activities FROM trace"), [(40 * 3,)])
+        self.assertEqual(self.query("run.kprof", "SELECT count(DISTINCT thread) FROM trace_call"), [(40,)])
+
     def test_what_is_lost_is_counted(self):
         run = self.trace(f"launch={VECTOR_ADD}", "do=drop:7", "do=junk:3", "do=lost:1", f"launch={VECTOR_ADD}")
         self.assert_run(run, 0)
