@@ -16,6 +16,7 @@
 #include "inject/launch_state.h"
 #include "inject/lock.h"
 #include "inject/process.h"
+#include "inject/range.h"
 #include "inject/threads.h"
 #include "inject/wait.h"
 
@@ -121,6 +122,7 @@ static kprof_status arm(const kprof_control_wish *wish)
         kprof_kernels_forget_handles(); /* modules may have gone unseen */
         atomic_store(&kprof_the_launches.settled, false);
         atomic_store(&process->waits, false);
+        kprof_range_leave_out();
         atomic_store(&process->armed, true);
     }
     kprof_gate_leave_exclusive();

@@ -49,6 +49,11 @@ void kprof_range_end(void)
     atomic_store(&kprof_the_range.phase, KPROF_RANGE_NONE);
 }
 
+void kprof_range_leave_out(void)
+{
+    (void)pass_on(KPROF_RANGE_AWAITED, KPROF_RANGE_LEFT);
+}
+
 bool kprof_range_is_awaited(void)
 {
     return atomic_load_explicit(&kprof_the_range.phase, memory_order_relaxed) == KPROF_RANGE_AWAITED;

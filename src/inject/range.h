@@ -37,6 +37,9 @@ bool kprof_range_begin(const char *domain, const char *name);
 /* The range ends for which _begin returned true. */
 void kprof_range_end(void);
 
+/* Measuring begins now: a range that is open is left out, as kprof has not seen its first launches. */
+void kprof_range_leave_out(void);
+
 /* Has the range that is open had no launch yet? */
 bool kprof_range_is_awaited(void);
 /* The launch is its first: return the range's name, which stays until the range ends. NULL: another launch was, or

@@ -1,0 +1,81 @@
+/* The phases of a range that is measured as one. */
+#include "inject/engine.h"
+#include "inject/range.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+static unsigned ended;
+
+static void note_end(void)
+{
+    ended++;
+}
+
+static int prepare(void **state)
+{
+    (void)state;
+    memset(&kprof_the_range, 0, sizeof kprof_the_range);
+    kprof_the_range.ends = note_end;
+    ended = 0;
+    return 0;
+}
+
+static void measured_from_its_first_launch(void **state)
+{
+    (void)state;
+    assert_false(kprof_range_is_awaited());
+    assert_null(kprof_range_take());
+    assert_true(kprof_range_begin("", "step"));
+    assert_true(kprof_range_is_awaited());
+    assert_string_equal(kprof_range_take(), "step");
+    assert_null(kprof_range_take()); /* a launch of another thread */
+    assert_true(kprof_range_note_measured());
+    assert_false(kprof_range_is_awaited());
+    kprof_range_end();
+    assert_int_equal(ended, 1);
+    assert_true(kprof_range_begin("net", ""));
+    assert_string_equal(kprof_range_take(), "net@(no name)");
+}
+
+static void one_at_a_time(void **state)
+{
+    (void)state;
+    assert_true(kprof_range_begin("", "outer"));
+    assert_false(kprof_range_begin("", "inner"));
+    assert_true(kprof_the_range.told_nested);
+    assert_string_equal(kprof_range_take(), "outer");
+}
+
+static void without_a_measurement(void **state)
+{
+    (void)state;
+    assert_true(kprof_range_begin("", "without launches"));
+    kprof_range_end();
+    assert_true(kprof_range_begin("", "not measured"));
+    assert_non_null(kprof_range_take());
+    kprof_range_end();
+    assert_false(kprof_range_note_measured()); /* it has ended meanwhile */
+    assert_int_equal(ended, 0);
+    assert_true(kprof_range_begin("", "begun before measuring did"));
+    kprof_range_leave_out();
+    assert_null(kprof_range_take());
+    kprof_range_end();
+    kprof_range_leave_out();
+    assert_true(kprof_range_begin("", "later"));
+    assert_true(kprof_range_is_awaited());
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup(measured_from_its_first_launch, prepare),
+        cmocka_unit_test_setup(one_at_a_time, prepare),
+        cmocka_unit_test_setup(without_a_measurement, prepare),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
