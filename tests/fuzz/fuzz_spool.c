@@ -78,10 +78,13 @@ static void store_spool(const char *spool)
     kprof_ingest_free(ingest);
     FUZZ_CHECK(kprof_report_commit(report) == KPROF_OK);
     /* No program can be started by that name: the code has lines, and no texts. */
-    FUZZ_CHECK(kprof_report_read_code(report, &(kprof_code_options){folder, "/dev/null", true, true}) == KPROF_OK);
+    const kprof_code_options code = {
+        .folder = folder, .nvdisasm = "/dev/null", .keeps_source = true, .keeps_sass = true};
+    FUZZ_CHECK(kprof_report_read_code(report, &code) == KPROF_OK);
     FUZZ_CHECK(kprof_report_close(report) == KPROF_OK);
     FUZZ_CHECK(kprof_report_open(path, &report) == KPROF_OK);
     FUZZ_CHECK(fuzz_print_report(report, 0) == KPROF_OK);
+    FUZZ_CHECK(fuzz_print_report(report, 0x100) == KPROF_OK);
     FUZZ_CHECK(fuzz_print_report(report, 8 * KPROF_PAGE_SOURCE) == KPROF_OK);
     FUZZ_CHECK(kprof_report_close(report) == KPROF_OK);
     unlink(path);

@@ -3,10 +3,13 @@
 
 #include "../report/diff_fixture.h"
 #include "../report/fixture.h"
+#include "../report/trace_fixture.h"
 #include "fuzz.h"
 #include "output_check.h"
 #include "report/diff/diff.h"
 #include "report/model/merge.h"
+#include "report/model/trace_stats.h"
+#include "report/page/page_stats.h"
 
 #include <sqlite3.h>
 #include <stdio.h>
@@ -107,6 +110,29 @@ static kprof_status write_files(kprof_report *report, const kprof_filter_spec *f
     return status;
 }
 
+/* All tables of a trace in one format, and its timeline. */
+static kprof_status print_trace(kprof_report *report, unsigned how)
+{
+    static const kprof_format formats[] = {KPROF_FORMAT_TEXT, KPROF_FORMAT_CSV, KPROF_FORMAT_JSON,
+                                           KPROF_FORMAT_MARKDOWN};
+    kprof_print_options options = {.format = formats[how % 4], .kernel_base = kernel_bases[how / 4 % 3]};
+    kprof_strlist tables = KPROF_STRLIST_INIT;
+    char *text = NULL;
+    size_t size = 0;
+    FILE *out = open_memstream(&text, &size);
+    FUZZ_CHECK(out != NULL);
+    for (size_t i = 0; i < kprof_trace_stats_count; i++)
+        if (!kprof_trace_stats_tables[i].why_none)
+            FUZZ_CHECK(kprof_strlist_add(&tables, kprof_trace_stats_tables[i].name));
+    kprof_status status = kprof_page_show(&kprof_stats_page, &(kprof_page_input){&report, 1, &tables}, &options, out);
+    if (status == KPROF_OK)
+        status = kprof_report_print_chrome(report, out);
+    FUZZ_CHECK(fclose(out) == 0 && strlen(text) == size);
+    free(text);
+    kprof_strlist_free(&tables);
+    return status == KPROF_NOT_COLLECTED ? KPROF_OK : status;
+}
+
 kprof_status fuzz_print_report(kprof_report *report, unsigned how)
 {
     bool has_findings = how & FUZZ_PRINT_FINDINGS;
@@ -133,6 +159,8 @@ kprof_status fuzz_print_report(kprof_report *report, unsigned how)
     kprof_status status = how & 0x100 ? count(report, &filter) : KPROF_OK;
     if (status == KPROF_OK && how & 0x100)
         status = write_files(report, &filter);
+    if (status == KPROF_OK && how & 0x100)
+        status = print_trace(report, how);
     if (status != KPROF_OK)
         return status;
     return print(report, &options);
@@ -219,6 +247,14 @@ uint8_t *fuzz_read_seed_report(size_t *size)
     kprof_report *report = fixture_create(path, &metrics);
     FUZZ_CHECK(kprof_report_close(report) == KPROF_OK);
     fixture_metrics_free(&metrics);
+    return read_shrunk(path, size);
+}
+
+uint8_t *fuzz_read_trace(size_t *size)
+{
+    char path[256];
+    snprintf(path, sizeof path, "%s", fuzz_path("trace.kprof"));
+    trace_fixture_write(path);
     return read_shrunk(path, size);
 }
 

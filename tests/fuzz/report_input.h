@@ -22,6 +22,8 @@ void fuzz_try_report(const char *path, unsigned how);
 /* A small report with plans and nothing measured, and a whole one. The caller frees. */
 uint8_t *fuzz_read_seed_report(size_t *size);
 uint8_t *fuzz_read_fixture(bool multiplexed, size_t *size);
+/* One with a trace, likewise. */
+uint8_t *fuzz_read_trace(size_t *size);
 /* One whose instructions were measured, likewise. */
 uint8_t *fuzz_read_code(size_t *size);
 

@@ -107,6 +107,24 @@ static void write_configs(void)
     }
 }
 
+/* All of it is printed, in each of four formats. */
+static void write_traces(void)
+{
+    for (uint8_t i = 0; i < 4; i++) {
+        char name[32];
+        size_t size;
+        kprof_strbuf out = KPROF_STRBUF_INIT;
+        const uint8_t how[2] = {i, 1};
+        uint8_t *data = fuzz_read_trace(&size);
+        kprof_strbuf_append(&out, how, sizeof how);
+        kprof_strbuf_append(&out, data, size);
+        free(data);
+        snprintf(name, sizeof name, "trace-%d", i);
+        write_seed("report", name, &out);
+        kprof_strbuf_free(&out);
+    }
+}
+
 static void write_reports(void)
 {
     for (int i = 0; i < 4; i++) {
@@ -137,5 +155,6 @@ int main(int argc, char **argv)
     write_run();
     write_configs();
     write_reports();
+    write_traces();
     return 0;
 }

@@ -95,7 +95,7 @@ static const kprof_record samples[] = {
     {.type = KPROF_RECORD_STACK, .stack = {26, 1, "no Python", 2, sample_spreads}},
     {.type = KPROF_RECORD_TRACE, .trace = {-30}},
     {.type = KPROF_RECORD_NAME, .name = {1, 1, "_Z9vectorAddPKfS0_Pfi"}},
-    {.type = KPROF_RECORD_ACTIVITIES, .activities = {27, 5, "\1\0\2\n\3"}},
+    {.type = KPROF_RECORD_ACTIVITIES, .activities = {2, 5, "\1\0\3\1\2"}},
     {.type = KPROF_RECORD_TRACED, .traced = {1ll << 41, 28, 29, "lost"}},
     {.type = KPROF_RECORD_ARMED, .armed = {27, 28}},
     {.type = KPROF_RECORD_CENSUS,
