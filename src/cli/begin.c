@@ -1,5 +1,6 @@
 /* What a report has before the application starts: the line, the sets, and a plan for each chip. */
 #include "cli/begin.h"
+#include "cli/ranks.h"
 #include "cli/words.h"
 #include "core/log.h"
 
@@ -9,14 +10,19 @@
 #include <unistd.h>
 
 /* The sets asked for, NULL-terminated; the default set when nothing else was asked for either. */
-static const char **asked_sets(const kprof_selection *selection, const char *default_set)
+static const char **asked_sets(const kprof_selection *selection, const char *default_set, const char *rank)
 {
     bool nothing = selection->sets.count + selection->sections.count + selection->metrics.count == 0;
-    const char **sets = calloc(selection->sets.count + 2, sizeof *sets);
+    const char **sets = calloc(selection->sets.count + 3, sizeof *sets);
     for (size_t i = 0; sets && i < selection->sets.count; i++)
         sets[i] = selection->sets.items[i];
     if (sets && nothing)
         sets[0] = default_set;
+    for (size_t i = 0; sets && *rank; i++) /* behind them; kprof merge knows by it what to join */
+        if (!sets[i]) {
+            sets[i] = rank;
+            break;
+        }
     return sets;
 }
 
@@ -27,7 +33,12 @@ kprof_status kprof_report_begin_run(const kprof_options *options, const kprof_pl
     struct timespec now;
     clock_gettime(CLOCK_REALTIME, &now);
     char *command_line = kprof_words_join(options->words);
-    const char **sets = asked_sets(&options->selection, to->default_set);
+    kprof_rank rank;
+    char rank_text[64] = "";
+    kprof_status status = options->rank_passes ? kprof_rank_find(&rank) : KPROF_OK;
+    if (status == KPROF_OK && options->rank_passes)
+        snprintf(rank_text, sizeof rank_text, KPROF_RANK_OF " %u of %u", rank.number, rank.count);
+    const char **sets = asked_sets(&options->selection, to->default_set, rank_text);
     kprof_run_info info = {
         .command_line = command_line ? command_line : "",
         .working_directory = getcwd(directory, sizeof directory) ? directory : "",
@@ -35,8 +46,9 @@ kprof_status kprof_report_begin_run(const kprof_options *options, const kprof_pl
         .sets = sets,
         .start_unix_ns = (int64_t)now.tv_sec * 1000000000 + now.tv_nsec,
     };
-    kprof_status status =
-        sets ? kprof_report_create(to->path, to->mode, &info, out) : kprof_fail(KPROF_NO_MEMORY, "out of memory");
+    if (status == KPROF_OK)
+        status =
+            sets ? kprof_report_create(to->path, to->mode, &info, out) : kprof_fail(KPROF_NO_MEMORY, "out of memory");
     if (status == KPROF_OK && options->source_per_launch)
         kprof_report_keep_launches_apart(*out);
     for (size_t i = 0; i < plans->count && status == KPROF_OK; i++) {

@@ -15,6 +15,8 @@ OPTION(ELSEWHERE, LIST, selection.metrics, "metrics", RUN | PLAN | LIST | REPORT
 OPTION(ELSEWHERE, COUNT, selection.limits.max_passes, "max-passes", RUN | PLAN,
        "collect in at most N passes: keep the most useful metrics, and say which are left out", .argument = "N",
        .value = 1000000)
+OPTION(CLI, FLAG, rank_passes, "rank-passes", RUNNING,
+       "collect one share of the passes, that of this rank of a job whose ranks do the same; kprof merge joins them")
 OPTION(ELSEWHERE, SECONDS, selection.limits.budget_s, "budget", RUN | PLAN,
        "keep the most useful metrics that add at most about SECONDS to each process", .argument = "SECONDS")
 OPTION(ELSEWHERE, BYTES, selection.limits.workload.allocated_bytes, "allocated", RUN | PLAN,

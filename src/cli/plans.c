@@ -1,6 +1,8 @@
 /* Finds the chips, with or without a GPU, and resolves the selection for each. */
 #include "cli/plans.h"
+#include "cli/commands.h"
 #include "cli/paths.h"
+#include "cli/ranks.h"
 #include "core/log.h"
 
 #include <stdlib.h>
@@ -218,11 +220,14 @@ static kprof_status plan_chips(const kprof_options *options, const kprof_strlist
     out->chips = calloc(chips->count, sizeof *out->chips);
     if (!out->chips)
         return kprof_fail(KPROF_NO_MEMORY, "out of memory");
-    kprof_status status = KPROF_OK;
+    kprof_rank rank = {0, 1};
+    kprof_status status = options->rank_passes ? kprof_rank_find(&rank) : KPROF_OK;
     kprof_strlist told = KPROF_STRLIST_INIT;
     for (size_t i = 0; i < chips->count && status == KPROF_OK; i++) {
         out->count = i + 1;
         status = plan_chip(out, &out->selection, chips->items[i], &out->chips[i]);
+        if (status == KPROF_OK && options->rank_passes && (options->command->mask & KPROF_IN(profile)))
+            status = kprof_rank_take(out->catalog, &rank, &out->chips[i]);
         const kprof_strlist *notes = &out->chips[i].plan.notes;
         for (size_t k = 0; k < notes->count; k++) { /* each once, though several chips mean the same */
             if (!kprof_strlist_contains(&told, notes->items[k]) && kprof_strlist_add(&told, notes->items[k]))

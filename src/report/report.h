@@ -12,6 +12,9 @@
 
 typedef struct kprof_report kprof_report;
 
+/* With --rank-passes, "rank 2 of 8" stands among the sets of a run. */
+#define KPROF_RANK_OF "rank"
+
 typedef struct kprof_run_info {
     const char *command_line; /* of kprof */
     const char *working_directory;

@@ -50,3 +50,44 @@ class Ranks(Case):
         self.assertEqual([float(row[name]) for name in ("source_median", "source_maximum")], [4 * each, 5 * each])
         self.assertEqual(rows["vectorAdd"]["sources"], "1")
         self.assertRegex(self.summary(), r"Reports +3.00 us to 5.00 us, median 4.00 us, over 3; slowest run_1.kprof")
+
+    def test_rank_passes(self):
+        """Each rank collects a share of the metrics; joined they have what one run collects."""
+        steps = [f"launch={SCALE}*2", "place=grid:4", f"launch={SCALE}", f"launch={VECTOR_ADD}"]
+        line = ("--injection-path", INJECTION, "--set", "default", "-q")
+        for rank in range(3):
+            run = self.kprof(*line, "--rank-passes", "-o", f"run_{rank}", APP, *steps,
+                             env={"RANK": str(rank), "WORLD_SIZE": "3"})
+            self.assert_run(run, 0)
+        self.assert_run(self.kprof(*line, "-o", "whole", APP, *steps), 0)
+        self.assert_run(self.kprof("merge", *self.ranks(), "-o", "all"), 0)
+        passes = [self.query(name, "SELECT count(*) FROM pass")[0][0] for name in self.ranks()]
+        self.assertLess(max(passes), self.query("whole.kprof", "SELECT count(*) FROM pass")[0][0])
+        for sql in ("SELECT position, grid_x, measured FROM launch ORDER BY position",
+                    "SELECT launch_id, name, value FROM value JOIN metric ON metric.id = metric_id "
+                    "WHERE kind = 'launch' ORDER BY 1, 2"):
+            self.assertEqual(self.query("all.kprof", sql), self.query("whole.kprof", sql))
+        have = "SELECT launch_id, name FROM value JOIN metric ON metric.id = metric_id WHERE kind {} AND value NOT NULL"
+        for kind in ("= 'hardware'", "= 'derived'"):
+            self.assertEqual(sorted(self.query("all.kprof", have.format(kind))),
+                             sorted(self.query("whole.kprof", have.format(kind))))
+        reasons = self.query("all.kprof", "SELECT DISTINCT reason FROM launch")
+        self.assertEqual(reasons, [("its passes are of 3 launches, one of each rank, of this kernel and shape at the "
+                                    "same place in their order",)])
+
+    def test_ranks_that_differ(self):
+        for rank in range(2):
+            run = self.kprof("--injection-path", INJECTION, "--set", "default", "--rank-passes", "-q",
+                             "-o", f"run_{rank}", APP, f"launch={SCALE}*{rank + 1}",
+                             env={"OMPI_COMM_WORLD_RANK": str(rank), "OMPI_COMM_WORLD_SIZE": "2"})
+            self.assert_run(run, 0)
+        run = self.kprof("merge", *self.ranks(), "-o", "all")
+        self.assert_run(run, 0)
+        self.assertIn("1 launch was not measured by all ranks, and lacks the passes of the others", run.err)
+        self.assertEqual(self.query("all.kprof", "SELECT count(*) FROM launch"), [(2,)])
+        run = self.profile(["--rank-passes"], [f"launch={SCALE}"])
+        self.assert_run(run, 101)
+        self.assertIn("nothing tells this process' rank", run.err)
+        run = self.profile(["--rank-passes"], [f"launch={SCALE}"], env={"RANK": "3", "WORLD_SIZE": "3"})
+        self.assert_run(run, 101)
+        self.assertIn("which is no rank of a job", run.err)

@@ -630,5 +630,7 @@ kprof_status kprof_merge_finish(kprof_merge *merge)
         "UPDATE run SET (command_line, working_directory, kprof_version, sets, start_unix_ns)=(SELECT command_line, "
         "working_directory, kprof_version, sets, start_unix_ns FROM main.source);"
         "DELETE FROM process_source; DELETE FROM source";
-    return kprof_store_exec(merge->into, merge->report_count == 1 && merge->source_count == 1 ? of_one : of_many);
+    const bool is_one = merge->report_count == 1 && merge->source_count == 1;
+    kprof_status status = is_one ? KPROF_OK : kprof_merge_join_ranks(merge->into);
+    return status == KPROF_OK ? kprof_store_exec(merge->into, is_one ? of_one : of_many) : status;
 }

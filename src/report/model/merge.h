@@ -19,4 +19,7 @@ kprof_status kprof_merge_add(kprof_merge *merge, const char *path, const char *n
 kprof_status kprof_merge_finish(kprof_merge *merge) KPROF_MUST_CHECK;
 void kprof_merge_free(kprof_merge *merge);
 
+/* Join the launches of ranks that collected other passes each, where all reports that were merged are of such ranks. */
+kprof_status kprof_merge_join_ranks(kprof_report *into) KPROF_MUST_CHECK;
+
 #endif

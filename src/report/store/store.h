@@ -45,6 +45,7 @@
     X(ADD_STACK, "INSERT INTO stack VALUES(NULL,?,?,?,?,?)")                                                           \
     X(ADD_LAUNCH_STACK, "INSERT INTO launch_stack VALUES(?,?,?)")                                                      \
     X(ADD_VALUE, "INSERT INTO value VALUES(?,?,?)")                                                                    \
+    X(SET_VALUE, "INSERT INTO value VALUES(?,?,?) ON CONFLICT DO UPDATE SET value=excluded.value")                     \
     X(SET_SEEN, "INSERT INTO seen VALUES(?,?,?) ON CONFLICT DO UPDATE SET launches=excluded.launches")                 \
     X(ADD_CODE, "INSERT INTO code VALUES(NULL,?,?,?,?,NULL)")                                                          \
     X(END_CODE, "UPDATE code SET text_state=?2, line_state=?3, cubin=?4 WHERE id=?1")                                  \

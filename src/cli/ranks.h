@@ -1,0 +1,18 @@
+/* --rank-passes: the ranks of a job that do the same collect other passes each. */
+#ifndef KPROF_CLI_RANKS_H
+#define KPROF_CLI_RANKS_H
+
+#include "cli/plans.h"
+
+typedef struct kprof_rank {
+    unsigned number, count; /* this process is number, from 0, of so many */
+} kprof_rank;
+
+/* The rank of this process as Open MPI, MPICH, Slurm or torchrun tell it. USAGE where none does. */
+kprof_status kprof_rank_find(kprof_rank *out) KPROF_MUST_CHECK;
+/* Leave the plan only the metrics of this rank, and the time of a launch. The sections stay. They are scheduled anew.
+ */
+kprof_status kprof_rank_take(const kprof_catalog *catalog, const kprof_rank *rank,
+                             kprof_chip_plan *chip) KPROF_MUST_CHECK;
+
+#endif
