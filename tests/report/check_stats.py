@@ -157,6 +157,20 @@ def lost():
                                                              [round(100 * 330 / 930, 1), 3, "scale"]]
     yield "count_command", ["Command"], [
         ["kprof --set full -k 'regex:^(vectorAdd|scale)$' -c 3 --filter-mode per-launch-config -- ./train"]]
+    times = lambda *values: [statistics.mean(values), statistics.median(values), min(values), max(values),
+                             round(statistics.stdev(values), 1)]
+    yield "nvtx_gpu_proj_sum", ["Range", "Style", "Total Proj Time (ns)", "Total Range Time (ns)", "Range Instances",
+                                "Proj Avg (ns)", "Proj Med (ns)", "Proj Min (ns)", "Proj Max (ns)", "Proj StdDev (ns)",
+                                "Total GPU Ops", "Avg GPU Ops"], [
+        [":step", "PushPop", 3 * 411000, 2700000, 3, *times(411000, 411000, 411000), 15, 5],
+        ["net:forward", "StartEnd", 2 * 321000, 201000, 2, *times(321000, 321000), 8, 4]]
+    adds, scale = "vectorAdd(float const*, float const*, float*, int)", "void scale<float>(float*, float, int)"
+    yield "nvtx_kern_sum", ["NVTX Range", "Style", "PID", "TID", "NVTX Inst", "Kern Inst", "Total Time (ns)", *TIMES,
+                            "Kernel Name"], [
+        [":step", "PushPop", 4242, 4242, 3, 3, 600000, *times(200000, 200000, 200000), adds],
+        ["net:forward", "StartEnd", 4242, 4242, 2, 2, 400000, *times(200000, 200000), adds],
+        [":step", "PushPop", 4242, 4242, 3, 3, 330000, *times(100000, 110000, 120000), scale],
+        ["net:forward", "StartEnd", 4242, 4242, 2, 2, 210000, *times(100000, 110000), scale]]
     yield "step_sum", ["Instances", "Med (ns)", "Min (ns)", "Max (ns)", "Spread (%)", "GPU Busy (%)", "Range"], [
         [3, 900000, 900000, 900000, 0, round(100 * whole / 2700000, 1), ":step"],
         [2, 100500, 100000, 101000, 0.7, round(100 * (90000 + 91000) / 201000, 1), "net:forward"]]

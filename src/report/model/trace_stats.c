@@ -4,6 +4,7 @@
 
 #include "report/model/trace_functions.h"
 #include "report/model/trace_lost.h"
+#include "report/model/trace_project.h"
 #include "report/store/store.h"
 
 #include <stdlib.h>
@@ -66,32 +67,35 @@
 
 const kprof_trace_stats kprof_trace_stats_tables[] = {
     {"cuda_gpu_kern_sum", "CUDA GPU Kernel Summary",
-     "SELECT " TIMES("Instances") ", name AS \"Name\" FROM (" KERNELS ") GROUP BY name" BY_TIME, NULL, false},
+     "SELECT " TIMES("Instances") ", name AS \"Name\" FROM (" KERNELS ") GROUP BY name" BY_TIME, NULL,
+     KPROF_NEEDS_NOTHING},
     {"cuda_api_sum", "CUDA API Summary",
-     "SELECT " TIMES("Num Calls") ", name AS \"Name\" FROM (" CALLS ") GROUP BY name" BY_TIME, NULL, false},
+     "SELECT " TIMES("Num Calls") ", name AS \"Name\" FROM (" CALLS ") GROUP BY name" BY_TIME, NULL,
+     KPROF_NEEDS_NOTHING},
     {"cuda_gpu_mem_time_sum", "CUDA GPU MemOps Summary (by Time)",
-     "SELECT " TIMES("Count") ", name AS \"Operation\" FROM (" MEMORY_TIMES ") GROUP BY name" BY_TIME, NULL, false},
+     "SELECT " TIMES("Count") ", name AS \"Operation\" FROM (" MEMORY_TIMES ") GROUP BY name" BY_TIME, NULL,
+     KPROF_NEEDS_NOTHING},
     {"cuda_gpu_mem_size_sum", "CUDA GPU MemOps Summary (by Size)",
      "SELECT round(total(d), 3) AS \"Total (MB)\", count(*) AS \"Count\", round(avg(d), 3) AS \"Avg (MB)\", "
      "round(kprof_median(d), 3) AS \"Med (MB)\", round(min(d), 3) AS \"Min (MB)\", round(max(d), 3) AS \"Max (MB)\", "
      "round(kprof_deviation(d), 3) AS \"StdDev (MB)\", name AS \"Operation\" FROM (" MEMORY_SIZES
      ") GROUP BY name" BY_TIME,
-     NULL, false},
+     NULL, KPROF_NEEDS_NOTHING},
     {"cuda_gpu_sum", "CUDA GPU Summary (Kernels/MemOps)",
      "SELECT " TIMES("Instances") ", category AS \"Category\", name AS \"Operation\" FROM (" KERNELS
                                   " UNION ALL " MEMORY_TIMES ") GROUP BY category, name" BY_TIME,
-     NULL, false},
+     NULL, KPROF_NEEDS_NOTHING},
     {"cuda_api_gpu_sum", "CUDA Summary (API/Kernels/MemOps)",
      "SELECT " TIMES("Instances") ", category AS \"Category\", name AS \"Operation\" FROM (" CALLS " UNION ALL " KERNELS
                                   " UNION ALL " MEMORY_TIMES ") GROUP BY category, name" BY_TIME,
-     NULL, false},
+     NULL, KPROF_NEEDS_NOTHING},
     {"cuda_gpu_kern_gb_sum", "CUDA GPU Kernel/Grid/Block Summary",
      "SELECT " TIMES("Instances") ", grid AS \"GridXYZ\", block AS \"BlockXYZ\", name AS \"Name\" FROM (SELECT "
                                   "end_ns-start_ns AS d, " GRID " AS grid, " BLOCK
                                   " AS block, @kernel AS name FROM trace_kernel JOIN trace_name n ON n.id=name_id "
                                   "WHERE start_ns IS NOT NULL AND end_ns IS NOT NULL) GROUP BY name, grid, "
                                   "block" BY_TIME,
-     NULL, false},
+     NULL, KPROF_NEEDS_NOTHING},
     {"cuda_gpu_trace", "CUDA GPU Trace",
      "SELECT start_ns AS \"Start (ns)\", d AS \"Duration (ns)\", correlation AS \"CorrId\", gx AS \"GrdX\", gy AS "
      "\"GrdY\", gz AS \"GrdZ\", bx AS \"BlkX\", by AS \"BlkY\", bz AS \"BlkZ\", reg AS \"Reg/Trd\", "
@@ -108,12 +112,12 @@ const kprof_trace_stats kprof_trace_stats_tables[] = {
      "NOT NULL UNION ALL SELECT start_ns, end_ns-start_ns, correlation, NULL, NULL, NULL, NULL, NULL, NULL, NULL, "
      "NULL, NULL, bytes, NULL, m.text, device, context, stream, '[CUDA memset]' FROM trace_set LEFT JOIN trace_name m "
      "ON m.id=memory_id WHERE start_ns IS NOT NULL AND end_ns IS NOT NULL) ORDER BY start_ns",
-     NULL, false},
+     NULL, KPROF_NEEDS_NOTHING},
     {"cuda_api_trace", "CUDA API Trace",
      "SELECT start_ns AS \"Start (ns)\", end_ns-start_ns AS \"Duration (ns)\", n.text AS \"Name\", result AS "
      "\"Result\", correlation AS \"CorrID\", pid AS \"Pid\", thread AS \"Tid\" FROM trace_call JOIN trace_name n ON "
      "n.id=name_id JOIN process p ON p.id=process_id ORDER BY start_ns",
-     NULL, false},
+     NULL, KPROF_NEEDS_NOTHING},
     {"cuda_kern_exec_sum", "CUDA Kernel Launch & Exec Time Summary",
      "SELECT pid AS \"PID\", tid AS \"TID\", device AS \"DevId\", count(*) AS \"Count\", sum(q>0) AS \"QCount\", "
      "round(avg(t), 1) AS \"TAvg (ns)\", kprof_median(t) AS \"TMed (ns)\", min(t) AS \"TMin (ns)\", max(t) AS \"TMax "
@@ -124,29 +128,29 @@ const kprof_trace_stats kprof_trace_stats_tables[] = {
      "kprof_median(k) AS \"KMed (ns)\", min(k) AS \"KMin (ns)\", max(k) AS \"KMax (ns)\", round(kprof_deviation(k), "
      "1) AS \"KStdDev (ns)\", api AS \"API Name\", kernel AS \"Kernel Name\" FROM (SELECT *, CASE WHEN q>0 THEN q END "
      "AS w FROM (" EXECUTIONS ")) GROUP BY pid, tid, device, api, kernel ORDER BY total(t) DESC",
-     NULL, false},
+     NULL, KPROF_NEEDS_NOTHING},
     {"cuda_kern_exec_trace", "CUDA Kernel Launch & Exec Time Trace",
      "SELECT api_start AS \"API Start (ns)\", a AS \"API Dur (ns)\", CASE WHEN q>0 THEN api_end END AS \"Queue Start "
      "(ns)\", CASE WHEN q>0 THEN q END AS \"Queue Dur (ns)\", start_ns AS \"Kernel Start (ns)\", k AS \"Kernel Dur "
      "(ns)\", t AS \"Total Dur (ns)\", pid AS \"PID\", tid AS \"TID\", device AS \"DevId\", api AS \"API Function\", "
      "grid AS \"GridXYZ\", block AS \"BlockXYZ\", kernel AS \"Kernel Name\" FROM (" EXECUTIONS ") ORDER BY api_start",
-     NULL, false},
+     NULL, KPROF_NEEDS_NOTHING},
     {"nvtx_sum", "NVTX Range Summary",
      "SELECT " TIMES("Instances") ", style AS \"Style\", name AS \"Range\" FROM (" RANGES
                                   ") GROUP BY style, name" BY_TIME,
-     NULL, false},
+     NULL, KPROF_NEEDS_NOTHING},
     {"nvtx_pushpop_sum", "NVTX Push/Pop Range Summary",
      "SELECT " TIMES("Instances") ", name AS \"Range\" FROM (" RANGES ") WHERE style='PushPop' GROUP BY name" BY_TIME,
-     NULL, false},
+     NULL, KPROF_NEEDS_NOTHING},
     {"nvtx_startend_sum", "NVTX Start/End Range Summary",
      "SELECT " TIMES("Instances") ", name AS \"Range\" FROM (" RANGES ") WHERE style='StartEnd' GROUP BY name" BY_TIME,
-     NULL, false},
+     NULL, KPROF_NEEDS_NOTHING},
     {"nvtx_pushpop_trace", "NVTX Push/Pop Range Trace",
      "SELECT start_ns AS \"Start (ns)\", end_ns AS \"End (ns)\", end_ns-start_ns AS \"Duration (ns)\", "
      "coalesce(g.text, '') || ':' || n.text AS \"Name\", pid AS \"PID\", thread AS \"TID\" FROM trace_range JOIN "
      "trace_name n ON n.id=name_id JOIN trace_name s ON s.id=style_id LEFT JOIN trace_name g ON g.id=domain_id JOIN "
      "process p ON p.id=process_id WHERE s.text='PushPop' ORDER BY start_ns",
-     NULL, false},
+     NULL, KPROF_NEEDS_NOTHING},
     {"gpu_busy", "GPU Use",
      "SELECT device AS \"Device\", span AS \"Span (ns)\", round(100*busy/span, 1) AS \"Busy (%)\", "
      "round(100*kernels/span, "
@@ -154,19 +158,19 @@ const kprof_trace_stats kprof_trace_stats_tables[] = {
      "AS \"Idle (%)\", CASE WHEN memory>0 THEN round(100*(kernels+memory-busy)/memory, 1) END AS \"Copies Overlapped "
      "(%)\", kernel_count AS \"Kernels\", latency AS \"Launch Latency Med (ns)\", round(depth, 1) AS \"Queue Depth "
      "Avg\", most_depth AS \"Queue Depth Max\" FROM temp.gpu_busy WHERE span>0 ORDER BY device",
-     NULL, true},
+     NULL, KPROF_NEEDS_LOST},
     {"gpu_idle_sum", "GPU Idle Time by Cause",
      "SELECT device AS \"Device\", round(100*ns/span, 1) AS \"Time (%)\", CAST(ns AS INTEGER) AS \"Total Time (ns)\", "
      "gaps AS \"Gaps\", CAST(longest_ns AS INTEGER) AS \"Max (ns)\", cause AS \"Cause\" FROM temp.gpu_idle JOIN "
      "temp.gpu_busy USING(device) ORDER BY device, ns DESC, cause",
-     NULL, true},
+     NULL, KPROF_NEEDS_LOST},
     {"transfer_sum", "Transfers",
      "SELECT CAST(total(ns) AS INTEGER) AS \"Total Time (ns)\", count(*) AS \"Count\", round(total(bytes)/1e6, 3) AS "
      "\"Total (MB)\", CASE WHEN total(ns)>0 THEN round(total(bytes)/total(ns), 3) END AS \"Throughput (GB/s)\", "
      "sum(is_small) AS \"Small\", sum(coalesce(follows, 0)) AS \"Small in a Row\", source AS \"SrcMemKd\", target AS "
      "\"DstMemKd\", operation AS \"Operation\" FROM temp.trace_transfer GROUP BY operation, source, target ORDER BY "
      "total(ns) DESC, operation, source, target",
-     NULL, true},
+     NULL, KPROF_NEEDS_LOST},
     {"memory_sum", "Memory",
      "SELECT memory AS \"Memory\", device AS \"Device\", round(max(level)/1e6, 3) AS \"High Water (MB)\", sum(is_new) "
      "AS "
@@ -174,13 +178,13 @@ const kprof_trace_stats kprof_trace_stats_tables[] = {
      "CAST(total(call_ns) AS INTEGER) AS \"Time in Calls (ns)\" FROM temp.trace_allocation GROUP BY memory, device "
      "ORDER "
      "BY memory, device",
-     NULL, true},
+     NULL, KPROF_NEEDS_LOST},
     {"step_sum", "Steps (NVTX)",
      "SELECT count(*) AS \"Instances\", kprof_median(ns) AS \"Med (ns)\", min(ns) AS \"Min (ns)\", max(ns) AS \"Max "
      "(ns)\", CASE WHEN avg(ns)>0 THEN round(100*kprof_deviation(ns)/avg(ns), 1) END AS \"Spread (%)\", CASE WHEN "
      "total(ns)>0 THEN round(100*total(busy_ns)/total(ns), 1) END AS \"GPU Busy (%)\", range AS \"Range\" FROM "
      "temp.trace_step GROUP BY range ORDER BY total(ns) DESC, range",
-     NULL, true},
+     NULL, KPROF_NEEDS_LOST},
     {"lost_sum", "What Is Lost",
      "WITH whole AS (SELECT total(span) AS span, total(busy) AS busy, total(kernels) AS kernels, total(memory) AS "
      "memory "
@@ -210,10 +214,10 @@ const kprof_trace_stats kprof_trace_stats_tables[] = {
      "\"Gain at Most (ns)\", advice AS \"Advice\" FROM found CROSS JOIN whole WHERE span>0 AND 100*ns/span>goal ORDER "
      "BY "
      "ns DESC",
-     NULL, true},
+     NULL, KPROF_NEEDS_LOST},
     {"kern_worth", "Kernels Worth Counting",
      "SELECT round(100*t/whole, 1) AS \"Time (%)\", c AS \"Instances\", f AS \"Name\" FROM (" WORTH ") ORDER BY i",
-     NULL, false},
+     NULL, KPROF_NEEDS_NOTHING},
     {"count_command", "How to Count Them",
      "SELECT 'kprof --set full -k ' || " QUOTED(
          "'regex:^(' || group_concat(kprof_quote(f), '|') || ')$'") " || ' -c 3 "
@@ -223,12 +227,39 @@ const kprof_trace_stats kprof_trace_stats_tables[] = {
                                                                     "BY process.id LIMIT 1) AS \"Command\" FROM "
                                                                     "(SELECT f FROM (" WORTH
                                                                     ") ORDER BY i) HAVING count(*)>0",
-     NULL, false},
-    {"um_sum", "Unified Memory Analysis Summary", NULL, NOT_TRACED("how unified memory moves"), false},
-    {"um_total_sum", "Unified Memory Totals Summary", NULL, NOT_TRACED("how unified memory moves"), false},
-    {"um_cpu_page_faults_sum", "Unified Memory CPU Page Faults Summary", NULL, NOT_TRACED("page faults"), false},
-    {"osrt_sum", "OS Runtime Summary", NULL, NOT_TRACED("calls of the operating system"), false},
-    {"osrt_trace", "OS Runtime Trace", NULL, NOT_TRACED("calls of the operating system"), false},
+     NULL, KPROF_NEEDS_NOTHING},
+    {"nvtx_gpu_proj_sum", "NVTX GPU Projection Summary",
+     "SELECT coalesce(g.text, '') || ':' || n.text AS \"Range\", s.text AS \"Style\", CAST(total(p.end_ns-p.start_ns) "
+     "AS "
+     "INTEGER) AS \"Total Proj Time (ns)\", CAST(total(r.end_ns-r.start_ns) AS INTEGER) AS \"Total Range Time (ns)\", "
+     "count(*) AS \"Range Instances\", " SPREAD("Proj ", "p.end_ns-p.start_ns",
+                                                "ns") ", CAST(total(ops) AS INTEGER) AS "
+                                                      "\"Total GPU Ops\", round(avg(ops), 1) AS \"Avg GPU Ops\" FROM "
+                                                      "temp.range_span p JOIN trace_range r ON r.id=p.range "
+                                                      "JOIN trace_name n ON n.id=name_id JOIN trace_name s ON "
+                                                      "s.id=style_id LEFT JOIN trace_name g ON g.id=domain_id GROUP "
+                                                      "BY 1, 2 ORDER BY 3 DESC, 1",
+     NULL, KPROF_NEEDS_PROJECTION},
+    {"nvtx_kern_sum", "NVTX Range Kernel Summary",
+     "SELECT coalesce(g.text, '') || ':' || n.text AS \"NVTX Range\", s.text AS \"Style\", pid AS \"PID\", r.thread AS "
+     "\"TID\", count(DISTINCT r.id) AS \"NVTX Inst\", count(*) AS \"Kern Inst\", CAST(total(k.end_ns-k.start_ns) AS "
+     "INTEGER) AS \"Total Time (ns)\", " SPREAD(
+         "", "k.end_ns-k.start_ns",
+         "ns") ", kn.@name AS \"Kernel Name\" FROM "
+               "temp.range_kernel CROSS JOIN trace_range r ON r.id=range CROSS JOIN trace_kernel k ON k.id=kernel "
+               "CROSS JOIN "
+               "trace_name n ON n.id=r.name_id CROSS JOIN trace_name kn ON kn.id=k.name_id CROSS JOIN trace_name s ON "
+               "s.id=style_id CROSS JOIN process p ON p.id=r.process_id LEFT JOIN trace_name g ON g.id=domain_id GROUP "
+               "BY 1, 2, 3, "
+               "4, kn.id ORDER BY 7 DESC, 1, kn.@name",
+     NULL, KPROF_NEEDS_PROJECTION},
+    {"um_sum", "Unified Memory Analysis Summary", NULL, NOT_TRACED("how unified memory moves"), KPROF_NEEDS_NOTHING},
+    {"um_total_sum", "Unified Memory Totals Summary", NULL, NOT_TRACED("how unified memory moves"),
+     KPROF_NEEDS_NOTHING},
+    {"um_cpu_page_faults_sum", "Unified Memory CPU Page Faults Summary", NULL, NOT_TRACED("page faults"),
+     KPROF_NEEDS_NOTHING},
+    {"osrt_sum", "OS Runtime Summary", NULL, NOT_TRACED("calls of the operating system"), KPROF_NEEDS_NOTHING},
+    {"osrt_trace", "OS Runtime Trace", NULL, NOT_TRACED("calls of the operating system"), KPROF_NEEDS_NOTHING},
 };
 const size_t kprof_trace_stats_count = sizeof kprof_trace_stats_tables / sizeof *kprof_trace_stats_tables;
 
@@ -295,7 +326,11 @@ kprof_status kprof_trace_stats_read(kprof_report *report, const kprof_trace_stat
 {
     sqlite3_stmt *statement = NULL;
     kprof_strbuf sql = KPROF_STRBUF_INIT;
-    kprof_status status = stats->is_of_lost ? kprof_trace_find_lost(report) : kprof_trace_add_functions(report);
+    kprof_status status = kprof_trace_add_functions(report);
+    if (status == KPROF_OK && stats->need == KPROF_NEEDS_LOST)
+        status = kprof_trace_find_lost(report);
+    else if (status == KPROF_OK && stats->need == KPROF_NEEDS_PROJECTION)
+        status = kprof_trace_project_ranges(report);
     if (status == KPROF_OK)
         expand(stats->sql, kernel_base, &sql);
     if (status == KPROF_OK && sql.failed)

@@ -7,11 +7,18 @@
 
 #include <sqlite3.h>
 
+/* The temporary tables that a table needs. */
+typedef enum kprof_trace_need {
+    KPROF_NEEDS_NOTHING,
+    KPROF_NEEDS_LOST,      /* kprof_trace_find_lost makes them */
+    KPROF_NEEDS_PROJECTION /* kprof_trace_project_ranges */
+} kprof_trace_need;
+
 typedef struct kprof_trace_stats {
     const char *name, *title;
     const char *sql;      /* "@kernel" stands for a column of trace_name */
     const char *why_none; /* why kprof has no such table; NULL: it has */
-    bool is_of_lost;      /* it needs what kprof_trace_find_lost makes */
+    kprof_trace_need need;
 } kprof_trace_stats;
 
 extern const kprof_trace_stats kprof_trace_stats_tables[];

@@ -2,7 +2,7 @@
  * makes each event; kprof writes one after the other. */
 #include "core/log.h"
 #include "report/emit/json_text.h"
-#include "report/model/trace_lost.h"
+#include "report/model/trace_project.h"
 #include "report/model/trace_stats.h"
 #include "report/store/store.h"
 
@@ -38,6 +38,13 @@
     "json_object('ph', '" phase                                                                                        \
     "', 'cat', 'ac2g', 'name', 'ac2g', 'id', 4294967296*process_id+correlation, 'pid', " pid ", 'tid', " tid           \
     ", 'ts', " TIME("start_ns")
+
+/* Ranges on the GPU: from the first start to the last end of what their calls asked for. */
+#define PROJECTED(phase, ns)                                                                                           \
+    "SELECT json_object('ph', '" phase "', 'cat', 'gpu_user_annotation', 'name', coalesce(g.text || ':', '') || "      \
+    "n.text, 'id', r.id, 'pid', 1000*process_id, 'tid', thread, 'ts', " TIME(                                          \
+        ns) ") FROM temp.range_span p JOIN "                                                                           \
+            "trace_range r ON r.id=p.range JOIN trace_name n ON n.id=name_id LEFT JOIN trace_name g ON g.id=domain_id"
 
 /* Ranges that are started need not nest. */
 #define RANGE_END(phase, ns, tid)                                                                                      \
@@ -86,6 +93,8 @@ static const char *const events[] = {
                     "g.id=domain_id WHERE end_ns IS NOT NULL AND s.text!='StartEnd'",
     RANGE_END("b", "start_ns", "thread"),
     RANGE_END("e", "end_ns", "end_thread"),
+    PROJECTED("b", "p.start_ns"),
+    PROJECTED("e", "p.end_ns"),
     SLICE("'overhead'", "n.text", HOST, "coalesce(thread, 0)") "'correlation', correlation)) FROM trace_overhead JOIN "
                                                                "trace_name n ON n.id=name_id",
     "WITH " WORK ", " CALL ", asked AS (SELECT DISTINCT process_id, correlation FROM work) SELECT " FLOW(
@@ -165,6 +174,8 @@ kprof_status kprof_report_print_chrome(kprof_report *report, FILE *out)
     int64_t start_ns = 0;
     kprof_output output;
     kprof_status status = kprof_trace_check(report);
+    if (status == KPROF_OK)
+        status = kprof_trace_project_ranges(report);
     if (status == KPROF_OK)
         status = kprof_store_integer(report,
                                      "SELECT min(t) FROM (SELECT min(start_unix_ns) AS t FROM trace UNION ALL SELECT "

@@ -1,0 +1,142 @@
+/* Reads the ranges and calls of each thread in the order of time, with a list of the ranges that are open. */
+#include "report/model/trace_project.h"
+
+#include "report/store/store.h"
+
+#include <string.h>
+
+#define MOST_OPEN 512 /* ranges of a thread at a time: as many as kprof records */
+
+enum { EVENT_BEGIN, EVENT_CALL, EVENT_END }; /* in this order at one time */
+
+typedef struct open_range {
+    int64_t id, start_ns, end_ns, ops;
+} open_range;
+
+typedef struct projection {
+    kprof_report *report;
+    sqlite3_stmt *events, *add_kernel, *add_span;
+    int64_t keys[2]; /* process and thread */
+    open_range open[MOST_OPEN];
+    size_t open_count;
+} projection;
+
+static const char tables[] =
+    "CREATE TEMP TABLE range_kernel(range INTEGER NOT NULL, kernel INTEGER NOT NULL);"
+    "CREATE TEMP TABLE range_span(range INTEGER PRIMARY KEY, start_ns INTEGER, end_ns INTEGER, "
+    "ops INTEGER)";
+
+#define KNOWN " WHERE start_ns IS NOT NULL AND end_ns IS NOT NULL"
+/* process, thread, time, event, id of a range or a kernel (0: of no kernel), start and end of what a call asked for */
+static const char events[] =
+    "WITH work AS (SELECT process_id, correlation, id, start_ns, end_ns FROM trace_kernel" KNOWN
+    " UNION ALL SELECT process_id, correlation, 0, start_ns, end_ns FROM trace_graph" KNOWN
+    " UNION ALL SELECT process_id, correlation, 0, start_ns, end_ns FROM trace_copy" KNOWN
+    " UNION ALL SELECT process_id, correlation, 0, start_ns, end_ns FROM trace_set" KNOWN
+    "), call AS (SELECT process_id, correlation, min(start_ns) AS start_ns, thread FROM trace_call GROUP BY "
+    "process_id, "
+    "correlation) SELECT process_id, thread, start_ns AS t, 0 AS what, id, 0, 0 FROM trace_range WHERE end_ns IS NOT "
+    "NULL "
+    "AND thread=end_thread UNION ALL SELECT process_id, thread, end_ns, 2, id, 0, 0 FROM trace_range WHERE end_ns IS "
+    "NOT "
+    "NULL AND thread=end_thread UNION ALL SELECT process_id, thread, call.start_ns, 1, id, work.start_ns, work.end_ns "
+    "FROM work JOIN call USING(process_id, correlation) ORDER BY 1, 2, 3, 4";
+
+static kprof_status insert(projection *p, sqlite3_stmt *statement, const int64_t *numbers, int count)
+{
+    for (int i = 0; i < count; i++)
+        sqlite3_bind_int64(statement, i + 1, numbers[i]);
+    const int rc = sqlite3_step(statement);
+    sqlite3_reset(statement);
+    return rc == SQLITE_DONE ? KPROF_OK : kprof_store_fail(p->report, "projecting ranges");
+}
+
+static void begin_range(projection *p, int64_t id)
+{
+    if (p->open_count < MOST_OPEN)
+        p->open[p->open_count++] = (open_range){.id = id};
+}
+
+static kprof_status end_range(projection *p, int64_t id)
+{
+    size_t i = p->open_count;
+    while (i > 0 && p->open[i - 1].id != id)
+        i--;
+    if (i == 0)
+        return KPROF_OK;
+    const open_range ended = p->open[i - 1];
+    memmove(&p->open[i - 1], &p->open[i], (p->open_count-- - i) * sizeof *p->open);
+    const int64_t numbers[] = {id, ended.start_ns, ended.end_ns, ended.ops};
+    return ended.ops > 0 ? insert(p, p->add_span, numbers, 4) : KPROF_OK;
+}
+
+/* A call is in all ranges that are open. */
+static kprof_status take_call(projection *p, int64_t kernel, int64_t start_ns, int64_t end_ns)
+{
+    kprof_status status = KPROF_OK;
+    for (size_t i = 0; i < p->open_count && status == KPROF_OK; i++) {
+        open_range *range = &p->open[i];
+        const int64_t numbers[] = {range->id, kernel};
+        range->start_ns = range->ops == 0 || start_ns < range->start_ns ? start_ns : range->start_ns;
+        range->end_ns = range->ops == 0 || end_ns > range->end_ns ? end_ns : range->end_ns;
+        range->ops++;
+        if (kernel)
+            status = insert(p, p->add_kernel, numbers, 2);
+    }
+    return status;
+}
+
+static kprof_status take_event(projection *p)
+{
+    const int64_t keys[2] = {sqlite3_column_int64(p->events, 0), sqlite3_column_int64(p->events, 1)},
+                  id = sqlite3_column_int64(p->events, 4);
+    const int what = sqlite3_column_int(p->events, 3);
+    if (memcmp(keys, p->keys, sizeof keys) != 0)
+        p->open_count = 0;
+    memcpy(p->keys, keys, sizeof keys);
+    if (what == EVENT_CALL)
+        return take_call(p, id, sqlite3_column_int64(p->events, 5), sqlite3_column_int64(p->events, 6));
+    if (what == EVENT_END)
+        return end_range(p, id);
+    begin_range(p, id);
+    return KPROF_OK;
+}
+
+static bool prepare(projection *p, const char *sql, sqlite3_stmt **out)
+{
+    return sqlite3_prepare_v2(p->report->db, sql, -1, out, NULL) == SQLITE_OK;
+}
+
+static kprof_status project(kprof_report *report)
+{
+    projection p = {.report = report};
+    int rc = SQLITE_DONE;
+    kprof_status status = kprof_store_exec(report, tables);
+    if (status == KPROF_OK &&
+        (!prepare(&p, events, &p.events) || !prepare(&p, "INSERT INTO temp.range_kernel VALUES(?,?)", &p.add_kernel) ||
+         !prepare(&p, "INSERT INTO temp.range_span VALUES(?,?,?,?)", &p.add_span)))
+        status = kprof_store_fail(report, "projecting ranges");
+    while (status == KPROF_OK && (rc = sqlite3_step(p.events)) == SQLITE_ROW)
+        status = take_event(&p);
+    if (status == KPROF_OK && rc != SQLITE_DONE)
+        status = kprof_store_fail(report, "projecting ranges");
+    sqlite3_finalize(p.events);
+    sqlite3_finalize(p.add_kernel);
+    sqlite3_finalize(p.add_span);
+    return status;
+}
+
+/* The report is open for reading alone; temporary tables are in a file of their own. */
+kprof_status kprof_trace_project_ranges(kprof_report *report)
+{
+    int64_t is_made = 0;
+    kprof_status status =
+        kprof_store_integer(report, "SELECT count(*) FROM temp.sqlite_schema WHERE name='range_span'", &is_made);
+    if (status != KPROF_OK || is_made)
+        return status;
+    status = kprof_store_exec(report, "PRAGMA query_only=OFF");
+    if (status == KPROF_OK)
+        status = project(report);
+    const kprof_status closed = kprof_store_exec(report, "PRAGMA query_only=ON");
+    return status == KPROF_OK ? closed : status;
+}
