@@ -209,7 +209,7 @@ void kprof_trace_end(void)
     if (!is_armed())
         return;
     kprof_engine.device->activities_flush();
-    if (pthread_mutex_trylock(&trace->mutex) != 0) /* a signal handler ends the process in the middle of a block */
+    if (pthread_mutex_lock(&trace->mutex) != 0) /* a signal handler ends the process in the middle of a block */
         return;
     write_block(trace);
     write_state(trace, unix_ns());

@@ -1,0 +1,88 @@
+/* Tests that a trace ends with all that it has, whatever other threads do at its end. The device records nothing, and
+ * records are counted here instead of written. */
+#include "inject/devices.h"
+#include "inject/engine.h"
+#include "inject/idle.h"
+#include "inject/process.h"
+#include "inject/trace.h"
+
+#include <pthread.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <time.h>
+
+#include <cmocka.h>
+
+static atomic_bool holds;   /* the thread writes a name, and so has the lock of the trace */
+static atomic_bool is_over; /* the trace is about to end */
+static unsigned ends;       /* that were written */
+
+static void wait_ms(long ms)
+{
+    nanosleep(&(struct timespec){0, ms * 1000000}, NULL);
+}
+
+static kprof_status activities_start(const kprof_activity_sink *wanted, kprof_activity_scope what)
+{
+    (void)wanted;
+    (void)what;
+    return KPROF_OK;
+}
+
+static void activities_flush(void)
+{
+    atomic_store(&is_over, true);
+}
+
+static const kprof_device_ops device = {.activities_start = activities_start, .activities_flush = activities_flush};
+
+/* In place of the engine's. */
+void kprof_devices_announce(void) {}
+void kprof_process_outlive_libraries(void) {}
+void kprof_idle_watch(void) {}
+
+void kprof_process_write(const kprof_record *record)
+{
+    ends += record->type == KPROF_RECORD_TRACED && record->traced.end_unix_ns >= 0;
+    if (record->type != KPROF_RECORD_NAME)
+        return;
+    atomic_store(&holds, true);
+    while (!atomic_load(&is_over))
+        wait_ms(1);
+    wait_ms(10); /* the end is given the time to give up */
+}
+
+static void *take_range(void *unused)
+{
+    kprof_trace_take_range(&(kprof_trace_range){.name = "step", .domain = "", .style = "PushPop", .start_ns = 1});
+    return unused;
+}
+
+static void end_beside_a_thread_that_adds(void **state)
+{
+    (void)state;
+    pthread_t thread;
+    assert_int_equal(pthread_create(&thread, NULL, take_range, NULL), 0);
+    while (!atomic_load(&holds))
+        wait_ms(1);
+    kprof_trace_end();
+    pthread_join(thread, NULL);
+    assert_int_equal(ends, 1);
+}
+
+static int start(void **state)
+{
+    (void)state;
+    kprof_engine.device = &device;
+    kprof_engine.process.config.traces = true;
+    atomic_store(&kprof_engine.process.armed, true);
+    return kprof_trace_start() == KPROF_OK ? 0 : -1;
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(end_beside_a_thread_that_adds)};
+    return cmocka_run_group_tests(tests, start, NULL);
+}
