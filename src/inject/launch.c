@@ -296,9 +296,12 @@ static void enter_range(const kprof_call *call, uint64_t position, const kprof_d
     kprof_gate_leave_exclusive();
 }
 
-/* Called as such a range ends, in any thread and outside of calls of the driver. */
+/* Called as such a range ends, in any thread and outside of calls of the driver. In a forked child the batch is the
+ * parent's. */
 static void end_range(void)
 {
+    if (atomic_load(&kprof_the_launches.forked))
+        return;
     const bool was_own = thread.own_call, own = kprof_engine.device->target_set_own(true);
     thread.own_call = true;
     kprof_wait_allow(atomic_load(&kprof_engine.waits.hold_ns));
@@ -452,9 +455,17 @@ static bool is_in_the_way(const kprof_call *call)
     return kprof_batch_is_open() && (closes_batch(call) || is_unknown);
 }
 
+/* Does no call need kprof any more? */
+static bool has_settled(void)
+{
+    return !atomic_load_explicit(&kprof_engine.process.armed, memory_order_relaxed) &&
+           atomic_load_explicit(&kprof_the_launches.settled, memory_order_relaxed);
+}
+
 /* The call runs beside others. But another thread may have opened a batch since this call looked, which must be
  * replayed first, or must take the call. While this thread is in the gate, nobody can open one. A batch that cannot be
- * closed in time is never replayed. */
+ * closed in time is never replayed. If kprof ctl has ended the measurement meanwhile, nobody may tell of the call's
+ * end: then it passes by the gate. */
 static void enter_gate(const kprof_call *call)
 {
     kprof_gate_enter_shared();
@@ -462,6 +473,10 @@ static void enter_gate(const kprof_call *call)
         kprof_gate_leave_shared();
         close_batch(call->name);
         kprof_gate_enter_shared();
+    }
+    if (has_settled()) {
+        kprof_gate_leave_shared();
+        return;
     }
     if (is_in_the_way(call)) {
         kprof_batch_spoil(kprof_batch_is_sealed()
@@ -480,12 +495,14 @@ static void try_to_settle(const kprof_call *call)
 {
     if (!kprof_gate_enter_exclusive(0))
         return;
-    kprof_batch_end(call->name);
-    kprof_contexts_end_samples();
-    bool can_wait = !kprof_engine.device->target_capturing();
-    if (can_wait)
-        kprof_contexts_release_memory();
-    atomic_store(&kprof_the_launches.settled, can_wait);
+    if (!atomic_load(&kprof_engine.process.armed)) { /* else kprof ctl has armed it meanwhile */
+        kprof_batch_end(call->name);
+        kprof_contexts_end_samples();
+        bool can_wait = !kprof_engine.device->target_capturing();
+        if (can_wait)
+            kprof_contexts_release_memory();
+        atomic_store(&kprof_the_launches.settled, can_wait);
+    }
     kprof_gate_leave_exclusive();
 }
 
@@ -537,7 +554,8 @@ static kprof_awaited await_start(const kprof_call *call)
  * measured, nobody looks. */
 static bool is_marked(const kprof_call *call)
 {
-    return !thread.captured && uses_memory(call) &&
+    const bool is_followed = thread.alone || thread.shared > 0;
+    return is_followed && !thread.captured && uses_memory(call) &&
            (kprof_batch_is_open() || !kprof_filter_exhausted(kprof_engine.process.filter));
 }
 
@@ -554,9 +572,9 @@ static void enter(const kprof_call *call)
         thread.shared++;
         return;
     }
-    bool armed = atomic_load_explicit(&kprof_engine.process.armed, memory_order_relaxed);
-    if (!armed && atomic_load_explicit(&kprof_the_launches.settled, memory_order_relaxed))
+    if (has_settled())
         return;
+    const bool armed = atomic_load_explicit(&kprof_engine.process.armed, memory_order_relaxed);
     if (!thread.is_named) {
         kprof_ending_name_thread(&thread);
         thread.is_named = true;

@@ -1,0 +1,99 @@
+/* What calls find that are under way while kprof ctl stops or begins to measure, and what a child finds that was forked
+ * then. The engine runs on the simulated machine. */
+#include "engine_test.h"
+
+#include "inject/idle.h"
+#include "inject/launch_state.h"
+#include "inject/range.h"
+
+#include <stdatomic.h>
+#include <sys/wait.h>
+
+static void (*meanwhile)(void); /* runs once, where the next call looks whether a stream is captured */
+
+static bool is_capturing(void)
+{
+    void (*const run)(void) = meanwhile;
+    meanwhile = NULL;
+    if (run)
+        run();
+    return sim_device.target_capturing();
+}
+
+/* As inject/arming.c does with the gate held. */
+static void set_armed(bool armed)
+{
+    assert_true(kprof_gate_enter_exclusive(0));
+    atomic_store(&kprof_engine.process.armed, armed);
+    atomic_store(&kprof_engine.process.waits, !armed);
+    atomic_store(&kprof_the_launches.settled, !armed);
+    kprof_gate_leave_exclusive();
+}
+
+static void stop(void)
+{
+    set_armed(false);
+}
+
+static int arm_again(void **state)
+{
+    (void)state;
+    set_armed(true);
+    return 0;
+}
+
+/* CUPTI tells of the launch as it enters, and of its end no more: nothing must wait for that. */
+static void test_launch_that_enters_as_measuring_stops(void **state)
+{
+    (void)state;
+    const sim_step step = {.op = SIM_LAUNCH, .kernel = SIM_ADD, .a = SLOT, .b = SLOT, .tag = ++last_tag};
+    kprof_call call = sim_describe(&step);
+    meanwhile = stop;
+    sim.hooks->enter(&call);
+    assert_null(meanwhile);
+    assert_true(kprof_gate_enter_exclusive(0));
+    kprof_gate_leave_exclusive();
+    sim.hooks->leave(&call); /* where CUPTI does tell of it */
+    assert_true(kprof_gate_enter_exclusive(0));
+    kprof_gate_leave_exclusive();
+}
+
+/* A child that is forked within a range may end it. The engine stays as it is there: no thread begins, and no lock of
+ * the parent's is waited for. */
+static void test_range_that_ends_in_a_forked_child(void **state)
+{
+    (void)state;
+    int status = 0;
+    kprof_engine.process.config.replay_choice = KPROF_RANGES;
+    assert_true(kprof_range_begin("", "forward"));
+    (void)launch(SIM_ADD);
+    assert_int_equal(atomic_load(&kprof_the_range.phase), KPROF_RANGE_MEASURED);
+    const pid_t child = fork();
+    if (child == 0) {
+        kprof_range_end();
+        _exit(atomic_load(&kprof_the_idle.running) || atomic_load(&kprof_the_idle.held));
+    }
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_int_equal(status, 0);
+    kprof_range_end();
+    assert_int_equal(atomic_load(&kprof_the_range.phase), KPROF_RANGE_NONE);
+    kprof_engine.process.config.replay_choice = 0;
+}
+
+static int start(void **state)
+{
+    static kprof_device_ops device;
+    (void)state;
+    device = sim_device;
+    device.target_capturing = is_capturing;
+    return start_engine_on(&device);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_teardown(test_launch_that_enters_as_measuring_stops, arm_again),
+        cmocka_unit_test(test_range_that_ends_in_a_forked_child),
+    };
+    return cmocka_run_group_tests(tests, start, remove_folder);
+}
