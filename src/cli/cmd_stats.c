@@ -3,6 +3,7 @@
 #include "cli/output.h"
 #include "cli/paths.h"
 #include "core/log.h"
+#include "report/model/trace_stats.h"
 #include "report/page/page_stats.h"
 
 static kprof_status print_tables(const kprof_options *options, kprof_report *report, const kprof_strlist *tables)
@@ -13,6 +14,8 @@ static kprof_status print_tables(const kprof_options *options, kprof_report *rep
         return status;
     const kprof_print_options print = kprof_print_options_make(options, results);
     status = kprof_page_show(&kprof_stats_page, &(kprof_page_input){&report, 1, tables}, &print, results);
+    if (status == KPROF_OK)
+        status = kprof_trace_tell_missing(report);
     kprof_status written = kprof_results_close(options, results);
     return status == KPROF_OK ? written : status;
 }

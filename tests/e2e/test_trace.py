@@ -147,6 +147,10 @@ class Records(Tracing):
         self.assertIn("warning: 7 activities were lost", run.err)
         self.assertEqual(self.query("run.kprof", "SELECT activities, dropped, unknown FROM trace"), [(4, 7, 3)])
         self.assertEqual(self.rows("kernel", "start_ns IS NULL, end_ns IS NULL"), [(0, 0), (1, 1)])
+        run = self.kprof("stats", "run", "--report", "cuda_gpu_kern_sum", "--csv")
+        self.assertIn("warning: activities lost: 7; ", run.err)
+        self.assertIn("warning: kernels and copies whose times CUPTI does not know: 1; ", run.err)
+        self.assertIn("100,20000,1,", run.out)
 
     def test_each_process_has_its_own(self):
         self.assert_run(self.trace(f"processes=2:{SCALE}", f"launch={VECTOR_ADD}"), 0)

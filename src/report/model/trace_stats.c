@@ -310,6 +310,28 @@ kprof_status kprof_trace_check(kprof_report *report)
     return status == KPROF_OK ? kprof_store_check_pages(report) : status;
 }
 
+kprof_status kprof_trace_tell_missing(kprof_report *report)
+{
+    static const struct {
+        const char *sql, *what, *effect;
+    } counts[] = {
+        {"SELECT CAST(total(dropped) AS INTEGER) FROM trace", "activities lost", "the tables are without them"},
+        {"SELECT (SELECT count(*) FROM trace_kernel WHERE start_ns IS NULL OR end_ns IS NULL)+(SELECT count(*) FROM "
+         "trace_copy WHERE start_ns IS NULL OR end_ns IS NULL)",
+         "kernels and copies whose times CUPTI does not know", "tables of times are without them"},
+        {"SELECT count(*) FROM trace WHERE end_unix_ns IS NULL", "processes cut short",
+         "what they did last is missing"},
+    };
+    kprof_status status = KPROF_OK;
+    for (size_t i = 0; i < sizeof counts / sizeof *counts && status == KPROF_OK; i++) {
+        int64_t count = 0;
+        status = kprof_store_integer(report, counts[i].sql, &count);
+        if (status == KPROF_OK && count > 0)
+            kprof_log(KPROF_LOG_WARNING, "%s: %lld; %s", counts[i].what, (long long)count, counts[i].effect);
+    }
+    return status;
+}
+
 static kprof_status step_through(kprof_report *report, sqlite3_stmt *statement, const kprof_trace_stats_sink *sink)
 {
     int rc = SQLITE_ROW;

@@ -38,6 +38,9 @@ typedef struct kprof_trace_stats_sink {
 kprof_status kprof_trace_stats_read(kprof_report *report, const kprof_trace_stats *stats, const char *kernel_base,
                                     const kprof_trace_stats_sink *sink) KPROF_MUST_CHECK;
 
+/* Warn of what a trace lacks: activities that were lost, kernels and copies whose times are not known, processes that
+ * were cut short. */
+kprof_status kprof_trace_tell_missing(kprof_report *report) KPROF_MUST_CHECK;
 /* Has the report a trace? */
 kprof_status kprof_trace_check(kprof_report *report) KPROF_MUST_CHECK;
 
