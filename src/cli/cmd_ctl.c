@@ -7,6 +7,7 @@
 #include "core/config.h"
 #include "core/folder.h"
 #include "core/log.h"
+#include "report/model/number.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -209,16 +210,34 @@ static void take_message(const char *text)
     }
 }
 
-static void take_process(char *text, kprof_listing *out)
+/* What the other kprof has told of processes. */
+typedef struct ctl_answer {
+    kprof_listing listing;
+    size_t processes, armed;
+} ctl_answer;
+
+static void take_process(char *text, ctl_answer *out)
 {
     for (size_t i = 0; i < 3; i++) {
         const char *cell = strsep(&text, " ");
-        kprof_listing_add(out, cell ? cell : "");
+        out->armed += i == 1 && cell && strcmp(cell, "armed") == 0;
+        kprof_listing_add(&out->listing, cell ? cell : "");
     }
+    out->processes++;
+}
+
+/* What start and stop have come to: they print nothing else. */
+static void tell_armed(const ctl_answer *from, bool starts)
+{
+    if (from->processes > 0)
+        kprof_log(KPROF_LOG_INFO, "%zu of %zu process%s %s armed", from->armed, from->processes,
+                  kprof_ending(from->processes, "es"), from->armed == 1 || from->processes == 1 ? "is" : "are");
+    else
+        kprof_log(KPROF_LOG_INFO, "no process has called CUDA yet%s", starts ? "; each is armed when it does" : "");
 }
 
 /* Return the exit code. */
-static int read_answer(char *text, kprof_listing *out)
+static int read_answer(char *text, ctl_answer *out)
 {
     int code = kprof_status_exit_code(KPROF_INTERNAL);
     for (char *line; (line = strsep(&text, "\n"));) {
@@ -244,15 +263,17 @@ int kprof_cmd_ctl(const kprof_options *options)
     };
     target to = {0};
     kprof_strbuf text = KPROF_STRBUF_INIT;
-    kprof_listing listing = {.columns = columns};
+    ctl_answer from = {.listing = {.columns = columns}};
     kprof_status status = find_target(options, &to);
     if (status == KPROF_OK)
         status = ask(&to, &text);
-    int code = status == KPROF_OK ? read_answer(text.data, &listing) : kprof_status_exit_code(status);
-    if (code == 0 && strcmp(options->argument, "status") == 0)
-        code = kprof_status_exit_code(listing.failed ? KPROF_NO_MEMORY
-                                                     : kprof_results_show(options, &kprof_listing_page, &listing));
-    kprof_listing_free(&listing);
+    int code = status == KPROF_OK ? read_answer(text.data, &from) : kprof_status_exit_code(status);
+    if (code == 0 && strcmp(options->argument, "status") != 0)
+        tell_armed(&from, strcmp(options->argument, "start") == 0);
+    else if (code == 0)
+        code = kprof_status_exit_code(
+            from.listing.failed ? KPROF_NO_MEMORY : kprof_results_show(options, &kprof_listing_page, &from.listing));
+    kprof_listing_free(&from.listing);
     kprof_strbuf_free(&text);
     kprof_strlist_free(&to.words);
     free(to.dir);

@@ -223,8 +223,8 @@ static kprof_status check_line(const kprof_options *options)
         return kprof_fail(KPROF_USAGE, "which report? usage: kprof export FILE.kprof --to FORMAT [-o FILE]");
     if (options->export_format == KPROF_UNSET)
         return kprof_fail(KPROF_USAGE,
-                          "in which format? give --to long, wide, jsonl, prometheus, perfetto, chrome, parquet or "
-                          "folded");
+                          "in which format? give --to long, wide, jsonl, prometheus, perfetto, chrome, parquet, "
+                          "folded or instructions");
     if (options->format != KPROF_UNSET)
         return kprof_fail(KPROF_USAGE, "kprof export writes what --to says (wide, jsonl ...); leave other formats out");
     if (options->export_path && options->log_file)

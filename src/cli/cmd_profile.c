@@ -174,8 +174,9 @@ static kprof_status prepare(profile *run)
     const kprof_options *options = run->options;
     if (!options->application)
         return kprof_fail(KPROF_USAGE,
-                          "which application? usage: kprof [options] [--] application [arguments]; see kprof "
-                          "--help");
+                          "which application? usage: kprof%s [options] [--] application [arguments]; see kprof%s "
+                          "--help",
+                          is_trace(run) ? " trace" : "", is_trace(run) ? " trace" : "");
     leave_other_profiler();
     kprof_status status = check_application(options);
     if (status == KPROF_OK && measures(run))
@@ -489,8 +490,8 @@ static bool choose_kernels(profile *run)
         return false;
     kprof_log(
         KPROF_LOG_INFO,
-        "kernel%s with %.3g %% of that time: %zu; the application runs once more, and launches of %s are measured",
-        kprof_ending(choice->chosen.count, "s"), 100 * choice->chosen_ns / choice->total_ns, choice->chosen.count,
+        "%zu kernel%s took %.3g %% of that time: the application runs once more, and kprof measures launches of %s",
+        choice->chosen.count, kprof_ending(choice->chosen.count, "s"), 100 * choice->chosen_ns / choice->total_ns,
         choice->chosen.count == 1 ? "it" : "them");
     return true;
 }

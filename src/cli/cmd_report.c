@@ -94,9 +94,6 @@ static kprof_status check_launches(const kprof_options *given, kprof_options *op
         options->page = KPROF_PAGE_CENSUS;
     if (is_alone && (options->page == KPROF_PAGE_CENSUS || options->page == KPROF_PAGE_SUMMARY || options->html_path))
         return KPROF_OK;
-    if (is_alone)
-        return kprof_fail(KPROF_NO_MATCH, "the report has a census alone, of which --page census and --page summary "
-                                          "tell: no launch was measured");
     kprof_outcome_explain_no_match(given, report);
     return KPROF_NO_MATCH;
 }

@@ -156,8 +156,9 @@ static void suggest_name_base(const kprof_options *options, const kprof_seen_ker
 }
 
 /* The filters that were given, as options. */
-static void append_filters(const kprof_filter_spec *filter, kprof_strbuf *out)
+static void append_filters(const kprof_options *options, kprof_strbuf *out)
 {
+    const kprof_filter_spec *filter = &options->filter;
     if (filter->context || filter->stream || filter->invocation)
         kprof_strbuf_printf(out, " --kernel-id %s:%s:%s:%s", filter->context ? filter->context : "",
                             filter->stream ? filter->stream : "", filter->kernel ? filter->kernel : "",
@@ -165,7 +166,8 @@ static void append_filters(const kprof_filter_spec *filter, kprof_strbuf *out)
     else if (filter->kernel)
         kprof_strbuf_printf(out, " -k %s", filter->kernel);
     if (filter->profiler_calls == KPROF_FROM_A_START_CALL)
-        kprof_strbuf_puts(out, " --profile-from-start off");
+        kprof_strbuf_puts(out, options->replay_choice == KPROF_RANGES ? " --replay-mode range without --nvtx-include"
+                                                                      : " --profile-from-start off");
     for (size_t i = 0; i < filter->nvtx_include.count; i++)
         kprof_strbuf_printf(out, " --nvtx-include \"%s\"", filter->nvtx_include.items[i]);
     for (size_t i = 0; i < filter->nvtx_exclude.count; i++)
@@ -244,22 +246,24 @@ static void list_seen(const kprof_options *options, const kprof_seen_kernel *ker
     suggest_name_base(options, kernels, count);
 }
 
-/* A trace has no launch that was measured. */
-static bool explain_trace(kprof_report *report)
+/* A trace and a census have no launch that was measured. */
+static bool explain_others(kprof_report *report)
 {
     kprof_report_counts counts;
-    if (kprof_report_count(report, &counts) != KPROF_OK || counts.activities == 0 ||
+    if (kprof_report_count(report, &counts) != KPROF_OK || counts.activities + counts.timed == 0 ||
         counts.profiled + counts.not_measured > 0)
         return false;
-    kprof_log(KPROF_LOG_ERROR,
-              "this is a trace, which has no launch that was measured; kprof stats shows it, and kprof export --to "
-              "chrome writes its timeline");
+    kprof_log(KPROF_LOG_ERROR, counts.activities > 0
+                                   ? "this is a trace, which has no launch that was measured; kprof stats shows it, "
+                                     "and kprof export --to chrome writes its timeline"
+                                   : "this is a census, which has no launch that was measured; kprof report shows it "
+                                     "with --page census, and kprof --census --top N measures launches, too");
     return true;
 }
 
 void kprof_outcome_explain_no_match(const kprof_options *options, kprof_report *report)
 {
-    if (explain_trace(report))
+    if (explain_others(report))
         return;
     kprof_seen_kernel *kernels = NULL;
     size_t count = 0;
@@ -267,7 +271,7 @@ void kprof_outcome_explain_no_match(const kprof_options *options, kprof_report *
     for (size_t i = 0; i < options->launches.count; i++)
         kprof_strbuf_printf(&filters, "%s%s", i == 0 ? " --launch " : ",", options->launches.items[i]);
     const size_t length_of_numbers = filters.length;
-    append_filters(&options->filter, &filters);
+    append_filters(options, &filters);
     const char *text = filters.length > 0 && !filters.failed ? filters.data : "";
     if (*text && filters.length == length_of_numbers) {
         kprof_log(KPROF_LOG_ERROR, "no launch matched%s", text); /* no name helps to find a number */

@@ -297,6 +297,11 @@ static kprof_status settle_source(kprof_options *options)
     return KPROF_OK;
 }
 
+static bool sorts_code(const kprof_options *options)
+{
+    return options->sort != KPROF_UNSET && options->sort >= KPROF_SORT_SAMPLES;
+}
+
 /* Rows of kernels are in some pages only, and some of these rank them. */
 static kprof_status check_rows(const kprof_options *options)
 {
@@ -324,8 +329,11 @@ static kprof_status check_rows(const kprof_options *options)
     if (options->page == KPROF_PAGE_STATISTICS)
         return kprof_fail(KPROF_USAGE, "--%s is about the summary and brief pages, which rank kernels; leave it out",
                           name);
-    return kprof_fail(KPROF_USAGE, "--%s is about rows of kernels: give --page summary%s or brief too", name,
-                      order ? "" : ", statistics");
+    return kprof_fail(KPROF_USAGE, "--%s is about rows of %s too", name,
+                      options->top          ? "kernels or code: give --page summary, census, brief or source"
+                      : !order              ? "kernels: give --page summary, statistics or brief"
+                      : sorts_code(options) ? "code: give --page source"
+                                            : "kernels: give --page summary or brief");
 }
 
 static kprof_status settle_format(kprof_options *options)

@@ -59,9 +59,13 @@ static void tell_unreached(uint64_t launches)
 {
     if (launches > 0 && kprof_filter_awaits_start(kprof_engine.process.filter))
         kprof_log(KPROF_LOG_WARNING,
-                  "process %d never called cudaProfilerStart or cuProfilerStart, which --profile-from-start off waits "
-                  "for: none of its %llu launch%s was measured",
-                  (int)kprof_engine.process.pid, (unsigned long long)launches, launches == 1 ? "" : "es");
+                  "process %d never called cudaProfilerStart or cuProfilerStart, which %s waits for: none of its %llu "
+                  "launch%s was measured",
+                  (int)kprof_engine.process.pid,
+                  kprof_engine.process.config.replay_choice == KPROF_RANGES
+                      ? "--replay-mode range without --nvtx-include"
+                      : "--profile-from-start off",
+                  (unsigned long long)launches, launches == 1 ? "" : "es");
     uint64_t first, steps = kprof_filter_steps(kprof_engine.process.filter, &first);
     if (launches > 0 && first > 0 && atomic_load(&kprof_engine.process.matched) == 0)
         kprof_log(KPROF_LOG_WARNING,

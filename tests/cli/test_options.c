@@ -86,7 +86,8 @@ static void commands_and_programs_of_the_same_name(void **state)
     assert_string_equal(options.argument, "a.kprof");
     assert_true(options.reports.count == 2 && options.launches.count == 2);
     assert_refused("diff a.kprof b.kprof c.kprof", "c.kprof");
-    assert_refused("report a.kprof --top 2", "--top is about rows of kernels: give --page summary");
+    assert_refused("report a.kprof --top 2", "--top is about rows of kernels or code: give --page summary, census");
+    assert_refused("report a.kprof --sort samples", "--sort is about rows of code: give --page source too");
     assert_refused("--sort time app", "--sort is about rows of kernels");
     assert_refused("report a.kprof --sort gain", "--sort is about rows of kernels");
     assert_refused("report a.kprof --group-by kernel", "--group-by is about rows of kernels");

@@ -41,7 +41,7 @@ class Census(Case):
 
     def test_top(self):
         run = self.census("--top", "2", "--metrics", METRIC, "-o", "run")
-        self.assertIn("kernels with 96.7 % of that time: 2; the application runs once more", run.err)
+        self.assertIn("2 kernels took 96.7 % of that time: the application runs once more", run.err)
         self.assertEqual(self.launches(), ["vectorAdd", "vectorAdd", "matmul"]) # one of each shape
         rows = csv.DictReader(io.StringIO(self.kprof("report", "run.kprof", "--page", "summary", "--csv").out))
         self.assertEqual([(row["function"], row["launches"], row["measured"], row["time"]) for row in rows],
@@ -114,6 +114,11 @@ class Census(Case):
         run = self.kprof("report", "run.kprof", "--page", "census")
         self.assert_run(run, 106)
         self.assertIn("has no census; kprof --census counts", run.err)
+        self.census("-o", "alone")
+        for words in (["report", "alone", "--page", "brief"], ["diff", "alone", "run"]):
+            run = self.kprof(*words)
+            self.assert_run(run, 106)
+            self.assertIn("this is a census, which has no launch that was measured", run.err)
 
     def test_merged(self):
         self.census("-o", "a")

@@ -88,8 +88,11 @@ class Control(Case):
 
     def test_starting_and_stopping_twice_changes_nothing(self):
         run = self.collect([], [f"run={CTL} stop", f"run={CTL} start; {CTL} start", f"launch={SCALE}*2",
-                                f"run={CTL} stop; {CTL} stop", f"launch={SCALE}"])
+                                f"run={CTL} stop; {CTL} stop --quiet", f"launch={SCALE}"])
         self.assert_run(run, 0)
+        none = "kprof: no process has called CUDA yet"
+        self.assertEqual([line for line in run.err.splitlines() if " process " in line and "is not" not in line],
+                         [none, *[none + "; each is armed when it does"] * 2, "kprof: 0 of 1 process is armed"])
         self.assertEqual(self.launches(), ["scale"] * 2)
 
     def test_processes_that_begin_later_are_what_all_are(self):

@@ -80,5 +80,8 @@ class Measured(Case):
             run = self.collect([*RANGE, *options], STEP)
             self.assert_run(run, 101)
             self.assertIn(hint, run.err)
+        run = self.collect([*RANGE], STEP)
+        self.assert_run(run, 106)
+        self.assertEqual(run.err.count("--replay-mode range without --nvtx-include"), 2)
         run = self.collect([*RANGE, "--nvtx-include", "other/"], STEP)
         self.assert_run(run, 106)

@@ -197,6 +197,7 @@ class Records(Tracing):
         self.assertIn("did not initialise CUDA", run.err)
 
     def test_command_line(self):
+        self.assertIn("usage: kprof trace [options]", self.kprof("trace").err)
         for words in ((), ("--metrics", "x", APP), ("nonesuch",)):
             with self.subTest(words):
                 self.assertEqual(self.kprof("trace", *words).code, 109 if words == ("nonesuch",) else 101)
