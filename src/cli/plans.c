@@ -227,7 +227,8 @@ static kprof_status plan_chips(const kprof_options *options, const kprof_strlist
         out->count = i + 1;
         status = plan_chip(out, &out->selection, chips->items[i], &out->chips[i]);
         if (status == KPROF_OK && options->rank_passes && (options->command->mask & KPROF_IN(profile)))
-            status = kprof_rank_take(out->catalog, &rank, &out->chips[i]);
+            status =
+                kprof_rank_take(&(kprof_rank_source){out->catalog, out->chips[i].host}, &rank, &out->chips[i].plan);
         const kprof_strlist *notes = &out->chips[i].plan.notes;
         for (size_t k = 0; k < notes->count; k++) { /* each once, though several chips mean the same */
             if (!kprof_strlist_contains(&told, notes->items[k]) && kprof_strlist_add(&told, notes->items[k]))

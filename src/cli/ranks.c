@@ -14,7 +14,7 @@ kprof_status kprof_rank_find(kprof_rank *out)
                                            {"SLURM_PROCID", "SLURM_NTASKS"},
                                            {"RANK", "WORLD_SIZE"}};
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
-        const char *number = getenv(names[i][0]), *count = getenv(names[i][1]);
+        const char *number = secure_getenv(names[i][0]), *count = secure_getenv(names[i][1]);
         if (!number || !count)
             continue;
         *out = (kprof_rank){(unsigned)strtoul(number, NULL, 10), (unsigned)strtoul(count, NULL, 10)};
@@ -31,7 +31,8 @@ kprof_status kprof_rank_find(kprof_rank *out)
 
 /* Who gets each metric of a plan. */
 typedef struct deal {
-    const kprof_chip_plan *chip;
+    kprof_host *host;
+    const kprof_plan *plan;
     unsigned rank_count;
     unsigned *owners; /* [of collect], a rank or NOBODY */
     size_t *loads;    /* [rank_count], about how many passes a rank has */
@@ -48,9 +49,9 @@ static unsigned least_loaded(const deal *all)
 /* A throughput is the greatest of its parts, and counts what they count. */
 static kprof_status give_parts(deal *all, const char *name, unsigned rank)
 {
-    const kprof_strlist *collect = &all->chip->plan.collect;
+    const kprof_strlist *collect = &all->plan->collect;
     kprof_strlist parts = KPROF_STRLIST_INIT;
-    kprof_status status = kprof_limits_stand_ins(all->chip->host, name, collect, &parts);
+    kprof_status status = kprof_limits_stand_ins(all->host, name, collect, &parts);
     for (size_t i = 0; i < collect->count && status == KPROF_OK; i++)
         if (all->owners[i] == NOBODY && kprof_strlist_contains(&parts, collect->items[i]))
             all->owners[i] = rank;
@@ -61,7 +62,7 @@ static kprof_status give_parts(deal *all, const char *name, unsigned rank)
 /* Deal the metrics that take several passes, those with most first, and then what is left of each pass. */
 static kprof_status deal_metrics(deal *all)
 {
-    const kprof_plan *plan = &all->chip->plan;
+    const kprof_plan *plan = all->plan;
     kprof_status status = KPROF_OK;
     for (size_t passes = plan->pass_count; passes > 1; passes--)
         for (size_t i = 0; i < plan->collect.count && status == KPROF_OK; i++) {
@@ -87,10 +88,10 @@ static kprof_status deal_metrics(deal *all)
 }
 
 /* Append the metrics of this rank, and those that all have: the time, and what takes no counters. */
-static kprof_status choose(const kprof_chip_plan *chip, const kprof_rank *rank, kprof_strlist *out)
+static kprof_status choose(kprof_host *host, const kprof_plan *plan, const kprof_rank *rank, kprof_strlist *out)
 {
-    const kprof_plan *plan = &chip->plan;
-    deal all = {.chip = chip,
+    deal all = {.host = host,
+                .plan = plan,
                 .rank_count = rank->count,
                 .owners = calloc(plan->collect.count + 1, sizeof *all.owners),
                 .loads = calloc(rank->count, sizeof *all.loads)};
@@ -118,18 +119,18 @@ static kprof_status choose(const kprof_chip_plan *chip, const kprof_rank *rank, 
         (b) = kept;                                                                                                    \
     } while (0)
 
-kprof_status kprof_rank_take(const kprof_catalog *catalog, const kprof_rank *rank, kprof_chip_plan *chip)
+kprof_status kprof_rank_take(const kprof_rank_source *from, const kprof_rank *rank, kprof_plan *plan)
 {
-    kprof_plan own, *plan = &chip->plan;
+    kprof_plan own;
     kprof_selection selection = {.sets = KPROF_STRLIST_INIT};
-    kprof_status status = choose(chip, rank, &selection.metrics);
+    kprof_status status = choose(from->host, plan, rank, &selection.metrics);
     if (status == KPROF_OK && selection.metrics.count == 0)
         status = kprof_fail(KPROF_USAGE,
                             "--rank-passes: rank %u of %u has no pass: the metrics take %zu; leave the "
                             "time in, %s",
                             rank->number, rank->count, plan->pass_count, KPROF_TIME_METRIC);
     if (status == KPROF_OK)
-        status = kprof_plan_make(catalog, &selection, chip->host, &own);
+        status = kprof_plan_make(from->catalog, &selection, from->host, &own);
     if (status == KPROF_OK) {
         SWAP(kprof_strlist, plan->collect, own.collect);
         SWAP(size_t, plan->pass_count, own.pass_count);
