@@ -72,6 +72,7 @@
     X(cuptiActivityEnable)                                                                                             \
     X(cuptiActivityDisable)                                                                                            \
     X(cuptiActivityEnableDriverApi)                                                                                    \
+    X(cuptiActivityEnableRuntimeApi)                                                                                   \
     X(cuptiActivityFlushAll)                                                                                           \
     X(cuptiActivityFlushPeriod)                                                                                        \
     X(cuptiActivityGetNextRecord)                                                                                      \

@@ -26,7 +26,7 @@ static struct {
     bool enabled[CUPTI_ACTIVITY_KIND_COUNT];
     CUpti_ActivityKind refused; /* a kind that cannot be enabled */
     CUptiResult registered;
-    size_t dropped, driver_calls, flushes;
+    size_t dropped, driver_calls, questions, flushes;
 } cupti;
 
 /* What came out. */
@@ -76,7 +76,10 @@ static CUptiResult get_name(CUpti_CallbackDomain domain, uint32_t id, const char
                 : id == CUPTI_DRIVER_TRACE_CBID_cuCtxGetDevice ? "cuCtxGetDevice"
                                                                : NULL;
     else
-        *name = id == 1 ? "cudaLaunchKernel_v7000" : "cudaMemcpyAsync_ptsz_v7000";
+        *name = id == 1   ? "cudaLaunchKernel_v7000"
+                : id == 2 ? "cudaMemcpyAsync_ptsz_v7000"
+                : id == 3 ? "cudaGetLastError_v3020"
+                          : NULL;
     return *name ? CUPTI_SUCCESS : CUPTI_ERROR_INVALID_PARAMETER;
 }
 
@@ -84,6 +87,14 @@ static CUptiResult enable_driver_api(CUpti_CallbackId id, uint8_t on)
 {
     assert_true(on && (id == CUPTI_DRIVER_TRACE_CBID_cuLaunchKernel || id == CUPTI_DRIVER_TRACE_CBID_cuMemFree_v2));
     cupti.driver_calls++;
+    return CUPTI_SUCCESS;
+}
+
+static CUptiResult enable_runtime_api(CUpti_CallbackId id, uint8_t on)
+{
+    assert_true(cupti.enabled[CUPTI_ACTIVITY_KIND_RUNTIME]); /* which would enable all of them again */
+    assert_true(!on && id == 3);
+    cupti.questions++;
     return CUPTI_SUCCESS;
 }
 
@@ -159,6 +170,7 @@ kprof_status kprof_cupti_load(const kprof_cupti_api **out)
         .cuptiActivityRegisterCallbacks = register_callbacks,
         .cuptiActivityEnable = enable,
         .cuptiActivityEnableDriverApi = enable_driver_api,
+        .cuptiActivityEnableRuntimeApi = enable_runtime_api,
         .cuptiActivityFlushAll = flush_all,
         .cuptiActivityFlushPeriod = flush_period,
         .cuptiActivityGetNextRecord = get_next,
@@ -459,7 +471,8 @@ static int set_up(void **state)
     memset(&got, 0, sizeof got);
     log_capture_start(&log_seen);
     assert_int_equal(kprof_activities_start(&sink, KPROF_ACTIVITIES_OF_NODES), KPROF_OK);
-    assert_true(cupti.enabled[CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL] && cupti.driver_calls == 2);
+    assert_true(cupti.enabled[CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL] && cupti.driver_calls == 2 &&
+                cupti.questions == 1);
     kprof_activities_flush();
     assert_int_equal(cupti.flushes, 1);
     return 0;
