@@ -18,6 +18,7 @@
 #include "cupti/profiler.h"
 #include "cupti/snapshot.h"
 #include "cupti/target.h"
+#include "cupti/unseen.h"
 #include "cupti/writers.h"
 
 #define KPROF_DEVICE_FUNCTIONS(X)                                                                                      \
@@ -127,7 +128,8 @@
     X(counting_keep)                                                                                                   \
     X(activities_start)                                                                                                \
     X(activities_flush)                                                                                                \
-    X(activities_now_ns)
+    X(activities_now_ns)                                                                                               \
+    X(unseen_await)
 
 #define KPROF_DEVICE_MEMBER(name) __typeof__(&kprof_##name) name;
 

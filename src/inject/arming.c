@@ -109,24 +109,57 @@ static bool has_ended(void)
     return atomic_load(&kprof_the_launches.ended) || atomic_load(&kprof_engine.process.ending);
 }
 
+/* Calls that began before the callbacks were on, and have not submitted their work, would do so beside a replay. Those
+ * that are told all the time are inside the gate, and others may wait for them. */
+static bool await_unseen(void)
+{
+    if (!enter_alone())
+        return false;
+    kprof_gate_leave_exclusive();
+    return kprof_engine.device->unseen_await();
+}
+
+/* From here on launches are inside the gate, too, as soon as they are told. */
+static kprof_status tell_launches(void)
+{
+    atomic_store(&kprof_engine.process.is_arming, true);
+    kprof_status status = kprof_engine.device->target_follow(true);
+    if (status == KPROF_OK && (has_ended() || !await_unseen() || !enter_alone()))
+        status =
+            kprof_fail(KPROF_NOT_COLLECTED, has_ended() ? "the process ends" : "a thread stayed inside a CUDA call");
+    if (status != KPROF_OK)
+        atomic_store(&kprof_engine.process.is_arming, false);
+    return status;
+}
+
 static kprof_status arm(const kprof_control_wish *wish)
 {
     kprof_process *process = &kprof_engine.process;
     const kprof_record record = {.type = KPROF_RECORD_ARMED, .armed = {wish->turn, wish->plan}};
-    if (has_ended() || !enter_alone())
-        return kprof_fail(KPROF_NOT_COLLECTED, has_ended() ? "the process ends" : "a thread stayed inside a CUDA call");
+    kprof_status status = tell_launches();
+    if (status != KPROF_OK)
+        return status;
     kprof_process_write(&record);
-    kprof_status status = use_plan(wish->plan);
+    status = use_plan(wish->plan);
     if (status == KPROF_OK) {
         kprof_filter_restart(process->filter);
         kprof_kernels_forget_handles(); /* modules may have gone unseen */
-        atomic_store(&kprof_the_launches.settled, false);
         atomic_store(&process->waits, false);
         kprof_range_leave_out();
         atomic_store(&process->armed, true);
+        atomic_store(&kprof_the_launches.settled, false);
     }
+    atomic_store(&process->is_arming, false);
     kprof_gate_leave_exclusive();
-    return status == KPROF_OK ? kprof_engine.device->target_follow(true) : status;
+    return status;
+}
+
+/* After a failure no call that was told may be inside the gate when its leaving is not told any more. */
+static void untell_launches(void)
+{
+    if (enter_alone())
+        kprof_gate_leave_exclusive();
+    (void)!kprof_engine.device->target_follow(false);
 }
 
 /* Replay what is open, and give everything back. */
@@ -144,9 +177,9 @@ static void end_measuring(void)
         kprof_idle_watch();
     }
     kprof_lock_give();
-    atomic_store(&process->armed, false);
-    atomic_store(&process->waits, true);
     atomic_store(&kprof_the_launches.settled, true);
+    atomic_store(&process->waits, true);
+    atomic_store(&process->armed, false);
 }
 
 /* Has the GPU done what the open batch is about? While a stream is captured nothing may be awaited. The gate is held
@@ -172,7 +205,7 @@ static bool disarm(void)
     return is_done;
 }
 
-static kprof_control_state follow(const kprof_control_wish *wish)
+kprof_control_state kprof_arming_follow(const kprof_control_wish *wish)
 {
     kprof_process *process = &kprof_engine.process;
     kprof_status status = KPROF_OK;
@@ -183,7 +216,7 @@ static kprof_control_state follow(const kprof_control_wish *wish)
     if (status == KPROF_OK)
         return wish->armed ? KPROF_CONTROL_ARMED : KPROF_CONTROL_UNARMED;
     if (wish->armed)
-        (void)!kprof_engine.device->target_follow(false);
+        untell_launches();
     kprof_log(KPROF_LOG_WARNING, "process %d could not be %s: %s", (int)getpid(), wish->armed ? "armed" : "disarmed",
               kprof_process_reason(status));
     return KPROF_CONTROL_FAILED;
@@ -197,7 +230,7 @@ static bool look(int folder)
         return false;
     if (control.wish.turn == the_arming.turn)
         return true;
-    const kprof_control_state state = follow(&control.wish);
+    const kprof_control_state state = kprof_arming_follow(&control.wish);
     the_arming.turn = control.wish.turn;
     kprof_control_answer(folder, getpid(), the_arming.turn, state);
     return true;
@@ -230,7 +263,8 @@ static void follow_first(int folder)
     if (has_all && all.wish.turn > wish->turn)
         wish = &all.wish;
     the_arming.turn = has_own ? own.wish.turn : 0;
-    kprof_control_answer(folder, getpid(), the_arming.turn, wish->armed ? follow(wish) : KPROF_CONTROL_UNARMED);
+    kprof_control_answer(folder, getpid(), the_arming.turn,
+                         wish->armed ? kprof_arming_follow(wish) : KPROF_CONTROL_UNARMED);
 }
 
 kprof_status kprof_arming_start(void)

@@ -25,8 +25,9 @@ typedef struct kprof_process {
     kprof_config config;
     kprof_filter *filter;
     kprof_spool_writer *spool;
-    atomic_bool armed; /* false: nothing is measured any more */
-    atomic_bool waits; /* not armed, and kprof ctl may arm it */
+    atomic_bool armed;     /* false: nothing is measured any more */
+    atomic_bool waits;     /* not armed, and kprof ctl may arm it */
+    atomic_bool is_arming; /* it is about to: all calls are told */
     _Atomic uint64_t launches, matched, profiled;
     pid_t pid;                  /* of the process that has started, where it is armed */
     atomic_bool started;        /* kprof_life_begin has been called */

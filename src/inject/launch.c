@@ -489,6 +489,27 @@ static void enter_gate(const kprof_call *call)
     thread.shared++;
 }
 
+/* As kprof ctl arms the process, calls have to be at their end: what they bring must be in the lists, and what they
+ * launch must not run beside a replay. Launches are not told before that. */
+static bool counts_unarmed(const kprof_call *call)
+{
+    const bool is_launch = call->kind == KPROF_CALL_LAUNCH || call->kind == KPROF_CALL_GRAPH_LAUNCH;
+    return atomic_load_explicit(&kprof_engine.process.waits, memory_order_relaxed) && is_gated(call) &&
+           (!is_launch || atomic_load(&kprof_engine.process.is_arming));
+}
+
+/* False when the process has been armed meanwhile. Inside the gate nothing changes that matters here. */
+static bool enter_unarmed(const kprof_call *call)
+{
+    kprof_gate_enter_shared();
+    const bool is_unarmed = has_settled();
+    if (is_unarmed && counts_unarmed(call))
+        thread.shared++;
+    else
+        kprof_gate_leave_shared();
+    return is_unarmed;
+}
+
 /* The process was disarmed while a batch was open, or about to be. Keep calls out until that batch is replayed: later,
  * its restore would undo what the application does now. After that no call needs kprof any more. */
 static void try_to_settle(const kprof_call *call)
@@ -572,7 +593,8 @@ static void enter(const kprof_call *call)
         thread.shared++;
         return;
     }
-    if (has_settled())
+    const bool counts = counts_unarmed(call); /* before the next look: the process may be armed meanwhile */
+    if (has_settled() && (!counts || enter_unarmed(call)))
         return;
     const bool armed = atomic_load_explicit(&kprof_engine.process.armed, memory_order_relaxed);
     if (!thread.is_named) {
@@ -663,6 +685,10 @@ static void leave(const kprof_call *call)
         return;
     if (thread.nested > 0) {
         thread.nested--;
+        return;
+    }
+    if (thread.shared == 0 && !thread.alone && has_settled()) { /* its entering may not have been told, or may have */
+        thread.marks = false;
         return;
     }
     thread.own_call = true;

@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #define MAX_RANGES 128
 #define MAX_PASSES 64 /* as many as have a bit below */
@@ -151,8 +152,24 @@ static kprof_status target_start(const kprof_target_hooks *hooks)
 
 static kprof_status target_follow(bool follow)
 {
+    lock();
+    for (unsigned module = 0; module < SIM_STREAMS; module++) {
+        sim.ran_unseen = sim.ran_unseen || (follow && sim.unseen[module] && !sim.noted[module]);
+        sim.unseen[module] = false;
+    }
+    unlock();
     atomic_store(&sim.is_unfollowed, !follow);
     return KPROF_OK;
+}
+
+static bool unseen_await(void)
+{
+    for (int i = 0; i < 2; i++) { /* a call may have read the epoch just before it changed */
+        const unsigned epoch = atomic_fetch_add(&sim.epoch, 1);
+        while (atomic_load(&sim.inside[epoch % 2]) > 0)
+            usleep(100);
+    }
+    return true;
 }
 
 static kprof_status target_current_device(uint32_t *device)
@@ -322,7 +339,7 @@ static unsigned target_sharing(void)
     unsigned sharing = (sim.shares_memory ? KPROF_SHARES_WITH_HOST : 0) |
                        (sim.shares_with_devices ? KPROF_SHARES_WITH_DEVICES : 0) |
                        (sim.waits_for_host ? KPROF_WAITS_FOR_HOST : 0) | (sim.has_managed ? KPROF_MANAGED : 0) |
-                       (sim.may_take_back ? KPROF_TAKEN_BACK : 0);
+                       (sim.may_take_back ? KPROF_TAKEN_BACK : 0) | (sim.ran_unseen ? KPROF_MAY_NOT_SAVE : 0);
     unlock();
     return sharing;
 }

@@ -197,6 +197,8 @@ void sim_reset(uint64_t seed)
     memset(sim.signatures, 0, sizeof sim.signatures);
     memset(sim.returned, 0, sizeof sim.returned);
     memset(sim.noted, 0, sizeof sim.noted);
+    memset(sim.unseen, 0, sizeof sim.unseen);
+    sim.ran_unseen = false;
     sim.captures = sim.turn = 0;
     memset(sim.held_ns, 0, sizeof sim.held_ns);
     sim.shares_memory = sim.has_flags;
@@ -1147,6 +1149,32 @@ static int call_driver(const sim_step *step, uint64_t *out)
     return result;
 }
 
+/* Has the engine asked to be told of the call? */
+static bool is_told(const kprof_call *call)
+{
+    const bool may_go_unseen = call->kind == KPROF_CALL_LAUNCH || call->kind == KPROF_CALL_GRAPH_LAUNCH ||
+                               call->kind == KPROF_CALL_WAIT || call->kind == KPROF_CALL_HARMLESS;
+    return sim.hooked && !(may_go_unseen && atomic_load(&sim.is_unfollowed));
+}
+
+static void note_unseen(const sim_step *step)
+{
+    pthread_mutex_lock(&sim.mutex);
+    for (unsigned module = 0; module < SIM_STREAMS; module++)
+        sim.unseen[module] =
+            sim.unseen[module] || step->op == SIM_GRAPH_LAUNCH || (step->function && step->function->module == module);
+    pthread_mutex_unlock(&sim.mutex);
+}
+
+static void arm_now_and_then(void)
+{
+    pthread_mutex_lock(&sim.mutex);
+    const bool is_time = sim_chance(12);
+    pthread_mutex_unlock(&sim.mutex);
+    if (is_time)
+        sim.arm();
+}
+
 static void interrupt(void)
 {
     pthread_mutex_lock(&sim.mutex);
@@ -1193,22 +1221,29 @@ int sim_call(const sim_step *step, uint64_t *out)
     kprof_call call = sim_describe(step);
     if (sim.hooked && sim.interrupt)
         interrupt();
+    if (sim.hooked && sim.arm)
+        arm_now_and_then();
     if (sim.hooked)
         pause_in_capture(step);
     if (sim.hooked)
         choose_hold(step);
     is_within = sim.hooked && step->op != SIM_DESTROY_CONTEXT; /* in which the program itself waits */
     held_ns = 0;
-    if (sim.hooked)
+    atomic_uint *inside = &sim.inside[atomic_load(&sim.epoch) % 2];
+    atomic_fetch_add(inside, 1);
+    if (is_told(&call))
         sim.hooks->enter(&call);
+    else if (sim.hooked && is_launch(step))
+        note_unseen(step);
     if (sim.hooked && step->nested)
         call_nested(call);
     int result = call_driver(step, out);
     note_capture(step, result);
+    atomic_fetch_sub(inside, 1);
     call.failed = result != 0;
     if (sim.hooked && step->op == SIM_DESTROY_CONTEXT)
         sim.hooks->context_ending(call.context);
-    if (sim.hooked)
+    if (is_told(&call)) /* it may have asked meanwhile */
         sim.hooks->leave(&call);
     is_within = false;
     made = NULL;

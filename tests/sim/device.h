@@ -248,8 +248,12 @@ typedef struct sim_machine {
     bool few_shapes;      /* many launches have the same, so that a sample takes several */
     const char *second_chip; /* of device 1 */
     const kprof_target_hooks *hooks;
-    atomic_bool is_unfollowed; /* the hooks are not called for launches */
-    void (*interrupt)(void);   /* called before a call of the program, once; NULL: nothing */
+    atomic_bool is_unfollowed;    /* the hooks are not called for launches, waits and harmless calls */
+    bool unseen[SIM_STREAMS];     /* modules that had a kernel launched meanwhile, by stream */
+    atomic_uint epoch, inside[2]; /* calls that are under way, by the parity of the epoch in which they began */
+    bool ran_unseen;              /* a kernel of a module whose variables nobody had noted */
+    void (*arm)(void);            /* called before calls of the program now and then; NULL: nothing */
+    void (*interrupt)(void);      /* called before a call of the program, once; NULL: nothing */
     bool interrupted;
     void (*on_violation)(const char *what);
 } sim_machine;

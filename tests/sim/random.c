@@ -3,12 +3,14 @@
  * measured alone. Usage: random THREADS FIRST COUNT; programs FIRST to FIRST + COUNT - 1. Several run in one process,
  * under one configuration; a failure names the program and prints its steps. */
 #include "core/config.h"
+#include "inject/arming.h"
 #include "inject/batch.h"
 #include "inject/captures.h"
 #include "inject/engine.h"
 #include "inject/launch.h"
 #include "inject/life.h"
 #include "inject/process.h"
+#include "inject/threads.h"
 #include "inject/wait.h"
 #include "sim/backend.h"
 #include "sim/clock.h"
@@ -110,6 +112,7 @@ static void print_group(const char *what)
             sim.faulty      ? ", with faults"
             : sim.slow      ? ", with slow replays"
             : sim.interrupt ? ", disarmed"
+            : sim.arm       ? ", armed by turns"
                             : "",
             group.whole_graphs ? ", whole graphs" : "", sim.few_shapes ? ", few shapes" : "",
             group.traits.host_access ? ", with host access" : "", group.traits.pools ? ", pools" : "",
@@ -136,6 +139,75 @@ static void disarm(void)
 static bool is_disarmed(uint64_t first, unsigned lanes)
 {
     return sim_hash(first / GROUP, lanes + SIM_LANES) % 8 == 0;
+}
+
+/* A thread arms and disarms the engine while the program goes on, as kprof ctl does. */
+static struct {
+    pthread_t thread;
+    pthread_mutex_t mutex;
+    pthread_cond_t changed;
+    unsigned wanted, done;
+    bool runs, armed;
+} arming = {.mutex = PTHREAD_MUTEX_INITIALIZER, .changed = PTHREAD_COND_INITIALIZER, .armed = true};
+
+static void *arm_and_disarm(void *unused)
+{
+    pthread_mutex_lock(&arming.mutex);
+    while (arming.runs) {
+        if (arming.wanted == arming.done) {
+            pthread_cond_wait(&arming.changed, &arming.mutex);
+            continue;
+        }
+        const kprof_control_wish wish = {arming.wanted, !arming.armed, 0};
+        pthread_mutex_unlock(&arming.mutex);
+        const bool is_armed = kprof_arming_follow(&wish) == KPROF_CONTROL_ARMED;
+        pthread_mutex_lock(&arming.mutex);
+        arming.armed = is_armed;
+        arming.done = wish.turn;
+        pthread_cond_broadcast(&arming.changed);
+    }
+    pthread_mutex_unlock(&arming.mutex);
+    return unused;
+}
+
+static void arm_or_disarm(void)
+{
+    pthread_mutex_lock(&arming.mutex);
+    arming.wanted++;
+    pthread_cond_broadcast(&arming.changed);
+    pthread_mutex_unlock(&arming.mutex);
+}
+
+static void await_arming(void)
+{
+    pthread_mutex_lock(&arming.mutex);
+    while (arming.runs && arming.wanted != arming.done)
+        pthread_cond_wait(&arming.changed, &arming.mutex);
+    pthread_mutex_unlock(&arming.mutex);
+}
+
+static void start_arming(void)
+{
+    arming.runs = sim.arm != NULL;
+    if (arming.runs && !kprof_threads_start(&arming.thread, arm_and_disarm, NULL))
+        sim_violation("the test itself: no thread");
+}
+
+static void end_arming(void)
+{
+    if (!arming.runs)
+        return;
+    await_arming();
+    pthread_mutex_lock(&arming.mutex);
+    arming.runs = false;
+    pthread_cond_broadcast(&arming.changed);
+    pthread_mutex_unlock(&arming.mutex);
+    pthread_join(arming.thread, NULL);
+}
+
+static bool is_armed_by_turns(uint64_t first, unsigned lanes)
+{
+    return sim_hash(first / GROUP, lanes + SIM_LANES) % 8 == 1;
 }
 
 static void choose_traits(uint64_t *random, unsigned lanes)
@@ -281,15 +353,17 @@ static void choose_group(uint64_t first, unsigned programs, unsigned lanes)
     choose_waits(sim_hash(first / GROUP, lanes + 2 * SIM_LANES));
     choose_instructions(sim_hash(first / GROUP, lanes + 4 * SIM_LANES));
     choose_profiler_calls(sim_hash(first / GROUP, lanes + 3 * SIM_LANES) % 12);
+    sim.arm =
+        is_armed_by_turns(first, lanes) && !has_waits() && group.replay_choice != KPROF_RANGES ? arm_or_disarm : NULL;
     sim.secret_holds = group.traits.holds && !group.traits.shared_memory && sim_random(&random) % 2 == 0;
-    if (sim.interrupt || has_waits()) /* else which launches are counted would depend on when */
+    if (sim.interrupt || sim.arm || has_waits()) /* else which launches are counted would depend on when */
         group.skip = group.count = 0;
     if (lanes == 1 && first / GROUP % 100 == 0) { /* some wait long: nothing ends, and everything is measured */
         group.traits.captures = true;
         group.filter = NULL;
         group.skip = group.count = 0;
         sim.pauses = 2;
-        sim.interrupt = NULL;
+        sim.interrupt = sim.arm = NULL;
     }
 }
 
@@ -477,6 +551,7 @@ static void run_once(bool hooked, sim_result *result, uint64_t seed)
     for (unsigned context = 0; hooked && sim.tells_contexts && context < contexts; context++)
         sim.hooks->context_created(&sim.contexts[context]);
     sim_program_run(&group.program, result);
+    await_arming();
     if (seed % 3 == 0)
         check_errors();
     if (hooked && seed % 3 == 1 && sim.pauses == 0 && !has_waits()) {
@@ -506,7 +581,7 @@ static void run_program(unsigned number)
     atomic_store(&kprof_the_captures.lossy, false);
     run_once(true, &group.profiled, seed);
     for (unsigned tag = 0; tag < SIM_TAGS; tag++)
-        group.expected[number][tag].disarmed = sim.interrupt && !sim.returned[tag];
+        group.expected[number][tag].disarmed = sim.arm || (sim.interrupt && !sim.returned[tag]);
     const char *difference = sim_program_compare(&group.program, &group.plain, &group.profiled);
     if (difference)
         sim_violation("%s", difference);
@@ -544,7 +619,7 @@ static bool is_excused(const kprof_launch_record *launch)
            (launch->mode == KPROF_REPLAY_MULTIPLEX && strstr(launch->reason, "had their turn")) ||
            strstr(launch->reason, PART_OF) || (group.traits.odd_launches && strstr(launch->reason, OTHER_REFUSED)) ||
            (group.traits.captures && strstr(launch->reason, "captured")) ||
-           (sim.interrupt && strstr(launch->reason, "profiling has ended")) ||
+           (sim.interrupt && strstr(launch->reason, "profiling has ended")) || sim.arm ||
            (has_waits() && is_of_waiting(launch->reason)) ||
            (sim.hides_output && strstr(launch->reason, "its kernel can print, and has not")) ||
            (group.traits.dice && strstr(launch->reason, "a replay computed something else")) ||
@@ -870,11 +945,13 @@ static void run_group(uint64_t first, unsigned programs, unsigned lanes)
     if (!group.expected)
         sim_violation("the test itself: no memory");
     start_engine();
+    start_arming();
     for (unsigned number = 0; number < programs; number++) {
         alarm(TIME_LIMIT_S);
         run_program(number);
     }
     alarm(TIME_LIMIT_S);
+    end_arming();
     finish();
     atomic_store(&kprof_engine.process.armed, false);
     check_spool();

@@ -1,0 +1,48 @@
+/* Threads that could be in the middle of a launch: one that runs, one that sleeps, and one that has ended. */
+#include "cupti/unseen.h"
+
+#include <pthread.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdatomic.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+static atomic_bool ends;
+
+static void *run(void *unused)
+{
+    while (!atomic_load(&ends))
+        continue;
+    return unused;
+}
+
+static void *rest(void *unused)
+{
+    while (!atomic_load(&ends))
+        usleep(1000);
+    return unused;
+}
+
+static void threads_that_have_gone_on(void **state)
+{
+    (void)state;
+    pthread_t running, resting;
+    assert_true(kprof_unseen_await()); /* there is no other */
+    assert_int_equal(pthread_create(&running, NULL, run, NULL), 0);
+    assert_int_equal(pthread_create(&resting, NULL, rest, NULL), 0);
+    assert_true(kprof_unseen_await());
+    atomic_store(&ends, true);
+    pthread_join(running, NULL);
+    pthread_join(resting, NULL);
+    assert_true(kprof_unseen_await());
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(threads_that_have_gone_on)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
