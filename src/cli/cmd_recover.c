@@ -1,4 +1,5 @@
 /* kprof recover: make a report of what the processes of a run wrote whose kprof was killed, or could not store it. */
+#include "cli/begin.h"
 #include "cli/commands.h"
 #include "cli/launch.h"
 #include "cli/output.h"
@@ -6,6 +7,7 @@
 #include "cli/progress.h"
 #include "cli/session.h"
 #include "cli/spools.h"
+#include "core/control.h"
 #include "core/folder.h"
 #include "core/log.h"
 #include "report/model/number.h"
@@ -29,7 +31,8 @@ typedef struct recovery {
     kprof_create_mode mode;
     kprof_report *report;
     kprof_report_counts counts;
-    bool is_empty; /* the run ended before any process wrote anything */
+    bool has_parts; /* launches were measured with plans of kprof ctl */
+    bool is_empty;  /* the run ended before any process wrote anything */
 } recovery;
 
 static void list_sessions(const kprof_strlist *dirs)
@@ -109,41 +112,102 @@ static kprof_status name_report(recovery *run)
     return KPROF_OK;
 }
 
-static kprof_status create_report(recovery *run)
+static kprof_status create_report(const recovery *run, const char *seed_name, const kprof_report_target *to,
+                                  kprof_report **out)
 {
     const char *reason;
-    int seed = kprof_folder_open_file(run->session.folder, KPROF_SESSION_SEED, O_RDONLY, &reason);
+    int seed = kprof_folder_open_file(run->session.folder, seed_name, O_RDONLY, &reason);
     if (seed < 0)
-        return kprof_fail(KPROF_BAD_SPOOL, "reading %s/" KPROF_SESSION_SEED ": %s", run->session.dir, reason);
-    kprof_status status = kprof_report_recreate(run->path, run->mode, seed, &run->report);
+        return kprof_fail(KPROF_BAD_SPOOL, "reading %s/%s: %s", run->session.dir, seed_name, reason);
+    kprof_status status = kprof_report_recreate(to->path, to->mode, seed, out);
     if (status == KPROF_OK && run->options->source_per_launch)
-        kprof_report_keep_launches_apart(run->report);
+        kprof_report_keep_launches_apart(*out);
     close(seed);
     return status;
+}
+
+static kprof_status read_code(const recovery *run, kprof_report *report)
+{
+    static char here[] = ".", *current[] = {here};
+    const kprof_strlist *given = &run->options->source_folders, working = {current, 1, 1};
+    return kprof_report_read_code(report, &(kprof_code_options){.folder = run->session.folder,
+                                                                .nvdisasm = run->options->nvdisasm,
+                                                                .keeps_source = run->options->import_source == 1,
+                                                                .keeps_sass = run->options->import_sass == 1,
+                                                                .source_folders = given->count ? given : &working});
 }
 
 /* Store the records of the processes that have ended, and say which still run. */
 static kprof_status ingest(recovery *run)
 {
-    static char here[] = ".", *current[] = {here};
-    const kprof_strlist *given = &run->options->source_folders, working = {current, 1, 1};
     kprof_progress progress = {.out = NULL};
     kprof_spools *spools = NULL;
     kprof_status status = kprof_spools_new(&run->session, run->report, &progress, &spools);
     if (status == KPROF_OK)
         status = kprof_spools_finish(spools, 0);
     if (status == KPROF_OK)
-        status = kprof_report_read_code(run->report,
-                                        &(kprof_code_options){.folder = run->session.folder,
-                                                              .nvdisasm = run->options->nvdisasm,
-                                                              .keeps_source = run->options->import_source == 1,
-                                                              .keeps_sass = run->options->import_sass == 1,
-                                                              .source_folders = given->count ? given : &working});
-    if (status == KPROF_OK)
-        run->is_empty = kprof_spools_summarize(spools).processes == 0;
+        status = read_code(run, run->report);
+    if (status == KPROF_OK) {
+        const kprof_spools_summary summary = kprof_spools_summarize(spools);
+        run->is_empty = summary.processes == 0;
+        run->has_parts = summary.elsewhere > 0;
+    }
     if (status == KPROF_OK)
         status = kprof_report_count(run->report, &run->counts);
     kprof_spools_free(spools);
+    return status;
+}
+
+/* The launches that kprof ctl had measured with a plan of its own. */
+static kprof_status store_part(const recovery *run, uint32_t plan, kprof_report *report, kprof_report_counts *counts)
+{
+    kprof_progress progress = {.out = NULL};
+    kprof_spools *spools = NULL;
+    kprof_status status = kprof_spools_new(&run->session, report, &progress, &spools);
+    if (status != KPROF_OK)
+        return status;
+    kprof_spools_choose(spools, &(kprof_spools_choice){.plan = plan});
+    status = kprof_spools_poll(spools);
+    kprof_spools_free(spools);
+    if (status == KPROF_OK)
+        status = read_code(run, report);
+    return status == KPROF_OK ? kprof_report_count(report, counts) : status;
+}
+
+/* Beside the run's own report, "run.kprof", comes "run-1.kprof" of the first plan of kprof ctl. */
+static kprof_status recover_part(const recovery *run, uint32_t plan, const char *seed)
+{
+    kprof_report *report = NULL;
+    kprof_report_counts counts = {0};
+    kprof_strbuf path = KPROF_STRBUF_INIT;
+    const size_t length = strlen(run->path), extension = kprof_has_extension(run->path) ? strlen(".kprof") : 0;
+    kprof_strbuf_printf(&path, "%.*s-%u.kprof", (int)(length - extension), run->path, plan);
+    const kprof_create_mode mode = run->options->force_overwrite ? KPROF_CREATE_REPLACE : KPROF_CREATE_NEW;
+    kprof_status status = path.failed
+                              ? kprof_fail(KPROF_NO_MEMORY, "out of memory")
+                              : create_report(run, seed, &(kprof_report_target){path.data, mode, NULL}, &report);
+    if (status == KPROF_OK)
+        status = store_part(run, plan, report, &counts);
+    if (status == KPROF_OK && counts.profiled + counts.not_measured > 0)
+        status = kprof_report_close(report);
+    else
+        kprof_report_discard(report);
+    if (status == KPROF_OK && counts.profiled + counts.not_measured > 0)
+        kprof_log(KPROF_LOG_INFO, "report: %s (%llu launch%s profiled, with other sets)", path.data,
+                  (unsigned long long)counts.profiled, kprof_ending(counts.profiled, "es"));
+    kprof_strbuf_free(&path);
+    return status;
+}
+
+static kprof_status recover_parts(const recovery *run)
+{
+    char seed[64];
+    kprof_status status = KPROF_OK;
+    for (uint32_t plan = 1; plan < KPROF_CONTROL_PLANS && run->has_parts && status == KPROF_OK; plan++) {
+        snprintf(seed, sizeof seed, KPROF_SESSION_SEED ".%u", plan);
+        if (faccessat(run->session.folder, seed, F_OK, AT_SYMLINK_NOFOLLOW) == 0)
+            status = recover_part(run, plan, seed);
+    }
     return status;
 }
 
@@ -177,7 +241,8 @@ static kprof_status recover(recovery *run)
     kprof_session_read_note(&run->session, &run->note);
     kprof_status status = name_report(run);
     if (status == KPROF_OK)
-        status = create_report(run);
+        status =
+            create_report(run, KPROF_SESSION_SEED, &(kprof_report_target){run->path, run->mode, NULL}, &run->report);
     if (status == KPROF_OK)
         status = ingest(run);
     if (status != KPROF_OK || run->is_empty) {
@@ -192,7 +257,7 @@ static kprof_status recover(recovery *run)
     kprof_log(KPROF_LOG_INFO, "report: %s (%llu launch%s profiled, %llu seen)", run->path,
               (unsigned long long)run->counts.profiled, kprof_ending(run->counts.profiled, "es"),
               (unsigned long long)run->counts.launches);
-    return KPROF_OK;
+    return recover_parts(run);
 }
 
 int kprof_cmd_recover(const kprof_options *options)

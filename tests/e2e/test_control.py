@@ -250,6 +250,19 @@ class Control(Case):
             self.assertIn("unknown", self.ask(b"status\0"))
         self.end(process, 106)
 
+    def test_launches_of_other_sets_are_recovered(self):
+        process = self.start("init", f"run={CTL} start", f"launch={VECTOR_ADD}", f"run={CTL} start --metrics "
+                             "sm__cycles_active.avg -o part", f"launch={SCALE}*2", f"run={CTL} start",
+                             f"launch={VECTOR_ADD}", f"run={CTL} stop")
+        os.remove(self.path("part.kprof"))
+        process.kill()
+        process.communicate()
+        run = self.kprof("recover", "-o", "found")
+        self.assertEqual(run.code, 0, run.err)
+        self.assertEqual(self.launches("found.kprof"), ["vectorAdd"] * 2)
+        self.assertEqual(self.launches("found-1.kprof"), ["scale"] * 2)
+        self.assertIn("found-1.kprof (2 launches profiled, with other sets)", run.err)
+
     def test_kprof_that_is_killed(self):
         process = self.start("init", f"launch={SCALE}")
         process.kill()
