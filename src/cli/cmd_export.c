@@ -57,6 +57,11 @@ static char *make_duckdb_query(void)
     return kprof_strbuf_take(&query);
 }
 
+static bool is_of_trace(const kprof_options *options)
+{
+    return options->export_format == KPROF_EXPORT_CHROME || options->export_format == KPROF_EXPORT_TIMELINE;
+}
+
 static bool is_parquet(const kprof_options *options)
 {
     return options->export_format == KPROF_EXPORT_PARQUET;
@@ -125,6 +130,8 @@ static kprof_status print(const kprof_options *options, kprof_report *report, FI
 {
     if (options->export_format == KPROF_EXPORT_CHROME)
         return kprof_report_print_chrome(report, out);
+    if (options->export_format == KPROF_EXPORT_TIMELINE)
+        return kprof_report_print_timeline(report, out);
     if (options->export_format == KPROF_EXPORT_FOLDED)
         return kprof_report_print_folded(report, &options->filter, out);
     if (options->export_format == KPROF_EXPORT_INSTRUCTIONS) {
@@ -223,8 +230,8 @@ static kprof_status check_line(const kprof_options *options)
         return kprof_fail(KPROF_USAGE, "which report? usage: kprof export FILE.kprof --to FORMAT [-o FILE]");
     if (options->export_format == KPROF_UNSET)
         return kprof_fail(KPROF_USAGE,
-                          "in which format? give --to long, wide, jsonl, prometheus, perfetto, chrome, parquet, "
-                          "folded or instructions");
+                          "in which format? give --to long, wide, jsonl, prometheus, perfetto, chrome, timeline, "
+                          "parquet, folded or instructions");
     if (options->format != KPROF_UNSET)
         return kprof_fail(KPROF_USAGE, "kprof export writes what --to says (wide, jsonl ...); leave other formats out");
     if (options->export_path && options->log_file)
@@ -239,7 +246,7 @@ int kprof_cmd_export(const kprof_options *options)
     kprof_status status = check_line(options);
     if (status == KPROF_OK)
         status = kprof_report_open_named(options->argument, &report);
-    if (status == KPROF_OK && options->export_format != KPROF_EXPORT_CHROME) /* which has no launches */
+    if (status == KPROF_OK && !is_of_trace(options)) /* which has no launches */
         status = kprof_report_count_taken(report, &options->filter, &taken);
     if (status == KPROF_OK && taken == 0) {
         kprof_outcome_explain_no_match(options, report);

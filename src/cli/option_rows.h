@@ -50,11 +50,13 @@ OPTION(CLI, FLAG, force_overwrite, "force-overwrite", RUNNING | TRACE | SAVE | R
        "let a report, a page or an export replace an existing file", .letter = 'f')
 OPTION(CLI, CHOICE, export_format, "to", EXPORT,
        "the format to write: CSV in two layouts, JSON lines, Prometheus' text, a trace of launches, a trace of "
-       "kprof trace, Parquet, folded call stacks, or JSON lines of instructions",
-       .argument = "long|wide|jsonl|prometheus|perfetto|chrome|parquet|folded|instructions", .initial = KPROF_UNSET,
+       "kprof trace, also as an HTML page, Parquet, folded call stacks, or JSON lines of instructions",
+       .argument = "long|wide|jsonl|prometheus|perfetto|chrome|timeline|parquet|folded|instructions",
+       .initial = KPROF_UNSET,
        .choices = KPROF_CHOICES({"long", KPROF_FORMAT_CSV}, {"wide", KPROF_FORMAT_CSV_WIDE},
                                 {"jsonl", KPROF_FORMAT_JSONL}, {"prometheus", KPROF_FORMAT_PROMETHEUS},
                                 {"perfetto", KPROF_FORMAT_PERFETTO}, {"chrome", KPROF_EXPORT_CHROME},
+                                {"timeline", KPROF_EXPORT_TIMELINE},
                                 {"parquet", KPROF_EXPORT_PARQUET},
                                 {"folded", KPROF_EXPORT_FOLDED},
                                 {"instructions", KPROF_EXPORT_INSTRUCTIONS}))

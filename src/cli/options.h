@@ -24,7 +24,13 @@ typedef enum kprof_color { KPROF_COLOR_AUTO, KPROF_COLOR_ALWAYS, KPROF_COLOR_NEV
 #define KPROF_CALL_STACK_BOTH 3
 
 /* What kprof export writes beside the formats of pages. */
-enum { KPROF_EXPORT_PARQUET = KPROF_FORMAT_COUNT, KPROF_EXPORT_FOLDED, KPROF_EXPORT_INSTRUCTIONS, KPROF_EXPORT_CHROME };
+enum {
+    KPROF_EXPORT_PARQUET = KPROF_FORMAT_COUNT,
+    KPROF_EXPORT_FOLDED,
+    KPROF_EXPORT_INSTRUCTIONS,
+    KPROF_EXPORT_CHROME,
+    KPROF_EXPORT_TIMELINE
+};
 
 /* A choice that was not made on the command line. */
 #define KPROF_UNSET (-1)

@@ -1,5 +1,5 @@
 /* A trace in the JSON of Chrome, which Perfetto reads, with the names that PyTorch's profiler gives to things. SQLite
- * makes each event; kprof writes one after the other. */
+ * makes each event; kprof writes one after the other, into a page of its own for a browser, too. */
 #include "core/log.h"
 #include "report/emit/json_text.h"
 #include "report/model/trace_project.h"
@@ -122,7 +122,20 @@ static const char *const events[] = {
 typedef struct writer {
     kprof_output *out;
     bool has_event;
+    int64_t most_slices; /* of a kind, the longest; names and slices alone are written then. 0: all events */
 } writer;
+
+/* The page around the data, which takes the place of the mark. */
+__asm__(".pushsection .rodata\n"
+        ".global kprof_timeline_page\n"
+        ".hidden kprof_timeline_page\n"
+        "kprof_timeline_page: .incbin \"" KPROF_TIMELINE_PAGE "\"\n"
+        ".byte 0\n"
+        ".popsection\n");
+extern const char kprof_timeline_page[];
+#define DATA_MARK    "@TRACE@"
+#define MOST_ON_PAGE 200000 /* slices */
+#define SLICE_KINDS  7
 
 static kprof_status write_event(void *user, sqlite3_stmt *row)
 {
@@ -131,9 +144,28 @@ static kprof_status write_event(void *user, sqlite3_stmt *row)
     if (!text)
         return KPROF_OK;
     kprof_output_puts(to->out, to->has_event ? ",\n" : "\n");
+    if (to->most_slices) /* no text may end the element that it stands in */
+        for (const char *at; (at = strchr(text, '<')); text = at + 1) {
+            kprof_strbuf part = KPROF_STRBUF_INIT;
+            kprof_strbuf_append(&part, text, (size_t)(at - text));
+            kprof_json_put_text(to->out, part.length ? part.data : "");
+            kprof_output_puts(to->out, "\\u003c");
+            kprof_strbuf_free(&part);
+        }
     kprof_json_put_text(to->out, text);
     to->has_event = true;
     return to->out->error ? KPROF_OUTPUT : KPROF_OK;
+}
+
+/* Is it written, and how? */
+static bool is_slice(const char *sql)
+{
+    return strstr(sql, "'ph', 'X'") != NULL;
+}
+
+static bool is_wanted(const char *sql, const writer *to)
+{
+    return !to->most_slices || is_slice(sql) || strstr(sql, "'ph', 'M'") != NULL;
 }
 
 /* Append SQL with the time of the start in place of "@start". */
@@ -153,7 +185,11 @@ static kprof_status write_events(kprof_report *report, int64_t start_ns, writer 
         kprof_strbuf sql = KPROF_STRBUF_INIT;
         sqlite3_stmt *statement = NULL;
         int rc = SQLITE_NOMEM;
+        if (!is_wanted(events[i], to))
+            continue;
         expand(events[i], start_ns, &sql);
+        if (to->most_slices && is_slice(events[i]))
+            kprof_strbuf_printf(&sql, " ORDER BY end_ns-start_ns DESC LIMIT %lld", (long long)to->most_slices);
         if (!sql.failed)
             rc = sqlite3_prepare_v2(report->db, sql.data, -1, &statement, NULL);
         while (rc == SQLITE_OK || rc == SQLITE_ROW) {
@@ -169,18 +205,24 @@ static kprof_status write_events(kprof_report *report, int64_t start_ns, writer 
     return status;
 }
 
-kprof_status kprof_report_print_chrome(kprof_report *report, FILE *out)
+static kprof_status find_start(kprof_report *report, int64_t *start_ns)
 {
-    int64_t start_ns = 0;
-    kprof_output output;
     kprof_status status = kprof_trace_check(report);
-    if (status == KPROF_OK)
-        status = kprof_trace_project_ranges(report);
     if (status == KPROF_OK)
         status = kprof_store_integer(report,
                                      "SELECT min(t) FROM (SELECT min(start_unix_ns) AS t FROM trace UNION ALL SELECT "
                                      "min(start_ns) FROM trace_range UNION ALL SELECT min(start_ns) FROM trace_call)",
-                                     &start_ns);
+                                     start_ns);
+    return status;
+}
+
+kprof_status kprof_report_print_chrome(kprof_report *report, FILE *out)
+{
+    int64_t start_ns = 0;
+    kprof_output output;
+    kprof_status status = find_start(report, &start_ns);
+    if (status == KPROF_OK)
+        status = kprof_trace_project_ranges(report);
     if (status == KPROF_OK)
         status = kprof_output_init(&output, out, UINT64_MAX);
     if (status != KPROF_OK)
@@ -188,8 +230,47 @@ kprof_status kprof_report_print_chrome(kprof_report *report, FILE *out)
     kprof_output_printf(&output, "{\"schemaVersion\":1,\"displayTimeUnit\":\"ns\",\"baseTimeNanoseconds\":%lld,",
                         (long long)start_ns);
     kprof_output_puts(&output, "\"traceEvents\":[");
-    status = write_events(report, start_ns, &(writer){&output, false});
+    status = write_events(report, start_ns, &(writer){&output, false, 0});
     kprof_output_puts(&output, "\n]}\n");
+    kprof_status written = kprof_output_finish(&output);
+    return status == KPROF_OK ? written : status;
+}
+
+/* The number of slices, where there are more than a page shows; else 0. */
+static kprof_status count_slices(kprof_report *report, int64_t *out)
+{
+    kprof_status status = kprof_store_integer(
+        report,
+        "SELECT (SELECT count(*) FROM trace_kernel)+(SELECT count(*) FROM trace_copy)+(SELECT count(*) FROM trace_set)+"
+        "(SELECT count(*) FROM trace_graph)+(SELECT count(*) FROM trace_call)+(SELECT count(*) FROM trace_range)+"
+        "(SELECT count(*) FROM trace_overhead)",
+        out);
+    *out = *out > MOST_ON_PAGE ? *out : 0;
+    return status;
+}
+
+kprof_status kprof_report_print_timeline(kprof_report *report, FILE *out)
+{
+    const char *mark = strstr(kprof_timeline_page, DATA_MARK);
+    int64_t start_ns = 0, too_many = 0;
+    kprof_output output;
+    kprof_status status = find_start(report, &start_ns);
+    if (status == KPROF_OK)
+        status = count_slices(report, &too_many);
+    if (status == KPROF_OK)
+        status = kprof_output_init(&output, out, UINT64_MAX);
+    if (status != KPROF_OK)
+        return status;
+    kprof_output_put(&output, kprof_timeline_page, (size_t)(mark - kprof_timeline_page));
+    kprof_output_puts(&output, "{");
+    if (too_many)
+        kprof_output_printf(&output, "\"lacks\":\"of %lld activities the longest %d of each kind are shown\",",
+                            (long long)too_many, MOST_ON_PAGE / SLICE_KINDS);
+    kprof_output_puts(&output, "\"traceEvents\":[");
+    status =
+        write_events(report, start_ns, &(writer){&output, false, too_many ? MOST_ON_PAGE / SLICE_KINDS : INT64_MAX});
+    kprof_output_puts(&output, "\n]}");
+    kprof_output_puts(&output, mark + strlen(DATA_MARK));
     kprof_status written = kprof_output_finish(&output);
     return status == KPROF_OK ? written : status;
 }
