@@ -70,6 +70,27 @@ static void expect_grouped(double value, kprof_number_style style, const char *e
     assert_string_equal(text, expected);
 }
 
+static void test_integers_grouped(void **state)
+{
+    static const struct {
+        int64_t value;
+        const char *text;
+    } rows[] = {{0, "0"},
+                {999, "999"},
+                {-999, "-999"},
+                {1000, "1,000"},
+                {-1000, "-1,000"},
+                {123456, "123,456"},
+                {INT64_MAX, "9,223,372,036,854,775,807"},
+                {INT64_MIN, "-9,223,372,036,854,775,808"}};
+    (void)state;
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        char text[KPROF_NUMBER_SIZE];
+        assert_int_equal(kprof_number_integer_grouped(text, rows[i].value), strlen(rows[i].text));
+        assert_string_equal(text, rows[i].text);
+    }
+}
+
 static void test_grouped(void **state)
 {
     (void)state;
@@ -471,6 +492,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_exact),
         cmocka_unit_test(test_exact_agrees_with_printf),
+        cmocka_unit_test(test_integers_grouped),
         cmocka_unit_test(test_grouped),
         cmocka_unit_test(test_locale_changes_nothing),
         cmocka_unit_test(test_units),

@@ -386,6 +386,13 @@ kprof_emit_field kprof_field_integer(const char *key, const char *label, int64_t
     return (kprof_emit_field){.key = key, .label = label, .unit = "", .type = KPROF_FIELD_INTEGER, .integer = value};
 }
 
+kprof_emit_field kprof_field_amount(const char *key, const char *label, int64_t value)
+{
+    kprof_emit_field field = kprof_field_integer(key, label, value);
+    field.is_amount = true;
+    return field;
+}
+
 kprof_emit_field kprof_field_real(const char *key, const char *label, double value)
 {
     return (kprof_emit_field){.key = key, .label = label, .unit = "", .type = KPROF_FIELD_REAL, .real = value};
@@ -509,7 +516,9 @@ void kprof_field_describe(const kprof_emit_field *field, bool base_units, kprof_
         kprof_strbuf_append(out, field->text, length);
         kprof_strbuf_puts(out, is_cut ? "..." : "");
     } else if (field->type == KPROF_FIELD_INTEGER) {
-        kprof_strbuf_printf(out, "%lld", (long long)field->integer);
+        char number[KPROF_NUMBER_SIZE];
+        (field->is_amount ? kprof_number_integer_grouped : kprof_number_integer)(number, field->integer);
+        kprof_strbuf_puts(out, number);
     } else {
         kprof_human human = kprof_field_human(field, base_units);
         kprof_human_put(&human, out);

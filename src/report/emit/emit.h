@@ -39,6 +39,7 @@ typedef struct kprof_emit_field {
     bool is_signed;      /* people see a plus before a number above 0 */
     bool folds;          /* text shows it below its row where the table is too wide; a plain one without its label */
     bool is_told;        /* another column says the same, so text drops it instead of folding it */
+    bool is_amount;      /* a whole number that is no name: people see its thousands apart */
     bool is_idle;        /* a number that is 0, or missing, in all rows of its record */
 } kprof_emit_field;
 typedef struct kprof_emit_record {
@@ -175,6 +176,8 @@ kprof_status kprof_emitter_status(const kprof_emitter *emitter) KPROF_MUST_CHECK
 /* Fields of records. */
 kprof_emit_field kprof_field_text(const char *key, const char *label, const char *text);
 kprof_emit_field kprof_field_integer(const char *key, const char *label, int64_t value);
+/* Of a number of something, and not one that names it. */
+kprof_emit_field kprof_field_amount(const char *key, const char *label, int64_t value);
 kprof_emit_field kprof_field_real(const char *key, const char *label, double value);
 kprof_emit_field kprof_field_pct(const char *key, const char *label, double pct);
 /* A value of a metric. */

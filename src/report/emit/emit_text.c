@@ -924,7 +924,7 @@ static void put_field(kprof_emitter *emitter, kprof_grid *grid, const kprof_emit
     } else if (field->type == KPROF_FIELD_TEXT) {
         kprof_grid_add(grid, field->short_text ? field->short_text : field->text, "");
     } else if (field->type == KPROF_FIELD_INTEGER) {
-        kprof_number_integer(number, field->integer);
+        (field->is_amount ? kprof_number_integer_grouped : kprof_number_integer)(number, field->integer);
         kprof_grid_add(grid, number, "");
     } else {
         kprof_human human = kprof_field_human(field, emitter->options->base_units);

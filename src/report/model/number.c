@@ -130,6 +130,16 @@ static size_t group_digits(char *out, const char *digits, size_t count)
     return length;
 }
 
+size_t kprof_number_integer_grouped(char *out, int64_t value)
+{
+    char digits[KPROF_NUMBER_SIZE];
+    const size_t count = kprof_number_integer(digits, value), sign = value < 0;
+    out[0] = '-';
+    const size_t length = sign + group_digits(out + sign, digits + sign, count - sign);
+    out[length] = '\0';
+    return length;
+}
+
 size_t kprof_number_grouped(char *out, double value, kprof_number_style style)
 {
     double size = fabs(value);

@@ -17,6 +17,8 @@ static inline const char *kprof_ending(uint64_t count, const char *of_several)
 
 /* A whole number. */
 size_t kprof_number_integer(char *out, int64_t value);
+/* Likewise, with a comma between thousands: "4,963,609,951". */
+size_t kprof_number_integer_grouped(char *out, int64_t value);
 /* At most 15 significant digits, as short as they allow: "38.72", "1e+20". NaN gives "" (missing), infinity "inf". */
 size_t kprof_number_exact(char *out, double value);
 /* printf's %.*g with `digits` (1 to 15) significant digits. */

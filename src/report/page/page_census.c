@@ -57,8 +57,8 @@ static void show_total(kprof_emitter *emitter, const shown_census *shown, const 
         name_field(total, shown),
         kprof_field_with_role(kprof_field_text("function", "Function", total->kernel->function), KPROF_ROLE_MACHINE),
         kprof_field_with_role(kprof_field_text("device_name", "Device", total->device->name), KPROF_ROLE_MACHINE),
-        kprof_field_integer("launches", "Launches", (int64_t)total->launches),
-        kprof_field_integer("measured", "Measured", (int64_t)total->measured),
+        kprof_field_amount("launches", "Launches", (int64_t)total->launches),
+        kprof_field_amount("measured", "Measured", (int64_t)total->measured),
         time_field("time", "GPU time", total->total_ns),
         share_field("Of time", total->total_ns, shown->census),
         time_field("mean", "Mean", total->total_ns / (double)total->launches),
@@ -89,13 +89,13 @@ static void show_coverage(kprof_emitter *emitter, const kprof_census *census)
     snprintf(coverage, sizeof coverage, "%zu of %zu kernels%s, %.4g %% of GPU time", measured, census->count,
              has_shapes ? " and shapes" : "", share_pct);
     const kprof_emit_field fields[] = {
-        kprof_field_integer("kernels", "Kernels", (int64_t)census->kernels),
-        kprof_field_integer("launches", "Launches", (int64_t)census->launches),
-        kprof_field_with_role(kprof_field_integer("untimed", "Launches not timed", (int64_t)untimed),
+        kprof_field_amount("kernels", "Kernels", (int64_t)census->kernels),
+        kprof_field_amount("launches", "Launches", (int64_t)census->launches),
+        kprof_field_with_role(kprof_field_amount("untimed", "Launches not timed", (int64_t)untimed),
                               untimed ? KPROF_ROLE_SHOWN : KPROF_ROLE_MACHINE),
         time_field("time", "GPU time", census->total_ns),
-        kprof_field_with_role(kprof_field_integer("rows", "Rows", (int64_t)census->count), KPROF_ROLE_MACHINE),
-        kprof_field_with_role(kprof_field_integer("measured_rows", "Rows with measured launches", (int64_t)measured),
+        kprof_field_with_role(kprof_field_amount("rows", "Rows", (int64_t)census->count), KPROF_ROLE_MACHINE),
+        kprof_field_with_role(kprof_field_amount("measured_rows", "Rows with measured launches", (int64_t)measured),
                               KPROF_ROLE_MACHINE),
         kprof_field_with_role(kprof_field_pct("measured_share_pct", "Their share of GPU time", share_pct),
                               KPROF_ROLE_MACHINE),
@@ -116,8 +116,8 @@ static void show_rest(kprof_emitter *emitter, const kprof_census *census, size_t
         launches += census->items[i].launches;
     }
     const kprof_emit_field fields[] = {
-        kprof_field_integer("rows", "Rows", (int64_t)(census->count - shown)),
-        kprof_field_integer("launches", "Launches", (int64_t)launches),
+        kprof_field_amount("rows", "Rows", (int64_t)(census->count - shown)),
+        kprof_field_amount("launches", "Launches", (int64_t)launches),
         time_field("time", "GPU time", time_ns),
         share_field("Of time", time_ns, census),
     };

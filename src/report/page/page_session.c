@@ -175,7 +175,7 @@ static kprof_status show_kernels(kprof_emitter *emitter, const kprof_model *mode
         if (model->census_count > 0 && sorted[i]->launches == 0) /* the census page has what it counted */
             continue;
         const kprof_emit_field fields[] = {
-            kprof_field_integer("launches", "Launches", (int64_t)sorted[i]->launches),
+            kprof_field_amount("launches", "Launches", (int64_t)sorted[i]->launches),
             machine(kprof_field_text("function", "Function", sorted[i]->function)),
             kprof_field_text("kernel", "Kernel", kprof_model_kernel_name(sorted[i], emitter->options->kernel_base)),
             machine(kprof_field_text("mangled", "Mangled", sorted[i]->mangled)),

@@ -252,8 +252,8 @@ static void show_sources(kprof_emitter *emitter, const shares *all)
         const source *own = &all->sources[i];
         const kprof_emit_field fields[] = {
             kprof_field_text("source", "Source", own->name),
-            kprof_field_integer("processes", "Processes", (int64_t)own->processes),
-            kprof_field_integer("launches", "Launches", (int64_t)own->launches),
+            kprof_field_amount("processes", "Processes", (int64_t)own->processes),
+            kprof_field_amount("launches", "Launches", (int64_t)own->launches),
             kprof_field_with_unit(kprof_field_real("time", "Kernel time", own->time_ns > 0 ? own->time_ns : NAN), "ns"),
         };
         kprof_show_record(emitter, fields, sizeof fields / sizeof *fields);
@@ -324,8 +324,8 @@ static void show_kernel(kprof_emitter *emitter, const shares *all, const kernel_
     const kprof_emit_field fields[] = {
         kprof_field_folding(kprof_field_plain(
             kprof_field_text("kernel", "Kernel", kprof_model_kernel_name(own->kernel, emitter->options->kernel_base)))),
-        kprof_field_integer("launches", "Launches", (int64_t)own->launches),
-        kprof_field_integer("sources", "Sources", (int64_t)spread.count),
+        kprof_field_amount("launches", "Launches", (int64_t)own->launches),
+        kprof_field_amount("sources", "Sources", (int64_t)spread.count),
         kprof_field_folding_unless(
             kprof_field_with_unit(kprof_field_real("minimum", "Least total", spread.least_ns), "ns"),
             spread.count == 1),

@@ -16,7 +16,7 @@ typedef struct statistics_page {
 /* For people only where there are any. */
 static kprof_emit_field noted_field(const char *key, const char *label, uint64_t launches)
 {
-    kprof_emit_field field = kprof_field_integer(key, label, (int64_t)launches);
+    kprof_emit_field field = kprof_field_amount(key, label, (int64_t)launches);
     return launches > 0 ? field : kprof_field_with_role(field, KPROF_ROLE_MACHINE);
 }
 
@@ -74,7 +74,7 @@ static void show_group(const statistics_page *page, const kprof_group *group)
         part.length ? part_field : kprof_field_with_role(part_field, KPROF_ROLE_MACHINE),
         kprof_field_plain(kprof_field_text("device_name", "Device", group->device->name)),
         kprof_field_text("cc", "CC", cc),
-        kprof_field_integer("invocations", "Invocations", (int64_t)group->launches),
+        kprof_field_amount("invocations", "Invocations", (int64_t)group->launches),
         noted_field("not_measured", "Not measured", group->not_measured),
         noted_field("not_counted", "More launches of the kernel not counted here",
                     kprof_group_untold(page->groups, group)),

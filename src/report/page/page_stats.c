@@ -41,6 +41,18 @@ static kprof_status show_columns(void *user, sqlite3_stmt *statement)
     return KPROF_OK;
 }
 
+/* Numbers in these columns name something. */
+static bool is_amount(const char *column)
+{
+    static const char *const names[] = {"Device", "DevId", "Ctx", "Strm", "CorrId", "CorrID",
+                                        "PID",    "TID",   "Pid", "Tid",  "Result"};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        if (strcmp(column, names[i]) == 0)
+            return false;
+    }
+    return true;
+}
+
 static kprof_status show_row(void *user, sqlite3_stmt *statement)
 {
     stats_page *page = user;
@@ -55,6 +67,7 @@ static kprof_status show_row(void *user, sqlite3_stmt *statement)
         if (type == SQLITE_INTEGER) {
             fields[i].type = KPROF_FIELD_INTEGER;
             fields[i].integer = sqlite3_column_int64(statement, i);
+            fields[i].is_amount = is_amount(fields[i].key);
         } else if (type == SQLITE_FLOAT) {
             fields[i].real = sqlite3_column_double(statement, i);
         } else if (type != SQLITE_NULL) {

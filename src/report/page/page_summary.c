@@ -64,7 +64,7 @@ static size_t describe_spread(const row_texts *texts, const kprof_model_kernel *
                       most = kprof_units_human(spread.most_ns, "ns", false);
     snprintf(text, 512, "%s %s to %s %s, median %s %s, over %zu; slowest %.100s", least.number, least.unit, most.number,
              most.unit, median.number, median.unit, spread.count, spread.slowest ? spread.slowest : "");
-    fields[0] = machine(kprof_field_integer("sources", "Sources", (int64_t)spread.count));
+    fields[0] = machine(kprof_field_amount("sources", "Sources", (int64_t)spread.count));
     fields[1] = machine(kprof_field_with_unit(kprof_field_real("source_minimum", "Least", spread.least_ns), "ns"));
     fields[2] = machine(kprof_field_with_unit(kprof_field_real("source_median", "Median", spread.median_ns), "ns"));
     fields[3] = machine(kprof_field_with_unit(kprof_field_real("source_maximum", "Most", spread.most_ns), "ns"));
@@ -167,8 +167,8 @@ static void show_rest(kprof_emitter *emitter, const kprof_ranking *ranking)
         launches += ranking->rows[i].group->launches;
     }
     const kprof_emit_field fields[] = {
-        kprof_field_integer("rows", "Rows", (int64_t)(ranking->count - ranking->shown)),
-        kprof_field_integer("launches", "Launches", (int64_t)launches),
+        kprof_field_amount("rows", "Rows", (int64_t)(ranking->count - ranking->shown)),
+        kprof_field_amount("launches", "Launches", (int64_t)launches),
         kprof_field_with_unit(kprof_field_real("time", "Time", time_ns > 0 ? time_ns : NAN), "ns"),
         kprof_field_pct("time_share_pct", "Of time", time_ns > 0 ? 100 * time_ns / ranking->time_ns : NAN),
     };

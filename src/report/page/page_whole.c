@@ -53,7 +53,7 @@ static void show_row(kprof_emitter *emitter, const kprof_ranking *ranking, const
         kprof_field_little_to_gain(findings),
         kprof_field_text("finding_text", "Worth most", kprof_verdict_known_text(worth)),
         kprof_field_text("note", "Note", text_or_null(&note)),
-        kprof_field_integer("not_counted", "Not counted", (int64_t)kprof_group_untold(&ranking->groups, row->group)),
+        kprof_field_amount("not_counted", "Not counted", (int64_t)kprof_group_untold(&ranking->groups, row->group)),
     };
     memcpy(fields + OTHER_FIELDS, numbers.fields, sizeof numbers.fields);
     emitter->ops->record_begin(emitter, &(kprof_emit_record){fields, COUNT_OF(fields)});

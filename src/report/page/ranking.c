@@ -199,12 +199,12 @@ kprof_ranked_numbers kprof_ranked_describe(const kprof_ranked *row)
     const kprof_group *group = row->group;
     const bool are_samples = group->source == KPROF_SOURCE_SAMPLES;
     const bool is_one = group->duration_count == 1; /* and all these are its duration */
-    const kprof_emit_field measured = kprof_field_integer("measured", "Measured", (int64_t)group->duration_count);
+    const kprof_emit_field measured = kprof_field_amount("measured", "Measured", (int64_t)group->duration_count);
     return (kprof_ranked_numbers){{
         kprof_field_pct("gain_pct", "Gain up to", row->gain_pct),
         kprof_field_pct("time_share_pct", "Of time", row->share_pct),
         time_field("time", "Time", row->time_ns),
-        kprof_field_integer("launches", "Launches", (int64_t)(row->counted ? row->counted : group->launches)),
+        kprof_field_amount("launches", "Launches", (int64_t)(row->counted ? row->counted : group->launches)),
         row->counted ? kprof_field_folding(measured) : machine(measured),
         count_field("not_measured", "Not measured", group->not_measured),
         machine(kprof_field_real("samples", "Samples", are_samples ? (double)group->samples : NAN)),
