@@ -39,7 +39,7 @@ static struct {
     bool has_nested;
     const char *last_name; /* CUPTI has one copy of a kernel's name */
     int64_t last_number;
-} activities = {.buffers = PTHREAD_MUTEX_INITIALIZER, .reading = PTHREAD_ERRORCHECK_MUTEX_INITIALIZER_NP};
+} activities = {.buffers = PTHREAD_ERRORCHECK_MUTEX_INITIALIZER_NP, .reading = PTHREAD_ERRORCHECK_MUTEX_INITIALIZER_NP};
 
 /* What CUPTI records beside calls. Only kernels, copies and sets have to be there. */
 static const struct {
@@ -559,10 +559,16 @@ kprof_status kprof_activities_start(const kprof_activity_sink *sink, kprof_activ
     return KPROF_OK;
 }
 
-void kprof_activities_flush(void)
+size_t kprof_activities_flush(void)
 {
-    if (atomic_load(&activities.runs))
-        (void)activities.cupti->cuptiActivityFlushAll(0);
+    if (!atomic_load(&activities.runs))
+        return 0;
+    (void)activities.cupti->cuptiActivityFlushAll(0);
+    if (pthread_mutex_lock(&activities.buffers) != 0) /* a signal handler has interrupted who has it */
+        return 0;
+    const size_t kept = activities.out_count;
+    pthread_mutex_unlock(&activities.buffers);
+    return kept;
 }
 
 int64_t kprof_activities_now_ns(void)

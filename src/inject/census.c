@@ -224,7 +224,7 @@ void kprof_census_end(void)
 {
     if (!is_armed())
         return;
-    kprof_engine.device->activities_flush();
+    (void)kprof_engine.device->activities_flush();
     if (pthread_mutex_lock(&census.mutex) != 0) /* a signal handler ends the process within one of these functions */
         return;
     write_rows();
@@ -248,7 +248,7 @@ static void tell_devices(void)
 static void enter(const kprof_call *call)
 {
     if (call->kind == KPROF_CALL_STOP && is_armed())
-        kprof_engine.device->activities_flush();
+        (void)kprof_engine.device->activities_flush();
 }
 
 static void leave(const kprof_call *call)

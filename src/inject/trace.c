@@ -15,9 +15,11 @@
 #include <string.h>
 #include <time.h>
 
-#define BLOCK_BYTES       ((size_t)48 << 10)
-#define MOST_NAMES        (1u << 20)
-#define MOST_NAME_BYTES   ((size_t)64 << 20)
+#define BLOCK_BYTES     ((size_t)48 << 10)
+#define MOST_NAMES      (1u << 20)
+#define MOST_NAME_BYTES ((size_t)64 << 20)
+#define UNENDED                                                                                                        \
+    "activities that had not ended as the process did are missing, and others beside them in CUPTI's buffers"
 #define FIRST_SLOTS       256
 #define ONE_NAME_TOO_MANY "(kprof keeps no more names)"
 
@@ -66,10 +68,10 @@ static void write_block(struct trace *trace)
     memset(&trace->history, 0, sizeof trace->history);
 }
 
-static void write_state(struct trace *trace, int64_t end_unix_ns)
+static void write_state(struct trace *trace, int64_t end_unix_ns, const char *reason)
 {
     kprof_record record = {.type = KPROF_RECORD_TRACED};
-    record.traced = (kprof_traced_record){end_unix_ns, trace->dropped, trace->unknown, ""};
+    record.traced = (kprof_traced_record){end_unix_ns, trace->dropped, trace->unknown, reason};
     kprof_process_write(&record);
     trace->is_told = true;
 }
@@ -158,7 +160,7 @@ static void end_buffer(uint64_t dropped, uint64_t unknown)
     trace->is_told = trace->is_told && dropped == 0 && unknown == 0;
     write_block(trace);
     if (!trace->is_told)
-        write_state(trace, -1);
+        write_state(trace, -1, "");
     pthread_mutex_unlock(&trace->mutex);
 }
 
@@ -208,11 +210,11 @@ void kprof_trace_end(void)
     struct trace *trace = &the_trace;
     if (!is_armed())
         return;
-    kprof_engine.device->activities_flush();
+    const size_t kept = kprof_engine.device->activities_flush();
     if (pthread_mutex_lock(&trace->mutex) != 0) /* a signal handler ends the process in the middle of a block */
         return;
     write_block(trace);
-    write_state(trace, unix_ns());
+    write_state(trace, unix_ns(), kept > 0 ? UNENDED : "");
     pthread_mutex_unlock(&trace->mutex);
 }
 
@@ -225,7 +227,7 @@ void kprof_trace_forget(void)
 static void enter(const kprof_call *call)
 {
     if (call->kind == KPROF_CALL_STOP && is_armed())
-        kprof_engine.device->activities_flush();
+        (void)kprof_engine.device->activities_flush();
 }
 
 static void leave(const kprof_call *call)

@@ -422,8 +422,10 @@ static void memory_is_bounded(void **state)
     }
     assert_in_range(count, 100, MANY - 1);
     assert_in_range(bytes, 1, 256u << 20);
+    assert_int_equal(kprof_activities_flush(), count);
     for (size_t i = 0; i < count; i++)
         complete(&buffers[i]);
+    assert_int_equal(kprof_activities_flush(), 0);
     filled again = request();
     bool was_there = false;
     for (size_t i = 0; i < count; i++)

@@ -151,6 +151,10 @@ class Records(Tracing):
         self.assertIn("warning: activities lost: 7; ", run.err)
         self.assertIn("warning: kernels and copies whose times CUPTI does not know: 1; ", run.err)
         self.assertIn("100,20000,1,", run.out)
+        self.assert_run(self.trace(f"launch={VECTOR_ADD}", "do=kept:2"), 0)
+        [(reason,)] = self.query("run.kprof", "SELECT reason FROM trace")
+        self.assertIn("had not ended", reason)
+        self.assertIn("warning: processes that ended before their work on the GPU: 1;", self.kprof("stats", "run").err)
 
     def test_each_process_has_its_own(self):
         self.assert_run(self.trace(f"processes=2:{SCALE}", f"launch={VECTOR_ADD}"), 0)

@@ -36,9 +36,10 @@ static kprof_status activities_start(const kprof_activity_sink *wanted, kprof_ac
     return KPROF_OK;
 }
 
-static void activities_flush(void)
+static size_t activities_flush(void)
 {
     flushes++;
+    return 0;
 }
 
 static const kprof_device_ops device = {.activities_start = activities_start, .activities_flush = activities_flush};

@@ -1847,7 +1847,10 @@ static kprof_status activities_start(const kprof_activity_sink *sink, kprof_acti
     return kprof_fail(KPROF_UNSUPPORTED, "the machine keeps no activities");
 }
 
-static void activities_flush(void) {}
+static size_t activities_flush(void)
+{
+    return 0;
+}
 
 static int64_t activities_now_ns(void)
 {

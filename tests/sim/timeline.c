@@ -9,6 +9,7 @@
  *   stream:N   of what follows                       drop:N           CUPTI had no space for N activities
  *   junk:N     N records of a kind that kprof does not know
  *   lost:N     N kernels whose times CUPTI does not know
+ *   kept:N     CUPTI keeps N buffers when it is flushed
  *
  * CUPTI's thread hands activities over when there are FULL of them, and kprof_activities_flush the rest. */
 #include "sim/timeline.h"
@@ -36,6 +37,7 @@ static struct {
     int stream;
     int64_t correlation, address;
     uint64_t dropped, junk, lost;
+    size_t kept;
     kprof_activity full[FULL];
     size_t count;
 } timeline = {.mutex = PTHREAD_MUTEX_INITIALIZER, .now_ns = START_NS, .kernel_ns = 20000};
@@ -230,6 +232,8 @@ static bool do_locked(const char *word, const char *rest)
         timeline.dropped += (uint64_t)number;
     else if (strcmp(word, "junk") == 0)
         timeline.junk += (uint64_t)number;
+    else if (strcmp(word, "kept") == 0)
+        timeline.kept = (size_t)number;
     else if (strcmp(word, "lost") == 0)
         timeline.lost += (uint64_t)number;
     else
@@ -259,11 +263,12 @@ static kprof_status start(const kprof_activity_sink *sink, kprof_activity_scope 
     return KPROF_OK;
 }
 
-static void flush(void)
+static size_t flush(void)
 {
     pthread_mutex_lock(&timeline.mutex);
     hand_over();
     pthread_mutex_unlock(&timeline.mutex);
+    return timeline.kept;
 }
 
 static int64_t now(void)

@@ -321,6 +321,8 @@ kprof_status kprof_trace_tell_missing(kprof_report *report)
          "kernels and copies whose times CUPTI does not know", "tables of times are without them"},
         {"SELECT count(*) FROM trace WHERE end_unix_ns IS NULL", "processes cut short",
          "what they did last is missing"},
+        {"SELECT count(*) FROM trace WHERE reason!=''", "processes that ended before their work on the GPU",
+         "what had not ended is missing, and some of what had"},
     };
     kprof_status status = KPROF_OK;
     for (size_t i = 0; i < sizeof counts / sizeof *counts && status == KPROF_OK; i++) {
