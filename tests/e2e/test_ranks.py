@@ -4,6 +4,7 @@ import csv
 import io
 import os
 import shutil
+import sqlite3
 import subprocess
 import unittest
 
@@ -85,6 +86,14 @@ class Ranks(Case):
         self.assert_run(run, 0)
         self.assertIn("1 launch was not measured by all ranks, and lacks the passes of the others", run.err)
         self.assertEqual(self.query("all.kprof", "SELECT count(*) FROM launch"), [(2,)])
+        self.assertNotIn("ranks of the job", run.err)
+        for runs, said in (("run_0", "are not joined"), ("run_0 run_1", "these are 2 of 3 ranks of the job")):
+            for name in runs.split():
+                with sqlite3.connect(self.path(f"{name}.kprof")) as database:
+                    database.execute("UPDATE run SET sets=replace(sets, ' of 2', ' of 3')")
+            run = self.kprof("merge", *self.ranks(), "-f", "-o", "all")
+            self.assert_run(run, 0)
+            self.assertIn(said, run.err)
         run = self.profile(["--rank-passes"], [f"launch={SCALE}"])
         self.assert_run(run, 101)
         self.assertIn("nothing tells this process' rank", run.err)

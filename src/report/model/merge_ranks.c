@@ -152,8 +152,8 @@ static void tell_incomplete(kprof_report *report)
 {
     int64_t count = 0;
     static const char incomplete[] =
-        "SELECT count(*) FROM (SELECT count(*) AS ranks FROM placed GROUP BY shape, turn) WHERE ranks<(SELECT count(*) "
-        "FROM main.source)";
+        "SELECT count(*) FROM (SELECT count(*) AS ranks FROM placed GROUP BY shape, turn) WHERE ranks<(SELECT "
+        "count(DISTINCT source) FROM placed)";
     if (kprof_store_integer(report, incomplete, &count) == KPROF_OK && count > 0)
         kprof_log(KPROF_LOG_WARNING,
                   "%lld launch%s not measured by all ranks, and lack%s the passes of the others: ranks join where they "
@@ -161,13 +161,44 @@ static void tell_incomplete(kprof_report *report)
                   (long long)count, count == 1 ? " was" : "es were", count == 1 ? "s" : "");
 }
 
+/* What the reports say of their ranks. */
+typedef struct rank_facts {
+    int64_t reports, ranks;        /* all, and those of ranks */
+    int64_t distinct, sizes, size; /* different ranks; sizes of jobs, and the largest */
+} rank_facts;
+
+static kprof_status take_facts(void *user, sqlite3_stmt *row)
+{
+    *(rank_facts *)user =
+        (rank_facts){sqlite3_column_int64(row, 0), sqlite3_column_int64(row, 1), sqlite3_column_int64(row, 2),
+                     sqlite3_column_int64(row, 3), sqlite3_column_int64(row, 4)};
+    return KPROF_OK;
+}
+
+/* Are these the reports of ranks of one job that shared its passes? Warns where they are of ranks, but do not fit. */
+static kprof_status fit_together(kprof_report *report, bool *fit)
+{
+    static const char query[] =
+        "SELECT (SELECT count(*) FROM main.source), count(*), count(DISTINCT value), "
+        "count(DISTINCT substr(value, instr(value, ' of '))), max(CAST(substr(value, instr(value, ' of ')+4) AS INT)) "
+        "FROM main.source, json_each(iif(json_valid(sets), sets, '[]')) WHERE value LIKE '" KPROF_RANK_OF " % of %'";
+    rank_facts of = {0};
+    kprof_status status = kprof_store_query(report, query, take_facts, &of);
+    *fit = status == KPROF_OK && of.reports > 1 && of.reports == of.ranks && of.ranks == of.distinct && of.sizes == 1;
+    if (status == KPROF_OK && of.ranks > 0 && !*fit)
+        kprof_log(KPROF_LOG_WARNING, "not all reports are of different ranks of one job with --rank-passes, so their "
+                                     "launches are not joined");
+    else if (*fit && of.ranks < of.size)
+        kprof_log(KPROF_LOG_WARNING, "these are %lld of %lld ranks of the job: the passes of the others are missing",
+                  (long long)of.ranks, (long long)of.size);
+    return status;
+}
+
 kprof_status kprof_merge_join_ranks(kprof_report *into)
 {
-    int64_t are_ranks = 0;
-    kprof_status status = kprof_store_integer(
-        into, "SELECT count(*)>1 AND count(*)=sum(sets LIKE '%\"" KPROF_RANK_OF " % of %\"%') FROM main.source",
-        &are_ranks);
-    if (status != KPROF_OK || !are_ranks)
+    bool fit = false;
+    kprof_status status = fit_together(into, &fit);
+    if (status != KPROF_OK || !fit)
         return status;
     status = kprof_report_begin(into);
     if (status == KPROF_OK)

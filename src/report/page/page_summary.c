@@ -69,7 +69,7 @@ static size_t describe_spread(const row_texts *texts, const kprof_model_kernel *
     fields[2] = machine(kprof_field_with_unit(kprof_field_real("source_median", "Median", spread.median_ns), "ns"));
     fields[3] = machine(kprof_field_with_unit(kprof_field_real("source_maximum", "Most", spread.most_ns), "ns"));
     fields[4] = machine(kprof_field_text("slowest_source", "Slowest", spread.slowest));
-    fields[5] = line(kprof_field_text("spread_text", "Reports", spread.count > 0 ? text : NULL), NULL);
+    fields[5] = line(kprof_field_text("spread_text", "Reports", spread.count > 1 ? text : NULL), NULL);
     return SPREAD_FIELDS;
 }
 
