@@ -91,6 +91,11 @@ static kprof_emit_field if_wanted(const kprof_instruction_wish *wish, kprof_emit
     return kprof_instruction_passes(wish) > 0 ? field : FURTHER(field);
 }
 
+static kprof_emit_field if_sampled(const kprof_timeline_plan *plan, kprof_emit_field field)
+{
+    return plan->count > 0 ? field : FURTHER(field);
+}
+
 static void show_plan(kprof_emitter *emitter, const kprof_options *options, const kprof_workload *workload,
                       const kprof_chip_plan *chip)
 {
@@ -112,6 +117,11 @@ static void show_plan(kprof_emitter *emitter, const kprof_options *options, cons
                                                     (int64_t)instructions->counters.count)),
         if_wanted(instructions, kprof_field_text("instruction_samples", "Samples of instructions, in one of these",
                                                  instructions->samples ? "yes" : "no")),
+        if_sampled(&chip->plan.timeline, kprof_field_integer("timeline_passes", "Passes of samples over time, of these",
+                                                             (int64_t)chip->plan.timeline.count)),
+        if_sampled(&chip->plan.timeline,
+                   kprof_field_integer("timeline_metrics", "Metrics sampled over time",
+                                       (int64_t)kprof_timeline_metric_count(&chip->plan.timeline))),
         FURTHER(kprof_field_integer("sm_passes", "Passes with counters of the SMs", (int64_t)effort.sm_pass_count)),
         FURTHER(kprof_field_integer("slow_passes", "Passes that make launches slow", (int64_t)effort.slow_pass_count)),
         FURTHER(measure("counter_data", "Counter data of a launch, about", cost.counter_data_bytes, "byte")),
@@ -212,6 +222,10 @@ static void show_prices(kprof_emitter *emitter, bool all)
                         prices->sample_ms * 1e6, "ns")),
         FURTHER(measure("sample_start_time", "Samples, to start and stop for a batch (of an experiment)",
                         prices->sample_start_ms * 1e6, "ns")),
+        FURTHER(measure("timeline_time", "A launch in a pass of samples over time (of an experiment)",
+                        prices->timeline_ms * 1e6, "ns")),
+        FURTHER(measure("timeline_start_time", "Samples over time, to start and stop for a batch (of an experiment)",
+                        prices->timeline_start_ms * 1e6, "ns")),
     };
     emitter->ops->list_begin(emitter, &(kprof_emit_list){"prices", "Prices", KPROF_LIST_BLOCKS, false});
     show_record(emitter, fields, COUNT_OF(fields), all);

@@ -98,6 +98,18 @@ static kprof_status check_launches(const kprof_options *given, kprof_options *op
     return KPROF_NO_MATCH;
 }
 
+static kprof_status check_timelines(const kprof_options *options, kprof_report *report)
+{
+    bool is_there = true;
+    kprof_status status =
+        options->page == KPROF_PAGE_TIMELINE ? kprof_report_has_timelines(report, &is_there) : KPROF_OK;
+    if (status == KPROF_OK && !is_there)
+        return kprof_fail(KPROF_NO_MATCH,
+                          "%s has nothing over time; kprof --set pmsampling samples counters while kernels run",
+                          options->argument);
+    return status;
+}
+
 /* --launch may have asked for numbers that no launch has. */
 static void tell_numbers(const kprof_options *options)
 {
@@ -143,6 +155,8 @@ static kprof_status show(const kprof_options *options, const kprof_subset *subse
         is_part ? open_part(options, subset, &report, &kept) : kprof_report_open_named(options->argument, &report);
     if (status == KPROF_OK)
         status = check_launches(options, &rest, report);
+    if (status == KPROF_OK)
+        status = check_timelines(&rest, report);
     if (status == KPROF_NO_MATCH)
         tell_numbers(options);
     if (status == KPROF_OK)

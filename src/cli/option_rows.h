@@ -17,6 +17,9 @@ OPTION(ELSEWHERE, COUNT, selection.limits.max_passes, "max-passes", RUN | PLAN,
        .value = 1000000)
 OPTION(CLI, FLAG, rank_passes, "rank-passes", RUNNING,
        "collect one share of the passes, that of this rank of a job whose ranks do the same; kprof merge joins them")
+OPTION(ELSEWHERE, COUNT, selection.most_timelines, "pm-sampling-max-passes", RUN | PLAN,
+       "sample counters over time in at most N passes (auto: as many as it takes)", .argument = "N|auto",
+       .choices = KPROF_CHOICES({"auto", 0}, {"0", 0}), .value = 1000)
 OPTION(ELSEWHERE, SECONDS, selection.limits.budget_s, "budget", RUN | PLAN,
        "keep the most useful metrics that add at most about SECONDS to each process", .argument = "SECONDS")
 OPTION(ELSEWHERE, BYTES, selection.limits.workload.allocated_bytes, "allocated", RUN | PLAN,

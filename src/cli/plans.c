@@ -137,6 +137,19 @@ static kprof_status plan_what_there_is(const kprof_plans *plans, const kprof_sel
     return status;
 }
 
+/* As the recorder has them; what they hold is the plan's. */
+static kprof_status list_timelines(kprof_chip_plan *plan)
+{
+    const kprof_timeline_plan *from = &plan->plan.timeline;
+    plan->timelines = calloc(from->count + 1, sizeof *plan->timelines);
+    if (!plan->timelines)
+        return kprof_fail(KPROF_NO_MEMORY, "out of memory");
+    for (size_t i = 0; i < from->count; i++)
+        plan->timelines[i] =
+            (kprof_chip_timeline){from->passes[i].metrics, {from->passes[i].image.data, from->passes[i].image.size}};
+    return KPROF_OK;
+}
+
 static kprof_status plan_chip(const kprof_plans *plans, const kprof_selection *selection, const char *chip,
                               kprof_chip_plan *out)
 {
@@ -145,6 +158,8 @@ static kprof_status plan_chip(const kprof_plans *plans, const kprof_selection *s
     limited.limits = plans->limits;
     if (status == KPROF_OK)
         status = plan_what_there_is(plans, &limited, out);
+    if (status == KPROF_OK)
+        status = list_timelines(out);
     if (status == KPROF_OK)
         kprof_log(KPROF_LOG_DEBUG, "%s: %zu metrics in %zu passes", chip, out->plan.collect.count,
                   kprof_plan_pass_count(&out->plan));
@@ -166,7 +181,8 @@ static char *join_names(const kprof_strlist *names, size_t most)
 static void tell_stand_ins(const kprof_options *options, const kprof_chip_plan *chip, const char *left_out)
 {
     kprof_strlist parts = KPROF_STRLIST_INIT;
-    if (kprof_instruction_is_word(left_out))
+    if (kprof_instruction_is_word(left_out) ||
+        strncmp(left_out, KPROF_TIMELINE_PREFIX, strlen(KPROF_TIMELINE_PREFIX)) == 0)
         return;
     kprof_status status = kprof_limits_stand_ins(chip->host, left_out, &chip->plan.collect, &parts);
     char *names = status == KPROF_OK ? join_names(&parts, options->verbose ? SIZE_MAX : NAMES_TOLD) : NULL;
@@ -284,6 +300,7 @@ kprof_status kprof_plans_make_for(const kprof_options *options, const kprof_strl
 void kprof_plans_free(kprof_plans *plans)
 {
     for (size_t i = 0; i < plans->count; i++) {
+        free(plans->chips[i].timelines);
         kprof_plan_free(&plans->chips[i].plan);
         kprof_host_close(plans->chips[i].host);
     }
@@ -314,6 +331,8 @@ static void fill_chip(const kprof_chip_plan *from, kprof_chip_metrics *out)
         .proof = from->plan.variants.proof,
         .pass_count = (uint32_t)from->plan.pass_count,
         .patches_code = patches_code(&from->plan.schedule),
+        .timelines = from->timelines,
+        .timeline_count = from->plan.timeline.count,
     };
     for (size_t i = 0; i < from->plan.variants.witnesses.count; i++) {
         const kprof_pass_list *passes = &from->plan.schedule.metrics[from->plan.collect.count + i];

@@ -10,6 +10,7 @@
 typedef struct kprof_chip_plan {
     kprof_host *host;
     kprof_plan plan;
+    kprof_chip_timeline *timelines; /* [plan.timeline.count], for the recorder */
 } kprof_chip_plan;
 
 typedef struct kprof_plans {

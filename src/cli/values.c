@@ -129,6 +129,15 @@ static bool parse_bytes(const char *text, uint64_t *out)
     return true;
 }
 
+static kprof_status store_bytes(const kprof_option_row *row, const char *text, uint64_t *field)
+{
+    int value;
+    if (!find_choice(row, text, &value))
+        return parse_bytes(text, field) ? KPROF_OK : refuse_value(row, text);
+    *field = (uint64_t)value;
+    return KPROF_OK;
+}
+
 static kprof_status store_count(const kprof_option_row *row, const char *text, uint32_t *field)
 {
     uint64_t count = 0;
@@ -225,7 +234,7 @@ kprof_status kprof_value_store(const kprof_option_row *row, char *text, kprof_op
     case KPROF_OPTION_PERCENT:
         return parse_percent(text, field) ? KPROF_OK : refuse_value(row, text);
     case KPROF_OPTION_BYTES:
-        return parse_bytes(text, field) ? KPROF_OK : refuse_value(row, text);
+        return store_bytes(row, text, field);
     case KPROF_OPTION_ORDINALS:
         return store_ordinals(row, text, field);
     default:

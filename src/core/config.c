@@ -12,10 +12,11 @@
 #include <string.h>
 #include <unistd.h>
 
-#define CONFIG_MAGIC     "KPROFCFG"
-#define CONFIG_VERSION   21
-#define CONFIG_MAX_BYTES (64u << 20)
-#define CONFIG_MAX_CHIPS 256
+#define CONFIG_MAGIC         "KPROFCFG"
+#define CONFIG_VERSION       22
+#define CONFIG_MAX_BYTES     (64u << 20)
+#define CONFIG_MAX_CHIPS     256
+#define CONFIG_MAX_TIMELINES 1024
 /* All metrics of a chip at once take some hundred passes. */
 #define CONFIG_MAX_PASSES 4096
 #define DRAFT_FILE        KPROF_CONFIG_FILE ".new"
@@ -155,6 +156,32 @@ static void decode_image(kprof_bytes *in, kprof_chip_image *image)
     image->size = size;
 }
 
+static void encode_timelines(const kprof_chip_metrics *chip, kprof_strbuf *out)
+{
+    kprof_put_u32(out, (uint32_t)chip->timeline_count);
+    for (size_t i = 0; i < chip->timeline_count; i++) {
+        kprof_put_strings(out, &chip->timelines[i].metrics);
+        kprof_put_u64(out, chip->timelines[i].image.size);
+        kprof_strbuf_append(out, chip->timelines[i].image.data, chip->timelines[i].image.size);
+    }
+}
+
+static void decode_timelines(kprof_bytes *in, kprof_chip_metrics *chip)
+{
+    const uint32_t count = kprof_get_u32(in);
+    in->failed = in->failed || count > CONFIG_MAX_TIMELINES;
+    if (in->failed || count == 0)
+        return;
+    chip->timelines = calloc(count, sizeof *chip->timelines);
+    in->failed = !chip->timelines;
+    for (; !in->failed && chip->timeline_count < count; chip->timeline_count++) {
+        kprof_chip_timeline *timeline = &chip->timelines[chip->timeline_count];
+        kprof_get_strings(in, &timeline->metrics);
+        decode_image(in, &timeline->image);
+        in->failed = in->failed || timeline->metrics.count == 0 || timeline->image.size == 0;
+    }
+}
+
 static void encode_chip(const kprof_chip_metrics *chip, kprof_strbuf *out)
 {
     kprof_put_string(out, chip->chip);
@@ -171,6 +198,7 @@ static void encode_chip(const kprof_chip_metrics *chip, kprof_strbuf *out)
         kprof_put_u64(out, chip->images[i].size);
         kprof_strbuf_append(out, chip->images[i].data, chip->images[i].size);
     }
+    encode_timelines(chip, out);
 }
 
 static void decode_chip(kprof_bytes *in, kprof_chip_metrics *chip)
@@ -188,6 +216,7 @@ static void decode_chip(kprof_bytes *in, kprof_chip_metrics *chip)
     kprof_get_strings(in, &chip->proof);
     for (size_t i = 0; i < KPROF_IMAGES; i++)
         decode_image(in, &chip->images[i]);
+    decode_timelines(in, chip);
     in->failed =
         in->failed || chip->pass_count > CONFIG_MAX_PASSES || (chip->pass_count > 0 && chip->images[0].size == 0);
     if (in->failed)
@@ -362,6 +391,11 @@ void kprof_config_free(kprof_config *config)
         kprof_strlist_free(&config->chips[i].proof);
         for (size_t k = 0; k < KPROF_IMAGES; k++)
             free(config->chips[i].images[k].data);
+        for (size_t k = 0; k < config->chips[i].timeline_count; k++) {
+            kprof_strlist_free(&config->chips[i].timelines[k].metrics);
+            free(config->chips[i].timelines[k].image.data);
+        }
+        free(config->chips[i].timelines);
     }
     free(config->chips);
     *config = (kprof_config){0};

@@ -33,6 +33,12 @@ enum {
     KPROF_IMAGES = 5
 };
 
+/* What one replay of a launch samples over time. The first name tells whether the GPU is at work. */
+typedef struct kprof_chip_timeline {
+    kprof_strlist metrics;
+    kprof_chip_image image;
+} kprof_chip_timeline;
+
 /* The plan of one chip: hardware metric names for the Profiler Host API, in the order of a launch's values, and the
  * config images that schedule them in the same passes. Passes count from 0, without the pass of the proof. */
 typedef struct kprof_chip_metrics {
@@ -45,7 +51,9 @@ typedef struct kprof_chip_metrics {
     kprof_strlist proof; /* names that count the SMs' traffic to host and peer memory; empty: there is no proof */
     kprof_chip_image images[KPROF_IMAGES]; /* [0] always exists when pass_count > 0 */
     uint32_t pass_count;
-    bool patches_code; /* true: in some pass CUPTI patches the kernels to count */
+    bool patches_code;              /* true: in some pass CUPTI patches the kernels to count */
+    kprof_chip_timeline *timelines; /* [timeline_count], owned: of further replays, without which there are none */
+    size_t timeline_count;
 } kprof_chip_metrics;
 
 /* Is the witness in several passes, so that it compares them? Others tell how much of a range its kernel takes. */

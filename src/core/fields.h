@@ -24,7 +24,7 @@
 #include "core/attributes.h"
 
 /* A field that is added or removed makes another version of both. */
-#define KPROF_SPOOL_VERSION  10
+#define KPROF_SPOOL_VERSION  11
 #define KPROF_SCHEMA_VERSION 9
 
 /* The one metric of a launch that is measured. */
@@ -214,6 +214,19 @@
     SPOOL(U32, value_count, NONE)                                                                                      \
     SPOOL(VALUES, values, NONE) /* rows of an offset in bytes and a value for each name; rows of zeros are left out */
 
+/* What one pass has sampled over the time of a launch, whose record comes before; or, without names, why there is
+ * nothing. */
+#define KPROF_TIMELINE_FIELDS(FIELD, SPOOL, REPORT)                                                                    \
+    SPOOL(U64, launch, NONE)                                                                                           \
+    SPOOL(U32, pass, NONE)        /* from 0 */                                                                         \
+    SPOOL(U64, interval_ns, NONE) /* between samples, as asked for */                                                  \
+    SPOOL(TEXT, reason, NONE)     /* why samples are missing; "": all is well */                                       \
+    SPOOL(U32, name_count, NONE)                                                                                       \
+    SPOOL(NAMES, names, NONE) /* the first one tells whether the GPU is at work */                                     \
+    SPOOL(U32, value_count, NONE)                                                                                      \
+    SPOOL(VALUES, values,                                                                                              \
+          NONE) /* rows: begin and duration in ns, from the first sample on, and a value for each name */
+
 /* A frame of call stacks, before the first stack that has it. */
 #define KPROF_FRAME_FIELDS(FIELD, SPOOL, REPORT)                                                                       \
     SPOOL(U32, frame, NONE)     /* numbered from 1 in this process */                                                  \
@@ -294,7 +307,8 @@
     X(16, ACTIVITIES, activities)                                                                                      \
     X(17, TRACED, traced)                                                                                              \
     X(18, ARMED, armed)                                                                                                \
-    X(19, CENSUS, census)
+    X(19, CENSUS, census)                                                                                              \
+    X(20, TIMELINE, timeline)
 
 /* Tables of the report that no record is in. */
 #define KPROF_METRIC_FIELDS(FIELD, SPOOL, REPORT)                                                                      \

@@ -15,6 +15,7 @@
 #include "cupti/operation.h"
 #include "cupti/output.h"
 #include "cupti/pc_samples.h"
+#include "cupti/pm_sampling.h"
 #include "cupti/profiler.h"
 #include "cupti/snapshot.h"
 #include "cupti/target.h"
@@ -122,6 +123,14 @@
     X(pc_samples_stop)                                                                                                 \
     X(pc_samples_read)                                                                                                 \
     X(pc_samples_close)                                                                                                \
+    X(pm_sampling_open)                                                                                                \
+    X(pm_sampling_enable)                                                                                              \
+    X(pm_sampling_disable)                                                                                             \
+    X(pm_sampling_configure)                                                                                           \
+    X(pm_sampling_start)                                                                                               \
+    X(pm_sampling_stop)                                                                                                \
+    X(pm_sampling_read)                                                                                                \
+    X(pm_sampling_close)                                                                                               \
     X(codes_keep)                                                                                                      \
     X(codes_find)                                                                                                      \
     X(codes_drop)                                                                                                      \

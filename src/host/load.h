@@ -8,6 +8,7 @@
 
 #include <cupti.h>
 #include <cupti_pcsampling.h>
+#include <cupti_pmsampling.h>
 #include <cupti_profiler_host.h>
 #include <cupti_profiler_target.h>
 #include <cupti_range_profiler.h>
@@ -64,6 +65,16 @@
     X(cuptiPCSamplingStart)                                                                                            \
     X(cuptiPCSamplingStop)                                                                                             \
     X(cuptiPCSamplingGetData)                                                                                          \
+    X(cuptiPmSamplingEnable)                                                                                           \
+    X(cuptiPmSamplingDisable)                                                                                          \
+    X(cuptiPmSamplingSetConfig)                                                                                        \
+    X(cuptiPmSamplingGetCounterDataSize)                                                                               \
+    X(cuptiPmSamplingCounterDataImageInitialize)                                                                       \
+    X(cuptiPmSamplingStart)                                                                                            \
+    X(cuptiPmSamplingStop)                                                                                             \
+    X(cuptiPmSamplingDecodeData)                                                                                       \
+    X(cuptiPmSamplingGetCounterDataInfo)                                                                               \
+    X(cuptiPmSamplingCounterDataGetSampleInfo)                                                                         \
     X(cuptiGetCubinCrc)                                                                                                \
     X(cuptiGetTimestamp)                                                                                               \
     X(cuptiGetCallbackName)                                                                                            \

@@ -261,23 +261,30 @@ kprof_status kprof_host_sample_image(kprof_host *host, const kprof_strlist *name
     return make_image(host, CUPTI_PROFILER_TYPE_PM_SAMPLING, names, out);
 }
 
-/* CUPTI refuses a name that the chip does not have, so look for it first. */
+/* CUPTI refuses names that the chip does not have, or that it cannot count. */
 kprof_status kprof_ask_sampled(kprof_host *host, const char *name, kprof_strlist *out)
 {
-    char *names[] = {(char *)KPROF_SAMPLE_ACTIVITY, (char *)name};
+    const char *names[] = {KPROF_SAMPLE_ACTIVITY, name};
     properties unused;
-    kprof_config_image image;
+    CUpti_Profiler_Host_Object *object;
+    kprof_config_image image = {0};
     kprof_status status =
         name[kprof_metric_base_length(name)] ? find_properties(host, name, &unused) : KPROF_UNKNOWN_NAME;
     if (status == KPROF_UNKNOWN_NAME)
         return KPROF_OK;
     if (status == KPROF_OK)
-        status = kprof_host_sample_image(host, &(kprof_strlist){names, 2, 2}, &image);
+        status = object_open(host, CUPTI_PROFILER_TYPE_PM_SAMPLING, &object);
     if (status != KPROF_OK)
         return status;
+    const CUptiResult taken = object_add(host, object, names, 2);
+    if (taken == CUPTI_SUCCESS)
+        status = take_image(host, object, &image);
+    else if (taken == CUPTI_ERROR_OUT_OF_MEMORY)
+        status = KPROF_NO_MEMORY;
+    object_close(host, object);
     const bool is_one = image.pass_count == 1;
     kprof_config_image_free(&image);
-    return is_one ? add_names(out, &name, 1) : KPROF_OK;
+    return status == KPROF_OK && is_one ? add_names(out, &name, 1) : status;
 }
 
 /* Load and initialise NVPW, as often as somebody needs it. */

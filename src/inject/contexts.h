@@ -5,6 +5,7 @@
 #include "core/config.h"
 #include "cupti/flush.h"
 #include "cupti/pc_samples.h"
+#include "cupti/pm_sampling.h"
 #include "cupti/profiler.h"
 #include "cupti/snapshot.h"
 
@@ -18,6 +19,7 @@ typedef struct kprof_profiled_context {
     kprof_instructions *instructions; /* counters of instructions; NULL until wanted */
     kprof_pc_samples *pc_samples;     /* NULL: none are wanted, or not possible */
     char pc_samples_reason[256];      /* why not */
+    kprof_pm_sampling *pm_sampling;   /* samples over time; NULL until wanted */
     bool has_counters;                /* of the device */
     int64_t busy_before_ns;           /* another tool had the counters a short while before */
     kprof_flush *flush;               /* NULL until wanted */

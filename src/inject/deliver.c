@@ -38,7 +38,7 @@ void kprof_deliver_done(void)
     kprof_deliver_progress(&(kprof_launch_record){0}, 0, 0, 0);
 }
 
-static __thread bool tells_nothing; /* of instructions */
+static __thread bool tells_nothing; /* of instructions and timelines */
 
 void kprof_deliver_tell_instructions(bool tells)
 {
@@ -60,6 +60,15 @@ static void deliver_no_instructions(const kprof_launch_record *launch, const cha
         kprof_process_write(&record);
 }
 
+static void deliver_no_timeline(const kprof_launch_record *launch, const char *reason)
+{
+    const bool is_measured = launch->value_count > 0 || launch->mode == KPROF_REPLAY_MULTIPLEX || !*reason;
+    kprof_record record = {.type = KPROF_RECORD_TIMELINE};
+    record.timeline.launch = launch->launch;
+    record.timeline.reason = is_measured ? KPROF_NO_TIMELINE : reason;
+    kprof_process_write(&record);
+}
+
 void kprof_deliver_launch(kprof_launch_record *launch, const char *reason)
 {
     const bool is_multiplexed = launch->mode == KPROF_REPLAY_MULTIPLEX && launch->pass_count > 0; /* for a sample */
@@ -70,6 +79,8 @@ void kprof_deliver_launch(kprof_launch_record *launch, const char *reason)
     kprof_process_write(&record);
     if (!tells_nothing && kprof_measures_instructions())
         deliver_no_instructions(launch, reason);
+    if (!tells_nothing && kprof_measures_timelines())
+        deliver_no_timeline(launch, reason);
 }
 
 /* A range that CUPTI makes for a kernel has so many cycles in which the GPU executes none: 1,034 to 1,099 on an H200.

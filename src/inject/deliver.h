@@ -14,12 +14,15 @@
 /* Why a launch has nothing of its instructions. */
 #define KPROF_ONLY_IN_REPLAYS "the launch was not repeated, and instructions are measured in replays alone"
 
+/* Why a launch has no samples over time. */
+#define KPROF_NO_TIMELINE "the launch was not repeated, and counters are sampled over time in replays alone"
+
 /* Describe a kernel, before the first record that refers to it. */
 void kprof_deliver_kernel(const kprof_kernel *kernel);
 /* Report a chosen launch: that it is measured, as far as its record holds values, mode and passes, or why it is not. */
 void kprof_deliver_launch(kprof_launch_record *launch, const char *reason);
-/* Does kprof_deliver_launch tell that nothing was measured of the launch's instructions? It does unless the caller
- * tells what was. Of this thread. */
+/* Does kprof_deliver_launch tell that nothing was measured of the launch's instructions, or over time? It does unless
+ * the caller tells what was. Of this thread. */
 void kprof_deliver_tell_instructions(bool tells);
 /* Report that a pass, from 1, begins or goes on; `last` is the last of the `open` chosen launches that it is for. */
 void kprof_deliver_done(void); /* all launches that were asked for are told, and nothing is open */

@@ -71,4 +71,14 @@ static inline bool kprof_measures_instructions(void)
     return kprof_engine.process.config.instruction_metrics.count > 0 || kprof_engine.process.config.samples;
 }
 
+/* Is anything sampled over time, on any chip? */
+static inline bool kprof_measures_timelines(void)
+{
+    const kprof_config *config = &kprof_engine.process.config;
+    size_t count = 0;
+    for (size_t i = 0; i < config->chip_count; i++)
+        count += config->chips[i].timeline_count;
+    return count > 0;
+}
+
 #endif

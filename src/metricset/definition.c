@@ -116,6 +116,16 @@ static kprof_status read_header_item(const kprof_json_place *place, const cJSON 
     return status;
 }
 
+/* Each sample is of one metric: what could be computed of several, somebody else may. */
+static kprof_status read_timeline_item(const kprof_json_place *place, const cJSON *value, void *element)
+{
+    kprof_item_definition *item = element;
+    kprof_json_place name = {place, "name", 0};
+    kprof_status status = read_header_item(place, value, item);
+    return status == KPROF_OK && item->name ? kprof_json_fail(&name, "is for expressions; a timeline has metrics")
+                                            : status;
+}
+
 /* null is an empty cell: no choices. */
 static kprof_status read_cell(const kprof_json_place *place, const cJSON *value, void *element)
 {
@@ -256,6 +266,7 @@ static kprof_status read_bodies(const kprof_json_place *place, const cJSON *valu
     static const kprof_json_array items = {"items", sizeof(kprof_item_definition), read_header_item};
     static const kprof_json_array tables = {"tables", sizeof(kprof_table_definition), read_table};
     static const kprof_json_array rooflines = {"rooflines", sizeof(kprof_roofline_definition), read_roofline};
+    static const kprof_json_array timeline = {"timeline", sizeof(kprof_item_definition), read_timeline_item};
     kprof_json_list list;
     kprof_status status = kprof_json_get_array(place, value, &items, &list);
     out->items = list.elements;
@@ -270,14 +281,20 @@ static kprof_status read_bodies(const kprof_json_place *place, const cJSON *valu
     status = kprof_json_get_array(place, value, &rooflines, &list);
     out->rooflines = list.elements;
     out->roofline_count = list.count;
+    if (status != KPROF_OK)
+        return status;
+    status = kprof_json_get_array(place, value, &timeline, &list);
+    out->timeline = list.elements;
+    out->timeline_count = list.count;
     return status;
 }
 
 kprof_status kprof_section_definition_read(const kprof_json_place *place, const cJSON *value,
                                            kprof_section_definition *out)
 {
-    static const char *const keys[] = {"id",    "name",   "help",      "aliases",      "order",   "priority",
-                                       "items", "tables", "rooflines", "instructions", "samples", NULL};
+    static const char *const keys[] = {"id",       "name",     "help",   "aliases",   "order",
+                                       "priority", "items",    "tables", "rooflines", "instructions",
+                                       "samples",  "timeline", NULL};
     *out = (kprof_section_definition){0};
     const text_field fields[] = {
         {"id", true, &out->id}, {"name", true, &out->name}, {"help", false, &out->help}, {NULL, false, NULL}};
@@ -346,6 +363,9 @@ void kprof_section_definition_free(kprof_section_definition *definition)
         free_table(&definition->tables[i]);
     for (size_t i = 0; i < definition->roofline_count; i++)
         free_roofline(&definition->rooflines[i]);
+    for (size_t i = 0; i < definition->timeline_count; i++)
+        kprof_item_definition_free(&definition->timeline[i]);
+    free(definition->timeline);
     free(definition->items);
     free(definition->tables);
     free(definition->rooflines);

@@ -65,8 +65,10 @@ typedef struct kprof_section_definition {
     size_t table_count;
     kprof_roofline_definition *rooflines;
     size_t roofline_count;
-    char **instructions; /* names of counters of single instructions, NULL-terminated; NULL: none */
-    bool samples;        /* it has samples of instructions */
+    char **instructions;             /* names of counters of single instructions, NULL-terminated; NULL: none */
+    bool samples;                    /* it has samples of instructions */
+    kprof_item_definition *timeline; /* metrics that are sampled over time */
+    size_t timeline_count;
 } kprof_section_definition;
 
 /* Read a section's JSON; BAD_METRICSET names the place. `out` is freed with kprof_section_definition_free, on failure
@@ -95,6 +97,9 @@ typedef struct kprof_supply {
  * names is left out instead. With supply and collect NULL every first choice is taken. */
 kprof_status kprof_section_resolve(const kprof_section_definition *definition, const kprof_supply *supply,
                                    kprof_strlist *collect, kprof_section *out) KPROF_MUST_CHECK;
+
+/* The first choice that one pass of the host's chip samples over time, or NULL; without a host the first. */
+const kprof_choice *kprof_item_sampled(const kprof_item_definition *item, kprof_host *host);
 
 /* Append the metrics from which one item of a section is computed on the chip of `host`, each once. Nothing when the
  * chip has none of its choices. */

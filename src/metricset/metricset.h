@@ -9,6 +9,7 @@
 #include "metricset/instruction.h"
 #include "metricset/section.h"
 #include "planner/planner.h"
+#include "planner/timeline.h"
 
 typedef struct kprof_catalog kprof_catalog;
 
@@ -88,13 +89,14 @@ kprof_status kprof_nearest_alias(const kprof_catalog *catalog, const char *word,
 
 /* The user's choice. If all lists are empty, it is the default set. */
 typedef struct kprof_selection {
-    kprof_strlist sets;     /* ids or aliases */
-    kprof_strlist sections; /* ids or "regex:..." */
-    kprof_strlist excluded; /* likewise: sections that are not taken, whatever asks for them */
-    kprof_strlist metrics;  /* full names, base names (expand to first-level submetrics as ncu does), "regex:...",
-                               "breakdown:<throughput>", "group:<section id>"; launch__* names and aliases too, and
-                               those of instructions (metricset/instruction.h) */
-    kprof_limits limits;    /* where they are too tight, the least useful names are left out */
+    kprof_strlist sets;      /* ids or aliases */
+    kprof_strlist sections;  /* ids or "regex:..." */
+    kprof_strlist excluded;  /* likewise: sections that are not taken, whatever asks for them */
+    kprof_strlist metrics;   /* full names, base names (expand to first-level submetrics as ncu does), "regex:...",
+                                "breakdown:<throughput>", "group:<section id>"; launch__* names and aliases too, and
+                                those of instructions (metricset/instruction.h) */
+    kprof_limits limits;     /* where they are too tight, the least useful names are left out */
+    uint32_t most_timelines; /* passes of samples over time; 0: as many as it takes */
 } kprof_selection;
 
 /* Copy the selection, but for the words that name what kprof is known to lack, such as sections of sampled source
@@ -124,6 +126,7 @@ typedef struct kprof_plan {
     kprof_item *computed;   /* [computed_count]: values of --metrics that are expressions over what is collected */
     size_t computed_count;
     kprof_instruction_wish instructions; /* that each launch is repeated for, beside the passes of the schedule */
+    kprof_timeline_plan timeline;        /* what each launch is repeated for further, and is sampled over time */
     kprof_strlist notes;                 /* for people: what stands for names of other tools in --metrics */
     kprof_section *sections;             /* [section_count], display order */
     size_t section_count;
@@ -138,7 +141,7 @@ typedef struct kprof_plan {
 kprof_status kprof_plan_make(const kprof_catalog *catalog, const kprof_selection *selection, kprof_host *host,
                              kprof_plan *out) KPROF_MUST_CHECK;
 void kprof_plan_free(kprof_plan *plan); /* members, not the struct */
-/* The passes of the schedule, and those of instructions. */
+/* The passes of the schedule, those of instructions and those of samples over time. */
 size_t kprof_plan_pass_count(const kprof_plan *plan);
 /* The workload with the passes of instructions that the plan has. */
 kprof_workload kprof_plan_workload(const kprof_plan *plan, const kprof_workload *workload);

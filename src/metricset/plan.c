@@ -191,7 +191,7 @@ kprof_status kprof_selection_trim(const kprof_catalog *catalog, const kprof_sele
     static const char *const options[] = {"set", "section", "metrics"};
     const kprof_strlist *const lists[] = {&from->sets, &from->sections, &from->metrics};
     size_t kept = 0;
-    *out = (kprof_selection){.limits = from->limits};
+    *out = (kprof_selection){.limits = from->limits, .most_timelines = from->most_timelines};
     if (!copy_list(&from->excluded, &out->excluded))
         return KPROF_NO_MEMORY;
     kprof_strlist *const targets[] = {&out->sets, &out->sections, &out->metrics};
@@ -258,7 +258,8 @@ static kprof_status resolve_sections(const kprof_catalog *catalog, const bool *w
         kprof_status status = kprof_section_resolve(&catalog->sections[i], supply, &out->collect, section);
         if (status != KPROF_OK)
             return status;
-        if (supply->only && section->item_count + section->table_count + section->roofline_count == 0)
+        if (supply->only &&
+            section->item_count + section->table_count + section->roofline_count + section->timeline_count == 0)
             kprof_section_free(section);
         else
             out->section_count++;
@@ -467,9 +468,15 @@ static kprof_status fail_limits(const kprof_limits *limits, const kprof_plan *pl
                       kprof_prices.start_s);
 }
 
+/* Of instructions and of samples over time. */
+static size_t further_passes(const kprof_plan *plan)
+{
+    return kprof_instruction_passes(&plan->instructions) + plan->timeline.count;
+}
+
 size_t kprof_plan_pass_count(const kprof_plan *plan)
 {
-    return plan->pass_count + kprof_instruction_passes(&plan->instructions);
+    return plan->pass_count + further_passes(plan);
 }
 
 kprof_cost kprof_plan_cost_without_instructions(const kprof_plan *plan, const kprof_workload *workload)
@@ -477,6 +484,7 @@ kprof_cost kprof_plan_cost_without_instructions(const kprof_plan *plan, const kp
     const kprof_effort effort = kprof_effort_of(&plan->schedule, plan->collect.count);
     kprof_workload others = *workload;
     others.counts_instructions = others.samples = false;
+    others.timelines = (uint32_t)plan->timeline.count;
     return kprof_cost_of(&effort, &others);
 }
 
@@ -485,6 +493,7 @@ kprof_workload kprof_plan_workload(const kprof_plan *plan, const kprof_workload 
     kprof_workload all = *workload;
     all.counts_instructions = plan->instructions.counters.count > 0;
     all.samples = plan->instructions.samples;
+    all.timelines = (uint32_t)plan->timeline.count;
     return all;
 }
 
@@ -499,7 +508,7 @@ typedef struct pass_wish {
 static kprof_status plan_beside(const pass_wish *wish, const kprof_plan *plan, kprof_planned *out, bool *fits)
 {
     kprof_limits limits = *wish->limits;
-    const uint32_t own = (uint32_t)kprof_instruction_passes(&plan->instructions);
+    const uint32_t own = (uint32_t)further_passes(plan);
     limits.workload = kprof_plan_workload(plan, &limits.workload);
     *out = (kprof_planned){0};
     *fits = limits.max_passes == 0 || own == 0 || limits.max_passes > own;
@@ -513,9 +522,29 @@ static kprof_status plan_beside(const pass_wish *wish, const kprof_plan *plan, k
     return status;
 }
 
-/* Leave out the counters of instructions, which are the dearest, or else the samples. */
-static kprof_status drop_instructions(kprof_plan *plan, kprof_strlist *dropped)
+/* Leave out what is sampled over time. */
+static kprof_status drop_timelines(kprof_plan *plan, kprof_strlist *dropped)
 {
+    kprof_strbuf word = KPROF_STRBUF_INIT;
+    bool added = true;
+    for (size_t i = 0; i < plan->timeline.count; i++) {
+        const kprof_strlist *names = &plan->timeline.passes[i].metrics;
+        for (size_t k = 1; k < names->count && added; k++) {
+            kprof_strbuf_clear(&word);
+            kprof_strbuf_printf(&word, KPROF_TIMELINE_PREFIX "%s", names->items[k]);
+            added = !word.failed && kprof_strlist_add(dropped, word.data);
+        }
+    }
+    kprof_strbuf_free(&word);
+    kprof_timeline_free(&plan->timeline);
+    return added ? KPROF_OK : KPROF_NO_MEMORY;
+}
+
+/* Leave out what is sampled over time, or else the counters of instructions, which are the dearest, or the samples. */
+static kprof_status drop_further(kprof_plan *plan, kprof_strlist *dropped)
+{
+    if (plan->timeline.count > 0)
+        return drop_timelines(plan, dropped);
     kprof_strlist *counters = &plan->instructions.counters;
     kprof_strbuf word = KPROF_STRBUF_INIT;
     bool added = counters->count > 0 || kprof_strlist_add(dropped, KPROF_SAMPLE_COUNT);
@@ -561,7 +590,7 @@ static kprof_status plan_passes(const pass_wish *wish, kprof_plan *out)
     kprof_status status = plan_beside(wish, out, &planned, &fits);
     while (status == KPROF_OK && !fits) {
         kprof_planned_free(&planned);
-        status = drop_instructions(out, &dropped);
+        status = drop_further(out, &dropped);
         if (status == KPROF_OK)
             status = plan_beside(wish, out, &planned, &fits);
     }
@@ -596,6 +625,70 @@ static kprof_status add_section_instructions(const kprof_queue_sources *from, kp
     return status;
 }
 
+/* The names that the wanted sections sample over time on the chip, each once. */
+static kprof_status list_timelines(const kprof_queue_sources *from, kprof_host *host, kprof_strlist *out)
+{
+    bool added = true;
+    for (size_t i = 0; i < from->catalog->section_count && added; i++) {
+        const kprof_section_definition *section = &from->catalog->sections[i];
+        for (size_t k = 0; from->wanted[i] && k < section->timeline_count && added; k++) {
+            const kprof_choice *chosen = kprof_item_sampled(&section->timeline[k], host);
+            added = !chosen || strcmp(chosen->text, KPROF_SAMPLE_ACTIVITY) == 0 ||
+                    kprof_strlist_add_unique(out, chosen->text);
+        }
+    }
+    return added ? KPROF_OK : KPROF_NO_MEMORY;
+}
+
+static kprof_status note_left_out(kprof_plan *plan)
+{
+    const kprof_strlist *left_out = &plan->timeline.left_out;
+    kprof_strbuf note = KPROF_STRBUF_INIT;
+    kprof_strbuf_printf(&note, "%s: not sampled over time, to keep within --pm-sampling-max-passes:", plan->chip);
+    for (size_t i = 0; i < left_out->count; i++)
+        kprof_strbuf_printf(&note, "%s %s", i ? "," : "", left_out->items[i]);
+    const bool added = left_out->count == 0 || (!note.failed && kprof_strlist_add_unique(&plan->notes, note.data));
+    kprof_strbuf_free(&note);
+    return added ? KPROF_OK : KPROF_NO_MEMORY;
+}
+
+static kprof_status add_timelines(const kprof_queue_sources *from, const kprof_selection *selection, kprof_host *host,
+                                  kprof_plan *out)
+{
+    kprof_strlist names = KPROF_STRLIST_INIT;
+    kprof_status status = list_timelines(from, host, &names);
+    if (status == KPROF_OK && names.count > 0)
+        status = kprof_timeline_make(host, &names, selection->most_timelines, &out->timeline);
+    if (status == KPROF_OK)
+        status = note_left_out(out);
+    kprof_strlist_free(&names);
+    return status;
+}
+
+static bool is_sampled(const kprof_timeline_plan *plan, const char *name)
+{
+    bool is = false;
+    for (size_t i = 0; i < plan->count && !is; i++)
+        is = kprof_strlist_contains(&plan->passes[i].metrics, name);
+    return is;
+}
+
+/* A section does not show what is not sampled. */
+static void drop_unsampled(kprof_plan *plan)
+{
+    for (size_t i = 0; i < plan->section_count; i++) {
+        kprof_section *section = &plan->sections[i];
+        size_t kept = 0;
+        for (size_t k = 0; k < section->timeline_count; k++) {
+            if (is_sampled(&plan->timeline, section->timeline[k].name))
+                section->timeline[kept++] = section->timeline[k];
+            else
+                kprof_item_clear(&section->timeline[k]);
+        }
+        section->timeline_count = kept;
+    }
+}
+
 /* `collect` has the names of --metrics so far. With limits it is in order of usefulness that names are wanted, and
  * sections have what was left of them. */
 static kprof_status fill_sections(const kprof_queue_sources *from, const kprof_selection *selection, kprof_host *host,
@@ -607,6 +700,8 @@ static kprof_status fill_sections(const kprof_queue_sources *from, const kprof_s
     const bool is_asked = kprof_instruction_passes(&out->instructions) > 0;
     kprof_status status = add_section_instructions(from, host, out);
     if (status == KPROF_OK)
+        status = add_timelines(from, selection, host, out);
+    if (status == KPROF_OK)
         status = is_limited ? kprof_queue_fill(from, host, &names)
                             : resolve_sections(from->catalog, from->wanted, &supply, out);
     if (!is_limited) {
@@ -614,8 +709,7 @@ static kprof_status fill_sections(const kprof_queue_sources *from, const kprof_s
         out->collect = (kprof_strlist)KPROF_STRLIST_INIT;
     }
     /* Launches are repeated, and so have counters and samples of their instructions, where something is collected. */
-    if (status == KPROF_OK && names.count == 0 && kprof_instruction_passes(&out->instructions) > 0 &&
-        !kprof_strlist_add(&names, duration))
+    if (status == KPROF_OK && names.count == 0 && further_passes(out) > 0 && !kprof_strlist_add(&names, duration))
         status = KPROF_NO_MEMORY;
     if (status == KPROF_OK && is_limited && !is_asked && kprof_instruction_passes(&out->instructions) > 0)
         status = list_useful(from, host, &useful);
@@ -623,7 +717,10 @@ static kprof_status fill_sections(const kprof_queue_sources *from, const kprof_s
         status = plan_passes(&(pass_wish){&names, &useful, &selection->limits, host}, out);
     kprof_strlist_free(&names);
     kprof_strlist_free(&useful);
-    return status == KPROF_OK && is_limited ? resolve_sections(from->catalog, from->wanted, &supply, out) : status;
+    if (status == KPROF_OK && is_limited)
+        status = resolve_sections(from->catalog, from->wanted, &supply, out);
+    drop_unsampled(out);
+    return status;
 }
 
 static kprof_status fill_plan(const kprof_catalog *catalog, const kprof_selection *selection, kprof_host *host,
@@ -662,6 +759,7 @@ void kprof_plan_free(kprof_plan *plan)
     free(plan->computed);
     kprof_strlist_free(&plan->notes);
     kprof_instruction_wish_free(&plan->instructions);
+    kprof_timeline_free(&plan->timeline);
     free(plan->chip);
     kprof_strlist_free(&plan->collect);
     kprof_strlist_free(&plan->shown);

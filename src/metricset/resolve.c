@@ -366,6 +366,31 @@ static kprof_status resolve_roofline(const resolver *r, const kprof_roofline_def
     return status;
 }
 
+const kprof_choice *kprof_item_sampled(const kprof_item_definition *item, kprof_host *host)
+{
+    for (size_t i = 0; i < item->choice_count; i++) {
+        if (!host || kprof_host_can_sample(host, item->choices[i].text))
+            return &item->choices[i];
+    }
+    return NULL;
+}
+
+/* A chip that has none of the choices leaves the item out. */
+static kprof_status resolve_timeline(const resolver *r, const kprof_section_definition *from, kprof_section *out)
+{
+    kprof_status status = KPROF_OK;
+    out->timeline = calloc(from->timeline_count + 1, sizeof *out->timeline);
+    if (!out->timeline)
+        return KPROF_NO_MEMORY;
+    for (size_t i = 0; i < from->timeline_count && status == KPROF_OK; i++) {
+        const kprof_item_definition *item = &from->timeline[i];
+        const kprof_choice *chosen = kprof_item_sampled(item, r->host);
+        if (chosen)
+            status = fill_item(item, chosen, item->label, &out->timeline[out->timeline_count++]);
+    }
+    return status;
+}
+
 static kprof_status resolve_bodies(const resolver *r, const kprof_section_definition *from, kprof_section *out)
 {
     kprof_status status = resolve_items(r, from, out);
@@ -383,7 +408,7 @@ static kprof_status resolve_bodies(const resolver *r, const kprof_section_defini
     }
     for (size_t i = 0; i < from->roofline_count && status == KPROF_OK; i++)
         status = resolve_roofline(r, &from->rooflines[i], out);
-    return status;
+    return status == KPROF_OK ? resolve_timeline(r, from, out) : status;
 }
 
 kprof_status kprof_section_resolve(const kprof_section_definition *definition, const kprof_supply *supply,

@@ -83,6 +83,9 @@ char *kprof_section_to_json(const kprof_section *section)
     cJSON *rooflines = cJSON_AddArrayToObject(json, "rooflines");
     for (size_t i = 0; i < section->roofline_count; i++)
         cJSON_AddItemToArray(rooflines, put_roofline(&section->rooflines[i]));
+    cJSON *timeline = section->timeline_count > 0 ? cJSON_AddArrayToObject(json, "timeline") : NULL;
+    for (size_t i = 0; i < section->timeline_count; i++)
+        cJSON_AddItemToArray(timeline, put_item(&section->timeline[i]));
     char *text = cJSON_PrintUnformatted(json);
     cJSON_Delete(json);
     if (text && kprof_memory_was_lacking()) {
@@ -143,6 +146,9 @@ void kprof_section_free(kprof_section *section)
         kprof_table_clear(&section->tables[i]);
     for (size_t i = 0; i < section->roofline_count; i++)
         kprof_roofline_clear(&section->rooflines[i]);
+    for (size_t i = 0; i < section->timeline_count; i++)
+        kprof_item_clear(&section->timeline[i]);
+    free(section->timeline);
     free(section->items);
     free(section->tables);
     free(section->rooflines);

@@ -53,6 +53,8 @@ typedef struct kprof_section {
     size_t table_count;
     kprof_roofline *rooflines; /* [roofline_count] */
     size_t roofline_count;
+    kprof_item *timeline; /* metrics that are sampled over time [timeline_count] */
+    size_t timeline_count;
 } kprof_section;
 
 /* Write a resolved section as JSON text; kprof_section_from_json reads it back. Caller frees; NULL when out of memory.

@@ -8,8 +8,8 @@
 #define MIB_BYTES 1048576.0
 #define GIB_BYTES (1024 * MIB_BYTES)
 
-/* `source` tells how each was measured: kernels of 60 us, driver 580.159.04 with CUDA 13.0. Those of instructions are
- * of an experiment with two kernels of 25 us and five counters, not of kprof. */
+/* `source` tells how each was measured: kernels of 60 us, driver 580.159.04 with CUDA 13.0. Those of instructions and
+ * timelines are of an experiment with two kernels of 25 us and five counters, not of kprof. */
 const kprof_price_list kprof_prices = {
     .measured_on = "NVIDIA H200",
     .source = "docs/planning.md, \"What things cost\"",
@@ -25,6 +25,8 @@ const kprof_price_list kprof_prices = {
     .instruction_ms = 5,
     .sample_ms = 2,
     .sample_start_ms = 140,
+    .timeline_ms = 12,
+    .timeline_start_ms = 230,
     .save_ms_per_gib = 1.3, /* reading at 4.3 TB/s, keeping at 1.95, comparing with what the own run left at 2.2 */
     .restore_ms_per_gib = 0.5,
     .device_bytes = 139 * GIB_BYTES,
@@ -90,13 +92,14 @@ kprof_cost kprof_cost_of(const kprof_effort *effort, const kprof_workload *workl
 {
     const kprof_price_list *prices = &kprof_prices;
     const bool counts = workload->counts_instructions, samples = workload->samples;
+    const uint32_t timelines = workload->timelines;
     size_t passes = effort->sm_pass_count + effort->other_pass_count;
     kprof_cost cost = {.counter_data_bytes = (double)passes * KPROF_COUNTER_BYTES_PER_PASS};
     cost.device_bytes = workload->device_bytes ? (double)workload->device_bytes : prices->device_bytes;
     cost.batch_ms = (double)effort->sm_pass_count * prices->sm_pass_start_ms +
                     (double)effort->other_pass_count * prices->other_pass_start_ms +
-                    (samples ? prices->sample_start_ms : 0);
-    if (passes > 0 || counts || samples) { /* else there are no batches */
+                    (samples ? prices->sample_start_ms : 0) + (timelines ? prices->timeline_start_ms : 0);
+    if (passes > 0 || counts || samples || timelines) { /* else there are no batches */
         /* Count the counter data of the largest batch, and nothing that the engine allocates beyond it. */
         uint64_t capacity = kprof_batch_capacity(workload, passes > 0 ? passes : 1);
         cost.batch_counter_bytes = (double)smaller(workload->launches, capacity) * cost.counter_data_bytes;
@@ -107,10 +110,10 @@ kprof_cost kprof_cost_of(const kprof_effort *effort, const kprof_workload *workl
                      (double)(passes - effort->slow_pass_count) * prices->other_pass_ms +
                      (double)passes * cache_control_ms(workload->cache_control, passes) +
                      (double)effort->metric_count * prices->evaluation_ms + (counts ? prices->instruction_ms : 0) +
-                     (samples ? prices->sample_ms : 0);
+                     (samples ? prices->sample_ms : 0) + timelines * prices->timeline_ms;
     double work_ms = (double)workload->launches * cost.launch_ms + (double)cost.batch_count * cost.batch_ms;
     cost.total_s = cost.start_s + work_ms / 1000;
-    add_memory(workload, passes + counts + samples, &cost);
+    add_memory(workload, passes + counts + samples + timelines, &cost);
     return cost;
 }
 

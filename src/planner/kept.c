@@ -10,10 +10,10 @@
 void kprof_planned_question(const kprof_limits *limits, char *out, size_t size)
 {
     const kprof_workload *workload = &limits->workload;
-    snprintf(out, size, "plan %u %.9g %llu %u %d %llu %llu %d %d planner %s", limits->max_passes, limits->budget_s,
+    snprintf(out, size, "plan %u %.9g %llu %u %d %llu %llu %d %d %u planner %s", limits->max_passes, limits->budget_s,
              (unsigned long long)workload->launches, workload->batch, (int)workload->cache_control,
              (unsigned long long)workload->allocated_bytes, (unsigned long long)workload->device_bytes,
-             workload->counts_instructions, workload->samples, KPROF_PLANNER_SOURCES);
+             workload->counts_instructions, workload->samples, workload->timelines, KPROF_PLANNER_SOURCES);
 }
 
 /* The bytes to write a plan to, or to read it from. */

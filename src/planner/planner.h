@@ -69,6 +69,8 @@ typedef struct kprof_price_list {
     double instruction_ms;      /* a launch, with counters of its instructions in a pass of their own */
     double sample_ms;           /* a launch, with samples of its instructions, likewise */
     double sample_start_ms;     /* starting and stopping the samples of one batch */
+    double timeline_ms;         /* a launch, sampled over time in one pass */
+    double timeline_start_ms;   /* enabling and disabling such samples for a batch */
     double save_ms_per_gib;     /* memory, once for each batch: its start, and what the own run changed */
     double restore_ms_per_gib;  /* before each pass, and after the last one */
     double device_bytes;        /* memory of the GPU */
@@ -99,6 +101,7 @@ typedef struct kprof_workload {
     uint64_t device_bytes;    /* memory of the GPU; 0: not known, that of the GPU whose prices these are */
     bool counts_instructions; /* beside the passes of the schedule a launch is repeated with counters of instructions */
     bool samples;             /* and once more with samples of them */
+    uint32_t timelines;       /* and so often, sampled over time */
 } kprof_workload;
 
 typedef struct kprof_cost {

@@ -5,6 +5,9 @@
 
 #include "host/host.h"
 
+/* The prefix of such a name where it stands beside others, as ncu has it. */
+#define KPROF_TIMELINE_PREFIX "pmsampling:"
+
 /* What is sampled together. The first name is KPROF_SAMPLE_ACTIVITY, in each pass. */
 typedef struct kprof_timeline_pass {
     kprof_strlist metrics;

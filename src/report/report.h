@@ -111,6 +111,9 @@ typedef struct kprof_census_choice {
 kprof_status kprof_report_choose(kprof_report *report, const kprof_filter_spec *filter, uint64_t most,
                                  kprof_census_choice *out) KPROF_MUST_CHECK;
 
+/* Does any launch have samples over time, or a reason why it has none? */
+kprof_status kprof_report_has_timelines(kprof_report *report, bool *out) KPROF_MUST_CHECK;
+
 /* kprof's own command line, as kprof_report_create was given it, but safe to print. Caller frees. */
 kprof_status kprof_report_command_line(kprof_report *report, char **out) KPROF_MUST_CHECK;
 
@@ -153,6 +156,7 @@ void kprof_seen_free(kprof_seen_kernel *kernels, size_t count);
     X(STATISTICS, statistics, 1) /* how each metric spreads over the launches of each kernel */                        \
     X(BRIEF, brief, 1)           /* a few lines, or a small document, for each kernel */                               \
     X(SOURCE, source, 1)         /* lines and instructions of each kernel, the hottest first */                        \
+    X(TIMELINE, timeline, 1)     /* what each launch has over time */                                                  \
     X(SOURCES, sources, 1)       /* each kernel over the reports that were merged, or the processes */                 \
     X(SESSION, session, 1)       /* run, processes, devices, kernels seen, messages */
 #define KPROF_PAGE_ID(id, name, reports) KPROF_PAGE_##id,

@@ -534,7 +534,7 @@ static void refused_values(void **state)
     assert_refused("--devices 64 app", "\"64\"");
     assert_refused("--devices= app", "--devices");
     assert_refused("--set , app", "--set");
-    assert_refused("--page detail app", "details|raw|summary|census|statistics|brief|source|sources|session");
+    assert_refused("--page detail app", "details|raw|summary|census|statistics|brief|source|timeline|sources|session");
     assert_refused("--replay-mode repeat app", "give kernel|multiplex|auto|range|app-range");
     assert_refused("--graph-profiling none app", "give node|graph");
     assert_refused("--multiplex-samples 0 app", "N is from 1 to 100000");
@@ -642,8 +642,8 @@ static void unknown_options(void **state)
     assert_refused("-Z app", "-Z");
     assert_refused("--launch-s 1 app", "--launch-skip");
     assert_refused("--python-inc x app", "--python-inc (--python-include): this option of ncu is not supported");
-    assert_refused("--sampling-intervall 1 app",
-                   "unknown option --sampling-intervall; did you mean --warp-sampling-interval?");
+    assert_refused("--warp-sampling-intervall 1 app",
+                   "unknown option --warp-sampling-intervall; did you mean --warp-sampling-interval?");
 }
 
 static const char *const ncu_options[] = {"help h",
@@ -812,6 +812,25 @@ static void every_option_of_ncu_is_answered(void **state)
     }
 }
 
+static void samples_over_time(void **state)
+{
+    (void)state;
+    assert_int_equal(parse("app"), KPROF_OK);
+    assert_int_equal(options.timeline_interval_ns, 0);
+    assert_int_equal(parse("--pm-sampling-interval 2000 --pm-sampling-buffer-size 8M --pm-sampling-max-passes 3 app"),
+                     KPROF_OK);
+    assert_int_equal(options.timeline_interval_ns, 2000);
+    assert_true(options.timeline_buffer_bytes == 8 << 20);
+    assert_int_equal(options.selection.most_timelines, 3);
+    assert_int_equal(parse("--pm-sampling-interval 0 --pm-sampling-buffer-size 0 --pm-sampling-max-passes auto app"),
+                     KPROF_OK);
+    assert_int_equal(options.timeline_interval_ns, 0);
+    assert_true(options.timeline_buffer_bytes == 0);
+    assert_int_equal(options.selection.most_timelines, 0);
+    assert_refused("--pm-sampling-interval 2000000000 app", "--pm-sampling-interval");
+    assert_refused("--pm-sampling-buffer-size none app", "--pm-sampling-buffer-size");
+}
+
 static void options_of_ncu_without_effect(void **state)
 {
     (void)state;
@@ -829,7 +848,7 @@ static void options_of_ncu_without_effect(void **state)
         parse("--disable-extra-suffixes --app-replay-mode strict --pm-sampling-interval 0 --import-sass yes app"),
         KPROF_OK);
     assert_int_equal(options.import_sass, 1);
-    assert_int_equal(captured.count, 3);
+    assert_int_equal(captured.count, 2);
     assert_string_equal(options.application[0], "app");
     assert_int_equal(parse("app --kill yes"), KPROF_OK); /* the application's own */
     assert_int_equal(captured.count, 0);
@@ -1038,7 +1057,8 @@ static void rows_are_consistent(void **state)
         bool is_flag =
             row->type == KPROF_OPTION_FLAG || row->type == KPROF_OPTION_SET || row->type == KPROF_OPTION_ALIAS;
         assert_int_equal(is_flag, row->argument == NULL);
-        assert_true(row->type == KPROF_OPTION_CHOICE || row->type == KPROF_OPTION_COUNT || !row->choices);
+        assert_true(row->type == KPROF_OPTION_CHOICE || row->type == KPROF_OPTION_COUNT ||
+                    row->type == KPROF_OPTION_BYTES || !row->choices);
         assert_true(row->type != KPROF_OPTION_CHOICE || row->choices);
         assert_true(row->commands != 0 && row->help[0] != '\0');
         for (size_t j = 0; j < i; j++) {
@@ -1185,6 +1205,7 @@ int main(void)
         cmocka_unit_test(options_of_one_value_take_one),
         cmocka_unit_test(unknown_options),
         cmocka_unit_test(every_option_of_ncu_is_answered),
+        cmocka_unit_test(samples_over_time),
         cmocka_unit_test(options_of_ncu_without_effect),
         cmocka_unit_test(all_refusals_of_a_line),
         cmocka_unit_test(old_names_and_letters),

@@ -26,6 +26,8 @@ static kprof_config sample(void)
     static char *include[] = {"step/*/forward", "epoch"}, *exclude[] = {"regex:^warm"};
     static char *proof[] = {"lts__t_sectors_srcunit_tex_aperture_sysmem.sum", "to peers"};
     static char *instructions[] = {"smsp__sass_inst_executed", "smsp__sass_sectors_mem_global"};
+    static char *sampled[] = {"gr__cycles_active.sum", "dram__bytes.sum"};
+    static kprof_chip_timeline timelines[] = {{{sampled, 2, 2}, {image, 3}}, {{sampled, 1, 1}, {image, 6}}};
     static kprof_chip_metrics chips[] = {
         {
             .chip = "GH100",
@@ -38,6 +40,8 @@ static kprof_config sample(void)
             .images = {{image, sizeof image}, {image + 1, sizeof image - 1}, {image + 2, 1}, {image, 2}},
             .pass_count = 9,
             .patches_code = true,
+            .timelines = timelines,
+            .timeline_count = 2,
         },
         {.chip = "TU102"},
     };
@@ -128,6 +132,12 @@ static void assert_chip_equal(const kprof_chip_metrics *a, const kprof_chip_metr
         assert_int_equal(a->images[i].size, b->images[i].size);
         if (a->images[i].size)
             assert_memory_equal(a->images[i].data, b->images[i].data, a->images[i].size);
+    }
+    assert_int_equal(a->timeline_count, b->timeline_count);
+    for (size_t i = 0; i < a->timeline_count; i++) {
+        assert_names_equal(&a->timelines[i].metrics, &b->timelines[i].metrics);
+        assert_int_equal(a->timelines[i].image.size, b->timelines[i].image.size);
+        assert_memory_equal(a->timelines[i].image.data, b->timelines[i].image.data, a->timelines[i].image.size);
     }
 }
 

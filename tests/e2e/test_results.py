@@ -1248,7 +1248,7 @@ class Parts(Case):
         self.assertFalse([name for name in lacking if name.startswith(("launch__", "device__"))])
         self.show("run", "--section", "Occupency", code=102, err="did you mean Occupancy?")
         self.show(SAMPLE, "--section", "MemoryWorkloadAnalysis_Chart", "--section", ".*Stats")
-        for name, why in (("PmSampling", "sample"), ("Nvlink_Tables", "peer sectors")):
+        for name, why in (("NumaAffinity", "nvidia-smi"), ("Nvlink_Tables", "peer sectors")):
             self.show(SAMPLE, "--section", name, code=102, err="the report has no such section: ")
             self.show(SAMPLE, "--section", name, code=102, err=why)
         for words in (("SpeedOfLight_RooflineChart",), ("SourceCounters",),
@@ -1569,7 +1569,7 @@ class Aliases(Case):
         for name, message in (("cf_issued", "comes closest: smsp__inst_executed_pipe_cbu.sum"),
                               ("nvlink_receive_throughput", "only by itself"), ("nvlink", "peer sectors"),
                               ("NVLink", "for the whole GPU"), ("PCIe", "system sectors"),
-                              ("pmsampling:dram__bytes.sum", "not counters over time"),
+                              ("pmsampling:dram__bytes.sum", "takes no names for that"),
                               ("SpeedOfLight", "it is a section: see --section SpeedOfLight"),
                               ("full", "it is a set: see --set full"), ("WarpStall", "see kprof list findings"),
                               ("gld_eficiency", '"gld_efficiency"?'),

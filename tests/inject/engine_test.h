@@ -1,6 +1,7 @@
 /* Helpers of the tests of the engine as a whole: they start it over the simulated machine, launch, and look at the
  * report. There are two metrics, one for each pass, where the test does not define fewer PASSES. GRAPHS tells what is a
- * launch of a graph, and INSTRUCTIONS how much is counted of each instruction. */
+ * launch of a graph, INSTRUCTIONS how much is counted of each instruction, and TIMELINES the passes of samples over
+ * time. */
 #ifndef KPROF_TESTS_ENGINE_TEST_H
 #define KPROF_TESTS_ENGINE_TEST_H
 
@@ -33,6 +34,9 @@
 #ifndef GRAPHS
 #define GRAPHS KPROF_GRAPH_NODES
 #endif
+#ifndef SECOND_METRIC
+#define SECOND_METRIC "m1"
+#endif
 #define METRICS    2
 #define SLOT       2 /* memory for the device alone, of the first context */
 #define SPARE_SLOT 4 /* the same */
@@ -63,11 +67,19 @@ static inline void save_config(void)
                            .multiplex_samples = KPROF_MULTIPLEX_SAMPLES};
     for (unsigned i = 0; i < KPROF_IMAGES; i++)
         chip.images[i] = (kprof_chip_image){image, sizeof image};
-    assert_true(kprof_strlist_add(&chip.metrics, "m0") && kprof_strlist_add(&chip.metrics, "m1"));
+    assert_true(kprof_strlist_add(&chip.metrics, "m0") && kprof_strlist_add(&chip.metrics, SECOND_METRIC));
 #ifdef INSTRUCTIONS
     for (unsigned i = 0; i < INSTRUCTIONS; i++)
         assert_true(kprof_strlist_add(&config.instruction_metrics, i == 0 ? "i0" : "i1"));
     config.samples = true;
+#endif
+#ifdef TIMELINES
+    kprof_chip_timeline timelines[TIMELINES] = {0};
+    char *sampled[] = {(char *)"activity", (char *)"t0"};
+    for (unsigned i = 0; i < TIMELINES; i++)
+        timelines[i] = (kprof_chip_timeline){{sampled, 2, 2}, {image, sizeof image}};
+    chip.timelines = timelines;
+    chip.timeline_count = TIMELINES;
 #endif
     assert_true(kprof_strlist_add(&chip.proof, "sectors of the host"));
     assert_int_equal(kprof_config_save(&config, folder), KPROF_OK);

@@ -92,9 +92,9 @@ static void test_shipped(void **state)
     (void)state;
     kprof_catalog *catalog;
     assert_int_equal(load(KPROF_METRICSETS_DIR, NULL, &catalog), KPROF_OK);
-    static const char *const sets[] = {"default", "detailed", "full", "roofline", "source", "agent"};
-    assert_int_equal(kprof_catalog_set_count(catalog), 6);
-    for (size_t i = 0; i < 6; i++) {
+    static const char *const sets[] = {"default", "detailed", "full", "roofline", "source", "pmsampling", "agent"};
+    assert_int_equal(kprof_catalog_set_count(catalog), 7);
+    for (size_t i = 0; i < 7; i++) {
         kprof_catalog_entry set = kprof_catalog_set(catalog, i);
         assert_string_equal(set.id, sets[i]);
         assert_non_null(set.section_ids[0]);
@@ -146,7 +146,7 @@ static void test_user_folder(void **state)
     write_file("sets/mine.json",
                "{\"id\": \"mine\", \"name\": \"M\", \"sections\": [\"SpeedOfLight\", \"LaunchStats\"]}");
     assert_int_equal(load(KPROF_METRICSETS_DIR, folder, &catalog), KPROF_OK);
-    assert_int_equal(kprof_catalog_set_count(catalog), 7);
+    assert_int_equal(kprof_catalog_set_count(catalog), 8);
     size_t last = kprof_catalog_section_count(catalog) - 1;
     assert_string_equal(kprof_catalog_section(catalog, last).name, "Mine");
     assert_int_equal(check(catalog, "mine", NULL), KPROF_OK);

@@ -440,10 +440,25 @@ void fixture_write_census(const char *path)
             store_census(ingest);
         else
             fixture_store(ingest, &(kprof_record){.type = KPROF_RECORD_LAUNCH, .launch = fixture_launch(&metrics)});
+        if (runs == 2)
+            fixture_store_timeline(ingest);
         kprof_ingest_free(ingest);
     }
     assert_int_equal(kprof_report_close(report), KPROF_OK);
     fixture_metrics_free(&metrics);
+}
+
+void fixture_store_timeline(kprof_ingest *ingest)
+{
+    static const char *const names[] = {KPROF_SAMPLE_ACTIVITY, "dram__throughput.avg.pct_of_peak_sustained_elapsed"};
+    static const double rows[] = {0, 1000, 90, 10, 1000, 1000, 100, 80, 2000, 1000, 40, NAN, 3000, 500, 10, 2};
+    fixture_store(ingest, &(kprof_record){.type = KPROF_RECORD_TIMELINE,
+                                          .timeline = {.interval_ns = 1000,
+                                                       .reason = "",
+                                                       .name_count = 2,
+                                                       .names = names,
+                                                       .value_count = sizeof rows / sizeof *rows,
+                                                       .values = rows}});
 }
 
 char *fixture_print(kprof_report *report, const kprof_print_options *options, kprof_status *status)

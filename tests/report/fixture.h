@@ -35,6 +35,9 @@ void fixture_write(const char *path);
  * shape, are four samples, the last one set apart; 9 and 10 are a sample that disagrees; 11 is no whole sample. */
 void fixture_write_multiplexed(const char *path);
 
+/* Store what the launch of position 0 has over time: two metrics, four samples, one value of which is not known. */
+void fixture_store_timeline(kprof_ingest *ingest);
+
 /* A report of a census of two processes, which counted 4,007 of 4,010 launches each, and one launch that was measured
  * in another run. */
 void fixture_write_census(const char *path);

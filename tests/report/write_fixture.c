@@ -12,6 +12,8 @@ int main(int argc, char **argv)
         fixture_write(argv[1]);
     } else if (argc == 3 && strcmp(what, "multiplexed") == 0) {
         fixture_write_multiplexed(argv[1]);
+    } else if (argc == 3 && strcmp(what, "census") == 0) {
+        fixture_write_census(argv[1]);
     } else if (argc == 3 && strcmp(what, "trace") == 0) {
         trace_fixture_write(argv[1]);
     } else if (argc >= 3 && argc <= 5 && (strcmp(what, "before") == 0 || strcmp(what, "after") == 0)) {
@@ -21,7 +23,7 @@ int main(int argc, char **argv)
                                                 .command_line = argc > 3 ? argv[3] : NULL,
                                                 .chip = argc > 4 ? argv[4] : NULL});
     } else {
-        fprintf(stderr, "usage: write_fixture FILE [multiplexed|trace|before|after [COMMAND_LINE [CHIP]]]\n");
+        fprintf(stderr, "usage: write_fixture FILE [multiplexed|census|trace|before|after [COMMAND_LINE [CHIP]]]\n");
         return 2;
     }
     return 0;

@@ -136,7 +136,8 @@ void sim_check_nothing_left(void)
     if (holds_pools())
         sim_violation("pools are held that no batch needs");
     if (alive.profilers + alive.snapshots + alive.operations + alive.instructions > 0)
-        sim_violation("%zu profilers, %zu snapshots, %zu operations, %zu measurements of instructions were not freed",
+        sim_violation("%zu profilers, %zu snapshots, %zu operations, %zu measurements of instructions or timelines "
+                      "were not freed",
                       alive.profilers, alive.snapshots, alive.operations, alive.instructions);
 }
 
@@ -1560,6 +1561,22 @@ struct kprof_instructions {
     kprof_instruction_rows rows;
 };
 
+/* Samples over time: one before the launch, which CUPTI gives what was counted before it, an idle one, and those of the
+ * launch with an idle one behind them. */
+#define BEFORE_LAUNCH 2
+#define TIME_SAMPLES  (BEFORE_LAUNCH + SIM_TIME_SAMPLES + 1)
+
+struct kprof_pm_sampling {
+    sim_context *context;
+    const kprof_chip_timeline *pass; /* NULL: not configured */
+    uint64_t interval_ns, signature;
+    bool runs, stopped;
+    unsigned launches;
+    sim_step step;
+    uint64_t starts_ns[TIME_SAMPLES], ends_ns[TIME_SAMPLES];
+    double values[TIME_SAMPLES * MOST_NAMES];
+};
+
 struct kprof_pc_samples {
     sim_context *context;
     bool started, runs, launched; /* since samples were enabled; launched: a kernel of the application's, in no pass */
@@ -1583,14 +1600,23 @@ static void check_instructions(const sim_context *context)
         sim_violation("a pass starts while samples are enabled that had been started, which ends the process");
     if (context->sampling && context->sampling->launched)
         sim_violation("a pass starts, and the application has launched kernels since samples were enabled");
+    if (context->over_time)
+        sim_violation("a pass starts while samples over time are enabled");
 }
 
 /* Transfers of the engine's are kernels, too. */
 void sim_instructions_note(sim_context *context, const sim_work *work, uint64_t signature)
 {
     const bool samples = context->sampling && context->sampling->runs;
-    if ((samples || context->counting) && !work->is_replay)
-        sim_violation("a launch of the application runs while instructions are measured");
+    if ((samples || context->counting || context->over_time) && !work->is_replay)
+        sim_violation("a launch of the application runs while instructions or timelines are measured");
+    if (context->over_time && context->sampling)
+        sim_violation("a launch is sampled over time while samples of instructions are enabled");
+    if (context->over_time) {
+        context->over_time->signature = signature;
+        context->over_time->step = work->step;
+        context->over_time->launches++;
+    }
     if (context->sampling && !context->armed && !work->is_replay)
         context->sampling->launched = true;
     if (context->counting) {
@@ -1814,6 +1840,133 @@ static void pc_samples_close(kprof_pc_samples *s)
         s->context->sampling = NULL;
     unlock();
     kprof_instruction_rows_free(&s->rows);
+    free(s);
+}
+
+static kprof_status pm_sampling_open(uint32_t device, const char *chip, kprof_pm_sampling **out)
+{
+    (void)device;
+    (void)chip;
+    lock();
+    *out = has_fault() ? NULL : calloc(1, sizeof **out);
+    alive.instructions += *out != NULL;
+    if (*out)
+        (*out)->context = &sim.contexts[sim_current];
+    unlock();
+    return *out ? KPROF_OK : kprof_fail(KPROF_UNSUPPORTED, "nothing is sampled over time (simulated)");
+}
+
+static kprof_status pm_sampling_enable(kprof_pm_sampling *s)
+{
+    lock();
+    check_current(s->context);
+    check_can_wait("samples over time are enabled");
+    check_idle("samples over time are enabled");
+    if (s->context->armed || s->context->counting || s->context->sampling || s->context->over_time)
+        sim_violation("samples over time are enabled within a pass, or beside another measurement");
+    const bool fault = has_fault();
+    s->context->over_time = fault ? NULL : s;
+    s->pass = NULL;
+    unlock();
+    return fault ? kprof_fail(KPROF_NO_PERMISSION, "samples over time cannot be enabled (simulated)") : KPROF_OK;
+}
+
+static kprof_status pm_sampling_disable(kprof_pm_sampling *s)
+{
+    lock();
+    check_current(s->context);
+    check_idle("samples over time are disabled");
+    if (s->runs)
+        sim_violation("samples over time are disabled that run");
+    s->context->over_time = NULL;
+    unlock();
+    return KPROF_OK;
+}
+
+static kprof_status pm_sampling_configure(kprof_pm_sampling *s, const kprof_pm_setup *setup)
+{
+    lock();
+    check_idle("samples over time are configured");
+    if (s->context->over_time != s || s->runs || setup->interval_ns == 0 || setup->pass->metrics.count > MOST_NAMES)
+        sim_violation("samples over time are configured that are not enabled, or run, or every %llu ns",
+                      (unsigned long long)setup->interval_ns);
+    const bool fault = has_fault();
+    s->pass = fault ? NULL : setup->pass;
+    s->interval_ns = setup->interval_ns;
+    unlock();
+    return fault ? kprof_fail(KPROF_UNSUPPORTED, "the pass is not sampled over time (simulated)") : KPROF_OK;
+}
+
+static kprof_status pm_sampling_start(kprof_pm_sampling *s)
+{
+    lock();
+    check_current(s->context);
+    check_idle("samples over time are started");
+    if (s->context->over_time != s || !s->pass || s->runs)
+        sim_violation("samples over time are started that are not configured, or run");
+    const bool fault = has_fault();
+    s->runs = !fault;
+    s->stopped = false;
+    s->launches = 0;
+    unlock();
+    return fault ? kprof_fail(KPROF_INTERNAL, "samples over time cannot be started (simulated)") : KPROF_OK;
+}
+
+static kprof_status pm_sampling_stop(kprof_pm_sampling *s)
+{
+    lock();
+    check_current(s->context);
+    check_idle("samples over time are stopped");
+    if (!s->runs)
+        sim_violation("samples over time are stopped that do not run");
+    s->runs = false;
+    s->stopped = true;
+    unlock();
+    return KPROF_OK;
+}
+
+/* The launch's value in each sample, rising by a tenth of it from one to the next. */
+static void fill_times(kprof_pm_sampling *s)
+{
+    const size_t names = s->pass->metrics.count;
+    for (unsigned i = 0; i < TIME_SAMPLES; i++) {
+        const bool is_own = i >= BEFORE_LAUNCH && i < BEFORE_LAUNCH + SIM_TIME_SAMPLES;
+        s->starts_ns[i] = 5000 + i * s->interval_ns;
+        s->ends_ns[i] = s->starts_ns[i] + s->interval_ns;
+        s->values[i * names] = i == 0 ? 100 : is_own ? 50 : 0;
+        for (size_t k = 1; k < names; k++)
+            s->values[i * names + k] = is_own ? sim_time_value(s->signature, k, i - BEFORE_LAUNCH) : -1;
+    }
+}
+
+static kprof_status pm_sampling_read(kprof_pm_sampling *s, kprof_pm_data *out)
+{
+    lock();
+    check_current(s->context);
+    if (s->context->over_time != s || !s->stopped)
+        sim_violation("samples over time are read that were not stopped");
+    if (s->launches > 1)
+        sim_violation("samples over time of %u launches are read as one's", s->launches);
+    s->stopped = false;
+    fill_times(s);
+    *out = (kprof_pm_data){.starts_ns = s->starts_ns, .ends_ns = s->ends_ns, .values = s->values};
+    out->count = s->launches == 1 ? TIME_SAMPLES : BEFORE_LAUNCH;
+    out->is_cut = sim.plants_errors && s->step.kernel == SIM_MOVE;
+    const bool fault = has_fault();
+    unlock();
+    return fault ? kprof_fail(KPROF_INTERNAL, "samples over time are not read (simulated)") : KPROF_OK;
+}
+
+static void pm_sampling_close(kprof_pm_sampling *s)
+{
+    if (!s)
+        return;
+    lock();
+    alive.instructions--;
+    if (s->context->over_time == s && !s->context->failed)
+        sim_violation("a context ends while it is sampled over time");
+    s->context->over_time = NULL;
+    unlock();
     free(s);
 }
 

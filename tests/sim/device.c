@@ -53,6 +53,11 @@ double sim_samples(uint64_t signature, size_t reason)
     return (double)(sim_hash(signature, 100 + reason) % 1000 + 1);
 }
 
+double sim_time_value(uint64_t signature, size_t metric, unsigned sample)
+{
+    return (double)(sim_hash(signature, 200 + metric) % 50 + sample);
+}
+
 double sim_witness_in(uint32_t pass)
 {
     return sim.is_even ? 1000 : 1000 + 10.0 * pass * pass;

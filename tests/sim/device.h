@@ -190,6 +190,7 @@ typedef struct sim_context {
     bool ran_unarmed;                    /* a pass, while samples of instructions were not enabled */
     struct kprof_instructions *counting; /* counters of instructions are enabled */
     struct kprof_pc_samples *sampling;   /* samples of instructions are enabled */
+    struct kprof_pm_sampling *over_time; /* samples over time are enabled */
     sim_queue replays;                   /* the engine's own stream */
 } sim_context;
 
@@ -276,6 +277,9 @@ uint64_t sim_random(uint64_t *state);
 double sim_value(uint64_t signature, size_t metric);
 /* How many samples the launch has for one of SIM_REASONS reasons. */
 double sim_samples(uint64_t signature, size_t reason);
+/* Samples over time of a launch, and the value of one. */
+#define SIM_TIME_SAMPLES 10
+double sim_time_value(uint64_t signature, size_t metric, unsigned sample);
 /* What a witness counts in a pass. */
 double sim_witness_in(uint32_t pass);
 /* So begin the names of witnesses that take time. */

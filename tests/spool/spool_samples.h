@@ -12,7 +12,8 @@ static const char *const sample_witnesses[] = {"sm__inst_executed.sum", "gpu__ti
 static const double sample_spreads[] = {3.25, NAN};
 
 static const char *const sample_instruction_names[] = {"smsp__sass_inst_executed", "smsp__sass_sectors_mem_global"};
-static const double sample_rows[] = {0, 4096, 1, 16, 4096, 0}; /* two instructions */
+static const double sample_times[] = {0, 1000, 50, 1, 1000, 1000, 25, 0.5}; /* two samples */
+static const double sample_rows[] = {0, 4096, 1, 16, 4096, 0};              /* two instructions */
 
 static const kprof_record samples[] = {
     {.type = KPROF_RECORD_PROCESS, .process = {11, 12, -13, "host", "/usr/bin/app", "app --flag \"a b\""}},
@@ -91,6 +92,16 @@ static const kprof_record samples[] = {
                       .value_count = 6,
                       .values = sample_rows}},
     {.type = KPROF_RECORD_INSTRUCTIONS, .instructions = {.function = "", .reason = "no samples"}},
+    {.type = KPROF_RECORD_TIMELINE,
+     .timeline = {.launch = 1ull << 33,
+                  .pass = 30,
+                  .interval_ns = 1ull << 42,
+                  .reason = "cut",
+                  .name_count = 2,
+                  .names = sample_instruction_names,
+                  .value_count = 8,
+                  .values = sample_times}},
+    {.type = KPROF_RECORD_TIMELINE, .timeline = {.reason = "not repeated"}},
     {.type = KPROF_RECORD_FRAME, .frame = {25, 1, "step", "/home/me/train.py", 1ull << 40}},
     {.type = KPROF_RECORD_STACK, .stack = {26, 1, "no Python", 2, sample_spreads}},
     {.type = KPROF_RECORD_TRACE, .trace = {-30}},

@@ -106,7 +106,8 @@ static void log_times(const kprof_batch *batch, const char *why)
     kprof_log(KPROF_LOG_DEBUG,
               "batch of %zu launches, %zu of them chosen, closed by %s, %u passes, ms: saving %.1f, preparing %.1f, "
               "open %.1f, trying %.1f, waiting %.1f, keeping %.1f, restoring %.1f, starting %.1f, running %.1f, "
-              "stopping %.1f, decoding %.1f, measuring instructions %.1f, waiting for values %.1f, writing them %.1f",
+              "stopping %.1f, decoding %.1f, measuring instructions and timelines %.1f, waiting for values %.1f, "
+              "writing them %.1f",
               batch->state.list.count, batch->state.list.chosen, why, batch->passes.measured, ms->save_ms,
               ms->prepare_ms, ms->open_ms, ms->try_ms, ms->wait_ms, ms->keep_ms, ms->restore_ms, ms->start_ms,
               ms->run_ms, ms->stop_ms, ms->decode_ms, ms->source_ms, ms->evaluate_ms, ms->deliver_ms);
@@ -134,8 +135,10 @@ static void finish(kprof_batch *batch, const char *why, kprof_status status)
     int64_t replayed_ns = kprof_monotonic_ns();
     for (size_t i = 0; i < list->count && list->chosen > 0; i++)
         list->items[i].record.profile_ns = (replayed_ns - state->opened_ns) / (int64_t)list->chosen;
-    if (status != KPROF_OK)
+    if (status != KPROF_OK) {
         kprof_source_note(&batch->replay.source, kprof_process_reason(status));
+        kprof_timelines_note(&batch->replay.timelines, kprof_process_reason(status));
+    }
     kprof_deliver_tell_instructions(state->kind == KPROF_MULTIPLEXED);
     kprof_process_hold_records();
     if (status != KPROF_OK)
@@ -146,8 +149,10 @@ static void finish(kprof_batch *batch, const char *why, kprof_status status)
         deliver_all(batch);
     kprof_process_release_records();
     kprof_deliver_tell_instructions(true);
-    if (state->kind != KPROF_MULTIPLEXED)
+    if (state->kind != KPROF_MULTIPLEXED) {
         kprof_source_deliver(&batch->replay.source, state);
+        kprof_timelines_deliver(&batch->replay.timelines, state);
+    }
     state->times.deliver_ms = kprof_monotonic_lap_ms(&replayed_ns);
     if (status == KPROF_OK && evaluations->count == 1)
         kprof_deliver_image(state->context->profiler, &list->items[evaluations->items[0].launch].record);

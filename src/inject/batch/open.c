@@ -27,6 +27,7 @@ void kprof_open_release(kprof_batch *batch, bool is_idle)
         kprof_engine.device->operation_free(state->list.items[i].operation);
     kprof_evaluations_free(&batch->passes.evaluations);
     kprof_source_free(&batch->replay.source);
+    kprof_timelines_free(&batch->replay.timelines);
     if (state->saved)
         kprof_engine.device->snapshot_drop(state->context->snapshot, is_idle);
     state->saved = false;

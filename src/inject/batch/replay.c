@@ -133,8 +133,21 @@ static kprof_status check_may_replay(const kprof_batch_state *state)
     return why ? kprof_fail(KPROF_NOT_COLLECTED, "the launch was not repeated: %s", why) : KPROF_OK;
 }
 
-/* Repeat all launches for what is measured of their instructions. */
-static kprof_status run_source(kprof_replay *replay, kprof_batch_state *state, const kprof_passes *passes)
+/* How a replay of the batch runs one launch or transfer, beside the passes. */
+typedef kprof_status further_run(kprof_replay *replay, kprof_batch_state *state, kprof_open_launch *launch);
+
+static kprof_status run_for_source(kprof_replay *replay, kprof_batch_state *state, kprof_open_launch *launch)
+{
+    return kprof_source_run(&replay->source, state, launch);
+}
+
+static kprof_status run_for_timeline(kprof_replay *replay, kprof_batch_state *state, kprof_open_launch *launch)
+{
+    return kprof_timelines_run(&replay->timelines, state, launch);
+}
+
+static kprof_status run_further(kprof_replay *replay, kprof_batch_state *state, const kprof_passes *passes,
+                                further_run *run)
 {
     int64_t lap_ns = kprof_monotonic_ns(), start_ns;
     kprof_status status = kprof_engine.device->snapshot_restore_start(state->context->snapshot);
@@ -144,7 +157,7 @@ static kprof_status run_source(kprof_replay *replay, kprof_batch_state *state, c
     atomic_store(&replay->operations, state->list.count);
     atomic_store(&replay->since_ns, start_ns);
     for (size_t i = 0; i < passes->replayed && status == KPROF_OK; i++) {
-        status = kprof_source_run(&replay->source, state, &state->list.items[i]);
+        status = run(replay, state, &state->list.items[i]);
         if (status == KPROF_OK && kprof_monotonic_ns() - start_ns > atomic_load(&replay->longest_pass_ns))
             status = kprof_fail(KPROF_NOT_COLLECTED, "a replay took far longer than the application's own run");
     }
@@ -161,7 +174,15 @@ static void measure_instructions(kprof_replay *replay, kprof_batch_state *state,
         return;
     kprof_source_begin(&replay->source, kind);
     while (kprof_source_next(&replay->source, state))
-        kprof_source_end(&replay->source, state, run_source(replay, state, passes));
+        kprof_source_end(&replay->source, state, run_further(replay, state, passes, run_for_source));
+}
+
+/* Behind the passes, which tell how long launches take. */
+static void measure_timelines(kprof_replay *replay, kprof_batch_state *state, const kprof_passes *passes)
+{
+    bool goes_on = kprof_timelines_begin(&replay->timelines, state, &passes->evaluations);
+    while (goes_on)
+        goes_on = kprof_timelines_end(&replay->timelines, state, run_further(replay, state, passes, run_for_timeline));
 }
 
 /* Samples come before the passes, since a function that a pass has seen first may have none any more. */
@@ -193,6 +214,8 @@ static kprof_status run_passes(kprof_replay *replay, kprof_batch_state *state, k
     if (status == KPROF_OK && !state->context->diverges)
         kprof_compare_note_same(state, passes->replayed);
     kprof_passes_wait(state);
+    if (status == KPROF_OK)
+        measure_timelines(replay, state, passes);
     if (!was_disarmed)
         measure_instructions(replay, state, passes, KPROF_COUNTED);
     return status;

@@ -6,6 +6,7 @@
 #include "inject/batch/passes.h"
 #include "inject/batch/source.h"
 #include "inject/batch/state.h"
+#include "inject/batch/timeline.h"
 
 typedef struct kprof_replay {
     unsigned output_before;          /* pieces of text that the driver had written when the batch was opened */
@@ -13,6 +14,7 @@ typedef struct kprof_replay {
     _Atomic int64_t since_ns;        /* when the replay that is under way began; 0: none is */
     atomic_size_t operations;        /* of the batch whose replay began last */
     kprof_source source;             /* what is measured of instructions */
+    kprof_timelines timelines;       /* what is sampled over time */
 } kprof_replay;
 
 /* Set the limit of a pass by what the own run took, which has ended. */

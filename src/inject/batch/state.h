@@ -17,6 +17,9 @@
 /* The launch has had no range yet. */
 #define KPROF_NO_RANGE SIZE_MAX
 
+/* The launch has a record of timeline.h. */
+#define KPROF_TOLD_TIMELINE 0x100u
+
 typedef struct kprof_open_launch {
     kprof_operation *operation; /* NULL where nothing is replayed */
     kprof_kernel *kernel;       /* NULL: a transfer */
@@ -25,7 +28,8 @@ typedef struct kprof_open_launch {
     size_t range;               /* in which it is measured: of a chosen launch */
     kprof_launch_record record; /* of a chosen launch */
     uint32_t period;            /* of its samples, as a power of two; 0: none are to be taken any more */
-    unsigned told;              /* kinds of source.h that have a record of its instructions, as bits */
+    uint64_t interval_ns;       /* of its samples over time; 0: none are to be taken */
+    unsigned told;              /* kinds of source.h that have a record of its instructions, as bits; KPROF_TOLD_ */
 } kprof_open_launch;
 
 /* Launches and transfers, in their order. */

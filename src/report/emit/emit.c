@@ -259,6 +259,7 @@ static void add_defaults(kprof_emitter_ops *ops)
     DEFAULT(rows_begin, begin_rows);
     DEFAULT(row, show_record);
     DEFAULT(record_end, nothing);
+    DEFAULT(timeline, kprof_emit_timeline);
     DEFAULT(list_end, nothing);
     DEFAULT(page_end, nothing);
     DEFAULT(free, free_emitter);

@@ -9,6 +9,7 @@
 #include "report/model/code.h"
 #include "report/model/findings.h"
 #include "report/model/stacks.h"
+#include "report/model/timeline.h"
 #include "report/model/units.h"
 #include "report/model/view.h"
 #include "report/store/launch_metrics.h"
@@ -143,6 +144,10 @@ typedef struct kprof_emitter_ops {
     void (*rows_begin)(kprof_emitter *emitter, const char *key); /* of a record with several kinds of rows: this kind */
     void (*row)(kprof_emitter *emitter, const kprof_emit_record *row);
     void (*record_end)(kprof_emitter *emitter);
+    /* In a list of GROUPS: what a launch has over time, with a row for people for each metric, for programs for each
+     * sample.
+     */
+    void (*timeline)(kprof_emitter *emitter, const kprof_model_launch *launch, const kprof_launch_timeline *timeline);
     void (*list_end)(kprof_emitter *emitter);
     void (*page_end)(kprof_emitter *emitter);
     void (*free)(kprof_emitter *emitter);
@@ -206,6 +211,9 @@ kprof_human kprof_field_human(const kprof_emit_field *field, bool base_units);
 void kprof_field_describe(const kprof_emit_field *field, bool base_units, kprof_strbuf *out);
 /* Show each cell of a table as a metric, as emitters without an operation for tables do. */
 void kprof_emit_cells(kprof_emitter *emitter, const kprof_emit_table *table);
+/* Show what a launch has over time as emitters without an operation for it do. */
+void kprof_emit_timeline(kprof_emitter *emitter, const kprof_model_launch *launch,
+                         const kprof_launch_timeline *timeline);
 /* The text of the first field that people see above the rows; NULL: there is none. */
 const char *kprof_record_heading(const kprof_emit_record *record);
 

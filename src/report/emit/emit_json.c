@@ -524,7 +524,10 @@ static void json_record_begin(kprof_emitter *emitter, const kprof_emit_record *r
 
 static void json_rows_begin(kprof_emitter *emitter, const char *key)
 {
-    of(emitter)->rows = add_array(of(emitter)->record, key);
+    json_emitter *json = of(emitter);
+    if (json->rows_key) /* its rows have a kind of their own */
+        cJSON_DeleteItemFromObject(json->record, json->rows_key);
+    json->rows = add_array(json->record, key);
 }
 
 static void json_row(kprof_emitter *emitter, const kprof_emit_record *row)

@@ -448,6 +448,22 @@ static kprof_status add_stacks(kprof_merge *merge, const kprof_report *from)
     return status;
 }
 
+/* The samples over time of the launches, of the metrics that are taken. */
+static kprof_status add_timelines(kprof_merge *merge, const kprof_report *from)
+{
+    static const char *const statements[] = {
+        "INSERT INTO main.timeline_pass SELECT launch_id+?1, pass, interval_ns, samples, reason FROM "
+        "source.timeline_pass WHERE launch_id IN (SELECT launch FROM taken) OR ?3=0",
+        "INSERT INTO main.timeline SELECT launch_id+?1, new_metric.id, start_ns, duration_ns, value FROM "
+        "source.timeline JOIN new_metric ON old=metric_id WHERE launch_id IN (SELECT launch FROM taken) OR ?3=0",
+    };
+    const int64_t numbers[] = {merge->launch_count, merge->process_count, merge->subset != NULL};
+    kprof_status status = KPROF_OK;
+    for (size_t i = 0; i < sizeof statements / sizeof *statements && from->version >= 9 && status == KPROF_OK; i++)
+        status = run(merge, statements[i], numbers, 3);
+    return status;
+}
+
 /* A part of a report has no trace: it is chosen by launches. */
 static kprof_status add_trace(kprof_merge *merge, const kprof_report *from)
 {
@@ -519,6 +535,8 @@ static kprof_status add_launches(kprof_merge *merge, const kprof_report *from)
         status = run(merge, rest[i], numbers, 3);
     if (status == KPROF_OK)
         status = add_stacks(merge, from);
+    if (status == KPROF_OK)
+        status = add_timelines(merge, from);
     if (status == KPROF_OK)
         status = add_code(merge, from);
     if (status == KPROF_OK)

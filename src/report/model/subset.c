@@ -238,6 +238,25 @@ static kprof_status take_sections(const kprof_subset *subset, const char *path, 
     return status;
 }
 
+static void take_name(const kprof_model *model, const char *name, bool *taken)
+{
+    const size_t number = kprof_names_find(&model->metric_names, name);
+    if (number != KPROF_NAMES_NONE)
+        taken[number] = true;
+}
+
+/* What the sections have over time, with the activity. */
+static void take_timelines(const kprof_model *model, const kprof_model_chip *chip, bool *taken)
+{
+    for (size_t i = 0; i < chip->shown_count; i++) {
+        const kprof_section *section = &chip->sections[i];
+        for (size_t k = 0; k < section->timeline_count; k++)
+            take_name(model, section->timeline[k].name, taken);
+        if (section->timeline_count > 0)
+            take_name(model, KPROF_SAMPLE_ACTIVITY, taken);
+    }
+}
+
 /* Mark what the sections of the model show, too. */
 static kprof_status take_shown(const kprof_model *model, bool *taken)
 {
@@ -250,6 +269,8 @@ static kprof_status take_shown(const kprof_model *model, bool *taken)
             taken[view.columns[i].metric] = true;
     }
     kprof_view_free(&view);
+    for (size_t i = 0; i < model->chip_count; i++)
+        take_timelines(model, &model->chips[i], taken);
     return KPROF_OK;
 }
 

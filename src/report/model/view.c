@@ -328,7 +328,8 @@ kprof_status kprof_view_all(const kprof_model *model, kprof_view *out)
     adopt_sections(out, columns);
     size_t count = 0;
     for (size_t i = 0; i < model->metric_count; i++) {
-        const bool is_of_launches = strcmp(model->metrics[i].kind, KPROF_INSTRUCTION_KIND) != 0;
+        const bool is_of_launches = strcmp(model->metrics[i].kind, KPROF_INSTRUCTION_KIND) != 0 &&
+                                    strcmp(model->metrics[i].kind, KPROF_TIMELINE_KIND) != 0;
         if (is_of_launches && (!model->is_shown || model->is_shown[i]))
             columns[count++] = columns[i];
     }

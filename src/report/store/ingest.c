@@ -6,6 +6,7 @@
 #include "report/store/names.h"
 #include "report/store/rows.h"
 #include "report/store/stack_ingest.h"
+#include "report/store/timeline_ingest.h"
 #include "report/store/trace_ingest.h"
 
 #include <math.h>
@@ -570,6 +571,13 @@ static kprof_status store_census(kprof_ingest *ingest, const kprof_census_record
     return status;
 }
 
+static kprof_status store_timeline(kprof_ingest *ingest, const kprof_timeline_record *record)
+{
+    const char *why = NULL;
+    const kprof_status status = kprof_timeline_ingest(ingest->report, ingest->process, record, &why);
+    return why ? bad_record(why, record->launch) : status;
+}
+
 static kprof_status store_record(kprof_ingest *ingest, const kprof_record *record)
 {
     if (is_left_out(ingest, record->type))
@@ -609,6 +617,8 @@ static kprof_status store_record(kprof_ingest *ingest, const kprof_record *recor
         return KPROF_OK;
     case KPROF_RECORD_CENSUS:
         return store_census(ingest, &record->census);
+    case KPROF_RECORD_TIMELINE:
+        return store_timeline(ingest, &record->timeline);
     case KPROF_RECORD_PROGRESS:
         return KPROF_OK;
     }

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static kprof_status add_hardware_metric(kprof_report *report, kprof_host *host, const char *name)
+static kprof_status add_metric(kprof_report *report, kprof_host *host, const char *name, const char *kind)
 {
     kprof_metric_info info = {NULL, NULL, NULL, NULL, KPROF_METRIC_COUNTER};
     if (host) {
@@ -14,11 +14,22 @@ static kprof_status add_hardware_metric(kprof_report *report, kprof_host *host, 
             return status;
     }
     const char *unit = kprof_metric_unit(name, info.unit);
-    kprof_model_metric row = {name, unit ? unit : "", info.description ? info.description : "", "hardware"};
+    kprof_model_metric row = {name, unit ? unit : "", info.description ? info.description : "", kind};
     int64_t id;
     kprof_status status = kprof_store_metric(report, &row, &id);
     if (host)
         kprof_metric_info_free(&info);
+    return status;
+}
+
+static kprof_status add_sampled_metrics(kprof_report *report, const kprof_plan *plan, kprof_host *host)
+{
+    kprof_status status = KPROF_OK;
+    for (size_t i = 0; i < plan->timeline.count; i++) {
+        const kprof_strlist *names = &plan->timeline.passes[i].metrics;
+        for (size_t k = 0; k < names->count && status == KPROF_OK; k++)
+            status = add_metric(report, host, names->items[k], KPROF_TIMELINE_KIND);
+    }
     return status;
 }
 
@@ -92,7 +103,9 @@ static kprof_status store_plan(kprof_report *report, const kprof_plan *plan, kpr
 {
     kprof_status status = KPROF_OK;
     for (size_t i = 0; i < plan->collect.count && status == KPROF_OK; i++)
-        status = add_hardware_metric(report, host, plan->collect.items[i]);
+        status = add_metric(report, host, plan->collect.items[i], "hardware");
+    if (status == KPROF_OK)
+        status = add_sampled_metrics(report, plan, host);
     for (size_t i = 0; i < plan->section_count && status == KPROF_OK; i++)
         status = add_section(report, plan->chip, &plan->sections[i]);
     for (size_t i = 0; i < plan->left_out.count && status == KPROF_OK; i++) {

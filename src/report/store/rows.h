@@ -79,6 +79,7 @@ kprof_status kprof_store_metric(kprof_report *report, const kprof_model_metric *
 /* The same of the metric that holds the spread of a witness: "<witness>.pct_spread_over_passes". */
 #define KPROF_WITNESS_KIND     "witness"     /* in the table of metrics */
 #define KPROF_INSTRUCTION_KIND "instruction" /* likewise: launches have no value */
+#define KPROF_TIMELINE_KIND    "timeline"    /* likewise */
 #define KPROF_SPREAD_SUFFIX    ".pct_spread_over_passes"
 kprof_status kprof_store_witness(kprof_report *report, const char *witness, int64_t *id) KPROF_MUST_CHECK;
 

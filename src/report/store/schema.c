@@ -98,6 +98,14 @@ static const schema_entry tables[] = {
      "function_id INTEGER NOT NULL REFERENCES code_function, offset INTEGER NOT NULL, "
      "metric_id INTEGER NOT NULL REFERENCES metric, value REAL NOT NULL, "
      "PRIMARY KEY(profile_id, function_id, offset, metric_id)) WITHOUT ROWID"},
+    {9, "timeline_pass",
+     "CREATE TABLE timeline_pass(launch_id INTEGER NOT NULL REFERENCES launch, pass INTEGER NOT NULL, "
+     "interval_ns INTEGER NOT NULL, samples INTEGER NOT NULL, reason TEXT NOT NULL, "
+     "PRIMARY KEY(launch_id, pass)) WITHOUT ROWID"},
+    {9, "timeline",
+     "CREATE TABLE timeline(launch_id INTEGER NOT NULL REFERENCES launch, "
+     "metric_id INTEGER NOT NULL REFERENCES metric, start_ns INTEGER NOT NULL, duration_ns INTEGER NOT NULL, "
+     "value REAL, PRIMARY KEY(launch_id, metric_id, start_ns)) WITHOUT ROWID"},
     {9, "trace",
      "CREATE TABLE trace(process_id INTEGER PRIMARY KEY REFERENCES process, start_unix_ns INTEGER NOT NULL, "
      "end_unix_ns INTEGER, activities INTEGER NOT NULL, dropped INTEGER NOT NULL, unknown INTEGER NOT NULL, "

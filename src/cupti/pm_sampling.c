@@ -1,0 +1,246 @@
+/* Samples counters over time with CUPTI's PM sampling: the one object of a device, configured for one pass at a time.
+ */
+#include "cupti/pm_sampling.h"
+
+#include "core/log.h"
+#include "cupti/profiler.h"
+#include "host/host.h"
+#include "host/load.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* The GPU keeps records of samples here until they are decoded. */
+#define HARDWARE_BUFFER_BYTES ((size_t)64 << 20)
+
+/* CUPTI may stop decoding before the last record. If it has said so for this often, something is wrong. */
+#define MOST_DECODES 64
+
+struct kprof_pm_sampling {
+    const kprof_cupti_api *cupti;
+    uint32_t device;
+    bool counts_cycles; /* the chip has no trigger by time */
+    kprof_host *host;
+    CUpti_PmSampling_Object *object; /* NULL: not enabled */
+    const kprof_chip_timeline *pass; /* NULL: not configured */
+    uint8_t *empty, *image;          /* [image_size]: counter data as CUPTI begins it, and that of a reading */
+    size_t image_size;
+    bool runs;
+    uint64_t *starts_ns, *ends_ns; /* [KPROF_PM_MOST_SAMPLES] */
+    double *values;                /* [KPROF_PM_MOST_SAMPLES][pass->metrics.count] */
+};
+
+/* Declare the parameters `p` of a function. */
+#define PARAMS(p, name)                                                                                                \
+    CUpti_PmSampling_##name##_Params p = {.structSize = CUpti_PmSampling_##name##_Params_STRUCT_SIZE}
+
+static kprof_status check(const kprof_pm_sampling *s, const char *operation, CUptiResult result)
+{
+    return result == CUPTI_SUCCESS ? KPROF_OK : kprof_cupti_fail(s->cupti, operation, result);
+}
+
+/* As cupti_pmsampling.h has it. */
+static bool lacks_time_trigger(const char *chip)
+{
+    return strncmp(chip, "TU", 2) == 0 || strcmp(chip, "GA100") == 0;
+}
+
+kprof_status kprof_pm_sampling_open(uint32_t device, const char *chip, kprof_pm_sampling **out)
+{
+    kprof_pm_sampling *s = *out = calloc(1, sizeof *s);
+    if (!s)
+        return kprof_fail(KPROF_NO_MEMORY, "no memory for samples over time");
+    s->device = device;
+    s->counts_cycles = lacks_time_trigger(chip);
+    s->starts_ns = calloc(KPROF_PM_MOST_SAMPLES, sizeof *s->starts_ns);
+    s->ends_ns = calloc(KPROF_PM_MOST_SAMPLES, sizeof *s->ends_ns);
+    kprof_status status = s->starts_ns && s->ends_ns ? kprof_cupti_load(&s->cupti)
+                                                     : kprof_fail(KPROF_NO_MEMORY, "no memory for samples over time");
+    if (status == KPROF_OK)
+        status = kprof_profilers_initialize(s->cupti);
+    if (status == KPROF_OK)
+        status = kprof_host_open_sampler(chip, &s->host);
+    if (status != KPROF_OK) {
+        kprof_pm_sampling_close(s);
+        *out = NULL;
+    }
+    return status;
+}
+
+kprof_status kprof_pm_sampling_enable(kprof_pm_sampling *s)
+{
+    PARAMS(params, Enable);
+    if (s->object)
+        return KPROF_OK;
+    params.deviceIndex = s->device;
+    kprof_status status = check(s, "cuptiPmSamplingEnable", s->cupti->cuptiPmSamplingEnable(&params));
+    s->object = status == KPROF_OK ? params.pPmSamplingObject : NULL;
+    s->pass = NULL;
+    return status;
+}
+
+kprof_status kprof_pm_sampling_disable(kprof_pm_sampling *s)
+{
+    PARAMS(params, Disable);
+    if (!s->object)
+        return KPROF_OK;
+    if (s->runs && kprof_pm_sampling_stop(s) != KPROF_OK)
+        kprof_log(KPROF_LOG_DEBUG, "samples over time could not be stopped");
+    params.pPmSamplingObject = s->object;
+    s->object = NULL;
+    s->pass = NULL;
+    return check(s, "cuptiPmSamplingDisable", s->cupti->cuptiPmSamplingDisable(&params));
+}
+
+static kprof_status set_config(const kprof_pm_sampling *s, const kprof_pm_setup *setup)
+{
+    PARAMS(params, SetConfig);
+    params.pPmSamplingObject = s->object;
+    params.configSize = setup->pass->image.size;
+    params.pConfig = setup->pass->image.data;
+    params.hardwareBufferSize = setup->buffer_bytes ? setup->buffer_bytes : HARDWARE_BUFFER_BYTES;
+    params.samplingInterval = setup->interval_ns;
+    params.triggerMode = s->counts_cycles ? CUPTI_PM_SAMPLING_TRIGGER_MODE_GPU_SYSCLK_INTERVAL
+                                          : CUPTI_PM_SAMPLING_TRIGGER_MODE_GPU_TIME_INTERVAL;
+    params.hwBufferAppendMode = CUPTI_PM_SAMPLING_HARDWARE_BUFFER_APPEND_MODE_KEEP_OLDEST;
+    return check(s, "cuptiPmSamplingSetConfig", s->cupti->cuptiPmSamplingSetConfig(&params));
+}
+
+static void drop_image(kprof_pm_sampling *s)
+{
+    free(s->empty);
+    free(s->image);
+    free(s->values);
+    s->empty = s->image = NULL;
+    s->values = NULL;
+    s->image_size = 0;
+}
+
+static kprof_status make_image(kprof_pm_sampling *s, const kprof_chip_timeline *pass)
+{
+    PARAMS(size, GetCounterDataSize);
+    PARAMS(init, CounterDataImage_Initialize);
+    size.pPmSamplingObject = s->object;
+    size.pMetricNames = (const char **)pass->metrics.items;
+    size.numMetrics = pass->metrics.count;
+    size.maxSamples = KPROF_PM_MOST_SAMPLES;
+    kprof_status status =
+        check(s, "cuptiPmSamplingGetCounterDataSize", s->cupti->cuptiPmSamplingGetCounterDataSize(&size));
+    if (status != KPROF_OK)
+        return status;
+    drop_image(s);
+    s->image_size = size.counterDataSize;
+    s->empty = calloc(1, s->image_size + 1);
+    s->image = malloc(s->image_size + 1);
+    s->values = calloc(KPROF_PM_MOST_SAMPLES, pass->metrics.count * sizeof *s->values);
+    if (!s->empty || !s->image || !s->values)
+        return kprof_fail(KPROF_NO_MEMORY, "no memory for samples over time");
+    init.pPmSamplingObject = s->object;
+    init.counterDataSize = s->image_size;
+    init.pCounterData = s->empty;
+    return check(s, "cuptiPmSamplingCounterDataImageInitialize",
+                 s->cupti->cuptiPmSamplingCounterDataImageInitialize(&init));
+}
+
+kprof_status kprof_pm_sampling_configure(kprof_pm_sampling *s, const kprof_pm_setup *setup)
+{
+    const bool is_other = s->pass != setup->pass;
+    s->pass = NULL;
+    kprof_status status = set_config(s, setup);
+    if (status == KPROF_OK && is_other)
+        status = make_image(s, setup->pass);
+    if (status == KPROF_OK)
+        s->pass = setup->pass;
+    return status;
+}
+
+kprof_status kprof_pm_sampling_start(kprof_pm_sampling *s)
+{
+    PARAMS(params, Start);
+    if (!s->pass)
+        return kprof_fail(KPROF_INTERNAL, "samples over time are started that are not configured");
+    params.pPmSamplingObject = s->object;
+    kprof_status status = check(s, "cuptiPmSamplingStart", s->cupti->cuptiPmSamplingStart(&params));
+    s->runs = status == KPROF_OK;
+    return status;
+}
+
+kprof_status kprof_pm_sampling_stop(kprof_pm_sampling *s)
+{
+    PARAMS(params, Stop);
+    params.pPmSamplingObject = s->object;
+    s->runs = false;
+    return check(s, "cuptiPmSamplingStop", s->cupti->cuptiPmSamplingStop(&params));
+}
+
+/* CUPTI decodes into one image as long as that has space. */
+static kprof_status decode(kprof_pm_sampling *s, bool *is_cut)
+{
+    CUpti_PmSampling_DecodeStopReason reason = CUPTI_PM_SAMPLING_DECODE_STOP_REASON_OTHER;
+    kprof_status status = KPROF_OK;
+    memcpy(s->image, s->empty, s->image_size);
+    for (int i = 0; i < MOST_DECODES && status == KPROF_OK && reason == CUPTI_PM_SAMPLING_DECODE_STOP_REASON_OTHER;
+         i++) {
+        PARAMS(params, DecodeData);
+        params.pPmSamplingObject = s->object;
+        params.pCounterDataImage = s->image;
+        params.counterDataImageSize = s->image_size;
+        const CUptiResult result = s->cupti->cuptiPmSamplingDecodeData(&params);
+        if (result == CUPTI_ERROR_OUT_OF_MEMORY)
+            return kprof_fail(KPROF_NOT_COLLECTED, "the launch has more samples over time than the GPU's buffer holds: "
+                                                   "give a larger --pm-sampling-buffer-size or --pm-sampling-interval");
+        status = check(s, "cuptiPmSamplingDecodeData", result);
+        reason = params.decodeStopReason;
+        *is_cut = *is_cut || params.overflow;
+    }
+    *is_cut = *is_cut || reason == CUPTI_PM_SAMPLING_DECODE_STOP_REASON_COUNTER_DATA_FULL;
+    return status == KPROF_OK && reason == CUPTI_PM_SAMPLING_DECODE_STOP_REASON_OTHER
+               ? kprof_fail(KPROF_NOT_COLLECTED, "CUPTI did not decode all samples over time")
+               : status;
+}
+
+static kprof_status read_sample(kprof_pm_sampling *s, size_t sample)
+{
+    PARAMS(params, CounterData_GetSampleInfo);
+    params.pPmSamplingObject = s->object;
+    params.pCounterDataImage = s->image;
+    params.counterDataImageSize = s->image_size;
+    params.sampleIndex = sample;
+    kprof_status status =
+        check(s, "cuptiPmSamplingCounterDataGetSampleInfo", s->cupti->cuptiPmSamplingCounterDataGetSampleInfo(&params));
+    if (status != KPROF_OK)
+        return status;
+    s->starts_ns[sample] = params.startTimestamp;
+    s->ends_ns[sample] = params.endTimestamp;
+    const kprof_counter_data counters = {.data = s->image, .size = s->image_size, .range = sample};
+    return kprof_host_evaluate(s->host, &counters, &s->pass->metrics, s->values + sample * s->pass->metrics.count);
+}
+
+kprof_status kprof_pm_sampling_read(kprof_pm_sampling *s, kprof_pm_data *out)
+{
+    PARAMS(info, GetCounterDataInfo);
+    *out = (kprof_pm_data){.starts_ns = s->starts_ns, .ends_ns = s->ends_ns, .values = s->values};
+    kprof_status status = decode(s, &out->is_cut);
+    if (status != KPROF_OK)
+        return status;
+    info.pCounterDataImage = s->image;
+    info.counterDataImageSize = s->image_size;
+    status = check(s, "cuptiPmSamplingGetCounterDataInfo", s->cupti->cuptiPmSamplingGetCounterDataInfo(&info));
+    const size_t completed = info.numCompletedSamples;
+    for (size_t i = 0; i < completed && i < KPROF_PM_MOST_SAMPLES && status == KPROF_OK; i++) {
+        status = read_sample(s, i);
+        out->count = i + 1;
+    }
+    return status;
+}
+
+void kprof_pm_sampling_close(kprof_pm_sampling *s)
+{
+    if (!s)
+        return;
+    drop_image(s);
+    kprof_host_close(s->host);
+    free(s->starts_ns);
+    free(s->ends_ns);
+    free(s);
+}

@@ -1,0 +1,336 @@
+/* One replay for each pass of samples over time: how often a launch is sampled, and which of the samples are its own.
+ */
+#include "inject/batch/timeline.h"
+
+#include "inject/batch/caches.h"
+#include "inject/engine.h"
+#include "inject/process.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* A launch has a hundred samples where that is possible at these distances. One that would have more than a thousand
+ * has them farther apart. */
+#define WANTED_SAMPLES 100
+#define MOST_SAMPLES   1000
+#define SHORTEST_NS    1000
+#define LONGEST_NS     20000
+#define UNKNOWN_NS     10000 /* where nothing tells how long the launch takes */
+
+/* Until the launches' own records are written, keep no more than this. */
+#define MOST_BYTES ((size_t)512 << 20)
+
+/* Fewer samples are no timeline. */
+#define LEAST_SAMPLES 5
+
+#define NOTE_BYTES 256
+
+#define DURATION "gpu__time_duration.sum"
+
+struct kprof_kept_timeline {
+    struct kprof_kept_timeline *next;
+    kprof_timeline_record record;
+    char *reason;   /* owned; NULL: all is well */
+    double *values; /* owned */
+};
+
+static void note(kprof_timelines *timelines, kprof_status status)
+{
+    kprof_timelines_note(timelines, kprof_process_reason(status));
+}
+
+void kprof_timelines_note(kprof_timelines *timelines, const char *reason)
+{
+    if (!timelines->reason[0])
+        snprintf(timelines->reason, sizeof timelines->reason, "%s", reason);
+}
+
+static void add(kprof_timelines *timelines, kprof_kept_timeline *added)
+{
+    if (timelines->last)
+        timelines->last->next = added;
+    else
+        timelines->first = added;
+    timelines->last = added;
+    timelines->bytes += sizeof *added + added->record.value_count * sizeof *added->values;
+}
+
+static void free_record(kprof_kept_timeline *record)
+{
+    if (!record)
+        return;
+    free(record->reason);
+    free(record->values);
+    free(record);
+}
+
+/* A record of the launch in the pass that is under way. NULL when memory runs out. */
+static kprof_kept_timeline *make_record(const kprof_timelines *timelines, const kprof_open_launch *launch,
+                                        const char *reason)
+{
+    kprof_kept_timeline *made = calloc(1, sizeof *made);
+    if (!made)
+        return NULL;
+    made->reason = reason ? kprof_strdup(reason) : NULL;
+    if (reason && !made->reason) {
+        free(made);
+        return NULL;
+    }
+    made->record.launch = launch->record.launch;
+    made->record.pass = (uint32_t)timelines->pass;
+    made->record.interval_ns = launch->interval_ns;
+    made->record.reason = made->reason ? made->reason : "";
+    return made;
+}
+
+/* Tell why a launch has nothing of the pass. */
+static void lack(kprof_timelines *timelines, kprof_open_launch *launch, const char *reason)
+{
+    kprof_kept_timeline *added = make_record(timelines, launch, reason);
+    if (!added)
+        return; /* the reason of all is told */
+    launch->told |= KPROF_TOLD_TIMELINE;
+    add(timelines, added);
+}
+
+/* The samples in which the GPU was at work, from the first to the last. CUPTI's first sample has what was counted
+ * before it, and is left out. */
+typedef struct span {
+    size_t first, end;
+} span;
+
+static span find_launch(const kprof_pm_data *data, size_t names)
+{
+    span found = {0, 0};
+    for (size_t i = 1; i < data->count; i++) {
+        if (!(data->values[i * names] > 0)) /* or not known */
+            continue;
+        found.first = found.end > 0 ? found.first : i;
+        found.end = i + 1;
+    }
+    return found;
+}
+
+/* Copy samples as rows: begin, from the launch's first sample on, duration, values. */
+static bool copy_rows(const kprof_pm_data *data, span from, size_t names, kprof_kept_timeline *out)
+{
+    const size_t count = from.end - from.first, width = 2 + names;
+    out->values = calloc(count, width * sizeof *out->values);
+    if (!out->values)
+        return false;
+    for (size_t i = 0; i < count; i++) {
+        const size_t sample = from.first + i;
+        double *row = out->values + i * width;
+        row[0] = (double)(data->starts_ns[sample] - data->starts_ns[from.first]);
+        row[1] = (double)(data->ends_ns[sample] - data->starts_ns[sample]);
+        memcpy(row + 2, data->values + sample * names, names * sizeof *row);
+    }
+    out->record.values = out->values;
+    out->record.value_count = (uint32_t)(count * width);
+    return true;
+}
+
+static void describe(const kprof_pm_data *data, size_t samples, uint64_t interval_ns, char out[NOTE_BYTES])
+{
+    out[0] = '\0';
+    if (data->is_cut)
+        snprintf(out, NOTE_BYTES,
+                 "the launch has more samples than the buffers hold, and these are the first ones: give a larger "
+                 "--pm-sampling-buffer-size or --pm-sampling-interval");
+    else if (samples < LEAST_SAMPLES)
+        snprintf(out, NOTE_BYTES, "the launch is too short: %zu samples of %llu ns fell into it", samples,
+                 (unsigned long long)interval_ns);
+}
+
+static void keep(kprof_timelines *timelines, const kprof_batch_state *state, kprof_open_launch *launch,
+                 const kprof_pm_data *data)
+{
+    const kprof_chip_timeline *pass = &state->metrics->timelines[timelines->pass];
+    const span own = find_launch(data, pass->metrics.count);
+    char text[NOTE_BYTES];
+    describe(data, own.end - own.first, launch->interval_ns, text);
+    if (own.end == own.first || timelines->bytes > MOST_BYTES) {
+        lack(timelines, launch,
+             *text && own.end == own.first ? text
+                                           : "the launches before it in its batch have as many samples as kprof keeps");
+        return;
+    }
+    kprof_kept_timeline *added = make_record(timelines, launch, *text ? text : NULL);
+    if (!added || !copy_rows(data, own, pass->metrics.count, added)) {
+        free_record(added);
+        lack(timelines, launch, "no memory for samples over time");
+        return;
+    }
+    added->record.names = (const char *const *)pass->metrics.items;
+    added->record.name_count = (uint32_t)pass->metrics.count;
+    launch->told |= KPROF_TOLD_TIMELINE;
+    add(timelines, added);
+}
+
+/* 1, 2 or 5 times a power of ten, so that launches share what is configured. */
+static uint64_t round_up(double interval_ns)
+{
+    static const unsigned steps[] = {1, 2, 5};
+    uint64_t power = SHORTEST_NS;
+    for (;; power *= 10)
+        for (size_t i = 0; i < sizeof steps / sizeof *steps; i++)
+            if ((double)(steps[i] * power) >= interval_ns || power >= UINT64_C(1000000000))
+                return steps[i] * power;
+}
+
+static uint64_t choose_interval(double duration_ns)
+{
+    const uint64_t wanted = kprof_engine.process.config.timeline_interval_ns;
+    if (wanted > 0)
+        return wanted;
+    if (!(duration_ns > 0))
+        return UNKNOWN_NS;
+    const double even = fmin(duration_ns / WANTED_SAMPLES, LONGEST_NS);
+    return round_up(fmax(even, duration_ns / MOST_SAMPLES));
+}
+
+static size_t find_metric(const kprof_strlist *names, const char *name)
+{
+    size_t i = 0;
+    while (i < names->count && strcmp(names->items[i], name) != 0)
+        i++;
+    return i;
+}
+
+/* Launches that the passes did not measure keep an interval of 0, and are not sampled. */
+static void choose_intervals(kprof_batch_state *state, const kprof_evaluations *evaluations)
+{
+    const size_t duration = find_metric(&state->metrics->metrics, DURATION);
+    const bool is_known = duration < state->metrics->metrics.count;
+    for (size_t i = 0; i < evaluations->count; i++) {
+        const kprof_evaluation *evaluation = &evaluations->items[i];
+        const bool has_it = is_known && evaluation->status == KPROF_OK && evaluation->values;
+        state->list.items[evaluation->launch].interval_ns =
+            choose_interval(has_it ? evaluation->values[duration] : NAN);
+    }
+}
+
+/* Samples of instructions that are enabled would want the same counters. They are enabled anew before the next passes.
+ */
+static kprof_status make_way(const kprof_profiled_context *context)
+{
+    return context->pc_samples ? kprof_engine.device->pc_samples_disarm(context->pc_samples) : KPROF_OK;
+}
+
+static kprof_status enable(kprof_profiled_context *context)
+{
+    const kprof_device_ops *device = kprof_engine.device;
+    kprof_status status = device->target_synchronize();
+    if (status == KPROF_OK)
+        status = make_way(context);
+    if (status == KPROF_OK && !context->pm_sampling)
+        status = device->pm_sampling_open(context->device, context->metrics->chip, &context->pm_sampling);
+    return status == KPROF_OK ? device->pm_sampling_enable(context->pm_sampling) : status;
+}
+
+bool kprof_timelines_begin(kprof_timelines *timelines, kprof_batch_state *state, const kprof_evaluations *evaluations)
+{
+    if (state->metrics->timeline_count == 0)
+        return false;
+    timelines->pass = 0;
+    timelines->interval_ns = 0;
+    choose_intervals(state, evaluations);
+    kprof_status status = enable(state->context);
+    if (status != KPROF_OK)
+        note(timelines, status);
+    return status == KPROF_OK;
+}
+
+static kprof_status configure(kprof_timelines *timelines, const kprof_batch_state *state, uint64_t interval_ns)
+{
+    const kprof_pm_setup setup = {.pass = &state->metrics->timelines[timelines->pass],
+                                  .interval_ns = interval_ns,
+                                  .buffer_bytes = (size_t)kprof_engine.process.config.timeline_buffer_bytes};
+    if (timelines->interval_ns == interval_ns)
+        return KPROF_OK;
+    timelines->interval_ns = 0;
+    kprof_status status = kprof_engine.device->pm_sampling_configure(state->context->pm_sampling, &setup);
+    if (status == KPROF_OK)
+        timelines->interval_ns = interval_ns;
+    return status;
+}
+
+static kprof_status run_sampled(kprof_timelines *timelines, kprof_batch_state *state, kprof_open_launch *launch)
+{
+    const kprof_device_ops *device = kprof_engine.device;
+    kprof_pm_sampling *sampling = state->context->pm_sampling;
+    kprof_pm_data data;
+    kprof_caches_clear(state, device->snapshot_stream(state->context->snapshot));
+    kprof_status status = device->target_synchronize();
+    if (status != KPROF_OK)
+        return status;
+    kprof_status sampled = configure(timelines, state, launch->interval_ns);
+    if (sampled == KPROF_OK)
+        sampled = device->pm_sampling_start(sampling);
+    const bool started = sampled == KPROF_OK;
+    status = device->operation_run(launch->operation, state->context->snapshot);
+    if (status == KPROF_OK)
+        status = device->target_synchronize();
+    if (started)
+        sampled = device->pm_sampling_stop(sampling);
+    if (status != KPROF_OK)
+        return status;
+    if (sampled == KPROF_OK)
+        sampled = device->pm_sampling_read(sampling, &data);
+    if (sampled == KPROF_OK)
+        keep(timelines, state, launch, &data);
+    else
+        lack(timelines, launch, kprof_process_reason(sampled));
+    return KPROF_OK;
+}
+
+kprof_status kprof_timelines_run(kprof_timelines *timelines, kprof_batch_state *state, kprof_open_launch *launch)
+{
+    if (launch->chosen && launch->interval_ns > 0)
+        return run_sampled(timelines, state, launch);
+    return kprof_engine.device->operation_run(launch->operation, state->context->snapshot);
+}
+
+bool kprof_timelines_end(kprof_timelines *timelines, kprof_batch_state *state, kprof_status status)
+{
+    if (status != KPROF_OK)
+        note(timelines, status);
+    timelines->interval_ns = 0;
+    if (status == KPROF_OK && ++timelines->pass < state->metrics->timeline_count)
+        return true;
+    kprof_status disabled = kprof_engine.device->pm_sampling_disable(state->context->pm_sampling);
+    if (disabled != KPROF_OK)
+        kprof_process_disarm(disabled, "samples over time cannot be ended");
+    return false;
+}
+
+static void write_reason(const kprof_timelines *timelines, const kprof_open_launch *launch)
+{
+    kprof_record record = {.type = KPROF_RECORD_TIMELINE};
+    record.timeline = (kprof_timeline_record){.launch = launch->record.launch,
+                                              .reason = *timelines->reason ? timelines->reason : KPROF_NO_TIMELINE};
+    kprof_process_write(&record);
+}
+
+void kprof_timelines_deliver(kprof_timelines *timelines, const kprof_batch_state *state)
+{
+    if (state->metrics->timeline_count == 0)
+        return;
+    for (const kprof_kept_timeline *r = timelines->first; r; r = r->next)
+        kprof_process_write(&(kprof_record){.type = KPROF_RECORD_TIMELINE, .timeline = r->record});
+    for (size_t i = 0; i < state->list.count; i++)
+        if (state->list.items[i].chosen && !(state->list.items[i].told & KPROF_TOLD_TIMELINE))
+            write_reason(timelines, &state->list.items[i]);
+}
+
+void kprof_timelines_free(kprof_timelines *timelines)
+{
+    while (timelines->first) {
+        kprof_kept_timeline *going = timelines->first;
+        timelines->first = going->next;
+        free_record(going);
+    }
+    *timelines = (kprof_timelines){0};
+}

@@ -1,0 +1,92 @@
+/* Shows what a launch has over time as records. */
+#include "report/emit/emit.h"
+
+#include <math.h>
+#include <string.h>
+
+/* A line of this many characters shows how a value goes; darker is more. */
+#define LINE_PARTS 60
+
+/* Is the format one that people read? */
+static bool is_for_people(const kprof_emitter *emitter)
+{
+    return emitter->options->format == KPROF_FORMAT_TEXT || emitter->options->format == KPROF_FORMAT_MARKDOWN;
+}
+
+/* The line goes from 0, or the least value below it, to the most. */
+static void draw(const kprof_launch_timeline *timeline, const kprof_timeline_series *series, char out[LINE_PARTS + 3])
+{
+    static const char shades[] = " .:-=+*#%@";
+    const double low = series->least < 0 ? series->least : 0, height = series->most - low;
+    double parts[LINE_PARTS];
+    kprof_timeline_resample(timeline, series, parts, LINE_PARTS);
+    for (size_t i = 0; i < LINE_PARTS; i++) {
+        const double share = height > 0 ? (parts[i] - low) / height : 0;
+        const size_t shade = isnan(share) || share <= 0 ? 0 : 1 + (size_t)floor(share * (sizeof shades - 3) + 0.5);
+        out[1 + i] = isnan(parts[i]) ? '?' : shades[shade];
+    }
+    out[0] = out[LINE_PARTS + 1] = '|';
+    out[LINE_PARTS + 2] = '\0';
+}
+
+/* A line of people's table. */
+static void show_series(kprof_emitter *emitter, const kprof_launch_timeline *timeline,
+                        const kprof_timeline_series *series)
+{
+    char line[LINE_PARTS + 3];
+    draw(timeline, series, line);
+    const kprof_emit_field fields[] = {
+        kprof_field_text("label", "Metric", series->label),
+        kprof_field_value("minimum", "Least", series->least, series->unit),
+        kprof_field_value("mean", "Mean", series->mean, series->unit),
+        kprof_field_value("maximum", "Most", series->most, series->unit),
+        kprof_field_text("line", "From begin to end", line),
+    };
+    emitter->ops->row(emitter, &(kprof_emit_record){fields, sizeof fields / sizeof *fields});
+}
+
+static void show_sample(kprof_emitter *emitter, const kprof_timeline_series *series, const kprof_time_sample *sample)
+{
+    const kprof_emit_field fields[] = {
+        kprof_field_text("metric", "Metric", series->metric->name),
+        kprof_field_text("label", "Label", series->label),
+        kprof_field_text("unit", "Unit", series->unit),
+        kprof_field_integer("start_ns", "Start", sample->start_ns),
+        kprof_field_integer("duration_ns", "Duration", sample->duration_ns),
+        kprof_field_real("value", "Value", sample->value),
+    };
+    emitter->ops->row(emitter, &(kprof_emit_record){fields, sizeof fields / sizeof *fields});
+}
+
+static void show_rows(kprof_emitter *emitter, const kprof_launch_timeline *timeline)
+{
+    if (!is_for_people(emitter))
+        emitter->ops->rows_begin(emitter, "samples");
+    for (size_t i = 0; i < timeline->series_count; i++) {
+        const kprof_timeline_series *series = &timeline->series[i];
+        if (is_for_people(emitter))
+            show_series(emitter, timeline, series);
+        for (size_t k = series->first; k < series->first + series->count && !is_for_people(emitter); k++)
+            show_sample(emitter, series, &timeline->samples[k]);
+    }
+}
+
+void kprof_emit_timeline(kprof_emitter *emitter, const kprof_model_launch *launch,
+                         const kprof_launch_timeline *timeline)
+{
+    kprof_launch_texts texts = kprof_emitter_texts(emitter, launch);
+    const double end_ns = timeline->series_count > 0 ? (double)timeline->end_ns : NAN;
+    const double interval_ns = timeline->series_count > 0 ? (double)timeline->interval_ns : NAN;
+    const kprof_emit_field fields[] = {
+        kprof_field_plain(kprof_field_text("kernel", "Kernel", texts.kernel)),
+        kprof_field_integer("launch", "Launch", launch->id),
+        kprof_field_with_unit(kprof_field_real("sampled_ns", "Sampled", end_ns), "ns"),
+        kprof_field_with_unit(kprof_field_real("interval_ns", "Every", interval_ns), "ns"),
+        kprof_field_with_role(kprof_field_text("reason", "Note", timeline->reason),
+                              timeline->reason ? KPROF_ROLE_SHOWN : KPROF_ROLE_MACHINE),
+    };
+    emitter->ops->record_begin(emitter, &(kprof_emit_record){fields, sizeof fields / sizeof *fields});
+    show_rows(emitter, timeline);
+    emitter->ops->record_end(emitter);
+    kprof_launch_texts_free(&texts);
+}

@@ -1,0 +1,233 @@
+/* Reads the samples of a launch, and sums each metric up. */
+#include "report/model/timeline.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define SAMPLES_MAX 4000000 /* of a launch */
+#define SERIES_MAX  1000
+#define REASONS_MAX 4096 /* characters, about */
+#define TIME_MAX_NS INT64_C(1000000000000000)
+
+typedef struct reader {
+    kprof_report *report;
+    const kprof_model *model;
+    const kprof_model_chip *chip; /* NULL: the report has no plan for it */
+    kprof_launch_timeline *out;
+    size_t capacity; /* of the samples */
+} reader;
+
+static size_t find_in(const kprof_section *section, const char *name)
+{
+    size_t at = 0;
+    while (at < section->timeline_count && strcmp(section->timeline[at].name, name) != 0)
+        at++;
+    return at;
+}
+
+/* The item of the first section that has the metric over time; *place: where it stands. NULL: none has. */
+static const kprof_item *find_item(const reader *r, const char *name, size_t *place)
+{
+    *place = 0;
+    for (size_t i = 0; r->chip && i < r->chip->section_count; i++) {
+        const kprof_section *section = &r->chip->sections[i];
+        const size_t at = find_in(section, name);
+        *place += at;
+        if (at < section->timeline_count)
+            return &section->timeline[at];
+    }
+    *place = SIZE_MAX;
+    return NULL;
+}
+
+static kprof_status begin_series(reader *r, int64_t metric)
+{
+    kprof_launch_timeline *out = r->out;
+    if (metric < 1 || (uint64_t)metric > r->model->metric_count)
+        return kprof_store_damaged(r->report, "timeline");
+    if (out->series_count == SERIES_MAX)
+        return kprof_store_too_much(r->report, SERIES_MAX, "metrics over time of a launch");
+    kprof_timeline_series *series = KPROF_APPEND(out->series, out->series_count);
+    if (!series)
+        return kprof_store_no_memory(r->report);
+    out->series_count++;
+    size_t place;
+    const kprof_model_metric *row = &r->model->metrics[metric - 1];
+    const kprof_item *item = find_item(r, row->name, &place);
+    *series = (kprof_timeline_series){.metric = row, .first = out->sample_count};
+    series->label = item && item->label ? item->label : row->name;
+    series->unit = item && item->unit ? item->unit : row->unit;
+    series->help = item ? item->help : NULL;
+    return KPROF_OK;
+}
+
+static kprof_status grow(reader *r)
+{
+    kprof_launch_timeline *out = r->out;
+    if (out->sample_count < r->capacity)
+        return KPROF_OK;
+    if (out->sample_count >= SAMPLES_MAX)
+        return kprof_store_too_much(r->report, SAMPLES_MAX, "samples over time of a launch");
+    r->capacity = 2 * r->capacity + 1024;
+    kprof_time_sample *grown = realloc(out->samples, r->capacity * sizeof *grown);
+    if (!grown)
+        return kprof_store_no_memory(r->report);
+    out->samples = grown;
+    return KPROF_OK;
+}
+
+static bool is_shown(const kprof_model *model, int64_t metric)
+{
+    return !model->is_shown || metric < 1 || (uint64_t)metric > model->metric_count || model->is_shown[metric - 1];
+}
+
+static kprof_status take_sample(void *user, sqlite3_stmt *row)
+{
+    reader *r = user;
+    kprof_launch_timeline *out = r->out;
+    const int64_t metric = sqlite3_column_int64(row, 0);
+    const kprof_time_sample sample = {sqlite3_column_int64(row, 1), sqlite3_column_int64(row, 2),
+                                      sqlite3_column_type(row, 3) == SQLITE_NULL ? NAN : sqlite3_column_double(row, 3)};
+    kprof_status status = KPROF_OK;
+    if (!is_shown(r->model, metric))
+        return KPROF_OK;
+    if (sample.start_ns < 0 || sample.start_ns > TIME_MAX_NS || sample.duration_ns < 0 ||
+        sample.duration_ns > TIME_MAX_NS)
+        return kprof_store_damaged(r->report, "timeline");
+    if (out->series_count == 0 ||
+        out->series[out->series_count - 1].metric != &r->model->metrics[metric > 0 ? metric - 1 : 0])
+        status = begin_series(r, metric);
+    if (status == KPROF_OK)
+        status = grow(r);
+    if (status != KPROF_OK)
+        return status;
+    out->samples[out->sample_count++] = sample;
+    out->series[out->series_count - 1].count++;
+    if (sample.start_ns + sample.duration_ns > out->end_ns)
+        out->end_ns = sample.start_ns + sample.duration_ns;
+    return KPROF_OK;
+}
+
+static kprof_status take_pass(void *user, sqlite3_stmt *row)
+{
+    reader *r = user;
+    char **own = &r->out->reason, *reason = kprof_store_text(r->report, row, 1);
+    kprof_strbuf both = KPROF_STRBUF_INIT;
+    if (!reason)
+        return kprof_store_no_memory(r->report);
+    if (r->out->passes++ == 0)
+        r->out->interval_ns = sqlite3_column_int64(row, 0);
+    if (*reason && (!*own || (strlen(*own) < REASONS_MAX && !strstr(*own, reason)))) {
+        kprof_strbuf_printf(&both, "%s%s%s", *own ? *own : "", *own ? "; " : "", reason);
+        free(*own);
+        *own = kprof_strbuf_take(&both);
+    }
+    const bool whole = !*reason || *own;
+    free(reason);
+    return whole ? KPROF_OK : kprof_store_no_memory(r->report);
+}
+
+static void sum_up(const kprof_launch_timeline *timeline, kprof_timeline_series *series)
+{
+    double sum = 0, time = 0;
+    series->least = series->mean = series->most = NAN;
+    for (size_t i = series->first; i < series->first + series->count; i++) {
+        const kprof_time_sample *sample = &timeline->samples[i];
+        if (isnan(sample->value))
+            continue;
+        sum += sample->value * (double)sample->duration_ns;
+        time += (double)sample->duration_ns;
+        series->least = fmin(series->least, sample->value);
+        series->most = fmax(series->most, sample->value);
+    }
+    if (time > 0)
+        series->mean = sum / time;
+}
+
+/* Put the series in the order of the sections: a few dozen of them. */
+static void order(const reader *r)
+{
+    kprof_launch_timeline *out = r->out;
+    for (size_t i = 1; i < out->series_count; i++) {
+        const kprof_timeline_series moved = out->series[i];
+        size_t own, place, at = i;
+        (void)find_item(r, moved.metric->name, &own);
+        for (; at > 0; at--) {
+            (void)find_item(r, out->series[at - 1].metric->name, &place);
+            if (place <= own)
+                break;
+            out->series[at] = out->series[at - 1];
+        }
+        out->series[at] = moved;
+    }
+}
+
+kprof_status kprof_launch_timeline_read(kprof_report *report, const kprof_model *model,
+                                        const kprof_model_launch *launch, kprof_launch_timeline *out)
+{
+    char sql[160];
+    const size_t chip = launch->device->chip_index;
+    reader r = {report, model, chip == SIZE_MAX ? NULL : &model->chips[chip], out, 0};
+    *out = (kprof_launch_timeline){0};
+    if (report->version < 9) /* it has none of these tables */
+        return KPROF_OK;
+    snprintf(sql, sizeof sql, "SELECT interval_ns, reason FROM timeline_pass WHERE launch_id=%lld ORDER BY pass",
+             (long long)launch->id);
+    kprof_status status = kprof_store_query(report, sql, take_pass, &r);
+    snprintf(sql, sizeof sql,
+             "SELECT metric_id, start_ns, duration_ns, value FROM timeline WHERE launch_id=%lld "
+             "ORDER BY metric_id, start_ns",
+             (long long)launch->id);
+    if (status == KPROF_OK && out->passes > 0)
+        status = kprof_store_query(report, sql, take_sample, &r);
+    if (status != KPROF_OK)
+        return status;
+    for (size_t i = 0; i < out->series_count; i++)
+        sum_up(out, &out->series[i]);
+    order(&r);
+    return KPROF_OK;
+}
+
+void kprof_launch_timeline_free(kprof_launch_timeline *timeline)
+{
+    free(timeline->series);
+    free(timeline->samples);
+    free(timeline->reason);
+    *timeline = (kprof_launch_timeline){0};
+}
+
+kprof_status kprof_report_has_timelines(kprof_report *report, bool *out)
+{
+    int64_t is_there = 0;
+    kprof_status status = report->version < 9
+                              ? KPROF_OK
+                              : kprof_store_integer(report, "SELECT EXISTS(SELECT 1 FROM timeline_pass)", &is_there);
+    *out = is_there != 0;
+    return status;
+}
+
+void kprof_timeline_resample(const kprof_launch_timeline *timeline, const kprof_timeline_series *series, double *parts,
+                             size_t count)
+{
+    size_t next = series->first;
+    const size_t end = series->first + series->count;
+    for (size_t i = 0; i < count; i++) {
+        const double from = (double)timeline->end_ns * (double)i / (double)count;
+        const double to = (double)timeline->end_ns * (double)(i + 1) / (double)count;
+        double sum = 0, time = 0;
+        /* Samples before this part are of no later one either. */
+        while (next < end && (double)(timeline->samples[next].start_ns + timeline->samples[next].duration_ns) <= from)
+            next++;
+        for (size_t k = next; k < end && (double)timeline->samples[k].start_ns < to; k++) {
+            const kprof_time_sample *s = &timeline->samples[k];
+            const double shared = fmin(to, (double)(s->start_ns + s->duration_ns)) - fmax(from, (double)s->start_ns);
+            if (isnan(s->value) || shared <= 0)
+                continue;
+            sum += s->value * shared;
+            time += shared;
+        }
+        parts[i] = time > 0 ? sum / time : NAN;
+    }
+}

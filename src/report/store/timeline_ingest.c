@@ -1,0 +1,85 @@
+/* Stores samples over time: a row for each pass of a launch, and one for each value. */
+#include "report/store/timeline_ingest.h"
+#include "report/store/rows.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+#define MOST_TIME_NS 1e15 /* eleven days */
+#define MOST_PASSES  1024
+
+/* A record comes soon after that of its launch: so many launches of all processes may come between them. */
+#define LAUNCHES_BETWEEN 262144
+
+static kprof_status misfit(const char **why, const char *text)
+{
+    *why = text;
+    return KPROF_BAD_SPOOL;
+}
+
+static bool is_time(double ns)
+{
+    return ns >= 0 && ns <= MOST_TIME_NS && ns == floor(ns);
+}
+
+/* Rows are in the order of their time, and each begins at another one. */
+static kprof_status check_record(const kprof_timeline_record *record, const char **why)
+{
+    const size_t width = 2 + (size_t)record->name_count;
+    if (record->value_count % width != 0 || (record->value_count > 0 && record->name_count == 0) ||
+        record->pass >= MOST_PASSES || record->interval_ns > (uint64_t)MOST_TIME_NS)
+        return misfit(why, "it has a wrong number of samples over time,");
+    for (size_t i = 0; i < record->value_count; i += width) {
+        const double *row = record->values + i;
+        if (!is_time(row[0]) || !is_time(row[1]) || (i > 0 && row[0] <= row[-(ptrdiff_t)width]))
+            return misfit(why, "it has impossible times of samples; launch");
+    }
+    return KPROF_OK;
+}
+
+/* The activity, which each pass has, is kept of the first one. */
+static kprof_status store_metric_samples(kprof_report *report, int64_t launch, const kprof_timeline_record *record,
+                                         size_t name)
+{
+    const char *text = record->names[name];
+    const kprof_model_metric metric = {(char *)text, (char *)"", (char *)"", KPROF_TIMELINE_KIND};
+    const size_t width = 2 + (size_t)record->name_count;
+    int64_t metric_row;
+    sqlite3_stmt *insert;
+    kprof_status status = kprof_store_metric(report, &metric, &metric_row);
+    if (status == KPROF_OK)
+        status = kprof_store_statement(report, KPROF_SQL_ADD_SAMPLE, &insert);
+    for (size_t i = 0; i < record->value_count && status == KPROF_OK; i += width) {
+        const double *row = record->values + i;
+        sqlite3_bind_int64(insert, 1, launch);
+        sqlite3_bind_int64(insert, 2, metric_row);
+        sqlite3_bind_int64(insert, 3, (int64_t)row[0]);
+        sqlite3_bind_int64(insert, 4, (int64_t)row[1]);
+        sqlite3_bind_double(insert, 5, row[2 + name]); /* SQLite stores NaN as NULL */
+        if (sqlite3_step(insert) != SQLITE_DONE)
+            status = kprof_store_fail(report, "storing samples over time");
+        sqlite3_reset(insert);
+    }
+    return status;
+}
+
+kprof_status kprof_timeline_ingest(kprof_report *report, int64_t process, const kprof_timeline_record *record,
+                                   const char **why)
+{
+    int64_t found = 0; /* the row of the launch and 1: rows count from 0 */
+    const size_t width = 2 + (size_t)record->name_count;
+    kprof_status status = check_record(record, why);
+    if (status == KPROF_OK)
+        status = kprof_store_find(report, KPROF_SQL_FIND_SAMPLED_LAUNCH, &found, "iii", process,
+                                  (int64_t)record->launch, report->next_launch - LAUNCHES_BETWEEN);
+    if (status == KPROF_OK && found == 0)
+        status = misfit(why, "it tells of samples over time of an unknown launch,");
+    const int64_t launch = found - 1;
+    if (status == KPROF_OK)
+        status = kprof_store_write(report, KPROF_SQL_ADD_TIMELINE_PASS, "iiiis", launch, (int64_t)record->pass,
+                                   (int64_t)record->interval_ns, (int64_t)(record->value_count / width),
+                                   record->reason ? record->reason : "");
+    for (size_t i = record->pass > 0; i < record->name_count && status == KPROF_OK; i++)
+        status = store_metric_samples(report, launch, record, i);
+    return status;
+}

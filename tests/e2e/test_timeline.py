@@ -1,0 +1,84 @@
+"""What is sampled over time, from the option to the page."""
+
+import csv
+import io
+import json
+
+from harness import APP, INJECTION, SCALE, VECTOR_ADD, Case, os
+
+SAMPLES = 10 # of a launch on the simulated machine
+
+
+class Timeline(Case):
+    def measure(self, *options):
+        steps = ["init", *(f"launch={name}" for name in (VECTOR_ADD, SCALE))]
+        run = self.kprof("--injection-path", INJECTION, "-f", "-o", "run", *options, APP, *steps)
+        self.assert_run(run, 0)
+        return run
+
+    def show(self, *options):
+        run = self.kprof("report", "run.kprof", "--page", "timeline", *options)
+        self.assertEqual(run.code, 0, run.err)
+        return run.out
+
+    def test_samples_are_stored_and_shown(self):
+        self.measure("--set", "pmsampling", "--pm-sampling-interval", "2000")
+        passes = self.query("run.kprof", "SELECT launch_id, interval_ns, samples, reason FROM timeline_pass")
+        self.assertGreater(len(passes), 2)
+        self.assertEqual({row[1:] for row in passes}, {(2000, SAMPLES, "")})
+        # The activity is in each pass, and the other metrics in one.
+        (rows, metrics), = self.query("run.kprof", "SELECT count(*), count(DISTINCT metric_id) FROM timeline")
+        self.assertEqual(rows, 2 * metrics * SAMPLES)
+        for shown in csv.DictReader(io.StringIO(self.show("--csv"))):
+            rows -= 1
+            self.assertEqual(int(shown["start_ns"]) % 2000, 0)
+            self.assertTrue(shown["unit"])
+        self.assertEqual(rows, 0)
+        first, second = json.loads(self.show("--json"))["timelines"]
+        self.assertEqual((first["launch"], second["launch"]), (0, 1))
+        self.assertEqual((first["sampled_ns"], first["interval_ns"]), (2000 * SAMPLES, 2000))
+        self.assertEqual(len(first["samples"]), metrics * SAMPLES)
+        text = self.show()
+        self.assertIn("Sampled 20 us, Every 2 us", text)
+        self.assertRegex(text, r"GPU Busy +50 % +50 % +50 % +\|@{60}\|")
+        self.assertRegex(text, r"Active Warps .* warp .*\|")
+
+    def test_parts_and_merged_reports_have_them(self):
+        self.measure("--set", "pmsampling")
+        all_of_them = self.query("run.kprof", "SELECT count(*) FROM timeline")[0][0]
+        for options, share in ((("--launch", "1"), 0.5), (("--section", "PmSampling,PmSampling_WarpStates"), 1)):
+            self.assertEqual(self.kprof("report", "run.kprof", *options, "-f", "-o", "part").code, 0)
+            self.assertEqual(self.query("part.kprof", "SELECT count(*) FROM timeline")[0][0], share * all_of_them)
+        part = self.kprof("report", "run.kprof", "--section", "PmSampling_WarpStates", "-f", "-o", "part")
+        self.assertEqual(part.code, 0, part.err)
+        labels = {row["label"] for one in json.loads(self.kprof(
+            "report", "part.kprof", "--page", "timeline", "--json").out)["timelines"] for row in one["samples"]}
+        self.assertIn("Active Warps", labels)
+        self.assertNotIn("DRAM", labels)
+        os.rename(self.path("run.kprof"), self.path("first.kprof"))
+        self.measure("--set", "pmsampling")
+        merged = self.kprof("merge", "first.kprof", "run.kprof", "-o", "all")
+        self.assertEqual(merged.code, 0, merged.err)
+        self.assertEqual(self.query("all.kprof", "SELECT count(*) FROM timeline")[0][0], 2 * all_of_them)
+
+    def test_fewer_passes_leave_metrics_out(self):
+        run = self.measure("--set", "pmsampling", "--pm-sampling-max-passes", "1")
+        self.assertIn("not sampled over time, to keep within --pm-sampling-max-passes:", run.err)
+        self.assertEqual(self.query("run.kprof", "SELECT DISTINCT pass FROM timeline_pass"), [(0,)])
+        self.assertNotIn("Active Warps", self.show())
+
+    def test_launches_that_are_not_repeated_tell_why(self):
+        self.measure("--set", "pmsampling", "--replay-mode", "multiplex")
+        rows = self.query("run.kprof", "SELECT samples, reason FROM timeline_pass")
+        self.assertEqual(len(rows), 2)
+        for samples, reason in rows:
+            self.assertEqual(samples, 0)
+            self.assertRegex(reason, "sampled over time in replays alone|is only watched")
+        self.assertIn("replays alone", self.show())
+
+    def test_nothing_of_it_happens_unless_it_is_asked_for(self):
+        self.measure("--set", "full")
+        self.assertEqual(self.query("run.kprof", "SELECT count(*) FROM timeline_pass"), [(0,)])
+        run = self.kprof("report", "run.kprof", "--page", "timeline")
+        self.assertNotEqual(run.code, 0)
+        self.assertIn("has nothing over time", run.err)
