@@ -4,8 +4,8 @@
 #   run.sh [PART [ARGUMENT...]]
 #
 # Without a PART: validate, behave and graphs. Parts: build, validate, values, behave, graphs, exact, bench,
-# frameworks, multiplex, findings, pairs, nvtx, ncu_lines, source, source_ncu, stacks, control, trace, facts; their
-# arguments are those of the script of that name.
+# frameworks, multiplex, findings, pairs, nvtx, ncu_lines, source, source_ncu, pm_sampling, stacks, control, trace,
+# facts; their arguments are those of the script of that name.
 # `validate` compares values with ncu's, `values` those of batches with those of launches repeated alone; `graphs`
 # measures a CUDA graph kernel by kernel and as one launch; `exact` runs the programs of exact/, each a kind of memory,
 # launch or ending that replay must not disturb, plain and under every mode, and compares; `frameworks` runs programs
@@ -14,8 +14,9 @@
 # compares the NVTX ranges of launches with those that programs open, and the launches that expressions choose with
 # those that ncu chooses; `ncu_lines` runs command lines of ncu with both tools, and compares what they collect;
 # `source` compares what is counted of instructions with what is counted of their launches, `source_ncu` the source
-# pages of both tools; `stacks` looks for the lines of a program of PyTorch; `control` times a training loop under
-# kprof that is not armed, and measures a step of it; `trace` traces programs with known gaps, copies and overlaps.
+# pages of both tools; `pm_sampling` compares means over time with values of the launch; `stacks` looks for the lines
+# of a program of PyTorch; `control` times a training loop under kprof that is not armed, and measures a step of it;
+# `trace` traces programs with known gaps, copies and overlaps.
 # Environment:
 #   KPROF               kprof to test (build/src/cli/kprof)
 #   KPROF_GPU_PROGRAMS  folder of the test programs (build/gpu-programs), built when they are missing or old
@@ -82,7 +83,7 @@ part() {
     build) ;;
     facts) facts ;;
     validate | values | behave | graphs | exact | bench | frameworks | multiplex | findings | pairs | nvtx | \
-      ncu_lines | source | source_ncu | stacks | control | trace)
+      ncu_lines | source | source_ncu | pm_sampling | stacks | control | trace)
       python3 "$here/$name.py" "$@" || status=$? ;;
     *) echo "run.sh: unknown part $name" >&2; status=2 ;;
   esac

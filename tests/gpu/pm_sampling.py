@@ -1,0 +1,121 @@
+#!/usr/bin/env python3
+"""Compares what is sampled over the time of launches with what the range profiler counts of them: means over the
+samples with values of the whole launch, and sums with sums. Programs must give the results that they give alone.
+Prints Markdown, also to a file; exits 1 when one differs by more than the tolerance, or something is missing.
+
+    pm_sampling.py [--launches N] [--tolerance PCT] [--output FILE] [PROGRAM...]
+"""
+import argparse
+import sqlite3
+import sys
+import tempfile
+
+import harness
+
+# Programs, and what they are given besides the number of launches.
+PROGRAMS = {"vectorAdd": [], "inplace": [], "reduction": [], "transpose": [], "fma": [], "tensor": [], "copy": ["1024"]}
+
+# Shares and rates of elapsed time, whose means over time are those of the launch.
+RATES = [
+    "sm__cycles_active.avg.pct_of_peak_sustained_elapsed",
+    "dram__throughput.avg.pct_of_peak_sustained_elapsed",
+    "dram__bytes_read.sum.pct_of_peak_sustained_elapsed",
+    "dram__bytes_write.sum.pct_of_peak_sustained_elapsed",
+    "lts__t_sectors.avg.pct_of_peak_sustained_elapsed",
+    "sm__inst_executed_pipe_alu.avg.pct_of_peak_sustained_elapsed",
+    "sm__warps_active.avg.per_cycle_elapsed",
+    "smsp__inst_executed.avg.per_cycle_elapsed",
+]
+SUMS = ["sm__ctas_launched.sum"]
+LEAST_SAMPLES = 20 # the first and the last sample are of the launch in part
+LEAST_RATE = 1 # smaller ones are shown, and not compared
+
+OVER_TIME = """SELECT kernel.function, launch.id, metric.name, sum(value * duration_ns) / sum(duration_ns), sum(value),
+count(value) FROM timeline JOIN launch ON launch.id = launch_id JOIN kernel ON kernel.id = kernel_id
+JOIN metric ON metric.id = metric_id WHERE value IS NOT NULL GROUP BY launch.id, metric.id"""
+WHOLE = "SELECT launch, metric, value FROM launch_metrics"
+REASONS = "SELECT DISTINCT reason FROM timeline_pass WHERE reason != ''"
+
+
+class Failure(Exception):
+    pass
+
+
+def measure(program, launches, base):
+    path = harness.programs() / program
+    words = [path, launches, *PROGRAMS[program]]
+    alone = harness.run(words)
+    result = harness.run([harness.kprof(), "--set", "pmsampling", "--metrics", ",".join(RATES + SUMS), "-f", "-o", base,
+                          *words], limit=600)
+    if result.status != 0:
+        raise Failure(f"kprof ended with {result.status}: {harness.last_lines(result.stderr)}")
+    if result.stdout != alone.stdout:
+        raise Failure("the program's output is not that of the program alone")
+
+
+def difference_pct(sampled, whole):
+    """Of the larger one."""
+    largest = max(abs(sampled), abs(whole))
+    return 100 * abs(sampled - whole) / largest if largest > 0 else 0
+
+
+def compare(program, base, tolerance_pct):
+    """Rows of the table, and failures."""
+    rows, failures = [], []
+    with sqlite3.connect(f"file:{harness.report_path(base)}?mode=ro", uri=True) as database:
+        sampled = database.execute(OVER_TIME).fetchall()
+        whole = {(launch, metric): value for launch, metric, value in database.execute(WHOLE)}
+        reasons = [row[0] for row in database.execute(REASONS)]
+    if not sampled:
+        raise Failure(f"nothing was sampled: {'; '.join(reasons) or 'no reason'}")
+    for kernel, launch, metric, mean, total, count in sampled:
+        own, other = total if metric in SUMS else mean, whole.get((launch, metric))
+        if metric not in RATES + SUMS or other is None:
+            continue
+        differs = difference_pct(own, other)
+        is_compared = count >= LEAST_SAMPLES and max(own, other) >= LEAST_RATE
+        verdict = "not compared" if not is_compared else "equal" if differs <= tolerance_pct else "**differs**"
+        rows.append((program, kernel, launch, f"`{metric}`", count, f"{own:.4g}", f"{other:.4g}", f"{differs:.2f}",
+                     verdict))
+        if is_compared and differs > tolerance_pct:
+            failures.append(f"{program}, {kernel}, launch {launch}: {metric}: {own:.4g} over time, {other:.4g} in all")
+    return rows, failures + [f"{program}: {reason}" for reason in reasons]
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("programs", nargs="*", metavar="PROGRAM", help=", ".join(PROGRAMS) + " (all)")
+    parser.add_argument("--launches", type=int, default=3, help="of each kernel (3)")
+    parser.add_argument("--tolerance", type=float, default=3, help="in percent (3)")
+    parser.add_argument("--output", help="Markdown file (pm_sampling.md among the results)")
+    options = parser.parse_args()
+    for name in set(options.programs) - set(PROGRAMS):
+        parser.error(f"{name}: not one of {', '.join(PROGRAMS)}")
+    if not harness.have_gpu():
+        print("pm_sampling.py: no GPU: skipped", file=sys.stderr)
+        return harness.SKIPPED
+    rows, failures = [], []
+    with tempfile.TemporaryDirectory(prefix="kprof-pm-sampling-") as folder:
+        for program in options.programs or PROGRAMS:
+            base = f"{folder}/{program}"
+            try:
+                measure(program, options.launches, base)
+                more, failed = compare(program, base, options.tolerance)
+                rows += more
+                failures += failed
+            except Failure as failure:
+                failures.append(f"{program}: {failure}")
+    document = harness.Document(options.output or harness.results_folder() / "pm_sampling.md")
+    document.add("# Samples over time against values of the launch\n")
+    document.add(harness.table(["", ""], harness.facts("tests/gpu/pm_sampling.py " + " ".join(sys.argv[1:]))))
+    document.add(harness.table(["program", "kernel", "launch", "metric", "samples", "over time", "in all", "differs, %",
+                                ""], rows))
+    compared = {row[:2] for row in rows if row[-1] != "not compared"}
+    document.add(f"## Result\n\n{len(compared)} kernels compared, {len(failures)} failures.\n")
+    for failure in failures:
+        document.add(f"- {failure}")
+    return 1 if failures or not compared else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
