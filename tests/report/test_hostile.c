@@ -339,6 +339,28 @@ static void test_control_characters(void **state)
     assert_int_equal(kprof_report_close(report), KPROF_OK);
 }
 
+static void test_control_characters_in_stacks(void **state)
+{
+    (void)state;
+    static const kprof_filter_spec all;
+    kprof_report *report = NULL;
+    char *text = NULL;
+    size_t size = 0;
+    fixture_write(path);
+    execute("INSERT INTO stack VALUES(NULL, 'a', 'b', "
+            "'[{\"function\":\"\\u009b5m\\u007f;\",\"file\":\"a\\u202eb\"}]', 0, '');"
+            "INSERT INTO launch_stack SELECT id, (SELECT max(id) FROM stack), 'launch' FROM launch");
+    assert_int_equal(kprof_report_open(path, &report), KPROF_OK);
+    FILE *file = open_memstream(&text, &size);
+    assert_non_null(file);
+    assert_int_equal(kprof_report_print_folded(report, &all, file), KPROF_OK);
+    fclose(file);
+    expect_printable(text);
+    assert_non_null(strstr(text, "5m"));
+    free(text);
+    assert_int_equal(kprof_report_close(report), KPROF_OK);
+}
+
 static char *print_one(kprof_page page, kprof_format format, bool csv_safe)
 {
     kprof_report *report = NULL;
@@ -516,10 +538,13 @@ static void test_too_much(void **state)
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
-        TEST(test_no_report),          TEST(test_special_names), TEST(test_other_versions),    TEST(test_other_tables),
-        TEST(test_truncated),          TEST(test_flipped_bytes), TEST(test_bad_rows),          TEST(test_odd_rows),
-        TEST(test_control_characters), TEST(test_names_in_json), TEST(test_brief_stays_small), TEST(test_formulas),
-        TEST(test_much_output),
+        TEST(test_no_report),          TEST(test_special_names),
+        TEST(test_other_versions),     TEST(test_other_tables),
+        TEST(test_truncated),          TEST(test_flipped_bytes),
+        TEST(test_bad_rows),           TEST(test_odd_rows),
+        TEST(test_control_characters), TEST(test_names_in_json),
+        TEST(test_brief_stays_small),  TEST(test_formulas),
+        TEST(test_much_output),        TEST(test_control_characters_in_stacks),
     };
     const struct CMUnitTest more[] = {TEST(test_more_flipped_bytes), TEST(test_too_much)};
     if (argc > 1 && strcmp(argv[1], "more") == 0)

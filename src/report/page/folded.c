@@ -19,13 +19,16 @@ typedef struct folder {
     uint64_t untimed; /* launches */
 } folder;
 
-/* A frame without what would end it, or the line. */
+/* A frame without what would end it, or the line, or steer a terminal. */
 static void put_frame(kprof_strbuf *out, const char *text)
 {
     const size_t begin = out->length;
-    kprof_strbuf_puts(out, text);
+    char *clean = kprof_clean_text(text);
+    out->failed = out->failed || !clean;
+    kprof_strbuf_puts(out, clean ? clean : "");
+    free(clean);
     for (size_t i = begin; !out->failed && i < out->length; i++)
-        if (out->data[i] == ';' || (unsigned char)out->data[i] < ' ')
+        if (out->data[i] == ';')
             out->data[i] = ' ';
 }
 
