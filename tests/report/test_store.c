@@ -520,6 +520,8 @@ static void test_records_that_do_not_fit(void **state)
     expect_bad_spool(ingest, &launch);
     kprof_record seen = {.type = KPROF_RECORD_SEEN, .seen = {17, 1}};
     expect_bad_spool(ingest, &seen);
+    kprof_record census = {.type = KPROF_RECORD_CENSUS, .census = {.row = 1, .kernel = 1}};
+    expect_bad_spool(ingest, &census); /* no launch has such a shape */
     kprof_record again = {.type = KPROF_RECORD_DEVICE, .device = fixture_device()};
     expect_bad_spool(ingest, &again);
     again = (kprof_record){.type = KPROF_RECORD_KERNEL, .kernel = fixture_kernel()};

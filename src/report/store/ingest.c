@@ -553,6 +553,8 @@ static kprof_status store_census(kprof_ingest *ingest, const kprof_census_record
         return bad_record("its census has an unknown kernel or device, row", census->row);
     if (census->row == 0 || census->row > ingest->census_count + 1)
         return bad_record("its census has a row out of order,", census->row);
+    if (census->launches == 0)
+        return bad_record("its census has a row without launches,", census->row);
     if (census->row <= ingest->census_count)
         return kprof_store_write(ingest->report, KPROF_SQL_SET_CENSUS, "iiiii", ingest->census[census->row - 1],
                                  (int64_t)census->launches, (int64_t)census->total_ns, (int64_t)census->shortest_ns,
