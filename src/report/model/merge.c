@@ -20,7 +20,9 @@ typedef struct known_rows {
 struct kprof_merge {
     kprof_report *into;
     known_rows processes, kernels, devices;
-    kprof_strlist brought_by; /* by process, from id 1 on: the report that it came with, as that was named */
+    known_rows sections;       /* by chip and identifier, numbered from 1 */
+    kprof_strlist definitions; /* of these */
+    kprof_strlist brought_by;  /* by process, from id 1 on: the report that it came with, as that was named */
     int64_t process_count, source_count, launch_count; /* ids of what is added follow these */
     size_t report_count;
     const kprof_subset *subset; /* of the report that is being added; NULL: all of it */
@@ -54,6 +56,8 @@ void kprof_merge_free(kprof_merge *merge)
     free_known(&merge->processes);
     free_known(&merge->kernels);
     free_known(&merge->devices);
+    free_known(&merge->sections);
+    kprof_strlist_free(&merge->definitions);
     kprof_strlist_free(&merge->brought_by);
     free(merge);
 }
@@ -237,75 +241,73 @@ static kprof_status add_sources(kprof_merge *merge, const char *name, int versio
 /* Give `into` the items that the other section has and it has not: both hold metrics that --metrics named. */
 static bool join_items(kprof_section *into, kprof_section *from)
 {
-    for (size_t i = 0; i < from->item_count; i++) {
-        bool is_there = false;
-        for (size_t k = 0; k < into->item_count && !is_there; k++)
-            is_there = strcmp(into->items[k].name, from->items[i].name) == 0;
-        kprof_item *items = is_there ? into->items : realloc(into->items, (into->item_count + 1) * sizeof *items);
-        if (!items)
-            return false;
-        into->items = items;
-        if (is_there)
+    kprof_names known = {0};
+    bool added = true;
+    kprof_item *items = realloc(into->items, (into->item_count + from->item_count + 1) * sizeof *items);
+    into->items = items ? items : into->items;
+    for (size_t i = 0; items && i < into->item_count && added; i++)
+        added = kprof_names_add(&known, items[i].name, i);
+    for (size_t i = 0; items && i < from->item_count && added; i++) {
+        if (kprof_names_find(&known, from->items[i].name) != KPROF_NAMES_NONE)
             continue;
-        into->items[into->item_count++] = from->items[i];
+        items[into->item_count++] = from->items[i];
         from->items[i] = (kprof_item){0}; /* it has changed hands */
+        added = kprof_names_add(&known, items[into->item_count - 1].name, 0);
     }
-    return true;
+    kprof_names_free(&known);
+    return items && added;
 }
 
-static kprof_status set_definition(kprof_merge *merge, const char *chip, const kprof_section *section)
+/* Both definitions are of one section. `own`: that of the new report. */
+static kprof_status join_definition(kprof_merge *merge, const char *chip, kprof_section *section, char **own)
 {
-    char *json = kprof_section_to_json(section);
-    kprof_status status = json ? change(merge, "UPDATE main.section SET definition=?3 WHERE chip=?1 AND identifier=?2",
-                                        (const char *const[]){chip, section->id, json, NULL})
-                               : kprof_store_no_memory(merge->into);
-    free(json);
-    return status;
+    kprof_section whole;
+    kprof_status status = kprof_section_from_json(merge->into->path, *own, &whole);
+    if (status != KPROF_OK)
+        return status;
+    char *json = join_items(&whole, section) ? kprof_section_to_json(&whole) : NULL;
+    kprof_section_free(&whole);
+    if (!json)
+        return kprof_store_no_memory(merge->into);
+    free(*own);
+    *own = json;
+    return change(merge, "UPDATE main.section SET definition=?3 WHERE chip=?1 AND identifier=?2",
+                  (const char *const[]){chip, section->id, json, NULL});
 }
 
-typedef struct own_definition {
-    kprof_merge *merge;
-    const char *chip, *id;
-    kprof_section section;
-    bool is_there;
-} own_definition;
-
-static kprof_status read_definition(void *user, sqlite3_stmt *row)
+static kprof_status add_new_section(kprof_merge *merge, const char *chip, const kprof_section *section,
+                                    const char *json)
 {
-    own_definition *own = user;
-    const char *chip = (const char *)sqlite3_column_text(row, 0), *id = (const char *)sqlite3_column_text(row, 1),
-               *json = (const char *)sqlite3_column_text(row, 2);
-    if (own->is_there || !chip || !id || !json || strcmp(chip, own->chip) != 0 || strcmp(id, own->id) != 0)
-        return KPROF_OK;
-    own->is_there = true;
-    return kprof_section_from_json(own->merge->into->path, json, &own->section);
+    known_rows *known = &merge->sections;
+    const size_t number = known->texts.count;
+    if (!kprof_strlist_add(&merge->definitions, json) ||
+        !kprof_names_add(&known->names, known->texts.items[number - 1], number))
+        return kprof_store_no_memory(merge->into);
+    return kprof_store_write(merge->into, KPROF_SQL_ADD_SECTION, "ssss", chip, section->id, section->name, json);
 }
 
 /* Add a section to those of a chip. One that is there is the same, or both have the metrics that --metrics named. */
 static kprof_status add_section(kprof_merge *merge, const char *chip, kprof_section *section, const char *path)
 {
-    own_definition own = {.merge = merge, .chip = chip, .id = section->id};
-    char *json = kprof_section_to_json(section), *known = NULL;
-    kprof_status status = json ? kprof_store_query(merge->into, "SELECT chip, identifier, definition FROM main.section",
-                                                   read_definition, &own)
-                               : kprof_store_no_memory(merge->into);
-    if (status == KPROF_OK && own.is_there && !(known = kprof_section_to_json(&own.section)))
+    kprof_strbuf key = KPROF_STRBUF_INIT;
+    kprof_strbuf_printf(&key, "%s\n%s", chip, section->id);
+    char *json = key.failed ? NULL : kprof_section_to_json(section);
+    const size_t number = json ? kprof_names_find(&merge->sections.names, key.data) : KPROF_NAMES_NONE;
+    char **own = number == KPROF_NAMES_NONE ? NULL : &merge->definitions.items[number - 1];
+    kprof_status status = KPROF_OK;
+    if (!json || (!own && !kprof_strlist_add(&merge->sections.texts, key.data)))
         status = kprof_store_no_memory(merge->into);
-    const bool is_same = known && json && strcmp(known, json) == 0;
-    if (status == KPROF_OK && !own.is_there)
-        status = kprof_store_write(merge->into, KPROF_SQL_ADD_SECTION, "ssss", chip, section->id, section->name, json);
-    else if (status == KPROF_OK && !is_same && strcmp(section->id, KPROF_NAMED_SECTION_ID) == 0)
-        status = join_items(&own.section, section) ? set_definition(merge, chip, &own.section)
-                                                   : kprof_store_no_memory(merge->into);
-    else if (status == KPROF_OK && !is_same)
+    else if (!own)
+        status = add_new_section(merge, chip, section, json);
+    else if (strcmp(*own, json) != 0 && strcmp(section->id, KPROF_NAMED_SECTION_ID) == 0)
+        status = join_definition(merge, chip, section, own);
+    else if (strcmp(*own, json) != 0)
         status = kprof_fail(KPROF_BAD_REPORT,
                             "%s: its section %s is another one than in the reports before it: merge runs that had the "
                             "same files of sections",
                             path, section->id);
-    if (own.is_there)
-        kprof_section_free(&own.section);
+    kprof_strbuf_free(&key);
     free(json);
-    free(known);
     return status;
 }
 
