@@ -24,6 +24,7 @@ import sqlite3
 import subprocess
 import sys
 import tempfile
+import urllib.parse
 import warnings
 
 __all__ = ["Error", "Result", "prepare", "profile", "start", "status", "stop"]
@@ -50,7 +51,7 @@ class Result:
         self._launches = None
 
     def _query(self, sql):
-        database = sqlite3.connect(f"file:{self.path}?mode=ro", uri=True)
+        database = sqlite3.connect(f"file:{urllib.parse.quote(self.path)}?mode=ro", uri=True)
         try:
             database.row_factory = sqlite3.Row
             return [dict(row) for row in database.execute(sql)]

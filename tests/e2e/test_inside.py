@@ -69,7 +69,7 @@ assert not os.path.exists(path)
 
     def test_other_metrics_and_a_name(self):
         run = self.under_kprof("""
-with kprof.profile(metrics=["sm__cycles_active.avg", "sm__cycles_active.max"], keep="part.kprof") as p:
+with kprof.profile(metrics=["sm__cycles_active.avg", "sm__cycles_active.max"], keep="part#?1.kprof") as p:
     launch(ADD, 2)
 kprof.start()
 launch(SCALE)
@@ -77,9 +77,9 @@ print(sorted(p.dict()["vectorAdd"]), sorted(kprof.stop().dict()["scale"])[0], p.
 print([process["state"] for process in kprof.status()])
 """)
         self.assert_run(run, 0)
-        self.assertEqual(self.query("part.kprof", "SELECT name FROM metric WHERE kind = 'hardware' ORDER BY name"),
+        self.assertEqual(self.query("part#?1.kprof", "SELECT name FROM metric WHERE kind = 'hardware' ORDER BY name"),
                          [("sm__cycles_active.avg",), ("sm__cycles_active.max",)])
-        for text in ("'sm__cycles_active.avg', 'sm__cycles_active.max'", METRIC, self.path("part.kprof"),
+        for text in ("'sm__cycles_active.avg', 'sm__cycles_active.max'", METRIC, self.path("part#?1.kprof"),
                      "['unarmed']"):
             self.assertIn(text, run.out)
 
