@@ -72,6 +72,7 @@ class Ranks(Case):
         for kind in ("= 'hardware'", "= 'derived'"):
             self.assertEqual(sorted(self.query("all.kprof", have.format(kind))),
                              sorted(self.query("whole.kprof", have.format(kind))))
+        self.assertEqual(self.query("all.kprof", "SELECT sets FROM run"), [('["default"]',)])
         reasons = self.query("all.kprof", "SELECT DISTINCT reason FROM launch")
         self.assertEqual(reasons, [("its passes are of 3 launches, one of each rank, of this kernel and shape at the "
                                     "same place in their order",)])

@@ -1169,6 +1169,8 @@ class Merges(Case):
                               ("bytes", ("--metrics", "dram__bytes.sum"))):
             self.assert_run(self.kprof("--injection-path", INJECTION, "-o", name, *options, APP, f"launch={SCALE}"), 0)
         self.merge(0, "warps", "time", "bytes", "-o", "sets")
+        sets = [json.loads(self.query(f"{name}.kprof", "SELECT sets FROM run")[0][0]) for name in ("warps", "sets")]
+        self.assertEqual(sets[1][:len(sets[0])], sets[0])
         self.assertEqual(self.query("sets.kprof", "SELECT identifier FROM section"),
                          [("WarpStateStats",), ("CommandLine",)])
         passes = [self.query(f"{name}.kprof", "SELECT count(*) FROM pass")[0][0] for name in ("warps", "time", "bytes")]

@@ -645,7 +645,9 @@ kprof_status kprof_merge_add(kprof_merge *merge, const char *path, const char *n
 kprof_status kprof_merge_finish(kprof_merge *merge)
 {
     static const char of_many[] = "UPDATE run SET start_unix_ns=(SELECT min(start_unix_ns) FROM main.source), "
-                                  "sets=(SELECT sets FROM main.source ORDER BY id LIMIT 1)";
+                                  "sets=(SELECT json_group_array(DISTINCT value) FROM (SELECT value FROM main.source, "
+                                  "json_each(iif(json_valid(sets), sets, '[]')) ORDER BY source.id) "
+                                  "WHERE value NOT LIKE '" KPROF_RANK_OF " % of %')";
     static const char of_one[] =
         "UPDATE run SET (command_line, working_directory, kprof_version, sets, start_unix_ns)=(SELECT command_line, "
         "working_directory, kprof_version, sets, start_unix_ns FROM main.source);"
