@@ -237,12 +237,13 @@ static kprof_status plan_chips(const kprof_options *options, const kprof_strlist
     if (!out->chips)
         return kprof_fail(KPROF_NO_MEMORY, "out of memory");
     kprof_rank rank = {0, 1};
-    kprof_status status = options->rank_passes ? kprof_rank_find(&rank) : KPROF_OK;
+    const bool shares = options->rank_passes && (options->command->mask & KPROF_IN(profile));
+    kprof_status status = shares ? kprof_rank_find(&rank) : KPROF_OK;
     kprof_strlist told = KPROF_STRLIST_INIT;
     for (size_t i = 0; i < chips->count && status == KPROF_OK; i++) {
         out->count = i + 1;
         status = plan_chip(out, &out->selection, chips->items[i], &out->chips[i]);
-        if (status == KPROF_OK && options->rank_passes && (options->command->mask & KPROF_IN(profile)))
+        if (status == KPROF_OK && shares)
             status =
                 kprof_rank_take(&(kprof_rank_source){out->catalog, out->chips[i].host}, &rank, &out->chips[i].plan);
         const kprof_strlist *notes = &out->chips[i].plan.notes;

@@ -7,6 +7,16 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define MOST_RANKS (1U << 20)
+
+static bool parse_number(const char *text, unsigned *out)
+{
+    char *end = NULL;
+    const unsigned long number = strtoul(text, &end, 10);
+    *out = (unsigned)number;
+    return *text >= '0' && *text <= '9' && *end == '\0' && number <= MOST_RANKS;
+}
+
 kprof_status kprof_rank_find(kprof_rank *out)
 {
     static const char *const names[][2] = {{"OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE"},
@@ -17,8 +27,7 @@ kprof_status kprof_rank_find(kprof_rank *out)
         const char *number = secure_getenv(names[i][0]), *count = secure_getenv(names[i][1]);
         if (!number || !count)
             continue;
-        *out = (kprof_rank){(unsigned)strtoul(number, NULL, 10), (unsigned)strtoul(count, NULL, 10)};
-        if (out->number < out->count)
+        if (parse_number(number, &out->number) && parse_number(count, &out->count) && out->number < out->count)
             return KPROF_OK;
         return kprof_fail(KPROF_USAGE, "--rank-passes: %s is %s and %s is %s, which is no rank of a job", names[i][0],
                           number, names[i][1], count);
