@@ -298,6 +298,10 @@ static golden_case census_cases[] = {
     {"census-summary.txt", {TEXT(SUMMARY), .width = 100}},
     {"census-summary.json", {JSON(SUMMARY), .group_by = KPROF_GROUP_CONFIG}},
     {"census-summary.csv", {CSV(SUMMARY, LONG)}},
+    {"timeline.txt", {TEXT(TIMELINE), .width = 100}},
+    {"timeline.csv", {CSV(TIMELINE, LONG)}},
+    {"timeline.json", {JSON(TIMELINE)}},
+    {"timeline.md", {MARKDOWN(TIMELINE)}},
 };
 
 static void check_census(void **state)

@@ -5,6 +5,7 @@ import { memoryChart } from "./memory.js";
 import { rooflineChart, rooflineChoices } from "./roofline.js";
 import { placeLinks, rowAt, sourceLink } from "./source.js";
 import { bar, plainTable } from "./table.js";
+import { timelineView } from "./timeline.js";
 import { human } from "./units.js";
 import { whatIfView } from "./whatif.js";
 
@@ -287,6 +288,7 @@ export function launchView(run, launch, view) {
                       { class: "contents", "aria-label": "Sections" },
                       sections.map((section) => h("a", { href: `${view}/${section.id}` }, section.name)),
                   ),
+                  timelineView(launch),
                   sections.map((section) => sectionOf(run, launch, section)),
                   noWork(idle),
                   launch.multiplexed?.used > 1 &&

@@ -7,8 +7,14 @@ import { launchLink, launchTitle, launchView } from "./launch.js";
 import { listView, placesOf } from "./lists.js";
 import { kernelFacts, launchTable, medianLaunch } from "./kernels.js";
 import { overview } from "./overview.js";
-import { redrawCharts } from "./roofline.js";
+import { redrawCharts as redrawRooflines } from "./roofline.js";
 import { revealRow, sourceList, sourceView } from "./source.js";
+import { redrawTimelines } from "./timeline.js";
+
+function redrawCharts() {
+    redrawRooflines();
+    redrawTimelines();
+}
 
 const content = document.getElementById("content");
 const TITLES = { diff: "Comparison" };

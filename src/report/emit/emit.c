@@ -181,6 +181,12 @@ static void no_stacks(kprof_emitter *emitter, const kprof_told_stacks *stacks)
     (void)stacks;
 }
 
+static void nothing_over_time(kprof_emitter *emitter, const kprof_launch_timeline *timeline)
+{
+    (void)emitter;
+    (void)timeline;
+}
+
 static void no_hot_line(kprof_emitter *emitter, const kprof_hot_line *line)
 {
     (void)emitter;
@@ -246,6 +252,7 @@ static void add_defaults(kprof_emitter_ops *ops)
     DEFAULT(code, no_code);
     DEFAULT(stacks, no_stacks);
     DEFAULT(hot_line, no_hot_line);
+    DEFAULT(over_time, nothing_over_time);
     DEFAULT(section_begin, begin_section);
     DEFAULT(metric, show_row_of_metric);
     DEFAULT(table, kprof_emit_cells);

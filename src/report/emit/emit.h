@@ -113,9 +113,9 @@ typedef struct kprof_emit_code {
     size_t note_count;
 } kprof_emit_code;
 
-/* Calls nest as in  page { code* stacks? launches { launch { verdict? hot_line? metric* section { metric* table*
- * rooflines? what_if? finding* } finding* } } }  and  page { list { columns? record { (rows? row*)* } } }. A finding
- * that stands in none of the launch's sections comes after them.
+/* Calls nest as in  page { code* stacks? launches { launch { verdict? hot_line? over_time? metric* section { metric*
+ * table* rooflines? what_if? finding* } finding* } } }  and  page { list { columns? record { (rows? row*)* } } }. A
+ * finding that stands in none of the launch's sections comes after them.
  *
  * An emitter may leave out operations, NULL. By default, launches are a list of GROUPS, a launch is a record of it, and
  * a metric one of its rows; a table and rooflines are their metrics; all else does nothing, also at the end of what the
@@ -129,6 +129,7 @@ typedef struct kprof_emitter_ops {
     void (*launch_begin)(kprof_emitter *emitter, const kprof_model_launch *launch);
     void (*verdict)(kprof_emitter *emitter, const kprof_emit_findings *findings); /* all of them, found or not */
     void (*hot_line)(kprof_emitter *emitter, const kprof_hot_line *line);
+    void (*over_time)(kprof_emitter *emitter, const kprof_launch_timeline *timeline);
     void (*section_begin)(kprof_emitter *emitter, const kprof_section *section);
     void (*metric)(kprof_emitter *emitter, const kprof_emit_metric *metric);
     void (*table)(kprof_emitter *emitter, const kprof_emit_table *table);
@@ -211,6 +212,10 @@ kprof_human kprof_field_human(const kprof_emit_field *field, bool base_units);
 void kprof_field_describe(const kprof_emit_field *field, bool base_units, kprof_strbuf *out);
 /* Show each cell of a table as a metric, as emitters without an operation for tables do. */
 void kprof_emit_cells(kprof_emitter *emitter, const kprof_emit_table *table);
+/* A line of characters that shows how a metric goes from the begin of the launch to its end; darker is more. */
+#define KPROF_TIMELINE_SIZE 63
+void kprof_timeline_draw(const kprof_launch_timeline *timeline, const kprof_timeline_series *series,
+                         char out[KPROF_TIMELINE_SIZE]);
 /* Show what a launch has over time as emitters without an operation for it do. */
 void kprof_emit_timeline(kprof_emitter *emitter, const kprof_model_launch *launch,
                          const kprof_launch_timeline *timeline);

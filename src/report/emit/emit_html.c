@@ -512,6 +512,38 @@ static cJSON *place_array(const char *name, const char *path, uint32_t line)
     return array;
 }
 
+static cJSON *series_object(const kprof_launch_timeline *timeline, const kprof_timeline_series *series)
+{
+    cJSON *object = cJSON_CreateObject();
+    add_text(object, "name", series->metric->name);
+    add_text(object, "label", series->label);
+    add_text(object, "unit", series->unit);
+    add_text(object, "help", series->help);
+    add(object, "least", value_of(series->least));
+    add(object, "mean", value_of(series->mean));
+    add(object, "most", value_of(series->most));
+    cJSON *starts = add_array(object, "starts"), *durations = add_array(object, "durations");
+    cJSON *values = add_array(object, "values");
+    for (size_t i = series->first; i < series->first + series->count; i++) {
+        append(starts, kprof_json_integer(timeline->samples[i].start_ns));
+        append(durations, kprof_json_integer(timeline->samples[i].duration_ns));
+        append(values, value_of(timeline->samples[i].value));
+    }
+    return object;
+}
+
+static void html_over_time(kprof_emitter *emitter, const kprof_launch_timeline *timeline)
+{
+    cJSON *object = cJSON_CreateObject();
+    add(object, "interval", kprof_json_integer(timeline->interval_ns));
+    add(object, "end", kprof_json_integer(timeline->end_ns));
+    add_text(object, "reason", timeline->reason);
+    cJSON *series = add_array(object, "series");
+    for (size_t i = 0; i < timeline->series_count; i++)
+        append(series, series_object(timeline, &timeline->series[i]));
+    add(of(emitter)->launch, "timeline", object);
+}
+
 static void html_hot_line(kprof_emitter *emitter, const kprof_hot_line *line)
 {
     cJSON *hot = place_array(line->place, line->file ? line->file->path : NULL, line->line);
@@ -769,6 +801,7 @@ static const kprof_emitter_ops html_ops = {
     .launch_begin = html_launch_begin,
     .verdict = html_verdict,
     .hot_line = html_hot_line,
+    .over_time = html_over_time,
     .section_begin = html_section_begin,
     .metric = html_metric,
     .table = html_table,

@@ -832,6 +832,35 @@ static void text_hot_line(kprof_emitter *emitter, const kprof_hot_line *line)
     kprof_strbuf_free(&text);
 }
 
+static void put_series(kprof_emitter *emitter, const kprof_launch_timeline *timeline,
+                       const kprof_timeline_series *series)
+{
+    enum { NUMBERS_WIDTH = 48 }; /* of what follows the label, and what stands before it */
+    char line[KPROF_TIMELINE_SIZE];
+    const int most = (int)width_of(emitter) - NUMBERS_WIDTH;
+    kprof_strbuf text = KPROF_STRBUF_INIT;
+    const kprof_human mean = kprof_units_human(series->mean, series->unit, emitter->options->base_units);
+    const kprof_human top = kprof_units_human(series->most, series->unit, emitter->options->base_units);
+    kprof_timeline_draw(timeline, series, line);
+    kprof_strbuf_printf(&text, "%.*s: mean %s%s%s, most %s%s%s", most > 16 ? most : 16, series->label, mean.number,
+                        *mean.unit ? " " : "", mean.unit, top.number, *top.unit ? " " : "", top.unit);
+    kprof_output_printf(emitter->out, "    %s\n      %s\n", text.failed ? "" : text.data, line);
+    kprof_strbuf_free(&text);
+}
+
+static void text_over_time(kprof_emitter *emitter, const kprof_launch_timeline *timeline)
+{
+    const kprof_human end = kprof_units_human((double)timeline->end_ns, "ns", emitter->options->base_units);
+    kprof_output_puts(emitter->out, "\n  Over time");
+    if (timeline->series_count > 0)
+        kprof_output_printf(emitter->out, ", %s %s from begin to end", end.number, end.unit);
+    kprof_output_puts(emitter->out, "\n");
+    if (timeline->reason)
+        kprof_text_labelled(emitter->out, (kprof_text_place){4, width_of(emitter)}, "Note", timeline->reason);
+    for (size_t i = 0; i < timeline->series_count; i++)
+        put_series(emitter, timeline, &timeline->series[i]);
+}
+
 /* Print a paragraph of a finding and free it. An empty one prints nothing. */
 static void put_paragraph(kprof_emitter *emitter, kprof_strbuf *paragraph)
 {
@@ -1159,6 +1188,7 @@ static const kprof_emitter_ops text_ops = {
     .launch_begin = text_launch_begin,
     .verdict = text_verdict,
     .hot_line = text_hot_line,
+    .over_time = text_over_time,
     .section_begin = text_section_begin,
     .metric = text_metric,
     .table = text_table,

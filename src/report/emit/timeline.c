@@ -4,8 +4,7 @@
 #include <math.h>
 #include <string.h>
 
-/* A line of this many characters shows how a value goes; darker is more. */
-#define LINE_PARTS 60
+#define LINE_PARTS (KPROF_TIMELINE_SIZE - 3) /* without what is around them */
 
 /* Is the format one that people read? */
 static bool is_for_people(const kprof_emitter *emitter)
@@ -14,7 +13,8 @@ static bool is_for_people(const kprof_emitter *emitter)
 }
 
 /* The line goes from 0, or the least value below it, to the most. */
-static void draw(const kprof_launch_timeline *timeline, const kprof_timeline_series *series, char out[LINE_PARTS + 3])
+void kprof_timeline_draw(const kprof_launch_timeline *timeline, const kprof_timeline_series *series,
+                         char out[KPROF_TIMELINE_SIZE])
 {
     static const char shades[] = " .:-=+*#%@";
     const double low = series->least < 0 ? series->least : 0, height = series->most - low;
@@ -33,8 +33,8 @@ static void draw(const kprof_launch_timeline *timeline, const kprof_timeline_ser
 static void show_series(kprof_emitter *emitter, const kprof_launch_timeline *timeline,
                         const kprof_timeline_series *series)
 {
-    char line[LINE_PARTS + 3];
-    draw(timeline, series, line);
+    char line[KPROF_TIMELINE_SIZE];
+    kprof_timeline_draw(timeline, series, line);
     const kprof_emit_field fields[] = {
         kprof_field_text("label", "Metric", series->label),
         kprof_field_value("minimum", "Least", series->least, series->unit),

@@ -152,9 +152,15 @@ static kprof_status take_alias(const name_list *list, const char *path, const kp
     return status;
 }
 
-static bool is_of_instructions(const kprof_model_metric *metric)
+static bool is_over_time(const kprof_model_metric *metric)
 {
-    return strcmp(metric->kind, KPROF_INSTRUCTION_KIND) == 0;
+    return strcmp(metric->kind, KPROF_TIMELINE_KIND) == 0;
+}
+
+/* Launches have no value of it. */
+static bool is_of_none(const kprof_model_metric *metric)
+{
+    return strcmp(metric->kind, KPROF_INSTRUCTION_KIND) == 0 || is_over_time(metric);
 }
 
 /* Set taken[i] for the metrics that are named. */
@@ -164,22 +170,23 @@ static kprof_status take_metrics(const kprof_subset *subset, const char *path, c
     if (!names)
         return kprof_fail(KPROF_NO_MEMORY, "out of memory");
     for (size_t i = 0; i < model->metric_count; i++)
-        names[i] = is_of_instructions(&model->metrics[i]) ? "" : model->metrics[i].name;
+        names[i] = is_of_none(&model->metrics[i]) ? "" : model->metrics[i].name;
     const name_list list = {"--metrics", "metric", names, model->metric_count, subset->catalog};
     kprof_status status = KPROF_OK;
     for (size_t i = 0; i < subset->metrics->count && status == KPROF_OK; i++) {
         const char *word = subset->metrics->items[i];
         const kprof_alias *alias = subset->catalog ? kprof_catalog_find_alias(subset->catalog, word) : NULL;
         const size_t number = kprof_names_find(&model->metric_names, word);
-        if (number != KPROF_NAMES_NONE && is_of_instructions(&model->metrics[number]))
-            status = kprof_fail(KPROF_UNKNOWN_NAME,
-                                "%s: --metrics %s: single instructions have it, not launches; --page source shows it",
-                                path, word);
+        if (number != KPROF_NAMES_NONE && is_of_none(&model->metrics[number]))
+            status = kprof_fail(KPROF_UNKNOWN_NAME, "%s: --metrics %s: %s", path, word,
+                                is_over_time(&model->metrics[number])
+                                    ? "launches have it over time alone; --page timeline shows it"
+                                    : "single instructions have it, not launches; --page source shows it");
         else
             status = alias ? take_alias(&list, path, alias, taken) : take_word(&list, path, word, taken);
     }
     for (size_t i = 0; i < model->metric_count; i++) /* a pattern may match no name at all */
-        taken[i] = taken[i] && !is_of_instructions(&model->metrics[i]);
+        taken[i] = taken[i] && !is_of_none(&model->metrics[i]);
     free(names);
     return status;
 }

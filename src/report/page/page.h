@@ -101,6 +101,8 @@ typedef struct kprof_launch_page {
     kprof_place_finder *finder;  /* NULL likewise */
     kprof_emitter *emitter;      /* which has begun the page */
     struct kprof_hot_cache *hot; /* NULL: no line is named */
+    kprof_report *file;          /* that timelines are read from */
+    bool has_timelines;          /* else none is shown */
 } kprof_launch_page;
 /* Show the launches: `show` is called with the part for each. The columns are those of its view. */
 kprof_status kprof_page_launches(const kprof_page_context *context, kprof_launch_page *page,

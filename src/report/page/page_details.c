@@ -190,6 +190,20 @@ static void show_hot_line(const kprof_launch_page *page, const kprof_model_launc
         page->emitter->ops->hot_line(page->emitter, &hot->lines[at].line);
 }
 
+/* Where any launch of the report has something over time. */
+static void show_over_time(const kprof_launch_page *page, const kprof_model_launch *launch)
+{
+    kprof_launch_timeline timeline;
+    if (!page->has_timelines)
+        return;
+    const kprof_status status = kprof_launch_timeline_read(page->file, page->view->model, launch, &timeline);
+    if (status != KPROF_OK)
+        page->emitter->status = status;
+    else if (timeline.series_count > 0 || timeline.reason)
+        page->emitter->ops->over_time(page->emitter, &timeline);
+    kprof_launch_timeline_free(&timeline);
+}
+
 static kprof_status find_all(const kprof_launch_page *page, const kprof_view_chip *shown,
                              const kprof_model_launch *launch, kprof_emit_findings *all)
 {
@@ -217,6 +231,7 @@ static kprof_status show_launch(void *user, const kprof_model_launch *launch)
     if (has_findings && chosen == KPROF_OK)
         emitter->ops->verdict(emitter, &all);
     show_hot_line(page, launch);
+    show_over_time(page, launch);
     for (size_t i = 0; chip && i < chip->section_count; i++) {
         const kprof_section *section = chip->sections[i].section;
         if (!emitter->ops->has_layout && !is_collected(&chip->sections[i], page->view->model, launch))
@@ -237,11 +252,13 @@ kprof_status kprof_page_show_details(kprof_emitter *emitter, const kprof_page_co
 {
     kprof_view view;
     kprof_hot_cache hot = {0};
-    kprof_launch_page page = {.view = &view, .emitter = emitter, .hot = &hot};
+    kprof_launch_page page = {.view = &view, .emitter = emitter, .hot = &hot, .file = context->reports->file};
     kprof_status status = kprof_view_sections(&context->reports->model, &view);
     if (status != KPROF_OK)
         return status;
     status = load_hot(context, &hot);
+    if (status == KPROF_OK)
+        status = kprof_report_has_timelines(page.file, &page.has_timelines);
     if (status == KPROF_OK && context->options->findings)
         status = kprof_rules_new(context->options->findings, &context->reports->model, &page.rules);
     if (status == KPROF_OK && page.rules)

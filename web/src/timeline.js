@@ -1,0 +1,136 @@
+// What a launch has over time: a chart for each metric below the other, which zoom together.
+import { LineChart } from "echarts/charts";
+import { DataZoomComponent, GridComponent, TooltipComponent } from "echarts/components";
+import { init, use } from "echarts/core";
+import { SVGRenderer } from "echarts/renderers";
+import { h } from "./dom.js";
+import { plainTable } from "./table.js";
+import { human } from "./units.js";
+
+use([LineChart, DataZoomComponent, GridComponent, TooltipComponent, SVGRenderer]);
+
+const ROW = 64; // height of a chart, in pixels
+const GAP = 26; // above each, for its name
+const AXIS = 34; // below the last one
+const SIDES = { left: 16, right: 16 };
+const timelines = new Set();
+
+const style = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
+
+// A line of steps: each sample has its value from its begin to its end. A value that is not known leaves a gap.
+function stepsOf({ starts, durations, values }) {
+    return values.flatMap((value, i) => [
+        [starts[i], value],
+        [starts[i] + durations[i], value],
+    ]);
+}
+
+function optionsOf({ series, end }) {
+    const [text, grid, line] = ["--ink", "--grid", "--accent"].map(style);
+    const tops = series.map((_, i) => i * (ROW + GAP) + GAP);
+    const last = series.length - 1;
+    return {
+        animation: false,
+        textStyle: { color: text },
+        tooltip: {
+            trigger: "axis",
+            renderMode: "richText",
+            formatter: (items) =>
+                [
+                    human(items[0].value[0], "ns"),
+                    ...items.map(({ seriesIndex, value }) => labelOf(series[seriesIndex], value[1])),
+                ].join("\n"),
+        },
+        axisPointer: { link: [{ xAxisIndex: "all" }] },
+        dataZoom: [{ type: "inside", xAxisIndex: series.map((_, i) => i), filterMode: "none" }],
+        grid: tops.map((top) => ({ ...SIDES, top, height: ROW })),
+        xAxis: series.map((_, i) => ({
+            ...{ gridIndex: i, type: "value", min: 0, max: end },
+            axisLabel: { show: i === last, formatter: (ns) => human(ns, "ns"), color: text, hideOverlap: true },
+            axisLine: { lineStyle: { color: grid } },
+            splitLine: { show: false },
+        })),
+        yAxis: series.map(({ label, least }, i) => ({
+            ...{ gridIndex: i, type: "value", min: Math.min(0, least ?? 0), name: label, nameGap: 6 },
+            nameTextStyle: { align: "left", color: text },
+            axisLabel: { show: false },
+            splitLine: { show: false },
+        })),
+        series: series.map((one, i) => ({
+            ...{ type: "line", xAxisIndex: i, yAxisIndex: i, data: stepsOf(one), showSymbol: false },
+            lineStyle: { width: 1, color: line },
+            itemStyle: { color: line },
+            areaStyle: { opacity: 0.2 },
+        })),
+    };
+}
+
+const labelOf = ({ label, unit }, value) => `${label}: ${human(value, unit)}`;
+
+class Timeline {
+    constructor(timeline) {
+        this.timeline = timeline;
+        const { series } = timeline;
+        this.box = h("div", {
+            class: "timeline",
+            role: "img",
+            "aria-label": `${series.length} metrics over time, also in the table below`,
+        });
+        this.box.style.setProperty("height", `${series.length * (ROW + GAP) + AXIS}px`);
+        this.element = h("figure", {}, this.controls(), this.box);
+        new ResizeObserver(() => this.draw()).observe(this.box);
+        timelines.add(this);
+    }
+
+    controls() {
+        const all = () => this.chart?.dispatchAction({ type: "dataZoom", start: 0, end: 100 });
+        return h(
+            "div",
+            { class: "controls" },
+            h("button", { type: "button", title: "Show all of the launch", onclick: all }, "Reset"),
+            h("span", {}, "The wheel zooms, dragging moves"),
+        );
+    }
+
+    draw(anew) {
+        if (!this.box.isConnected || !this.box.clientWidth) return;
+        const isNew = !this.chart;
+        if (isNew) this.chart = init(this.box, null, { renderer: "svg" });
+        this.chart.resize();
+        if (isNew || anew) this.chart.setOption(optionsOf(this.timeline), { notMerge: true });
+    }
+}
+
+// Draw them in the colours that the page has now, and forget those that have gone.
+export function redrawTimelines() {
+    for (const timeline of timelines) {
+        if (timeline.box.isConnected) timeline.draw(true);
+        else {
+            timeline.chart?.dispose();
+            timelines.delete(timeline);
+        }
+    }
+}
+
+// The launch's section of it, or null.
+export function timelineView({ timeline }) {
+    if (!timeline) return null;
+    const { series, interval, end, reason } = timeline;
+    return h(
+        "section",
+        { id: "section-timeline", tabindex: "-1" },
+        h("h3", {}, "Over time"),
+        reason && h("p", {}, reason),
+        series.length > 0 && h("p", {}, `${human(end, "ns")}, a sample every ${human(interval, "ns")}`),
+        series.length > 0 && new Timeline(timeline).element,
+        series.length > 0 &&
+            plainTable(
+                "Over time",
+                ["", "Least", "Mean", "Most"],
+                series.map(({ label, help, name, unit, least, mean, most }) => [
+                    h("span", { title: [help, name].filter(Boolean).join("\n") }, label),
+                    ...[least, mean, most].map((value) => human(value, unit)),
+                ]),
+            ),
+    );
+}
