@@ -58,11 +58,12 @@ class Pages(unittest.TestCase):
         cls.place = tempfile.TemporaryDirectory()
         folder = pathlib.Path(cls.place.name)
         fixtures = [folder / "fixture.kprof", folder / "before.kprof", folder / "after.kprof",
-                    folder / "multiplexed.kprof"]
-        for path, words in zip(fixtures, ([], ["before"], ["after"], ["multiplexed"])):
+                    folder / "multiplexed.kprof", folder / "census.kprof"]
+        for path, words in zip(fixtures, ([], ["before"], ["after"], ["multiplexed"], ["census"])):
             subprocess.run([WRITE_FIXTURE, path, *words], check=True)
         reports = {"sample": SAMPLE, "recorded": RECORDED, "fixture": fixtures[0],
                    "multiplexed": fixtures[3],
+                  "census": change(fixtures[4], folder / "alone.kprof", "DELETE FROM value", "DELETE FROM launch"),
                    "hostile": make_hostile(SAMPLE, folder / "hostile.kprof"),
                    "many": make_many(SAMPLE, folder / "many.kprof", MANY),
                    "kernels": make_kernels(SAMPLE, folder / "kernels.kprof"),
@@ -237,6 +238,14 @@ class Pages(unittest.TestCase):
         self.open("sample", "#launch-0")
         self.assertLessEqual({"DRAM", "L2", "L1"}, set(self.evaluate(
             "[...document.querySelectorAll('.chart svg text')].map(t => t.textContent)")))
+
+    @in_turn
+    def test_a_census_alone_has_its_table_on_the_overview(self):
+        self.open("census")
+        text = self.evaluate("document.body.innerText")
+        self.assertIn("No launch was measured", text)
+        self.assertIn("vectorAdd(float const*", text)
+        self.assertNotIn("0 kernels", text)
 
     @in_turn
     def test_launches_lead_to_their_neighbours(self):

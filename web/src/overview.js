@@ -3,6 +3,7 @@ import { fieldOf, total } from "./data.js";
 import { h } from "./dom.js";
 import { kernelTable, launchTable } from "./kernels.js";
 import { launchLink, launchNumbers } from "./launch.js";
+import { listView } from "./lists.js";
 import { rooflineChart, rooflineChoices, rooflinesOf } from "./roofline.js";
 import { human } from "./units.js";
 
@@ -86,8 +87,19 @@ function lead(report) {
     ];
 }
 
+// A census measures no launch, and tells of all.
+function ofCensus(report) {
+    return [
+        h("h1", {}, "Overview"),
+        h("p", { class: "lead" }, h("code", {}, fieldOf(report, "run", "command_line") ?? "")),
+        h("p", {}, "No launch was measured: kprof --census --top N measures kernels, too."),
+        report.lists.filter((list) => list.key.startsWith("census")).map((list) => listView(list, "Overview")),
+    ];
+}
+
 export function overview(report) {
     const { run } = report;
+    if (run.launches.length === 0) return ofCensus(report);
     const charts = roofline(run, ofKernels(run));
     return [
         h("h1", {}, "Overview"),
