@@ -260,6 +260,9 @@ class profile:
     def __exit__(self, kind, error, trace):
         self.result = stop()
 
+    def __repr__(self):
+        return f"<kprof.profile, {'not ended' if self.result is None else repr(self.result)}>"
+
     def __getattr__(self, name):
         if name.startswith("_"):
             raise AttributeError(name)

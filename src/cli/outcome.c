@@ -309,9 +309,9 @@ void kprof_outcome_explain(const kprof_outcome *outcome, const kprof_options *op
         kprof_log(KPROF_LOG_WARNING, "%llu activities were lost, since they came faster than they could be written",
                   (unsigned long long)counts->dropped);
     if (counts->profiled == 0 && outcome->spools.elsewhere > 0)
-        kprof_log(KPROF_LOG_INFO,
-                  "all %llu launches were measured with sets of kprof ctl start, and are in its reports",
-                  (unsigned long long)outcome->spools.elsewhere);
+        kprof_log(KPROF_LOG_INFO, "%llu launch%s measured with sets of kprof ctl start, and %s in its reports",
+                  (unsigned long long)outcome->spools.elsewhere, outcome->spools.elsewhere == 1 ? " was" : "es were",
+                  outcome->spools.elsewhere == 1 ? "is" : "are");
     else if (!has_results(outcome))
         explain_nothing(outcome, options, report);
     else if (counts->not_measured > 0)

@@ -53,6 +53,7 @@ with kprof.profile() as p:
 launch(ADD)
 print(json.dumps([p.dict(), [launch["kernel"] for launch in p.launches], p.units["gpu__time_duration.sum"]]))
 assert os.path.exists(p.path), p.path
+assert "3 launches of 1 kernels" in repr(p), repr(p)
 print(len(p.report("--page", "raw", "--csv-layout", "wide").splitlines()))
 path = p.path
 del p

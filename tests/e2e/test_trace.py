@@ -99,6 +99,7 @@ class Records(Tracing):
         run = self.kprof("stats", "run", "--report", "nvtx_sum", "--csv")
         self.assertEqual(run.out.count("\n"), 1) # the columns alone
         for words, code, text in ((("run", "--report", "kern_sum"), 102, "did you mean"),
+                                  (("run", "--report", "foobarbaz"), 102, "man kprof-stats lists all"),
                                   (("run", "--report", "um_sum"), 110, "does not trace how unified memory moves"),
                                   (("run", "--report", "nvtx_sum:x"), 102, "base or mangled"),
                                   ((), 101, "which report?")):

@@ -281,8 +281,8 @@ const kprof_trace_stats *kprof_trace_stats_find(const char *name, const char **b
             return &kprof_trace_stats_tables[i];
     }
     const char *nearest = kprof_nearest(name, names, kprof_trace_stats_count);
-    kprof_log(KPROF_LOG_ERROR, "--report %s: there is no such table%s%s%s", name, nearest ? "; did you mean " : "",
-              nearest ? nearest : "", nearest ? "?" : "");
+    kprof_log(KPROF_LOG_ERROR, "--report %s: there is no such table; %s%s%s", name,
+              nearest ? "did you mean " : "man kprof-stats lists all", nearest ? nearest : "", nearest ? "?" : "");
     return NULL;
 }
 
