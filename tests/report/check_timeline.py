@@ -50,6 +50,9 @@ def try_page(page, path):
     detail = page.evaluate("document.getElementById('detail').textContent")
     check("Memcpy Host-to-Device" in detail, f"a click shows {detail}")
     check(page.complaints() == [], f"{page.complaints()}")
+    page.open(path, width=400)
+    page.settle()
+    check(page.evaluate("document.documentElement.scrollWidth") <= 400, "a narrow window has to be scrolled sideways")
 
 
 def main():
