@@ -816,6 +816,83 @@ static void test_full_disk(void **state)
     }
 }
 
+#define TIME_ROWS 20
+
+/* Two samples before the SMs are busy, 14 in which they are, and four of a tail. */
+static void store_times(kprof_ingest *ingest, uint64_t launch, size_t rows)
+{
+    static const char *const names[] = {KPROF_SAMPLE_ACTIVITY, "sm__cycles_active.avg.pct_of_peak_sustained_elapsed"};
+    double values[4 * TIME_ROWS];
+    for (size_t i = 0; i < rows; i++) {
+        const double row[] = {1000.0 * (double)i, 1000, 100, i < 2 ? 50 : i < 16 ? 80 : 16};
+        memcpy(values + 4 * i, row, sizeof row);
+    }
+    kprof_record record = {.type = KPROF_RECORD_TIMELINE, .timeline = {.launch = launch, .reason = "", .names = names}};
+    record.timeline.name_count = 2;
+    record.timeline.value_count = (uint32_t)(4 * rows);
+    record.timeline.values = values;
+    fixture_store(ingest, &record);
+    fixture_store(ingest, &record); /* the first one counts */
+}
+
+static void test_times(void **state)
+{
+    (void)state;
+    kprof_report *report;
+    kprof_ingest *ingest = begin_storing(&report);
+    fixture_begin_process(ingest, &metrics);
+    kprof_record launch = {.type = KPROF_RECORD_LAUNCH, .launch = fixture_launch(&metrics)};
+    fixture_store(ingest, &launch);
+    const uint64_t position = launch.launch.launch;
+    store_times(ingest, position, TIME_ROWS);
+    launch.launch.launch++;
+    fixture_store(ingest, &launch);
+    store_times(ingest, position + 1, TIME_ROWS - 1); /* too few to tell how it begins and ends */
+    end_storing(report, ingest);
+    assert_int_equal(query("SELECT count(*) FROM timeline"), 2 * (2 * TIME_ROWS - 1));
+    assert_int_equal(query("SELECT sum(samples) FROM timeline_pass"), 2 * TIME_ROWS - 1);
+    assert_int_equal(query("SELECT count(*) FROM value JOIN metric ON id=metric_id WHERE name GLOB 'timeline__*'"), 3);
+#define PCT(name) query("SELECT round(value) FROM value JOIN metric ON id=metric_id WHERE name='timeline__" name "'")
+    assert_int_equal(PCT("ramp_up_pct"), 10);
+    assert_int_equal(PCT("tail_pct"), 20);
+    assert_int_equal(PCT("tail_lost_pct"), 16);
+#undef PCT
+}
+
+static void refuse_times(kprof_ingest *ingest, kprof_timeline_record record)
+{
+    record.reason = "";
+    assert_int_equal(kprof_ingest_record(ingest, &(kprof_record){.type = KPROF_RECORD_TIMELINE, .timeline = record}),
+                     KPROF_BAD_SPOOL);
+}
+
+static void test_bad_times(void **state)
+{
+    (void)state;
+    static const char *const names[] = {"a", "b"};
+    static const double backwards[] = {1000, 10, 1, 500, 10, 1}, odd[] = {0.5, 10, 1}, endless[] = {0, INFINITY, 1};
+    kprof_report *report;
+    kprof_ingest *ingest = begin_storing(&report);
+    fixture_begin_process(ingest, &metrics);
+    const kprof_record launch = {.type = KPROF_RECORD_LAUNCH, .launch = fixture_launch(&metrics)};
+    fixture_store(ingest, &launch);
+    const uint64_t position = launch.launch.launch;
+    refuse_times(ingest, (kprof_timeline_record){.launch = position + 7});
+    refuse_times(ingest,
+                 (kprof_timeline_record){
+                     .launch = position, .name_count = 1, .names = names, .value_count = 6, .values = backwards});
+    refuse_times(ingest, (kprof_timeline_record){
+                             .launch = position, .name_count = 1, .names = names, .value_count = 3, .values = odd});
+    refuse_times(ingest, (kprof_timeline_record){
+                             .launch = position, .name_count = 1, .names = names, .value_count = 3, .values = endless});
+    refuse_times(ingest,
+                 (kprof_timeline_record){
+                     .launch = position, .name_count = 2, .names = names, .value_count = 6, .values = backwards});
+    refuse_times(ingest, (kprof_timeline_record){.launch = position, .value_count = 3, .values = odd});
+    refuse_times(ingest, (kprof_timeline_record){.launch = position, .pass = UINT32_MAX});
+    end_storing(report, ingest);
+}
+
 static void test_full_disk_at_creation(void **state)
 {
     (void)state;
@@ -913,6 +990,8 @@ int main(void)
         TEST(test_killed_while_writing),
         TEST(test_full_disk),
         TEST(test_full_disk_at_creation),
+        TEST(test_times),
+        TEST(test_bad_times),
         TEST(test_output_that_cannot_be_written),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -74,8 +74,9 @@
                              "value=value+excluded.value")                                                             \
     X(FIND_SAMPLED_LAUNCH,                                                                                             \
       "SELECT id+1 FROM launch WHERE process_id=?1 AND position=?2 AND id>=?3 ORDER BY id DESC LIMIT 1")               \
-    X(ADD_TIMELINE_PASS, "INSERT INTO timeline_pass VALUES(?,?,?,?,?)")                                                \
-    X(ADD_SAMPLE, "INSERT INTO timeline VALUES(?,?,?,?,?)")                                                            \
+    X(ADD_TIMELINE_PASS, "INSERT OR IGNORE INTO timeline_pass VALUES(?,?,?,?,?)")                                      \
+    X(ADD_SAMPLE, "INSERT OR IGNORE INTO timeline VALUES(?,?,?,?,?)")                                                  \
+    X(ADD_VALUE_ONCE, "INSERT OR IGNORE INTO value VALUES(?,?,?)")                                                     \
     X(ADD_TRACE, "INSERT INTO trace VALUES(?,?,NULL,0,0,0,'')")                                                        \
     X(SET_TRACE, "UPDATE trace SET end_unix_ns=nullif(?2,-1), dropped=?3, unknown=?4, reason=?5 WHERE process_id=?1")  \
     X(COUNT_ACTIVITIES, "UPDATE trace SET activities=activities+?2 WHERE process_id=?1")                               \

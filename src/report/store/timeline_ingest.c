@@ -1,6 +1,7 @@
 /* Stores samples over time: a row for each pass of a launch, and one for each value. */
 #include "report/store/timeline_ingest.h"
 #include "report/store/rows.h"
+#include "report/store/timeline_metrics.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -81,5 +82,7 @@ kprof_status kprof_timeline_ingest(kprof_report *report, int64_t process, const 
                                    record->reason ? record->reason : "");
     for (size_t i = record->pass > 0; i < record->name_count && status == KPROF_OK; i++)
         status = store_metric_samples(report, launch, record, i);
+    for (size_t i = 0; i < record->name_count && status == KPROF_OK; i++)
+        status = kprof_timeline_metrics_store(report, launch, record, i);
     return status;
 }
