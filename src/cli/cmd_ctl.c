@@ -144,7 +144,7 @@ static kprof_status find_target(const kprof_options *options, target *out)
     kprof_strlist live = KPROF_STRLIST_INIT;
     kprof_status status = KPROF_OK;
     if (!options->argument)
-        return kprof_fail(KPROF_USAGE, "what is to be done? usage: kprof ctl start|stop|status [PID...]");
+        return kprof_fail(KPROF_USAGE, "what is to be done? usage: kprof ctl start|stop|status [PID...|DIR]");
     if (!kprof_strlist_add(&out->words, options->argument) || !add_options(options, &out->words))
         status = kprof_fail(KPROF_NO_MEMORY, "out of memory");
     for (size_t i = 1; i < options->reports.count && status == KPROF_OK; i++)
