@@ -224,6 +224,13 @@ static kprof_status write_export(const kprof_options *options, kprof_report *rep
     return close_sink(options, &to, status);
 }
 
+static bool chooses_launches(const kprof_filter_spec *filter)
+{
+    return filter->kernel || filter->context || filter->stream || filter->invocation || filter->device_mask ||
+           filter->nvtx_include.count + filter->nvtx_exclude.count > 0 ||
+           filter->launch_skip + filter->launch_skip_before_match + filter->launch_count > 0;
+}
+
 static kprof_status check_line(const kprof_options *options)
 {
     if (!options->argument)
@@ -236,6 +243,9 @@ static kprof_status check_line(const kprof_options *options)
         return kprof_fail(KPROF_USAGE, "kprof export writes what --to says (wide, jsonl ...); leave other formats out");
     if (options->export_path && options->log_file)
         return kprof_fail(KPROF_USAGE, "--export and --log-file both say where to; leave one out");
+    if (is_of_trace(options) && chooses_launches(&options->filter))
+        return kprof_fail(KPROF_USAGE, "--to %s writes all of a trace: leave out what chooses launches",
+                          options->export_format == KPROF_EXPORT_CHROME ? "chrome" : "timeline");
     return kprof_filter_check(&options->filter);
 }
 

@@ -127,6 +127,9 @@ class Records(Tracing):
                 self.assertEqual(run.code, 106)
                 self.assertIn("this is a trace", run.err)
         self.assert_run(self.kprof("report", "run", "--page", "session"), 0)
+        run = self.kprof("export", "run", "--to", "timeline", "-k", "scale")
+        self.assert_run(run, 101)
+        self.assertIn("--to timeline writes all of a trace", run.err)
         run = self.kprof("export", "run", "--to", "chrome", "-o", "run.json")
         self.assert_run(run, 0)
         with open(self.path("run.json")) as file:
