@@ -3,6 +3,7 @@
 #include "fuzz.h"
 
 #include "planner/planner.h"
+#include "planner/timeline.h"
 
 struct kprof_host {
     const char *chip;
@@ -102,6 +103,13 @@ bool kprof_host_can_collect(kprof_host *host, const char *name)
     return kprof_host_has_metric(host, name) && name[kprof_metric_base_length(name)];
 }
 
+bool kprof_host_can_sample(kprof_host *host, const char *name)
+{
+    (void)host;
+    (void)name;
+    return false;
+}
+
 kprof_status kprof_host_check(kprof_host *host, const kprof_strlist *names)
 {
     (void)host;
@@ -140,4 +148,24 @@ void kprof_planned_free(kprof_planned *planned)
 {
     kprof_strlist_free(&planned->collect);
     kprof_strlist_free(&planned->left_out);
+}
+
+/* Nothing can be sampled over time. */
+kprof_status kprof_timeline_make(kprof_host *host, const kprof_strlist *names, size_t most, kprof_timeline_plan *out)
+{
+    (void)host;
+    (void)names;
+    (void)most;
+    *out = (kprof_timeline_plan){0};
+    return KPROF_OK;
+}
+
+void kprof_timeline_free(kprof_timeline_plan *plan)
+{
+    *plan = (kprof_timeline_plan){0};
+}
+
+size_t kprof_timeline_metric_count(const kprof_timeline_plan *plan)
+{
+    return plan->count;
 }
