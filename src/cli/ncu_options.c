@@ -14,7 +14,7 @@
 #define SAME(hint) KPROF_NCU_IDLE, hint, 0
 #define ELSE(hint) KPROF_NCU_REFUSED, hint, 0
 
-static const char no_app_replay[] = "kprof does not run an application more than once";
+static const char no_app_replay[] = "kprof repeats launches, and not the application";
 static const char no_choice[] =
     "kprof chooses no launches by their call stacks; choose them with -k, -s, -c and --nvtx-include";
 static const char no_communicator[] = "kprof does not keep ranks in step; --replay-mode multiplex repeats no launch, "
@@ -26,7 +26,7 @@ static const char no_own_files[] = "kprof takes its own files; --injection-path 
 static const char no_port[] = "kprof does not connect to processes, and needs no port";
 static const char no_ranges[] = "kprof saves and repeats no ranges, and measures them as they run";
 static const char no_rename[] = "--print-kernel-base chooses the names to print";
-static const char no_timeline[] = "kprof samples no counters over time";
+static const char no_warps[] = "kprof samples counters over time, and warps for each instruction alone";
 static const char fixed_details[] =
     "kprof prints all of a section with --page details, and each metric by its full name with --page raw";
 static const char plain_numbers[] = "--print-units base prints plain numbers, and CSV has no others";
@@ -98,7 +98,7 @@ static const kprof_ncu_option rows[] = {
     {"support-32bit", 0, false, NULL, SAME("kprof measures 64-bit programs")},
     {"target-processes-filter", 0, true, "all",
      ELSE("--target-processes application-only measures the first process alone")},
-    {"warp-samples-per-interval", 0, true, NULL, SAME(no_timeline)},
+    {"warp-samples-per-interval", 0, true, NULL, SAME(no_warps)},
 };
 
 /* Old names, and those that other tools have for the same. */
