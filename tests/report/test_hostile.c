@@ -361,6 +361,28 @@ static void test_control_characters_in_stacks(void **state)
     assert_int_equal(kprof_report_close(report), KPROF_OK);
 }
 
+/* Means of values that are as large as numbers get. */
+static void test_endless_samples_over_time(void **state)
+{
+    (void)state;
+    kprof_report *report = NULL;
+    kprof_status status;
+    fixture_write(path);
+    execute("INSERT INTO timeline_pass SELECT id, 0, 1000, 2, '' FROM launch;"
+            "INSERT INTO timeline SELECT id, 1, 0, 1000000000000000, 1e308 FROM launch;"
+            "INSERT INTO timeline SELECT id, 1, 5, 1000000000000000, 1e308 FROM launch;"
+            "INSERT INTO timeline SELECT id, 2, 0, 7, 9e999 FROM launch");
+    assert_int_equal(kprof_report_open(path, &report), KPROF_OK);
+    for (int i = 0; i < KPROF_FORMAT_COUNT; i++) {
+        kprof_print_options options = {.page = KPROF_PAGE_TIMELINE, .format = (kprof_format)i};
+        char *text = fixture_print(report, &options, &status);
+        assert_int_equal(status, KPROF_OK);
+        expect_printable(text);
+        free(text);
+    }
+    assert_int_equal(kprof_report_close(report), KPROF_OK);
+}
+
 static char *print_one(kprof_page page, kprof_format format, bool csv_safe)
 {
     kprof_report *report = NULL;
@@ -538,13 +560,21 @@ static void test_too_much(void **state)
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
-        TEST(test_no_report),          TEST(test_special_names),
-        TEST(test_other_versions),     TEST(test_other_tables),
-        TEST(test_truncated),          TEST(test_flipped_bytes),
-        TEST(test_bad_rows),           TEST(test_odd_rows),
-        TEST(test_control_characters), TEST(test_names_in_json),
-        TEST(test_brief_stays_small),  TEST(test_formulas),
-        TEST(test_much_output),        TEST(test_control_characters_in_stacks),
+        TEST(test_no_report),
+        TEST(test_special_names),
+        TEST(test_other_versions),
+        TEST(test_other_tables),
+        TEST(test_truncated),
+        TEST(test_flipped_bytes),
+        TEST(test_bad_rows),
+        TEST(test_odd_rows),
+        TEST(test_control_characters),
+        TEST(test_names_in_json),
+        TEST(test_brief_stays_small),
+        TEST(test_formulas),
+        TEST(test_much_output),
+        TEST(test_control_characters_in_stacks),
+        TEST(test_endless_samples_over_time),
     };
     const struct CMUnitTest more[] = {TEST(test_more_flipped_bytes), TEST(test_too_much)};
     if (argc > 1 && strcmp(argv[1], "more") == 0)

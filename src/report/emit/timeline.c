@@ -22,7 +22,10 @@ void kprof_timeline_draw(const kprof_launch_timeline *timeline, const kprof_time
     kprof_timeline_resample(timeline, series, parts, LINE_PARTS);
     for (size_t i = 0; i < LINE_PARTS; i++) {
         const double share = height > 0 ? (parts[i] - low) / height : 0;
-        const size_t shade = isnan(share) || share <= 0 ? 0 : 1 + (size_t)floor(share * (sizeof shades - 3) + 0.5);
+        const size_t darkest = sizeof shades - 2;
+        const size_t shade = isnan(share) || share <= 0 ? 0
+                             : share >= 1               ? darkest /* also where a sum was too large for a number */
+                                                        : 1 + (size_t)floor(share * ((double)darkest - 1) + 0.5);
         out[1 + i] = isnan(parts[i]) ? '?' : shades[shade];
     }
     out[0] = out[LINE_PARTS + 1] = '|';
