@@ -532,6 +532,31 @@ static void test_records_that_do_not_fit(void **state)
     assert_int_equal(query("SELECT count(*) FROM launch"), 1);
 }
 
+/* A spool from anywhere may tell of a sample twice. That ends no run. */
+static void test_samples_that_are_told_twice(void **state)
+{
+    (void)state;
+    kprof_report *report;
+    static const char *const names[] = {"active", "busy", "busy"};
+    static const double values[] = {0, 10, 100, 50, 60};
+    kprof_ingest *ingest = begin_storing(&report);
+    kprof_record record = {.type = KPROF_RECORD_TIMELINE};
+    record.timeline = (kprof_timeline_record){.launch = fixture_launch(&metrics).launch,
+                                              .interval_ns = 10,
+                                              .name_count = 3,
+                                              .names = names,
+                                              .value_count = 5,
+                                              .values = values,
+                                              .reason = ""};
+    fixture_begin_process(ingest, &metrics);
+    fixture_store(ingest, &(kprof_record){.type = KPROF_RECORD_LAUNCH, .launch = fixture_launch(&metrics)});
+    fixture_store(ingest, &record);
+    fixture_store(ingest, &record);
+    end_storing(report, ingest);
+    assert_int_equal(query("SELECT count(*) FROM timeline"), 2);
+    assert_int_equal(query("SELECT count(*) FROM timeline_pass"), 1);
+}
+
 static kprof_record activities_of(const char *bytes, uint32_t byte_count, uint32_t count)
 {
     return (kprof_record){.type = KPROF_RECORD_ACTIVITIES, .activities = {count, byte_count, bytes}};
@@ -981,6 +1006,7 @@ int main(void)
         TEST(test_graph_as_a_whole),
         TEST(test_names_of_registers),
         TEST(test_records_that_do_not_fit),
+        TEST(test_samples_that_are_told_twice),
         TEST(test_traces_that_do_not_fit),
         TEST(test_records_out_of_place),
         TEST(test_chip_told_of_later),
