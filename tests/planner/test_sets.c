@@ -125,16 +125,17 @@ typedef struct name_values {
     unsigned seed;
 } name_values;
 
-/* A number for each name that the plan has, or that section SourceCounters has of instructions, another one with each
- * seed; the finding's own names have no "__". */
+/* A number for each name that the plan has, or that section SourceCounters has of instructions, or that is computed of
+ * samples over time, another one with each seed; the finding's own names have no "__". */
 static double some_value(void *user, const char *name)
 {
     const name_values *values = user;
     unsigned hash = values->seed;
     for (const char *at = name; *at; at++)
         hash = 31 * hash + (unsigned char)*at;
-    const bool is_there =
-        !strstr(name, "__") || is_known(values->plan, name) || kprof_instruction_metric_find(name) != NULL;
+    const bool is_there = !strstr(name, "__") || is_known(values->plan, name) ||
+                          kprof_instruction_metric_find(name) != NULL ||
+                          strncmp(name, "timeline__", strlen("timeline__")) == 0;
     return is_there ? 1 + hash % 97 : NAN;
 }
 
@@ -206,6 +207,21 @@ static bool check_brief(const kprof_catalog *catalog, const kprof_plan *plan)
     return good;
 }
 
+/* Each chip samples what tells how busy SMs, caches and pipes are, and each metric of the sections once. */
+static bool check_timelines(const kprof_plan *plan)
+{
+    enum { LEAST_METRICS = 10, MOST_PASSES = 12 };
+    size_t items = 0;
+    const size_t metrics = kprof_timeline_metric_count(&plan->timeline);
+    for (size_t i = 0; i < plan->section_count; i++)
+        items += plan->sections[i].timeline_count;
+    const bool good = metrics >= LEAST_METRICS && items == metrics + 1 && plan->timeline.count <= MOST_PASSES;
+    if (!good)
+        printf("%s: %zu metrics over time in %zu passes, %zu in sections\n", plan->chip, metrics, plan->timeline.count,
+               items);
+    return good;
+}
+
 static bool check_set(const kprof_catalog *catalog, const char *set, kprof_host *host)
 {
     kprof_selection selection = {0};
@@ -225,6 +241,8 @@ static bool check_set(const kprof_catalog *catalog, const char *set, kprof_host 
     good = has_passes(&plan) && good;
     if (strcmp(set, "full") == 0)
         good = check_findings(catalog, &plan) && good;
+    if (strcmp(set, "pmsampling") == 0)
+        good = check_timelines(&plan) && good;
     if (strcmp(set, "agent") == 0)
         good = check_brief(catalog, &plan) && good;
     kprof_plan_free(&plan);
