@@ -56,7 +56,7 @@ static kprof_status begin_series(reader *r, int64_t metric)
     size_t place;
     const kprof_model_metric *row = &r->model->metrics[metric - 1];
     const kprof_item *item = find_item(r, row->name, &place);
-    *series = (kprof_timeline_series){.metric = row, .first = out->sample_count};
+    *series = (kprof_timeline_series){.metric = row, .first = out->sample_count, .place = place};
     series->label = item && item->label ? item->label : row->name;
     series->unit = item && item->unit ? item->unit : row->unit;
     series->help = item ? item->help : NULL;
@@ -146,22 +146,12 @@ static void sum_up(const kprof_launch_timeline *timeline, kprof_timeline_series 
         series->mean = sum / time;
 }
 
-/* Put the series in the order of the sections: a few dozen of them. */
-static void order(const reader *r)
+static int by_place(const void *a, const void *b)
 {
-    kprof_launch_timeline *out = r->out;
-    for (size_t i = 1; i < out->series_count; i++) {
-        const kprof_timeline_series moved = out->series[i];
-        size_t own, place, at = i;
-        (void)find_item(r, moved.metric->name, &own);
-        for (; at > 0; at--) {
-            (void)find_item(r, out->series[at - 1].metric->name, &place);
-            if (place <= own)
-                break;
-            out->series[at] = out->series[at - 1];
-        }
-        out->series[at] = moved;
-    }
+    const kprof_timeline_series *left = a, *right = b;
+    if (left->place != right->place)
+        return left->place < right->place ? -1 : 1;
+    return (left->first > right->first) - (left->first < right->first);
 }
 
 kprof_status kprof_launch_timeline_read(kprof_report *report, const kprof_model *model,
@@ -186,7 +176,8 @@ kprof_status kprof_launch_timeline_read(kprof_report *report, const kprof_model 
         return status;
     for (size_t i = 0; i < out->series_count; i++)
         sum_up(out, &out->series[i]);
-    order(&r);
+    if (out->series_count > 0)
+        qsort(out->series, out->series_count, sizeof *out->series, by_place);
     return KPROF_OK;
 }
 

@@ -14,6 +14,7 @@ typedef struct kprof_timeline_series {
     const kprof_model_metric *metric;
     const char *label, *unit, *help; /* of the section that has it; help NULL: none */
     size_t first, count;             /* among the samples of the launch */
+    size_t place;                    /* among the items of the sections; SIZE_MAX: no section has it */
     double least, mean, most;        /* the mean counts each sample by its duration; NaN: none is known */
 } kprof_timeline_series;
 
