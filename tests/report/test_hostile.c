@@ -6,6 +6,7 @@
 
 #include <cmocka.h>
 
+#include "core/clean.h"
 #include "fixture.h"
 #include "log_capture.h"
 #include "report/emit/output.h"
@@ -383,6 +384,30 @@ static void test_endless_samples_over_time(void **state)
     assert_int_equal(kprof_report_close(report), KPROF_OK);
 }
 
+/* The names of metrics over time are cut where a line ends: between two characters. */
+static void test_long_names_over_time(void **state)
+{
+    (void)state;
+    kprof_report *report = NULL;
+    kprof_status status;
+    const kprof_print_options options = {.page = KPROF_PAGE_DETAILS, .width = 60};
+    fixture_write(path);
+    execute("UPDATE metric SET name='a'||replace(hex(zeroblob(40)), '00', char(252)) WHERE id=1;"
+            "UPDATE metric SET name='ab'||replace(hex(zeroblob(40)), '00', char(252)) WHERE id=2;"
+            "INSERT INTO timeline_pass SELECT id, 0, 1000, 1, '' FROM launch;"
+            "INSERT INTO timeline SELECT id, 1, 0, 9, 1 FROM launch;"
+            "INSERT INTO timeline SELECT id, 2, 0, 9, 1 FROM launch");
+    assert_int_equal(kprof_report_open(path, &report), KPROF_OK);
+    char *text = fixture_print(report, &options, &status);
+    assert_int_equal(status, KPROF_OK);
+    assert_non_null(strstr(text, "Over time"));
+    for (char *line = strtok(text, "\n"); line; line = strtok(NULL, "\n"))
+        if (!kprof_text_is_clean(line))
+            fail_msg("%s", line);
+    free(text);
+    assert_int_equal(kprof_report_close(report), KPROF_OK);
+}
+
 static char *print_one(kprof_page page, kprof_format format, bool csv_safe)
 {
     kprof_report *report = NULL;
@@ -575,6 +600,7 @@ int main(int argc, char **argv)
         TEST(test_much_output),
         TEST(test_control_characters_in_stacks),
         TEST(test_endless_samples_over_time),
+        TEST(test_long_names_over_time),
     };
     const struct CMUnitTest more[] = {TEST(test_more_flipped_bytes), TEST(test_too_much)};
     if (argc > 1 && strcmp(argv[1], "more") == 0)

@@ -1,4 +1,5 @@
 /* Text for people: headings, aligned columns, scaled units, bars for percentages and a drawn roofline. Plain ASCII. */
+#include "core/clean.h"
 #include "report/emit/emit.h"
 #include "report/emit/grid.h"
 #include "report/emit/plot.h"
@@ -837,13 +838,17 @@ static void put_series(kprof_emitter *emitter, const kprof_launch_timeline *time
 {
     enum { NUMBERS_WIDTH = 48 }; /* of what follows the label, and what stands before it */
     char line[KPROF_TIMELINE_SIZE];
-    const int most = (int)width_of(emitter) - NUMBERS_WIDTH;
+    const size_t width = width_of(emitter), most = width > NUMBERS_WIDTH + 16 ? width - NUMBERS_WIDTH : 16;
     kprof_strbuf text = KPROF_STRBUF_INIT;
+    char *label = kprof_strdup(series->label);
     const kprof_human mean = kprof_units_human(series->mean, series->unit, emitter->options->base_units);
     const kprof_human top = kprof_units_human(series->most, series->unit, emitter->options->base_units);
     kprof_timeline_draw(timeline, series, line);
-    kprof_strbuf_printf(&text, "%.*s: mean %s%s%s, most %s%s%s", most > 16 ? most : 16, series->label, mean.number,
-                        *mean.unit ? " " : "", mean.unit, top.number, *top.unit ? " " : "", top.unit);
+    if (label)
+        kprof_cut_text(label, most);
+    kprof_strbuf_printf(&text, "%s: mean %s%s%s, most %s%s%s", label ? label : "", mean.number, *mean.unit ? " " : "",
+                        mean.unit, top.number, *top.unit ? " " : "", top.unit);
+    free(label);
     kprof_output_printf(emitter->out, "    %s\n      %s\n", text.failed ? "" : text.data, line);
     kprof_strbuf_free(&text);
 }
