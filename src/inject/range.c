@@ -13,6 +13,11 @@ static bool pass_on(kprof_range_phase from, kprof_range_phase to)
     return atomic_compare_exchange_strong(&kprof_the_range.phase, &from, to);
 }
 
+static char *name_of(unsigned number)
+{
+    return kprof_the_range.names[number % KPROF_RANGE_NAMES];
+}
+
 bool kprof_range_is_asked_for(void)
 {
     return kprof_engine.process.config.replay_choice == KPROF_RANGES;
@@ -34,7 +39,8 @@ bool kprof_range_begin(const char *domain, const char *name)
         tell_nested(name);
         return false;
     }
-    snprintf(range->name, sizeof range->name, "%s%s%s", domain, *domain ? "@" : "", *name ? name : "(no name)");
+    snprintf(name_of(atomic_fetch_add(&range->begun, 1) + 1), KPROF_RANGE_NAME_BYTES, "%s%s%s", domain,
+             *domain ? "@" : "", *name ? name : "(no name)");
     atomic_store(&range->phase, KPROF_RANGE_AWAITED);
     return true;
 }
@@ -61,7 +67,7 @@ bool kprof_range_is_awaited(void)
 
 const char *kprof_range_take(void)
 {
-    return pass_on(KPROF_RANGE_AWAITED, KPROF_RANGE_LEFT) ? kprof_the_range.name : NULL;
+    return pass_on(KPROF_RANGE_AWAITED, KPROF_RANGE_LEFT) ? name_of(atomic_load(&kprof_the_range.begun)) : NULL;
 }
 
 bool kprof_range_note_measured(void)

@@ -8,6 +8,7 @@
 #include <stdbool.h>
 
 #define KPROF_RANGE_NAME_BYTES 512
+#define KPROF_RANGE_NAMES      8 /* that are kept: a launch may still read that of a range which has ended */
 
 typedef enum kprof_range_phase {
     KPROF_RANGE_NONE,
@@ -21,7 +22,8 @@ typedef void kprof_range_hook(void);
 
 typedef struct kprof_range_state {
     _Atomic kprof_range_phase phase;
-    char name[KPROF_RANGE_NAME_BYTES];
+    char names[KPROF_RANGE_NAMES][KPROF_RANGE_NAME_BYTES];
+    atomic_uint begun; /* ranges; the last of them has the name at this place, and so on */
     atomic_bool told_nested;
     _Atomic(kprof_range_hook *) ends; /* takes a range that is measured out of the batch; NULL: nothing does yet */
 } kprof_range_state;
@@ -42,8 +44,8 @@ void kprof_range_leave_out(void);
 
 /* Has the range that is open had no launch yet? */
 bool kprof_range_is_awaited(void);
-/* The launch is its first: return the range's name, which stays until the range ends. NULL: another launch was, or
- * there is no range. */
+/* The launch is its first: return the range's name, which stays until some more ranges have begun. NULL: another launch
+ * was, or there is no range. */
 const char *kprof_range_take(void);
 /* The batch has the range that was taken; false if it has ended meanwhile. Needs the gate, alone. */
 bool kprof_range_note_measured(void);

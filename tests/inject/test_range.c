@@ -42,6 +42,18 @@ static void measured_from_its_first_launch(void **state)
     assert_string_equal(kprof_range_take(), "net@(no name)");
 }
 
+/* Another thread may end the range, and begin the next one, while its first launch is described. */
+static void name_of_a_range_that_has_ended(void **state)
+{
+    (void)state;
+    assert_true(kprof_range_begin("", "first"));
+    const char *name = kprof_range_take();
+    kprof_range_end();
+    assert_true(kprof_range_begin("", "second"));
+    assert_string_equal(name, "first");
+    assert_string_equal(kprof_range_take(), "second");
+}
+
 static void one_at_a_time(void **state)
 {
     (void)state;
@@ -74,6 +86,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup(measured_from_its_first_launch, prepare),
+        cmocka_unit_test_setup(name_of_a_range_that_has_ended, prepare),
         cmocka_unit_test_setup(one_at_a_time, prepare),
         cmocka_unit_test_setup(without_a_measurement, prepare),
     };
