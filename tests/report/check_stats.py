@@ -202,6 +202,15 @@ def check_lost(kprof, report, name, header, rows):
     check(all(list(row) == header for row in got), f"{name}: other columns than {header}")
 
 
+def check_document(kprof, report):
+    """docs/trace.md shows tables of this very trace."""
+    document = pathlib.Path(__file__).parents[2] / "docs/trace.md"
+    shown = [block for block in document.read_text(encoding="utf-8").split("```") if "  Command\n" in block or
+             block.startswith("\nGPU Use\n")]
+    text = printed(kprof, report)
+    check(len(shown) == 2 and all(block.lstrip("\n") in text for block in shown), f"docs/trace.md differs from\n{text}")
+
+
 def main():
     write_fixture, kprof = sys.argv[1:]
     with tempfile.TemporaryDirectory() as folder:
@@ -211,6 +220,7 @@ def main():
             check_table(kprof, report, name, header, rows)
         for name, header, rows in lost():
             check_lost(kprof, report, name, header, rows)
+        check_document(kprof, report)
         base = json.loads(printed(kprof, report, "--report", "cuda_gpu_kern_sum:base", "--json"))
         check([row["Name"] for row in base] == ["vectorAdd", "scale"], f":base has {base}")
         base = json.loads(printed(kprof, report, "--report", "cuda_gpu_kern_sum:mangled", "--json"))
