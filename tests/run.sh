@@ -4,8 +4,8 @@
 # tests in each build, runs the command line under valgrind, tries an installed tree and checks the style. Ends with
 # "N passed, N failed" and fails if anything failed.
 #
-#   tests/run.sh             what continuous integration runs for each change: 19 minutes of processor time where
-#                            nothing was compiled before, and ten minutes on two processors
+#   tests/run.sh             what continuous integration runs for each change: 7 to 20 minutes of processor time where
+#                            nothing was compiled before, and four to eleven minutes on two processors
 #   tests/run.sh all         with what a change seldom breaks: CUPTI's answers for every chip instead of GH100's, all
 #                            random programs, clang's AddressSanitizer beside gcc's, all programs of tests without CUDA,
 #                            large files, all that a browser shows, clang-tidy in depth, 20 seconds of fuzzing for
