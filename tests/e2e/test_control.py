@@ -155,6 +155,16 @@ class Control(Case):
             self.assertEqual(self.query(name, "SELECT name FROM metric WHERE kind = 'hardware'"), [(metric,)])
             self.assertEqual(self.query(name, "SELECT count(*) FROM launch WHERE measured = 0"), [(0,)])
 
+    def test_part_with_samples_over_time(self):
+        """Its launches are in no other report, and nor is what follows them."""
+        steps = [f"run={CTL} start --set pmsampling -o part", f"launch={SCALE}*2", f"run={CTL} stop",
+                 f"run={CTL} start", f"launch={VECTOR_ADD}", f"run={CTL} stop"]
+        self.assert_run(self.collect([], steps), 0)
+        self.assertEqual(self.launches("part.kprof"), ["scale", "scale"])
+        self.assertEqual(self.query("part.kprof", "SELECT count(DISTINCT launch_id) FROM timeline_pass"), [(2,)])
+        self.assertEqual(self.launches(), ["vectorAdd"])
+        self.assertEqual(self.query("run.kprof", "SELECT count(*) FROM timeline_pass"), [(0,)])
+
     def test_processes_that_begin_with_another_set(self):
         run = self.collect([], [f"run={CTL} start --metrics sm__cycles_active.avg -o part", f"processes=2:{SCALE}",
                                 f"run={CTL} stop"])

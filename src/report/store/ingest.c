@@ -527,6 +527,8 @@ void kprof_ingest_choose(kprof_ingest *ingest, uint32_t plan, uint32_t first_tur
     ingest->chosen = (kprof_armed_record){first_turn, plan};
 }
 
+/* Every type stands here, so that the compiler tells when a new one is to be considered: what belongs to a launch is
+ * left out with it. */
 static bool is_left_out(const kprof_ingest *ingest, kprof_record_type type)
 {
     const bool is_other_plan = ingest->armed.plan != ingest->chosen.plan;
@@ -536,12 +538,28 @@ static bool is_left_out(const kprof_ingest *ingest, kprof_record_type type)
         return is_other_plan;
     case KPROF_RECORD_LAUNCH:
     case KPROF_RECORD_INSTRUCTIONS:
+    case KPROF_RECORD_TIMELINE:
         return is_other_plan || is_early;
     case KPROF_RECORD_MESSAGE:
         return is_early;
-    default:
+    case KPROF_RECORD_PROCESS:
+    case KPROF_RECORD_DEVICE:
+    case KPROF_RECORD_KERNEL:
+    case KPROF_RECORD_SEEN:
+    case KPROF_RECORD_END:
+    case KPROF_RECORD_PROGRESS:
+    case KPROF_RECORD_CODE:
+    case KPROF_RECORD_FRAME:
+    case KPROF_RECORD_STACK:
+    case KPROF_RECORD_TRACE:
+    case KPROF_RECORD_NAME:
+    case KPROF_RECORD_ACTIVITIES:
+    case KPROF_RECORD_TRACED:
+    case KPROF_RECORD_ARMED:
+    case KPROF_RECORD_CENSUS:
         return false;
     }
+    return false;
 }
 
 /* A row is told again as it grows. */
