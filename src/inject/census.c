@@ -4,13 +4,11 @@
 #include "core/bytes.h"
 #include "core/log.h"
 #include "core/monotonic.h"
-#include "cupti/activities.h"
 #include "inject/deliver.h"
-#include "inject/devices.h"
 #include "inject/engine.h"
-#include "inject/idle.h"
 #include "inject/kernels.h"
 #include "inject/process.h"
+#include "inject/recording.h"
 
 #include <pthread.h>
 #include <stdlib.h>
@@ -34,10 +32,8 @@ typedef struct known_name {
 } known_name;
 
 static struct {
-    atomic_bool runs;
-    pthread_once_t devices; /* that the devices are told */
-    pthread_mutex_t mutex;  /* guards all below */
-    census_row *rows;       /* [row_count] */
+    pthread_mutex_t mutex; /* guards all below */
+    census_row *rows;      /* [row_count] */
     size_t row_count;
     uint32_t *slots; /* [slot_count], a power of two: the number of a row, or 0 */
     size_t slot_count;
@@ -46,18 +42,13 @@ static struct {
     uint64_t left_out;       /* or there are more kernels and shapes than rows */
     int64_t started_ns, written_ns;
     bool told;
-} census = {.devices = PTHREAD_ONCE_INIT, .mutex = PTHREAD_ERRORCHECK_MUTEX_INITIALIZER_NP};
-
-static bool is_armed(void)
-{
-    return atomic_load(&census.runs) && atomic_load(&kprof_engine.process.armed);
-}
+} census = {.mutex = PTHREAD_ERRORCHECK_MUTEX_INITIALIZER_NP};
 
 /* The number of a kernel. */
 static int64_t number_kernel(const char *text, bool is_mangled)
 {
     known_name *name = &census.names[kprof_hash(KPROF_HASH_START, text, strlen(text)) & (NAMES - 1)];
-    if (!is_armed() || !is_mangled)
+    if (!kprof_recording_runs() || !is_mangled)
         return 0;
     if (name->mangled && strcmp(name->mangled, text) == 0) /* one thread of CUPTI's at a time comes here */
         return name->kernel;
@@ -152,7 +143,7 @@ static void add(kprof_census_record *record, uint64_t ns)
 static void take(const kprof_activity *activity)
 {
     const kprof_kernel_activity *kernel = &activity->kernel;
-    if (!is_armed() || activity->kind != KPROF_ACTIVITY_KERNEL)
+    if (!kprof_recording_runs() || activity->kind != KPROF_ACTIVITY_KERNEL)
         return;
     atomic_fetch_add(&kprof_engine.process.launches, 1);
     pthread_mutex_lock(&census.mutex);
@@ -184,7 +175,7 @@ static void end_buffer(uint64_t dropped, uint64_t unknown)
 {
     const int64_t now_ns = kprof_monotonic_ns();
     (void)unknown;
-    if (!is_armed())
+    if (!kprof_recording_runs())
         return;
     atomic_fetch_add(&kprof_engine.process.launches, dropped);
     pthread_mutex_lock(&census.mutex);
@@ -199,11 +190,7 @@ kprof_status kprof_census_start(void)
 {
     static const kprof_activity_sink sink = {number_kernel, take, end_buffer};
     census.started_ns = census.written_ns = kprof_monotonic_ns();
-    atomic_store(&census.runs, true);
-    kprof_status status = kprof_engine.device->activities_start(&sink, KPROF_ACTIVITIES_OF_KERNELS);
-    if (status != KPROF_OK)
-        atomic_store(&census.runs, false);
-    return status;
+    return kprof_recording_start(&sink, KPROF_ACTIVITIES_OF_KERNELS);
 }
 
 static void tell_missing(void)
@@ -222,7 +209,7 @@ static void tell_missing(void)
 
 void kprof_census_end(void)
 {
-    if (!is_armed())
+    if (!kprof_engine.process.config.census || !kprof_recording_runs())
         return;
     (void)kprof_engine.device->activities_flush();
     if (pthread_mutex_lock(&census.mutex) != 0) /* a signal handler ends the process within one of these functions */
@@ -231,37 +218,3 @@ void kprof_census_end(void)
     pthread_mutex_unlock(&census.mutex);
     tell_missing();
 }
-
-void kprof_census_forget(void)
-{
-    atomic_store(&census.runs, false);
-}
-
-static void tell_devices(void)
-{
-    kprof_devices_announce();
-    kprof_process_outlive_libraries();
-    kprof_idle_watch();
-}
-
-/* CUPTI may lose what it still has of a context that ends. */
-static void enter(const kprof_call *call)
-{
-    if (call->kind == KPROF_CALL_STOP && is_armed())
-        (void)kprof_engine.device->activities_flush();
-}
-
-static void leave(const kprof_call *call)
-{
-    (void)call;
-}
-
-static void note_context(void *context)
-{
-    (void)context;
-    if (is_armed())
-        pthread_once(&census.devices, tell_devices);
-}
-
-const kprof_target_hooks kprof_census_hooks = {
-    .is_brief = true, .enter = enter, .leave = leave, .context_created = note_context};

@@ -4,20 +4,14 @@
 #define KPROF_INJECT_CENSUS_H
 
 #include "core/status.h"
-#include "cupti/target.h"
 
 /* Of these there is a row each, and of each kernel one more for all other shapes, as many at most. */
 #define KPROF_CENSUS_SHAPES 65536
-
-/* For kprof_target_start, where a census is taken. */
-extern const kprof_target_hooks kprof_census_hooks;
 
 /* From now on, take the times of kernels. Before the first launch. UNSUPPORTED when CUPTI refuses. */
 kprof_status kprof_census_start(void) KPROF_MUST_CHECK;
 /* Write all rows, and tell what is missing, as the process ends or becomes another one. Does nothing without a census.
  */
 void kprof_census_end(void);
-/* In a forked child, where nothing is counted. */
-void kprof_census_forget(void);
 
 #endif

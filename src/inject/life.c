@@ -17,6 +17,7 @@
 #include "inject/lock.h"
 #include "inject/preload.h"
 #include "inject/process.h"
+#include "inject/recording.h"
 #include "inject/stacks.h"
 #include "inject/trace.h"
 
@@ -76,8 +77,7 @@ static void disarm_forked_child(void)
     kprof_batch_forget();
     kprof_lock_give();
     kprof_idle_forget();
-    kprof_trace_forget();
-    kprof_census_forget();
+    kprof_recording_forget();
     kprof_preload_forget();
     kprof_counting_forget();
     kprof_spool_writer_abandon(kprof_engine.process.spool);
@@ -117,9 +117,8 @@ static kprof_status start(const char *dir)
     kprof_launch_prepare();
     if (kprof_measures_instructions())
         kprof_engine.device->codes_keep();
-    kprof_target_hooks hooks = process->config.traces   ? kprof_trace_hooks
-                               : process->config.census ? kprof_census_hooks
-                                                        : kprof_launch_hooks;
+    kprof_target_hooks hooks =
+        process->config.traces || process->config.census ? kprof_recording_hooks : kprof_launch_hooks;
     if (process->config.call_stack_type == 0)
         hooks.node_made = NULL;
     status = kprof_engine.device->target_start(&hooks);

@@ -4,10 +4,9 @@
 
 #include "core/bytes.h"
 #include "core/log.h"
-#include "inject/devices.h"
 #include "inject/engine.h"
-#include "inject/idle.h"
 #include "inject/process.h"
+#include "inject/recording.h"
 #include "spool/activities.h"
 
 #include <pthread.h>
@@ -29,28 +28,21 @@ typedef struct known_name {
 } known_name;
 
 static struct trace {
-    atomic_bool runs;
-    pthread_once_t devices; /* that the devices are told */
-    pthread_mutex_t mutex;  /* guards all below */
-    known_name *names;      /* [slots], a power of two; open addressing */
+    pthread_mutex_t mutex; /* guards all below */
+    known_name *names;     /* [slots], a power of two; open addressing */
     size_t slots, name_count, name_bytes;
     kprof_activity_history history;
     kprof_strbuf block;
     uint32_t block_count; /* activities in it */
     uint64_t dropped, unknown;
     bool is_told; /* these two, as they are now */
-} the_trace = {.devices = PTHREAD_ONCE_INIT, .mutex = PTHREAD_ERRORCHECK_MUTEX_INITIALIZER_NP};
+} the_trace = {.mutex = PTHREAD_ERRORCHECK_MUTEX_INITIALIZER_NP};
 
 static int64_t unix_ns(void)
 {
     struct timespec now;
     clock_gettime(CLOCK_REALTIME, &now);
     return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
-}
-
-static bool is_armed(void)
-{
-    return atomic_load(&the_trace.runs) && atomic_load(&kprof_engine.process.armed);
 }
 
 /* With the mutex held, like all up to the sink. */
@@ -128,7 +120,7 @@ static int64_t add_name(struct trace *trace, const char *text, bool is_mangled)
 static int64_t number_name(const char *text, bool is_mangled)
 {
     struct trace *trace = &the_trace;
-    if (!is_armed() || pthread_mutex_lock(&trace->mutex) != 0)
+    if (!kprof_recording_runs() || pthread_mutex_lock(&trace->mutex) != 0)
         return 0;
     const known_name *known = trace->slots > 0 ? slot_of(trace->names, trace->slots, text) : NULL;
     const int64_t number = known && known->text ? known->number : add_name(trace, text, is_mangled);
@@ -139,7 +131,7 @@ static int64_t number_name(const char *text, bool is_mangled)
 static void take(const kprof_activity *activity)
 {
     struct trace *trace = &the_trace;
-    if (!is_armed() || pthread_mutex_lock(&trace->mutex) != 0)
+    if (!kprof_recording_runs() || pthread_mutex_lock(&trace->mutex) != 0)
         return;
     if (activity->kind == KPROF_ACTIVITY_KERNEL)
         atomic_fetch_add(&kprof_engine.process.launches, 1);
@@ -153,7 +145,7 @@ static void take(const kprof_activity *activity)
 static void end_buffer(uint64_t dropped, uint64_t unknown)
 {
     struct trace *trace = &the_trace;
-    if (!is_armed() || pthread_mutex_lock(&trace->mutex) != 0)
+    if (!kprof_recording_runs() || pthread_mutex_lock(&trace->mutex) != 0)
         return;
     trace->dropped += dropped;
     trace->unknown += unknown;
@@ -170,26 +162,15 @@ kprof_status kprof_trace_start(void)
     const kprof_config *config = &kprof_engine.process.config;
     kprof_record record = {.type = KPROF_RECORD_TRACE, .trace = {unix_ns()}};
     kprof_process_write(&record);
-    atomic_store(&the_trace.runs, true);
-    kprof_status status = kprof_engine.device->activities_start(
-        &sink, config->graph_profiling == KPROF_GRAPH_WHOLE ? KPROF_ACTIVITIES_OF_GRAPHS : KPROF_ACTIVITIES_OF_NODES);
-    if (status != KPROF_OK)
-        atomic_store(&the_trace.runs, false);
-    return status;
-}
-
-static void tell_devices(void)
-{
-    kprof_devices_announce();
-    kprof_process_outlive_libraries();
-    kprof_idle_watch();
+    return kprof_recording_start(&sink, config->graph_profiling == KPROF_GRAPH_WHOLE ? KPROF_ACTIVITIES_OF_GRAPHS
+                                                                                     : KPROF_ACTIVITIES_OF_NODES);
 }
 
 int64_t kprof_trace_now_ns(void)
 {
     if (!kprof_engine.process.config.traces)
         return 0;
-    return atomic_load(&the_trace.runs) ? kprof_engine.device->activities_now_ns() : unix_ns();
+    return kprof_recording_runs() ? kprof_engine.device->activities_now_ns() : unix_ns();
 }
 
 void kprof_trace_take_range(const kprof_trace_range *range)
@@ -208,7 +189,7 @@ void kprof_trace_take_range(const kprof_trace_range *range)
 void kprof_trace_end(void)
 {
     struct trace *trace = &the_trace;
-    if (!is_armed())
+    if (!kprof_engine.process.config.traces || !kprof_recording_runs())
         return;
     const size_t kept = kprof_engine.device->activities_flush();
     if (pthread_mutex_lock(&trace->mutex) != 0) /* a signal handler ends the process in the middle of a block */
@@ -217,30 +198,3 @@ void kprof_trace_end(void)
     write_state(trace, unix_ns(), kept > 0 ? UNENDED : "");
     pthread_mutex_unlock(&trace->mutex);
 }
-
-void kprof_trace_forget(void)
-{
-    atomic_store(&the_trace.runs, false);
-}
-
-/* CUPTI may lose what it still has of a context that ends. */
-static void enter(const kprof_call *call)
-{
-    if (call->kind == KPROF_CALL_STOP && is_armed())
-        (void)kprof_engine.device->activities_flush();
-}
-
-static void leave(const kprof_call *call)
-{
-    (void)call;
-}
-
-static void note_context(void *context)
-{
-    (void)context;
-    if (is_armed())
-        pthread_once(&the_trace.devices, tell_devices);
-}
-
-const kprof_target_hooks kprof_trace_hooks = {
-    .is_brief = true, .enter = enter, .leave = leave, .context_created = note_context};

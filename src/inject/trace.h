@@ -3,12 +3,11 @@
 #define KPROF_INJECT_TRACE_H
 
 #include "core/status.h"
-#include "cupti/target.h"
+
+#include <stdint.h>
 
 /* Begin to trace this process, before the application uses CUDA. */
 kprof_status kprof_trace_start(void) KPROF_MUST_CHECK;
-/* The hooks of a process that is traced, in which nothing is measured. */
-extern const kprof_target_hooks kprof_trace_hooks;
 /* The time on the clock of activities, also before any is recorded; 0: the process is not traced. */
 int64_t kprof_trace_now_ns(void);
 /* An NVTX range. */
@@ -20,7 +19,5 @@ typedef struct kprof_trace_range {
 void kprof_trace_take_range(const kprof_trace_range *range);
 /* Write what has ended, and that this is all. */
 void kprof_trace_end(void);
-/* Trace nothing in a forked child. */
-void kprof_trace_forget(void);
 
 #endif

@@ -8,6 +8,7 @@
 #include "inject/idle.h"
 #include "inject/kernels.h"
 #include "inject/process.h"
+#include "inject/recording.h"
 #include "log_capture.h"
 
 #include <setjmp.h>
@@ -158,7 +159,7 @@ static void losses_are_told_once(void **state)
 static void nothing_is_counted_in_a_forked_child(void **state)
 {
     (void)state;
-    kprof_census_forget();
+    kprof_recording_forget();
     launch("first", 8, 1);
     write_all();
     assert_int_equal(written_count, 0);
@@ -171,6 +172,7 @@ static int set_up(void **state)
     kprof_engine.device = &device;
     kprof_engine.process.armed = true;
     const kprof_filter_spec all = {.kernel = NULL};
+    kprof_engine.process.config.census = true;
     return kprof_filter_new(&all, &kprof_engine.process.filter) == KPROF_OK && kprof_census_start() == KPROF_OK ? 0 : 1;
 }
 

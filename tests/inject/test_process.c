@@ -13,6 +13,7 @@
 #include "inject/lock.h"
 #include "inject/preload.h"
 #include "inject/process.h"
+#include "inject/recording.h"
 #include "inject/stacks.h"
 #include "inject/trace.h"
 
@@ -60,13 +61,13 @@ kprof_status kprof_arming_start(void)
     return KPROF_OK;
 }
 void kprof_launch_stacks_prepare(void) {}
-const kprof_target_hooks kprof_census_hooks;
+const kprof_target_hooks kprof_recording_hooks;
 kprof_status kprof_census_start(void)
 {
     return KPROF_OK;
 }
 
-void kprof_census_forget(void) {}
+void kprof_recording_forget(void) {}
 void kprof_preload_end(void)
 {
     preloads_ended++;
@@ -134,14 +135,10 @@ kprof_owner kprof_lock_owner(bool *is_gone)
     return owner;
 }
 
-const kprof_target_hooks kprof_trace_hooks;
-
 kprof_status kprof_trace_start(void)
 {
     return KPROF_OK;
 }
-
-void kprof_trace_forget(void) {}
 
 void kprof_idle_forget(void)
 {
