@@ -2,8 +2,7 @@
  * kprof's locks but that of the spool. A thread that has it already is in a signal handler, and adds nothing. */
 #include "inject/trace.h"
 
-#include "core/bytes.h"
-#include "core/log.h"
+#include "core/names.h"
 #include "inject/engine.h"
 #include "inject/process.h"
 #include "inject/recording.h"
@@ -19,18 +18,12 @@
 #define MOST_NAME_BYTES ((size_t)64 << 20)
 #define UNENDED                                                                                                        \
     "activities that had not ended as the process did are missing, and others beside them in CUPTI's buffers"
-#define FIRST_SLOTS       256
 #define ONE_NAME_TOO_MANY "(kprof keeps no more names)"
-
-typedef struct known_name {
-    char *text; /* owned; NULL: the slot is free */
-    uint32_t number;
-} known_name;
 
 static struct trace {
     pthread_mutex_t mutex; /* guards all below */
-    known_name *names;     /* [slots], a power of two; open addressing */
-    size_t slots, name_count, name_bytes;
+    kprof_names names;     /* texts and their numbers, from 1 */
+    size_t name_bytes;
     kprof_activity_history history;
     kprof_strbuf block;
     uint32_t block_count; /* activities in it */
@@ -68,53 +61,24 @@ static void write_state(struct trace *trace, int64_t end_unix_ns, const char *re
     trace->is_told = true;
 }
 
-/* The slot of a text, or the free one where it belongs. */
-static known_name *slot_of(known_name *names, size_t slots, const char *text)
-{
-    size_t place = (size_t)kprof_hash(KPROF_HASH_START, text, strlen(text)) & (slots - 1);
-    while (names[place].text && strcmp(names[place].text, text) != 0)
-        place = (place + 1) & (slots - 1);
-    return &names[place];
-}
-
-/* Keep at least half of the slots free. */
-static bool make_slots(struct trace *trace)
-{
-    if (2 * (trace->name_count + 1) <= trace->slots)
-        return true;
-    const size_t slots = trace->slots ? 2 * trace->slots : FIRST_SLOTS;
-    known_name *grown = calloc(slots, sizeof *grown);
-    for (size_t i = 0; grown && i < trace->slots; i++)
-        if (trace->names[i].text)
-            *slot_of(grown, slots, trace->names[i].text) = trace->names[i];
-    if (!grown)
-        return false;
-    free(trace->names);
-    trace->names = grown;
-    trace->slots = slots;
-    return true;
-}
-
 static int64_t add_name(struct trace *trace, const char *text, bool is_mangled)
 {
-    const size_t bytes = strlen(text) + 1;
-    if (!make_slots(trace))
-        return 0;
-    if (trace->name_count + 1 >= MOST_NAMES || trace->name_bytes + bytes > MOST_NAME_BYTES) {
+    if (trace->names.count + 1 >= MOST_NAMES || trace->name_bytes + strlen(text) >= MOST_NAME_BYTES) {
         text = ONE_NAME_TOO_MANY;
         is_mangled = false;
     }
-    known_name *slot = slot_of(trace->names, trace->slots, text);
-    if (slot->text)
-        return slot->number;
-    slot->text = strdup(text);
-    if (!slot->text)
+    const size_t known = kprof_names_find(&trace->names, text), number = trace->names.count + 1;
+    if (known != KPROF_NAMES_NONE)
+        return (int64_t)known;
+    char *copy = strdup(text); /* stays, as the map refers to it */
+    if (!copy || !kprof_names_add(&trace->names, copy, number)) {
+        free(copy);
         return 0;
-    slot->number = (uint32_t)++trace->name_count;
-    trace->name_bytes += bytes;
-    kprof_record record = {.type = KPROF_RECORD_NAME, .name = {slot->number, is_mangled, text}};
+    }
+    trace->name_bytes += strlen(text) + 1;
+    kprof_record record = {.type = KPROF_RECORD_NAME, .name = {(uint32_t)number, is_mangled, text}};
     kprof_process_write(&record);
-    return slot->number;
+    return (int64_t)number;
 }
 
 static int64_t number_name(const char *text, bool is_mangled)
@@ -122,8 +86,8 @@ static int64_t number_name(const char *text, bool is_mangled)
     struct trace *trace = &the_trace;
     if (!kprof_recording_runs() || pthread_mutex_lock(&trace->mutex) != 0)
         return 0;
-    const known_name *known = trace->slots > 0 ? slot_of(trace->names, trace->slots, text) : NULL;
-    const int64_t number = known && known->text ? known->number : add_name(trace, text, is_mangled);
+    const size_t known = kprof_names_find(&trace->names, text);
+    const int64_t number = known != KPROF_NAMES_NONE ? (int64_t)known : add_name(trace, text, is_mangled);
     pthread_mutex_unlock(&trace->mutex);
     return number;
 }

@@ -5,10 +5,10 @@
 
 #include <cmocka.h>
 
+#include "core/names.h"
 #include "report/emit/grid.h"
 #include "report/model/number.h"
 #include "report/model/units.h"
-#include "report/store/names.h"
 
 #include <locale.h>
 #include <math.h>

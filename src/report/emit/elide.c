@@ -1,7 +1,7 @@
 /* Shortens kernel names for terminals. Names with templates have thousands of characters, and instances of one template
  * share most of them. */
+#include "core/names.h"
 #include "report/emit/grid.h"
-#include "report/store/names.h"
 
 #include "core/strbuf.h"
 

@@ -1,9 +1,9 @@
 /* Joins the launches of ranks that collected other passes each: those of one kernel and shape that come at the same
  * place in their order become one launch, which has the values of all. */
 #include "core/log.h"
+#include "core/names.h"
 #include "report/model/merge.h"
 #include "report/store/derived.h"
-#include "report/store/names.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -3,8 +3,8 @@
 #ifndef KPROF_REPORT_MODEL_H
 #define KPROF_REPORT_MODEL_H
 
+#include "core/names.h"
 #include "report/report.h"
-#include "report/store/names.h"
 #include "report/store/rows.h"
 
 /* The passes that the counters of a metric are in, in rising order, from 1. */

@@ -2,7 +2,7 @@
 #ifndef KPROF_REPORT_CODE_INGEST_H
 #define KPROF_REPORT_CODE_INGEST_H
 
-#include "report/store/names.h"
+#include "core/names.h"
 #include "report/store/store.h"
 
 /* Metrics of a record, as records of one kind have them one after another. */

@@ -2,7 +2,7 @@
  * that is recovered may be anyone's, and so may be the cubins in it. */
 #include "report/store/code_read.h"
 #include "code/code.h"
-#include "report/store/names.h"
+#include "core/names.h"
 #include "report/store/source_file.h"
 #include "report/store/store.h"
 

@@ -1,9 +1,9 @@
 /* Stores the records of one spool: maps the process' own kernel and device numbers to rows and computes the values of
  * each launch. A record is stored whole or not at all. */
+#include "core/names.h"
 #include "report/store/code_ingest.h"
 #include "report/store/derived.h"
 #include "report/store/launch_metrics.h"
-#include "report/store/names.h"
 #include "report/store/rows.h"
 #include "report/store/stack_ingest.h"
 #include "report/store/timeline_ingest.h"

@@ -2,8 +2,8 @@
 #ifndef KPROF_REPORT_STORE_H
 #define KPROF_REPORT_STORE_H
 
+#include "core/names.h"
 #include "report/report.h"
-#include "report/store/names.h"
 
 #include <sqlite3.h>
 

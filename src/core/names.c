@@ -1,5 +1,5 @@
 /* Hash map with linear probing, at most half full. */
-#include "report/store/names.h"
+#include "core/names.h"
 
 #include "core/bytes.h"
 

@@ -1,6 +1,6 @@
-/* A map from names to numbers, for metric names: filled once, looked up millions of times. */
-#ifndef KPROF_REPORT_NAMES_H
-#define KPROF_REPORT_NAMES_H
+/* A map from names to numbers, looked up far more often than it is filled. */
+#ifndef KPROF_CORE_NAMES_H
+#define KPROF_CORE_NAMES_H
 
 #include <stdbool.h>
 #include <stddef.h>
