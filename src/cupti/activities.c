@@ -205,17 +205,23 @@ static const char *memory_kind(unsigned kind)
     return kind < sizeof texts / sizeof *texts ? texts[kind] : texts[0];
 }
 
+/* The members that both records of copies have. */
+#define FILL_COPY(out, from)                                                                                           \
+    do {                                                                                                               \
+        FILL_ON_GPU(out, from);                                                                                        \
+        (out)->operation = name(copy_operation((from)->copyKind));                                                     \
+        (out)->source_memory = name(memory_kind((from)->srcKind));                                                     \
+        (out)->target_memory = name(memory_kind((from)->dstKind));                                                     \
+        (out)->bytes = (int64_t)(from)->bytes;                                                                         \
+        (out)->is_async = ((from)->flags & CUPTI_ACTIVITY_FLAG_MEMCPY_ASYNC) != 0;                                     \
+    } while (0)
+
 static void take_copy(const CUpti_ActivityMemcpy6 *record)
 {
     kprof_activity activity = {.kind = KPROF_ACTIVITY_COPY};
     kprof_copy_activity *out = &activity.copy;
-    FILL_ON_GPU(out, record);
-    out->operation = name(copy_operation(record->copyKind));
-    out->source_memory = name(memory_kind(record->srcKind));
-    out->target_memory = name(memory_kind(record->dstKind));
+    FILL_COPY(out, record);
     out->source_device = out->target_device = -1;
-    out->bytes = (int64_t)record->bytes;
-    out->is_async = (record->flags & CUPTI_ACTIVITY_FLAG_MEMCPY_ASYNC) != 0;
     take(&activity);
 }
 
@@ -223,14 +229,9 @@ static void take_peer_copy(const CUpti_ActivityMemcpyPtoP4 *record)
 {
     kprof_activity activity = {.kind = KPROF_ACTIVITY_COPY};
     kprof_copy_activity *out = &activity.copy;
-    FILL_ON_GPU(out, record);
-    out->operation = name(copy_operation(record->copyKind));
-    out->source_memory = name(memory_kind(record->srcKind));
-    out->target_memory = name(memory_kind(record->dstKind));
+    FILL_COPY(out, record);
     out->source_device = record->srcDeviceId;
     out->target_device = record->dstDeviceId;
-    out->bytes = (int64_t)record->bytes;
-    out->is_async = (record->flags & CUPTI_ACTIVITY_FLAG_MEMCPY_ASYNC) != 0;
     take(&activity);
 }
 

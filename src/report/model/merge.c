@@ -431,6 +431,17 @@ static kprof_status add_code(kprof_merge *merge, const kprof_report *from)
     return status;
 }
 
+/* Run statements that copy rows of launches: ?1 and ?2 are what ids of launches and processes grow by, ?3 is 0 where
+ * all launches are taken. */
+static kprof_status copy_of_launches(kprof_merge *merge, const char *const *statements, size_t count)
+{
+    const int64_t numbers[] = {merge->launch_count, merge->process_count, merge->subset != NULL};
+    kprof_status status = KPROF_OK;
+    for (size_t i = 0; i < count && status == KPROF_OK; i++)
+        status = run(merge, statements[i], numbers, 3);
+    return status;
+}
+
 /* Stacks that are the same in both reports are one. */
 static kprof_status add_stacks(kprof_merge *merge, const kprof_report *from)
 {
@@ -443,11 +454,7 @@ static kprof_status add_stacks(kprof_merge *merge, const kprof_report *from)
         "source.stack AS old ON old.id=stack_id WHERE launch_id IN (SELECT launch FROM taken) OR ?3=0 ORDER BY "
         "launch_id",
     };
-    const int64_t numbers[] = {merge->launch_count, merge->process_count, merge->subset != NULL};
-    kprof_status status = KPROF_OK;
-    for (size_t i = 0; i < sizeof statements / sizeof *statements && from->version >= 8 && status == KPROF_OK; i++)
-        status = run(merge, statements[i], numbers, 3);
-    return status;
+    return from->version < 8 ? KPROF_OK : copy_of_launches(merge, statements, sizeof statements / sizeof *statements);
 }
 
 /* The samples over time of the launches, of the metrics that are taken. */
@@ -459,11 +466,7 @@ static kprof_status add_timelines(kprof_merge *merge, const kprof_report *from)
         "INSERT INTO main.timeline SELECT launch_id+?1, new_metric.id, start_ns, duration_ns, value FROM "
         "source.timeline JOIN new_metric ON old=metric_id WHERE launch_id IN (SELECT launch FROM taken) OR ?3=0",
     };
-    const int64_t numbers[] = {merge->launch_count, merge->process_count, merge->subset != NULL};
-    kprof_status status = KPROF_OK;
-    for (size_t i = 0; i < sizeof statements / sizeof *statements && from->version >= 9 && status == KPROF_OK; i++)
-        status = run(merge, statements[i], numbers, 3);
-    return status;
+    return from->version < 9 ? KPROF_OK : copy_of_launches(merge, statements, sizeof statements / sizeof *statements);
 }
 
 /* A part of a report has no trace: it is chosen by launches. */
@@ -516,7 +519,6 @@ static kprof_status add_launches(kprof_merge *merge, const kprof_report *from)
         "INSERT INTO main.seen SELECT process_id+?2, (SELECT id FROM new_kernel WHERE old=kernel_id), launches "
         "FROM source.seen ORDER BY process_id, kernel_id",
     };
-    const int64_t numbers[] = {merge->launch_count, merge->process_count, merge->subset != NULL};
     int64_t odd = 0, last = 0;
     kprof_status status = ask(merge,
                               "SELECT EXISTS(SELECT 1 FROM source.launch WHERE id<0 OR id>=1<<40 OR process_id NOT IN "
@@ -530,11 +532,11 @@ static kprof_status add_launches(kprof_merge *merge, const kprof_report *from)
                           from->path);
     char *sql = launch_query();
     if (status == KPROF_OK)
-        status = sql ? run(merge, sql, numbers, 3) : kprof_store_no_memory(merge->into);
+        status = sql ? copy_of_launches(merge, (const char *const[]){sql}, 1) : kprof_store_no_memory(merge->into);
     free(sql);
     const size_t first = from->version < 6; /* it has no table nvtx */
-    for (size_t i = first; i < sizeof rest / sizeof *rest && status == KPROF_OK; i++)
-        status = run(merge, rest[i], numbers, 3);
+    if (status == KPROF_OK)
+        status = copy_of_launches(merge, rest + first, sizeof rest / sizeof *rest - first);
     if (status == KPROF_OK)
         status = add_stacks(merge, from);
     if (status == KPROF_OK)
