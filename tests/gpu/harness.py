@@ -133,6 +133,26 @@ def report_path(base):
     return pathlib.Path(base) if str(base).endswith(".kprof") else pathlib.Path(f"{base}.kprof")
 
 
+class Failure(Exception):
+    """kprof or a program did something else than it should."""
+
+
+# Sample programs, and what they are given besides the number of launches.
+PROGRAMS = {"vectorAdd": [], "inplace": [], "reduction": [], "transpose": [], "fma": [], "tensor": [], "copy": ["1024"]}
+
+
+def measure_as_alone(program, launches, options, base):
+    """Run one of PROGRAMS under kprof, where it must print what it prints alone; gives the Result."""
+    words = [programs() / program, launches, *PROGRAMS[program]]
+    alone = run(words)
+    result = run([kprof(), *options, "-f", "-o", base, *words], limit=600)
+    if result.status != 0:
+        raise Failure(f"kprof ended with {result.status}: {last_lines(result.stderr)}")
+    if result.stdout != alone.stdout:
+        raise Failure("the program's output is not that of the program alone")
+    return result
+
+
 def read_report(base):
     """(launches, units by metric) of a .kprof file, through its documented views."""
     with sqlite3.connect(f"file:{report_path(base)}?mode=ro", uri=True) as database:

@@ -12,9 +12,6 @@ import tempfile
 
 import harness
 
-# Programs, and what they are given besides the number of launches.
-PROGRAMS = {"vectorAdd": [], "inplace": [], "reduction": [], "transpose": [], "fma": [], "tensor": [], "copy": ["1024"]}
-
 # Shares and rates of elapsed time, whose means over time are those of the launch.
 RATES = [
     "sm__cycles_active.avg.pct_of_peak_sustained_elapsed",
@@ -37,20 +34,7 @@ WHOLE = "SELECT launch, metric, value FROM launch_metrics"
 REASONS = "SELECT DISTINCT reason FROM timeline_pass WHERE reason != ''"
 
 
-class Failure(Exception):
-    pass
-
-
-def measure(program, launches, base):
-    path = harness.programs() / program
-    words = [path, launches, *PROGRAMS[program]]
-    alone = harness.run(words)
-    result = harness.run([harness.kprof(), "--set", "pmsampling", "--metrics", ",".join(RATES + SUMS), "-f", "-o", base,
-                          *words], limit=600)
-    if result.status != 0:
-        raise Failure(f"kprof ended with {result.status}: {harness.last_lines(result.stderr)}")
-    if result.stdout != alone.stdout:
-        raise Failure("the program's output is not that of the program alone")
+OPTIONS = ["--set", "pmsampling", "--metrics", ",".join(RATES + SUMS)]
 
 
 def difference_pct(sampled, whole):
@@ -67,7 +51,7 @@ def compare(program, base, tolerance_pct):
         whole = {(launch, metric): value for launch, metric, value in database.execute(WHOLE)}
         reasons = [row[0] for row in database.execute(REASONS)]
     if not sampled:
-        raise Failure(f"nothing was sampled: {'; '.join(reasons) or 'no reason'}")
+        raise harness.Failure(f"nothing was sampled: {'; '.join(reasons) or 'no reason'}")
     for kernel, launch, metric, mean, total, count in sampled:
         own, other = total if metric in SUMS else mean, whole.get((launch, metric))
         if metric not in RATES + SUMS or other is None:
@@ -84,26 +68,26 @@ def compare(program, base, tolerance_pct):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("programs", nargs="*", metavar="PROGRAM", help=", ".join(PROGRAMS) + " (all)")
+    parser.add_argument("programs", nargs="*", metavar="PROGRAM", help=", ".join(harness.PROGRAMS) + " (all)")
     parser.add_argument("--launches", type=int, default=3, help="of each kernel (3)")
     parser.add_argument("--tolerance", type=float, default=3, help="in percent (3)")
     parser.add_argument("--output", help="Markdown file (pm_sampling.md among the results)")
     options = parser.parse_args()
-    for name in set(options.programs) - set(PROGRAMS):
-        parser.error(f"{name}: not one of {', '.join(PROGRAMS)}")
+    for name in set(options.programs) - set(harness.PROGRAMS):
+        parser.error(f"{name}: not one of {', '.join(harness.PROGRAMS)}")
     if not harness.have_gpu():
         print("pm_sampling.py: no GPU: skipped", file=sys.stderr)
         return harness.SKIPPED
     rows, failures = [], []
     with tempfile.TemporaryDirectory(prefix="kprof-pm-sampling-") as folder:
-        for program in options.programs or PROGRAMS:
+        for program in options.programs or harness.PROGRAMS:
             base = f"{folder}/{program}"
             try:
-                measure(program, options.launches, base)
+                harness.measure_as_alone(program, options.launches, OPTIONS, base)
                 more, failed = compare(program, base, options.tolerance)
                 rows += more
                 failures += failed
-            except Failure as failure:
+            except harness.Failure as failure:
                 failures.append(f"{program}: {failure}")
     document = harness.Document(options.output or harness.results_folder() / "pm_sampling.md")
     document.add("# Samples over time against values of the launch\n")

@@ -13,9 +13,6 @@ import tempfile
 
 import harness
 
-# Programs, and what they are given besides the number of launches.
-PROGRAMS = {"vectorAdd": [], "inplace": [], "reduction": [], "transpose": [], "fma": [], "tensor": [], "copy": ["1024"]}
-
 # Counters of instructions, and the metrics of the launch that count the same.
 PAIRS = {
     "smsp__sass_inst_executed": "smsp__sass_inst_executed.sum",
@@ -38,22 +35,7 @@ FROM code_profile AS profile JOIN kernel ON kernel.id = profile.kernel_id
 GROUP BY kernel.id"""
 
 
-class Failure(Exception):
-    pass
-
-
-def measure(program, launches, base):
-    path = harness.programs() / program
-    words = [path, launches, *PROGRAMS[program]]
-    alone = harness.run(words)
-    metrics = ",".join([*PAIRS.values(), HARDWARE[1]])
-    result = harness.run([harness.kprof(), "--set", "source", "--metrics", metrics, "--cache-control", "none", "-f",
-                          "-o", base, *words], limit=600)
-    if result.status != 0:
-        raise Failure(f"kprof ended with {result.status}: {harness.last_lines(result.stderr)}")
-    if result.stdout != alone.stdout:
-        raise Failure("the program's output is not that of the program alone")
-    return result.seconds
+OPTIONS = ["--set", "source", "--metrics", ",".join([*PAIRS.values(), HARDWARE[1]]), "--cache-control", "none"]
 
 
 def read(base):
@@ -71,7 +53,7 @@ def compare(program, base):
     sums, launches, profiles = read(base)
     rows, failures = [], []
     if not profiles:
-        raise Failure("nothing was measured of instructions")
+        raise harness.Failure("nothing was measured of instructions")
     for kernel, counted, sampled, reason, dropped, count in profiles:
         for name, whole in [*PAIRS.items(), HARDWARE]:
             over, alone = sums[kernel].get(name, 0.0), launches[kernel].get(whole)
@@ -90,26 +72,26 @@ def compare(program, base):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("programs", nargs="*", metavar="PROGRAM", help=", ".join(PROGRAMS) + " (all)")
+    parser.add_argument("programs", nargs="*", metavar="PROGRAM", help=", ".join(harness.PROGRAMS) + " (all)")
     parser.add_argument("--launches", type=int, default=5, help="of each kernel (5)")
     parser.add_argument("--output", help="Markdown file (source.md among the results)")
     options = parser.parse_args()
-    for name in set(options.programs) - set(PROGRAMS):
-        parser.error(f"{name}: not one of {', '.join(PROGRAMS)}")
+    for name in set(options.programs) - set(harness.PROGRAMS):
+        parser.error(f"{name}: not one of {', '.join(harness.PROGRAMS)}")
     if not harness.have_gpu():
         print("source.py: no GPU: skipped", file=sys.stderr)
         return harness.SKIPPED
     rows, failures = [], []
     with tempfile.TemporaryDirectory(prefix="kprof-source-") as folder:
-        for program in options.programs or PROGRAMS:
+        for program in options.programs or harness.PROGRAMS:
             base = f"{folder}/{program}"
             try:
-                seconds = measure(program, options.launches, base)
+                seconds = harness.measure_as_alone(program, options.launches, OPTIONS, base).seconds
                 more, failed = compare(program, base)
                 rows += more
                 failures += failed
                 print(f"source.py: {program}: {seconds:.1f} s under kprof", file=sys.stderr, flush=True)
-            except Failure as failure:
+            except harness.Failure as failure:
                 failures.append(f"{program}: {failure}")
     document = harness.Document(options.output or harness.results_folder() / "source.md")
     document.add("# Counters of instructions against those of their launches\n")

@@ -15,23 +15,19 @@ CASES = ("gaps", "overlap", "copies", "launches", "steps")
 TABLES = "gpu_busy,gpu_idle_sum,transfer_sum,memory_sum,cuda_gpu_kern_sum,cuda_gpu_mem_size_sum,cuda_api_sum"
 
 
-class Failure(Exception):
-    pass
-
-
 def trace(case, base):
     """What the program tells of itself, the tables, and the seconds of both runs."""
     words = [harness.programs() / "timeline", case]
     alone = harness.run(words)
     result = harness.run([harness.kprof(), "trace", "-f", "-o", base, *words], limit=600)
     if alone.status != 0 or result.status != 0:
-        raise Failure(f"the program ends with {alone.status}, traced with {result.status}: "
+        raise harness.Failure(f"the program ends with {alone.status}, traced with {result.status}: "
                       f"{harness.last_lines(result.stderr)}")
     if result.stdout != alone.stdout:
-        raise Failure("the program's output is not that of the program alone")
+        raise harness.Failure("the program's output is not that of the program alone")
     stats = harness.run([harness.kprof(), "stats", harness.report_path(base), "--report", TABLES, "--json"])
     if stats.status != 0:
-        raise Failure(f"kprof stats: {harness.last_lines(stats.stderr)}")
+        raise harness.Failure(f"kprof stats: {harness.last_lines(stats.stderr)}")
     known = {name: float(number) for name, number in (line.split() for line in alone.stdout.splitlines())}
     return known, json.loads(stats.stdout), alone.seconds, result.seconds
 
@@ -97,7 +93,7 @@ def main():
         for case in CASES:
             try:
                 known, tables, alone, traced = trace(case, f"{folder}/{case}")
-            except Failure as failure:
+            except harness.Failure as failure:
                 failures.append(f"{case}: {failure}")
                 continue
             for what, told, lowest, highest in checks(case, known, tables):
