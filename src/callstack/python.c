@@ -33,7 +33,7 @@ typedef struct layout {
 #define MOST_STEPS        4096 /* from frame to frame, with those that have no code */
 #define CODE_UNIT_OF_3_10 2
 
-/* Where no member is published. Source: offsetof over the headers of CPython 3.9.18, 3.10.13, 3.11.7 and 3.12.1 on
+/* These versions publish no offsets. Source: offsetof over the headers of CPython 3.9.18, 3.10.13, 3.11.7 and 3.12.1 on
  * x86_64 (Include/cpython/code.h, frameobject.h, pystate.h, Include/internal/pycore_frame.h); releases of one minor
  * version have one ABI. */
 static const layout layouts[] = {
@@ -43,7 +43,7 @@ static const layout layouts[] = {
     /* 3.12 */ {56, 0, 8, 0, 56, 70, 192, 112, 128, 136, 68, 92, 8, 16, 32, 40, 56, 16, 32},
 };
 
-/* What _PyRuntime publishes, in words of 8 bytes: where the members of each structure begin. Source: _Py_DebugOffsets
+/* _PyRuntime publishes where the members of each structure begin, in words of 8 bytes. Source: _Py_DebugOffsets
  * in Include/internal/pycore_runtime.h of CPython 3.13 and Include/internal/pycore_debug_offsets.h of 3.14. */
 typedef struct published {
     uint8_t state, frame, code, object, bytes, text; /* the words with the sizes of the structures */
@@ -111,7 +111,7 @@ static bool read_published(kprof_memory *memory, const published *words, layout 
     return true;
 }
 
-/* Of a frame's member `next`: an address, or up to 3.10 a number. */
+/* A frame's member `next` has an address, or up to 3.10 a number. */
 static size_t bytes_of_next(void)
 {
     return python.minor >= 11 ? sizeof(uintptr_t) : sizeof(int);

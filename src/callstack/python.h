@@ -9,14 +9,14 @@
 #define KPROF_PYTHON_NAME_BYTES 256
 #define KPROF_PYTHON_FILE_BYTES 1024
 
-/* What of a code object tells it from another one that is at its address later. */
+/* These members tell a code object from another one that is at its address later. */
 typedef struct kprof_python_code {
     uintptr_t file, name, lines;
     uint32_t first_line;
     uint32_t version; /* CPython's number of the code object; without one: a hash of its name */
 } kprof_python_code;
 
-/* Where a frame is. */
+/* The place of a frame. */
 typedef struct kprof_python_site {
     uintptr_t address; /* of the code object */
     int32_t offset;    /* of the instruction, in bytes */

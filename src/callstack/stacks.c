@@ -38,7 +38,7 @@ typedef struct known_stack {
     uint64_t hash;
 } known_stack;
 
-/* What one walk finds. */
+/* The findings of one walk. */
 typedef struct walk {
     kprof_python_site sites[KPROF_STACK_FRAMES_MAX];
     uintptr_t addresses[KPROF_STACK_FRAMES_MAX];
@@ -93,7 +93,7 @@ static walk *own_walk(void)
     return own = made;
 }
 
-/* Where a search begins. Tables are half empty, so it ends. */
+/* A search begins here. Tables are half empty, so it ends. */
 static size_t first_slot(const table *t, uint64_t hash)
 {
     return (size_t)(hash ^ hash >> 32) & (t->size - 1);

@@ -1,4 +1,4 @@
-/* What a report has before the application starts: the line, the sets, and a plan for each chip. */
+/* Gives a report the line, the sets, and a plan for each chip, before the application starts. */
 #include "cli/begin.h"
 #include "cli/ranks.h"
 #include "cli/words.h"

@@ -21,7 +21,7 @@
 
 #define MOST_ANSWER_BYTES ((size_t)16 << 20)
 
-/* Whom the line means. */
+/* The run that the line is about. */
 typedef struct target {
     char *dir;           /* the session directory; owned */
     kprof_strlist words; /* for the other kprof */
@@ -138,7 +138,7 @@ static bool add_options(const kprof_options *options, kprof_strlist *out)
            (!options->force_overwrite || kprof_strlist_add(out, "--force-overwrite"));
 }
 
-/* What goes to the other kprof: the command, its options, and the processes. */
+/* Find the run, and make the words that it gets: the command, its options, and the processes. */
 static kprof_status find_target(const kprof_options *options, target *out)
 {
     kprof_strlist live = KPROF_STRLIST_INIT;
@@ -210,7 +210,7 @@ static void take_message(const char *text)
     }
 }
 
-/* What the other kprof has told of processes. */
+/* The other kprof has told this of processes. */
 typedef struct ctl_answer {
     kprof_listing listing;
     size_t processes, armed;
@@ -226,7 +226,7 @@ static void take_process(char *text, ctl_answer *out)
     out->processes++;
 }
 
-/* What start and stop have come to: they print nothing else. */
+/* Tell what start and stop have come to: they print nothing else. */
 static void tell_armed(const ctl_answer *from, bool starts)
 {
     if (from->processes > 0)
