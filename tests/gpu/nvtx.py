@@ -19,7 +19,7 @@ import tempfile
 import harness
 
 METRIC = "gpu__time_duration.sum"
-COUNTS = ["sm__inst_executed.sum", "sm__cta_launched.sum"] # of the same work, always the same
+COUNTS = ["sm__inst_executed.sum", "sm__ctas_launched.sum"] # of the same work, always the same
 # The ranges of the launches of programs/nvtx.cu, by their number of blocks.
 RANGES = {1: None, 2: "outer/", 3: "outer/inner/", 4: "net@conv/; outer/inner/", 5: "outer/wide/",
           6: "outer/wide/inner/", 7: "outer/; epoch", 8: "outer/; epoch; net@phase", 9: "net@phase",

@@ -15,7 +15,7 @@ import tempfile
 import harness
 
 QUERY = ("SELECT coalesce(line, ''), coalesce(origin, 'none'), coalesce(ranges, '') FROM launch "
-         "LEFT JOIN launch_stack ON launch_stack.launch_id = id LEFT JOIN stack ON stack.id = stack_id "
+         "LEFT JOIN launch_stack ON launch_stack.launch_id = launch.id LEFT JOIN stack ON stack.id = stack_id "
          "LEFT JOIN nvtx ON nvtx.launch_id = launch.id ORDER BY launch.id")
 
 

@@ -1,8 +1,12 @@
 #!/usr/bin/env python3
 """Tests of how stacks.py judges launches; they need no GPU."""
+import pathlib
+import sqlite3
 import unittest
 
-from stacks import find_wrong
+from stacks import QUERY, find_wrong
+
+REPORT = pathlib.Path(__file__).parents[2] / "samples/source-h200.kprof"
 
 NODE = "autograd::engine::evaluate_function: MmBackward0, seq = 1, op_id = 7/"
 GOOD = [("stacks_torch.py:22 in forward", "launch", "aten::mm, seq = 1, op_id = 2/"),
@@ -22,6 +26,11 @@ class Judgement(unittest.TestCase):
                        ("stacks_torch.py:39 in <module>", "graph", ""),
                        ("stacks_torch.py:39 in <module>", "capture", "")):
             self.assertEqual(len(find_wrong([*GOOD, launch])), 1, launch)
+
+    def test_that_reports_answer(self):
+        with sqlite3.connect(f"file:{REPORT}?mode=ro&immutable=1", uri=True) as report:
+            launches = report.execute("SELECT count(*) FROM launch").fetchone()[0]
+            self.assertEqual(len(report.execute(QUERY).fetchall()), launches)
 
 
 if __name__ == "__main__":
