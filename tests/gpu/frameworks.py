@@ -16,6 +16,7 @@ rows that ran have enough complete launches and the same output, 1 otherwise, an
 - A launch is complete when each metric of the set that needs counters has a value: each metric of kind "hardware" that
   the report's `schedule` names for the launch's chip. NULL and a missing row both count as no value. Derived
   metrics are left out, as they follow from these and may divide by zero; so are witnesses.
+- With the set source, a launch is complete that also has counters and samples of its instructions.
 - `chosen` is the number of launches asked for, so launches that the report does not have are incomplete as well. It is
   larger where several processes launch kernels, as each has the window. Each window lies inside of what its program
   launches; the details give the number of launches that kprof saw.
@@ -44,8 +45,10 @@ from bench import Clock
 PLAIN_LIMIT, KPROF_LIMIT, NCU_LIMIT = 120, 150, 100  # seconds for one run
 LOG_BYTES = 200_000
 REASONS_SHOWN = 5
-NCU_SETS = {"default": "basic", "full": "full"}  # what ncu calls the sets
-NCU_LAUNCHES = {"default": 20, "full": 5}
+# What ncu calls the sets.
+NCU_SETS = {"default": ["--set", "basic"], "full": ["--set", "full"], "source": ["--section", "SourceCounters"]}
+NCU_LAUNCHES = {"default": 20, "full": 5, "source": 20}
+USUAL_SETS = ["default", "full"]
 MARK = "KPROF_FRAMEWORKS_RUN"
 
 
@@ -91,15 +94,23 @@ LIBRARY_ROWS = [Row(f"library-{name}", ["libraries.py", name], skip, launches)
 
 class Completeness:
     """What a report has of the chosen launches. `reasons` counts why launches are incomplete, `modes` how the complete
-    ones were measured, `seen` is the number of all launches that kprof counted (None: not known)."""
+    ones were measured, `seen` is the number of all launches that kprof counted (None: not known). `counted` and
+    `sampled` are the launches with counters and with samples of their instructions."""
 
     def __init__(self, chosen, complete=0, reasons=None, modes=None, seen=None, warnings=()):
         self.chosen, self.complete, self.seen = chosen, complete, seen
+        self.counted = self.sampled = 0
         self.reasons, self.modes = collections.Counter(reasons or {}), collections.Counter(modes or {})
         self.warnings = list(warnings)
 
     def percent(self):
         return 100.0 * self.complete / self.chosen if self.chosen else 0.0
+
+    def want_instructions(self, database):
+        """A launch without them is not complete."""
+        self.counted, self.sampled = database.execute(INSTRUCTIONS).fetchone()
+        self.complete = min(self.complete, self.counted, self.sampled)
+        self.reasons.update(dict(database.execute(INSTRUCTION_REASONS)))
 
     def reasons_text(self):
         """The most frequent reasons with their counts."""
@@ -118,8 +129,12 @@ LEFT JOIN planned ON planned.chip = device.chip
 LEFT JOIN value ON value.launch_id = launch.id AND value.metric_id = planned.metric
 ORDER BY launch.id, planned.name"""
 
+INSTRUCTIONS = "SELECT coalesce(sum(counted), 0), coalesce(sum(sampled), 0) FROM code_profile"
+INSTRUCTION_REASONS = ("SELECT 'instructions: ' || reason, count(*) FROM code_profile JOIN launch_code_profile "
+                       "ON profile_id = code_profile.id WHERE reason != '' GROUP BY reason")
 
-def read_completeness(base, chosen):
+
+def read_completeness(base, chosen, wants_instructions=False):
     """Completeness of the report that `-o base` made. A report that cannot be read has no launches."""
     try:
         with sqlite3.connect(f"file:{harness.report_path(base)}?mode=ro", uri=True) as database:
@@ -132,16 +147,18 @@ def read_completeness(base, chosen):
             seen = database.execute("SELECT sum(launches) FROM process").fetchone()[0]
             warnings = [text for text, in database.execute(
                 "SELECT DISTINCT text FROM message WHERE level IN ('warning', 'error') ORDER BY id")]
+            found = Completeness(max(chosen, len(missing)), seen=seen, warnings=warnings)
+            for launch, lacking in missing.items():
+                mode, reason = labels[launch]
+                if not lacking:
+                    found.complete += 1
+                    found.modes[mode] += 1
+                else:
+                    found.reasons[f"{mode}: {reason or no_reason(lacking)}"] += 1
+            if wants_instructions:
+                found.want_instructions(database)
     except sqlite3.Error as error:
         return Completeness(chosen, reasons={f"the report cannot be read: {error}": chosen})
-    found = Completeness(max(chosen, len(missing)), seen=seen, warnings=warnings)
-    for launch, lacking in missing.items():
-        mode, reason = labels[launch]
-        if not lacking:
-            found.complete += 1
-            found.modes[mode] += 1
-        else:
-            found.reasons[f"{mode}: {reason or no_reason(lacking)}"] += 1
     if len(missing) < chosen:
         found.reasons["not in the report"] += chosen - len(missing)
     return found
@@ -271,12 +288,12 @@ class Measurement:
                 "--log-file", f"{base}.log", *self.row.argv]
         self.kprof = run(argv, KPROF_LIMIT)
         write_log(log, argv, self.kprof)
-        self.completeness = read_completeness(base, self.launches)
+        self.completeness = read_completeness(base, self.launches, wants_instructions=self.set == "source")
         return self.kprof, self.completeness
 
     def run_ncu(self, folder):
         base = f"{folder}/ncu-{self.row.name}-{self.set}"
-        argv = [harness.ncu(), "--clock-control", "none", "--set", NCU_SETS[self.set],
+        argv = [harness.ncu(), "--clock-control", "none", *NCU_SETS[self.set],
                 *self.row.window(self.ncu_launches), "-o", base, "--log-file", f"{base}.log", *self.row.argv]
         self.ncu = run(argv, NCU_LIMIT)
         log = read_text(f"{base}.log")
@@ -320,16 +337,19 @@ class Measurement:
 
     def detail_cells(self, log):
         modes = " and ".join(f"{count} {mode}" for mode, count in sorted(self.completeness.modes.items()))
-        return (self.row.name, self.set, f"`{shlex.join(self.row.window(self.launches))}`", self.completeness.seen,
-                modes or "none", rounded(program_seconds(self.plain.fastest)), rounded(program_seconds(self.kprof)),
+        window = f"`{shlex.join(self.row.window(self.launches))}`"
+        return (self.row.name, self.set, window, self.completeness.seen, modes or "none",
+                self.completeness.counted, self.completeness.sampled,
+                rounded(program_seconds(self.plain.fastest)), rounded(program_seconds(self.kprof)),
                 rounded(program_seconds(self.ncu)) if self.ncu else None, log.name)
 
 
 HEADER = ["row", "set", "chosen", "complete", "percent (needed)", "incomplete because", "stdout as plain", "plain (s)",
           "kprof (s)", "ncu (s)", "ncu: launches", "kprof: added (ms/launch)", "ncu: added (ms/launch)", "ncu / kprof",
           "target", "ratio"]
-DETAIL_HEADER = ["row", "set", "window", "launches that kprof saw", "complete ones measured by", "program: plain (s)",
-                 "program: kprof (s)", "program: ncu (s)", "log of kprof"]
+DETAIL_HEADER = ["row", "set", "window", "launches that kprof saw", "complete ones measured by",
+                 "counted by instruction", "sampled", "program: plain (s)", "program: kprof (s)", "program: ncu (s)",
+                 "log of kprof"]
 
 
 def rounded(value):
@@ -428,8 +448,8 @@ def parse_arguments(words=None):
     names = usual + libraries
     parser.add_argument("--only", metavar="ROW,...", default=",".join(usual),
                         help="rows: " + ", ".join(usual) + " (these); " + ", ".join(libraries) + " (libraries: all)")
-    parser.add_argument("--sets", metavar="SET,...", default=",".join(NCU_SETS),
-                        help="default, full (both)")
+    parser.add_argument("--sets", metavar="SET,...", default=",".join(USUAL_SETS),
+                        help="default, full (both), source")
     parser.add_argument("--no-ncu", action="store_true", help="do not run ncu")
     parser.add_argument("--ncu", metavar="ROW,...", help="rows that ncu runs, too (all)")
     parser.add_argument("--runs", type=int, default=2, help="runs of each, alone and under kprof with each set (2)")

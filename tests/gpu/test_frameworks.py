@@ -91,6 +91,17 @@ class Reports(unittest.TestCase):
         found = frameworks.read_completeness(harness.ROOT / "samples/vectorAdd-h200", 1)
         self.assertEqual((found.complete, found.reasons), (1, {}))
 
+    def test_instructions_are_wanted_of_each_launch(self):
+        with sqlite3.connect(f"{self.base}.kprof") as database:
+            database.executescript(REPORT + """
+                CREATE TABLE code_profile(id, counted, sampled, reason);
+                CREATE TABLE launch_code_profile(launch_id, profile_id);
+                INSERT INTO code_profile VALUES(1, 1, 1, ''), (2, 1, 0, 'not sampled');
+                INSERT INTO launch_code_profile VALUES(0, 1), (1, 2);""")
+        found = frameworks.read_completeness(self.base, 6, wants_instructions=True)
+        self.assertEqual((found.complete, found.counted, found.sampled), (1, 2, 1))
+        self.assertEqual(found.reasons["instructions: not sampled"], 1)
+
 
 class Arithmetic(unittest.TestCase):
     def test_added_time_and_ratio(self):
