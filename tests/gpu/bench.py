@@ -8,10 +8,11 @@ Parts:
 - process: one launch of vectorAdd with `--set full`, wall time of the whole process, plain, kprof and ncu.
 - unselected: what a launch costs that no filter selects: 200,000 tiny kernels before the one that is selected. The
   program times its launch calls in bursts that fit the launch queue, so the figure is the host's time per call.
+- census: what a launch costs that `--census` counts and times, in the same way.
 - added: added time per selected launch of 60 us, from the program's own clock (`loop`: from the first of N launches
   until its memory is freed and a stream destroyed, after one launch that sets the profiler up) and from the wall time
   of the whole process. Both tools flush caches, as they do by default. Rows: dram, default, full, same (the sections
-  that the full sets of both tools have).
+  that the full sets of both tools have), source (what ncu has of instructions).
 - memory: the same with much memory allocated. Rows: memory (full set, 60 GB), crowded (default set, 110 GB).
 - pinned: the default set in a program that has pinned host memory, whose launches need a proof. Row: pinned.
 - added-none, memory-none: the same with `--cache-control none` given to both tools; added-l2: with `l2` given to
@@ -27,8 +28,8 @@ Environment: BENCH_ONLY and BENCH_ROWS as --only and --rows; BENCH_REPS (5): rep
 crowded row, which takes minutes; BENCH_SECONDS (330): none starts later than this, and the tables give the number that
 was done; BENCH_NCU_LIMIT (150): seconds for a run of ncu; BENCH_GB (60), BENCH_CROWDED_GB (110): memory of the rows
 above. BENCH_COUNTS sets launches as row=KPROF:NCU, comma-separated:
-dram=1000:100,default=200:10,full=200:4,same=200:4,memory=64:3,crowded=20:2,pinned=20:10. BENCH_REPORT is the reporter's
-own benchmark (tests/report/bench_report of kprof's build)."""
+dram=1000:100,default=200:10,full=200:4,same=200:4,source=200:6,memory=64:3,crowded=20:2,pinned=20:10. BENCH_REPORT
+is the reporter's own benchmark (tests/report/bench_report of kprof's build)."""
 import argparse
 import os
 import pathlib
@@ -41,8 +42,8 @@ import time
 import harness
 
 DRAM_METRIC = "dram__bytes.sum.per_second"
-DEFAULT_COUNTS = {"dram": (1000, 100), "default": (200, 10), "full": (200, 4), "same": (200, 4), "memory": (64, 3),
-                  "crowded": (20, 2), "pinned": (20, 10)}
+DEFAULT_COUNTS = {"dram": (1000, 100), "default": (200, 10), "full": (200, 4), "same": (200, 4), "source": (200, 6),
+                  "memory": (64, 3), "crowded": (20, 2), "pinned": (20, 10)}
 LIMIT = 200
 
 
@@ -215,6 +216,18 @@ def bench_unselected(document, tools, clock):
     document.add("Target: kprof adds less than 1,000 ns\n")
 
 
+def bench_census(document, tools, clock):
+    launches, label = [harness.programs() / "launches", "0", "0", "200000"], "tiny_ns_per_launch"
+    samples = repeat({"plain": printed(lambda: tools.plain(launches), label),
+                      "kprof --census": printed(lambda: tools.kprof(launches, "--census"), label)},
+                     number("BENCH_REPS", 5), clock)
+    plain = samples["plain"].median()
+    rows = [(name, sample.text(), difference(sample.median(), plain)) for name, sample in samples.items()]
+    document.add("## A launch that is counted and timed\n")
+    document.add(harness.table(["", "host time per launch (ns): median (range, repetitions)", "added (ns)"], rows))
+    document.add("Target: kprof adds less than 50,000 ns\n")
+
+
 PINNED = ["0", "0", "1000000"]  # what follows the gigabytes in the arguments of `launches`
 
 # What the full sets of both tools have: ncu's has SourceCounters and PmSampling besides, which kprof's has not.
@@ -229,6 +242,7 @@ ROWS = {"dram": ("one DRAM metric", ["--metrics", DRAM_METRIC], None, 120),
         "full": ("full set", ["--set", "full"], None, 50),
         "same": ("sections of both full sets", [word for name in SAME_SECTIONS for word in ("--section", name)], None,
                  None),
+        "source": ("section SourceCounters", ["--section", "SourceCounters"], None, None),
         "memory": ("full set, {gb} GB allocated", ["--set", "full"], ("BENCH_GB", 60), 30),
         "crowded": ("default set, {gb} GB allocated", ["--set", "default"], ("BENCH_CROWDED_GB", 110), 1),
         "pinned": ("default set, 1 MB of host memory pinned", ["--set", "default"], None, None)}
@@ -364,9 +378,9 @@ def bench_reporter(document, *_):
                  "target: 3 s and 300 MB to load 10,000 launches x 300 metrics and print them as CSV\n")
 
 
-WORK, MEMORY, NONE = ("dram", "default", "full", "same"), ("memory", "crowded"), ["--cache-control", "none"]
+WORK, MEMORY, NONE = ("dram", "default", "full", "same", "source"), ("memory", "crowded"), ["--cache-control", "none"]
 L2 = ["--cache-control", "l2"]
-PARTS = {"process": bench_process, "unselected": bench_unselected,
+PARTS = {"process": bench_process, "unselected": bench_unselected, "census": bench_census,
          "added": bench_rows("Added time per launch", WORK, []),
          "added-none": bench_rows("Added time per launch, caches left alone", WORK, NONE),
          "added-l2": bench_rows("Added time per launch, L2 flushed by copying", WORK, L2),
