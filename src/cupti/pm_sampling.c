@@ -36,6 +36,10 @@ struct kprof_pm_sampling {
 
 static kprof_status check(const kprof_pm_sampling *s, const char *operation, CUptiResult result)
 {
+    if (result == CUPTI_ERROR_HARDWARE_BUSY) /* passes had the counters just before: another tool is not likely */
+        return kprof_fail(KPROF_COUNTERS_BUSY,
+                          "samples over time find the GPU's counters in use (%s), by kprof itself or by another tool",
+                          operation);
     return result == CUPTI_SUCCESS ? KPROF_OK : kprof_cupti_fail(s->cupti, operation, result);
 }
 

@@ -329,6 +329,8 @@ static void test_what_cupti_refuses_is_told(void **state)
     cupti.set_config = CUPTI_ERROR_NOT_SUPPORTED; /* the pass is several */
     assert_int_equal(kprof_pm_sampling_configure(s, &(kprof_pm_setup){&passes[0], 1000, 0}), KPROF_UNSUPPORTED);
     assert_int_equal(kprof_pm_sampling_start(s), KPROF_INTERNAL);
+    cupti.set_config = CUPTI_ERROR_HARDWARE_BUSY;
+    assert_int_equal(kprof_pm_sampling_configure(s, &(kprof_pm_setup){&passes[0], 1000, 0}), KPROF_COUNTERS_BUSY);
     cupti.set_config = CUPTI_SUCCESS;
     assert_int_equal(kprof_pm_sampling_configure(s, &(kprof_pm_setup){&passes[0], 1000, 0}), KPROF_OK);
     cupti.info = CUPTI_ERROR_UNKNOWN;

@@ -1890,10 +1890,13 @@ static kprof_status pm_sampling_configure(kprof_pm_sampling *s, const kprof_pm_s
     if (s->context->over_time != s || s->runs || setup->interval_ns == 0 || setup->pass->metrics.count > MOST_NAMES)
         sim_violation("samples over time are configured that are not enabled, or run, or every %llu ns",
                       (unsigned long long)setup->interval_ns);
-    const bool fault = has_fault();
-    s->pass = fault ? NULL : setup->pass;
+    const bool fault = has_fault(), busy = s->context->has_run_pass;
+    s->pass = fault || busy ? NULL : setup->pass;
     s->interval_ns = setup->interval_ns;
     unlock();
+    if (busy)
+        return kprof_fail(KPROF_COUNTERS_BUSY,
+                          "an object of a profiler that has run passes has the counters (simulated)");
     return fault ? kprof_fail(KPROF_UNSUPPORTED, "the pass is not sampled over time (simulated)") : KPROF_OK;
 }
 

@@ -75,17 +75,18 @@ size_t kprof_passes_count_proof(const kprof_batch_state *state)
     return most < MOST_PROOF_RANGES ? most : MOST_PROOF_RANGES;
 }
 
-/* What is measured of instructions needs a profiler whose object is gone, and the batch's passes one of their own. */
-static bool may_share(void)
+/* What is measured of instructions or over time needs a profiler whose object is gone, and the batch's passes one of
+ * their own. */
+static bool may_share(const kprof_batch_state *state)
 {
-    return !kprof_measures_instructions();
+    return !kprof_measures_instructions() && state->metrics->timeline_count == 0;
 }
 
 kprof_status kprof_passes_begin_own(kprof_passes *passes, kprof_batch_state *state)
 {
     kprof_measurement wanted = shared_measurement(state);
     passes->automatic = false;
-    passes->shares = may_share() && kprof_multiplex_shares(state, &wanted, least_ranges(state));
+    passes->shares = may_share(state) && kprof_multiplex_shares(state, &wanted, least_ranges(state));
     if (passes->shares)
         return kprof_engine.device->profiler_run_out(state->context->profiler);
     if (state->proved && !state->searching)
@@ -104,7 +105,7 @@ kprof_status kprof_passes_begin_replays(kprof_passes *passes, kprof_batch_state 
     passes->automatic = false;
     if (state->proved && passes->shares)
         return KPROF_OK; /* its passes go on behind the proof's */
-    if (!state->proved && may_share() && kprof_multiplex_shares(state, &wanted, least_ranges(state)))
+    if (!state->proved && may_share(state) && kprof_multiplex_shares(state, &wanted, least_ranges(state)))
         return kprof_engine.device->profiler_run_out(state->context->profiler);
     state->ranges.count = state->ranges.first;
     for (size_t i = 0; i < state->list.count; i++)

@@ -5,6 +5,7 @@
 #include "inject/batch/caches.h"
 #include "inject/engine.h"
 #include "inject/process.h"
+#include "inject/samples.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -212,10 +213,12 @@ static void choose_intervals(kprof_batch_state *state, const kprof_evaluations *
     }
 }
 
-/* Samples of instructions that are enabled would want the same counters. They are enabled anew before the next passes.
- */
+/* CUPTI answers that the counters are in use while a profiler has an object that has run passes. Samples of
+ * instructions that are enabled would want the same counters. Both come anew before the next passes. */
 static kprof_status make_way(const kprof_profiled_context *context)
 {
+    kprof_samples_end(context->samples);
+    kprof_engine.device->profiler_release(context->profiler);
     return context->pc_samples ? kprof_engine.device->pc_samples_disarm(context->pc_samples) : KPROF_OK;
 }
 
