@@ -81,6 +81,8 @@ mkdir -p "$out"
 jobs=()
 compile vectorAdd "$root/samples/vectorAdd/vectorAdd.cu" -cudart static & jobs+=($!)
 compile vectorAdd-shared "$root/samples/vectorAdd/vectorAdd.cu" -cudart shared & jobs+=($!)
+compile transpose-before "$root/samples/transpose/transpose.cu" -cudart static -lineinfo -DTILE_ROW=32 & jobs+=($!)
+compile transpose-after "$root/samples/transpose/transpose.cu" -cudart static -lineinfo -DTILE_ROW=33 & jobs+=($!)
 for source in "$here"/programs/*.cu; do
   options=(-cudart static)
   case $(basename "$source") in
