@@ -93,11 +93,7 @@ static kprof_status print_comparison(comparison *of)
     print.filter = &options->filter;
     status =
         kprof_page_show(&kprof_diff_page, &(kprof_page_input){of->reports, KPROF_SIDES, &of->request}, &print, results);
-    kprof_status written = kprof_results_close(options, results);
-    status = status == KPROF_OK ? written : status;
-    if (status != KPROF_OK)
-        kprof_results_discard(options);
-    return status;
+    return kprof_results_close(options, results, status);
 }
 
 /* Return the status that the comparison comes to. */

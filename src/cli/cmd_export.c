@@ -111,15 +111,15 @@ static kprof_status close_sink(const kprof_options *options, sink *to, kprof_sta
 {
     if (!to->file)
         return status;
-    if (!to->path) {
-        kprof_status written = kprof_results_close(options, to->file);
-        return status == KPROF_OK ? written : status;
-    }
+    if (!to->path)
+        return kprof_results_close(options, to->file, status);
     bool failed = ferror(to->file) != 0;
     if ((fclose(to->file) != 0 || failed) && status == KPROF_OK)
         status = kprof_fail(KPROF_OUTPUT, "--export %s: cannot be written; is the disk full?", to->path);
     if (status == KPROF_OK && to->draft)
         status = put_in_place(options, to);
+    if (status == KPROF_OK)
+        kprof_log(KPROF_LOG_INFO, "export: %s", to->path);
     if (status != KPROF_OK && to->draft)
         unlink(to->draft);
     free(to->draft);

@@ -89,11 +89,11 @@ void kprof_help_print(const kprof_options *options, FILE *out)
 int kprof_cmd_help(const kprof_options *options)
 {
     kprof_help_print(options, stdout);
-    return kprof_status_exit_code(kprof_results_close(options, stdout));
+    return kprof_status_exit_code(kprof_results_close(options, stdout, KPROF_OK));
 }
 
 int kprof_cmd_version(const kprof_options *options)
 {
     printf("kprof %s\n", KPROF_VERSION);
-    return kprof_status_exit_code(kprof_results_close(options, stdout));
+    return kprof_status_exit_code(kprof_results_close(options, stdout, KPROF_OK));
 }

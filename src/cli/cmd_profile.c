@@ -565,9 +565,7 @@ int kprof_cmd_profile(const kprof_options *options)
 {
     profile run = {.options = options, .signals.fd = -1, .child = {.gate = -1, .error = -1, .also = -1}};
     kprof_status status = profile_application(&run);
-    kprof_status written = kprof_results_close(options, run.results);
-    if (run.outcome.printing == KPROF_OK)
-        run.outcome.printing = written;
+    run.outcome.printing = kprof_results_close(options, run.results, run.outcome.printing);
     int code = status == KPROF_OK ? kprof_outcome_exit_code(&run.outcome) : kprof_status_exit_code(status);
     dispose(&run, status == KPROF_OK);
     name_doctor(code);

@@ -225,10 +225,10 @@ static kprof_status print_report(const recovery *run)
         kprof_print_options print = kprof_print_options_make(options, results);
         status = kprof_report_print(&report, 1, &print, results);
     }
-    kprof_status written = kprof_results_close(options, results);
+    status = kprof_results_close(options, results, status);
     if (report)
         (void)!kprof_report_close(report);
-    return status == KPROF_OK ? written : status;
+    return status;
 }
 
 static kprof_status recover(recovery *run)

@@ -60,11 +60,7 @@ static kprof_status print_report(const kprof_options *options, kprof_report *rep
         status = kprof_report_print(&report, 1, &print, results);
     if (status == KPROF_OK)
         status = tell_multiplexed(&print, report);
-    kprof_status written = kprof_results_close(options, results);
-    status = status == KPROF_OK ? written : status;
-    if (status != KPROF_OK)
-        kprof_results_discard(options);
-    return status;
+    return kprof_results_close(options, results, status);
 }
 
 /* Every page but those of the session and of a census is about launches. A report may have a census alone. `given`:

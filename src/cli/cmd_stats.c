@@ -16,8 +16,7 @@ static kprof_status print_tables(const kprof_options *options, kprof_report *rep
     status = kprof_page_show(&kprof_stats_page, &(kprof_page_input){&report, 1, tables}, &print, results);
     if (status == KPROF_OK)
         status = kprof_trace_tell_missing(report);
-    kprof_status written = kprof_results_close(options, results);
-    return status == KPROF_OK ? written : status;
+    return kprof_results_close(options, results, status);
 }
 
 int kprof_cmd_stats(const kprof_options *options)

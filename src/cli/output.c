@@ -76,14 +76,6 @@ static kprof_status open_html(const kprof_options *options, FILE **out)
     return status;
 }
 
-void kprof_results_discard(const kprof_options *options)
-{
-    struct stat file;
-    const bool is_file = options->html_path && kprof_route_report(options).results == KPROF_TO_HTML;
-    if (is_file && lstat(options->html_path, &file) == 0 && S_ISREG(file.st_mode))
-        (void)unlink(options->html_path);
-}
-
 kprof_status kprof_results_open(const kprof_options *options, kprof_destination to, FILE **out)
 {
     switch (to) {
@@ -104,10 +96,8 @@ kprof_status kprof_results_open(const kprof_options *options, kprof_destination 
     }
 }
 
-kprof_status kprof_results_close(const kprof_options *options, FILE *results)
+static kprof_status flush(const kprof_options *options, FILE *results)
 {
-    if (!results)
-        return KPROF_OK;
     /* A reader that has seen enough ("kprof ... | head") needs no message. */
     struct pollfd pipe = {.fd = fileno(results), .events = POLLOUT};
     bool is_gone = poll(&pipe, 1, 0) == 1 && (pipe.revents & POLLERR);
@@ -122,6 +112,21 @@ kprof_status kprof_results_close(const kprof_options *options, FILE *results)
         return kprof_fail(KPROF_OUTPUT, "cannot write the results to %s: %m", name);
     return failed_before ? kprof_fail(KPROF_OUTPUT, "not all results could be written to %s; is the disk full?", name)
                          : KPROF_OK;
+}
+
+kprof_status kprof_results_close(const kprof_options *options, FILE *results, kprof_status status)
+{
+    if (!results)
+        return status;
+    struct stat file;
+    const char *html = results != stdout ? options->html_path : NULL;
+    const kprof_status written = flush(options, results);
+    status = status == KPROF_OK ? written : status;
+    if (html && status == KPROF_OK)
+        kprof_log(KPROF_LOG_INFO, "page: %s", html);
+    else if (html && lstat(html, &file) == 0 && S_ISREG(file.st_mode)) /* part of a page is of no use */
+        (void)unlink(html);
+    return status;
 }
 
 /* Colour on a terminal that can show it; https://no-color.org says what NO_COLOR means. */
@@ -183,6 +188,5 @@ kprof_status kprof_results_show(const kprof_options *options, const kprof_page_r
         return status;
     kprof_print_options print = kprof_print_options_make(options, results);
     status = kprof_page_show(page, &(kprof_page_input){NULL, 0, content}, &print, results);
-    kprof_status written = kprof_results_close(options, results);
-    return status == KPROF_OK ? written : status;
+    return kprof_results_close(options, results, status);
 }

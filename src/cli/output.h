@@ -43,10 +43,9 @@ kprof_status kprof_outputs_check(const kprof_options *options) KPROF_MUST_CHECK;
 /* The stream of a destination; *out is NULL for KPROF_TO_NOTHING. OUTPUT when the file cannot be made, as that of
  * --html (mode 0600) when it exists and nothing allows to replace it. */
 kprof_status kprof_results_open(const kprof_options *options, kprof_destination to, FILE **out) KPROF_MUST_CHECK;
-/* Flush, and close a file. OUTPUT when something could not be written. */
-kprof_status kprof_results_close(const kprof_options *options, FILE *results) KPROF_MUST_CHECK;
-/* Remove what was written to --html when printing has failed: part of a page is of no use. */
-void kprof_results_discard(const kprof_options *options);
+/* Flush, and close a file; NULL is nothing to do. Return `status`, that of printing; where that is OK, OUTPUT when
+ * something could not be written. Say where the page of --html is, or remove it when it is not whole. */
+kprof_status kprof_results_close(const kprof_options *options, FILE *results, kprof_status status) KPROF_MUST_CHECK;
 
 /* Print a page of no report to where commands that start nothing print. */
 kprof_status kprof_results_show(const kprof_options *options, const kprof_page_row *page,

@@ -9,6 +9,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 /* --import makes the default command a report; the file may also be the report command's argument. */
 static kprof_status settle_import(kprof_options *options)
@@ -273,12 +274,22 @@ static kprof_status settle_brief(kprof_options *options)
     return KPROF_OK;
 }
 
+/* A source file may be in another place, so the text of those that are found is still shown. */
+static void tell_missing(const kprof_strlist *paths, const char *option)
+{
+    for (size_t i = 0; i < paths->count; i++)
+        if (access(paths->items[i], R_OK) != 0)
+            kprof_log(KPROF_LOG_WARNING, "--%s %s: %m; no source is looked for there", option, paths->items[i]);
+}
+
 /* Tables have all rows of the source page in the order of the program, unless the hottest are asked for. */
 static kprof_status settle_source(kprof_options *options)
 {
     enum { HOTTEST = 10 };
     const bool has_top = is_given(options, offsetof(kprof_options, top));
     const bool is_source = options->page == KPROF_PAGE_SOURCE;
+    tell_missing(&options->source_folders, "source-folders");
+    tell_missing(&options->resolve_source_files, "resolve-source-file");
     if (options->sort != KPROF_UNSET && is_source != (options->sort >= KPROF_SORT_SAMPLES))
         return kprof_fail(KPROF_USAGE, "--sort %s is about %s", kprof_option_word("sort", options->sort),
                           is_source ? "rows of kernels; --page source sorts by samples, instructions, sectors, "

@@ -1049,6 +1049,16 @@ static void hints_name_what_there_is(void **state)
     assert_null(kprof_ncu_option_find("nonsense"));
 }
 
+static void missing_sources_are_told(void **state)
+{
+    (void)state;
+    assert_int_equal(parse("report r.kprof --source-folders / --source-folders /none/here"), KPROF_OK);
+    assert_int_equal(captured.count, 1);
+    assert_non_null(strstr(captured.last, "--source-folders /none/here: No such file or directory"));
+    assert_int_equal(parse("report r.kprof --resolve-source-file /none/a.cu --page source"), KPROF_OK);
+    assert_non_null(strstr(captured.last, "--resolve-source-file /none/a.cu: No such file or directory"));
+}
+
 static void rows_are_consistent(void **state)
 {
     (void)state;
@@ -1215,6 +1225,7 @@ int main(void)
         cmocka_unit_test(kernels_by_id),
         cmocka_unit_test(calls_of_the_profiler),
         cmocka_unit_test(hints_name_what_there_is),
+        cmocka_unit_test(missing_sources_are_told),
         cmocka_unit_test(rows_are_consistent),
         cmocka_unit_test(help_lists_what_a_command_takes),
         cmocka_unit_test(completion_words),

@@ -79,7 +79,7 @@ static void a_full_disk_is_noticed(void **state)
     kprof_options options = with(NULL, KPROF_UNSET, KPROF_UNSET, "/dev/full");
     assert_int_equal(kprof_results_open(&options, KPROF_TO_FILE, &out), KPROF_OK);
     fputs("results", out);
-    assert_int_equal(kprof_results_close(&options, out), KPROF_OUTPUT);
+    assert_int_equal(kprof_results_close(&options, out, KPROF_OK), KPROF_OUTPUT);
     assert_non_null(strstr(captured.last, "/dev/full"));
     options.log_file = "/nonexistent/file";
     assert_int_equal(kprof_results_open(&options, KPROF_TO_FILE, &out), KPROF_OUTPUT);

@@ -505,7 +505,8 @@ class Multiplexing(Case):
         self.assertIn(f"{40 - stored} more are not counted", self.kprof("report", "run.kprof", "--brief").out)
         self.assertIn(f"{more}, {40 - stored} before",
                       self.kprof("diff", "run.kprof", "run.kprof", "--all").out.replace("\n   ", ""))
-        self.assert_run(self.kprof("report", "run.kprof", "--html", "run.html"), 0)
+        written = self.kprof("report", "run.kprof", "--html", "run.html")
+        self.assertEqual((written.code, written.out, written.err), (0, "", "kprof: page: run.html\n"))
         with open(self.path("run.html")) as page:
             self.assertIn(more, page.read())
 
@@ -983,7 +984,8 @@ class Exports(Case):
             printed = self.kprof("export", "run", "--to", form)
             self.assertEqual((printed.code, printed.err), (0, ""))
             self.assertEqual(self.kprof("export", "run", "--to", form, "-o", "-").out, printed.out)
-            self.assertEqual(self.kprof("export", "run", "--to", form, "-o", "out." + form).code, 0)
+            written = self.kprof("export", "run", "--to", form, "-o", "out." + form)
+            self.assertEqual((written.code, written.out, written.err), (0, "", f"kprof: export: out.{form}\n"))
             self.assertEqual(self.read("out." + form), printed.out)
         self.assertEqual(self.kprof("report", "run", "--page", "raw", "--csv").out, self.read("out.long"))
         wide = self.kprof("report", "run", "--page", "raw", "--csv-layout", "wide").out
@@ -1038,7 +1040,7 @@ class Exports(Case):
         found = self.make_duckdb(f'printf "%s\\n" "$@" >"{self.path("words")}"; exec cat\n')
         name = "out; touch $(evil) '\".parquet"
         run = self.kprof("export", "run", "--to", "parquet", "-o", name, env=found)
-        self.assertEqual((run.code, run.err), (0, ""))
+        self.assertEqual((run.code, run.err), (0, f"kprof: export: {name}\n"))
         self.assertEqual(self.read(name), self.kprof("export", "run", "--to", "long").out)
         words = self.read("words")
         self.assertNotIn("evil", words)
