@@ -8,7 +8,8 @@ Records small reports beside it. host-memory.kprof has a launch of each kernel o
 sections that tell what limits it; agent.kprof has some kernels of tests/gpu/findings with --set agent;
 compression.kprof has a launch of each kernel of programs/compression.cu. tests/report/findings keeps them with -h200
 in their names, and findings.kprof as recorded-h200.kprof. At last places.kprof has counters and samples of
-instructions of some kernels, and findings must name the lines there that findings/README.md tells.
+instructions of some kernels, and findings must name the lines there that findings/README.md tells; the texts of
+sources and of PTX are taken out of it.
 
     findings.py [--output FILE]
 """
@@ -143,6 +144,8 @@ def record_places(document):
                         "-o", report, "./findings"])
     if faults:
         return faults
+    drop_sources(report)
+    shrink(report)
     faults = kernels_missing(report, kernels) + places.faults_of(places.read_launches(report), expected,
                                                                  places.read_functions())
     document.add(f"Findings name the expected lines of {len(expected) - len(faults)} of {len(expected)} kernels.\n")
@@ -160,9 +163,18 @@ def kernels_missing(report, kernels):
     return [f"{report.name} has no measured launch of {kernel}" for kernel in kernels if kernel not in measured]
 
 
+def drop_sources(report):
+    with contextlib.closing(sqlite3.connect(report)) as database, database:
+        database.execute("UPDATE code_file SET content = NULL")
+        database.execute("DELETE FROM code_ptx")
+        database.execute("DELETE FROM code_file WHERE id NOT IN (SELECT file_id FROM code_line)")
+
+
 def shrink(report):
-    """Give free pages back, and tell the size in bytes."""
+    """Give free pages back, and tell the size in bytes. A report has some 50 tables and indexes, most of them empty in
+    these, and each takes a page at least: of 1 KiB they take 150 KB less than of SQLite's usual 4."""
     with contextlib.closing(sqlite3.connect(report)) as database:
+        database.execute("PRAGMA page_size = 1024")
         database.execute("VACUUM")
     return report.stat().st_size
 

@@ -63,7 +63,7 @@ class Places(unittest.TestCase):
     def setUp(self):
         self.functions = places.read_functions()
         self.expected = places.read_places(places.README.read_text(encoding="utf-8"))
-        self.launches = places.read_launches(harness.ROOT / "samples/source-h200.kprof")
+        self.launches = places.read_launches(harness.ROOT / "tests/report/findings/places-h200.kprof")
 
     def of_waits(self, kernel):
         return [row for row in self.expected if (row.finding, row.kernel) == ("WaitedFor", kernel)]
@@ -77,8 +77,16 @@ class Places(unittest.TestCase):
             self.assertTrue((findings.harness.ROOT / "metricsets/findings" / f"{row.finding}.json").exists(), row)
 
     def test_recorded_kernels_name_their_lines(self):
-        for kernel in ("dependent_loads", "uncoalesced_read"):
-            self.assertEqual(places.faults_of(self.launches, self.of_waits(kernel), self.functions), [])
+        self.assertEqual(places.faults_of(self.launches, self.expected, self.functions), [])
+
+    def test_a_wait_is_named_where_warps_wait_and_where_it_was_sampled(self):
+        place, = places.named_places(self.launches, "WarpStall", "barrier_waits")
+        self.assertEqual((place["place"], place["sampled_at"]["place"]), ("stalls.cu:63", "stalls.cu:60"))
+        place, = places.named_places(self.launches, "WarpStall", "sleeping_wait")
+        self.assertEqual((place["called_from"], place["share_pct"]), ("stalls.cu:298", 100))
+        self.assertNotIn("sampled_at", place)
+        hot = next(launch["hot_line"] for launch in self.launches if launch["kernel"]["function"] == "barrier_waits")
+        self.assertEqual((hot["at"], hot["stall"], hot["caused_at"]), ("stalls.cu:60", "Barrier", "stalls.cu:63"))
 
     def test_other_lines_are_faults(self):
         row, = self.of_waits("uncoalesced_read")

@@ -196,6 +196,60 @@ static void test_hottest_lines(void **state)
     close_code(&of);
 }
 
+/* An instruction behind the barrier at 0xa0, or this one itself. */
+static size_t cause_with(const char *text, uint64_t offset)
+{
+    opened of;
+    char sql[160];
+    const char *const behind = "UPDATE code_instruction SET text=%s WHERE function_id=2 AND offset=0xb0";
+    snprintf(sql, sizeof sql, behind, text);
+    execute(sql);
+    assert_int_equal(open_code(SOFTMAX, &of), KPROF_OK);
+    const size_t cause = kprof_stall_cause(&of.code, kprof_stall_cause_opcode("barrier", 7), offset / 16);
+    const uint64_t found = of.code.instructions[cause].offset;
+    close_code(&of);
+    return found;
+}
+
+static void test_causes_of_waits(void **state)
+{
+    (void)state;
+    assert_string_equal(kprof_stall_cause_opcode("sleeping", 8), "NANOSLEEP");
+    assert_null(kprof_stall_cause_opcode("wait", 4));
+    assert_null(kprof_stall_cause_opcode("barrier", 6));
+    assert_int_equal(cause_with("'LDS R6, [R3]'", 0xa0), 0xa0);
+    assert_int_equal(cause_with("'LDS R6, [R3]'", 0xc0), 0xa0);
+    assert_int_equal(cause_with("'@!P0 BRA 0x10'", 0xb0), 0xa0); /* the wait is told at the branch */
+    assert_int_equal(cause_with("'@!P0 BRA 0x10'", 0xc0), 0xc0);
+    assert_int_equal(cause_with("'@!UP0 BAR.RED.OR 0x0'", 0xc0), 0xb0);
+    assert_int_equal(cause_with("'BAR.ARV 0x0, 0x20'", 0xc0), 0xa0); /* it arrives, and does not wait */
+    assert_int_equal(cause_with("'BARRIER'", 0xc0), 0xa0);
+    assert_int_equal(cause_with("NULL", 0xc0), 0xc0);
+    assert_int_equal(cause_with("'LDS R6, [R3]'", 0x90), 0x90); /* none before it, up to a branch */
+    assert_int_equal(cause_with("'LDS R6, [R3]'", 0x00), 0x00);
+}
+
+static void test_hot_line_of_a_wait_that_is_told_later(void **state)
+{
+    (void)state;
+    opened of;
+    kprof_hot_lines hot;
+    kprof_strbuf text = KPROF_STRBUF_INIT;
+    execute("UPDATE instruction_value SET value=0 WHERE function_id=2 AND offset=0xc0");
+    execute("INSERT OR REPLACE INTO instruction_value SELECT profile_id, 2, 0xc0, metric_id, 100000 FROM "
+            "instruction_value JOIN metric ON metric.id=metric_id WHERE function_id=2 AND offset=0xa0 AND "
+            "name='smsp__pcsamp_warps_issue_stalled_barrier'");
+    assert_int_equal(open_code(SOFTMAX, &of), KPROF_OK);
+    assert_int_equal(kprof_hot_lines_find(&of.profiles, &of.profiles.items[SOFTMAX], &hot), KPROF_OK);
+    assert_string_equal(hot.items[0].place, "softmax.py:17");
+    assert_string_equal(hot.items[0].caused_at, "standard.py:170");
+    kprof_hot_line_describe(&hot.items[0], &text);
+    assert_non_null(strstr(text.data, "of the samples (Barrier at standard.py:170)"));
+    assert_string_equal(hot.items[1].caused_at, "");
+    kprof_strbuf_free(&text);
+    close_code(&of);
+}
+
 /* Files of the same last part are told apart by their paths. */
 static void test_names_of_files(void **state)
 {
@@ -512,6 +566,8 @@ int main(int argc, char **argv)
         TEST(test_what_was_not_measured),
         TEST(test_lines_add_up),
         TEST(test_hottest_lines),
+        TEST(test_causes_of_waits),
+        TEST(test_hot_line_of_a_wait_that_is_told_later),
         TEST(test_names_of_files),
         TEST(test_damaged_rows),
         TEST(test_texts_are_cleaned),

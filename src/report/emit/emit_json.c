@@ -289,22 +289,27 @@ static cJSON *speedup(const kprof_found *found)
     return object;
 }
 
+static cJSON *code_place_object(const kprof_code_place *place)
+{
+    cJSON *object = cJSON_CreateObject();
+    add_text(object, "place", place->name.data);
+    add_text(object, "file", place->path);
+    add(object, "line", place->line ? kprof_json_integer(place->line) : cJSON_CreateNull());
+    add_text(object, "called_from", place->caller.length > 0 ? place->caller.data : NULL);
+    return object;
+}
+
 static cJSON *place_object(const kprof_found_place *place)
 {
-    cJSON *object = cJSON_CreateObject(), *waited = place->waits ? cJSON_CreateObject() : NULL;
-    const kprof_code_place *places[] = {&place->at, &place->waits_for};
-    cJSON *objects[] = {object, waited};
-    for (size_t i = 0; i < 2 && objects[i]; i++) {
-        add_text(objects[i], "place", places[i]->name.data);
-        add_text(objects[i], "file", places[i]->path);
-        add(objects[i], "line", places[i]->line ? kprof_json_integer(places[i]->line) : cJSON_CreateNull());
-        add_text(objects[i], "called_from", places[i]->caller.length > 0 ? places[i]->caller.data : NULL);
-    }
-    if (waited) {
+    cJSON *object = code_place_object(&place->at);
+    if (place->waits) {
+        cJSON *waited = code_place_object(&place->waits_for);
         add_text(waited, "space", place->space);
         add_text(waited, "operation", place->operation);
         add(object, "waits_for", waited);
     }
+    if (place->is_sampled_behind)
+        add(object, "sampled_at", code_place_object(&place->sampled_at));
     add(object, "share_pct", kprof_json_number(place->share_pct));
     return object;
 }
@@ -388,6 +393,8 @@ static void json_hot_line(kprof_emitter *emitter, const kprof_hot_line *line)
     add_text(object, "called_from", *line->caller ? line->caller : NULL);
     add(object, "pct", kprof_json_number(line->pct));
     add_text(object, "stall", *line->stall ? line->stall : NULL);
+    if (*line->caused_at)
+        add_text(object, "caused_at", line->caused_at);
 }
 
 static cJSON *member(const cJSON *object, const char *key)

@@ -199,6 +199,12 @@ double kprof_profiled_number(const kprof_profiled_code *code, const double *valu
  * none. *pct is its share of the row's samples. */
 const kprof_profiled_reason *kprof_profiled_stall(const kprof_profiled_code *code, const double *values, size_t rank,
                                                   double *pct);
+/* The hardware tells of some waits only behind the instruction that a warp waits at. The opcode of such instructions,
+ * by the name of the reason, `length` bytes long; NULL: the reason's samples are where the wait is. */
+const char *kprof_stall_cause_opcode(const char *reason, size_t length);
+/* The instruction of that opcode that a sample of `instruction` is about: it, or the last one before it with no jump in
+ * between; `instruction` itself where there is none. */
+size_t kprof_stall_cause(const kprof_profiled_code *code, const char *opcode, size_t instruction);
 /* The name of a reason for people: its label or, of an unknown one, its name. */
 void kprof_profiled_reason_name(const kprof_profiled_reason *reason, char *out, size_t size);
 
@@ -242,8 +248,10 @@ typedef struct kprof_hot_line {
     char caller[96];             /* "stalls.cu:298", where the line is of a function inlined from another file; or "" */
     const kprof_code_file *file; /* NULL: an instruction */
     uint32_t line;
-    double pct;     /* of the samples of the kernel */
-    char stall[48]; /* what most warps wait for there; "": nothing */
+    double pct;         /* of the samples of the kernel */
+    char stall[48];     /* what most warps wait for there; "": nothing */
+    char caused_at[96]; /* "stalls.cu:63", where the instruction is that most of these wait at; "": the line is its own
+                         */
 } kprof_hot_line;
 
 #define KPROF_HOT_LINES_MAX 5
@@ -255,8 +263,8 @@ typedef struct kprof_hot_lines {
 /* Find the lines of a profile that most samples are of, the hottest first; none where it was not sampled. */
 kprof_status kprof_hot_lines_find(const kprof_code_profiles *profiles, const kprof_code_profile *profile,
                                   kprof_hot_lines *out) KPROF_MUST_CHECK;
-/* Append "line softmax.py:41, 31.20 % of the samples (Long Scoreboard)", or "line intrinsics.hpp:170, called from ...".
- */
+/* Append "line softmax.py:41, 31.20 % of the samples (Long Scoreboard)", "line intrinsics.hpp:170, called from ...", or
+ * "... (Barrier at softmax.py:44)". */
 void kprof_hot_line_describe(const kprof_hot_line *line, kprof_strbuf *out);
 
 #endif

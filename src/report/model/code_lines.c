@@ -277,6 +277,44 @@ static void name_caller(const kprof_loaded_code *loaded, const kprof_profiled_li
     kprof_cut_text(hot->caller, sizeof hot->caller - 1);
 }
 
+/* Instructions with the sum of what was measured of them. */
+typedef struct measured {
+    const size_t *members; /* [count] */
+    size_t count;
+    const double *values;
+} measured;
+
+/* The instruction that causes most samples of the first reason; SIZE_MAX: these are where the wait is. */
+static size_t find_cause(const kprof_profiled_code *code, const measured *of)
+{
+    double pct, most = 0;
+    const kprof_profiled_reason *reason = kprof_profiled_stall(code, of->values, 0, &pct);
+    const char *opcode = reason ? kprof_stall_cause_opcode(reason->name, reason->length) : NULL;
+    size_t cause = SIZE_MAX;
+    for (size_t i = 0; i < of->count && opcode; i++) {
+        const double samples = kprof_profiled_values(code, of->members[i])[reason->all];
+        if (!(samples > most))
+            continue;
+        most = samples;
+        cause = kprof_stall_cause(code, opcode, of->members[i]);
+    }
+    return cause;
+}
+
+static void name_cause(const kprof_profiled_code *code, const measured *of, kprof_hot_line *hot)
+{
+    const size_t cause = find_cause(code, of);
+    const kprof_profiled_frame *frame = cause == SIZE_MAX ? NULL : place_of(code, cause, false);
+    if (cause == SIZE_MAX)
+        return;
+    if (frame && (frame->file != hot->file || frame->line != hot->line))
+        snprintf(hot->caused_at, sizeof hot->caused_at, "%s:%u", frame->file->name, frame->line);
+    else if (!hot->file && cause != of->members[0])
+        snprintf(hot->caused_at, sizeof hot->caused_at, "0x%04llx",
+                 (unsigned long long)code->instructions[cause].offset);
+    kprof_cut_text(hot->caused_at, sizeof hot->caused_at - 1);
+}
+
 /* A row of samples, and where it is. */
 static kprof_hot_line hot_line(const kprof_profiled_code *code, const double *values, const char *place, double all)
 {
@@ -324,11 +362,13 @@ kprof_status kprof_hot_lines_find(const kprof_code_profiles *profiles, const kpr
         hot.file = line->file;
         hot.line = line->line;
         name_caller(loaded, line, &hot);
+        name_cause(code, &(measured){loaded->lines.members + line->first, line->count, line->values}, &hot);
         insert_hot(&hot, out);
     }
     for (size_t i = 0; all > 0 && !has_lines && i < code->instruction_count; i++) {
         snprintf(place, sizeof place, "0x%04llx", (unsigned long long)code->instructions[i].offset);
-        const kprof_hot_line hot = hot_line(code, kprof_profiled_values(code, i), place, all);
+        kprof_hot_line hot = hot_line(code, kprof_profiled_values(code, i), place, all);
+        name_cause(code, &(measured){&i, 1, kprof_profiled_values(code, i)}, &hot);
         insert_hot(&hot, out);
     }
     return KPROF_OK;
@@ -343,5 +383,5 @@ void kprof_hot_line_describe(const kprof_hot_line *line, kprof_strbuf *out)
     kprof_human_put(&share, out);
     kprof_strbuf_puts(out, " of the samples");
     if (*line->stall)
-        kprof_strbuf_printf(out, " (%s)", line->stall);
+        kprof_strbuf_printf(out, " (%s%s%s)", line->stall, *line->caused_at ? " at " : "", line->caused_at);
 }

@@ -17,12 +17,21 @@ struct kprof_place_finder {
     double *values;            /* [metric_count of the model]: of the last launch, with those of its instructions */
     kprof_found_place *places; /* [place_count] of the last launch */
     size_t place_count;
+    struct moved *moved; /* by instruction of the code, for the finding that is located */
 };
+
+/* What an instruction has of samples of others, or less for what they have of its own. */
+typedef struct moved {
+    double weight;
+    double most;       /* from one instruction */
+    size_t sampled_at; /* that one */
+} moved;
 
 /* The columns of a finding's metrics. */
 typedef struct place_metrics {
     struct {
         size_t count, less; /* SIZE_MAX: not measured; nothing goes off */
+        const char *cause;  /* opcode of what causes samples of other instructions; NULL: none */
     } columns[KPROF_MOST_PLACE_METRICS];
     size_t column_count;
     bool are_of_scoreboard; /* only for a scoreboard waits whoever uses a value */
@@ -45,8 +54,12 @@ static void add_columns(const kprof_profiled_code *code, const char *name, place
     const size_t less = is_excess ? find_column(code, row->needs[1]) : SIZE_MAX;
     if (count == SIZE_MAX || (is_excess && less == SIZE_MAX))
         return;
+    const size_t prefix = sizeof KPROF_STALL_PREFIX - 1;
+    const bool is_stall = strncmp(name, KPROF_STALL_PREFIX, prefix) == 0;
     out->columns[out->column_count].count = count;
-    out->columns[out->column_count++].less = less;
+    out->columns[out->column_count].less = less;
+    out->columns[out->column_count++].cause =
+        is_stall ? kprof_stall_cause_opcode(name + prefix, strlen(name + prefix)) : NULL;
     out->are_of_scoreboard = out->are_of_scoreboard || strstr(name, "_scoreboard") != NULL;
 }
 
@@ -131,6 +144,67 @@ static void find_wait(const kprof_profiled_code *code, const candidate *from, co
     out->operation = code->instructions[producer].operation;
 }
 
+/* Give the samples of a column to the instructions that cause them. */
+static void move_column(const kprof_profiled_code *code, size_t column, const char *cause, moved *out)
+{
+    for (size_t i = 0; i < code->instruction_count; i++) {
+        const double weight = kprof_profiled_values(code, i)[column];
+        const size_t to = weight > 0 ? kprof_stall_cause(code, cause, i) : i;
+        if (to == i)
+            continue;
+        out[i].weight -= weight;
+        out[to].weight += weight;
+        if (weight > out[to].most) {
+            out[to].most = weight;
+            out[to].sampled_at = i;
+        }
+    }
+}
+
+/* finder->moved: NULL where nothing is to be moved. */
+static bool move_samples(kprof_place_finder *finder, const place_metrics *metrics)
+{
+    const kprof_profiled_code *code = &finder->loaded->code;
+    free(finder->moved);
+    finder->moved = NULL;
+    for (size_t i = 0; i < metrics->column_count; i++) {
+        if (!metrics->columns[i].cause)
+            continue;
+        if (!finder->moved)
+            finder->moved = calloc(code->instruction_count + 1, sizeof *finder->moved);
+        if (!finder->moved)
+            return false;
+        move_column(code, metrics->columns[i].count, metrics->columns[i].cause, finder->moved);
+    }
+    return true;
+}
+
+static candidate weigh_candidate(const kprof_place_finder *finder, const size_t *instructions, size_t count,
+                                 double weight)
+{
+    for (size_t i = 0; i < count && finder->moved; i++)
+        weight += finder->moved[instructions[i]].weight;
+    return (candidate){instructions, count, weight};
+}
+
+/* Where the hardware counts most of the waits that a line causes, if that is another line. */
+static void find_sampled(const kprof_place_finder *finder, const candidate *from, kprof_found_place *out)
+{
+    const moved *most = NULL;
+    double from_others = 0;
+    for (size_t i = 0; i < from->count && finder->moved; i++) {
+        const moved *own = &finder->moved[from->instructions[i]];
+        from_others += own->weight;
+        if (own->most > (most ? most->most : 0))
+            most = own;
+    }
+    if (!most || 2 * from_others < from->weight)
+        return;
+    out->sampled_at = place_of(&finder->loaded->code, most->sampled_at);
+    out->is_sampled_behind = out->sampled_at.line != out->at.line || out->sampled_at.path != out->at.path ||
+                             (out->at.line == 0 && most->sampled_at != from->instructions[0]);
+}
+
 static bool add_place(kprof_place_finder *finder, const candidate *from, const place_metrics *metrics, double share_pct)
 {
     kprof_found_place *place = KPROF_APPEND(finder->places, finder->place_count);
@@ -140,8 +214,12 @@ static bool add_place(kprof_place_finder *finder, const candidate *from, const p
     *place = (kprof_found_place){.at = place_of(&finder->loaded->code, from->instructions[0]), .share_pct = share_pct};
     if (metrics->are_of_scoreboard)
         find_wait(&finder->loaded->code, from, metrics, place);
-    return !place->at.name.failed && !place->at.caller.failed && !place->waits_for.name.failed &&
-           !place->waits_for.caller.failed;
+    find_sampled(finder, from, place);
+    const kprof_code_place *const named[] = {&place->at, &place->waits_for, &place->sampled_at};
+    bool whole = true;
+    for (size_t i = 0; i < sizeof named / sizeof *named; i++)
+        whole = whole && !named[i]->name.failed && !named[i]->caller.failed;
+    return whole;
 }
 
 /* Put a candidate among the heaviest ones, which are in order. */
@@ -165,14 +243,17 @@ static bool locate(kprof_place_finder *finder, const kprof_found *found, size_t 
     *added = 0;
     const size_t most = (size_t)found->finding->places.most;
     const double total = weigh(code->totals, &metrics);
+    if (!move_samples(finder, &metrics))
+        return false;
     for (size_t i = 0; i < finder->loaded->lines.count && total > 0; i++) {
         const kprof_profiled_line *line = &finder->loaded->lines.items[i];
         const size_t *members = finder->loaded->lines.members + line->first;
         if (by_line && line->file)
-            keep_heaviest(best, most, (candidate){members, line->count, weigh(line->values, &metrics)});
+            keep_heaviest(best, most, weigh_candidate(finder, members, line->count, weigh(line->values, &metrics)));
         for (size_t k = 0; k < line->count && !by_line; k++)
-            keep_heaviest(best, most,
-                          (candidate){members + k, 1, weigh(kprof_profiled_values(code, members[k]), &metrics)});
+            keep_heaviest(
+                best, most,
+                weigh_candidate(finder, members + k, 1, weigh(kprof_profiled_values(code, members[k]), &metrics)));
     }
     for (size_t i = 0; i < most && best[i].weight > 0; i++) {
         const double share_pct = 100 * best[i].weight / total;
@@ -196,6 +277,7 @@ static void clear_places(kprof_place_finder *finder)
     for (size_t i = 0; i < finder->place_count; i++) {
         clear_place(&finder->places[i].at);
         clear_place(&finder->places[i].waits_for);
+        clear_place(&finder->places[i].sampled_at);
     }
     finder->place_count = 0;
 }
@@ -215,6 +297,7 @@ void kprof_place_finder_free(kprof_place_finder *finder)
         return;
     clear_places(finder);
     free(finder->places);
+    free(finder->moved);
     free(finder->values);
     free(finder);
 }
@@ -271,6 +354,10 @@ void kprof_found_where(const kprof_found *found, kprof_strbuf *out)
         kprof_strbuf_puts(out, i ? ", " : "Most of it: ");
         put_place(&place->at, out);
         kprof_strbuf_printf(out, " (%.3g %%)", place->share_pct);
+        if (place->is_sampled_behind) {
+            kprof_strbuf_puts(out, ", sampled behind it at ");
+            put_place(&place->sampled_at, out);
+        }
         if (!place->waits)
             continue;
         const bool is_same =

@@ -19,6 +19,8 @@ typedef struct kprof_found_place {
     double share_pct;              /* of what the whole kernel has of the finding's metrics */
     kprof_code_place waits_for;    /* the instruction that gives the value which most of these samples wait for */
     bool waits;                    /* there is one */
+    kprof_code_place sampled_at;   /* where the hardware counts most of its waits, behind it */
+    bool is_sampled_behind;        /* there is such a place, and it is another */
     const char *space, *operation; /* of that instruction: "Global", "Load"; NULL: not known */
 } kprof_found_place;
 

@@ -324,7 +324,8 @@ static void fit_hot_lines(brief *of)
         FINDING = 68,
         WARNING = 11,
         HOT_LINE = 36,
-        CALLER = 17
+        CALLER = 17,
+        CAUSE = 15
     }; /* bytes beside their texts */
     const char *const texts[] = {of->kernel, of->part,   of->device,
                                  of->class,  of->limit,  of->occupancy,
@@ -342,6 +343,7 @@ static void fit_hot_lines(brief *of)
         const kprof_hot_line *hot = &of->hot.items[count];
         bytes += HOT_LINE + size_of(hot->place) + size_of(hot->stall);
         bytes += *hot->caller ? CALLER + size_of(hot->caller) : 0;
+        bytes += *hot->caused_at ? CAUSE + size_of(hot->caused_at) : 0;
         if (bytes > KPROF_BRIEF_BYTES)
             break;
     }
@@ -356,11 +358,12 @@ static kprof_status take_hot_lines(const kprof_ranking *ranking, brief *out)
         status = kprof_hot_lines_find(&ranking->groups.code, code, &out->hot);
     for (size_t i = 0; i < out->hot.count; i++) {
         kprof_hot_line *hot = &out->hot.items[i];
-        char place[sizeof hot->place];
-        cut(place, WORD_BYTES, hot->place, false);
-        memcpy(hot->place, place, sizeof place);
-        cut(place, WORD_BYTES, hot->caller, false);
-        memcpy(hot->caller, place, sizeof place);
+        char *const places[] = {hot->place, hot->caller, hot->caused_at};
+        for (size_t k = 0; k < COUNT_OF(places); k++) {
+            char place[sizeof hot->place];
+            cut(place, WORD_BYTES, places[k], false);
+            memcpy(places[k], place, sizeof place);
+        }
     }
     fit_hot_lines(out);
     return status;
@@ -519,9 +522,14 @@ static void show_hot_lines(kprof_emitter *emitter, const brief *of)
         emitter->ops->rows_begin(emitter, "hot_lines");
     for (size_t i = 0; i < of->hot.count; i++) {
         const kprof_hot_line *hot = &of->hot.items[i];
-        const kprof_emit_field fields[] = {text_field("at", hot->place), pct_field("pct", hot->pct),
-                                           text_field("stall", hot->stall), text_field("called_from", hot->caller)};
-        emitter->ops->row(emitter, &(kprof_emit_record){fields, COUNT_OF(fields) - !*hot->caller});
+        kprof_emit_field fields[5] = {text_field("at", hot->place), pct_field("pct", hot->pct),
+                                      text_field("stall", hot->stall)};
+        size_t count = 3;
+        if (*hot->caller)
+            fields[count++] = text_field("called_from", hot->caller);
+        if (*hot->caused_at)
+            fields[count++] = text_field("caused_at", hot->caused_at);
+        emitter->ops->row(emitter, &(kprof_emit_record){fields, count});
     }
 }
 

@@ -1,0 +1,61 @@
+/* Finds the instruction that a warp waits at where the hardware counts the wait of a later one. */
+#include "report/model/code.h"
+
+#include <string.h>
+
+/* An H200 samples a warp that waits at one of these instructions at one behind it: at the first branch behind BAR, up
+ * to three instructions behind MEMBAR, and at the next one behind NANOSLEEP and EXIT. */
+static const struct {
+    const char *reason, *opcode;
+} causes[] = {{"barrier", "BAR"}, {"drain", "EXIT"}, {"membar", "MEMBAR"}, {"sleeping", "NANOSLEEP"}};
+enum { FARTHEST = 16 }; /* instructions, so that code without branches costs no more */
+
+/* What is behind these may have come from elsewhere. */
+static const char *const jumps[] = {"BRA", "BREAK", "BRX", "BRXU", "CALL", "EXIT", "JMP", "JMX", "JMXU", "KILL", "RET"};
+
+const char *kprof_stall_cause_opcode(const char *reason, size_t length)
+{
+    for (size_t i = 0; i < sizeof causes / sizeof *causes; i++) {
+        if (strlen(causes[i].reason) == length && memcmp(causes[i].reason, reason, length) == 0)
+            return causes[i].opcode;
+    }
+    return NULL;
+}
+
+/* The text of an instruction without its predicate: "@!P0 BRA 0x10". */
+static const char *skip_predicate(const char *text)
+{
+    const char *space = *text == '@' ? strchr(text, ' ') : NULL;
+    return space ? space + 1 : text;
+}
+
+static bool has_opcode(const char *text, const char *opcode)
+{
+    const size_t length = strlen(opcode);
+    return strncmp(text, opcode, length) == 0 && strchr(". ;", text[length]);
+}
+
+static bool is_jump(const char *text)
+{
+    for (size_t i = 0; i < sizeof jumps / sizeof *jumps; i++) {
+        if (has_opcode(text, jumps[i]))
+            return true;
+    }
+    return false;
+}
+
+size_t kprof_stall_cause(const kprof_profiled_code *code, const char *opcode, size_t instruction)
+{
+    const size_t first = code->functions[code->instructions[instruction].function].first;
+    for (size_t i = 0; i <= FARTHEST && instruction - first >= i; i++) {
+        const char *text = code->instructions[instruction - i].text;
+        if (!text)
+            break;
+        text = skip_predicate(text);
+        if (has_opcode(text, opcode) && strncmp(text, "BAR.ARV", sizeof "BAR.ARV" - 1) != 0)
+            return instruction - i;
+        if (i > 0 && is_jump(text))
+            break;
+    }
+    return instruction;
+}
