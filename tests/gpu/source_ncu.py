@@ -1,47 +1,61 @@
 #!/usr/bin/env python3
 """Compares kprof's source page with ncu's, kernel by kernel: `--page source --csv` of both, with instructions as rows.
-What is counted of an instruction must be equal. Its shares of the samples may differ by three standard errors of their
-numbers, or by one point where that is more, as samples of one warp are not independent of each other. Prints
-Markdown, also to a file; exits 1 when something differs, 77 where there is no GPU or no ncu.
+What is counted of an instruction must be equal; of a column that differs the first rows are printed, and both pages of
+that kernel stay among the results, as NAME-kprof.csv.gz and NAME-ncu.csv.gz.
+
+Both take samples every 512 cycles of five launches, and neither changes clocks. Samples are not independent: SMs begin
+a launch together, so what one samples at a time the others sample, too. The square root of their number is no error of
+their share then. So a share is that of each of the launches, and its error comes from how these vary: the standard
+error of their mean, but no less than that of independent samples. Means of the two may differ by five such errors of
+both (of five values that is three of many), or by one point where that is more.
+
+Prints Markdown, also to a file; exits 1 when something differs, 77 where there is no GPU or no ncu.
 
     source_ncu.py [--output FILE] [KERNEL...]
 """
 import argparse
 import collections
 import csv
+import gzip
 import io
 import math
+import statistics
 import sys
 import tempfile
 
 import harness
 
-# The first launch of a kernel, by a pattern of its name, of a program.
+# The first launches of a kernel, by a pattern of its name, of a program.
 Case = collections.namedtuple("Case", "pattern words")
 CASES = {
-    "vectorAdd": Case("^vectorAdd", ["{programs}/vectorAdd", "1"]),
-    "transposeConflicts": Case("^transposeConflicts", ["{programs}/transpose", "1"]),
-    "reduceSum": Case("^reduceSum", ["{programs}/reduction", "1"]),
-    "softmax": Case("^softmax", [sys.executable, "{here}/programs/softmax_and_products.py", "1"]),
-    "gemm": Case("gemm|nvjet|cutlass", [sys.executable, "{here}/programs/softmax_and_products.py", "1"]),
+    "vectorAdd": Case("^vectorAdd", ["{programs}/vectorAdd", "5"]),
+    "transposeConflicts": Case("^transposeConflicts", ["{programs}/transpose", "5"]),
+    "reduceSum": Case("^reduceSum", ["{programs}/reduction", "5"]),
+    "softmax": Case("^softmax", [sys.executable, "{here}/programs/softmax_and_products.py", "5"]),
+    "gemm": Case("gemm|nvjet|cutlass", [sys.executable, "{here}/programs/softmax_and_products.py", "5"]),
 }
 SAMPLES, TEXT = "# Samples", "Source"
-ERRORS, POINTS = 3, 1.0
+ERRORS, POINTS = 5, 1.0
+LAUNCHES = 5
+# The program of gemm has two kernels of that pattern, one after the other.
+MATCHES = 2 * LAUNCHES
+SAMPLING = ["--warp-sampling-interval", "4", "--warp-sampling-buffer-size", str(256 << 20)]
+EXAMPLES = 2  # instructions of a column that differs, with all their columns
 
 
-def read_page(text):
-    """The rows of the first kernel of a source page in ncu's CSV, by address from 0 on."""
-    rows = list(csv.reader(io.StringIO(text)))
-    start = next((i for i, row in enumerate(rows) if row and row[0] == "Address"), None)
-    if start is None:
-        return {}
-    header, page = rows[start], {}
-    for row in rows[start + 1:]:
-        if not row or not row[0].startswith("0x"):
-            break
-        page[int(row[0], 16)] = dict(zip(header, row))
-    first = min(page, default=0)
-    return {address - first: row for address, row in page.items()}
+def read_pages(text):
+    """The rows of each launch of the first kernel of a source page in ncu's CSV, by address from 0 on."""
+    kernel, first, header, pages = None, None, None, []
+    for row in csv.reader(io.StringIO(text)):
+        if row[:1] == ["Kernel Name"]:
+            kernel, header = row[1], None
+            first = kernel if first is None else first
+        elif row[:1] == ["Address"] and kernel == first:
+            header = row
+            pages.append({})
+        elif header and row and row[0].startswith("0x"):
+            pages[-1][int(row[0], 16)] = dict(zip(header, row))
+    return [{address - min(page): row for address, row in page.items()} for page in pages if page][:LAUNCHES]
 
 
 def is_sampled(column):
@@ -66,50 +80,94 @@ def samples_of(page):
     return {address: float(row[SAMPLES].replace(",", "") or 0) for address, row in page.items()}
 
 
+def total(pages):
+    return sum(sum(samples_of(page).values()) for page in pages)
+
+
+def shares_of(pages):
+    """{address: (mean share in %, its variance)} of launches that have samples."""
+    launches = [samples_of(page) for page in pages]
+    launches = [launch for launch in launches if sum(launch.values())]
+    found = {}
+    for address in sorted({address for launch in launches for address in launch}):
+        shares = [100 * launch.get(address, 0) / sum(launch.values()) for launch in launches]
+        mean = statistics.mean(shares)
+        independent = mean * (100 - mean) / sum(sum(launch.values()) for launch in launches)
+        varied = statistics.variance(shares) / len(shares) if len(shares) > 1 else 0.0
+        found[address] = mean, max(independent, varied)
+    return found
+
+
 def share_faults(ours, theirs):
-    """(faults, largest difference in points)."""
-    own, other = samples_of(ours), samples_of(theirs)
-    own_sum, other_sum = sum(own.values()), sum(other.values())
-    if not own_sum or not other_sum:
+    """(faults, largest difference in points) of two lists of launches."""
+    own, other = shares_of(ours), shares_of(theirs)
+    if not own or not other:
         return ["one of them has no samples"], 0.0
     faults, largest = [], 0.0
     for address in sorted(set(own) | set(other)):
-        shares = [100 * own.get(address, 0) / own_sum, 100 * other.get(address, 0) / other_sum]
-        both = (own.get(address, 0) + other.get(address, 0)) / (own_sum + other_sum)
-        error = 100 * math.sqrt(both * (1 - both) * (1 / own_sum + 1 / other_sum))
-        difference = abs(shares[0] - shares[1])
+        (mean, variance), (other_mean, other_variance) = own.get(address, (0, 0)), other.get(address, (0, 0))
+        error, difference = math.sqrt(variance + other_variance), abs(mean - other_mean)
         largest = max(largest, difference)
         if difference > max(ERRORS * error, POINTS):
-            faults.append(f"{address:#x}: {shares[0]:.2f} % of kprof's samples, {shares[1]:.2f} % of ncu's, "
+            faults.append(f"{address:#x}: {mean:.2f} % of kprof's samples, {other_mean:.2f} % of ncu's, "
                           f"standard error {error:.2f}")
     return faults, largest
 
 
+def differing_rows(ours, theirs):
+    """The first instructions of each column that differs, whole, so that the reason can be seen."""
+    shown = collections.Counter()
+    lines = []
+    for address in sorted(set(ours) & set(theirs)):
+        columns = [fault.partition(": ")[0].partition(" ")[2] for fault in
+                   count_faults({address: ours[address]}, {address: theirs[address]})]
+        if not any(shown[column] < EXAMPLES for column in columns):
+            continue
+        shown.update(columns)
+        for who, page in (("kprof", ours), ("ncu", theirs)):
+            values = ", ".join(f"{column} {value}" for column, value in page[address].items()
+                               if value not in ("", "0") or column in columns)
+            lines.append(f"    {address:#x} {who}: {values}")
+    return lines
+
+
 def run_kprof(case, words, folder):
     report = f"{folder}/kprof.kprof"
-    options = ["--set", "source", "-k", f"regex:{case.pattern}", "-c", "1", "-f", "-o", report]
+    options = ["--set", "source", "--source-per-launch", *SAMPLING, "-k", f"regex:{case.pattern}", "-c", MATCHES, "-f",
+               "-o", report]
     harness.run([harness.kprof(), *options, *words], limit=300)
     return harness.run([harness.kprof(), "report", report, "--page", "source", "--csv", "--csv-layout", "ncu"]).stdout
 
 
 def run_ncu(case, words):
-    options = ["--section", "SourceCounters", "-k", f"regex:{case.pattern}", "-c", "1", "--page", "source"]
-    return harness.run([harness.ncu(), *options, "--print-source", "sass", "--csv", *words], limit=300).stdout
+    options = ["--section", "SourceCounters", "--clock-control", "none", *SAMPLING, "-k", f"regex:{case.pattern}",
+               "-c", MATCHES, "--page", "source", "--print-source", "sass", "--csv"]
+    return harness.run([harness.ncu(), *options, *words], limit=300).stdout
+
+
+def keep(name, texts):
+    for who, text in texts.items():
+        with gzip.open(harness.results_folder() / f"{name}-{who}.csv.gz", "wt", encoding="utf-8") as file:
+            file.write(text)
 
 
 def compare(name, case, folder):
-    """A row of the table, and what is wrong."""
+    """(a row of the table, what is wrong, rows that differ)."""
     places = {"programs": harness.programs(), "here": harness.ROOT / "tests/gpu"}
     words = [word.format(**places) for word in case.words]
-    ours, theirs = read_page(run_kprof(case, words, folder)), read_page(run_ncu(case, words))
+    texts = {"kprof": run_kprof(case, words, folder), "ncu": run_ncu(case, words)}
+    ours, theirs = (read_pages(text) for text in texts.values())
     if not ours or not theirs:
-        return (name, len(ours), len(theirs), "", "", ""), [f"{name}: kprof has {len(ours)} instructions, ncu "
-                                                             f"{len(theirs)}"]
-    counts = count_faults(ours, theirs)
+        keep(name, texts)
+        told = f"{name}: kprof has {len(ours)} launches with instructions, ncu {len(theirs)}"
+        return (name, "", len(ours), len(theirs), "", "", "", ""), [told], []
+    counts = count_faults(ours[0], theirs[0])
     shares, largest = share_faults(ours, theirs)
-    row = (name, len(ours), int(sum(samples_of(ours).values())), int(sum(samples_of(theirs).values())),
+    if counts or shares:
+        keep(name, texts)
+    row = (name, len(ours[0]), len(ours), len(theirs), int(total(ours)), int(total(theirs)),
            "equal" if not counts else f"{len(counts)} differ", f"{largest:.2f}")
-    return row, [f"{name}, {fault}" for fault in [*counts[:10], *shares]]
+    return row, [f"{name}, {fault}" for fault in [*counts[:10], *shares]], differing_rows(ours[0], theirs[0])
 
 
 def main():
@@ -122,18 +180,21 @@ def main():
     if not harness.have_gpu() or not harness.ncu():
         print("source_ncu.py: no GPU, or no ncu: skipped", file=sys.stderr)
         return harness.SKIPPED
-    rows, faults = [], []
+    rows, faults, differing = [], [], []
     with tempfile.TemporaryDirectory(prefix="kprof-source-") as folder:
         for name in options.kernels or CASES:
-            row, found = compare(name, CASES[name], folder)
+            row, found, examples = compare(name, CASES[name], folder)
             rows.append(row)
             faults += found
+            differing += [f"    {name}", *examples] if examples else []
     document = harness.Document(options.output or harness.results_folder() / "source-ncu.md")
     document.add("# The source page beside ncu's\n")
     document.add(harness.table(["", ""], harness.facts("tests/gpu/source_ncu.py " + " ".join(sys.argv[1:]))))
-    document.add(harness.table(["kernel", "instructions", "kprof's samples", "ncu's", "counts", "largest difference of "
-                                "shares, points"], rows))
+    header = ["kernel", "instructions", "kprof's launches", "ncu's", "kprof's samples", "ncu's", "counts",
+              "largest difference of shares, points"]
+    document.add(harness.table(header, rows))
     document.add("".join(f"- FAULT: {fault}\n" for fault in faults) or "All checks hold.")
+    document.add("\n".join(differing))
     return 1 if faults else 0
 
 
