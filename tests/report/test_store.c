@@ -884,6 +884,28 @@ static void test_times(void **state)
 #undef PCT
 }
 
+/* Each pass tells of all launches of a batch, behind them. */
+static void test_times_of_many_launches(void **state)
+{
+    (void)state;
+    enum { LAUNCHES = 1000, PASSES = 3 };
+    kprof_report *report;
+    kprof_ingest *ingest = begin_storing(&report);
+    fixture_begin_process(ingest, &metrics);
+    kprof_record launch = {.type = KPROF_RECORD_LAUNCH, .launch = fixture_launch(&metrics)};
+    for (size_t i = 0; i < LAUNCHES; i++, launch.launch.launch++)
+        fixture_store(ingest, &launch);
+    for (uint32_t i = 0; i < PASSES * LAUNCHES; i++) {
+        const uint64_t position = launch.launch.launch - LAUNCHES + i % LAUNCHES;
+        fixture_store(ingest, &(kprof_record){.type = KPROF_RECORD_TIMELINE,
+                                              .timeline = {.launch = position, .pass = i / LAUNCHES, .reason = ""}});
+    }
+    const int steps = sqlite3_stmt_status(report->statements[KPROF_SQL_FIND_LAUNCH], SQLITE_STMTSTATUS_VM_STEP, 0);
+    assert_in_range(steps, PASSES * LAUNCHES, PASSES * LAUNCHES * 200);
+    end_storing(report, ingest);
+    assert_int_equal(query("SELECT count(DISTINCT launch_id) FROM timeline_pass"), LAUNCHES);
+}
+
 static void refuse_times(kprof_ingest *ingest, kprof_timeline_record record)
 {
     record.reason = "";
@@ -1017,6 +1039,7 @@ int main(void)
         TEST(test_full_disk),
         TEST(test_full_disk_at_creation),
         TEST(test_times),
+        TEST(test_times_of_many_launches),
         TEST(test_bad_times),
         TEST(test_output_that_cannot_be_written),
     };

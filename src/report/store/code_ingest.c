@@ -8,9 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A record comes soon after that of its launch: so many launches of all processes may come between them. */
-#define LAUNCHES_BETWEEN 262144
-#define OFFSET_MAX       ((double)(1u << 30)) /* bytes in a function */
+#define OFFSET_MAX ((double)(1u << 30)) /* bytes in a function */
 
 #define NOT_READ "the run was cut short before kprof read the code"
 
@@ -151,7 +149,7 @@ static kprof_status function_row(kprof_code_ingest *ingest, const kprof_code_pla
 static kprof_status add_profile(kprof_code_ingest *ingest, const kprof_code_place *place, sqlite3_stmt *launch)
 {
     kprof_report *report = place->report;
-    const char *text = (const char *)sqlite3_column_text(launch, 3);
+    const char *text = (const char *)sqlite3_column_text(launch, 2);
     const size_t number =
         report->source_per_launch || !text ? KPROF_NAMES_NONE : kprof_names_find(&ingest->profiles, text);
     if (!text)
@@ -160,8 +158,8 @@ static kprof_status add_profile(kprof_code_ingest *ingest, const kprof_code_plac
     if (number != KPROF_NAMES_NONE)
         return KPROF_OK;
     kprof_status status =
-        ADD_ROW(report, &ingest->profile, ADD_PROFILE, "iiii", place->process, (int64_t)sqlite3_column_int64(launch, 1),
-                (int64_t)sqlite3_column_int64(launch, 2), ingest->launch);
+        ADD_ROW(report, &ingest->profile, ADD_PROFILE, "iiii", place->process, (int64_t)sqlite3_column_int64(launch, 0),
+                (int64_t)sqlite3_column_int64(launch, 1), ingest->launch);
     if (status != KPROF_OK || report->source_per_launch)
         return status;
     kprof_strlist *texts = &ingest->profile_texts;
@@ -181,19 +179,16 @@ static kprof_status find_launch(kprof_code_ingest *ingest, const kprof_code_plac
     ingest->profile = 0;
     ingest->told[0] = ingest->told[1] = false;
     ingest->position = position;
-    kprof_status status = kprof_store_statement(report, KPROF_SQL_FIND_PROFILED_LAUNCH, &launch);
+    kprof_status status = kprof_store_find_launch(report, place->process, position, &ingest->launch);
+    if (status == KPROF_OK && ingest->launch < 0)
+        status = misfit(why, "it tells of instructions of an unknown launch,");
+    if (status == KPROF_OK)
+        status = kprof_store_statement(report, KPROF_SQL_READ_PROFILED_LAUNCH, &launch);
     if (status != KPROF_OK)
         return status;
-    sqlite3_bind_int64(launch, 1, place->process);
-    sqlite3_bind_int64(launch, 2, (int64_t)position);
-    sqlite3_bind_int64(launch, 3, report->next_launch - LAUNCHES_BETWEEN);
-    const int rc = sqlite3_step(launch);
-    ingest->launch = rc == SQLITE_ROW ? sqlite3_column_int64(launch, 0) : 0;
-    if (rc == SQLITE_ROW)
-        status = add_profile(ingest, place, launch);
-    else
-        status = rc == SQLITE_DONE ? misfit(why, "it tells of instructions of an unknown launch,")
-                                   : kprof_store_fail(report, "looking for a launch");
+    sqlite3_bind_int64(launch, 1, ingest->launch);
+    status = sqlite3_step(launch) == SQLITE_ROW ? add_profile(ingest, place, launch)
+                                                : kprof_store_fail(report, "looking for a launch");
     sqlite3_reset(launch);
     if (status == KPROF_OK)
         status = kprof_store_write(report, KPROF_SQL_ADD_LAUNCH_PROFILE, "ii", ingest->launch, ingest->profile);

@@ -160,6 +160,22 @@ kprof_status kprof_store_find(kprof_report *report, kprof_statement id, int64_t 
     return status;
 }
 
+/* What a batch tells of its launches comes behind all of them, in their order, so look first behind the one found last:
+ * to go back from the newest row each time would take the square of the batch's length. */
+kprof_status kprof_store_find_launch(kprof_report *report, int64_t process, uint64_t position, int64_t *launch)
+{
+    enum { NEAR = 16, LAUNCHES_BETWEEN = 262144 };
+    int64_t after = 0; /* the row and 1, as rows count from 0 */
+    kprof_status status = kprof_store_find(report, KPROF_SQL_FIND_LAUNCH, &after, "iiii", process, (int64_t)position,
+                                           report->told_launch, report->told_launch + NEAR);
+    if (status == KPROF_OK && after == 0)
+        status = kprof_store_find(report, KPROF_SQL_FIND_LAUNCH, &after, "iiii", process, (int64_t)position,
+                                  report->next_launch - LAUNCHES_BETWEEN, report->next_launch);
+    *launch = after - 1;
+    report->told_launch = after > 0 ? *launch : report->told_launch;
+    return status;
+}
+
 kprof_status kprof_store_integer(kprof_report *report, const char *sql, int64_t *out)
 {
     sqlite3_stmt *statement = NULL;

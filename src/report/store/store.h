@@ -57,12 +57,13 @@
     X(ADD_LINE, "INSERT INTO code_line VALUES(?,?,?,?,?,?)")                                                           \
     X(ADD_PTX, "INSERT INTO code_ptx VALUES(?,?,?,?)")                                                                 \
     X(ADD_WAIT, "INSERT OR IGNORE INTO code_wait VALUES(?,?,?)")                                                       \
-    X(FIND_PROFILED_LAUNCH,                                                                                            \
-      "SELECT id, kernel_id, device_id, kernel_id || ' ' || device_id || ' ' || grid_x || ' ' || grid_y || ' ' || "    \
+    X(FIND_LAUNCH,                                                                                                     \
+      "SELECT id+1 FROM launch WHERE process_id=?1 AND position=?2 AND id BETWEEN ?3 AND ?4 ORDER BY id DESC LIMIT 1") \
+    X(READ_PROFILED_LAUNCH,                                                                                            \
+      "SELECT kernel_id, device_id, kernel_id || ' ' || device_id || ' ' || grid_x || ' ' || grid_y || ' ' || "        \
       "grid_z || ' ' || block_x || ' ' || block_y || ' ' || block_z || ' ' || cluster_x || ' ' || cluster_y || ' ' "   \
       "|| "                                                                                                            \
-      "cluster_z || ' ' || dynamic_smem_bytes FROM launch WHERE process_id=?1 AND position=?2 AND id>=?3 "             \
-      "ORDER BY id DESC LIMIT 1")                                                                                      \
+      "cluster_z || ' ' || dynamic_smem_bytes FROM launch WHERE id=?1")                                                \
     X(ADD_PROFILE, "INSERT INTO code_profile VALUES(NULL,?,?,?,?,0,0,0,0,'')")                                         \
     X(ADD_LAUNCH_PROFILE, "INSERT OR IGNORE INTO launch_code_profile VALUES(?,?)")                                     \
     X(ADD_PROFILE_METRIC, "INSERT OR IGNORE INTO code_profile_metric VALUES(?,?)")                                     \
@@ -72,8 +73,6 @@
       "ELSE period_cycles END, dropped=dropped+?5, reason=CASE reason WHEN '' THEN ?6 ELSE reason END WHERE id=?1")    \
     X(ADD_INSTRUCTION_VALUE, "INSERT INTO instruction_value VALUES(?,?,?,?,?) ON CONFLICT DO UPDATE SET "              \
                              "value=value+excluded.value")                                                             \
-    X(FIND_SAMPLED_LAUNCH,                                                                                             \
-      "SELECT id+1 FROM launch WHERE process_id=?1 AND position=?2 AND id>=?3 ORDER BY id DESC LIMIT 1")               \
     X(ADD_TIMELINE_PASS, "INSERT OR IGNORE INTO timeline_pass VALUES(?,?,?,?,?)")                                      \
     X(ADD_SAMPLE, "INSERT OR IGNORE INTO timeline VALUES(?,?,?,?,?)")                                                  \
     X(ADD_VALUE_ONCE, "INSERT OR IGNORE INTO value VALUES(?,?,?)")                                                     \
@@ -123,6 +122,7 @@ struct kprof_report {
     int64_t size_bytes; /* of a report being read, when it was last asked */
     bool broken;        /* writing has failed: row ids that an ingest remembers may have been rolled back */
     int64_t next_launch;
+    int64_t told_launch;    /* that kprof_store_find_launch found last */
     bool source_per_launch; /* each launch has a code profile of its own */
     kprof_kept_code *codes; /* [code_count], of the run */
     size_t code_count;
@@ -159,6 +159,10 @@ kprof_status kprof_store_find(kprof_report *report, kprof_statement id, int64_t 
                               ...) KPROF_MUST_CHECK;
 /* The same for a statement without rows. */
 #define kprof_store_write(report, id, ...) kprof_store_find(report, id, &(int64_t){0}, __VA_ARGS__)
+/* The row of the launch that the process' row `process` made as its launch `position`; -1: it is not among the last
+ * 262,144 of all processes. */
+kprof_status kprof_store_find_launch(kprof_report *report, int64_t process, uint64_t position,
+                                     int64_t *launch) KPROF_MUST_CHECK;
 
 /* The first number of the first row of SQL without texts, which may run while another statement is under way; 0: there
  * is no row. */

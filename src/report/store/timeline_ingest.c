@@ -9,9 +9,6 @@
 #define MOST_TIME_NS 1e15 /* eleven days */
 #define MOST_PASSES  1024
 
-/* A record comes soon after that of its launch: so many launches of all processes may come between them. */
-#define LAUNCHES_BETWEEN 262144
-
 static kprof_status misfit(const char **why, const char *text)
 {
     *why = text;
@@ -67,15 +64,13 @@ static kprof_status store_metric_samples(kprof_report *report, int64_t launch, c
 kprof_status kprof_timeline_ingest(kprof_report *report, int64_t process, const kprof_timeline_record *record,
                                    const char **why)
 {
-    int64_t found = 0; /* the row of the launch and 1: rows count from 0 */
+    int64_t launch = -1;
     const size_t width = 2 + (size_t)record->name_count;
     kprof_status status = check_record(record, why);
     if (status == KPROF_OK)
-        status = kprof_store_find(report, KPROF_SQL_FIND_SAMPLED_LAUNCH, &found, "iii", process,
-                                  (int64_t)record->launch, report->next_launch - LAUNCHES_BETWEEN);
-    if (status == KPROF_OK && found == 0)
+        status = kprof_store_find_launch(report, process, record->launch, &launch);
+    if (status == KPROF_OK && launch < 0)
         status = misfit(why, "it tells of samples over time of an unknown launch,");
-    const int64_t launch = found - 1;
     if (status == KPROF_OK)
         status = kprof_store_write(report, KPROF_SQL_ADD_TIMELINE_PASS, "iiiis", launch, (int64_t)record->pass,
                                    (int64_t)record->interval_ns, (int64_t)(record->value_count / width),
