@@ -145,7 +145,7 @@ class Choices(Case):
 
     def test_instructions(self):
         counted = self.told("--set", "source")
-        self.assertEqual(len(counted), 20)
+        self.assertEqual(len(counted), 19)
         self.assertIn("smsp__sass_sectors_mem_global_ideal", counted)
         self.assertEqual(self.told("--section", "SourceCounters"), counted)
         self.assertEqual(self.told("--metrics", "memory_l2_theoretical_sectors_global,smsp__pcsamp_sample_count"),

@@ -1695,14 +1695,14 @@ class Explanations(Case):
                              ("smsp__pcsamp_sample_count", "smsp__pcsamp_sample_count")):
             (found,) = self.explain(name)["metrics"]
             self.assertEqual((found["metric"], found["kind"], found["passes"], found["sections"], found["sets"]),
-                             (metric, "instruction", 1, "SourceCounters", "source"))
+                             (metric, "instruction", 1, "SourceCounters", "detailed full source"))
         data = self.explain("derived__memory_l2_theoretical_sectors_global_excessive")
         self.assertEqual([row["metric"] for row in data["members"]],
                          ["smsp__sass_sectors_mem_global", "smsp__sass_sectors_mem_global_ideal"])
         (value,) = self.explain("inst_executed")["metrics"]
         self.assertEqual(value["metric"], "smsp__inst_executed.sum")
         (section,) = self.explain("SourceCounters")["metrics"]
-        self.assertEqual((section["passes"], section["sets"]), (4, "source"))
+        self.assertEqual((section["passes"], section["sets"]), (4, "detailed full source"))
         (finding,) = self.explain("LocalSpills")["metrics"]
         self.assertEqual(finding["places"], "smsp__sass_sectors_mem_local")
 

@@ -48,7 +48,7 @@ class Instructions(Case):
             self.assertEqual(self.query("run.kprof", "SELECT DISTINCT measured, reason FROM launch"), [(1, "")])
 
     def test_nothing_of_it_happens_unless_it_is_asked_for(self):
-        self.measure("--set", "full")
+        self.measure("--set", "full", "--section-exclude", "SourceCounters")
         self.assertEqual(self.query("run.kprof", "SELECT count(*) FROM code_profile"), [(0,)])
         self.assertEqual(self.query("run.kprof", "SELECT count(*) FROM code"), [(0,)])
 

@@ -230,11 +230,12 @@ def bench_census(document, tools, clock):
 
 PINNED = ["0", "0", "1000000"]  # what follows the gigabytes in the arguments of `launches`
 
-# What the full sets of both tools have: ncu's has SourceCounters and PmSampling besides, which kprof's has not.
+# What the full sets of both tools have: ncu's has PmSampling besides, which kprof's has not.
 SAME_SECTIONS = ["SpeedOfLight", *(f"SpeedOfLight_Hierarchical{kind}RooflineChart" for kind in
                                    ("Double", "Single", "Half", "Tensor")),
                  "ComputeWorkloadAnalysis", "MemoryWorkloadAnalysis", "MemoryWorkloadAnalysis_Tables", "SchedulerStats",
-                 "WarpStateStats", "InstructionStats", "LaunchStats", "Occupancy", "WorkloadDistribution"]
+                 "WarpStateStats", "InstructionStats", "SourceCounters", "LaunchStats", "Occupancy",
+                 "WorkloadDistribution"]
 
 # Row of the table: label, options of both tools, what has the gigabytes and how many, aim or None.
 ROWS = {"dram": ("one DRAM metric", ["--metrics", DRAM_METRIC], None, 120),

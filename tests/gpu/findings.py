@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
-"""Records the kernels of tests/gpu/findings, each of which shows one performance problem or none, with the full set as
-findings.kprof. Checks that the results of the kernels are right with and without kprof, that every kernel that
-findings/README.md names is measured with every value that the others have, and that the report stays small. Prints the
-summary page and a table of what tells the kernels apart. Exits 1 when a check fails, 77 where there is no GPU.
+"""Records the kernels of tests/gpu/findings, each of which shows one performance problem or none, with the full set but
+for instructions as findings.kprof. Checks that the results of the kernels are right with and without kprof, that
+every kernel that findings/README.md names is measured with every value that the others have, and that the report
+stays small. Prints the summary page and a table of what tells the kernels apart. Exits 1 when a check fails, 77
+where there is no GPU.
 
 Records small reports beside it. host-memory.kprof has a launch of each kernel of programs/host_memory.cu, with the
 sections that tell what limits it; agent.kprof has some kernels of tests/gpu/findings with --set agent;
@@ -96,8 +97,8 @@ def record(document):
     """Run the program plain and under kprof; (report, faults)."""
     report, folder = harness.results_folder() / "findings.kprof", harness.programs()
     plain = harness.run(["./findings"], cwd=folder)
-    under = harness.run([harness.kprof(), "--set", "full", "-f", "-o", report, "--log-file",
-                         harness.results_folder() / "findings.log", "./findings"], limit=400, cwd=folder)
+    under = harness.run([harness.kprof(), "--set", "full", "--section-exclude", "SourceCounters", "-f", "-o", report,
+                         "--log-file", harness.results_folder() / "findings.log", "./findings"], limit=400, cwd=folder)
     faults = [f"{how} it ended with {result.status}: {harness.last_lines(result.stderr)}"
               for how, result in (("plain", plain), ("under kprof", under)) if result.status != 0]
     faults += [line for line in under.stdout.splitlines() if line.endswith(": WRONG")]
@@ -140,7 +141,7 @@ def record_places(document):
     expected = places.read_places(README.read_text(encoding="utf-8"))
     kernels = sorted({kernel for row in expected for kernel in (row.kernel, row.twin)})
     report = harness.results_folder() / "places.kprof"
-    faults = run_kprof(["--set", "full", "--section", "SourceCounters", "-k", f"regex:^({'|'.join(kernels)})$", "-f",
+    faults = run_kprof(["--set", "full", "-k", f"regex:^({'|'.join(kernels)})$", "-f",
                         "-o", report, "./findings"])
     if faults:
         return faults

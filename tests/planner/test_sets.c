@@ -20,7 +20,7 @@ static const struct {
     size_t most_passes;
 } budgets[] = {{"GH100", "default", 9},
                {"GH100", "detailed", 9},
-               {"GH100", "full", 19},
+               {"GH100", "full", 20},
                {"GH100", "roofline", 6},
                {"GH100", "agent", 10}};
 
