@@ -82,20 +82,6 @@ static kprof_status parse_conditions(comparison *of)
     return status;
 }
 
-static kprof_status print_comparison(comparison *of)
-{
-    const kprof_options *options = of->options;
-    FILE *results = NULL;
-    kprof_status status = kprof_results_open(options, kprof_route_report(options).results, &results);
-    if (status != KPROF_OK)
-        return status;
-    kprof_print_options print = kprof_print_options_make(options, results);
-    print.filter = &options->filter;
-    status =
-        kprof_page_show(&kprof_diff_page, &(kprof_page_input){of->reports, KPROF_SIDES, &of->request}, &print, results);
-    return kprof_results_close(options, results, status);
-}
-
 /* Return the status that the comparison comes to. */
 static kprof_status conclude(const kprof_diff_outcome *outcome)
 {
@@ -142,7 +128,8 @@ int kprof_cmd_diff(const kprof_options *options)
     if (status == KPROF_OK)
         status = kprof_conditions_translate(options, &use);
     if (status == KPROF_OK)
-        status = print_comparison(&of);
+        status =
+            kprof_results_show(options, &kprof_diff_page, &(kprof_page_input){of.reports, KPROF_SIDES, &of.request});
     if (status == KPROF_OK)
         status = conclude(&of.outcome);
     for (size_t i = 0; i < of.request.condition_count; i++)

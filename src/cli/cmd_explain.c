@@ -262,7 +262,8 @@ int kprof_cmd_explain(const kprof_options *options)
     static const kprof_page_row page = {"explain", 0, print_answers};
     answers all = {0};
     kprof_status status = make_answers(options, &all);
-    kprof_status shown = all.count > 0 ? kprof_results_show(options, &page, &all) : KPROF_OK;
+    kprof_status shown =
+        all.count > 0 ? kprof_results_show(options, &page, &(kprof_page_input){.content = &all}) : KPROF_OK;
     status = shown != KPROF_OK ? shown : status;
     for (size_t i = 0; i < all.count; i++)
         kprof_explanation_free(&all.items[i].explanation);

@@ -387,7 +387,7 @@ int kprof_cmd_list(const kprof_options *options)
     if (status == KPROF_OK && listing.failed)
         status = kprof_fail(KPROF_NO_MEMORY, "out of memory");
     if (status == KPROF_OK)
-        status = kprof_results_show(options, &kprof_listing_page, &listing);
+        status = kprof_results_show(options, &kprof_listing_page, &(kprof_page_input){.content = &listing});
     kprof_listing_free(&listing);
     return kprof_status_exit_code(status);
 }

@@ -265,7 +265,7 @@ int kprof_cmd_plan(const kprof_options *options)
         status = kprof_plans_make_for(options, &chips.names, chips.device_bytes, &plans);
     kprof_strlist_free(&chips.names);
     if (status == KPROF_OK)
-        status = kprof_results_show(options, &page, &(plan_content){options, &plans});
+        status = kprof_results_show(options, &page, &(kprof_page_input){.content = &(plan_content){options, &plans}});
     kprof_plans_free(&plans);
     return kprof_status_exit_code(status);
 }

@@ -6,19 +6,6 @@
 #include "report/model/trace_stats.h"
 #include "report/page/page_stats.h"
 
-static kprof_status print_tables(const kprof_options *options, kprof_report *report, const kprof_strlist *tables)
-{
-    FILE *results = NULL;
-    kprof_status status = kprof_results_open(options, kprof_route_report(options).results, &results);
-    if (status != KPROF_OK)
-        return status;
-    const kprof_print_options print = kprof_print_options_make(options, results);
-    status = kprof_page_show(&kprof_stats_page, &(kprof_page_input){&report, 1, tables}, &print, results);
-    if (status == KPROF_OK)
-        status = kprof_trace_tell_missing(report);
-    return kprof_results_close(options, results, status);
-}
-
 int kprof_cmd_stats(const kprof_options *options)
 {
     kprof_strlist tables = KPROF_STRLIST_INIT;
@@ -29,7 +16,9 @@ int kprof_cmd_stats(const kprof_options *options)
     if (status == KPROF_OK)
         status = kprof_report_open_named(options->argument, &report);
     if (status == KPROF_OK)
-        status = print_tables(options, report, &tables);
+        status = kprof_results_show(options, &kprof_stats_page, &(kprof_page_input){&report, 1, &tables});
+    if (status == KPROF_OK)
+        status = kprof_trace_tell_missing(report);
     if (report)
         (void)!kprof_report_close(report);
     kprof_strlist_free(&tables);

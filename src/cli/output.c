@@ -180,13 +180,14 @@ kprof_print_options kprof_print_options_make(const kprof_options *options, FILE 
     };
 }
 
-kprof_status kprof_results_show(const kprof_options *options, const kprof_page_row *page, const void *content)
+kprof_status kprof_results_show(const kprof_options *options, const kprof_page_row *page, const kprof_page_input *input)
 {
     FILE *results = NULL;
     kprof_status status = kprof_results_open(options, kprof_route_report(options).results, &results);
     if (status != KPROF_OK)
         return status;
     kprof_print_options print = kprof_print_options_make(options, results);
-    status = kprof_page_show(page, &(kprof_page_input){NULL, 0, content}, &print, results);
+    print.filter = &options->filter;
+    status = kprof_page_show(page, input, &print, results);
     return kprof_results_close(options, results, status);
 }

@@ -47,9 +47,9 @@ kprof_status kprof_results_open(const kprof_options *options, kprof_destination 
  * something could not be written. Say where the page of --html is, or remove it when it is not whole. */
 kprof_status kprof_results_close(const kprof_options *options, FILE *results, kprof_status status) KPROF_MUST_CHECK;
 
-/* Print a page of no report to where commands that start nothing print. */
+/* Print a page to where commands that start nothing print. */
 kprof_status kprof_results_show(const kprof_options *options, const kprof_page_row *page,
-                                const void *content) KPROF_MUST_CHECK;
+                                const kprof_page_input *input) KPROF_MUST_CHECK;
 
 /* Page, format, colour, width and names as the options and the stream ask for. The result borrows from `options`. */
 kprof_print_options kprof_print_options_make(const kprof_options *options, FILE *results);

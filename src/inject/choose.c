@@ -124,15 +124,19 @@ static uint64_t number_launch(const kprof_call *call, const kprof_counted *launc
     return kprof_filter_match_place(filter, &place) ? atomic_fetch_add(&launch->kernel->placed, 1) + 1 : 0;
 }
 
+/* Does the filter take no launch at present, whatever it is? */
+static bool is_closed(const kprof_filter *filter)
+{
+    return kprof_filter_is_stopped(filter) || kprof_filter_is_between_steps(filter) || kprof_filter_exhausted(filter);
+}
+
 bool kprof_choose_launch(const kprof_call *call, const kprof_counted *launch, const kprof_device *device)
 {
     kprof_filter *filter = kprof_engine.process.filter;
     const uint64_t number = number_launch(call, launch, device);
-    if (kprof_filter_is_stopped(filter)) {
+    if (kprof_filter_is_stopped(filter))
         tell_stopped();
-        return false;
-    }
-    if (!launch->kernel || !device || kprof_filter_is_between_steps(filter) || kprof_filter_exhausted(filter))
+    if (!launch->kernel || !device || is_closed(filter))
         return false;
     bool matches = launch->kernel->matches && kprof_filter_match_invocation(filter, number) &&
                    kprof_filter_match_calls(filter) && kprof_nvtx_match(filter);
@@ -164,8 +168,7 @@ void kprof_choose_write_unmeasured(kprof_launch_record *record, const char *obst
 bool kprof_choose_range(const kprof_counted *range, const kprof_device *device)
 {
     kprof_filter *filter = kprof_engine.process.filter;
-    if (kprof_filter_is_stopped(filter) || kprof_filter_is_between_steps(filter) || kprof_filter_exhausted(filter) ||
-        !kprof_filter_match_calls(filter))
+    if (is_closed(filter) || !kprof_filter_match_calls(filter))
         return false;
     const kprof_filter_launch place = {.device = device->record.device, .kernel = range->kernel->record.kernel};
     return kprof_filter_take_launch(filter, true, &place);
