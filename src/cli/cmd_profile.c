@@ -225,7 +225,7 @@ static void mention_old_sessions(void)
     kprof_strlist_free(&old);
 }
 
-/* Write the files from which a report can be made if this kprof is killed. */
+/* Write the files that a report can be made from if this kprof is killed. */
 static kprof_status keep_seed(const profile *run)
 {
     char seed[PATH_MAX + 32];

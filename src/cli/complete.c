@@ -275,7 +275,7 @@ static const kprof_option_row *row_of_word(const char *word)
 /* How far a line has been read. */
 typedef struct reading {
     const kprof_command *command;
-    const kprof_option_row *wanting; /* an option whose argument comes next, or NULL */
+    const kprof_option_row *wanting; /* the argument of this option comes next; NULL: of none */
     size_t application;              /* the number of its word; 0: none yet */
     size_t operands;                 /* that it has */
     bool only_words;

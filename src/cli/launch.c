@@ -222,7 +222,7 @@ kprof_status kprof_child_start(kprof_child *child, const char *name)
     return kprof_program_fail(name, size == sizeof reason ? reason : EIO);
 }
 
-/* Return the signals for which a handler of kprof's stands in for the default action. */
+/* Return the signals that have a handler of kprof's in the place of the default action. */
 static uint64_t read_defaults(const kprof_child *child)
 {
     const char *reason;

@@ -76,7 +76,7 @@ kprof_status kprof_program_fail(const char *name, int reason) KPROF_MUST_CHECK;
 kprof_status kprof_program_check(const char *name) KPROF_MUST_CHECK;
 
 /* Is the disassembler of --nvdisasm (NULL: none is given) a program? It is run after the application has ended, which
- * should not be in vain. USAGE with a message. */
+ * should not be for nothing. USAGE with a message. */
 kprof_status kprof_nvdisasm_check(const char *path) KPROF_MUST_CHECK;
 
 /* The file that starting `name` would run, looked up in $PATH where it has no slash. Caller frees; NULL: none. */

@@ -1,4 +1,4 @@
-/* Reads the files in which the driver's kernel module and the system tell of themselves. */
+/* Reads what the driver's kernel module and the system say of themselves in files. */
 #include "cli/machine.h"
 
 #include "cli/session.h"

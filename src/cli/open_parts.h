@@ -1,4 +1,4 @@
-/* What kprof ctl has started and not stopped yet, by whom it was started for: processes may do so for themselves. */
+/* Keeps what kprof ctl has started and not stopped yet, for all processes or for one that did so for itself. */
 #ifndef KPROF_CLI_OPEN_PARTS_H
 #define KPROF_CLI_OPEN_PARTS_H
 

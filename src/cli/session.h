@@ -47,7 +47,7 @@ bool kprof_session_find_live(kprof_strlist *out);
 /* Open such a session. USAGE where `dir` is none, belongs to others or to a kprof that lives. */
 kprof_status kprof_session_reopen(const char *dir, kprof_session *out) KPROF_MUST_CHECK;
 
-/* The socket, in the session directory, at which the run takes commands of kprof ctl. */
+/* The socket in the session directory that kprof ctl sends its commands to. */
 #define KPROF_SESSION_SOCKET "gpu.socket"
 /* The file, in the session directory, that is a report of the run with its plans and nothing measured yet. */
 #define KPROF_SESSION_SEED "seed.kprof"

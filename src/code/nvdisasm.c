@@ -105,7 +105,7 @@ bool kprof_nvdisasm_find(kprof_strlist *out)
     return ok && add_from_packages("/usr", out) && add_from_packages("/usr/local", out);
 }
 
-/* Its own words, of which the first line is enough, or how it ended. */
+/* The first line of what it said, or how it ended. */
 static void tell_failure(const kprof_strbuf *errors, int status, kprof_strbuf *reason)
 {
     char line[MOST_REASON_BYTES + 1] = "";

@@ -13,8 +13,8 @@
 #define KPROF_MAX_WITNESSES  6
 #define KPROF_WITNESS_PASSES 64
 
-/* Three of the witnesses: the time of a range, its cycles in which the GPU executed kernels, and all of its cycles on
- * the same clock. The host pushes a range before its kernel begins, so that the last two differ. */
+/* Three of the witnesses: the time of a range, its cycles with a kernel on the GPU, and all of its cycles on the same
+ * clock. The host pushes a range before its kernel begins, so that the last two differ. */
 #define KPROF_TIME_WITNESS  "gpu__time_active.sum"
 #define KPROF_KERNEL_CYCLES "FE_A.TriageCompute.gr__compute_cycles_active_queue_async.sum"
 #define KPROF_RANGE_CYCLES  "fe__cycles_elapsed.sum"

@@ -9,7 +9,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* The switch of a process, by its id, and the one that processes look at which start later. */
+/* The switch of a process, by its id, and the one for processes that start later. */
 #define KPROF_CONTROL_FILE "gpu.%ld.control"
 #define KPROF_CONTROL_ALL  0L /* in place of an id */
 /* The configuration of a plan, by its number; the file KPROF_CONFIG_FILE is number 0. */

@@ -285,7 +285,7 @@ static bool can_follow(const pattern *name, const bool *found, size_t place)
     return false;
 }
 
-/* Mark the places at which the last name of the expression may be. */
+/* Mark the places where the last name of the expression may be. */
 static void find_last(const expression *e, const stack *s, bool found[KPROF_NVTX_RANGES_MAX])
 {
     memset(found, 0, KPROF_NVTX_RANGES_MAX * sizeof *found);

@@ -1,5 +1,5 @@
-/* Device memory of kprof's own in a context, in which it keeps copies of the application's. It is taken when it is
- * needed and stays for the next batch. Not thread-safe. */
+/* Device memory of kprof's own in a context, for copies of the application's. It is taken when it is needed and stays
+ * for the next batch. Not thread-safe. */
 #ifndef KPROF_CUPTI_BACKING_H
 #define KPROF_CUPTI_BACKING_H
 

@@ -1,5 +1,4 @@
-/* The call of ioctl by which CUDA's driver asks its kernel module for something, as NVIDIA's open kernel modules have
- * it (nvos.h). */
+/* The ioctl that CUDA's driver calls its kernel module with, as NVIDIA's open kernel modules have it (nvos.h). */
 #ifndef KPROF_CUPTI_CONTROL_CALL_H
 #define KPROF_CUPTI_CONTROL_CALL_H
 

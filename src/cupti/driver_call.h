@@ -69,7 +69,7 @@ typedef struct kprof_graph_call {
     uint32_t note; /* 0: none */
 } kprof_graph_call;
 
-/* These bits say with whom the process shares memory that the GPU reaches, and whether work may wait for the host. Once
+/* These bits say who shares memory that the GPU reaches with the process, and whether work may wait for the host. Once
  * set, a bit stays. */
 typedef enum kprof_sharing {
     KPROF_SHARES_WITH_HOST = 1,    /* pinned or registered memory: the proof tells which launches reach it */

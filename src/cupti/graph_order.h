@@ -1,4 +1,4 @@
-/* Puts the nodes of a graph into an order in which they can be repeated one after the other. */
+/* Puts the nodes of a graph into an order where they can be repeated one after the other. */
 #ifndef KPROF_CUPTI_GRAPH_ORDER_H
 #define KPROF_CUPTI_GRAPH_ORDER_H
 

@@ -54,9 +54,9 @@ kprof_status kprof_profiler_next_pass(kprof_profiler *profiler, uint32_t *pass) 
 kprof_status kprof_profiler_start(kprof_profiler *profiler) KPROF_MUST_CHECK;
 kprof_status kprof_profiler_stop(kprof_profiler *profiler, bool *more) KPROF_MUST_CHECK;
 /* Within a pass: begin and end a range, in any thread. Ranges of one number are one in all passes; the counter data has
- * the ranges in the order in which their numbers came up. _pop waits for the range's kernels in a pass with counters of
- * the SMs, without a limit. Not in an automatic measurement, where kernels are ranges in the order of their launches.
- */
+ * the ranges in the order that their numbers came up in. _pop waits for the range's kernels in a pass with counters of
+ * the SMs, without a limit. Not in an automatic measurement, where kernels are ranges in the order of their
+ * launches. */
 kprof_status kprof_profiler_push(kprof_profiler *profiler, size_t number) KPROF_MUST_CHECK;
 kprof_status kprof_profiler_pop(kprof_profiler *profiler) KPROF_MUST_CHECK;
 /* Decode what was measured so far, after any pass. NOT_COLLECTED when CUPTI did not record exactly `ranges`. */
@@ -79,7 +79,7 @@ void kprof_profiler_close(kprof_profiler *profiler);
 /* One range of a measurement. */
 typedef struct kprof_range {
     const kprof_profiler *profiler;
-    size_t index; /* in the order in which the ranges came up, from 0 */
+    size_t index; /* as the ranges came up, from 0 */
 } kprof_range;
 
 /* Evaluates decoded measurements; one for each thread that does. */

@@ -185,7 +185,7 @@ static unsigned registered_sharing(const void *address, size_t size_bytes, unsig
     return KPROF_SHARES_WITH_HOST | (beyond ? KPROF_SHARES_WITH_DEVICES : 0) | (general ? KPROF_UNLISTED_HOST : 0);
 }
 
-/* Not by ID(), for which the driver's header would put another name in the place of some. */
+/* Not by ID(), since the driver's header defines some of these names as others. */
 #define CALL(name, shared)                                                                                             \
     case CUPTI_DRIVER_TRACE_CBID_##name: {                                                                             \
         const name##_params *p = parameters;                                                                           \

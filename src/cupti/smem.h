@@ -13,7 +13,7 @@ typedef struct kprof_smem_request {
     int carveout_pct;                       /* the kernel's preferred carve-out; -1: the driver chooses */
 } kprof_smem_request;
 
-/* Return the carve-out in bytes; 0 for a chip on which the rule was not tried. Source: the rule fits 204 launches on
+/* Return the carve-out in bytes; 0 for a chip that the rule was not tried on. Source: the rule fits 204 launches on
  * GH100 under driver 580 that differ in threads, registers and shared memory (tests/fixtures/h200-smem-config.csv), and
  * 18 with a preferred carve-out. */
 uint32_t kprof_smem_configured_bytes(const kprof_smem_request *request);

@@ -94,7 +94,7 @@ static kprof_status wait(kprof_snapshot *s, int64_t limit_ns)
     return result == CUDA_SUCCESS ? KPROF_OK : fail("saving or restoring memory", result);
 }
 
-/* Fail while work of an earlier batch still goes on, for which kprof has timed out. */
+/* Fail while work of an earlier batch still goes on after kprof has timed out. */
 static kprof_status check_ready(kprof_snapshot *s)
 {
     if (!s->stuck || s->driver->cuStreamQuery_(s->stream) == CUDA_SUCCESS) {

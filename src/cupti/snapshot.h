@@ -83,7 +83,7 @@ size_t kprof_snapshot_held_bytes(const kprof_snapshot *snapshot);
 /* `lives`: the context still does, so that what kprof has in it must go. */
 void kprof_snapshot_close(kprof_snapshot *snapshot, bool lives);
 
-/* kprof's own stream in the context, in which replays run. */
+/* kprof's own stream in the context: replays run there. */
 void *kprof_snapshot_stream(const kprof_snapshot *snapshot);
 
 #endif

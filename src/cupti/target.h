@@ -71,7 +71,7 @@ unsigned kprof_target_sharing(void);
 bool kprof_target_has_space(const kprof_call *call, size_t local_bytes);
 /* Add to what a call that asks for free memory has answered, as it leaves: memory that kprof would give back. */
 void kprof_target_add_free(const kprof_call *call, size_t size_bytes);
-/* Does the pool to which the call frees keep the memory, so that a replay can use it? */
+/* Does the pool that gets the freed memory keep it, so that a replay can use it? */
 bool kprof_target_pool_keeps(const kprof_call *call);
 /* Do pools keep memory for the open batch that the application has not asked them to keep? */
 bool kprof_target_holds_pools(void);

@@ -44,7 +44,7 @@ typedef struct copy_side {
     size_t pitch_bytes;
 } copy_side;
 
-/* `row`: that of the whole memory in which the copy begins. */
+/* `row`: that of the whole memory that the copy begins in. */
 #define SIDE(side, row)                                                                                                \
     {                                                                                                                  \
         .type = p->side##MemoryType,                                                                                   \

@@ -1,5 +1,5 @@
-/* In AddressSanitizer builds only: libcupti opens libnvperf_host with RTLD_DEEPBIND, at which the sanitizer's runtime
- * ends the program. This dlopen stands before the runtime's and takes the flag away. */
+/* In AddressSanitizer builds only: libcupti opens libnvperf_host with RTLD_DEEPBIND, where the sanitizer's runtime ends
+ * the program. This dlopen stands before the runtime's and takes the flag away. */
 #include <dlfcn.h>
 #include <stddef.h>
 #include <string.h>

@@ -109,8 +109,8 @@ static bool has_ended(void)
     return atomic_load(&kprof_the_launches.ended) || atomic_load(&kprof_engine.process.ending);
 }
 
-/* Calls that began before the callbacks were on, and have not submitted their work, would do so beside a replay. Those
- * that are told all the time are inside the gate, and others may wait for them. */
+/* Calls that began before the callbacks were on might submit their work beside a replay. Those that are told all the
+ * time are inside the gate, and others may wait for them. */
 static bool await_unseen(void)
 {
     if (!enter_alone())
@@ -154,7 +154,7 @@ static kprof_status arm(const kprof_control_wish *wish)
     return status;
 }
 
-/* After a failure no call that was told may be inside the gate when its leaving is not told any more. */
+/* After a failure kprof is not told any more when calls leave: so none may still be inside the gate. */
 static void untell_launches(void)
 {
     if (enter_alone())
@@ -182,8 +182,8 @@ static void end_measuring(void)
     atomic_store(&process->armed, false);
 }
 
-/* Has the GPU done what the open batch is about? While a stream is captured nothing may be awaited. The gate is held
- * for as long as calls may be: others may have to go on before the work ends. */
+/* Has the GPU done the work of the open batch? While a stream is captured nothing may be awaited. The gate is held for
+ * as long as calls may be: others may have to go on before the work ends. */
 static bool may_end(void)
 {
     kprof_wait_allow(atomic_load(&kprof_engine.waits.hold_ns));

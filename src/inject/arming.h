@@ -5,9 +5,9 @@
 #include "core/control.h"
 #include "core/status.h"
 
-/* Wait, unarmed, for what the command line wants of this process. If that wants processes armed which begin now, this
- * one is when the function returns. Call it once CUPTI's callbacks are on, within the call that starts CUDA. OUTPUT
- * where the process can make no switch (core/control.h). */
+/* Wait, unarmed, for what the command line wants of this process. If it wants new processes armed, this one is armed
+ * when the function returns. Call it once CUPTI's callbacks are on, within the call that starts CUDA. OUTPUT where the
+ * process can make no switch (core/control.h). */
 kprof_status kprof_arming_start(void) KPROF_MUST_CHECK;
 
 /* Do what is wanted, in a thread of kprof's own. It is declared for tests: the listening thread calls it. */

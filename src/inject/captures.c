@@ -1,11 +1,11 @@
-/* Counts captures beside which nothing ran. */
+/* Counts captures that nothing ran beside. */
 #include "inject/captures.h"
 
 #include "inject/engine.h"
 
 kprof_captures kprof_the_captures;
 
-/* After this many, each of which closes a batch, kprof knows a program that captures at each step, as JAX does. */
+/* Each of them closes a batch. After this many kprof knows a program that captures at each step, as JAX does. */
 #define ENOUGH_CAPTURES 3
 
 bool kprof_captures_are_quiet(void)

@@ -5,7 +5,8 @@
 
 #include "core/status.h"
 
-/* Of these there is a row each, and of each kernel one more for all other shapes, as many at most. */
+/* At most this many shapes have a row of their own. Each kernel has one more row for all its other shapes; of these
+ * there are at most as many again. */
 #define KPROF_CENSUS_SHAPES 65536
 
 /* From now on, take the times of kernels. Before the first launch. UNSUPPORTED when CUPTI refuses. */

@@ -13,7 +13,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* Of samples, as a power of two, until kprof has seen how long launches take. */
+/* The period of samples, as a power of two, until kprof has seen how long launches take. */
 #define FIRST_PERIOD 12
 
 typedef struct context_list {
@@ -47,7 +47,7 @@ static void release(kprof_profiled_context *context)
     free(context);
 }
 
-/* Not to have samples is no failure of anything else. */
+/* A context that can have no samples still has all other measurements. */
 static void open_samples(kprof_profiled_context *context)
 {
     if (!kprof_engine.process.config.samples)

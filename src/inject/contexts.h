@@ -70,7 +70,7 @@ size_t kprof_contexts_held_bytes(uint32_t device);
 /* Let other processes have the counters, except those of contexts whose work does not end in time. The next
  * measurement takes them again. Needs the gate. */
 void kprof_contexts_release(void);
-/* Has a context still counters? */
+/* Does a context still have counters? */
 bool kprof_contexts_have_counters(void);
 
 /* Contexts measure by other plans from now on, which the next launches name. False when the work of one does not end in

@@ -38,7 +38,7 @@ void kprof_deliver_done(void)
     kprof_deliver_progress(&(kprof_launch_record){0}, 0, 0, 0);
 }
 
-static __thread bool tells_nothing; /* of instructions and timelines */
+static __thread bool tells_nothing; /* about instructions and timelines */
 
 void kprof_deliver_tell_instructions(bool tells)
 {
@@ -83,8 +83,8 @@ void kprof_deliver_launch(kprof_launch_record *launch, const char *reason)
         deliver_no_timeline(launch, reason);
 }
 
-/* A range that CUPTI makes for a kernel has so many cycles in which the GPU executes none: 1,034 to 1,099 on an H200.
- * Source: docs/data/range-lead.csv. */
+/* A range that CUPTI makes for a kernel has this many cycles without work: 1,034 to 1,099 on an H200. Source:
+ * docs/data/range-lead.csv. */
 #define CYCLES_AROUND_KERNEL 1050
 
 /* Counters of patched code see nothing of a graph as a whole, whose kernels were made before. */

@@ -1,4 +1,4 @@
-/* Reports what came of launches: their values, or why they have none. */
+/* Reports launches: their values, or why they have none. */
 #ifndef KPROF_INJECT_DELIVER_H
 #define KPROF_INJECT_DELIVER_H
 
@@ -8,7 +8,7 @@
 #include "inject/kernels.h"
 #include "spool/record.h"
 
-/* Of a text that says why a launch was measured in another way than asked for, with the NUL. */
+/* The size, with the NUL, of a text that says why a launch was measured in another way than asked for. */
 #define KPROF_NOTE_BYTES 512
 
 /* Why a launch has nothing of its instructions. */

@@ -17,7 +17,7 @@
 /* While no work on the GPU ends, all waits of one call together may take this long. The rest of the tenth of a second
  * is for what kprof does besides. */
 #define KPROF_HOLD_NS INT64_C(80000000)
-/* The first wait for a kernel: the delay kernel with which XLA begins to measure gives up after 0.1 s. */
+/* The first wait for a kernel: XLA begins to measure with a delay kernel, which gives up after 0.1 s. */
 #define KPROF_PATIENCE_NS INT64_C(20000000)
 
 /* Only process.c, life.c and engine.c change it, but for `armed` and the three counters. */

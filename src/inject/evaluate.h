@@ -50,7 +50,7 @@ typedef struct kprof_evaluate_worker {
     pthread_t thread;
 } kprof_evaluate_worker;
 
-/* Names what is being evaluated, and by whom. */
+/* The names that are being evaluated, and the threads that do it. */
 typedef struct kprof_evaluator {
     kprof_evaluations *evaluations;
     kprof_strlist names; /* the metrics that are complete, then the witnesses; the strings are the configuration's */
@@ -76,7 +76,7 @@ void kprof_evaluations_free(kprof_evaluations *evaluations); /* members */
  * `end` - 1. Threads are started for this. Do not decode or evaluate anything else before kprof_evaluate_wait. Needs
  * the gate. */
 void kprof_evaluate_begin(kprof_evaluations *evaluations, uint32_t from, uint32_t end);
-/* Wait for the end of what kprof_evaluate_begin has begun, if anything. */
+/* Wait until the threads that kprof_evaluate_begin started have ended, if there are any. */
 void kprof_evaluate_wait(void);
 
 /* Add the value of one more pass that was decoded; call this for each pass that has the witness, in their order. CUPTI

@@ -55,14 +55,14 @@ void kprof_gate_leave_shared(void)
         leave();
 }
 
-/* How long the thread has waited while the GPU was at work and none of that ended. */
+/* The time that the thread has waited while the GPU worked and finished nothing. */
 typedef struct stall {
     uint64_t passed;
     int64_t since_ns;
 } stall;
 
-/* Wait with the mutex held; false when the time is over, or when no work ends: that may wait for what this thread is
- * about to do. */
+/* Wait with the mutex held; false when the time is over, or when no work ends: the work may be waiting for what this
+ * thread is about to do. */
 static bool wait_for_change(const struct timespec *deadline, stall *s)
 {
     struct timespec until = kprof_deadline_after_ns(LOOK_NS);

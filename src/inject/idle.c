@@ -154,7 +154,7 @@ bool kprof_idle_lasts(void)
 void kprof_idle_stop(void)
 {
     kprof_idle *idle = &kprof_the_idle;
-    bool locked = pthread_mutex_lock(&idle->mutex) == 0; /* else a signal handler has interrupted who has it */
+    bool locked = pthread_mutex_lock(&idle->mutex) == 0; /* else this handler has interrupted its holder */
     idle->stopped = true;
     pthread_cond_signal(&idle->changed);
     if (locked)

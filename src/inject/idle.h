@@ -43,7 +43,7 @@ void kprof_idle_rouse(void);
 bool kprof_idle_is_asked(void);
 /* The function begins to answer; false when nobody waits, or not any more. */
 bool kprof_idle_begin(void);
-/* The function has done it. */
+/* The function has answered. */
 void kprof_idle_answer(void);
 /* Has nothing been launched since? The function given to kprof_idle_start asks this once it holds the gate, as a
  * launch may have ended while it waited. */

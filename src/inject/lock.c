@@ -294,7 +294,7 @@ static place_state wait_in_line(unsigned timeout_ms)
     return state;
 }
 
-/* Return how it stands with a place that an earlier call has kept. */
+/* Return the state of a place that an earlier call has kept. */
 static place_state resume(const struct place *place)
 {
     if (!has_place(place) || place->pid != getpid() || !set_lock(place->fd, F_WRLCK, byte_of(place->ticket)))
@@ -348,7 +348,7 @@ bool kprof_lock_is_wanted(void)
     const struct lock *locks = &the_lock;
     bool others = false;
     for (size_t i = 0; i < locks->gpu_count && !others; i++) {
-        const bool is_in_line = i == locks->gpu && has_place(&locks->place); /* whose own lock does not count */
+        const bool is_in_line = i == locks->gpu && has_place(&locks->place); /* its own lock does not count */
         int fd = is_in_line ? locks->place.fd : open_line(i);
         if (fd < 0)
             return false;

@@ -7,12 +7,12 @@
 
 #include <stdbool.h>
 
-/* Choose the GPU, by its UUID, whose line _take is about from now on. A place in another one is given up. */
+/* From now on _take stands in the line of the GPU with this UUID. A place in another line is given up. */
 void kprof_lock_choose(const char *uuid);
-/* Wait for this process' turn. Processes get it in the order in which they asked for it. Wait while others make
- * progress, and for `timeout_ms` without any. If false, the process keeps its place: a later call may find that its
- * turn has come. Somebody else takes a turn that has come and is not taken for a tenth of a second. Before _take waits
- * it calls `before_wait`, which may be NULL, to give up what the process whose turn it is may need. */
+/* Wait for this process' turn. Processes get it in the order of asking. Wait while others make progress, and for
+ * `timeout_ms` without any. If false, the process keeps its place: a later call may find that its turn has come.
+ * Somebody else takes a turn that has come and is not taken for a tenth of a second. Before _take waits it calls
+ * `before_wait`, which may be NULL, to give up what the process whose turn it is may need. */
 bool kprof_lock_take(unsigned timeout_ms, void (*before_wait)(void));
 /* Tell those who wait that this process, whose turn it is, makes progress. Cheap: most calls only read a clock. */
 void kprof_lock_note_progress(void);

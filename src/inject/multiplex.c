@@ -1,4 +1,4 @@
-/* Decides which launch is measured in which window, and what becomes of a window's launches when it closes. */
+/* Chooses the window that measures a launch, and reports the launches of a window when it closes. */
 #include "inject/multiplex.h"
 
 #include "inject/engine.h"
@@ -52,7 +52,7 @@ bool kprof_multiplex_has_had_turn(const kprof_profiled_context *context)
     return !lacks || samples->windows - samples->first_window > TURN_ROUNDS * context->metrics->pass_count;
 }
 
-/* Does no further sample fit, and have all been completed that could be? */
+/* Is there no space for a further sample, and is each one complete that could be? */
 static bool is_used_up(kprof_samples *samples)
 {
     const bool is_full = kprof_samples_are_full(samples);

@@ -1,6 +1,6 @@
 /* Measures launches that are not repeated. Each is measured in one pass, in its own run; the passes of several launches
- * of one kernel and shape make up a sample, which has all values. Passes come in windows: batches of a kind of their
- * own, in which every group of equal launches has its turn. With the gate held. */
+ * of one kernel and shape make up a sample, which has all values. Passes come in windows: batches of their own kind,
+ * where every group of equal launches has its turn. With the gate held. */
 #ifndef KPROF_INJECT_MULTIPLEX_H
 #define KPROF_INJECT_MULTIPLEX_H
 
@@ -21,11 +21,11 @@ kprof_turn kprof_multiplex_turn(const kprof_profiled_context *context, const kpr
  * price. */
 bool kprof_multiplex_wants_new_window(const kprof_profiled_context *context);
 
-/* Has the context a measurement for samples, with some that lack passes? */
+/* Does the context have a measurement for samples, and do some of them lack passes? */
 bool kprof_multiplex_is_open(const kprof_profiled_context *context);
 /* Should another process of the run have the counters? It should if no sample lacks passes, or after enough windows. */
 bool kprof_multiplex_has_had_turn(const kprof_profiled_context *context);
-/* Find a pass for the window that opens, which the opener's group lacks. The context must be idle. */
+/* Find a pass for the window that opens: one that the opener's group lacks. The context must be idle. */
 kprof_status kprof_multiplex_open_window(const kprof_profiled_context *context,
                                          const kprof_batch_launch *opener) KPROF_MUST_CHECK;
 /* Can the measurement for samples go on? If not, the samples that there are have been reported. */

@@ -69,7 +69,7 @@ bool kprof_nvtx_match(const kprof_filter *filter);
 bool kprof_nvtx_backward(uint64_t *sequence);
 /* Has NVTX given the context or stream a name that the filter asks for? False where the filter asks for none. */
 bool kprof_nvtx_match_name(const kprof_filter *filter, kprof_filter_part part, const void *handle);
-/* If no launch of the process was chosen, say in which ranges the launches were that kprof_nvtx_match refused. */
+/* If no launch of the process was chosen, name the ranges of the launches that kprof_nvtx_match refused. */
 void kprof_nvtx_tell_missed(void);
 /* Tell the trace of the ranges that are open as the process ends. */
 void kprof_nvtx_trace_open(void);

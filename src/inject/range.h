@@ -36,7 +36,7 @@ bool kprof_range_is_asked_for(void);
 /* A range begins that is to be measured; `domain` is that of NVTX, or "". Returns whether it is: not so if another one
  * is open. Any thread. */
 bool kprof_range_begin(const char *domain, const char *name);
-/* The range ends for which _begin returned true. */
+/* End the range, if _begin has returned true for it. */
 void kprof_range_end(void);
 
 /* Measuring begins now: a range that is open is left out, as kprof has not seen its first launches. */

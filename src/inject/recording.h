@@ -1,5 +1,5 @@
-/* CUPTI's records of activities in a process in which nothing is measured, for a trace or a census: when they begin and
- * end, and what the driver's calls have to do with them. */
+/* Begins and ends CUPTI's records of activities, for a trace or a census, in a process that measures nothing, and says
+ * what the driver's calls have to do with them. */
 #ifndef KPROF_INJECT_RECORDING_H
 #define KPROF_INJECT_RECORDING_H
 

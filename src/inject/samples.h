@@ -25,7 +25,7 @@ typedef struct kprof_group {
     uint32_t complete;  /* samples */
     uint32_t open;      /* samples that lack passes */
     size_t first_open;  /* the first of them; KPROF_NO_SAMPLE: there is none */
-    uint32_t window;    /* the last one in which a launch was measured, from 1 */
+    uint32_t window;    /* the last one that measured a launch, from 1 */
     uint32_t in_window; /* launches measured in that */
 } kprof_group;
 

@@ -87,8 +87,8 @@ static waiter *find(const void *context)
     return w;
 }
 
-/* If the last wait timed out, the work waits for the application, or takes long. Does it still go on, whatever ended
- * beside it? */
+/* If the last wait timed out, the work waits for the application, or takes long. Is it still going on, whatever else
+ * has ended? */
 static bool is_stuck(const waiter *w, const kprof_progress *now)
 {
     return w->timed_out && w->stuck.first == now->first && (now->first > 0 || w->stuck.passed == now->passed);

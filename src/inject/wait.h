@@ -1,5 +1,5 @@
 /* Waits for the GPU's work, and lets no call of the application wait for long: that work may wait for the application
- * itself. No call is held for more than a tenth of a second in which no work on the GPU ends. */
+ * itself. A call is held for at most a tenth of a second while no work on the GPU ends. */
 #ifndef KPROF_INJECT_WAIT_H
 #define KPROF_INJECT_WAIT_H
 
@@ -22,7 +22,7 @@ int64_t kprof_wait_spent_ns(void);
 kprof_status kprof_wait_for_context(void *context) KPROF_MUST_CHECK;
 /* The same, but for `limit_ns` at most. 0 only looks: it does not wait. */
 kprof_status kprof_wait_at_most(void *context, int64_t limit_ns) KPROF_MUST_CHECK;
-/* Is the work still going on that a wait timed out for? */
+/* A wait has timed out: is the work that it was for still going on? */
 bool kprof_wait_goes_on(const void *context);
 /* Does this result mean that the context has nothing more to do? A context in error has not. */
 static inline bool kprof_wait_is_idle(kprof_status status)

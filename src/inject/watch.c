@@ -26,7 +26,7 @@ kprof_launch_state kprof_the_launches;
 /* After this many quarters of a second, give the counters back although no process of the run wants them. */
 #define MAX_IDLE_CALLS 12
 
-/* With --kill yes: have all launches been chosen that were asked for, and was that not told yet? */
+/* With --kill yes: has kprof chosen all launches that were asked for, and not said so yet? */
 bool kprof_watch_may_be_done(void)
 {
     return kprof_engine.process.config.kills && !atomic_load(&kprof_the_launches.told_done) &&
@@ -78,7 +78,7 @@ static void tell_unreached(uint64_t launches)
 void kprof_watch_write_end(void)
 {
     const uint64_t launches = atomic_load(&kprof_engine.process.launches);
-    if (!kprof_engine.process.config.census) /* which measures none, whatever the conditions */
+    if (!kprof_engine.process.config.census) /* a census measures none, whatever the conditions */
         tell_unreached(launches);
     kprof_choose_write_counts();
     kprof_record record = {.type = KPROF_RECORD_END};
@@ -171,7 +171,7 @@ bool kprof_watch_give_back(unsigned calls)
     return done;
 }
 
-/* Is there something that the process would take with it? CUPTI keeps activities for a while. */
+/* Would something be lost if the process ended now? CUPTI keeps activities for a while. */
 bool kprof_watch_has_unwritten(void)
 {
     const kprof_config *config = &kprof_engine.process.config;

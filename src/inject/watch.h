@@ -1,10 +1,11 @@
-/* What is closed, written and given back while the application makes no call: in a pause, and as the process ends. */
+/* Closes batches, writes counts and gives counters back while the application makes no call: in a pause, and as the
+ * process ends. */
 #ifndef KPROF_INJECT_WATCH_H
 #define KPROF_INJECT_WATCH_H
 
 #include <stdbool.h>
 
-/* What closes a batch when a signal is about to end the process, in messages. */
+/* Messages give this as the reason for closing a batch when a signal is about to end the process. */
 #define KPROF_CLOSED_BY_SIGNAL "a signal"
 
 /* The hook of kprof_idle_start. The process has launched nothing for `calls` quarters of a second, and may be about to
@@ -13,10 +14,10 @@
 bool kprof_watch_give_back(unsigned calls);
 /* The counts of all kernels, and that the process ends in an orderly way. */
 void kprof_watch_write_end(void);
-/* Is there something that the process would take with it? CUPTI keeps activities for a while. */
+/* Would something be lost if the process ended now? CUPTI keeps activities for a while. */
 bool kprof_watch_has_unwritten(void);
 
-/* With --kill yes: have all launches been chosen that were asked for, and was that not told yet? */
+/* With --kill yes: has kprof chosen all launches that were asked for, and not said so yet? */
 bool kprof_watch_may_be_done(void);
 /* Tell that the process may be ended, if nothing is open. Needs the gate, alone. */
 void kprof_watch_tell_done(void);

@@ -86,7 +86,7 @@ void kprof_item_definition_free(kprof_item_definition *item); /* members */
 kprof_status kprof_section_candidates(const kprof_section_definition *definition, kprof_host *host,
                                       kprof_strlist *out) KPROF_MUST_CHECK;
 
-/* The metrics from which a section may choose. */
+/* The metrics that a section may choose from. */
 typedef struct kprof_supply {
     kprof_host *host;
     const kprof_strlist *only; /* in alphabetical order; NULL: all metrics that the chip can collect */

@@ -1,5 +1,5 @@
-/* Explains one metric: what it counts, on which chip, in how many passes, and which sections show it. Explains a
- * section or a finding: its subject and its metrics. */
+/* Explains one metric: what it counts, the chips that have it, how many passes it takes, and the sections that show it.
+ * Explains a section or a finding: its subject and its metrics. */
 #ifndef KPROF_METRICSET_EXPLAIN_H
 #define KPROF_METRICSET_EXPLAIN_H
 
@@ -17,7 +17,7 @@ typedef struct kprof_full_name {
     char *unit; /* or NULL */
 } kprof_full_name;
 
-/* A value of a section in which the metric is shown. */
+/* A value of a section that shows the metric. */
 typedef struct kprof_explained_place {
     const char *section; /* id, borrowed from the catalog */
     char *value;         /* the metric, or the derived value that is computed from it */

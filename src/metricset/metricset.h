@@ -120,7 +120,7 @@ kprof_status kprof_metrics_check(const kprof_catalog *catalog, kprof_host *host,
 /* A selection resolved for one chip. */
 typedef struct kprof_plan {
     char *chip;
-    kprof_strlist collect;  /* hardware metrics in the order in which to collect and store them */
+    kprof_strlist collect;  /* hardware metrics, as they are to be collected and stored */
     kprof_strlist shown;    /* names that --metrics asked for, expanded; a subset of `collect` and launch__* names */
     kprof_strlist left_out; /* hardware metrics that were asked for but exceed the limits, the most useful first */
     kprof_item *computed;   /* [computed_count]: values of --metrics that are expressions over what is collected */

@@ -1,4 +1,4 @@
-/* Resolves a selection for one chip: which sections, which metrics in which order, and in how many passes. */
+/* Resolves a selection for one chip: its sections, the order of its metrics, and the number of passes. */
 #include "metricset/queue.h"
 #include "metricset/select.h"
 
@@ -244,7 +244,7 @@ static kprof_status check_candidates(const kprof_catalog *catalog, const bool *w
     return status;
 }
 
-/* A cut supply adds nothing to `collect`, and sections of which it leaves nothing are left out. */
+/* A cut supply adds nothing to `collect`, and a section that it leaves nothing of is left out. */
 static kprof_status resolve_sections(const kprof_catalog *catalog, const bool *wanted, const kprof_supply *supply,
                                      kprof_plan *out)
 {

@@ -9,7 +9,7 @@
 enum { KPROF_MOST_METRICS = 2048, KPROF_MOST_BASES = 1024 };
 /* Patterns in --metrics: to look one up among all names takes up to 0.1 s. */
 enum { KPROF_MOST_PATTERNS = 32 };
-/* Names in the sections that are asked for, each of which is compared with those before. kprof's own are 500. */
+/* Names in the sections that are asked for. Each is compared with those before. kprof's own are 500. */
 enum { KPROF_MOST_CANDIDATES = 16384 };
 
 /* Is it "breakdown:THROUGHPUT" or "group:SECTION", which stand for several names? */

@@ -117,8 +117,7 @@ kprof_status kprof_packing_read(kprof_host *host, const kprof_strlist *names, co
                                 kprof_packing *out) KPROF_MUST_CHECK;
 void kprof_packing_free(kprof_packing *packing); /* members */
 
-/* The goals of a search, in the order in which the planner pursues them. A later goal gives up nothing that an
- * earlier one gained. */
+/* The goals of a search, in the order of their weight. A later goal gives up nothing that an earlier one gained. */
 typedef enum kprof_goal {
     KPROF_OTHER_DOMAINS, /* each counter is read in the domain that the fewest others want */
     KPROF_FEWER_PASSES,

@@ -1,5 +1,4 @@
-/* Plans what is collected on one chip: which names, in which passes, with which witnesses, and at what cost. Needs no
- * GPU. */
+/* Plans a collection on one chip: its names, passes, witnesses and costs. Needs no GPU. */
 #ifndef KPROF_PLANNER_PLANNER_H
 #define KPROF_PLANNER_PLANNER_H
 

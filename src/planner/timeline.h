@@ -8,7 +8,7 @@
 /* The prefix of such a name where it stands beside others, as ncu has it. */
 #define KPROF_TIMELINE_PREFIX "pmsampling:"
 
-/* What is sampled together. The first name is KPROF_SAMPLE_ACTIVITY, in each pass. */
+/* One pass of samples. Its first name is KPROF_SAMPLE_ACTIVITY, as in each pass. */
 typedef struct kprof_timeline_pass {
     kprof_strlist metrics;
     kprof_config_image image;
@@ -20,8 +20,8 @@ typedef struct kprof_timeline_plan {
     kprof_strlist left_out; /* names that the most passes have no space for */
 } kprof_timeline_plan;
 
-/* Put the names, each of which kprof_host_can_sample, into passes: each into the first that has space for it. With
- * `most` > 0 there are so many passes at most. The plan is freed with kprof_timeline_free, on failure too. */
+/* Put each name into the first pass that has space for it; kprof_host_can_sample holds for all of them. With `most` > 0
+ * there are so many passes at most. The plan is freed with kprof_timeline_free, on failure too. */
 kprof_status kprof_timeline_make(kprof_host *host, const kprof_strlist *names, size_t most,
                                  kprof_timeline_plan *out) KPROF_MUST_CHECK;
 void kprof_timeline_free(kprof_timeline_plan *plan); /* members */

@@ -126,7 +126,7 @@ static void note_cost(const kprof_batch_state *state)
         kprof_capacity_note(state->context, state->ranges.wanted == state->ranges.capacity, passes_ms);
 }
 
-/* Tell what came of the batch, and forget it. */
+/* Report the batch, and forget it. */
 static void finish(kprof_batch *batch, const char *why, kprof_status status)
 {
     kprof_batch_state *state = &batch->state;
@@ -174,9 +174,9 @@ static kprof_status end_own_run(kprof_batch *batch, kprof_status awaited)
     return kprof_own_run_end(&batch->own, &batch->state, &batch->passes, awaited);
 }
 
-/* Choose what replays repeat. They end with the last chosen launch, and before what may wait for work that the batch
- * does not have. They go on to the copy that closes the batch if that is to be compared, unless the kernels before it
- * would be too many for automatic ranges. */
+/* Choose the launches that replays repeat. They end with the last chosen launch, and before what may wait for work that
+ * the batch does not have. They go on to the copy that closes the batch if that is to be compared, unless the kernels
+ * before it would be too many for automatic ranges. */
 static kprof_status choose_replayed(kprof_batch *batch)
 {
     const kprof_batch_state *state = &batch->state;

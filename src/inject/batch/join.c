@@ -176,8 +176,8 @@ static bool begin_range(kprof_batch *batch, const kprof_batch_launch *launch, kp
     return enter_window(batch, launch, &decision, status);
 }
 
-/* Have the launch run outside of batches, to see whether it ends by itself. If earlier work takes long, kprof could not
- * tell whether the launch does. */
+/* Let the launch run outside of batches, to see whether it ends by itself. If earlier work takes long, kprof cannot see
+ * that. */
 static bool watch(kprof_batch *batch, const kprof_batch_launch *launch, const kprof_decision *decision,
                   kprof_status *status)
 {

@@ -133,7 +133,7 @@ static kprof_status check_may_replay(const kprof_batch_state *state)
     return why ? kprof_fail(KPROF_NOT_COLLECTED, "the launch was not repeated: %s", why) : KPROF_OK;
 }
 
-/* How a replay of the batch runs one launch or transfer, beside the passes. */
+/* Runs one launch or transfer in a replay that is no pass. */
 typedef kprof_status further_run(kprof_replay *replay, kprof_batch_state *state, kprof_open_launch *launch);
 
 static kprof_status run_for_source(kprof_replay *replay, kprof_batch_state *state, kprof_open_launch *launch)
@@ -185,7 +185,7 @@ static void measure_timelines(kprof_replay *replay, kprof_batch_state *state, co
         goes_on = kprof_timelines_end(&replay->timelines, state, run_further(replay, state, passes, run_for_timeline));
 }
 
-/* Samples come before the passes, since a function that a pass has seen first may have none any more. */
+/* Samples come before the passes, since a function that a pass has seen before them may get no samples any more. */
 static kprof_status run_passes(kprof_replay *replay, kprof_batch_state *state, kprof_passes *passes)
 {
     bool more = true;
@@ -235,7 +235,7 @@ static kprof_status run_tries(kprof_replay *replay, kprof_batch_state *state, kp
 
 typedef kprof_status replay_function(kprof_replay *replay, kprof_batch_state *state, kprof_passes *passes);
 
-/* Once a pass was measured, a failure is only noted: the passes before it gave values. */
+/* After the first pass kprof only notes a failure: the passes before it gave values. */
 static kprof_status replay_and_restore(kprof_replay *replay, kprof_batch_state *state, kprof_passes *passes,
                                        replay_function *replays)
 {

@@ -1,4 +1,4 @@
-/* One replay after the other: which launches are measured in it, and what came of that. */
+/* Chooses the launches that each replay measures, one replay after the other, and keeps their records. */
 #include "inject/batch/source.h"
 
 #include "core/monotonic.h"
@@ -263,7 +263,7 @@ static bool is_measured(const kprof_open_launch *launch)
     return launch->chosen && !kprof_launch_is_graph(&launch->record);
 }
 
-/* With the round of the times, or of the period that the user gives. */
+/* The first round counts, too: it only times launches, or has the period that the user gives. */
 static size_t most_rounds(void)
 {
     const size_t passes = kprof_engine.process.config.sampling_passes;

@@ -11,7 +11,7 @@ typedef enum kprof_source_kind {
     KPROF_COUNTED, /* of what a launch's instructions count */
     KPROF_SAMPLED, /* with samples */
     KPROF_SOURCE_KINDS,
-    KPROF_TIMED = KPROF_SOURCE_KINDS /* nothing is measured but how long launches take: their samples depend on it */
+    KPROF_TIMED = KPROF_SOURCE_KINDS /* only how long launches take: their samples depend on it */
 } kprof_source_kind;
 
 /* The values of one function of a launch, or why a launch has none. */

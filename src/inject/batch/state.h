@@ -25,7 +25,7 @@ typedef struct kprof_open_launch {
     kprof_kernel *kernel;       /* NULL: a transfer */
     bool chosen;
     size_t own_range;           /* around its own run, or that of its graph; KPROF_NO_RANGE: none */
-    size_t range;               /* in which it is measured: of a chosen launch */
+    size_t range;               /* that measures it, if it is chosen */
     kprof_launch_record record; /* of a chosen launch */
     uint32_t period;            /* of its samples, as a power of two; 0: none are to be taken any more */
     uint64_t interval_ns;       /* of its samples over time; 0: none are to be taken */
@@ -114,7 +114,7 @@ bool kprof_state_saves_host(const kprof_batch_state *state);
 bool kprof_state_has_host(const kprof_batch_state *state);
 /* Return the kprof_sharing bits that matter to the batch and have been set since it was opened. */
 unsigned kprof_state_new_sharing(const kprof_batch_state *state);
-/* Can the batch not hold so many more ranges? */
+/* Do so many more ranges not fit into the batch? */
 bool kprof_state_is_full(const kprof_batch_state *state, size_t ranges);
 
 /* Do not repeat the batch: something happened that it does not know of. `reason` is a literal. The first one stays. */

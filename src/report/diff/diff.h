@@ -33,7 +33,7 @@ typedef struct kprof_diff_request {
  * where numbers would mislead; UNKNOWN_NAME when a condition's metric is in neither report. */
 extern const kprof_page_row kprof_diff_page;
 
-/* In the order in which they are shown. */
+/* In the order that they are shown in. */
 typedef enum kprof_judgement {
     KPROF_JUDGEMENT_WORSE,
     KPROF_JUDGEMENT_BETTER,

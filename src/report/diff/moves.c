@@ -20,7 +20,7 @@ typedef struct counted_place {
 
 /* The places of a kernel. */
 typedef struct counted_places {
-    counted_place *items; /* [count], of which the first `merged` differ and are sorted */
+    counted_place *items; /* [count]; the first `merged` differ and are sorted */
     size_t count, merged;
     double samples[KPROF_SIDES];
     bool has_lines[KPROF_SIDES];

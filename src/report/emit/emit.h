@@ -89,7 +89,7 @@ typedef struct kprof_emit_findings {
     const kprof_found **open; /* [open_count] of those told: not evaluated, although the launch has the section */
     size_t open_count;
 } kprof_emit_findings;
-/* A row of the verdict, in which the section to look at next has its heading. As kprof_verdict_describe otherwise. */
+/* A row of the verdict. The section to look at next has its heading there. As kprof_verdict_describe otherwise. */
 kprof_verdict_text kprof_emit_verdict_row(const kprof_emit_findings *all, kprof_verdict_row row, bool base_units);
 /* Append a sentence to `out` if a throughput, as printed, is above all its parts in the table. */
 void kprof_table_describe_excess(const kprof_emit_table *table, kprof_strbuf *out);

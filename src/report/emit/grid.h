@@ -36,8 +36,8 @@ typedef struct kprof_grid {
     kprof_strbuf texts; /* of all cells, each ended by a NUL */
     /* Lines keep within `width` columns (0: any). The grid takes these steps, in this order, until they do: it leaves
      * out the last column if that holds bars; it breaks the texts of the last key column into lines; it prints the
-     * other columns in several blocks, each with the key columns before it. A key of which a word would be cut
-     * stands above the rest of its row. */
+     * other columns in several blocks, each with the key columns before it. A key where a word would be cut stands
+     * above the rest of its row. */
     size_t width;
     bool has_bars;
     bool wraps; /* instead of the second step it breaks the texts of all columns, the widest first; and before

@@ -1,4 +1,4 @@
-/* What --census counted and timed, summed up over processes and shapes. */
+/* The counts and times of --census, summed up over processes and shapes. */
 #ifndef KPROF_REPORT_CENSUS_H
 #define KPROF_REPORT_CENSUS_H
 

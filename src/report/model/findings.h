@@ -52,7 +52,7 @@ void kprof_rules_free(kprof_rules *rules);
  * is valid until the next call. */
 const kprof_findings *kprof_rules_apply(kprof_rules *rules, const double *values);
 
-/* What was evaluated last. */
+/* The result of the last evaluation. */
 const kprof_findings *kprof_rules_findings(const kprof_rules *rules);
 /* Give a finding its places until the next evaluation. They are borrowed. */
 void kprof_rules_place(kprof_rules *rules, size_t index, const struct kprof_found_place *places, size_t count);

@@ -47,7 +47,7 @@ static kprof_status match_nvtx(const launch_walker *walker, sqlite3_stmt *row, b
     return KPROF_OK;
 }
 
-/* What counting looks at. */
+/* Read what the filter counts a launch by. */
 static kprof_status read_place(const launch_walker *walker, const kprof_model_launch *launch, sqlite3_stmt *row,
                                kprof_filter_launch *out)
 {

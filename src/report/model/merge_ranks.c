@@ -161,7 +161,7 @@ static void tell_incomplete(kprof_report *report)
                   (long long)count, count == 1 ? " was" : "es were", count == 1 ? "s" : "");
 }
 
-/* What the reports say of their ranks. */
+/* The ranks that the reports name. */
 typedef struct rank_facts {
     int64_t reports, ranks;        /* all, and those of ranks */
     int64_t distinct, sizes, size; /* different ranks; sizes of jobs, and the largest */

@@ -98,7 +98,7 @@ static uint64_t count_differences(kprof_sample from, kprof_sample to, double lim
     return found;
 }
 
-/* The smallest difference above `limit`, of which there is one. */
+/* The smallest difference above `limit`; there is one. */
 static double next_difference(kprof_sample from, kprof_sample to, double limit)
 {
     double next = INFINITY;

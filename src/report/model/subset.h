@@ -17,7 +17,7 @@ typedef struct kprof_subset {
     size_t range_count;
     /* Sections and metrics; with all three lists empty, all are taken. */
     const kprof_strlist *sections;        /* ids or "regex:..." */
-    const kprof_strlist *sections_of_set; /* ids, of which the report has one at least */
+    const kprof_strlist *sections_of_set; /* ids; the report has one of them at least */
     const kprof_strlist *metrics;         /* full names, base names, aliases or "regex:..."; they become a section */
     const kprof_catalog *catalog;         /* that has the aliases, and tells of sections; NULL: there is none */
 } kprof_subset;

@@ -25,7 +25,7 @@
 #define ON_GPU                                                                                                         \
     "'device', device, 'context', context, 'stream', stream, 'correlation', correlation, 'graph node id', "            \
     "coalesce(graph_node, 0)"
-/* What calls asked for. */
+/* The work that calls asked for. */
 #define WORK                                                                                                           \
     "work AS (SELECT process_id, correlation, device, context, stream, start_ns FROM trace_kernel" KNOWN               \
     " UNION ALL SELECT process_id, correlation, device, context, stream, start_ns FROM trace_copy" KNOWN               \

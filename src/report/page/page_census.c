@@ -24,7 +24,7 @@ static kprof_emit_field share_field(const char *label, double ns, const kprof_ce
     return kprof_field_pct("time_share_pct", label, census->total_ns > 0 ? 100 * ns / census->total_ns : NAN);
 }
 
-/* What all rows are shown with. */
+/* All rows share these. */
 typedef struct shown_census {
     const kprof_page_context *context;
     const kprof_census *census;

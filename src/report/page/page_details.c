@@ -190,7 +190,7 @@ static void show_hot_line(const kprof_launch_page *page, const kprof_model_launc
         page->emitter->ops->hot_line(page->emitter, &hot->lines[at].line);
 }
 
-/* Where any launch of the report has something over time. */
+/* If a launch of the report has samples over time, read those of this one. */
 static void show_over_time(const kprof_launch_page *page, const kprof_model_launch *launch)
 {
     kprof_launch_timeline timeline;

@@ -4,7 +4,7 @@
 
 #include "report/page/page.h"
 
-/* Its content is a kprof_strlist of the tables' names, each of which kprof_trace_stats_find knows. */
+/* Its content is a kprof_strlist of names of tables that kprof_trace_stats_find knows. */
 extern const kprof_page_row kprof_stats_page;
 
 /* Append the names of the tables that were asked for, or those of the usual ones where none was. UNKNOWN_NAME, with a

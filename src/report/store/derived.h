@@ -43,7 +43,7 @@ typedef struct kprof_roofline_input {
 
 typedef struct kprof_roofline_point {
     double intensity;  /* FLOP per byte: work / traffic */
-    double ridge;      /* FLOP per byte at which compute takes over from memory: work_peak / traffic_peak */
+    double ridge;      /* FLOP per byte where compute takes over from memory: work_peak / traffic_peak */
     double attainable; /* FLOP per second: min(work_peak, intensity * traffic_peak) */
     double pct;        /* work of attainable, per cent */
     double headroom;   /* attainable / work: 1.4 is "1.4 times below the roof" */

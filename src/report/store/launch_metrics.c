@@ -211,7 +211,7 @@ static void put(value_list *list, const char *name, double value)
     put_anyway(list, name, list->is_graph ? NAN : value);
 }
 
-/* The ways in which the rows of core/fields.h make metrics of a number. */
+/* The ways that the rows of core/fields.h make metrics of a number. */
 #define NONE()                  (void)number;
 #define VALUE(name, unit, help) put(list, name, (double)*number);
 #define KNOWN(name, unit, help) put(list, name, known((double)*number));

@@ -88,7 +88,7 @@ void kprof_rows_describe(kprof_rows table, const void *row, kprof_strbuf *out);
 /* Append ", NAME" for each column that refers to no other row. */
 void kprof_rows_list_plain(kprof_rows table, kprof_strbuf *out);
 
-/* Fill `row` from `columns`, the first of which is the id. Texts are those of kprof_store_text, and owned by the row.
+/* Fill `row` from `columns`; the first column is the id. Texts are those of kprof_store_text, and owned by the row.
  * Numbers that the report is too old to have are 0, or -1 if they are optional. False when out of memory. */
 bool kprof_rows_read(const kprof_report *report, kprof_rows table, sqlite3_stmt *columns, void *row);
 /* Free the texts of a row that was read. */
