@@ -47,6 +47,13 @@ class Instructions(Case):
             self.assertGreater(self.query("run.kprof", "SELECT count(*) FROM instruction_value")[0][0], 0)
             self.assertEqual(self.query("run.kprof", "SELECT DISTINCT measured, reason FROM launch"), [(1, "")])
 
+    def test_launches_stay_apart_where_that_is_asked_for(self):
+        self.measure("--set", "source", "--source-per-launch")
+        self.assertEqual(self.query("run.kprof", "SELECT link.launch_id, counted, sampled FROM code_profile JOIN "
+                                    "launch_code_profile AS link ON profile_id = code_profile.id ORDER BY 1"),
+                         [(0, 1, 1), (1, 1, 1), (2, 1, 1)])
+        self.assertEqual(self.query("run.kprof", "SELECT count(*) FROM code_profile"), [(3,)])
+
     def test_nothing_of_it_happens_unless_it_is_asked_for(self):
         self.measure("--set", "full", "--section-exclude", "SourceCounters")
         self.assertEqual(self.query("run.kprof", "SELECT count(*) FROM code_profile"), [(0,)])

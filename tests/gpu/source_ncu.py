@@ -3,15 +3,15 @@
 What is counted of an instruction must be equal; of a column that differs the first rows are printed, and both pages of
 that kernel stay among the results, as NAME-kprof.csv.gz and NAME-ncu.csv.gz.
 
-Both take samples every 512 cycles of five launches, and neither changes clocks. Samples are not independent: SMs begin
-a launch together, so what one samples at a time the others sample, too. The square root of their number is no error of
-their share then. So a share is that of each of the launches, and its error comes from how these vary: the standard
-error of their mean, but no less than that of independent samples. Means of the two may differ by five such errors of
-both (of five values that is three of many), or by one point where that is more.
+Both take samples every 512 cycles of five launches (of the product three), and neither changes clocks. Samples are
+not independent: SMs begin a launch together, so what one samples at a time the others sample, too. The square root of
+their number is no error of their share then. So a share is that of each of the launches, and its error comes from how
+these vary: the standard error of their mean, but no less than that of independent samples. Means of the two may
+differ by five such errors of both (of five values that is three of many), or by one point where that is more.
 
 Prints Markdown, also to a file; exits 1 when something differs, 77 where there is no GPU or no ncu.
 
-    source_ncu.py [--output FILE] [KERNEL...]
+    source_ncu.py [--cache-control all|none] [--output FILE] [KERNEL...]
 """
 import argparse
 import collections
@@ -26,19 +26,16 @@ import tempfile
 import harness
 
 # The first launches of a kernel, by a pattern of its name, of a program.
-Case = collections.namedtuple("Case", "pattern words")
+Case = collections.namedtuple("Case", "pattern words launches", defaults=[5])
 CASES = {
-    "vectorAdd": Case("^vectorAdd", ["{programs}/vectorAdd", "5"]),
-    "transposeConflicts": Case("^transposeConflicts", ["{programs}/transpose", "5"]),
-    "reduceSum": Case("^reduceSum", ["{programs}/reduction", "5"]),
-    "softmax": Case("^softmax", [sys.executable, "{here}/programs/softmax_and_products.py", "5"]),
-    "gemm": Case("gemm|nvjet|cutlass", [sys.executable, "{here}/programs/softmax_and_products.py", "5"]),
+    "vectorAdd": Case("^vectorAdd", ["{programs}/vectorAdd", "{launches}"]),
+    "transposeConflicts": Case("^transposeConflicts", ["{programs}/transpose", "{launches}"]),
+    "reduceSum": Case("^reduceSum", ["{programs}/reduction", "{launches}"]),
+    "softmax": Case("^softmax", [sys.executable, "{here}/programs/softmax_and_products.py", "{launches}"]),
+    "gemm": Case("gemm|nvjet|cutlass", [sys.executable, "{here}/programs/softmax_and_products.py", "{launches}"], 3),
 }
 SAMPLES, TEXT = "# Samples", "Source"
 ERRORS, POINTS = 5, 1.0
-LAUNCHES = 5
-# The program of gemm has two kernels of that pattern, one after the other.
-MATCHES = 2 * LAUNCHES
 SAMPLING = ["--warp-sampling-interval", "4", "--warp-sampling-buffer-size", str(256 << 20)]
 EXAMPLES = 2  # instructions of a column that differs, with all their columns
 
@@ -55,7 +52,7 @@ def read_pages(text):
             pages.append({})
         elif header and row and row[0].startswith("0x"):
             pages[-1][int(row[0], 16)] = dict(zip(header, row))
-    return [{address - min(page): row for address, row in page.items()} for page in pages if page][:LAUNCHES]
+    return [{address - min(page): row for address, row in page.items()} for page in pages if page]
 
 
 def is_sampled(column):
@@ -63,10 +60,11 @@ def is_sampled(column):
 
 
 def count_faults(ours, theirs):
-    """What is counted otherwise: columns that both have, of each instruction. Texts are those of one disassembler."""
+    """What is counted otherwise of each instruction. Texts are those of one disassembler."""
     if set(ours) != set(theirs):
         return [f"kprof has {len(ours)} instructions, ncu {len(theirs)}"]
-    faults = []
+    first = min(ours, default=None)
+    faults = [f"kprof has no column {column}" for column in theirs.get(first, ()) if column not in ours[first]]
     for address in sorted(ours):
         for column, value in theirs[address].items():
             own = ours[address].get(column)
@@ -131,17 +129,21 @@ def differing_rows(ours, theirs):
     return lines
 
 
-def run_kprof(case, words, folder):
+# Twice the launches, as the program of gemm has two kernels of that pattern, one after the other.
+def chosen(case, cache_control):
+    return [*SAMPLING, "--cache-control", cache_control, "-k", f"regex:{case.pattern}", "-c", 2 * case.launches]
+
+
+def run_kprof(options, words, folder):
     report = f"{folder}/kprof.kprof"
-    options = ["--set", "source", "--source-per-launch", *SAMPLING, "-k", f"regex:{case.pattern}", "-c", MATCHES, "-f",
-               "-o", report]
+    options = ["--set", "source", "--source-per-launch", *options, "-f", "-o", report]
     harness.run([harness.kprof(), *options, *words], limit=300)
     return harness.run([harness.kprof(), "report", report, "--page", "source", "--csv", "--csv-layout", "ncu"]).stdout
 
 
-def run_ncu(case, words):
-    options = ["--section", "SourceCounters", "--clock-control", "none", *SAMPLING, "-k", f"regex:{case.pattern}",
-               "-c", MATCHES, "--page", "source", "--print-source", "sass", "--csv"]
+def run_ncu(options, words):
+    options = ["--section", "SourceCounters", "--clock-control", "none", *options, "--page", "source",
+               "--print-source", "sass", "--csv"]
     return harness.run([harness.ncu(), *options, *words], limit=300).stdout
 
 
@@ -151,12 +153,13 @@ def keep(name, texts):
             file.write(text)
 
 
-def compare(name, case, folder):
+def compare(name, cache_control, folder):
     """(a row of the table, what is wrong, rows that differ)."""
-    places = {"programs": harness.programs(), "here": harness.ROOT / "tests/gpu"}
-    words = [word.format(**places) for word in case.words]
-    texts = {"kprof": run_kprof(case, words, folder), "ncu": run_ncu(case, words)}
-    ours, theirs = (read_pages(text) for text in texts.values())
+    case = CASES[name]
+    places = {"programs": harness.programs(), "here": harness.ROOT / "tests/gpu", "launches": case.launches}
+    options, words = chosen(case, cache_control), [word.format(**places) for word in case.words]
+    texts = {"kprof": run_kprof(options, words, folder), "ncu": run_ncu(options, words)}
+    ours, theirs = (read_pages(text)[:case.launches] for text in texts.values())
     if not ours or not theirs:
         keep(name, texts)
         told = f"{name}: kprof has {len(ours)} launches with instructions, ncu {len(theirs)}"
@@ -173,6 +176,7 @@ def compare(name, case, folder):
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("kernels", nargs="*", metavar="KERNEL", help=", ".join(CASES) + " (all)")
+    parser.add_argument("--cache-control", choices=("all", "none"), default="all", help="of both tools (all)")
     parser.add_argument("--output", help="Markdown file (source-ncu.md among the results)")
     options = parser.parse_args()
     for name in set(options.kernels) - set(CASES):
@@ -183,7 +187,7 @@ def main():
     rows, faults, differing = [], [], []
     with tempfile.TemporaryDirectory(prefix="kprof-source-") as folder:
         for name in options.kernels or CASES:
-            row, found, examples = compare(name, CASES[name], folder)
+            row, found, examples = compare(name, options.cache_control, folder)
             rows.append(row)
             faults += found
             differing += [f"    {name}", *examples] if examples else []

@@ -38,6 +38,11 @@ class Comparison(unittest.TestCase):
                          ["0x0 Instructions Executed: kprof has 7, ncu 8"])
         self.assertEqual(source_ncu.count_faults(page(), {}), ["kprof has 2 instructions, ncu 0"])
 
+    def test_a_column_that_kprof_lacks_is_a_fault(self):
+        ours, theirs = page(), page()
+        del ours[0]["Instructions Executed"]
+        self.assertEqual(source_ncu.count_faults(ours, theirs), ["kprof has no column Instructions Executed"])
+
     def test_rows_that_differ_are_shown_whole(self):
         ours, theirs = source_ncu.differing_rows(page(), page(count=8))
         self.assertEqual(theirs, "    0x0 ncu: Address 0x0, Source NOP, # Samples 500, Instructions Executed 8, "

@@ -145,22 +145,24 @@ static kprof_status function_row(kprof_code_ingest *ingest, const kprof_code_pla
     return status;
 }
 
-/* The profile of a kernel, device and shape; 0: there is none yet, and `text` is remembered for the next one. */
+/* Find or make the profile of a kernel, device and shape, or of the launch alone: its records need not follow each
+ * other, as batches are sampled before they are counted. */
 static kprof_status add_profile(kprof_code_ingest *ingest, const kprof_code_place *place, sqlite3_stmt *launch)
 {
     kprof_report *report = place->report;
-    const char *text = (const char *)sqlite3_column_text(launch, 2);
-    const size_t number =
-        report->source_per_launch || !text ? KPROF_NAMES_NONE : kprof_names_find(&ingest->profiles, text);
+    char own[32];
+    snprintf(own, sizeof own, "%lld", (long long)ingest->launch);
+    const char *text = report->source_per_launch ? own : (const char *)sqlite3_column_text(launch, 2);
     if (!text)
         return kprof_store_no_memory(report);
+    const size_t number = kprof_names_find(&ingest->profiles, text);
     ingest->profile = (int64_t)number;
     if (number != KPROF_NAMES_NONE)
         return KPROF_OK;
     kprof_status status =
         ADD_ROW(report, &ingest->profile, ADD_PROFILE, "iiii", place->process, (int64_t)sqlite3_column_int64(launch, 0),
                 (int64_t)sqlite3_column_int64(launch, 1), ingest->launch);
-    if (status != KPROF_OK || report->source_per_launch)
+    if (status != KPROF_OK)
         return status;
     kprof_strlist *texts = &ingest->profile_texts;
     const bool is_known = kprof_strlist_add(texts, text) &&
