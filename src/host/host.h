@@ -94,8 +94,8 @@ kprof_status kprof_host_check(kprof_host *host, const kprof_strlist *names) KPRO
  * remembered. False for NVLink, PCIe and C2C counters, which CUPTI schedules only by themselves. */
 bool kprof_host_can_collect(kprof_host *host, const char *name);
 
-/* Is the GPU at work for the context? Each sample over time has it beside its other metrics, on all chips. */
-#define KPROF_SAMPLE_ACTIVITY "gr__cycles_active.avg.pct_of_peak_sustained_elapsed"
+/* Does an SM work? Each sample over time has it beside its other metrics, on all chips. */
+#define KPROF_SAMPLE_ACTIVITY "sm__cycles_active.avg.pct_of_peak_sustained_elapsed"
 /* True when one pass samples this full name over time, beside KPROF_SAMPLE_ACTIVITY; the answer is remembered. */
 bool kprof_host_can_sample(kprof_host *host, const char *name);
 

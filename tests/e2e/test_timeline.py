@@ -40,7 +40,7 @@ class Timeline(Case):
         self.assertEqual(len(first["samples"]), metrics * SAMPLES)
         text = self.show()
         self.assertIn("Sampled 20 us, Every 2 us", text)
-        self.assertRegex(text, r"GPU Busy +50 % +50 % +50 % +\|@{60}\|")
+        self.assertRegex(text, r"SMs Busy +50 % +50 % +50 % +\|@{60}\|")
         self.assertRegex(text, r"Active Warps .* warp .*\|")
 
     def test_parts_and_merged_reports_have_them(self):

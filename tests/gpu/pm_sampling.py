@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
-"""Compares what is sampled over the time of launches with what the range profiler counts of them: means over the
-samples with values of the whole launch, and sums with sums. Programs must give the results that they give alone.
+"""Compares what is sampled over the time of launches with what the range profiler counts of them: what samples add up
+to, over the launch's duration, with values of the whole launch, and sums with sums. The first and the last sample are
+of the launch in part, so that means over samples would be smaller. Programs must give the results that they give alone.
 Prints Markdown, also to a file; exits 1 when one differs by more than the tolerance, or something is missing.
 
     pm_sampling.py [--launches N] [--tolerance PCT] [--output FILE] [PROGRAM...]
@@ -24,11 +25,13 @@ RATES = [
     "smsp__inst_executed.avg.per_cycle_elapsed",
 ]
 SUMS = ["sm__ctas_launched.sum"]
-LEAST_SAMPLES = 20 # the first and the last sample are of the launch in part
+LEAST_SAMPLES = 20
 LEAST_RATE = 1 # smaller ones are shown, and not compared
 
-OVER_TIME = """SELECT kernel.function, launch.id, metric.name, sum(value * duration_ns) / sum(duration_ns), sum(value),
-count(value) FROM timeline JOIN launch ON launch.id = launch_id JOIN kernel ON kernel.id = kernel_id
+DURATION = "gpu__time_duration.sum"
+
+OVER_TIME = """SELECT kernel.function, launch.id, metric.name, sum(value * duration_ns), sum(value), count(value)
+FROM timeline JOIN launch ON launch.id = launch_id JOIN kernel ON kernel.id = kernel_id
 JOIN metric ON metric.id = metric_id WHERE value IS NOT NULL GROUP BY launch.id, metric.id"""
 WHOLE = "SELECT launch, metric, value FROM launch_metrics"
 REASONS = "SELECT DISTINCT reason FROM timeline_pass WHERE reason != ''"
@@ -52,10 +55,11 @@ def compare(program, base, tolerance_pct):
         reasons = [row[0] for row in database.execute(REASONS)]
     if not sampled:
         raise harness.Failure(f"nothing was sampled: {'; '.join(reasons) or 'no reason'}")
-    for kernel, launch, metric, mean, total, count in sampled:
-        own, other = total if metric in SUMS else mean, whole.get((launch, metric))
-        if metric not in RATES + SUMS or other is None:
+    for kernel, launch, metric, integral, total, count in sampled:
+        duration, other = whole.get((launch, DURATION)), whole.get((launch, metric))
+        if metric not in RATES + SUMS or other is None or not duration:
             continue
+        own = total if metric in SUMS else integral / duration
         differs = difference_pct(own, other)
         is_compared = count >= LEAST_SAMPLES and max(own, other) >= LEAST_RATE
         verdict = "not compared" if not is_compared else "equal" if differs <= tolerance_pct else "**differs**"

@@ -846,10 +846,10 @@ static void test_full_disk(void **state)
 /* Two samples before the SMs are busy, 14 in which they are, and four of a tail. */
 static void store_times(kprof_ingest *ingest, uint64_t launch, size_t rows)
 {
-    static const char *const names[] = {KPROF_SAMPLE_ACTIVITY, "sm__cycles_active.avg.pct_of_peak_sustained_elapsed"};
+    static const char *const names[] = {KPROF_SAMPLE_ACTIVITY, "gr__cycles_active.avg.pct_of_peak_sustained_elapsed"};
     double values[4 * TIME_ROWS];
     for (size_t i = 0; i < rows; i++) {
-        const double row[] = {1000.0 * (double)i, 1000, 100, i < 2 ? 50 : i < 16 ? 80 : 16};
+        const double row[] = {1000.0 * (double)i, 1000, i < 2 ? 50 : i < 16 ? 80 : 16, 100};
         memcpy(values + 4 * i, row, sizeof row);
     }
     kprof_record record = {.type = KPROF_RECORD_TIMELINE, .timeline = {.launch = launch, .reason = "", .names = names}};
