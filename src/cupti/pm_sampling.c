@@ -22,6 +22,7 @@ struct kprof_pm_sampling {
     bool counts_cycles; /* the chip has no trigger by time */
     kprof_host *host;
     CUpti_PmSampling_Object *object; /* NULL: not enabled */
+    bool is_used;                    /* it has been configured */
     const kprof_chip_timeline *pass; /* NULL: not configured */
     uint8_t *empty, *image;          /* [image_size]: counter data as CUPTI begins it, and that of a reading */
     size_t image_size;
@@ -79,6 +80,7 @@ kprof_status kprof_pm_sampling_enable(kprof_pm_sampling *s)
     params.deviceIndex = s->device;
     kprof_status status = check(s, "cuptiPmSamplingEnable", s->cupti->cuptiPmSamplingEnable(&params));
     s->object = status == KPROF_OK ? params.pPmSamplingObject : NULL;
+    s->is_used = false;
     s->pass = NULL;
     return status;
 }
@@ -146,12 +148,23 @@ static kprof_status make_image(kprof_pm_sampling *s, const kprof_chip_timeline *
                  s->cupti->cuptiPmSamplingCounterDataImageInitialize(&init));
 }
 
+/* On an H200, all samples of an object that was configured a second time were missing. */
+static kprof_status take_new_object(kprof_pm_sampling *s)
+{
+    kprof_status status = s->is_used ? kprof_pm_sampling_disable(s) : KPROF_OK;
+    if (status == KPROF_OK)
+        status = kprof_pm_sampling_enable(s);
+    s->is_used = true;
+    return status;
+}
+
 kprof_status kprof_pm_sampling_configure(kprof_pm_sampling *s, const kprof_pm_setup *setup)
 {
-    const bool is_other = s->pass != setup->pass;
     s->pass = NULL;
-    kprof_status status = set_config(s, setup);
-    if (status == KPROF_OK && is_other)
+    kprof_status status = take_new_object(s);
+    if (status == KPROF_OK)
+        status = set_config(s, setup);
+    if (status == KPROF_OK)
         status = make_image(s, setup->pass);
     if (status == KPROF_OK)
         s->pass = setup->pass;

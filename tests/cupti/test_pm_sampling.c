@@ -63,7 +63,7 @@ static CUptiResult disable(CUpti_PmSampling_Disable_Params *p)
 static CUptiResult set_config(CUpti_PmSampling_SetConfig_Params *p)
 {
     assert_int_equal(p->structSize, CUpti_PmSampling_SetConfig_Params_STRUCT_SIZE);
-    assert_true(cupti.enabled && !cupti.runs);
+    assert_true(cupti.enabled && !cupti.runs && !cupti.configured); /* a second time would leave samples missing */
     assert_int_equal(p->configSize, 5);
     assert_memory_equal(p->pConfig, "image", 5);
     cupti.configs++;
@@ -266,7 +266,7 @@ static void test_launches_have_samples_of_their_own(void **state)
     end(s);
 }
 
-static void test_a_pass_is_set_up_once(void **state)
+static void test_each_setup_has_an_object_of_its_own(void **state)
 {
     kprof_pm_sampling *s = open_on("TU102");
     (void)state;
@@ -274,9 +274,9 @@ static void test_a_pass_is_set_up_once(void **state)
     assert_int_equal(cupti.buffer, 4711);
     assert_int_equal(cupti.trigger, CUPTI_PM_SAMPLING_TRIGGER_MODE_GPU_SYSCLK_INTERVAL);
     assert_int_equal(kprof_pm_sampling_configure(s, &(kprof_pm_setup){&passes[0], 5000, 4711}), KPROF_OK);
-    assert_int_equal(cupti.images, 1);
     assert_int_equal(kprof_pm_sampling_configure(s, &(kprof_pm_setup){&passes[1], 5000, 4711}), KPROF_OK);
-    assert_int_equal(cupti.images, 2);
+    assert_int_equal(cupti.enables, 3);
+    assert_int_equal(cupti.images, 3);
     assert_int_equal(cupti.configs, 3);
     end(s);
 }
@@ -353,7 +353,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(test_launches_have_samples_of_their_own, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_a_pass_is_set_up_once, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_each_setup_has_an_object_of_its_own, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_more_samples_than_the_buffers_hold, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_decoding_ends, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_what_cupti_refuses_is_told, set_up, tear_down),

@@ -2,11 +2,14 @@
 """Compares what is sampled over the time of launches with what the range profiler counts of them: what samples add up
 to, over the launch's duration, with values of the whole launch, and sums with sums. The first and the last sample are
 of the launch in part, so that means over samples would be smaller. Programs must give the results that they give alone.
-Prints Markdown, also to a file; exits 1 when one differs by more than the tolerance, or something is missing.
+Prints Markdown, also to a file, and writes the series of each program's first launch to a CSV file beside it; exits 1
+when one differs by more than the tolerance, or something is missing.
 
     pm_sampling.py [--launches N] [--tolerance PCT] [--output FILE] [PROGRAM...]
 """
 import argparse
+import csv
+import pathlib
 import sqlite3
 import sys
 import tempfile
@@ -34,7 +37,10 @@ OVER_TIME = """SELECT kernel.function, launch.id, metric.name, sum(value * durat
 FROM timeline JOIN launch ON launch.id = launch_id JOIN kernel ON kernel.id = kernel_id
 JOIN metric ON metric.id = metric_id WHERE value IS NOT NULL GROUP BY launch.id, metric.id"""
 WHOLE = "SELECT launch, metric, value FROM launch_metrics"
-REASONS = "SELECT DISTINCT reason FROM timeline_pass WHERE reason != ''"
+REASONS = "SELECT DISTINCT printf('pass %d: %s', pass, reason) FROM timeline_pass WHERE reason != ''"
+SERIES = """SELECT launch_id, metric.name, start_ns, timeline.duration_ns, value
+FROM timeline JOIN metric ON metric.id = metric_id WHERE launch_id = (SELECT min(launch_id) FROM timeline)
+ORDER BY metric.id, start_ns"""
 
 
 OPTIONS = ["--set", "pmsampling", "--metrics", ",".join(RATES + SUMS)]
@@ -70,6 +76,12 @@ def compare(program, base, tolerance_pct):
     return rows, failures + [f"{program}: {reason}" for reason in reasons]
 
 
+def keep_series(program, base, writer):
+    """The samples of the first launch."""
+    with sqlite3.connect(f"file:{harness.report_path(base)}?mode=ro", uri=True) as database:
+        writer.writerows((program, *row) for row in database.execute(SERIES))
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("programs", nargs="*", metavar="PROGRAM", help=", ".join(harness.PROGRAMS) + " (all)")
@@ -83,17 +95,22 @@ def main():
         print("pm_sampling.py: no GPU: skipped", file=sys.stderr)
         return harness.SKIPPED
     rows, failures = [], []
-    with tempfile.TemporaryDirectory(prefix="kprof-pm-sampling-") as folder:
+    output = pathlib.Path(options.output or harness.results_folder() / "pm_sampling.md")
+    with (tempfile.TemporaryDirectory(prefix="kprof-pm-sampling-") as folder,
+          open(output.with_suffix(".csv"), "w", encoding="utf-8", newline="") as series):
+        writer = csv.writer(series)
+        writer.writerow(["program", "launch", "metric", "start_ns", "duration_ns", "value"])
         for program in options.programs or harness.PROGRAMS:
             base = f"{folder}/{program}"
             try:
                 harness.measure_as_alone(program, options.launches, OPTIONS, base)
+                keep_series(program, base, writer)
                 more, failed = compare(program, base, options.tolerance)
                 rows += more
                 failures += failed
             except harness.Failure as failure:
                 failures.append(f"{program}: {failure}")
-    document = harness.Document(options.output or harness.results_folder() / "pm_sampling.md")
+    document = harness.Document(output)
     document.add("# Samples over time against values of the launch\n")
     document.add(harness.table(["", ""], harness.facts("tests/gpu/pm_sampling.py " + " ".join(sys.argv[1:]))))
     document.add(harness.table(["program", "kernel", "launch", "metric", "samples", "over time", "in all", "differs, %",
