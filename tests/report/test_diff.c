@@ -304,7 +304,7 @@ static void verdicts_need_all_evidence(void **state)
     assert_int_equal(judge(1.05, NAN, 0.001), KPROF_JUDGEMENT_WORSE); /* no cycles were measured */
 }
 
-/* A report of one launch of each kernel. */
+/* A report of one launch of each kernel: "_Z5otherv", or "_Z5otherv 4096" with so many bytes of shared memory. */
 static void write_kernels(const char *path, const char *const *mangled)
 {
     fixture_metrics metrics = fixture_metrics_load();
@@ -315,7 +315,11 @@ static void write_kernels(const char *path, const char *const *mangled)
     for (size_t i = 0; mangled[i]; i++) {
         kprof_record record = {.type = KPROF_RECORD_KERNEL, .kernel = fixture_kernel()};
         record.kernel.kernel = 10 + (uint32_t)i;
-        record.kernel.mangled = mangled[i];
+        char name[64];
+        unsigned shared_bytes = record.kernel.static_smem_bytes;
+        assert_true(sscanf(mangled[i], "%63s %u", name, &shared_bytes) > 0);
+        record.kernel.mangled = name;
+        record.kernel.static_smem_bytes = shared_bytes;
         fixture_store(ingest, &record);
         record = (kprof_record){.type = KPROF_RECORD_LAUNCH, .launch = fixture_launch(&metrics)};
         record.launch.kernel = 10 + (uint32_t)i;
@@ -365,14 +369,31 @@ static void renamed_kernels_match_where_nothing_else_does(void **state)
     char text[1024];
 #define LIST(...) (const char *const[]){__VA_ARGS__, NULL}
     find_pairs(LIST(tile16, other), LIST(tile32), text);
-    assert_string_equal(text, "void tile<16>(float*)=void tile<32>(float*)[2] ");
+    assert_string_equal(text, "void tile<16>(float*)=void tile<32>(float*)[3] ");
     find_pairs(LIST(tile16), LIST(tile32, tile64), text); /* it may be either */
     assert_string_equal(text, "");
     find_pairs(LIST(tile16, tile32), LIST(tile32, tile64), text); /* the others are left over, one on each side */
     assert_string_equal(text, "void tile<32>(float*)=void tile<32>(float*)[0] "
-                              "void tile<16>(float*)=void tile<64>(float*)[2] ");
+                              "void tile<16>(float*)=void tile<64>(float*)[3] ");
     find_pairs(LIST(other), LIST(tile32), text);
     assert_string_equal(text, "");
+}
+
+/* What a padded tile needs, say. */
+static void kernels_match_that_need_other_shared_memory(void **state)
+{
+    (void)state;
+    static const char name[] = "_Z9transposePf";
+    static const char before[] = "_Z9transposePf 4096", after[] = "_Z9transposePf 4224";
+    char text[1024];
+    find_pairs(LIST(before), LIST(after), text);
+    assert_string_equal(text, "transpose(float*)=transpose(float*)[2] ");
+    find_pairs(LIST(before), LIST(name, after), text); /* it may be either */
+    assert_string_equal(text, "");
+    find_pairs(LIST(name, before), LIST(name, after), text);
+    assert_string_equal(text, "transpose(float*)=transpose(float*)[0] transpose(float*)=transpose(float*)[2] ");
+    find_pairs(LIST("_Z4tileILi16EEvPf 4096"), LIST("_Z4tileILi32EEvPf 8192"), text);
+    assert_string_equal(text, "void tile<16>(float*)=void tile<32>(float*)[3] ");
 }
 
 typedef struct golden_case {
@@ -503,6 +524,7 @@ int main(void)
         cmocka_unit_test(verdicts_need_all_evidence),
         cmocka_unit_test(one_program_twice_is_neither_better_nor_worse),
         cmocka_unit_test(renamed_kernels_match_where_nothing_else_does),
+        cmocka_unit_test(kernels_match_that_need_other_shared_memory),
         cmocka_unit_test(reports_of_one_program_are_the_same),
     };
     struct CMUnitTest tests[COUNT(rules) + CASES];

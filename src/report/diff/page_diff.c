@@ -21,8 +21,10 @@ static const char *const verdicts[KPROF_JUDGEMENT_COUNT] = {
     [KPROF_JUDGEMENT_ONLY_BASELINE] = "only in the baseline",
     [KPROF_JUDGEMENT_ONLY_NEW] = "only in the new report",
 };
-static const char *const matches[KPROF_MATCH_COUNT] = {
-    [KPROF_MATCH_SAME] = "same", [KPROF_MATCH_DEVICE] = "other device", [KPROF_MATCH_RENAMED] = "renamed"};
+static const char *const matches[KPROF_MATCH_COUNT] = {[KPROF_MATCH_SAME] = "same",
+                                                       [KPROF_MATCH_DEVICE] = "other device",
+                                                       [KPROF_MATCH_SHARED] = "other shared memory",
+                                                       [KPROF_MATCH_RENAMED] = "renamed"};
 static const char *const gates[] = {
     [KPROF_GATE_PASSED] = "passed", [KPROF_GATE_FAILED] = "FAILED", [KPROF_GATE_INCONCLUSIVE] = "inconclusive"};
 static const char *const states[] = {
@@ -195,6 +197,11 @@ static void describe_single(const kprof_launch_group *group, kprof_strbuf *out)
     kprof_untold_note(untold_of(group), out);
 }
 
+static unsigned long long shared_bytes(const kprof_launch_group *group)
+{
+    return (unsigned long long)group->shape.dynamic_smem_bytes + group->kernel->record.static_smem_bytes;
+}
+
 /* How the groups were matched or measured, if the two differ, and what is not counted. */
 static void describe_pair(const kprof_diff_kernel *kernel, kprof_strbuf *out)
 {
@@ -204,6 +211,9 @@ static void describe_pair(const kprof_diff_kernel *kernel, kprof_strbuf *out)
         kprof_strbuf_printf(kprof_strbuf_part(out), "renamed from %s", baseline->kernel->demangled);
     else if (kernel->match == KPROF_MATCH_DEVICE)
         kprof_strbuf_printf(kprof_strbuf_part(out), "on %s before", baseline->device->name);
+    if (shared_bytes(newer) != shared_bytes(baseline))
+        kprof_strbuf_printf(kprof_strbuf_part(out), "%llu bytes shared, %llu before", shared_bytes(newer),
+                            shared_bytes(baseline));
     if (way_of(baseline) && way_of(newer) && way_of(baseline) != way_of(newer))
         kprof_strbuf_printf(kprof_strbuf_part(out), "%s, %s before", way_of(newer), way_of(baseline));
     else if (way_of(newer) && newer->replayed == 0)

@@ -58,7 +58,8 @@ static char *make_key(const kprof_launch_group *group, kprof_match match)
     put_shape(&key, shape->grid);
     put_shape(&key, shape->block);
     put_shape(&key, shape->cluster);
-    kprof_strbuf_printf(&key, "%u %u\n", shape->dynamic_smem_bytes, group->kernel->record.static_smem_bytes);
+    if (match < KPROF_MATCH_SHARED)
+        kprof_strbuf_printf(&key, "%u %u\n", shape->dynamic_smem_bytes, group->kernel->record.static_smem_bytes);
     kprof_strbuf_printf(&key, "%zu\n", match == KPROF_MATCH_SAME ? group->device_name : SIZE_MAX);
     kprof_strbuf_printf(&key, "%zu", match == KPROF_MATCH_RENAMED ? group->function : group->demangled);
     return kprof_strbuf_take(&key);

@@ -30,7 +30,8 @@ typedef struct kprof_launch_group {
 typedef enum kprof_match {
     KPROF_MATCH_SAME,    /* all of it */
     KPROF_MATCH_DEVICE,  /* all but the device */
-    KPROF_MATCH_RENAMED, /* the function's name without template arguments and parameters, and the shape */
+    KPROF_MATCH_SHARED,  /* the full name, grid, block and cluster */
+    KPROF_MATCH_RENAMED, /* the function's name without template arguments and parameters, grid, block and cluster */
     KPROF_MATCH_COUNT
 } kprof_match;
 
