@@ -122,14 +122,14 @@ static void drop_image(kprof_pm_sampling *s)
     s->image_size = 0;
 }
 
-static kprof_status make_image(kprof_pm_sampling *s, const kprof_chip_timeline *pass)
+static kprof_status make_image(kprof_pm_sampling *s, const kprof_chip_timeline *pass, size_t most_samples)
 {
     PARAMS(size, GetCounterDataSize);
     PARAMS(init, CounterDataImage_Initialize);
     size.pPmSamplingObject = s->object;
     size.pMetricNames = (const char **)pass->metrics.items;
     size.numMetrics = pass->metrics.count;
-    size.maxSamples = KPROF_PM_MOST_SAMPLES;
+    size.maxSamples = most_samples;
     kprof_status status =
         check(s, "cuptiPmSamplingGetCounterDataSize", s->cupti->cuptiPmSamplingGetCounterDataSize(&size));
     if (status != KPROF_OK)
@@ -165,7 +165,7 @@ kprof_status kprof_pm_sampling_configure(kprof_pm_sampling *s, const kprof_pm_se
     if (status == KPROF_OK)
         status = set_config(s, setup);
     if (status == KPROF_OK)
-        status = make_image(s, setup->pass);
+        status = make_image(s, setup->pass, setup->most_samples);
     if (status == KPROF_OK)
         s->pass = setup->pass;
     return status;

@@ -22,6 +22,7 @@ typedef struct kprof_pm_setup {
     const kprof_chip_timeline *pass; /* borrowed until another one is configured */
     uint64_t interval_ns;            /* chips without a clock of their own for it take as many cycles of the system's */
     size_t buffer_bytes;             /* of the GPU's memory; 0: as many as usual */
+    size_t most_samples;             /* KPROF_PM_MOST_SAMPLES at most; each takes 29e3 bytes of the host's, and time */
 } kprof_pm_setup;
 
 /* Get CUDA's device of this number ready, whose context is current. */

@@ -79,7 +79,7 @@ static CUptiResult get_size(CUpti_PmSampling_GetCounterDataSize_Params *p)
 {
     assert_true(cupti.configured);
     assert_int_equal(p->numMetrics, 2);
-    assert_int_equal(p->maxSamples, KPROF_PM_MOST_SAMPLES);
+    assert_int_equal(p->maxSamples, 9);
     p->counterDataSize = IMAGE_BYTES;
     return CUPTI_SUCCESS;
 }
@@ -248,7 +248,7 @@ static void test_launches_have_samples_of_their_own(void **state)
     kprof_pm_sampling *s = open_on("GH100");
     kprof_pm_data data;
     (void)state;
-    assert_int_equal(kprof_pm_sampling_configure(s, &(kprof_pm_setup){&passes[0], 2000, 0}), KPROF_OK);
+    assert_int_equal(kprof_pm_sampling_configure(s, &(kprof_pm_setup){&passes[0], 2000, 0, 9}), KPROF_OK);
     assert_int_equal(cupti.interval, 2000);
     assert_true(cupti.buffer > 0);
     assert_int_equal(cupti.trigger, CUPTI_PM_SAMPLING_TRIGGER_MODE_GPU_TIME_INTERVAL);
@@ -270,11 +270,11 @@ static void test_each_setup_has_an_object_of_its_own(void **state)
 {
     kprof_pm_sampling *s = open_on("TU102");
     (void)state;
-    assert_int_equal(kprof_pm_sampling_configure(s, &(kprof_pm_setup){&passes[0], 1000, 4711}), KPROF_OK);
+    assert_int_equal(kprof_pm_sampling_configure(s, &(kprof_pm_setup){&passes[0], 1000, 4711, 9}), KPROF_OK);
     assert_int_equal(cupti.buffer, 4711);
     assert_int_equal(cupti.trigger, CUPTI_PM_SAMPLING_TRIGGER_MODE_GPU_SYSCLK_INTERVAL);
-    assert_int_equal(kprof_pm_sampling_configure(s, &(kprof_pm_setup){&passes[0], 5000, 4711}), KPROF_OK);
-    assert_int_equal(kprof_pm_sampling_configure(s, &(kprof_pm_setup){&passes[1], 5000, 4711}), KPROF_OK);
+    assert_int_equal(kprof_pm_sampling_configure(s, &(kprof_pm_setup){&passes[0], 5000, 4711, 9}), KPROF_OK);
+    assert_int_equal(kprof_pm_sampling_configure(s, &(kprof_pm_setup){&passes[1], 5000, 4711, 9}), KPROF_OK);
     assert_int_equal(cupti.enables, 3);
     assert_int_equal(cupti.images, 3);
     assert_int_equal(cupti.configs, 3);
@@ -286,7 +286,7 @@ static void test_more_samples_than_the_buffers_hold(void **state)
     kprof_pm_sampling *s = open_on("GH100");
     kprof_pm_data data;
     (void)state;
-    assert_int_equal(kprof_pm_sampling_configure(s, &(kprof_pm_setup){&passes[0], 1000, 0}), KPROF_OK);
+    assert_int_equal(kprof_pm_sampling_configure(s, &(kprof_pm_setup){&passes[0], 1000, 0, 9}), KPROF_OK);
     cupti.full = true;
     assert_int_equal(sample(s, &data), KPROF_OK);
     assert_true(data.is_cut && data.count == 3);
@@ -305,7 +305,7 @@ static void test_decoding_ends(void **state)
     kprof_pm_sampling *s = open_on("GH100");
     kprof_pm_data data;
     (void)state;
-    assert_int_equal(kprof_pm_sampling_configure(s, &(kprof_pm_setup){&passes[0], 1000, 0}), KPROF_OK);
+    assert_int_equal(kprof_pm_sampling_configure(s, &(kprof_pm_setup){&passes[0], 1000, 0, 9}), KPROF_OK);
     cupti.others = 1000000;
     assert_int_equal(sample(s, &data), KPROF_NOT_COLLECTED);
     assert_int_equal(data.count, 0);
@@ -327,12 +327,12 @@ static void test_what_cupti_refuses_is_told(void **state)
     assert_int_equal(cupti.enables, 2);
     assert_int_equal(kprof_pm_sampling_start(s), KPROF_INTERNAL);
     cupti.set_config = CUPTI_ERROR_NOT_SUPPORTED; /* the pass is several */
-    assert_int_equal(kprof_pm_sampling_configure(s, &(kprof_pm_setup){&passes[0], 1000, 0}), KPROF_UNSUPPORTED);
+    assert_int_equal(kprof_pm_sampling_configure(s, &(kprof_pm_setup){&passes[0], 1000, 0, 9}), KPROF_UNSUPPORTED);
     assert_int_equal(kprof_pm_sampling_start(s), KPROF_INTERNAL);
     cupti.set_config = CUPTI_ERROR_HARDWARE_BUSY;
-    assert_int_equal(kprof_pm_sampling_configure(s, &(kprof_pm_setup){&passes[0], 1000, 0}), KPROF_COUNTERS_BUSY);
+    assert_int_equal(kprof_pm_sampling_configure(s, &(kprof_pm_setup){&passes[0], 1000, 0, 9}), KPROF_COUNTERS_BUSY);
     cupti.set_config = CUPTI_SUCCESS;
-    assert_int_equal(kprof_pm_sampling_configure(s, &(kprof_pm_setup){&passes[0], 1000, 0}), KPROF_OK);
+    assert_int_equal(kprof_pm_sampling_configure(s, &(kprof_pm_setup){&passes[0], 1000, 0, 9}), KPROF_OK);
     cupti.info = CUPTI_ERROR_UNKNOWN;
     assert_int_equal(sample(s, &data), KPROF_INTERNAL);
     assert_int_equal(data.count, 0);
@@ -343,7 +343,7 @@ static void test_disabling_stops_what_runs(void **state)
 {
     kprof_pm_sampling *s = open_on("GH100");
     (void)state;
-    assert_int_equal(kprof_pm_sampling_configure(s, &(kprof_pm_setup){&passes[0], 1000, 0}), KPROF_OK);
+    assert_int_equal(kprof_pm_sampling_configure(s, &(kprof_pm_setup){&passes[0], 1000, 0, 9}), KPROF_OK);
     assert_int_equal(kprof_pm_sampling_start(s), KPROF_OK);
     end(s);
     kprof_pm_sampling_close(NULL);

@@ -18,6 +18,7 @@ static struct {
     unsigned enabled, disabled, started;
     uint64_t intervals[4]; /* as they were configured */
     unsigned configured;
+    size_t most_samples;
     double duration_ns; /* of the launches; 0: as simulated */
 } seen;
 
@@ -42,6 +43,7 @@ static kprof_status disable(kprof_pm_sampling *s)
 static kprof_status configure(kprof_pm_sampling *s, const kprof_pm_setup *setup)
 {
     seen.intervals[seen.configured++ % 4] = setup->interval_ns;
+    seen.most_samples = setup->most_samples;
     return faults.configure == KPROF_OK ? sim_device.pm_sampling_configure(s, setup)
                                         : kprof_fail(faults.configure, "two passes");
 }
@@ -169,6 +171,7 @@ static void each_launch_has_its_own_samples(void **state)
     assert_int_equal(seen.enabled, 1);
     assert_int_equal(seen.disabled, 1);
     assert_int_equal(seen.configured, TIMELINES); /* once for both launches */
+    assert_int_equal(seen.most_samples, 1000 + 400);
     assert_null(sim.contexts[0].over_time);
 }
 
@@ -201,6 +204,7 @@ static void the_user_may_tell_how_often(void **state)
     unsigned tag = launch(SIM_ADD);
     close_batch();
     assert_has(tag, 1234);
+    assert_int_equal(seen.most_samples, KPROF_PM_MOST_SAMPLES);
 }
 
 static void what_cannot_be_opened(void **state)

@@ -23,6 +23,9 @@
 /* Until the launches' own records are written, keep no more than this. */
 #define MOST_BYTES ((size_t)512 << 20)
 
+/* Samples begin and end up to this long before and behind the launch. */
+#define AROUND_NS 2000000
+
 /* Fewer samples are no timeline. */
 #define LEAST_SAMPLES 5
 
@@ -246,10 +249,19 @@ bool kprof_timelines_begin(kprof_timelines *timelines, kprof_batch_state *state,
     return status == KPROF_OK;
 }
 
+/* Where the user says how often, a launch may have any number. */
+static size_t count_most(uint64_t interval_ns)
+{
+    const size_t most = MOST_SAMPLES + AROUND_NS / interval_ns;
+    const bool is_users = kprof_engine.process.config.timeline_interval_ns > 0;
+    return is_users || most > KPROF_PM_MOST_SAMPLES ? KPROF_PM_MOST_SAMPLES : most;
+}
+
 static kprof_status configure(kprof_timelines *timelines, const kprof_batch_state *state, uint64_t interval_ns)
 {
     const kprof_pm_setup setup = {.pass = &state->metrics->timelines[timelines->pass],
                                   .interval_ns = interval_ns,
+                                  .most_samples = count_most(interval_ns),
                                   .buffer_bytes = (size_t)kprof_engine.process.config.timeline_buffer_bytes};
     if (timelines->interval_ns == interval_ns)
         return KPROF_OK;
