@@ -51,11 +51,12 @@ kprof_status kprof_report_begin_run(const kprof_options *options, const kprof_pl
             sets ? kprof_report_create(to->path, to->mode, &info, out) : kprof_fail(KPROF_NO_MEMORY, "out of memory");
     if (status == KPROF_OK && options->source_per_launch)
         kprof_report_keep_launches_apart(*out);
+    const bool has_passes = kprof_plans_runs(plans) == 0 || plans->in_run;
     for (size_t i = 0; i < plans->count && status == KPROF_OK; i++) {
         const kprof_chip_plan *chip = &plans->chips[i];
         kprof_plan_passes passes = {&chip->plan.variants.witnesses, &chip->plan.schedule};
         status = kprof_report_add_plan(*out, &chip->plan, chip->host);
-        if (status == KPROF_OK)
+        if (status == KPROF_OK && has_passes)
             status = kprof_report_add_passes(*out, &chip->plan, &passes);
     }
     free(sets);

@@ -36,7 +36,8 @@ static void show_record(kprof_emitter *emitter, kprof_emit_field *fields, size_t
 /* There are prices of repeated launches only. */
 static bool multiplexes_all(const kprof_options *options)
 {
-    return options->replay_choice == KPROF_MULTIPLEX_ALL || options->replay_choice == KPROF_RANGES;
+    return options->replay_choice == KPROF_MULTIPLEX_ALL || options->replay_choice == KPROF_RANGES ||
+           options->replay_choice == KPROF_REPLAY_APPLICATION;
 }
 
 static const char *source_of_size(const kprof_workload *workload, const kprof_cost *cost)
@@ -113,6 +114,8 @@ static void show_plan(kprof_emitter *emitter, const kprof_options *options, cons
         kprof_field_integer("metrics", "Metrics", (int64_t)effort.metric_count),
         kprof_field_integer("left_out", "Metrics left out", (int64_t)chip->plan.left_out.count),
         kprof_field_integer("passes", "Passes", (int64_t)kprof_plan_pass_count(&chip->plan)),
+        chip->shares.count > 0 ? kprof_field_integer("runs", "Runs of the program", (int64_t)chip->shares.count)
+                               : FURTHER(kprof_field_integer("runs", "Runs of the program", 1)),
         if_wanted(instructions, kprof_field_integer("instruction_counters", "Counters of instructions, in one of these",
                                                     (int64_t)instructions->counters.count)),
         if_wanted(instructions, kprof_field_text("instruction_samples", "Samples of instructions, in one of these",

@@ -13,6 +13,7 @@
 #include "cli/spools.h"
 #include "core/log.h"
 #include "core/monotonic.h"
+#include "report/model/merge.h"
 #include "report/model/number.h"
 #include "report/model/units.h"
 #include "report/page/page_stats.h"
@@ -52,6 +53,7 @@ typedef struct profile {
     kprof_spools *spools;
     bool takes_census;          /* by the run of the application that is under way, which measures nothing */
     kprof_census_choice choice; /* the kernels to measure, after a census */
+    bool multiplexes;           /* by the run of a share that is under way, whose metrics take several passes */
     kprof_remote *remote;       /* NULL: kprof ctl is not heard */
     int64_t signal_ns;          /* when a signal arrived while launches were being measured; 0: none has */
     kprof_outcome outcome;
@@ -233,6 +235,18 @@ static kprof_status keep_seed(const profile *run)
     return kprof_report_keep_seed(run->report, seed);
 }
 
+/* Does the application run once for each share of the plans? Each run has a report of its own then, with its share. */
+static bool runs_shares(const profile *run)
+{
+    return kprof_plans_runs(&run->plans) > 0;
+}
+
+static kprof_status begin_report(profile *run, const kprof_report_target *to)
+{
+    const kprof_plans none = {.count = 0};
+    return kprof_report_begin_run(run->options, runs_shares(run) ? &none : &run->plans, to, &run->report);
+}
+
 /* Make the session directory and the report. From here on no signal ends kprof until both are settled. */
 static kprof_status open_session(profile *run)
 {
@@ -240,13 +254,12 @@ static kprof_status open_session(profile *run)
     if (status == KPROF_OK)
         kprof_bystander_fork(&run->bystander);
     if (status == KPROF_OK)
-        status = kprof_session_open(&run->session);
+        status = kprof_session_open(kprof_sessions_folder(), &run->session);
     if (status == KPROF_OK)
         status = name_report(run);
     if (status == KPROF_OK)
-        status = kprof_report_begin_run(
-            run->options, &run->plans,
-            &(kprof_report_target){run->report_path, run->create_mode, measures(run) ? "default" : NULL}, &run->report);
+        status = begin_report(
+            run, &(kprof_report_target){run->report_path, run->create_mode, measures(run) ? "default" : NULL});
     if (status == KPROF_OK)
         status = keep_seed(run);
     if (status == KPROF_OK && run->options->export_path)
@@ -269,6 +282,8 @@ static kprof_status save_config(const profile *run)
     config.call_stack_type = run->takes_census ? 0 : config.call_stack_type;
     config.filter.mangled = run->choice.chosen;
     config.chip_count = run->takes_census ? 0 : config.chip_count;
+    if (run->plans.by_application)
+        config.replay_choice = run->multiplexes ? KPROF_MULTIPLEX_ALL : KPROF_REPLAY_WHERE_PROVED;
     status = kprof_config_save(&config, run->session.dir);
     free(config.chips);
     return status;
@@ -496,21 +511,18 @@ static bool choose_kernels(profile *run)
     return true;
 }
 
-/* Run the application to count and time its launches. Its spools have a session of their own, as those of the second
- * run do. */
-static kprof_status take_census(profile *run)
+/* Run the application with its spools in a session of their own, below `parent`, as it is one of several runs. */
+static kprof_status run_apart(profile *run, const char *parent)
 {
     const kprof_session session = run->session;
     run->session = (kprof_session){.dir = NULL};
-    run->takes_census = run->outcome.is_census = true;
-    kprof_status status = kprof_session_open(&run->session);
+    kprof_status status = kprof_session_open(parent, &run->session);
     if (status == KPROF_OK)
         status = keep_seed(run);
     if (status == KPROF_OK)
         status = start_application(run);
     if (status == KPROF_OK)
         collect(run);
-    run->takes_census = false;
     kprof_spools_free(run->spools);
     run->spools = NULL;
     kprof_session_close(&run->session, status == KPROF_OK && run->outcome.collecting != KPROF_OK);
@@ -518,19 +530,182 @@ static kprof_status take_census(profile *run)
     return status;
 }
 
+/* Run the application to count and time its launches. */
+static kprof_status take_census(profile *run)
+{
+    run->takes_census = run->outcome.is_census = true;
+    kprof_status status = run_apart(run, kprof_sessions_folder());
+    run->takes_census = false;
+    return status;
+}
+
+/* Forget the run before. */
+static void end_run(profile *run)
+{
+    kprof_child_close(&run->child);
+    run->child = (kprof_child){.gate = -1, .error = -1};
+    run->outcome = (kprof_outcome){0};
+}
+
+/* The reports of the runs, each with the share of one. */
+typedef struct share_reports {
+    kprof_session folder; /* where they are, if not with the run's session */
+    const char *parent;   /* of sessions */
+    kprof_strlist paths;
+    off_t input; /* where standard input begins; -1: nobody can go back there */
+} share_reports;
+
+/* A file is read again from where the first run read it. */
+static void rewind_input(const share_reports *reports)
+{
+    if (reports->input >= 0 && reports->paths.count > 0)
+        (void)lseek(STDIN_FILENO, reports->input, SEEK_SET);
+}
+
+/* Run the application for one share; the report of it is closed. */
+static kprof_status run_share(profile *run, share_reports *reports)
+{
+    const size_t number = reports->paths.count;
+    char path[PATH_MAX + 64];
+    kprof_report *whole = run->report;
+    snprintf(path, sizeof path, "%s/" REPORT_IN_TEMP ".%zu",
+             reports->folder.dir ? reports->folder.dir : run->session.dir, number + 1);
+    rewind_input(reports);
+    kprof_plans_swap_run(&run->plans, number);
+    run->multiplexes = false;
+    for (size_t i = 0; i < run->plans.count; i++)
+        run->multiplexes = run->multiplexes || run->plans.chips[i].plan.pass_count > 1;
+    run->report = NULL;
+    kprof_status status = kprof_report_begin_run(
+        run->options, &run->plans, &(kprof_report_target){path, KPROF_CREATE_NEW, "default"}, &run->report);
+    if (status == KPROF_OK)
+        status = run_apart(run, reports->parent);
+    kprof_plans_swap_run(&run->plans, number);
+    kprof_status closed = kprof_report_close(run->report);
+    run->report = whole;
+    if (status == KPROF_OK && !kprof_strlist_add(&reports->paths, path))
+        status = kprof_fail(KPROF_NO_MEMORY, "out of memory");
+    return status == KPROF_OK ? closed : status;
+}
+
+/* Is the application to run once more? One that fails at first is not, nor one that a signal has ended. `first`: how
+ * the first run ended. */
+static bool goes_on(const profile *run, const kprof_outcome *first, size_t number)
+{
+    const kprof_outcome *outcome = &run->outcome;
+    const bool is_well =
+        outcome->spools.killed > 0 || (WIFEXITED(outcome->wait_status) && WEXITSTATUS(outcome->wait_status) == 0);
+    if (number > 1 && outcome->wait_status != first->wait_status)
+        kprof_log(KPROF_LOG_WARNING, "run %zu of the application ended in another way than the first one: with %s %d",
+                  number, WIFSIGNALED(outcome->wait_status) ? "signal" : "status",
+                  WIFSIGNALED(outcome->wait_status) ? WTERMSIG(outcome->wait_status)
+                                                    : WEXITSTATUS(outcome->wait_status));
+    if (outcome->collecting != KPROF_OK || outcome->counts.profiled + outcome->counts.not_measured == 0)
+        return false;
+    const bool may = number == 1 ? is_well : !WIFSIGNALED(outcome->wait_status) || is_well;
+    if (!may && number < kprof_plans_runs(&run->plans))
+        kprof_log(KPROF_LOG_WARNING,
+                  "the application failed, so kprof does not run it once more; what %zu further runs "
+                  "were to collect is missing",
+                  kprof_plans_runs(&run->plans) - number);
+    return may;
+}
+
+/* Make a report with the plans as they were before they were dealt to runs, and nothing measured. */
+static kprof_status keep_plans(profile *run, const char *path)
+{
+    kprof_report *report = NULL;
+    kprof_status status = kprof_report_begin_run(run->options, &run->plans,
+                                                 &(kprof_report_target){path, KPROF_CREATE_NEW, "default"}, &report);
+    return status == KPROF_OK ? kprof_report_close(report) : status;
+}
+
+/* What the runs have collected in parts. */
+static kprof_status list_greatest(const kprof_plans *plans, kprof_runs *out)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < plans->count; i++)
+        count += plans->chips[i].shares.throughput_count;
+    kprof_greatest *list = calloc(count + 1, sizeof *list);
+    out->greatest = list;
+    for (size_t i = 0; i < plans->count && list; i++) {
+        const kprof_chip_plan *chip = &plans->chips[i];
+        for (size_t k = 0; k < chip->shares.throughput_count; k++)
+            list[out->greatest_count++] =
+                (kprof_greatest){chip->plan.chip, chip->shares.throughputs[k].name, &chip->shares.throughputs[k].parts};
+    }
+    return list ? KPROF_OK : kprof_fail(KPROF_NO_MEMORY, "out of memory");
+}
+
+static kprof_status join_shares(profile *run, const share_reports *reports)
+{
+    kprof_merge *merge = NULL;
+    char plans[PATH_MAX + 64];
+    kprof_runs runs = {.count = reports->paths.count,
+                       .match = (kprof_run_match)run->options->run_match,
+                       .order = (kprof_run_order)run->options->run_order,
+                       .last_multiplexes = run->multiplexes};
+    snprintf(plans, sizeof plans, "%s/" REPORT_IN_TEMP ".0", run->session.dir);
+    kprof_status status = list_greatest(&run->plans, &runs);
+    if (status == KPROF_OK)
+        status = keep_plans(run, plans);
+    if (status == KPROF_OK)
+        status = kprof_merge_new(run->report, &merge);
+    if (status == KPROF_OK)
+        status = kprof_merge_add(merge, plans, plans, NULL);
+    for (size_t i = 0; i < runs.count && status == KPROF_OK; i++)
+        status = kprof_merge_add(merge, reports->paths.items[i], reports->paths.items[i], NULL);
+    if (status == KPROF_OK)
+        status = kprof_merge_join_runs(run->report, &runs);
+    kprof_merge_free(merge);
+    free((void *)runs.greatest);
+    if (status == KPROF_OK)
+        status = kprof_report_count(run->report, &run->outcome.counts);
+    if (runs.left_out > 0 && runs.order != KPROF_ORDER_RELAXED)
+        run->outcome.choosing = kprof_fail(KPROF_NOT_COLLECTED, "the runs differ; --app-replay-mode relaxed takes what "
+                                                                "they have in common");
+    return status;
+}
+
+/* Run the application for each share, and join what came of it. How the first run ended is how the application did. */
+static kprof_status run_all_shares(profile *run)
+{
+    share_reports reports = {.parent = run->options->buffers_in_memory ? "/dev/shm" : kprof_sessions_folder(),
+                             .input = run->options->null_stdin ? -1 : lseek(STDIN_FILENO, 0, SEEK_CUR)};
+    const size_t count = kprof_plans_runs(&run->plans);
+    kprof_outcome first = {0};
+    bool may = true;
+    kprof_status status =
+        run->options->buffers_in_memory ? kprof_session_open(reports.parent, &reports.folder) : KPROF_OK;
+    for (size_t i = 0; i < count && status == KPROF_OK && may; i++) {
+        end_run(run);
+        kprof_log(KPROF_LOG_INFO, "run %zu of %zu of the application", i + 1, count);
+        status = run_share(run, &reports);
+        first = i == 0 ? run->outcome : first;
+        may = status == KPROF_OK && goes_on(run, &first, i + 1);
+    }
+    first.collecting = run->outcome.collecting;
+    run->outcome = first;
+    if (status == KPROF_OK && first.collecting == KPROF_OK)
+        status = join_shares(run, &reports);
+    kprof_session_close(&reports.folder, false);
+    kprof_strlist_free(&reports.paths);
+    return status;
+}
+
 static kprof_status run_application(profile *run)
 {
     kprof_status status = KPROF_OK;
     bool measures = true;
+    if (runs_shares(run))
+        return run_all_shares(run);
     if (run->options->census)
         status = take_census(run);
     if (run->options->census && status == KPROF_OK)
         measures = choose_kernels(run);
     if (status != KPROF_OK || !measures)
         return status;
-    kprof_child_close(&run->child);
-    run->child = (kprof_child){.gate = -1, .error = -1};
-    run->outcome = (kprof_outcome){0};
+    end_run(run);
     status = start_application(run);
     if (status == KPROF_OK)
         collect(run);

@@ -14,7 +14,6 @@
 #define SAME(hint) KPROF_NCU_IDLE, hint, 0
 #define ELSE(hint) KPROF_NCU_REFUSED, hint, 0
 
-static const char no_app_replay[] = "kprof repeats launches, and not the application";
 static const char no_choice[] =
     "kprof chooses no launches by their call stacks; choose them with -k, -s, -c and --nvtx-include";
 static const char no_communicator[] = "kprof does not keep ranks in step; --replay-mode multiplex repeats no launch, "
@@ -32,9 +31,6 @@ static const char fixed_details[] =
 static const char plain_numbers[] = "--print-units base prints plain numbers, and CSV has no others";
 
 static const kprof_ncu_option rows[] = {
-    {"app-replay-buffer", 0, true, NULL, SAME(no_app_replay)},
-    {"app-replay-match", 0, true, NULL, SAME(no_app_replay)},
-    {"app-replay-mode", 0, true, NULL, SAME(no_app_replay)},
     {"check-exit-code", 0, true, YES, SAME("kprof always passes on the application's exit status")},
     {"clock-control", 0, true, "none", ELSE("kprof changes no clock: leave the option out; nvidia-smi locks clocks")},
     {"communicator", 0, true, "none", SAME(no_communicator)},
@@ -114,13 +110,7 @@ static const struct {
     {"units", "print-units"},
 };
 
-/* Values of options that both have, which kprof takes for another one. */
-static const kprof_ncu_value taken_values[] = {
-    {"replay-mode", "application", "auto",
-     "kprof runs the application once, repeats what it can and multiplexes the rest, as with --replay-mode auto"},
-};
-
-/* Values that it does not take, and formats. */
+/* Values of options that both have, which kprof does not take, and formats. */
 static const struct {
     const char *option, *value, *hint;
 } values[] = {
@@ -212,15 +202,6 @@ const char *kprof_ncu_other_name(const char *name)
     for (size_t i = 0; i < sizeof other_names / sizeof *other_names; i++) {
         if (strcmp(other_names[i].name, name) == 0)
             return other_names[i].means;
-    }
-    return NULL;
-}
-
-const kprof_ncu_value *kprof_ncu_value_find(const char *option, const char *value)
-{
-    for (size_t i = 0; i < sizeof taken_values / sizeof *taken_values; i++) {
-        if (strcmp(taken_values[i].option, option) == 0 && strcasecmp(taken_values[i].value, value) == 0)
-            return &taken_values[i];
     }
     return NULL;
 }

@@ -107,12 +107,6 @@ void kprof_ncu_tell(const bool *idle);
 /* The name of kprof's option that an old name, or one of other tools, stands for; NULL: none. */
 const char *kprof_ncu_other_name(const char *name);
 
-/* A value of ncu that kprof takes for one of its own. */
-typedef struct kprof_ncu_value {
-    const char *option, *value, *means, *warning;
-} kprof_ncu_value;
-const kprof_ncu_value *kprof_ncu_value_find(const char *option, const char *value);
-
 /* Return what to use instead of a value that an option does not take, such as one of ncu's; NULL: not known. */
 const char *kprof_value_hint(const char *option, const char *value);
 

@@ -45,7 +45,7 @@ static kprof_status own_status(const kprof_outcome *outcome)
         return outcome->collecting;
     if (outcome->spools.told == KPROF_OUTPUT)
         return KPROF_OUTPUT;
-    if (!has_results(outcome))
+    if (!has_results(outcome) && outcome->choosing == KPROF_OK)
         return nothing_status(outcome);
     return outcome->choosing != KPROF_OK ? outcome->choosing : outcome->printing;
 }
@@ -312,7 +312,7 @@ void kprof_outcome_explain(const kprof_outcome *outcome, const kprof_options *op
         kprof_log(KPROF_LOG_INFO, "%llu launch%s measured with sets of kprof ctl start, and %s in its reports",
                   (unsigned long long)outcome->spools.elsewhere, outcome->spools.elsewhere == 1 ? " was" : "es were",
                   outcome->spools.elsewhere == 1 ? "is" : "are");
-    else if (!has_results(outcome))
+    else if (!has_results(outcome) && outcome->choosing == KPROF_OK)
         explain_nothing(outcome, options, report);
     else if (counts->not_measured > 0)
         kprof_log(KPROF_LOG_WARNING, "%llu of %llu selected launches could not be measured; the report says why",

@@ -10,7 +10,8 @@ typedef struct kprof_outcome {
     int wait_status;         /* of the application, as wait(2) has it */
     kprof_status collecting; /* ingesting the spools */
     kprof_status printing;
-    kprof_status choosing; /* of kernels of a census: NO_MATCH, with a message, when there are none to measure */
+    kprof_status choosing; /* of kernels of a census: NO_MATCH, with a message, when there are none to measure; of
+                              launches that all runs have: NOT_COLLECTED, likewise, when runs differ */
     bool is_census;        /* nothing was measured but how often and how long kernels ran */
     kprof_spools_summary spools;
     kprof_report_counts counts;

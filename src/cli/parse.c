@@ -15,10 +15,9 @@
 typedef struct cursor {
     char **word;
     kprof_options *options;
-    const char *values[KPROF_OPTIONS_MAX];           /* by row: what was given before; NULL: nothing */
-    bool idle[KPROF_NCU_OPTIONS_MAX];                /* by row of ncu's options: given, and without effect */
-    const kprof_ncu_value *taken[KPROF_OPTIONS_MAX]; /* by row: the value of ncu that was taken for another; or NULL */
-    bool is_lost;                                    /* it is not clear what the next words belong to */
+    const char *values[KPROF_OPTIONS_MAX]; /* by row: what was given before; NULL: nothing */
+    bool idle[KPROF_NCU_OPTIONS_MAX];      /* by row of ncu's options: given, and without effect */
+    bool is_lost;                          /* it is not clear what the next words belong to */
 } cursor;
 
 /* An option of one value is refused if it is given another one: which one counts is anybody's guess. */
@@ -63,10 +62,8 @@ static kprof_status take_argument(cursor *at, const kprof_option_row *row, char 
             return refuse_option(row, attached);
         at->word++;
     }
-    const kprof_ncu_value *taken = kprof_ncu_value_find(row->name, attached);
-    at->taken[row - kprof_option_rows] = taken;
     kprof_status status = check_repeated(at, row, attached);
-    return status == KPROF_OK ? kprof_value_store(row, taken ? (char *)taken->means : attached, at->options) : status;
+    return status == KPROF_OK ? kprof_value_store(row, attached, at->options) : status;
 }
 
 static void mark_given(kprof_options *options, const kprof_option_row *row)
@@ -309,17 +306,12 @@ static void tell_plain_ranges(const kprof_strlist *texts)
     }
 }
 
-/* Once the whole line is right, warn of options that have no effect, and of values taken for others. */
+/* Once the whole line is right, warn of options that have no effect. */
 static void tell_ncu(const cursor *at)
 {
     kprof_ncu_tell(at->idle);
     tell_plain_ranges(&at->options->filter.nvtx_include);
     tell_plain_ranges(&at->options->filter.nvtx_exclude);
-    for (size_t i = 0; i < kprof_option_row_count; i++) {
-        const kprof_ncu_value *taken = at->taken[i];
-        if (taken)
-            kprof_log(KPROF_LOG_WARNING, "--%s %s: %s", taken->option, taken->value, taken->warning);
-    }
 }
 
 kprof_status kprof_options_parse(char **argv, kprof_options *out)

@@ -156,6 +156,7 @@ static kprof_status plan_chip(const kprof_plans *plans, const kprof_selection *s
     kprof_selection limited = *selection;
     kprof_status status = kprof_host_open(chip, NULL, &out->host);
     limited.limits = plans->limits;
+    limited.limits.max_passes = plans->by_application ? 0 : plans->limits.max_passes;
     if (status == KPROF_OK)
         status = plan_what_there_is(plans, &limited, out);
     if (status == KPROF_OK)
@@ -246,6 +247,9 @@ static kprof_status plan_chips(const kprof_options *options, const kprof_strlist
         if (status == KPROF_OK && shares)
             status =
                 kprof_rank_take(&(kprof_rank_source){out->catalog, out->chips[i].host}, &rank, &out->chips[i].plan);
+        if (status == KPROF_OK && out->by_application)
+            status = kprof_shares_make(&(kprof_shares_wish){out->catalog, out->chips[i].host, out->limits.max_passes},
+                                       &out->chips[i].plan, &out->chips[i].shares);
         const kprof_strlist *notes = &out->chips[i].plan.notes;
         for (size_t k = 0; k < notes->count; k++) { /* each once, though several chips mean the same */
             if (!kprof_strlist_contains(&told, notes->items[k]) && kprof_strlist_add(&told, notes->items[k]))
@@ -262,7 +266,8 @@ static kprof_status plan_chips(const kprof_options *options, const kprof_strlist
 
 static kprof_status read_catalog(const kprof_options *options, kprof_plans *out)
 {
-    *out = (kprof_plans){.limits = options->selection.limits};
+    *out = (kprof_plans){.limits = options->selection.limits,
+                         .by_application = options->replay_choice == KPROF_REPLAY_APPLICATION};
     kprof_finding_list findings = {NULL, 0};
     kprof_status status = kprof_catalog_locate(options, &out->catalog);
     if (status == KPROF_OK)
@@ -302,6 +307,7 @@ void kprof_plans_free(kprof_plans *plans)
 {
     for (size_t i = 0; i < plans->count; i++) {
         free(plans->chips[i].timelines);
+        kprof_shares_free(&plans->chips[i].shares);
         kprof_plan_free(&plans->chips[i].plan);
         kprof_host_close(plans->chips[i].host);
     }
@@ -311,6 +317,24 @@ void kprof_plans_free(kprof_plans *plans)
     kprof_instruction_wish_free(&plans->instructions);
     kprof_catalog_free(plans->catalog);
     *plans = (kprof_plans){0};
+}
+
+size_t kprof_plans_runs(const kprof_plans *plans)
+{
+    size_t most = 0;
+    for (size_t i = 0; i < plans->count; i++)
+        most = plans->chips[i].shares.count > most ? plans->chips[i].shares.count : most;
+    return most;
+}
+
+void kprof_plans_swap_run(kprof_plans *plans, size_t run)
+{
+    plans->in_run = !plans->in_run;
+    for (size_t i = 0; i < plans->count; i++) {
+        const kprof_shares *shares = &plans->chips[i].shares;
+        if (shares->count > 0) /* a chip with fewer shares measures its own again */
+            kprof_plan_swap(&plans->chips[i].plan, &shares->plans[run % shares->count]);
+    }
 }
 
 static bool patches_code(const kprof_schedule *schedule)

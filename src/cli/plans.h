@@ -3,6 +3,7 @@
 #define KPROF_CLI_PLANS_H
 
 #include "cli/options.h"
+#include "cli/shares.h"
 #include "core/config.h"
 #include "cupti/probe.h"
 #include "report/report.h"
@@ -11,6 +12,7 @@ typedef struct kprof_chip_plan {
     kprof_host *host;
     kprof_plan plan;
     kprof_chip_timeline *timelines; /* [plan.timeline.count], for the recorder */
+    kprof_shares shares;            /* of the runs of --replay-mode application; else none */
 } kprof_chip_plan;
 
 typedef struct kprof_plans {
@@ -20,6 +22,8 @@ typedef struct kprof_plans {
     kprof_limits limits;       /* of the options, with the memory of the GPU */
     kprof_chip_plan *chips;    /* one for each distinct chip among the chosen devices */
     size_t count;
+    bool by_application;                 /* the program runs once for each share of a plan */
+    bool in_run;                         /* they are those of one run: the whole ones have passes that nobody makes */
     kprof_instruction_wish instructions; /* what is measured of instructions on any of them */
 } kprof_plans;
 
@@ -32,6 +36,11 @@ kprof_status kprof_plans_make(const kprof_options *options, kprof_plans *out) KP
 kprof_status kprof_plans_make_for(const kprof_options *options, const kprof_strlist *chips, uint64_t device_bytes,
                                   kprof_plans *out) KPROF_MUST_CHECK;
 void kprof_plans_free(kprof_plans *plans);
+/* How often --replay-mode application runs the program: as often as the chip with most shares needs. 0: that is not the
+ * mode, or nothing is to be collected. */
+size_t kprof_plans_runs(const kprof_plans *plans);
+/* Have the plans collect what a run does. The same call takes that back. */
+void kprof_plans_swap_run(kprof_plans *plans, size_t run);
 
 /* Is this CUDA device one that is measured: left by --devices, known to CUPTI, and not too old for kprof? */
 bool kprof_probe_is_measured(const kprof_probe *probe, size_t device, uint64_t device_mask);

@@ -128,6 +128,15 @@ static kprof_status choose(kprof_host *host, const kprof_plan *plan, const kprof
         (b) = kept;                                                                                                    \
     } while (0)
 
+void kprof_plan_swap(kprof_plan *plan, kprof_plan *other)
+{
+    SWAP(kprof_strlist, plan->collect, other->collect);
+    SWAP(size_t, plan->pass_count, other->pass_count);
+    SWAP(kprof_image_variants, plan->variants, other->variants);
+    SWAP(kprof_schedule, plan->schedule, other->schedule);
+    SWAP(kprof_cost, plan->cost, other->cost);
+}
+
 kprof_status kprof_rank_take(const kprof_rank_source *from, const kprof_rank *rank, kprof_plan *plan)
 {
     kprof_plan own;
@@ -141,11 +150,7 @@ kprof_status kprof_rank_take(const kprof_rank_source *from, const kprof_rank *ra
     if (status == KPROF_OK)
         status = kprof_plan_make(from->catalog, &selection, from->host, &own);
     if (status == KPROF_OK) {
-        SWAP(kprof_strlist, plan->collect, own.collect);
-        SWAP(size_t, plan->pass_count, own.pass_count);
-        SWAP(kprof_image_variants, plan->variants, own.variants);
-        SWAP(kprof_schedule, plan->schedule, own.schedule);
-        plan->cost = own.cost;
+        kprof_plan_swap(plan, &own);
         if (rank->number > 0)
             kprof_instruction_wish_free(&plan->instructions);
         kprof_plan_free(&own);

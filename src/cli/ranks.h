@@ -19,4 +19,7 @@ typedef struct kprof_rank_source {
 /* Leave the plan only the metrics of this rank, and the time of a launch, scheduled anew. The sections stay. */
 kprof_status kprof_rank_take(const kprof_rank_source *from, const kprof_rank *rank, kprof_plan *plan) KPROF_MUST_CHECK;
 
+/* Exchange what two plans of one chip collect, and in which passes. Sections and names stay. */
+void kprof_plan_swap(kprof_plan *plan, kprof_plan *other);
+
 #endif

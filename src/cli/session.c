@@ -71,9 +71,9 @@ static void close_session(kprof_session *session)
     *session = (kprof_session){.lock = -1};
 }
 
-kprof_status kprof_session_open(kprof_session *out)
+kprof_status kprof_session_open(const char *parent, kprof_session *out)
 {
-    const char *parent = kprof_sessions_folder(), *reason = NULL;
+    const char *reason = NULL;
     char resolved[PATH_MAX], dir[PATH_MAX + 32];
     if (!realpath(parent, resolved))
         return kprof_fail(KPROF_OUTPUT, "cannot make a directory for temporary files in %s: %m; set TMPDIR", parent);

@@ -18,8 +18,8 @@ typedef struct kprof_session {
 
 /* Where sessions have their directories: $TMPDIR, or /tmp. */
 const char *kprof_sessions_folder(void);
-/* Make a private directory (0700) there. OUTPUT when that cannot be done. */
-kprof_status kprof_session_open(kprof_session *out) KPROF_MUST_CHECK;
+/* Make a private directory (0700) in `parent`, which is that folder or another one. OUTPUT when that cannot be done. */
+kprof_status kprof_session_open(const char *parent, kprof_session *out) KPROF_MUST_CHECK;
 
 /* The place of a run's report, noted in the session directory for whoever recovers the session. */
 typedef struct kprof_session_note {

@@ -176,6 +176,28 @@ static kprof_status settle_ranges(kprof_options *options)
     return KPROF_OK;
 }
 
+/* The program runs once for each pass, so all its launches are counted from the start of each run. */
+static kprof_status check_application_replay(const kprof_options *options)
+{
+    const bool is_chosen = options->replay_choice == KPROF_REPLAY_APPLICATION;
+    const char *other = options->census                          ? "--census"
+                        : options->rank_passes                   ? "--rank-passes"
+                        : options->starts_unarmed                ? "--armed no"
+                        : options->counter_data_dir              ? "--counter-data"
+                        : options->selection.limits.budget_s > 0 ? "--budget"
+                                                                 : NULL;
+    if (is_chosen && other)
+        return kprof_fail(KPROF_USAGE,
+                          "--replay-mode application runs the program once for each pass, and does not go with %s; "
+                          "leave one of them out, or limit the runs with --max-passes",
+                          other);
+    for (size_t i = 0; i < kprof_option_row_count && !is_chosen; i++)
+        if (options->given[i] && strncmp(kprof_option_rows[i].name, "app-replay-", strlen("app-replay-")) == 0)
+            kprof_log(KPROF_LOG_WARNING, "--%s has no effect without --replay-mode application",
+                      kprof_option_rows[i].name);
+    return KPROF_OK;
+}
+
 static kprof_status settle_profiler_calls(kprof_options *options)
 {
     if (options->profile_from_start == 0 && options->ignores_profiler_calls)
@@ -207,6 +229,8 @@ static kprof_status settle_command(kprof_options *options)
         status = settle_kernel(options);
     if (status == KPROF_OK)
         status = settle_ranges(options);
+    if (status == KPROF_OK)
+        status = check_application_replay(options);
     if (status == KPROF_OK)
         status = settle_profiler_calls(options);
     return status;
@@ -431,7 +455,9 @@ kprof_status kprof_options_settle(kprof_options *options)
     workload->launches = launches ? launches : KPROF_ASSUMED_LAUNCHES;
     workload->batch = options->replay_batch;
     workload->cache_control = (kprof_cache_control)options->cache_control;
-    if (is_given(options, offsetof(kprof_options, multiplex_samples)) && options->replay_choice == KPROF_REPLAY_ONLY)
+    const bool repeats =
+        options->replay_choice == KPROF_REPLAY_ONLY || options->replay_choice == KPROF_REPLAY_APPLICATION;
+    if (is_given(options, offsetof(kprof_options, multiplex_samples)) && repeats)
         return kprof_fail(KPROF_USAGE, "--multiplex-samples is about launches that are not repeated: leave it out, or "
                                        "give --replay-mode auto or multiplex");
     return settle_pages(options);

@@ -73,8 +73,20 @@ typedef enum kprof_replay_choice {
     KPROF_REPLAY_WHERE_PROVED, /* replayed where that is proved to be harmless; else multiplexed */
     KPROF_REPLAY_ONLY,         /* replayed, or not measured */
     KPROF_MULTIPLEX_ALL,
-    KPROF_RANGES /* each range of the application is multiplexed as one */
+    KPROF_RANGES,            /* each range of the application is multiplexed as one */
+    KPROF_REPLAY_APPLICATION /* the command line runs the program for each pass; the recorder is told another choice */
 } kprof_replay_choice;
+/* Launches of several runs of a program are the same where these agree, and their order. */
+typedef enum kprof_run_match {
+    KPROF_MATCH_NAME, /* process, device and kernel */
+    KPROF_MATCH_GRID, /* and grid and block */
+    KPROF_MATCH_ALL   /* and context and stream */
+} kprof_run_match;
+typedef enum kprof_run_order {
+    KPROF_ORDER_STRICT,   /* all launches of a process come in one order, and each run has all */
+    KPROF_ORDER_BALANCED, /* those that match do, and each run has all */
+    KPROF_ORDER_RELAXED   /* what a run lacks is left out */
+} kprof_run_order;
 /* A CUDA graph is as many launches as it has kernels, or one. */
 typedef enum kprof_graph_profiling { KPROF_GRAPH_NODES, KPROF_GRAPH_WHOLE } kprof_graph_profiling;
 /* Witnesses that take time go to all batches, or only to batches that are large enough. */

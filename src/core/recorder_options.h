@@ -76,12 +76,27 @@ OPTION(CLI, FLAG, null_stdin, "null-stdin", RUNNING | TRACE, "the application re
 
 OPTION(RECORDER, CHOICE, replay_choice, "replay-mode", RUNNING,
        "repeat each launch for every pass, measure each launch in one pass, or repeat where that is safe (auto); "
+       "application: run the program once for each pass; "
        "range, app-range: measure what an NVTX range of --nvtx-include, or one from cudaProfilerStart to "
        "cudaProfilerStop, has as one, each time in one pass",
-       .argument = "kernel|multiplex|auto|range|app-range",
+       .argument = "kernel|multiplex|auto|application|range|app-range",
        .choices = KPROF_CHOICES({"kernel", KPROF_REPLAY_ONLY}, {"multiplex", KPROF_MULTIPLEX_ALL},
-                                {"auto", KPROF_REPLAY_WHERE_PROVED}, {"range", KPROF_RANGES},
-                                {"app-range", KPROF_RANGES}))
+                                {"auto", KPROF_REPLAY_WHERE_PROVED}, {"application", KPROF_REPLAY_APPLICATION},
+                                {"range", KPROF_RANGES}, {"app-range", KPROF_RANGES}))
+OPTION(CLI, CHOICE, run_match, "app-replay-match", RUNNING,
+       "with --replay-mode application: launches of several runs are the same where their kernels are, also their "
+       "grids and blocks, also contexts and streams (grid)",
+       .argument = "name|grid|all", .initial = KPROF_MATCH_GRID,
+       .choices = KPROF_CHOICES({"name", KPROF_MATCH_NAME}, {"grid", KPROF_MATCH_GRID}, {"all", KPROF_MATCH_ALL}))
+OPTION(CLI, CHOICE, run_order, "app-replay-mode", RUNNING,
+       "with --replay-mode application: fail unless each run has all launches in one order, or in any, or leave out "
+       "what a run lacks (balanced)",
+       .argument = "strict|balanced|relaxed", .initial = KPROF_ORDER_BALANCED,
+       .choices = KPROF_CHOICES({"strict", KPROF_ORDER_STRICT}, {"balanced", KPROF_ORDER_BALANCED},
+                                {"relaxed", KPROF_ORDER_RELAXED}))
+OPTION(CLI, CHOICE, buffers_in_memory, "app-replay-buffer", RUNNING,
+       "with --replay-mode application: keep what the runs before have measured in files, or in memory (file)",
+       .argument = "file|memory", .choices = KPROF_CHOICES({"file", 0}, {"memory", 1}))
 OPTION(RECORDER, COUNT, multiplex_samples, "multiplex-samples", RUNNING,
        "when launches are not repeated: take at most N samples of each kernel and shape (32)", .argument = "N",
        .initial = KPROF_MULTIPLEX_SAMPLES, .value = KPROF_MOST_SAMPLES)

@@ -535,7 +535,7 @@ static void refused_values(void **state)
     assert_refused("--devices= app", "--devices");
     assert_refused("--set , app", "--set");
     assert_refused("--page detail app", "details|raw|summary|census|statistics|brief|source|timeline|sources|session");
-    assert_refused("--replay-mode repeat app", "give kernel|multiplex|auto|range|app-range");
+    assert_refused("--replay-mode repeat app", "give kernel|multiplex|auto|application|range|app-range");
     assert_refused("--graph-profiling none app", "give node|graph");
     assert_refused("--multiplex-samples 0 app", "N is from 1 to 100000");
     assert_refused("--replay-mode kernel --multiplex-samples 5 app", "give --replay-mode auto or multiplex");
@@ -577,8 +577,21 @@ static void values_of_ncu_have_hints(void **state)
 {
     (void)state;
     assert_int_equal(parse("--replay-mode application app"), KPROF_OK);
-    assert_int_equal(captured.count, 1);
-    assert_int_equal(options.replay_choice, KPROF_REPLAY_WHERE_PROVED);
+    assert_int_equal(captured.count, 0);
+    assert_int_equal(options.replay_choice, KPROF_REPLAY_APPLICATION);
+    assert_int_equal(options.run_match, KPROF_MATCH_GRID);
+    assert_int_equal(options.run_order, KPROF_ORDER_BALANCED);
+    assert_int_equal(parse("--replay-mode application --app-replay-match all --app-replay-mode relaxed "
+                           "--app-replay-buffer memory app"),
+                     KPROF_OK);
+    assert_int_equal(captured.count, 0);
+    assert_int_equal(options.run_match, KPROF_MATCH_ALL);
+    assert_int_equal(options.run_order, KPROF_ORDER_RELAXED);
+    assert_int_equal(options.buffers_in_memory, 1);
+    assert_refused("--replay-mode application --census app", "does not go with --census");
+    assert_refused("--replay-mode application --armed no app", "does not go with --armed no");
+    assert_refused("--replay-mode application --budget 3 app", "limit the runs with --max-passes");
+    assert_refused("--replay-mode application --multiplex-samples 3 app", "give --replay-mode auto or multiplex");
     assert_int_equal(parse("--clock-control None --cache-control NONE --apply-rules oN --filter-mode Per-GPU app"),
                      KPROF_OK);
     assert_int_equal(options.cache_control, KPROF_CACHE_FLUSH_NONE);

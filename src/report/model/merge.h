@@ -22,4 +22,24 @@ void kprof_merge_free(kprof_merge *merge);
 /* Join the launches of ranks that collected other passes each, where all reports that were merged are of such ranks. */
 kprof_status kprof_merge_join_ranks(kprof_report *into) KPROF_MUST_CHECK;
 
+/* A metric that is the greatest of others. */
+typedef struct kprof_greatest {
+    const char *chip, *name; /* borrowed, as the parts are */
+    const kprof_strlist *parts;
+} kprof_greatest;
+
+/* Runs of one program, which collected other metrics each. They were added in their order. */
+typedef struct kprof_runs {
+    size_t count;
+    kprof_run_match match;
+    kprof_run_order order;
+    const kprof_greatest *greatest; /* [greatest_count]: what no run has, but follows from what they have */
+    size_t greatest_count;
+    bool last_multiplexes; /* the last run has metrics of several passes */
+    uint64_t left_out;     /* filled in: launches that not all runs have, of all runs */
+} kprof_runs;
+/* Instead of kprof_merge_finish: make one launch of those that match, with the values of all, in the processes of the
+ * first run. Launches that not every run has are left out, and messages tell which. */
+kprof_status kprof_merge_join_runs(kprof_report *into, kprof_runs *runs) KPROF_MUST_CHECK;
+
 #endif

@@ -1,5 +1,5 @@
-/* Joins the launches of ranks that collected other passes each: those of one kernel and shape that come at the same
- * place in their order become one launch, which has the values of all. */
+/* Joins the launches of ranks, or of runs of one program, that collected other passes each: those of one kernel and
+ * shape that come at the same place in their order become one launch, which has the values of all. */
 #include "core/log.h"
 #include "core/names.h"
 #include "report/model/merge.h"
@@ -25,23 +25,26 @@ static const char match_launches[] =
     "CREATE UNIQUE INDEX temp.joined_id ON joined(id);"
     "CREATE INDEX temp.joined_base ON joined(base);";
 
-static const char join_launches[] =
-    "INSERT INTO main.value SELECT base, metric_id, value FROM main.value AS other JOIN joined ON "
-    "joined.id=other.launch_id WHERE other.value IS NOT NULL ON CONFLICT DO UPDATE SET value=excluded.value WHERE "
+#define JOIN_VALUES                                                                                                    \
+    "INSERT INTO main.value SELECT base, metric_id, value FROM main.value AS other JOIN joined ON "                    \
+    "joined.id=other.launch_id WHERE other.value IS NOT NULL ON CONFLICT DO UPDATE SET value=excluded.value WHERE "    \
     "value.value IS NULL;"
+#define COUNT_MEASURED                                                                                                 \
+    "UPDATE main.launch SET measured=(SELECT count(value) FROM main.value JOIN main.metric ON metric.id=metric_id "    \
+    "WHERE launch_id=main.launch.id AND kind='hardware') WHERE id IN (SELECT base FROM joined);"
+#define REMOVE_LAUNCHES(which)                                                                                         \
+    "DELETE FROM main.value WHERE launch_id IN (" which ");"                                                           \
+    "DELETE FROM main.nvtx WHERE launch_id IN (" which ");"                                                            \
+    "DELETE FROM main.graph_node WHERE launch_id IN (" which ");"                                                      \
+    "DELETE FROM main.launch_stack WHERE launch_id IN (" which ");"                                                    \
+    "DELETE FROM main.launch WHERE id IN (" which ");"
+
+static const char join_launches[] = JOIN_VALUES
     "UPDATE main.launch SET passes=passes+(SELECT sum(other.passes) FROM main.launch AS other JOIN joined ON "
     "joined.id=other.id WHERE base=main.launch.id), "
     "reason=reason || iif(reason='', '', '; ') || 'its passes are of ' || (SELECT count(*)+1 FROM joined WHERE "
     "base=main.launch.id) || ' launches, one of each rank, of this kernel and shape at the same place in their order' "
-    "WHERE id IN (SELECT base FROM joined);"
-    "UPDATE main.launch SET measured=(SELECT count(value) FROM main.value JOIN main.metric ON metric.id=metric_id "
-    "WHERE "
-    "launch_id=main.launch.id AND kind='hardware') WHERE id IN (SELECT base FROM joined);"
-    "DELETE FROM main.value WHERE launch_id IN (SELECT id FROM joined);"
-    "DELETE FROM main.nvtx WHERE launch_id IN (SELECT id FROM joined);"
-    "DELETE FROM main.graph_node WHERE launch_id IN (SELECT id FROM joined);"
-    "DELETE FROM main.launch_stack WHERE launch_id IN (SELECT id FROM joined);"
-    "DELETE FROM main.launch WHERE id IN (SELECT id FROM joined);";
+    "WHERE id IN (SELECT base FROM joined);" COUNT_MEASURED REMOVE_LAUNCHES("SELECT id FROM joined");
 
 static const char forget[] = "DROP TABLE ranked; DROP TABLE placed; DROP TABLE joined";
 
@@ -211,5 +214,173 @@ kprof_status kprof_merge_join_ranks(kprof_report *into)
         status = derive_all(into);
     if (status == KPROF_OK)
         status = kprof_store_exec(into, forget);
+    return status == KPROF_OK ? kprof_report_commit(into) : status;
+}
+
+/* Launches of runs with what has to agree, and their places among those. Processes of one executable are numbered in
+ * the order of their lines, as several may start at once. */
+static const char number_processes[] =
+    "CREATE TEMP TABLE numbered AS SELECT process.id AS id, source_id AS source, executable || ' ' || row_number() "
+    "OVER "
+    "(PARTITION BY source_id, executable ORDER BY command_line, start_unix_ns, process.id) AS line FROM main.process "
+    "JOIN "
+    "main.process_source ON process_id=process.id;"
+    "CREATE TEMP TABLE ranked AS SELECT launch.id AS id, source, line, function, line || ' ' || mangled || ' ' || "
+    "device_id";
+static const char *const further_keys[] = {
+    [KPROF_MATCH_NAME] = "",
+#define SHAPE                                                                                                          \
+    " || ' ' || grid_x || ' ' || grid_y || ' ' || grid_z || ' ' || block_x || ' ' || block_y || ' ' || block_z"
+    [KPROF_MATCH_GRID] = SHAPE,
+    [KPROF_MATCH_ALL] = SHAPE " || ' ' || context || ' ' || stream",
+};
+static const char rank_launches[] = " AS shape, row_number() OVER (PARTITION BY process_id ORDER BY position, "
+                                    "launch.id) AS place FROM main.launch JOIN "
+                                    "numbered ON numbered.id=process_id JOIN main.kernel ON kernel.id=kernel_id;"
+                                    "CREATE TEMP TABLE placed AS SELECT id, source, function, shape, ";
+static const char match_runs[] =
+    " AS turn FROM ranked;"
+    "CREATE INDEX temp.placed_place ON placed(shape, turn, source);"
+    "CREATE TEMP TABLE whole AS SELECT shape, turn, min(source) AS source FROM placed GROUP BY shape, turn HAVING "
+    "count(*)=";
+static const char join_runs[] =
+    ";CREATE INDEX temp.whole_place ON whole(shape, turn);"
+    "CREATE TEMP TABLE bases AS SELECT id FROM placed JOIN whole USING (shape, turn, source);"
+    "CREATE UNIQUE INDEX temp.bases_id ON bases(id);"
+    "CREATE TEMP TABLE joined AS SELECT placed.id AS id, first.id AS base FROM placed JOIN whole USING (shape, turn) "
+    "JOIN "
+    "placed AS first ON first.shape=whole.shape AND first.turn=whole.turn AND first.source=whole.source WHERE "
+    "placed.id!=first.id;"
+    "CREATE UNIQUE INDEX temp.joined_id ON joined(id);"
+    "CREATE INDEX temp.joined_base ON joined(base);";
+
+/* What launches of a run that multiplexes lack has one reason. */
+#define TOLD                                                                                                           \
+    "iif(other.id IN (SELECT id FROM sampled), 'metrics that take several passes at once are measured where launches " \
+    "of the kernel and shape come again', other.reason)"
+static const char join_values_of_runs[] = JOIN_VALUES
+    "UPDATE main.launch SET passes=passes+(SELECT coalesce(sum(other.passes), 0) FROM main.launch AS other JOIN joined "
+    "ON "
+    "joined.id=other.id WHERE base=main.launch.id), profile_ns=profile_ns+(SELECT coalesce(sum(other.profile_ns), 0) "
+    "FROM "
+    "main.launch AS other JOIN joined ON joined.id=other.id WHERE base=main.launch.id), "
+    "reason=(SELECT coalesce(group_concat(told, '; '), '') FROM (SELECT DISTINCT " TOLD " AS told FROM "
+    "main.launch AS other WHERE (other.id=main.launch.id OR other.id IN (SELECT id FROM joined WHERE "
+    "base=main.launch.id)) AND other.reason!='')), "
+    "replay_mode=iif(EXISTS(SELECT 1 FROM main.launch AS other WHERE other.measured>0 AND (other.id=main.launch.id OR "
+    "other.id IN (SELECT id FROM joined WHERE base=main.launch.id))), 'application', 'none') "
+    "WHERE id IN (SELECT id FROM bases);";
+static const char leave_bases[] = COUNT_MEASURED REMOVE_LAUNCHES("SELECT id FROM placed EXCEPT SELECT id FROM bases")
+#define LATER "(SELECT id FROM numbered WHERE source!=(SELECT min(source) FROM numbered))"
+    "DELETE FROM main.seen WHERE process_id IN " LATER ";"
+    "DELETE FROM main.message WHERE process_id IN " LATER ";"
+    "DELETE FROM main.process_source; DELETE FROM main.source;"
+    "DELETE FROM main.process WHERE id IN " LATER ";";
+static const char forget_runs[] = "DROP TABLE numbered; DROP TABLE ranked; DROP TABLE placed; DROP TABLE whole; DROP "
+                                  "TABLE sampled; DROP TABLE bases; DROP TABLE joined";
+
+static kprof_status match_launches_of_runs(kprof_report *report, const kprof_runs *runs)
+{
+    kprof_strbuf sql = KPROF_STRBUF_INIT;
+    kprof_strbuf_printf(
+        &sql, "%s%s%s%s%s%zu%s", number_processes, further_keys[runs->match], rank_launches,
+        runs->order == KPROF_ORDER_STRICT ? "place" : "row_number() OVER (PARTITION BY source, shape ORDER BY place)",
+        match_runs, runs->count, join_runs);
+    kprof_strbuf_printf(
+        &sql,
+        "CREATE TEMP TABLE sampled AS SELECT id FROM placed WHERE %d AND source=(SELECT max(source) FROM "
+        "placed); CREATE UNIQUE INDEX temp.sampled_id ON sampled(id)",
+        runs->last_multiplexes);
+    kprof_status status = sql.failed ? kprof_store_no_memory(report) : kprof_store_exec(report, sql.data);
+    kprof_strbuf_free(&sql);
+    return status;
+}
+
+#define KERNELS_TOLD 4
+
+/* Tell of a kernel whose launches not all runs have. */
+static kprof_status tell_kernel(void *user, sqlite3_stmt *row)
+{
+    size_t *told = user;
+    const char *name = (const char *)sqlite3_column_text(row, 0);
+    const long long least = sqlite3_column_int64(row, 1), most = sqlite3_column_int64(row, 2);
+    if (++*told > KERNELS_TOLD)
+        return KPROF_OK;
+    if (least == most)
+        kprof_log(KPROF_LOG_WARNING, "%s: all runs launch it as often (%lld), but at other places or with other shapes",
+                  name ? name : "", most);
+    else
+        kprof_log(KPROF_LOG_WARNING, "%s: one run launches it %lld times, another one %lld times", name ? name : "",
+                  least, most);
+    return KPROF_OK;
+}
+
+static kprof_status tell_left_out(kprof_report *report, kprof_runs *runs)
+{
+    char query[640];
+    int64_t all = 0, taken = 0;
+    size_t told = 0;
+    kprof_status status = kprof_store_integer(report, "SELECT count(*) FROM placed", &all);
+    if (status == KPROF_OK)
+        status = kprof_store_integer(report, "SELECT count(*) FROM bases", &taken);
+    runs->left_out = (uint64_t)(all - taken * (int64_t)runs->count);
+    if (status != KPROF_OK || runs->left_out == 0)
+        return status;
+    kprof_log(runs->order == KPROF_ORDER_RELAXED ? KPROF_LOG_WARNING : KPROF_LOG_ERROR,
+              "%llu of %lld launches of the %zu runs are left out, since not every run has them; %lld launches match",
+              (unsigned long long)runs->left_out, (long long)all, runs->count, (long long)taken);
+    snprintf(
+        query, sizeof query,
+        "SELECT function, iif(count(*)<%zu, 0, min(n)), max(n) FROM (SELECT function, source, count(*) AS n FROM "
+        "placed GROUP BY function, source) WHERE function IN (SELECT function FROM placed WHERE NOT EXISTS(SELECT 1 "
+        "FROM whole WHERE whole.shape=placed.shape AND whole.turn=placed.turn)) GROUP BY function ORDER BY function",
+        runs->count);
+    status = kprof_store_query(report, query, tell_kernel, &told);
+    if (told > KERNELS_TOLD)
+        kprof_log(KPROF_LOG_WARNING, "and %zu more kernels", told - KERNELS_TOLD);
+    return status;
+}
+
+/* Where a launch has all parts of a metric, it gets their greatest. */
+static kprof_status put_greatest(kprof_report *report, const kprof_greatest *metric)
+{
+    static const char sql[] =
+        "INSERT INTO main.value SELECT launch.id, own.id, max(value.value) FROM main.launch JOIN main.device ON "
+        "device.id=device_id JOIN main.value ON launch_id=launch.id JOIN main.metric ON metric.id=metric_id JOIN "
+        "main.metric AS own ON own.name=?1 WHERE chip=?2 AND metric.name IN (SELECT value FROM json_each(?3)) GROUP BY "
+        "launch.id HAVING count(value.value)=json_array_length(?3) ON CONFLICT DO UPDATE SET value=excluded.value";
+    sqlite3_stmt *statement = NULL;
+    kprof_strbuf parts = KPROF_STRBUF_INIT;
+    for (size_t i = 0; i < metric->parts->count; i++)
+        kprof_strbuf_printf(&parts, "%s\"%s\"", i == 0 ? "[" : ",", metric->parts->items[i]);
+    kprof_strbuf_puts(&parts, "]");
+    const char *const texts[] = {metric->name, metric->chip, parts.data};
+    int rc = parts.failed ? SQLITE_NOMEM : sqlite3_prepare_v2(report->db, sql, -1, &statement, NULL);
+    for (int i = 0; i < 3 && rc == SQLITE_OK; i++)
+        rc = sqlite3_bind_text(statement, i + 1, texts[i], -1, SQLITE_STATIC);
+    if (rc == SQLITE_OK)
+        rc = sqlite3_step(statement);
+    sqlite3_finalize(statement);
+    kprof_strbuf_free(&parts);
+    return rc == SQLITE_DONE ? KPROF_OK : kprof_store_fail(report, metric->name);
+}
+
+kprof_status kprof_merge_join_runs(kprof_report *into, kprof_runs *runs)
+{
+    kprof_status status = kprof_report_begin(into);
+    if (status == KPROF_OK)
+        status = match_launches_of_runs(into, runs);
+    if (status == KPROF_OK)
+        status = tell_left_out(into, runs);
+    if (status == KPROF_OK)
+        status = kprof_store_exec(into, join_values_of_runs);
+    for (size_t i = 0; i < runs->greatest_count && status == KPROF_OK; i++)
+        status = put_greatest(into, &runs->greatest[i]);
+    if (status == KPROF_OK)
+        status = kprof_store_exec(into, leave_bases);
+    if (status == KPROF_OK)
+        status = derive_all(into);
+    if (status == KPROF_OK)
+        status = kprof_store_exec(into, forget_runs);
     return status == KPROF_OK ? kprof_report_commit(into) : status;
 }

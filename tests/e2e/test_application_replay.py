@@ -1,0 +1,152 @@
+"""--replay-mode application: the program runs once for each pass, and the launches of the runs are joined."""
+
+import csv
+import io
+import json
+
+from harness import *
+
+DEFAULT = ["--injection-path", INJECTION, "--set", "default"]
+BY_NAME = {"KPROF_SIM_VALUES_BY_NAME": "1"} # the same in every plan
+# Three runs.
+FEW = ["--metrics", "regex:smsp__average_warps_issue_stalled_(b|d|m).*_per_issue_active.ratio"]
+# What three passes at once take, and throughputs with such a part; they are measured where launches come again.
+SEVERAL = """metric.name LIKE 'l1tex__lsu_writeback_active.%' OR metric.name LIKE 'lts__t_sector_hit_rate.%' OR
+             metric.name LIKE 'sm__mio_inst_issued.%'"""
+VALUES = f"""SELECT launch_id, name, value FROM value JOIN metric ON metric.id=metric_id WHERE kind='hardware' AND
+             value NOT NULL AND name NOT LIKE '%throughput.%' AND NOT ({SEVERAL}) ORDER BY 1, 2"""
+
+
+class Runs(Case):
+    def replay(self, *words, options=DEFAULT, code=0, env=None, **keywords):
+        run = self.kprof(*options, "--replay-mode", "application", "-f", "-o", "run", *words,
+                         env={**BY_NAME, **(env or {})}, **keywords)
+        self.assert_run(run, code)
+        return run
+
+    def few(self, *words, **keywords):
+        return self.replay(*words, options=["--injection-path", INJECTION, *FEW], **keywords)
+
+    def changing(self, first, later):
+        """A program that launches something else from its second run on."""
+        with open(self.path("changing.sh"), "w") as file:
+            file.write(f'if [ -e again ]; then exec "{APP}" {later}; fi; touch again; exec "{APP}" {first}\n')
+        if os.path.exists(self.path("again")):
+            os.remove(self.path("again"))
+        return ["sh", self.path("changing.sh")]
+
+    def test_equals_kernel_replay(self):
+        """Every value of a program that does the same each time is that of a replay."""
+        steps = [f"launch={SCALE}*2", "place=grid:4", f"launch={SCALE}", f"launch={VECTOR_ADD}"]
+        run = self.replay(APP, *steps)
+        self.assertIn("run 9 of 9 of the application", run.err)
+        self.assert_run(self.kprof(*DEFAULT, "-o", "whole", APP, *steps, env=BY_NAME), 0)
+        self.assertEqual(self.query("run.kprof", VALUES), self.query("whole.kprof", VALUES))
+        for sql in ("SELECT position, grid_x, block_x, context, stream FROM launch ORDER BY position",
+                    "SELECT launch_id, name, value FROM value JOIN metric ON metric.id = metric_id "
+                    "WHERE kind='launch' ORDER BY 1, 2", "SELECT kernel, launches FROM seen_kernels",
+                    "SELECT DISTINCT sets FROM run", "SELECT launches, matched, wait_status FROM process",
+                    "SELECT chip, identifier, definition FROM section ORDER BY 1, 2"):
+            self.assertEqual(self.query("run.kprof", sql), self.query("whole.kprof", sql))
+        self.assertEqual(self.query("run.kprof", "SELECT DISTINCT replay_mode, measured > 90 FROM launch"),
+                         [("application", 1)])
+
+    def test_throughputs(self):
+        """A throughput is the greatest of its parts, once a launch has all of them."""
+        self.replay(APP, f"launch={SCALE}*8")
+        whole = self.query("run.kprof", "SELECT id FROM launch WHERE measured=105")
+        self.assertTrue(whole)
+        names = [row[0] for row in self.query(
+            "run.kprof", "SELECT name FROM value JOIN metric ON metric.id=metric_id WHERE name LIKE '%throughput.%' "
+            "AND metric_id NOT IN (SELECT metric_id FROM schedule) AND "
+            f"launch_id={whole[0][0]} AND value NOT NULL")]
+        self.assertIn("sm__throughput.avg.pct_of_peak_sustained_elapsed", names)
+        for name in names:
+            listed = self.kprof("list", "collected", "--chips", "GH100", "--metrics", f"breakdown:{name}", "--csv").out
+            parts = ",".join(f"'{row['metric']}'" for row in csv.DictReader(io.StringIO(listed)))
+            self.assertEqual(*[self.query("run.kprof", "SELECT max(value) FROM value JOIN metric ON metric.id=metric_id"
+                                          f" WHERE launch_id={whole[0][0]} AND name IN ({wanted})")
+                               for wanted in (f"'{name}'", parts)], name)
+        reasons = self.query("run.kprof", "SELECT DISTINCT reason FROM launch WHERE measured<105")
+        self.assertEqual(reasons, [("metrics that take several passes at once are measured where launches of the "
+                                    "kernel and shape come again",)])
+
+    def test_output_input_and_files(self):
+        """Each run prints, and reads a file from its beginning; the exit status is that of the first."""
+        with open(self.path("in"), "w") as file:
+            file.write("a line\n")
+        script = f'read line; echo "got $line"; echo x >>written; exec "{APP}" launch={SCALE}'
+        with open(self.path("in")) as file:
+            run = subprocess.run([KPROF, "--injection-path", INJECTION, *FEW, "--replay-mode", "application", "-o",
+                                  "run", "sh", "-c", script], stdin=file, env=self.environment({}, ("--set",)),
+                                 cwd=self.dir, text=True, capture_output=True, timeout=PATIENCE_S)
+        self.assertEqual(run.returncode, 0, run.stderr)
+        runs = int(run.stderr.split("run 1 of ")[1].split()[0])
+        self.assertGreater(runs, 1)
+        self.assertEqual(run.stdout, "got a line\n" * runs)
+        with open(self.path("written")) as file:
+            self.assertEqual(file.read(), "x\n" * runs)
+
+    def test_plan(self):
+        for limit, runs in ([], 9), (["--max-passes", "3"], 3):
+            plan = json.loads(self.kprof("plan", "--chips", "GH100", "--set", "default", "--replay-mode", "application",
+                                         *limit, "--json").out)["plans"][0]
+            self.assertEqual((plan["runs"], plan["left_out"] > 0), (runs, bool(limit)))
+        run = self.replay("--max-passes", "3", APP, f"launch={SCALE}")
+        self.assertIn("run 3 of 3", run.err)
+        self.assertIn("metrics are left out to keep within --max-passes", run.err)
+
+    def test_memory(self):
+        before = set(os.listdir("/dev/shm"))
+        self.few("--app-replay-buffer", "memory", APP, f"launch={SCALE}*2")
+        self.assertEqual(self.launches(), ["scale", "scale"])
+        self.assertEqual({name for name in set(os.listdir("/dev/shm")) - before if name.startswith("kprof-")}, set())
+
+    def test_fewer_launches_later(self):
+        for mode, code in ("strict", 110), ("balanced", 110), ("relaxed", 0):
+            with self.subTest(mode):
+                run = self.few("--app-replay-mode", mode, *self.changing(
+                    f"launch={SCALE}*3 launch={VECTOR_ADD}", f"launch={SCALE}*2 launch={VECTOR_ADD}"), code=code)
+                kept = ["scale"] * 2 + ["vectorAdd"] * (mode != "strict")
+                self.assertEqual(self.launches(), kept)
+                self.assertRegex(run.err, r"of \d+ launches of the \d+ runs are left out, since not every run has them")
+                self.assertIn("scale: one run launches it 2 times, another one 3 times", run.err)
+                self.assertEqual("the runs differ" in run.err, code != 0)
+
+    def test_another_order(self):
+        steps = f"launch={SCALE} launch={VECTOR_ADD}", f"launch={VECTOR_ADD} launch={SCALE}"
+        run = self.few("--app-replay-mode", "strict", *self.changing(*steps), code=110)
+        self.assertEqual(self.launches(), [])
+        self.assertIn("scale: all runs launch it as often (1), but at other places or with other shapes", run.err)
+        self.few(*self.changing(*steps))
+        self.assertEqual(self.launches(), ["scale", "vectorAdd"])
+
+    def test_another_shape(self):
+        steps = f"launch={SCALE}", f"place=grid:4 launch={SCALE}"
+        for match, code in ("grid", 110), ("all", 110), ("name", 0):
+            with self.subTest(match):
+                self.few("--app-replay-match", match, *self.changing(*steps), code=code)
+                self.assertEqual(self.launches(), ["scale"] * (code == 0))
+        steps = f"launch={SCALE}", f"place=stream:9 launch={SCALE}"
+        for match, code in ("grid", 0), ("all", 110):
+            self.few("--app-replay-match", match, *self.changing(*steps), code=code)
+
+    def test_processes(self):
+        script = f'"{APP}" launch={SCALE}*2; "{APP}" launch={SCALE}*3 launch={VECTOR_ADD}'
+        self.few("sh", "-c", script)
+        self.assertEqual(self.query("run.kprof", "SELECT process_id, count(*), min(passes) FROM launch GROUP BY 1"),
+                         [(1, 2, 3), (2, 4, 3)])
+        self.assertEqual(self.query("run.kprof", "SELECT count(*) FROM process"), [(2,)])
+
+    def test_ends(self):
+        run = self.few(APP, f"launch={SCALE}", "exit=3", code=3)
+        self.assertIn("the application failed, so kprof does not run it once more", run.err)
+        self.assertNotIn("run 2 of", run.err)
+        self.assertEqual(self.launches(), ["scale"])
+        run = self.few(*self.changing(f"launch={SCALE}", f"launch={SCALE} exit=4"))
+        self.assertIn("run 2 of the application ended in another way than the first one: with status 4", run.err)
+        run = self.few(*self.changing(f"launch={SCALE}", f"launch={SCALE} raise=9"), code=110)
+        self.assertIn("ended in another way than the first one: with signal 9", run.err)
+        self.assertNotIn("run 3 of", run.err)
+        run = self.few(APP, "say=hello", code=106)
+        self.assertEqual(run.out.count("hello"), 1)
