@@ -261,11 +261,30 @@ def is_measured(launch):
                                    if not name.startswith("launch__"))
 
 
-class Launches:
-    """What a report says of the launches, of which it should hold `least` to `most`."""
+CONTRIBUTION = re.compile(r"multiplexed: its counters are part of .* at position (\d+)$")
 
-    def __init__(self, base, least, most):
-        self.least, self.most, self.problem = least, most, ""
+
+def sample_problem(launches, most, existing):
+    """What is wrong where launches are multiplexed, of which -c counts those with a sample's last pass, so that it does
+    not tell how many a report holds: samples that -c did not ask for, launches that the program did not make, or
+    counters for a sample that is not there."""
+    whole = sum(is_measured(launch) and not launch.reason.startswith("measured in ") for launch in launches)
+    positions = {launch.position for launch in launches}
+    found = (CONTRIBUTION.match(launch.reason) for launch in launches)
+    lost = sorted({int(match.group(1)) for match in found if match} - positions)
+    if whole > most:
+        return f"{whole} whole samples of {most}"
+    if len(launches) > existing:
+        return f"{len(launches)} launches reported of {existing}"
+    return f"no sample at position {lost[0]}" if lost else ""
+
+
+class Launches:
+    """What a report says of the launches, of which it should hold `least` to `most`, by the limit that -c sets;
+    `existing`: that the program made at most."""
+
+    def __init__(self, base, least, most, existing):
+        self.least, self.most, self.existing, self.problem = least, most, existing, ""
         self.reported = self.measured = self.largest_batch = 0
         self.declined = {}  # reason -> launches
         self.reasons = []  # of each launch that has one, measured or not
@@ -283,9 +302,11 @@ class Launches:
                 reason = re.sub(r"of launch \d+", "of another launch", launch.reason)
                 self.declined[reason] = self.declined.get(reason, 0) + 1
         self.largest_batch = harness.largest_batch(base)
-        if not self.least <= self.reported <= self.most:
+        if self.existing > self.most and any(launch.replay_mode == "multiplex" for launch in launches):
+            self.problem = sample_problem(launches, self.most, self.existing)
+        elif not self.least <= self.reported <= self.most:
             self.problem = f"{self.reported} launches reported"
-        elif "" in self.declined:
+        if not self.problem and "" in self.declined:
             self.problem = "launches without values or a reason"
 
     def counts(self):
@@ -393,7 +414,8 @@ class Runner:
             return Finding("not run", "no time left")
         under, base = self.profile(case, mode, gpu)
         least, most = expected_launches(plain.stderr, case.launch_limit(mode))
-        launches = Launches(base, min(least, 1) if mode.joins_launches else least, most)
+        existing = expected_launches(plain.stderr)[1]
+        launches = Launches(base, min(least, 1) if mode.joins_launches else least, most, existing)
         finding = compare(plain, under, expected_status(plain, launches))
         if finding is None:
             finding = Finding(launches.problem or "same", bad=bool(launches.problem))

@@ -22,7 +22,8 @@ database.execute("CREATE TABLE launches(launch, kernel, measured, reason, positi
 database.execute("CREATE TABLE launch_metrics(launch, metric, value, unit)")
 for number, text in enumerate(os.environ["FAKE_LAUNCHES"].split(";")):
     measured, reason = text.split(",")
-    database.execute("INSERT INTO launches VALUES(?, 'k', ?, ?, ?, 'batch')", (number, int(measured), reason, number))
+    mode = os.environ.get("FAKE_MODE", "batch")
+    database.execute("INSERT INTO launches VALUES(?, 'k', ?, ?, ?, ?)", (number, int(measured), reason, number, mode))
     if int(measured):
         database.execute("INSERT INTO launch_metrics VALUES(?, 'dram__bytes.sum', 1, 'byte')", (number,))
 database.execute("CREATE TABLE message(text)")
@@ -176,6 +177,19 @@ class Whole(unittest.TestCase):
         finding = self.run_case("echo x; echo launches 2 2 >&2", "1,;0,the reason")
         self.assertFalse(finding.bad)
         self.assertEqual(finding.cells(), ("same", "1 of 2", 7, "the reason (1)", ""))
+
+    def test_a_limit_counts_samples(self):
+        part = "0,multiplexed: its counters are part of the values of the process's launch at position {}"
+        partial = "1,measured in 1 of 2 passes"
+        program = "echo launches 4 4 >&2"
+        os.environ["FAKE_MODE"] = "multiplex"
+        self.addCleanup(os.environ.pop, "FAKE_MODE")
+        for launches, verdict in ((["1,", part.format(0), partial, partial], "same"), (["1,"], "same"),
+                                  (["1,", "1,"], "2 whole samples of 1"),
+                                  (["1,", part.format(7)], "no sample at position 7"),
+                                  (["1,", *[part.format(0)] * 4], "5 launches reported of 4")):
+            finding = self.run_case(program, ";".join(launches), most=1)
+            self.assertEqual((finding.verdict, finding.bad), (verdict, verdict != "same"))
 
     def test_nothing_measured(self):
         declined = "0,the reason;0,the reason"
