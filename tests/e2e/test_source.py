@@ -66,3 +66,4 @@ class Instructions(Case):
         for counted, sampled, reason in rows:
             self.assertEqual((counted, sampled), (0, 0))
             self.assertRegex(reason, "instructions are measured in replays alone|is only watched")
+        self.assertIn("in replays alone", rows[0][2])  # of the second launch: that of the first tells less

@@ -70,7 +70,7 @@
     X(FILL_PROFILE,                                                                                                    \
       "UPDATE code_profile SET counted=counted+?2, sampled=sampled+?3, period_cycles=CASE period_cycles WHEN 0 THEN "  \
       "?4 "                                                                                                            \
-      "ELSE period_cycles END, dropped=dropped+?5, reason=CASE reason WHEN '' THEN ?6 ELSE reason END WHERE id=?1")    \
+      "ELSE period_cycles END, dropped=dropped+?5, reason=CASE ?6 WHEN '' THEN reason ELSE ?6 END WHERE id=?1")        \
     X(ADD_INSTRUCTION_VALUE, "INSERT INTO instruction_value VALUES(?,?,?,?,?) ON CONFLICT DO UPDATE SET "              \
                              "value=value+excluded.value")                                                             \
     X(ADD_TIMELINE_PASS, "INSERT OR IGNORE INTO timeline_pass VALUES(?,?,?,?,?)")                                      \
