@@ -11,7 +11,7 @@ differ by five such errors of both (of five values that is three of many), or by
 
 Prints Markdown, also to a file; exits 1 when something differs, 77 where there is no GPU or no ncu.
 
-    source_ncu.py [--cache-control all|none] [--output FILE] [KERNEL...]
+    source_ncu.py [--cache-control all|none] [--seconds N] [--output FILE] [KERNEL...]
 """
 import argparse
 import collections
@@ -22,6 +22,7 @@ import math
 import statistics
 import sys
 import tempfile
+import time
 
 import harness
 
@@ -37,6 +38,8 @@ CASES = {
 SAMPLES, TEXT = "# Samples", "Source"
 ERRORS, POINTS = 5, 1.0
 SAMPLING = ["--warp-sampling-interval", "4", "--warp-sampling-buffer-size", str(256 << 20)]
+HEADER = ["kernel", "instructions", "kprof's launches", "ncu's", "kprof's samples", "ncu's", "counts",
+          "largest difference of shares, points", "s until then"]
 EXAMPLES = 2  # instructions of a column that differs, with all their columns
 
 
@@ -173,10 +176,28 @@ def compare(name, cache_control, folder):
     return row, [f"{name}, {fault}" for fault in [*counts[:10], *shares]], differing_rows(ours[0], theirs[0])
 
 
+def compare_all(options, document):
+    """Rows of the table as they come; (what is wrong, rows that differ)."""
+    faults, differing, start = [], [], time.monotonic()
+    document.add(f"| {' | '.join(HEADER)} |\n|{'---|' * len(HEADER)}")
+    with tempfile.TemporaryDirectory(prefix="kprof-source-") as folder:
+        for name in options.kernels or CASES:
+            if time.monotonic() - start > options.seconds:
+                faults.append(f"{name}: {options.seconds} s had passed before it")
+                continue
+            row, found, examples = compare(name, options.cache_control, folder)
+            document.add(f"| {' | '.join(map(str, row))} | {time.monotonic() - start:.0f} |")
+            faults += found
+            differing += [f"    {name}", *examples] if examples else []
+    document.add("")
+    return faults, differing
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("kernels", nargs="*", metavar="KERNEL", help=", ".join(CASES) + " (all)")
     parser.add_argument("--cache-control", choices=("all", "none"), default="all", help="of both tools (all)")
+    parser.add_argument("--seconds", type=int, default=60, help="begin no kernel later (60)")
     parser.add_argument("--output", help="Markdown file (source-ncu.md among the results)")
     options = parser.parse_args()
     for name in set(options.kernels) - set(CASES):
@@ -184,19 +205,10 @@ def main():
     if not harness.have_gpu() or not harness.ncu():
         print("source_ncu.py: no GPU, or no ncu: skipped", file=sys.stderr)
         return harness.SKIPPED
-    rows, faults, differing = [], [], []
-    with tempfile.TemporaryDirectory(prefix="kprof-source-") as folder:
-        for name in options.kernels or CASES:
-            row, found, examples = compare(name, options.cache_control, folder)
-            rows.append(row)
-            faults += found
-            differing += [f"    {name}", *examples] if examples else []
     document = harness.Document(options.output or harness.results_folder() / "source-ncu.md")
     document.add("# The source page beside ncu's\n")
     document.add(harness.table(["", ""], harness.facts("tests/gpu/source_ncu.py " + " ".join(sys.argv[1:]))))
-    header = ["kernel", "instructions", "kprof's launches", "ncu's", "kprof's samples", "ncu's", "counts",
-              "largest difference of shares, points"]
-    document.add(harness.table(header, rows))
+    faults, differing = compare_all(options, document)
     document.add("".join(f"- FAULT: {fault}\n" for fault in faults) or "All checks hold.")
     document.add("\n".join(differing))
     return 1 if faults else 0
