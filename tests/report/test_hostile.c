@@ -571,8 +571,9 @@ static void test_too_much(void **state)
                                       "'expression', replace(hex(zeroblob(2000)), '00', 'a+')||'a')) FROM n)) FROM n",
                  "characters of expressions");
     /* A launch of small numbers takes 40 bytes, and wants hundreds of values. */
-    expect_bound(COUNT_TO(120000) "INSERT INTO launch SELECT i+(SELECT max(id) FROM launch),1,1,1,1,1,1,1,1,1,1,1,1,1,"
-                                  "0,0,0,0,0,0,0,0,0,0,'batch',1,'',1 FROM n",
+    expect_bound("CREATE TEMP TABLE more AS " COUNT_TO(
+                     120000) "SELECT launch.* FROM n, launch WHERE id=0; UPDATE more SET id=rowid+(SELECT max(id) FROM "
+                             "launch), thread=1, start_unix_ns=0, profile_ns=0; INSERT INTO launch SELECT * FROM more",
                  "with -k, -s and -c");
     expect_bound("CREATE TABLE t(a); PRAGMA writable_schema=ON; " COUNT_TO(
                      4000) "INSERT INTO sqlite_schema SELECT 'view', 'v'||i, 'v'||i, 0, 'CREATE VIEW v'||i||"

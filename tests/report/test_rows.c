@@ -158,6 +158,10 @@ static void test_columns_of_a_later_version(void **state)
     assert_int_equal(process.pid, 0);
     assert_string_equal(process.host, "");
     kprof_rows_free(KPROF_ROWS_PROCESS, &process);
+    kprof_strbuf columns = KPROF_STRBUF_INIT; /* as merging selects them */
+    kprof_rows_list_plain(KPROF_ROWS_PROCESS, old.version, &columns);
+    assert_string_equal(columns.data, ", 0, 0, 0, '', '', '', '', NULL, NULL, NULL, NULL, 0");
+    kprof_strbuf_free(&columns);
 }
 
 #define TEST(function) cmocka_unit_test_setup_teardown(function, set_up, tear_down)

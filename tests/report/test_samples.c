@@ -235,17 +235,15 @@ static void test_shapes_and_processes(void **state)
     }
 }
 
-/* Launch 5 once more, `count` times; `grid_x` tells its grid. */
+/* Launch 5 once more, `count` times; `grid_x` tells its grid, by its id. */
 static void add_launches(int count, const char *grid_x)
 {
     char sql[1024];
     snprintf(sql, sizeof sql,
-             "WITH RECURSIVE n(i) AS (SELECT 12 UNION ALL SELECT i+1 FROM n WHERE i<%d) "
-             "INSERT INTO launch SELECT i, process_id, kernel_id, device_id, position, context, stream, thread, %s, "
-             "grid_y, grid_z, block_x, block_y, block_z, cluster_x, cluster_y, cluster_z, dynamic_smem_bytes, "
-             "configured_smem_bytes, cooperative, max_blocks_per_sm, max_active_clusters, start_unix_ns, profile_ns, "
-             "replay_mode, passes, reason, measured FROM n, launch WHERE id=5",
-             11 + count, grid_x);
+             "CREATE TEMP TABLE more AS WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i+1 FROM n WHERE i<%d) "
+             "SELECT launch.* FROM n, launch WHERE id=5; UPDATE more SET id=11+rowid; UPDATE more SET grid_x=%s; "
+             "INSERT INTO launch SELECT * FROM more",
+             count, grid_x);
     execute(sql);
 }
 
@@ -268,7 +266,7 @@ static void test_many_groups(void **state)
 {
     (void)state;
     walk_result result;
-    add_launches(2 * KPROF_SAMPLE_GROUPS_MAX, "100000+i/2");
+    add_launches(2 * KPROF_SAMPLE_GROUPS_MAX, "100000+id/2");
     walk(NULL, &result);
     const size_t groups_left = KPROF_SAMPLE_GROUPS_MAX - 3;
     const size_t launches_left = 2 * (KPROF_SAMPLE_GROUPS_MAX - groups_left);

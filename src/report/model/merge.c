@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The first version whose tables have today's columns. */
+/* The first version that has all tables which merging reads whatever the version. */
 #define OLDEST_VERSION 4
 
 /* Texts that are in the report already. They are owned, and numbered by the ids of their rows. */
@@ -356,13 +356,13 @@ static kprof_status add_plans(kprof_merge *merge, const kprof_model *model, cons
 }
 
 /* "id+?1, process_id+?2, (the new kernel), ..., position, context": the columns of a launch with its new ids. */
-static char *launch_query(void)
+static char *launch_query(int version)
 {
     kprof_strbuf sql = KPROF_STRBUF_INIT;
     kprof_strbuf_puts(&sql, "INSERT INTO main.launch SELECT id+?1, process_id+?2, "
                             "(SELECT id FROM new_kernel WHERE old=kernel_id), "
                             "(SELECT id FROM new_device WHERE old=device_id)");
-    kprof_rows_list_plain(KPROF_ROWS_LAUNCH, &sql);
+    kprof_rows_list_plain(KPROF_ROWS_LAUNCH, version, &sql);
     kprof_strbuf_puts(&sql, " FROM source.launch WHERE id IN (SELECT launch FROM taken) OR ?3=0 ORDER BY launch.id");
     return kprof_strbuf_take(&sql);
 }
@@ -499,7 +499,7 @@ static kprof_status add_census(kprof_merge *merge, const kprof_report *from)
         return KPROF_OK;
     kprof_strbuf_puts(&sql, "INSERT INTO main.census SELECT NULL, process_id+?2, (SELECT id FROM new_kernel WHERE "
                             "old=kernel_id), (SELECT id FROM new_device WHERE old=device_id)");
-    kprof_rows_list_plain(KPROF_ROWS_CENSUS, &sql);
+    kprof_rows_list_plain(KPROF_ROWS_CENSUS, from->version, &sql);
     kprof_strbuf_puts(&sql, " FROM source.census ORDER BY id");
     kprof_status status = sql.failed ? kprof_store_no_memory(merge->into) : run(merge, sql.data, numbers, 2);
     kprof_strbuf_free(&sql);
@@ -530,7 +530,7 @@ static kprof_status add_launches(kprof_merge *merge, const kprof_report *from)
         return kprof_fail(KPROF_BAD_REPORT,
                           "%s: the report is damaged: rows refer to others that are not there" KPROF_DAMAGED_ADVICE,
                           from->path);
-    char *sql = launch_query();
+    char *sql = launch_query(from->version);
     if (status == KPROF_OK)
         status = sql ? copy_of_launches(merge, (const char *const[]){sql}, 1) : kprof_store_no_memory(merge->into);
     free(sql);

@@ -218,12 +218,14 @@ void kprof_rows_describe(kprof_rows table, const void *row, kprof_strbuf *out)
     }
 }
 
-void kprof_rows_list_plain(kprof_rows table, kprof_strbuf *out)
+void kprof_rows_list_plain(kprof_rows table, int version, kprof_strbuf *out)
 {
     const table_layout layout = layout_of(table);
     for (size_t i = 0; i < layout.count; i++) {
-        if (layout.columns[i].kind != COLUMN_REF)
-            kprof_strbuf_printf(out, ", %s", layout.columns[i].name);
+        const column *c = &layout.columns[i];
+        const char *missing = c->kind == COLUMN_TEXT ? "''" : c->kind == COLUMN_OPTIONAL ? "NULL" : "0";
+        if (c->kind != COLUMN_REF)
+            kprof_strbuf_printf(out, ", %s", c->since > version ? missing : name_of(c, version));
     }
 }
 

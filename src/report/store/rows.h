@@ -85,8 +85,9 @@ kprof_status kprof_store_witness(kprof_report *report, const char *witness, int6
 
 /* Append the values of all columns, so that different rows give different texts. */
 void kprof_rows_describe(kprof_rows table, const void *row, kprof_strbuf *out);
-/* Append ", NAME" for each column that refers to no other row. */
-void kprof_rows_list_plain(kprof_rows table, kprof_strbuf *out);
+/* Append ", NAME" for each column that refers to no other row, to select from a report of this version; where that is
+ * too old to have the column, what kprof_rows_read gives. */
+void kprof_rows_list_plain(kprof_rows table, int version, kprof_strbuf *out);
 
 /* Fill `row` from `columns`; the first column is the id. Texts are those of kprof_store_text, and owned by the row.
  * Numbers that the report is too old to have are 0, or -1 if they are optional. False when out of memory. */
