@@ -230,6 +230,16 @@ static CUptiResult enable_brief(void)
     return result;
 }
 
+/* CUPTI takes time for each call that it tells of, and frameworks ask for the device or a capture at each launch. */
+static CUptiResult disable_ignored(void)
+{
+    CUptiResult result = CUPTI_SUCCESS;
+    for (CUpti_CallbackId id = 1; result == CUPTI_SUCCESS && id < CUPTI_DRIVER_TRACE_CBID_SIZE; id++)
+        if (kprof_call_is_ignored(id))
+            result = target.cupti->cuptiEnableCallback(0, target.subscriber, CUPTI_CB_DOMAIN_DRIVER_API, id);
+    return result;
+}
+
 static CUptiResult enable_all(void)
 {
     static const CUpti_CallbackId resources[] = {
@@ -240,6 +250,8 @@ static CUptiResult enable_all(void)
     static const CUpti_CallbackId runtime[] = {CUPTI_RUNTIME_TRACE_CBID_cudaProfilerStart_v4000,
                                                CUPTI_RUNTIME_TRACE_CBID_cudaProfilerStop_v4000};
     CUptiResult result = target.cupti->cuptiEnableDomain(1, target.subscriber, CUPTI_CB_DOMAIN_DRIVER_API);
+    if (result == CUPTI_SUCCESS)
+        result = disable_ignored();
     for (size_t i = 0; result == CUPTI_SUCCESS && i < sizeof resources / sizeof *resources; i++)
         result = target.cupti->cuptiEnableCallback(1, target.subscriber, CUPTI_CB_DOMAIN_RESOURCE, resources[i]);
     for (size_t i = 0; result == CUPTI_SUCCESS && i < sizeof runtime / sizeof *runtime; i++)
@@ -286,7 +298,7 @@ kprof_status kprof_target_follow(bool follow)
     if (follow)
         note_unseen_variables();
     for (CUpti_CallbackId id = 1; result == CUPTI_SUCCESS && id < CUPTI_DRIVER_TRACE_CBID_SIZE; id++) {
-        if (kprof_call_may_go_unseen(id))
+        if (kprof_call_may_go_unseen(id) && !kprof_call_is_ignored(id))
             result = target.cupti->cuptiEnableCallback(follow, target.subscriber, CUPTI_CB_DOMAIN_DRIVER_API, id);
     }
     if (result != CUPTI_SUCCESS)

@@ -192,6 +192,24 @@ static void test_calls_that_may_go_unseen(void **state)
     }
 }
 
+/* CUPTI never tells of these: kprof's own events and what frameworks ask at each launch are among them. */
+static void test_calls_that_are_ignored(void **state)
+{
+    (void)state;
+    static const CUpti_CallbackId ignored[] = {ID(cuStreamIsCapturing), ID(cuEventRecord), ID(cuCtxGetCurrent),
+                                               ID(cuFuncGetAttribute), ID(cuThreadExchangeStreamCaptureMode)};
+    static const CUpti_CallbackId told[] = {ID(cuProfilerStart), ID(cuProfilerStop),          ID(cuEventQuery),
+                                            ID(cuLaunchKernel),  ID(cuStreamSynchronize),     ID(cuMemPoolGetAttribute),
+                                            ID(cuMemcpyAsync),   ID(cuDevicePrimaryCtxRetain)};
+    for (size_t i = 0; i < sizeof ignored / sizeof *ignored; i++)
+        assert_true(kprof_call_is_ignored(ignored[i]));
+    for (size_t i = 0; i < sizeof told / sizeof *told; i++)
+        assert_false(kprof_call_is_ignored(told[i]));
+    assert_false(kprof_call_is_ignored(CUPTI_DRIVER_TRACE_CBID_SIZE)); /* of a newer driver */
+    for (CUpti_CallbackId id = 1; id < CUPTI_DRIVER_TRACE_CBID_SIZE; id++)
+        assert_true(!kprof_call_is_ignored(id) || kprof_call_may_go_unseen(id));
+}
+
 static void test_kinds(void **state)
 {
     (void)state;
@@ -1058,6 +1076,7 @@ int main(void)
         cmocka_unit_test(test_calls_that_share_are_kept_apart),
         cmocka_unit_test(test_unknown_calls),
         cmocka_unit_test(test_calls_that_may_go_unseen),
+        cmocka_unit_test(test_calls_that_are_ignored),
         cmocka_unit_test(test_kinds),
         cmocka_unit_test(test_access),
         cmocka_unit_test(test_access_to_memory_of_others),
