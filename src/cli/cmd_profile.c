@@ -82,7 +82,7 @@ static kprof_status settle_nvtx(profile *run)
     const kprof_filter_spec *filter = &run->options->filter;
     const char *other = getenv("NVTX_INJECTION64_PATH");
     bool is_free = !other || !*other || strcmp(other, run->injection) == 0; /* as an outer kprof sets it */
-    const bool is_wanted = run->options->nvtx || is_trace(run);
+    const bool is_wanted = run->options->nvtx || run->options->traces || is_trace(run);
     run->nvtx = is_wanted && is_free;
     if (!is_wanted || is_free)
         return KPROF_OK;
@@ -277,7 +277,8 @@ static kprof_status save_config(const profile *run)
         return status;
     config.root_pid = run->child.pid;
     config.nvtx = run->nvtx && !run->takes_census;
-    config.traces = is_trace(run);
+    config.only_traces = is_trace(run);
+    config.traces = config.only_traces || (config.traces && !run->takes_census);
     config.census = run->takes_census;
     config.call_stack_type = run->takes_census ? 0 : config.call_stack_type;
     config.filter.mangled = run->choice.chosen;
@@ -418,6 +419,9 @@ static void announce_report(const profile *run)
         kprof_log(KPROF_LOG_INFO, "report: %s (%llu launch%s profiled, %llu seen)", run->report_path,
                   (unsigned long long)counts->profiled, kprof_ending(counts->profiled, "es"),
                   (unsigned long long)(counts->launches > 0 ? counts->launches : counts->timed));
+    if (is_kept && !is_trace(run) && counts->activities > 0)
+        kprof_log(KPROF_LOG_INFO, "it has a trace of %llu activities, too; kprof stats %s shows it",
+                  (unsigned long long)counts->activities, run->report_path);
     if (counts->multiplexed > 0)
         kprof_log(
             KPROF_LOG_INFO, "%llu of the launches are multiplexed: %llu sample%s, each with the passes of several %s",

@@ -183,6 +183,7 @@ static kprof_status check_application_replay(const kprof_options *options)
     const char *other = options->census                          ? "--census"
                         : options->rank_passes                   ? "--rank-passes"
                         : options->starts_unarmed                ? "--armed no"
+                        : options->traces                        ? "--trace"
                         : options->counter_data_dir              ? "--counter-data"
                         : options->selection.limits.budget_s > 0 ? "--budget"
                                                                  : NULL;
@@ -432,12 +433,21 @@ static kprof_status settle_census(kprof_options *options)
     return KPROF_OK;
 }
 
+static kprof_status check_trace(const kprof_options *options)
+{
+    return options->traces && options->starts_unarmed
+               ? kprof_fail(KPROF_USAGE, "--trace records from the start; leave it or --armed no out")
+               : KPROF_OK;
+}
+
 kprof_status kprof_options_settle(kprof_options *options)
 {
     kprof_status status = settle_command(options);
     if (status != KPROF_OK || options->complete || options->topic) /* help is given whatever else was asked for */
         return status;
-    status = settle_census(options);
+    status = check_trace(options);
+    if (status == KPROF_OK)
+        status = settle_census(options);
     if (status != KPROF_OK)
         return status;
     uint64_t launches = options->filter.filter_mode == KPROF_FILTER_GLOBAL ? options->filter.launch_count : 0;

@@ -94,7 +94,10 @@
     F(NAME, domain)                                                                                                    \
     F(NAME, style)
 
-/* Time that CUPTI or the driver took for themselves. */
+/* Time that CUPTI or the driver took for themselves; or kprof, where launches are measured, too: as it measured in a
+ * call of the application's, and as its passes counted what the application launched, without records of that. */
+#define KPROF_TRACE_OWN     "kprof: measuring launches"
+#define KPROF_TRACE_COUNTED "kprof: counting, without records"
 #define KPROF_OVERHEAD_ACTIVITY_FIELDS(F)                                                                              \
     F(NUMBER, start_ns)                                                                                                \
     F(NUMBER, end_ns)                                                                                                  \

@@ -42,6 +42,8 @@ OPTION(FILTER, CHOICE, filter_mode, "filter-mode", CHOOSING,
 OPTION(RECORDER, FLAG, census, "census", RUNNING,
        "count and time every launch in a run without counters; with --top, metrics or -c run the program once more and "
        "measure the kernels with most of the GPU's time")
+OPTION(RECORDER, FLAG, traces, "trace", RUNNING,
+       "record what runs on the GPU and when, too, as kprof trace does, but not while launches are measured")
 OPTION(RECORDER, CHOICE, kills, "kill", RUNNING,
        "end a process when as many of its launches are measured as --launch-count says (no)", .argument = "yes|no",
        .choices = KPROF_CHOICES({"no", 0}, {"yes", 1}))

@@ -45,16 +45,17 @@ static struct {
 static const struct {
     CUpti_ActivityKind kind;
     bool optional;
+    bool pauses; /* with kprof_activities_pause */
 } kinds[] = {
-    {CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL, false},
-    {CUPTI_ACTIVITY_KIND_MEMCPY, false},
-    {CUPTI_ACTIVITY_KIND_MEMCPY2, true},
-    {CUPTI_ACTIVITY_KIND_MEMSET, false},
-    {CUPTI_ACTIVITY_KIND_RUNTIME, false},
-    {CUPTI_ACTIVITY_KIND_MEMORY2, true},
-    {CUPTI_ACTIVITY_KIND_SYNCHRONIZATION, true},
-    {CUPTI_ACTIVITY_KIND_OVERHEAD, true},
-    {CUPTI_ACTIVITY_KIND_EXTERNAL_CORRELATION, true},
+    {CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL, false, true},
+    {CUPTI_ACTIVITY_KIND_MEMCPY, false, true},
+    {CUPTI_ACTIVITY_KIND_MEMCPY2, true, true},
+    {CUPTI_ACTIVITY_KIND_MEMSET, false, true},
+    {CUPTI_ACTIVITY_KIND_RUNTIME, false, false},
+    {CUPTI_ACTIVITY_KIND_MEMORY2, true, true},
+    {CUPTI_ACTIVITY_KIND_SYNCHRONIZATION, true, true},
+    {CUPTI_ACTIVITY_KIND_OVERHEAD, true, false},
+    {CUPTI_ACTIVITY_KIND_EXTERNAL_CORRELATION, true, false},
 };
 #define KIND_COUNT (sizeof kinds / sizeof *kinds)
 
@@ -570,6 +571,19 @@ size_t kprof_activities_flush(void)
     const size_t kept = activities.out_count;
     pthread_mutex_unlock(&activities.buffers);
     return kept;
+}
+
+void kprof_activities_pause(bool pauses)
+{
+    const kprof_cupti_api *cupti = activities.cupti;
+    if (!atomic_load(&activities.runs))
+        return;
+    for (size_t i = 0; i < KIND_COUNT; i++)
+        if (kinds[i].pauses)
+            (void)(pauses ? cupti->cuptiActivityDisable(kinds[i].kind) : cupti->cuptiActivityEnable(kinds[i].kind));
+    if (activities.scope == KPROF_ACTIVITIES_OF_GRAPHS)
+        (void)(pauses ? cupti->cuptiActivityDisable(CUPTI_ACTIVITY_KIND_GRAPH_TRACE)
+                      : cupti->cuptiActivityEnable(CUPTI_ACTIVITY_KIND_GRAPH_TRACE));
 }
 
 int64_t kprof_activities_now_ns(void)

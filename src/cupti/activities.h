@@ -31,6 +31,9 @@ kprof_status kprof_activities_start(const kprof_activity_sink *sink, kprof_activ
 /* Hand over the activities that have ended, and return how many buffers CUPTI keeps: those that have an activity which
  * has not. Waits for no work on the GPU; not to be called while a stream or context is being destroyed. */
 size_t kprof_activities_flush(void);
+/* Record no activity of the GPU, and no allocation and wait, until it is called with false: records of kernels make
+ * counters of passes wrong, and counters of instructions 0. Calls are recorded all the time. */
+void kprof_activities_pause(bool pauses);
 /* The time on the clock of activities; 0 where nothing is recorded. */
 int64_t kprof_activities_now_ns(void);
 

@@ -136,6 +136,7 @@
     X(codes_drop)                                                                                                      \
     X(counting_keep)                                                                                                   \
     X(activities_start)                                                                                                \
+    X(activities_pause)                                                                                                \
     X(activities_flush)                                                                                                \
     X(activities_now_ns)                                                                                               \
     X(unseen_await)

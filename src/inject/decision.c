@@ -194,6 +194,7 @@ kprof_decision kprof_decision_unrepeated(const kprof_batch_launch *launch, const
 bool kprof_decision_is_live(const kprof_batch_launch *launch)
 {
     return launch->chosen && launch->metrics && launch->metrics->pass_count == 1 &&
+           !kprof_engine.process.config.traces && /* no kernel may be recorded in a pass that counts */
            launch->metrics->timeline_count == 0 && !kprof_measures_instructions() && kprof_repeats_launches() &&
            !atomic_load(&launch->kernel->ends_late) && !kprof_decision_may_wait_for_host(launch) &&
            !kprof_engine.device->target_runs_elsewhere(launch->call);

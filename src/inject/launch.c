@@ -616,6 +616,8 @@ static void enter(const kprof_call *call)
         end_batch(call->name);
     else if (kprof_batch_is_open() && closes_batch(call) && !kprof_batch_is_sealed())
         close_batch(call->name);
+    if (call->kind == KPROF_CALL_STOP)
+        kprof_trace_flush();
     kprof_awaited awaited = armed ? await_start(call) : KPROF_NOT_AWAITED;
     if (armed && awaited != KPROF_AWAIT_TIMED_OUT) /* else it may keep others out of the batch for long */
         follow(call, awaited);

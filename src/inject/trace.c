@@ -2,6 +2,7 @@
  * kprof's locks but that of the spool. A thread that has it already is in a signal handler, and adds nothing. */
 #include "inject/trace.h"
 
+#include "core/log.h"
 #include "core/names.h"
 #include "inject/engine.h"
 #include "inject/process.h"
@@ -11,6 +12,7 @@
 #include <pthread.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 #define BLOCK_BYTES     ((size_t)48 << 10)
 #define MOST_NAMES      (1u << 20)
@@ -18,6 +20,21 @@
 #define UNENDED                                                                                                        \
     "activities that had not ended as the process did are missing, and others beside them in CUPTI's buffers"
 #define ONE_NAME_TOO_MANY "(kprof keeps no more names)"
+/* So many of kprof's turns are known when calls of their time come from CUPTI, which is half a second later. */
+#define TURNS_KEPT 4096
+
+/* A time in which a thread of the application's works for kprof. */
+typedef struct kprof_trace_turn {
+    int64_t start_ns, end_ns, thread;
+} kprof_trace_turn;
+
+/* Needs the gate, alone. */
+static struct {
+    unsigned holds;
+    int64_t start_ns;  /* of the first hold */
+    int64_t counts_ns; /* a pass counts since then what the application launches; 0: none does */
+} turn;
+static bool spoils_proofs; /* the same */
 
 static struct trace {
     pthread_mutex_t mutex; /* guards all below */
@@ -29,6 +46,8 @@ static struct trace {
     uint32_t block_count; /* activities in it */
     uint64_t dropped, unknown;
     bool is_told; /* these two, as they are now */
+    kprof_trace_turn turns[TURNS_KEPT];
+    uint64_t turn_count; /* there were so far */
 } the_trace = {.mutex = PTHREAD_ERRORCHECK_MUTEX_INITIALIZER_NP};
 
 static int64_t unix_ns(void)
@@ -90,17 +109,39 @@ static int64_t number_name(const char *text, bool is_mangled)
     return number;
 }
 
+/* Did kprof itself make the call? Turns follow one another. */
+static bool is_own(const struct trace *trace, const kprof_call_activity *call)
+{
+    uint64_t end = trace->turn_count, begin = end > TURNS_KEPT ? end - TURNS_KEPT : 0;
+    const uint64_t first = begin;
+    while (begin < end) {
+        const uint64_t middle = begin + (end - begin) / 2;
+        if (trace->turns[middle % TURNS_KEPT].start_ns <= call->start_ns)
+            begin = middle + 1;
+        else
+            end = middle;
+    }
+    const kprof_trace_turn *last = begin > first ? &trace->turns[(begin - 1) % TURNS_KEPT] : NULL;
+    return last && last->thread == call->thread && call->end_ns <= last->end_ns;
+}
+
+static void add(struct trace *trace, const kprof_activity *activity)
+{
+    kprof_activity_encode(&trace->history, activity, &trace->block);
+    trace->block_count++;
+    if (trace->block.failed || trace->block.length >= BLOCK_BYTES)
+        write_block(trace);
+}
+
 static void take(const kprof_activity *activity)
 {
     struct trace *trace = &the_trace;
     if (!kprof_recording_runs() || pthread_mutex_lock(&trace->mutex) != 0)
         return;
-    if (activity->kind == KPROF_ACTIVITY_KERNEL)
-        atomic_fetch_add(&kprof_engine.process.launches, 1);
-    kprof_activity_encode(&trace->history, activity, &trace->block);
-    trace->block_count++;
-    if (trace->block.failed || trace->block.length >= BLOCK_BYTES)
-        write_block(trace);
+    if (activity->kind == KPROF_ACTIVITY_KERNEL && kprof_engine.process.config.only_traces)
+        atomic_fetch_add(&kprof_engine.process.launches, 1); /* else each is counted as it is launched */
+    if (activity->kind != KPROF_ACTIVITY_CALL || !is_own(trace, &activity->call))
+        add(trace, activity);
     pthread_mutex_unlock(&trace->mutex);
 }
 
@@ -124,6 +165,10 @@ kprof_status kprof_trace_start(void)
     const kprof_config *config = &kprof_engine.process.config;
     kprof_record record = {.type = KPROF_RECORD_TRACE, .trace = {unix_ns()}};
     kprof_process_write(&record);
+    if (!config->only_traces)
+        kprof_log(KPROF_LOG_INFO,
+                  "the trace has times in which kprof measured launches: nothing is recorded in them but "
+                  "calls, and no GPU counts as idle; calls that kprof measured in last longer by them");
     return kprof_recording_start(&sink, config->graph_profiling == KPROF_GRAPH_WHOLE ? KPROF_ACTIVITIES_OF_GRAPHS
                                                                                      : KPROF_ACTIVITIES_OF_NODES);
 }
@@ -146,6 +191,83 @@ void kprof_trace_take_range(const kprof_trace_range *range)
                                                .domain = *range->domain ? number_name(range->domain, false) : 0,
                                                .style = number_name(range->style, false)}};
     take(&activity);
+}
+
+static bool traces_beside(void)
+{
+    const kprof_config *config = &kprof_engine.process.config;
+    return config->traces && !config->only_traces && kprof_recording_runs();
+}
+
+/* Calls of this time may be told before it has ended. */
+static void begin_turn(void)
+{
+    struct trace *trace = &the_trace;
+    if (pthread_mutex_lock(&trace->mutex) != 0)
+        return;
+    trace->turns[trace->turn_count++ % TURNS_KEPT] = (kprof_trace_turn){turn.start_ns, INT64_MAX, gettid()};
+    pthread_mutex_unlock(&trace->mutex);
+}
+
+static void end_turn(int64_t end_ns)
+{
+    struct trace *trace = &the_trace;
+    if (pthread_mutex_lock(&trace->mutex) != 0)
+        return;
+    trace->turns[(trace->turn_count - 1) % TURNS_KEPT].end_ns = end_ns;
+    pthread_mutex_unlock(&trace->mutex);
+}
+
+static void tell(int64_t start_ns, int64_t end_ns, const char *what)
+{
+    const kprof_activity activity = {.kind = KPROF_ACTIVITY_OVERHEAD,
+                                     .overhead = {.start_ns = start_ns,
+                                                  .end_ns = end_ns,
+                                                  .thread = gettid(),
+                                                  .correlation = -1,
+                                                  .name = number_name(what, false)}};
+    take(&activity);
+}
+
+void kprof_trace_hold(void)
+{
+    if (!traces_beside() || turn.holds++ > 0)
+        return;
+    turn.start_ns = kprof_trace_now_ns();
+    kprof_engine.device->activities_pause(true);
+    if (turn.counts_ns > 0)
+        tell(turn.counts_ns, turn.start_ns, KPROF_TRACE_COUNTED);
+    turn.counts_ns = 0;
+    begin_turn();
+}
+
+void kprof_trace_release(bool counts)
+{
+    if (turn.holds == 0 || --turn.holds > 0)
+        return;
+    if (!counts)
+        kprof_engine.device->activities_pause(false);
+    const int64_t end_ns = kprof_trace_now_ns();
+    end_turn(end_ns);
+    tell(turn.start_ns, end_ns, KPROF_TRACE_OWN);
+    turn.counts_ns = counts ? end_ns : 0;
+}
+
+void kprof_trace_note_proof(bool searching, bool reached)
+{
+    if (traces_beside() && reached)
+        spoils_proofs = !searching;
+}
+
+bool kprof_trace_spoils_proofs(void)
+{
+    return spoils_proofs;
+}
+
+void kprof_trace_flush(void)
+{
+    if (traces_beside())
+        (void)kprof_engine.device->activities_flush();
 }
 
 void kprof_trace_end(void)

@@ -68,6 +68,12 @@ static CUptiResult enable(CUpti_ActivityKind kind)
     return CUPTI_SUCCESS;
 }
 
+static CUptiResult disable(CUpti_ActivityKind kind)
+{
+    cupti.enabled[kind] = false;
+    return CUPTI_SUCCESS;
+}
+
 static CUptiResult get_name(CUpti_CallbackDomain domain, uint32_t id, const char **name)
 {
     if (domain == CUPTI_CB_DOMAIN_DRIVER_API)
@@ -169,6 +175,7 @@ kprof_status kprof_cupti_load(const kprof_cupti_api **out)
         .cuptiSetThreadIdType = set_thread_id_type,
         .cuptiActivityRegisterCallbacks = register_callbacks,
         .cuptiActivityEnable = enable,
+        .cuptiActivityDisable = disable,
         .cuptiActivityEnableDriverApi = enable_driver_api,
         .cuptiActivityEnableRuntimeApi = enable_runtime_api,
         .cuptiActivityFlushAll = flush_all,
@@ -464,6 +471,22 @@ static void kernels_alone(void **state)
     assert_int_equal(cupti.driver_calls, 0);
 }
 
+/* Calls go on: enabling them anew would enable those that only ask. */
+static void pauses(void **state)
+{
+    (void)state;
+    for (int i = 0; i < 2; i++) {
+        kprof_activities_pause(true);
+        assert_false(cupti.enabled[CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL] ||
+                     cupti.enabled[CUPTI_ACTIVITY_KIND_MEMCPY] || cupti.enabled[CUPTI_ACTIVITY_KIND_MEMSET] ||
+                     cupti.enabled[CUPTI_ACTIVITY_KIND_MEMORY2]);
+        assert_true(cupti.enabled[CUPTI_ACTIVITY_KIND_RUNTIME]);
+        kprof_activities_pause(false);
+        assert_true(cupti.enabled[CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL] && cupti.enabled[CUPTI_ACTIVITY_KIND_MEMORY2]);
+    }
+    assert_int_equal(cupti.questions, 1);
+}
+
 static int set_up(void **state)
 {
     (void)state;
@@ -486,7 +509,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         TEST(what_runs_on_the_gpu),         TEST(calls),         TEST(all_else), TEST(memory_is_bounded),
-        TEST(nothing_is_taken_for_granted), TEST(kernels_alone),
+        TEST(nothing_is_taken_for_granted), TEST(kernels_alone), TEST(pauses),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -211,3 +211,64 @@ class Records(Tracing):
                 self.assertEqual(self.kprof("trace", *words).code, 109 if words == ("nonesuch",) else 101)
         self.assert_run(self.kprof("trace", "--injection-path", INJECTION, APP, f"launch={VECTOR_ADD}"), 0)
         self.assertEqual(os.listdir(self.dir), ["tmp"])
+
+
+class BesideCounters(Case):
+    """Launches are measured in the same run. kprof takes MEASURE ns of the clock each time."""
+    MEASURE = 300000
+    OWN = "kprof: measuring launches"
+    STEPS = (f"launch={VECTOR_ADD}*3", "settle", "do=gap:500", f"launch={SCALE}*2", "do=sync")
+
+    def collect_both(self, *steps, options=("--metrics", METRIC)):
+        run = self.kprof("--injection-path", INJECTION, "-f", "-o", "run", *options, "--trace", APP, *steps)
+        self.assert_run(run, 0)
+        return run
+
+    def values(self):
+        return self.query("run.kprof", "SELECT l.kernel, m.value FROM launch_metrics m JOIN launches l USING(launch) "
+                          f"WHERE m.metric='{METRIC}' ORDER BY launch")
+
+    def test_both(self):
+        self.assert_run(self.kprof("--injection-path", INJECTION, "-f", "-o", "run", "--metrics", METRIC, APP,
+                                   *self.STEPS), 0)
+        alone = self.values()
+        self.assertEqual(len(alone), 5)
+        run = self.collect_both(*self.STEPS)
+        self.assertIn("has a trace of 16 activities, too; kprof stats ", run.err)
+        self.assertEqual(self.values(), alone)
+        first, second = START + self.MEASURE + LATENCY, START + 3 * self.MEASURE + 3 * CALL + 500000 + LATENCY
+        self.assertEqual(self.query("run.kprof", "SELECT start_ns FROM trace_kernel ORDER BY 1"),
+                         [(first,), (first + 20000,), (first + 40000,), (second,), (second + 20000,)])
+        starts = START, first - LATENCY + 3 * CALL, second - LATENCY - self.MEASURE, second + 40000
+        self.assertEqual(self.query("run.kprof", "SELECT start_ns, end_ns FROM trace_overhead JOIN trace_name n ON "
+                                    f"n.id=name_id WHERE text='{self.OWN}' ORDER BY 1"),
+                         [(start, start + self.MEASURE) for start in starts])
+        self.assertIn("nothing is recorded in them but", self.kprof("report", "run", "--page", "session").out)
+
+    def test_idle_time(self):
+        self.collect_both(*self.STEPS)
+        tables = json.loads(self.kprof("stats", "run", "--report", "gpu_busy,gpu_idle_sum", "--json").out)
+        self.assertEqual([row["Span (ns)"] for row in tables["gpu_busy"]], [5 * 20000 + 500000 + LATENCY])
+        self.assertEqual({row["Cause"]: row["Total Time (ns)"] for row in tables["gpu_idle_sum"]},
+                         {"host code": 500000, "queued work": LATENCY}) # kprof's time is in none of them
+
+    def test_timelines(self):
+        self.collect_both(f"launch={VECTOR_ADD}", "settle", f"launch={SCALE}", "do=sync")
+        self.assert_run(self.kprof("export", "run", "--to", "chrome", "-o", self.path("chrome.json")), 0)
+        with open(self.path("chrome.json"), encoding="utf-8") as file:
+            self.assertIn(self.OWN, [event.get("name") for event in json.load(file)["traceEvents"]])
+        self.assert_run(self.kprof("export", "run", "--to", "timeline", "-o", self.path("timeline.html")), 0)
+        self.assertIn("vectorAdd", self.kprof("report", "run").out)
+
+    def test_launches_that_are_not_chosen(self):
+        self.collect_both(f"launch={VECTOR_ADD}*20", f"launch={SCALE}*2", "do=sync",
+                          options=("--metrics", METRIC, "-k", "scale", "-c", "1"))
+        self.assertEqual(self.query("run.kprof", "SELECT count(*) FROM trace_kernel"), [(22,)])
+        self.assertEqual(self.query("run.kprof", "SELECT launches, profiled FROM process"), [(22, 1)])
+
+    def test_refusal(self):
+        for words, text in ((("--armed", "no"), "--trace records from the start"),
+                            (("--replay-mode", "application"), "does not go with --trace")):
+            run = self.kprof("--trace", *words, APP)
+            self.assertEqual(run.code, 101, run.err)
+            self.assertIn(text, run.err)

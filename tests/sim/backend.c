@@ -987,6 +987,8 @@ void sim_profiler_note(kprof_profiler *profiler, const sim_work *work, uint64_t 
     }
     if (!is_proof && range->launches > 1)
         sim_violation("a range has two launches");
+    if (!is_proof && sim.records_kernels)
+        sim_violation("a launch is counted while records of kernels add to it");
     range->pass_warm = range->pass_warm || (!is_proof && !profiler->context->cold);
     if (range->signature == 0) {
         range->signature = signature;
@@ -1619,6 +1621,8 @@ void sim_instructions_note(sim_context *context, const sim_work *work, uint64_t 
     }
     if (context->sampling && !context->armed && !work->is_replay)
         context->sampling->launched = true;
+    if (context->counting && sim.records_kernels)
+        sim_violation("instructions are counted while records of kernels keep that at 0");
     if (context->counting) {
         context->counting->signature = signature;
         context->counting->step = work->step;
@@ -2006,6 +2010,11 @@ static kprof_status activities_start(const kprof_activity_sink *sink, kprof_acti
 static size_t activities_flush(void)
 {
     return 0;
+}
+
+static void activities_pause(bool pauses)
+{
+    (void)pauses;
 }
 
 static int64_t activities_now_ns(void)

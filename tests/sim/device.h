@@ -244,6 +244,7 @@ typedef struct sim_machine {
     bool host_is_saved;   /* a snapshot has it */
     bool hides_host;      /* arguments do not tell that a kernel takes memory of the host */
     bool all_witnesses;   /* in each measurement, not only in large ones */
+    bool records_kernels; /* activities are recorded, which would add to what passes count */
     bool is_even;         /* all launches have the same values, all passes count the same */
     bool plants_errors;   /* some kernels have no counters of their instructions, or no samples */
     bool few_shapes;      /* many launches have the same, so that a sample takes several */

@@ -1,7 +1,7 @@
 /* A host and a GPU on one clock, which begins at START_NS. Each stream runs one thing after the other, and all streams
  * run beside each other. A call takes CALL_NS of the host's time, an allocation ALLOCATE_NS; what it asks for begins
- * LATENCY_NS after the call, or when its stream is free. A kernel takes 20 us, unless "kernel" says otherwise, a copy
- * 40 ps for each byte (25 GB/s), a set 1 ps. What can be done:
+ * LATENCY_NS after the call, or when its stream is free; kprof takes MEASURE_NS each time that it measures. A kernel
+ * takes 20 us, unless "kernel" says otherwise, a copy 40 ps for each byte (25 GB/s), a set 1 ps. What can be done:
  *
  *   kernel:US  later kernels take so long            gap:US           the host does something else
  *   copy:HOW:MEMORY:BYTES  such as Host-to-Device from Pageable memory, for which the host waits; else it does not
@@ -25,13 +25,14 @@
 #define CALL_NS     4000
 #define ALLOCATE_NS 100000
 #define LATENCY_NS  6000
+#define MEASURE_NS  300000
 #define MOST        8
 #define FULL        64
 
 static struct {
     pthread_mutex_t mutex;
     kprof_activity_sink sink;
-    bool runs;
+    bool runs, pauses;
     int64_t now_ns, free_ns[MOST]; /* of streams */
     int64_t kernel_ns;
     int stream;
@@ -54,7 +55,7 @@ static void hand_over(void)
 
 static void add(const kprof_activity *activity)
 {
-    if (!timeline.runs)
+    if (!timeline.runs || (timeline.pauses && activity->kind != KPROF_ACTIVITY_CALL))
         return;
     timeline.full[timeline.count++] = *activity;
     if (timeline.count == FULL)
@@ -259,7 +260,7 @@ static kprof_status start(const kprof_activity_sink *sink, kprof_activity_scope 
     if (getenv("KPROF_SIM_NO_TRACE"))
         return kprof_fail(KPROF_UNSUPPORTED, "another tool traces this process (simulated)");
     timeline.sink = *sink;
-    timeline.runs = true;
+    timeline.runs = sim.records_kernels = true;
     return KPROF_OK;
 }
 
@@ -269,6 +270,16 @@ static size_t flush(void)
     hand_over();
     pthread_mutex_unlock(&timeline.mutex);
     return timeline.kept;
+}
+
+/* Records of kernels would add to what passes count (device.c). */
+static void pause_records(bool pauses)
+{
+    pthread_mutex_lock(&timeline.mutex);
+    timeline.now_ns += pauses ? MEASURE_NS : 0;
+    timeline.pauses = pauses;
+    sim.records_kernels = timeline.runs && !pauses;
+    pthread_mutex_unlock(&timeline.mutex);
 }
 
 static int64_t now(void)
@@ -283,5 +294,6 @@ void sim_timeline_prepare(kprof_device_ops *device)
 {
     device->activities_start = start;
     device->activities_flush = flush;
+    device->activities_pause = pause_records;
     device->activities_now_ns = now;
 }

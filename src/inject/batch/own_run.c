@@ -7,6 +7,7 @@
 #include "inject/engine.h"
 #include "inject/multiplex.h"
 #include "inject/samples.h"
+#include "inject/trace.h"
 #include "inject/wait.h"
 
 #include <stdio.h>
@@ -34,6 +35,11 @@ kprof_status kprof_own_run_begin(kprof_own_run *own, kprof_batch_state *state, k
         own->in_pass = false;
     }
     return status;
+}
+
+bool kprof_own_run_counts(const kprof_own_run *own, const kprof_batch_state *state)
+{
+    return own->in_pass && (state->kind != KPROF_REPLAYED || state->searching || kprof_trace_spoils_proofs());
 }
 
 kprof_status kprof_own_run_begin_proof(kprof_own_run *own, kprof_batch_state *state)

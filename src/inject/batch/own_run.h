@@ -28,6 +28,9 @@ kprof_status kprof_own_run_begin_proof(kprof_own_run *own, kprof_batch_state *st
 /* End it before work that the proof must not see; true if another one can begin behind that, or there is no proof. */
 bool kprof_own_run_pause_proof(kprof_own_run *own, kprof_batch_state *state, const kprof_passes *passes);
 
+/* Does a pass count what the application launches, so that no kernel may be recorded? */
+bool kprof_own_run_counts(const kprof_own_run *own, const kprof_batch_state *state);
+
 /* Begin a range around the call that is under way, whose launches were added to the batch. */
 void kprof_own_run_begin_range(kprof_own_run *own, kprof_batch_state *state, const kprof_call *call, size_t range);
 /* End it behind the launch. False if the launch goes on, and so does its range: the batch must take nothing more. */

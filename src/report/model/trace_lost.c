@@ -2,6 +2,7 @@
  * that its thread spent in calls since the gap began. */
 #include "report/model/trace_lost.h"
 
+#include "core/activities.h"
 #include "report/model/trace_cumulate.h"
 #include "report/model/trace_functions.h"
 #include "report/store/store.h"
@@ -24,15 +25,30 @@
 /* Time that nothing before covers. */
 #define ADDED(before) "max(0, end_ns-max(start_ns, coalesce(" before ", start_ns)))"
 
+/* The times in which kprof measured, of each process and the devices that it uses, while these had work. What runs then
+ * is not recorded, and no gap. */
+static const char own[] =
+    "CREATE TEMP TABLE trace_own AS WITH mine AS MATERIALIZED (SELECT process_id, start_ns, end_ns, thread FROM "
+    "trace_overhead JOIN trace_name n ON n.id=name_id WHERE text IN ('" KPROF_TRACE_OWN "', '" KPROF_TRACE_COUNTED
+    "')), " WORK ", used AS MATERIALIZED (SELECT process_id, device, min(start_ns) AS first_ns, max(end_ns) AS last_ns "
+    "FROM work WHERE EXISTS (SELECT 1 FROM mine) GROUP BY process_id, device) SELECT process_id, device, "
+    "max(start_ns, first_ns) AS start_ns, min(end_ns, last_ns) AS end_ns, thread FROM mine JOIN used USING(process_id) "
+    "WHERE start_ns<last_ns AND end_ns>first_ns";
+
+/* What covers the time of a device: its work, and kprof's own. */
+#define COVER                                                                                                          \
+    "cover AS (SELECT process_id, device, start_ns, end_ns, correlation, NULL AS own_thread FROM work UNION ALL "      \
+    "SELECT process_id, device, start_ns, end_ns, NULL, thread FROM temp.trace_own)"
+
 /* host_ns: until then the host had not asked for what ended the gap; NULL: not known. */
 static const char gaps[] =
     "CREATE TEMP TABLE trace_gap(id INTEGER PRIMARY KEY, device INTEGER, start_ns INTEGER, end_ns INTEGER, process_id "
     "INTEGER, thread INTEGER, host_ns INTEGER);"
-    "WITH " WORK ", " CALL ", seen AS (SELECT *, " BEFORE(
-        "device") " AS before_ns FROM work) INSERT INTO temp.trace_gap SELECT NULL, device, before_ns, seen.start_ns, "
-                  "process_id, "
-                  "thread, CASE WHEN call.start_ns IS NOT NULL THEN max(before_ns, min(call.start_ns, seen.start_ns)) "
-                  "END FROM seen "
+    "WITH " WORK ", " CALL ", " COVER ", seen AS (SELECT *, " BEFORE(
+        "device") " AS before_ns FROM cover) INSERT INTO temp.trace_gap SELECT NULL, device, before_ns, seen.start_ns, "
+                  "process_id, coalesce(own_thread, thread), "
+                  "CASE WHEN own_thread IS NOT NULL THEN seen.start_ns WHEN call.start_ns IS NOT NULL THEN "
+                  "max(before_ns, min(call.start_ns, seen.start_ns)) END FROM seen "
                   "LEFT JOIN call USING(process_id, correlation) WHERE seen.start_ns>before_ns";
 
 static const kprof_cumulation calls_in_gaps = {
@@ -62,43 +78,57 @@ static const char idle[] =
     "device, "
     "cause";
 
-/* device, span, busy, kernels and memory (ns of each), kernel_count; latency (median ns from call to kernel), depth and
- * most_depth: kernels that were asked for and had not begun, as another one was asked for. */
+/* device, span (without kprof's times), busy, kernels and memory (ns of each), kernel_count; latency (median ns from
+ * call to kernel), depth and most_depth: kernels that were asked for and had not begun, as another one was asked for.
+ */
+/* The time that something covers, of devices that kprof measured on. */
+#define COVERED                                                                                                        \
+    "covered AS (SELECT device, total(" ADDED("b") ") AS covered FROM (SELECT device, start_ns, end_ns, " BEFORE(      \
+        "device") " AS b FROM cover WHERE device IN (SELECT device FROM temp.trace_own)) GROUP BY device)"
+#define SEEN                                                                                                           \
+    "seen AS (SELECT device, k, start_ns, end_ns, " BEFORE("device") " AS b, " BEFORE("device, k") " AS bk FROM work)"
+#define SUMS                                                                                                           \
+    "sums AS (SELECT device, max(end_ns)-min(start_ns) AS span, total(" ADDED("b") ") AS busy, total(CASE WHEN k "     \
+                                                                                   "THEN " ADDED(                      \
+                                                                                       "bk") " END) AS kernels, "      \
+                                                                                             "total(CASE WHEN NOT k "  \
+                                                                                             "THEN " ADDED("bk") " EN" \
+                                                                                                                 "D) " \
+                                                                                                                 "AS " \
+                                                                                                                 "mem" \
+                                                                                                                 "ory" \
+                                                                                                                 ", "  \
+                                                                                                                 "sum" \
+                                                                                                                 "(k)" \
+                                                                                                                 " AS" \
+                                                                                                                 " ke" \
+                                                                                                                 "rne" \
+                                                                                                                 "l_"  \
+                                                                                                                 "cou" \
+                                                                                                                 "nt " \
+                                                                                                                 "FRO" \
+                                                                                                                 "M "  \
+                                                                                                                 "see" \
+                                                                                                                 "n "  \
+                                                                                                                 "GRO" \
+                                                                                                                 "UP " \
+                                                                                                                 "BY " \
+                                                                                                                 "dev" \
+                                                                                                                 "ice" \
+                                                                                                                 ")"
 static const char busy[] =
-    "CREATE TEMP TABLE gpu_busy AS WITH " WORK ", " CALL
-    ", seen AS (SELECT device, k, start_ns, end_ns, " BEFORE("device") " AS b, " BEFORE(
-        "device, k") " AS bk FROM work), "
-                     "sums AS (SELECT device, max(end_ns)-min(start_ns) AS span, total(" ADDED(
-                         "b") ") AS busy, "
-                              "total(CASE WHEN k THEN " ADDED("bk") " END) AS kernels, total(CASE WHEN NOT k "
-                                                                    "THEN " ADDED(
-                                                                        "bk") " END) AS memory, sum(k) AS kernel_count "
-                                                                              "FROM seen GROUP BY device), "
-                                                                              "asked AS (SELECT device, work.start_ns "
-                                                                              "AS begin_ns, call.start_ns AS call_ns, "
-                                                                              "call.end_ns AS "
-                                                                              "return_ns FROM work JOIN call "
-                                                                              "USING(process_id, correlation) WHERE "
-                                                                              "k), "
-                                                                              "latencies AS (SELECT device, "
-                                                                              "kprof_median(begin_ns-return_ns) AS "
-                                                                              "latency FROM asked GROUP BY device), "
-                                                                              "steps AS (SELECT device, call_ns AS t, "
-                                                                              "1 AS d FROM asked UNION ALL SELECT "
-                                                                              "device, begin_ns, -1 FROM "
-                                                                              "asked), depths AS (SELECT device, d, "
-                                                                              "sum(d) OVER (PARTITION BY device ORDER "
-                                                                              "BY t, d ROWS BETWEEN "
-                                                                              "UNBOUNDED PRECEDING AND CURRENT ROW) AS "
-                                                                              "depth FROM steps) "
-                                                                              "SELECT device, span, busy, kernels, "
-                                                                              "memory, kernel_count, latency, depth, "
-                                                                              "most_depth FROM sums LEFT "
-                                                                              "JOIN latencies USING(device) LEFT JOIN "
-                                                                              "(SELECT device, avg(depth) AS depth, "
-                                                                              "max(depth) AS most_depth "
-                                                                              "FROM depths WHERE d=1 GROUP BY device) "
-                                                                              "USING(device)";
+    "CREATE TEMP TABLE gpu_busy AS WITH " WORK ", " CALL ", " COVER ", " COVERED ", " SEEN ", " SUMS
+    ", asked AS (SELECT device, work.start_ns AS begin_ns, call.start_ns AS call_ns, call.end_ns AS return_ns FROM "
+    "work "
+    "JOIN call USING(process_id, correlation) WHERE k), latencies AS (SELECT device, kprof_median(begin_ns-return_ns) "
+    "AS latency FROM asked GROUP BY device), steps AS (SELECT device, call_ns AS t, 1 AS d FROM asked UNION ALL SELECT "
+    "device, begin_ns, -1 FROM asked), depths AS (SELECT device, d, sum(d) OVER (PARTITION BY device ORDER BY t, d "
+    "ROWS "
+    "BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW) AS depth FROM steps) SELECT device, span-coalesce(covered-busy, 0) "
+    "AS "
+    "span, busy, kernels, memory, kernel_count, latency, depth, most_depth FROM sums LEFT JOIN covered USING(device) "
+    "LEFT JOIN latencies USING(device) LEFT JOIN (SELECT device, avg(depth) AS depth, max(depth) AS most_depth FROM "
+    "depths WHERE d=1 GROUP BY device) USING(device)";
 
 static const kprof_cumulation work_in_ranges = {
     .points = "SELECT 0, 0, start_ns AS t, 2*id FROM trace_range WHERE end_ns IS NOT NULL UNION ALL SELECT 0, 0, "
@@ -135,7 +165,9 @@ static const char allocations[] =
 
 static kprof_status make_tables(kprof_report *report)
 {
-    kprof_status status = kprof_store_exec(report, gaps);
+    kprof_status status = kprof_store_exec(report, own);
+    if (status == KPROF_OK)
+        status = kprof_store_exec(report, gaps);
     if (status == KPROF_OK)
         status = kprof_trace_cumulate(report, &calls_in_gaps);
     if (status == KPROF_OK)
