@@ -77,6 +77,9 @@ struct kprof_command {
 
 extern const kprof_command kprof_commands[KPROF_COMMAND_COUNT];
 
+/* This word may stand for the first of them, as "kprof run ./app"; no command or report follows it. */
+#define KPROF_COMMAND_RUN "run"
+
 /* The command of that name, or NULL. */
 const kprof_command *kprof_command_find(const char *name);
 /* The command that a word is a misspelling of, or NULL. */

@@ -279,6 +279,7 @@ typedef struct reading {
     size_t application;              /* the number of its word; 0: none yet */
     size_t operands;                 /* that it has */
     bool only_words;
+    bool has_run; /* the word "run" has come, and no command follows */
 } reading;
 
 static void read_option(reading *at, const char *word)
@@ -305,8 +306,11 @@ static void read_word(reading *at, const char *word, size_t number)
         at->only_words = true;
     } else if (!at->only_words && word[0] == '-' && word[1]) {
         read_option(at, word);
-    } else if (!at->only_words && at->command == kprof_commands && kprof_command_find(word)) {
+    } else if (!at->only_words && at->command == kprof_commands && !at->has_run && kprof_command_find(word)) {
         at->command = kprof_command_find(word);
+    } else if (!at->only_words && at->operands == 0 && at->command == kprof_commands && !at->has_run &&
+               strcmp(word, KPROF_COMMAND_RUN) == 0) {
+        at->has_run = true;
     } else {
         at->operands++;
         if (at->command->operand == KPROF_OPERAND_APPLICATION)
@@ -327,7 +331,7 @@ static kprof_status offer_operands(const answers *to, const reading *at)
     for (size_t i = 0; i < words.count && at->operands == 0; i++)
         offer(to, words.items[i], NULL);
     kprof_strlist_free(&words);
-    if (at->command == kprof_commands && !at->only_words)
+    if (at->command == kprof_commands && !at->only_words && !at->has_run)
         offer_commands(to);
     /* All programs of a machine would bury the words above. */
     const bool may_be_option = to->typed[0] == '\0' && !at->only_words;

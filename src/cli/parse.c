@@ -17,6 +17,7 @@ typedef struct cursor {
     kprof_options *options;
     const char *values[KPROF_OPTIONS_MAX]; /* by row: what was given before; NULL: nothing */
     bool idle[KPROF_NCU_OPTIONS_MAX];      /* by row of ncu's options: given, and without effect */
+    bool has_run;                          /* the word "run" has come */
     bool is_lost;                          /* it is not clear what the next words belong to */
 } cursor;
 
@@ -237,7 +238,10 @@ static kprof_status parse_letters(cursor *at)
 static kprof_status take_word(cursor *at, bool may_be_command, bool *done)
 {
     kprof_options *options = at->options;
-    bool is_first = options->command == kprof_commands && may_be_command;
+    bool is_first = options->command == kprof_commands && may_be_command && !at->has_run;
+    at->has_run = at->has_run || (is_first && strcmp(*at->word, KPROF_COMMAND_RUN) == 0);
+    if (is_first && at->has_run)
+        return KPROF_OK;
     const kprof_command *command = is_first ? kprof_command_find(*at->word) : NULL;
     if (command) {
         options->command = command;

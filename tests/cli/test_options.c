@@ -80,6 +80,15 @@ static void commands_and_programs_of_the_same_name(void **state)
     assert_int_equal(parse("-- report run.kprof"), KPROF_OK);
     assert_ptr_equal(options.command, &kprof_commands[0]);
     assert_string_equal(options.application[0], "report");
+    assert_int_equal(parse("run --wait report app"), KPROF_OK);
+    assert_ptr_equal(options.command, &kprof_commands[0]);
+    assert_string_equal(options.application[0], "report");
+    assert_int_equal(options.starts_unarmed, 1);
+    assert_int_equal(parse("-- run app"), KPROF_OK);
+    assert_string_equal(options.application[0], "run");
+    assert_int_equal(parse("run run"), KPROF_OK);
+    assert_string_equal(options.application[0], "run");
+    assert_refused("run --wait --armed yes app", "--wait");
     assert_int_equal(parse("app report"), KPROF_OK);
     assert_ptr_equal(options.command, &kprof_commands[0]);
     assert_int_equal(parse("report a.kprof b.kprof --set full --launch 3,5-9"), KPROF_OK);
@@ -1160,6 +1169,7 @@ static void completion_words(void **state)
                  {"--complete line -- --page r", "raw\n"},
                  {"--complete line -- --page=r", "--page=raw\n"},
                  {"--complete line -- report r.kprof --page s", "summary\nstatistics\nsource\nsources\nsession\n"},
+                 {"--complete line -- run report r", ":application 2\n"},
                  {"--complete line -- -i r", ":files .kprof\n"},
                  {"--complete line -- report r", ":files .kprof\n"},
                  {"--complete line -- recover a", ":folders\n"},
