@@ -11,10 +11,14 @@ parser = argparse.ArgumentParser(description=__doc__)
 parser.add_argument("--steps", type=int, default=40, help="steps (40)")
 parser.add_argument("--command-buffers", choices=["on", "off"], default="on",
                     help="let XLA run the step as CUDA graphs, as it does by default, or not (on)")
+parser.add_argument("--autotune", choices=["on", "off"], default="off",
+                    help="let XLA time kernels and choose by that, as it does by default, or not (off)")
 options = parser.parse_args()
 
 # XLA chooses nothing by time, so that each run computes the same.
 flags = ["--xla_gpu_deterministic_ops=true", "--xla_gpu_autotune_level=0"]
+if options.autotune == "on":
+    flags = []
 if options.command_buffers == "off":
     flags.append("--xla_gpu_enable_command_buffer=")
 os.environ["XLA_FLAGS"] = " ".join([os.environ.get("XLA_FLAGS", ""), *flags]).strip()

@@ -1,0 +1,126 @@
+#!/usr/bin/env python3
+"""Programs whose GPU waits for the host, for another stream or for another process, or that end without a word, plain
+and under kprof: the same output, how many launches are complete or told of, and the time, beside what is wanted.
+Exits 1 when a program does something else or launches are lost, 77 where there is no GPU. What is merely below the
+wanted figures is "missed", and no failure.
+
+    waits.py [--output FILE] [PROGRAM...]
+"""
+import argparse
+import pathlib
+import sqlite3
+import sys
+import tempfile
+
+import harness
+
+LIMIT = 60
+
+
+class Row:
+    """A program, and what is wanted of it: `complete` launches of `launches`, all told of but for `lost`, in `seconds`;
+    `argv` names the program of waits.cu, or another. `status`: its own; `same`: its output is the same each time."""
+
+    def __init__(self, name, launches, complete, seconds, **more):
+        self.name, self.launches, self.complete, self.seconds = name, launches, complete, seconds
+        self.argv = more.get("argv") or [harness.programs() / "waits", name]
+        self.options, self.status, self.same = more.get("options", []), more.get("status", 0), more.get("same", True)
+        self.lost = more.get("lost", 0)
+
+
+def exact(part, seconds):
+    return Row(f"memory/{part}", 20, 16, seconds, argv=[harness.programs() / "exact-memory", part],
+               options=["--set", "full", "-c", "20"], lost=19)
+
+
+def rows():
+    jax = [sys.executable, harness.ROOT / "tests/gpu/frameworks/jax_train.py", "--autotune", "on"]
+    return [Row("handshake", 13, 5, 2.5), Row("held", 26, 24, 2.5), Row("fed", 6, 3, 1.5),
+            Row("ranks", 20, 16, 3), Row("pools", 121, 121, 2.5), Row("workers", 12, 12, 3),
+            Row("forked", 80, 80, 30), Row("killed", 200, 150, 25, status=137, lost=50),
+            exact("frees", 4), exact("managed", 4),
+            Row("jax", 100, 95, 10, argv=jax, options=["-c", "100"], same=False)]
+
+
+class Finding:
+    def __init__(self, plain, under, launches):
+        self.plain, self.under = plain, under
+        self.told = len(launches)
+        self.complete = sum(launch.measured and not launch.reason.startswith("measured in ") for launch in launches)
+        self.reasons = {}
+        for launch in launches:
+            if not launch.measured and launch.reason:
+                self.reasons[launch.reason] = self.reasons.get(launch.reason, 0) + 1
+
+    def cells(self, row):
+        wrong, missed = judge(row, self)
+        most = sorted(self.reasons.items(), key=lambda item: -item[1])[:3]
+        return (row.name, f"**{'; '.join(wrong)}**" if wrong else "same", f"{self.complete} of {row.launches}",
+                f"{row.complete}", f"{self.under.seconds:.1f} s", f"{row.seconds} s", f"{self.plain.seconds:.1f} s",
+                ", ".join(missed), "; ".join(f"{reason} ({count})" for reason, count in most))
+
+
+def judge(row, finding):
+    """(what is wrong, what is missed)"""
+    wrong, missed = [], []
+    plain, under = finding.plain, finding.under
+    wanted = 110 if plain.status == 0 and finding.told > 0 and finding.complete == 0 else plain.status
+    if plain.status != row.status:
+        wrong.append(f"alone it ends with {plain.status}: {harness.last_lines(plain.stderr, 2)}")
+    elif under.status != wanted:
+        wrong.append(f"ends with {under.status}: {harness.last_lines(under.stderr, 2)}")
+    elif row.same and plain.stdout != under.stdout:
+        wrong.append(f"prints {harness.last_lines(under.stdout, 3)!r}")
+    if finding.told < row.launches - row.lost:
+        wrong.append(f"{finding.told} launches told of")
+    if finding.complete < row.complete:
+        missed.append("launches")
+    if under.seconds > row.seconds:
+        missed.append("time")
+    return wrong, missed
+
+
+def take(row, folder):
+    """None where the program cannot run here."""
+    plain = harness.run(row.argv, limit=LIMIT)
+    if plain.status == harness.SKIPPED:
+        return None
+    base = pathlib.Path(folder) / row.name.replace("/", "-")
+    under = harness.run([harness.kprof(), *row.options, "-f", "-o", base, *row.argv], limit=LIMIT)
+    try:
+        launches = harness.read_report(base)[0]
+    except sqlite3.Error:
+        launches = []
+    return Finding(plain, under, launches)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("programs", nargs="*", metavar="PROGRAM", help="programs to run (all)")
+    parser.add_argument("--output", help="Markdown file (waits.md among the results)")
+    options = parser.parse_args()
+    if not harness.have_gpu():
+        print("waits.py: no GPU: skipped", file=sys.stderr)
+        return harness.SKIPPED
+    cells, is_bad = [], False
+    with tempfile.TemporaryDirectory(prefix="kprof-waits-") as folder:
+        for row in rows():
+            if options.programs and row.name not in options.programs:
+                continue
+            finding = take(row, folder)
+            if finding is None:
+                cells.append((row.name, "skipped", *[""] * 7))
+                continue
+            is_bad = is_bad or bool(judge(row, finding)[0])
+            cells.append(finding.cells(row))
+            print(" | ".join(cells[-1]), file=sys.stderr, flush=True)
+    document = harness.Document(options.output or harness.results_folder() / "waits.md")
+    document.add("# Programs that wait\n")
+    document.add(harness.table(["", ""], harness.facts("tests/gpu/waits.py " + " ".join(sys.argv[1:]))))
+    document.add(harness.table(["program", "output", "complete", "wanted", "time", "wanted", "alone", "missed",
+                                "most frequent reasons"], cells))
+    return 1 if is_bad else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
