@@ -30,4 +30,10 @@ class Judgement(unittest.TestCase):
         self.assertEqual(self.off(told), ["kernels", "idle by host code (us)"])
 
 
+    def test_judge(self):
+        rows, failures = [], []
+        traces.judge("p", [("a", 1, 1, float("inf")), ("b", 0, 1, 2)], rows, failures)
+        self.assertEqual(([row[-1] for row in rows], failures), (["good", "**off**"], ["p: b is 0"]))
+
+
 unittest.main()

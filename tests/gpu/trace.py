@@ -1,11 +1,13 @@
 #!/usr/bin/env python3
 """Traces programs whose timelines are known by arithmetic (programs/timeline.cu), and compares what the tables tell.
+Then measures launches with and without --trace: counters must be the same, and each launch recorded as often as it ran.
 Prints Markdown, also to a file, with the seconds of each program alone and traced; exits 1 when a figure is off.
 
     trace.py [--output FILE]
 """
 import argparse
 import json
+import sqlite3
 import sys
 import tempfile
 
@@ -77,8 +79,47 @@ def checks(case, known, tables):
         yield "busy (%)", busy["Busy (%)"], 95, 100
 
 
+# Counters of what does not change from run to run, some of them in one pass and some in several.
+COUNTED = ("smsp__inst_executed.sum", "smsp__sass_inst_executed_op_global_ld.sum", "l1tex__t_sectors.sum",
+           "smsp__thread_inst_executed.sum", "inst_executed")
+LAUNCHES = 20
+
+
+def measure(program, base, *options):
+    """(launches of the report, activities by their tables, time of kprof's in ms) of a program that is measured."""
+    harness.measure_as_alone(program, LAUNCHES, ["--metrics", ",".join(COUNTED), *options], base)
+    launches, _ = harness.read_report(base)
+    with sqlite3.connect(f"file:{harness.report_path(base)}?mode=ro", uri=True) as database:
+        kernels = database.execute("SELECT count(*) FROM trace_kernel").fetchone()[0]
+        own, ns = database.execute("SELECT count(*), total(end_ns-start_ns) FROM trace_overhead JOIN trace_name n ON "
+                                   "n.id=name_id WHERE text LIKE 'kprof: %'").fetchone()
+    return launches, kernels, own, ns / 1e6
+
+
+def beside(program, folder):
+    """(what, told, lowest, highest) of a run that is traced and measured, beside one that is only measured."""
+    plain, *_ = measure(program, f"{folder}/plain")
+    both, kernels, own, ms = measure(program, f"{folder}/both", "--trace")
+    yield "launches measured", sum(launch.measured for launch in both), len(plain), len(plain)
+    yield "kernels recorded", kernels, LAUNCHES, float("inf")
+    yield "times of kprof's", own, 2, float("inf")
+    yield "their time (ms)", ms, 1, float("inf")
+    for metric in COUNTED:
+        wanted, told = ([launch.metrics.get(metric) for launch in launches] for launches in (plain, both))
+        yield f"launches with {metric}", sum(value is not None for value in told), 1, len(plain)
+        yield f"launches with another {metric}", sum(a != b for a, b in zip(told, wanted)), 0, 0
+
+
 def around(value, share):
     return value * (1 - share), value * (1 + share)
+
+
+def judge(name, figures, rows, failures):
+    for what, told, lowest, highest in figures:
+        good = lowest <= told <= highest
+        rows.append((name, what, told, lowest, highest, "good" if good else "**off**"))
+        if not good:
+            failures.append(f"{name}: {what} is {told:g}")
 
 
 def main():
@@ -96,12 +137,13 @@ def main():
             except harness.Failure as failure:
                 failures.append(f"{case}: {failure}")
                 continue
-            for what, told, lowest, highest in checks(case, known, tables):
-                good = lowest <= told <= highest
-                rows.append((case, what, told, lowest, highest, "good" if good else "**off**"))
-                if not good:
-                    failures.append(f"{case}: {what} is {told:g}")
+            judge(case, checks(case, known, tables), rows, failures)
             rows.append((case, "seconds, and alone", f"{traced:.2f}, {alone:.2f}", "", "", ""))
+        for program in ("vectorAdd", "reduction"):
+            try:
+                judge(f"{program} with --trace", beside(program, folder), rows, failures)
+            except harness.Failure as failure:
+                failures.append(f"{program} with --trace: {failure}")
     document = harness.Document(options.output or harness.results_folder() / "trace.md")
     document.add("# Traces of programs whose timelines are known\n")
     document.add(harness.table(["", ""], harness.facts("tests/gpu/trace.py " + " ".join(sys.argv[1:]))))
