@@ -30,6 +30,8 @@ LOW_CLOCK = "tests/report/findings/low-clock-h200.kprof"
 # Findings that no kernel of the run shows, and why.
 NOT_RECORDED = {
     "Fp64OnWeakChip": "GH100 has full FP64 units",
+    "DramBursts": "the run has no samples over time",
+    "RampUp": "the run has no samples over time",
     "TailSeen": "the run has no samples over time",
     "WaitedFor": "the run has no samples of instructions",
 }
