@@ -37,7 +37,8 @@ def add_up(rows):
 
 
 def of_kprof(stats):
-    return add_up((row["Name"], row["Instances"], row["Total Time (ns)"]) for row in stats["cuda_gpu_kern_sum"])
+    """Of a single table, which is an array in JSON."""
+    return add_up((row["Name"], row["Instances"], row["Total Time (ns)"]) for row in stats)
 
 
 def of_profiler(chrome):
@@ -157,8 +158,8 @@ def main():
         with tempfile.TemporaryDirectory(prefix="kprof-trace-torch-") as folder:
             try:
                 checked = check(program, options.runs, folder)
-            except harness.Failure as failure:
-                wrong.append(f"{program}: {failure}")
+            except (harness.Failure, KeyError, ValueError) as failure: # of what a tool wrote, too
+                wrong.append(f"{program}: {failure!r}")
                 continue
         if checked is None:
             print("trace_torch.py: no PyTorch or no Triton: skipped", file=sys.stderr)
