@@ -227,7 +227,8 @@ static void show_prices(kprof_emitter *emitter, bool all)
                         prices->sample_start_ms * 1e6, "ns")),
         FURTHER(measure("timeline_time", "A launch in a pass of samples over time (of an experiment)",
                         prices->timeline_ms * 1e6, "ns")),
-        FURTHER(measure("timeline_start_time", "Samples over time, to start and stop for a batch (of an experiment)",
+        FURTHER(measure("timeline_start_time",
+                        "Samples over time, to start and stop a pass for a batch (of an experiment)",
                         prices->timeline_start_ms * 1e6, "ns")),
     };
     emitter->ops->list_begin(emitter, &(kprof_emit_list){"prices", "Prices", KPROF_LIST_BLOCKS, false});

@@ -26,7 +26,7 @@ const kprof_price_list kprof_prices = {
     .sample_ms = 2,
     .sample_start_ms = 140,
     .timeline_ms = 12,
-    .timeline_start_ms = 230,
+    .timeline_start_ms = 200,
     .save_ms_per_gib = 1.3, /* reading at 4.3 TB/s, keeping at 1.95, comparing with what the own run left at 2.2 */
     .restore_ms_per_gib = 0.5,
     .device_bytes = 139 * GIB_BYTES,
@@ -98,7 +98,7 @@ kprof_cost kprof_cost_of(const kprof_effort *effort, const kprof_workload *workl
     cost.device_bytes = workload->device_bytes ? (double)workload->device_bytes : prices->device_bytes;
     cost.batch_ms = (double)effort->sm_pass_count * prices->sm_pass_start_ms +
                     (double)effort->other_pass_count * prices->other_pass_start_ms +
-                    (samples ? prices->sample_start_ms : 0) + (timelines ? prices->timeline_start_ms : 0);
+                    (samples ? prices->sample_start_ms : 0) + timelines * prices->timeline_start_ms;
     if (passes > 0 || counts || samples || timelines) { /* else there are no batches */
         /* Count the counter data of the largest batch, and nothing that the engine allocates beyond it. */
         uint64_t capacity = kprof_batch_capacity(workload, passes > 0 ? passes : 1);

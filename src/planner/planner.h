@@ -69,7 +69,7 @@ typedef struct kprof_price_list {
     double sample_ms;           /* a launch, with samples of its instructions, likewise */
     double sample_start_ms;     /* starting and stopping the samples of one batch */
     double timeline_ms;         /* a launch, sampled over time in one pass */
-    double timeline_start_ms;   /* enabling and disabling such samples for a batch */
+    double timeline_start_ms;   /* and each pass, enabling and disabling such samples for a batch */
     double save_ms_per_gib;     /* memory, once for each batch: its start, and what the own run changed */
     double restore_ms_per_gib;  /* before each pass, and after the last one */
     double device_bytes;        /* memory of the GPU */
