@@ -55,6 +55,14 @@ def check_paths(source):
                 yield f"README.md: {path}: there is no such file"
 
 
+def check_sources(source):
+    """Sources that docs/internals.md names, by their folder; in src/inject also without that."""
+    text = (source / "docs/internals.md").read_text()
+    for path in re.findall(r"`(?:src/)?([a-z]+/[a-z_]+\.[ch])`", text):
+        if not any((source / "src" / folder / path).exists() for folder in ("", "inject")):
+            yield f"docs/internals.md: {path}: there is no such file"
+
+
 def kprof_words(text):
     """Pieces of a document in which every --option must be one of kprof: its commands, and spans that are an option."""
     blocks, prose = markdown.split(text)
@@ -178,9 +186,9 @@ def check_sentences(source):
 
 def main(source, build):
     kprof = build / "src/cli/kprof"
-    failures = [*check_links(source), *check_paths(source), *check_options(source, kprof), *check_news(source, kprof),
-                *check_glossary(source), *check_conditions(source, kprof), *check_needs(source),
-                *check_sentences(source)]
+    failures = [*check_links(source), *check_paths(source), *check_sources(source), *check_options(source, kprof),
+                *check_news(source, kprof), *check_glossary(source), *check_conditions(source, kprof),
+                *check_needs(source), *check_sentences(source)]
     for failure in failures:
         print(failure)
     return 1 if failures else 0
