@@ -13,6 +13,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 kprof_nvtx_state kprof_the_nvtx;
@@ -21,6 +22,7 @@ kprof_nvtx_state kprof_the_nvtx;
 #define FIRST_SLOTS     256
 #define MISSED_BYTES    200   /* of the ranges of a launch, in a message */
 #define MISSED_LAUNCHES 10000 /* note ranges of this many: looking takes time */
+#define LONGEST_LOCK_S  2     /* that the end of a trace waits for a thread in NVTX */
 #define NO_RANGE        (-1)  /* what NVTX returns where nothing could be pushed or popped */
 
 /* The ranges that a thread has pushed. It is freed with the thread. */
@@ -767,14 +769,22 @@ void kprof_nvtx_tell_missed(void)
     kprof_strbuf_free(&line);
 }
 
-/* A signal handler may exit while its thread has a lock. */
+/* A signal handler may exit while its thread has a lock. Other threads have one for microseconds. */
+static bool lock_at_end(pthread_mutex_t *mutex)
+{
+    struct timespec limit;
+    clock_gettime(CLOCK_REALTIME, &limit);
+    limit.tv_sec += LONGEST_LOCK_S;
+    return pthread_mutex_timedlock(mutex, &limit) == 0;
+}
+
 void kprof_nvtx_trace_open(void)
 {
     kprof_nvtx_state *nvtx = state();
-    if (!kprof_engine.process.config.nvtx || pthread_mutex_trylock(&nvtx->mutex) != 0)
+    if (!kprof_engine.process.config.nvtx || !lock_at_end(&nvtx->mutex))
         return;
     for (stack *s = nvtx->stacks; s; s = s->next) {
-        if (pthread_mutex_trylock(&s->mutex) != 0)
+        if (!lock_at_end(&s->mutex))
             continue;
         for (size_t i = 0; i < s->depth; i++)
             trace_range(&s->ranges[i], false, false);

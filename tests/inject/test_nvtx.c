@@ -9,12 +9,15 @@
 #include "log_capture.h"
 #include "sim/nvtx_client.h"
 
+#include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdatomic.h>
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -33,17 +36,30 @@ static log_capture log_seen;
 /* The trace, whose clock a test sets; 0: there is none. */
 static int64_t trace_now_ns;
 static char traced[1024]; /* a line for each range */
+static atomic_bool stays; /* the next thread that pushes a range stays in NVTX, with its lock, until the trace ends */
+static atomic_bool is_inside, is_over;
+
+static void wait_ms(long ms)
+{
+    nanosleep(&(struct timespec){0, ms * 1000000}, NULL);
+}
 
 int64_t kprof_trace_now_ns(void)
 {
+    if (atomic_exchange(&stays, false)) {
+        atomic_store(&is_inside, true);
+        while (!atomic_load(&is_over))
+            wait_ms(1);
+        wait_ms(10); /* the end is given the time to give up */
+    }
     return trace_now_ns;
 }
 
 void kprof_trace_take_range(const kprof_trace_range *range)
 {
     const size_t length = strlen(traced);
-    assert_int_equal(range->thread, gettid());
-    assert_int_equal(range->end_thread, gettid());
+    assert_true(range->thread == gettid() || range->end_ns < 0);
+    assert_int_equal(range->end_thread, range->thread);
     snprintf(traced + length, sizeof traced - length, "%s %s@%s %d %d\n", range->style, range->domain, range->name,
              (int)range->start_ns, (int)range->end_ns);
 }
@@ -72,6 +88,31 @@ static void ranges_are_traced(void **state)
     nvtx_domain_pop(nvtx_domain("net"));
     nvtx_end(open);
     kprof_engine.process.config.nvtx = false;
+}
+
+static void *push_other(void *unused)
+{
+    nvtx_push("other");
+    return unused;
+}
+
+static void end_beside_a_thread_in_nvtx(void **state)
+{
+    (void)state;
+    pthread_t thread;
+    traced[0] = '\0';
+    trace_now_ns = 40;
+    atomic_store(&stays, true);
+    assert_int_equal(pthread_create(&thread, NULL, push_other, NULL), 0);
+    while (!atomic_load(&is_inside))
+        wait_ms(1);
+    kprof_engine.process.config.nvtx = true;
+    atomic_store(&is_over, true);
+    kprof_nvtx_trace_open();
+    kprof_engine.process.config.nvtx = false;
+    trace_now_ns = 0;
+    assert_non_null(strstr(traced, "PushPop @other 40 -1\n"));
+    pthread_join(thread, NULL);
 }
 
 static void pushed_ranges_are_a_stack(void **state)
@@ -428,6 +469,7 @@ int main(void)
         cmocka_unit_test(many_texts_are_kept),
         cmocka_unit_test(threads_have_stacks_of_their_own),
         cmocka_unit_test(ranges_are_traced),
+        cmocka_unit_test(end_beside_a_thread_in_nvtx),
         cmocka_unit_test(a_forked_child_goes_on),
         cmocka_unit_test(all_threads_count_where_that_is_asked_for),
         cmocka_unit_test(what_is_too_much_is_left_out),
