@@ -3,6 +3,7 @@
 
 #include "cli/commands.h"
 #include "core/config.h"
+#include "core/fields.h"
 #include "core/log.h"
 #include "report/model/change.h"
 #include "report/report.h"
@@ -440,6 +441,18 @@ static kprof_status check_trace(const kprof_options *options)
                : KPROF_OK;
 }
 
+/* How many launches a range has is told as a metric is that somebody asks for. */
+static kprof_status ask_for_range_launches(kprof_options *options)
+{
+    kprof_selection *selection = &options->selection;
+    if (options->replay_choice != KPROF_RANGES || !collects(options))
+        return KPROF_OK;
+    if ((!is_told_what(options) && !kprof_strlist_add(&selection->sets, "default")) ||
+        !kprof_strlist_add_unique(&selection->metrics, KPROF_RANGE_LAUNCHES))
+        return kprof_fail(KPROF_NO_MEMORY, "out of memory");
+    return KPROF_OK;
+}
+
 kprof_status kprof_options_settle(kprof_options *options)
 {
     kprof_status status = settle_command(options);
@@ -470,5 +483,6 @@ kprof_status kprof_options_settle(kprof_options *options)
     if (is_given(options, offsetof(kprof_options, multiplex_samples)) && repeats)
         return kprof_fail(KPROF_USAGE, "--multiplex-samples is about launches that are not repeated: leave it out, or "
                                        "give --replay-mode auto or multiplex");
-    return settle_pages(options);
+    status = settle_pages(options);
+    return status == KPROF_OK ? ask_for_range_launches(options) : status;
 }

@@ -17,18 +17,21 @@
  *
  * Metrics: "VALUE, name, unit, help" is the field's number and KNOWN one that is not known where it is 0. A graph as a
  * whole has neither; it has PLACE, and what its device has. "DIMENSIONS, name, unit, before, after" makes three of a
- * SHAPE, with x, y or z in the help. A launch has a metric ON_REQUEST where somebody asks for it. */
+ * SHAPE, with x, y or z in the help. A launch has a metric ON_REQUEST where somebody asks for it, and
+ * a range one that is OF_RANGES. */
 #ifndef KPROF_CORE_FIELDS_H
 #define KPROF_CORE_FIELDS_H
 
 #include "core/attributes.h"
 
 /* A field that is added or removed makes another version of both. */
-#define KPROF_SPOOL_VERSION  11
+#define KPROF_SPOOL_VERSION  12
 #define KPROF_SCHEMA_VERSION 9
 
 /* The one metric of a launch that is measured. */
 #define KPROF_RANGE_LEAD "launch__range_lead_time"
+/* The one of a range that is measured as one. */
+#define KPROF_RANGE_LAUNCHES "launch__range_launches"
 
 #define KPROF_PROCESS_FIELDS(FIELD, SPOOL, REPORT)                                                                     \
     FIELD(I64, pid, pid, 1, NONE, NONE)                                                                                \
@@ -146,6 +149,8 @@
     FIELD(I64, profile_ns, profile_ns, 1, NONE, NONE)       /* host time that profiling this launch took */            \
     SPOOL(U64, range_lead_ns, VALUE, KPROF_RANGE_LEAD, "ns",                                                           \
           "time of the range before its kernel, which the values of elapsed time leave out") /* 0: nothing left out */ \
+    SPOOL(U64, range_launches, OF_RANGES, KPROF_RANGE_LAUNCHES, "",                                                    \
+          "launches of the process while the range went on, each graph being one") /* 0: it is no range */             \
     SPOOL(MODE, mode, NONE)                                                                                            \
     REPORT(TEXT, replay_mode, 1)                                                                                       \
     FIELD(U32, pass_count, passes, 1, NONE, NONE)                                                                      \

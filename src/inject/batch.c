@@ -299,6 +299,16 @@ void kprof_batch_note_overdue_range(const char *why)
     atomic_store(&kprof_the_batch.own.overdue, why);
 }
 
+/* Count the launches of the range, which is the last one of the list. */
+static void count_launches(kprof_batch_state *state)
+{
+    kprof_open_launch *last = &state->list.items[state->list.count - 1];
+    kprof_launch_record *of_sample = &state->context->samples->items[last->range].record;
+    last->record.range_launches = atomic_load(&kprof_engine.process.launches) - last->record.launch;
+    if (of_sample->launch == last->record.launch)
+        of_sample->range_launches = last->record.range_launches;
+}
+
 void kprof_batch_end_range(void)
 {
     kprof_batch *batch = &kprof_the_batch;
@@ -307,6 +317,7 @@ void kprof_batch_end_range(void)
         return;
     const bool entered = kprof_engine.device->target_enter_context(state->context->context);
     if (!kprof_engine.device->target_capturing()) {
+        count_launches(state);
         end_range(batch);
         if (!kprof_state_is_sealed(state))
             close_if_due(batch);

@@ -8,6 +8,7 @@
 
 #define VALUE(name, unit, help)      {name, unit, help, false},
 #define ON_REQUEST(name, unit, help) {name, unit, help, true},
+#define OF_RANGES                    ON_REQUEST
 #define KNOWN                        VALUE
 #define PLACE                        VALUE
 #define NONE()

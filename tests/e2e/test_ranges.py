@@ -1,6 +1,8 @@
 """Ranges of the application that are measured as one, with --replay-mode range."""
 
-from harness import METRIC, SCALE, VECTOR_ADD, Case
+import json
+
+from harness import APP, INJECTION, METRIC, SCALE, VECTOR_ADD, Case
 
 STEP = ["push=step", f"launch={VECTOR_ADD}*3", f"launch={SCALE}*2", "pop", f"launch={SCALE}"]
 RANGE = ("--replay-mode", "range")
@@ -25,6 +27,24 @@ class Measured(Case):
         self.assert_run(alone, 0)
         [(_, _, value)] = self.rows()
         self.assertEqual([row[2] for row in rows], [5 * value] * 3)
+
+    def test_its_launches_are_counted(self):
+        """Also those of other threads; JSON tells ranges from launches."""
+        self.assert_run(self.collect([*STEPS], STEP), 0)
+        page = json.loads(self.kprof("report", "run.kprof", "--json").out)
+        self.assertEqual([(row["kind"], row["launches"], row["grid"]) for row in page["launches"]],
+                         [("range", 5, None)])
+        self.assertRegex(self.kprof("report", "run.kprof").out, r"launch__range_launches +5\n")
+        self.assertEqual(self.query("run.kprof", "SELECT sets FROM run"), [("[]",)])
+        run = self.kprof("--injection-path", INJECTION, *STEPS, "-f", "-o", "run", APP, "push=step", f"thread={SCALE}",
+                         f"launch={SCALE}", "pop")
+        self.assert_run(run, 0)
+        self.assertEqual(self.query("run.kprof", "SELECT sets FROM run"), [('["default"]',)])
+        [(count,)] = self.query("run.kprof", "SELECT value FROM launch_metrics WHERE metric='launch__range_launches'")
+        self.assertEqual(count, 2)
+        self.assert_run(self.collect([], [f"launch={SCALE}"]), 0)
+        page = json.loads(self.kprof("report", "run.kprof", "--json").out)
+        self.assertNotIn("kind", page["launches"][0])
 
     def test_passes_come_from_one_range_after_the_other(self):
         run = self.collect(["--set", "default", *STEPS], STEP * 16)

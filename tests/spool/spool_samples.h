@@ -66,6 +66,7 @@ static const kprof_record samples[] = {
                 .start_unix_ns = 20,
                 .profile_ns = -21,
                 .range_lead_ns = 22,
+                .range_launches = 25,
                 .mode = KPROF_REPLAY_BATCH,
                 .pass_count = 23,
                 .reason = "because",

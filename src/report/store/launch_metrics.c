@@ -216,6 +216,7 @@ static void put(value_list *list, const char *name, double value)
 #define VALUE(name, unit, help) put(list, name, (double)*number);
 #define KNOWN(name, unit, help) put(list, name, known((double)*number));
 #define PLACE(name, unit, help) put_anyway(list, name, (double)*number);
+#define OF_RANGES(name, ...)    put_anyway(list, name, known((double)*number));
 #define ON_REQUEST              VALUE
 #define DIMENSIONS(name, ...)                                                                                          \
     put(list, name "_x", (*number)[0]);                                                                                \
