@@ -81,29 +81,35 @@ def checks(case, known, tables):
 
 # Counters of what does not change from run to run, some of them in one pass and some in several.
 COUNTED = ("smsp__inst_executed.sum", "smsp__sass_inst_executed_op_global_ld.sum", "l1tex__t_sectors.sum",
-           "smsp__thread_inst_executed.sum", "inst_executed")
+           "smsp__thread_inst_executed.sum")
+BY_INSTRUCTION = "inst_executed" # which would be 0 beside records of kernels
 LAUNCHES = 20
 
 
 def measure(program, base, *options):
-    """(launches of the report, activities by their tables, time of kprof's in ms) of a program that is measured."""
-    harness.measure_as_alone(program, LAUNCHES, ["--metrics", ",".join(COUNTED), *options], base)
+    """(launches of the report, what was counted by instruction, kernels recorded, times of kprof's and their ms) of a
+    program that is measured."""
+    harness.measure_as_alone(program, LAUNCHES, ["--metrics", ",".join((*COUNTED, BY_INSTRUCTION)), *options], base)
     launches, _ = harness.read_report(base)
     with sqlite3.connect(f"file:{harness.report_path(base)}?mode=ro", uri=True) as database:
         kernels = database.execute("SELECT count(*) FROM trace_kernel").fetchone()[0]
         own, ns = database.execute("SELECT count(*), total(end_ns-start_ns) FROM trace_overhead JOIN trace_name n ON "
                                    "n.id=name_id WHERE text LIKE 'kprof: %'").fetchone()
-    return launches, kernels, own, ns / 1e6
+        names = f"'{BY_INSTRUCTION}', 'smsp__sass_{BY_INSTRUCTION}'"
+        counted = database.execute("SELECT total(value) FROM instruction_value JOIN metric ON metric.id=metric_id "
+                                   f"WHERE metric.name IN ({names})").fetchone()[0]
+    return launches, counted, kernels, own, ns / 1e6
 
 
 def beside(program, folder):
     """(what, told, lowest, highest) of a run that is traced and measured, beside one that is only measured."""
-    plain, *_ = measure(program, f"{folder}/plain")
-    both, kernels, own, ms = measure(program, f"{folder}/both", "--trace")
+    plain, alone, *_ = measure(program, f"{folder}/plain")
+    both, counted, kernels, own, ms = measure(program, f"{folder}/both", "--trace")
     yield "launches measured", sum(launch.measured for launch in both), len(plain), len(plain)
     yield "kernels recorded", kernels, LAUNCHES, float("inf")
     yield "times of kprof's", own, 2, float("inf")
     yield "their time (ms)", ms, 1, float("inf")
+    yield f"{BY_INSTRUCTION} of all instructions", counted, max(alone, 1), max(alone, 1)
     for metric in COUNTED:
         wanted, told = ([launch.metrics.get(metric) for launch in launches] for launches in (plain, both))
         yield f"launches with {metric}", sum(value is not None for value in told), 1, len(plain)
