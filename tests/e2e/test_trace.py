@@ -266,6 +266,15 @@ class BesideCounters(Case):
         self.assertEqual(self.query("run.kprof", "SELECT count(*) FROM trace_kernel"), [(22,)])
         self.assertEqual(self.query("run.kprof", "SELECT launches, profiled FROM process"), [(22, 1)])
 
+    def test_merging_two_runs(self):
+        for words, name in ((("trace",), "trace"), (("--metrics", METRIC), "counters")):
+            self.assert_run(self.kprof(*words, "--injection-path", INJECTION, "-f", "-o", name, APP,
+                                       f"launch={VECTOR_ADD}*3"), 0)
+        self.assert_run(self.kprof("merge", "trace.kprof", "counters.kprof", "-o", "run"), 0)
+        self.assertEqual(len(self.values()), 3)
+        [row] = json.loads(self.kprof("stats", "run", "--report", "cuda_gpu_kern_sum", "--json").out)
+        self.assertEqual(row["Instances"], 3)
+
     def test_refusal(self):
         for words, text in ((("--armed", "no"), "--trace records from the start"),
                             (("--replay-mode", "application"), "does not go with --trace")):
