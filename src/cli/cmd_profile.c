@@ -55,6 +55,7 @@ typedef struct profile {
     kprof_census_choice choice; /* the kernels to measure, after a census */
     bool multiplexes;           /* by the run of a share that is under way, whose metrics take several passes */
     kprof_remote *remote;       /* NULL: kprof ctl is not heard */
+    bool interrupted;           /* a signal that asks for an end has arrived in one of the runs */
     int64_t signal_ns;          /* when a signal arrived while launches were being measured; 0: none has */
     kprof_outcome outcome;
 } profile;
@@ -316,6 +317,14 @@ static kprof_status start_application(profile *run)
     return status;
 }
 
+/* Somebody wants the whole to end, even if this run of the application does so in its own way. */
+static void note_interruption(profile *run)
+{
+    const int number = run->child.arrived;
+    run->interrupted =
+        run->interrupted || number == SIGINT || number == SIGTERM || number == SIGHUP || number == SIGQUIT;
+}
+
 /* A signal may end the application, so ask its processes to close their batches first. A signal that would certainly
  * end it waits for that, but not for long. */
 static void settle_signal(profile *run)
@@ -323,6 +332,7 @@ static void settle_signal(profile *run)
     kprof_child *child = &run->child;
     if (!child->arrived)
         return;
+    note_interruption(run);
     uint64_t open = kprof_spools_open_launches(run->spools);
     int64_t now_ns = kprof_monotonic_ns();
     if (open > 0 && run->signal_ns == 0) {
@@ -369,6 +379,7 @@ static void collect(profile *run)
         kprof_spools_end_done(run->spools);
         settle_signal(run);
     }
+    note_interruption(run);
     kprof_remote_close(run->remote);
     run->remote = NULL;
     kprof_status finished = kprof_spools_finish(run->spools, run->child.pid);
@@ -606,12 +617,13 @@ static bool goes_on(const profile *run, const kprof_outcome *first, size_t numbe
                                                     : WEXITSTATUS(outcome->wait_status));
     if (outcome->collecting != KPROF_OK || outcome->counts.profiled + outcome->counts.not_measured == 0)
         return false;
-    const bool may = number == 1 ? is_well : !WIFSIGNALED(outcome->wait_status) || is_well;
+    const bool may = !run->interrupted && (number == 1 ? is_well : !WIFSIGNALED(outcome->wait_status) || is_well);
     if (!may && number < kprof_plans_runs(&run->plans))
-        kprof_log(KPROF_LOG_WARNING,
-                  "the application failed, so kprof does not run it once more; what %zu further runs "
-                  "were to collect is missing",
-                  kprof_plans_runs(&run->plans) - number);
+        kprof_log(
+            KPROF_LOG_WARNING,
+            "the application failed or was interrupted, so kprof does not run it once more; what %zu further runs "
+            "were to collect is missing",
+            kprof_plans_runs(&run->plans) - number);
     return may;
 }
 

@@ -140,7 +140,7 @@ class Runs(Case):
 
     def test_ends(self):
         run = self.few(APP, f"launch={SCALE}", "exit=3", code=3)
-        self.assertIn("the application failed, so kprof does not run it once more", run.err)
+        self.assertIn("the application failed or was interrupted, so kprof does not run it once more", run.err)
         self.assertNotIn("run 2 of", run.err)
         self.assertEqual(self.launches(), ["scale"])
         run = self.few(*self.changing(f"launch={SCALE}", f"launch={SCALE} exit=4"))
@@ -148,5 +148,8 @@ class Runs(Case):
         run = self.few(*self.changing(f"launch={SCALE}", f"launch={SCALE} raise=9"), code=110)
         self.assertIn("ended in another way than the first one: with signal 9", run.err)
         self.assertNotIn("run 3 of", run.err)
+        run = self.few("sh", "-c", f'trap : INT; kill -INT $PPID; "{APP}" launch={SCALE}; exit 0')
+        self.assertIn("was interrupted, so kprof does not run it once more; what 2 further runs", run.err)
+        self.assertEqual(self.launches(), ["scale"])
         run = self.few(APP, "say=hello", code=106)
         self.assertEqual(run.out.count("hello"), 1)
