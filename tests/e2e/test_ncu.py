@@ -232,7 +232,8 @@ class Lines(Case):
                 has_run = any("the application did not initialise CUDA" in text for text in told)
                 is_answered = run.code == 0 and run.out != ""
                 self.assertEqual("starts" if has_run or is_answered else f"refused {run.code}", outcome, run.err)
-                told = [text for text in told if "nothing was collected" not in text and "report: " not in text]
+                told = [text for text in told if "nothing was collected" not in text and "report: " not in text
+                        and "takes repeated launches and is left out" not in text] # of the set full alone
                 self.assertEqual(len(told), len(beginnings), run.err)
                 for text, beginning in zip(told, beginnings):
                     self.assertTrue(text.startswith(beginning), f"{text}\nis not\n{beginning}")
