@@ -201,14 +201,21 @@ static inline void note_report(const kprof_launch_record *launch, report *out)
     snprintf(out->reason, sizeof out->reason, "%s", launch->reason);
 }
 
-static inline report look_up(unsigned tag)
+/* What the engine has written so far; the caller closes it. */
+static inline kprof_spool_reader *open_spool(void)
 {
     char path[sizeof folder + 64];
     kprof_spool_reader *reader;
-    kprof_record record;
-    report found = {0};
     snprintf(path, sizeof path, "%s/%d-0.spool", folder, (int)getpid());
     assert_int_equal(kprof_spool_reader_open(AT_FDCWD, path, &reader), KPROF_OK);
+    return reader;
+}
+
+static inline report look_up(unsigned tag)
+{
+    kprof_spool_reader *reader = open_spool();
+    kprof_record record;
+    report found = {0};
     while (kprof_spool_next(reader, &record) == KPROF_SPOOL_RECORD)
         if (record.type == KPROF_RECORD_LAUNCH && record.launch.grid[0] == tag)
             note_report(&record.launch, &found);

@@ -125,13 +125,10 @@ static void note_instructions(const kprof_instructions_record *record, instructi
 
 static instructions look_up_instructions(unsigned tag, bool sampled)
 {
-    char path[sizeof folder + 64];
-    kprof_spool_reader *reader;
+    kprof_spool_reader *reader = open_spool();
     kprof_record record;
     instructions found = {0};
     uint64_t position = UINT64_MAX, code = 0;
-    snprintf(path, sizeof path, "%s/%d-0.spool", folder, (int)getpid());
-    assert_int_equal(kprof_spool_reader_open(AT_FDCWD, path, &reader), KPROF_OK);
     while (kprof_spool_next(reader, &record) == KPROF_SPOOL_RECORD) {
         if (record.type == KPROF_RECORD_LAUNCH && record.launch.grid[0] == tag)
             position = record.launch.launch;

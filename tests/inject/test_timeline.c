@@ -122,13 +122,10 @@ static void note_timeline(const kprof_timeline_record *record, unsigned tag, tim
 
 static timeline look_up_timeline(unsigned tag)
 {
-    char path[sizeof folder + 64];
-    kprof_spool_reader *reader;
+    kprof_spool_reader *reader = open_spool();
     kprof_record record;
     timeline found = {0};
     uint64_t position = UINT64_MAX;
-    snprintf(path, sizeof path, "%s/%d-0.spool", folder, (int)getpid());
-    assert_int_equal(kprof_spool_reader_open(AT_FDCWD, path, &reader), KPROF_OK);
     while (kprof_spool_next(reader, &record) == KPROF_SPOOL_RECORD) {
         if (record.type == KPROF_RECORD_LAUNCH && record.launch.grid[0] == tag)
             position = record.launch.launch;
