@@ -1,6 +1,11 @@
 """What is measured of instructions, from the option to the tables of the report."""
 
+import csv
+import os
+
 from harness import APP, INJECTION, KPROF, METRIC, SCALE, VECTOR_ADD, Case
+
+RECORDED = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../samples/source-h200.kprof")
 
 
 class Instructions(Case):
@@ -67,3 +72,17 @@ class Instructions(Case):
             self.assertEqual((counted, sampled), (0, 0))
             self.assertRegex(reason, "instructions are measured in replays alone|is only watched")
         self.assertIn("in replays alone", rows[0][2])  # of the second launch: that of the first tells less
+
+    def test_what_never_ran_is_told_as_ncu_does(self):
+        run = self.kprof("report", RECORDED, "--page", "source", "--print-source", "sass", "--all", "--csv",
+                         "--csv-layout", "ncu")
+        self.assert_run(run, 0)
+        rows = list(csv.reader(run.out.splitlines()))
+        header = next(row for row in rows if row[0] == "Address")
+        idle = [told for told in (dict(zip(header, row)) for row in rows if len(row) == len(header))
+                if told["Instructions Executed"] == "0"]
+        told = {(row["Source"].split()[0].split(".")[0], row["Avg. Predicated-On Threads Unexecuted"],
+                 row["Access Operation"], row["Access Size"]) for row in idle}
+        for instruction in (("LDG", "32", "", ""), ("VIADD", "32", "-", "-"), ("BRA", "0", "-", "-"),
+                            ("NOP", "0", "-", "-")):
+            self.assertIn(instruction, told)

@@ -20,8 +20,8 @@ typedef enum code_notation {
     AS_BRANCH,      /* likewise; there is no column if no row branches */
     AS_REST,        /* what a whole number leaves of the 32 threads of a warp */
     AS_SPACE,       /* "Global"; "-" if there is none, empty where no thread executed the access */
-    AS_OPERATION,   /* "Load"; "-" if there is none, and for a reduction */
-    AS_ACCESS_SIZE, /* "-" if there is none */
+    AS_OPERATION,   /* "Load"; "-" if there is none, and for a reduction; empty where the access never ran */
+    AS_ACCESS_SIZE, /* "-" if there is none; empty where the access never ran */
     AS_POLICIES,    /* names of the next six that are not 0; "-" for an instruction that accesses no global memory */
 } code_notation;
 
@@ -259,7 +259,7 @@ static void put_policies(kprof_csv_line *line, const code_column *column, const 
     }
     line->text.failed = line->text.failed || names.failed;
     const char *space = text_of(row, "space");
-    const bool is_other = !*space || strcmp(space, "Shared") == 0;
+    const bool is_other = !*space || strcmp(space, "Shared") == 0 || strcmp(space, "Local") == 0;
     kprof_csv_text(line, names.length > 0 && !names.failed ? names.data : is_other ? "-" : "");
     kprof_strbuf_free(&names);
 }
@@ -271,6 +271,44 @@ static void put_word(kprof_csv_line *line, const char *text)
     if (word[0] >= 'a' && word[0] <= 'z')
         word[0] = (char)(word[0] - 'a' + 'A');
     kprof_csv_text(line, word);
+}
+
+/* ncu tells nothing of an access that never ran, and no space of one that no thread made. */
+static bool is_access_untold(const code_column *column, const kprof_emit_record *row)
+{
+    const char *key = column->notation == AS_SPACE ? "thread_instructions_on" : "instructions";
+    return *text_of(row, "space") && number_of(row, key) == 0;
+}
+
+static void put_access(kprof_csv_line *line, const code_column *column, const kprof_emit_record *row)
+{
+    const bool is_size = column->notation == AS_ACCESS_SIZE;
+    const bool is_reduction = column->notation == AS_OPERATION && strcmp(text_of(row, column->key), "Reduction") == 0;
+    if (is_access_untold(column, row))
+        kprof_csv_text(line, "");
+    else if (is_size && !isnan(number_of(row, column->key)))
+        put_number(line, number_of(row, column->key));
+    else
+        put_word(line, is_size || is_reduction ? "" : text_of(row, column->key));
+}
+
+/* What fills the space behind the code of a function: a jump to itself, and instructions that do nothing. */
+static bool is_filler(const kprof_emit_record *row)
+{
+    static const char jump[] = "BRA 0x";
+    const char *text = text_of(row, "instruction");
+    return strncmp(text, "NOP", 3) == 0 ||
+           (strncmp(text, jump, sizeof jump - 1) == 0 &&
+            (double)strtoull(text + sizeof jump - 1, NULL, 16) == number_of(row, "code_offset"));
+}
+
+/* All threads where none has executed it, but for what is no part of the program. */
+static double threads_off(const code_column *column, const kprof_emit_record *row)
+{
+    enum { THREADS = 32 };
+    if (number_of(row, "instructions") > 0)
+        return THREADS - floor(number_of(row, column->key));
+    return isnan(number_of(row, "offset")) || is_filler(row) ? 0 : THREADS;
 }
 
 static void put_cell(kprof_csv_line *line, const code_column *column, const kprof_emit_record *row)
@@ -299,22 +337,12 @@ static void put_cell(kprof_csv_line *line, const code_column *column, const kpro
             kprof_csv_text(line, "-");
         break;
     case AS_SPACE:
-        if (*text_of(row, column->key) && number_of(row, "thread_instructions_on") == 0)
-            kprof_csv_text(line, "");
-        else
-            put_word(line, text_of(row, column->key));
-        break;
     case AS_OPERATION:
-        put_word(line, strcmp(text_of(row, column->key), "Reduction") == 0 ? "" : text_of(row, column->key));
-        break;
     case AS_ACCESS_SIZE:
-        if (isnan(number_of(row, column->key)))
-            kprof_csv_text(line, "-");
-        else
-            put_number(line, number_of(row, column->key));
+        put_access(line, column, row);
         break;
     case AS_REST:
-        put_number(line, number_of(row, "instructions") > 0 ? 32 - floor(number_of(row, column->key)) : 0);
+        put_number(line, threads_off(column, row));
         break;
     case AS_POLICIES:
         put_policies(line, column, row);
