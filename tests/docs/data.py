@@ -80,10 +80,8 @@ def distributed(folder):
 CLAIMS = (
     (r"\| default set, 200 launches in a row \| ([\d,]+) \| ([\d,]+) \|",
      lambda at: map(rounded, benchmark(at, "default set, 200 launches"))),
-    (r"\| full set, kprof's without SourceCounters, 200 launches in a row \| ([\d,]+) \| ([\d,]+) \|",
+    (r"\| full set, 200 launches in a row \| ([\d,]+) \| ([\d,]+) \|",
      lambda at: map(rounded, benchmark(at, "full set, 200 launches"))),
-    (r"a single one with the full set takes ([\d.]+) s as a whole process, ([\d.]+) s",
-     lambda at: [f"{float(text.split()[0]):.1f}" for text in benchmark(at, "one launch, full set, whole process")]),
     (r"\| PyTorch training, default set \| ([\d, to]+) \| ([\d, to]+) \|",
      lambda at: framework(at, "PyTorch training, steady state", "PyTorch training, first step")),
     (r"\| decoding with a KV cache, default set \| ([\d, to]+) \| ([\d, to]+) \|",
