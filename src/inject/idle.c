@@ -33,11 +33,12 @@ static void wait_idle(void)
            pthread_cond_timedwait(&idle->changed, &idle->mutex, &until) == 0)
         continue;
     if (!idle->stopped) {
+        bool (*const give_back)(unsigned calls) = idle->give_back;
         pthread_mutex_unlock(&idle->mutex); /* replaying a batch takes its time, and launches may begin meanwhile */
         atomic_store(&idle->held, false);
         idle->retries = kprof_idle_is_asked();
         idle->calls = kprof_idle_lasts() && !idle->retries ? idle->calls + 1 : 0;
-        if (!idle->give_back(idle->calls))
+        if (!give_back(idle->calls))
             atomic_store(&idle->held, true);
         pthread_mutex_lock(&idle->mutex);
     }
@@ -62,7 +63,9 @@ static void *watch(void *unused)
 
 void kprof_idle_start(bool (*give_back)(unsigned calls))
 {
+    pthread_mutex_lock(&kprof_the_idle.mutex);
     kprof_the_idle.give_back = give_back;
+    pthread_mutex_unlock(&kprof_the_idle.mutex);
 }
 
 void kprof_idle_watch(void)
