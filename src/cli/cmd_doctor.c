@@ -71,7 +71,7 @@ static char *find_own_program(const kprof_options *options)
     return found;
 }
 
-/* What a run says last on stderr that begins so; "": nothing. */
+/* Find the last line of stderr that begins so; "" where none does. */
 static void find_line(const char *text, const char *start, char line[512])
 {
     line[0] = '\0';

@@ -636,7 +636,7 @@ static kprof_status keep_plans(profile *run, const char *path)
     return status == KPROF_OK ? kprof_report_close(report) : status;
 }
 
-/* What the runs have collected in parts. */
+/* List the metrics that the runs have collected in parts. */
 static kprof_status list_greatest(const kprof_plans *plans, kprof_runs *out)
 {
     size_t count = 0;
@@ -744,7 +744,7 @@ static kprof_status profile_application(profile *run)
     return KPROF_OK;
 }
 
-/* What the machine may lack, and not the command line. */
+/* Name kprof doctor where the machine may be at fault, and not the command line. */
 static void name_doctor(int code)
 {
     if (code == kprof_status_exit_code(KPROF_NO_GPU) || code == kprof_status_exit_code(KPROF_NO_PERMISSION) ||

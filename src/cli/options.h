@@ -23,7 +23,7 @@ typedef enum kprof_color { KPROF_COLOR_AUTO, KPROF_COLOR_ALWAYS, KPROF_COLOR_NEV
 /* --call-stack-type both */
 #define KPROF_CALL_STACK_BOTH 3
 
-/* What kprof export writes beside the formats of pages. */
+/* kprof export writes these formats, too; the others are those of pages. */
 enum {
     KPROF_EXPORT_PARQUET = KPROF_FORMAT_COUNT,
     KPROF_EXPORT_FOLDED,

@@ -38,7 +38,7 @@ kprof_status kprof_rank_find(kprof_rank *out)
 
 #define NOBODY UINT_MAX
 
-/* Who gets each metric of a plan. */
+/* Deals the metrics of a plan to ranks. */
 typedef struct deal {
     kprof_host *host;
     const kprof_plan *plan;

@@ -16,7 +16,7 @@ typedef struct kprof_session {
     int lock; /* held while this kprof lives, or recovers the session; -1: none */
 } kprof_session;
 
-/* Where sessions have their directories: $TMPDIR, or /tmp. */
+/* The folder that holds the directories of sessions: $TMPDIR, or /tmp. */
 const char *kprof_sessions_folder(void);
 /* Make a private directory (0700) in `parent`, which is that folder or another one. OUTPUT when that cannot be done. */
 kprof_status kprof_session_open(const char *parent, kprof_session *out) KPROF_MUST_CHECK;

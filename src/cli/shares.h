@@ -11,7 +11,7 @@ typedef struct kprof_throughput {
     kprof_strlist parts;
 } kprof_throughput;
 
-/* What the runs collect on one chip. */
+/* Plans for one chip: each run of the program collects one of them. */
 typedef struct kprof_shares {
     kprof_plan *plans; /* [count], owned: each of one pass, but for the last one where metrics need several */
     size_t count;

@@ -12,7 +12,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* What each activity of a GPU has. `correlation` is CUPTI's number of the call that asked for it. */
+/* Each activity of a GPU has these. `correlation` is CUPTI's number of the call that asked for it. */
 #define KPROF_ON_GPU_FIELDS(F)                                                                                         \
     F(OPTIONAL, start_ns)                                                                                              \
     F(OPTIONAL, end_ns)                                                                                                \

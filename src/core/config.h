@@ -33,7 +33,7 @@ enum {
     KPROF_IMAGES = 5
 };
 
-/* What one replay of a launch samples over time. The first name tells whether the GPU is at work. */
+/* One replay of a launch samples these metrics over time. The first name tells whether the GPU is at work. */
 typedef struct kprof_chip_timeline {
     kprof_strlist metrics;
     kprof_chip_image image;

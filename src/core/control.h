@@ -24,7 +24,7 @@ typedef enum kprof_control_state {
     KPROF_CONTROL_STATES
 } kprof_control_state;
 
-/* What is wanted of a process. */
+/* A process is asked to measure, or to stop. */
 typedef struct kprof_control_wish {
     uint32_t turn; /* another one for each wish */
     uint32_t armed, plan;
@@ -41,9 +41,9 @@ typedef struct kprof_control {
 const char *kprof_control_make(int folder, long pid);
 /* False where there is no switch, or none that kprof has written. */
 bool kprof_control_read(int folder, long pid, kprof_control *out);
-/* Of the command line: write a wish, and wake the process. False where the process has no switch. */
+/* The command line calls this to write a wish and wake the process. False where the process has no switch. */
 bool kprof_control_wish_for(int folder, long pid, const kprof_control_wish *wish);
-/* Of the process: it has followed the wish of this turn. */
+/* The process calls this once it has followed the wish of this turn. */
 void kprof_control_answer(int folder, long pid, uint32_t turn, kprof_control_state state);
 
 /* Map the switch to wait for it: NULL when that fails. */
