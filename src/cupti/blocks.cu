@@ -1,5 +1,5 @@
 /* Saves, compares and puts back device memory in blocks, and repeats transfers. make_blocks.sh turns this file into
- * blocks_ptx.h, which is committed, so that building kprof needs no CUDA compiler. A thread block takes one block of
+ * blocks.ptx, which is committed, so that building kprof needs no CUDA compiler. A thread block takes one block of
  * memory after another. */
 
 struct block {

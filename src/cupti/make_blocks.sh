@@ -1,15 +1,11 @@
 #!/bin/sh
-# Makes blocks_ptx.h from blocks.cu. Run it after a change of blocks.cu; it needs nvcc.
+# Makes blocks.ptx from blocks.cu. Run it after a change of blocks.cu; it needs nvcc.
 set -eu
 cd "$(dirname "$0")"
 ptx=$(mktemp)
 trap 'rm -f "$ptx"' EXIT
 "${NVCC:-nvcc}" -ptx -arch=compute_75 -O3 blocks.cu -o "$ptx"
 {
-  echo '/* Made from blocks.cu by make_blocks.sh: do not edit. The version is lowered so that older drivers take it. */'
-  echo '// clang-format off'
-  echo 'static const char blocks_ptx[] ='
-  sed -e 's/^\.version .*/.version 6.5/' \
-     -e '/^\/\//d' -e '/^$/d' -e 's/\t/  /g' -e 's/\\/\\\\/g' -e 's/"/\\"/g' -e 's/.*/    "&\\n"/' "$ptx"
-  echo '    ;'
-} >blocks_ptx.h
+  echo '// Made from blocks.cu by make_blocks.sh: do not edit. The version is lowered so that older drivers take it.'
+  sed -e 's/^\.version .*/.version 6.5/' -e '/^\/\//d' -e '/^$/d' -e 's/\t/  /g' "$ptx"
+} >blocks.ptx

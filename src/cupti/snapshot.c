@@ -6,7 +6,6 @@
 #include "core/monotonic.h"
 #include "cupti/allocations.h"
 #include "cupti/backing.h"
-#include "cupti/blocks_ptx.h"
 #include "cupti/calls.h"
 #include "cupti/freed.h"
 #include "cupti/pools.h"
@@ -27,6 +26,15 @@
 #define POLL_US       100
 #define LARGEST_PIECE BLOCK_BYTES
 #define KEPT_SHARE    4 /* keep no more than this share of free memory for transfers */
+
+/* The kernels of blocks.cu, as text that the driver compiles. */
+__asm__(".pushsection .rodata\n"
+        ".global kprof_blocks_ptx\n"
+        ".hidden kprof_blocks_ptx\n"
+        "kprof_blocks_ptx: .incbin \"" KPROF_BLOCKS_PTX "\"\n"
+        ".byte 0\n"
+        ".popsection\n");
+extern const char kprof_blocks_ptx[];
 
 /* As blocks.cu has it. */
 typedef struct block {
@@ -113,7 +121,7 @@ static CUresult open_device_side(kprof_snapshot *s)
         result = driver->cuDeviceGetAttribute_(&sms, CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT, s->device);
     s->grid = (unsigned)sms * BLOCKS_PER_SM;
     if (result == CUDA_SUCCESS)
-        result = driver->cuModuleLoadData_(&s->module, blocks_ptx);
+        result = driver->cuModuleLoadData_(&s->module, kprof_blocks_ptx);
     if (result == CUDA_SUCCESS)
         result = driver->cuModuleGetFunction_(&s->scan, s->module, "kprof_scan");
     if (result == CUDA_SUCCESS)
