@@ -165,11 +165,15 @@ def read_report(base):
     return list(launches.values()), units
 
 
+def read_messages(base):
+    """What kprof said in the run."""
+    with sqlite3.connect(f"file:{report_path(base)}?mode=ro", uri=True) as database:
+        return [row[0] for row in database.execute("SELECT text FROM message")]
+
+
 def largest_batch(base):
     """Launches in the largest batch that was replayed, which kprof tells with --verbose; 0 when it tells none."""
-    with sqlite3.connect(f"file:{report_path(base)}?mode=ro", uri=True) as database:
-        texts = [row[0] for row in database.execute("SELECT text FROM message")]
-    found = (re.match(r"batch of (\d+) launches", text) for text in texts)
+    found = (re.match(r"batch of (\d+) launches", text) for text in read_messages(base))
     return max((int(match.group(1)) for match in found if match), default=0)
 
 

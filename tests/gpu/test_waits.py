@@ -3,7 +3,7 @@
 import unittest
 
 import harness
-from waits import Finding, Row, judge
+from waits import SHARED, Finding, Row, judge
 
 
 def result(status=0, stdout="checksum 1", seconds=1.0):
@@ -40,7 +40,28 @@ class Judgement(unittest.TestCase):
 
     def test_cells(self):
         cells = Finding(result(), result(), launches(3, 1)).cells(self.row)
-        self.assertEqual(cells[1:4] + cells[-1:], ("same", "3 of 4", "3", "it waits (1)"))
+        self.assertEqual(cells[1:4] + cells[-1:], ("same", "3 of 4", "3", ""))
+
+    def test_launches_in_values_of_another(self):
+        shared = [harness.Launch("k", {}, False, SHARED + " the process's launch at position 2") for _ in range(2)]
+        whole = harness.Launch("k", {}, True, "it waits", position=2)
+        partial = harness.Launch("k", {}, True, "measured in 2 of 9 passes", position=2)
+        finding = Finding(result(), result(), [whole, *shared, *launches(0, 1)])
+        self.assertEqual(finding.cells(self.row)[2], "1 and 2 in their values of 4")
+        self.assertEqual(judge(self.row, finding), ([], []))
+        self.assertEqual(Finding(result(), result(), [partial, *shared]).shared, 0)
+
+    def test_details(self):
+        messages = ["profiler ready: CUPTI 60.5 ms, context 100.0 ms",
+                    "batch of 9 launches, 8 of them chosen, closed by its age, 9 passes, ms: saving 7.0, measuring "
+                    "instructions and timelines 0.2, waiting for values 3.0",
+                    "batch of 3 launches, 1 of them chosen, closed by cuMemFree, 9 passes, ms: saving 1.0, measuring "
+                    "instructions and timelines 0.0, waiting for values 30.5", "something else"]
+        self.assertEqual(Finding(result(), result(), launches(1, 2, partial=1), messages).details(), [
+            "2 of k: it waits", "1 of k: measured in 1 of 2 passes",
+            "2 batches with 9 launches, closed by its age (1), cuMemFree (1)", "ms: waiting for values 34, saving 8",
+            "1 times a profiler got ready, in 160 ms"])
+        self.assertEqual(Finding(result(), result(), []).details(), ["kprof told of no batch"])
 
 
 if __name__ == "__main__":

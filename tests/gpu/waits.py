@@ -1,13 +1,16 @@
 #!/usr/bin/env python3
 """Programs whose GPU waits for the host, for another stream or for another process, or that end without a word, plain
-and under kprof: the same output, how many launches are complete or told of, and the time, beside what is wanted.
+and under kprof: the same output, how many launches are complete or told of, and the time, beside what is wanted. Below
+the table stand why launches are not complete, how many for each reason, and where kprof's own time went.
 Exits 1 when a program does something else or launches are lost, 77 where there is no GPU. What is merely below the
 wanted figures is "missed", and no failure.
 
     waits.py [--output FILE] [PROGRAM...]
 """
 import argparse
+import collections
 import pathlib
+import re
 import sqlite3
 import sys
 import tempfile
@@ -42,22 +45,62 @@ def rows():
             Row("jax", 100, 95, 10, argv=jax, options=["-c", "100"], same=False)]
 
 
+SHARED = "multiplexed: its counters are part of the values of"
+PARTIAL = "measured in "
+
+
 class Finding:
-    def __init__(self, plain, under, launches):
-        self.plain, self.under = plain, under
+    """What one run under kprof showed. `shared`: launches whose counters are part of another one's complete values."""
+
+    def __init__(self, plain, under, launches, messages=()):
+        self.plain, self.under, self.messages = plain, under, messages
         self.told = len(launches)
-        self.complete = sum(launch.measured and not launch.reason.startswith("measured in ") for launch in launches)
-        self.reasons = {}
-        for launch in launches:
-            if not launch.measured and launch.reason:
-                self.reasons[launch.reason] = self.reasons.get(launch.reason, 0) + 1
+        self.complete = sum(is_complete(launch) for launch in launches)
+        whole = {launch.position for launch in launches if is_complete(launch)}
+        self.shared = sum(shared_position(launch) in whole for launch in launches)
+        self.reasons = collections.Counter(f"{launch.kernel}: {launch.reason or 'no reason'}" for launch in launches
+                                           if not is_complete(launch))
 
     def cells(self, row):
         wrong, missed = judge(row, self)
-        most = sorted(self.reasons.items(), key=lambda item: -item[1])[:3]
-        return (row.name, f"**{'; '.join(wrong)}**" if wrong else "same", f"{self.complete} of {row.launches}",
+        shared = f" and {self.shared} in their values" if self.shared else ""
+        return (row.name, f"**{'; '.join(wrong)}**" if wrong else "same", f"{self.complete}{shared} of {row.launches}",
                 f"{row.complete}", f"{self.under.seconds:.1f} s", f"{row.seconds} s", f"{self.plain.seconds:.1f} s",
-                ", ".join(missed), "; ".join(f"{reason} ({count})" for reason, count in most))
+                ", ".join(missed))
+
+    def details(self):
+        """Lines on what is not complete, and on time."""
+        return [f"{count} of {reason}" for reason, count in self.reasons.most_common()] + told_times(self.messages)
+
+
+def is_complete(launch):
+    return launch.measured and not launch.reason.startswith(PARTIAL)
+
+
+def shared_position(launch):
+    """Where the launch is whose values this one's counters are part of; None."""
+    match = re.match(SHARED + r" the process's launch at position (\d+)", launch.reason or "")
+    return int(match.group(1)) if match else None
+
+
+def told_times(messages):
+    """What --verbose tells of batches and profilers, summed over all processes."""
+    closed, stages, chosen, ready = collections.Counter(), collections.Counter(), 0, []
+    for text in messages:
+        batch = re.match(r"batch of \d+ launches, (\d+) of them chosen, closed by (.*), \d+ passes, ms: (.*)", text)
+        if batch:
+            chosen += int(batch.group(1))
+            closed[batch.group(2)] += 1
+            for stage, ms in re.findall(r"([a-z ]+) ([\d.]+)(?:, |$)", batch.group(3)):
+                stages[stage] += float(ms)
+        profiler = re.match(r"profiler ready: CUPTI ([\d.]+) ms, context ([\d.]+) ms", text)
+        if profiler:
+            ready.append(float(profiler.group(1)) + float(profiler.group(2)))
+    lines = [f"{sum(closed.values())} batches with {chosen} launches, closed by "
+             + ", ".join(f"{why} ({count})" for why, count in closed.most_common()),
+             "ms: " + ", ".join(f"{stage} {ms:.0f}" for stage, ms in stages.most_common() if ms >= 1),
+             f"{len(ready)} times a profiler got ready, in {sum(ready):.0f} ms"]
+    return lines if closed or ready else ["kprof told of no batch"]
 
 
 def judge(row, finding):
@@ -73,7 +116,7 @@ def judge(row, finding):
         wrong.append(f"prints {harness.last_lines(under.stdout, 3)!r}")
     if finding.told < row.launches - row.lost:
         wrong.append(f"{finding.told} launches told of")
-    if finding.complete < row.complete:
+    if finding.complete + finding.shared < row.complete:
         missed.append("launches")
     if under.seconds > row.seconds:
         missed.append("time")
@@ -86,12 +129,12 @@ def take(row, folder):
     if plain.status == harness.SKIPPED:
         return None
     base = pathlib.Path(folder) / row.name.replace("/", "-")
-    under = harness.run([harness.kprof(), *row.options, "-f", "-o", base, *row.argv], limit=LIMIT)
+    under = harness.run([harness.kprof(), "--verbose", *row.options, "-f", "-o", base, *row.argv], limit=LIMIT)
     try:
-        launches = harness.read_report(base)[0]
+        launches, messages = harness.read_report(base)[0], harness.read_messages(base)
     except sqlite3.Error:
-        launches = []
-    return Finding(plain, under, launches)
+        launches, messages = [], []
+    return Finding(plain, under, launches, messages)
 
 
 def main():
@@ -102,23 +145,24 @@ def main():
     if not harness.have_gpu():
         print("waits.py: no GPU: skipped", file=sys.stderr)
         return harness.SKIPPED
-    cells, is_bad = [], False
+    cells, details, is_bad = [], [], False
     with tempfile.TemporaryDirectory(prefix="kprof-waits-") as folder:
         for row in rows():
             if options.programs and row.name not in options.programs:
                 continue
             finding = take(row, folder)
             if finding is None:
-                cells.append((row.name, "skipped", *[""] * 7))
+                cells.append((row.name, "skipped", *[""] * 6))
                 continue
             is_bad = is_bad or bool(judge(row, finding)[0])
             cells.append(finding.cells(row))
-            print(" | ".join(cells[-1]), file=sys.stderr, flush=True)
+            details += [f"- {row.name}: {line}" for line in finding.details()]
+            print(" | ".join(cells[-1]), *finding.details(), sep="\n    ", file=sys.stderr, flush=True)
     document = harness.Document(options.output or harness.results_folder() / "waits.md")
     document.add("# Programs that wait\n")
     document.add(harness.table(["", ""], harness.facts("tests/gpu/waits.py " + " ".join(sys.argv[1:]))))
-    document.add(harness.table(["program", "output", "complete", "wanted", "time", "wanted", "alone", "missed",
-                                "most frequent reasons"], cells))
+    document.add(harness.table(["program", "output", "complete", "wanted", "time", "wanted", "alone", "missed"], cells))
+    document.add("\n".join(details))
     return 1 if is_bad else 0
 
 
