@@ -444,8 +444,9 @@ static void announce_report(const profile *run)
 static void print_tables(profile *run)
 {
     const kprof_print_options print = kprof_print_options_make(run->options, run->results);
+    const kprof_stats_content content = {&run->tables, run->options->stats_reports.count > 0, NULL};
     run->outcome.printing =
-        kprof_page_show(&kprof_stats_page, &(kprof_page_input){&run->report, 1, &run->tables}, &print, run->results);
+        kprof_page_show(&kprof_stats_page, &(kprof_page_input){&run->report, 1, &content}, &print, run->results);
 }
 
 static void print_results(profile *run)

@@ -10,22 +10,6 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-/* The catalog that a report is printed with, since findings are not stored in it. */
-typedef struct finding_source {
-    kprof_catalog *catalog;
-    kprof_finding_list findings;
-} finding_source;
-
-/* A kprof that was copied alone has no set files, and looks for no findings unless it is told to. */
-static kprof_status load_rules(const kprof_options *options, finding_source *out)
-{
-    const bool are_asked_for = options->rules.count > 0 || options->section_folders.count > 0;
-    if (!options->apply_rules || (!are_asked_for && !kprof_catalog_is_there()))
-        return KPROF_OK;
-    kprof_status status = kprof_catalog_locate(options, &out->catalog);
-    return status == KPROF_OK ? kprof_catalog_findings(out->catalog, &options->rules, &out->findings) : status;
-}
-
 /* The columns of ncu, which these pages have, have no place for it. */
 static kprof_status tell_multiplexed(const kprof_print_options *print, kprof_report *report)
 {
@@ -44,7 +28,7 @@ static kprof_status tell_multiplexed(const kprof_print_options *print, kprof_rep
 }
 
 static kprof_status print_report(const kprof_options *options, kprof_report *report, const kprof_subset *part,
-                                 const finding_source *rules)
+                                 const kprof_finding_source *rules)
 {
     FILE *results = NULL;
     kprof_status status = kprof_results_open(options, kprof_route_report(options).results, &results);
@@ -138,7 +122,7 @@ static kprof_status open_part(const kprof_options *options, const kprof_subset *
 }
 
 /* Print the report, or keep the part of it. */
-static kprof_status show(const kprof_options *options, const kprof_subset *subset, const finding_source *rules)
+static kprof_status show(const kprof_options *options, const kprof_subset *subset, const kprof_finding_source *rules)
 {
     const bool is_part = kprof_subset_needs_file(options);
     static const kprof_filter_spec all = {0};
@@ -189,7 +173,7 @@ static kprof_status check(const kprof_options *options)
 
 int kprof_cmd_report(const kprof_options *options)
 {
-    finding_source rules = {NULL, {NULL, 0}};
+    kprof_finding_source rules = {NULL, {NULL, 0}};
     kprof_choice_of_part choice = {.sections_of_sets = KPROF_STRLIST_INIT};
     if (options->baseline && options->reports.count < 2 && !kprof_subset_is_wanted(options))
         return kprof_cmd_diff(options);
@@ -198,13 +182,12 @@ int kprof_cmd_report(const kprof_options *options)
         status = kprof_fail(KPROF_USAGE, "--baseline compares all of one report with another: make the part that you "
                                          "want with --export first");
     if (status == KPROF_OK)
-        status = load_rules(options, &rules);
+        status = kprof_findings_locate(options, &rules);
     if (status == KPROF_OK)
         status = kprof_subset_read(options, &choice);
     if (status == KPROF_OK)
         status = show(options, &choice.subset, &rules);
     kprof_subset_free(&choice);
-    free(rules.findings.items);
-    kprof_catalog_free(rules.catalog);
+    kprof_findings_free(&rules);
     return kprof_status_exit_code(status);
 }

@@ -9,6 +9,7 @@
 int kprof_cmd_stats(const kprof_options *options)
 {
     kprof_strlist tables = KPROF_STRLIST_INIT;
+    kprof_finding_source rules = {NULL, {NULL, 0}};
     kprof_report *report = NULL;
     kprof_status status = kprof_stats_choose(&options->stats_reports, &tables);
     if (status == KPROF_OK && !options->argument)
@@ -16,11 +17,16 @@ int kprof_cmd_stats(const kprof_options *options)
     if (status == KPROF_OK)
         status = kprof_report_open_named(options->argument, &report);
     if (status == KPROF_OK)
-        status = kprof_results_show(options, &kprof_stats_page, &(kprof_page_input){&report, 1, &tables});
+        status = kprof_findings_locate(options, &rules);
+    const kprof_stats_content content = {&tables, options->stats_reports.count > 0,
+                                         rules.catalog ? &rules.findings : NULL};
+    if (status == KPROF_OK)
+        status = kprof_results_show(options, &kprof_stats_page, &(kprof_page_input){&report, 1, &content});
     if (status == KPROF_OK)
         status = kprof_trace_tell_missing(report);
     if (report)
         (void)!kprof_report_close(report);
+    kprof_findings_free(&rules);
     kprof_strlist_free(&tables);
     return kprof_status_exit_code(status);
 }

@@ -117,6 +117,21 @@ kprof_status kprof_catalog_locate(const kprof_options *options, kprof_catalog **
     return status;
 }
 
+kprof_status kprof_findings_locate(const kprof_options *options, kprof_finding_source *out)
+{
+    const bool are_asked_for = options->rules.count > 0 || options->section_folders.count > 0;
+    if (!options->apply_rules || (!are_asked_for && !kprof_catalog_is_there()))
+        return KPROF_OK;
+    kprof_status status = kprof_catalog_locate(options, &out->catalog);
+    return status == KPROF_OK ? kprof_catalog_findings(out->catalog, &options->rules, &out->findings) : status;
+}
+
+void kprof_findings_free(kprof_finding_source *source)
+{
+    free(source->findings.items);
+    kprof_catalog_free(source->catalog);
+}
+
 char *kprof_exec_library_find(const char *injection)
 {
     const char *slash = strrchr(injection, '/');

@@ -21,6 +21,16 @@ bool kprof_catalog_is_there(void);
  * kprof_catalog_free. */
 kprof_status kprof_catalog_locate(const kprof_options *options, kprof_catalog **out) KPROF_MUST_CHECK;
 
+/* What a report is printed with, since findings are not stored in it. */
+typedef struct kprof_finding_source {
+    kprof_catalog *catalog; /* NULL: no findings are looked for */
+    kprof_finding_list findings;
+} kprof_finding_source;
+/* Load them as the options say. A kprof that was copied alone has no set files, and looks for none unless it is told
+ * to. To be freed with kprof_findings_free, also after a failure. */
+kprof_status kprof_findings_locate(const kprof_options *options, kprof_finding_source *out) KPROF_MUST_CHECK;
+void kprof_findings_free(kprof_finding_source *source); /* members */
+
 /* Expand %h (host), %p (kprof's pid), %q{NAME} (environment), %i (lowest number that gives a new file) and %% of
  * --export, and append ".kprof" where it is missing. Caller frees *out. USAGE on another % or an unset variable. */
 kprof_status kprof_export_path_expand(const char *pattern, char **out) KPROF_MUST_CHECK;

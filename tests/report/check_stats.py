@@ -13,6 +13,7 @@ import sys
 import tempfile
 
 TIMES = ["Avg (ns)", "Med (ns)", "Min (ns)", "Max (ns)", "StdDev (ns)"]
+COUNTED = str(pathlib.Path(__file__).parents[1] / "fixtures/source/source.kprof")
 failures = []
 
 
@@ -153,8 +154,8 @@ def lost():
         [150000, 3, 1.5, 10, 0, 0, "Device", "Pinned", "Device-to-Host"]]
     yield "memory_sum", ["Memory", "Device", "High Water (MB)", "Allocations", "In the Loop", "Releases",
                          "Time in Calls (ns)"], [["Device", 0, 1, 3, 2, 3, 360000]]
-    yield "kern_worth", ["Time (%)", "Instances", "Name"], [[round(100 * 600 / 930, 1), 3, "vectorAdd"],
-                                                             [round(100 * 330 / 930, 1), 3, "scale"]]
+    yield "kern_worth", ["Time (%)", "Instances", "Counted (%)", "Name"], [
+        [round(100 * 600 / 930, 1), 3, 0, "vectorAdd"], [round(100 * 330 / 930, 1), 3, 0, "scale"]]
     yield "count_command", ["Command"], [
         ["kprof --set full -k 'regex:^(vectorAdd|scale)$' -c 3 --filter-mode per-launch-config -- ./train"]]
     times = lambda *values: [statistics.mean(values), statistics.median(values), min(values), max(values),
@@ -202,13 +203,33 @@ def check_lost(kprof, report, name, header, rows):
     check(all(list(row) == header for row in got), f"{name}: other columns than {header}")
 
 
-def check_document(kprof, report):
+def check_joined(kprof, joined):
+    """The trace, and a report that has counted vectorAdd in the same shape; what limits it is as the summary has it."""
+    of = next(row for row in json.loads(subprocess.run(
+        [kprof, "report", COUNTED, "--page", "summary", "--json"], capture_output=True, text=True,
+        check=True).stdout)["kernels"] if row["kernel"].startswith("vectorAdd"))
+    (counted, other) = json.loads(printed(kprof, joined, "--report", "kern_counters", "--json"))
+    check(counted == {
+        "Time (%)": 64.5, "Total Time (ns)": 600000, "Instances": 3, "Med (ns)": 200000, "Counted": 1,
+        "Counted Med (ns)": 62464, "Limited by": of["limit"], "At (%)": round(of["limit_pct"], 1),
+        "Worth Most": "Warp slots stay empty", "Gain of All (%)": round(of["finding_gain_pct"] * 600 / 930, 1),
+        "GridXYZ": "65536    1    1", "BlockXYZ": " 256    1    1", "Name": of["kernel"]}, f"{counted}\n  and not {of}")
+    check((other["Name"], other["Counted"], other["Limited by"]) == ("void scale<float>(float*, float, int)", 0, None),
+          f"joined, what was not counted is {other}")
+    worth = json.loads(printed(kprof, joined, "--report", "kern_worth", "--json"))
+    check([row["Counted (%)"] for row in worth] == [100, 0], f"joined, worth counting are {worth}")
+    command = json.loads(printed(kprof, joined, "--report", "count_command", "--json"))[0]["Command"]
+    check("'regex:^(scale)$'" in command, f"joined, the command is {command}")
+    check("Kernels, Their Time and Limits" in printed(kprof, joined), "the usual tables lack kern_counters")
+
+
+def check_document(kprof, report, joined):
     """docs/trace.md shows tables of this very trace."""
     document = pathlib.Path(__file__).parents[2] / "docs/trace.md"
     shown = [block for block in document.read_text(encoding="utf-8").split("```") if "  Command\n" in block or
-             block.startswith("\nGPU Use\n")]
-    text = printed(kprof, report)
-    check(len(shown) == 2 and all(block.lstrip("\n") in text for block in shown), f"docs/trace.md differs from\n{text}")
+             block.startswith(("\nGPU Use\n", "\nTime (%)"))]
+    text = printed(kprof, report) + printed(kprof, joined, "--report", "kern_counters:base")
+    check(len(shown) == 3 and all(block.lstrip("\n") in text for block in shown), f"docs/trace.md differs from\n{text}")
 
 
 def main():
@@ -220,7 +241,10 @@ def main():
             check_table(kprof, report, name, header, rows)
         for name, header, rows in lost():
             check_lost(kprof, report, name, header, rows)
-        check_document(kprof, report)
+        joined = str(pathlib.Path(folder) / "joined.kprof")
+        subprocess.run([kprof, "merge", "-q", report, COUNTED, "-o", joined], check=True)
+        check_joined(kprof, joined)
+        check_document(kprof, report, joined)
         base = json.loads(printed(kprof, report, "--report", "cuda_gpu_kern_sum:base", "--json"))
         check([row["Name"] for row in base] == ["vectorAdd", "scale"], f":base has {base}")
         base = json.loads(printed(kprof, report, "--report", "cuda_gpu_kern_sum:mangled", "--json"))

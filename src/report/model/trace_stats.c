@@ -54,12 +54,21 @@
     "api ON api.id=c.name_id CROSS JOIN trace_name n ON n.id=k.name_id WHERE k.start_ns IS NOT NULL AND k.end_ns IS "  \
     "NOT NULL"
 
-/* The kernels that take four fifths of the time of all, eight at most, and the share of each. */
+/* Each kernel and shape with its time (t), and what was measured of it. */
+#define SHAPE_COLUMNS "grid_x, grid_y, grid_z, block_x, block_y, block_z, dynamic_smem_bytes"
+#define SHAPES                                                                                                         \
+    "SELECT n.text, demangled, function, s.*, measured, ns, limited, limit_pct, finding, gain_pct FROM (SELECT "       \
+    "name_id, " SHAPE_COLUMNS ", count(*) AS c, total(end_ns-start_ns) AS t, "                                         \
+    "kprof_median(end_ns-start_ns) AS median FROM trace_kernel WHERE start_ns IS NOT NULL AND end_ns IS NOT NULL "     \
+    "GROUP BY name_id, " SHAPE_COLUMNS ") s JOIN trace_name n ON n.id=name_id LEFT JOIN temp.trace_counted j ON "      \
+    "j.kernel=n.text AND (j.grid_x, j.grid_y, j.grid_z, j.block_x, j.block_y, j.block_z, j.dynamic_smem_bytes)="       \
+    "(s.grid_x, s.grid_y, s.grid_z, s.block_x, s.block_y, s.block_z, s.dynamic_smem_bytes)"
+/* The kernels that take four fifths of the time of all, eight at most, and the time of each in shapes with counters. */
 #define WORTH                                                                                                          \
-    "SELECT f, c, t, whole, i FROM (SELECT f, c, t, sum(t) OVER (ORDER BY t DESC, f ROWS BETWEEN UNBOUNDED PRECEDING " \
-    "AND CURRENT ROW)-t AS before, sum(t) OVER () AS whole, row_number() OVER (ORDER BY t DESC, f) AS i FROM (SELECT " \
-    "function AS f, count(*) AS c, total(end_ns-start_ns) AS t FROM trace_kernel JOIN trace_name n ON n.id=name_id "   \
-    "WHERE start_ns IS NOT NULL AND end_ns IS NOT NULL GROUP BY function)) WHERE before<0.8*whole AND i<=8"
+    "SELECT f, c, t, counted, whole, i FROM (SELECT f, c, t, counted, sum(t) OVER (ORDER BY t DESC, f ROWS BETWEEN "   \
+    "UNBOUNDED PRECEDING AND CURRENT ROW)-t AS before, sum(t) OVER () AS whole, row_number() OVER (ORDER BY t DESC, "  \
+    "f) AS i FROM (SELECT function AS f, sum(c) AS c, total(t) AS t, total(CASE WHEN measured>0 THEN t END) AS "       \
+    "counted FROM (" SHAPES ") GROUP BY function)) WHERE before<0.8*whole AND i<=8"
 /* As a shell's word. */
 #define QUOTED(text) "'''' || replace(" text ", '''', '''\\''''') || ''''"
 
@@ -215,9 +224,17 @@ const kprof_trace_stats kprof_trace_stats_tables[] = {
      "BY "
      "ns DESC",
      NULL, KPROF_NEEDS_LOST},
+    {"kern_counters", "Kernels, Their Time and Limits",
+     "SELECT round(100*t/nullif(sum(t) OVER (), 0), 1) AS \"Time (%)\", CAST(t AS INTEGER) AS \"Total Time (ns)\", c "
+     "AS \"Instances\", median AS \"Med (ns)\", coalesce(measured, 0) AS \"Counted\", ns AS \"Counted Med (ns)\", "
+     "limited AS \"Limited by\", round(limit_pct, 1) AS \"At (%)\", finding AS \"Worth Most\", "
+     "round(gain_pct*t/nullif(sum(t) OVER (), 0), 1) AS \"Gain of All (%)\", " GRID " AS \"GridXYZ\", " BLOCK
+     " AS \"BlockXYZ\", @name AS \"Name\" FROM (" SHAPES ") s ORDER BY t DESC, 13, 11, 12",
+     NULL, KPROF_NEEDS_COUNTERS},
     {"kern_worth", "Kernels Worth Counting",
-     "SELECT round(100*t/whole, 1) AS \"Time (%)\", c AS \"Instances\", f AS \"Name\" FROM (" WORTH ") ORDER BY i",
-     NULL, KPROF_NEEDS_NOTHING},
+     "SELECT round(100*t/whole, 1) AS \"Time (%)\", c AS \"Instances\", CASE WHEN t>0 THEN round(100*counted/t, 1) END "
+     "AS \"Counted (%)\", f AS \"Name\" FROM (" WORTH ") ORDER BY i",
+     NULL, KPROF_NEEDS_COUNTERS},
     {"count_command", "How to Count Them",
      "SELECT 'kprof --set full -k ' || " QUOTED(
          "'regex:^(' || group_concat(kprof_quote(f), '|') || ')$'") " || ' -c 3 "
@@ -226,8 +243,9 @@ const kprof_trace_stats kprof_trace_stats_tables[] = {
                                                                     "process_id=process.id ORDER "
                                                                     "BY process.id LIMIT 1) AS \"Command\" FROM "
                                                                     "(SELECT f FROM (" WORTH
-                                                                    ") ORDER BY i) HAVING count(*)>0",
-     NULL, KPROF_NEEDS_NOTHING},
+                                                                    ") WHERE counted<0.8*t ORDER BY i) HAVING "
+                                                                    "count(*)>0",
+     NULL, KPROF_NEEDS_COUNTERS},
     {"nvtx_gpu_proj_sum", "NVTX GPU Projection Summary",
      "SELECT coalesce(g.text, '') || ':' || n.text AS \"Range\", s.text AS \"Style\", CAST(total(p.end_ns-p.start_ns) "
      "AS "

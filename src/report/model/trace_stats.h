@@ -10,8 +10,9 @@
 /* The temporary tables that a table needs. */
 typedef enum kprof_trace_need {
     KPROF_NEEDS_NOTHING,
-    KPROF_NEEDS_LOST,      /* kprof_trace_find_lost makes them */
-    KPROF_NEEDS_PROJECTION /* kprof_trace_project_ranges */
+    KPROF_NEEDS_LOST,       /* kprof_trace_find_lost makes them */
+    KPROF_NEEDS_PROJECTION, /* kprof_trace_project_ranges */
+    KPROF_NEEDS_COUNTERS    /* trace_counted, which the caller has made (report/page/trace_join.h) */
 } kprof_trace_need;
 
 typedef struct kprof_trace_stats {

@@ -2,6 +2,7 @@
 #include "report/page/page_stats.h"
 
 #include "report/model/trace_stats.h"
+#include "report/page/trace_join.h"
 #include "report/store/store.h"
 
 #include <math.h>
@@ -9,6 +10,7 @@
 #include <string.h>
 
 #define MOST_COLUMNS 32
+#define JOINED_TABLE "kern_counters" /* tells something of reports that have counters, too */
 
 typedef struct stats_page {
     kprof_emitter *emitter;
@@ -101,13 +103,20 @@ static kprof_status show_table(stats_page *page, const char *name)
 
 static kprof_status show_stats(const kprof_page_context *context)
 {
-    const kprof_strlist *names = context->content;
+    const kprof_stats_content *content = context->content;
+    const kprof_strlist *names = content->tables;
+    int64_t has_counters = 0;
     stats_page page = {.report = context->reports->file, .is_alone = names->count == 1};
     kprof_status status = kprof_trace_check(page.report);
+    if (status == KPROF_OK)
+        status = kprof_trace_join(context, content->findings);
+    if (status == KPROF_OK)
+        status = kprof_store_integer(page.report, "SELECT count(*) FROM temp.trace_counted", &has_counters);
     if (status != KPROF_OK || (status = kprof_page_begin(context, &page.emitter)) != KPROF_OK)
         return status;
     for (size_t i = 0; i < names->count && status == KPROF_OK; i++)
-        status = show_table(&page, names->items[i]);
+        if (has_counters || content->are_asked_for || strcmp(names->items[i], JOINED_TABLE) != 0)
+            status = show_table(&page, names->items[i]);
     status = kprof_page_end(page.emitter, status);
     kprof_strlist_free(&page.columns);
     return status;
@@ -118,6 +127,7 @@ kprof_status kprof_stats_choose(const kprof_strlist *asked, kprof_strlist *out)
     static const char *const usual[] = {"gpu_busy",
                                         "lost_sum",
                                         "gpu_idle_sum",
+                                        JOINED_TABLE,
                                         "cuda_gpu_kern_sum",
                                         "cuda_gpu_mem_time_sum",
                                         "cuda_gpu_mem_size_sum",

@@ -4,7 +4,13 @@
 
 #include "report/page/page.h"
 
-/* Its content is a kprof_strlist of names of tables that kprof_trace_stats_find knows. */
+typedef struct kprof_stats_content {
+    const kprof_strlist *tables;        /* names that kprof_trace_stats_find knows */
+    bool are_asked_for;                 /* else the usual ones, as far as the report has anything for them */
+    const kprof_finding_list *findings; /* that the limits of kernels follow from; NULL: none */
+} kprof_stats_content;
+
+/* Its content is a kprof_stats_content. */
 extern const kprof_page_row kprof_stats_page;
 
 /* Append the names of the tables that were asked for, or those of the usual ones where none was. UNKNOWN_NAME, with a

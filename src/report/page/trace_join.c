@@ -1,0 +1,110 @@
+/* Each kernel and shape that was measured becomes a row of a temporary table, from which SQL makes the tables of
+ * model/trace_stats.c. Verdicts follow from a report's values, and no SQL could make them. */
+#include "report/page/trace_join.h"
+
+#include "report/page/ranking.h"
+
+#include <math.h>
+#include <string.h>
+
+/* kernel (mangled), its shape, and of its launches: how many were measured, their median duration, what limits them and
+ * at how many per cent of the peak, and the finding that is worth most, with the share of the kernel's time that it
+ * saves at most. */
+static const char table[] =
+    "CREATE TEMP TABLE trace_counted(kernel TEXT, grid_x INTEGER, grid_y INTEGER, grid_z INTEGER, block_x INTEGER, "
+    "block_y INTEGER, block_z INTEGER, dynamic_smem_bytes INTEGER, measured INTEGER, ns REAL, limited TEXT, limit_pct "
+    "REAL, finding TEXT, gain_pct REAL, PRIMARY KEY(kernel, grid_x, grid_y, grid_z, block_x, block_y, block_z, "
+    "dynamic_smem_bytes)) WITHOUT ROWID";
+/* Rows of other devices or clusters have the same key: the first one, which takes most of the time, stays. */
+static const char add[] = "INSERT OR IGNORE INTO temp.trace_counted VALUES(?,?,?,?,?,?,?,?,?,?,?,?,?,?)";
+
+enum { KERNEL = 1, GRID = 2, BLOCK = 5, SMEM = 8, MEASURED, DURATION, LIMIT, LIMIT_PCT, FINDING, GAIN };
+
+static void bind_text(sqlite3_stmt *insert, int place, const char *text)
+{
+    sqlite3_bind_text(insert, place, text, -1, SQLITE_TRANSIENT); /* NULL for NULL */
+}
+
+static void bind_findings(sqlite3_stmt *insert, const kprof_findings *findings)
+{
+    kprof_verdict_text limit = kprof_verdict_describe(findings, KPROF_ROW_LIMIT, false);
+    const kprof_found *best = findings->verdict.best;
+    if (limit.is_known && limit.name.length > 0)
+        bind_text(insert, LIMIT, limit.name.data);
+    sqlite3_bind_double(insert, LIMIT_PCT, limit.value); /* which is NULL for NaN */
+    if (findings->verdict.near)
+        bind_text(insert, FINDING, "no large gain");
+    else if (best)
+        bind_text(insert, FINDING, best->finding->name);
+    if (best && !findings->verdict.near && !best->finding->gain_is_local)
+        sqlite3_bind_double(insert, GAIN, best->gain_pct);
+    kprof_verdict_text_free(&limit);
+}
+
+static kprof_status add_row(kprof_ranking *ranking, const kprof_ranked *row, kprof_report *report, sqlite3_stmt *insert)
+{
+    const kprof_group *group = row->group;
+    const kprof_findings *findings = kprof_ranking_evaluate(ranking, group);
+    if (group->not_measured >= group->launches)
+        return KPROF_OK;
+    sqlite3_clear_bindings(insert);
+    bind_text(insert, KERNEL, group->kernel->mangled);
+    for (int i = 0; i < 3; i++) {
+        sqlite3_bind_int64(insert, GRID + i, group->shape.grid[i]);
+        sqlite3_bind_int64(insert, BLOCK + i, group->shape.block[i]);
+    }
+    sqlite3_bind_int64(insert, SMEM, group->shape.dynamic_smem_bytes);
+    sqlite3_bind_int64(insert, MEASURED, (int64_t)(group->launches - group->not_measured));
+    sqlite3_bind_double(insert, DURATION, row->median_ns);
+    if (findings)
+        bind_findings(insert, findings);
+    const int rc = sqlite3_step(insert);
+    sqlite3_reset(insert);
+    return rc == SQLITE_DONE ? KPROF_OK : kprof_store_fail(report, "joining the trace and counters");
+}
+
+static kprof_status add_rows(kprof_ranking *ranking, kprof_report *report)
+{
+    sqlite3_stmt *insert = NULL;
+    kprof_status status = kprof_store_exec(report, table);
+    if (status == KPROF_OK && sqlite3_prepare_v2(report->db, add, -1, &insert, NULL) != SQLITE_OK)
+        status = kprof_store_fail(report, "joining the trace and counters");
+    for (size_t i = 0; i < ranking->count && status == KPROF_OK; i++)
+        status = add_row(ranking, &ranking->rows[i], report, insert);
+    sqlite3_finalize(insert);
+    return status;
+}
+
+/* The report is open for reading alone; temporary tables are in a file of their own. */
+static kprof_status make(kprof_ranking *ranking, kprof_report *report)
+{
+    kprof_status status = kprof_store_exec(report, "PRAGMA query_only=OFF");
+    if (status != KPROF_OK)
+        return status;
+    status = add_rows(ranking, report);
+    const kprof_status closed = kprof_store_exec(report, "PRAGMA query_only=ON");
+    return status == KPROF_OK ? closed : status;
+}
+
+kprof_status kprof_trace_join(const kprof_page_context *context, const kprof_finding_list *findings)
+{
+    kprof_report *report = context->reports->file;
+    kprof_print_options options = *context->options;
+    kprof_page_context shapes = *context;
+    kprof_ranking ranking;
+    int64_t is_made = 0;
+    kprof_status status =
+        kprof_store_integer(report, "SELECT count(*) FROM temp.sqlite_schema WHERE name='trace_counted'", &is_made);
+    if (status != KPROF_OK || is_made)
+        return status;
+    options.group_by = KPROF_GROUP_CONFIG;
+    options.sort = KPROF_SORT_TIME;
+    options.condition_count = 0;
+    options.findings = findings;
+    shapes.options = &options;
+    status = kprof_ranking_make(&shapes, &ranking);
+    if (status == KPROF_OK)
+        status = make(&ranking, report);
+    kprof_ranking_free(&ranking);
+    return status;
+}
