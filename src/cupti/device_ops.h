@@ -71,6 +71,7 @@
     X(snapshot_take)                                                                                                   \
     X(snapshot_cover)                                                                                                  \
     X(snapshot_keep_freed)                                                                                             \
+    X(snapshot_leave_host)                                                                                             \
     X(snapshot_follow)                                                                                                 \
     X(snapshot_has_followed)                                                                                           \
     X(snapshot_record_end)                                                                                             \

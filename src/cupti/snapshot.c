@@ -66,8 +66,11 @@ struct kprof_snapshot {
     kprof_freed freed;                  /* in this batch */
     kprof_span *spans; /* [span_count]: what `start` has, by address, none overlapping or touching another */
     size_t span_count, span_capacity;
+    kprof_span *without_host; /* [without_count]: spans before the host's, whose blocks begin with this one: */
+    size_t without_count, first_host_block;
     unsigned allocations_version, variables_version;
     bool taken, ended;
+    bool covered;   /* _cover has looked for more since _take */
     bool follows;   /* the device's list of `start` tells what a launch has changed, or will */
     bool with_host; /* it has memory of the host, too */
     bool stuck;     /* work in the stream did not end in time */
@@ -418,10 +421,30 @@ static kprof_status add_allocations(kprof_snapshot *s)
         return kprof_fail(KPROF_UNSUPPORTED, "the application's memory is not known");
     bool added = add_spans(s, spans, count);
     free(spans);
-    if (added && s->with_host) {
-        added = kprof_allocations_list_host(&spans, &count) && add_spans(s, spans, count);
-        free(spans);
-    }
+    return added ? KPROF_OK : kprof_fail(KPROF_NO_MEMORY, "no memory to list what has to be saved");
+}
+
+static kprof_span *copy_spans(const kprof_snapshot *s)
+{
+    kprof_span *out = malloc((s->span_count + 1) * sizeof *out);
+    if (out && s->span_count > 0)
+        memcpy(out, s->spans, s->span_count * sizeof *out);
+    return out;
+}
+
+/* Behind all else, and remember what that was. */
+static kprof_status add_host(kprof_snapshot *s)
+{
+    kprof_span *spans = NULL;
+    size_t count;
+    if (!s->with_host)
+        return KPROF_OK;
+    free(s->without_host);
+    s->without_host = copy_spans(s);
+    s->without_count = s->span_count;
+    s->first_host_block = s->start.count;
+    bool added = s->without_host && kprof_allocations_list_host(&spans, &count) && add_spans(s, spans, count);
+    free(spans);
     return added ? KPROF_OK : kprof_fail(KPROF_NO_MEMORY, "no memory to list what has to be saved");
 }
 
@@ -468,14 +491,14 @@ static kprof_status add_what_is_there(kprof_snapshot *s, int64_t limit_ns)
 {
     size_t from = s->start.count, span_count = s->span_count;
     unsigned allocations_version = kprof_allocations_version(), variables_version = kprof_variables_version();
-    kprof_span *spans = malloc((span_count + 1) * sizeof *spans);
+    kprof_span *spans = copy_spans(s);
     if (!spans)
         return kprof_fail(KPROF_NO_MEMORY, "no memory to list what has to be saved");
-    if (span_count > 0)
-        memcpy(spans, s->spans, span_count * sizeof *spans);
     kprof_status status = add_allocations(s);
     if (status == KPROF_OK)
         status = add_variables(s);
+    if (status == KPROF_OK)
+        status = add_host(s);
     if (status == KPROF_OK)
         status = save_blocks(s, from, limit_ns);
     if (status == KPROF_OK) {
@@ -498,10 +521,26 @@ kprof_status kprof_snapshot_take(kprof_snapshot *s, bool with_host)
         return status;
     kprof_snapshot_drop(s, true);
     s->with_host = with_host;
+    s->covered = false;
     status = add_what_is_there(s, IDLE_LIMIT_NS);
     s->taken = status == KPROF_OK;
     (void)kprof_redirect_works(); /* to find out takes an idle context */
     return status;
+}
+
+/* The host's blocks are the last ones, all of them, unless _cover has added more. */
+bool kprof_snapshot_leave_host(kprof_snapshot *s)
+{
+    if (!s->with_host)
+        return true;
+    if (s->covered)
+        return false;
+    if (s->without_count > 0)
+        memcpy(s->spans, s->without_host, s->without_count * sizeof *s->spans);
+    s->span_count = s->without_count;
+    s->start.count = s->first_host_block;
+    s->with_host = false;
+    return true;
 }
 
 kprof_status kprof_snapshot_cover(kprof_snapshot *s, void *stream)
@@ -511,6 +550,7 @@ kprof_status kprof_snapshot_cover(kprof_snapshot *s, void *stream)
     CUstreamCaptureMode mode = relax(s->driver, CU_STREAM_CAPTURE_MODE_RELAXED);
     kprof_status status = check_ready(s);
     CUresult result = CUDA_SUCCESS;
+    s->covered = true;
     if (status == KPROF_OK && stream)
         result = s->driver->cuEventRecord_(s->event, stream);
     if (status == KPROF_OK && stream && result == CUDA_SUCCESS)
@@ -781,6 +821,7 @@ void kprof_snapshot_close(kprof_snapshot *s, bool lives)
     free(s->end.items);
     free(s->compared.items);
     free(s->spans);
+    free(s->without_host);
     free(s->freed.addresses);
     free(s);
 }

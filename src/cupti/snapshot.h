@@ -29,6 +29,9 @@ kprof_status kprof_snapshot_cover(kprof_snapshot *snapshot, void *stream) KPROF_
  * call frees something else, or its pool keeps all that is freed to it. False where that cannot be done: the call must
  * then come after the batch. */
 bool kprof_snapshot_keep_freed(kprof_snapshot *snapshot, const kprof_call *call);
+/* From now on the snapshot has no memory of the host, although _take saved some. The context may be at work. False when
+ * it has to keep that, as more memory came since. */
+bool kprof_snapshot_leave_host(kprof_snapshot *snapshot);
 /* A launch in `stream` is the only one at work since the start was saved, and nothing but what comes behind it in that
  * stream may begin until _has_followed: the start becomes the memory as that launch leaves it. Does not wait. Where the
  * launch writes what takes new space to keep, _record_end fails. */

@@ -203,6 +203,32 @@ static void begin_behind(kprof_batch *batch)
         kprof_state_spoil(state, "what the launch before it changes could not be saved");
 }
 
+/* The batch was opened for one launch, which has returned. If that does not end, it leaves the batch, which goes on
+ * behind it. */
+static void settle_prepared(kprof_batch *batch, const kprof_call *call)
+{
+    kprof_batch_state *state = &batch->state;
+    kprof_open_launch *first = &state->list.items[0];
+    batch->behind.prepared = false;
+    if (call->failed || kprof_wait_is_idle(kprof_ends_await(&batch->ends, state))) {
+        kprof_own_run_drop_proof(&batch->own, state);
+        return;
+    }
+    state->proved =
+        !kprof_engine.device->target_capturing() && kprof_engine.device->snapshot_leave_host(state->context->snapshot);
+    if (!state->proved)
+        return;
+    kprof_deliver_launch(&first->record, KPROF_DID_NOT_END KPROF_BEHIND_IT);
+    kprof_engine.device->operation_free(first->operation);
+    state->list.count = state->list.chosen = state->list.entered = batch->ends.unproved = 0;
+    state->ranges.wanted = 0;
+    state->needs = 0;
+    atomic_store(&state->signs.saves_host, false);
+    batch->behind.stands = true;
+    batch->behind.stream = call->stream;
+    batch->behind.thread = pthread_self();
+}
+
 /* The driver refused the call: nothing ran. A range that it had stays empty. */
 static void take_back(kprof_batch *batch)
 {
@@ -334,6 +360,8 @@ void kprof_batch_leave(const kprof_call *call)
     kprof_batch_state *state = &batch->state;
     if (!kprof_state_is_open(state))
         return;
+    if (batch->behind.prepared)
+        settle_prepared(batch, call);
     if (batch->behind.stands && !batch->behind.begun)
         begin_behind(batch);
     if (batch->own.proof_paused) {

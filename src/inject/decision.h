@@ -10,6 +10,11 @@
     "the launch, or one before it, did not end by itself before work came in another stream, and may have waited for " \
     "it"
 
+/* Why a launch is not measured, though what is queued behind it is. */
+#define KPROF_DID_NOT_END                                                                                              \
+    "the launch did not end by itself while nothing else was done, and may have waited for the application"
+#define KPROF_BEHIND_IT "; what is queued behind it is measured"
+
 /* Why a launch is not measured: an earlier one of its kernel did not end. */
 #define KPROF_MAY_WAIT                                                                                                 \
     "an earlier launch of the kernel did not end by itself while nothing else was done, and may have waited for the "  \

@@ -802,6 +802,32 @@ static void test_launch_that_is_followed(void **state)
     kprof_snapshot_drop(snapshot, true);
 }
 
+/* Memory of the host is saved for a launch, and not put back behind it. */
+static void test_memory_of_the_host_that_is_left(void **state)
+{
+    (void)state;
+    add_span(0, BLOCK);
+    host_memory = (kprof_span){at(2 * BLOCK), BLOCK};
+    assert_int_equal(kprof_snapshot_take(snapshot, true), KPROF_OK);
+    assert_true(kprof_snapshot_has_host(snapshot) && kprof_snapshot_holds(snapshot, host_memory.address, BLOCK));
+    assert_true(kprof_snapshot_leave_host(snapshot));
+    assert_false(kprof_snapshot_has_host(snapshot) || kprof_snapshot_holds(snapshot, host_memory.address, 1));
+    assert_true(kprof_snapshot_holds(snapshot, at(0), BLOCK));
+    memory[2 * BLOCK + 5]++; /* by the host */
+    unsigned char *start = copy_of_memory();
+    memory[5]++;
+    unsigned char *end = copy_of_memory();
+    assert_replays(start, end);
+    free(start);
+    free(end);
+    assert_int_equal(kprof_snapshot_take(snapshot, true), KPROF_OK);
+    add_span(4 * BLOCK, BLOCK);
+    assert_int_equal(kprof_snapshot_cover(snapshot, NULL), KPROF_OK);
+    assert_false(kprof_snapshot_leave_host(snapshot)); /* its blocks are not the last ones any more */
+    host_memory.size_bytes = 0;
+    kprof_snapshot_drop(snapshot, true);
+}
+
 /* There is no space for the start that it leaves. */
 static void test_followed_launch_that_writes_uniform_memory(void **state)
 {
@@ -978,6 +1004,7 @@ int main(void)
         TEST(test_copying_rows),
         TEST(test_space_for_transfers_has_a_bound),
         TEST(test_launch_that_is_followed),
+        TEST(test_memory_of_the_host_that_is_left),
         TEST(test_followed_launch_that_writes_uniform_memory),
         TEST(test_launch_that_cannot_be_followed),
         TEST(test_memory_that_comes_behind_a_followed_launch),

@@ -124,6 +124,14 @@ static kprof_status follow(kprof_snapshot *snapshot, void *stream)
     return sim_device.snapshot_follow(snapshot, stream);
 }
 
+static unsigned hosts_left; /* how often saved memory of the host was given up */
+
+static bool leave_host(kprof_snapshot *snapshot)
+{
+    hosts_left++;
+    return sim_device.snapshot_leave_host(snapshot);
+}
+
 /* What is waited for by the next waits does not end. `hold_ns`: how long a call may wait. */
 static void begin_late_work(unsigned slow, int64_t hold_ns)
 {
@@ -220,6 +228,7 @@ static int start_sharing(void **state)
     device.marks_look = look_at_marks;
     device.snapshot_drop = drop_snapshot;
     device.snapshot_follow = follow;
+    device.snapshot_leave_host = leave_host;
     device.snapshot_take = take_snapshot;
     device.snapshot_held_bytes = tell_held_bytes;
     device.snapshot_release = give_back;
@@ -647,7 +656,7 @@ static void test_late_kernel_that_is_watched(void **state)
     assert_unmeasured(launch_in(0, &waiter), "the GPU's work did not end within 0.1 s");
     end_late_work();
     unsigned before = follows;
-    assert_unmeasured(launch_in(0, &waiter), KPROF_MAY_WAIT "; what is queued behind it is measured");
+    assert_unmeasured(launch_in(0, &waiter), KPROF_MAY_WAIT KPROF_BEHIND_IT);
     assert_int_equal(follows, before + 1);
     assert_true(kprof_batch_records());
     unsigned behind = launch(SIM_SCALE);
@@ -679,7 +688,7 @@ static void test_batch_behind_a_launch_that_changes_memory(void **state)
     kprof_kernels_visit(make_it_late);
     unsigned before = launch(SIM_ADD);
     do_call((sim_step){.op = SIM_SYNC_STREAM}); /* nothing is waited for */
-    assert_unmeasured(launch_in(0, &changes), KPROF_MAY_WAIT "; what is queued behind it is measured");
+    assert_unmeasured(launch_in(0, &changes), KPROF_MAY_WAIT KPROF_BEHIND_IT);
     assert_measured(before);
     unsigned first = launch(SIM_ADD), second = launch(SIM_SCALE);
     do_call((sim_step){.op = SIM_SYNC_STREAM});
@@ -692,6 +701,73 @@ static void test_batch_behind_a_launch_that_changes_memory(void **state)
     assert_true(sim.signatures[first] == found_first && sim.signatures[second] == found_second);
     memcpy(after, (const void *)sim_words(SLOT), sizeof after);
     assert_memory_equal(after, end, sizeof end);
+}
+
+/* A kernel takes memory of the host and waits for what the host writes there. That does not end by itself. */
+static unsigned launch_holder(sim_function *function, uint64_t flag)
+{
+    kprof_engine.waits.patience_ns = SIM_SHORT_HOLD_NS;
+    do_call((sim_step){.op = SIM_LAUNCH,
+                       .kernel = SIM_SPIN,
+                       .function = function,
+                       .a = SLOT,
+                       .b = SLOT,
+                       .flag = flag,
+                       .tag = ++last_tag});
+    kprof_engine.waits.patience_ns = SIM_LONG_HOLD_NS;
+    return last_tag;
+}
+
+static void let_holder_go(uint64_t flag)
+{
+    sim_call(&(sim_step){.op = SIM_RELEASE, .flag = flag}, NULL);
+    await_work();
+    do_call((sim_step){.op = SIM_SYNC_STREAM}); /* nothing is waited for */
+}
+
+/* What is queued behind a kernel that waits for the host is measured, though nobody has seen that kernel before. */
+static void test_first_launch_of_a_kernel_that_waits_for_the_host(void **state)
+{
+    (void)state;
+    static sim_function holder = {"holder", .kernel = SIM_SPIN};
+    uint64_t end[SIM_WORDS], after[SIM_WORDS];
+    sim.saves_host = true;
+    sim.hides_host = false;
+    close_batch();
+    unsigned before = follows, left = hosts_left, first = launch_holder(&holder, 1);
+    assert_unmeasured(first, KPROF_DID_NOT_END KPROF_BEHIND_IT);
+    assert_int_equal(follows, before + 1);
+    assert_int_equal(hosts_left, left + 1);
+    unsigned second = launch(SIM_ADD), third = launch(SIM_SCALE);
+    assert_pending(second);
+    let_holder_go(1);
+    memcpy(end, (const void *)sim_words(SLOT), sizeof end);
+    unsigned again = launch_holder(&holder, 2);
+    assert_unmeasured(again, KPROF_MAY_WAIT KPROF_BEHIND_IT);
+    assert_measured(second);
+    assert_measured(third);
+    memcpy(after, (const void *)sim_words(SLOT), sizeof after);
+    assert_memory_equal(after, end, sizeof end);
+    let_holder_go(2);
+    close_batch();
+    sim.saves_host = false;
+}
+
+/* One that ends is measured by itself, as ever; the pass that was begun for the other case counts nothing. */
+static void test_first_launch_of_a_kernel_that_takes_memory_of_the_host(void **state)
+{
+    (void)state;
+    static sim_function ends = {"ends", .kernel = SIM_ADD};
+    sim.saves_host = true;
+    sim.hides_host = false;
+    close_batch();
+    do_call((sim_step){
+        .op = SIM_LAUNCH, .kernel = SIM_ADD, .function = &ends, .a = SHARED_SLOT, .b = SLOT, .tag = ++last_tag});
+    unsigned first = last_tag, second = launch(SIM_ADD);
+    close_batch();
+    assert_measured(first);
+    assert_measured(second);
+    sim.saves_host = false;
 }
 
 /* Nothing is measured then, and the launch is told of. */
@@ -936,6 +1012,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_watched_kernel_behind_late_work, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_late_kernel_that_is_watched, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_batch_behind_a_launch_that_changes_memory, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_first_launch_of_a_kernel_that_waits_for_the_host, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_first_launch_of_a_kernel_that_takes_memory_of_the_host, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_launch_behind_which_no_batch_opens, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_no_batch_behind_a_launch_where_memory_is_mapped, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_unchosen_launch_before_which_nothing_is_saved, set_up, tear_down),

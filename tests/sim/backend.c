@@ -1133,6 +1133,18 @@ static bool snapshot_keep_freed(kprof_snapshot *snapshot, const kprof_call *call
     return keeps;
 }
 
+static bool snapshot_leave_host(kprof_snapshot *snapshot)
+{
+    lock();
+    if (snapshot->context != sim_current || !snapshot->taken || snapshot->ended)
+        sim_violation("memory of the host is given up in another context, or none was saved");
+    for (unsigned slot = 0; slot < SIM_SLOTS; slot++)
+        snapshot->slots[slot].saved = snapshot->slots[slot].saved && (!sim.slots[slot].shared || sim.managed);
+    snapshot->with_host = sim.host_is_saved = false;
+    unlock();
+    return true;
+}
+
 static kprof_snapshot *following[SIM_CONTEXTS];
 
 void sim_has_followed(unsigned context)

@@ -142,6 +142,13 @@ bool kprof_behind_may_stand(const kprof_batch_launch *launch, const kprof_decisi
            kprof_wait_is_idle(kprof_wait_at_most(launch->call->context, 0));
 }
 
+/* A kernel that takes memory of the host, and that kprof has not seen end, may wait for what the host writes there. */
+bool kprof_behind_may_come(const kprof_batch_launch *launch, const kprof_decision *decision)
+{
+    return decision->kind == KPROF_REPLAYED && decision->needs == KPROF_SAVES_HOST &&
+           !atomic_load(&launch->kernel->ends_alone) && kprof_decision_may_follow(launch, decision);
+}
+
 /* Work in another stream could change memory before kprof has saved it. */
 void kprof_behind_check(kprof_behind *behind, kprof_batch_state *state, const kprof_call *call)
 {

@@ -20,6 +20,7 @@ typedef struct kprof_ends {
  * what it saved what the launch has changed, as soon as it has ended. */
 typedef struct kprof_behind {
     bool wanted;      /* for the batch that opens next */
+    bool prepared;    /* the batch has one launch, and goes on behind it if that does not end by itself */
     bool stands;      /* behind such a launch, which may not have ended */
     bool begun;       /* its call has returned */
     void *stream;     /* its stream */
@@ -46,6 +47,8 @@ kprof_status kprof_ends_await(kprof_ends *ends, kprof_batch_state *state) KPROF_
 
 /* May a batch begin behind the launch? `decision` is what kprof has decided for it. */
 bool kprof_behind_may_stand(const kprof_batch_launch *launch, const kprof_decision *decision);
+/* The batch that opens is for this launch by itself. Is it to go on behind the launch if that does not end? */
+bool kprof_behind_may_come(const kprof_batch_launch *launch, const kprof_decision *decision);
 /* Look whether the launch that the batch stands behind has ended. Work in another stream before makes the batch
  * worthless. */
 void kprof_behind_check(kprof_behind *behind, kprof_batch_state *state, const kprof_call *call);

@@ -294,7 +294,7 @@ static bool stand_behind(kprof_batch *batch, const kprof_batch_launch *launch, k
     behind->thread = pthread_self();
     batch->state.list.entered = 0;
     if (launch->chosen)
-        *status = kprof_fail(KPROF_NOT_COLLECTED, KPROF_MAY_WAIT "; what is queued behind it is measured");
+        *status = kprof_fail(KPROF_NOT_COLLECTED, KPROF_MAY_WAIT KPROF_BEHIND_IT);
     return true;
 }
 

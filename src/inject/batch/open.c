@@ -37,7 +37,7 @@ void kprof_open_release(kprof_batch *batch, bool is_idle)
     atomic_store(&state->signs.saves_host, false);
     kprof_multiplex_note_batch(state);
     state->ranges.first = state->ranges.count = state->ranges.wanted = 0;
-    batch->behind.stands = false;
+    batch->behind.stands = batch->behind.prepared = false;
     atomic_store(&batch->own.spans_calls, false);
     if (!keeps_turn(state))
         kprof_lock_give();
@@ -121,7 +121,7 @@ static void start_anew(kprof_batch *batch, const kprof_batch_launch *launch, con
     batch->passes.shares = false;
     batch->comparison = (kprof_comparison){0};
     batch->behind.stands = batch->behind.wanted;
-    batch->behind.begun = false;
+    batch->behind.begun = batch->behind.prepared = false;
     batch->ends.most_replayed = SIZE_MAX;
     atomic_store(&batch->ends.helped, false);
     kprof_own_run *own = &batch->own;
@@ -184,6 +184,16 @@ static kprof_status wait_to_open(kprof_batch *batch, void *context)
     return status;
 }
 
+/* No pass can begin once the launch is at work, so that of the proof begins before it. */
+static void prepare_behind(kprof_batch *batch, const kprof_batch_launch *launch, const kprof_decision *decision)
+{
+    kprof_batch_state *state = &batch->state;
+    batch->behind.prepared = kprof_behind_may_come(launch, decision) && kprof_decision_proves(launch->metrics) &&
+                             !state->context->searches && !kprof_multiplex_is_open(state->context);
+    state->proved = state->proved || batch->behind.prepared;
+    batch->own.proof_waits = batch->own.proof_waits || batch->behind.prepared;
+}
+
 kprof_status kprof_open_batch(kprof_batch *batch, const kprof_batch_launch *launch, const kprof_decision *decision,
                               size_t ranges)
 {
@@ -208,6 +218,7 @@ kprof_status kprof_open_batch(kprof_batch *batch, const kprof_batch_launch *laun
     status = kprof_contexts_open(launch->call->context, launch->metrics, &state->context);
     if (status == KPROF_OK) {
         state->searching = state->proved && state->context->searches;
+        prepare_behind(batch, launch, decision);
         status = begin(batch, launch, ranges);
     }
     if (status != KPROF_OK) {

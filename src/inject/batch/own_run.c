@@ -51,14 +51,27 @@ kprof_status kprof_own_run_begin_proof(kprof_own_run *own, kprof_batch_state *st
     return status;
 }
 
+static bool end_proof(kprof_own_run *own, kprof_batch_state *state)
+{
+    own->proof_open = false;
+    return kprof_engine.device->profiler_pop(state->context->profiler) == KPROF_OK;
+}
+
+void kprof_own_run_drop_proof(kprof_own_run *own, kprof_batch_state *state)
+{
+    if (kprof_own_run_begin_proof(own, state) != KPROF_OK || (own->proof_open && !end_proof(own, state)))
+        kprof_state_spoil(state, "CUPTI did not begin or end a range of the proof");
+    own->proof_waits = false;
+    state->proved = false;
+}
+
 bool kprof_own_run_pause_proof(kprof_own_run *own, kprof_batch_state *state, const kprof_passes *passes)
 {
     if (!own->proof_open)
         return true;
     if (passes->shares || state->ranges.count - state->ranges.first >= kprof_passes_count_proof(state))
         return false;
-    own->proof_open = false;
-    if (kprof_engine.device->profiler_pop(state->context->profiler) != KPROF_OK)
+    if (!end_proof(own, state))
         kprof_state_spoil(state, "CUPTI did not end a range of the proof");
     return true;
 }
@@ -158,6 +171,8 @@ static kprof_status end_pass(kprof_own_run *own, kprof_batch_state *state, kprof
     if (state->kind == KPROF_MULTIPLEXED)
         return kprof_multiplex_read_window(state);
     if (state->searching && atomic_load(&state->signs.spoiled)) /* a launch may have no range; nothing is replayed */
+        return KPROF_OK;
+    if (state->kind == KPROF_REPLAYED && !state->proved) /* the pass was in case that the launch would not end */
         return KPROF_OK;
     return state->proved ? kprof_proof_check(state) : kprof_passes_read(passes, state, 0, more);
 }
