@@ -38,16 +38,12 @@ static bool reserve(kprof_strbuf *buf, size_t extra)
 {
     if (buf->failed)
         return false;
-    if (extra >= SIZE_MAX / 2 - buf->length) {
-        buf->failed = true;
-        return false;
-    }
     size_t needed = buf->length + extra + 1;
-    if (needed <= buf->capacity)
+    if (extra < SIZE_MAX / 2 - buf->length && needed <= buf->capacity)
         return true;
     size_t capacity = buf->capacity * 2 > needed ? buf->capacity * 2 : needed;
     capacity = capacity < 64 ? 64 : capacity;
-    char *data = realloc(buf->data, capacity);
+    char *data = extra < SIZE_MAX / 2 - buf->length ? realloc(buf->data, capacity) : NULL;
     if (!data) {
         buf->failed = true;
         kprof_memory_note_lack();
@@ -127,6 +123,16 @@ char *kprof_strbuf_take(kprof_strbuf *buf)
     }
     *buf = (kprof_strbuf)KPROF_STRBUF_INIT;
     return text;
+}
+
+const char *kprof_strbuf_text(const kprof_strbuf *buf)
+{
+    return buf->length > 0 ? buf->data : "";
+}
+
+const char *kprof_strbuf_or_null(const kprof_strbuf *buf)
+{
+    return buf->length > 0 ? buf->data : NULL;
 }
 
 bool kprof_strlist_add(kprof_strlist *list, const char *text)

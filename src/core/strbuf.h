@@ -39,6 +39,9 @@ void kprof_strbuf_clear(kprof_strbuf *buf); /* length 0, keeps the memory */
 void kprof_strbuf_free(kprof_strbuf *buf);
 /* Take the text out (caller frees; "" when empty) and leave the buffer empty; NULL when it had failed. */
 char *kprof_strbuf_take(kprof_strbuf *buf);
+/* Its text so far, which is never NULL; with _or_null it is when empty. */
+const char *kprof_strbuf_text(const kprof_strbuf *buf);
+const char *kprof_strbuf_or_null(const kprof_strbuf *buf);
 
 /* An owned list of owned strings. */
 typedef struct kprof_strlist {

@@ -311,7 +311,7 @@ static kprof_status fail_unknown_metric(const kprof_model *const models[KPROF_SI
     }
     kprof_status status =
         kprof_fail(KPROF_UNKNOWN_NAME, "--fail-on \"%s\": metric \"%s\" is in neither report; %s%s", condition->text,
-                   condition->metric, told.length ? told.data : "", near.count ? "?" : "");
+                   condition->metric, kprof_strbuf_text(&told), near.count ? "?" : "");
     kprof_strlist_free(&names);
     kprof_strlist_free(&near);
     kprof_strbuf_free(&told);

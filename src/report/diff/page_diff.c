@@ -252,8 +252,6 @@ static void make_texts(const diff_page *page, const kprof_diff_kernel *kernel, k
     if (page->short_names)
         describe_kernel(page->short_names[kernel - page->diff->kernels], group, &texts->short_kernel);
     describe_note(kernel, &texts->note);
-    if (texts->kernel.failed || texts->short_kernel.failed || texts->note.failed)
-        page->emitter->status = KPROF_NO_MEMORY;
 }
 
 static void free_texts(kernel_texts *texts)
@@ -263,14 +261,10 @@ static void free_texts(kernel_texts *texts)
     kprof_strbuf_free(&texts->note);
 }
 
-static const char *text_of(const kprof_strbuf *text)
-{
-    return text->length ? text->data : "";
-}
-
 static kprof_emit_field kernel_field(const char *key, const char *label, const kernel_texts *texts)
 {
-    return kprof_field_shortened(kprof_field_text(key, label, text_of(&texts->kernel)), texts->short_kernel.data);
+    return kprof_field_shortened(kprof_field_text(key, label, kprof_strbuf_text(&texts->kernel)),
+                                 texts->short_kernel.data);
 }
 
 /* A change that the reports do not tell of. */
@@ -339,7 +333,7 @@ static void show_verdict(const diff_page *page, const kprof_diff_kernel *kernel,
         machine(kprof_field_integer("new_repeats", "Repeats", (int64_t)time->centers[KPROF_NEW].count)),
         machine(kprof_field_text("function", "Function", group_of(kernel)->kernel->function)),
         note(kernel_field("kernel", "Kernel", &texts)),
-        note(kprof_field_text("note", "Note", text_of(&texts.note))),
+        note(kprof_field_text("note", "Note", kprof_strbuf_text(&texts.note))),
     };
     for (size_t i = 0; i < COUNT_OF(fields); i++)
         fields[i] = visible_if(fields[i], is_visible);
@@ -612,7 +606,7 @@ static void begin_kernel(const diff_page *page, const kprof_diff_kernel *kernel,
     const kprof_emit_field fields[] = {
         visible_if(kprof_field_plain(kernel_field("launch", "Launch", &texts)), is_visible),
         visible_if(kprof_field_plain(kprof_field_text("verdict", "Verdict", verdicts[kernel->verdict])), is_visible),
-        visible_if(kprof_field_plain(kprof_field_text("note", "Note", text_of(&texts.note))),
+        visible_if(kprof_field_plain(kprof_field_text("note", "Note", kprof_strbuf_text(&texts.note))),
                    is_visible && texts.note.length),
         machine(kprof_field_real("p", "p", kernel->p)),
         machine(kprof_field_text("function", "Function", group->kernel->function)),
@@ -680,13 +674,11 @@ static void show_moved_line(const diff_page *page, const kprof_diff_kernel *kern
         machine(kprof_field_integer("moved", "Moved", line->has_moved)),
         machine(kprof_field_text("function", "Function", group_of(kernel)->kernel->function)),
         visible_if(note(kernel_field("kernel", "Kernel", &texts)), is_first),
-        visible_if(note(kprof_field_text("note", "Note", text_of(&told))), is_first),
+        visible_if(note(kprof_field_text("note", "Note", kprof_strbuf_text(&told))), is_first),
     };
     for (size_t i = 0; i < COUNT_OF(fields); i++)
         fields[i] = visible_if(fields[i], is_visible);
     kprof_show_record(page->emitter, fields, COUNT_OF(fields));
-    if (told.failed)
-        page->emitter->status = KPROF_NO_MEMORY;
     kprof_strbuf_free(&told);
     free_texts(&texts);
 }

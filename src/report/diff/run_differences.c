@@ -91,9 +91,7 @@ static void compare_devices(finder *to, kprof_run_difference row, describe_devic
             list_once(&texts[side], text);
         }
     }
-    if (texts[KPROF_BASELINE].failed || texts[KPROF_NEW].failed)
-        to->status = KPROF_NO_MEMORY;
-    else if (texts[KPROF_BASELINE].length && texts[KPROF_NEW].length)
+    if (texts[KPROF_BASELINE].length && texts[KPROF_NEW].length)
         add_if_different(to, row, texts[KPROF_BASELINE].data, texts[KPROF_NEW].data);
     for (int side = 0; side < KPROF_SIDES; side++)
         kprof_strbuf_free(&texts[side]);

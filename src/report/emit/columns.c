@@ -43,7 +43,7 @@ kprof_status kprof_launch_texts_make(const kprof_model *model, const kprof_model
     out->line = kprof_model_stack_of(model, launch) ? kprof_model_stack_of(model, launch)->line : "";
     describe_stack(model, launch, &out->launched_from);
     kprof_status status = kprof_disagreements_describe(model, launch, &out->disagreements);
-    return status == KPROF_OK && (out->samples_note.failed || out->launched_from.failed) ? KPROF_NO_MEMORY : status;
+    return status;
 }
 
 void kprof_launch_texts_free(kprof_launch_texts *texts)

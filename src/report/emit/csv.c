@@ -59,6 +59,12 @@ void kprof_csv_text(kprof_csv_line *row, const char *text)
     kprof_csv_put_comma(row);
 }
 
+void kprof_csv_take(kprof_csv_line *row, kprof_strbuf *text)
+{
+    kprof_csv_text(row, kprof_strbuf_text(text));
+    kprof_strbuf_free(text);
+}
+
 static void put_integer(kprof_csv_line *row, int64_t value)
 {
     char number[KPROF_NUMBER_SIZE];

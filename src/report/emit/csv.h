@@ -46,6 +46,7 @@ static inline void kprof_csv_put_comma(kprof_csv_line *row)
     kprof_strbuf_append(&row->text, ",", 1);
 }
 void kprof_csv_text(kprof_csv_line *row, const char *text);
+void kprof_csv_take(kprof_csv_line *row, kprof_strbuf *text); /* and free it */
 void kprof_csv_integer(kprof_csv_line *row, int64_t value);
 void kprof_csv_real(kprof_csv_line *row, double value);
 void kprof_csv_names(kprof_csv_line *row, const char *const *names); /* NULL-terminated */

@@ -244,9 +244,7 @@ static void put_sass(kprof_csv_line *line, const char *text)
         rest = end + sizeof reuse - 1;
     }
     kprof_strbuf_puts(&padded, rest);
-    line->text.failed = line->text.failed || padded.failed;
-    kprof_csv_text(line, padded.length > 0 && !padded.failed ? padded.data : "");
-    kprof_strbuf_free(&padded);
+    kprof_csv_take(line, &padded);
 }
 
 static void put_policies(kprof_csv_line *line, const code_column *column, const kprof_emit_record *row)
@@ -257,11 +255,11 @@ static void put_policies(kprof_csv_line *line, const code_column *column, const 
         if (number_of(row, column[i].key) > 0)
             kprof_strbuf_printf(&names, "%s%s", names.length > 0 ? ", " : "", column[i].name + PREFIX);
     }
-    line->text.failed = line->text.failed || names.failed;
     const char *space = text_of(row, "space");
     const bool is_other = !*space || strcmp(space, "Shared") == 0 || strcmp(space, "Local") == 0;
-    kprof_csv_text(line, names.length > 0 && !names.failed ? names.data : is_other ? "-" : "");
-    kprof_strbuf_free(&names);
+    if (names.length == 0 && is_other)
+        kprof_strbuf_puts(&names, "-");
+    kprof_csv_take(line, &names);
 }
 
 static void put_word(kprof_csv_line *line, const char *text)

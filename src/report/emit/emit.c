@@ -113,12 +113,6 @@ static void show_points(kprof_emitter *emitter, const kprof_emit_roofline *roofl
     }
 }
 
-static void begin_section(kprof_emitter *emitter, const kprof_section *section)
-{
-    (void)emitter;
-    (void)section;
-}
-
 kprof_verdict_text kprof_emit_verdict_row(const kprof_emit_findings *all, kprof_verdict_row row, bool base_units)
 {
     kprof_verdict_text text = kprof_verdict_describe(all->findings, row, base_units);
@@ -148,56 +142,36 @@ bool kprof_is_excess(double value, const char *unit)
     return strcmp(unit, "%") == 0 && value > 100.005;
 }
 
-kprof_status kprof_emit_not_evaluated(const kprof_emit_findings *all, kprof_strbuf *out)
+void kprof_emit_not_evaluated(kprof_emitter *emitter, const kprof_emit_findings *all, kprof_strbuf *out)
 {
-    kprof_status status = KPROF_OK;
-    for (size_t i = 0; i < all->open_count && status == KPROF_OK; i++) {
+    for (size_t i = 0; i < all->open_count && emitter->status == KPROF_OK; i++) {
         kprof_strlist missing = KPROF_STRLIST_INIT;
-        status = kprof_found_missing(all->open[i], &missing);
-        kprof_strbuf_puts(kprof_strbuf_part(out), all->open[i]->finding->id);
+        emitter->status = kprof_found_missing(all->open[i], &missing);
+        kprof_strbuf_printf(out, "%s%s", i > 0 ? "; " : "", all->open[i]->finding->id);
         for (size_t k = 0; k < missing.count; k++)
             kprof_strbuf_printf(out, "%s%s", k ? ", " : " (needs ", missing.items[k]);
         kprof_strbuf_puts(out, missing.count ? ")" : "");
         kprof_strlist_free(&missing);
     }
-    return status;
 }
 
-static void no_verdict(kprof_emitter *emitter, const kprof_emit_findings *findings)
-{
-    (void)emitter;
-    (void)findings;
-}
-
-static void no_code(kprof_emitter *emitter, const kprof_emit_code *code)
-{
-    (void)emitter;
-    (void)code;
-}
-
-static void no_stacks(kprof_emitter *emitter, const kprof_told_stacks *stacks)
-{
-    (void)emitter;
-    (void)stacks;
-}
-
-static void nothing_over_time(kprof_emitter *emitter, const kprof_launch_timeline *timeline)
-{
-    (void)emitter;
-    (void)timeline;
-}
-
-static void no_hot_line(kprof_emitter *emitter, const kprof_hot_line *line)
-{
-    (void)emitter;
-    (void)line;
-}
-
-static void no_finding(kprof_emitter *emitter, const kprof_found *found)
-{
-    (void)emitter;
-    (void)found;
-}
+/* Operations that do nothing. */
+#define NOTHING(name, type)                                                                                            \
+    static void name(kprof_emitter *emitter, const type *ignored)                                                      \
+    {                                                                                                                  \
+        (void)emitter;                                                                                                 \
+        (void)ignored;                                                                                                 \
+    }
+NOTHING(no_verdict, kprof_emit_findings)
+NOTHING(no_code, kprof_emit_code)
+NOTHING(no_stacks, kprof_told_stacks)
+NOTHING(nothing_over_time, kprof_launch_timeline)
+NOTHING(no_hot_line, kprof_hot_line)
+NOTHING(no_finding, kprof_found)
+NOTHING(no_section, kprof_section)
+NOTHING(no_rows, char)
+NOTHING(no_list, kprof_emit_list)
+NOTHING(no_record, kprof_emit_record)
 
 static void no_what_if(kprof_emitter *emitter, const kprof_what_if *curves, size_t count)
 {
@@ -214,24 +188,6 @@ static void end_record(kprof_emitter *emitter)
 static void end_list(kprof_emitter *emitter)
 {
     emitter->ops->list_end(emitter);
-}
-
-static void begin_rows(kprof_emitter *emitter, const char *key)
-{
-    (void)emitter;
-    (void)key;
-}
-
-static void begin_list(kprof_emitter *emitter, const kprof_emit_list *list)
-{
-    (void)emitter;
-    (void)list;
-}
-
-static void show_record(kprof_emitter *emitter, const kprof_emit_record *record)
-{
-    (void)emitter;
-    (void)record;
 }
 
 static void free_emitter(kprof_emitter *emitter)
@@ -253,18 +209,18 @@ static void add_defaults(kprof_emitter_ops *ops)
     DEFAULT(stacks, no_stacks);
     DEFAULT(hot_line, no_hot_line);
     DEFAULT(over_time, nothing_over_time);
-    DEFAULT(section_begin, begin_section);
+    DEFAULT(section_begin, no_section);
     DEFAULT(metric, show_row_of_metric);
     DEFAULT(table, kprof_emit_cells);
     DEFAULT(rooflines, show_points);
     DEFAULT(what_if, no_what_if);
     DEFAULT(finding, no_finding);
     DEFAULT(section_end, nothing);
-    DEFAULT(list_begin, begin_list);
-    DEFAULT(columns, show_record);
-    DEFAULT(record_begin, show_record);
-    DEFAULT(rows_begin, begin_rows);
-    DEFAULT(row, show_record);
+    DEFAULT(list_begin, no_list);
+    DEFAULT(columns, no_record);
+    DEFAULT(record_begin, no_record);
+    DEFAULT(rows_begin, no_rows);
+    DEFAULT(row, no_record);
     DEFAULT(record_end, nothing);
     DEFAULT(timeline, kprof_emit_timeline);
     DEFAULT(list_end, nothing);

@@ -97,9 +97,9 @@ void kprof_table_describe_excess(const kprof_emit_table *table, kprof_strbuf *ou
 bool kprof_is_excess(double value, const char *unit);
 #define KPROF_EXCESS_MEANING                                                                                           \
     "Shares of more than 100 % join counters of several passes, or of a launch too short for them"
-/* Append the findings that were not evaluated and what they need: "PartialSectors (needs a__b, c__d)"; nothing when
- * there are none. */
-kprof_status kprof_emit_not_evaluated(const kprof_emit_findings *all, kprof_strbuf *out) KPROF_MUST_CHECK;
+/* Append the findings that were not evaluated, each after "; " and with what it needs: "PartialSectors (needs a__b,
+ * c__d)". */
+void kprof_emit_not_evaluated(kprof_emitter *emitter, const kprof_emit_findings *all, kprof_strbuf *out);
 
 /* The instructions of a kernel, with what the page says of them. */
 typedef struct kprof_emit_code {

@@ -101,15 +101,13 @@ typedef struct told_row {
     const char *section, *kind, *name; /* the metric is kind__name */
     double pct;                        /* NaN: none */
     const char *confidence;            /* "": none */
-    const kprof_strbuf *text;
+    const char *text;                  /* "": none */
 } told_row;
 
 static void put_told(kprof_emitter *emitter, const told_row *told)
 {
     kprof_csv *csv = kprof_csv_of(emitter);
     kprof_csv_line *row = &csv->row;
-    if (told->text->failed)
-        emitter->status = KPROF_NO_MEMORY;
     if (!kprof_csv_begin_row(csv))
         return;
     put_text_if_any(row, told->section);
@@ -117,7 +115,7 @@ static void put_told(kprof_emitter *emitter, const told_row *told)
     kprof_csv_real(row, told->pct);
     kprof_strbuf_append(&row->text, ",,,", 3);
     put_text_if_any(row, told->confidence);
-    put_text_if_any(row, told->text->length ? told->text->data : "");
+    put_text_if_any(row, told->text);
     kprof_csv_end_row(csv);
 }
 
@@ -127,10 +125,11 @@ static void put_not_evaluated(kprof_emitter *emitter, const kprof_found *found)
     kprof_strlist missing = KPROF_STRLIST_INIT;
     kprof_strbuf text = KPROF_STRBUF_INIT;
     if (kprof_found_missing(found, &missing) != KPROF_OK)
-        text.failed = true;
+        emitter->status = KPROF_NO_MEMORY;
     for (size_t i = 0; i < missing.count; i++)
         kprof_strbuf_printf(&text, "%s%s", i ? " " : "", missing.items[i]);
-    put_told(emitter, &(told_row){found->finding->sections[0], "not_evaluated", found->finding->id, NAN, "", &text});
+    put_told(emitter, &(told_row){found->finding->sections[0], "not_evaluated", found->finding->id, NAN, "",
+                                  kprof_strbuf_text(&text)});
     kprof_strbuf_free(&text);
     kprof_strlist_free(&missing);
 }
@@ -140,7 +139,7 @@ static void long_verdict(kprof_emitter *emitter, const kprof_emit_findings *all)
     for (kprof_verdict_row i = 0; i < KPROF_VERDICT_ROWS; i++) {
         kprof_verdict_text row = kprof_verdict_describe(all->findings, i, true);
         if (row.name.length > 0)
-            put_told(emitter, &(told_row){"", "verdict", row.key, row.value, "", &row.name});
+            put_told(emitter, &(told_row){"", "verdict", row.key, row.value, "", row.name.data});
         kprof_verdict_text_free(&row);
     }
     for (size_t i = 0; i < all->open_count; i++)
@@ -149,10 +148,7 @@ static void long_verdict(kprof_emitter *emitter, const kprof_emit_findings *all)
 
 static void long_hot_line(kprof_emitter *emitter, const kprof_hot_line *line)
 {
-    kprof_strbuf place = KPROF_STRBUF_INIT;
-    kprof_strbuf_puts(&place, line->place);
-    put_told(emitter, &(told_row){"", "verdict", "hot_line", line->pct, "", &place});
-    kprof_strbuf_free(&place);
+    put_told(emitter, &(told_row){"", "verdict", "hot_line", line->pct, "", line->place});
 }
 
 static void long_finding(kprof_emitter *emitter, const kprof_found *found)
@@ -161,7 +157,7 @@ static void long_finding(kprof_emitter *emitter, const kprof_found *found)
     kprof_strbuf text = KPROF_STRBUF_INIT;
     kprof_found_say(found, true, &text);
     put_told(emitter, &(told_row){finding->sections[0], "finding", finding->id, found->gain_pct,
-                                  kprof_confidence_name(finding->confidence), &text});
+                                  kprof_confidence_name(finding->confidence), kprof_strbuf_text(&text)});
     kprof_strbuf_free(&text);
 }
 

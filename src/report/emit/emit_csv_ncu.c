@@ -124,9 +124,7 @@ static void put_ranges(kprof_csv_line *row, const kprof_nvtx_parsed *ranges, boo
             kprof_strbuf_printf(&text, "%s\"%s:%s:none:none:none:none:none:none\"", text.length ? "  " : "",
                                 *range->domain ? range->domain : "<default domain>", range->name);
     }
-    row->text.failed = row->text.failed || text.failed;
-    kprof_csv_text(row, text.length && !text.failed ? text.data : "");
-    kprof_strbuf_free(&text);
+    kprof_csv_take(row, &text);
 }
 
 static void put_nvtx(kprof_csv_line *row, const char *text)
@@ -208,10 +206,8 @@ static void ncu_finding(kprof_emitter *emitter, const kprof_found *found)
     kprof_csv *csv = kprof_csv_of(emitter);
     kprof_strbuf text = KPROF_STRBUF_INIT;
     kprof_found_say(found, false, &text);
-    if (text.failed)
-        emitter->status = KPROF_NO_MEMORY;
     if (kprof_csv_begin_row(csv)) {
-        put_rule(&csv->row, found, text.length ? text.data : "");
+        put_rule(&csv->row, found, kprof_strbuf_text(&text));
         kprof_csv_end_row(csv);
     }
     kprof_strbuf_free(&text);

@@ -98,11 +98,21 @@ static cJSON *pooled(html_emitter *html, const char *text)
 /* As kprof_json_take, but the text goes into the pool. */
 static cJSON *take_pooled(html_emitter *html, kprof_strbuf *text)
 {
-    if (text->failed)
-        html->base.status = KPROF_NO_MEMORY;
-    cJSON *value = pooled(html, text->length > 0 ? text->data : NULL);
+    cJSON *value = pooled(html, kprof_strbuf_or_null(text));
     kprof_strbuf_free(text);
     return value;
+}
+
+/* Launches often have equal arrays: one goes into the pool as a text of JSON, and is freed. */
+static cJSON *pooled_array(html_emitter *html, cJSON *array)
+{
+    char *text = cJSON_PrintUnformatted(array);
+    cJSON_Delete(array);
+    if (!text)
+        html->base.status = KPROF_NO_MEMORY;
+    cJSON *number_of = pooled(html, text);
+    cJSON_free(text);
+    return number_of;
 }
 
 static void html_page_begin(kprof_emitter *emitter)
@@ -471,19 +481,14 @@ static void html_rooflines(kprof_emitter *emitter, const kprof_emit_roofline *ro
         show_roofline(of(emitter), &rooflines[i]);
 }
 
-/* Launches of one shape have the same curves, so they are a text of JSON that is told once. */
+/* Launches of one shape have the same curves. */
 static void html_what_if(kprof_emitter *emitter, const kprof_what_if *curves, size_t count)
 {
     html_emitter *html = of(emitter);
     cJSON *array = cJSON_CreateArray();
     for (size_t i = 0; i < count; i++)
         append(array, kprof_json_what_if(&curves[i]));
-    char *text = cJSON_PrintUnformatted(array);
-    cJSON_Delete(array);
-    if (!text)
-        emitter->status = KPROF_NO_MEMORY;
-    add(html->launch, "what_if", pooled(html, text));
-    cJSON_free(text);
+    add(html->launch, "what_if", pooled_array(html, array));
     if (html->section)
         add(html->section, "what_if", cJSON_CreateTrue());
 }
@@ -549,7 +554,7 @@ static void html_hot_line(kprof_emitter *emitter, const kprof_hot_line *line)
     cJSON *hot = place_array(line->place, line->file ? line->file->path : NULL, line->line);
     kprof_strbuf text = KPROF_STRBUF_INIT;
     kprof_hot_line_describe(line, &text);
-    append(hot, kprof_json_take(emitter, &text));
+    append(hot, kprof_json_take(&text));
     add(of(emitter)->launch, "hot", hot);
 }
 
@@ -561,7 +566,7 @@ static cJSON *found_array(html_emitter *html, const kprof_found *found, size_t r
     cJSON *array = cJSON_CreateArray();
     append(array, kprof_json_integer((int64_t)rule));
     append(array, value_of(found->gain_pct));
-    append(array, kprof_json_found(&html->base, found, finding->message));
+    append(array, kprof_json_found(found, finding->message));
     kprof_found_text(found, finding->advice, false, &advice);
     kprof_strbuf_puts(&advice, advice.length > 0 && found->place_count > 0 ? " " : "");
     kprof_found_where(found, &advice);
@@ -570,7 +575,7 @@ static cJSON *found_array(html_emitter *html, const kprof_found *found, size_t r
     cJSON *places = found->place_count > 0 ? cJSON_CreateArray() : NULL;
     for (size_t i = 0; i < found->place_count; i++) {
         const kprof_code_place *at = &found->places[i].at;
-        append(places, place_array(at->name.length > 0 ? at->name.data : "", at->path, at->line));
+        append(places, place_array(kprof_strbuf_text(&at->name), at->path, at->line));
     }
     if (places)
         append(array, places);
@@ -611,13 +616,10 @@ static void add_not_evaluated(html_emitter *html, const kprof_emit_findings *all
         append(array, entry);
         kprof_strlist_free(&missing);
     }
-    char *text = cJSON_PrintUnformatted(array);
-    cJSON_Delete(array);
-    if (!text)
-        html->base.status = KPROF_NO_MEMORY;
     if (all->open_count > 0)
-        add(html->launch, "not_evaluated", pooled(html, text));
-    cJSON_free(text);
+        add(html->launch, "not_evaluated", pooled_array(html, array));
+    else
+        cJSON_Delete(array);
 }
 
 static void html_verdict(kprof_emitter *emitter, const kprof_emit_findings *all)
@@ -717,13 +719,7 @@ static cJSON *fields_of(html_emitter *html, const kprof_emit_record *record)
         add(object, "signed", cJSON_CreateBool(field->is_signed));
         add_text(object, "missing", field->missing ? field->missing : "n/a");
     }
-    char *text = cJSON_PrintUnformatted(array);
-    cJSON_Delete(array);
-    if (!text)
-        html->base.status = KPROF_NO_MEMORY;
-    cJSON *number_of = pooled(html, text);
-    cJSON_free(text);
-    return number_of;
+    return pooled_array(html, array);
 }
 
 /* [number of its fields, [[value, unit]...]]: the unit of a field may differ from row to row. */

@@ -254,7 +254,7 @@ static cJSON *metric_object(const kprof_emit_metric *metric)
     return object;
 }
 
-static cJSON *evidence(json_emitter *json, const kprof_found *found)
+static cJSON *evidence(const kprof_found *found)
 {
     const kprof_finding *finding = found->finding;
     cJSON *array = cJSON_CreateArray();
@@ -268,7 +268,7 @@ static cJSON *evidence(json_emitter *json, const kprof_found *found)
         add_text(value, "unit", finding->values[i].unit);
         add(value, "value", kprof_json_number(found->values[finding->threshold_count + i]));
         kprof_found_option(found, i, false, &option);
-        add(value, "option", kprof_json_take(&json->base, &option));
+        add(value, "option", kprof_json_take(&option));
     }
     return array;
 }
@@ -306,7 +306,7 @@ static cJSON *code_place_object(const kprof_code_place *place)
     add_text(object, "place", place->name.data);
     add_text(object, "file", place->path);
     add(object, "line", place->line ? kprof_json_integer(place->line) : cJSON_CreateNull());
-    add_text(object, "called_from", place->caller.length > 0 ? place->caller.data : NULL);
+    add_text(object, "called_from", kprof_strbuf_or_null(&place->caller));
     return object;
 }
 
@@ -325,7 +325,7 @@ static cJSON *place_object(const kprof_found_place *place)
     return object;
 }
 
-static cJSON *found_object(json_emitter *json, const kprof_found *found)
+static cJSON *found_object(const kprof_found *found)
 {
     const kprof_finding *finding = found->finding;
     cJSON *object = cJSON_CreateObject();
@@ -333,10 +333,10 @@ static cJSON *found_object(json_emitter *json, const kprof_found *found)
     add_text(object, "name", finding->name);
     add_text(object, "section", finding->sections[0]);
     add_text(object, "confidence", kprof_confidence_name(finding->confidence));
-    add(object, "message", kprof_json_found(&json->base, found, finding->message));
-    add(object, "advice", kprof_json_found(&json->base, found, finding->advice));
+    add(object, "message", kprof_json_found(found, finding->message));
+    add(object, "advice", kprof_json_found(found, finding->advice));
     add(object, "estimated_speedup", speedup(found));
-    add(object, "evidence", evidence(json, found));
+    add(object, "evidence", evidence(found));
     add(object, "thresholds", thresholds(finding));
     add_text(object, "next", kprof_found_next(found));
     cJSON *places = found->place_count > 0 ? add_array(object, "places") : NULL;
@@ -359,20 +359,20 @@ static cJSON *unknown_object(json_emitter *json, const kprof_found *found)
     return object;
 }
 
-static cJSON *verdict_object(json_emitter *json, const kprof_findings *findings)
+static cJSON *verdict_object(const kprof_findings *findings)
 {
     cJSON *object = cJSON_CreateObject();
     for (kprof_verdict_row i = 0; i < KPROF_VERDICT_ROWS; i++) {
         kprof_verdict_text row = kprof_verdict_describe(findings, i, false);
         if (i == KPROF_ROW_NEXT) {
-            add(object, row.key, kprof_json_take(&json->base, &row.name));
+            add(object, row.key, kprof_json_take(&row.name));
         } else if (row.name.length == 0 && (i != KPROF_ROW_BEST || !row.is_known)) {
             add(object, row.key, cJSON_CreateNull());
         } else {
             cJSON *line = add_object(object, row.key);
-            add(line, i == KPROF_ROW_BEST ? "id" : "name", kprof_json_take(&json->base, &row.name));
+            add(line, i == KPROF_ROW_BEST ? "id" : "name", kprof_json_take(&row.name));
             add(line, "pct", kprof_json_number(row.value));
-            add(line, "text", kprof_json_take(&json->base, &row.text));
+            add(line, "text", kprof_json_take(&row.text));
         }
         kprof_verdict_text_free(&row);
     }
@@ -383,13 +383,13 @@ static cJSON *verdict_object(json_emitter *json, const kprof_findings *findings)
 static void json_verdict(kprof_emitter *emitter, const kprof_emit_findings *all)
 {
     json_emitter *json = of(emitter);
-    add(json->launch, "verdict", verdict_object(json, all->findings));
+    add(json->launch, "verdict", verdict_object(all->findings));
     cJSON *found = add_array(json->launch, "findings");
     cJSON *unknown = add_array(json->launch, "not_evaluated");
     for (size_t i = 0; i < all->told_count; i++) {
         const kprof_found *item = all->told[i];
         if (item->state == KPROF_FOUND)
-            cJSON_AddItemToArray(found, found_object(json, item));
+            cJSON_AddItemToArray(found, found_object(item));
         else if (item->state == KPROF_FOUND_UNKNOWN)
             cJSON_AddItemToArray(unknown, unknown_object(json, item));
     }

@@ -99,17 +99,14 @@ static void put_value(markdown_emitter *markdown, const kprof_emit_field *field)
     kprof_strbuf value = KPROF_STRBUF_INIT;
     markdown->has_excess = markdown->has_excess || (field->is_value && kprof_is_excess(field->real, field->unit));
     kprof_field_describe(field, markdown->base.options->base_units, &value);
-    put_text(&markdown->line, value.length ? value.data : "");
-    markdown->line.failed = markdown->line.failed || value.failed;
+    put_text(&markdown->line, kprof_strbuf_text(&value));
     kprof_strbuf_free(&value);
 }
 
 static void end_line(markdown_emitter *markdown)
 {
-    if (markdown->line.failed)
-        markdown->base.status = KPROF_NO_MEMORY;
     kprof_strbuf_append(&markdown->line, "\n", 1);
-    kprof_output_put(markdown->base.out, markdown->line.data, markdown->line.failed ? 0 : markdown->line.length);
+    kprof_output_put(markdown->base.out, kprof_strbuf_text(&markdown->line), markdown->line.length);
     kprof_strbuf_clear(&markdown->line);
 }
 
@@ -239,7 +236,7 @@ static void markdown_row(kprof_emitter *emitter, const kprof_emit_record *row)
 {
     markdown_emitter *markdown = of(emitter);
     const char *heading = kprof_record_heading(row);
-    const char *last = markdown->in_table && markdown->heading.length ? markdown->heading.data : "";
+    const char *last = markdown->in_table ? kprof_strbuf_text(&markdown->heading) : "";
     if (!kprof_record_is_shown(row))
         return;
     if (heading && strcmp(heading, last) != 0) {
@@ -253,15 +250,16 @@ static void markdown_row(kprof_emitter *emitter, const kprof_emit_record *row)
     show_cells(markdown, row);
 }
 
-/* "**heading**: text", a paragraph of its own. */
-static void put_bold(markdown_emitter *markdown, const char *mark, const char *heading, const char *text)
+/* "**heading**: text", a paragraph of its own, or part of a list; frees the text. */
+static void put_bold(markdown_emitter *markdown, const char *mark, const char *heading, kprof_strbuf *text)
 {
     kprof_strbuf_printf(&markdown->line, "%s**", mark);
     put_text(&markdown->line, heading);
-    kprof_strbuf_puts(&markdown->line, "**");
-    put_text(&markdown->line, text);
+    kprof_strbuf_puts(&markdown->line, *mark == '-' ? "**: " : "**");
+    put_text(&markdown->line, kprof_strbuf_text(text));
     end_line(markdown);
     markdown->in_table = false;
+    kprof_strbuf_free(text);
 }
 
 /* A list: what limits the launch, and what to do. */
@@ -270,38 +268,21 @@ static void markdown_verdict(kprof_emitter *emitter, const kprof_emit_findings *
     begin_block(of(emitter));
     for (kprof_verdict_row i = 0; i < KPROF_VERDICT_ROWS; i++) {
         kprof_verdict_text row = kprof_emit_verdict_row(all, i, emitter->options->base_units);
-        kprof_strbuf line = KPROF_STRBUF_INIT;
-        kprof_strbuf_printf(&line, ": %s", row.text.length > 0 ? row.text.data : "");
-        if (row.text.failed || line.failed)
-            emitter->status = KPROF_NO_MEMORY;
-        else if (row.text.length > 0)
-            put_bold(of(emitter), "- ", row.label, line.data);
-        kprof_strbuf_free(&line);
+        if (row.text.length > 0)
+            put_bold(of(emitter), "- ", row.label, &row.text);
         kprof_verdict_text_free(&row);
     }
-    kprof_strbuf names = KPROF_STRBUF_INIT, line = KPROF_STRBUF_INIT;
-    if (kprof_emit_not_evaluated(all, &names) != KPROF_OK)
-        names.failed = true;
+    kprof_strbuf names = KPROF_STRBUF_INIT;
+    kprof_emit_not_evaluated(emitter, all, &names);
     if (names.length > 0)
-        kprof_strbuf_printf(&line, ": %s", names.data);
-    if (names.failed || line.failed)
-        emitter->status = KPROF_NO_MEMORY;
-    else if (line.length > 0)
-        put_bold(of(emitter), "- ", "Not evaluated", line.data);
-    kprof_strbuf_free(&names);
-    kprof_strbuf_free(&line);
+        put_bold(of(emitter), "- ", "Not evaluated", &names);
 }
 
 static void markdown_hot_line(kprof_emitter *emitter, const kprof_hot_line *line)
 {
     kprof_strbuf text = KPROF_STRBUF_INIT;
-    kprof_strbuf_puts(&text, ": ");
     kprof_hot_line_describe(line, &text);
-    if (text.failed)
-        emitter->status = KPROF_NO_MEMORY;
-    else
-        put_bold(of(emitter), "- ", "Hottest", text.data);
-    kprof_strbuf_free(&text);
+    put_bold(of(emitter), "- ", "Hottest", &text);
 }
 
 static void put_paragraph(markdown_emitter *markdown, const char *text)
@@ -318,18 +299,14 @@ static void markdown_table(kprof_emitter *emitter, const kprof_emit_table *table
     kprof_strbuf note = KPROF_STRBUF_INIT;
     kprof_emit_cells(emitter, table);
     kprof_table_describe_excess(table, &note);
-    if (note.failed)
-        emitter->status = KPROF_NO_MEMORY;
-    else if (note.length > 0)
+    if (note.length > 0)
         kprof_strbuf_printf(&of(emitter)->notes, "%s%s", of(emitter)->notes.length > 0 ? ". " : "", note.data);
     kprof_strbuf_free(&note);
 }
 
 static void end_values(markdown_emitter *markdown)
 {
-    if (markdown->notes.failed)
-        markdown->base.status = KPROF_NO_MEMORY;
-    else if (markdown->notes.length > 0)
+    if (markdown->notes.length > 0)
         put_paragraph(markdown, markdown->notes.data);
     kprof_strbuf_clear(&markdown->notes);
 }
@@ -353,11 +330,7 @@ static void markdown_finding(kprof_emitter *emitter, const kprof_found *found)
     kprof_strbuf_puts(&text, ". ");
     kprof_found_say(found, emitter->options->base_units, &text);
     begin_block(of(emitter));
-    if (text.failed)
-        emitter->status = KPROF_NO_MEMORY;
-    else
-        put_bold(of(emitter), "> ", found->finding->name, text.data);
-    kprof_strbuf_free(&text);
+    put_bold(of(emitter), "> ", found->finding->name, &text);
 }
 
 static void markdown_free(kprof_emitter *emitter)

@@ -90,10 +90,7 @@ static void perfetto_launches_begin(kprof_emitter *emitter)
         const kprof_model_process *process = &model->processes[i];
         kprof_strbuf name = KPROF_STRBUF_INIT;
         kprof_strbuf_printf(&name, "%s (%lld on %s)", process->name, (long long)process->pid, process->host);
-        if (name.failed)
-            emitter->status = KPROF_NO_MEMORY;
-        else
-            write_name(trace, (int64_t)i + 1, 0, name.data);
+        write_name(trace, (int64_t)i + 1, 0, kprof_strbuf_text(&name));
         kprof_strbuf_free(&name);
     }
 }
@@ -130,11 +127,8 @@ static void add_samples(perfetto_emitter *trace, const kprof_model_launch *launc
     kprof_strbuf text = KPROF_STRBUF_INIT, note = KPROF_STRBUF_INIT;
     kprof_samples_describe(launch, &text);
     kprof_samples_note(trace->base.launches.model, launch->samples, &note);
-    if (text.failed || note.failed)
-        trace->base.status = KPROF_NO_MEMORY;
-    else
-        add_text(trace->args, "samples", text.data);
-    if (trace->base.status == KPROF_OK && note.length > 0)
+    add_text(trace->args, "samples", kprof_strbuf_text(&text));
+    if (note.length > 0)
         add_text(trace->args, "samples_note", note.data);
     kprof_strbuf_free(&text);
     kprof_strbuf_free(&note);

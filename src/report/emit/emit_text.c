@@ -88,6 +88,13 @@ static void put_lines(kprof_emitter *emitter, text_block block, const char *text
     }
 }
 
+/* Print a text and free it; an empty one prints nothing. */
+static void put_buffer(kprof_emitter *emitter, text_block block, kprof_strbuf *text)
+{
+    put_lines(emitter, block, kprof_strbuf_text(text));
+    kprof_strbuf_free(text);
+}
+
 static void blank_line(text_emitter *text)
 {
     if (text->begun)
@@ -146,12 +153,9 @@ static void show_heading(kprof_emitter *emitter, const kprof_model_launch *launc
     const size_t length = (size_t)describe_launch(launch, shape), width = text_width(emitter);
     const char *name = shown_name(emitter, launch->kernel);
     if (width == SIZE_MAX || kprof_text_width(name) + length <= width) {
-        char *heading = NULL;
-        if (asprintf(&heading, "%s%s", name, shape) < 0)
-            emitter->status = KPROF_NO_MEMORY;
-        else
-            put_styled(emitter, STYLE_HEADING, heading);
-        free(heading);
+        kprof_strbuf heading = KPROF_STRBUF_INIT;
+        kprof_strbuf_printf(&heading, "%s%s", name, shape);
+        put_buffer(emitter, (text_block){STYLE_HEADING, 0, SIZE_MAX, true}, &heading);
         return;
     }
     put_styled(emitter, STYLE_HEADING, name);
@@ -160,12 +164,9 @@ static void show_heading(kprof_emitter *emitter, const kprof_model_launch *launc
 
 static void show_note(kprof_emitter *emitter, const char *what, const char *text)
 {
-    char *note = NULL;
-    if (asprintf(&note, "%s: %s", what, text) < 0)
-        emitter->status = KPROF_NO_MEMORY;
-    else
-        put_lines(emitter, (text_block){STYLE_NOTE, 2, text_width(emitter), false}, note);
-    free(note);
+    kprof_strbuf note = KPROF_STRBUF_INIT;
+    kprof_strbuf_printf(&note, "%s: %s", what, text);
+    put_buffer(emitter, (text_block){STYLE_NOTE, 2, text_width(emitter), false}, &note);
 }
 
 static void show_disagreements(kprof_emitter *emitter, const kprof_model_launch *launch)
@@ -177,13 +178,10 @@ static void show_disagreements(kprof_emitter *emitter, const kprof_model_launch 
         return;
     for (size_t i = 0; i < count; i++) {
         kprof_human spread = kprof_units_human(found[i].spread_pct, "%", false);
-        char *text = NULL;
-        if (asprintf(&text, "the passes disagree: %s differs by %s %s between them", found[i].witness, spread.number,
-                     spread.unit) < 0)
-            emitter->status = KPROF_NO_MEMORY;
-        else
-            show_note(emitter, "Note", text);
-        free(text);
+        kprof_strbuf text = KPROF_STRBUF_INIT;
+        kprof_strbuf_printf(&text, "Note: the passes disagree: %s differs by %s %s between them", found[i].witness,
+                            spread.number, spread.unit);
+        put_buffer(emitter, (text_block){STYLE_NOTE, 2, text_width(emitter), false}, &text);
     }
     kprof_disagreements_free(found, count);
 }
@@ -235,11 +233,7 @@ static void show_columns(kprof_emitter *emitter, const kprof_model_launch *launc
         const kprof_emit_field field = kprof_field_of_launch(&texts, i, shape);
         kprof_strbuf_printf(&line, "%s: ", field.label);
         kprof_field_describe(&field, emitter->options->base_units, &line);
-        if (line.failed)
-            emitter->status = KPROF_NO_MEMORY;
-        else
-            put_lines(emitter, (text_block){STYLE_PLAIN, 2, text_width(emitter), false}, line.data);
-        kprof_strbuf_free(&line);
+        put_buffer(emitter, (text_block){STYLE_PLAIN, 2, text_width(emitter), false}, &line);
     }
     if (emitter->status == KPROF_OK && texts.samples_note.length > 0)
         show_note(emitter, "Note", texts.samples_note.data);
@@ -256,14 +250,8 @@ static void show_origin(kprof_emitter *emitter, const kprof_model_launch *launch
         describe_one_launch(launch, &origin);
     if (emitter->launches.in_sections) /* it tells the passes of each value */
         describe_joining(emitter, launch, &joining);
-    if (origin.failed || joining.failed)
-        emitter->status = KPROF_NO_MEMORY;
-    else
-        put_lines(emitter, lines, origin.data);
-    if (emitter->status == KPROF_OK && joining.length > 0)
-        put_lines(emitter, lines, joining.data);
-    kprof_strbuf_free(&origin);
-    kprof_strbuf_free(&joining);
+    put_buffer(emitter, lines, &origin);
+    put_buffer(emitter, lines, &joining);
     show_columns(emitter, launch);
     if (*launch->reason)
         show_note(emitter, kprof_model_is_missing(launch) ? "Not measured" : "Note", launch->reason);
@@ -315,18 +303,14 @@ static void show_section(text_emitter *text, const char *in_short)
 {
     kprof_emitter *emitter = &text->base;
     const kprof_section *section = text->section;
-    char *line = NULL;
+    kprof_strbuf line = KPROF_STRBUF_INIT;
     text->section = NULL;
-    if (asprintf(&line, "%s%s", section->name, in_short) < 0) {
-        emitter->status = KPROF_NO_MEMORY;
-        return;
-    }
+    kprof_strbuf_printf(&line, "%s%s", section->name, in_short);
     /* Sections of a line each stand below each other. */
     if (!*in_short || !text->follows_idle)
         kprof_output_puts(emitter->out, "\n");
     text->follows_idle = *in_short;
-    put_lines(emitter, (text_block){STYLE_SECTION, 2, width_of(emitter), false}, line);
-    free(line);
+    put_buffer(emitter, (text_block){STYLE_SECTION, 2, width_of(emitter), false}, &line);
     if (emitter->options->details_help && section->help)
         put_lines(emitter, (text_block){STYLE_PLAIN, 2, width_of(emitter), true}, section->help);
 }
@@ -408,18 +392,16 @@ static void put_value_columns(kprof_emitter *emitter, kprof_grid *grid, const kp
 }
 
 /* "pass 1", "passes 1-3 5", in the next cell or below the row that ends with the latest one. */
-static void put_passes(kprof_emitter *emitter, kprof_grid *grid, const kprof_emit_metric *metric, bool in_cell)
+static void put_passes(kprof_grid *grid, const kprof_emit_metric *metric, bool in_cell)
 {
-    char *text = NULL;
-    if (asprintf(&text, "%s %s", metric->pass_count == 1 ? "pass" : "passes", metric->passes) < 0) {
-        emitter->status = KPROF_NO_MEMORY;
-        return;
-    }
+    kprof_strbuf text = KPROF_STRBUF_INIT;
+    if (metric->pass_count > 0)
+        kprof_strbuf_printf(&text, "%s %s", metric->pass_count == 1 ? "pass" : "passes", metric->passes);
     if (in_cell)
-        kprof_grid_add(grid, metric->pass_count > 0 ? text : "", "");
+        kprof_grid_add(grid, kprof_strbuf_text(&text), "");
     else if (metric->pass_count > 0)
-        kprof_grid_note(grid, NULL, text);
-    free(text);
+        kprof_grid_note(grid, NULL, kprof_strbuf_text(&text));
+    kprof_strbuf_free(&text);
 }
 
 /* Return the meaning of a metric: the section's help, or else the description from CUPTI. */
@@ -452,10 +434,10 @@ static void text_metric(kprof_emitter *emitter, const kprof_emit_metric *metric)
     put_value_columns(emitter, items, metric);
     const bool has_passes = has_pass_column(emitter);
     if (has_passes)
-        put_passes(emitter, items, metric, true);
+        put_passes(items, metric, true);
     put_bar(items, metric);
     if (!in_sections && !has_passes)
-        put_passes(emitter, items, metric, false);
+        put_passes(items, metric, false);
     put_help(emitter, items, help_of(emitter, metric));
 }
 
@@ -547,10 +529,8 @@ static void show_folded(kprof_emitter *emitter, const kprof_emit_table *table, s
         if (is_zero_row(table, table->order[i]))
             kprof_strbuf_printf(&names, "%s%s", named++ ? ", " : "", label ? label : "");
     }
-    if (names.failed)
-        emitter->status = KPROF_NO_MEMORY;
-    else if (kprof_text_width(names.data) + 4 <= width_of(emitter))
-        kprof_output_printf(emitter->out, "    %s\n", names.data);
+    if (kprof_text_width(kprof_strbuf_text(&names)) + 4 <= width_of(emitter))
+        kprof_output_printf(emitter->out, "    %s\n", kprof_strbuf_text(&names));
     else
         kprof_output_printf(emitter->out, "    Zero: %zu more rows\n", count);
     kprof_strbuf_free(&names);
@@ -579,15 +559,10 @@ static void text_table(kprof_emitter *emitter, const kprof_emit_table *table)
     kprof_grid_free(&grid);
     kprof_strbuf excess = KPROF_STRBUF_INIT;
     kprof_table_describe_excess(table, &excess);
-    if (excess.failed)
-        emitter->status = KPROF_NO_MEMORY;
-    else if (excess.length > 0)
-        put_lines(emitter, (text_block){STYLE_PLAIN, 4, width_of(emitter), false}, excess.data);
-    kprof_strbuf_free(&excess);
+    put_buffer(emitter, (text_block){STYLE_PLAIN, 4, width_of(emitter), false}, &excess);
     if (folded > 0)
         show_folded(emitter, table, folded);
-    if (!kprof_plot_chain(emitter->out, table, emitter->options->base_units, width_of(emitter)))
-        emitter->status = KPROF_NO_MEMORY;
+    kprof_plot_chain(emitter->out, table, emitter->options->base_units, width_of(emitter));
 }
 
 static void put_human(kprof_emitter *emitter, kprof_grid *grid, double value, const char *unit)
@@ -640,11 +615,7 @@ static void show_idle(kprof_emitter *emitter, const kprof_emit_roofline *rooflin
         if (is_hidden(emitter, &rooflines[i]))
             kprof_strbuf_printf(&names, "%s%s", names.length > 0 ? ", " : "No work: ", rooflines[i].label);
     }
-    if (names.failed)
-        emitter->status = KPROF_NO_MEMORY;
-    else if (names.length > 0)
-        put_lines(emitter, (text_block){STYLE_PLAIN, 4, width_of(emitter), false}, names.data);
-    kprof_strbuf_free(&names);
+    put_buffer(emitter, (text_block){STYLE_PLAIN, 4, width_of(emitter), false}, &names);
 }
 
 static void show_legend(kprof_emitter *emitter, const kprof_emit_roofline *rooflines, size_t count)
@@ -710,9 +681,7 @@ typedef struct text_list {
 
 static void end_line(text_list *list, const char *end)
 {
-    if (list->line.failed)
-        list->emitter->status = KPROF_NO_MEMORY;
-    else if (list->line.length > 0)
+    if (list->line.length > 0)
         kprof_output_printf(list->emitter->out, "      %s%s\n", list->line.data, end);
     kprof_strbuf_clear(&list->line);
 }
@@ -787,17 +756,11 @@ static void text_launch_end(kprof_emitter *emitter)
 /* "Not evaluated: PartialSectors (needs ...)" */
 static void show_not_evaluated(kprof_emitter *emitter, const kprof_emit_findings *findings)
 {
-    kprof_strbuf line = KPROF_STRBUF_INIT, names = KPROF_STRBUF_INIT;
-    if (kprof_emit_not_evaluated(findings, &names) != KPROF_OK)
-        names.failed = true;
-    if (names.length > 0)
-        kprof_strbuf_printf(&line, "Not evaluated: %s", names.data);
-    if (names.failed || line.failed)
-        emitter->status = KPROF_NO_MEMORY;
-    else if (line.length > 0)
-        put_lines(emitter, (text_block){STYLE_PLAIN, 2, width_of(emitter), true}, line.data);
-    kprof_strbuf_free(&names);
-    kprof_strbuf_free(&line);
+    kprof_strbuf line = KPROF_STRBUF_INIT;
+    if (findings->open_count > 0)
+        kprof_strbuf_puts(&line, "Not evaluated: ");
+    kprof_emit_not_evaluated(emitter, findings, &line);
+    put_buffer(emitter, (text_block){STYLE_PLAIN, 2, width_of(emitter), true}, &line);
 }
 
 static void text_verdict(kprof_emitter *emitter, const kprof_emit_findings *findings)
@@ -808,12 +771,9 @@ static void text_verdict(kprof_emitter *emitter, const kprof_emit_findings *find
         kprof_verdict_text row = kprof_emit_verdict_row(findings, i, base_units);
         kprof_strbuf_puts(&row.text, i == KPROF_ROW_NEXT && findings->next ? " below" : "");
         const bool is_shown = row.text.length > 0 && (row.is_known || !of(emitter)->hides_missing);
-        if (row.text.failed)
-            emitter->status = KPROF_NO_MEMORY;
-        if (is_shown && !row.text.failed) {
-            kprof_output_puts(emitter->out, has_rows ? "" : "\n");
+        kprof_output_puts(emitter->out, is_shown && !has_rows ? "\n" : "");
+        if (is_shown)
             kprof_text_labelled(emitter->out, (kprof_text_place){2, width_of(emitter)}, row.label, row.text.data);
-        }
         has_rows = has_rows || is_shown;
         kprof_verdict_text_free(&row);
     }
@@ -826,10 +786,7 @@ static void text_hot_line(kprof_emitter *emitter, const kprof_hot_line *line)
     kprof_strbuf text = KPROF_STRBUF_INIT;
     kprof_hot_line_describe(line, &text);
     kprof_output_puts(emitter->out, of(emitter)->has_verdict ? "" : "\n");
-    if (text.failed)
-        emitter->status = KPROF_NO_MEMORY;
-    else
-        kprof_text_labelled(emitter->out, (kprof_text_place){2, width_of(emitter)}, "Hottest", text.data);
+    kprof_text_labelled(emitter->out, (kprof_text_place){2, width_of(emitter)}, "Hottest", kprof_strbuf_text(&text));
     kprof_strbuf_free(&text);
 }
 
@@ -849,7 +806,7 @@ static void put_series(kprof_emitter *emitter, const kprof_launch_timeline *time
     kprof_strbuf_printf(&text, "%s: mean %s%s%s, most %s%s%s", label ? label : "", mean.number, *mean.unit ? " " : "",
                         mean.unit, top.number, *top.unit ? " " : "", top.unit);
     free(label);
-    kprof_output_printf(emitter->out, "    %s\n      %s\n", text.failed ? "" : text.data, line);
+    kprof_output_printf(emitter->out, "    %s\n      %s\n", kprof_strbuf_text(&text), line);
     kprof_strbuf_free(&text);
 }
 
@@ -866,14 +823,10 @@ static void text_over_time(kprof_emitter *emitter, const kprof_launch_timeline *
         put_series(emitter, timeline, &timeline->series[i]);
 }
 
-/* Print a paragraph of a finding and free it. An empty one prints nothing. */
+/* Print a paragraph of a finding and free it. */
 static void put_paragraph(kprof_emitter *emitter, kprof_strbuf *paragraph)
 {
-    if (paragraph->failed)
-        emitter->status = KPROF_NO_MEMORY;
-    else if (paragraph->length > 0)
-        put_lines(emitter, (text_block){STYLE_PLAIN, 6, width_of(emitter), true}, paragraph->data);
-    kprof_strbuf_free(paragraph);
+    put_buffer(emitter, (text_block){STYLE_PLAIN, 6, width_of(emitter), true}, paragraph);
 }
 
 static void show_paragraph(kprof_emitter *emitter, const kprof_found *found, const char *text)
@@ -925,11 +878,7 @@ static void text_finding(kprof_emitter *emitter, const kprof_found *found)
     begin_part(text);
     kprof_strbuf_printf(&heading, "! %s", finding->name);
     kprof_found_describe(found, &heading);
-    if (heading.failed)
-        emitter->status = KPROF_NO_MEMORY;
-    else
-        put_lines(emitter, (text_block){STYLE_NOTE, 4, width_of(emitter), false}, heading.data);
-    kprof_strbuf_free(&heading);
+    put_buffer(emitter, (text_block){STYLE_NOTE, 4, width_of(emitter), false}, &heading);
     show_paragraph(emitter, found, finding->message);
     show_paragraph(emitter, found, finding->advice);
     kprof_strbuf where = KPROF_STRBUF_INIT;
@@ -987,9 +936,8 @@ static void show_block(kprof_emitter *emitter, const kprof_emit_record *record)
         kprof_strbuf value = KPROF_STRBUF_INIT;
         kprof_field_describe(field, emitter->options->base_units, &value);
         kprof_grid_add(&grid, field->label, "");
-        kprof_grid_add(&grid, value.length ? value.data : "", "");
+        kprof_grid_add(&grid, kprof_strbuf_text(&value), "");
         mark_disagreeing(of(emitter), &grid, field->disagrees);
-        grid.failed = grid.failed || value.failed;
         kprof_strbuf_free(&value);
     }
     print_grid(of(emitter), &grid, 2);
@@ -1042,10 +990,7 @@ static void add_note(text_emitter *text, const kprof_emit_field *field)
     kprof_strbuf note = KPROF_STRBUF_INIT;
     describe_field(&text->base, field, &note);
     text->rows.width = width_of(&text->base);
-    if (note.failed)
-        text->base.status = KPROF_NO_MEMORY;
-    else
-        kprof_grid_note(&text->rows, field->plain ? NULL : field->label, note.data);
+    kprof_grid_note(&text->rows, field->plain ? NULL : field->label, kprof_strbuf_text(&note));
     kprof_strbuf_free(&note);
 }
 
@@ -1091,14 +1036,8 @@ static void show_record_heading(kprof_emitter *emitter, const kprof_emit_record 
             kprof_strbuf_printf(&heading, "%s ", field->label);
         describe_field(emitter, field, &heading);
     }
-    char *text = kprof_strbuf_take(&heading);
-    if (!text) {
-        emitter->status = KPROF_NO_MEMORY;
-        return;
-    }
     kprof_output_puts(emitter->out, "\n");
-    put_lines(emitter, (text_block){STYLE_HEADING, 0, text_width(emitter), false}, text);
-    free(text);
+    put_buffer(emitter, (text_block){STYLE_HEADING, 0, text_width(emitter), false}, &heading);
 }
 
 static void text_record_begin(kprof_emitter *emitter, const kprof_emit_record *record)

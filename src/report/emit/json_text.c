@@ -23,20 +23,18 @@ cJSON *kprof_json_integer(int64_t value)
     return cJSON_CreateRaw(text);
 }
 
-cJSON *kprof_json_take(kprof_emitter *emitter, kprof_strbuf *text)
+cJSON *kprof_json_take(kprof_strbuf *text)
 {
-    if (text->failed)
-        emitter->status = KPROF_NO_MEMORY;
     cJSON *value = text->length > 0 ? cJSON_CreateString(text->data) : cJSON_CreateNull();
     kprof_strbuf_free(text);
     return value;
 }
 
-cJSON *kprof_json_found(kprof_emitter *emitter, const kprof_found *found, const char *text)
+cJSON *kprof_json_found(const kprof_found *found, const char *text)
 {
     kprof_strbuf line = KPROF_STRBUF_INIT;
     kprof_found_text(found, text, false, &line);
-    return kprof_json_take(emitter, &line);
+    return kprof_json_take(&line);
 }
 
 cJSON *kprof_json_cell(const kprof_column *column, const kprof_cell *cell)

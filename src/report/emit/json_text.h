@@ -19,9 +19,9 @@ cJSON *kprof_json_cell(const kprof_column *column, const kprof_cell *cell);
 cJSON *kprof_json_what_if(const kprof_what_if *curve);
 
 /* Take a text over; null when it is empty. */
-cJSON *kprof_json_take(kprof_emitter *emitter, kprof_strbuf *text);
+cJSON *kprof_json_take(kprof_strbuf *text);
 /* A text of a finding with its values, as people read it. */
-cJSON *kprof_json_found(kprof_emitter *emitter, const kprof_found *found, const char *text);
+cJSON *kprof_json_found(const kprof_found *found, const char *text);
 
 /* Write JSON, in which anything may stand in strings. */
 void kprof_json_put_text(kprof_output *out, const char *text);

@@ -312,36 +312,33 @@ static void put_chain(kprof_strbuf lines[2], const kprof_table *table, const kpr
     const char *first = table->rows[0].label;
     kprof_strbuf_printf(&lines[0], "%.*s", (int)(strstr(first, BETWEEN) - first), first);
     for (size_t i = 0; i < table->row_count; i++) {
-        const size_t column = lines[0].failed ? 0 : kprof_text_width(lines[0].data);
+        const size_t column = kprof_text_width(kprof_strbuf_text(&lines[0]));
         kprof_strbuf_printf(&lines[1], "%*s", (int)(column - lines[1].length), "");
-        put_arrow(&lines[0], cells[2 * i].data, room, true);
-        put_arrow(&lines[1], cells[2 * i + 1].data, room, false);
+        put_arrow(&lines[0], kprof_strbuf_text(&cells[2 * i]), room, true);
+        put_arrow(&lines[1], kprof_strbuf_text(&cells[2 * i + 1]), room, false);
         kprof_strbuf_puts(&lines[0], second_unit(table->rows[i].label));
     }
 }
 
-bool kprof_plot_chain(kprof_output *out, const kprof_emit_table *table, bool base_units, size_t width)
+void kprof_plot_chain(kprof_output *out, const kprof_emit_table *table, bool base_units, size_t width)
 {
     enum { ROWS_MAX = 8, DASHES = 6, ROOM_MAX = 40 };
     const kprof_table *rows = table->table;
     kprof_strbuf cells[2 * ROWS_MAX] = {{0}}, lines[2] = {{0}};
     if (rows->row_count > ROWS_MAX || !is_chain(rows))
-        return true;
+        return;
     size_t room = 0;
-    bool is_whole = true;
     for (size_t i = 0; i < 2 * rows->row_count; i++) {
         const kprof_emit_metric *metric = table->cells[i / 2 * rows->column_count + i % 2];
         const kprof_human human =
             kprof_units_human(metric ? metric->value : NAN, metric ? metric->unit : "", base_units);
         kprof_human_put(&human, &cells[i]);
-        is_whole = is_whole && !cells[i].failed;
-        const size_t needed = is_whole ? kprof_text_width(cells[i].data) + strlen("<  ") + DASHES : 0;
+        const size_t needed = kprof_text_width(kprof_strbuf_text(&cells[i])) + strlen("<  ") + DASHES;
         room = needed > room ? needed : room;
     }
-    if (is_whole && room <= ROOM_MAX)
+    if (room <= ROOM_MAX)
         put_chain(lines, rows, cells, room);
-    is_whole = is_whole && !lines[0].failed && !lines[1].failed;
-    const bool is_drawn = is_whole && lines[0].length > 0 && CHAIN_INDENT + kprof_text_width(lines[0].data) <= width;
+    const bool is_drawn = lines[0].length > 0 && CHAIN_INDENT + kprof_text_width(lines[0].data) <= width;
     for (int i = 0; is_drawn && i < 2; i++) {
         kprof_output_repeat(out, ' ', CHAIN_INDENT);
         kprof_output_put(out, lines[i].data, lines[i].length - (i == 1)); /* no space ends a line */
@@ -351,5 +348,4 @@ bool kprof_plot_chain(kprof_output *out, const kprof_emit_table *table, bool bas
         kprof_strbuf_free(&cells[i]);
     kprof_strbuf_free(&lines[0]);
     kprof_strbuf_free(&lines[1]);
-    return is_whole;
 }

@@ -16,7 +16,7 @@ bool kprof_plot_rooflines(kprof_output *out, const kprof_emit_roofline *roofline
 
 /* Draw a table as a chain of units, in two lines: what each reads of the next one, and what it writes. The rows of such
  * a table are "SM and L1", "L1 and L2" and so on, and its first two columns what is read and written. Nothing is drawn
- * of other tables, or where `width` columns are too few. False when out of memory. */
-bool kprof_plot_chain(kprof_output *out, const kprof_emit_table *table, bool base_units, size_t width);
+ * of other tables, or where `width` columns are too few. */
+void kprof_plot_chain(kprof_output *out, const kprof_emit_table *table, bool base_units, size_t width);
 
 #endif

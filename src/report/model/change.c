@@ -188,7 +188,7 @@ static kprof_status ask_for_unit(const char *text)
     kprof_status status = kprof_fail(KPROF_USAGE,
                                      "--fail-on \"%s\": the limit has no unit; give \"%s%%\"%s for percent of the "
                                      "baseline, or \"%sus\" for a time (in ns, us, ms or s)",
-                                     text, text, same.length ? same.data : "", text);
+                                     text, text, kprof_strbuf_text(&same), text);
     kprof_strbuf_free(&same);
     return status;
 }

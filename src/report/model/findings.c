@@ -497,5 +497,5 @@ void kprof_verdict_text_free(kprof_verdict_text *row)
 
 const char *kprof_verdict_known_text(const kprof_verdict_text *row)
 {
-    return row->is_known && row->text.length ? row->text.data : NULL;
+    return row->is_known ? kprof_strbuf_or_null(&row->text) : NULL;
 }

@@ -129,7 +129,7 @@ static kprof_status take_any(const name_list *list, const char *path, const kpro
         kprof_log(KPROF_LOG_INFO, "%s: not in this report: %s", path, lacking.data);
     else if (status == KPROF_OK && lacking.length > 0)
         status = kprof_fail(KPROF_UNKNOWN_NAME, "%s: --set: the report has no section of these sets (%s)%s", path,
-                            lacking.data, hint.length ? hint.data : "");
+                            lacking.data, kprof_strbuf_text(&hint));
     kprof_strbuf_free(&lacking);
     kprof_strbuf_free(&hint);
     return status;

@@ -319,7 +319,7 @@ static void show_kernel(kprof_emitter *emitter, const shares *all, const kernel_
     const kprof_source_spread spread = spread_of(all, own);
     kprof_strbuf text = KPROF_STRBUF_INIT;
     describe_note(own, &text);
-    kprof_emit_field note = kprof_field_folding(kprof_field_text("note", "Note", text.length ? text.data : NULL));
+    kprof_emit_field note = kprof_field_folding(kprof_field_text("note", "Note", kprof_strbuf_or_null(&text)));
     note.missing = "";
     const kprof_emit_field fields[] = {
         kprof_field_folding(kprof_field_plain(
@@ -338,8 +338,6 @@ static void show_kernel(kprof_emitter *emitter, const shares *all, const kernel_
         note,
     };
     kprof_show_record(emitter, fields, sizeof fields / sizeof *fields);
-    if (text.failed)
-        emitter->status = KPROF_NO_MEMORY;
     kprof_strbuf_free(&text);
 }
 

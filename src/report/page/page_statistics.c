@@ -65,7 +65,7 @@ static void show_group(const statistics_page *page, const kprof_group *group)
     char cc[24];
     snprintf(cc, sizeof cc, "%u.%u", group->device->record.cc_major, group->device->record.cc_minor);
     kprof_group_describe(page->groups, group, &part);
-    kprof_emit_field part_field = kprof_field_plain(kprof_field_text("group", "Group", part.length ? part.data : NULL));
+    kprof_emit_field part_field = kprof_field_plain(kprof_field_text("group", "Group", kprof_strbuf_or_null(&part)));
     const kprof_emit_field fields[] = {
         kprof_field_with_role(kprof_field_integer("process_id", "Process", group->process->pid), KPROF_ROLE_MACHINE),
         kprof_field_with_role(kprof_field_text("function", "Function", group->kernel->function), KPROF_ROLE_MACHINE),
@@ -89,8 +89,6 @@ static void show_group(const statistics_page *page, const kprof_group *group)
             show_metric(page, group, &shown->metrics[i]);
     }
     emitter->ops->record_end(emitter);
-    if (part.failed)
-        emitter->status = KPROF_NO_MEMORY;
     kprof_strbuf_free(&part);
 }
 

@@ -36,11 +36,6 @@ typedef struct row_texts {
     const kprof_page_shares *shares; /* NULL: the report is not merged of several */
 } row_texts;
 
-static const char *text_or_null(const kprof_strbuf *text)
-{
-    return text->length ? text->data : NULL;
-}
-
 static kprof_emit_field name_field(const row_texts *texts, const char *name)
 {
     const kprof_page_names *names = texts->names;
@@ -79,7 +74,7 @@ static void show_row(kprof_emitter *emitter, const kprof_ranked *row, const row_
     const kprof_verdict_text *limit = &texts->rows[KPROF_ROW_LIMIT], *stall = &texts->rows[KPROF_ROW_STALL],
                              *occupancy = &texts->rows[KPROF_ROW_OCCUPANCY];
     const kprof_found *finding = texts->findings ? texts->findings->verdict.best : NULL;
-    const kprof_emit_field part = kprof_field_text("group", "Group", text_or_null(&texts->part));
+    const kprof_emit_field part = kprof_field_text("group", "Group", kprof_strbuf_or_null(&texts->part));
     char cc[24];
     snprintf(cc, sizeof cc, "%u.%u", group->device->record.cc_major, group->device->record.cc_minor);
     const kprof_emit_field of[] = {
@@ -91,13 +86,13 @@ static void show_row(kprof_emitter *emitter, const kprof_ranked *row, const row_
     };
     const kprof_ranked_numbers numbers = kprof_ranked_describe(row);
     const kprof_emit_field verdict[] = {
-        machine(kprof_field_text("limit", "Limit", text_or_null(&limit->name))),
+        machine(kprof_field_text("limit", "Limit", kprof_strbuf_or_null(&limit->name))),
         machine(kprof_field_pct("limit_pct", "At", limit->value)),
-        line(kprof_field_text("limit_text", "Limited by", text_or_null(&limit->text)), NULL),
-        machine(kprof_field_text("stall", "Top stall", text_or_null(&stall->name))),
+        line(kprof_field_text("limit_text", "Limited by", kprof_strbuf_or_null(&limit->text)), NULL),
+        machine(kprof_field_text("stall", "Top stall", kprof_strbuf_or_null(&stall->name))),
         machine(kprof_field_pct("stall_pct", "Of a warp's time", stall->value)),
         line(kprof_field_text("stall_text", "Top stall", kprof_verdict_known_text(stall)), "not known"),
-        machine(kprof_field_text("occupancy", "Occupancy limited by", text_or_null(&occupancy->name))),
+        machine(kprof_field_text("occupancy", "Occupancy limited by", kprof_strbuf_or_null(&occupancy->name))),
         machine(kprof_field_pct("occupancy_pct", "Possible occupancy", occupancy->value)),
         line(kprof_field_text("occupancy_text", "Occupancy", kprof_verdict_known_text(occupancy)), "not known"),
         machine(kprof_field_text("finding", "Finding", finding ? finding->finding->id : NULL)),
@@ -111,8 +106,8 @@ static void show_row(kprof_emitter *emitter, const kprof_ranked *row, const row_
         machine(kprof_field_little_to_gain(texts->findings)),
         line(kprof_field_text("finding_text", "Worth most", kprof_verdict_known_text(&texts->rows[KPROF_ROW_BEST])),
              "no finding"),
-        line(kprof_field_text("next", "Look next", text_or_null(&texts->rows[KPROF_ROW_NEXT].name)), ""),
-        note(kprof_field_text("note", "Note", text_or_null(&texts->notes)), ""),
+        line(kprof_field_text("next", "Look next", kprof_strbuf_or_null(&texts->rows[KPROF_ROW_NEXT].name)), ""),
+        note(kprof_field_text("note", "Note", kprof_strbuf_or_null(&texts->notes)), ""),
     };
     char spread[512];
     kprof_emit_field fields[COUNT_OF(of) + KPROF_RANKED_NUMBERS + COUNT_OF(verdict) + SPREAD_FIELDS];
@@ -142,15 +137,9 @@ static void show_group(kprof_emitter *emitter, kprof_ranking *ranking, const kpr
                        .notes = KPROF_STRBUF_INIT};
     kprof_group_describe(&ranking->groups, row->group, &texts.part);
     kprof_group_note(&ranking->groups, row->group, &texts.notes);
-    bool failed = texts.part.failed || texts.notes.failed;
-    for (kprof_verdict_row i = 0; i < KPROF_VERDICT_ROWS; i++) {
+    for (kprof_verdict_row i = 0; i < KPROF_VERDICT_ROWS; i++)
         texts.rows[i] = findings ? kprof_verdict_describe(findings, i, base_units) : (kprof_verdict_text){.value = NAN};
-        failed = failed || texts.rows[i].name.failed || texts.rows[i].text.failed;
-    }
-    if (failed)
-        emitter->status = KPROF_NO_MEMORY;
-    else
-        show_row(emitter, row, &texts);
+    show_row(emitter, row, &texts);
     kprof_strbuf_free(&texts.part);
     kprof_strbuf_free(&texts.notes);
     for (kprof_verdict_row i = 0; i < KPROF_VERDICT_ROWS; i++)
