@@ -43,8 +43,8 @@ static kprof_status read_meaning(const kprof_json_place *place, const cJSON *val
     const bool is_expression = cJSON_HasObjectItem(value, "expression");
     const bool has_choice = is_expression || cJSON_HasObjectItem(value, "metric");
     kprof_json_place closest = {place, "closest", 0};
-    kprof_status status = kprof_json_get_strings(place, value, "closest", &alias->closest);
-    if (status == KPROF_OK && is_expression && !(alias->item.name = value_name(alias->name)))
+    kprof_status status = KPROF_OK;
+    if (is_expression && !(alias->item.name = value_name(alias->name)))
         status = KPROF_NO_MEMORY;
     if (status == KPROF_OK && (has_choice || !cJSON_HasObjectItem(value, "closest")))
         status = kprof_item_choices_read(place, value, &alias->item);
@@ -55,22 +55,21 @@ static kprof_status read_meaning(const kprof_json_place *place, const cJSON *val
 
 static kprof_status read_alias(const kprof_json_place *place, const cJSON *value, void *element)
 {
-    static const char *const keys[] = {"name", "metric",  "expression", "alternatives", "unit", "optional",
-                                       "help", "closest", NULL};
+    static const kprof_json_field fields[] = {KPROF_JSON_FIELD(kprof_alias, "name", TEXT, name, .is_needed = true),
+                                              KPROF_JSON_FIELD(kprof_alias, "help", TEXT, item.help),
+                                              KPROF_JSON_FIELD(kprof_alias, "unit", TEXT, item.unit),
+                                              KPROF_JSON_FIELD(kprof_alias, "optional", FLAG, item.optional),
+                                              KPROF_JSON_FIELD(kprof_alias, "closest", TEXTS, closest),
+                                              {.key = "metric", .kind = KPROF_JSON_OTHER},
+                                              {.key = "expression", .kind = KPROF_JSON_OTHER},
+                                              {.key = "alternatives", .kind = KPROF_JSON_OTHER},
+                                              {.key = NULL}};
     kprof_alias *alias = element;
-    kprof_status status = kprof_json_check_object(place, value, keys);
-    if (status == KPROF_OK)
-        status = kprof_json_require_string(place, value, "name", &alias->name);
+    kprof_status status = kprof_json_read(place, value, fields, alias);
     if (status == KPROF_OK)
         status = check_name(place, alias->name);
     if (status == KPROF_OK && !(alias->item.label = kprof_strdup(alias->name)))
         status = KPROF_NO_MEMORY;
-    if (status == KPROF_OK)
-        status = kprof_json_get_string(place, value, "help", &alias->item.help);
-    if (status == KPROF_OK)
-        status = kprof_json_get_string(place, value, "unit", &alias->item.unit);
-    if (status == KPROF_OK)
-        status = kprof_json_get_bool(place, value, "optional", &alias->item.optional);
     return status == KPROF_OK ? read_meaning(place, value, alias) : status;
 }
 
@@ -92,40 +91,35 @@ static kprof_status check_unique(const kprof_json_place *place, const kprof_alia
 
 kprof_status kprof_alias_file_read(const kprof_json_place *place, const cJSON *value, kprof_alias_file *out)
 {
-    static const char *const keys[] = {"id", "name", "help", "foreign", "aliases", NULL};
-    static const kprof_json_array aliases = {"aliases", sizeof(kprof_alias), read_alias};
-    char *name = NULL, *help = NULL;
-    bool is_foreign = false;
-    kprof_json_list list = {NULL, 0};
-    *out = (kprof_alias_file){0};
-    kprof_status status = kprof_json_check_object(place, value, keys);
+    struct whole {
+        kprof_alias_file file;
+        char *name, *help;
+        bool is_foreign;
+    } whole = {.name = NULL};
+    static const kprof_json_field fields[] = {
+        KPROF_JSON_FIELD(struct whole, "id", TEXT, file.id, .is_needed = true),
+        KPROF_JSON_FIELD(struct whole, "name", TEXT, name, .is_needed = true),
+        KPROF_JSON_FIELD(struct whole, "help", TEXT, help),
+        KPROF_JSON_FIELD(struct whole, "foreign", FLAG, is_foreign),
+        KPROF_JSON_LIST(struct whole, "aliases", file.aliases, file.count, read_alias, kprof_alias),
+        {.key = NULL}};
+    kprof_status status = kprof_json_check_texts(place, value); /* messages and lists show them as they are */
     if (status == KPROF_OK)
-        status = kprof_json_check_texts(place, value); /* messages and lists show them as they are */
-    if (status == KPROF_OK)
-        status = kprof_json_require_string(place, value, "id", &out->id);
-    if (status == KPROF_OK)
-        status = kprof_json_require_string(place, value, "name", &name);
-    if (status == KPROF_OK)
-        status = kprof_json_get_string(place, value, "help", &help);
-    if (status == KPROF_OK)
-        status = kprof_json_get_bool(place, value, "foreign", &is_foreign);
-    if (status == KPROF_OK)
-        status = kprof_json_get_array(place, value, &aliases, &list);
-    out->aliases = list.elements;
-    out->count = list.count;
+        status = kprof_json_read(place, value, fields, &whole);
+    *out = whole.file;
     if (status == KPROF_OK)
         status = check_unique(place, out);
     for (size_t i = 0; i < out->count && status == KPROF_OK; i++) {
-        if (!is_foreign)
+        if (!whole.is_foreign)
             status = check_own_name(&(kprof_json_place){place, "aliases", 0}, i, out->aliases[i].name);
         if (status != KPROF_OK)
             break;
-        out->aliases[i].is_foreign = is_foreign;
-        out->aliases[i].origin = kprof_strdup(name);
+        out->aliases[i].is_foreign = whole.is_foreign;
+        out->aliases[i].origin = kprof_strdup(whole.name);
         status = out->aliases[i].origin ? KPROF_OK : KPROF_NO_MEMORY;
     }
-    free(name);
-    free(help);
+    free(whole.name);
+    free(whole.help);
     return status;
 }
 

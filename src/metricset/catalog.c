@@ -66,8 +66,9 @@ static kprof_status check_id(const kprof_json_place *place, const char *id)
     return KPROF_OK;
 }
 
-static void free_set(kprof_set_definition *set)
+static void free_set(void *item)
 {
+    kprof_set_definition *set = item;
     free(set->id);
     free(set->name);
     free(set->help);
@@ -75,119 +76,94 @@ static void free_set(kprof_set_definition *set)
     kprof_strings_free(set->sections);
 }
 
-static kprof_status read_set(const kprof_json_place *place, const cJSON *value, kprof_set_definition *out)
-{
-    static const char *const keys[] = {"id", "name", "help", "aliases", "order", "sections", NULL};
-    kprof_json_place sections = {place, "sections", 0};
-    kprof_status status = kprof_json_check_object(place, value, keys);
-    if (status == KPROF_OK)
-        status = kprof_json_require_string(place, value, "id", &out->id);
-    if (status == KPROF_OK)
-        status = kprof_json_require_string(place, value, "name", &out->name);
-    if (status == KPROF_OK)
-        status = kprof_json_get_string(place, value, "help", &out->help);
-    if (status == KPROF_OK)
-        status = kprof_json_get_strings(place, value, "aliases", &out->aliases);
-    if (status == KPROF_OK)
-        status = kprof_json_get_int(place, value, "order", &out->order);
-    if (status == KPROF_OK)
-        status = kprof_json_get_strings(place, value, "sections", &out->sections);
-    if (status == KPROF_OK && kprof_strings_count(out->sections) == 0)
-        status = kprof_json_fail(&sections, "must name at least one section");
-    return status == KPROF_OK ? check_id(place, out->id) : status;
-}
+/* An array of the catalog. Its elements begin with their id. */
+typedef struct kept_list {
+    void **items;
+    size_t *count, size;
+    void (*free)(void *item); /* its members */
+} kept_list;
 
-/* Add `set`, or replace the set of its id. The catalog owns it then. */
-static kprof_status keep_set(kprof_catalog *catalog, kprof_set_definition *set)
+/* Add an item, or replace the one of its id. The catalog owns its members then. */
+static kprof_status keep(const kept_list *list, void *item)
 {
-    for (size_t i = 0; i < catalog->set_count; i++) {
-        if (strcmp(catalog->sets[i].id, set->id) == 0) {
-            free_set(&catalog->sets[i]);
-            catalog->sets[i] = *set;
-            return KPROF_OK;
-        }
-    }
-    kprof_set_definition *sets = realloc(catalog->sets, (catalog->set_count + 1) * sizeof(*sets));
-    if (!sets)
+    const char *id = *(char **)item;
+    char *place = *list->items;
+    size_t i = 0;
+    while (i < *list->count && strcmp(*(char **)(place + i * list->size), id) != 0)
+        i++;
+    if (i < *list->count)
+        list->free(place + i * list->size);
+    else if ((place = realloc(*list->items, (i + 1) * list->size)))
+        *list->count += 1;
+    else
         return KPROF_NO_MEMORY;
-    catalog->sets = sets;
-    catalog->sets[catalog->set_count++] = *set;
+    *list->items = place;
+    memcpy(place + i * list->size, item, list->size);
     return KPROF_OK;
 }
 
-static kprof_status keep_section(kprof_catalog *catalog, kprof_section_definition *section)
+/* Check the id of an item that was read, and keep the item, or free it. */
+static kprof_status keep_checked(kprof_status status, const kprof_json_place *place, const kept_list *list, void *item)
 {
-    for (size_t i = 0; i < catalog->section_count; i++) {
-        if (strcmp(catalog->sections[i].id, section->id) == 0) {
-            kprof_section_definition_free(&catalog->sections[i]);
-            catalog->sections[i] = *section;
-            return KPROF_OK;
-        }
-    }
-    kprof_section_definition *sections = realloc(catalog->sections, (catalog->section_count + 1) * sizeof(*sections));
-    if (!sections)
-        return KPROF_NO_MEMORY;
-    catalog->sections = sections;
-    catalog->sections[catalog->section_count++] = *section;
-    return KPROF_OK;
+    if (status == KPROF_OK)
+        status = check_id(place, *(char **)item);
+    if (status == KPROF_OK)
+        status = keep(list, item);
+    if (status != KPROF_OK)
+        list->free(item);
+    return status;
 }
 
 static kprof_status load_set(kprof_catalog *catalog, const kprof_json_place *place, const cJSON *value)
 {
+#define SET(kind, member, ...) KPROF_JSON_FIELD(kprof_set_definition, #member, kind, member, __VA_ARGS__)
+    static const kprof_json_field fields[] = {SET(TEXT, id, .is_needed = true),
+                                              SET(TEXT, name, .is_needed = true),
+                                              SET(TEXT, help),
+                                              SET(TEXTS, aliases),
+                                              SET(WHOLE, order),
+                                              SET(TEXTS, sections),
+                                              {.key = NULL}};
+#undef SET
+    const kept_list list = {(void **)&catalog->sets, &catalog->set_count, sizeof *catalog->sets, free_set};
+    kprof_json_place sections = {place, "sections", 0};
     kprof_set_definition set = {0};
-    kprof_status status = read_set(place, value, &set);
-    if (status == KPROF_OK)
-        status = keep_set(catalog, &set);
-    if (status != KPROF_OK)
-        free_set(&set);
-    return status;
+    kprof_status status = kprof_json_read(place, value, fields, &set);
+    if (status == KPROF_OK && kprof_strings_count(set.sections) == 0)
+        status = kprof_json_fail(&sections, "must name at least one section");
+    return keep_checked(status, place, &list, &set);
+}
+
+static void free_section(void *section)
+{
+    kprof_section_definition_free(section);
 }
 
 static kprof_status load_section(kprof_catalog *catalog, const kprof_json_place *place, const cJSON *value)
 {
+    const kept_list list = {(void **)&catalog->sections, &catalog->section_count, sizeof *catalog->sections,
+                            free_section};
     kprof_section_definition section;
     kprof_status status = kprof_section_definition_read(place, value, &section);
-    if (status == KPROF_OK)
-        status = check_id(place, section.id);
     if (status == KPROF_OK && !(section.path = kprof_strdup(place->name)))
         status = KPROF_NO_MEMORY;
-    if (status == KPROF_OK)
-        status = keep_section(catalog, &section);
-    if (status != KPROF_OK)
-        kprof_section_definition_free(&section);
-    return status;
+    return keep_checked(status, place, &list, &section);
 }
 
-static kprof_status keep_finding(kprof_catalog *catalog, kprof_finding *finding)
+static void free_finding(void *finding)
 {
-    for (size_t i = 0; i < catalog->finding_count; i++) {
-        if (strcmp(catalog->findings[i].id, finding->id) == 0) {
-            kprof_finding_free(&catalog->findings[i]);
-            catalog->findings[i] = *finding;
-            return KPROF_OK;
-        }
-    }
-    kprof_finding *findings = realloc(catalog->findings, (catalog->finding_count + 1) * sizeof(*findings));
-    if (!findings)
-        return KPROF_NO_MEMORY;
-    catalog->findings = findings;
-    catalog->findings[catalog->finding_count++] = *finding;
-    return KPROF_OK;
+    kprof_finding_free(finding);
 }
 
 static kprof_status load_finding(kprof_catalog *catalog, const kprof_json_place *place, const cJSON *value)
 {
+    const kept_list list = {(void **)&catalog->findings, &catalog->finding_count, sizeof *catalog->findings,
+                            free_finding};
     kprof_finding finding = {0};
     kprof_status status = kprof_json_check_texts(place, value); /* pages show them as they are */
     if (status == KPROF_OK)
         status = kprof_finding_read(place, value, &finding);
-    if (status == KPROF_OK)
-        status = check_id(place, finding.id);
-    if (status == KPROF_OK)
-        status = keep_finding(catalog, &finding);
-    if (status != KPROF_OK)
-        kprof_finding_free(&finding);
-    return status;
+    return keep_checked(status, place, &list, &finding);
 }
 
 static size_t find_alias(const kprof_catalog *catalog, const char *name)

@@ -7,26 +7,15 @@
 
 enum { MAX_COLUMNS = 32, MAX_LABEL = 512 };
 
-typedef struct text_field {
-    const char *key;
-    bool required;
-    char **out;
-} text_field;
-
-static kprof_status read_texts(const kprof_json_place *place, const cJSON *value, const text_field *fields)
-{
-    kprof_status status = KPROF_OK;
-    for (; fields->key && status == KPROF_OK; fields++) {
-        status = (fields->required ? kprof_json_require_string : kprof_json_get_string)(place, value, fields->key,
-                                                                                        fields->out);
-        /* Names and labels are repeated, for cells and in tables as wide as the longest; helps are not. */
-        kprof_json_place at = {place, fields->key, 0};
-        const char *text = *fields->out;
-        if (status == KPROF_OK && text && strlen(text) > MAX_LABEL && strcmp(fields->key, "help") != 0)
-            status = kprof_json_fail(&at, "is longer than %d characters", MAX_LABEL);
-    }
-    return status;
-}
+/* Names and labels are repeated, for cells and in tables as wide as the longest; helps are not. */
+#define LABEL(type, member, ...)                                                                                       \
+    KPROF_JSON_FIELD(kprof_##type##_definition, #member, TEXT, member, .most = MAX_LABEL, __VA_ARGS__)
+#define NEEDED(type, member)      LABEL(type, member, .is_needed = true)
+#define FIELD(type, kind, member) KPROF_JSON_FIELD(kprof_##type##_definition, #member, kind, member)
+#define LIST(type, word, member, count, reader, element)                                                               \
+    KPROF_JSON_LIST(kprof_##type##_definition, word, member, count, reader, kprof_##element##_definition)
+#define PART(type, member, reader)                                                                                     \
+    KPROF_JSON_FIELD(kprof_##type##_definition, #member, PART, member, .is_needed = true, .read = (reader))
 
 static kprof_status add_choice(const kprof_json_place *place, kprof_item_definition *item, char *text)
 {
@@ -43,26 +32,29 @@ static kprof_status add_choice(const kprof_json_place *place, kprof_item_definit
 
 kprof_status kprof_item_choices_read(const kprof_json_place *place, const cJSON *value, kprof_item_definition *item)
 {
+    struct texts {
+        char *first, **others;
+    } texts = {NULL, NULL};
     const char *key = item->name ? "expression" : "metric";
-    kprof_json_place at = {place, key, 0};
-    char *first = NULL;
-    char **others = NULL;
-    kprof_status status = kprof_json_require_string(place, value, key, &first);
-    if (status == KPROF_OK)
-        status = kprof_json_get_strings(place, value, "alternatives", &others);
+    const kprof_json_field fields[] = {KPROF_JSON_FIELD(struct texts, key, TEXT, first, .is_needed = true),
+                                       KPROF_JSON_FIELD(struct texts, "alternatives", TEXTS, others),
+                                       {.key = NULL}};
+    kprof_json_place at = {place, key, 0}, list = {place, "alternatives", 0};
+    kprof_status status = kprof_json_read_members(place, value, fields, &texts);
+    const size_t count = kprof_strings_count(texts.others);
+    if (status == KPROF_OK && !(item->choices = calloc(1 + count, sizeof(*item->choices))))
+        status = KPROF_NO_MEMORY;
     if (status == KPROF_OK) {
-        item->choices = calloc(1 + kprof_strings_count(others), sizeof(*item->choices));
-        status = item->choices ? add_choice(&at, item, first) : KPROF_NO_MEMORY;
-        first = item->choices ? NULL : first;
+        status = add_choice(&at, item, texts.first);
+        texts.first = NULL;
     }
-    kprof_json_place list = {place, "alternatives", 0};
-    for (size_t i = 0; status == KPROF_OK && others && others[i]; i++) {
+    for (size_t i = 0; i < count && status == KPROF_OK; i++) {
         kprof_json_place element = {&list, NULL, i};
-        char *text = kprof_strdup(others[i]);
+        char *text = kprof_strdup(texts.others[i]);
         status = text ? add_choice(&element, item, text) : KPROF_NO_MEMORY;
     }
-    free(first);
-    kprof_strings_free(others);
+    free(texts.first);
+    kprof_strings_free(texts.others);
     return status;
 }
 
@@ -77,10 +69,19 @@ static kprof_status check_kind(const kprof_json_place *place, const cJSON *value
 }
 
 /* An item is an object, or in short the name of a metric. */
-static kprof_status read_item(const kprof_json_place *place, const cJSON *value, kprof_item_definition *item)
+static kprof_status read_item(const kprof_json_place *place, const cJSON *value, void *element)
 {
-    static const char *const keys[] = {"name",       "label",        "unit",     "help",     "metric",
-                                       "expression", "alternatives", "optional", "priority", NULL};
+    static const kprof_json_field fields[] = {LABEL(item, name),
+                                              LABEL(item, label),
+                                              LABEL(item, unit),
+                                              FIELD(item, TEXT, help),
+                                              {.key = "metric", .kind = KPROF_JSON_OTHER},
+                                              {.key = "expression", .kind = KPROF_JSON_OTHER},
+                                              {.key = "alternatives", .kind = KPROF_JSON_OTHER},
+                                              FIELD(item, FLAG, optional),
+                                              FIELD(item, WHOLE, priority),
+                                              {.key = NULL}};
+    kprof_item_definition *item = element;
     if (cJSON_IsString(value)) {
         char *text = kprof_strdup(value->valuestring);
         item->choices = calloc(1, sizeof(*item->choices));
@@ -89,20 +90,9 @@ static kprof_status read_item(const kprof_json_place *place, const cJSON *value,
         free(text);
         return KPROF_NO_MEMORY;
     }
-    const text_field fields[] = {{"name", false, &item->name},
-                                 {"label", false, &item->label},
-                                 {"unit", false, &item->unit},
-                                 {"help", false, &item->help},
-                                 {NULL, false, NULL}};
-    kprof_status status = kprof_json_check_object(place, value, keys);
-    if (status == KPROF_OK)
-        status = read_texts(place, value, fields);
+    kprof_status status = kprof_json_read(place, value, fields, item);
     if (status == KPROF_OK)
         status = check_kind(place, value, item);
-    if (status == KPROF_OK)
-        status = kprof_json_get_bool(place, value, "optional", &item->optional);
-    if (status == KPROF_OK)
-        status = kprof_json_get_int(place, value, "priority", &item->priority);
     return status == KPROF_OK ? kprof_item_choices_read(place, value, item) : status;
 }
 
@@ -134,21 +124,11 @@ static kprof_status read_cell(const kprof_json_place *place, const cJSON *value,
 
 static kprof_status read_row(const kprof_json_place *place, const cJSON *value, void *element)
 {
-    static const char *const keys[] = {"label", "optional", "cells", NULL};
-    static const kprof_json_array cells = {"cells", sizeof(kprof_item_definition), read_cell};
-    kprof_row_definition *row = element;
-    const text_field fields[] = {{"label", true, &row->label}, {NULL, false, NULL}};
-    kprof_status status = kprof_json_check_object(place, value, keys);
-    if (status == KPROF_OK)
-        status = read_texts(place, value, fields);
-    if (status == KPROF_OK)
-        status = kprof_json_get_bool(place, value, "optional", &row->optional);
-    kprof_json_list list = {NULL, 0};
-    if (status == KPROF_OK)
-        status = kprof_json_get_array(place, value, &cells, &list);
-    row->cells = list.elements;
-    row->cell_count = list.count;
-    return status;
+    static const kprof_json_field fields[] = {NEEDED(row, label),
+                                              FIELD(row, FLAG, optional),
+                                              LIST(row, "cells", cells, cell_count, read_cell, item),
+                                              {.key = NULL}};
+    return kprof_json_read(place, value, fields, element);
 }
 
 static kprof_status check_table(const kprof_json_place *place, const kprof_table_definition *table)
@@ -175,141 +155,77 @@ static kprof_status check_table(const kprof_json_place *place, const kprof_table
 
 static kprof_status read_table(const kprof_json_place *place, const cJSON *value, void *element)
 {
-    static const char *const keys[] = {"id", "title", "sorted", "columns", "breakdown", "not_collected", "rows", NULL};
-    static const kprof_json_array rows = {"rows", sizeof(kprof_row_definition), read_row};
-    kprof_table_definition *table = element;
-    const text_field fields[] = {{"id", true, &table->id}, {"title", true, &table->title}, {NULL, false, NULL}};
-    kprof_status status = kprof_json_check_object(place, value, keys);
-    if (status == KPROF_OK)
-        status = read_texts(place, value, fields);
-    if (status == KPROF_OK)
-        status = kprof_json_get_bool(place, value, "sorted", &table->sorted);
-    if (status == KPROF_OK)
-        status = kprof_json_get_strings(place, value, "columns", &table->column_labels);
-    if (status == KPROF_OK)
-        status = kprof_json_get_strings(place, value, "breakdown", &table->breakdowns);
-    if (status == KPROF_OK)
-        status = kprof_json_get_strings(place, value, "not_collected", &table->uncollected);
-    kprof_json_list list = {NULL, 0};
-    if (status == KPROF_OK)
-        status = kprof_json_get_array(place, value, &rows, &list);
-    table->rows = list.elements;
-    table->row_count = list.count;
-    return status == KPROF_OK ? check_table(place, table) : status;
-}
-
-static kprof_status read_member_item(const kprof_json_place *place, const cJSON *object, const char *key,
-                                     kprof_item_definition *item)
-{
-    const cJSON *value = cJSON_GetObjectItemCaseSensitive(object, key);
-    kprof_json_place at = {place, key, 0};
-    return value ? read_item(&at, value, item) : kprof_json_fail(&at, "is missing");
+    static const kprof_json_field fields[] = {
+        NEEDED(table, id),
+        NEEDED(table, title),
+        FIELD(table, FLAG, sorted),
+        KPROF_JSON_FIELD(kprof_table_definition, "columns", TEXTS, column_labels),
+        KPROF_JSON_FIELD(kprof_table_definition, "breakdown", TEXTS, breakdowns),
+        KPROF_JSON_FIELD(kprof_table_definition, "not_collected", TEXTS, uncollected),
+        LIST(table, "rows", rows, row_count, read_row, row),
+        {.key = NULL}};
+    kprof_status status = kprof_json_read(place, value, fields, element);
+    return status == KPROF_OK ? check_table(place, element) : status;
 }
 
 static kprof_status read_roof(const kprof_json_place *place, const cJSON *value, void *element)
 {
-    static const char *const keys[] = {"label", "optional", "traffic", "peak", NULL};
-    kprof_roof_definition *roof = element;
-    const text_field fields[] = {{"label", true, &roof->label}, {NULL, false, NULL}};
-    kprof_status status = kprof_json_check_object(place, value, keys);
-    if (status == KPROF_OK)
-        status = read_texts(place, value, fields);
-    if (status == KPROF_OK)
-        status = kprof_json_get_bool(place, value, "optional", &roof->optional);
-    if (status == KPROF_OK)
-        status = read_member_item(place, value, "traffic", &roof->traffic);
-    return status == KPROF_OK ? read_member_item(place, value, "peak", &roof->peak) : status;
+    static const kprof_json_field fields[] = {NEEDED(roof, label),
+                                              FIELD(roof, FLAG, optional),
+                                              PART(roof, traffic, read_item),
+                                              PART(roof, peak, read_item),
+                                              {.key = NULL}};
+    return kprof_json_read(place, value, fields, element);
 }
 
 static kprof_status read_roofline(const kprof_json_place *place, const cJSON *value, void *element)
 {
-    static const char *const keys[] = {"id", "label", "optional", "work", "peak", "roofs", NULL};
-    static const kprof_json_array roofs = {"roofs", sizeof(kprof_roof_definition), read_roof};
-    kprof_roofline_definition *roofline = element;
-    const text_field fields[] = {{"id", true, &roofline->id}, {"label", true, &roofline->label}, {NULL, false, NULL}};
-    kprof_status status = kprof_json_check_object(place, value, keys);
-    if (status == KPROF_OK)
-        status = read_texts(place, value, fields);
-    if (status == KPROF_OK)
-        status = kprof_json_get_bool(place, value, "optional", &roofline->optional);
-    if (status == KPROF_OK)
-        status = read_member_item(place, value, "work", &roofline->work);
-    if (status == KPROF_OK)
-        status = read_member_item(place, value, "peak", &roofline->peak);
-    kprof_json_list list = {NULL, 0};
-    if (status == KPROF_OK)
-        status = kprof_json_get_array(place, value, &roofs, &list);
-    roofline->roofs = list.elements;
-    roofline->roof_count = list.count;
-    return status;
+    static const kprof_json_field fields[] = {NEEDED(roofline, id),
+                                              NEEDED(roofline, label),
+                                              FIELD(roofline, FLAG, optional),
+                                              PART(roofline, work, read_item),
+                                              PART(roofline, peak, read_item),
+                                              LIST(roofline, "roofs", roofs, roof_count, read_roof, roof),
+                                              {.key = NULL}};
+    return kprof_json_read(place, value, fields, element);
 }
 
 /* Chips differ in what they count, but no chip has a counter of another name. */
-static kprof_status read_instructions(const kprof_json_place *place, const cJSON *value, kprof_section_definition *out)
+static kprof_status check_instructions(const kprof_json_place *place, const kprof_section_definition *section)
 {
     const kprof_json_place list = {place, "instructions", 0};
-    kprof_status status = kprof_json_get_strings(place, value, "instructions", &out->instructions);
-    for (char **name = out->instructions; name && *name && status == KPROF_OK; name++) {
+    for (char **name = section->instructions; name && *name; name++) {
         const kprof_instruction_metric *metric = kprof_instruction_metric_find(*name);
-        const kprof_json_place at = {&list, NULL, (size_t)(name - out->instructions)};
+        const kprof_json_place at = {&list, NULL, (size_t)(name - section->instructions)};
         if (!metric || metric->kind != KPROF_INSTRUCTION_COUNTER || strcmp(metric->name, *name) != 0)
-            status = kprof_json_fail(&at,
-                                     "is \"%s\", which is no counter of instructions; kprof list metrics --metrics "
-                                     "regex:^source: shows them",
-                                     *name);
+            return kprof_json_fail(&at,
+                                   "is \"%s\", which is no counter of instructions; kprof list metrics --metrics "
+                                   "regex:^source: shows them",
+                                   *name);
     }
-    return status == KPROF_OK ? kprof_json_get_bool(place, value, "samples", &out->samples) : status;
-}
-
-static kprof_status read_bodies(const kprof_json_place *place, const cJSON *value, kprof_section_definition *out)
-{
-    static const kprof_json_array items = {"items", sizeof(kprof_item_definition), read_header_item};
-    static const kprof_json_array tables = {"tables", sizeof(kprof_table_definition), read_table};
-    static const kprof_json_array rooflines = {"rooflines", sizeof(kprof_roofline_definition), read_roofline};
-    static const kprof_json_array timeline = {"timeline", sizeof(kprof_item_definition), read_timeline_item};
-    kprof_json_list list;
-    kprof_status status = kprof_json_get_array(place, value, &items, &list);
-    out->items = list.elements;
-    out->item_count = list.count;
-    if (status != KPROF_OK)
-        return status;
-    status = kprof_json_get_array(place, value, &tables, &list);
-    out->tables = list.elements;
-    out->table_count = list.count;
-    if (status != KPROF_OK)
-        return status;
-    status = kprof_json_get_array(place, value, &rooflines, &list);
-    out->rooflines = list.elements;
-    out->roofline_count = list.count;
-    if (status != KPROF_OK)
-        return status;
-    status = kprof_json_get_array(place, value, &timeline, &list);
-    out->timeline = list.elements;
-    out->timeline_count = list.count;
-    return status;
+    return KPROF_OK;
 }
 
 kprof_status kprof_section_definition_read(const kprof_json_place *place, const cJSON *value,
                                            kprof_section_definition *out)
 {
-    static const char *const keys[] = {"id",       "name",     "help",   "aliases",   "order",
-                                       "priority", "items",    "tables", "rooflines", "instructions",
-                                       "samples",  "timeline", NULL};
+    static const kprof_json_field fields[] = {
+        NEEDED(section, id),
+        NEEDED(section, name),
+        FIELD(section, TEXT, help),
+        FIELD(section, TEXTS, aliases),
+        FIELD(section, WHOLE, order),
+        FIELD(section, WHOLE, priority),
+        FIELD(section, TEXTS, instructions),
+        FIELD(section, FLAG, samples),
+        LIST(section, "items", items, item_count, read_header_item, item),
+        LIST(section, "tables", tables, table_count, read_table, table),
+        LIST(section, "rooflines", rooflines, roofline_count, read_roofline, roofline),
+        LIST(section, "timeline", timeline, timeline_count, read_timeline_item, item),
+        {.key = NULL}};
     *out = (kprof_section_definition){0};
-    const text_field fields[] = {
-        {"id", true, &out->id}, {"name", true, &out->name}, {"help", false, &out->help}, {NULL, false, NULL}};
-    kprof_status status = kprof_json_check_object(place, value, keys);
-    if (status == KPROF_OK)
-        status = read_texts(place, value, fields);
-    if (status == KPROF_OK)
-        status = kprof_json_get_strings(place, value, "aliases", &out->aliases);
-    if (status == KPROF_OK)
-        status = kprof_json_get_int(place, value, "order", &out->order);
-    if (status == KPROF_OK)
-        status = kprof_json_get_int(place, value, "priority", &out->priority);
-    if (status == KPROF_OK)
-        status = read_instructions(place, value, out);
-    return status == KPROF_OK ? read_bodies(place, value, out) : status;
+    kprof_status status = kprof_json_read(place, value, fields, out);
+    return status == KPROF_OK ? check_instructions(place, out) : status;
 }
 
 void kprof_item_definition_free(kprof_item_definition *item)

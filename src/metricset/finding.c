@@ -27,43 +27,47 @@ static kprof_status check_name(const kprof_json_place *place, const char *name)
     return KPROF_OK;
 }
 
-static kprof_status read_expression(const kprof_json_place *place, const cJSON *value, const char *key,
-                                    kprof_expr **out)
+static kprof_status read_expression(const kprof_json_place *place, const cJSON *value, void *out)
 {
     char *text = NULL;
-    kprof_json_place at = {place, key, 0};
-    kprof_status status = kprof_json_get_string(place, value, key, &text);
-    if (status == KPROF_OK && text)
+    kprof_status status = kprof_json_read_text(place, value, &text);
+    if (status == KPROF_OK)
         status = kprof_expr_parse(text, out);
-    if (status == KPROF_BAD_METRICSET)
-        status = kprof_json_fail(&at, "is not an expression");
     free(text);
-    return status;
+    return status == KPROF_BAD_METRICSET && cJSON_IsString(value) ? kprof_json_fail(place, "is not an expression")
+                                                                  : status;
 }
 
+#define FIELD(type, word, kind, member, ...) KPROF_JSON_FIELD(kprof_finding##type, word, kind, member, __VA_ARGS__)
+#define TEXT(type, member)                   FIELD(type, #member, TEXT, member)
+#define NEEDED(type, member)                 FIELD(type, #member, TEXT, member, .is_needed = true)
+#define EXPRESSION(type, word, member, ...)  FIELD(type, word, PART, member, .read = read_expression, __VA_ARGS__)
+/* A part that is read into the whole finding. */
+#define PART(word, reader)                                                                                             \
+    {                                                                                                                  \
+        .key = (word), .kind = KPROF_JSON_PART, .read = (reader)                                                       \
+    }
+
 /* An empty text if there is none. */
-static kprof_status read_unit(const kprof_json_place *place, const cJSON *value, char **out)
+static kprof_status settle_unit(kprof_status status, char **unit)
 {
-    kprof_status status = kprof_json_get_string(place, value, "unit", out);
-    if (status == KPROF_OK && !*out)
-        *out = kprof_strdup("");
-    return status == KPROF_OK && !*out ? KPROF_NO_MEMORY : status;
+    if (status == KPROF_OK && !*unit)
+        *unit = kprof_strdup("");
+    return status == KPROF_OK && !*unit ? KPROF_NO_MEMORY : status;
 }
 
 static kprof_status read_threshold(const kprof_json_place *place, const cJSON *value, void *element)
 {
-    static const char *const keys[] = {"name", "value", "unit", "source", NULL};
+    static const kprof_json_field fields[] = {NEEDED(_threshold, name),
+                                              FIELD(_threshold, "value", REAL, value, .is_needed = true),
+                                              TEXT(_threshold, unit),
+                                              TEXT(_threshold, source),
+                                              {.key = NULL}};
     kprof_finding_threshold *threshold = element;
-    kprof_status status = kprof_json_check_object(place, value, keys);
-    if (status == KPROF_OK)
-        status = kprof_json_require_string(place, value, "name", &threshold->name);
+    kprof_status status = kprof_json_read(place, value, fields, threshold);
     if (status == KPROF_OK)
         status = check_name(place, threshold->name);
-    if (status == KPROF_OK)
-        status = kprof_json_require_number(place, value, "value", &threshold->value);
-    if (status == KPROF_OK)
-        status = read_unit(place, value, &threshold->unit);
-    return status == KPROF_OK ? kprof_json_get_string(place, value, "source", &threshold->source) : status;
+    return settle_unit(status, &threshold->unit);
 }
 
 /* Averages of instructions cannot be added up over a line. */
@@ -82,21 +86,16 @@ static kprof_status check_place_metric(const kprof_json_place *at, const char *n
 
 static kprof_status read_option(const kprof_json_place *place, const cJSON *value, void *element)
 {
-    static const char *const keys[] = {"name", "text", "place", "value", "when", NULL};
+    static const kprof_json_field fields[] = {NEEDED(_option, name),
+                                              TEXT(_option, text),
+                                              TEXT(_option, place),
+                                              EXPRESSION(_option, "value", value),
+                                              EXPRESSION(_option, "when", when),
+                                              {.key = NULL}};
     const kprof_json_place where = {place, "place", 0};
-    kprof_finding_option *option = element;
-    kprof_status status = kprof_json_check_object(place, value, keys);
-    if (status == KPROF_OK)
-        status = kprof_json_require_string(place, value, "name", &option->name);
-    if (status == KPROF_OK)
-        status = kprof_json_get_string(place, value, "text", &option->text);
-    if (status == KPROF_OK)
-        status = kprof_json_get_string(place, value, "place", &option->place);
-    if (status == KPROF_OK && option->place)
-        status = check_place_metric(&where, option->place);
-    if (status == KPROF_OK)
-        status = read_expression(place, value, "value", &option->value);
-    return status == KPROF_OK ? read_expression(place, value, "when", &option->when) : status;
+    const kprof_finding_option *option = element;
+    kprof_status status = kprof_json_read(place, value, fields, element);
+    return status == KPROF_OK && option->place ? check_place_metric(&where, option->place) : status;
 }
 
 /* The options of a value, below the key that says how it is chosen. */
@@ -104,7 +103,6 @@ static kprof_status read_options(const kprof_json_place *place, const cJSON *jso
 {
     static const char *const picks[] = {
         [KPROF_PICK_LARGEST] = "largest", [KPROF_PICK_SMALLEST] = "smallest", [KPROF_PICK_FIRST] = "first"};
-    kprof_json_list list = {NULL, 0};
     kprof_json_place at = {place, NULL, 0};
     for (kprof_pick pick = KPROF_PICK_LARGEST; pick <= KPROF_PICK_FIRST; pick++) {
         if (!cJSON_HasObjectItem(json, picks[pick]))
@@ -113,10 +111,10 @@ static kprof_status read_options(const kprof_json_place *place, const cJSON *jso
         if (value->pick != KPROF_PICK_NONE || value->expression)
             return kprof_json_fail(&at, "is one way too many to get the value");
         value->pick = pick;
-        kprof_json_array options = {picks[pick], sizeof(kprof_finding_option), read_option};
-        kprof_status status = kprof_json_get_array(place, json, &options, &list);
-        value->options = list.elements;
-        value->option_count = list.count;
+        const kprof_json_field options[] = {
+            KPROF_JSON_LIST(kprof_finding_value, picks[pick], options, option_count, read_option, kprof_finding_option),
+            {.key = NULL}};
+        kprof_status status = kprof_json_read_members(place, json, options, value);
         if (status != KPROF_OK)
             return status;
     }
@@ -136,19 +134,19 @@ static kprof_status read_options(const kprof_json_place *place, const cJSON *jso
 
 static kprof_status read_value(const kprof_json_place *place, const cJSON *json, void *element)
 {
-    static const char *const keys[] = {"name", "label", "unit", "expression", "largest", "smallest", "first", NULL};
+    static const kprof_json_field fields[] = {NEEDED(_value, name),
+                                              TEXT(_value, label),
+                                              TEXT(_value, unit),
+                                              EXPRESSION(_value, "expression", expression),
+                                              {.key = "largest", .kind = KPROF_JSON_OTHER},
+                                              {.key = "smallest", .kind = KPROF_JSON_OTHER},
+                                              {.key = "first", .kind = KPROF_JSON_OTHER},
+                                              {.key = NULL}};
     kprof_finding_value *value = element;
-    kprof_status status = kprof_json_check_object(place, json, keys);
-    if (status == KPROF_OK)
-        status = kprof_json_require_string(place, json, "name", &value->name);
+    kprof_status status = kprof_json_read(place, json, fields, value);
     if (status == KPROF_OK)
         status = check_name(place, value->name);
-    if (status == KPROF_OK)
-        status = kprof_json_get_string(place, json, "label", &value->label);
-    if (status == KPROF_OK)
-        status = read_unit(place, json, &value->unit);
-    if (status == KPROF_OK)
-        status = read_expression(place, json, "expression", &value->expression);
+    status = settle_unit(status, &value->unit);
     return status == KPROF_OK ? read_options(place, json, value) : status;
 }
 
@@ -299,75 +297,57 @@ static kprof_status bind_finding(const kprof_json_place *place, kprof_finding *f
     return status == KPROF_OK ? check_text(near, "text", finding->near_text, locals) : status;
 }
 
-static kprof_status read_thresholds(const kprof_json_place *place, const cJSON *value, kprof_finding *out)
+static kprof_status check_lists(const kprof_json_place *place, const kprof_finding *finding)
 {
-    static const kprof_json_array array = {"thresholds", sizeof(kprof_finding_threshold), read_threshold};
-    kprof_json_list list;
-    kprof_json_place at = {place, "thresholds", 0};
-    kprof_status status = kprof_json_get_array(place, value, &array, &list);
-    out->thresholds = list.elements;
-    out->threshold_count = list.count;
-    if (status == KPROF_OK && list.count > MAX_THRESHOLDS)
-        return kprof_json_fail(&at, "has more than %d elements", MAX_THRESHOLDS);
-    for (size_t i = 0; i < list.count && status == KPROF_OK; i++) {
-        kprof_json_place element = {&at, NULL, i}, name = {&element, "name", 0};
-        const char *text = out->thresholds[i].name;
-        if (find_local(out, text, strlen(text), i) != SIZE_MAX)
-            status = kprof_json_fail(&name, "is taken");
+    const kprof_json_place thresholds = {place, "thresholds", 0}, values = {place, "values", 0},
+                           sections = {place, "sections", 0}, unless = {place, "unless", 0};
+    if (kprof_strings_count(finding->sections) == 0)
+        return kprof_json_fail(&sections, "must name the section in which the finding stands");
+    if (kprof_strings_count(finding->unless) > MAX_UNLESS)
+        return kprof_json_fail(&unless, "has more than %d elements", MAX_UNLESS);
+    if (finding->threshold_count > MAX_THRESHOLDS)
+        return kprof_json_fail(&thresholds, "has more than %d elements", MAX_THRESHOLDS);
+    if (finding->value_count > MAX_VALUES)
+        return kprof_json_fail(&values, "has more than %d elements", MAX_VALUES);
+    for (size_t i = 0; i < finding->threshold_count; i++) {
+        kprof_json_place element = {&thresholds, NULL, i}, name = {&element, "name", 0};
+        const char *text = finding->thresholds[i].name;
+        if (find_local(finding, text, strlen(text), i) != SIZE_MAX)
+            return kprof_json_fail(&name, "is taken");
     }
-    return status;
+    return KPROF_OK;
 }
 
-static kprof_status read_values(const kprof_json_place *place, const cJSON *value, kprof_finding *out)
+static kprof_status read_scope(const kprof_json_place *place, const cJSON *value, void *is_local)
 {
-    static const kprof_json_array array = {"values", sizeof(kprof_finding_value), read_value};
-    kprof_json_list list;
-    kprof_json_place at = {place, "values", 0};
-    kprof_status status = kprof_json_get_array(place, value, &array, &list);
-    out->values = list.elements;
-    out->value_count = list.count;
-    if (status == KPROF_OK && list.count > MAX_VALUES)
-        return kprof_json_fail(&at, "has more than %d elements", MAX_VALUES);
-    return status;
-}
-
-static kprof_status read_speedup(const kprof_json_place *place, const cJSON *value, kprof_finding *out)
-{
-    static const char *const keys[] = {"expression", "at_most", "formula", "source", "scope", NULL};
-    static const char *const scopes[] = {"global", "local"};
-    const cJSON *speedup = cJSON_GetObjectItemCaseSensitive(value, "speedup");
-    kprof_json_place at = {place, "speedup", 0}, missing = {&at, "expression", 0};
+    static const char *const scopes[] = {"global", "local", NULL};
     int scope = 0;
-    if (!speedup)
-        return KPROF_OK;
-    kprof_status status = kprof_json_check_object(&at, speedup, keys);
-    if (status == KPROF_OK)
-        status = read_expression(&at, speedup, "expression", &out->gain);
-    if (status == KPROF_OK && !out->gain)
-        status = kprof_json_fail(&missing, "is missing");
-    if (status == KPROF_OK)
-        status = read_expression(&at, speedup, "at_most", &out->gain_bound);
-    if (status == KPROF_OK)
-        status = kprof_json_require_string(&at, speedup, "formula", &out->gain_formula);
-    if (status == KPROF_OK)
-        status = kprof_json_get_string(&at, speedup, "source", &out->gain_source);
-    if (status == KPROF_OK)
-        status = kprof_json_get_word(&at, speedup, "scope", &(kprof_json_words){scopes, 2, &scope});
-    out->gain_is_local = scope == 1;
+    kprof_status status = kprof_json_read_word(place, value, scopes, &scope);
+    *(bool *)is_local = scope == 1;
     return status;
 }
 
-static kprof_status read_verdict_value(const kprof_json_place *place, const cJSON *verdict, kprof_finding *out)
+static kprof_status read_speedup(const kprof_json_place *place, const cJSON *value, void *finding)
 {
+    static const kprof_json_field fields[] = {
+        EXPRESSION(, "expression", gain, .is_needed = true),       EXPRESSION(, "at_most", gain_bound),
+        FIELD(, "formula", TEXT, gain_formula, .is_needed = true), FIELD(, "source", TEXT, gain_source),
+        FIELD(, "scope", PART, gain_is_local, .read = read_scope), {.key = NULL}};
+    return kprof_json_read(place, value, fields, finding);
+}
+
+/* The name of a value becomes its number. */
+static kprof_status read_verdict_value(const kprof_json_place *place, const cJSON *value, void *finding)
+{
+    kprof_finding *out = finding;
     char *name = NULL;
-    kprof_json_place at = {place, "value", 0};
-    kprof_status status = kprof_json_get_string(place, verdict, "value", &name);
-    if (status != KPROF_OK || !name)
+    kprof_status status = kprof_json_read_text(place, value, &name);
+    if (status != KPROF_OK)
         return status;
     const size_t locals = out->threshold_count + out->value_count;
     const size_t local = find_local(out, name, strlen(name), locals);
     if (local == SIZE_MAX || local < out->threshold_count)
-        status = kprof_json_fail(&at, "must be the name of a value");
+        status = kprof_json_fail(place, "must be the name of a value");
     else
         out->verdict_value = local - out->threshold_count;
     free(name);
@@ -375,158 +355,103 @@ static kprof_status read_verdict_value(const kprof_json_place *place, const cJSO
 }
 
 /* When the kernel is near its limit, and what to say then. */
-static kprof_status read_near(const kprof_json_place *place, const cJSON *verdict, kprof_finding *out)
+static kprof_status read_near(const kprof_json_place *place, const cJSON *value, void *finding)
 {
-    static const char *const keys[] = {"when", "text", NULL};
-    const cJSON *near = cJSON_GetObjectItemCaseSensitive(verdict, "near");
-    kprof_json_place at = {place, "near", 0}, missing = {&at, "when", 0};
-    if (!near)
-        return KPROF_OK;
+    static const kprof_json_field fields[] = {EXPRESSION(, "when", near, .is_needed = true),
+                                              FIELD(, "text", TEXT, near_text, .is_needed = true),
+                                              {.key = NULL}};
+    const kprof_finding *out = finding;
     if (out->verdict != KPROF_VERDICT_LIMIT || out->verdict_value == SIZE_MAX)
-        return kprof_json_fail(&at, "is only for the line \"limit\" with a value");
-    kprof_status status = kprof_json_check_object(&at, near, keys);
-    if (status == KPROF_OK)
-        status = read_expression(&at, near, "when", &out->near);
-    if (status == KPROF_OK && !out->near)
-        status = kprof_json_fail(&missing, "is missing");
-    return status == KPROF_OK ? kprof_json_require_string(&at, near, "text", &out->near_text) : status;
+        return kprof_json_fail(place, "is only for the line \"limit\" with a value");
+    return kprof_json_read(place, value, fields, finding);
 }
 
-static kprof_status read_verdict(const kprof_json_place *place, const cJSON *value, kprof_finding *out)
+static kprof_status read_verdict(const kprof_json_place *place, const cJSON *value, void *finding)
 {
-    static const char *const keys[] = {"line", "name", "text", "value", "near", NULL};
-    static const char *const lines[] = {"", "limit", "stall", "occupancy"};
-    const cJSON *verdict = cJSON_GetObjectItemCaseSensitive(value, "verdict");
-    kprof_json_place at = {place, "verdict", 0}, missing = {&at, "line", 0};
-    int line = KPROF_VERDICT_NONE;
-    out->verdict_value = SIZE_MAX;
-    if (!verdict)
-        return KPROF_OK;
-    kprof_status status = kprof_json_check_object(&at, verdict, keys);
-    if (status == KPROF_OK)
-        status = kprof_json_get_word(&at, verdict, "line", &(kprof_json_words){lines, KPROF_VERDICT_LINES, &line});
-    out->verdict = (kprof_verdict_line)line;
-    if (status == KPROF_OK && out->verdict == KPROF_VERDICT_NONE)
-        status = kprof_json_fail(&missing, "must be \"limit\", \"stall\" or \"occupancy\"");
-    if (status == KPROF_OK)
-        status = kprof_json_require_string(&at, verdict, "name", &out->verdict_name);
-    if (status == KPROF_OK)
-        status = kprof_json_require_string(&at, verdict, "text", &out->verdict_text);
-    if (status == KPROF_OK)
-        status = read_verdict_value(&at, verdict, out);
-    return status == KPROF_OK ? read_near(&at, verdict, out) : status;
+    static const char *const lines[] = {"", "limit", "stall", "occupancy", NULL};
+    static const kprof_json_field fields[] = {FIELD(, "line", WORD, verdict, .words = lines),
+                                              FIELD(, "name", TEXT, verdict_name, .is_needed = true),
+                                              FIELD(, "text", TEXT, verdict_text, .is_needed = true),
+                                              PART("value", read_verdict_value),
+                                              PART("near", read_near),
+                                              {.key = NULL}};
+    const kprof_json_place line = {place, "line", 0};
+    kprof_status status = kprof_json_read(place, value, fields, finding);
+    return status == KPROF_OK && ((kprof_finding *)finding)->verdict == KPROF_VERDICT_NONE
+               ? kprof_json_fail(&line, "must be \"limit\", \"stall\" or \"occupancy\"")
+               : status;
 }
 
-static kprof_status read_place_metrics(const kprof_json_place *place, const cJSON *value, kprof_finding_places *out)
+static kprof_status read_place_value(const kprof_json_place *place, const cJSON *value, void *finding)
 {
-    const kprof_json_place list = {place, "metrics", 0};
-    kprof_status status = kprof_json_get_strings(place, value, "metrics", &out->metrics);
-    if (status == KPROF_OK && kprof_strings_count(out->metrics) > KPROF_MOST_PLACE_METRICS)
-        return kprof_json_fail(&list, "has more than %d elements", KPROF_MOST_PLACE_METRICS);
-    for (char **name = out->metrics; name && *name && status == KPROF_OK; name++)
-        status = check_place_metric(&(kprof_json_place){&list, NULL, (size_t)(name - out->metrics)}, *name);
-    return status;
-}
-
-static kprof_status read_place_value(const kprof_json_place *place, const cJSON *value, kprof_finding *out)
-{
-    const kprof_json_place at = {place, "of", 0};
+    kprof_finding *out = finding;
     char *name = NULL;
-    kprof_status status = kprof_json_get_string(place, value, "of", &name);
+    kprof_status status = kprof_json_read_text(place, value, &name);
     const size_t locals = out->threshold_count + out->value_count;
     const size_t local = name ? find_local(out, name, strlen(name), locals) : SIZE_MAX;
     const bool has_options = local != SIZE_MAX && local >= out->threshold_count &&
                              out->values[local - out->threshold_count].option_count > 0;
-    if (status == KPROF_OK && name && !has_options)
-        status = kprof_json_fail(&at, "must be the name of a value with options");
+    if (status == KPROF_OK && !has_options)
+        status = kprof_json_fail(place, "must be the name of a value with options");
     out->places.of = has_options ? local - out->threshold_count : SIZE_MAX;
     free(name);
     return status;
 }
 
-static kprof_status read_places(const kprof_json_place *place, const cJSON *value, kprof_finding *out)
+static kprof_status check_places(const kprof_json_place *place, const kprof_finding_places *places)
 {
-    static const char *const keys[] = {"metrics", "of", "most", NULL};
-    const cJSON *json = cJSON_GetObjectItemCaseSensitive(value, "places");
-    const kprof_json_place at = {place, "places", 0}, most = {&at, "most", 0};
-    kprof_finding_places *places = &out->places;
-    *places = (kprof_finding_places){NULL, SIZE_MAX, MOST_PLACES};
-    if (!json)
-        return KPROF_OK;
-    kprof_status status = kprof_json_check_object(&at, json, keys);
-    if (status == KPROF_OK)
-        status = read_place_metrics(&at, json, places);
-    if (status == KPROF_OK)
-        status = read_place_value(&at, json, out);
-    if (status == KPROF_OK && (kprof_strings_count(places->metrics) > 0) == (places->of != SIZE_MAX))
-        status = kprof_json_fail(&at, "must have either \"metrics\" or \"of\"");
-    if (status == KPROF_OK)
-        status = kprof_json_get_int(&at, json, "most", &places->most);
+    const kprof_json_place list = {place, "metrics", 0}, most = {place, "most", 0};
+    const size_t count = kprof_strings_count(places->metrics);
+    kprof_status status = KPROF_OK;
+    if (count > KPROF_MOST_PLACE_METRICS)
+        return kprof_json_fail(&list, "has more than %d elements", KPROF_MOST_PLACE_METRICS);
+    for (size_t i = 0; i < count && status == KPROF_OK; i++)
+        status = check_place_metric(&(kprof_json_place){&list, NULL, i}, places->metrics[i]);
+    if (status == KPROF_OK && (count > 0) == (places->of != SIZE_MAX))
+        status = kprof_json_fail(place, "must have either \"metrics\" or \"of\"");
     return status == KPROF_OK && (places->most < 1 || places->most > MOST_PLACES)
                ? kprof_json_fail(&most, "must be from 1 to %d", MOST_PLACES)
                : status;
 }
 
-/* Read what stands in a finding beside its lists. */
-static kprof_status read_head(const kprof_json_place *place, const cJSON *value, kprof_finding *out)
+static kprof_status read_places(const kprof_json_place *place, const cJSON *value, void *finding)
 {
-    static const char *const words[] = {"low", "medium", "high"};
-    int confidence = -1;
-    kprof_json_place sections = {place, "sections", 0}, confident = {place, "confidence", 0}, when = {place, "when", 0};
-    kprof_json_place unless = {place, "unless", 0};
-    const struct {
-        const char *key;
-        char **out;
-        bool required;
-    } texts[] = {{"id", &out->id, true},           {"name", &out->name, true},      {"help", &out->help, true},
-                 {"message", &out->message, true}, {"advice", &out->advice, false}, {"next", &out->next, false}};
-    kprof_status status = KPROF_OK;
-    for (size_t i = 0; i < sizeof texts / sizeof *texts && status == KPROF_OK; i++)
-        status = (texts[i].required ? kprof_json_require_string : kprof_json_get_string)(place, value, texts[i].key,
-                                                                                         texts[i].out);
-    if (status == KPROF_OK)
-        status = kprof_json_get_strings(place, value, "sections", &out->sections);
-    if (status == KPROF_OK && kprof_strings_count(out->sections) == 0)
-        status = kprof_json_fail(&sections, "must name the section in which the finding stands");
-    if (status == KPROF_OK)
-        status = kprof_json_get_strings(place, value, "unless", &out->unless);
-    if (status == KPROF_OK && kprof_strings_count(out->unless) > MAX_UNLESS)
-        status = kprof_json_fail(&unless, "has more than %d elements", MAX_UNLESS);
-    if (status == KPROF_OK)
-        status = kprof_json_get_int(place, value, "order", &out->order);
-    if (status == KPROF_OK)
-        status = kprof_json_get_bool(place, value, "optional", &out->optional);
-    if (status == KPROF_OK)
-        status = kprof_json_get_bool(place, value, "symptom", &out->is_symptom);
-    if (status == KPROF_OK)
-        status = kprof_json_get_word(place, value, "confidence", &(kprof_json_words){words, 3, &confidence});
-    if (status == KPROF_OK && confidence < 0)
-        status = kprof_json_fail(&confident, "is missing");
-    out->confidence = (kprof_confidence)confidence;
-    if (status == KPROF_OK)
-        status = read_expression(place, value, "when", &out->when);
-    return status == KPROF_OK && !out->when ? kprof_json_fail(&when, "is missing") : status;
+    static const kprof_json_field fields[] = {FIELD(, "metrics", TEXTS, places.metrics),
+                                              PART("of", read_place_value),
+                                              FIELD(, "most", WHOLE, places.most),
+                                              {.key = NULL}};
+    kprof_status status = kprof_json_read(place, value, fields, finding);
+    return status == KPROF_OK ? check_places(place, &((kprof_finding *)finding)->places) : status;
 }
 
 kprof_status kprof_finding_read(const kprof_json_place *place, const cJSON *value, kprof_finding *out)
 {
-    static const char *const keys[] = {
-        "id",      "name",   "help", "sections", "order",   "optional", "confidence", "when",   "thresholds", "values",
-        "message", "advice", "next", "speedup",  "verdict", "unless",   "symptom",    "places", NULL};
-    *out = (kprof_finding){0};
-    kprof_status status = kprof_json_check_object(place, value, keys);
+    static const char *const confidences[] = {"low", "medium", "high", NULL};
+    static const kprof_json_field fields[] = {
+        NEEDED(, id),
+        NEEDED(, name),
+        NEEDED(, help),
+        NEEDED(, message),
+        TEXT(, advice),
+        TEXT(, next),
+        FIELD(, "sections", TEXTS, sections),
+        FIELD(, "unless", TEXTS, unless),
+        FIELD(, "order", WHOLE, order),
+        FIELD(, "optional", FLAG, optional),
+        FIELD(, "symptom", FLAG, is_symptom),
+        FIELD(, "confidence", WORD, confidence, .is_needed = true, .words = confidences),
+        EXPRESSION(, "when", when, .is_needed = true),
+        KPROF_JSON_LIST(kprof_finding, "thresholds", thresholds, threshold_count, read_threshold,
+                        kprof_finding_threshold),
+        KPROF_JSON_LIST(kprof_finding, "values", values, value_count, read_value, kprof_finding_value),
+        PART("speedup", read_speedup),
+        PART("verdict", read_verdict),
+        PART("places", read_places),
+        {.key = NULL}};
+    *out = (kprof_finding){.verdict_value = SIZE_MAX, .places = {NULL, SIZE_MAX, MOST_PLACES}};
+    kprof_status status = kprof_json_read(place, value, fields, out);
     if (status == KPROF_OK)
-        status = read_head(place, value, out);
-    if (status == KPROF_OK)
-        status = read_thresholds(place, value, out);
-    if (status == KPROF_OK)
-        status = read_values(place, value, out);
-    if (status == KPROF_OK)
-        status = read_speedup(place, value, out);
-    if (status == KPROF_OK)
-        status = read_verdict(place, value, out);
-    if (status == KPROF_OK)
-        status = read_places(place, value, out);
+        status = check_lists(place, out);
     return status == KPROF_OK ? bind_finding(place, out) : status;
 }
 

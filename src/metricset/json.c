@@ -13,7 +13,7 @@
 #include <string.h>
 
 /* Bound what a file may hold. A value of two bytes takes hundreds in memory. */
-enum { MAX_TEXT = 2 << 20, MAX_VALUES = 65536, MAX_STRING = 8192, MAX_ELEMENTS = 8192 };
+enum { MAX_TEXT = 2 << 20, MAX_VALUES = 65536, MAX_STRING = 8192, MAX_ELEMENTS = 8192, MAX_KEYS = 32 };
 
 static void *allocate(size_t size)
 {
@@ -52,7 +52,7 @@ kprof_status kprof_json_fail(const kprof_json_place *place, const char *format, 
     va_end(args);
     put_place(&where, place);
     kprof_status status =
-        kprof_fail(KPROF_BAD_METRICSET, "%s%s%s", where.data ? where.data : "", place->parent ? ": " : "", reason);
+        kprof_fail(KPROF_BAD_METRICSET, "%s%s%s", kprof_strbuf_text(&where), place->parent ? ": " : "", reason);
     kprof_strbuf_free(&where);
     return status;
 }
@@ -107,18 +107,21 @@ kprof_status kprof_json_parse(const kprof_json_place *place, const char *text, s
     return KPROF_OK;
 }
 
-kprof_status kprof_json_check_object(const kprof_json_place *place, const cJSON *value, const char *const *keys)
+static kprof_status check_object(const kprof_json_place *place, const cJSON *value, const kprof_json_field *fields)
 {
+    const char *keys[MAX_KEYS];
+    size_t count = 0;
     if (!cJSON_IsObject(value))
         return kprof_json_fail(place, "must be an object");
+    for (; fields[count].key && count < MAX_KEYS; count++)
+        keys[count] = fields[count].key;
     const cJSON *member;
     cJSON_ArrayForEach(member, value)
     {
         kprof_json_place at = {place, member->string, 0};
         bool is_known = false;
-        size_t count = 0;
-        for (; keys[count]; count++)
-            is_known = is_known || strcmp(member->string, keys[count]) == 0;
+        for (size_t i = 0; i < count; i++)
+            is_known = is_known || strcmp(member->string, keys[i]) == 0;
         if (!is_known) {
             const char *nearest = kprof_nearest(member->string, keys, count);
             return kprof_json_fail(&at, "is not a key that is known here%s%s%s", nearest ? "; did you mean \"" : "",
@@ -143,7 +146,7 @@ kprof_status kprof_json_check_texts(const kprof_json_place *place, const cJSON *
     return status;
 }
 
-static kprof_status copy_string(const kprof_json_place *place, const cJSON *value, char **out)
+kprof_status kprof_json_read_text(const kprof_json_place *place, const cJSON *value, void *out)
 {
     if (!cJSON_IsString(value))
         return kprof_json_fail(place, "must be a string");
@@ -154,121 +157,150 @@ static kprof_status copy_string(const kprof_json_place *place, const cJSON *valu
         if ((unsigned char)*c < ' ' || *c == 0x7f)
             return kprof_json_fail(place, "holds a control character");
     }
-    *out = kprof_strdup(value->valuestring);
-    return *out ? KPROF_OK : KPROF_NO_MEMORY;
+    char *copy = *(char **)out = kprof_strdup(value->valuestring);
+    return copy ? KPROF_OK : KPROF_NO_MEMORY;
 }
 
-kprof_status kprof_json_get_string(const kprof_json_place *place, const cJSON *object, const char *key, char **out)
+static kprof_status read_field_text(const kprof_json_place *place, const cJSON *value, const kprof_json_field *field,
+                                    char **out)
 {
-    const cJSON *value = cJSON_GetObjectItemCaseSensitive(object, key);
-    kprof_json_place at = {place, key, 0};
-    return value ? copy_string(&at, value, out) : KPROF_OK;
+    kprof_status status = kprof_json_read_text(place, value, out);
+    if (status == KPROF_OK && field->is_needed && **out == '\0')
+        return kprof_json_fail(place, "must not be empty");
+    if (status == KPROF_OK && field->most > 0 && strlen(*out) > field->most)
+        return kprof_json_fail(place, "is longer than %zu characters", field->most);
+    return status;
 }
 
-kprof_status kprof_json_require_string(const kprof_json_place *place, const cJSON *object, const char *key, char **out)
+static kprof_status read_flag(const kprof_json_place *place, const cJSON *value, bool *out)
 {
-    const cJSON *value = cJSON_GetObjectItemCaseSensitive(object, key);
-    kprof_json_place at = {place, key, 0};
-    if (!value)
-        return kprof_json_fail(&at, "is missing");
-    if (cJSON_IsString(value) && value->valuestring[0] == '\0')
-        return kprof_json_fail(&at, "must not be empty");
-    return copy_string(&at, value, out);
-}
-
-kprof_status kprof_json_get_bool(const kprof_json_place *place, const cJSON *object, const char *key, bool *out)
-{
-    const cJSON *value = cJSON_GetObjectItemCaseSensitive(object, key);
-    kprof_json_place at = {place, key, 0};
-    if (!value)
-        return KPROF_OK;
-    if (!cJSON_IsBool(value))
-        return kprof_json_fail(&at, "must be true or false");
     *out = cJSON_IsTrue(value);
-    return KPROF_OK;
+    return cJSON_IsBool(value) ? KPROF_OK : kprof_json_fail(place, "must be true or false");
 }
 
-kprof_status kprof_json_get_int(const kprof_json_place *place, const cJSON *object, const char *key, int *out)
+static kprof_status read_whole(const kprof_json_place *place, const cJSON *value, int *out)
 {
-    const cJSON *value = cJSON_GetObjectItemCaseSensitive(object, key);
-    kprof_json_place at = {place, key, 0};
-    if (!value)
-        return KPROF_OK;
-    if (!cJSON_IsNumber(value) || !(value->valuedouble >= INT_MIN && value->valuedouble <= INT_MAX) ||
-        value->valuedouble != (double)(int)value->valuedouble)
-        return kprof_json_fail(&at, "must be a whole number");
-    *out = (int)value->valuedouble;
+    const double number = cJSON_IsNumber(value) ? value->valuedouble : NAN;
+    if (!(number >= INT_MIN && number <= INT_MAX) || number != (double)(int)number)
+        return kprof_json_fail(place, "must be a whole number");
+    *out = (int)number;
     return KPROF_OK;
 }
 
-kprof_status kprof_json_require_number(const kprof_json_place *place, const cJSON *object, const char *key, double *out)
+static kprof_status read_real(const kprof_json_place *place, const cJSON *value, double *out)
 {
-    const cJSON *value = cJSON_GetObjectItemCaseSensitive(object, key);
-    kprof_json_place at = {place, key, 0};
-    if (!value)
-        return kprof_json_fail(&at, "is missing");
-    if (!cJSON_IsNumber(value) || !isfinite(value->valuedouble))
-        return kprof_json_fail(&at, "must be a number");
-    *out = value->valuedouble;
-    return KPROF_OK;
+    *out = cJSON_IsNumber(value) ? value->valuedouble : NAN;
+    return isfinite(*out) ? KPROF_OK : kprof_json_fail(place, "must be a number");
 }
 
-kprof_status kprof_json_get_word(const kprof_json_place *place, const cJSON *object, const char *key,
-                                 const kprof_json_words *words)
+kprof_status kprof_json_read_word(const kprof_json_place *place, const cJSON *value, const char *const *words, int *out)
 {
     char *text = NULL;
-    kprof_json_place at = {place, key, 0};
-    kprof_status status = kprof_json_get_string(place, object, key, &text);
-    if (status != KPROF_OK || !text)
+    kprof_status status = kprof_json_read_text(place, value, &text);
+    if (status != KPROF_OK)
         return status;
-    size_t i = 0;
-    while (i < words->count && strcmp(words->words[i], text) != 0)
-        i++;
+    int found = 0;
+    while (words[found] && strcmp(words[found], text) != 0)
+        found++;
     free(text);
-    if (i < words->count) {
-        *words->out = (int)i;
+    if (words[found]) {
+        *out = found;
         return KPROF_OK;
     }
     kprof_strbuf list = KPROF_STRBUF_INIT;
-    for (i = 0; i < words->count; i++)
-        kprof_strbuf_printf(&list, "%s\"%s\"", i ? ", " : "", words->words[i]);
-    status = kprof_json_fail(&at, "must be one of %s", list.failed ? "a few words" : list.data);
+    for (size_t i = 0; words[i]; i++)
+        kprof_strbuf_printf(&list, "%s\"%s\"", i ? ", " : "", words[i]);
+    status = kprof_json_fail(place, "must be one of %s", kprof_strbuf_text(&list));
     kprof_strbuf_free(&list);
     return status;
 }
 
-static kprof_status check_array(const kprof_json_place *place, const cJSON *value)
+/* What has been read is in *out on failure too. */
+typedef struct list {
+    void *elements;
+    size_t count;
+} list;
+
+static kprof_status read_list(const kprof_json_place *place, const cJSON *value, const kprof_json_field *field,
+                              list *out)
 {
     if (!cJSON_IsArray(value))
         return kprof_json_fail(place, "must be a list");
-    if (cJSON_GetArraySize(value) > MAX_ELEMENTS)
+    const size_t count = (size_t)cJSON_GetArraySize(value);
+    if (count > MAX_ELEMENTS)
         return kprof_json_fail(place, "has more than %d elements", MAX_ELEMENTS);
-    return KPROF_OK;
-}
-
-kprof_status kprof_json_get_strings(const kprof_json_place *place, const cJSON *object, const char *key, char ***out)
-{
-    const cJSON *value = cJSON_GetObjectItemCaseSensitive(object, key);
-    kprof_json_place at = {place, key, 0};
-    if (!value)
+    const bool are_texts = field->kind == KPROF_JSON_TEXTS;
+    const size_t size = are_texts ? sizeof(char *) : field->element_size;
+    if (count == 0 && !are_texts)
         return KPROF_OK;
-    kprof_status status = check_array(&at, value);
-    if (status != KPROF_OK)
-        return status;
-    char **strings = calloc((size_t)cJSON_GetArraySize(value) + 1, sizeof(char *));
-    if (!strings)
+    out->elements = calloc(count + 1, size);
+    if (!out->elements)
         return KPROF_NO_MEMORY;
-    *out = strings;
+    out->count = count;
     const cJSON *element;
-    kprof_json_place in = {&at, NULL, 0};
+    kprof_json_place in = {place, NULL, 0};
     cJSON_ArrayForEach(element, value)
     {
-        status = copy_string(&in, element, &strings[in.index]);
+        void *to = (char *)out->elements + in.index * size;
+        kprof_status status = (are_texts ? kprof_json_read_text : field->read)(&in, element, to);
         if (status != KPROF_OK)
             return status;
         in.index++;
     }
     return KPROF_OK;
+}
+
+static kprof_status read_member(const kprof_json_place *place, const cJSON *value, const kprof_json_field *field,
+                                void *out)
+{
+    void *member = (char *)out + field->offset;
+    list read = {NULL, 0};
+    kprof_status status;
+    switch (field->kind) {
+    case KPROF_JSON_TEXT:
+        return read_field_text(place, value, field, member);
+    case KPROF_JSON_FLAG:
+        return read_flag(place, value, member);
+    case KPROF_JSON_WHOLE:
+        return read_whole(place, value, member);
+    case KPROF_JSON_REAL:
+        return read_real(place, value, member);
+    case KPROF_JSON_WORD:
+        return kprof_json_read_word(place, value, field->words, member);
+    case KPROF_JSON_TEXTS:
+    case KPROF_JSON_ARRAY:
+        status = read_list(place, value, field, &read);
+        *(void **)member = read.elements;
+        if (field->kind == KPROF_JSON_ARRAY)
+            *(size_t *)((char *)out + field->count_offset) = read.count;
+        return status;
+    case KPROF_JSON_PART:
+        return field->read(place, value, member);
+    default:
+        return KPROF_OK;
+    }
+}
+
+kprof_status kprof_json_read_members(const kprof_json_place *place, const cJSON *object, const kprof_json_field *fields,
+                                     void *out)
+{
+    kprof_status status = KPROF_OK;
+    for (; fields->key && status == KPROF_OK; fields++) {
+        const cJSON *value = cJSON_GetObjectItemCaseSensitive(object, fields->key);
+        const kprof_json_place at = {place, fields->key, 0};
+        if (value)
+            status = read_member(&at, value, fields, out);
+        else if (fields->is_needed)
+            status = kprof_json_fail(&at, "is missing");
+    }
+    return status;
+}
+
+kprof_status kprof_json_read(const kprof_json_place *place, const cJSON *value, const kprof_json_field *fields,
+                             void *out)
+{
+    kprof_status status = check_object(place, value, fields);
+    return status == KPROF_OK ? kprof_json_read_members(place, value, fields, out) : status;
 }
 
 void kprof_strings_free(char **strings)
@@ -284,33 +316,4 @@ size_t kprof_strings_count(char *const *strings)
     while (strings && strings[count])
         count++;
     return count;
-}
-
-kprof_status kprof_json_get_array(const kprof_json_place *place, const cJSON *object, const kprof_json_array *array,
-                                  kprof_json_list *out)
-{
-    const cJSON *value = cJSON_GetObjectItemCaseSensitive(object, array->key);
-    kprof_json_place at = {place, array->key, 0};
-    *out = (kprof_json_list){NULL, 0};
-    if (!value)
-        return KPROF_OK;
-    kprof_status status = check_array(&at, value);
-    if (status != KPROF_OK || !value->child)
-        return status;
-    out->count = (size_t)cJSON_GetArraySize(value);
-    out->elements = calloc(out->count, array->element_size);
-    if (!out->elements) {
-        out->count = 0;
-        return KPROF_NO_MEMORY;
-    }
-    const cJSON *element;
-    kprof_json_place in = {&at, NULL, 0};
-    cJSON_ArrayForEach(element, value)
-    {
-        status = array->read(&in, element, (char *)out->elements + in.index * array->element_size);
-        if (status != KPROF_OK)
-            return status;
-        in.index++;
-    }
-    return KPROF_OK;
 }

@@ -27,51 +27,57 @@ kprof_status kprof_json_fail(const kprof_json_place *place, const char *format, 
 kprof_status kprof_json_parse(const kprof_json_place *place, const char *text, size_t length,
                               cJSON **out) KPROF_MUST_CHECK;
 
-/* Check that the value is an object with keys of the NULL-terminated list only, each at most once. */
-kprof_status kprof_json_check_object(const kprof_json_place *place, const cJSON *value,
-                                     const char *const *keys) KPROF_MUST_CHECK;
-
 /* Check that no text within the value has control characters, marks of direction or bytes that are no UTF-8. */
 kprof_status kprof_json_check_texts(const kprof_json_place *place, const cJSON *value) KPROF_MUST_CHECK;
 
-/* Read a member of a checked object. An absent member leaves *out as it was; kprof_json_require_string makes that an
- * error. A string is copied (caller frees), bounded in length, and free of control characters. */
-kprof_status kprof_json_get_string(const kprof_json_place *place, const cJSON *object, const char *key,
-                                   char **out) KPROF_MUST_CHECK;
-kprof_status kprof_json_require_string(const kprof_json_place *place, const cJSON *object, const char *key,
-                                       char **out) KPROF_MUST_CHECK;
-kprof_status kprof_json_get_bool(const kprof_json_place *place, const cJSON *object, const char *key,
-                                 bool *out) KPROF_MUST_CHECK;
-kprof_status kprof_json_get_int(const kprof_json_place *place, const cJSON *object, const char *key,
-                                int *out) KPROF_MUST_CHECK;
-/* A number of any kind, which must be there. */
-kprof_status kprof_json_require_number(const kprof_json_place *place, const cJSON *object, const char *key,
-                                       double *out) KPROF_MUST_CHECK;
-/* A word of a small vocabulary: `out` gets its place among them. */
-typedef struct kprof_json_words {
-    const char *const *words; /* [count] */
-    size_t count;
-    int *out;
-} kprof_json_words;
-kprof_status kprof_json_get_word(const kprof_json_place *place, const cJSON *object, const char *key,
-                                 const kprof_json_words *words) KPROF_MUST_CHECK;
-/* Read an array of strings as a NULL-terminated list (caller frees with kprof_strings_free). */
-kprof_status kprof_json_get_strings(const kprof_json_place *place, const cJSON *object, const char *key,
-                                    char ***out) KPROF_MUST_CHECK;
+/* Read a value of any kind into `out`; what that points to is freed by the caller, on failure too. */
+typedef kprof_status kprof_json_reader(const kprof_json_place *place, const cJSON *value, void *out);
+/* A string is copied into a char *, bounded in length, and free of control characters. */
+kprof_json_reader kprof_json_read_text;
+/* `out` gets the place of a string among NULL-terminated words. */
+kprof_status kprof_json_read_word(const kprof_json_place *place, const cJSON *value, const char *const *words,
+                                  int *out) KPROF_MUST_CHECK;
+
+typedef enum kprof_json_kind {
+    KPROF_JSON_TEXT,  /* char *, as kprof_json_read_text */
+    KPROF_JSON_FLAG,  /* bool */
+    KPROF_JSON_WHOLE, /* int */
+    KPROF_JSON_REAL,  /* double */
+    KPROF_JSON_WORD,  /* an enum: the place among `words` */
+    KPROF_JSON_TEXTS, /* char **, NULL-terminated; freed with kprof_strings_free */
+    KPROF_JSON_ARRAY, /* an array of elements, zeroed before `read` reads each; NULL when absent or empty */
+    KPROF_JSON_PART,  /* what `read` reads */
+    KPROF_JSON_OTHER, /* known, but read by others */
+} kprof_json_kind;
+
+/* A member of an object, and where it goes in a struct. */
+typedef struct kprof_json_field {
+    const char *key; /* NULL ends a list */
+    kprof_json_kind kind;
+    size_t offset;
+    bool is_needed;           /* it must be there, and a text must not be empty */
+    size_t most;              /* characters of a text; 0: as many as any may have */
+    const char *const *words; /* NULL-terminated */
+    kprof_json_reader *read;
+    size_t element_size, count_offset; /* of ARRAY; the count is set on failure too */
+} kprof_json_field;
+#define KPROF_JSON_FIELD(type, word, json_kind, member, ...)                                                           \
+    {                                                                                                                  \
+        .key = (word), .kind = KPROF_JSON_##json_kind, .offset = offsetof(type, member), __VA_ARGS__                   \
+    }
+#define KPROF_JSON_LIST(type, word, member, count, reader, element)                                                    \
+    KPROF_JSON_FIELD(type, word, ARRAY, member, .read = (reader), .element_size = sizeof(element),                     \
+                     .count_offset = offsetof(type, count))
+
+/* Read an object with these members only, each at most once, in the order of the fields. An absent member leaves its
+ * place in `out` as it was. */
+kprof_status kprof_json_read(const kprof_json_place *place, const cJSON *value, const kprof_json_field *fields,
+                             void *out) KPROF_MUST_CHECK;
+/* The same of an object that has been checked, and may have others. */
+kprof_status kprof_json_read_members(const kprof_json_place *place, const cJSON *object, const kprof_json_field *fields,
+                                     void *out) KPROF_MUST_CHECK;
+
 void kprof_strings_free(char **strings);
 size_t kprof_strings_count(char *const *strings); /* 0 for NULL */
-
-/* An array of objects: its place, the size of a C element, and the function that reads one into zeroed memory. */
-typedef struct kprof_json_array {
-    const char *key;
-    size_t element_size;
-    kprof_status (*read)(const kprof_json_place *place, const cJSON *value, void *element);
-} kprof_json_array;
-typedef struct kprof_json_list {
-    void *elements; /* zeroed before reading; NULL when absent or empty */
-    size_t count;   /* set on failure too, so that the caller frees what was read */
-} kprof_json_list;
-kprof_status kprof_json_get_array(const kprof_json_place *place, const cJSON *object, const kprof_json_array *array,
-                                  kprof_json_list *out) KPROF_MUST_CHECK;
 
 #endif

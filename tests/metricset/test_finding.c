@@ -51,7 +51,9 @@ static void refuses_what_is_missing_or_wrong(void **state)
     assert_refused("[]", "must be an object");
     assert_refused(HEAD "}", "message: is missing");
     assert_refused(MESSAGE ",\"massage\":\"M\"}", "did you mean \"message\"");
-    assert_refused("{\"id\":\"F\",\"name\":\"N\",\"help\":\"H\",\"message\":\"M\"}", "sections: must name the section");
+    assert_refused(
+        "{\"id\":\"F\",\"name\":\"N\",\"help\":\"H\",\"message\":\"M\",\"confidence\":\"low\",\"when\":\"1 > 0\"}",
+        "sections: must name the section");
     assert_refused("{\"id\":\"F\",\"name\":\"N\",\"help\":\"H\",\"message\":\"M\",\"sections\":[\"S\"]}",
                    "confidence: is missing");
     assert_refused("{\"id\":\"F\",\"name\":\"N\",\"help\":\"H\",\"message\":\"M\",\"sections\":[\"S\"],"
