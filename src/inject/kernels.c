@@ -89,36 +89,58 @@ static void forget_old_handles(void)
     table->slots_generation = now;
 }
 
-static kprof_kernel *find_locked(const kprof_call *call, const kprof_filter *filter, kprof_kernel_announcer *announce)
+static kprof_kernel *find_handle(const kprof_call *call)
+{
+    kprof_kernel_table *table = &kprof_the_kernels;
+    pthread_mutex_lock(&table->mutex);
+    forget_old_handles();
+    const slot *found = table->slots ? find_slot(table->slots, table->slot_count, call->function, call->context) : NULL;
+    kprof_kernel *kernel =
+        found && found->kernel && strcmp(found->kernel->record.mangled, call->kernel_name) == 0 ? found->kernel : NULL;
+    pthread_mutex_unlock(&table->mutex);
+    return kernel;
+}
+
+/* With the mutex held, like the next one. A new kernel is announced before another thread finds it, and tells of its
+ * launches. */
+static kprof_kernel *find_or_add(const kprof_kernel_record *record, bool is_range, const kprof_filter *filter,
+                                 kprof_kernel_announcer *announce)
+{
+    kprof_kernel *kernel = find_known(record, is_range);
+    if (!kernel && (kernel = add_kernel(record, filter)) != NULL) {
+        kernel->is_range = is_range;
+        announce(kernel);
+    }
+    return kernel;
+}
+
+static bool keep_handle(const kprof_call *call, kprof_kernel *kernel)
 {
     kprof_kernel_table *table = &kprof_the_kernels;
     forget_old_handles();
     if (table->slots_used * 2 >= table->slot_count && !grow_slots())
-        return NULL;
+        return false;
     slot *found = find_slot(table->slots, table->slot_count, call->function, call->context);
-    if (found->kernel && strcmp(found->kernel->record.mangled, call->kernel_name) == 0)
-        return found->kernel;
-    kprof_kernel_record record = {.mangled = call->kernel_name};
-    kprof_engine.device->target_kernel(call, &record);
-    kprof_engine.device->target_note_variables(call);
-    kprof_kernel *kernel = find_known(&record, false);
-    if (!kernel) {
-        kernel = add_kernel(&record, filter);
-        if (!kernel)
-            return NULL;
-        announce(kernel); /* before another thread finds it, and tells of its launches */
-    }
     if (!found->function)
         table->slots_used++;
     *found = (slot){call->function, call->context, kernel};
-    return kernel;
+    return true;
 }
 
+/* The driver is asked without the mutex: it may have a lock of its own, and whoever has that may wait for the mutex. */
 kprof_kernel *kprof_kernels_find(const kprof_call *call, const kprof_filter *filter, kprof_kernel_announcer *announce)
 {
     kprof_kernel_table *table = &kprof_the_kernels;
+    kprof_kernel *kernel = find_handle(call);
+    if (kernel)
+        return kernel;
+    kprof_kernel_record record = {.mangled = call->kernel_name};
+    kprof_engine.device->target_kernel(call, &record);
+    kprof_engine.device->target_note_variables(call);
     pthread_mutex_lock(&table->mutex);
-    kprof_kernel *kernel = find_locked(call, filter, announce);
+    kernel = find_or_add(&record, false, filter, announce);
+    if (kernel && !keep_handle(call, kernel))
+        kernel = NULL;
     pthread_mutex_unlock(&table->mutex);
     return kernel;
 }
@@ -128,11 +150,7 @@ kprof_kernel *kprof_kernels_find_named(const char *name, bool is_range, const kp
 {
     const kprof_kernel_record record = {.mangled = name};
     pthread_mutex_lock(&kprof_the_kernels.mutex);
-    kprof_kernel *kernel = find_known(&record, is_range);
-    if (!kernel && (kernel = add_kernel(&record, filter)) != NULL) {
-        kernel->is_range = is_range;
-        announce(kernel);
-    }
+    kprof_kernel *kernel = find_or_add(&record, is_range, filter, announce);
     pthread_mutex_unlock(&kprof_the_kernels.mutex);
     return kernel;
 }
