@@ -51,7 +51,7 @@ typedef struct profile {
     kprof_bystander bystander;
     kprof_progress progress;
     kprof_spools *spools;
-    bool takes_census;          /* by the run of the application that is under way, which measures nothing */
+    bool takes_census;          /* by the run of the application that is under way */
     kprof_census_choice choice; /* the kernels to measure, after a census */
     bool multiplexes;           /* by the run of a share that is under way, whose metrics take several passes */
     kprof_remote *remote;       /* NULL: kprof ctl is not heard */
@@ -270,6 +270,12 @@ static kprof_status open_session(profile *run)
     return status;
 }
 
+/* Does the run of the application that is under way count and time launches, and measure none? */
+static bool only_takes_census(const profile *run)
+{
+    return run->takes_census && !run->options->measures_beside;
+}
+
 static kprof_status save_config(const profile *run)
 {
     kprof_config config;
@@ -277,13 +283,16 @@ static kprof_status save_config(const profile *run)
     if (status != KPROF_OK)
         return status;
     config.root_pid = run->child.pid;
-    config.nvtx = run->nvtx && !run->takes_census;
-    config.only_traces = is_trace(run);
-    config.traces = config.only_traces || (config.traces && !run->takes_census);
-    config.census = run->takes_census;
-    config.call_stack_type = run->takes_census ? 0 : config.call_stack_type;
-    config.filter.mangled = run->choice.chosen;
-    config.chip_count = run->takes_census ? 0 : config.chip_count;
+    const bool only_counts = only_takes_census(run), counts = run->takes_census;
+    config.nvtx = run->nvtx && !only_counts;
+    config.only_records = is_trace(run) || only_counts;
+    config.traces = is_trace(run) || (config.traces && !counts);
+    config.census = counts;
+    if (counts && !only_counts)
+        config.census_top = run->options->top < INT32_MAX ? (uint32_t)run->options->top : INT32_MAX;
+    config.call_stack_type = only_counts ? 0 : config.call_stack_type;
+    config.filter.mangled = run->options->measures_beside ? run->choice.missing : run->choice.chosen;
+    config.chip_count = only_counts ? 0 : config.chip_count;
     if (run->plans.by_application)
         config.replay_choice = run->multiplexes ? KPROF_MULTIPLEX_ALL : KPROF_REPLAY_WHERE_PROVED;
     status = kprof_config_save(&config, run->session.dir);
@@ -298,7 +307,7 @@ static kprof_status start_application(profile *run)
         .injection_library = run->injection,
         .exec_library = run->exec_library,
         .session_dir = run->session.dir,
-        .nvtx = run->nvtx && !run->takes_census,
+        .nvtx = run->nvtx && !only_takes_census(run),
         .null_stdin = run->options->null_stdin,
         .stdout_to_stderr = run->route.application_to_stderr,
         .signals = &run->signals,
@@ -481,6 +490,7 @@ static void dispose(profile *run, bool started)
     free(run->findings.items);
     kprof_strlist_free(&run->tables);
     kprof_strlist_free(&run->choice.chosen);
+    kprof_strlist_free(&run->choice.missing);
     kprof_plans_free(&run->plans);
     free(run->report_path);
     free(run->injection);
@@ -498,6 +508,45 @@ static void tell_census(const kprof_census_choice *choice)
     kprof_strbuf_free(&time);
 }
 
+/* Shapes that have less than this share of the chosen kernels' time are not worth another run of the program. */
+#define LITTLE_TIME 0.01
+
+/* Tell what the run of the census has measured; true when all that matters. */
+static bool has_measured(const kprof_census_choice *choice)
+{
+    const char *those = choice->chosen.count == 1 ? "it" : "them";
+    if (choice->missing_ns > LITTLE_TIME * choice->chosen_ns)
+        return false;
+    kprof_log(KPROF_LOG_INFO,
+              "%zu kernel%s took %.3g %% of that time, and kprof has measured launches of %s in the same run",
+              choice->chosen.count, kprof_ending(choice->chosen.count, "s"), 100 * choice->chosen_ns / choice->total_ns,
+              those);
+    if (choice->missing.count > 0)
+        kprof_log(KPROF_LOG_INFO,
+                  "launches with grids, blocks or shared memory that took %.2g %% of %s time did not come again, and "
+                  "were not measured",
+                  100 * choice->missing_ns / choice->chosen_ns, choice->chosen.count == 1 ? "its" : "their");
+    return true;
+}
+
+static void tell_second_run(const profile *run)
+{
+    const kprof_census_choice *choice = &run->choice;
+    const size_t chosen = choice->chosen.count, missing = choice->missing.count;
+    const double share_pct = 100 * choice->chosen_ns / choice->total_ns;
+    if (run->options->measures_beside)
+        kprof_log(
+            KPROF_LOG_INFO,
+            "%zu kernel%s took %.3g %% of that time: the application runs once more, since launches of %zu kernel%s "
+            "were not measured in the same run",
+            chosen, kprof_ending(chosen, "s"), share_pct, missing, kprof_ending(missing, "s"));
+    else
+        kprof_log(KPROF_LOG_INFO,
+                  "%zu kernel%s took %.3g %% of that time: the application runs once more, and kprof measures launches "
+                  "of %s",
+                  chosen, kprof_ending(chosen, "s"), share_pct, chosen == 1 ? "it" : "them");
+}
+
 /* Choose what to measure after a census; false when the program is not to be run once more. */
 static bool choose_kernels(profile *run)
 {
@@ -512,18 +561,17 @@ static bool choose_kernels(profile *run)
     tell_census(choice);
     if (!run->options->is_measured)
         return false;
-    if (!is_well)
-        kprof_log(KPROF_LOG_WARNING, "the application failed, so kprof does not run it once more to measure kernels");
-    else if (choice->chosen.count == 0)
+    if (choice->chosen.count == 0 && is_well)
         outcome->choosing = kprof_fail(KPROF_NO_MATCH, "no kernel of the census matches -k %s",
                                        run->options->filter.kernel ? run->options->filter.kernel : "");
+    else if (run->options->measures_beside && has_measured(choice))
+        return false;
+    else if (!is_well)
+        kprof_log(KPROF_LOG_WARNING, "the application failed, so kprof does not run it once more to measure %skernels",
+                  run->options->measures_beside ? "other " : "");
     if (!is_well || choice->chosen.count == 0)
         return false;
-    kprof_log(
-        KPROF_LOG_INFO,
-        "%zu kernel%s took %.3g %% of that time: the application runs once more, and kprof measures launches of %s",
-        choice->chosen.count, kprof_ending(choice->chosen.count, "s"), 100 * choice->chosen_ns / choice->total_ns,
-        choice->chosen.count == 1 ? "it" : "them");
+    tell_second_run(run);
     return true;
 }
 
@@ -546,7 +594,7 @@ static kprof_status run_apart(profile *run, const char *parent)
     return status;
 }
 
-/* Run the application to count and time its launches. */
+/* Run the application to count and time its launches, and to measure what it can. */
 static kprof_status take_census(profile *run)
 {
     run->takes_census = run->outcome.is_census = true;

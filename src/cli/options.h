@@ -51,7 +51,8 @@ typedef struct kprof_options {
 #define OPTION(place, type, field, ...) KPROF_FOR_OPTIONS_##place(KPROF_OPTION_FIELD(type, field))
 #include "cli/option_rows.h"
 #undef OPTION
-    bool is_measured;       /* of a run with --census: the program is run once more, and measured */
+    bool is_measured;       /* of a run with --census: launches are measured, too */
+    bool measures_beside;   /* and in the run that takes the census, as far as it can */
     int format;             /* kprof_format or KPROF_UNSET */
     uint64_t most_launches; /* that --launch-count allows in all; 0: that is not known */
 

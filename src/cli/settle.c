@@ -408,7 +408,21 @@ static kprof_status settle_pages(kprof_options *options)
     return status == KPROF_OK ? settle_conditions(options) : status;
 }
 
-/* A run that takes a census measures nothing. A second one does, where something tells what. */
+/* Can the run that takes the census measure what is asked for? It measures launches of kernels that come again,
+ * whatever is around them. Kernels and their launches are counted where no other condition leaves some out. */
+static bool measures_beside(const kprof_options *options)
+{
+    const kprof_filter_spec *filter = &options->filter;
+    const bool repeats =
+        options->replay_choice == KPROF_REPLAY_WHERE_PROVED || options->replay_choice == KPROF_REPLAY_ONLY;
+    return options->is_measured && repeats && !options->traces && filter->filter_mode == KPROF_FILTER_PER_CONFIG &&
+           filter->launch_count > 0 && !kprof_filter_asks_nvtx(filter) && !filter->context && !filter->stream &&
+           !filter->invocation && !filter->range_filter && !filter->schedule && filter->launch_skip == 0 &&
+           filter->launch_skip_before_match == 0 && filter->device_mask == 0 &&
+           filter->profiler_calls != KPROF_FROM_A_START_CALL;
+}
+
+/* Where something tells what to measure, that is done in the run that takes the census or in a second one. */
 static kprof_status settle_census(kprof_options *options)
 {
     kprof_filter_spec *filter = &options->filter;
@@ -428,6 +442,7 @@ static kprof_status settle_census(kprof_options *options)
         filter->filter_mode = KPROF_FILTER_PER_CONFIG;
         filter->launch_count = 1;
     }
+    options->measures_beside = measures_beside(options);
     const bool prints = !options->export_path || options->format != KPROF_UNSET;
     if (prints && options->page == KPROF_UNSET && options->print_summary == KPROF_UNSET)
         options->page = options->is_measured ? KPROF_PAGE_SUMMARY : KPROF_PAGE_CENSUS;

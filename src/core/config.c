@@ -36,7 +36,8 @@ static const kprof_option_row rows[] = {
     ROW(COUNT, filter.profiler_calls, .value = KPROF_PROFILER_CALLS_IGNORED) /**/
     ROW(FLAG, filter.measures_ranges)                                        /**/
     ROW(LIST, instruction_metrics) ROW(FLAG, samples)                        /**/
-    ROW(FLAG, only_traces) ROW(FLAG, verbose)                                /**/
+    ROW(FLAG, only_records) ROW(COUNT, census_top, .value = INT32_MAX)       /**/
+    ROW(FLAG, verbose)                                                       /**/
     ROW(STRING, counter_data_dir) ROW(NUMBER, root_pid)                      /**/
 };
 #define ROW_COUNT (sizeof rows / sizeof *rows)

@@ -124,7 +124,8 @@ typedef struct kprof_config {
 #undef OPTION
     kprof_strlist instruction_metrics; /* CUPTI's names of what is counted by instruction */
     bool samples;                      /* the program counter is sampled */
-    bool only_traces;                  /* the process is traced, and no launch is measured */
+    bool only_records;                 /* a trace or a census is made, and no launch is measured */
+    uint32_t census_top;               /* beside a census: only kernels with most time so far are measured; 0: all */
     bool verbose;
     char *counter_data_dir; /* absolute; each launch's counter data image is kept there; NULL: nowhere */
     int64_t root_pid;       /* the application's first process; 0 when not known */

@@ -40,8 +40,8 @@ OPTION(FILTER, CHOICE, filter_mode, "filter-mode", CHOOSING,
        .choices = KPROF_CHOICES({"global", KPROF_FILTER_GLOBAL}, {"per-gpu", KPROF_FILTER_PER_DEVICE},
                                 {"per-launch-config", KPROF_FILTER_PER_CONFIG}))
 OPTION(RECORDER, FLAG, census, "census", RUNNING,
-       "count and time every launch in a run without counters; with --top, metrics or -c run the program once more and "
-       "measure the kernels with most of the GPU's time")
+       "count and time every launch, without counters; with --top, metrics or -c measure the kernels with most of the "
+       "GPU's time, too, in the same run where the program launches them again, else in a second one")
 OPTION(RECORDER, FLAG, traces, "trace", RUNNING,
        "record what runs on the GPU and when, too, as kprof trace does, but not while launches are measured")
 OPTION(RECORDER, CHOICE, kills, "kill", RUNNING,

@@ -519,10 +519,15 @@ static void choose_calls(void)
             (void)cupti->cuptiActivityEnableRuntimeApi(id, 0);
 }
 
+/* Kernels are the first. */
+static size_t count_kinds(void)
+{
+    return activities.scope == KPROF_ACTIVITIES_OF_KERNELS ? 1 : KIND_COUNT;
+}
+
 static kprof_status enable_kinds(void)
 {
-    const bool is_kernels = activities.scope == KPROF_ACTIVITIES_OF_KERNELS;
-    for (size_t i = 0; i < (is_kernels ? 1 : KIND_COUNT); i++) { /* kernels are the first */
+    for (size_t i = 0; i < count_kinds(); i++) {
         const CUptiResult result = activities.cupti->cuptiActivityEnable(kinds[i].kind);
         if (result != CUPTI_SUCCESS && !kinds[i].optional)
             return refused("activities", result);
@@ -535,7 +540,7 @@ static kprof_status enable_kinds(void)
         if (result != CUPTI_SUCCESS)
             return refused("graphs", result);
     }
-    if (!is_kernels)
+    if (activities.scope != KPROF_ACTIVITIES_OF_KERNELS)
         choose_calls();
     return KPROF_OK;
 }
@@ -578,7 +583,7 @@ void kprof_activities_pause(bool pauses)
     const kprof_cupti_api *cupti = activities.cupti;
     if (!atomic_load(&activities.runs))
         return;
-    for (size_t i = 0; i < KIND_COUNT; i++)
+    for (size_t i = 0; i < count_kinds(); i++)
         if (kinds[i].pauses)
             (void)(pauses ? cupti->cuptiActivityDisable(kinds[i].kind) : cupti->cuptiActivityEnable(kinds[i].kind));
     if (activities.scope == KPROF_ACTIVITIES_OF_GRAPHS)

@@ -19,6 +19,7 @@
 #define MOST_ROWS     (2 * KPROF_CENSUS_SHAPES)
 #define SHORTEST_NS   INT64_C(1000000000)
 #define SHARE_OF_TIME 16
+#define LOOKS_GROW    4 /* look again which kernels have most time when there is a quarter more of it */
 
 typedef struct census_row {
     kprof_census_record record;
@@ -41,6 +42,7 @@ static struct {
     uint64_t lost;           /* launches that no row counts: CUPTI could not keep their times */
     uint64_t left_out;       /* or there are more kernels and shapes than rows */
     int64_t started_ns, written_ns;
+    uint64_t total_ns, look_ns; /* of all launches; how much there is when kernels are ranked next */
     bool told;
 } census = {.mutex = PTHREAD_ERRORCHECK_MUTEX_INITIALIZER_NP};
 
@@ -140,17 +142,79 @@ static void add(kprof_census_record *record, uint64_t ns)
     record->launches++;
 }
 
+/* A kernel that may be measured, and its time. */
+typedef struct ranked {
+    uint64_t time_ns;
+    kprof_kernel *kernel;
+} ranked;
+
+static int compare_times(const void *a, const void *b)
+{
+    const ranked *left = a, *right = b;
+    return (left->time_ns < right->time_ns) - (left->time_ns > right->time_ns);
+}
+
+/* Put the kernels that have time into `out`, by their numbers. Those that launches have are others of the same name. */
+static void add_times(ranked *out, kprof_kernel **kernels, size_t count)
+{
+    for (size_t i = 0; i < census.row_count; i++) {
+        const kprof_census_record *record = &census.rows[i].record;
+        if (record->kernel <= count && kernels[record->kernel - 1]->matches)
+            out[record->kernel - 1] =
+                (ranked){out[record->kernel - 1].time_ns + record->total_ns, kernels[record->kernel - 1]};
+    }
+}
+
+static bool has_name_of(const kprof_kernel *kernel, const ranked *top, size_t count)
+{
+    for (size_t i = 0; i < count && top[i].kernel; i++)
+        if (strcmp(top[i].kernel->record.mangled, kernel->record.mangled) == 0)
+            return true;
+    return false;
+}
+
+/* With both mutexes held. */
+static void rank_kernels(const kprof_kernel_table *table)
+{
+    const size_t count = table->kernel_count, most = kprof_engine.process.config.census_top;
+    ranked *top = calloc(count + 1, sizeof *top);
+    if (!top)
+        return;
+    add_times(top, table->kernels, count);
+    qsort(top, count, sizeof *top, compare_times);
+    for (size_t i = 0; i < count; i++)
+        atomic_store_explicit(&table->kernels[i]->is_top,
+                              has_name_of(table->kernels[i], top, most < count ? most : count), memory_order_relaxed);
+    free(top);
+}
+
+/* With the mutex held. Have launches of the kernels measured from now on that have most time so far. How often that
+ * changes grows with the logarithm of the time, and so does what is measured of kernels that have less in the end. */
+static void choose_top(void)
+{
+    if (kprof_engine.process.config.census_top == 0 || census.total_ns < census.look_ns)
+        return;
+    census.look_ns = census.total_ns + census.total_ns / LOOKS_GROW + 1;
+    if (pthread_mutex_lock(&kprof_the_kernels.mutex) != 0) /* a signal handler has interrupted who looks for one */
+        return;
+    rank_kernels(&kprof_the_kernels);
+    pthread_mutex_unlock(&kprof_the_kernels.mutex);
+}
+
 static void take(const kprof_activity *activity)
 {
     const kprof_kernel_activity *kernel = &activity->kernel;
     if (!kprof_recording_runs() || activity->kind != KPROF_ACTIVITY_KERNEL)
         return;
-    atomic_fetch_add(&kprof_engine.process.launches, 1);
+    if (kprof_engine.process.config.only_records)
+        atomic_fetch_add(&kprof_engine.process.launches, 1); /* else each is counted as it is launched */
     pthread_mutex_lock(&census.mutex);
     const bool is_timed = kernel->start_ns >= 0 && kernel->end_ns >= kernel->start_ns;
     census_row *row = is_timed ? find_place(kernel) : NULL;
-    if (row)
+    if (row) {
         add(&row->record, (uint64_t)(kernel->end_ns - kernel->start_ns));
+        census.total_ns += (uint64_t)(kernel->end_ns - kernel->start_ns);
+    }
     census.lost += !is_timed;
     census.left_out += is_timed && !row;
     pthread_mutex_unlock(&census.mutex);
@@ -177,8 +241,10 @@ static void end_buffer(uint64_t dropped, uint64_t unknown)
     (void)unknown;
     if (!kprof_recording_runs())
         return;
-    atomic_fetch_add(&kprof_engine.process.launches, dropped);
+    if (kprof_engine.process.config.only_records)
+        atomic_fetch_add(&kprof_engine.process.launches, dropped);
     pthread_mutex_lock(&census.mutex);
+    choose_top();
     const int64_t since_ns = now_ns - census.written_ns;
     census.lost += dropped;
     if (since_ns >= SHORTEST_NS && since_ns >= (now_ns - census.started_ns) / SHARE_OF_TIME)
@@ -190,7 +256,7 @@ kprof_status kprof_census_start(void)
 {
     static const kprof_activity_sink sink = {number_kernel, take, end_buffer};
     census.started_ns = census.written_ns = kprof_monotonic_ns();
-    return kprof_recording_start(&sink, KPROF_ACTIVITIES_OF_KERNELS);
+    return kprof_recording_start(&sink, KPROF_ACTIVITIES_OF_KERNELS, NULL);
 }
 
 static void tell_missing(void)

@@ -1,5 +1,6 @@
-/* --census: counts and times every launch by kernel, grid, block and dynamic shared memory, and measures nothing else.
- * Memory is bounded: launches of further shapes are told together for each kernel. */
+/* --census: counts and times every launch by kernel, grid, block and dynamic shared memory, and chooses the kernels
+ * with most time where these are measured beside it. Memory is bounded: launches of further shapes are told together
+ * for each kernel. */
 #ifndef KPROF_INJECT_CENSUS_H
 #define KPROF_INJECT_CENSUS_H
 

@@ -124,6 +124,12 @@ static uint64_t number_launch(const kprof_call *call, const kprof_counted *launc
     return kprof_filter_match_place(filter, &place) ? atomic_fetch_add(&launch->kernel->placed, 1) + 1 : 0;
 }
 
+static bool is_wanted(const kprof_kernel *kernel)
+{
+    return kernel->matches &&
+           (kprof_engine.process.config.census_top == 0 || atomic_load_explicit(&kernel->is_top, memory_order_relaxed));
+}
+
 /* Does the filter take no launch at present, whatever it is? */
 static bool is_closed(const kprof_filter *filter)
 {
@@ -138,7 +144,7 @@ bool kprof_choose_launch(const kprof_call *call, const kprof_counted *launch, co
         tell_stopped();
     if (!launch->kernel || !device || is_closed(filter))
         return false;
-    bool matches = launch->kernel->matches && kprof_filter_match_invocation(filter, number) &&
+    bool matches = is_wanted(launch->kernel) && kprof_filter_match_invocation(filter, number) &&
                    kprof_filter_match_calls(filter) && kprof_nvtx_match(filter);
     kprof_launch_record record = {.device = device->record.device, .kernel = launch->kernel->record.kernel};
     if (matches && kprof_filter_needs_shape(filter))

@@ -4,6 +4,7 @@
 #include "inject/contexts.h"
 #include "inject/engine.h"
 #include "inject/process.h"
+#include "inject/recording.h"
 
 #include <stdio.h>
 
@@ -184,6 +185,8 @@ static kprof_decision measure_own_run(const kprof_batch_launch *launch, kprof_de
 
 kprof_decision kprof_decision_unrepeated(const kprof_batch_launch *launch, const char *why)
 {
+    if (kprof_engine.process.config.census) /* its pass would keep other launches out of the census */
+        return decide(KPROF_REFUSED, why);
     if (launch->metrics->pass_count == 1)
         return measure_own_run(launch, KPROF_LIVE, why);
     if (kprof_engine.process.config.replay_choice == KPROF_REPLAY_ONLY)
@@ -194,7 +197,7 @@ kprof_decision kprof_decision_unrepeated(const kprof_batch_launch *launch, const
 bool kprof_decision_is_live(const kprof_batch_launch *launch)
 {
     return launch->chosen && launch->metrics && launch->metrics->pass_count == 1 &&
-           !kprof_engine.process.config.traces && /* no kernel may be recorded in a pass that counts */
+           !kprof_recording_is_beside() && /* no kernel may be recorded in a pass that counts */
            launch->metrics->timeline_count == 0 && !kprof_measures_instructions() && kprof_repeats_launches() &&
            !atomic_load(&launch->kernel->ends_late) && !kprof_decision_may_wait_for_host(launch) &&
            !kprof_engine.device->target_runs_elsewhere(launch->call);

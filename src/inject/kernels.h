@@ -12,6 +12,7 @@
 typedef struct kprof_kernel {
     kprof_kernel_record record; /* number, name, registers and memory */
     bool matches;               /* the filter's kernel name */
+    atomic_bool is_top;         /* beside a census: it is among those with most time so far */
     bool is_range;              /* it stands for a range of the application, which has its name */
     _Atomic uint64_t launches;
     _Atomic uint64_t placed;       /* launches where --kernel-id wants them */
@@ -66,8 +67,7 @@ kprof_kernel *kprof_kernels_find(const kprof_call *call, const kprof_filter *fil
 kprof_kernel *kprof_kernels_find_named(const char *name, bool is_range, const kprof_filter *filter,
                                        kprof_kernel_announcer *announce);
 
-/* Forget which handle stands for which kernel: modules are being unloaded, or a context ends. Takes no lock, since the
- * driver may hold one of its own that a thread waits for in _find. */
+/* Forget which handle stands for which kernel: modules are being unloaded, or a context ends. */
 void kprof_kernels_forget_handles(void);
 
 /* Return how long to wait for a launch of the kernel to end by itself: longer after each timeout, as a kernel that

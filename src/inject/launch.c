@@ -20,6 +20,7 @@
 #include "inject/preload.h"
 #include "inject/process.h"
 #include "inject/range.h"
+#include "inject/recording.h"
 #include "inject/trace.h"
 #include "inject/wait.h"
 #include "inject/watch.h"
@@ -617,7 +618,7 @@ static void enter(const kprof_call *call)
     else if (kprof_batch_is_open() && closes_batch(call) && !kprof_batch_is_sealed())
         close_batch(call->name);
     if (call->kind == KPROF_CALL_STOP)
-        kprof_trace_flush();
+        kprof_recording_flush();
     kprof_awaited awaited = armed ? await_start(call) : KPROF_NOT_AWAITED;
     if (armed && awaited != KPROF_AWAIT_TIMED_OUT) /* else it may keep others out of the batch for long */
         follow(call, awaited);
@@ -726,6 +727,12 @@ static void leave(const kprof_call *call)
     thread.own_call = false;
     if (thread.shared == 0) /* a signal that came within the call must end the process before its thread goes on */
         kprof_launch_end_by_signal();
+}
+
+static void note_context(void *context)
+{
+    kprof_contexts_note(context);
+    kprof_recording_note_context(context);
 }
 
 /* Within the call that ends it, or at the process' end without one. */
@@ -860,7 +867,7 @@ void kprof_launch_finish(void)
 const kprof_target_hooks kprof_launch_hooks = {.enter = enter,
                                                .leave = leave,
                                                .driver_started = kprof_preload_start,
-                                               .context_created = kprof_contexts_note,
+                                               .context_created = note_context,
                                                .context_ending = context_ending,
                                                .profiler_called = profiler_called,
                                                .node_made = kprof_choose_note_node};

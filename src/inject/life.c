@@ -117,8 +117,7 @@ static kprof_status start(const char *dir)
     kprof_launch_prepare();
     if (kprof_measures_instructions())
         kprof_engine.device->codes_keep();
-    kprof_target_hooks hooks =
-        process->config.only_traces || process->config.census ? kprof_recording_hooks : kprof_launch_hooks;
+    kprof_target_hooks hooks = process->config.only_records ? kprof_recording_hooks : kprof_launch_hooks;
     if (process->config.call_stack_type == 0)
         hooks.node_made = NULL;
     status = kprof_engine.device->target_start(&hooks);

@@ -9,10 +9,21 @@
 #include <pthread.h>
 
 static atomic_bool runs;
-static pthread_once_t devices_told = PTHREAD_ONCE_INIT;
+static pthread_once_t prepared = PTHREAD_ONCE_INIT;
+static const kprof_recording_turns *told; /* NULL: nobody is */
 
-kprof_status kprof_recording_start(const kprof_activity_sink *sink, kprof_activity_scope scope)
+/* Needs the gate, alone. */
+static struct {
+    unsigned holds;
+    int64_t start_ns;   /* of the first hold */
+    int64_t counted_ns; /* a pass counts since then what the application launches; 0: none does */
+    bool spoils_proofs;
+} turn;
+
+kprof_status kprof_recording_start(const kprof_activity_sink *sink, kprof_activity_scope scope,
+                                   const kprof_recording_turns *turns)
 {
+    told = turns;
     atomic_store(&runs, true);
     kprof_status status = kprof_engine.device->activities_start(sink, scope);
     if (status != KPROF_OK)
@@ -25,14 +36,61 @@ bool kprof_recording_runs(void)
     return atomic_load(&runs) && atomic_load(&kprof_engine.process.armed);
 }
 
+bool kprof_recording_is_beside(void)
+{
+    return kprof_recording_runs() && !kprof_engine.process.config.only_records;
+}
+
+void kprof_recording_hold(void)
+{
+    if (!kprof_recording_is_beside() || turn.holds++ > 0)
+        return;
+    turn.start_ns = kprof_engine.device->activities_now_ns();
+    kprof_engine.device->activities_pause(true);
+    if (told)
+        told->begin(turn.start_ns, turn.counted_ns);
+    turn.counted_ns = 0;
+}
+
+void kprof_recording_release(bool counts)
+{
+    if (turn.holds == 0 || --turn.holds > 0)
+        return;
+    if (!counts)
+        kprof_engine.device->activities_pause(false);
+    const int64_t end_ns = kprof_engine.device->activities_now_ns();
+    if (told)
+        told->end(turn.start_ns, end_ns);
+    turn.counted_ns = counts ? end_ns : 0;
+}
+
+void kprof_recording_note_proof(bool searching, bool reached)
+{
+    if (kprof_recording_is_beside() && reached)
+        turn.spoils_proofs = !searching;
+}
+
+bool kprof_recording_spoils_proofs(void)
+{
+    return turn.spoils_proofs;
+}
+
+void kprof_recording_flush(void)
+{
+    if (kprof_recording_is_beside())
+        (void)kprof_engine.device->activities_flush();
+}
+
 void kprof_recording_forget(void)
 {
     atomic_store(&runs, false);
 }
 
-static void tell_devices(void)
+/* Beside counters each device is told of with its first launch. */
+static void prepare(void)
 {
-    kprof_devices_announce();
+    if (!kprof_recording_is_beside())
+        kprof_devices_announce();
     kprof_process_outlive_libraries();
     kprof_idle_watch();
 }
@@ -49,12 +107,12 @@ static void leave(const kprof_call *call)
     (void)call;
 }
 
-static void note_context(void *context)
+void kprof_recording_note_context(void *context)
 {
     (void)context;
     if (kprof_recording_runs())
-        pthread_once(&devices_told, tell_devices);
+        pthread_once(&prepared, prepare);
 }
 
 const kprof_target_hooks kprof_recording_hooks = {
-    .is_brief = true, .enter = enter, .leave = leave, .context_created = note_context};
+    .is_brief = true, .enter = enter, .leave = leave, .context_created = kprof_recording_note_context};

@@ -1,18 +1,44 @@
-/* Begins and ends CUPTI's records of activities, for a trace or a census, in a process that measures nothing, and says
- * what the driver's calls have to do with them. */
+/* Begins and ends CUPTI's records of activities, for a trace or a census. Beside counters they pause while kprof works,
+ * and in passes that count; in a process that measures nothing this is all that the driver's calls are followed for. */
 #ifndef KPROF_INJECT_RECORDING_H
 #define KPROF_INJECT_RECORDING_H
 
 #include "cupti/activities.h"
 #include "cupti/target.h"
 
-/* The hooks of such a process, for kprof_target_start. */
+/* The hooks of a process that measures nothing, for kprof_target_start. */
 extern const kprof_target_hooks kprof_recording_hooks;
 
-/* Hand activities over from now on, before the application uses CUDA. UNSUPPORTED when CUPTI refuses. */
-kprof_status kprof_recording_start(const kprof_activity_sink *sink, kprof_activity_scope scope) KPROF_MUST_CHECK;
+/* What is told of pauses, with the gate held alone. Times are on the clock of activities. */
+typedef struct kprof_recording_turns {
+    /* This thread, in a call of the application's, begins to work for kprof. A pass has counted what the application
+     * launched since `counted_ns`; 0: none has. */
+    void (*begin)(int64_t start_ns, int64_t counted_ns);
+    void (*end)(int64_t start_ns, int64_t end_ns);
+} kprof_recording_turns;
+
+/* Hand activities over from now on, before the application uses CUDA. `turns` may be NULL. UNSUPPORTED when CUPTI
+ * refuses. */
+kprof_status kprof_recording_start(const kprof_activity_sink *sink, kprof_activity_scope scope,
+                                   const kprof_recording_turns *turns) KPROF_MUST_CHECK;
 /* Has that begun, and is the process armed? */
 bool kprof_recording_runs(void);
+/* Are activities recorded in a process that measures launches? */
+bool kprof_recording_is_beside(void);
+/* kprof is at work in this thread, in a call of the application's: until it is released, what that asks of the GPU is
+ * not recorded. Holds nest. They need the gate, alone, and do nothing but beside counters. */
+void kprof_recording_hold(void);
+/* With `counts` a pass counts what the application launches from now on: nothing is recorded until the next hold. */
+void kprof_recording_release(bool counts);
+/* What a proof said of kernels that were recorded meanwhile, unless it was `searching`: records may be what `reached`
+ * memory of the host. */
+void kprof_recording_note_proof(bool searching, bool reached);
+/* Must no kernel be recorded in a pass that proves? */
+bool kprof_recording_spoils_proofs(void);
+/* A context has been made: from now on activities are to be written before exec and _exit, too. */
+void kprof_recording_note_context(void *context);
+/* A context is about to end: hand over what CUPTI has of it. */
+void kprof_recording_flush(void);
 /* Record nothing in a forked child. */
 void kprof_recording_forget(void);
 

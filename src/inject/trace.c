@@ -28,14 +28,6 @@ typedef struct kprof_trace_turn {
     int64_t start_ns, end_ns, thread;
 } kprof_trace_turn;
 
-/* Needs the gate, alone. */
-static struct {
-    unsigned holds;
-    int64_t start_ns;  /* of the first hold */
-    int64_t counts_ns; /* a pass counts since then what the application launches; 0: none does */
-} turn;
-static bool spoils_proofs; /* the same */
-
 static struct trace {
     pthread_mutex_t mutex; /* guards all below */
     kprof_strlist texts;
@@ -138,7 +130,7 @@ static void take(const kprof_activity *activity)
     struct trace *trace = &the_trace;
     if (!kprof_recording_runs() || pthread_mutex_lock(&trace->mutex) != 0)
         return;
-    if (activity->kind == KPROF_ACTIVITY_KERNEL && kprof_engine.process.config.only_traces)
+    if (activity->kind == KPROF_ACTIVITY_KERNEL && kprof_engine.process.config.only_records)
         atomic_fetch_add(&kprof_engine.process.launches, 1); /* else each is counted as it is launched */
     if (activity->kind != KPROF_ACTIVITY_CALL || !is_own(trace, &activity->call))
         add(trace, activity);
@@ -157,20 +149,6 @@ static void end_buffer(uint64_t dropped, uint64_t unknown)
     if (!trace->is_told)
         write_state(trace, -1, "");
     pthread_mutex_unlock(&trace->mutex);
-}
-
-kprof_status kprof_trace_start(void)
-{
-    static const kprof_activity_sink sink = {number_name, take, end_buffer};
-    const kprof_config *config = &kprof_engine.process.config;
-    kprof_record record = {.type = KPROF_RECORD_TRACE, .trace = {unix_ns()}};
-    kprof_process_write(&record);
-    if (!config->only_traces)
-        kprof_log(KPROF_LOG_INFO,
-                  "the trace has times in which kprof measured launches: nothing is recorded in them but "
-                  "calls, and no GPU counts as idle; calls that kprof measured in last longer by them");
-    return kprof_recording_start(&sink, config->graph_profiling == KPROF_GRAPH_WHOLE ? KPROF_ACTIVITIES_OF_GRAPHS
-                                                                                     : KPROF_ACTIVITIES_OF_NODES);
 }
 
 int64_t kprof_trace_now_ns(void)
@@ -193,31 +171,6 @@ void kprof_trace_take_range(const kprof_trace_range *range)
     take(&activity);
 }
 
-static bool traces_beside(void)
-{
-    const kprof_config *config = &kprof_engine.process.config;
-    return config->traces && !config->only_traces && kprof_recording_runs();
-}
-
-/* Calls of this time may be told before it has ended. */
-static void begin_turn(void)
-{
-    struct trace *trace = &the_trace;
-    if (pthread_mutex_lock(&trace->mutex) != 0)
-        return;
-    trace->turns[trace->turn_count++ % TURNS_KEPT] = (kprof_trace_turn){turn.start_ns, INT64_MAX, gettid()};
-    pthread_mutex_unlock(&trace->mutex);
-}
-
-static void end_turn(int64_t end_ns)
-{
-    struct trace *trace = &the_trace;
-    if (pthread_mutex_lock(&trace->mutex) != 0)
-        return;
-    trace->turns[(trace->turn_count - 1) % TURNS_KEPT].end_ns = end_ns;
-    pthread_mutex_unlock(&trace->mutex);
-}
-
 static void tell(int64_t start_ns, int64_t end_ns, const char *what)
 {
     const kprof_activity activity = {.kind = KPROF_ACTIVITY_OVERHEAD,
@@ -229,45 +182,41 @@ static void tell(int64_t start_ns, int64_t end_ns, const char *what)
     take(&activity);
 }
 
-void kprof_trace_hold(void)
+/* Calls of this time may be told before it has ended. */
+static void begin_turn(int64_t start_ns, int64_t counted_ns)
 {
-    if (!traces_beside() || turn.holds++ > 0)
+    struct trace *trace = &the_trace;
+    if (counted_ns > 0)
+        tell(counted_ns, start_ns, KPROF_TRACE_COUNTED);
+    if (pthread_mutex_lock(&trace->mutex) != 0)
         return;
-    turn.start_ns = kprof_trace_now_ns();
-    kprof_engine.device->activities_pause(true);
-    if (turn.counts_ns > 0)
-        tell(turn.counts_ns, turn.start_ns, KPROF_TRACE_COUNTED);
-    turn.counts_ns = 0;
-    begin_turn();
+    trace->turns[trace->turn_count++ % TURNS_KEPT] = (kprof_trace_turn){start_ns, INT64_MAX, gettid()};
+    pthread_mutex_unlock(&trace->mutex);
 }
 
-void kprof_trace_release(bool counts)
+static void end_turn(int64_t start_ns, int64_t end_ns)
 {
-    if (turn.holds == 0 || --turn.holds > 0)
+    struct trace *trace = &the_trace;
+    if (pthread_mutex_lock(&trace->mutex) != 0)
         return;
-    if (!counts)
-        kprof_engine.device->activities_pause(false);
-    const int64_t end_ns = kprof_trace_now_ns();
-    end_turn(end_ns);
-    tell(turn.start_ns, end_ns, KPROF_TRACE_OWN);
-    turn.counts_ns = counts ? end_ns : 0;
+    trace->turns[(trace->turn_count - 1) % TURNS_KEPT].end_ns = end_ns;
+    pthread_mutex_unlock(&trace->mutex);
+    tell(start_ns, end_ns, KPROF_TRACE_OWN);
 }
 
-void kprof_trace_note_proof(bool searching, bool reached)
+kprof_status kprof_trace_start(void)
 {
-    if (traces_beside() && reached)
-        spoils_proofs = !searching;
-}
-
-bool kprof_trace_spoils_proofs(void)
-{
-    return spoils_proofs;
-}
-
-void kprof_trace_flush(void)
-{
-    if (traces_beside())
-        (void)kprof_engine.device->activities_flush();
+    static const kprof_activity_sink sink = {number_name, take, end_buffer};
+    static const kprof_recording_turns turns = {begin_turn, end_turn};
+    const kprof_config *config = &kprof_engine.process.config;
+    kprof_record record = {.type = KPROF_RECORD_TRACE, .trace = {unix_ns()}};
+    kprof_process_write(&record);
+    if (!config->only_records)
+        kprof_log(KPROF_LOG_INFO,
+                  "the trace has times in which kprof measured launches: nothing is recorded in them but "
+                  "calls, and no GPU counts as idle; calls that kprof measured in last longer by them");
+    const bool is_whole = config->graph_profiling == KPROF_GRAPH_WHOLE;
+    return kprof_recording_start(&sink, is_whole ? KPROF_ACTIVITIES_OF_GRAPHS : KPROF_ACTIVITIES_OF_NODES, &turns);
 }
 
 void kprof_trace_end(void)

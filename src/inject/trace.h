@@ -18,18 +18,6 @@ typedef struct kprof_trace_range {
     int64_t thread, end_thread;
 } kprof_trace_range;
 void kprof_trace_take_range(const kprof_trace_range *range);
-/* kprof is at work in this thread, in a call of the application's: until it is released, what that asks of the GPU is
- * in no trace, and the time is told as kprof's. Holds nest. They need the gate, alone. */
-void kprof_trace_hold(void);
-/* With `counts` a pass counts what the application launches from now on: nothing is recorded until the next hold. */
-void kprof_trace_release(bool counts);
-/* What a proof said of kernels that were recorded meanwhile, unless it was `searching`: records may be what `reached`
- * memory of the host. */
-void kprof_trace_note_proof(bool searching, bool reached);
-/* Must no kernel be recorded in a pass that proves? */
-bool kprof_trace_spoils_proofs(void);
-/* A context is about to end: write what CUPTI has of it. */
-void kprof_trace_flush(void);
 /* Write what has ended, and that this is all. */
 void kprof_trace_end(void);
 

@@ -78,7 +78,7 @@ static void tell_unreached(uint64_t launches)
 void kprof_watch_write_end(void)
 {
     const uint64_t launches = atomic_load(&kprof_engine.process.launches);
-    if (!kprof_engine.process.config.census) /* a census measures none, whatever the conditions */
+    if (!kprof_engine.process.config.only_records) /* it measures none, whatever the conditions */
         tell_unreached(launches);
     kprof_choose_write_counts();
     kprof_record record = {.type = KPROF_RECORD_END};

@@ -103,8 +103,11 @@ kprof_status kprof_report_count(kprof_report *report, kprof_report_counts *out) 
 /* The kernels of the report's census that have most of the GPU's time: `most` at most (0: all) of those whose names the
  * filter takes. */
 typedef struct kprof_census_choice {
-    kprof_strlist chosen; /* their mangled names; the caller frees it, also after a failure */
-    size_t kernels;       /* in the census */
+    kprof_strlist chosen;  /* their mangled names; the caller frees both lists, also after a failure */
+    kprof_strlist missing; /* those of them that have a shape with fewer measured launches than the filter's
+                              launch_count, and as it has in the census */
+    double missing_ns;     /* the time of these shapes */
+    size_t kernels;        /* in the census */
     uint64_t launches;
     double total_ns, chosen_ns; /* of all, and of those chosen */
 } kprof_census_choice;

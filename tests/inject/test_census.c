@@ -145,6 +145,11 @@ static void losses_are_told_once(void **state)
 {
     (void)state;
     const uint64_t before = kprof_engine.process.launches;
+    kprof_engine.process.config.only_records = false;
+    launch("first", 8, 1); /* which the call has counted */
+    assert_true(kprof_engine.process.launches == before);
+    kprof_engine.process.config.only_records = true;
+    write_all();
     launch("first", 8, -101); /* the times are not known */
     sink.end(2, 5);
     assert_true(kprof_engine.process.launches == before + 3);
@@ -154,6 +159,54 @@ static void losses_are_told_once(void **state)
     assert_non_null(strstr(captured.last, "the census lacks the time of 3 launches, which CUPTI could not keep"));
     write_all();
     assert_int_equal(captured.count, 1);
+}
+
+static bool is_top(const char *mangled)
+{
+    return kprof_kernels_find_named(mangled, false, kprof_engine.process.filter, kprof_deliver_kernel)->is_top;
+}
+
+static kprof_kernel *find_launched(const char *mangled)
+{
+    static char handles[16];
+    const kprof_call call = {.function = handles, .context = handles, .kernel_name = mangled};
+    return kprof_kernels_find(&call, kprof_engine.process.filter, kprof_deliver_kernel);
+}
+
+/* As a launch finds it, which knows its registers. */
+static void ask_registers(const kprof_call *call, kprof_kernel_record *out)
+{
+    (void)call;
+    out->registers_per_thread = 32;
+}
+
+static void note_variables(const kprof_call *call)
+{
+    (void)call;
+}
+
+static void kernels_with_most_time_are_chosen(void **state)
+{
+    (void)state;
+    const int64_t much = 1000000000;
+    kprof_engine.device = &(kprof_device_ops){
+        .activities_flush = activities_flush, .target_kernel = ask_registers, .target_note_variables = note_variables};
+    kprof_engine.process.config.census_top = 2;
+    const kprof_kernel *launched = find_launched("rises");
+    launch("one", 8, 5 * much);
+    launch("two", 8, 4 * much);
+    launch("rises", 8, 2 * much);
+    launch("rises", 9, much);
+    sink.end(0, 0);
+    assert_true(is_top("one") && is_top("two") && !is_top("rises") && !launched->is_top);
+    launch("rises", 8, 2 * much);
+    sink.end(0, 0);
+    assert_true(is_top("two") && !is_top("rises")); /* there is not a quarter more */
+    launch("one", 8, 2 * much);
+    sink.end(0, 0);
+    assert_true(is_top("one") && !is_top("two") && is_top("rises") && launched->is_top);
+    kprof_engine.process.config.census_top = 0;
+    kprof_engine.device = &device;
 }
 
 static void nothing_is_counted_in_a_forked_child(void **state)
@@ -179,9 +232,9 @@ static int set_up(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(rows_are_written_as_they_grow),        cmocka_unit_test(many_names),
-        cmocka_unit_test(further_shapes_are_told_together),     cmocka_unit_test(losses_are_told_once),
-        cmocka_unit_test(nothing_is_counted_in_a_forked_child),
+        cmocka_unit_test(rows_are_written_as_they_grow),     cmocka_unit_test(many_names),
+        cmocka_unit_test(further_shapes_are_told_together),  cmocka_unit_test(losses_are_told_once),
+        cmocka_unit_test(kernels_with_most_time_are_chosen), cmocka_unit_test(nothing_is_counted_in_a_forked_child),
     };
     return cmocka_run_group_tests(tests, set_up, NULL);
 }

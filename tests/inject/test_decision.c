@@ -5,6 +5,7 @@
 #include "inject/engine.h"
 #include "inject/kernels.h"
 #include "inject/process.h"
+#include "inject/recording.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -22,7 +23,7 @@ static struct {
     const char *side_effect, *devices, *managed_obstacle;
     unsigned sharing;
     bool uncopyable, no_function, sees_host, reaches_pageable, without_proof, is_graph, awaits, other_contexts,
-        only_prints, sees_output, runs_elsewhere;
+        only_prints, sees_output, runs_elsewhere, records;
     const char *host_obstacle;
     uint64_t graph_node;
 } seen;
@@ -85,6 +86,11 @@ static const char *target_host_obstacle(void)
     return seen.host_obstacle;
 }
 
+bool kprof_recording_is_beside(void)
+{
+    return seen.records;
+}
+
 bool kprof_contexts_has_others(const void *context)
 {
     (void)context;
@@ -121,6 +127,7 @@ static int forget_all(void **state)
     memset(&kernel, 0, sizeof kernel);
     seen.host_obstacle = "the application has threads (test)";
     kprof_engine.process.config.replay_choice = KPROF_REPLAY_WHERE_PROVED;
+    kprof_engine.process.config.census = false;
     return 0;
 }
 
@@ -460,6 +467,18 @@ static void test_replay_mode_kernel(void **state)
     assert_chosen(1, KPROF_LIVE, ""); /* nothing is repeated */
 }
 
+/* A pass that counts the launch's own run would keep its time, and others', out of the census. */
+static void test_beside_a_census(void **state)
+{
+    (void)state;
+    seen.records = kprof_engine.process.config.census = true;
+    assert_chosen(2, KPROF_REPLAYED, "");
+    assert_chosen(1, KPROF_REPLAYED, "");
+    seen.side_effect = "it prints (test)";
+    assert_chosen(2, KPROF_REFUSED, "it prints (test)");
+    assert_chosen(1, KPROF_REFUSED, "it prints (test)");
+}
+
 static void test_replay_mode_multiplex(void **state)
 {
     (void)state;
@@ -496,6 +515,7 @@ int main(void)
         cmocka_unit_test_setup(test_memory_of_other_devices, forget_all),
         cmocka_unit_test_setup(test_memory_that_may_not_be_saved, forget_all),
         cmocka_unit_test_setup(test_replay_mode_kernel, forget_all),
+        cmocka_unit_test_setup(test_beside_a_census, forget_all),
         cmocka_unit_test_setup(test_replay_mode_multiplex, forget_all),
         cmocka_unit_test_setup(test_a_launch_that_turns_out_not_to_be_repeatable, forget_all),
     };

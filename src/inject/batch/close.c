@@ -9,7 +9,7 @@
 #include "inject/lock.h"
 #include "inject/multiplex.h"
 #include "inject/process.h"
-#include "inject/trace.h"
+#include "inject/recording.h"
 #include "inject/wait.h"
 
 #include <stdio.h>
@@ -232,10 +232,10 @@ static bool close_or(kprof_batch *batch, bool seals, const char *why)
     if (is_closed) {
         state->times.open_ms = (double)open_ns * 1e-6;
         batch->own.closed_by = kprof_state_is_sealed(state) ? batch->closing.why : why;
-        kprof_trace_hold();
+        kprof_recording_hold();
         kprof_status status = measure(batch, awaited);
         finish(batch, batch->own.closed_by, status);
-        kprof_trace_release(false);
+        kprof_recording_release(false);
     } else {
         kprof_close_seal(batch, why);
     }
@@ -286,7 +286,7 @@ void kprof_close_or_go_on(kprof_batch *batch)
     int64_t begun_ns = kprof_monotonic_ns();
     bool entered = kprof_engine.device->target_enter_context(state->context->context);
     kprof_process_forget_reason();
-    kprof_trace_hold();
+    kprof_recording_hold();
     kprof_status status = try_replays(batch, &same);
     int64_t took_ns = kprof_monotonic_ns() - begun_ns;
     state->times.try_ms += (double)took_ns * 1e-6;
@@ -296,7 +296,7 @@ void kprof_close_or_go_on(kprof_batch *batch)
         finish(batch, "a try of its replays", status);
     else if (!same)
         (void)kprof_close_batch(batch, "a copy to the host that differs in replays");
-    kprof_trace_release(kprof_state_is_open(state) && kprof_own_run_counts(&batch->own, state));
+    kprof_recording_release(kprof_state_is_open(state) && kprof_own_run_counts(&batch->own, state));
     if (entered)
         kprof_engine.device->target_leave_context();
 }

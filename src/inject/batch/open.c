@@ -9,7 +9,7 @@
 #include "inject/lock.h"
 #include "inject/multiplex.h"
 #include "inject/process.h"
-#include "inject/trace.h"
+#include "inject/recording.h"
 #include "inject/wait.h"
 
 /* Wait at most this long for another process of the run that makes no progress. */
@@ -210,7 +210,7 @@ kprof_status kprof_open_batch(kprof_batch *batch, const kprof_batch_launch *laun
         status = take_lock(batch, kprof_devices_find(launch->call->context));
     if (status != KPROF_OK)
         return status;
-    kprof_trace_hold();
+    kprof_recording_hold();
     state->needs =
         decision->needs; /* not before: kprof waits longer for earlier work than for a launch that has needs */
     if (decision->needs)
@@ -223,10 +223,10 @@ kprof_status kprof_open_batch(kprof_batch *batch, const kprof_batch_launch *laun
     }
     if (status != KPROF_OK) {
         kprof_open_release(batch, false);
-        kprof_trace_release(false);
+        kprof_recording_release(false);
         return status;
     }
-    kprof_trace_release(kprof_own_run_counts(&batch->own, state));
+    kprof_recording_release(kprof_own_run_counts(&batch->own, state));
     kprof_process_outlive_libraries();
     state->started_ns = state->list.chosen_ns = kprof_monotonic_ns();
     atomic_store(&state->signs.saves_host, decision->needs == KPROF_SAVES_HOST);

@@ -6,8 +6,8 @@
 #include "inject/batch/proof.h"
 #include "inject/engine.h"
 #include "inject/multiplex.h"
+#include "inject/recording.h"
 #include "inject/samples.h"
-#include "inject/trace.h"
 #include "inject/wait.h"
 
 #include <stdio.h>
@@ -39,7 +39,7 @@ kprof_status kprof_own_run_begin(kprof_own_run *own, kprof_batch_state *state, k
 
 bool kprof_own_run_counts(const kprof_own_run *own, const kprof_batch_state *state)
 {
-    return own->in_pass && (state->kind != KPROF_REPLAYED || state->searching || kprof_trace_spoils_proofs());
+    return own->in_pass && (state->kind != KPROF_REPLAYED || state->searching || kprof_recording_spoils_proofs());
 }
 
 kprof_status kprof_own_run_begin_proof(kprof_own_run *own, kprof_batch_state *state)

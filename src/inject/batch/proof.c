@@ -3,7 +3,7 @@
 
 #include "inject/batch/passes.h"
 #include "inject/engine.h"
-#include "inject/trace.h"
+#include "inject/recording.h"
 
 /* Did the launches of a range reach memory outside their GPU? Also true when that cannot be told. */
 static kprof_status read_proof(const kprof_batch_state *state, kprof_reader *reader, size_t range, bool *reached)
@@ -65,7 +65,7 @@ kprof_status kprof_proof_check(kprof_batch_state *state)
     const bool is_trial = state->needs & KPROF_ON_TRIAL;
     const kprof_launch_list *list = &state->list;
     if (status == KPROF_OK)
-        kprof_trace_note_proof(searching, reached);
+        kprof_recording_note_proof(searching, reached);
     state->context->searches = status == KPROF_OK && reached && !searching && !is_trial;
     if (status != KPROF_OK)
         return status;

@@ -163,6 +163,25 @@ void kprof_census_free(kprof_census *census)
     *census = (kprof_census){0};
 }
 
+/* Add up the shapes of the chosen kernels that lack measured launches. What is told of several shapes together has no
+ * grid. */
+static kprof_status find_missing(const kprof_model_walk *walk, uint64_t wanted, kprof_census_choice *out)
+{
+    kprof_census shapes;
+    kprof_status status = kprof_census_make(walk, KPROF_CENSUS_OF_SHAPES, &shapes);
+    for (size_t i = 0; i < shapes.count && status == KPROF_OK; i++) {
+        const kprof_census_total *total = &shapes.items[i];
+        const bool has_all = total->measured >= (wanted < total->launches ? wanted : total->launches);
+        if (has_all || total->shape->grid[0] == 0 || !kprof_strlist_contains(&out->chosen, total->kernel->mangled))
+            continue;
+        out->missing_ns += total->total_ns;
+        if (!kprof_strlist_add_unique(&out->missing, total->kernel->mangled))
+            status = kprof_store_no_memory(walk->report);
+    }
+    kprof_census_free(&shapes);
+    return status;
+}
+
 kprof_status kprof_report_choose(kprof_report *report, const kprof_filter_spec *spec, uint64_t most,
                                  kprof_census_choice *out)
 {
@@ -173,9 +192,10 @@ kprof_status kprof_report_choose(kprof_report *report, const kprof_filter_spec *
     kprof_status status = kprof_model_load(report, &model);
     if (status != KPROF_OK)
         return status;
+    const kprof_model_walk walk = {report, &model, NULL, false};
     status = kprof_filter_new(spec, &filter);
     if (status == KPROF_OK)
-        status = kprof_census_make(&(kprof_model_walk){report, &model, NULL, false}, KPROF_CENSUS_OF_KERNELS, &census);
+        status = kprof_census_make(&walk, KPROF_CENSUS_OF_KERNELS, &census);
     kprof_census_rank(&census);
     out->kernels = census.kernels;
     out->launches = census.launches;
@@ -188,6 +208,8 @@ kprof_status kprof_report_choose(kprof_report *report, const kprof_filter_spec *
             status = kprof_store_no_memory(report);
         out->chosen_ns += total->total_ns;
     }
+    if (status == KPROF_OK)
+        status = find_missing(&walk, spec->launch_count, out);
     kprof_filter_free(filter);
     kprof_census_free(&census);
     kprof_model_free(&model);

@@ -53,6 +53,17 @@ static kprof_status count_activities(kprof_report *report, kprof_report_counts *
     return status;
 }
 
+/* Processes that take a census count all launches; others beside them have made the same once more. */
+static void count_census(const kprof_model *model, kprof_report_counts *out)
+{
+    for (size_t i = 0; i < model->census_count; i++) {
+        kprof_model_process *process = &model->processes[model->census[i].process_id - 1];
+        out->timed += model->census[i].launches;
+        out->launches += process->launches > 0 ? (uint64_t)process->launches : 0;
+        process->launches = 0; /* it may have more rows */
+    }
+}
+
 kprof_status kprof_report_count(kprof_report *report, kprof_report_counts *out)
 {
     kprof_model model;
@@ -76,14 +87,11 @@ kprof_status kprof_report_count(kprof_report *report, kprof_report_counts *out)
     else if (status == KPROF_OK)
         status = kprof_store_no_memory(report);
     free(kernels);
-    for (size_t i = 0; i < model.census_count; i++) {
-        kprof_model_process *process = &model.processes[model.census[i].process_id - 1];
-        process->launches = 0; /* a run with other launches, or the same once more */
-        out->timed += model.census[i].launches;
-    }
+    count_census(&model, out);
     for (size_t i = 0; i < model.process_count; i++)
         told += model.processes[i].launches > 0 ? (uint64_t)model.processes[i].launches : 0;
-    out->launches = seen > told ? seen : told;
+    if (out->launches == 0) /* no census has counted them */
+        out->launches = seen > told ? seen : told;
     if (out->launches < stored) /* a killed process may have counted fewer than it stored */
         out->launches = stored;
     kprof_model_free(&model);
