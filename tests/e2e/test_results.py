@@ -386,6 +386,13 @@ class HostMemory(Case):
         self.assertIn("reached memory of the host", rows[1][2])  # a batch of its own told
         self.check_measured_apart(rows[1::2], "the kernel takes memory of the host", 1)
 
+    def test_lost_launches_do_not_count(self):
+        for kernel in (self.REACHES, self.HIDDEN):
+            with self.subTest(kernel):
+                rows = self.modes([f"launch={kernel}*40"], "-c", "1", "-f")
+                self.assertEqual(self.query("run.kprof", "SELECT count(*) FROM launch WHERE measured > 0"), [(1,)])
+                self.assertIn("reached memory of the host", rows[0][2])
+
     def check_measured_apart(self, rows, why, tried=0):
         self.assertEqual([mode for _, mode, _ in rows[:2]], ["none"] * 2)
         for _, _, reason in rows[tried:2]:

@@ -51,6 +51,17 @@ static kprof_status read_each_proof(const kprof_batch_state *state, kprof_reader
     return status;
 }
 
+/* Launches that are lost, since one of them reached memory of the host, do not count for -c: later ones are measured
+ * apart. That comes to an end, as each search finds out a kernel. */
+static void take_others(const kprof_launch_list *list)
+{
+    for (size_t i = 0; i < list->count; i++) {
+        const kprof_filter_launch place = kprof_kernel_place(&list->items[i].record);
+        if (list->items[i].chosen)
+            kprof_filter_take_another(kprof_engine.process.filter, &place);
+    }
+}
+
 kprof_status kprof_proof_check(kprof_batch_state *state)
 {
     kprof_reader *reader;
@@ -73,6 +84,8 @@ kprof_status kprof_proof_check(kprof_batch_state *state)
         atomic_fetch_add(&list->items[0].kernel->reaches_host, 1);
         atomic_fetch_add(&list->items[0].kernel->watched_ends, 1);
     }
+    if (reached)
+        take_others(list);
     if (reached)
         return kprof_fail(KPROF_NOT_COLLECTED,
                           "this launch, or one of the %zu measured with it, reached memory of the "
