@@ -131,7 +131,8 @@ static kprof_status print(const kprof_options *options, kprof_report *report, FI
     if (options->export_format == KPROF_EXPORT_CHROME)
         return kprof_report_print_chrome(report, out);
     if (options->export_format == KPROF_EXPORT_TIMELINE)
-        return kprof_report_print_timeline(report, out);
+        return kprof_page_show(&kprof_program_page, &(kprof_page_input){&report, 1, NULL},
+                               &(kprof_print_options){.format = KPROF_FORMAT_HTML}, out);
     if (options->export_format == KPROF_EXPORT_FOLDED)
         return kprof_report_print_folded(report, &options->filter, out);
     if (options->export_format == KPROF_EXPORT_INSTRUCTIONS) {

@@ -69,6 +69,8 @@ static kprof_status check_launches(const kprof_options *given, kprof_options *op
                                              options->argument);
     if (status != KPROF_OK)
         return status;
+    if (counts.activities > 0 && options->html_path && counts.profiled + counts.not_measured == 0)
+        return KPROF_OK; /* the page shows the trace */
     const bool is_alone = counts.timed > 0 && counts.profiled + counts.not_measured == 0;
     if (is_alone && options->page == KPROF_UNSET && !options->html_path)
         options->page = KPROF_PAGE_CENSUS;

@@ -128,8 +128,6 @@ kprof_status kprof_report_count_multiplexed(kprof_report *report, const kprof_fi
 
 /* Print a trace in the JSON of Chrome. NOT_COLLECTED when the report has none. */
 kprof_status kprof_report_print_chrome(kprof_report *report, FILE *out) KPROF_MUST_CHECK;
-/* Print an HTML page with the timeline of a trace, for a browser without a network. NOT_COLLECTED likewise. */
-kprof_status kprof_report_print_timeline(kprof_report *report, FILE *out) KPROF_MUST_CHECK;
 /* Print the GPU's time of each call stack and kernel as folded stacks, a line each. */
 kprof_status kprof_report_print_folded(kprof_report *report, const kprof_filter_spec *filter,
                                        FILE *out) KPROF_MUST_CHECK;

@@ -127,6 +127,7 @@ class Records(Tracing):
                 self.assertEqual(run.code, 106)
                 self.assertIn("this is a trace", run.err)
         self.assert_run(self.kprof("report", "run", "--page", "session"), 0)
+        self.assert_run(self.kprof("report", "run", "--html", self.path("run.html")), 0)
         run = self.kprof("export", "run", "--to", "timeline", "-k", "scale")
         self.assert_run(run, 101)
         self.assertIn("--to timeline writes all of a trace", run.err)
@@ -272,8 +273,20 @@ class BesideCounters(Case):
                                        f"launch={VECTOR_ADD}*3"), 0)
         self.assert_run(self.kprof("merge", "trace.kprof", "counters.kprof", "-o", "run"), 0)
         self.assertEqual(len(self.values()), 3)
-        [row] = json.loads(self.kprof("stats", "run", "--report", "cuda_gpu_kern_sum", "--json").out)
-        self.assertEqual(row["Instances"], 3)
+        [row] = json.loads(self.kprof("stats", "run", "--report", "kern_counters:base", "--json").out)
+        self.assertEqual([row[key] for key in ("Instances", "Counted", "Name")], [3, 3, "vectorAdd"])
+
+    def test_kernels_that_are_counted_and_not(self):
+        self.collect_both("place=grid:4", f"launch={VECTOR_ADD}*3", "place=grid:8", f"launch={VECTOR_ADD}",
+                          f"launch={SCALE}*2", options=("--metrics", METRIC, "-k", "vectorAdd", "-c", "3"))
+        rows = json.loads(self.kprof("stats", "run", "--report", "kern_counters:base", "--json").out)
+        self.assertEqual([(row["Name"], row["GridXYZ"].split()[0], row["Instances"], row["Counted"]) for row in rows],
+                         [("vectorAdd", "4", 3, 3), ("scale", "8", 2, 0), ("vectorAdd", "8", 1, 0)])
+        worth = json.loads(self.kprof("stats", "run", "--report", "kern_worth", "--json").out)
+        self.assertEqual([(row["Name"], row["Counted (%)"]) for row in worth], [("vectorAdd", 75), ("scale", 0)])
+        self.assert_run(self.kprof("report", "run", "--html", self.path("run.html")), 0)
+        with open(self.path("run.html"), encoding="utf-8") as file:
+            self.assertIn('"key":"kern_counters"', file.read())
 
     def test_refusal(self):
         for words, text in ((("--armed", "no"), "--trace records from the start"),

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """Opens the page that `kprof export --to timeline` writes, and works with it as people do: names that are HTML do
-nothing, search finds, a click tells, the wheel zooms. Skipped (77) without a Chromium. Usage: check_timeline.py
+nothing, search finds, a click tells, wheel and keys zoom. In the page of a report that has counters, too, it follows
+the links between kernels, counters, source and timeline. Skipped (77) without a Chromium. Usage: check_timeline.py
 WRITE_FIXTURE KPROF"""
 import pathlib
 import sqlite3
@@ -10,8 +11,9 @@ import tempfile
 
 import browser
 
-ROWS = "ordered.map(row => [names.get('t' + key(row)), row.events.length, row.depth])"
 ATTACK = "</script><img src=x onerror=alert(1)>"
+ADD = "vectorAdd(float const*, float const*, float*, int)"
+COUNTED = str(pathlib.Path(__file__).parents[1] / "fixtures/source/source.kprof")
 failures = []
 
 
@@ -20,39 +22,79 @@ def check(condition, message):
         failures.append(message)
 
 
+def text_of(page, place):
+    return page.evaluate(f"document.querySelector('{place}')?.textContent")
+
+
+def click_on(page, us, row):
+    """Click at a time on a row, by the sizes that program.js gives labels and rows."""
+    x, y, width = page.evaluate("(box => [box.x, box.y, box.width])(document.querySelector('canvas')"
+                                ".getBoundingClientRect())")
+    for kind in ("mousePressed", "mouseReleased"):
+        page.mouse(kind, x + 190 + us / 2900 * (width - 190), y + 6 + row * 18 + 5, button="left", clickCount=1)
+    page.settle()
+
+
 def try_page(page, path):
     page.open(path)
     page.settle()
     check(page.complaints() == [] and page.requests() == [], f"{page.complaints()}, {page.requests()}")
-    rows = page.evaluate(ROWS)
-    check(rows == [["thread 4242", 28, 2], ["stream 7 (context 1)", 12, 1], ["stream 8 (context 1)", 3, 1]],
-          f"rows are {rows}")
+    label = page.evaluate("document.querySelector('canvas').getAttribute('aria-label')")
+    check(label.startswith("3 rows of streams and threads"), f"the rows are {label}")
+    check(text_of(page, "#span") == "0 ns to 2.90 ms, 2.90 ms", f"it shows {text_of(page, '#span')}")
     check(page.evaluate("document.images.length") == 0, "a name became HTML")
     page.evaluate("document.getElementById('search').focus()")
     page.call("Input.insertText", text="onerror")
     page.settle()
-    found = page.evaluate("document.getElementById('found').textContent")
-    detail = page.evaluate("document.getElementById('detail').textContent")
-    check(found == "3 found" and ATTACK in detail and "takes 100.000 us" in detail, f"{found}: {detail}")
+    found, detail = text_of(page, "#found"), text_of(page, "#detail")
+    check(found == "3 found" and ATTACK in detail and "takes 100 us" in detail, f"{found}: {detail}")
     page.press("Enter", 13)
-    check("takes 110.000 us" in page.evaluate("document.getElementById('detail').textContent"), "Enter does not go on")
-    box = page.evaluate("[canvas.getBoundingClientRect().x, canvas.getBoundingClientRect().y]")
-    before = page.evaluate("to - from")
-    page.mouse("mouseWheel", box[0] + 600, box[1] + 60, deltaX=0, deltaY=-100)
+    check("takes 110 us" in text_of(page, "#detail"), "Enter does not go on")
+    x, y = page.evaluate("(box => [box.x, box.y])(document.querySelector('canvas').getBoundingClientRect())")
+    page.mouse("mouseWheel", x + 600, y + 40, deltaX=0, deltaY=-100)
     page.settle()
-    check(page.evaluate("to - from") < before, "the wheel does not zoom")
+    check(text_of(page, "#span").endswith(", 2.32 ms"), f"the wheel zooms to {text_of(page, '#span')}")
     page.evaluate("document.getElementById('all').click()")
-    check(page.evaluate("to - from") == before, "All does not show all")
-    x, y = page.evaluate("(e => [x(e.ts + e.dur / 2), rows.get(key(e)).y + e.level * ROW + 5])"
-                         "(ordered[1].events.find(e => e.cat === 'gpu_memcpy'))")
-    for kind in ("mousePressed", "mouseReleased"):
-        page.mouse(kind, box[0] + x, box[1] + y, button="left", clickCount=1)
-    detail = page.evaluate("document.getElementById('detail').textContent")
-    check("Memcpy Host-to-Device" in detail, f"a click shows {detail}")
+    check(text_of(page, "#span").endswith(", 2.90 ms"), "All does not show all")
+    page.evaluate("document.querySelector('canvas').dispatchEvent(new KeyboardEvent('keydown', {key: '+'}))")
+    check(text_of(page, "#span").endswith(", 2.32 ms"), f"+ zooms to {text_of(page, '#span')}")
+    page.evaluate("document.getElementById('all').click()")
+    # The thread has two levels, for calls lie in a range; a gap of a third of a row lies before the stream.
+    for us, row, name in ((50, 0, "step"), (50, 1, "cudaMemcpy"), (55, 2.4, "Memcpy Host-to-Device")):
+        click_on(page, us, row)
+        check(text_of(page, "#detail").startswith(name), f"a click shows {text_of(page, '#detail')}, not {name}")
     check(page.complaints() == [], f"{page.complaints()}")
     page.open(path, width=400)
     page.settle()
     check(page.evaluate("document.documentElement.scrollWidth") <= 400, "a narrow window has to be scrolled sideways")
+
+
+def follow(page, place):
+    page.evaluate(f"document.querySelector('{place}').click()")
+    page.settle()
+    return page.evaluate("location.hash"), text_of(page, "h1")
+
+
+def try_joined(page, path):
+    page.open(path)
+    page.settle()
+    rows = page.evaluate("[...document.querySelectorAll('#where tbody tr')].map(row => [...row.children].map("
+                         "cell => cell.innerText))")
+    check([[cell.split("\n")[0] for cell in row] for row in rows] == [
+        [ADD, "64.50 %", "600 us", "3", "200 us", "1", "62.46 us", "DRAM bandwidth", "Warp slots stay empty",
+         "counters source timeline"],
+        ["void scale<float>(float*, float, int)", "35.50 %", "330 us", "3", "110 us", "0", "n/a", "n/a", "n/a",
+         "timeline"]], f"the kernels are {rows}")
+    check("'regex:^(scale)$'" in text_of(page, "#count-command"), "no command")
+    check(follow(page, "#where td a") == ("#kernel-0", ADD), f"counters lead to {page.evaluate('location.hash')}")
+    check("3 launches of (65536, 1, 1)x(256, 1, 1), 600 us" in text_of(page, "#traced"), text_of(page, "#traced"))
+    check(follow(page, "#traced a")[0].startswith("#source-"), "no way to the source")
+    page.evaluate("location.hash = '#kernel-0'")
+    page.settle()
+    check(follow(page, "#traced a:last-of-type") == ("#timeline/0", "Timeline"), "no way to the timeline")
+    check(text_of(page, "#found") == "3 found" and text_of(page, "#detail").startswith(ADD), "not found there")
+    check(follow(page, "#detail a")[0] == "#kernel-0", "no way back")
+    check(page.complaints() == [] and page.requests() == [], f"{page.complaints()}, {page.requests()}")
 
 
 def main():
@@ -61,8 +103,11 @@ def main():
         print("skipped: no Chromium")
         return 77
     with tempfile.TemporaryDirectory() as folder:
-        report, html = (str(pathlib.Path(folder) / name) for name in ("trace.kprof", "timeline.html"))
+        report, html, both, joined = (str(pathlib.Path(folder) / name) for name in (
+            "trace.kprof", "timeline.html", "both.kprof", "joined.html"))
         subprocess.run([write_fixture, report, "trace"], check=True)
+        subprocess.run([kprof, "merge", "-q", report, COUNTED, "-o", both], check=True)
+        subprocess.run([kprof, "report", both, "-q", "--html", joined], check=True)
         with sqlite3.connect(report) as database:
             database.execute("UPDATE trace_name SET demangled=? WHERE function='scale'", (ATTACK,))
         database.close()
@@ -74,6 +119,7 @@ def main():
             return 77
         try:
             try_page(page, html)
+            try_joined(page, joined)
         finally:
             page.close()
     print("\n".join(failures), end="")

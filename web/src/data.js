@@ -152,6 +152,37 @@ function readLaunches(part, summary, { texts, codes }) {
     };
 }
 
+// Tables of kprof stats about a trace.
+const OF_TRACE = ["gpu_busy", "lost_sum", "gpu_idle_sum", "kern_counters", "count_command"];
+
+const numbers = (text) => text.trim().split(/\s+/).map(Number);
+
+// A kernel and shape of the trace, with the link to its counters and its code, if it was measured.
+function readTraced({ fields }, index, measured) {
+    const value = Object.fromEntries(fields.map((field) => [field.key, field.value]));
+    const [grid, block] = [value.GridXYZ, value.BlockXYZ].map(numbers);
+    const launches = measured.get(`${value.Name} ${grid} ${block}`) ?? [];
+    return {
+        ...{ index, grid, block, name: value.Name, share: value["Time (%)"], time: value["Total Time (ns)"] },
+        ...{ launches: value.Instances, median: value["Med (ns)"], counted: value.Counted },
+        ...{ countedMedian: value["Counted Med (ns)"], limit: value["Limited by"], limitPct: value["At (%)"] },
+        ...{ finding: value["Worth Most"], gain: value["Gain of All (%)"] },
+        link: launches[0]?.group?.link ?? null,
+        code: launches.find(({ code }) => code)?.code ?? null,
+    };
+}
+
+function readTrace(tables, run) {
+    const measured = new Map();
+    for (const launch of run?.launches ?? []) {
+        const key = `${launch.kernel.demangled} ${launch.grid} ${launch.block}`;
+        if (!measured.has(key)) measured.set(key, []);
+        if (!launch.missing) measured.get(key).push(launch);
+    }
+    const list = tables.find((table) => table.key === "kern_counters");
+    return (list?.records ?? []).map((record, index) => readTraced(record, index, measured));
+}
+
 export function readReport(text) {
     const raw = JSON.parse(text);
     const launches = raw.parts.find((part) => part.part === "launches");
@@ -164,10 +195,14 @@ export function readReport(text) {
         raw.parts.find((part) => part.part === "stacks"),
         raw.texts,
     );
+    const tables = lists.filter((list) => OF_TRACE.includes(list.key));
     const run = launches ? readLaunches(launches, summary, { texts: raw.texts, codes }) : null;
     return {
         page: raw.page,
-        lists: lists.filter((list) => list !== summary),
+        lists: lists.filter((list) => list !== summary && !OF_TRACE.includes(list.key)),
+        tables,
+        traced: readTrace(tables, run),
+        program: raw.parts.find((part) => part.part === "program") ?? null,
         codes,
         stacks,
         run: run && { ...run, stacks },

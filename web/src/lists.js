@@ -8,7 +8,7 @@ const isMissing = (field) => field === undefined || field.value === null;
 
 function text(field) {
     if (isMissing(field)) return field?.missing ?? "";
-    if (field.integer) return String(field.value);
+    if (field.integer) return field.amount ? field.value.toLocaleString("en-US") : String(field.value);
     return typeof field.value === "number" ? human(field.value, field.unit, field.signed) : field.value;
 }
 

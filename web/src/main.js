@@ -1,4 +1,4 @@
-// Shows the view that the fragment of the address names: #overview, #kernel-N, #launch-N, #run, #stacks and a stack, #source, #source-N and its rows,
+// Shows the view that the fragment of the address names: #overview, #kernel-N, #launch-N, #run, #timeline and a kernel of the trace, #stacks and a stack, #source, #source-N and its rows,
 // and a section of a launch: #launch-N/SECTION. In a comparison #/PLACE is what changed of a kernel.
 import { readReport, total } from "./data.js";
 import { h, named } from "./dom.js";
@@ -8,12 +8,15 @@ import { listView, placesOf } from "./lists.js";
 import { kernelFacts, launchTable, medianLaunch } from "./kernels.js";
 import { overview } from "./overview.js";
 import { redrawCharts as redrawRooflines } from "./roofline.js";
+import { programView, redrawPrograms, revealOnTimeline } from "./program.js";
 import { revealRow, sourceList, sourceView } from "./source.js";
 import { redrawTimelines } from "./timeline.js";
+import { tracedFacts } from "./where.js";
 
 function redrawCharts() {
     redrawRooflines();
     redrawTimelines();
+    redrawPrograms();
 }
 
 const content = document.getElementById("content");
@@ -49,6 +52,7 @@ function kernelView(report, fragment) {
                 h("span", {}, `${run.groups.indexOf(group) + 1} of ${run.groups.length} by gain`),
             ),
         kernelFacts(run, group),
+        tracedFacts(report, group.kernel),
         group.launches.length > 1 &&
             h(
                 "section",
@@ -102,6 +106,7 @@ function listsView(report) {
 }
 
 function viewOf(report, fragment) {
+    if (report.program && (!report.run || fragment === "timeline")) return programView(report);
     if (!report.run || fragment === "run") return listsView(report);
     if (/^kernel-[\d-]+$/.test(fragment)) return kernelView(report, fragment);
     if (fragment === "stacks" && report.stacks.length) return stacksView(report);
@@ -128,6 +133,7 @@ function go(report, quiet) {
     }
     if (/^source-/.test(view) && section) revealRow(section);
     if (view === "stacks" && section) revealStack(section);
+    if (view === "timeline" && report.traced[section]) revealOnTimeline(report.traced[section].name);
     const place = section && document.getElementById(`section-${section}`);
     if (place) {
         const isFolded = place.tagName === "DETAILS";
@@ -162,6 +168,7 @@ function start() {
             .getElementById("nav")
             .replaceChildren(
                 h("a", { href: "#overview" }, "Overview"),
+                ...(report.program ? [h("a", { href: "#timeline" }, "Timeline")] : []),
                 ...(report.stacks.length ? [h("a", { href: "#stacks" }, "Call stacks")] : []),
                 ...(report.codes.length ? [h("a", { href: "#source" }, "Source")] : []),
                 h("a", { href: "#run" }, "Run"),

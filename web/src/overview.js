@@ -6,6 +6,7 @@ import { launchLink, launchNumbers } from "./launch.js";
 import { listView } from "./lists.js";
 import { rooflineChart, rooflineChoices, rooflinesOf } from "./roofline.js";
 import { human } from "./units.js";
+import { whereViews } from "./where.js";
 
 // A choice between two views of the same.
 function tabs(label, views) {
@@ -87,23 +88,25 @@ function lead(report) {
     ];
 }
 
-// A census measures no launch, and tells of all.
-function ofCensus(report) {
+// A census and a trace measure no launch, and tell of all.
+function ofOthers(report) {
     return [
         h("h1", {}, "Overview"),
         h("p", { class: "lead" }, h("code", {}, fieldOf(report, "run", "command_line") ?? "")),
-        h("p", {}, "No launch was measured: kprof --census --top N measures kernels, too."),
+        !report.tables.length && h("p", {}, "No launch was measured: kprof --census --top N measures kernels, too."),
+        whereViews(report),
         report.lists.filter((list) => list.key.startsWith("census")).map((list) => listView(list, "Overview")),
     ];
 }
 
 export function overview(report) {
     const { run } = report;
-    if (run.launches.length === 0) return ofCensus(report);
+    if (run.launches.length === 0) return ofOthers(report);
     const charts = roofline(run, ofKernels(run));
     return [
         h("h1", {}, "Overview"),
         lead(report),
+        whereViews(report),
         h(
             "section",
             {},

@@ -163,6 +163,7 @@ void kprof_emit_not_evaluated(kprof_emitter *emitter, const kprof_emit_findings 
         (void)ignored;                                                                                                 \
     }
 NOTHING(no_verdict, kprof_emit_findings)
+NOTHING(no_members, kprof_emit_members)
 NOTHING(no_code, kprof_emit_code)
 NOTHING(no_stacks, kprof_told_stacks)
 NOTHING(nothing_over_time, kprof_launch_timeline)
@@ -206,6 +207,7 @@ static void add_defaults(kprof_emitter_ops *ops)
     DEFAULT(launch_begin, begin_record_of_launch);
     DEFAULT(verdict, no_verdict);
     DEFAULT(code, no_code);
+    DEFAULT(members, no_members);
     DEFAULT(stacks, no_stacks);
     DEFAULT(hot_line, no_hot_line);
     DEFAULT(over_time, nothing_over_time);

@@ -113,9 +113,16 @@ typedef struct kprof_emit_code {
     size_t note_count;
 } kprof_emit_code;
 
-/* Calls nest as in  page { code* stacks? launches { launch { verdict? hot_line? over_time? metric* section { metric*
- * table* rooflines? what_if? finding* } finding* } } }  and  page { list { columns? record { (rows? row*)* } } }. A
- * finding that stands in none of the launch's sections comes after them.
+/* What an emitter takes as it is, if it has a place for it: `put` writes members of an object of JSON, without "<". */
+typedef struct kprof_emit_members {
+    const char *name;
+    kprof_status (*put)(void *user, kprof_output *out);
+    void *user;
+} kprof_emit_members;
+
+/* Calls nest as in  page { members* code* stacks? launches { launch { verdict? hot_line? over_time? metric* section {
+ * metric* table* rooflines? what_if? finding* } finding* } } }  and  page { list { columns? record { (rows? row*)* } }
+ * }. A finding that stands in none of the launch's sections comes after them.
  *
  * An emitter may leave out operations, NULL. By default, launches are a list of GROUPS, a launch is a record of it, and
  * a metric one of its rows; a table and rooflines are their metrics; all else does nothing, also at the end of what the
@@ -123,6 +130,7 @@ typedef struct kprof_emit_code {
 typedef struct kprof_emitter_ops {
     bool has_layout; /* all launches of a chip have the sections that the first one has */
     void (*page_begin)(kprof_emitter *emitter);
+    void (*members)(kprof_emitter *emitter, const kprof_emit_members *members);
     void (*code)(kprof_emitter *emitter, const kprof_emit_code *code);
     void (*stacks)(kprof_emitter *emitter, const kprof_told_stacks *stacks); /* those of the report's launches */
     void (*launches_begin)(kprof_emitter *emitter);                          /* emitter->launches has been set */

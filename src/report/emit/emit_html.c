@@ -152,6 +152,16 @@ static void begin_part(html_emitter *html)
     html->not_first = false;
 }
 
+static void html_members(kprof_emitter *emitter, const kprof_emit_members *members)
+{
+    begin_part(of(emitter));
+    kprof_output_printf(emitter->out, "{\"part\":\"%s\"", members->name);
+    const kprof_status status = members->put(members->user, emitter->out);
+    if (status != KPROF_OK)
+        emitter->status = status;
+    kprof_output_puts(emitter->out, "}");
+}
+
 static void html_code(kprof_emitter *emitter, const kprof_emit_code *code)
 {
     of(emitter)->profiles = code->profiles;
@@ -716,6 +726,8 @@ static cJSON *fields_of(html_emitter *html, const kprof_emit_record *record)
         add_text(object, "role", roles[field->role]);
         add(object, "number", cJSON_CreateBool(field->type != KPROF_FIELD_TEXT));
         add(object, "integer", cJSON_CreateBool(field->type == KPROF_FIELD_INTEGER));
+        if (field->is_amount)
+            add(object, "amount", cJSON_CreateTrue());
         add(object, "signed", cJSON_CreateBool(field->is_signed));
         add_text(object, "missing", field->missing ? field->missing : "n/a");
     }
@@ -791,6 +803,7 @@ static void html_free(kprof_emitter *emitter)
 static const kprof_emitter_ops html_ops = {
     .has_layout = true,
     .page_begin = html_page_begin,
+    .members = html_members,
     .code = html_code,
     .stacks = html_stacks,
     .launches_begin = html_launches_begin,

@@ -317,13 +317,21 @@ static void expand(const char *sql, const char *kernel_base, kprof_strbuf *out)
     kprof_strbuf_puts(out, sql);
 }
 
-kprof_status kprof_trace_check(kprof_report *report)
+kprof_status kprof_trace_is_there(kprof_report *report, bool *out)
 {
     int64_t count = 0;
     kprof_status status = KPROF_OK;
     if (report->version >= 9)
         status = kprof_store_integer(report, "SELECT count(*) FROM trace", &count);
-    if (status == KPROF_OK && count == 0)
+    *out = count > 0;
+    return status;
+}
+
+kprof_status kprof_trace_check(kprof_report *report)
+{
+    bool is_there;
+    kprof_status status = kprof_trace_is_there(report, &is_there);
+    if (status == KPROF_OK && !is_there)
         status = kprof_fail(KPROF_NOT_COLLECTED, "%s has no trace; kprof trace makes one", report->path);
     return status == KPROF_OK ? kprof_store_check_pages(report) : status;
 }

@@ -1,9 +1,10 @@
 /* A trace in the JSON of Chrome, which Perfetto reads, with the names that PyTorch's profiler gives to things. SQLite
- * makes each event; kprof writes one after the other, into a page of its own for a browser, too. */
+ * makes each event; kprof writes one after the other, into the page of a browser, too. */
 #include "core/log.h"
 #include "report/emit/json_text.h"
 #include "report/model/trace_project.h"
 #include "report/model/trace_stats.h"
+#include "report/page/page.h"
 #include "report/store/store.h"
 
 #include <stdlib.h>
@@ -125,15 +126,6 @@ typedef struct writer {
     int64_t most_slices; /* of a kind, the longest; names and slices alone are written then. 0: all events */
 } writer;
 
-/* The page around the data, which takes the place of the mark. */
-__asm__(".pushsection .rodata\n"
-        ".global kprof_timeline_page\n"
-        ".hidden kprof_timeline_page\n"
-        "kprof_timeline_page: .incbin \"" KPROF_TIMELINE_PAGE "\"\n"
-        ".byte 0\n"
-        ".popsection\n");
-extern const char kprof_timeline_page[];
-#define DATA_MARK    "@TRACE@"
 #define MOST_ON_PAGE 200000 /* slices */
 #define SLICE_KINDS  7
 
@@ -249,28 +241,38 @@ static kprof_status count_slices(kprof_report *report, int64_t *out)
     return status;
 }
 
-kprof_status kprof_report_print_timeline(kprof_report *report, FILE *out)
+static kprof_status put_members(void *user, kprof_output *out)
 {
-    const char *mark = strstr(kprof_timeline_page, DATA_MARK);
+    kprof_report *report = user;
     int64_t start_ns = 0, too_many = 0;
-    kprof_output output;
     kprof_status status = find_start(report, &start_ns);
     if (status == KPROF_OK)
         status = count_slices(report, &too_many);
-    if (status == KPROF_OK)
-        status = kprof_output_init(&output, out, UINT64_MAX);
     if (status != KPROF_OK)
         return status;
-    kprof_output_put(&output, kprof_timeline_page, (size_t)(mark - kprof_timeline_page));
-    kprof_output_puts(&output, "{");
     if (too_many)
-        kprof_output_printf(&output, "\"lacks\":\"of %lld activities the longest %d of each kind are shown\",",
+        kprof_output_printf(out, ",\"lacks\":\"of %lld activities the longest %d of each kind are shown\"",
                             (long long)too_many, MOST_ON_PAGE / SLICE_KINDS);
-    kprof_output_puts(&output, "\"traceEvents\":[");
-    status =
-        write_events(report, start_ns, &(writer){&output, false, too_many ? MOST_ON_PAGE / SLICE_KINDS : INT64_MAX});
-    kprof_output_puts(&output, "\n]}");
-    kprof_output_puts(&output, mark + strlen(DATA_MARK));
-    kprof_status written = kprof_output_finish(&output);
-    return status == KPROF_OK ? written : status;
+    kprof_output_puts(out, ",\"traceEvents\":[");
+    status = write_events(report, start_ns, &(writer){out, false, too_many ? MOST_ON_PAGE / SLICE_KINDS : INT64_MAX});
+    kprof_output_puts(out, "\n]");
+    return status;
 }
+
+kprof_status kprof_page_show_program(kprof_emitter *emitter, kprof_report *report)
+{
+    emitter->ops->members(emitter, &(kprof_emit_members){"program", put_members, report});
+    return kprof_emitter_status(emitter);
+}
+
+static kprof_status print_program(const kprof_page_context *context)
+{
+    kprof_emitter *emitter;
+    kprof_status status = kprof_trace_check(context->reports->file);
+    if (status == KPROF_OK)
+        status = kprof_page_begin(context, &emitter);
+    return status == KPROF_OK ? kprof_page_end(emitter, kprof_page_show_program(emitter, context->reports->file))
+                              : status;
+}
+
+const kprof_page_row kprof_program_page = {"program", 1, print_program};

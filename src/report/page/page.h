@@ -39,6 +39,8 @@ typedef struct kprof_page_input {
 
 /* All about a report in one: the kernels, what the session page shows, then what the details page does. */
 extern const kprof_page_row kprof_whole_page;
+/* When what of the program ran, for a format that has a place for that. NOT_COLLECTED when the report has no trace. */
+extern const kprof_page_row kprof_program_page;
 
 /* Print a page to `out` in the format of `options`. USAGE when the source has not as many reports as the page shows,
  * OUTPUT when `out` cannot be written. */
@@ -86,6 +88,8 @@ void kprof_page_shares_free(kprof_page_shares *all);
 
 /* Show what --census counted and timed; nothing where the report has no census. */
 kprof_status kprof_page_show_census(kprof_emitter *emitter, const kprof_page_context *context) KPROF_MUST_CHECK;
+/* Show when what of the program ran, for a report that has a trace. */
+kprof_status kprof_page_show_program(kprof_emitter *emitter, kprof_report *report) KPROF_MUST_CHECK;
 /* Show the launches with their sections. */
 kprof_status kprof_page_show_details(kprof_emitter *emitter, const kprof_page_context *context) KPROF_MUST_CHECK;
 

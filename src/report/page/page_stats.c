@@ -16,6 +16,7 @@ typedef struct stats_page {
     kprof_emitter *emitter;
     kprof_report *report;
     bool is_alone;
+    const char *base;      /* the kernels' names; NULL: as the options say */
     kprof_strlist columns; /* of all tables: emitters keep them until the page ends */
     size_t first_column;   /* of the table at hand */
 } stats_page;
@@ -87,7 +88,7 @@ static kprof_status show_row(void *user, sqlite3_stmt *statement)
 
 static kprof_status show_table(stats_page *page, const char *name)
 {
-    const char *base, *shown = page->emitter->options->kernel_base;
+    const char *base, *shown = page->base ? page->base : page->emitter->options->kernel_base;
     const kprof_trace_stats *stats = kprof_trace_stats_find(name, &base);
     const kprof_list_shape shape = page->is_alone ? KPROF_LIST_ALONE : KPROF_LIST_TABLE;
     const kprof_trace_stats_sink sink = {show_columns, show_row, page};
@@ -99,6 +100,24 @@ static kprof_status show_table(stats_page *page, const char *name)
     kprof_status status = kprof_trace_stats_read(page->report, stats, base ? base : shown ? shown : "demangled", &sink);
     page->emitter->ops->list_end(page->emitter);
     return status;
+}
+
+kprof_status kprof_page_show_trace(kprof_emitter *emitter, const kprof_page_context *context)
+{
+    static const char *const tables[] = {"gpu_busy", "lost_sum", "gpu_idle_sum", JOINED_TABLE, "count_command"};
+    /* The page finds kernels by these names. */
+    stats_page page = {.report = context->reports->file, .emitter = emitter, .base = "demangled"};
+    bool is_there = false;
+    kprof_status status = kprof_trace_is_there(page.report, &is_there);
+    if (status != KPROF_OK || !is_there)
+        return status;
+    status = kprof_store_check_pages(page.report);
+    if (status == KPROF_OK)
+        status = kprof_trace_join(context, context->options->findings);
+    for (size_t i = 0; i < sizeof tables / sizeof *tables && status == KPROF_OK; i++)
+        status = show_table(&page, tables[i]);
+    kprof_strlist_free(&page.columns);
+    return status == KPROF_OK ? kprof_page_show_program(emitter, page.report) : status;
 }
 
 static kprof_status show_stats(const kprof_page_context *context)

@@ -13,6 +13,9 @@ typedef struct kprof_stats_content {
 /* Its content is a kprof_stats_content. */
 extern const kprof_page_row kprof_stats_page;
 
+/* Show where the time goes, and when what ran; nothing where the report has no trace. */
+kprof_status kprof_page_show_trace(kprof_emitter *emitter, const kprof_page_context *context) KPROF_MUST_CHECK;
+
 /* Append the names of the tables that were asked for, or those of the usual ones where none was. UNKNOWN_NAME, with a
  * message, where there is no such table. */
 kprof_status kprof_stats_choose(const kprof_strlist *asked, kprof_strlist *out) KPROF_MUST_CHECK;

@@ -1,5 +1,6 @@
 /* The whole page: all about a report in one. A row for each kernel, as the summary page ranks them, then what the
- * session page shows, the code of kernels, call stacks, and what the details page does. */
+ * tables of a trace and the session page show, the code of kernels, call stacks, and what the details page does. */
+#include "report/page/page_stats.h"
 #include "report/page/ranking.h"
 
 #include <math.h>
@@ -96,6 +97,8 @@ static kprof_status print_whole(const kprof_page_context *context)
         status = show_kernels(emitter, &ranking);
         if (status == KPROF_OK)
             status = kprof_page_show_census(emitter, &summary);
+        if (status == KPROF_OK)
+            status = kprof_page_show_trace(emitter, context);
         if (status == KPROF_OK)
             status = kprof_page_show_session(emitter, &context->reports->model);
         if (status == KPROF_OK)

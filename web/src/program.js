@@ -1,0 +1,289 @@
+// The timeline of a program: a row for each stream of a GPU and each thread, with what ran there, drawn on a canvas since
+// there may be 200,000 of them. Names are drawn, or become text nodes, and never HTML.
+import { h } from "./dom.js";
+import { human } from "./units.js";
+
+const LABELS = 190; // width of the names of rows, in pixels
+const ROW = 18;
+const GAP = 6;
+const COLORS = {
+    kernel: "#4c6ef5",
+    gpu_memcpy: "#f08c00",
+    gpu_memset: "#fab005",
+    user_annotation: "#2f9e44",
+    overhead: "#c92a2a",
+};
+const OTHER = "#868e96";
+const timelines = new Set();
+
+const style = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
+const keyOf = (event) => `${event.pid} ${event.tid}`;
+const time = (us) => human(us * 1000, "ns");
+const isCall = (event) => event.cat.startsWith("cuda_");
+// Processes of GPUs are numbered behind that of their host.
+const callKey = (event) => `${Math.floor(event.pid / 1000)} ${event.args.correlation}`;
+
+// Events of a row that lie in others get a level of their own.
+function setLevels(row) {
+    const ends = [];
+    row.events.sort((a, b) => a.ts - b.ts || b.dur - a.dur);
+    for (const event of row.events) {
+        while (ends.length && ends[ends.length - 1] <= event.ts) ends.pop();
+        event.level = ends.length;
+        row.depth = Math.max(row.depth, ends.push(event.ts + event.dur));
+    }
+}
+
+// {rows, names, calls by the number that they gave their work, first, last}; made once.
+function read(trace) {
+    if (trace.model) return trace.model;
+    const rows = new Map();
+    const model = { names: new Map(), calls: new Map(), first: Infinity, last: -Infinity };
+    for (const event of trace.traceEvents) {
+        const key = keyOf(event);
+        if (event.ph === "M") model.names.set(`${event.name} ${key}`, event.args.name);
+        if (event.ph !== "X") continue;
+        if (!rows.has(key)) rows.set(key, { key, pid: event.pid, tid: event.tid, events: [], depth: 1 });
+        rows.get(key).events.push(event);
+        model.first = Math.min(model.first, event.ts);
+        model.last = Math.max(model.last, event.ts + event.dur);
+        if (isCall(event) && event.args.correlation) model.calls.set(callKey(event), event);
+    }
+    model.rows = [...rows.values()].sort((a, b) => a.pid - b.pid || a.tid - b.tid);
+    let y = GAP;
+    for (const row of model.rows) {
+        setLevels(row);
+        row.y = y;
+        y += row.depth * ROW + GAP;
+    }
+    model.height = y + GAP;
+    trace.model = model;
+    return model;
+}
+
+class ProgramTimeline {
+    // countersOf: the link to the counters of a kernel by its name, or null
+    constructor(trace, countersOf) {
+        Object.assign(this, { model: read(trace), countersOf, words: "", chosen: null, drag: null });
+        this.rowOf = new Map(this.model.rows.map((row) => [row.key, row]));
+        [this.from, this.to] = [this.model.first, this.model.last];
+        this.canvas = h("canvas", {
+            id: "timeline",
+            tabindex: "0",
+            "aria-label": `${this.model.rows.length} rows of streams and threads; wheel or + and -: zoom, drag or arrows: move, click: details`,
+        });
+        this.detail = h("div", { id: "detail", role: "status" }, "Wheel: zoom. Drag: move. Click: details.");
+        this.found = h("span", { id: "found", role: "status" });
+        this.span = h("span", { id: "span" });
+        this.search = h("input", { id: "search", type: "search", oninput: () => this.find(this.search.value) });
+        this.element = h("div", { class: "program" }, this.controls(trace), this.canvas, this.detail);
+        this.listen();
+        timelines.add(this);
+        new ResizeObserver(() => this.draw()).observe(this.canvas);
+    }
+
+    controls(trace) {
+        this.search.addEventListener("keydown", (event) => event.key === "Enter" && this.next());
+        return h(
+            "div",
+            { class: "controls" },
+            h("label", {}, "Search ", this.search),
+            h("button", { id: "next", type: "button", onclick: () => this.next() }, "Next"),
+            h("button", { id: "all", type: "button", onclick: () => this.look(-Infinity, Infinity) }, "All"),
+            this.span,
+            this.found,
+            h("span", { id: "lacks" }, trace.lacks ?? ""),
+        );
+    }
+
+    listen() {
+        this.canvas.addEventListener("wheel", (event) => {
+            event.preventDefault();
+            this.zoom(event.deltaY > 0 ? 1.25 : 0.8, this.timeAt(event.offsetX));
+        });
+        this.canvas.addEventListener("keydown", (event) => this.press(event));
+        this.canvas.addEventListener("pointerdown", (event) => {
+            this.canvas.setPointerCapture(event.pointerId);
+            this.drag = { x: event.offsetX, from: this.from, moved: false };
+        });
+        this.canvas.addEventListener("pointermove", (event) => this.move(event));
+        this.canvas.addEventListener("pointerup", (event) => {
+            const hit = this.drag && !this.drag.moved && this.eventAt(event.offsetX, event.offsetY);
+            this.drag = null;
+            if (hit) this.show(hit);
+        });
+    }
+
+    get width() {
+        return Math.max(1, this.canvas.clientWidth - LABELS);
+    }
+
+    x(at) {
+        return LABELS + ((at - this.from) / (this.to - this.from)) * this.width;
+    }
+
+    timeAt(px) {
+        return this.from + ((px - LABELS) / this.width) * (this.to - this.from);
+    }
+
+    zoom(factor, middle) {
+        this.look(middle - (middle - this.from) * factor, middle + (this.to - middle) * factor);
+    }
+
+    press(event) {
+        const step = (this.to - this.from) / 5;
+        const moves = { ArrowLeft: -step, ArrowRight: step };
+        const zooms = { "+": 0.8, "-": 1.25 };
+        if (event.key in moves) this.look(this.from + moves[event.key], this.to + moves[event.key]);
+        else if (event.key in zooms) this.zoom(zooms[event.key], (this.from + this.to) / 2);
+        else return;
+        event.preventDefault();
+    }
+
+    move(event) {
+        if (!this.drag) return;
+        const by = ((event.offsetX - this.drag.x) / this.width) * (this.to - this.from);
+        this.drag.moved ||= Math.abs(event.offsetX - this.drag.x) > 3;
+        this.look(this.drag.from - by, this.drag.from - by + (this.to - this.from));
+    }
+
+    look(low, high) {
+        const { first, last } = this.model;
+        const span = Math.min(Math.max(high - low, 0.01), last - first);
+        this.from = Math.min(Math.max(low, first), last - span);
+        this.to = this.from + span;
+        this.draw();
+    }
+
+    isHit(event) {
+        return this.words !== "" && event.name.toLowerCase().includes(this.words);
+    }
+
+    // Search for words, and show the first that has them.
+    find(words) {
+        this.words = words.trim().toLowerCase();
+        this.chosen = null;
+        this.next();
+        this.draw();
+    }
+
+    // The next that was found behind the one that is shown.
+    next() {
+        const hits = this.model.rows.flatMap((row) => row.events.filter((event) => this.isHit(event)));
+        hits.sort((a, b) => a.ts - b.ts);
+        this.found.textContent = this.words === "" ? "" : `${hits.length.toLocaleString("en-US")} found`;
+        const isOn = this.chosen && this.isHit(this.chosen);
+        const next = hits.find((event) => !isOn || event.ts > this.chosen.ts) ?? hits[0];
+        if (!next) return;
+        this.show(next);
+        const half = (this.to - this.from) / 2;
+        if (next.ts < this.from || next.ts + next.dur > this.to) this.look(next.ts - half, next.ts + half);
+    }
+
+    eventAt(px, py) {
+        const row = this.model.rows.find(({ y, depth }) => py >= y && py < y + depth * ROW);
+        const level = row && Math.floor((py - row.y) / ROW);
+        const [at, slack] = [this.timeAt(px), ((this.to - this.from) / this.width) * 2];
+        return row?.events.find((e) => e.level === level && e.ts - slack <= at && at <= e.ts + e.dur + slack);
+    }
+
+    show(event) {
+        const { names, first } = this.model;
+        const counters = event.cat === "kernel" ? this.countersOf(event.name) : null;
+        const where = [names.get(`process_name ${event.pid} 0`), names.get(`thread_name ${keyOf(event)}`)];
+        const args = Object.entries(event.args).map(([name, value]) => `${name}: ${JSON.stringify(value)}`);
+        this.chosen = event;
+        this.detail.replaceChildren(
+            h("p", {}, h("code", {}, event.name), counters && [" ", h("a", { href: counters }, "counters")]),
+            h("p", {}, where.filter(Boolean).join(", ")),
+            h("p", {}, `begins at ${time(event.ts - first)}, takes ${time(event.dur)}`),
+            h("p", {}, args.join(", ")),
+        );
+        this.draw();
+    }
+
+    drawEvent(pen, row, event) {
+        const [left, right] = [Math.max(LABELS, this.x(event.ts)), this.x(event.ts + event.dur)];
+        if (right < LABELS || left > this.canvas.clientWidth) return;
+        const [width, top] = [Math.max(1, right - left), row.y + event.level * ROW];
+        pen.globalAlpha = this.words !== "" && !this.isHit(event) ? 0.25 : 1;
+        pen.fillStyle = this.isHit(event) ? "#d9480f" : (COLORS[event.cat] ?? OTHER);
+        pen.fillRect(left, top, width, ROW - 2);
+        if (event === this.chosen) pen.strokeRect(left, top, width, ROW - 2);
+        if (width > 40) {
+            pen.save();
+            pen.beginPath();
+            pen.rect(left, top, width, ROW);
+            pen.clip();
+            pen.fillStyle = "#fff";
+            pen.fillText(event.name, left + 3, top + 12);
+            pen.restore();
+        }
+        pen.globalAlpha = 1;
+    }
+
+    // Several events in one column of pixels are drawn once.
+    drawRow(pen, row) {
+        const at = [];
+        for (const event of row.events) {
+            const right = this.x(event.ts + event.dur);
+            if (right <= (at[event.level] ?? 0) && !this.isHit(event) && event !== this.chosen) continue;
+            at[event.level] = Math.max(Math.floor(this.x(event.ts)) + 1, right);
+            this.drawEvent(pen, row, event);
+        }
+        pen.fillStyle = style("--muted");
+        pen.fillText(this.model.names.get(`thread_name ${row.key}`) ?? row.key, 8, row.y + 12, LABELS - 16);
+    }
+
+    // From the call that asked for what is chosen.
+    drawFlow(pen) {
+        const { chosen } = this;
+        const call = chosen && !isCall(chosen) && this.model.calls.get(callKey(chosen));
+        if (!call) return;
+        const middle = (event) => this.rowOf.get(keyOf(event)).y + event.level * ROW + ROW / 2;
+        pen.beginPath();
+        pen.moveTo(this.x(call.ts), middle(call));
+        pen.lineTo(this.x(chosen.ts), middle(chosen));
+        pen.stroke();
+    }
+
+    draw() {
+        if (!this.canvas.isConnected || !this.canvas.clientWidth) return;
+        const { first, height, rows } = this.model;
+        const scale = window.devicePixelRatio || 1;
+        const pen = this.canvas.getContext("2d");
+        const span = [this.from - first, this.to - first, this.to - this.from].map(time);
+        this.canvas.style.setProperty("height", `${height}px`);
+        this.canvas.width = this.canvas.clientWidth * scale;
+        this.canvas.height = height * scale;
+        pen.scale(scale, scale);
+        pen.font = "11px system-ui, sans-serif";
+        pen.strokeStyle = style("--ink");
+        this.span.textContent = `${span[0]} to ${span[1]}, ${span[2]}`;
+        rows.forEach((row) => this.drawRow(pen, row));
+        this.drawFlow(pen);
+    }
+}
+
+// Draw them in the colours that the page has now, and forget those that have gone.
+export function redrawPrograms() {
+    for (const timeline of timelines) {
+        if (timeline.canvas.isConnected) timeline.draw();
+        else timelines.delete(timeline);
+    }
+}
+
+export function programView({ program, traced }) {
+    const links = new Map(traced.map((row) => [row.name, row.link]));
+    if (!read(program).rows.length)
+        return [h("h1", {}, "Timeline"), h("p", {}, "The trace has nothing with a time.")];
+    return [h("h1", {}, "Timeline"), new ProgramTimeline(program, (name) => links.get(name) ?? null).element];
+}
+
+// Search for what has a name.
+export function revealOnTimeline(name) {
+    const [shown] = [...timelines].filter((timeline) => timeline.canvas.isConnected);
+    if (!shown) return;
+    shown.search.value = name;
+    shown.find(name);
+}
