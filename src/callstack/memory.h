@@ -1,7 +1,6 @@
 /* Reads memory of this process that may not be there: the kernel copies it, so that a wrong address gives an error and
  * no fault. What one walk has read the next one gets in a single call. A reader belongs to one thread. */
-#ifndef KPROF_CALLSTACK_MEMORY_H
-#define KPROF_CALLSTACK_MEMORY_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -22,5 +21,3 @@ void kprof_memory_free(kprof_memory *memory);
 void kprof_memory_begin(kprof_memory *memory);
 /* Copy `bytes` from `address`. False where there is no such memory. */
 bool kprof_memory_read(kprof_memory *memory, uintptr_t address, void *out, size_t bytes);
-
-#endif

@@ -1,6 +1,5 @@
 /* The native frames of the calling thread, as return addresses, and the modules that these are in. */
-#ifndef KPROF_CALLSTACK_NATIVE_H
-#define KPROF_CALLSTACK_NATIVE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -14,5 +13,3 @@ size_t kprof_native_walk(uintptr_t *addresses, size_t most, bool *cut);
 /* The path of the module with this return address, valid until it is unloaded, and the offset of the call in its file's
  * addresses. NULL: in none, as code that was generated. */
 const char *kprof_native_module(uintptr_t address, uint64_t *offset);
-
-#endif

@@ -1,7 +1,6 @@
 /* The Python frames of the calling thread, read from CPython's own structures. No function of CPython takes a lock or a
  * reference here, the GIL is not needed, and memory that is not what it should be gives fewer frames, never a fault. */
-#ifndef KPROF_CALLSTACK_PYTHON_H
-#define KPROF_CALLSTACK_PYTHON_H
+#pragma once
 
 #include "callstack/memory.h"
 
@@ -52,5 +51,3 @@ typedef struct kprof_python_lines {
 
 /* The line of the instruction at `offset`, in bytes; 0: it has none. */
 uint32_t kprof_python_line(const kprof_python_lines *lines, int32_t offset);
-
-#endif

@@ -1,6 +1,5 @@
 /* Call stacks of launches: each distinct frame and stack has a number and is handed over once. */
-#ifndef KPROF_CALLSTACK_STACKS_H
-#define KPROF_CALLSTACK_STACKS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -44,5 +43,3 @@ typedef struct kprof_stack_hooks {
 void kprof_stacks_prepare(kprof_stack_kinds kinds);
 /* The number of the calling thread's stack; 0: memory or numbers have run out, which is told once. */
 uint32_t kprof_stacks_take(kprof_stack_kinds kinds, const kprof_stack_hooks *hooks);
-
-#endif

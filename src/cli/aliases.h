@@ -1,6 +1,5 @@
 /* Aliases in conditions on what reports have. */
-#ifndef KPROF_CLI_ALIASES_H
-#define KPROF_CLI_ALIASES_H
+#pragma once
 
 #include "cli/options.h"
 #include "report/model/change.h"
@@ -19,5 +18,3 @@ typedef struct kprof_condition_use {
 kprof_status kprof_conditions_translate(const kprof_options *options, const kprof_condition_use *use) KPROF_MUST_CHECK;
 /* The same for the conditions of --filter and the one report that is printed. */
 kprof_status kprof_filters_translate(const kprof_options *options, kprof_report *report) KPROF_MUST_CHECK;
-
-#endif

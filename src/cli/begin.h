@@ -1,6 +1,5 @@
 /* Begins the report of a run. */
-#ifndef KPROF_CLI_BEGIN_H
-#define KPROF_CLI_BEGIN_H
+#pragma once
 
 #include "cli/plans.h"
 
@@ -14,5 +13,3 @@ typedef struct kprof_report_target {
  * kprof_report_create. */
 kprof_status kprof_report_begin_run(const kprof_options *options, const kprof_plans *plans,
                                     const kprof_report_target *to, kprof_report **out) KPROF_MUST_CHECK;
-
-#endif

@@ -1,7 +1,6 @@
 /* A process of kprof's own in its process group. A signal that it gets as well was sent to the whole group, and so has
  * reached the application already: nothing in a signal itself tells that. */
-#ifndef KPROF_CLI_BYSTANDER_H
-#define KPROF_CLI_BYSTANDER_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -28,5 +27,3 @@ void kprof_bystander_fork(kprof_bystander *out);
 bool kprof_bystander_got(kprof_bystander *bystander, const struct signalfd_siginfo *info);
 /* End it; does nothing where there is none. */
 void kprof_bystander_end(kprof_bystander *bystander);
-
-#endif

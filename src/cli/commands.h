@@ -1,6 +1,5 @@
 /* The commands of kprof as data: the parser, the help, completion and the test of the manual pages read their table. */
-#ifndef KPROF_CLI_COMMANDS_H
-#define KPROF_CLI_COMMANDS_H
+#pragma once
 
 #include "cli/options.h"
 
@@ -94,5 +93,3 @@ bool kprof_command_words(const kprof_command *command, kprof_strlist *out);
 #define KPROF_COMMAND_FUNCTION(function, ...) int kprof_cmd_##function(const kprof_options *options);
 KPROF_COMMANDS(KPROF_COMMAND_FUNCTION)
 #undef KPROF_COMMAND_FUNCTION
-
-#endif

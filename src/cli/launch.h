@@ -1,6 +1,5 @@
 /* Runs the application: starts it with the injection library, forwards signals, waits. */
-#ifndef KPROF_CLI_LAUNCH_H
-#define KPROF_CLI_LAUNCH_H
+#pragma once
 
 #include "cli/bystander.h"
 #include "core/status.h"
@@ -81,5 +80,3 @@ kprof_status kprof_nvdisasm_check(const char *path) KPROF_MUST_CHECK;
 
 /* The file that starting `name` would run, looked up in $PATH where it has no slash. Caller frees; NULL: none. */
 char *kprof_program_find(const char *name);
-
-#endif

@@ -1,6 +1,5 @@
 /* Collects what the --list options and --query-metrics find, row by row, and prints it once all is known. */
-#ifndef KPROF_CLI_LISTING_H
-#define KPROF_CLI_LISTING_H
+#pragma once
 
 #include "core/strbuf.h"
 #include "report/page/page.h"
@@ -26,5 +25,3 @@ void kprof_listing_free(kprof_listing *listing);
 
 /* A page whose content is a kprof_listing. */
 extern const kprof_page_row kprof_listing_page;
-
-#endif

@@ -1,6 +1,5 @@
 /* What of the machine decides whether kernels can be measured: looked at without starting the driver, and judged. */
-#ifndef KPROF_CLI_MACHINE_H
-#define KPROF_CLI_MACHINE_H
+#pragma once
 
 #include "cli/listing.h"
 #include "core/status.h"
@@ -47,5 +46,3 @@ void kprof_machine_look(const char *root, kprof_machine *out);
 kprof_status kprof_machine_judge(const kprof_machine *machine, kprof_listing *out);
 /* Append a row: how `check` came out, in the words of `text`. */
 void kprof_machine_tell(kprof_listing *out, const kprof_check *check, const char *text);
-
-#endif

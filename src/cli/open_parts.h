@@ -1,6 +1,5 @@
 /* Keeps what kprof ctl has started and not stopped yet, for all processes or for one that did so for itself. */
-#ifndef KPROF_CLI_OPEN_PARTS_H
-#define KPROF_CLI_OPEN_PARTS_H
+#pragma once
 
 #include "cli/parts.h"
 
@@ -25,5 +24,3 @@ kprof_status kprof_open_parts_name(kprof_open_parts *open, const kprof_pids *who
 /* Make the reports of the parts that `closer` has ended, and forget these. Lines "report PATH" go to `out`; NULL: to
  * the log. */
 kprof_status kprof_open_parts_make(kprof_open_parts *open, const void *closer, kprof_strbuf *out) KPROF_MUST_CHECK;
-
-#endif

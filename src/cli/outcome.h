@@ -1,6 +1,5 @@
 /* Tells how a profiling run ended: the exit code, and the reason when nothing was collected. */
-#ifndef KPROF_CLI_OUTCOME_H
-#define KPROF_CLI_OUTCOME_H
+#pragma once
 
 #include "cli/options.h"
 #include "cli/spools.h"
@@ -27,5 +26,3 @@ void kprof_outcome_explain(const kprof_outcome *outcome, const kprof_options *op
 /* Log that no launch of the report matched; unless numbers alone chose them, also which kernels were seen, and the name
  * nearest to --kernel-name. */
 void kprof_outcome_explain_no_match(const kprof_options *options, kprof_report *report);
-
-#endif

@@ -1,6 +1,5 @@
 /* Chooses where kprof's results go, so that they never mix with what the application prints. */
-#ifndef KPROF_CLI_OUTPUT_H
-#define KPROF_CLI_OUTPUT_H
+#pragma once
 
 #include "cli/options.h"
 #include "report/page/page.h"
@@ -53,5 +52,3 @@ kprof_status kprof_results_show(const kprof_options *options, const kprof_page_r
 
 /* Page, format, colour, width and names as the options and the stream ask for. The result borrows from `options`. */
 kprof_print_options kprof_print_options_make(const kprof_options *options, FILE *results);
-
-#endif

@@ -1,7 +1,6 @@
 /* The parser has three parts: parse.c reads words, values.c their values, and settle.c finds what they mean together.
  */
-#ifndef KPROF_CLI_PARSE_H
-#define KPROF_CLI_PARSE_H
+#pragma once
 
 #include "cli/options.h"
 
@@ -17,5 +16,3 @@ bool kprof_value_list(const char *text, kprof_strlist *out);
 
 /* Settle the options of a whole line. USAGE where they contradict one another. */
 kprof_status kprof_options_settle(kprof_options *options) KPROF_MUST_CHECK;
-
-#endif

@@ -1,7 +1,6 @@
 /* What kprof ctl measures with other sets than the run's own, or keeps as a file of its own: plans, which processes
  * read from the session directory, and reports of the launches between a start and a stop. */
-#ifndef KPROF_CLI_PARTS_H
-#define KPROF_CLI_PARTS_H
+#pragma once
 
 #include "cli/plans.h"
 #include "cli/session.h"
@@ -33,5 +32,3 @@ typedef struct kprof_part {
  * it is NULL on failure. */
 kprof_status kprof_parts_make(kprof_parts *parts, const kprof_part *part, const kprof_options *wanted,
                               char **path) KPROF_MUST_CHECK;
-
-#endif

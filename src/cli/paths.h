@@ -1,6 +1,5 @@
 /* Finds kprof's own files from the place of the executable, never from the current directory. */
-#ifndef KPROF_CLI_PATHS_H
-#define KPROF_CLI_PATHS_H
+#pragma once
 
 #include "cli/options.h"
 #include "report/report.h"
@@ -47,5 +46,3 @@ bool kprof_is_report(const char *path);
 char *kprof_report_path(const char *name);
 /* Open that report; *out is NULL on failure. */
 kprof_status kprof_report_open_named(const char *name, kprof_report **out) KPROF_MUST_CHECK;
-
-#endif

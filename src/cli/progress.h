@@ -1,6 +1,5 @@
 /* Shows that a run lives: a status line on a terminal, else a short message every few seconds. */
-#ifndef KPROF_CLI_PROGRESS_H
-#define KPROF_CLI_PROGRESS_H
+#pragma once
 
 #include "core/log.h"
 #include "spool/record.h"
@@ -37,5 +36,3 @@ void kprof_progress_code(kprof_progress *progress, size_t number, size_t count);
 void kprof_progress_tick(kprof_progress *progress);
 /* Clear the line and show no more. */
 void kprof_progress_end(kprof_progress *progress);
-
-#endif

@@ -1,6 +1,5 @@
 /* --rank-passes: the ranks of a job that do the same collect other passes each. */
-#ifndef KPROF_CLI_RANKS_H
-#define KPROF_CLI_RANKS_H
+#pragma once
 
 #include "metricset/metricset.h"
 
@@ -21,5 +20,3 @@ kprof_status kprof_rank_take(const kprof_rank_source *from, const kprof_rank *ra
 
 /* Exchange what two plans of one chip collect, and in which passes. Sections and names stay. */
 void kprof_plan_swap(kprof_plan *plan, kprof_plan *other);
-
-#endif

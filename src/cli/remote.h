@@ -2,8 +2,7 @@
  * alone. A command is the words of a command line, each ended by a zero byte; the client then shuts its side down. The
  * answer is lines of text, "exit CODE" the first, then "message LEVEL TEXT", "process PID STATE LAUNCHES" and "report
  * PATH". */
-#ifndef KPROF_CLI_REMOTE_H
-#define KPROF_CLI_REMOTE_H
+#pragma once
 
 #include "cli/plans.h"
 #include "cli/session.h"
@@ -34,5 +33,3 @@ void kprof_remote_close(kprof_remote *remote);
 
 /* The socket's address by way of an open folder: the path of a session directory may be longer than an address. */
 void kprof_remote_address(int folder, void *out);
-
-#endif

@@ -1,6 +1,5 @@
 /* The session directory: the configuration that the injection library reads and the spools that it writes. */
-#ifndef KPROF_CLI_SESSION_H
-#define KPROF_CLI_SESSION_H
+#pragma once
 
 #include "core/status.h"
 #include "core/strbuf.h"
@@ -55,5 +54,3 @@ kprof_status kprof_session_reopen(const char *dir, kprof_session *out) KPROF_MUS
  * its place is left alone, and so is one with files in it that no kprof makes. Safe to call twice, and on a zeroed
  * struct. */
 void kprof_session_close(kprof_session *session, bool keep);
-
-#endif

@@ -1,7 +1,6 @@
 /* --replay-mode application: the runs of the program and what each of them collects. A metric has all its counters in
  * one pass of one run, so that no value mixes runs. */
-#ifndef KPROF_CLI_SHARES_H
-#define KPROF_CLI_SHARES_H
+#pragma once
 
 #include "metricset/metricset.h"
 
@@ -30,5 +29,3 @@ typedef struct kprof_shares_wish {
  * takes repeated launches, instructions and samples over time, and a message says so. */
 kprof_status kprof_shares_make(const kprof_shares_wish *wish, kprof_plan *plan, kprof_shares *out) KPROF_MUST_CHECK;
 void kprof_shares_free(kprof_shares *shares); /* members */
-
-#endif

@@ -1,6 +1,5 @@
 /* Ingests the spools of all processes into the report while the application runs. */
-#ifndef KPROF_CLI_SPOOLS_H
-#define KPROF_CLI_SPOOLS_H
+#pragma once
 
 #include "cli/progress.h"
 #include "cli/session.h"
@@ -61,5 +60,3 @@ typedef struct kprof_spools_summary {
     kprof_status told;  /* the gravest failure that a process reported, KPROF_OK when none */
 } kprof_spools_summary;
 kprof_spools_summary kprof_spools_summarize(const kprof_spools *spools);
-
-#endif

@@ -1,7 +1,6 @@
 /* Makes one report of a part of a report, or of several: what kprof merge keeps, and what kprof report shows when it is
  * not to show all of one file. */
-#ifndef KPROF_CLI_SUBSET_H
-#define KPROF_CLI_SUBSET_H
+#pragma once
 
 #include "cli/options.h"
 #include "report/model/subset.h"
@@ -29,5 +28,3 @@ void kprof_subset_discard(char *path);
 
 /* Make a report at options->export_path of what `subset` (NULL: all) takes of options->reports, as above. */
 kprof_status kprof_reports_join(const kprof_options *options, const kprof_subset *subset, char **path) KPROF_MUST_CHECK;
-
-#endif

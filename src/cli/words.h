@@ -1,6 +1,5 @@
 /* Command lines as text, the way a report keeps its own. */
-#ifndef KPROF_CLI_WORDS_H
-#define KPROF_CLI_WORDS_H
+#pragma once
 
 #include "core/strbuf.h"
 
@@ -9,5 +8,3 @@
 char *kprof_words_join(char *const *words);
 /* Split a text that was joined so. False when out of memory. */
 bool kprof_words_split(const char *text, kprof_strlist *out);
-
-#endif

@@ -1,7 +1,6 @@
 /* The instructions of the functions in a cubin: where they stand in the source, from its line table, and their text,
  * from nvdisasm. Cubins come from anywhere, and so does what nvdisasm prints of them: all is bounded. */
-#ifndef KPROF_CODE_CODE_H
-#define KPROF_CODE_CODE_H
+#pragma once
 
 #include "core/status.h"
 #include "core/strbuf.h"
@@ -118,5 +117,3 @@ kprof_status kprof_code_disassemble(kprof_code *code, const char *cubin_path,
                                     kprof_disassemblers *disassemblers) KPROF_MUST_CHECK;
 
 void kprof_code_free(kprof_code *code);
-
-#endif

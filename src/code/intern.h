@@ -1,6 +1,5 @@
 /* Texts by number: each text once. What somebody else made up may be long and many: both have a limit. */
-#ifndef KPROF_CODE_INTERN_H
-#define KPROF_CODE_INTERN_H
+#pragma once
 
 #include "core/status.h"
 #include "core/strbuf.h"
@@ -15,5 +14,3 @@ typedef struct kprof_intern {
 /* The number of a text in `texts`, which it joins when it is new. Returns KPROF_UNSUPPORTED past a limit. */
 kprof_status kprof_intern_text(kprof_intern *intern, const char *text, uint32_t *number);
 void kprof_intern_free(kprof_intern *intern);
-
-#endif

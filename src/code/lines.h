@@ -1,6 +1,5 @@
 /* The line table of a cubin, for the functions that have been read. */
-#ifndef KPROF_CODE_LINES_H
-#define KPROF_CODE_LINES_H
+#pragma once
 
 #include "code/code.h"
 
@@ -17,5 +16,3 @@ kprof_status kprof_code_read_ptx_lines(Elf *elf, kprof_code *code, bool *has_lin
 /* Give `code` the PTX itself with the lines of its instructions, or neither, where the cubin has none, has several
  * texts or more of one than is read. Returns KPROF_OK in all these cases, KPROF_NO_MEMORY otherwise. */
 kprof_status kprof_code_read_ptx(Elf *elf, kprof_code *code) KPROF_MUST_CHECK;
-
-#endif

@@ -1,6 +1,5 @@
 /* Functions and lines of native code on the host, as the symbols and the debug information of its file tell them. */
-#ifndef KPROF_CODE_NATIVE_H
-#define KPROF_CODE_NATIVE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -18,5 +17,3 @@ kprof_native_module *kprof_native_open(const char *path);
 void kprof_native_close(kprof_native_module *module);
 /* What is at an address of the file. */
 kprof_native_place kprof_native_find(kprof_native_module *module, uint64_t address);
-
-#endif

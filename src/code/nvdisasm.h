@@ -1,6 +1,5 @@
 /* Finds and runs nvdisasm, NVIDIA's disassembler, which comes with toolkits and with Python's packages of them. */
-#ifndef KPROF_CODE_NVDISASM_H
-#define KPROF_CODE_NVDISASM_H
+#pragma once
 
 #include "core/child.h"
 #include "core/status.h"
@@ -16,5 +15,3 @@ bool kprof_nvdisasm_find(kprof_strlist *out);
  * where it did not run to its end, as another time is no better; logs nothing. */
 kprof_status kprof_nvdisasm_run(char *const *arguments, const kprof_child_limits *limits, kprof_strbuf *out,
                                 kprof_strbuf *reason) KPROF_MUST_CHECK;
-
-#endif

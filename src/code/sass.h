@@ -1,7 +1,6 @@
 /* Reads the text of an instruction: the memory that it accesses, the registers that it names, and which instruction
  * comes next. Texts are nvdisasm's, of compute capability 7.5 and higher. */
-#ifndef KPROF_CODE_SASS_H
-#define KPROF_CODE_SASS_H
+#pragma once
 
 #include "code/code.h"
 
@@ -52,5 +51,3 @@ void kprof_sass_read(const char *text, kprof_sass *out);
 /* ncu's words for the memory that it accesses. */
 kprof_code_access kprof_sass_access(const char *text);
 bool kprof_sass_overlap(const kprof_sass_registers *a, const kprof_sass_registers *b);
-
-#endif

@@ -1,6 +1,5 @@
 /* For which instructions an instruction waits. */
-#ifndef KPROF_CODE_WAITS_H
-#define KPROF_CODE_WAITS_H
+#pragma once
 
 #include "code/code.h"
 
@@ -25,5 +24,3 @@ const kprof_code_label *kprof_code_find_label(const kprof_code_listing *listing,
  * remains of KPROF_CODE_MOST_STEPS; when it is 0 the rest has none. Returns KPROF_OK or KPROF_NO_MEMORY. */
 kprof_status kprof_code_find_waits(kprof_code_function *function, const kprof_code_listing *listing,
                                    kprof_strbuf *waits, size_t *steps_left) KPROF_MUST_CHECK;
-
-#endif

@@ -1,8 +1,7 @@
 /* Attributes of a GPU, from cuDeviceGetAttribute, that kprof itself does not need. A row makes a metric,
  * device__attribute_NAME, whose value a launch has if --metrics or a section asks for it. fields.h has the attributes
  * that every launch has. X(name, the end of the driver's name, unit, help). */
-#ifndef KPROF_CORE_ATTRIBUTES_H
-#define KPROF_CORE_ATTRIBUTES_H
+#pragma once
 
 #define KPROF_DEVICE_ATTRIBUTES(X)                                                                                     \
     X(max_threads_per_block, MAX_THREADS_PER_BLOCK, "thread/block", "most threads of a block")                         \
@@ -175,5 +174,3 @@
 
 #define KPROF_ATTRIBUTE_ONE(...)     +1
 #define KPROF_DEVICE_ATTRIBUTE_COUNT (0 KPROF_DEVICE_ATTRIBUTES(KPROF_ATTRIBUTE_ONE))
-
-#endif

@@ -1,7 +1,6 @@
 /* Little-endian encoding shared by the configuration and the spool: values are appended to a kprof_strbuf and taken
  * from a bounded byte range, which remembers a failure so that callers check once at the end. */
-#ifndef KPROF_CORE_BYTES_H
-#define KPROF_CORE_BYTES_H
+#pragma once
 
 #include "core/strbuf.h"
 
@@ -35,5 +34,3 @@ uint32_t kprof_crc32c_by_table(uint32_t crc, const void *data, size_t size);
 /* FNV-1a, 64 bits, of `data`, continuing from `hash` (KPROF_HASH_START to begin): tells accidents, not attacks. */
 #define KPROF_HASH_START UINT64_C(0xcbf29ce484222325)
 uint64_t kprof_hash(uint64_t hash, const void *data, size_t size);
-
-#endif

@@ -1,8 +1,7 @@
 /* A folder of small results that are expensive to make and cheap to check: $XDG_CACHE_HOME/kprof or ~/.cache/kprof,
  * private to the user. Losing it costs time, never a result: every entry carries its whole key and a checksum, and
  * is written under another name first. The 128 entries used last are kept, within 64 MB. */
-#ifndef KPROF_CORE_CACHE_H
-#define KPROF_CORE_CACHE_H
+#pragma once
 
 #include "core/strbuf.h"
 
@@ -22,5 +21,3 @@ void kprof_cache_close(kprof_cache_entry *entry);
 bool kprof_cache_get(const kprof_strbuf *key, kprof_strbuf *out);
 /* Store; failures are silent, since the result is at hand anyway. KPROF_CACHE=off in the environment turns both off. */
 void kprof_cache_put(const kprof_strbuf *key, const void *data, size_t size);
-
-#endif

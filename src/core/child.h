@@ -1,6 +1,5 @@
 /* Runs another program to its end, within limits. */
-#ifndef KPROF_CORE_CHILD_H
-#define KPROF_CORE_CHILD_H
+#pragma once
 
 #include "core/strbuf.h"
 
@@ -23,5 +22,3 @@ typedef struct kprof_child {
  * more. Either output may have failed for lack of memory. */
 const char *kprof_child_run(char *const *arguments, const kprof_child_limits *limits, kprof_child *result);
 void kprof_child_free(kprof_child *result); /* members */
-
-#endif

@@ -1,7 +1,6 @@
 /* Text of others made safe for people: what could steer a terminal, turn the text around or is no UTF-8 is spelled out.
  * Messages, the status line, lists and pages of reports go through here; JSON has escapes of its own. */
-#ifndef KPROF_CORE_CLEAN_H
-#define KPROF_CORE_CLEAN_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -20,5 +19,3 @@ void kprof_cut_text(char *text, size_t size);
 size_t kprof_utf8_decode(const char *text, uint32_t *code);
 /* Is it a control character, or one that changes the direction of the text around it? */
 bool kprof_utf8_is_unsafe(uint32_t code);
-
-#endif

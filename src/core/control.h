@@ -1,8 +1,7 @@
 /* The switch of a process that was started with --armed no: a file in the session directory, which the process makes.
  * The command line writes there whether launches are to be measured, and with which plan; a thread of the injection
  * library sleeps until that changes, and writes what came of it. */
-#ifndef KPROF_CORE_CONTROL_H
-#define KPROF_CORE_CONTROL_H
+#pragma once
 
 #include "core/config.h"
 
@@ -51,5 +50,3 @@ void *kprof_control_map(int folder, long pid);
 /* Sleep until the wish may have another turn than this one, for a second at most. False where nobody can wait so. The
  * memory is the kernel's to look at: nothing here touches it, so that a file that somebody cuts ends no process. */
 bool kprof_control_await(void *mapping, uint32_t turn);
-
-#endif

@@ -1,8 +1,7 @@
 /* Chooses the launches to profile by kernel name, NVTX ranges, device, and the skip and count of matching launches.
  * Spelling and meaning follow ncu's -k, --kernel-name-base, --nvtx-include, --nvtx-exclude, -s, -c,
  * --launch-skip-before-match, --kernel-id, --filter-mode, --range-filter and --devices. */
-#ifndef KPROF_CORE_FILTER_H
-#define KPROF_CORE_FILTER_H
+#pragma once
 
 #include "core/filter_spec.h"
 #include "core/nvtx.h"
@@ -101,5 +100,3 @@ char *kprof_demangle(const char *mangled);
 /* "vectorized_elementwise_kernel" of "void at::native::vectorized_elementwise_kernel<4, F>(int, F)"; operators, lambdas
  * and "(anonymous namespace)::" handled. Caller frees; NULL when out of memory. */
 char *kprof_name_function_base(const char *demangled);
-
-#endif

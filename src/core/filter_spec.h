@@ -1,6 +1,5 @@
 /* Which launches the user chose, as plain data: part of the configuration. core/filter.h finds them. */
-#ifndef KPROF_CORE_FILTER_SPEC_H
-#define KPROF_CORE_FILTER_SPEC_H
+#pragma once
 
 #include "core/option.h"
 #include "core/strbuf.h"
@@ -40,5 +39,3 @@ typedef struct kprof_filter_spec {
     uint32_t profiler_calls; /* kprof_profiler_calls */
     bool measures_ranges;    /* --nvtx-include chooses ranges, each to be measured as one */
 } kprof_filter_spec;
-
-#endif

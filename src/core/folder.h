@@ -1,6 +1,5 @@
 /* The session directory as both sides trust it: a folder that belongs to this user alone, and files in it. */
-#ifndef KPROF_CORE_FOLDER_H
-#define KPROF_CORE_FOLDER_H
+#pragma once
 
 /* Open a folder for openat(2) and its kind. `path` must be absolute; its last part must be no symbolic link. The folder
  * must belong to the effective user and be closed to all others. Return the descriptor (close-on-exec), or -1; then
@@ -36,5 +35,3 @@ kprof_owner kprof_folder_owner(int folder);
 /* Move an open file to a high number and return that. Some programs count on getting low numbers, or close the first
  * few hundred. The low number is closed. When the limit on descriptors is low, the file stays where it is. */
 int kprof_fd_move_up(int fd);
-
-#endif

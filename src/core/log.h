@@ -1,7 +1,6 @@
 /* Messages for people. The library never writes to stdout: the command line sends messages to stderr or --log-file,
  * the injection library puts them into its spool. */
-#ifndef KPROF_CORE_LOG_H
-#define KPROF_CORE_LOG_H
+#pragma once
 
 #include "core/status.h"
 
@@ -33,5 +32,3 @@ void kprof_log_set_level(kprof_log_level level);
 void kprof_log(kprof_log_level level, const char *format, ...) __attribute__((format(printf, 2, 3)));
 /* Log an error and return `status`: `return kprof_fail(KPROF_USAGE, "--set: %s is not known", name);` */
 kprof_status kprof_fail(kprof_status status, const char *format, ...) __attribute__((format(printf, 2, 3)));
-
-#endif

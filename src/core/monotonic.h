@@ -1,6 +1,5 @@
 /* The clock that durations are taken with, and deadlines. */
-#ifndef KPROF_CORE_MONOTONIC_H
-#define KPROF_CORE_MONOTONIC_H
+#pragma once
 
 #include <stdint.h>
 #include <time.h>
@@ -11,5 +10,3 @@ int64_t kprof_monotonic_ns(void);
 double kprof_monotonic_lap_ms(int64_t *start_ns);
 /* Return the moment this many nanoseconds from now, as pthread_cond_timedwait wants it. */
 struct timespec kprof_deadline_after_ns(int64_t ns);
-
-#endif

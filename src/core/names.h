@@ -1,6 +1,5 @@
 /* A map from names to numbers, looked up far more often than it is filled. */
-#ifndef KPROF_CORE_NAMES_H
-#define KPROF_CORE_NAMES_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -17,5 +16,3 @@ bool kprof_names_add(kprof_names *names, const char *name, size_t number);
 /* The number of a name, or KPROF_NAMES_NONE. */
 size_t kprof_names_find(const kprof_names *names, const char *name);
 void kprof_names_free(kprof_names *names); /* members */
-
-#endif

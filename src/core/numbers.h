@@ -1,7 +1,6 @@
 /* Numbers from 1 that the user chose, as ncu's --kernel-id and --range-filter have them: "3", or a pattern that the
  * whole number matches, such as "[2-4]", "2|5" or ".*7". */
-#ifndef KPROF_CORE_NUMBERS_H
-#define KPROF_CORE_NUMBERS_H
+#pragma once
 
 #include "core/status.h"
 
@@ -16,5 +15,3 @@ void kprof_numbers_free(kprof_numbers *numbers);
 
 /* Thread-safe. A pattern is asked once about each number below 65,536. */
 bool kprof_numbers_have(kprof_numbers *numbers, uint64_t number);
-
-#endif

@@ -1,7 +1,6 @@
 /* The NVTX ranges that a launch is in: expressions that choose launches by them, as ncu's --nvtx-include has them, and
  * the text that spools and reports keep. */
-#ifndef KPROF_CORE_NVTX_H
-#define KPROF_CORE_NVTX_H
+#pragma once
 
 #include "core/status.h"
 #include "core/strbuf.h"
@@ -64,5 +63,3 @@ void kprof_nvtx_parsed_free(kprof_nvtx_parsed *parsed);
 /* Length of the text's first part, the innermost ranges: those of the domain whose range was pushed last, or the first
  * started one. 0 when there is none. */
 size_t kprof_nvtx_innermost_length(const char *text);
-
-#endif

@@ -1,8 +1,7 @@
 /* A row of the table of options, which the parser, --help and completion read, and for options that reach the
  * recorder the configuration. Rows are in core/recorder_options.h and cli/option_rows.h; a file that includes them
  * defines OPTION first. */
-#ifndef KPROF_CORE_OPTION_H
-#define KPROF_CORE_OPTION_H
+#pragma once
 
 #include "core/strbuf.h"
 
@@ -85,5 +84,3 @@ typedef struct kprof_option_row {
 #define KPROF_PATH_RECORDER(field)  field
 #define KPROF_PATH_CLI(field)       field
 #define KPROF_PATH_ELSEWHERE(field) field
-
-#endif

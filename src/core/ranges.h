@@ -1,8 +1,7 @@
 /* Counts the ranges of the application: those between cudaProfilerStart and cudaProfilerStop, and instances of NVTX
  * ranges. They are what --range-filter chooses launches by, as in ncu, what --schedule takes for steps, as in
  * torch.profiler, and what --replay-mode range measures. */
-#ifndef KPROF_CORE_RANGES_H
-#define KPROF_CORE_RANGES_H
+#pragma once
 
 #include "core/filter_spec.h"
 #include "core/nvtx.h"
@@ -43,5 +42,3 @@ bool kprof_ranges_are_over(const kprof_ranges *ranges, uint64_t position);
  * next launch. */
 uint64_t kprof_ranges_steps(const kprof_ranges *ranges, uint64_t position);
 uint64_t kprof_ranges_first_step(const kprof_ranges *ranges);
-
-#endif

@@ -1,7 +1,6 @@
 /* Patterns of the user (PCRE2, matching anywhere in the text, as ncu's "regex:" does), against names of others. The
  * work for a text is bounded, since a plain pattern takes minutes on a name that was made for it. */
-#ifndef KPROF_CORE_REGEX_H
-#define KPROF_CORE_REGEX_H
+#pragma once
 
 #include "core/status.h"
 #include "core/strbuf.h"
@@ -36,5 +35,3 @@ kprof_regex_result kprof_regex_match(kprof_regex *regex, const char *text);
 kprof_status kprof_regex_search(kprof_regex *regex, const char *text, bool *found) KPROF_MUST_CHECK;
 /* The work of all matches so far: about one for each character looked at, and more for each item of the pattern. */
 uint64_t kprof_regex_work(const kprof_regex *regex);
-
-#endif

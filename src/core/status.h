@@ -1,7 +1,6 @@
 /* Status codes of every fallible kprof function, their texts and the exit codes that the command line gives for them.
  * One list makes the enum, the names, the messages and the table in kprof(1). */
-#ifndef KPROF_CORE_STATUS_H
-#define KPROF_CORE_STATUS_H
+#pragma once
 
 #include <kprof/exit_codes.h>
 
@@ -18,5 +17,3 @@ typedef enum kprof_status {
 const char *kprof_status_name(kprof_status status);
 const char *kprof_status_message(kprof_status status);
 int kprof_status_exit_code(kprof_status status);
-
-#endif

@@ -1,7 +1,6 @@
 /* A growing byte buffer, and lists of strings. An allocation failure is remembered, not fatal: check `failed` once at
  * the end. */
-#ifndef KPROF_CORE_STRBUF_H
-#define KPROF_CORE_STRBUF_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -72,5 +71,3 @@ bool kprof_nearest_few(const char *text, const kprof_strlist *items, size_t most
 /* As kprof_nearest, for words of a small vocabulary: only an item that differs from `text` in a third of its letters at
  * most. */
 const char *kprof_nearest_spelling(const char *text, const char *const *items, size_t count);
-
-#endif

@@ -1,8 +1,7 @@
 /* What the NVTX ranges of PyTorch say. torch.autograd.profiler.emit_nvtx pushes one for each operator, each node of the
  * backward pass and each record_function: its name, and behind it ", seq = N, op_id = N, sizes = [...]". Source:
  * getNvtxStr in torch/csrc/profiler/util.cpp. */
-#ifndef KPROF_CORE_TORCH_H
-#define KPROF_CORE_TORCH_H
+#pragma once
 
 #include "core/strbuf.h"
 
@@ -28,5 +27,3 @@ kprof_torch_range kprof_torch_read(const char *range);
 /* Append the name of the module or operator that a launch in these ranges (as kprof_nvtx_put_text writes them) is of:
  * the innermost module, else the outermost operator or node of the backward pass. Nothing: PyTorch names none. */
 void kprof_torch_put_module(const char *ranges, kprof_strbuf *out);
-
-#endif

@@ -1,7 +1,6 @@
 /* The activities of CUDA as they happen: kernels, copies, sets, memory, waits, calls and graphs, from CUPTI's activity
  * records. CUPTI fills buffers of kprof's in the application's threads, and hands them back in a thread of its own. */
-#ifndef KPROF_CUPTI_ACTIVITIES_H
-#define KPROF_CUPTI_ACTIVITIES_H
+#pragma once
 
 #include "core/activities.h"
 #include "core/status.h"
@@ -36,5 +35,3 @@ size_t kprof_activities_flush(void);
 void kprof_activities_pause(bool pauses);
 /* The time on the clock of activities; 0 where nothing is recorded. */
 int64_t kprof_activities_now_ns(void);
-
-#endif

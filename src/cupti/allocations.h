@@ -1,7 +1,6 @@
 /* The memory that the application has and kernels reach, known from its driver calls: what a snapshot saves. Arrays and
  * what the driver itself allocates are not in it. Thread-safe. */
-#ifndef KPROF_CUPTI_ALLOCATIONS_H
-#define KPROF_CUPTI_ALLOCATIONS_H
+#pragma once
 
 #include "cupti/driver_call.h"
 
@@ -51,5 +50,3 @@ bool kprof_allocations_is_unmapped(unsigned long long handle);
 /* The context ends, and its memory with it. The next list asks the driver what is left of memory that belongs to no
  * context. */
 void kprof_allocations_forget(const void *context);
-
-#endif

@@ -1,7 +1,6 @@
 /* Tells whether the application has one thread only. The preloaded library (inject/exec.c) sees which threads CUDA's
  * libraries and kprof start, and lists them here. */
-#ifndef KPROF_CUPTI_ALONE_H
-#define KPROF_CUPTI_ALONE_H
+#pragma once
 
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -24,5 +23,3 @@ bool kprof_thread_is_foreign(void);
 /* Is the calling thread the only one of the application? False also where that cannot be known. It stays true until the
  * calling thread starts another one. */
 bool kprof_thread_is_alone(void);
-
-#endif

@@ -1,6 +1,5 @@
 /* A copy of the arguments of a kernel, as the kernel sees them. */
-#ifndef KPROF_CUPTI_ARGUMENTS_H
-#define KPROF_CUPTI_ARGUMENTS_H
+#pragma once
 
 #include "cupti/driver.h"
 
@@ -24,5 +23,3 @@ typedef struct kprof_given_arguments {
  * CUDA does not define, or there is no memory. The owner calls kprof_arguments_free in either case. */
 bool kprof_arguments_copy(const kprof_driver_api *driver, const kprof_given_arguments *given, kprof_arguments *out);
 void kprof_arguments_free(kprof_arguments *arguments);
-
-#endif

@@ -1,7 +1,6 @@
 /* Device memory of kprof's own in a context, for copies of the application's. It is taken when it is needed and stays
  * for the next batch. Not thread-safe. */
-#ifndef KPROF_CUPTI_BACKING_H
-#define KPROF_CUPTI_BACKING_H
+#pragma once
 
 #include "core/status.h"
 #include "cupti/driver.h"
@@ -32,5 +31,3 @@ void kprof_backing_rewind(kprof_backing *backing);
 void kprof_backing_reset(kprof_backing *backing);
 /* Give the memory back to the device; nothing of it may be in use. `lives`: the context still does. */
 void kprof_backing_release(kprof_backing *backing, const kprof_driver_api *driver, bool lives);
-
-#endif

@@ -1,7 +1,6 @@
 /* Counter data images blank again without CUPTI, which takes 65 ms for 192 MiB whatever was written to them. An image
  * is a head, one block for each range, all the same as long as they are blank, and perhaps an end. */
-#ifndef KPROF_CUPTI_BLANK_H
-#define KPROF_CUPTI_BLANK_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -16,5 +15,3 @@ kprof_blank *kprof_blank_keep(const uint8_t *image, size_t size, size_t ranges, 
  * look at some of them tells: then the image is not blank. */
 bool kprof_blank_restore(const kprof_blank *blank, uint8_t *image, size_t used);
 void kprof_blank_free(kprof_blank *blank);
-
-#endif

@@ -1,6 +1,5 @@
 /* Finds out what driver calls do. It reads their parameters once as a call enters, and once more as it leaves. */
-#ifndef KPROF_CUPTI_CALLS_H
-#define KPROF_CUPTI_CALLS_H
+#pragma once
 
 #include "cupti/allocations.h"
 #include "cupti/driver_call.h"
@@ -116,5 +115,3 @@ bool kprof_stream_is_captured(CUstream stream);
 bool kprof_stream_is_of(const void *context, CUstream stream);
 /* The launch as a CUlaunchConfig, without attributes but the cluster's; `attribute` is its storage. */
 CUlaunchConfig kprof_launch_config(const kprof_launch_record *shape, CUlaunchAttribute *attribute);
-
-#endif

@@ -1,6 +1,5 @@
 /* The streams that are being captured. */
-#ifndef KPROF_CUPTI_CAPTURING_H
-#define KPROF_CUPTI_CAPTURING_H
+#pragma once
 
 #include <cupti.h>
 #include <stdbool.h>
@@ -11,5 +10,3 @@ void kprof_capturing_note(CUpti_CallbackId id, const void *parameters, const voi
 void kprof_capturing_forget(const void *context);
 /* Is a stream being captured? */
 bool kprof_capturing(void);
-
-#endif

@@ -1,7 +1,6 @@
 /* Keeps the cubins that the process loads, for those whose instructions are measured. Nothing is kept until somebody
  * asks for it. */
-#ifndef KPROF_CUPTI_CODES_H
-#define KPROF_CUPTI_CODES_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -17,5 +16,3 @@ void kprof_codes_add(const void *cubin, size_t size);
 const void *kprof_codes_find(uint64_t crc, size_t *size);
 /* Its bytes are not needed any more. Thread-safe. */
 void kprof_codes_drop(uint64_t crc);
-
-#endif

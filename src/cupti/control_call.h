@@ -1,6 +1,5 @@
 /* The ioctl that CUDA's driver calls its kernel module with, as NVIDIA's open kernel modules have it (nvos.h). */
-#ifndef KPROF_CUPTI_CONTROL_CALL_H
-#define KPROF_CUPTI_CONTROL_CALL_H
+#pragma once
 
 #include <stdint.h>
 
@@ -13,5 +12,3 @@ typedef struct kprof_control_call {
 } kprof_control_call;
 
 _Static_assert(sizeof(kprof_control_call) == 32, "the driver's layout");
-
-#endif

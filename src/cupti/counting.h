@@ -2,8 +2,7 @@
  * domain, the driver switches them on before each range and off after it, by two control calls that take a millisecond
  * on an H200. Ranges begin with counters at zero, so nothing needs them off before the pass ends. The preloaded library
  * (inject/exec.c) stands in for ioctl and asks before each call. */
-#ifndef KPROF_CUPTI_COUNTING_H
-#define KPROF_CUPTI_COUNTING_H
+#pragma once
 
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -34,5 +33,3 @@ void kprof_counting_find(void);
 void kprof_counting_keep(bool keeps);
 /* In a forked child, whose calls would reach the counters of its parent: make each call from now on, and no other. */
 void kprof_counting_forget(void);
-
-#endif

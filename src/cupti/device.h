@@ -1,6 +1,5 @@
 /* What the driver and CUPTI tell of the GPUs of this process. */
-#ifndef KPROF_CUPTI_DEVICE_H
-#define KPROF_CUPTI_DEVICE_H
+#pragma once
 
 #include "core/status.h"
 #include "spool/record.h"
@@ -12,5 +11,3 @@
 kprof_status kprof_target_device(uint32_t device, kprof_device_record *out) KPROF_MUST_CHECK;
 /* Does a GPU of the process reach pageable memory of the host? */
 bool kprof_target_reaches_pageable(void);
-
-#endif

@@ -2,8 +2,7 @@
  * CUPTI, in src/inject/entry.c, and the simulated machine of tests/sim. Tests take a copy of the latter in which single
  * functions fail. A row is a function that is declared in one of the headers included here, which says what it does and
  * who frees what; types that are incomplete there are the implementation's own. */
-#ifndef KPROF_CUPTI_DEVICE_OPS_H
-#define KPROF_CUPTI_DEVICE_OPS_H
+#pragma once
 
 #include "cupti/activities.h"
 #include "cupti/codes.h"
@@ -147,5 +146,3 @@
 typedef struct kprof_device_ops {
     KPROF_DEVICE_FUNCTIONS(KPROF_DEVICE_MEMBER)
 } kprof_device_ops;
-
-#endif

@@ -1,6 +1,5 @@
 /* The driver functions that kprof calls, from the libcuda that the process has, or opens for the probe. */
-#ifndef KPROF_CUPTI_DRIVER_H
-#define KPROF_CUPTI_DRIVER_H
+#pragma once
 
 #include "core/status.h"
 
@@ -116,5 +115,3 @@ static inline size_t kprof_driver_measure_rest(const kprof_driver_api *driver, C
         return 0;
     return size_bytes - (size_t)(address - start);
 }
-
-#endif

@@ -1,7 +1,6 @@
 /* A driver call of the application, as all of the injection library sees it. The vendor's types stay behind opaque
  * pointers, so that a simulated device can stand in. */
-#ifndef KPROF_CUPTI_DRIVER_CALL_H
-#define KPROF_CUPTI_DRIVER_CALL_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -87,5 +86,3 @@ typedef struct kprof_span {
     uint64_t address;
     size_t size_bytes;
 } kprof_span;
-
-#endif

@@ -1,6 +1,5 @@
 /* Cold caches before a launch: what it finds in L2 must not depend on what kprof did before it. */
-#ifndef KPROF_CUPTI_FLUSH_H
-#define KPROF_CUPTI_FLUSH_H
+#pragma once
 
 #include "core/status.h"
 
@@ -29,5 +28,3 @@ kprof_status kprof_flush_empty(kprof_flush *flush, void *stream) KPROF_MUST_CHEC
 const char *kprof_flush_shortfall(const kprof_flush *flush);
 /* Free the host's part; the device's goes with the context. */
 void kprof_flush_close(kprof_flush *flush);
-
-#endif

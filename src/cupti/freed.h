@@ -1,6 +1,5 @@
 /* Memory that the application frees while a batch is open. Replays use it, so the driver frees it only afterwards. */
-#ifndef KPROF_CUPTI_FREED_H
-#define KPROF_CUPTI_FREED_H
+#pragma once
 
 #include "cupti/driver.h"
 
@@ -19,5 +18,3 @@ typedef struct kprof_freed {
 bool kprof_freed_keep(kprof_freed *freed, const void *context, CUdeviceptr *argument);
 /* Free all that is kept if the context is current; else keep it. To be called while the context is idle. */
 void kprof_freed_let_go(kprof_freed *freed, const void *context);
-
-#endif

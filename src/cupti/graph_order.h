@@ -1,6 +1,5 @@
 /* Puts the nodes of a graph into an order where they can be repeated one after the other. */
-#ifndef KPROF_CUPTI_GRAPH_ORDER_H
-#define KPROF_CUPTI_GRAPH_ORDER_H
+#pragma once
 
 #include <cuda.h>
 #include <stdbool.h>
@@ -17,5 +16,3 @@ typedef struct kprof_graph_edges {
  * they are given, as far as that takes no further round over all nodes. The time is linear in nodes and edges. False
  * when there is no memory. */
 bool kprof_graph_order(const kprof_graph_edges *graph, size_t *order, size_t *ordered);
-
-#endif

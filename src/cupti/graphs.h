@@ -1,6 +1,5 @@
 /* Follows the driver calls that make and change executable CUDA graphs, and tells what a graph does, node by node. */
-#ifndef KPROF_CUPTI_GRAPHS_H
-#define KPROF_CUPTI_GRAPHS_H
+#pragma once
 
 #include "cupti/driver_call.h"
 
@@ -31,5 +30,3 @@ kprof_graph_identity kprof_graphs_identify(const kprof_call *launch);
 /* Why the executable graph must not be launched again, but for what its kernels do; NULL when it may. `*waits`: it may
  * wait for the host, for events, or for what is not known. The text is a literal. */
 const char *kprof_graphs_obstacle(const kprof_call *launch, bool *waits);
-
-#endif

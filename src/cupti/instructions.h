@@ -1,7 +1,6 @@
 /* Counters of single instructions, which CUPTI patches into kernels, and what both these and samples are given as. The
  * caller enables them in an idle context, launches, waits, and reads what each launch has counted by itself. */
-#ifndef KPROF_CUPTI_INSTRUCTIONS_H
-#define KPROF_CUPTI_INSTRUCTIONS_H
+#pragma once
 
 #include "core/status.h"
 #include "core/strbuf.h"
@@ -65,5 +64,3 @@ kprof_status kprof_instructions_read(kprof_instructions *instructions, kprof_ins
 kprof_status kprof_instructions_disable(kprof_instructions *instructions) KPROF_MUST_CHECK;
 /* Free it, before the context ends: CUPTI forgets the context, and the device's instructions are not counted again. */
 void kprof_instructions_close(kprof_instructions *instructions);
-
-#endif

@@ -1,7 +1,6 @@
 /* Managed memory that the host has used: its pages are in the host's page tables or in the GPU's, where the driver was
  * not told to have them in both. */
-#ifndef KPROF_CUPTI_MANAGED_H
-#define KPROF_CUPTI_MANAGED_H
+#pragma once
 
 #include "cupti/allocations.h"
 
@@ -9,5 +8,3 @@
  * context must be idle since then: a kernel takes pages back. The caller frees the array. False when it cannot be told,
  * or when telling takes too long. */
 bool kprof_managed_list_touched(const void *context, kprof_span **out, size_t *count);
-
-#endif

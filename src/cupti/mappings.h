@@ -1,6 +1,5 @@
 /* Answers questions about the memory mappings of the process. */
-#ifndef KPROF_CUPTI_MAPPINGS_H
-#define KPROF_CUPTI_MAPPINGS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -18,5 +17,3 @@ bool kprof_mappings_named(const char *beginning);
  * theirs, with what is between them where that is little. All of it when nothing can be read. False when there are
  * none. */
 bool kprof_mappings_find_present(uint64_t *begin, uint64_t *end);
-
-#endif

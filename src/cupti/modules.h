@@ -1,7 +1,6 @@
 /* Reads the cubins that the process loads for two things that replays must know: writable module variables, which are
  * not among the allocations, and kernels that call the driver's device runtime. */
-#ifndef KPROF_CUPTI_MODULES_H
-#define KPROF_CUPTI_MODULES_H
+#pragma once
 
 #include "core/strbuf.h"
 
@@ -32,5 +31,3 @@ void kprof_modules_note_variables(const kprof_strlist *variables);
 /* Has a cubin variables that nobody has noted since it was loaded? A kernel that kprof did not see may have left their
  * addresses anywhere. Thread-safe. */
 bool kprof_modules_have_unnoted_variables(void);
-
-#endif

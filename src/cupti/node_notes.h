@@ -1,6 +1,5 @@
 /* Keeps a number for nodes of CUDA graphs, from the call that makes a node to the one that ends it. Thread-safe. */
-#ifndef KPROF_CUPTI_NODE_NOTES_H
-#define KPROF_CUPTI_NODE_NOTES_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -12,5 +11,3 @@
 void kprof_node_notes_set(const void *node, uint32_t number);
 /* The number of a node; 0: none is kept. */
 uint32_t kprof_node_notes_find(const void *node);
-
-#endif

@@ -1,6 +1,5 @@
 /* A launch or a transfer kept for replays: its arguments copied while the application's call is under way. */
-#ifndef KPROF_CUPTI_OPERATION_H
-#define KPROF_CUPTI_OPERATION_H
+#pragma once
 
 #include "cupti/driver_call.h"
 #include "cupti/snapshot.h"
@@ -49,5 +48,3 @@ void kprof_operations_note_setting(void);
 
 /* Does an argument of a launch point to host memory, as far as arguments show? */
 bool kprof_operation_sees_host(const kprof_operation *operation);
-
-#endif

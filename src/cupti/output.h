@@ -1,8 +1,7 @@
 /* Controls what kernels print. CUDA's driver keeps the text, and writes it to stdout within calls that wait for the
  * GPU. The preloaded library (inject/exec.c) stands in for vfprintf: it counts what the driver writes, and drops it
  * while replays run. */
-#ifndef KPROF_CUPTI_OUTPUT_H
-#define KPROF_CUPTI_OUTPUT_H
+#pragma once
 
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -24,5 +23,3 @@ bool kprof_output_watch(void);
 unsigned kprof_output_seen(void);
 /* Drop what the driver writes from now on, or no longer. */
 void kprof_output_drop(bool drops);
-
-#endif

@@ -2,8 +2,7 @@
  * of counters ran while samples were not enabled. So they are armed, enabled and not started, whenever a pass runs, and
  * started around single launches. Arm them just before a measurement of passes begins: once they were started, or the
  * application has launched a kernel since they were enabled, the pass would fail, or end the process. */
-#ifndef KPROF_CUPTI_PC_SAMPLES_H
-#define KPROF_CUPTI_PC_SAMPLES_H
+#pragma once
 
 #include "cupti/instructions.h"
 
@@ -24,5 +23,3 @@ kprof_status kprof_pc_samples_stop(kprof_pc_samples *samples) KPROF_MUST_CHECK;
 kprof_status kprof_pc_samples_read(kprof_pc_samples *samples, kprof_instruction_data *out) KPROF_MUST_CHECK;
 /* Free what is ours without touching the context, which may be going; nothing, where samples are still enabled. */
 void kprof_pc_samples_close(kprof_pc_samples *samples);
-
-#endif

@@ -1,7 +1,6 @@
 /* Samples of a device's counters over time, in one pass. The caller enables them in an idle context, configures a pass,
  * and starts and stops them around a launch. They are of the whole device: other processes' work is in them. */
-#ifndef KPROF_CUPTI_PM_SAMPLING_H
-#define KPROF_CUPTI_PM_SAMPLING_H
+#pragma once
 
 #include "core/config.h"
 
@@ -39,5 +38,3 @@ kprof_status kprof_pm_sampling_stop(kprof_pm_sampling *sampling) KPROF_MUST_CHEC
 kprof_status kprof_pm_sampling_read(kprof_pm_sampling *sampling, kprof_pm_data *out) KPROF_MUST_CHECK;
 /* Free what is ours; what is still enabled stays CUPTI's. NULL is allowed. */
 void kprof_pm_sampling_close(kprof_pm_sampling *sampling);
-
-#endif

@@ -1,7 +1,6 @@
 /* Memory pools of the application. While a batch is open, a pool keeps what is freed to it, as replays use that memory:
  * the driver would give it back to the system when the host next waits. Thread-safe. */
-#ifndef KPROF_CUPTI_POOLS_H
-#define KPROF_CUPTI_POOLS_H
+#pragma once
 
 #include <cuda.h>
 #include <stdbool.h>
@@ -17,5 +16,3 @@ bool kprof_pools_are_held(void);
 void kprof_pools_let_go(bool is_idle);
 /* The application has destroyed the pool, or said what it is to keep: _let_go leaves it alone. */
 void kprof_pools_forget(CUmemoryPool pool);
-
-#endif

@@ -1,7 +1,6 @@
 /* Answers what the command line asks about the machine before it starts the application. Tests link a simulated probe
  * instead. */
-#ifndef KPROF_CUPTI_PROBE_H
-#define KPROF_CUPTI_PROBE_H
+#pragma once
 
 #include "core/status.h"
 
@@ -24,5 +23,3 @@ typedef struct kprof_probe {
  * RmProfilingAdminOnly. */
 kprof_status kprof_probe_devices(kprof_probe *out) KPROF_MUST_CHECK;
 void kprof_probe_free(kprof_probe *probe);
-
-#endif

@@ -2,8 +2,7 @@
  * pushes and pops the same ranges in each pass; what runs outside of them is not measured and costs nothing. In an
  * automatic measurement each kernel is a range, which begins and ends with it; a pushed one begins up to 20 us earlier,
  * as the host launches the kernel only when the range has begun. */
-#ifndef KPROF_CUPTI_PROFILER_H
-#define KPROF_CUPTI_PROFILER_H
+#pragma once
 
 #include "core/config.h"
 
@@ -92,5 +91,3 @@ void kprof_reader_close(kprof_reader *reader);
  * _decode. */
 kprof_status kprof_reader_read(kprof_reader *reader, kprof_range range, const kprof_strlist *names,
                                double *values) KPROF_MUST_CHECK;
-
-#endif

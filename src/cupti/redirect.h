@@ -1,6 +1,5 @@
 /* Has the driver free other memory than the application names. */
-#ifndef KPROF_CUPTI_REDIRECT_H
-#define KPROF_CUPTI_REDIRECT_H
+#pragma once
 
 #include <cuda.h>
 #include <stdbool.h>
@@ -10,5 +9,3 @@
 bool kprof_redirect_works(void);
 /* Within each call that frees memory, before the driver reads its argument. */
 void kprof_redirect_free(CUdeviceptr *argument);
-
-#endif

@@ -1,7 +1,6 @@
 /* Asks the driver's kernel module, its resource manager, where CUDA has no call. NVIDIA's open kernel modules declare
  * the calls. */
-#ifndef KPROF_CUPTI_RESOURCES_H
-#define KPROF_CUPTI_RESOURCES_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -20,5 +19,3 @@ kprof_resources *kprof_resources_open(const char *path, const kprof_bus_place *p
  * allowed. */
 bool kprof_resources_empty_l2(kprof_resources *resources);
 void kprof_resources_close(kprof_resources *resources);
-
-#endif

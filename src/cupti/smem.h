@@ -1,6 +1,5 @@
 /* Computes how much of an SM's L1 the driver sets aside as shared memory for a launch. No call of the driver tells. */
-#ifndef KPROF_CUPTI_SMEM_H
-#define KPROF_CUPTI_SMEM_H
+#pragma once
 
 #include <stdint.h>
 
@@ -17,5 +16,3 @@ typedef struct kprof_smem_request {
  * GH100 under driver 580 that differ in threads, registers and shared memory (tests/fixtures/h200-smem-config.csv), and
  * 18 with a preferred carve-out. */
 uint32_t kprof_smem_configured_bytes(const kprof_smem_request *request);
-
-#endif

@@ -2,8 +2,7 @@
  * each replay. The end, as the application's own run left it, is put back after the last replay, so that the
  * application sees its own run alone. Host memory is saved and written only where that is asked for. Calls are for one
  * thread at a time, with the context current; they wait for work of kprof's own stream only, with a limit. */
-#ifndef KPROF_CUPTI_SNAPSHOT_H
-#define KPROF_CUPTI_SNAPSHOT_H
+#pragma once
 
 #include "core/status.h"
 #include "cupti/driver_call.h"
@@ -88,5 +87,3 @@ void kprof_snapshot_close(kprof_snapshot *snapshot, bool lives);
 
 /* kprof's own stream in the context: replays run there. */
 void *kprof_snapshot_stream(const kprof_snapshot *snapshot);
-
-#endif

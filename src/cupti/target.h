@@ -1,7 +1,6 @@
 /* How the injection library sees CUDA: every driver call as it enters and leaves, and what launches, devices and
  * kernels are. The vendor's types stay behind opaque pointers, so that a simulated device can stand in. */
-#ifndef KPROF_CUPTI_TARGET_H
-#define KPROF_CUPTI_TARGET_H
+#pragma once
 
 #include "core/status.h"
 #include "cupti/driver_call.h"
@@ -97,5 +96,3 @@ bool kprof_target_only_prints(const kprof_call *call);
 /* Wait for all work of the current context. INTERNAL when the context is in error: the application's error, which it
  * will see itself. */
 kprof_status kprof_target_synchronize(void) KPROF_MUST_CHECK;
-
-#endif

@@ -1,7 +1,6 @@
 /* Waits for launches that other threads are in the middle of and that CUPTI has told nobody about, since its callbacks
  * were off as they began. */
-#ifndef KPROF_CUPTI_UNSEEN_H
-#define KPROF_CUPTI_UNSEEN_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -9,5 +8,3 @@
  * when its thread has run for a millisecond since, or has gone to sleep: waits for that of each thread of the process,
  * for 20 ms at least. False when a thread that could run did not get so far within five seconds. */
 bool kprof_unseen_await(void);
-
-#endif

@@ -1,7 +1,6 @@
 /* Module variables that kernels may change: those of modules whose kernels the application has launched, and those
  * whose addresses it has. Any kernel may know their addresses. */
-#ifndef KPROF_CUPTI_VARIABLES_H
-#define KPROF_CUPTI_VARIABLES_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -36,5 +35,3 @@ void kprof_variables_unload(const void *owner);
 /* One variable is gone, with its module. */
 void kprof_variables_drop(const void *context, uint64_t address);
 void kprof_variables_forget(const void *context);
-
-#endif

@@ -1,6 +1,5 @@
 /* Finds out whether something may write the memory of a device without a call of CUDA. */
-#ifndef KPROF_CUPTI_WRITERS_H
-#define KPROF_CUPTI_WRITERS_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -14,5 +13,3 @@ bool kprof_writers_is_device_file(const char *path);
 /* Return what may read or write memory of the host while the process' threads do something else, such as io_uring or
  * asynchronous files; NULL: nothing does. */
 const char *kprof_writers_of_host(void);
-
-#endif

@@ -1,6 +1,5 @@
 /* Answers about one chip, each a list of strings: those of earlier runs and those of this one. */
-#ifndef KPROF_HOST_ANSWERS_H
-#define KPROF_HOST_ANSWERS_H
+#pragma once
 
 #include "core/cache.h"
 
@@ -26,5 +25,3 @@ bool kprof_answers_read(kprof_answers *answers, const kprof_strbuf *key);
 /* Append what identifies the libraries that answer, for the cache's key: path, size and times of libcupti and
  * libnvperf_host. It opens neither: it looks at the files that kprof would open. False when it cannot find them. */
 bool kprof_cupti_identify(kprof_strbuf *out);
-
-#endif

@@ -2,8 +2,7 @@
  * counter data image says. Needs neither GPU nor driver. libcupti and libnvperf_host are loaded at run time
  * (dlopen), for the first answer that is not kept on disk. If they are missing, every call gives UNSUPPORTED and
  * names the places searched. */
-#ifndef KPROF_HOST_HOST_H
-#define KPROF_HOST_HOST_H
+#pragma once
 
 #include "core/status.h"
 #include "core/strbuf.h"
@@ -133,5 +132,3 @@ typedef struct kprof_host_question {
 /* Append the answer to `out`; false when none is kept for exactly this question. */
 bool kprof_host_recall(const kprof_host_question *question, kprof_strbuf *out);
 void kprof_host_keep(const kprof_host_question *question, const void *answer, size_t size);
-
-#endif

@@ -1,7 +1,6 @@
 /* Opens CUPTI's libraries at run time, by path, so that kprof starts without them and never takes the copy that an
  * application brought along. Each library is opened once per process and stays open. */
-#ifndef KPROF_HOST_LOAD_H
-#define KPROF_HOST_LOAD_H
+#pragma once
 
 #include "core/status.h"
 #include "core/strbuf.h"
@@ -132,5 +131,3 @@ kprof_status kprof_nvperf_load(const kprof_nvperf_api **out) KPROF_MUST_CHECK;
 /* Open both libraries early and silently. Thread-safe. A thread that loads the second library does not wait for this
  * call: this call may wait for the loader's lock, which that thread may hold. */
 void kprof_libraries_preload(void);
-
-#endif

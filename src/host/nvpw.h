@@ -1,7 +1,6 @@
 /* Declares the host object, what CUPTI and NVPW know about metrics and raw counters, and its scheduler. CUPTI makes its
  * config images with that scheduler too. */
-#ifndef KPROF_HOST_NVPW_H
-#define KPROF_HOST_NVPW_H
+#pragma once
 
 #include "host/answers.h"
 #include "host/host.h"
@@ -91,5 +90,3 @@ typedef struct kprof_traits {
     unsigned possible; /* of some of the places where something may be */
     unsigned certain;  /* of all of them; of a pass: of all places of one of its counters */
 } kprof_traits;
-
-#endif

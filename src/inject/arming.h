@@ -1,6 +1,5 @@
 /* Lets the command line arm this process and take that back while the application runs: --armed no. */
-#ifndef KPROF_INJECT_ARMING_H
-#define KPROF_INJECT_ARMING_H
+#pragma once
 
 #include "core/control.h"
 #include "core/status.h"
@@ -12,5 +11,3 @@ kprof_status kprof_arming_start(void) KPROF_MUST_CHECK;
 
 /* Do what is wanted, in a thread of kprof's own. It is declared for tests: the listening thread calls it. */
 kprof_control_state kprof_arming_follow(const kprof_control_wish *wish);
-
-#endif

@@ -9,8 +9,7 @@
  * _saves_host, _has_host, _repeats_for_long, _note_unknown_end and _spoil need no gate, and _context_ending may also be
  * called inside a shared call.
  */
-#ifndef KPROF_INJECT_BATCH_H
-#define KPROF_INJECT_BATCH_H
+#pragma once
 
 #include "inject/kernels.h"
 
@@ -93,5 +92,3 @@ void kprof_batch_end(const char *why);
 bool kprof_batch_context_ending(void *context);
 /* Forget the parent's batch, in a forked child. */
 void kprof_batch_forget(void);
-
-#endif

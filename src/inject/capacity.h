@@ -1,6 +1,5 @@
 /* Chooses the capacity of batches. */
-#ifndef KPROF_INJECT_CAPACITY_H
-#define KPROF_INJECT_CAPACITY_H
+#pragma once
 
 #include "inject/contexts.h"
 
@@ -15,5 +14,3 @@ void kprof_capacity_note(kprof_profiled_context *context, bool is_full, double o
 /* Return how many ranges a measurement of replays is made for: the `needed` ones, and more for the batches that follow
  * as far as `most` allows. */
 size_t kprof_capacity_make(kprof_profiled_context *context, size_t needed, size_t most);
-
-#endif

@@ -1,7 +1,6 @@
 /* Captures of streams into graphs. kprof may synchronise nothing during one, so it can only give up an open batch. If
  * nothing ran beside earlier captures, batches stay open over the next ones. */
-#ifndef KPROF_INJECT_CAPTURES_H
-#define KPROF_INJECT_CAPTURES_H
+#pragma once
 
 #include "cupti/target.h"
 
@@ -27,5 +26,3 @@ void kprof_captures_note_call(const kprof_call *call);
 void kprof_captures_note_end(void);
 /* A batch is given up, as a capture is under way. */
 void kprof_captures_note_loss(void);
-
-#endif

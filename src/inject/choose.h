@@ -1,6 +1,5 @@
 /* Counts launches, chooses those that are measured, and describes them. */
-#ifndef KPROF_INJECT_CHOOSE_H
-#define KPROF_INJECT_CHOOSE_H
+#pragma once
 
 #include "inject/devices.h"
 #include "inject/kernels.h"
@@ -39,5 +38,3 @@ void kprof_choose_take_node_stack(const kprof_graph_call *node, kprof_launch_rec
 void kprof_choose_settle_sampled(const kprof_launch_record *record);
 /* Report a chosen launch that is not measured, and why. If it was put off, -c does not count it. */
 void kprof_choose_write_unmeasured(kprof_launch_record *record, const char *obstacle);
-
-#endif

@@ -1,7 +1,6 @@
 /* The contract of the preloaded library with the injection library about signals whose default action ends the process.
  * A handler stands in for that action, and the program goes on to see the default action. */
-#ifndef KPROF_INJECT_DEFAULT_ACTION_H
-#define KPROF_INJECT_DEFAULT_ACTION_H
+#pragma once
 
 #include <stdint.h>
 
@@ -27,5 +26,3 @@ typedef struct kprof_default_actions {
 
 /* The name under which the preloaded library exports its struct. */
 #define KPROF_DEFAULT_ACTIONS "kprof_default_action_table"
-
-#endif

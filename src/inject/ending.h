@@ -1,7 +1,6 @@
 /* Ends the process by a signal once its open batch is measured, where the program leaves the signal's default action.
  */
-#ifndef KPROF_INJECT_ENDING_H
-#define KPROF_INJECT_ENDING_H
+#pragma once
 
 #include "inject/default_action.h"
 
@@ -23,5 +22,3 @@ bool kprof_ending_is_overdue(void);
 void kprof_ending_end(void);
 /* The process is about to call exec: the next program has actions of its own. */
 void kprof_ending_before_exec(void);
-
-#endif

@@ -1,7 +1,6 @@
 /* Turns the counters of a batch into values while its passes run. Each pass completes some of the metrics, and the
  * launches of the next pass take the GPU longer than their evaluation takes. */
-#ifndef KPROF_INJECT_EVALUATE_H
-#define KPROF_INJECT_EVALUATE_H
+#pragma once
 
 #include "core/config.h"
 #include "cupti/profiler.h"
@@ -85,5 +84,3 @@ void kprof_evaluate_wait(void);
 double kprof_witness_add(kprof_witness *witness, double mean);
 /* Return (high - low) / mean in percent; NaN when fewer than two passes had it, or the mean is 0. */
 double kprof_witness_spread_pct(const kprof_witness *witness);
-
-#endif

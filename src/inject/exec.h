@@ -1,6 +1,5 @@
 /* The contract of the preloaded library with the injection library. */
-#ifndef KPROF_INJECT_EXEC_H
-#define KPROF_INJECT_EXEC_H
+#pragma once
 
 #include <stdatomic.h>
 
@@ -14,5 +13,3 @@ typedef _Atomic(kprof_exec_function *) kprof_exec_slot;
 /* The name under which the preloaded library exports its slot. The injection library looks it up among all that is
  * loaded, and there is none where a program has been started without the preloaded library. */
 #define KPROF_EXEC_SLOT "kprof_exec_hook"
-
-#endif

@@ -1,7 +1,6 @@
 /* The call stacks of PyTorch's forward pass, for the launches of the backward pass, which come from threads that run no
  * Python. Needs the NVTX ranges of torch.autograd.profiler.emit_nvtx, and --nvtx. */
-#ifndef KPROF_INJECT_FORWARD_H
-#define KPROF_INJECT_FORWARD_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -11,5 +10,3 @@
 void kprof_forward_note(const char *range);
 /* The number of the call stack of the operator that made this node of the backward pass; 0: it is not known. */
 uint32_t kprof_forward_find(uint64_t sequence);
-
-#endif

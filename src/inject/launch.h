@@ -1,6 +1,5 @@
 /* The hooks on the application's driver calls. */
-#ifndef KPROF_INJECT_LAUNCH_H
-#define KPROF_INJECT_LAUNCH_H
+#pragma once
 
 #include "cupti/target.h"
 #include "inject/exec.h"
@@ -27,5 +26,3 @@ void kprof_launch_end_by_signal(void);
 void kprof_launch_stop(void);
 /* The same, and write how often each kernel was launched, and the end record: the process ends in an orderly way. */
 void kprof_launch_finish(void);
-
-#endif

@@ -1,6 +1,5 @@
 /* How far the process has come, and what it was told once. watch.c has it. */
-#ifndef KPROF_INJECT_LAUNCH_STATE_H
-#define KPROF_INJECT_LAUNCH_STATE_H
+#pragma once
 
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -20,5 +19,3 @@ typedef struct kprof_launch_state {
 } kprof_launch_state;
 
 extern kprof_launch_state kprof_the_launches;
-
-#endif

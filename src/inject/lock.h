@@ -1,7 +1,6 @@
 /* The counters of a GPU serve one process at a time: the processes of one run stand in line for them, one line for each
  * GPU, in a file of the session directory. */
-#ifndef KPROF_INJECT_LOCK_H
-#define KPROF_INJECT_LOCK_H
+#pragma once
 
 #include "core/folder.h"
 
@@ -27,5 +26,3 @@ kprof_owner kprof_lock_owner(bool *is_gone);
 /* Give the turn to the next in line, or leave the line. In a forked child this lets go of a copy only: the place stays
  * the parent's. */
 void kprof_lock_give(void);
-
-#endif

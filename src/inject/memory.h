@@ -1,6 +1,5 @@
 /* How much memory the machine has left for this process. */
-#ifndef KPROF_INJECT_MEMORY_H
-#define KPROF_INJECT_MEMORY_H
+#pragma once
 
 #include <stddef.h>
 
@@ -11,5 +10,3 @@ size_t kprof_memory_available_bytes(void);
 /* Return the bytes that the control groups leave, SIZE_MAX without a limit. `membership` is a file like
  * /proc/self/cgroup. The groups' file systems are below `root`: version 2 there, version 1 in its folder "memory". */
 size_t kprof_memory_left_in_groups_bytes(const char *membership, const char *root);
-
-#endif

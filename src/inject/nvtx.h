@@ -1,7 +1,6 @@
 /* Follows the NVTX ranges of the application, where --nvtx asks for it. NVTX calls kprof itself, not CUPTI, so that it
  * does not matter which copy of CUPTI a framework brings. */
-#ifndef KPROF_INJECT_NVTX_H
-#define KPROF_INJECT_NVTX_H
+#pragma once
 
 #include "core/filter.h"
 #include "inject/nvtx_abi.h"
@@ -75,5 +74,3 @@ void kprof_nvtx_tell_missed(void);
 void kprof_nvtx_trace_open(void);
 /* The ranges that the calling thread is in, as kprof_nvtx_put_text writes them. Lives as long as the process. */
 const char *kprof_nvtx_text(void);
-
-#endif

@@ -1,8 +1,7 @@
 /* The interface between NVTX and a tool, as nvtx3/nvToolsExt.h and nvtx3/nvtxDetail/nvtxTypes.h have it. NVTX is in
  * each module of an application, so this never changes, and kprof builds without those headers; a test compares the
  * two. */
-#ifndef KPROF_INJECT_NVTX_ABI_H
-#define KPROF_INJECT_NVTX_ABI_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -74,5 +73,3 @@ typedef struct kprof_nvtx_event {
         void *registered;
     } message;
 } kprof_nvtx_event;
-
-#endif

@@ -1,6 +1,5 @@
 /* Loads CUPTI's libraries, which takes 50 ms, beside the application's own start. */
-#ifndef KPROF_INJECT_PRELOAD_H
-#define KPROF_INJECT_PRELOAD_H
+#pragma once
 
 /* Begin to load in a thread, if the process is to measure counters. Failures are reported by whoever needs the
  * libraries. */
@@ -10,5 +9,3 @@ void kprof_preload_start(void);
 void kprof_preload_end(void);
 /* Forget the thread in a forked child, which does not have it. */
 void kprof_preload_forget(void);
-
-#endif

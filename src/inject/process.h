@@ -1,6 +1,5 @@
 /* What the library tells of this process: records in the spool, and why something was not measured. */
-#ifndef KPROF_INJECT_PROCESS_H
-#define KPROF_INJECT_PROCESS_H
+#pragma once
 
 #include "core/log.h"
 #include "core/status.h"
@@ -27,5 +26,3 @@ void kprof_process_forget_reason(void);
 void kprof_process_check_owner(void);
 /* Stop profiling in this process and say why, once; the application runs on. */
 void kprof_process_disarm(kprof_status status, const char *reason);
-
-#endif

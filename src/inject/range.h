@@ -1,8 +1,7 @@
 /* The range of the application that is measured as one, with --replay-mode range: an NVTX range of --nvtx-include, or
  * what comes between cudaProfilerStart and cudaProfilerStop. There is one at a time in a process. Its first launch, of
  * any thread, begins the measurement. */
-#ifndef KPROF_INJECT_RANGE_H
-#define KPROF_INJECT_RANGE_H
+#pragma once
 
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -49,5 +48,3 @@ bool kprof_range_is_awaited(void);
 const char *kprof_range_take(void);
 /* The batch has the range that was taken; false if it has ended meanwhile. Needs the gate, alone. */
 bool kprof_range_note_measured(void);
-
-#endif

@@ -1,7 +1,6 @@
 /* Blocks signals in a thread that must not run a handler of the application. It is inline since the preloaded
  * library (inject/exec.c) needs nothing but libc. */
-#ifndef KPROF_INJECT_SIGNALS_H
-#define KPROF_INJECT_SIGNALS_H
+#pragma once
 
 #include <signal.h>
 #include <stddef.h>
@@ -17,5 +16,3 @@ static inline void kprof_signals_block(sigset_t *before)
         sigdelset(&blocked, faults[i]);
     pthread_sigmask(SIG_BLOCK, &blocked, before);
 }
-
-#endif

@@ -1,6 +1,5 @@
 /* Call stacks of launches, where --call-stack asks for them. */
-#ifndef KPROF_INJECT_STACKS_H
-#define KPROF_INJECT_STACKS_H
+#pragma once
 
 #include <stdint.h>
 
@@ -8,5 +7,3 @@
 void kprof_launch_stacks_prepare(void);
 /* The number of the calling thread's call stack, whose records are written by now; 0: there is none. */
 uint32_t kprof_launch_stack(void);
-
-#endif

@@ -1,6 +1,5 @@
 /* Starts kprof's own threads. */
-#ifndef KPROF_INJECT_THREADS_H
-#define KPROF_INJECT_THREADS_H
+#pragma once
 
 #include <pthread.h>
 #include <stdbool.h>
@@ -10,5 +9,3 @@ bool kprof_threads_start(pthread_t *out, void *(*run)(void *user), void *user);
 /* The calling thread does kprof's work from now on: its driver calls are not the application's. Threads that _start has
  * started are marked so. */
 void kprof_threads_mark_own(void);
-
-#endif

@@ -1,7 +1,6 @@
 /* Waits for the GPU's work, and lets no call of the application wait for long: that work may wait for the application
  * itself. A call is held for at most a tenth of a second while no work on the GPU ends. */
-#ifndef KPROF_INJECT_WAIT_H
-#define KPROF_INJECT_WAIT_H
+#pragma once
 
 #include "core/status.h"
 
@@ -31,5 +30,3 @@ static inline bool kprof_wait_is_idle(kprof_status status)
 }
 /* Let a thread that still waits for the context finish, for a second at most, before the context ends. */
 void kprof_wait_forget(void *context);
-
-#endif

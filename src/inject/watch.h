@@ -1,7 +1,6 @@
 /* Closes batches, writes counts and gives counters back while the application makes no call: in a pause, and as the
  * process ends. */
-#ifndef KPROF_INJECT_WATCH_H
-#define KPROF_INJECT_WATCH_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -21,5 +20,3 @@ bool kprof_watch_has_unwritten(void);
 bool kprof_watch_may_be_done(void);
 /* Tell that the process may be ended, if nothing is open. Needs the gate, alone. */
 void kprof_watch_tell_done(void);
-
-#endif

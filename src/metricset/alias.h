@@ -1,7 +1,6 @@
 /* Aliases: names that people know for what each chip has under names of its own. metricsets/aliases/<id>.json;
  * docs/metricsets.md has the format. */
-#ifndef KPROF_METRICSET_ALIAS_H
-#define KPROF_METRICSET_ALIAS_H
+#pragma once
 
 #include "metricset/definition.h"
 #include "metricset/metricset.h"
@@ -44,5 +43,3 @@ void kprof_alias_meaning_free(kprof_alias_meaning *meaning); /* members */
 
 /* Append the full names that stand for an alias. */
 kprof_status kprof_alias_select(const kprof_alias *alias, kprof_host *host, kprof_strlist *out) KPROF_MUST_CHECK;
-
-#endif

@@ -1,6 +1,5 @@
 /* The loaded set files, as plan.c and select.c see them. */
-#ifndef KPROF_METRICSET_CATALOG_H
-#define KPROF_METRICSET_CATALOG_H
+#pragma once
 
 #include "metricset/alias.h"
 #include "metricset/definition.h"
@@ -26,5 +25,3 @@ struct kprof_catalog {
 /* Index of the set with this id or alias, or of the section; the count when there is none. */
 size_t kprof_catalog_find_set(const kprof_catalog *catalog, const char *name);
 size_t kprof_catalog_find_section(const kprof_catalog *catalog, const char *name);
-
-#endif

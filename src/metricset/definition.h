@@ -1,7 +1,6 @@
 /* Sections as they are written in the set files: an item may name alternatives, and each chip takes the first one
  * that it can collect. kprof_section_resolve makes the section of one chip from it. */
-#ifndef KPROF_METRICSET_DEFINITION_H
-#define KPROF_METRICSET_DEFINITION_H
+#pragma once
 
 #include "host/host.h"
 #include "metricset/json.h"
@@ -105,5 +104,3 @@ const kprof_choice *kprof_item_sampled(const kprof_item_definition *item, kprof_
  * chip has none of its choices. */
 kprof_status kprof_item_collect(const kprof_item_definition *item, kprof_host *host,
                                 kprof_strlist *collect) KPROF_MUST_CHECK;
-
-#endif

@@ -1,7 +1,6 @@
 /* Explains one metric: what it counts, the chips that have it, how many passes it takes, and the sections that show it.
  * Explains a section or a finding: its subject and its metrics. */
-#ifndef KPROF_METRICSET_EXPLAIN_H
-#define KPROF_METRICSET_EXPLAIN_H
+#pragma once
 
 #include "metricset/metricset.h"
 
@@ -53,5 +52,3 @@ typedef struct kprof_explanation {
 kprof_status kprof_explain(const kprof_catalog *catalog, kprof_host *host, const char *word,
                            kprof_explanation *out) KPROF_MUST_CHECK;
 void kprof_explanation_free(kprof_explanation *explanation); /* members */
-
-#endif

@@ -4,8 +4,7 @@
  * >= == !=, and, or, not, and if(condition, a, b). Missing operands make a missing result (NaN), and so does a division
  * by zero: not measured is never 0. Only "and" with a false operand is false and "or" with a true one is true, whatever
  * the other is. */
-#ifndef KPROF_METRICSET_EXPR_H
-#define KPROF_METRICSET_EXPR_H
+#pragma once
 
 #include "core/status.h"
 #include "core/strbuf.h"
@@ -35,5 +34,3 @@ double kprof_expr_compute(const kprof_expr *expr, const double *values);
  * and none if it has a value. A slot may be visited several times. */
 typedef void kprof_expr_visit_slot(void *user, size_t slot);
 void kprof_expr_missing(const kprof_expr *expr, const double *values, kprof_expr_visit_slot *visit, void *user);
-
-#endif

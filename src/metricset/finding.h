@@ -1,7 +1,6 @@
 /* A finding as data: when a kernel has a problem, the values that show it, what to do about it, and what that may be
  * worth. metricsets/findings/<id>.json; docs/metricsets.md has the format. A finding reads only what a launch has. */
-#ifndef KPROF_METRICSET_FINDING_H
-#define KPROF_METRICSET_FINDING_H
+#pragma once
 
 #include "metricset/expr.h"
 #include "metricset/json.h"
@@ -110,5 +109,3 @@ typedef struct kprof_text_part {
 } kprof_text_part;
 /* The part that *text begins with; moves *text behind it. */
 kprof_text_part kprof_finding_text_part(const kprof_finding *finding, const char **text);
-
-#endif

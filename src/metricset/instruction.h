@@ -1,7 +1,6 @@
 /* The metrics of single instructions: counters that code patched into a kernel counts, samples of where its warps
  * stand, and what is computed of them. Names are CUPTI's, which the reports store, and ncu's. */
-#ifndef KPROF_METRICSET_INSTRUCTION_H
-#define KPROF_METRICSET_INSTRUCTION_H
+#pragma once
 
 #include "core/strbuf.h"
 #include "host/host.h"
@@ -61,5 +60,3 @@ size_t kprof_instruction_passes(const kprof_instruction_wish *wish);
 /* Add what the metric of a word as lists show it is made of, as far as the chip has it. */
 kprof_status kprof_instruction_wish_add(kprof_host *host, const char *word,
                                         kprof_instruction_wish *out) KPROF_MUST_CHECK;
-
-#endif

@@ -1,6 +1,5 @@
 /* Strict reading of JSON from anyone: every mistake is reported with the file, the path of the key and the reason. */
-#ifndef KPROF_METRICSET_JSON_H
-#define KPROF_METRICSET_JSON_H
+#pragma once
 
 #include "core/status.h"
 
@@ -79,5 +78,3 @@ kprof_status kprof_json_read_members(const kprof_json_place *place, const cJSON 
 
 void kprof_strings_free(char **strings);
 size_t kprof_strings_count(char *const *strings); /* 0 for NULL */
-
-#endif

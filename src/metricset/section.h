@@ -1,7 +1,6 @@
 /* A section as it is shown: resolved for one chip, so every name in it is one that was collected or is known from the
  * launch. Reports store it as JSON (kprof_section_to_json) and render it years later without the set files. */
-#ifndef KPROF_METRICSET_SECTION_H
-#define KPROF_METRICSET_SECTION_H
+#pragma once
 
 #include "metricset/expr.h"
 
@@ -66,5 +65,3 @@ void kprof_section_free(kprof_section *section); /* members, not the struct */
 void kprof_item_clear(kprof_item *item);
 void kprof_table_clear(kprof_table *table);
 void kprof_roofline_clear(kprof_roofline *line);
-
-#endif

@@ -1,6 +1,5 @@
 /* Expands the words of --metrics: full names, base names, regex:, breakdown:, group:, aliases. */
-#ifndef KPROF_METRICSET_SELECT_H
-#define KPROF_METRICSET_SELECT_H
+#pragma once
 
 #include "metricset/catalog.h"
 
@@ -35,5 +34,3 @@ kprof_status kprof_section_instructions(const kprof_section_definition *definiti
  * lists show them. UNKNOWN_NAME, with the nearest name, when it gives none. */
 kprof_status kprof_select_metrics(const kprof_catalog *catalog, kprof_host *host, const char *word,
                                   kprof_strlist *out) KPROF_MUST_CHECK;
-
-#endif

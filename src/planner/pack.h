@@ -1,8 +1,7 @@
 /* Packs raw counters into fewer passes than CUPTI does, and into cheaper ones. What CUPTI's image has in one pass for a
  * metric is a bundle, which stays together; packing moves bundles between passes and chooses where counters are read.
  */
-#ifndef KPROF_PLANNER_PACK_H
-#define KPROF_PLANNER_PACK_H
+#pragma once
 
 #include "core/bytes.h"
 #include "host/nvpw.h"
@@ -159,5 +158,3 @@ bool kprof_planned_recall(const kprof_host_question *question, kprof_planned *ou
 void kprof_planned_keep(const kprof_host_question *question, kprof_planned *plan);
 /* The reverse of what keeps them. False, with nothing in *out, when the bytes are no plan. */
 bool kprof_planned_decode(kprof_bytes *in, kprof_planned *out);
-
-#endif

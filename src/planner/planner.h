@@ -1,6 +1,5 @@
 /* Plans a collection on one chip: its names, passes, witnesses and costs. Needs no GPU. */
-#ifndef KPROF_PLANNER_PLANNER_H
-#define KPROF_PLANNER_PLANNER_H
+#pragma once
 
 #include "core/config.h"
 #include "host/host.h"
@@ -157,5 +156,3 @@ void kprof_planned_free(kprof_planned *planned); /* members */
  * is a lower bound. None for other metrics. */
 kprof_status kprof_limits_stand_ins(kprof_host *host, const char *left_out, const kprof_strlist *kept,
                                     kprof_strlist *out) KPROF_MUST_CHECK;
-
-#endif

@@ -1,7 +1,6 @@
 /* Plans what is sampled over the time of a kernel: CUPTI samples the counters of one pass at a time, so that a launch
  * is repeated for each. */
-#ifndef KPROF_PLANNER_TIMELINE_H
-#define KPROF_PLANNER_TIMELINE_H
+#pragma once
 
 #include "host/host.h"
 
@@ -27,5 +26,3 @@ kprof_status kprof_timeline_make(kprof_host *host, const kprof_strlist *names, s
 void kprof_timeline_free(kprof_timeline_plan *plan); /* members */
 /* Return how many names the passes have, without the activity. */
 size_t kprof_timeline_metric_count(const kprof_timeline_plan *plan);
-
-#endif

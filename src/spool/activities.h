@@ -1,8 +1,7 @@
 /* Packs the activities of a trace into a block of bytes, the payload of a spool's record, and takes them out again. An
  * activity is written as its kind, the fields that differ from the last one of that kind in the block, and by how much:
  * a kernel takes 12 to 16 bytes. A block needs no other. */
-#ifndef KPROF_SPOOL_ACTIVITIES_H
-#define KPROF_SPOOL_ACTIVITIES_H
+#pragma once
 
 #include "core/activities.h"
 #include "core/strbuf.h"
@@ -25,5 +24,3 @@ typedef struct kprof_activity_block {
 
 /* Take the next activity out. False at the end, and at what is no activity, after which nothing comes. */
 bool kprof_activity_decode(kprof_activity_block *block, kprof_activity *out);
-
-#endif

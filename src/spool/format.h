@@ -3,8 +3,7 @@
  * File: magic "KPROFSPL", u32 version, u32 header size (16). Then records: u32 payload length, u32 type, u32 CRC-32C of
  * these eight bytes and the payload, payload. Everything is little-endian; a string is its length, its bytes and a NUL.
  */
-#ifndef KPROF_SPOOL_FORMAT_H
-#define KPROF_SPOOL_FORMAT_H
+#pragma once
 
 #include "core/strbuf.h"
 #include "spool/record.h"
@@ -56,5 +55,3 @@ bool kprof_spool_type_known(uint32_t type);
 bool kprof_spool_decode_record(kprof_record_header header, const void *payload, kprof_record_scratch *scratch,
                                kprof_record *out);
 void kprof_spool_scratch_free(kprof_record_scratch *scratch);
-
-#endif

@@ -1,8 +1,7 @@
 /* The records that the injection library writes and the command line reads, as core/fields.h lists their members: plain
  * structs, no ownership of their own. When read, pointers point into the reader's buffer and are valid until the next
  * record. */
-#ifndef KPROF_SPOOL_RECORD_H
-#define KPROF_SPOOL_RECORD_H
+#pragma once
 
 #include "core/fields.h"
 #include "core/log.h"
@@ -71,5 +70,3 @@ static inline bool kprof_launch_is_graph(const kprof_launch_record *launch)
 {
     return launch->block[0] == 0;
 }
-
-#endif

@@ -1,8 +1,7 @@
 /* The spool: one append-only file per process, "<pid>-<n>.spool" in the session directory. A file header (magic,
  * version, header size), then records: payload length, type, checksum, payload. A record of an unknown type is skipped
  * by its length; a cut or damaged record ends the spool there and nothing before it is lost. */
-#ifndef KPROF_SPOOL_SPOOL_H
-#define KPROF_SPOOL_SPOOL_H
+#pragma once
 
 #include "spool/record.h"
 
@@ -52,5 +51,3 @@ void kprof_spool_reader_rest(kprof_spool_reader *reader);
 /* May there be more than the last kprof_spool_next saw? Opens nothing. */
 bool kprof_spool_has_news(const kprof_spool_reader *reader);
 void kprof_spool_reader_close(kprof_spool_reader *reader);
-
-#endif

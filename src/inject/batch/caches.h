@@ -1,6 +1,5 @@
 /* Empties or flushes the GPU's caches before chosen launches, as --cache-control asks. Hold the gate. */
-#ifndef KPROF_INJECT_BATCH_CACHES_H
-#define KPROF_INJECT_BATCH_CACHES_H
+#pragma once
 
 #include "inject/batch/state.h"
 
@@ -11,5 +10,3 @@ void kprof_caches_prepare(kprof_batch_state *state);
 void kprof_caches_clear(kprof_batch_state *state, void *stream);
 /* Have later flushes wait for the launch before them in `stream`. */
 void kprof_caches_follow(kprof_batch_state *state, void *stream);
-
-#endif

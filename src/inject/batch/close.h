@@ -1,6 +1,5 @@
 /* Closes the batch: waits for its own run, replays it, and reports its launches. Hold the gate. */
-#ifndef KPROF_INJECT_BATCH_CLOSE_H
-#define KPROF_INJECT_BATCH_CLOSE_H
+#pragma once
 
 #include "inject/batch/stages.h"
 
@@ -19,5 +18,3 @@ void kprof_close_or_go_on(kprof_batch *batch);
 bool kprof_close_is_due(kprof_batch *batch);
 /* Report that no launch of the batch was measured. */
 void kprof_close_deliver_reason(kprof_batch *batch, const char *reason);
-
-#endif

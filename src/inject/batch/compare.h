@@ -1,7 +1,6 @@
 /* Compares what replays give the host with what the own runs gave: a kernel may compute something else each time. Hold
  * the gate. */
-#ifndef KPROF_INJECT_BATCH_COMPARE_H
-#define KPROF_INJECT_BATCH_COMPARE_H
+#pragma once
 
 #include "inject/batch/state.h"
 
@@ -18,5 +17,3 @@ bool kprof_compare_shows_unknown(kprof_comparison *comparison, const kprof_batch
 bool kprof_compare_ends_behind_graph(const kprof_batch_state *state);
 /* All replays of the first `replayed` launches have given the host what the own runs gave. */
 void kprof_compare_note_same(kprof_batch_state *state, size_t replayed);
-
-#endif

@@ -1,7 +1,6 @@
 /* Keeps batches from what may never end: a kernel that waits for what comes after it, in another stream or on the host.
  * docs/internals.md, "Programs that wait", has the rules. Hold the gate. */
-#ifndef KPROF_INJECT_BATCH_ENDS_H
-#define KPROF_INJECT_BATCH_ENDS_H
+#pragma once
 
 #include "inject/batch/state.h"
 
@@ -52,5 +51,3 @@ bool kprof_behind_may_come(const kprof_batch_launch *launch, const kprof_decisio
 /* Look whether the launch that the batch stands behind has ended. Work in another stream before makes the batch
  * worthless. */
 void kprof_behind_check(kprof_behind *behind, kprof_batch_state *state, const kprof_call *call);
-
-#endif

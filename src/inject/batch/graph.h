@@ -1,6 +1,5 @@
 /* Takes the launches and transfers of a graph into the batch: all of them or none. Hold the gate. */
-#ifndef KPROF_INJECT_BATCH_GRAPH_H
-#define KPROF_INJECT_BATCH_GRAPH_H
+#pragma once
 
 #include "inject/batch/stages.h"
 
@@ -12,5 +11,3 @@ typedef struct kprof_graph_launches {
 
 /* See kprof_batch_enter_all. */
 bool kprof_graph_join(kprof_batch *batch, kprof_graph_launches launches, kprof_status *status);
-
-#endif

@@ -1,6 +1,5 @@
 /* Takes launches and transfers into the batch. Hold the gate. */
-#ifndef KPROF_INJECT_BATCH_JOIN_H
-#define KPROF_INJECT_BATCH_JOIN_H
+#pragma once
 
 #include "inject/batch/stages.h"
 
@@ -13,5 +12,3 @@ const char *kprof_join_obstacle(const kprof_batch *batch, const kprof_batch_laun
                                 const kprof_decision *decision, size_t ranges);
 /* If the host may have changed memory that it shares with the GPU since the last call, add that change to the batch. */
 void kprof_join_follow_host(kprof_batch *batch, const kprof_call *call);
-
-#endif

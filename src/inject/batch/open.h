@@ -1,7 +1,6 @@
 /* Opens the batch for a launch, and takes it down. Hold the gate, except for _begin_call, _is_sampled and _has_put_off.
  */
-#ifndef KPROF_INJECT_BATCH_OPEN_H
-#define KPROF_INJECT_BATCH_OPEN_H
+#pragma once
 
 #include "inject/batch/stages.h"
 
@@ -21,5 +20,3 @@ void kprof_open_note_sampled(void);
 bool kprof_open_is_sampled(void);
 /* Was the launch of this call put off? */
 bool kprof_open_has_put_off(void);
-
-#endif

@@ -1,7 +1,6 @@
 /* The application's own run of the batch's launches, and the pass around it: it proves that the launches may be
  * replayed, or is what is measured. Hold the gate. */
-#ifndef KPROF_INJECT_BATCH_OWN_RUN_H
-#define KPROF_INJECT_BATCH_OWN_RUN_H
+#pragma once
 
 #include "inject/batch/passes.h"
 #include "inject/batch/state.h"
@@ -45,5 +44,3 @@ void kprof_own_run_note_other_work(kprof_own_run *own, kprof_batch_state *state)
 /* `awaited`: what kprof_ends_await returned. End the pass, and evaluate or check it. */
 kprof_status kprof_own_run_end(kprof_own_run *own, kprof_batch_state *state, kprof_passes *passes,
                                kprof_status awaited) KPROF_MUST_CHECK;
-
-#endif

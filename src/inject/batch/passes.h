@@ -1,7 +1,6 @@
 /* The batch's measurement: which ranges and witnesses it has, its passes one by one, and their evaluation. Hold the
  * gate. */
-#ifndef KPROF_INJECT_BATCH_PASSES_H
-#define KPROF_INJECT_BATCH_PASSES_H
+#pragma once
 
 #include "inject/batch/state.h"
 #include "inject/evaluate.h"
@@ -36,5 +35,3 @@ kprof_status kprof_passes_read(kprof_passes *passes, kprof_batch_state *state, u
                                bool more) KPROF_MUST_CHECK;
 /* Wait until what was begun is evaluated. */
 void kprof_passes_wait(kprof_batch_state *state);
-
-#endif

@@ -1,7 +1,6 @@
 /* Repeats a batch: puts the start back before each pass, and the end back after the last one, also after a failure.
  * Hold the gate, except to read what is atomic. */
-#ifndef KPROF_INJECT_BATCH_REPLAY_H
-#define KPROF_INJECT_BATCH_REPLAY_H
+#pragma once
 
 #include "inject/batch/passes.h"
 #include "inject/batch/source.h"
@@ -25,5 +24,3 @@ kprof_status kprof_replay_run(kprof_replay *replay, kprof_batch_state *state, kp
 /* Repeat all launches with no pass, to see whether the host gets the same each time: then all are still counted as
  * replayed. The batch has neither managed memory nor needs, and shares nothing. */
 kprof_status kprof_replay_try(kprof_replay *replay, kprof_batch_state *state, kprof_passes *passes) KPROF_MUST_CHECK;
-
-#endif

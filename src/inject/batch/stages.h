@@ -1,7 +1,6 @@
 /* The open batch, with what each of its stages keeps. The files that take a batch from one stage to the next have it:
  * open.c, join.c, graph.c, close.c, and batch.c, which owns the one of the process. */
-#ifndef KPROF_INJECT_BATCH_STAGES_H
-#define KPROF_INJECT_BATCH_STAGES_H
+#pragma once
 
 #include "inject/batch/compare.h"
 #include "inject/batch/ends.h"
@@ -31,5 +30,3 @@ typedef struct kprof_batch {
     kprof_replay replay;
     kprof_closing closing;
 } kprof_batch;
-
-#endif

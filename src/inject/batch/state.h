@@ -1,8 +1,7 @@
 /* What every stage of the open batch needs to know of it: what it is, its launches and transfers, and the ranges of its
  * measurement. The stages are the files beside this one: opening, the own run, closing, comparing, replaying. Hold the
  * gate, except to read what is atomic. */
-#ifndef KPROF_INJECT_BATCH_STATE_H
-#define KPROF_INJECT_BATCH_STATE_H
+#pragma once
 
 #include "cupti/operation.h"
 #include "inject/contexts.h"
@@ -127,5 +126,3 @@ bool kprof_state_reserve(kprof_batch_state *state, size_t more);
 void kprof_state_add(kprof_batch_state *state, const kprof_batch_launch *launch, kprof_operation *operation);
 /* Return the index of a launch's range, which also names it. A launch without one gets the next index. */
 size_t kprof_state_take_range(kprof_batch_state *state, size_t *range);
-
-#endif

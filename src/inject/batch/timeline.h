@@ -1,7 +1,6 @@
 /* Samples the counters of a batch's launches over time, in a replay for each pass of samples. Each chosen launch runs
  * by itself. Whatever fails here is told with the launches and changes none of their values. Hold the gate. */
-#ifndef KPROF_INJECT_BATCH_TIMELINE_H
-#define KPROF_INJECT_BATCH_TIMELINE_H
+#pragma once
 
 #include "inject/batch/state.h"
 #include "inject/evaluate.h"
@@ -32,5 +31,3 @@ void kprof_timelines_note(kprof_timelines *timelines, const char *reason);
 void kprof_timelines_deliver(kprof_timelines *timelines, const kprof_batch_state *state);
 /* Forget it all. */
 void kprof_timelines_free(kprof_timelines *timelines);
-
-#endif

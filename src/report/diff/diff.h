@@ -1,7 +1,6 @@
 /* Compares two reports: whether they can be compared, what changed in each kernel, and whether it became faster.
  * docs/man/kprof-diff.1 says how. */
-#ifndef KPROF_REPORT_DIFF_H
-#define KPROF_REPORT_DIFF_H
+#pragma once
 
 #include "report/diff/drivers.h"
 #include "report/diff/pairs.h"
@@ -87,5 +86,3 @@ typedef struct kprof_run_differences {
 kprof_status kprof_run_differences_find(const kprof_page_context *context, const kprof_diff *diff,
                                         kprof_run_differences *out) KPROF_MUST_CHECK;
 void kprof_run_differences_free(kprof_run_differences *differences);
-
-#endif

@@ -1,6 +1,5 @@
 /* The metrics that a comparison looks at: the time and what may explain a change of it. */
-#ifndef KPROF_REPORT_DRIVERS_H
-#define KPROF_REPORT_DRIVERS_H
+#pragma once
 
 #include "report/diff/pairs.h"
 #include "report/model/change.h"
@@ -33,5 +32,3 @@ size_t kprof_diff_metric_of(kprof_diff_metrics *metrics, const kprof_model *cons
 /* Fill weights[metrics->count]: how much each change explains, from 0: its share of the baseline's value. A share in
  * percent counts by its points, a stall by its share of all stalls. `changes` are those of `metrics`. */
 void kprof_driver_weights(const kprof_diff_metrics *metrics, const kprof_change *changes, double *weights);
-
-#endif

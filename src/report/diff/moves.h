@@ -1,7 +1,6 @@
 /* Finds the lines of a kernel, or instructions where no line is known, that have another share of its samples than
  * before. */
-#ifndef KPROF_REPORT_MOVES_H
-#define KPROF_REPORT_MOVES_H
+#pragma once
 
 #include "report/diff/diff.h"
 #include "report/model/code.h"
@@ -39,5 +38,3 @@ kprof_status kprof_moves_find(kprof_moves *moves, const kprof_diff_kernel *kerne
 /* Append "the samples moved from line softmax.py:41 to line softmax.py:57"; nothing unless one line lost and one won.
  */
 void kprof_moves_describe(const kprof_moved_lines *lines, kprof_strbuf *out);
-
-#endif

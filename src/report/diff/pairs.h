@@ -1,6 +1,5 @@
 /* Finds the launches of two reports that belong together: those of one kernel and shape. */
-#ifndef KPROF_REPORT_PAIRS_H
-#define KPROF_REPORT_PAIRS_H
+#pragma once
 
 #include "report/model/model.h"
 
@@ -52,5 +51,3 @@ typedef struct kprof_launch_pairs {
 kprof_status kprof_launch_pairs_find(const kprof_model_walk walks[KPROF_SIDES], kprof_work *work,
                                      kprof_launch_pairs *out) KPROF_MUST_CHECK;
 void kprof_launch_pairs_free(kprof_launch_pairs *pairs); /* members */
-
-#endif

@@ -1,7 +1,6 @@
 /* What formats show of a launch beside its metrics. A field of a launch that somebody is to see is one row here: it has
  * its key, its title, its value and the formats that show it. */
-#ifndef KPROF_REPORT_COLUMNS_H
-#define KPROF_REPORT_COLUMNS_H
+#pragma once
 
 #include "report/model/model.h"
 
@@ -108,5 +107,3 @@ typedef struct kprof_cell {
     const uint32_t *shape;
 } kprof_cell;
 kprof_cell kprof_launch_cell(const kprof_launch_texts *texts, kprof_column_id column);
-
-#endif

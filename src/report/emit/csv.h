@@ -1,7 +1,6 @@
 /* The part that the CSV formats share: quoting, rows, the values of launches, and lists. Every table is rectangular,
  * numbers have '.' in any locale, and libcsv quotes text. */
-#ifndef KPROF_REPORT_CSV_H
-#define KPROF_REPORT_CSV_H
+#pragma once
 
 #include "report/emit/emit.h"
 
@@ -81,5 +80,3 @@ void kprof_csv_record_end(kprof_emitter *emitter);
     .launches_end = kprof_csv_launches_end, .list_begin = kprof_csv_list_begin, .columns = kprof_csv_columns_of_list,  \
     .record_begin = kprof_csv_record_begin, .row = kprof_csv_row, .record_end = kprof_csv_record_end,                  \
     .free = kprof_csv_free
-
-#endif

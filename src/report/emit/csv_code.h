@@ -1,7 +1,6 @@
 /* Lines and instructions as `ncu --page source --csv` writes them: a table for each kernel, or for each file of a
  * kernel, below its name. */
-#ifndef KPROF_REPORT_CSV_CODE_H
-#define KPROF_REPORT_CSV_CODE_H
+#pragma once
 
 #include "report/emit/csv.h"
 
@@ -16,5 +15,3 @@ typedef struct kprof_csv_code {
 void kprof_csv_code_begin(kprof_csv *csv, kprof_csv_code *code, const kprof_emit_record *kernel);
 void kprof_csv_code_row(kprof_csv *csv, kprof_csv_code *code, const kprof_emit_record *row);
 void kprof_csv_code_free(kprof_csv_code *code); /* members */
-
-#endif

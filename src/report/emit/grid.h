@@ -1,7 +1,6 @@
 /* A table in monospaced text: cells are collected, then printed with aligned columns. And what else fits text into a
  * width: breaking lines, and shortening kernel names. */
-#ifndef KPROF_REPORT_GRID_H
-#define KPROF_REPORT_GRID_H
+#pragma once
 
 #include "core/strbuf.h"
 #include "report/emit/output.h"
@@ -88,5 +87,3 @@ void kprof_text_labelled(kprof_output *out, kprof_text_place place, const char *
 #define KPROF_SHORT_NAME 24
 char **kprof_short_names_new(const char *const *names, size_t count, size_t width);
 void kprof_short_names_free(char **short_names, size_t count);
-
-#endif

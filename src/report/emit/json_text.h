@@ -1,7 +1,6 @@
 /* The part that the formats made of JSON share: numbers, members of objects and arrays, and values written so that
  * their texts cannot steer a terminal. Keys are literals or live as long as the report's model. */
-#ifndef KPROF_REPORT_JSON_TEXT_H
-#define KPROF_REPORT_JSON_TEXT_H
+#pragma once
 
 #include "report/emit/emit.h"
 
@@ -65,5 +64,3 @@ static inline cJSON *append_object(cJSON *array)
     cJSON_AddItemToArray(array, object);
     return object;
 }
-
-#endif

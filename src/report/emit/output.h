@@ -1,6 +1,5 @@
 /* Buffered output to a stdio stream that remembers a failed write: emitters need not check each one. */
-#ifndef KPROF_REPORT_OUTPUT_H
-#define KPROF_REPORT_OUTPUT_H
+#pragma once
 
 #include "core/status.h"
 
@@ -27,5 +26,3 @@ void kprof_output_repeat(kprof_output *out, char c, size_t count);
 void kprof_output_printf(kprof_output *out, const char *format, ...) __attribute__((format(printf, 2, 3)));
 /* Write what is left and free the buffer. OUTPUT when any write had failed, with a message unless it was too much. */
 kprof_status kprof_output_finish(kprof_output *out) KPROF_MUST_CHECK;
-
-#endif

@@ -1,7 +1,6 @@
 /* Drawings in text, ASCII only, so that they look the same on every terminal: a roofline plot, both axes logarithmic,
  * and a chart of what goes between the units of the memory system. */
-#ifndef KPROF_REPORT_PLOT_H
-#define KPROF_REPORT_PLOT_H
+#pragma once
 
 #include "report/emit/emit.h"
 
@@ -18,5 +17,3 @@ bool kprof_plot_rooflines(kprof_output *out, const kprof_emit_roofline *roofline
  * a table are "SM and L1", "L1 and L2" and so on, and its first two columns what is read and written. Nothing is drawn
  * of other tables, or where `width` columns are too few. */
 void kprof_plot_chain(kprof_output *out, const kprof_emit_table *table, bool base_units, size_t width);
-
-#endif

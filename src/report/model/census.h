@@ -1,6 +1,5 @@
 /* The counts and times of --census, summed up over processes and shapes. */
-#ifndef KPROF_REPORT_CENSUS_H
-#define KPROF_REPORT_CENSUS_H
+#pragma once
 
 #include "report/model/model.h"
 
@@ -40,5 +39,3 @@ const kprof_census_total *kprof_census_find(const kprof_census *census, const kp
 /* Put those with most time first; kprof_census_find does not work any more. */
 void kprof_census_rank(kprof_census *census);
 void kprof_census_free(kprof_census *census); /* members */
-
-#endif

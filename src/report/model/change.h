@@ -1,7 +1,6 @@
 /* Rules that tell a change of a metric from noise, and the conditions of --fail-on. docs/man/kprof-diff.1 has them in
  * words. */
-#ifndef KPROF_REPORT_CHANGE_H
-#define KPROF_REPORT_CHANGE_H
+#pragma once
 
 #include "report/model/robust.h"
 #include "report/store/rows.h"
@@ -80,5 +79,3 @@ typedef enum kprof_gate { KPROF_GATE_PASSED, KPROF_GATE_FAILED, KPROF_GATE_INCON
 /* Does the change meet the condition? A noisy metric meets it when its whole interval does and `p`, corrected for the
  * number of kernels, is below 1 - KPROF_CONFIDENCE; it passes when nothing of the interval meets it. */
 kprof_gate kprof_condition_check(const kprof_condition *condition, const kprof_change *change, double p);
-
-#endif

@@ -1,7 +1,6 @@
 /* The measured instructions of a kernel, with their text and the lines that they come
  * from. Everything comes from a file that may be anyone's: rows are checked and counted before they take memory. */
-#ifndef KPROF_REPORT_CODE_H
-#define KPROF_REPORT_CODE_H
+#pragma once
 
 #include "report/model/model.h"
 
@@ -266,5 +265,3 @@ kprof_status kprof_hot_lines_find(const kprof_code_profiles *profiles, const kpr
 /* Append "line softmax.py:41, 31.20 % of the samples (Long Scoreboard)", "line intrinsics.hpp:170, called from ...", or
  * "... (Barrier at softmax.py:44)". */
 void kprof_hot_line_describe(const kprof_hot_line *line, kprof_strbuf *out);
-
-#endif

@@ -1,7 +1,6 @@
 /* Findings and the verdict: evaluates the definitions of metricset/finding.h for the values of a launch or a kernel.
  * Names are resolved once for a report. A report does not store findings, since they follow from its values. */
-#ifndef KPROF_REPORT_FINDINGS_H
-#define KPROF_REPORT_FINDINGS_H
+#pragma once
 
 #include "report/model/model.h"
 
@@ -102,5 +101,3 @@ kprof_verdict_text kprof_verdict_describe(const kprof_findings *findings, kprof_
 void kprof_verdict_text_free(kprof_verdict_text *row);
 /* The text of a known row; NULL otherwise, so that programs get no value. Borrowed. */
 const char *kprof_verdict_known_text(const kprof_verdict_text *row);
-
-#endif

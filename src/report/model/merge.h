@@ -1,6 +1,5 @@
 /* Puts several reports into one: those of the ranks, processes or machines of a job. */
-#ifndef KPROF_REPORT_MERGE_H
-#define KPROF_REPORT_MERGE_H
+#pragma once
 
 #include "report/model/subset.h"
 
@@ -41,5 +40,3 @@ typedef struct kprof_runs {
 /* Instead of kprof_merge_finish: make one launch of those that match, with the values of all, in the processes of the
  * first run. Launches that not every run has are left out, and messages tell which. */
 kprof_status kprof_merge_join_runs(kprof_report *into, kprof_runs *runs) KPROF_MUST_CHECK;
-
-#endif

@@ -1,7 +1,6 @@
 /* A report in memory, as the pages read it: the small tables whole, launches one at a time. Everything comes from a
  * file that may be anyone's: text is made safe to print, numbers that refer to rows are checked. */
-#ifndef KPROF_REPORT_MODEL_H
-#define KPROF_REPORT_MODEL_H
+#pragma once
 
 #include "core/names.h"
 #include "report/report.h"
@@ -180,5 +179,3 @@ void kprof_samples_note(const kprof_model *model, const kprof_model_samples *sam
 
 /* "function", "demangled" or "mangled" name of a kernel; demangled when `base` is NULL. */
 const char *kprof_model_kernel_name(const kprof_model_kernel *kernel, const char *base);
-
-#endif

@@ -1,6 +1,5 @@
 /* Numbers as text, fast and independent of any locale: always '.' for the decimal point. */
-#ifndef KPROF_REPORT_NUMBER_H
-#define KPROF_REPORT_NUMBER_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -30,5 +29,3 @@ typedef struct kprof_number_style {
     int fixed; /* write the decimals of whole numbers too */
 } kprof_number_style;
 size_t kprof_number_grouped(char *out, double value, kprof_number_style style);
-
-#endif

@@ -1,7 +1,6 @@
 /* Finds where in the code a finding is worst: the lines with the largest shares of the metrics that its file names, and
  * for what they wait. */
-#ifndef KPROF_REPORT_PLACES_H
-#define KPROF_REPORT_PLACES_H
+#pragma once
 
 #include "report/model/code.h"
 #include "report/model/findings.h"
@@ -36,5 +35,3 @@ kprof_status kprof_places_values(kprof_place_finder *finder, int64_t launch, con
 /* Give each finding that was found its places in the code of a launch; none where its instructions were not measured.
  * They are valid until the next call. */
 kprof_status kprof_places_find(kprof_place_finder *finder, int64_t launch, kprof_rules *rules) KPROF_MUST_CHECK;
-
-#endif

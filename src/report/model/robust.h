@@ -1,7 +1,6 @@
 /* Statistics that a few outliers do not move, and that assume no distribution: medians, how far values spread around
  * them, and by how much two samples differ. */
-#ifndef KPROF_REPORT_ROBUST_H
-#define KPROF_REPORT_ROBUST_H
+#pragma once
 
 #include "core/status.h"
 
@@ -69,5 +68,3 @@ size_t kprof_repeats_needed(size_t tests, double alpha);
 /* Holm's correction: replace each p (NaN: no test) by one that may be compared with the error rate of all tests
  * together. NO_MEMORY without a message. Source: Holm, Scandinavian Journal of Statistics 6, 1979. */
 kprof_status kprof_holm(double *p, size_t count) KPROF_MUST_CHECK;
-
-#endif

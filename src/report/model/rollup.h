@@ -1,8 +1,7 @@
 /* Combines the values of many launches into the average launch of a group. Ratios are never averaged: their parts are,
  * if the report has them or they follow from the ratio and its denominator. docs/report-schema.md has the rules in
  * words. */
-#ifndef KPROF_REPORT_ROLLUP_H
-#define KPROF_REPORT_ROLLUP_H
+#pragma once
 
 #include "report/model/model.h"
 
@@ -43,5 +42,3 @@ void kprof_rollup_finish(const kprof_rollup *rollup, size_t chip, const kprof_ro
 /* Is the metric an amount, which launches add up ("inst", "byte", "ns")? Shares, rates, averages and properties are
  * not. */
 bool kprof_rollup_is_amount(const kprof_rollup *rollup, size_t metric);
-
-#endif

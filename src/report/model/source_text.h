@@ -1,8 +1,7 @@
 /* The text of source files, from the report or from this machine. A file on this machine is read only as the path that
  * the report recorded or below the folders that the user gave, and shown only if it is still the one that was compiled:
  * of the same size and hash. */
-#ifndef KPROF_REPORT_SOURCE_TEXT_H
-#define KPROF_REPORT_SOURCE_TEXT_H
+#pragma once
 
 #include "report/model/code.h"
 
@@ -36,5 +35,3 @@ void kprof_source_text_free(kprof_source_text *text); /* members */
 /* A copy of line `number`, from 1, with tabs as spaces (caller frees); NULL when the text has no such line, or out of
  * memory. */
 char *kprof_source_text_line(const kprof_source_text *text, uint32_t number);
-
-#endif

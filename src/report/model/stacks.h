@@ -1,6 +1,5 @@
 /* The frames of a report's call stacks as people see them, each different one once. */
-#ifndef KPROF_REPORT_STACKS_H
-#define KPROF_REPORT_STACKS_H
+#pragma once
 
 #include "report/model/change.h"
 #include "report/model/model.h"
@@ -37,5 +36,3 @@ void kprof_told_stacks_free(kprof_told_stacks *stacks);
 /* The number of frames at the front of a stack that tell most: those of Python, or the native ones where there are
  * none. */
 size_t kprof_told_stack_length(const kprof_told_stacks *stacks, const kprof_told_stack *stack);
-
-#endif

@@ -1,7 +1,6 @@
 /* Chooses a part of a report: some launches, sections and metrics. Sections and metrics that are not chosen are hidden:
  * pages do not show them, but findings know them. */
-#ifndef KPROF_REPORT_SUBSET_H
-#define KPROF_REPORT_SUBSET_H
+#pragma once
 
 #include "report/model/model.h"
 
@@ -30,5 +29,3 @@ kprof_status kprof_subset_apply(const kprof_subset *subset, const char *path, kp
 /* Call `visit` for each launch that is taken, in order. */
 kprof_status kprof_subset_launches(const kprof_subset *subset, const kprof_model_walk *walk, kprof_model_visit *visit,
                                    void *user) KPROF_MUST_CHECK;
-
-#endif

@@ -1,7 +1,6 @@
 /* How much time of intervals of several classes has passed at each of many points: the time of a class between two
  * points is a difference. Points and intervals are read once, in the order of time, and none is kept. */
-#ifndef KPROF_REPORT_TRACE_CUMULATE_H
-#define KPROF_REPORT_TRACE_CUMULATE_H
+#pragma once
 
 #include "report/report.h"
 
@@ -15,5 +14,3 @@ typedef struct kprof_cumulation {
 } kprof_cumulation;
 
 kprof_status kprof_trace_cumulate(kprof_report *report, const kprof_cumulation *what) KPROF_MUST_CHECK;
-
-#endif

@@ -1,11 +1,8 @@
 /* Functions for SQL that SQLite lacks. */
-#ifndef KPROF_REPORT_TRACE_FUNCTIONS_H
-#define KPROF_REPORT_TRACE_FUNCTIONS_H
+#pragma once
 
 #include "report/report.h"
 
 /* Add kprof_median(x) and kprof_deviation(x), the standard deviation of a sample, of the rows of a group that have a
  * number; both keep eight bytes for each; and kprof_quote(text), a pattern of that text alone. */
 kprof_status kprof_trace_add_functions(kprof_report *report) KPROF_MUST_CHECK;
-
-#endif

@@ -1,12 +1,9 @@
 /* What a program leaves unused of its GPUs: when these were idle and why, copies that kernels waited for, and the time
  * that each step took. */
-#ifndef KPROF_REPORT_TRACE_LOST_H
-#define KPROF_REPORT_TRACE_LOST_H
+#pragma once
 
 #include "report/report.h"
 
 /* Make the temporary tables gpu_busy, gpu_idle, trace_step, trace_transfer and trace_allocation, once for an open
  * report with a trace. trace_lost.c tells their columns. */
 kprof_status kprof_trace_find_lost(kprof_report *report) KPROF_MUST_CHECK;
-
-#endif

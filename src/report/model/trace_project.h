@@ -1,6 +1,5 @@
 /* NVTX ranges on the GPU: what the calls within a range asked for. */
-#ifndef KPROF_REPORT_TRACE_PROJECT_H
-#define KPROF_REPORT_TRACE_PROJECT_H
+#pragma once
 
 #include "report/report.h"
 
@@ -9,5 +8,3 @@
  * their thread, in each such range range_span:   range, start_ns, end_ns, ops: of each range with anything on the GPU,
  * from the first start to the last end of it, and how much there is */
 kprof_status kprof_trace_project_ranges(kprof_report *report) KPROF_MUST_CHECK;
-
-#endif

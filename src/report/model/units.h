@@ -1,6 +1,5 @@
 /* Values for people: scaled to a unit with an SI prefix, two decimals, digits grouped. */
-#ifndef KPROF_REPORT_UNITS_H
-#define KPROF_REPORT_UNITS_H
+#pragma once
 
 #include "core/strbuf.h"
 #include "report/model/number.h"
@@ -25,5 +24,3 @@ bool kprof_units_parse(const char *text, const char *unit, double *factor);
 
 /* ncu's spelling of a base unit: "byte/s" for "byte/second", "hz" for "cycle/second". Writes at most `size` bytes. */
 void kprof_units_ncu(const char *unit, char *out, size_t size);
-
-#endif

@@ -1,6 +1,5 @@
 /* Lists what the sections of each chip show. Names are resolved to columns of values once, not for every launch. */
-#ifndef KPROF_REPORT_VIEW_H
-#define KPROF_REPORT_VIEW_H
+#pragma once
 
 #include "report/model/model.h"
 #include "report/store/derived.h"
@@ -81,5 +80,3 @@ void kprof_view_fill_metric(const kprof_model *model, const kprof_model_launch *
 /* Take all of a launch's values, sort tables and locate points; NULL when no sections are stored for the launch's chip.
  */
 const kprof_view_chip *kprof_view_fill(kprof_view *view, const kprof_model_launch *launch);
-
-#endif

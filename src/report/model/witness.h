@@ -1,7 +1,6 @@
 /* Witnesses: counters that every pass of a launch should give alike. Their spread over the passes is stored as a metric
  * of its own, and a launch whose passes disagree is told so. */
-#ifndef KPROF_REPORT_WITNESS_H
-#define KPROF_REPORT_WITNESS_H
+#pragma once
 
 #include "report/model/model.h"
 
@@ -31,5 +30,3 @@ typedef struct kprof_joining {
     bool disagrees;                 /* and at least one value joins passes that disagree */
 } kprof_joining;
 kprof_joining kprof_joining_of(const kprof_model *model, const kprof_model_launch *launch);
-
-#endif

@@ -1,7 +1,6 @@
 /* Launches in groups: those of one kernel on one kind of device, or of a part of these, with what their values add up
  * to. The summary, statistics and brief pages show groups. */
-#ifndef KPROF_REPORT_GROUPS_H
-#define KPROF_REPORT_GROUPS_H
+#pragma once
 
 #include "report/model/code.h"
 #include "report/model/robust.h"
@@ -63,5 +62,3 @@ void kprof_group_note(const kprof_groups *groups, const kprof_group *group, kpro
 /* Append what distinguishes the group from others of its kernel: "(65536, 1, 1)x(256, 1, 1), 0 B"; nothing if rows are
  * kernels. */
 void kprof_group_describe(const kprof_groups *groups, const kprof_group *group, kprof_strbuf *out);
-
-#endif

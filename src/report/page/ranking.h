@@ -1,6 +1,5 @@
 /* Groups of launches with what the summary and brief pages tell of each, in the order in which they show them. */
-#ifndef KPROF_REPORT_RANKING_H
-#define KPROF_REPORT_RANKING_H
+#pragma once
 
 #include "report/page/groups.h"
 
@@ -43,5 +42,3 @@ typedef struct kprof_ranked_numbers {
 /* As kprof_verdict_little_to_gain; missing without findings. */
 kprof_emit_field kprof_field_little_to_gain(const kprof_findings *findings);
 kprof_ranked_numbers kprof_ranked_describe(const kprof_ranked *row);
-
-#endif

@@ -1,7 +1,6 @@
 /* Reads, at the end of a run, the cubins that its processes have left, and stores the code of the measured functions.
  */
-#ifndef KPROF_REPORT_CODE_READ_H
-#define KPROF_REPORT_CODE_READ_H
+#pragma once
 
 #include "report/report.h"
 
@@ -20,5 +19,3 @@ typedef struct kprof_code_options {
 /* Store instructions, lines, files and waits of all functions that have values; where there are none, the state of the
  * code says why. Only a full disk and want of memory are failures. */
 kprof_status kprof_report_read_code(kprof_report *report, const kprof_code_options *options) KPROF_MUST_CHECK;
-
-#endif

@@ -1,7 +1,6 @@
 /* Derived values: the expressions of a plan's sections and the rooflines' distances, computed once when a launch is
  * stored, so that every page, format and SQLite client reads the same numbers. */
-#ifndef KPROF_REPORT_DERIVED_H
-#define KPROF_REPORT_DERIVED_H
+#pragma once
 
 #include "report/store/store.h"
 
@@ -55,5 +54,3 @@ typedef struct kprof_roofline_point {
 /* Place a kernel under the roofs. Missing input gives NaN everywhere. Work without traffic gives an infinite intensity,
  * under the compute roof. */
 kprof_roofline_point kprof_roofline_locate(kprof_roofline_input input);
-
-#endif

@@ -1,7 +1,6 @@
 /* Computes the metrics of a launch that need no counters: the launch__* and device__attribute_* metrics and theoretical
  * occupancy. */
-#ifndef KPROF_REPORT_LAUNCH_METRICS_H
-#define KPROF_REPORT_LAUNCH_METRICS_H
+#pragma once
 
 #include "spool/record.h"
 
@@ -55,5 +54,3 @@ typedef struct kprof_launch_value {
 #define KPROF_LAUNCH_VALUE_MAX (96 + KPROF_DEVICE_ATTRIBUTE_COUNT)
 /* All values, always the same names in the same order; returns how many. */
 size_t kprof_launch_values(const kprof_launch_facts *facts, kprof_launch_value out[KPROF_LAUNCH_VALUE_MAX]);
-
-#endif

@@ -1,7 +1,6 @@
 /* The largest report that kprof reads. Anyone can make a file, so a few bytes of it must not cost gigabytes of memory
  * or minutes of work. Real reports stay far below these limits. */
-#ifndef KPROF_REPORT_LIMITS_H
-#define KPROF_REPORT_LIMITS_H
+#pragma once
 
 #define KPROF_CHIPS_MAX     64 /* as many as a process can have devices */
 #define KPROF_METRICS_MAX   65536
@@ -42,5 +41,3 @@
 
 /* Work of matching a pattern with the names of a report's kernels, as core/regex.h counts it. */
 #define KPROF_MATCHING_MAX ((uint64_t)1 << 31)
-
-#endif

@@ -1,7 +1,6 @@
 /* The file of a report that is being written: it never destroys another run's report, and gets its name only when it is
  * complete. */
-#ifndef KPROF_REPORT_REPORT_FILE_H
-#define KPROF_REPORT_REPORT_FILE_H
+#pragma once
 
 #include "report/report.h"
 
@@ -23,5 +22,3 @@ kprof_status kprof_report_file_copy(kprof_report *report, char **copy) KPROF_MUS
 kprof_status kprof_report_file_replace(const char *draft, const char *path, int own) KPROF_MUST_CHECK;
 /* Remove a report and its log. */
 void kprof_report_file_remove(const char *path);
-
-#endif

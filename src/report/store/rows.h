@@ -1,7 +1,6 @@
 /* The tables of a report that core/fields.h lists, and structs for their rows. The list of columns makes a table's
  * definition, and reads and writes its rows. */
-#ifndef KPROF_REPORT_ROWS_H
-#define KPROF_REPORT_ROWS_H
+#pragma once
 
 #include "report/store/store.h"
 
@@ -94,5 +93,3 @@ void kprof_rows_list_plain(kprof_rows table, int version, kprof_strbuf *out);
 bool kprof_rows_read(const kprof_report *report, kprof_rows table, sqlite3_stmt *columns, void *row);
 /* Free the texts of a row that was read. */
 void kprof_rows_free(kprof_rows table, const void *row);
-
-#endif

@@ -1,6 +1,5 @@
 /* Files that a report or a session names. They may be anyone's: no link is followed, and no pipe is waited for. */
-#ifndef KPROF_REPORT_SOURCE_FILE_H
-#define KPROF_REPORT_SOURCE_FILE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -15,5 +14,3 @@ int kprof_source_open(int folder, const char *name, size_t most, size_t *size);
 bool kprof_source_read(int file, char *bytes, size_t size);
 /* Tells whether a text is still the same: 16 hexadecimal digits, as code_file.hash has them. */
 void kprof_source_hash(const char *bytes, size_t size, char hash[17]);
-
-#endif

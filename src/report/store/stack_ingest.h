@@ -1,6 +1,5 @@
 /* Stores the call stacks of a process, each once in a report, and finds the line of each that is the user's own. */
-#ifndef KPROF_REPORT_STACK_INGEST_H
-#define KPROF_REPORT_STACK_INGEST_H
+#pragma once
 
 #include "report/store/store.h"
 
@@ -28,5 +27,3 @@ bool kprof_stack_is_installed(const char *file, bool is_native);
 /* Does the process have the stack of the launch, or the launch none? */
 bool kprof_stack_ingest_knows(const kprof_stack_ingest *ingest, const kprof_launch_record *launch);
 void kprof_stack_ingest_free(kprof_stack_ingest *ingest); /* members */
-
-#endif

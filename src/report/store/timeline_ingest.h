@@ -1,6 +1,5 @@
 /* Stores what a process sampled over the time of its launches. */
-#ifndef KPROF_REPORT_TIMELINE_INGEST_H
-#define KPROF_REPORT_TIMELINE_INGEST_H
+#pragma once
 
 #include "report/store/store.h"
 
@@ -8,5 +7,3 @@
  * then. */
 kprof_status kprof_timeline_ingest(kprof_report *report, int64_t process, const kprof_timeline_record *record,
                                    const char **why) KPROF_MUST_CHECK;
-
-#endif

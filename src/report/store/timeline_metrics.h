@@ -1,6 +1,5 @@
 /* What the samples of a metric over time say of a launch in one number, for findings and filters. */
-#ifndef KPROF_REPORT_TIMELINE_METRICS_H
-#define KPROF_REPORT_TIMELINE_METRICS_H
+#pragma once
 
 #include "report/store/store.h"
 
@@ -8,5 +7,3 @@
  * samples. The record has been checked. */
 kprof_status kprof_timeline_metrics_store(kprof_report *report, int64_t launch, const kprof_timeline_record *record,
                                           size_t name) KPROF_MUST_CHECK;
-
-#endif
