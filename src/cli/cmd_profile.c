@@ -53,7 +53,7 @@ typedef struct profile {
     kprof_spools *spools;
     bool takes_census;          /* by the run of the application that is under way */
     kprof_census_choice choice; /* the kernels to measure, after a census */
-    bool multiplexes;           /* by the run of a share that is under way, whose metrics take several passes */
+    bool has_several;           /* the run of a share that is under way has metrics that take several passes at once */
     kprof_remote *remote;       /* NULL: kprof ctl is not heard */
     bool interrupted;           /* a signal that asks for an end has arrived in one of the runs */
     int64_t signal_ns;          /* when a signal arrived while launches were being measured; 0: none has */
@@ -293,8 +293,8 @@ static kprof_status save_config(const profile *run)
     config.call_stack_type = only_counts ? 0 : config.call_stack_type;
     config.filter.mangled = run->options->measures_beside ? run->choice.missing : run->choice.chosen;
     config.chip_count = only_counts ? 0 : config.chip_count;
-    if (run->plans.by_application)
-        config.replay_choice = run->multiplexes ? KPROF_MULTIPLEX_ALL : KPROF_REPLAY_WHERE_PROVED;
+    if (run->plans.by_application) /* plans have one pass, but where metrics take several at once */
+        config.replay_choice = KPROF_REPLAY_WHERE_PROVED;
     status = kprof_config_save(&config, run->session.dir);
     free(config.chips);
     return status;
@@ -636,9 +636,9 @@ static kprof_status run_share(profile *run, share_reports *reports)
              reports->folder.dir ? reports->folder.dir : run->session.dir, number + 1);
     rewind_input(reports);
     kprof_plans_swap_run(&run->plans, number);
-    run->multiplexes = false;
+    run->has_several = false;
     for (size_t i = 0; i < run->plans.count; i++)
-        run->multiplexes = run->multiplexes || run->plans.chips[i].plan.pass_count > 1;
+        run->has_several = run->has_several || run->plans.chips[i].plan.pass_count > 1;
     run->report = NULL;
     kprof_status status = kprof_report_begin_run(
         run->options, &run->plans, &(kprof_report_target){path, KPROF_CREATE_NEW, "default"}, &run->report);
@@ -709,7 +709,7 @@ static kprof_status join_shares(profile *run, const share_reports *reports)
     kprof_runs runs = {.count = reports->paths.count,
                        .match = (kprof_run_match)run->options->run_match,
                        .order = (kprof_run_order)run->options->run_order,
-                       .last_multiplexes = run->multiplexes};
+                       .last_has_several = run->has_several};
     snprintf(plans, sizeof plans, "%s/" REPORT_IN_TEMP ".0", run->session.dir);
     kprof_status status = list_greatest(&run->plans, &runs);
     if (status == KPROF_OK)

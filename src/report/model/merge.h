@@ -34,7 +34,7 @@ typedef struct kprof_runs {
     kprof_run_order order;
     const kprof_greatest *greatest; /* [greatest_count]: what no run has, but follows from what they have */
     size_t greatest_count;
-    bool last_multiplexes; /* the last run has metrics of several passes */
+    bool last_has_several; /* the last run has metrics of several passes */
     uint64_t left_out;     /* filled in: launches that not all runs have, of all runs */
 } kprof_runs;
 /* Instead of kprof_merge_finish: make one launch of those that match, with the values of all, in the processes of the

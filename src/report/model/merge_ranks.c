@@ -254,10 +254,11 @@ static const char join_runs[] =
     "CREATE UNIQUE INDEX temp.joined_id ON joined(id);"
     "CREATE INDEX temp.joined_base ON joined(base);";
 
-/* What launches of a run that multiplexes lack has one reason. */
+/* What launches of a run with metrics of several passes lack has one reason. */
 #define TOLD                                                                                                           \
-    "iif(other.id IN (SELECT id FROM sampled), 'metrics that take several passes at once are measured where launches " \
-    "of the kernel and shape come again', other.reason)"
+    "iif(other.id NOT IN (SELECT id FROM sampled), other.reason, iif(other.measured>0, '', 'metrics that take "        \
+    "several "                                                                                                         \
+    "passes at once are measured where a launch can be repeated, or others of its kernel and shape follow'))"
 static const char join_values_of_runs[] = JOIN_VALUES
     "UPDATE main.launch SET passes=passes+(SELECT coalesce(sum(other.passes), 0) FROM main.launch AS other JOIN joined "
     "ON "
@@ -266,7 +267,7 @@ static const char join_values_of_runs[] = JOIN_VALUES
     "main.launch AS other JOIN joined ON joined.id=other.id WHERE base=main.launch.id), "
     "reason=(SELECT coalesce(group_concat(told, '; '), '') FROM (SELECT DISTINCT " TOLD " AS told FROM "
     "main.launch AS other WHERE (other.id=main.launch.id OR other.id IN (SELECT id FROM joined WHERE "
-    "base=main.launch.id)) AND other.reason!='')), "
+    "base=main.launch.id)) AND other.reason!='') WHERE told!=''), "
     "replay_mode=iif(EXISTS(SELECT 1 FROM main.launch AS other WHERE other.measured>0 AND (other.id=main.launch.id OR "
     "other.id IN (SELECT id FROM joined WHERE base=main.launch.id))), 'application', 'none') "
     "WHERE id IN (SELECT id FROM bases);";
@@ -290,7 +291,7 @@ static kprof_status match_launches_of_runs(kprof_report *report, const kprof_run
         &sql,
         "CREATE TEMP TABLE sampled AS SELECT id FROM placed WHERE %d AND source=(SELECT max(source) FROM "
         "placed); CREATE UNIQUE INDEX temp.sampled_id ON sampled(id)",
-        runs->last_multiplexes);
+        runs->last_has_several);
     kprof_status status = sql.failed ? kprof_store_no_memory(report) : kprof_store_exec(report, sql.data);
     kprof_strbuf_free(&sql);
     return status;
