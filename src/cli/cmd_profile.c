@@ -171,6 +171,14 @@ static kprof_status prepare_counters(profile *run)
     return status;
 }
 
+static kprof_status prepare_trace(profile *run)
+{
+    kprof_status status = kprof_stats_choose(&run->options->stats_reports, &run->tables);
+    if (status == KPROF_OK && run->options->samples_program)
+        kprof_plans_sample(run->options, &run->plans);
+    return status;
+}
+
 /* Check everything that can be wrong before anything is made or started. */
 static kprof_status prepare(profile *run)
 {
@@ -185,7 +193,7 @@ static kprof_status prepare(profile *run)
     if (status == KPROF_OK && measures(run))
         status = prepare_counters(run);
     else if (status == KPROF_OK && is_trace(run))
-        status = kprof_stats_choose(&options->stats_reports, &run->tables);
+        status = prepare_trace(run);
     else if (status == KPROF_OK)
         status = kprof_filter_check(&options->filter);
     if (status == KPROF_OK)

@@ -12,6 +12,8 @@
 /* Messages name at most this many of the metrics that are left out. */
 #define NAMES_TOLD   4
 #define DEFAULT_CHIP "GH100"
+/* What is sampled over the time of a program. */
+#define SAMPLED_SECTION "ProgramUtilization"
 
 static bool is_chosen(size_t device, uint64_t mask)
 {
@@ -301,6 +303,46 @@ kprof_status kprof_plans_make_for(const kprof_options *options, const kprof_strl
     kprof_status status = read_catalog(options, out);
     out->limits.workload.device_bytes = device_bytes;
     return status == KPROF_OK ? plan_chips(options, chips, out) : status;
+}
+
+static kprof_status plan_samples(const kprof_options *options, kprof_strlist *chips, kprof_plans *out)
+{
+    kprof_status status = kprof_catalog_locate(options, &out->catalog);
+    if (status == KPROF_OK)
+        status = kprof_probe_devices(&out->probe);
+    if (status == KPROF_OK)
+        status = kprof_probe_chips(&out->probe, 0, chips);
+    out->chips = calloc(chips->count + 1, sizeof *out->chips);
+    if (!out->chips)
+        return kprof_fail(KPROF_NO_MEMORY, "out of memory");
+    for (size_t i = 0; i < chips->count && status == KPROF_OK; i++) {
+        kprof_chip_plan *chip = &out->chips[out->count++];
+        status = kprof_host_open(chips->items[i], NULL, &chip->host);
+        if (status == KPROF_OK)
+            status = kprof_plan_make_sampled(out->catalog, SAMPLED_SECTION, chip->host, &chip->plan);
+        if (status == KPROF_OK)
+            status = list_timelines(chip);
+    }
+    return status;
+}
+
+void kprof_plans_sample(const kprof_options *options, kprof_plans *out)
+{
+    kprof_strlist errors = KPROF_STRLIST_INIT, chips = KPROF_STRLIST_INIT;
+    *out = (kprof_plans){0};
+    const kprof_log_receiver before = kprof_log_set_sink(keep_error, &errors);
+    const kprof_status status = plan_samples(options, &chips, out);
+    kprof_log_set_sink(before.sink, before.user);
+    for (size_t i = 0; i < out->count && status == KPROF_OK; i++)
+        for (size_t k = 0; k < out->chips[i].plan.notes.count; k++)
+            kprof_log(KPROF_LOG_INFO, "%s", out->chips[i].plan.notes.items[k]);
+    if (status != KPROF_OK) {
+        kprof_log(KPROF_LOG_WARNING, "nothing is sampled over time, and the trace goes on without: %s",
+                  errors.count > 0 ? errors.items[0] : kprof_status_message(status));
+        kprof_plans_free(out);
+    }
+    kprof_strlist_free(&errors);
+    kprof_strlist_free(&chips);
 }
 
 void kprof_plans_free(kprof_plans *plans)

@@ -35,6 +35,9 @@ kprof_status kprof_plans_make(const kprof_options *options, kprof_plans *out) KP
  * device_bytes; 0: not known. */
 kprof_status kprof_plans_make_for(const kprof_options *options, const kprof_strlist *chips, uint64_t device_bytes,
                                   kprof_plans *out) KPROF_MUST_CHECK;
+/* Plan the samples over the time of a program, for the GPUs that are there. Where nothing can be sampled, warn, and
+ * leave the plans without a chip. Free with kprof_plans_free. */
+void kprof_plans_sample(const kprof_options *options, kprof_plans *out);
 void kprof_plans_free(kprof_plans *plans);
 /* How often --replay-mode application runs the program: as often as the chip with most shares needs. 0: that is not the
  * mode, or nothing is to be collected. */

@@ -449,11 +449,21 @@ static kprof_status settle_census(kprof_options *options)
     return KPROF_OK;
 }
 
+/* Passes of launches and samples of the whole program would want the same counters. */
 static kprof_status check_trace(const kprof_options *options)
 {
-    return options->traces && options->starts_unarmed
-               ? kprof_fail(KPROF_USAGE, "--trace records from the start; leave it or --armed no out")
-               : KPROF_OK;
+    const bool is_trace = options->command->mask == KPROF_IN(trace);
+    if (options->traces && options->starts_unarmed)
+        return kprof_fail(KPROF_USAGE, "--trace records from the start; leave it or --armed no out");
+    if (options->samples_program && !is_trace)
+        return kprof_fail(
+            KPROF_USAGE, "--pm-sampling samples a program that kprof trace runs: where launches are measured, their "
+                         "passes have the counters. Run kprof trace --pm-sampling, or take --section PmSampling, which "
+                         "samples each launch");
+    for (size_t i = 0; i < kprof_option_row_count && is_trace && !options->samples_program; i++)
+        if (options->given[i] && strncmp(kprof_option_rows[i].name, "pm-sampling-", strlen("pm-sampling-")) == 0)
+            kprof_log(KPROF_LOG_WARNING, "--%s has no effect without --pm-sampling", kprof_option_rows[i].name);
+    return KPROF_OK;
 }
 
 /* How many launches a range has is told as a metric is that somebody asks for. */

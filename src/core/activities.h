@@ -121,6 +121,15 @@
     F(NUMBER, external_kind)                                                                                           \
     F(NUMBER, external_id)
 
+/* What a counter of the GPU was on average from the start to the end, times a million, as kprof trace --pm-sampling
+ * samples it over the whole GPU; name is the metric. */
+#define KPROF_SAMPLE_ACTIVITY_FIELDS(F)                                                                                \
+    F(NUMBER, start_ns)                                                                                                \
+    F(NUMBER, end_ns)                                                                                                  \
+    F(NUMBER, device)                                                                                                  \
+    F(NAME, name)                                                                                                      \
+    F(OPTIONAL, value_millionths)
+
 #define KPROF_ACTIVITY_MAP(X)                                                                                          \
     X(1, KERNEL, kernel)                                                                                               \
     X(2, COPY, copy)                                                                                                   \
@@ -131,7 +140,8 @@
     X(7, RANGE, range)                                                                                                 \
     X(8, OVERHEAD, overhead)                                                                                           \
     X(9, GRAPH, graph)                                                                                                 \
-    X(10, EXTERNAL, external)
+    X(10, EXTERNAL, external)                                                                                          \
+    X(11, SAMPLE, sample)
 
 #define KPROF_ACTIVITY_MEMBER(type, name) int64_t name;
 #define KPROF_ACTIVITY_STRUCT(number, KIND, kind)                                                                      \

@@ -130,10 +130,13 @@ OPTION(RECORDER, COUNT, sampling_passes, "warp-sampling-max-passes", RUNNING,
        .argument = "N", .initial = KPROF_SAMPLING_PASSES, .value = 100)
 OPTION(RECORDER, BYTES, sampling_buffer_bytes, "warp-sampling-buffer-size", RUNNING,
        "memory of the device for samples of instructions (64M)", .argument = "BYTES")
-OPTION(RECORDER, COUNT, timeline_interval_ns, "pm-sampling-interval", RUNNING,
-       "sample counters over time every N ns, or about a hundred times in a launch, every 1 to 20 us (auto)",
+OPTION(CLI, FLAG, samples_program, "pm-sampling", RUNNING | TRACE,
+       "of kprof trace: sample how busy the GPU's parts are, over the time of the program")
+OPTION(RECORDER, COUNT, timeline_interval_ns, "pm-sampling-interval", RUNNING | TRACE,
+       "sample counters over time every N ns, or about a hundred times in a launch, every 1 to 20 us, or every "
+       "millisecond of a program (auto)",
        .argument = "N|auto", .choices = KPROF_CHOICES({"auto", 0}, {"0", 0}), .value = 1000000000)
-OPTION(RECORDER, BYTES, timeline_buffer_bytes, "pm-sampling-buffer-size", RUNNING,
+OPTION(RECORDER, BYTES, timeline_buffer_bytes, "pm-sampling-buffer-size", RUNNING | TRACE,
        "memory of the device for samples of counters over time (auto: 64M)", .argument = "N|auto",
        .choices = KPROF_CHOICES({"auto", 0}, {"0", 0}))
 /* clang-format on */

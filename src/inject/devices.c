@@ -150,6 +150,15 @@ size_t kprof_devices_grow_local(const kprof_device *device, const kprof_kernel_r
     return 0;
 }
 
+const kprof_device *kprof_devices_get(uint32_t ordinal)
+{
+    device_list *list = &the_devices;
+    pthread_mutex_lock(&list->mutex);
+    const kprof_device *device = open_device(ordinal);
+    pthread_mutex_unlock(&list->mutex);
+    return device;
+}
+
 void kprof_devices_announce(void)
 {
     device_list *list = &the_devices;

@@ -16,6 +16,8 @@ typedef struct kprof_device {
  * of its metrics go to the spool. NULL when the driver does not tell. Thread-safe. */
 const kprof_device *kprof_devices_find(void *context);
 void kprof_devices_forget(void *context);
+/* The device of CUDA's number in this process, likewise. */
+const kprof_device *kprof_devices_get(uint32_t ordinal);
 /* The configuration has other chips: have devices collect what these ask for, and tell the spool. Needs the gate. */
 void kprof_devices_use_plans(void);
 /* Write the records of all devices that the process can use. Thread-safe. */

@@ -27,7 +27,8 @@ static void wait_idle(void)
 {
     kprof_idle *idle = &kprof_the_idle;
     idle->retries = idle->retries && kprof_idle_is_asked();
-    struct timespec until = kprof_deadline_after_ns(idle->retries ? RETRY_NS : IDLE_NS);
+    const bool is_short = atomic_exchange(&idle->hurries, false) || idle->retries;
+    struct timespec until = kprof_deadline_after_ns(is_short ? RETRY_NS : IDLE_NS);
     idle->seen = atomic_load(&idle->uses);
     while (!idle->stopped && (idle->retries || !kprof_idle_is_asked()) &&
            pthread_cond_timedwait(&idle->changed, &idle->mutex, &until) == 0)
@@ -84,6 +85,12 @@ void kprof_idle_watch(void)
     }
     pthread_cond_signal(&idle->changed);
     pthread_mutex_unlock(&idle->mutex);
+}
+
+void kprof_idle_hurry(void)
+{
+    atomic_store(&kprof_the_idle.hurries, true);
+    kprof_idle_watch();
 }
 
 /* A signal handler may have interrupted this thread anywhere, so nothing here waits for a lock. Whoever signals the

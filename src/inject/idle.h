@@ -16,9 +16,10 @@ typedef struct kprof_idle {
     atomic_ulong uses;  /* tells whether the last wait saw a new launch */
     unsigned long seen; /* uses when that wait began; of the watching thread */
     bool (*give_back)(unsigned calls);
-    unsigned calls;   /* since the last launch */
-    atomic_int asked; /* a kprof_idle_request: the process is about to call exec or _exit */
-    bool retries;     /* the function was called for that request and could not answer it */
+    unsigned calls;      /* since the last launch */
+    atomic_int asked;    /* a kprof_idle_request: the process is about to call exec or _exit */
+    atomic_bool hurries; /* the next wait is short */
+    bool retries;        /* the function was called for that request and could not answer it */
 } kprof_idle;
 
 extern kprof_idle kprof_the_idle;
@@ -31,6 +32,8 @@ void kprof_idle_start(bool (*give_back)(unsigned calls));
 /* Watch from now on whether more launches follow, since there is something to give back. Cheap. Call it after every
  * measured launch with the gate still held, so that the next holder of the gate knows of the launch. */
 void kprof_idle_watch(void);
+/* Do the same, and do not wait long before the function is called next, unless that wait has begun. */
+void kprof_idle_hurry(void);
 /* May the calling thread be in a signal handler? */
 bool kprof_idle_may_be_handler(void);
 /* Have the function called at once, with 0, and wait until it has answered: two seconds at most until it begins, and

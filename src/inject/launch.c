@@ -22,6 +22,7 @@
 #include "inject/range.h"
 #include "inject/recording.h"
 #include "inject/trace.h"
+#include "inject/utilization.h"
 #include "inject/wait.h"
 #include "inject/watch.h"
 
@@ -859,6 +860,7 @@ void kprof_launch_finish(void)
     if (!kprof_gate_is_own()) /* else a signal handler exits, and its thread may be evaluating them */
         kprof_contexts_end_samples();
     kprof_nvtx_trace_open();
+    kprof_utilization_end();
     kprof_trace_end();
     kprof_census_end();
     kprof_watch_write_end();

@@ -20,6 +20,7 @@
 #include "inject/recording.h"
 #include "inject/stacks.h"
 #include "inject/trace.h"
+#include "inject/utilization.h"
 
 #include <dlfcn.h>
 #include <pthread.h>
@@ -78,6 +79,7 @@ static void disarm_forked_child(void)
     kprof_lock_give();
     kprof_idle_forget();
     kprof_recording_forget();
+    kprof_utilization_forget();
     kprof_preload_forget();
     kprof_counting_forget();
     kprof_spool_writer_abandon(kprof_engine.process.spool);
@@ -96,6 +98,13 @@ static void at_exit(void)
         kprof_launch_stop();
     atomic_store(&kprof_engine.process.armed, false);
     kprof_launch_end_by_signal(); /* which has come meanwhile */
+}
+
+static kprof_target_hooks choose_hooks(const kprof_config *config)
+{
+    if (config->only_records && config->traces && kprof_measures_timelines())
+        return kprof_utilization_hooks;
+    return config->only_records ? kprof_recording_hooks : kprof_launch_hooks;
 }
 
 static kprof_status start(const char *dir)
@@ -117,7 +126,7 @@ static kprof_status start(const char *dir)
     kprof_launch_prepare();
     if (kprof_measures_instructions())
         kprof_engine.device->codes_keep();
-    kprof_target_hooks hooks = process->config.only_records ? kprof_recording_hooks : kprof_launch_hooks;
+    kprof_target_hooks hooks = choose_hooks(&process->config);
     if (process->config.call_stack_type == 0)
         hooks.node_made = NULL;
     status = kprof_engine.device->target_start(&hooks);

@@ -171,6 +171,13 @@ void kprof_trace_take_range(const kprof_trace_range *range)
     take(&activity);
 }
 
+void kprof_trace_take_sample(const kprof_sample_activity *sample, const char *metric)
+{
+    kprof_activity activity = {.kind = KPROF_ACTIVITY_SAMPLE, .sample = *sample};
+    activity.sample.name = number_name(metric, false);
+    take(&activity);
+}
+
 static void tell(int64_t start_ns, int64_t end_ns, const char *what)
 {
     const kprof_activity activity = {.kind = KPROF_ACTIVITY_OVERHEAD,

@@ -2,6 +2,7 @@
 #ifndef KPROF_INJECT_TRACE_H
 #define KPROF_INJECT_TRACE_H
 
+#include "core/activities.h"
 #include "core/status.h"
 
 #include <stdbool.h>
@@ -18,6 +19,8 @@ typedef struct kprof_trace_range {
     int64_t thread, end_thread;
 } kprof_trace_range;
 void kprof_trace_take_range(const kprof_trace_range *range);
+/* A sample of a counter, whose name is that of the metric. */
+void kprof_trace_take_sample(const kprof_sample_activity *sample, const char *metric);
 /* Write what has ended, and that this is all. */
 void kprof_trace_end(void);
 

@@ -16,6 +16,7 @@
 #include "inject/nvtx.h"
 #include "inject/process.h"
 #include "inject/trace.h"
+#include "inject/utilization.h"
 #include "inject/wait.h"
 
 kprof_launch_state kprof_the_launches;
@@ -90,6 +91,17 @@ void kprof_watch_write_end(void)
     kprof_process_write(&record);
 }
 
+/* After an exec that fails the process goes on, and so do samples over time. */
+static void end_trace(bool ends)
+{
+    kprof_nvtx_trace_open();
+    if (ends)
+        kprof_utilization_end();
+    else
+        kprof_utilization_settle();
+    kprof_trace_end();
+}
+
 /* The process is about to call exec or _exit, and waits. After _exit no thread of the application runs on. Give up a
  * batch that is open over a capture, which may not end before. */
 static void answer_process(void)
@@ -102,8 +114,7 @@ static void answer_process(void)
         bool ends = atomic_load(&kprof_engine.process.ending);
         kprof_batch_end(kprof_ending_is_due() ? KPROF_CLOSED_BY_SIGNAL : ends ? "_exit" : "an exec");
         kprof_contexts_end_samples();
-        kprof_nvtx_trace_open();
-        kprof_trace_end();
+        end_trace(ends);
         kprof_census_end();
         if (ends) {
             atomic_store(&kprof_the_launches.ended, true);
@@ -138,7 +149,7 @@ static void give_up_counters(void)
 
 /* The process has launched nothing for a while: it may be about to end without a word, and others may wait. Or a signal
  * is about to end it, and kprof asks: then close what is open, whatever is being launched. */
-bool kprof_watch_give_back(unsigned calls)
+static bool give_back(unsigned calls)
 {
     bool done = false, is_asked = calls == 0;
     kprof_wait_allow(0); /* calls of the application wait for the gate meanwhile */
@@ -169,6 +180,13 @@ bool kprof_watch_give_back(unsigned calls)
     kprof_watch_tell_done();
     kprof_gate_leave_exclusive();
     return done;
+}
+
+/* Samples over time come as long as the program runs. */
+bool kprof_watch_give_back(unsigned calls)
+{
+    const bool samples = !kprof_idle_is_asked() && kprof_utilization_poll();
+    return give_back(calls) && !samples;
 }
 
 /* Would something be lost if the process ended now? CUPTI keeps activities for a while. */

@@ -214,6 +214,115 @@ class Records(Tracing):
         self.assertEqual(os.listdir(self.dir), ["tmp"])
 
 
+class Sampled(Tracing):
+    """The machine's first counter is the share of a sample in which kernels ran, counter k the k-th part of that."""
+    MS = 1000000
+    NAMES = ("SMs Busy", "Instructions", "Tensor Pipe", "DRAM Read", "DRAM Write", "PCIe Read", "PCIe Write")
+    STEPS = ("do=sampled", "do=kernel:50000", "push=busy", f"launch={VECTOR_ADD}", "do=sync", "pop", "push=half",
+             "do=gap:25000", f"launch={VECTOR_ADD}", "do=sync", "pop", "do=gap:25000")
+
+    def sample(self, *steps, options=(), **keywords):
+        return self.trace(*steps, options=("--pm-sampling", *options), **keywords)
+
+    def busy(self):
+        """Start, end and the first counter of each sample."""
+        return self.query("run.kprof", "SELECT start_ns, end_ns, value_millionths/1e6 FROM trace_sample WHERE name_id="
+                          "(SELECT id FROM trace_name WHERE text LIKE 'sm__cycles_active%') ORDER BY start_ns")
+
+    def kernels_share(self, start, end):
+        return 100 * sum(max(0, min(b, end) - max(a, start)) for a, b in self.rows("kernel", "start_ns, end_ns")) / (
+            end - start)
+
+    def table(self, name):
+        return json.loads(self.kprof("stats", "run", "--report", name, "--json").out)
+
+    def test_samples_are_what_kernels_did(self):
+        self.assert_run(self.sample(*self.STEPS), 0)
+        samples = self.busy()
+        self.assertEqual([sample[:2] for sample in samples],
+                         [(START + i * self.MS, START + (i + 1) * self.MS) for i in range(150)])
+        for start, end, value in samples:
+            self.assertAlmostEqual(value, self.kernels_share(start, end), 5)
+        rows = self.table("pm_sampling_sum")
+        self.assertEqual([row["Metric"] for row in rows], list(self.NAMES))
+        mean = self.kernels_share(START, START + 150 * self.MS)
+        for k, row in enumerate(rows, 1):
+            self.assertAlmostEqual(row["Mean"], mean / k, 2)
+            self.assertAlmostEqual(row["Max"], 100 / k, 2)
+            self.assertEqual([row[key] for key in ("Min", "Samples", "Interval Max (ns)", "Gaps", "Unit")],
+                             [0, 150, self.MS, 0, "GB/s" if row["Metric"].startswith("PCIe") else "%"])
+        self.assertRegex(rows[0]["Over Time"], r"^\|@{13}. {5}.@{13}. {5}.?\|$")
+        self.assertEqual(len(self.table("pm_sampling_trace")), 150 * len(self.NAMES))
+
+    def test_steps(self):
+        self.assert_run(self.sample(*self.STEPS), 0)
+        rows = [row for row in self.table("pm_sampling_steps") if row["Metric"] == "SMs Busy"]
+        ranges = dict(self.query("run.kprof", "SELECT ':' || text, start_ns || ' ' || end_ns FROM trace_range JOIN "
+                                 "trace_name n ON n.id=name_id"))
+        self.assertEqual({row["Range"] for row in rows}, {":busy", ":half"})
+        for row in rows:
+            start, end = map(int, ranges[row["Range"]].split())
+            parts = [(min(b, end) - max(a, start), value) for a, b, value in self.busy() if a < end and b > start]
+            self.assertEqual(sum(ns for ns, _ in parts), end - start)
+            self.assertAlmostEqual(row["Mean"], sum(ns * value for ns, value in parts) / (end - start), 2)
+            self.assertEqual(row["Instances"], 1)
+        run = self.kprof("trace", "--injection-path", INJECTION, "--pm-sampling", APP, *self.STEPS)
+        self.assertIn("GPU Utilization over Time", run.err)
+        self.assertIn("GPU Utilization of Steps (NVTX)", run.err)
+
+    def test_interval_and_gaps(self):
+        self.assert_run(self.sample("do=sampled", "do=gap:10000", "do=lose:4", "do=gap:10000",
+                                    options=("--pm-sampling-interval", "500000")), 0)
+        starts = [start for start, _, _ in self.busy()]
+        self.assertEqual(starts, [START + i * self.MS // 2 for i in range(40) if not 20 <= i < 24])
+        self.assertEqual({row["Gaps"] for row in self.table("pm_sampling_sum")}, {1})
+
+    def test_without_counters(self):
+        for place, env in (("program", {"KPROF_SIM_NO_SAMPLES": "1"}), ("kprof", {"KPROF_SIM_PROBE": "no-permission"}),
+                           ("kprof", {"KPROF_SIM_PROBE": "no-gpu"})):
+            with self.subTest(env):
+                steps = ("do=sampled",) if place == "program" else ()
+                run = self.sample(*steps, f"launch={VECTOR_ADD}", "say=ran", env=env)
+                self.assert_run(run, 0)
+                self.assertEqual(run.err.count("trace goes on without: "), 1, run.err)
+                self.assertEqual((len(self.busy()), len(self.rows("kernel", "id")), run.out), (0, 1, "ran\n"))
+                self.assertNotIn("GPU Utilization", self.kprof("stats", "run").out)
+
+    def test_a_program_that_ends_at_once_has_none(self):
+        for end, code in (("_exit=0", 0), ("raise=15", 143), ("leave=quick_exit:3", 3)):
+            with self.subTest(end):
+                self.assert_run(self.sample("do=sampled", f"launch={VECTOR_ADD}", "do=gap:3000", end), code)
+                self.assertEqual(len(self.busy()), 3)
+        self.assert_run(self.sample("say=ran", f"launch={VECTOR_ADD}"), 0)
+
+    def test_forked_children(self):
+        self.assert_run(self.sample("do=sampled", f"launch={VECTOR_ADD}", f"fork={VECTOR_ADD}", "do=gap:2000"), 0)
+        self.assertEqual(len(self.busy()), 2)
+
+    def test_without_the_option_nothing_is_sampled(self):
+        run = self.trace(f"launch={VECTOR_ADD}", "do=gap:5000", options=("--pm-sampling-interval", "1000"))
+        self.assert_run(run, 0)
+        self.assertIn("--pm-sampling-interval has no effect without --pm-sampling", run.err)
+        self.assertEqual(self.rows("sample", "id"), [])
+        self.assertEqual(self.query("run.kprof", "SELECT count(*) FROM section"), [(0,)])
+
+    def test_beside_counters(self):
+        for words in (("--trace", "--pm-sampling", APP), ("--pm-sampling", APP)):
+            run = self.kprof(*words)
+            self.assertEqual(run.code, 101, run.err)
+            self.assertIn("passes have the counters", run.err)
+
+    def test_merged(self):
+        self.assert_run(self.sample(*self.STEPS), 0)
+        samples = self.busy()
+        os.rename(self.path("run.kprof"), self.path("a.kprof"))
+        self.assert_run(self.sample(*self.STEPS), 0)
+        self.assert_run(self.kprof("merge", "a.kprof", "run.kprof", "-o", "all"), 0)
+        os.rename(self.path("all.kprof"), self.path("run.kprof"))
+        self.assertEqual(self.busy(), sorted(samples * 2))
+        self.assertEqual(len(self.table("pm_sampling_sum")), 2 * len(self.NAMES))
+
+
 class BesideCounters(Case):
     """Launches are measured in the same run. kprof takes MEASURE ns of the clock each time."""
     MEASURE = 300000

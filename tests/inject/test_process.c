@@ -16,6 +16,7 @@
 #include "inject/recording.h"
 #include "inject/stacks.h"
 #include "inject/trace.h"
+#include "inject/utilization.h"
 
 #include <setjmp.h>
 #include <signal.h>
@@ -61,13 +62,14 @@ kprof_status kprof_arming_start(void)
     return KPROF_OK;
 }
 void kprof_launch_stacks_prepare(void) {}
-const kprof_target_hooks kprof_recording_hooks;
+const kprof_target_hooks kprof_recording_hooks, kprof_utilization_hooks;
 kprof_status kprof_census_start(void)
 {
     return KPROF_OK;
 }
 
 void kprof_recording_forget(void) {}
+void kprof_utilization_forget(void) {}
 void kprof_preload_end(void)
 {
     preloads_ended++;

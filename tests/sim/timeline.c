@@ -10,12 +10,16 @@
  *   junk:N     N records of a kind that kprof does not know
  *   lost:N     N kernels whose times CUPTI does not know
  *   kept:N     CUPTI keeps N buffers when it is flushed
+ *   sampled    wait until the GPU is sampled over time (utilization.h)
+ *   lose:N     CUPTI loses the next N of these samples
  *
  * CUPTI's thread hands activities over when there are FULL of them, and kprof_activities_flush the rest. */
 #include "sim/timeline.h"
 #include "sim/device.h"
+#include "sim/utilization.h"
 
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -108,10 +112,14 @@ static void fill_kernel(kprof_kernel_activity *out, const kprof_launch_record *l
     out->dynamic_smem_bytes = launch->dynamic_smem_bytes;
 }
 
+/* The first that the application does makes a context. */
 static void note_context(void)
 {
-    if (timeline.runs && sim.hooks && sim.hooks->context_created)
-        sim.hooks->context_created(&sim.contexts[0]);
+    static atomic_bool is_noted;
+    if (!timeline.runs || !sim.hooks || !sim.hooks->context_created || atomic_exchange(&is_noted, true))
+        return;
+    sim_utilization_reach(START_NS);
+    sim.hooks->context_created(&sim.contexts[0]);
 }
 
 void sim_timeline_launch(const char *mangled, const kprof_launch_record *launch)
@@ -129,6 +137,8 @@ void sim_timeline_launch(const char *mangled, const kprof_launch_record *launch)
     }
     add_call("cudaLaunchKernel", timeline.now_ns + CALL_NS);
     add(&kernel);
+    sim_utilization_add(kernel.kernel.start_ns, kernel.kernel.end_ns);
+    sim_utilization_reach(timeline.now_ns);
     pthread_mutex_unlock(&timeline.mutex);
 }
 
@@ -235,6 +245,8 @@ static bool do_locked(const char *word, const char *rest)
         timeline.junk += (uint64_t)number;
     else if (strcmp(word, "kept") == 0)
         timeline.kept = (size_t)number;
+    else if (strcmp(word, "lose") == 0)
+        sim_utilization_lose(number);
     else if (strcmp(word, "lost") == 0)
         timeline.lost += (uint64_t)number;
     else
@@ -249,8 +261,11 @@ bool sim_timeline_do(const char *text)
     snprintf(word, sizeof word, "%.*s", colon ? (int)(colon - text) : 15, text);
     note_context();
     pthread_mutex_lock(&timeline.mutex);
-    const bool done = do_locked(word, colon ? colon + 1 : "");
+    const bool waits = strcmp(word, "sampled") == 0, done = waits || do_locked(word, colon ? colon + 1 : "");
+    sim_utilization_reach(timeline.now_ns);
     pthread_mutex_unlock(&timeline.mutex);
+    if (waits && timeline.runs)
+        sim_utilization_await();
     return done;
 }
 
@@ -296,4 +311,5 @@ void sim_timeline_prepare(kprof_device_ops *device)
     device->activities_flush = flush;
     device->activities_pause = pause_records;
     device->activities_now_ns = now;
+    sim_utilization_prepare(device);
 }

@@ -16,17 +16,12 @@ static bool is_for_people(const kprof_emitter *emitter)
 void kprof_timeline_draw(const kprof_launch_timeline *timeline, const kprof_timeline_series *series,
                          char out[KPROF_TIMELINE_SIZE])
 {
-    static const char shades[] = " .:-=+*#%@";
     const double low = series->least < 0 ? series->least : 0, height = series->most - low;
     double parts[LINE_PARTS];
     kprof_timeline_resample(timeline, series, parts, LINE_PARTS);
     for (size_t i = 0; i < LINE_PARTS; i++) {
         const double share = height > 0 ? (parts[i] - low) / height : 0;
-        const size_t darkest = sizeof shades - 2;
-        const size_t shade = isnan(share) || share <= 0 ? 0
-                             : share >= 1               ? darkest /* also where a sum was too large for a number */
-                                                        : 1 + (size_t)floor(share * ((double)darkest - 1) + 0.5);
-        out[1 + i] = isnan(parts[i]) ? '?' : shades[shade];
+        out[1 + i] = kprof_timeline_shade(isnan(parts[i]) ? NAN : share);
     }
     out[0] = out[LINE_PARTS + 1] = '|';
     out[LINE_PARTS + 2] = '\0';

@@ -483,6 +483,8 @@ static kprof_status add_trace(kprof_merge *merge, const kprof_report *from)
                      "unknown, reason FROM source.trace ORDER BY process_id",
                      &merge->process_count, 1);
     for (unsigned kind = 1; kind < KPROF_ACTIVITY_KINDS && status == KPROF_OK; kind++) {
+        if (from->version < KPROF_TRACE_SINCE(kind))
+            continue;
         char *sql = kprof_trace_copy_statement((kprof_activity_kind)kind);
         status = sql ? run(merge, sql, &merge->process_count, 1) : kprof_store_no_memory(merge->into);
         free(sql);

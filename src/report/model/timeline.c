@@ -199,6 +199,18 @@ kprof_status kprof_report_has_timelines(kprof_report *report, bool *out)
     return status;
 }
 
+char kprof_timeline_shade(double share)
+{
+    static const char shades[] = " .:-=+*#%@";
+    const size_t darkest = sizeof shades - 2;
+    if (isnan(share))
+        return '?';
+    if (share <= 0)
+        return shades[0];
+    /* it may be above 1 where a sum was too large for a number */
+    return shades[share >= 1 ? darkest : 1 + (size_t)floor(share * ((double)darkest - 1) + 0.5)];
+}
+
 void kprof_timeline_resample(const kprof_launch_timeline *timeline, const kprof_timeline_series *series, double *parts,
                              size_t count)
 {

@@ -2,11 +2,14 @@
 #include "report/model/trace_functions.h"
 
 #include "core/regex.h"
+#include "report/model/timeline.h"
 #include "report/store/store.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+
+#define LINE_PARTS 40
 
 typedef struct numbers {
     double *items; /* [count], owned */
@@ -64,6 +67,47 @@ static void finish(sqlite3_context *context)
         free(of->items);
 }
 
+/* Of the parts of a time, how much of a value each has. */
+typedef struct line {
+    double values[LINE_PARTS], times[LINE_PARTS]; /* of value times time */
+} line;
+
+/* kprof_line(start, end, value, first, last): the part of a sample in each part of the time from first to last. */
+static void add_sample(sqlite3_context *context, int count, sqlite3_value **values)
+{
+    line *of = sqlite3_aggregate_context(context, sizeof *of);
+    const double start = sqlite3_value_double(values[0]), end = sqlite3_value_double(values[1]),
+                 value = sqlite3_value_double(values[2]), first = sqlite3_value_double(values[3]),
+                 part = (sqlite3_value_double(values[4]) - first) / LINE_PARTS;
+    (void)count;
+    if (!of || sqlite3_value_type(values[2]) == SQLITE_NULL || !(part > 0) || !(start >= first))
+        return;
+    for (double i = floor(fmin((start - first) / part, LINE_PARTS)); i < LINE_PARTS && first + i * part < end; i++) {
+        const double shared = fmin(end, first + (i + 1) * part) - fmax(start, first + i * part);
+        of->values[(size_t)i] += shared > 0 ? value * shared : 0;
+        of->times[(size_t)i] += shared > 0 ? shared : 0;
+    }
+}
+
+/* From 0 to the greatest part. */
+static void draw_line(sqlite3_context *context)
+{
+    const line *of = sqlite3_aggregate_context(context, 0);
+    char text[LINE_PARTS + 3];
+    double most = 0;
+    if (!of)
+        return;
+    for (size_t i = 0; i < LINE_PARTS; i++)
+        most = of->times[i] > 0 ? fmax(most, of->values[i] / of->times[i]) : most;
+    for (size_t i = 0; i < LINE_PARTS; i++) {
+        const double share = most > 0 ? of->values[i] / of->times[i] / most : 0;
+        text[1 + i] = kprof_timeline_shade(of->times[i] > 0 ? share : NAN);
+    }
+    text[0] = text[LINE_PARTS + 1] = '|';
+    text[LINE_PARTS + 2] = '\0';
+    sqlite3_result_text(context, text, -1, SQLITE_TRANSIENT);
+}
+
 static void quote(sqlite3_context *context, int count, sqlite3_value **values)
 {
     const char *text = (const char *)sqlite3_value_text(values[0]);
@@ -86,6 +130,9 @@ kprof_status kprof_trace_add_functions(kprof_report *report)
         if (sqlite3_create_function(report->db, names[i], 1, SQLITE_UTF8 | SQLITE_DETERMINISTIC, &functions[i], NULL,
                                     add_number, finish) != SQLITE_OK)
             return kprof_store_fail(report, names[i]);
+    if (sqlite3_create_function(report->db, "kprof_line", 5, SQLITE_UTF8 | SQLITE_DETERMINISTIC, NULL, NULL, add_sample,
+                                draw_line) != SQLITE_OK)
+        return kprof_store_fail(report, "kprof_line");
     return sqlite3_create_function(report->db, "kprof_quote", 1, SQLITE_UTF8 | SQLITE_DETERMINISTIC, NULL, quote, NULL,
                                    NULL) == SQLITE_OK
                ? KPROF_OK

@@ -5,6 +5,7 @@
 #include "report/model/trace_functions.h"
 #include "report/model/trace_lost.h"
 #include "report/model/trace_project.h"
+#include "report/model/trace_samples.h"
 #include "report/store/store.h"
 
 #include <stdlib.h>
@@ -71,6 +72,10 @@
     "counted FROM (" SHAPES ") GROUP BY function)) WHERE before<0.8*whole AND i<=8"
 /* As a shell's word. */
 #define QUOTED(text) "'''' || replace(" text ", '''', '''\\''''') || ''''"
+
+/* The mean of samples, each of which counts for so many ns. */
+#define MEAN_OF_SAMPLES(ns)                                                                                            \
+    "round(total(value*(" ns "))/nullif(total(CASE WHEN value IS NOT NULL THEN " ns " END), 0), 3)"
 
 #define NOT_TRACED(what) "kprof does not trace " what
 
@@ -271,6 +276,52 @@ const kprof_trace_stats kprof_trace_stats_tables[] = {
                "BY 1, 2, 3, "
                "4, kn.id ORDER BY 7 DESC, 1, kn.@name",
      NULL, KPROF_NEEDS_PROJECTION},
+    {"pm_sampling_sum", "GPU Utilization over Time",
+     "SELECT pid AS \"PID\", device AS \"Device\", label AS \"Metric\", unit AS \"Unit\", " MEAN_OF_SAMPLES(
+         "1.0*end_ns-start_ns") " AS \"Mean\", round(min(value), 3) AS \"Min\", round(max(value), 3) AS \"Max\", "
+                                "count(*) AS \"Samples\", max(end_ns-start_ns) AS \"Interval Max (ns)\", "
+                                "sum(start_ns>before) AS \"Gaps\", kprof_line(start_ns, end_ns, value, first, last) AS "
+                                "\"Over Time\" FROM (SELECT *, lag(end_ns) OVER (PARTITION BY process_id, device, "
+                                "name_id "
+                                "ORDER BY start_ns) AS before FROM temp.trace_sampled) JOIN temp.sampled_metric "
+                                "USING(name_id) JOIN (SELECT process_id, device, min(start_ns) AS first, max(end_ns) "
+                                "AS "
+                                "last FROM temp.trace_sampled GROUP BY process_id, device) USING(process_id, device) "
+                                "JOIN "
+                                "process p ON p.id=process_id GROUP BY process_id, device, name_id",
+     NULL, KPROF_NEEDS_SAMPLES},
+    {"pm_sampling_steps", "GPU Utilization of Steps (NVTX)",
+     "WITH step AS (SELECT r.id, process_id, r.start_ns AS a, r.end_ns AS b, coalesce(g.text, '') || ':' || n.text AS "
+     "range FROM trace_range r JOIN trace_name n ON n.id=name_id LEFT JOIN trace_name g ON g.id=domain_id WHERE "
+     "r.end_ns-r.start_ns>=(SELECT min(end_ns-start_ns) FROM temp.trace_sampled)), series AS (SELECT DISTINCT "
+     "process_id, "
+     "device, name_id FROM temp.trace_sampled), part AS (SELECT range, step.id, b-a AS ns, k.device, "
+     "k.name_id, " MEAN_OF_SAMPLES(
+         "1.0*min(b, end_ns)-max(a, start_ns)") " AS mean FROM step CROSS JOIN series k USING(process_id) CROSS JOIN "
+                                                "temp.trace_sampled s ON s.process_id=k.process_id AND "
+                                                "s.device=k.device "
+                                                "AND s.name_id=k.name_id AND start_ns>=coalesce((SELECT max(start_ns) "
+                                                "FROM "
+                                                "temp.trace_sampled t WHERE t.process_id=k.process_id AND "
+                                                "t.device=k.device AND t.name_id=k.name_id AND t.start_ns<=a), a) AND "
+                                                "start_ns<b AND end_ns>a GROUP BY step.id, k.device, k.name_id) SELECT "
+                                                "range AS \"Range\", count(*) AS \"Instances\", device AS \"Device\", "
+                                                "label AS \"Metric\", unit AS \"Unit\", round(avg(mean), 3) AS "
+                                                "\"Mean\", round(min(mean), 3) AS \"Min\", round(max(mean), 3) AS "
+                                                "\"Max\", round(kprof_deviation(mean), 3) AS \"StdDev\" FROM part "
+                                                "JOIN temp.sampled_metric USING(name_id) GROUP BY range, device, "
+                                                "name_id "
+                                                "ORDER BY sum(total(ns)) OVER (PARTITION BY range) DESC, range, "
+                                                "device, "
+                                                "name_id",
+     NULL, KPROF_NEEDS_SAMPLES},
+    {"pm_sampling_trace", "GPU Utilization Trace",
+     "SELECT start_ns AS \"Start (ns)\", end_ns-start_ns AS \"Duration (ns)\", pid AS \"PID\", device AS \"Device\", "
+     "m.name AS \"Name\", label AS \"Metric\", round(value, 6) AS \"Value\", unit AS \"Unit\" FROM temp.trace_sampled "
+     "JOIN temp.sampled_metric m USING(name_id) JOIN process p ON p.id=process_id ORDER BY start_ns, process_id, "
+     "device, "
+     "name_id",
+     NULL, KPROF_NEEDS_SAMPLES},
     {"um_sum", "Unified Memory Analysis Summary", NULL, NOT_TRACED("how unified memory moves"), KPROF_NEEDS_NOTHING},
     {"um_total_sum", "Unified Memory Totals Summary", NULL, NOT_TRACED("how unified memory moves"),
      KPROF_NEEDS_NOTHING},
@@ -379,6 +430,8 @@ kprof_status kprof_trace_stats_read(kprof_report *report, const kprof_trace_stat
     kprof_status status = kprof_trace_add_functions(report);
     if (status == KPROF_OK && stats->need == KPROF_NEEDS_LOST)
         status = kprof_trace_find_lost(report);
+    else if (status == KPROF_OK && stats->need == KPROF_NEEDS_SAMPLES)
+        status = kprof_trace_find_samples(report);
     else if (status == KPROF_OK && stats->need == KPROF_NEEDS_PROJECTION)
         status = kprof_trace_project_ranges(report);
     if (status == KPROF_OK)

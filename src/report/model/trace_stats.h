@@ -12,6 +12,7 @@ typedef enum kprof_trace_need {
     KPROF_NEEDS_NOTHING,
     KPROF_NEEDS_LOST,       /* kprof_trace_find_lost makes them */
     KPROF_NEEDS_PROJECTION, /* kprof_trace_project_ranges */
+    KPROF_NEEDS_SAMPLES,    /* kprof_trace_find_samples */
     KPROF_NEEDS_COUNTERS    /* trace_counted, which the caller has made (report/page/trace_join.h) */
 } kprof_trace_need;
 

@@ -1,6 +1,7 @@
 /* The tables of a trace: the columns are those that SQL names. */
 #include "report/page/page_stats.h"
 
+#include "report/model/trace_samples.h"
 #include "report/model/trace_stats.h"
 #include "report/page/trace_join.h"
 #include "report/store/store.h"
@@ -120,21 +121,32 @@ kprof_status kprof_page_show_trace(kprof_emitter *emitter, const kprof_page_cont
     return status == KPROF_OK ? kprof_page_show_program(emitter, page.report) : status;
 }
 
+/* Tables that few traces have are shown where there is something in them. */
+static bool is_filled(const char *name, bool has_counters, bool has_samples)
+{
+    if (strcmp(name, JOINED_TABLE) == 0)
+        return has_counters;
+    return has_samples || strncmp(name, "pm_sampling_", strlen("pm_sampling_")) != 0;
+}
+
 static kprof_status show_stats(const kprof_page_context *context)
 {
     const kprof_stats_content *content = context->content;
     const kprof_strlist *names = content->tables;
     int64_t has_counters = 0;
+    bool has_samples = false;
     stats_page page = {.report = context->reports->file, .is_alone = names->count == 1};
     kprof_status status = kprof_trace_check(page.report);
     if (status == KPROF_OK)
         status = kprof_trace_join(context, content->findings);
     if (status == KPROF_OK)
         status = kprof_store_integer(page.report, "SELECT count(*) FROM temp.trace_counted", &has_counters);
+    if (status == KPROF_OK)
+        status = kprof_trace_has_samples(page.report, &has_samples);
     if (status != KPROF_OK || (status = kprof_page_begin(context, &page.emitter)) != KPROF_OK)
         return status;
     for (size_t i = 0; i < names->count && status == KPROF_OK; i++)
-        if (has_counters || content->are_asked_for || strcmp(names->items[i], JOINED_TABLE) != 0)
+        if (content->are_asked_for || is_filled(names->items[i], has_counters != 0, has_samples))
             status = show_table(&page, names->items[i]);
     status = kprof_page_end(page.emitter, status);
     kprof_strlist_free(&page.columns);
@@ -143,17 +155,10 @@ static kprof_status show_stats(const kprof_page_context *context)
 
 kprof_status kprof_stats_choose(const kprof_strlist *asked, kprof_strlist *out)
 {
-    static const char *const usual[] = {"gpu_busy",
-                                        "lost_sum",
-                                        "gpu_idle_sum",
-                                        JOINED_TABLE,
-                                        "cuda_gpu_kern_sum",
-                                        "cuda_gpu_mem_time_sum",
-                                        "cuda_gpu_mem_size_sum",
-                                        "cuda_api_sum",
-                                        "nvtx_sum",
-                                        "kern_worth",
-                                        "count_command"};
+    static const char *const usual[] = {
+        "gpu_busy",   "lost_sum",          "gpu_idle_sum",          "pm_sampling_sum",       "pm_sampling_steps",
+        JOINED_TABLE, "cuda_gpu_kern_sum", "cuda_gpu_mem_time_sum", "cuda_gpu_mem_size_sum", "cuda_api_sum",
+        "nvtx_sum",   "kern_worth",        "count_command"};
     const char *base;
     bool added = true;
     for (size_t i = 0; i < asked->count && added; i++) {

@@ -113,7 +113,7 @@ static const schema_entry tables[] = {
     {9, "trace_name",
      "CREATE TABLE trace_name(id INTEGER PRIMARY KEY, text TEXT NOT NULL UNIQUE, demangled TEXT NOT NULL, "
      "function TEXT NOT NULL)"},
-#define ACTIVITY_TABLE(number, KIND, kind) {9, "trace_" #kind, NULL},
+#define ACTIVITY_TABLE(number, KIND, kind) {KPROF_TRACE_SINCE(number), "trace_" #kind, NULL},
     KPROF_ACTIVITY_MAP(ACTIVITY_TABLE)
 #undef ACTIVITY_TABLE
 };

@@ -1,0 +1,316 @@
+/* One mutex guards the devices that are sampled. Whoever has it calls CUPTI, so CUPTI's callbacks, which may come with
+ * locks of CUPTI's or the driver's, take another one, that of the contexts. What is written takes the lock of trace.c.
+ */
+#include "inject/utilization.h"
+
+#include "core/log.h"
+#include "inject/devices.h"
+#include "inject/engine.h"
+#include "inject/idle.h"
+#include "inject/process.h"
+#include "inject/recording.h"
+#include "inject/trace.h"
+
+#include <math.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define INTERVAL_NS UINT64_C(1000000) /* unless the user says otherwise */
+
+/* The thread polls every 250 ms. A reading has space for a little more, and what is left is read at once. */
+#define POLLED_NS      UINT64_C(300000000)
+#define FEWEST_SAMPLES 16
+#define MOST_SAMPLES   1024
+#define MOST_READINGS  16
+#define MOST_METRICS   32
+#define MOST_CONTEXTS  64
+#define MILLION        1e6
+#define LARGEST_VALUE  9e12
+
+/* Neighbouring samples that become one. */
+typedef struct joined_samples {
+    unsigned count;
+    uint64_t start_ns, end_ns;
+    double sums[MOST_METRICS], times[MOST_METRICS]; /* of value times ns, and of the ns whose values are known */
+} joined_samples;
+
+typedef struct sampled_device {
+    const kprof_chip_timeline *pass; /* NULL: it is not sampled */
+    uint32_t device;
+    kprof_pm_sampling *sampling; /* owned; NULL: not any more, or not at all */
+    bool is_first;               /* the next sample, which has what was counted before it */
+    uint64_t interval_ns;
+    unsigned most_joined;
+    uint64_t left; /* samples to be written before that doubles */
+    joined_samples joined;
+} sampled_device;
+
+static struct {
+    pthread_mutex_t mutex;
+    void *items[MOST_CONTEXTS]; /* that nobody has looked at yet */
+    size_t count;
+} contexts = {.mutex = PTHREAD_MUTEX_INITIALIZER};
+
+static struct {
+    pthread_mutex_t mutex;
+    sampled_device devices[KPROF_MAX_DEVICES];
+    bool ended;
+} the_utilization = {.mutex = PTHREAD_ERRORCHECK_MUTEX_INITIALIZER_NP};
+
+/* CUPTI's mean of a time, weighted by it: gaps count for nothing. */
+static void add_to(joined_samples *joined, const double *values, size_t count, uint64_t ns)
+{
+    for (size_t i = 0; i < count; i++) {
+        if (isnan(values[i]))
+            continue;
+        joined->sums[i] += values[i] * (double)ns;
+        joined->times[i] += (double)ns;
+    }
+    joined->count++;
+}
+
+/* -1: not known. */
+static int64_t mean_of(const joined_samples *joined, size_t i)
+{
+    const double mean = joined->times[i] > 0 ? joined->sums[i] / joined->times[i] : NAN;
+    return mean >= 0 && mean < LARGEST_VALUE ? llround(mean * MILLION) : -1;
+}
+
+static void write_joined(sampled_device *device)
+{
+    joined_samples *joined = &device->joined;
+    if (joined->count == 0)
+        return;
+    for (size_t i = 0; i < device->pass->metrics.count; i++) {
+        kprof_sample_activity sample = {.start_ns = (int64_t)joined->start_ns,
+                                        .end_ns = (int64_t)joined->end_ns,
+                                        .device = device->device,
+                                        .value_millionths = mean_of(joined, i)};
+        kprof_trace_take_sample(&sample, device->pass->metrics.items[i]);
+    }
+    *joined = (joined_samples){0};
+    if (--device->left > 0)
+        return;
+    if (device->most_joined == 1)
+        kprof_log(KPROF_LOG_INFO,
+                  "GPU %u has %d samples over time: from now on two become one, and twice as many each time that the "
+                  "program has run for twice as long",
+                  device->device, KPROF_UTILIZATION_SAMPLES);
+    device->most_joined *= 2;
+    device->left = KPROF_UTILIZATION_SAMPLES / 2;
+}
+
+/* A sample that does not follow its neighbour begins anew. */
+static void take_sample(sampled_device *device, uint64_t start_ns, uint64_t end_ns, const double *values)
+{
+    joined_samples *joined = &device->joined;
+    if (joined->count > 0 && (start_ns < joined->end_ns || start_ns - joined->end_ns > device->interval_ns / 2))
+        write_joined(device);
+    if (joined->count == 0)
+        joined->start_ns = start_ns;
+    joined->end_ns = end_ns;
+    add_to(joined, values, device->pass->metrics.count, end_ns - start_ns);
+    if (joined->count >= device->most_joined)
+        write_joined(device);
+}
+
+static void take_reading(sampled_device *device, const kprof_pm_data *data)
+{
+    for (size_t i = 0; i < data->count; i++) {
+        const bool is_skipped = device->is_first || data->ends_ns[i] <= data->starts_ns[i];
+        device->is_first = false;
+        if (!is_skipped)
+            take_sample(device, data->starts_ns[i], data->ends_ns[i], data->values + i * device->pass->metrics.count);
+    }
+}
+
+/* Give the counters back. */
+static void stop(sampled_device *device)
+{
+    if (kprof_engine.device->pm_sampling_disable(device->sampling) != KPROF_OK)
+        kprof_log(KPROF_LOG_DEBUG, "samples over time of GPU %u could not be ended", device->device);
+    kprof_engine.device->pm_sampling_close(device->sampling);
+    device->sampling = NULL;
+}
+
+static void give_up(sampled_device *device, kprof_status status)
+{
+    kprof_log(KPROF_LOG_WARNING, "GPU %u is not sampled over time from now on: %s", device->device,
+              kprof_process_reason(status));
+    stop(device);
+}
+
+static void read_device(sampled_device *device)
+{
+    kprof_pm_data data = {.is_cut = true};
+    kprof_status status = KPROF_OK;
+    for (unsigned i = 0; i < MOST_READINGS && status == KPROF_OK && data.is_cut; i++) {
+        status = kprof_engine.device->pm_sampling_read(device->sampling, &data);
+        if (status == KPROF_OK)
+            take_reading(device, &data);
+        data.is_cut = data.is_cut && data.count > 0;
+    }
+    if (status != KPROF_OK)
+        give_up(device, status);
+}
+
+static size_t count_most(uint64_t interval_ns)
+{
+    const uint64_t count = POLLED_NS / interval_ns;
+    return count < FEWEST_SAMPLES ? FEWEST_SAMPLES : count > MOST_SAMPLES ? MOST_SAMPLES : (size_t)count;
+}
+
+static kprof_status start(sampled_device *device, const char *chip)
+{
+    const kprof_device_ops *ops = kprof_engine.device;
+    const kprof_pm_setup setup = {.pass = device->pass,
+                                  .interval_ns = device->interval_ns,
+                                  .most_samples = count_most(device->interval_ns),
+                                  .buffer_bytes = (size_t)kprof_engine.process.config.timeline_buffer_bytes};
+    kprof_status status = ops->pm_sampling_open(device->device, chip, &device->sampling);
+    if (status != KPROF_OK)
+        return status;
+    status = ops->pm_sampling_enable(device->sampling);
+    if (status == KPROF_OK)
+        status = ops->pm_sampling_configure(device->sampling, &setup);
+    return status == KPROF_OK ? ops->pm_sampling_start(device->sampling) : status;
+}
+
+/* The program has a context on the device. */
+static void begin_device(const kprof_device *of)
+{
+    sampled_device *device = &the_utilization.devices[of->record.device];
+    const uint64_t wanted = kprof_engine.process.config.timeline_interval_ns;
+    if (device->pass || !of->metrics || of->metrics->timeline_count == 0 ||
+        of->metrics->timelines->metrics.count > MOST_METRICS)
+        return;
+    *device = (sampled_device){.pass = of->metrics->timelines,
+                               .device = of->record.device,
+                               .is_first = true,
+                               .interval_ns = wanted > 0 ? wanted : INTERVAL_NS,
+                               .most_joined = 1,
+                               .left = KPROF_UTILIZATION_SAMPLES};
+    const kprof_status status = start(device, of->metrics->chip);
+    if (status != KPROF_OK)
+        kprof_log(KPROF_LOG_WARNING, "GPU %u is not sampled over time, and the trace goes on without: %s",
+                  device->device, kprof_process_reason(status));
+    if (status != KPROF_OK && device->sampling)
+        stop(device);
+}
+
+static size_t take_contexts(void **out)
+{
+    pthread_mutex_lock(&contexts.mutex);
+    const size_t count = contexts.count;
+    memcpy(out, contexts.items, count * sizeof *out);
+    contexts.count = 0;
+    pthread_mutex_unlock(&contexts.mutex);
+    return count;
+}
+
+/* With the mutex held. */
+static void look_at_contexts(void)
+{
+    void *found[MOST_CONTEXTS];
+    const size_t count = take_contexts(found);
+    for (size_t i = 0; i < count; i++) {
+        uint32_t ordinal;
+        const bool entered = kprof_engine.device->target_enter_context(found[i]);
+        const kprof_device *device =
+            kprof_engine.device->target_current_device(&ordinal) == KPROF_OK ? kprof_devices_get(ordinal) : NULL;
+        if (device)
+            begin_device(device);
+        if (entered)
+            kprof_engine.device->target_leave_context();
+    }
+}
+
+/* With the mutex held; true: something is sampled. */
+static bool work(void)
+{
+    bool samples = false;
+    if (the_utilization.ended || !kprof_recording_runs())
+        return false;
+    look_at_contexts();
+    for (size_t i = 0; i < KPROF_MAX_DEVICES; i++) {
+        if (the_utilization.devices[i].sampling)
+            read_device(&the_utilization.devices[i]);
+        samples = samples || the_utilization.devices[i].sampling;
+    }
+    return samples;
+}
+
+static bool is_wanted(void)
+{
+    const kprof_config *config = &kprof_engine.process.config;
+    return config->only_records && config->traces && kprof_measures_timelines();
+}
+
+bool kprof_utilization_poll(void)
+{
+    if (!is_wanted() || pthread_mutex_lock(&the_utilization.mutex) != 0)
+        return false;
+    const bool samples = work();
+    pthread_mutex_unlock(&the_utilization.mutex);
+    return samples;
+}
+
+/* A signal handler may have interrupted whoever has the mutex. */
+void kprof_utilization_settle(void)
+{
+    (void)kprof_utilization_poll();
+}
+
+void kprof_utilization_end(void)
+{
+    if (!is_wanted() || pthread_mutex_lock(&the_utilization.mutex) != 0)
+        return;
+    for (size_t i = 0; i < KPROF_MAX_DEVICES; i++) {
+        sampled_device *device = &the_utilization.devices[i];
+        if (!device->sampling)
+            continue;
+        if (kprof_engine.device->pm_sampling_stop(device->sampling) == KPROF_OK)
+            read_device(device);
+        write_joined(device);
+        if (device->sampling)
+            stop(device);
+    }
+    the_utilization.ended = true;
+    pthread_mutex_unlock(&the_utilization.mutex);
+}
+
+void kprof_utilization_forget(void)
+{
+    pthread_mutex_init(&the_utilization.mutex, NULL);
+    pthread_mutex_init(&contexts.mutex, NULL);
+    memset(the_utilization.devices, 0, sizeof the_utilization.devices);
+    the_utilization.ended = false;
+    contexts.count = 0;
+}
+
+/* Nothing is sampled of a context that ends before anybody has looked at it, so look now. */
+static void enter(const kprof_call *call)
+{
+    if (call->kind == KPROF_CALL_STOP)
+        kprof_utilization_settle();
+    kprof_recording_hooks.enter(call);
+}
+
+static void leave(const kprof_call *call)
+{
+    kprof_recording_hooks.leave(call);
+}
+
+static void note_context(void *context)
+{
+    pthread_mutex_lock(&contexts.mutex);
+    if (contexts.count < MOST_CONTEXTS)
+        contexts.items[contexts.count++] = context;
+    pthread_mutex_unlock(&contexts.mutex);
+    kprof_idle_hurry();
+    kprof_recording_hooks.context_created(context);
+}
+
+const kprof_target_hooks kprof_utilization_hooks = {
+    .is_brief = true, .enter = enter, .leave = leave, .context_created = note_context};

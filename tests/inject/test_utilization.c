@@ -1,0 +1,347 @@
+/* Samples over the time of a program: which are written, what many of them become, and what happens where the device
+ * refuses. Readings are made up here, and what is written is kept. */
+#include "inject/utilization.h"
+
+#include "core/log.h"
+#include "inject/devices.h"
+#include "inject/engine.h"
+#include "inject/idle.h"
+#include "inject/process.h"
+#include "inject/recording.h"
+#include "inject/trace.h"
+
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#define INTERVAL  1000000
+#define START     INT64_C(1700000000000000000)
+#define MOST_KEPT (3 * KPROF_UTILIZATION_SAMPLES)
+
+static struct {
+    kprof_status enables, starts, reads;
+    unsigned opened, enabled, disabled, closed, warnings;
+    int64_t next;             /* the sample to be given; the first one has what was before */
+    size_t count, most;       /* to be given in all, and in one reading */
+    int64_t lost, lost_count; /* which samples CUPTI loses */
+    bool knows_nothing;       /* of the second metric */
+    uint64_t starts_ns[KPROF_PM_MOST_SAMPLES], ends_ns[KPROF_PM_MOST_SAMPLES];
+    double values[2 * KPROF_PM_MOST_SAMPLES];
+} gpu;
+
+static struct {
+    kprof_sample_activity items[MOST_KEPT]; /* of the first metric */
+    size_t count, unknown;                  /* unknown: of the second one */
+} written;
+
+static char *metrics[] = {"sm__cycles_active", "dram__bytes_read"};
+static kprof_chip_timeline pass = {.metrics = {metrics, 2, 2}};
+static kprof_chip_metrics chip = {.chip = "GH100", .timelines = &pass, .timeline_count = 1};
+static kprof_device devices[2] = {{.record = {.device = 0}, .metrics = &chip}, {.record = {.device = 1}}};
+static uint32_t current;
+
+/* In place of the engine's. */
+static atomic_bool runs = true;
+bool kprof_recording_runs(void)
+{
+    return atomic_load(&runs);
+}
+static void ignore_call(const kprof_call *call)
+{
+    (void)call;
+}
+static void ignore_context(void *context)
+{
+    (void)context;
+}
+const kprof_target_hooks kprof_recording_hooks = {
+    .enter = ignore_call, .leave = ignore_call, .context_created = ignore_context};
+void kprof_idle_hurry(void) {}
+const char *kprof_process_reason(kprof_status status)
+{
+    return kprof_status_message(status);
+}
+const kprof_device *kprof_devices_get(uint32_t ordinal)
+{
+    return &devices[ordinal];
+}
+void kprof_trace_take_sample(const kprof_sample_activity *sample, const char *metric)
+{
+    assert_int_equal(sample->device, 0);
+    if (strcmp(metric, metrics[0]) == 0)
+        written.items[written.count++] = *sample;
+    else
+        written.unknown += sample->value_millionths == -1;
+}
+
+static bool enter_context(void *context)
+{
+    current = (uint32_t)(uintptr_t)context - 1;
+    return true;
+}
+static void leave_context(void) {}
+static kprof_status current_device(uint32_t *out)
+{
+    *out = current;
+    return KPROF_OK;
+}
+static kprof_status sampling_open(uint32_t device, const char *name, kprof_pm_sampling **out)
+{
+    assert_int_equal(device, 0);
+    assert_string_equal(name, "GH100");
+    gpu.opened++;
+    *out = (kprof_pm_sampling *)&gpu;
+    return KPROF_OK;
+}
+static kprof_status sampling_enable(kprof_pm_sampling *sampling)
+{
+    (void)sampling;
+    gpu.enabled++;
+    return gpu.enables;
+}
+static kprof_status sampling_disable(kprof_pm_sampling *sampling)
+{
+    (void)sampling;
+    gpu.disabled++;
+    return KPROF_OK;
+}
+static kprof_status sampling_configure(kprof_pm_sampling *sampling, const kprof_pm_setup *setup)
+{
+    (void)sampling;
+    assert_int_equal(setup->interval_ns, INTERVAL);
+    assert_ptr_equal(setup->pass, &pass);
+    gpu.most = setup->most_samples;
+    return KPROF_OK;
+}
+static kprof_status sampling_start(kprof_pm_sampling *sampling)
+{
+    (void)sampling;
+    return gpu.starts;
+}
+static kprof_status sampling_stop(kprof_pm_sampling *sampling)
+{
+    (void)sampling;
+    return KPROF_OK;
+}
+static void sampling_close(kprof_pm_sampling *sampling)
+{
+    (void)sampling;
+    gpu.closed++;
+}
+/* Sample i has the value i % 100 for the first metric. */
+static kprof_status sampling_read(kprof_pm_sampling *sampling, kprof_pm_data *out)
+{
+    (void)sampling;
+    *out = (kprof_pm_data){.starts_ns = gpu.starts_ns, .ends_ns = gpu.ends_ns, .values = gpu.values};
+    for (; gpu.count > 0 && out->count < gpu.most; gpu.count--, gpu.next++) {
+        if (gpu.next >= gpu.lost && gpu.next < gpu.lost + gpu.lost_count)
+            continue;
+        gpu.starts_ns[out->count] = (uint64_t)(START + gpu.next * INTERVAL);
+        gpu.ends_ns[out->count] = gpu.starts_ns[out->count] + INTERVAL;
+        gpu.values[2 * out->count] = gpu.next < 0 ? 1e9 : (double)(gpu.next % 100);
+        gpu.values[2 * out->count++ + 1] = gpu.knows_nothing ? NAN : 50;
+    }
+    out->is_cut = gpu.count > 0;
+    return gpu.reads;
+}
+
+static const kprof_device_ops device = {.target_enter_context = enter_context,
+                                        .target_leave_context = leave_context,
+                                        .target_current_device = current_device,
+                                        .pm_sampling_open = sampling_open,
+                                        .pm_sampling_enable = sampling_enable,
+                                        .pm_sampling_disable = sampling_disable,
+                                        .pm_sampling_configure = sampling_configure,
+                                        .pm_sampling_start = sampling_start,
+                                        .pm_sampling_stop = sampling_stop,
+                                        .pm_sampling_read = sampling_read,
+                                        .pm_sampling_close = sampling_close};
+
+static void count_warnings(void *user, kprof_log_level level, const char *message)
+{
+    (void)user;
+    (void)message;
+    gpu.warnings += level == KPROF_LOG_WARNING;
+}
+
+static void give(size_t count)
+{
+    gpu.count += count;
+}
+
+static int begin(void **state)
+{
+    (void)state;
+    memset(&gpu, 0, sizeof gpu);
+    written.count = written.unknown = 0;
+    gpu.next = -1;
+    gpu.lost = INT64_MAX / 2;
+    atomic_store(&runs, true);
+    kprof_engine.device = &device;
+    kprof_engine.process.config = (kprof_config){.only_records = true, .traces = true, .chips = &chip, .chip_count = 1};
+    kprof_utilization_forget();
+    kprof_log_set_sink(count_warnings, NULL);
+    return 0;
+}
+
+static void see_context(uint32_t ordinal)
+{
+    kprof_utilization_hooks.context_created((void *)(uintptr_t)(ordinal + 1));
+}
+
+static void assert_sample(size_t i, int64_t from, int64_t to, double value)
+{
+    assert_int_equal(written.items[i].start_ns, START + from * INTERVAL);
+    assert_int_equal(written.items[i].end_ns, START + to * INTERVAL);
+    assert_int_equal(written.items[i].value_millionths, llround(value * 1e6));
+}
+
+static void each_sample_but_the_first_is_written(void **state)
+{
+    (void)state;
+    assert_false(kprof_utilization_poll()); /* no context, nothing to do */
+    see_context(1);                         /* whose chip has no counters */
+    assert_false(kprof_utilization_poll());
+    see_context(0);
+    see_context(0);
+    give(1);
+    assert_true(kprof_utilization_poll());
+    assert_int_equal(gpu.enabled, 1);
+    assert_int_equal(written.count, 0);
+    give(1500); /* in several readings */
+    assert_true(kprof_utilization_poll());
+    assert_int_equal(written.count, 1500);
+    for (size_t i = 0; i < 1500; i++)
+        assert_sample(i, (int64_t)i, (int64_t)i + 1, (double)(i % 100));
+    give(2);
+    kprof_utilization_end();
+    assert_int_equal(written.count, 1502);
+    assert_int_equal(gpu.disabled + gpu.closed, 2);
+    see_context(0);
+    assert_false(kprof_utilization_poll());
+    assert_int_equal(gpu.enabled, 1);
+    assert_int_equal(gpu.warnings, 0);
+}
+
+static void many_become_few(void **state)
+{
+    const size_t first = KPROF_UTILIZATION_SAMPLES, part = first / 2;
+    (void)state;
+    see_context(0);
+    give(1);
+    for (size_t i = 0; i < 4 * first; i += 4096) {
+        give(4096);
+        assert_true(kprof_utilization_poll());
+    }
+    /* The first ones as they are, as many again in pairs, and twice as many in fours. */
+    assert_int_equal(written.count, first + 2 * part);
+    assert_sample(first - 1, (int64_t)first - 1, (int64_t)first, (double)((first - 1) % 100));
+    assert_sample(first, (int64_t)first, (int64_t)first + 2, (double)(first % 100) + 0.5);
+    assert_sample(first + part, 2 * (int64_t)first, 2 * (int64_t)first + 4, (double)(2 * first % 100) + 1.5);
+    for (size_t i = 1; i < written.count; i++)
+        assert_int_equal(written.items[i].start_ns, written.items[i - 1].end_ns);
+    give(3); /* of eight */
+    kprof_utilization_end();
+    assert_int_equal(written.count, first + 2 * part + 1);
+    assert_sample(first + 2 * part, 4 * (int64_t)first, 4 * (int64_t)first + 3, (double)(4 * first % 100) + 1);
+}
+
+static void gaps_stay(void **state)
+{
+    (void)state;
+    gpu.lost = 10;
+    gpu.lost_count = 5;
+    gpu.knows_nothing = true;
+    see_context(0);
+    give(21);
+    assert_true(kprof_utilization_poll());
+    assert_int_equal(written.count, 15);
+    assert_int_equal(written.unknown, 15);
+    assert_sample(9, 9, 10, 9);
+    assert_sample(10, 15, 16, 15);
+}
+
+static void no_joined_sample_spans_a_gap(void **state)
+{
+    const int64_t first = KPROF_UTILIZATION_SAMPLES;
+    (void)state;
+    gpu.lost = first + 3;
+    gpu.lost_count = 5;
+    see_context(0);
+    for (int64_t i = 0; i < first; i += 4096) {
+        give(4096);
+        assert_true(kprof_utilization_poll());
+    }
+    give(11);
+    assert_true(kprof_utilization_poll());
+    assert_sample((size_t)first, first, first + 2, (double)(first % 100) + 0.5);
+    assert_sample((size_t)first + 1, first + 2, first + 3, (double)((first + 2) % 100));
+    assert_sample((size_t)first + 2, first + 8, first + 10, (double)((first + 8) % 100) + 0.5);
+}
+
+static void a_refusal_is_told_once(void **state)
+{
+    kprof_status *const faults[] = {&gpu.enables, &gpu.starts, &gpu.reads};
+    for (size_t i = 0; i < sizeof faults / sizeof *faults; i++) {
+        begin(state);
+        *faults[i] = KPROF_NO_PERMISSION;
+        see_context(0);
+        for (int k = 0; k < 3; k++) {
+            give(5);
+            assert_false(kprof_utilization_poll());
+        }
+        see_context(0);
+        assert_false(kprof_utilization_poll());
+        kprof_utilization_end();
+        assert_int_equal(gpu.warnings, 1);
+        assert_int_equal(gpu.enabled, 1);
+        assert_int_equal(gpu.closed, 1);
+        assert_int_equal(written.count, 0);
+    }
+}
+
+static void a_context_that_ends_is_looked_at(void **state)
+{
+    const kprof_call stop = {.kind = KPROF_CALL_STOP}, other = {.kind = KPROF_CALL_LAUNCH};
+    (void)state;
+    see_context(0);
+    give(5);
+    kprof_utilization_hooks.enter(&other);
+    assert_int_equal(gpu.enabled, 0);
+    kprof_utilization_hooks.enter(&stop);
+    assert_int_equal(written.count, 4);
+}
+
+static void nothing_is_sampled_without_a_trace(void **state)
+{
+    (void)state;
+    see_context(0);
+    atomic_store(&runs, false);
+    assert_false(kprof_utilization_poll());
+    atomic_store(&runs, true);
+    kprof_engine.process.config.only_records = false;
+    assert_false(kprof_utilization_poll());
+    kprof_engine.process.config.only_records = true;
+    kprof_utilization_forget(); /* in a forked child, whose parent has the context */
+    assert_false(kprof_utilization_poll());
+    assert_int_equal(gpu.opened, 0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup(each_sample_but_the_first_is_written, begin),
+        cmocka_unit_test_setup(many_become_few, begin),
+        cmocka_unit_test_setup(gaps_stay, begin),
+        cmocka_unit_test_setup(no_joined_sample_spans_a_gap, begin),
+        cmocka_unit_test_setup(a_refusal_is_told_once, begin),
+        cmocka_unit_test_setup(a_context_that_ends_is_looked_at, begin),
+        cmocka_unit_test_setup(nothing_is_sampled_without_a_trace, begin),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
