@@ -31,11 +31,10 @@ static kprof_status set_path(open_part *part, const kprof_options *options)
 
 kprof_status kprof_open_parts_begin(kprof_open_parts *open, const kprof_part *part, const kprof_options *options)
 {
-    open_part *grown = realloc(open->items, (open->count + 1) * sizeof *grown);
-    if (!grown)
+    open_part *added = KPROF_APPEND(open->items, open->count);
+    if (!added)
         return kprof_fail(KPROF_NO_MEMORY, "out of memory");
-    open->items = grown;
-    open_part *added = &grown[open->count++];
+    open->count++;
     *added = (open_part){.part = *part};
     return copy_pids(&part->pids, &added->part.pids) ? set_path(added, options)
                                                      : kprof_fail(KPROF_NO_MEMORY, "out of memory");

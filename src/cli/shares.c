@@ -16,12 +16,10 @@ static kprof_status take_throughput(const kprof_shares_wish *wish, const char *n
         status = kprof_host_breakdown(wish->host, name, &parts);
     kprof_metric_info_free(&info);
     *is_one = status == KPROF_OK && parts.count > 0;
-    kprof_throughput *throughputs =
-        *is_one ? realloc(out->throughputs, (out->throughput_count + 1) * sizeof *throughputs) : NULL;
-    char *copy = throughputs ? kprof_strdup(name) : NULL;
-    out->throughputs = throughputs ? throughputs : out->throughputs;
+    kprof_throughput *added = *is_one ? KPROF_APPEND(out->throughputs, out->throughput_count) : NULL;
+    char *copy = added ? kprof_strdup(name) : NULL;
     if (copy)
-        throughputs[out->throughput_count++] = (kprof_throughput){copy, parts};
+        out->throughputs[out->throughput_count++] = (kprof_throughput){copy, parts};
     else
         kprof_strlist_free(&parts);
     return *is_one && !copy ? kprof_fail(KPROF_NO_MEMORY, "out of memory") : status;
@@ -55,18 +53,11 @@ static kprof_status list_names(const kprof_shares_wish *wish, const kprof_plan *
     return status == KPROF_OK ? add_parts(shares, out) : status;
 }
 
-static kprof_plan *add_plan(kprof_shares *shares)
-{
-    kprof_plan *plans = realloc(shares->plans, (shares->count + 1) * sizeof *plans);
-    shares->plans = plans ? plans : shares->plans;
-    return plans ? &plans[shares->count] : NULL;
-}
-
 /* Plan a run with as many of the names as one pass has space for; `names` becomes what is left. */
 static kprof_status fill_run(const kprof_shares_wish *wish, uint32_t passes, kprof_strlist *names, kprof_shares *out)
 {
     const kprof_selection selection = {.metrics = *names, .limits.max_passes = passes};
-    kprof_plan *plan = add_plan(out);
+    kprof_plan *plan = KPROF_APPEND(out->plans, out->count);
     if (!plan)
         return kprof_fail(KPROF_NO_MEMORY, "out of memory");
     const kprof_log_receiver before = kprof_log_set_sink(kprof_log_discard, NULL);

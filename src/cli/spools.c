@@ -38,7 +38,7 @@ struct kprof_spools {
     kprof_report *report;
     kprof_progress *progress;
     spool **items;
-    size_t count, capacity;
+    size_t count;
     kprof_strlist messages;
     kprof_status failure, told;
     bool root_seen;
@@ -70,12 +70,10 @@ kprof_status kprof_spools_new(const kprof_session *session, kprof_report *report
 
 bool kprof_pids_add(kprof_pids *pids, long pid)
 {
-    long *grown = realloc(pids->items, (pids->count + 1) * sizeof *grown);
-    if (!grown)
-        return false;
-    pids->items = grown;
-    grown[pids->count++] = pid;
-    return true;
+    long *added = KPROF_APPEND(pids->items, pids->count);
+    if (added)
+        pids->items[pids->count++] = pid;
+    return added;
 }
 
 void kprof_spools_choose(kprof_spools *spools, const kprof_spools_choice *choice)
@@ -108,15 +106,7 @@ void kprof_spools_free(kprof_spools *spools)
 
 static kprof_status append_spool(kprof_spools *spools, spool *item)
 {
-    if (spools->count == spools->capacity) {
-        size_t capacity = spools->capacity ? 2 * spools->capacity : 8;
-        spool **items = realloc(spools->items, capacity * sizeof *items);
-        if (!items)
-            return kprof_fail(KPROF_NO_MEMORY, "out of memory");
-        spools->items = items;
-        spools->capacity = capacity;
-    }
-    if (!tsearch(item->name, &spools->names, compare_names))
+    if (!KPROF_APPEND(spools->items, spools->count) || !tsearch(item->name, &spools->names, compare_names))
         return kprof_fail(KPROF_NO_MEMORY, "out of memory");
     spools->items[spools->count++] = item;
     return KPROF_OK;

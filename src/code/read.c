@@ -16,7 +16,6 @@ typedef struct symbols {
     size_t names_size, section_names_size;
     kprof_strlist wanted; /* sorted */
     bool wants_all;
-    size_t capacity;          /* of functions */
     size_t instructions_left; /* until the limits */
     size_t name_bytes_left;
 } symbols;
@@ -112,15 +111,10 @@ static uint32_t read_control(const uint8_t *instruction)
 
 static kprof_status add_function(symbols *from, const kprof_code_function *described, kprof_code *out)
 {
-    if (out->function_count == from->capacity) {
-        size_t capacity = from->capacity ? from->capacity * 2 : 16;
-        kprof_code_function *functions = realloc(out->functions, capacity * sizeof *functions);
-        if (!functions)
-            return KPROF_NO_MEMORY;
-        out->functions = functions;
-        from->capacity = capacity;
-    }
-    kprof_code_function *function = &out->functions[out->function_count++];
+    kprof_code_function *function = KPROF_APPEND(out->functions, out->function_count);
+    if (!function)
+        return KPROF_NO_MEMORY;
+    out->function_count++;
     *function = *described;
     function->count = function->bytes / KPROF_CODE_INSTRUCTION_BYTES;
     function->mangled = kprof_strdup(described->mangled);

@@ -95,12 +95,11 @@ static kprof_status add_name(expression *e, part name, const char *text, const p
         return fail(e, text, "a range without a name; ranges that have none cannot be chosen");
     if (!e->is_regex && (is_word(name, '*') || is_word(name, '+')))
         return fail(e, text, "* and + stand between two ranges, as in A/*/B");
-    pattern *names = realloc(e->names, (e->count + 1) * sizeof *names);
-    if (!names)
+    pattern *added = KPROF_APPEND(e->names, e->count);
+    if (!added)
         return kprof_fail(KPROF_NO_MEMORY, "%s: out of memory", e->option);
-    e->names = names;
-    names[e->count] = *gap;
-    return make_pattern(e, name, text, &names[e->count++]);
+    *added = *gap;
+    return make_pattern(e, name, text, &e->names[e->count++]);
 }
 
 /* "A/B", "A/+/B", "A/" and the like. */

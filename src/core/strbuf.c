@@ -135,6 +135,21 @@ const char *kprof_strbuf_or_null(const kprof_strbuf *buf)
     return buf->length > 0 ? buf->data : NULL;
 }
 
+void *kprof_append(void **array, size_t count, size_t size)
+{
+    if ((count & (count - 1)) == 0) { /* full at every power of two */
+        void *grown = realloc(*array, (count ? count * 2 : 1) * size);
+        if (!grown) {
+            kprof_memory_note_lack();
+            return NULL;
+        }
+        *array = grown;
+    }
+    void *element = (char *)*array + count * size;
+    memset(element, 0, size);
+    return element;
+}
+
 bool kprof_strlist_add(kprof_strlist *list, const char *text)
 {
     if (list->count == list->capacity) {

@@ -1,5 +1,5 @@
-/* A growing byte buffer, and lists of strings. An allocation failure is remembered, not fatal: check `failed` once at
- * the end. */
+/* A growing byte buffer, growing arrays, and lists of strings. An allocation failure is remembered, not fatal: check
+ * `failed` once at the end. */
 #pragma once
 
 #include <stdbool.h>
@@ -41,6 +41,11 @@ char *kprof_strbuf_take(kprof_strbuf *buf);
 /* Its text so far, which is never NULL; with _or_null it is when empty. */
 const char *kprof_strbuf_text(const kprof_strbuf *buf);
 const char *kprof_strbuf_or_null(const kprof_strbuf *buf);
+
+/* Add an element, set to zero, behind the `count` of an array that has grown so from its first on; NULL when out of
+ * memory. The caller counts it. */
+#define KPROF_APPEND(array, count) kprof_append((void **)&(array), (count), sizeof *(array))
+void *kprof_append(void **array, size_t count, size_t size);
 
 /* An owned list of owned strings. */
 typedef struct kprof_strlist {

@@ -1,6 +1,7 @@
 /* A list in no order: programs have few allocations, since frameworks keep pools of their own. */
 #include "cupti/allocations.h"
 
+#include "core/strbuf.h"
 #include "cupti/driver.h"
 
 #include <pthread.h>
@@ -21,7 +22,7 @@ typedef struct allocation {
 static struct {
     pthread_mutex_t mutex;
     allocation *allocations; /* [count] */
-    size_t count, capacity;
+    size_t count;
     bool incomplete;
     atomic_bool doubtful; /* a context has ended, perhaps with memory that has none here */
     atomic_uint version;
@@ -33,17 +34,10 @@ static void add_locked(allocation added)
 {
     atomic_fetch_add(&list.version,
                      1); /* also if memory runs out: a caller that has listed all before must ask again */
-    if (list.count == list.capacity) {
-        size_t wanted = list.capacity ? 2 * list.capacity : 256;
-        allocation *grown = realloc(list.allocations, wanted * sizeof *list.allocations);
-        if (!grown) {
-            list.incomplete = true;
-            return;
-        }
-        list.allocations = grown;
-        list.capacity = wanted;
-    }
-    list.allocations[list.count++] = added;
+    if (KPROF_APPEND(list.allocations, list.count))
+        list.allocations[list.count++] = added;
+    else
+        list.incomplete = true;
 }
 
 static void add(allocation added)

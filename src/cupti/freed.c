@@ -3,6 +3,7 @@
 #include "cupti/freed.h"
 
 #include "core/config.h"
+#include "core/strbuf.h"
 #include "cupti/allocations.h"
 #include "cupti/redirect.h"
 
@@ -13,19 +14,6 @@
 
 /* Keep a quarter of free memory at most: the application may allocate more, and copies need space. */
 #define MOST_KEPT_SHARE 4
-
-static bool reserve(kprof_freed *freed)
-{
-    if (freed->count < freed->capacity)
-        return true;
-    size_t wanted = freed->capacity ? 2 * freed->capacity : 64;
-    CUdeviceptr *grown = realloc(freed->addresses, wanted * sizeof *grown);
-    if (!grown)
-        return false;
-    freed->addresses = grown;
-    freed->capacity = wanted;
-    return true;
-}
 
 static bool has_space(kprof_freed *freed, const kprof_driver_api *driver, size_t more_bytes)
 {
@@ -43,8 +31,8 @@ bool kprof_freed_keep(kprof_freed *freed, const void *context, CUdeviceptr *argu
     if (*argument == 0) /* which frees nothing */
         return true;
     size_t bytes = kprof_allocations_size(*argument, context);
-    if (bytes == 0 || kprof_driver_load(&driver) != KPROF_OK || !reserve(freed) || !has_space(freed, driver, bytes) ||
-        !kprof_redirect_works())
+    if (bytes == 0 || kprof_driver_load(&driver) != KPROF_OK || !KPROF_APPEND(freed->addresses, freed->count) ||
+        !has_space(freed, driver, bytes) || !kprof_redirect_works())
         return false;
     if (driver->cuMemAlloc_(&instead, bytes < MOST_INSTEAD_BYTES ? bytes : MOST_INSTEAD_BYTES) != CUDA_SUCCESS)
         return false;

@@ -8,7 +8,7 @@
 /* Starts as zeros. One of a context, for one thread at a time. */
 typedef struct kprof_freed {
     CUdeviceptr *addresses; /* [count], owned */
-    size_t count, capacity;
+    size_t count;
     size_t bytes, most_bytes; /* of all; most_bytes: 0 until known */
 } kprof_freed;
 

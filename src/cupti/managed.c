@@ -1,6 +1,7 @@
 /* Asks the system which pages the host has. */
 #include "cupti/managed.h"
 
+#include "core/strbuf.h"
 #include "cupti/mappings.h"
 #include "cupti/variables.h"
 
@@ -11,19 +12,13 @@
 
 typedef struct span_list {
     kprof_span *items; /* [count], owned */
-    size_t count, capacity;
+    size_t count;
 } span_list;
 
 static bool add(span_list *list, kprof_span span)
 {
-    if (list->count == list->capacity) {
-        size_t wanted = list->capacity ? 2 * list->capacity : 16;
-        kprof_span *grown = realloc(list->items, wanted * sizeof *grown);
-        if (!grown)
-            return false;
-        list->items = grown;
-        list->capacity = wanted;
-    }
+    if (!KPROF_APPEND(list->items, list->count))
+        return false;
     list->items[list->count++] = span;
     return true;
 }

@@ -4,6 +4,7 @@
 
 #include "core/log.h"
 #include "core/monotonic.h"
+#include "core/strbuf.h"
 #include "cupti/allocations.h"
 #include "cupti/arguments.h"
 #include "cupti/calls.h"
@@ -329,10 +330,8 @@ static bool copy_launch(kprof_operation *operation, const kprof_call *call)
 
 static bool add_touched(kprof_operation *operation, uint64_t address, size_t size_bytes)
 {
-    touched_memory *grown = realloc(operation->touched, (operation->touched_count + 1) * sizeof *grown);
-    if (!grown)
+    if (!KPROF_APPEND(operation->touched, operation->touched_count))
         return false;
-    operation->touched = grown;
     operation->touched[operation->touched_count++] = (touched_memory){address, size_bytes};
     return true;
 }

@@ -3,6 +3,7 @@
 #include "cupti/pools.h"
 
 #include "core/log.h"
+#include "core/strbuf.h"
 #include "cupti/driver.h"
 
 #include <pthread.h>
@@ -16,7 +17,7 @@ typedef struct held_pool {
 static struct {
     pthread_mutex_t mutex;
     held_pool *items; /* [count] */
-    size_t count, capacity;
+    size_t count;
 } held = {.mutex = PTHREAD_MUTEX_INITIALIZER};
 
 static bool read_pool(const kprof_driver_api *driver, CUdeviceptr address, held_pool *out)
@@ -41,19 +42,6 @@ bool kprof_pools_keep(CUdeviceptr address)
            found.threshold == UINT64_MAX;
 }
 
-static bool reserve_locked(void)
-{
-    if (held.count < held.capacity)
-        return true;
-    size_t wanted = held.capacity ? 2 * held.capacity : 8;
-    held_pool *grown = realloc(held.items, wanted * sizeof *grown);
-    if (!grown)
-        return false;
-    held.items = grown;
-    held.capacity = wanted;
-    return true;
-}
-
 bool kprof_pools_hold(CUdeviceptr address)
 {
     const kprof_driver_api *driver;
@@ -63,7 +51,7 @@ bool kprof_pools_hold(CUdeviceptr address)
     if (found.threshold == UINT64_MAX)
         return true;
     pthread_mutex_lock(&held.mutex);
-    bool holds = reserve_locked() && set_threshold(driver, found.pool, UINT64_MAX) == CUDA_SUCCESS;
+    bool holds = KPROF_APPEND(held.items, held.count) && set_threshold(driver, found.pool, UINT64_MAX) == CUDA_SUCCESS;
     if (holds)
         held.items[held.count++] = found;
     pthread_mutex_unlock(&held.mutex);

@@ -2,6 +2,7 @@
 #include "cupti/unseen.h"
 
 #include "core/monotonic.h"
+#include "core/strbuf.h"
 
 #include <dirent.h>
 #include <inttypes.h>
@@ -57,11 +58,9 @@ static bool can_run(long id)
 /* False when memory runs out. */
 static bool add(thread_list *list, long id, uint64_t ran_ns)
 {
-    running *grown = realloc(list->items, (list->count + 1) * sizeof *grown);
-    if (!grown)
+    if (!KPROF_APPEND(list->items, list->count))
         return false;
-    list->items = grown;
-    grown[list->count++] = (running){id, ran_ns};
+    list->items[list->count++] = (running){id, ran_ns};
     return true;
 }
 

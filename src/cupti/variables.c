@@ -2,6 +2,7 @@
 #include "cupti/variables.h"
 
 #include "core/log.h"
+#include "core/strbuf.h"
 #include "cupti/driver.h"
 #include "cupti/modules.h"
 
@@ -18,7 +19,7 @@ typedef struct placed {
 static struct {
     pthread_mutex_t mutex;
     kprof_variable *variables; /* [count] */
-    size_t count, capacity;
+    size_t count;
     bool incomplete;
     atomic_bool managed; /* the host reaches one */
     atomic_uint version;
@@ -32,19 +33,6 @@ static bool is_known(const kprof_variable *v)
             list.variables[i].address == v->address && list.variables[i].size_bytes == v->size_bytes)
             return true;
     return false;
-}
-
-static bool grow(void)
-{
-    if (list.count < list.capacity)
-        return true;
-    size_t wanted = list.capacity ? 2 * list.capacity : 64;
-    kprof_variable *grown = realloc(list.variables, wanted * sizeof *list.variables);
-    if (!grown)
-        return false;
-    list.variables = grown;
-    list.capacity = wanted;
-    return true;
 }
 
 /* Return the start of the allocation that the address is in, or the address itself if the driver does not tell. */
@@ -84,7 +72,7 @@ void kprof_variables_note(const void *context, const void *owner, uint64_t addre
         v.size_bytes = kprof_driver_measure_rest(driver, address);
     pthread_mutex_lock(&list.mutex);
     if (!is_known(&v)) {
-        if (grow())
+        if (KPROF_APPEND(list.variables, list.count))
             list.variables[list.count++] = v;
         else
             list.incomplete = true;

@@ -3,6 +3,7 @@
 
 #include "core/folder.h"
 #include "core/log.h"
+#include "core/strbuf.h"
 #include "inject/engine.h"
 #include "inject/process.h"
 
@@ -19,7 +20,7 @@
 /* The checksums that were told. */
 static struct {
     uint64_t *crcs; /* [count] */
-    size_t count, capacity;
+    size_t count;
     int next; /* number of a file */
 } told;
 
@@ -28,15 +29,8 @@ static bool note(uint64_t crc)
     for (size_t i = 0; i < told.count; i++)
         if (told.crcs[i] == crc)
             return false;
-    if (told.count == told.capacity) {
-        const size_t capacity = told.capacity ? 2 * told.capacity : 64;
-        uint64_t *grown = realloc(told.crcs, capacity * sizeof *grown);
-        if (!grown)
-            return true; /* it is told once more */
-        told.crcs = grown;
-        told.capacity = capacity;
-    }
-    told.crcs[told.count++] = crc;
+    if (KPROF_APPEND(told.crcs, told.count)) /* else it is told once more */
+        told.crcs[told.count++] = crc;
     return true;
 }
 

@@ -89,17 +89,13 @@ static const struct {
 
 static bool add_part(kprof_explanation *out, const char *text, size_t length)
 {
-    kprof_name_part *parts = realloc(out->parts, (out->part_count + 1) * sizeof *parts);
-    char *part = kprof_strndup(text, length);
-    out->parts = parts ? parts : out->parts;
-    if (!parts || !part) {
-        free(part);
+    char *part = KPROF_APPEND(out->parts, out->part_count) ? kprof_strndup(text, length) : NULL;
+    if (!part)
         return false;
-    }
     const char *meaning = NULL;
     for (size_t i = 0; i < sizeof meanings / sizeof *meanings && !meaning; i++)
         meaning = strcmp(meanings[i].part, part) == 0 ? meanings[i].meaning : NULL;
-    parts[out->part_count++] = (kprof_name_part){part, meaning};
+    out->parts[out->part_count++] = (kprof_name_part){part, meaning};
     return true;
 }
 
@@ -162,11 +158,10 @@ static void add_place(explainer *by, const kprof_section *section, const kprof_i
     const size_t index = kprof_catalog_find_section(by->catalog, section->id);
     kprof_explained_place place = {.section = by->catalog->sections[index].id, .label = kprof_strbuf_take(&label)};
     const bool is_whole = copy_text(&place.value, item->name) && copy_text(&place.help, item->help) && place.label;
-    kprof_explained_place *places = realloc(out->places, (out->place_count + 1) * sizeof *places);
-    out->places = places ? places : out->places;
-    by->is_complete = by->is_complete && is_whole && places && kprof_strlist_add_unique(&out->sections, place.section);
+    by->is_complete = by->is_complete && is_whole && KPROF_APPEND(out->places, out->place_count) &&
+                      kprof_strlist_add_unique(&out->sections, place.section);
     if (by->is_complete && !is_there(out, &place))
-        places[out->place_count++] = place;
+        out->places[out->place_count++] = place;
     else
         free_place(&place);
 }

@@ -100,13 +100,11 @@ static bool add_operand(parser *p, kprof_expr *expr, kprof_expr *operand)
 {
     if (!operand)
         return false;
-    kprof_expr **operands = realloc(expr->operands, (expr->count + 1) * sizeof(kprof_expr *));
-    if (!operands) {
+    if (!KPROF_APPEND(expr->operands, expr->count)) {
         kprof_expr_free(operand);
         (void)fail(p, no_memory);
         return false;
     }
-    expr->operands = operands;
     expr->operands[expr->count++] = operand;
     return true;
 }

@@ -288,11 +288,9 @@ static kprof_status add_computed(kprof_alias_meaning *meaning, kprof_plan *out)
         if (strcmp(out->computed[i].name, meaning->item.name) == 0)
             return KPROF_OK;
     }
-    kprof_item *items = realloc(out->computed, (out->computed_count + 1) * sizeof *items);
-    if (!items)
+    if (!KPROF_APPEND(out->computed, out->computed_count))
         return KPROF_NO_MEMORY;
-    out->computed = items;
-    items[out->computed_count++] = meaning->item;
+    out->computed[out->computed_count++] = meaning->item;
     meaning->item = (kprof_item){0};
     for (size_t i = 0; i < meaning->metrics.count && status == KPROF_OK; i++) {
         const char *name = meaning->metrics.items[i];

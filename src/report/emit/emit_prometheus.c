@@ -47,7 +47,7 @@ typedef struct prometheus_emitter {
     size_t metric_count;
     kprof_names metric_numbers;
     numbers *of_metrics;
-    size_t count, capacity;
+    size_t count;
 } prometheus_emitter;
 
 static prometheus_emitter *of(kprof_emitter *emitter)
@@ -136,19 +136,6 @@ static size_t number_of_metric(prometheus_emitter *all, char *labels)
     return all->metric_count++;
 }
 
-static numbers *add_numbers(prometheus_emitter *all)
-{
-    if (all->count == all->capacity) {
-        size_t capacity = all->capacity ? 2 * all->capacity : 1024;
-        numbers *grown = reallocarray(all->of_metrics, capacity, sizeof *grown);
-        if (!grown)
-            return NULL;
-        all->of_metrics = grown;
-        all->capacity = capacity;
-    }
-    return &all->of_metrics[all->count++];
-}
-
 static void prometheus_row(kprof_emitter *emitter, const kprof_emit_record *row)
 {
     prometheus_emitter *all = of(emitter);
@@ -157,12 +144,13 @@ static void prometheus_row(kprof_emitter *emitter, const kprof_emit_record *row)
         return;
     put_labels(&labels, row, metric_labels, sizeof metric_labels / sizeof *metric_labels);
     char *text = kprof_strbuf_take(&labels);
-    numbers *own = text ? add_numbers(all) : NULL;
+    numbers *own = text ? KPROF_APPEND(all->of_metrics, all->count) : NULL;
     if (!own) {
         free(text);
         emitter->status = KPROF_NO_MEMORY;
         return;
     }
+    all->count++;
     own->kernel = all->kernel_count - 1;
     own->metric = number_of_metric(all, text);
     read_gauges(row, metric_gauges, METRIC_GAUGES, own->values);

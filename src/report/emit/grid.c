@@ -30,19 +30,6 @@ kprof_grid kprof_grid_make(const char *kinds)
     return grid;
 }
 
-static bool reserve(kprof_grid *grid)
-{
-    if (grid->cell_count < grid->capacity)
-        return true;
-    size_t capacity = grid->capacity ? grid->capacity * 2 : 64;
-    kprof_grid_cell *grown = realloc(grid->cells, capacity * sizeof *grown);
-    if (!grown)
-        return false;
-    grid->cells = grown;
-    grid->capacity = capacity;
-    return true;
-}
-
 static size_t add_text(kprof_grid *grid, const char *text)
 {
     size_t start = grid->texts.length;
@@ -54,11 +41,12 @@ void kprof_grid_add(kprof_grid *grid, const char *text, const char *unit)
 {
     kprof_grid_cell cell = {.text = add_text(grid, text)};
     cell.unit = *unit ? add_text(grid, unit) : cell.text + strlen(text);
-    if (grid->texts.failed || !reserve(grid)) {
-        grid->failed = true;
+    kprof_grid_cell *added = KPROF_APPEND(grid->cells, grid->cell_count);
+    grid->failed = grid->failed || grid->texts.failed || !added;
+    if (grid->failed)
         return;
-    }
-    grid->cells[grid->cell_count++] = cell;
+    *added = cell;
+    grid->cell_count++;
 }
 
 void kprof_grid_miss(kprof_grid *grid)
@@ -75,15 +63,13 @@ void kprof_grid_mark(kprof_grid *grid)
 
 void kprof_grid_note(kprof_grid *grid, const char *label, const char *text)
 {
-    struct kprof_grid_note_text *grown = realloc(grid->notes, (grid->note_count + 1) * sizeof *grown);
-    grid->notes = grown ? grown : grid->notes;
-    char *copy = kprof_strdup(text);
-    if (!grown || !copy) {
-        free(copy);
-        grid->failed = true;
+    struct kprof_grid_note_text *added = KPROF_APPEND(grid->notes, grid->note_count);
+    char *copy = added ? kprof_strdup(text) : NULL;
+    grid->failed = grid->failed || !copy;
+    if (!copy)
         return;
-    }
-    grid->notes[grid->note_count++] = (struct kprof_grid_note_text){grid->cell_count, label, copy};
+    *added = (struct kprof_grid_note_text){grid->cell_count, label, copy};
+    grid->note_count++;
 }
 
 static void clear(kprof_grid *grid)
@@ -102,7 +88,6 @@ void kprof_grid_free(kprof_grid *grid)
     free(grid->notes);
     grid->cells = NULL;
     grid->notes = NULL;
-    grid->capacity = 0;
 }
 
 /* Does a byte begin a code point? */

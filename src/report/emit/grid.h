@@ -29,7 +29,7 @@ typedef struct kprof_grid {
     bool is_number[KPROF_GRID_COLUMNS_MAX];      /* aligned right, with a unit */
     const char *headers[KPROF_GRID_COLUMNS_MAX]; /* borrowed; all NULL: no header line */
     kprof_grid_cell *cells;                      /* [cell_count], row by row */
-    size_t cell_count, capacity;
+    size_t cell_count;
     struct kprof_grid_note_text *notes; /* [note_count] */
     size_t note_count;
     kprof_strbuf texts; /* of all cells, each ended by a NUL */

@@ -73,24 +73,14 @@ static void add_column(builder *build, kprof_emit_metric *metric)
     if (metric->column != KPROF_NAMES_NONE)
         return;
     metric->column = view->column_count;
-    if (!kprof_names_add(&build->columns, metric->name, metric->column)) {
+    kprof_emit_metric *added = KPROF_APPEND(view->columns, view->column_count);
+    if (!added || !KPROF_APPEND(build->places, view->column_count) ||
+        !kprof_names_add(&build->columns, metric->name, metric->column)) {
         build->failed = true;
         return;
     }
-    if ((view->column_count & (view->column_count - 1)) == 0) { /* full at every power of two */
-        size_t capacity = view->column_count ? view->column_count * 2 : 1;
-        kprof_emit_metric *grown = realloc(view->columns, capacity * sizeof *grown);
-        view->columns = grown ? grown : view->columns;
-        shown_place *places = realloc(build->places, capacity * sizeof *places);
-        build->places = places ? places : build->places;
-        if (!grown || !places) {
-            build->failed = true;
-            return;
-        }
-    }
-    build->places[view->column_count] = (shown_place){0};
-    view->columns[view->column_count] = *metric;
-    view->columns[view->column_count++].column = metric->column;
+    *added = *metric;
+    view->column_count++;
 }
 
 static kprof_emit_metric *add_metric(builder *build, const char *name, const char *label, const char *unit)

@@ -87,13 +87,12 @@ static kprof_status add_item(kprof_report *report, kprof_derived *derived, const
     kprof_status status = request_launch_metrics(report, item);
     if (status != KPROF_OK || !item->name || !item->expression)
         return status;
-    derived_item *grown = realloc(derived->items, (derived->item_count + 1) * sizeof *grown);
-    if (!grown)
-        return kprof_fail(KPROF_NO_MEMORY, "%s: out of memory", report->path);
-    derived->items = grown;
+    derived_item *added = KPROF_APPEND(derived->items, derived->item_count);
+    if (!added)
+        return kprof_store_no_memory(report);
     kprof_model_metric row = {item->name, or_empty(item->unit), item->help ? item->help : or_empty(item->label),
                               "derived"};
-    derived_item *added = &grown[derived->item_count++];
+    derived->item_count++;
     added->item = item;
     return kprof_store_metric(report, &row, &added->metric);
 }
@@ -112,11 +111,10 @@ static kprof_status add_point_metric(kprof_report *report, const derived_point *
 
 static kprof_status add_point(kprof_report *report, kprof_derived *derived, const derived_point *point)
 {
-    derived_point *grown = realloc(derived->points, (derived->point_count + 1) * sizeof *grown);
-    if (!grown)
-        return kprof_fail(KPROF_NO_MEMORY, "%s: out of memory", report->path);
-    derived->points = grown;
-    derived_point *added = &grown[derived->point_count++];
+    derived_point *added = KPROF_APPEND(derived->points, derived->point_count);
+    if (!added)
+        return kprof_store_no_memory(report);
+    derived->point_count++;
     *added = *point;
     kprof_status status = add_point_metric(report, point, "intensity", &added->intensity);
     return status == KPROF_OK ? add_point_metric(report, point, "pct_of_roof", &added->pct) : status;
@@ -162,7 +160,7 @@ kprof_status kprof_derived_add(kprof_report *report, const char *chip, kprof_sec
     if (!derived || !derived->chip) {
         free(derived);
         free_sections(sections, count);
-        return kprof_fail(KPROF_NO_MEMORY, "%s: out of memory", report->path);
+        return kprof_store_no_memory(report);
     }
     derived->sections = sections;
     derived->section_count = count;

@@ -37,7 +37,7 @@ static kprof_status add_section(kprof_report *report, const char *chip, const kp
 {
     char *json = kprof_section_to_json(section);
     if (!json)
-        return kprof_fail(KPROF_NO_MEMORY, "%s: out of memory", report->path);
+        return kprof_store_no_memory(report);
     kprof_status status =
         kprof_store_write(report, KPROF_SQL_ADD_SECTION, "ssss", chip, section->id, section->name, json);
     free(json);
@@ -49,15 +49,14 @@ static kprof_status add_derived(kprof_report *report, const kprof_plan *plan, co
 {
     kprof_section *sections = calloc(plan->section_count + 1, sizeof *sections);
     if (!sections)
-        return kprof_fail(KPROF_NO_MEMORY, "%s: out of memory", report->path);
+        return kprof_store_no_memory(report);
     kprof_status status = KPROF_OK;
     size_t count = 0;
     const size_t all = plan->section_count + (shown->item_count > 0);
     while (count < all && status == KPROF_OK) {
         /* The report keeps a copy for its derived values, made the way a reader will make it. */
         char *json = kprof_section_to_json(count < plan->section_count ? &plan->sections[count] : shown);
-        status = json ? kprof_section_from_json(report->path, json, &sections[count])
-                      : kprof_fail(KPROF_NO_MEMORY, "%s: out of memory", report->path);
+        status = json ? kprof_section_from_json(report->path, json, &sections[count]) : kprof_store_no_memory(report);
         free(json);
         if (status == KPROF_OK)
             count++;
@@ -77,7 +76,7 @@ static kprof_status add_shown(kprof_report *report, const kprof_plan *plan)
     const size_t plain = plan->shown.count;
     kprof_item *items = calloc(plain + plan->computed_count + 1, sizeof *items);
     if (!items)
-        return kprof_fail(KPROF_NO_MEMORY, "%s: out of memory", report->path);
+        return kprof_store_no_memory(report);
     kprof_status status = KPROF_OK;
     for (size_t i = 0; i < plain && status == KPROF_OK; i++) {
         items[i].name = items[i].label = plan->shown.items[i];

@@ -267,16 +267,3 @@ kprof_status kprof_store_check_pages(kprof_report *report)
                        "%s: the report is damaged: its pages do not fit together" KPROF_DAMAGED_ADVICE, report->path);
     return status;
 }
-
-void *kprof_append(void **array, size_t count, size_t size)
-{
-    if ((count & (count - 1)) == 0) { /* full at every power of two */
-        void *grown = realloc(*array, (count ? count * 2 : 1) * size);
-        if (!grown)
-            return NULL;
-        *array = grown;
-    }
-    void *element = (char *)*array + count * size;
-    memset(element, 0, size);
-    return element;
-}

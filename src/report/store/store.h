@@ -189,10 +189,6 @@ kprof_status kprof_store_release(kprof_report *report, bool keep) KPROF_MUST_CHE
 /* Run one-off SQL. */
 kprof_status kprof_store_exec(kprof_report *report, const char *sql) KPROF_MUST_CHECK;
 
-/* Add an element, set to zero, at the end of an array; NULL when out of memory. */
-#define KPROF_APPEND(array, count) kprof_append((void **)&(array), (count), sizeof *(array))
-void *kprof_append(void **array, size_t count, size_t size);
-
 /* Load the plans that kprof_report_add_plan has stored in a report that is opened again for writing, so that it can
  * take records. */
 kprof_status kprof_report_load_plans(kprof_report *report) KPROF_MUST_CHECK;
