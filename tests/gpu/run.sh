@@ -5,7 +5,7 @@
 #
 # Without a PART: validate, behave and graphs. Parts: build, validate, values, behave, graphs, exact, bench,
 # frameworks, multiplex, findings, pairs, nvtx, ncu_lines, source, source_ncu, pm_sampling, stacks, control, trace,
-# trace_torch, application, waits, census, facts; their arguments are those of the script of that name.
+# trace_torch, utilization, application, waits, census, facts; their arguments are those of the script of that name.
 # `validate` compares values with ncu's, `values` those of batches with those of launches repeated alone; `graphs`
 # measures a CUDA graph kernel by kernel and as one launch; `exact` runs the programs of exact/, each a kind of memory,
 # launch or ending that replay must not disturb, plain and under every mode, and compares; `frameworks` runs programs
@@ -18,6 +18,7 @@
 # of a program of PyTorch; `control` times a training loop under kprof that is not armed, and measures a step of it;
 # `trace` traces programs with known gaps, copies and overlaps; `trace_torch` compares traces of programs of PyTorch
 # with torch.profiler's, and tells what tracing costs; `application` compares application replay with repeated launches.
+# `utilization` samples programs whose use of the GPU over time is known, and tells what that costs.
 # `census` measures the kernels with most time of a program of PyTorch in the run that counts all.
 # `waits` runs programs whose GPU waits for the host, another stream or another process, and some that end without a
 # word.
@@ -88,7 +89,7 @@ part() {
     facts) facts ;;
     validate | values | behave | graphs | exact | bench | frameworks | multiplex | findings | pairs | nvtx | \
       ncu_lines | source | source_ncu | pm_sampling | stacks | control | trace | \
-      trace_torch | application | waits | census)
+      trace_torch | utilization | application | waits | census)
       python3 "$here/$name.py" "$@" || status=$? ;;
     *) echo "run.sh: unknown part $name" >&2; status=2 ;;
   esac

@@ -1,0 +1,101 @@
+// Programs whose use of the GPU over time is known: tests/gpu/utilization.py holds samples to it.
+//
+// Usage: utilization pulses | copies | busy | launches
+//   pulses    60 times all SMs are busy for 50 ms and idle for 50 ms, in NVTX ranges "on" and "off"
+//   copies    40 copies of 256 MiB from and to pinned memory
+//   busy      100,000 kernels of 20 us; prints the seconds that they take
+//   launches  300,000 kernels that do nothing, likewise
+#include "check.h"
+
+#include <chrono>
+#include <nvtx3/nvToolsExt.h>
+#include <thread>
+
+static const unsigned PULSES = 60, PULSE_MS = 50, COPIES = 40;
+static const size_t COPY_BYTES = (size_t)256 << 20;
+
+// Run for so many nanoseconds of the GPU's clock.
+__global__ void spin(unsigned long long ns)
+{
+    unsigned long long start, now;
+    asm volatile("mov.u64 %0, %globaltimer;" : "=l"(start));
+    do
+        asm volatile("mov.u64 %0, %globaltimer;" : "=l"(now));
+    while (now - start < ns);
+}
+
+__global__ void nothing() {}
+
+static void sleep_ms(unsigned ms)
+{
+    std::this_thread::sleep_for(std::chrono::milliseconds(ms));
+}
+
+static void run_pulses(unsigned sms)
+{
+    for (unsigned i = 0; i < PULSES; i++) {
+        nvtxRangePushA("on");
+        spin<<<2 * sms, 32>>>(1000000ull * PULSE_MS);
+        CHECK(cudaGetLastError());
+        CHECK(cudaDeviceSynchronize());
+        nvtxRangePop();
+        nvtxRangePushA("off");
+        sleep_ms(PULSE_MS);
+        nvtxRangePop();
+    }
+    printf("kernels %u\n", PULSES);
+}
+
+static void run_copies(unsigned sms)
+{
+    void *pinned, *device;
+    CHECK(cudaMallocHost(&pinned, COPY_BYTES));
+    CHECK(cudaMalloc(&device, COPY_BYTES));
+    spin<<<sms, 32>>>(1000000000ull); // until samples run
+    CHECK(cudaGetLastError());
+    CHECK(cudaDeviceSynchronize());
+    for (unsigned i = 0; i < COPIES; i++)
+        CHECK(cudaMemcpy(device, pinned, COPY_BYTES, cudaMemcpyHostToDevice));
+    for (unsigned i = 0; i < COPIES; i++)
+        CHECK(cudaMemcpy(pinned, device, COPY_BYTES, cudaMemcpyDeviceToHost));
+    printf("bytes %.0f\n", (double)COPY_BYTES * COPIES);
+    CHECK(cudaFreeHost(pinned));
+    CHECK(cudaFree(device));
+}
+
+// Time launches, after a second in which samples begin.
+static void run_launches(unsigned count, unsigned blocks, unsigned long long ns)
+{
+    spin<<<blocks, 32>>>(1000000000ull);
+    CHECK(cudaGetLastError());
+    CHECK(cudaDeviceSynchronize());
+    const auto begin = std::chrono::steady_clock::now();
+    for (unsigned i = 0; i < count; i++)
+        if (ns > 0)
+            spin<<<blocks, 32>>>(ns);
+        else
+            nothing<<<1, 1>>>();
+    CHECK(cudaGetLastError());
+    CHECK(cudaDeviceSynchronize());
+    printf("seconds %.4f\n", std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count());
+}
+
+int main(int argc, char **argv)
+{
+    const char *what = argc > 1 ? argv[1] : "";
+    int sms = 0;
+    CHECK(cudaFree(0));
+    CHECK(cudaDeviceGetAttribute(&sms, cudaDevAttrMultiProcessorCount, 0));
+    if (strcmp(what, "pulses") == 0)
+        run_pulses(sms);
+    else if (strcmp(what, "copies") == 0)
+        run_copies(sms);
+    else if (strcmp(what, "busy") == 0)
+        run_launches(100000, sms, 20000);
+    else if (strcmp(what, "launches") == 0)
+        run_launches(300000, 1, 0);
+    else
+        return 2;
+    sleep_ms(300); // what follows is no work
+    return 0;
+}

@@ -1,0 +1,55 @@
+#!/usr/bin/env python3
+"""What utilization.py makes of samples, without a GPU: those of pulses as they are, late, and of another height."""
+import types
+import unittest
+
+import utilization
+
+MS = utilization.MS
+START = 1700000000 * 1000 * MS
+
+
+def made_run(late_ns=0, height=100, lost=()):
+    kernels = [(START + i * 100 * MS, START + (i * 100 + 50) * MS) for i in range(20)]
+    rows = []
+    for i in range(200, 2100):
+        if i not in lost:
+            begin = START + i * MS
+            value = utilization.overlap(kernels, begin - late_ns, begin - late_ns + MS) / MS * height
+            rows.append({"Start (ns)": begin, "Duration (ns)": MS, "Metric": utilization.BUSY, "Value": value})
+    steps = [{"Range": name, "Metric": utilization.BUSY, "Mean": mean} for name, mean in ((":on", 99), (":off", 1))]
+    run = types.SimpleNamespace(kernels=kernels, known={"kernels": 20.0}, first_call=START,
+                                tables={"pm_sampling_trace": rows, "pm_sampling_steps": steps,
+                                        "pm_sampling_sum": [{"Gaps": 1 if lost else 0}]})
+    run.of = lambda metric: utilization.Samples.of(run, metric)
+    return run
+
+
+class Judgement(unittest.TestCase):
+    def off(self, run):
+        return [what for what, told, lowest, highest in utilization.checks_pulses(run) if not lowest <= told <= highest]
+
+    def test_pulses(self):
+        self.assertEqual(self.off(made_run()), [])
+        self.assertEqual(self.off(made_run(lost=range(1000, 1010))), [])
+        self.assertEqual(self.off(made_run(lost=range(1000, 1250))), ["samples, of those that fit into the time (%)"])
+        self.assertEqual(self.off(made_run(height=80)), [
+            "SMs busy, mean of that time (%)", "samples that say busy for idle, or idle for busy (%)",
+            "clock of samples, later than that of kernels (us)"])
+
+    def test_another_clock(self):
+        self.assertAlmostEqual(utilization.offset_us(made_run(late_ns=400000).of(utilization.BUSY),
+                                                     made_run().kernels), 400, 3)
+        self.assertIn("clock of samples, later than that of kernels (us)", self.off(made_run(late_ns=3 * MS)))
+
+    def test_nothing(self):
+        run = made_run()
+        run.tables["pm_sampling_trace"] = []
+        self.assertEqual(self.off(run), ["samples"])
+
+    def test_cost(self):
+        figures = list(utilization.checks_cost("busy", {"alone": 2.0, "traced": 2.2, "sampled": 2.4}))
+        self.assertEqual([told > highest for _, told, _, highest in figures], [False, False, True])
+
+
+unittest.main()

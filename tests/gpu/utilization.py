@@ -1,0 +1,179 @@
+#!/usr/bin/env python3
+"""Samples programs whose use of the GPU over time is known (programs/utilization.cu) with kprof trace --pm-sampling:
+busy and idle parts must be where the trace has kernels, the mean be the kernels' share of the time, and bytes over PCIe
+those that were copied. Then times launches alone, traced and sampled. Prints Markdown, also to a file; exits 1 when a
+figure is off.
+
+    utilization.py [--output FILE] [--rounds N]
+"""
+import argparse
+import json
+import sqlite3
+import statistics
+import sys
+import tempfile
+
+import harness
+
+MS = 1000000
+BUSY = "SMs Busy"
+INF = float("inf")
+
+
+class Samples:
+    """The samples of a report, and its kernels."""
+
+    def __init__(self, base, case):
+        words = [harness.programs() / "utilization", case]
+        result = harness.run([harness.kprof(), "trace", "--pm-sampling", "-f", "-o", base, *words], limit=300)
+        if result.status != 0:
+            raise harness.Failure(f"traced, {case} ends with {result.status}: {harness.last_lines(result.stderr)}")
+        self.messages = result.stderr
+        self.known = {name: float(number) for name, number in (line.split() for line in result.stdout.splitlines())}
+        stats = harness.run([harness.kprof(), "stats", harness.report_path(base), "--report",
+                             "pm_sampling_sum,pm_sampling_steps,pm_sampling_trace", "--json"])
+        if stats.status != 0:
+            raise harness.Failure(f"kprof stats: {harness.last_lines(stats.stderr)}")
+        self.tables = json.loads(stats.stdout)
+        with sqlite3.connect(f"file:{harness.report_path(base)}?mode=ro", uri=True) as database:
+            self.kernels = database.execute("SELECT start_ns, end_ns FROM trace_kernel ORDER BY 1").fetchall()
+            self.first_call = database.execute("SELECT min(start_ns) FROM trace_call").fetchone()[0]
+
+    def of(self, metric):
+        return [(row["Start (ns)"], row["Start (ns)"] + row["Duration (ns)"], row["Value"])
+                for row in self.tables["pm_sampling_trace"] if row["Metric"] == metric and row["Value"] is not None]
+
+
+def overlap(kernels, start, end):
+    return sum(max(0, min(b, end) - max(a, start)) for a, b in kernels)
+
+
+def mean(samples, start, end):
+    """Of samples, in a time."""
+    parts = [(min(b, end) - max(a, start), value) for a, b, value in samples if a < end and b > start]
+    return sum(ns * value for ns, value in parts) / max(1, sum(ns for ns, _ in parts))
+
+
+def away(samples, kernels, margin=MS):
+    """The share of samples, in per cent, that say the wrong thing: of those that lie within a kernel, and of those that
+    lie outside of all, by a margin."""
+    wrong = counted = 0
+    for start, end, value in samples:
+        inside = any(a + margin <= start and end <= b - margin for a, b in kernels)
+        outside = overlap(kernels, start - margin, end + margin) == 0
+        counted += inside or outside
+        wrong += inside and value < 95 or outside and value > 5
+    return 100 * wrong / max(1, counted)
+
+
+def offset_us(samples, kernels):
+    """How much later than the trace's clock that of samples is: where a kernel begins, by both, the median."""
+    found = []
+    for begin, _ in kernels:
+        near = [(a, b, value) for a, b, value in samples if begin - 5 * MS <= a and b <= begin + 5 * MS]
+        if len(near) >= 8:
+            idle = sum((b - a) * (1 - value / 100) for a, b, value in near)
+            found.append((near[0][0] - begin + idle) / 1e3)
+    return statistics.median(found) if found else INF
+
+
+def checks_pulses(run):
+    """(what, told, lowest, highest) of each figure."""
+    samples = run.of(BUSY)
+    if not samples:
+        yield "samples", 0, 1, INF
+        return
+    first, last = samples[0][0], samples[-1][1]
+    kernels = [kernel for kernel in run.kernels if kernel[1] > first]
+    end = min(last, kernels[-1][1] + 50 * MS)
+    share = 100 * overlap(kernels, first, end) / (end - first)
+    yield "kernels while samples ran", len(kernels), run.known["kernels"] - 12, run.known["kernels"]
+    yield "from the first call to the first sample (ms)", (first - run.first_call) / MS, 0, 1000
+    sampled_pct = 100 * sum(b - a for a, b, _ in samples) / (last - first)
+    yield "samples, of those that fit into the time (%)", sampled_pct, 98, 100.1
+    yield "gaps", max(row["Gaps"] for row in run.tables["pm_sampling_sum"]), 0, 2
+    yield "longest sample (ns)", max(b - a for a, b, _ in samples), 0.9 * MS, 1.1 * MS
+    yield "kernels' share of the time (%)", share, 40, 60
+    yield "SMs busy, mean of that time (%)", mean(samples, first, end), 0.95 * share, 1.05 * share
+    yield "samples that say busy for idle, or idle for busy (%)", away(samples, kernels), 0, 1
+    yield "clock of samples, later than that of kernels (us)", offset_us(samples, kernels), -500, 500
+    steps = {(row["Range"], row["Metric"]): row["Mean"] for row in run.tables["pm_sampling_steps"]}
+    yield "SMs busy in ranges \"on\" (%)", steps.get((":on", BUSY), -1), 95, 100.5
+    yield "SMs busy in ranges \"off\" (%)", steps.get((":off", BUSY), INF), 0, 5
+
+
+def checks_copies(run):
+    for metric in ("PCIe Read", "PCIe Write"):
+        got = sum((b - a) * value for a, b, value in run.of(metric))
+        yield f"{metric} (GB)", got / 1e9, run.known["bytes"] / 1e9, 1.3 * run.known["bytes"] / 1e9
+    for metric in ("DRAM Read", "DRAM Write"):
+        yield f"{metric}, most (%)", max((value for _, _, value in run.of(metric)), default=-1), 0.3, 100
+
+
+def seconds(case, base, rounds):
+    """The program's own seconds for its launches: alone, traced, and sampled, the least of each."""
+    words = [harness.programs() / "utilization", case]
+    runs = {"alone": words}
+    for name, option in (("traced", []), ("sampled", ["--pm-sampling"])):
+        runs[name] = [harness.kprof(), "trace", *option, "-f", "-o", base, *words]
+    least = dict.fromkeys(runs, INF)
+    for _ in range(rounds):
+        for name, line in runs.items():
+            result = harness.run(line, limit=300)
+            if result.status != 0:
+                raise harness.Failure(f"{case}, {name}: status {result.status}: {harness.last_lines(result.stderr)}")
+            least[name] = min(least[name], float(result.stdout.split()[1]))
+    return least
+
+
+def checks_cost(case, least):
+    yield f"{case}: seconds alone", least["alone"], 0, INF
+    yield f"{case}: traced, times as long", least["traced"] / least["alone"], 0, INF
+    yield f"{case}: sampled, too, times as long as traced", least["sampled"] / least["traced"], 0, 1.05
+
+
+def judge(figures, rows, failures):
+    for what, told, lowest, highest in figures:
+        good = lowest <= told <= highest
+        rows.append((what, told, lowest, highest, "good" if good else "**off**"))
+        if not good:
+            failures.append(f"{what} is {told:g}")
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--output", help="Markdown file (utilization.md among the results)")
+    parser.add_argument("--rounds", type=int, default=3, help="how often launches are timed (3)")
+    options = parser.parse_args()
+    if not harness.have_gpu():
+        print("utilization.py: no GPU: skipped", file=sys.stderr)
+        return harness.SKIPPED
+    rows, failures, shown = [], [], []
+    with tempfile.TemporaryDirectory(prefix="kprof-utilization-") as folder:
+        for case, checks in (("pulses", checks_pulses), ("copies", checks_copies)):
+            try:
+                run = Samples(f"{folder}/{case}", case)
+                shown += [(case, *(row[key] for key in ("Metric", "Unit", "Mean", "Min", "Max", "Samples", "Gaps",
+                                                        "Over Time"))) for row in run.tables["pm_sampling_sum"]]
+                judge(checks(run), rows, failures)
+            except harness.Failure as failure:
+                failures.append(f"{case}: {failure}")
+        for case in ("busy", "launches"):
+            try:
+                judge(checks_cost(case, seconds(case, f"{folder}/{case}", options.rounds)), rows, failures)
+            except harness.Failure as failure:
+                failures.append(f"{case}: {failure}")
+    document = harness.Document(options.output or harness.results_folder() / "utilization.md")
+    document.add("# Samples over the time of programs whose use of the GPU is known\n")
+    document.add(harness.table(["", ""], harness.facts("tests/gpu/utilization.py " + " ".join(sys.argv[1:]))))
+    document.add(harness.table(["figure", "told", "lowest", "highest", ""], rows))
+    document.add(harness.table(["program", "metric", "unit", "mean", "least", "most", "samples", "gaps", "over time"],
+                               shown))
+    document.add(f"## Result\n\n{len(failures)} failures.\n")
+    for failure in failures:
+        document.add(f"- {failure}")
+    return 1 if failures else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
