@@ -16,7 +16,7 @@ import unittest
 sys.path.append(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 from browser import Browser, NoBrowser, find
 from html_reports import HOSTILE, KERNELS, OTHER_MEMORY, SHARED, change, data_of, make_hostile, make_kernels, \
-    make_long_source, make_many, make_memory, make_stacks, write_page
+    make_deep_stacks, make_long_source, make_many, make_memory, make_stacks, write_page
 from tries import TRIES_SOME, some
 
 SOURCE, KPROF, WRITE_FIXTURE = pathlib.Path(sys.argv[1]), sys.argv[2], sys.argv[3]
@@ -68,6 +68,7 @@ class Pages(unittest.TestCase):
                    "many": make_many(SAMPLE, folder / "many.kprof", MANY),
                    "kernels": make_kernels(SAMPLE, folder / "kernels.kprof"),
                    "memory": make_memory(SAMPLE, folder / "memory.kprof"),
+                   "deep": make_deep_stacks(KPROF, SAMPLE.parent / "repeats-h200.kprof", folder / "deep.kprof"),
                    "stacks": make_stacks(KPROF, SAMPLE.parent / "repeats-h200.kprof", folder / "stacks.kprof"),
                    "source": MEASURED / "source.kprof",
                    "long": make_long_source(MEASURED / "source.kprof", folder / "long.kprof", LONG),
@@ -734,6 +735,25 @@ class Pages(unittest.TestCase):
                          ["relu (functional.py:1701)"])
         self.assertEqual(self.evaluate("document.querySelectorAll('main img').length"), 0)
         self.assertIn("<img src=x", self.evaluate("document.querySelector('.flame').textContent"))
+
+    def test_deep_call_stacks(self):
+        """What is told of a frame stays in sight above it, and so does what a search has found."""
+        for width in 400, 1280:
+            self.open("deep", "#stacks", width=width)
+            self.evaluate("document.querySelector('.controls input[type=search]').focus()")
+            self.browser.call("Input.insertText", text="leaf")
+            place = self.evaluate("(e => { e.scrollIntoView({block: 'end'}); const r = e.getBoundingClientRect(); "
+                                  "return [r.x + r.width / 2, r.y + r.height / 2]; })([...document.querySelectorAll("
+                                  "'.flame [role=treeitem]')].find(e => e.ariaLabel.includes('(part0.py')))")
+            self.browser.mouse("mouseMoved", *place)
+            self.browser.settle()
+            top, bottom, text = self.evaluate("(e => [e.getBoundingClientRect().top, e.getBoundingClientRect().bottom, "
+                                              "e.innerText])(document.querySelector('.flame-told'))")
+            self.assertGreaterEqual(top, 0)
+            self.assertLess(bottom, place[1])
+            self.assertIn("(part0.py:0)", text)
+            self.assertRegex(text, r"\d+ frames match: .* 100 %")
+            self.assertLessEqual(self.evaluate("document.documentElement.scrollWidth"), width)
 
     @in_turn
     def test_a_launch_leads_to_its_call_stack(self):

@@ -123,6 +123,19 @@ STACKS = (("train.py:12 in Net.forward", [frame("Linear.forward", TORCH + "/nn/m
                                  {"module": "/lib/x86_64-linux-gnu/libc.so.6", "offset": 160329}]))
 
 
+LONG_NAME = "at::native::a_name_that_is_longer_than_a_narrow_window<with, template, arguments, of, its, own>"
+
+
+def make_deep_stacks(kprof, report, target):
+    """The report, in the present version, with a stack of 60 frames for each launch, different in the innermost one."""
+    present = target.with_suffix(".present.kprof")
+    subprocess.run([kprof, "report", report, "-q", "-o", present], check=True)
+    outer = [frame(f"{LONG_NAME}{depth}", f"/home/me/a/project/part{depth}.py", depth) for depth in range(59)]
+    statement = ("INSERT INTO stack SELECT 1 + id, 'train.py:1 in leaf' || id, ?1, replace(?2, 'leaf', 'leaf' || id), "
+                 "0, '' FROM launch", [TRAIN, json.dumps([frame("leaf", TRAIN, 1), *outer])])
+    return change(present, target, statement, "INSERT INTO launch_stack SELECT id, 1 + id, 'launch' FROM launch")
+
+
 def make_stacks(kprof, report, target):
     """The report, in the present version, with the call stacks STACKS of its launches in turn; each sixth has none."""
     present = target.with_suffix(".present.kprof")

@@ -5,8 +5,8 @@ import { h, named } from "./dom.js";
 import { bar, sortedTable } from "./table.js";
 import { human } from "./units.js";
 
-const LEAST_SHARE = 0.001; // of the width
-const LEAST_WITH_TEXT = 0.01;
+const LEAST_PX = 2; // of a frame's width
+const LEAST_PX_WITH_TEXT = 16;
 const ROW_REM = 1.55;
 const TOLD_KERNELS = 3;
 
@@ -64,8 +64,8 @@ const newNode = (step, parent) => ({
     ...{ children: new Map(), stacks: new Set() },
 });
 
-function addLaunch(root, launch, weight, steps) {
-    const count = launch.multiplexed?.launches ?? 1;
+// The nodes from the root to the last step, which are made where they are new.
+function pathTo(root, steps) {
     const path = [root];
     for (const step of steps) {
         const above = path[path.length - 1];
@@ -73,11 +73,7 @@ function addLaunch(root, launch, weight, steps) {
         if (!above.children.has(key)) above.children.set(key, newNode(step, above));
         path.push(above.children.get(key));
     }
-    path.forEach((node) => {
-        node.time += weight;
-        node.launches += count;
-    });
-    path[path.length - 1].stacks.add(launch.stack);
+    return path;
 }
 
 // Widest first, each with its place among its neighbours.
@@ -122,7 +118,9 @@ class FlameGraph {
             onmouseover: (event) => this.nodeAt(event) && this.tell(this.nodeAt(event)),
             onmouseleave: () => this.tell(this.current),
         });
-        this.element = h("div", {}, this.controls(), this.detail, this.chart, this.state);
+        // A deep chart is higher than the window: what is told of it stays in sight.
+        this.told = h("div", { class: "flame-told" }, this.detail, this.state);
+        this.element = h("div", {}, this.controls(), this.told, this.chart);
         this.build();
     }
 
@@ -166,8 +164,17 @@ class FlameGraph {
 
     build() {
         this.root = newNode({ text: "all", note: "", kind: "none" }, null);
-        for (const launch of this.launches)
-            addLaunch(this.root, launch, this.weightOf(launch), stepsOf(launch, this.stacks, this.isFolded));
+        const paths = new Map(); // of launches that have the same one: there are far more launches than paths
+        for (const launch of this.launches) {
+            const key = `${launch.stack}\n${launch.from}\n${launch.kernel.name}`;
+            if (!paths.has(key)) paths.set(key, pathTo(this.root, stepsOf(launch, this.stacks, this.isFolded)));
+            const [path, weight, count] = [paths.get(key), this.weightOf(launch), launch.multiplexed?.launches ?? 1];
+            path.forEach((node) => {
+                node.time += weight;
+                node.launches += count;
+            });
+            path[path.length - 1].stacks.add(launch.stack);
+        }
         place(this.root, 0);
         this.all = descendants(this.root);
         this.base = this.current = this.root;
@@ -239,10 +246,15 @@ class FlameGraph {
                     "--top": `${node.depth * ROW_REM}rem`,
                 },
             },
-            width > LEAST_WITH_TEXT && h("span", {}, node.text),
+            width > LEAST_PX_WITH_TEXT / this.width() && h("span", {}, node.text),
         );
         this.nodes.set(row, node);
         return row;
+    }
+
+    // Of the chart, or before it is shown of the window.
+    width() {
+        return this.chart.clientWidth || window.innerWidth;
     }
 
     // The frames that the window has room for: those above the one that fills it, and those below.
@@ -250,7 +262,7 @@ class FlameGraph {
         const above = [];
         for (let node = this.base.parent; node; node = node.parent) above.unshift(node);
         const below = [];
-        const least = LEAST_SHARE * this.base.time;
+        const least = (LEAST_PX / this.width()) * this.base.time;
         this.narrow = 0;
         const add = (node) => {
             if (node.time < least) {
@@ -268,7 +280,7 @@ class FlameGraph {
         this.shown = this.visible();
         if (!this.shown.includes(this.current)) this.current = this.base;
         this.rows = new Map(this.shown.map((node) => [node, this.rowOf(node)]));
-        const deepest = Math.max(...this.shown.map((node) => node.depth));
+        const deepest = this.shown.reduce((most, node) => Math.max(most, node.depth), 0);
         this.chart.style.setProperty("height", `${(deepest + 1) * ROW_REM}rem`);
         this.chart.replaceChildren(...this.rows.values());
         this.state.textContent = this.stateText();
