@@ -20,7 +20,7 @@ struct kprof_pc_samples {
     const kprof_cupti_api *cupti;
     CUcontext context;
     size_t buffer_bytes;
-    bool enabled;
+    bool enabled, runs;
     size_t reason_count;
     uint32_t *indices;   /* [reason_count]: CUPTI's numbers of the reasons */
     char **reasons;      /* [reason_count]: their names */
@@ -53,6 +53,8 @@ kprof_status kprof_pc_samples_disarm(kprof_pc_samples *s)
 {
     if (!s->enabled)
         return KPROF_OK;
+    if (s->runs && kprof_pc_samples_stop(s) != KPROF_OK) /* the launch went on as its batch ended */
+        kprof_log(KPROF_LOG_DEBUG, "samples that are taken cannot be stopped");
     CUpti_PCSamplingDisableParams params = {.size = CUpti_PCSamplingDisableParamsSize, .ctx = s->context};
     kprof_status status = check(s, "cuptiPCSamplingDisable", s->cupti->cuptiPCSamplingDisable(&params));
     s->enabled = status != KPROF_OK;
@@ -201,12 +203,15 @@ kprof_status kprof_pc_samples_arm(kprof_pc_samples *s, uint32_t period)
 kprof_status kprof_pc_samples_start(kprof_pc_samples *s)
 {
     CUpti_PCSamplingStartParams params = {.size = CUpti_PCSamplingStartParamsSize, .ctx = s->context};
-    return check(s, "cuptiPCSamplingStart", s->cupti->cuptiPCSamplingStart(&params));
+    kprof_status status = check(s, "cuptiPCSamplingStart", s->cupti->cuptiPCSamplingStart(&params));
+    s->runs = status == KPROF_OK;
+    return status;
 }
 
 kprof_status kprof_pc_samples_stop(kprof_pc_samples *s)
 {
     CUpti_PCSamplingStopParams params = {.size = CUpti_PCSamplingStopParamsSize, .ctx = s->context};
+    s->runs = false;
     return check(s, "cuptiPCSamplingStop", s->cupti->cuptiPCSamplingStop(&params));
 }
 

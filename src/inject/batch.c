@@ -354,6 +354,16 @@ void kprof_batch_end_range(void)
         kprof_engine.device->target_leave_context();
 }
 
+/* The launch has returned whose instructions are measured. If it does not end, its batch is sealed, and lost where
+ * other work comes. */
+static void leave_instructed(kprof_batch *batch, const kprof_call *call)
+{
+    if (call->failed)
+        take_back(batch);
+    if (!kprof_close_batch(batch, call->name))
+        atomic_store(&batch->own.range_open, true);
+}
+
 void kprof_batch_leave(const kprof_call *call)
 {
     kprof_batch *batch = &kprof_the_batch;
@@ -372,6 +382,10 @@ void kprof_batch_leave(const kprof_call *call)
     }
     if (state->list.count == 0)
         return;
+    if (state->kind == KPROF_INSTRUCTED) {
+        leave_instructed(batch, call);
+        return;
+    }
     end_range(batch);
     if (call->failed)
         take_back(batch);

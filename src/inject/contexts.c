@@ -13,9 +13,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* The period of samples, as a power of two, until kprof has seen how long launches take. */
-#define FIRST_PERIOD 12
-
 typedef struct context_list {
     pthread_mutex_t mutex; /* one that checks for errors */
     kprof_profiled_context *contexts;
@@ -60,18 +57,20 @@ static void open_samples(kprof_profiled_context *context)
     snprintf(context->pc_samples_reason, sizeof context->pc_samples_reason, "%s", kprof_process_reason(status));
 }
 
-void kprof_contexts_arm(const kprof_profiled_context *context)
+void kprof_contexts_arm(kprof_profiled_context *context)
 {
     const uint32_t wanted = (uint32_t)kprof_engine.process.config.sampling_period;
     kprof_status status = KPROF_OK;
+    context->own_period = 0;
     if (context->pc_samples)
-        status = kprof_engine.device->pc_samples_arm(context->pc_samples, wanted ? wanted : FIRST_PERIOD);
+        status = kprof_engine.device->pc_samples_arm(context->pc_samples, wanted ? wanted : KPROF_FIRST_PERIOD);
     if (status != KPROF_OK)
         kprof_log(KPROF_LOG_DEBUG, "samples cannot be enabled: %s", kprof_process_reason(status));
 }
 
-static void disarm_samples(const kprof_profiled_context *context)
+static void disarm_samples(kprof_profiled_context *context)
 {
+    context->own_period = 0;
     if (context->pc_samples && kprof_engine.device->pc_samples_disarm(context->pc_samples) != KPROF_OK)
         kprof_log(KPROF_LOG_DEBUG, "samples cannot be disabled");
 }
@@ -115,6 +114,8 @@ static kprof_status add(void *context, uint32_t device, const kprof_chip_metrics
 static void end_left_pass(kprof_profiled_context *context)
 {
     bool more;
+    if (context->instructions && kprof_engine.device->instructions_disable(context->instructions) != KPROF_OK)
+        kprof_log(KPROF_LOG_DEBUG, "instructions that were counted as a batch ended are still counted");
     if (!context->left_in_pass)
         return;
     kprof_status popped = kprof_engine.device->profiler_pop(context->profiler);

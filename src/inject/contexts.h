@@ -9,6 +9,9 @@
 #include "cupti/profiler.h"
 #include "cupti/snapshot.h"
 
+/* The period of samples of instructions, as a power of two, until kprof has seen how long launches take. */
+#define KPROF_FIRST_PERIOD 12
+
 typedef struct kprof_profiled_context {
     void *context;
     uint32_t device;
@@ -19,6 +22,7 @@ typedef struct kprof_profiled_context {
     kprof_instructions *instructions; /* counters of instructions; NULL until wanted */
     kprof_pc_samples *pc_samples;     /* NULL: none are wanted, or not possible */
     char pc_samples_reason[256];      /* why not */
+    uint32_t own_period;              /* they are enabled for launches' own runs, with this period; 0: they are not */
     kprof_pm_sampling *pm_sampling;   /* samples over time; NULL until wanted */
     bool has_counters;                /* of the device */
     int64_t busy_before_ns;           /* another tool had the counters a short while before */
@@ -48,7 +52,7 @@ kprof_status kprof_contexts_open(void *context, const kprof_chip_metrics *metric
                                  kprof_profiled_context **out) KPROF_MUST_CHECK;
 /* Have samples of instructions enabled and not started, where they are wanted, as each measurement of passes must find
  * them. The context must be current and idle. Needs the gate. */
-void kprof_contexts_arm(const kprof_profiled_context *context);
+void kprof_contexts_arm(kprof_profiled_context *context);
 /* Find the state of a context; NULL if nothing was measured there yet. Needs the gate. */
 const kprof_profiled_context *kprof_contexts_find(const void *context);
 /* Note a new context of the application, measured or not. Thread-safe. */

@@ -187,9 +187,10 @@ kprof_decision kprof_decision_unrepeated(const kprof_batch_launch *launch, const
 {
     if (kprof_engine.process.config.census) /* its pass would keep other launches out of the census */
         return decide(KPROF_REFUSED, why);
-    if (launch->metrics->pass_count == 1)
+    const bool multiplexes = kprof_engine.process.config.replay_choice != KPROF_REPLAY_ONLY;
+    if (launch->metrics->pass_count == 1 && !(multiplexes && kprof_measures_instructions()))
         return measure_own_run(launch, KPROF_LIVE, why);
-    if (kprof_engine.process.config.replay_choice == KPROF_REPLAY_ONLY)
+    if (!multiplexes)
         return decide(KPROF_REFUSED, why);
     return measure_own_run(launch, KPROF_MULTIPLEXED, why);
 }

@@ -24,6 +24,7 @@ typedef enum kprof_decision_kind {
     KPROF_REPLAYED,    /* in replays after its own run, with others in a batch */
     KPROF_LIVE,        /* in its own run, in the one pass that there is, with others in a batch */
     KPROF_MULTIPLEXED, /* in its own run, in one pass of several, when it is its turn */
+    KPROF_INSTRUCTED,  /* likewise, in a pass that counts or samples its instructions, alone in its batch */
     KPROF_WATCHED,     /* not this time: kprof watches whether it ends by itself */
     KPROF_REFUSED,     /* not at all */
 } kprof_decision_kind;

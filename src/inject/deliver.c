@@ -45,6 +45,14 @@ void kprof_deliver_tell_instructions(bool tells)
     tells_nothing = !tells;
 }
 
+/* Why has a launch that is measured, and is in no batch of replays, nothing of its instructions? */
+static const char *why_no_instructions(const kprof_launch_record *launch)
+{
+    if (launch->mode != KPROF_REPLAY_MULTIPLEX || kprof_engine.process.config.replay_choice == KPROF_RANGES)
+        return KPROF_ONLY_IN_REPLAYS;
+    return kprof_launch_is_graph(launch) ? KPROF_OF_A_GRAPH : KPROF_IN_ANOTHER;
+}
+
 /* Tell why a launch that is in no batch of replays has nothing of its instructions. */
 static void deliver_no_instructions(const kprof_launch_record *launch, const char *reason)
 {
@@ -52,7 +60,7 @@ static void deliver_no_instructions(const kprof_launch_record *launch, const cha
     const bool is_measured = launch->value_count > 0 || launch->mode == KPROF_REPLAY_MULTIPLEX || !*reason;
     kprof_record record = {.type = KPROF_RECORD_INSTRUCTIONS};
     record.instructions.launch = launch->launch;
-    record.instructions.reason = is_measured ? KPROF_ONLY_IN_REPLAYS : reason;
+    record.instructions.reason = is_measured ? why_no_instructions(launch) : reason;
     if (config->instruction_metrics.count > 0)
         kprof_process_write(&record);
     record.instructions.sampled = 1;

@@ -15,6 +15,60 @@
  * stopping a pass takes 40 ms, and so the windows of 10,000 launches take 5 s at most. */
 #define PATIENCE_PER_WINDOW 2
 
+/* After this many launches that could not be measured, or had few samples, let it be. */
+#define MOST_FAILURES 3
+
+/* Of each kind as many launches as there are samples, so that all of it comes from launches of the same time; but in
+ * steps that double, since each change takes 0.3 s. */
+static uint32_t count_wanted(const kprof_group *group)
+{
+    const uint32_t most = kprof_engine.process.config.multiplex_samples;
+    uint32_t wanted = 1;
+    while (wanted <= group->complete && wanted < most)
+        wanted *= 2;
+    return wanted < most ? wanted : most;
+}
+
+static bool lacks_instructions(const kprof_group *group, kprof_source_kind kind)
+{
+    if (!kprof_source_is_wanted(kind))
+        return false;
+    return !group ||
+           (group->instructed[kind].failed < MOST_FAILURES && group->instructed[kind].measured < count_wanted(group));
+}
+
+bool kprof_multiplex_wants_instructions(const kprof_profiled_context *context, const kprof_batch_launch *launch,
+                                        kprof_source_kind *kind)
+{
+    const kprof_group *group = context ? kprof_samples_find_group(context->samples, launch) : NULL;
+    const bool may_be = !launch->begins_range && !kprof_launch_is_graph(&launch->record) &&
+                        kprof_engine.process.config.multiplex_samples > 0 &&
+                        atomic_load(&launch->kernel->ends_alone); /* CUPTI waits for it in the launch call */
+    if (!may_be || (context && !kprof_multiplex_has_had_turn(context)))
+        return false;
+    *kind = lacks_instructions(group, KPROF_SAMPLED) ? KPROF_SAMPLED : KPROF_COUNTED;
+    return lacks_instructions(group, *kind);
+}
+
+kprof_group *kprof_multiplex_group(kprof_profiled_context *context, const kprof_batch_launch *launch)
+{
+    if (!context->samples && kprof_samples_make(&context->samples, 1) != KPROF_OK)
+        return NULL;
+    return kprof_samples_get_group(context->samples, launch);
+}
+
+void kprof_multiplex_deliver_instructed(kprof_launch_record *record, kprof_source_kind kind, const char *note)
+{
+    char reason[KPROF_NOTE_BYTES + 128];
+    snprintf(reason, sizeof reason,
+             "multiplexed: its instructions %s; other launches of its kernel and shape have the "
+             "rest%s%s",
+             kind == KPROF_SAMPLED ? "were sampled" : "were counted", *note ? "; " : "", note);
+    record->mode = KPROF_REPLAY_MULTIPLEX;
+    record->pass_count = 1;
+    kprof_deliver_launch(record, reason);
+}
+
 bool kprof_multiplex_wants(const kprof_profiled_context *context, const kprof_batch_launch *launch)
 {
     const kprof_group *group = context ? kprof_samples_find_group(context->samples, launch) : NULL;
@@ -48,7 +102,7 @@ bool kprof_multiplex_has_had_turn(const kprof_profiled_context *context)
     const kprof_samples *samples = context->samples;
     bool lacks = false;
     for (size_t i = 0; samples && samples->measures && i < samples->count; i++)
-        lacks = lacks || !samples->items[i].dropped;
+        lacks = lacks || (!samples->items[i].dropped && !kprof_samples_have_all(samples, i));
     return !lacks || samples->windows - samples->first_window > TURN_ROUNDS * context->metrics->pass_count;
 }
 

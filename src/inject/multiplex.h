@@ -4,6 +4,7 @@
 #ifndef KPROF_INJECT_MULTIPLEX_H
 #define KPROF_INJECT_MULTIPLEX_H
 
+#include "inject/batch/source.h"
 #include "inject/batch/state.h"
 #include "inject/contexts.h"
 
@@ -21,6 +22,15 @@ kprof_turn kprof_multiplex_turn(const kprof_profiled_context *context, const kpr
  * price. */
 bool kprof_multiplex_wants_new_window(const kprof_profiled_context *context);
 
+/* Is the launch to be counted or sampled by its instructions, in a batch by itself? `context` may be NULL. Samples come
+ * before counters, and both before the passes of each sample. They need a profiler without an object: once there is
+ * one, they wait until all samples are complete that can be soon. */
+bool kprof_multiplex_wants_instructions(const kprof_profiled_context *context, const kprof_batch_launch *launch,
+                                        kprof_source_kind *kind);
+/* Find the group of such a launch; NULL: no memory, or too many groups. */
+struct kprof_group *kprof_multiplex_group(kprof_profiled_context *context, const kprof_batch_launch *launch);
+/* Report such a launch. `note` says why it was measured in another way than asked for; "": it was not. */
+void kprof_multiplex_deliver_instructed(kprof_launch_record *record, kprof_source_kind kind, const char *note);
 /* Does the context have a measurement for samples, and do some of them lack passes? */
 bool kprof_multiplex_is_open(const kprof_profiled_context *context);
 /* Should another process of the run have the counters? It should if no sample lacks passes, or after enough windows. */

@@ -20,13 +20,20 @@ typedef struct kprof_shape {
     uint32_t grid[3], block[3], cluster[3], dynamic_smem_bytes;
 } kprof_shape;
 
+/* Launches of a group whose instructions were measured in their own runs. */
+typedef struct kprof_instructed {
+    uint32_t measured, failed;
+} kprof_instructed;
+
 typedef struct kprof_group {
     kprof_shape shape;
-    uint32_t complete;  /* samples */
-    uint32_t open;      /* samples that lack passes */
-    size_t first_open;  /* the first of them; KPROF_NO_SAMPLE: there is none */
-    uint32_t window;    /* the last one that measured a launch, from 1 */
-    uint32_t in_window; /* launches measured in that */
+    uint32_t complete;              /* samples */
+    uint32_t open;                  /* samples that lack passes */
+    size_t first_open;              /* the first of them; KPROF_NO_SAMPLE: there is none */
+    uint32_t window;                /* the last one that measured a launch, from 1 */
+    uint32_t in_window;             /* launches measured in that */
+    kprof_instructed instructed[2]; /* by kprof_source_kind */
+    uint32_t period;                /* of the next samples of instructions, as a power of two; 0: not known yet */
 } kprof_group;
 
 typedef struct kprof_sample {

@@ -64,14 +64,28 @@ class Instructions(Case):
         self.assertEqual(self.query("run.kprof", "SELECT count(*) FROM code_profile"), [(0,)])
         self.assertEqual(self.query("run.kprof", "SELECT count(*) FROM code"), [(0,)])
 
-    def test_launches_that_are_not_repeated_tell_why(self):
-        self.measure("--set", "source", "--replay-mode", "multiplex")
-        rows = self.query("run.kprof", "SELECT counted, sampled, reason FROM code_profile")
-        self.assertGreater(len(rows), 0)
-        for counted, sampled, reason in rows:
-            self.assertEqual((counted, sampled), (0, 0))
-            self.assertRegex(reason, "instructions are measured in replays alone|is only watched")
-        self.assertIn("in replays alone", rows[0][2])  # of the second launch: that of the first tells less
+    def multiplex(self, launches, *options):
+        run = self.kprof("--injection-path", INJECTION, "-f", "-o", "run", "--set", "source",
+                         "--replay-mode", "multiplex", *options, APP, "init", *[f"launch={VECTOR_ADD}"] * launches)
+        self.assert_run(run, 0)
+        return self.query("run.kprof", "SELECT counted, sampled, reason FROM code_profile")
+
+    def test_launches_that_are_not_repeated_are_measured_one_pass_each(self):
+        rows = self.multiplex(30, "--multiplex-samples", "2", "--warp-sampling-interval", "5")
+        self.assertEqual(rows, [(2, 2, "")])
+        # Each counter of a launch is 1000.5 and its number; all are of the launches that were counted.
+        sums = [row[0] for row in self.query("run.kprof", "SELECT sum(value) FROM instruction_value JOIN metric ON "
+                                             "metric.id = metric_id WHERE metric.name LIKE 'smsp__sass_%' GROUP BY "
+                                             "metric_id ORDER BY metric_id")]
+        self.assertEqual(sums, [2 * (1000.5 + i) for i in range(len(sums))])
+        page = self.kprof("report", "run.kprof", "--page", "source", "--print-source", "sass", "--all").out
+        self.assertIn("samples of 2 launches", page)
+        self.assertIn("counters of 2 launches", page)
+
+    def test_multiplexed_launches_that_are_too_few_tell_so(self):
+        ((counted, sampled, reason),) = self.multiplex(2)
+        self.assertEqual((counted, sampled), (0, 1))
+        self.assertIn("instructions are counted in one launch of a kernel and shape and sampled in another", reason)
 
     def test_what_never_ran_is_told_as_ncu_does(self):
         run = self.kprof("report", RECORDED, "--page", "source", "--print-source", "sass", "--all", "--csv",

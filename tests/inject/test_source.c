@@ -130,7 +130,7 @@ static instructions look_up_instructions(unsigned tag, bool sampled)
     instructions found = {0};
     uint64_t position = UINT64_MAX, code = 0;
     while (kprof_spool_next(reader, &record) == KPROF_SPOOL_RECORD) {
-        if (record.type == KPROF_RECORD_LAUNCH && record.launch.grid[0] == tag)
+        if (record.type == KPROF_RECORD_LAUNCH && record.launch.max_blocks_per_sm == tag)
             position = record.launch.launch;
         if (record.type == KPROF_RECORD_CODE)
             code = record.code.crc;
@@ -300,18 +300,183 @@ static void short_launches_share_the_only_replay(void **state)
     assert_true(look_up_instructions(fast, true).period_cycles == UINT64_C(1) << 23);
 }
 
-static void launches_that_are_not_repeated_tell_so(void **state)
+/* Launches that are not repeated */
+
+/* Those of one shape have tags that are all even, or all odd. */
+static unsigned launch_alike(sim_step step)
+{
+    step.op = SIM_LAUNCH;
+    step.kernel = step.kernel ? step.kernel : SIM_ADD;
+    step.a = step.b = SLOT;
+    step.tag = last_tag += 2;
+    (void)sim_call(&step, NULL);
+    return last_tag;
+}
+
+/* The kernel is known to end by itself. */
+static int begin_alike(void **state)
+{
+    (void)mend(state);
+    last_tag += 100; /* no launch before has one of these */
+    sim.few_shapes = true;
+    kprof_engine.process.config.replay_choice = KPROF_MULTIPLEX_ALL;
+    kprof_engine.process.config.sampling_period = 10;
+    kprof_engine.process.config.multiplex_samples = 1;
+    return 0;
+}
+
+static int end_alike(void **state)
+{
+    end_samples();
+    (void)mend(state);
+    kprof_contexts_change_plan(); /* groups are forgotten */
+    sim.few_shapes = false;
+    kprof_engine.process.config.replay_choice = KPROF_REPLAY_WHERE_PROVED;
+    kprof_engine.process.config.multiplex_samples = KPROF_MULTIPLEX_SAMPLES;
+    return 0;
+}
+
+static kprof_launch_record find_launch(unsigned tag, char *reason, size_t size)
+{
+    kprof_spool_reader *reader = open_spool();
+    kprof_record record;
+    kprof_launch_record found = {0};
+    while (kprof_spool_next(reader, &record) == KPROF_SPOOL_RECORD)
+        if (record.type == KPROF_RECORD_LAUNCH && record.launch.max_blocks_per_sm == tag) {
+            found = record.launch;
+            snprintf(reason, size, "%s", record.launch.reason);
+        }
+    kprof_spool_reader_close(reader);
+    return found;
+}
+
+static void assert_told(unsigned tag, uint32_t passes, const char *why)
+{
+    char reason[512] = "it is not told of";
+    const kprof_launch_record found = find_launch(tag, reason, sizeof reason);
+    if (found.pass_count != passes || !strstr(reason, why) || (!*why && *reason))
+        fail_msg("%u passes, and the reason is \"%s\"; not %u, \"%s\"", found.pass_count, reason, passes, why);
+}
+
+/* Samples come first, then counters, then the passes, and all are of launches of one kernel and shape. */
+static void each_kind_is_a_pass_of_a_sample(void **state)
 {
     (void)state;
-    sim_step step = {.op = SIM_LAUNCH, .kernel = SIM_ADD, .a = SLOT, .b = SLOT, .uncopyable = true};
-    for (int i = 0; i < 3; i++) { /* its first launch is watched */
-        step.tag = ++last_tag;
-        do_call(step);
-    }
+    const unsigned sampled = launch_alike((sim_step){0}), counted = launch_alike((sim_step){0});
+    const unsigned first = launch_alike((sim_step){0}), second = launch_alike((sim_step){0});
     end_samples();
-    assert_lacks(last_tag, false, "");
-    assert_lacks(last_tag, true, "");
-    assert_true(strlen(look_up_instructions(last_tag, true).reason) > 0);
+    assert_told(sampled, 1, "multiplexed: its instructions were sampled");
+    assert_has(sampled, true);
+    assert_lacks(sampled, false, "instructions are counted in one launch");
+    assert_told(counted, 1, "multiplexed: its instructions were counted");
+    assert_has(counted, false);
+    assert_lacks(counted, true, "and sampled in another");
+    assert_told(first, PASSES, "");
+    assert_told(second, 1, "its counters are part of the values");
+    assert_int_equal(seen.passes, PASSES);
+    assert_null(sim.contexts[0].counting);
+    seen.enabled = seen.started = 0;
+    for (int i = 0; i < 4; i++) /* as many as were asked for are there */
+        (void)launch_alike((sim_step){0});
+    assert_true(seen.enabled == 0 && seen.started == 0);
+}
+
+static unsigned launch_other(void)
+{
+    const sim_step step = {.op = SIM_LAUNCH, .kernel = SIM_ADD, .a = SLOT, .b = SLOT, .tag = last_tag + 1};
+    last_tag += 2;
+    do_call(step);
+    return step.tag;
+}
+
+/* A sample that lacks passes would be lost. */
+static void instructions_wait_for_open_samples(void **state)
+{
+    (void)state;
+    for (int i = 0; i < 3; i++)
+        (void)launch_alike((sim_step){0});
+    const unsigned first = launch_other();
+    (void)launch_alike((sim_step){0});
+    const unsigned second = launch_other();
+    assert_int_equal(seen.started, 1);
+    const unsigned third = launch_other(); /* the samples of both shapes have all passes */
+    assert_has(third, true);
+    end_samples();
+    assert_told(first, PASSES, "");
+    assert_told(second, 1, "its counters are part of the values");
+}
+
+/* The next launch takes its place. */
+static void a_launch_that_the_driver_refuses(void **state)
+{
+    (void)state;
+    const unsigned refused = launch_alike((sim_step){.refused = true});
+    assert_told(refused, 0, "the driver refused the launch");
+    assert_int_equal(look_up_instructions(refused, true).functions, 0);
+    assert_has(launch_alike((sim_step){0}), true);
+}
+
+static void samples_of_own_runs_that_are_not_allowed(void **state)
+{
+    (void)state;
+    faults.arm = KPROF_NO_PERMISSION;
+    for (int i = 0; i < 3; i++)
+        assert_lacks(launch_alike((sim_step){0}), true, "not allowed");
+    const unsigned counted = launch_alike((sim_step){0});
+    assert_has(counted, false);
+    assert_int_equal(seen.started, 0);
+}
+
+static void counters_of_own_runs_that_cannot_be_read(void **state)
+{
+    (void)state;
+    (void)launch_alike((sim_step){0});
+    faults.read = KPROF_INTERNAL;
+    const unsigned tag = launch_alike((sim_step){0});
+    assert_told(tag, 1, "its instructions were counted");
+    assert_lacks(tag, false, "not read");
+    assert_null(sim.contexts[0].counting);
+}
+
+/* A launch that has few samples is sampled again, more often. */
+static void the_period_of_own_runs_follows_from_the_samples(void **state)
+{
+    (void)state;
+    kprof_engine.process.config.sampling_period = 0;
+    uint64_t before = UINT64_MAX;
+    unsigned tag = 0;
+    for (int i = 0; i < 2; i++) {
+        tag = launch_alike((sim_step){0});
+        assert_true(look_up_instructions(tag, true).period_cycles < before);
+        before = look_up_instructions(tag, true).period_cycles;
+        double samples = 0;
+        for (unsigned k = 0; k < SIM_REASONS; k++)
+            samples += k != 1 ? sim_samples(sim.signatures[tag], k) : 0; /* that of warps that were not issued */
+        if (samples >= 1000)
+            break;
+    }
+    assert_has(tag, true);
+}
+
+/* It waits for what the host does, though its kernel has ended by itself before. Once it ends, it has what it has. */
+static void a_launch_that_goes_on(void **state)
+{
+    (void)state;
+    hold(0);
+    const unsigned waits = launch_alike((sim_step){0});
+    let_go(0);
+    close_when_ended();
+    const unsigned next = launch_alike((sim_step){0});
+    assert_true(look_up_instructions(waits, true).records > 0);
+    assert_has(next, look_up_instructions(waits, true).functions == 0);
+}
+
+static void launches_that_cannot_be_repeated_are_measured_so(void **state)
+{
+    (void)state;
+    kprof_engine.process.config.replay_choice = KPROF_REPLAY_WHERE_PROVED;
+    const unsigned tag = launch_alike((sim_step){.uncopyable = true});
+    assert_has(tag, true);
 }
 
 static void what_is_not_asked_for_is_not_told(void **state)
@@ -384,7 +549,8 @@ static void samples_that_cannot_be_ended(void **state)
     assert_null(sim.contexts[0].sampling);
 }
 
-#define TEST(name) cmocka_unit_test_setup(name, mend)
+#define TEST(name)  cmocka_unit_test_setup(name, mend)
+#define ALIKE(name) cmocka_unit_test_setup_teardown(name, begin_alike, end_alike)
 
 int main(void)
 {
@@ -399,7 +565,14 @@ int main(void)
         TEST(the_period_follows_from_the_time),
         TEST(short_launches_have_a_shorter_period),
         TEST(short_launches_share_the_only_replay),
-        TEST(launches_that_are_not_repeated_tell_so),
+        ALIKE(each_kind_is_a_pass_of_a_sample),
+        ALIKE(instructions_wait_for_open_samples),
+        ALIKE(a_launch_that_the_driver_refuses),
+        ALIKE(samples_of_own_runs_that_are_not_allowed),
+        ALIKE(counters_of_own_runs_that_cannot_be_read),
+        ALIKE(the_period_of_own_runs_follows_from_the_samples),
+        ALIKE(a_launch_that_goes_on),
+        ALIKE(launches_that_cannot_be_repeated_are_measured_so),
         TEST(what_is_not_asked_for_is_not_told),
         TEST(the_cubin_is_a_file_of_the_session),
         TEST(graphs_as_a_whole_tell_why_they_have_none),

@@ -1569,8 +1569,9 @@ static bool operation_sees_host(const kprof_operation *operation)
 struct kprof_instructions {
     sim_context *context;
     const kprof_strlist *names;
-    uint64_t signature; /* of the launch since the last reading */
-    unsigned launches;  /* since then */
+    uint64_t signature;    /* of the launch since the last reading */
+    unsigned launches;     /* since then */
+    unsigned own_launches; /* of these, the application's own */
     sim_step step;
     kprof_instruction_rows rows;
 };
@@ -1622,8 +1623,8 @@ static void check_instructions(const sim_context *context)
 void sim_instructions_note(sim_context *context, const sim_work *work, uint64_t signature)
 {
     const bool samples = context->sampling && context->sampling->runs;
-    if ((samples || context->counting || context->over_time) && !work->is_replay)
-        sim_violation("a launch of the application runs while instructions or timelines are measured");
+    if (context->over_time && !work->is_replay)
+        sim_violation("a launch of the application runs while timelines are measured");
     if (context->over_time && context->sampling)
         sim_violation("a launch is sampled over time while samples of instructions are enabled");
     if (context->over_time) {
@@ -1639,6 +1640,7 @@ void sim_instructions_note(sim_context *context, const sim_work *work, uint64_t 
         context->counting->signature = signature;
         context->counting->step = work->step;
         context->counting->launches++;
+        context->counting->own_launches += !work->is_replay;
     }
     if (samples) {
         context->sampling->signature = signature;
@@ -1696,6 +1698,7 @@ static kprof_status instructions_enable(kprof_instructions *s)
     const bool fault = has_fault();
     s->context->counting = fault ? NULL : s;
     s->launches = 2; /* kernels of the engine's own, as it were */
+    s->own_launches = 0;
     unlock();
     return fault ? kprof_fail(KPROF_INTERNAL, "instructions cannot be counted (simulated)") : KPROF_OK;
 }
@@ -1709,6 +1712,9 @@ static kprof_status instructions_read(kprof_instructions *s, kprof_instruction_d
     if (s->context->counting != s)
         sim_violation("counters of instructions are read that are not enabled");
     *out = (kprof_instruction_data){.names = (const char *const *)s->names->items, .name_count = s->names->count};
+    if (s->own_launches > 0 && s->launches > 1)
+        sim_violation("the instructions of %u launches, the application's own among them, are read as one's",
+                      s->launches);
     const bool fault = has_fault(), none = sim.plants_errors && s->step.kernel == SIM_TALLY;
     for (size_t i = 0; i < s->names->count && i < MOST_NAMES; i++)
         totals[i] = sim_value(s->signature, i);
@@ -1718,6 +1724,7 @@ static kprof_status instructions_read(kprof_instructions *s, kprof_instruction_d
         out->count = s->rows.count;
     }
     s->launches = fault ? s->launches : 0;
+    s->own_launches = fault ? s->own_launches : 0;
     unlock();
     return fault ? kprof_fail(KPROF_INTERNAL, "counters of instructions are not read (simulated)") : KPROF_OK;
 }

@@ -617,6 +617,7 @@ static bool is_excused(const kprof_launch_record *launch)
 {
     return group.replay_choice == KPROF_REPLAY_ONLY ||
            (launch->mode == KPROF_REPLAY_MULTIPLEX && strstr(launch->reason, "had their turn")) ||
+           ((group.counts || group.samples) && strstr(launch->reason, "multiplexed: its instructions were ")) ||
            strstr(launch->reason, PART_OF) || (group.traits.odd_launches && strstr(launch->reason, OTHER_REFUSED)) ||
            (group.traits.captures && strstr(launch->reason, "captured")) ||
            (sim.interrupt && strstr(launch->reason, "profiling has ended")) || sim.arm ||

@@ -53,7 +53,7 @@ void kprof_caches_clear(kprof_batch_state *state, void *stream)
     if (control == KPROF_CACHE_FLUSH_NONE)
         return;
     const bool empties = control == KPROF_CACHE_FLUSH_ALL && state->kind != KPROF_LIVE && flush;
-    const char *why_not = empties && state->kind == KPROF_MULTIPLEXED ? why_not_emptied(state->context->context) : NULL;
+    const char *why_not = empties && state->kind != KPROF_REPLAYED ? why_not_emptied(state->context->context) : NULL;
     if (why_not)
         kprof_state_note(state, "before the launch L2 was flushed by copying, and other caches were left alone",
                          why_not);

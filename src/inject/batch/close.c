@@ -119,12 +119,19 @@ static void note_cost(const kprof_batch_state *state)
 {
     const kprof_batch_times *ms = &state->times;
     double passes_ms = ms->prepare_ms + ms->start_ms + ms->stop_ms;
-    if (state->kind == KPROF_MULTIPLEXED)
+    if (state->kind == KPROF_MULTIPLEXED || state->kind == KPROF_INSTRUCTED)
         return;
     state->context->last_launches = state->list.chosen;
     state->context->fixed_ms = ms->save_ms + passes_ms;
     if (state->kind == KPROF_LIVE)
         kprof_capacity_note(state->context, state->ranges.wanted == state->ranges.capacity, passes_ms);
+}
+
+static void deliver_instructed(kprof_batch *batch)
+{
+    for (size_t i = 0; i < batch->state.list.count; i++)
+        kprof_multiplex_deliver_instructed(&batch->state.list.items[i].record, batch->replay.source.kind,
+                                           batch->state.note);
 }
 
 /* Report the batch, and forget it. */
@@ -146,6 +153,8 @@ static void finish(kprof_batch *batch, const char *why, kprof_status status)
         kprof_close_deliver_reason(batch, kprof_process_reason(status));
     else if (state->kind == KPROF_MULTIPLEXED)
         kprof_multiplex_deliver(state);
+    else if (state->kind == KPROF_INSTRUCTED)
+        deliver_instructed(batch);
     else
         deliver_all(batch);
     kprof_process_release_records();
@@ -198,11 +207,26 @@ static kprof_status choose_replayed(kprof_batch *batch)
     return *replayed > 0 ? KPROF_OK : kprof_fail(KPROF_NOT_COLLECTED, KPROF_NOT_ALONE);
 }
 
+/* If the context is still at work, all ends later, once it is idle: in kprof_contexts_open, or as it gives the counters
+ * back. */
+static void end_instructed(kprof_batch *batch, kprof_status awaited)
+{
+    kprof_batch_state *state = &batch->state;
+    const char *lost = atomic_load(&batch->own.lost_range);
+    if (!kprof_wait_is_idle(awaited)) {
+        state->context->own_period = 0;
+        return;
+    }
+    kprof_source_end_own(&batch->replay.source, state, awaited == KPROF_OK ? lost : "the launch failed");
+}
+
 /* `awaited`: what kprof_ends_await returned. Whatever the status, memory is then as the application's own runs left it.
  */
 static kprof_status measure(kprof_batch *batch, kprof_status awaited)
 {
     kprof_status status = end_own_run(batch, awaited);
+    if (batch->state.kind == KPROF_INSTRUCTED)
+        end_instructed(batch, awaited);
     if (status != KPROF_OK || batch->state.list.chosen == 0)
         return status;
     if (batch->state.kind == KPROF_REPLAYED) {

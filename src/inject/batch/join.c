@@ -131,6 +131,34 @@ static kprof_turn find_turn(kprof_batch *batch, const kprof_batch_launch *launch
     return *status == KPROF_OK ? kprof_multiplex_turn(state->context, launch) : KPROF_TURN_NEVER;
 }
 
+/* Count or sample the launch by its instructions, in a batch by itself, which closes as the launch returns. */
+static bool enter_instructed(kprof_batch *batch, const kprof_batch_launch *launch, kprof_source_kind kind,
+                             kprof_status *status)
+{
+    kprof_batch_state *state = &batch->state;
+    const kprof_decision instructed = {.kind = KPROF_INSTRUCTED, .why = ""};
+    if (!kprof_close_batch(batch, "a launch whose instructions are measured")) {
+        *status = kprof_open_fail_sealed(batch, launch);
+        return false;
+    }
+    *status = kprof_open_batch(batch, launch, &instructed, 1);
+    if (*status != KPROF_OK)
+        return false;
+    kprof_group *group = kprof_multiplex_group(state->context, launch);
+    if (!group || !kprof_state_reserve(state, 1)) {
+        kprof_close_or_give_up(batch, "lack of memory");
+        *status = KPROF_NO_MEMORY;
+        return false;
+    }
+    state->list.entered = 0;
+    state->ranges.wanted++;
+    kprof_join_add(batch, launch, NULL);
+    kprof_open_note_sampled();
+    kprof_source_begin(&batch->replay.source, kind);
+    kprof_source_begin_own(&batch->replay.source, state, group, launch->call->stream);
+    return true;
+}
+
 /* A launch that is not repeated is measured in a window, or runs on its own. */
 static bool enter_window(kprof_batch *batch, const kprof_batch_launch *launch, const kprof_decision *decision,
                          kprof_status *status)
@@ -141,6 +169,9 @@ static bool enter_window(kprof_batch *batch, const kprof_batch_launch *launch, c
         *status = kprof_open_fail_sealed(batch, launch);
         return false;
     }
+    kprof_source_kind kind;
+    if (kprof_multiplex_wants_instructions(kprof_contexts_find(launch->call->context), launch, &kind))
+        return enter_instructed(batch, launch, kind, status);
     kprof_turn turn = find_turn(batch, launch, decision, status);
     if (turn != KPROF_TURN_NOW && *status == KPROF_OK)
         kprof_open_note_sampled();

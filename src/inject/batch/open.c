@@ -94,7 +94,7 @@ static kprof_status begin(kprof_batch *batch, const kprof_batch_launch *opener, 
 static kprof_status take_lock(kprof_batch *batch, const kprof_device *device)
 {
     kprof_lock_choose(device ? device->record.uuid : "");
-    if (batch->state.kind == KPROF_MULTIPLEXED)
+    if (batch->state.kind == KPROF_MULTIPLEXED || batch->state.kind == KPROF_INSTRUCTED)
         return kprof_lock_take(0, kprof_contexts_release)
                    ? KPROF_OK
                    : kprof_fail(KPROF_NOT_COLLECTED, "it was the turn of another process of the run");
@@ -232,7 +232,7 @@ kprof_status kprof_open_batch(kprof_batch *batch, const kprof_batch_launch *laun
     atomic_store(&state->signs.saves_host, decision->needs == KPROF_SAVES_HOST);
     atomic_store(&state->signs.records, decision->kind == KPROF_REPLAYED);
     atomic_store(&state->signs.replays, decision->kind == KPROF_REPLAYED);
-    atomic_store(&state->signs.window, decision->kind == KPROF_MULTIPLEXED);
+    atomic_store(&state->signs.window, decision->kind == KPROF_MULTIPLEXED || decision->kind == KPROF_INSTRUCTED);
     atomic_store(&state->signs.open, true);
     return KPROF_OK;
 }

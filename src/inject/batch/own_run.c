@@ -16,8 +16,8 @@ kprof_status kprof_own_run_begin(kprof_own_run *own, kprof_batch_state *state, k
                                  const kprof_batch_launch *opener)
 {
     int64_t lap_ns = kprof_monotonic_ns();
-    if (state->kind == KPROF_REPLAYED && !state->proved)
-        return KPROF_OK; /* the application's own run is in no pass */
+    if ((state->kind == KPROF_REPLAYED && !state->proved) || state->kind == KPROF_INSTRUCTED)
+        return KPROF_OK; /* the application's own run is in no pass of the profiler's */
     bool window = state->kind == KPROF_MULTIPLEXED;
     kprof_status status = window ? kprof_passes_begin_window(state, opener) : kprof_passes_begin_own(passes, state);
     if (status == KPROF_OK && !window)
@@ -39,6 +39,8 @@ kprof_status kprof_own_run_begin(kprof_own_run *own, kprof_batch_state *state, k
 
 bool kprof_own_run_counts(const kprof_own_run *own, const kprof_batch_state *state)
 {
+    if (state->kind == KPROF_INSTRUCTED)
+        return true;
     return own->in_pass && (state->kind != KPROF_REPLAYED || state->searching || kprof_recording_spoils_proofs());
 }
 

@@ -9,6 +9,7 @@
 #include "inject/process.h"
 #include "inject/samples.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -24,7 +25,8 @@
 /* Until the launches' own records are written, keep no more than this. */
 #define MOST_BYTES ((size_t)512 << 20)
 
-#define OF_A_GRAPH "CUPTI does not measure the instructions of a graph that is launched as a whole"
+/* A launch that has fewer samples in its own run has a shorter period the next time, if there is one. */
+#define FEW_SAMPLES 1000
 
 struct kprof_source_record {
     struct kprof_source_record *next;
@@ -33,7 +35,7 @@ struct kprof_source_record {
     double *values; /* owned */
 };
 
-static bool is_wanted(kprof_source_kind kind)
+bool kprof_source_is_wanted(kprof_source_kind kind)
 {
     const kprof_config *config = &kprof_engine.process.config;
     return kind == KPROF_COUNTED ? config->instruction_metrics.count > 0 : config->samples;
@@ -174,6 +176,16 @@ static void keep(kprof_source *source, kprof_open_launch *launch, const kprof_in
     free(items);
 }
 
+/* `status` is that of reading the data. */
+static void keep_or_lack(kprof_source *source, kprof_open_launch *launch, kprof_status status,
+                         const kprof_instruction_data *data)
+{
+    if (status == KPROF_OK)
+        keep(source, launch, data);
+    else
+        lack(source, launch, kprof_process_reason(status));
+}
+
 /* Counters */
 
 /* If a profiler had an object meanwhile that has run a pass, CUPTI could decode no pass of its next object. */
@@ -222,26 +234,29 @@ static kprof_status run_counted(kprof_source *source, const kprof_batch_state *s
     if (read == KPROF_OK)
         read = device->instructions_read(instructions, &data);
     source->dirty = read != KPROF_OK;
-    if (read == KPROF_OK)
-        keep(source, launch, &data);
-    else
-        lack(source, launch, kprof_process_reason(read));
+    keep_or_lack(source, launch, read, &data);
     return KPROF_OK;
 }
 
 /* Samples */
 
-/* The shortest period in which the launch has no more samples than it should: each SM takes one in a period. */
+/* The shortest period in which a launch has no more samples than it should; it would have so many, one a cycle. */
+static uint32_t choose_period_for(double cycles)
+{
+    double samples = cycles / (1 << KPROF_SHORTEST_PERIOD);
+    uint32_t period = KPROF_SHORTEST_PERIOD;
+    for (; samples > MOST_SAMPLES && period < KPROF_LONGEST_PERIOD; period++)
+        samples /= 2;
+    return period;
+}
+
+/* Each SM takes a sample in a period. */
 static uint32_t choose_period(const kprof_batch_state *state, int64_t duration_ns)
 {
     const kprof_device *device = kprof_devices_find(state->context->context);
     const double khz = device && device->record.sm_clock_max_khz ? device->record.sm_clock_max_khz : 2e6;
     const double sms = device && device->record.sm_count ? device->record.sm_count : 1;
-    double samples = (double)duration_ns * khz * 1e-6 * sms / (1 << KPROF_SHORTEST_PERIOD);
-    uint32_t period = KPROF_SHORTEST_PERIOD;
-    for (; samples > MOST_SAMPLES && period < KPROF_LONGEST_PERIOD; period++)
-        samples /= 2;
-    return period;
+    return choose_period_for((double)duration_ns * khz * 1e-6 * sms);
 }
 
 static kprof_status run_timed(const kprof_batch_state *state, kprof_open_launch *launch)
@@ -296,10 +311,7 @@ static kprof_status run_sampled(kprof_source *source, kprof_batch_state *state, 
         return status;
     if (sampled == KPROF_OK)
         sampled = device->pc_samples_read(samples, &data);
-    if (sampled == KPROF_OK)
-        keep(source, launch, &data);
-    else
-        lack(source, launch, kprof_process_reason(sampled));
+    keep_or_lack(source, launch, sampled, &data);
     return KPROF_OK;
 }
 
@@ -328,6 +340,7 @@ static bool begin_round(kprof_source *source, kprof_batch_state *state)
     source->period = longest;
     kprof_samples_end(context->samples);
     kprof_engine.device->profiler_release(context->profiler);
+    context->own_period = 0;
     kprof_status status = kprof_engine.device->pc_samples_arm(context->pc_samples, longest);
     if (status != KPROF_OK)
         note(source, KPROF_SAMPLED, kprof_process_reason(status));
@@ -381,8 +394,8 @@ void kprof_source_begin(kprof_source *source, kprof_source_kind kind)
 bool kprof_source_next(kprof_source *source, kprof_batch_state *state)
 {
     if (source->kind == KPROF_COUNTED)
-        return is_wanted(KPROF_COUNTED) && next_counters(source, state);
-    return is_wanted(KPROF_SAMPLED) && next_samples(source, state);
+        return kprof_source_is_wanted(KPROF_COUNTED) && next_counters(source, state);
+    return kprof_source_is_wanted(KPROF_SAMPLED) && next_samples(source, state);
 }
 
 kprof_status kprof_source_run(kprof_source *source, kprof_batch_state *state, kprof_open_launch *launch)
@@ -406,19 +419,137 @@ void kprof_source_end(kprof_source *source, kprof_batch_state *state, kprof_stat
             state->list.items[i].period = 0;
 }
 
+/* Own runs */
+
+static uint32_t own_period(const kprof_source *source)
+{
+    const uint32_t asked = (uint32_t)kprof_engine.process.config.sampling_period;
+    if (asked)
+        return asked;
+    return source->group->period ? source->group->period : KPROF_FIRST_PERIOD;
+}
+
+/* Samples stay enabled for the launches behind this one that have the same period: to enable them takes 130 ms. */
+static kprof_status begin_own_samples(kprof_source *source, kprof_batch_state *state, void *stream)
+{
+    kprof_profiled_context *context = state->context;
+    const kprof_device_ops *device = kprof_engine.device;
+    kprof_status status = KPROF_OK;
+    source->period = own_period(source);
+    if (!context->pc_samples)
+        return kprof_fail(KPROF_NOT_COLLECTED, "%s", context->pc_samples_reason);
+    kprof_samples_end(context->samples);
+    device->profiler_release(context->profiler);
+    if (context->own_period != source->period)
+        status = device->pc_samples_arm(context->pc_samples, source->period);
+    context->own_period = status == KPROF_OK ? source->period : 0;
+    kprof_caches_clear(state, stream);
+    if (status == KPROF_OK)
+        status = device->target_synchronize();
+    return status == KPROF_OK ? device->pc_samples_start(context->pc_samples) : status;
+}
+
+/* What kprof's own kernels have counted is read first. */
+static kprof_status begin_own_counters(kprof_source *source, kprof_batch_state *state)
+{
+    kprof_instruction_data others;
+    if (state->context->own_period)
+        kprof_contexts_arm(state->context); /* they had been started */
+    kprof_status status = enable_counters(source, state);
+    if (status == KPROF_OK)
+        status = kprof_engine.device->instructions_read(state->context->instructions, &others);
+    if (status != KPROF_OK)
+        end_counters(source, state);
+    return status;
+}
+
+void kprof_source_begin_own(kprof_source *source, kprof_batch_state *state, kprof_group *group, void *stream)
+{
+    source->group = group;
+    kprof_status status =
+        source->kind == KPROF_SAMPLED ? begin_own_samples(source, state, stream) : begin_own_counters(source, state);
+    source->begun_ns = kprof_monotonic_ns();
+    if (status == KPROF_OK)
+        return;
+    lack(source, &state->list.items[0], kprof_process_reason(status));
+    group->instructed[source->kind].failed++;
+    source->group = NULL;
+}
+
+static double count_samples(const kprof_instruction_data *data)
+{
+    static const char unissued[] = "_not_issued";
+    double sum = 0;
+    for (size_t k = 0; k < data->name_count; k++) {
+        const size_t length = strlen(data->names[k]), tail = sizeof unissued - 1;
+        const bool is_part = length > tail && strcmp(data->names[k] + length - tail, unissued) == 0;
+        for (size_t i = 0; i < data->count && !is_part; i++)
+            sum += data->items[i].values[k];
+    }
+    return sum;
+}
+
+/* Tell whether the samples are enough, and choose the period of the group's next ones. */
+static bool note_samples(const kprof_source *source, const kprof_batch_state *state, kprof_status status,
+                         const kprof_instruction_data *data)
+{
+    const int64_t duration_ns = kprof_monotonic_ns() - source->begun_ns;
+    const double samples = status == KPROF_OK ? count_samples(data) : 0;
+    source->group->period =
+        samples > 0 ? choose_period_for(ldexp(samples, (int)source->period)) : choose_period(state, duration_ns);
+    return samples >= FEW_SAMPLES || (samples > 0 && own_period(source) >= source->period);
+}
+
+static kprof_status read_own(const kprof_source *source, const kprof_batch_state *state, kprof_instruction_data *data)
+{
+    const kprof_device_ops *device = kprof_engine.device;
+    return source->kind == KPROF_SAMPLED ? device->pc_samples_read(state->context->pc_samples, data)
+                                         : device->instructions_read(state->context->instructions, data);
+}
+
+static void note_own(kprof_source *source, kprof_batch_state *state, kprof_status status,
+                     const kprof_instruction_data *data)
+{
+    kprof_instructed *instructed = &source->group->instructed[source->kind];
+    bool is_enough = status == KPROF_OK && data->count > 0;
+    keep_or_lack(source, &state->list.items[0], status, data);
+    if (source->kind == KPROF_SAMPLED)
+        is_enough = note_samples(source, state, status, data);
+    *(is_enough ? &instructed->measured : &instructed->failed) += 1;
+}
+
+void kprof_source_end_own(kprof_source *source, kprof_batch_state *state, const char *lost)
+{
+    kprof_instruction_data data = {0};
+    kprof_open_launch *launch = state->list.count > 0 ? &state->list.items[0] : NULL; /* else the driver refused it */
+    kprof_status status = KPROF_OK;
+    if (!source->group)
+        return;
+    if (source->kind == KPROF_SAMPLED)
+        status = kprof_engine.device->pc_samples_stop(state->context->pc_samples);
+    if (status == KPROF_OK && launch && !lost)
+        status = read_own(source, state, &data);
+    if (launch && lost)
+        lack(source, launch, lost);
+    else if (launch)
+        note_own(source, state, status, &data);
+    end_counters(source, state);
+    source->group = NULL;
+}
+
 /* A graph has nothing, whatever came of its batch. */
 static void write_reason(const kprof_open_launch *launch, kprof_source_kind kind, const char *reason)
 {
-    reason = is_measured(launch) ? reason : OF_A_GRAPH;
+    reason = is_measured(launch) ? reason : KPROF_OF_A_GRAPH;
     kprof_record record = {.type = KPROF_RECORD_INSTRUCTIONS};
-    record.instructions = (kprof_instructions_record){.launch = launch->record.launch,
-                                                      .sampled = kind == KPROF_SAMPLED,
-                                                      .reason = *reason ? reason : KPROF_ONLY_IN_REPLAYS};
+    record.instructions = (kprof_instructions_record){
+        .launch = launch->record.launch, .sampled = kind == KPROF_SAMPLED, .reason = reason};
     kprof_process_write(&record);
 }
 
 void kprof_source_deliver(kprof_source *source, const kprof_batch_state *state)
 {
+    const char *usual = state->kind == KPROF_INSTRUCTED ? KPROF_IN_ANOTHER : KPROF_ONLY_IN_REPLAYS;
     for (const kprof_source_record *r = source->first; r; r = r->next) {
         kprof_record record = {.type = KPROF_RECORD_INSTRUCTIONS, .instructions = r->record};
         if (!r->record.reason)
@@ -427,8 +558,9 @@ void kprof_source_deliver(kprof_source *source, const kprof_batch_state *state)
     }
     for (size_t i = 0; i < state->list.count; i++)
         for (unsigned kind = 0; kind < KPROF_SOURCE_KINDS; kind++)
-            if (state->list.items[i].chosen && is_wanted(kind) && !(state->list.items[i].told & 1u << kind))
-                write_reason(&state->list.items[i], kind, source->reasons[kind]);
+            if (state->list.items[i].chosen && kprof_source_is_wanted(kind) &&
+                !(state->list.items[i].told & 1u << kind))
+                write_reason(&state->list.items[i], kind, *source->reasons[kind] ? source->reasons[kind] : usual);
 }
 
 void kprof_source_free(kprof_source *source)

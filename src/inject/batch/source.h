@@ -1,6 +1,7 @@
 /* Measures the instructions of a batch's launches, in replays of their own: samples of the program counter
- * before the passes, counters behind them, each chosen launch by itself. Whatever fails here is told with the launches
- * and changes none of their values. Hold the gate. */
+ * before the passes, counters behind them, each chosen launch by itself. A launch that is not repeated is counted or
+ * sampled in its own run. Whatever fails here is told with the launches and changes none of their values. Hold the
+ * gate. */
 #ifndef KPROF_INJECT_BATCH_SOURCE_H
 #define KPROF_INJECT_BATCH_SOURCE_H
 
@@ -17,6 +18,8 @@ typedef enum kprof_source_kind {
 /* The values of one function of a launch, or why a launch has none. */
 typedef struct kprof_source_record kprof_source_record;
 
+struct kprof_group; /* samples.h */
+
 typedef struct kprof_source {
     kprof_source_record *first, *last;                  /* until the launches' own records are written */
     size_t bytes;                                       /* that they take */
@@ -25,6 +28,8 @@ typedef struct kprof_source {
     uint32_t period;                                    /* of the samples, as a power of two */
     bool enabled;                                       /* counters of instructions are */
     bool dirty;                                         /* launches have counted since the last reading */
+    struct kprof_group *group;                          /* of the launch that is measured in its own run; NULL: none */
+    int64_t begun_ns;                                   /* when that began */
     char reasons[KPROF_SOURCE_KINDS][KPROF_NOTE_BYTES]; /* why launches lack a kind; "": no reason */
 } kprof_source;
 
@@ -37,6 +42,13 @@ kprof_status kprof_source_run(kprof_source *source, kprof_batch_state *state,
                               kprof_open_launch *launch) KPROF_MUST_CHECK;
 /* The replay has ended, at all launches or before some of them. */
 void kprof_source_end(kprof_source *source, kprof_batch_state *state, kprof_status status);
+/* Is the kind asked for? */
+bool kprof_source_is_wanted(kprof_source_kind kind);
+/* Measure the batch's only launch, which is about to be launched, in its own run. The context is idle, and nothing else
+ * is launched there before kprof_source_end_own. `group` is the launch's. */
+void kprof_source_begin_own(kprof_source *source, kprof_batch_state *state, struct kprof_group *group, void *stream);
+/* The context is idle again. Keep what the launch has; `lost` says why it is not to be had, NULL that it is. */
+void kprof_source_end_own(kprof_source *source, kprof_batch_state *state, const char *lost);
 /* Remember why launches lack what was not measured. The first reason of each kind stays. */
 void kprof_source_note(kprof_source *source, const char *reason);
 /* Write what was measured, once the records of the launches are written. */

@@ -218,10 +218,11 @@ static void choose_intervals(kprof_batch_state *state, const kprof_evaluations *
 
 /* CUPTI answers that the counters are in use while a profiler has an object that has run passes. Samples of
  * instructions that are enabled would want the same counters. Both come anew before the next passes. */
-static kprof_status make_way(const kprof_profiled_context *context)
+static kprof_status make_way(kprof_profiled_context *context)
 {
     kprof_samples_end(context->samples);
     kprof_engine.device->profiler_release(context->profiler);
+    context->own_period = 0;
     return context->pc_samples ? kprof_engine.device->pc_samples_disarm(context->pc_samples) : KPROF_OK;
 }
 

@@ -64,8 +64,18 @@ static void count_census(const kprof_model *model, kprof_report_counts *out)
     }
 }
 
+/* Have launches that are parts of no sample been counted or sampled by their instructions? */
+static kprof_status has_instructions(kprof_report *report, int64_t *has)
+{
+    *has = 0;
+    return report->version < 7 /* it has none of these tables */
+               ? KPROF_OK
+               : kprof_store_integer(report, "SELECT EXISTS(SELECT 1 FROM code_profile WHERE counted+sampled>0)", has);
+}
+
 kprof_status kprof_report_count(kprof_report *report, kprof_report_counts *out)
 {
+    int64_t instructed = 0;
     kprof_model model;
     memset(out, 0, sizeof *out);
     kprof_status status = kprof_model_load(report, &model);
@@ -73,7 +83,9 @@ kprof_status kprof_report_count(kprof_report *report, kprof_report_counts *out)
         return status;
     kprof_model_walk walk = {report, &model, NULL, false};
     status = kprof_model_launches(&walk, count_launch, out);
-    if (out->samples == 0) { /* launches that are parts of none */
+    if (status == KPROF_OK)
+        status = has_instructions(report, &instructed);
+    if (out->samples == 0 && !instructed) { /* launches that are parts of none */
         out->profiled -= out->multiplexed;
         out->not_measured += out->multiplexed;
         out->multiplexed = 0;

@@ -25,6 +25,7 @@ void kprof_code_ingest_free(kprof_code_ingest *ingest)
     }
     kprof_names_free(&ingest->profiles);
     kprof_strlist_free(&ingest->profile_texts);
+    free(ingest->known_profiles);
     free(ingest->codes);
     *ingest = (kprof_code_ingest){0};
 }
@@ -155,19 +156,29 @@ static kprof_status add_profile(kprof_code_ingest *ingest, const kprof_code_plac
     const char *text = report->source_per_launch ? own : (const char *)sqlite3_column_text(launch, 2);
     if (!text)
         return kprof_store_no_memory(report);
+    ingest->is_part = sqlite3_column_int64(launch, 3) != 0;
     const size_t number = kprof_names_find(&ingest->profiles, text);
-    ingest->profile = (int64_t)number;
+    ingest->profile = number + 1;
     if (number != KPROF_NAMES_NONE)
         return KPROF_OK;
+    kprof_known_profile *added = KPROF_APPEND(ingest->known_profiles, ingest->profile_count);
+    if (!added)
+        return kprof_store_no_memory(report);
     kprof_status status =
-        ADD_ROW(report, &ingest->profile, ADD_PROFILE, "iiii", place->process, (int64_t)sqlite3_column_int64(launch, 0),
+        ADD_ROW(report, &added->row, ADD_PROFILE, "iiii", place->process, (int64_t)sqlite3_column_int64(launch, 0),
                 (int64_t)sqlite3_column_int64(launch, 1), ingest->launch);
     if (status != KPROF_OK)
         return status;
+    ingest->profile = ++ingest->profile_count;
     kprof_strlist *texts = &ingest->profile_texts;
     const bool is_known = kprof_strlist_add(texts, text) &&
-                          kprof_names_add(&ingest->profiles, texts->items[texts->count - 1], (size_t)ingest->profile);
+                          kprof_names_add(&ingest->profiles, texts->items[texts->count - 1], ingest->profile - 1);
     return is_known ? KPROF_OK : kprof_store_no_memory(report);
+}
+
+static kprof_known_profile *profile_of(const kprof_code_ingest *ingest)
+{
+    return &ingest->known_profiles[ingest->profile - 1];
 }
 
 /* Find the launch that a record is about, and its profile. */
@@ -193,8 +204,27 @@ static kprof_status find_launch(kprof_code_ingest *ingest, const kprof_code_plac
                                                 : kprof_store_fail(report, "looking for a launch");
     sqlite3_reset(launch);
     if (status == KPROF_OK)
-        status = kprof_store_write(report, KPROF_SQL_ADD_LAUNCH_PROFILE, "ii", ingest->launch, ingest->profile);
+        status = kprof_store_write(report, KPROF_SQL_ADD_LAUNCH_PROFILE, "ii", ingest->launch, profile_of(ingest)->row);
     return status;
+}
+
+/* Choose what the profile tells from now on of what is missing; NULL: what it has told. The reason of a launch that was
+ * not to give any values does not count where others have given them. */
+static const char *choose_reason(kprof_code_ingest *ingest, const kprof_instructions_record *record)
+{
+    kprof_known_profile *profile = profile_of(ingest);
+    const size_t kind = record->sampled != 0;
+    const bool lacked = profile->lacks[kind];
+    if (record->name_count > 0) {
+        profile->has[kind] = true;
+        profile->lacks[kind] = false;
+        return lacked ? "" : NULL;
+    }
+    if ((ingest->is_part && profile->has[kind]) || !*or_empty(record->reason))
+        return NULL;
+    profile->lacks[0] = profile->lacks[1] = false;
+    profile->lacks[kind] = ingest->is_part;
+    return record->reason;
 }
 
 static bool has_names(const kprof_known_names *known, const kprof_instructions_record *record)
@@ -290,17 +320,19 @@ kprof_status kprof_code_ingest_instructions(kprof_code_ingest *ingest, const kpr
         return status;
     const bool is_first = record->name_count > 0 && !ingest->told[kind];
     ingest->told[kind] = ingest->told[kind] || is_first;
-    status = kprof_store_write(report, KPROF_SQL_FILL_PROFILE, "iiiiis", ingest->profile, (int64_t)(is_first && !kind),
+    const int64_t profile = profile_of(ingest)->row;
+    const char *reason = choose_reason(ingest, record);
+    status = kprof_store_write(report, KPROF_SQL_FILL_PROFILE, "iiiiisi", profile, (int64_t)(is_first && !kind),
                                (int64_t)(is_first && kind), (int64_t)record->period_cycles, (int64_t)record->dropped,
-                               record->reason);
+                               reason, (int64_t)(reason != NULL));
     if (status != KPROF_OK || record->name_count == 0)
         return status;
     status = find_metrics(known, report, record);
     for (size_t i = 0; i < known->names.count && status == KPROF_OK; i++)
-        status = kprof_store_write(report, KPROF_SQL_ADD_PROFILE_METRIC, "ii", ingest->profile, known->rows[i]);
+        status = kprof_store_write(report, KPROF_SQL_ADD_PROFILE_METRIC, "ii", profile, known->rows[i]);
     if (status == KPROF_OK)
         status = function_row(ingest, place, record, &function);
-    const value_place to = {report, known, ingest->profile, function};
+    const value_place to = {report, known, profile, function};
     for (size_t i = 0; i < record->value_count && status == KPROF_OK; i += columns)
         status = add_values(&to, record->values + i);
     return status;

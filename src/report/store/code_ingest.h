@@ -11,16 +11,27 @@ typedef struct kprof_known_names {
     int64_t *rows; /* [names.count], in the table metric */
 } kprof_known_names;
 
+/* What the profile of a kernel, device and shape has, by kind: counters, samples. */
+typedef struct kprof_known_profile {
+    int64_t row;   /* of code_profile */
+    bool has[2];   /* a launch has given values */
+    bool lacks[2]; /* its reason is that of a launch which was not to give any, and others may */
+} kprof_known_profile;
+
 /* The state of a process. All 0 before its first record. */
 typedef struct kprof_code_ingest {
     struct kprof_known_code *codes; /* [code_count] */
     size_t code_count;
-    kprof_names profiles;        /* rows of code_profile, by kernel, device and shape */
-    kprof_strlist profile_texts; /* that `profiles` points to */
-    int64_t launch, profile;     /* rows of the launch of the last record, and of its profile; 0: none yet */
-    uint64_t position;           /* of that launch */
-    bool told[2];                /* that launch has counters, and samples */
-    kprof_known_names known[2];  /* of counters, and of samples */
+    kprof_names profiles;                /* indexes of known_profiles, by kernel, device and shape */
+    kprof_strlist profile_texts;         /* that `profiles` points to */
+    kprof_known_profile *known_profiles; /* [profile_count] */
+    size_t profile_count;
+    int64_t launch;             /* row of the launch of the last record */
+    size_t profile;             /* index of its profile, and 1; 0: none yet */
+    uint64_t position;          /* of that launch */
+    bool is_part;               /* it was not measured, or multiplexed: others may have what it lacks */
+    bool told[2];               /* it has counters, and samples */
+    kprof_known_names known[2]; /* of counters, and of samples */
 } kprof_code_ingest;
 
 /* The report and the process' row of a record. */

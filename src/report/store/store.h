@@ -63,14 +63,14 @@
       "SELECT kernel_id, device_id, kernel_id || ' ' || device_id || ' ' || grid_x || ' ' || grid_y || ' ' || "        \
       "grid_z || ' ' || block_x || ' ' || block_y || ' ' || block_z || ' ' || cluster_x || ' ' || cluster_y || ' ' "   \
       "|| "                                                                                                            \
-      "cluster_z || ' ' || dynamic_smem_bytes FROM launch WHERE id=?1")                                                \
+      "cluster_z || ' ' || dynamic_smem_bytes, measured=0 OR replay_mode='multiplex' FROM launch WHERE id=?1")         \
     X(ADD_PROFILE, "INSERT INTO code_profile VALUES(NULL,?,?,?,?,0,0,0,0,'')")                                         \
     X(ADD_LAUNCH_PROFILE, "INSERT OR IGNORE INTO launch_code_profile VALUES(?,?)")                                     \
     X(ADD_PROFILE_METRIC, "INSERT OR IGNORE INTO code_profile_metric VALUES(?,?)")                                     \
     X(FILL_PROFILE,                                                                                                    \
       "UPDATE code_profile SET counted=counted+?2, sampled=sampled+?3, period_cycles=CASE period_cycles WHEN 0 THEN "  \
       "?4 "                                                                                                            \
-      "ELSE period_cycles END, dropped=dropped+?5, reason=CASE ?6 WHEN '' THEN reason ELSE ?6 END WHERE id=?1")        \
+      "ELSE period_cycles END, dropped=dropped+?5, reason=CASE ?7 WHEN 0 THEN reason ELSE ?6 END WHERE id=?1")         \
     X(ADD_INSTRUCTION_VALUE, "INSERT INTO instruction_value VALUES(?,?,?,?,?) ON CONFLICT DO UPDATE SET "              \
                              "value=value+excluded.value")                                                             \
     X(ADD_TIMELINE_PASS, "INSERT OR IGNORE INTO timeline_pass VALUES(?,?,?,?,?)")                                      \
