@@ -66,10 +66,7 @@ void kprof_child_release(kprof_child *child);
 /* Close descriptors; ends a child that was never started. */
 void kprof_child_close(kprof_child *child);
 
-/* The program nearest in name to one that was not found, in its directory or in $PATH. Caller frees; NULL: none. */
-char *kprof_program_nearest(const char *name);
-
-/* Say why a program cannot be started, and which one may be meant; `reason` is an errno. Gives NO_APPLICATION. */
+/* Say why a program cannot be started; `reason` is an errno. Gives NO_APPLICATION. */
 kprof_status kprof_program_fail(const char *name, int reason) KPROF_MUST_CHECK;
 /* Can the program be started, as far as can be told without starting it? NO_APPLICATION with a message. */
 kprof_status kprof_program_check(const char *name) KPROF_MUST_CHECK;

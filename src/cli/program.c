@@ -1,60 +1,14 @@
-/* Finds a program as the shell does, and suggests one when the one to start does not exist. */
+/* Finds a program as the shell does, and tells why one cannot be started. */
 #include "cli/launch.h"
 #include "core/log.h"
 #include "core/strbuf.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
-
-#define MAX_NAMES 20000 /* a $PATH may be huge, and a suggestion is only a courtesy */
-
-static void add_programs(const char *path, kprof_strlist *names)
-{
-    DIR *dir = opendir(path);
-    if (!dir)
-        return;
-    for (struct dirent *entry; names->count < MAX_NAMES && (entry = readdir(dir));) {
-        if (entry->d_name[0] != '.' && faccessat(dirfd(dir), entry->d_name, X_OK, 0) == 0 &&
-            !kprof_strlist_add(names, entry->d_name))
-            break;
-    }
-    closedir(dir);
-}
-
-char *kprof_program_nearest(const char *name)
-{
-    kprof_strlist names = KPROF_STRLIST_INIT;
-    kprof_strbuf found = KPROF_STRBUF_INIT;
-    const char *slash = strrchr(name, '/');
-    if (slash) {
-        kprof_strbuf_append(&found, name, (size_t)(slash - name) + 1);
-        if (!found.failed)
-            add_programs(found.data, &names);
-    } else {
-        const char *path = getenv("PATH");
-        char *copy = kprof_strdup(path ? path : ""), *rest = copy;
-        for (char *dir; copy && (dir = strsep(&rest, ":"));)
-            add_programs(dir, &names);
-        free(copy);
-    }
-    const char *const *items = (const char *const *)names.items;
-    /* $PATH has thousands of programs: something in it is always a little like the name. */
-    const char *nearest =
-        slash ? kprof_nearest(slash + 1, items, names.count) : kprof_nearest_spelling(name, items, names.count);
-    char *result = NULL;
-    if (nearest) {
-        kprof_strbuf_puts(&found, nearest);
-        result = kprof_strbuf_take(&found);
-    }
-    kprof_strbuf_free(&found);
-    kprof_strlist_free(&names);
-    return result;
-}
 
 static bool is_program(const char *path)
 {
@@ -115,13 +69,8 @@ kprof_status kprof_program_fail(const char *name, int reason)
         free(program);
         return failed;
     }
-    char *nearest = reason == ENOENT ? kprof_program_nearest(name) : NULL;
     errno = reason;
-    kprof_status status = nearest
-                              ? kprof_fail(KPROF_NO_APPLICATION, "cannot start %s: %m; did you mean %s?", name, nearest)
-                              : kprof_fail(KPROF_NO_APPLICATION, "cannot start %s: %m", name);
-    free(nearest);
-    return status;
+    return kprof_fail(KPROF_NO_APPLICATION, "cannot start %s: %m", name);
 }
 
 kprof_status kprof_program_check(const char *name)

@@ -1,11 +1,10 @@
-/* The placeholders of --export, and the program suggested for one that does not exist. */
+/* The placeholders of --export, and how programs are found. */
 #include "cmocka_all.h"
 
 #include "cli/launch.h"
 #include "cli/paths.h"
 #include "log_capture.h"
 
-#include <fcntl.h>
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -13,10 +12,11 @@ static log_capture captured;
 
 static void assert_path(const char *pattern, const char *expected)
 {
+    const kprof_options options = {.export_path = (char *)pattern};
     char *path = NULL;
-    bool claimed;
-    assert_int_equal(kprof_export_path_claim(pattern, &path, &claimed), KPROF_OK);
-    assert_int_equal(claimed, access(path, F_OK) == 0);
+    kprof_create_mode mode;
+    assert_int_equal(kprof_export_path_claim(&options, &path, &mode), KPROF_OK);
+    assert_int_equal(mode, access(path, F_OK) == 0 ? KPROF_CREATE_CLAIMED : KPROF_CREATE_NEW);
     assert_string_equal(path, expected);
     free(path);
 }
@@ -61,37 +61,6 @@ static void numbers_are_the_lowest_free(void **state)
     assert_path(pattern, second);
     unlink(expected);
     unlink(second);
-    assert_int_equal(rmdir(dir), 0);
-}
-
-static void a_program_of_nearly_that_name(void **state)
-{
-    (void)state;
-    char *found = kprof_program_nearest("/bin/sg");
-    assert_non_null(found);
-    assert_memory_equal(found, "/bin/", 5);
-    free(found);
-    assert_null(kprof_program_nearest("/nonexistent/app"));
-}
-
-static void programs_of_the_path_need_nearly_the_spelling(void **state)
-{
-    (void)state;
-    char dir[] = "/tmp/kprof-test-XXXXXX", program[64];
-    assert_non_null(mkdtemp(dir));
-    snprintf(program, sizeof program, "%s/ppufiles", dir);
-    int file = open(program, O_CREAT | O_WRONLY, 0700);
-    assert_true(file >= 0);
-    close(file);
-    char *before = strdup(getenv("PATH"));
-    setenv("PATH", dir, 1);
-    char *found = kprof_program_nearest("ppufils");
-    assert_string_equal(found, "ppufiles");
-    free(found);
-    assert_null(kprof_program_nearest("profile"));
-    setenv("PATH", before, 1);
-    free(before);
-    unlink(program);
     assert_int_equal(rmdir(dir), 0);
 }
 
@@ -153,8 +122,6 @@ int main(void)
         cmocka_unit_test(placeholders),
         cmocka_unit_test(wrong_placeholders),
         cmocka_unit_test(numbers_are_the_lowest_free),
-        cmocka_unit_test(a_program_of_nearly_that_name),
-        cmocka_unit_test(programs_of_the_path_need_nearly_the_spelling),
         cmocka_unit_test(a_report_is_found_without_its_extension),
         cmocka_unit_test(programs_are_found_as_by_the_shell),
     };
