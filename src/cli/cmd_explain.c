@@ -10,8 +10,6 @@
 
 #include <stdlib.h>
 
-#define COUNT_OF(array) (sizeof(array) / sizeof *(array))
-
 /* One metric on one chip. */
 typedef struct answer {
     const char *word; /* as asked for */
@@ -88,8 +86,7 @@ static void show_metric(kprof_emitter *emitter, const answer *asked)
         if_any("sets", "Sets", sets),
         if_any("places", "Lines by", places),
     };
-    emitter->ops->record_begin(emitter, &(kprof_emit_record){fields, COUNT_OF(fields)});
-    emitter->ops->record_end(emitter);
+    kprof_show_record(emitter, fields, COUNT_OF(fields));
     free(sections);
     free(sets);
     free(closest);
@@ -114,8 +111,7 @@ static void show_row(const row_maker *by, const answer *owner, const kprof_emit_
     };
     for (size_t i = 0; i < count; i++)
         fields[OWNER_FIELDS + i] = own[i];
-    by->emitter->ops->record_begin(by->emitter, &(kprof_emit_record){fields, OWNER_FIELDS + count});
-    by->emitter->ops->record_end(by->emitter);
+    kprof_show_record(by->emitter, fields, OWNER_FIELDS + count);
 }
 
 static void show_parts(const row_maker *by, const answer *of)
@@ -155,10 +151,9 @@ static void show_thresholds(const row_maker *by, const answer *of)
         const kprof_finding_threshold *threshold = &finding->thresholds[i];
         kprof_emit_field source = kprof_field_text("source", "Source", threshold->source);
         source.missing = "-";
-        const kprof_emit_field fields[] = {
-            kprof_field_text("threshold", "Threshold", threshold->name),
-            kprof_field_value("value", "Value", threshold->value, threshold->unit),
-            kprof_field_with_role(kprof_field_text("unit", "Unit", threshold->unit), KPROF_ROLE_MACHINE), source};
+        const kprof_emit_field fields[] = {kprof_field_text("threshold", "Threshold", threshold->name),
+                                           kprof_field_value("value", "Value", threshold->value, threshold->unit),
+                                           machine(kprof_field_text("unit", "Unit", threshold->unit)), source};
         show_row(by, of, fields, COUNT_OF(fields));
     }
 }
@@ -169,8 +164,7 @@ static void show_places(const row_maker *by, const answer *of)
         const kprof_explained_place *place = &of->explanation.places[i];
         const kprof_emit_field fields[] = {
             kprof_field_text("section", "Section", place->section), kprof_field_text("label", "Label", place->label),
-            kprof_field_text("value", "Value", place->value),
-            kprof_field_with_role(kprof_field_text("help", "Help", place->help), KPROF_ROLE_MACHINE)};
+            kprof_field_text("value", "Value", place->value), machine(kprof_field_text("help", "Help", place->help))};
         show_row(by, of, fields, COUNT_OF(fields));
     }
 }

@@ -8,7 +8,6 @@
 #include <math.h>
 #include <string.h>
 
-#define COUNT_OF(array) (sizeof(array) / sizeof *(array))
 /* A field that people see with --verbose alone. */
 #define FURTHER(field) kprof_field_with_role(field, KPROF_ROLE_MACHINE)
 
@@ -29,8 +28,7 @@ static void show_record(kprof_emitter *emitter, kprof_emit_field *fields, size_t
 {
     for (size_t i = 0; i < count && all; i++)
         fields[i].role = fields[i].role == KPROF_ROLE_MACHINE ? KPROF_ROLE_SHOWN : fields[i].role;
-    emitter->ops->record_begin(emitter, &(kprof_emit_record){fields, count});
-    emitter->ops->record_end(emitter);
+    kprof_show_record(emitter, fields, count);
 }
 
 /* There are prices of repeated launches only. */

@@ -8,8 +8,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define COUNT_OF(array) (sizeof(array) / sizeof *(array))
-
 /* People see this many of the metrics that explain a change. */
 #define DRIVERS_SHOWN 6
 
@@ -36,11 +34,6 @@ typedef struct diff_page {
     kprof_emitter *emitter;
     char **short_names; /* [kernel_count] of the kernels, for lines of limited width; NULL: lines are not limited */
 } diff_page;
-
-static kprof_emit_field machine(kprof_emit_field field)
-{
-    return kprof_field_with_role(field, KPROF_ROLE_MACHINE);
-}
 
 /* People see it below its row. */
 static kprof_emit_field note(kprof_emit_field field)

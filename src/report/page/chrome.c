@@ -173,7 +173,7 @@ static void expand(const char *sql, int64_t start_ns, kprof_strbuf *out)
 static kprof_status write_events(kprof_report *report, int64_t start_ns, writer *to)
 {
     kprof_status status = KPROF_OK;
-    for (size_t i = 0; i < sizeof events / sizeof *events && status == KPROF_OK; i++) {
+    for (size_t i = 0; i < COUNT_OF(events) && status == KPROF_OK; i++) {
         kprof_strbuf sql = KPROF_STRBUF_INIT;
         sqlite3_stmt *statement = NULL;
         int rc = SQLITE_NOMEM;

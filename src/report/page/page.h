@@ -5,6 +5,14 @@
 #include "report/emit/emit.h"
 #include "report/model/places.h"
 
+#define COUNT_OF(array) (sizeof(array) / sizeof *(array))
+
+/* A field that is for programs, and not shown to people. */
+static inline kprof_emit_field machine(kprof_emit_field field)
+{
+    return kprof_field_with_role(field, KPROF_ROLE_MACHINE);
+}
+
 /* A report that a page shows. */
 typedef struct kprof_page_report {
     kprof_report *file;

@@ -8,8 +8,6 @@
 
 #define BRIEF_VERSION     1
 #define KPROF_BRIEF_BYTES 2048
-#define COUNT_OF(array)   (sizeof(array) / sizeof *(array))
-
 /* The most of each, and bytes of texts as JSON spells them. A line of LINE_BYTES and its label fit into 80 columns. */
 enum { STALLS = 3, FINDINGS = 3, WARNINGS = 3 };
 enum {
@@ -367,11 +365,6 @@ static kprof_status take_hot_lines(const kprof_ranking *ranking, brief *out)
     }
     fit_hot_lines(out);
     return status;
-}
-
-static kprof_emit_field machine(kprof_emit_field field)
-{
-    return kprof_field_with_role(field, KPROF_ROLE_MACHINE);
 }
 
 static kprof_emit_field text_field(const char *key, const char *text)

@@ -6,8 +6,6 @@
 #include <math.h>
 #include <string.h>
 
-#define COUNT_OF(array) (sizeof(array) / sizeof *(array))
-
 /* Else the census stands beside what was measured. */
 static bool is_page(const kprof_page_context *context)
 {
@@ -55,8 +53,8 @@ static void show_total(kprof_emitter *emitter, const shown_census *shown, const 
     const bool has_shape = shown->context->options->group_by == KPROF_GROUP_CONFIG;
     const kprof_emit_field fields[] = {
         name_field(total, shown),
-        kprof_field_with_role(kprof_field_text("function", "Function", total->kernel->function), KPROF_ROLE_MACHINE),
-        kprof_field_with_role(kprof_field_text("device_name", "Device", total->device->name), KPROF_ROLE_MACHINE),
+        machine(kprof_field_text("function", "Function", total->kernel->function)),
+        machine(kprof_field_text("device_name", "Device", total->device->name)),
         kprof_field_amount("launches", "Launches", (int64_t)total->launches),
         kprof_field_amount("measured", "Measured", (int64_t)total->measured),
         time_field("time", "GPU time", total->total_ns),
@@ -94,11 +92,9 @@ static void show_coverage(kprof_emitter *emitter, const kprof_census *census)
         kprof_field_with_role(kprof_field_amount("untimed", "Launches not timed", (int64_t)untimed),
                               untimed ? KPROF_ROLE_SHOWN : KPROF_ROLE_MACHINE),
         time_field("time", "GPU time", census->total_ns),
-        kprof_field_with_role(kprof_field_amount("rows", "Rows", (int64_t)census->count), KPROF_ROLE_MACHINE),
-        kprof_field_with_role(kprof_field_amount("measured_rows", "Rows with measured launches", (int64_t)measured),
-                              KPROF_ROLE_MACHINE),
-        kprof_field_with_role(kprof_field_pct("measured_share_pct", "Their share of GPU time", share_pct),
-                              KPROF_ROLE_MACHINE),
+        machine(kprof_field_amount("rows", "Rows", (int64_t)census->count)),
+        machine(kprof_field_amount("measured_rows", "Rows with measured launches", (int64_t)measured)),
+        machine(kprof_field_pct("measured_share_pct", "Their share of GPU time", share_pct)),
         kprof_field_with_role(kprof_field_text("coverage", "Measured", coverage), KPROF_ROLE_PEOPLE),
     };
     emitter->ops->list_begin(emitter,

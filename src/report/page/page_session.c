@@ -8,14 +8,6 @@
 #include <sys/wait.h>
 #include <time.h>
 
-#define COUNT_OF(array) (sizeof(array) / sizeof *(array))
-
-static kprof_emit_field machine(kprof_emit_field field)
-{
-    field.role = KPROF_ROLE_MACHINE;
-    return field;
-}
-
 /* Counts that may be unknown. */
 static kprof_emit_field count_field(const char *key, const char *label, int64_t value)
 {

@@ -58,11 +58,6 @@ typedef struct shown_row {
     size_t order; /* in the program */
 } shown_row;
 
-static kprof_emit_field machine(kprof_emit_field field)
-{
-    return kprof_field_with_role(field, KPROF_ROLE_MACHINE);
-}
-
 static kprof_emit_field note(kprof_emit_field field)
 {
     field.missing = "";
@@ -227,7 +222,7 @@ static void describe_costs(const shown_code *shown, const shown_row *row, kprof_
         {KPROF_NUMBER_DIVERGENT, KPROF_NUMBER_DIVERGENT, "divergent branches"},
         {KPROF_NUMBER_ATOMICS, KPROF_NUMBER_ATOMICS, "atomic operations"},
     };
-    for (size_t i = 0; i < sizeof costs / sizeof *costs; i++) {
+    for (size_t i = 0; i < COUNT_OF(costs); i++) {
         const double value = kprof_profiled_number(shown->code, row->values, costs[i].number);
         const double all = kprof_profiled_number(shown->code, row->values, costs[i].of);
         char number[KPROF_NUMBER_SIZE], whole[KPROF_NUMBER_SIZE];
@@ -514,7 +509,7 @@ static void show_heading(shown_code *shown)
         machine(kprof_field_text("view", "View", views[shown->view])),
         kprof_field_plain(kprof_field_text("measured", "Measured", measured.length > 0 ? measured.data : "nothing")),
     };
-    emitter->ops->record_begin(emitter, &(kprof_emit_record){fields, sizeof fields / sizeof *fields});
+    emitter->ops->record_begin(emitter, &(kprof_emit_record){fields, COUNT_OF(fields)});
     if (measured.failed)
         emitter->status = KPROF_NO_MEMORY;
     kprof_strbuf_free(&measured);
@@ -626,7 +621,7 @@ static void show_files(source_page *page)
             machine(kprof_field_text("hash", "Hash", file->hash)),
             kprof_field_text("state", "Text", states[page->texts[i].state]),
         };
-        kprof_show_record(emitter, fields, sizeof fields / sizeof *fields);
+        kprof_show_record(emitter, fields, COUNT_OF(fields));
     }
     emitter->ops->list_end(emitter);
 }
@@ -641,7 +636,7 @@ static void show_notes(source_page *page, bool are_all)
             shown_if(kprof_field_text("kernel", "Kernel", page->notes[i].kernel), page->notes[i].kernel != NULL),
             kprof_field_text("note", "Note", page->notes[i].text),
         };
-        kprof_show_record(emitter, fields, sizeof fields / sizeof *fields);
+        kprof_show_record(emitter, fields, COUNT_OF(fields));
     }
     emitter->ops->list_end(emitter);
 }

@@ -256,7 +256,7 @@ static void show_sources(kprof_emitter *emitter, const shares *all)
             kprof_field_amount("launches", "Launches", (int64_t)own->launches),
             kprof_field_with_unit(kprof_field_real("time", "Kernel time", own->time_ns > 0 ? own->time_ns : NAN), "ns"),
         };
-        kprof_show_record(emitter, fields, sizeof fields / sizeof *fields);
+        kprof_show_record(emitter, fields, COUNT_OF(fields));
     }
     emitter->ops->list_end(emitter);
 }
@@ -337,7 +337,7 @@ static void show_kernel(kprof_emitter *emitter, const shares *all, const kernel_
         kprof_field_text("slowest", "Slowest source", spread.slowest),
         note,
     };
-    kprof_show_record(emitter, fields, sizeof fields / sizeof *fields);
+    kprof_show_record(emitter, fields, COUNT_OF(fields));
     kprof_strbuf_free(&text);
 }
 

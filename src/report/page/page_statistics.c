@@ -17,7 +17,7 @@ typedef struct statistics_page {
 static kprof_emit_field noted_field(const char *key, const char *label, uint64_t launches)
 {
     kprof_emit_field field = kprof_field_amount(key, label, (int64_t)launches);
-    return launches > 0 ? field : kprof_field_with_role(field, KPROF_ROLE_MACHINE);
+    return launches > 0 ? field : machine(field);
 }
 
 /* Do not add up samples: there are fewer than launches. */
@@ -32,21 +32,21 @@ static void show_metric(const statistics_page *page, const kprof_group *group, c
     const kprof_rollup_method method = is_known ? page->rolled_up.methods[metric->metric] : KPROF_ROLLUP_NONE;
     enum { LABEL_FIELD = 3, SUM_FIELD = 9 };
     kprof_emit_field fields[] = {
-        kprof_field_with_role(kprof_field_text("section", "Section", metric->section->id), KPROF_ROLE_MACHINE),
+        machine(kprof_field_text("section", "Section", metric->section->id)),
         kprof_field_with_role(kprof_field_text("section_name", "Section", metric->section->name), KPROF_ROLE_HEADING),
-        kprof_field_with_role(kprof_field_text("metric", "Name", metric->name), KPROF_ROLE_MACHINE),
+        machine(kprof_field_text("metric", "Name", metric->name)),
         kprof_field_text("label", "Metric", metric->label),
-        kprof_field_with_role(kprof_field_text("unit", "Unit", metric->unit), KPROF_ROLE_MACHINE),
-        kprof_field_with_role(kprof_field_integer("count", "Values", (int64_t)s->count), KPROF_ROLE_MACHINE),
+        machine(kprof_field_text("unit", "Unit", metric->unit)),
+        machine(kprof_field_integer("count", "Values", (int64_t)s->count)),
         kprof_field_value("minimum", "Minimum", s->count ? s->minimum : NAN, metric->unit),
         kprof_field_value("maximum", "Maximum", s->count ? s->maximum : NAN, metric->unit),
         kprof_field_value("average", "Average", average, metric->unit),
         kprof_field_value("sum", "Sum", s->count && has_sum ? s->sum : NAN, metric->unit),
-        kprof_field_with_role(kprof_field_text("rollup", "Average is", kprof_rollup_name(method)), KPROF_ROLE_MACHINE),
+        machine(kprof_field_text("rollup", "Average is", kprof_rollup_name(method))),
     };
     fields[LABEL_FIELD].disagrees = s->disagrees;
     fields[SUM_FIELD].missing = has_sum ? NULL : "";
-    page->emitter->ops->row(page->emitter, &(kprof_emit_record){fields, sizeof fields / sizeof *fields});
+    page->emitter->ops->row(page->emitter, &(kprof_emit_record){fields, COUNT_OF(fields)});
 }
 
 /* Return the number of samples that multiplexed launches make up; missing for others. */
@@ -54,7 +54,7 @@ static kprof_emit_field samples_field(const kprof_group *group)
 {
     if (group->source == KPROF_SOURCE_SAMPLES)
         return kprof_field_integer("samples", "Multiplexed samples", (int64_t)group->samples);
-    return kprof_field_with_role(kprof_field_real("samples", "Multiplexed samples", NAN), KPROF_ROLE_MACHINE);
+    return machine(kprof_field_real("samples", "Multiplexed samples", NAN));
 }
 
 static void show_group(const statistics_page *page, const kprof_group *group)
@@ -67,11 +67,11 @@ static void show_group(const statistics_page *page, const kprof_group *group)
     kprof_group_describe(page->groups, group, &part);
     kprof_emit_field part_field = kprof_field_plain(kprof_field_text("group", "Group", kprof_strbuf_or_null(&part)));
     const kprof_emit_field fields[] = {
-        kprof_field_with_role(kprof_field_integer("process_id", "Process", group->process->pid), KPROF_ROLE_MACHINE),
-        kprof_field_with_role(kprof_field_text("function", "Function", group->kernel->function), KPROF_ROLE_MACHINE),
+        machine(kprof_field_integer("process_id", "Process", group->process->pid)),
+        machine(kprof_field_text("function", "Function", group->kernel->function)),
         kprof_field_plain(kprof_field_text("kernel", "Kernel",
                                            kprof_model_kernel_name(group->kernel, emitter->options->kernel_base))),
-        part.length ? part_field : kprof_field_with_role(part_field, KPROF_ROLE_MACHINE),
+        part.length ? part_field : machine(part_field),
         kprof_field_plain(kprof_field_text("device_name", "Device", group->device->name)),
         kprof_field_text("cc", "CC", cc),
         kprof_field_amount("invocations", "Invocations", (int64_t)group->launches),
@@ -82,7 +82,7 @@ static void show_group(const statistics_page *page, const kprof_group *group)
         noted_field("disagreeing", "Passes disagree in", group->disagreeing),
     };
     kprof_rollup_finish(page->groups->rollup, chip, group->totals, &page->rolled_up);
-    emitter->ops->record_begin(emitter, &(kprof_emit_record){fields, sizeof fields / sizeof *fields});
+    emitter->ops->record_begin(emitter, &(kprof_emit_record){fields, COUNT_OF(fields)});
     const kprof_view_chip *shown = chip == SIZE_MAX ? NULL : &page->view->chips[chip];
     for (size_t i = 0; shown && i < shown->metric_count; i++) {
         if (!shown->metrics[i].repeated)

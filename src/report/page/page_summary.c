@@ -5,13 +5,6 @@
 #include <math.h>
 #include <string.h>
 
-#define COUNT_OF(array) (sizeof(array) / sizeof *(array))
-
-static kprof_emit_field machine(kprof_emit_field field)
-{
-    return kprof_field_with_role(field, KPROF_ROLE_MACHINE);
-}
-
 /* People see `otherwise` where it is missing. */
 static kprof_emit_field note(kprof_emit_field field, const char *otherwise)
 {
@@ -116,8 +109,7 @@ static void show_row(kprof_emitter *emitter, const kprof_ranked *row, const row_
     memcpy(fields + COUNT_OF(of) + KPROF_RANKED_NUMBERS, verdict, sizeof verdict);
     const size_t known = COUNT_OF(of) + KPROF_RANKED_NUMBERS + COUNT_OF(verdict);
     const size_t more = describe_spread(texts, group->kernel, spread, fields + known);
-    emitter->ops->record_begin(emitter, &(kprof_emit_record){fields, known + more});
-    emitter->ops->record_end(emitter);
+    kprof_show_record(emitter, fields, known + more);
 }
 
 typedef struct shown_with {
@@ -163,8 +155,7 @@ static void show_rest(kprof_emitter *emitter, const kprof_ranking *ranking)
     };
     emitter->ops->list_begin(emitter, &(kprof_emit_list){"left_out", "Left out", KPROF_LIST_TABLE, true});
     if (ranking->shown < ranking->count) {
-        emitter->ops->record_begin(emitter, &(kprof_emit_record){fields, COUNT_OF(fields)});
-        emitter->ops->record_end(emitter);
+        kprof_show_record(emitter, fields, COUNT_OF(fields));
     }
     emitter->ops->list_end(emitter);
 }

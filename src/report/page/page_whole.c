@@ -6,8 +6,6 @@
 #include <math.h>
 #include <string.h>
 
-#define COUNT_OF(array) (sizeof(array) / sizeof *(array))
-
 static kprof_emit_field index_field(const char *key, const char *label, size_t index)
 {
     return kprof_field_with_role(kprof_field_integer(key, label, (int64_t)index), KPROF_ROLE_MACHINE);
@@ -47,8 +45,7 @@ static void show_row(kprof_emitter *emitter, const kprof_ranking *ranking, const
         kprof_field_amount("not_counted", "Not counted", (int64_t)kprof_group_untold(&ranking->groups, row->group)),
     };
     memcpy(fields + OTHER_FIELDS, numbers.fields, sizeof numbers.fields);
-    emitter->ops->record_begin(emitter, &(kprof_emit_record){fields, COUNT_OF(fields)});
-    emitter->ops->record_end(emitter);
+    kprof_show_record(emitter, fields, COUNT_OF(fields));
     kprof_strbuf_free(&note);
     for (kprof_verdict_row i = 0; i < KPROF_VERDICT_ROWS; i++)
         kprof_verdict_text_free(&rows[i]);

@@ -161,11 +161,6 @@ static kprof_status allocate(const kprof_page_context *context, kprof_ranking *o
     return whole ? KPROF_OK : kprof_store_no_memory(context->reports->file);
 }
 
-static kprof_emit_field machine(kprof_emit_field field)
-{
-    return kprof_field_with_role(field, KPROF_ROLE_MACHINE);
-}
-
 static kprof_emit_field time_field(const char *key, const char *label, double time_ns)
 {
     return kprof_field_with_unit(kprof_field_real(key, label, time_ns), "ns");
