@@ -2,8 +2,10 @@
 #include "cli/begin.h"
 #include "cli/ranks.h"
 #include "cli/words.h"
+#include "core/folder.h"
 #include "core/log.h"
 
+#include <fcntl.h>
 #include <limits.h>
 #include <stdlib.h>
 #include <time.h>
@@ -62,4 +64,26 @@ kprof_status kprof_report_begin_run(const kprof_options *options, const kprof_pl
     free(sets);
     free(command_line);
     return status;
+}
+
+kprof_status kprof_report_begin_again(const kprof_options *options, const kprof_session *session, const char *seed,
+                                      const kprof_report_target *to, kprof_report **out)
+{
+    const char *reason;
+    const int file = kprof_folder_open_file(session->folder, seed, O_RDONLY, &reason);
+    if (file < 0)
+        return kprof_fail(KPROF_BAD_SPOOL, "reading %s/%s: %s", session->dir, seed, reason);
+    kprof_status status = kprof_report_recreate(to->path, to->mode, file, out);
+    close(file);
+    if (status == KPROF_OK && options->source_per_launch)
+        kprof_report_keep_launches_apart(*out);
+    return status;
+}
+
+kprof_code_options kprof_code_options_of(const kprof_options *options, const kprof_session *session)
+{
+    return (kprof_code_options){.folder = session->folder,
+                                .nvdisasm = options->nvdisasm,
+                                .keeps_source = options->import_source == 1,
+                                .keeps_sass = options->import_sass == 1};
 }

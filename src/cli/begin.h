@@ -1,7 +1,9 @@
-/* Begins the report of a run. */
+/* Begins the report of a run, and ends it. */
 #pragma once
 
 #include "cli/plans.h"
+#include "cli/session.h"
+#include "report/store/code_read.h"
 
 typedef struct kprof_report_target {
     const char *path;
@@ -13,3 +15,8 @@ typedef struct kprof_report_target {
  * kprof_report_create. */
 kprof_status kprof_report_begin_run(const kprof_options *options, const kprof_plans *plans,
                                     const kprof_report_target *to, kprof_report **out) KPROF_MUST_CHECK;
+/* Create a report of a run that was begun: the session directory has the file `seed`, with its plans. */
+kprof_status kprof_report_begin_again(const kprof_options *options, const kprof_session *session, const char *seed,
+                                      const kprof_report_target *to, kprof_report **out) KPROF_MUST_CHECK;
+/* Where and how to read the code of a run's kernels. */
+kprof_code_options kprof_code_options_of(const kprof_options *options, const kprof_session *session);

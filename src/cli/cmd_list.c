@@ -26,10 +26,31 @@ static void add_taken(kprof_listing *listing, char *cell)
     free(cell);
 }
 
-/* `host` NULL: the chip's metrics cannot be known here. */
-static kprof_status add_sets(kprof_listing *listing, const kprof_catalog *catalog, const char *chip, kprof_host *host)
+/* Adds the rows of a chip to a list. */
+typedef kprof_status chip_lister(const kprof_options *options, const kprof_catalog *catalog, const char *chip,
+                                 kprof_listing *listing);
+
+static kprof_status list_for_chips(const kprof_options *options, chip_lister *list, kprof_listing *listing)
 {
-    kprof_status status = KPROF_OK;
+    kprof_chips chips = {0};
+    kprof_catalog *catalog = NULL;
+    kprof_status status = kprof_catalog_locate(options, &catalog);
+    if (status == KPROF_OK)
+        status = kprof_chips_named(options, &chips);
+    for (size_t i = 0; i < chips.names.count && status == KPROF_OK; i++)
+        status = list(options, catalog, chips.names.items[i], listing);
+    kprof_strlist_free(&chips.names);
+    kprof_catalog_free(catalog);
+    return status;
+}
+
+/* Where the chip's metrics cannot be known, list which sets there are. */
+static kprof_status add_sets(const kprof_options *options, const kprof_catalog *catalog, const char *chip,
+                             kprof_listing *listing)
+{
+    kprof_host *host = NULL;
+    kprof_status status = kprof_chip_open(chip, &host);
+    (void)options;
     for (size_t i = 0; i < kprof_catalog_set_count(catalog) && status == KPROF_OK; i++) {
         kprof_catalog_entry set = kprof_catalog_set(catalog, i);
         kprof_listing_add(listing, set.id);
@@ -47,6 +68,7 @@ static kprof_status add_sets(kprof_listing *listing, const kprof_catalog *catalo
         }
         add_taken(listing, join(set.section_ids));
     }
+    kprof_host_close(host);
     return status;
 }
 
@@ -62,22 +84,8 @@ static kprof_status list_sets(const kprof_options *options, kprof_listing *listi
         {.key = "sections", .label = "Sections", .folds = true},
         {0},
     };
-    kprof_chips chips = {0};
-    kprof_catalog *catalog = NULL;
     listing->columns = columns;
-    kprof_status status = kprof_catalog_locate(options, &catalog);
-    if (status == KPROF_OK)
-        status = kprof_chips_named(options, &chips);
-    for (size_t i = 0; i < chips.names.count && status == KPROF_OK; i++) {
-        kprof_host *host = NULL;
-        status = kprof_chip_open(chips.names.items[i], &host); /* without it: which sets there are */
-        if (status == KPROF_OK)
-            status = add_sets(listing, catalog, chips.names.items[i], host);
-        kprof_host_close(host);
-    }
-    kprof_strlist_free(&chips.names);
-    kprof_catalog_free(catalog);
-    return status;
+    return list_for_chips(options, add_sets, listing);
 }
 
 /* The sets that a section is in. */
@@ -191,10 +199,12 @@ static kprof_status add_alias(kprof_listing *listing, const kprof_alias *alias, 
     return status;
 }
 
-static kprof_status add_aliases(kprof_listing *listing, const kprof_catalog *catalog, const char *chip)
+static kprof_status add_aliases(const kprof_options *options, const kprof_catalog *catalog, const char *chip,
+                                kprof_listing *listing)
 {
     kprof_host *host = NULL;
     kprof_status status = kprof_chip_open(chip, &host);
+    (void)options;
     if (status == KPROF_OK && host)
         status = kprof_catalog_check_aliases(catalog, host);
     for (size_t i = 0; i < kprof_catalog_alias_count(catalog) && status == KPROF_OK; i++)
@@ -213,17 +223,8 @@ static kprof_status list_aliases(const kprof_options *options, kprof_listing *li
         {.key = "metric", .label = "Metric", .missing = "n/a", .folds = true},
         {0},
     };
-    kprof_chips chips = {0};
-    kprof_catalog *catalog = NULL;
     listing->columns = columns;
-    kprof_status status = kprof_catalog_locate(options, &catalog);
-    if (status == KPROF_OK)
-        status = kprof_chips_named(options, &chips);
-    for (size_t i = 0; i < chips.names.count && status == KPROF_OK; i++)
-        status = add_aliases(listing, catalog, chips.names.items[i]);
-    kprof_strlist_free(&chips.names);
-    kprof_catalog_free(catalog);
-    return status;
+    return list_for_chips(options, add_aliases, listing);
 }
 
 static void add_chip(kprof_listing *listing, const char *name)
@@ -296,20 +297,11 @@ static const kprof_listing_column metric_columns[] = {
 
 static kprof_status query_metrics(const kprof_options *options, kprof_listing *listing)
 {
-    kprof_chips chips = {0};
-    kprof_catalog *catalog = NULL;
     if (options->query_mode == KPROF_QUERY_SUFFIX && options->selection.metrics.count == 0)
         return kprof_fail(KPROF_USAGE, "--query-metrics-mode suffix needs base names: --metrics NAME[,NAME]; "
                                        "all lists every full name");
     listing->columns = metric_columns;
-    kprof_status status = kprof_catalog_locate(options, &catalog);
-    if (status == KPROF_OK)
-        status = kprof_chips_named(options, &chips);
-    for (size_t i = 0; i < chips.names.count && status == KPROF_OK; i++)
-        status = query_chip(options, catalog, chips.names.items[i], listing);
-    kprof_strlist_free(&chips.names);
-    kprof_catalog_free(catalog);
-    return status;
+    return list_for_chips(options, query_chip, listing);
 }
 
 /* List the full names of all metrics that a run with these sets, sections and metrics collects. */

@@ -17,7 +17,6 @@
 #include "report/model/number.h"
 #include "report/model/units.h"
 #include "report/page/page_stats.h"
-#include "report/store/code_read.h"
 
 #include <errno.h>
 #include <limits.h>
@@ -211,15 +210,11 @@ static kprof_status prepare(profile *run)
 static kprof_status name_report(profile *run)
 {
     const kprof_options *options = run->options;
-    run->create_mode = options->force_overwrite ? KPROF_CREATE_REPLACE : KPROF_CREATE_NEW;
-    if (options->export_path) {
-        bool claimed;
-        kprof_status status = kprof_export_path_claim(options->export_path, &run->report_path, &claimed);
-        run->create_mode = claimed ? KPROF_CREATE_CLAIMED : run->create_mode;
-        return status;
-    }
+    if (options->export_path)
+        return kprof_export_path_claim(options, &run->report_path, &run->create_mode);
     kprof_strbuf path = KPROF_STRBUF_INIT;
-    kprof_strbuf_printf(&path, "%s/%s", run->session.dir, REPORT_IN_TEMP);
+    kprof_strbuf_printf(&path, "%s/" REPORT_IN_TEMP, run->session.dir);
+    run->create_mode = KPROF_CREATE_NEW;
     run->report_path = kprof_strbuf_take(&path);
     return run->report_path ? KPROF_OK : kprof_fail(KPROF_NO_MEMORY, "out of memory");
 }
@@ -400,14 +395,11 @@ static void collect(profile *run)
     kprof_remote_close(run->remote);
     run->remote = NULL;
     kprof_status finished = kprof_spools_finish(run->spools, run->child.pid);
+    kprof_code_options code = kprof_code_options_of(run->options, &run->session);
+    code.tell = tell_code;
+    code.user = &run->progress;
     if (finished == KPROF_OK)
-        finished =
-            kprof_report_read_code(run->report, &(kprof_code_options){.folder = run->session.folder,
-                                                                      .nvdisasm = run->options->nvdisasm,
-                                                                      .keeps_source = run->options->import_source == 1,
-                                                                      .keeps_sass = run->options->import_sass == 1,
-                                                                      .tell = tell_code,
-                                                                      .user = &run->progress});
+        finished = kprof_report_read_code(run->report, &code);
     outcome->wait_status = run->child.wait_status;
     outcome->spools = kprof_spools_summarize(run->spools);
     if (finished == KPROF_OK && outcome->spools.root_seen)

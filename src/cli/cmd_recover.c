@@ -8,10 +8,8 @@
 #include "cli/session.h"
 #include "cli/spools.h"
 #include "core/control.h"
-#include "core/folder.h"
 #include "core/log.h"
 #include "report/model/number.h"
-#include "report/store/code_read.h"
 #include "report/store/report_file.h"
 
 #include <fcntl.h>
@@ -96,12 +94,8 @@ static kprof_status name_report(recovery *run)
 {
     const kprof_options *options = run->options;
     run->mode = options->force_overwrite ? KPROF_CREATE_REPLACE : KPROF_CREATE_NEW;
-    if (options->export_path) {
-        bool claimed;
-        kprof_status status = kprof_export_path_claim(options->export_path, &run->path, &claimed);
-        run->mode = claimed ? KPROF_CREATE_CLAIMED : run->mode;
-        return status;
-    }
+    if (options->export_path)
+        return kprof_export_path_claim(options, &run->path, &run->mode);
     const char *path = run->note.path, *name = strrchr(run->session.dir, '/') + 1;
     if (asprintf(&run->path, "%s%s", path ? path : name, path ? "" : ".kprof") < 0) {
         run->path = NULL;
@@ -112,29 +106,13 @@ static kprof_status name_report(recovery *run)
     return KPROF_OK;
 }
 
-static kprof_status create_report(const recovery *run, const char *seed_name, const kprof_report_target *to,
-                                  kprof_report **out)
-{
-    const char *reason;
-    int seed = kprof_folder_open_file(run->session.folder, seed_name, O_RDONLY, &reason);
-    if (seed < 0)
-        return kprof_fail(KPROF_BAD_SPOOL, "reading %s/%s: %s", run->session.dir, seed_name, reason);
-    kprof_status status = kprof_report_recreate(to->path, to->mode, seed, out);
-    if (status == KPROF_OK && run->options->source_per_launch)
-        kprof_report_keep_launches_apart(*out);
-    close(seed);
-    return status;
-}
-
 static kprof_status read_code(const recovery *run, kprof_report *report)
 {
     static char here[] = ".", *current[] = {here};
     const kprof_strlist *given = &run->options->source_folders, working = {current, 1, 1};
-    return kprof_report_read_code(report, &(kprof_code_options){.folder = run->session.folder,
-                                                                .nvdisasm = run->options->nvdisasm,
-                                                                .keeps_source = run->options->import_source == 1,
-                                                                .keeps_sass = run->options->import_sass == 1,
-                                                                .source_folders = given->count ? given : &working});
+    kprof_code_options code = kprof_code_options_of(run->options, &run->session);
+    code.source_folders = given->count ? given : &working;
+    return kprof_report_read_code(report, &code);
 }
 
 /* Store the records of the processes that have ended, and say which still run. */
@@ -185,7 +163,8 @@ static kprof_status recover_part(const recovery *run, uint32_t plan, const char 
     const kprof_create_mode mode = run->options->force_overwrite ? KPROF_CREATE_REPLACE : KPROF_CREATE_NEW;
     kprof_status status = path.failed
                               ? kprof_fail(KPROF_NO_MEMORY, "out of memory")
-                              : create_report(run, seed, &(kprof_report_target){path.data, mode, NULL}, &report);
+                              : kprof_report_begin_again(run->options, &run->session, seed,
+                                                         &(kprof_report_target){path.data, mode, NULL}, &report);
     if (status == KPROF_OK)
         status = store_part(run, plan, report, &counts);
     if (status == KPROF_OK && counts.profiled + counts.not_measured > 0)
@@ -241,8 +220,8 @@ static kprof_status recover(recovery *run)
     kprof_session_read_note(&run->session, &run->note);
     kprof_status status = name_report(run);
     if (status == KPROF_OK)
-        status =
-            create_report(run, KPROF_SESSION_SEED, &(kprof_report_target){run->path, run->mode, NULL}, &run->report);
+        status = kprof_report_begin_again(run->options, &run->session, KPROF_SESSION_SEED,
+                                          &(kprof_report_target){run->path, run->mode, NULL}, &run->report);
     if (status == KPROF_OK)
         status = ingest(run);
     if (status != KPROF_OK || run->is_empty) {

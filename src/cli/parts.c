@@ -5,16 +5,12 @@
 #include "cli/paths.h"
 #include "cli/spools.h"
 #include "core/control.h"
-#include "core/folder.h"
 #include "core/log.h"
-#include "report/store/code_read.h"
 
-#include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #define DRAFT "report.kprof.plan"
 
@@ -161,47 +157,27 @@ static kprof_status store(const kprof_parts *parts, const kprof_part *part, kpro
 {
     kprof_progress progress = {.out = NULL};
     kprof_spools *spools = NULL;
-    const kprof_options *options = parts->run.options;
     kprof_status status = kprof_spools_new(parts->run.session, report, &progress, &spools);
     if (status != KPROF_OK)
         return status;
     kprof_spools_choose(spools, &(kprof_spools_choice){part->plan, part->first_turn, part->pids});
     status = kprof_spools_poll(spools);
     kprof_spools_free(spools);
-    if (status == KPROF_OK)
-        status = kprof_report_read_code(report, &(kprof_code_options){.folder = parts->run.session->folder,
-                                                                      .nvdisasm = options->nvdisasm,
-                                                                      .keeps_source = options->import_source == 1,
-                                                                      .keeps_sass = options->import_sass == 1});
-    return status;
-}
-
-static kprof_status create(const kprof_parts *parts, const kprof_part *part, const kprof_report_target *to,
-                           kprof_report **out)
-{
-    char name[64];
-    const char *reason;
-    name_seed(part->plan, name, sizeof name);
-    const int seed = kprof_folder_open_file(parts->run.session->folder, name, O_RDONLY, &reason);
-    if (seed < 0)
-        return kprof_fail(KPROF_BAD_SPOOL, "reading %s/%s: %s", parts->run.session->dir, name, reason);
-    kprof_status status = kprof_report_recreate(to->path, to->mode, seed, out);
-    close(seed);
-    if (status == KPROF_OK && parts->run.options->source_per_launch)
-        kprof_report_keep_launches_apart(*out);
-    return status;
+    const kprof_code_options code = kprof_code_options_of(parts->run.options, parts->run.session);
+    return status == KPROF_OK ? kprof_report_read_code(report, &code) : status;
 }
 
 kprof_status kprof_parts_make(kprof_parts *parts, const kprof_part *part, const kprof_options *wanted, char **path)
 {
     kprof_report *report = NULL;
-    bool claimed = false;
+    kprof_report_target to = {0};
+    char seed[64];
     *path = NULL;
-    kprof_status status = kprof_export_path_claim(wanted->export_path, path, &claimed);
-    const kprof_create_mode mode = wanted->force_overwrite ? KPROF_CREATE_REPLACE : KPROF_CREATE_NEW;
+    name_seed(part->plan, seed, sizeof seed);
+    kprof_status status = kprof_export_path_claim(wanted, path, &to.mode);
+    to.path = *path;
     if (status == KPROF_OK)
-        status =
-            create(parts, part, &(kprof_report_target){*path, claimed ? KPROF_CREATE_CLAIMED : mode, NULL}, &report);
+        status = kprof_report_begin_again(parts->run.options, parts->run.session, seed, &to, &report);
     if (status == KPROF_OK)
         status = store(parts, part, report);
     if (status == KPROF_OK)

@@ -271,14 +271,16 @@ kprof_status kprof_export_path_expand(const char *pattern, char **out)
     }
 }
 
-kprof_status kprof_export_path_claim(const char *pattern, char **out, bool *claimed)
+kprof_status kprof_export_path_claim(const kprof_options *options, char **out, kprof_create_mode *mode)
 {
-    *claimed = false;
+    bool claimed = false;
+    const bool numbered = is_numbered(options->export_path);
     for (;;) {
-        kprof_status status = kprof_export_path_expand(pattern, out);
-        if (status == KPROF_OK && is_numbered(pattern))
-            status = claim(*out, claimed);
-        if (status == KPROF_OK && (*claimed || !is_numbered(pattern)))
+        kprof_status status = kprof_export_path_expand(options->export_path, out);
+        if (status == KPROF_OK && numbered)
+            status = claim(*out, &claimed);
+        *mode = claimed ? KPROF_CREATE_CLAIMED : options->force_overwrite ? KPROF_CREATE_REPLACE : KPROF_CREATE_NEW;
+        if (status == KPROF_OK && claimed == numbered)
             return KPROF_OK;
         free(*out);
         *out = NULL;

@@ -33,9 +33,10 @@ void kprof_findings_free(kprof_finding_source *source); /* members */
 /* Expand %h (host), %p (kprof's pid), %q{NAME} (environment), %i (lowest number that gives a new file) and %% of
  * --export, and append ".kprof" where it is missing. Caller frees *out. USAGE on another % or an unset variable. */
 kprof_status kprof_export_path_expand(const char *pattern, char **out) KPROF_MUST_CHECK;
-/* Expand; with %i also create the file, empty, and set *claimed, so that runs at the same time get numbers of their
- * own. OUTPUT when it cannot be created. */
-kprof_status kprof_export_path_claim(const char *pattern, char **out, bool *claimed) KPROF_MUST_CHECK;
+/* Expand --export, and tell how to create the report there. With %i also create the file, empty, so that runs at the
+ * same time get numbers of their own. OUTPUT when it cannot be created. */
+kprof_status kprof_export_path_claim(const kprof_options *options, char **out,
+                                     kprof_create_mode *mode) KPROF_MUST_CHECK;
 
 /* Does the name end in ".kprof"? */
 bool kprof_has_extension(const char *path);

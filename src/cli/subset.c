@@ -34,7 +34,7 @@ static kprof_status check_files(const kprof_strlist *names)
     return status;
 }
 
-static kprof_status create(const kprof_options *options, const char *path, bool claimed, kprof_report **out)
+static kprof_status create(const kprof_options *options, const char *path, kprof_create_mode mode, kprof_report **out)
 {
     char *command_line = kprof_words_join(options->words), *folder = getcwd(NULL, 0);
     struct timespec now;
@@ -45,8 +45,7 @@ static kprof_status create(const kprof_options *options, const char *path, bool 
         .kprof_version = KPROF_VERSION,
         .start_unix_ns = (int64_t)now.tv_sec * 1000000000 + now.tv_nsec,
     };
-    kprof_create_mode mode = options->force_overwrite ? KPROF_CREATE_REPLACE : KPROF_CREATE_NEW;
-    kprof_status status = kprof_report_create(path, claimed ? KPROF_CREATE_CLAIMED : mode, &info, out);
+    kprof_status status = kprof_report_create(path, mode, &info, out);
     free(command_line);
     free(folder);
     return status;
@@ -69,10 +68,11 @@ static kprof_status add_all(const kprof_options *options, const kprof_subset *su
 }
 
 /* The file to build the report in: without --export, in a folder of its own, which is closed to others. */
-static kprof_status claim(const kprof_options *options, char **path, bool *claimed)
+static kprof_status claim(const kprof_options *options, char **path, kprof_create_mode *mode)
 {
     if (options->export_path)
-        return kprof_export_path_claim(options->export_path, path, claimed);
+        return kprof_export_path_claim(options, path, mode);
+    *mode = KPROF_CREATE_NEW;
     const char *folder = secure_getenv("TMPDIR");
     if (asprintf(path, "%s/kprof-part-XXXXXX/part.kprof", folder && *folder == '/' ? folder : "/tmp") < 0) {
         *path = NULL;
@@ -105,13 +105,13 @@ void kprof_subset_discard(char *path)
 kprof_status kprof_reports_join(const kprof_options *options, const kprof_subset *subset, char **path)
 {
     kprof_report *report = NULL;
-    bool claimed = false;
+    kprof_create_mode mode;
     *path = NULL;
     kprof_status status = check_files(&options->reports);
     if (status == KPROF_OK)
-        status = claim(options, path, &claimed);
+        status = claim(options, path, &mode);
     if (status == KPROF_OK)
-        status = create(options, *path, claimed, &report);
+        status = create(options, *path, mode, &report);
     if (status == KPROF_OK)
         status = add_all(options, subset, report);
     if (status == KPROF_OK)
