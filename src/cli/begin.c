@@ -66,13 +66,13 @@ kprof_status kprof_report_begin_run(const kprof_options *options, const kprof_pl
     return status;
 }
 
-kprof_status kprof_report_begin_again(const kprof_options *options, const kprof_session *session, const char *seed,
+kprof_status kprof_report_begin_again(const kprof_options *options, const kprof_session *session,
                                       const kprof_report_target *to, kprof_report **out)
 {
     const char *reason;
-    const int file = kprof_folder_open_file(session->folder, seed, O_RDONLY, &reason);
+    const int file = kprof_folder_open_file(session->folder, to->seed, O_RDONLY, &reason);
     if (file < 0)
-        return kprof_fail(KPROF_BAD_SPOOL, "reading %s/%s: %s", session->dir, seed, reason);
+        return kprof_fail(KPROF_BAD_SPOOL, "reading %s/%s: %s", session->dir, to->seed, reason);
     kprof_status status = kprof_report_recreate(to->path, to->mode, file, out);
     close(file);
     if (status == KPROF_OK && options->source_per_launch)

@@ -9,14 +9,15 @@ typedef struct kprof_report_target {
     const char *path;
     kprof_create_mode mode;
     const char *default_set; /* that the line means where it asks for nothing; NULL: none */
+    const char *seed;        /* to begin again: the file in the session directory that has the plans */
 } kprof_report_target;
 
 /* Create a report with the line, the sets and the plans of a run, and nothing measured yet. Errors as of
  * kprof_report_create. */
 kprof_status kprof_report_begin_run(const kprof_options *options, const kprof_plans *plans,
                                     const kprof_report_target *to, kprof_report **out) KPROF_MUST_CHECK;
-/* Create a report of a run that was begun: the session directory has the file `seed`, with its plans. */
-kprof_status kprof_report_begin_again(const kprof_options *options, const kprof_session *session, const char *seed,
+/* Create a report of a run that was begun before, by its session directory. */
+kprof_status kprof_report_begin_again(const kprof_options *options, const kprof_session *session,
                                       const kprof_report_target *to, kprof_report **out) KPROF_MUST_CHECK;
 /* Where and how to read the code of a run's kernels. */
 kprof_code_options kprof_code_options_of(const kprof_options *options, const kprof_session *session);

@@ -263,7 +263,7 @@ static kprof_status open_session(profile *run)
         status = name_report(run);
     if (status == KPROF_OK)
         status = begin_report(
-            run, &(kprof_report_target){run->report_path, run->create_mode, measures(run) ? "default" : NULL});
+            run, &(kprof_report_target){run->report_path, run->create_mode, measures(run) ? "default" : NULL, NULL});
     if (status == KPROF_OK)
         status = keep_seed(run);
     if (status == KPROF_OK && run->options->export_path)
@@ -641,7 +641,7 @@ static kprof_status run_share(profile *run, share_reports *reports)
         run->has_several = run->has_several || run->plans.chips[i].plan.pass_count > 1;
     run->report = NULL;
     kprof_status status = kprof_report_begin_run(
-        run->options, &run->plans, &(kprof_report_target){path, KPROF_CREATE_NEW, "default"}, &run->report);
+        run->options, &run->plans, &(kprof_report_target){path, KPROF_CREATE_NEW, "default", NULL}, &run->report);
     if (status == KPROF_OK)
         status = run_apart(run, reports->parent);
     kprof_plans_swap_run(&run->plans, number);
@@ -680,8 +680,8 @@ static bool goes_on(const profile *run, const kprof_outcome *first, size_t numbe
 static kprof_status keep_plans(profile *run, const char *path)
 {
     kprof_report *report = NULL;
-    kprof_status status = kprof_report_begin_run(run->options, &run->plans,
-                                                 &(kprof_report_target){path, KPROF_CREATE_NEW, "default"}, &report);
+    kprof_status status = kprof_report_begin_run(
+        run->options, &run->plans, &(kprof_report_target){path, KPROF_CREATE_NEW, "default", NULL}, &report);
     return status == KPROF_OK ? kprof_report_close(report) : status;
 }
 

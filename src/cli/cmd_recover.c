@@ -163,8 +163,8 @@ static kprof_status recover_part(const recovery *run, uint32_t plan, const char 
     const kprof_create_mode mode = run->options->force_overwrite ? KPROF_CREATE_REPLACE : KPROF_CREATE_NEW;
     kprof_status status = path.failed
                               ? kprof_fail(KPROF_NO_MEMORY, "out of memory")
-                              : kprof_report_begin_again(run->options, &run->session, seed,
-                                                         &(kprof_report_target){path.data, mode, NULL}, &report);
+                              : kprof_report_begin_again(run->options, &run->session,
+                                                         &(kprof_report_target){path.data, mode, NULL, seed}, &report);
     if (status == KPROF_OK)
         status = store_part(run, plan, report, &counts);
     if (status == KPROF_OK && counts.profiled + counts.not_measured > 0)
@@ -220,8 +220,9 @@ static kprof_status recover(recovery *run)
     kprof_session_read_note(&run->session, &run->note);
     kprof_status status = name_report(run);
     if (status == KPROF_OK)
-        status = kprof_report_begin_again(run->options, &run->session, KPROF_SESSION_SEED,
-                                          &(kprof_report_target){run->path, run->mode, NULL}, &run->report);
+        status = kprof_report_begin_again(run->options, &run->session,
+                                          &(kprof_report_target){run->path, run->mode, NULL, KPROF_SESSION_SEED},
+                                          &run->report);
     if (status == KPROF_OK)
         status = ingest(run);
     if (status != KPROF_OK || run->is_empty) {

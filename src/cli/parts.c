@@ -69,8 +69,8 @@ static kprof_status keep_seed(const kprof_parts *parts, const kprof_options *opt
     name_seed(number, name, sizeof name);
     snprintf(draft, sizeof draft, "%s/" DRAFT, dir);
     snprintf(seed, sizeof seed, "%s/%s", dir, name);
-    kprof_status status =
-        kprof_report_begin_run(options, plans, &(kprof_report_target){draft, KPROF_CREATE_NEW, "default"}, &report);
+    kprof_status status = kprof_report_begin_run(
+        options, plans, &(kprof_report_target){draft, KPROF_CREATE_NEW, "default", NULL}, &report);
     if (status == KPROF_OK)
         status = kprof_report_keep_seed(report, seed);
     kprof_report_discard(report);
@@ -170,14 +170,14 @@ static kprof_status store(const kprof_parts *parts, const kprof_part *part, kpro
 kprof_status kprof_parts_make(kprof_parts *parts, const kprof_part *part, const kprof_options *wanted, char **path)
 {
     kprof_report *report = NULL;
-    kprof_report_target to = {0};
     char seed[64];
+    kprof_report_target to = {.seed = seed};
     *path = NULL;
     name_seed(part->plan, seed, sizeof seed);
     kprof_status status = kprof_export_path_claim(wanted, path, &to.mode);
     to.path = *path;
     if (status == KPROF_OK)
-        status = kprof_report_begin_again(parts->run.options, parts->run.session, seed, &to, &report);
+        status = kprof_report_begin_again(parts->run.options, parts->run.session, &to, &report);
     if (status == KPROF_OK)
         status = store(parts, part, report);
     if (status == KPROF_OK)

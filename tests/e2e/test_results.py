@@ -691,15 +691,6 @@ class BadInput(Case):
             self.assert_run(run, 107)
             self.assertIn("is not a kprof report; ncu --import reads those of ncu", run.err)
 
-    def test_misspelled_programs(self):
-        """Their arguments may be reports, or files to write."""
-        os.symlink("/bin/echo", self.path("simulate3"))
-        environment = {"PATH": f"{self.dir}:{os.environ['PATH']}"}
-        for words in (["simulat3", "in.txt", "--out", "new.kprof"], ["simulat3", "new.kprof"]):
-            run = self.kprof(*words, env=environment)
-            self.assert_run(run, 109)
-            self.assertIn("did you mean simulate3?", run.err)
-
 
 class Pages(Case):
     def test_ncu_has_each_metric_once(self):
