@@ -1,10 +1,11 @@
 /* Passes of samples over time, as CUPTI schedules them on the chips. */
-#include "host/host_test.h"
 #include "planner/timeline.h"
+#include "planner_test.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <string.h>
 
 #include <cmocka.h>
 
@@ -119,11 +120,60 @@ static void test_nothing_takes_no_pass(void **state)
     kprof_host_close(host);
 }
 
+/* What kprof trace --pm-sampling samples: each item of the section is in the one pass, or a note tells why not. */
+static void sample_program_on(const kprof_catalog *catalog, const char *chip)
+{
+    kprof_host *host = open_chip(chip);
+    kprof_plan plan;
+    size_t found = 0;
+    assert_int_equal(kprof_plan_make_sampled(catalog, "ProgramUtilization", host, &plan), KPROF_OK);
+    assert_string_equal(plan.chip, chip);
+    assert_int_equal(plan.collect.count, 0);
+    assert_int_equal(plan.section_count, 1);
+    assert_int_equal(plan.timeline.count, 1);
+    const kprof_section *section = plan.sections;
+    assert_int_equal(section->timeline_count, plan.timeline.passes->metrics.count);
+    assert_int_equal(section->timeline_count + plan.notes.count, 7);
+    for (size_t i = 0; i < section->timeline_count; i++) {
+        assert_true(kprof_strlist_contains(&plan.timeline.passes->metrics, section->timeline[i].name));
+        found += strcmp(section->timeline[i].label, "SMs Busy") == 0 ||
+                 strcmp(section->timeline[i].label, "Instructions") == 0 ||
+                 strncmp(section->timeline[i].label, "DRAM ", 5) == 0;
+    }
+    /* Graphics processors that share the memory of the host tell nothing of it. */
+    const bool has_memory = strcmp(chip, "GA10B") != 0 && strcmp(chip, "GB10B") != 0 && strcmp(chip, "GB20B") != 0;
+    assert_int_equal(found, has_memory ? 4 : 2);
+    if (strcmp(chip, "GH100") == 0)
+        assert_int_equal(section->timeline_count, 7);
+    kprof_plan_free(&plan);
+    kprof_host_close(host);
+}
+
+static void test_each_chip_samples_programs(void **state)
+{
+    kprof_strlist chips = KPROF_STRLIST_INIT;
+    kprof_catalog *catalog = load_shipped_catalog();
+    kprof_plan plan;
+    (void)state;
+    assert_non_null(catalog);
+    assert_int_equal(kprof_host_chips(&chips), KPROF_OK);
+    for (size_t i = 0; i < chips.count; i++)
+        if (tries_chip(chips.items[i]))
+            sample_program_on(catalog, chips.items[i]);
+    kprof_host *host = open_chip(chips.items[0]);
+    assert_int_equal(kprof_plan_make_sampled(catalog, "NoSuchSection", host, &plan), KPROF_UNKNOWN_NAME);
+    assert_int_equal(kprof_plan_make_sampled(catalog, "Occupancy", host, &plan), KPROF_UNSUPPORTED);
+    kprof_host_close(host);
+    kprof_catalog_free(catalog);
+    kprof_strlist_free(&chips);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_each_chip_samples_in_passes),
         cmocka_unit_test(test_nothing_takes_no_pass),
+        cmocka_unit_test(test_each_chip_samples_programs),
     };
     if (!cupti_is_here()) {
         puts("skipped: libcupti is not installed");
