@@ -83,6 +83,12 @@ def check_records(events, database, ends):
     check(abs(total - ns / 1e3) < 1e-3, f"kernels take {total} us, not {ns} ns")
     levels = [event["args"]["MB"] for event in events if event["ph"] == "C" and "allocated" in event["name"]]
     check(levels == [1, 0] * 3, f"memory is {levels}")
+    for name, of_busy in (("SMs Busy", 1), ("DRAM Read", 0.5)): # by hand from trace_fixture.c
+        told = [(round(event["ts"], 3), event["args"]["%"]) for event in events
+                if event["ph"] == "C" and event["name"] == name]
+        wanted = [(500.0 + 100 * i, i % 10 * 10 * of_busy) for i in range(30)
+                  if i not in (15, 16) and (i, of_busy) != (2, 0.5)]
+        check(told == wanted, f"{name} is {told}")
     depths = [event["args"]["asked for"] for event in events if event["ph"] == "C" and event["name"] == "queue depth"]
     check(max(depths) == 3 and depths[-1] == 0, f"depths are {depths}")
 

@@ -5,6 +5,7 @@ import collections
 import csv
 import io
 import json
+import math
 import pathlib
 import sqlite3
 import statistics
@@ -177,6 +178,53 @@ def lost():
         [2, 100500, 100000, 101000, 0.7, round(100 * (90000 + 91000) / 201000, 1), "net:forward"]]
 
 
+def samples():
+    """Begin, end and value of the samples of each metric, by hand from trace_fixture.c."""
+    start = 1751371200000000000
+    for metric, label, of_busy in (("sm__cycles_active.avg.pct_of_peak_sustained_elapsed", "SMs Busy", 1),
+                                   ("dram__bytes_read.sum.pct_of_peak_sustained_elapsed", "DRAM Read", 0.5)):
+        yield metric, label, [(start + 100000 * i, start + 100000 * (i + 1), (i % 10 * 10 * of_busy)
+                               if (i, of_busy) != (2, 0.5) else None) for i in range(30) if i not in (15, 16)]
+
+
+def mean_of(points, start, end):
+    parts = [(min(b, end) - max(a, start), value) for a, b, value in points
+             if value is not None and a < end and b > start]
+    return sum(ns * value for ns, value in parts) / sum(ns for ns, _ in parts)
+
+
+def sampled():
+    """Tables of samples, as mean values over parts of the time."""
+    start = 1751371200000000000
+    steps = [(start + 1000000 * i, start + 1000000 * i + 900000) for i in range(3)]
+    forward = [(a + 100000, a + 200000 + 1000 * i) for i, (a, _) in enumerate(steps[:2])]
+    yield "pm_sampling_sum", ["PID", "Device", "Metric", "Unit", "Mean", "Min", "Max", "Samples", "Interval Max (ns)",
+                              "Gaps", "Over Time"], [
+        [4242, 0, label, "%", round(mean_of(points, start, start + 3000000), 3), 0, 90 * of_busy, 28, 100000, 1,
+         line(points, start, start + 3000000)] for (_, label, points), of_busy in zip(samples(), (1, 0.5))]
+    yield "pm_sampling_steps", ["Range", "Instances", "Device", "Metric", "Unit", "Mean", "Min", "Max", "StdDev"], [
+        [name, len(ranges), 0, label, "%", *of_means([round(mean_of(points, a, b), 3) for a, b in ranges])]
+        for name, ranges in ((":step", steps), ("net:forward", forward)) for _, label, points in samples()]
+    yield "pm_sampling_trace", ["Start (ns)", "Duration (ns)", "PID", "Device", "Name", "Metric", "Value", "Unit"], [
+        [a, b - a, 4242, 0, metric, label, value, "%"] for pair in zip(*(
+            [(metric, label, *point) for point in points] for metric, label, points in samples()))
+        for metric, label, a, b, value in pair]
+
+
+def of_means(means):
+    return [round(statistics.mean(means), 3), min(means), max(means), round(statistics.stdev(means), 3)]
+
+
+def line(points, first, last, parts=40):
+    points = [(a - first, b - first, value) for a, b, value in points]
+    edges = [(last - first) * i / parts for i in range(parts + 1)]
+    values = [mean_of(points, a, b) if any(p[0] < b and p[1] > a and p[2] is not None for p in points) else None
+              for a, b in zip(edges, edges[1:])]
+    most = max(value for value in values if value is not None)
+    return "|" + "".join("?" if value is None else " .:-=+*#%@"[0 if value <= 0 else 1 + math.floor(
+        value / most * 8 + 0.5)] for value in values) + "|"
+
+
 def printed(kprof, report, *options):
     return subprocess.run([kprof, "stats", report, *options], capture_output=True, text=True, check=True).stdout
 
@@ -227,9 +275,9 @@ def check_document(kprof, report, joined):
     """docs/trace.md shows tables of this very trace."""
     document = pathlib.Path(__file__).parents[2] / "docs/trace.md"
     shown = [block for block in document.read_text(encoding="utf-8").split("```") if "  Command\n" in block or
-             block.startswith(("\nGPU Use\n", "\nTime (%)"))]
+             block.startswith(("\nGPU Use\n", "\nGPU Utilization over Time\n", "\nTime (%)"))]
     text = printed(kprof, report) + printed(kprof, joined, "--report", "kern_counters:base")
-    check(len(shown) == 3 and all(block.lstrip("\n") in text for block in shown), f"docs/trace.md differs from\n{text}")
+    check(len(shown) == 4 and all(block.lstrip("\n") in text for block in shown), f"docs/trace.md differs from\n{text}")
 
 
 def main():
@@ -240,6 +288,8 @@ def main():
         for name, header, rows in Trace(report).tables():
             check_table(kprof, report, name, header, rows)
         for name, header, rows in lost():
+            check_lost(kprof, report, name, header, rows)
+        for name, header, rows in sampled():
             check_lost(kprof, report, name, header, rows)
         joined = str(pathlib.Path(folder) / "joined.kprof")
         subprocess.run([kprof, "merge", "-q", report, COUNTED, "-o", joined], check=True)

@@ -31,7 +31,7 @@ def click_on(page, us, row):
     x, y, width = page.evaluate("(box => [box.x, box.y, box.width])(document.querySelector('canvas')"
                                 ".getBoundingClientRect())")
     for kind in ("mousePressed", "mouseReleased"):
-        page.mouse(kind, x + 190 + us / 2900 * (width - 190), y + 6 + row * 18 + 5, button="left", clickCount=1)
+        page.mouse(kind, x + 190 + us / 3000 * (width - 190), y + 6 + row * 18 + 5, button="left", clickCount=1)
     page.settle()
 
 
@@ -40,8 +40,8 @@ def try_page(page, path):
     page.settle()
     check(page.complaints() == [] and page.requests() == [], f"{page.complaints()}, {page.requests()}")
     label = page.evaluate("document.querySelector('canvas').getAttribute('aria-label')")
-    check(label.startswith("3 rows of streams and threads"), f"the rows are {label}")
-    check(text_of(page, "#span") == "0 ns to 2.90 ms, 2.90 ms", f"it shows {text_of(page, '#span')}")
+    check(label.startswith("3 rows of streams and threads, and 2 of counters;"), f"the rows are {label}")
+    check(text_of(page, "#span") == "0 ns to 3 ms, 3 ms", f"it shows {text_of(page, '#span')}")
     check(page.evaluate("document.images.length") == 0, "a name became HTML")
     page.evaluate("document.getElementById('search').focus()")
     page.call("Input.insertText", text="onerror")
@@ -53,16 +53,22 @@ def try_page(page, path):
     x, y = page.evaluate("(box => [box.x, box.y])(document.querySelector('canvas').getBoundingClientRect())")
     page.mouse("mouseWheel", x + 600, y + 40, deltaX=0, deltaY=-100)
     page.settle()
-    check(text_of(page, "#span").endswith(", 2.32 ms"), f"the wheel zooms to {text_of(page, '#span')}")
+    check(text_of(page, "#span").endswith(", 2.40 ms"), f"the wheel zooms to {text_of(page, '#span')}")
     page.evaluate("document.getElementById('all').click()")
-    check(text_of(page, "#span").endswith(", 2.90 ms"), "All does not show all")
+    check(text_of(page, "#span").endswith(", 3 ms"), "All does not show all")
     page.evaluate("document.querySelector('canvas').dispatchEvent(new KeyboardEvent('keydown', {key: '+'}))")
-    check(text_of(page, "#span").endswith(", 2.32 ms"), f"+ zooms to {text_of(page, '#span')}")
+    check(text_of(page, "#span").endswith(", 2.40 ms"), f"+ zooms to {text_of(page, '#span')}")
     page.evaluate("document.getElementById('all').click()")
     # The thread has two levels, for calls lie in a range; a gap of a third of a row lies before the stream.
     for us, row, name in ((50, 0, "step"), (50, 1, "cudaMemcpy"), (55, 2.4, "Memcpy Host-to-Device")):
         click_on(page, us, row)
         check(text_of(page, "#detail").startswith(name), f"a click shows {text_of(page, '#detail')}, not {name}")
+    # Counters lie below the rows, two rows high each.
+    for us, row, name, value in ((450, 5.1, "SMs Busy", "40 % at "), (1550, 5.1, "SMs Busy", "not known at "),
+                                 (250, 7.4, "DRAM Read", "not known at "), (2950, 7.4, "DRAM Read", "45 % at ")):
+        click_on(page, us, row)
+        detail = text_of(page, "#detail")
+        check(detail.startswith(name) and value in detail, f"a click shows {detail}, not {name}: {value}")
     check(page.complaints() == [], f"{page.complaints()}")
     page.open(path, width=400)
     page.settle()

@@ -11,7 +11,9 @@
  * 8 cudaDeviceSynchronize    120 ... 440 cudaMalloc               450 ... 550         1,000,000 bytes cudaFree 560 ...
  * 580         those
  *
- * After the last step a kernel runs whose times are not known, and 5 activities are lost. */
+ * Each 100 us the SMs are busy for 10 % more, from 0 to 90 % in each step, and DRAM for half of that; two samples of
+ * the second step are lost, and of DRAM the third one is not known. After the last step a kernel runs whose times are
+ * not known, and 5 activities are lost. */
 #include "trace_fixture.h"
 
 #include "fixture.h"
@@ -51,7 +53,9 @@ static const char *const names[] = {"_Z9vectorAddPKfS0_Pfi",
                                     "net",
                                     "PushPop",
                                     "forward",
-                                    "StartEnd"};
+                                    "StartEnd",
+                                    "sm__cycles_active.avg.pct_of_peak_sustained_elapsed",
+                                    "dram__bytes_read.sum.pct_of_peak_sustained_elapsed"};
 
 static struct {
     kprof_ingest *ingest;
@@ -194,6 +198,26 @@ static void add_step(int step)
                                     .style = name("StartEnd")}});
 }
 
+static void add_sample(const char *metric, int64_t start_ns, int64_t value_millionths)
+{
+    add(&(kprof_activity){.kind = KPROF_ACTIVITY_SAMPLE,
+                          .sample = {.start_ns = start_ns,
+                                     .end_ns = start_ns + 100000,
+                                     .name = name(metric),
+                                     .value_millionths = value_millionths}});
+}
+
+static void add_samples(void)
+{
+    for (int64_t i = 0; i < (int64_t)10 * TRACE_STEPS; i++) {
+        const int64_t start_ns = TRACE_START_NS + 100000 * i, busy = i % 10 * 10000000;
+        if (i == 15 || i == 16)
+            continue;
+        add_sample("sm__cycles_active.avg.pct_of_peak_sustained_elapsed", start_ns, busy);
+        add_sample("dram__bytes_read.sum.pct_of_peak_sustained_elapsed", start_ns, i == 2 ? -1 : busy / 2);
+    }
+}
+
 static void store_trace(void)
 {
     kprof_record record = {.type = KPROF_RECORD_PROCESS};
@@ -207,6 +231,7 @@ static void store_trace(void)
         fixture_store(trace.ingest, &(kprof_record){.type = KPROF_RECORD_NAME, .name = {i + 1, i < 2, names[i]}});
     for (int i = 0; i < TRACE_STEPS; i++)
         add_step(i);
+    add_samples();
     add_call("cudaLaunchKernel", 600, 604);
     add_kernel("_Z9vectorAddPKfS0_Pfi", 0, -1);
     record = (kprof_record){.type = KPROF_RECORD_ACTIVITIES};
@@ -217,6 +242,18 @@ static void store_trace(void)
     fixture_store(trace.ingest, &(kprof_record){.type = KPROF_RECORD_END, .end = {7, 0, 0}});
 }
 
+/* As kprof trace --pm-sampling plans them. */
+static void add_plan(kprof_report *report)
+{
+    char chip[] = "GH100", id[] = "ProgramUtilization", title[] = "Program Utilization", unit[] = "%",
+         busy[] = "SMs Busy", dram[] = "DRAM Read", active[] = "sm__cycles_active.avg.pct_of_peak_sustained_elapsed",
+         bytes[] = "dram__bytes_read.sum.pct_of_peak_sustained_elapsed";
+    kprof_item items[] = {{.name = active, .label = busy, .unit = unit}, {.name = bytes, .label = dram, .unit = unit}};
+    kprof_section section = {.id = id, .name = title, .timeline = items, .timeline_count = 2};
+    const kprof_plan plan = {.chip = chip, .sections = &section, .section_count = 1};
+    assert_int_equal(kprof_report_add_plan(report, &plan, NULL), KPROF_OK);
+}
+
 void trace_fixture_write(const char *path)
 {
     static const char *const sets[] = {NULL};
@@ -225,6 +262,7 @@ void trace_fixture_write(const char *path)
     memset(&trace, 0, sizeof trace);
     unlink(path);
     assert_int_equal(kprof_report_create(path, KPROF_CREATE_NEW, &run, &report), KPROF_OK);
+    add_plan(report);
     assert_int_equal(kprof_report_begin(report), KPROF_OK);
     assert_int_equal(kprof_ingest_new(report, &trace.ingest), KPROF_OK);
     store_trace();

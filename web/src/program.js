@@ -1,11 +1,12 @@
-// The timeline of a program: a row for each stream of a GPU and each thread, with what ran there, drawn on a canvas since
-// there may be 200,000 of them. Names are drawn, or become text nodes, and never HTML.
+// The timeline of a program: a row for each stream of a GPU and each thread, with what ran there, and below them one for
+// each counter that was sampled; drawn on a canvas since there may be 200,000 activities. Names are drawn, or become text nodes, and never HTML.
 import { h } from "./dom.js";
 import { human } from "./units.js";
 
 const LABELS = 190; // width of the names of rows, in pixels
 const ROW = 18;
 const GAP = 6;
+const SERIES = 36; // height of a counter
 const COLORS = {
     kernel: "#4c6ef5",
     gpu_memcpy: "#f08c00",
@@ -34,7 +35,28 @@ function setLevels(row) {
     }
 }
 
-// {rows, names, calls by the number that they gave their work, first, last}; made once.
+// The samples of a counter, [begin, length, value or null], in their order, and what a row of it shows.
+function readSeries(event, y) {
+    const points = event.points.filter(([at, length]) => length > 0).sort((a, b) => a[0] - b[0]);
+    const known = points.filter((point) => point[2] !== null);
+    const whole = known.reduce((sum, [, length]) => sum + length, 0);
+    const mean = known.reduce((sum, [, length, value]) => sum + length * value, 0) / whole;
+    const most = known.reduce((top, point) => Math.max(top, point[2]), 0);
+    return { key: `${event.pid} 0`, name: event.name, unit: event.unit, pid: event.pid, points, mean, most, y };
+}
+
+// The first sample that ends behind a time.
+function firstBehind(points, at) {
+    let [low, high] = [0, points.length];
+    while (low < high) {
+        const middle = (low + high) >> 1;
+        if (points[middle][0] + points[middle][1] <= at) low = middle + 1;
+        else high = middle;
+    }
+    return low;
+}
+
+// {rows, series, names, calls by the number that they gave their work, first, last}; made once.
 function read(trace) {
     if (trace.model) return trace.model;
     const rows = new Map();
@@ -56,6 +78,17 @@ function read(trace) {
         row.y = y;
         y += row.depth * ROW + GAP;
     }
+    model.series = [];
+    for (const event of trace.traceEvents) {
+        if (event.ph !== "samples") continue;
+        const series = readSeries(event, y);
+        if (!series.points.length) continue;
+        const [at, length] = series.points[series.points.length - 1];
+        model.first = Math.min(model.first, series.points[0][0]);
+        model.last = Math.max(model.last, at + length);
+        model.series.push(series);
+        y += SERIES + GAP;
+    }
     model.height = y + GAP;
     trace.model = model;
     return model;
@@ -70,7 +103,7 @@ class ProgramTimeline {
         this.canvas = h("canvas", {
             id: "timeline",
             tabindex: "0",
-            "aria-label": `${this.model.rows.length} rows of streams and threads; wheel or + and -: zoom, drag or arrows: move, click: details`,
+            "aria-label": `${this.model.rows.length} rows of streams and threads${this.counters()}; wheel or + and -: zoom, drag or arrows: move, click: details`,
         });
         this.detail = h("div", { id: "detail", role: "status" }, "Wheel: zoom. Drag: move. Click: details.");
         this.found = h("span", { id: "found", role: "status" });
@@ -80,6 +113,11 @@ class ProgramTimeline {
         this.listen();
         timelines.add(this);
         new ResizeObserver(() => this.draw()).observe(this.canvas);
+    }
+
+    counters() {
+        const { length } = this.model.series;
+        return length ? `, and ${length} of counters` : "";
     }
 
     controls(trace) {
@@ -108,9 +146,11 @@ class ProgramTimeline {
         });
         this.canvas.addEventListener("pointermove", (event) => this.move(event));
         this.canvas.addEventListener("pointerup", (event) => {
-            const hit = this.drag && !this.drag.moved && this.eventAt(event.offsetX, event.offsetY);
+            const isClick = this.drag && !this.drag.moved;
+            const hit = isClick && this.eventAt(event.offsetX, event.offsetY);
             this.drag = null;
             if (hit) this.show(hit);
+            else if (isClick) this.showSample(event.offsetX, event.offsetY);
         });
     }
 
@@ -202,6 +242,58 @@ class ProgramTimeline {
         this.draw();
     }
 
+    // The value of a counter where somebody clicks.
+    showSample(px, py) {
+        const series = this.model.series.find(({ y }) => py >= y && py < y + SERIES);
+        if (!series) return;
+        const at = this.timeAt(px);
+        const point = series.points[firstBehind(series.points, at)];
+        const value = point && point[0] <= at ? point[2] : null;
+        const shown = value === null ? "not known" : `${human(value, series.unit)}`;
+        this.chosen = null;
+        this.detail.replaceChildren(
+            h("p", {}, h("code", {}, series.name)),
+            h("p", {}, this.model.names.get(`process_name ${series.key}`) ?? ""),
+            h(
+                "p",
+                {},
+                `${shown} at ${time(at - this.model.first)}; mean ${human(series.mean, series.unit)}, `,
+                `most ${human(series.most, series.unit)}`,
+            ),
+        );
+        this.draw();
+    }
+
+    // Samples that share a column of pixels are drawn as their mean. What is not known stays grey.
+    drawSeries(pen, series) {
+        const { points, most, y } = series;
+        pen.fillStyle = style("--muted");
+        pen.fillText(series.name, 8, y + 12, LABELS - 16);
+        pen.fillText(`0 to ${human(most, series.unit)}`, 8, y + 26, LABELS - 16);
+        pen.fillRect(LABELS, y + SERIES, this.width, 1);
+        pen.globalAlpha = 0.2;
+        pen.fillRect(LABELS, y, this.width, SERIES);
+        pen.globalAlpha = 1;
+        pen.fillStyle = COLORS.kernel;
+        let i = firstBehind(points, this.from);
+        while (i < points.length && points[i][0] < this.to) {
+            const left = Math.max(LABELS, Math.floor(this.x(points[i][0])));
+            let [right, sum, known] = [left, 0, 0];
+            do {
+                const [at, length, value] = points[i++];
+                right = Math.max(right, this.x(at + length));
+                if (value === null) continue;
+                sum += value * length;
+                known += length;
+            } while (i < points.length && points[i][0] < this.to && this.x(points[i][0]) < left + 1);
+            if (!known) continue;
+            const height = most > 0 ? (sum / known / most) * (SERIES - 2) : 0;
+            const width = Math.max(1, right - left);
+            pen.clearRect(left, y, width, SERIES);
+            pen.fillRect(left, y + SERIES - height, width, height);
+        }
+    }
+
     drawEvent(pen, row, event) {
         const [left, right] = [Math.max(LABELS, this.x(event.ts)), this.x(event.ts + event.dur)];
         if (right < LABELS || left > this.canvas.clientWidth) return;
@@ -261,6 +353,7 @@ class ProgramTimeline {
         pen.strokeStyle = style("--ink");
         this.span.textContent = `${span[0]} to ${span[1]}, ${span[2]}`;
         rows.forEach((row) => this.drawRow(pen, row));
+        this.model.series.forEach((series) => this.drawSeries(pen, series));
         this.drawFlow(pen);
     }
 }
@@ -275,7 +368,8 @@ export function redrawPrograms() {
 
 export function programView({ program, traced }) {
     const links = new Map(traced.map((row) => [row.name, row.link]));
-    if (!read(program).rows.length)
+    const { rows, series } = read(program);
+    if (!rows.length && !series.length)
         return [h("h1", {}, "Timeline"), h("p", {}, "The trace has nothing with a time.")];
     return [h("h1", {}, "Timeline"), new ProgramTimeline(program, (name) => links.get(name) ?? null).element];
 }

@@ -72,18 +72,23 @@ typedef struct line {
     double values[LINE_PARTS], times[LINE_PARTS]; /* of value times time */
 } line;
 
+/* The time from `first` on. */
+static double time_since(sqlite3_value *time, sqlite3_value *first)
+{
+    return (double)(int64_t)((uint64_t)sqlite3_value_int64(time) - (uint64_t)sqlite3_value_int64(first));
+}
+
 /* kprof_line(start, end, value, first, last): the part of a sample in each part of the time from first to last. */
 static void add_sample(sqlite3_context *context, int count, sqlite3_value **values)
 {
     line *of = sqlite3_aggregate_context(context, sizeof *of);
-    const double start = sqlite3_value_double(values[0]), end = sqlite3_value_double(values[1]),
-                 value = sqlite3_value_double(values[2]), first = sqlite3_value_double(values[3]),
-                 part = (sqlite3_value_double(values[4]) - first) / LINE_PARTS;
+    const double start = time_since(values[0], values[3]), end = time_since(values[1], values[3]),
+                 value = sqlite3_value_double(values[2]), part = time_since(values[4], values[3]) / LINE_PARTS;
     (void)count;
-    if (!of || sqlite3_value_type(values[2]) == SQLITE_NULL || !(part > 0) || !(start >= first))
+    if (!of || sqlite3_value_type(values[2]) == SQLITE_NULL || !(part > 0) || start < 0)
         return;
-    for (double i = floor(fmin((start - first) / part, LINE_PARTS)); i < LINE_PARTS && first + i * part < end; i++) {
-        const double shared = fmin(end, first + (i + 1) * part) - fmax(start, first + i * part);
+    for (double i = floor(fmin(start / part, LINE_PARTS)); i < LINE_PARTS && i * part < end; i++) {
+        const double shared = fmin(end, (i + 1) * part) - fmax(start, i * part);
         of->values[(size_t)i] += shared > 0 ? value * shared : 0;
         of->times[(size_t)i] += shared > 0 ? shared : 0;
     }

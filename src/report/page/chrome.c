@@ -3,6 +3,7 @@
 #include "core/log.h"
 #include "report/emit/json_text.h"
 #include "report/model/trace_project.h"
+#include "report/model/trace_samples.h"
 #include "report/model/trace_stats.h"
 #include "report/page/page.h"
 #include "report/store/store.h"
@@ -56,15 +57,32 @@
                         "WHERE end_ns IS NOT "                                                                         \
                         "NULL AND s.text='StartEnd'"
 
+/* Samples for the page: begin and length in us and the value of each, at most MOST_POINTS of a metric, which are means
+ * then. */
+#define SERIES                                                                                                         \
+    "WITH part AS (SELECT *, row_number() OVER same-1 AS i, count(*) OVER (PARTITION BY process_id, device, name_id) " \
+    "AS n FROM temp.trace_sampled WINDOW same AS (PARTITION BY process_id, device, name_id ORDER BY start_ns)), "      \
+    "point "                                                                                                           \
+    "AS (SELECT process_id, device, name_id, min(start_ns) AS start_ns, max(end_ns) AS end_ns, "                       \
+    "total(value*(end_ns-"                                                                                             \
+    "start_ns))/nullif(total(CASE WHEN value IS NOT NULL THEN end_ns-start_ns END), 0) AS value FROM part GROUP "      \
+    "BY process_id, device, name_id, i/((n+" MOST_POINTS "-1)/" MOST_POINTS ")) SELECT json_object('ph', 'samples', "  \
+    "'name', label, 'unit', unit, 'pid', " GPU ", 'points', json_group_array(json_array(" TIME(                        \
+        "start_ns") ", " LENGTH ", round(value, 3)))) FROM (SELECT * FROM point ORDER BY process_id, device, "         \
+                    "name_id, start_ns) JOIN "                                                                         \
+                    "temp.sampled_metric USING(name_id) GROUP BY process_id, device, name_id"
+#define MOST_POINTS "20000"
+
 static const char *const events[] = {
     "SELECT " NAMED("process_name", HOST, "0",
                     "name || ' (' || pid || ' on ' || host || ')'") " FROM trace JOIN process "
                                                                     "ON process.id=process_id ORDER BY process_id",
-    "WITH " WORK " SELECT DISTINCT " NAMED(
+    "WITH " WORK ", used AS (SELECT process_id, device FROM work UNION SELECT process_id, device FROM "
+    "temp.trace_sampled) SELECT DISTINCT " NAMED(
         "process_name", GPU, "0",
-        "'GPU ' || device || coalesce(' (' || (SELECT name FROM device d WHERE d.ordinal=work.device ORDER BY id LIMIT "
+        "'GPU ' || device || coalesce(' (' || (SELECT name FROM device d WHERE d.ordinal=used.device ORDER BY id LIMIT "
         "1) "
-        "|| ')', '') || ', of process ' || (SELECT pid FROM process WHERE id=process_id)") " FROM work ORDER BY 1",
+        "|| ')', '') || ', of process ' || (SELECT pid FROM process WHERE id=process_id)") " FROM used ORDER BY 1",
     "WITH " WORK " SELECT DISTINCT " NAMED("thread_name", GPU, STREAM,
                                            "'stream ' || stream || ' (context ' || context || "
                                            "')'") " FROM work ORDER BY 1",
@@ -118,6 +136,13 @@ static const char *const events[] = {
         "start_ns") ", 'args', json_object('asked for', sum(d) OVER (PARTITION BY process_id, device "
                     "ORDER BY start_ns, d ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW))) FROM "
                     "steps",
+    /* Names are in the order in which the plan has the metrics. */
+    "SELECT json_object('ph', 'C', 'name', label, 'pid', " GPU
+    ", 'tid', 0, 'ts', " TIME("start_ns") ", 'args', json_object(coalesce(nullif(unit, ''), 'value'), round(value, "
+                                          "3))) FROM temp.trace_sampled JOIN "
+                                          "temp.sampled_metric USING(name_id) WHERE value IS NOT NULL ORDER BY "
+                                          "process_id, device, name_id, start_ns",
+    SERIES,
 };
 
 typedef struct writer {
@@ -157,7 +182,8 @@ static bool is_slice(const char *sql)
 
 static bool is_wanted(const char *sql, const writer *to)
 {
-    return !to->most_slices || is_slice(sql) || strstr(sql, "'ph', 'M'") != NULL;
+    const bool is_series = strstr(sql, "'ph', 'samples'") != NULL;
+    return to->most_slices ? is_slice(sql) || is_series || strstr(sql, "'ph', 'M'") != NULL : !is_series;
 }
 
 /* Append SQL with the time of the start in place of "@start". */
@@ -200,6 +226,8 @@ static kprof_status write_events(kprof_report *report, int64_t start_ns, writer 
 static kprof_status find_start(kprof_report *report, int64_t *start_ns)
 {
     kprof_status status = kprof_trace_check(report);
+    if (status == KPROF_OK)
+        status = kprof_trace_find_samples(report);
     if (status == KPROF_OK)
         status = kprof_store_integer(report,
                                      "SELECT min(t) FROM (SELECT min(start_unix_ns) AS t FROM trace UNION ALL SELECT "
