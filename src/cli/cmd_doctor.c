@@ -26,6 +26,28 @@ static void keep_message(void *user, kprof_log_level level, const char *message)
         kprof_strbuf_puts(kprof_strbuf_part(user), message);
 }
 
+static const char *name_fault(kprof_status status)
+{
+    return status == KPROF_NO_PERMISSION ? "permission-denied" : status == KPROF_NO_GPU ? "no-gpu" : "gpu-unsupported";
+}
+
+/* Take what is told while CUPTI is looked for, which says where. */
+static void look_at_cupti(kprof_machine *machine, kprof_strbuf *told)
+{
+    const kprof_log_receiver before = kprof_log_set_sink(keep_message, told);
+    const kprof_status status = kprof_probe_ask_versions(&machine->versions);
+    (void)kprof_log_set_sink(before.sink, before.user);
+    machine->cupti_reason = status == KPROF_OK ? NULL : told->data ? told->data : kprof_status_message(status);
+}
+
+static void look_for_obstacles(kprof_machine *machine, size_t devices)
+{
+    for (size_t i = 0; i < devices && machine->obstacle == KPROF_PROBE_NO_OBSTACLE; i++) {
+        machine->obstacle = kprof_probe_find_obstacle(i);
+        machine->obstructed = i;
+    }
+}
+
 static kprof_status look_at_gpus(kprof_machine *machine, kprof_listing *out)
 {
     kprof_strbuf told = KPROF_STRBUF_INIT;
@@ -40,9 +62,13 @@ static kprof_status look_at_gpus(kprof_machine *machine, kprof_listing *out)
             machine->device_bytes = probe.devices[i].memory_bytes;
     }
     if (status == KPROF_OK)
+        look_for_obstacles(machine, probe.device_count);
+    if (status == KPROF_OK)
         status = kprof_probe_chips(&probe, UINT64_MAX, &chips);
     (void)kprof_log_set_sink(before.sink, before.user);
-    kprof_check check = {"GPUs", status == KPROF_OK ? KPROF_CHECK_FINE : KPROF_CHECK_FAULT, status, ""};
+    kprof_check check = {"GPUs", KPROF_CHECK_FINE, KPROF_OK, "", NULL};
+    if (status != KPROF_OK) /* its message says what to do */
+        check = (kprof_check){"GPUs", KPROF_CHECK_FAULT, status, "", name_fault(status)};
     const char *words = status == KPROF_OK ? text.data : told.data;
     kprof_machine_tell(out, &check, words ? words : "");
     kprof_strbuf_free(&told);
@@ -82,7 +108,7 @@ static void find_line(const char *text, const char *start, char line[512])
 static kprof_status judge_run(const kprof_child *child, const char *ended, double seconds, kprof_listing *out)
 {
     char text[512];
-    kprof_check check = {"measurement", KPROF_CHECK_FAULT, KPROF_NOT_COLLECTED, ""};
+    kprof_check check = {"measurement", KPROF_CHECK_FAULT, KPROF_NOT_COLLECTED, "", "measurement-failed"};
     const int code = WIFEXITED(child->status) ? WEXITSTATUS(child->status) : -1;
     find_line(child->errors.data, "kprof: error: ", text);
     if (ended)
@@ -97,7 +123,7 @@ static kprof_status judge_run(const kprof_child *child, const char *ended, doubl
             break;
         }
     if (!ended && code == 0)
-        check = (kprof_check){"measurement", KPROF_CHECK_FINE, KPROF_OK, ""};
+        check = (kprof_check){"measurement", KPROF_CHECK_FINE, KPROF_OK, "", NULL};
     kprof_machine_tell(out, &check, text);
     return check.status;
 }
@@ -144,7 +170,7 @@ static kprof_status try_measurement(const kprof_options *options, const kprof_ma
     kprof_strbuf_printf(&folder, "%s/doctor-of-kprof-XXXXXX", machine->folder);
     kprof_status status = KPROF_OK;
     if (!program && !(options->application && options->application[0])) {
-        kprof_machine_tell(out, &(kprof_check){"measurement", KPROF_CHECK_NOTE, KPROF_OK, ""},
+        kprof_machine_tell(out, &(kprof_check){"measurement", KPROF_CHECK_NOTE, KPROF_OK, "", "no-program"},
                            "no kernel was measured: this kprof has no program for that");
     } else if (folder.failed || !mkdtemp(folder.data)) {
         status = kprof_fail(KPROF_OUTPUT, "cannot make a folder in %s: %m", machine->folder);
@@ -166,6 +192,7 @@ int kprof_cmd_doctor(const kprof_options *options)
     static const kprof_listing_column columns[] = {
         {.key = "check", .label = "Check"},
         {.key = "verdict", .label = "Verdict"},
+        {.key = "code", .label = "Code", .missing = ""},
         {.key = "found", .label = "Found", .folds = true},
         {.key = "fix", .label = "What to do", .folds = true},
         {.key = "exit_code", .label = "Exit code", .type = KPROF_FIELD_INTEGER, .missing = ""},
@@ -173,8 +200,11 @@ int kprof_cmd_doctor(const kprof_options *options)
     };
     kprof_machine machine;
     kprof_listing listing = {.columns = columns}, gpus = {.columns = columns};
+    kprof_strbuf told = KPROF_STRBUF_INIT;
     kprof_machine_look("", &machine);
-    kprof_status found = look_at_gpus(&machine, &gpus);
+    kprof_clocks_look(&machine.clocks);
+    kprof_status found = look_at_gpus(&machine, &gpus); /* the driver's library tells once why it does not load */
+    look_at_cupti(&machine, &told);
     kprof_status status = kprof_machine_judge(&machine, &listing);
     for (size_t i = 0; i < gpus.cells.count; i++)
         kprof_listing_add(&listing, gpus.cells.items[i]);
@@ -182,11 +212,12 @@ int kprof_cmd_doctor(const kprof_options *options)
     if (status == KPROF_OK)
         status = try_measurement(options, &machine, &listing);
     else
-        kprof_machine_tell(&listing, &(kprof_check){"measurement", KPROF_CHECK_NOTE, KPROF_OK, ""},
+        kprof_machine_tell(&listing, &(kprof_check){"measurement", KPROF_CHECK_NOTE, KPROF_OK, "", "not-tried"},
                            "no kernel was measured: mend the faults first");
     kprof_status shown = listing.failed || gpus.failed ? KPROF_NO_MEMORY
                                                        : kprof_results_show(options, &kprof_listing_page,
                                                                             &(kprof_page_input){.content = &listing});
+    kprof_strbuf_free(&told);
     kprof_listing_free(&listing);
     kprof_listing_free(&gpus);
     return kprof_status_exit_code(shown == KPROF_OK ? status : shown);

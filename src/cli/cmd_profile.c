@@ -7,6 +7,7 @@
 #include "cli/output.h"
 #include "cli/paths.h"
 #include "cli/plans.h"
+#include "cli/program.h"
 #include "cli/progress.h"
 #include "cli/remote.h"
 #include "cli/session.h"

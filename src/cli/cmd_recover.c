@@ -4,6 +4,7 @@
 #include "cli/launch.h"
 #include "cli/output.h"
 #include "cli/paths.h"
+#include "cli/program.h"
 #include "cli/progress.h"
 #include "cli/session.h"
 #include "cli/spools.h"

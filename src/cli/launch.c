@@ -1,5 +1,6 @@
 /* Starts the application with the injection environment, forwards signals to it and waits for it. */
 #include "cli/launch.h"
+#include "cli/program.h"
 #include "core/config.h"
 #include "core/folder.h"
 #include "core/log.h"

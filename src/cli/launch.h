@@ -65,15 +65,3 @@ bool kprof_child_wait(kprof_child *child, int timeout_ms);
 void kprof_child_release(kprof_child *child);
 /* Close descriptors; ends a child that was never started. */
 void kprof_child_close(kprof_child *child);
-
-/* Say why a program cannot be started; `reason` is an errno. Gives NO_APPLICATION. */
-kprof_status kprof_program_fail(const char *name, int reason) KPROF_MUST_CHECK;
-/* Can the program be started, as far as can be told without starting it? NO_APPLICATION with a message. */
-kprof_status kprof_program_check(const char *name) KPROF_MUST_CHECK;
-
-/* Is the disassembler of --nvdisasm (NULL: none is given) a program? It is run after the application has ended, which
- * should not be for nothing. USAGE with a message. */
-kprof_status kprof_nvdisasm_check(const char *path) KPROF_MUST_CHECK;
-
-/* The file that starting `name` would run, looked up in $PATH where it has no slash. Caller frees; NULL: none. */
-char *kprof_program_find(const char *name);

@@ -122,6 +122,15 @@ static void find_holder(const char *root, kprof_machine *out)
         closedir(folder);
 }
 
+/* The number that is all of a file; 0: there is none, as for "max". */
+static uint64_t read_number(const char *root, const char *name)
+{
+    char text[64];
+    uint64_t number = 0;
+    read_file(root, name, text, sizeof text);
+    return sscanf(text, "%" SCNu64, &number) == 1 ? number : 0;
+}
+
 static void measure_space(const char *root, kprof_machine *out)
 {
     char text[4096];
@@ -133,6 +142,10 @@ static void measure_space(const char *root, kprof_machine *out)
     const char *line = strstr(text, "MemAvailable:");
     if (line && sscanf(line, "MemAvailable: %" SCNu64, &out->memory_bytes) == 1)
         out->memory_bytes *= 1024;
+    const uint64_t most = read_number(root, "/sys/fs/cgroup/memory.max"),
+                   used = read_number(root, "/sys/fs/cgroup/memory.current");
+    if (most > 0 && most - used < out->memory_bytes) /* as a container may have it */
+        out->memory_bytes = most > used ? most - used : 1;
 }
 
 void kprof_machine_look(const char *root, kprof_machine *out)
@@ -142,7 +155,10 @@ void kprof_machine_look(const char *root, kprof_machine *out)
     read_module_version(root, out);
     find_library(out);
     read_permission(root, out);
-    out->in_container = exists(root, "/.dockerenv") || exists(root, "/run/.containerenv");
+    static const char *const signs[] = {"/.dockerenv", "/run/.containerenv", "/run/secrets/kubernetes.io",
+                                        "/.singularity.d", "/run/systemd/container"};
+    for (size_t i = 0; i < sizeof signs / sizeof *signs; i++)
+        out->in_container = out->in_container || exists(root, signs[i]);
     count_instances(root, out);
     find_holder(root, out);
     measure_space(root, out);
@@ -156,6 +172,7 @@ void kprof_machine_tell(kprof_listing *out, const kprof_check *check, const char
     static const char *const verdicts[] = {"fine", "note", "warning", "fault"};
     kprof_listing_add(out, check->name);
     kprof_listing_add(out, verdicts[check->verdict]);
+    kprof_listing_add(out, check->code ? check->code : "");
     kprof_listing_add(out, text);
     kprof_listing_add(out, check->fix);
     if (check->verdict == KPROF_CHECK_FAULT)
@@ -169,64 +186,69 @@ typedef kprof_check judge(const kprof_machine *m, char text[512]);
 
 static kprof_check judge_module(const kprof_machine *m, char text[512])
 {
-    kprof_check check = {"driver", KPROF_CHECK_FINE, KPROF_OK, ""};
+    kprof_check check = {"driver", KPROF_CHECK_FINE, KPROF_OK, "", NULL};
     snprintf(text, 512, "NVIDIA's kernel module is %s", m->module_version);
     if (!m->module_version[0] && m->library[0]) { /* as in some sandboxes: whether there is a GPU is seen below */
         snprintf(text, 512, "NVIDIA's kernel module does not tell its version");
-        return (kprof_check){"driver", KPROF_CHECK_NOTE, KPROF_OK, ""};
+        return (kprof_check){"driver", KPROF_CHECK_NOTE, KPROF_OK, "", "driver-version-unknown"};
     }
     if (!m->module_version[0]) {
         snprintf(text, 512, "NVIDIA's kernel module is not loaded");
         return (kprof_check){"driver", KPROF_CHECK_FAULT, KPROF_NO_GPU,
                              m->in_container ? "start the container with its GPUs: docker run --gpus all"
-                                             : "install NVIDIA's driver, or load it: modprobe nvidia"};
+                                             : "install NVIDIA's driver, or load it: modprobe nvidia",
+                             "driver-missing"};
     }
     if (atoi(m->module_version) < LEAST_DRIVER) {
         snprintf(text, 512, "NVIDIA's kernel module is %s, and CUPTI of CUDA 13 needs %d or later", m->module_version,
                  LEAST_DRIVER);
-        return (kprof_check){"driver", KPROF_CHECK_FAULT, KPROF_UNSUPPORTED, "install a newer driver"};
+        return (kprof_check){"driver", KPROF_CHECK_FAULT, KPROF_UNSUPPORTED, "install a newer driver", "driver-old"};
     }
     return check;
 }
 
 static kprof_check judge_library(const kprof_machine *m, char text[512])
 {
-    kprof_check check = {"library", KPROF_CHECK_FINE, KPROF_OK, ""};
+    kprof_check check = {"library", KPROF_CHECK_FINE, KPROF_OK, "", NULL};
     snprintf(text, 512, "programs load %.400s", m->library);
     if (!m->library[0]) {
         snprintf(text, 512, "programs find no libcuda.so.1: %s", m->library_reason);
         return (kprof_check){"library", KPROF_CHECK_FAULT, KPROF_NO_GPU,
-                             "install the driver's libraries, or name their folder in LD_LIBRARY_PATH"};
+                             "install the driver's libraries, or name their folder in LD_LIBRARY_PATH",
+                             "library-missing"};
     }
     if (strstr(m->library, "/stubs/")) {
         snprintf(text, 512, "programs load %.300s, which is for linking and starts no GPU", m->library);
         return (kprof_check){"library", KPROF_CHECK_FAULT, KPROF_NO_GPU,
-                             "take the folder of stubs out of LD_LIBRARY_PATH"};
+                             "take the folder of stubs out of LD_LIBRARY_PATH", "library-stub"};
     }
     if (m->library_version[0] && m->module_version[0] && strcmp(m->library_version, m->module_version) != 0) {
         snprintf(text, 512, "programs load %.300s, and the kernel module is %s", m->library, m->module_version);
         return (kprof_check){"library", KPROF_CHECK_FAULT, KPROF_NO_GPU,
-                             "load the kernel module of the driver that is installed: reboot, or reload nvidia"};
+                             "load the kernel module of the driver that is installed: reboot, or reload nvidia",
+                             "library-mismatch"};
     }
     return check;
 }
 
 static kprof_check judge_permission(const kprof_machine *m, char text[512])
 {
-    kprof_check check = {"permission", KPROF_CHECK_FINE, KPROF_OK, ""};
+    kprof_check check = {"permission", KPROF_CHECK_FINE, KPROF_OK, "", NULL};
     snprintf(text, 512,
              m->admin_only == 0 ? "every user may read GPU counters"
              : m->is_admin      ? "this user may read GPU counters"
                                 : "the kernel module does not tell whether this user may read GPU counters");
     if (m->admin_only == -1 && !m->is_admin)
-        check.verdict = KPROF_CHECK_NOTE;
+        return (kprof_check){"permission", KPROF_CHECK_NOTE, KPROF_OK, "", "permission-unknown"};
     if (m->admin_only == 1 && !m->is_admin) {
         snprintf(text, 512, "the driver keeps GPU counters from this user: RmProfilingAdminOnly is 1");
         return (kprof_check){"permission", KPROF_CHECK_FAULT, KPROF_NO_PERMISSION,
                              m->in_container
-                                 ? "start the container with --cap-add=SYS_ADMIN"
+                                 ? "start the container with --cap-add=SYS_ADMIN, or a pod with SYS_ADMIN in "
+                                   "securityContext.capabilities.add"
                                  : "run as root, or write `options nvidia NVreg_RestrictProfilingToAdminUsers=0` "
-                                   "into a file in /etc/modprobe.d and reload the nvidia module"};
+                                   "into a file in /etc/modprobe.d and reload the nvidia module",
+                             "permission-denied"};
     }
     return check;
 }
@@ -238,31 +260,34 @@ static kprof_check judge_others(const kprof_machine *m, char text[512])
         return (kprof_check){"other tools", KPROF_CHECK_WARNING, KPROF_OK,
                              strstr(m->holder, "dcgm") || strstr(m->holder, "hostengine")
                                  ? "pause it for the run: dcgmi profile --pause, and --resume afterwards"
-                                 : "wait for it to end"};
+                                 : "wait for it to end",
+                             "counters-held"};
     }
     if (m->injection) {
         snprintf(text, 512, "CUDA_INJECTION64_PATH names another profiler, %.300s", m->injection);
         return (kprof_check){"other tools", KPROF_CHECK_WARNING, KPROF_OK,
-                             "kprof takes its place for a run; unset it if that is not wanted"};
+                             "kprof takes its place for a run; unset it if that is not wanted", "other-profiler"};
     }
     snprintf(text, 512, "no tool is known to hold the counters");
-    return (kprof_check){"other tools", KPROF_CHECK_FINE, KPROF_OK, ""};
+    return (kprof_check){"other tools", KPROF_CHECK_FINE, KPROF_OK, "", NULL};
 }
 
 static kprof_check judge_container(const kprof_machine *m, char text[512])
 {
     snprintf(text, 512, "%s", m->in_container ? "this is a container" : "this is no container");
-    return (kprof_check){"container", m->in_container ? KPROF_CHECK_NOTE : KPROF_CHECK_FINE, KPROF_OK, ""};
+    return (kprof_check){"container", m->in_container ? KPROF_CHECK_NOTE : KPROF_CHECK_FINE, KPROF_OK, "",
+                         m->in_container ? "container" : NULL};
 }
 
 static kprof_check judge_mig(const kprof_machine *m, char text[512])
 {
     if (m->mig_instances == 0) {
         snprintf(text, 512, "no GPU is split into instances");
-        return (kprof_check){"MIG", KPROF_CHECK_FINE, KPROF_OK, ""};
+        return (kprof_check){"MIG", KPROF_CHECK_FINE, KPROF_OK, "", NULL};
     }
     snprintf(text, 512, "GPUs are split into %u instances: units that these share have no values", m->mig_instances);
-    return (kprof_check){"MIG", KPROF_CHECK_WARNING, KPROF_OK, ""};
+    return (kprof_check){"MIG", KPROF_CHECK_WARNING, KPROF_OK,
+                         "for these values, have an administrator turn it off: nvidia-smi -mig 0", "mig"};
 }
 
 static kprof_check judge_space(const kprof_machine *m, char text[512])
@@ -270,8 +295,9 @@ static kprof_check judge_space(const kprof_machine *m, char text[512])
     snprintf(text, 512, "%.1f GB are free in %.200s, where a run keeps what it measures until its end",
              (double)m->free_bytes * 1e-9, m->folder);
     if (m->free_bytes >= LITTLE_SPACE)
-        return (kprof_check){"disk", KPROF_CHECK_FINE, KPROF_OK, ""};
-    return (kprof_check){"disk", KPROF_CHECK_WARNING, KPROF_OK, "make space there, or name another folder in TMPDIR"};
+        return (kprof_check){"disk", KPROF_CHECK_FINE, KPROF_OK, "", NULL};
+    return (kprof_check){"disk", KPROF_CHECK_WARNING, KPROF_OK, "make space there, or name another folder in TMPDIR",
+                         "low-disk"};
 }
 
 static kprof_check judge_memory(const kprof_machine *m, char text[512])
@@ -280,28 +306,107 @@ static kprof_check judge_memory(const kprof_machine *m, char text[512])
     if (m->memory_bytes == 0)
         snprintf(text, 512, "the system does not tell how much memory is available");
     if (m->memory_bytes == 0 || m->memory_bytes >= m->device_bytes)
-        return (kprof_check){"memory", KPROF_CHECK_FINE, KPROF_OK, ""};
+        return (kprof_check){"memory", KPROF_CHECK_FINE, KPROF_OK, "", NULL};
     snprintf(text, 512,
              "%.1f GB of the host's memory are available, and a GPU has %.1f: of a program that fills more "
              "than half of it, launches may be multiplexed in place of repeated",
              (double)m->memory_bytes * 1e-9, (double)m->device_bytes * 1e-9);
-    return (kprof_check){"memory", KPROF_CHECK_NOTE, KPROF_OK, ""};
+    return (kprof_check){"memory", KPROF_CHECK_NOTE, KPROF_OK,
+                         m->in_container ? "give the container more memory, or measure fewer launches (-c)"
+                                         : "end other programs, or measure fewer launches (-c)",
+                         "low-memory"};
 }
 
 static kprof_check judge_disassembler(const kprof_machine *m, char text[512])
 {
     snprintf(text, 512, "%.400s shows instructions", m->disassembler);
     if (m->disassembler[0])
-        return (kprof_check){"nvdisasm", KPROF_CHECK_FINE, KPROF_OK, ""};
+        return (kprof_check){"nvdisasm", KPROF_CHECK_FINE, KPROF_OK, "", NULL};
     snprintf(text, 512, "there is no nvdisasm: the source page has lines and addresses, and no instructions");
     return (kprof_check){"nvdisasm", KPROF_CHECK_WARNING, KPROF_OK,
-                         "install it with a CUDA toolkit, or with pip: nvidia-cuda-nvdisasm"};
+                         "install it with a CUDA toolkit, or with pip: nvidia-cuda-nvdisasm", "no-nvdisasm"};
+}
+
+/* CUPTI counts nothing where it is newer than the driver, and tells so by an error of its own only as it starts. */
+static kprof_check judge_cupti(const kprof_machine *m, char text[512])
+{
+    const unsigned major = m->versions.cupti / 10000, minor = m->versions.cupti / 100 % 100,
+                   driver_major = m->versions.driver / 1000, driver_minor = m->versions.driver / 10 % 100;
+    if (m->cupti_reason) {
+        snprintf(text, 512, "%s", m->cupti_reason);
+        return (kprof_check){"CUPTI", KPROF_CHECK_FAULT, KPROF_UNSUPPORTED,
+                             "install CUPTI of CUDA 13, with a toolkit or with pip (nvidia-cuda-cupti), and name the "
+                             "toolkit's folder in CUDA_HOME",
+                             "cupti-missing"};
+    }
+    snprintf(text, 512, "CUPTI is of CUDA %u.%u", major, minor);
+    if (m->versions.driver == 0 || m->versions.cupti == 0 || (major * 100 + minor <= driver_major * 100 + driver_minor))
+        return (kprof_check){"CUPTI", KPROF_CHECK_FINE, KPROF_OK, "", NULL};
+    snprintf(text, 512, "CUPTI is of CUDA %u.%u, and the driver is for CUDA %u.%u", major, minor, driver_major,
+             driver_minor);
+    return (kprof_check){"CUPTI", major > driver_major ? KPROF_CHECK_FAULT : KPROF_CHECK_WARNING,
+                         major > driver_major ? KPROF_UNSUPPORTED : KPROF_OK,
+                         "install a newer driver, or name an older toolkit of CUDA 13 in CUDA_HOME", "cupti-newer"};
+}
+
+/* Why CUPTI measures nothing on a GPU, what to do, and the code. */
+static const struct {
+    const char *why, *fix, *code;
+} obstacles[] = {
+    [KPROF_PROBE_CONFIDENTIAL] = {"confidential computing is on, which keeps its counters from everybody",
+                                  "have an administrator set the GPU's mode of confidential computing to devtools, or "
+                                  "off, and reset it",
+                                  "confidential-computing"},
+    [KPROF_PROBE_VGPU] = {"this virtual GPU has no counters", "use a whole GPU, or a profile of vGPU that has them",
+                          "vgpu"},
+    [KPROF_PROBE_VGPU_DISABLED] = {"the host does not let this virtual GPU have counters",
+                                   "have the host's administrator set enable_profiling for the vGPU", "vgpu-disabled"},
+    [KPROF_PROBE_SLI] = {"it is one of several that SLI joins", "turn SLI off", "sli"},
+    [KPROF_PROBE_MINING] = {"it is a mining processor, which has no counters", "use another GPU", "mining-gpu"},
+    [KPROF_PROBE_WSL] = {"Windows does not let Linux have its counters",
+                         "allow them in NVIDIA's control panel: Developer, Manage GPU Performance Counters", "wsl"},
+};
+
+static kprof_check judge_setup(const kprof_machine *m, char text[512])
+{
+    if (m->obstacle == KPROF_PROBE_NO_OBSTACLE) {
+        snprintf(text, 512, "nothing is known to keep CUPTI from measuring");
+        return (kprof_check){"set-up", KPROF_CHECK_FINE, KPROF_OK, "", NULL};
+    }
+    snprintf(text, 512, "GPU %zu: %s", m->obstructed, obstacles[m->obstacle].why);
+    return (kprof_check){"set-up", KPROF_CHECK_FAULT, KPROF_UNSUPPORTED, obstacles[m->obstacle].fix,
+                         obstacles[m->obstacle].code};
+}
+
+static kprof_check judge_clocks(const kprof_machine *m, char text[512])
+{
+    const kprof_clocks *clocks = &m->clocks;
+    if (!clocks->is_known) {
+        snprintf(text, 512, "clocks were not looked at: %s", clocks->why_not);
+        return (kprof_check){"clocks", KPROF_CHECK_NOTE, KPROF_OK, "", "clocks-unknown"};
+    }
+    if (clocks->slowed >= 0) {
+        snprintf(text, 512, "GPU %d is slowed down by %s: times are longer, and differ from run to run", clocks->slowed,
+                 clocks->slowed_by);
+        return (kprof_check){"clocks", KPROF_CHECK_WARNING, KPROF_OK,
+                             "see to its cooling and power: nvidia-smi -q -d PERFORMANCE,TEMPERATURE,POWER",
+                             "gpu-slowed"};
+    }
+    if (clocks->not_persistent >= 0) {
+        snprintf(text, 512, "the driver lets go of GPU %d between programs, so that each starts more slowly",
+                 clocks->not_persistent);
+        return (kprof_check){"clocks", KPROF_CHECK_NOTE, KPROF_OK, "have an administrator call nvidia-smi -pm 1",
+                             "no-persistence"};
+    }
+    snprintf(text, 512, "the SMs of GPU 0 run at %ld MHz now, and at %ld at most", clocks->mhz, clocks->most_mhz);
+    return (kprof_check){"clocks", KPROF_CHECK_FINE, KPROF_OK, "", NULL};
 }
 
 kprof_status kprof_machine_judge(const kprof_machine *machine, kprof_listing *out)
 {
-    static judge *const judges[] = {judge_module, judge_library, judge_permission, judge_others,      judge_container,
-                                    judge_mig,    judge_space,   judge_memory,     judge_disassembler};
+    static judge *const judges[] = {judge_module, judge_library,   judge_cupti,  judge_permission,
+                                    judge_others, judge_container, judge_mig,    judge_setup,
+                                    judge_clocks, judge_space,     judge_memory, judge_disassembler};
     kprof_status status = KPROF_OK;
     for (size_t i = 0; i < sizeof judges / sizeof *judges; i++) {
         char text[512];

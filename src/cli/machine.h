@@ -1,8 +1,10 @@
 /* What of the machine decides whether kernels can be measured: looked at without starting the driver, and judged. */
 #pragma once
 
+#include "cli/clocks.h"
 #include "cli/listing.h"
 #include "core/status.h"
+#include "cupti/probe.h"
 
 #include <limits.h>
 
@@ -23,6 +25,12 @@ typedef struct kprof_machine {
     uint64_t memory_bytes;       /* of the host that is available; 0: not told */
     uint64_t device_bytes;       /* of the largest GPU; 0: not known */
     char disassembler[PATH_MAX]; /* nvdisasm; "": there is none */
+    /* What the caller fills in, as it takes the driver and other programs to tell. */
+    kprof_probe_versions versions;
+    const char *cupti_reason;      /* why there is no CUPTI; NULL: there is one */
+    kprof_probe_obstacle obstacle; /* of the GPU */
+    size_t obstructed;
+    kprof_clocks clocks;
 } kprof_machine;
 
 typedef enum kprof_check_verdict {
@@ -38,6 +46,7 @@ typedef struct kprof_check {
     kprof_check_verdict verdict;
     kprof_status status; /* of a fault: what a run would end with */
     const char *fix;     /* what to do; "": nothing */
+    const char *code;    /* names the finding for programs: "permission-denied"; NULL where all is fine */
 } kprof_check;
 
 /* Look at the machine. The files of the system are looked for below `root`, "" for this one. */

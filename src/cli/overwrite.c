@@ -1,8 +1,8 @@
 /* Refuses an output that is one of kprof's inputs, under whatever name: writing it would destroy what is to be read. */
 #include "cli/commands.h"
-#include "cli/launch.h"
 #include "cli/output.h"
 #include "cli/paths.h"
+#include "cli/program.h"
 #include "core/log.h"
 
 #include <dirent.h>

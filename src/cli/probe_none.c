@@ -9,6 +9,18 @@ kprof_status kprof_probe_devices(kprof_probe *out)
                                          "profile; build it where CUDA 13 is installed");
 }
 
+kprof_status kprof_probe_ask_versions(kprof_probe_versions *out)
+{
+    *out = (kprof_probe_versions){0};
+    return kprof_fail(KPROF_UNSUPPORTED, "this kprof was built without the CUDA toolkit");
+}
+
+kprof_probe_obstacle kprof_probe_find_obstacle(size_t device)
+{
+    (void)device;
+    return KPROF_PROBE_NO_OBSTACLE;
+}
+
 void kprof_probe_free(kprof_probe *probe)
 {
     *probe = (kprof_probe){0};

@@ -1,5 +1,5 @@
 /* Finds a program as the shell does, and tells why one cannot be started. */
-#include "cli/launch.h"
+#include "cli/program.h"
 #include "core/log.h"
 #include "core/strbuf.h"
 

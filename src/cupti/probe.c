@@ -184,6 +184,60 @@ kprof_status kprof_probe_devices(kprof_probe *out)
     return status;
 }
 
+kprof_status kprof_probe_ask_versions(kprof_probe_versions *out)
+{
+    const kprof_cupti_api *cupti;
+    const kprof_driver_api *driver;
+    int driver_version = 0;
+    *out = (kprof_probe_versions){0};
+    kprof_status status = kprof_cupti_load(&cupti);
+    if (status != KPROF_OK)
+        return status;
+    if (cupti->cuptiGetVersion(&out->cupti) != CUPTI_SUCCESS)
+        out->cupti = 0;
+    const kprof_log_receiver before = kprof_log_set_sink(kprof_log_discard, NULL);
+    const bool has_driver = kprof_driver_load(&driver) == KPROF_OK;
+    (void)kprof_log_set_sink(before.sink, before.user);
+    if (has_driver && driver->cuDriverGetVersion_(&driver_version) == CUDA_SUCCESS && driver_version > 0)
+        out->driver = (uint32_t)driver_version;
+    return KPROF_OK;
+}
+
+static kprof_probe_obstacle find_obstacle(const CUpti_Profiler_DeviceSupported_Params *params)
+{
+    const struct {
+        CUpti_Profiler_Support_Level level, is;
+        kprof_probe_obstacle obstacle;
+    } rows[] = {
+        {params->confidentialCompute, CUPTI_PROFILER_CONFIGURATION_UNSUPPORTED, KPROF_PROBE_CONFIDENTIAL},
+        {params->vGpu, CUPTI_PROFILER_CONFIGURATION_UNSUPPORTED, KPROF_PROBE_VGPU},
+        {params->vGpu, CUPTI_PROFILER_CONFIGURATION_DISABLED, KPROF_PROBE_VGPU_DISABLED},
+        {params->sli, CUPTI_PROFILER_CONFIGURATION_UNSUPPORTED, KPROF_PROBE_SLI},
+        {params->cmp, CUPTI_PROFILER_CONFIGURATION_UNSUPPORTED, KPROF_PROBE_MINING},
+        {params->wsl, CUPTI_PROFILER_CONFIGURATION_UNSUPPORTED, KPROF_PROBE_WSL},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+        if (rows[i].level == rows[i].is)
+            return rows[i].obstacle;
+    return KPROF_PROBE_NO_OBSTACLE;
+}
+
+kprof_probe_obstacle kprof_probe_find_obstacle(size_t device)
+{
+    const kprof_cupti_api *cupti;
+    const kprof_driver_api *driver;
+    int count = 0;
+    CUpti_Profiler_DeviceSupported_Params params = {.structSize = CUpti_Profiler_DeviceSupported_Params_STRUCT_SIZE,
+                                                    .api = CUPTI_PROFILER_RANGE_PROFILING};
+    if (kprof_driver_load(&driver) != KPROF_OK || kprof_cupti_load(&cupti) != KPROF_OK ||
+        initialize(driver, cupti, &count) != KPROF_OK ||
+        driver->cuDeviceGet_(&params.cuDevice, (int)device) != CUDA_SUCCESS ||
+        cupti->cuptiProfilerDeviceSupported(&params) != CUPTI_SUCCESS)
+        return KPROF_PROBE_NO_OBSTACLE;
+    return params.isSupported == CUPTI_PROFILER_CONFIGURATION_SUPPORTED ? KPROF_PROBE_NO_OBSTACLE
+                                                                        : find_obstacle(&params);
+}
+
 void kprof_probe_free(kprof_probe *probe)
 {
     free(probe->devices);

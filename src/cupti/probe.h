@@ -23,3 +23,26 @@ typedef struct kprof_probe {
  * RmProfilingAdminOnly. */
 kprof_status kprof_probe_devices(kprof_probe *out) KPROF_MUST_CHECK;
 void kprof_probe_free(kprof_probe *probe);
+
+/* Versions of CUDA, as the libraries tell them; 0: not known. */
+typedef struct kprof_probe_versions {
+    uint32_t cupti;  /* 130001 is 13.0.1 */
+    uint32_t driver; /* the newest that it is for: 13000 is 13.0 */
+} kprof_probe_versions;
+
+/* Why CUPTI measures nothing on a GPU, as it is set up. */
+typedef enum kprof_probe_obstacle {
+    KPROF_PROBE_NO_OBSTACLE, /* or CUPTI does not tell */
+    KPROF_PROBE_CONFIDENTIAL,
+    KPROF_PROBE_VGPU,          /* a virtual GPU that cannot */
+    KPROF_PROBE_VGPU_DISABLED, /* or may not */
+    KPROF_PROBE_SLI,
+    KPROF_PROBE_MINING,
+    KPROF_PROBE_WSL
+} kprof_probe_obstacle;
+
+/* Load CUPTI, and ask it and the driver, where there is one. UNSUPPORTED, with a message that says where it was looked
+ * for, when there is no CUPTI that kprof can use. */
+kprof_status kprof_probe_ask_versions(kprof_probe_versions *out) KPROF_MUST_CHECK;
+/* Ask CUPTI about a device that kprof_probe_devices has found. */
+kprof_probe_obstacle kprof_probe_find_obstacle(size_t device);

@@ -38,6 +38,7 @@
     X(cuptiGetStreamIdEx)                                                                                              \
     X(cuptiDeviceGetChipName)                                                                                          \
     X(cuptiProfilerInitialize)                                                                                         \
+    X(cuptiProfilerDeviceSupported)                                                                                    \
     X(cuptiRangeProfilerEnable)                                                                                        \
     X(cuptiRangeProfilerDisable)                                                                                       \
     X(cuptiRangeProfilerSetConfig)                                                                                     \

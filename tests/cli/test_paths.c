@@ -1,8 +1,8 @@
 /* The placeholders of --export, and how programs are found. */
 #include "cmocka_all.h"
 
-#include "cli/launch.h"
 #include "cli/paths.h"
+#include "cli/program.h"
 #include "log_capture.h"
 
 #include <stdlib.h>

@@ -42,13 +42,29 @@ class Doctor(Case):
         self.assert_clean()
 
     def test_faults_have_the_codes_of_runs(self):
-        for fault, code, words in (("no-gpu", 103, "no CUDA driver"), ("no-permission", 104, "RmProfilingAdminOnly"),
-                                   ("old-gpu", 111, "GV100")):
+        for fault, check, named, code, words in (
+                ("no-gpu", "GPUs", "no-gpu", 103, "no CUDA driver"),
+                ("no-permission", "GPUs", "permission-denied", 104, "RmProfilingAdminOnly"),
+                ("old-gpu", "GPUs", "gpu-unsupported", 111, "GV100"),
+                ("confidential", "set-up", "confidential-computing", 111, "GPU 1: confidential computing is on"),
+                ("no-cupti", "CUPTI", "cupti-missing", 111, "libcupti.so.13 is not found")):
             with self.subTest(fault):
                 rows = self.doctor(APP, f"launch={VECTOR_ADD}", code=code, env={"KPROF_SIM_PROBE": fault})
-                self.assertEqual((rows["GPUs"]["verdict"], rows["GPUs"]["exit_code"]), ("fault", code))
-                self.assertIn(words, rows["GPUs"]["found"])
+                self.assertEqual([rows[check][key] for key in ("verdict", "code", "exit_code")],
+                                 ["fault", named, code])
+                self.assertIn(words, rows[check]["found"])
                 self.assertIn("mend the faults first", rows["measurement"]["found"])
+
+    def test_clocks(self):
+        with open(self.path("nvidia-smi"), "w") as file:
+            file.write('#!/bin/sh\n[ "$2" = "--format=csv,noheader,nounits" ] && echo "$LINE"\n')
+            os.fchmod(file.fileno(), stat.S_IRWXU)
+        for line, code in (("Enabled, 345, 1980, Not Active, Not Active, Not Active, Not Active", None),
+                           ("Enabled, 345, 1980, Active, Not Active, Not Active, Active", "gpu-slowed"),
+                           ("", "clocks-unknown")):
+            rows = self.doctor("--injection-path", INJECTION, APP, f"launch={VECTOR_ADD}",
+                               env={"PATH": f"{self.dir}:{os.environ['PATH']}", "LINE": line})
+            self.assertEqual(rows["clocks"]["code"], code)
 
     def test_a_library_of_stubs_is_known(self):
         stubs = os.path.join(self.dir, "stubs")
@@ -60,6 +76,12 @@ class Doctor(Case):
         row = self.doctor(code=103, env={"LD_LIBRARY_PATH": stubs})["library"]
         self.assertEqual((row["verdict"], row["exit_code"]), ("fault", 103))
         self.assertIn("LD_LIBRARY_PATH", row["fix"])
+
+    def test_a_newer_cupti_is_a_warning(self):
+        rows = self.doctor("--injection-path", INJECTION, APP, f"launch={VECTOR_ADD}",
+                           env={"KPROF_SIM_PROBE": "new-cupti"})
+        self.assertEqual((rows["CUPTI"]["verdict"], rows["CUPTI"]["code"]), ("warning", "cupti-newer"))
+        self.assertEqual(rows["measurement"]["verdict"], "fine")
 
     def test_another_profiler_is_a_warning(self):
         rows = self.doctor("--injection-path", INJECTION, APP, f"launch={VECTOR_ADD}",
