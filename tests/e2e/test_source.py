@@ -1,7 +1,10 @@
 """What is measured of instructions, from the option to the tables of the report."""
 
+import contextlib
 import csv
 import os
+import shutil
+import sqlite3
 
 from harness import APP, INJECTION, KPROF, METRIC, SCALE, VECTOR_ADD, Case
 
@@ -9,6 +12,17 @@ RECORDED = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../sampl
 
 
 class Instructions(Case):
+    @contextlib.contextmanager
+    def changed(self, report):
+        """A copy, and the database that it is."""
+        path = os.path.join(self.dir, "changed.kprof")
+        shutil.copyfile(report, path)
+        os.chmod(path, 0o600)
+        database = sqlite3.connect(path)
+        database.execute("PRAGMA journal_mode=DELETE")
+        yield path, database
+        database.close()
+
     def measure(self, *options):
         steps = ["init", *(f"launch={name}" for name in (VECTOR_ADD, SCALE, VECTOR_ADD))]
         run = self.kprof("--injection-path", INJECTION, "-f", "-o", "run", *options, APP, *steps)
@@ -100,3 +114,41 @@ class Instructions(Case):
         for instruction in (("LDG", "32", "", ""), ("VIADD", "32", "-", "-"), ("BRA", "0", "-", "-"),
                             ("NOP", "0", "-", "-")):
             self.assertIn(instruction, told)
+
+    def ncu_rows(self, report):
+        run = self.kprof("report", report, "-k", "uncoalesced_read", "--page", "source", "--print-source", "sass",
+                         "--all", "--csv", "--csv-layout", "ncu")
+        self.assert_run(run, 0)
+        rows = list(csv.reader(run.out.splitlines()))
+        header = next(row for row in rows if row[0] == "Address")
+        return header, [row for row in rows if row[0].startswith("0x")]
+
+    def test_columns_depend_on_what_the_code_has_as_ncus_do(self):
+        """As of a product of cuBLAS on an H200, whether or not an access has run."""
+        local, policies = "L2 Theoretical Sectors Local", "L2 Explicit Evict Policies"
+        header, rows = self.ncu_rows(RECORDED)
+        self.assertNotIn(local, header)
+        self.assertNotIn("L1 Wavefronts Shared", header)
+        self.assertIn(policies, header)
+        idle = next(int(row[0], 16) for row in rows if "NOP" in row[1])
+        load = next(int(row[0], 16) for row in rows if "LDG" in row[1] and "Global" in row)
+        with self.changed(RECORDED) as (path, database):
+            database.execute("UPDATE code_instruction SET text = 'STL.64 [R1+0x70], R88', space = 'Local', operation = "
+                             "'Store', access_bits = 64 WHERE offset = ?", (idle,))
+            database.execute("UPDATE code_instruction SET text = 'LD.E R13, [R12]', space = 'Generic' WHERE offset = ?",
+                             (load,))
+            database.execute("UPDATE code_instruction SET text = replace(text, ' desc[', ' [')")
+            database.commit()
+            header, rows = self.ncu_rows(path)
+            self.assertEqual(header.index(local), header.index("L2 Theoretical Sectors Global Ideal") + 1)
+            self.assertEqual({row[header.index(local)] for row in rows}, {"0"})
+            self.assertNotIn(policies, header)
+            told = {int(row[0], 16): row[header.index("Address Space")] for row in rows}
+            self.assertEqual(told[load], "Global")
+            database.execute("UPDATE code_instruction SET text = 'LDGSTS.E [R3], desc[UR6][R12.64]', space = 'Global' "
+                             "WHERE offset = ?", (load,))
+            database.commit()
+            header, rows = self.ncu_rows(path)
+            row = next(row for row in rows if int(row[0], 16) == load)
+            self.assertEqual((row[header.index("Address Space")], row[header.index("Access Operation")]),
+                             ("Global,Shared", "Load,Store"))

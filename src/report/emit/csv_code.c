@@ -15,8 +15,8 @@ typedef enum code_notation {
     AS_ADDRESS,     /* hexadecimal; "-" for a line */
     AS_SASS,        /* with space for a predicate */
     AS_COUNT,       /* a whole number: ncu cuts averages */
-    AS_OPTIONAL,    /* likewise; there is no column if it is 0 in all rows */
-    AS_SHARED,      /* likewise; there is no column if no row accesses shared memory */
+    AS_OPTIONAL,    /* likewise; there is no column if it is 0 in all rows, and no instruction could have it */
+    AS_SHARED,      /* likewise; there is no column if no instruction accesses shared memory */
     AS_BRANCH,      /* likewise; there is no column if no row branches */
     AS_REST,        /* what a whole number leaves of the 32 threads of a warp */
     AS_SPACE,       /* "Global"; "-" if there is none, empty where no thread executed the access */
@@ -75,12 +75,12 @@ static const code_column columns[] = {
     {"L2 Theoretical Sectors Global Ideal", "sectors_ideal", AS_COUNT},
     {"L2 Theoretical Sectors Local", "local_sectors", AS_OPTIONAL},
     {"L2 Explicit Evict Policies", "hit_evict_first", AS_POLICIES},
-    {"L2 Explicit Hit Policy Evict First", "hit_evict_first", AS_COUNT},
-    {"L2 Explicit Hit Policy Evict Last", "hit_evict_last", AS_COUNT},
-    {"L2 Explicit Hit Policy Evict Normal", "hit_evict_normal", AS_COUNT},
-    {"L2 Explicit Hit Policy Evict Normal Demote", "hit_evict_normal_demote", AS_COUNT},
-    {"L2 Explicit Miss Policy Evict First", "miss_evict_first", AS_COUNT},
-    {"L2 Explicit Miss Policy Evict Normal", "miss_evict_normal", AS_COUNT},
+    {"L2 Explicit Hit Policy Evict First", "hit_evict_first", AS_OPTIONAL},
+    {"L2 Explicit Hit Policy Evict Last", "hit_evict_last", AS_OPTIONAL},
+    {"L2 Explicit Hit Policy Evict Normal", "hit_evict_normal", AS_OPTIONAL},
+    {"L2 Explicit Hit Policy Evict Normal Demote", "hit_evict_normal_demote", AS_OPTIONAL},
+    {"L2 Explicit Miss Policy Evict First", "miss_evict_first", AS_OPTIONAL},
+    {"L2 Explicit Miss Policy Evict Normal", "miss_evict_normal", AS_OPTIONAL},
     STALL("barrier", "barrier"),
     STALL("branch_resolving", "branch_resolving"),
     STALL("dispatch", "dispatch_stall"),
@@ -175,7 +175,7 @@ static bool is_idle(code_notation notation, const kprof_emit_field *field, const
                       : notation == AS_BRANCH ? "smsp__sass_branch_targets_threads_uniform"
                                               : NULL;
     const kprof_emit_field *whole = key ? find(row, key) : NULL;
-    return (key || notation == AS_OPTIONAL) && field->is_idle && (!whole || whole->is_idle);
+    return (key || notation == AS_OPTIONAL || notation == AS_POLICIES) && field->is_idle && (!whole || whole->is_idle);
 }
 
 /* A metric that was not measured has no column. */
@@ -278,12 +278,41 @@ static bool is_access_untold(const code_column *column, const kprof_emit_record 
     return *text_of(row, "space") && number_of(row, key) == 0;
 }
 
+/* A copy from global to shared memory accesses both. */
+static bool is_copy(const kprof_emit_record *row)
+{
+    static const char copy[] = "LDGSTS";
+    const char *text = text_of(row, "instruction");
+    text += *text == '@' ? strcspn(text, " ") : 0;
+    return strncmp(text + strspn(text, " "), copy, sizeof copy - 1) == 0;
+}
+
+/* ncu tells which memory the addresses of a generic access were in. */
+static void put_space(kprof_csv_line *line, const kprof_emit_record *row)
+{
+    static const char *const spaces[][2] = {
+        {"Global", "sectors"}, {"Local", "local_sectors"}, {"Shared", "shared_wavefronts"}};
+    const char *space = text_of(row, "space");
+    kprof_strbuf names = KPROF_STRBUF_INIT;
+    for (size_t i = 0; i < sizeof spaces / sizeof *spaces && strcmp(space, "Generic") == 0; i++) {
+        if (number_of(row, spaces[i][1]) > 0)
+            kprof_strbuf_printf(&names, "%s%s", names.length > 0 ? "," : "", spaces[i][0]);
+    }
+    if (names.length == 0 && !names.failed)
+        kprof_strbuf_puts(&names, is_copy(row) ? "Global,Shared" : *space ? space : "-");
+    kprof_csv_take(line, &names);
+}
+
 static void put_access(kprof_csv_line *line, const code_column *column, const kprof_emit_record *row)
 {
     const bool is_size = column->notation == AS_ACCESS_SIZE;
     const bool is_reduction = column->notation == AS_OPERATION && strcmp(text_of(row, column->key), "Reduction") == 0;
     if (is_access_untold(column, row))
         kprof_csv_text(line, "");
+    else if (column->notation == AS_SPACE)
+        put_space(line, row);
+    else if (column->notation == AS_OPERATION && is_copy(row))
+        kprof_csv_text(line, "Load,Store");
     else if (is_size && !isnan(number_of(row, column->key)))
         put_number(line, number_of(row, column->key));
     else

@@ -41,7 +41,7 @@ typedef struct kprof_emit_field {
     bool folds;          /* text shows it below its row where the table is too wide; a plain one without its label */
     bool is_told;        /* another column says the same, so text drops it instead of folding it */
     bool is_amount;      /* a whole number that is no name: people see its thousands apart */
-    bool is_idle;        /* a number that is 0, or missing, in all rows of its record */
+    bool is_idle;        /* 0 or missing in all rows of its record, with nothing there that it would count */
 } kprof_emit_field;
 typedef struct kprof_emit_record {
     const kprof_emit_field *fields;

@@ -44,6 +44,8 @@ typedef struct shown_code {
     bool is_cold;                     /* no row has what they are sorted by */
     size_t *columns;                  /* [metric_count of the page]: where values have them; SIZE_MAX: not measured */
     bool is_idle[KPROF_NUMBER_COUNT]; /* 0 in all instructions, or not measured */
+    bool has_local, has_shared;       /* some instruction accesses such memory, whether or not it has run */
+    bool has_policies;                /* some instruction may say what L2 is to keep; also where texts are not known */
     bool diverges;                    /* some instruction has warps without all of their threads */
     double samples;                   /* of all instructions; NaN: none were taken */
     kprof_code_number heat;           /* rows are sorted by this */
@@ -107,7 +109,12 @@ static void examine(shown_code *shown)
     const kprof_profiled_code *code = shown->code;
     for (size_t i = 0; i < KPROF_NUMBER_COUNT; i++)
         shown->is_idle[i] = true;
+    shown->has_policies = !kprof_profiled_has_text(code);
     for (size_t i = 0; i < code->instruction_count; i++) {
+        const char *space = code->instructions[i].space, *text = code->instructions[i].text;
+        shown->has_local = shown->has_local || (space && strcmp(space, "Local") == 0);
+        shown->has_shared = shown->has_shared || (space && strcmp(space, "Shared") == 0);
+        shown->has_policies = shown->has_policies || (text && strstr(text, " desc["));
         const double *values = kprof_profiled_values(code, i);
         const double threads = kprof_profiled_number(code, values, KPROF_NUMBER_ACTIVE);
         shown->diverges = shown->diverges || (threads > 0 && threads < 31.995);
@@ -115,6 +122,28 @@ static void examine(shown_code *shown)
             shown->is_idle[k] = shown->is_idle[k] && !(kprof_profiled_number(code, values, (kprof_code_number)k) > 0);
     }
     shown->samples = kprof_profiled_number(code, code->totals, KPROF_NUMBER_SAMPLES);
+}
+
+/* Can no row have the number, since the code has no instruction that it counts? */
+static bool is_out_of_place(const shown_code *shown, kprof_code_number number)
+{
+    switch (number) {
+    case KPROF_NUMBER_LOCAL:
+        return !shown->has_local;
+    case KPROF_NUMBER_CONFLICTS:
+    case KPROF_NUMBER_WAVEFRONTS:
+    case KPROF_NUMBER_WAVEFRONTS_IDEAL:
+        return !shown->has_shared;
+    case KPROF_NUMBER_HIT_FIRST:
+    case KPROF_NUMBER_HIT_LAST:
+    case KPROF_NUMBER_HIT_NORMAL:
+    case KPROF_NUMBER_HIT_DEMOTE:
+    case KPROF_NUMBER_MISS_FIRST:
+    case KPROF_NUMBER_MISS_NORMAL:
+        return !shown->has_policies;
+    default:
+        return true;
+    }
 }
 
 static kprof_code_number heat_of(const source_page *page, const shown_code *shown)
@@ -374,7 +403,7 @@ static void show_row(shown_code *shown, const shown_row *row)
     for (size_t i = 0; i < KPROF_NUMBER_COUNT; i++) {
         const double value = kprof_profiled_number(shown->code, row->values, (kprof_code_number)i);
         kprof_emit_field field = kprof_field_real(kprof_code_numbers[i].key, kprof_code_numbers[i].label, value);
-        field.is_idle = shown->is_idle[i];
+        field.is_idle = shown->is_idle[i] && is_out_of_place(shown, (kprof_code_number)i);
         fields[count++] = shown_if(field, is_column(shown, (kprof_code_number)i));
     }
     kprof_emit_field source =
