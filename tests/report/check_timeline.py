@@ -92,6 +92,9 @@ def try_joined(page, path):
         ["void scale<float>(float*, float, int)", "35.50 %", "330 us", "3", "110 us", "0", "n/a", "n/a", "n/a",
          "timeline"]], f"the kernels are {rows}")
     check("'regex:^(scale)$'" in text_of(page, "#count-command"), "no command")
+    titles = page.evaluate("[...document.querySelectorAll('h2')].map(title => title.textContent)")
+    check({"GPU Utilization over Time", "GPU Utilization of Steps (NVTX)"} <= set(titles), f"the titles are {titles}")
+    check("Over Time" not in page.evaluate("document.body.innerText"), "lines of characters are shown")
     check(follow(page, "#where td a") == ("#kernel-0", ADD), f"counters lead to {page.evaluate('location.hash')}")
     check("3 launches of (65536, 1, 1)x(256, 1, 1), 600 us" in text_of(page, "#traced"), text_of(page, "#traced"))
     check(follow(page, "#traced a")[0].startswith("#source-"), "no way to the source")

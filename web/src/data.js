@@ -153,7 +153,15 @@ function readLaunches(part, summary, { texts, codes }) {
 }
 
 // Tables of kprof stats about a trace.
-const OF_TRACE = ["gpu_busy", "lost_sum", "gpu_idle_sum", "kern_counters", "count_command"];
+const OF_TRACE = [
+    "gpu_busy",
+    "lost_sum",
+    "gpu_idle_sum",
+    "pm_sampling_sum",
+    "pm_sampling_steps",
+    "kern_counters",
+    "count_command",
+];
 
 const numbers = (text) => text.trim().split(/\s+/).map(Number);
 

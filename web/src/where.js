@@ -6,8 +6,17 @@ import { bar, sortedTable } from "./table.js";
 import { human } from "./units.js";
 
 // Tables of kprof stats that the page shows as they are.
-const TABLES = ["gpu_busy", "lost_sum", "gpu_idle_sum"];
+const TABLES = ["gpu_busy", "lost_sum", "gpu_idle_sum", "pm_sampling_sum", "pm_sampling_steps"];
 const tableOf = (report, key) => report.tables.find((list) => list.key === key);
+
+// The timeline has the lines that text has beside counters.
+const withoutLines = (list) => ({
+    ...list,
+    records: list.records.map((record) => ({
+        ...record,
+        fields: record.fields.filter(({ key }) => key !== "Over Time"),
+    })),
+});
 
 const timelineLink = (row) => `#timeline/${row.index}`;
 const gain = ({ finding, gain: pct }) =>
@@ -116,7 +125,7 @@ export function whereViews(report) {
             report.traced.length > 0 ? kernels(report) : h("p", {}, "The trace has no kernel whose time is known."),
             command(report),
         ),
-        TABLES.map((key) => tableOf(report, key) && listView(tableOf(report, key), "Overview")),
+        TABLES.map((key) => tableOf(report, key) && listView(withoutLines(tableOf(report, key)), "Overview")),
     ];
 }
 

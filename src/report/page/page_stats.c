@@ -103,30 +103,34 @@ static kprof_status show_table(stats_page *page, const char *name)
     return status;
 }
 
-kprof_status kprof_page_show_trace(kprof_emitter *emitter, const kprof_page_context *context)
-{
-    static const char *const tables[] = {"gpu_busy", "lost_sum", "gpu_idle_sum", JOINED_TABLE, "count_command"};
-    /* The page finds kernels by these names. */
-    stats_page page = {.report = context->reports->file, .emitter = emitter, .base = "demangled"};
-    bool is_there = false;
-    kprof_status status = kprof_trace_is_there(page.report, &is_there);
-    if (status != KPROF_OK || !is_there)
-        return status;
-    status = kprof_store_check_pages(page.report);
-    if (status == KPROF_OK)
-        status = kprof_trace_join(context, context->options->findings);
-    for (size_t i = 0; i < sizeof tables / sizeof *tables && status == KPROF_OK; i++)
-        status = show_table(&page, tables[i]);
-    kprof_strlist_free(&page.columns);
-    return status == KPROF_OK ? kprof_page_show_program(emitter, page.report) : status;
-}
-
 /* Tables that few traces have are shown where there is something in them. */
 static bool is_filled(const char *name, bool has_counters, bool has_samples)
 {
     if (strcmp(name, JOINED_TABLE) == 0)
         return has_counters;
     return has_samples || strncmp(name, "pm_sampling_", strlen("pm_sampling_")) != 0;
+}
+
+kprof_status kprof_page_show_trace(kprof_emitter *emitter, const kprof_page_context *context)
+{
+    static const char *const tables[] = {"gpu_busy",          "lost_sum",   "gpu_idle_sum", "pm_sampling_sum",
+                                         "pm_sampling_steps", JOINED_TABLE, "count_command"};
+    /* The page finds kernels by these names. */
+    stats_page page = {.report = context->reports->file, .emitter = emitter, .base = "demangled"};
+    bool is_there = false, has_samples = false;
+    kprof_status status = kprof_trace_is_there(page.report, &is_there);
+    if (status != KPROF_OK || !is_there)
+        return status;
+    status = kprof_store_check_pages(page.report);
+    if (status == KPROF_OK)
+        status = kprof_trace_join(context, context->options->findings);
+    if (status == KPROF_OK)
+        status = kprof_trace_has_samples(page.report, &has_samples);
+    for (size_t i = 0; i < sizeof tables / sizeof *tables && status == KPROF_OK; i++)
+        if (is_filled(tables[i], true, has_samples))
+            status = show_table(&page, tables[i]);
+    kprof_strlist_free(&page.columns);
+    return status == KPROF_OK ? kprof_page_show_program(emitter, page.report) : status;
 }
 
 static kprof_status show_stats(const kprof_page_context *context)
