@@ -65,6 +65,7 @@ MODES = [
     Mode("one-3-none", 100),
     Mode("full-auto-all", 20),
     Mode("full-multiplex-all"),
+    Mode("source-multiplex-all"),
     Mode("default-1-all", 5),
     Mode("one-1-all", 40),
     Mode("one-auto-none"),

@@ -1,9 +1,11 @@
 #!/usr/bin/env python3
 """Compares what is counted of instructions with what the range profiler counts of the same launches: the sums over the
 instructions of each kernel must be equal, every repeated launch must have samples, and programs must give the results
-that they give alone. Prints Markdown, also to a file; exits 1 when a sum differs, or something is missing.
+that they give alone. With --multiplex nothing is repeated: of each kernel and shape some launches are counted by their
+instructions and some are sampled, in their own runs, and means over launches must be equal. Prints Markdown, also to a
+file; exits 1 when a sum differs, or something is missing.
 
-    source.py [--launches N] [--output FILE] [PROGRAM...]
+    source.py [--launches N] [--multiplex] [--output FILE] [PROGRAM...]
 """
 import argparse
 import collections
@@ -27,8 +29,8 @@ HARDWARE = ("smsp__sass_inst_executed", "smsp__inst_executed.sum")
 SUMS = """SELECT kernel.function, metric.name, sum(value) FROM instruction_value
 JOIN code_profile AS profile ON profile.id = profile_id JOIN kernel ON kernel.id = profile.kernel_id
 JOIN metric ON metric.id = metric_id WHERE metric.name LIKE 'smsp__sass_%' GROUP BY kernel.function, metric.name"""
-# Over all launches of a kernel.
-LAUNCHES = "SELECT kernel, metric, sum(value) FROM launch_metrics GROUP BY kernel, metric"
+# Of each launch of a kernel.
+LAUNCHES = "SELECT kernel, metric, avg(value) FROM launch_metrics GROUP BY kernel, metric"
 PROFILES = """SELECT kernel.function, sum(counted), sum(sampled), max(reason), sum(dropped),
 (SELECT count(*) FROM launch WHERE launch.kernel_id = kernel.id)
 FROM code_profile AS profile JOIN kernel ON kernel.id = profile.kernel_id
@@ -48,7 +50,7 @@ def read(base):
         return sums, launches, database.execute(PROFILES).fetchall()
 
 
-def compare(program, base):
+def compare(program, base, multiplexes):
     """Rows of the table, and failures."""
     sums, launches, profiles = read(base)
     rows, failures = [], []
@@ -56,13 +58,13 @@ def compare(program, base):
         raise harness.Failure("nothing was measured of instructions")
     for kernel, counted, sampled, reason, dropped, count in profiles:
         for name, whole in [*PAIRS.items(), HARDWARE]:
-            over, alone = sums[kernel].get(name, 0.0), launches[kernel].get(whole)
+            over, alone = sums[kernel].get(name, 0.0) / max(counted, 1), launches[kernel].get(whole)
             same = alone is not None and abs(over - alone) <= 1e-6 * max(abs(alone), 1)
             rows.append((program, kernel, f"`{name}`", f"`{whole}`", over, "n/a" if alone is None else alone,
                          "equal" if same else "**differs**"))
             if not same:
                 failures.append(f"{program}, {kernel}: {name} is {over} over the instructions, {whole} is {alone}")
-        if min(counted, sampled) < count or reason:
+        if min(counted, sampled) < (1 if multiplexes else count) or reason:
             failures.append(f"{program}, {kernel}: of {count} launches {counted} have counters of their instructions, "
                             f"{sampled} samples; {reason}")
         rows.append((program, kernel, "launches with counters and samples, samples dropped", "", counted, sampled,
@@ -73,7 +75,8 @@ def compare(program, base):
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("programs", nargs="*", metavar="PROGRAM", help=", ".join(harness.PROGRAMS) + " (all)")
-    parser.add_argument("--launches", type=int, default=5, help="of each kernel (5)")
+    parser.add_argument("--launches", type=int, help="of each kernel (5; 60 with --multiplex)")
+    parser.add_argument("--multiplex", action="store_true", help="repeat no launch")
     parser.add_argument("--output", help="Markdown file (source.md among the results)")
     options = parser.parse_args()
     for name in set(options.programs) - set(harness.PROGRAMS):
@@ -82,12 +85,14 @@ def main():
         print("source.py: no GPU: skipped", file=sys.stderr)
         return harness.SKIPPED
     rows, failures = [], []
+    launches = options.launches or (60 if options.multiplex else 5)
+    words = OPTIONS + (["--replay-mode", "multiplex", "--multiplex-samples", "2"] if options.multiplex else [])
     with tempfile.TemporaryDirectory(prefix="kprof-source-") as folder:
         for program in options.programs or harness.PROGRAMS:
             base = f"{folder}/{program}"
             try:
-                seconds = harness.measure_as_alone(program, options.launches, OPTIONS, base).seconds
-                more, failed = compare(program, base)
+                seconds = harness.measure_as_alone(program, launches, words, base).seconds
+                more, failed = compare(program, base, options.multiplex)
                 rows += more
                 failures += failed
                 print(f"source.py: {program}: {seconds:.1f} s under kprof", file=sys.stderr, flush=True)
@@ -96,8 +101,8 @@ def main():
     document = harness.Document(options.output or harness.results_folder() / "source.md")
     document.add("# Counters of instructions against those of their launches\n")
     document.add(harness.table(["", ""], harness.facts("tests/gpu/source.py " + " ".join(sys.argv[1:]))))
-    document.add(harness.table(["program", "kernel", "of instructions", "of the launch", "sum over instructions",
-                                "sum over launches", ""], rows))
+    document.add(harness.table(["program", "kernel", "of instructions", "of the launch",
+                                "mean of launches, over instructions", "mean of launches", ""], rows))
     document.add(f"## Result\n\n{len(failures)} failures.\n")
     for failure in failures:
         document.add(f"- {failure}")

@@ -9,9 +9,18 @@ their number is no error of their share then. So a share is that of each of the 
 these vary: the standard error of their mean, but no less than that of independent samples. Means of the two may
 differ by five such errors of both (of five values that is three of many), or by one point where that is more.
 
-Prints Markdown, also to a file; exits 1 when something differs, 77 where there is no GPU or no ncu.
+What a kernel waits for in memory depends on what caches hold. `--caches` says how both get them:
+    all    both tools empty them before each repetition (--cache-control all)
+    none   neither does; ncu repeats a launch with what its own repetition before left, kprof with what the launch
+           before it in the program left
+    swept  neither does; the program itself fills L2 before each launch, which kprof repeats with the launch. ncu runs
+           the whole program again for each pass (--replay-mode application), as it would leave that out.
+           Then both sample a kernel with the same caches, however each empties them. Of the reduction and the softmax.
 
-    source_ncu.py [--cache-control all|none] [--seconds N] [--output FILE] [KERNEL...]
+Where kprof has no texts of instructions, the reason is told. Prints Markdown, also to a file; exits 1 when something
+differs, 77 where there is no GPU or no ncu.
+
+    source_ncu.py [--caches all|none|swept] [--seconds N] [--output FILE] [KERNEL...]
 """
 import argparse
 import collections
@@ -19,6 +28,8 @@ import csv
 import gzip
 import io
 import math
+import os
+import sqlite3
 import statistics
 import sys
 import tempfile
@@ -35,6 +46,7 @@ CASES = {
     "softmax": Case("^softmax", [sys.executable, "{here}/programs/softmax_and_products.py", "{launches}"]),
     "gemm": Case("gemm|nvjet|cutlass", [sys.executable, "{here}/programs/softmax_and_products.py", "{launches}"], 3),
 }
+SWEPT = ["reduceSum", "softmax"]  # whose programs sweep
 SAMPLES, TEXT = "# Samples", "Source"
 ERRORS, POINTS = 5, 1.0
 SAMPLING = ["--warp-sampling-interval", "4", "--warp-sampling-buffer-size", str(256 << 20)]
@@ -133,21 +145,31 @@ def differing_rows(ours, theirs):
 
 
 # Twice the launches, as the program of gemm has two kernels of that pattern, one after the other.
-def chosen(case, cache_control):
-    return [*SAMPLING, "--cache-control", cache_control, "-k", f"regex:{case.pattern}", "-c", 2 * case.launches]
+def chosen(case, caches):
+    control = "all" if caches == "all" else "none"
+    return [*SAMPLING, "--cache-control", control, "-k", f"regex:{case.pattern}", "-c", 2 * case.launches]
 
 
-def run_kprof(options, words, folder):
-    report = f"{folder}/kprof.kprof"
+def environment(caches):
+    return {**os.environ, "KPROF_TEST_SWEEP": "1"} if caches == "swept" else None
+
+
+def run_kprof(options, words, caches, report):
     options = ["--set", "source", "--source-per-launch", *options, "-f", "-o", report]
-    harness.run([harness.kprof(), *options, *words], limit=300)
+    harness.run([harness.kprof(), *options, *words], limit=300, env=environment(caches))
     return harness.run([harness.kprof(), "report", report, "--page", "source", "--csv", "--csv-layout", "ncu"]).stdout
 
 
-def run_ncu(options, words):
+def run_ncu(options, words, caches):
     options = ["--section", "SourceCounters", "--clock-control", "none", *options, "--page", "source",
-               "--print-source", "sass", "--csv"]
-    return harness.run([harness.ncu(), *options, *words], limit=300).stdout
+               "--print-source", "sass", "--csv", *(["--replay-mode", "application"] if caches == "swept" else [])]
+    return harness.run([harness.ncu(), *options, *words], limit=300, env=environment(caches)).stdout
+
+
+def missing_texts(report):
+    """Why code of a report has no texts of its instructions."""
+    with sqlite3.connect(f"file:{report}?mode=ro", uri=True) as database:
+        return [reason for reason, in database.execute("SELECT DISTINCT text_state FROM code WHERE text_state <> ''")]
 
 
 def keep(name, texts):
@@ -156,12 +178,13 @@ def keep(name, texts):
             file.write(text)
 
 
-def compare(name, cache_control, folder):
+def compare(name, caches, folder):
     """(a row of the table, what is wrong, rows that differ)."""
     case = CASES[name]
     places = {"programs": harness.programs(), "here": harness.ROOT / "tests/gpu", "launches": case.launches}
-    options, words = chosen(case, cache_control), [word.format(**places) for word in case.words]
-    texts = {"kprof": run_kprof(options, words, folder), "ncu": run_ncu(options, words)}
+    options, words = chosen(case, caches), [word.format(**places) for word in case.words]
+    report = f"{folder}/kprof.kprof"
+    texts = {"kprof": run_kprof(options, words, caches, report), "ncu": run_ncu(options, words, caches)}
     ours, theirs = (read_pages(text)[:case.launches] for text in texts.values())
     if not ours or not theirs:
         keep(name, texts)
@@ -173,7 +196,8 @@ def compare(name, cache_control, folder):
         keep(name, texts)
     row = (name, len(ours[0]), len(ours), len(theirs), int(total(ours)), int(total(theirs)),
            "equal" if not counts else f"{len(counts)} differ", f"{largest:.2f}")
-    return row, [f"{name}, {fault}" for fault in [*counts[:10], *shares]], differing_rows(ours[0], theirs[0])
+    faults = [*missing_texts(report), *counts[:10], *shares]
+    return row, [f"{name}, {fault}" for fault in faults], differing_rows(ours[0], theirs[0])
 
 
 def compare_all(options, document):
@@ -181,11 +205,11 @@ def compare_all(options, document):
     faults, differing, start = [], [], time.monotonic()
     document.add(f"| {' | '.join(HEADER)} |\n|{'---|' * len(HEADER)}")
     with tempfile.TemporaryDirectory(prefix="kprof-source-") as folder:
-        for name in options.kernels or CASES:
+        for name in options.kernels or (SWEPT if options.caches == "swept" else CASES):
             if time.monotonic() - start > options.seconds:
                 faults.append(f"{name}: {options.seconds} s had passed before it")
                 continue
-            row, found, examples = compare(name, options.cache_control, folder)
+            row, found, examples = compare(name, options.caches, folder)
             document.add(f"| {' | '.join(map(str, row))} | {time.monotonic() - start:.0f} |")
             faults += found
             differing += [f"    {name}", *examples] if examples else []
@@ -196,7 +220,7 @@ def compare_all(options, document):
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("kernels", nargs="*", metavar="KERNEL", help=", ".join(CASES) + " (all)")
-    parser.add_argument("--cache-control", choices=("all", "none"), default="all", help="of both tools (all)")
+    parser.add_argument("--caches", choices=("all", "none", "swept"), default="all", help="of both tools (all)")
     parser.add_argument("--seconds", type=int, default=60, help="begin no kernel later (60)")
     parser.add_argument("--output", help="Markdown file (source-ncu.md among the results)")
     options = parser.parse_args()

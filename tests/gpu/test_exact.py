@@ -114,7 +114,7 @@ class Matrix(unittest.TestCase):
         self.assertEqual(names(exact.Case("p", "a b", most=5), exact.Mode("full-1-all")), ["p/a", "p/b"])
 
     def test_modes(self):
-        self.assertEqual(len({mode.name for mode in exact.MODES}), 23)
+        self.assertEqual(len({mode.name for mode in exact.MODES}), 24)
         self.assertEqual(exact.Mode("one-3-none").options[-4:], ["--replay-batch", "3", "--cache-control", "none"])
         whole = exact.Mode("default-graphs-all")
         self.assertEqual(whole.options[2:], ["--graph-profiling", "graph", "--cache-control", "all"])

@@ -2,7 +2,7 @@
 // result accumulates over launches, so a replay that runs an atomic twice shows in it.
 //
 // Usage: reduction [launches]
-#include "check.h"
+#include "sweep.h"
 
 static const unsigned BLOCK = 256, GRID = 4096;
 
@@ -35,8 +35,10 @@ int main(int argc, char **argv)
     }
     unsigned *device = copy_to_device(host);
     unsigned *sum = copy_to_device(std::vector<unsigned>(1, 0));
-    for (long i = 0; i < launches; i++)
+    for (long i = 0; i < launches; i++) {
+        sweep_caches();
         reduceSum<<<GRID, BLOCK>>>(device, count, sum);
+    }
     CHECK(cudaGetLastError());
     const unsigned got = copy_to_host(sum, 1)[0];
     require(got == want * (unsigned)launches, "the sum holds each launch once");

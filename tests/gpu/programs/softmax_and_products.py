@@ -1,7 +1,8 @@
 """A softmax in Triton and two matrix products of cuBLAS, some times each, and checksums of the results; exits with 77
-without PyTorch, Triton or a GPU.
+without PyTorch, Triton or a GPU. With KPROF_TEST_SWEEP a softmax finds L2 full of memory that nothing else uses.
 
     softmax_and_products.py LAUNCHES"""
+import os
 import sys
 import zlib
 
@@ -35,7 +36,10 @@ a = torch.randn(ROWS, COLUMNS, generator=generator).cuda()
 b = torch.randn(ROWS, COLUMNS, generator=generator).cuda()
 halves = a.half(), b.half()
 output = torch.empty_like(a)
+filler = torch.zeros(1 << 26).cuda() if "KPROF_TEST_SWEEP" in os.environ else None
 for _ in range(int(sys.argv[1])):
+    if filler is not None:
+        filler.sum()
     softmax[(ROWS,)](output, a, columns=COLUMNS, num_warps=8)
     product = a @ b
     half_product = halves[0] @ halves[1]
