@@ -204,7 +204,7 @@ static kprof_status decode(kprof_pm_sampling *s, bool *is_cut)
         params.counterDataImageSize = s->image_size;
         const CUptiResult result = s->cupti->cuptiPmSamplingDecodeData(&params);
         if (result == CUPTI_ERROR_OUT_OF_MEMORY)
-            return kprof_fail(KPROF_NOT_COLLECTED, "the launch has more samples over time than the GPU's buffer holds: "
+            return kprof_fail(KPROF_NOT_COLLECTED, "there are more samples over time than the GPU's buffer holds: "
                                                    "give a larger --pm-sampling-buffer-size or --pm-sampling-interval");
         status = check(s, "cuptiPmSamplingDecodeData", result);
         reason = params.decodeStopReason;

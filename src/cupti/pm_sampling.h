@@ -1,5 +1,6 @@
 /* Samples of a device's counters over time, in one pass. The caller enables them in an idle context, configures a pass,
- * and starts and stops them around a launch. They are of the whole device: other processes' work is in them. */
+ * and starts and stops them around a launch; or it starts them in a program that runs, and reads them again and again.
+ * They are of the whole device: other processes' work is in them. */
 #pragma once
 
 #include "core/config.h"
@@ -31,10 +32,11 @@ kprof_status kprof_pm_sampling_enable(kprof_pm_sampling *sampling) KPROF_MUST_CH
 kprof_status kprof_pm_sampling_disable(kprof_pm_sampling *sampling) KPROF_MUST_CHECK;
 /* Choose what is sampled, which takes as long as enabling does, but for the first time. */
 kprof_status kprof_pm_sampling_configure(kprof_pm_sampling *sampling, const kprof_pm_setup *setup) KPROF_MUST_CHECK;
-/* Around one launch, with the context idle. */
+/* Around one launch, with the context idle, or around all that a program does. */
 kprof_status kprof_pm_sampling_start(kprof_pm_sampling *sampling) KPROF_MUST_CHECK;
 kprof_status kprof_pm_sampling_stop(kprof_pm_sampling *sampling) KPROF_MUST_CHECK;
-/* Read the samples between the last start and stop, once. */
+/* Read the samples since the last start, or, where they were not stopped, since the reading before. NOT_COLLECTED when
+ * there were more than the GPU's buffer holds. */
 kprof_status kprof_pm_sampling_read(kprof_pm_sampling *sampling, kprof_pm_data *out) KPROF_MUST_CHECK;
 /* Free what is ours; what is still enabled stays CUPTI's. NULL is allowed. */
 void kprof_pm_sampling_close(kprof_pm_sampling *sampling);

@@ -25,6 +25,7 @@
 #define MOST_READINGS  16
 #define MOST_METRICS   32
 #define MOST_CONTEXTS  64
+#define MOST_RESTARTS  100
 #define MILLION        1e6
 #define LARGEST_VALUE  9e12
 
@@ -39,7 +40,8 @@ typedef struct sampled_device {
     const kprof_chip_timeline *pass; /* NULL: it is not sampled */
     uint32_t device;
     kprof_pm_sampling *sampling; /* owned; NULL: not any more, or not at all */
-    bool is_first;               /* the next sample, which has what was counted before it */
+    unsigned restarts;
+    bool is_first; /* the next sample, which has what was counted before it */
     uint64_t interval_ns;
     unsigned most_joined;
     uint64_t left; /* samples to be written before that doubles */
@@ -134,11 +136,46 @@ static void stop(sampled_device *device)
     device->sampling = NULL;
 }
 
+static size_t count_most(uint64_t interval_ns)
+{
+    const uint64_t count = POLLED_NS / interval_ns;
+    return count < FEWEST_SAMPLES ? FEWEST_SAMPLES : count > MOST_SAMPLES ? MOST_SAMPLES : (size_t)count;
+}
+
+static kprof_status run(sampled_device *device)
+{
+    const kprof_pm_setup setup = {.pass = device->pass,
+                                  .interval_ns = device->interval_ns,
+                                  .most_samples = count_most(device->interval_ns),
+                                  .buffer_bytes = (size_t)kprof_engine.process.config.timeline_buffer_bytes};
+    device->is_first = true;
+    kprof_status status = kprof_engine.device->pm_sampling_configure(device->sampling, &setup);
+    return status == KPROF_OK ? kprof_engine.device->pm_sampling_start(device->sampling) : status;
+}
+
+static kprof_status start(sampled_device *device, const char *chip)
+{
+    const kprof_device_ops *ops = kprof_engine.device;
+    kprof_status status = ops->pm_sampling_open(device->device, chip, &device->sampling);
+    if (status == KPROF_OK)
+        status = ops->pm_sampling_enable(device->sampling);
+    return status == KPROF_OK ? run(device) : status;
+}
+
 static void give_up(sampled_device *device, kprof_status status)
 {
     kprof_log(KPROF_LOG_WARNING, "GPU %u is not sampled over time from now on: %s", device->device,
               kprof_process_reason(status));
     stop(device);
+}
+
+/* The process was held up, and the GPU's buffer is full: what is in it is lost. */
+static kprof_status begin_anew(sampled_device *device, kprof_status why)
+{
+    if (device->restarts++ == 0)
+        kprof_log(KPROF_LOG_WARNING, "samples of GPU %u over time were lost, and begin anew: %s", device->device,
+                  kprof_process_reason(why));
+    return device->restarts > MOST_RESTARTS ? why : run(device);
 }
 
 static void read_device(sampled_device *device)
@@ -151,30 +188,10 @@ static void read_device(sampled_device *device)
             take_reading(device, &data);
         data.is_cut = data.is_cut && data.count > 0;
     }
+    if (status == KPROF_NOT_COLLECTED && !the_utilization.ended)
+        status = begin_anew(device, status);
     if (status != KPROF_OK)
         give_up(device, status);
-}
-
-static size_t count_most(uint64_t interval_ns)
-{
-    const uint64_t count = POLLED_NS / interval_ns;
-    return count < FEWEST_SAMPLES ? FEWEST_SAMPLES : count > MOST_SAMPLES ? MOST_SAMPLES : (size_t)count;
-}
-
-static kprof_status start(sampled_device *device, const char *chip)
-{
-    const kprof_device_ops *ops = kprof_engine.device;
-    const kprof_pm_setup setup = {.pass = device->pass,
-                                  .interval_ns = device->interval_ns,
-                                  .most_samples = count_most(device->interval_ns),
-                                  .buffer_bytes = (size_t)kprof_engine.process.config.timeline_buffer_bytes};
-    kprof_status status = ops->pm_sampling_open(device->device, chip, &device->sampling);
-    if (status != KPROF_OK)
-        return status;
-    status = ops->pm_sampling_enable(device->sampling);
-    if (status == KPROF_OK)
-        status = ops->pm_sampling_configure(device->sampling, &setup);
-    return status == KPROF_OK ? ops->pm_sampling_start(device->sampling) : status;
 }
 
 /* The program has a context on the device. */
@@ -187,7 +204,6 @@ static void begin_device(const kprof_device *of)
         return;
     *device = (sampled_device){.pass = of->metrics->timelines,
                                .device = of->record.device,
-                               .is_first = true,
                                .interval_ns = wanted > 0 ? wanted : INTERVAL_NS,
                                .most_joined = 1,
                                .left = KPROF_UTILIZATION_SAMPLES};
@@ -209,36 +225,55 @@ static size_t take_contexts(void **out)
     return count;
 }
 
-/* With the mutex held. */
-static void look_at_contexts(void)
+static void add_context(void *context)
+{
+    pthread_mutex_lock(&contexts.mutex);
+    if (contexts.count < MOST_CONTEXTS)
+        contexts.items[contexts.count++] = context;
+    pthread_mutex_unlock(&contexts.mutex);
+}
+
+/* With the mutex held. A context that is being made may not be entered yet; `ends`: one is about to end, and may not be
+ * looked at again. */
+static void look_at_contexts(bool ends)
 {
     void *found[MOST_CONTEXTS];
     const size_t count = take_contexts(found);
     for (size_t i = 0; i < count; i++) {
         uint32_t ordinal;
         const bool entered = kprof_engine.device->target_enter_context(found[i]);
-        const kprof_device *device =
-            kprof_engine.device->target_current_device(&ordinal) == KPROF_OK ? kprof_devices_get(ordinal) : NULL;
+        const bool is_current = kprof_engine.device->target_current_device(&ordinal) == KPROF_OK;
+        const kprof_device *device = is_current ? kprof_devices_get(ordinal) : NULL;
         if (device)
             begin_device(device);
         if (entered)
             kprof_engine.device->target_leave_context();
+        if (!is_current && !ends)
+            add_context(found[i]);
     }
 }
 
-/* With the mutex held; true: something is sampled. */
-static bool work(void)
+static bool are_contexts_left(void)
+{
+    pthread_mutex_lock(&contexts.mutex);
+    const bool are_left = contexts.count > 0;
+    pthread_mutex_unlock(&contexts.mutex);
+    return are_left;
+}
+
+/* With the mutex held; true: something is sampled, or may be soon. */
+static bool work(bool ends)
 {
     bool samples = false;
     if (the_utilization.ended || !kprof_recording_runs())
         return false;
-    look_at_contexts();
+    look_at_contexts(ends);
     for (size_t i = 0; i < KPROF_MAX_DEVICES; i++) {
         if (the_utilization.devices[i].sampling)
             read_device(&the_utilization.devices[i]);
         samples = samples || the_utilization.devices[i].sampling;
     }
-    return samples;
+    return samples || are_contexts_left();
 }
 
 static bool is_wanted(void)
@@ -247,25 +282,30 @@ static bool is_wanted(void)
     return config->only_records && config->traces && kprof_measures_timelines();
 }
 
-bool kprof_utilization_poll(void)
+static bool lock_and_work(bool ends)
 {
     if (!is_wanted() || pthread_mutex_lock(&the_utilization.mutex) != 0)
-        return false;
-    const bool samples = work();
+        return false; /* a signal handler has interrupted whoever has the mutex */
+    const bool samples = work(ends);
     pthread_mutex_unlock(&the_utilization.mutex);
     return samples;
 }
 
-/* A signal handler may have interrupted whoever has the mutex. */
+bool kprof_utilization_poll(void)
+{
+    return lock_and_work(false);
+}
+
 void kprof_utilization_settle(void)
 {
-    (void)kprof_utilization_poll();
+    (void)lock_and_work(true);
 }
 
 void kprof_utilization_end(void)
 {
     if (!is_wanted() || pthread_mutex_lock(&the_utilization.mutex) != 0)
         return;
+    the_utilization.ended = true;
     for (size_t i = 0; i < KPROF_MAX_DEVICES; i++) {
         sampled_device *device = &the_utilization.devices[i];
         if (!device->sampling)
@@ -276,7 +316,6 @@ void kprof_utilization_end(void)
         if (device->sampling)
             stop(device);
     }
-    the_utilization.ended = true;
     pthread_mutex_unlock(&the_utilization.mutex);
 }
 
@@ -304,10 +343,7 @@ static void leave(const kprof_call *call)
 
 static void note_context(void *context)
 {
-    pthread_mutex_lock(&contexts.mutex);
-    if (contexts.count < MOST_CONTEXTS)
-        contexts.items[contexts.count++] = context;
-    pthread_mutex_unlock(&contexts.mutex);
+    add_context(context);
     kprof_idle_hurry();
     kprof_recording_hooks.context_created(context);
 }

@@ -14,7 +14,7 @@
  * need. */
 extern const kprof_target_hooks kprof_utilization_hooks;
 
-/* Start what has to be started, and write the samples that are there. False: nothing is sampled. */
+/* Start what has to be started, and write the samples that are there. False: there is nothing to come back for. */
 bool kprof_utilization_poll(void);
 /* Do the same, whatever the thread that watches is about: something ends. */
 void kprof_utilization_settle(void);

@@ -30,6 +30,7 @@ static struct {
     size_t count, most;       /* to be given in all, and in one reading */
     int64_t lost, lost_count; /* which samples CUPTI loses */
     bool knows_nothing;       /* of the second metric */
+    unsigned configured;
     uint64_t starts_ns[KPROF_PM_MOST_SAMPLES], ends_ns[KPROF_PM_MOST_SAMPLES];
     double values[2 * KPROF_PM_MOST_SAMPLES];
 } gpu;
@@ -85,10 +86,11 @@ static bool enter_context(void *context)
     return true;
 }
 static void leave_context(void) {}
+static bool is_made = true; /* contexts may be entered */
 static kprof_status current_device(uint32_t *out)
 {
     *out = current;
-    return KPROF_OK;
+    return is_made ? KPROF_OK : KPROF_INTERNAL;
 }
 static kprof_status sampling_open(uint32_t device, const char *name, kprof_pm_sampling **out)
 {
@@ -116,6 +118,7 @@ static kprof_status sampling_configure(kprof_pm_sampling *sampling, const kprof_
     assert_int_equal(setup->interval_ns, INTERVAL);
     assert_ptr_equal(setup->pass, &pass);
     gpu.most = setup->most_samples;
+    gpu.configured++;
     return KPROF_OK;
 }
 static kprof_status sampling_start(kprof_pm_sampling *sampling)
@@ -317,6 +320,49 @@ static void a_context_that_ends_is_looked_at(void **state)
     assert_int_equal(written.count, 4);
 }
 
+static void a_context_that_is_being_made_is_looked_at_later(void **state)
+{
+    const kprof_call stop = {.kind = KPROF_CALL_STOP};
+    (void)state;
+    is_made = false;
+    see_context(0);
+    assert_true(kprof_utilization_poll());
+    assert_int_equal(gpu.opened, 0);
+    is_made = true;
+    assert_true(kprof_utilization_poll());
+    begin(state);
+    is_made = false;
+    see_context(0);
+    kprof_utilization_hooks.enter(&stop); /* it is gone then */
+    is_made = true;
+    assert_false(kprof_utilization_poll());
+}
+
+static void what_is_lost_is_told_and_samples_begin_anew(void **state)
+{
+    (void)state;
+    see_context(0);
+    give(11);
+    assert_true(kprof_utilization_poll());
+    assert_int_equal(written.count, 10);
+    for (int i = 0; i < 2; i++) {
+        gpu.reads = KPROF_NOT_COLLECTED;
+        assert_true(kprof_utilization_poll());
+        gpu.reads = KPROF_OK;
+        gpu.next += 100;
+        give(6); /* the first of which has what was before */
+        assert_true(kprof_utilization_poll());
+    }
+    assert_int_equal(written.count, 20);
+    assert_sample(10, 111, 112, 11);
+    assert_int_equal(gpu.configured, 3);
+    assert_int_equal(gpu.warnings, 1);
+    gpu.reads = KPROF_NOT_COLLECTED;
+    kprof_utilization_end(); /* and not again */
+    assert_int_equal(gpu.configured, 3);
+    assert_int_equal(gpu.closed, 1);
+}
+
 static void nothing_is_sampled_without_a_trace(void **state)
 {
     (void)state;
@@ -341,6 +387,8 @@ int main(void)
         cmocka_unit_test_setup(no_joined_sample_spans_a_gap, begin),
         cmocka_unit_test_setup(a_refusal_is_told_once, begin),
         cmocka_unit_test_setup(a_context_that_ends_is_looked_at, begin),
+        cmocka_unit_test_setup(a_context_that_is_being_made_is_looked_at_later, begin),
+        cmocka_unit_test_setup(what_is_lost_is_told_and_samples_begin_anew, begin),
         cmocka_unit_test_setup(nothing_is_sampled_without_a_trace, begin),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
