@@ -5,6 +5,7 @@
 #include "code/lines.h"
 
 #include "code/intern.h"
+#include "core/bisect.h"
 
 #include <elfutils/libdw.h>
 #include <gelf.h>
@@ -271,29 +272,17 @@ static char *make_image(const reader *r, size_t *size)
 static const window *find_window(const reader *r, uint64_t address)
 {
     const window *windows = (const window *)r->windows.data;
-    size_t low = 0, high = window_count(r);
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (windows[middle].base + windows[middle].bytes < address)
-            low = middle + 1;
-        else
-            high = middle;
-    }
+    size_t low;
+    KPROF_BISECT(low, window_count(r), windows[middle].base + windows[middle].bytes < address)
     return low < window_count(r) && windows[low].base <= address ? &windows[low] : NULL;
 }
 
 /* The number of a line that libdw gave; its array holds them one after the other. */
 static size_t number_of(const table *t, const Dwarf_Line *line)
 {
-    size_t low = 0, high = t->count;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if ((uintptr_t)dwarf_onesrcline(t->lines, middle) < (uintptr_t)line)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low;
+    size_t place;
+    KPROF_BISECT(place, t->count, (uintptr_t)dwarf_onesrcline(t->lines, middle) < (uintptr_t)line)
+    return place;
 }
 
 /* Append the frame of a row. Returns the row of the function that it was inlined into; `index` where there is none, or
@@ -419,15 +408,10 @@ static int compare_rows(const void *a, const void *b)
 static const row *find_row(const reader *r, size_t section, uint64_t section_offset)
 {
     const row *rows = (const row *)r->rows.data;
-    size_t low = 0, high = r->rows.length / sizeof *rows;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (rows[middle].section < section ||
-            (rows[middle].section == section && rows[middle].section_offset <= section_offset))
-            low = middle + 1;
-        else
-            high = middle;
-    }
+    size_t low;
+    KPROF_BISECT(low, r->rows.length / sizeof *rows,
+                 rows[middle].section < section ||
+                     (rows[middle].section == section && rows[middle].section_offset <= section_offset))
     return low > 0 && rows[low - 1].section == section ? &rows[low - 1] : NULL;
 }
 

@@ -5,6 +5,7 @@
 
 #include "code/sass.h"
 #include "code/waits.h"
+#include "core/bisect.h"
 
 #include <ctype.h>
 #include <stdlib.h>
@@ -96,14 +97,8 @@ static void end_section(reader *r)
 static void begin_section(reader *r, const char *name)
 {
     end_section(r);
-    size_t low = 0, high = r->code->function_count;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (strcmp(r->functions[middle]->section, name) < 0)
-            low = middle + 1;
-        else
-            high = middle;
-    }
+    size_t low;
+    KPROF_BISECT(low, r->code->function_count, strcmp(r->functions[middle]->section, name) < 0)
     r->first = r->end = low;
     if (low == r->code->function_count || strcmp(r->functions[low]->section, name) != 0 || r->is_taken[low])
         return;

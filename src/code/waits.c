@@ -5,6 +5,7 @@
 #include "code/waits.h"
 
 #include "code/sass.h"
+#include "core/bisect.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -51,19 +52,11 @@ void kprof_code_sort_labels(kprof_code_label *labels, size_t count)
 
 const kprof_code_label *kprof_code_find_label(const kprof_code_listing *listing, const char *name, size_t length)
 {
-    size_t low = 0, high = listing->label_count;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        const char *found = listing->labels[middle].name;
-        int order = strncmp(found, name, length);
-        if (order == 0 && found[length] == '\0')
-            return &listing->labels[middle];
-        if (order < 0)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return NULL;
+    const kprof_code_label *labels = listing->labels;
+    size_t low; /* a name that is the beginning of others comes before them */
+    KPROF_BISECT(low, listing->label_count, strncmp(labels[middle].name, name, length) < 0)
+    const bool is_there = low < listing->label_count && strncmp(labels[low].name, name, length) == 0;
+    return is_there && labels[low].name[length] == '\0' ? &labels[low] : NULL;
 }
 
 static unsigned set_by_write(const kprof_code_instruction *instruction)
@@ -223,15 +216,9 @@ static void read_barriers(tracer *t)
 static size_t first_edge_to(const tracer *t, size_t number)
 {
     const edge *edges = (const edge *)t->edges.data;
-    size_t low = 0, high = t->edges.length / sizeof(edge);
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (edges[middle].to < number)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low;
+    size_t place;
+    KPROF_BISECT(place, t->edges.length / sizeof(edge), edges[middle].to < number)
+    return place;
 }
 
 static bool goes_on(const kprof_sass *sass)

@@ -33,6 +33,13 @@ char *kprof_strndup(const char *text, size_t size)
     return copy;
 }
 
+bool kprof_copy_text(char **out, const char *text)
+{
+    if (text)
+        *out = kprof_strdup(text);
+    return !text || *out;
+}
+
 /* Make room for `extra` more bytes and the closing NUL. */
 static bool reserve(kprof_strbuf *buf, size_t extra)
 {

@@ -26,6 +26,8 @@ bool kprof_memory_was_lacking(void);
  * then. */
 char *kprof_strdup(const char *text);
 char *kprof_strndup(const char *text, size_t size);
+/* Set *out to a copy, or leave it where there is no text. False when out of memory. */
+bool kprof_copy_text(char **out, const char *text);
 
 void kprof_strbuf_append(kprof_strbuf *buf, const void *data, size_t size);
 /* Append this many bytes for the caller to fill in; NULL when out of memory. */

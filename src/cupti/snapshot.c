@@ -2,6 +2,7 @@
  * as memory that was never written does, is kept as these; any other takes space on the device. */
 #include "cupti/snapshot.h"
 
+#include "core/bisect.h"
 #include "core/log.h"
 #include "core/monotonic.h"
 #include "cupti/allocations.h"
@@ -298,15 +299,9 @@ static int compare_spans(const void *a, const void *b)
 /* Number of the first span that ends behind the address. */
 static size_t find_span(const kprof_snapshot *s, uint64_t address)
 {
-    size_t low = 0, high = s->span_count;
-    while (low < high) {
-        size_t middle = (low + high) / 2;
-        if (s->spans[middle].address + s->spans[middle].size_bytes > address)
-            high = middle;
-        else
-            low = middle + 1;
-    }
-    return low;
+    size_t place;
+    KPROF_BISECT(place, s->span_count, s->spans[middle].address + s->spans[middle].size_bytes <= address)
+    return place;
 }
 
 bool kprof_snapshot_holds(const kprof_snapshot *s, uint64_t address, size_t size_bytes)

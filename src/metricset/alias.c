@@ -239,18 +239,12 @@ static kprof_status fail_without(const kprof_alias *alias, kprof_host *host)
     return status;
 }
 
-static bool copy_text(char **out, const char *text)
-{
-    *out = text ? kprof_strdup(text) : NULL;
-    return !text || *out;
-}
-
 static kprof_status fill_item(const kprof_item_definition *from, const kprof_choice *choice, kprof_item *out)
 {
-    const bool is_copied = copy_text(&out->name, from->name ? from->name : choice->text) &&
-                           copy_text(&out->label, from->name ? from->label : choice->text) &&
-                           copy_text(&out->unit, from->unit) && copy_text(&out->help, from->help) &&
-                           copy_text(&out->expression, from->name ? choice->text : NULL);
+    const bool is_copied = kprof_copy_text(&out->name, from->name ? from->name : choice->text) &&
+                           kprof_copy_text(&out->label, from->name ? from->label : choice->text) &&
+                           kprof_copy_text(&out->unit, from->unit) && kprof_copy_text(&out->help, from->help) &&
+                           kprof_copy_text(&out->expression, from->name ? choice->text : NULL);
     return is_copied ? kprof_expr_parse(choice->text, &out->compiled) : KPROF_NO_MEMORY;
 }
 

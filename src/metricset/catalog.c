@@ -325,27 +325,18 @@ static kprof_status check_places(const kprof_catalog *catalog, const kprof_findi
     return status;
 }
 
-static int compare_ids(int order_a, const char *a, int order_b, const char *b)
+/* Items begin with their id; `order_offset`: where their order is. */
+static int compare_items(const void *a, const void *b, void *order_offset)
 {
-    return order_a != order_b ? (order_a > order_b) - (order_a < order_b) : strcmp(a, b);
+    const size_t at = *(const size_t *)order_offset;
+    const int left = *(const int *)((const char *)a + at), right = *(const int *)((const char *)b + at);
+    return left != right ? (left > right) - (left < right) : strcmp(*(char *const *)a, *(char *const *)b);
 }
 
-static int compare_sets(const void *a, const void *b)
+static void sort_items(void *items, size_t count, size_t size, size_t order_offset)
 {
-    const kprof_set_definition *left = a, *right = b;
-    return compare_ids(left->order, left->id, right->order, right->id);
-}
-
-static int compare_sections(const void *a, const void *b)
-{
-    const kprof_section_definition *left = a, *right = b;
-    return compare_ids(left->order, left->id, right->order, right->id);
-}
-
-static int compare_findings(const void *a, const void *b)
-{
-    const kprof_finding *left = a, *right = b;
-    return compare_ids(left->order, left->id, right->order, right->id);
+    if (count > 0)
+        qsort_r(items, count, size, compare_items, &order_offset);
 }
 
 kprof_status kprof_catalog_load(const kprof_strlist *folders, kprof_catalog **out)
@@ -365,12 +356,10 @@ kprof_status kprof_catalog_load(const kprof_strlist *folders, kprof_catalog **ou
         kprof_catalog_free(catalog);
         return status;
     }
-    if (catalog->set_count > 0)
-        qsort(catalog->sets, catalog->set_count, sizeof(*catalog->sets), compare_sets);
-    if (catalog->section_count > 0)
-        qsort(catalog->sections, catalog->section_count, sizeof(*catalog->sections), compare_sections);
-    if (catalog->finding_count > 0)
-        qsort(catalog->findings, catalog->finding_count, sizeof(*catalog->findings), compare_findings);
+    sort_items(catalog->sets, catalog->set_count, sizeof *catalog->sets, offsetof(kprof_set_definition, order));
+    sort_items(catalog->sections, catalog->section_count, sizeof *catalog->sections,
+               offsetof(kprof_section_definition, order));
+    sort_items(catalog->findings, catalog->finding_count, sizeof *catalog->findings, offsetof(kprof_finding, order));
     *out = catalog;
     return KPROF_OK;
 }

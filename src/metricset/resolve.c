@@ -68,19 +68,13 @@ static kprof_status try_choice(const resolver *r, const kprof_choice *choice, bo
     return status;
 }
 
-static bool copy_text(char **out, const char *text)
-{
-    if (text)
-        *out = kprof_strdup(text);
-    return !text || *out;
-}
-
 static kprof_status fill_item(const kprof_item_definition *from, const kprof_choice *choice, const char *label,
                               kprof_item *out)
 {
-    if (!copy_text(&out->name, from->name ? from->name : choice->text) ||
-        !copy_text(&out->label, from->label ? from->label : label) || !copy_text(&out->unit, from->unit) ||
-        !copy_text(&out->help, from->help) || !copy_text(&out->expression, from->name ? choice->text : NULL))
+    if (!kprof_copy_text(&out->name, from->name ? from->name : choice->text) ||
+        !kprof_copy_text(&out->label, from->label ? from->label : label) || !kprof_copy_text(&out->unit, from->unit) ||
+        !kprof_copy_text(&out->help, from->help) ||
+        !kprof_copy_text(&out->expression, from->name ? choice->text : NULL))
         return KPROF_NO_MEMORY;
     return kprof_expr_parse(choice->text, &out->compiled);
 }
@@ -173,7 +167,7 @@ static kprof_status resolve_row(const resolver *r, const kprof_row_definition *f
     }
     if (found == 0 && may_lack(r, from->optional))
         return KPROF_OK;
-    return copy_text(&out->label, from->label) ? KPROF_OK : KPROF_NO_MEMORY;
+    return kprof_copy_text(&out->label, from->label) ? KPROF_OK : KPROF_NO_MEMORY;
 }
 
 static kprof_table_row *begin_row(kprof_table *table)
@@ -309,10 +303,10 @@ static kprof_status resolve_table(const resolver *r, const kprof_table_definitio
     out->sorted = from->sorted;
     out->column_count = kprof_strings_count(from->column_labels);
     out->column_labels = calloc(out->column_count + 1, sizeof(char *));
-    if (!out->column_labels || !copy_text(&out->id, from->id) || !copy_text(&out->title, from->title))
+    if (!out->column_labels || !kprof_copy_text(&out->id, from->id) || !kprof_copy_text(&out->title, from->title))
         return KPROF_NO_MEMORY;
     for (size_t i = 0; i < out->column_count; i++) {
-        if (!copy_text(&out->column_labels[i], from->column_labels[i]))
+        if (!kprof_copy_text(&out->column_labels[i], from->column_labels[i]))
             return KPROF_NO_MEMORY;
     }
     return fill_rows(r, from, out);
@@ -333,7 +327,7 @@ static kprof_status resolve_roof(const resolver *r, const kprof_roof_definition 
     kprof_status status = resolve_pair(r, sources, from->label, targets);
     if (status == KPROF_OK && roof->traffic.name && roof->peak.name) {
         out->roof_count++;
-        return copy_text(&roof->label, from->label) ? KPROF_OK : KPROF_NO_MEMORY;
+        return kprof_copy_text(&roof->label, from->label) ? KPROF_OK : KPROF_NO_MEMORY;
     }
     const kprof_item_definition *lacking = roof->traffic.name ? &from->peak : &from->traffic;
     kprof_item_clear(&roof->traffic);
@@ -355,7 +349,7 @@ static kprof_status resolve_roofline(const resolver *r, const kprof_roofline_def
     }
     out->roofline_count++;
     line->roofs = calloc(from->roof_count + 1, sizeof(*line->roofs));
-    if (!line->roofs || !copy_text(&line->id, from->id) || !copy_text(&line->label, from->label))
+    if (!line->roofs || !kprof_copy_text(&line->id, from->id) || !kprof_copy_text(&line->label, from->label))
         return KPROF_NO_MEMORY;
     for (size_t i = 0; i < from->roof_count && status == KPROF_OK; i++)
         status = resolve_roof(r, &from->roofs[i], line);
@@ -418,8 +412,8 @@ kprof_status kprof_section_resolve(const kprof_section_definition *definition, c
                   definition->path ? definition->path : definition->id};
     *out = (kprof_section){.order = definition->order};
     kprof_status status = KPROF_NO_MEMORY;
-    if (copy_text(&out->id, definition->id) && copy_text(&out->name, definition->name) &&
-        copy_text(&out->help, definition->help))
+    if (kprof_copy_text(&out->id, definition->id) && kprof_copy_text(&out->name, definition->name) &&
+        kprof_copy_text(&out->help, definition->help))
         status = resolve_bodies(&r, definition, out);
     if (status != KPROF_OK)
         kprof_section_free(out);

@@ -3,6 +3,7 @@
  * because rates combine time, clocks and DRAM under several names. */
 #include "planner/pack.h"
 
+#include "core/bisect.h"
 #include "core/log.h"
 
 #include <stdlib.h>
@@ -106,14 +107,8 @@ static const char *find_counters(const kprof_packing *p, const kprof_pack_counte
 {
     const char *missing = NULL;
     for (size_t i = 0; i < names->count; i++) {
-        size_t low = 0, high = p->names.count;
-        while (low < high) {
-            size_t middle = (low + high) / 2;
-            if (strcmp(by_name[middle]->name, names->items[i]) < 0)
-                low = middle + 1;
-            else
-                high = middle;
-        }
+        size_t low;
+        KPROF_BISECT(low, p->names.count, strcmp(by_name[middle]->name, names->items[i]) < 0)
         if (low == p->names.count || strcmp(by_name[low]->name, names->items[i]) != 0)
             missing = names->items[i];
         for (; low < p->names.count && strcmp(by_name[low]->name, names->items[i]) == 0; low++)

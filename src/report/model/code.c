@@ -1,5 +1,6 @@
 /* Reads code profiles: which there are, and the instructions of one with their values, lines and texts. */
 #include "report/model/code.h"
+#include "core/bisect.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -30,19 +31,10 @@ struct kprof_code_cache {
 /* The place of an id among rows that begin with rising ids; NULL: no row has it. */
 static void *find_id(const void *rows, size_t count, size_t size, int64_t id)
 {
-    size_t low = 0, high = count;
-    while (low < high) {
-        const size_t middle = low + (high - low) / 2;
-        int64_t at;
-        memcpy(&at, (const char *)rows + middle * size, sizeof at);
-        if (at == id)
-            return (char *)rows + middle * size;
-        if (at < id)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return NULL;
+    size_t low;
+    KPROF_BISECT(low, count, *(const int64_t *)((const char *)rows + middle * size) < id)
+    const int64_t *found = low < count ? (const int64_t *)((const char *)rows + low * size) : NULL;
+    return found && *found == id ? (void *)found : NULL;
 }
 #define FIND_ID(rows, count, id) find_id(rows, count, sizeof *(rows), id)
 
@@ -75,12 +67,6 @@ static kprof_status read_file(void *user, sqlite3_stmt *row)
     return file->path && !lacks(file->hash, row, 3) ? KPROF_OK : kprof_store_no_memory(all->report);
 }
 
-static const char *last_part(const char *path)
-{
-    const char *slash = strrchr(path, '/');
-    return slash && slash[1] ? slash + 1 : path;
-}
-
 static int by_last_part(const void *a, const void *b)
 {
     const kprof_code_file *const *left = a, *const *right = b;
@@ -94,7 +80,7 @@ static kprof_status name_files(kprof_code_profiles *all)
     const bool whole = sorted && is_shared;
     for (size_t i = 0; i < all->file_count && whole; i++) {
         sorted[i] = &all->files[i];
-        all->files[i].name = last_part(all->files[i].path);
+        all->files[i].name = kprof_path_last_part(all->files[i].path);
     }
     if (whole && all->file_count > 1)
         qsort(sorted, all->file_count, sizeof *sorted, by_last_part);
@@ -265,17 +251,9 @@ static kprof_status read_metrics(code_loader *load)
 
 static size_t column_of(const kprof_profiled_code *code, int64_t metric)
 {
-    size_t low = 0, high = code->metric_count;
-    while (low < high) {
-        const size_t middle = low + (high - low) / 2;
-        if ((int64_t)code->metrics[middle] + 1 == metric)
-            return middle;
-        if ((int64_t)code->metrics[middle] + 1 < metric)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return SIZE_MAX;
+    size_t low;
+    KPROF_BISECT(low, code->metric_count, (int64_t)code->metrics[middle] + 1 < metric)
+    return low < code->metric_count && (int64_t)code->metrics[low] + 1 == metric ? low : SIZE_MAX;
 }
 
 static bool comes_after(const value_row *row, const value_row *last)
@@ -369,17 +347,9 @@ static kprof_status read_instruction(void *user, sqlite3_stmt *row)
 static kprof_profiled_instruction *instruction_at(const code_loader *load, size_t count, uint64_t offset)
 {
     kprof_profiled_instruction *first = load->code->instructions + load->function->first;
-    size_t low = 0, high = count;
-    while (low < high) {
-        const size_t middle = low + (high - low) / 2;
-        if (first[middle].offset == offset)
-            return &first[middle];
-        if (first[middle].offset < offset)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return NULL;
+    size_t low;
+    KPROF_BISECT(low, count, first[middle].offset < offset)
+    return low < count && first[low].offset == offset ? &first[low] : NULL;
 }
 
 static int by_offset(const void *a, const void *b)

@@ -63,12 +63,6 @@ static void try_file(search *of, int folder, const char *path)
     close(file);
 }
 
-static const char *last_part(const char *path)
-{
-    const char *slash = strrchr(path, '/');
-    return slash ? slash + 1 : path;
-}
-
 static bool is_done(const search *of)
 {
     return of->out->text || of->no_memory;
@@ -77,7 +71,7 @@ static bool is_done(const search *of)
 /* Look through a folder, whose descriptor this closes, and those in it. */
 static void search_folder(search *of, int folder, size_t depth)
 {
-    const char *name = last_part(of->file->path);
+    const char *name = kprof_path_last_part(of->file->path);
     DIR *entries = fdopendir(folder);
     if (!entries) {
         close(folder);
@@ -99,11 +93,11 @@ static void search_folder(search *of, int folder, size_t depth)
 
 static void search_places(search *of, const kprof_source_places *places)
 {
-    const char *name = last_part(of->file->path);
+    const char *name = kprof_path_last_part(of->file->path);
     if (!*name || strcmp(name, ".") == 0 || strcmp(name, "..") == 0)
         return;
     for (size_t i = 0; places->files && i < places->files->count && !is_done(of); i++) {
-        if (strcmp(last_part(places->files->items[i]), name) == 0)
+        if (strcmp(kprof_path_last_part(places->files->items[i]), name) == 0)
             try_file(of, AT_FDCWD, places->files->items[i]);
     }
     for (size_t i = 0; places->folders && i < places->folders->count && !is_done(of); i++) {

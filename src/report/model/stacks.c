@@ -19,12 +19,6 @@ static const char *string_of(const cJSON *object, const char *key)
     return cJSON_IsString(item) ? item->valuestring : NULL;
 }
 
-static const char *last_part(const char *path)
-{
-    const char *slash = strrchr(path, '/');
-    return slash && slash[1] ? slash + 1 : path;
-}
-
 static double number_of(const cJSON *object, const char *key)
 {
     const cJSON *item = cJSON_GetObjectItemCaseSensitive(object, key);
@@ -37,12 +31,12 @@ static void describe_frame(const cJSON *frame, kprof_strbuf *out)
     const char *function = string_of(frame, "function"), *module = string_of(frame, "module");
     const char *file = string_of(frame, "file");
     if (module && !function)
-        kprof_strbuf_printf(out, "%s+0x%llx", *module ? last_part(module) : "generated code",
+        kprof_strbuf_printf(out, "%s+0x%llx", *module ? kprof_path_last_part(module) : "generated code",
                             (unsigned long long)number_of(frame, "offset"));
     else if (module && !file)
-        kprof_strbuf_printf(out, "%s (%s)", function, last_part(module));
+        kprof_strbuf_printf(out, "%s (%s)", function, kprof_path_last_part(module));
     else
-        kprof_strbuf_printf(out, "%s (%s:%.0f)", function ? function : "?", file ? last_part(file) : "?",
+        kprof_strbuf_printf(out, "%s (%s:%.0f)", function ? function : "?", file ? kprof_path_last_part(file) : "?",
                             number_of(frame, "line"));
 }
 

@@ -35,11 +35,6 @@ void kprof_report_keep_launches_apart(kprof_report *report)
     report->source_per_launch = true;
 }
 
-static const char *or_empty(const char *text)
-{
-    return text ? text : "";
-}
-
 static kprof_status misfit(const char **why, const char *text)
 {
     *why = text;

@@ -60,11 +60,6 @@ void kprof_roofline_metric_name(char *out, size_t size, const char *const parts[
     }
 }
 
-static const char *or_empty(const char *text)
-{
-    return text ? text : "";
-}
-
 /* Where the report has its row, a launch gets its value. */
 static kprof_status request_launch_metrics(kprof_report *report, const kprof_item *item)
 {

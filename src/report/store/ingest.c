@@ -1,5 +1,6 @@
 /* Stores the records of one spool: maps the process' own kernel and device numbers to rows and computes the values of
  * each launch. A record is stored whole or not at all. */
+#include "core/bisect.h"
 #include "core/names.h"
 #include "report/store/code_ingest.h"
 #include "report/store/derived.h"
@@ -120,11 +121,6 @@ static kprof_status bad_record(const char *what, uint64_t number)
         (unsigned long long)number);
 }
 
-static const char *or_empty(const char *text)
-{
-    return text ? text : "";
-}
-
 static kprof_status store_process(kprof_ingest *ingest, const kprof_process_record *process)
 {
     const char *executable = or_empty(process->executable);
@@ -230,15 +226,9 @@ static kprof_status store_metrics(kprof_ingest *ingest, const kprof_metrics_reco
 /* Return the index at which a kernel stands, or belongs, in the array, which is sorted by number. */
 static size_t kernel_place(const kprof_ingest *ingest, uint32_t number)
 {
-    size_t low = 0, high = ingest->kernel_count;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (ingest->kernels[middle].record.kernel < number)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low;
+    size_t place;
+    KPROF_BISECT(place, ingest->kernel_count, ingest->kernels[middle].record.kernel < number)
+    return place;
 }
 
 static known_kernel *find_kernel(const kprof_ingest *ingest, uint32_t number)

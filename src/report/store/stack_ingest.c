@@ -62,16 +62,10 @@ bool kprof_stack_is_installed(const char *file, bool is_native)
     return has_one_of(file, python) || (is_native && (!*file || has_one_of(file, native)));
 }
 
-static const char *last_part(const char *path)
-{
-    const char *slash = strrchr(path, '/');
-    return slash && slash[1] ? slash + 1 : path;
-}
-
 /* The preloaded library is in the stacks of threads that it has started. */
 static bool is_of_kprof(const known_frame *frame)
 {
-    return frame->is_native && strncmp(last_part(frame->file), "libkprof", strlen("libkprof")) == 0;
+    return frame->is_native && strncmp(kprof_path_last_part(frame->file), "libkprof", strlen("libkprof")) == 0;
 }
 
 /* Python's code is looked at first, as it is what people know, and native code where there is none. NULL: no frames. */
@@ -99,14 +93,14 @@ static bool describe_origin(const kprof_stack_ingest *ingest, const kprof_stack_
     if (!own)
         kprof_strbuf_printf(&line, "(%s)", *record->reason ? record->reason : "its call stack could not be read");
     else if (own->source)
-        kprof_strbuf_printf(&line, "%s:%u", last_part(own->source), own->line);
+        kprof_strbuf_printf(&line, "%s:%u", kprof_path_last_part(own->source), own->line);
     else if (own->is_native)
-        kprof_strbuf_printf(&line, "%s+0x%llx", *own->file ? last_part(own->file) : "generated code",
+        kprof_strbuf_printf(&line, "%s+0x%llx", *own->file ? kprof_path_last_part(own->file) : "generated code",
                             (unsigned long long)own->place);
     else if (own->place > 0)
-        kprof_strbuf_printf(&line, "%s:%llu", last_part(own->file), (unsigned long long)own->place);
+        kprof_strbuf_printf(&line, "%s:%llu", kprof_path_last_part(own->file), (unsigned long long)own->place);
     else
-        kprof_strbuf_puts(&line, last_part(own->file));
+        kprof_strbuf_puts(&line, kprof_path_last_part(own->file));
     char *base = own && own->is_native ? kprof_name_function_base(own->function) : NULL;
     if (own && *own->function)
         kprof_strbuf_printf(&line, " in %s", base ? base : own->function);

@@ -267,3 +267,9 @@ kprof_status kprof_store_check_pages(kprof_report *report)
                        "%s: the report is damaged: its pages do not fit together" KPROF_DAMAGED_ADVICE, report->path);
     return status;
 }
+
+const char *kprof_path_last_part(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    return slash && slash[1] ? slash + 1 : path;
+}

@@ -186,6 +186,14 @@ kprof_status kprof_store_check_pages(kprof_report *report) KPROF_MUST_CHECK;
 /* End what the SAVEPOINT statement began: keep what was written since, or undo it. */
 kprof_status kprof_store_release(kprof_report *report, bool keep) KPROF_MUST_CHECK;
 
+/* The name of a file without its folders. */
+const char *kprof_path_last_part(const char *path);
+/* "" for a text that is NULL. */
+static inline const char *or_empty(const char *text)
+{
+    return text ? text : "";
+}
+
 /* Run one-off SQL. */
 kprof_status kprof_store_exec(kprof_report *report, const char *sql) KPROF_MUST_CHECK;
 
