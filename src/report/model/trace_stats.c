@@ -280,7 +280,8 @@ const kprof_trace_stats kprof_trace_stats_tables[] = {
      "SELECT pid AS \"PID\", device AS \"Device\", label AS \"Metric\", unit AS \"Unit\", " MEAN_OF_SAMPLES(
          "1.0*(end_ns-start_ns)") " AS \"Mean\", round(min(value), 3) AS \"Min\", round(max(value), 3) AS \"Max\", "
                                   "count(*) AS \"Samples\", max(end_ns-start_ns) AS \"Interval Max (ns)\", "
-                                  "sum(start_ns>before) AS \"Gaps\", kprof_line(start_ns, end_ns, value, first, last) "
+                                  "coalesce(sum(start_ns>before), 0) AS \"Gaps\", kprof_line(start_ns, end_ns, value, "
+                                  "first, last) "
                                   "AS "
                                   "\"Over Time\" FROM (SELECT *, lag(end_ns) OVER (PARTITION BY process_id, device, "
                                   "name_id "
