@@ -7,6 +7,7 @@ import io
 import json
 import math
 import pathlib
+import random
 import sqlite3
 import statistics
 import subprocess
@@ -225,6 +226,109 @@ def line(points, first, last, parts=40):
         value / most * 8 + 0.5)] for value in values) + "|"
 
 
+class Random:
+    """A trace of random times: calls of two threads one after the other, and what they ask for on two GPUs. Some of
+    that begins long after its call, and some has none. The tables follow from each nanosecond."""
+    CALLS = ("cudaLaunchKernel", "cudaMemcpyAsync", "cudaMalloc", "cudaDeviceSynchronize")
+    CAUSES = dict(zip(CALLS, ("launching", "calls that copy", "allocation", "synchronization")))
+
+    def __init__(self, seed):
+        self.random = random.Random(seed)
+        self.calls = [call for thread in (7, 8) for call in self.calls_of(thread)]
+        self.work = [(device, begin, begin + self.random.randrange(1, 40), kind, call) for call in self.calls
+                     for device, begin, kind in self.asked_by(call)]
+        self.random.shuffle(self.work)
+
+    def calls_of(self, thread):
+        at = 0
+        for i in range(250):
+            at += self.random.choice((0, self.random.randrange(60)))
+            end = at + self.random.randrange(1, 30)
+            yield at, end, thread, 1000 * thread + i, self.random.choice(self.CALLS)
+            at = end
+
+    def asked_by(self, call):
+        begin = call[0] + self.random.choice((3, 20, self.random.randrange(1, 900)))
+        if call[4] == "cudaLaunchKernel":
+            yield self.random.randrange(2), begin, "kernel"
+        elif call[4] == "cudaMemcpyAsync":
+            yield self.random.randrange(2), begin, "set"
+
+    def write(self, path):
+        of, base = {}, 1751371200000000000
+        with sqlite3.connect(path) as database:
+            for table in ("kernel", "copy", "set", "call", "memory", "wait", "range"):
+                database.execute(f"DELETE FROM trace_{table}")
+            for text, number in database.execute("SELECT text, id FROM trace_name"):
+                of[text] = number
+            for start, end, thread, number, name in self.calls:
+                database.execute("INSERT INTO trace_call VALUES(NULL, 1, ?, ?, ?, ?, ?, ?, 0)", (
+                    base + start, base + end, thread, number, of[name], of["runtime"]))
+            for i, (device, begin, end, kind, call) in enumerate(self.work):
+                number = 90000 + i if i % 9 == 0 else call[3]
+                columns = "process_id, start_ns, end_ns, device, context, stream, correlation"
+                more = {"kernel": ", name_id, grid_x, grid_y, grid_z, block_x, block_y, block_z, registers_per_thread, "
+                        "static_smem_bytes, dynamic_smem_bytes, local_bytes_per_thread", "set": ", bytes"}[kind]
+                values = [1, base + begin, base + end, device, 1, 7, number]
+                values += [1] * (more.count(",") if kind == "set" else 1) + [1] * (10 if kind == "kernel" else 0)
+                database.execute(f"INSERT INTO trace_{kind}({columns}{more}) VALUES({','.join('?' * len(values))})",
+                                 values)
+        database.close()
+        return [(*work[:4], None if i % 9 == 0 else work[4]) for i, work in enumerate(self.work)]
+
+    def cause(self, thread, at):
+        around = [call for call in self.calls if call[2] == thread and call[0] <= at < call[1]]
+        return self.CAUSES[around[0][4]] if around else "host code"
+
+    def gap(self, begin, end, call):
+        """Nanoseconds of each cause."""
+        if not call:
+            return {"not known": end - begin}
+        asked = max(begin, min(call[0], end))
+        if asked == begin:
+            return {"queued work": end - begin}
+        causes = collections.Counter(self.cause(call[2], at) for at in range(begin, asked))
+        causes["launching"] += end - asked
+        return causes
+
+    def idle(self, work):
+        """The rows of gpu_idle_sum but for the share, by device and cause."""
+        rows = {}
+        for device in (0, 1):
+            until = None
+            for _, begin, end, _, call in sorted((w for w in work if w[0] == device), key=lambda w: w[1:3]):
+                for cause, ns in self.gap(until, begin, call).items() if until is not None and begin > until else ():
+                    total, gaps, most = rows.get((device, cause), (0, 0, 0))
+                    rows[device, cause] = (total + ns, gaps + (ns > 0), max(most, ns))
+                until = max(end, until or end)
+        return {key: row for key, row in rows.items() if row[0] > 0}
+
+    def busy(self, work, device):
+        own = [w for w in work if w[0] == device]
+        at = {kind: {ns for _, begin, end, of, _ in own if of == kind for ns in range(begin, end)}
+              for kind in ("kernel", "set")}
+        span, both = max(w[2] for w in own) - min(w[1] for w in own), at["kernel"] | at["set"]
+        asked = [(call[0], begin) for _, begin, _, kind, call in own if kind == "kernel" and call]
+        depths = [sum(c <= call < b for c, b in asked) for call, _ in asked]
+        latency = statistics.median([begin - call[1] for _, begin, _, kind, call in own if kind == "kernel" and call])
+        share = lambda ns: round(100 * ns / span, 1)
+        return [device, span, share(len(both)), share(len(at["kernel"])), share(len(both) - len(at["kernel"])),
+                share(span - len(both)), round(100 * len(at["kernel"] & at["set"]) / len(at["set"]), 1),
+                sum(w[3] == "kernel" for w in own), latency, round(statistics.mean(depths), 1), max(depths)]
+
+
+def check_random(kprof, report, seed):
+    trace = Random(seed)
+    work = trace.write(report)
+    tables = json.loads(printed(kprof, report, "--report", "gpu_busy,gpu_idle_sum", "--json"))
+    busy = [list(row.values()) for row in tables["gpu_busy"]]
+    wanted = [trace.busy(work, device) for device in (0, 1)]
+    check(busy == wanted, f"random {seed}: busy is {busy}\n  and not {wanted}")
+    idle = {(row["Device"], row["Cause"]): (row["Total Time (ns)"], row["Gaps"], row["Max (ns)"])
+            for row in tables["gpu_idle_sum"]}
+    check(idle == trace.idle(work), f"random {seed}: idle is {idle}\n  and not {trace.idle(work)}")
+
+
 def printed(kprof, report, *options):
     return subprocess.run([kprof, "stats", report, *options], capture_output=True, text=True, check=True).stdout
 
@@ -299,6 +403,8 @@ def main():
         check([row["Name"] for row in base] == ["vectorAdd", "scale"], f":base has {base}")
         base = json.loads(printed(kprof, report, "--report", "cuda_gpu_kern_sum:mangled", "--json"))
         check(base[0]["Name"] == "_Z9vectorAddPKfS0_Pfi", f":mangled has {base}")
+        for seed in range(2):
+            check_random(kprof, report, seed)
     print("\n".join(failures), end="")
     sys.exit(1 if failures else 0)
 

@@ -13,7 +13,8 @@ typedef struct interval {
 
 typedef struct walker {
     kprof_report *report;
-    sqlite3_stmt *points, *intervals, *insert;
+    const kprof_cumulation *what;
+    sqlite3_stmt *points, *intervals;
     interval next;                       /* the first that does not end before the last point */
     int64_t keys[2];                     /* that the sums are of */
     int64_t covered;                     /* until then */
@@ -78,14 +79,10 @@ static kprof_status put_point(walker *w)
     if (status != KPROF_OK)
         return status;
     const bool is_within = w->next.is_there && compare_keys(w->next.keys, keys) == 0;
-    sqlite3_bind_int64(w->insert, 1, sqlite3_column_int64(w->points, 3));
+    double sums[KPROF_CUMULATE_CLASSES];
     for (unsigned i = 0; i < KPROF_CUMULATE_CLASSES; i++)
-        sqlite3_bind_double(w->insert, (int)i + 2,
-                            w->sums[i] + (is_within && w->next.class == i ? part_before(w, time) : 0));
-    if (sqlite3_step(w->insert) != SQLITE_DONE)
-        status = kprof_store_fail(w->report, "summing up the trace");
-    sqlite3_reset(w->insert);
-    return status;
+        sums[i] = w->sums[i] + (is_within && w->next.class == i ? part_before(w, time) : 0);
+    return w->what->take(w->what->user, w->points, sums);
 }
 
 static bool prepare(walker *w, const char *sql, sqlite3_stmt **out)
@@ -95,18 +92,10 @@ static bool prepare(walker *w, const char *sql, sqlite3_stmt **out)
 
 kprof_status kprof_trace_cumulate(kprof_report *report, const kprof_cumulation *what)
 {
-    char sql[256];
-    walker w = {.report = report, .covered = INT64_MIN};
+    walker w = {.report = report, .what = what, .covered = INT64_MIN};
+    kprof_status status = KPROF_OK;
     int rc = SQLITE_DONE;
-    snprintf(sql, sizeof sql,
-             "CREATE TEMP TABLE %s(point INTEGER PRIMARY KEY, c0 REAL, c1 REAL, c2 REAL, c3 REAL, c4 REAL)",
-             what->into);
-    kprof_status status = kprof_store_exec(report, sql);
-    if (status != KPROF_OK)
-        return status;
-    snprintf(sql, sizeof sql, "INSERT INTO temp.%s VALUES(?,?,?,?,?,?)", what->into);
-    if (!prepare(&w, what->points, &w.points) || !prepare(&w, what->intervals, &w.intervals) ||
-        !prepare(&w, sql, &w.insert))
+    if (!prepare(&w, what->points, &w.points) || !prepare(&w, what->intervals, &w.intervals))
         status = kprof_store_fail(report, "summing up the trace");
     if (status == KPROF_OK)
         status = read_interval(&w);
@@ -116,6 +105,5 @@ kprof_status kprof_trace_cumulate(kprof_report *report, const kprof_cumulation *
         status = kprof_store_fail(report, "reading points of the trace");
     sqlite3_finalize(w.points);
     sqlite3_finalize(w.intervals);
-    sqlite3_finalize(w.insert);
     return status;
 }

@@ -4,13 +4,17 @@
 
 #include "report/report.h"
 
+#include <sqlite3.h>
+
 #define KPROF_CUMULATE_CLASSES 5
 
 typedef struct kprof_cumulation {
-    const char *points;    /* SQL: two keys, time, number of the point; in the order of keys and time */
+    const char *points;    /* SQL: two keys, time, number of the point, and more; in the order of keys and time */
     const char *intervals; /* SQL: two keys, start, end, class; likewise. A later one that begins in an earlier one
                               counts from where that ends */
-    const char *into;      /* a temporary table to be made: point, c0 to c4 (ns) */
+    /* Take a point: its row, and the time of each class until then (ns). */
+    kprof_status (*take)(void *user, sqlite3_stmt *point, const double sums[KPROF_CUMULATE_CLASSES]);
+    void *user;
 } kprof_cumulation;
 
 kprof_status kprof_trace_cumulate(kprof_report *report, const kprof_cumulation *what) KPROF_MUST_CHECK;

@@ -1,4 +1,4 @@
-/* Aggregates that keep their numbers. */
+/* Numbers are kept with how often they occur: times come in steps, so that millions have few values. */
 #include "report/model/trace_functions.h"
 
 #include "core/regex.h"
@@ -9,63 +9,106 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define LINE_PARTS 40
-
-typedef struct numbers {
-    double *items; /* [count], owned */
-    size_t count;
-    bool failed;
-} numbers;
-
-static void add_number(sqlite3_context *context, int count, sqlite3_value **values)
+static kprof_spread_value *place_of(const kprof_spread *of, double value)
 {
-    numbers *of = sqlite3_aggregate_context(context, sizeof *of);
-    (void)count;
-    const int type = sqlite3_value_type(values[0]);
-    if (!of || of->failed || (type != SQLITE_INTEGER && type != SQLITE_FLOAT))
+    uint64_t bits;
+    memcpy(&bits, &value, sizeof bits);
+    size_t i = (size_t)((bits * UINT64_C(0x9e3779b97f4a7c15)) >> 32) & (of->capacity - 1);
+    while (of->items[i].count > 0 && of->items[i].value != value)
+        i = (i + 1) & (of->capacity - 1);
+    return &of->items[i];
+}
+
+static bool grow(kprof_spread *of)
+{
+    const kprof_spread old = *of;
+    of->capacity = old.capacity ? 2 * old.capacity : 64;
+    of->items = calloc(of->capacity, sizeof *of->items);
+    for (size_t i = 0; of->items && i < old.capacity; i++)
+        if (old.items[i].count > 0)
+            *place_of(of, old.items[i].value) = old.items[i];
+    free(old.items);
+    of->failed = !of->items;
+    return of->items != NULL;
+}
+
+void kprof_spread_add(kprof_spread *of, double value)
+{
+    value += 0.0; /* so that 0 and -0 are one */
+    if (of->failed || isnan(value) || (2 * of->distinct >= of->capacity && !grow(of)))
         return;
-    double *place = KPROF_APPEND(of->items, of->count);
-    of->failed = !place;
-    if (place) {
-        *place = sqlite3_value_double(values[0]);
-        of->count++;
-    }
+    kprof_spread_value *place = place_of(of, value);
+    of->distinct += place->count == 0;
+    place->value = value;
+    place->count++;
+    of->count++;
+}
+
+void kprof_spread_free(kprof_spread *of)
+{
+    free(of->items);
+    *of = (kprof_spread){0};
 }
 
 static int compare(const void *a, const void *b)
 {
-    const double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
+    const kprof_spread_value *x = a, *y = b;
+    if ((x->count > 0) != (y->count > 0)) /* places without a number come last */
+        return x->count > 0 ? -1 : 1;
+    return (x->value > y->value) - (x->value < y->value);
 }
 
-static double median(numbers *of)
+/* Of sorted numbers, the one of this rank. */
+static double ranked(const kprof_spread *of, uint64_t rank)
 {
-    qsort(of->items, of->count, sizeof *of->items, compare);
-    return of->items[(of->count - 1) / 2] / 2 + of->items[of->count / 2] / 2;
+    size_t i = 0;
+    for (uint64_t before = of->items[0].count; before <= rank; before += of->items[i].count)
+        i++;
+    return of->items[i].value;
 }
 
-static double deviation(numbers *of)
+double kprof_spread_median(kprof_spread *of)
 {
-    double mean = 0, squares = 0;
-    for (size_t i = 0; i < of->count; i++) { /* Welford's */
-        const double away = of->items[i] - mean;
-        mean += away / (double)(i + 1);
-        squares += away * (of->items[i] - mean);
+    if (of->count == 0)
+        return NAN;
+    qsort(of->items, of->capacity, sizeof *of->items, compare);
+    return ranked(of, (of->count - 1) / 2) / 2 + ranked(of, of->count / 2) / 2;
+}
+
+static double deviation(kprof_spread *of)
+{
+    double sum = 0, squares = 0;
+    for (size_t i = 0; i < of->capacity; i++)
+        sum += of->items[i].value * (double)of->items[i].count;
+    for (size_t i = 0; i < of->capacity; i++) {
+        const double away = of->items[i].value - sum / (double)of->count;
+        squares += of->items[i].count > 0 ? away * away * (double)of->items[i].count : 0;
     }
     return of->count > 1 ? sqrt(squares / (double)(of->count - 1)) : 0;
 }
 
+static void add_number(sqlite3_context *context, int count, sqlite3_value **values)
+{
+    kprof_spread *of = sqlite3_aggregate_context(context, sizeof *of);
+    (void)count;
+    const int type = sqlite3_value_type(values[0]);
+    if (of && (type == SQLITE_INTEGER || type == SQLITE_FLOAT))
+        kprof_spread_add(of, sqlite3_value_double(values[0]));
+}
+
 static void finish(sqlite3_context *context)
 {
-    double (*function)(numbers *) = *(double (**)(numbers *))sqlite3_user_data(context);
-    numbers *of = sqlite3_aggregate_context(context, 0);
+    double (*function)(kprof_spread *) = *(double (**)(kprof_spread *))sqlite3_user_data(context);
+    kprof_spread *of = sqlite3_aggregate_context(context, 0);
     if (of && of->failed)
         sqlite3_result_error_nomem(context);
     else if (of && of->count > 0)
         sqlite3_result_double(context, function(of));
     if (of)
-        free(of->items);
+        kprof_spread_free(of);
 }
+
+#define LINE_PARTS 40
 
 /* Of the parts of a time, how much of a value each has. */
 typedef struct line {
@@ -129,7 +172,7 @@ static void quote(sqlite3_context *context, int count, sqlite3_value **values)
 
 kprof_status kprof_trace_add_functions(kprof_report *report)
 {
-    static double (*functions[])(numbers *) = {median, deviation};
+    static double (*functions[])(kprof_spread *) = {kprof_spread_median, deviation};
     static const char *const names[] = {"kprof_median", "kprof_deviation"};
     for (size_t i = 0; i < 2; i++)
         if (sqlite3_create_function(report->db, names[i], 1, SQLITE_UTF8 | SQLITE_DETERMINISTIC, &functions[i], NULL,

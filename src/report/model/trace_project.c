@@ -1,6 +1,7 @@
 /* Reads the ranges and calls of each thread in the order of time, with a list of the ranges that are open. */
 #include "report/model/trace_project.h"
 
+#include "report/model/trace_tables.h"
 #include "report/store/store.h"
 
 #include <string.h>
@@ -33,14 +34,12 @@ static const char events[] =
     " UNION ALL SELECT process_id, correlation, 0, start_ns, end_ns FROM trace_graph" KNOWN
     " UNION ALL SELECT process_id, correlation, 0, start_ns, end_ns FROM trace_copy" KNOWN
     " UNION ALL SELECT process_id, correlation, 0, start_ns, end_ns FROM trace_set" KNOWN
-    "), call AS (SELECT process_id, correlation, min(start_ns) AS start_ns, thread FROM trace_call GROUP BY "
-    "process_id, "
-    "correlation) SELECT process_id, thread, start_ns AS t, 0 AS what, id, 0, 0 FROM trace_range WHERE end_ns IS NOT "
+    ") SELECT process_id, thread, start_ns AS t, 0 AS what, id, 0, 0 FROM trace_range WHERE end_ns IS NOT "
     "NULL "
     "AND thread=end_thread UNION ALL SELECT process_id, thread, end_ns, 2, id, 0, 0 FROM trace_range WHERE end_ns IS "
     "NOT "
     "NULL AND thread=end_thread UNION ALL SELECT process_id, thread, call.start_ns, 1, id, work.start_ns, work.end_ns "
-    "FROM work JOIN call USING(process_id, correlation) ORDER BY 1, 2, 3, 4";
+    "FROM work JOIN temp.first_call call USING(process_id, correlation) ORDER BY 1, 2, 3, 4";
 
 static kprof_status insert(projection *p, sqlite3_stmt *statement, const int64_t *numbers, int count)
 {
@@ -111,7 +110,9 @@ static kprof_status project(kprof_report *report)
 {
     projection p = {.report = report};
     int rc = SQLITE_DONE;
-    kprof_status status = kprof_store_exec(report, tables);
+    kprof_status status = kprof_trace_find_calls(report);
+    if (status == KPROF_OK)
+        status = kprof_store_exec(report, tables);
     if (status == KPROF_OK &&
         (!prepare(&p, events, &p.events) || !prepare(&p, "INSERT INTO temp.range_kernel VALUES(?,?)", &p.add_kernel) ||
          !prepare(&p, "INSERT INTO temp.range_span VALUES(?,?,?,?)", &p.add_span)))

@@ -6,6 +6,7 @@
 #include "report/model/trace_lost.h"
 #include "report/model/trace_project.h"
 #include "report/model/trace_samples.h"
+#include "report/model/trace_tables.h"
 #include "report/store/store.h"
 
 #include <stdlib.h>
@@ -44,26 +45,21 @@
 #define GRID  "printf('%4d %4d %4d', grid_x, grid_y, grid_z)"
 #define BLOCK "printf('%4d %4d %4d', block_x, block_y, block_z)"
 
-/* Each kernel with the call that asked for it: the first one of its number. CROSS JOIN keeps the order of the tables:
- * others take hours for a million kernels. */
+/* Each kernel with the call that asked for it. CROSS JOIN keeps the order of the tables: others take hours for a
+ * million kernels. */
 #define EXECUTIONS                                                                                                     \
     "SELECT pid, c.thread AS tid, k.device, c.start_ns AS api_start, c.end_ns-c.start_ns AS a, k.start_ns-c.end_ns "   \
     "AS q, k.end_ns-k.start_ns AS k, k.end_ns-c.start_ns AS t, api.text AS api, n.@name AS kernel, k.start_ns, "       \
-    "c.end_ns AS api_end, " GRID " AS grid, " BLOCK " AS block FROM trace_kernel k CROSS JOIN (SELECT process_id, "    \
-    "correlation, min(start_ns) AS start_ns, end_ns, thread, name_id FROM trace_call GROUP BY process_id, "            \
-    "correlation) c USING(process_id, correlation) CROSS JOIN process p ON p.id=k.process_id CROSS JOIN trace_name "   \
-    "api ON api.id=c.name_id CROSS JOIN trace_name n ON n.id=k.name_id WHERE k.start_ns IS NOT NULL AND k.end_ns IS "  \
-    "NOT NULL"
+    "c.end_ns AS api_end, " GRID " AS grid, " BLOCK " AS block FROM trace_kernel k CROSS JOIN temp.first_call c "      \
+    "USING(process_id, correlation) CROSS JOIN process p ON p.id=k.process_id CROSS JOIN trace_name api ON "           \
+    "api.id=c.name_id CROSS JOIN trace_name n ON n.id=k.name_id WHERE k.start_ns IS NOT NULL AND k.end_ns IS NOT NULL"
 
 /* Each kernel and shape with its time (t), and what was measured of it. */
-#define SHAPE_COLUMNS "grid_x, grid_y, grid_z, block_x, block_y, block_z, dynamic_smem_bytes"
 #define SHAPES                                                                                                         \
-    "SELECT n.text, demangled, function, s.*, measured, ns, limited, limit_pct, finding, gain_pct FROM (SELECT "       \
-    "name_id, " SHAPE_COLUMNS ", count(*) AS c, total(end_ns-start_ns) AS t, "                                         \
-    "kprof_median(end_ns-start_ns) AS median FROM trace_kernel WHERE start_ns IS NOT NULL AND end_ns IS NOT NULL "     \
-    "GROUP BY name_id, " SHAPE_COLUMNS ") s JOIN trace_name n ON n.id=name_id LEFT JOIN temp.trace_counted j ON "      \
-    "j.kernel=n.text AND (j.grid_x, j.grid_y, j.grid_z, j.block_x, j.block_y, j.block_z, j.dynamic_smem_bytes)="       \
-    "(s.grid_x, s.grid_y, s.grid_z, s.block_x, s.block_y, s.block_z, s.dynamic_smem_bytes)"
+    "SELECT n.text, demangled, function, s.*, measured, ns, limited, limit_pct, finding, gain_pct FROM "               \
+    "temp.trace_shape s JOIN trace_name n ON n.id=name_id LEFT JOIN temp.trace_counted j ON j.kernel=n.text AND "      \
+    "(j.grid_x, j.grid_y, j.grid_z, j.block_x, j.block_y, j.block_z, j.dynamic_smem_bytes)=(s.grid_x, s.grid_y, "      \
+    "s.grid_z, s.block_x, s.block_y, s.block_z, s.dynamic_smem_bytes)"
 /* The kernels that take four fifths of the time of all, eight at most, and the time of each in shapes with counters. */
 #define WORTH                                                                                                          \
     "SELECT f, c, t, counted, whole, i FROM (SELECT f, c, t, counted, sum(t) OVER (ORDER BY t DESC, f ROWS BETWEEN "   \
@@ -142,13 +138,13 @@ const kprof_trace_stats kprof_trace_stats_tables[] = {
      "kprof_median(k) AS \"KMed (ns)\", min(k) AS \"KMin (ns)\", max(k) AS \"KMax (ns)\", round(kprof_deviation(k), "
      "1) AS \"KStdDev (ns)\", api AS \"API Name\", kernel AS \"Kernel Name\" FROM (SELECT *, CASE WHEN q>0 THEN q END "
      "AS w FROM (" EXECUTIONS ")) GROUP BY pid, tid, device, api, kernel ORDER BY total(t) DESC",
-     NULL, KPROF_NEEDS_NOTHING},
+     NULL, KPROF_NEEDS_CALLS},
     {"cuda_kern_exec_trace", "CUDA Kernel Launch & Exec Time Trace",
      "SELECT api_start AS \"API Start (ns)\", a AS \"API Dur (ns)\", CASE WHEN q>0 THEN api_end END AS \"Queue Start "
      "(ns)\", CASE WHEN q>0 THEN q END AS \"Queue Dur (ns)\", start_ns AS \"Kernel Start (ns)\", k AS \"Kernel Dur "
      "(ns)\", t AS \"Total Dur (ns)\", pid AS \"PID\", tid AS \"TID\", device AS \"DevId\", api AS \"API Function\", "
      "grid AS \"GridXYZ\", block AS \"BlockXYZ\", kernel AS \"Kernel Name\" FROM (" EXECUTIONS ") ORDER BY api_start",
-     NULL, KPROF_NEEDS_NOTHING},
+     NULL, KPROF_NEEDS_CALLS},
     {"nvtx_sum", "NVTX Range Summary",
      "SELECT " TIMES("Instances") ", style AS \"Style\", name AS \"Range\" FROM (" RANGES
                                   ") GROUP BY style, name" BY_TIME,
@@ -440,6 +436,10 @@ kprof_status kprof_trace_stats_read(kprof_report *report, const kprof_trace_stat
         status = kprof_trace_find_samples(report);
     else if (status == KPROF_OK && stats->need == KPROF_NEEDS_PROJECTION)
         status = kprof_trace_project_ranges(report);
+    else if (status == KPROF_OK && stats->need == KPROF_NEEDS_CALLS)
+        status = kprof_trace_find_calls(report);
+    else if (status == KPROF_OK && stats->need == KPROF_NEEDS_COUNTERS)
+        status = kprof_trace_find_shapes(report);
     if (status == KPROF_OK)
         expand(stats->sql, kernel_base, &sql);
     if (status == KPROF_OK && sql.failed)

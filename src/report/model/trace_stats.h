@@ -13,7 +13,9 @@ typedef enum kprof_trace_need {
     KPROF_NEEDS_LOST,       /* kprof_trace_find_lost makes them */
     KPROF_NEEDS_PROJECTION, /* kprof_trace_project_ranges */
     KPROF_NEEDS_SAMPLES,    /* kprof_trace_find_samples */
-    KPROF_NEEDS_COUNTERS    /* trace_counted, which the caller has made (report/page/trace_join.h) */
+    KPROF_NEEDS_CALLS,      /* kprof_trace_find_calls */
+    KPROF_NEEDS_COUNTERS    /* kprof_trace_find_shapes, and trace_counted, which the caller has made
+                               (report/page/trace_join.h) */
 } kprof_trace_need;
 
 typedef struct kprof_trace_stats {

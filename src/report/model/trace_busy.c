@@ -1,0 +1,420 @@
+/* Walks once through what ran on each GPU, in the order of time. Differences of times have no sign and become numbers
+ * with a point, since a report from anywhere may have any integers. */
+#include "report/model/trace_busy.h"
+
+#include "report/model/trace_cumulate.h"
+#include "report/model/trace_functions.h"
+#include "report/store/store.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define CLASSES KPROF_CUMULATE_CLASSES
+
+enum { HOST_CODE, SYNCHRONIZATION, COPYING, LAUNCHING, ALLOCATION, OTHER_CALLS, QUEUED, NOT_KNOWN, CAUSES };
+static const char *const cause_names[CAUSES] = {"host code",  "synchronization", "calls that copy", "launching",
+                                                "allocation", "other calls",     "queued work",     "not known"};
+
+/* gpu_busy: span is without kprof's times; busy, kernels and memory are ns of each; latency is the median from call to
+ * kernel; depth and most_depth count kernels that were asked for and had not begun, as another one was asked for.
+ * trace_gap: until host_ns the thread had not asked for what ended the gap. */
+static const char tables[] =
+    "CREATE TEMP TABLE gpu_busy(device INTEGER PRIMARY KEY, span REAL, busy REAL, kernels REAL, memory REAL, "
+    "kernel_count INTEGER, latency REAL, depth REAL, most_depth INTEGER);"
+    "CREATE TEMP TABLE gpu_idle_part(device INTEGER, cause TEXT, ns REAL, gaps INTEGER, longest_ns REAL);"
+    "CREATE TEMP TABLE trace_gap(id INTEGER PRIMARY KEY, device INTEGER, start_ns INTEGER, end_ns INTEGER, process_id "
+    "INTEGER, thread INTEGER, host_ns INTEGER)";
+
+static double between(int64_t from, int64_t to)
+{
+    return to > from ? (double)((uint64_t)to - (uint64_t)from) : 0;
+}
+
+/* Time of gaps by cause, of as many devices as have a place. */
+typedef struct idle_time {
+    kprof_report *report;
+    sqlite3_stmt *insert;
+    struct idle_device {
+        int64_t device;
+        double ns[CAUSES], longest_ns[CAUSES];
+        int64_t gaps[CAUSES];
+    } devices[64];
+    size_t count;
+} idle_time;
+
+static kprof_status step(kprof_report *report, sqlite3_stmt *statement)
+{
+    const int rc = sqlite3_step(statement);
+    sqlite3_reset(statement);
+    return rc == SQLITE_DONE ? KPROF_OK : kprof_store_fail(report, "summing up what GPUs did");
+}
+
+static kprof_status write_idle(idle_time *idle)
+{
+    kprof_status status = KPROF_OK;
+    for (size_t i = 0; i < idle->count * CAUSES && status == KPROF_OK; i++) {
+        const struct idle_device *of = &idle->devices[i / CAUSES];
+        const size_t cause = i % CAUSES;
+        if (of->gaps[cause] == 0)
+            continue;
+        sqlite3_bind_int64(idle->insert, 1, of->device);
+        sqlite3_bind_text(idle->insert, 2, cause_names[cause], -1, SQLITE_STATIC);
+        sqlite3_bind_double(idle->insert, 3, of->ns[cause]);
+        sqlite3_bind_int64(idle->insert, 4, of->gaps[cause]);
+        sqlite3_bind_double(idle->insert, 5, of->longest_ns[cause]);
+        status = step(idle->report, idle->insert);
+    }
+    idle->count = 0;
+    return status;
+}
+
+static kprof_status add_idle(idle_time *idle, int64_t device, size_t cause, double ns)
+{
+    size_t i = 0;
+    kprof_status status = KPROF_OK;
+    if (!(ns > 0))
+        return KPROF_OK;
+    while (i < idle->count && idle->devices[i].device != device)
+        i++;
+    if (i == sizeof idle->devices / sizeof *idle->devices) {
+        status = write_idle(idle);
+        i = 0;
+    }
+    struct idle_device *of = &idle->devices[i];
+    if (i == idle->count) {
+        *of = (struct idle_device){.device = device};
+        idle->count++;
+    }
+    of->ns[cause] += ns;
+    of->longest_ns[cause] = fmax(of->longest_ns[cause], ns);
+    of->gaps[cause]++;
+    return status;
+}
+
+static bool prepare(kprof_report *report, const char *sql, sqlite3_stmt **out)
+{
+    return sqlite3_prepare_v2(report->db, sql, -1, out, NULL) == SQLITE_OK;
+}
+
+static bool begin_idle(idle_time *idle, kprof_report *report)
+{
+    idle->report = report;
+    return prepare(report, "INSERT INTO temp.gpu_idle_part VALUES(?,?,?,?,?)", &idle->insert);
+}
+
+/* Time that something covers. */
+typedef struct track {
+    int64_t until;
+    double ns;
+} track;
+enum { COVER, WORK, KERNELS, MEMORY, TRACKS }; /* COVER: work, and times in which kprof measured */
+
+/* A walk through what ran on one device after the other. */
+typedef struct walk {
+    kprof_report *report;
+    sqlite3_stmt *rows, *add_gap, *add_busy;
+    idle_time idle;
+    bool has_device;
+    int64_t device, first_ns, last_ns;
+    track tracks[TRACKS];
+    int64_t kernel_count;
+    kprof_spread latencies;
+} walk;
+
+enum { DEVICE, START, END, IS_KERNEL, PROCESS, THREAD, CALL, RETURN, IS_OWN }; /* columns of a row */
+static const char rows[] =
+    "SELECT device, start_ns, end_ns, k, process_id, thread, call_ns, return_ns, 0 FROM temp.trace_work UNION ALL "
+    "SELECT device, start_ns, end_ns, NULL, process_id, thread, NULL, NULL, 1 FROM temp.trace_own ORDER BY 1, 2, 3";
+
+static int64_t number(const walk *w, int column)
+{
+    return sqlite3_column_int64(w->rows, column);
+}
+
+static bool is_known(const walk *w, int column)
+{
+    return sqlite3_column_type(w->rows, column) != SQLITE_NULL;
+}
+
+static kprof_status end_device(walk *w)
+{
+    const double covered = w->tracks[COVER].ns - w->tracks[WORK].ns;
+    if (!w->has_device || w->first_ns > w->last_ns)
+        return KPROF_OK;
+    sqlite3_bind_int64(w->add_busy, 1, w->device);
+    sqlite3_bind_double(w->add_busy, 2, between(w->first_ns, w->last_ns) - covered);
+    for (int i = WORK; i < TRACKS; i++)
+        sqlite3_bind_double(w->add_busy, 2 + i, w->tracks[i].ns);
+    sqlite3_bind_int64(w->add_busy, 6, w->kernel_count);
+    sqlite3_bind_double(w->add_busy, 7, kprof_spread_median(&w->latencies)); /* which is NULL for NaN */
+    return w->latencies.failed ? kprof_store_no_memory(w->report) : step(w->report, w->add_busy);
+}
+
+static kprof_status begin_device(walk *w, int64_t device)
+{
+    const kprof_status status = end_device(w);
+    kprof_spread_free(&w->latencies);
+    w->has_device = true;
+    w->device = device;
+    w->first_ns = INT64_MAX;
+    w->last_ns = INT64_MIN;
+    w->kernel_count = 0;
+    for (int i = 0; i < TRACKS; i++)
+        w->tracks[i] = (track){INT64_MIN, 0};
+    return status;
+}
+
+/* A gap ends with the row at hand. What the host did in it is found out later. */
+static kprof_status put_gap(walk *w, int64_t from, int64_t to)
+{
+    const bool is_own = number(w, IS_OWN), is_asked = is_known(w, CALL);
+    const int64_t call = is_own ? to : number(w, CALL), asked = call < to ? call : to,
+                  host = asked > from ? asked : from;
+    if (!is_own && !is_asked)
+        return add_idle(&w->idle, w->device, NOT_KNOWN, between(from, to));
+    if (host == from)
+        return add_idle(&w->idle, w->device, QUEUED, between(from, to));
+    const int64_t numbers[] = {w->device, from, to, number(w, PROCESS), number(w, THREAD), host};
+    for (int i = 0; i < 6; i++)
+        sqlite3_bind_int64(w->add_gap, i + 1, numbers[i]);
+    return step(w->report, w->add_gap);
+}
+
+static void cover(track *of, int64_t start, int64_t end)
+{
+    of->ns += between(start > of->until ? start : of->until, end);
+    of->until = end > of->until ? end : of->until;
+}
+
+static kprof_status take_row(walk *w)
+{
+    kprof_status status = KPROF_OK;
+    const int64_t start = number(w, START), end = number(w, END), device = number(w, DEVICE);
+    if (!w->has_device || device != w->device)
+        status = begin_device(w, device);
+    const int64_t before = w->tracks[COVER].until;
+    if (status == KPROF_OK && before != INT64_MIN && start > before)
+        status = put_gap(w, before, start);
+    cover(&w->tracks[COVER], start, end);
+    if (number(w, IS_OWN))
+        return status;
+    const bool is_kernel = number(w, IS_KERNEL);
+    cover(&w->tracks[WORK], start, end);
+    cover(&w->tracks[is_kernel ? KERNELS : MEMORY], start, end);
+    w->first_ns = start < w->first_ns ? start : w->first_ns;
+    w->last_ns = end > w->last_ns ? end : w->last_ns;
+    w->kernel_count += is_kernel;
+    if (is_kernel && is_known(w, RETURN))
+        kprof_spread_add(&w->latencies, between(number(w, RETURN), start) - between(start, number(w, RETURN)));
+    return status;
+}
+
+static kprof_status walk_through(kprof_report *report)
+{
+    walk w = {.report = report};
+    int rc = SQLITE_DONE;
+    kprof_status status = KPROF_OK;
+    if (!prepare(report, rows, &w.rows) || !begin_idle(&w.idle, report) ||
+        !prepare(report, "INSERT INTO temp.trace_gap VALUES(NULL,?,?,?,?,?,?)", &w.add_gap) ||
+        !prepare(report, "INSERT INTO temp.gpu_busy VALUES(?,?,?,?,?,?,?,NULL,NULL)", &w.add_busy))
+        status = kprof_store_fail(report, "summing up what GPUs did");
+    while (status == KPROF_OK && (rc = sqlite3_step(w.rows)) == SQLITE_ROW)
+        status = take_row(&w);
+    if (status == KPROF_OK && rc != SQLITE_DONE)
+        status = kprof_store_fail(report, "summing up what GPUs did");
+    if (status == KPROF_OK)
+        status = end_device(&w);
+    if (status == KPROF_OK)
+        status = write_idle(&w.idle);
+    kprof_spread_free(&w.latencies);
+    sqlite3_finalize(w.rows);
+    sqlite3_finalize(w.add_gap);
+    sqlite3_finalize(w.add_busy);
+    sqlite3_finalize(w.idle.insert);
+    return status;
+}
+
+/* Kernels that were asked for and have not begun, by the time at which they begin: a heap, the first on top. */
+typedef struct queue {
+    int64_t *begins; /* [count], owned */
+    size_t count, capacity;
+} queue;
+
+static bool push(queue *of, int64_t begin)
+{
+    if (of->count == of->capacity) {
+        const size_t capacity = of->capacity ? 2 * of->capacity : 1024;
+        int64_t *grown = realloc(of->begins, capacity * sizeof *grown);
+        if (!grown)
+            return false;
+        of->begins = grown;
+        of->capacity = capacity;
+    }
+    size_t i = of->count++;
+    for (; i > 0 && of->begins[(i - 1) / 2] > begin; i = (i - 1) / 2)
+        of->begins[i] = of->begins[(i - 1) / 2];
+    of->begins[i] = begin;
+    return true;
+}
+
+static void pop(queue *of)
+{
+    const int64_t last = of->begins[--of->count];
+    size_t i = 0;
+    for (size_t child; (child = 2 * i + 1) < of->count; i = child) {
+        if (child + 1 < of->count && of->begins[child + 1] < of->begins[child])
+            child++;
+        if (of->begins[child] >= last)
+            break;
+        of->begins[i] = of->begins[child];
+    }
+    of->begins[i] = last;
+}
+
+typedef struct depths {
+    kprof_report *report;
+    sqlite3_stmt *asked, *update;
+    queue queue;
+    int64_t device, most;
+    double sum, count;
+} depths;
+
+static kprof_status end_depths(depths *of)
+{
+    if (of->count == 0)
+        return KPROF_OK;
+    sqlite3_bind_double(of->update, 1, of->sum / of->count);
+    sqlite3_bind_int64(of->update, 2, of->most);
+    sqlite3_bind_int64(of->update, 3, of->device);
+    of->sum = of->count = 0;
+    of->most = 0;
+    of->queue.count = 0;
+    return step(of->report, of->update);
+}
+
+static kprof_status take_asked(depths *of)
+{
+    const int64_t device = sqlite3_column_int64(of->asked, 0), call = sqlite3_column_int64(of->asked, 1);
+    kprof_status status = device != of->device ? end_depths(of) : KPROF_OK;
+    of->device = device;
+    while (of->queue.count > 0 && of->queue.begins[0] <= call)
+        pop(&of->queue);
+    if (!push(&of->queue, sqlite3_column_int64(of->asked, 2)))
+        return kprof_store_no_memory(of->report);
+    of->sum += (double)of->queue.count;
+    of->count++;
+    of->most = (int64_t)of->queue.count > of->most ? (int64_t)of->queue.count : of->most;
+    return status;
+}
+
+static kprof_status find_depths(kprof_report *report)
+{
+    depths of = {.report = report};
+    int rc = SQLITE_DONE;
+    kprof_status status = KPROF_OK;
+    if (!prepare(report,
+                 "SELECT device, call_ns, start_ns FROM temp.trace_work WHERE k AND call_ns IS NOT NULL ORDER BY 1, 2",
+                 &of.asked) ||
+        !prepare(report, "UPDATE temp.gpu_busy SET depth=?, most_depth=? WHERE device=?", &of.update))
+        status = kprof_store_fail(report, "finding how deep queues were");
+    while (status == KPROF_OK && (rc = sqlite3_step(of.asked)) == SQLITE_ROW)
+        status = take_asked(&of);
+    if (status == KPROF_OK && rc != SQLITE_DONE)
+        status = kprof_store_fail(report, "finding how deep queues were");
+    if (status == KPROF_OK)
+        status = end_depths(&of);
+    free(of.queue.begins);
+    sqlite3_finalize(of.asked);
+    sqlite3_finalize(of.update);
+    return status;
+}
+
+kprof_status kprof_trace_find_gaps(kprof_report *report)
+{
+    kprof_status status = kprof_store_exec(report, tables);
+    if (status == KPROF_OK)
+        status = walk_through(report);
+    return status == KPROF_OK ? find_depths(report) : status;
+}
+
+/* Gaps whose begin a thread has passed, and not yet the time at which it asked for what ended them. A thread has one of
+ * each device at a time; of a hostile report those that have no place are left out. */
+typedef struct open_gaps {
+    idle_time idle;
+    struct {
+        int64_t gap;
+        double sums[CLASSES];
+    } items[64];
+    size_t count;
+} open_gaps;
+
+enum { POINT = 3, GAP_DEVICE, GAP_START, GAP_HOST, GAP_END }; /* columns of a point */
+static const char points[] =
+    "SELECT process_id, thread, start_ns, 2*id, device, start_ns, host_ns, end_ns FROM temp.trace_gap UNION ALL SELECT "
+    "process_id, thread, host_ns, 2*id+1, device, start_ns, host_ns, end_ns FROM temp.trace_gap ORDER BY 1, 2, 3";
+static const char calls[] = "SELECT process_id, thread, start_ns, end_ns, class FROM trace_call JOIN temp.call_class c "
+                            "ON c.id=name_id ORDER BY "
+                            "1, 2, 3";
+/* The class of the calls of each name. */
+static const char classes[] =
+    "CREATE TEMP TABLE call_class AS SELECT id, CASE WHEN text GLOB '*ynchronize*' THEN 0 WHEN text GLOB '*emcpy*' "
+    "THEN "
+    "1 WHEN text GLOB '*aunch*' THEN 2 WHEN text GLOB '*lloc*' OR text GLOB '*Free*' OR text GLOB '*MemCreate*' OR "
+    "text "
+    "GLOB '*Map*' THEN 3 ELSE 4 END AS class FROM trace_name; CREATE UNIQUE INDEX temp.call_class_id ON call_class(id)";
+
+static kprof_status explain_gap(open_gaps *open, sqlite3_stmt *point, const double *sums)
+{
+    const int64_t device = sqlite3_column_int64(point, GAP_DEVICE), host = sqlite3_column_int64(point, GAP_HOST);
+    double ns[CAUSES] = {[HOST_CODE] = between(sqlite3_column_int64(point, GAP_START), host)};
+    kprof_status status = KPROF_OK;
+    for (size_t i = 0; i < CLASSES; i++) {
+        ns[SYNCHRONIZATION + i] = sums[i];
+        ns[HOST_CODE] -= sums[i];
+    }
+    ns[LAUNCHING] += between(host, sqlite3_column_int64(point, GAP_END));
+    for (size_t i = 0; i < CAUSES && status == KPROF_OK; i++)
+        status = add_idle(&open->idle, device, i, ns[i]);
+    return status;
+}
+
+static kprof_status take_point(void *user, sqlite3_stmt *point, const double *sums)
+{
+    open_gaps *open = user;
+    const int64_t number_of = sqlite3_column_int64(point, POINT), gap = number_of / 2;
+    size_t i = 0;
+    double since[CLASSES];
+    while (i < open->count && open->items[i].gap != gap)
+        i++;
+    if (number_of % 2 == 0 && i < sizeof open->items / sizeof *open->items) {
+        open->items[i].gap = gap;
+        memcpy(open->items[i].sums, sums, sizeof open->items[i].sums);
+        open->count += i == open->count;
+    }
+    if (number_of % 2 == 0 || i == open->count)
+        return KPROF_OK;
+    for (size_t k = 0; k < CLASSES; k++)
+        since[k] = sums[k] - open->items[i].sums[k];
+    open->items[i] = open->items[--open->count];
+    return explain_gap(open, point, since);
+}
+
+kprof_status kprof_trace_explain_gaps(kprof_report *report)
+{
+    open_gaps open = {.count = 0};
+    const kprof_cumulation what = {points, calls, take_point, &open};
+    kprof_status status = kprof_store_exec(report, classes);
+    if (status == KPROF_OK && !begin_idle(&open.idle, report))
+        status = kprof_store_fail(report, "summing up what GPUs did");
+    if (status == KPROF_OK)
+        status = kprof_trace_cumulate(report, &what);
+    if (status == KPROF_OK)
+        status = write_idle(&open.idle);
+    sqlite3_finalize(open.idle.insert);
+    if (status != KPROF_OK)
+        return status;
+    return kprof_store_exec(report, "CREATE TEMP TABLE gpu_idle AS SELECT device, cause, total(ns) AS ns, "
+                                    "CAST(total(gaps) AS INTEGER) AS gaps, max(longest_ns) AS longest_ns FROM "
+                                    "temp.gpu_idle_part GROUP BY device, cause");
+}

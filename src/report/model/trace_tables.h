@@ -1,0 +1,11 @@
+/* Temporary tables that several tables of a trace are made of. */
+#pragma once
+
+#include "report/report.h"
+
+/* Make first_call(process_id, correlation, start_ns, end_ns, thread, name_id), once for an open report with a trace: of
+ * calls with one number the first. */
+kprof_status kprof_trace_find_calls(kprof_report *report) KPROF_MUST_CHECK;
+/* Likewise trace_shape: of each name, grid, block and dynamic shared memory of kernels the launches (c), their time (t)
+ * and its median. */
+kprof_status kprof_trace_find_shapes(kprof_report *report) KPROF_MUST_CHECK;
