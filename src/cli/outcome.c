@@ -211,18 +211,22 @@ static void list_ranges(kprof_report *report)
 }
 
 /* The two kinds of ranges are easily taken for one another. */
+static void explain_kind(const char *option, const char *text)
+{
+    if (*text && !strpbrk(text, "/[]\\"))
+        kprof_log(KPROF_LOG_ERROR, "%s %s is about ranges of nvtxRangeStart; those of nvtxRangePush are \"%s/\"",
+                  option, text, text);
+}
+
 static void explain_nvtx(const kprof_options *options, kprof_report *report)
 {
     const kprof_filter_spec *filter = &options->filter;
     if (filter->nvtx_include.count > 0 && !options->application)
         list_ranges(report);
-    for (size_t i = 0; i < filter->nvtx_include.count; i++) {
-        const char *text = filter->nvtx_include.items[i];
-        if (*text && !strpbrk(text, "/[]\\"))
-            kprof_log(KPROF_LOG_ERROR,
-                      "--nvtx-include %s is about ranges of nvtxRangeStart; those of nvtxRangePush are \"%s/\"", text,
-                      text);
-    }
+    for (size_t i = 0; i < filter->nvtx_include.count; i++)
+        explain_kind("--nvtx-include", filter->nvtx_include.items[i]);
+    if (filter->step)
+        explain_kind("--step", filter->step);
 }
 
 /* List the kernels that were seen; `filters` took none of their launches. */

@@ -232,6 +232,11 @@ bool kprof_filter_match_calls(const kprof_filter *filter)
     return !filter->ranges || kprof_ranges_match_calls(filter->ranges);
 }
 
+kprof_range_counts kprof_filter_count_ranges(const kprof_filter *filter)
+{
+    return filter->ranges ? kprof_ranges_count(filter->ranges) : (kprof_range_counts){0, 0};
+}
+
 uint64_t kprof_filter_work(const kprof_filter *filter)
 {
     return (filter->regex ? kprof_regex_work(filter->regex) : 0) +

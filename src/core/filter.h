@@ -5,6 +5,7 @@
 
 #include "core/filter_spec.h"
 #include "core/nvtx.h"
+#include "core/ranges.h"
 #include "core/status.h"
 
 typedef struct kprof_filter kprof_filter;
@@ -41,6 +42,9 @@ bool kprof_filter_is_between_steps(const kprof_filter *filter);
 bool kprof_filter_match_calls(const kprof_filter *filter);
 /* How many steps of --schedule have begun, and the first one, from 1, that is measured; 0: there is no schedule. */
 uint64_t kprof_filter_steps(const kprof_filter *filter, uint64_t *first);
+
+/* What --range-filter has counted; zeros without it. */
+kprof_range_counts kprof_filter_count_ranges(const kprof_filter *filter);
 
 /* The work of matching patterns so far, as kprof_regex_work has it. Thread-safe. */
 uint64_t kprof_filter_work(const kprof_filter *filter);

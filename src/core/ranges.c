@@ -270,6 +270,14 @@ bool kprof_ranges_are_over(const kprof_ranges *ranges, uint64_t position)
     return !atomic_load_explicit(&ranges->step_is_active, memory_order_relaxed) && atomic_load(&ranges->steps) >= end;
 }
 
+kprof_range_counts kprof_ranges_count(const kprof_ranges *ranges)
+{
+    kprof_range_counts counts = {.calls = atomic_load(&ranges->call_count)};
+    for (size_t i = 0; i < MOST_INCLUDED; i++)
+        counts.instances += atomic_load(&ranges->instance_counts[i]);
+    return counts;
+}
+
 uint64_t kprof_ranges_steps(const kprof_ranges *ranges, uint64_t position)
 {
     return ranges->kind == STEPS_OF_LAUNCHES ? position : atomic_load(&ranges->steps);

@@ -11,6 +11,7 @@
 #include "inject/process.h"
 #include "inject/stacks.h"
 
+#include <stdio.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
@@ -106,6 +107,44 @@ static void tell_stopped(void)
               (int)kprof_engine.process.pid);
 }
 
+/* Contexts and streams, as bits, of launches that --kernel-id leaves out because of them. */
+static struct {
+    _Atomic uint64_t contexts, streams;
+} misplaced;
+
+static void note_place(const kprof_launch_record *record)
+{
+    if (record->context < 64)
+        atomic_fetch_or_explicit(&misplaced.contexts, UINT64_C(1) << record->context, memory_order_relaxed);
+    if (record->stream < 64)
+        atomic_fetch_or_explicit(&misplaced.streams, UINT64_C(1) << record->stream, memory_order_relaxed);
+}
+
+/* "s 1, 7" of the bits 1 and 7 */
+static void put_numbers(uint64_t bits, char *text, size_t size)
+{
+    size_t length = (size_t)snprintf(text, size, "%s", bits & (bits - 1) ? "s" : "");
+    const char *before = " ";
+    for (unsigned i = 0; i < 64 && length < size; i++)
+        if (bits >> i & 1) {
+            length += (size_t)snprintf(text + length, size - length, "%s%u", before, i);
+            before = ", ";
+        }
+}
+
+void kprof_choose_tell_places(void)
+{
+    char contexts[256], streams[256];
+    const uint64_t seen = atomic_load(&misplaced.contexts);
+    put_numbers(seen, contexts, sizeof contexts);
+    put_numbers(atomic_load(&misplaced.streams), streams, sizeof streams);
+    if (seen != 0 && atomic_load(&kprof_engine.process.matched) == 0)
+        kprof_log(KPROF_LOG_WARNING,
+                  "process %d launched kernels that --kernel-id names in context%s and stream%s, and not where it "
+                  "asks for",
+                  (int)kprof_engine.process.pid, contexts, streams);
+}
+
 /* Return the launch's number among those of its kernel where --kernel-id wants them; 0: it is in another place. */
 static uint64_t number_launch(const kprof_call *call, const kprof_counted *launch, const kprof_device *device)
 {
@@ -121,7 +160,11 @@ static uint64_t number_launch(const kprof_call *call, const kprof_counted *launc
         .numbers = {[KPROF_PART_CONTEXT] = record.context, [KPROF_PART_STREAM] = record.stream},
         .is_named = {[KPROF_PART_CONTEXT] = kprof_nvtx_match_name(filter, KPROF_PART_CONTEXT, call->context),
                      [KPROF_PART_STREAM] = kprof_nvtx_match_name(filter, KPROF_PART_STREAM, call->stream)}};
-    return kprof_filter_match_place(filter, &place) ? atomic_fetch_add(&launch->kernel->placed, 1) + 1 : 0;
+    if (!kprof_filter_match_place(filter, &place)) {
+        note_place(&record);
+        return 0;
+    }
+    return atomic_fetch_add(&launch->kernel->placed, 1) + 1;
 }
 
 static bool is_wanted(const kprof_kernel *kernel)
@@ -142,6 +185,8 @@ bool kprof_choose_launch(const kprof_call *call, const kprof_counted *launch, co
     const uint64_t number = number_launch(call, launch, device);
     if (kprof_filter_is_stopped(filter))
         tell_stopped();
+    if (kprof_filter_is_between_steps(filter))
+        kprof_nvtx_note_no_step(filter);
     if (!launch->kernel || !device || is_closed(filter))
         return false;
     bool matches = is_wanted(launch->kernel) && kprof_filter_match_invocation(filter, number) &&

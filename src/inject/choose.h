@@ -15,6 +15,8 @@ typedef struct kprof_counted {
 kprof_counted kprof_choose_count(const kprof_call *call);
 /* Count one of the kernel that the caller has found, such as that of a range. */
 void kprof_choose_count_of_kernel(kprof_counted *launch);
+/* If nothing was chosen, tell where launches were that --kernel-id wants in other contexts or streams. */
+void kprof_choose_tell_places(void);
 /* Write how often each kernel was launched so far. */
 void kprof_choose_write_counts(void);
 

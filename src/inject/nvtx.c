@@ -730,6 +730,20 @@ bool kprof_nvtx_backward(uint64_t *sequence)
     return false;
 }
 
+/* Is the launch one of the first that were left out? */
+static bool is_noted(void)
+{
+    return atomic_load(&kprof_engine.process.matched) == 0 &&
+           atomic_fetch_add(&state()->missed_launches, 1) < MISSED_LAUNCHES;
+}
+
+static void note_text(kprof_strbuf *text)
+{
+    if (text->length > 0 && !text->failed)
+        note_missed(text->data);
+    kprof_strbuf_free(text);
+}
+
 bool kprof_nvtx_match(const kprof_filter *filter)
 {
     snapshot s;
@@ -738,22 +752,34 @@ bool kprof_nvtx_match(const kprof_filter *filter)
     kprof_strbuf text = KPROF_STRBUF_INIT;
     look(&s);
     bool matches = kprof_filter_match_nvtx(filter, &s.ranges);
-    const bool is_noted = !matches && atomic_load(&kprof_engine.process.matched) == 0 &&
-                          atomic_fetch_add(&state()->missed_launches, 1) < MISSED_LAUNCHES;
-    if (is_noted)
+    if (!matches && is_noted())
         kprof_nvtx_put_text(&s.ranges, &text);
     look_away(&s);
-    if (text.length > 0 && !text.failed)
-        note_missed(text.data);
-    kprof_strbuf_free(&text);
+    note_text(&text);
     return matches;
+}
+
+void kprof_nvtx_note_no_step(const kprof_filter *filter)
+{
+    snapshot s;
+    uint64_t first;
+    kprof_strbuf text = KPROF_STRBUF_INIT;
+    if (!kprof_engine.process.config.filter.step || kprof_filter_steps(filter, &first) > 0 || !is_noted())
+        return;
+    look(&s);
+    kprof_nvtx_put_text(&s.ranges, &text);
+    look_away(&s);
+    note_text(&text);
 }
 
 void kprof_nvtx_tell_missed(void)
 {
     kprof_nvtx_state *nvtx = state();
     kprof_strbuf line = KPROF_STRBUF_INIT;
-    if (atomic_load(&kprof_engine.process.matched) > 0 || atomic_load(&nvtx->missed_launches) == 0 ||
+    const kprof_filter *filter = kprof_engine.process.filter;
+    const bool was_there = filter && kprof_filter_count_ranges(filter).instances > 0; /* but not the instance */
+    const char *asked = kprof_engine.process.config.filter.step ? "was a step of --step" : "was asked for";
+    if (atomic_load(&kprof_engine.process.matched) > 0 || atomic_load(&nvtx->missed_launches) == 0 || was_there ||
         pthread_mutex_trylock(&nvtx->mutex) != 0) /* a signal handler may exit while its thread has it */
         return;
     for (size_t i = 0; i < nvtx->missed_count; i++)
@@ -762,10 +788,9 @@ void kprof_nvtx_tell_missed(void)
     if (line.failed)
         kprof_strbuf_free(&line);
     else if (line.length > 0)
-        kprof_log(KPROF_LOG_WARNING, "no launch was in NVTX ranges that were asked for; launches were in: %s",
-                  line.data);
+        kprof_log(KPROF_LOG_WARNING, "no launch was in an NVTX range that %s; launches were in: %s", asked, line.data);
     else
-        kprof_log(KPROF_LOG_WARNING, "no launch was in NVTX ranges that were asked for: launches were in no range");
+        kprof_log(KPROF_LOG_WARNING, "no launch was in an NVTX range that %s: launches were in no range", asked);
     kprof_strbuf_free(&line);
 }
 

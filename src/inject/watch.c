@@ -19,6 +19,9 @@
 #include "inject/utilization.h"
 #include "inject/wait.h"
 
+#include <stdio.h>
+#include <string.h>
+
 kprof_launch_state kprof_the_launches;
 
 /* After this long, say that a replay does not end. */
@@ -55,6 +58,36 @@ static bool may_close(void)
            kprof_contexts_idle(); /* CUPTI would wait for them without a limit */
 }
 
+static void tell_steps(uint64_t launches)
+{
+    uint64_t first, steps = kprof_filter_steps(kprof_engine.process.filter, &first);
+    if (first > 0 && steps > 0) /* else it is told why there was none */
+        kprof_log(
+            KPROF_LOG_WARNING,
+            "process %d had %llu launch%s, and %llu step%s; --schedule measures from step %llu on: let the program "
+            "go on for longer, or make SKIP_FIRST, WAIT or WARMUP less",
+            (int)kprof_engine.process.pid, (unsigned long long)launches, launches == 1 ? "" : "es",
+            (unsigned long long)steps, steps == 1 ? "" : "s", (unsigned long long)first);
+}
+
+static void tell_ranges(void)
+{
+    const kprof_filter_spec *spec = &kprof_engine.process.config.filter;
+    const kprof_range_counts counts = kprof_filter_count_ranges(kprof_engine.process.filter);
+    const char *calls = spec->range_filter ? strchr(spec->range_filter, ':') : NULL;
+    char text[160];
+    if (!calls)
+        return;
+    if (calls[1] == ':')
+        snprintf(text, sizeof text, "%llu NVTX range%s of --nvtx-include", (unsigned long long)counts.instances,
+                 counts.instances == 1 ? "" : "s");
+    else
+        snprintf(text, sizeof text, "%llu range%s between cudaProfilerStart and cudaProfilerStop",
+                 (unsigned long long)counts.calls, counts.calls == 1 ? "" : "s");
+    kprof_log(KPROF_LOG_WARNING, "process %d had %s; no launch was in those that --range-filter %s asks for",
+              (int)kprof_engine.process.pid, text, spec->range_filter);
+}
+
 /* Tell of conditions that kept all launches from being measured. */
 static void tell_unreached(uint64_t launches)
 {
@@ -67,12 +100,11 @@ static void tell_unreached(uint64_t launches)
                       ? "--replay-mode range without --nvtx-include"
                       : "--profile-from-start off",
                   (unsigned long long)launches, launches == 1 ? "" : "es");
-    uint64_t first, steps = kprof_filter_steps(kprof_engine.process.filter, &first);
-    if (launches > 0 && first > 0 && atomic_load(&kprof_engine.process.matched) == 0)
-        kprof_log(KPROF_LOG_WARNING,
-                  "process %d had %llu launch%s in %llu step%s; --schedule measures from step %llu on",
-                  (int)kprof_engine.process.pid, (unsigned long long)launches, launches == 1 ? "" : "es",
-                  (unsigned long long)steps, steps == 1 ? "" : "s", (unsigned long long)first);
+    if (launches > 0 && atomic_load(&kprof_engine.process.matched) == 0) {
+        tell_steps(launches);
+        tell_ranges();
+        kprof_choose_tell_places();
+    }
 }
 
 /* The counts of all kernels, and that the process ends in an orderly way. */

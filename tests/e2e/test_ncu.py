@@ -54,6 +54,13 @@ class ProfilerCalls(Case):
         run = self.collect(["--range-filter", ":7:"], steps)
         self.assert_run(run, 106)
         self.assertIn('no launch matched --range-filter ":7:"', run.err)
+        self.assertIn("had 2 ranges between cudaProfilerStart and cudaProfilerStop; no launch was in those that "
+                      "--range-filter :7: asks for", run.err)
+        run = self.collect([*inside, "::9"], steps)
+        self.assert_run(run, 106)
+        self.assertIn("had 4 NVTX ranges of --nvtx-include; no launch was in those that --range-filter ::9 asks for",
+                      run.err)
+        self.assertNotIn("no launch was in an NVTX range", run.err)
 
     def test_each_process_has_its_own(self):
         steps = ["profiler=start", f"launch={SCALE}", "exec", f"launch={VECTOR_ADD}", "profiler=start",
@@ -123,6 +130,8 @@ class Choices(Case):
         run = self.collect(["--kernel-id", "1:9:vectorAdd:2|3"], steps)
         self.assert_run(run, 106)
         self.assertIn("no launch matched --kernel-id 1:9:vectorAdd:2|3", run.err)
+        self.assertIn("launched kernels that --kernel-id names in contexts 1, 2 and streams 0, 7, and not where it "
+                      "asks for", run.err)
 
     def test_launches_of_configurations(self):
         steps = [f"launch={VECTOR_ADD}*2", f"launch={SCALE}*2", "place=grid:8", f"launch={VECTOR_ADD}*2",

@@ -84,9 +84,16 @@ class Ranges(Case):
         self.assertEqual(self.query("run.kprof", "SELECT position FROM launch"), [(4,)])
         run = self.collect(["--schedule", "20,1,0,2,2", "--step", "regex:^step/"], steps)
         self.assert_run(run, 106)
-        self.assertIn("had 24 launches in 8 steps; --schedule measures from step 22 on", run.err)
+        self.assertIn("had 24 launches, and 8 steps; --schedule measures from step 22 on: let the program go on for "
+                      "longer", run.err)
         self.assertIn('no launch matched --schedule 20,1,0,2,2 --step "regex:^step/"; the application launched',
                       run.err)
+        run = self.collect(["--schedule", "0,0,0,1,1", "--step", "Step"], steps)
+        self.assert_run(run, 106)
+        self.assertIn('no launch was in an NVTX range that was a step of --step; launches were in: "step 0/", "',
+                      run.err)
+        self.assertIn('--step Step is about ranges of nvtxRangeStart; those of nvtxRangePush are "Step/"', run.err)
+        self.assertNotIn("--schedule measures from", run.err)
         run = self.collect([*chosen, "--kill", "yes"], [*steps, "sleep=60000", "exit=3"])
         self.assert_run(run, 0)
         self.assertEqual(len(self.query("run.kprof", "SELECT * FROM launch")), 8)
@@ -148,12 +155,12 @@ class Ranges(Case):
         self.assert_run(run, 106)
         self.assertIn('no launch matched --nvtx-include "train"', run.err)
         self.assertIn('those of nvtxRangePush are "train/"', run.err)
-        [said] = [line for line in run.err.splitlines() if "no launch was in NVTX ranges" in line]
+        [said] = [line for line in run.err.splitlines() if "no launch was in an NVTX range" in line]
         for text in filter(None, RANGES):
             self.assertIn(f'"{text}"', said)
         self.assertEqual(said.count('"'), 2 * len(set(filter(None, RANGES))))
         run = self.collect(["--nvtx-include", "train/"], STEPS)
-        self.assertNotIn("no launch was in NVTX ranges", run.err)
+        self.assertNotIn("no launch was in an NVTX range", run.err)
         self.assert_run(self.collect(["--nvtx"], STEPS), 0)
         run = self.kprof("report", "run.kprof", "--nvtx-include", "Train/")
         self.assert_run(run, 106)
