@@ -344,6 +344,9 @@ def check_table(kprof, report, name, header, rows):
         for row, line in zip(rows, lines[1:]) for value, cell in zip(row, line)), f"{name}: CSV has {lines[1:]}")
     text = printed(kprof, report, "--report", name, "--width", "400")
     check(len(text.splitlines()) >= len(rows), f"{name}: text is\n{text}")
+    aligned = printed(kprof, report, "--report", name, "--markdown").splitlines()[1]
+    wanted = "".join("| --- " if isinstance(value, str) else "| ---: " for value in rows[0]) + "|"
+    check(aligned == wanted, f"{name}: Markdown has {aligned}, and not {wanted}")
     check(name != "cuda_gpu_kern_sum" or f" {rows[0][1]:,} " in text, f"{name}: no thousands in\n{text}")
 
 

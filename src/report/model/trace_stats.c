@@ -415,9 +415,9 @@ kprof_status kprof_trace_tell_missing(kprof_report *report)
 
 static kprof_status step_through(kprof_report *report, sqlite3_stmt *statement, const kprof_trace_stats_sink *sink)
 {
-    int rc = SQLITE_ROW;
-    kprof_status status = sink->columns(sink->user, statement);
-    while (status == KPROF_OK && (rc = sqlite3_step(statement)) == SQLITE_ROW)
+    int rc = sqlite3_step(statement);
+    kprof_status status = rc == SQLITE_ROW || rc == SQLITE_DONE ? sink->columns(sink->user, statement) : KPROF_OK;
+    for (; status == KPROF_OK && rc == SQLITE_ROW; rc = sqlite3_step(statement))
         status = sink->row(sink->user, statement);
     if (status == KPROF_OK && rc != SQLITE_DONE)
         status = kprof_store_fail(report, "summing up the trace");

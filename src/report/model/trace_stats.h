@@ -32,7 +32,7 @@ extern const size_t kprof_trace_stats_count;
  * or ":mangled", which is the kernels' name then; *base is NULL otherwise. */
 const kprof_trace_stats *kprof_trace_stats_find(const char *name, const char **base);
 
-/* The rows of a table. `columns` is called first, with a statement that has no row yet. */
+/* The rows of a table. `columns` is called first, with the first row, if there is one. */
 typedef struct kprof_trace_stats_sink {
     kprof_status (*columns)(void *user, sqlite3_stmt *statement);
     kprof_status (*row)(void *user, sqlite3_stmt *statement);

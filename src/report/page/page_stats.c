@@ -28,6 +28,16 @@ static kprof_emit_field field_of(const char *name)
     return (kprof_emit_field){.key = name, .label = name, .unit = "", .type = KPROF_FIELD_REAL, .real = NAN};
 }
 
+/* The first row tells what a column has; these are texts where it has nothing there. */
+static bool is_text(sqlite3_stmt *statement, int column)
+{
+    static const char *const names[] = {"Limited by", "Worth Most", "SrcMemKd", "DstMemKd"};
+    bool is_one = sqlite3_column_type(statement, column) == SQLITE_TEXT;
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        is_one = is_one || strcmp(sqlite3_column_name(statement, column), names[i]) == 0;
+    return is_one;
+}
+
 static kprof_status show_columns(void *user, sqlite3_stmt *statement)
 {
     stats_page *page = user;
@@ -38,6 +48,7 @@ static kprof_status show_columns(void *user, sqlite3_stmt *statement)
         if (!kprof_strlist_add(&page->columns, sqlite3_column_name(statement, i)))
             return kprof_store_no_memory(page->report);
         fields[i] = field_of(page->columns.items[page->first_column + (size_t)i]);
+        fields[i].type = is_text(statement, i) ? KPROF_FIELD_TEXT : KPROF_FIELD_REAL;
     }
     if (page->is_alone)
         page->emitter->ops->columns(page->emitter,
