@@ -298,7 +298,7 @@ kprof_status kprof_pc_samples_read(kprof_pc_samples *s, kprof_instruction_data *
     if (status != KPROF_OK || s->rows.count > 0)
         return status;
     if (told.others > 0)
-        return kprof_fail(KPROF_NOT_COLLECTED,
+        return kprof_fail(KPROF_UNSUPPORTED,
                           "CUPTI has %llu samples of the launch and does not tell its instructions: a pass of counters "
                           "came before the first samples of its kernel",
                           (unsigned long long)told.others);

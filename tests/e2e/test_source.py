@@ -152,3 +152,21 @@ class Instructions(Case):
             row = next(row for row in rows if int(row[0], 16) == load)
             self.assertEqual((row[header.index("Address Space")], row[header.index("Access Operation")]),
                              ("Global,Shared", "Load,Store"))
+
+    def test_pages_tell_why_no_line_is_the_hottest(self):
+        """As of the kernels of a CUDA graph on an H200, which have counters alone."""
+        reason = "run without graphs"
+        of_samples = "metric_id IN (SELECT id FROM metric WHERE name LIKE 'smsp__pcsamp_%')"
+        with self.changed(RECORDED) as (path, database):
+            database.execute(f"DELETE FROM instruction_value WHERE {of_samples}")
+            database.execute(f"DELETE FROM code_profile_metric WHERE {of_samples}")
+            database.execute("UPDATE code_profile SET sampled = 0, reason = ?", (reason,))
+            database.commit()
+            told = {options: self.kprof("report", path, *options.split()).out
+                    for options in ("", "--page source", "--markdown", "--csv", "--json", "--brief --json")}
+        self.assertIn(f"Hottest     not known: {reason}", told[""])
+        self.assertIn(f"**Hottest**: not known: {reason}", told["--markdown"])
+        self.assertIn(reason, told["--page source"])
+        self.assertRegex(told["--csv"], f'"verdict__hot_line","",+"{reason}"')
+        self.assertNotIn('"hot_line"', told["--json"])
+        self.assertNotIn("hot_lines", told["--brief --json"])

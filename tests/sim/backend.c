@@ -1847,7 +1847,7 @@ static kprof_status pc_samples_read(kprof_pc_samples *s, kprof_instruction_data 
     }
     unlock();
     if (foreign)
-        return kprof_fail(KPROF_NOT_COLLECTED, "the samples are of no user's kernel (simulated)");
+        return kprof_fail(KPROF_UNSUPPORTED, "the samples are of no user's kernel (simulated)");
     if (full)
         return kprof_fail(KPROF_NOT_COLLECTED, "the buffer for samples is full (simulated)");
     return fault ? kprof_fail(KPROF_INTERNAL, "samples are not read (simulated)") : KPROF_OK;

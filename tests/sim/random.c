@@ -863,7 +863,8 @@ static void note_instructions(const kprof_instructions_record *record)
     if (record->value_count == 0) {
         const bool in_own_run = group.passes == 1 && strstr(record->reason, "the launch was not repeated");
         const bool planted =
-            sim.plants_errors && strstr(record->reason, record->sampled ? "(simulated)" : "no instruction");
+            sim.plants_errors && (strstr(record->reason, record->sampled ? "(simulated)" : "no instruction") ||
+                                  (record->sampled && strstr(record->reason, "kernels in CUDA graphs")));
         if (launch->replayed && !planted && !in_own_run && !sim.faulty && !sim.slow && !group.traits.dice &&
             !group.whole_graphs)
             sim_violation("tag %u was repeated, and its instructions have no %s: %s", launch->tag,

@@ -148,7 +148,7 @@ static void long_verdict(kprof_emitter *emitter, const kprof_emit_findings *all)
 
 static void long_hot_line(kprof_emitter *emitter, const kprof_hot_line *line)
 {
-    put_told(emitter, &(told_row){"", "verdict", "hot_line", line->pct, "", line->place});
+    put_told(emitter, &(told_row){"", "verdict", "hot_line", line->pct, "", line->reason ? line->reason : line->place});
 }
 
 static void long_finding(kprof_emitter *emitter, const kprof_found *found)

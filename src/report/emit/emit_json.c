@@ -397,6 +397,8 @@ static void json_verdict(kprof_emitter *emitter, const kprof_emit_findings *all)
 
 static void json_hot_line(kprof_emitter *emitter, const kprof_hot_line *line)
 {
+    if (line->reason)
+        return;
     cJSON *object = add_object(of(emitter)->launch, "hot_line");
     add_text(object, "at", line->place);
     add_text(object, "file", line->file ? line->file->path : NULL);

@@ -251,6 +251,7 @@ typedef struct kprof_hot_line {
     char stall[48];     /* what most warps wait for there; "": nothing */
     char caused_at[96]; /* "stalls.cu:63", where the instruction is that most of these wait at; "": the line is its own
                          */
+    const char *reason; /* why the kernel has no samples, and so no such line; NULL: it has */
 } kprof_hot_line;
 
 #define KPROF_HOT_LINES_MAX 5

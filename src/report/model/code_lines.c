@@ -377,6 +377,10 @@ kprof_status kprof_hot_lines_find(const kprof_code_profiles *profiles, const kpr
 void kprof_hot_line_describe(const kprof_hot_line *line, kprof_strbuf *out)
 {
     const kprof_human share = kprof_units_human(line->pct, "%", false);
+    if (line->reason) {
+        kprof_strbuf_printf(out, "not known: %s", line->reason);
+        return;
+    }
     kprof_strbuf_printf(out, "%s %s, ", line->file ? "line" : "instruction", line->place);
     if (*line->caller)
         kprof_strbuf_printf(out, "called from %s, ", line->caller);

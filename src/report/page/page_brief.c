@@ -354,6 +354,12 @@ static kprof_status take_hot_lines(const kprof_ranking *ranking, brief *out)
     kprof_status status = KPROF_OK;
     if (code)
         status = kprof_hot_lines_find(&ranking->groups.code, code, &out->hot);
+    if (status == KPROF_OK && code && code->sampled == 0 && *code->reason) {
+        kprof_strbuf text = KPROF_STRBUF_INIT;
+        kprof_strbuf_printf(&text, "Hottest line not known: %s", code->reason);
+        warn(out, kprof_strbuf_text(&text));
+        kprof_strbuf_free(&text);
+    }
     for (size_t i = 0; i < out->hot.count; i++) {
         kprof_hot_line *hot = &out->hot.items[i];
         char *const places[] = {hot->place, hot->caller, hot->caused_at};

@@ -1,6 +1,7 @@
 /* The details page: each launch with its verdict, its sections and what was found there. */
 #include "report/page/page.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -183,8 +184,9 @@ static void show_hot_line(const kprof_launch_page *page, const kprof_model_launc
         if (status != KPROF_OK)
             page->emitter->status = status;
         hot->lines[at].is_known = true;
-        hot->lines[at].is_there = found.count > 0;
-        hot->lines[at].line = found.items[0];
+        hot->lines[at].is_there = found.count > 0 || (profile->sampled == 0 && *profile->reason);
+        hot->lines[at].line =
+            found.count > 0 ? found.items[0] : (kprof_hot_line){.pct = NAN, .reason = profile->reason};
     }
     if (hot->lines[at].is_there)
         page->emitter->ops->hot_line(page->emitter, &hot->lines[at].line);
