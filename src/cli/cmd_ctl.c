@@ -12,6 +12,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <limits.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -70,6 +71,18 @@ static bool set_dir(target *out, char *dir)
     return is_same;
 }
 
+/* Say why there is no session of this name. */
+static kprof_status refuse(const char *word, bool is_pid, long pid)
+{
+    if (!is_pid)
+        return kprof_fail(KPROF_NO_APPLICATION, "%s is neither a process id nor the directory of a run", word);
+    if (kill((pid_t)pid, 0) != 0)
+        return kprof_fail(KPROF_NO_APPLICATION, "process %s %s; kprof ctl status lists those that can be told", word,
+                          errno == EPERM ? "is another user's" : "does not exist, or has ended");
+    return kprof_fail(KPROF_NO_APPLICATION,
+                      "process %s was not started under kprof; start it as kprof --armed no ./app", word);
+}
+
 /* "PID" of a process of the application, or of kprof itself, which stands for all, or the session directory. */
 static kprof_status read_target(const char *word, target *out)
 {
@@ -81,12 +94,7 @@ static kprof_status read_target(const char *word, target *out)
     if (is_pid && !dir)
         dir = session_of_child(pid);
     if (!dir)
-        return kprof_fail(KPROF_NO_APPLICATION,
-                          is_pid
-                              ? "process %s was not started under kprof, has ended, or is another user's; start it as "
-                                "kprof --armed no ./app"
-                              : "%s is neither a process id nor the directory of a run",
-                          word);
+        return refuse(word, is_pid, pid);
     if (!set_dir(out, dir))
         return kprof_fail(KPROF_USAGE, "kprof ctl: %s belongs to another run than the word before it", word);
     return added ? KPROF_OK : kprof_fail(KPROF_NO_MEMORY, "out of memory");

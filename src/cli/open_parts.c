@@ -40,6 +40,14 @@ kprof_status kprof_open_parts_begin(kprof_open_parts *open, const kprof_part *pa
                                                      : kprof_fail(KPROF_NO_MEMORY, "out of memory");
 }
 
+bool kprof_open_parts_promise(const kprof_open_parts *open, const char *path)
+{
+    bool found = false;
+    for (size_t i = 0; i < open->count && !found; i++)
+        found = open->items[i].path && strcmp(open->items[i].path, path) == 0;
+    return found;
+}
+
 static bool has_pid(const kprof_pids *pids, long pid)
 {
     bool found = false;

@@ -232,7 +232,9 @@ static void explain_nvtx(const kprof_options *options, kprof_report *report)
 /* List the kernels that were seen; `filters` took none of their launches. */
 static void list_seen(const kprof_options *options, const kprof_seen_kernel *kernels, size_t count, const char *filters)
 {
-    if (count == 0)
+    if (count == 0 && options->starts_unarmed)
+        kprof_log(KPROF_LOG_ERROR, "the application launched no kernel between kprof ctl start and kprof ctl stop");
+    else if (count == 0)
         kprof_log(KPROF_LOG_ERROR, "the application used CUDA but launched no kernel");
     else
         kprof_log(KPROF_LOG_ERROR,

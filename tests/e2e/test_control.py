@@ -64,6 +64,11 @@ class Control(Case):
         self.assertEqual(self.query("run.kprof", "SELECT launches, ended FROM process"), [(4, 1)])
         self.assertIn("is not measured before kprof ctl start", run.err)
 
+    def test_nothing_is_launched_between_start_and_stop(self):
+        run = self.collect([], [f"launch={SCALE}", f"run={CTL} start", f"run={CTL} stop", f"launch={SCALE}"])
+        self.assert_run(run, 106)
+        self.assertIn("the application launched no kernel between kprof ctl start and kprof ctl stop", run.err)
+
     def test_nothing_is_measured_without_it(self):
         run = self.collect([], [f"launch={VECTOR_ADD}*2"])
         self.assert_run(run, 106)
@@ -176,7 +181,9 @@ class Control(Case):
         for words, code, err in (("start --set fulll -o x", 102, "did you mean"),
                                  ("start --metrics sm__cycles_active.avg", 101, "a report of their own: -o FILE"),
                                  ("start --set source -o x", 101, "give such a set"),
-                                 ("start -o there", 108, "exists already"), ("stop -o x", 101, "nothing was started"),
+                                 ("start -o there", 108, "exists already"),
+                                 ("start -o y; " + CTL + " start -o y", 108, "is to be the report of an earlier"),
+                                 ("stop -o x", 101, "nothing was started"),
                                  ("stop --set full", 101, "are chosen by kprof ctl start"),
                                  ("start -o /nowhere/x; " + CTL + " stop", 108, "/nowhere/x.kprof: cannot create")):
             open(self.path("there.kprof"), "w").close()
@@ -209,8 +216,11 @@ class Control(Case):
         self.end(process, 106)
 
     def test_whom_nobody_can_tell(self):
+        gone = subprocess.Popen(["true"])
+        gone.wait()
         for words, code, text in ((["start"], 109, "no application runs under kprof --armed no"),
-                                  (["start", "1"], 109, "was not started under kprof"),
+                                  (["start", str(os.getpid())], 109, "was not started under kprof"),
+                                  (["start", str(gone.pid)], 109, "does not exist, or has ended"),
                                   (["start", "nowhere"], 109, "neither a process id nor the directory of a run"),
                                   (["start", self.tmp], 109, "other users have access to it"),
                                   (["strat"], 101, "did you mean start"),
