@@ -216,6 +216,9 @@ _open = {}  # of the start that is not stopped yet
 def start(set=None, *, section=None, metrics=None, keep=None):
     """Measure this process' launches from now on, with the sets, sections and metrics given, or else those of the run.
     The report of them is removed with the result, unless `keep` names it."""
+    if _open:
+        raise Error("kprof.start: what was started before is not stopped yet, and a block cannot be within another one",
+                    101)
     prepare()
     folder = None if keep else tempfile.TemporaryDirectory(prefix="kprof-python-")
     path = os.path.abspath(keep) if keep else os.path.join(folder.name, "part.kprof")
@@ -232,10 +235,25 @@ def stop():
     lines = _ask("stop", str(os.getpid()))
     reports = [rest for key, rest in lines if key == "report"]
     if str(os.getpid()) not in (rest.split(" ")[0] for key, rest in lines if key == "process"):
+        if not _Host.process: # it ran under kprof from the start
+            raise Error("this process has not called CUDA yet, so that nothing was measured", 106)
         raise Error("this process has not called CUDA, or had called it before kprof was there; " + _RELAUNCH)
     if not reports:
         raise Error("kprof has made no report", 110)
-    return Result(reports[-1], folder)
+    result = Result(reports[-1], folder)
+    _tell_nothing(result.launches)
+    return result
+
+
+def _tell_nothing(launches):
+    """Warn where there is no value, since an empty table does not tell why."""
+    if not launches:
+        warnings.warn("kprof: no kernel was launched between start and stop: the code that launches has to be within "
+                      "the block, in this process", stacklevel=4)
+    elif not any(launch["measured"] for launch in launches):
+        reasons = sorted({launch["reason"] for launch in launches if launch["reason"]})
+        warnings.warn(f"kprof: none of {len(launches)} launches was measured: {'; '.join(reasons[:3]) or 'no reason'}",
+                      stacklevel=4)
 
 
 def status():
@@ -258,7 +276,12 @@ class profile:
         return self
 
     def __exit__(self, kind, error, trace):
-        self.result = stop()
+        try:
+            self.result = stop()
+        except Error as failed:
+            if kind is None:
+                raise
+            warnings.warn(f"kprof: {failed}", stacklevel=2) # what the block has raised matters more
 
     def __repr__(self):
         return f"<kprof.profile, {'not ended' if self.result is None else repr(self.result)}>"

@@ -208,6 +208,17 @@ static kprof_status tell(kprof_remote *remote, client *from, bool armed, uint32_
     return KPROF_OK;
 }
 
+static kprof_status check_folder(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    char *folder = slash ? kprof_strndup(path, slash == path ? 1 : (size_t)(slash - path)) : kprof_strdup(".");
+    kprof_status status = folder ? KPROF_OK : kprof_fail(KPROF_NO_MEMORY, "out of memory");
+    if (folder && access(folder, W_OK | X_OK) != 0)
+        status = kprof_fail(KPROF_OUTPUT, "%s: cannot create the report: %m", path);
+    free(folder);
+    return status;
+}
+
 /* A report that is there must not be missed only when the launches have been measured. */
 static kprof_status check_path(const kprof_options *options)
 {
@@ -217,6 +228,8 @@ static kprof_status check_path(const kprof_options *options)
     kprof_status status = kprof_export_path_expand(options->export_path, &path);
     if (status == KPROF_OK && access(path, F_OK) == 0)
         status = kprof_fail(KPROF_OUTPUT, "%s: exists already; use --force-overwrite or another name", path);
+    else if (status == KPROF_OK)
+        status = check_folder(path);
     free(path);
     return status;
 }

@@ -185,7 +185,7 @@ class Control(Case):
                                  ("start -o y; " + CTL + " start -o y", 108, "is to be the report of an earlier"),
                                  ("stop -o x", 101, "nothing was started"),
                                  ("stop --set full", 101, "are chosen by kprof ctl start"),
-                                 ("start -o /nowhere/x; " + CTL + " stop", 108, "/nowhere/x.kprof: cannot create")):
+                                 ("start -o /nowhere/x", 108, "/nowhere/x.kprof: cannot create")):
             open(self.path("there.kprof"), "w").close()
             run = self.collect([], ["init", f"run={CTL} {words}; echo $?", f"launch={SCALE}"])
             self.assertIn(err, run.err)

@@ -84,6 +84,35 @@ print([process["state"] for process in kprof.status()])
                      "['unarmed']"):
             self.assertIn(text, run.out)
 
+    def test_blocks_that_measure_nothing(self):
+        run = self.under_kprof("""
+import warnings
+warnings.simplefilter("always")
+def attempt(does, **what):
+    try:
+        with kprof.profile(**what) as p:
+            does()
+        print(p.dict())
+    except (kprof.Error, ValueError) as error:
+        print(type(error).__name__, error)
+def nested():
+    with kprof.profile():
+        pass
+attempt(lambda: None)
+launch(ADD)
+attempt(lambda: None)
+attempt(nested)
+attempt(lambda: launch(SCALE), keep="nowhere/part")
+attempt(lambda: int("mine"))
+""")
+        self.assertEqual(run.out.splitlines()[0],
+                         "Error this process has not called CUDA yet, so that nothing was measured")
+        self.assertEqual(run.out.splitlines()[1], "{}")
+        self.assertIn("UserWarning: kprof: no kernel was launched between start and stop", run.err)
+        self.assertIn("a block cannot be within another one", run.out.splitlines()[2])
+        self.assertIn("nowhere/part.kprof: cannot create the report", run.out.splitlines()[3])
+        self.assertIn("ValueError invalid literal", run.out.splitlines()[4])
+
     def test_first_call_of_cuda_within_the_block(self):
         run = self.under_kprof("""
 with kprof.profile() as p:
