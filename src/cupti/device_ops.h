@@ -130,6 +130,7 @@
     X(pm_sampling_start)                                                                                               \
     X(pm_sampling_stop)                                                                                                \
     X(pm_sampling_read)                                                                                                \
+    X(pm_sampling_read_launch)                                                                                         \
     X(pm_sampling_close)                                                                                               \
     X(codes_keep)                                                                                                      \
     X(codes_find)                                                                                                      \

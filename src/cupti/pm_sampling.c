@@ -3,10 +3,12 @@
 #include "cupti/pm_sampling.h"
 
 #include "core/log.h"
+#include "cupti/blank.h"
 #include "cupti/profiler.h"
 #include "host/host.h"
 #include "host/load.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -24,8 +26,11 @@ struct kprof_pm_sampling {
     CUpti_PmSampling_Object *object; /* NULL: not enabled */
     bool is_used;                    /* it has been configured */
     const kprof_chip_timeline *pass; /* NULL: not configured */
-    uint8_t *empty, *image;          /* [image_size]: counter data as CUPTI begins it, and that of a reading */
+    uint8_t *image;                  /* [image_size]: counter data */
     size_t image_size;
+    kprof_blank *blank; /* the image as CUPTI made it; NULL: not known */
+    bool is_blank;      /* nothing has been decoded into it */
+    size_t used;        /* samples that have been */
     bool runs;
     uint64_t *starts_ns, *ends_ns; /* [KPROF_PM_MOST_SAMPLES] */
     double *values;                /* [KPROF_PM_MOST_SAMPLES][pass->metrics.count] */
@@ -114,38 +119,60 @@ static kprof_status set_config(const kprof_pm_sampling *s, const kprof_pm_setup 
 
 static void drop_image(kprof_pm_sampling *s)
 {
-    free(s->empty);
+    kprof_blank_free(s->blank);
     free(s->image);
     free(s->values);
-    s->empty = s->image = NULL;
+    s->blank = NULL;
+    s->image = NULL;
     s->values = NULL;
     s->image_size = 0;
 }
 
+static kprof_status measure_image(const kprof_pm_sampling *s, const kprof_chip_timeline *pass, size_t samples,
+                                  size_t *size)
+{
+    PARAMS(params, GetCounterDataSize);
+    params.pPmSamplingObject = s->object;
+    params.pMetricNames = (const char **)pass->metrics.items;
+    params.numMetrics = pass->metrics.count;
+    params.maxSamples = samples;
+    kprof_status status =
+        check(s, "cuptiPmSamplingGetCounterDataSize", s->cupti->cuptiPmSamplingGetCounterDataSize(&params));
+    *size = params.counterDataSize;
+    return status;
+}
+
+static kprof_status initialize_image(kprof_pm_sampling *s)
+{
+    PARAMS(params, CounterDataImage_Initialize);
+    params.pPmSamplingObject = s->object;
+    params.counterDataSize = s->image_size;
+    params.pCounterData = s->image;
+    kprof_status status = check(s, "cuptiPmSamplingCounterDataImageInitialize",
+                                s->cupti->cuptiPmSamplingCounterDataImageInitialize(&params));
+    s->is_blank = status == KPROF_OK;
+    return status;
+}
+
 static kprof_status make_image(kprof_pm_sampling *s, const kprof_chip_timeline *pass, size_t most_samples)
 {
-    PARAMS(size, GetCounterDataSize);
-    PARAMS(init, CounterDataImage_Initialize);
-    size.pPmSamplingObject = s->object;
-    size.pMetricNames = (const char **)pass->metrics.items;
-    size.numMetrics = pass->metrics.count;
-    size.maxSamples = most_samples;
-    kprof_status status =
-        check(s, "cuptiPmSamplingGetCounterDataSize", s->cupti->cuptiPmSamplingGetCounterDataSize(&size));
+    size_t one = 0, two = 0;
+    drop_image(s);
+    kprof_status status = measure_image(s, pass, 1, &one);
+    if (status == KPROF_OK)
+        status = measure_image(s, pass, 2, &two);
+    if (status == KPROF_OK) /* last: CUPTI may keep the size it was asked for */
+        status = measure_image(s, pass, most_samples, &s->image_size);
     if (status != KPROF_OK)
         return status;
-    drop_image(s);
-    s->image_size = size.counterDataSize;
-    s->empty = calloc(1, s->image_size + 1);
-    s->image = malloc(s->image_size + 1);
+    s->image = calloc(1, s->image_size + 1);
     s->values = calloc(KPROF_PM_MOST_SAMPLES, pass->metrics.count * sizeof *s->values);
-    if (!s->empty || !s->image || !s->values)
+    if (!s->image || !s->values)
         return kprof_fail(KPROF_NO_MEMORY, "no memory for samples over time");
-    init.pPmSamplingObject = s->object;
-    init.counterDataSize = s->image_size;
-    init.pCounterData = s->empty;
-    return check(s, "cuptiPmSamplingCounterDataImageInitialize",
-                 s->cupti->cuptiPmSamplingCounterDataImageInitialize(&init));
+    status = initialize_image(s);
+    if (status == KPROF_OK && two > one)
+        s->blank = kprof_blank_keep(s->image, s->image_size, most_samples, two - one);
+    return status;
 }
 
 /* On an H200, all samples of an object that was configured a second time were missing. */
@@ -190,12 +217,21 @@ kprof_status kprof_pm_sampling_stop(kprof_pm_sampling *s)
     return check(s, "cuptiPmSamplingStop", s->cupti->cuptiPmSamplingStop(&params));
 }
 
-/* CUPTI decodes into one image as long as that has space. */
+static kprof_status blank_image(kprof_pm_sampling *s)
+{
+    if (s->is_blank || (s->blank && kprof_blank_restore(s->blank, s->image, s->used)))
+        return KPROF_OK;
+    return initialize_image(s);
+}
+
+/* CUPTI decodes into one image as long as that has space, and forgets the samples that have none: on an H200, nothing
+ * came into a further image. */
 static kprof_status decode(kprof_pm_sampling *s, bool *is_cut)
 {
     CUpti_PmSampling_DecodeStopReason reason = CUPTI_PM_SAMPLING_DECODE_STOP_REASON_OTHER;
-    kprof_status status = KPROF_OK;
-    memcpy(s->image, s->empty, s->image_size);
+    kprof_status status = blank_image(s);
+    s->is_blank = false;
+    s->used = SIZE_MAX; /* until it is known */
     for (int i = 0; i < MOST_DECODES && status == KPROF_OK && reason == CUPTI_PM_SAMPLING_DECODE_STOP_REASON_OTHER;
          i++) {
         PARAMS(params, DecodeData);
@@ -216,9 +252,40 @@ static kprof_status decode(kprof_pm_sampling *s, bool *is_cut)
                : status;
 }
 
-static kprof_status read_sample(kprof_pm_sampling *s, size_t sample)
+/* Decode, and tell how many of the image's samples are complete. */
+static kprof_status fill_image(kprof_pm_sampling *s, size_t *completed, bool *is_cut)
+{
+    PARAMS(info, GetCounterDataInfo);
+    kprof_status status = decode(s, is_cut);
+    if (status != KPROF_OK)
+        return status;
+    info.pCounterDataImage = s->image;
+    info.counterDataImageSize = s->image_size;
+    status = check(s, "cuptiPmSamplingGetCounterDataInfo", s->cupti->cuptiPmSamplingGetCounterDataInfo(&info));
+    if (status != KPROF_OK)
+        return status;
+    s->used = info.numPopulatedSamples;
+    *completed = info.numCompletedSamples;
+    return KPROF_OK;
+}
+
+/* Write the values of the first `count` names of a sample of the image. */
+static kprof_status evaluate(const kprof_pm_sampling *s, size_t sample, size_t count, double *values)
+{
+    const kprof_counter_data counters = {.data = s->image, .size = s->image_size, .range = sample};
+    const kprof_strlist names = {.items = s->pass->metrics.items, .count = count};
+    return kprof_host_evaluate(s->host, &counters, &names, values);
+}
+
+/* Append a sample of the image to those that were read. */
+static kprof_status append(kprof_pm_sampling *s, size_t sample, kprof_pm_data *out)
 {
     PARAMS(params, CounterData_GetSampleInfo);
+    const size_t names = s->pass->metrics.count;
+    if (out->count == KPROF_PM_MOST_SAMPLES) {
+        out->is_cut = true;
+        return KPROF_OK;
+    }
     params.pPmSamplingObject = s->object;
     params.pCounterDataImage = s->image;
     params.counterDataImageSize = s->image_size;
@@ -227,27 +294,46 @@ static kprof_status read_sample(kprof_pm_sampling *s, size_t sample)
         check(s, "cuptiPmSamplingCounterDataGetSampleInfo", s->cupti->cuptiPmSamplingCounterDataGetSampleInfo(&params));
     if (status != KPROF_OK)
         return status;
-    s->starts_ns[sample] = params.startTimestamp;
-    s->ends_ns[sample] = params.endTimestamp;
-    const kprof_counter_data counters = {.data = s->image, .size = s->image_size, .range = sample};
-    return kprof_host_evaluate(s->host, &counters, &s->pass->metrics, s->values + sample * s->pass->metrics.count);
+    s->starts_ns[out->count] = params.startTimestamp;
+    s->ends_ns[out->count] = params.endTimestamp;
+    return evaluate(s, sample, names, s->values + out->count++ * names);
 }
 
 kprof_status kprof_pm_sampling_read(kprof_pm_sampling *s, kprof_pm_data *out)
 {
-    PARAMS(info, GetCounterDataInfo);
+    size_t completed = 0;
     *out = (kprof_pm_data){.starts_ns = s->starts_ns, .ends_ns = s->ends_ns, .values = s->values};
-    kprof_status status = decode(s, &out->is_cut);
-    if (status != KPROF_OK)
-        return status;
-    info.pCounterDataImage = s->image;
-    info.counterDataImageSize = s->image_size;
-    status = check(s, "cuptiPmSamplingGetCounterDataInfo", s->cupti->cuptiPmSamplingGetCounterDataInfo(&info));
-    const size_t completed = info.numCompletedSamples;
-    for (size_t i = 0; i < completed && i < KPROF_PM_MOST_SAMPLES && status == KPROF_OK; i++) {
-        status = read_sample(s, i);
-        out->count = i + 1;
+    kprof_status status = fill_image(s, &completed, &out->is_cut);
+    for (size_t i = 0; i < completed && status == KPROF_OK; i++)
+        status = append(s, i, out);
+    return status;
+}
+
+/* Find the launch's samples in the image: [first, end). CUPTI's first of all has what was counted before it. */
+static kprof_status find_launch(const kprof_pm_sampling *s, size_t completed, size_t *first, size_t *end)
+{
+    kprof_status status = KPROF_OK;
+    *first = *end = 0;
+    for (size_t i = 1; i < completed && status == KPROF_OK; i++) {
+        double activity = NAN;
+        status = evaluate(s, i, 1, &activity);
+        if (!(activity > 0)) /* or not known */
+            continue;
+        *first = *end > 0 ? *first : i;
+        *end = i + 1;
     }
+    return status;
+}
+
+kprof_status kprof_pm_sampling_read_launch(kprof_pm_sampling *s, kprof_pm_data *out)
+{
+    size_t completed = 0, first = 0, end = 0;
+    *out = (kprof_pm_data){.starts_ns = s->starts_ns, .ends_ns = s->ends_ns, .values = s->values};
+    kprof_status status = fill_image(s, &completed, &out->is_cut);
+    if (status == KPROF_OK)
+        status = find_launch(s, completed, &first, &end);
+    for (size_t i = first; i < end && status == KPROF_OK; i++)
+        status = append(s, i, out);
     return status;
 }
 

@@ -22,7 +22,7 @@ typedef struct kprof_pm_setup {
     const kprof_chip_timeline *pass; /* borrowed until another one is configured */
     uint64_t interval_ns;            /* chips without a clock of their own for it take as many cycles of the system's */
     size_t buffer_bytes;             /* of the GPU's memory; 0: as many as usual */
-    size_t most_samples;             /* KPROF_PM_MOST_SAMPLES at most; each takes 29e3 bytes of the host's, and time */
+    size_t most_samples; /* KPROF_PM_MOST_SAMPLES at most; each takes up to 64e3 bytes of the host's, and time */
 } kprof_pm_setup;
 
 /* Get CUDA's device of this number ready, whose context is current. */
@@ -38,5 +38,8 @@ kprof_status kprof_pm_sampling_stop(kprof_pm_sampling *sampling) KPROF_MUST_CHEC
 /* Read the samples since the last start, or, where they were not stopped, since the reading before. NOT_COLLECTED when
  * there were more than the GPU's buffer holds. */
 kprof_status kprof_pm_sampling_read(kprof_pm_sampling *sampling, kprof_pm_data *out) KPROF_MUST_CHECK;
+/* Likewise, but those of a launch alone: from the first to the last in which the pass's first metric is above 0. The
+ * values of the others, four of five where a launch takes 60 us, are not computed, which would take 5 to 40 us each. */
+kprof_status kprof_pm_sampling_read_launch(kprof_pm_sampling *sampling, kprof_pm_data *out) KPROF_MUST_CHECK;
 /* Free what is ours; what is still enabled stays CUPTI's. NULL is allowed. */
 void kprof_pm_sampling_close(kprof_pm_sampling *sampling);

@@ -16,7 +16,10 @@
 
 #include <cmocka.h>
 
-#define IMAGE_BYTES 64
+/* An image is a head of one byte and a block for each sample. */
+#define SAMPLE_BYTES 7
+#define MOST_SAMPLES 9
+#define IMAGE_BYTES  (1 + MOST_SAMPLES * SAMPLE_BYTES)
 
 static log_capture log_seen;
 static int object_place, host_place;
@@ -31,6 +34,10 @@ static struct {
     unsigned others; /* so many calls decode a part */
     bool full, overflow;
     size_t samples;
+    bool writes_last;  /* decoding writes the image's last sample, too, though none fell into it */
+    size_t begin, end; /* the samples of a launch, but for the first of all */
+    size_t gap;        /* one of them, in which the GPU is idle */
+    size_t evaluated;  /* samples of a launch whose metrics all were */
 } cupti;
 
 #define OBJECT ((CUpti_PmSampling_Object *)&object_place)
@@ -79,8 +86,7 @@ static CUptiResult get_size(CUpti_PmSampling_GetCounterDataSize_Params *p)
 {
     assert_true(cupti.configured);
     assert_int_equal(p->numMetrics, 2);
-    assert_int_equal(p->maxSamples, 9);
-    p->counterDataSize = IMAGE_BYTES;
+    p->counterDataSize = 1 + p->maxSamples * SAMPLE_BYTES;
     return CUPTI_SUCCESS;
 }
 
@@ -88,7 +94,8 @@ static CUptiResult initialize(CUpti_PmSampling_CounterDataImage_Initialize_Param
 {
     assert_true(cupti.configured);
     assert_int_equal(p->counterDataSize, IMAGE_BYTES);
-    memset(p->pCounterData, 'e', IMAGE_BYTES);
+    memset(p->pCounterData, 's', IMAGE_BYTES);
+    p->pCounterData[0] = 'e';
     cupti.images++;
     cupti.made = true;
     return CUPTI_SUCCESS;
@@ -116,8 +123,15 @@ static CUptiResult decode(CUpti_PmSampling_DecodeData_Params *p)
 {
     assert_true(cupti.stopped || cupti.runs);
     assert_int_equal(p->counterDataImageSize, IMAGE_BYTES);
-    assert_true(p->pCounterDataImage[0] == 'e' || p->pCounterDataImage[0] == 'p');
+    if (p->pCounterDataImage[0] == 'e')
+        for (size_t i = 1; i < IMAGE_BYTES; i++)
+            assert_int_equal(p->pCounterDataImage[i], 's');
+    else
+        assert_int_equal(p->pCounterDataImage[0], 'p');
     p->pCounterDataImage[0] = cupti.others > 0 ? 'p' : 'd';
+    memset(p->pCounterDataImage + 1, 'x', (cupti.samples + 1) * SAMPLE_BYTES);
+    if (cupti.writes_last)
+        p->pCounterDataImage[IMAGE_BYTES - 1] = 'y';
     p->overflow = cupti.overflow;
     p->decodeStopReason = cupti.others > 0 ? CUPTI_PM_SAMPLING_DECODE_STOP_REASON_OTHER
                           : cupti.full     ? CUPTI_PM_SAMPLING_DECODE_STOP_REASON_COUNTER_DATA_FULL
@@ -193,6 +207,14 @@ kprof_status kprof_host_evaluate(kprof_host *host, const kprof_counter_data *cou
                                  double *values)
 {
     assert_ptr_equal(host, &host_place);
+    if (cupti.end > 0) {
+        const size_t i = counters->range;
+        values[0] = i == 0 || (i >= cupti.begin && i < cupti.end && i != cupti.gap) ? 1 : 0;
+        if (names->count == 2)
+            values[1] = (double)i;
+        cupti.evaluated += names->count == 2;
+        return KPROF_OK;
+    }
     assert_int_equal(names->count, 2);
     values[0] = (double)counters->range;
     values[1] = counters->range == 1 ? NAN : 10.0 * (double)counters->range;
@@ -248,7 +270,7 @@ static void test_launches_have_samples_of_their_own(void **state)
     kprof_pm_sampling *s = open_on("GH100");
     kprof_pm_data data;
     (void)state;
-    assert_int_equal(kprof_pm_sampling_configure(s, &(kprof_pm_setup){&passes[0], 2000, 0, 9}), KPROF_OK);
+    assert_int_equal(kprof_pm_sampling_configure(s, &(kprof_pm_setup){&passes[0], 2000, 0, MOST_SAMPLES}), KPROF_OK);
     assert_int_equal(cupti.interval, 2000);
     assert_true(cupti.buffer > 0);
     assert_int_equal(cupti.trigger, CUPTI_PM_SAMPLING_TRIGGER_MODE_GPU_TIME_INTERVAL);
@@ -271,7 +293,7 @@ static void test_samples_are_read_while_they_come(void **state)
     kprof_pm_sampling *s = open_on("GH100");
     kprof_pm_data data;
     (void)state;
-    assert_int_equal(kprof_pm_sampling_configure(s, &(kprof_pm_setup){&passes[0], 1000000, 0, 9}), KPROF_OK);
+    assert_int_equal(kprof_pm_sampling_configure(s, &(kprof_pm_setup){&passes[0], 1000000, 0, MOST_SAMPLES}), KPROF_OK);
     assert_int_equal(kprof_pm_sampling_start(s), KPROF_OK);
     for (cupti.samples = 0; cupti.samples < 3; cupti.samples++) {
         assert_int_equal(kprof_pm_sampling_read(s, &data), KPROF_OK);
@@ -283,15 +305,70 @@ static void test_samples_are_read_while_they_come(void **state)
     end(s);
 }
 
+/* CUPTI makes an image blank again where kprof cannot tell what was written. */
+static void test_an_image_is_made_once(void **state)
+{
+    kprof_pm_sampling *s = open_on("GH100");
+    kprof_pm_data data;
+    (void)state;
+    assert_int_equal(kprof_pm_sampling_configure(s, &(kprof_pm_setup){&passes[0], 2000, 0, MOST_SAMPLES}), KPROF_OK);
+    for (size_t i = 0; i < 4; i++) {
+        cupti.samples = i;
+        assert_int_equal(sample(s, &data), KPROF_OK);
+        assert_int_equal(data.count, i);
+    }
+    assert_int_equal(cupti.images, 1);
+    cupti.writes_last = true;
+    assert_int_equal(sample(s, &data), KPROF_OK);
+    cupti.writes_last = false;
+    assert_int_equal(sample(s, &data), KPROF_OK);
+    assert_int_equal(cupti.images, 2);
+    cupti.decode = CUPTI_ERROR_UNKNOWN;
+    assert_int_equal(sample(s, &data), KPROF_INTERNAL);
+    cupti.decode = CUPTI_SUCCESS;
+    assert_int_equal(sample(s, &data), KPROF_OK);
+    assert_int_equal(cupti.images, 3);
+    end(s);
+}
+
+/* What comes before and behind a launch is not evaluated. */
+static void test_samples_of_a_launch_alone(void **state)
+{
+    kprof_pm_sampling *s = open_on("GH100");
+    kprof_pm_data data;
+    (void)state;
+    cupti.samples = MOST_SAMPLES - 1;
+    cupti.begin = 2;
+    cupti.gap = 4;
+    cupti.end = 6;
+    assert_int_equal(kprof_pm_sampling_configure(s, &(kprof_pm_setup){&passes[0], 1000, 0, MOST_SAMPLES}), KPROF_OK);
+    assert_int_equal(kprof_pm_sampling_start(s), KPROF_OK);
+    assert_int_equal(kprof_pm_sampling_stop(s), KPROF_OK);
+    assert_int_equal(kprof_pm_sampling_read_launch(s, &data), KPROF_OK);
+    assert_int_equal(data.count, 4);
+    assert_false(data.is_cut);
+    for (size_t i = 0; i < data.count; i++) {
+        assert_int_equal(data.starts_ns[i], 1000 + 500 * (2 + i));
+        assert_true(data.values[2 * i + 1] == (double)(2 + i));
+    }
+    assert_int_equal(cupti.evaluated, 4);
+    cupti.begin = cupti.end = 1; /* there is none */
+    assert_int_equal(kprof_pm_sampling_start(s), KPROF_OK);
+    assert_int_equal(kprof_pm_sampling_stop(s), KPROF_OK);
+    assert_int_equal(kprof_pm_sampling_read_launch(s, &data), KPROF_OK);
+    assert_int_equal(data.count, 0);
+    end(s);
+}
+
 static void test_each_setup_has_an_object_of_its_own(void **state)
 {
     kprof_pm_sampling *s = open_on("TU102");
     (void)state;
-    assert_int_equal(kprof_pm_sampling_configure(s, &(kprof_pm_setup){&passes[0], 1000, 4711, 9}), KPROF_OK);
+    assert_int_equal(kprof_pm_sampling_configure(s, &(kprof_pm_setup){&passes[0], 1000, 4711, MOST_SAMPLES}), KPROF_OK);
     assert_int_equal(cupti.buffer, 4711);
     assert_int_equal(cupti.trigger, CUPTI_PM_SAMPLING_TRIGGER_MODE_GPU_SYSCLK_INTERVAL);
-    assert_int_equal(kprof_pm_sampling_configure(s, &(kprof_pm_setup){&passes[0], 5000, 4711, 9}), KPROF_OK);
-    assert_int_equal(kprof_pm_sampling_configure(s, &(kprof_pm_setup){&passes[1], 5000, 4711, 9}), KPROF_OK);
+    assert_int_equal(kprof_pm_sampling_configure(s, &(kprof_pm_setup){&passes[0], 5000, 4711, MOST_SAMPLES}), KPROF_OK);
+    assert_int_equal(kprof_pm_sampling_configure(s, &(kprof_pm_setup){&passes[1], 5000, 4711, MOST_SAMPLES}), KPROF_OK);
     assert_int_equal(cupti.enables, 3);
     assert_int_equal(cupti.images, 3);
     assert_int_equal(cupti.configs, 3);
@@ -303,7 +380,7 @@ static void test_more_samples_than_the_buffers_hold(void **state)
     kprof_pm_sampling *s = open_on("GH100");
     kprof_pm_data data;
     (void)state;
-    assert_int_equal(kprof_pm_sampling_configure(s, &(kprof_pm_setup){&passes[0], 1000, 0, 9}), KPROF_OK);
+    assert_int_equal(kprof_pm_sampling_configure(s, &(kprof_pm_setup){&passes[0], 1000, 0, MOST_SAMPLES}), KPROF_OK);
     cupti.full = true;
     assert_int_equal(sample(s, &data), KPROF_OK);
     assert_true(data.is_cut && data.count == 3);
@@ -322,7 +399,7 @@ static void test_decoding_ends(void **state)
     kprof_pm_sampling *s = open_on("GH100");
     kprof_pm_data data;
     (void)state;
-    assert_int_equal(kprof_pm_sampling_configure(s, &(kprof_pm_setup){&passes[0], 1000, 0, 9}), KPROF_OK);
+    assert_int_equal(kprof_pm_sampling_configure(s, &(kprof_pm_setup){&passes[0], 1000, 0, MOST_SAMPLES}), KPROF_OK);
     cupti.others = 1000000;
     assert_int_equal(sample(s, &data), KPROF_NOT_COLLECTED);
     assert_int_equal(data.count, 0);
@@ -344,12 +421,14 @@ static void test_what_cupti_refuses_is_told(void **state)
     assert_int_equal(cupti.enables, 2);
     assert_int_equal(kprof_pm_sampling_start(s), KPROF_INTERNAL);
     cupti.set_config = CUPTI_ERROR_NOT_SUPPORTED; /* the pass is several */
-    assert_int_equal(kprof_pm_sampling_configure(s, &(kprof_pm_setup){&passes[0], 1000, 0, 9}), KPROF_UNSUPPORTED);
+    assert_int_equal(kprof_pm_sampling_configure(s, &(kprof_pm_setup){&passes[0], 1000, 0, MOST_SAMPLES}),
+                     KPROF_UNSUPPORTED);
     assert_int_equal(kprof_pm_sampling_start(s), KPROF_INTERNAL);
     cupti.set_config = CUPTI_ERROR_HARDWARE_BUSY;
-    assert_int_equal(kprof_pm_sampling_configure(s, &(kprof_pm_setup){&passes[0], 1000, 0, 9}), KPROF_COUNTERS_BUSY);
+    assert_int_equal(kprof_pm_sampling_configure(s, &(kprof_pm_setup){&passes[0], 1000, 0, MOST_SAMPLES}),
+                     KPROF_COUNTERS_BUSY);
     cupti.set_config = CUPTI_SUCCESS;
-    assert_int_equal(kprof_pm_sampling_configure(s, &(kprof_pm_setup){&passes[0], 1000, 0, 9}), KPROF_OK);
+    assert_int_equal(kprof_pm_sampling_configure(s, &(kprof_pm_setup){&passes[0], 1000, 0, MOST_SAMPLES}), KPROF_OK);
     cupti.info = CUPTI_ERROR_UNKNOWN;
     assert_int_equal(sample(s, &data), KPROF_INTERNAL);
     assert_int_equal(data.count, 0);
@@ -360,7 +439,7 @@ static void test_disabling_stops_what_runs(void **state)
 {
     kprof_pm_sampling *s = open_on("GH100");
     (void)state;
-    assert_int_equal(kprof_pm_sampling_configure(s, &(kprof_pm_setup){&passes[0], 1000, 0, 9}), KPROF_OK);
+    assert_int_equal(kprof_pm_sampling_configure(s, &(kprof_pm_setup){&passes[0], 1000, 0, MOST_SAMPLES}), KPROF_OK);
     assert_int_equal(kprof_pm_sampling_start(s), KPROF_OK);
     end(s);
     kprof_pm_sampling_close(NULL);
@@ -371,6 +450,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(test_launches_have_samples_of_their_own, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_samples_are_read_while_they_come, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_an_image_is_made_once, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_samples_of_a_launch_alone, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_each_setup_has_an_object_of_its_own, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_more_samples_than_the_buffers_hold, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_decoding_ends, set_up, tear_down),

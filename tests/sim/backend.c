@@ -1983,6 +1983,17 @@ static kprof_status pm_sampling_read(kprof_pm_sampling *s, kprof_pm_data *out)
     return fault ? kprof_fail(KPROF_INTERNAL, "samples over time are not read (simulated)") : KPROF_OK;
 }
 
+static kprof_status pm_sampling_read_launch(kprof_pm_sampling *s, kprof_pm_data *out)
+{
+    const size_t names = s->pass ? s->pass->metrics.count : 0;
+    kprof_status status = pm_sampling_read(s, out);
+    out->starts_ns += BEFORE_LAUNCH;
+    out->ends_ns += BEFORE_LAUNCH;
+    out->values += BEFORE_LAUNCH * names;
+    out->count = out->count == TIME_SAMPLES ? SIM_TIME_SAMPLES : 0;
+    return status;
+}
+
 static void pm_sampling_close(kprof_pm_sampling *s)
 {
     if (!s)

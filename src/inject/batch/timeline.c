@@ -23,8 +23,8 @@
 /* Until the launches' own records are written, keep no more than this. */
 #define MOST_BYTES ((size_t)512 << 20)
 
-/* Samples begin and end up to this long before and behind the launch. */
-#define AROUND_NS 2000000
+/* Samples begin and end up to this long before and behind the launch: as a rule 0.1 and 0.3 ms. */
+#define AROUND_NS 1000000
 
 /* Fewer samples are no timeline. */
 #define LEAST_SAMPLES 5
@@ -99,52 +99,33 @@ static void lack(kprof_timelines *timelines, kprof_open_launch *launch, const ch
     add(timelines, added);
 }
 
-/* The samples in which the GPU was at work, from the first to the last. CUPTI's first sample has what was counted
- * before it, and is left out. */
-typedef struct span {
-    size_t first, end;
-} span;
-
-static span find_launch(const kprof_pm_data *data, size_t names)
+/* Copy samples as rows: begin, from the first one on, duration, values. */
+static bool copy_rows(const kprof_pm_data *data, size_t names, kprof_kept_timeline *out)
 {
-    span found = {0, 0};
-    for (size_t i = 1; i < data->count; i++) {
-        if (!(data->values[i * names] > 0)) /* or not known */
-            continue;
-        found.first = found.end > 0 ? found.first : i;
-        found.end = i + 1;
-    }
-    return found;
-}
-
-/* Copy samples as rows: begin, from the launch's first sample on, duration, values. */
-static bool copy_rows(const kprof_pm_data *data, span from, size_t names, kprof_kept_timeline *out)
-{
-    const size_t count = from.end - from.first, width = 2 + names;
-    out->values = calloc(count, width * sizeof *out->values);
+    const size_t width = 2 + names;
+    out->values = calloc(data->count, width * sizeof *out->values);
     if (!out->values)
         return false;
-    for (size_t i = 0; i < count; i++) {
-        const size_t sample = from.first + i;
+    for (size_t i = 0; i < data->count; i++) {
         double *row = out->values + i * width;
-        row[0] = (double)(data->starts_ns[sample] - data->starts_ns[from.first]);
-        row[1] = (double)(data->ends_ns[sample] - data->starts_ns[sample]);
-        memcpy(row + 2, data->values + sample * names, names * sizeof *row);
+        row[0] = (double)(data->starts_ns[i] - data->starts_ns[0]);
+        row[1] = (double)(data->ends_ns[i] - data->starts_ns[i]);
+        memcpy(row + 2, data->values + i * names, names * sizeof *row);
     }
     out->record.values = out->values;
-    out->record.value_count = (uint32_t)(count * width);
+    out->record.value_count = (uint32_t)(data->count * width);
     return true;
 }
 
-static void describe(const kprof_pm_data *data, size_t samples, uint64_t interval_ns, char out[NOTE_BYTES])
+static void describe(const kprof_pm_data *data, uint64_t interval_ns, char out[NOTE_BYTES])
 {
     out[0] = '\0';
     if (data->is_cut)
         snprintf(out, NOTE_BYTES,
                  "the launch has more samples than the buffers hold, and these are the first ones: give a larger "
                  "--pm-sampling-buffer-size or --pm-sampling-interval");
-    else if (samples < LEAST_SAMPLES)
-        snprintf(out, NOTE_BYTES, "the launch is too short: %zu samples of %llu ns fell into it", samples,
+    else if (data->count < LEAST_SAMPLES)
+        snprintf(out, NOTE_BYTES, "the launch is too short: %zu samples of %llu ns fell into it", data->count,
                  (unsigned long long)interval_ns);
 }
 
@@ -152,17 +133,16 @@ static void keep(kprof_timelines *timelines, const kprof_batch_state *state, kpr
                  const kprof_pm_data *data)
 {
     const kprof_chip_timeline *pass = &state->metrics->timelines[timelines->pass];
-    const span own = find_launch(data, pass->metrics.count);
     char text[NOTE_BYTES];
-    describe(data, own.end - own.first, launch->interval_ns, text);
-    if (own.end == own.first || timelines->bytes > MOST_BYTES) {
+    describe(data, launch->interval_ns, text);
+    if (data->count == 0 || timelines->bytes > MOST_BYTES) {
         lack(timelines, launch,
-             *text && own.end == own.first ? text
-                                           : "the launches before it in its batch have as many samples as kprof keeps");
+             *text && data->count == 0 ? text
+                                       : "the launches before it in its batch have as many samples as kprof keeps");
         return;
     }
     kprof_kept_timeline *added = make_record(timelines, launch, *text ? text : NULL);
-    if (!added || !copy_rows(data, own, pass->metrics.count, added)) {
+    if (!added || !copy_rows(data, pass->metrics.count, added)) {
         free_record(added);
         lack(timelines, launch, "no memory for samples over time");
         return;
@@ -294,7 +274,7 @@ static kprof_status run_sampled(kprof_timelines *timelines, kprof_batch_state *s
     if (status != KPROF_OK)
         return status;
     if (sampled == KPROF_OK)
-        sampled = device->pm_sampling_read(sampling, &data);
+        sampled = device->pm_sampling_read_launch(sampling, &data);
     if (sampled == KPROF_OK)
         keep(timelines, state, launch, &data);
     else
