@@ -513,35 +513,15 @@ static void set_any(node *n, const CUgraphNodeParams *p)
     }                                                                                                                  \
     static void on_##call(const call##_params *p)
 
-ON(cuGraphInstantiate)
-{
-    add(*p->phGraphExec, p->hGraph);
-}
-
-ON(cuGraphInstantiate_v2)
-{
-    add(*p->phGraphExec, p->hGraph);
-}
-
-ON(cuGraphInstantiateWithFlags)
-{
-    add(*p->phGraphExec, p->hGraph);
-}
-
-ON(cuGraphInstantiateWithParams)
-{
-    add(*p->phGraphExec, p->hGraph);
-}
-
-ON(cuGraphExecUpdate)
-{
-    update(p->hGraphExec, p->hGraph);
-}
-
-ON(cuGraphExecUpdate_v2)
-{
-    update(p->hGraphExec, p->hGraph);
-}
+/* These differ in their parameters alone. */
+/* clang-format off */
+ON(cuGraphInstantiate) { add(*p->phGraphExec, p->hGraph); }
+ON(cuGraphInstantiate_v2) { add(*p->phGraphExec, p->hGraph); }
+ON(cuGraphInstantiateWithFlags) { add(*p->phGraphExec, p->hGraph); }
+ON(cuGraphInstantiateWithParams) { add(*p->phGraphExec, p->hGraph); }
+ON(cuGraphExecUpdate) { update(p->hGraphExec, p->hGraph); }
+ON(cuGraphExecUpdate_v2) { update(p->hGraphExec, p->hGraph); }
+/* clang-format on */
 
 ON(cuGraphExecDestroy)
 {

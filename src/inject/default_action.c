@@ -205,25 +205,15 @@ EXPORTED __sighandler_t signal(int number, __sighandler_t handler)
     return set_handler(&next.signal, number, handler);
 }
 
-EXPORTED __sighandler_t ssignal(int number, __sighandler_t handler)
-{
-    return set_handler(&next.signal, number, handler);
-}
-
-EXPORTED __sighandler_t bsd_signal(int number, __sighandler_t handler)
-{
-    return set_handler(&next.signal, number, handler);
-}
+EXPORTED __sighandler_t ssignal(int number, __sighandler_t handler) __attribute__((alias("signal")));
+EXPORTED __sighandler_t bsd_signal(int number, __sighandler_t handler) __attribute__((alias("signal"), leaf, nothrow));
 
 EXPORTED __sighandler_t sysv_signal(int number, __sighandler_t handler)
 {
     return set_handler(&next.sysv_signal, number, handler);
 }
 
-EXPORTED __sighandler_t __sysv_signal(int number, __sighandler_t handler)
-{
-    return set_handler(&next.sysv_signal, number, handler);
-}
+EXPORTED __sighandler_t __sysv_signal(int number, __sighandler_t handler) __attribute__((alias("sysv_signal")));
 
 /* Changes the mask, too, which the change must not undo: the signal is let through, or held, as this function says. */
 EXPORTED __sighandler_t sigset(int number, __sighandler_t handler)

@@ -15,9 +15,10 @@ typedef struct explainer {
     kprof_host *host; /* NULL: chips are not known here */
     kprof_explanation *out;
     const kprof_section_definition *section; /* what is explained instead of a metric, or NULL */
-    const char *label;                       /* what pages call a value, whose metric is looked for; or NULL */
-    bool is_base;                            /* its name has no suffix, so any of its full names is meant */
-    bool is_complete;                        /* nothing has failed for want of memory */
+    const kprof_section_definition *looked_at;
+    const char *label; /* what pages call a value, whose metric is looked for; or NULL */
+    bool is_base;      /* its name has no suffix, so any of its full names is meant */
+    bool is_complete;  /* nothing has failed for want of memory */
 } explainer;
 
 static bool copy_text(char **out, const char *text)
@@ -150,13 +151,12 @@ static void free_place(kprof_explained_place *place)
     free(place->help);
 }
 
-static void add_place(explainer *by, const kprof_section *section, const kprof_item *item, const char *column)
+static void add_place(explainer *by, const kprof_item *item, const char *column)
 {
     kprof_explanation *out = by->out;
     kprof_strbuf label = KPROF_STRBUF_INIT;
     kprof_strbuf_printf(&label, "%s%s%s", item->label ? item->label : "", column ? ", " : "", column ? column : "");
-    const size_t index = kprof_catalog_find_section(by->catalog, section->id);
-    kprof_explained_place place = {.section = by->catalog->sections[index].id, .label = kprof_strbuf_take(&label)};
+    kprof_explained_place place = {.section = by->looked_at->id, .label = kprof_strbuf_take(&label)};
     const bool is_whole = copy_text(&place.value, item->name) && copy_text(&place.help, item->help) && place.label;
     by->is_complete = by->is_complete && is_whole && KPROF_APPEND(out->places, out->place_count) &&
                       kprof_strlist_add_unique(&out->sections, place.section);
@@ -166,19 +166,20 @@ static void add_place(explainer *by, const kprof_section *section, const kprof_i
         free_place(&place);
 }
 
-static void look_at(explainer *by, const kprof_section *section, const kprof_item *item, const char *column)
+static bool look_at(void *user, kprof_item *item, const char *column)
 {
+    explainer *by = user;
     kprof_strlist names = KPROF_STRLIST_INIT;
     if (!item->name)
-        return;
+        return true;
     if (by->label) {
         if (!by->out->metric && item->label && is_called(item->label, by->label))
             by->is_complete = copy_text(&by->out->metric, item->name);
-        return;
+        return true;
     }
     if (by->section) {
-        add_place(by, section, item, column);
-        return;
+        add_place(by, item, column);
+        return true;
     }
     bool is_shown = is_meant(by, item->name);
     if (is_shown && item->expression && !by->out->kind) { /* a derived value tells its own formula */
@@ -193,34 +194,9 @@ static void look_at(explainer *by, const kprof_section *section, const kprof_ite
     for (size_t i = 0; i < names.count && !is_shown; i++)
         is_shown = is_meant(by, names.items[i]);
     if (is_shown)
-        add_place(by, section, item, column);
+        add_place(by, item, column);
     kprof_strlist_free(&names);
-}
-
-static void look_through_rooflines(explainer *by, const kprof_section *section)
-{
-    for (size_t i = 0; i < section->roofline_count; i++) {
-        const kprof_roofline *line = &section->rooflines[i];
-        look_at(by, section, &line->work, "work");
-        look_at(by, section, &line->peak, "peak");
-        for (size_t k = 0; k < line->roof_count; k++) {
-            look_at(by, section, &line->roofs[k].traffic, "traffic");
-            look_at(by, section, &line->roofs[k].peak, "peak");
-        }
-    }
-}
-
-static void look_through(explainer *by, const kprof_section *section)
-{
-    for (size_t i = 0; i < section->item_count; i++)
-        look_at(by, section, &section->items[i], NULL);
-    for (size_t i = 0; i < section->table_count; i++) {
-        const kprof_table *table = &section->tables[i];
-        for (size_t k = 0; k < table->row_count * table->column_count; k++)
-            look_at(by, section, &table->rows[k / table->column_count].cells[k % table->column_count],
-                    table->column_labels[k % table->column_count]);
-    }
-    look_through_rooflines(by, section);
+    return true;
 }
 
 static kprof_status check_sections(const explainer *by)
@@ -250,7 +226,8 @@ static kprof_status find_places(explainer *by)
         kprof_strlist_free(&collect);
         if (status != KPROF_OK)
             return status;
-        look_through(by, &section);
+        by->looked_at = &by->catalog->sections[i];
+        kprof_section_visit(&section, look_at, by);
         kprof_section_free(&section);
     }
     return by->is_complete ? status : KPROF_NO_MEMORY;

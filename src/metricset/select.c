@@ -158,23 +158,16 @@ static kprof_status select_regex(kprof_host *host, const char *word, kprof_strli
     return status;
 }
 
-static bool add_launch_item(const kprof_item *item, kprof_strlist *out)
+static bool add_launch_item(void *out, kprof_item *item, const char *column)
 {
+    (void)column;
     bool is_launch = item->name && kprof_launch_metric_find(item->name);
     return !is_launch || kprof_strlist_add_unique(out, item->name);
 }
 
 bool kprof_section_launch_metrics(const kprof_section *section, kprof_strlist *out)
 {
-    bool added = true;
-    for (size_t i = 0; i < section->item_count && added; i++)
-        added = add_launch_item(&section->items[i], out);
-    for (size_t i = 0; i < section->table_count && added; i++) {
-        const kprof_table *table = &section->tables[i];
-        for (size_t k = 0; k < table->row_count * table->column_count && added; k++)
-            added = add_launch_item(&table->rows[k / table->column_count].cells[k % table->column_count], out);
-    }
-    return added;
+    return kprof_section_visit(section, add_launch_item, out);
 }
 
 kprof_status kprof_section_instructions(const kprof_section_definition *definition, kprof_host *host,

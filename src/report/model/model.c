@@ -184,8 +184,10 @@ static bool clean(char **text)
     return true;
 }
 
-static bool clean_item(kprof_item *item)
+static bool clean_item(void *user, kprof_item *item, const char *column)
 {
+    (void)user;
+    (void)column;
     return clean(&item->name) && clean(&item->label) && clean(&item->unit) && clean(&item->help);
 }
 
@@ -194,35 +196,27 @@ static bool clean_table(kprof_table *table)
     bool done = clean(&table->id) && clean(&table->title);
     for (size_t i = 0; i < table->column_count; i++)
         done = done && clean(&table->column_labels[i]);
-    for (size_t i = 0; i < table->row_count; i++) {
+    for (size_t i = 0; i < table->row_count; i++)
         done = done && clean(&table->rows[i].label);
-        for (size_t k = 0; k < table->column_count; k++)
-            done = done && clean_item(&table->rows[i].cells[k]);
-    }
     return done;
 }
 
 static bool clean_roofline(kprof_roofline *roofline)
 {
     bool done = clean(&roofline->id) && clean(&roofline->label);
-    done = done && clean_item(&roofline->work) && clean_item(&roofline->peak);
-    for (size_t i = 0; i < roofline->roof_count; i++) {
-        kprof_roof *roof = &roofline->roofs[i];
-        done = done && clean(&roof->label) && clean_item(&roof->traffic) && clean_item(&roof->peak);
-    }
+    for (size_t i = 0; i < roofline->roof_count; i++)
+        done = done && clean(&roofline->roofs[i].label);
     return done;
 }
 
 static bool clean_section(kprof_section *section)
 {
     bool done = clean(&section->id) && clean(&section->name) && clean(&section->help);
-    for (size_t i = 0; i < section->item_count; i++)
-        done = done && clean_item(&section->items[i]);
     for (size_t i = 0; i < section->table_count; i++)
         done = done && clean_table(&section->tables[i]);
     for (size_t i = 0; i < section->roofline_count; i++)
         done = done && clean_roofline(&section->rooflines[i]);
-    return done;
+    return done && kprof_section_visit(section, clean_item, NULL);
 }
 
 /* The chip that a column names, added when it is new. */
@@ -263,29 +257,11 @@ static size_t count_values(const kprof_section *section)
     return count;
 }
 
-static size_t formula_bytes(const kprof_item *item)
+static bool count_formula(void *bytes, kprof_item *item, const char *column)
 {
-    return item->expression ? strlen(item->expression) : 0;
-}
-
-/* Length of all expressions of a section. */
-static size_t count_formulas(const kprof_section *section)
-{
-    size_t bytes = 0;
-    for (size_t i = 0; i < section->item_count; i++)
-        bytes += formula_bytes(&section->items[i]);
-    for (size_t i = 0; i < section->table_count; i++) {
-        const kprof_table *table = &section->tables[i];
-        for (size_t k = 0; k < table->row_count * table->column_count; k++)
-            bytes += formula_bytes(&table->rows[k / table->column_count].cells[k % table->column_count]);
-    }
-    for (size_t i = 0; i < section->roofline_count; i++) {
-        const kprof_roofline *line = &section->rooflines[i];
-        bytes += formula_bytes(&line->work) + formula_bytes(&line->peak);
-        for (size_t k = 0; k < line->roof_count; k++)
-            bytes += formula_bytes(&line->roofs[k].traffic) + formula_bytes(&line->roofs[k].peak);
-    }
-    return bytes;
+    (void)column;
+    *(size_t *)bytes += item->expression ? strlen(item->expression) : 0;
+    return true;
 }
 
 /* Add the section of a chip, which the chip owns then. */
@@ -303,7 +279,7 @@ static kprof_status keep_section(loader *load, kprof_model_chip *chip, kprof_sec
     load->values += count;
     if (load->values > KPROF_VALUES_MAX)
         return kprof_store_too_much(load->report, KPROF_VALUES_MAX, "values in its sections");
-    load->formulas += count_formulas(place);
+    kprof_section_visit(place, count_formula, &load->formulas);
     if (load->formulas > KPROF_FORMULA_BYTES)
         return kprof_store_too_much(load->report, KPROF_FORMULA_BYTES, "characters of expressions in its sections");
     return load->report->keeps_text || clean_section(place) ? KPROF_OK : kprof_store_no_memory(load->report);

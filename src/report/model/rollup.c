@@ -185,13 +185,22 @@ static formula *add_formula(const kprof_model *model, chip_formulas *to, const c
     return added;
 }
 
-static void add_item(const kprof_model *model, chip_formulas *to, const kprof_item *item, bool *failed)
+typedef struct adder {
+    const kprof_model *model;
+    chip_formulas *to;
+} adder;
+
+static bool add_item(void *user, kprof_item *item, const char *column)
 {
-    formula *added = item->name && item->expression ? add_formula(model, to, item->name, failed) : NULL;
-    if (!added)
-        return;
-    added->expression = item->compiled;
-    *failed = !add_operands(model, item->compiled, added);
+    const adder *how = user;
+    bool failed = false;
+    formula *added = item->name && item->expression ? add_formula(how->model, how->to, item->name, &failed) : NULL;
+    (void)column;
+    if (added) {
+        added->expression = item->compiled;
+        failed = !add_operands(how->model, item->compiled, added);
+    }
+    return !failed;
 }
 
 static void add_point(const kprof_model *model, chip_formulas *to, const formula *point, bool *failed)
@@ -211,32 +220,19 @@ static void add_point(const kprof_model *model, chip_formulas *to, const formula
         *failed = !add_operands(model, sources[i], added);
 }
 
-static void add_roofline(const kprof_model *model, chip_formulas *to, const kprof_roofline *line, bool *failed)
+static void add_points(const kprof_model *model, chip_formulas *to, const kprof_roofline *line, bool *failed)
 {
-    add_item(model, to, &line->work, failed);
-    add_item(model, to, &line->peak, failed);
-    for (size_t i = 0; i < line->roof_count; i++) {
-        const kprof_roof *roof = &line->roofs[i];
-        add_item(model, to, &roof->traffic, failed);
-        add_item(model, to, &roof->peak, failed);
+    for (size_t i = 0; i < line->roof_count; i++)
         for (int is_pct = 0; is_pct < 2; is_pct++)
-            add_point(model, to, &(formula){.roofline = line, .roof = roof, .is_pct = is_pct}, failed);
-    }
+            add_point(model, to, &(formula){.roofline = line, .roof = &line->roofs[i], .is_pct = is_pct}, failed);
 }
 
 /* False when out of memory. */
 static bool add_section(const kprof_model *model, chip_formulas *to, const kprof_section *section)
 {
-    bool failed = false;
-    for (size_t i = 0; i < section->item_count; i++)
-        add_item(model, to, &section->items[i], &failed);
-    for (size_t i = 0; i < section->table_count; i++) {
-        const kprof_table *table = &section->tables[i];
-        for (size_t k = 0; k < table->row_count * table->column_count; k++)
-            add_item(model, to, &table->rows[k / table->column_count].cells[k % table->column_count], &failed);
-    }
+    bool failed = !kprof_section_visit(section, add_item, &(adder){model, to});
     for (size_t i = 0; i < section->roofline_count; i++)
-        add_roofline(model, to, &section->rooflines[i], &failed);
+        add_points(model, to, &section->rooflines[i], &failed);
     return !failed;
 }
 
