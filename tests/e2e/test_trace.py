@@ -256,15 +256,18 @@ class Sampled(Tracing):
 
     def test_steps(self):
         self.assert_run(self.sample(*self.STEPS), 0)
-        rows = [row for row in self.table("pm_sampling_steps") if row["Metric"] == "SMs Busy"]
+        rows = self.table("pm_sampling_steps")
+        self.assertEqual(list(rows[0])[4:], [f"{name} ({'GB/s' if name.startswith('PCIe') else '%'})"
+                                             for name in self.NAMES])
         ranges = dict(self.query("run.kprof", "SELECT ':' || text, start_ns || ' ' || end_ns FROM trace_range JOIN "
                                  "trace_name n ON n.id=name_id"))
         self.assertEqual({row["Range"] for row in rows}, {":busy", ":half"})
+        self.assertEqual(len(self.table("pm_sampling_step_spread")), 2 * len(self.NAMES))
         for row in rows:
             start, end = map(int, ranges[row["Range"]].split())
             parts = [(min(b, end) - max(a, start), value) for a, b, value in self.busy() if a < end and b > start]
             self.assertEqual(sum(ns for ns, _ in parts), end - start)
-            self.assertAlmostEqual(row["Mean"], sum(ns * value for ns, value in parts) / (end - start), 2)
+            self.assertAlmostEqual(row["SMs Busy (%)"], sum(ns * value for ns, value in parts) / (end - start), 2)
             self.assertEqual(row["Instances"], 1)
         run = self.kprof("trace", "--injection-path", INJECTION, "--pm-sampling", APP, *self.STEPS)
         self.assertIn("GPU Utilization over Time", run.err)

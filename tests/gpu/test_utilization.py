@@ -17,7 +17,7 @@ def made_run(late_ns=0, height=100, lost=()):
             begin = START + i * MS
             value = utilization.overlap(kernels, begin - late_ns, begin - late_ns + MS) / MS * height
             rows.append({"Start (ns)": begin, "Duration (ns)": MS, "Metric": utilization.BUSY, "Value": value})
-    steps = [{"Range": name, "Metric": utilization.BUSY, "Mean": mean} for name, mean in ((":on", 99), (":off", 1))]
+    steps = [{"Range": name, "SMs Busy (%)": mean} for name, mean in ((":on", 99), (":off", 1))]
     run = types.SimpleNamespace(kernels=kernels, known={"kernels": 20.0}, first_call=START,
                                 tables={"pm_sampling_trace": rows, "pm_sampling_steps": steps,
                                         "pm_sampling_sum": [{"Gaps": 1 if lost else 0}]})

@@ -97,9 +97,9 @@ def checks_pulses(run):
     yield "SMs busy, mean of that time (%)", mean(samples, first, end), 0.95 * share, 1.05 * share
     yield "samples that say busy for idle, or idle for busy (%)", away(samples, kernels), 0, 1
     yield "clock of samples, later than that of kernels (us)", offset_us(samples, kernels), -500, 500
-    steps = {(row["Range"], row["Metric"]): row["Mean"] for row in run.tables["pm_sampling_steps"]}
-    yield "SMs busy in ranges \"on\" (%)", steps.get((":on", BUSY), -1), 95, 100.5
-    yield "SMs busy in ranges \"off\" (%)", steps.get((":off", BUSY), INF), 0, 5
+    steps = {row["Range"]: row[f"{BUSY} (%)"] for row in run.tables["pm_sampling_steps"]}
+    yield "SMs busy in ranges \"on\" (%)", steps.get(":on", -1), 95, 100.5
+    yield "SMs busy in ranges \"off\" (%)", steps.get(":off", INF), 0, 5
 
 
 def checks_copies(run):

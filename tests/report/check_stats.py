@@ -203,7 +203,12 @@ def sampled():
                               "Gaps", "Over Time"], [
         [4242, 0, label, "%", round(mean_of(points, start, start + 3000000), 3), 0, 90 * of_busy, 28, 100000, 1,
          line(points, start, start + 3000000)] for (_, label, points), of_busy in zip(samples(), (1, 0.5))]
-    yield "pm_sampling_steps", ["Range", "Instances", "Device", "Metric", "Unit", "Mean", "Min", "Max", "StdDev"], [
+    yield "pm_sampling_steps", ["Range", "Instances", "Med (ns)", "Device", "SMs Busy (%)", "DRAM Read (%)"], [
+        [name, len(ranges), statistics.median(b - a for a, b in ranges), 0,
+         *(of_means([round(mean_of(points, a, b), 3) for a, b in ranges])[0] for *_, points in samples())]
+        for name, ranges in ((":step", steps), ("net:forward", forward))]
+    yield "pm_sampling_step_spread", ["Range", "Instances", "Device", "Metric", "Unit", "Mean", "Min", "Max",
+                                      "StdDev"], [
         [name, len(ranges), 0, label, "%", *of_means([round(mean_of(points, a, b), 3) for a, b in ranges])]
         for name, ranges in ((":step", steps), ("net:forward", forward)) for _, label, points in samples()]
     yield "pm_sampling_trace", ["Start (ns)", "Duration (ns)", "PID", "Device", "Name", "Metric", "Value", "Unit"], [

@@ -4,6 +4,10 @@
 #include "report/model/trace_functions.h"
 #include "report/store/store.h"
 
+#include <string.h>
+
+#define MOST_LABEL 60 /* of a column */
+
 /* name_id, name, label, unit, and the factor from millionths to that unit: what the sections of the plans say, the
  * first that has the metric. */
 static const char metrics[] =
@@ -26,6 +30,21 @@ static const char samples[] =
     "start_ns, end_ns ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) AS before FROM trace_sample WHERE "
     "end_ns>start_ns) JOIN temp.sampled_metric USING(name_id) WHERE start_ns>=coalesce(before, start_ns)";
 
+/* Of each NVTX range that is as long as a sample, and each metric of its process: the instance, its length, and the
+ * mean of the samples in it. */
+static const char steps[] =
+    "CREATE TEMP VIEW sampled_step AS WITH step AS (SELECT r.id, process_id, r.start_ns AS a, r.end_ns AS b, "
+    "coalesce(g.text, '') || ':' || n.text AS range FROM main.trace_range r JOIN main.trace_name n ON n.id=name_id "
+    "LEFT "
+    "JOIN main.trace_name g ON g.id=domain_id WHERE r.end_ns-r.start_ns>=(SELECT min(end_ns-start_ns) FROM "
+    "temp.trace_sampled)), series AS (SELECT DISTINCT process_id, device, name_id FROM temp.trace_sampled) SELECT "
+    "range, "
+    "step.id, b-a AS ns, k.device, k.name_id, " KPROF_MEAN_OF_SAMPLES("1.0*(min(b, end_ns)-max(a, start_ns))") //
+    " AS mean FROM step CROSS JOIN series k USING(process_id) CROSS JOIN temp.trace_sampled s ON "
+    "s.process_id=k.process_id AND s.device=k.device AND s.name_id=k.name_id AND start_ns>=coalesce((SELECT "
+    "max(start_ns) FROM temp.trace_sampled t WHERE t.process_id=k.process_id AND t.device=k.device AND "
+    "t.name_id=k.name_id AND t.start_ns<=a), a) AND start_ns<b AND end_ns>a GROUP BY step.id, k.device, k.name_id";
+
 /* An older report has no table of samples. */
 static const char no_samples[] =
     "CREATE TEMP TABLE sampled_metric(name_id, name, label, unit, factor);"
@@ -33,10 +52,10 @@ static const char no_samples[] =
 
 static kprof_status make_tables(kprof_report *report)
 {
-    if (report->version < 10)
-        return kprof_store_exec(report, no_samples);
-    const kprof_status status = kprof_store_exec(report, metrics);
-    return status == KPROF_OK ? kprof_store_exec(report, samples) : status;
+    kprof_status status = kprof_store_exec(report, report->version < 10 ? no_samples : metrics);
+    if (status == KPROF_OK && report->version >= 10)
+        status = kprof_store_exec(report, samples);
+    return status == KPROF_OK ? kprof_store_exec(report, steps) : status;
 }
 
 /* The report is open for reading alone; temporary tables are in a file of their own. */
@@ -54,6 +73,32 @@ kprof_status kprof_trace_find_samples(kprof_report *report)
         status = make_tables(report);
     const kprof_status closed = kprof_store_exec(report, "PRAGMA query_only=ON");
     return status == KPROF_OK ? closed : status;
+}
+
+/* A column's name, of what no terminal and no SQL takes for something else. */
+static void put_column(const char *label, const char *unit, kprof_strbuf *out)
+{
+    static const char allowed[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789 _./-%";
+    const size_t length = strspn(label, allowed), unit_length = strspn(unit, allowed);
+    kprof_strbuf_printf(out, " AS \"%.*s", (int)(length < MOST_LABEL ? length : MOST_LABEL), label);
+    if (unit_length > 0)
+        kprof_strbuf_printf(out, " (%.*s)", (int)(unit_length < MOST_LABEL ? unit_length : MOST_LABEL), unit);
+    kprof_strbuf_puts(out, "\"");
+}
+
+static kprof_status list_metric(void *user, sqlite3_stmt *row)
+{
+    const char *label = (const char *)sqlite3_column_text(row, 1), *unit = (const char *)sqlite3_column_text(row, 2);
+    kprof_strbuf_printf(user, ", round(avg(CASE WHEN name_id=%lld THEN mean END), 3)",
+                        (long long)sqlite3_column_int64(row, 0));
+    put_column(label ? label : "", unit ? unit : "", user);
+    return KPROF_OK;
+}
+
+kprof_status kprof_trace_list_samples(kprof_report *report, kprof_strbuf *out)
+{
+    return kprof_store_query(report, "SELECT name_id, label, unit FROM temp.sampled_metric ORDER BY name_id LIMIT 20",
+                             list_metric, out);
 }
 
 kprof_status kprof_trace_has_samples(kprof_report *report, bool *out)

@@ -69,10 +69,6 @@
 /* As a shell's word. */
 #define QUOTED(text) "'''' || replace(" text ", '''', '''\\''''') || ''''"
 
-/* The mean of samples, each of which counts for so many ns. */
-#define MEAN_OF_SAMPLES(ns)                                                                                            \
-    "round(total(value*(" ns "))/nullif(total(CASE WHEN value IS NOT NULL THEN " ns " END), 0), 3)"
-
 #define NOT_TRACED(what) "kprof does not trace " what
 
 const kprof_trace_stats kprof_trace_stats_tables[] = {
@@ -273,7 +269,7 @@ const kprof_trace_stats kprof_trace_stats_tables[] = {
                "4, kn.id ORDER BY 7 DESC, 1, kn.@name",
      NULL, KPROF_NEEDS_PROJECTION},
     {"pm_sampling_sum", "GPU Utilization over Time",
-     "SELECT pid AS \"PID\", device AS \"Device\", label AS \"Metric\", unit AS \"Unit\", " MEAN_OF_SAMPLES(
+     "SELECT pid AS \"PID\", device AS \"Device\", label AS \"Metric\", unit AS \"Unit\", " KPROF_MEAN_OF_SAMPLES(
          "1.0*(end_ns-start_ns)") " AS \"Mean\", round(min(value), 3) AS \"Min\", round(max(value), 3) AS \"Max\", "
                                   "count(*) AS \"Samples\", max(end_ns-start_ns) AS \"Interval Max (ns)\", "
                                   "coalesce(sum(start_ns>before), 0) AS \"Gaps\", kprof_line(start_ns, end_ns, value, "
@@ -289,33 +285,18 @@ const kprof_trace_stats kprof_trace_stats_tables[] = {
                                   "process p ON p.id=process_id GROUP BY process_id, device, name_id",
      NULL, KPROF_NEEDS_SAMPLES},
     {"pm_sampling_steps", "GPU Utilization of Steps (NVTX)",
-     "WITH step AS (SELECT r.id, process_id, r.start_ns AS a, r.end_ns AS b, coalesce(g.text, '') || ':' || n.text AS "
-     "range FROM trace_range r JOIN trace_name n ON n.id=name_id LEFT JOIN trace_name g ON g.id=domain_id WHERE "
-     "r.end_ns-r.start_ns>=(SELECT min(end_ns-start_ns) FROM temp.trace_sampled)), series AS (SELECT DISTINCT "
-     "process_id, "
-     "device, name_id FROM temp.trace_sampled), part AS (SELECT range, step.id, b-a AS ns, k.device, "
-     "k.name_id, " MEAN_OF_SAMPLES(
-         "1.0*(min(b, end_ns)-max(a, start_ns))") " AS mean FROM step CROSS JOIN series k USING(process_id) CROSS JOIN "
-                                                  "temp.trace_sampled s ON s.process_id=k.process_id AND "
-                                                  "s.device=k.device "
-                                                  "AND s.name_id=k.name_id AND start_ns>=coalesce((SELECT "
-                                                  "max(start_ns) "
-                                                  "FROM "
-                                                  "temp.trace_sampled t WHERE t.process_id=k.process_id AND "
-                                                  "t.device=k.device AND t.name_id=k.name_id AND t.start_ns<=a), a) "
-                                                  "AND "
-                                                  "start_ns<b AND end_ns>a GROUP BY step.id, k.device, k.name_id) "
-                                                  "SELECT "
-                                                  "range AS \"Range\", count(*) AS \"Instances\", device AS "
-                                                  "\"Device\", "
-                                                  "label AS \"Metric\", unit AS \"Unit\", round(avg(mean), 3) AS "
-                                                  "\"Mean\", round(min(mean), 3) AS \"Min\", round(max(mean), 3) AS "
-                                                  "\"Max\", round(kprof_deviation(mean), 3) AS \"StdDev\" FROM part "
-                                                  "JOIN temp.sampled_metric USING(name_id) GROUP BY range, device, "
-                                                  "name_id "
-                                                  "ORDER BY sum(total(ns)) OVER (PARTITION BY range) DESC, range, "
-                                                  "device, "
-                                                  "name_id",
+     "SELECT range AS \"Range\", count(DISTINCT id) AS \"Instances\", kprof_median(ns) AS \"Med (ns)\", device AS "
+     "\"Device\"@sampled FROM temp.sampled_step GROUP BY range, device ORDER BY sum(total(ns)) OVER (PARTITION BY "
+     "range) "
+     "DESC, range, device",
+     NULL, KPROF_NEEDS_SAMPLES},
+    {"pm_sampling_step_spread", "Spread of GPU Utilization over Steps (NVTX)",
+     "SELECT range AS \"Range\", count(*) AS \"Instances\", device AS \"Device\", label AS \"Metric\", unit AS "
+     "\"Unit\", "
+     "round(avg(mean), 3) AS \"Mean\", round(min(mean), 3) AS \"Min\", round(max(mean), 3) AS \"Max\", "
+     "round(kprof_deviation(mean), 3) AS \"StdDev\" FROM temp.sampled_step JOIN temp.sampled_metric USING(name_id) "
+     "GROUP "
+     "BY range, device, name_id ORDER BY sum(total(ns)) OVER (PARTITION BY range) DESC, range, device, name_id",
      NULL, KPROF_NEEDS_SAMPLES},
     {"pm_sampling_trace", "GPU Utilization Trace",
      "SELECT start_ns AS \"Start (ns)\", end_ns-start_ns AS \"Duration (ns)\", pid AS \"PID\", device AS \"Device\", "
@@ -357,17 +338,23 @@ const kprof_trace_stats *kprof_trace_stats_find(const char *name, const char **b
     return NULL;
 }
 
-/* Append SQL, with the column of the kernels' names for "@kernel", and for "@name" without its table. */
-static void expand(const char *sql, const char *kernel_base, kprof_strbuf *out)
+/* Append SQL, with the column of the kernels' names for "@kernel", and for "@name" without its table; and for
+ * "@sampled" a column for each metric that is sampled. */
+static kprof_status expand(kprof_report *report, const char *sql, const char *kernel_base, kprof_strbuf *out)
 {
     const char *column = strcmp(kernel_base, "mangled") == 0 ? "text" : kernel_base, *at;
+    kprof_status status = KPROF_OK;
     while ((at = strchr(sql, '@'))) {
-        const bool has_table = strncmp(at, "@kernel", 7) == 0;
+        const bool has_table = strncmp(at, "@kernel", 7) == 0, is_sampled = strncmp(at, "@sampled", 8) == 0;
         kprof_strbuf_append(out, sql, (size_t)(at - sql));
-        kprof_strbuf_printf(out, "%s%s", has_table ? "n." : "", column);
-        sql = at + (has_table ? 7 : 5);
+        if (is_sampled)
+            status = kprof_trace_list_samples(report, out);
+        else
+            kprof_strbuf_printf(out, "%s%s", has_table ? "n." : "", column);
+        sql = at + (is_sampled ? 8 : has_table ? 7 : 5);
     }
     kprof_strbuf_puts(out, sql);
+    return status;
 }
 
 kprof_status kprof_trace_is_there(kprof_report *report, bool *out)
@@ -441,7 +428,7 @@ kprof_status kprof_trace_stats_read(kprof_report *report, const kprof_trace_stat
     else if (status == KPROF_OK && stats->need == KPROF_NEEDS_COUNTERS)
         status = kprof_trace_find_shapes(report);
     if (status == KPROF_OK)
-        expand(stats->sql, kernel_base, &sql);
+        status = expand(report, stats->sql, kernel_base, &sql);
     if (status == KPROF_OK && sql.failed)
         status = kprof_store_no_memory(report);
     if (status == KPROF_OK && sqlite3_prepare_v2(report->db, sql.data, -1, &statement, NULL) != SQLITE_OK)
