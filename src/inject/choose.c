@@ -179,6 +179,13 @@ static bool is_closed(const kprof_filter *filter)
     return kprof_filter_is_stopped(filter) || kprof_filter_is_between_steps(filter) || kprof_filter_exhausted(filter);
 }
 
+static void add_shape(const kprof_call *call, kprof_filter_launch *place)
+{
+    kprof_launch_record record = {.device = place->device, .kernel = place->kernel};
+    kprof_engine.device->target_shape(call, &record);
+    *place = kprof_kernel_place(&record);
+}
+
 bool kprof_choose_launch(const kprof_call *call, const kprof_counted *launch, const kprof_device *device)
 {
     kprof_filter *filter = kprof_engine.process.filter;
@@ -191,10 +198,9 @@ bool kprof_choose_launch(const kprof_call *call, const kprof_counted *launch, co
         return false;
     bool matches = is_wanted(launch->kernel) && kprof_filter_match_invocation(filter, number) &&
                    kprof_filter_match_calls(filter) && kprof_nvtx_match(filter);
-    kprof_launch_record record = {.device = device->record.device, .kernel = launch->kernel->record.kernel};
+    kprof_filter_launch place = {.device = device->record.device, .kernel = launch->kernel->record.kernel};
     if (matches && kprof_filter_needs_shape(filter))
-        kprof_engine.device->target_shape(call, &record);
-    const kprof_filter_launch place = kprof_kernel_place(&record);
+        add_shape(call, &place);
     return kprof_filter_take_launch(filter, matches, &place);
 }
 
