@@ -71,6 +71,8 @@
     X(snapshot_cover)                                                                                                  \
     X(snapshot_keep_freed)                                                                                             \
     X(snapshot_leave_host)                                                                                             \
+    X(snapshot_watch)                                                                                                  \
+    X(snapshot_has_changed)                                                                                            \
     X(snapshot_follow)                                                                                                 \
     X(snapshot_has_followed)                                                                                           \
     X(snapshot_record_end)                                                                                             \

@@ -62,7 +62,10 @@ struct kprof_snapshot {
     CUstream stream;
     CUevent event, followed;
     kprof_backing backing;
-    block_table start, end, compared;   /* compared: by kprof_snapshot_compare */
+    block_table start, end, compared; /* compared: by kprof_snapshot_compare */
+    block_table seen, differing;      /* by _watch: those of `start`, with what differs marked, which is kept apart: */
+    uint64_t *places;                 /* [start.count]: where, by block; 0: nowhere */
+    size_t place_count;
     size_t kept_bytes, most_kept_bytes; /* of what transfers move, in this batch; most: 0 until known */
     kprof_freed freed;                  /* in this batch */
     kprof_span *spans; /* [span_count]: what `start` has, by address, none overlapping or touching another */
@@ -71,10 +74,11 @@ struct kprof_snapshot {
     size_t without_count, first_host_block;
     unsigned allocations_version, variables_version;
     bool taken, ended;
-    bool covered;   /* _cover has looked for more since _take */
-    bool follows;   /* the device's list of `start` tells what a launch has changed, or will */
-    bool with_host; /* it has memory of the host, too */
-    bool stuck;     /* work in the stream did not end in time */
+    bool covered;                /* _cover has looked for more since _take */
+    bool follows;                /* the device's list of `start` tells what a launch has changed, or will */
+    bool with_host;              /* it has memory of the host, too */
+    bool watches, seen_is_start; /* seen_is_start: nothing differed */
+    bool stuck;                  /* work in the stream did not end in time */
 };
 
 static kprof_status fail(const char *operation, CUresult result)
@@ -254,6 +258,17 @@ static CUresult launch(kprof_snapshot *s, CUfunction kernel, size_t blocks, void
     return s->driver->cuLaunchKernel_(kernel, grid_for(s, blocks), 1, 1, THREADS, 1, 1, 0, s->stream, arguments, NULL);
 }
 
+/* In a stream of the application's. */
+static CUresult launch_behind(kprof_snapshot *s, CUstream stream, CUfunction kernel, const block_table *table)
+{
+    CUdeviceptr blocks = table->device;
+    unsigned count = (unsigned)table->count, repair = 0;
+    void *arguments[] = {&blocks, &count, &repair};
+    if (count == 0)
+        return CUDA_SUCCESS;
+    return s->driver->cuLaunchKernel_(kernel, grid_for(s, count), 1, 1, THREADS, 1, 1, 0, stream, arguments, NULL);
+}
+
 /* Run a kernel over the blocks from number `from` on; kprof_compare only looks at them. */
 static CUresult run(kprof_snapshot *s, CUfunction kernel, const block_table *table, size_t from)
 {
@@ -275,11 +290,12 @@ static kprof_status assign_backing(kprof_snapshot *s, block_table *table, size_t
 {
     size_t bytes = 0;
     for (size_t i = from; i < table->count; i++)
-        bytes += table->items[i].state & UNIFORM ? 0 : (table->items[i].bytes + 255u) / 256 * 256;
+        bytes +=
+            table->items[i].state & UNIFORM || table->items[i].backing ? 0 : (table->items[i].bytes + 255u) / 256 * 256;
     kprof_status status = bytes > 0 ? kprof_backing_reserve(&s->backing, s->driver, bytes, LARGEST_PIECE) : KPROF_OK;
     for (size_t i = from; i < table->count && status == KPROF_OK; i++) {
         block *b = &table->items[i];
-        if (b->state & UNIFORM)
+        if (b->state & UNIFORM || b->backing)
             continue;
         b->backing = kprof_backing_take(&s->backing, b->bytes);
         if (!b->backing)
@@ -534,6 +550,7 @@ bool kprof_snapshot_leave_host(kprof_snapshot *s)
         memcpy(s->spans, s->without_host, s->without_count * sizeof *s->spans);
     s->span_count = s->without_count;
     s->start.count = s->first_host_block;
+    s->seen.count = s->seen.count < s->start.count ? s->seen.count : s->start.count;
     s->with_host = false;
     return true;
 }
@@ -566,18 +583,18 @@ bool kprof_snapshot_keep_freed(kprof_snapshot *s, const kprof_call *call)
     return s->taken && kprof_freed_keep(&s->freed, s->context, decoded->freed);
 }
 
-kprof_status kprof_snapshot_follow(kprof_snapshot *s, void *stream)
+kprof_status kprof_snapshot_follow(kprof_snapshot *s, void *stream, bool becomes_start)
 {
-    CUdeviceptr blocks = s->start.device;
-    unsigned count = (unsigned)s->start.count;
-    void *arguments[] = {&blocks, &count};
     CUresult result = CUDA_SUCCESS;
-    if (count > 0)
-        result =
-            s->driver->cuLaunchKernel_(s->follow, grid_for(s, count), 1, 1, THREADS, 1, 1, 0, stream, arguments, NULL);
+    if (s->watches)
+        result = launch_behind(s, stream, s->compare, &s->seen);
+    if (s->watches && result == CUDA_SUCCESS)
+        result = launch_behind(s, stream, s->compare, &s->differing);
+    if (becomes_start && result == CUDA_SUCCESS)
+        result = launch_behind(s, stream, s->follow, &s->start);
     if (result == CUDA_SUCCESS)
         result = s->driver->cuEventRecord_(s->followed, stream);
-    s->follows = true;
+    s->follows = becomes_start;
     return result == CUDA_SUCCESS ? KPROF_OK : fail("saving memory behind a launch", result);
 }
 
@@ -586,13 +603,139 @@ bool kprof_snapshot_has_followed(const kprof_snapshot *s)
     return s->driver->cuEventQuery_(s->followed) == CUDA_SUCCESS;
 }
 
-/* Return how much of what transfers move a batch may keep: the end of the batch will need space, too. */
+/* Return how much of what transfers move, and of what _watch sees, a batch may keep: the end of the batch will need
+ * space, too. */
 static size_t most_kept_bytes(kprof_snapshot *s)
 {
     size_t free_bytes = 0, total_bytes;
     if (s->driver->cuMemGetInfo_(&free_bytes, &total_bytes) != CUDA_SUCCESS)
         return 0;
     return (free_bytes + kprof_backing_bytes(&s->backing)) / KEPT_SHARE;
+}
+
+/* List the blocks that differ from the start, with the place that each has been given before. */
+static kprof_status list_differing(kprof_snapshot *s)
+{
+    block_table *table = &s->differing;
+    size_t bytes = 0;
+    if (s->place_count < s->start.capacity) {
+        uint64_t *grown = realloc(s->places, s->start.capacity * sizeof *grown);
+        if (!grown)
+            return kprof_fail(KPROF_NO_MEMORY, "no memory to list what has changed");
+        memset(grown + s->place_count, 0, (s->start.capacity - s->place_count) * sizeof *grown);
+        s->places = grown;
+        s->place_count = s->start.capacity;
+    }
+    table->count = 0;
+    for (size_t i = 0; i < s->seen.count; i++) {
+        const block *b = &s->seen.items[i];
+        if (!(b->state & CHANGED))
+            continue;
+        if (!append_block(table, b->address, b->bytes))
+            return kprof_fail(KPROF_NO_MEMORY, "no memory to list what has changed");
+        table->items[table->count - 1].backing = s->places[i];
+        bytes += s->places[i] ? 0 : b->bytes;
+    }
+    if (s->most_kept_bytes == 0)
+        s->most_kept_bytes = most_kept_bytes(s);
+    if (bytes > s->most_kept_bytes - s->kept_bytes)
+        return kprof_fail(KPROF_NO_MEMORY, "there is no space to keep what has changed");
+    s->kept_bytes += bytes;
+    return grow_device_table(s, table);
+}
+
+static kprof_status keep_differing(kprof_snapshot *s)
+{
+    kprof_status status = list_differing(s);
+    if (status == KPROF_OK && s->differing.count > 0)
+        status = keep_blocks(s, &s->differing, 0, IDLE_LIMIT_NS);
+    for (size_t i = 0, next = 0; status == KPROF_OK && i < s->seen.count; i++)
+        if (s->seen.items[i].state & CHANGED)
+            s->places[i] = s->differing.items[next++].backing;
+    return status;
+}
+
+/* Have a list like that of the start, on the device and, unless nothing differs, on the host. */
+static kprof_status see_start(kprof_snapshot *s, bool is_start)
+{
+    block_table *table = &s->seen;
+    if (table->capacity < s->start.capacity && !is_start) {
+        block *grown = realloc(table->items, s->start.capacity * sizeof *grown);
+        if (!grown)
+            return kprof_fail(KPROF_NO_MEMORY, "no memory to list what has changed");
+        table->items = grown;
+        table->capacity = s->start.capacity;
+    }
+    table->count = s->start.count;
+    if (table->device_capacity < s->start.capacity) {
+        table->device = take_space(s, s->start.capacity * sizeof(block));
+        table->device_capacity = table->device ? s->start.capacity : 0;
+    }
+    if (!table->device && table->count > 0)
+        return kprof_fail(KPROF_NO_MEMORY, "no space on the device to list what has changed");
+    const kprof_rows list = {
+        .to = table->device, .from = s->start.device, .width = table->count * sizeof(block), .height = 1};
+    kprof_status status = table->count > 0 ? kprof_snapshot_copy(s, &list) : KPROF_OK;
+    return status == KPROF_OK ? wait(s, IDLE_LIMIT_NS) : status;
+}
+
+static kprof_status watch(kprof_snapshot *s, bool is_start)
+{
+    kprof_status status = see_start(s, is_start);
+    s->differing.count = 0;
+    if (status != KPROF_OK || is_start || s->seen.count == 0)
+        return status;
+    CUresult result = run(s, s->compare, &s->seen, 0);
+    status = result == CUDA_SUCCESS ? wait(s, IDLE_LIMIT_NS) : fail("looking at memory", result);
+    if (status != KPROF_OK)
+        return status;
+    result = download(s, &s->seen, 0);
+    status = result == CUDA_SUCCESS ? wait(s, IDLE_LIMIT_NS) : fail("looking at memory", result);
+    return status == KPROF_OK ? keep_differing(s) : status;
+}
+
+kprof_status kprof_snapshot_watch(kprof_snapshot *s, bool is_start)
+{
+    CUstreamCaptureMode mode = relax(s->driver, CU_STREAM_CAPTURE_MODE_RELAXED);
+    kprof_status status = check_ready(s);
+    if (status == KPROF_OK)
+        status = watch(s, is_start);
+    relax(s->driver, mode);
+    s->watches = status == KPROF_OK;
+    s->seen_is_start = is_start;
+    return status;
+}
+
+/* A block that differs from the start now, and did not before, was changed; so was one that differs from what was kept.
+ */
+static kprof_status find_changed(kprof_snapshot *s, block *now, bool *changed)
+{
+    block_table after = {.items = now, .count = s->seen.count, .device = s->seen.device};
+    CUresult result = after.count > 0 ? download(s, &after, 0) : CUDA_SUCCESS;
+    if (result == CUDA_SUCCESS && s->differing.count > 0)
+        result = download(s, &s->differing, 0);
+    kprof_status status = result == CUDA_SUCCESS ? wait(s, IDLE_LIMIT_NS) : fail("looking at memory", result);
+    for (size_t i = 0; status == KPROF_OK && i < after.count && !*changed; i++)
+        *changed = (now[i].state & CHANGED) && (s->seen_is_start || !(s->seen.items[i].state & CHANGED));
+    for (size_t i = 0; status == KPROF_OK && i < s->differing.count && !*changed; i++)
+        *changed = s->differing.items[i].state & CHANGED;
+    return status;
+}
+
+kprof_status kprof_snapshot_has_changed(kprof_snapshot *s, bool *changed)
+{
+    block *now = malloc((s->seen.count + 1) * sizeof *now);
+    kprof_status status = now ? check_ready(s) : kprof_fail(KPROF_NO_MEMORY, "no memory to list what has changed");
+    *changed = false;
+    if (status == KPROF_OK && !s->watches)
+        status = kprof_fail(KPROF_INTERNAL, "nothing was watched");
+    CUstreamCaptureMode mode = relax(s->driver, CU_STREAM_CAPTURE_MODE_RELAXED);
+    if (status == KPROF_OK)
+        status = find_changed(s, now, changed);
+    relax(s->driver, mode);
+    s->watches = false;
+    free(now);
+    return status;
 }
 
 /* List rows for kprof_compare, which finds them kept at `to`, row behind row. */
@@ -779,8 +922,10 @@ kprof_status kprof_snapshot_restore_end(kprof_snapshot *s)
 void kprof_snapshot_drop(kprof_snapshot *s, bool is_idle)
 {
     s->start.count = s->end.count = s->span_count = 0;
+    s->seen.count = s->differing.count = s->place_count = 0;
     s->start.device_capacity = s->end.device_capacity = s->compared.device_capacity = 0; /* it goes with the rest */
-    s->taken = s->ended = s->follows = false;
+    s->seen.device_capacity = s->differing.device_capacity = 0;
+    s->taken = s->ended = s->follows = s->watches = false;
     s->kept_bytes = s->most_kept_bytes = 0;
     CUstreamCaptureMode mode = relax(s->driver, CU_STREAM_CAPTURE_MODE_RELAXED);
     kprof_pools_let_go(is_idle && !s->stuck);
@@ -815,6 +960,9 @@ void kprof_snapshot_close(kprof_snapshot *s, bool lives)
     free(s->start.items);
     free(s->end.items);
     free(s->compared.items);
+    free(s->seen.items);
+    free(s->differing.items);
+    free(s->places);
     free(s->spans);
     free(s->without_host);
     free(s->freed.addresses);

@@ -31,12 +31,17 @@ bool kprof_snapshot_keep_freed(kprof_snapshot *snapshot, const kprof_call *call)
 /* From now on the snapshot has no memory of the host, although _take saved some. The context may be at work. False when
  * it has to keep that, as more memory came since. */
 bool kprof_snapshot_leave_host(kprof_snapshot *snapshot);
-/* A launch in `stream` is the only one at work since the start was saved, and nothing but what comes behind it in that
- * stream may begin until _has_followed: the start becomes the memory as that launch leaves it. Does not wait. Where the
- * launch writes what takes new space to keep, _record_end fails. */
-kprof_status kprof_snapshot_follow(kprof_snapshot *snapshot, void *stream) KPROF_MUST_CHECK;
+/* Note what memory is now, for _follow, with the context idle. `is_start`: nothing has run since _take. NO_MEMORY when
+ * there is no space for what differs from the start. */
+kprof_status kprof_snapshot_watch(kprof_snapshot *snapshot, bool is_start) KPROF_MUST_CHECK;
+/* A launch in `stream` is the only one at work since the start was saved, or since _watch, and nothing but what comes
+ * behind it in that stream may begin until _has_followed. If `becomes_start`, the start becomes the memory as that
+ * launch leaves it; where the launch writes what takes new space to keep, _record_end fails. Does not wait. */
+kprof_status kprof_snapshot_follow(kprof_snapshot *snapshot, void *stream, bool becomes_start) KPROF_MUST_CHECK;
 /* Has that launch ended, and is the start what it left? Does not wait. */
 bool kprof_snapshot_has_followed(const kprof_snapshot *snapshot);
+/* After that: did the launch change memory since _watch? Once for each _watch. */
+kprof_status kprof_snapshot_has_changed(kprof_snapshot *snapshot, bool *changed) KPROF_MUST_CHECK;
 /* Is all of this memory in the start? */
 bool kprof_snapshot_holds(const kprof_snapshot *snapshot, uint64_t address, size_t size_bytes);
 /* Rows that a transfer moves: `width` bytes each, and nothing between them. */

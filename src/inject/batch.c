@@ -196,7 +196,8 @@ static void begin_behind(kprof_batch *batch)
     kprof_batch_state *state = &batch->state;
     batch->behind.begun = true;
     batch->own.proof_waits = false;
-    kprof_status status = kprof_engine.device->snapshot_follow(state->context->snapshot, batch->behind.stream);
+    kprof_status status =
+        kprof_engine.device->snapshot_follow(state->context->snapshot, batch->behind.stream, !batch->behind.goes_on);
     if (status == KPROF_OK)
         status = kprof_own_run_begin_proof(&batch->own, state);
     if (status != KPROF_OK)

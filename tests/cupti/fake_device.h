@@ -45,8 +45,8 @@ typedef struct fake_device {
     CUstreamCaptureMode mode;
     bool streams, events, modules; /* there are any */
     CUresult stream_result;        /* of making one */
-    bool follows;                  /* in the application's stream a launch of kprof's is behind work that goes on: */
-    fake_launch following;
+    unsigned follows;              /* in the application's stream launches of kprof's are behind work that goes on: */
+    fake_launch following[FAKE_QUEUE];
     fake_launch queue[FAKE_QUEUE];
     unsigned queued;
 } fake_device;
@@ -148,9 +148,9 @@ static inline void fake_drain(void)
 /* The work that kprof follows has ended. */
 static inline void fake_end_followed(void)
 {
-    if (fake.follows)
-        fake_run(&fake.following);
-    fake.follows = false;
+    for (unsigned i = 0; i < fake.follows; i++)
+        fake_run(&fake.following[i]);
+    fake.follows = 0;
 }
 
 /* The driver */
@@ -244,7 +244,7 @@ static CUresult CUDAAPI fake_wait_event(CUstream stream, CUevent event, unsigned
 static CUresult CUDAAPI fake_query_event(CUevent event)
 {
     assert_ptr_equal(event, &fake_event);
-    return fake.follows ? CUDA_ERROR_NOT_READY : CUDA_SUCCESS;
+    return fake.follows > 0 ? CUDA_ERROR_NOT_READY : CUDA_SUCCESS;
 }
 
 /* A caller that asked while the device was busy has waited for a second since. */
@@ -312,20 +312,22 @@ static CUresult CUDAAPI fake_launch_kernel(CUfunction function, unsigned grid, u
             fake_transfer(kernel, arguments);
         return fake.launch_result;
     }
-    const bool follows = kernel == FAKE_FOLLOW;
+    const bool follows = stream == (CUstream)(void *)&fake_app_stream;
     fake_launch launch = {kernel, fake_at(*(const CUdeviceptr *)arguments[0]), *(const unsigned *)arguments[1],
-                          follows ? 0 : *(const unsigned *)arguments[2]};
+                          *(const unsigned *)arguments[2]};
+    assert_true(follows ? kernel == FAKE_FOLLOW || (kernel == FAKE_COMPARE && launch.repair == 0)
+                        : kernel != FAKE_FOLLOW);
     assert_true(grid >= 1 && grid_y == 1 && grid_z == 1 && threads == 256 && block_y == 1 && block_z == 1);
     assert_true(shared == 0 && !extra && launch.count >= grid);
-    assert_ptr_equal(stream, follows ? &fake_app_stream : &fake_stream);
+    assert_true(follows || stream == (CUstream)(void *)&fake_stream);
     assert_non_null(launch.blocks); /* else the application's context would be in error */
     if (fake.launch_result != CUDA_SUCCESS)
         return fake.launch_result;
     fake.launches[kernel]++;
     fake.blocks[kernel] += launch.count;
     if (follows) {
-        fake.follows = true;
-        fake.following = launch;
+        assert_true(fake.follows < FAKE_QUEUE);
+        fake.following[fake.follows++] = launch;
         return CUDA_SUCCESS;
     }
     assert_true(fake.queued < FAKE_QUEUE);

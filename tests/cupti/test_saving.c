@@ -785,7 +785,7 @@ static void test_launch_that_is_followed(void **state)
     add_span(16, 3 * BLOCK);
     memset(memory + BLOCK + 16, 7, BLOCK); /* a block that takes no space */
     take();
-    assert_int_equal(kprof_snapshot_follow(snapshot, &fake_app_stream), KPROF_OK);
+    assert_int_equal(kprof_snapshot_follow(snapshot, &fake_app_stream, true), KPROF_OK);
     assert_false(kprof_snapshot_has_followed(snapshot));
     memory[20]++; /* by that launch */
     fill(2 * BLOCK + 16, BLOCK, 9);
@@ -828,6 +828,59 @@ static void test_memory_of_the_host_that_is_left(void **state)
     kprof_snapshot_drop(snapshot, true);
 }
 
+/* Behind a launch kprof looks whether that has changed memory, wherever others have changed it before. */
+static bool changes_when_watched(bool is_start, size_t offset)
+{
+    bool changed = true;
+    assert_int_equal(kprof_snapshot_watch(snapshot, is_start), KPROF_OK);
+    assert_int_equal(kprof_snapshot_follow(snapshot, &fake_app_stream, is_start), KPROF_OK);
+    if (offset < BYTES)
+        memory[offset]++; /* by the launch */
+    fake_end_followed();
+    for (size_t i = 0; i < 3 * BLOCK; i += BLOCK / 2)
+        memory[i + 16]++; /* by what came behind it */
+    assert_int_equal(kprof_snapshot_has_changed(snapshot, &changed), KPROF_OK);
+    assert_int_equal(kprof_snapshot_has_changed(snapshot, &(bool){false}), KPROF_INTERNAL); /* once only */
+    return changed;
+}
+
+static void test_launch_that_is_watched(void **state)
+{
+    (void)state;
+    add_span(0, 4 * BLOCK);
+    memset(memory + 3 * BLOCK, 7, BLOCK); /* a block that takes no space */
+    take();
+    unsigned char *start = copy_of_memory();
+    assert_false(changes_when_watched(true, BYTES));
+    assert_false(changes_when_watched(false, BYTES));
+    assert_false(changes_when_watched(false, BYTES));          /* those that differ have their places */
+    assert_true(changes_when_watched(false, 5));               /* one that differed before */
+    assert_true(changes_when_watched(false, 3 * BLOCK + 100)); /* one that did not */
+    assert_false(changes_when_watched(false, BYTES));
+    unsigned char *end = copy_of_memory();
+    assert_replays(start, end);
+    free(start);
+    free(end);
+    kprof_snapshot_drop(snapshot, true);
+    take();
+    assert_true(changes_when_watched(true, BLOCK));
+    kprof_snapshot_drop(snapshot, true);
+}
+
+/* Without space nothing is watched. */
+static void test_watching_without_space(void **state)
+{
+    (void)state;
+    add_span(0, 3 * BLOCK);
+    take();
+    memory[5]++;
+    fake.free_bytes = 0;
+    fake.info_result = CUDA_ERROR_UNKNOWN;
+    assert_int_equal(kprof_snapshot_watch(snapshot, false), KPROF_NO_MEMORY);
+    fake.info_result = CUDA_SUCCESS;
+    kprof_snapshot_drop(snapshot, true);
+}
+
 /* There is no space for the start that it leaves. */
 static void test_followed_launch_that_writes_uniform_memory(void **state)
 {
@@ -835,7 +888,7 @@ static void test_followed_launch_that_writes_uniform_memory(void **state)
     add_span(0, 2 * BLOCK);
     memset(memory, 7, 2 * BLOCK);
     take();
-    assert_int_equal(kprof_snapshot_follow(snapshot, &fake_app_stream), KPROF_OK);
+    assert_int_equal(kprof_snapshot_follow(snapshot, &fake_app_stream, true), KPROF_OK);
     memory[BLOCK + 5] = 8;
     fake_end_followed();
     assert_int_equal(kprof_snapshot_record_end(snapshot), KPROF_NOT_COLLECTED);
@@ -857,7 +910,7 @@ static void test_launch_that_cannot_be_followed(void **state)
     fill(0, BLOCK, 1);
     take();
     fake.launch_result = CUDA_ERROR_LAUNCH_FAILED;
-    assert_int_equal(kprof_snapshot_follow(snapshot, &fake_app_stream), KPROF_UNSUPPORTED);
+    assert_int_equal(kprof_snapshot_follow(snapshot, &fake_app_stream, true), KPROF_UNSUPPORTED);
     fake.launch_result = CUDA_SUCCESS;
     kprof_snapshot_drop(snapshot, true);
 }
@@ -869,7 +922,7 @@ static void test_memory_that_comes_behind_a_followed_launch(void **state)
     add_span(0, BLOCK);
     fill(0, BLOCK, 1);
     take();
-    assert_int_equal(kprof_snapshot_follow(snapshot, &fake_app_stream), KPROF_OK);
+    assert_int_equal(kprof_snapshot_follow(snapshot, &fake_app_stream, true), KPROF_OK);
     unsigned char *large = make_large(MANY, 3);
     allocate(large, MANY);
     assert_int_equal(kprof_snapshot_cover(snapshot, NULL), KPROF_NOT_COLLECTED);
@@ -1005,6 +1058,8 @@ int main(void)
         TEST(test_space_for_transfers_has_a_bound),
         TEST(test_launch_that_is_followed),
         TEST(test_memory_of_the_host_that_is_left),
+        TEST(test_launch_that_is_watched),
+        TEST(test_watching_without_space),
         TEST(test_followed_launch_that_writes_uniform_memory),
         TEST(test_launch_that_cannot_be_followed),
         TEST(test_memory_that_comes_behind_a_followed_launch),

@@ -118,10 +118,19 @@ static kprof_progress look_at_marks(const void *context)
 
 static unsigned follows; /* how often a launch was followed */
 
-static kprof_status follow(kprof_snapshot *snapshot, void *stream)
+static kprof_status follow(kprof_snapshot *snapshot, void *stream, bool becomes_start)
 {
     follows++;
-    return sim_device.snapshot_follow(snapshot, stream);
+    return sim_device.snapshot_follow(snapshot, stream, becomes_start);
+}
+
+static bool changes_memory; /* the launch that is watched */
+
+static kprof_status look_for_changes(kprof_snapshot *snapshot, bool *changed)
+{
+    kprof_status status = sim_device.snapshot_has_changed(snapshot, changed);
+    *changed = *changed || changes_memory;
+    return status;
 }
 
 static unsigned hosts_left; /* how often saved memory of the host was given up */
@@ -229,6 +238,7 @@ static int start_sharing(void **state)
     device.snapshot_drop = drop_snapshot;
     device.snapshot_follow = follow;
     device.snapshot_leave_host = leave_host;
+    device.snapshot_has_changed = look_for_changes;
     device.snapshot_take = take_snapshot;
     device.snapshot_held_bytes = tell_held_bytes;
     device.snapshot_release = give_back;
@@ -741,15 +751,72 @@ static void test_first_launch_of_a_kernel_that_waits_for_the_host(void **state)
     unsigned second = launch(SIM_ADD), third = launch(SIM_SCALE);
     assert_pending(second);
     let_holder_go(1);
-    memcpy(end, (const void *)sim_words(SLOT), sizeof end);
-    unsigned again = launch_holder(&holder, 2);
+    unsigned again = launch_holder(&holder, 2); /* the first one has changed nothing: replays leave this one out */
     assert_unmeasured(again, KPROF_MAY_WAIT KPROF_BEHIND_IT);
+    assert_int_equal(follows, before + 2);
+    assert_pending(second);
+    unsigned fourth = launch(SIM_SCALE);
+    let_holder_go(2);
+    memcpy(end, (const void *)sim_words(SLOT), sizeof end);
+    close_batch();
     assert_measured(second);
     assert_measured(third);
+    assert_measured(fourth);
     memcpy(after, (const void *)sim_words(SLOT), sizeof after);
     assert_memory_equal(after, end, sizeof end);
-    let_holder_go(2);
+    sim.saves_host = false;
+}
+
+/* What is behind a launch that changes memory cannot be repeated without it. The next one begins a batch. */
+static void test_kernel_that_waits_for_the_host_and_changes_memory(void **state)
+{
+    (void)state;
+    static sim_function quiet = {"quiet at first", .kernel = SIM_SPIN};
+    sim.saves_host = true;
+    sim.hides_host = false;
     close_batch();
+    (void)launch_holder(&quiet, 3);
+    unsigned first = launch(SIM_ADD);
+    let_holder_go(3);
+    (void)launch_holder(&quiet, 4);
+    unsigned second = launch(SIM_ADD), before = follows;
+    let_holder_go(4);
+    changes_memory = true;
+    (void)launch_holder(&quiet, 5);
+    changes_memory = false;
+    assert_measured(first);
+    assert_unmeasured(second, "a launch before it, which is not repeated, has changed memory");
+    assert_int_equal(follows, before + 1);
+    unsigned third = launch(SIM_ADD);
+    let_holder_go(5);
+    close_batch();
+    assert_measured(third);
+    sim.saves_host = false;
+}
+
+/* Work of another stream may need what the launch does meanwhile. Replays end before the launch. */
+static void test_other_stream_beside_a_kernel_that_waits_for_the_host(void **state)
+{
+    (void)state;
+    static sim_function quiet = {"quiet", .kernel = SIM_SPIN};
+    sim.saves_host = true;
+    sim.hides_host = false;
+    close_batch();
+    (void)launch_holder(&quiet, 6);
+    unsigned first = launch(SIM_ADD);
+    let_holder_go(6);
+    (void)launch_holder(&quiet, 7);
+    unsigned second = launch(SIM_ADD);
+    static sim_function other = {"other", .kernel = SIM_SCALE, .module = 1};
+    kprof_engine.waits.hold_ns = SIM_SHORT_HOLD_NS;
+    unsigned third = launch_in(1, &other);
+    kprof_engine.waits.hold_ns = SIM_LONG_HOLD_NS;
+    assert_true(kprof_batch_is_sealed());
+    assert_unmeasured(third, "the GPU's work did not end within 0.1 s");
+    let_holder_go(7);
+    close_when_ended();
+    assert_measured(first);
+    assert_unmeasured(second, "work came in another stream before the launch that it stands behind had ended");
     sim.saves_host = false;
 }
 
@@ -1014,6 +1081,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_batch_behind_a_launch_that_changes_memory, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_first_launch_of_a_kernel_that_waits_for_the_host, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_first_launch_of_a_kernel_that_takes_memory_of_the_host, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_kernel_that_waits_for_the_host_and_changes_memory, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_other_stream_beside_a_kernel_that_waits_for_the_host, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_launch_behind_which_no_batch_opens, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_no_batch_behind_a_launch_where_memory_is_mapped, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_unchosen_launch_before_which_nothing_is_saved, set_up, tear_down),

@@ -43,7 +43,6 @@ struct kprof_profiler {
     size_t automatic_count;         /* of the pass under way */
     sim_range ranges[MAX_RANGES];   /* in the order in which they came up */
     size_t range_count, pushed;     /* pushed: as in sim_work */
-    size_t first_pushed;            /* index of the first range of the pass under way */
     sim_range readable[MAX_RANGES]; /* as they were decoded: they are read while the next pass runs */
     size_t readable_count;
 };
@@ -55,14 +54,17 @@ struct kprof_reader {
 typedef struct saved_slot {
     bool saved;
     bool followed; /* what a launch leaves in it becomes its start */
+    bool watched;  /* whether a launch changes it, from: */
     uint64_t generation;
-    uint64_t start[SIM_WORDS], end[SIM_WORDS];
+    uint64_t start[SIM_WORDS], end[SIM_WORDS], seen[SIM_WORDS];
 } saved_slot;
 
 struct kprof_snapshot {
     unsigned context;
     bool taken, ended, with_host;
-    bool follows; /* a launch, whose end becomes the start, and has not ended */
+    bool follows; /* a launch, which has not ended; its end becomes the start if: */
+    bool becomes_start;
+    bool watches, changed;
     saved_slot slots[SIM_SLOTS];
     uint64_t flags[SIM_STREAMS], seen_flags[SIM_STREAMS]; /* with_host: those of the streams, and when last looked at */
 };
@@ -679,7 +681,6 @@ static kprof_status start(kprof_profiler *profiler)
     profiler->context->has_run_pass = true;
     profiler->context->ran_unarmed |= !profiler->context->sampling;
     profiler->state = STARTED;
-    profiler->first_pushed = SIZE_MAX;
     profiler->automatic_count = 0;
     for (size_t i = 0; i < profiler->range_count; i++)
         profiler->ranges[i].launches = 0;
@@ -775,8 +776,6 @@ static kprof_status profiler_push(kprof_profiler *profiler, size_t number)
         size_t index = find_range(profiler, number);
         profiler->ranges[index].passes |= UINT64_C(1) << present_pass(profiler);
         profiler->pushed = index + 1;
-        if (profiler->first_pushed == SIZE_MAX)
-            profiler->first_pushed = index;
     }
     unlock();
     return fault ? kprof_fail(KPROF_INTERNAL, "the range did not begin (simulated)") : KPROF_OK;
@@ -975,8 +974,8 @@ void sim_profiler_note(kprof_profiler *profiler, const sim_work *work, uint64_t 
     uint64_t shape = sim_hash(work->step.kernel + 1, sim_shape(&work->step));
     bool is_proof = profiler->proved && present_pass(profiler) == 0;
     range->sectors += is_proof && reaches_host;
-    if (is_proof && index == profiler->first_pushed && range->launches++ > 0)
-        return; /* the range of a whole batch, or of its first launch */
+    if (is_proof && range->launches++ > 0)
+        return; /* the range of a whole batch, of what comes behind work that the proof must not see, or of a launch */
     if (!work->is_replay && kprof_engine.process.config.replay_choice == KPROF_RANGES) {
         note_in_range(profiler, range, signature);
         return;
@@ -1085,7 +1084,7 @@ static kprof_status snapshot_take(kprof_snapshot *snapshot, bool with_host)
     if (!fault)
         save_what_is_there(snapshot);
     snapshot->taken = !fault;
-    snapshot->follows = false;
+    snapshot->follows = snapshot->watches = false;
     snapshot->ended = false;
     unlock();
     return fault ? kprof_fail(KPROF_UNSUPPORTED, "memory cannot be saved (simulated)") : KPROF_OK;
@@ -1139,10 +1138,18 @@ static bool snapshot_leave_host(kprof_snapshot *snapshot)
     if (snapshot->context != sim_current || !snapshot->taken || snapshot->ended)
         sim_violation("memory of the host is given up in another context, or none was saved");
     for (unsigned slot = 0; slot < SIM_SLOTS; slot++)
-        snapshot->slots[slot].saved = snapshot->slots[slot].saved && (!sim.slots[slot].shared || sim.managed);
+        snapshot->slots[slot].saved = snapshot->slots[slot].watched =
+            snapshot->slots[slot].saved && (!sim.slots[slot].shared || sim.managed);
     snapshot->with_host = sim.host_is_saved = false;
     unlock();
     return true;
+}
+
+static bool has_words(unsigned slot, const uint64_t *words)
+{
+    uint64_t now[SIM_WORDS];
+    copy_words(slot, now);
+    return memcmp(now, words, sizeof now) == 0;
 }
 
 static kprof_snapshot *following[SIM_CONTEXTS];
@@ -1150,21 +1157,60 @@ static kprof_snapshot *following[SIM_CONTEXTS];
 void sim_has_followed(unsigned context)
 {
     kprof_snapshot *snapshot = following[context];
-    for (unsigned slot = 0; snapshot && slot < SIM_SLOTS; slot++)
-        if (snapshot->slots[slot].followed)
-            copy_words(slot, snapshot->slots[slot].start);
+    for (unsigned slot = 0; snapshot && slot < SIM_SLOTS; slot++) {
+        saved_slot *saved = &snapshot->slots[slot];
+        if (snapshot->watches && saved->watched && !has_words(slot, saved->seen))
+            snapshot->changed = true;
+        if (snapshot->becomes_start && saved->followed)
+            copy_words(slot, saved->start);
+    }
     if (snapshot)
         snapshot->follows = false;
     following[context] = NULL;
 }
 
-static kprof_status snapshot_follow(kprof_snapshot *snapshot, void *stream)
+static kprof_status snapshot_watch(kprof_snapshot *snapshot, bool is_start)
+{
+    lock();
+    check_can_wait("memory is watched");
+    check_idle("memory is watched");
+    bool fault = has_fault();
+    if (snapshot->context != sim_current || !snapshot->taken)
+        sim_violation("memory of another context is watched, or none was saved");
+    for (unsigned slot = 0; slot < SIM_SLOTS; slot++) {
+        saved_slot *saved = &snapshot->slots[slot];
+        saved->watched = saved->saved && sim.slots[slot].live;
+        if (saved->watched)
+            copy_words(slot, saved->seen);
+        if (saved->watched && is_start && memcmp(saved->seen, saved->start, sizeof saved->seen) != 0)
+            sim_violation("something has run since memory was saved");
+    }
+    snapshot->watches = !fault;
+    snapshot->changed = false;
+    unlock();
+    return fault ? kprof_fail(KPROF_NO_MEMORY, "memory cannot be watched (simulated)") : KPROF_OK;
+}
+
+static kprof_status snapshot_has_changed(kprof_snapshot *snapshot, bool *changed)
+{
+    lock();
+    if (snapshot->follows || !snapshot->watches)
+        sim_violation("nothing was watched, or the launch has not ended");
+    *changed = snapshot->changed;
+    snapshot->watches = false;
+    bool fault = has_fault();
+    unlock();
+    return fault ? kprof_fail(KPROF_INTERNAL, "what has changed cannot be read (simulated)") : KPROF_OK;
+}
+
+static kprof_status snapshot_follow(kprof_snapshot *snapshot, void *stream, bool becomes_start)
 {
     lock();
     bool fault = has_fault();
     if (snapshot->context != sim_current || !snapshot->taken)
         sim_violation("a launch is followed in another context, or nothing was saved");
     snapshot->follows = !fault;
+    snapshot->becomes_start = becomes_start;
     for (unsigned slot = 0; slot < SIM_SLOTS; slot++)
         snapshot->slots[slot].followed = snapshot->slots[slot].saved;
     following[sim_current] = fault ? NULL : snapshot;
@@ -1243,7 +1289,7 @@ static void snapshot_drop(kprof_snapshot *snapshot, bool is_idle)
     sim.host_is_saved = false;
     following[snapshot->context] = NULL;
     unlock();
-    snapshot->taken = snapshot->ended = snapshot->follows = false;
+    snapshot->taken = snapshot->ended = snapshot->follows = snapshot->watches = false;
 }
 
 static void snapshot_release(kprof_snapshot *snapshot)

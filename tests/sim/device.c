@@ -393,6 +393,8 @@ static void run_kernel(const sim_work *work)
     compute(step);
     if (step->flag > 0)
         finish_wait(work);
+    if (step->kernel == SIM_SPIN && step->value > 0)
+        set_word(step->a, 0, sim_hash(word(step->a, 0), step->flag));
     if (step->kernel == SIM_COUNT)
         count(step);
     else if (step->kernel == SIM_TALLY)

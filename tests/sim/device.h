@@ -93,7 +93,7 @@ typedef enum sim_kernel {
     SIM_CRASH, /* leaves the context in error */
     SIM_TALLY, /* adds to its module's variable; in whatever order, the sum is the same */
     SIM_DICE,  /* computes something else in each replay */
-    SIM_SPIN,  /* waits until the host writes its stream's flag */
+    SIM_SPIN,  /* waits until the host writes its stream's flag; with a `value` it changes memory then */
     SIM_DELAY, /* the same, but gives up, and computes something else then */
     SIM_PEER,  /* waits for a signal, which later work of another stream gives */
     SIM_KERNELS

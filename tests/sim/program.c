@@ -425,11 +425,13 @@ static void add_waiting(generator *g, unsigned stream)
     step->a = step->b = slot_of(g, slot);
     step->tag = tag_of_last(g);
     step->flag = ++g->flags;
+    step->value = is_likely(g, 4);
     step->from = for_peer ? other : 0;
     g->waits[stream % SIM_LANE_STREAMS] = true;
     g->kept_free = (int)other;
+    const bool behind = g->program->traits.plain_memory && !is_likely(g, 4);
     for (unsigned i = pick(g, 8); i > 0; i--)
-        add_beside(g, is_likely(g, 2) ? stream : is_likely(g, 2) ? other : pick_stream(g));
+        add_beside(g, behind || is_likely(g, 2) ? stream : is_likely(g, 2) ? other : pick_stream(g));
     if (for_peer) {
         const bool copies = g->part != SIM_COMMON && is_likely(g, 3); /* it would undo what others tally */
         step = add(g, copies ? SIM_COPY_IN : SIM_LAUNCH, other);
@@ -505,6 +507,8 @@ static void add_any(generator *g)
         add_alloc(g, stream);
     else if (kind < 29)
         add_reload(g, stream);
+    else if (kind >= 32 && g->program->traits.plain_memory)
+        add_launch(g, stream);
     else if (kind >= 32)
         add_map(g, stream);
     else if (g->program->traits.captures)
@@ -520,7 +524,8 @@ static void start(generator *g)
     g->capturing = g->kept_free = NO_STREAM;
     for (unsigned i = 0; i < SIM_LANE_STREAMS; i++)
         add_alloc(g, g->part * SIM_LANE_STREAMS + (g->program->traits.one_context ? i & ~2u : i));
-    add_map(g, g->part * SIM_LANE_STREAMS);
+    if (!g->program->traits.plain_memory)
+        add_map(g, g->part * SIM_LANE_STREAMS);
 }
 
 /* Threads take turns with the common part. */

@@ -16,6 +16,7 @@ typedef struct sim_traits {
     bool exported_memory; /* other devices have it */
     bool common;          /* threads use the same streams, events and memory */
     bool one_context;     /* the other one is not used, as it has to be where replays put memory of the host back */
+    bool plain_memory;    /* none is mapped, or comes and goes in the order of streams */
     bool pools;           /* memory comes and goes in the order of streams */
     bool holds;           /* work waits for the host; of one thread only */
     bool profiler_calls;  /* the program says when launches are to be measured */

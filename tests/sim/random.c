@@ -273,6 +273,19 @@ static bool has_waits(void)
     return group.traits.holds || group.traits.spins || group.traits.peers;
 }
 
+/* So that batches can begin, and go on, behind kernels that wait for the host. */
+static void choose_batches_behind(void)
+{
+    group.traits.plain_memory = group.traits.one_context = group.traits.few_kernels = true;
+    group.traits.pools = group.traits.exported_memory = false;
+    group.traits.crashes = false; /* after one hardly any batch opens */
+    group.replay_choice = KPROF_REPLAY_WHERE_PROVED;
+    group.replay_batch = sim.most_launches = 0;
+    group.keeps_data = sim.managed = sim.hides_host = false;
+    group.passes = group.passes > 1 ? group.passes : 2;
+    sim.capacity = 100;
+}
+
 static void choose_waits(uint64_t random)
 {
     const bool alone = group.traits.lanes == 1; /* real time passes for several threads, and a slow machine takes it */
@@ -282,6 +295,8 @@ static void choose_waits(uint64_t random)
         group.traits.crashes = false;
     sim.may_wait = has_waits();
     sim.has_flags = group.traits.spins;
+    if (group.traits.spins && random % 12 == 0)
+        choose_batches_behind();
     sim.holds = UINT_MAX;
     sim_clock_set_back_ms(has_waits() ? HASTE_MS : 0);
 }

@@ -62,7 +62,8 @@ void kprof_close_seal(kprof_batch *batch, const char *why)
         return;
     snprintf(batch->closing.why, sizeof batch->closing.why, "%s", why);
     if (batch->behind.stands && !kprof_engine.device->snapshot_has_followed(state->context->snapshot))
-        kprof_state_spoil(state, "the launch that it stands behind did not end before other work came");
+        kprof_behind_give_up(&batch->behind, &batch->ends, state,
+                             "the launch that it stands behind did not end before other work came");
     atomic_store(&state->signs.records, false);
     atomic_store(&state->signs.sealed, true);
 }
@@ -98,7 +99,8 @@ static void deliver_all(kprof_batch *batch)
     }
     for (size_t i = passes->replayed; i < list->count; i++)
         if (list->items[i].chosen)
-            kprof_deliver_launch(&list->items[i].record, i >= batch->ends.most_replayed ? KPROF_NOT_ALONE : DIVERGED);
+            kprof_deliver_launch(&list->items[i].record,
+                                 i >= batch->ends.most_replayed ? batch->ends.why_cut : DIVERGED);
 }
 
 static void log_times(const kprof_batch *batch, const char *why)
@@ -177,6 +179,8 @@ static kprof_status end_own_run(kprof_batch *batch, kprof_status awaited)
 {
     if (kprof_wait_is_idle(awaited)) {
         kprof_replay_set_limit(&batch->replay, &batch->state);
+        if (batch->behind.stands && awaited == KPROF_OK)
+            kprof_behind_settle(&batch->behind, &batch->ends, &batch->state);
         if (batch->state.kind == KPROF_REPLAYED)
             kprof_ends_settle(&batch->ends, &batch->state);
     }
@@ -204,7 +208,7 @@ static kprof_status choose_replayed(kprof_batch *batch)
     }
     while (is_cut && *replayed > 0 && !launches[*replayed - 1].chosen)
         --*replayed;
-    return *replayed > 0 ? KPROF_OK : kprof_fail(KPROF_NOT_COLLECTED, KPROF_NOT_ALONE);
+    return *replayed > 0 ? KPROF_OK : kprof_fail(KPROF_NOT_COLLECTED, "%s", batch->ends.why_cut);
 }
 
 /* If the context is still at work, all ends later, once it is idle: in kprof_contexts_open, or as it gives the counters
@@ -285,6 +289,8 @@ static kprof_status try_replays(kprof_batch *batch, bool *same)
     kprof_batch_state *state = &batch->state;
     *same = false;
     kprof_status status = end_own_run(batch, kprof_ends_await(&batch->ends, state));
+    if (status == KPROF_OK && batch->ends.most_replayed < state->list.count)
+        return status; /* what is not to be repeated is not tried */
     if (status == KPROF_OK)
         status = kprof_replay_try(&batch->replay, state, &batch->passes);
     if (status != KPROF_OK || batch->passes.replayed < state->list.count)

@@ -42,12 +42,21 @@ static void skip_proved(kprof_ends *ends, const kprof_batch_state *state)
     }
 }
 
+/* Repeat no launch from this number on. */
+static void cut(kprof_ends *ends, size_t number, const char *why)
+{
+    if (number >= ends->most_replayed)
+        return;
+    ends->most_replayed = number;
+    ends->why_cut = why;
+}
+
 /* Replay none of them. */
 static void cut_late(kprof_ends *ends, const kprof_batch_state *state)
 {
     skip_proved(ends, state);
-    if (ends->unproved < state->list.count && ends->unproved < ends->most_replayed)
-        ends->most_replayed = ends->unproved;
+    if (ends->unproved < state->list.count)
+        cut(ends, ends->unproved, KPROF_NOT_ALONE);
     note_late(ends, state);
 }
 
@@ -149,14 +158,43 @@ bool kprof_behind_may_come(const kprof_batch_launch *launch, const kprof_decisio
            !atomic_load(&launch->kernel->ends_alone) && kprof_decision_may_follow(launch, decision);
 }
 
-/* Work in another stream could change memory before kprof has saved it. */
-void kprof_behind_check(kprof_behind *behind, kprof_batch_state *state, const kprof_call *call)
+void kprof_behind_give_up(const kprof_behind *behind, kprof_ends *ends, kprof_batch_state *state, const char *why)
+{
+    if (behind->goes_on)
+        cut(ends, behind->first, why);
+    else
+        kprof_state_spoil(state, why);
+}
+
+void kprof_behind_settle(kprof_behind *behind, kprof_ends *ends, const kprof_batch_state *state)
+{
+    bool changed = true;
+    const bool was_watched = behind->watched;
+    behind->stands = behind->watched = false;
+    if (!was_watched)
+        return;
+    if (kprof_engine.device->snapshot_has_changed(state->context->snapshot, &changed) == KPROF_OK && !changed) {
+        atomic_store(&behind->kernel->is_quiet, true);
+        return;
+    }
+    atomic_store(&behind->kernel->changes, true);
+    if (behind->goes_on)
+        cut(ends, behind->first, "a launch before it, which is not repeated, has changed memory");
+}
+
+/* Work in another stream could change memory before kprof has saved it, or has seen whether the launch changed it. */
+bool kprof_behind_check(kprof_behind *behind, kprof_ends *ends, kprof_batch_state *state, const kprof_call *call)
 {
     if (!kprof_state_replays(state) || !behind->stands)
-        return;
-    if (kprof_engine.device->snapshot_has_followed(state->context->snapshot))
-        behind->stands = false;
-    else if (call->context != state->context->context || call->stream != behind->stream ||
-             !pthread_equal(behind->thread, pthread_self()))
-        kprof_state_spoil(state, "work came in another stream before the launch that it stands behind had ended");
+        return true;
+    if (kprof_engine.device->snapshot_has_followed(state->context->snapshot)) {
+        kprof_behind_settle(behind, ends, state);
+        return true;
+    }
+    if (call->context == state->context->context && call->stream == behind->stream &&
+        pthread_equal(behind->thread, pthread_self()))
+        return true;
+    kprof_behind_give_up(behind, ends, state,
+                         "work came in another stream before the launch that it stands behind had ended");
+    return !behind->goes_on;
 }

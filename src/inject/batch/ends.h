@@ -6,24 +6,33 @@
 
 #include <pthread.h>
 
+/* Why a batch takes nothing more. */
+#define KPROF_OTHER_STREAM "work in another stream, behind a launch that does not end by itself"
+
 typedef struct kprof_ends {
     size_t unproved;      /* launches from this number on may wait for later work */
     pthread_t thread;     /* it launched them: each thread has a default stream of its own */
     void *stream;         /* theirs; valid while `unproved` is less than the count of launches */
-    size_t most_replayed; /* later launches may wait for work that the batch does not have; SIZE_MAX: none does */
+    size_t most_replayed; /* later launches must not be repeated; SIZE_MAX: all may be */
+    const char *why_cut;  /* valid where there is such a number */
     atomic_bool unknown;  /* since the last wait, the application launched a kernel that kprof has not seen end */
     atomic_bool helped;   /* the batch was sealed, and work came that unproved launches may have waited for */
 } kprof_ends;
 
 /* A batch may begin behind a launch that must not be repeated. kprof saves memory, lets that launch run, and adds to
- * what it saved what the launch has changed, as soon as it has ended. */
+ * what it saved what the launch has changed, as soon as it has ended. An open batch may also go on behind the launch,
+ * and replays leave it out, if it has changed nothing. */
 typedef struct kprof_behind {
-    bool wanted;      /* for the batch that opens next */
-    bool prepared;    /* the batch has one launch, and goes on behind it if that does not end by itself */
-    bool stands;      /* behind such a launch, which may not have ended */
-    bool begun;       /* its call has returned */
-    void *stream;     /* its stream */
-    pthread_t thread; /* that launched it */
+    bool wanted;          /* for the batch that opens next */
+    bool prepared;        /* the batch has one launch, and goes on behind it if that does not end by itself */
+    bool stands;          /* behind such a launch, which may not have ended */
+    bool goes_on;         /* the batch was open before: */
+    size_t first;         /* so many launches of it come before that one */
+    bool watched;         /* whether that one changes memory, and the answer is still to be read */
+    kprof_kernel *kernel; /* its */
+    bool begun;           /* its call has returned */
+    void *stream;         /* its stream */
+    pthread_t thread;     /* that launched it */
 } kprof_behind;
 
 /* Call this before a launch or transfer is added to the batch. */
@@ -48,6 +57,10 @@ kprof_status kprof_ends_await(kprof_ends *ends, kprof_batch_state *state) KPROF_
 bool kprof_behind_may_stand(const kprof_batch_launch *launch, const kprof_decision *decision);
 /* The batch that opens is for this launch by itself. Is it to go on behind the launch if that does not end? */
 bool kprof_behind_may_come(const kprof_batch_launch *launch, const kprof_decision *decision);
-/* Look whether the launch that the batch stands behind has ended. Work in another stream before makes the batch
- * worthless. */
-void kprof_behind_check(kprof_behind *behind, kprof_batch_state *state, const kprof_call *call);
+/* Look whether the launch that the batch stands behind has ended. Work in another stream before makes what the batch
+ * has behind it worthless; false when the batch must take nothing more. */
+bool kprof_behind_check(kprof_behind *behind, kprof_ends *ends, kprof_batch_state *state, const kprof_call *call);
+/* That launch has not ended, and what comes next may help it or change what it changes. */
+void kprof_behind_give_up(const kprof_behind *behind, kprof_ends *ends, kprof_batch_state *state, const char *why);
+/* It has ended: see whether it changed memory. */
+void kprof_behind_settle(kprof_behind *behind, kprof_ends *ends, const kprof_batch_state *state);

@@ -1,6 +1,7 @@
 /* Decides whether a launch joins the open batch, opens one, is measured in a window, or is not measured. */
 #include "inject/batch/join.h"
 
+#include "core/monotonic.h"
 #include "inject/batch/close.h"
 #include "inject/batch/open.h"
 #include "inject/engine.h"
@@ -231,7 +232,7 @@ static void make_way(kprof_batch *batch, const candidate *c)
     const kprof_batch_launch *launch = c->launch;
     const kprof_batch_state *state = &batch->state;
     if (kprof_state_records(state) && !kprof_ends_check(&batch->ends, &batch->state, launch))
-        kprof_close_seal(batch, "work in another stream, behind a launch that does not end by itself");
+        kprof_close_seal(batch, KPROF_OTHER_STREAM);
     if (!kprof_state_is_open(state) || kprof_state_is_sealed(state))
         return;
     const char *obstacle = kprof_join_obstacle(batch, launch, &c->decision, count_ranges(state, launch));
@@ -304,6 +305,15 @@ static bool opens_wanted(const kprof_batch *batch, const kprof_batch_launch *lau
 }
 
 /* The launch runs next, and is in no batch. */
+static void begin_behind(kprof_batch *batch, const kprof_batch_launch *launch, kprof_status *status)
+{
+    batch->behind.stream = launch->call->stream;
+    batch->behind.thread = pthread_self();
+    batch->state.list.entered = 0;
+    if (launch->chosen)
+        *status = kprof_fail(KPROF_NOT_COLLECTED, KPROF_MAY_WAIT KPROF_BEHIND_IT);
+}
+
 static bool stand_behind(kprof_batch *batch, const kprof_batch_launch *launch, kprof_status *status)
 {
     kprof_behind *behind = &batch->behind;
@@ -321,11 +331,37 @@ static bool stand_behind(kprof_batch *batch, const kprof_batch_launch *launch, k
             *status = is_general ? opened : kprof_fail(KPROF_NOT_COLLECTED, "%s", kprof_process_reason(opened));
         return false;
     }
-    behind->stream = launch->call->stream;
-    behind->thread = pthread_self();
-    batch->state.list.entered = 0;
+    begin_behind(batch, launch, status);
+    return true;
+}
+
+/* May the open batch go on behind the launch? Replays leave it out then, as they do functions of the host. */
+static bool may_go_on_behind(kprof_batch *batch, const kprof_batch_launch *launch)
+{
+    kprof_batch_state *state = &batch->state;
+    const kprof_kernel *kernel = launch->kernel;
+    const kprof_decision repeated = {.kind = KPROF_REPLAYED, .why = ""};
+    const bool may = kprof_state_records(state) && !state->needs && !state->searching && !batch->behind.stands &&
+                     atomic_load(&kernel->is_quiet) && !atomic_load(&kernel->changes) &&
+                     !kprof_join_obstacle(batch, launch, &repeated, 0);
+    if (!may)
+        return false;
+    int64_t lap_ns = kprof_monotonic_ns();
+    kprof_status status = kprof_engine.device->snapshot_watch(state->context->snapshot, false);
+    state->times.keep_ms += kprof_monotonic_lap_ms(&lap_ns);
+    return status == KPROF_OK && kprof_own_run_pause_proof(&batch->own, state, &batch->passes);
+}
+
+static bool go_on_behind(kprof_batch *batch, const kprof_batch_launch *launch, kprof_status *status)
+{
+    kprof_behind *behind = &batch->behind;
+    behind->stands = behind->goes_on = behind->watched = true;
+    behind->begun = false;
+    behind->first = batch->state.list.count;
+    behind->kernel = launch->kernel;
     if (launch->chosen)
-        *status = kprof_fail(KPROF_NOT_COLLECTED, KPROF_MAY_WAIT KPROF_BEHIND_IT);
+        batch->state.list.chosen_ns = kprof_monotonic_ns();
+    begin_behind(batch, launch, status);
     return true;
 }
 
@@ -352,7 +388,8 @@ bool kprof_join_launch(kprof_batch *batch, const kprof_batch_launch *launch, kpr
     }
     if (launch->begins_range)
         return begin_range(batch, launch, status);
-    kprof_behind_check(&batch->behind, state, launch->call);
+    if (!kprof_behind_check(&batch->behind, &batch->ends, state, launch->call))
+        kprof_close_seal(batch, KPROF_OTHER_STREAM);
     kprof_join_follow_host(batch, launch->call);
     if (pass_by(batch, launch))
         return true;
@@ -370,7 +407,8 @@ bool kprof_join_launch(kprof_batch *batch, const kprof_batch_launch *launch, kpr
         c.decision = kprof_decision_make(launch, operation);
     if (kprof_behind_may_stand(launch, &c.decision)) {
         kprof_engine.device->operation_free(operation);
-        return stand_behind(batch, launch, status);
+        return may_go_on_behind(batch, launch) ? go_on_behind(batch, launch, status)
+                                               : stand_behind(batch, launch, status);
     }
     if (!is_apart(c.decision.kind) && join(batch, &c, operation, status))
         return true;

@@ -37,7 +37,7 @@ void kprof_open_release(kprof_batch *batch, bool is_idle)
     atomic_store(&state->signs.saves_host, false);
     kprof_multiplex_note_batch(state);
     state->ranges.first = state->ranges.count = state->ranges.wanted = 0;
-    batch->behind.stands = batch->behind.prepared = false;
+    batch->behind.stands = batch->behind.prepared = batch->behind.watched = false;
     atomic_store(&batch->own.spans_calls, false);
     if (!keeps_turn(state))
         kprof_lock_give();
@@ -121,7 +121,8 @@ static void start_anew(kprof_batch *batch, const kprof_batch_launch *launch, con
     batch->passes.shares = false;
     batch->comparison = (kprof_comparison){0};
     batch->behind.stands = batch->behind.wanted;
-    batch->behind.begun = batch->behind.prepared = false;
+    batch->behind.begun = batch->behind.prepared = batch->behind.goes_on = batch->behind.watched = false;
+    batch->behind.kernel = launch->kernel;
     batch->ends.most_replayed = SIZE_MAX;
     atomic_store(&batch->ends.helped, false);
     kprof_own_run *own = &batch->own;
@@ -194,6 +195,15 @@ static void prepare_behind(kprof_batch *batch, const kprof_batch_launch *launch,
     batch->own.proof_waits = batch->own.proof_waits || batch->behind.prepared;
 }
 
+/* See whether the launch that it stands behind, or may come to, changes memory, unless that is known. */
+static void watch_behind(kprof_batch *batch)
+{
+    kprof_behind *behind = &batch->behind;
+    behind->watched = (behind->stands || behind->prepared) && !atomic_load(&behind->kernel->is_quiet) &&
+                      !atomic_load(&behind->kernel->changes) &&
+                      kprof_engine.device->snapshot_watch(batch->state.context->snapshot, true) == KPROF_OK;
+}
+
 kprof_status kprof_open_batch(kprof_batch *batch, const kprof_batch_launch *launch, const kprof_decision *decision,
                               size_t ranges)
 {
@@ -227,6 +237,7 @@ kprof_status kprof_open_batch(kprof_batch *batch, const kprof_batch_launch *laun
         return status;
     }
     kprof_recording_release(kprof_own_run_counts(&batch->own, state));
+    watch_behind(batch);
     kprof_process_outlive_libraries();
     state->started_ns = state->list.chosen_ns = kprof_monotonic_ns();
     atomic_store(&state->signs.saves_host, decision->needs == KPROF_SAVES_HOST);
