@@ -62,6 +62,8 @@ class Instructions(Case):
         for metrics in ("source:inst_executed", "group:smsp__pcsamp_warp_stall_reasons,launch__grid_size"):
             self.measure("--metrics", metrics)
             kinds = self.query("run.kprof", "SELECT counted > 0, sampled > 0, reason FROM code_profile")
+            is_hottest = "Hottest     instruction 0x0000 of called" in self.kprof("report", "run.kprof").out
+            self.assertEqual(is_hottest, metrics.startswith("group:")) # on the simulated machine each kernel calls it
             self.assertEqual(set(kinds), {(metrics.startswith("source:"), metrics.startswith("group:"), "")})
             self.assertGreater(self.query("run.kprof", "SELECT count(*) FROM instruction_value")[0][0], 0)
             self.assertEqual(self.query("run.kprof", "SELECT DISTINCT measured, reason FROM launch"), [(1, "")])
@@ -170,3 +172,16 @@ class Instructions(Case):
         self.assertRegex(told["--csv"], f'"verdict__hot_line","",+"{reason}"')
         self.assertNotIn('"hot_line"', told["--json"])
         self.assertNotIn("hot_lines", told["--brief --json"])
+
+    def test_people_see_the_start_of_a_long_line(self):
+        with self.changed(RECORDED) as (path, database):
+            (content, identity), = database.execute("SELECT content, id FROM code_file WHERE path LIKE '%memory.cu'")
+            lines = content.split("\n")
+            lines[13] = "    " + "\N{LATIN SMALL LETTER E WITH ACUTE}" * 3000
+            database.execute("UPDATE code_file SET content = ? WHERE id = ?", ("\n".join(lines), identity))
+            database.commit()
+            page = "-k", "uncoalesced_read", "--page", "source", "--top", "1"
+            text, table = (self.kprof("report", path, *page, *options).out for options in ((), ("--csv",)))
+        self.assertIn("\N{LATIN SMALL LETTER E WITH ACUTE}...", text)
+        self.assertLess(text.count("\N{LATIN SMALL LETTER E WITH ACUTE}"), 200)
+        self.assertGreater(table.count("\N{LATIN SMALL LETTER E WITH ACUTE}"), 1000)

@@ -480,8 +480,11 @@ static void test_texts_of_files(void **state)
     expect_text(KPROF_SOURCE_MISSING, &below);
     expect_text(KPROF_SOURCE_FOUND, &named);
     snprintf(file_path, sizeof file_path, "%s/vectorAdd.cu", folder);
-    assert_int_equal(symlink(target, file_path), 0); /* is not followed */
+    assert_int_equal(symlink(target, file_path), 0); /* is followed only where the user names it */
     expect_text(KPROF_SOURCE_MISSING, &below);
+    char *links[] = {file_path};
+    const kprof_strlist link_list = {links, 1, 1};
+    expect_text(KPROF_SOURCE_FOUND, &(kprof_source_places){NULL, &link_list});
     assert_int_equal(unlink(file_path), 0);
     assert_int_equal(mkfifo(file_path, 0600), 0); /* nobody writes into it */
     expect_text(KPROF_SOURCE_MISSING, &below);

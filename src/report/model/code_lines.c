@@ -340,6 +340,15 @@ static void insert_hot(const kprof_hot_line *hot, kprof_hot_lines *out)
     out->items[at] = *hot;
 }
 
+/* "0x0110"; "0x0110 of called" where the kernel calls functions. */
+static void name_instruction(const kprof_profiled_code *code, size_t number, char *out, size_t size)
+{
+    const kprof_profiled_instruction *instruction = &code->instructions[number];
+    const bool are_several = code->function_count > 1;
+    snprintf(out, size, "0x%04llx%s%s", (unsigned long long)instruction->offset, are_several ? " of " : "",
+             are_several ? code->functions[instruction->function].demangled : "");
+}
+
 /* Instructions without a line are left out where others have one. */
 kprof_status kprof_hot_lines_find(const kprof_code_profiles *profiles, const kprof_code_profile *profile,
                                   kprof_hot_lines *out)
@@ -366,7 +375,7 @@ kprof_status kprof_hot_lines_find(const kprof_code_profiles *profiles, const kpr
         insert_hot(&hot, out);
     }
     for (size_t i = 0; all > 0 && !has_lines && i < code->instruction_count; i++) {
-        snprintf(place, sizeof place, "0x%04llx", (unsigned long long)code->instructions[i].offset);
+        name_instruction(code, i, place, sizeof place);
         kprof_hot_line hot = hot_line(code, kprof_profiled_values(code, i), place, all);
         name_cause(code, &(measured){&i, 1, kprof_profiled_values(code, i)}, &hot);
         insert_hot(&hot, out);

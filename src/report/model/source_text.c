@@ -63,6 +63,15 @@ static void try_file(search *of, int folder, const char *path)
     close(file);
 }
 
+/* The user names it, and may name a link. */
+static void try_named(search *of, const char *path)
+{
+    char *real = realpath(path, NULL);
+    if (real)
+        try_file(of, AT_FDCWD, real);
+    free(real);
+}
+
 static bool is_done(const search *of)
 {
     return of->out->text || of->no_memory;
@@ -98,7 +107,7 @@ static void search_places(search *of, const kprof_source_places *places)
         return;
     for (size_t i = 0; places->files && i < places->files->count && !is_done(of); i++) {
         if (strcmp(kprof_path_last_part(places->files->items[i]), name) == 0)
-            try_file(of, AT_FDCWD, places->files->items[i]);
+            try_named(of, places->files->items[i]);
     }
     for (size_t i = 0; places->folders && i < places->folders->count && !is_done(of); i++) {
         const int folder = open(places->folders->items[i], O_RDONLY | O_DIRECTORY | O_CLOEXEC);

@@ -173,6 +173,7 @@ typedef struct row_texts {
     char stall_names[3][48];
     double stall_pcts[3];
     char *source;
+    char source_start[200]; /* what people see of it */
 } row_texts;
 
 static const kprof_profiled_frame *place_of(const shown_code *shown, const kprof_profiled_instruction *instruction)
@@ -311,9 +312,18 @@ static const char *text_or_null(const char *text)
     return text && *text ? text : NULL;
 }
 
-static const char *without_indent(const char *text)
+/* People see a line without its indent, and not more of it than is of use. */
+static const char *start_of_source(row_texts *texts)
 {
-    return text ? text + strspn(text, " ") : NULL;
+    static const char gap[] = "...";
+    const char *text = texts->source ? texts->source + strspn(texts->source, " ") : NULL;
+    size_t length = sizeof texts->source_start - sizeof gap;
+    if (!text || strlen(text) < sizeof texts->source_start)
+        return text;
+    while (length > 0 && ((unsigned char)text[length] & 0xc0) == 0x80) /* within a character of UTF-8 */
+        length--;
+    snprintf(texts->source_start, sizeof texts->source_start, "%.*s%s", (int)length, text, gap);
+    return texts->source_start;
 }
 
 static kprof_emit_field optional_integer(const char *key, const char *label, bool is_there, uint64_t value)
@@ -408,7 +418,7 @@ static void show_row(shown_code *shown, const shown_row *row)
     }
     kprof_emit_field source =
         kprof_field_plain(kprof_field_shortened(kprof_field_text("source", "Source", texts.source), NULL));
-    source.short_text = without_indent(texts.source);
+    source.short_text = start_of_source(&texts);
     fields[count++] = note(source);
     fields[count++] = note(kprof_field_text("called_from", "Called from", text_or_null(texts.caller)));
     fields[count++] = note(kprof_field_text("waits_for", "Waits for", text_or_null(texts.waits)));
@@ -558,7 +568,7 @@ static kprof_status note_missing(shown_code *shown)
     if (status == KPROF_OK && function && !kprof_profiled_has_lines(code)) {
         const bool is_ptx = page->profiles.takes_ptx;
         const char *state = is_ptx ? "" : function->line_state;
-        const int length = asprintf(&text, "no line%s is known of its instructions%s%s", is_ptx ? " of PTX" : "",
+        const int length = asprintf(&text, "the lines%s of its instructions are not known%s%s", is_ptx ? " of PTX" : "",
                                     *state ? ": " : "", state);
         status = add_note(page, name, length < 0 ? NULL : text);
         page->lacks_lines = true;
