@@ -149,7 +149,8 @@ kprof_kernel *kprof_kernels_find_named(const char *name, bool is_range, const kp
                                        kprof_kernel_announcer *announce)
 {
     const kprof_kernel_record record = {.mangled = name};
-    pthread_mutex_lock(&kprof_the_kernels.mutex);
+    if (pthread_mutex_lock(&kprof_the_kernels.mutex) != 0) /* a signal handler has interrupted who changes the table */
+        return NULL;
     kprof_kernel *kernel = find_or_add(&record, is_range, filter, announce);
     pthread_mutex_unlock(&kprof_the_kernels.mutex);
     return kernel;

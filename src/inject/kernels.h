@@ -65,7 +65,8 @@ typedef void kprof_kernel_announcer(const kprof_kernel *kernel);
  * as the process. Two kernels of one name, as made at run time, are told apart by registers and memory. */
 kprof_kernel *kprof_kernels_find(const kprof_call *call, const kprof_filter *filter, kprof_kernel_announcer *announce);
 
-/* The same for a kernel that is known by its name alone, or that stands for a range of the application. */
+/* The same for a kernel that is known by its name alone, or that stands for a range of the application. NULL, too, in a
+ * signal handler that has interrupted one of these functions. */
 kprof_kernel *kprof_kernels_find_named(const char *name, bool is_range, const kprof_filter *filter,
                                        kprof_kernel_announcer *announce);
 
