@@ -87,10 +87,7 @@ static void show_metric(kprof_emitter *emitter, const answer *asked)
         if_any("places", "Lines by", places),
     };
     kprof_show_record(emitter, fields, COUNT_OF(fields));
-    free(sections);
-    free(sets);
-    free(closest);
-    free(places);
+    KPROF_FREE(sections, sets, closest, places);
 }
 
 /* A row below the metrics. Where there is one metric, people need not read its name in each row. */

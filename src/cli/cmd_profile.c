@@ -493,9 +493,7 @@ static void dispose(profile *run, bool started)
     kprof_strlist_free(&run->choice.chosen);
     kprof_strlist_free(&run->choice.missing);
     kprof_plans_free(&run->plans);
-    free(run->report_path);
-    free(run->injection);
-    free(run->exec_library);
+    KPROF_FREE(run->report_path, run->injection, run->exec_library);
 }
 
 static void tell_census(const kprof_census_choice *choice)

@@ -186,15 +186,11 @@ void kprof_code_free(kprof_code *code)
         kprof_code_function *function = &code->functions[i];
         for (size_t j = 0; function->instructions && j < function->count; j++)
             free(function->instructions[j].text);
-        free(function->instructions);
-        free(function->mangled);
-        free(function->section);
+        KPROF_FREE(function->instructions, function->mangled, function->section);
     }
     free(code->functions);
     kprof_strlist_free(&code->files);
     kprof_strlist_free(&code->names);
-    free(code->frames);
-    free(code->waits);
-    free(code->ptx);
+    KPROF_FREE(code->frames, code->waits, code->ptx);
     *code = (kprof_code)KPROF_CODE_INIT;
 }

@@ -420,11 +420,7 @@ kprof_status kprof_code_find_waits(kprof_code_function *function, const kprof_co
             trace(&t, i, waits);
     }
     bool failed = !has_memory || t.edges.failed || waits->failed;
-    free(t.sass);
-    free(t.is_unknown);
-    free(t.seen);
-    free(t.queue);
-    free(t.found);
+    KPROF_FREE(t.sass, t.is_unknown, t.seen, t.queue, t.found);
     kprof_strbuf_free(&t.edges);
     return failed ? KPROF_NO_MEMORY : KPROF_OK;
 }

@@ -157,6 +157,12 @@ void *kprof_append(void **array, size_t count, size_t size)
     return element;
 }
 
+void kprof_free_each(void *const *blocks, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        free(blocks[i]);
+}
+
 bool kprof_strlist_add(kprof_strlist *list, const char *text)
 {
     if (list->count == list->capacity) {

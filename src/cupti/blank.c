@@ -1,5 +1,6 @@
 /* Finds the blocks by their size alone: where bytes are the same as those one block further on. */
 #include "cupti/blank.h"
+#include "core/strbuf.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -84,7 +85,5 @@ void kprof_blank_free(kprof_blank *blank)
 {
     if (!blank)
         return;
-    free(blank->outside);
-    free(blank->block);
-    free(blank);
+    KPROF_FREE(blank->outside, blank->block, blank);
 }

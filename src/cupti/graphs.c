@@ -354,11 +354,7 @@ static const char *read_graph(graph *g, CUgraph source, unsigned depth)
              (t.edge_count == 0 ||
               driver->cuGraphGetEdges_(source, t.from, t.to, t.data, &t.edge_count) == CUDA_SUCCESS))
         obstacle = read_in_order(g, &t, depth);
-    free(t.nodes);
-    free(t.from);
-    free(t.to);
-    free(t.data);
-    free(t.order);
+    KPROF_FREE(t.nodes, t.from, t.to, t.data, t.order);
     return obstacle;
 }
 

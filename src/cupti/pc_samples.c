@@ -313,13 +313,6 @@ void kprof_pc_samples_close(kprof_pc_samples *s)
     if (!s || s->enabled)
         return;
     kprof_instruction_rows_free(&s->rows);
-    free(s->indices);
-    free(s->reasons);
-    free(s->reason_texts);
-    free(s->columns);
-    free(s->records);
-    free(s->rest_records);
-    free(s->counts);
-    free(s->rest_counts);
-    free(s);
+    KPROF_FREE(s->indices, s->reasons, s->reason_texts, s->columns, s->records, s->rest_records, s->counts,
+               s->rest_counts, s);
 }

@@ -175,9 +175,7 @@ void kprof_host_close(kprof_host *host)
         keep_answers(host, "answers");
     kprof_ask_close(host);
     kprof_answers_free(host->answers);
-    free(host->chip);
-    free(host->label);
-    free(host);
+    KPROF_FREE(host->chip, host->label, host);
 }
 
 const char *kprof_host_chip(const kprof_host *host)

@@ -69,9 +69,7 @@ static kprof_status check_id(const kprof_json_place *place, const char *id)
 static void free_set(void *item)
 {
     kprof_set_definition *set = item;
-    free(set->id);
-    free(set->name);
-    free(set->help);
+    KPROF_FREE(set->id, set->name, set->help);
     kprof_strings_free(set->aliases);
     kprof_strings_free(set->sections);
 }
@@ -376,11 +374,7 @@ void kprof_catalog_free(kprof_catalog *catalog)
         kprof_finding_free(&catalog->findings[i]);
     for (size_t i = 0; i < catalog->alias_count; i++)
         kprof_alias_free(&catalog->aliases[i]);
-    free(catalog->aliases);
-    free(catalog->sets);
-    free(catalog->sections);
-    free(catalog->findings);
-    free(catalog);
+    KPROF_FREE(catalog->aliases, catalog->sets, catalog->sections, catalog->findings, catalog);
 }
 
 static bool goes_by(const char *id, char *const *aliases, const char *name)

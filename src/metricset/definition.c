@@ -234,11 +234,7 @@ void kprof_item_definition_free(kprof_item_definition *item)
         free(item->choices[i].text);
         kprof_expr_free(item->choices[i].compiled);
     }
-    free(item->choices);
-    free(item->name);
-    free(item->label);
-    free(item->unit);
-    free(item->help);
+    KPROF_FREE(item->choices, item->name, item->label, item->unit, item->help);
 }
 
 static void free_table(kprof_table_definition *table)
@@ -249,9 +245,7 @@ static void free_table(kprof_table_definition *table)
         free(table->rows[i].cells);
         free(table->rows[i].label);
     }
-    free(table->rows);
-    free(table->id);
-    free(table->title);
+    KPROF_FREE(table->rows, table->id, table->title);
     kprof_strings_free(table->column_labels);
     kprof_strings_free(table->breakdowns);
     kprof_strings_free(table->uncollected);
@@ -264,9 +258,7 @@ static void free_roofline(kprof_roofline_definition *roofline)
         kprof_item_definition_free(&roofline->roofs[i].traffic);
         kprof_item_definition_free(&roofline->roofs[i].peak);
     }
-    free(roofline->roofs);
-    free(roofline->id);
-    free(roofline->label);
+    KPROF_FREE(roofline->roofs, roofline->id, roofline->label);
     kprof_item_definition_free(&roofline->work);
     kprof_item_definition_free(&roofline->peak);
 }
@@ -281,14 +273,8 @@ void kprof_section_definition_free(kprof_section_definition *definition)
         free_roofline(&definition->rooflines[i]);
     for (size_t i = 0; i < definition->timeline_count; i++)
         kprof_item_definition_free(&definition->timeline[i]);
-    free(definition->timeline);
-    free(definition->items);
-    free(definition->tables);
-    free(definition->rooflines);
-    free(definition->id);
-    free(definition->name);
-    free(definition->help);
-    free(definition->path);
+    KPROF_FREE(definition->timeline, definition->items, definition->tables, definition->rooflines, definition->id,
+               definition->name, definition->help, definition->path);
     kprof_strings_free(definition->aliases);
     kprof_strings_free(definition->instructions);
     *definition = (kprof_section_definition){0};

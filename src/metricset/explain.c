@@ -146,9 +146,7 @@ static bool is_there(const kprof_explanation *out, const kprof_explained_place *
 
 static void free_place(kprof_explained_place *place)
 {
-    free(place->value);
-    free(place->label);
-    free(place->help);
+    KPROF_FREE(place->value, place->label, place->help);
 }
 
 static void add_place(explainer *by, const kprof_item *item, const char *column)
@@ -663,15 +661,9 @@ void kprof_explanation_free(kprof_explanation *explanation)
         free(explanation->full_names[i].name);
         free(explanation->full_names[i].unit);
     }
-    free(explanation->places);
-    free(explanation->full_names);
-    free(explanation->parts);
-    free(explanation->aliases);
-    free(explanation->metric);
-    free(explanation->unit);
-    free(explanation->description);
-    free(explanation->help);
-    free(explanation->formula);
+    KPROF_FREE(explanation->places, explanation->full_names, explanation->parts, explanation->aliases,
+               explanation->metric, explanation->unit, explanation->description, explanation->help,
+               explanation->formula);
     kprof_strlist_free(&explanation->members);
     kprof_strlist_free(&explanation->closest);
     kprof_strlist_free(&explanation->sections);

@@ -82,9 +82,7 @@ void kprof_expr_free(kprof_expr *expr)
         return;
     for (size_t i = 0; i < expr->count; i++)
         kprof_expr_free(expr->operands[i]);
-    free(expr->operands);
-    free(expr->name);
-    free(expr);
+    KPROF_FREE(expr->operands, expr->name, expr);
 }
 
 static const char no_memory[] = "out of memory";

@@ -466,9 +466,7 @@ static void free_value(kprof_finding_value *value)
     }
     free(value->options);
     kprof_expr_free(value->expression);
-    free(value->name);
-    free(value->label);
-    free(value->unit);
+    KPROF_FREE(value->name, value->label, value->unit);
 }
 
 void kprof_finding_free(kprof_finding *finding)

@@ -121,11 +121,7 @@ bool kprof_section_visit(const kprof_section *section, kprof_item_visit *visit, 
 
 void kprof_item_clear(kprof_item *item)
 {
-    free(item->name);
-    free(item->label);
-    free(item->unit);
-    free(item->help);
-    free(item->expression);
+    KPROF_FREE(item->name, item->label, item->unit, item->help, item->expression);
     kprof_expr_free(item->compiled);
     *item = (kprof_item){0};
 }
@@ -141,9 +137,7 @@ void kprof_table_clear(kprof_table *table)
     free(table->rows);
     for (size_t i = 0; i < table->column_count && table->column_labels; i++)
         free(table->column_labels[i]);
-    free(table->column_labels);
-    free(table->id);
-    free(table->title);
+    KPROF_FREE(table->column_labels, table->id, table->title);
     *table = (kprof_table){0};
 }
 
@@ -154,9 +148,7 @@ void kprof_roofline_clear(kprof_roofline *line)
         kprof_item_clear(&line->roofs[i].traffic);
         kprof_item_clear(&line->roofs[i].peak);
     }
-    free(line->roofs);
-    free(line->id);
-    free(line->label);
+    KPROF_FREE(line->roofs, line->id, line->label);
     kprof_item_clear(&line->work);
     kprof_item_clear(&line->peak);
     *line = (kprof_roofline){0};
@@ -172,12 +164,7 @@ void kprof_section_free(kprof_section *section)
         kprof_roofline_clear(&section->rooflines[i]);
     for (size_t i = 0; i < section->timeline_count; i++)
         kprof_item_clear(&section->timeline[i]);
-    free(section->timeline);
-    free(section->items);
-    free(section->tables);
-    free(section->rooflines);
-    free(section->id);
-    free(section->name);
-    free(section->help);
+    KPROF_FREE(section->timeline, section->items, section->tables, section->rooflines, section->id, section->name,
+               section->help);
     *section = (kprof_section){0};
 }

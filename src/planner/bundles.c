@@ -236,15 +236,7 @@ void kprof_packing_free(kprof_packing *p)
     }
     kprof_strlist_free(&p->names);
     kprof_strlist_free(&p->taken);
-    free(p->counters);
-    free(p->bundles);
-    free(p->metrics);
-    free(p->passes);
-    free(p->now.spots);
-    free(p->before.spots);
-    free(p->answers);
-    free(p->question);
-    free(p->listed);
-    free(p->moves);
+    KPROF_FREE(p->counters, p->bundles, p->metrics, p->passes, p->now.spots, p->before.spots, p->answers, p->question,
+               p->listed, p->moves);
     *p = (kprof_packing){0};
 }

@@ -134,10 +134,7 @@ void kprof_schedule_free(kprof_schedule *schedule)
 {
     for (size_t i = 0; schedule->metrics && i < schedule->metric_count; i++)
         free(schedule->metrics[i].items);
-    free(schedule->metrics);
-    free(schedule->last_passes);
-    free(schedule->patched);
-    free(schedule->passes);
+    KPROF_FREE(schedule->metrics, schedule->last_passes, schedule->patched, schedule->passes);
     *schedule = (kprof_schedule){0};
 }
 

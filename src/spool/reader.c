@@ -124,9 +124,7 @@ void kprof_spool_reader_close(kprof_spool_reader *reader)
         return;
     kprof_spool_reader_rest(reader);
     kprof_spool_scratch_free(&reader->scratch);
-    free(reader->payload);
-    free(reader->name);
-    free(reader);
+    KPROF_FREE(reader->payload, reader->name, reader);
 }
 
 static kprof_spool_next_result damaged_at(kprof_spool_reader *reader, const char *reason)

@@ -403,7 +403,5 @@ void kprof_csv_code_row(kprof_csv *csv, kprof_csv_code *code, const kprof_emit_r
 
 void kprof_csv_code_free(kprof_csv_code *code)
 {
-    free(code->kernel);
-    free(code->file);
-    free(code->is_column);
+    KPROF_FREE(code->kernel, code->file, code->is_column);
 }

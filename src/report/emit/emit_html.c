@@ -792,9 +792,7 @@ static void html_free(kprof_emitter *emitter)
     cJSON_Delete(html->verdict);
     for (size_t i = 0; html->layouts && i < emitter->launches.model->chip_count; i++)
         cJSON_Delete(html->layouts[i]);
-    free(html->layouts);
-    free(html->values);
-    free(html->values_before);
+    KPROF_FREE(html->layouts, html->values, html->values_before);
     kprof_names_free(&html->text_numbers);
     kprof_strlist_free(&html->texts);
     free(html);

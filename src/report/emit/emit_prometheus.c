@@ -199,9 +199,7 @@ static void prometheus_free(kprof_emitter *emitter)
         free(all->kernels[i]);
     for (size_t i = 0; i < all->metric_count; i++)
         free(all->metrics[i]);
-    free(all->kernels);
-    free(all->of_kernels);
-    free(all->metrics);
+    KPROF_FREE(all->kernels, all->of_kernels, all->metrics);
     kprof_names_free(&all->metric_numbers);
     free(all->of_metrics);
     free(all);

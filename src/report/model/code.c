@@ -516,9 +516,7 @@ static void free_code(kprof_profiled_code *code)
 {
     for (size_t i = 0; i < code->function_count; i++) {
         free(code->functions[i].mangled);
-        free(code->functions[i].demangled);
-        free(code->functions[i].text_state);
-        free(code->functions[i].line_state);
+        KPROF_FREE(code->functions[i].demangled, code->functions[i].text_state, code->functions[i].line_state);
     }
     for (size_t i = 0; i < code->instruction_count; i++) {
         free(code->instructions[i].text);
@@ -527,14 +525,8 @@ static void free_code(kprof_profiled_code *code)
     }
     for (size_t i = 0; i < code->frame_count; i++)
         free(code->frames[i].function);
-    free(code->metrics);
-    free(code->reasons);
-    free(code->functions);
-    free(code->instructions);
-    free(code->values);
-    free(code->totals);
-    free(code->frames);
-    free(code->waits);
+    KPROF_FREE(code->metrics, code->reasons, code->functions, code->instructions, code->values, code->totals,
+               code->frames, code->waits);
     *code = (kprof_profiled_code){0};
 }
 
@@ -627,9 +619,7 @@ void kprof_code_profiles_free(kprof_code_profiles *profiles)
         free(profiles->files[i].path);
         free(profiles->files[i].hash);
     }
-    free(profiles->items);
-    free(profiles->files);
-    free(profiles->launches);
+    KPROF_FREE(profiles->items, profiles->files, profiles->launches);
     free_cache(profiles->cache);
     *profiles = (kprof_code_profiles){0};
 }

@@ -81,9 +81,7 @@ void kprof_rules_free(kprof_rules *rules)
 {
     for (size_t i = 0; rules && i < rules->findings.count; i++) {
         free(rules->rules[i].columns);
-        free(rules->rules[i].values);
-        free(rules->rules[i].options);
-        free(rules->rules[i].unless);
+        KPROF_FREE(rules->rules[i].values, rules->rules[i].options, rules->rules[i].unless);
     }
     if (rules) {
         free(rules->rules);

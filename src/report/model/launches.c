@@ -241,8 +241,6 @@ kprof_status kprof_model_launches(const kprof_model_walk *walk, kprof_model_visi
     kprof_value_reader_close(&walker.reader);
     if (walker.filter)
         kprof_filter_free(walker.filter);
-    free(walker.name_matches);
-    free(walker.values);
-    free(walker.asked);
+    KPROF_FREE(walker.name_matches, walker.values, walker.asked);
     return status;
 }

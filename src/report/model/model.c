@@ -500,9 +500,7 @@ static void free_chips(kprof_model *model)
             free(model->chips[i].schedule[k].items);
             free(model->chips[i].schedule[k].text);
         }
-        free(model->chips[i].schedule);
-        free(model->chips[i].passes);
-        free(model->chips[i].name);
+        KPROF_FREE(model->chips[i].schedule, model->chips[i].passes, model->chips[i].name);
     }
     free(model->chips);
 }
@@ -513,15 +511,9 @@ void kprof_model_free(kprof_model *model)
         free(model->stacks[i].line);
         free(model->stacks[i].module);
     }
-    free(model->stacks);
-    free(model->command_line);
-    free(model->working_directory);
-    free(model->kprof_version);
-    free(model->sets);
+    KPROF_FREE(model->stacks, model->command_line, model->working_directory, model->kprof_version, model->sets);
     kprof_names_free(&model->metric_names);
-    free(model->is_shown);
-    free(model->is_kept);
-    free(model->witnesses);
+    KPROF_FREE(model->is_shown, model->is_kept, model->witnesses);
     free_chips(model);
     free_rows(model);
     memset(model, 0, sizeof *model);

@@ -296,10 +296,7 @@ void kprof_place_finder_free(kprof_place_finder *finder)
     if (!finder)
         return;
     clear_places(finder);
-    free(finder->places);
-    free(finder->moved);
-    free(finder->values);
-    free(finder);
+    KPROF_FREE(finder->places, finder->moved, finder->values, finder);
 }
 
 kprof_status kprof_places_values(kprof_place_finder *finder, int64_t launch, const double *values, const double **out)

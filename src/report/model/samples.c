@@ -256,12 +256,7 @@ static kprof_status show_launch(void *user, const kprof_model_launch *launch)
         find_medians(walker->walk->model, launch, &joined);
         status = show_joined(walker, group, launch, &joined);
     }
-    free(joined.samples);
-    free(joined.medians);
-    free(joined.column);
-    free(joined.asked);
-    free(joined.sample_asked);
-    free(joined.spreads);
+    KPROF_FREE(joined.samples, joined.medians, joined.column, joined.asked, joined.sample_asked, joined.spreads);
     return status;
 }
 

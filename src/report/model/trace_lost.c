@@ -90,7 +90,9 @@ static const char allocations[] =
 
 static kprof_status make_tables(kprof_report *report)
 {
-    kprof_status status = kprof_trace_find_calls(report);
+    kprof_status status = kprof_trace_add_functions(report);
+    if (status == KPROF_OK)
+        status = kprof_trace_find_calls(report);
     if (status == KPROF_OK)
         status = kprof_store_exec(report, own);
     if (status == KPROF_OK)
@@ -108,19 +110,7 @@ static kprof_status make_tables(kprof_report *report)
     return status == KPROF_OK ? kprof_store_exec(report, allocations) : status;
 }
 
-/* The report is open for reading alone; temporary tables are in a file of their own. */
 kprof_status kprof_trace_find_lost(kprof_report *report)
 {
-    int64_t is_made = 0;
-    kprof_status status =
-        kprof_store_integer(report, "SELECT count(*) FROM temp.sqlite_schema WHERE name='gpu_idle'", &is_made);
-    if (status != KPROF_OK || is_made)
-        return status;
-    status = kprof_trace_add_functions(report);
-    if (status == KPROF_OK)
-        status = kprof_store_exec(report, "PRAGMA query_only=OFF");
-    if (status == KPROF_OK)
-        status = make_tables(report);
-    const kprof_status closed = kprof_store_exec(report, "PRAGMA query_only=ON");
-    return status == KPROF_OK ? closed : status;
+    return kprof_trace_make_once(report, "gpu_idle", make_tables);
 }

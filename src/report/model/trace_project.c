@@ -127,17 +127,7 @@ static kprof_status project(kprof_report *report)
     return status;
 }
 
-/* The report is open for reading alone; temporary tables are in a file of their own. */
 kprof_status kprof_trace_project_ranges(kprof_report *report)
 {
-    int64_t is_made = 0;
-    kprof_status status =
-        kprof_store_integer(report, "SELECT count(*) FROM temp.sqlite_schema WHERE name='range_span'", &is_made);
-    if (status != KPROF_OK || is_made)
-        return status;
-    status = kprof_store_exec(report, "PRAGMA query_only=OFF");
-    if (status == KPROF_OK)
-        status = project(report);
-    const kprof_status closed = kprof_store_exec(report, "PRAGMA query_only=ON");
-    return status == KPROF_OK ? closed : status;
+    return kprof_trace_make_once(report, "range_span", project);
 }

@@ -2,6 +2,7 @@
 #include "report/model/trace_samples.h"
 
 #include "report/model/trace_functions.h"
+#include "report/model/trace_tables.h"
 #include "report/store/store.h"
 
 #include <string.h>
@@ -52,27 +53,17 @@ static const char no_samples[] =
 
 static kprof_status make_tables(kprof_report *report)
 {
-    kprof_status status = kprof_store_exec(report, report->version < 10 ? no_samples : metrics);
+    kprof_status status = kprof_trace_add_functions(report);
+    if (status == KPROF_OK)
+        status = kprof_store_exec(report, report->version < 10 ? no_samples : metrics);
     if (status == KPROF_OK && report->version >= 10)
         status = kprof_store_exec(report, samples);
     return status == KPROF_OK ? kprof_store_exec(report, steps) : status;
 }
 
-/* The report is open for reading alone; temporary tables are in a file of their own. */
 kprof_status kprof_trace_find_samples(kprof_report *report)
 {
-    int64_t is_made = 0;
-    kprof_status status =
-        kprof_store_integer(report, "SELECT count(*) FROM temp.sqlite_schema WHERE name='trace_sampled'", &is_made);
-    if (status != KPROF_OK || is_made)
-        return status;
-    status = kprof_trace_add_functions(report);
-    if (status == KPROF_OK)
-        status = kprof_store_exec(report, "PRAGMA query_only=OFF");
-    if (status == KPROF_OK)
-        status = make_tables(report);
-    const kprof_status closed = kprof_store_exec(report, "PRAGMA query_only=ON");
-    return status == KPROF_OK ? closed : status;
+    return kprof_trace_make_once(report, "trace_sampled", make_tables);
 }
 
 /* A column's name, of what no terminal and no SQL takes for something else. */

@@ -5,6 +5,8 @@
 #include "report/model/trace_functions.h"
 #include "report/store/store.h"
 
+#include <stdio.h>
+
 static const char calls[] =
     "CREATE TEMP TABLE first_call(process_id INTEGER, correlation INTEGER, start_ns INTEGER, end_ns INTEGER, thread "
     "INTEGER, name_id INTEGER, PRIMARY KEY(process_id, correlation)) WITHOUT ROWID;"
@@ -18,10 +20,12 @@ static const char shapes[] =
     "kprof_median(end_ns-start_ns) AS median FROM trace_kernel WHERE start_ns IS NOT NULL AND end_ns IS NOT NULL GROUP "
     "BY name_id, " SHAPE_COLUMNS;
 
-/* The report is open for reading alone; temporary tables are in a file of their own. */
-static kprof_status make(kprof_report *report, const char *is_there, const char *sql)
+/* Temporary tables are in a file of their own. */
+kprof_status kprof_trace_make_once(kprof_report *report, const char *table, kprof_trace_maker *make)
 {
     int64_t is_made = 0, was_reading = 0;
+    char is_there[128];
+    snprintf(is_there, sizeof is_there, "SELECT count(*) FROM temp.sqlite_schema WHERE name='%s'", table);
     kprof_status status = kprof_store_integer(report, is_there, &is_made);
     if (status == KPROF_OK)
         status = kprof_store_integer(report, "PRAGMA query_only", &was_reading);
@@ -29,19 +33,28 @@ static kprof_status make(kprof_report *report, const char *is_there, const char 
         return status;
     status = kprof_store_exec(report, "PRAGMA query_only=OFF");
     if (status == KPROF_OK)
-        status = kprof_store_exec(report, sql);
+        status = make(report);
     const kprof_status closed = was_reading ? kprof_store_exec(report, "PRAGMA query_only=ON") : KPROF_OK;
     return status == KPROF_OK ? closed : status;
 }
 
+static kprof_status make_calls(kprof_report *report)
+{
+    return kprof_store_exec(report, calls);
+}
+
 kprof_status kprof_trace_find_calls(kprof_report *report)
 {
-    return make(report, "SELECT count(*) FROM temp.sqlite_schema WHERE name='first_call'", calls);
+    return kprof_trace_make_once(report, "first_call", make_calls);
+}
+
+static kprof_status make_shapes(kprof_report *report)
+{
+    const kprof_status status = kprof_trace_add_functions(report);
+    return status == KPROF_OK ? kprof_store_exec(report, shapes) : status;
 }
 
 kprof_status kprof_trace_find_shapes(kprof_report *report)
 {
-    const kprof_status status = kprof_trace_add_functions(report);
-    return status == KPROF_OK ? make(report, "SELECT count(*) FROM temp.sqlite_schema WHERE name='trace_shape'", shapes)
-                              : status;
+    return kprof_trace_make_once(report, "trace_shape", make_shapes);
 }

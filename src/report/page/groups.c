@@ -284,9 +284,7 @@ void kprof_groups_free(kprof_groups *groups)
 {
     for (size_t i = 0; i < groups->count; i++) {
         free(groups->items[i].totals);
-        free(groups->items[i].durations);
-        free(groups->items[i].note);
-        free(groups->items[i].key);
+        KPROF_FREE(groups->items[i].durations, groups->items[i].note, groups->items[i].key);
     }
     free(groups->items);
     free(groups->untold);

@@ -378,12 +378,7 @@ void kprof_page_shares_free(kprof_page_shares *all)
         free(all->kernels[i].loads);
     for (size_t i = 0; i < all->source_count; i++)
         free(all->sources[i].name);
-    free(all->kernels);
-    free(all->sources);
-    free(all->source_of);
-    free(all->values);
-    free(all->asked);
-    free(all->sorted);
+    KPROF_FREE(all->kernels, all->sources, all->source_of, all->values, all->asked, all->sorted);
     kprof_names_free(&all->kernel_numbers);
     free(all);
 }

@@ -244,9 +244,6 @@ kprof_status kprof_ranking_make(const kprof_page_context *context, kprof_ranking
 void kprof_ranking_free(kprof_ranking *ranking)
 {
     kprof_rules_free(ranking->rules);
-    free(ranking->rows);
-    free(ranking->durations);
-    free(ranking->rolled_up.values);
-    free(ranking->rolled_up.methods);
+    KPROF_FREE(ranking->rows, ranking->durations, ranking->rolled_up.values, ranking->rolled_up.methods);
     kprof_groups_free(&ranking->groups);
 }

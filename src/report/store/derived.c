@@ -41,10 +41,7 @@ void kprof_derived_free(kprof_derived *derived)
     while (derived) {
         kprof_derived *next = derived->next;
         free_sections(derived->sections, derived->section_count);
-        free(derived->items);
-        free(derived->points);
-        free(derived->chip);
-        free(derived);
+        KPROF_FREE(derived->items, derived->points, derived->chip, derived);
         derived = next;
     }
 }

@@ -83,9 +83,7 @@ static void table_free(value_table *table)
 {
     for (size_t i = 0; i < table->size; i++)
         free(table->owned_names[i]);
-    free(table->owned_names);
-    free(table->values);
-    free(table->present);
+    KPROF_FREE(table->owned_names, table->values, table->present);
     kprof_names_free(&table->names);
     memset(table, 0, sizeof *table);
 }
@@ -102,10 +100,7 @@ void kprof_ingest_free(kprof_ingest *ingest)
         free(ingest->metrics[i].chip);
         free(ingest->metrics[i].rows);
     }
-    free(ingest->census);
-    free(ingest->kernels);
-    free(ingest->devices);
-    free(ingest->metrics);
+    KPROF_FREE(ingest->census, ingest->kernels, ingest->devices, ingest->metrics);
     kprof_code_ingest_free(&ingest->code);
     kprof_stack_ingest_free(&ingest->stacks);
     kprof_trace_ingest_free(&ingest->trace);

@@ -34,9 +34,7 @@ static void report_free(kprof_report *report)
     free(report->codes);
     kprof_names_free(&report->code_rows);
     kprof_strlist_free(&report->code_keys);
-    free(report->path);
-    free(report->draft);
-    free(report);
+    KPROF_FREE(report->path, report->draft, report);
 }
 
 /* How a report is opened. */

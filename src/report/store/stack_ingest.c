@@ -224,9 +224,7 @@ kprof_status kprof_stack_ingest_stack(kprof_stack_ingest *ingest, kprof_report *
                                    record->reason);
         id = sqlite3_last_insert_rowid(report->db);
     }
-    free(found.line);
-    free(found.module);
-    free(frames);
+    KPROF_FREE(found.line, found.module, frames);
     if (status != KPROF_OK)
         return status;
     *row = id;
@@ -260,7 +258,5 @@ void kprof_stack_ingest_free(kprof_stack_ingest *ingest)
         if (ingest->modules[i].code)
             kprof_native_close(ingest->modules[i].code);
     }
-    free(ingest->modules);
-    free(ingest->frames);
-    free(ingest->stacks);
+    KPROF_FREE(ingest->modules, ingest->frames, ingest->stacks);
 }
