@@ -6,6 +6,7 @@ import { human } from "./units.js";
 
 const PAGE_ROWS = 100;
 const TOLD_STALLS = 3;
+const STALL_COLOURS = 4; // and one for all others
 
 export const sourceLink = (code, row) => `#source-${code.id}${row ? `/${row.key}` : ""}`;
 
@@ -32,6 +33,16 @@ function placeOf(code, row) {
     return file && row.line !== null ? `${file.name}:${row.line}` : null;
 }
 
+// A reason has one colour in all rows of a kernel: its most frequent reasons have their own, the others share one.
+function colourOf(code, reason) {
+    if (!code.ranks) {
+        const sums = code.reasons.map(() => 0);
+        code.instructions.forEach((row) => row.stalls.forEach(([at, samples]) => (sums[at] += samples)));
+        code.ranks = sums.map((_, at) => at).sort((a, b) => sums[b] - sums[a]);
+    }
+    return `stall-${Math.min(code.ranks.indexOf(reason), STALL_COLOURS)}`;
+}
+
 // What most warps wait for at a row, and a bar of it.
 function stalls(code, row) {
     const all = row.numbers[code.columns.findIndex(({ key }) => key === "samples")];
@@ -43,15 +54,24 @@ function stalls(code, row) {
         h(
             "span",
             { class: "stalls", "aria-hidden": "true" },
-            told.map(([, samples], i) => h("span", { class: `stall-${i}`, vars: { "--share": `${pct(samples)}%` } })),
+            told.map(([reason, samples]) =>
+                h("span", { class: colourOf(code, reason), vars: { "--share": `${pct(samples)}%` } }),
+            ),
         ),
         h(
             "span",
             { class: "stall-names" },
             told
                 .filter(([, samples], i) => i === 0 || pct(samples) >= 1)
-                .map(name)
-                .join(", "),
+                .map((stall, i) => [
+                    i > 0 && ", ",
+                    h(
+                        "span",
+                        {},
+                        h("span", { class: `dot ${colourOf(code, stall[0])}`, "aria-hidden": "true" }),
+                        name(stall),
+                    ),
+                ]),
         ),
     ];
 }

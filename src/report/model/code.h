@@ -60,12 +60,12 @@ typedef enum kprof_code_counter {
     X(LOCAL, local_sectors, "Local sectors", COUNT, LOCAL, NONE, NONE)                                                 \
     X(ATOMICS, atomics, "Atomics", SUM, ATOM, RED, NONE)                                                               \
     X(FP64, fp64_thread_instructions, "FP64 thread instructions", COUNT, FP64, NONE, NONE)                             \
-    X(HIT_FIRST, hit_evict_first, "Hit, evict first", COUNT, HIT_FIRST, NONE, NONE)                                    \
-    X(HIT_LAST, hit_evict_last, "Hit, evict last", COUNT, HIT_LAST, NONE, NONE)                                        \
-    X(HIT_NORMAL, hit_evict_normal, "Hit, evict normal", COUNT, HIT_NORMAL, NONE, NONE)                                \
-    X(HIT_DEMOTE, hit_evict_normal_demote, "Hit, demote", COUNT, HIT_DEMOTE, NONE, NONE)                               \
-    X(MISS_FIRST, miss_evict_first, "Miss, evict first", COUNT, MISS_FIRST, NONE, NONE)                                \
-    X(MISS_NORMAL, miss_evict_normal, "Miss, evict normal", COUNT, MISS_NORMAL, NONE, NONE)
+    X(HIT_FIRST, hit_evict_first, "Evict first on hit", COUNT, HIT_FIRST, NONE, NONE)                                  \
+    X(HIT_LAST, hit_evict_last, "Evict last on hit", COUNT, HIT_LAST, NONE, NONE)                                      \
+    X(HIT_NORMAL, hit_evict_normal, "Evict normal on hit", COUNT, HIT_NORMAL, NONE, NONE)                              \
+    X(HIT_DEMOTE, hit_evict_normal_demote, "Demote on hit", COUNT, HIT_DEMOTE, NONE, NONE)                             \
+    X(MISS_FIRST, miss_evict_first, "Evict first on miss", COUNT, MISS_FIRST, NONE, NONE)                              \
+    X(MISS_NORMAL, miss_evict_normal, "Evict normal on miss", COUNT, MISS_NORMAL, NONE, NONE)
 #define KPROF_CODE_NUMBER_ID(id, ...) KPROF_NUMBER_##id,
 typedef enum kprof_code_number { KPROF_CODE_NUMBERS(KPROF_CODE_NUMBER_ID) KPROF_NUMBER_COUNT } kprof_code_number;
 typedef struct kprof_code_number_row {
