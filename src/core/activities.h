@@ -130,6 +130,21 @@
     F(NAME, name)                                                                                                      \
     F(OPTIONAL, value_millionths)
 
+/* Memory that the host and GPUs share: a part of it moved (operation "Host-to-Device", "Device-to-Host" or
+ * "Device-to-Device"), or a page was missing ("CPU page fault", "GPU page fault") or was wanted by several
+ * ("thrashing", "throttling", "remote map"). Bytes are those of the part, faults those of a GPU for one page, and
+ * instruction is the address of the one of the host that wanted the page. Devices: -1 is the host, or not known. */
+#define KPROF_MANAGED_ACTIVITY_FIELDS(F)                                                                               \
+    F(NUMBER, start_ns)                                                                                                \
+    F(OPTIONAL, end_ns)                                                                                                \
+    F(NAME, operation)                                                                                                 \
+    F(NUMBER, address)                                                                                                 \
+    F(OPTIONAL, bytes)                                                                                                 \
+    F(OPTIONAL, faults)                                                                                                \
+    F(OPTIONAL, instruction)                                                                                           \
+    F(OPTIONAL, source_device)                                                                                         \
+    F(OPTIONAL, target_device)
+
 #define KPROF_ACTIVITY_MAP(X)                                                                                          \
     X(1, KERNEL, kernel)                                                                                               \
     X(2, COPY, copy)                                                                                                   \
@@ -141,7 +156,8 @@
     X(8, OVERHEAD, overhead)                                                                                           \
     X(9, GRAPH, graph)                                                                                                 \
     X(10, EXTERNAL, external)                                                                                          \
-    X(11, SAMPLE, sample)
+    X(11, SAMPLE, sample)                                                                                              \
+    X(12, MANAGED, managed)
 
 #define KPROF_ACTIVITY_MEMBER(type, name) int64_t name;
 #define KPROF_ACTIVITY_STRUCT(number, KIND, kind)                                                                      \

@@ -130,6 +130,8 @@ OPTION(RECORDER, COUNT, sampling_passes, "warp-sampling-max-passes", RUNNING,
        .argument = "N", .initial = KPROF_SAMPLING_PASSES, .value = 100)
 OPTION(RECORDER, BYTES, sampling_buffer_bytes, "warp-sampling-buffer-size", RUNNING,
        "memory of the device for samples of instructions (64M)", .argument = "BYTES")
+OPTION(RECORDER, FLAG, follows_managed, "unified-memory", TRACE,
+       "record how memory moves that the host and GPUs share, and page faults of both, which take time")
 OPTION(CLI, FLAG, samples_program, "pm-sampling", RUNNING | TRACE,
        "of kprof trace: sample how busy the GPU's parts are, over the time of the program")
 OPTION(RECORDER, COUNT, timeline_interval_ns, "pm-sampling-interval", RUNNING | TRACE,

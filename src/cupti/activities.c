@@ -346,6 +346,51 @@ static void take_external(const CUpti_ActivityExternalCorrelation *record)
     take(&activity);
 }
 
+static const char *managed_operation(CUpti_ActivityUnifiedMemoryCounterKind kind)
+{
+    static const char *const texts[] = {
+        [CUPTI_ACTIVITY_UNIFIED_MEMORY_COUNTER_KIND_BYTES_TRANSFER_HTOD] = "Host-to-Device",
+        [CUPTI_ACTIVITY_UNIFIED_MEMORY_COUNTER_KIND_BYTES_TRANSFER_DTOH] = "Device-to-Host",
+        [CUPTI_ACTIVITY_UNIFIED_MEMORY_COUNTER_KIND_CPU_PAGE_FAULT_COUNT] = "CPU page fault",
+        [CUPTI_ACTIVITY_UNIFIED_MEMORY_COUNTER_KIND_GPU_PAGE_FAULT] = "GPU page fault",
+        [CUPTI_ACTIVITY_UNIFIED_MEMORY_COUNTER_KIND_THRASHING] = "thrashing",
+        [CUPTI_ACTIVITY_UNIFIED_MEMORY_COUNTER_KIND_THROTTLING] = "throttling",
+        [CUPTI_ACTIVITY_UNIFIED_MEMORY_COUNTER_KIND_REMOTE_MAP] = "remote map",
+        [CUPTI_ACTIVITY_UNIFIED_MEMORY_COUNTER_KIND_BYTES_TRANSFER_DTOD] = "Device-to-Device",
+    };
+    const unsigned index = (unsigned)kind;
+    return index < sizeof texts / sizeof *texts && texts[index] ? texts[index] : "unknown";
+}
+
+static int64_t device_or_none(uint32_t device)
+{
+    return device == CUPTI_UNIFIED_MEMORY_CPU_DEVICE_ID ? -1 : (int64_t)device;
+}
+
+/* What the members of a record mean, and which of them do, is told by its kind. */
+static void take_managed(const CUpti_ActivityUnifiedMemoryCounter3 *record)
+{
+    kprof_activity activity = {.kind = KPROF_ACTIVITY_MANAGED};
+    kprof_managed_activity *out = &activity.managed;
+    const bool is_cpu_fault = record->counterKind == CUPTI_ACTIVITY_UNIFIED_MEMORY_COUNTER_KIND_CPU_PAGE_FAULT_COUNT,
+               is_gpu_fault = record->counterKind == CUPTI_ACTIVITY_UNIFIED_MEMORY_COUNTER_KIND_GPU_PAGE_FAULT,
+               is_thrashing = record->counterKind == CUPTI_ACTIVITY_UNIFIED_MEMORY_COUNTER_KIND_THRASHING,
+               is_map = record->counterKind == CUPTI_ACTIVITY_UNIFIED_MEMORY_COUNTER_KIND_REMOTE_MAP,
+               is_throttling = record->counterKind == CUPTI_ACTIVITY_UNIFIED_MEMORY_COUNTER_KIND_THROTTLING;
+    const int64_t value = (int64_t)record->value;
+    out->start_ns = to_unix(record->start);
+    out->end_ns = is_cpu_fault || is_thrashing || is_map ? -1 : to_unix_if_known(record->end);
+    out->operation = name(managed_operation(record->counterKind));
+    out->address = (int64_t)record->address;
+    out->bytes = is_cpu_fault || is_gpu_fault || is_throttling ? -1 : value;
+    out->faults = is_gpu_fault ? value : -1;
+    out->instruction = is_cpu_fault ? value : -1;
+    out->source_device = is_cpu_fault || is_thrashing ? -1 : device_or_none(record->srcId);
+    out->target_device =
+        is_cpu_fault || is_gpu_fault || is_thrashing || is_throttling ? -1 : device_or_none(record->dstId);
+    take(&activity);
+}
+
 static void take_call(const kprof_call_activity *call)
 {
     kprof_activity activity = {.kind = KPROF_ACTIVITY_CALL, .call = *call};
@@ -445,6 +490,9 @@ static bool take_record(const CUpti_Activity *record)
         return true;
     case CUPTI_ACTIVITY_KIND_EXTERNAL_CORRELATION:
         take_external(any);
+        return true;
+    case CUPTI_ACTIVITY_KIND_UNIFIED_MEMORY_COUNTER:
+        take_managed(any);
         return true;
     default:
         return false;
@@ -564,6 +612,27 @@ kprof_status kprof_activities_start(const kprof_activity_sink *sink, kprof_activ
     (void)activities.cupti->cuptiActivityFlushPeriod(FLUSH_PERIOD_MS);
     atomic_store(&activities.runs, true);
     return KPROF_OK;
+}
+
+/* Devices and scopes of the configurations are of CUDA before 7.0. */
+kprof_status kprof_activities_follow_managed(void)
+{
+    enum {
+        FIRST = CUPTI_ACTIVITY_UNIFIED_MEMORY_COUNTER_KIND_BYTES_TRANSFER_HTOD,
+        COUNT = CUPTI_ACTIVITY_UNIFIED_MEMORY_COUNTER_KIND_COUNT - FIRST
+    };
+    CUpti_ActivityUnifiedMemoryCounterConfig configs[COUNT] = {0};
+    if (!atomic_load(&activities.runs))
+        return KPROF_OK;
+    for (int i = 0; i < COUNT; i++) {
+        configs[i].kind = (CUpti_ActivityUnifiedMemoryCounterKind)(FIRST + i);
+        configs[i].scope = CUPTI_ACTIVITY_UNIFIED_MEMORY_COUNTER_SCOPE_PROCESS_ALL_DEVICES;
+        configs[i].enable = 1;
+    }
+    CUptiResult result = activities.cupti->cuptiActivityConfigureUnifiedMemoryCounter(configs, COUNT);
+    if (result == CUPTI_SUCCESS)
+        result = activities.cupti->cuptiActivityEnable(CUPTI_ACTIVITY_KIND_UNIFIED_MEMORY_COUNTER);
+    return result == CUPTI_SUCCESS ? KPROF_OK : refused("how unified memory moves", result);
 }
 
 size_t kprof_activities_flush(void)

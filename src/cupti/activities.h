@@ -27,6 +27,9 @@ typedef enum kprof_activity_scope {
 /* Have CUPTI record activities from now on, once in a process. UNSUPPORTED when
  * CUPTI refuses: another tool may record them already. */
 kprof_status kprof_activities_start(const kprof_activity_sink *sink, kprof_activity_scope scope) KPROF_MUST_CHECK;
+/* Also record how managed memory moves, and page faults, from now on: once, after CUDA has begun. UNSUPPORTED where the
+ * GPUs or CUPTI do not tell. */
+kprof_status kprof_activities_follow_managed(void) KPROF_MUST_CHECK;
 /* Hand over the activities that have ended, and return how many buffers CUPTI keeps: those that have an activity which
  * has not. Waits for no work on the GPU; not to be called while a stream or context is being destroyed. */
 size_t kprof_activities_flush(void);

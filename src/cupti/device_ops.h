@@ -139,6 +139,7 @@
     X(codes_drop)                                                                                                      \
     X(counting_keep)                                                                                                   \
     X(activities_start)                                                                                                \
+    X(activities_follow_managed)                                                                                       \
     X(activities_pause)                                                                                                \
     X(activities_flush)                                                                                                \
     X(activities_now_ns)                                                                                               \

@@ -84,6 +84,7 @@
     X(cuptiActivityDisable)                                                                                            \
     X(cuptiActivityEnableDriverApi)                                                                                    \
     X(cuptiActivityEnableRuntimeApi)                                                                                   \
+    X(cuptiActivityConfigureUnifiedMemoryCounter)                                                                      \
     X(cuptiActivityFlushAll)                                                                                           \
     X(cuptiActivityFlushPeriod)                                                                                        \
     X(cuptiActivityGetNextRecord)                                                                                      \

@@ -25,7 +25,7 @@ static struct {
     CUpti_BuffersCallbackCompleteFunc complete;
     bool enabled[CUPTI_ACTIVITY_KIND_COUNT];
     CUpti_ActivityKind refused; /* a kind that cannot be enabled */
-    CUptiResult registered;
+    CUptiResult registered, managed;
     size_t dropped, driver_calls, questions, flushes;
 } cupti;
 
@@ -104,6 +104,14 @@ static CUptiResult enable_runtime_api(CUpti_CallbackId id, uint8_t on)
     return CUPTI_SUCCESS;
 }
 
+static CUptiResult configure_managed(CUpti_ActivityUnifiedMemoryCounterConfig *configs, uint32_t count)
+{
+    assert_int_equal(count, CUPTI_ACTIVITY_UNIFIED_MEMORY_COUNTER_KIND_COUNT - 1);
+    for (uint32_t i = 0; i < count; i++)
+        assert_true(configs[i].kind == i + 1 && configs[i].enable);
+    return cupti.managed;
+}
+
 static CUptiResult flush_all(uint32_t flag)
 {
     assert_int_equal(flag, 0); /* a forced one may not return */
@@ -138,6 +146,8 @@ static size_t size_of(const CUpti_Activity *record)
         return sizeof(CUpti_ActivityGraphTrace2);
     case CUPTI_ACTIVITY_KIND_EXTERNAL_CORRELATION:
         return sizeof(CUpti_ActivityExternalCorrelation);
+    case CUPTI_ACTIVITY_KIND_UNIFIED_MEMORY_COUNTER:
+        return sizeof(CUpti_ActivityUnifiedMemoryCounter3);
     default:
         return sizeof(CUpti_ActivityAPI);
     }
@@ -178,6 +188,7 @@ kprof_status kprof_cupti_load(const kprof_cupti_api **out)
         .cuptiActivityDisable = disable,
         .cuptiActivityEnableDriverApi = enable_driver_api,
         .cuptiActivityEnableRuntimeApi = enable_runtime_api,
+        .cuptiActivityConfigureUnifiedMemoryCounter = configure_managed,
         .cuptiActivityFlushAll = flush_all,
         .cuptiActivityFlushPeriod = flush_period,
         .cuptiActivityGetNextRecord = get_next,
@@ -415,6 +426,43 @@ static void all_else(void **state)
     assert_true(got.unknown == 1 && got.dropped == 12 && got.buffers == 1);
 }
 
+static void managed_memory(void **state)
+{
+    (void)state;
+    assert_false(cupti.enabled[CUPTI_ACTIVITY_KIND_UNIFIED_MEMORY_COUNTER]);
+    cupti.managed = CUPTI_ERROR_UM_PROFILING_NOT_SUPPORTED;
+    assert_int_equal(kprof_activities_follow_managed(), KPROF_UNSUPPORTED);
+    assert_false(cupti.enabled[CUPTI_ACTIVITY_KIND_UNIFIED_MEMORY_COUNTER]);
+    cupti.managed = CUPTI_SUCCESS;
+    assert_int_equal(kprof_activities_follow_managed(), KPROF_OK);
+    assert_true(cupti.enabled[CUPTI_ACTIVITY_KIND_UNIFIED_MEMORY_COUNTER]);
+    filled buffer = request();
+    CUpti_ActivityUnifiedMemoryCounter3 record = {.kind = CUPTI_ACTIVITY_KIND_UNIFIED_MEMORY_COUNTER,
+                                                  .value = 65536,
+                                                  .start = 10,
+                                                  .end = 30,
+                                                  .address = 0x7f0000000000,
+                                                  .srcId = CUPTI_UNIFIED_MEMORY_CPU_DEVICE_ID,
+                                                  .dstId = 1};
+    for (unsigned kind = 1; kind <= CUPTI_ACTIVITY_UNIFIED_MEMORY_COUNTER_KIND_COUNT; kind++) {
+        record.counterKind = (CUpti_ActivityUnifiedMemoryCounterKind)kind;
+        PUT(&buffer, record);
+    }
+    complete(&buffer);
+    static const char *const names[] = {"Host-to-Device", "Device-to-Host",   "CPU page fault",
+                                        "GPU page fault", "thrashing",        "throttling",
+                                        "remote map",     "Device-to-Device", "unknown"};
+    assert_int_equal(got.count, sizeof names / sizeof *names);
+    for (size_t i = 0; i < got.count; i++)
+        assert_name(got.taken[i].managed.operation, names[i]);
+    const kprof_managed_activity *move = &got.taken[0].managed, *cpu = &got.taken[2].managed,
+                                 *gpu = &got.taken[3].managed;
+    assert_true(move->bytes == 65536 && move->end_ns - move->start_ns == 20 && move->instruction == -1);
+    assert_true(move->source_device == -1 && move->target_device == 1 && move->address == 0x7f0000000000);
+    assert_true(cpu->instruction == 65536 && cpu->bytes == -1 && cpu->end_ns == -1 && cpu->target_device == -1);
+    assert_true(gpu->faults == 65536 && gpu->bytes == -1 && gpu->end_ns - gpu->start_ns == 20);
+}
+
 /* However many threads ask, there is an end to the memory; what comes back is used again. */
 static void memory_is_bounded(void **state)
 {
@@ -509,7 +557,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         TEST(what_runs_on_the_gpu),         TEST(calls),         TEST(all_else), TEST(memory_is_bounded),
-        TEST(nothing_is_taken_for_granted), TEST(kernels_alone), TEST(pauses),
+        TEST(nothing_is_taken_for_granted), TEST(kernels_alone), TEST(pauses),   TEST(managed_memory),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

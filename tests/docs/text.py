@@ -74,7 +74,7 @@ def kprof_words(text):
 
 def check_options(source, kprof):
     known = set()
-    for command in ([], ["report"], ["plan"], ["list"], ["diff"], ["export"], ["recover"]):
+    for command in ([], ["report"], ["plan"], ["list"], ["diff"], ["export"], ["recover"], ["trace"], ["stats"]):
         words = subprocess.run([kprof, *command, "--complete", "options"], capture_output=True, text=True, check=True)
         known.update(words.stdout.split())
     mentioned = set()

@@ -100,7 +100,8 @@ class Records(Tracing):
         self.assertEqual(run.out.count("\n"), 1) # the columns alone
         for words, code, text in ((("run", "--report", "kern_sum"), 102, "did you mean"),
                                   (("run", "--report", "foobarbaz"), 102, "man kprof-stats lists all"),
-                                  (("run", "--report", "um_sum"), 110, "does not trace how unified memory moves"),
+                                  (("run", "--report", "um_sum"), 110, "as kprof trace --unified-memory is"),
+                                  (("run", "--report", "osrt_sum"), 110, "does not trace calls of the operating"),
                                   (("run", "--report", "nvtx_sum:x"), 102, "base or mangled"),
                                   ((), 101, "which report?")):
             with self.subTest(words):
@@ -109,6 +110,24 @@ class Records(Tracing):
                 self.assertIn(text, run.err)
         self.assert_run(self.collect([], [f"launch={VECTOR_ADD}"]), 0)
         self.assertIn("has no trace; kprof trace makes one", self.kprof("stats", "run").err)
+
+    def test_managed_memory(self):
+        steps = ("do=move:Host-to-Device:1000000", "do=fault:CPU", "do=fault:GPU", "do=move:Device-to-Host:500000",
+                 f"launch={VECTOR_ADD}")
+        self.assert_run(self.trace(*steps, options=("--unified-memory",)), 0)
+        self.assertEqual(self.named("managed", "end_ns-start_ns, bytes, faults, source_device, target_device",
+                                    "operation_id"),
+                         [("Host-to-Device", 40000, 1000000, None, None, 0),
+                          ("CPU page fault", None, None, None, None, None),
+                          ("GPU page fault", 10, None, 3, 0, None), ("Device-to-Host", 20000, 500000, None, 0, None)])
+        run = self.kprof("stats", "run", "--report", "um_total_sum", "--csv")
+        self.assertEqual(run.out.splitlines()[1], '1,0.5,1,3,"0x100000","0x400000"')
+        self.assert_run(self.trace(*steps), 0) # nobody asked
+        self.assertEqual(self.query("run.kprof", "SELECT count(*) FROM trace_managed"), [(0,)])
+        run = self.trace(*steps, options=("--unified-memory",), env={"KPROF_SIM_NO_MANAGED": "1"})
+        self.assert_run(run, 0)
+        self.assertIn("the trace goes on without how unified memory moves", run.err)
+        self.assertEqual(self.query("run.kprof", "SELECT count(*) FROM trace_kernel"), [(1,)])
 
     def test_from_trace_to_counters(self):
         self.assert_run(self.trace("do=kernel:100", f"launch={VECTOR_ADD}*2", "do=kernel:1", f"launch={SCALE}*9"), 0)

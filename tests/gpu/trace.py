@@ -13,7 +13,7 @@ import tempfile
 
 import harness
 
-CASES = ("gaps", "overlap", "copies", "launches", "steps")
+CASES = ("gaps", "overlap", "copies", "launches", "steps", "managed")
 TABLES = "gpu_busy,gpu_idle_sum,transfer_sum,memory_sum,cuda_gpu_kern_sum,cuda_gpu_mem_size_sum,cuda_api_sum"
 
 
@@ -21,13 +21,16 @@ def trace(case, base):
     """What the program tells of itself, the tables, and the seconds of both runs."""
     words = [harness.programs() / "timeline", case]
     alone = harness.run(words)
-    result = harness.run([harness.kprof(), "trace", "-f", "-o", base, *words], limit=600)
+    is_managed = case == "managed"
+    options = ["--unified-memory"] if is_managed else []
+    result = harness.run([harness.kprof(), "trace", *options, "-f", "-o", base, *words], limit=600)
     if alone.status != 0 or result.status != 0:
         raise harness.Failure(f"the program ends with {alone.status}, traced with {result.status}: "
                       f"{harness.last_lines(result.stderr)}")
     if result.stdout != alone.stdout:
         raise harness.Failure("the program's output is not that of the program alone")
-    stats = harness.run([harness.kprof(), "stats", harness.report_path(base), "--report", TABLES, "--json"])
+    stats = harness.run([harness.kprof(), "stats", harness.report_path(base), "--json", "--report",
+                         TABLES + (",um_total_sum" if is_managed else "")])
     if stats.status != 0:
         raise harness.Failure(f"kprof stats: {harness.last_lines(stats.stderr)}")
     known = {name: float(number) for name, number in (line.split() for line in alone.stdout.splitlines())}
@@ -74,6 +77,13 @@ def checks(case, known, tables):
     if case == "launches":
         launching = idle(tables, "launching") + idle(tables, "queued work")
         yield "idle by launching (%)", 100 * launching / (busy["Span (ns)"] / 1e3 * busy["Idle (%)"] / 100), 80, 101
+    if case == "managed":
+        [row] = tables["um_total_sum"]
+        for way in ("HtoD", "DtoH"):
+            moved = row[f"Total {way} Migration Size (MB)"] * 1e6
+            yield f"managed bytes, {way}", moved, *around(known["managed_bytes"], 0.05)
+        yield "page faults of the GPU", row["Total GPU PageFaults"], 1, float("inf")
+        yield "page faults of the host", row["Total CPU Page Faults"], 1, float("inf")
     if case == "steps":
         yield "queue depth", busy["Queue Depth Max"], known["depth"], known["kernels"]
         yield "busy (%)", busy["Busy (%)"], 95, 100

@@ -174,6 +174,15 @@ def lost():
         ["net:forward", "StartEnd", 4242, 4242, 2, 2, 400000, *times(200000, 200000), adds],
         [":step", "PushPop", 4242, 4242, 3, 3, 330000, *times(100000, 110000, 120000), scale],
         ["net:forward", "StartEnd", 4242, 4242, 2, 2, 210000, *times(100000, 110000), scale]]
+    megabytes = lambda moved, us: round(moved * 1e6 / us, 3)
+    yield "um_sum", ["Virtual Address", "HtoD Migration Size (MB)", "DtoH Migration Size (MB)", "CPU Page Faults",
+                     "GPU PageFaults", "Migration Throughput (MB/s)"], [
+        ["0x7f0000000000", 8, 0.5, 0, 6, megabytes(8.5, 250)], ["0x7f0000010000", 4, 0, 0, 3, megabytes(4, 100)],
+        ["0x7f0000001000", 0, 0, 2, 0, None], ["0x7f0000011000", 0, 0, 1, 0, None]]
+    yield "um_total_sum", ["Total HtoD Migration Size (MB)", "Total DtoH Migration Size (MB)", "Total CPU Page Faults",
+                           "Total GPU PageFaults", "Minimum Virtual Address", "Maximum Virtual Address"], [
+        [12, 0.5, 3, 9, "0x7f0000000000", "0x7f0000011000"]]
+    yield "um_cpu_page_faults_sum", ["CPU Page Faults", "CPU Instruction Address"], [[2, "0x401000"], [1, "0x401010"]]
     yield "step_sum", ["Instances", "Med (ns)", "Min (ns)", "Max (ns)", "Spread (%)", "GPU Busy (%)", "Range"], [
         [3, 900000, 900000, 900000, 0, round(100 * whole / 2700000, 1), ":step"],
         [2, 100500, 100000, 101000, 0.7, round(100 * (90000 + 91000) / 201000, 1), "net:forward"]]

@@ -54,6 +54,8 @@ static const char *const names[] = {"_Z9vectorAddPKfS0_Pfi",
                                     "PushPop",
                                     "forward",
                                     "StartEnd",
+                                    "CPU page fault",
+                                    "GPU page fault",
                                     "sm__cycles_active.avg.pct_of_peak_sustained_elapsed",
                                     "dram__bytes_read.sum.pct_of_peak_sustained_elapsed"};
 
@@ -198,6 +200,26 @@ static void add_step(int step)
                                     .style = name("StartEnd")}});
 }
 
+static void add_managed(const char *operation, kprof_managed_activity what)
+{
+    what.operation = name(operation);
+    add(&(kprof_activity){.kind = KPROF_ACTIVITY_MANAGED, .managed = what});
+}
+
+/* In each step a page's block moves to the GPU in 100 us, after 3 faults there, and the host wants it once more. */
+static void add_managed_memory(int step)
+{
+    const int64_t start_ns = TRACE_START_NS + 1000000 * step, address = 0x7f0000000000 + 65536 * (step % 2);
+    add_managed("GPU page fault", (kprof_managed_activity){start_ns, start_ns + 5000, 0, address, -1, 3, -1, 0, -1});
+    add_managed("Host-to-Device",
+                (kprof_managed_activity){start_ns, start_ns + 100000, 0, address, 2000000 * (step + 1), -1, -1, -1, 0});
+    add_managed("CPU page fault", (kprof_managed_activity){start_ns + 200000, -1, 0, address + 4096, -1, -1,
+                                                           step == 2 ? 0x401010 : 0x401000, -1, -1});
+    if (step == 2)
+        add_managed("Device-to-Host",
+                    (kprof_managed_activity){start_ns + 200000, start_ns + 250000, 0, address, 500000, -1, -1, 0, -1});
+}
+
 static void add_sample(const char *metric, int64_t start_ns, int64_t value_millionths)
 {
     add(&(kprof_activity){.kind = KPROF_ACTIVITY_SAMPLE,
@@ -231,6 +253,8 @@ static void store_trace(void)
         fixture_store(trace.ingest, &(kprof_record){.type = KPROF_RECORD_NAME, .name = {i + 1, i < 2, names[i]}});
     for (int i = 0; i < TRACE_STEPS; i++)
         add_step(i);
+    for (int i = 0; i < TRACE_STEPS; i++)
+        add_managed_memory(i);
     add_samples();
     add_call("cudaLaunchKernel", 600, 604);
     add_kernel("_Z9vectorAddPKfS0_Pfi", 0, -1);

@@ -2083,6 +2083,11 @@ static kprof_status activities_start(const kprof_activity_sink *sink, kprof_acti
     return kprof_fail(KPROF_UNSUPPORTED, "the machine keeps no activities");
 }
 
+static kprof_status activities_follow_managed(void)
+{
+    return KPROF_OK;
+}
+
 static size_t activities_flush(void)
 {
     return 0;

@@ -10,6 +10,7 @@
  *   junk:N     N records of a kind that kprof does not know
  *   lost:N     N kernels whose times CUPTI does not know
  *   kept:N     CUPTI keeps N buffers when it is flushed
+ *   move:HOW:BYTES  managed memory moves, at 25 GB/s; fault:WHERE  of CPU or GPU, for the next of its pages
  *   sampled    wait until the GPU is sampled over time (utilization.h)
  *   lose:N     CUPTI loses the next N of these samples
  *
@@ -36,7 +37,7 @@
 static struct {
     pthread_mutex_t mutex;
     kprof_activity_sink sink;
-    bool runs, pauses;
+    bool runs, pauses, follows_managed;
     int64_t now_ns, free_ns[MOST]; /* of streams */
     int64_t kernel_ns;
     int stream;
@@ -205,6 +206,43 @@ static void allocate(const char *text, bool frees)
     add(&out);
 }
 
+/* Nobody is told of managed memory who has not asked for that. */
+static void add_managed(const char *operation, kprof_managed_activity what)
+{
+    what.start_ns = timeline.now_ns;
+    what.operation = name(operation);
+    what.address = ++timeline.address << 20;
+    if (timeline.follows_managed)
+        add(&(kprof_activity){.kind = KPROF_ACTIVITY_MANAGED, .managed = what});
+}
+
+static void move(const char *text)
+{
+    char how[32] = "";
+    long bytes = 0;
+    if (sscanf(text, "%31[^:]:%ld", how, &bytes) != 2)
+        return;
+    const bool to_device = strcmp(how, "Host-to-Device") == 0;
+    add_managed(how, (kprof_managed_activity){.end_ns = timeline.now_ns + bytes / 25,
+                                              .bytes = bytes,
+                                              .faults = -1,
+                                              .instruction = -1,
+                                              .source_device = to_device ? -1 : 0,
+                                              .target_device = to_device ? 0 : -1});
+    timeline.now_ns += bytes / 25;
+}
+
+static void fault(bool is_cpu)
+{
+    add_managed(is_cpu ? "CPU page fault" : "GPU page fault",
+                (kprof_managed_activity){.end_ns = is_cpu ? -1 : timeline.now_ns + 10,
+                                         .bytes = -1,
+                                         .faults = is_cpu ? -1 : 3,
+                                         .instruction = is_cpu ? 0x401000 : -1,
+                                         .source_device = is_cpu ? -1 : 0,
+                                         .target_device = -1});
+}
+
 static void synchronize(void)
 {
     int64_t end_ns = timeline.now_ns + CALL_NS;
@@ -237,6 +275,10 @@ static bool do_locked(const char *word, const char *rest)
         allocate(rest, *word == 'f');
     else if (strcmp(word, "sync") == 0)
         synchronize();
+    else if (strcmp(word, "move") == 0)
+        move(rest);
+    else if (strcmp(word, "fault") == 0)
+        fault(*rest == 'C');
     else if (strcmp(word, "stream") == 0)
         timeline.stream = (int)number % MOST;
     else if (strcmp(word, "drop") == 0)
@@ -279,6 +321,14 @@ static kprof_status start(const kprof_activity_sink *sink, kprof_activity_scope 
     return KPROF_OK;
 }
 
+static kprof_status follow_managed(void)
+{
+    if (getenv("KPROF_SIM_NO_MANAGED"))
+        return kprof_fail(KPROF_UNSUPPORTED, "the GPUs do not tell how memory moves (simulated)");
+    timeline.follows_managed = true;
+    return KPROF_OK;
+}
+
 static size_t flush(void)
 {
     pthread_mutex_lock(&timeline.mutex);
@@ -308,6 +358,7 @@ static int64_t now(void)
 void sim_timeline_prepare(kprof_device_ops *device)
 {
     device->activities_start = start;
+    device->activities_follow_managed = follow_managed;
     device->activities_flush = flush;
     device->activities_pause = pause_records;
     device->activities_now_ns = now;

@@ -8,6 +8,7 @@
 #include "report/model/trace_samples.h"
 #include "report/model/trace_tables.h"
 #include "report/store/store.h"
+#include "report/store/trace_ingest.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -68,6 +69,13 @@
     "counted FROM (" SHAPES ") GROUP BY function)) WHERE before<0.8*whole AND i<=8"
 /* As a shell's word. */
 #define QUOTED(text) "'''' || replace(" text ", '''', '''\\''''') || ''''"
+
+/* What happened to memory that the host and GPUs share: bytes, faults, and ns of moves. */
+#define MANAGED                                                                                                        \
+    "SELECT address, CASE text WHEN 'Host-to-Device' THEN bytes END AS to_device, CASE text WHEN 'Device-to-Host' "    \
+    "THEN bytes END AS to_host, CASE text WHEN 'CPU page fault' THEN 1 END AS cpu, faults AS gpu, CASE WHEN text IN "  \
+    "('Host-to-Device', 'Device-to-Host') THEN end_ns-start_ns END AS ns FROM trace_managed JOIN trace_name n ON "     \
+    "n.id=operation_id"
 
 #define NOT_TRACED(what) "kprof does not trace " what
 
@@ -305,11 +313,26 @@ const kprof_trace_stats kprof_trace_stats_tables[] = {
      "device, "
      "name_id",
      NULL, KPROF_NEEDS_SAMPLES},
-    {"um_sum", "Unified Memory Analysis Summary", NULL, NOT_TRACED("how unified memory moves"), KPROF_NEEDS_NOTHING},
-    {"um_total_sum", "Unified Memory Totals Summary", NULL, NOT_TRACED("how unified memory moves"),
-     KPROF_NEEDS_NOTHING},
-    {"um_cpu_page_faults_sum", "Unified Memory CPU Page Faults Summary", NULL, NOT_TRACED("page faults"),
-     KPROF_NEEDS_NOTHING},
+    {"um_sum", "Unified Memory Analysis Summary",
+     "SELECT printf('0x%x', address) AS \"Virtual Address\", round(total(to_device)/1e6, 3) AS \"HtoD Migration Size "
+     "(MB)\", round(total(to_host)/1e6, 3) AS \"DtoH Migration Size (MB)\", CAST(total(cpu) AS INTEGER) AS \"CPU Page "
+     "Faults\", "
+     "CAST(total(gpu) AS INTEGER) AS \"GPU PageFaults\", CASE WHEN total(ns)>0 THEN "
+     "round(1e3*(total(to_device)+total(to_host))/"
+     "total(ns), 3) END AS \"Migration Throughput (MB/s)\" FROM (" MANAGED ") GROUP BY address ORDER BY "
+     "total(to_device)+total(to_host) DESC, address",
+     NULL, KPROF_NEEDS_MANAGED},
+    {"um_total_sum", "Unified Memory Totals Summary",
+     "SELECT round(total(to_device)/1e6, 3) AS \"Total HtoD Migration Size (MB)\", round(total(to_host)/1e6, 3) AS "
+     "\"Total DtoH Migration Size (MB)\", CAST(total(cpu) AS INTEGER) AS \"Total CPU Page Faults\", CAST(total(gpu) AS "
+     "INTEGER) AS \"Total GPU "
+     "PageFaults\", printf('0x%x', min(address)) AS \"Minimum Virtual Address\", printf('0x%x', max(address)) AS "
+     "\"Maximum Virtual Address\" FROM (" MANAGED ") HAVING count(*)>0",
+     NULL, KPROF_NEEDS_MANAGED},
+    {"um_cpu_page_faults_sum", "Unified Memory CPU Page Faults Summary",
+     "SELECT count(*) AS \"CPU Page Faults\", printf('0x%x', instruction) AS \"CPU Instruction Address\" FROM "
+     "trace_managed WHERE instruction IS NOT NULL GROUP BY instruction ORDER BY 1 DESC, instruction",
+     NULL, KPROF_NEEDS_MANAGED},
     {"osrt_sum", "OS Runtime Summary", NULL, NOT_TRACED("calls of the operating system"), KPROF_NEEDS_NOTHING},
     {"osrt_trace", "OS Runtime Trace", NULL, NOT_TRACED("calls of the operating system"), KPROF_NEEDS_NOTHING},
 };
@@ -411,6 +434,22 @@ static kprof_status step_through(kprof_report *report, sqlite3_stmt *statement, 
     return status;
 }
 
+static kprof_status check_managed(kprof_report *report)
+{
+    int64_t is_there = 0;
+    const kprof_status status =
+        report->version < KPROF_TRACE_SINCE(KPROF_ACTIVITY_MANAGED)
+            ? KPROF_OK
+            : kprof_store_integer(report, "SELECT EXISTS(SELECT 1 FROM trace_managed)", &is_there);
+    return status == KPROF_OK && !is_there
+               ? kprof_fail(
+                     KPROF_NOT_COLLECTED,
+                     "%s: no memory that the host and a GPU share has moved, or nothing was told of it, as kprof "
+                     "trace --unified-memory is",
+                     report->path)
+               : status;
+}
+
 kprof_status kprof_trace_stats_read(kprof_report *report, const kprof_trace_stats *stats, const char *kernel_base,
                                     const kprof_trace_stats_sink *sink)
 {
@@ -423,6 +462,8 @@ kprof_status kprof_trace_stats_read(kprof_report *report, const kprof_trace_stat
         status = kprof_trace_find_samples(report);
     else if (status == KPROF_OK && stats->need == KPROF_NEEDS_PROJECTION)
         status = kprof_trace_project_ranges(report);
+    else if (status == KPROF_OK && stats->need == KPROF_NEEDS_MANAGED)
+        status = check_managed(report);
     else if (status == KPROF_OK && stats->need == KPROF_NEEDS_CALLS)
         status = kprof_trace_find_calls(report);
     else if (status == KPROF_OK && stats->need == KPROF_NEEDS_COUNTERS)

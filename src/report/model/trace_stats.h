@@ -13,6 +13,7 @@ typedef enum kprof_trace_need {
     KPROF_NEEDS_LOST,       /* kprof_trace_find_lost makes them */
     KPROF_NEEDS_PROJECTION, /* kprof_trace_project_ranges */
     KPROF_NEEDS_SAMPLES,    /* kprof_trace_find_samples */
+    KPROF_NEEDS_MANAGED,    /* nothing, but records of managed memory */
     KPROF_NEEDS_CALLS,      /* kprof_trace_find_calls */
     KPROF_NEEDS_COUNTERS    /* kprof_trace_find_shapes, and trace_counted, which the caller has made
                                (report/page/trace_join.h) */

@@ -92,6 +92,7 @@
     X(ADD_TRACE_GRAPH, NULL)                                                                                           \
     X(ADD_TRACE_EXTERNAL, NULL)                                                                                        \
     X(ADD_TRACE_SAMPLE, NULL)                                                                                          \
+    X(ADD_TRACE_MANAGED, NULL)                                                                                         \
     X(ADD_CENSUS, NULL)                                                                                                \
     X(SET_CENSUS, "UPDATE census SET launches=?2, total_ns=?3, shortest_ns=?4, longest_ns=?5 WHERE id=?1")             \
     X(ADD_MESSAGE, NULL)

@@ -16,7 +16,7 @@ typedef struct kprof_trace_ingest {
 } kprof_trace_ingest;
 
 /* The first version of the schema that has the table of a kind. */
-#define KPROF_TRACE_SINCE(kind) ((kind) < KPROF_ACTIVITY_SAMPLE ? 9 : 10)
+#define KPROF_TRACE_SINCE(kind) ((kind) < KPROF_ACTIVITY_SAMPLE ? 9 : (kind) < KPROF_ACTIVITY_MANAGED ? 10 : 11)
 
 /* The statement that makes the table "trace_<kind>"; NULL when out of memory. Caller frees. */
 char *kprof_trace_definition(const char *table);

@@ -2,7 +2,7 @@
 // sizes. Each prints what a trace has to show, a name and a number a line; times are in microseconds, and what the GPU
 // or the host can make longer is a lower bound.
 //
-// Usage: timeline gaps | overlap | copies | launches | steps
+// Usage: timeline gaps | overlap | copies | launches | steps | managed
 #include "check.h"
 
 #include <chrono>
@@ -119,6 +119,32 @@ static void run_steps()
     tell("depth", ROUNDS - 3);
 }
 
+__global__ void touch(char *bytes, size_t count)
+{
+    const size_t i = blockIdx.x * (size_t)blockDim.x + threadIdx.x;
+    if (i < count)
+        bytes[i]++;
+}
+
+// The host writes 8 MiB of managed memory, a kernel changes all of it, and the host reads it: all moves there and back.
+static void run_managed()
+{
+    const size_t bytes = 8 << 20;
+    char *shared;
+    CHECK(cudaMallocManaged(&shared, bytes));
+    memset(shared, 1, bytes);
+    touch<<<bytes / 256, 256>>>(shared, bytes);
+    CHECK(cudaGetLastError());
+    CHECK(cudaDeviceSynchronize());
+    size_t sum = 0;
+    for (size_t i = 0; i < bytes; i++)
+        sum += shared[i];
+    tell("kernels", 1);
+    tell("sum", (double)sum);
+    tell("managed_bytes", (double)bytes);
+    CHECK(cudaFree(shared));
+}
+
 int main(int argc, char **argv)
 {
     const char *what = argc > 1 ? argv[1] : "";
@@ -133,6 +159,8 @@ int main(int argc, char **argv)
         run_launches();
     else if (strcmp(what, "steps") == 0)
         run_steps();
+    else if (strcmp(what, "managed") == 0)
+        run_managed();
     else
         return 2;
     CHECK(cudaDeviceReset());
