@@ -185,3 +185,17 @@ class Instructions(Case):
         self.assertIn("\N{LATIN SMALL LETTER E WITH ACUTE}...", text)
         self.assertLess(text.count("\N{LATIN SMALL LETTER E WITH ACUTE}"), 200)
         self.assertGreater(table.count("\N{LATIN SMALL LETTER E WITH ACUTE}"), 1000)
+
+    def test_merged_reports_tell_the_process_of_a_kernel(self):
+        """Both have a file of the same path, with another text."""
+        folder = os.path.dirname(RECORDED)
+        reports = [os.path.join(folder, f"transpose-{name}-h200.kprof") for name in ("before", "after")]
+        self.assert_run(self.kprof("merge", "-o", "both", *reports), 0)
+        text = self.kprof("report", "both.kprof", "--page", "source", "--top", "1").out
+        processes = [pid for pid, in self.query("both.kprof", "SELECT pid FROM process ORDER BY id")]
+        for pid in processes:
+            self.assertIn(f"Process {pid}, (128, 128, 1)", text)
+        self.assertRegex(text, r"\n  transpose\.cu:36 +39\.42 %")
+        self.assertEqual(self.kprof("report", "both.kprof", "--html", "both.html").code, 0)
+        with open(self.path("both.html"), encoding="utf-8") as page:
+            self.assertIn(f"launches; process {processes[0]}", page.read())

@@ -70,28 +70,30 @@ static kprof_status read_file(void *user, sqlite3_stmt *row)
 static int by_last_part(const void *a, const void *b)
 {
     const kprof_code_file *const *left = a, *const *right = b;
-    return strcmp((*left)->name, (*right)->name);
+    const int order = strcmp((*left)->name, (*right)->name);
+    return order ? order : strcmp((*left)->path, (*right)->path);
 }
 
+/* Merged reports may have a path twice, with other texts: that takes no longer name. */
 static kprof_status name_files(kprof_code_profiles *all)
 {
     kprof_code_file **sorted = calloc(all->file_count + 1, sizeof *sorted);
-    bool *is_shared = calloc(all->file_count + 1, sizeof *is_shared);
-    const bool whole = sorted && is_shared;
+    const bool whole = sorted != NULL;
     for (size_t i = 0; i < all->file_count && whole; i++) {
         sorted[i] = &all->files[i];
         all->files[i].name = kprof_path_last_part(all->files[i].path);
     }
     if (whole && all->file_count > 1)
         qsort(sorted, all->file_count, sizeof *sorted, by_last_part);
-    for (size_t i = 1; i < all->file_count && whole; i++) {
-        if (strcmp(sorted[i]->name, sorted[i - 1]->name) == 0)
-            is_shared[i] = is_shared[i - 1] = true;
+    for (size_t first = 0, end; first < all->file_count && whole; first = end) {
+        end = first + 1;
+        while (end < all->file_count && strcmp(sorted[first]->name, sorted[end]->name) == 0)
+            end++;
+        const bool is_shared = strcmp(sorted[first]->path, sorted[end - 1]->path) != 0;
+        for (size_t i = end; i-- > first && is_shared;) /* the others are compared with the first */
+            sorted[i]->name = sorted[i]->path;
     }
-    for (size_t i = 0; i < all->file_count && whole; i++)
-        sorted[i]->name = is_shared[i] ? sorted[i]->path : sorted[i]->name;
     free(sorted);
-    free(is_shared);
     return whole ? KPROF_OK : kprof_store_no_memory(all->report);
 }
 

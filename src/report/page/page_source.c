@@ -493,6 +493,16 @@ static kprof_status show_rows(shown_code *shown)
 }
 
 /* "7,182 samples of 1 launch, one every 256 cycles; counters of 1 launch". */
+/* As in merged reports. */
+static bool has_several_processes(const kprof_code_profiles *profiles)
+{
+    for (size_t i = 1; i < profiles->count; i++) {
+        if (profiles->items[i].process != profiles->items[0].process)
+            return true;
+    }
+    return false;
+}
+
 static void describe_profile(const shown_code *shown, kprof_strbuf *out)
 {
     const kprof_code_profile *profile = shown->code->profile;
@@ -535,7 +545,8 @@ static void show_heading(shown_code *shown)
     const kprof_emit_field fields[] = {
         kprof_field_plain(kprof_field_text("kernel", "Kernel", name_of(shown->page, profile))),
         machine(kprof_field_text("kernel_function", "Function", profile->kernel->function)),
-        machine(kprof_field_integer("process_id", "Process", profile->process->pid)),
+        shown_if(kprof_field_integer("process_id", "Process", profile->process->pid),
+                 has_several_processes(&shown->page->profiles)),
         shown_if(kprof_field_plain(kprof_field_text("shape", "Shape", shape)), shape != NULL),
         kprof_field_plain(kprof_field_text("device_name", "Device", profile->device->name)),
         machine(kprof_field_integer("launch", "Launch", profile->launch)),
@@ -769,6 +780,9 @@ static kprof_status emit_code(shown_code *shown, char **sources)
     kprof_strbuf measured = KPROF_STRBUF_INIT;
     examine(shown);
     describe_profile(shown, &measured);
+    if (has_several_processes(&page->profiles))
+        kprof_strbuf_printf(&measured, "%s; process %lld", measured.length > 0 ? "" : "nothing",
+                            (long long)profile->process->pid);
     page->lacks_lines = false;
     kprof_status status = measured.failed ? kprof_store_no_memory(page->profiles.report) : note_missing(shown);
     if (status == KPROF_OK && page->lacks_lines)
