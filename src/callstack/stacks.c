@@ -298,6 +298,20 @@ static uint32_t number_of(walk *found, kprof_stack *stack, size_t python_count, 
     return number;
 }
 
+size_t kprof_stacks_read(uint32_t number, kprof_stack_frame *out, size_t most)
+{
+    size_t count = 0;
+    pthread_mutex_lock(&all.mutex);
+    const known_stack *stack = number > 0 && number <= all.stack_table.count ? &all.stacks[number - 1] : NULL;
+    for (uint32_t i = 0; stack && i < stack->count && count < most; i++) {
+        const known_frame *frame = &all.frames[stack->frames[i] - 1];
+        if (!frame->is_native)
+            out[count++] = (kprof_stack_frame){stack->frames[i], false, frame->function, frame->file, frame->place};
+    }
+    pthread_mutex_unlock(&all.mutex);
+    return count;
+}
+
 uint32_t kprof_stacks_take(kprof_stack_kinds kinds, const kprof_stack_hooks *hooks)
 {
     walk *found = own_walk();

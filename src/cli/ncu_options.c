@@ -14,8 +14,9 @@
 #define SAME(hint) KPROF_NCU_IDLE, hint, 0
 #define ELSE(hint) KPROF_NCU_REFUSED, hint, 0
 
-static const char no_choice[] =
-    "kprof chooses no launches by their call stacks; choose them with -k, -s, -c and --nvtx-include";
+static const char no_native[] =
+    "kprof knows the names of native frames only once the program has run; choose launches with -k, -s, -c, "
+    "--nvtx-include and --python-include";
 static const char no_communicator[] = "kprof does not keep ranks in step; --replay-mode multiplex repeats no launch, "
                                       "so that ranks need not wait for each "
                                       "other";
@@ -63,8 +64,8 @@ static const kprof_ncu_option rows[] = {
     {"mps", 0, true, "none", ELSE(no_mps)},
     {"mps-num-clients", 0, true, NULL, SAME(no_mps)},
     {"mps-timeout", 0, true, NULL, SAME(no_mps)},
-    {"native-exclude", 0, true, NULL, ELSE(no_choice)},
-    {"native-include", 0, true, NULL, ELSE(no_choice)},
+    {"native-exclude", 0, true, NULL, ELSE(no_native)},
+    {"native-include", 0, true, NULL, ELSE(no_native)},
     {"open-in-ui", 0, false, NULL,
      SAME("kprof has no window; kprof report FILE.kprof --html OUT.html writes a page for a browser")},
     {"pipeline-boost-state", 0, true, NULL, SAME("kprof leaves it alone")},
@@ -80,8 +81,6 @@ static const kprof_ncu_option rows[] = {
     {"print-rule-details", 0, false, ANY, SAME("")},
     {"process-id", 0, true, NULL,
      ELSE("kprof starts the application, and does not attach to a process: give the application instead")},
-    {"python-exclude", 0, true, NULL, ELSE(no_choice)},
-    {"python-include", 0, true, NULL, ELSE(no_choice)},
     {"query-metrics-collection", 0, true, "profiling",
      ELSE("kprof list metrics lists what can be counted for each launch, and with --metrics "
           "\"regex:^(source:|smsp__pcsamp_)\" of each instruction: leave the option out")},

@@ -172,6 +172,10 @@ static void append_filters(const kprof_options *options, kprof_strbuf *out)
         kprof_strbuf_printf(out, " --nvtx-include \"%s\"", filter->nvtx_include.items[i]);
     for (size_t i = 0; i < filter->nvtx_exclude.count; i++)
         kprof_strbuf_printf(out, " --nvtx-exclude \"%s\"", filter->nvtx_exclude.items[i]);
+    for (size_t i = 0; i < filter->python_include.count; i++)
+        kprof_strbuf_printf(out, " --python-include \"%s\"", filter->python_include.items[i]);
+    for (size_t i = 0; i < filter->python_exclude.count; i++)
+        kprof_strbuf_printf(out, " --python-exclude \"%s\"", filter->python_exclude.items[i]);
     if (filter->range_filter)
         kprof_strbuf_printf(out, " --range-filter \"%s\"", filter->range_filter);
     if (filter->schedule)

@@ -416,8 +416,9 @@ static bool measures_beside(const kprof_options *options)
     const bool repeats =
         options->replay_choice == KPROF_REPLAY_WHERE_PROVED || options->replay_choice == KPROF_REPLAY_ONLY;
     return options->is_measured && repeats && !options->traces && filter->filter_mode == KPROF_FILTER_PER_CONFIG &&
-           filter->launch_count > 0 && !kprof_filter_asks_nvtx(filter) && !filter->context && !filter->stream &&
-           !filter->invocation && !filter->range_filter && !filter->schedule && filter->launch_skip == 0 &&
+           filter->launch_count > 0 && !kprof_filter_asks_nvtx(filter) && !filter->context &&
+           filter->python_include.count + filter->python_exclude.count == 0 && !filter->stream && !filter->invocation &&
+           !filter->range_filter && !filter->schedule && filter->launch_skip == 0 &&
            filter->launch_skip_before_match == 0 && filter->device_mask == 0 &&
            filter->profiler_calls != KPROF_FROM_A_START_CALL;
 }
@@ -499,6 +500,8 @@ kprof_status kprof_options_settle(kprof_options *options)
     options->nvtx = options->nvtx || options->nvtx_of_process || kprof_filter_asks_nvtx(&options->filter);
     if (options->call_stack && !is_given(options, offsetof(kprof_options, call_stack_type)))
         options->call_stack_type = KPROF_CALL_STACK_BOTH;
+    if (options->filter.python_include.count + options->filter.python_exclude.count > 0)
+        options->call_stack_type |= KPROF_CALL_STACK_PYTHON;
     kprof_workload *workload = &options->selection.limits.workload;
     workload->launches = launches ? launches : KPROF_ASSUMED_LAUNCHES;
     workload->batch = options->replay_batch;

@@ -47,6 +47,7 @@ struct kprof_filter {
     wanted_part parts[KPROF_PARTS];
     kprof_numbers *invocations;         /* NULL: all */
     kprof_nvtx_filter *nvtx;            /* NULL: ranges do not matter */
+    kprof_nvtx_filter *python;          /* the same of frames of Python */
     kprof_ranges *ranges;               /* NULL: nobody counts them */
     atomic_bool stopped, was_started;   /* by the application's calls */
     _Atomic uint64_t launches[DEVICES]; /* of any kernel; [0] alone, unless each device counts */
@@ -64,6 +65,31 @@ static kprof_status make_part(const char *text, wanted_part *out)
     return is_number ? KPROF_OK : kprof_regex_new_whole("--kernel-id", text, &out->name);
 }
 
+/* Functions are what a stack is made of, as NVTX ranges that are pushed: "step" is "step/" there. */
+static bool add_pushed(const kprof_strlist *from, kprof_strlist *out)
+{
+    bool added = true;
+    for (size_t i = 0; i < from->count && added; i++) {
+        kprof_strbuf text = KPROF_STRBUF_INIT;
+        const char *marks = kprof_regex_pattern(from->items[i]) ? "/" : "/[]"; /* brackets belong to the pattern */
+        kprof_strbuf_printf(&text, "%s%s", from->items[i], strpbrk(from->items[i], marks) ? "" : "/");
+        added = !text.failed && kprof_strlist_add(out, text.data);
+        kprof_strbuf_free(&text);
+    }
+    return added;
+}
+
+static kprof_status make_python(const kprof_filter_spec *spec, kprof_nvtx_filter **out)
+{
+    kprof_strlist include = KPROF_STRLIST_INIT, exclude = KPROF_STRLIST_INIT;
+    const bool added = add_pushed(&spec->python_include, &include) && add_pushed(&spec->python_exclude, &exclude);
+    kprof_status status = added ? kprof_nvtx_filter_new_of("--python-include", &include, &exclude, out)
+                                : kprof_fail(KPROF_NO_MEMORY, "launch filter: out of memory");
+    kprof_strlist_free(&include);
+    kprof_strlist_free(&exclude);
+    return status;
+}
+
 kprof_status kprof_filter_new(const kprof_filter_spec *spec, kprof_filter **out)
 {
     *out = NULL;
@@ -74,6 +100,7 @@ kprof_status kprof_filter_new(const kprof_filter_spec *spec, kprof_filter **out)
     filter->spec.kernel = filter->spec.context = filter->spec.stream = filter->spec.invocation = NULL;
     filter->spec.range_filter = filter->spec.schedule = filter->spec.step = NULL;
     filter->spec.nvtx_include = filter->spec.nvtx_exclude = (kprof_strlist)KPROF_STRLIST_INIT; /* the caller's */
+    filter->spec.python_include = filter->spec.python_exclude = (kprof_strlist)KPROF_STRLIST_INIT;
     filter->spec.mangled = (kprof_strlist)KPROF_STRLIST_INIT;
     atomic_init(&filter->stopped, spec->profiler_calls == KPROF_FROM_A_START_CALL);
     kprof_status status = KPROF_OK;
@@ -95,6 +122,8 @@ kprof_status kprof_filter_new(const kprof_filter_spec *spec, kprof_filter **out)
         status = kprof_numbers_new("--kernel-id", spec->invocation, &filter->invocations);
     if (status == KPROF_OK)
         status = kprof_nvtx_filter_new(&spec->nvtx_include, &spec->nvtx_exclude, &filter->nvtx);
+    if (status == KPROF_OK)
+        status = make_python(spec, &filter->python);
     if (status == KPROF_OK)
         status = kprof_ranges_new(spec, &filter->ranges);
     if (status != KPROF_OK) {
@@ -127,6 +156,7 @@ void kprof_filter_free(kprof_filter *filter)
         kprof_regex_free(filter->parts[i].name);
     kprof_numbers_free(filter->invocations);
     kprof_nvtx_filter_free(filter->nvtx);
+    kprof_nvtx_filter_free(filter->python);
     kprof_ranges_free(filter->ranges);
     free(filter->spec.kernel);
     kprof_strlist_free(&filter->spec.mangled);
@@ -207,6 +237,16 @@ bool kprof_filter_match_nvtx(const kprof_filter *filter, const kprof_nvtx_ranges
     return !filter->nvtx || kprof_nvtx_filter_match(filter->nvtx, ranges, how);
 }
 
+bool kprof_filter_needs_python(const kprof_filter *filter)
+{
+    return filter->python != NULL;
+}
+
+bool kprof_filter_match_python(const kprof_filter *filter, const kprof_nvtx_ranges *functions)
+{
+    return !filter->python || kprof_nvtx_filter_match(filter->python, functions, 0);
+}
+
 bool kprof_filter_counts_ranges(const kprof_filter *filter)
 {
     return filter->ranges && kprof_ranges_counts(filter->ranges);
@@ -240,7 +280,8 @@ kprof_range_counts kprof_filter_count_ranges(const kprof_filter *filter)
 uint64_t kprof_filter_work(const kprof_filter *filter)
 {
     return (filter->regex ? kprof_regex_work(filter->regex) : 0) +
-           (filter->nvtx ? kprof_nvtx_filter_work(filter->nvtx) : 0);
+           (filter->nvtx ? kprof_nvtx_filter_work(filter->nvtx) : 0) +
+           (filter->python ? kprof_nvtx_filter_work(filter->python) : 0);
 }
 
 void kprof_filter_note_profiler(kprof_filter *filter, bool starts)

@@ -43,6 +43,11 @@ bool kprof_filter_match_calls(const kprof_filter *filter);
 /* How many steps of --schedule have begun, and the first one, from 1, that is measured; 0: there is no schedule. */
 uint64_t kprof_filter_steps(const kprof_filter *filter, uint64_t *first);
 
+/* Do the functions that a launch is made in matter? If so, does it pass, being in these? They are what is pushed, the
+ * outermost first, each in the default domain, and once more in that of its file's name. */
+bool kprof_filter_needs_python(const kprof_filter *filter);
+bool kprof_filter_match_python(const kprof_filter *filter, const kprof_nvtx_ranges *functions);
+
 /* What --range-filter has counted; zeros without it. */
 kprof_range_counts kprof_filter_count_ranges(const kprof_filter *filter);
 

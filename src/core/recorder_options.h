@@ -25,6 +25,11 @@ OPTION(CLI, FLAG, call_stack, "call-stack", RUNNING,
 OPTION(RECORDER, CHOICE, call_stack_type, "call-stack-type", RUNNING,
        "keep the call stacks of launches, of these frames (none)", .argument = "native|python|both|none",
        .choices = KPROF_CHOICES({"none", 0}, {"native", 1}, {"python", 2}, {"both", 3}))
+OPTION(FILTER, PATHS, python_include, "python-include", RUNNING,
+       "only launches that these functions of Python make, or functions that they call: \"forward\", "
+       "\"train.py@step/*/loss\", regex:...; implies --call-stack-type python", .argument = "FUNCTIONS")
+OPTION(FILTER, PATHS, python_exclude, "python-exclude", RUNNING,
+       "no launches that these functions of Python make; implies --call-stack-type python", .argument = "FUNCTIONS")
 OPTION(FILTER, NUMBER, launch_skip, "launch-skip", CHOOSING, "skip the first N launches that match", .letter = 's',
        .argument = "N")
 OPTION(CLI, LIST, launches, "launch", REPORT, "of a report, only the launches of these numbers",

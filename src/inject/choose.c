@@ -186,7 +186,21 @@ static void add_shape(const kprof_call *call, kprof_filter_launch *place)
     *place = kprof_kernel_place(&record);
 }
 
-bool kprof_choose_launch(const kprof_call *call, const kprof_counted *launch, const kprof_device *device)
+/* Is the launch, or the graph's node, made in functions of Python that the filter takes? */
+static bool matches_stack(const kprof_filter *filter, const kprof_graph_call *node)
+{
+    if (!kprof_filter_needs_python(filter))
+        return true;
+    kprof_launch_record made = {0};
+    if (node)
+        kprof_choose_take_node_stack(node, &made);
+    else
+        kprof_choose_take_stack(&made);
+    return kprof_launch_stack_matches(made.stack);
+}
+
+bool kprof_choose_launch(const kprof_call *call, const kprof_counted *launch, const kprof_device *device,
+                         const kprof_graph_call *node)
 {
     kprof_filter *filter = kprof_engine.process.filter;
     const uint64_t number = number_launch(call, launch, device);
@@ -197,7 +211,7 @@ bool kprof_choose_launch(const kprof_call *call, const kprof_counted *launch, co
     if (!launch->kernel || !device || is_closed(filter))
         return false;
     bool matches = is_wanted(launch->kernel) && kprof_filter_match_invocation(filter, number) &&
-                   kprof_filter_match_calls(filter) && kprof_nvtx_match(filter);
+                   kprof_filter_match_calls(filter) && kprof_nvtx_match(filter) && matches_stack(filter, node);
     kprof_filter_launch place = {.device = device->record.device, .kernel = launch->kernel->record.kernel};
     if (matches && kprof_filter_needs_shape(filter))
         add_shape(call, &place);

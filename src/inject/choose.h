@@ -20,8 +20,10 @@ void kprof_choose_tell_places(void);
 /* Write how often each kernel was launched so far. */
 void kprof_choose_write_counts(void);
 
-/* Is the launch one that is measured? Counts it for the filter, so ask once. `device` may be NULL. */
-bool kprof_choose_launch(const kprof_call *call, const kprof_counted *launch, const kprof_device *device);
+/* Is the launch one that is measured? Counts it for the filter, so ask once. `device` may be NULL, and `node` is, but
+ * for kernels of graphs. */
+bool kprof_choose_launch(const kprof_call *call, const kprof_counted *launch, const kprof_device *device,
+                         const kprof_graph_call *node);
 /* The same for a range of the application that has had a launch. */
 bool kprof_choose_range(const kprof_counted *range, const kprof_device *device);
 /* Put all into the record that is known before the launch, but for its stack. */

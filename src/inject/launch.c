@@ -329,7 +329,7 @@ static void enter_launch(const kprof_call *call)
             enter_range(call, count.position, device);
         return;
     }
-    bool chosen = kprof_choose_launch(call, &count, device);
+    bool chosen = kprof_choose_launch(call, &count, device, NULL);
     if (!kernel || !atomic_load_explicit(&kernel->ends_alone, memory_order_relaxed))
         note_unknown_end();
     if (!chosen && !kprof_batch_records() && !kprof_batch_is_wanted(call->context))
@@ -372,7 +372,7 @@ static void look_at_node(const kprof_graph_call *node, const kprof_device *devic
         return;
     out->metrics = device->metrics;
     make_local_space(&node->call, device, out->kernel);
-    out->chosen = kprof_choose_launch(&node->call, &count, device);
+    out->chosen = kprof_choose_launch(&node->call, &count, device, node);
     if (!out->chosen)
         return;
     kprof_choose_describe(&node->call, &count, &out->record);

@@ -2,8 +2,15 @@
 #include "inject/stacks.h"
 
 #include "callstack/stacks.h"
+#include "core/log.h"
 #include "inject/engine.h"
 #include "inject/process.h"
+
+#include <stdatomic.h>
+#include <string.h>
+
+#define MISSED      3
+#define TOLD_FRAMES 6 /* of each */
 
 static void write_frame(const kprof_stack_frame *frame)
 {
@@ -20,6 +27,76 @@ static void write_stack(const kprof_stack *stack)
         frames[i] = stack->frames[i];
     record.stack = (kprof_stack_record){stack->number, stack->is_cut, stack->reason, stack->count, frames};
     kprof_process_write(&record);
+}
+
+/* What was found of a stack stays, as it has its frames for good. */
+enum { UNKNOWN, REFUSED, TAKEN };
+static _Atomic unsigned char verdicts[KPROF_STACKS_MAX + 1];
+static _Atomic uint32_t missed[MISSED]; /* stacks that were refused; 0: none */
+
+static const char *name_of_file(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    return slash ? slash + 1 : path;
+}
+
+/* Once in the default domain, and once in that of the file. */
+static bool match_frames(const kprof_stack_frame *frames, size_t count)
+{
+    kprof_nvtx_range items[2 * KPROF_NVTX_PUSHED_MAX];
+    kprof_nvtx_ranges functions = {items, 0};
+    for (size_t i = count; i-- > 0;) {
+        items[functions.count++] = (kprof_nvtx_range){.domain = "", .name = frames[i].function};
+        items[functions.count++] =
+            (kprof_nvtx_range){.domain = name_of_file(frames[i].file), .name = frames[i].function};
+    }
+    return kprof_filter_match_python(kprof_engine.process.filter, &functions);
+}
+
+static void note_missed(uint32_t stack)
+{
+    for (size_t i = 0; i < MISSED; i++) {
+        uint32_t none = 0;
+        if (atomic_compare_exchange_strong(&missed[i], &none, stack))
+            return;
+    }
+}
+
+bool kprof_launch_stack_matches(uint32_t stack)
+{
+    kprof_stack_frame frames[KPROF_NVTX_PUSHED_MAX];
+    unsigned char verdict = stack <= KPROF_STACKS_MAX ? atomic_load(&verdicts[stack]) : REFUSED;
+    if (verdict == UNKNOWN) {
+        verdict = match_frames(frames, kprof_stacks_read(stack, frames, KPROF_NVTX_PUSHED_MAX)) ? TAKEN : REFUSED;
+        atomic_store(&verdicts[stack], verdict);
+        if (verdict == REFUSED)
+            note_missed(stack);
+    }
+    return verdict == TAKEN;
+}
+
+/* "main/step/forward", the innermost few functions of a stack. */
+static void put_functions(uint32_t stack, kprof_strbuf *out)
+{
+    kprof_stack_frame frames[TOLD_FRAMES];
+    const size_t count = kprof_stacks_read(stack, frames, TOLD_FRAMES);
+    kprof_strbuf_printf(kprof_strbuf_part(out), "%s", count == 0 ? "no function of Python" : "");
+    for (size_t i = count; i-- > 0;)
+        kprof_strbuf_printf(out, "%s%s", frames[i].function, i > 0 ? "/" : "");
+}
+
+void kprof_launch_stacks_tell_missed(void)
+{
+    kprof_strbuf text = KPROF_STRBUF_INIT;
+    for (size_t i = 0; i < MISSED && atomic_load(&missed[i]) > 0; i++)
+        put_functions(atomic_load(&missed[i]), &text);
+    if (text.length > 0 && !text.failed && atomic_load(&kprof_engine.process.matched) == 0)
+        kprof_log(
+            KPROF_LOG_WARNING,
+            "no launch was made in functions that --python-include and --python-exclude ask for; launches were made "
+            "in: %s",
+            text.data);
+    kprof_strbuf_free(&text);
 }
 
 void kprof_launch_stacks_prepare(void)

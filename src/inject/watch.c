@@ -15,6 +15,7 @@
 #include "inject/lock.h"
 #include "inject/nvtx.h"
 #include "inject/process.h"
+#include "inject/stacks.h"
 #include "inject/trace.h"
 #include "inject/utilization.h"
 #include "inject/wait.h"
@@ -104,6 +105,7 @@ static void tell_unreached(uint64_t launches)
         tell_steps(launches);
         tell_ranges();
         kprof_choose_tell_places();
+        kprof_launch_stacks_tell_missed();
     }
 }
 

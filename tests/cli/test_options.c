@@ -663,7 +663,7 @@ static void unknown_options(void **state)
     assert_refused("--nothing-like-it app", "kprof --help");
     assert_refused("-Z app", "-Z");
     assert_refused("--launch-s 1 app", "--launch-skip");
-    assert_refused("--python-inc x app", "--python-inc (--python-include): this option of ncu is not supported");
+    assert_refused("--native-inc x app", "--native-inc (--native-include): this option of ncu is not supported");
     assert_refused("--warp-sampling-intervall 1 app",
                    "unknown option --warp-sampling-intervall; did you mean --warp-sampling-interval?");
 }

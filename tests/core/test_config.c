@@ -62,6 +62,7 @@ static kprof_config sample(void)
                    .profiler_calls = KPROF_PROFILER_CALLS_IGNORED,
                    .nvtx_include = {include, 2, 2},
                    .nvtx_exclude = {exclude, 1, 1},
+                   .python_include = {exclude, 1, 1},
                    .mangled = {include, 2, 2}},
         .chips = chips,
         .chip_count = 2,
@@ -112,6 +113,8 @@ static void assert_filter_equal(const kprof_filter_spec *a, const kprof_filter_s
     assert_int_equal(a->profiler_calls, b->profiler_calls);
     assert_names_equal(&a->nvtx_include, &b->nvtx_include);
     assert_names_equal(&a->nvtx_exclude, &b->nvtx_exclude);
+    assert_names_equal(&a->python_include, &b->python_include);
+    assert_names_equal(&a->python_exclude, &b->python_exclude);
     assert_names_equal(&a->mangled, &b->mangled);
 }
 

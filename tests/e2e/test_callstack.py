@@ -70,6 +70,26 @@ class Stacks(Case):
         self.assertEqual(self.origins(), [None] * 5)
         self.assertEqual(self.query("run.kprof", "SELECT count(*) FROM stack"), [(0,)])
 
+    def test_launches_of_functions(self):
+        for options, positions in ((["--python-include", "forward"], [0, 1, 3, 4]),
+                                   (["--python-include", "step/forward"], [0, 1, 3]),
+                                   (["--python-include", "[<module>/*/add", "--python-include", "regex:r[u]n$"],
+                                    [2, 4]),
+                                   (["--python-include", "train.py@step", "--python-exclude", "ops.py@linear"], [2]),
+                                   (["--python-exclude", "main/step"], [4]),
+                                   (["--python-include", "linear/launch]", "-k", "scale", "-c", "2"], [0, 1])):
+            with self.subTest(options):
+                self.assert_run(self.run_python(*options), 0)
+                self.assertEqual([row[0] for row in self.query("run.kprof", "SELECT position FROM launch ORDER BY 1")],
+                                 positions)
+                self.assertEqual(self.origins(), [FROM[position] for position in positions])
+        run = self.run_python("--python-include", "forwards")
+        self.assert_run(run, 106)
+        self.assertIn('no launch matched --python-include "forwards"', run.err)
+        self.assertIn("launches were made in: <module>/main/step/forward/linear/launch; <module>/main/step/add/launch",
+                      run.err)
+        self.assert_run(self.run_python("--python-include", "train.py@"), 101)
+
     def test_lines_of_python(self):
         self.assert_run(self.run_python("--call-stack-type", "python"), 0)
         self.assertEqual(self.origins(), FROM)
@@ -204,6 +224,14 @@ ops.library.kprof_sim_graph()
                                         "stack.id=stack_id ORDER BY launch_id"), told)
         run = self.kprof("report", "run.kprof")
         self.assertIn(f"Launched from: {captured}, which made its graph's node", run.out)
+        for chosen, origins in ("captured", ["capture"] * 2), ("forward", ["launch"]), ("backward", ["launch"] * 2 +
+                                                                                                   ["capture"]):
+            self.assert_run(self.run_python("--python-include", chosen), 0)
+            self.assertEqual(self.query("run.kprof", "SELECT origin FROM launch_stack ORDER BY launch_id"),
+                             [(origin,) for origin in origins])
+        self.assert_run(self.run_python("--nvtx", "--python-include", "step/forward"), 0)
+        self.assertEqual(self.query("run.kprof", "SELECT origin FROM launch_stack ORDER BY launch_id"),
+                         [("launch",), ("forward",), ("forward",)])
 
     def test_folded(self):
         self.assert_run(self.run_python("--call-stack-type", "python"), 0)
