@@ -125,11 +125,13 @@ static kprof_status print_trace(kprof_report *report, unsigned how)
     for (size_t i = 0; i < kprof_trace_stats_count; i++)
         if (!kprof_trace_stats_tables[i].why_none)
             FUZZ_CHECK(kprof_strlist_add(&tables, kprof_trace_stats_tables[i].name));
-    kprof_status status = kprof_page_show(&kprof_stats_page, &(kprof_page_input){&report, 1, &tables}, &options, out);
+    const kprof_stats_content content = {.tables = &tables, .are_asked_for = true};
+    kprof_status status = kprof_page_show(&kprof_stats_page, &(kprof_page_input){&report, 1, &content}, &options, out);
     if (status == KPROF_OK)
         status = kprof_report_print_chrome(report, out);
     if (status == KPROF_OK)
-        status = kprof_report_print_timeline(report, out);
+        status = kprof_page_show(&kprof_program_page, &(kprof_page_input){&report, 1, NULL},
+                                 &(kprof_print_options){.format = KPROF_FORMAT_HTML}, out);
     FUZZ_CHECK(fclose(out) == 0 && strlen(text) == size);
     free(text);
     kprof_strlist_free(&tables);
