@@ -99,6 +99,9 @@ class Instructions(Case):
         self.assertIn("counters of 2 launches", page)
 
     def test_multiplexed_launches_that_are_too_few_tell_so(self):
+        self.multiplex(3)
+        page = self.kprof("report", "run.kprof", "--page", "source").out
+        self.assertIn("samples of 2 launches, at several intervals", page) # the first one had few
         ((counted, sampled, reason),) = self.multiplex(2)
         self.assertEqual((counted, sampled), (0, 1))
         self.assertIn("instructions are counted in one launch of a kernel and shape and sampled in another", reason)

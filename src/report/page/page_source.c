@@ -509,9 +509,12 @@ static void describe_profile(const shown_code *shown, kprof_strbuf *out)
     char samples[KPROF_NUMBER_SIZE];
     if (profile->sampled > 0) {
         kprof_number_grouped(samples, shown->samples, (kprof_number_style){0});
-        kprof_strbuf_printf(out, "%s samples of %llu launch%s, one every %llu cycles", samples,
-                            (unsigned long long)profile->sampled, kprof_ending(profile->sampled, "es"),
-                            (unsigned long long)profile->period_cycles);
+        kprof_strbuf_printf(out, "%s samples of %llu launch%s", samples, (unsigned long long)profile->sampled,
+                            kprof_ending(profile->sampled, "es"));
+        if (profile->period_cycles > 0)
+            kprof_strbuf_printf(out, ", one every %llu cycles", (unsigned long long)profile->period_cycles);
+        else
+            kprof_strbuf_puts(out, ", at several intervals");
     }
     if (profile->dropped > 0)
         kprof_strbuf_printf(out, ", %llu dropped", (unsigned long long)profile->dropped);

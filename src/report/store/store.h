@@ -67,10 +67,10 @@
     X(ADD_PROFILE, "INSERT INTO code_profile VALUES(NULL,?,?,?,?,0,0,0,0,'')")                                         \
     X(ADD_LAUNCH_PROFILE, "INSERT OR IGNORE INTO launch_code_profile VALUES(?,?)")                                     \
     X(ADD_PROFILE_METRIC, "INSERT OR IGNORE INTO code_profile_metric VALUES(?,?)")                                     \
-    X(FILL_PROFILE,                                                                                                    \
-      "UPDATE code_profile SET counted=counted+?2, sampled=sampled+?3, period_cycles=CASE period_cycles WHEN 0 THEN "  \
-      "?4 "                                                                                                            \
-      "ELSE period_cycles END, dropped=dropped+?5, reason=CASE ?7 WHEN 0 THEN reason ELSE ?6 END WHERE id=?1")         \
+    X(FILL_PROFILE, "UPDATE code_profile SET counted=counted+?2, sampled=sampled+?3, period_cycles=CASE WHEN ?4=0 OR " \
+                    "period_cycles=?4 "                                                                                \
+                    "THEN period_cycles WHEN period_cycles=0 AND sampled=0 THEN ?4 ELSE 0 END, dropped=dropped+?5, "   \
+                    "reason=CASE ?7 WHEN 0 THEN reason ELSE ?6 END WHERE id=?1")                                       \
     X(ADD_INSTRUCTION_VALUE, "INSERT INTO instruction_value VALUES(?,?,?,?,?) ON CONFLICT DO UPDATE SET "              \
                              "value=value+excluded.value")                                                             \
     X(ADD_TIMELINE_PASS, "INSERT OR IGNORE INTO timeline_pass VALUES(?,?,?,?,?)")                                      \
