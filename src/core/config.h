@@ -110,6 +110,8 @@ typedef enum kprof_witness_control { KPROF_WITNESSES_ALL, KPROF_WITNESSES_AUTO }
  * as long as the kernel asks for. */
 #define KPROF_SHORTEST_PERIOD 5
 #define KPROF_LONGEST_PERIOD  31
+/* The period until it is known how long launches take. */
+#define KPROF_FIRST_PERIOD 12
 
 /* Replays of a batch that take samples, where launches need several periods, unless the user gives another number. */
 #define KPROF_SAMPLING_PASSES 3

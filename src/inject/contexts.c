@@ -3,6 +3,7 @@
 
 #include "core/log.h"
 #include "cupti/target.h"
+#include "inject/early.h"
 #include "inject/engine.h"
 #include "inject/process.h"
 #include "inject/samples.h"
@@ -48,6 +49,9 @@ static void release(kprof_profiled_context *context)
 static void open_samples(kprof_profiled_context *context)
 {
     if (!kprof_engine.process.config.samples)
+        return;
+    context->pc_samples = kprof_early_take(context->context);
+    if (context->pc_samples)
         return;
     const size_t buffer_bytes = (size_t)kprof_engine.process.config.sampling_buffer_bytes;
     kprof_status status = kprof_engine.device->pc_samples_open(context->context, buffer_bytes, &context->pc_samples);
@@ -157,6 +161,7 @@ kprof_status kprof_contexts_open(void *context, const kprof_chip_metrics *metric
     uint32_t device;
     pthread_mutex_lock(&list->mutex);
     *out = find(context);
+    kprof_early_leave_to(context);
     kprof_status status = kprof_engine.device->target_current_device(&device);
     /* The counters of a device serve one context at a time: others give them back before CUPTI is asked for them. */
     for (kprof_profiled_context *c = list->contexts; c && status == KPROF_OK; c = c->next)
@@ -194,6 +199,8 @@ void kprof_contexts_note(void *context)
         list->live[list->live_count++] = context;
     else
         list->incomplete = true;
+    if (list->live_count == 1)
+        kprof_early_note(context);
     pthread_mutex_unlock(&list->mutex);
 }
 
@@ -247,6 +254,7 @@ void kprof_contexts_release(void)
     context_list *list = &the_contexts;
     if (pthread_mutex_lock(&list->mutex) == EDEADLK) /* as in _forget */
         return;
+    kprof_early_end();
     for (kprof_profiled_context *c = list->contexts; c; c = c->next)
         if (give_back_idle(c) != KPROF_OK)
             kprof_log(KPROF_LOG_DEBUG, "the counters of a context that does not end its work are not given back");
@@ -326,6 +334,7 @@ void kprof_contexts_forget(void *context, bool in_pass)
     /* not when the application's signal handler exits in the middle of a wait */
     if (pthread_mutex_lock(&list->mutex) == EDEADLK)
         return;
+    kprof_early_forget(context);
     size_t live = 0;
     while (live < list->live_count && list->live[live] != context)
         live++;

@@ -9,9 +9,6 @@
 #include "cupti/profiler.h"
 #include "cupti/snapshot.h"
 
-/* The period of samples of instructions, as a power of two, until kprof has seen how long launches take. */
-#define KPROF_FIRST_PERIOD 12
-
 typedef struct kprof_profiled_context {
     void *context;
     uint32_t device;

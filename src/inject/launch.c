@@ -11,6 +11,7 @@
 #include "inject/contexts.h"
 #include "inject/deliver.h"
 #include "inject/devices.h"
+#include "inject/early.h"
 #include "inject/ending.h"
 #include "inject/engine.h"
 #include "inject/gate.h"
@@ -582,6 +583,15 @@ static bool is_marked(const kprof_call *call)
            (kprof_batch_is_open() || !kprof_filter_exhausted(kprof_engine.process.filter));
 }
 
+/* Where another thread has the gate, the next call tries again. */
+static void begin_early(void)
+{
+    if (kprof_engine.device->target_capturing() || !kprof_gate_enter_exclusive(0))
+        return;
+    kprof_early_begin();
+    kprof_gate_leave_exclusive();
+}
+
 static void enter(const kprof_call *call)
 {
     if (thread.own_call)
@@ -607,6 +617,8 @@ static void enter(const kprof_call *call)
     thread.unknown_end = false;
     kprof_wait_allow(atomic_load(&kprof_engine.waits.hold_ns));
     kprof_batch_begin_call();
+    if (armed && thread.shared == 0 && kprof_early_is_wanted(call->context))
+        begin_early();
     thread.captured = armed && look_for_capture(call);
     if (kprof_batch_is_sealed() && !thread.captured)
         close_sealed(call);

@@ -7,6 +7,7 @@
 #include "inject/choose.h"
 #include "inject/contexts.h"
 #include "inject/deliver.h"
+#include "inject/early.h"
 #include "inject/ending.h"
 #include "inject/engine.h"
 #include "inject/gate.h"
@@ -216,11 +217,26 @@ static bool give_back(unsigned calls)
     return done;
 }
 
+/* Nothing is measured yet, and only another process can want something. */
+static void look_after_early(void)
+{
+    if (!kprof_lock_is_wanted() || !kprof_gate_enter_exclusive(0))
+        return;
+    kprof_wait_allow(0);
+    if (!kprof_engine.device->target_capturing())
+        kprof_early_yield();
+    kprof_gate_leave_exclusive();
+}
+
 /* Samples over time come as long as the program runs. */
 bool kprof_watch_give_back(unsigned calls)
 {
     const bool samples = !kprof_idle_is_asked() && kprof_utilization_poll();
-    return give_back(calls) && !samples;
+    if (calls > 0 && kprof_early_is_there()) {
+        look_after_early();
+        return !samples && !kprof_early_is_there();
+    }
+    return give_back(calls) && !samples && !kprof_early_is_there();
 }
 
 /* Would something be lost if the process ended now? CUPTI keeps activities for a while. */

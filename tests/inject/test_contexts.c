@@ -1,6 +1,7 @@
 /* Before memory is saved, kprof waits for the work of every context but the measured one. And one context at a time has
  * the counters. */
 #include "inject/contexts.h"
+#include "inject/early.h"
 #include "inject/engine.h"
 #include "inject/multiplex.h"
 #include "inject/process.h"
@@ -40,6 +41,30 @@ kprof_status kprof_wait_for_context(void *context)
     if (context == late)
         return KPROF_NOT_COLLECTED;
     return context == broken ? KPROF_INTERNAL : KPROF_OK;
+}
+
+/* No context has samples early. */
+void kprof_early_note(void *context)
+{
+    (void)context;
+}
+
+kprof_pc_samples *kprof_early_take(const void *context)
+{
+    (void)context;
+    return NULL;
+}
+
+void kprof_early_leave_to(const void *context)
+{
+    (void)context;
+}
+
+void kprof_early_end(void) {}
+
+void kprof_early_forget(const void *context)
+{
+    (void)context;
 }
 
 static kprof_status target_current_device(uint32_t *out)

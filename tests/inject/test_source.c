@@ -5,9 +5,13 @@
 
 #include "inject/batch/stages.h"
 #include "inject/contexts.h"
+#include "inject/early.h"
 #include "inject/launch.h"
+#include "inject/lock.h"
 #include "inject/process.h"
 #include "sim/clock.h"
+
+#include <sys/wait.h>
 
 /* What goes wrong until the test is over. */
 static struct {
@@ -569,12 +573,61 @@ static void samples_that_cannot_be_ended(void **state)
     assert_null(sim.contexts[0].sampling);
 }
 
+/* Another process of the run that wants the counters gets them, though this one launches nothing that is chosen. */
+static void early_samples_are_left_to_others(void **state)
+{
+    kprof_filter *before = kprof_engine.process.filter, *later;
+    int status = -1;
+    (void)state;
+    assert_int_equal(kprof_filter_new(&(kprof_filter_spec){.launch_skip = 1000000}, &later), KPROF_OK);
+    kprof_engine.process.filter = later;
+    sim.hooks->context_created(&sim.contexts[0]);
+    (void)launch(SIM_ADD);
+    assert_true(kprof_early_is_there());
+    pid_t pid = fork();
+    if (pid == 0)
+        _exit(kprof_lock_take(60000, NULL) ? 0 : 1);
+    assert_int_equal(waitpid(pid, &status, 0), pid);
+    assert_int_equal(status, 0);
+    assert_false(kprof_early_is_there());
+    assert_null(sim.contexts[0].sampling);
+    kprof_engine.process.filter = before;
+    kprof_filter_free(later);
+    sim.hooks->context_ending(&sim.contexts[0]);
+    sim.contexts[0].loaded = sim.contexts[0].loaded_unarmed = 0; /* it is a new one */
+}
+
+/* Before a launch is chosen, the first call in the process' first context enables samples, and kernels that come then
+ * have some later. */
+static void what_is_loaded_before_has_samples(void **state)
+{
+    kprof_filter *before = kprof_engine.process.filter, *later;
+    (void)state;
+    assert_int_equal(kprof_filter_new(&(kprof_filter_spec){.launch_skip = 2}, &later), KPROF_OK);
+    kprof_engine.process.filter = later;
+    sim.hooks->context_created(&sim.contexts[0]);
+    assert_null(sim.contexts[0].sampling);
+    (void)launch(SIM_ADD);
+    assert_int_equal(seen.armed, 1);
+    assert_non_null(sim.contexts[0].sampling);
+    (void)launch(SIM_SCALE);
+    assert_int_equal(seen.armed, 1);
+    unsigned tag = launch(SIM_ADD);
+    close_batch();
+    kprof_engine.process.filter = before;
+    kprof_filter_free(later);
+    assert_has(tag, true);
+    assert_has(tag, false);
+}
+
 #define TEST(name)  cmocka_unit_test_setup(name, mend)
 #define ALIKE(name) cmocka_unit_test_setup_teardown(name, begin_alike, end_alike)
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        TEST(early_samples_are_left_to_others), /* the first ones: the context is new */
+        TEST(what_is_loaded_before_has_samples),
         TEST(instructions_add_up_to_the_launch),
         TEST(counters_that_cannot_be_enabled),
         TEST(counters_that_cannot_be_read),

@@ -1669,6 +1669,10 @@ static void check_instructions(const sim_context *context)
 void sim_instructions_note(sim_context *context, const sim_work *work, uint64_t signature)
 {
     const bool samples = context->sampling && context->sampling->runs;
+    const uint64_t kernel = UINT64_C(1) << (work->step.kernel % 64);
+    if (!(context->loaded & kernel) && !context->sampling)
+        context->loaded_unarmed |= kernel;
+    context->loaded |= kernel;
     if (context->over_time && !work->is_replay)
         sim_violation("a launch of the application runs while timelines are measured");
     if (context->over_time && context->sampling)
@@ -1881,7 +1885,8 @@ static kprof_status pc_samples_read(kprof_pc_samples *s, kprof_instruction_data 
         sim_violation("samples of %u launches are read as one's", s->launches);
     *out = (kprof_instruction_data){.names = reasons, .name_count = SIM_REASONS};
     const sim_kernel kernel = s->step.kernel;
-    const bool foreign = s->context->ran_unarmed || (sim.plants_errors && kernel == SIM_SWAP);
+    const bool unarmed = s->context->ran_unarmed || s->context->loaded_unarmed & UINT64_C(1) << (kernel % 64);
+    const bool foreign = unarmed || (sim.plants_errors && kernel == SIM_SWAP);
     const bool full = sim.plants_errors && kernel == SIM_SCALE, fault = has_fault();
     for (size_t i = 0; i < SIM_REASONS; i++)
         totals[i] = sim_samples(s->signature, i);

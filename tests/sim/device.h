@@ -188,6 +188,7 @@ typedef struct sim_context {
     struct kprof_profiler *armed;        /* between its start and stop */
     bool has_run_pass;                   /* the profiler's object, which lives */
     bool ran_unarmed;                    /* a pass, while samples of instructions were not enabled */
+    uint64_t loaded, loaded_unarmed;     /* kernels, as bits: all, and those that came while no samples were enabled */
     struct kprof_instructions *counting; /* counters of instructions are enabled */
     struct kprof_pc_samples *sampling;   /* samples of instructions are enabled */
     struct kprof_pm_sampling *over_time; /* samples over time are enabled */
