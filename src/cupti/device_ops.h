@@ -72,6 +72,7 @@
     X(snapshot_keep_freed)                                                                                             \
     X(snapshot_leave_host)                                                                                             \
     X(snapshot_watch)                                                                                                  \
+    X(snapshot_stop_following)                                                                                         \
     X(snapshot_has_changed)                                                                                            \
     X(snapshot_follow)                                                                                                 \
     X(snapshot_has_followed)                                                                                           \

@@ -78,7 +78,6 @@ typedef enum kprof_sharing {
     KPROF_MAY_NOT_SAVE = 16,       /* not shared: memory that a snapshot does not hold */
     KPROF_MANAGED = 32,            /* memory that moves between host and device, which both reach at any time */
     KPROF_UNLISTED_HOST = 64,      /* memory of the host that no list has */
-    KPROF_TAKEN_BACK = 128,        /* not shared: mapped memory or a pool's, which may go while the GPU works */
 } kprof_sharing;
 
 /* Memory that kernels of a context reach. */

@@ -7,7 +7,7 @@
 #define ID(name)        CUPTI_DRIVER_TRACE_CBID_##name
 #define MAPPING_GRANULE ((size_t)2 << 20) /* what is mapped of a device's memory begins and ends at multiples of it */
 
-enum { PARAMETERS_TELL = 256 }; /* no kprof_sharing bit: the call's parameters tell with whom it shares */
+enum { PARAMETERS_TELL = 128 }; /* no kprof_sharing bit: the call's parameters tell with whom it shares */
 
 /* Other calls of CUPTI's list share nothing. */
 static const unsigned short sharing[CUPTI_DRIVER_TRACE_CBID_SIZE] = {
@@ -15,7 +15,6 @@ static const unsigned short sharing[CUPTI_DRIVER_TRACE_CBID_SIZE] = {
     [ID(cuMemAllocHost_v2)] = KPROF_SHARES_WITH_HOST,
     [ID(cuMemHostAlloc)] = KPROF_SHARES_WITH_HOST,
     [ID(cuMemHostAlloc_v2)] = KPROF_SHARES_WITH_HOST | KPROF_UNLISTED_HOST,
-    [ID(cuMemMap)] = KPROF_TAKEN_BACK,
     [ID(cuMemAllocManaged)] = KPROF_MANAGED,
     [ID(cuLibraryGetManaged)] = KPROF_MANAGED,
 
@@ -199,8 +198,7 @@ static unsigned sharing_by_parameters(CUpti_CallbackId id, const void *parameter
     case ID(cuMemAllocAsync_ptsz):
     case ID(cuMemAllocFromPoolAsync):
     case ID(cuMemAllocFromPoolAsync_ptsz): /* captured, it is a graph's memory, which is there when the graph runs */
-        return KPROF_TAKEN_BACK |
-               (kprof_stream_is_captured(kprof_allocation_stream(id, parameters)) ? KPROF_MAY_NOT_SAVE : 0);
+        return kprof_stream_is_captured(kprof_allocation_stream(id, parameters)) ? KPROF_MAY_NOT_SAVE : 0;
         /* programs do this for network cards, and no further call tells of those */
         CALL(cuPointerSetAttribute, p->attribute == CU_POINTER_ATTRIBUTE_SYNC_MEMOPS ? KPROF_SHARES_WITH_DEVICES : 0)
         CALL(cuMemHostRegister, registered_sharing(p->p, p->bytesize, p->Flags) | KPROF_UNLISTED_HOST)
@@ -224,7 +222,7 @@ unsigned kprof_call_sharing(CUpti_CallbackId id, const void *parameters)
 {
     if (id >= CUPTI_DRIVER_TRACE_CBID_SIZE) /* of a newer driver: it may do anything */
         return KPROF_SHARES_WITH_HOST | KPROF_SHARES_WITH_DEVICES | KPROF_WAITS_FOR_HOST | KPROF_RUNS_HOST_CODE |
-               KPROF_MANAGED | KPROF_UNLISTED_HOST | KPROF_TAKEN_BACK;
+               KPROF_MANAGED | KPROF_UNLISTED_HOST;
     unsigned shared = sharing[id];
     return shared == PARAMETERS_TELL ? sharing_by_parameters(id, parameters) : shared;
 }

@@ -13,6 +13,7 @@
 #include "cupti/redirect.h"
 #include "cupti/variables.h"
 
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -60,7 +61,9 @@ struct kprof_snapshot {
     CUmodule module;
     CUfunction scan, keep, compare, follow, copy, set; /* of the module */
     CUstream stream;
-    CUevent event, followed;
+    CUevent event, reached, followed; /* reached, followed: before and behind kprof's own work in _follow */
+    pthread_mutex_t following;        /* one thread stops that work at a time */
+    bool is_behind;                   /* it may go on, and touches what is listed */
     kprof_backing backing;
     block_table start, end, compared; /* compared: by kprof_snapshot_compare */
     block_table seen, differing;      /* by _watch: those of `start`, with what differs marked, which is kept apart: */
@@ -146,6 +149,8 @@ static CUresult open_device_side(kprof_snapshot *s)
         result = driver->cuEventCreate_(&s->event, CU_EVENT_DISABLE_TIMING);
     if (result == CUDA_SUCCESS)
         result = driver->cuEventCreate_(&s->followed, CU_EVENT_DISABLE_TIMING);
+    if (result == CUDA_SUCCESS)
+        result = driver->cuEventCreate_(&s->reached, CU_EVENT_DISABLE_TIMING);
     return result == CUDA_SUCCESS ? driver->cuStreamCreate_(&s->stream, CU_STREAM_NON_BLOCKING) : result;
 }
 
@@ -158,6 +163,8 @@ static void close_device_side(const kprof_snapshot *s)
         (void)s->driver->cuEventDestroy_(s->event);
     if (s->followed)
         (void)s->driver->cuEventDestroy_(s->followed);
+    if (s->reached)
+        (void)s->driver->cuEventDestroy_(s->reached);
     if (s->module)
         (void)s->driver->cuModuleUnload_(s->module);
 }
@@ -169,6 +176,7 @@ kprof_status kprof_snapshot_open(void *context, kprof_snapshot **out)
     if (!s)
         return kprof_fail(KPROF_NO_MEMORY, "no memory for a snapshot");
     s->context = context;
+    pthread_mutex_init(&s->following, NULL);
     kprof_status status = kprof_driver_load(&s->driver);
     if (status == KPROF_OK) {
         CUstreamCaptureMode mode = relax(s->driver, CU_STREAM_CAPTURE_MODE_RELAXED);
@@ -585,8 +593,10 @@ bool kprof_snapshot_keep_freed(kprof_snapshot *s, const kprof_call *call)
 
 kprof_status kprof_snapshot_follow(kprof_snapshot *s, void *stream, bool becomes_start)
 {
-    CUresult result = CUDA_SUCCESS;
-    if (s->watches)
+    CUresult result = s->driver->cuEventRecord_(s->reached, stream);
+    s->is_behind = true;
+    s->follows = becomes_start;
+    if (s->watches && result == CUDA_SUCCESS)
         result = launch_behind(s, stream, s->compare, &s->seen);
     if (s->watches && result == CUDA_SUCCESS)
         result = launch_behind(s, stream, s->compare, &s->differing);
@@ -594,13 +604,51 @@ kprof_status kprof_snapshot_follow(kprof_snapshot *s, void *stream, bool becomes
         result = launch_behind(s, stream, s->follow, &s->start);
     if (result == CUDA_SUCCESS)
         result = s->driver->cuEventRecord_(s->followed, stream);
-    s->follows = becomes_start;
     return result == CUDA_SUCCESS ? KPROF_OK : fail("saving memory behind a launch", result);
 }
 
 bool kprof_snapshot_has_followed(const kprof_snapshot *s)
 {
     return s->driver->cuEventQuery_(s->followed) == CUDA_SUCCESS;
+}
+
+/* The list is empty to a kernel that begins afterwards. A copy needs nothing that a kernel may hold. */
+static CUresult empty_list(kprof_snapshot *s, const block_table *table)
+{
+    void *zeros = table->count > 0 ? calloc(table->count, sizeof(block)) : NULL;
+    if (table->count == 0)
+        return CUDA_SUCCESS;
+    CUresult result = CUDA_ERROR_OUT_OF_MEMORY;
+    if (zeros)
+        result = s->driver->cuMemcpyHtoDAsync_(table->device, zeros, table->count * sizeof(block), s->stream);
+    if (result == CUDA_SUCCESS && wait(s, BUSY_LIMIT_NS) != KPROF_OK)
+        result = CUDA_ERROR_NOT_READY;
+    free(zeros);
+    return result;
+}
+
+/* If the launch has not ended once the lists are empty, the kernels behind it find nothing to do. Else they are at
+ * work, and end soon. */
+void kprof_snapshot_stop_following(kprof_snapshot *s)
+{
+    pthread_mutex_lock(&s->following);
+    CUstreamCaptureMode mode = relax(s->driver, CU_STREAM_CAPTURE_MODE_RELAXED);
+    CUresult result = s->is_behind ? s->driver->cuEventQuery_(s->followed) : CUDA_SUCCESS;
+    if (result == CUDA_ERROR_NOT_READY) {
+        result = empty_list(s, &s->seen);
+        if (result == CUDA_SUCCESS)
+            result = empty_list(s, &s->differing);
+        if (result == CUDA_SUCCESS && s->follows)
+            result = empty_list(s, &s->start);
+        const bool ends = result != CUDA_SUCCESS || s->driver->cuEventQuery_(s->reached) == CUDA_SUCCESS;
+        for (int64_t since_ns = kprof_monotonic_ns();
+             ends && s->driver->cuEventQuery_(s->followed) == CUDA_ERROR_NOT_READY &&
+             (result == CUDA_SUCCESS || kprof_monotonic_ns() - since_ns < BUSY_LIMIT_NS);)
+            usleep(POLL_US);
+    }
+    s->is_behind = false;
+    relax(s->driver, mode);
+    pthread_mutex_unlock(&s->following);
 }
 
 /* Return how much of what transfers move, and of what _watch sees, a batch may keep: the end of the batch will need
@@ -921,6 +969,9 @@ kprof_status kprof_snapshot_restore_end(kprof_snapshot *s)
 
 void kprof_snapshot_drop(kprof_snapshot *s, bool is_idle)
 {
+    if (!is_idle)
+        kprof_snapshot_stop_following(s);
+    s->is_behind = false;
     s->start.count = s->end.count = s->span_count = 0;
     s->seen.count = s->differing.count = s->place_count = 0;
     s->start.device_capacity = s->end.device_capacity = s->compared.device_capacity = 0; /* it goes with the rest */

@@ -81,6 +81,17 @@ void kprof_batch_spoil(const char *reason)
     kprof_state_spoil(&kprof_the_batch.state, reason);
 }
 
+void kprof_batch_stop_behind(void)
+{
+    const kprof_batch_state *state = &kprof_the_batch.state;
+    if (!kprof_state_replays(state) || !kprof_the_batch.behind.stands || !kprof_the_batch.behind.begun)
+        return;
+    const bool entered = kprof_engine.device->target_enter_context(state->context->context);
+    kprof_engine.device->snapshot_stop_following(state->context->snapshot);
+    if (entered)
+        kprof_engine.device->target_leave_context();
+}
+
 bool kprof_batch_repeats_for_long(int64_t limit_ns, size_t *count)
 {
     const kprof_batch *batch = &kprof_the_batch;

@@ -208,8 +208,7 @@ bool kprof_decision_may_follow(const kprof_batch_launch *launch, const kprof_dec
 {
     bool is_repeated = decision->kind == KPROF_REPLAYED && decision->needs == 0;
     return !is_repeated && kprof_repeats_launches() && !kprof_engine.device->target_runs_elsewhere(launch->call) &&
-           !why_not_saved(launch->call->context) &&
-           !(kprof_engine.device->target_sharing() & (KPROF_MANAGED | KPROF_TAKEN_BACK)) &&
+           !why_not_saved(launch->call->context) && !(kprof_engine.device->target_sharing() & KPROF_MANAGED) &&
            (!kprof_decision_needs_proof() || launch->metrics->proof.count > 0);
 }
 

@@ -486,6 +486,7 @@ static void enter_gate(const kprof_call *call)
                               ? "its work did not end before a call that takes away what replays use"
                               : "another thread stayed inside a CUDA call, so that the batch could "
                                 "not be closed in time");
+        kprof_batch_stop_behind();
         if (call->kind == KPROF_CALL_MEMORY_INFO) /* the answer must not tell of kprof */
             kprof_engine.device->target_let_go_of_pools();
     }

@@ -98,7 +98,7 @@ static void test_calls_that_share(void **state)
         {ID(cuGreenCtxCreate), KPROF_MAY_NOT_SAVE},
         {ID(cuSurfObjectCreate), KPROF_MAY_NOT_SAVE},
         {ID(cuSurfRefSetArray), KPROF_MAY_NOT_SAVE},
-        {ID(cuMemMap), KPROF_TAKEN_BACK},
+        {ID(cuMemMap), 0},
         {ID(cuMemAlloc), KPROF_MAY_NOT_SAVE},
         {ID(cuMemAllocPitch), KPROF_MAY_NOT_SAVE},
         {ID(cuStreamWaitValue64_v2_ptsz), KPROF_WAITS_FOR_HOST},
@@ -127,9 +127,8 @@ static void test_memory_of_captures(void **state)
     (void)state;
     cuMemAllocAsync_params plain = {.bytesize = 64};
     cuMemAllocFromPoolAsync_params captured = {.bytesize = 64, .hStream = (CUstream)(void *)&captured_stream};
-    assert_int_equal(kprof_call_sharing(ID(cuMemAllocAsync), &plain), KPROF_TAKEN_BACK);
-    assert_int_equal(kprof_call_sharing(ID(cuMemAllocFromPoolAsync_ptsz), &captured),
-                     KPROF_MAY_NOT_SAVE | KPROF_TAKEN_BACK);
+    assert_int_equal(kprof_call_sharing(ID(cuMemAllocAsync), &plain), 0);
+    assert_int_equal(kprof_call_sharing(ID(cuMemAllocFromPoolAsync_ptsz), &captured), KPROF_MAY_NOT_SAVE);
 }
 
 static kprof_call_kind kind_of(CUpti_CallbackId id, const void *parameters)
@@ -160,7 +159,7 @@ static void test_unknown_calls(void **state)
         assert_int_equal(kind_of(ids[i], NULL), KPROF_CALL_OTHER);
         assert_int_equal(kprof_call_sharing(ids[i], NULL), KPROF_SHARES_WITH_HOST | KPROF_SHARES_WITH_DEVICES |
                                                                KPROF_WAITS_FOR_HOST | KPROF_RUNS_HOST_CODE |
-                                                               KPROF_MANAGED | KPROF_UNLISTED_HOST | KPROF_TAKEN_BACK);
+                                                               KPROF_MANAGED | KPROF_UNLISTED_HOST);
     }
 }
 

@@ -867,6 +867,31 @@ static void test_launch_that_is_watched(void **state)
     kprof_snapshot_drop(snapshot, true);
 }
 
+/* The application takes memory away before the launch has ended: what is behind that finds nothing to look at. */
+static void test_following_that_is_stopped(void **state)
+{
+    (void)state;
+    add_span(0, 3 * BLOCK);
+    take();
+    memory[5]++;
+    kprof_snapshot_stop_following(snapshot); /* there is none */
+    assert_int_equal(kprof_snapshot_watch(snapshot, false), KPROF_OK);
+    assert_int_equal(kprof_snapshot_follow(snapshot, &fake_app_stream, true), KPROF_OK);
+    assert_int_equal(fake.follows, 3); /* what equals the start, what differs, and the start itself */
+    kprof_snapshot_stop_following(snapshot);
+    for (unsigned i = 0; i < fake.follows; i++)
+        for (unsigned k = 0; k < fake.following[i].count; k++)
+            assert_true(fake.following[i].blocks[k].address == 0 && fake.following[i].blocks[k].bytes == 0);
+    fake_end_followed();
+    assert_true(kprof_snapshot_has_followed(snapshot));
+    kprof_snapshot_drop(snapshot, true);
+    take();
+    assert_int_equal(kprof_snapshot_follow(snapshot, &fake_app_stream, true), KPROF_OK);
+    kprof_snapshot_drop(snapshot, false); /* nothing tells any more when memory goes */
+    assert_true(fake.follows == 1 && fake.following[0].blocks[0].bytes == 0);
+    fake_end_followed();
+}
+
 /* Without space nothing is watched. */
 static void test_watching_without_space(void **state)
 {
@@ -1059,6 +1084,7 @@ int main(void)
         TEST(test_launch_that_is_followed),
         TEST(test_memory_of_the_host_that_is_left),
         TEST(test_launch_that_is_watched),
+        TEST(test_following_that_is_stopped),
         TEST(test_watching_without_space),
         TEST(test_followed_launch_that_writes_uniform_memory),
         TEST(test_launch_that_cannot_be_followed),

@@ -65,6 +65,7 @@ struct kprof_snapshot {
     bool follows; /* a launch, which has not ended; its end becomes the start if: */
     bool becomes_start;
     bool watches, changed;
+    bool stopped; /* memory may go before the launch has ended */
     saved_slot slots[SIM_SLOTS];
     uint64_t flags[SIM_STREAMS], seen_flags[SIM_STREAMS]; /* with_host: those of the streams, and when last looked at */
 };
@@ -342,7 +343,7 @@ static unsigned target_sharing(void)
     unsigned sharing = (sim.shares_memory ? KPROF_SHARES_WITH_HOST : 0) |
                        (sim.shares_with_devices ? KPROF_SHARES_WITH_DEVICES : 0) |
                        (sim.waits_for_host ? KPROF_WAITS_FOR_HOST : 0) | (sim.has_managed ? KPROF_MANAGED : 0) |
-                       (sim.may_take_back ? KPROF_TAKEN_BACK : 0) | (sim.ran_unseen ? KPROF_MAY_NOT_SAVE : 0);
+                       (sim.ran_unseen ? KPROF_MAY_NOT_SAVE : 0);
     unlock();
     return sharing;
 }
@@ -1157,7 +1158,7 @@ static kprof_snapshot *following[SIM_CONTEXTS];
 void sim_has_followed(unsigned context)
 {
     kprof_snapshot *snapshot = following[context];
-    for (unsigned slot = 0; snapshot && slot < SIM_SLOTS; slot++) {
+    for (unsigned slot = 0; snapshot && !snapshot->stopped && slot < SIM_SLOTS; slot++) {
         saved_slot *saved = &snapshot->slots[slot];
         if (snapshot->watches && saved->watched && !has_words(slot, saved->seen))
             snapshot->changed = true;
@@ -1167,6 +1168,22 @@ void sim_has_followed(unsigned context)
     if (snapshot)
         snapshot->follows = false;
     following[context] = NULL;
+}
+
+static void snapshot_stop_following(kprof_snapshot *snapshot)
+{
+    lock();
+    if (snapshot->context != sim_current)
+        sim_violation("what follows a launch is stopped in another context");
+    snapshot->stopped = true;
+    unlock();
+}
+
+void sim_takes_away(unsigned slot)
+{
+    const kprof_snapshot *snapshot = following[slot % SIM_CONTEXTS];
+    if (snapshot && !snapshot->stopped && (snapshot->slots[slot].followed || snapshot->slots[slot].watched))
+        sim_violation("memory in slot %u goes, which the engine is to read behind a launch", slot);
 }
 
 static kprof_status snapshot_watch(kprof_snapshot *snapshot, bool is_start)
@@ -1211,6 +1228,7 @@ static kprof_status snapshot_follow(kprof_snapshot *snapshot, void *stream, bool
         sim_violation("a launch is followed in another context, or nothing was saved");
     snapshot->follows = !fault;
     snapshot->becomes_start = becomes_start;
+    snapshot->stopped = false;
     for (unsigned slot = 0; slot < SIM_SLOTS; slot++)
         snapshot->slots[slot].followed = snapshot->slots[slot].saved;
     following[sim_current] = fault ? NULL : snapshot;

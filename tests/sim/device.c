@@ -146,6 +146,7 @@ void sim_pool_trim(const sim_pool *pool, uint64_t slots)
     uint64_t size = size_of_pool(pool);
     for (unsigned slot = SIM_SLOTS; slot-- > 0 && size > slots;)
         if (is_of_pool(slot, pool) && sim.slots[slot].cached) {
+            sim_takes_away(slot);
             sim.slots[slot].live = sim.slots[slot].pooled = sim.slots[slot].cached = false;
             size--;
         }
@@ -207,7 +208,7 @@ void sim_reset(uint64_t seed)
     sim.captures = sim.turn = 0;
     memset(sim.held_ns, 0, sizeof sim.held_ns);
     sim.shares_memory = sim.has_flags;
-    sim.shares_with_devices = sim.waits_for_host = sim.has_managed = sim.may_take_back = false;
+    sim.shares_with_devices = sim.waits_for_host = sim.has_managed = false;
     sim.random = seed;
     for (unsigned slot = 0; slot < SIM_SLOTS; slot++)
         if (slot % SIM_LANE_SLOTS >= SIM_MEMORIES)
@@ -814,19 +815,13 @@ static int map(const sim_step *step, uint64_t *out)
     make_slot(step->a, NULL);
     sim.slots[step->a].memory = step->b;
     sim.slots[step->b].was_mapped = true;
-    sim.may_take_back = true;
     return 0;
-}
-
-static int take_from_pool(const sim_step *step, uint64_t *out)
-{
-    sim.may_take_back = true;
-    return submit_copy(step, out);
 }
 
 static int unmap(const sim_step *step, uint64_t *out)
 {
     (void)out;
+    sim_takes_away(step->a);
     sim.slots[step->a].live = false;
     return 0;
 }
@@ -1021,7 +1016,7 @@ static const struct operation {
     [SIM_GRAPH_LAUNCH] = {"graph launch", KPROF_CALL_GRAPH_LAUNCH, submit_copy},
     [SIM_ALLOC] = {"alloc", KPROF_CALL_ALLOCATE, allocate},
     [SIM_FREE] = {"free", KPROF_CALL_FREE, release},
-    [SIM_POOL_ALLOC] = {"pool alloc", KPROF_CALL_ALLOCATE, take_from_pool},
+    [SIM_POOL_ALLOC] = {"pool alloc", KPROF_CALL_ALLOCATE, submit_copy},
     [SIM_POOL_FREE] = {"pool free", KPROF_CALL_POOL_FREE, submit_copy},
     [SIM_POOL_LIMIT] = {"pool limit", KPROF_CALL_OTHER, limit_pool},
     [SIM_POOL_TRIM] = {"pool trim", KPROF_CALL_OTHER, trim_pool},

@@ -209,7 +209,7 @@ typedef struct sim_machine {
     bool drops_output;             /* the engine wants it dropped */
     uint64_t signatures[SIM_TAGS]; /* of each launch that ran: kernel, arguments and what it read; 0: did not run */
     unsigned captures;
-    bool shares_memory, shares_with_devices, waits_for_host, has_managed, may_take_back;
+    bool shares_memory, shares_with_devices, waits_for_host, has_managed;
     unsigned turn;              /* number of the one that uses the common part */
     unsigned waiters;           /* threads of the engine that wait for held work */
     uint64_t ended;             /* work so far */
@@ -324,6 +324,8 @@ bool sim_streams_are_idle(unsigned context);
 void sim_follow(unsigned stream);
 /* In backend.c: the snapshot of the context that follows a launch saves what that has left. */
 void sim_has_followed(unsigned context);
+/* Likewise: memory goes while the program's work goes on. */
+void sim_takes_away(unsigned slot);
 /* Put work on the engine's own stream of a context. */
 void sim_submit_replay(unsigned context, const sim_step *step);
 bool sim_chance(unsigned one_in);
