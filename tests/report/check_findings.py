@@ -31,6 +31,7 @@ LOW_CLOCK = "tests/report/findings/low-clock-h200.kprof"
 NOT_RECORDED = {
     "Fp64OnWeakChip": "GH100 has full FP64 units",
     "DramBursts": "the run has no samples over time",
+    "Phases": "the run has no samples over time",
     "RampUp": "the run has no samples over time",
     "TailSeen": "the run has no samples over time",
     "WaitedFor": "the run has no samples of instructions",

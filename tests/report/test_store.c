@@ -884,6 +884,43 @@ static void test_times(void **state)
 #undef PCT
 }
 
+/* DRAM is the busiest for 12 of 30 us, then the tensor cores. */
+static void test_phases(void **state)
+{
+    (void)state;
+    enum { ROWS = 30, WIDTH = 5 };
+    static const char *const names[] = {"sm__cycles_active.avg.pct_of_peak_sustained_elapsed",
+                                        "dram__throughput.avg.pct_of_peak_sustained_elapsed",
+                                        "sm__pipe_tensor_cycles_active.avg.pct_of_peak_sustained_elapsed"};
+    kprof_report *report;
+    kprof_ingest *ingest = begin_storing(&report);
+    fixture_begin_process(ingest, &metrics);
+    kprof_record launch = {.type = KPROF_RECORD_LAUNCH, .launch = fixture_launch(&metrics)};
+    fixture_store(ingest, &launch);
+    double values[ROWS * WIDTH];
+    for (size_t i = 0; i < ROWS; i++) {
+        const double row[] = {1000.0 * (double)i, 1000, 99, i < 12 ? 82 : 10, i < 12 ? 0 : 71};
+        memcpy(values + WIDTH * i, row, sizeof row);
+    }
+    kprof_record record = {.type = KPROF_RECORD_TIMELINE};
+    record.timeline = (kprof_timeline_record){.launch = launch.launch.launch, .reason = "", .names = names};
+    record.timeline.name_count = WIDTH - 2;
+    record.timeline.value_count = ROWS * WIDTH;
+    record.timeline.values = values;
+    fixture_store(ingest, &record);
+    end_storing(report, ingest);
+#define VALUE(name) query("SELECT round(value) FROM value JOIN metric ON id=metric_id WHERE name='timeline__" name "'")
+    assert_int_equal(VALUE("phases"), 2);
+    assert_int_equal(VALUE("phase1_end_pct"), 40);
+    assert_int_equal(VALUE("phase1_unit"), 1);
+    assert_int_equal(VALUE("phase1_pct"), 82);
+    assert_int_equal(VALUE("phase2_end_pct"), 100);
+    assert_int_equal(VALUE("phase2_unit"), 4);
+    assert_int_equal(VALUE("phase2_pct"), 71);
+    assert_int_equal(query("SELECT count(*) FROM metric WHERE name GLOB 'timeline__phase3*'"), 0);
+#undef VALUE
+}
+
 /* Each pass tells of all launches of a batch, behind them. */
 static void test_times_of_many_launches(void **state)
 {
@@ -1039,6 +1076,7 @@ int main(void)
         TEST(test_full_disk),
         TEST(test_full_disk_at_creation),
         TEST(test_times),
+        TEST(test_phases),
         TEST(test_times_of_many_launches),
         TEST(test_bad_times),
         TEST(test_output_that_cannot_be_written),

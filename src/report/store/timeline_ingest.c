@@ -79,5 +79,7 @@ kprof_status kprof_timeline_ingest(kprof_report *report, int64_t process, const 
         status = store_metric_samples(report, launch, record, i);
     for (size_t i = 0; i < record->name_count && status == KPROF_OK; i++)
         status = kprof_timeline_metrics_store(report, launch, record, i);
+    if (status == KPROF_OK)
+        status = kprof_timeline_phases_store(report, launch, record);
     return status;
 }

@@ -1,5 +1,7 @@
-/* Computes how a launch begins and ends, from how busy its SMs are over time, and how evenly it uses DRAM. */
+/* Computes how a launch begins and ends, from how busy its SMs are over time, how evenly it uses DRAM, and the phases
+ * in which different units are the busiest. */
 #include "report/store/timeline_metrics.h"
+#include "report/store/phases.h"
 #include "report/store/rows.h"
 
 #include <math.h>
@@ -49,8 +51,9 @@ static kprof_status put(kprof_report *report, int64_t launch, const kprof_model_
     return status == KPROF_OK ? kprof_store_write(report, KPROF_SQL_ADD_VALUE_ONCE, "iid", launch, row, value) : status;
 }
 
-#define METRIC(name, description)                                                                                      \
-    (&(kprof_model_metric){(char *)("timeline__" name), (char *)"%", (char *)(description), (char *)"derived"})
+#define METRIC_IN(name, unit, description)                                                                             \
+    (&(kprof_model_metric){(char *)("timeline__" name), (char *)(unit), (char *)(description), (char *)"derived"})
+#define METRIC(name, description) METRIC_IN(name, "%", description)
 
 /* How long the SMs take to be busy, and how long they are not any more. */
 static kprof_status store_ends(kprof_report *report, int64_t launch, const series *s)
@@ -83,6 +86,64 @@ static kprof_status store_dram(kprof_report *report, int64_t launch, const serie
     return status == KPROF_OK
                ? put(report, launch, METRIC("dram_mean_pct", "DRAM throughput over the samples"), s->mean)
                : status;
+}
+
+/* Spread what a unit did in its samples over equal parts of the launch's time. */
+static void spread(const series *s, double pct[KPROF_PHASE_PARTS])
+{
+    const double first_ns = s->rows[0], part_ns = s->total_ns / KPROF_PHASE_PARTS;
+    for (size_t i = 0; i < s->count; i++) {
+        const double start = (s->rows[i * s->width] - first_ns) / part_ns, end = start + duration_of(s, i) / part_ns;
+        for (double part = floor(fmax(start, 0)); part < end && part < KPROF_PHASE_PARTS; part++)
+            pct[(size_t)part] += value_of(s, i) * fmax(0, fmin(end, part + 1) - fmax(start, part));
+    }
+}
+
+static kprof_status store_phase(kprof_report *report, int64_t launch, const kprof_phase *phase, size_t i)
+{
+    static const kprof_model_metric metrics[KPROF_PHASES_MOST][3] = {
+#define OF_PHASE(n)                                                                                                    \
+    {                                                                                                                  \
+        {(char *)"timeline__phase" n "_end_pct", (char *)"%", (char *)"share of the time when phase " n " ends",       \
+         (char *)"derived"},                                                                                           \
+            {(char *)"timeline__phase" n "_unit", (char *)"", (char *)"unit that is the busiest in phase " n,          \
+             (char *)"derived"},                                                                                       \
+        {                                                                                                              \
+            (char *)"timeline__phase" n "_pct", (char *)"%", (char *)"how busy it is, of its peak", (char *)"derived"  \
+        }                                                                                                              \
+    }
+        OF_PHASE("1"), OF_PHASE("2"), OF_PHASE("3")};
+    kprof_status status = put(report, launch, &metrics[i][0], 100.0 * (double)phase->end / KPROF_PHASE_PARTS);
+    if (status == KPROF_OK)
+        status = put(report, launch, &metrics[i][1], phase->unit);
+    return status == KPROF_OK ? put(report, launch, &metrics[i][2], phase->pct) : status;
+}
+
+kprof_status kprof_timeline_phases_store(kprof_report *report, int64_t launch, const kprof_timeline_record *record)
+{
+    kprof_phase_input input = {{{0}}};
+    kprof_phase phases[KPROF_PHASES_MOST];
+    bool has_unit[KPROF_PHASE_UNITS] = {false};
+    size_t units = 0;
+    for (size_t name = 0; name < record->name_count; name++) {
+        const kprof_phase_unit unit = kprof_phase_unit_of(record->names[name]);
+        const series s = read_series(record, name);
+        if (unit == KPROF_PHASE_NONE || has_unit[unit] || s.count < LEAST_SAMPLES || !(s.total_ns > 0) ||
+            !isfinite(s.most))
+            continue;
+        has_unit[unit] = true;
+        units++;
+        spread(&s, input.pct[unit]);
+    }
+    if (units < 2)
+        return KPROF_OK;
+    const size_t count = kprof_phases_find(&input, phases);
+    kprof_status status =
+        put(report, launch, METRIC_IN("phases", "", "parts of the time in which other units are the busiest"),
+            (double)count);
+    for (size_t i = 0; i < count && status == KPROF_OK; i++)
+        status = store_phase(report, launch, &phases[i], i);
+    return status;
 }
 
 kprof_status kprof_timeline_metrics_store(kprof_report *report, int64_t launch, const kprof_timeline_record *record,

@@ -1,0 +1,97 @@
+/* Cuts the time so that the busiest unit of each phase is as busy as can be. Samples of two units that take turns all
+ * the time are no phases: a phase has a seventh of the time at least, and a cut has to be worth something. */
+#include "report/store/phases.h"
+
+#include <math.h>
+#include <string.h>
+
+#define PARTS     KPROF_PHASE_PARTS
+#define LEAST     15   /* parts of a phase */
+#define BUSY      30.0 /* below that no unit is what the kernel waits for */
+#define WORTH_CUT 8.0  /* per cent of the peak, on average over all the time */
+
+kprof_phase_unit kprof_phase_unit_of(const char *metric)
+{
+    static const struct {
+        const char *start;
+        kprof_phase_unit unit;
+    } units[] = {
+        {"dram__throughput.", KPROF_PHASE_DRAM},
+        {"lts__t_sectors.", KPROF_PHASE_L2},
+        {"l1tex__data_pipe_lsu_wavefronts.", KPROF_PHASE_L1},
+        {"l1tex__t_sectors.", KPROF_PHASE_L1},
+        {"sm__pipe_tensor_cycles_active.", KPROF_PHASE_TENSOR},
+        {"sm__inst_executed_pipe_tensor.", KPROF_PHASE_TENSOR},
+        {"sm__inst_executed_pipe_fma.", KPROF_PHASE_FMA},
+        {"sm__pipe_fma_cycles_active.", KPROF_PHASE_FMA},
+        {"sm__inst_executed_pipe_fmaheavy.", KPROF_PHASE_FMA},
+        {"sm__inst_executed_pipe_alu.", KPROF_PHASE_ALU},
+    };
+    const char *unit = strstr(metric, ".pct_of_peak_sustained_elapsed");
+    for (size_t i = 0; unit && i < sizeof units / sizeof *units; i++)
+        if (strncmp(metric, units[i].start, strlen(units[i].start)) == 0)
+            return units[i].unit;
+    return KPROF_PHASE_NONE;
+}
+
+/* Sums of the parts before each. */
+typedef struct sums {
+    double before[KPROF_PHASE_UNITS][PARTS + 1];
+} sums;
+
+static double mean_of(const sums *of, size_t unit, size_t from, size_t to)
+{
+    return (of->before[unit][to] - of->before[unit][from]) / (double)(to - from);
+}
+
+static kprof_phase phase_of(const sums *of, size_t from, size_t to)
+{
+    kprof_phase phase = {to, KPROF_PHASE_NONE, 0};
+    kprof_phase_unit busiest = KPROF_PHASE_NONE;
+    for (kprof_phase_unit unit = KPROF_PHASE_NONE + 1; unit < KPROF_PHASE_UNITS; unit++) {
+        const double pct = mean_of(of, unit, from, to);
+        busiest = pct > phase.pct ? unit : busiest;
+        phase.pct = fmax(phase.pct, pct);
+    }
+    phase.unit = phase.pct >= BUSY ? busiest : KPROF_PHASE_NONE;
+    return phase;
+}
+
+/* What a phase adds to the sum that is to be large. */
+static double worth(const sums *of, size_t from, size_t to)
+{
+    return fmax(phase_of(of, from, to).pct, BUSY) * (double)(to - from);
+}
+
+/* The best cuts into so many phases, from the sums of the best ones into one fewer. cuts[to]: where the last begins. */
+static void add_phase(const sums *of, const double *fewer, double *best, size_t *cuts)
+{
+    for (size_t to = 0; to <= PARTS; to++) {
+        best[to] = -INFINITY;
+        for (size_t from = LEAST; from + LEAST <= to; from++) {
+            const double sum = fewer[from] + worth(of, from, to);
+            cuts[to] = sum > best[to] ? from : cuts[to];
+            best[to] = fmax(best[to], sum);
+        }
+    }
+}
+
+size_t kprof_phases_find(const kprof_phase_input *input, kprof_phase out[KPROF_PHASES_MOST])
+{
+    sums of = {0};
+    double best[KPROF_PHASES_MOST][PARTS + 1];
+    size_t cuts[KPROF_PHASES_MOST][PARTS + 1] = {{0}}, count = 1;
+    for (size_t unit = KPROF_PHASE_NONE + 1; unit < KPROF_PHASE_UNITS; unit++)
+        for (size_t i = 0; i < PARTS; i++)
+            of.before[unit][i + 1] = of.before[unit][i] + input->pct[unit][i];
+    for (size_t to = 0; to <= PARTS; to++)
+        best[0][to] = to < LEAST ? -INFINITY : worth(&of, 0, to);
+    for (size_t k = 1; k < KPROF_PHASES_MOST; k++) {
+        add_phase(&of, best[k - 1], best[k], cuts[k]);
+        if (best[k][PARTS] >= best[count - 1][PARTS] + WORTH_CUT * PARTS * (double)(k + 1 - count))
+            count = k + 1;
+    }
+    for (size_t k = count, to = PARTS; k-- > 0; to = cuts[k][to])
+        out[k] = phase_of(&of, cuts[k][to], to);
+    return count;
+}

@@ -1,0 +1,109 @@
+/* Phases of a kernel's time, of utilisations that are known. */
+#include "report/store/phases.h"
+
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+static kprof_phase_input input;
+static kprof_phase phases[KPROF_PHASES_MOST];
+
+static void put(kprof_phase_unit unit, size_t from, size_t to, double pct)
+{
+    for (size_t i = from; i < to; i++)
+        input.pct[unit][i] = pct;
+}
+
+static int clear(void **state)
+{
+    (void)state;
+    memset(&input, 0, sizeof input);
+    return 0;
+}
+
+static void assert_phase(size_t i, size_t end, kprof_phase_unit unit, double pct)
+{
+    assert_int_equal(phases[i].end, end);
+    assert_int_equal(phases[i].unit, unit);
+    assert_true(fabs(phases[i].pct - pct) < 0.01);
+}
+
+static void one_phase(void **state)
+{
+    (void)state;
+    put(KPROF_PHASE_DRAM, 0, 100, 80);
+    put(KPROF_PHASE_TENSOR, 0, 100, 60);
+    assert_int_equal(kprof_phases_find(&input, phases), 1);
+    assert_phase(0, 100, KPROF_PHASE_DRAM, 80);
+}
+
+static void dram_then_tensor_cores(void **state)
+{
+    (void)state;
+    put(KPROF_PHASE_DRAM, 0, 40, 82);
+    put(KPROF_PHASE_DRAM, 40, 100, 10);
+    put(KPROF_PHASE_TENSOR, 40, 100, 71);
+    assert_int_equal(kprof_phases_find(&input, phases), 2);
+    assert_phase(0, 40, KPROF_PHASE_DRAM, 82);
+    assert_phase(1, 100, KPROF_PHASE_TENSOR, 71);
+}
+
+static void latency_in_between(void **state)
+{
+    (void)state;
+    put(KPROF_PHASE_DRAM, 0, 30, 90);
+    put(KPROF_PHASE_L2, 30, 60, 12);
+    put(KPROF_PHASE_FMA, 60, 100, 85);
+    assert_int_equal(kprof_phases_find(&input, phases), 3);
+    assert_phase(0, 30, KPROF_PHASE_DRAM, 90);
+    assert_phase(1, 60, KPROF_PHASE_NONE, 12);
+    assert_phase(2, 100, KPROF_PHASE_FMA, 85);
+}
+
+/* Units that take turns all the time, a short part, and one that is not worth a cut. */
+static void no_phases(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < 100; i++)
+        put(i % 4 < 2 ? KPROF_PHASE_DRAM : KPROF_PHASE_TENSOR, i, i + 1, 90);
+    assert_int_equal(kprof_phases_find(&input, phases), 1);
+    clear(state);
+    put(KPROF_PHASE_DRAM, 0, 95, 80);
+    put(KPROF_PHASE_TENSOR, 95, 100, 80);
+    assert_int_equal(kprof_phases_find(&input, phases), 1);
+    clear(state);
+    put(KPROF_PHASE_DRAM, 0, 50, 50);
+    put(KPROF_PHASE_L2, 0, 50, 48);
+    put(KPROF_PHASE_DRAM, 50, 100, 44);
+    put(KPROF_PHASE_L2, 50, 100, 50);
+    assert_int_equal(kprof_phases_find(&input, phases), 1);
+    assert_phase(0, 100, KPROF_PHASE_L2, 49);
+    clear(state);
+    assert_int_equal(kprof_phases_find(&input, phases), 1);
+    assert_phase(0, 100, KPROF_PHASE_NONE, 0);
+}
+
+static void units_of_metrics(void **state)
+{
+    (void)state;
+    assert_int_equal(kprof_phase_unit_of("dram__throughput.avg.pct_of_peak_sustained_elapsed"), KPROF_PHASE_DRAM);
+    assert_int_equal(kprof_phase_unit_of("sm__inst_executed_pipe_tensor.avg.pct_of_peak_sustained_elapsed"),
+                     KPROF_PHASE_TENSOR);
+    assert_int_equal(kprof_phase_unit_of("dram__bytes_read.sum.pct_of_peak_sustained_elapsed"), KPROF_PHASE_NONE);
+    assert_int_equal(kprof_phase_unit_of("lts__t_sectors.sum"), KPROF_PHASE_NONE);
+}
+
+#define TEST(name) cmocka_unit_test_setup(name, clear)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {TEST(one_phase), TEST(dram_then_tensor_cores), TEST(latency_in_between),
+                                       TEST(no_phases), TEST(units_of_metrics)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
