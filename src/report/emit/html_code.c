@@ -37,7 +37,7 @@ static void append_values(cJSON *array, const kprof_emit_code *emitted, const do
     }
 }
 
-/* [function, offset, text, file, line, instructions that it waits for, numbers, stalls] */
+/* [function, offset, text, file, line, [the instruction that it waits for], numbers, stalls] */
 static cJSON *instruction_array(const kprof_emit_code *emitted, size_t number)
 {
     const kprof_profiled_code *code = emitted->code;
@@ -47,8 +47,9 @@ static cJSON *instruction_array(const kprof_emit_code *emitted, size_t number)
     append(array, kprof_json_integer((int64_t)instruction->function));
     append(array, kprof_json_integer((int64_t)instruction->offset));
     append(array, text_or_null(instruction->text));
-    for (size_t i = 0; i < instruction->wait_count; i++)
-        append(waits, kprof_json_integer((int64_t)code->waits[instruction->first_wait + i]));
+    const size_t awaited = kprof_profiled_awaited(code, number);
+    if (awaited != SIZE_MAX)
+        append(waits, kprof_json_integer((int64_t)awaited));
     append(array, known(frame && frame->file, frame && frame->file ? frame->file - emitted->profiles->files : 0));
     append(array, known(frame != NULL, frame ? frame->line : 0));
     append(array, waits);

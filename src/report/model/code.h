@@ -204,6 +204,9 @@ const char *kprof_stall_cause_opcode(const char *reason, size_t length);
 /* The instruction of that opcode that a sample of `instruction` is about: it, or the last one before it with no jump in
  * between; `instruction` itself where there is none. */
 size_t kprof_stall_cause(const kprof_profiled_code *code, const char *opcode, size_t instruction);
+/* What most samples of an instruction wait for: the last one of those whose values it uses, where they wait for a
+ * value, or the barrier, fence, sleep or end that they are about; SIZE_MAX: neither. */
+size_t kprof_profiled_awaited(const kprof_profiled_code *code, size_t instruction);
 /* The name of a reason for people: its label or, of an unknown one, its name. */
 void kprof_profiled_reason_name(const kprof_profiled_reason *reason, char *out, size_t size);
 

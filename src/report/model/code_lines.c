@@ -252,6 +252,20 @@ const kprof_profiled_frame *kprof_profiled_caller(const kprof_profiled_code *cod
     return NULL;
 }
 
+size_t kprof_profiled_awaited(const kprof_profiled_code *code, size_t instruction)
+{
+    const kprof_profiled_instruction *own = &code->instructions[instruction];
+    double pct;
+    const kprof_profiled_reason *reason = kprof_profiled_stall(code, kprof_profiled_values(code, instruction), 0, &pct);
+    const char *name = reason && reason->known ? reason->known->name : "";
+    const bool is_value = strcmp(name, "long_scoreboard") == 0 || strcmp(name, "short_scoreboard") == 0;
+    if (is_value)
+        return own->wait_count > 0 ? code->waits[own->first_wait + own->wait_count - 1] : SIZE_MAX;
+    const char *opcode = kprof_stall_cause_opcode(name, strlen(name));
+    const size_t cause = opcode ? kprof_stall_cause(code, opcode, instruction) : instruction;
+    return cause == instruction ? SIZE_MAX : cause;
+}
+
 /* The instruction of a line with the most samples. */
 static size_t hottest_of(const kprof_loaded_code *loaded, const kprof_profiled_line *line)
 {

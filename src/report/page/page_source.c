@@ -205,24 +205,15 @@ static const kprof_profiled_instruction *hottest_of(const shown_code *shown, con
     return hottest;
 }
 
-/* Do most warps wait for a value there, rather than for a queue or a barrier? */
-static bool waits_for_value(const shown_code *shown, const kprof_profiled_instruction *instruction)
-{
-    const size_t number = (size_t)(instruction - shown->code->instructions);
-    double pct;
-    const kprof_profiled_reason *reason =
-        kprof_profiled_stall(shown->code, kprof_profiled_values(shown->code, number), 0, &pct);
-    const char *name = reason && reason->known ? reason->known->name : "";
-    return strcmp(name, "long_scoreboard") == 0 || strcmp(name, "short_scoreboard") == 0;
-}
-
-/* "LDG.E R4 at 0x0040, softmax.py:14": the latest of the instructions that give what this one waits for. */
+/* "LDG.E R4 at 0x0040, softmax.py:14": what the instruction waits for. */
 static void describe_wait(const shown_code *shown, const kprof_profiled_instruction *instruction, char *out,
                           size_t size)
 {
     const kprof_profiled_code *code = shown->code;
-    const kprof_profiled_instruction *producer =
-        &code->instructions[code->waits[instruction->first_wait + instruction->wait_count - 1]];
+    const size_t awaited = kprof_profiled_awaited(code, (size_t)(instruction - code->instructions));
+    if (awaited == SIZE_MAX)
+        return;
+    const kprof_profiled_instruction *producer = &code->instructions[awaited];
     const kprof_profiled_frame *frame = place_of(shown, producer);
     char place[256] = "";
     if (frame)
@@ -295,7 +286,7 @@ static void describe_row(const shown_code *shown, const shown_row *row, row_text
         snprintf(out->address, sizeof out->address, "0x%04llx", (unsigned long long)instruction->offset);
     if (instruction)
         snprintf(out->below, sizeof out->below, "  %s  %s", out->address, instruction->text ? instruction->text : "");
-    if (hottest && hottest->wait_count > 0 && waits_for_value(shown, hottest))
+    if (hottest)
         describe_wait(shown, hottest, out->waits, sizeof out->waits);
     const bool is_callee =
         row->line ? shown->page->context->options->inlined == KPROF_INLINED_CALLEE : shown->view != KPROF_VIEW_BOTH;
