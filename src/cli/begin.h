@@ -19,5 +19,5 @@ kprof_status kprof_report_begin_run(const kprof_options *options, const kprof_pl
 /* Create a report of a run that was begun before, by its session directory. */
 kprof_status kprof_report_begin_again(const kprof_options *options, const kprof_session *session,
                                       const kprof_report_target *to, kprof_report **out) KPROF_MUST_CHECK;
-/* Where and how to read the code of a run's kernels. */
+/* The place of the code of a run's kernels, and how to read it. */
 kprof_code_options kprof_code_options_of(const kprof_options *options, const kprof_session *session);

@@ -44,7 +44,7 @@ static kprof_status list_for_chips(const kprof_options *options, chip_lister *li
     return status;
 }
 
-/* Where the chip's metrics cannot be known, list which sets there are. */
+/* List the sets alone if the chip's metrics cannot be known. */
 static kprof_status add_sets(const kprof_options *options, const kprof_catalog *catalog, const char *chip,
                              kprof_listing *listing)
 {

@@ -1,4 +1,5 @@
-/* What of the machine decides whether kernels can be measured: looked at without starting the driver, and judged. */
+/* The traits of a machine that decide whether kernels can be measured: looked at without starting the driver, and
+ * judged. */
 #pragma once
 
 #include "cli/clocks.h"
@@ -25,7 +26,7 @@ typedef struct kprof_machine {
     uint64_t memory_bytes;       /* of the host that is available; 0: not told */
     uint64_t device_bytes;       /* of the largest GPU; 0: not known */
     char disassembler[PATH_MAX]; /* nvdisasm; "": there is none */
-    /* What the caller fills in, as it takes the driver and other programs to tell. */
+    /* The caller fills these in, since the driver and other programs tell them. */
     kprof_probe_versions versions;
     const char *cupti_reason;      /* why there is no CUPTI; NULL: there is one */
     kprof_probe_obstacle obstacle; /* of the GPU */

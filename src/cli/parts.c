@@ -152,7 +152,7 @@ kprof_status kprof_parts_plan(kprof_parts *parts, const kprof_options *wanted, u
     return status;
 }
 
-/* What the processes told has been told. */
+/* Progress goes nowhere: the messages of the processes were shown before. */
 static kprof_status store(const kprof_parts *parts, const kprof_part *part, kprof_report *report)
 {
     kprof_progress progress = {.out = NULL};

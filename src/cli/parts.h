@@ -1,4 +1,4 @@
-/* What kprof ctl measures with other sets than the run's own, or keeps as a file of its own: plans, which processes
+/* Parts that kprof ctl measures with sets other than the run's, or keeps in a file of their own: plans, which processes
  * read from the session directory, and reports of the launches between a start and a stop. */
 #pragma once
 

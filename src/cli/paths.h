@@ -20,7 +20,7 @@ bool kprof_catalog_is_there(void);
  * kprof_catalog_free. */
 kprof_status kprof_catalog_locate(const kprof_options *options, kprof_catalog **out) KPROF_MUST_CHECK;
 
-/* What a report is printed with, since findings are not stored in it. */
+/* The findings for printing a report, which does not store them. */
 typedef struct kprof_finding_source {
     kprof_catalog *catalog; /* NULL: no findings are looked for */
     kprof_finding_list findings;

@@ -12,7 +12,7 @@
 /* Messages name at most this many of the metrics that are left out. */
 #define NAMES_TOLD   4
 #define DEFAULT_CHIP "GH100"
-/* What is sampled over the time of a program. */
+/* The section of what is sampled over the time of a program. */
 #define SAMPLED_SECTION "ProgramUtilization"
 
 static bool is_chosen(size_t device, uint64_t mask)

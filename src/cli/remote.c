@@ -103,7 +103,7 @@ static void drop(client *from)
     *from = (client){.fd = -1};
 }
 
-/* What does not fit into the socket's buffer is cut: nobody waits for a client. */
+/* An answer is cut to what fits the socket's buffer: nobody waits for a client. */
 static void answer(client *to, kprof_status status)
 {
     kprof_strbuf text = KPROF_STRBUF_INIT;

@@ -27,7 +27,7 @@ static bool has_text(const kprof_code *code)
     return false;
 }
 
-/* What is asked of a program. */
+/* A question to a program. */
 typedef struct trial {
     const char *program, *cubin;
     int64_t limit_ns;

@@ -15,5 +15,5 @@ typedef struct kprof_native_place {
 /* Open a program or a library. NULL where it is no regular file of ELF that can be read. */
 kprof_native_module *kprof_native_open(const char *path);
 void kprof_native_close(kprof_native_module *module);
-/* What is at an address of the file. */
+/* The symbol at an address of the file. */
 kprof_native_place kprof_native_find(kprof_native_module *module, uint64_t address);

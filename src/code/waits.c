@@ -69,7 +69,7 @@ static unsigned set_by_read(const kprof_code_instruction *instruction)
     return instruction->control >> 8 & 7;
 }
 
-/* What ends a search for groups or for what is in them, and what it finds. */
+/* The role of the instruction that ends a search for groups or for their members, then that of those it finds. */
 static kprof_sass_role ending_role(unsigned what)
 {
     return what == COPIES || what == GROUPS ? KPROF_SASS_COPY_GROUP

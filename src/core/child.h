@@ -11,7 +11,7 @@ typedef struct kprof_child_limits {
     int64_t limit_ns;
 } kprof_child_limits;
 
-/* What came of it. Starts as zeros. */
+/* The result. Starts as zeros. */
 typedef struct kprof_child {
     kprof_strbuf out, errors; /* what it printed: all of stdout, and the first 4 KB of stderr */
     int status;               /* as waitpid gives it */

@@ -42,7 +42,7 @@ static const kprof_option_row rows[] = {
 };
 #define ROW_COUNT (sizeof rows / sizeof *rows)
 
-/* Where a row's value is, by its type. */
+/* The place of a row's value, by its type. */
 typedef union place {
     void *field;
     bool *flag;

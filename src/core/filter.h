@@ -48,7 +48,7 @@ uint64_t kprof_filter_steps(const kprof_filter *filter, uint64_t *first);
 bool kprof_filter_needs_python(const kprof_filter *filter);
 bool kprof_filter_match_python(const kprof_filter *filter, const kprof_nvtx_ranges *functions);
 
-/* What --range-filter has counted; zeros without it. */
+/* The counts of --range-filter; zeros without it. */
 kprof_range_counts kprof_filter_count_ranges(const kprof_filter *filter);
 
 /* The work of matching patterns so far, as kprof_regex_work has it. Thread-safe. */
@@ -62,7 +62,7 @@ bool kprof_filter_is_stopped(const kprof_filter *filter);
 /* Has the application never started profiling, though launches wait for that? Thread-safe. */
 bool kprof_filter_awaits_start(const kprof_filter *filter);
 
-/* Where a launch is. */
+/* The place of a launch. */
 typedef enum kprof_filter_part { KPROF_PART_CONTEXT, KPROF_PART_STREAM, KPROF_PARTS } kprof_filter_part;
 typedef struct kprof_filter_place {
     unsigned device;
@@ -81,7 +81,7 @@ bool kprof_filter_match_place(const kprof_filter *filter, const kprof_filter_pla
 /* Is this one to take, by its number, from 1, among the launches of its kernel that are in the right place? */
 bool kprof_filter_match_invocation(const kprof_filter *filter, uint64_t number);
 
-/* What counting looks at. All but the device matters only where kprof_filter_needs_shape says so. */
+/* Counting looks at these. All but the device matters only where kprof_filter_needs_shape says so. */
 typedef struct kprof_filter_launch {
     unsigned device;
     uint32_t kernel; /* a number that stands for it */

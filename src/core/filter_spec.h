@@ -1,4 +1,4 @@
-/* Which launches the user chose, as plain data: part of the configuration. core/filter.h finds them. */
+/* The launches that the user chose, as plain data: part of the configuration. core/filter.h finds them. */
 #pragma once
 
 #include "core/option.h"

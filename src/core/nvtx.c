@@ -267,7 +267,7 @@ static bool matches_name(const pattern *p, const char *name)
     return p->regex ? kprof_regex_match(p->regex, name) == KPROF_REGEX_YES : strcmp(p->text ? p->text : "", name) == 0;
 }
 
-/* What is pushed in one domain, the outermost first. */
+/* The ranges that are pushed in one domain, the outermost first. */
 typedef struct stack {
     const kprof_nvtx_range *ranges[KPROF_NVTX_RANGES_MAX];
     size_t depth;

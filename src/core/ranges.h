@@ -38,7 +38,7 @@ bool kprof_ranges_match_position(const kprof_ranges *ranges, uint64_t position);
 /* Have all steps gone by that are ever measured? `position`: of the next launch. */
 bool kprof_ranges_are_over(const kprof_ranges *ranges, uint64_t position);
 
-/* What --range-filter counts, so far. */
+/* The count of --range-filter so far. */
 typedef struct kprof_range_counts {
     uint64_t calls;     /* ranges of the application's calls */
     uint64_t instances; /* NVTX ranges of --nvtx-include; 0, too, where they are not numbered */

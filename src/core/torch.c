@@ -19,7 +19,7 @@ static bool skip_prefix(const char **text, const char *prefix)
     return has_it;
 }
 
-/* Where the arguments begin that PyTorch puts behind the name; NULL: it puts none. */
+/* The begin of the arguments that PyTorch puts behind the name; NULL: it puts none. */
 static const char *find_arguments(const char *range)
 {
     static const char *const arguments[] = {SEQUENCE, ", op_id = ", ", sizes = ", ", input_op_ids = "};

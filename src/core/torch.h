@@ -1,4 +1,4 @@
-/* What the NVTX ranges of PyTorch say. torch.autograd.profiler.emit_nvtx pushes one for each operator, each node of the
+/* Reads the NVTX ranges of PyTorch. torch.autograd.profiler.emit_nvtx pushes one for each operator, each node of the
  * backward pass and each record_function: its name, and behind it ", seq = N, op_id = N, sizes = [...]". Source:
  * getNvtxStr in torch/csrc/profiler/util.cpp. */
 #pragma once

@@ -1,4 +1,4 @@
-/* What the driver and CUPTI tell of the GPUs of this process. */
+/* The driver and CUPTI tell of the GPUs of this process. */
 #pragma once
 
 #include "core/status.h"

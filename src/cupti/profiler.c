@@ -46,7 +46,7 @@ struct kprof_profiler {
     unsigned unloads;   /* of modules, when the object was made */
 };
 
-/* What the process does meanwhile. */
+/* The work of the process meanwhile. */
 static struct {
     atomic_uint unloads; /* of modules */
     atomic_bool shares;  /* memory with other devices or processes */

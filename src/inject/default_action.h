@@ -4,7 +4,7 @@
 
 #include <stdint.h>
 
-/* What the preloaded library calls. All three must be async-signal-safe. */
+/* The preloaded library calls these. All three must be async-signal-safe. */
 typedef struct kprof_signal_hooks {
     /* A signal is about to end the process. `thread` is what the thread's slot has. Return the number of the signal
      * that is to end it now; 0: it ends later, by the library's `end`, and the thread goes on until then. */
@@ -13,7 +13,7 @@ typedef struct kprof_signal_hooks {
     void (*publish)(uint64_t signals);
 } kprof_signal_hooks;
 
-/* What the injection library calls. */
+/* The injection library calls these. */
 typedef struct kprof_default_actions {
     /* Have the handler stand in for the default action from now on, in this process alone; `hooks` is borrowed for the
      * life of the process. */

@@ -12,7 +12,7 @@
 #include <stdio.h>
 #include <unistd.h>
 
-/* As long as the command line holds back a signal. */
+/* The command line holds back a signal for this long. */
 #define LIMIT_NS INT64_C(2000000000)
 
 static struct ending {

@@ -1,4 +1,4 @@
-/* What the library tells of this process: records in the spool, and why something was not measured. */
+/* The library tells of this process: records in the spool, and why something was not measured. */
 #pragma once
 
 #include "core/log.h"

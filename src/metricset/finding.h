@@ -45,7 +45,7 @@ typedef struct kprof_finding_value {
  */
 enum { KPROF_MOST_PLACE_METRICS = 8 };
 
-/* Where in the code a finding is worst: the lines with the largest shares of some metrics of instructions. */
+/* The worst places of a finding in the code: the lines with the largest shares of some metrics of instructions. */
 typedef struct kprof_finding_places {
     char **metrics; /* names of metricset/instruction.h, which are added up; NULL-terminated. NULL: see `of` */
     size_t of;      /* index of the value whose chosen option has the metric; SIZE_MAX: none. Neither: no places */

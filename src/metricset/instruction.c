@@ -155,7 +155,7 @@ bool kprof_instruction_can_add(const kprof_instruction_metric *metric)
     return metric->kind != KPROF_INSTRUCTION_COMPUTED || ends_with(metric->name, "_excessive");
 }
 
-/* What CUPTI counts of kernels but, on an H200, declines for instructions. */
+/* CUPTI counts these of kernels but, on an H200, declines them for instructions. */
 static bool is_declined(kprof_host *host, const char *name)
 {
     return strcmp(kprof_host_chip(host), "GH100") == 0 &&

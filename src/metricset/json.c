@@ -215,7 +215,7 @@ kprof_status kprof_json_read_word(const kprof_json_place *place, const cJSON *va
     return status;
 }
 
-/* What has been read is in *out on failure too. */
+/* *out has what was read, on failure too. */
 typedef struct list {
     void *elements;
     size_t count;

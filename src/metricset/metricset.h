@@ -149,7 +149,7 @@ void kprof_plan_free(kprof_plan *plan); /* members, not the struct */
 size_t kprof_plan_pass_count(const kprof_plan *plan);
 /* The workload with the passes of instructions that the plan has. */
 kprof_workload kprof_plan_workload(const kprof_plan *plan, const kprof_workload *workload);
-/* What the plan costs without its passes of instructions. */
+/* The cost of the plan without its passes of instructions. */
 kprof_cost kprof_plan_cost_without_instructions(const kprof_plan *plan, const kprof_workload *workload);
 /* Add the metrics of a section that describe the launch itself and are not collected. False when out of memory. */
 bool kprof_section_launch_metrics(const kprof_section *section, kprof_strlist *out) KPROF_MUST_CHECK;
@@ -162,10 +162,10 @@ typedef struct kprof_set_cost {
 kprof_status kprof_set_cost_on(const kprof_catalog *catalog, const char *set, kprof_host *host,
                                kprof_set_cost *out) KPROF_MUST_CHECK;
 
-/* The unit of a metric where CUPTI's is not what the metric counts, else `unit`. Warps that wait in a cycle with an
- * issue, for which CUPTI and ncu say "inst", are by Little's law the cycles that a warp waits between two instructions;
- * they add up to smsp__average_warp_latency_per_inst_issued.ratio, of which CUPTI says "cycle". Requests to the cache
- * of instructions are cycles for CUPTI, as it takes one in a cycle. */
+/* The unit of a metric where CUPTI's is not what the metric counts, else `unit`. CUPTI and ncu count warps
+ * that wait in a cycle with an issue in "inst". By Little's law they are the cycles that a warp waits between two
+ * instructions, and add up to smsp__average_warp_latency_per_inst_issued.ratio, which CUPTI counts in "cycle". Requests
+ * to the cache of instructions are cycles for CUPTI, as it takes one in a cycle. */
 const char *kprof_metric_unit(const char *name, const char *unit);
 
 /* `kprof list metrics`: BASE gives the base names of the chip, ALL every full name, SUFFIX the full names of the bases

@@ -466,7 +466,7 @@ static kprof_status fail_limits(const kprof_limits *limits, const kprof_plan *pl
                       kprof_prices.start_s);
 }
 
-/* Of instructions and of samples over time. */
+/* The passes of instructions and of samples over time. */
 static size_t further_passes(const kprof_plan *plan)
 {
     return kprof_instruction_passes(&plan->instructions) + plan->timeline.count;
@@ -495,7 +495,8 @@ kprof_workload kprof_plan_workload(const kprof_plan *plan, const kprof_workload 
     return all;
 }
 
-/* What passes are made of: all names, the most useful first, and those that count more than metrics of instructions. */
+/* The names that passes are made of: all of them, the most useful first, and those that count more than metrics of
+ * instructions. */
 typedef struct pass_wish {
     const kprof_strlist *names, *useful;
     const kprof_limits *limits;

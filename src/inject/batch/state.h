@@ -1,4 +1,4 @@
-/* What every stage of the open batch needs to know of it: what it is, its launches and transfers, and the ranges of its
+/* The open batch, as all its stages know it: what it is, its launches and transfers, and the ranges of its
  * measurement. The stages are the files beside this one: opening, the own run, closing, comparing, replaying. Hold the
  * gate, except to read what is atomic. */
 #pragma once

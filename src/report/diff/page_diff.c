@@ -676,7 +676,7 @@ static void show_moved_line(const diff_page *page, const kprof_diff_kernel *kern
     free_texts(&texts);
 }
 
-/* Where the samples of each kernel were and are, if both reports have any. */
+/* The lines of each kernel that had samples and have them, if both reports do. */
 static kprof_status show_moves(const diff_page *page)
 {
     kprof_moves moves;

@@ -24,7 +24,7 @@ typedef struct kprof_launch_group {
     bool is_one_of_several;
 } kprof_launch_group;
 
-/* What a group of the baseline and one of the new report have in common. Each kind is tried for the groups that the
+/* The traits that a group of the baseline and one of the new report share. Each kind is tried for the groups that the
  * kinds before it left over, and only if each report has exactly one group of that description. */
 typedef enum kprof_match {
     KPROF_MATCH_SAME,    /* all of it */

@@ -1,4 +1,4 @@
-/* What formats show of a launch beside its metrics. A field of a launch that somebody is to see is one row here: it has
+/* The columns of a launch beside its metrics. A field of a launch that somebody is to see is one row here: it has
  * its key, its title, its value and the formats that show it. */
 #pragma once
 
@@ -98,7 +98,7 @@ kprof_status kprof_launch_texts_make(const kprof_model *model, const kprof_model
                                      const char *kernel_base, kprof_launch_texts *out) KPROF_MUST_CHECK;
 void kprof_launch_texts_free(kprof_launch_texts *texts);
 
-/* What a column has of a launch. */
+/* The text of a column for a launch. */
 typedef struct kprof_cell {
     const char *title;
     bool is_there;

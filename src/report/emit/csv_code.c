@@ -319,7 +319,8 @@ static void put_access(kprof_csv_line *line, const code_column *column, const kp
         put_word(line, is_size || is_reduction ? "" : text_of(row, column->key));
 }
 
-/* What fills the space behind the code of a function: a jump to itself, and instructions that do nothing. */
+/* Instructions that fill the space behind the code of a function: a jump to itself, and instructions that do nothing.
+ */
 static bool is_filler(const kprof_emit_record *row)
 {
     static const char jump[] = "BRA 0x";

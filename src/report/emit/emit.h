@@ -113,7 +113,7 @@ typedef struct kprof_emit_code {
     size_t note_count;
 } kprof_emit_code;
 
-/* What an emitter takes as it is, if it has a place for it: `put` writes members of an object of JSON, without "<". */
+/* An emitter takes this as it is, if it has a place for it: `put` writes members of an object of JSON, without "<". */
 typedef struct kprof_emit_members {
     const char *name;
     kprof_status (*put)(void *user, kprof_output *out);
@@ -190,7 +190,7 @@ kprof_status kprof_emitter_status(const kprof_emitter *emitter) KPROF_MUST_CHECK
 /* Fields of records. */
 kprof_emit_field kprof_field_text(const char *key, const char *label, const char *text);
 kprof_emit_field kprof_field_integer(const char *key, const char *label, int64_t value);
-/* Of a number of something, and not one that names it. */
+/* It counts something, and does not name it. */
 kprof_emit_field kprof_field_amount(const char *key, const char *label, int64_t value);
 kprof_emit_field kprof_field_real(const char *key, const char *label, double value);
 kprof_emit_field kprof_field_pct(const char *key, const char *label, double pct);

@@ -254,7 +254,7 @@ static const char join_runs[] =
     "CREATE UNIQUE INDEX temp.joined_id ON joined(id);"
     "CREATE INDEX temp.joined_base ON joined(base);";
 
-/* What launches of a run with metrics of several passes lack has one reason. */
+/* All that launches lack of a run with metrics of several passes has one reason. */
 #define TOLD                                                                                                           \
     "iif(other.id NOT IN (SELECT id FROM sampled), other.reason, iif(other.measured>0, '', 'metrics that take "        \
     "several "                                                                                                         \
@@ -342,7 +342,7 @@ static kprof_status tell_left_out(kprof_report *report, kprof_runs *runs)
     return status;
 }
 
-/* Where a launch has all parts of a metric, it gets their greatest. */
+/* A launch that has all parts of a metric gets their greatest. */
 static kprof_status put_greatest(kprof_report *report, const kprof_greatest *metric)
 {
     static const char sql[] =

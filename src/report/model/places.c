@@ -20,7 +20,7 @@ struct kprof_place_finder {
     struct moved *moved; /* by instruction of the code, for the finding that is located */
 };
 
-/* What an instruction has of samples of others, or less for what they have of its own. */
+/* Samples of others that count for an instruction, less those of its own that count for others. */
 typedef struct moved {
     double weight;
     double most;       /* from one instruction */
@@ -187,7 +187,7 @@ static candidate weigh_candidate(const kprof_place_finder *finder, const size_t 
     return (candidate){instructions, count, weight};
 }
 
-/* Where the hardware counts most of the waits that a line causes, if that is another line. */
+/* The other line, if any, at which the hardware counts most of the waits that a line causes. */
 static void find_sampled(const kprof_place_finder *finder, const candidate *from, kprof_found_place *out)
 {
     const moved *most = NULL;

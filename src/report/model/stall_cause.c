@@ -10,7 +10,7 @@ static const struct {
 } causes[] = {{"barrier", "BAR"}, {"drain", "EXIT"}, {"membar", "MEMBAR"}, {"sleeping", "NANOSLEEP"}};
 enum { FARTHEST = 16 }; /* instructions, so that code without branches costs no more */
 
-/* What is behind these may have come from elsewhere. */
+/* Control may have come to what follows these from elsewhere. */
 static const char *const jumps[] = {"BRA", "BREAK", "BRX", "BRXU", "CALL", "EXIT", "JMP", "JMX", "JMXU", "KILL", "RET"};
 
 const char *kprof_stall_cause_opcode(const char *reason, size_t length)

@@ -252,7 +252,7 @@ static void take_name(const kprof_model *model, const char *name, bool *taken)
         taken[number] = true;
 }
 
-/* What the sections have over time, with the activity. */
+/* Add the metrics over time of the sections, with the activity. */
 static void take_timelines(const kprof_model *model, const kprof_model_chip *chip, bool *taken)
 {
     for (size_t i = 0; i < chip->shown_count; i++) {

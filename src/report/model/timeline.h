@@ -1,4 +1,4 @@
-/* What a launch has over time, read from the report for one launch at a time. */
+/* The samples over time of a launch, read from the report for one launch at a time. */
 #ifndef KPROF_REPORT_TIMELINE_H
 #define KPROF_REPORT_TIMELINE_H
 

@@ -58,7 +58,7 @@ static int compare(const void *a, const void *b)
     return (x->value > y->value) - (x->value < y->value);
 }
 
-/* Of sorted numbers, the one of this rank. */
+/* The number of this rank, of sorted ones. */
 static double ranked(const kprof_spread *of, uint64_t rank)
 {
     size_t i = 0;
@@ -110,7 +110,7 @@ static void finish(sqlite3_context *context)
 
 #define LINE_PARTS 40
 
-/* Of the parts of a time, how much of a value each has. */
+/* How much of a value each part of a time has. */
 typedef struct line {
     double values[LINE_PARTS], times[LINE_PARTS]; /* of value times time */
 } line;

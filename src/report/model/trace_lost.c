@@ -16,7 +16,7 @@
     " UNION ALL SELECT process_id, device, start_ns, end_ns, correlation, 1 FROM trace_graph" KNOWN                    \
     " UNION ALL SELECT process_id, device, start_ns, end_ns, correlation, 0 FROM trace_copy" KNOWN                     \
     " UNION ALL SELECT process_id, device, start_ns, end_ns, correlation, 0 FROM trace_set" KNOWN ")"
-/* What runs on GPUs, with the call that asked for it. */
+/* The work on GPUs, with the call that asked for it. */
 static const char work[] = "CREATE TEMP TABLE trace_work AS WITH " WORK
                            " SELECT device, process_id, work.start_ns, work.end_ns, k, call.start_ns AS call_ns, "
                            "call.end_ns AS return_ns, thread FROM work LEFT JOIN temp.first_call call "

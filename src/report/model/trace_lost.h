@@ -1,5 +1,5 @@
-/* What a program leaves unused of its GPUs: when these were idle and why, copies that kernels waited for, and the time
- * that each step took. */
+/* The time that a program leaves its GPUs unused: when these were idle and why, copies that kernels waited for, and the
+ * time that each step took. */
 #pragma once
 
 #include "report/report.h"

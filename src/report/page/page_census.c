@@ -70,7 +70,7 @@ static void show_total(kprof_emitter *emitter, const shown_census *shown, const 
     kprof_show_record(emitter, fields, has_shape ? COUNT_OF(fields) : COUNT_OF(fields) - 3);
 }
 
-/* What is measured of the whole. */
+/* The share of the whole that is measured. */
 static void show_coverage(kprof_emitter *emitter, const kprof_census *census)
 {
     char coverage[128];

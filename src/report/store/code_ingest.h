@@ -11,7 +11,7 @@ typedef struct kprof_known_names {
     int64_t *rows; /* [names.count], in the table metric */
 } kprof_known_names;
 
-/* What the profile of a kernel, device and shape has, by kind: counters, samples. */
+/* The parts that the profile of a kernel, device and shape has: counters, samples. */
 typedef struct kprof_known_profile {
     int64_t row;   /* of code_profile */
     bool has[2];   /* a launch has given values */

@@ -57,7 +57,7 @@ void kprof_roofline_metric_name(char *out, size_t size, const char *const parts[
     }
 }
 
-/* Where the report has its row, a launch gets its value. */
+/* A launch gets the value if the report has its row. */
 static kprof_status request_launch_metrics(kprof_report *report, const kprof_item *item)
 {
     kprof_strlist names = KPROF_STRLIST_INIT;

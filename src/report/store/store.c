@@ -160,7 +160,7 @@ kprof_status kprof_store_find(kprof_report *report, kprof_statement id, int64_t 
     return status;
 }
 
-/* What a batch tells of its launches comes behind all of them, in their order, so look first behind the one found last:
+/* A batch tells of its launches behind all of them, in their order, so look first behind the one found last:
  * to go back from the newest row each time would take the square of the batch's length. */
 kprof_status kprof_store_find_launch(kprof_report *report, int64_t process, uint64_t position, int64_t *launch)
 {
@@ -258,7 +258,7 @@ kprof_status kprof_store_check_pages(kprof_report *report)
 {
     bool is_sound = false;
     kprof_status status = kprof_store_query(report, "PRAGMA quick_check(1)", take_verdict, &is_sound);
-    /* Where SQLite lacks memory for a page, it says that the page is damaged: ask again. */
+    /* SQLite calls a page damaged when it lacks memory for it: ask again. */
     if (status == KPROF_OK && !is_sound)
         status = kprof_store_query(report, "PRAGMA quick_check(1)", take_verdict, &is_sound);
     if (status == KPROF_OK && !is_sound)

@@ -1,4 +1,4 @@
-/* What the samples of a metric over time say of a launch in one number, for findings and filters. */
+/* One number for the samples of a metric over a launch, for findings and filters. */
 #pragma once
 
 #include "report/store/store.h"

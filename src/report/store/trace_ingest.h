@@ -5,7 +5,7 @@
 #include "core/activities.h"
 #include "report/store/store.h"
 
-/* Of one spool. Zero to begin, but for the first two. */
+/* The state of one spool. Zero to begin, but for the first two. */
 typedef struct kprof_trace_ingest {
     kprof_report *report;
     int64_t process;
