@@ -1,7 +1,6 @@
 /* The command line as data: one table of options, which the parser, --help, completion and the test of the manual pages
  * read, and the struct that the parser fills in. */
-#ifndef KPROF_CLI_OPTIONS_H
-#define KPROF_CLI_OPTIONS_H
+#pragma once
 
 #include "core/filter.h"
 #include "core/option.h"
@@ -123,5 +122,3 @@ void kprof_help_print(const kprof_options *options, FILE *out);
  * the values of an option ("--page"), or for "line" what the application's last word may become, as kprof(1) tells.
  * USAGE for anything else. */
 kprof_status kprof_complete(const kprof_options *options, FILE *out) KPROF_MUST_CHECK;
-
-#endif

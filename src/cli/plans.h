@@ -1,6 +1,5 @@
 /* Finds the chips and resolves the selection for each, ready for the injection library. */
-#ifndef KPROF_CLI_PLANS_H
-#define KPROF_CLI_PLANS_H
+#pragma once
 
 #include "cli/options.h"
 #include "cli/shares.h"
@@ -71,5 +70,3 @@ kprof_status kprof_chips_named(const kprof_options *options, kprof_chips *out) K
 /* For callers that can do without a host: if this build or machine cannot ask CUPTI, warn, leave *out NULL and
  * return OK. */
 kprof_status kprof_chip_open(const char *chip, kprof_host **out) KPROF_MUST_CHECK;
-
-#endif

@@ -6,8 +6,7 @@
  * fields takes a macro F(type, name). All fields are int64_t. Types: NUMBER; OPTIONAL, where -1 is not known, NULL in
  * the report; NAME, the number of a text that was named before, where 0 is none, NULL in the report. Times are in ns
  * since 1970. */
-#ifndef KPROF_CORE_ACTIVITIES_H
-#define KPROF_CORE_ACTIVITIES_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -190,5 +189,3 @@ static inline size_t kprof_activity_field_count(unsigned kind)
     static const size_t counts[KPROF_ACTIVITY_KINDS] = {KPROF_ACTIVITY_MAP(KPROF_ACTIVITY_SIZE)};
     return kind < KPROF_ACTIVITY_KINDS ? counts[kind] : 0;
 }
-
-#endif

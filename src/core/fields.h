@@ -19,8 +19,7 @@
  * whole has neither; it has PLACE, and what its device has. "DIMENSIONS, name, unit, before, after" makes three of a
  * SHAPE, with x, y or z in the help. A launch has a metric ON_REQUEST where somebody asks for it, and
  * a range one that is OF_RANGES. */
-#ifndef KPROF_CORE_FIELDS_H
-#define KPROF_CORE_FIELDS_H
+#pragma once
 
 #include "core/attributes.h"
 
@@ -374,5 +373,3 @@
       "theoretical occupancy: warps resident on an SM")                                                                \
     X(occupancy.warps_pct, VALUE, "sm__maximum_warps_per_active_cycle_pct", "%",                                       \
       "theoretical occupancy: warps resident on an SM of those possible")
-
-#endif

@@ -1,8 +1,7 @@
 /* --census: counts and times every launch by kernel, grid, block and dynamic shared memory, and chooses the kernels
  * with most time where these are measured beside it. Memory is bounded: launches of further shapes are told together
  * for each kernel. */
-#ifndef KPROF_INJECT_CENSUS_H
-#define KPROF_INJECT_CENSUS_H
+#pragma once
 
 #include "core/status.h"
 
@@ -15,5 +14,3 @@ kprof_status kprof_census_start(void) KPROF_MUST_CHECK;
 /* Write all rows, and tell what is missing, as the process ends or becomes another one. Does nothing without a census.
  */
 void kprof_census_end(void);
-
-#endif

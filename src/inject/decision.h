@@ -1,6 +1,5 @@
 /* Decides how a launch is measured: safety comes first, costs second. */
-#ifndef KPROF_INJECT_DECISION_H
-#define KPROF_INJECT_DECISION_H
+#pragma once
 
 #include "cupti/operation.h"
 #include "inject/kernels.h"
@@ -73,5 +72,3 @@ const char *kprof_decision_host_obstacle(const void *context);
 bool kprof_decision_needs_proof(void);
 /* Will kprof prove batches? Not every chip has the counters for that. */
 bool kprof_decision_proves(const kprof_chip_metrics *metrics);
-
-#endif

@@ -1,6 +1,5 @@
 /* Reports launches: their values, or why they have none. */
-#ifndef KPROF_INJECT_DELIVER_H
-#define KPROF_INJECT_DELIVER_H
+#pragma once
 
 #include "core/config.h"
 #include "cupti/profiler.h"
@@ -45,5 +44,3 @@ void kprof_deliver(const kprof_chip_metrics *metrics, const kprof_evaluation *e,
 /* Write the decoded image of one launch to the folder that the configuration names, if it does; failing to is a
  * warning. */
 void kprof_deliver_image(const kprof_profiler *profiler, const kprof_launch_record *launch);
-
-#endif

@@ -1,6 +1,5 @@
 /* The devices of this process, by context, with what is to be collected on each. */
-#ifndef KPROF_INJECT_DEVICES_H
-#define KPROF_INJECT_DEVICES_H
+#pragma once
 
 #include "core/config.h"
 #include "spool/record.h"
@@ -26,5 +25,3 @@ void kprof_devices_announce(void);
  * needed as much. The driver keeps local memory for all threads that the device can hold at once (CUDA C++ Programming
  * Guide, "Local Memory"). */
 size_t kprof_devices_grow_local(const kprof_device *device, const kprof_kernel_record *kernel);
-
-#endif

@@ -1,7 +1,6 @@
 /* Keeps the application's other threads out of the driver while one launch is replayed: replay saves and restores
  * device memory, and a copy or launch from another thread in between would be lost or counted. */
-#ifndef KPROF_INJECT_GATE_H
-#define KPROF_INJECT_GATE_H
+#pragma once
 
 #include <pthread.h>
 #include <stdatomic.h>
@@ -45,5 +44,3 @@ void kprof_gate_await_exclusive(unsigned timeout_ms);
 
 /* Open the gate in a forked child, where the threads that held it do not exist. */
 void kprof_gate_reset(void);
-
-#endif

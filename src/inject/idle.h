@@ -1,7 +1,6 @@
 /* Acts when this process has not launched anything for a while: if it were killed, an open batch would be lost, and
  * another process may wait for the GPU's counters. */
-#ifndef KPROF_INJECT_IDLE_H
-#define KPROF_INJECT_IDLE_H
+#pragma once
 
 #include <pthread.h>
 #include <stdatomic.h>
@@ -55,5 +54,3 @@ bool kprof_idle_lasts(void);
 void kprof_idle_stop(void);
 /* In a forked child, where the watching thread does not exist. */
 void kprof_idle_forget(void);
-
-#endif

@@ -1,8 +1,7 @@
 /* Measures launches that are not repeated. Each is measured in one pass, in its own run; the passes of several launches
  * of one kernel and shape make up a sample, which has all values. Passes come in windows: batches of their own kind,
  * where every group of equal launches has its turn. With the gate held. */
-#ifndef KPROF_INJECT_MULTIPLEX_H
-#define KPROF_INJECT_MULTIPLEX_H
+#pragma once
 
 #include "inject/batch/source.h"
 #include "inject/batch/state.h"
@@ -57,5 +56,3 @@ kprof_status kprof_multiplex_read_window(const kprof_batch_state *state) KPROF_M
 void kprof_multiplex_deliver(const kprof_batch_state *state);
 /* Report all of them, and all samples, without values, and `reason`. */
 void kprof_multiplex_deliver_reason(const kprof_batch_state *state, const char *reason);
-
-#endif

@@ -1,7 +1,6 @@
 /* Begins and ends CUPTI's records of activities, for a trace or a census. Beside counters they pause while kprof works,
  * and in passes that count; in a process that measures nothing this is all that the driver's calls are followed for. */
-#ifndef KPROF_INJECT_RECORDING_H
-#define KPROF_INJECT_RECORDING_H
+#pragma once
 
 #include "cupti/activities.h"
 #include "cupti/target.h"
@@ -41,5 +40,3 @@ void kprof_recording_note_context(void *context);
 void kprof_recording_flush(void);
 /* Record nothing in a forked child. */
 void kprof_recording_forget(void);
-
-#endif

@@ -1,8 +1,7 @@
 /* The samples of one context. Launches of one kernel and shape (grid, block, cluster, dynamic shared memory) form a
  * group. A sample is a range that one launch of its group opens in each pass: CUPTI goes through the passes in a fixed
  * order, over and over, and keeps the counters of a range by its name. Call these with the gate held. */
-#ifndef KPROF_INJECT_SAMPLES_H
-#define KPROF_INJECT_SAMPLES_H
+#pragma once
 
 #include "core/config.h"
 #include "cupti/profiler.h"
@@ -98,5 +97,3 @@ void kprof_samples_forget(kprof_samples *samples);
 void kprof_samples_end(kprof_samples *samples);
 /* Do the same for a context that ends, and free its samples. */
 void kprof_samples_free(kprof_samples *samples);
-
-#endif

@@ -1,6 +1,5 @@
 /* The light trace: activities go from CUPTI's buffers into blocks, and these to the spool as they become full. */
-#ifndef KPROF_INJECT_TRACE_H
-#define KPROF_INJECT_TRACE_H
+#pragma once
 
 #include "core/activities.h"
 #include "core/status.h"
@@ -23,5 +22,3 @@ void kprof_trace_take_range(const kprof_trace_range *range);
 void kprof_trace_take_sample(const kprof_sample_activity *sample, const char *metric);
 /* Write what has ended, and that this is all. */
 void kprof_trace_end(void);
-
-#endif

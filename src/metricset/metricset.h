@@ -1,8 +1,7 @@
 /* Sets, sections, findings and aliases as data: reads metricsets/sets/<id>.json, metricsets/sections/<id>.json,
  * metricsets/findings/<id>.json and metricsets/aliases/<id>.json, and resolves a selection for one chip into the names
  * to collect. docs/metricsets.md has the file format. */
-#ifndef KPROF_METRICSET_METRICSET_H
-#define KPROF_METRICSET_METRICSET_H
+#pragma once
 
 #include "core/strbuf.h"
 #include "metricset/finding.h"
@@ -199,5 +198,3 @@ typedef struct kprof_launch_metric {
 extern const kprof_launch_metric *const kprof_launch_metrics;
 /* The row of a name, or NULL when the launch does not tell it. */
 const kprof_launch_metric *kprof_launch_metric_find(const char *name);
-
-#endif

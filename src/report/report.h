@@ -1,7 +1,6 @@
 /* The report: one SQLite file per run. Written while the application runs, read by every page and format.
  * docs/report-schema.md is the schema. */
-#ifndef KPROF_REPORT_REPORT_H
-#define KPROF_REPORT_REPORT_H
+#pragma once
 
 #include "core/filter.h"
 #include "metricset/metricset.h"
@@ -256,5 +255,3 @@ typedef struct kprof_print_options {
 /* Print one page to `out`. USAGE when the page shows another number of reports, OUTPUT when `out` cannot be written. */
 kprof_status kprof_report_print(kprof_report *const *reports, size_t count, const kprof_print_options *options,
                                 FILE *out) KPROF_MUST_CHECK;
-
-#endif

@@ -2,8 +2,7 @@
  * before the passes, counters behind them, each chosen launch by itself. A launch that is not repeated is counted or
  * sampled in its own run. Whatever fails here is told with the launches and changes none of their values. Hold the
  * gate. */
-#ifndef KPROF_INJECT_BATCH_SOURCE_H
-#define KPROF_INJECT_BATCH_SOURCE_H
+#pragma once
 
 #include "inject/batch/state.h"
 
@@ -55,5 +54,3 @@ void kprof_source_note(kprof_source *source, const char *reason);
 void kprof_source_deliver(kprof_source *source, const kprof_batch_state *state);
 /* Forget it all. */
 void kprof_source_free(kprof_source *source);
-
-#endif

@@ -1,8 +1,7 @@
 /* How pages print: they call an emitter with keys, labels, units and values, and one file per format decides how that
  * looks. A page never asks for the format, and an emitter never for the page. A new format is one row of KPROF_FORMATS
  * and one file, which has the operations that differ from the defaults below. */
-#ifndef KPROF_REPORT_EMIT_H
-#define KPROF_REPORT_EMIT_H
+#pragma once
 
 #include "report/emit/columns.h"
 #include "report/emit/output.h"
@@ -234,5 +233,3 @@ const char *kprof_record_heading(const kprof_emit_record *record);
 kprof_emitter *kprof_emitter_allocate(size_t size, const kprof_emitter_ops *ops);
 #define KPROF_EMIT_NEW(id, name, ...) kprof_emitter *kprof_emit_##name##_new(void);
 KPROF_FORMATS(KPROF_EMIT_NEW, KPROF_EMIT_NEW)
-
-#endif

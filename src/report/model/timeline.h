@@ -1,6 +1,5 @@
 /* The samples over time of a launch, read from the report for one launch at a time. */
-#ifndef KPROF_REPORT_TIMELINE_H
-#define KPROF_REPORT_TIMELINE_H
+#pragma once
 
 #include "report/model/model.h"
 
@@ -40,5 +39,3 @@ char kprof_timeline_shade(double share);
 /* Mean values of `count` parts of the launch's time, as long as each other; NaN: no sample is known there. */
 void kprof_timeline_resample(const kprof_launch_timeline *timeline, const kprof_timeline_series *series, double *parts,
                              size_t count);
-
-#endif

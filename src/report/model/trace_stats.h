@@ -1,7 +1,6 @@
 /* Tables that sum up a trace, by the names and with the columns that Nsight Systems gives them, and tables of kprof's
  * own about what is lost. SQL makes them from the tables of the report. */
-#ifndef KPROF_REPORT_TRACE_STATS_H
-#define KPROF_REPORT_TRACE_STATS_H
+#pragma once
 
 #include "report/report.h"
 
@@ -50,5 +49,3 @@ kprof_status kprof_trace_tell_missing(kprof_report *report) KPROF_MUST_CHECK;
 kprof_status kprof_trace_is_there(kprof_report *report, bool *out) KPROF_MUST_CHECK;
 /* NOT_COLLECTED, with a message, when it has none; BAD_REPORT when the file is damaged. */
 kprof_status kprof_trace_check(kprof_report *report) KPROF_MUST_CHECK;
-
-#endif

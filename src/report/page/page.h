@@ -1,6 +1,5 @@
 /* The pages: each decides what to show and tells an emitter. */
-#ifndef KPROF_REPORT_PAGE_H
-#define KPROF_REPORT_PAGE_H
+#pragma once
 
 #include "report/emit/emit.h"
 #include "report/model/places.h"
@@ -119,5 +118,3 @@ typedef struct kprof_launch_page {
 /* Show the launches: `show` is called with the part for each. The columns are those of its view. */
 kprof_status kprof_page_launches(const kprof_page_context *context, kprof_launch_page *page,
                                  kprof_model_visit *show) KPROF_MUST_CHECK;
-
-#endif

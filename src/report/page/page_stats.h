@@ -1,6 +1,5 @@
 /* The tables of a trace as a page. */
-#ifndef KPROF_REPORT_PAGE_STATS_H
-#define KPROF_REPORT_PAGE_STATS_H
+#pragma once
 
 #include "report/page/page.h"
 
@@ -19,5 +18,3 @@ kprof_status kprof_page_show_trace(kprof_emitter *emitter, const kprof_page_cont
 /* Append the names of the tables that were asked for, or those of the usual ones where none was. UNKNOWN_NAME, with a
  * message, where there is no such table. */
 kprof_status kprof_stats_choose(const kprof_strlist *asked, kprof_strlist *out) KPROF_MUST_CHECK;
-
-#endif

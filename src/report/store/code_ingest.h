@@ -1,6 +1,5 @@
 /* Stores what a process measured of the instructions of its kernels, and which cubins it has. */
-#ifndef KPROF_REPORT_CODE_INGEST_H
-#define KPROF_REPORT_CODE_INGEST_H
+#pragma once
 
 #include "core/names.h"
 #include "report/store/store.h"
@@ -46,5 +45,3 @@ kprof_status kprof_code_ingest_code(kprof_code_ingest *ingest, const kprof_code_
 kprof_status kprof_code_ingest_instructions(kprof_code_ingest *ingest, const kprof_code_place *place,
                                             const kprof_instructions_record *record, const char **why) KPROF_MUST_CHECK;
 void kprof_code_ingest_free(kprof_code_ingest *ingest); /* members */
-
-#endif

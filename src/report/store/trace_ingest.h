@@ -1,6 +1,5 @@
 /* The tables of a trace, and how the records of a spool fill them. */
-#ifndef KPROF_REPORT_TRACE_INGEST_H
-#define KPROF_REPORT_TRACE_INGEST_H
+#pragma once
 
 #include "core/activities.h"
 #include "report/store/store.h"
@@ -28,5 +27,3 @@ char *kprof_trace_copy_statement(kprof_activity_kind kind);
 /* Store a record of a trace. OK, too, where ingest->why tells that nothing of it may be kept. */
 kprof_status kprof_trace_ingest_record(kprof_trace_ingest *ingest, const kprof_record *record) KPROF_MUST_CHECK;
 void kprof_trace_ingest_free(kprof_trace_ingest *ingest); /* members */
-
-#endif
