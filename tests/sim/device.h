@@ -236,19 +236,20 @@ typedef struct sim_machine {
     bool pageable;           /* the host's buffers are, so that the driver may read them at once */
     bool changes_stream;     /* the next graph was in another stream before */
     bool tells;              /* graphs tell the host that it may use what they copied before they have ended */
-    bool managed;         /* memory that the host has, too, is managed, and in reach of the device alone in a kernel */
-    bool several_threads; /* the application has them */
-    bool refuses_frees;   /* the driver frees what the program names, whatever is put in its place */
-    bool sees_output;     /* what kernels print can be seen and dropped */
-    bool hides_output;    /* the driver writes what kernels print in a way that cannot be seen or dropped */
-    bool saves_host;      /* memory of the host may be saved where the application has one thread */
-    bool host_is_saved;   /* a snapshot has it */
-    bool hides_host;      /* arguments do not tell that a kernel takes memory of the host */
-    bool all_witnesses;   /* in each measurement, not only in large ones */
-    bool records_kernels; /* activities are recorded, which would add to what passes count */
-    bool is_even;         /* all launches have the same values, all passes count the same */
-    bool plants_errors;   /* some kernels have no counters of their instructions, or no samples */
-    bool few_shapes;      /* many launches have the same, so that a sample takes several */
+    bool managed;          /* memory that the host has, too, is managed, and in reach of the device alone in a kernel */
+    bool several_threads;  /* the application has them */
+    bool refuses_frees;    /* the driver frees what the program names, whatever is put in its place */
+    bool sees_output;      /* what kernels print can be seen and dropped */
+    bool hides_output;     /* the driver writes what kernels print in a way that cannot be seen or dropped */
+    bool saves_host;       /* memory of the host may be saved where the application has one thread */
+    bool host_is_saved;    /* a snapshot has it */
+    bool hides_host;       /* arguments do not tell that a kernel takes memory of the host */
+    bool all_witnesses;    /* in each measurement, not only in large ones */
+    bool keeps_activities; /* of the application's launches; else timeline.c may */
+    bool records_kernels;  /* activities are recorded, which would add to what passes count */
+    bool is_even;          /* all launches have the same values, all passes count the same */
+    bool plants_errors;    /* some kernels have no counters of their instructions, or no samples */
+    bool few_shapes;       /* many launches have the same, so that a sample takes several */
     const char *second_chip; /* of device 1 */
     const kprof_target_hooks *hooks;
     atomic_bool is_unfollowed;    /* the hooks are not called for launches, waits and harmless calls */

@@ -28,6 +28,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#define MOST_ROWS      64 /* of a census */
 #define GROUP          20 /* programs of one process, and of one kind */
 #define DISARMED_GROUP 2  /* of one process that is disarmed in one of them */
 #define METRICS        7
@@ -328,6 +329,16 @@ static void choose_instructions(uint64_t random)
     sim.plants_errors = measures && random / 48 % 2 == 0;
 }
 
+/* Launches are counted and timed beside counters. kprof refuses that together with some of the others, and repeats
+ * launches or measures none. */
+static void choose_census(uint64_t random)
+{
+    const bool may = group.replay_choice == KPROF_REPLAY_WHERE_PROVED || group.replay_choice == KPROF_REPLAY_ONLY;
+    sim.keeps_activities = random % 3 == 0 && may && !group.whole_graphs && !sim.arm;
+    if (sim.keeps_activities)
+        group.replay_choice = KPROF_REPLAY_ONLY;
+}
+
 static void choose_group(uint64_t first, unsigned programs, unsigned lanes)
 {
     static const uint32_t passes[] = {1, 2, 7};
@@ -373,6 +384,7 @@ static void choose_group(uint64_t first, unsigned programs, unsigned lanes)
     sim.secret_holds = group.traits.holds && !group.traits.shared_memory && sim_random(&random) % 2 == 0;
     if (sim.interrupt || sim.arm || has_waits()) /* else which launches are counted would depend on when */
         group.skip = group.count = 0;
+    choose_census(first / GROUP);
     if (lanes == 1 && first / GROUP % 100 == 0) { /* some wait long: nothing ends, and everything is measured */
         group.traits.captures = true;
         group.filter = NULL;
@@ -417,7 +429,8 @@ static void start_engine(void)
                            .multiplex_samples = MOST_SAMPLES,
                            .replay_batch = group.replay_batch,
                            .graph_profiling = group.whole_graphs ? KPROF_GRAPH_WHOLE : KPROF_GRAPH_NODES,
-                           .follow_children = true};
+                           .follow_children = true,
+                           .census = sim.keeps_activities};
     config.filter = (kprof_filter_spec){.kernel = (char *)group.filter,
                                         .launch_skip = group.skip,
                                         .launch_count = group.count,
@@ -478,7 +491,7 @@ static bool is_uncertain(const sim_step *step)
     unsigned context = sim_context_of_stream(step->stream);
     bool is_shared = group.traits.shared_memory && (!sim.managed || sim.several_threads);
     return sim.faulty || step->refused || is_shared || group.traits.spins ||
-           (step->kernel == SIM_PRINT && group.passes > 1) || group.traits.captures ||
+           (step->kernel == SIM_PRINT && (group.passes > 1 || sim.keeps_activities)) || group.traits.captures ||
            ends_without_call(group.first + sim.program) || group.program.crashes[context] ||
            (context == 1 && strcmp(sim.second_chip, "GH100") != 0);
 }
@@ -914,9 +927,21 @@ static void check_instructions(void)
     }
 }
 
+/* No launch is counted twice, and none of the engine's is. Kernels of a graph that is not followed are no launches. */
+static void check_census(const uint64_t *counted, uint64_t launches)
+{
+    uint64_t sum = 0;
+    for (size_t i = 0; i < MOST_ROWS; i++)
+        sum += counted[i];
+    if ((sum > launches && !group.traits.captures) ||
+        (sim.keeps_activities && !sim.interrupt && launches > 0 && sum == 0))
+        sim_violation("the census has %llu of %llu launches", (unsigned long long)sum, (unsigned long long)launches);
+}
+
 static void check_spool(void)
 {
     kprof_record record;
+    uint64_t counted[MOST_ROWS] = {0};
     unsigned lists = 0;
     note_parts();
     kprof_spool_reader *reader = open_spool();
@@ -925,6 +950,10 @@ static void check_spool(void)
             check_launch(&record.launch);
             note_launch(&record.launch);
         }
+        if (record.type == KPROF_RECORD_CENSUS && record.census.row <= MOST_ROWS)
+            counted[record.census.row - 1] = record.census.launches;
+        if (record.type == KPROF_RECORD_END)
+            check_census(counted, record.end.launches);
         if (record.type == KPROF_RECORD_CODE)
             note_code(&record.code);
         if (record.type == KPROF_RECORD_INSTRUCTIONS)
