@@ -298,10 +298,12 @@ kprof_status kprof_pc_samples_read(kprof_pc_samples *s, kprof_instruction_data *
     if (status != KPROF_OK || s->rows.count > 0)
         return status;
     if (told.others > 0)
-        return kprof_fail(KPROF_UNSUPPORTED,
-                          "CUPTI has %llu samples of the launch and does not tell its instructions: a pass of counters "
-                          "came before the first samples of its kernel",
-                          (unsigned long long)told.others);
+        return kprof_fail(
+            KPROF_UNSUPPORTED,
+            "CUPTI has %llu samples of the launch and gives them to no instruction: its kernel was loaded "
+            "while samples were not enabled, in another context than the process' first, or while another "
+            "process had the counters",
+            (unsigned long long)told.others);
     if (told.full || out->dropped > 0)
         return kprof_fail(KPROF_NOT_COLLECTED, "the GPU dropped all samples of the launch");
     return kprof_fail(KPROF_NOT_COLLECTED, "no sample fell into the launch, which is as short as the sampling period");

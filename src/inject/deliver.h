@@ -17,12 +17,6 @@
     "multiplexed: instructions are counted in one launch of a kernel and shape and sampled in another, and too few "   \
     "came"
 
-/* Why the kernel of a graph has samples that CUPTI gives to none of its instructions, and what to do. */
-#define KPROF_SAMPLES_IN_GRAPHS                                                                                        \
-    "CUPTI does not give the samples of kernels in CUDA graphs to their instructions; run without graphs to have "     \
-    "them "                                                                                                            \
-    "(PyTorch: no mode=\"reduce-overhead\"; JAX: XLA_FLAGS=--xla_gpu_enable_command_buffer=; vLLM: --enforce-eager)"
-
 /* Why a launch has no samples over time. */
 #define KPROF_NO_TIMELINE "the launch was not repeated, and counters are sampled over time in replays alone"
 

@@ -532,26 +532,6 @@ static void graphs_as_a_whole_tell_why_they_have_none(void **state)
     kprof_engine.process.config.graph_profiling = KPROF_GRAPH_NODES;
 }
 
-/* CUPTI gives the samples of both to no instruction. */
-static void samples_of_graphs_tell_what_to_do(void **state)
-{
-    (void)state;
-    do_call((sim_step){.op = SIM_BEGIN_CAPTURE});
-    do_call((sim_step){.op = SIM_LAUNCH, .kernel = SIM_ADD, .a = SLOT, .b = SLOT});
-    do_call((sim_step){.op = SIM_END_CAPTURE});
-    faults.sample = KPROF_UNSUPPORTED;
-    const unsigned graph = launch_graph(), other = launch(SIM_ADD);
-    unsigned nodes = 0;
-    close_batch();
-    for (unsigned i = 0; i < SIM_NODES; i++)
-        if (look_up(sim_node_tag(graph, i)).count > 0) {
-            assert_lacks(sim_node_tag(graph, i), true, "run without graphs to have them (PyTorch: no");
-            nodes++;
-        }
-    assert_true(nodes > 0);
-    assert_lacks(other, true, "the buffer is full"); /* what CUPTI's part says */
-}
-
 /* A pass would end the process. */
 static void samples_that_cannot_be_ended(void **state)
 {
@@ -581,6 +561,7 @@ static void early_samples_are_left_to_others(void **state)
     (void)state;
     assert_int_equal(kprof_filter_new(&(kprof_filter_spec){.launch_skip = 1000000}, &later), KPROF_OK);
     kprof_engine.process.filter = later;
+    sim.tells_contexts = true;
     sim.hooks->context_created(&sim.contexts[0]);
     (void)launch(SIM_ADD);
     assert_true(kprof_early_is_there());
@@ -605,6 +586,7 @@ static void what_is_loaded_before_has_samples(void **state)
     (void)state;
     assert_int_equal(kprof_filter_new(&(kprof_filter_spec){.launch_skip = 2}, &later), KPROF_OK);
     kprof_engine.process.filter = later;
+    sim.tells_contexts = true;
     sim.hooks->context_created(&sim.contexts[0]);
     assert_null(sim.contexts[0].sampling);
     (void)launch(SIM_ADD);
@@ -649,7 +631,6 @@ int main(void)
         TEST(what_is_not_asked_for_is_not_told),
         TEST(the_cubin_is_a_file_of_the_session),
         TEST(graphs_as_a_whole_tell_why_they_have_none),
-        TEST(samples_of_graphs_tell_what_to_do),
         TEST(samples_that_cannot_be_ended), /* the last one: nothing is measured any more */
     };
     return cmocka_run_group_tests(tests, start_faulty, remove_folder);

@@ -1715,7 +1715,7 @@ void sim_instructions_note(sim_context *context, const sim_work *work, uint64_t 
     record_kernel(work);
     const bool samples = context->sampling && context->sampling->runs;
     const uint64_t kernel = UINT64_C(1) << (work->step.kernel % 64);
-    if (!(context->loaded & kernel) && !context->sampling)
+    if (sim.tells_contexts && !(context->loaded & kernel) && !context->sampling)
         context->loaded_unarmed |= kernel;
     context->loaded |= kernel;
     if (context->over_time && !work->is_replay)

@@ -180,11 +180,8 @@ static void keep(kprof_source *source, kprof_open_launch *launch, const kprof_in
 static void keep_or_lack(kprof_source *source, kprof_open_launch *launch, kprof_status status,
                          const kprof_instruction_data *data)
 {
-    const bool is_nobodys = status == KPROF_UNSUPPORTED && source->kind == KPROF_SAMPLED;
     if (status == KPROF_OK)
         keep(source, launch, data);
-    else if (is_nobodys && launch->record.graph_node)
-        lack(source, launch, KPROF_SAMPLES_IN_GRAPHS);
     else
         lack(source, launch, kprof_process_reason(status));
 }
