@@ -17,7 +17,8 @@
 #define MEMORY_SHARE       8 /* of what the machine has: not more */
 
 /* A measurement with more ranges is a new one, which takes 150 ms besides. So there are few of them, except where
- * contexts take turns with the counters, and each measurement is a new one anyway. */
+ * contexts take turns with the counters, and each measurement is a new one anyway, and at the end of a process, where a
+ * range that nobody uses costs a millisecond. */
 #define RANGE_GROWTH 2
 
 /* What is measured of instructions lies in host memory until the batch is told of: up to a megabyte for each launch. */
@@ -72,12 +73,12 @@ size_t kprof_capacity_make(kprof_profiled_context *context, size_t needed, size_
 {
     if (needed > context->replayed_ranges) {
         const size_t before = context->replayed_ranges;
-        size_t first = needed;
-        if (!context->takes_turns) { /* later batches may have more */
+        const bool is_last = atomic_load(&kprof_engine.process.ending);
+        size_t more = is_last ? needed : RANGE_GROWTH * before;
+        if (before == 0 && !context->takes_turns && !is_last) { /* later batches may have more */
             size_t fits = kprof_engine.device->profiler_capacity(context->profiler, RESERVED_BYTES);
-            first = smaller(kprof_capacity_choose(context, true), fits);
+            more = smaller(kprof_capacity_choose(context, true), fits);
         }
-        const size_t more = before ? RANGE_GROWTH * before : first;
         context->replayed_ranges = needed > more ? needed : more;
     }
     return smaller(context->replayed_ranges, needed > most ? needed : most);

@@ -110,6 +110,20 @@ static void test_measurements_of_contexts_that_take_turns(void **state)
 }
 
 /* There will be no more launches. */
+/* No other batch comes behind that of a process which ends. */
+static void test_measurements_at_the_end(void **state)
+{
+    (void)state;
+    kprof_profiled_context context = {0}, other = {0};
+    assert_int_equal(kprof_capacity_make(&other, 1, 768), RESERVED);
+    atomic_store(&kprof_engine.process.ending, true);
+    assert_int_equal(kprof_capacity_make(&context, 2, 768), 2);
+    assert_int_equal(kprof_capacity_make(&context, 5, 768), 5);
+    assert_int_equal(kprof_capacity_make(&other, 3, 768), RESERVED);
+    assert_int_equal(kprof_capacity_make(&other, RESERVED + 1, 768), RESERVED + 1);
+    atomic_store(&kprof_engine.process.ending, false);
+}
+
 static void test_measurements_of_few(void **state)
 {
     (void)state;
@@ -187,6 +201,7 @@ int main(void)
         cmocka_unit_test_setup(test_measurements_grow, set_up),
         cmocka_unit_test_setup(test_measurements_where_many_may_come, set_up),
         cmocka_unit_test_setup(test_measurements_of_contexts_that_take_turns, set_up),
+        cmocka_unit_test_setup(test_measurements_at_the_end, set_up),
         cmocka_unit_test_setup(test_measurements_of_few, set_up),
         cmocka_unit_test_setup(test_measurements_of_one, set_up),
         cmocka_unit_test_setup(test_a_machine_with_little_memory, set_up),
