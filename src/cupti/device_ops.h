@@ -91,6 +91,7 @@
     X(flush_empty)                                                                                                     \
     X(flush_shortfall)                                                                                                 \
     X(flush_close)                                                                                                     \
+    X(profiler_prepare)                                                                                                \
     X(profiler_preload)                                                                                                \
     X(profiler_open)                                                                                                   \
     X(profiler_capacity)                                                                                               \

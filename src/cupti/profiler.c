@@ -241,6 +241,13 @@ void kprof_profiler_preload(void)
     kprof_libraries_preload();
 }
 
+void kprof_profiler_prepare(void)
+{
+    const struct kprof_cupti_api *cupti;
+    if (kprof_cupti_load(&cupti) == KPROF_OK)
+        (void)!kprof_profilers_initialize(cupti);
+}
+
 kprof_status kprof_profiler_open(void *context, const kprof_chip_metrics *metrics, kprof_profiler **out)
 {
     kprof_profiler *p = calloc(1, sizeof *p);

@@ -18,6 +18,7 @@
 #include "inject/process.h"
 #include "inject/wait.h"
 
+#include <glob.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <sys/prctl.h>
@@ -133,6 +134,19 @@ static kprof_status look_for_changes(kprof_snapshot *snapshot, bool *changed)
     return status;
 }
 
+static unsigned prepared; /* how often CUPTI was begun with */
+static bool was_in_line;  /* this process stood in line for the counters then */
+
+static void prepare(void)
+{
+    char line[sizeof folder + 16];
+    glob_t found;
+    snprintf(line, sizeof line, "%s/gpu.*.line", folder);
+    was_in_line = was_in_line || glob(line, 0, NULL, &found) == 0;
+    globfree(&found);
+    prepared++;
+}
+
 static unsigned stops; /* how often that was given up, as memory went */
 
 static void stop_following(kprof_snapshot *snapshot)
@@ -246,6 +260,7 @@ static int start_sharing(void **state)
     device.snapshot_drop = drop_snapshot;
     device.snapshot_follow = follow;
     device.snapshot_leave_host = leave_host;
+    device.profiler_prepare = prepare;
     device.snapshot_stop_following = stop_following;
     device.snapshot_has_changed = look_for_changes;
     device.snapshot_take = take_snapshot;
@@ -306,6 +321,14 @@ static void have_watched(sim_kernel kernel, unsigned slot)
 {
     for (unsigned i = 0; i < WATCHES; i++)
         assert_unmeasured(launch_on(kernel, slot), "a kernel's first launches are only watched");
+}
+
+/* It takes time, and other processes may measure meanwhile. */
+static void test_begins_with_cupti_before_its_turn(void **state)
+{
+    (void)state;
+    (void)launch_alone(SIM_ADD, SLOT);
+    assert_true(prepared > 0 && !was_in_line);
 }
 
 /* The proof is clean: nothing reaches the memory that is shared. */
@@ -1078,6 +1101,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_host_memory_that_is_saved, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_kernel_that_needs_local_memory, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_captured_kernel_that_needs_local_memory, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_begins_with_cupti_before_its_turn, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_launches_that_stay_on_the_device, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_proof_around_a_try, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_no_try_behind_a_launch_that_was_refused, set_up, tear_down),

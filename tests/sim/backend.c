@@ -593,6 +593,8 @@ static void marks_forget(const void *context)
 
 static void profiler_preload(void) {}
 
+static void profiler_prepare(void) {}
+
 static kprof_status profiler_open(void *context, const kprof_chip_metrics *metrics, kprof_profiler **out)
 {
     check_current(context);

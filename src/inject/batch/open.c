@@ -216,6 +216,8 @@ kprof_status kprof_open_batch(kprof_batch *batch, const kprof_batch_launch *laun
                           "another tool used the GPU counters a short while before; " KPROF_FREES_COUNTERS);
     start_anew(batch, launch, decision);
     kprof_status status = wait_to_open(batch, launch->call->context);
+    if (status == KPROF_OK && !known)
+        kprof_engine.device->profiler_prepare(); /* others may have their turn meanwhile */
     if (status == KPROF_OK)
         status = take_lock(batch, kprof_devices_find(launch->call->context));
     if (status != KPROF_OK)
