@@ -61,6 +61,25 @@ class Timeline(Case):
         self.assertEqual(merged.code, 0, merged.err)
         self.assertEqual(self.query("all.kprof", "SELECT count(*) FROM timeline")[0][0], 2 * all_of_them)
 
+    def test_short_launches_are_laid_over_one_another(self):
+        run = self.kprof("--injection-path", INJECTION, "-f", "-o", "run", "--section", "PmSampling", APP, "init",
+                         f"launch={VECTOR_ADD}*3", f"launch={SCALE}", "place=grid:9", f"launch={VECTOR_ADD}")
+        self.assert_run(run, 0)
+        busy = "metric_id=(SELECT id FROM metric WHERE name LIKE 'sm__cycles_active.%')"
+        for launch, value in enumerate((10, 30, 80, 50, 60)):
+            self.query("run.kprof", f"UPDATE timeline SET value={value} WHERE launch_id={launch} AND {busy}")
+        told = lambda: [(one["laid_over"], {row["value"] for row in one["samples"] if row["label"] == "SMs Busy"},
+                         len([row for row in one["samples"] if row["label"] == "SMs Busy"]))
+                        for one in json.loads(self.show("--json"))["timelines"]]
+        alone = [(1, {50}, SAMPLES), (1, {60}, SAMPLES)] # another kernel, and another grid
+        self.assertEqual(told(), [(3, {40}, SAMPLES)] * 3 + alone)
+        self.assertIn("Mean of launches 3", self.show())
+        self.assertIn("mean of 3 launches laid over one another", self.kprof("report", "run", "--launch", "0-2").out)
+        # A long one stands for itself, and the others lack its samples where they have none.
+        self.query("run.kprof", "UPDATE timeline SET start_ns=start_ns*10 WHERE launch_id=0")
+        self.assertEqual(told()[0], (1, {10}, SAMPLES))
+        self.assertEqual([count for count, *_ in told()], [1, 3, 3, 1, 1])
+
     def test_fewer_passes_leave_metrics_out(self):
         run = self.measure("--set", "pmsampling", "--pm-sampling-max-passes", "1")
         self.assertIn("not sampled over time, to keep within --pm-sampling-max-passes:", run.err)

@@ -115,13 +115,19 @@ export function redrawTimelines() {
 // The launch's section of it, or null.
 export function timelineView({ timeline }) {
     if (!timeline) return null;
-    const { series, interval, end, reason } = timeline;
+    const { series, interval, end, reason, laid_over: laidOver } = timeline;
     return h(
         "section",
         { id: "section-timeline", tabindex: "-1" },
         h("h3", {}, "Over time"),
         reason && h("p", {}, reason),
-        series.length > 0 && h("p", {}, `${human(end, "ns")}, a sample every ${human(interval, "ns")}`),
+        series.length > 0 &&
+            h(
+                "p",
+                {},
+                `${human(end, "ns")}, a sample every ${human(interval, "ns")}`,
+                laidOver > 1 && `, mean of ${laidOver} launches laid over one another`,
+            ),
         series.length > 0 && new Timeline(timeline).element,
         series.length > 0 &&
             plainTable(

@@ -552,6 +552,7 @@ static void html_over_time(kprof_emitter *emitter, const kprof_launch_timeline *
     cJSON *object = cJSON_CreateObject();
     add(object, "interval", kprof_json_integer(timeline->interval_ns));
     add(object, "end", kprof_json_integer(timeline->end_ns));
+    add(object, "laid_over", kprof_json_integer((int64_t)timeline->laid_over));
     add_text(object, "reason", timeline->reason);
     cJSON *series = add_array(object, "series");
     for (size_t i = 0; i < timeline->series_count; i++)

@@ -816,6 +816,9 @@ static void text_over_time(kprof_emitter *emitter, const kprof_launch_timeline *
     kprof_output_puts(emitter->out, "\n  Over time");
     if (timeline->series_count > 0)
         kprof_output_printf(emitter->out, ", %s %s from begin to end", end.number, end.unit);
+    if (timeline->laid_over > 1)
+        kprof_output_printf(emitter->out, ", mean of %llu launches laid over one another",
+                            (unsigned long long)timeline->laid_over);
     kprof_output_puts(emitter->out, "\n");
     if (timeline->reason)
         kprof_text_labelled(emitter->out, (kprof_text_place){4, width_of(emitter)}, "Note", timeline->reason);

@@ -11,6 +11,11 @@
 #define REASONS_MAX 4096 /* characters, about */
 #define TIME_MAX_NS INT64_C(1000000000000000)
 
+/* A launch with fewer samples has those of others laid over them, of so many at most, and so far from it. */
+#define FEW_SAMPLES   20
+#define MOST_LAUNCHES 64
+#define MOST_DISTANCE 256
+
 typedef struct reader {
     kprof_report *report;
     const kprof_model *model;
@@ -154,13 +159,72 @@ static int by_place(const void *a, const void *b)
     return (left->first > right->first) - (left->first < right->first);
 }
 
+#define SHAPE                                                                                                          \
+    "kernel_id, device_id, grid_x, grid_y, grid_z, block_x, block_y, block_z, cluster_x, cluster_y, cluster_z, "       \
+    "dynamic_smem_bytes"
+static const char alike[] =
+    "SELECT l.id FROM launch own JOIN launch l USING(" SHAPE ") WHERE own.id=%lld AND l.id BETWEEN own.id-%d AND "
+    "own.id+%d AND EXISTS (SELECT 1 FROM timeline_pass p WHERE p.launch_id=l.id AND p.interval_ns=%lld AND "
+    "p.samples>0) ORDER BY abs(l.id-own.id) LIMIT %d";
+
+/* Samples of several launches begin at about the same multiples of the interval. */
+static const char before_ids[] = "SELECT metric_id, CAST(round(avg(start_ns)) AS INTEGER), "
+                                 "CAST(round(avg(duration_ns)) AS INTEGER), avg(value) FROM "
+                                 "timeline WHERE launch_id IN (";
+static const char behind_ids[] = ") GROUP BY metric_id, (start_ns+%lld/2)/%lld ORDER BY 1, 2";
+
+typedef struct launch_ids {
+    kprof_strbuf text; /* "1,2" */
+    uint64_t count;
+} launch_ids;
+
+static kprof_status take_id(void *user, sqlite3_stmt *row)
+{
+    launch_ids *ids = user;
+    kprof_strbuf_printf(&ids->text, "%s%lld", ids->count++ ? "," : "", (long long)sqlite3_column_int64(row, 0));
+    return KPROF_OK;
+}
+
+static kprof_status read_samples(reader *r, const char *sql)
+{
+    kprof_launch_timeline *out = r->out;
+    out->series_count = out->sample_count = 0;
+    out->end_ns = 0;
+    return kprof_store_query(r->report, sql, take_sample, r);
+}
+
+/* Lay those of other launches of its kernel and shape over the samples of a short one. */
+static kprof_status lay_over(reader *r, int64_t launch)
+{
+    char sql[768];
+    kprof_launch_timeline *out = r->out;
+    const long long interval_ns = out->interval_ns;
+    launch_ids ids = {KPROF_STRBUF_INIT, 0};
+    kprof_strbuf all = KPROF_STRBUF_INIT;
+    if (out->series_count == 0 || interval_ns <= 0 || out->end_ns / FEW_SAMPLES >= interval_ns)
+        return KPROF_OK;
+    snprintf(sql, sizeof sql, alike, (long long)launch, MOST_DISTANCE, MOST_DISTANCE, interval_ns, MOST_LAUNCHES);
+    kprof_status status = kprof_store_query(r->report, sql, take_id, &ids);
+    kprof_strbuf_printf(&all, "%s%s", before_ids, kprof_strbuf_text(&ids.text));
+    kprof_strbuf_printf(&all, behind_ids, interval_ns, interval_ns);
+    if (status == KPROF_OK && (ids.text.failed || all.failed))
+        status = kprof_store_no_memory(r->report);
+    if (status == KPROF_OK && ids.count > 1) {
+        out->laid_over = ids.count;
+        status = read_samples(r, all.data);
+    }
+    kprof_strbuf_free(&ids.text);
+    kprof_strbuf_free(&all);
+    return status;
+}
+
 kprof_status kprof_launch_timeline_read(kprof_report *report, const kprof_model *model,
                                         const kprof_model_launch *launch, kprof_launch_timeline *out)
 {
     char sql[160];
     const size_t chip = launch->device->chip_index;
     reader r = {report, model, chip == SIZE_MAX ? NULL : &model->chips[chip], out, 0};
-    *out = (kprof_launch_timeline){0};
+    *out = (kprof_launch_timeline){.laid_over = 1};
     if (report->version < 9) /* it has none of these tables */
         return KPROF_OK;
     snprintf(sql, sizeof sql, "SELECT interval_ns, reason FROM timeline_pass WHERE launch_id=%lld ORDER BY pass",
@@ -171,7 +235,9 @@ kprof_status kprof_launch_timeline_read(kprof_report *report, const kprof_model 
              "ORDER BY metric_id, start_ns",
              (long long)launch->id);
     if (status == KPROF_OK && out->passes > 0)
-        status = kprof_store_query(report, sql, take_sample, &r);
+        status = read_samples(&r, sql);
+    if (status == KPROF_OK)
+        status = lay_over(&r, launch->id);
     if (status != KPROF_OK)
         return status;
     for (size_t i = 0; i < out->series_count; i++)

@@ -24,12 +24,15 @@ typedef struct kprof_launch_timeline {
     size_t sample_count;
     int64_t interval_ns; /* of the first pass; 0: there is none */
     int64_t end_ns;      /* where the last sample ends */
+    uint64_t laid_over;  /* launches that the samples are of: of a short one others, too, as mean values */
     size_t passes;
     char *reason; /* why some, or all, are missing; NULL: all is well */
 } kprof_launch_timeline;
 
-/* Read that of a launch; one without series and reason where nobody asked for any. BAD_REPORT when the samples are
- * more than `work` allows. To be freed with kprof_launch_timeline_free, also after a failure. */
+/* Read that of a launch. Where it has less than 20 samples, those of other launches of its kernel, shape and device are
+ * laid over them, of up to 64 among the 256 before and behind it. One without series and reason where nobody asked for
+ * any. BAD_REPORT when the samples are more than `work` allows. To be freed with kprof_launch_timeline_free, also after
+ * a failure. */
 kprof_status kprof_launch_timeline_read(kprof_report *report, const kprof_model *model,
                                         const kprof_model_launch *launch, kprof_launch_timeline *out) KPROF_MUST_CHECK;
 void kprof_launch_timeline_free(kprof_launch_timeline *timeline); /* members */
