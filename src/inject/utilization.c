@@ -18,11 +18,9 @@
 
 #define INTERVAL_NS UINT64_C(1000000) /* unless the user says otherwise */
 
-/* The thread polls every 250 ms. A reading has space for a little more, and what is left is read at once. */
-#define POLLED_NS      UINT64_C(300000000)
+/* The thread polls every 250 ms. A reading has space for a second, since CUPTI forgets what has none. */
+#define POLLED_NS      UINT64_C(1000000000)
 #define FEWEST_SAMPLES 16
-#define MOST_SAMPLES   1024
-#define MOST_READINGS  16
 #define MOST_METRICS   32
 #define MOST_CONTEXTS  64
 #define MOST_RESTARTS  100
@@ -41,7 +39,8 @@ typedef struct sampled_device {
     uint32_t device;
     kprof_pm_sampling *sampling; /* owned; NULL: not any more, or not at all */
     unsigned restarts;
-    bool is_first; /* the next sample, which has what was counted before it */
+    bool is_told_cut; /* that samples were lost */
+    bool is_first;    /* the next sample, which has what was counted before it */
     uint64_t interval_ns;
     unsigned most_joined;
     uint64_t left; /* samples to be written before that doubles */
@@ -139,7 +138,8 @@ static void stop(sampled_device *device)
 static size_t count_most(uint64_t interval_ns)
 {
     const uint64_t count = POLLED_NS / interval_ns;
-    return count < FEWEST_SAMPLES ? FEWEST_SAMPLES : count > MOST_SAMPLES ? MOST_SAMPLES : (size_t)count;
+    const uint64_t most = KPROF_PM_MOST_SAMPLES;
+    return (size_t)(count < FEWEST_SAMPLES ? FEWEST_SAMPLES : count > most ? most : count);
 }
 
 static kprof_status run(sampled_device *device)
@@ -180,13 +180,16 @@ static kprof_status begin_anew(sampled_device *device, kprof_status why)
 
 static void read_device(sampled_device *device)
 {
-    kprof_pm_data data = {.is_cut = true};
-    kprof_status status = KPROF_OK;
-    for (unsigned i = 0; i < MOST_READINGS && status == KPROF_OK && data.is_cut; i++) {
-        status = kprof_engine.device->pm_sampling_read(device->sampling, &data);
-        if (status == KPROF_OK)
-            take_reading(device, &data);
-        data.is_cut = data.is_cut && data.count > 0;
+    kprof_pm_data data;
+    kprof_status status = kprof_engine.device->pm_sampling_read(device->sampling, &data);
+    if (status == KPROF_OK)
+        take_reading(device, &data);
+    if (status == KPROF_OK && data.is_cut && !device->is_told_cut) {
+        kprof_log(KPROF_LOG_WARNING,
+                  "GPU %u had more samples over time than kprof could read in time, and lacks some: give a larger "
+                  "--pm-sampling-interval",
+                  device->device);
+        device->is_told_cut = true;
     }
     if (status == KPROF_NOT_COLLECTED && !the_utilization.ended)
         status = begin_anew(device, status);

@@ -216,7 +216,11 @@ static void each_sample_but_the_first_is_written(void **state)
     assert_true(kprof_utilization_poll());
     assert_int_equal(gpu.enabled, 1);
     assert_int_equal(written.count, 0);
-    give(1500); /* in several readings */
+    assert_int_equal(gpu.most, 1000); /* a second */
+    give(1500);
+    assert_true(kprof_utilization_poll());
+    assert_int_equal(written.count, 1000);
+    assert_int_equal(gpu.warnings, 1);
     assert_true(kprof_utilization_poll());
     assert_int_equal(written.count, 1500);
     for (size_t i = 0; i < 1500; i++)
@@ -228,7 +232,7 @@ static void each_sample_but_the_first_is_written(void **state)
     see_context(0);
     assert_false(kprof_utilization_poll());
     assert_int_equal(gpu.enabled, 1);
-    assert_int_equal(gpu.warnings, 0);
+    assert_int_equal(gpu.warnings, 1);
 }
 
 static void many_become_few(void **state)
@@ -237,8 +241,8 @@ static void many_become_few(void **state)
     (void)state;
     see_context(0);
     give(1);
-    for (size_t i = 0; i < 4 * first; i += 4096) {
-        give(4096);
+    for (size_t i = 0; i < 4 * first; i += 512) {
+        give(512);
         assert_true(kprof_utilization_poll());
     }
     /* The first ones as they are, as many again in pairs, and twice as many in fours. */
@@ -276,8 +280,8 @@ static void no_joined_sample_spans_a_gap(void **state)
     gpu.lost = first + 3;
     gpu.lost_count = 5;
     see_context(0);
-    for (int64_t i = 0; i < first; i += 4096) {
-        give(4096);
+    for (int64_t i = 0; i < first; i += 512) {
+        give(512);
         assert_true(kprof_utilization_poll());
     }
     give(11);
