@@ -100,7 +100,7 @@ class Records(Tracing):
         self.assertEqual(run.out.count("\n"), 1) # the columns alone
         for words, code, text in ((("run", "--report", "kern_sum"), 102, "did you mean"),
                                   (("run", "--report", "foobarbaz"), 102, "man kprof-stats lists all"),
-                                  (("run", "--report", "um_sum"), 110, "as kprof trace --unified-memory is"),
+                                  (("run", "--report", "um_sum"), 110, "kprof trace --unified-memory records it"),
                                   (("run", "--report", "osrt_sum"), 110, "does not trace calls of the operating"),
                                   (("run", "--report", "nvtx_sum:x"), 102, "base or mangled"),
                                   ((), 101, "which report?")):

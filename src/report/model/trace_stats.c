@@ -442,11 +442,10 @@ static kprof_status check_managed(kprof_report *report)
             ? KPROF_OK
             : kprof_store_integer(report, "SELECT EXISTS(SELECT 1 FROM trace_managed)", &is_there);
     return status == KPROF_OK && !is_there
-               ? kprof_fail(
-                     KPROF_NOT_COLLECTED,
-                     "%s: no memory that the host and a GPU share has moved, or nothing was told of it, as kprof "
-                     "trace --unified-memory is",
-                     report->path)
+               ? kprof_fail(KPROF_NOT_COLLECTED,
+                            "%s has nothing about managed memory; kprof trace --unified-memory records it, where the "
+                            "program has any",
+                            report->path)
                : status;
 }
 

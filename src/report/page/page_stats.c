@@ -29,13 +29,14 @@ static kprof_emit_field field_of(const char *name)
 }
 
 /* The first row tells what a column has; these are texts where it has nothing there. */
-static bool is_text(sqlite3_stmt *statement, int column)
+static kprof_field_type type_of(sqlite3_stmt *statement, int column)
 {
-    static const char *const names[] = {"Limited by", "Worth Most", "SrcMemKd", "DstMemKd"};
-    bool is_one = sqlite3_column_type(statement, column) == SQLITE_TEXT;
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-        is_one = is_one || strcmp(sqlite3_column_name(statement, column), names[i]) == 0;
-    return is_one;
+    static const char *const texts[] = {"Limited by", "Worth Most", "SrcMemKd", "DstMemKd"};
+    const int type = sqlite3_column_type(statement, column);
+    bool is_text = type == SQLITE_TEXT || type == SQLITE_BLOB;
+    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
+        is_text = is_text || strcmp(sqlite3_column_name(statement, column), texts[i]) == 0;
+    return is_text ? KPROF_FIELD_TEXT : type == SQLITE_INTEGER ? KPROF_FIELD_INTEGER : KPROF_FIELD_REAL;
 }
 
 static kprof_status show_columns(void *user, sqlite3_stmt *statement)
@@ -48,7 +49,7 @@ static kprof_status show_columns(void *user, sqlite3_stmt *statement)
         if (!kprof_strlist_add(&page->columns, sqlite3_column_name(statement, i)))
             return kprof_store_no_memory(page->report);
         fields[i] = field_of(page->columns.items[page->first_column + (size_t)i]);
-        fields[i].type = is_text(statement, i) ? KPROF_FIELD_TEXT : KPROF_FIELD_REAL;
+        fields[i].type = type_of(statement, i);
     }
     if (page->is_alone)
         page->emitter->ops->columns(page->emitter,
@@ -79,14 +80,13 @@ static kprof_status show_row(void *user, sqlite3_stmt *statement)
     for (int i = 0; i < count; i++) {
         const int type = sqlite3_column_type(statement, i);
         fields[i] = field_of(page->columns.items[page->first_column + (size_t)i]);
+        fields[i].type = type_of(statement, i);
         if (type == SQLITE_INTEGER) {
-            fields[i].type = KPROF_FIELD_INTEGER;
             fields[i].integer = sqlite3_column_int64(statement, i);
             fields[i].is_amount = is_amount(fields[i].key);
         } else if (type == SQLITE_FLOAT) {
             fields[i].real = sqlite3_column_double(statement, i);
         } else if (type != SQLITE_NULL) {
-            fields[i].type = KPROF_FIELD_TEXT;
             fields[i].text = texts[i] = kprof_store_text(page->report, statement, i);
             is_whole = is_whole && texts[i];
         }
