@@ -221,15 +221,19 @@ static void settle_prepared(kprof_batch *batch, const kprof_call *call)
 {
     kprof_batch_state *state = &batch->state;
     kprof_open_launch *first = &state->list.items[0];
+    const bool is_trial = state->needs & KPROF_ON_TRIAL;
     batch->behind.prepared = false;
     if (call->failed || kprof_wait_is_idle(kprof_ends_await(&batch->ends, state))) {
-        kprof_own_run_drop_proof(&batch->own, state);
+        if (!is_trial)
+            kprof_own_run_drop_proof(&batch->own, state);
         return;
     }
-    state->proved =
+    const bool goes_on =
         !kprof_engine.device->target_capturing() && kprof_engine.device->snapshot_leave_host(state->context->snapshot);
-    if (!state->proved)
+    state->proved = is_trial || goes_on;
+    if (!goes_on)
         return;
+    kprof_own_run_restart_proof(&batch->own, state);
     kprof_deliver_launch(&first->record, KPROF_DID_NOT_END KPROF_BEHIND_IT);
     kprof_engine.device->operation_free(first->operation);
     state->list.count = state->list.chosen = state->list.entered = batch->ends.unproved = 0;

@@ -745,7 +745,8 @@ static void test_batch_behind_a_launch_that_changes_memory(void **state)
     assert_memory_equal(after, end, sizeof end);
 }
 
-/* A kernel takes memory of the host and waits for what the host writes there. That does not end by itself. */
+/* A kernel takes memory of the host and waits for what the host writes there: a flag that is not less. That does not
+ * end by itself. Flags grow from test to test. */
 static unsigned launch_holder(sim_function *function, uint64_t flag)
 {
     kprof_engine.waits.patience_ns = SIM_SHORT_HOLD_NS;
@@ -850,6 +851,24 @@ static void test_other_stream_beside_a_kernel_that_waits_for_the_host(void **sta
     assert_measured(first);
     assert_unmeasured(second, "work came in another stream before the launch that it stands behind had ended");
     sim.saves_host = false;
+}
+
+/* Likewise where memory of the host cannot be saved, so that the proof was to tell of that launch alone. */
+static void test_first_launch_on_trial_that_waits_for_the_host(void **state)
+{
+    (void)state;
+    static sim_function holder = {"holder on trial", .kernel = SIM_SPIN};
+    sim.hides_host = false;
+    close_batch();
+    assert_unmeasured(launch_holder(&holder, 9), KPROF_DID_NOT_END KPROF_BEHIND_IT);
+    unsigned first = launch(SIM_ADD);
+    let_holder_go(9);
+    assert_unmeasured(launch_holder(&holder, 10), KPROF_MAY_WAIT KPROF_BEHIND_IT);
+    unsigned second = launch(SIM_ADD);
+    let_holder_go(10);
+    close_batch();
+    assert_measured(first);
+    assert_measured(second);
 }
 
 /* One that ends is measured by itself, as ever; the pass that was begun for the other case counts nothing. */
@@ -1125,6 +1144,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_other_stream_beside_a_kernel_that_waits_for_the_host, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_launch_behind_which_no_batch_opens, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_memory_that_goes_while_a_launch_is_followed, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_first_launch_on_trial_that_waits_for_the_host, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_unchosen_launch_before_which_nothing_is_saved, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_late_kernel_before_another_stream, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_copy_that_is_awaited_in_vain, set_up, tear_down),

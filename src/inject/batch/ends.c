@@ -154,8 +154,9 @@ bool kprof_behind_may_stand(const kprof_batch_launch *launch, const kprof_decisi
 /* A kernel that takes memory of the host, and that kprof has not seen end, may wait for what the host writes there. */
 bool kprof_behind_may_come(const kprof_batch_launch *launch, const kprof_decision *decision)
 {
-    return decision->kind == KPROF_REPLAYED && decision->needs == KPROF_SAVES_HOST &&
-           !atomic_load(&launch->kernel->ends_alone) && kprof_decision_may_follow(launch, decision);
+    const bool may = decision->needs == KPROF_SAVES_HOST || decision->needs == KPROF_ON_TRIAL;
+    return decision->kind == KPROF_REPLAYED && may && !atomic_load(&launch->kernel->ends_alone) &&
+           kprof_decision_may_follow(launch, decision);
 }
 
 void kprof_behind_give_up(const kprof_behind *behind, kprof_ends *ends, kprof_batch_state *state, const char *why)

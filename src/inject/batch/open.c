@@ -115,6 +115,7 @@ static void start_anew(kprof_batch *batch, const kprof_batch_launch *launch, con
     bool has_host = decision->needs & KPROF_SAVES_HOST; /* so that it may change */
     state->proved = decision->kind == KPROF_REPLAYED && !has_host && kprof_decision_needs_proof();
     state->searching = false;
+    state->ranges.unproved = 0;
     state->opened_ns = state->started_ns = kprof_monotonic_ns();
     state->times = (kprof_batch_times){0};
     atomic_store(&state->signs.spoiled, NULL);
@@ -191,8 +192,9 @@ static void prepare_behind(kprof_batch *batch, const kprof_batch_launch *launch,
     kprof_batch_state *state = &batch->state;
     batch->behind.prepared = kprof_behind_may_come(launch, decision) && kprof_decision_proves(launch->metrics) &&
                              !state->context->searches && !kprof_multiplex_is_open(state->context);
-    state->proved = state->proved || batch->behind.prepared;
-    batch->own.proof_waits = batch->own.proof_waits || batch->behind.prepared;
+    if (!batch->behind.prepared || state->proved) /* proved: the launch is on trial */
+        return;
+    state->proved = batch->own.proof_waits = true;
 }
 
 /* See whether the launch that it stands behind, or may come to, changes memory, unless that is known. */

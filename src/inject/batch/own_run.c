@@ -67,6 +67,13 @@ void kprof_own_run_drop_proof(kprof_own_run *own, kprof_batch_state *state)
     state->proved = false;
 }
 
+void kprof_own_run_restart_proof(kprof_own_run *own, kprof_batch_state *state)
+{
+    if (own->proof_open && !end_proof(own, state))
+        kprof_state_spoil(state, "CUPTI did not end a range of the proof");
+    state->ranges.unproved = state->ranges.count - state->ranges.first;
+}
+
 bool kprof_own_run_pause_proof(kprof_own_run *own, kprof_batch_state *state, const kprof_passes *passes)
 {
     if (!own->proof_open)

@@ -28,8 +28,9 @@ static kprof_status read_whole_proof(const kprof_batch_state *state, kprof_reade
 {
     const kprof_batch_ranges *ranges = &state->ranges;
     kprof_status status = KPROF_OK;
-    *reached = ranges->count == ranges->first;
-    for (size_t i = ranges->first; i < ranges->count && status == KPROF_OK && !*reached; i++)
+    const size_t first = ranges->first + ranges->unproved;
+    *reached = ranges->count == first;
+    for (size_t i = first; i < ranges->count && status == KPROF_OK && !*reached; i++)
         status = read_proof(state, reader, i, reached);
     return status;
 }

@@ -47,6 +47,7 @@ typedef struct kprof_batch_ranges {
     size_t least;    /* it must hold so many when the batch opens */
     size_t first;    /* the batch's first one; before it are those of samples */
     size_t count;    /* so far: the next one's index */
+    size_t unproved; /* the proof does not count this many of the batch's, which come first */
     size_t wanted;   /* so many there will be */
 } kprof_batch_ranges;
 
