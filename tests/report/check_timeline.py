@@ -40,7 +40,7 @@ def try_page(page, path):
     page.settle()
     check(page.complaints() == [] and page.requests() == [], f"{page.complaints()}, {page.requests()}")
     label = page.evaluate("document.querySelector('canvas').getAttribute('aria-label')")
-    check(label.startswith("3 rows of streams and threads, and 2 of counters;"), f"the rows are {label}")
+    check(label.startswith("6 rows of streams and threads, and 2 of counters;"), f"the rows are {label}")
     check(text_of(page, "#span") == "0 ns to 3 ms, 3 ms", f"it shows {text_of(page, '#span')}")
     check(page.evaluate("document.images.length") == 0, "a name became HTML")
     page.evaluate("document.getElementById('search').focus()")
@@ -60,12 +60,13 @@ def try_page(page, path):
     check(text_of(page, "#span").endswith(", 2.40 ms"), f"+ zooms to {text_of(page, '#span')}")
     page.evaluate("document.getElementById('all').click()")
     # The thread has two levels, for calls lie in a range; a gap of a third of a row lies before the stream.
-    for us, row, name in ((50, 0, "step"), (50, 1, "cudaMemcpy"), (55, 2.4, "Memcpy Host-to-Device")):
+    for us, row, name in ((50, 0, "step"), (50, 1, "cudaMemcpy"), (55, 2.4, "Memcpy Host-to-Device"),
+                          (50, 5.1, "Host-to-Device"), (2225, 6.4, "Device-to-Host"), (1002, 7.8, "GPU page fault")):
         click_on(page, us, row)
         check(text_of(page, "#detail").startswith(name), f"a click shows {text_of(page, '#detail')}, not {name}")
     # Counters lie below the rows, two rows high each.
-    for us, row, name, value in ((450, 5.1, "SMs Busy", "40 % at "), (1550, 5.1, "SMs Busy", "not known at "),
-                                 (250, 7.4, "DRAM Read", "not known at "), (2950, 7.4, "DRAM Read", "45 % at ")):
+    for us, row, name, value in ((450, 9.1, "SMs Busy", "40 % at "), (1550, 9.1, "SMs Busy", "not known at "),
+                                 (250, 11.4, "DRAM Read", "not known at "), (2950, 11.4, "DRAM Read", "45 % at ")):
         click_on(page, us, row)
         detail = text_of(page, "#detail")
         check(detail.startswith(name) and value in detail, f"a click shows {detail}, not {name}: {value}")

@@ -11,6 +11,7 @@ const COLORS = {
     kernel: "#4c6ef5",
     gpu_memcpy: "#f08c00",
     gpu_memset: "#fab005",
+    managed: "#e8590c",
     user_annotation: "#2f9e44",
     overhead: "#c92a2a",
 };

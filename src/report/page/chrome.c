@@ -7,6 +7,7 @@
 #include "report/model/trace_stats.h"
 #include "report/page/page.h"
 #include "report/store/store.h"
+#include "report/store/trace_ingest.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -73,7 +74,18 @@
                     "temp.sampled_metric USING(name_id) GROUP BY process_id, device, name_id"
 #define MOST_POINTS "20000"
 
+/* Managed memory has rows of its own, below the streams of its GPU: what moves there, what moves away, and the rest. */
+#define MANAGED_GPU "1000*process_id+1+coalesce(target_device, source_device, 0)"
+#define MANAGED_ROW "2147483640+CASE o.text WHEN 'Host-to-Device' THEN 1 WHEN 'Device-to-Host' THEN 2 ELSE 3 END"
+#define MANAGED_FROM                                                                                                   \
+    " FROM trace_managed JOIN trace_name o ON o.id=operation_id WHERE start_ns IS NOT NULL AND end_ns IS NOT NULL"
+
 static const char *const events[] = {
+    "SELECT DISTINCT " NAMED("thread_name", MANAGED_GPU, MANAGED_ROW,
+                             "'managed memory, ' || CASE o.text WHEN 'Host-to-Device' THEN 'to the GPU' WHEN "
+                             "'Device-to-Host' THEN 'to the host' ELSE 'faults' END") MANAGED_FROM " ORDER BY 1",
+    SLICE("'managed'", "o.text", MANAGED_GPU, MANAGED_ROW) "'address', printf('0x%x', address), 'bytes', bytes, "
+                                                           "'faults', faults))" MANAGED_FROM,
     "SELECT " NAMED("process_name", HOST, "0",
                     "name || ' (' || pid || ' on ' || host || ')'") " FROM trace JOIN process "
                                                                     "ON process.id=process_id ORDER BY process_id",
@@ -152,7 +164,7 @@ typedef struct writer {
 } writer;
 
 #define MOST_ON_PAGE 200000 /* slices */
-#define SLICE_KINDS  7
+#define SLICE_KINDS  8
 
 static kprof_status write_event(void *user, sqlite3_stmt *row)
 {
@@ -198,12 +210,13 @@ static void expand(const char *sql, int64_t start_ns, kprof_strbuf *out)
 
 static kprof_status write_events(kprof_report *report, int64_t start_ns, writer *to)
 {
+    const bool has_managed = report->version >= KPROF_TRACE_SINCE(KPROF_ACTIVITY_MANAGED);
     kprof_status status = KPROF_OK;
     for (size_t i = 0; i < COUNT_OF(events) && status == KPROF_OK; i++) {
         kprof_strbuf sql = KPROF_STRBUF_INIT;
         sqlite3_stmt *statement = NULL;
         int rc = SQLITE_NOMEM;
-        if (!is_wanted(events[i], to))
+        if (!is_wanted(events[i], to) || (!has_managed && strstr(events[i], "trace_managed")))
             continue;
         expand(events[i], start_ns, &sql);
         if (to->most_slices && is_slice(events[i]))
