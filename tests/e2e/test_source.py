@@ -202,3 +202,10 @@ class Instructions(Case):
         self.assertEqual(self.kprof("report", "both.kprof", "--html", "both.html").code, 0)
         with open(self.path("both.html"), encoding="utf-8") as page:
             self.assertIn(f"launches; process {processes[0]}", page.read())
+
+    def test_names_of_instructions_lead_to_their_page(self):
+        for name in ("smsp__pcsamp_warps_issue_stalled_wait", "memory_l2_theoretical_sectors_global",
+                     "group:smsp__pcsamp_warp_stall_reasons"):
+            run = self.kprof("report", RECORDED, "--metrics", name)
+            self.assertNotEqual(run.code, 0)
+            self.assertIn("single instructions have it, not launches; --page source shows", run.err)

@@ -2,6 +2,7 @@
 #include "report/model/subset.h"
 #include "core/log.h"
 #include "core/regex.h"
+#include "metricset/instruction.h"
 #include "report/model/view.h"
 
 #include <stdlib.h>
@@ -177,11 +178,16 @@ static kprof_status take_metrics(const kprof_subset *subset, const char *path, c
         const char *word = subset->metrics->items[i];
         const kprof_alias *alias = subset->catalog ? kprof_catalog_find_alias(subset->catalog, word) : NULL;
         const size_t number = kprof_names_find(&model->metric_names, word);
-        if (number != KPROF_NAMES_NONE && is_of_none(&model->metrics[number]))
-            status = kprof_fail(KPROF_UNKNOWN_NAME, "%s: --metrics %s: %s", path, word,
-                                is_over_time(&model->metrics[number])
-                                    ? "launches have it over time alone; --page timeline shows it"
-                                    : "single instructions have it, not launches; --page source shows it");
+        const bool is_known = number != KPROF_NAMES_NONE;
+        if (is_known && is_over_time(&model->metrics[number]))
+            status =
+                kprof_fail(KPROF_UNKNOWN_NAME,
+                           "%s: --metrics %s: launches have it over time alone; --page timeline shows it", path, word);
+        else if (is_known ? is_of_none(&model->metrics[number]) : !alias && kprof_instruction_is_word(word))
+            status = kprof_fail(KPROF_UNKNOWN_NAME,
+                                "%s: --metrics %s: single instructions have it, not launches; --page source shows what "
+                                "was measured of these",
+                                path, word);
         else
             status = alias ? take_alias(&list, path, alias, taken) : take_word(&list, path, word, taken);
     }
