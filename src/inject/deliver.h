@@ -13,9 +13,6 @@
 /* Why a launch has nothing of its instructions. */
 #define KPROF_ONLY_IN_REPLAYS "the launch was not repeated, and instructions are measured in replays alone"
 #define KPROF_OF_A_GRAPH      "CUPTI does not measure the instructions of a graph that is launched as a whole"
-#define KPROF_IN_ANOTHER                                                                                               \
-    "multiplexed: instructions are counted in one launch of a kernel and shape and sampled in another, and too few "   \
-    "came"
 
 /* Why a launch has no samples over time. */
 #define KPROF_NO_TIMELINE "the launch was not repeated, and counters are sampled over time in replays alone"

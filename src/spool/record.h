@@ -21,6 +21,11 @@ typedef enum kprof_replay_mode {
     KPROF_REPLAY_BATCH,     /* measured in all passes, replayed with the launches of its batch */
 } kprof_replay_mode;
 
+/* Why a multiplexed launch lacks counters or samples of its instructions, where others are to have them. */
+#define KPROF_IN_ANOTHER                                                                                               \
+    "multiplexed: instructions are counted in one launch of a kernel and shape and sampled in another, and too few "   \
+    "came"
+
 /* The call whose stack a launch has. */
 enum {
     KPROF_STACK_OF_LAUNCH,

@@ -347,7 +347,7 @@ static void test_pages_of_launches(void **state)
     const kprof_print_options options = {.page = KPROF_PAGE_RAW, .part = &part};
     free(fixture_print(of.report, &options, &status));
     assert_int_equal(status, KPROF_UNKNOWN_NAME);
-    assert_non_null(strstr(said.last, "--page source shows it"));
+    assert_non_null(strstr(said.last, "--page source shows"));
     close_code(&of);
 }
 

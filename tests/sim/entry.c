@@ -116,7 +116,10 @@ static kprof_status start(const kprof_target_hooks *hooks)
 {
     for (int i = 0; has_fault("talk") && i < 2; i++)
         kprof_log(KPROF_LOG_WARNING, "said once");
-    return sim_device.target_start(hooks);
+    const kprof_status status = sim_device.target_start(hooks);
+    if (status == KPROF_OK)
+        hooks->context_created(&sim.contexts[0]);
+    return status;
 }
 
 static void describe_shape(const kprof_call *call, kprof_launch_record *out)

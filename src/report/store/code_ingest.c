@@ -26,6 +26,7 @@ void kprof_code_ingest_free(kprof_code_ingest *ingest)
     kprof_names_free(&ingest->profiles);
     kprof_strlist_free(&ingest->profile_texts);
     free(ingest->known_profiles);
+    free(ingest->reason);
     free(ingest->codes);
     *ingest = (kprof_code_ingest){0};
 }
@@ -151,7 +152,10 @@ static kprof_status add_profile(kprof_code_ingest *ingest, const kprof_code_plac
     const char *text = report->source_per_launch ? own : (const char *)sqlite3_column_text(launch, 2);
     if (!text)
         return kprof_store_no_memory(report);
-    ingest->is_part = sqlite3_column_int64(launch, 3) != 0;
+    free(ingest->reason);
+    ingest->reason = kprof_strdup(or_empty((const char *)sqlite3_column_text(launch, 3)));
+    if (!ingest->reason)
+        return kprof_store_no_memory(report);
     const size_t number = kprof_names_find(&ingest->profiles, text);
     ingest->profile = number + 1;
     if (number != KPROF_NAMES_NONE)
@@ -204,22 +208,25 @@ static kprof_status find_launch(kprof_code_ingest *ingest, const kprof_code_plac
 }
 
 /* Choose what the profile tells from now on of what is missing; NULL: what it has told. The reason of a launch that was
- * not to give any values does not count where others have given them. */
+ * not to give any values counts only until another one gives some, or tells why it cannot. */
 static const char *choose_reason(kprof_code_ingest *ingest, const kprof_instructions_record *record)
 {
     kprof_known_profile *profile = profile_of(ingest);
     const size_t kind = record->sampled != 0;
+    const char *reason = or_empty(record->reason);
     const bool lacked = profile->lacks[kind];
     if (record->name_count > 0) {
         profile->has[kind] = true;
         profile->lacks[kind] = false;
         return lacked ? "" : NULL;
     }
-    if ((ingest->is_part && profile->has[kind]) || !*or_empty(record->reason))
+    const bool is_of_launch = strcmp(reason, KPROF_IN_ANOTHER) == 0 || strcmp(reason, ingest->reason) == 0;
+    if (!*reason || (is_of_launch && (profile->has[kind] || profile->fails[kind])))
         return NULL;
     profile->lacks[0] = profile->lacks[1] = false;
-    profile->lacks[kind] = ingest->is_part;
-    return record->reason;
+    profile->lacks[kind] = is_of_launch;
+    profile->fails[kind] = profile->fails[kind] || !is_of_launch;
+    return reason;
 }
 
 static bool has_names(const kprof_known_names *known, const kprof_instructions_record *record)

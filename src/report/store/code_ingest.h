@@ -15,6 +15,7 @@ typedef struct kprof_known_profile {
     int64_t row;   /* of code_profile */
     bool has[2];   /* a launch has given values */
     bool lacks[2]; /* its reason is that of a launch which was not to give any, and others may */
+    bool fails[2]; /* its reason is that of a launch which was to give some */
 } kprof_known_profile;
 
 /* The state of a process. All 0 before its first record. */
@@ -28,7 +29,7 @@ typedef struct kprof_code_ingest {
     int64_t launch;             /* row of the launch of the last record */
     size_t profile;             /* index of its profile, and 1; 0: none yet */
     uint64_t position;          /* of that launch */
-    bool is_part;               /* it was not measured, or multiplexed: others may have what it lacks */
+    char *reason;               /* of that launch; owned */
     bool told[2];               /* it has counters, and samples */
     kprof_known_names known[2]; /* of counters, and of samples */
 } kprof_code_ingest;

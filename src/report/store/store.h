@@ -63,7 +63,7 @@
       "SELECT kernel_id, device_id, kernel_id || ' ' || device_id || ' ' || grid_x || ' ' || grid_y || ' ' || "        \
       "grid_z || ' ' || block_x || ' ' || block_y || ' ' || block_z || ' ' || cluster_x || ' ' || cluster_y || ' ' "   \
       "|| "                                                                                                            \
-      "cluster_z || ' ' || dynamic_smem_bytes, measured=0 OR replay_mode='multiplex' FROM launch WHERE id=?1")         \
+      "cluster_z || ' ' || dynamic_smem_bytes, reason FROM launch WHERE id=?1")                                        \
     X(ADD_PROFILE, "INSERT INTO code_profile VALUES(NULL,?,?,?,?,0,0,0,0,'')")                                         \
     X(ADD_LAUNCH_PROFILE, "INSERT OR IGNORE INTO launch_code_profile VALUES(?,?)")                                     \
     X(ADD_PROFILE_METRIC, "INSERT OR IGNORE INTO code_profile_metric VALUES(?,?)")                                     \
