@@ -61,7 +61,8 @@ void kprof_early_begin(void)
     bool entered = kprof_engine.device->target_enter_context(early.context);
     const kprof_device *device = kprof_devices_find(early.context);
     kprof_lock_choose(device ? device->record.uuid : "");
-    if (kprof_lock_take(0, NULL) && enable())
+    /* Where work is under way already, its kernels were loaded before. */
+    if (kprof_wait_is_idle(kprof_wait_for_context(early.context)) && kprof_lock_take(0, NULL) && enable())
         kprof_idle_watch(); /* which looks for processes that wait */
     else
         kprof_lock_give();

@@ -1932,8 +1932,8 @@ static kprof_status pc_samples_read(kprof_pc_samples *s, kprof_instruction_data 
         sim_violation("samples of %u launches are read as one's", s->launches);
     *out = (kprof_instruction_data){.names = reasons, .name_count = SIM_REASONS};
     const sim_kernel kernel = s->step.kernel;
-    const bool unarmed = s->context->ran_unarmed || s->context->loaded_unarmed & UINT64_C(1) << (kernel % 64);
-    const bool foreign = unarmed || (sim.plants_errors && kernel == SIM_SWAP);
+    const bool came_before = s->context->loaded_unarmed & UINT64_C(1) << (kernel % 64);
+    const bool foreign = s->context->ran_unarmed || (sim.plants_errors && kernel == SIM_SWAP);
     const bool full = sim.plants_errors && kernel == SIM_SCALE, fault = has_fault();
     for (size_t i = 0; i < SIM_REASONS; i++)
         totals[i] = sim_samples(s->signature, i);
@@ -1944,6 +1944,8 @@ static kprof_status pc_samples_read(kprof_pc_samples *s, kprof_instruction_data 
         out->dropped = sim.plants_errors && kernel == SIM_MOVE ? 7 : 0;
     }
     unlock();
+    if (came_before)
+        return kprof_fail(KPROF_UNSUPPORTED, "the kernel was loaded before samples were enabled (simulated)");
     if (foreign)
         return kprof_fail(KPROF_UNSUPPORTED, "the samples are of no user's kernel (simulated)");
     if (full)
