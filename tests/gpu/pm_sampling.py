@@ -96,6 +96,26 @@ def keep_series(program, base, writer):
         writer.writerows((program, *row) for row in database.execute(SERIES))
 
 
+def find_phases(base):
+    """What phases kprof finds in programs/phases.cu, by launch: numbers of units and ends in percent of the time."""
+    words = [harness.programs() / "phases"]
+    result = harness.run([harness.kprof(), "--set", "pmsampling", "-f", "-o", base, *words], limit=600)
+    if result.status != 0:
+        raise harness.Failure(f"kprof ended with {result.status}: {harness.last_lines(result.stderr)}")
+    launches, _ = harness.read_report(base)
+    names = ("phases", "phase1_unit", "phase1_end_pct", "phase2_unit", "phase2_end_pct")
+    return [tuple(launch.metrics.get(f"timeline__{name}") for name in names) for launch in launches]
+
+
+def judge_phases(found):
+    """DRAM comes first, then the issue of instructions or a pipe."""
+    if not found:
+        yield "phases: no launch was measured"
+    for count, first, end, second, last in found:
+        if (count, first, last) != (2, 1, 100) or second not in (5, 7) or not 25 <= end <= 75:
+            yield f"phases: {count} phases, unit {first} until {end} %, then {second} until {last} %"
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("programs", nargs="*", metavar="PROGRAM", help=", ".join(harness.PROGRAMS) + " (all)")
@@ -124,6 +144,10 @@ def main():
                 failures += failed
             except harness.Failure as failure:
                 failures.append(f"{program}: {failure}")
+        try:
+            failures += judge_phases(find_phases(f"{folder}/phases"))
+        except harness.Failure as failure:
+            failures.append(f"phases: {failure}")
     document = harness.Document(output)
     document.add("# Samples over time against values of the launch\n")
     document.add(harness.table(["", ""], harness.facts("tests/gpu/pm_sampling.py " + " ".join(sys.argv[1:]))))

@@ -21,5 +21,12 @@ class Judgement(unittest.TestCase):
         self.assertEqual(pm_sampling.judge(rows, 3), (set(), []))
 
 
+    def test_phases(self):
+        self.assertEqual(list(pm_sampling.judge_phases([(2, 1, 47, 7, 100)] * 3)), [])
+        self.assertEqual(list(pm_sampling.judge_phases([(1, 1, 100, None, None)])),
+                         ["phases: 1 phases, unit 1 until 100 %, then None until None %"])
+        self.assertEqual(list(pm_sampling.judge_phases([])), ["phases: no launch was measured"])
+
+
 if __name__ == "__main__":
     unittest.main()

@@ -92,11 +92,17 @@ static void no_phases(void **state)
 static void units_of_metrics(void **state)
 {
     (void)state;
-    assert_int_equal(kprof_phase_unit_of("dram__throughput.avg.pct_of_peak_sustained_elapsed"), KPROF_PHASE_DRAM);
-    assert_int_equal(kprof_phase_unit_of("sm__inst_executed_pipe_tensor.avg.pct_of_peak_sustained_elapsed"),
+    double scale = 0;
+    assert_int_equal(kprof_phase_unit_of("dram__throughput.avg.pct_of_peak_sustained_elapsed", &scale),
+                     KPROF_PHASE_DRAM);
+    assert_true(scale == 1);
+    assert_int_equal(kprof_phase_unit_of("sm__inst_executed_pipe_tensor.avg.pct_of_peak_sustained_elapsed", &scale),
                      KPROF_PHASE_TENSOR);
-    assert_int_equal(kprof_phase_unit_of("dram__bytes_read.sum.pct_of_peak_sustained_elapsed"), KPROF_PHASE_NONE);
-    assert_int_equal(kprof_phase_unit_of("lts__t_sectors.sum"), KPROF_PHASE_NONE);
+    assert_int_equal(kprof_phase_unit_of("sm__inst_executed.avg.per_cycle_elapsed", &scale), KPROF_PHASE_ISSUE);
+    assert_true(scale == 25);
+    assert_int_equal(kprof_phase_unit_of("dram__bytes_read.sum.pct_of_peak_sustained_elapsed", &scale),
+                     KPROF_PHASE_NONE);
+    assert_int_equal(kprof_phase_unit_of("lts__t_sectors.sum", &scale), KPROF_PHASE_NONE);
 }
 
 #define TEST(name) cmocka_unit_test_setup(name, clear)

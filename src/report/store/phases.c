@@ -5,32 +5,39 @@
 #include <math.h>
 #include <string.h>
 
-#define PARTS     KPROF_PHASE_PARTS
-#define LEAST     15   /* parts of a phase */
-#define BUSY      30.0 /* below that no unit is what the kernel waits for */
-#define WORTH_CUT 8.0  /* per cent of the peak, on average over all the time */
+#define PARTS      KPROF_PHASE_PARTS
+#define LEAST      15   /* parts of a phase */
+#define BUSY       30.0 /* below that no unit is what the kernel waits for */
+#define WORTH_CUT  8.0  /* per cent of the peak, on average over all the time */
+#define ISSUED_PCT 25.0 /* of an instruction in a cycle: an SM has four schedulers since compute capability 7.0 */
 
-kprof_phase_unit kprof_phase_unit_of(const char *metric)
+#define PCT ".pct_of_peak_sustained_elapsed"
+
+kprof_phase_unit kprof_phase_unit_of(const char *metric, double *scale)
 {
     static const struct {
-        const char *start;
+        const char *metric;
         kprof_phase_unit unit;
+        double scale;
     } units[] = {
-        {"dram__throughput.", KPROF_PHASE_DRAM},
-        {"lts__t_sectors.", KPROF_PHASE_L2},
-        {"l1tex__data_pipe_lsu_wavefronts.", KPROF_PHASE_L1},
-        {"l1tex__t_sectors.", KPROF_PHASE_L1},
-        {"sm__pipe_tensor_cycles_active.", KPROF_PHASE_TENSOR},
-        {"sm__inst_executed_pipe_tensor.", KPROF_PHASE_TENSOR},
-        {"sm__inst_executed_pipe_fma.", KPROF_PHASE_FMA},
-        {"sm__pipe_fma_cycles_active.", KPROF_PHASE_FMA},
-        {"sm__inst_executed_pipe_fmaheavy.", KPROF_PHASE_FMA},
-        {"sm__inst_executed_pipe_alu.", KPROF_PHASE_ALU},
+        {"dram__throughput.avg" PCT, KPROF_PHASE_DRAM, 1},
+        {"lts__t_sectors.avg" PCT, KPROF_PHASE_L2, 1},
+        {"l1tex__data_pipe_lsu_wavefronts.avg" PCT, KPROF_PHASE_L1, 1},
+        {"l1tex__t_sectors.avg" PCT, KPROF_PHASE_L1, 1},
+        {"sm__pipe_tensor_cycles_active.avg" PCT, KPROF_PHASE_TENSOR, 1},
+        {"sm__inst_executed_pipe_tensor.avg" PCT, KPROF_PHASE_TENSOR, 1},
+        {"sm__inst_executed_pipe_fma.avg" PCT, KPROF_PHASE_FMA, 1},
+        {"sm__pipe_fma_cycles_active.avg" PCT, KPROF_PHASE_FMA, 1},
+        {"sm__inst_executed_pipe_fmaheavy.avg" PCT, KPROF_PHASE_FMA, 1},
+        {"sm__inst_executed_pipe_alu.avg" PCT, KPROF_PHASE_ALU, 1},
+        {"sm__inst_executed_realtime.avg.per_cycle_elapsed", KPROF_PHASE_ISSUE, ISSUED_PCT},
+        {"sm__inst_executed.avg.per_cycle_elapsed", KPROF_PHASE_ISSUE, ISSUED_PCT},
     };
-    const char *unit = strstr(metric, ".pct_of_peak_sustained_elapsed");
-    for (size_t i = 0; unit && i < sizeof units / sizeof *units; i++)
-        if (strncmp(metric, units[i].start, strlen(units[i].start)) == 0)
+    for (size_t i = 0; i < sizeof units / sizeof *units; i++) {
+        *scale = units[i].scale;
+        if (strcmp(metric, units[i].metric) == 0)
             return units[i].unit;
+    }
     return KPROF_PHASE_NONE;
 }
 

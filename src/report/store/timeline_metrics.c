@@ -89,13 +89,13 @@ static kprof_status store_dram(kprof_report *report, int64_t launch, const serie
 }
 
 /* Spread what a unit did in its samples over equal parts of the launch's time. */
-static void spread(const series *s, double pct[KPROF_PHASE_PARTS])
+static void spread(const series *s, double scale, double pct[KPROF_PHASE_PARTS])
 {
     const double first_ns = s->rows[0], part_ns = s->total_ns / KPROF_PHASE_PARTS;
     for (size_t i = 0; i < s->count; i++) {
         const double start = (s->rows[i * s->width] - first_ns) / part_ns, end = start + duration_of(s, i) / part_ns;
         for (double part = floor(fmax(start, 0)); part < end && part < KPROF_PHASE_PARTS; part++)
-            pct[(size_t)part] += value_of(s, i) * fmax(0, fmin(end, part + 1) - fmax(start, part));
+            pct[(size_t)part] += scale * value_of(s, i) * fmax(0, fmin(end, part + 1) - fmax(start, part));
     }
 }
 
@@ -126,14 +126,15 @@ kprof_status kprof_timeline_phases_store(kprof_report *report, int64_t launch, c
     bool has_unit[KPROF_PHASE_UNITS] = {false};
     size_t units = 0;
     for (size_t name = 0; name < record->name_count; name++) {
-        const kprof_phase_unit unit = kprof_phase_unit_of(record->names[name]);
+        double scale;
+        const kprof_phase_unit unit = kprof_phase_unit_of(record->names[name], &scale);
         const series s = read_series(record, name);
         if (unit == KPROF_PHASE_NONE || has_unit[unit] || s.count < LEAST_SAMPLES || !(s.total_ns > 0) ||
             !isfinite(s.most))
             continue;
         has_unit[unit] = true;
         units++;
-        spread(&s, input.pct[unit]);
+        spread(&s, scale, input.pct[unit]);
     }
     if (units < 2)
         return KPROF_OK;
