@@ -590,8 +590,10 @@ static kprof_status note_missing(shown_code *shown)
 static kprof_status note_cold(shown_code *shown)
 {
     char *text = NULL;
-    const int length = asprintf(&text, "none of its rows is shown: %s is 0 in all of them, or was not measured",
-                                kprof_code_numbers[shown->heat].label);
+    const bool is_missing = isnan(kprof_profiled_number(shown->code, shown->code->totals, shown->heat));
+    const int length =
+        asprintf(&text, "none of its rows is shown, since the number that they are sorted by %s: %s",
+                 is_missing ? "was not measured" : "is 0 in all of them", kprof_code_numbers[shown->heat].label);
     return add_note(shown->page, name_of(shown->page, shown->code->profile), length < 0 ? NULL : text);
 }
 
