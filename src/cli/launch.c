@@ -107,20 +107,11 @@ static void run_application(const kprof_child_spec *spec, char **environment, in
     _exit(written == sizeof reason ? 127 : 126);
 }
 
-static bool begins_with_one(const char *variable, const char *const *names)
-{
-    for (; *names; names++) {
-        if (strncmp(variable, *names, strlen(*names)) == 0)
-            return true;
-    }
-    return false;
-}
-
 static bool is_replaced(const kprof_child_spec *spec, const char *variable)
 {
     static const char *const names[] = {"CUDA_INJECTION64_PATH=", KPROF_SESSION_ENV "=", "TEARDOWN_CUPTI=", NULL};
     static const char *const nvtx[] = {"NVTX_INJECTION64_PATH=", NULL};
-    return begins_with_one(variable, names) || (spec->nvtx && begins_with_one(variable, nvtx));
+    return kprof_begins_with_one(variable, names) || (spec->nvtx && kprof_begins_with_one(variable, nvtx));
 }
 
 /* A variable whose list gets one more entry at its end: what the user has in it stays first. */
@@ -143,7 +134,7 @@ static bool make_environment(const kprof_child_spec *spec, kprof_strlist *out)
     static const char *const longer[] = {"LD_PRELOAD=", "ASAN_OPTIONS=", NULL};
     bool added = true;
     for (char **variable = environ; *variable && added; variable++) {
-        if (!is_replaced(spec, *variable) && !(spec->exec_library && begins_with_one(*variable, longer)))
+        if (!is_replaced(spec, *variable) && !(spec->exec_library && kprof_begins_with_one(*variable, longer)))
             added = kprof_strlist_add(out, *variable);
     }
     kprof_strbuf injection = KPROF_STRBUF_INIT, session = KPROF_STRBUF_INIT, nvtx = KPROF_STRBUF_INIT;

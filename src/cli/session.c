@@ -30,13 +30,8 @@ const char *kprof_sessions_folder(void)
 static bool is_own_file(const char *name)
 {
     static const char *const prefixes[] = {KPROF_CONFIG_FILE,  KPROF_OWNER_FILE, RECOVER_FILE, NOTE_FILE, "gpu.",
-                                           KPROF_SESSION_SEED, "report.kprof"};
-    size_t length = strlen(name);
-    for (size_t i = 0; i < sizeof prefixes / sizeof *prefixes; i++) {
-        if (strncmp(name, prefixes[i], strlen(prefixes[i])) == 0)
-            return true;
-    }
-    return length > 6 && (strcmp(name + length - 6, ".spool") == 0 || strcmp(name + length - 6, ".cubin") == 0);
+                                           KPROF_SESSION_SEED, "report.kprof",   NULL};
+    return kprof_begins_with_one(name, prefixes) || kprof_ends_with(name, ".spool") || kprof_ends_with(name, ".cubin");
 }
 
 static void remove_files(int folder)

@@ -37,11 +37,6 @@ static void append_demangled(const char *text, size_t size, void *user)
     kprof_strbuf_append(&state->text, text, size);
 }
 
-static bool starts_with(const char *text, const char *prefix)
-{
-    return strncmp(text, prefix, strlen(prefix)) == 0;
-}
-
 /* A function of its own, so that `state` of its caller is certain to survive the jump. */
 static bool demangle_into(demangling *state, int more_flags)
 {
@@ -78,7 +73,7 @@ char *kprof_demangle(const char *mangled)
 {
     demangling state = {.mangled = mangled, .text = KPROF_STRBUF_INIT};
     size_t length = strnlen(mangled, MANGLED_MAX_BYTES + 1);
-    bool is_mangled = starts_with(mangled, "_Z") && length <= MANGLED_MAX_BYTES;
+    bool is_mangled = kprof_begins_with(mangled, "_Z") && length <= MANGLED_MAX_BYTES;
     if (is_mangled && (length <= PLAIN_MAX_BYTES ? demangle_into(&state, 0) : demangle_on_large_stack(&state)))
         return kprof_strbuf_take(&state.text); /* NULL when out of memory */
     kprof_strbuf_free(&state.text);
@@ -114,7 +109,7 @@ static bool opens_template(const char *begin, const char *p)
     size_t before = (size_t)(p - begin);
     if (before == 0 || is_word(p[-1]) || p[-1] == '}' || p[-1] == ']')
         return true;
-    return before >= strlen(call_operator) && starts_with(p - strlen(call_operator), call_operator);
+    return before >= strlen(call_operator) && kprof_begins_with(p - strlen(call_operator), call_operator);
 }
 
 /* Return the first character behind the group that opens at `p`, or the end of the text. `stack` holds one byte per
@@ -152,7 +147,7 @@ static const char *operator_end(const char *p, char *stack)
 {
     p += strlen("operator");
     for (size_t i = 0; i < sizeof operator_symbols / sizeof *operator_symbols; i++) {
-        if (starts_with(p, operator_symbols[i]))
+        if (kprof_begins_with(p, operator_symbols[i]))
             return p + strlen(operator_symbols[i]);
     }
     while (*p && *p != '(')
@@ -165,10 +160,10 @@ static const char *enclosing_scope(const char *p)
 {
     static const char *const qualifiers[] = {" const", " volatile", " &&", " &", " noexcept"};
     for (size_t i = 0; i < sizeof qualifiers / sizeof *qualifiers; i++) {
-        if (starts_with(p, qualifiers[i]))
+        if (kprof_begins_with(p, qualifiers[i]))
             p += strlen(qualifiers[i]);
     }
-    return starts_with(p, "::") ? p : NULL;
+    return kprof_begins_with(p, "::") ? p : NULL;
 }
 
 /* A walk along the top level of a demangled name. */
@@ -195,8 +190,8 @@ static void end_component(scan *s)
 static bool scan_parenthesis(scan *s)
 {
     const char *behind = skip_group(s->p, s->stack);
-    bool is_decltype = starts_with(s->begin, "decltype(") || starts_with(s->begin, "decltype (");
-    if (!is_decltype && !starts_with(s->p, "(anonymous namespace)"))
+    bool is_decltype = kprof_begins_with(s->begin, "decltype(") || kprof_begins_with(s->begin, "decltype (");
+    if (!is_decltype && !kprof_begins_with(s->p, "(anonymous namespace)"))
         behind = enclosing_scope(behind);
     end_component(s);
     s->p = behind;
@@ -240,7 +235,7 @@ static void find_base(scan *s)
     const size_t length = strlen("operator");
     bool more = true;
     while (more && *s->p) {
-        if (s->p == s->begin && starts_with(s->p, "operator") && s->p[length] != '\0' && !is_word(s->p[length]))
+        if (s->p == s->begin && kprof_begins_with(s->p, "operator") && s->p[length] != '\0' && !is_word(s->p[length]))
             s->end = s->p = operator_end(s->p, s->stack);
         else
             more = scan_token(s);
@@ -266,7 +261,7 @@ static char *base_copy(const char *demangled)
 char *kprof_name_function_base(const char *demangled)
 {
     char *base = base_copy(demangled);
-    if (!base || !starts_with(base, STUB_PREFIX) || strcmp(base, STUB_PREFIX) == 0)
+    if (!base || !kprof_begins_with(base, STUB_PREFIX) || strcmp(base, STUB_PREFIX) == 0)
         return base;
     /* nvcc and clang name the host function of a kernel "__device_stub__" and the kernel's name. In the kernel's symbol
      * an underscore belongs to both. */

@@ -157,6 +157,24 @@ void *kprof_append(void **array, size_t count, size_t size)
     return element;
 }
 
+bool kprof_begins_with(const char *text, const char *start)
+{
+    return strncmp(text, start, strlen(start)) == 0;
+}
+
+bool kprof_begins_with_one(const char *text, const char *const *starts)
+{
+    while (*starts && !kprof_begins_with(text, *starts))
+        starts++;
+    return *starts;
+}
+
+bool kprof_ends_with(const char *text, const char *end)
+{
+    const size_t length = strlen(text), tail = strlen(end);
+    return length >= tail && strcmp(text + length - tail, end) == 0;
+}
+
 void kprof_free_each(void *const *blocks, size_t count)
 {
     for (size_t i = 0; i < count; i++)

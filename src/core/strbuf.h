@@ -49,6 +49,10 @@ const char *kprof_strbuf_or_null(const kprof_strbuf *buf);
 #define KPROF_APPEND(array, count) kprof_append((void **)&(array), (count), sizeof *(array))
 void *kprof_append(void **array, size_t count, size_t size);
 
+bool kprof_begins_with(const char *text, const char *start);
+bool kprof_begins_with_one(const char *text, const char *const *starts); /* NULL ends these */
+bool kprof_ends_with(const char *text, const char *end);
+
 /* Free each of several blocks. */
 #define KPROF_FREE(...) kprof_free_each((void *[]){__VA_ARGS__}, sizeof((void *[]){__VA_ARGS__}) / sizeof(void *))
 void kprof_free_each(void *const *blocks, size_t count);

@@ -66,21 +66,19 @@ static const char *const driver_calls[] = {
     "cuMemCreate", "cuMemMap",         "cuMemUnmap",         "cuMemPrefetch",   "cuStreamSynchronize",
     "cuEventSync", "cuCtxSynchronize", "cuStreamWaitEvent",  "cuEventRecord",   "cuModuleLoad",
     "cuModuleUn",  "cuLibraryLoad",    "cuStreamCreate",     "cuStreamDestroy", "cuMulticast",
-};
+    NULL};
 
 /* Calls of the runtime that only ask. Frameworks make several of them for each launch. */
-static const char *const runtime_questions[] = {
-    "cudaGetDevice",        "cudaSetDevice",
-    "cudaGetLastError",     "cudaPeekAtLastError",
-    "cudaDeviceGet",        "cudaEventQuery",
-    "cudaStreamQuery",      "cudaStreamIsCaptur",
-    "cudaStreamGet",        "cudaOccupancy",
-    "cudaFuncGet",          "cudaPointerGet",
-    "cudaThreadExchange",   "__cuda",
-    "cudaDriverGet",        "cudaRuntimeGet",
-    "cudaEventElapsedTime", "cudaGetErrorString",
-    "cudaGetErrorName",
-};
+static const char *const runtime_questions[] = {"cudaGetDevice",        "cudaSetDevice",
+                                                "cudaGetLastError",     "cudaPeekAtLastError",
+                                                "cudaDeviceGet",        "cudaEventQuery",
+                                                "cudaStreamQuery",      "cudaStreamIsCaptur",
+                                                "cudaStreamGet",        "cudaOccupancy",
+                                                "cudaFuncGet",          "cudaPointerGet",
+                                                "cudaThreadExchange",   "__cuda",
+                                                "cudaDriverGet",        "cudaRuntimeGet",
+                                                "cudaEventElapsedTime", "cudaGetErrorString",
+                                                "cudaGetErrorName",     NULL};
 
 static int64_t to_unix(uint64_t cupti_ns)
 {
@@ -544,26 +542,17 @@ static kprof_status refused(const char *what, CUptiResult result)
                       why);
 }
 
-/* Does the name of a call begin with one of these? */
-static bool is_one_of(const char *name_of_call, const char *const *starts, size_t count)
-{
-    size_t i = 0;
-    while (i < count && strncmp(name_of_call, starts[i], strlen(starts[i])) != 0)
-        i++;
-    return i < count;
-}
-
 static void choose_calls(void)
 {
     const kprof_cupti_api *cupti = activities.cupti;
     const char *known = NULL;
     for (CUpti_CallbackId id = 1; id < CUPTI_DRIVER_TRACE_CBID_SIZE; id++)
         if (cupti->cuptiGetCallbackName(CUPTI_CB_DOMAIN_DRIVER_API, id, &known) == CUPTI_SUCCESS && known &&
-            is_one_of(known, driver_calls, sizeof driver_calls / sizeof *driver_calls))
+            kprof_begins_with_one(known, driver_calls))
             (void)cupti->cuptiActivityEnableDriverApi(id, 1);
     for (CUpti_CallbackId id = 1; id < CUPTI_RUNTIME_TRACE_CBID_SIZE; id++)
         if (cupti->cuptiGetCallbackName(CUPTI_CB_DOMAIN_RUNTIME_API, id, &known) == CUPTI_SUCCESS && known &&
-            is_one_of(known, runtime_questions, sizeof runtime_questions / sizeof *runtime_questions))
+            kprof_begins_with_one(known, runtime_questions))
             (void)cupti->cuptiActivityEnableRuntimeApi(id, 0);
 }
 

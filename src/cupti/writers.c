@@ -2,6 +2,7 @@
  * own because its test links it without CUDA. */
 #include "cupti/writers.h"
 
+#include "core/strbuf.h"
 #include "cupti/mappings.h"
 
 #include <dirent.h>
@@ -16,14 +17,6 @@ static const char *const device_files[] = {"/dev/infiniband/", "/dev/hfi1",   "/
                                            "/dev/nvidia-fs",   "/dev/gdrdrv", "/dev/libnvm",
                                            "/dev/vfio/",       "/dev/uio",    NULL};
 
-static bool begins_as_one_of(const char *const *beginnings, const char *path)
-{
-    for (; *beginnings; beginnings++)
-        if (strncmp(path, *beginnings, strlen(*beginnings)) == 0)
-            return true;
-    return false;
-}
-
 /* Is a descriptor's file one of those? True also when the folder cannot be read. */
 static bool has_one_of(const char *const *beginnings, const char *folder)
 {
@@ -33,7 +26,7 @@ static bool has_one_of(const char *const *beginnings, const char *folder)
         char target[64];
         ssize_t length = readlinkat(dirfd(descriptors), entry->d_name, target, sizeof target - 1);
         target[length < 0 ? 0 : length] = '\0';
-        found = begins_as_one_of(beginnings, target);
+        found = kprof_begins_with_one(target, beginnings);
     }
     if (descriptors)
         closedir(descriptors);
@@ -42,7 +35,7 @@ static bool has_one_of(const char *const *beginnings, const char *folder)
 
 bool kprof_writers_is_device_file(const char *path)
 {
-    return begins_as_one_of(device_files, path);
+    return kprof_begins_with_one(path, device_files);
 }
 
 const char *kprof_writers_in(const char *folder)

@@ -144,15 +144,9 @@ const kprof_instruction_metric *kprof_instruction_metric_find(const char *name)
     return NULL;
 }
 
-static bool ends_with(const char *name, const char *end)
-{
-    const size_t length = strlen(name), own = strlen(end);
-    return length > own && strcmp(name + length - own, end) == 0;
-}
-
 bool kprof_instruction_can_add(const kprof_instruction_metric *metric)
 {
-    return metric->kind != KPROF_INSTRUCTION_COMPUTED || ends_with(metric->name, "_excessive");
+    return metric->kind != KPROF_INSTRUCTION_COMPUTED || kprof_ends_with(metric->name, "_excessive");
 }
 
 /* CUPTI counts these of kernels but, on an H200, declines them for instructions. */
@@ -167,7 +161,7 @@ static bool counter_is_on(kprof_host *host, const char *name)
     char real[128];
     if (is_declined(host, name))
         return false;
-    if (!ends_with(name, IDEAL))
+    if (!kprof_ends_with(name, IDEAL))
         return kprof_host_has_metric(host, name);
     snprintf(real, sizeof real, "%.*s", (int)(strlen(name) - strlen(IDEAL)), name);
     return kprof_host_has_metric(host, real);
@@ -231,7 +225,7 @@ static kprof_status select_group(int group, kprof_strlist *out)
 {
     bool added = true;
     for (const kprof_instruction_metric *row = rows; row->name && added; row++) {
-        if (row->kind == KPROF_INSTRUCTION_SAMPLE && ends_with(row->name, "_not_issued") == (group == 1))
+        if (row->kind == KPROF_INSTRUCTION_SAMPLE && kprof_ends_with(row->name, "_not_issued") == (group == 1))
             added = kprof_strlist_add_unique(out, row->word);
     }
     return added ? KPROF_OK : KPROF_NO_MEMORY;

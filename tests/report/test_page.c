@@ -225,16 +225,18 @@ static size_t csv_rows(void)
 
 static void missing_operations(void **state)
 {
-    static const kprof_emitter_ops none = {0}, two = {.record_begin = count_record, .row = count_row};
+    static const kprof_emitter_ops none = {.size = sizeof(kprof_emitter)}, two = {.size = sizeof(counting_emitter),
+                                                                                  .record_begin = count_record,
+                                                                                  .row = count_row};
     kprof_output out;
     FILE *file = fopen("/dev/null", "w");
     (void)state;
     assert_non_null(file);
     assert_int_equal(kprof_output_init(&out, file, UINT64_MAX), KPROF_OK);
-    kprof_emitter *silent = kprof_emitter_allocate(sizeof(kprof_emitter), &none);
+    kprof_emitter *silent = kprof_emitter_allocate(&none);
     emit_launches(silent, &out);
     kprof_emitter_free(silent);
-    kprof_emitter *emitter = kprof_emitter_allocate(sizeof(counting_emitter), &two);
+    kprof_emitter *emitter = kprof_emitter_allocate(&two);
     emit_launches(emitter, &out);
     counting_emitter *count = (counting_emitter *)emitter;
     assert_int_equal(count->records, 4);

@@ -7,12 +7,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-kprof_emitter *kprof_csv_new(const kprof_emitter_ops *ops, const kprof_csv_columns *columns)
+static const kprof_csv_columns *columns_of(const kprof_csv *csv)
 {
-    kprof_emitter *emitter = kprof_emitter_allocate(sizeof(kprof_csv), ops);
-    if (emitter)
-        kprof_csv_of(emitter)->columns = columns;
-    return emitter;
+    return csv->base.ops->traits;
 }
 
 void kprof_csv_launches_end(kprof_emitter *emitter)
@@ -270,11 +267,11 @@ void kprof_csv_record_begin(kprof_emitter *emitter, const kprof_emit_record *rec
         kprof_csv_end_row(csv);
     } else if (kprof_list_is_grouped(csv->list.shape)) {
         kprof_strbuf_clear(&csv->prefix.text);
-        put_fields(&csv->prefix, record, csv->columns);
+        put_fields(&csv->prefix, record, columns_of(csv));
         if (csv->prefix.text.failed)
             emitter->status = KPROF_NO_MEMORY;
         if (!csv->header_done)
-            put_keys(csv, record, csv->columns);
+            put_keys(csv, record, columns_of(csv));
     } else {
         put_field_rows(csv, record);
     }
@@ -284,12 +281,12 @@ void kprof_csv_row(kprof_emitter *emitter, const kprof_emit_record *row)
 {
     kprof_csv *csv = kprof_csv_of(emitter);
     if (!csv->header_done) {
-        put_keys(csv, row, csv->columns);
+        put_keys(csv, row, columns_of(csv));
         kprof_csv_end_row(csv);
         csv->header_done = true;
     }
     kprof_strbuf_append(&csv->row.text, csv->prefix.text.data, csv->prefix.text.length);
-    put_fields(&csv->row, row, csv->columns);
+    put_fields(&csv->row, row, columns_of(csv));
     kprof_csv_end_row(csv);
 }
 

@@ -19,7 +19,6 @@ extern const kprof_csv_columns kprof_csv_plain_columns; /* all, by their keys */
 
 typedef struct kprof_csv {
     kprof_emitter base;
-    const kprof_csv_columns *columns;
     kprof_csv_line prefix; /* of the launch or record: its columns, each followed by a comma */
     kprof_csv_line row;    /* being put together */
     kprof_csv_line
@@ -30,8 +29,7 @@ typedef struct kprof_csv {
     bool header_done;
 } kprof_csv;
 
-/* An emitter with `columns` for its lists; it is freed by kprof_csv_free. */
-kprof_emitter *kprof_csv_new(const kprof_emitter_ops *ops, const kprof_csv_columns *columns);
+/* Free an emitter whose traits are kprof_csv_columns. */
 void kprof_csv_free(kprof_emitter *emitter);
 static inline kprof_csv *kprof_csv_of(kprof_emitter *emitter)
 {

@@ -11,11 +11,9 @@
 
 #define COUNT_OF(array) (sizeof(array) / sizeof *(array))
 
-typedef kprof_emitter *emitter_new(void);
-
-#define FORMAT_ROW(id, name, keeps_text, ...) [KPROF_FORMAT_##id] = {kprof_emit_##name##_new, keeps_text},
+#define FORMAT_ROW(id, name, keeps_text, ...) [KPROF_FORMAT_##id] = {&kprof_emit_##name, keeps_text},
 static const struct {
-    emitter_new *make;
+    const kprof_emitter_ops *ops;
     bool keeps_text;
 } formats[] = {KPROF_FORMATS(FORMAT_ROW, FORMAT_ROW)};
 
@@ -231,9 +229,9 @@ static void add_defaults(kprof_emitter_ops *ops)
 #undef DEFAULT
 }
 
-kprof_emitter *kprof_emitter_allocate(size_t size, const kprof_emitter_ops *ops)
+kprof_emitter *kprof_emitter_allocate(const kprof_emitter_ops *ops)
 {
-    kprof_emitter *emitter = calloc(1, size);
+    kprof_emitter *emitter = calloc(1, ops->size);
     if (!emitter)
         return NULL;
     emitter->own = *ops;
@@ -303,7 +301,7 @@ static void clean_row(kprof_emitter *emitter, const kprof_emit_record *row)
 kprof_status kprof_emitter_new(const char *page, const kprof_print_options *options, kprof_output *out,
                                kprof_emitter **emitter)
 {
-    *emitter = formats[options->format].make();
+    *emitter = kprof_emitter_allocate(formats[options->format].ops);
     if (!*emitter)
         return kprof_fail(KPROF_NO_MEMORY, "printing the report: out of memory");
     (*emitter)->page = page;

@@ -127,7 +127,9 @@ typedef struct kprof_emit_members {
  * a metric one of its rows; a table and rooflines are their metrics; all else does nothing, also at the end of what the
  * emitter begins itself. `free` is free(3). */
 typedef struct kprof_emitter_ops {
-    bool has_layout; /* all launches of a chip have the sections that the first one has */
+    size_t size;        /* of an emitter */
+    const void *traits; /* of formats that share operations: how this one differs */
+    bool has_layout;    /* all launches of a chip have the sections that the first one has */
     void (*page_begin)(kprof_emitter *emitter);
     void (*members)(kprof_emitter *emitter, const kprof_emit_members *members);
     void (*code)(kprof_emitter *emitter, const kprof_emit_code *code);
@@ -229,7 +231,7 @@ void kprof_emit_timeline(kprof_emitter *emitter, const kprof_model_launch *launc
 /* The text of the first field that people see above the rows; NULL: there is none. */
 const char *kprof_record_heading(const kprof_emit_record *record);
 
-/* One per format: an emitter of `size` bytes with its operations; NULL when out of memory. */
-kprof_emitter *kprof_emitter_allocate(size_t size, const kprof_emitter_ops *ops);
-#define KPROF_EMIT_NEW(id, name, ...) kprof_emitter *kprof_emit_##name##_new(void);
-KPROF_FORMATS(KPROF_EMIT_NEW, KPROF_EMIT_NEW)
+/* An emitter with these operations; NULL when out of memory. */
+kprof_emitter *kprof_emitter_allocate(const kprof_emitter_ops *ops);
+#define KPROF_EMIT_OPS(id, name, ...) extern const kprof_emitter_ops kprof_emit_##name;
+KPROF_FORMATS(KPROF_EMIT_OPS, KPROF_EMIT_OPS)

@@ -166,7 +166,9 @@ static void wide_launch_end(kprof_emitter *emitter)
     kprof_csv_put_values(kprof_csv_of(emitter), NULL, kprof_csv_real);
 }
 
-static const kprof_emitter_ops long_ops = {
+const kprof_emitter_ops kprof_emit_csv = {
+    .size = sizeof(kprof_csv),
+    .traits = &kprof_csv_plain_columns,
     .launches_begin = long_launches_begin,
     .launch_begin = csv_launch_begin,
     .verdict = long_verdict,
@@ -176,20 +178,12 @@ static const kprof_emitter_ops long_ops = {
     KPROF_CSV_OPERATIONS,
 };
 
-static const kprof_emitter_ops wide_ops = {
+const kprof_emitter_ops kprof_emit_csv_wide = {
+    .size = sizeof(kprof_csv),
+    .traits = &kprof_csv_plain_columns,
     .launches_begin = wide_launches_begin,
     .launch_begin = csv_launch_begin,
     .metric = kprof_csv_keep_value,
     .launch_end = wide_launch_end,
     KPROF_CSV_OPERATIONS,
 };
-
-kprof_emitter *kprof_emit_csv_new(void)
-{
-    return kprof_csv_new(&long_ops, &kprof_csv_plain_columns);
-}
-
-kprof_emitter *kprof_emit_csv_wide_new(void)
-{
-    return kprof_csv_new(&wide_ops, &kprof_csv_plain_columns);
-}

@@ -302,7 +302,9 @@ static void ncu_free(kprof_emitter *emitter)
     kprof_csv_free(emitter);
 }
 
-static const kprof_emitter_ops ncu_ops = {
+const kprof_emitter_ops kprof_emit_csv_ncu = {
+    .size = sizeof(ncu_emitter),
+    .traits = &ncu_columns,
     .launches_begin = ncu_launches_begin,
     .launch_begin = ncu_launch_begin,
     .metric = ncu_metric,
@@ -318,11 +320,3 @@ static const kprof_emitter_ops ncu_ops = {
     .record_end = kprof_csv_record_end,
     .free = ncu_free,
 };
-
-kprof_emitter *kprof_emit_csv_ncu_new(void)
-{
-    kprof_emitter *emitter = kprof_emitter_allocate(sizeof(ncu_emitter), &ncu_ops);
-    if (emitter)
-        kprof_csv_of(emitter)->columns = &ncu_columns;
-    return emitter;
-}

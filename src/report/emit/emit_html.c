@@ -799,7 +799,8 @@ static void html_free(kprof_emitter *emitter)
     free(html);
 }
 
-static const kprof_emitter_ops html_ops = {
+const kprof_emitter_ops kprof_emit_html = {
+    .size = sizeof(html_emitter),
     .has_layout = true,
     .page_begin = html_page_begin,
     .members = html_members,
@@ -825,8 +826,3 @@ static const kprof_emitter_ops html_ops = {
     .page_end = html_page_end,
     .free = html_free,
 };
-
-kprof_emitter *kprof_emit_html_new(void)
-{
-    return kprof_emitter_allocate(sizeof(html_emitter), &html_ops);
-}

@@ -600,7 +600,8 @@ static void json_free(kprof_emitter *emitter)
     .what_if = json_what_if, .section_end = json_section_end, .record_begin = json_record_begin,                       \
     .rows_begin = json_rows_begin, .row = json_row, .free = json_free
 
-static const kprof_emitter_ops json_ops = {
+const kprof_emitter_ops kprof_emit_json = {
+    .size = sizeof(json_emitter),
     .launches_begin = json_launches_begin,
     .launch_end = json_launch_end,
     .launches_end = json_array_end,
@@ -610,11 +611,6 @@ static const kprof_emitter_ops json_ops = {
     .page_end = json_page_end,
     JSON_OPERATIONS,
 };
-
-kprof_emitter *kprof_emit_json_new(void)
-{
-    return kprof_emitter_allocate(sizeof(json_emitter), &json_ops);
-}
 
 static void lines_launches_begin(kprof_emitter *emitter)
 {
@@ -642,15 +638,11 @@ static void lines_record_end(kprof_emitter *emitter)
     json->record = json->rows = NULL;
 }
 
-static const kprof_emitter_ops lines_ops = {
+const kprof_emitter_ops kprof_emit_jsonl = {
+    .size = sizeof(json_emitter),
     .launches_begin = lines_launches_begin,
     .launch_end = lines_launch_end,
     .list_begin = lines_list_begin,
     .record_end = lines_record_end,
     JSON_OPERATIONS,
 };
-
-kprof_emitter *kprof_emit_jsonl_new(void)
-{
-    return kprof_emitter_allocate(sizeof(json_emitter), &lines_ops);
-}

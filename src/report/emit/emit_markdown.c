@@ -341,7 +341,8 @@ static void markdown_free(kprof_emitter *emitter)
     free(emitter);
 }
 
-static const kprof_emitter_ops markdown_ops = {
+const kprof_emitter_ops kprof_emit_markdown = {
+    .size = sizeof(markdown_emitter),
     .verdict = markdown_verdict,
     .hot_line = markdown_hot_line,
     .table = markdown_table,
@@ -354,8 +355,3 @@ static const kprof_emitter_ops markdown_ops = {
     .page_end = markdown_page_end,
     .free = markdown_free,
 };
-
-kprof_emitter *kprof_emit_markdown_new(void)
-{
-    return kprof_emitter_allocate(sizeof(markdown_emitter), &markdown_ops);
-}

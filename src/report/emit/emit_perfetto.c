@@ -264,7 +264,8 @@ static void perfetto_free(kprof_emitter *emitter)
     free(trace);
 }
 
-static const kprof_emitter_ops perfetto_ops = {
+const kprof_emitter_ops kprof_emit_perfetto = {
+    .size = sizeof(perfetto_emitter),
     .launches_begin = perfetto_launches_begin,
     .launch_begin = perfetto_launch_begin,
     .metric = perfetto_metric,
@@ -273,8 +274,3 @@ static const kprof_emitter_ops perfetto_ops = {
     .page_end = perfetto_page_end,
     .free = perfetto_free,
 };
-
-kprof_emitter *kprof_emit_perfetto_new(void)
-{
-    return kprof_emitter_allocate(sizeof(perfetto_emitter), &perfetto_ops);
-}

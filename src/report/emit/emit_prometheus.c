@@ -205,14 +205,10 @@ static void prometheus_free(kprof_emitter *emitter)
     free(all);
 }
 
-static const kprof_emitter_ops prometheus_ops = {
+const kprof_emitter_ops kprof_emit_prometheus = {
+    .size = sizeof(prometheus_emitter),
     .record_begin = prometheus_record_begin,
     .row = prometheus_row,
     .page_end = prometheus_page_end,
     .free = prometheus_free,
 };
-
-kprof_emitter *kprof_emit_prometheus_new(void)
-{
-    return kprof_emitter_allocate(sizeof(prometheus_emitter), &prometheus_ops);
-}

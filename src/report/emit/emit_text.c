@@ -1131,7 +1131,8 @@ static void text_free(kprof_emitter *emitter)
     free(text);
 }
 
-static const kprof_emitter_ops text_ops = {
+const kprof_emitter_ops kprof_emit_text = {
+    .size = sizeof(text_emitter),
     .launch_begin = text_launch_begin,
     .verdict = text_verdict,
     .hot_line = text_hot_line,
@@ -1153,8 +1154,3 @@ static const kprof_emitter_ops text_ops = {
     .page_end = text_page_end,
     .free = text_free,
 };
-
-kprof_emitter *kprof_emit_text_new(void)
-{
-    return kprof_emitter_allocate(sizeof(text_emitter), &text_ops);
-}

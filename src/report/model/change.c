@@ -12,17 +12,12 @@
 
 #define TIME_UNIT "ns"
 
-static bool begins_with(const char *text, const char *prefix)
-{
-    return strncmp(text, prefix, strlen(prefix)) == 0;
-}
-
 kprof_metric_class kprof_class_of(const kprof_model_metric *metric)
 {
     const char *rollup = strrchr(metric->name, '.');
     const bool is_sum = rollup && strcmp(rollup, ".sum") == 0;
-    const bool is_of_sm = begins_with(metric->name, "sm__") || begins_with(metric->name, "smsp__") ||
-                          begins_with(metric->name, "l1tex__");
+    const bool is_of_sm = kprof_begins_with(metric->name, "sm__") || kprof_begins_with(metric->name, "smsp__") ||
+                          kprof_begins_with(metric->name, "l1tex__");
     const bool is_request = strcmp(metric->unit, "request") == 0;
     if (strcmp(metric->kind, "launch") == 0)
         return KPROF_CLASS_EXACT;

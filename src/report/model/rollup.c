@@ -44,12 +44,6 @@ const char *kprof_rollup_name(kprof_rollup_method method)
     return names[method];
 }
 
-static bool ends_with(const char *text, const char *end)
-{
-    const size_t length = strlen(text), tail = strlen(end);
-    return length >= tail && strcmp(text + length - tail, end) == 0;
-}
-
 /* The metric "UNIT__NAME.avg" or another roll-up of it, since all serve equally as a weight; KPROF_NAMES_NONE: the
  * report has none of them. */
 static size_t find_counter(const kprof_model *model, const char *metric, const char *counter, size_t length)
@@ -114,17 +108,17 @@ static size_t denominator_of_hit_rate(const kprof_model *model, const char *name
 /* Return the metric that a ratio was divided by; KPROF_NAMES_NONE: the report does not have it. */
 static size_t denominator_of(const kprof_model *model, const char *name)
 {
-    if (ends_with(name, ".per_second"))
+    if (kprof_ends_with(name, ".per_second"))
         return kprof_names_find(&model->metric_names, KPROF_TIME_METRIC);
     if (strstr(name, "throughput.")) /* the largest of several ratios is none */
         return KPROF_NAMES_NONE;
-    if (ends_with(name, ".per_cycle_active") || ends_with(name, ".pct_of_peak_sustained_active"))
+    if (kprof_ends_with(name, ".per_cycle_active") || kprof_ends_with(name, ".pct_of_peak_sustained_active"))
         return find_whole(model, name, "cycles_active");
-    if (ends_with(name, ".per_cycle_elapsed") || ends_with(name, ".pct_of_peak_sustained_elapsed"))
+    if (kprof_ends_with(name, ".per_cycle_elapsed") || kprof_ends_with(name, ".pct_of_peak_sustained_elapsed"))
         return find_elapsed(model, name);
-    if (ends_with(name, "_hit_rate.pct"))
+    if (kprof_ends_with(name, "_hit_rate.pct"))
         return denominator_of_hit_rate(model, name);
-    return ends_with(name, ".ratio") ? denominator_of_ratio(model, name) : KPROF_NAMES_NONE;
+    return kprof_ends_with(name, ".ratio") ? denominator_of_ratio(model, name) : KPROF_NAMES_NONE;
 }
 
 static metric_kind kind_of(const kprof_model_metric *metric)
@@ -135,7 +129,7 @@ static metric_kind kind_of(const kprof_model_metric *metric)
     if (strcmp(metric->kind, "derived") == 0)
         return *metric->unit && !strpbrk(metric->unit, "%/") ? KIND_AMOUNT : KIND_RATIO;
     for (size_t i = 0; i < sizeof rollups / sizeof *rollups; i++) {
-        if (ends_with(metric->name, rollups[i]) && !strpbrk(metric->unit, "%/"))
+        if (kprof_ends_with(metric->name, rollups[i]) && !strpbrk(metric->unit, "%/"))
             return KIND_AMOUNT;
     }
     return KIND_RATIO;
