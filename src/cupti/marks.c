@@ -1,6 +1,7 @@
 /* A mark is an event of a ring, one ring for each context. */
 #include "cupti/marks.h"
 
+#include "core/monotonic.h"
 #include "cupti/driver.h"
 
 #include <pthread.h>
@@ -9,10 +10,18 @@
 /* The driver's queue of a stream takes about 1,000 launches. */
 #define RING 1024
 
+/* What the GPU passes so soon is short. */
+#define SHORT_NS INT64_C(1000000)
+/* Where the GPU is far behind, no look finds anything short: look ever more seldom, each 64 marks at last. */
+#define MOST_UNASKED 64
+
 typedef struct ring {
     struct ring *next;
     const void *context;
     uint64_t passed, set;        /* marks so far */
+    void *what;                  /* that the newest one is behind */
+    int64_t set_ns;              /* of the newest one */
+    unsigned unasked, wait;      /* marks since the last look for what is short, and how many there are to be */
     unsigned oldest, newest;     /* those between may be ahead; equal: none is */
     CUevent events[RING];        /* NULL: not made yet */
     unsigned char is_past[RING]; /* of those between */
@@ -66,13 +75,29 @@ static void look(const kprof_driver_api *driver, ring *r)
     drop_oldest(driver, r);
 }
 
-void kprof_marks_set(const kprof_call *call)
+/* What the newest mark is behind, if the GPU has passed it soon; NULL: it has not, or is not asked. */
+static void *find_short(const kprof_driver_api *driver, ring *r, int64_t now_ns)
+{
+    const unsigned newest = (r->newest + RING - 1) % RING;
+    if (!r->what || now_ns - r->set_ns > SHORT_NS || ++r->unasked < r->wait)
+        return NULL;
+    r->unasked = 0;
+    if (r->oldest != r->newest)
+        note_past(driver, r, newest);
+    const bool is_past = r->oldest == r->newest || r->is_past[newest];
+    r->wait = is_past ? 0 : r->wait < MOST_UNASKED ? 2 * r->wait + 1 : MOST_UNASKED;
+    return is_past ? r->what : NULL;
+}
+
+void *kprof_marks_set(const kprof_call *call, void *what)
 {
     const kprof_driver_api *driver;
     if (!call->context || kprof_driver_load(&driver) != KPROF_OK)
-        return;
+        return NULL;
     pthread_mutex_lock(&marks.mutex);
+    const int64_t now_ns = kprof_monotonic_ns();
     ring *r = find_or_make(call->context);
+    void *is_short = r ? find_short(driver, r, now_ns) : NULL;
     bool is_full = r && (r->newest + 1) % RING == r->oldest;
     if (is_full)
         drop_oldest(driver, r);
@@ -86,8 +111,11 @@ void kprof_marks_set(const kprof_call *call)
         r->is_past[r->newest] = 0;
         r->set++;
         r->newest = (r->newest + 1) % RING;
+        r->what = what;
+        r->set_ns = now_ns;
     }
     pthread_mutex_unlock(&marks.mutex);
+    return is_short;
 }
 
 kprof_progress kprof_marks_look(const void *context)

@@ -14,8 +14,9 @@ typedef struct kprof_progress {
 } kprof_progress;
 
 /* Put a mark behind the launch, graph launch or transfer that has just returned, in its stream, which must not be
- * captured. Takes 0.1 us. If the driver refuses, there is no mark. Thread-safe. */
-void kprof_marks_set(const kprof_call *call);
+ * captured. If the driver refuses, there is no mark. `what` was launched, NULL: nobody asks. Return what the newest
+ * earlier mark of the context is behind, if the GPU has passed that within a millisecond; else NULL. Thread-safe. */
+void *kprof_marks_set(const kprof_call *call, void *what);
 /* Look how far the GPU is in a context, NULL for all of them: all is 0 where no mark was put. Takes 0.2 us for each
  * mark ahead. Thread-safe. */
 kprof_progress kprof_marks_look(const void *context);

@@ -41,6 +41,7 @@ typedef struct kprof_process {
 /* KPROF_HOLD_NS and KPROF_PATIENCE_NS; tests change them. */
 typedef struct kprof_wait_limits {
     _Atomic int64_t hold_ns, patience_ns;
+    atomic_bool unmarked; /* the newest launch has no mark */
 } kprof_wait_limits;
 
 typedef void kprof_thread_hook(void);

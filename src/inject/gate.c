@@ -73,7 +73,8 @@ static bool wait_for_change(const struct timespec *deadline, stall *s)
         return true;
     const kprof_progress progress = kprof_engine.device->marks_look(NULL);
     int64_t now_ns = kprof_monotonic_ns();
-    if (progress.ahead == 0 || progress.passed != s->passed)
+    const bool is_idle = progress.ahead == 0 && !atomic_load(&kprof_engine.waits.unmarked);
+    if (is_idle || progress.passed != s->passed)
         s->since_ns = now_ns;
     s->passed = progress.passed;
     return !is_last && now_ns - s->since_ns < atomic_load(&kprof_engine.waits.hold_ns);

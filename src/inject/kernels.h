@@ -18,6 +18,7 @@ typedef struct kprof_kernel {
     _Atomic uint64_t placed;       /* launches where --kernel-id wants them */
     _Atomic uint32_t watched_ends; /* launches that were watched and ended by themselves */
     atomic_bool to_watch;          /* the launch that is entered is to be watched */
+    _Atomic uint32_t short_ends;   /* launches that ended within a millisecond, as marks have shown */
     _Atomic uint32_t timeouts;     /* launches that did not end by themselves while kprof waited for them */
     atomic_bool ends_late;         /* that was often enough: the kernel may wait for the application */
     atomic_bool is_quiet;          /* launches that did not end by themselves changed no memory */

@@ -38,6 +38,10 @@
 
 #define SIGNAL_POLL_NS 500000
 
+/* Once so many launches of a kernel have shown to be short, one of so many of a thread's launches has a mark. */
+#define ENOUGH_SHORT  3
+#define MARK_INTERVAL 8
+
 #define NO_METRICS "no metrics were chosen for this device's chip"
 
 /* The call that this thread is in the middle of. */
@@ -53,6 +57,8 @@ static __thread struct call_state {
     bool unknown_end;      /* this launch is not known to end by itself */
     bool marks;            /* a mark follows the call */
     kprof_kernel *watched; /* this launch's, which is in no batch; NULL: none */
+    kprof_kernel *kernel;  /* this launch's; NULL: it is no launch */
+    unsigned unmarked;     /* launches since this thread's last mark */
 } thread;
 
 static void note_unknown_end(void)
@@ -322,7 +328,7 @@ static void end_range(void)
 static void enter_launch(const kprof_call *call)
 {
     const kprof_counted count = kprof_choose_count(call);
-    kprof_kernel *kernel = count.kernel;
+    kprof_kernel *kernel = thread.kernel = count.kernel;
     const kprof_device *device = kprof_devices_find(call->context);
     make_local_space(call, device, kernel);
     if (kprof_range_is_asked_for()) {
@@ -575,13 +581,33 @@ static kprof_awaited await_start(const kprof_call *call)
     return kprof_engine.device->transfer_await_start(call, kprof_batch_records());
 }
 
-/* Marks tell later how far the GPU is. Each launch has one, as each may take long. When all chosen launches are
- * measured, nobody looks. */
+/* A program that is bound by its launches would pay more for marks than for all else that kprof does. */
+static bool may_go_unmarked(void)
+{
+    const kprof_kernel *kernel = thread.kernel;
+    return kernel && !kprof_batch_is_open() && atomic_load(&kernel->short_ends) >= ENOUGH_SHORT &&
+           atomic_load(&kernel->timeouts) == 0 && ++thread.unmarked < MARK_INTERVAL;
+}
+
+/* Marks tell later how far the GPU is. Each launch that may take long has one. When all chosen launches are measured,
+ * nobody looks. */
 static bool is_marked(const kprof_call *call)
 {
     const bool is_followed = thread.alone || thread.shared > 0;
-    return is_followed && !thread.captured && uses_memory(call) &&
-           (kprof_batch_is_open() || !kprof_filter_exhausted(kprof_engine.process.filter));
+    if (!is_followed || thread.captured || !uses_memory(call) ||
+        (!kprof_batch_is_open() && kprof_filter_exhausted(kprof_engine.process.filter)))
+        return false;
+    const bool is_left_out = may_go_unmarked();
+    atomic_store_explicit(&kprof_engine.waits.unmarked, is_left_out, memory_order_relaxed);
+    return !is_left_out;
+}
+
+static void set_mark(const kprof_call *call)
+{
+    kprof_kernel *is_short = kprof_engine.device->marks_set(call, thread.kernel);
+    if (is_short)
+        atomic_fetch_add(&is_short->short_ends, 1);
+    thread.unmarked = 0;
 }
 
 /* Where another thread has the gate, the next call tries again. */
@@ -616,6 +642,7 @@ static void enter(const kprof_call *call)
     }
     thread.own_call = true;
     thread.unknown_end = false;
+    thread.kernel = NULL;
     kprof_wait_allow(atomic_load(&kprof_engine.waits.hold_ns));
     kprof_batch_begin_call();
     if (armed && thread.shared == 0 && kprof_early_is_wanted(call->context))
@@ -713,7 +740,7 @@ static void leave(const kprof_call *call)
     if (call->kind == KPROF_CALL_UNLOAD) /* again: another thread may have used one while it was going */
         kprof_kernels_forget_handles();
     if (thread.marks && !call->failed)
-        kprof_engine.device->marks_set(call);
+        set_mark(call);
     thread.marks = false;
     if (thread.alone) {
         thread.alone = false;

@@ -1,5 +1,6 @@
 /* Marks behind launches: how many the GPU has passed and has ahead, in each context, in whatever order they are passed,
  * and what becomes of those for which there is no space. */
+#include "core/monotonic.h"
 #include "cupti/driver.h"
 #include "cupti/marks.h"
 
@@ -16,7 +17,7 @@ static struct {
     bool is_recorded, is_passed;
     CUstream stream;
 } events[4 * MOST];
-static unsigned event_count;
+static unsigned event_count, queries;
 static CUresult create_result, record_result;
 static int contexts[2];
 
@@ -45,6 +46,7 @@ static CUresult CUDAAPI record(CUevent event, CUstream stream)
 
 static CUresult CUDAAPI query(CUevent event)
 {
+    queries++;
     assert_true(events[number_of(event)].is_recorded);
     return events[number_of(event)].is_passed ? CUDA_SUCCESS : CUDA_ERROR_NOT_READY;
 }
@@ -55,6 +57,14 @@ kprof_status kprof_driver_load(const kprof_driver_api **out)
     static const kprof_driver_api api = {.cuEventCreate_ = create, .cuEventRecord_ = record, .cuEventQuery_ = query};
     *out = &api;
     return KPROF_OK;
+}
+
+static int64_t now_ns = 1;
+
+/* In place of the clock. */
+int64_t kprof_monotonic_ns(void)
+{
+    return now_ns;
 }
 
 static int set_up(void **state)
@@ -70,7 +80,56 @@ static int set_up(void **state)
 static void set(unsigned context, void *stream)
 {
     const kprof_call call = {.kind = KPROF_CALL_LAUNCH, .context = &contexts[context], .stream = stream};
-    kprof_marks_set(&call);
+    assert_null(kprof_marks_set(&call, NULL));
+}
+
+static void *set_behind(void *what)
+{
+    return kprof_marks_set(&(kprof_call){.kind = KPROF_CALL_LAUNCH, .context = &contexts[0]}, what);
+}
+
+static void pass_newest(void)
+{
+    events[event_count - 1].is_passed = true;
+}
+
+static void test_what_is_short(void **state)
+{
+    (void)state;
+    int first, second;
+    assert_null(set_behind(&first));
+    pass_newest();
+    assert_ptr_equal(set_behind(&second), &first);
+    pass_newest();
+    now_ns += 1000001;
+    assert_null(set_behind(&first)); /* it may have taken as long */
+    pass_newest();
+    assert_int_equal(kprof_marks_look(NULL).ahead, 0); /* who looks forgets nothing */
+    set(1, NULL);                                      /* and another context changes nothing */
+    assert_ptr_equal(set_behind(NULL), &first);
+    pass_newest();
+    assert_null(set_behind(&first)); /* behind nothing */
+    set(0, NULL);
+    pass_newest(); /* in another stream, of which nobody asks */
+    assert_null(set_behind(NULL));
+}
+
+/* The GPU is asked ever more seldom. */
+static void test_gpu_that_is_far_behind(void **state)
+{
+    (void)state;
+    int launched;
+    queries = 0;
+    for (unsigned i = 0; i < 500; i++)
+        assert_null(set_behind(&launched));
+    assert_in_range(queries, 8, 16);
+    unsigned more = 0;
+    do
+        pass_newest();
+    while (++more < 100 && set_behind(&launched) == NULL);
+    assert_in_range(more, 1, 64);
+    pass_newest();
+    assert_ptr_equal(set_behind(&launched), &launched);
 }
 
 static void assert_progress(const void *context, uint64_t passed, uint64_t ahead)
@@ -123,7 +182,7 @@ static void test_contexts(void **state)
     kprof_marks_forget(&contexts[1]);
     assert_progress(&contexts[1], 0, 0);
     assert_progress(NULL, 2, 0);
-    kprof_marks_set(&(kprof_call){.kind = KPROF_CALL_LAUNCH}); /* in no context */
+    assert_null(kprof_marks_set(&(kprof_call){.kind = KPROF_CALL_LAUNCH}, contexts)); /* in no context */
     assert_progress(NULL, 2, 0);
 }
 
@@ -168,10 +227,9 @@ static void test_driver_that_fails(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup(test_first, set_up),
-        cmocka_unit_test_setup(test_contexts, set_up),
-        cmocka_unit_test_setup(test_many, set_up),
-        cmocka_unit_test_setup(test_driver_that_fails, set_up),
+        cmocka_unit_test_setup(test_first, set_up),         cmocka_unit_test_setup(test_contexts, set_up),
+        cmocka_unit_test_setup(test_many, set_up),          cmocka_unit_test_setup(test_driver_that_fails, set_up),
+        cmocka_unit_test_setup(test_what_is_short, set_up), cmocka_unit_test_setup(test_gpu_that_is_far_behind, set_up),
     };
     int result = cmocka_run_group_tests(tests, NULL, NULL);
     (void)set_up(NULL);

@@ -117,6 +117,16 @@ static kprof_progress look_at_marks(const void *context)
     return atomic_load(&faults.stuck) ? (kprof_progress){.ahead = 1} : sim_device.marks_look(context);
 }
 
+static unsigned marked;       /* launches that have a mark */
+static atomic_bool is_behind; /* the GPU, so that no mark shows a launch to be short */
+
+static void *set_mark(const kprof_call *call, void *what)
+{
+    void *is_short = sim_device.marks_set(call, what);
+    marked++;
+    return atomic_load(&is_behind) ? NULL : is_short;
+}
+
 static unsigned follows; /* how often a launch was followed */
 
 static kprof_status follow(kprof_snapshot *snapshot, void *stream, bool becomes_start)
@@ -257,6 +267,7 @@ static int start_sharing(void **state)
     device.profiler_release = release_profiler;
     device.reader_open = open_reader;
     device.marks_look = look_at_marks;
+    device.marks_set = set_mark;
     device.snapshot_drop = drop_snapshot;
     device.snapshot_follow = follow;
     device.snapshot_leave_host = leave_host;
@@ -943,6 +954,37 @@ static void test_unchosen_launch_before_which_nothing_is_saved(void **state)
     assert_measured(launch_alone(SIM_ADD, SLOT));
 }
 
+static void choose_none(kprof_kernel *kernel)
+{
+    kernel->matches = false;
+    atomic_store(&kernel->short_ends, 0);
+}
+
+static unsigned count_marks(unsigned launches)
+{
+    marked = 0;
+    for (unsigned i = 0; i < launches; i++) {
+        (void)launch(SIM_SCALE);
+        do_call((sim_step){.op = SIM_SYNC_STREAM});
+    }
+    return marked;
+}
+
+/* Whoever comes to be chosen then has to know whether work ends. Short launches can go without a mark. */
+static void test_marks_of_launches_that_are_not_chosen(void **state)
+{
+    (void)state;
+    assert_measured(launch_alone(SIM_SCALE, SLOT)); /* the kernel is known */
+    kprof_kernels_visit(choose_none);
+    atomic_store(&is_behind, true);
+    assert_int_equal(count_marks(40), 40);
+    atomic_store(&is_behind, false);
+    (void)count_marks(4);
+    assert_int_equal(count_marks(40), 5);
+    kprof_kernels_visit(choose);
+    assert_measured(launch_alone(SIM_SCALE, SLOT));
+}
+
 /* It may have waited for the launch in another stream, which a replay would come to only after it. So the batch ends
  * before it, and what came earlier is measured. */
 static void test_late_kernel_before_another_stream(void **state)
@@ -1146,6 +1188,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_memory_that_goes_while_a_launch_is_followed, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_first_launch_on_trial_that_waits_for_the_host, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_unchosen_launch_before_which_nothing_is_saved, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_marks_of_launches_that_are_not_chosen, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_late_kernel_before_another_stream, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_copy_that_is_awaited_in_vain, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_kernel_that_ended_before_a_copy, set_up, tear_down),

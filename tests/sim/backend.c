@@ -531,6 +531,8 @@ static struct {
     unsigned count;
     uint64_t passed[SIM_CONTEXTS], set;
     uint64_t random; /* of its own: how often the engine looks depends on the time that it takes */
+    sim_mark newest[SIM_CONTEXTS];
+    void *what[SIM_CONTEXTS]; /* that these are behind */
 } marks;
 
 static unsigned context_of_mark(const sim_mark *mark)
@@ -538,14 +540,21 @@ static unsigned context_of_mark(const sim_mark *mark)
     return sim_context_of_stream((unsigned)(mark->stream - sim.streams));
 }
 
-static void marks_set(const kprof_call *call)
+static void *marks_set(const kprof_call *call, void *what)
 {
+    void *is_short = NULL;
     lock();
     if (sim.captures == 0 && call->stream && marks.count < sizeof marks.items / sizeof *marks.items) {
         const sim_stream *stream = call->stream;
-        marks.items[marks.count++] = (sim_mark){stream, stream->submitted, ++marks.set};
+        const sim_mark mark = {stream, stream->submitted, ++marks.set};
+        const unsigned c = context_of_mark(&mark);
+        if (marks.what[c] && marks.newest[c].stream->finished >= marks.newest[c].position)
+            is_short = marks.what[c];
+        marks.newest[c] = marks.items[marks.count++] = mark;
+        marks.what[c] = what;
     }
     unlock();
+    return is_short;
 }
 
 static kprof_progress marks_look(const void *context)
