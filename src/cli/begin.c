@@ -61,8 +61,7 @@ kprof_status kprof_report_begin_run(const kprof_options *options, const kprof_pl
         if (status == KPROF_OK && has_passes)
             status = kprof_report_add_passes(*out, &chip->plan, &passes);
     }
-    free(sets);
-    free(command_line);
+    KPROF_FREE(sets, command_line);
     return status;
 }
 

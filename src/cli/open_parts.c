@@ -126,8 +126,7 @@ kprof_status kprof_open_parts_make(kprof_open_parts *open, const void *closer, k
         }
         kprof_status status = make(open, part, out);
         result = status == KPROF_OK ? result : status;
-        free(part->path);
-        free(part->part.pids.items);
+        KPROF_FREE(part->path, part->part.pids.items);
     }
     open->count = left;
     if (left == 0) {

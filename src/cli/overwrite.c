@@ -32,8 +32,7 @@ static bool identify(const char *path, identity *out)
     char *copy = kprof_strdup(path), *other = kprof_strdup(path);
     if (copy && other && stat(dirname(copy), &file) == 0)
         *out = (identity){file.st_dev, file.st_ino, kprof_strdup(basename(other))};
-    free(copy);
-    free(other);
+    KPROF_FREE(copy, other);
     return out->name != NULL;
 }
 
@@ -43,8 +42,7 @@ static bool is_same(const char *a, const char *b)
     bool is_known = identify(a, &first), is_other_known = identify(b, &second);
     bool is_one = is_known && is_other_known && first.device == second.device && first.inode == second.inode &&
                   (first.name ? second.name && strcmp(first.name, second.name) == 0 : !second.name);
-    free(first.name);
-    free(second.name);
+    KPROF_FREE(first.name, second.name);
     return is_one;
 }
 
@@ -109,14 +107,17 @@ static kprof_status find_inputs(const kprof_options *options, kprof_strlist *out
     return is_report && !kprof_catalog_is_there() ? KPROF_OK : add_set_files(options, out);
 }
 
-static kprof_status check_output(const char *shown, const char *path, const kprof_strlist *inputs)
+/* A path of NULL is none. */
+static kprof_status check_output(const char *shown, const char *path, const kprof_strlist *inputs, bool may_be_report)
 {
-    for (size_t i = 0; i < inputs->count; i++) {
+    for (size_t i = 0; path && i < inputs->count; i++) {
         const char *input = inputs->items[i];
         if (access(input, F_OK) == 0 && is_same(path, input))
             return kprof_fail(KPROF_USAGE, "%s would overwrite %s, which is to be read; name another file", shown,
                               input);
     }
+    if (path && !may_be_report && kprof_is_report(path))
+        return kprof_fail(KPROF_USAGE, "%s %s is a report; name another file, or remove it", shown, path);
     return KPROF_OK;
 }
 
@@ -129,25 +130,16 @@ static bool is_export(const kprof_options *options)
 static kprof_status check_outputs(const kprof_options *options, const char *log_file, const char *export_path,
                                   const kprof_strlist *inputs)
 {
-    const char *html = options->html_path;
-    kprof_status status = KPROF_OK;
-    if (log_file)
-        status = check_output("--log-file", log_file, inputs);
-    if (status == KPROF_OK && log_file && kprof_is_report(log_file))
-        return kprof_fail(KPROF_USAGE, "--log-file %s is a report; name another file, or remove it", log_file);
-    if (status == KPROF_OK && html)
-        status = check_output("--html", html, inputs);
-    if (status == KPROF_OK && html && kprof_is_report(html))
-        return kprof_fail(KPROF_USAGE, "--html %s is a report; name another file, or remove it", html);
-    if (status == KPROF_OK && export_path)
-        status = check_output("--export", export_path, inputs);
-    if (status == KPROF_OK && export_path && is_export(options) && kprof_is_report(export_path))
-        return kprof_fail(KPROF_USAGE, "--export %s is a report; name another file, or remove it", export_path);
+    kprof_status status = check_output("--log-file", log_file, inputs, false);
+    if (status == KPROF_OK)
+        status = check_output("--html", options->html_path, inputs, false);
+    if (status == KPROF_OK)
+        status = check_output("--export", export_path, inputs, !is_export(options));
     if (status == KPROF_OK && log_file && export_path && is_same(log_file, export_path))
         status = kprof_fail(KPROF_USAGE, "--log-file %s and --export %s are one file", log_file, export_path);
     /* "kprof report run.kprof >>run.kprof". What an application prints may go wherever its user wants. */
     if (status == KPROF_OK && kprof_command_reads_reports(options->command))
-        status = check_output("stdout", "/dev/fd/1", inputs);
+        status = check_output("stdout", "/dev/fd/1", inputs, true);
     return status;
 }
 

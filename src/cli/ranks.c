@@ -116,8 +116,7 @@ static kprof_status choose(kprof_host *host, const kprof_plan *plan, const kprof
         if (is_own && !kprof_strlist_add(out, name))
             status = kprof_fail(KPROF_NO_MEMORY, "out of memory");
     }
-    free(all.owners);
-    free(all.loads);
+    KPROF_FREE(all.owners, all.loads);
     return status;
 }
 

@@ -98,8 +98,7 @@ static void drop(client *from)
     kprof_strbuf_free(&from->words);
     kprof_strbuf_free(&from->answer);
     kprof_strlist_free(&from->given);
-    free(from->whom.items);
-    free(from->told.items);
+    KPROF_FREE(from->whom.items, from->told.items);
     *from = (client){.fd = -1};
 }
 

@@ -182,8 +182,7 @@ void kprof_session_read_note(const kprof_session *session, kprof_session_note *o
 
 void kprof_session_note_free(kprof_session_note *note)
 {
-    free(note->path);
-    free(note->place);
+    KPROF_FREE(note->path, note->place);
     *note = (kprof_session_note){0};
 }
 

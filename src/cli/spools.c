@@ -51,8 +51,7 @@ static void spool_free(spool *item)
     kprof_spool_reader_close(item->reader);
     kprof_ingest_free(item->ingest);
     kprof_strlist_free(&item->kernels);
-    free(item->name);
-    free(item);
+    KPROF_FREE(item->name, item);
 }
 
 kprof_status kprof_spools_new(const kprof_session *session, kprof_report *report, kprof_progress *progress,
@@ -100,8 +99,7 @@ void kprof_spools_free(kprof_spools *spools)
     for (size_t i = 0; i < spools->count; i++)
         spool_free(spools->items[i]);
     kprof_strlist_free(&spools->messages);
-    free(spools->items);
-    free(spools);
+    KPROF_FREE(spools->items, spools);
 }
 
 static kprof_status append_spool(kprof_spools *spools, spool *item)
@@ -177,8 +175,7 @@ static void note_kernel(spool *item, const kprof_kernel_record *kernel)
     char *function = demangled ? kprof_name_function_base(demangled) : NULL;
     /* Without the name the line goes without. */
     (void)!kprof_strlist_add(&item->kernels, function ? function : kernel->mangled);
-    free(function);
-    free(demangled);
+    KPROF_FREE(function, demangled);
 }
 
 static const char *kernel_name(const spool *item, uint32_t kernel)

@@ -46,8 +46,7 @@ static kprof_status create(const kprof_options *options, const char *path, kprof
         .start_unix_ns = (int64_t)now.tv_sec * 1000000000 + now.tv_nsec,
     };
     kprof_status status = kprof_report_create(path, mode, &info, out);
-    free(command_line);
-    free(folder);
+    KPROF_FREE(command_line, folder);
     return status;
 }
 

@@ -189,8 +189,7 @@ kprof_status kprof_code_take_listing(kprof_code *code, char *text, size_t size)
         line = next;
     }
     end_section(&r);
-    free(r.functions);
-    free(r.is_taken);
+    KPROF_FREE(r.functions, r.is_taken);
     kprof_strbuf_free(&r.labels);
     free(code->waits);
     code->waits = (uint64_t *)r.waits.data;

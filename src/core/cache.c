@@ -137,8 +137,7 @@ static void prune(const char *path)
     }
     for (int i = 0; i < count; i++)
         free(names[i]);
-    free(names);
-    free(files);
+    KPROF_FREE(names, files);
     if (folder >= 0)
         close(folder);
 }

@@ -386,8 +386,7 @@ void kprof_config_free(kprof_config *config)
     for (size_t i = 0; i < config->chip_count; i++) {
         free(config->chips[i].chip);
         kprof_strlist_free(&config->chips[i].metrics);
-        free(config->chips[i].last_passes);
-        free(config->chips[i].patched);
+        KPROF_FREE(config->chips[i].last_passes, config->chips[i].patched);
         kprof_strlist_free(&config->chips[i].witnesses);
         kprof_strlist_free(&config->chips[i].proof);
         for (size_t k = 0; k < KPROF_IMAGES; k++)

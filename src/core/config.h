@@ -1,7 +1,6 @@
 /* The command line tells the injection library what to do in one struct. It crosses the process boundary once, encoded
  * to the file "config" in the session directory. KPROF_SESSION_DIR holds the absolute path of that directory. */
-#ifndef KPROF_CORE_CONFIG_H
-#define KPROF_CORE_CONFIG_H
+#pragma once
 
 #include "core/filter.h"
 #include "core/strbuf.h"
@@ -145,5 +144,3 @@ kprof_status kprof_config_load(const char *dir, kprof_config *out) KPROF_MUST_CH
 kprof_status kprof_config_save_as(const kprof_config *config, const char *dir, const char *name) KPROF_MUST_CHECK;
 kprof_status kprof_config_load_as(const char *dir, const char *name, kprof_config *out) KPROF_MUST_CHECK;
 void kprof_config_free(kprof_config *config); /* members, not the struct */
-
-#endif

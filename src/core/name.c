@@ -269,7 +269,6 @@ char *kprof_name_function_base(const char *demangled)
     char *name = kprof_demangle(symbol), *kernel = NULL;
     if (name)
         kernel = strcmp(name, symbol) != 0 ? base_copy(name) : kprof_strdup(symbol + 1);
-    free(name);
-    free(base);
+    KPROF_FREE(name, base);
     return kernel;
 }

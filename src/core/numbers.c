@@ -67,8 +67,7 @@ void kprof_numbers_free(kprof_numbers *numbers)
     if (!numbers)
         return;
     kprof_regex_free(numbers->regex);
-    free(numbers->answers);
-    free(numbers);
+    KPROF_FREE(numbers->answers, numbers);
 }
 
 bool kprof_numbers_have(kprof_numbers *numbers, uint64_t number)

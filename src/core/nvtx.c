@@ -257,8 +257,7 @@ void kprof_nvtx_filter_free(kprof_nvtx_filter *filter)
             free_pattern(&e->names[k]);
         free(e->names);
     }
-    free(filter->expressions);
-    free(filter);
+    KPROF_FREE(filter->expressions, filter);
 }
 
 /* A name that takes too long on a pattern counts as no match. */

@@ -361,8 +361,7 @@ static const char *read_graph(graph *g, CUgraph source, unsigned depth)
 static void free_node(node *n)
 {
     kprof_arguments_free(&n->arguments);
-    free(n->name);
-    free(n);
+    KPROF_FREE(n->name, n);
 }
 
 static void free_nodes(graph *g)
@@ -399,8 +398,7 @@ static void forget(CUgraphExec exec)
             continue;
         *link = g->next;
         free_nodes(g);
-        free(g->calls);
-        free(g);
+        KPROF_FREE(g->calls, g);
         return;
     }
 }

@@ -37,7 +37,6 @@ void kprof_instruction_rows_keep(kprof_instruction_rows *rows, uint64_t crc, con
 
 void kprof_instruction_rows_free(kprof_instruction_rows *rows)
 {
-    free(rows->items);
-    free(rows->values);
+    KPROF_FREE(rows->items, rows->values);
     *rows = (kprof_instruction_rows){0};
 }

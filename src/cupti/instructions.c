@@ -241,9 +241,5 @@ void kprof_instructions_close(kprof_instructions *s)
     if (s->device < MOST_DEVICES)
         unset_config(s);
     kprof_instruction_rows_free(&s->rows);
-    free(s->records);
-    free(s->instances);
-    free(s->ids);
-    free(s->names);
-    free(s);
+    KPROF_FREE(s->records, s->instances, s->ids, s->names, s);
 }

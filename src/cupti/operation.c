@@ -663,8 +663,7 @@ void kprof_operation_free(kprof_operation *operation)
 {
     if (!operation)
         return;
-    free(operation->attributes);
-    free(operation->touched);
+    KPROF_FREE(operation->attributes, operation->touched);
     kprof_kept_memory_free(operation->host);
     kprof_arguments_free(&operation->arguments);
     free(operation);

@@ -467,8 +467,7 @@ void kprof_profiler_close(kprof_profiler *p)
         return;
     retire_image(p);
     unmap_old_image(p);
-    free(p->names);
-    free(p);
+    KPROF_FREE(p->names, p);
 }
 
 kprof_status kprof_reader_open(const kprof_chip_metrics *metrics, kprof_reader **out)

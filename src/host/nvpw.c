@@ -354,8 +354,7 @@ kprof_status kprof_host_raw_counters(kprof_host *host, const char *name, kprof_s
         status = add_names(required, params.ppRawDependencies, params.numRawDependencies);
     if (status == KPROF_OK && optional)
         status = add_names(optional, params.ppOptionalRawDependencies, params.numOptionalRawDependencies);
-    free(params.ppRawDependencies);
-    free(params.ppOptionalRawDependencies);
+    KPROF_FREE(params.ppRawDependencies, params.ppOptionalRawDependencies);
     return status;
 }
 

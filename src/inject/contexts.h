@@ -1,6 +1,5 @@
 /* The state that measuring needs in each context. It is made at the context's first chosen launch. */
-#ifndef KPROF_INJECT_CONTEXTS_H
-#define KPROF_INJECT_CONTEXTS_H
+#pragma once
 
 #include "core/config.h"
 #include "cupti/flush.h"
@@ -80,5 +79,3 @@ bool kprof_contexts_change_plan(void);
 
 /* Report the samples of all contexts that lack passes, as they are; see samples.h. Needs the gate. */
 void kprof_contexts_end_samples(void);
-
-#endif

@@ -118,8 +118,7 @@ kprof_status kprof_alias_file_read(const kprof_json_place *place, const cJSON *v
         out->aliases[i].origin = kprof_strdup(whole.name);
         status = out->aliases[i].origin ? KPROF_OK : KPROF_NO_MEMORY;
     }
-    free(whole.name);
-    free(whole.help);
+    KPROF_FREE(whole.name, whole.help);
     return status;
 }
 
@@ -127,16 +126,14 @@ void kprof_alias_free(kprof_alias *alias)
 {
     kprof_item_definition_free(&alias->item);
     kprof_strings_free(alias->closest);
-    free(alias->name);
-    free(alias->origin);
+    KPROF_FREE(alias->name, alias->origin);
 }
 
 void kprof_alias_file_free(kprof_alias_file *file)
 {
     for (size_t i = 0; i < file->count; i++)
         kprof_alias_free(&file->aliases[i]);
-    free(file->aliases);
-    free(file->id);
+    KPROF_FREE(file->aliases, file->id);
     *file = (kprof_alias_file){0};
 }
 

@@ -242,8 +242,7 @@ static void free_table(kprof_table_definition *table)
     for (size_t i = 0; i < table->row_count; i++) {
         for (size_t j = 0; j < table->rows[i].cell_count; j++)
             kprof_item_definition_free(&table->rows[i].cells[j]);
-        free(table->rows[i].cells);
-        free(table->rows[i].label);
+        KPROF_FREE(table->rows[i].cells, table->rows[i].label);
     }
     KPROF_FREE(table->rows, table->id, table->title);
     kprof_strings_free(table->column_labels);

@@ -459,8 +459,7 @@ static void free_value(kprof_finding_value *value)
 {
     for (size_t i = 0; i < value->option_count; i++) {
         free(value->options[i].name);
-        free(value->options[i].text);
-        free(value->options[i].place);
+        KPROF_FREE(value->options[i].text, value->options[i].place);
         kprof_expr_free(value->options[i].value);
         kprof_expr_free(value->options[i].when);
     }
@@ -473,13 +472,11 @@ void kprof_finding_free(kprof_finding *finding)
 {
     for (size_t i = 0; i < finding->threshold_count; i++) {
         free(finding->thresholds[i].name);
-        free(finding->thresholds[i].unit);
-        free(finding->thresholds[i].source);
+        KPROF_FREE(finding->thresholds[i].unit, finding->thresholds[i].source);
     }
     for (size_t i = 0; i < finding->value_count; i++)
         free_value(&finding->values[i]);
-    free(finding->thresholds);
-    free(finding->values);
+    KPROF_FREE(finding->thresholds, finding->values);
     char *texts[] = {finding->id,           finding->name,         finding->help,        finding->message,
                      finding->advice,       finding->gain_formula, finding->gain_source, finding->next,
                      finding->verdict_name, finding->verdict_text, finding->near_text};

@@ -86,7 +86,6 @@ kprof_status kprof_queue_fill(const kprof_queue_sources *from, kprof_host *host,
         status = kprof_section_resolve(parts.sections[i], &supply, out, &section);
         kprof_section_free(&section);
     }
-    free(parts.sections);
-    free(parts.headers);
+    KPROF_FREE(parts.sections, parts.headers);
     return status;
 }

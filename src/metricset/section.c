@@ -131,8 +131,7 @@ void kprof_table_clear(kprof_table *table)
     for (size_t i = 0; i < table->row_count; i++) {
         for (size_t j = 0; j < table->column_count; j++)
             kprof_item_clear(&table->rows[i].cells[j]);
-        free(table->rows[i].cells);
-        free(table->rows[i].label);
+        KPROF_FREE(table->rows[i].cells, table->rows[i].label);
     }
     free(table->rows);
     for (size_t i = 0; i < table->column_count && table->column_labels; i++)

@@ -364,8 +364,7 @@ const char *kprof_nearest_metric(const char *word, const char *const *names, siz
         nearest = beginning_of(word, near, found);
     if (near && !nearest)
         nearest = kprof_nearest(word, near, found);
-    free(near);
-    free(unit);
+    KPROF_FREE(near, unit);
     return nearest;
 }
 

@@ -102,8 +102,7 @@ static kprof_status keep_the_best(kprof_packing *p, const kprof_limits *limits, 
         memcpy(kept, kept_patiently, p->metric_count * sizeof(*kept));
     else if (status == KPROF_OK)
         swap_arrangement(p, &eager);
-    free(eager.spots);
-    free(kept_patiently);
+    KPROF_FREE(eager.spots, kept_patiently);
     return status == KPROF_OK ? p->status : status;
 }
 

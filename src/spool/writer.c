@@ -248,8 +248,7 @@ void kprof_spool_writer_close(kprof_spool_writer *writer)
         close(writer->fd);
     pthread_mutex_destroy(&writer->lock);
     kprof_strbuf_free(&writer->buffer);
-    free(writer->path);
-    free(writer);
+    KPROF_FREE(writer->path, writer);
 }
 
 /* Leave the memory alone: another thread of the parent may have held the lock and been changing it during fork. */

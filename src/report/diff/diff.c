@@ -409,8 +409,7 @@ static kprof_status compare_all(comparer *with)
         status = compare_pair(with, &diff->kernels[i]);
     for (int side = 0; side < KPROF_SIDES; side++) {
         kprof_value_reader_close(&with->readers[side].reader);
-        free(with->readers[side].values);
-        free(with->readers[side].asked);
+        KPROF_FREE(with->readers[side].values, with->readers[side].asked);
     }
     return status;
 }
@@ -450,8 +449,7 @@ void kprof_diff_free(kprof_diff *diff)
         free(diff->kernels[i].changes);
         free(diff->kernels[i].gates);
     }
-    free(diff->kernels);
-    free(diff->condition_metrics);
+    KPROF_FREE(diff->kernels, diff->condition_metrics);
     kprof_launch_pairs_free(&diff->pairs);
     kprof_diff_metrics_free(&diff->metrics);
 }

@@ -177,8 +177,7 @@ static kprof_status find_all_groups(const kprof_model_walk walks[KPROF_SIDES], k
     }
     for (int side = 0; side < KPROF_SIDES; side++) {
         free(numbers[side].demangled);
-        free(numbers[side].functions);
-        free(numbers[side].devices);
+        KPROF_FREE(numbers[side].functions, numbers[side].devices);
     }
     kprof_names_free(&texts);
     return status;

@@ -17,8 +17,7 @@ void kprof_csv_launches_end(kprof_emitter *emitter)
     kprof_csv *csv = kprof_csv_of(emitter);
     for (size_t i = 0; csv->tails && i < csv->base.launches.slot_count; i++)
         kprof_strbuf_free(&csv->tails[i].text);
-    free(csv->tails);
-    free(csv->values);
+    KPROF_FREE(csv->tails, csv->values);
     csv->tails = NULL;
     csv->values = NULL;
 }

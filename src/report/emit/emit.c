@@ -279,8 +279,7 @@ static void run_clean(kprof_emitter *emitter, const kprof_emit_record *record, r
         emitter->status = KPROF_NO_MEMORY;
     for (size_t i = 0; made && i < record->count * TEXTS_OF_FIELD; i++)
         free(made[i]);
-    free(made);
-    free(fields);
+    KPROF_FREE(made, fields);
 }
 
 static void clean_columns(kprof_emitter *emitter, const kprof_emit_record *columns)

@@ -201,8 +201,7 @@ static void prometheus_free(kprof_emitter *emitter)
         free(all->metrics[i]);
     KPROF_FREE(all->kernels, all->of_kernels, all->metrics);
     kprof_names_free(&all->metric_numbers);
-    free(all->of_metrics);
-    free(all);
+    KPROF_FREE(all->of_metrics, all);
 }
 
 const kprof_emitter_ops kprof_emit_prometheus = {

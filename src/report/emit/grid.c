@@ -84,8 +84,7 @@ void kprof_grid_free(kprof_grid *grid)
 {
     clear(grid);
     kprof_strbuf_free(&grid->texts);
-    free(grid->cells);
-    free(grid->notes);
+    KPROF_FREE(grid->cells, grid->notes);
     grid->cells = NULL;
     grid->notes = NULL;
 }

@@ -227,8 +227,7 @@ kprof_status kprof_condition_parse_filter(const char *text, kprof_condition *out
 
 void kprof_condition_free(kprof_condition *condition)
 {
-    free(condition->text);
-    free(condition->metric);
+    KPROF_FREE(condition->text, condition->metric);
 }
 
 bool kprof_condition_is_met(const kprof_condition *condition, double amount)

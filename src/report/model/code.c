@@ -522,8 +522,7 @@ static void free_code(kprof_profiled_code *code)
     }
     for (size_t i = 0; i < code->instruction_count; i++) {
         free(code->instructions[i].text);
-        free(code->instructions[i].space);
-        free(code->instructions[i].operation);
+        KPROF_FREE(code->instructions[i].space, code->instructions[i].operation);
     }
     for (size_t i = 0; i < code->frame_count; i++)
         free(code->frames[i].function);

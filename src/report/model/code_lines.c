@@ -233,9 +233,7 @@ kprof_status kprof_profiled_lines_make(const kprof_profiled_code *code, bool out
 
 void kprof_profiled_lines_free(kprof_profiled_lines *lines)
 {
-    free(lines->items);
-    free(lines->members);
-    free(lines->values);
+    KPROF_FREE(lines->items, lines->members, lines->values);
     *lines = (kprof_profiled_lines){0};
 }
 

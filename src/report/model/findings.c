@@ -85,8 +85,7 @@ void kprof_rules_free(kprof_rules *rules)
     }
     if (rules) {
         free(rules->rules);
-        free(rules->found);
-        free(rules->is_found);
+        KPROF_FREE(rules->found, rules->is_found);
     }
     free(rules);
 }

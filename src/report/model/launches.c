@@ -199,8 +199,7 @@ static kprof_status visit_row(void *user, sqlite3_stmt *row)
     launch.measured = columns.measured;
     status = whole && nvtx && origin ? hand_over(walker, &launch) : kprof_store_no_memory(walker->walk->report);
     kprof_rows_free(KPROF_ROWS_LAUNCH, &columns);
-    free(nvtx);
-    free(origin);
+    KPROF_FREE(nvtx, origin);
     return status;
 }
 

@@ -146,8 +146,7 @@ static kprof_status derive_all(kprof_report *report)
     kprof_names_free(&all.names);
     kprof_strlist_free(&all.texts);
     kprof_strlist_free(&bases.chips);
-    free(bases.ids);
-    free(all.values);
+    KPROF_FREE(bases.ids, all.values);
     return status;
 }
 

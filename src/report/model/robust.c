@@ -85,31 +85,21 @@ kprof_repeats kprof_repeats_of(double *values, size_t count, double confidence)
     return repeats;
 }
 
-/* The number of differences (a value of `to` less one of `from`) that are at most `limit`. Both samples are sorted. */
-static uint64_t count_differences(kprof_sample from, kprof_sample to, double limit)
+/* The number of differences (a value of `to` less one of `from`) that are at most `limit`, and the smallest above it,
+ * INFINITY if there is none. Both samples are sorted. */
+static uint64_t count_differences(kprof_sample from, kprof_sample to, double limit, double *next)
 {
     uint64_t found = 0;
     size_t k = 0;
+    *next = INFINITY;
     for (size_t i = 0; i < from.count; i++) {
         while (k < to.count && to.values[k] - from.values[i] <= limit)
             k++;
         found += k;
+        if (k < to.count)
+            *next = fmin(*next, to.values[k] - from.values[i]);
     }
     return found;
-}
-
-/* The smallest difference above `limit`; there is one. */
-static double next_difference(kprof_sample from, kprof_sample to, double limit)
-{
-    double next = INFINITY;
-    size_t k = 0;
-    for (size_t i = 0; i < from.count; i++) {
-        while (k < to.count && to.values[k] - from.values[i] <= limit)
-            k++;
-        if (k < to.count)
-            next = fmin(next, to.values[k] - from.values[i]);
-    }
-    return next;
 }
 
 /* Find the difference of this rank, from 1, by halving the range that holds it. In a narrow range, try the next
@@ -117,17 +107,17 @@ static double next_difference(kprof_sample from, kprof_sample to, double limit)
 static double find_difference(kprof_sample from, kprof_sample to, uint64_t rank)
 {
     enum { NARROW = 40 };
-    double low = to.values[0] - from.values[from.count - 1], high = to.values[to.count - 1] - from.values[0];
-    if (count_differences(from, to, low) >= rank)
+    double low = to.values[0] - from.values[from.count - 1], high = to.values[to.count - 1] - from.values[0], next;
+    if (count_differences(from, to, low, &next) >= rank)
         return low;
     for (int halved = 0;; halved++) {
         const double middle = low / 2 + high / 2;
         const bool is_done = middle <= low || middle >= high;
         if (is_done || (halved >= NARROW && halved % 2)) {
-            low = next_difference(from, to, low);
-            if (count_differences(from, to, low) >= rank)
+            (void)count_differences(from, to, low, &low);
+            if (count_differences(from, to, low, &next) >= rank)
                 return low;
-        } else if (count_differences(from, to, middle) >= rank) {
+        } else if (count_differences(from, to, middle, &next) >= rank) {
             high = middle;
         } else {
             low = middle;

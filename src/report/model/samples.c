@@ -276,11 +276,9 @@ kprof_status kprof_model_joined_launches(const kprof_model_walk *walk, kprof_mod
     kprof_value_reader_close(&walker.reader);
     for (size_t i = 0; i < walker.group_count; i++) {
         free(walker.groups[i].key);
-        free(walker.groups[i].ids);
-        free(walker.groups[i].reason);
+        KPROF_FREE(walker.groups[i].ids, walker.groups[i].reason);
     }
-    free(walker.groups);
-    free(walker.told);
+    KPROF_FREE(walker.groups, walker.told);
     kprof_names_free(&walker.keys);
     return status;
 }

@@ -174,8 +174,7 @@ kprof_status kprof_source_text_find(const kprof_code_profiles *profiles, const k
 
 void kprof_source_text_free(kprof_source_text *text)
 {
-    free(text->text);
-    free(text->lines);
+    KPROF_FREE(text->text, text->lines);
     *text = (kprof_source_text){0};
 }
 

@@ -130,8 +130,7 @@ void kprof_told_stacks_free(kprof_told_stacks *stacks)
     }
     for (size_t i = 0; i < stacks->stack_count; i++)
         free(stacks->stacks[i].frames);
-    free(stacks->frames);
-    free(stacks->stacks);
+    KPROF_FREE(stacks->frames, stacks->stacks);
     kprof_names_free(&stacks->places);
     kprof_strlist_free(&stacks->keys);
 }

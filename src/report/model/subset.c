@@ -246,8 +246,7 @@ static kprof_status take_sections(const kprof_subset *subset, const char *path, 
         at += chip->section_count;
         status = hide_others(chip, of_chip);
     }
-    free(names);
-    free(taken);
+    KPROF_FREE(names, taken);
     return status;
 }
 

@@ -249,9 +249,7 @@ kprof_status kprof_launch_timeline_read(kprof_report *report, const kprof_model 
 
 void kprof_launch_timeline_free(kprof_launch_timeline *timeline)
 {
-    free(timeline->series);
-    free(timeline->samples);
-    free(timeline->reason);
+    KPROF_FREE(timeline->series, timeline->samples, timeline->reason);
     *timeline = (kprof_launch_timeline){0};
 }
 

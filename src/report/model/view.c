@@ -341,8 +341,7 @@ static void free_section(kprof_view_section *section)
     }
     for (size_t i = 0; section->rooflines && i < section->section->roofline_count; i++)
         free(section->rooflines[i].points);
-    free(section->tables);
-    free(section->rooflines);
+    KPROF_FREE(section->tables, section->rooflines);
 }
 
 void kprof_view_free(kprof_view *view)
@@ -350,11 +349,9 @@ void kprof_view_free(kprof_view *view)
     for (size_t i = 0; view->chips && i < view->model->chip_count; i++) {
         for (size_t k = 0; k < view->chips[i].section_count; k++)
             free_section(&view->chips[i].sections[k]);
-        free(view->chips[i].sections);
-        free(view->chips[i].metrics);
+        KPROF_FREE(view->chips[i].sections, view->chips[i].metrics);
     }
-    free(view->chips);
-    free(view->columns);
+    KPROF_FREE(view->chips, view->columns);
     kprof_strlist_free(&view->labels);
     memset(view, 0, sizeof *view);
 }

@@ -286,8 +286,7 @@ void kprof_groups_free(kprof_groups *groups)
         free(groups->items[i].totals);
         KPROF_FREE(groups->items[i].durations, groups->items[i].note, groups->items[i].key);
     }
-    free(groups->items);
-    free(groups->untold);
+    KPROF_FREE(groups->items, groups->untold);
     kprof_rollup_free(groups->rollup);
     kprof_names_free(&groups->kernels);
     kprof_names_free(&groups->devices);

@@ -245,8 +245,7 @@ static kprof_status show_launch(void *user, const kprof_model_launch *launch)
     }
     show_findings(emitter, &all, chip, NULL);
     emitter->ops->launch_end(emitter);
-    free(all.told);
-    free(all.open);
+    KPROF_FREE(all.told, all.open);
     return kprof_emitter_status(emitter);
 }
 

@@ -754,11 +754,7 @@ static void free_page(source_page *page)
         kprof_source_text_free(&page->texts[i]);
     for (size_t i = 0; i < page->note_count; i++)
         free(page->notes[i].text);
-    free(page->notes);
-    free(page->texts);
-    free(page->is_looked_for);
-    free(page->metrics);
-    free(page->fields);
+    KPROF_FREE(page->notes, page->texts, page->is_looked_for, page->metrics, page->fields);
     kprof_code_profiles_free(&page->profiles);
 }
 

@@ -25,9 +25,7 @@ void kprof_code_ingest_free(kprof_code_ingest *ingest)
     }
     kprof_names_free(&ingest->profiles);
     kprof_strlist_free(&ingest->profile_texts);
-    free(ingest->known_profiles);
-    free(ingest->reason);
-    free(ingest->codes);
+    KPROF_FREE(ingest->known_profiles, ingest->reason, ingest->codes);
     *ingest = (kprof_code_ingest){0};
 }
 

@@ -307,8 +307,7 @@ static void forget_code(code_reader *reader)
 {
     for (size_t i = 0; reader->short_names && i < reader->code.names.count; i++)
         free(reader->short_names[i]);
-    free(reader->short_names);
-    free(reader->file_rows);
+    KPROF_FREE(reader->short_names, reader->file_rows);
     reader->short_names = NULL;
     reader->file_rows = NULL;
     reader->ptx_row = 0;

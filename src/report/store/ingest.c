@@ -213,8 +213,7 @@ static kprof_status store_metrics(kprof_ingest *ingest, const kprof_metrics_reco
         ingest->metrics_count++;
         return KPROF_OK;
     }
-    free(known->chip);
-    free(known->rows);
+    KPROF_FREE(known->chip, known->rows);
     return status;
 }
 
@@ -249,8 +248,7 @@ static kprof_status kernel_row(kprof_report *report, const kprof_kernel_record *
         status = kprof_rows_insert(report, KPROF_ROWS_KERNEL, &kernel, row);
     else
         status = kprof_store_no_memory(report);
-    free(function);
-    free(demangled);
+    KPROF_FREE(function, demangled);
     return status;
 }
 

@@ -593,8 +593,7 @@ void kprof_report_discard(kprof_report *report)
     report_free(report);
     if (draft || path)
         kprof_report_file_remove(draft ? draft : path);
-    free(path);
-    free(draft);
+    KPROF_FREE(path, draft);
 }
 
 kprof_status kprof_report_set_exit(kprof_report *report, int64_t pid, int wait_status)

@@ -173,8 +173,7 @@ kprof_status kprof_report_load_plans(kprof_report *report)
         return end_chip(&stored);
     for (size_t i = 0; i < stored.count; i++)
         kprof_section_free(&stored.items[i]);
-    free(stored.items);
-    free(stored.chip);
+    KPROF_FREE(stored.items, stored.chip);
     return status;
 }
 

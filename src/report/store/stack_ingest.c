@@ -250,8 +250,7 @@ void kprof_stack_ingest_free(kprof_stack_ingest *ingest)
 {
     for (size_t i = 0; i < ingest->frame_count; i++) {
         free(ingest->frames[i].function);
-        free(ingest->frames[i].file);
-        free(ingest->frames[i].source);
+        KPROF_FREE(ingest->frames[i].file, ingest->frames[i].source);
     }
     for (size_t i = 0; i < ingest->module_count; i++) {
         free(ingest->modules[i].path);

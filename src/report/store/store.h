@@ -1,6 +1,5 @@
 /* The SQLite file under a report: schema, statements and the mapping of SQLite's errors. Only src/report uses it. */
-#ifndef KPROF_REPORT_STORE_H
-#define KPROF_REPORT_STORE_H
+#pragma once
 
 #include "core/names.h"
 #include "report/report.h"
@@ -205,5 +204,3 @@ kprof_status kprof_report_load_plans(kprof_report *report) KPROF_MUST_CHECK;
 /* Make the tables and views of a new report; check that an opened one has exactly the tables of its version. */
 kprof_status kprof_schema_create(kprof_report *report) KPROF_MUST_CHECK;
 kprof_status kprof_schema_check(kprof_report *report) KPROF_MUST_CHECK;
-
-#endif

@@ -82,8 +82,7 @@ static kprof_status name_row(kprof_report *report, const kprof_name_record *name
                                      function ? function : demangled);
     if (status == KPROF_OK)
         *row = sqlite3_last_insert_rowid(report->db);
-    free(demangled);
-    free(function);
+    KPROF_FREE(demangled, function);
     return status;
 }
 
