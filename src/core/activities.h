@@ -74,15 +74,6 @@
     F(NUMBER, address)                                                                                                 \
     F(NUMBER, bytes)
 
-/* A synchronisation; name is what is waited for: "event", "stream", "context" or "stream for event". */
-#define KPROF_WAIT_ACTIVITY_FIELDS(F)                                                                                  \
-    F(NUMBER, start_ns)                                                                                                \
-    F(NUMBER, end_ns)                                                                                                  \
-    F(NUMBER, context)                                                                                                 \
-    F(OPTIONAL, stream)                                                                                                \
-    F(NUMBER, correlation)                                                                                             \
-    F(NAME, name)
-
 /* An NVTX range; style is "PushPop", "StartEnd" or "Marker". */
 #define KPROF_RANGE_ACTIVITY_FIELDS(F)                                                                                 \
     F(NUMBER, start_ns)                                                                                                \
@@ -150,13 +141,12 @@
     X(3, SET, set)                                                                                                     \
     X(4, CALL, call)                                                                                                   \
     X(5, MEMORY, memory)                                                                                               \
-    X(6, WAIT, wait)                                                                                                   \
-    X(7, RANGE, range)                                                                                                 \
-    X(8, OVERHEAD, overhead)                                                                                           \
-    X(9, GRAPH, graph)                                                                                                 \
-    X(10, EXTERNAL, external)                                                                                          \
-    X(11, SAMPLE, sample)                                                                                              \
-    X(12, MANAGED, managed)
+    X(6, RANGE, range)                                                                                                 \
+    X(7, OVERHEAD, overhead)                                                                                           \
+    X(8, GRAPH, graph)                                                                                                 \
+    X(9, EXTERNAL, external)                                                                                           \
+    X(10, SAMPLE, sample)                                                                                              \
+    X(11, MANAGED, managed)
 
 #define KPROF_ACTIVITY_MEMBER(type, name) int64_t name;
 #define KPROF_ACTIVITY_STRUCT(number, KIND, kind)                                                                      \

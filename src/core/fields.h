@@ -24,7 +24,7 @@
 #include "core/attributes.h"
 
 /* A field that is added or removed makes another version of both. */
-#define KPROF_SPOOL_VERSION  14
+#define KPROF_SPOOL_VERSION  15
 #define KPROF_SCHEMA_VERSION 11
 
 /* The one metric of a launch that is measured. */

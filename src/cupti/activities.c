@@ -53,7 +53,6 @@ static const struct {
     {CUPTI_ACTIVITY_KIND_MEMSET, false, true},
     {CUPTI_ACTIVITY_KIND_RUNTIME, false, false},
     {CUPTI_ACTIVITY_KIND_MEMORY2, true, true},
-    {CUPTI_ACTIVITY_KIND_SYNCHRONIZATION, true, true},
     {CUPTI_ACTIVITY_KIND_OVERHEAD, true, false},
     {CUPTI_ACTIVITY_KIND_EXTERNAL_CORRELATION, true, false},
 };
@@ -262,22 +261,6 @@ static void take_memory(const CUpti_ActivityMemory4 *record)
     take(&activity);
 }
 
-static void take_wait(const CUpti_ActivitySynchronization2 *record)
-{
-    static const char *const texts[] = {"unknown", "event", "stream for event", "stream", "context"};
-    kprof_activity activity = {.kind = KPROF_ACTIVITY_WAIT};
-    const unsigned type = (unsigned)record->type;
-    activity.wait = (kprof_wait_activity){
-        .start_ns = to_unix(record->start),
-        .end_ns = to_unix(record->end),
-        .context = record->contextId,
-        .stream = record->streamId == CUPTI_SYNCHRONIZATION_INVALID_VALUE ? -1 : (int64_t)record->streamId,
-        .correlation = record->correlationId,
-        .name = name(texts[type < sizeof texts / sizeof *texts ? type : 0]),
-    };
-    take(&activity);
-}
-
 static const char *overhead_name(CUpti_ActivityOverheadKind kind)
 {
     switch (kind) {
@@ -476,9 +459,6 @@ static bool take_record(const CUpti_Activity *record)
         return true;
     case CUPTI_ACTIVITY_KIND_MEMORY2:
         take_memory(any);
-        return true;
-    case CUPTI_ACTIVITY_KIND_SYNCHRONIZATION:
-        take_wait(any);
         return true;
     case CUPTI_ACTIVITY_KIND_OVERHEAD:
         take_overhead(any);

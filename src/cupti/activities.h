@@ -1,4 +1,4 @@
-/* The activities of CUDA as they happen: kernels, copies, sets, memory, waits, calls and graphs, from CUPTI's activity
+/* The activities of CUDA as they happen: kernels, copies, sets, memory, calls and graphs, from CUPTI's activity
  * records. CUPTI fills buffers of kprof's in the application's threads, and hands them back in a thread of its own. */
 #pragma once
 
@@ -33,7 +33,7 @@ kprof_status kprof_activities_follow_managed(void) KPROF_MUST_CHECK;
 /* Hand over the activities that have ended, and return how many buffers CUPTI keeps: those that have an activity which
  * has not. Waits for no work on the GPU; not to be called while a stream or context is being destroyed. */
 size_t kprof_activities_flush(void);
-/* Record no activity of the GPU, and no allocation and wait, until it is called with false: records of kernels make
+/* Record no activity of the GPU, and no allocation, until it is called with false: records of kernels make
  * counters of passes wrong, and counters of instructions 0. Calls are recorded all the time. */
 void kprof_activities_pause(bool pauses);
 /* The time on the clock of activities; 0 where nothing is recorded. */

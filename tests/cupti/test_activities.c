@@ -388,11 +388,6 @@ static void all_else(void **state)
                                           .bytes = 512,
                                           .timestamp = 100,
                                           .streamId = 9};
-    const CUpti_ActivitySynchronization2 wait = {.kind = CUPTI_ACTIVITY_KIND_SYNCHRONIZATION,
-                                                 .type = CUPTI_ACTIVITY_SYNCHRONIZATION_TYPE_CONTEXT_SYNCHRONIZE,
-                                                 .start = 10,
-                                                 .end = 30,
-                                                 .streamId = CUPTI_SYNCHRONIZATION_INVALID_VALUE};
     const CUpti_ActivityOverhead3 overhead = {.kind = CUPTI_ACTIVITY_KIND_OVERHEAD,
                                               .overheadKind = CUPTI_ACTIVITY_OVERHEAD_LAZY_FUNCTION_LOADING,
                                               .objectKind = CUPTI_ACTIVITY_OBJECT_THREAD,
@@ -406,23 +401,20 @@ static void all_else(void **state)
                                                         .correlationId = 8};
     const CUpti_ActivityAPI unknown = {.kind = CUPTI_ACTIVITY_KIND_JIT};
     PUT(&buffer, memory);
-    PUT(&buffer, wait);
     PUT(&buffer, overhead);
     PUT(&buffer, graph);
     PUT(&buffer, external);
     PUT(&buffer, unknown);
     cupti.dropped = 12;
     complete(&buffer);
-    assert_int_equal(got.count, 5);
+    assert_int_equal(got.count, 4);
     assert_name(got.taken[0].memory.operation, "release");
     assert_name(got.taken[0].memory.memory, "Pinned");
     assert_true(got.taken[0].memory.stream == -1 && got.taken[0].memory.address == 0x7f0000000000);
-    assert_name(got.taken[1].wait.name, "context");
-    assert_true(got.taken[1].wait.stream == -1 && got.taken[1].wait.end_ns - got.taken[1].wait.start_ns == 20);
-    assert_name(got.taken[2].overhead.name, "Lazy function loading");
-    assert_int_equal(got.taken[2].overhead.thread, 77);
-    assert_true(got.taken[3].graph.graph == 6 && got.taken[3].graph.end_ns == -1);
-    assert_true(got.taken[4].external.external_id == INT64_C(1) << 40 && got.taken[4].external.correlation == 8);
+    assert_name(got.taken[1].overhead.name, "Lazy function loading");
+    assert_int_equal(got.taken[1].overhead.thread, 77);
+    assert_true(got.taken[2].graph.graph == 6 && got.taken[2].graph.end_ns == -1);
+    assert_true(got.taken[3].external.external_id == INT64_C(1) << 40 && got.taken[3].external.correlation == 8);
     assert_true(got.unknown == 1 && got.dropped == 12 && got.buffers == 1);
 }
 

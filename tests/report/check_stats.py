@@ -271,7 +271,7 @@ class Random:
     def write(self, path):
         of, base = {}, 1751371200000000000
         with sqlite3.connect(path) as database:
-            for table in ("kernel", "copy", "set", "call", "memory", "wait", "range"):
+            for table in ("kernel", "copy", "set", "call", "memory", "range"):
                 database.execute(f"DELETE FROM trace_{table}")
             for text, number in database.execute("SELECT text, id FROM trace_name"):
                 of[text] = number

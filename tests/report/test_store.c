@@ -568,7 +568,7 @@ static void test_traces_that_do_not_fit(void **state)
     (void)state;
     kprof_report *report;
     static const char two[] = {KPROF_ACTIVITY_EXTERNAL, 1, 2, KPROF_ACTIVITY_EXTERNAL, 1, 2},
-                      named[] = {KPROF_ACTIVITY_WAIT, 32, 4}; /* name 2 */
+                      named[] = {KPROF_ACTIVITY_OVERHEAD, 16, 4}; /* name 2 */
     kprof_ingest *ingest = begin_storing(&report);
     kprof_record trace = {.type = KPROF_RECORD_TRACE, .trace = {5}},
                  name = {.type = KPROF_RECORD_NAME, .name = {1, 1, "_Z3addv"}}, block = activities_of(two, 6, 2);
@@ -598,8 +598,8 @@ static void test_traces_that_do_not_fit(void **state)
     end_storing(report, ingest);
     assert_int_equal(query("SELECT count(*) FROM trace_external"), 2);
     assert_int_equal(query("SELECT max(correlation) FROM trace_external"), 2);
-    assert_int_equal(query("SELECT count(*) FROM trace_wait JOIN trace_name n ON n.id=name_id WHERE text='context'"),
-                     1);
+    assert_int_equal(
+        query("SELECT count(*) FROM trace_overhead JOIN trace_name n ON n.id=name_id WHERE text='context'"), 1);
     assert_int_equal(query("SELECT activities FROM trace"), 3);
     assert_int_equal(query("SELECT count(*) FROM trace_name WHERE function='add' AND demangled='add()'"), 1);
 }

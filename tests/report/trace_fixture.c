@@ -172,13 +172,6 @@ static void add_step(int step)
     add_call("cudaMemcpyAsync", 112, 115);
     add_copy(false, 300, 350);
     add_call("cudaDeviceSynchronize", 120, 440);
-    add(&(kprof_activity){.kind = KPROF_ACTIVITY_WAIT,
-                          .wait = {.start_ns = trace.base_ns + 120000,
-                                   .end_ns = trace.base_ns + 440000,
-                                   .context = 1,
-                                   .stream = -1,
-                                   .correlation = trace.correlation,
-                                   .name = name("context")}});
     add_call("cudaMalloc", 450, 550);
     add_memory("allocation", 550);
     add_call("cudaFree", 560, 580);

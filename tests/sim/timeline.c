@@ -249,15 +249,7 @@ static void synchronize(void)
     for (int i = 0; i < MOST; i++)
         end_ns = timeline.free_ns[i] > end_ns ? timeline.free_ns[i] : end_ns;
     timeline.correlation++;
-    kprof_activity out = {.kind = KPROF_ACTIVITY_WAIT,
-                          .wait = {.start_ns = timeline.now_ns,
-                                   .end_ns = end_ns,
-                                   .context = 1,
-                                   .stream = -1,
-                                   .correlation = timeline.correlation,
-                                   .name = name("context")}};
     add_call("cudaDeviceSynchronize", end_ns);
-    add(&out);
 }
 
 static bool do_locked(const char *word, const char *rest)
