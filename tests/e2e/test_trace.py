@@ -45,8 +45,6 @@ class Records(Tracing):
         allocated = copied + 2 * CALL + ALLOCATE
         self.assertEqual(self.named("memory", "time_ns, bytes, stream", "operation_id"),
                          [("allocation", allocated, 4096, None), ("release", allocated + ALLOCATE, 4096, None)])
-        synced = allocated + ALLOCATE
-        self.assertEqual(self.named("wait", "start_ns, end_ns"), [("context", synced, synced + CALL)])
         self.assertEqual(self.named("call", "end_ns-start_ns, correlation, result"), [
             ("cudaLaunchKernel", CALL, 1, 0), ("cudaMemcpy", copied - t - CALL, 2, 0), ("cudaMemcpyAsync", CALL, 3, 0),
             ("cudaMemsetAsync", CALL, 4, 0), ("cudaMalloc", ALLOCATE, 5, 0), ("cudaFree", ALLOCATE, 6, 0),
