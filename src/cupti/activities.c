@@ -52,7 +52,6 @@ static const struct {
     {CUPTI_ACTIVITY_KIND_MEMCPY2, true, true},
     {CUPTI_ACTIVITY_KIND_MEMSET, false, true},
     {CUPTI_ACTIVITY_KIND_RUNTIME, false, false},
-    {CUPTI_ACTIVITY_KIND_MEMORY2, true, true},
     {CUPTI_ACTIVITY_KIND_OVERHEAD, true, false},
     {CUPTI_ACTIVITY_KIND_EXTERNAL_CORRELATION, true, false},
 };
@@ -240,24 +239,6 @@ static void take_set(const CUpti_ActivityMemset4 *record)
     FILL_ON_GPU(out, record);
     out->memory = name(memory_kind(record->memoryKind));
     out->bytes = (int64_t)record->bytes;
-    take(&activity);
-}
-
-static void take_memory(const CUpti_ActivityMemory4 *record)
-{
-    kprof_activity activity = {.kind = KPROF_ACTIVITY_MEMORY};
-    const bool allocates = record->memoryOperationType == CUPTI_ACTIVITY_MEMORY_OPERATION_TYPE_ALLOCATION;
-    activity.memory = (kprof_memory_activity){
-        .time_ns = to_unix(record->timestamp),
-        .device = record->deviceId,
-        .context = record->contextId,
-        .stream = record->isAsync ? (int64_t)record->streamId : -1,
-        .correlation = record->correlationId,
-        .operation = name(allocates ? "allocation" : "release"),
-        .memory = name(memory_kind((unsigned)record->memoryKind)),
-        .address = (int64_t)record->address,
-        .bytes = (int64_t)record->bytes,
-    };
     take(&activity);
 }
 
@@ -457,9 +438,6 @@ static bool take_record(const CUpti_Activity *record)
     case CUPTI_ACTIVITY_KIND_DRIVER:
         take_api(any);
         return true;
-    case CUPTI_ACTIVITY_KIND_MEMORY2:
-        take_memory(any);
-        return true;
     case CUPTI_ACTIVITY_KIND_OVERHEAD:
         take_overhead(any);
         return true;
@@ -634,4 +612,21 @@ int64_t kprof_activities_now_ns(void)
     uint64_t cupti_ns = 0;
     const bool runs = atomic_load(&activities.runs);
     return runs && activities.cupti->cuptiGetTimestamp(&cupti_ns) == CUPTI_SUCCESS ? to_unix(cupti_ns) : 0;
+}
+
+void kprof_activities_note_memory(const kprof_memory_activity *memory, bool allocates, const char *kind)
+{
+    kprof_activity activity = {.kind = KPROF_ACTIVITY_MEMORY, .memory = *memory};
+    if (!kprof_activities_want_memory())
+        return;
+    activity.memory.time_ns = kprof_activities_now_ns();
+    activity.memory.operation = name(allocates ? "allocation" : "release");
+    activity.memory.memory = name(kind);
+    take(&activity);
+}
+
+bool kprof_activities_want_memory(void)
+{
+    return atomic_load_explicit(&activities.runs, memory_order_relaxed) &&
+           activities.scope != KPROF_ACTIVITIES_OF_KERNELS;
 }

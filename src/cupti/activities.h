@@ -1,5 +1,6 @@
 /* The activities of CUDA as they happen: kernels, copies, sets, memory, calls and graphs, from CUPTI's activity
- * records. CUPTI fills buffers of kprof's in the application's threads, and hands them back in a thread of its own. */
+ * records, but for memory. CUPTI fills buffers of kprof's in the application's threads, and hands them back in a thread
+ * of its own. */
 #pragma once
 
 #include "core/activities.h"
@@ -33,8 +34,14 @@ kprof_status kprof_activities_follow_managed(void) KPROF_MUST_CHECK;
 /* Hand over the activities that have ended, and return how many buffers CUPTI keeps: those that have an activity which
  * has not. Waits for no work on the GPU; not to be called while a stream or context is being destroyed. */
 size_t kprof_activities_flush(void);
-/* Record no activity of the GPU, and no allocation, until it is called with false: records of kernels make
+/* Record no activity of the GPU until it is called with false: records of kernels make
  * counters of passes wrong, and counters of instructions 0. Calls are recorded all the time. */
 void kprof_activities_pause(bool pauses);
+/* Does somebody want to know of memory that is allocated and freed? */
+bool kprof_activities_want_memory(void);
+/* Record now that memory was allocated or freed, in a call that has just returned. Its time, operation and memory are
+ * filled in here; `kind` is "Device", "Managed" or "Pinned". CUPTI's own records of that, and those of waits, take 6 us
+ * each for each launch of PyTorch, on an H200. */
+void kprof_activities_note_memory(const kprof_memory_activity *memory, bool allocates, const char *kind);
 /* The time on the clock of activities; 0 where nothing is recorded. */
 int64_t kprof_activities_now_ns(void);

@@ -261,6 +261,25 @@ bool kprof_allocations_list_host(kprof_span **out, size_t *count)
     return list_those((wanted){NULL, -1, false, true}, out, count);
 }
 
+bool kprof_allocations_find(uint64_t address, const void *context, kprof_memory_change *out)
+{
+    bool is_found = false;
+    pthread_mutex_lock(&list.mutex);
+    for (size_t i = 0; i < list.count && !is_found; i++) {
+        const allocation *a = &list.allocations[i];
+        is_found = a->address == address && (!a->context || a->context == context);
+        if (is_found)
+            *out = (kprof_memory_change){.kind = a->is_host      ? KPROF_MEMORY_OF_HOST
+                                                 : a->is_managed ? KPROF_MEMORY_MANAGED
+                                                 : a->context    ? KPROF_MEMORY_OF_CONTEXT
+                                                                 : KPROF_MEMORY_OF_DEVICE,
+                                         .address = address,
+                                         .size_bytes = a->size_bytes};
+    }
+    pthread_mutex_unlock(&list.mutex);
+    return is_found;
+}
+
 size_t kprof_allocations_size(uint64_t address, const void *context)
 {
     size_t size_bytes = 0;

@@ -3,6 +3,7 @@
 
 #include "core/config.h"
 #include "core/log.h"
+#include "cupti/activities.h"
 #include "cupti/allocations.h"
 #include "cupti/alone.h"
 #include "cupti/calls.h"
@@ -62,11 +63,37 @@ static void note_sharing(const kprof_call *call, unsigned shared)
                                                        : "CUDA's threads run functions of the application");
 }
 
-/* Note what a call of the application that succeeded has changed. */
-static void note_result(const kprof_call *call, const void *parameters)
+/* Have a trace tell of memory that came, or goes and is known. */
+static void tell_memory(const kprof_call *call, kprof_memory_change change, uint32_t correlation)
 {
+    static const char *const kinds[] = {[KPROF_MEMORY_OF_CONTEXT] = "Device",
+                                        [KPROF_MEMORY_MANAGED] = "Managed",
+                                        [KPROF_MEMORY_OF_HOST] = "Pinned",
+                                        [KPROF_MEMORY_OF_DEVICE] = "Device"};
+    const bool frees = change.kind == KPROF_MEMORY_FREED;
+    uint32_t device = 0;
+    if (frees && !kprof_allocations_find(change.address, call->context, &change))
+        return;
+    if ((size_t)change.kind >= sizeof kinds / sizeof *kinds || !kinds[change.kind] ||
+        kprof_target_current_device(&device) != KPROF_OK)
+        return;
+    const kprof_memory_activity memory = {.device = device,
+                                          .context = call->context_id,
+                                          .stream = -1,
+                                          .correlation = correlation,
+                                          .address = (int64_t)change.address,
+                                          .bytes = (int64_t)change.size_bytes};
+    kprof_activities_note_memory(&memory, !frees, kinds[change.kind]);
+}
+
+/* Note what a call of the application that succeeded has changed. */
+static void note_result(const kprof_call *call, const CUpti_CallbackData *data)
+{
+    const void *parameters = data->functionParams;
     kprof_call_result result;
     kprof_call_decode_result(call->callback_id, parameters, &result);
+    if (result.memory.kind != KPROF_MEMORY_UNCHANGED && kprof_activities_want_memory())
+        tell_memory(call, result.memory, data->correlationId);
     if (result.sharing)
         note_sharing(call, result.sharing);
     kprof_allocations_note(&result.memory, call->context);
@@ -126,7 +153,7 @@ static void on_driver_call(CUpti_CallbackId id, const CUpti_CallbackData *data)
         call.failed = result != CUDA_SUCCESS;
         kprof_capturing_note(id, data->functionParams, data->context, result);
         if (!call.failed && !own && call.kind != KPROF_CALL_LAUNCH) /* which changes nothing that is noted */
-            note_result(&call, data->functionParams);
+            note_result(&call, data);
         target.hooks.leave(&call);
     }
     in_hook = own;
@@ -214,7 +241,7 @@ static void follow_nodes(void)
 /* All that the hooks of a trace want to see. */
 static CUptiResult enable_brief(void)
 {
-    static const CUpti_CallbackId ends[] = {
+    static const CUpti_CallbackId calls[] = {
         CUPTI_DRIVER_TRACE_CBID_cuCtxDestroy,
         CUPTI_DRIVER_TRACE_CBID_cuCtxDestroy_v2,
         CUPTI_DRIVER_TRACE_CBID_cuCtxDetach,
@@ -222,11 +249,27 @@ static CUptiResult enable_brief(void)
         CUPTI_DRIVER_TRACE_CBID_cuDevicePrimaryCtxReset_v2,
         CUPTI_DRIVER_TRACE_CBID_cuDevicePrimaryCtxRelease,
         CUPTI_DRIVER_TRACE_CBID_cuDevicePrimaryCtxRelease_v2,
+        /* and memory */
+        CUPTI_DRIVER_TRACE_CBID_cuMemAlloc_v2,
+        CUPTI_DRIVER_TRACE_CBID_cuMemAllocManaged,
+        CUPTI_DRIVER_TRACE_CBID_cuMemAllocPitch_v2,
+        CUPTI_DRIVER_TRACE_CBID_cuMemAllocAsync,
+        CUPTI_DRIVER_TRACE_CBID_cuMemAllocAsync_ptsz,
+        CUPTI_DRIVER_TRACE_CBID_cuMemAllocFromPoolAsync,
+        CUPTI_DRIVER_TRACE_CBID_cuMemAllocFromPoolAsync_ptsz,
+        CUPTI_DRIVER_TRACE_CBID_cuMemAllocHost_v2,
+        CUPTI_DRIVER_TRACE_CBID_cuMemHostAlloc,
+        CUPTI_DRIVER_TRACE_CBID_cuMemHostRegister_v2,
+        CUPTI_DRIVER_TRACE_CBID_cuMemFree_v2,
+        CUPTI_DRIVER_TRACE_CBID_cuMemFreeAsync,
+        CUPTI_DRIVER_TRACE_CBID_cuMemFreeAsync_ptsz,
+        CUPTI_DRIVER_TRACE_CBID_cuMemFreeHost,
+        CUPTI_DRIVER_TRACE_CBID_cuMemHostUnregister,
     };
     CUptiResult result = target.cupti->cuptiEnableCallback(1, target.subscriber, CUPTI_CB_DOMAIN_RESOURCE,
                                                            CUPTI_CBID_RESOURCE_CONTEXT_CREATED);
-    for (size_t i = 0; result == CUPTI_SUCCESS && i < sizeof ends / sizeof *ends; i++)
-        result = target.cupti->cuptiEnableCallback(1, target.subscriber, CUPTI_CB_DOMAIN_DRIVER_API, ends[i]);
+    for (size_t i = 0; result == CUPTI_SUCCESS && i < sizeof calls / sizeof *calls; i++)
+        result = target.cupti->cuptiEnableCallback(1, target.subscriber, CUPTI_CB_DOMAIN_DRIVER_API, calls[i]);
     return result;
 }
 

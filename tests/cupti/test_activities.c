@@ -136,10 +136,6 @@ static size_t size_of(const CUpti_Activity *record)
         return sizeof(CUpti_ActivityMemcpyPtoP4);
     case CUPTI_ACTIVITY_KIND_MEMSET:
         return sizeof(CUpti_ActivityMemset4);
-    case CUPTI_ACTIVITY_KIND_MEMORY2:
-        return sizeof(CUpti_ActivityMemory4);
-    case CUPTI_ACTIVITY_KIND_SYNCHRONIZATION:
-        return sizeof(CUpti_ActivitySynchronization2);
     case CUPTI_ACTIVITY_KIND_OVERHEAD:
         return sizeof(CUpti_ActivityOverhead3);
     case CUPTI_ACTIVITY_KIND_GRAPH_TRACE:
@@ -381,13 +377,6 @@ static void all_else(void **state)
 {
     (void)state;
     filled buffer = request();
-    const CUpti_ActivityMemory4 memory = {.kind = CUPTI_ACTIVITY_KIND_MEMORY2,
-                                          .memoryOperationType = CUPTI_ACTIVITY_MEMORY_OPERATION_TYPE_RELEASE,
-                                          .memoryKind = CUPTI_ACTIVITY_MEMORY_KIND_PINNED,
-                                          .address = 0x7f0000000000,
-                                          .bytes = 512,
-                                          .timestamp = 100,
-                                          .streamId = 9};
     const CUpti_ActivityOverhead3 overhead = {.kind = CUPTI_ACTIVITY_KIND_OVERHEAD,
                                               .overheadKind = CUPTI_ACTIVITY_OVERHEAD_LAZY_FUNCTION_LOADING,
                                               .objectKind = CUPTI_ACTIVITY_OBJECT_THREAD,
@@ -400,21 +389,17 @@ static void all_else(void **state)
                                                         .externalId = 1ull << 40,
                                                         .correlationId = 8};
     const CUpti_ActivityAPI unknown = {.kind = CUPTI_ACTIVITY_KIND_JIT};
-    PUT(&buffer, memory);
     PUT(&buffer, overhead);
     PUT(&buffer, graph);
     PUT(&buffer, external);
     PUT(&buffer, unknown);
     cupti.dropped = 12;
     complete(&buffer);
-    assert_int_equal(got.count, 4);
-    assert_name(got.taken[0].memory.operation, "release");
-    assert_name(got.taken[0].memory.memory, "Pinned");
-    assert_true(got.taken[0].memory.stream == -1 && got.taken[0].memory.address == 0x7f0000000000);
-    assert_name(got.taken[1].overhead.name, "Lazy function loading");
-    assert_int_equal(got.taken[1].overhead.thread, 77);
-    assert_true(got.taken[2].graph.graph == 6 && got.taken[2].graph.end_ns == -1);
-    assert_true(got.taken[3].external.external_id == INT64_C(1) << 40 && got.taken[3].external.correlation == 8);
+    assert_int_equal(got.count, 3);
+    assert_name(got.taken[0].overhead.name, "Lazy function loading");
+    assert_int_equal(got.taken[0].overhead.thread, 77);
+    assert_true(got.taken[1].graph.graph == 6 && got.taken[1].graph.end_ns == -1);
+    assert_true(got.taken[2].external.external_id == INT64_C(1) << 40 && got.taken[2].external.correlation == 8);
     assert_true(got.unknown == 1 && got.dropped == 12 && got.buffers == 1);
 }
 
@@ -511,6 +496,22 @@ static void kernels_alone(void **state)
     assert_int_equal(cupti.driver_calls, 0);
 }
 
+/* CUPTI's own records of memory, and of waits, would make each launch slower. */
+static void memory_is_told_by_calls(void **state)
+{
+    (void)state;
+    const kprof_memory_activity memory = {
+        .device = 1, .context = 2, .stream = -1, .correlation = 3, .address = INT64_C(0x7f0000000000), .bytes = 512};
+    assert_true(kprof_activities_want_memory());
+    assert_false(cupti.enabled[CUPTI_ACTIVITY_KIND_MEMORY2] || cupti.enabled[CUPTI_ACTIVITY_KIND_SYNCHRONIZATION]);
+    kprof_activities_note_memory(&memory, false, "Pinned");
+    assert_int_equal(got.count, 1);
+    assert_name(got.taken[0].memory.operation, "release");
+    assert_name(got.taken[0].memory.memory, "Pinned");
+    assert_true(got.taken[0].memory.address == memory.address && got.taken[0].memory.bytes == 512);
+    assert_true(got.taken[0].memory.time_ns == kprof_activities_now_ns());
+}
+
 /* Calls go on: enabling them anew would enable those that only ask. */
 static void pauses(void **state)
 {
@@ -518,11 +519,10 @@ static void pauses(void **state)
     for (int i = 0; i < 2; i++) {
         kprof_activities_pause(true);
         assert_false(cupti.enabled[CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL] ||
-                     cupti.enabled[CUPTI_ACTIVITY_KIND_MEMCPY] || cupti.enabled[CUPTI_ACTIVITY_KIND_MEMSET] ||
-                     cupti.enabled[CUPTI_ACTIVITY_KIND_MEMORY2]);
+                     cupti.enabled[CUPTI_ACTIVITY_KIND_MEMCPY] || cupti.enabled[CUPTI_ACTIVITY_KIND_MEMSET]);
         assert_true(cupti.enabled[CUPTI_ACTIVITY_KIND_RUNTIME]);
         kprof_activities_pause(false);
-        assert_true(cupti.enabled[CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL] && cupti.enabled[CUPTI_ACTIVITY_KIND_MEMORY2]);
+        assert_true(cupti.enabled[CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL] && cupti.enabled[CUPTI_ACTIVITY_KIND_MEMSET]);
     }
     assert_int_equal(cupti.questions, 1);
 }
@@ -548,8 +548,15 @@ static int set_up(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(what_runs_on_the_gpu),         TEST(calls),         TEST(all_else), TEST(memory_is_bounded),
-        TEST(nothing_is_taken_for_granted), TEST(kernels_alone), TEST(pauses),   TEST(managed_memory),
+        TEST(what_runs_on_the_gpu),
+        TEST(calls),
+        TEST(all_else),
+        TEST(memory_is_bounded),
+        TEST(memory_is_told_by_calls),
+        TEST(nothing_is_taken_for_granted),
+        TEST(kernels_alone),
+        TEST(pauses),
+        TEST(managed_memory),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

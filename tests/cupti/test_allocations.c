@@ -179,6 +179,23 @@ static void test_memory_of_the_host(void **state)
     assert_host_memory(LOW, 0);
 }
 
+static void test_what_is_freed_is_found(void **state)
+{
+    (void)state;
+    kprof_memory_change found;
+    void *memory = (void *)(uintptr_t)LOW;
+    allocate(HIGH, 64);
+    note(ID(cuMemAllocHost_v2), &(cuMemAllocHost_v2_params){.pp = &memory, .bytesize = 32});
+    assert_true(kprof_allocations_find(HIGH, &context, &found));
+    assert_true(found.kind == KPROF_MEMORY_OF_CONTEXT && found.size_bytes == 64);
+    assert_true(kprof_allocations_find(LOW, &other_context, &found));
+    assert_true(found.kind == KPROF_MEMORY_OF_HOST && found.size_bytes == 32);
+    assert_false(kprof_allocations_find(HIGH, &other_context, &found));
+    assert_false(kprof_allocations_find(HIGH + 1, &context, &found));
+    note(ID(cuMemFreeHost), &(cuMemFreeHost_params){.p = memory});
+    assert_false(kprof_allocations_find(LOW, &context, &found));
+}
+
 static void test_sizes(void **state)
 {
     (void)state;
@@ -480,6 +497,7 @@ int main(int argc, char **argv)
     const struct CMUnitTest unknown[] = {cmocka_unit_test(test_pool_whose_device_is_not_known)};
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup(test_memory_of_the_host, forget_all),
+        cmocka_unit_test_setup(test_what_is_freed_is_found, forget_all),
         cmocka_unit_test_setup(test_sizes, forget_all),
         cmocka_unit_test_setup(test_allocated_and_freed, forget_all),
         cmocka_unit_test_setup(test_rows, forget_all),
