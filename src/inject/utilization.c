@@ -4,6 +4,7 @@
 #include "inject/utilization.h"
 
 #include "core/log.h"
+#include "core/monotonic.h"
 #include "inject/devices.h"
 #include "inject/engine.h"
 #include "inject/idle.h"
@@ -11,8 +12,10 @@
 #include "inject/recording.h"
 #include "inject/trace.h"
 
+#include <errno.h>
 #include <math.h>
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -24,6 +27,8 @@
 #define MOST_METRICS   32
 #define MOST_CONTEXTS  64
 #define MOST_RESTARTS  100
+#define TIMES_AT_CALLS 25
+#define TIMES_AT_END   60
 #define MILLION        1e6
 #define LARGEST_VALUE  9e12
 
@@ -285,10 +290,25 @@ static bool is_wanted(void)
     return config->only_records && config->traces && kprof_measures_timelines();
 }
 
+/* Whoever has the mutex is in CUPTI, and if that does not return, the application still goes on: it waits once, for so
+ * many times as long as calls may wait. False, too, where a signal handler has interrupted whoever has the mutex. */
+static bool lock(int64_t times)
+{
+    static atomic_bool is_stuck;
+    const int64_t limit_ns = atomic_load(&is_stuck) ? 0 : times * atomic_load(&kprof_engine.waits.hold_ns);
+    const struct timespec until = kprof_deadline_after_ns(limit_ns);
+    const int result = pthread_mutex_timedlock(&the_utilization.mutex, &until);
+    if (result == ETIMEDOUT && !atomic_exchange(&is_stuck, true))
+        kprof_log(KPROF_LOG_WARNING, "CUPTI keeps samples over time waiting: the application goes on without");
+    if (result == 0)
+        atomic_store(&is_stuck, false);
+    return result == 0;
+}
+
 static bool lock_and_work(bool ends)
 {
-    if (!is_wanted() || pthread_mutex_lock(&the_utilization.mutex) != 0)
-        return false; /* a signal handler has interrupted whoever has the mutex */
+    if (!is_wanted() || !lock(TIMES_AT_CALLS))
+        return false;
     const bool samples = work(ends);
     pthread_mutex_unlock(&the_utilization.mutex);
     return samples;
@@ -306,7 +326,7 @@ void kprof_utilization_settle(void)
 
 void kprof_utilization_end(void)
 {
-    if (!is_wanted() || pthread_mutex_lock(&the_utilization.mutex) != 0)
+    if (!is_wanted() || !lock(TIMES_AT_END))
         return;
     the_utilization.ended = true;
     for (size_t i = 0; i < KPROF_MAX_DEVICES; i++) {

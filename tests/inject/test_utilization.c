@@ -11,11 +11,13 @@
 #include "inject/trace.h"
 
 #include <math.h>
+#include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>
+#include <time.h>
 
 #include <cmocka.h>
 
@@ -31,6 +33,7 @@ static struct {
     int64_t lost, lost_count; /* which samples CUPTI loses */
     bool knows_nothing;       /* of the second metric */
     unsigned configured;
+    atomic_bool keeps, is_kept; /* enabling does not return */
     uint64_t starts_ns[KPROF_PM_MOST_SAMPLES], ends_ns[KPROF_PM_MOST_SAMPLES];
     double values[2 * KPROF_PM_MOST_SAMPLES];
 } gpu;
@@ -39,6 +42,11 @@ static struct {
     kprof_sample_activity items[MOST_KEPT]; /* of the first metric */
     size_t count, unknown;                  /* unknown: of the second one */
 } written;
+
+static void wait_ms(long ms)
+{
+    nanosleep(&(struct timespec){0, ms * 1000000}, NULL);
+}
 
 static char *metrics[] = {"sm__cycles_active", "dram__bytes_read"};
 static kprof_chip_timeline pass = {.metrics = {metrics, 2, 2}};
@@ -104,6 +112,10 @@ static kprof_status sampling_enable(kprof_pm_sampling *sampling)
 {
     (void)sampling;
     gpu.enabled++;
+    while (atomic_load(&gpu.keeps)) {
+        atomic_store(&gpu.is_kept, true);
+        wait_ms(1);
+    }
     return gpu.enables;
 }
 static kprof_status sampling_disable(kprof_pm_sampling *sampling)
@@ -367,6 +379,33 @@ static void what_is_lost_is_told_and_samples_begin_anew(void **state)
     assert_int_equal(gpu.closed, 1);
 }
 
+static void *poll_in_thread(void *unused)
+{
+    (void)kprof_utilization_poll();
+    return unused;
+}
+
+static void nobody_waits_for_cupti_for_long(void **state)
+{
+    const kprof_call stop = {.kind = KPROF_CALL_STOP};
+    const int64_t hold_ns = atomic_exchange(&kprof_engine.waits.hold_ns, 100000);
+    pthread_t thread;
+    (void)state;
+    atomic_store(&gpu.keeps, true);
+    see_context(0);
+    assert_int_equal(pthread_create(&thread, NULL, poll_in_thread, NULL), 0);
+    while (!atomic_load(&gpu.is_kept))
+        wait_ms(1);
+    kprof_utilization_hooks.enter(&stop);
+    kprof_utilization_end();
+    assert_int_equal(gpu.warnings, 1);
+    atomic_store(&gpu.keeps, false);
+    pthread_join(thread, NULL);
+    kprof_utilization_end();
+    assert_int_equal(gpu.closed, 1);
+    atomic_store(&kprof_engine.waits.hold_ns, hold_ns);
+}
+
 static void nothing_is_sampled_without_a_trace(void **state)
 {
     (void)state;
@@ -393,6 +432,7 @@ int main(void)
         cmocka_unit_test_setup(a_context_that_ends_is_looked_at, begin),
         cmocka_unit_test_setup(a_context_that_is_being_made_is_looked_at_later, begin),
         cmocka_unit_test_setup(what_is_lost_is_told_and_samples_begin_anew, begin),
+        cmocka_unit_test_setup(nobody_waits_for_cupti_for_long, begin),
         cmocka_unit_test_setup(nothing_is_sampled_without_a_trace, begin),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
