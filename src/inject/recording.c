@@ -37,14 +37,20 @@ bool kprof_recording_runs(void)
     return atomic_load(&runs) && atomic_load(&kprof_engine.process.armed);
 }
 
+/* Also in a process that is not armed any more: CUPTI goes on to record, and what is open is still measured. */
+static bool pauses(void)
+{
+    return atomic_load(&runs) && !kprof_engine.process.config.only_records;
+}
+
 bool kprof_recording_is_beside(void)
 {
-    return kprof_recording_runs() && !kprof_engine.process.config.only_records;
+    return pauses() && atomic_load(&kprof_engine.process.armed);
 }
 
 void kprof_recording_hold(void)
 {
-    if (!kprof_recording_is_beside() || turn.holds++ > 0)
+    if (!pauses() || turn.holds++ > 0)
         return;
     turn.start_ns = kprof_engine.device->activities_now_ns();
     kprof_engine.device->activities_pause(true);

@@ -4,6 +4,7 @@
 #include "inject/engine.h"
 #include "inject/idle.h"
 #include "inject/process.h"
+#include "inject/recording.h"
 #include "inject/trace.h"
 
 #include <pthread.h>
@@ -18,6 +19,7 @@
 static atomic_bool holds;   /* the thread writes a name, and so has the lock of the trace */
 static atomic_bool is_over; /* the trace is about to end */
 static unsigned ends;       /* that were written */
+static bool is_paused;
 
 static void wait_ms(long ms)
 {
@@ -37,7 +39,20 @@ static size_t activities_flush(void)
     return 0;
 }
 
-static const kprof_device_ops device = {.activities_start = activities_start, .activities_flush = activities_flush};
+static void activities_pause(bool pauses)
+{
+    is_paused = pauses;
+}
+
+static int64_t activities_now_ns(void)
+{
+    return 1;
+}
+
+static const kprof_device_ops device = {.activities_start = activities_start,
+                                        .activities_flush = activities_flush,
+                                        .activities_pause = activities_pause,
+                                        .activities_now_ns = activities_now_ns};
 
 /* In place of the engine's. */
 void kprof_devices_announce(void) {}
@@ -73,6 +88,24 @@ static void end_beside_a_thread_that_adds(void **state)
     assert_int_equal(ends, 1);
 }
 
+/* What is open as the process is disarmed is measured still, and CUPTI goes on to record. */
+static void nothing_is_recorded_beside_the_last_passes(void **state)
+{
+    (void)state;
+    kprof_recording_hold();
+    atomic_store(&kprof_engine.process.armed, false);
+    kprof_recording_hold();
+    kprof_recording_release(false);
+    assert_true(is_paused);
+    kprof_recording_release(false);
+    assert_false(is_paused);
+    kprof_recording_hold();
+    assert_true(is_paused);
+    kprof_recording_release(false);
+    assert_false(is_paused);
+    atomic_store(&kprof_engine.process.armed, true);
+}
+
 static int start(void **state)
 {
     (void)state;
@@ -84,6 +117,9 @@ static int start(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(end_beside_a_thread_that_adds)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(end_beside_a_thread_that_adds),
+        cmocka_unit_test(nothing_is_recorded_beside_the_last_passes),
+    };
     return cmocka_run_group_tests(tests, start, NULL);
 }
