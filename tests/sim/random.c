@@ -500,12 +500,13 @@ static void expect_launch(const sim_step *step)
 {
     if (step->op == SIM_PROFILER && group.profiler_calls != KPROF_PROFILER_CALLS_IGNORED)
         group.is_stopped = step->value % 2 == 0;
-    const bool counts_samples = group.count > 0 && group.replay_choice != KPROF_REPLAY_ONLY; /* and not launches */
-    const bool perhaps = (group.traits.lanes > 1 && group.traits.profiler_calls) || counts_samples;
+    /* A sample of several launches counts as one, and a launch that is only watched as none. */
+    const bool counts_others = group.count > 0 && (group.replay_choice != KPROF_REPLAY_ONLY || group.passes == 1);
+    const bool perhaps = (group.traits.lanes > 1 && group.traits.profiler_calls) || counts_others;
     if (step->tag == 0 || !matches(step) || (group.is_stopped && !perhaps))
         return;
     uint64_t number = group.matching++;
-    bool chosen = number >= group.skip && (group.count == 0 || counts_samples || number < group.skip + group.count);
+    bool chosen = number >= group.skip && (group.count == 0 || counts_others || number < group.skip + group.count);
     group.expected[sim.program][step->tag] = (expectation){.chosen = chosen,
                                                            .perhaps = perhaps,
                                                            .uncertain = is_uncertain(step),
