@@ -104,7 +104,7 @@ void kprof_early_leave_to(const void *context)
 
 void kprof_early_yield(void)
 {
-    if (!kprof_early_is_there() || !kprof_lock_is_wanted())
+    if (!kprof_early_is_there())
         return;
     kprof_early_end();
     if (!kprof_early_is_there())

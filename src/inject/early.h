@@ -22,7 +22,7 @@ kprof_pc_samples *kprof_early_take(const void *context);
 void kprof_early_leave_to(const void *context);
 /* Disable them, if the context's work ends before the thread has waited for long enough. */
 void kprof_early_end(void);
-/* Disable them if another process wants the counters, and leave it the turn. */
+/* The same, and leave the turn to other processes then. */
 void kprof_early_yield(void);
 /* The context ends. */
 void kprof_early_forget(const void *context);

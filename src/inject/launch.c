@@ -78,9 +78,9 @@ static bool is_final(kprof_status status)
 }
 
 /* Wait until no other thread is inside the driver. "" when the gate is held now, else why not. */
-static const char *enter_alone(void)
+static const char *enter_alone(unsigned timeout_ms)
 {
-    if (!kprof_gate_enter_exclusive(KPROF_GATE_TIMEOUT_MS))
+    if (!kprof_gate_enter_exclusive(timeout_ms))
         return "another thread stayed inside a CUDA call";
     bool armed = atomic_load(&kprof_engine.process.armed) && !atomic_load(&kprof_the_launches.ended);
     if (armed && !kprof_engine.device->target_capturing()) /* asked inside, where no thread can change it */
@@ -110,7 +110,7 @@ static const char *enter_batch(const kprof_batch_launch *launch)
     kprof_status status = KPROF_OK;
     if (launch->kernel && launch->chosen && !launch->metrics)
         return NO_METRICS;
-    const char *obstacle = enter_alone();
+    const char *obstacle = enter_alone(KPROF_GATE_TIMEOUT_MS);
     if (*obstacle)
         return obstacle;
     thread.callback = launch->call->callback_id;
@@ -274,7 +274,7 @@ static kprof_status measure_range(const kprof_batch_launch *launch)
  * range ends. */
 static void enter_range(const kprof_call *call, uint64_t position, const kprof_device *device)
 {
-    const char *obstacle = device ? enter_alone() : NO_METRICS;
+    const char *obstacle = device ? enter_alone(KPROF_GATE_TIMEOUT_MS) : NO_METRICS;
     const char *name = kprof_range_take();
     kprof_counted range = {.position = position};
     if (name)
@@ -392,7 +392,7 @@ static void look_at_node(const kprof_graph_call *node, const kprof_device *devic
 static const char *enter_graph_batch(const kprof_call *call, const kprof_batch_launch *launches, size_t count)
 {
     kprof_status status;
-    const char *obstacle = enter_alone();
+    const char *obstacle = enter_alone(KPROF_GATE_TIMEOUT_MS);
     if (*obstacle)
         return obstacle;
     thread.callback = call->callback_id;
@@ -613,7 +613,7 @@ static void set_mark(const kprof_call *call)
 /* Where another thread has the gate, the next call tries again. */
 static void begin_early(void)
 {
-    if (kprof_engine.device->target_capturing() || !kprof_gate_enter_exclusive(0))
+    if (*enter_alone(0))
         return;
     kprof_early_begin();
     kprof_gate_leave_exclusive();

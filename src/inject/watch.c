@@ -217,10 +217,12 @@ static bool give_back(unsigned calls)
     return done;
 }
 
-/* Nothing is measured yet, and only another process can want something. */
+/* Nothing is measured yet. Another process may want the counters, or nothing will be measured any more: then samples
+ * would slow down the program for nothing. */
 static void look_after_early(void)
 {
-    if (!kprof_lock_is_wanted() || !kprof_gate_enter_exclusive(0))
+    const bool is_over = !atomic_load(&kprof_engine.process.armed);
+    if ((!is_over && !kprof_lock_is_wanted()) || !kprof_gate_enter_exclusive(0))
         return;
     kprof_wait_allow(0);
     if (!kprof_engine.device->target_capturing())

@@ -9,6 +9,7 @@
 #include "inject/launch.h"
 #include "inject/lock.h"
 #include "inject/process.h"
+#include "inject/watch.h"
 #include "sim/clock.h"
 
 #include <sys/wait.h>
@@ -16,7 +17,7 @@
 /* What goes wrong until the test is over. */
 static struct {
     kprof_status enable, read, arm, start, sample, pass;
-    bool cannot_disarm;
+    bool cannot_disarm, captures;
 } faults;
 
 static struct {
@@ -78,6 +79,12 @@ static kprof_status run_operation(const kprof_operation *operation, kprof_snapsh
     return sim_device.operation_run(operation, snapshot);
 }
 
+/* Another thread begins a capture as this one is about to enter the gate. */
+static bool is_capturing(void)
+{
+    return sim_device.target_capturing() || (faults.captures && kprof_gate_is_own());
+}
+
 static int start_faulty(void **state)
 {
     static kprof_device_ops device;
@@ -90,6 +97,7 @@ static int start_faulty(void **state)
     device.pc_samples_start = start;
     device.pc_samples_read = read_samples;
     device.profiler_start = start_pass;
+    device.target_capturing = is_capturing;
     device.operation_run = run_operation;
     return start_engine_on(&device);
 }
@@ -589,6 +597,10 @@ static void what_is_loaded_before_has_samples(void **state)
     sim.tells_contexts = true;
     sim.hooks->context_created(&sim.contexts[0]);
     assert_null(sim.contexts[0].sampling);
+    faults.captures = true;
+    close_batch();
+    assert_int_equal(seen.armed, 0);
+    faults.captures = false;
     (void)launch(SIM_ADD);
     assert_int_equal(seen.armed, 1);
     assert_non_null(sim.contexts[0].sampling);
@@ -602,6 +614,25 @@ static void what_is_loaded_before_has_samples(void **state)
     assert_has(tag, false);
 }
 
+/* Here it comes to an error, say, before the first launch that is chosen. */
+static void early_samples_end_where_nothing_is_measured_any_more(void **state)
+{
+    (void)state;
+    sim.tells_contexts = true;
+    sim.hooks->context_created(&sim.contexts[0]);
+    close_batch();
+    assert_true(kprof_early_is_there());
+    atomic_store(&kprof_engine.process.armed, false);
+    for (int i = 0; i < 100 && kprof_early_is_there(); i++) { /* the engine's own thread may have the gate */
+        (void)kprof_watch_give_back(1);
+        usleep(1000);
+    }
+    assert_false(kprof_early_is_there());
+    assert_null(sim.contexts[0].sampling);
+    atomic_store(&kprof_engine.process.armed, true);
+    sim.hooks->context_ending(&sim.contexts[0]);
+}
+
 #define TEST(name)  cmocka_unit_test_setup(name, mend)
 #define ALIKE(name) cmocka_unit_test_setup_teardown(name, begin_alike, end_alike)
 
@@ -609,6 +640,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         TEST(early_samples_are_left_to_others), /* the first ones: the context is new */
+        TEST(early_samples_end_where_nothing_is_measured_any_more),
         TEST(what_is_loaded_before_has_samples),
         TEST(instructions_add_up_to_the_launch),
         TEST(counters_that_cannot_be_enabled),
