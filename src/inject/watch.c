@@ -225,7 +225,7 @@ static void look_after_early(void)
     if ((!is_over && !kprof_lock_is_wanted()) || !kprof_gate_enter_exclusive(0))
         return;
     kprof_wait_allow(0);
-    if (!kprof_engine.device->target_capturing())
+    if (!kprof_engine.device->target_capturing() && !kprof_batch_is_open())
         kprof_early_yield();
     kprof_gate_leave_exclusive();
 }
@@ -234,7 +234,7 @@ static void look_after_early(void)
 bool kprof_watch_give_back(unsigned calls)
 {
     const bool samples = !kprof_idle_is_asked() && kprof_utilization_poll();
-    if (calls > 0 && kprof_early_is_there()) {
+    if (calls > 0 && kprof_early_is_there() && !kprof_batch_is_open()) { /* of another context */
         look_after_early();
         return !samples && !kprof_early_is_there();
     }

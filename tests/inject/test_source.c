@@ -614,6 +614,32 @@ static void what_is_loaded_before_has_samples(void **state)
     assert_has(tag, false);
 }
 
+/* Early samples stay where the work of their context does not end, and a window of another one is closed in a pause. */
+static void a_window_beside_early_samples_ends_in_a_pause(void **state)
+{
+    sim_step step = {.op = SIM_ALLOC, .stream = 2, .a = 9};
+    (void)begin_alike(state);
+    sim.tells_contexts = true;
+    sim.hooks->context_created(&sim.contexts[0]);
+    close_batch();
+    sim.hooks->context_created(&sim.contexts[1]);
+    hold(0);
+    do_call(step);
+    step = (sim_step){.op = SIM_LAUNCH, .kernel = SIM_ADD, .stream = 2, .a = 9, .b = 9};
+    for (int i = 0; i < 20 && !kprof_batch_is_open(); i++) {
+        step.tag = last_tag += 2;
+        do_call(step);
+    }
+    assert_true(kprof_batch_is_open() && kprof_early_is_there());
+    for (int i = 0; i < 10000 && kprof_batch_is_open(); i++) /* the engine's own thread looks four times a second */
+        usleep(1000);
+    assert_false(kprof_batch_is_open());
+    let_go(0);
+    (void)end_alike(state);
+    sim.hooks->context_ending(&sim.contexts[1]);
+    sim.hooks->context_ending(&sim.contexts[0]);
+}
+
 /* Here it comes to an error, say, before the first launch that is chosen. */
 static void early_samples_end_where_nothing_is_measured_any_more(void **state)
 {
@@ -640,6 +666,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         TEST(early_samples_are_left_to_others), /* the first ones: the context is new */
+        TEST(a_window_beside_early_samples_ends_in_a_pause),
         TEST(early_samples_end_where_nothing_is_measured_any_more),
         TEST(what_is_loaded_before_has_samples),
         TEST(instructions_add_up_to_the_launch),
