@@ -120,7 +120,9 @@ class Records(Tracing):
                           ("GPU page fault", 10, None, 3, 0, None), ("Device-to-Host", 20000, 500000, None, 0, None)])
         run = self.kprof("stats", "run", "--report", "um_total_sum", "--csv")
         self.assertEqual(run.out.splitlines()[1], '1,0.5,1,3,"0x100000","0x400000"')
+        self.assertIn("Unified Memory Totals Summary", self.kprof("stats", "run").out)
         self.assert_run(self.trace(*steps), 0) # nobody asked
+        self.assertNotIn("Unified Memory", self.kprof("stats", "run").out)
         self.assertEqual(self.query("run.kprof", "SELECT count(*) FROM trace_managed"), [(0,)])
         run = self.trace(*steps, options=("--unified-memory",), env={"KPROF_SIM_NO_MANAGED": "1"})
         self.assert_run(run, 0)

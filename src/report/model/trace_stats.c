@@ -434,13 +434,21 @@ static kprof_status step_through(kprof_report *report, sqlite3_stmt *statement, 
     return status;
 }
 
-static kprof_status check_managed(kprof_report *report)
+kprof_status kprof_trace_has_managed(kprof_report *report, bool *out)
 {
     int64_t is_there = 0;
     const kprof_status status =
         report->version < KPROF_TRACE_SINCE(KPROF_ACTIVITY_MANAGED)
             ? KPROF_OK
             : kprof_store_integer(report, "SELECT EXISTS(SELECT 1 FROM trace_managed)", &is_there);
+    *out = is_there != 0;
+    return status;
+}
+
+static kprof_status check_managed(kprof_report *report)
+{
+    bool is_there = false;
+    const kprof_status status = kprof_trace_has_managed(report, &is_there);
     return status == KPROF_OK && !is_there
                ? kprof_fail(KPROF_NOT_COLLECTED,
                             "%s has nothing about managed memory; kprof trace --unified-memory records it, where the "

@@ -47,5 +47,7 @@ kprof_status kprof_trace_stats_read(kprof_report *report, const kprof_trace_stat
 kprof_status kprof_trace_tell_missing(kprof_report *report) KPROF_MUST_CHECK;
 /* Has the report a trace? */
 kprof_status kprof_trace_is_there(kprof_report *report, bool *out) KPROF_MUST_CHECK;
+/* Does the report tell how managed memory moved? */
+kprof_status kprof_trace_has_managed(kprof_report *report, bool *out) KPROF_MUST_CHECK;
 /* NOT_COLLECTED, with a message, when it has none; BAD_REPORT when the file is damaged. */
 kprof_status kprof_trace_check(kprof_report *report) KPROF_MUST_CHECK;

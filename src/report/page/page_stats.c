@@ -114,12 +114,29 @@ static kprof_status show_table(stats_page *page, const char *name)
     return status;
 }
 
+/* What few traces have. */
+typedef struct trace_parts {
+    bool counters, samples, managed;
+} trace_parts;
+
+static kprof_status find_parts(kprof_report *report, trace_parts *parts)
+{
+    int64_t counted = 0;
+    kprof_status status = kprof_store_integer(report, "SELECT count(*) FROM temp.trace_counted", &counted);
+    parts->counters = counted != 0;
+    if (status == KPROF_OK)
+        status = kprof_trace_has_samples(report, &parts->samples);
+    return status == KPROF_OK ? kprof_trace_has_managed(report, &parts->managed) : status;
+}
+
 /* Tables that few traces have are shown where there is something in them. */
-static bool is_filled(const char *name, bool has_counters, bool has_samples)
+static bool is_filled(const char *name, const trace_parts *parts)
 {
     if (strcmp(name, JOINED_TABLE) == 0)
-        return has_counters;
-    return has_samples || strncmp(name, "pm_sampling_", strlen("pm_sampling_")) != 0;
+        return parts->counters;
+    if (strncmp(name, "um_", strlen("um_")) == 0)
+        return parts->managed;
+    return parts->samples || strncmp(name, "pm_sampling_", strlen("pm_sampling_")) != 0;
 }
 
 kprof_status kprof_page_show_trace(kprof_emitter *emitter, const kprof_page_context *context)
@@ -128,7 +145,8 @@ kprof_status kprof_page_show_trace(kprof_emitter *emitter, const kprof_page_cont
                                          "pm_sampling_steps", JOINED_TABLE, "count_command"};
     /* The page finds kernels by these names. */
     stats_page page = {.report = context->reports->file, .emitter = emitter, .base = "demangled"};
-    bool is_there = false, has_samples = false;
+    trace_parts parts = {false, false, false};
+    bool is_there = false;
     kprof_status status = kprof_trace_is_there(page.report, &is_there);
     if (status != KPROF_OK || !is_there)
         return status;
@@ -136,9 +154,10 @@ kprof_status kprof_page_show_trace(kprof_emitter *emitter, const kprof_page_cont
     if (status == KPROF_OK)
         status = kprof_trace_join(context, context->options->findings);
     if (status == KPROF_OK)
-        status = kprof_trace_has_samples(page.report, &has_samples);
+        status = find_parts(page.report, &parts);
+    parts.counters = true; /* without them the page has the kernels' times */
     for (size_t i = 0; i < sizeof tables / sizeof *tables && status == KPROF_OK; i++)
-        if (is_filled(tables[i], true, has_samples))
+        if (is_filled(tables[i], &parts))
             status = show_table(&page, tables[i]);
     kprof_strlist_free(&page.columns);
     return status == KPROF_OK ? kprof_page_show_program(emitter, page.report) : status;
@@ -148,20 +167,17 @@ static kprof_status show_stats(const kprof_page_context *context)
 {
     const kprof_stats_content *content = context->content;
     const kprof_strlist *names = content->tables;
-    int64_t has_counters = 0;
-    bool has_samples = false;
+    trace_parts parts = {false, false, false};
     stats_page page = {.report = context->reports->file, .is_alone = names->count == 1};
     kprof_status status = kprof_trace_check(page.report);
     if (status == KPROF_OK)
         status = kprof_trace_join(context, content->findings);
     if (status == KPROF_OK)
-        status = kprof_store_integer(page.report, "SELECT count(*) FROM temp.trace_counted", &has_counters);
-    if (status == KPROF_OK)
-        status = kprof_trace_has_samples(page.report, &has_samples);
+        status = find_parts(page.report, &parts);
     if (status != KPROF_OK || (status = kprof_page_begin(context, &page.emitter)) != KPROF_OK)
         return status;
     for (size_t i = 0; i < names->count && status == KPROF_OK; i++)
-        if (content->are_asked_for || is_filled(names->items[i], has_counters != 0, has_samples))
+        if (content->are_asked_for || is_filled(names->items[i], &parts))
             status = show_table(&page, names->items[i]);
     status = kprof_page_end(page.emitter, status);
     kprof_strlist_free(&page.columns);
@@ -170,10 +186,20 @@ static kprof_status show_stats(const kprof_page_context *context)
 
 kprof_status kprof_stats_choose(const kprof_strlist *asked, kprof_strlist *out)
 {
-    static const char *const usual[] = {
-        "gpu_busy",   "lost_sum",          "gpu_idle_sum",          "pm_sampling_sum",       "pm_sampling_steps",
-        JOINED_TABLE, "cuda_gpu_kern_sum", "cuda_gpu_mem_time_sum", "cuda_gpu_mem_size_sum", "cuda_api_sum",
-        "nvtx_sum",   "kern_worth",        "count_command"};
+    static const char *const usual[] = {"gpu_busy",
+                                        "lost_sum",
+                                        "gpu_idle_sum",
+                                        "pm_sampling_sum",
+                                        "pm_sampling_steps",
+                                        JOINED_TABLE,
+                                        "cuda_gpu_kern_sum",
+                                        "cuda_gpu_mem_time_sum",
+                                        "cuda_gpu_mem_size_sum",
+                                        "um_total_sum",
+                                        "cuda_api_sum",
+                                        "nvtx_sum",
+                                        "kern_worth",
+                                        "count_command"};
     const char *base;
     bool added = true;
     for (size_t i = 0; i < asked->count && added; i++) {
