@@ -88,10 +88,12 @@ static waiter *find(const void *context)
 }
 
 /* If the last wait timed out, the work waits for the application, or takes long. Is it still going on, whatever else
- * has ended? */
+ * has ended? Where it has no mark, only the thread tells. */
 static bool is_stuck(const waiter *w, const kprof_progress *now)
 {
-    return w->timed_out && w->stuck.first == now->first && (now->first > 0 || w->stuck.passed == now->passed);
+    if (!w->timed_out || w->stuck.ahead == 0)
+        return w->timed_out;
+    return w->stuck.first == now->first && (now->first > 0 || w->stuck.passed == now->passed);
 }
 
 /* Wait until the waiter is done, or no work has ended for `limit_ns`; return whether it is done. Look the waiter up

@@ -184,6 +184,22 @@ static void test_progress_beside(void **state)
     assert_ends(&contexts[BUSY]);
 }
 
+/* Nor do marks of what comes behind a launch that has none. */
+static void test_unmarked(void **state)
+{
+    (void)state;
+    set_busy(true);
+    assert_int_equal(give_up(HOLD_NS), HOLD_NS);
+    ahead = 1;
+    first = 9;
+    assert_int_equal(give_up(HOLD_NS), 0);
+    passed++;
+    assert_int_equal(give_up(HOLD_NS), 0);
+    set_busy(false);
+    ahead = first = 0;
+    assert_ends(&contexts[BUSY]);
+}
+
 /* It goes on for as long as work ends. */
 static void test_progress(void **state)
 {
@@ -247,6 +263,7 @@ int main(void)
         cmocka_unit_test(test_busy),
         cmocka_unit_test(test_limit),
         cmocka_unit_test(test_progress_beside),
+        cmocka_unit_test(test_unmarked),
         cmocka_unit_test(test_progress),
         cmocka_unit_test(test_context_that_ends_busy),
         cmocka_unit_test(test_context_that_ends),
