@@ -440,6 +440,9 @@ static void announce_report(const profile *run)
         kprof_log(KPROF_LOG_INFO, "report: %s (%llu launch%s profiled, %llu seen)", run->report_path,
                   (unsigned long long)counts->profiled, kprof_ending(counts->profiled, "es"),
                   (unsigned long long)(counts->launches > 0 ? counts->launches : counts->timed));
+    if (run->options->samples_program && run->plans.count > 0 && counts->activities > 0 && !counts->has_samples)
+        kprof_log(KPROF_LOG_INFO, "nothing was sampled over time: samples begin within a second of the first context, "
+                                  "and the program may have ended before");
     if (is_kept && !is_trace(run) && counts->activities > 0)
         kprof_log(KPROF_LOG_INFO, "it has a trace of %llu activities, too; kprof stats %s shows it",
                   (unsigned long long)counts->activities, run->report_path);

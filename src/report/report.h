@@ -95,6 +95,7 @@ typedef struct kprof_report_counts {
     size_t kernels;        /* distinct kernels seen */
     uint64_t activities;   /* of a trace */
     uint64_t dropped;      /* activities that were lost */
+    bool has_samples;      /* of a trace: of counters over the time of the program */
     uint64_t timed;        /* launches that --census timed, which none of the others count */
 } kprof_report_counts;
 kprof_status kprof_report_count(kprof_report *report, kprof_report_counts *out) KPROF_MUST_CHECK;

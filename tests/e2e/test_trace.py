@@ -254,7 +254,9 @@ class Sampled(Tracing):
         return json.loads(self.kprof("stats", "run", "--report", name, "--json").out)
 
     def test_samples_are_what_kernels_did(self):
-        self.assert_run(self.sample(*self.STEPS), 0)
+        run = self.sample(*self.STEPS)
+        self.assert_run(run, 0)
+        self.assertNotIn("nothing was sampled", run.err)
         samples = self.busy()
         self.assertEqual([sample[:2] for sample in samples],
                          [(START + i * self.MS, START + (i + 1) * self.MS) for i in range(150)])
@@ -313,7 +315,9 @@ class Sampled(Tracing):
             with self.subTest(end):
                 self.assert_run(self.sample("do=sampled", f"launch={VECTOR_ADD}", "do=gap:3000", end), code)
                 self.assertEqual(len(self.busy()), 3)
-        self.assert_run(self.sample("say=ran", f"launch={VECTOR_ADD}"), 0)
+        run = self.sample("say=ran", f"launch={VECTOR_ADD}")
+        self.assert_run(run, 0)
+        self.assertIn("nothing was sampled over time: ", run.err)
 
     def test_forked_children(self):
         self.assert_run(self.sample("do=sampled", f"launch={VECTOR_ADD}", f"fork={VECTOR_ADD}", "do=gap:2000"), 0)

@@ -1,5 +1,6 @@
 /* Answers the command line's questions about a report: how many launches, and which kernels. */
 #include "report/model/model.h"
+#include "report/model/trace_samples.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -48,6 +49,8 @@ static kprof_status count_activities(kprof_report *report, kprof_report_counts *
         kprof_store_integer(report, "SELECT CAST(total(activities) AS INTEGER) FROM trace", &activities);
     if (status == KPROF_OK)
         status = kprof_store_integer(report, "SELECT CAST(total(dropped) AS INTEGER) FROM trace", &dropped);
+    if (status == KPROF_OK)
+        status = kprof_trace_has_samples(report, &out->has_samples);
     out->activities = activities > 0 ? (uint64_t)activities : 0;
     out->dropped = dropped > 0 ? (uint64_t)dropped : 0;
     return status;
