@@ -265,7 +265,8 @@ static bool explain_others(kprof_report *report)
         return false;
     kprof_log(KPROF_LOG_ERROR, counts.activities > 0
                                    ? "this is a trace, which has no launch that was measured; kprof stats shows it, "
-                                     "and kprof report --html writes a page with its timeline"
+                                     "kprof report --html writes a page with its timeline, and kprof export --to "
+                                     "chrome one for Perfetto"
                                    : "this is a census, which has no launch that was measured; kprof report shows it "
                                      "with --page census, and kprof --census --top N measures launches, too");
     return true;

@@ -145,6 +145,7 @@ class Records(Tracing):
                 run = self.kprof(*words)
                 self.assertEqual(run.code, 106)
                 self.assertIn("this is a trace", run.err)
+                self.assertIn("kprof export --to chrome one for Perfetto", run.err)
         self.assert_run(self.kprof("report", "run", "--page", "session"), 0)
         self.assert_run(self.kprof("report", "run", "--html", self.path("run.html")), 0)
         run = self.kprof("export", "run", "--to", "timeline", "-k", "scale")

@@ -450,10 +450,10 @@ static kprof_status check_managed(kprof_report *report)
     bool is_there = false;
     const kprof_status status = kprof_trace_has_managed(report, &is_there);
     return status == KPROF_OK && !is_there
-               ? kprof_fail(KPROF_NOT_COLLECTED,
-                            "%s has nothing about managed memory; kprof trace --unified-memory records it, where the "
-                            "program has any",
-                            report->path)
+               ? kprof_fail(
+                     KPROF_NOT_COLLECTED,
+                     "the trace has nothing about managed memory; kprof trace --unified-memory records it, where "
+                     "the program has any")
                : status;
 }
 
