@@ -128,6 +128,11 @@ class Instructions(Case):
         header = next(row for row in rows if row[0] == "Address")
         return header, [row for row in rows if row[0].startswith("0x")]
 
+    def test_brief_of_a_launch_without_a_time(self):
+        run = self.kprof("report", RECORDED, "--brief", "-k", "uncoalesced_read")
+        self.assert_run(run, 0)
+        self.assertRegex(run.out, r"\n  Launches +1\n  Duration +n/a\n")
+
     def test_columns_depend_on_what_the_code_has_as_ncus_do(self):
         """As of a product of cuBLAS on an H200, whether or not an access has run."""
         local, policies = "L2 Theoretical Sectors Local", "L2 Explicit Evict Policies"

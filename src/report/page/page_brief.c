@@ -419,7 +419,7 @@ static double headroom_pct(const brief *of)
 static void put_duration(const kprof_ranked *row, kprof_strbuf *out)
 {
     const kprof_repeats *repeats = &row->repeats;
-    if (row->group->duration_count == 1) {
+    if (row->group->duration_count <= 1) {
         put_value(out, "", row->median_ns, "ns");
         return;
     }
@@ -477,9 +477,11 @@ static void make_lines(const brief *of, brief_lines *out)
     const kprof_ranked *row = of->row;
     *out = (brief_lines){.items = {KPROF_STRBUF_INIT}};
     kprof_strbuf_printf(&out->items[LINE_LAUNCHES], "%llu", (unsigned long long)row->group->launches);
-    put_value(&out->items[LINE_LAUNCHES], ", ", row->time_ns, "ns");
-    put_value(&out->items[LINE_LAUNCHES], ", ", row->share_pct, "%");
-    kprof_strbuf_puts(&out->items[LINE_LAUNCHES], " of the time");
+    if (!isnan(row->time_ns)) {
+        put_value(&out->items[LINE_LAUNCHES], ", ", row->time_ns, "ns");
+        put_value(&out->items[LINE_LAUNCHES], ", ", row->share_pct, "%");
+        kprof_strbuf_puts(&out->items[LINE_LAUNCHES], " of the time");
+    }
     put_duration(row, &out->items[LINE_DURATION]);
     if (*of->limit)
         put_limit(of, &out->items[LINE_VERDICT]);
