@@ -1,6 +1,6 @@
 /* Walks once through what ran on each GPU, in the order of time. Differences of times have no sign and become numbers
  * with a point, since a report from anywhere may have any integers. */
-#include "report/model/trace_busy.h"
+#include "report/model/trace_tables.h"
 
 #include "report/model/trace_cumulate.h"
 #include "report/model/trace_functions.h"

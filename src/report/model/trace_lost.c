@@ -1,12 +1,10 @@
 /* Makes the temporary tables of what is lost, in the order in which they need each other. What the host did until it
  * asked for what ended a gap is the time that its thread spent in calls since the gap began. */
-#include "report/model/trace_lost.h"
+#include "report/model/trace_tables.h"
 
 #include "core/activities.h"
-#include "report/model/trace_busy.h"
 #include "report/model/trace_cumulate.h"
 #include "report/model/trace_functions.h"
-#include "report/model/trace_tables.h"
 #include "report/store/store.h"
 
 /* All that runs on GPUs, with k 1 for kernels and graphs. */

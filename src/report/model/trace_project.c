@@ -1,7 +1,6 @@
 /* Reads the ranges and calls of each thread in the order of time, with a list of the ranges that are open. */
-#include "report/model/trace_project.h"
-
 #include "report/model/trace_tables.h"
+
 #include "report/store/store.h"
 
 #include <string.h>

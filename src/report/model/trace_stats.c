@@ -3,8 +3,6 @@
 #include "report/model/trace_stats.h"
 
 #include "report/model/trace_functions.h"
-#include "report/model/trace_lost.h"
-#include "report/model/trace_project.h"
 #include "report/model/trace_samples.h"
 #include "report/model/trace_tables.h"
 #include "report/store/store.h"

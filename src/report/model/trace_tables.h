@@ -1,4 +1,4 @@
-/* Temporary tables that several tables of a trace are made of. */
+/* Temporary tables of a trace, which pages and queries read. The .c file that makes a table tells its columns. */
 #pragma once
 
 #include "report/report.h"
@@ -6,9 +6,25 @@
 /* Make a temporary table, and what goes with it, in a report that is open for reading alone, unless it has that. */
 typedef kprof_status kprof_trace_maker(kprof_report *report);
 kprof_status kprof_trace_make_once(kprof_report *report, const char *table, kprof_trace_maker *make) KPROF_MUST_CHECK;
-/* Make first_call(process_id, correlation, start_ns, end_ns, thread, name_id), once for an open report with a trace: of
- * calls with one number the first. */
+
+/* Each of these takes an open report with a trace, once. */
+
+/* Make first_call(process_id, correlation, start_ns, end_ns, thread, name_id): of calls with one number the first. */
 kprof_status kprof_trace_find_calls(kprof_report *report) KPROF_MUST_CHECK;
-/* Likewise trace_shape: of each name, grid, block and dynamic shared memory of kernels the launches (c), their time (t)
- * and its median. */
+/* Make trace_shape: of each name, grid, block and dynamic shared memory of kernels the launches (c), their time (t) and
+ * its median. */
 kprof_status kprof_trace_find_shapes(kprof_report *report) KPROF_MUST_CHECK;
+/* Make gpu_busy, gpu_idle, trace_step, trace_transfer and trace_allocation (trace_lost.c): when GPUs were idle and why,
+ * copies that kernels waited for, and the time that each step took. */
+kprof_status kprof_trace_find_lost(kprof_report *report) KPROF_MUST_CHECK;
+/* Make gpu_busy, gpu_idle and trace_gap of trace_work and trace_own (trace_busy.c). Memory grows with what is
+ * asked for at one time, and with the number of different latencies. */
+kprof_status kprof_trace_find_gaps(kprof_report *report) KPROF_MUST_CHECK;
+/* Add the time of gaps of trace_gap to gpu_idle. */
+kprof_status kprof_trace_explain_gaps(kprof_report *report) KPROF_MUST_CHECK;
+/* Make the tables of NVTX ranges on the GPU:
+ *   range_kernel(range, kernel), ids of trace_range and trace_kernel: each kernel stands in every range of the thread
+ *     that its call is in;
+ *   range_span(range, start_ns, end_ns, ops): a range's first start and last end on the GPU, and how many kernels,
+ *     graphs, copies and sets it has there. Ranges with none are left out. */
+kprof_status kprof_trace_project_ranges(kprof_report *report) KPROF_MUST_CHECK;

@@ -2,9 +2,9 @@
  * makes each event; kprof writes one after the other, into the page of a browser, too. */
 #include "core/log.h"
 #include "report/emit/json_text.h"
-#include "report/model/trace_project.h"
 #include "report/model/trace_samples.h"
 #include "report/model/trace_stats.h"
+#include "report/model/trace_tables.h"
 #include "report/page/page.h"
 #include "report/store/store.h"
 #include "report/store/trace_ingest.h"
