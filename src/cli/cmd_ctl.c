@@ -1,5 +1,5 @@
 /* kprof ctl: tells the kprof of a running application to measure, or to stop. It finds the session directory by a
- * process, and hands its own words over; what is to be done is that kprof's to find out. */
+ * process, and hands its own words over; that kprof finds out what to do. */
 #include "cli/commands.h"
 #include "cli/listing.h"
 #include "cli/output.h"

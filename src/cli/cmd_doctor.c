@@ -31,7 +31,7 @@ static const char *name_fault(kprof_status status)
     return status == KPROF_NO_PERMISSION ? "permission-denied" : status == KPROF_NO_GPU ? "no-gpu" : "gpu-unsupported";
 }
 
-/* Take what is told while CUPTI is looked for, which says where. */
+/* Keep the messages of the search for CUPTI: they name the places where kprof looked. */
 static void look_at_cupti(kprof_machine *machine, kprof_strbuf *told)
 {
     const kprof_log_receiver before = kprof_log_set_sink(keep_message, told);

@@ -47,7 +47,7 @@ static void read_interpreter(const char *program, char *out, size_t size)
     snprintf(out, size, "%.*s", (int)strcspn(start, " \t\n"), start);
 }
 
-/* The program is there, but what is to run it is not. */
+/* The program is there, but its interpreter or loader is not. */
 static kprof_status fail_interpreter(const char *name, const char *program, int reason)
 {
     char interpreter[256];

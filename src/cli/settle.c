@@ -286,7 +286,8 @@ static bool is_told_what(const kprof_options *options)
     return selection->sets.count + selection->sections.count + selection->metrics.count > 0;
 }
 
-/* A document for each kernel is what JSON lines are. A run collects what the page tells, unless it is told what. */
+/* The page has a JSON document for each kernel, so it prints JSON lines. A run collects the set "agent" for it, unless
+ * the user chooses sets, sections or metrics. */
 static kprof_status settle_brief(kprof_options *options)
 {
     if (options->page != KPROF_PAGE_BRIEF)
@@ -423,7 +424,7 @@ static bool measures_beside(const kprof_options *options)
            filter->profiler_calls != KPROF_FROM_A_START_CALL;
 }
 
-/* Where something tells what to measure, that is done in the run that takes the census or in a second one. */
+/* If options also choose something to measure, the run with the census measures it, or a second run does. */
 static kprof_status settle_census(kprof_options *options)
 {
     kprof_filter_spec *filter = &options->filter;

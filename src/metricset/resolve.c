@@ -41,7 +41,7 @@ static kprof_status collect_names(const resolver *r, const kprof_strlist *names)
     return KPROF_OK;
 }
 
-/* A fallback is for what a chip lacks: what limits left out is missing, and has no other value. */
+/* A fallback replaces a metric that the chip lacks. Nothing replaces a metric that limits left out. */
 static bool lost_to_limits(const resolver *r, const char *name)
 {
     return r->only && !is_available(r, name) && kprof_host_can_collect(r->host, name);

@@ -16,7 +16,7 @@ typedef struct markdown_emitter {
     kprof_strbuf notes;   /* what follows the section's values */
     bool in_table, has_title;
     bool begun;      /* something was printed: a blank line comes between */
-    bool has_excess; /* the page ends with what a share of more than all is */
+    bool has_excess; /* the page ends by explaining shares over 100 % */
 } markdown_emitter;
 
 static markdown_emitter *of(kprof_emitter *emitter)

@@ -11,7 +11,7 @@
 #define COLUMNS_MIN 24
 #define COLUMNS_MAX 84
 #define AXIS_WIDTH  14 /* of the labels left of the plot */
-#define DECADES_MAX 7  /* what lies further away is drawn at the edge */
+#define DECADES_MAX 7  /* points further away are drawn at the edge */
 
 typedef struct plot_area {
     char cells[ROWS][COLUMNS_MAX + 1];

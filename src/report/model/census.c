@@ -38,7 +38,7 @@ static int compare_shapes(const kprof_census_total *a, const kprof_census_total 
 
 static comparison *const comparisons[] = {compare_kernels, compare_devices, compare_shapes};
 
-/* qsort has no argument for which of the comparisons it is. */
+/* qsort passes nothing to its function that could choose a comparison, so each has its own. */
 #define COMPARE(name)                                                                                                  \
     static int sort_##name(const void *a, const void *b)                                                               \
     {                                                                                                                  \

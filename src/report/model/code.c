@@ -533,7 +533,7 @@ static void free_code(kprof_profiled_code *code)
 
 static size_t values_of(const kprof_loaded_code *loaded)
 {
-    enum { OTHER_VALUES = 16 }; /* what else there is of a row */
+    enum { OTHER_VALUES = 16 }; /* that a row has beside its metrics */
     return (loaded->code.instruction_count + loaded->lines.count) * (loaded->code.metric_count + OTHER_VALUES);
 }
 

@@ -50,7 +50,7 @@ static bool tell_section(const name_list *list, const char *word, kprof_strbuf *
     return hint->length > 0;
 }
 
-/* Say which name or alias comes near, or what there is. */
+/* Fail with the nearest name or alias, or else with a list of names that exist. */
 static kprof_status fail_unknown(const name_list *list, const char *path, const char *word, const char *nearest)
 {
     const bool are_sections = strcmp(list->option, "--section") == 0;

@@ -1,5 +1,5 @@
-/* Makes the temporary tables of what is lost, in the order in which they need each other. What the host did until it
- * asked for what ended a gap is the time that its thread spent in calls since the gap began. */
+/* Makes the temporary tables of lost time, in the order in which they need each other. A thread asked for the work that
+ * ended a gap: the calls where this thread spent time since the gap began tell why the GPU was idle. */
 #include "report/model/trace_tables.h"
 
 #include "core/activities.h"

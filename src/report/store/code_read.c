@@ -79,7 +79,8 @@ static kprof_status step(kprof_report *report, sqlite3_stmt *statement)
     return status;
 }
 
-/* Store a file as it is now. Its content is what is told of a file that is there; a relative path tells no place. */
+/* Store a file as it is now: its size and hash if it can be read, and its text if options and limits let it. A relative
+ * path tells no place. */
 static kprof_status add_file(code_reader *reader, const char *path, int64_t *row)
 {
     kprof_report *report = reader->report;

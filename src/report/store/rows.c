@@ -153,7 +153,7 @@ kprof_status kprof_rows_find_kernel(kprof_report *report, const kprof_model_kern
     sqlite3_stmt *statement;
     kprof_strbuf sql = KPROF_STRBUF_INIT;
     kprof_strbuf_puts(&sql, "SELECT id FROM kernel WHERE ?1 IS NULL");
-    for (size_t i = 0; i < layout.count; i++) /* what the command line fills in is still empty, and bound as '' */
+    for (size_t i = 0; i < layout.count; i++) /* the command line fills the others in later: they are '' now */
         kprof_strbuf_printf(&sql, " AND %s=?%zu", layout.columns[i].told ? layout.columns[i].name : "''", i + 2);
     kprof_status status = kprof_store_prepare(report, KPROF_SQL_FIND_KERNEL, sql.failed ? NULL : sql.data, &statement);
     kprof_strbuf_free(&sql);
