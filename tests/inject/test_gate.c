@@ -18,15 +18,18 @@
 #define LONG_MS    60000
 #define SHORT_MS   20
 #define VISITS     20000
-#define HOLD_MS    20 /* for as long a thread waits where there is work and none of it ends */
+#define MANY_LOOKS 200 /* more than there are in HOLD_MS */
+#define HOLD_MS    20  /* for as long a thread waits where there is work and none of it ends */
 
 /* Marks behind work on the GPU. */
 static _Atomic uint64_t passed, ahead;
 static atomic_bool moves; /* one is passed at each look */
+static _Atomic unsigned looks;
 
 static kprof_progress marks_look(const void *context)
 {
     assert_null(context); /* the work of any context may be what the other thread waits for */
+    atomic_fetch_add(&looks, 1);
     if (atomic_load(&moves))
         atomic_fetch_add(&passed, 1);
     return (kprof_progress){.passed = atomic_load(&passed), .ahead = atomic_load(&ahead)};
@@ -202,6 +205,36 @@ static void test_gives_up_where_no_work_ends(void **state)
     atomic_store(&ahead, 0);
     end_visit(&v);
     assert_true(kprof_gate_enter_exclusive(0)); /* the next wait is a long one again */
+    kprof_gate_leave_exclusive();
+}
+
+static void *let_go_after_many_looks(void *user)
+{
+    while (atomic_load(&looks) < MANY_LOOKS && !atomic_load(&((visitor *)user)->may_leave))
+        wait_ms(1);
+    atomic_store(&((visitor *)user)->may_leave, true);
+    return NULL;
+}
+
+/* The thread inside may wait for that launch, too. */
+static void test_gives_up_behind_a_launch_without_a_mark(void **state)
+{
+    (void)state;
+    visitor v;
+    pthread_t helper;
+    start_visit(&v, 1);
+    await_inside(&v);
+    atomic_store(&looks, 0);
+    atomic_store(&kprof_engine.waits.unmarked, true);
+    assert_int_equal(pthread_create(&helper, NULL, let_go_after_many_looks, &v), 0);
+    const bool has_entered = kprof_gate_enter_exclusive(LONG_MS);
+    if (has_entered)
+        kprof_gate_leave_exclusive(); /* else later tests would wait for ever */
+    atomic_store(&kprof_engine.waits.unmarked, false);
+    end_visit(&v);
+    pthread_join(helper, NULL);
+    assert_false(has_entered);
+    assert_true(kprof_gate_enter_exclusive(0));
     kprof_gate_leave_exclusive();
 }
 
@@ -497,6 +530,7 @@ int main(void)
         cmocka_unit_test(test_exclusive_waits_for_shared),
         cmocka_unit_test(test_waits_in_vain_once_only),
         cmocka_unit_test(test_gives_up_where_no_work_ends),
+        cmocka_unit_test(test_gives_up_behind_a_launch_without_a_mark),
         cmocka_unit_test(test_waits_on_where_work_ends),
         cmocka_unit_test(test_waits_on_where_there_is_no_work),
         cmocka_unit_test(test_awaits_the_end_of_a_replay),
