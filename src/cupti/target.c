@@ -190,7 +190,8 @@ static void on_resource(CUpti_CallbackId id, const CUpti_ResourceData *data)
     } else if (id == CUPTI_CBID_RESOURCE_CONTEXT_CREATED) {
         target.hooks.context_created(data->context);
     } else if (id == CUPTI_CBID_RESOURCE_CONTEXT_DESTROY_STARTING) {
-        target.hooks.context_ending(data->context);
+        if (target.hooks.context_ending)
+            target.hooks.context_ending(data->context);
         kprof_variables_forget(data->context);
         kprof_allocations_forget(data->context);
         kprof_capturing_forget(data->context);
@@ -268,6 +269,9 @@ static CUptiResult enable_brief(void)
     };
     CUptiResult result = target.cupti->cuptiEnableCallback(1, target.subscriber, CUPTI_CB_DOMAIN_RESOURCE,
                                                            CUPTI_CBID_RESOURCE_CONTEXT_CREATED);
+    if (result == CUPTI_SUCCESS) /* its memory is gone then */
+        result = target.cupti->cuptiEnableCallback(1, target.subscriber, CUPTI_CB_DOMAIN_RESOURCE,
+                                                   CUPTI_CBID_RESOURCE_CONTEXT_DESTROY_STARTING);
     for (size_t i = 0; result == CUPTI_SUCCESS && i < sizeof calls / sizeof *calls; i++)
         result = target.cupti->cuptiEnableCallback(1, target.subscriber, CUPTI_CB_DOMAIN_DRIVER_API, calls[i]);
     return result;

@@ -7,12 +7,13 @@
 #include "spool/record.h"
 
 typedef struct kprof_target_hooks {
-    bool is_brief; /* of the driver's calls only those that end a context are of interest, and no code is */
+    bool is_brief; /* of the driver's calls only those that end a context, or change memory, are of interest, and no
+                      code is */
     void (*enter)(const kprof_call *call);
     void (*leave)(const kprof_call *call);
     void (*driver_started)(void); /* within the call that starts it, on its thread */
     void (*context_created)(void *context);
-    void (*context_ending)(void *context);
+    void (*context_ending)(void *context); /* NULL: nobody wants to know */
     /* The application calls cudaProfilerStart or cudaProfilerStop, or the driver's functions that these end in: one
      * call may be told twice. */
     void (*profiler_called)(bool starts);
