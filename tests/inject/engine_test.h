@@ -18,8 +18,10 @@
 
 #include <fcntl.h>
 #include <math.h>
+#include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdatomic.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -41,6 +43,16 @@
 #define SLOT       2 /* memory for the device alone, of the first context */
 #define SPARE_SLOT 4 /* the same */
 #define NO_SLOT    3 /* nothing is there */
+
+static pthread_t own_thread; /* that runs the tests */
+static atomic_bool others_may_close;
+
+/* To the thread that watches for pauses a stream is always being captured: a pause of the test closes no batch. */
+static inline bool is_capturing_to_others(void)
+{
+    const bool is_other = !pthread_equal(pthread_self(), own_thread);
+    return (is_other && !atomic_load(&others_may_close)) || sim_device.target_capturing();
+}
 
 static char folder[] = "/tmp/kprof-engine-XXXXXX";
 static unsigned last_tag;
@@ -91,6 +103,7 @@ static inline void save_config(void)
 /* On the simulated machine, or a copy of it with functions of the test's own. */
 static inline int start_engine_on(const kprof_device_ops *device)
 {
+    own_thread = pthread_self();
     assert_non_null(mkdtemp(folder));
     save_config();
     setenv(KPROF_SESSION_ENV, folder, 1);
@@ -106,8 +119,11 @@ static inline int start_engine_on(const kprof_device_ops *device)
 /* Group set-up and tear-down. */
 static inline int start_engine(void **state)
 {
+    static kprof_device_ops device;
     (void)state;
-    return start_engine_on(&sim_device);
+    device = sim_device;
+    device.target_capturing = is_capturing_to_others;
+    return start_engine_on(&device);
 }
 
 static inline int remove_folder(void **state)

@@ -38,7 +38,6 @@ static struct {
     atomic_bool network;       /* a network card may write memory */
 } faults;
 
-static pthread_t own_thread;
 static atomic_int next_wait_s, next_start_s;
 static atomic_bool waits_until_told; /* that the wait does not end */
 static unsigned repeated;            /* launches and transfers, in all passes */
@@ -50,15 +49,6 @@ static kprof_status restore_end(kprof_snapshot *snapshot)
 {
     kprof_status status = sim_device.snapshot_restore_end(snapshot);
     return cannot_restore ? kprof_fail(KPROF_INTERNAL, "the memory cannot be restored (test)") : status;
-}
-
-static atomic_bool others_may_close; /* threads of the test */
-
-/* To the thread that watches for pauses a stream is always being captured: a pause of the test closes no batch. */
-static bool is_capturing(void)
-{
-    bool is_other = !pthread_equal(pthread_self(), own_thread);
-    return (is_other && !atomic_load(&others_may_close)) || sim_device.target_capturing();
 }
 
 static kprof_status run_operation(const kprof_operation *operation, kprof_snapshot *snapshot)
@@ -113,13 +103,12 @@ static int start_faulty(void **state)
 {
     static kprof_device_ops device;
     (void)state;
-    own_thread = pthread_self();
     device = sim_device;
     device.operation_run = run_operation;
     device.operation_returned = operation_returned;
     device.operation_keep_host = keep_host;
     device.snapshot_restore_end = restore_end;
-    device.target_capturing = is_capturing;
+    device.target_capturing = is_capturing_to_others;
     device.target_synchronize = synchronize;
     device.profiler_start = start_pass;
     device.writers_devices = find_writer;

@@ -57,8 +57,6 @@ static unsigned held_asked; /* how often what kprof keeps was looked for */
 static atomic_bool releasing; /* the counters are being given back */
 static atomic_int snapshots;  /* that are taken now */
 
-static pthread_t own_thread;
-
 static void wait_ms(long ms)
 {
     struct timespec time = {ms / 1000, ms % 1000 * 1000000};
@@ -262,7 +260,6 @@ static int start_sharing(void **state)
 {
     static kprof_device_ops device;
     (void)state;
-    own_thread = pthread_self();
     device = sim_device;
     device.profiler_release = release_profiler;
     device.reader_open = open_reader;

@@ -76,6 +76,7 @@ static int start_faulty(void **state)
     static kprof_device_ops device;
     (void)state;
     device = sim_device;
+    device.target_capturing = is_capturing_to_others;
     device.pm_sampling_open = open_sampling;
     device.pm_sampling_enable = enable;
     device.pm_sampling_disable = disable;
