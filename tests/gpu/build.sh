@@ -28,7 +28,8 @@ compile() {
   local target=$out/$1 source=$2
   shift 2
   if [ "$target" -nt "$source" ] && [ "$target" -nt "$here/programs/check.h" ] &&
-    [ "$target" -nt "$here/programs/sweep.h" ] && [ "$target" -nt "$here/exact/exact.h" ]; then
+    [ "$target" -nt "$here/programs/sweep.h" ] && [ "$target" -nt "$here/programs/spin.h" ] &&
+    [ "$target" -nt "$here/exact/exact.h" ]; then
     return
   fi
   "$nvcc" -arch="$arch" -O2 -Xlinker -s "$@" -o "$target.new" "$source"

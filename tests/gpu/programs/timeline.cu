@@ -4,23 +4,12 @@
 //
 // Usage: timeline gaps | overlap | copies | launches | steps | managed
 #include "check.h"
+#include "spin.h"
 
 #include <chrono>
 #include <thread>
 
 static const unsigned ROUNDS = 20;
-
-// Run for so many nanoseconds of the GPU's clock.
-__global__ void spin(unsigned long long ns)
-{
-    unsigned long long start, now;
-    asm volatile("mov.u64 %0, %globaltimer;" : "=l"(start));
-    do
-        asm volatile("mov.u64 %0, %globaltimer;" : "=l"(now));
-    while (now - start < ns);
-}
-
-__global__ void nothing() {}
 
 static void tell(const char *name, double number)
 {

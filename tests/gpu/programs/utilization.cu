@@ -6,6 +6,7 @@
 //   busy      100,000 kernels of 20 us; prints the seconds that they take
 //   launches  300,000 kernels that do nothing, likewise
 #include "check.h"
+#include "spin.h"
 
 #include <chrono>
 #include <nvtx3/nvToolsExt.h>
@@ -13,18 +14,6 @@
 
 static const unsigned PULSES = 60, PULSE_MS = 50, COPIES = 40;
 static const size_t COPY_BYTES = (size_t)256 << 20;
-
-// Run for so many nanoseconds of the GPU's clock.
-__global__ void spin(unsigned long long ns)
-{
-    unsigned long long start, now;
-    asm volatile("mov.u64 %0, %globaltimer;" : "=l"(start));
-    do
-        asm volatile("mov.u64 %0, %globaltimer;" : "=l"(now));
-    while (now - start < ns);
-}
-
-__global__ void nothing() {}
 
 static void sleep_ms(unsigned ms)
 {
