@@ -302,8 +302,8 @@ static void keep_needed(const tracer *t, size_t waiter, unsigned scoreboard, pro
         found->count = kept;
 }
 
-/* Which of a function's barriers an address means is not known. But where no thread of it tells one by itself, all wait
- * for copies: these are then what is waited for, in the place of the question whether they have ended. */
+/* An address may be that of any of a function's barriers. But where no thread of the function arrives at one, all of
+ * them wait for copies: then the warp waits for these, in place of the question whether they have ended. */
 static void follow_barrier(tracer *t, producers *found)
 {
     if (found->count != 1 || t->sass[t->found[0]].role != KPROF_SASS_TEST || !t->barriers_tell_copies)

@@ -111,8 +111,8 @@
     F(NUMBER, external_kind)                                                                                           \
     F(NUMBER, external_id)
 
-/* What a counter of the GPU was on average from the start to the end, times a million, as kprof trace --pm-sampling
- * samples it over the whole GPU; name is the metric. */
+/* A counter's average over the whole GPU from the start to the end, times a million, from kprof trace --pm-sampling;
+ * name is the metric. */
 #define KPROF_SAMPLE_ACTIVITY_FIELDS(F)                                                                                \
     F(NUMBER, start_ns)                                                                                                \
     F(NUMBER, end_ns)                                                                                                  \

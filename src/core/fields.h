@@ -203,7 +203,7 @@
     SPOOL(U64, bytes, NONE)                                                                                            \
     SPOOL(TEXT, file, NONE) /* its name in the session directory; "": it could not be written there */
 
-/* What was counted or sampled of the instructions of one function in a launch, whose record comes before. A launch
+/* Counters or samples of the instructions of one function in a launch, whose record comes before. A launch
  * that was measured so has a record for each function and kind; one without a function says why there is nothing. */
 #define KPROF_INSTRUCTIONS_FIELDS(FIELD, SPOOL, REPORT)                                                                \
     SPOOL(U64, launch, NONE)                                                                                           \
@@ -218,8 +218,8 @@
     SPOOL(U32, value_count, NONE)                                                                                      \
     SPOOL(VALUES, values, NONE) /* rows of an offset in bytes and a value for each name; rows of zeros are left out */
 
-/* What one pass has sampled over the time of a launch, whose record comes before; or, without names, why there is
- * nothing. */
+/* The samples of one pass over the time of a launch, whose record comes before; without names, the reason why there are
+ * none. */
 #define KPROF_TIMELINE_FIELDS(FIELD, SPOOL, REPORT)                                                                    \
     SPOOL(U64, launch, NONE)                                                                                           \
     SPOOL(U32, pass, NONE)        /* from 0 */                                                                         \

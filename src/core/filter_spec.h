@@ -19,7 +19,7 @@ typedef enum kprof_profiler_calls {
     KPROF_PROFILER_CALLS_IGNORED
 } kprof_profiler_calls;
 
-/* Which launches --launch-skip and --launch-count count together: all, those of a device, or those of a kernel that
+/* --launch-skip and --launch-count count these launches together: all, those of a device, or those of a kernel that
  * have the same grid, block and shared memory. */
 typedef enum kprof_filter_mode {
     KPROF_FILTER_GLOBAL,

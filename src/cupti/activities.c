@@ -41,7 +41,7 @@ static struct {
     int64_t last_number;
 } activities = {.buffers = PTHREAD_ERRORCHECK_MUTEX_INITIALIZER_NP, .reading = PTHREAD_ERRORCHECK_MUTEX_INITIALIZER_NP};
 
-/* What CUPTI records beside calls. Only kernels, copies and sets have to be there. */
+/* CUPTI's kinds of records. Those of kernels, copies, sets and the runtime's calls have to be there. */
 static const struct {
     CUpti_ActivityKind kind;
     bool optional;
@@ -329,7 +329,7 @@ static int64_t device_or_none(uint32_t device)
     return device == CUPTI_UNIFIED_MEMORY_CPU_DEVICE_ID ? -1 : (int64_t)device;
 }
 
-/* What the members of a record mean, and which of them do, is told by its kind. */
+/* The kind of a record tells which of its members have a meaning, and which. */
 static void take_managed(const CUpti_ActivityUnifiedMemoryCounter3 *record)
 {
     kprof_activity activity = {.kind = KPROF_ACTIVITY_MANAGED};

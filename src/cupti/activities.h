@@ -8,7 +8,7 @@
 
 #include <stdbool.h>
 
-/* Where activities go. Called in any thread, by one thread at a time. */
+/* Takes activities. Called in any thread, by one thread at a time. */
 typedef struct kprof_activity_sink {
     /* Return the number of a text, which activities that follow may have; 0: it cannot be kept. */
     int64_t (*name)(const char *text, bool is_mangled);
@@ -18,7 +18,7 @@ typedef struct kprof_activity_sink {
     void (*end)(uint64_t dropped, uint64_t unknown);
 } kprof_activity_sink;
 
-/* What is recorded. */
+/* Have CUPTI record these. */
 typedef enum kprof_activity_scope {
     KPROF_ACTIVITIES_OF_NODES,   /* all activities; each kernel and copy of a graph is one */
     KPROF_ACTIVITIES_OF_GRAPHS,  /* the same, but each graph is one */

@@ -10,9 +10,9 @@
 /* The driver's queue of a stream takes about 1,000 launches. */
 #define RING 1024
 
-/* What the GPU passes so soon is short. */
+/* A launch is short if the GPU passes its mark so soon. */
 #define SHORT_NS INT64_C(1000000)
-/* Where the GPU is far behind, no look finds anything short: look ever more seldom, each 64 marks at last. */
+/* While the GPU is far behind, a look finds no short launch: look ever more seldom, each 64 marks at last. */
 #define MOST_UNASKED 64
 
 typedef struct ring {
@@ -75,7 +75,7 @@ static void look(const kprof_driver_api *driver, ring *r)
     drop_oldest(driver, r);
 }
 
-/* What the newest mark is behind, if the GPU has passed it soon; NULL: it has not, or is not asked. */
+/* Return the launch before the newest mark, if the GPU has passed that mark soon; NULL: it has not, or is not asked. */
 static void *find_short(const kprof_driver_api *driver, ring *r, int64_t now_ns)
 {
     const unsigned newest = (r->newest + RING - 1) % RING;

@@ -30,7 +30,7 @@
 #define RETRY_NS   10000000
 #define MOST_TRIES 1000
 
-/* What a plan sets in the configuration. */
+/* A plan sets these in the configuration. */
 typedef struct plan {
     kprof_chip_metrics *chips; /* NULL: it has not been read yet */
     size_t chip_count;
@@ -39,7 +39,7 @@ typedef struct plan {
     uint32_t sampling_period;
 } plan;
 
-/* Of the listening thread, once there is one. Plans stay, since devices and records refer to them. */
+/* Only the listening thread uses this, once there is one. Plans stay, since devices and records refer to them. */
 static struct {
     void *mapping;
     uint32_t turn, plan;

@@ -188,8 +188,8 @@ static inline const double *kprof_profiled_values(const kprof_profiled_code *cod
     return code->values + instruction * code->metric_count;
 }
 
-/* Where the file of an instruction's line was entered: the nearest frame around it in another file. NULL: the line is
- * of the kernel's own file, or not known. */
+/* Return the frame that enters the file of an instruction's line: the nearest one around it in another file. NULL: the
+ * line is of the kernel's own file, or not known. */
 const kprof_profiled_frame *kprof_profiled_caller(const kprof_profiled_code *code, size_t instruction);
 
 /* A number of a row of values; NaN: it was not measured. */
@@ -204,8 +204,8 @@ const char *kprof_stall_cause_opcode(const char *reason, size_t length);
 /* The instruction of that opcode that a sample of `instruction` is about: it, or the last one before it with no jump in
  * between; `instruction` itself where there is none. */
 size_t kprof_stall_cause(const kprof_profiled_code *code, const char *opcode, size_t instruction);
-/* What most samples of an instruction wait for: the last one of those whose values it uses, where they wait for a
- * value, or the barrier, fence, sleep or end that they are about; SIZE_MAX: neither. */
+/* Return the instruction that most samples of this one wait for: the last one of those whose values it uses, where they
+ * wait for a value, or the barrier, fence, sleep or end that they are about; SIZE_MAX: neither. */
 size_t kprof_profiled_awaited(const kprof_profiled_code *code, size_t instruction);
 /* The name of a reason for people: its label or, of an unknown one, its name. */
 void kprof_profiled_reason_name(const kprof_profiled_reason *reason, char *out, size_t size);

@@ -22,7 +22,7 @@ static const char metrics[] =
     "WHEN 'byte/second' THEN 'GB/s' ELSE unit END AS unit, CASE unit WHEN 'byte/second' THEN 1e-15 ELSE 1e-6 END AS "
     "factor FROM named";
 
-/* Of each process, device and metric samples that follow each other; `value` NULL: not known. */
+/* Samples that follow each other, for each process, device and metric; `value` NULL: not known. */
 static const char samples[] =
     "CREATE TEMP TABLE trace_sampled(process_id INTEGER, device INTEGER, name_id INTEGER, start_ns INTEGER, end_ns "
     "INTEGER, value REAL, PRIMARY KEY(process_id, device, name_id, start_ns)) WITHOUT ROWID;"
@@ -31,8 +31,8 @@ static const char samples[] =
     "start_ns, end_ns ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) AS before FROM trace_sample WHERE "
     "end_ns>start_ns) JOIN temp.sampled_metric USING(name_id) WHERE start_ns>=coalesce(before, start_ns)";
 
-/* Of each NVTX range that is as long as a sample, and each metric of its process: the instance, its length, and the
- * mean of the samples in it. */
+/* A row for each NVTX range that is as long as a sample and each metric of its process: the instance, its length, and
+ * the mean of the samples in it. */
 static const char steps[] =
     "CREATE TEMP VIEW sampled_step AS WITH step AS (SELECT r.id, process_id, r.start_ns AS a, r.end_ns AS b, "
     "coalesce(g.text, '') || ':' || n.text AS range FROM main.trace_range r JOIN main.trace_name n ON n.id=name_id "

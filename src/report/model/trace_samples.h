@@ -1,4 +1,4 @@
-/* What kprof trace --pm-sampling has sampled over the time of a program. */
+/* The samples of kprof trace --pm-sampling over the time of a program. */
 #pragma once
 
 #include "report/report.h"

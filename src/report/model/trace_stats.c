@@ -22,7 +22,7 @@
     ")\", round(kprof_deviation(" d "), 1) AS \"" before "StdDev (" unit ")\""
 #define BY_TIME " ORDER BY total(d) DESC, name"
 
-/* What runs on the GPU, as rows of d and of what they are. */
+/* Work of the GPU, as rows of its time d, its category and its name. */
 #define KERNELS                                                                                                        \
     "SELECT end_ns-start_ns AS d, 'CUDA_KERNEL' AS category, @kernel AS name FROM trace_kernel JOIN trace_name n ON "  \
     "n.id=name_id WHERE start_ns IS NOT NULL AND end_ns IS NOT NULL"
@@ -68,7 +68,7 @@
 /* As a shell's word. */
 #define QUOTED(text) "'''' || replace(" text ", '''', '''\\''''') || ''''"
 
-/* What happened to memory that the host and GPUs share: bytes, faults, and ns of moves. */
+/* Events of memory that the host and GPUs share: bytes, faults, and ns of moves. */
 #define MANAGED                                                                                                        \
     "SELECT address, CASE text WHEN 'Host-to-Device' THEN bytes END AS to_device, CASE text WHEN 'Device-to-Host' "    \
     "THEN bytes END AS to_host, CASE text WHEN 'CPU page fault' THEN 1 END AS cpu, faults AS gpu, CASE WHEN text IN "  \

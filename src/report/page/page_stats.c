@@ -114,7 +114,7 @@ static kprof_status show_table(stats_page *page, const char *name)
     return status;
 }
 
-/* What few traces have. */
+/* Parts that few traces have. */
 typedef struct trace_parts {
     bool counters, samples, managed;
 } trace_parts;

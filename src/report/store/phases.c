@@ -64,7 +64,7 @@ static kprof_phase phase_of(const sums *of, size_t from, size_t to)
     return phase;
 }
 
-/* What a phase adds to the sum that is to be large. */
+/* Return how much a phase adds to the sum that is to be large. */
 static double worth(const sums *of, size_t from, size_t to)
 {
     return fmax(phase_of(of, from, to).pct, BUSY) * (double)(to - from);

@@ -31,7 +31,7 @@ typedef struct kprof_phase {
     double pct; /* of the peak of its unit, over the phase; of NONE of the unit that is the busiest there */
 } kprof_phase;
 
-/* Which unit does a metric tell of? NONE: of no one. *scale makes per cent of the unit's peak of its values. */
+/* Return the unit that a metric tells of, or NONE. *scale makes per cent of the unit's peak of its values. */
 kprof_phase_unit kprof_phase_unit_of(const char *metric, double *scale);
 /* The phases in the order of time; one where the same unit is the busiest all the time. */
 size_t kprof_phases_find(const kprof_phase_input *input, kprof_phase out[KPROF_PHASES_MOST]);
