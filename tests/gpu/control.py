@@ -1,10 +1,12 @@
 #!/usr/bin/env python3
-"""What a running job pays for kprof: a training loop of PyTorch plain, under `--armed no`, where no launch is chosen,
-and with a step measured from inside. Checks that the weights are the same, that the step has launches, and that kprof
-unarmed costs less than 1 % (what is left after the step is only printed). Exits 1 when a check fails, 77 where there is
-no GPU or no PyTorch.
+"""What a running job pays for kprof: a training loop of PyTorch plain, and under `--armed no`, where it measures a step
+from inside: its steps before that ran unarmed. Prints each run as it ends. Checks that the weights are the same, that
+the step has launches, and that kprof unarmed costs less than 1 % (what is left after the step is only printed). Exits 1
+when a check fails, 77 where there is no GPU or no PyTorch.
 
-    control.py [--runs N] [--output FILE]
+    control.py [--runs N] [--unselected] [--output FILE]
+
+--unselected runs it under `-k` of no kernel, too: what a launch costs that is not chosen.
 """
 import argparse
 import json
@@ -15,8 +17,9 @@ import tempfile
 
 import harness
 
-PLAIN, UNARMED, UNSELECTED, MEASURED = "without kprof", "--armed no", "-k (no kernel)", "--armed no, a step measured"
+PLAIN, UNARMED, UNSELECTED = "without kprof", "--armed no, a step measured", "-k (no kernel)"
 LIMIT = 0.01
+HEADER = ["run", "best step, µs", "cost", "later steps, µs", "cost", "launches measured"]
 
 
 def judge(found):
@@ -25,7 +28,7 @@ def judge(found):
     for name, results in found.items():
         if {result["checksum"] for result in results} != {found[PLAIN][0]["checksum"]}:
             wrong.append(f"{name}: other weights")
-        if any((result["launches"] > 0) != (name == MEASURED) for result in results):
+        if any((result["launches"] > 0) != (name == UNARMED) for result in results):
             wrong.append(f"{name}: {[result['launches'] for result in results]} launches measured")
     if cost(found, UNARMED) >= LIMIT:
         wrong.append(f"{UNARMED}: costs {cost(found, UNARMED):.1%}")
@@ -41,61 +44,67 @@ def cost(found, name, key="us"):
     return best(found, name, key) / best(found, PLAIN, key) - 1
 
 
+def row(found, name):
+    """Of the table: the best of the runs of this name."""
+    times = [text for key in ("us", "after_us") for text in (f"{best(found, name, key):.1f}",
+                                                             f"{cost(found, name, key):+.2%}")]
+    return (name, *times, str(found[name][-1]["launches"]))
+
+
 def take(name, folder):
     """The program's result under kprof as name says, or None where it cannot run."""
     program = [sys.executable, pathlib.Path(__file__).parent / "programs/control_torch.py"]
     kprof = [harness.kprof(), "-f", "-o", f"{folder}/run"]
-    argv = {PLAIN: program, UNARMED: [*kprof, "--armed", "no", *program],
-            UNSELECTED: [*kprof, "-k", "no_such_kernel", *program],
-            MEASURED: [*kprof, "--armed", "no", *program, "measured"]}[name]
+    argv = {PLAIN: program, UNARMED: [*kprof, "--armed", "no", *program, "measured"],
+            UNSELECTED: [*kprof, "-k", "no_such_kernel", *program]}[name]
     environment = {**os.environ, "PYTHONPATH": str(harness.ROOT / "python"), "KPROF": str(harness.kprof())}
     done = harness.run(argv, limit=300, env=environment)
     if name == PLAIN and done.status == harness.SKIPPED:
         return None
     lines = [line for line in done.stdout.splitlines() if line.startswith("{")]
     if len(lines) != 1:
-        raise RuntimeError(f"{name}: status {done.status}: {harness.last_lines(done.stderr)}")
-    return json.loads(lines[0])
+        raise harness.Failure(f"{name}: status {done.status}: {harness.last_lines(done.stderr)}")
+    return {**json.loads(lines[0]), "seconds": done.seconds}
 
 
-def check(runs, folder):
-    """({name: results}, what is wrong); nothing without PyTorch. Runs take turns, as a machine's clocks change."""
-    found = {}
-    for _ in range(runs):
-        for name in (PLAIN, UNARMED, UNSELECTED, MEASURED):
+def runs(names, count, folder):
+    """(name, result) of each run as it ends, none without PyTorch. They take turns, as a machine's clocks change."""
+    for _ in range(count):
+        for name in names:
             result = take(name, folder)
             if result is None:
-                return {}, []
-            found.setdefault(name, []).append(result)
-    return found, judge(found)
+                return
+            yield name, result
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--runs", type=int, default=3, help="runs of each (3)")
+    parser.add_argument("--unselected", action="store_true", help="run it where no launch is chosen, too")
     parser.add_argument("--output", help="Markdown file (control.md among the results)")
     options = parser.parse_args()
     if not harness.have_gpu():
         print("control.py: no GPU: skipped", file=sys.stderr)
         return harness.SKIPPED
-    with tempfile.TemporaryDirectory(prefix="kprof-control-") as folder:
-        try:
-            found, wrong = check(options.runs, folder)
-        except RuntimeError as error:
-            found, wrong = {}, [str(error)]
-    if not found and not wrong:
-        print("control.py: no PyTorch: skipped", file=sys.stderr)
-        return harness.SKIPPED
-    rows = []
-    for name, results in found.items():
-        costs = [text for key in ("us", "after_us") for text in (f"{best(found, name, key):.1f}",
-                                                                 f"{cost(found, name, key):+.2%}")]
-        rows.append((name, *costs, str(results[-1]["launches"])))
     document = harness.Document(options.output or harness.results_folder() / "control.md")
     document.add("# A training loop under kprof that is not armed\n")
     document.add(harness.table(["", ""], harness.facts("tests/gpu/control.py")))
-    header = ["run", "a step in µs", "cost", "later steps in µs", "cost", "launches measured"]
-    document.add(harness.table(header, rows))
+    names = (PLAIN, UNARMED, UNSELECTED) if options.unselected else (PLAIN, UNARMED)
+    found, wrong = {}, []
+    with tempfile.TemporaryDirectory(prefix="kprof-control-") as folder:
+        try:
+            for name, result in runs(names, options.runs, folder):
+                found.setdefault(name, []).append(result)
+                document.add(f"- {name}: a step {result['us']:.1f} µs, later {result['after_us']:.1f}, "
+                             f"{result['launches']} launches measured, {result['seconds']:.1f} s in all")
+        except harness.Failure as error:
+            wrong = [str(error)]
+    if not found and not wrong:
+        print("control.py: no PyTorch: skipped", file=sys.stderr)
+        return harness.SKIPPED
+    if not wrong:
+        wrong = judge(found)
+        document.add("\n" + harness.table(HEADER, [row(found, name) for name in found]))
     document.add("\n".join(f"- **fail**: {line}" for line in wrong) or "All checks pass.")
     return 1 if wrong else 0
 
