@@ -14,11 +14,13 @@ What a kernel waits for in memory depends on what caches hold. `--caches` says h
     none   neither does; ncu repeats a launch with what its own repetition before left, kprof with what the launch
            before it in the program left
     swept  neither does; the program itself fills L2 before each launch, which kprof repeats with the launch. ncu runs
-           the whole program again for each pass (--replay-mode application), as it would leave that out.
-           Then both sample a kernel with the same caches, however each empties them. Of the reduction and the softmax.
+           the whole program again for each pass (--replay-mode application), as it would leave that out. So it
+           takes samples alone, in one pass, and counts are not compared. Then both sample a kernel with the same
+           caches, however each empties them. Of the reduction and the softmax.
 
-Where kprof has no texts of instructions, the reason is told. Prints Markdown, also to a file; exits 1 when something
-differs, 77 where there is no GPU or no ncu.
+Where kprof has no texts of instructions, the reason is told. Kernels that take little time come first, and after
+--seconds nothing runs any more. Prints Markdown, also to a file; exits 1 when something differs or is left out, 77
+where there is no GPU or no ncu.
 
     source_ncu.py [--caches all|none|swept] [--seconds N] [--output FILE] [KERNEL...]
 """
@@ -43,15 +45,18 @@ CASES = {
     "vectorAdd": Case("^vectorAdd", ["{programs}/vectorAdd", "{launches}"]),
     "transposeConflicts": Case("^transposeConflicts", ["{programs}/transpose", "{launches}"]),
     "reduceSum": Case("^reduceSum", ["{programs}/reduction", "{launches}"]),
-    "softmax": Case("^softmax", [sys.executable, "{here}/programs/softmax_and_products.py", "{launches}"]),
-    "gemm": Case("gemm|nvjet|cutlass", [sys.executable, "{here}/programs/softmax_and_products.py", "{launches}"], 3),
+    "softmax": Case("^softmax", [sys.executable, "{here}/programs/softmax_and_products.py", "{launches}", "softmax"]),
+    "gemm": Case("gemm|nvjet|cutlass",
+                 [sys.executable, "{here}/programs/softmax_and_products.py", "{launches}", "products"], 3),
 }
 SWEPT = ["reduceSum", "softmax"]  # whose programs sweep
-SAMPLES, TEXT = "# Samples", "Source"
+SAMPLES, TEXT = "Warp Stall Sampling (All Samples)", "Source"
 ERRORS, POINTS = 5, 1.0
 SAMPLING = ["--warp-sampling-interval", "4", "--warp-sampling-buffer-size", str(256 << 20)]
 HEADER = ["kernel", "instructions", "kprof's launches", "ncu's", "kprof's samples", "ncu's", "counts",
           "largest difference of shares, points", "s until then"]
+SECTION = ["--section", "SourceCounters"]
+SAMPLES_ALONE = ["--metrics", "group:smsp__pcsamp_warp_stall_reasons,group:smsp__pcsamp_warp_stall_reasons_not_issued"]
 EXAMPLES = 2  # instructions of a column that differs, with all their columns
 
 
@@ -89,8 +94,15 @@ def count_faults(ours, theirs):
     return faults
 
 
+def number(text):
+    return float(text.replace(",", "") or 0)
+
+
 def samples_of(page):
-    return {address: float(row[SAMPLES].replace(",", "") or 0) for address, row in page.items()}
+    """Where the page has no sums of the reasons, they are added up."""
+    return {address: number(row[SAMPLES]) if SAMPLES in row else
+            sum(number(row[column]) for column in row if column.startswith("stall_") and "Not Issued" not in column)
+            for address, row in page.items()}
 
 
 def total(pages):
@@ -154,16 +166,38 @@ def environment(caches):
     return {**os.environ, "KPROF_TEST_SWEEP": "1"} if caches == "swept" else None
 
 
-def run_kprof(options, words, caches, report):
+class Clock:
+    """How long commands may run until all have to have ended."""
+
+    def __init__(self, seconds):
+        self.start, self.seconds = time.monotonic(), seconds
+
+    def passed(self):
+        return time.monotonic() - self.start
+
+    def left(self):
+        return self.seconds - self.passed()
+
+    def run(self, argv, **options):
+        if self.left() <= 0:
+            raise harness.Failure(f"{self.seconds} s had passed before {argv[0]}")
+        result = harness.run(argv, limit=self.left(), **options)
+        if result.status is None:
+            raise harness.Failure(f"{self.seconds} s had passed before {argv[0]} ended")
+        return result
+
+
+def run_kprof(options, words, caches, report, clock):
     options = ["--set", "source", "--source-per-launch", *options, "-f", "-o", report]
-    harness.run([harness.kprof(), *options, *words], limit=300, env=environment(caches))
-    return harness.run([harness.kprof(), "report", report, "--page", "source", "--csv", "--csv-layout", "ncu"]).stdout
+    clock.run([harness.kprof(), *options, *words], env=environment(caches))
+    return clock.run([harness.kprof(), "report", report, "--page", "source", "--csv", "--csv-layout", "ncu"]).stdout
 
 
-def run_ncu(options, words, caches):
-    options = ["--section", "SourceCounters", "--clock-control", "none", *options, "--page", "source",
-               "--print-source", "sass", "--csv", *(["--replay-mode", "application"] if caches == "swept" else [])]
-    return harness.run([harness.ncu(), *options, *words], limit=300, env=environment(caches)).stdout
+def run_ncu(options, words, caches, clock):
+    swept = caches == "swept"
+    options = [*(SAMPLES_ALONE if swept else SECTION), "--clock-control", "none", *options, "--page", "source",
+               "--print-source", "sass", "--csv", *(["--replay-mode", "application"] if swept else [])]
+    return clock.run([harness.ncu(), *options, *words], env=environment(caches)).stdout
 
 
 def missing_texts(report):
@@ -178,39 +212,41 @@ def keep(name, texts):
             file.write(text)
 
 
-def compare(name, caches, folder):
+def compare(name, caches, folder, clock):
     """(a row of the table, what is wrong, rows that differ)."""
     case = CASES[name]
     places = {"programs": harness.programs(), "here": harness.ROOT / "tests/gpu", "launches": case.launches}
     options, words = chosen(case, caches), [word.format(**places) for word in case.words]
     report = f"{folder}/kprof.kprof"
-    texts = {"kprof": run_kprof(options, words, caches, report), "ncu": run_ncu(options, words, caches)}
+    texts = {"kprof": run_kprof(options, words, caches, report, clock),
+             "ncu": run_ncu(options, words, caches, clock)}
     ours, theirs = (read_pages(text)[:case.launches] for text in texts.values())
     if not ours or not theirs:
         keep(name, texts)
         told = f"{name}: kprof has {len(ours)} launches with instructions, ncu {len(theirs)}"
         return (name, "", len(ours), len(theirs), "", "", "", ""), [told], []
-    counts = count_faults(ours[0], theirs[0])
+    counts = [] if caches == "swept" else count_faults(ours[0], theirs[0])
     shares, largest = share_faults(ours, theirs)
     if counts or shares:
         keep(name, texts)
     row = (name, len(ours[0]), len(ours), len(theirs), int(total(ours)), int(total(theirs)),
-           "equal" if not counts else f"{len(counts)} differ", f"{largest:.2f}")
+           "not taken" if caches == "swept" else f"{len(counts)} differ" if counts else "equal", f"{largest:.2f}")
     faults = [*missing_texts(report), *counts[:10], *shares]
-    return row, [f"{name}, {fault}" for fault in faults], differing_rows(ours[0], theirs[0])
+    return row, [f"{name}, {fault}" for fault in faults], differing_rows(ours[0], theirs[0]) if counts else []
 
 
 def compare_all(options, document):
     """Rows of the table as they come; (what is wrong, rows that differ)."""
-    faults, differing, start = [], [], time.monotonic()
+    faults, differing, clock = [], [], Clock(options.seconds)
     document.add(f"| {' | '.join(HEADER)} |\n|{'---|' * len(HEADER)}")
     with tempfile.TemporaryDirectory(prefix="kprof-source-") as folder:
         for name in options.kernels or (SWEPT if options.caches == "swept" else CASES):
-            if time.monotonic() - start > options.seconds:
-                faults.append(f"{name}: {options.seconds} s had passed before it")
+            try:
+                row, found, examples = compare(name, options.caches, folder, clock)
+            except harness.Failure as failure:
+                faults.append(f"{name}: {failure}")
                 continue
-            row, found, examples = compare(name, options.caches, folder)
-            document.add(f"| {' | '.join(map(str, row))} | {time.monotonic() - start:.0f} |")
+            document.add(f"| {' | '.join(map(str, row))} | {clock.passed():.0f} |")
             faults += found
             differing += [f"    {name}", *examples] if examples else []
     document.add("")
@@ -221,7 +257,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("kernels", nargs="*", metavar="KERNEL", help=", ".join(CASES) + " (all)")
     parser.add_argument("--caches", choices=("all", "none", "swept"), default="all", help="of both tools (all)")
-    parser.add_argument("--seconds", type=int, default=60, help="begin no kernel later (60)")
+    parser.add_argument("--seconds", type=int, default=55, help="run nothing any longer (55)")
     parser.add_argument("--output", help="Markdown file (source-ncu.md among the results)")
     options = parser.parse_args()
     for name in set(options.kernels) - set(CASES):

@@ -6,7 +6,8 @@ import harness
 import source_ncu
 
 FOLDER = harness.ROOT / "tests/fixtures/source"
-PAGE = ('"Kernel Name","{5}",\n"Address","Source","# Samples","Instructions Executed","stall_wait"\n'
+PAGE = ('"Kernel Name","{5}",\n"Address","Source","Warp Stall Sampling (All Samples)","Instructions Executed",'
+        '"stall_wait"\n'
         '"0x{0:x}","NOP","{1}","{2}","{1}"\n"0x{3:x}","EXIT","{4}","7","0"\n')
 
 
@@ -29,6 +30,10 @@ class Comparison(unittest.TestCase):
         self.assertEqual(source_ncu.count_faults(page(), page(base=0x7f00)), [])
         self.assertEqual(source_ncu.differing_rows(page(), page(base=0x7f00)), [])
 
+    def test_reasons_are_added_up_where_their_sum_is_not_there(self):
+        row = {"stall_wait": "1,000", "stall_misc": "2", "stall_wait (Not Issued)": "5"}
+        self.assertEqual(source_ncu.samples_of({0: row}), {0: 1002})
+
     def test_pages_are_launches_of_the_first_kernel(self):
         pages = source_ncu.read_pages("==PROF== noise\n" + text() + text(kernel="other") + text(base=32, count=8))
         self.assertEqual([page[0]["Instructions Executed"] for page in pages], ["7", "8"])
@@ -45,8 +50,8 @@ class Comparison(unittest.TestCase):
 
     def test_rows_that_differ_are_shown_whole(self):
         ours, theirs = source_ncu.differing_rows(page(), page(count=8))
-        self.assertEqual(theirs, "    0x0 ncu: Address 0x0, Source NOP, # Samples 500, Instructions Executed 8, "
-                                 "stall_wait 500")
+        self.assertEqual(theirs, "    0x0 ncu: Address 0x0, Source NOP, Warp Stall Sampling (All Samples) 500, "
+                                 "Instructions Executed 8, stall_wait 500")
         self.assertIn("kprof: Address 0x0", ours)
 
     def test_shares_may_differ_by_the_error_of_independent_samples(self):
@@ -71,6 +76,12 @@ class Comparison(unittest.TestCase):
         self.assertGreater(len(ours[0]), 20)
         self.assertEqual(source_ncu.count_faults(ours[0], theirs[0]), [])
         self.assertEqual(source_ncu.share_faults(ours, theirs), ([], 0.0))
+
+    def test_commands_end_when_the_time_is_over(self):
+        for seconds, told in ((0, "0 s had passed before sleep$"), (0.2, "0.2 s had passed before sleep ended")):
+            with self.assertRaisesRegex(harness.Failure, told):
+                source_ncu.Clock(seconds).run(["sleep", "100"])
+        self.assertEqual(source_ncu.Clock(100).run(["echo", "done"]).stdout, "done\n")
 
 
 if __name__ == "__main__":
