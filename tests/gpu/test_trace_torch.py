@@ -2,7 +2,8 @@
 """Tests of how trace_torch.py judges runs; they need no GPU."""
 import unittest
 
-from trace_torch import ALONE, KPROF, PROFILER, compare, cost, differences, judge, of_kprof, of_profiler, shown
+from trace_torch import (ALONE, KPROF, PROFILER, compare, cost, costs_of, differences, judge, of_kprof, of_profiler, shown,
+                         shown_calls)
 
 
 def stats(*rows):
@@ -44,9 +45,15 @@ class Judgement(unittest.TestCase):
 
         results = {ALONE: [result(100), result(120)], KPROF: [result(150), result(104)], PROFILER: [result(110)]}
         self.assertAlmostEqual(cost(results, KPROF), 0.04)
+        self.assertEqual(costs_of("train20", results),
+                         ("train20", 2, 100, 104, 110, 110, 127, "+4.0%", "+10.0%", "5%"))
         self.assertEqual(list(judge(results, 0.05)), [])
         self.assertEqual(list(judge(results, 0.03)), ["costs 4.0%"])
         self.assertEqual(list(judge({**results, PROFILER: [result(1, "2")]}, None)), [f"{PROFILER}: other results"])
+
+    def test_calls(self):
+        calls = [{"Name": name, "Num Calls": count, "Med (ns)": 9} for name, count in (("a", 1), ("b", 3))]
+        self.assertEqual(shown_calls(calls), [("b", 3, 9), ("a", 1, 9)])
 
 
 if __name__ == "__main__":

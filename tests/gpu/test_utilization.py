@@ -50,6 +50,20 @@ class Judgement(unittest.TestCase):
     def test_cost(self):
         figures = list(utilization.checks_cost("busy", {"alone": 2.0, "traced": 2.2, "sampled": 2.4}))
         self.assertEqual([told > highest for _, told, _, highest in figures], [False, False, True])
+        figures = list(utilization.checks_cost("busy", {"alone": 2.0, "sampled": 2.4}))
+        self.assertEqual([told for _, told, _, _ in figures], [2, -1, -1])
+
+    def test_what_a_crash_leaves(self):
+        crashed = types.SimpleNamespace(status=139, stderr="")
+        self.assertEqual([told for _, told, _, _ in utilization.check_end("busy", [crashed])], [139])
+        self.assertEqual([told for _, told, _, _ in utilization.check_end("busy", [])], [0])
+        run, rows, failures = made_run(), [], []
+        run.known = {}
+        utilization.judge(utilization.checks_pulses(run), rows, failures)
+        self.assertEqual([row[4] for row in rows], ["**off**"])
+        utilization.judge([("a", 1, 0, 2), ("b", 3, 0, 2)], rows, failures)
+        self.assertEqual([row[4] for row in rows], ["**off**", "good", "**off**"])
+        self.assertEqual(len(failures), 2)
 
 
 unittest.main()

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 """Programs of PyTorch (programs/trace_torch.py) alone, under `kprof trace` and under torch.profiler, by turns. Checks
 that the results are the same, that both tools have the same launches of each kernel and times within 1 %, and that
-tracing takes at most 5 % of a step whose kernels take 20 us, and 30 % of one of 3 us. Exits 1 when a check fails, 77
-where there is no GPU, no PyTorch or no Triton.
+tracing takes at most 5 % of a step whose kernels take 20 us, and 30 % of one of 3 us. Also lists the calls of a run, as
+each costs time. Exits 1 when a check fails, 77 where there is no GPU, no PyTorch or no Triton.
 
-    trace_torch.py [--runs N] [--programs NAME,NAME] [--output FILE]
+    trace_torch.py [--runs N] [--pairs N] [--programs NAME,NAME] [--output FILE]
 """
 import argparse
 import json
@@ -19,6 +19,7 @@ import harness
 ALONE, KPROF, PROFILER = "alone", "kprof trace", "torch.profiler"
 LIMITS = {"train20": 0.05, "train3": 0.3, "decode": None, "softmax": None}
 NEAR = 0.01
+MOST_CALLS = 12
 MAIN_SHARE = 0.02 # of the time of kernels: shorter ones are compared by their number and in the sum of all
 
 
@@ -80,8 +81,12 @@ def differences(rows):
 
 
 def cost(results, name):
-    """How much longer a step takes than alone."""
-    return min(run["us"] for run in results[name]) / min(run["us"] for run in results[ALONE]) - 1
+    """How much longer a step takes than alone, by the fastest runs: whatever else the machine does adds time."""
+    return best(results, name) / best(results, ALONE) - 1
+
+
+def best(results, name):
+    return min(run["us"] for run in results[name])
 
 
 def judge(results, limit):
@@ -94,7 +99,7 @@ def judge(results, limit):
 
 
 def take(program, name, folder):
-    """(the program's result, kernels or None), or None where it cannot run."""
+    """(the program's result, kernels or None, calls of CUDA or None), or None where it cannot run."""
     words = [sys.executable, pathlib.Path(__file__).parent / "programs/trace_torch.py", program]
     if name == KPROF:
         words = [harness.kprof(), "trace", "-q", "-f", "-o", f"{folder}/run", *words]
@@ -106,30 +111,32 @@ def take(program, name, folder):
     lines = [line for line in done.stdout.splitlines() if line.startswith("{")]
     if done.status != 0 or len(lines) != 1:
         raise harness.Failure(f"{name}: status {done.status}: {harness.last_lines(done.stderr)}")
-    kernels = None
+    kernels = calls = None
     if name == KPROF:
         stats = harness.run([harness.kprof(), "stats", harness.report_path(f"{folder}/run"), "--json", "--report",
-                             "cuda_gpu_kern_sum"])
-        kernels = of_kprof(json.loads(stats.stdout))
+                             "cuda_gpu_kern_sum,cuda_api_sum"])
+        tables = json.loads(stats.stdout)
+        kernels, calls = of_kprof(tables["cuda_gpu_kern_sum"]), tables["cuda_api_sum"]
     if name == PROFILER:
         kernels = of_profiler(json.loads(pathlib.Path(f"{folder}/chrome.json").read_text(encoding="utf-8")))
-    return json.loads(lines[0]), kernels
+    return json.loads(lines[0]), kernels, calls
 
 
-def check(program, runs, folder):
-    """({name: results}, rows of compare, what is wrong), or None where it cannot run. Runs take turns, as a machine's
-    clocks change."""
-    results, kernels = {ALONE: [], KPROF: [], PROFILER: []}, {KPROF: [], PROFILER: []}
-    for _ in range(runs):
-        for name in results:
+def check(program, options, folder):
+    """({name: results}, rows of compare, calls, what is wrong), or None where it cannot run. Runs take turns, as a
+    machine's clocks change."""
+    results, kernels, calls = {ALONE: [], KPROF: [], PROFILER: []}, {KPROF: [], PROFILER: []}, []
+    for i in range(options.runs + options.pairs):
+        for name in results if i < options.runs else (ALONE, KPROF):
             taken = take(program, name, folder)
             if taken is None:
                 return None
             results[name].append(taken[0])
             if taken[1] is not None:
                 kernels[name].append(taken[1])
+            calls = taken[2] or calls
     rows = list(compare(kernels[KPROF], kernels[PROFILER]))
-    return results, rows, [*judge(results, LIMITS[program]), *differences(rows)]
+    return results, rows, calls, [*judge(results, LIMITS[program]), *differences(rows)]
 
 
 def shown(rows):
@@ -140,9 +147,24 @@ def shown(rows):
                    f"{difference:+.2%}", f"{spread:.2%}", our_ns / 1e3 / max(max(ours), 1))
 
 
+def shown_calls(calls):
+    """The calls of a run that are made most."""
+    most = sorted(calls, key=lambda row: -row["Num Calls"])[:MOST_CALLS]
+    return [(row["Name"], row["Num Calls"], row["Med (ns)"]) for row in most]
+
+
+def costs_of(program, results):
+    """The row of what tracing costs."""
+    medians = (statistics.median(run["us"] for run in results[name]) for name in (ALONE, KPROF))
+    return (program, len(results[ALONE]), *(best(results, name) for name in results), *medians,
+            f"{cost(results, KPROF):+.1%}", f"{cost(results, PROFILER):+.1%}",
+            f"{LIMITS[program]:.0%}" if LIMITS[program] else "")
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--runs", type=int, default=3, help="runs of each (3)")
+    parser.add_argument("--pairs", type=int, default=3, help="more runs alone and under kprof trace (3)")
     parser.add_argument("--programs", default=",".join(LIMITS), help="which (all)")
     parser.add_argument("--output", help="Markdown file (trace-torch.md among the results)")
     options = parser.parse_args()
@@ -157,24 +179,23 @@ def main():
     for program in options.programs.split(","):
         with tempfile.TemporaryDirectory(prefix="kprof-trace-torch-") as folder:
             try:
-                checked = check(program, options.runs, folder)
+                checked = check(program, options, folder)
             except (harness.Failure, KeyError, ValueError) as failure: # of what a tool wrote, too
                 wrong.append(f"{program}: {failure!r}")
                 continue
         if checked is None:
             print("trace_torch.py: no PyTorch or no Triton: skipped", file=sys.stderr)
             return harness.SKIPPED
-        results, rows, faults = checked
+        results, rows, calls, faults = checked
         wrong += [f"{program}: {fault}" for fault in faults]
-        costs.append((program, *(min(run["us"] for run in results[name]) for name in results),
-                      f"{cost(results, KPROF):+.1%}", f"{cost(results, PROFILER):+.1%}",
-                      f"{LIMITS[program]:.0%}" if LIMITS[program] else ""))
+        costs.append(costs_of(program, results))
         document.add(f"## {program}\n\n" + harness.table(
             ["kernel", "launches", "torch.profiler's", "µs", "torch.profiler's", "difference", "spread of its runs",
              "µs each"], list(shown(rows))))
+        document.add(harness.table(["call", "calls", "median (ns)"], shown_calls(calls)))
     document.add("## What tracing costs\n\n" + harness.table(
-        ["program", "a step alone (µs)", "kprof trace", "torch.profiler", "kprof costs", "torch.profiler costs",
-         "at most"], costs))
+        ["program", "runs", "a step alone (µs)", "kprof trace", "torch.profiler", "median alone", "median of kprof trace",
+         "kprof costs", "torch.profiler costs", "at most"], costs))
     document.add("\n".join(f"- **fail**: {line}" for line in wrong) or "All checks pass.")
     return 1 if wrong else 0
 

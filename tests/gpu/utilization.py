@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """Samples programs whose use of the GPU over time is known (programs/utilization.cu) with kprof trace --pm-sampling:
 busy and idle parts must be where the trace has kernels, the mean be the kernels' share of the time, and bytes over PCIe
-those that were copied. Then times launches alone, traced and sampled. Prints Markdown, also to a file; exits 1 when a
-figure is off.
+those that were copied. Then times launches alone, traced and sampled. Prints Markdown, also to a file, with all figures
+that a run has left, however it ended; exits 1 when one is off.
 
     utilization.py [--output FILE] [--rounds N]
 """
@@ -25,11 +25,9 @@ class Samples:
 
     def __init__(self, base, case):
         words = [harness.programs() / "utilization", case]
-        result = harness.run([harness.kprof(), "trace", "--pm-sampling", "-f", "-o", base, *words], limit=300)
-        if result.status != 0:
-            raise harness.Failure(f"traced, {case} ends with {result.status}: {harness.last_lines(result.stderr)}")
-        self.messages = result.stderr
-        self.known = {name: float(number) for name, number in (line.split() for line in result.stdout.splitlines())}
+        self.result = harness.run([harness.kprof(), "trace", "--pm-sampling", "-f", "-o", base, *words], limit=300)
+        self.known = {name: float(number) for name, number in
+                      (line.split() for line in self.result.stdout.splitlines())}
         stats = harness.run([harness.kprof(), "stats", harness.report_path(base), "--report",
                              "pm_sampling_sum,pm_sampling_steps,pm_sampling_trace", "--json"])
         if stats.status != 0:
@@ -77,6 +75,14 @@ def offset_us(samples, kernels):
     return statistics.median(found) if found else INF
 
 
+def check_end(name, results):
+    """Runs that do not end well: the first one's status, which is None where it did not end, and -1 here."""
+    bad = next((result for result in results if result.status != 0), None)
+    if bad:
+        print(f"{name}: {harness.last_lines(bad.stderr)}", file=sys.stderr)
+    yield f"{name}: status", 0 if bad is None else -1 if bad.status is None else bad.status, 0, 0
+
+
 def checks_pulses(run):
     """(what, told, lowest, highest) of each figure."""
     samples = run.of(BUSY)
@@ -111,33 +117,54 @@ def checks_copies(run):
 
 
 def seconds(case, base, rounds):
-    """The program's own seconds for its launches: alone, traced, and sampled, the least of each."""
+    """The program's own seconds for its launches: alone, traced, and sampled, the least of each; and all runs."""
     words = [harness.programs() / "utilization", case]
     runs = {"alone": words}
     for name, option in (("traced", []), ("sampled", ["--pm-sampling"])):
         runs[name] = [harness.kprof(), "trace", *option, "-f", "-o", base, *words]
-    least = dict.fromkeys(runs, INF)
+    least, results = {}, []
     for _ in range(rounds):
         for name, line in runs.items():
-            result = harness.run(line, limit=300)
-            if result.status != 0:
-                raise harness.Failure(f"{case}, {name}: status {result.status}: {harness.last_lines(result.stderr)}")
-            least[name] = min(least[name], float(result.stdout.split()[1]))
-    return least
+            results.append(harness.run(line, limit=300))
+            told = results[-1].stdout.split()
+            if len(told) == 2: # also of one that crashed as it ended
+                least[name] = min(least.get(name, INF), float(told[1]))
+    return least, results
 
 
 def checks_cost(case, least):
-    yield f"{case}: seconds alone", least["alone"], 0, INF
-    yield f"{case}: traced, times as long", least["traced"] / least["alone"], 0, INF
-    yield f"{case}: sampled, too, times as long as traced", least["sampled"] / least["traced"], 0, 1.05
+    """Without those of a run that told no time."""
+    for what, name, other, highest in ((f"{case}: seconds alone", "alone", None, INF),
+                                       (f"{case}: traced, times as long", "traced", "alone", INF),
+                                       (f"{case}: sampled, too, times as long as traced", "sampled", "traced", 1.05)):
+        known = name in least and (other is None or other in least)
+        yield what, least[name] / least.get(other, 1) if known else -1, 0, highest
 
 
 def judge(figures, rows, failures):
-    for what, told, lowest, highest in figures:
-        good = lowest <= told <= highest
-        rows.append((what, told, lowest, highest, "good" if good else "**off**"))
-        if not good:
-            failures.append(f"{what} is {told:g}")
+    """Add a row for each figure, up to the first that what a run has left does not give."""
+    try:
+        for what, told, lowest, highest in figures:
+            good = lowest <= told <= highest
+            rows.append((what, told, lowest, highest, "good" if good else "**off**"))
+            if not good:
+                failures.append(f"{what} is {told:g}")
+    except (LookupError, ValueError, statistics.StatisticsError) as error:
+        rows.append(("the figures that follow", "none", "", "", "**off**"))
+        failures.append(repr(error))
+
+
+def sampled(case, checks, folder, rows, failures):
+    """The rows of what was sampled of a program."""
+    try:
+        run = Samples(f"{folder}/{case}", case)
+    except (harness.Failure, sqlite3.Error, ValueError) as failure:
+        failures.append(f"{case}: {failure}")
+        return []
+    judge(check_end(case, [run.result]), rows, failures)
+    judge(checks(run), rows, failures)
+    return [(case, *(row[key] for key in ("Metric", "Unit", "Mean", "Min", "Max", "Samples", "Gaps", "Over Time")))
+            for row in run.tables["pm_sampling_sum"]]
 
 
 def main():
@@ -151,18 +178,11 @@ def main():
     rows, failures, shown = [], [], []
     with tempfile.TemporaryDirectory(prefix="kprof-utilization-") as folder:
         for case, checks in (("pulses", checks_pulses), ("copies", checks_copies)):
-            try:
-                run = Samples(f"{folder}/{case}", case)
-                shown += [(case, *(row[key] for key in ("Metric", "Unit", "Mean", "Min", "Max", "Samples", "Gaps",
-                                                        "Over Time"))) for row in run.tables["pm_sampling_sum"]]
-                judge(checks(run), rows, failures)
-            except harness.Failure as failure:
-                failures.append(f"{case}: {failure}")
+            shown += sampled(case, checks, folder, rows, failures)
         for case in ("busy", "launches"):
-            try:
-                judge(checks_cost(case, seconds(case, f"{folder}/{case}", options.rounds)), rows, failures)
-            except harness.Failure as failure:
-                failures.append(f"{case}: {failure}")
+            least, results = seconds(case, f"{folder}/{case}", options.rounds)
+            judge(check_end(case, results), rows, failures)
+            judge(checks_cost(case, least), rows, failures)
     document = harness.Document(options.output or harness.results_folder() / "utilization.md")
     document.add("# Samples over the time of programs whose use of the GPU is known\n")
     document.add(harness.table(["", ""], harness.facts("tests/gpu/utilization.py " + " ".join(sys.argv[1:]))))
