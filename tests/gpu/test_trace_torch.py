@@ -2,8 +2,8 @@
 """Tests of how trace_torch.py judges runs; they need no GPU."""
 import unittest
 
-from trace_torch import (ALONE, KPROF, PROFILER, compare, cost, costs_of, differences, judge, of_kprof, of_profiler, shown,
-                         shown_calls)
+from trace_torch import (ALONE, KPROF, PROFILER, compare, cost, costs_of, differences, judge, of_kprof, of_profiler,
+                         shown, shown_calls)
 
 
 def stats(*rows):

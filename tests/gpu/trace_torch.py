@@ -194,8 +194,8 @@ def main():
              "µs each"], list(shown(rows))))
         document.add(harness.table(["call", "calls", "median (ns)"], shown_calls(calls)))
     document.add("## What tracing costs\n\n" + harness.table(
-        ["program", "runs", "a step alone (µs)", "kprof trace", "torch.profiler", "median alone", "median of kprof trace",
-         "kprof costs", "torch.profiler costs", "at most"], costs))
+        ["program", "runs", "a step alone (µs)", "kprof trace", "torch.profiler", "median alone",
+         "median of kprof trace", "kprof costs", "torch.profiler costs", "at most"], costs))
     document.add("\n".join(f"- **fail**: {line}" for line in wrong) or "All checks pass.")
     return 1 if wrong else 0
 
