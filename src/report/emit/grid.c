@@ -334,6 +334,13 @@ static void print_header(const kprof_grid *grid, kprof_output *out, const grid_l
     print_key_rest(grid, out, layout, rest);
 }
 
+/* Columns before the further lines of a text: they stand behind the start of one that is indented itself. */
+static size_t hang_of(const char *text)
+{
+    const size_t indent = strspn(text, " ");
+    return indent > 0 ? indent + KEY_INDENT : 0;
+}
+
 /* A row whose texts may take several lines, and what is left of each text. */
 typedef struct wrapped_row {
     const kprof_grid *grid;
@@ -356,9 +363,12 @@ static bool print_wrapped_line(wrapped_row *row, kprof_output *out)
         const bool is_first = rest[i] == text_at(grid, cells[i].text);
         if (!is_in_block(grid, layout, i))
             continue;
-        const size_t bytes = grid->is_number[i] ? strlen(rest[i]) : kprof_text_line(rest[i], width->text);
+        const size_t hang = is_first || *rest[i] == '\0' ? 0 : hang_of(text_at(grid, cells[i].text));
+        const size_t room = width->text > hang ? width->text - hang : width->text;
+        const size_t bytes = grid->is_number[i] ? strlen(rest[i]) : kprof_text_line(rest[i], room);
         char *text = take_part(out, rest[i], bytes);
-        put_aligned(&line, text ? text : "", width->text, grid->is_number[i]);
+        line.pending += width->text - room;
+        put_aligned(&line, text ? text : "", room, grid->is_number[i]);
         free(text);
         put_after(&line, is_first ? text_at(grid, cells[i].unit) : "", width->unit);
         put_after(&line, is_first ? mark_of(&cells[i]) : "", width->mark);
@@ -408,9 +418,10 @@ static void print_row(const kprof_grid *grid, kprof_output *out, const grid_layo
 }
 
 /* Find the place of texts below a row. */
-static kprof_text_place note_place(const kprof_grid *grid, const grid_layout *layout)
+static kprof_text_place note_place(const kprof_grid *grid, const grid_layout *layout, const kprof_grid_cell *cells)
 {
-    const size_t indent = layout->indent + NOTE_INDENT;
+    const size_t hang = hang_of(text_at(grid, cells[grid->key_count - 1].text));
+    const size_t indent = layout->indent + larger(NOTE_INDENT, hang);
     return (kprof_text_place){indent, grid->width > indent ? grid->width : SIZE_MAX};
 }
 
@@ -425,14 +436,14 @@ static void print_folded(const kprof_grid *grid, kprof_output *out, const grid_l
         if (!is_folded(grid, layout, i) || cells[i].is_missing || *text == '\0')
             continue;
         if (grid->folds[i] == KPROF_FOLD_TEXT)
-            kprof_text_labelled(out, note_place(grid, layout), NULL, text);
+            kprof_text_labelled(out, note_place(grid, layout, cells), NULL, text);
         else
             kprof_strbuf_printf(&line, "%s%s %s%s%s%s%s", line.length ? ", " : "",
                                 grid->headers[i] ? grid->headers[i] : "", text, *unit ? " " : "", unit,
                                 *mark ? " " : "", mark);
     }
     if (line.length && !line.failed)
-        kprof_text_labelled(out, note_place(grid, layout), NULL, line.data);
+        kprof_text_labelled(out, note_place(grid, layout, cells), NULL, line.data);
     kprof_strbuf_free(&line);
 }
 
@@ -508,15 +519,16 @@ static size_t room_of_key(const kprof_grid *grid, const grid_layout *layout)
     return grid->width > beside ? grid->width - beside : 0;
 }
 
-/* Columns of the longest word of a column of texts. */
+/* Columns of the longest word of a column of texts, wherever it stands. */
 static size_t width_of_words(const kprof_grid *grid, size_t column)
 {
     size_t widest = 0;
     for (size_t i = column; i < grid->cell_count; i += grid->column_count) {
         const char *text = text_at(grid, grid->cells[i].text);
+        const size_t hang = grid->wraps ? hang_of(text) : 0;
         for (size_t columns = 0; *text; text++) {
             columns = *text == ' ' ? 0 : columns + is_column(*text);
-            widest = larger(widest, columns);
+            widest = larger(widest, hang + columns);
         }
     }
     return widest;
@@ -615,7 +627,8 @@ static void print_block(const kprof_grid *grid, kprof_output *out, const grid_la
             continue;
         for (size_t k = 0; k < grid->note_count; k++) {
             if (grid->notes[k].cells_before == i + grid->column_count)
-                kprof_text_labelled(out, note_place(grid, layout), grid->notes[k].label, grid->notes[k].text);
+                kprof_text_labelled(out, note_place(grid, layout, &grid->cells[i]), grid->notes[k].label,
+                                    grid->notes[k].text);
         }
         print_folded(grid, out, layout, &grid->cells[i]);
     }
