@@ -103,9 +103,7 @@ static void set_kernel(kprof_progress *progress, const char *kernel)
     if (progress->start_s == 0)
         progress->start_s = monotonic_s();
     char *clean = kprof_clean_text(kernel); /* where memory has run out, the line does without */
-    if (clean)
-        kprof_cut_text(clean, sizeof progress->kernel - 1);
-    snprintf(progress->kernel, sizeof progress->kernel, "%s", clean ? clean : "");
+    kprof_fit_text(progress->kernel, sizeof progress->kernel, clean ? clean : "");
     free(clean);
 }
 

@@ -85,11 +85,25 @@ char *kprof_clean_text(const char *text)
     return clean;
 }
 
-void kprof_cut_text(char *text, size_t size)
+/* Bytes of the characters that fit into `size` bytes. */
+static size_t length_within(const char *text, size_t size)
 {
-    if (strlen(text) <= size)
-        return;
+    const size_t length = strlen(text);
+    if (length <= size)
+        return length;
     while (size > 0 && ((unsigned char)text[size] & 0xc0) == 0x80)
         size--;
-    text[size] = '\0';
+    return size;
+}
+
+void kprof_cut_text(char *text, size_t size)
+{
+    text[length_within(text, size)] = '\0';
+}
+
+void kprof_fit_text(char *out, size_t size, const char *text)
+{
+    const size_t length = length_within(text, size - 1);
+    memcpy(out, text, length);
+    out[length] = '\0';
 }

@@ -13,6 +13,8 @@ char *kprof_clean_text(const char *text);
 bool kprof_text_is_clean(const char *text);
 /* End a clean text after `size` bytes at most, between two characters. */
 void kprof_cut_text(char *text, size_t size);
+/* Copy the characters of a clean text that fit into `size` bytes (at least 1) with a NUL behind them. */
+void kprof_fit_text(char *out, size_t size, const char *text);
 
 /* Length in bytes of the UTF-8 character at `text`, and its code point; 0 when it is not one (overlong, surrogate,
  * cut). Reads no further than the end of the string, whose NUL is a character of length 1. */

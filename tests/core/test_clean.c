@@ -50,6 +50,13 @@ static void test_cut(void **state)
     assert_string_equal(text, "gr");
     kprof_cut_text(text, 0);
     assert_string_equal(text, "");
+    char copy[5];
+    kprof_fit_text(copy, sizeof copy, "gr\xc3\xbc\xc3\x9f");
+    assert_string_equal(copy, "gr\xc3\xbc");
+    kprof_fit_text(copy, 4, "gr\xc3\xbc\xc3\x9f");
+    assert_string_equal(copy, "gr");
+    kprof_fit_text(copy, sizeof copy, "gr");
+    assert_string_equal(copy, "gr");
 }
 
 int main(void)

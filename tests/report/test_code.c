@@ -11,6 +11,7 @@
 #include <cmocka.h>
 #include <sqlite3.h>
 
+#include "core/clean.h"
 #include "core/log.h"
 #include "fixture.h"
 #include "log_capture.h"
@@ -193,6 +194,22 @@ static void test_hottest_lines(void **state)
     assert_int_equal(kprof_hot_lines_find(&of.profiles, &of.profiles.items[STRIPPED], &hot), KPROF_OK);
     assert_string_equal(hot.items[0].place, "0x00c0");
     assert_null(hot.items[0].file);
+    close_code(&of);
+}
+
+/* Names of generated files are long: what is cut of one is not the line, and no character is cut apart. */
+static void test_places_of_files_with_long_names(void **state)
+{
+    (void)state;
+    opened of;
+    kprof_hot_lines hot;
+    execute("UPDATE code_file SET path='/tmp/a'||replace(hex(zeroblob(30)), '00', char(0x4e16, 0x754c))||id||'.py'");
+    assert_int_equal(open_code(SOFTMAX, &of), KPROF_OK);
+    assert_int_equal(kprof_hot_lines_find(&of.profiles, &of.profiles.items[SOFTMAX], &hot), KPROF_OK);
+    assert_non_null(strstr(hot.items[0].place, ":7"));
+    assert_non_null(strstr(hot.items[1].place, ":170"));
+    assert_non_null(strstr(hot.items[1].caller, ":16"));
+    assert_true(kprof_text_is_clean(hot.items[1].place) && kprof_text_is_clean(hot.items[1].caller));
     close_code(&of);
 }
 
@@ -534,30 +551,46 @@ static void test_stored_text(void **state)
     close_code(&of);
 }
 
-/* The brief stays a document of 2 KB, and has as many lines as it has room for. */
-static void test_brief_stays_small(void **state)
+/* The brief in JSON; freed by the caller. */
+static char *print_brief(void)
 {
-    (void)state;
     kprof_finding_list findings;
     kprof_catalog *catalog = fixture_findings_load(true, &findings);
     kprof_report *report = NULL;
     kprof_status status;
-    execute("UPDATE kernel SET demangled=replace(hex(zeroblob(999)), '00', char(1)), function=demangled;"
-            "UPDATE device SET name=(SELECT demangled FROM kernel);"
-            "UPDATE process SET name=(SELECT demangled FROM kernel);"
-            "UPDATE code_file SET path='/'||id||replace(hex(zeroblob(999)), '00', char(34))");
-    kprof_print_options options = {
+    const kprof_print_options options = {
         .page = KPROF_PAGE_BRIEF, .format = KPROF_FORMAT_JSONL, .findings = &findings, .group_by = KPROF_GROUP_PROCESS};
     assert_int_equal(kprof_report_open(path, &report), KPROF_OK);
     char *text = fixture_print(report, &options, &status);
     assert_int_equal(status, KPROF_OK);
+    assert_int_equal(kprof_report_close(report), KPROF_OK);
+    free(findings.items);
+    kprof_catalog_free(catalog);
+    return text;
+}
+
+/* The brief stays a document of 2 KB, and has as many lines as it has room for. */
+static void test_brief_stays_small(void **state)
+{
+    (void)state;
+    execute("UPDATE kernel SET demangled=replace(hex(zeroblob(999)), '00', char(1)), function=demangled;"
+            "UPDATE device SET name=(SELECT demangled FROM kernel);"
+            "UPDATE process SET name=(SELECT demangled FROM kernel);"
+            "UPDATE code_file SET path='/'||id||replace(hex(zeroblob(999)), '00', char(34))");
+    char *text = print_brief();
     assert_non_null(strstr(text, "\"hot_lines\":[{"));
     for (const char *line = text; *line; line += strcspn(line, "\n") + 1)
         assert_true(strcspn(line, "\n") <= 2048);
     free(text);
-    assert_int_equal(kprof_report_close(report), KPROF_OK);
-    free(findings.items);
-    kprof_catalog_free(catalog);
+}
+
+static void test_brief_has_whole_names_where_there_is_room(void **state)
+{
+    (void)state;
+    execute("UPDATE code_file SET path='/tmp/ab/'||replace(hex(zeroblob(12)), '00', 'name')||id||'.py'");
+    char *text = print_brief();
+    assert_non_null(strstr(text, "\"at\":\"namenamenamenamenamenamenamenamenamenamenamename2.py:7\""));
+    free(text);
 }
 
 #define TEST(function) cmocka_unit_test_setup_teardown(function, set_up, tear_down)
@@ -570,6 +603,7 @@ int main(int argc, char **argv)
         TEST(test_lines_add_up),
         TEST(test_hottest_lines),
         TEST(test_causes_of_waits),
+        TEST(test_places_of_files_with_long_names),
         TEST(test_hot_line_of_a_wait_that_is_told_later),
         TEST(test_names_of_files),
         TEST(test_damaged_rows),
@@ -582,6 +616,7 @@ int main(int argc, char **argv)
         TEST(test_recorded_paths),
         TEST(test_stored_text),
         TEST(test_brief_stays_small),
+        TEST(test_brief_has_whole_names_where_there_is_room),
     };
     const struct CMUnitTest more[] = {TEST(test_too_many_profiles)};
     if (argc > 1 && strcmp(argv[1], "more") == 0)

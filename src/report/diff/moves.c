@@ -1,6 +1,5 @@
 /* Adds up the samples of the lines of a kernel over the profiles of its launches, and compares their shares. */
 #include "report/diff/moves.h"
-#include "core/clean.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -105,15 +104,11 @@ static bool add_place(counted_places *places, int side, const kprof_profiled_cod
 static void name_place(const kprof_profiled_code *code, const kprof_profiled_line *line, size_t instruction,
                        char place[96])
 {
-    char name[81];
     const kprof_profiled_instruction *own = &code->instructions[instruction];
-    if (line) {
-        snprintf(name, sizeof name, "%s", line->file->name);
-        kprof_cut_text(name, sizeof name - 1);
-        snprintf(place, 96, "%s:%u", name, line->line);
-        return;
-    }
-    snprintf(place, 96, "0x%04llx", (unsigned long long)(code->functions[own->function].base + own->offset));
+    if (line)
+        kprof_code_put_place(place, 96, line->file, line->line);
+    else
+        snprintf(place, 96, "0x%04llx", (unsigned long long)(code->functions[own->function].base + own->offset));
 }
 
 /* Add the lines of a profile or, where it has none, its instructions. */

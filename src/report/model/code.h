@@ -244,6 +244,9 @@ typedef struct kprof_loaded_code {
 kprof_status kprof_code_load(const kprof_code_profiles *profiles, const kprof_code_profile *profile,
                              const kprof_loaded_code **out) KPROF_MUST_CHECK;
 
+/* Put "softmax.py:41" into `size` bytes (at least 32). A longer name loses its end, and the line stays. */
+void kprof_code_put_place(char *out, size_t size, const kprof_code_file *file, uint32_t line);
+
 /* A line with its share of the samples; an instruction, where no line is known. */
 typedef struct kprof_hot_line {
     char place[96];              /* "softmax.py:41", or "0x0110" */

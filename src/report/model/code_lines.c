@@ -280,13 +280,19 @@ static size_t hottest_of(const kprof_loaded_code *loaded, const kprof_profiled_l
     return hottest;
 }
 
+void kprof_code_put_place(char *out, size_t size, const kprof_code_file *file, uint32_t line)
+{
+    char number[16];
+    const size_t digits = (size_t)snprintf(number, sizeof number, ":%u", line);
+    kprof_fit_text(out, size - digits, file->name);
+    memcpy(out + strlen(out), number, digits + 1);
+}
+
 static void name_caller(const kprof_loaded_code *loaded, const kprof_profiled_line *line, kprof_hot_line *hot)
 {
     const kprof_profiled_frame *caller = kprof_profiled_caller(&loaded->code, hottest_of(loaded, line));
-    if (!caller)
-        return;
-    snprintf(hot->caller, sizeof hot->caller, "%s:%u", caller->file->name, caller->line);
-    kprof_cut_text(hot->caller, sizeof hot->caller - 1);
+    if (caller)
+        kprof_code_put_place(hot->caller, sizeof hot->caller, caller->file, caller->line);
 }
 
 /* Instructions with the sum of what was measured of them. */
@@ -320,21 +326,18 @@ static void name_cause(const kprof_profiled_code *code, const measured *of, kpro
     if (cause == SIZE_MAX)
         return;
     if (frame && (frame->file != hot->file || frame->line != hot->line))
-        snprintf(hot->caused_at, sizeof hot->caused_at, "%s:%u", frame->file->name, frame->line);
+        kprof_code_put_place(hot->caused_at, sizeof hot->caused_at, frame->file, frame->line);
     else if (!hot->file && cause != of->members[0])
         snprintf(hot->caused_at, sizeof hot->caused_at, "0x%04llx",
                  (unsigned long long)code->instructions[cause].offset);
-    kprof_cut_text(hot->caused_at, sizeof hot->caused_at - 1);
 }
 
 /* A row of samples, and where it is. */
-static kprof_hot_line hot_line(const kprof_profiled_code *code, const double *values, const char *place, double all)
+static kprof_hot_line hot_line(const kprof_profiled_code *code, const double *values, double all)
 {
     kprof_hot_line hot = {.pct = 100 * kprof_profiled_number(code, values, KPROF_NUMBER_SAMPLES) / all};
     double pct;
     const kprof_profiled_reason *reason = kprof_profiled_stall(code, values, 0, &pct);
-    snprintf(hot.place, sizeof hot.place, "%s", place);
-    kprof_cut_text(hot.place, sizeof hot.place - 1);
     if (reason)
         kprof_profiled_reason_name(reason, hot.stall, sizeof hot.stall);
     return hot;
@@ -353,12 +356,15 @@ static void insert_hot(const kprof_hot_line *hot, kprof_hot_lines *out)
 }
 
 /* "0x0110"; "0x0110 of called" where the kernel calls functions. */
-static void name_instruction(const kprof_profiled_code *code, size_t number, char *out, size_t size)
+static void name_instruction(const kprof_profiled_code *code, size_t number, kprof_hot_line *hot)
 {
     const kprof_profiled_instruction *instruction = &code->instructions[number];
     const bool are_several = code->function_count > 1;
-    snprintf(out, size, "0x%04llx%s%s", (unsigned long long)instruction->offset, are_several ? " of " : "",
-             are_several ? code->functions[instruction->function].demangled : "");
+    const size_t length = (size_t)snprintf(hot->place, sizeof hot->place, "0x%04llx%s",
+                                           (unsigned long long)instruction->offset, are_several ? " of " : "");
+    if (are_several)
+        kprof_fit_text(hot->place + length, sizeof hot->place - length,
+                       code->functions[instruction->function].demangled);
 }
 
 /* Instructions without a line are left out where others have one. */
@@ -366,7 +372,6 @@ kprof_status kprof_hot_lines_find(const kprof_code_profiles *profiles, const kpr
                                   kprof_hot_lines *out)
 {
     const kprof_loaded_code *loaded;
-    char place[512];
     out->count = 0;
     const kprof_status status = kprof_code_load(profiles, profile, &loaded);
     if (status != KPROF_OK)
@@ -378,8 +383,8 @@ kprof_status kprof_hot_lines_find(const kprof_code_profiles *profiles, const kpr
         const kprof_profiled_line *line = &loaded->lines.items[i];
         if (!line->file)
             continue;
-        snprintf(place, sizeof place, "%s:%u", line->file->name, line->line);
-        kprof_hot_line hot = hot_line(code, line->values, place, all);
+        kprof_hot_line hot = hot_line(code, line->values, all);
+        kprof_code_put_place(hot.place, sizeof hot.place, line->file, line->line);
         hot.file = line->file;
         hot.line = line->line;
         name_caller(loaded, line, &hot);
@@ -387,8 +392,8 @@ kprof_status kprof_hot_lines_find(const kprof_code_profiles *profiles, const kpr
         insert_hot(&hot, out);
     }
     for (size_t i = 0; all > 0 && !has_lines && i < code->instruction_count; i++) {
-        name_instruction(code, i, place, sizeof place);
-        kprof_hot_line hot = hot_line(code, kprof_profiled_values(code, i), place, all);
+        kprof_hot_line hot = hot_line(code, kprof_profiled_values(code, i), all);
+        name_instruction(code, i, &hot);
         name_cause(code, &(measured){&i, 1, kprof_profiled_values(code, i)}, &hot);
         insert_hot(&hot, out);
     }

@@ -184,7 +184,7 @@ static const kprof_profiled_frame *place_of(const shown_code *shown, const kprof
 static void put_place(char *out, size_t size, const kprof_code_file *file, uint32_t line)
 {
     if (file)
-        snprintf(out, size, "%s:%u", file->name, line);
+        kprof_code_put_place(out, size, file, line);
     else
         snprintf(out, size, "no line");
 }
