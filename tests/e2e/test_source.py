@@ -132,6 +132,8 @@ class Instructions(Case):
         run = self.kprof("report", RECORDED, "--brief", "-k", "uncoalesced_read")
         self.assert_run(run, 0)
         self.assertRegex(run.out, r"\n  Launches +1\n  Duration +n/a\n")
+        self.assertIn("no counters of 1 of 1 launch\n", run.out)
+        self.assertNotIn("not measured", run.out)
 
     def test_columns_depend_on_what_the_code_has_as_ncus_do(self):
         """As of a product of cuBLAS on an H200, whether or not an access has run."""

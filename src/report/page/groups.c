@@ -305,6 +305,15 @@ double kprof_group_time_ns(const kprof_group *group)
     return group->duration_count ? sum / (double)group->duration_count * (double)group->launches : NAN;
 }
 
+void kprof_group_tell_missing(const kprof_group *group, kprof_strbuf *out)
+{
+    const unsigned long long launches = group->launches, missing = group->not_measured;
+    if (missing > 0)
+        kprof_strbuf_printf(kprof_strbuf_part(out),
+                            group->code ? "no counters of %llu of %llu launch%s" : "%llu of %llu launch%s not measured",
+                            missing, launches, kprof_ending(launches, "es"));
+}
+
 void kprof_group_note(const kprof_groups *groups, const kprof_group *group, kprof_strbuf *out)
 {
     const bool are_samples = group->source == KPROF_SOURCE_SAMPLES;
@@ -314,9 +323,7 @@ void kprof_group_note(const kprof_groups *groups, const kprof_group *group, kpro
     else if (are_samples)
         kprof_strbuf_printf(out, "multiplexed, %llu sample%s", samples, kprof_ending(samples, "s"));
     kprof_untold_note(kprof_group_untold(groups, group), out);
-    if (group->not_measured > 0)
-        kprof_strbuf_printf(kprof_strbuf_part(out), "%llu of %llu launch%s not measured",
-                            (unsigned long long)group->not_measured, launches, kprof_ending(launches, "es"));
+    kprof_group_tell_missing(group, out);
     if (group->disagreeing > 0)
         kprof_strbuf_printf(kprof_strbuf_part(out), "passes disagree in %llu of %llu %s%s",
                             (unsigned long long)group->disagreeing, are_samples ? samples : launches,

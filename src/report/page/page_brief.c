@@ -120,9 +120,10 @@ static void find_warnings(const kprof_groups *groups, brief *out)
     if (group->source == KPROF_SOURCE_SAMPLES) /* first, since later ones may find no place */
         warn_of_samples(groups, out);
     if (group->not_measured > 0) {
-        snprintf(text, sizeof text, "%llu of %llu launches not measured", (unsigned long long)group->not_measured,
-                 (unsigned long long)group->launches);
-        warn(out, text);
+        kprof_strbuf missing = KPROF_STRBUF_INIT;
+        kprof_group_tell_missing(group, &missing);
+        warn(out, kprof_strbuf_text(&missing));
+        kprof_strbuf_free(&missing);
     }
     if (group->note) {
         snprintf(text, sizeof text, "%llu of %llu: %s", (unsigned long long)group->noted,
