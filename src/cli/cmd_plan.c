@@ -34,8 +34,7 @@ static void show_record(kprof_emitter *emitter, kprof_emit_field *fields, size_t
 /* There are prices of repeated launches only. */
 static bool multiplexes_all(const kprof_options *options)
 {
-    return options->replay_choice == KPROF_MULTIPLEX_ALL || options->replay_choice == KPROF_RANGES ||
-           options->replay_choice == KPROF_REPLAY_APPLICATION;
+    return options->replay_choice != KPROF_REPLAY_WHERE_PROVED && options->replay_choice != KPROF_REPLAY_ONLY;
 }
 
 static const char *source_of_size(const kprof_workload *workload, const kprof_cost *cost)

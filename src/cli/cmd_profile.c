@@ -298,7 +298,8 @@ static kprof_status save_config(const profile *run)
     config.filter.mangled = run->options->measures_beside ? run->choice.missing : run->choice.chosen;
     config.chip_count = only_counts ? 0 : config.chip_count;
     if (run->plans.by_application) /* plans have one pass, but where metrics take several at once */
-        config.replay_choice = KPROF_REPLAY_WHERE_PROVED;
+        config.replay_choice =
+            run->options->replay_choice == KPROF_RANGES_OF_RUNS ? KPROF_RANGES : KPROF_REPLAY_WHERE_PROVED;
     status = kprof_config_save(&config, run->session.dir);
     free(config.chips);
     return status;
@@ -429,6 +430,22 @@ static void close_session(profile *run)
     kprof_signals_restore(&run->signals);
 }
 
+static void tell_samples(const profile *run)
+{
+    const kprof_report_counts *counts = &run->outcome.counts;
+    const bool of_ranges = kprof_replay_is_of_ranges(run->options->replay_choice);
+    kprof_log(KPROF_LOG_INFO, "%llu of the launches are multiplexed: %llu sample%s, each with the passes of several %s",
+              (unsigned long long)counts->multiplexed, (unsigned long long)counts->samples,
+              kprof_ending(counts->samples, "s"),
+              of_ranges ? "ranges of one name" : "launches of one kernel and shape");
+    if (counts->incomplete > 0)
+        kprof_log(of_ranges ? KPROF_LOG_WARNING : KPROF_LOG_INFO,
+                  "%llu sample%s passes, since no more equal %s came, and what is missing is n/a%s",
+                  (unsigned long long)counts->incomplete, counts->incomplete == 1 ? " lacks" : "s lack",
+                  of_ranges ? "ranges" : "launches",
+                  of_ranges ? "; --replay-mode app-range runs the program once for each pass" : "");
+}
+
 static void announce_report(const profile *run)
 {
     const kprof_report_counts *counts = &run->outcome.counts;
@@ -447,11 +464,7 @@ static void announce_report(const profile *run)
         kprof_log(KPROF_LOG_INFO, "it has a trace of %llu activities, too; kprof stats %s shows it",
                   (unsigned long long)counts->activities, run->report_path);
     if (counts->multiplexed > 0)
-        kprof_log(
-            KPROF_LOG_INFO, "%llu of the launches are multiplexed: %llu sample%s, each with the passes of several %s",
-            (unsigned long long)counts->multiplexed, (unsigned long long)counts->samples,
-            kprof_ending(counts->samples, "s"),
-            run->options->replay_choice == KPROF_RANGES ? "ranges of one name" : "launches of one kernel and shape");
+        tell_samples(run);
 }
 
 static void print_tables(profile *run)

@@ -166,8 +166,9 @@ static void append_filters(const kprof_options *options, kprof_strbuf *out)
     else if (filter->kernel)
         kprof_strbuf_printf(out, " -k %s", filter->kernel);
     if (filter->profiler_calls == KPROF_FROM_A_START_CALL)
-        kprof_strbuf_puts(out, options->replay_choice == KPROF_RANGES ? " --replay-mode range without --nvtx-include"
-                                                                      : " --profile-from-start off");
+        kprof_strbuf_puts(out, kprof_replay_is_of_ranges(options->replay_choice)
+                                   ? " --replay-mode range without --nvtx-include"
+                                   : " --profile-from-start off");
     for (size_t i = 0; i < filter->nvtx_include.count; i++)
         kprof_strbuf_printf(out, " --nvtx-include \"%s\"", filter->nvtx_include.items[i]);
     for (size_t i = 0; i < filter->nvtx_exclude.count; i++)
@@ -294,6 +295,19 @@ void kprof_outcome_explain_no_match(const kprof_options *options, kprof_report *
     kprof_strbuf_free(&filters);
 }
 
+static void tell_reasons(const kprof_options *options, kprof_report *report)
+{
+    kprof_strlist reasons = KPROF_STRLIST_INIT;
+    if (kprof_report_reasons(report, &reasons) != KPROF_OK)
+        return;
+    for (size_t i = 0; i < reasons.count; i++)
+        kprof_log(KPROF_LOG_ERROR, "  %s", reasons.items[i]);
+    if (options->replay_choice == KPROF_RANGES && reasons.count > 0)
+        kprof_log(KPROF_LOG_ERROR, "each time that a range comes it is measured in one pass; --replay-mode app-range "
+                                   "runs the program once for each pass");
+    kprof_strlist_free(&reasons);
+}
+
 static void explain_nothing(const kprof_outcome *outcome, const kprof_options *options, kprof_report *report)
 {
     if (outcome->spools.processes == 0 && !is_telling(outcome->spools.told))
@@ -306,8 +320,10 @@ static void explain_nothing(const kprof_outcome *outcome, const kprof_options *o
         kprof_log(KPROF_LOG_ERROR, "the census has no launch: the application launched no kernel that was timed");
     else if (nothing_status(outcome) == KPROF_NO_MATCH)
         kprof_outcome_explain_no_match(options, report);
-    else
+    else {
         kprof_log(KPROF_LOG_ERROR, "nothing was collected: %s", kprof_status_message(nothing_status(outcome)));
+        tell_reasons(options, report);
+    }
 }
 
 void kprof_outcome_explain(const kprof_outcome *outcome, const kprof_options *options, kprof_report *report)

@@ -269,7 +269,7 @@ static kprof_status plan_chips(const kprof_options *options, const kprof_strlist
 static kprof_status read_catalog(const kprof_options *options, kprof_plans *out)
 {
     *out = (kprof_plans){.limits = options->selection.limits,
-                         .by_application = options->replay_choice == KPROF_REPLAY_APPLICATION};
+                         .by_application = kprof_replay_is_of_runs(options->replay_choice)};
     kprof_finding_list findings = {NULL, 0};
     kprof_status status = kprof_catalog_locate(options, &out->catalog);
     if (status == KPROF_OK)

@@ -154,7 +154,7 @@ static kprof_status settle_kernel(kprof_options *options)
 static kprof_status settle_ranges(kprof_options *options)
 {
     kprof_filter_spec *filter = &options->filter;
-    if (options->replay_choice != KPROF_RANGES)
+    if (!kprof_replay_is_of_ranges(options->replay_choice))
         return KPROF_OK;
     if (options->starts_unarmed)
         return kprof_fail(KPROF_USAGE,
@@ -180,7 +180,7 @@ static kprof_status settle_ranges(kprof_options *options)
 /* The program runs once for each pass, so all its launches are counted from the start of each run. */
 static kprof_status check_application_replay(const kprof_options *options)
 {
-    const bool is_chosen = options->replay_choice == KPROF_REPLAY_APPLICATION;
+    const bool is_chosen = kprof_replay_is_of_runs(options->replay_choice);
     const char *other = options->census                          ? "--census"
                         : options->rank_passes                   ? "--rank-passes"
                         : options->starts_unarmed                ? "--armed no"
@@ -190,12 +190,12 @@ static kprof_status check_application_replay(const kprof_options *options)
                                                                  : NULL;
     if (is_chosen && other)
         return kprof_fail(KPROF_USAGE,
-                          "--replay-mode application runs the program once for each pass, and does not go with %s; "
+                          "--replay-mode %s runs the program once for each pass, and does not go with %s; "
                           "leave one of them out, or limit the runs with --max-passes",
-                          other);
+                          options->replay_choice == KPROF_RANGES_OF_RUNS ? "app-range" : "application", other);
     for (size_t i = 0; i < kprof_option_row_count && !is_chosen; i++)
         if (options->given[i] && strncmp(kprof_option_rows[i].name, "app-replay-", strlen("app-replay-")) == 0)
-            kprof_log(KPROF_LOG_WARNING, "--%s has no effect without --replay-mode application",
+            kprof_log(KPROF_LOG_WARNING, "--%s has no effect without --replay-mode application or app-range",
                       kprof_option_rows[i].name);
     return KPROF_OK;
 }
@@ -433,7 +433,7 @@ static kprof_status settle_census(kprof_options *options)
     if (options->graph_profiling == KPROF_GRAPH_WHOLE)
         return kprof_fail(KPROF_USAGE, "--census counts each kernel of a CUDA graph, and --graph-profiling graph "
                                        "measures none of them; leave one of them out");
-    if (options->replay_choice == KPROF_RANGES)
+    if (kprof_replay_is_of_ranges(options->replay_choice))
         return kprof_fail(KPROF_USAGE, "--census counts kernels, and --replay-mode range measures ranges; leave one of "
                                        "them out");
     if (options->starts_unarmed)
@@ -472,7 +472,7 @@ static kprof_status check_trace(const kprof_options *options)
 static kprof_status ask_for_range_launches(kprof_options *options)
 {
     kprof_selection *selection = &options->selection;
-    if (options->replay_choice != KPROF_RANGES || !collects(options))
+    if (!kprof_replay_is_of_ranges(options->replay_choice) || !collects(options))
         return KPROF_OK;
     if ((!is_told_what(options) && !kprof_strlist_add(&selection->sets, "default")) ||
         !kprof_strlist_add_unique(&selection->metrics, KPROF_RANGE_LAUNCHES))

@@ -407,6 +407,16 @@ bool kprof_witness_compares(const kprof_chip_metrics *metrics, size_t witness)
     return (passes & (passes - 1)) != 0;
 }
 
+bool kprof_replay_is_of_ranges(int choice)
+{
+    return choice == KPROF_RANGES || choice == KPROF_RANGES_OF_RUNS;
+}
+
+bool kprof_replay_is_of_runs(int choice)
+{
+    return choice == KPROF_REPLAY_APPLICATION || choice == KPROF_RANGES_OF_RUNS;
+}
+
 const kprof_chip_image *kprof_chip_image_choose(const kprof_chip_metrics *metrics, unsigned index)
 {
     if (metrics->images[index].size == 0)

@@ -72,9 +72,15 @@ typedef enum kprof_replay_choice {
     KPROF_REPLAY_WHERE_PROVED, /* replayed where that is proved to be harmless; else multiplexed */
     KPROF_REPLAY_ONLY,         /* replayed, or not measured */
     KPROF_MULTIPLEX_ALL,
-    KPROF_RANGES,            /* each range of the application is multiplexed as one */
-    KPROF_REPLAY_APPLICATION /* the command line runs the program for each pass; the recorder is told another choice */
+    KPROF_RANGES, /* each range of the application is multiplexed as one */
+    /* The command line runs the program for each pass, and tells the recorder another choice: */
+    KPROF_REPLAY_APPLICATION,
+    KPROF_RANGES_OF_RUNS
 } kprof_replay_choice;
+/* Are ranges of the application measured, and no launches? `choice`: a kprof_replay_choice, as below. */
+bool kprof_replay_is_of_ranges(int choice);
+/* Does the program run once for each pass? */
+bool kprof_replay_is_of_runs(int choice);
 /* Launches of several runs of a program are the same where these agree, and their order. */
 typedef enum kprof_run_match {
     KPROF_MATCH_NAME, /* process, device and kernel */

@@ -84,12 +84,12 @@ OPTION(CLI, FLAG, null_stdin, "null-stdin", RUNNING | TRACE, "the application re
 OPTION(RECORDER, CHOICE, replay_choice, "replay-mode", RUNNING,
        "repeat each launch for every pass, measure each launch in one pass, or repeat where that is safe (auto); "
        "application: run the program once for each pass; "
-       "range, app-range: measure what an NVTX range of --nvtx-include, or one from cudaProfilerStart to "
-       "cudaProfilerStop, has as one, each time in one pass",
+       "range: measure what an NVTX range of --nvtx-include, or one from cudaProfilerStart to "
+       "cudaProfilerStop, has as one, each time in one pass; app-range: so, in a run of the program for each pass",
        .argument = "kernel|multiplex|auto|application|range|app-range",
        .choices = KPROF_CHOICES({"kernel", KPROF_REPLAY_ONLY}, {"multiplex", KPROF_MULTIPLEX_ALL},
                                 {"auto", KPROF_REPLAY_WHERE_PROVED}, {"application", KPROF_REPLAY_APPLICATION},
-                                {"range", KPROF_RANGES}, {"app-range", KPROF_RANGES}))
+                                {"range", KPROF_RANGES}, {"app-range", KPROF_RANGES_OF_RUNS}))
 OPTION(CLI, CHOICE, run_match, "app-replay-match", RUNNING,
        "with --replay-mode application: launches of several runs are the same where their kernels are, also their "
        "grids and blocks, also contexts and streams (grid)",

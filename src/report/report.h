@@ -92,6 +92,7 @@ typedef struct kprof_report_counts {
     uint64_t not_measured; /* launch rows without, which have a reason */
     uint64_t multiplexed;  /* of the profiled ones: measured in one pass each, in a sample or between samples */
     uint64_t samples;      /* of those */
+    uint64_t incomplete;   /* samples without some of the passes, since no more launches or ranges came */
     size_t kernels;        /* distinct kernels seen */
     uint64_t activities;   /* of a trace */
     uint64_t dropped;      /* activities that were lost */
@@ -133,6 +134,8 @@ kprof_status kprof_report_print_folded(kprof_report *report, const kprof_filter_
                                        FILE *out) KPROF_MUST_CHECK;
 /* Add the NVTX ranges of the first 1,000 launches that have any, each text once, and at most `most` of them. */
 kprof_status kprof_report_nvtx(kprof_report *report, size_t most, kprof_strlist *out) KPROF_MUST_CHECK;
+/* Add up to three reasons why launches have no values, the most frequent first. */
+kprof_status kprof_report_reasons(kprof_report *report, kprof_strlist *out) KPROF_MUST_CHECK;
 
 /* The numbers of the first and the last stored launch; -1: there is none. */
 kprof_status kprof_report_launch_range(kprof_report *report, int64_t *first, int64_t *last) KPROF_MUST_CHECK;

@@ -74,7 +74,8 @@ class Runs(Case):
                              launch_id FROM value JOIN metric ON metric.id=metric_id WHERE name='{SM}' AND value NOT
                              NULL))=(reason='') GROUP BY reason""")
         self.assertEqual(reasons, [(1, ""), (5, "metrics that take several passes at once are measured where a launch "
-                                             "can be repeated, or others of its kernel and shape follow")])
+                                             "can be repeated, or others of its kernel and shape, or ranges of its "
+                                             "name, follow")])
 
     def test_output_input_and_files(self):
         """Each run prints, and reads a file from its beginning; the exit status is that of the first."""

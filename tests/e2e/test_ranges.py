@@ -59,6 +59,26 @@ class Measured(Case):
         self.assertNotIn("(0, 0, 0)", out)
         self.assertIn("a range, measured as one", out)
 
+    def test_a_range_that_comes_once(self):
+        """It has one of three passes in one run of the program, and all in three runs."""
+        three = "regex:smsp__average_warps_issue_stalled_(b|d|m).*_per_issue_active.ratio"
+        for mode, metrics, code, said in (
+                ("range", three, 110, "measured in 1 of 3 passes, as no more equal ranges came"),
+                ("range", three, 110, "--replay-mode app-range runs the program once for each pass"),
+                ("range", f"{three},{METRIC}", 0, "1 sample lacks passes, since no more equal ranges came, and what is "
+                 "missing is n/a; --replay-mode app-range runs"),
+                ("app-range", three, 0, "run 3 of 3 of the application")):
+            run = self.kprof("--injection-path", INJECTION, "--metrics", metrics, "--replay-mode", mode,
+                             "--nvtx-include", "step/", "-f", "-o", "run", APP, *STEP)
+            self.assert_run(run, code)
+            self.assertIn(said, run.err)
+            have = self.query("run.kprof", "SELECT value IS NOT NULL FROM value JOIN metric ON metric.id=metric_id "
+                              "WHERE kind='hardware' AND name LIKE '%stalled%'")
+            self.assertEqual(set(have), {(mode == "app-range",)})
+            self.assertEqual(self.query("run.kprof", "SELECT value FROM launch_metrics WHERE "
+                                        "metric='launch__range_launches'"), [(5,)])
+        self.assert_run(self.collect(["--replay-mode", "app-range", "--census"], STEP), 101)
+
     def test_between_calls_of_the_profiler(self):
         steps = [f"launch={SCALE}", "profiler=start", f"launch={SCALE}*2", "profiler=stop", f"launch={SCALE}",
                  "profiler=start", f"launch={SCALE}", "profiler=stop"]

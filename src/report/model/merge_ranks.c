@@ -256,8 +256,8 @@ static const char join_runs[] =
 /* All that launches lack of a run with metrics of several passes has one reason. */
 #define TOLD                                                                                                           \
     "iif(other.id NOT IN (SELECT id FROM sampled), other.reason, iif(other.measured>0, '', 'metrics that take "        \
-    "several "                                                                                                         \
-    "passes at once are measured where a launch can be repeated, or others of its kernel and shape follow'))"
+    "several passes at once are measured where a launch can be repeated, or others of its kernel and shape, or "       \
+    "ranges of its name, follow'))"
 static const char join_values_of_runs[] = JOIN_VALUES
     "UPDATE main.launch SET passes=passes+(SELECT coalesce(sum(other.passes), 0) FROM main.launch AS other JOIN joined "
     "ON "

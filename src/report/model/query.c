@@ -76,6 +76,17 @@ static kprof_status has_instructions(kprof_report *report, int64_t *has)
                : kprof_store_integer(report, "SELECT EXISTS(SELECT 1 FROM code_profile WHERE counted+sampled>0)", has);
 }
 
+static kprof_status count_incomplete(kprof_report *report, kprof_report_counts *out)
+{
+    int64_t count = 0;
+    static const char query[] =
+        "SELECT count(*) FROM launch JOIN device ON device.id=device_id WHERE replay_mode='multiplex' AND measured>0 "
+        "AND passes<(SELECT count(*) FROM pass WHERE pass.chip=device.chip)";
+    const kprof_status status = out->samples > 0 ? kprof_store_integer(report, query, &count) : KPROF_OK;
+    out->incomplete = (uint64_t)count;
+    return status;
+}
+
 kprof_status kprof_report_count(kprof_report *report, kprof_report_counts *out)
 {
     int64_t instructed = 0;
@@ -86,6 +97,8 @@ kprof_status kprof_report_count(kprof_report *report, kprof_report_counts *out)
         return status;
     kprof_model_walk walk = {report, &model, NULL, false};
     status = kprof_model_launches(&walk, count_launch, out);
+    if (status == KPROF_OK)
+        status = count_incomplete(report, out);
     if (status == KPROF_OK)
         status = has_instructions(report, &instructed);
     if (out->samples == 0 && !instructed) { /* launches that are parts of none */
@@ -186,6 +199,20 @@ kprof_status kprof_report_nvtx(kprof_report *report, size_t most, kprof_strlist 
     return report->version < 6
                ? KPROF_OK
                : kprof_store_query(report, "SELECT ranges FROM nvtx ORDER BY launch_id LIMIT 1000", read_ranges, &list);
+}
+
+static kprof_status read_reason(void *user, sqlite3_stmt *row)
+{
+    const char *reason = (const char *)sqlite3_column_text(row, 0);
+    return reason && kprof_strlist_add(user, reason) ? KPROF_OK : kprof_fail(KPROF_NO_MEMORY, "out of memory");
+}
+
+kprof_status kprof_report_reasons(kprof_report *report, kprof_strlist *out)
+{
+    return kprof_store_query(report,
+                             "SELECT reason FROM launch WHERE measured=0 AND reason!='' GROUP BY reason ORDER BY "
+                             "count(*) DESC, reason LIMIT 3",
+                             read_reason, out);
 }
 
 /* The first number that a row has, and the last. */
