@@ -3,6 +3,7 @@
 #include "cupti/activities.h"
 
 #include "core/log.h"
+#include "cupti/call_records.h"
 #include "host/load.h"
 
 #include <pthread.h>
@@ -34,10 +35,8 @@ static struct {
     pthread_mutex_t buffers; /* guards the next three */
     free_buffer *kept;
     size_t kept_count, out_count;
-    pthread_mutex_t reading;    /* one buffer is read at a time */
-    kprof_call_activity nested; /* a call of the driver that may be a part of the next one of the runtime */
-    bool has_nested;
-    const char *last_name; /* CUPTI has one copy of a kernel's name */
+    pthread_mutex_t reading; /* one buffer is read at a time */
+    const char *last_name;   /* CUPTI has one copy of a kernel's name */
     int64_t last_number;
 } activities = {.buffers = PTHREAD_ERRORCHECK_MUTEX_INITIALIZER_NP, .reading = PTHREAD_ERRORCHECK_MUTEX_INITIALIZER_NP};
 
@@ -56,27 +55,6 @@ static const struct {
     {CUPTI_ACTIVITY_KIND_EXTERNAL_CORRELATION, true, false},
 };
 #define KIND_COUNT (sizeof kinds / sizeof *kinds)
-
-/* The driver's calls that have the GPU do something, wait for it, or take long. Others only ask. */
-static const char *const driver_calls[] = {
-    "cuLaunch",    "cuGraphLaunch",    "cuGraphInstantiate", "cuGraphUpload",   "cuMemcpy",
-    "cuMemset",    "cuMemAlloc",       "cuMemFree",          "cuMemHostAlloc",  "cuMemHostRegister",
-    "cuMemCreate", "cuMemMap",         "cuMemUnmap",         "cuMemPrefetch",   "cuStreamSynchronize",
-    "cuEventSync", "cuCtxSynchronize", "cuStreamWaitEvent",  "cuEventRecord",   "cuModuleLoad",
-    "cuModuleUn",  "cuLibraryLoad",    "cuStreamCreate",     "cuStreamDestroy", "cuMulticast",
-    NULL};
-
-/* Calls of the runtime that only ask. Frameworks make several of them for each launch. */
-static const char *const runtime_questions[] = {"cudaGetDevice",        "cudaSetDevice",
-                                                "cudaGetLastError",     "cudaPeekAtLastError",
-                                                "cudaDeviceGet",        "cudaEventQuery",
-                                                "cudaStreamQuery",      "cudaStreamIsCaptur",
-                                                "cudaStreamGet",        "cudaOccupancy",
-                                                "cudaFuncGet",          "cudaPointerGet",
-                                                "cudaThreadExchange",   "__cuda",
-                                                "cudaDriverGet",        "cudaRuntimeGet",
-                                                "cudaEventElapsedTime", "cudaGetErrorString",
-                                                "cudaGetErrorName",     NULL};
 
 static int64_t to_unix(uint64_t cupti_ns)
 {
@@ -359,14 +337,6 @@ static void take_call(const kprof_call_activity *call)
     take(&activity);
 }
 
-/* The last call of the driver was no part of one of the runtime. */
-static void give_up_nested(void)
-{
-    if (activities.has_nested)
-        take_call(&activities.nested);
-    activities.has_nested = false;
-}
-
 /* "cudaLaunchKernel_v7000" is known as cudaLaunchKernel. The version of a driver's call, as in cuMemFree_v2, stays. */
 static void cut_version(char *text)
 {
@@ -389,10 +359,10 @@ static int64_t call_name(CUpti_CallbackDomain domain, CUpti_CallbackId id)
     return name(text);
 }
 
-/* The runtime's calls end in calls of the driver, which CUPTI records first, with the same number. */
 static void take_api(const CUpti_ActivityAPI *record)
 {
     const bool is_driver = record->kind == CUPTI_ACTIVITY_KIND_DRIVER;
+    kprof_call_activity told[2];
     const kprof_call_activity call = {
         .start_ns = to_unix(record->start),
         .end_ns = to_unix(record->end),
@@ -402,19 +372,9 @@ static void take_api(const CUpti_ActivityAPI *record)
         .layer = name(is_driver ? "driver" : "runtime"),
         .result = record->returnValue,
     };
-    const kprof_call_activity *nested = &activities.nested;
-    const bool is_outer = !is_driver && activities.has_nested && nested->correlation == call.correlation &&
-                          nested->thread == call.thread && nested->start_ns >= call.start_ns &&
-                          nested->end_ns <= call.end_ns;
-    if (is_outer)
-        activities.has_nested = false;
-    give_up_nested();
-    if (is_driver) {
-        activities.nested = call;
-        activities.has_nested = true;
-    } else {
-        take_call(&call);
-    }
+    const size_t count = kprof_call_records_sort(&call, record, told);
+    for (size_t i = 0; i < count; i++)
+        take_call(&told[i]);
 }
 
 /* False: kprof does not know this kind. */
@@ -468,7 +428,6 @@ static void CUPTIAPI read_buffer(CUcontext context, uint32_t stream, uint8_t *bu
         return;
     while (valid > 0 && activities.cupti->cuptiActivityGetNextRecord(buffer, valid, &record) == CUPTI_SUCCESS)
         unknown += !take_record(record);
-    give_up_nested();
     activities.last_name = NULL; /* its module may be unloaded */
     if (activities.cupti->cuptiActivityGetNumDroppedRecords(NULL, 0, &dropped) != CUPTI_SUCCESS)
         dropped = 0;
@@ -500,20 +459,6 @@ static kprof_status refused(const char *what, CUptiResult result)
                       why);
 }
 
-static void choose_calls(void)
-{
-    const kprof_cupti_api *cupti = activities.cupti;
-    const char *known = NULL;
-    for (CUpti_CallbackId id = 1; id < CUPTI_DRIVER_TRACE_CBID_SIZE; id++)
-        if (cupti->cuptiGetCallbackName(CUPTI_CB_DOMAIN_DRIVER_API, id, &known) == CUPTI_SUCCESS && known &&
-            kprof_begins_with_one(known, driver_calls))
-            (void)cupti->cuptiActivityEnableDriverApi(id, 1);
-    for (CUpti_CallbackId id = 1; id < CUPTI_RUNTIME_TRACE_CBID_SIZE; id++)
-        if (cupti->cuptiGetCallbackName(CUPTI_CB_DOMAIN_RUNTIME_API, id, &known) == CUPTI_SUCCESS && known &&
-            kprof_begins_with_one(known, runtime_questions))
-            (void)cupti->cuptiActivityEnableRuntimeApi(id, 0);
-}
-
 /* Kernels are the first. */
 static size_t count_kinds(void)
 {
@@ -536,7 +481,7 @@ static kprof_status enable_kinds(void)
             return refused("graphs", result);
     }
     if (activities.scope != KPROF_ACTIVITIES_OF_KERNELS)
-        choose_calls();
+        kprof_call_records_choose(activities.cupti);
     return KPROF_OK;
 }
 
@@ -582,11 +527,24 @@ kprof_status kprof_activities_follow_managed(void)
     return result == CUPTI_SUCCESS ? KPROF_OK : refused("how unified memory moves", result);
 }
 
+/* Also in the middle of a call of the runtime, as CUPTI has given all that it has. */
+static void tell_waiting(void)
+{
+    kprof_call_activity calls[KPROF_CALL_RECORDS_WAITING];
+    if (pthread_mutex_lock(&activities.reading) != 0)
+        return;
+    const size_t count = kprof_call_records_rest(calls);
+    for (size_t i = 0; i < count; i++)
+        take_call(&calls[i]);
+    pthread_mutex_unlock(&activities.reading);
+}
+
 size_t kprof_activities_flush(void)
 {
     if (!atomic_load(&activities.runs))
         return 0;
     (void)activities.cupti->cuptiActivityFlushAll(0);
+    tell_waiting();
     if (pthread_mutex_lock(&activities.buffers) != 0) /* a signal handler has interrupted who has it */
         return 0;
     const size_t kept = activities.out_count;
@@ -605,6 +563,12 @@ void kprof_activities_pause(bool pauses)
     if (activities.scope == KPROF_ACTIVITIES_OF_GRAPHS)
         (void)(pauses ? cupti->cuptiActivityDisable(CUPTI_ACTIVITY_KIND_GRAPH_TRACE)
                       : cupti->cuptiActivityEnable(CUPTI_ACTIVITY_KIND_GRAPH_TRACE));
+}
+
+bool kprof_activities_save(void)
+{
+    return atomic_load(&activities.runs) && activities.scope != KPROF_ACTIVITIES_OF_KERNELS &&
+           kprof_call_records_save();
 }
 
 int64_t kprof_activities_now_ns(void)

@@ -37,6 +37,9 @@ size_t kprof_activities_flush(void);
 /* Record no activity of the GPU until it is called with false: records of kernels make
  * counters of passes wrong, and counters of instructions 0. Calls are recorded all the time. */
 void kprof_activities_pause(bool pauses);
+/* Have CUPTI record fewer calls, where it records some twice (call_records.h). Not in a callback of CUPTI's. Returns
+ * whether a later call may be of use. */
+bool kprof_activities_save(void);
 /* Does somebody want to know of memory that is allocated and freed? */
 bool kprof_activities_want_memory(void);
 /* Record now that memory was allocated or freed, in a call that has just returned. Its time, operation and memory are

@@ -6,6 +6,7 @@
 #include "cupti/activities.h"
 #include "cupti/allocations.h"
 #include "cupti/alone.h"
+#include "cupti/call_records.h"
 #include "cupti/calls.h"
 #include "cupti/capturing.h"
 #include "cupti/codes.h"
@@ -212,9 +213,12 @@ static void CUPTIAPI on_callback(void *user, CUpti_CallbackDomain domain, CUpti_
     int cancel_state;        /* a thread that is cancelled while it waits here would take locks with it */
     (void)user;
     pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel_state);
-    if (domain == CUPTI_CB_DOMAIN_RUNTIME_API) { /* kprof asks for two of these calls */
-        on_profiler_call(id == CUPTI_RUNTIME_TRACE_CBID_cudaProfilerStart_v4000,
-                         ((const CUpti_CallbackData *)data)->callbackSite);
+    if (target.hooks.is_brief)
+        kprof_call_records_note_handle(domain, id);
+    if (domain == CUPTI_CB_DOMAIN_RUNTIME_API) { /* kprof asks for two of these calls, or for those above */
+        if (!target.hooks.is_brief)
+            on_profiler_call(id == CUPTI_RUNTIME_TRACE_CBID_cudaProfilerStart_v4000,
+                             ((const CUpti_CallbackData *)data)->callbackSite);
     } else if (domain == CUPTI_CB_DOMAIN_DRIVER_API) {
         if (id == CUPTI_DRIVER_TRACE_CBID_cuProfilerStart || id == CUPTI_DRIVER_TRACE_CBID_cuProfilerStop)
             on_profiler_call(id == CUPTI_DRIVER_TRACE_CBID_cuProfilerStart,
@@ -237,6 +241,13 @@ static void follow_nodes(void)
         result = target.cupti->cuptiEnableCallback(1, target.subscriber, CUPTI_CB_DOMAIN_RESOURCE, nodes[i]);
     if (result != CUPTI_SUCCESS)
         kprof_log(KPROF_LOG_DEBUG, "CUPTI does not tell of graph nodes (CUPTI error %d)", (int)result);
+}
+
+/* A CUDA without one of these calls has nobody who makes it. */
+static void enable_handles(CUpti_CallbackDomain domain)
+{
+    for (const CUpti_CallbackId *of = kprof_call_records_handles(domain); *of; of++)
+        (void)target.cupti->cuptiEnableCallback(1, target.subscriber, domain, *of);
 }
 
 /* All that the hooks of a trace want to see. */
@@ -274,6 +285,8 @@ static CUptiResult enable_brief(void)
                                                    CUPTI_CBID_RESOURCE_CONTEXT_DESTROY_STARTING);
     for (size_t i = 0; result == CUPTI_SUCCESS && i < sizeof calls / sizeof *calls; i++)
         result = target.cupti->cuptiEnableCallback(1, target.subscriber, CUPTI_CB_DOMAIN_DRIVER_API, calls[i]);
+    enable_handles(CUPTI_CB_DOMAIN_DRIVER_API);
+    enable_handles(CUPTI_CB_DOMAIN_RUNTIME_API);
     return result;
 }
 

@@ -88,6 +88,11 @@ void kprof_recording_flush(void)
         (void)kprof_engine.device->activities_flush();
 }
 
+bool kprof_recording_save(void)
+{
+    return kprof_recording_runs() && !kprof_recording_is_beside() && kprof_engine.device->activities_save();
+}
+
 void kprof_recording_forget(void)
 {
     atomic_store(&runs, false);

@@ -38,5 +38,7 @@ bool kprof_recording_spoils_proofs(void);
 void kprof_recording_note_context(void *context);
 /* A context is about to end: hand over what CUPTI has of it. */
 void kprof_recording_flush(void);
+/* Record no call twice, where that can be known by now; from kprof's own thread. Returns whether to ask again. */
+bool kprof_recording_save(void);
 /* Record nothing in a forked child. */
 void kprof_recording_forget(void);

@@ -16,6 +16,7 @@
 #include "inject/lock.h"
 #include "inject/nvtx.h"
 #include "inject/process.h"
+#include "inject/recording.h"
 #include "inject/stacks.h"
 #include "inject/trace.h"
 #include "inject/utilization.h"
@@ -230,15 +231,16 @@ static void look_after_early(void)
     kprof_gate_leave_exclusive();
 }
 
-/* Samples over time come as long as the program runs. */
+/* Records and samples over time come as long as the program runs. */
 bool kprof_watch_give_back(unsigned calls)
 {
-    const bool samples = !kprof_idle_is_asked() && kprof_utilization_poll();
+    const bool saves = !kprof_idle_is_asked() && kprof_recording_save(),
+               samples = !kprof_idle_is_asked() && kprof_utilization_poll();
     if (calls > 0 && kprof_early_is_there() && !kprof_batch_is_open()) { /* of another context */
         look_after_early();
-        return !samples && !kprof_early_is_there();
+        return !saves && !samples && !kprof_early_is_there();
     }
-    return give_back(calls) && !samples && !kprof_early_is_there();
+    return give_back(calls) && !saves && !samples && !kprof_early_is_there();
 }
 
 /* Would something be lost if the process ended now? CUPTI keeps activities for a while. */

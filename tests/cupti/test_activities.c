@@ -1,6 +1,7 @@
 /* CUPTI's activity records become kprof's, over functions that stand in for CUPTI's: buffers of records that a test
  * fills, as CUPTI would. */
 #include "cupti/activities.h"
+#include "cupti/call_records.h"
 #include "host/load.h"
 #include "log_capture.h"
 
@@ -27,6 +28,8 @@ static struct {
     CUpti_ActivityKind refused; /* a kind that cannot be enabled */
     CUptiResult registered, managed;
     size_t dropped, driver_calls, questions, flushes;
+    bool launches;           /* are calls of the driver that launch recorded? */
+    void (*meanwhile)(void); /* as CUPTI is told to leave them out */
 } cupti;
 
 /* What came out. */
@@ -91,8 +94,13 @@ static CUptiResult get_name(CUpti_CallbackDomain domain, uint32_t id, const char
 
 static CUptiResult enable_driver_api(CUpti_CallbackId id, uint8_t on)
 {
-    assert_true(on && (id == CUPTI_DRIVER_TRACE_CBID_cuLaunchKernel || id == CUPTI_DRIVER_TRACE_CBID_cuMemFree_v2));
-    cupti.driver_calls++;
+    const bool is_launch = id == CUPTI_DRIVER_TRACE_CBID_cuLaunchKernel;
+    assert_true(is_launch || (on && id == CUPTI_DRIVER_TRACE_CBID_cuMemFree_v2));
+    cupti.driver_calls += on;
+    if (!on && cupti.meanwhile)
+        cupti.meanwhile();
+    if (is_launch)
+        cupti.launches = on;
     return CUPTI_SUCCESS;
 }
 
@@ -362,6 +370,8 @@ static void calls(void **state)
     PUT(&buffer, later);
     PUT(&buffer, last);
     complete(&buffer);
+    assert_int_equal(got.count, 3); /* the last one may be a part of a call that stands in another buffer */
+    kprof_activities_flush();
     static const char *const names[] = {"cudaLaunchKernel", "cuMemFree_v2", "cudaMemcpyAsync_ptsz", "cuLaunchKernel"};
     assert_int_equal(got.count, 4);
     for (size_t i = 0; i < 4; i++) {
@@ -371,6 +381,82 @@ static void calls(void **state)
         assert_int_equal(got.taken[i].call.thread, 44);
     }
     assert_int_equal(got.taken[0].call.end_ns - got.taken[0].call.start_ns, 100);
+}
+
+/* Buffers end anywhere, and threads have their own. */
+static void parts_of_calls_in_other_buffers(void **state)
+{
+    (void)state;
+    filled first = request(), second = request();
+    const CUpti_ActivityAPI load = call_of(CUPTI_ACTIVITY_KIND_DRIVER, CUPTI_DRIVER_TRACE_CBID_cuMemFree_v2, 110, 120),
+                            inner =
+                                call_of(CUPTI_ACTIVITY_KIND_DRIVER, CUPTI_DRIVER_TRACE_CBID_cuLaunchKernel, 130, 190),
+                            outer = call_of(CUPTI_ACTIVITY_KIND_RUNTIME, 1, 100, 200);
+    CUpti_ActivityAPI other = inner;
+    other.threadId++;
+    PUT(&first, load);
+    PUT(&first, inner);
+    PUT(&second, other);
+    complete(&first);
+    complete(&second);
+    assert_int_equal(got.count, 0);
+    filled third = request();
+    PUT(&third, outer);
+    complete(&third);
+    assert_int_equal(got.count, 1);
+    assert_name(got.taken[0].call.name, "cudaLaunchKernel");
+    kprof_activities_flush();
+    assert_int_equal(got.count, 2);
+    assert_int_equal(got.taken[1].call.thread, 45);
+}
+
+static void launch_by_the_runtime(size_t count)
+{
+    const CUpti_ActivityAPI inner =
+                                call_of(CUPTI_ACTIVITY_KIND_DRIVER, CUPTI_DRIVER_TRACE_CBID_cuLaunchKernel, 110, 190),
+                            outer = call_of(CUPTI_ACTIVITY_KIND_RUNTIME, 1, 100, 200);
+    for (size_t i = 0; i < count; i++) {
+        filled buffer = request();
+        PUT(&buffer, inner);
+        PUT(&buffer, outer);
+        complete(&buffer);
+        assert_int_equal(got.count, 1);
+        got.count = 0;
+    }
+}
+
+static void get_a_kernel(void)
+{
+    kprof_call_records_note_handle(CUPTI_CB_DOMAIN_DRIVER_API, CUPTI_DRIVER_TRACE_CBID_cuLibraryGetKernel);
+}
+
+/* A record more makes each launch slower. */
+static void launches_by_the_runtime_are_recorded_once(void **state)
+{
+    (void)state;
+    cupti.launches = true;
+    launch_by_the_runtime(999);
+    assert_true(kprof_activities_save() && cupti.launches);
+    launch_by_the_runtime(1);
+    assert_true(kprof_activities_save());
+    assert_false(cupti.launches);
+    get_a_kernel(); /* the runtime does so, too, as it launches a kernel for the first time */
+    assert_true(cupti.launches);
+    assert_true(kprof_activities_save() && cupti.launches);
+    launch_by_the_runtime(1000);
+    cupti.meanwhile = get_a_kernel;
+    assert_true(kprof_activities_save() && cupti.launches);
+    cupti.meanwhile = NULL;
+    launch_by_the_runtime(1000);
+    assert_true(kprof_activities_save());
+    assert_false(cupti.launches);
+    kprof_call_records_note_handle(CUPTI_CB_DOMAIN_DRIVER_API, CUPTI_DRIVER_TRACE_CBID_cuMemAlloc_v2);
+    assert_false(cupti.launches);
+    kprof_call_records_note_handle(CUPTI_CB_DOMAIN_RUNTIME_API, CUPTI_RUNTIME_TRACE_CBID_cudaGetFuncBySymbol_v11000);
+    assert_true(cupti.launches); /* for the driver's calls, from now on */
+    launch_by_the_runtime(1000);
+    assert_false(kprof_activities_save());
+    assert_true(cupti.launches);
 }
 
 static void all_else(void **state)
@@ -550,6 +636,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(what_runs_on_the_gpu),
         TEST(calls),
+        TEST(parts_of_calls_in_other_buffers),
+        TEST(launches_by_the_runtime_are_recorded_once),
         TEST(all_else),
         TEST(memory_is_bounded),
         TEST(memory_is_told_by_calls),

@@ -44,6 +44,11 @@ static void activities_pause(bool pauses)
     is_paused = pauses;
 }
 
+static bool activities_save(void)
+{
+    return true;
+}
+
 static int64_t activities_now_ns(void)
 {
     return 1;
@@ -52,6 +57,7 @@ static int64_t activities_now_ns(void)
 static const kprof_device_ops device = {.activities_start = activities_start,
                                         .activities_flush = activities_flush,
                                         .activities_pause = activities_pause,
+                                        .activities_save = activities_save,
                                         .activities_now_ns = activities_now_ns};
 
 /* In place of the engine's. */
@@ -106,6 +112,16 @@ static void nothing_is_recorded_beside_the_last_passes(void **state)
     atomic_store(&kprof_engine.process.armed, true);
 }
 
+/* Launches that are measured are launched by kprof, too. */
+static void calls_are_saved_in_a_trace_alone(void **state)
+{
+    (void)state;
+    assert_false(kprof_recording_save());
+    kprof_engine.process.config.only_records = true;
+    assert_true(kprof_recording_save());
+    kprof_engine.process.config.only_records = false;
+}
+
 static int start(void **state)
 {
     (void)state;
@@ -120,6 +136,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(end_beside_a_thread_that_adds),
         cmocka_unit_test(nothing_is_recorded_beside_the_last_passes),
+        cmocka_unit_test(calls_are_saved_in_a_trace_alone),
     };
     return cmocka_run_group_tests(tests, start, NULL);
 }

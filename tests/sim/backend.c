@@ -2170,6 +2170,11 @@ static void activities_pause(bool pauses)
     unlock();
 }
 
+static bool activities_save(void)
+{
+    return false;
+}
+
 static int64_t activities_now_ns(void)
 {
     return 0;

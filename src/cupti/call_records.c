@@ -1,0 +1,203 @@
+/* The runtime's calls end in calls of the driver, which CUPTI records first, with the same number. */
+#include "cupti/call_records.h"
+
+#include "core/strbuf.h"
+
+#include <stdatomic.h>
+
+#define MOST_LAUNCHES 16 /* calls of the driver that launch kernels */
+/* So many launches in a row have to be parts of calls of the runtime, and behind the last handle of a kernel. */
+#define ENOUGH 1000
+
+/* The driver's calls that have the GPU do something, wait for it, or take long. Others only ask. */
+static const char *const driver_calls[] = {
+    "cuLaunch",    "cuGraphLaunch",    "cuGraphInstantiate", "cuGraphUpload",   "cuMemcpy",
+    "cuMemset",    "cuMemAlloc",       "cuMemFree",          "cuMemHostAlloc",  "cuMemHostRegister",
+    "cuMemCreate", "cuMemMap",         "cuMemUnmap",         "cuMemPrefetch",   "cuStreamSynchronize",
+    "cuEventSync", "cuCtxSynchronize", "cuStreamWaitEvent",  "cuEventRecord",   "cuModuleLoad",
+    "cuModuleUn",  "cuLibraryLoad",    "cuStreamCreate",     "cuStreamDestroy", "cuMulticast",
+    NULL};
+
+/* Calls of the runtime that only ask. Frameworks make several of them for each launch. */
+static const char *const runtime_questions[] = {"cudaGetDevice",        "cudaSetDevice",
+                                                "cudaGetLastError",     "cudaPeekAtLastError",
+                                                "cudaDeviceGet",        "cudaEventQuery",
+                                                "cudaStreamQuery",      "cudaStreamIsCaptur",
+                                                "cudaStreamGet",        "cudaOccupancy",
+                                                "cudaFuncGet",          "cudaPointerGet",
+                                                "cudaThreadExchange",   "__cuda",
+                                                "cudaDriverGet",        "cudaRuntimeGet",
+                                                "cudaEventElapsedTime", "cudaGetErrorString",
+                                                "cudaGetErrorName",     NULL};
+
+/* Calls that give a kernel's handle. The runtime makes the latter two itself as it launches a kernel for the first
+ * time. */
+static const CUpti_CallbackId driver_handles[] = {
+    CUPTI_DRIVER_TRACE_CBID_cuModuleGetFunction,           CUPTI_DRIVER_TRACE_CBID_cuModuleEnumerateFunctions,
+    CUPTI_DRIVER_TRACE_CBID_cuLibraryEnumerateKernels,     CUPTI_DRIVER_TRACE_CBID_cuGraphKernelNodeGetParams,
+    CUPTI_DRIVER_TRACE_CBID_cuGraphKernelNodeGetParams_v2, CUPTI_DRIVER_TRACE_CBID_cuLibraryGetKernel,
+    CUPTI_DRIVER_TRACE_CBID_cuKernelGetFunction,           0};
+static const CUpti_CallbackId runtime_handles[] = {CUPTI_RUNTIME_TRACE_CBID_cudaGetFuncBySymbol_v11000,
+                                                   CUPTI_RUNTIME_TRACE_CBID_cudaGetKernel_v12000,
+                                                   CUPTI_RUNTIME_TRACE_CBID_cudaLibraryGetKernel_v12060,
+                                                   CUPTI_RUNTIME_TRACE_CBID_cudaLibraryEnumerateKernels_v12060, 0};
+
+typedef struct waiting_call {
+    kprof_call_activity call;
+    bool is_used, launches;
+} waiting_call;
+
+static struct {
+    const kprof_cupti_api *cupti;
+    waiting_call waiting[KPROF_CALL_RECORDS_WAITING]; /* by their threads */
+    CUpti_CallbackId launches[MOST_LAUNCHES];
+    size_t launch_count;
+    atomic_uint nested;    /* launches that were parts of calls of the runtime, in a row */
+    atomic_bool is_direct; /* somebody launches through the driver, or may: record all from now on */
+    atomic_bool is_saving;
+} records;
+
+static void choose_driver_call(CUpti_CallbackId id, const char *known)
+{
+    static const char *const launches[] = {"cuLaunchKernel", "cuLaunchCooperativeKernel", NULL};
+    (void)records.cupti->cuptiActivityEnableDriverApi(id, 1);
+    if (records.launch_count < MOST_LAUNCHES && kprof_begins_with_one(known, launches))
+        records.launches[records.launch_count++] = id;
+}
+
+void kprof_call_records_choose(const kprof_cupti_api *cupti)
+{
+    const char *known = NULL;
+    records.cupti = cupti;
+    records.launch_count = 0;
+    atomic_store(&records.nested, 0);
+    atomic_store(&records.is_direct, false);
+    atomic_store(&records.is_saving, false);
+    for (CUpti_CallbackId id = 1; id < CUPTI_DRIVER_TRACE_CBID_SIZE; id++)
+        if (cupti->cuptiGetCallbackName(CUPTI_CB_DOMAIN_DRIVER_API, id, &known) == CUPTI_SUCCESS && known &&
+            kprof_begins_with_one(known, driver_calls))
+            choose_driver_call(id, known);
+    for (CUpti_CallbackId id = 1; id < CUPTI_RUNTIME_TRACE_CBID_SIZE; id++)
+        if (cupti->cuptiGetCallbackName(CUPTI_CB_DOMAIN_RUNTIME_API, id, &known) == CUPTI_SUCCESS && known &&
+            kprof_begins_with_one(known, runtime_questions))
+            (void)cupti->cuptiActivityEnableRuntimeApi(id, 0);
+}
+
+static bool is_launch(CUpti_CallbackId id)
+{
+    for (size_t i = 0; i < records.launch_count; i++)
+        if (records.launches[i] == id)
+            return true;
+    return false;
+}
+
+/* Does CUPTI record calls of the driver that launch from now on? Others may say something else meanwhile, and what was
+ * said last holds. */
+static void record_launches(bool are_recorded)
+{
+    for (size_t i = 0; i < records.launch_count; i++)
+        (void)records.cupti->cuptiActivityEnableDriverApi(records.launches[i], are_recorded);
+}
+
+/* Record all again, if that is not done. */
+static void stop_saving(void)
+{
+    if (atomic_exchange(&records.is_saving, false))
+        record_launches(true);
+}
+
+/* What the record that follows in its slot tells of a call of the driver. */
+typedef enum fate { ALONE, PART_OF_CALL, PART_BESIDE_OTHERS } fate;
+
+static fate look_back(const kprof_call_activity *before, const kprof_call_activity *call, bool is_driver)
+{
+    if (before->thread != call->thread || before->correlation != call->correlation)
+        return ALONE;
+    if (is_driver)
+        return PART_BESIDE_OTHERS;
+    return before->start_ns >= call->start_ns && before->end_ns <= call->end_ns ? PART_OF_CALL : ALONE;
+}
+
+static void note_launch(fate of)
+{
+    if (of == PART_OF_CALL)
+        atomic_fetch_add(&records.nested, 1);
+    else if (of == ALONE)
+        atomic_store(&records.is_direct, true);
+}
+
+size_t kprof_call_records_sort(const kprof_call_activity *call, const CUpti_ActivityAPI *record,
+                               kprof_call_activity out[2])
+{
+    const bool is_driver = record->kind == CUPTI_ACTIVITY_KIND_DRIVER;
+    waiting_call *slot = &records.waiting[(uint64_t)call->thread % KPROF_CALL_RECORDS_WAITING];
+    size_t count = 0;
+    if (slot->is_used) {
+        const fate of = look_back(&slot->call, call, is_driver);
+        if (slot->launches && slot->call.thread == call->thread)
+            note_launch(of);
+        if (of == ALONE)
+            out[count++] = slot->call;
+    }
+    *slot = (waiting_call){*call, is_driver, is_driver && is_launch(record->cbid)};
+    if (!is_driver)
+        out[count++] = *call;
+    return count;
+}
+
+size_t kprof_call_records_rest(kprof_call_activity *out)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < KPROF_CALL_RECORDS_WAITING; i++) {
+        if (records.waiting[i].is_used)
+            out[count++] = records.waiting[i].call;
+        records.waiting[i].is_used = false;
+    }
+    return count;
+}
+
+const CUpti_CallbackId *kprof_call_records_handles(CUpti_CallbackDomain domain)
+{
+    return domain == CUPTI_CB_DOMAIN_DRIVER_API ? driver_handles : runtime_handles;
+}
+
+static bool is_handle(CUpti_CallbackDomain domain, CUpti_CallbackId id)
+{
+    const CUpti_CallbackId *of = kprof_call_records_handles(domain);
+    while (*of && *of != id)
+        of++;
+    return *of != 0;
+}
+
+void kprof_call_records_note_handle(CUpti_CallbackDomain domain, CUpti_CallbackId id)
+{
+    if (!is_handle(domain, id))
+        return;
+    if (domain == CUPTI_CB_DOMAIN_RUNTIME_API ||
+        (id != CUPTI_DRIVER_TRACE_CBID_cuLibraryGetKernel && id != CUPTI_DRIVER_TRACE_CBID_cuKernelGetFunction))
+        atomic_store(&records.is_direct, true);
+    atomic_store(&records.nested, 0);
+    stop_saving();
+}
+
+/* Whoever gets a handle says so first, and looks then whether launches are not recorded. */
+static bool may_save(void)
+{
+    return !atomic_load(&records.is_direct) && atomic_load(&records.nested) >= ENOUGH;
+}
+
+bool kprof_call_records_save(void)
+{
+    if (!may_save()) {
+        stop_saving();
+        return !atomic_load(&records.is_direct);
+    }
+    if (atomic_exchange(&records.is_saving, true))
+        return true;
+    record_launches(false);
+    if (!atomic_load(&records.is_saving)) /* somebody has got a handle, and recorded them before that */
+        record_launches(true);
+    if (!may_save())
+        stop_saving();
+    return true;
+}

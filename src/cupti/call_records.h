@@ -1,0 +1,31 @@
+/* Which calls CUPTI records, and which of the driver's are told: those that are no part of a call of the runtime. A
+ * record takes most of a microsecond of the call's thread, so calls of the driver that launch are not recorded while
+ * the runtime makes all of them. */
+#pragma once
+
+#include "core/activities.h"
+#include "host/load.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+
+/* Threads whose last call of the driver waits for the call of the runtime that it may be a part of. */
+#define KPROF_CALL_RECORDS_WAITING 64
+
+/* Have CUPTI record the calls that a trace tells of. The kind RUNTIME is enabled already. */
+void kprof_call_records_choose(const kprof_cupti_api *cupti);
+/* The calls to be told now that a record of this one has come, the earlier one first: returns how many, two at most.
+ * Records of a thread come in the order in which its calls ended. Called by one thread at a time, as the next one. */
+size_t kprof_call_records_sort(const kprof_call_activity *call, const CUpti_ActivityAPI *record,
+                               kprof_call_activity out[2]);
+/* Those that wait still, and will not be parts of a call. `out` has space for KPROF_CALL_RECORDS_WAITING. */
+size_t kprof_call_records_rest(kprof_call_activity *out);
+
+/* A call of the driver has this name of a kernel, or a call of the runtime: somebody may launch it through the driver
+ * from now on. In CUPTI's callback, before the call. */
+void kprof_call_records_note_handle(CUpti_CallbackDomain domain, CUpti_CallbackId id);
+/* Those calls; the last one is 0. */
+const CUpti_CallbackId *kprof_call_records_handles(CUpti_CallbackDomain domain);
+/* Record no calls of the driver that launch, if there is reason to believe that the runtime makes all of them. Not in a
+ * callback of CUPTI's. Returns whether a later call may be of use. */
+bool kprof_call_records_save(void);
