@@ -74,6 +74,10 @@ class Instructions(Case):
                                     "launch_code_profile AS link ON profile_id = code_profile.id ORDER BY 1"),
                          [(0, 1, 1), (1, 1, 1), (2, 1, 1)])
         self.assertEqual(self.query("run.kprof", "SELECT count(*) FROM code_profile"), [(3,)])
+        page = self.kprof("report", "run.kprof", "--page", "source", "-w", "400").out
+        for launch in (0, 2):
+            self.assertIn(f"Simulated H200, Launch {launch}, ", page)
+        self.assertEqual(page.count("the lines of its instructions are not known"), 2) # of two kernels, three launches
 
     def test_nothing_of_it_happens_unless_it_is_asked_for(self):
         self.measure("--set", "full", "--section-exclude", "SourceCounters")

@@ -345,7 +345,7 @@ static size_t put_place_fields(const shown_code *shown, const shown_row *row, co
     out[count++] = shown_if(location, has_lines);
     out[count++] = machine(kprof_field_text("file", "File", file ? file->path : NULL));
     out[count++] = machine(optional_integer("line", "Line", line > 0, line));
-    out[count++] = shown_if(kprof_field_folding(kprof_field_plain(kprof_field_text("function", "Function", function))),
+    out[count++] = shown_if(kprof_field_folding(kprof_field_text("function", "Function", function)),
                             shown->code->function_count > 1);
     out[count++] = shown_if(address, shown->view == KPROF_VIEW_SASS);
     out[count++] =
@@ -524,6 +524,15 @@ static const char *describe_shape(const kprof_code_profile *profile, char *out, 
     return grid ? out : NULL;
 }
 
+/* Are its values of one launch, and those of another launch of the kernel are kept apart? */
+static bool is_one_of_several(const source_page *page, const kprof_code_profile *profile)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < page->profiles.count && count < 2; i++)
+        count += page->profiles.items[i].kernel == profile->kernel;
+    return count > 1 && profile->counted <= 1 && profile->sampled <= 1;
+}
+
 static void show_heading(shown_code *shown)
 {
     const kprof_code_profile *profile = shown->code->profile;
@@ -543,7 +552,7 @@ static void show_heading(shown_code *shown)
                  has_several_processes(&shown->page->profiles)),
         shown_if(kprof_field_plain(kprof_field_text("shape", "Shape", shape)), shape != NULL),
         kprof_field_plain(kprof_field_text("device_name", "Device", profile->device->name)),
-        machine(kprof_field_integer("launch", "Launch", profile->launch)),
+        shown_if(kprof_field_integer("launch", "Launch", profile->launch), is_one_of_several(shown->page, profile)),
         machine(kprof_field_integer("launches_counted", "Counted", (int64_t)profile->counted)),
         machine(kprof_field_integer("launches_sampled", "Sampled", (int64_t)profile->sampled)),
         machine(kprof_field_real("samples_of_kernel", "Samples", shown->samples)),
@@ -672,17 +681,29 @@ static void show_files(source_page *page)
     emitter->ops->list_end(emitter);
 }
 
+/* Is the same told of the kernel before, of another shape or launch? */
+static bool is_told_before(const source_page *page, const source_note *note)
+{
+    const source_note *other = page->notes;
+    while (other < note && (!other->kernel || !note->kernel || strcmp(other->kernel, note->kernel) != 0 ||
+                            strcmp(other->text, note->text) != 0))
+        other++;
+    return other < note;
+}
+
 /* The notes are all that the page has where nothing was measured. */
 static void show_notes(source_page *page, bool are_all)
 {
     kprof_emitter *emitter = page->emitter;
     emitter->ops->list_begin(emitter, &(kprof_emit_list){"notes", "Notes", KPROF_LIST_TABLE, !are_all});
     for (size_t i = 0; i < page->note_count; i++) {
+        const source_note *note = &page->notes[i];
         const kprof_emit_field fields[] = {
-            shown_if(kprof_field_text("kernel", "Kernel", page->notes[i].kernel), page->notes[i].kernel != NULL),
-            kprof_field_text("note", "Note", page->notes[i].text),
+            shown_if(kprof_field_text("kernel", "Kernel", note->kernel), note->kernel != NULL),
+            kprof_field_text("note", "Note", note->text),
         };
-        kprof_show_record(emitter, fields, COUNT_OF(fields));
+        if (!is_told_before(page, note))
+            kprof_show_record(emitter, fields, COUNT_OF(fields));
     }
     emitter->ops->list_end(emitter);
 }
