@@ -3,6 +3,7 @@
 #define KPROF_TESTS_IMAGE_VIEW_H
 
 #include "host/nvpw.h"
+#include "metricset/metricset.h"
 #include "planner/planner.h"
 
 #include <setjmp.h>
@@ -67,6 +68,21 @@ static inline uint64_t bits_of_passes(const kprof_pass_list *list)
     for (size_t i = 0; i < list->count; i++)
         bits |= UINT64_C(1) << list->items[i];
     return bits;
+}
+
+/* Of the plan of a shipped set, what runs in passes of counters. */
+static inline kprof_planned plan_set(kprof_host *host, const kprof_catalog *catalog, const char *set)
+{
+    char *sets[] = {(char *)set};
+    kprof_selection selection = {.sets = {sets, 1, 1}};
+    kprof_plan plan;
+    assert_int_equal(kprof_plan_make(catalog, &selection, host, &plan), KPROF_OK);
+    kprof_planned planned = {.collect = plan.collect, .variants = plan.variants, .schedule = plan.schedule};
+    plan.collect = (kprof_strlist)KPROF_STRLIST_INIT;
+    plan.variants = (kprof_image_variants){.witnesses = KPROF_STRLIST_INIT};
+    plan.schedule = (kprof_schedule){0};
+    kprof_plan_free(&plan);
+    return planned;
 }
 
 /* Plan these names without limits. */

@@ -202,6 +202,25 @@ static void test_limits_are_part_of_the_key(void **state)
     }
 }
 
+/* Where no budget limits the plan, all workloads have the same one, with costs of their own. */
+static void test_the_workload_is_none_without_a_budget(void **state)
+{
+    (void)state;
+    static const kprof_limits limits[] = {{.max_passes = 0},
+                                          {.workload = {.launches = 1000, .batch = 1}},
+                                          {.workload = {.launches = 1, .allocated_bytes = UINT64_C(1) << 36}},
+                                          {.workload = {.launches = 1, .counts_instructions = true, .timelines = 4}}};
+    double total_s[4];
+    for (int i = 0; i < 4; i++) {
+        kprof_planned planned;
+        assert_int_equal(kprof_planner_make(host, &(kprof_planner_wish){&dram, &limits[i]}, &planned), KPROF_OK);
+        assert_int_equal(count_plans(NULL, 0), 1);
+        total_s[i] = planned.cost.total_s;
+        kprof_planned_free(&planned);
+    }
+    assert_true(total_s[1] > total_s[2] && total_s[3] > total_s[2] && total_s[2] > 0);
+}
+
 static void assert_refused(const kprof_strlist *names)
 {
     kprof_planned planned = {0};
@@ -433,6 +452,7 @@ int main(int argc, char **argv)
         cmocka_unit_test_teardown(test_hit_is_used, clear_cache),
         cmocka_unit_test_teardown(test_each_part_of_the_key_counts, clear_cache),
         cmocka_unit_test_teardown(test_limits_are_part_of_the_key, clear_cache),
+        cmocka_unit_test_teardown(test_the_workload_is_none_without_a_budget, clear_cache),
         cmocka_unit_test_teardown(test_damaged_file_is_made_again, clear_cache),
         cmocka_unit_test_teardown(test_symlink_is_not_followed, clear_cache),
         cmocka_unit_test_teardown(test_plans_that_are_not_whole, clear_cache),

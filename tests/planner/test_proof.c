@@ -21,15 +21,9 @@ static proved prove_list(const char *chip, const kprof_strlist *names)
 
 static proved prove_set(const char *chip, const char *set)
 {
-    kprof_host *host;
-    kprof_plan plan;
-    char *sets[] = {(char *)set};
-    kprof_selection selection = {.sets = {sets, 1, 1}};
-    assert_int_equal(kprof_host_open(chip, NULL, &host), KPROF_OK);
-    assert_int_equal(kprof_plan_make(shipped_catalog, &selection, host, &plan), KPROF_OK);
-    proved p = prove_list(chip, &plan.collect);
-    kprof_plan_free(&plan);
-    kprof_host_close(host);
+    proved p;
+    assert_int_equal(kprof_host_open(chip, NULL, &p.host), KPROF_OK);
+    p.planned = plan_set(p.host, shipped_catalog, set);
     return p;
 }
 

@@ -19,38 +19,26 @@ typedef struct witnessed {
     image_view cheap, image; /* without and with what takes time */
 } witnessed;
 
-static witnessed witness_list(const char *chip, const kprof_strlist *names)
+static witnessed witness(kprof_host *host, kprof_planned planned)
 {
-    witnessed w = {.host = NULL};
-    assert_int_equal(kprof_host_open(chip, NULL, &w.host), KPROF_OK);
-    w.planned = plan_names(w.host, names);
-    const kprof_image_variants *variants = &w.planned.variants;
-    w.cheap = view_image(&variants->items[0]);
-    w.image = view_image(&variants->items[variants->witnesses.count > 0 ? KPROF_IMAGE_WITNESSED : 0]);
-    return w;
+    const kprof_image_variants *variants = &planned.variants;
+    const unsigned bits = variants->witnesses.count > 0 ? KPROF_IMAGE_WITNESSED : 0;
+    return (witnessed){host, planned, view_image(&variants->items[0]), view_image(&variants->items[bits])};
 }
 
 static witnessed witness_set(const char *chip, const char *set)
 {
-    char *sets[] = {(char *)set};
-    kprof_selection selection = {.sets = {sets, 1, 1}};
-    kprof_catalog *catalog = load_shipped_catalog();
     kprof_host *host;
-    kprof_plan plan;
-    assert_non_null(catalog);
     assert_int_equal(kprof_host_open(chip, NULL, &host), KPROF_OK);
-    assert_int_equal(kprof_plan_make(catalog, &selection, host, &plan), KPROF_OK);
-    witnessed w = witness_list(chip, &plan.collect);
-    kprof_plan_free(&plan);
-    kprof_host_close(host);
-    kprof_catalog_free(catalog);
-    return w;
+    return witness(host, plan_set(host, shipped_catalog, set));
 }
 
 static witnessed witness_names(char **names, size_t count)
 {
     kprof_strlist list = {names, count, count};
-    return witness_list("GH100", &list);
+    kprof_host *host;
+    assert_int_equal(kprof_host_open("GH100", NULL, &host), KPROF_OK);
+    return witness(host, plan_names(host, &list));
 }
 
 static void release(witnessed *w)
@@ -260,5 +248,5 @@ int main(void)
         cmocka_unit_test(test_collected_metrics_are_no_witnesses),
         cmocka_unit_test(test_nothing_to_compare),
     };
-    return cupti_is_here() ? cmocka_run_group_tests(tests, NULL, NULL) : SKIPPED;
+    return cupti_is_here() ? cmocka_run_group_tests(tests, set_up_catalog, tear_down_catalog) : SKIPPED;
 }
