@@ -230,9 +230,6 @@ class Lines(Case):
     def test_lines(self):
         for line, outcome, beginnings in read_lines():
             words = shlex.split(line)
-            if TRIES_SOME: # CUPTI takes seconds to plan a large set, for each way in which its launches are chosen
-                words = [{"full": "basic", "detailed": "basic"}.get(word, word) if before == "--set" else word
-                         for before, word in zip(["", *words], words)]
             own = [] if "--import" in words else ["--injection-path", INJECTION]
             run = self.kprof(*own, *words)
             with self.subTest(line):
