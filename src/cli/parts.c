@@ -6,6 +6,7 @@
 #include "cli/spools.h"
 #include "core/control.h"
 #include "core/log.h"
+#include "report/model/change.h"
 
 #include <limits.h>
 #include <stdio.h>
@@ -87,16 +88,36 @@ static bool may_measure_instructions(const kprof_instruction_wish *wanted, const
     return may && (measures || (!wanted->samples && wanted->counters.count == 0));
 }
 
+#define WHY_NOT                                                                                                        \
+    "single instructions are measured in code that is kept from the start, and counted by the same metrics in all of " \
+    "a run"
+
+/* Leave single instructions out where the run was not started for them; USAGE where nothing else was asked for. */
+static kprof_status settle_instructions(const kprof_parts *parts, kprof_plans *plans)
+{
+    size_t others = 0;
+    if (may_measure_instructions(&plans->instructions, &parts->run.plans->instructions))
+        return KPROF_OK;
+    for (size_t i = 0; i < plans->count; i++) {
+        const kprof_strlist *collect = &plans->chips[i].plan.collect;
+        others += collect->count - kprof_strlist_contains(collect, KPROF_TIME_METRIC); /* which goes with them */
+    }
+    if (others == 0)
+        return kprof_fail(KPROF_USAGE, WHY_NOT ": give such a set, section or metric to kprof --armed no, too");
+    kprof_log(KPROF_LOG_WARNING, WHY_NOT
+              ", so that they are left out here: they are measured where kprof --armed no is given such a set, section "
+              "or metric, too");
+    for (size_t i = 0; i < plans->count; i++)
+        kprof_instruction_wish_free(&plans->chips[i].plan.instructions);
+    kprof_instruction_wish_free(&plans->instructions);
+    return KPROF_OK;
+}
+
 static kprof_status write_config(const kprof_parts *parts, const kprof_options *options, const kprof_plans *plans,
                                  uint32_t number)
 {
     char name[64];
     kprof_config config;
-    if (!may_measure_instructions(&plans->instructions, &parts->run.plans->instructions))
-        return kprof_fail(KPROF_USAGE,
-                          "single instructions are measured in code that is kept from the start, and counted by "
-                          "the same metrics in all of a run: give such a set, section or metric to kprof "
-                          "--armed no, too");
     kprof_status status = kprof_plans_config(plans, options, &config);
     if (status != KPROF_OK)
         return status;
@@ -121,6 +142,8 @@ static kprof_status make_plan(const kprof_parts *parts, const kprof_selection *w
                      : kprof_fail(KPROF_NO_MEMORY, "out of memory");
     if (status == KPROF_OK)
         status = kprof_plans_make_for(&options, &chips, parts->run.plans->limits.workload.device_bytes, &plans);
+    if (status == KPROF_OK)
+        status = settle_instructions(parts, &plans);
     if (status == KPROF_OK)
         status = write_config(parts, &options, &plans, number);
     if (status == KPROF_OK)

@@ -170,6 +170,18 @@ class Control(Case):
         self.assertEqual(self.launches(), ["vectorAdd"])
         self.assertEqual(self.query("run.kprof", "SELECT count(*) FROM timeline_pass"), [(0,)])
 
+    def test_instructions_that_the_run_was_not_started_for(self):
+        """They are left out of a set, which is said, and all else of it is measured."""
+        steps = [f"run={CTL} start --set detailed -o part", f"launch={SCALE}", f"run={CTL} stop"]
+        run = self.collect([], steps)
+        self.assert_run(run, 0)
+        self.assertIn("so that they are left out here", run.err)
+        self.assertEqual(self.launches("part.kprof"), ["scale"])
+        [(measured, profiled)] = self.query("part.kprof", "SELECT measured, (SELECT count(*) FROM code_profile WHERE "
+                                            "counted+sampled>0) FROM launch")
+        self.assertGreater(measured, 100)
+        self.assertEqual(profiled, 0)
+
     def test_processes_that_begin_with_another_set(self):
         run = self.collect([], [f"run={CTL} start --metrics sm__cycles_active.avg -o part", f"processes=2:{SCALE}",
                                 f"run={CTL} stop"])
@@ -180,7 +192,7 @@ class Control(Case):
     def test_what_cannot_be_started(self):
         for words, code, err in (("start --set fulll -o x", 102, "did you mean"),
                                  ("start --metrics sm__cycles_active.avg", 101, "a report of their own: -o FILE"),
-                                 ("start --set source -o x", 101, "give such a set"),
+                                 ("start --metrics source:smsp__sass_inst_executed -o x", 101, "give such a set"),
                                  ("start -o there", 108, "exists already"),
                                  ("start -o y; " + CTL + " start -o y", 108, "is to be the report of an earlier"),
                                  ("stop -o x", 101, "nothing was started"),
