@@ -164,9 +164,9 @@ def lost():
                              round(statistics.stdev(values), 1)]
     yield "nvtx_gpu_proj_sum", ["Range", "Style", "Total Proj Time (ns)", "Total Range Time (ns)", "Range Instances",
                                 "Proj Avg (ns)", "Proj Med (ns)", "Proj Min (ns)", "Proj Max (ns)", "Proj StdDev (ns)",
-                                "Total GPU Ops", "Avg GPU Ops"], [
-        [":step", "PushPop", 3 * 411000, 2700000, 3, *times(411000, 411000, 411000), 15, 5],
-        ["net:forward", "StartEnd", 2 * 321000, 201000, 2, *times(321000, 321000), 8, 4]]
+                                "Total GPU Ops", "Avg GPU Ops", "Avg Range Lvl", "Avg Num Child"], [
+        [":step", "PushPop", 3 * 411000, 2700000, 3, *times(411000, 411000, 411000), 15, 5, 0, 0.7],
+        ["net:forward", "StartEnd", 2 * 321000, 201000, 2, *times(321000, 321000), 8, 4, 1, 0]]
     adds, scale = "vectorAdd(float const*, float const*, float*, int)", "void scale<float>(float*, float, int)"
     yield "nvtx_kern_sum", ["NVTX Range", "Style", "PID", "TID", "NVTX Inst", "Kern Inst", "Total Time (ns)", *TIMES,
                             "Kernel Name"], [
@@ -331,6 +331,85 @@ class Random:
                 sum(w[3] == "kernel" for w in own), latency, round(statistics.mean(depths), 1), max(depths)]
 
 
+class Ranges:
+    """Ranges of two threads, which may overlap. What each lies in follows from a look at all others."""
+
+    def __init__(self, seed):
+        self.random, self.rows = random.Random(seed), []
+        for _ in range(60):
+            start, style = self.random.randrange(100), self.random.choice(("PushPop", "StartEnd"))
+            self.rows.append((len(self.rows) + 1, start, start + self.random.randrange(1, 60), 7 + len(self.rows) % 2,
+                              style))
+
+    def write(self, path):
+        with sqlite3.connect(path) as database:
+            names = dict(database.execute("SELECT text, id FROM trace_name"))
+            for table in ("range", "kernel", "call"):
+                database.execute(f"DELETE FROM trace_{table}")
+            for number, start, end, thread, style in self.rows:
+                database.execute("INSERT INTO trace_range VALUES(?, 1, ?, ?, ?, ?, ?, NULL, ?)", (
+                    number, start, end, thread, thread, names["step"], names[style]))
+            for i in range(120): # a set that runs when it is asked for, in a nanosecond
+                database.execute("INSERT INTO trace_call VALUES(NULL, 1, ?, ?, ?, ?, ?, ?, 0)", (
+                    i, i + 1, 7 + i % 2, i, names["cudaMemsetAsync"], names["runtime"]))
+                database.execute("INSERT INTO trace_set(process_id, start_ns, end_ns, device, context, stream, "
+                                 "correlation, bytes) VALUES(1, ?, ?, 0, 1, 7, ?, 1)", (i, i + 1, i))
+        database.close()
+
+    def stacks(self, rows):
+        """{number: those that it lies in, the outermost first, and itself}"""
+        parents = {}
+        for number, start, end, thread, _ in rows:
+            around = [(b - a, -a, n) for n, a, b, of, _ in rows if of == thread and a <= start and b >= end and
+                      (a, -b, -n) < (start, -end, -number)]
+            parents[number] = min(around)[2] if around else None
+        stacks = {}
+        for number in parents:
+            stack = [number]
+            while parents[stack[0]]:
+                stack.insert(0, parents[stack[0]])
+            stacks[number] = stack
+        return stacks
+
+    def pushed(self):
+        rows = [row for row in self.rows if row[4] == "PushPop"]
+        stacks, times = self.stacks(rows), {row[0]: row[2] - row[1] for row in rows}
+        for number, start, end, thread, _ in sorted(rows, key=lambda row: (row[1], row[2])):
+            stack = stacks[number]
+            own = [n for n, other in stacks.items() if other[:-1] == stack]
+            inner = sum(times[n] for n in own)
+            yield [start, end, end - start, inner, end - start - inner, ":step", 4242, thread, len(stack) - 1, len(own),
+                   number, stack[-2] if len(stack) > 1 else None, "".join(f":{n}" for n in stack),
+                   "--" * (len(stack) - 1) + ":step"]
+
+    def projected(self):
+        stacks = self.stacks(self.rows)
+        ops = {row[0]: [i for i in range(120) if row[1] <= i <= row[2] and 7 + i % 2 == row[3]] for row in self.rows}
+        for number, start, end, thread, style in self.rows:
+            stack, of = stacks[number], ops[number]
+            if of:
+                yield [":step", of[0], of[-1] + 1 - of[0], start, end - start, style, 4242, thread, len(of),
+                       len(stack) - 1, sum(other[:-1] == stack and bool(ops[n]) for n, other in stacks.items()), number,
+                       stack[-2] if len(stack) > 1 else None, "".join(f":{n}" for n in stack)]
+
+
+def check_ranges(kprof, report, seed):
+    ranges = Ranges(seed)
+    ranges.write(report)
+    tables = json.loads(printed(kprof, report, "--report", "nvtx_pushpop_trace,nvtx_gpu_proj_trace", "--json"))
+    for name, wanted, key in (("nvtx_pushpop_trace", ranges.pushed(), 10),
+                              ("nvtx_gpu_proj_trace", ranges.projected(), 11)):
+        got = [list(row.values()) for row in tables[name]]
+        order = (lambda row: (row[0], row[2])) if key == 10 else lambda row: (row[1], -row[2])
+        check([order(row) for row in got] == sorted(order(row) for row in got), f"ranges {seed}: {name} is in no order")
+        of = lambda row: row[key]
+        check(sorted(got, key=of) == sorted(wanted, key=of), f"ranges {seed}: {name} is {got}")
+    check(list(tables["nvtx_gpu_proj_trace"][0]) == [
+        "Name", "Projected Start (ns)", "Projected Duration (ns)", "Orig Start (ns)", "Orig Duration (ns)", "Style",
+        "PID", "TID", "NumGPUOps", "Lvl", "NumChild", "RangeId", "ParentId", "RangeStack"],
+          "nvtx_gpu_proj_trace: other columns")
+
+
 def check_random(kprof, report, seed):
     trace = Random(seed)
     work = trace.write(report)
@@ -422,6 +501,7 @@ def main():
         check(base[0]["Name"] == "_Z9vectorAddPKfS0_Pfi", f":mangled has {base}")
         for seed in range(2):
             check_random(kprof, report, seed)
+            check_ranges(kprof, report, seed)
     print("\n".join(failures), end="")
     sys.exit(1 if failures else 0)
 

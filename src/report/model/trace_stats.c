@@ -41,6 +41,19 @@
     "SELECT end_ns-start_ns AS d, s.text AS style, coalesce(g.text, '') || ':' || n.text AS name FROM trace_range r "  \
     "JOIN trace_name n ON n.id=name_id JOIN trace_name s ON s.id=style_id LEFT JOIN trace_name g ON g.id=domain_id "   \
     "WHERE end_ns IS NOT NULL"
+/* Ranges with their names, and which others each one lies in, the outermost first. */
+#define NAMED_RANGES                                                                                                   \
+    "SELECT r.id AS range, start_ns, end_ns, pid, thread, s.text AS style, coalesce(g.text, '') || ':' || n.text AS "  \
+    "name FROM trace_range r JOIN trace_name n ON n.id=name_id JOIN trace_name s ON s.id=style_id LEFT JOIN "          \
+    "trace_name g ON g.id=domain_id JOIN process p ON p.id=process_id"
+#define STACKS(tree)                                                                                                   \
+    "WITH RECURSIVE stacks(range, parent, level, stack, dashes) AS (SELECT range, parent, level, ':' || range, '' "    \
+    "FROM temp." tree " WHERE parent IS NULL UNION ALL SELECT t.range, t.parent, t.level, stack || ':' || t.range, "   \
+    "dashes || '--' FROM stacks CROSS JOIN temp." tree " t ON t.parent=stacks.range) "
+#define PROJECTED_CHILDREN                                                                                             \
+    "SELECT parent AS range, count(*) AS children FROM temp.range_span JOIN temp.range_tree USING(range) WHERE "       \
+    "parent "                                                                                                          \
+    "IS NOT NULL GROUP BY parent"
 #define GRID  "printf('%4d %4d %4d', grid_x, grid_y, grid_z)"
 #define BLOCK "printf('%4d %4d %4d', block_x, block_y, block_z)"
 
@@ -48,7 +61,8 @@
  * million kernels. */
 #define EXECUTIONS                                                                                                     \
     "SELECT pid, c.thread AS tid, k.device, c.start_ns AS api_start, c.end_ns-c.start_ns AS a, k.start_ns-c.end_ns "   \
-    "AS q, k.end_ns-k.start_ns AS k, k.end_ns-c.start_ns AS t, api.text AS api, n.@name AS kernel, k.start_ns, "       \
+    "AS q, k.end_ns-k.start_ns AS k, max(k.end_ns, c.end_ns)-c.start_ns AS t, api.text AS api, n.@name AS kernel, "    \
+    "k.start_ns, "                                                                                                     \
     "c.end_ns AS api_end, " GRID " AS grid, " BLOCK " AS block FROM trace_kernel k CROSS JOIN temp.first_call c "      \
     "USING(process_id, correlation) CROSS JOIN process p ON p.id=k.process_id CROSS JOIN trace_name api ON "           \
     "api.id=c.name_id CROSS JOIN trace_name n ON n.id=k.name_id WHERE k.start_ns IS NOT NULL AND k.end_ns IS NOT NULL"
@@ -158,11 +172,19 @@ const kprof_trace_stats kprof_trace_stats_tables[] = {
      "SELECT " TIMES("Instances") ", name AS \"Range\" FROM (" RANGES ") WHERE style='StartEnd' GROUP BY name" BY_TIME,
      NULL, KPROF_NEEDS_NOTHING},
     {"nvtx_pushpop_trace", "NVTX Push/Pop Range Trace",
-     "SELECT start_ns AS \"Start (ns)\", end_ns AS \"End (ns)\", end_ns-start_ns AS \"Duration (ns)\", "
-     "coalesce(g.text, '') || ':' || n.text AS \"Name\", pid AS \"PID\", thread AS \"TID\" FROM trace_range JOIN "
-     "trace_name n ON n.id=name_id JOIN trace_name s ON s.id=style_id LEFT JOIN trace_name g ON g.id=domain_id JOIN "
-     "process p ON p.id=process_id WHERE s.text='PushPop' ORDER BY start_ns",
-     NULL, KPROF_NEEDS_NOTHING},
+     STACKS("push_tree") "SELECT start_ns AS \"Start (ns)\", end_ns AS \"End (ns)\", end_ns-start_ns AS \"Duration "
+                         "(ns)\", "
+                         "coalesce(child_ns, 0) AS \"DurChild (ns)\", end_ns-start_ns-coalesce(child_ns, 0) AS "
+                         "\"DurNonChild (ns)\", name AS "
+                         "\"Name\", pid AS \"PID\", thread AS \"TID\", level AS \"Lvl\", coalesce(children, 0) AS "
+                         "\"NumChild\", range AS "
+                         "\"RangeId\", parent AS \"ParentId\", stack AS \"RangeStack\", dashes || name AS \"NameTree\" "
+                         "FROM stacks JOIN (" NAMED_RANGES
+                         ") r USING(range) LEFT JOIN (SELECT parent AS range, count(*) AS children, "
+                         "sum(end_ns-start_ns) AS child_ns FROM "
+                         "temp.push_tree JOIN trace_range ON id=range WHERE parent IS NOT NULL GROUP BY parent) "
+                         "USING(range) ORDER BY start_ns, 3",
+     NULL, KPROF_NEEDS_NESTING},
     {"gpu_busy", "GPU Use",
      "SELECT device AS \"Device\", span AS \"Span (ns)\", round(100*busy/span, 1) AS \"Busy (%)\", "
      "round(100*kernels/span, "
@@ -250,17 +272,28 @@ const kprof_trace_stats kprof_trace_stats_tables[] = {
                                                                     "count(*)>0",
      NULL, KPROF_NEEDS_COUNTERS},
     {"nvtx_gpu_proj_sum", "NVTX GPU Projection Summary",
-     "SELECT coalesce(g.text, '') || ':' || n.text AS \"Range\", s.text AS \"Style\", CAST(total(p.end_ns-p.start_ns) "
-     "AS "
-     "INTEGER) AS \"Total Proj Time (ns)\", CAST(total(r.end_ns-r.start_ns) AS INTEGER) AS \"Total Range Time (ns)\", "
-     "count(*) AS \"Range Instances\", " SPREAD("Proj ", "p.end_ns-p.start_ns",
-                                                "ns") ", CAST(total(ops) AS INTEGER) AS "
-                                                      "\"Total GPU Ops\", round(avg(ops), 1) AS \"Avg GPU Ops\" FROM "
-                                                      "temp.range_span p JOIN trace_range r ON r.id=p.range "
-                                                      "JOIN trace_name n ON n.id=name_id JOIN trace_name s ON "
-                                                      "s.id=style_id LEFT JOIN trace_name g ON g.id=domain_id GROUP "
-                                                      "BY 1, 2 ORDER BY 3 DESC, 1",
-     NULL, KPROF_NEEDS_PROJECTION},
+     "SELECT name AS \"Range\", style AS \"Style\", CAST(total(p.end_ns-p.start_ns) AS INTEGER) AS \"Total Proj Time "
+     "(ns)\", "
+     "CAST(total(r.end_ns-r.start_ns) AS INTEGER) AS \"Total Range Time (ns)\", count(*) AS \"Range "
+     "Instances\", " SPREAD("Proj ", "p.end_ns-p.start_ns",
+                            "ns") ", CAST(total(ops) AS INTEGER) AS \"Total GPU Ops\", round(avg(ops), 1) AS "
+                                  "\"Avg GPU Ops\", round(avg(level), 1) AS \"Avg Range Lvl\", "
+                                  "round(avg(coalesce(children, 0)), 1) AS \"Avg Num Child\" "
+                                  "FROM temp.range_span p JOIN (" NAMED_RANGES
+                                  ") r USING(range) JOIN temp.range_tree USING(range) LEFT JOIN (" PROJECTED_CHILDREN
+                                  ") USING(range) GROUP BY 1, 2 ORDER BY 3 DESC, 1",
+     NULL, KPROF_NEEDS_SPANS},
+    {"nvtx_gpu_proj_trace", "NVTX GPU Projection Trace",
+     STACKS("range_tree") "SELECT name AS \"Name\", p.start_ns AS \"Projected Start (ns)\", p.end_ns-p.start_ns AS "
+                          "\"Projected Duration (ns)\", "
+                          "r.start_ns AS \"Orig Start (ns)\", r.end_ns-r.start_ns AS \"Orig Duration (ns)\", style AS "
+                          "\"Style\", pid AS \"PID\", thread "
+                          "AS \"TID\", ops AS \"NumGPUOps\", level AS \"Lvl\", coalesce(children, 0) AS \"NumChild\", "
+                          "range AS \"RangeId\", parent AS "
+                          "\"ParentId\", stack AS \"RangeStack\" FROM temp.range_span p JOIN (" NAMED_RANGES
+                          ") r USING(range) JOIN stacks USING(range) LEFT "
+                          "JOIN (" PROJECTED_CHILDREN ") USING(range) ORDER BY 2, 3 DESC, level",
+     NULL, KPROF_NEEDS_SPANS},
     {"nvtx_kern_sum", "NVTX Range Kernel Summary",
      "SELECT coalesce(g.text, '') || ':' || n.text AS \"NVTX Range\", s.text AS \"Style\", pid AS \"PID\", r.thread AS "
      "\"TID\", count(DISTINCT r.id) AS \"NVTX Inst\", count(*) AS \"Kern Inst\", CAST(total(k.end_ns-k.start_ns) AS "
@@ -455,24 +488,30 @@ static kprof_status check_managed(kprof_report *report)
                : status;
 }
 
+static kprof_status make_spans(kprof_report *report)
+{
+    const kprof_status status = kprof_trace_project_ranges(report);
+    return status == KPROF_OK ? kprof_trace_nest_ranges(report) : status;
+}
+
+static kprof_status make_needed(kprof_report *report, kprof_trace_need need)
+{
+    static kprof_trace_maker *const makers[] = {
+        [KPROF_NEEDS_LOST] = kprof_trace_find_lost,       [KPROF_NEEDS_PROJECTION] = kprof_trace_project_ranges,
+        [KPROF_NEEDS_NESTING] = kprof_trace_nest_ranges,  [KPROF_NEEDS_SPANS] = make_spans,
+        [KPROF_NEEDS_SAMPLES] = kprof_trace_find_samples, [KPROF_NEEDS_MANAGED] = check_managed,
+        [KPROF_NEEDS_CALLS] = kprof_trace_find_calls,     [KPROF_NEEDS_COUNTERS] = kprof_trace_find_shapes};
+    return makers[need] ? makers[need](report) : KPROF_OK;
+}
+
 kprof_status kprof_trace_stats_read(kprof_report *report, const kprof_trace_stats *stats, const char *kernel_base,
                                     const kprof_trace_stats_sink *sink)
 {
     sqlite3_stmt *statement = NULL;
     kprof_strbuf sql = KPROF_STRBUF_INIT;
     kprof_status status = kprof_trace_add_functions(report);
-    if (status == KPROF_OK && stats->need == KPROF_NEEDS_LOST)
-        status = kprof_trace_find_lost(report);
-    else if (status == KPROF_OK && stats->need == KPROF_NEEDS_SAMPLES)
-        status = kprof_trace_find_samples(report);
-    else if (status == KPROF_OK && stats->need == KPROF_NEEDS_PROJECTION)
-        status = kprof_trace_project_ranges(report);
-    else if (status == KPROF_OK && stats->need == KPROF_NEEDS_MANAGED)
-        status = check_managed(report);
-    else if (status == KPROF_OK && stats->need == KPROF_NEEDS_CALLS)
-        status = kprof_trace_find_calls(report);
-    else if (status == KPROF_OK && stats->need == KPROF_NEEDS_COUNTERS)
-        status = kprof_trace_find_shapes(report);
+    if (status == KPROF_OK)
+        status = make_needed(report, stats->need);
     if (status == KPROF_OK)
         status = expand(report, stats->sql, kernel_base, &sql);
     if (status == KPROF_OK && sql.failed)

@@ -1,0 +1,113 @@
+/* Finds what range each NVTX range of a thread lies in: of those that begin no later and end no earlier the shortest
+ * one, as ranges may overlap. */
+#include "report/model/trace_tables.h"
+
+#include "report/store/store.h"
+
+#include <string.h>
+
+#define MOST_OPEN 512 /* ranges of a thread at a time: as many as kprof records */
+
+typedef struct open_range {
+    int64_t id, start_ns, end_ns, level;
+} open_range;
+
+typedef struct walk {
+    kprof_report *report;
+    sqlite3_stmt *ranges, *insert;
+    int64_t keys[2]; /* process and thread */
+    open_range open[MOST_OPEN];
+    size_t open_count;
+} walk;
+
+static const char tables[] = "CREATE TEMP TABLE range_tree(range INTEGER PRIMARY KEY, parent INTEGER, level INTEGER);"
+                             "CREATE TEMP TABLE push_tree(range INTEGER PRIMARY KEY, parent INTEGER, level INTEGER)";
+/* Of two with the same times the one that was recorded last has ended last. */
+#define IN_ORDER                                                                                                       \
+    "SELECT process_id, thread, r.id, start_ns, end_ns FROM trace_range r JOIN trace_name s ON s.id=style_id WHERE "   \
+    "end_ns>=start_ns AND thread=end_thread"
+#define BY_TIME " ORDER BY process_id, thread, start_ns, end_ns DESC, r.id DESC"
+
+static int64_t number(const walk *w, int column)
+{
+    return sqlite3_column_int64(w->ranges, column);
+}
+
+/* Forget what has ended before this range begins. */
+static void end_ranges(walk *w, int64_t start_ns)
+{
+    size_t kept = 0;
+    for (size_t i = 0; i < w->open_count; i++)
+        if (w->open[i].end_ns >= start_ns)
+            w->open[kept++] = w->open[i];
+    w->open_count = kept;
+}
+
+/* NULL: it lies in none. Differences have no sign, since a report from anywhere may have any integers. */
+static const open_range *find_parent(const walk *w, int64_t end_ns)
+{
+    const open_range *found = NULL;
+    for (const open_range *range = w->open; range < w->open + w->open_count; range++) {
+        const uint64_t ns = (uint64_t)range->end_ns - (uint64_t)range->start_ns;
+        if (range->end_ns >= end_ns && (!found || ns <= (uint64_t)found->end_ns - (uint64_t)found->start_ns))
+            found = range;
+    }
+    return found;
+}
+
+static kprof_status take_range(walk *w)
+{
+    const int64_t keys[2] = {number(w, 0), number(w, 1)}, id = number(w, 2), start_ns = number(w, 3),
+                  end_ns = number(w, 4);
+    if (memcmp(keys, w->keys, sizeof keys) != 0)
+        w->open_count = 0;
+    memcpy(w->keys, keys, sizeof keys);
+    end_ranges(w, start_ns);
+    const open_range *parent = find_parent(w, end_ns);
+    const int64_t level = parent ? parent->level + 1 : 0;
+    sqlite3_bind_int64(w->insert, 1, id);
+    if (parent)
+        sqlite3_bind_int64(w->insert, 2, parent->id);
+    else
+        sqlite3_bind_null(w->insert, 2);
+    sqlite3_bind_int64(w->insert, 3, level);
+    if (w->open_count < MOST_OPEN)
+        w->open[w->open_count++] = (open_range){id, start_ns, end_ns, level};
+    const int rc = sqlite3_step(w->insert);
+    sqlite3_reset(w->insert);
+    return rc == SQLITE_DONE ? KPROF_OK : kprof_store_fail(w->report, "nesting ranges");
+}
+
+static kprof_status nest(kprof_report *report, const char *ranges, const char *insert)
+{
+    walk w = {.report = report};
+    int rc = SQLITE_DONE;
+    kprof_status status = KPROF_OK;
+    if (sqlite3_prepare_v2(report->db, ranges, -1, &w.ranges, NULL) != SQLITE_OK ||
+        sqlite3_prepare_v2(report->db, insert, -1, &w.insert, NULL) != SQLITE_OK)
+        status = kprof_store_fail(report, "nesting ranges");
+    while (status == KPROF_OK && (rc = sqlite3_step(w.ranges)) == SQLITE_ROW)
+        status = take_range(&w);
+    if (status == KPROF_OK && rc != SQLITE_DONE)
+        status = kprof_store_fail(report, "nesting ranges");
+    sqlite3_finalize(w.ranges);
+    sqlite3_finalize(w.insert);
+    return status;
+}
+
+static kprof_status make_trees(kprof_report *report)
+{
+    kprof_status status = kprof_store_exec(report, tables);
+    if (status == KPROF_OK)
+        status = nest(report, IN_ORDER BY_TIME, "INSERT INTO temp.range_tree VALUES(?,?,?)");
+    if (status == KPROF_OK)
+        status = nest(report, IN_ORDER " AND s.text='PushPop'" BY_TIME, "INSERT INTO temp.push_tree VALUES(?,?,?)");
+    return status == KPROF_OK ? kprof_store_exec(report, "CREATE INDEX temp.range_child ON range_tree(parent);"
+                                                         "CREATE INDEX temp.push_child ON push_tree(parent)")
+                              : status;
+}
+
+kprof_status kprof_trace_nest_ranges(kprof_report *report)
+{
+    return kprof_trace_make_once(report, "range_tree", make_trees);
+}
