@@ -173,9 +173,12 @@ static kprof_status prepare_counters(profile *run)
 
 static kprof_status prepare_trace(profile *run)
 {
-    kprof_status status = kprof_stats_choose(&run->options->stats_reports, &run->tables);
-    if (status == KPROF_OK && run->options->samples_program)
-        kprof_plans_sample(run->options, &run->plans);
+    const kprof_options *options = run->options;
+    kprof_status status = kprof_stats_choose(&options->stats_reports, &run->tables);
+    if (status == KPROF_OK)
+        status = kprof_stats_check(&options->stats_reports, options->follows_managed, options->samples_program);
+    if (status == KPROF_OK && options->samples_program)
+        kprof_plans_sample(options, &run->plans);
     return status;
 }
 

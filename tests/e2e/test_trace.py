@@ -109,6 +109,20 @@ class Records(Tracing):
         self.assert_run(self.collect([], [f"launch={VECTOR_ADD}"]), 0)
         self.assertIn("has no trace; kprof trace makes one", self.kprof("stats", "run").err)
 
+    def test_tables_that_a_run_cannot_have(self):
+        for table, code, text in (("um_sum", 101, "add --unified-memory"),
+                                  ("pm_sampling_sum", 101, "add --pm-sampling"),
+                                  ("osrt_sum", 110, "does not trace calls of the operating system")):
+            with self.subTest(table):
+                run = self.kprof("trace", "--injection-path", INJECTION, "--report", f"nvtx_sum,{table}", APP,
+                                 "say=ran")
+                self.assertEqual((run.code, run.out), (code, ""))
+                self.assertIn(text, run.err)
+        run = self.kprof("trace", "--injection-path", INJECTION, "--unified-memory", "--report", "um_sum", "--csv", APP,
+                         "do=move:Host-to-Device:1000000")
+        self.assert_run(run, 0)
+        self.assertEqual(run.out.count("\n"), 2)
+
     def test_managed_memory(self):
         steps = ("do=move:Host-to-Device:1000000", "do=fault:CPU", "do=fault:GPU", "do=move:Device-to-Host:500000",
                  f"launch={VECTOR_ADD}")

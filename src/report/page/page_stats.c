@@ -212,4 +212,23 @@ kprof_status kprof_stats_choose(const kprof_strlist *asked, kprof_strlist *out)
     return added ? KPROF_OK : kprof_fail(KPROF_NO_MEMORY, "out of memory");
 }
 
+kprof_status kprof_stats_check(const kprof_strlist *asked, bool follows_managed, bool samples)
+{
+    const char *base;
+    for (size_t i = 0; i < asked->count; i++) {
+        const kprof_trace_stats *stats = kprof_trace_stats_find(asked->items[i], &base);
+        if (!stats)
+            return KPROF_UNKNOWN_NAME;
+        if (stats->why_none)
+            return kprof_fail(KPROF_NOT_COLLECTED, "%s: %s", stats->name, stats->why_none);
+        const char *lacks = stats->need == KPROF_NEEDS_MANAGED && !follows_managed ? "unified-memory"
+                            : stats->need == KPROF_NEEDS_SAMPLES && !samples       ? "pm-sampling"
+                                                                                   : NULL;
+        if (lacks)
+            return kprof_fail(KPROF_USAGE, "--report %s: this run would have nothing for it; add --%s", stats->name,
+                              lacks);
+    }
+    return KPROF_OK;
+}
+
 const kprof_page_row kprof_stats_page = {"stats", 1, show_stats};

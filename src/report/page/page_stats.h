@@ -18,3 +18,6 @@ kprof_status kprof_page_show_trace(kprof_emitter *emitter, const kprof_page_cont
 /* Append the names of the tables that were asked for, or those of the usual ones where none was. UNKNOWN_NAME, with a
  * message, where there is no such table. */
 kprof_status kprof_stats_choose(const kprof_strlist *asked, kprof_strlist *out) KPROF_MUST_CHECK;
+/* Will a run have what the tables that were asked for are about? USAGE, with a message, where an option of kprof trace
+ * lacks for one; NOT_COLLECTED where kprof records nothing for it. */
+kprof_status kprof_stats_check(const kprof_strlist *asked, bool follows_managed, bool samples) KPROF_MUST_CHECK;
