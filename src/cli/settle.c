@@ -156,10 +156,6 @@ static kprof_status settle_ranges(kprof_options *options)
     kprof_filter_spec *filter = &options->filter;
     if (!kprof_replay_is_of_ranges(options->replay_choice))
         return KPROF_OK;
-    if (options->starts_unarmed)
-        return kprof_fail(KPROF_USAGE,
-                          "--armed no measures launches, and --replay-mode range measures ranges; leave one of "
-                          "them out");
     if (filter->kernel || filter->invocation || filter->context || filter->stream || filter->nvtx_exclude.count > 0)
         return kprof_fail(KPROF_USAGE,
                           "--replay-mode range measures all that a range has: leave out %s; --nvtx-include and "

@@ -205,10 +205,23 @@ class Control(Case):
             self.assertFalse(os.path.exists(self.path("x.kprof")))
 
     def test_what_does_not_go_with_it(self):
-        for options in (["--replay-mode", "range"], ["--census"]):
+        for options in (["--replay-mode", "app-range"], ["--census"]):
             run = self.collect(options, ["init"])
             self.assert_run(run, 101)
             self.assertIn("--armed no", run.err)
+
+    def test_ranges_as_one(self):
+        """Those that begin while the process is armed; one that is open as that ends has a reason."""
+        step = ["push=step", f"launch={SCALE}*3", "pop"]
+        run = self.collect(["--replay-mode", "range", "--nvtx-include", "step/"], [
+            *step, "push=step", f"launch={SCALE}", f"run={CTL} start", f"launch={SCALE}", "pop", *step,
+            "push=step", f"launch={SCALE}", f"run={CTL} stop", f"launch={SCALE}", "pop", *step,
+            f"run={CTL} start --metrics sm__cycles_active.avg -o part", *step, f"run={CTL} stop", *step])
+        self.assert_run(run, 0)
+        counted = "SELECT measured, reason LIKE '%closed by kprof ctl stop', value FROM launches JOIN launch_metrics " \
+            "USING (launch) WHERE metric='launch__range_launches' ORDER BY launch"
+        self.assertEqual(self.query("run.kprof", counted), [(1, 0, 3), (0, 1, None)])
+        self.assertEqual(self.query("part.kprof", counted), [(1, 0, 3)])
 
     def test_part_of_a_program_that_ends_is_made_all_the_same(self):
         run = self.collect([], [f"run={CTL} start -o part", f"launch={SCALE}*2", "_exit=3"])

@@ -379,8 +379,7 @@ static void choose_group(uint64_t first, unsigned programs, unsigned lanes)
     choose_waits(sim_hash(first / GROUP, lanes + 2 * SIM_LANES));
     choose_instructions(sim_hash(first / GROUP, lanes + 4 * SIM_LANES));
     choose_profiler_calls(sim_hash(first / GROUP, lanes + 3 * SIM_LANES) % 12);
-    sim.arm =
-        is_armed_by_turns(first, lanes) && !has_waits() && group.replay_choice != KPROF_RANGES ? arm_or_disarm : NULL;
+    sim.arm = is_armed_by_turns(first, lanes) && !has_waits() ? arm_or_disarm : NULL;
     sim.secret_holds = group.traits.holds && !group.traits.shared_memory && sim_random(&random) % 2 == 0;
     if (sim.interrupt || sim.arm || has_waits()) /* else which launches are counted would depend on when */
         group.skip = group.count = 0;
