@@ -168,7 +168,7 @@ bool kprof_value_list(const char *text, kprof_strlist *out)
         free(item);
         if (!added || *at == '\0')
             return added;
-        start = at + 1;
+        start = at + 1 + strspn(at + 1, " ");
     }
 }
 

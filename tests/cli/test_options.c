@@ -2,6 +2,7 @@
 #include "cmocka_all.h"
 
 #include "cli/commands.h"
+#include "cli/parse.h"
 #include "core/config.h"
 #include "log_capture.h"
 #include "report/model/change.h"
@@ -198,6 +199,10 @@ static void lists(void **state)
     assert_string_equal(options.selection.metrics.items[1], "regex:x{1,2}");
     assert_string_equal(options.selection.metrics.items[2], "[a,b]");
     assert_int_equal(options.section_folders.count, 1);
+    kprof_strlist spaced = KPROF_STRLIST_INIT;
+    assert_true(kprof_value_list("a, b", &spaced));
+    assert_string_equal(spaced.items[1], "b");
+    kprof_strlist_free(&spaced);
 }
 
 static void batches_are_counted_or_automatic(void **state)
