@@ -68,7 +68,8 @@ static void show_metric(kprof_emitter *emitter, const answer *asked)
     const kprof_explanation *of = &asked->explanation;
     char *sections = join(&of->sections), *sets = join(&of->sets), *closest = join(&of->closest);
     char *places = join_places(of->finding);
-    const bool is_metric = !of->finding && strcmp(of->kind ? of->kind : "", "section") != 0;
+    const bool is_metric = of->metric || !of->kind;
+    const bool has_passes = is_metric || of->finding || of->sections.count == 1;
     const bool is_value = !of->finding && strcmp(of->kind ? of->kind : "", "instruction") != 0;
     kprof_emit_field fields[] = {
         kprof_field_text("name", "Name", asked->word),
@@ -79,7 +80,7 @@ static void show_metric(kprof_emitter *emitter, const answer *asked)
         if_any("description", "Description", of->description),
         if_any("formula", "Formula", of->formula),
         if_any("help", "Help", of->help),
-        passes_of(of),
+        kprof_field_with_role(passes_of(of), has_passes ? KPROF_ROLE_SHOWN : KPROF_ROLE_MACHINE),
         if_any("closest", "Closest", closest),
         kprof_field_with_role(kprof_field_text("sections", "Sections", sections),
                               is_value ? KPROF_ROLE_MACHINE : KPROF_ROLE_SHOWN),

@@ -256,9 +256,12 @@ static kprof_status take_word(cursor *at, bool may_be_command, bool *done)
         options->baseline = *at->word;
         return KPROF_OK;
     }
-    if (options->command->operand == KPROF_OPERAND_METRICS)
-        return kprof_value_list(*at->word, &options->selection.metrics) ? KPROF_OK
-                                                                        : kprof_fail(KPROF_NO_MEMORY, "out of memory");
+    if (options->command->operand == KPROF_OPERAND_METRICS) {
+        const bool is_label = strstr(*at->word, ", "); /* of a value on pages: "DRAM, of its peak" */
+        kprof_strlist *words = &options->selection.metrics;
+        const bool added = is_label ? kprof_strlist_add(words, *at->word) : kprof_value_list(*at->word, words);
+        return added ? KPROF_OK : kprof_fail(KPROF_NO_MEMORY, "out of memory");
+    }
     if (options->command->operand == KPROF_OPERAND_MANY_REPORTS || options->command->operand == KPROF_OPERAND_WORDS) {
         options->argument = options->argument ? options->argument : *at->word;
         return kprof_strlist_add(&options->reports, *at->word) ? KPROF_OK

@@ -209,7 +209,47 @@ static kprof_status check_sections(const explainer *by)
     return status;
 }
 
-static kprof_status find_places(explainer *by)
+static void look_at_timeline(explainer *by, const kprof_section *section)
+{
+    for (size_t i = 0; i < section->timeline_count; i++)
+        look_at(by, &section->timeline[i], NULL);
+}
+
+static void look_at_values(explainer *by, const kprof_section *section)
+{
+    kprof_section_visit(section, look_at, by);
+    if (!by->label) /* else it is looked for in the timelines of all sections last */
+        look_at_timeline(by, section);
+}
+
+static void add_column(explainer *by, const kprof_table *table, size_t column)
+{
+    for (size_t i = 0; i < table->row_count; i++) {
+        const kprof_item *cell = &table->rows[i].cells[column];
+        const kprof_item item = {cell->name, table->rows[i].label, .help = cell->help};
+        if (cell->name)
+            add_place(by, &item, table->column_labels[column]);
+    }
+}
+
+/* Add the values of tables that have the word as their title, or above a column. */
+static void look_at_headings(explainer *by, const kprof_section *section)
+{
+    for (size_t i = 0; i < section->table_count; i++) {
+        const kprof_table *table = &section->tables[i];
+        const bool is_title = is_called(table->title, by->label);
+        for (size_t k = 0; k < table->column_count; k++) {
+            if (is_title || is_called(table->column_labels[k], by->label))
+                add_column(by, table, k);
+        }
+        by->out->kind = is_title ? "table" : by->out->kind;
+    }
+}
+
+typedef void section_look(explainer *by, const kprof_section *section);
+
+/* Look at each section, or the one that is explained, as it is on the chip. */
+static kprof_status look_at_sections(explainer *by, section_look *look)
 {
     kprof_status status = by->host ? check_sections(by) : KPROF_OK;
     for (size_t i = 0; i < by->catalog->section_count && status == KPROF_OK; i++) {
@@ -225,10 +265,15 @@ static kprof_status find_places(explainer *by)
         if (status != KPROF_OK)
             return status;
         by->looked_at = &by->catalog->sections[i];
-        kprof_section_visit(&section, look_at, by);
+        look(by, &section);
         kprof_section_free(&section);
     }
     return by->is_complete ? status : KPROF_NO_MEMORY;
+}
+
+static kprof_status find_places(explainer *by)
+{
+    return look_at_sections(by, look_at_values);
 }
 
 static kprof_status find_sets(explainer *by)
@@ -528,6 +573,52 @@ static kprof_status explain_finding(explainer *by, const kprof_finding *finding)
     return status == KPROF_OK && by->host ? count_passes(by) : status;
 }
 
+/* The values below a heading of tables. *is: there is one. */
+static kprof_status explain_heading(explainer *by, const char *word, bool *is)
+{
+    by->label = word;
+    kprof_status status = look_at_sections(by, look_at_headings);
+    by->label = NULL;
+    *is = by->out->place_count > 0;
+    if (status != KPROF_OK || !*is)
+        return status;
+    by->out->kind = by->out->kind ? by->out->kind : "column";
+    const char *text = strcmp(by->out->kind, "table") == 0
+                           ? "Each value of the table is a metric, and kprof explain tells more of it."
+                           : "Each value below this heading is a metric, and kprof explain tells more of it.";
+    return copy_text(&by->out->description, text) ? find_sets(by) : KPROF_NO_MEMORY;
+}
+
+/* What stands beside values on pages, and is no finding's name. */
+static const char *meaning_of(const char *word)
+{
+    static const struct {
+        const char *word, *meaning;
+    } rows[] = {
+        {"Worth most",
+         "The finding whose estimate is the largest share of the launch's time. It is a bound: the gain may "
+         "be less, and gains of several findings do not add up."},
+        {"Look next", "The section that shows what the finding is about that is worth most."},
+        {"Hottest", "The line or instruction with most samples, and what its warps wait for."},
+        {"Gain up to", "What the finding that is worth most may save, as a share of the time of all kernels."},
+        {"Of time", "The kernel's share of the time of all kernels."},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        if (is_called(rows[i].word, word))
+            return rows[i].meaning;
+    }
+    return NULL;
+}
+
+static bool has_value(const kprof_finding *finding, const char *word)
+{
+    for (size_t i = 0; i < finding->value_count; i++) {
+        if (finding->values[i].label && is_called(finding->values[i].label, word))
+            return true;
+    }
+    return finding->verdict == KPROF_VERDICT_LIMIT && is_called("Limited by", word);
+}
+
 static bool has_option(const kprof_finding *finding, const char *word, const kprof_finding_option **out)
 {
     for (size_t i = 0; i < finding->value_count; i++) {
@@ -554,12 +645,40 @@ static kprof_status explain_option(explainer *by, const kprof_finding *finding, 
     return status;
 }
 
-/* Look up a word as pages print it: the title of a section or a finding, the label of a value, or a unit that a
- * finding names. *is: it is one. */
-static kprof_status explain_page_word(explainer *by, const char *word, bool *is)
+/* The metric of a value that has the word as its label: in by->out. */
+static kprof_status find_label(explainer *by, const char *word)
+{
+    by->label = word;
+    kprof_status status = look_at_sections(by, look_at_values);
+    if (status == KPROF_OK && !by->out->metric)
+        status = look_at_sections(by, look_at_timeline);
+    by->label = NULL;
+    return status;
+}
+
+/* What findings name: a unit or a limit, or one of their values. *is: one of them names it. */
+static kprof_status explain_word_of_finding(explainer *by, const char *word, bool *is)
 {
     const kprof_catalog *catalog = by->catalog;
     const kprof_finding_option *option;
+    *is = true;
+    for (size_t i = 0; i < catalog->finding_count; i++) {
+        if (has_option(&catalog->findings[i], word, &option))
+            return explain_option(by, &catalog->findings[i], option);
+    }
+    for (size_t i = 0; i < catalog->finding_count; i++) {
+        if (has_value(&catalog->findings[i], word))
+            return explain_finding(by, &catalog->findings[i]);
+    }
+    *is = false;
+    return KPROF_OK;
+}
+
+/* Look up a word as pages print it: the title of a section or a finding, the label of a value, the heading of a table
+ * or a column, what a finding names, or what stands beside a verdict. *is: it is one. */
+static kprof_status explain_page_word(explainer *by, const char *word, bool *is)
+{
+    const kprof_catalog *catalog = by->catalog;
     *is = true;
     for (size_t i = 0; i < catalog->section_count; i++) {
         bool is_section;
@@ -570,19 +689,19 @@ static kprof_status explain_page_word(explainer *by, const char *word, bool *is)
         if (is_called(catalog->findings[i].name, word))
             return explain_finding(by, &catalog->findings[i]);
     }
-    by->label = word;
-    kprof_status status = find_places(by);
-    by->label = NULL;
-    if (status != KPROF_OK)
-        return status;
-    if (by->out->metric)
+    kprof_status status = find_label(by, word);
+    if (status == KPROF_OK && by->out->metric)
         return explain_metric(by, by->out->metric);
-    for (size_t i = 0; i < catalog->finding_count; i++) {
-        if (has_option(&catalog->findings[i], word, &option))
-            return explain_option(by, &catalog->findings[i], option);
-    }
-    *is = false;
-    return KPROF_OK;
+    if (status == KPROF_OK)
+        status = explain_word_of_finding(by, word, is);
+    if (status == KPROF_OK && !*is)
+        status = explain_heading(by, word, is);
+    const char *meaning = meaning_of(word);
+    if (status != KPROF_OK || *is || !meaning)
+        return status;
+    *is = true;
+    by->out->kind = "word";
+    return copy_text(&by->out->description, meaning) ? KPROF_OK : KPROF_NO_MEMORY;
 }
 
 /* Sections that collect it show it on the source page, not among their values. */
@@ -642,7 +761,8 @@ kprof_status kprof_explain(const kprof_catalog *catalog, kprof_host *host, const
         if (strcmp(catalog->findings[i].id, word) == 0)
             return explain_finding(&by, &catalog->findings[i]);
     }
-    const bool may_be_on_pages = strlen(word) > 1 && !strstr(word, "__") && !kprof_catalog_why_not(catalog, word);
+    const bool may_be_on_pages =
+        strlen(word) > 1 && !strstr(word, "__") && (strchr(word, ' ') || !kprof_catalog_why_not(catalog, word));
     bool is_on_pages = false;
     if (may_be_on_pages)
         status = explain_page_word(&by, word, &is_on_pages);

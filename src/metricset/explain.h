@@ -26,8 +26,8 @@ typedef struct kprof_explained_place {
 
 typedef struct kprof_explanation {
     char *metric;     /* the full, base or derived name that the word stands for; NULL: none */
-    const char *kind; /* "counter", "ratio", "throughput", "launch", "derived", "instruction", "section" or "finding";
-                       * NULL: not known without the chip */
+    const char *kind; /* "counter", "ratio", "throughput", "launch", "derived", "instruction", "section", "finding", or
+                       * of what else pages print "table", "column" or "word"; NULL: not known without the chip */
     char *unit, *description, *help; /* NULL: none, or not known */
     char *formula;                   /* of a finding that of its estimate; NULL: none */
     kprof_strlist members;           /* of a throughput or a formula; what a finding needs */
@@ -39,7 +39,7 @@ typedef struct kprof_explanation {
     size_t part_count;
     kprof_full_name *full_names; /* [full_name_count], of a base name; none without the chip */
     size_t full_name_count;
-    kprof_explained_place *places; /* [place_count], by section; of a section all that it shows */
+    kprof_explained_place *places; /* [place_count], by section; of a section, a table or a column all that it shows */
     size_t place_count;
     kprof_strlist sections, sets; /* ids */
     const kprof_alias **aliases;  /* [alias_count], borrowed from the catalog: what stands for them is this metric */

@@ -1814,6 +1814,15 @@ class Explanations(Case):
         self.assertRegex(text, r"\n  least +5 us  starting")
         self.assertNotRegex(text, r"\n  Metric +n/a")
 
+    def test_words_of_pages(self):
+        """One with a comma, one that no section of kernels has, a heading, and a line of the verdict."""
+        data = self.explain("DRAM, of its peak", "PCIe Read", "Hit Rate", "Limited by", "Worth most")
+        self.assertEqual([metric["kind"] for metric in data["metrics"]],
+                         ["finding", "counter", "column", "finding", "word"])
+        self.assertGreater(len([row for row in data["shown"] if row["label"].endswith(", Hit Rate")]), 10)
+        text = self.kprof("explain", "--chips", "GH100", "Hit Rate").out
+        self.assertNotIn("n/a", text.split("Shown in")[0])
+
     def test_text(self):
         run = self.kprof("explain", "--chips", "GH100,GB202", "l2.hit_rate")
         self.assertEqual(run.code, 0, run.err)

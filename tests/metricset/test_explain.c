@@ -105,6 +105,14 @@ static void test_words_of_pages(void **state)
         {"XU pipe", "finding", NULL, "What limits the kernel"}, /* with a chip: its metric */
         {"Waves Per SM", "launch", "launch__waves_per_multiprocessor", NULL},
         {"latency", "finding", NULL, "What limits the kernel"},
+        {"Limited by", "finding", NULL, "What limits the kernel"},
+        {"top stall", "finding", NULL, "Warps wait"},
+        {"Idle SMs", "finding", NULL, NULL},
+        {"Blocks Launched", NULL, "sm__ctas_launched.sum", NULL}, /* of samples over time */
+        {"Stall reasons", "table", NULL, NULL},
+        {"sectors/req", "column", NULL, NULL},
+        {"Hit Rate", "column", NULL, NULL},
+        {"Worth most", "word", NULL, NULL},
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         kprof_explanation found;
@@ -115,6 +123,8 @@ static void test_words_of_pages(void **state)
             assert_string_equal(found.metric, rows[i].metric);
         if (rows[i].description)
             assert_string_equal(found.description, rows[i].description);
+        const bool is_heading = rows[i].kind && (!strcmp(rows[i].kind, "table") || !strcmp(rows[i].kind, "column"));
+        assert_true(!is_heading || (found.place_count > 3 && found.sets.count > 0));
         kprof_explanation_free(&found);
     }
 }
