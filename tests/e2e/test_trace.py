@@ -93,6 +93,13 @@ class Records(Tracing):
             "Time (%)": 100, "Total Time (ns)": 40000, "Instances": 2, "Avg (ns)": 20000, "Med (ns)": 20000,
             "Min (ns)": 20000, "Max (ns)": 20000, "StdDev (ns)": 0, "Name": "vectorAdd"}])
         self.assertEqual([row["Num Calls"] for row in tables["cuda_api_sum"]], [2])
+        run = self.kprof("trace", "--injection-path", INJECTION, "--report", "goal_sum", "--json", APP,
+                         f"launch={VECTOR_ADD}*2")
+        self.assertEqual([(row["Value (%)"], row["Met"]) for row in json.loads(run.out)],
+                         [(100, "yes"), (None, None), (0, "yes")]) # nothing is copied
+        run = self.kprof("trace", "--injection-path", INJECTION, "--report", "goal_sum", "--json", APP, "do=gap:1",
+                         "do=alloc:1")
+        self.assertEqual(json.loads(run.out), []) # nothing runs
         self.assert_run(self.trace(f"launch={VECTOR_ADD}"), 0)
         run = self.kprof("stats", "run", "--report", "nvtx_sum", "--csv")
         self.assertEqual(run.out.count("\n"), 1) # the columns alone

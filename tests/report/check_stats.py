@@ -142,6 +142,10 @@ def lost():
                         "Queue Depth Max"],
            [[0, span, share(whole), share(kernels), share(whole - kernels), share(span - whole),
              round(100 * 50000 / (copy + 1000), 1), 6, (6000 + 201000) / 2, 1.5, 2]])
+    yield "goal_sum", ["Figure", "Value (%)", "Goal (%)", "Met"], [
+        ["GPU busy", share(whole), "at least 85", "no"],
+        ["Copies overlapped with kernels", round(100 * 50000 / (copy + 1000), 1), "at least 60", "no"],
+        ["GPU idle, waiting for synchronization", share(18000), "at most 10", "yes"]]
     yield "lost_sum", ["Finding", "Time (%)", "Goal (%)", "Gain at Most (ns)"], [
         [name, share(ns), goal, ns] for ns, goal, name in idle]
     # Between steps the host waits for 9 us more, computes for 10, 10 and 430, allocates for 100 and frees for 20.

@@ -193,6 +193,19 @@ const kprof_trace_stats kprof_trace_stats_tables[] = {
      "(%)\", kernel_count AS \"Kernels\", latency AS \"Launch Latency Med (ns)\", round(depth, 1) AS \"Queue Depth "
      "Avg\", most_depth AS \"Queue Depth Max\" FROM temp.gpu_busy WHERE span>0 ORDER BY device",
      NULL, KPROF_NEEDS_LOST},
+    {"goal_sum", "Goals",
+     "WITH whole AS (SELECT sum(span) AS span, sum(busy) AS busy, sum(memory) AS memory, sum(kernels+memory-busy) AS "
+     "both "
+     "FROM temp.gpu_busy WHERE span>0), found AS (SELECT 1 AS i, 'GPU busy' AS figure, 100*busy/span AS pct, 'at "
+     "least' AS "
+     "way, 85 AS goal FROM whole UNION ALL SELECT 2, 'Copies overlapped with kernels', CASE WHEN memory>0 THEN "
+     "100*both/memory END, 'at least', 60 FROM whole UNION ALL SELECT 3, 'GPU idle, waiting for synchronization', "
+     "100*(SELECT total(ns) FROM temp.gpu_idle WHERE cause='synchronization')/span, 'at most', 10 FROM whole) "
+     "SELECT figure AS \"Figure\", round(pct, 1) AS \"Value (%)\", way || ' ' || goal AS \"Goal (%)\", CASE WHEN pct "
+     "IS "
+     "NULL THEN NULL WHEN (way='at least' AND pct>=goal) OR (way='at most' AND pct<=goal) THEN 'yes' ELSE 'no' END AS "
+     "\"Met\" FROM found WHERE EXISTS (SELECT 1 FROM temp.gpu_busy WHERE span>0) ORDER BY i",
+     NULL, KPROF_NEEDS_LOST},
     {"gpu_idle_sum", "GPU Idle Time by Cause",
      "SELECT device AS \"Device\", round(100*ns/span, 1) AS \"Time (%)\", CAST(ns AS INTEGER) AS \"Total Time (ns)\", "
      "gaps AS \"Gaps\", CAST(longest_ns AS INTEGER) AS \"Max (ns)\", cause AS \"Cause\" FROM temp.gpu_idle JOIN "

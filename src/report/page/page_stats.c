@@ -187,6 +187,7 @@ static kprof_status show_stats(const kprof_page_context *context)
 kprof_status kprof_stats_choose(const kprof_strlist *asked, kprof_strlist *out)
 {
     static const char *const usual[] = {"gpu_busy",
+                                        "goal_sum",
                                         "lost_sum",
                                         "gpu_idle_sum",
                                         "pm_sampling_sum",
