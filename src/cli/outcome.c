@@ -34,8 +34,9 @@ static kprof_status nothing_status(const kprof_outcome *outcome)
 static bool has_results(const kprof_outcome *outcome)
 {
     const kprof_report_counts *counts = &outcome->counts;
-    return outcome->is_census ? counts->timed > 0
-                              : counts->profiled + counts->activities + outcome->spools.elsewhere > 0;
+    return outcome->is_census
+               ? counts->timed > 0
+               : counts->profiled + counts->activities + outcome->spools.elsewhere > 0 || counts->has_instructions;
 }
 
 /* kprof's own result, the application's apart. */

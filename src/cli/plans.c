@@ -282,17 +282,52 @@ static kprof_status read_catalog(const kprof_options *options, kprof_plans *out)
     return status;
 }
 
+/* What the driver keeps from this user is told once it is known whether something is left to measure. */
+static kprof_status find_devices(kprof_plans *out)
+{
+    kprof_strlist errors = KPROF_STRLIST_INIT;
+    const kprof_log_receiver before = kprof_log_set_sink(keep_error, &errors);
+    kprof_status status = kprof_probe_devices(&out->probe);
+    kprof_log_set_sink(before.sink, before.user);
+    const char *error = errors.count > 0 ? errors.items[0] : kprof_status_message(status);
+    if (status == KPROF_NO_PERMISSION) {
+        out->denied = kprof_strdup(error);
+        status = out->denied ? KPROF_OK : kprof_fail(KPROF_NO_MEMORY, "out of memory");
+    } else if (status != KPROF_OK) {
+        kprof_log(KPROF_LOG_ERROR, "%s", error);
+    }
+    kprof_strlist_free(&errors);
+    return status;
+}
+
+/* CUPTI counts instructions by code in the kernel, for which no permission is needed. */
+static kprof_status check_denied(const kprof_plans *plans)
+{
+    bool is_enough = true;
+    for (size_t i = 0; i < plans->count; i++) {
+        const kprof_plan *plan = &plans->chips[i].plan;
+        is_enough = is_enough && plan->instructions.counters.count > 0 &&
+                    2 * kprof_instruction_passes(&plan->instructions) >= kprof_plan_pass_count(plan);
+    }
+    if (!is_enough)
+        return kprof_fail(KPROF_NO_PERMISSION, "%s", plans->denied);
+    kprof_log(KPROF_LOG_WARNING, "instructions are counted and nothing else is measured: %s", plans->denied);
+    return KPROF_OK;
+}
+
 kprof_status kprof_plans_make(const kprof_options *options, kprof_plans *out)
 {
     kprof_strlist chips = KPROF_STRLIST_INIT;
     kprof_status status = read_catalog(options, out);
     if (status == KPROF_OK)
-        status = kprof_probe_devices(&out->probe);
+        status = find_devices(out);
     if (status == KPROF_OK)
         status = kprof_probe_chips(&out->probe, options->filter.device_mask, &chips);
     out->limits.workload.device_bytes = kprof_probe_memory(&out->probe, options->filter.device_mask);
     if (status == KPROF_OK)
         status = plan_chips(options, &chips, out);
+    if (status == KPROF_OK && out->denied)
+        status = check_denied(out);
     kprof_strlist_free(&chips);
     return status;
 }
@@ -354,6 +389,7 @@ void kprof_plans_free(kprof_plans *plans)
         kprof_host_close(plans->chips[i].host);
     }
     free(plans->chips);
+    free(plans->denied);
     kprof_probe_free(&plans->probe);
     kprof_selection_free(&plans->selection);
     kprof_instruction_wish_free(&plans->instructions);
@@ -438,7 +474,8 @@ static bool add_present_chips(uint64_t device_mask, kprof_chips *out)
     kprof_probe probe = {0};
     const kprof_log_receiver before = kprof_log_set_sink(kprof_log_discard, NULL);
     kprof_status status = kprof_probe_devices(&probe);
-    if (status != KPROF_OK || kprof_probe_chips(&probe, device_mask, &out->names) != KPROF_OK)
+    const bool are_known = status == KPROF_OK || status == KPROF_NO_PERMISSION;
+    if (!are_known || kprof_probe_chips(&probe, device_mask, &out->names) != KPROF_OK)
         kprof_log(KPROF_LOG_DEBUG, "no chip found");
     out->device_bytes = kprof_probe_memory(&probe, device_mask);
     kprof_log_set_sink(before.sink, before.user);

@@ -24,11 +24,12 @@ typedef struct kprof_plans {
     bool by_application;                 /* the program runs once for each share of a plan */
     bool in_run;                         /* they are those of one run: the whole ones have passes that nobody makes */
     kprof_instruction_wish instructions; /* what is measured of instructions on any of them */
+    char *denied;                        /* why counters are kept from this user; NULL: they are not */
 } kprof_plans;
 
 /* Check the names, look at the GPUs and resolve. Errors as of kprof_catalog_load, kprof_selection_check,
- * kprof_probe_devices and kprof_plan_make; USAGE when --devices leaves none. Free with kprof_plans_free in either case.
- */
+ * kprof_probe_devices and kprof_plan_make; USAGE when --devices leaves none. NO_PERMISSION does not count where half of
+ * the passes or more are those of instructions. Free with kprof_plans_free in either case. */
 kprof_status kprof_plans_make(const kprof_options *options, kprof_plans *out) KPROF_MUST_CHECK;
 /* The same for the chips of that name, without looking at the GPUs: `probe` stays empty. Their memory is
  * device_bytes; 0: not known. */

@@ -169,8 +169,6 @@ kprof_status kprof_probe_devices(kprof_probe *out)
     *out = (kprof_probe){0};
     const kprof_driver_api *driver;
     kprof_status status = kprof_driver_load(&driver);
-    if (status == KPROF_OK)
-        status = check_permission();
     if (status != KPROF_OK)
         return status;
     kprof_strbuf key = KPROF_STRBUF_INIT;
@@ -181,7 +179,7 @@ kprof_status kprof_probe_devices(kprof_probe *out)
             kprof_cache_put(&key, out->devices, out->device_count * sizeof *out->devices);
     }
     kprof_strbuf_free(&key);
-    return status;
+    return status == KPROF_OK ? check_permission() : status;
 }
 
 kprof_status kprof_probe_ask_versions(kprof_probe_versions *out)

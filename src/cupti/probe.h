@@ -20,7 +20,7 @@ typedef struct kprof_probe {
 
 /* Look at the GPUs without leaving a CUDA context behind. NO_GPU when there is no driver or no device, with a message
  * that says which; NO_PERMISSION when counters are kept from this user, with the way to grant it and the value of
- * RmProfilingAdminOnly. */
+ * RmProfilingAdminOnly: the devices are there then, too. Free with kprof_probe_free in any case. */
 kprof_status kprof_probe_devices(kprof_probe *out) KPROF_MUST_CHECK;
 void kprof_probe_free(kprof_probe *probe);
 

@@ -73,7 +73,9 @@ static bool is_final(kprof_status status)
 {
     bool had_counters = atomic_load(&kprof_engine.process.profiled) > 0;
     bool has_others = kprof_engine.device->target_sharing() & KPROF_SHARES_WITH_DEVICES; /* which may have them now */
-    return status == KPROF_NO_PERMISSION || status == KPROF_UNSUPPORTED ||
+    const bool counts_instructions =
+        kprof_engine.process.config.instruction_metrics.count > 0; /* no permission needed */
+    return (status == KPROF_NO_PERMISSION && !counts_instructions) || status == KPROF_UNSUPPORTED ||
            (status == KPROF_COUNTERS_BUSY && !had_counters && !has_others);
 }
 

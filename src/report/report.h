@@ -98,6 +98,7 @@ typedef struct kprof_report_counts {
     uint64_t dropped;      /* activities that were lost */
     bool has_samples;      /* of a trace: of counters over the time of the program */
     uint64_t timed;        /* launches that --census timed, which none of the others count */
+    bool has_instructions; /* of some launches, measured themselves or not, instructions were counted or sampled */
 } kprof_report_counts;
 kprof_status kprof_report_count(kprof_report *report, kprof_report_counts *out) KPROF_MUST_CHECK;
 

@@ -84,6 +84,25 @@ class Instructions(Case):
         self.assertEqual(self.query("run.kprof", "SELECT count(*) FROM code_profile"), [(0,)])
         self.assertEqual(self.query("run.kprof", "SELECT count(*) FROM code"), [(0,)])
 
+    def test_counters_of_instructions_need_no_permission(self):
+        denied = {"KPROF_SIM_PROBE": "no-permission", "KPROF_SIM_FAULT": "permission"}
+        steps = ["init", f"launch={VECTOR_ADD}", "settle", f"launch={VECTOR_ADD}"]
+        for metrics, samples in (("--set", "source"), True), (("--metrics", "source:inst_executed"), False):
+            run = self.kprof("--injection-path", INJECTION, "-f", "-o", "run", *metrics, APP, *steps, env=denied)
+            self.assert_run(run, 0)
+            self.assertIn("instructions are counted and nothing else is measured: RmProfilingAdminOnly is 1", run.err)
+            self.assertEqual(self.query("run.kprof", "SELECT DISTINCT measured, reason FROM launch"),
+                             [(0, "counters are for root alone (simulated)")])
+            ((counted, sampled, reason),) = self.query("run.kprof", "SELECT counted, sampled, reason FROM code_profile")
+            self.assertEqual((counted, sampled), (2, 0))
+            self.assertEqual("samples are for root alone (simulated)" in reason, samples)
+            page = self.kprof("report", "run.kprof", "--page", "source").out
+            self.assertIn("counters of 2 launches", page)
+        for metrics in (("--set", "full"), ("--metrics", METRIC), ("--metrics", "smsp__pcsamp_interval")):
+            run = self.kprof("--injection-path", INJECTION, "-f", "-o", "run", *metrics, APP, *steps, env=denied)
+            self.assert_run(run, 104)
+            self.assertIn("error: RmProfilingAdminOnly is 1 (simulated)", run.err)
+
     def multiplex(self, launches, *options):
         run = self.kprof("--injection-path", INJECTION, "-f", "-o", "run", "--set", "source",
                          "--replay-mode", "multiplex", *options, APP, "init", *[f"launch={VECTOR_ADD}"] * launches)

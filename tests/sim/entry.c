@@ -161,6 +161,13 @@ static kprof_status begin_measurement(kprof_profiler *profiler, const kprof_meas
     return sim_device.profiler_begin(profiler, wanted);
 }
 
+static kprof_status arm_samples(kprof_pc_samples *samples, uint32_t period)
+{
+    if (has_fault("permission"))
+        return kprof_fail(KPROF_NO_PERMISSION, "samples are for root alone (simulated)");
+    return sim_device.pc_samples_arm(samples, period);
+}
+
 static kprof_status read_values(kprof_reader *reader, kprof_range range, const kprof_strlist *names, double *values)
 {
     if (has_fault("unmeasured"))
@@ -230,6 +237,7 @@ static void make_device(void)
     device.target_kernel = describe_kernel;
     device.profiler_open = open_profiler;
     device.profiler_begin = begin_measurement;
+    device.pc_samples_arm = arm_samples;
     device.reader_read = read_values;
     device.snapshot_take = take_snapshot;
     device.operation_run = repeat;

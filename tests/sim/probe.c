@@ -14,8 +14,6 @@ kprof_status kprof_probe_devices(kprof_probe *out)
     *out = (kprof_probe){0};
     if (fault && strcmp(fault, "no-gpu") == 0)
         return kprof_fail(KPROF_NO_GPU, "no CUDA driver (simulated)");
-    if (fault && strcmp(fault, "no-permission") == 0)
-        return kprof_fail(KPROF_NO_PERMISSION, "RmProfilingAdminOnly is 1 (simulated)");
     size_t count = fault && (strcmp(fault, "two-gpus") == 0 || strcmp(fault, "confidential") == 0) ? 2 : 1;
     out->devices = calloc(count, sizeof *out->devices);
     if (!out->devices)
@@ -27,6 +25,8 @@ kprof_status kprof_probe_devices(kprof_probe *out)
         snprintf(device->chip, sizeof device->chip, fault && strcmp(fault, "old-gpu") == 0 ? "GV100" : "GH100");
         device->memory_bytes = UINT64_C(80) << 30; /* not what prices are reckoned with where no GPU is */
     }
+    if (fault && strcmp(fault, "no-permission") == 0)
+        return kprof_fail(KPROF_NO_PERMISSION, "RmProfilingAdminOnly is 1 (simulated)");
     return KPROF_OK;
 }
 

@@ -67,13 +67,15 @@ static void count_census(const kprof_model *model, kprof_report_counts *out)
     }
 }
 
-/* Have launches that are parts of no sample been counted or sampled by their instructions? */
-static kprof_status has_instructions(kprof_report *report, int64_t *has)
+static kprof_status find_instructions(kprof_report *report, kprof_report_counts *out)
 {
-    *has = 0;
-    return report->version < 7 /* it has none of these tables */
-               ? KPROF_OK
-               : kprof_store_integer(report, "SELECT EXISTS(SELECT 1 FROM code_profile WHERE counted+sampled>0)", has);
+    int64_t has = 0;
+    const kprof_status status =
+        report->version < 7 /* it has none of these tables */
+            ? KPROF_OK
+            : kprof_store_integer(report, "SELECT EXISTS(SELECT 1 FROM code_profile WHERE counted+sampled>0)", &has);
+    out->has_instructions = has;
+    return status;
 }
 
 static kprof_status count_incomplete(kprof_report *report, kprof_report_counts *out)
@@ -89,7 +91,6 @@ static kprof_status count_incomplete(kprof_report *report, kprof_report_counts *
 
 kprof_status kprof_report_count(kprof_report *report, kprof_report_counts *out)
 {
-    int64_t instructed = 0;
     kprof_model model;
     memset(out, 0, sizeof *out);
     kprof_status status = kprof_model_load(report, &model);
@@ -100,8 +101,8 @@ kprof_status kprof_report_count(kprof_report *report, kprof_report_counts *out)
     if (status == KPROF_OK)
         status = count_incomplete(report, out);
     if (status == KPROF_OK)
-        status = has_instructions(report, &instructed);
-    if (out->samples == 0 && !instructed) { /* launches that are parts of none */
+        status = find_instructions(report, out);
+    if (out->samples == 0 && !out->has_instructions) { /* launches that are parts of none */
         out->profiled -= out->multiplexed;
         out->not_measured += out->multiplexed;
         out->multiplexed = 0;
