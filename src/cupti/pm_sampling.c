@@ -15,6 +15,10 @@
 /* The GPU keeps records of samples here until they are decoded. */
 #define HARDWARE_BUFFER_BYTES ((size_t)64 << 20)
 
+/* Space for launches that begin later than the one before, and for the end of those that take longer. */
+#define SLACK_NS      40000
+#define SLACK_SAMPLES 8
+
 /* CUPTI may stop decoding before the last record. If it has said so for this often, something is wrong. */
 #define MOST_DECODES 64
 
@@ -28,9 +32,13 @@ struct kprof_pm_sampling {
     const kprof_chip_timeline *pass; /* NULL: not configured */
     uint8_t *image;                  /* [image_size]: counter data */
     size_t image_size;
+    size_t capacity;    /* samples for which it has space */
     kprof_blank *blank; /* the image as CUPTI made it; NULL: not known */
     bool is_blank;      /* nothing has been decoded into it */
     size_t used;        /* samples that have been */
+    size_t most;        /* samples, as the caller has it */
+    size_t slack;       /* samples */
+    size_t lead;        /* samples before the last launch that was read; SIZE_MAX: none was */
     bool runs;
     uint64_t *starts_ns, *ends_ns; /* [KPROF_PM_MOST_SAMPLES] */
     double *values;                /* [KPROF_PM_MOST_SAMPLES][pass->metrics.count] */
@@ -121,11 +129,9 @@ static void drop_image(kprof_pm_sampling *s)
 {
     kprof_blank_free(s->blank);
     free(s->image);
-    free(s->values);
     s->blank = NULL;
     s->image = NULL;
-    s->values = NULL;
-    s->image_size = 0;
+    s->image_size = s->capacity = 0;
 }
 
 static kprof_status measure_image(const kprof_pm_sampling *s, const kprof_chip_timeline *pass, size_t samples,
@@ -154,25 +160,36 @@ static kprof_status initialize_image(kprof_pm_sampling *s)
     return status;
 }
 
-static kprof_status make_image(kprof_pm_sampling *s, const kprof_chip_timeline *pass, size_t most_samples)
+/* Make the image for so many samples, if it has no space for them, or more than twice as much. */
+static kprof_status fit_image(kprof_pm_sampling *s, const kprof_chip_timeline *pass, size_t samples)
 {
     size_t one = 0, two = 0;
+    if (samples <= s->capacity && samples > s->capacity / 2)
+        return KPROF_OK;
     drop_image(s);
     kprof_status status = measure_image(s, pass, 1, &one);
     if (status == KPROF_OK)
         status = measure_image(s, pass, 2, &two);
     if (status == KPROF_OK) /* last: CUPTI may keep the size it was asked for */
-        status = measure_image(s, pass, most_samples, &s->image_size);
+        status = measure_image(s, pass, samples, &s->image_size);
     if (status != KPROF_OK)
         return status;
     s->image = calloc(1, s->image_size + 1);
-    s->values = calloc(KPROF_PM_MOST_SAMPLES, pass->metrics.count * sizeof *s->values);
-    if (!s->image || !s->values)
+    if (!s->image)
         return kprof_fail(KPROF_NO_MEMORY, "no memory for samples over time");
     status = initialize_image(s);
+    if (status == KPROF_OK)
+        s->capacity = samples;
     if (status == KPROF_OK && two > one)
-        s->blank = kprof_blank_keep(s->image, s->image_size, most_samples, two - one);
+        s->blank = kprof_blank_keep(s->image, s->image_size, samples, two - one);
     return status;
+}
+
+static kprof_status make_values(kprof_pm_sampling *s, const kprof_chip_timeline *pass)
+{
+    free(s->values);
+    s->values = calloc(KPROF_PM_MOST_SAMPLES, pass->metrics.count * sizeof *s->values);
+    return s->values ? KPROF_OK : kprof_fail(KPROF_NO_MEMORY, "no memory for samples over time");
 }
 
 /* On an H200, all samples of an object that was configured a second time were missing. */
@@ -188,11 +205,17 @@ static kprof_status take_new_object(kprof_pm_sampling *s)
 kprof_status kprof_pm_sampling_configure(kprof_pm_sampling *s, const kprof_pm_setup *setup)
 {
     s->pass = NULL;
+    s->most = setup->most_samples;
+    s->slack = SLACK_SAMPLES + SLACK_NS / setup->interval_ns;
+    s->lead = SIZE_MAX;
+    drop_image(s); /* that of another pass */
     kprof_status status = take_new_object(s);
     if (status == KPROF_OK)
         status = set_config(s, setup);
     if (status == KPROF_OK)
-        status = make_image(s, setup->pass, setup->most_samples);
+        status = make_values(s, setup->pass);
+    if (status == KPROF_OK)
+        status = fit_image(s, setup->pass, s->most);
     if (status == KPROF_OK)
         s->pass = setup->pass;
     return status;
@@ -225,15 +248,15 @@ static kprof_status blank_image(kprof_pm_sampling *s)
 }
 
 /* CUPTI decodes into one image as long as that has space, and forgets the samples that have none: on an H200, nothing
- * came into a further image. */
-static kprof_status decode(kprof_pm_sampling *s, bool *is_cut)
+ * came into a further image. While samples run, one call is a reading, and the next one goes on from there. */
+static kprof_status decode(kprof_pm_sampling *s, bool *is_cut, CUpti_PmSampling_DecodeStopReason *reason)
 {
-    CUpti_PmSampling_DecodeStopReason reason = CUPTI_PM_SAMPLING_DECODE_STOP_REASON_OTHER;
     kprof_status status = blank_image(s);
+    *reason = CUPTI_PM_SAMPLING_DECODE_STOP_REASON_OTHER;
     s->is_blank = false;
     s->used = SIZE_MAX; /* until it is known */
-    for (int i = 0; i < MOST_DECODES && status == KPROF_OK && reason == CUPTI_PM_SAMPLING_DECODE_STOP_REASON_OTHER;
-         i++) {
+    for (int left = s->runs ? 1 : MOST_DECODES;
+         left > 0 && status == KPROF_OK && *reason == CUPTI_PM_SAMPLING_DECODE_STOP_REASON_OTHER; left--) {
         PARAMS(params, DecodeData);
         params.pPmSamplingObject = s->object;
         params.pCounterDataImage = s->image;
@@ -243,20 +266,21 @@ static kprof_status decode(kprof_pm_sampling *s, bool *is_cut)
             return kprof_fail(KPROF_NOT_COLLECTED, "there are more samples over time than the GPU's buffer holds: "
                                                    "give a larger --pm-sampling-buffer-size or --pm-sampling-interval");
         status = check(s, "cuptiPmSamplingDecodeData", result);
-        reason = params.decodeStopReason;
+        *reason = params.decodeStopReason;
         *is_cut = *is_cut || params.overflow;
     }
-    *is_cut = *is_cut || reason == CUPTI_PM_SAMPLING_DECODE_STOP_REASON_COUNTER_DATA_FULL;
-    return status == KPROF_OK && reason == CUPTI_PM_SAMPLING_DECODE_STOP_REASON_OTHER
-               ? kprof_fail(KPROF_NOT_COLLECTED, "CUPTI did not decode all samples over time")
-               : status;
+    *is_cut = *is_cut || *reason == CUPTI_PM_SAMPLING_DECODE_STOP_REASON_COUNTER_DATA_FULL;
+    return status;
 }
 
 /* Decode, and tell how many of the image's samples are complete. */
 static kprof_status fill_image(kprof_pm_sampling *s, size_t *completed, bool *is_cut)
 {
     PARAMS(info, GetCounterDataInfo);
-    kprof_status status = decode(s, is_cut);
+    CUpti_PmSampling_DecodeStopReason reason;
+    kprof_status status = decode(s, is_cut, &reason);
+    if (status == KPROF_OK && reason == CUPTI_PM_SAMPLING_DECODE_STOP_REASON_OTHER && !s->runs)
+        status = kprof_fail(KPROF_NOT_COLLECTED, "CUPTI did not decode all samples over time");
     if (status != KPROF_OK)
         return status;
     info.pCounterDataImage = s->image;
@@ -325,13 +349,28 @@ static kprof_status find_launch(const kprof_pm_sampling *s, size_t completed, si
     return status;
 }
 
-kprof_status kprof_pm_sampling_read_launch(kprof_pm_sampling *s, kprof_pm_data *out)
+/* Samples behind the launch, as a rule 0.3 ms, are not decoded if the image has no space for them. */
+static size_t count_wanted(const kprof_pm_sampling *s, size_t expected)
+{
+    if (expected == 0 || s->lead == SIZE_MAX)
+        return s->most;
+    const size_t wanted = s->lead + s->slack + expected + expected / 4;
+    return wanted < s->most ? wanted : s->most;
+}
+
+kprof_status kprof_pm_sampling_read_launch(kprof_pm_sampling *s, size_t expected, kprof_pm_data *out)
 {
     size_t completed = 0, first = 0, end = 0;
     *out = (kprof_pm_data){.starts_ns = s->starts_ns, .ends_ns = s->ends_ns, .values = s->values};
-    kprof_status status = fill_image(s, &completed, &out->is_cut);
+    kprof_status status = fit_image(s, s->pass, count_wanted(s, expected));
+    if (status == KPROF_OK)
+        status = fill_image(s, &completed, &out->is_cut);
     if (status == KPROF_OK)
         status = find_launch(s, completed, &first, &end);
+    if (end > 0) {
+        s->lead = first;
+        out->is_cut = out->is_cut && end == completed;
+    }
     for (size_t i = first; i < end && status == KPROF_OK; i++)
         status = append(s, i, out);
     return status;
@@ -343,7 +382,5 @@ void kprof_pm_sampling_close(kprof_pm_sampling *s)
         return;
     drop_image(s);
     kprof_host_close(s->host);
-    free(s->starts_ns);
-    free(s->ends_ns);
-    free(s);
+    KPROF_FREE(s->starts_ns, s->ends_ns, s->values, s);
 }

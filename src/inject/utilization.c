@@ -131,11 +131,10 @@ static void take_reading(sampled_device *device, const kprof_pm_data *data)
     }
 }
 
-/* Give the counters back. */
-static void stop(sampled_device *device)
+/* The counters stay with the process: CUPTI 13.0 ends all that it does when it gives them back, and programs that were
+ * traced crashed. */
+static void leave(sampled_device *device)
 {
-    if (kprof_engine.device->pm_sampling_disable(device->sampling) != KPROF_OK)
-        kprof_log(KPROF_LOG_DEBUG, "samples over time of GPU %u could not be ended", device->device);
     kprof_engine.device->pm_sampling_close(device->sampling);
     device->sampling = NULL;
 }
@@ -147,13 +146,12 @@ static size_t count_most(uint64_t interval_ns)
     return (size_t)(count < FEWEST_SAMPLES ? FEWEST_SAMPLES : count > most ? most : count);
 }
 
-static kprof_status run(sampled_device *device)
+static kprof_status run(const sampled_device *device)
 {
     const kprof_pm_setup setup = {.pass = device->pass,
                                   .interval_ns = device->interval_ns,
                                   .most_samples = count_most(device->interval_ns),
                                   .buffer_bytes = (size_t)kprof_engine.process.config.timeline_buffer_bytes};
-    device->is_first = true;
     kprof_status status = kprof_engine.device->pm_sampling_configure(device->sampling, &setup);
     return status == KPROF_OK ? kprof_engine.device->pm_sampling_start(device->sampling) : status;
 }
@@ -171,7 +169,9 @@ static void give_up(sampled_device *device, kprof_status status)
 {
     kprof_log(KPROF_LOG_WARNING, "GPU %u is not sampled over time from now on: %s", device->device,
               kprof_process_reason(status));
-    stop(device);
+    if (!the_utilization.ended && kprof_engine.device->pm_sampling_stop(device->sampling) != KPROF_OK)
+        kprof_log(KPROF_LOG_DEBUG, "samples over time of GPU %u could not be stopped", device->device);
+    leave(device);
 }
 
 /* The process was held up, and the GPU's buffer is full: what is in it is lost. */
@@ -180,7 +180,11 @@ static kprof_status begin_anew(sampled_device *device, kprof_status why)
     if (device->restarts++ == 0)
         kprof_log(KPROF_LOG_WARNING, "samples of GPU %u over time were lost, and begin anew: %s", device->device,
                   kprof_process_reason(why));
-    return device->restarts > MOST_RESTARTS ? why : run(device);
+    if (device->restarts > MOST_RESTARTS)
+        return why;
+    device->is_first = true;
+    kprof_status status = kprof_engine.device->pm_sampling_stop(device->sampling);
+    return status == KPROF_OK ? kprof_engine.device->pm_sampling_start(device->sampling) : status;
 }
 
 static void read_device(sampled_device *device)
@@ -213,6 +217,7 @@ static void begin_device(const kprof_device *of)
     *device = (sampled_device){.pass = of->metrics->timelines,
                                .device = of->record.device,
                                .interval_ns = wanted > 0 ? wanted : INTERVAL_NS,
+                               .is_first = true,
                                .most_joined = 1,
                                .left = KPROF_UTILIZATION_SAMPLES};
     const kprof_status status = start(device, of->metrics->chip);
@@ -220,7 +225,7 @@ static void begin_device(const kprof_device *of)
         kprof_log(KPROF_LOG_WARNING, "GPU %u is not sampled over time, and the trace goes on without: %s",
                   device->device, kprof_process_reason(status));
     if (status != KPROF_OK && device->sampling)
-        stop(device);
+        leave(device);
 }
 
 static size_t take_contexts(void **out)
@@ -337,7 +342,7 @@ void kprof_utilization_end(void)
             read_device(device);
         write_joined(device);
         if (device->sampling)
-            stop(device);
+            leave(device);
     }
     pthread_mutex_unlock(&the_utilization.mutex);
 }
@@ -352,14 +357,14 @@ void kprof_utilization_forget(void)
 }
 
 /* Nothing is sampled of a context that ends before anybody has looked at it, so look now. */
-static void enter(const kprof_call *call)
+static void enter_call(const kprof_call *call)
 {
     if (call->kind == KPROF_CALL_STOP)
         kprof_utilization_settle();
     kprof_recording_hooks.enter(call);
 }
 
-static void leave(const kprof_call *call)
+static void leave_call(const kprof_call *call)
 {
     kprof_recording_hooks.leave(call);
 }
@@ -372,4 +377,4 @@ static void note_context(void *context)
 }
 
 const kprof_target_hooks kprof_utilization_hooks = {
-    .is_brief = true, .enter = enter, .leave = leave, .context_created = note_context};
+    .is_brief = true, .enter = enter_call, .leave = leave_call, .context_created = note_context};

@@ -19,7 +19,6 @@
 /* An image is a head of one byte and a block for each sample. */
 #define SAMPLE_BYTES 7
 #define MOST_SAMPLES 9
-#define IMAGE_BYTES  (1 + MOST_SAMPLES * SAMPLE_BYTES)
 
 static log_capture log_seen;
 static int object_place, host_place;
@@ -27,6 +26,8 @@ static int object_place, host_place;
 static struct {
     bool enabled, configured, made, runs, stopped;
     unsigned enables, configs, images, hosts;
+    size_t space;       /* samples of the image */
+    size_t image_bytes; /* of it */
     uint64_t interval;
     size_t buffer;
     CUpti_PmSampling_TriggerMode trigger;
@@ -86,6 +87,7 @@ static CUptiResult get_size(CUpti_PmSampling_GetCounterDataSize_Params *p)
 {
     assert_true(cupti.configured);
     assert_int_equal(p->numMetrics, 2);
+    cupti.space = p->maxSamples;
     p->counterDataSize = 1 + p->maxSamples * SAMPLE_BYTES;
     return CUPTI_SUCCESS;
 }
@@ -93,8 +95,9 @@ static CUptiResult get_size(CUpti_PmSampling_GetCounterDataSize_Params *p)
 static CUptiResult initialize(CUpti_PmSampling_CounterDataImage_Initialize_Params *p)
 {
     assert_true(cupti.configured);
-    assert_int_equal(p->counterDataSize, IMAGE_BYTES);
-    memset(p->pCounterData, 's', IMAGE_BYTES);
+    assert_int_equal(p->counterDataSize, 1 + cupti.space * SAMPLE_BYTES);
+    cupti.image_bytes = p->counterDataSize;
+    memset(p->pCounterData, 's', cupti.image_bytes);
     p->pCounterData[0] = 'e';
     cupti.images++;
     cupti.made = true;
@@ -122,30 +125,32 @@ static CUptiResult stop(CUpti_PmSampling_Stop_Params *p)
 static CUptiResult decode(CUpti_PmSampling_DecodeData_Params *p)
 {
     assert_true(cupti.stopped || cupti.runs);
-    assert_int_equal(p->counterDataImageSize, IMAGE_BYTES);
+    assert_int_equal(p->counterDataImageSize, cupti.image_bytes);
     if (p->pCounterDataImage[0] == 'e')
-        for (size_t i = 1; i < IMAGE_BYTES; i++)
+        for (size_t i = 1; i < cupti.image_bytes; i++)
             assert_int_equal(p->pCounterDataImage[i], 's');
     else
         assert_int_equal(p->pCounterDataImage[0], 'p');
     p->pCounterDataImage[0] = cupti.others > 0 ? 'p' : 'd';
-    memset(p->pCounterDataImage + 1, 'x', (cupti.samples + 1) * SAMPLE_BYTES);
+    const bool full = cupti.samples >= cupti.space;
+    memset(p->pCounterDataImage + 1, 'x', (full ? cupti.space : cupti.samples + 1) * SAMPLE_BYTES);
     if (cupti.writes_last)
-        p->pCounterDataImage[IMAGE_BYTES - 1] = 'y';
+        p->pCounterDataImage[cupti.image_bytes - 1] = 'y';
     p->overflow = cupti.overflow;
-    p->decodeStopReason = cupti.others > 0 ? CUPTI_PM_SAMPLING_DECODE_STOP_REASON_OTHER
-                          : cupti.full     ? CUPTI_PM_SAMPLING_DECODE_STOP_REASON_COUNTER_DATA_FULL
-                                           : CUPTI_PM_SAMPLING_DECODE_STOP_REASON_END_OF_RECORDS;
+    p->decodeStopReason = cupti.others > 0     ? CUPTI_PM_SAMPLING_DECODE_STOP_REASON_OTHER
+                          : cupti.full || full ? CUPTI_PM_SAMPLING_DECODE_STOP_REASON_COUNTER_DATA_FULL
+                                               : CUPTI_PM_SAMPLING_DECODE_STOP_REASON_END_OF_RECORDS;
     cupti.others -= cupti.others > 0;
     return cupti.decode;
 }
 
 static CUptiResult get_info(CUpti_PmSampling_GetCounterDataInfo_Params *p)
 {
-    assert_int_equal(p->pCounterDataImage[0], 'd');
+    assert_true(p->pCounterDataImage[0] == 'd' || cupti.runs);
     p->numTotalSamples = KPROF_PM_MOST_SAMPLES;
-    p->numPopulatedSamples = cupti.samples + 1;
-    p->numCompletedSamples = cupti.samples; /* the last one has not ended */
+    const bool full = cupti.samples >= cupti.space;
+    p->numPopulatedSamples = full ? cupti.space : cupti.samples + 1;
+    p->numCompletedSamples = full ? cupti.space : cupti.samples; /* the last one has not ended */
     return cupti.info;
 }
 
@@ -344,7 +349,7 @@ static void test_samples_of_a_launch_alone(void **state)
     assert_int_equal(kprof_pm_sampling_configure(s, &(kprof_pm_setup){&passes[0], 1000, 0, MOST_SAMPLES}), KPROF_OK);
     assert_int_equal(kprof_pm_sampling_start(s), KPROF_OK);
     assert_int_equal(kprof_pm_sampling_stop(s), KPROF_OK);
-    assert_int_equal(kprof_pm_sampling_read_launch(s, &data), KPROF_OK);
+    assert_int_equal(kprof_pm_sampling_read_launch(s, 0, &data), KPROF_OK);
     assert_int_equal(data.count, 4);
     assert_false(data.is_cut);
     for (size_t i = 0; i < data.count; i++) {
@@ -355,8 +360,49 @@ static void test_samples_of_a_launch_alone(void **state)
     cupti.begin = cupti.end = 1; /* there is none */
     assert_int_equal(kprof_pm_sampling_start(s), KPROF_OK);
     assert_int_equal(kprof_pm_sampling_stop(s), KPROF_OK);
-    assert_int_equal(kprof_pm_sampling_read_launch(s, &data), KPROF_OK);
+    assert_int_equal(kprof_pm_sampling_read_launch(s, 0, &data), KPROF_OK);
     assert_int_equal(data.count, 0);
+    end(s);
+}
+
+static void read_launch(kprof_pm_sampling *s, size_t expected, kprof_pm_data *data)
+{
+    assert_int_equal(kprof_pm_sampling_start(s), KPROF_OK);
+    assert_int_equal(kprof_pm_sampling_stop(s), KPROF_OK);
+    assert_int_equal(kprof_pm_sampling_read_launch(s, expected, data), KPROF_OK);
+}
+
+/* At 20 us, 2 and 8 samples more are allowed for. */
+static void test_what_is_behind_a_launch_is_not_decoded(void **state)
+{
+    kprof_pm_sampling *s = open_on("GH100");
+    kprof_pm_data data;
+    (void)state;
+    cupti.samples = 100;
+    cupti.begin = 3;
+    cupti.end = 7;
+    assert_int_equal(kprof_pm_sampling_configure(s, &(kprof_pm_setup){&passes[0], 20000, 0, 200}), KPROF_OK);
+    read_launch(s, 4, &data);
+    assert_true(data.count == 4 && !data.is_cut);
+    assert_int_equal(cupti.space, 200); /* where the launch begins was not known */
+    read_launch(s, 4, &data);
+    assert_true(data.count == 4 && !data.is_cut);
+    assert_int_equal(cupti.space, 3 + 10 + 5);
+    cupti.end = 40;
+    read_launch(s, 4, &data);
+    assert_true(data.count == 15 && data.is_cut);
+    read_launch(s, 4, &data);
+    assert_int_equal(cupti.images, 2);
+    read_launch(s, 0, &data);
+    assert_true(data.count == 37 && !data.is_cut);
+    assert_int_equal(cupti.space, 200);
+    cupti.begin = 90;
+    cupti.end = 95;
+    read_launch(s, 4, &data);
+    assert_true(data.count == 0 && data.is_cut); /* it may come later */
+    assert_int_equal(kprof_pm_sampling_configure(s, &(kprof_pm_setup){&passes[1], 20000, 0, 200}), KPROF_OK);
+    read_launch(s, 4, &data);
+    assert_true(data.count == 5 && !data.is_cut);
     end(s);
 }
 
@@ -403,6 +449,12 @@ static void test_decoding_ends(void **state)
     cupti.others = 1000000;
     assert_int_equal(sample(s, &data), KPROF_NOT_COLLECTED);
     assert_int_equal(data.count, 0);
+    cupti.others = 1; /* while samples run, the next reading has the rest */
+    cupti.samples = 2;
+    assert_int_equal(kprof_pm_sampling_start(s), KPROF_OK);
+    assert_int_equal(kprof_pm_sampling_read(s, &data), KPROF_OK);
+    assert_true(data.count == 2 && !data.is_cut);
+    assert_int_equal(kprof_pm_sampling_stop(s), KPROF_OK);
     end(s);
 }
 
@@ -452,6 +504,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_samples_are_read_while_they_come, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_an_image_is_made_once, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_samples_of_a_launch_alone, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_what_is_behind_a_launch_is_not_decoded, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_each_setup_has_an_object_of_its_own, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_more_samples_than_the_buffers_hold, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_decoding_ends, set_up, tear_down),

@@ -12,6 +12,7 @@
 static struct {
     kprof_status open, enable, configure, start, read, disable;
     unsigned reads; /* that work before one fails */
+    bool cuts;      /* a launch has more samples than are expected */
 } faults;
 
 static struct {
@@ -19,6 +20,8 @@ static struct {
     uint64_t intervals[4]; /* as they were configured */
     unsigned configured;
     size_t most_samples;
+    size_t expected[4]; /* of launches, when they were read */
+    unsigned read;
     double duration_ns; /* of the launches; 0: as simulated */
 } seen;
 
@@ -54,9 +57,12 @@ static kprof_status start(kprof_pm_sampling *s)
     return faults.start == KPROF_OK ? sim_device.pm_sampling_start(s) : kprof_fail(faults.start, "not started");
 }
 
-static kprof_status read_samples(kprof_pm_sampling *s, kprof_pm_data *out)
+static kprof_status read_samples(kprof_pm_sampling *s, size_t expected, kprof_pm_data *out)
 {
-    kprof_status status = sim_device.pm_sampling_read_launch(s, out);
+    kprof_status status = sim_device.pm_sampling_read_launch(s, expected, out);
+    if (seen.read < 4)
+        seen.expected[seen.read++] = expected;
+    out->is_cut = out->is_cut || (expected > 0 && faults.cuts);
     if (faults.read == KPROF_OK || faults.reads-- > 0)
         return status;
     return kprof_fail(faults.read, "the buffer is full");
@@ -171,6 +177,23 @@ static void each_launch_has_its_own_samples(void **state)
     assert_int_equal(seen.configured, TIMELINES); /* once for both launches */
     assert_int_equal(seen.most_samples, 1000 + 200);
     assert_null(sim.contexts[0].over_time);
+}
+
+static void what_was_cut_is_sampled_again(void **state)
+{
+    (void)state;
+    faults.cuts = true;
+    unsigned tag = launch(SIM_ADD);
+    (void)launch(SIM_COUNT);
+    close_batch();
+    assert_has(tag, 5000);
+    assert_has(tag + 1, 5000);
+    assert_int_equal(seen.configured, TIMELINES);
+    assert_int_equal(seen.expected[0], 51);
+    /* Both again, and from then on with as much space as there is. */
+    assert_int_equal(seen.started, 2 + 2 * TIMELINES);
+    assert_int_equal(seen.expected[2], 0);
+    assert_int_equal(seen.disabled, 1);
 }
 
 static void the_duration_tells_how_often(void **state)
@@ -300,6 +323,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup(each_launch_has_its_own_samples, mend),
+        cmocka_unit_test_setup(what_was_cut_is_sampled_again, mend),
         cmocka_unit_test_setup(the_duration_tells_how_often, mend),
         cmocka_unit_test_setup(the_user_may_tell_how_often, mend),
         cmocka_unit_test_setup(what_cannot_be_opened, mend),

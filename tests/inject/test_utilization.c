@@ -27,7 +27,8 @@
 
 static struct {
     kprof_status enables, starts, reads;
-    unsigned opened, enabled, disabled, closed, warnings;
+    unsigned opened, enabled, started, closed, warnings;
+    bool is_running;
     int64_t next;             /* the sample to be given; the first one has what was before */
     size_t count, most;       /* to be given in all, and in one reading */
     int64_t lost, lost_count; /* which samples CUPTI loses */
@@ -118,12 +119,6 @@ static kprof_status sampling_enable(kprof_pm_sampling *sampling)
     }
     return gpu.enables;
 }
-static kprof_status sampling_disable(kprof_pm_sampling *sampling)
-{
-    (void)sampling;
-    gpu.disabled++;
-    return KPROF_OK;
-}
 static kprof_status sampling_configure(kprof_pm_sampling *sampling, const kprof_pm_setup *setup)
 {
     (void)sampling;
@@ -136,16 +131,22 @@ static kprof_status sampling_configure(kprof_pm_sampling *sampling, const kprof_
 static kprof_status sampling_start(kprof_pm_sampling *sampling)
 {
     (void)sampling;
+    assert_false(gpu.is_running);
+    gpu.started++;
+    gpu.is_running = gpu.starts == KPROF_OK;
     return gpu.starts;
 }
 static kprof_status sampling_stop(kprof_pm_sampling *sampling)
 {
     (void)sampling;
+    assert_true(gpu.is_running);
+    gpu.is_running = false;
     return KPROF_OK;
 }
 static void sampling_close(kprof_pm_sampling *sampling)
 {
     (void)sampling;
+    assert_false(gpu.is_running);
     gpu.closed++;
 }
 /* Sample i has the value i % 100 for the first metric. */
@@ -170,7 +171,6 @@ static const kprof_device_ops device = {.target_enter_context = enter_context,
                                         .target_current_device = current_device,
                                         .pm_sampling_open = sampling_open,
                                         .pm_sampling_enable = sampling_enable,
-                                        .pm_sampling_disable = sampling_disable,
                                         .pm_sampling_configure = sampling_configure,
                                         .pm_sampling_start = sampling_start,
                                         .pm_sampling_stop = sampling_stop,
@@ -240,7 +240,7 @@ static void each_sample_but_the_first_is_written(void **state)
     give(2);
     kprof_utilization_end();
     assert_int_equal(written.count, 1502);
-    assert_int_equal(gpu.disabled + gpu.closed, 2);
+    assert_int_equal(gpu.closed, 1);
     see_context(0);
     assert_false(kprof_utilization_poll());
     assert_int_equal(gpu.enabled, 1);
@@ -371,11 +371,12 @@ static void what_is_lost_is_told_and_samples_begin_anew(void **state)
     }
     assert_int_equal(written.count, 20);
     assert_sample(10, 111, 112, 11);
-    assert_int_equal(gpu.configured, 3);
+    assert_int_equal(gpu.started, 3);
+    assert_int_equal(gpu.configured, 1);
     assert_int_equal(gpu.warnings, 1);
     gpu.reads = KPROF_NOT_COLLECTED;
     kprof_utilization_end(); /* and not again */
-    assert_int_equal(gpu.configured, 3);
+    assert_int_equal(gpu.started, 3);
     assert_int_equal(gpu.closed, 1);
 }
 

@@ -2092,7 +2092,8 @@ static kprof_status pm_sampling_read(kprof_pm_sampling *s, kprof_pm_data *out)
     return fault ? kprof_fail(KPROF_INTERNAL, "samples over time are not read (simulated)") : KPROF_OK;
 }
 
-static kprof_status pm_sampling_read_launch(kprof_pm_sampling *s, kprof_pm_data *out)
+/* What was expected of a launch with planted errors is too little. */
+static kprof_status pm_sampling_read_launch(kprof_pm_sampling *s, size_t expected, kprof_pm_data *out)
 {
     const size_t names = s->pass ? s->pass->metrics.count : 0;
     kprof_status status = pm_sampling_read(s, out);
@@ -2100,6 +2101,8 @@ static kprof_status pm_sampling_read_launch(kprof_pm_sampling *s, kprof_pm_data 
     out->ends_ns += BEFORE_LAUNCH;
     out->values += BEFORE_LAUNCH * names;
     out->count = out->count == TIME_SAMPLES ? SIM_TIME_SAMPLES : 0;
+    if (expected > 0 && s->step.kernel == SIM_MOVE)
+        out->is_cut = true;
     return status;
 }
 

@@ -87,13 +87,12 @@ static kprof_status enable(kprof_pm_sampling *sampling)
     return state.is_enabled ? KPROF_OK : kprof_fail(KPROF_NO_PERMISSION, "this user may not read counters (simulated)");
 }
 
+/* CUPTI would end its records, too. */
 static kprof_status disable(kprof_pm_sampling *sampling)
 {
     if (!is_program())
         return others.pm_sampling_disable(sampling);
-    pthread_mutex_lock(&state.mutex);
-    state.is_enabled = state.runs = false;
-    pthread_mutex_unlock(&state.mutex);
+    sim_violation("samples of a program are disabled while it is traced");
     return KPROF_OK;
 }
 
@@ -185,8 +184,8 @@ static void close_samples(kprof_pm_sampling *sampling)
 {
     if (!is_program())
         others.pm_sampling_close(sampling);
-    else if (state.is_enabled)
-        sim_violation("samples of a program are closed that are enabled");
+    else if (state.runs)
+        sim_violation("samples of a program are closed that run");
 }
 
 void sim_utilization_prepare(kprof_device_ops *device)

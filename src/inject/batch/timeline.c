@@ -183,6 +183,13 @@ static size_t find_metric(const kprof_strlist *names, const char *name)
     return i;
 }
 
+static void choose_samples(double duration_ns, kprof_open_launch *out)
+{
+    out->interval_ns = choose_interval(duration_ns);
+    const double samples = duration_ns / (double)out->interval_ns;
+    out->expected_samples = samples > 0 && samples < KPROF_PM_MOST_SAMPLES ? (size_t)samples + 1 : 0;
+}
+
 /* Launches that the passes did not measure keep an interval of 0, and are not sampled. */
 static void choose_intervals(kprof_batch_state *state, const kprof_evaluations *evaluations)
 {
@@ -191,8 +198,7 @@ static void choose_intervals(kprof_batch_state *state, const kprof_evaluations *
     for (size_t i = 0; i < evaluations->count; i++) {
         const kprof_evaluation *evaluation = &evaluations->items[i];
         const bool has_it = is_known && evaluation->status == KPROF_OK && evaluation->values;
-        state->list.items[evaluation->launch].interval_ns =
-            choose_interval(has_it ? evaluation->values[duration] : NAN);
+        choose_samples(has_it ? evaluation->values[duration] : NAN, &state->list.items[evaluation->launch]);
     }
 }
 
@@ -221,7 +227,8 @@ bool kprof_timelines_begin(kprof_timelines *timelines, kprof_batch_state *state,
 {
     if (state->metrics->timeline_count == 0)
         return false;
-    timelines->pass = 0;
+    timelines->pass = timelines->cut = 0;
+    timelines->is_again = false;
     timelines->interval_ns = 0;
     choose_intervals(state, evaluations);
     kprof_status status = enable(state->context);
@@ -253,38 +260,51 @@ static kprof_status configure(kprof_timelines *timelines, const kprof_batch_stat
     return status;
 }
 
-static kprof_status run_sampled(kprof_timelines *timelines, kprof_batch_state *state, kprof_open_launch *launch)
+/* Run the launch, and read its samples; `sampled`: how that went. */
+static kprof_status sample(kprof_batch_state *state, const kprof_open_launch *launch, kprof_pm_data *data,
+                           kprof_status *sampled)
 {
     const kprof_device_ops *device = kprof_engine.device;
     kprof_pm_sampling *sampling = state->context->pm_sampling;
-    kprof_pm_data data;
     kprof_caches_clear(state, device->snapshot_stream(state->context->snapshot));
     kprof_status status = device->target_synchronize();
     if (status != KPROF_OK)
         return status;
-    kprof_status sampled = configure(timelines, state, launch->interval_ns);
-    if (sampled == KPROF_OK)
-        sampled = device->pm_sampling_start(sampling);
-    const bool started = sampled == KPROF_OK;
+    if (*sampled == KPROF_OK)
+        *sampled = device->pm_sampling_start(sampling);
+    const bool started = *sampled == KPROF_OK;
     status = device->operation_run(launch->operation, state->context->snapshot);
     if (status == KPROF_OK)
         status = device->target_synchronize();
     if (started)
-        sampled = device->pm_sampling_stop(sampling);
+        *sampled = device->pm_sampling_stop(sampling);
+    if (status == KPROF_OK && *sampled == KPROF_OK)
+        *sampled = device->pm_sampling_read_launch(sampling, launch->expected_samples, data);
+    return status;
+}
+
+static kprof_status run_sampled(kprof_timelines *timelines, kprof_batch_state *state, kprof_open_launch *launch)
+{
+    kprof_pm_data data;
+    kprof_status sampled = configure(timelines, state, launch->interval_ns);
+    const kprof_status status = sample(state, launch, &data, &sampled);
     if (status != KPROF_OK)
         return status;
-    if (sampled == KPROF_OK)
-        sampled = device->pm_sampling_read_launch(sampling, &data);
-    if (sampled == KPROF_OK)
+    launch->was_cut = sampled == KPROF_OK && data.is_cut && launch->expected_samples > 0;
+    if (launch->was_cut) {
+        launch->expected_samples = 0;
+        timelines->cut++;
+    } else if (sampled == KPROF_OK) {
         keep(timelines, state, launch, &data);
-    else
+    } else {
         lack(timelines, launch, kprof_process_reason(sampled));
+    }
     return KPROF_OK;
 }
 
 kprof_status kprof_timelines_run(kprof_timelines *timelines, kprof_batch_state *state, kprof_open_launch *launch)
 {
-    if (launch->chosen && launch->interval_ns > 0)
+    if (launch->chosen && launch->interval_ns > 0 && (launch->was_cut || !timelines->is_again))
         return run_sampled(timelines, state, launch);
     return kprof_engine.device->operation_run(launch->operation, state->context->snapshot);
 }
@@ -293,6 +313,10 @@ bool kprof_timelines_end(kprof_timelines *timelines, kprof_batch_state *state, k
 {
     if (status != KPROF_OK)
         note(timelines, status);
+    timelines->is_again = status == KPROF_OK && timelines->cut > 0;
+    timelines->cut = 0;
+    if (timelines->is_again)
+        return true;
     timelines->interval_ns = 0;
     if (status == KPROF_OK && ++timelines->pass < state->metrics->timeline_count)
         return true;

@@ -12,6 +12,8 @@ typedef struct kprof_timelines {
     kprof_kept_timeline *first, *last; /* until the launches' own records are written */
     size_t bytes;                      /* that they take */
     size_t pass;                       /* of the replay that is under way */
+    size_t cut;                        /* launches that it had no space for */
+    bool is_again;                     /* it is for those that the replay before had no space for */
     uint64_t interval_ns;              /* as it is configured; 0: it is not */
     char reason[KPROF_NOTE_BYTES];     /* why launches lack samples; "": no reason */
 } kprof_timelines;
