@@ -125,6 +125,8 @@ static void take_reading(sampled_device *device, const kprof_pm_data *data)
 {
     for (size_t i = 0; i < data->count; i++) {
         const bool is_skipped = device->is_first || data->ends_ns[i] <= data->starts_ns[i];
+        if (device->is_first)
+            kprof_process_outlive_libraries(); /* with what CUPTI needs to stop them, and gets ready until here */
         device->is_first = false;
         if (!is_skipped)
             take_sample(device, data->starts_ns[i], data->ends_ns[i], data->values + i * device->pass->metrics.count);

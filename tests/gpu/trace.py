@@ -99,7 +99,8 @@ LAUNCHES = 20
 def measure(program, base, *options):
     """(launches of the report, what was counted by instruction, kernels recorded, times of kprof's and their ms) of a
     program that is measured."""
-    harness.measure_as_alone(program, LAUNCHES, ["--metrics", ",".join((*COUNTED, BY_INSTRUCTION)), *options], base)
+    sets = ["--section", "SourceCounters", "--metrics", ",".join((*COUNTED, BY_INSTRUCTION))]
+    harness.measure_as_alone(program, LAUNCHES, [*sets, *options], base)
     launches, _ = harness.read_report(base)
     with sqlite3.connect(f"file:{harness.report_path(base)}?mode=ro", uri=True) as database:
         kernels = database.execute("SELECT count(*) FROM trace_kernel").fetchone()[0]

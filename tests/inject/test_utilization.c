@@ -29,6 +29,7 @@ static struct {
     kprof_status enables, starts, reads;
     unsigned opened, enabled, started, closed, warnings;
     bool is_running;
+    unsigned outlived;        /* libraries, which CUPTI loads with the first reading */
     int64_t next;             /* the sample to be given; the first one has what was before */
     size_t count, most;       /* to be given in all, and in one reading */
     int64_t lost, lost_count; /* which samples CUPTI loses */
@@ -72,6 +73,11 @@ static void ignore_context(void *context)
 const kprof_target_hooks kprof_recording_hooks = {
     .enter = ignore_call, .leave = ignore_call, .context_created = ignore_context};
 void kprof_idle_hurry(void) {}
+
+void kprof_process_outlive_libraries(void)
+{
+    gpu.outlived++;
+}
 const char *kprof_process_reason(kprof_status status)
 {
     return kprof_status_message(status);
@@ -372,6 +378,7 @@ static void what_is_lost_is_told_and_samples_begin_anew(void **state)
     assert_int_equal(written.count, 20);
     assert_sample(10, 111, 112, 11);
     assert_int_equal(gpu.started, 3);
+    assert_int_equal(gpu.outlived, 3);
     assert_int_equal(gpu.configured, 1);
     assert_int_equal(gpu.warnings, 1);
     gpu.reads = KPROF_NOT_COLLECTED;
