@@ -250,8 +250,9 @@ static kprof_status plan_chips(const kprof_options *options, const kprof_strlist
             status =
                 kprof_rank_take(&(kprof_rank_source){out->catalog, out->chips[i].host}, &rank, &out->chips[i].plan);
         if (status == KPROF_OK && out->by_application)
-            status = kprof_shares_make(&(kprof_shares_wish){out->catalog, out->chips[i].host, out->limits.max_passes},
-                                       &out->chips[i].plan, &out->chips[i].shares);
+            status =
+                kprof_shares_make(&(kprof_shares_wish){out->catalog, out->chips[i].host, out->limits.max_passes, false},
+                                  &out->chips[i].plan, &out->chips[i].shares);
         const kprof_strlist *notes = &out->chips[i].plan.notes;
         for (size_t k = 0; k < notes->count; k++) { /* each once, though several chips mean the same */
             if (!kprof_strlist_contains(&told, notes->items[k]) && kprof_strlist_add(&told, notes->items[k]))

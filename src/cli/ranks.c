@@ -1,9 +1,10 @@
-/* Deals the metrics of a plan to ranks, so that each has few passes: a metric needs all of its own in one rank. */
+/* Deals the metrics of a plan to ranks, so that each has few passes: a metric needs all of its own in one rank. A
+ * throughput of several passes is collected by its parts, by any ranks. */
 #include "cli/ranks.h"
+#include "cli/shares.h"
 #include "core/log.h"
 #include "report/model/change.h"
 
-#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -36,87 +37,111 @@ kprof_status kprof_rank_find(kprof_rank *out)
                                    "torchrun for each rank, or set RANK and WORLD_SIZE");
 }
 
-#define NOBODY UINT_MAX
-
-/* Deals the metrics of a plan to ranks. */
-typedef struct deal {
-    kprof_host *host;
-    const kprof_plan *plan;
-    unsigned rank_count;
-    unsigned *owners; /* [of collect], a rank or NOBODY */
-    size_t *loads;    /* [rank_count], about how many passes a rank has */
-} deal;
-
-static unsigned least_loaded(const deal *all)
+/* The share that is to be dealt next goes to the rank with the fewest passes. */
+static unsigned least_loaded(const size_t *loads, unsigned count)
 {
     unsigned least = 0;
-    for (unsigned i = 1; i < all->rank_count; i++)
-        least = all->loads[i] < all->loads[least] ? i : least;
+    for (unsigned i = 1; i < count; i++)
+        least = loads[i] < loads[least] ? i : least;
     return least;
 }
 
-/* A throughput is the greatest of its parts, and counts what they count. */
-static kprof_status give_parts(deal *all, const char *name, unsigned rank)
+static bool add_all(const kprof_strlist *from, kprof_strlist *out)
 {
-    const kprof_strlist *collect = &all->plan->collect;
-    kprof_strlist parts = KPROF_STRLIST_INIT;
-    kprof_status status = kprof_limits_stand_ins(all->host, name, collect, &parts);
-    for (size_t i = 0; i < collect->count && status == KPROF_OK; i++)
-        if (all->owners[i] == NOBODY && kprof_strlist_contains(&parts, collect->items[i]))
-            all->owners[i] = rank;
-    kprof_strlist_free(&parts);
-    return status;
+    bool added = true;
+    for (size_t i = 0; i < from->count && added; i++)
+        added = kprof_strlist_add_unique(out, from->items[i]);
+    return added;
 }
 
-/* Deal the metrics that take several passes, those with most first, and then what is left of each pass. */
-static kprof_status deal_metrics(deal *all)
+/* Append what this rank collects: its shares, of which the last one has most passes and is dealt first. */
+static kprof_status take_shares(const kprof_shares *shares, const kprof_rank *rank, kprof_strlist *out)
 {
-    const kprof_plan *plan = all->plan;
-    kprof_status status = KPROF_OK;
-    for (size_t passes = plan->pass_count; passes > 1; passes--)
-        for (size_t i = 0; i < plan->collect.count && status == KPROF_OK; i++) {
-            if (all->owners[i] != NOBODY || plan->schedule.metrics[i].count != passes)
-                continue;
-            all->owners[i] = least_loaded(all);
-            all->loads[all->owners[i]] += passes;
-            status = give_parts(all, plan->collect.items[i], all->owners[i]);
-        }
-    for (uint32_t pass = 0; pass < plan->pass_count; pass++) {
-        const unsigned rank = least_loaded(all);
-        bool is_used = false;
-        for (size_t i = 0; i < plan->collect.count; i++) {
-            const kprof_pass_list *passes = &plan->schedule.metrics[i];
-            if (all->owners[i] != NOBODY || passes->count != 1 || passes->items[0] != pass)
-                continue;
-            all->owners[i] = rank;
-            is_used = true;
-        }
-        all->loads[rank] += is_used;
+    size_t *loads = calloc(rank->count, sizeof *loads);
+    bool added = loads != NULL;
+    for (size_t left = shares->count; left > 0 && added; left--) {
+        const kprof_plan *share = &shares->plans[left - 1];
+        const unsigned owner = least_loaded(loads, rank->count);
+        loads[owner] += share->pass_count;
+        added = owner != rank->number || add_all(&share->collect, out);
     }
-    return status;
+    free(loads);
+    return added ? KPROF_OK : kprof_fail(KPROF_NO_MEMORY, "out of memory");
 }
 
-/* Append the metrics of this rank, and those that all have: the time, and what takes no counters. */
-static kprof_status choose(kprof_host *host, const kprof_plan *plan, const kprof_rank *rank, kprof_strlist *out)
+/* Append what all ranks have: the time, and what takes no counters. */
+static kprof_status take_common(const kprof_plan *plan, kprof_strlist *out)
 {
-    deal all = {.host = host,
-                .plan = plan,
-                .rank_count = rank->count,
-                .owners = calloc(plan->collect.count + 1, sizeof *all.owners),
-                .loads = calloc(rank->count, sizeof *all.loads)};
-    kprof_status status = all.owners && all.loads ? KPROF_OK : kprof_fail(KPROF_NO_MEMORY, "out of memory");
-    for (size_t i = 0; i < plan->collect.count && status == KPROF_OK; i++)
-        all.owners[i] = NOBODY;
-    if (status == KPROF_OK)
-        status = deal_metrics(&all);
-    for (size_t i = 0; i < plan->collect.count && status == KPROF_OK; i++) {
+    bool added = true;
+    for (size_t i = 0; i < plan->collect.count && added; i++) {
         const char *name = plan->collect.items[i];
-        const bool is_own = all.owners[i] == rank->number || plan->schedule.metrics[i].count == 0 ||
-                            strcmp(name, KPROF_TIME_METRIC) == 0;
-        if (is_own && !kprof_strlist_add(out, name))
-            status = kprof_fail(KPROF_NO_MEMORY, "out of memory");
+        if (plan->schedule.metrics[i].count == 0 || strcmp(name, KPROF_TIME_METRIC) == 0)
+            added = kprof_strlist_add_unique(out, name);
     }
-    KPROF_FREE(all.owners, all.loads);
+    return added ? KPROF_OK : kprof_fail(KPROF_NO_MEMORY, "out of memory");
+}
+
+/* Throughputs, and the host that knows their units. */
+typedef struct greatest {
+    kprof_host *host;
+    const kprof_shares *shares;
+    kprof_status status;
+} greatest;
+
+static kprof_status compute_greatest(kprof_host *host, const kprof_throughput *throughput, kprof_item *item)
+{
+    kprof_metric_info info;
+    kprof_strbuf text = KPROF_STRBUF_INIT;
+    kprof_status status = kprof_host_metric_info(host, throughput->name, &info);
+    if (status != KPROF_OK)
+        return status;
+    for (size_t i = 0; i < throughput->parts.count; i++)
+        kprof_strbuf_printf(&text, "%s%s", i == 0 ? "max(" : ", ", throughput->parts.items[i]);
+    kprof_strbuf_puts(&text, ")");
+    kprof_expr_free(item->compiled);
+    item->compiled = NULL;
+    item->expression = kprof_strbuf_take(&text);
+    item->unit = item->unit ? item->unit : kprof_strdup(info.unit);
+    kprof_metric_info_free(&info);
+    if (!item->expression || !item->unit)
+        return kprof_fail(KPROF_NO_MEMORY, "out of memory");
+    return kprof_expr_parse(item->expression, &item->compiled);
+}
+
+/* What the ranks collect in parts is computed from these, once their reports are merged. */
+static bool compute_item(void *user, kprof_item *item, const char *column)
+{
+    greatest *how = user;
+    (void)column;
+    for (size_t i = 0; i < how->shares->throughput_count && item->name && !item->expression; i++) {
+        const kprof_throughput *throughput = &how->shares->throughputs[i];
+        if (strcmp(throughput->name, item->name) == 0)
+            how->status = compute_greatest(how->host, throughput, item);
+    }
+    return how->status == KPROF_OK;
+}
+
+static kprof_status compute_throughputs(kprof_host *host, const kprof_shares *shares, kprof_plan *plan)
+{
+    greatest how = {host, shares, KPROF_OK};
+    for (size_t i = 0; i < plan->section_count && how.status == KPROF_OK; i++)
+        (void)kprof_section_visit(&plan->sections[i], compute_item, &how);
+    return how.status;
+}
+
+/* Append the metrics of this rank. */
+static kprof_status choose(const kprof_rank_source *from, const kprof_rank *rank, kprof_plan *plan, kprof_strlist *out)
+{
+    kprof_shares shares;
+    const kprof_shares_wish wish = {.catalog = from->catalog, .host = from->host, .keeps_repeats = true};
+    kprof_status status = kprof_shares_make(&wish, plan, &shares);
+    if (status == KPROF_OK)
+        status = take_shares(&shares, rank, out);
+    if (status == KPROF_OK)
+        status = take_common(plan, out);
+    if (status == KPROF_OK)
+        status = compute_throughputs(from->host, &shares, plan);
+    kprof_shares_free(&shares);
     return status;
 }
 
@@ -140,7 +165,7 @@ kprof_status kprof_rank_take(const kprof_rank_source *from, const kprof_rank *ra
 {
     kprof_plan own;
     kprof_selection selection = {.sets = KPROF_STRLIST_INIT};
-    kprof_status status = choose(from->host, plan, rank, &selection.metrics);
+    kprof_status status = choose(from, rank, plan, &selection.metrics);
     if (status == KPROF_OK && selection.metrics.count == 0)
         status = kprof_fail(KPROF_USAGE,
                             "--rank-passes: rank %u of %u has no pass: the metrics take %zu; leave the "
@@ -150,8 +175,10 @@ kprof_status kprof_rank_take(const kprof_rank_source *from, const kprof_rank *ra
         status = kprof_plan_make(from->catalog, &selection, from->host, &own);
     if (status == KPROF_OK) {
         kprof_plan_swap(plan, &own);
-        if (rank->number > 0)
+        if (rank->number > 0) {
             kprof_instruction_wish_free(&plan->instructions);
+            kprof_timeline_free(&plan->timeline);
+        }
         kprof_plan_free(&own);
     }
     kprof_strlist_free(&selection.metrics);

@@ -102,7 +102,8 @@ kprof_status kprof_shares_make(const kprof_shares_wish *wish, kprof_plan *plan, 
     kprof_strlist names = KPROF_STRLIST_INIT;
     *out = (kprof_shares){0};
     kprof_status status = list_names(wish, plan, out, &names);
-    leave_repeats_out(plan);
+    if (!wish->keeps_repeats)
+        leave_repeats_out(plan);
     if (status == KPROF_OK)
         status = fill_runs(wish, &names, out);
     for (size_t i = 0; i < names.count && status == KPROF_OK; i++)

@@ -1,5 +1,5 @@
 /* --replay-mode application: the runs of the program and what each of them collects. A metric has all its counters in
- * one pass of one run, so that no value mixes runs. */
+ * one pass of one run, so that no value mixes runs. Ranks of --rank-passes take such shares, too. */
 #pragma once
 
 #include "metricset/metricset.h"
@@ -22,10 +22,11 @@ typedef struct kprof_shares {
 typedef struct kprof_shares_wish {
     const kprof_catalog *catalog;
     kprof_host *host;
-    uint32_t most; /* runs; 0: as many as it takes */
+    uint32_t most;      /* runs; 0: as many as it takes */
+    bool keeps_repeats; /* the plan keeps what takes repeated launches */
 } kprof_shares_wish;
 
-/* Deal what `plan` collects to runs. With too few runs the rest goes to its list of what is left out. It loses what
- * takes repeated launches, instructions and samples over time, and a message says so. */
+/* Deal what `plan` collects to runs. With too few runs the rest goes to its list of what is left out. Unless it keeps
+ * that, it loses what takes repeated launches, instructions and samples over time, and a message says so. */
 kprof_status kprof_shares_make(const kprof_shares_wish *wish, kprof_plan *plan, kprof_shares *out) KPROF_MUST_CHECK;
 void kprof_shares_free(kprof_shares *shares); /* members */
