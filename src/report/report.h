@@ -145,7 +145,7 @@ kprof_status kprof_report_metric_names(kprof_report *report, kprof_strlist *out)
 
 /* Kernels seen with their launch counts, the most launched first. Kernels of the same name count as one. */
 typedef struct kprof_seen_kernel {
-    const char *function, *demangled, *mangled;
+    char *function, *demangled, *mangled;
     uint64_t launches;
 } kprof_seen_kernel;
 kprof_status kprof_report_seen(kprof_report *report, kprof_seen_kernel **kernels, size_t *count) KPROF_MUST_CHECK;

@@ -124,24 +124,15 @@ static const code_column columns[] = {
 };
 #define COLUMN_COUNT (sizeof columns / sizeof *columns)
 
-static const kprof_emit_field *find(const kprof_emit_record *record, const char *key)
-{
-    for (size_t i = 0; i < record->count; i++) {
-        if (strcmp(record->fields[i].key, key) == 0)
-            return &record->fields[i];
-    }
-    return NULL;
-}
-
 static const char *text_of(const kprof_emit_record *record, const char *key)
 {
-    const kprof_emit_field *field = find(record, key);
+    const kprof_emit_field *field = kprof_record_find(record, key);
     return field && field->text ? field->text : "";
 }
 
 static double number_of(const kprof_emit_record *record, const char *key)
 {
-    const kprof_emit_field *field = find(record, key);
+    const kprof_emit_field *field = kprof_record_find(record, key);
     return field ? field->real : NAN;
 }
 
@@ -174,14 +165,14 @@ static bool is_idle(code_notation notation, const kprof_emit_field *field, const
     const char *key = notation == AS_SHARED   ? "shared_wavefronts"
                       : notation == AS_BRANCH ? "smsp__sass_branch_targets_threads_uniform"
                                               : NULL;
-    const kprof_emit_field *whole = key ? find(row, key) : NULL;
+    const kprof_emit_field *whole = key ? kprof_record_find(row, key) : NULL;
     return (key || notation == AS_OPTIONAL || notation == AS_POLICIES) && field->is_idle && (!whole || whole->is_idle);
 }
 
 /* A metric that was not measured has no column. */
 static bool is_column(const kprof_csv_code *code, const code_column *column, const kprof_emit_record *row)
 {
-    const kprof_emit_field *field = find(row, column->key);
+    const kprof_emit_field *field = kprof_record_find(row, column->key);
     switch (column->notation) {
     case AS_LINE:
     case AS_SOURCE:

@@ -33,6 +33,15 @@ static int by_place(const void *a, const void *b)
     return kprof_launch_columns[*left].place - kprof_launch_columns[*right].place;
 }
 
+const kprof_emit_field *kprof_record_find(const kprof_emit_record *record, const char *key)
+{
+    for (size_t i = 0; i < record->count; i++) {
+        if (strcmp(record->fields[i].key, key) == 0)
+            return &record->fields[i];
+    }
+    return NULL;
+}
+
 /* A launch as a record of what people see of it. */
 static void begin_record_of_launch(kprof_emitter *emitter, const kprof_model_launch *launch)
 {

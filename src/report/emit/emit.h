@@ -46,6 +46,8 @@ typedef struct kprof_emit_record {
     const kprof_emit_field *fields;
     size_t count;
 } kprof_emit_record;
+/* The field of this key; NULL: the record has none. */
+const kprof_emit_field *kprof_record_find(const kprof_emit_record *record, const char *key);
 
 /* How people see a list. */
 typedef enum kprof_list_shape {

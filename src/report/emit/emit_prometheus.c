@@ -55,15 +55,6 @@ static prometheus_emitter *of(kprof_emitter *emitter)
     return (prometheus_emitter *)emitter;
 }
 
-static const kprof_emit_field *find(const kprof_emit_record *record, const char *key)
-{
-    for (size_t i = 0; i < record->count; i++) {
-        if (strcmp(record->fields[i].key, key) == 0)
-            return &record->fields[i];
-    }
-    return NULL;
-}
-
 static void put_label(kprof_strbuf *out, const char *name, const char *value)
 {
     kprof_strbuf_printf(out, "%s%s=\"", out->length ? "," : "", name);
@@ -83,7 +74,7 @@ static void put_label(kprof_strbuf *out, const char *name, const char *value)
 static void put_labels(kprof_strbuf *out, const kprof_emit_record *record, const char *const *keys, size_t count)
 {
     for (size_t i = 0; i < count; i++) {
-        const kprof_emit_field *field = find(record, keys[i]);
+        const kprof_emit_field *field = kprof_record_find(record, keys[i]);
         put_label(out, keys[i], field && field->text ? field->text : "");
     }
 }
@@ -91,7 +82,7 @@ static void put_labels(kprof_strbuf *out, const kprof_emit_record *record, const
 static void read_gauges(const kprof_emit_record *record, const gauge *gauges, size_t count, double *out)
 {
     for (size_t i = 0; i < count; i++) {
-        const kprof_emit_field *field = find(record, gauges[i].key);
+        const kprof_emit_field *field = kprof_record_find(record, gauges[i].key);
         out[i] = !field || kprof_field_is_missing(field) ? NAN
                  : field->type == KPROF_FIELD_INTEGER    ? (double)field->integer
                                                          : field->real;
@@ -102,7 +93,7 @@ static void prometheus_record_begin(kprof_emitter *emitter, const kprof_emit_rec
 {
     prometheus_emitter *all = of(emitter);
     kprof_strbuf labels = KPROF_STRBUF_INIT;
-    const kprof_emit_field *samples = find(record, "samples");
+    const kprof_emit_field *samples = kprof_record_find(record, "samples");
     put_labels(&labels, record, kernel_labels, sizeof kernel_labels / sizeof *kernel_labels);
     put_label(&labels, "multiplexed", samples && !kprof_field_is_missing(samples) ? "yes" : "no");
     char **place = KPROF_APPEND(all->kernels, all->kernel_count);

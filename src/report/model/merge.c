@@ -82,32 +82,11 @@ static kprof_status run(kprof_merge *merge, const char *sql, const int64_t *numb
     return status;
 }
 
-/* The first number that a query returns. Its parameters are texts, up to a NULL. */
-static kprof_status ask_about(kprof_merge *merge, const char *sql, const char *const *texts, int64_t *out)
-{
-    sqlite3_stmt *statement = NULL;
-    int rc = sqlite3_prepare_v2(merge->into->db, sql, -1, &statement, NULL);
-    for (int i = 0; texts[i] && rc == SQLITE_OK; i++)
-        rc = sqlite3_bind_text(statement, i + 1, texts[i], -1, SQLITE_STATIC);
-    if (rc == SQLITE_OK)
-        rc = sqlite3_step(statement);
-    if (out)
-        *out = rc == SQLITE_ROW ? sqlite3_column_int64(statement, 0) : 0;
-    const bool is_done = rc == SQLITE_ROW || (rc == SQLITE_DONE && !out);
-    kprof_status status = is_done ? KPROF_OK : kprof_store_fail(merge->into, sql);
-    sqlite3_finalize(statement);
-    return status;
-}
-
 /* Run a statement without rows, about these texts. */
 static kprof_status change(kprof_merge *merge, const char *sql, const char *const *texts)
 {
-    return ask_about(merge, sql, texts, NULL);
-}
-
-static kprof_status ask(kprof_merge *merge, const char *sql, int64_t *out)
-{
-    return ask_about(merge, sql, (const char *const[]){NULL}, out);
+    int64_t none;
+    return kprof_store_ask(merge->into, sql, texts, &none);
 }
 
 /* The id of the row with this text; 0: there is none, and the text is remembered. Takes the text over. */
@@ -214,7 +193,8 @@ static kprof_status add_sources(kprof_merge *merge, const char *name, int versio
                               "kprof_version, sets, start_unix_ns FROM source.source";
     const int64_t numbers[] = {merge->process_count, merge->source_count};
     int64_t sources = 0;
-    kprof_status status = version >= 5 ? ask(merge, "SELECT count(*) FROM source.source", &sources) : KPROF_OK;
+    kprof_status status =
+        version >= 5 ? kprof_store_integer(merge->into, "SELECT count(*) FROM source.source", &sources) : KPROF_OK;
     if (status == KPROF_OK && sources > 0) {
         status = run(merge, all, &merge->source_count, 1);
         if (status == KPROF_OK)
@@ -330,7 +310,7 @@ static kprof_status add_passes(kprof_merge *merge, const char *chip)
     };
     const char *const name[] = {chip, NULL};
     int64_t is_other = 0;
-    kprof_status status = ask_about(merge, differs, name, &is_other);
+    kprof_status status = kprof_store_ask(merge->into, differs, name, &is_other);
     for (size_t i = 0; i < sizeof copy / sizeof *copy && status == KPROF_OK && is_other; i++)
         status = change(merge, copy[i], name);
     if (status == KPROF_OK)
@@ -416,14 +396,15 @@ static kprof_status add_code(kprof_merge *merge, const kprof_report *from)
     kprof_status status = KPROF_OK;
     if (from->version < 7) /* it has none of these tables */
         return KPROF_OK;
-    status = ask(merge, "SELECT coalesce(max(id), 0) FROM main.code_file", &files);
+    status = kprof_store_integer(merge->into, "SELECT coalesce(max(id), 0) FROM main.code_file", &files);
     if (status == KPROF_OK) /* codes and functions get ids of one range */
-        status = ask(merge,
-                     "SELECT max((SELECT coalesce(max(id), 0) FROM main.code), (SELECT coalesce(max(id), 0) FROM "
-                     "main.code_function))",
-                     &functions);
+        status = kprof_store_integer(
+            merge->into,
+            "SELECT max((SELECT coalesce(max(id), 0) FROM main.code), (SELECT coalesce(max(id), 0) FROM "
+            "main.code_function))",
+            &functions);
     if (status == KPROF_OK)
-        status = ask(merge, "SELECT coalesce(max(id), 0) FROM main.code_profile", &profiles);
+        status = kprof_store_integer(merge->into, "SELECT coalesce(max(id), 0) FROM main.code_profile", &profiles);
     const int64_t numbers[] = {merge->launch_count,  merge->process_count, files, functions, profiles,
                                merge->subset != NULL};
     for (size_t i = 0; i < count && status == KPROF_OK; i++)
@@ -522,12 +503,13 @@ static kprof_status add_launches(kprof_merge *merge, const kprof_report *from)
         "FROM source.seen ORDER BY process_id, kernel_id",
     };
     int64_t odd = 0, last = 0;
-    kprof_status status = ask(merge,
-                              "SELECT EXISTS(SELECT 1 FROM source.launch WHERE id<0 OR id>=1<<40 OR process_id NOT IN "
-                              "(SELECT id FROM source.process)) OR EXISTS(SELECT 1 FROM source.seen WHERE process_id "
-                              "NOT IN (SELECT id FROM source.process)) OR (SELECT min(launch_id)<0 OR "
-                              "max(launch_id)>(SELECT max(id) FROM source.launch) FROM source.value)",
-                              &odd);
+    kprof_status status =
+        kprof_store_integer(merge->into,
+                            "SELECT EXISTS(SELECT 1 FROM source.launch WHERE id<0 OR id>=1<<40 OR process_id NOT IN "
+                            "(SELECT id FROM source.process)) OR EXISTS(SELECT 1 FROM source.seen WHERE process_id "
+                            "NOT IN (SELECT id FROM source.process)) OR (SELECT min(launch_id)<0 OR "
+                            "max(launch_id)>(SELECT max(id) FROM source.launch) FROM source.value)",
+                            &odd);
     if (status == KPROF_OK && odd)
         return kprof_fail(KPROF_BAD_REPORT,
                           "%s: the report is damaged: rows refer to others that are not there" KPROF_DAMAGED_ADVICE,
@@ -548,7 +530,7 @@ static kprof_status add_launches(kprof_merge *merge, const kprof_report *from)
     if (status == KPROF_OK)
         status = add_census(merge, from);
     if (status == KPROF_OK)
-        status = ask(merge, "SELECT coalesce(max(id)+1, 0) FROM source.launch", &last);
+        status = kprof_store_integer(merge->into, "SELECT coalesce(max(id)+1, 0) FROM source.launch", &last);
     merge->launch_count += last;
     return status;
 }

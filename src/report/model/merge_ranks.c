@@ -349,20 +349,15 @@ static kprof_status put_greatest(kprof_report *report, const kprof_greatest *met
         "device.id=device_id JOIN main.value ON launch_id=launch.id JOIN main.metric ON metric.id=metric_id JOIN "
         "main.metric AS own ON own.name=?1 WHERE chip=?2 AND metric.name IN (SELECT value FROM json_each(?3)) GROUP BY "
         "launch.id HAVING count(value.value)=json_array_length(?3) ON CONFLICT DO UPDATE SET value=excluded.value";
-    sqlite3_stmt *statement = NULL;
+    int64_t none;
     kprof_strbuf parts = KPROF_STRBUF_INIT;
     for (size_t i = 0; i < metric->parts->count; i++)
         kprof_strbuf_printf(&parts, "%s\"%s\"", i == 0 ? "[" : ",", metric->parts->items[i]);
     kprof_strbuf_puts(&parts, "]");
-    const char *const texts[] = {metric->name, metric->chip, parts.data};
-    int rc = parts.failed ? SQLITE_NOMEM : sqlite3_prepare_v2(report->db, sql, -1, &statement, NULL);
-    for (int i = 0; i < 3 && rc == SQLITE_OK; i++)
-        rc = sqlite3_bind_text(statement, i + 1, texts[i], -1, SQLITE_STATIC);
-    if (rc == SQLITE_OK)
-        rc = sqlite3_step(statement);
-    sqlite3_finalize(statement);
+    const char *const texts[] = {metric->name, metric->chip, parts.data, NULL};
+    kprof_status status = parts.failed ? kprof_store_no_memory(report) : kprof_store_ask(report, sql, texts, &none);
     kprof_strbuf_free(&parts);
-    return rc == SQLITE_DONE ? KPROF_OK : kprof_store_fail(report, metric->name);
+    return status;
 }
 
 kprof_status kprof_merge_join_runs(kprof_report *into, kprof_runs *runs)

@@ -18,28 +18,6 @@ static kprof_status count_launch(void *user, const kprof_model_launch *launch)
     return KPROF_OK;
 }
 
-static int by_name(const void *a, const void *b)
-{
-    const kprof_model_kernel *const *left = a, *const *right = b;
-    return strcmp((*left)->mangled, (*right)->mangled);
-}
-
-/* Kernels of one name that differ in their code count as one: merge them into `kernels`, sorted by name. */
-static size_t merge_kernels(const kprof_model *model, kprof_model_kernel **kernels)
-{
-    for (size_t i = 0; i < model->kernel_count; i++)
-        kernels[i] = &model->kernels[i];
-    qsort(kernels, model->kernel_count, sizeof *kernels, by_name);
-    size_t count = 0;
-    for (size_t i = 0; i < model->kernel_count; i++) {
-        if (count > 0 && strcmp(kernels[count - 1]->mangled, kernels[i]->mangled) == 0)
-            kernels[count - 1]->launches += kernels[i]->launches;
-        else
-            kernels[count++] = kernels[i];
-    }
-    return count;
-}
-
 static kprof_status count_activities(kprof_report *report, kprof_report_counts *out)
 {
     int64_t activities = 0, dropped = 0;
@@ -108,14 +86,12 @@ kprof_status kprof_report_count(kprof_report *report, kprof_report_counts *out)
         out->multiplexed = 0;
     }
     uint64_t stored = out->profiled + out->not_measured, seen = 0, told = 0;
+    int64_t kernels = 0;
     for (size_t i = 0; i < model.kernel_count; i++)
-        seen += model.kernels[i].launches; /* before those of one name are merged */
-    kprof_model_kernel **kernels = calloc(model.kernel_count + 1, sizeof *kernels);
-    if (kernels)
-        out->kernels = merge_kernels(&model, kernels);
-    else if (status == KPROF_OK)
-        status = kprof_store_no_memory(report);
-    free(kernels);
+        seen += model.kernels[i].launches;
+    if (status == KPROF_OK) /* those of one name count as one */
+        status = kprof_store_integer(report, "SELECT count(DISTINCT mangled) FROM kernel", &kernels);
+    out->kernels = (size_t)kernels;
     count_census(&model, out);
     for (size_t i = 0; i < model.process_count; i++)
         told += model.processes[i].launches > 0 ? (uint64_t)model.processes[i].launches : 0;
@@ -235,36 +211,6 @@ kprof_status kprof_report_launch_range(kprof_report *report, int64_t *first, int
     return status;
 }
 
-static int by_launches(const void *a, const void *b)
-{
-    const kprof_seen_kernel *left = a, *right = b;
-    if (left->launches != right->launches)
-        return left->launches < right->launches ? 1 : -1;
-    return strcmp(left->demangled, right->demangled);
-}
-
-/* Take the names over from the model. */
-static kprof_status take_seen(kprof_model *model, kprof_seen_kernel **kernels, size_t *count)
-{
-    kprof_model_kernel **merged = calloc(model->kernel_count + 1, sizeof *merged);
-    kprof_seen_kernel *seen = calloc(model->kernel_count + 1, sizeof *seen);
-    if (!merged || !seen) {
-        free(merged);
-        free(seen);
-        return kprof_fail(KPROF_NO_MEMORY, "listing kernels: out of memory");
-    }
-    *count = merge_kernels(model, merged);
-    for (size_t i = 0; i < *count; i++) {
-        seen[i] =
-            (kprof_seen_kernel){merged[i]->function, merged[i]->demangled, merged[i]->mangled, merged[i]->launches};
-        merged[i]->function = merged[i]->demangled = merged[i]->mangled = NULL;
-    }
-    qsort(seen, *count, sizeof *seen, by_launches);
-    free(merged);
-    *kernels = seen;
-    return KPROF_OK;
-}
-
 static kprof_status take_metric_name(void *user, sqlite3_stmt *row)
 {
     const char *name = (const char *)sqlite3_column_text(row, 0);
@@ -276,25 +222,47 @@ kprof_status kprof_report_metric_names(kprof_report *report, kprof_strlist *out)
     return kprof_store_query(report, "SELECT name FROM metric", take_metric_name, out);
 }
 
+typedef struct seen_list {
+    kprof_report *report;
+    kprof_seen_kernel *items; /* [count] */
+    size_t count;
+} seen_list;
+
+static kprof_status take_seen(void *user, sqlite3_stmt *row)
+{
+    seen_list *list = user;
+    kprof_seen_kernel *added = KPROF_APPEND(list->items, list->count);
+    if (!added)
+        return kprof_store_no_memory(list->report);
+    list->count++;
+    *added = (kprof_seen_kernel){kprof_store_text(list->report, row, 0), kprof_store_text(list->report, row, 1),
+                                 kprof_store_text(list->report, row, 2), (uint64_t)sqlite3_column_int64(row, 3)};
+    return added->function && added->demangled && added->mangled ? KPROF_OK : kprof_store_no_memory(list->report);
+}
+
 kprof_status kprof_report_seen(kprof_report *report, kprof_seen_kernel **kernels, size_t *count)
 {
+    static const char query[] =
+        "SELECT function, demangled, mangled, CAST(total(launches) AS INTEGER) AS sum FROM kernel LEFT JOIN seen ON "
+        "kernel_id=kernel.id GROUP BY mangled ORDER BY sum DESC, demangled";
+    seen_list list = {.report = report};
     kprof_model model;
-    *kernels = NULL;
-    *count = 0;
-    kprof_status status = kprof_model_load(report, &model);
-    if (status != KPROF_OK)
-        return status;
-    status = take_seen(&model, kernels, count);
+    kprof_status status = kprof_model_load(report, &model); /* which looks whether both tables come to an end */
     kprof_model_free(&model);
+    if (status == KPROF_OK)
+        status = kprof_store_query(report, query, take_seen, &list);
+    if (status != KPROF_OK) {
+        kprof_seen_free(list.items, list.count);
+        list = (seen_list){.count = 0};
+    }
+    *kernels = list.items;
+    *count = list.count;
     return status;
 }
 
 void kprof_seen_free(kprof_seen_kernel *kernels, size_t count)
 {
-    for (size_t i = 0; i < count; i++) {
-        free((char *)kernels[i].function);
-        free((char *)kernels[i].demangled);
-        free((char *)kernels[i].mangled);
-    }
+    for (size_t i = 0; i < count; i++)
+        KPROF_FREE(kernels[i].function, kernels[i].demangled, kernels[i].mangled);
     free(kernels);
 }

@@ -310,6 +310,7 @@ static kprof_status add_named(kprof_model *model, kprof_model_chip *chip, const 
         item->label = kprof_strdup(model->metrics[i].name);
         whole = item->name && item->label;
     }
+    chip->value_count += section->item_count;
     return whole ? KPROF_OK : kprof_fail(KPROF_NO_MEMORY, "out of memory");
 }
 

@@ -12,20 +12,6 @@ static kprof_status no_memory(void)
     return kprof_fail(KPROF_NO_MEMORY, "reading the report's sections: out of memory");
 }
 
-/* Work and peak, and four values for each roof. */
-static size_t count_metrics(const kprof_section *section)
-{
-    size_t count = section->item_count;
-    for (size_t i = 0; i < section->table_count; i++) {
-        const kprof_table *table = &section->tables[i];
-        for (size_t k = 0; k < table->row_count * table->column_count; k++)
-            count += table->rows[k / table->column_count].cells[k % table->column_count].name != NULL;
-    }
-    for (size_t i = 0; i < section->roofline_count; i++)
-        count += 2 + 4 * section->rooflines[i].roof_count;
-    return count;
-}
-
 /* The chip and section that showed a metric last, and the label that it had below the heading of a section. */
 typedef struct shown_place {
     const kprof_view_chip *chip;
@@ -248,10 +234,7 @@ static void build_section(builder *build, const kprof_section *section, kprof_vi
 
 static void build_chip(builder *build, const kprof_model_chip *chip, kprof_view_chip *out)
 {
-    size_t total = 0;
-    for (size_t i = 0; i < chip->shown_count; i++)
-        total += count_metrics(&chip->sections[i]);
-    out->metrics = calloc(total + 1, sizeof *out->metrics);
+    out->metrics = calloc(chip->value_count + 1, sizeof *out->metrics);
     out->sections = calloc(chip->shown_count + 1, sizeof *out->sections);
     build->failed = build->failed || !out->metrics || !out->sections;
     build->chip = out;

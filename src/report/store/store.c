@@ -176,11 +176,13 @@ kprof_status kprof_store_find_launch(kprof_report *report, int64_t process, uint
     return status;
 }
 
-kprof_status kprof_store_integer(kprof_report *report, const char *sql, int64_t *out)
+kprof_status kprof_store_ask(kprof_report *report, const char *sql, const char *const *texts, int64_t *out)
 {
     sqlite3_stmt *statement = NULL;
     *out = 0;
     int rc = sqlite3_prepare_v2(report->db, sql, -1, &statement, NULL);
+    for (int i = 0; texts[i] && rc == SQLITE_OK; i++)
+        rc = sqlite3_bind_text(statement, i + 1, texts[i], -1, SQLITE_STATIC);
     if (rc == SQLITE_OK)
         rc = sqlite3_step(statement);
     if (rc == SQLITE_ROW)
@@ -188,6 +190,11 @@ kprof_status kprof_store_integer(kprof_report *report, const char *sql, int64_t 
     kprof_status status = rc == SQLITE_ROW || rc == SQLITE_DONE ? KPROF_OK : kprof_store_fail(report, sql);
     sqlite3_finalize(statement);
     return status;
+}
+
+kprof_status kprof_store_integer(kprof_report *report, const char *sql, int64_t *out)
+{
+    return kprof_store_ask(report, sql, (const char *const[]){NULL}, out);
 }
 
 kprof_status kprof_store_size(kprof_report *report, int64_t *bytes)

@@ -165,8 +165,11 @@ kprof_status kprof_store_find(kprof_report *report, kprof_statement id, int64_t 
 kprof_status kprof_store_find_launch(kprof_report *report, int64_t process, uint64_t position,
                                      int64_t *launch) KPROF_MUST_CHECK;
 
-/* The first number of the first row of SQL without texts, which may run while another statement is under way; 0: there
- * is no row. */
+/* The first number of the first row of a statement about these texts, up to a NULL; 0: it has no row. It may run while
+ * another statement is under way. */
+kprof_status kprof_store_ask(kprof_report *report, const char *sql, const char *const *texts,
+                             int64_t *out) KPROF_MUST_CHECK;
+/* The same without texts. */
 kprof_status kprof_store_integer(kprof_report *report, const char *sql, int64_t *out) KPROF_MUST_CHECK;
 /* Run a query and call `row` for each row until it fails. BAD_REPORT when the rows have more text than the file has
  * bytes: rows share it then. */
