@@ -168,7 +168,7 @@ void kprof_seen_free(kprof_seen_kernel *kernels, size_t count);
 typedef enum kprof_page { KPROF_PAGES(KPROF_PAGE_ID) KPROF_PAGE_COUNT } kprof_page;
 
 /* The formats, PLAIN(ID, name, keeps_text) or OPTION(ID, name, keeps_text, help) for those with an option of that name:
- * a new format is one row here and one file, emit_<name>.c, with the function kprof_emit_<name>_new, which
+ * a new format is one row here and one file, emit_<name>.c, with the table kprof_emit_<name>, which
  * report/emit/emit.h declares. One that keeps text encodes any text itself; the others get it cleaned. */
 #define KPROF_FORMATS(PLAIN, OPTION)                                                                                   \
     PLAIN(TEXT, text, false)                                                                                           \
