@@ -1085,6 +1085,41 @@ class Exports(Case):
         self.assertEqual((shown.returncode, shown.stderr), (0, "kprof: export: all.parquet\n"))
         self.assertIn("vectorAdd", shown.stdout)
 
+    TYPES = {"INTEGER": "BIGINT", "REAL": "DOUBLE"}
+
+    def tables_for_duckdb(self, report):
+        """Statements that make the tables of a report, as DuckDB's extension sqlite attaches them."""
+        yield "ATTACH ':memory:' AS run"
+        with contextlib.closing(sqlite3.connect(report)) as database:
+            for (table,) in database.execute("SELECT name FROM sqlite_master WHERE type='table'").fetchall():
+                columns = [(row[1], self.TYPES.get(row[2], "VARCHAR")) for row in
+                           database.execute(f'PRAGMA table_info("{table}")')]
+                listed = ",".join(f'"{name}" {kind}' for name, kind in columns)
+                texts = ",".join(f'CAST("{name}" AS TEXT)' for name, _ in columns)
+                with open(self.path(f"{table}.csv"), "w", newline="", encoding="utf-8") as file:
+                    writer = csv.writer(file)
+                    writer.writerow(name for name, _ in columns)
+                    writer.writerows(database.execute(f'SELECT {texts} FROM "{table}"'))
+                yield f'CREATE TABLE run."{table}"({listed})'
+                yield f"INSERT INTO run.\"{table}\" FROM read_csv('{table}.csv', all_varchar=true, header=true)"
+
+    def test_the_statements_on_reports_of_the_documents(self):
+        """Those that attach a report, with its tables in place of the extension, which the network has."""
+        found = self.real_duckdb()
+        document = pathlib.Path(__file__).resolve().parents[2] / "docs/analysis.md"
+        lines = [line.replace('\\"', '"') for line in re.findall(r'^duckdb -c "((?:[^"\\]|\\.)*)"$',
+                                                               document.read_text(), re.MULTILINE)]
+        asked = [line.split("READ_ONLY);")[1] for line in lines if "ATTACH" in line]
+        self.assertEqual(len(asked), 3)
+        tables = list(self.tables_for_duckdb(pathlib.Path(__file__).resolve().parents[2] / "samples/source-h200.kprof"))
+        for statement, expected in zip(asked, (r"^gpu__time_duration.sum,46144(\.0)?$", r"/stalls.cu,15,10431(\.0)?$",
+                                               "^uncoalesced_read,384,LDG")):
+            words = [word for text in [*tables, statement] for word in ("-c", text)]
+            shown = subprocess.run(["duckdb", "-csv", "-noheader", *words], cwd=self.dir, capture_output=True,
+                                   text=True, check=False, env={**os.environ, **found})
+            self.assertEqual((shown.returncode, shown.stderr), (0, ""))
+            self.assertRegex(shown.stdout.replace('"', ""), re.compile(expected, re.MULTILINE))
+
     def test_parquet_without_duckdb(self):
         self.refuse(111, "needs duckdb", "--to", "parquet", "-o", "out", env={"PATH": self.tmp})
         found = self.make_duckdb("echo it is broken >&2; exit 3\n")
