@@ -1,5 +1,6 @@
 /* What was measured of instructions: sums by line, numbers, the texts of lines, and reports that somebody has changed.
  */
+#include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -194,6 +195,33 @@ static void test_hottest_lines(void **state)
     assert_int_equal(kprof_hot_lines_find(&of.profiles, &of.profiles.items[STRIPPED], &hot), KPROF_OK);
     assert_string_equal(hot.items[0].place, "0x00c0");
     assert_null(hot.items[0].file);
+    close_code(&of);
+}
+
+/* As on a GH100, whose counter CUPTI declines. */
+static void test_doubles_are_told_by_their_texts(void **state)
+{
+    (void)state;
+    opened of;
+    const char *const counted = "metric_id IN (SELECT id FROM metric WHERE name LIKE '%op_fp64_pred_on')";
+    char sql[256];
+    for (int i = 0; i < 2; i++) {
+        snprintf(sql, sizeof sql, "DELETE FROM %s WHERE %s", i ? "instruction_value" : "code_profile_metric", counted);
+        execute(sql);
+    }
+    execute("UPDATE code_instruction SET text='@P0 DFMA R4, R4, R6, R8' WHERE function_id=2 AND offset=0x50;"
+            "UPDATE code_instruction SET text='DEPBAR.LE SB0, 0x0' WHERE function_id=2 AND offset=0x60");
+    assert_int_equal(open_code(SOFTMAX, &of), KPROF_OK);
+    const double *values = kprof_profiled_values(&of.code, 5), *others = kprof_profiled_values(&of.code, 6);
+    const double threads = kprof_profiled_number(&of.code, values, KPROF_NUMBER_THREADS_ON);
+    assert_true(threads > 0);
+    assert_true(kprof_profiled_number(&of.code, values, KPROF_NUMBER_FP64) == threads);
+    assert_true(kprof_profiled_number(&of.code, others, KPROF_NUMBER_FP64) == 0);
+    assert_true(kprof_profiled_number(&of.code, of.code.totals, KPROF_NUMBER_FP64) == threads);
+    close_code(&of);
+    execute("UPDATE code_instruction SET text=NULL WHERE function_id=2");
+    assert_int_equal(open_code(SOFTMAX, &of), KPROF_OK);
+    assert_true(isnan(kprof_profiled_number(&of.code, of.code.totals, KPROF_NUMBER_FP64)));
     close_code(&of);
 }
 
@@ -603,6 +631,7 @@ int main(int argc, char **argv)
         TEST(test_lines_add_up),
         TEST(test_hottest_lines),
         TEST(test_causes_of_waits),
+        TEST(test_doubles_are_told_by_their_texts),
         TEST(test_places_of_files_with_long_names),
         TEST(test_hot_line_of_a_wait_that_is_told_later),
         TEST(test_names_of_files),

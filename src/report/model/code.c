@@ -493,14 +493,29 @@ static kprof_status load_functions(code_loader *load)
     return status;
 }
 
+static void count_doubles(kprof_profiled_code *code)
+{
+    const size_t column = code->counters[KPROF_COUNTER_FP64], threads = code->counters[KPROF_COUNTER_THREADS_ON];
+    for (size_t i = 0; i < code->instruction_count; i++) {
+        double *values = code->values + i * code->column_count;
+        if (!code->instructions[i].text || !kprof_instruction_is_double(code->instructions[i].text))
+            continue;
+        values[column] = values[threads];
+        code->totals[column] += values[threads];
+    }
+}
+
 /* Values come in the order of the instructions. */
 static kprof_status place_values(code_loader *load)
 {
     kprof_profiled_code *code = load->code;
-    if (code->instruction_count > LOADED_VALUES_MAX / (code->metric_count + 1))
+    const bool lacks_doubles = code->counters[KPROF_COUNTER_FP64] == SIZE_MAX &&
+                               code->counters[KPROF_COUNTER_THREADS_ON] != SIZE_MAX && kprof_profiled_has_text(code);
+    code->column_count = code->metric_count + lacks_doubles;
+    if (code->instruction_count > LOADED_VALUES_MAX / (code->column_count + 1))
         return kprof_store_too_much(load->report, LOADED_VALUES_MAX, "values of the instructions of a kernel");
-    code->values = calloc(code->instruction_count * code->metric_count + 1, sizeof *code->values);
-    code->totals = calloc(code->metric_count + 1, sizeof *code->totals);
+    code->values = calloc(code->instruction_count * code->column_count + 1, sizeof *code->values);
+    code->totals = calloc(code->column_count + 1, sizeof *code->totals);
     if (!code->values || !code->totals)
         return kprof_store_no_memory(load->report);
     for (size_t i = 0, at = 0; i < load->row_count; i++) {
@@ -508,8 +523,12 @@ static kprof_status place_values(code_loader *load)
         while (code->functions[code->instructions[at].function].id != row->function ||
                code->instructions[at].offset != row->offset)
             at++;
-        code->values[at * code->metric_count + row->column] = row->value;
+        code->values[at * code->column_count + row->column] = row->value;
         code->totals[row->column] += row->value;
+    }
+    if (lacks_doubles) {
+        code->counters[KPROF_COUNTER_FP64] = code->metric_count;
+        count_doubles(code);
     }
     return KPROF_OK;
 }
@@ -534,7 +553,7 @@ static void free_code(kprof_profiled_code *code)
 static size_t values_of(const kprof_loaded_code *loaded)
 {
     enum { OTHER_VALUES = 16 }; /* that a row has beside its metrics */
-    return (loaded->code.instruction_count + loaded->lines.count) * (loaded->code.metric_count + OTHER_VALUES);
+    return (loaded->code.instruction_count + loaded->lines.count) * (loaded->code.column_count + OTHER_VALUES);
 }
 
 static void free_loaded(kprof_loaded_code *loaded)

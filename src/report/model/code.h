@@ -9,6 +9,10 @@
 #define KPROF_STALL_PREFIX "smsp__pcsamp_warps_issue_stalled_"
 #define KPROF_STALL_SUFFIX "_not_issued"
 
+/* CUPTI does not count this one of instructions on every chip. Where it did not, the texts of instructions tell which
+ * compute in double precision. */
+#define KPROF_FP64_COUNTER "smsp__sass_thread_inst_executed_op_fp64_pred_on"
+
 /* The counters of an instruction that numbers are made of. */
 #define KPROF_CODE_COUNTERS(X)                                                                                         \
     X(INSTRUCTIONS, "smsp__sass_inst_executed")                                                                        \
@@ -23,7 +27,7 @@
     X(LOCAL, "smsp__sass_sectors_mem_local")                                                                           \
     X(ATOM, "smsp__sass_inst_executed_op_atom")                                                                        \
     X(RED, "smsp__sass_inst_executed_op_global_red")                                                                   \
-    X(FP64, "smsp__sass_thread_inst_executed_op_fp64_pred_on")                                                         \
+    X(FP64, KPROF_FP64_COUNTER)                                                                                        \
     X(HIT_FIRST, "smsp__sass_inst_executed_memdesc_explicit_hitprop_evict_first")                                      \
     X(HIT_LAST, "smsp__sass_inst_executed_memdesc_explicit_hitprop_evict_last")                                        \
     X(HIT_NORMAL, "smsp__sass_inst_executed_memdesc_explicit_hitprop_evict_normal")                                    \
@@ -158,12 +162,13 @@ typedef struct kprof_profiled_reason {
     size_t all, unissued;
 } kprof_profiled_reason;
 
-/* The instructions of a profile. A row of values has a column for each metric that was measured. */
+/* The instructions of a profile. A row of values has a column for each metric that was measured, and perhaps one behind
+ * them that kprof makes of these. */
 typedef struct kprof_profiled_code {
     const kprof_code_profiles *profiles;
     const kprof_code_profile *profile;
     size_t *metrics; /* [metric_count]: indexes into the model's metrics, of each column */
-    size_t metric_count;
+    size_t metric_count, column_count;
     size_t counters[KPROF_COUNTER_COUNT]; /* their columns; SIZE_MAX: not measured */
     kprof_profiled_reason *reasons;       /* [reason_count] */
     size_t reason_count;
@@ -171,8 +176,8 @@ typedef struct kprof_profiled_code {
     size_t function_count;
     kprof_profiled_instruction *instructions; /* [instruction_count], by function and offset */
     size_t instruction_count;
-    double *values; /* [instruction_count * metric_count] */
-    double *totals; /* [metric_count]: their sums */
+    double *values; /* [instruction_count * column_count] */
+    double *totals; /* [column_count]: their sums */
     kprof_profiled_frame *frames;
     size_t frame_count;
     size_t *waits;
@@ -185,7 +190,7 @@ bool kprof_profiled_has_text(const kprof_profiled_code *code);
 
 static inline const double *kprof_profiled_values(const kprof_profiled_code *code, size_t instruction)
 {
-    return code->values + instruction * code->metric_count;
+    return code->values + instruction * code->column_count;
 }
 
 /* Return the frame that enters the file of an instruction's line: the nearest one around it in another file. NULL: the
@@ -204,6 +209,8 @@ const char *kprof_stall_cause_opcode(const char *reason, size_t length);
 /* The instruction of that opcode that a sample of `instruction` is about: it, or the last one before it with no jump in
  * between; `instruction` itself where there is none. */
 size_t kprof_stall_cause(const kprof_profiled_code *code, const char *opcode, size_t instruction);
+/* Does an instruction of that text compute in double precision? */
+bool kprof_instruction_is_double(const char *text);
 /* Return the instruction that most samples of this one wait for: the last one of those whose values it uses, where they
  * wait for a value, or the barrier, fence, sleep or end that they are about; SIZE_MAX: neither. */
 size_t kprof_profiled_awaited(const kprof_profiled_code *code, size_t instruction);
@@ -216,7 +223,7 @@ typedef struct kprof_profiled_line {
     uint32_t line;
     const char *function; /* of its first instruction; NULL: not known */
     size_t first, count;  /* its instructions, in `members` */
-    double *values;       /* [metric_count] */
+    double *values;       /* [column_count] */
 } kprof_profiled_line;
 
 typedef struct kprof_profiled_lines {

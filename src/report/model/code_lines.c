@@ -179,7 +179,7 @@ static void begin_line(const kprof_profiled_code *code, const kprof_profiled_fra
                        kprof_profiled_lines *out)
 {
     kprof_profiled_line *line = &out->items[out->count];
-    *line = (kprof_profiled_line){.first = first, .values = out->values + out->count * code->metric_count};
+    *line = (kprof_profiled_line){.first = first, .values = out->values + out->count * code->column_count};
     out->count++;
     if (frame) {
         line->file = frame->file;
@@ -198,7 +198,7 @@ static void fill_lines(const kprof_profiled_code *code, const placed *sorted, kp
         const double *values = kprof_profiled_values(code, sorted[i].instruction);
         line->count++;
         out->members[i] = sorted[i].instruction;
-        for (size_t k = 0; k < code->metric_count; k++)
+        for (size_t k = 0; k < code->column_count; k++)
             line->values[k] += values[k];
     }
 }
@@ -223,7 +223,7 @@ kprof_status kprof_profiled_lines_make(const kprof_profiled_code *code, bool out
     const size_t lines = sorted ? count_lines(sorted, count) : 0;
     out->items = calloc(lines + 1, sizeof *out->items);
     out->members = calloc(count + 1, sizeof *out->members);
-    out->values = calloc(lines * code->metric_count + 1, sizeof *out->values);
+    out->values = calloc(lines * code->column_count + 1, sizeof *out->values);
     const bool whole = sorted && out->items && out->members && out->values;
     if (whole)
         fill_lines(code, sorted, out);

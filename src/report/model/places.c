@@ -43,7 +43,7 @@ static size_t find_column(const kprof_profiled_code *code, const char *name)
         if (strcmp(code->profiles->model->metrics[code->metrics[i]].name, name) == 0)
             return i;
     }
-    return SIZE_MAX;
+    return strcmp(name, KPROF_FP64_COUNTER) == 0 ? code->counters[KPROF_COUNTER_FP64] : SIZE_MAX;
 }
 
 static void add_columns(const kprof_profiled_code *code, const char *name, place_metrics *out)

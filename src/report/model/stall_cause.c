@@ -1,4 +1,5 @@
-/* Finds the instruction that a warp waits at where the hardware counts the wait of a later one. */
+/* Tells by the texts of instructions what these do, and finds the one that a warp waits at where the hardware counts
+ * the wait of a later one. */
 #include "report/model/code.h"
 
 #include <string.h>
@@ -35,13 +36,19 @@ static bool has_opcode(const char *text, const char *opcode)
     return strncmp(text, opcode, length) == 0 && strchr(". ;", text[length]);
 }
 
-static bool is_jump(const char *text)
+static bool has_any(const char *text, const char *const *opcodes, size_t count)
 {
-    for (size_t i = 0; i < sizeof jumps / sizeof *jumps; i++) {
-        if (has_opcode(text, jumps[i]))
+    for (size_t i = 0; i < count; i++) {
+        if (has_opcode(text, opcodes[i]))
             return true;
     }
     return false;
+}
+
+bool kprof_instruction_is_double(const char *text)
+{
+    static const char *const opcodes[] = {"DADD", "DFMA", "DMMA", "DMNMX", "DMUL", "DSETP"};
+    return has_any(skip_predicate(text), opcodes, sizeof opcodes / sizeof *opcodes);
 }
 
 size_t kprof_stall_cause(const kprof_profiled_code *code, const char *opcode, size_t instruction)
@@ -54,7 +61,7 @@ size_t kprof_stall_cause(const kprof_profiled_code *code, const char *opcode, si
         text = skip_predicate(text);
         if (has_opcode(text, opcode) && strncmp(text, "BAR.ARV", sizeof "BAR.ARV" - 1) != 0)
             return instruction - i;
-        if (i > 0 && is_jump(text))
+        if (i > 0 && has_any(text, jumps, sizeof jumps / sizeof *jumps))
             break;
     }
     return instruction;
