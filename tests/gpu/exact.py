@@ -303,7 +303,7 @@ class Launches:
                 reason = re.sub(r"of launch \d+", "of another launch", launch.reason)
                 self.declined[reason] = self.declined.get(reason, 0) + 1
         self.largest_batch = harness.largest_batch(base)
-        if self.existing > self.most and any(launch.replay_mode == "multiplex" for launch in launches):
+        if self.existing >= self.most and any(launch.replay_mode == "multiplex" for launch in launches):
             self.problem = sample_problem(launches, self.most, self.existing)
         elif not self.least <= self.reported <= self.most:
             self.problem = f"{self.reported} launches reported"

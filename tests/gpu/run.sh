@@ -5,8 +5,8 @@
 #
 # Without a PART: validate, behave and graphs. Parts: build, validate, values, behave, graphs, exact, bench,
 # frameworks, multiplex, findings, pairs, nvtx, ncu_lines, source, source_ncu, pm_sampling, stacks, control, trace,
-# trace_torch, utilization, application, waits, census, carveouts, facts; their arguments are those of the script of
-# that name.
+# trace_torch, utilization, application, waits, census, carveouts, ranks, facts; their arguments are those of the
+# script of that name.
 # `validate` compares values with ncu's, `values` those of batches with those of launches repeated alone; `graphs`
 # measures a CUDA graph kernel by kernel and as one launch; `exact` runs the programs of exact/, each a kind of memory,
 # launch or ending that replay must not disturb, plain and under every mode, and compares; `frameworks` runs programs
@@ -22,6 +22,7 @@
 # `utilization` samples programs whose use of the GPU over time is known, and tells what that costs.
 # `census` measures the kernels with most time of a program of PyTorch in the run that counts all.
 # `carveouts` compares what SMs are configured for with ncu's.
+# `ranks` trains on all GPUs of the machine, of which there must be two, with a process for each.
 # `waits` runs programs whose GPU waits for the host, another stream or another process, and some that end without a
 # word.
 # Environment:
@@ -91,7 +92,7 @@ part() {
     facts) facts ;;
     validate | values | behave | graphs | exact | bench | frameworks | multiplex | findings | pairs | nvtx | \
       ncu_lines | source | source_ncu | pm_sampling | stacks | control | trace | \
-      trace_torch | utilization | application | waits | census | carveouts)
+      trace_torch | utilization | application | waits | census | carveouts | ranks)
       python3 "$here/$name.py" "$@" || status=$? ;;
     *) echo "run.sh: unknown part $name" >&2; status=2 ;;
   esac
