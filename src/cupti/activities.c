@@ -18,7 +18,7 @@
 #define MOST_BUFFERS     256
 #define KEPT_BUFFERS     8
 #define BUFFER_ALIGNMENT 8
-/* CUPTI hands over at least so often what has ended: a process that is killed loses no more. */
+/* CUPTI hands over at least this often what has ended: a process that is killed loses no more. */
 #define FLUSH_PERIOD_MS 500
 #define NAME_BYTES      128
 

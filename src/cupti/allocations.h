@@ -11,15 +11,15 @@
 
 typedef enum kprof_memory_change_kind {
     KPROF_MEMORY_UNCHANGED = 0,
-    KPROF_MEMORY_OF_CONTEXT, /* memory of the call's context is there: address and size */
+    KPROF_MEMORY_OF_CONTEXT, /* the call brought memory of its context: address and size */
     KPROF_MEMORY_MANAGED,    /* likewise, and the host reaches it, too */
     KPROF_MEMORY_OF_HOST,    /* pinned or registered: kernels of all contexts reach it */
-    KPROF_MEMORY_OF_DEVICE,  /* memory of a pool is there, likewise */
-    KPROF_MEMORY_FREED,      /* that at the address is gone */
-    KPROF_MEMORY_ACCESSED,   /* who reaches mapped memory is set: address, size and access */
+    KPROF_MEMORY_OF_DEVICE,  /* it brought memory of a pool, likewise */
+    KPROF_MEMORY_FREED,      /* it freed the memory at the address */
+    KPROF_MEMORY_ACCESSED,   /* it set who reaches mapped memory: address, size and access */
     KPROF_MEMORY_UNMAPPED,   /* address and size */
-    KPROF_MEMORY_CREATED,    /* physical memory, which is mapped nowhere yet: handle */
-    KPROF_MEMORY_USED,       /* that is no longer so: handle */
+    KPROF_MEMORY_CREATED,    /* it made physical memory, which is mapped nowhere yet: handle */
+    KPROF_MEMORY_USED,       /* such memory has been mapped, or is gone: handle */
 } kprof_memory_change_kind;
 
 typedef struct kprof_memory_change {

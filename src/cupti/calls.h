@@ -83,7 +83,7 @@ typedef struct kprof_decoded_call {
         size_t *free_bytes;        /* of KPROF_CALL_MEMORY_INFO: where free memory is told; may be NULL */
         CUdeviceptr *freed;        /* of KPROF_CALL_FREE: the argument, which the driver reads behind the hook */
         CUdeviceptr freed_to_pool; /* of KPROF_CALL_POOL_FREE */
-        size_t allocation_bytes;   /* of others: what is about to be allocated, about; 0 where that is not known */
+        size_t allocation_bytes;   /* of others: about how much the call will allocate; 0 where that is not known */
     };
 } kprof_decoded_call;
 
@@ -102,7 +102,7 @@ bool kprof_call_is_decoded(kprof_call_kind kind);
 
 /* The shape that a launch configuration has. */
 void kprof_launch_read_config(const CUlaunchConfig *config, kprof_given_launch *out);
-/* For the same: how much a call is about to allocate, about; 0 where that is not known. */
+/* For the same: return about how much a call will allocate; 0 where that is not known. */
 size_t kprof_allocation_bytes(CUpti_CallbackId id, const void *parameters);
 /* Stream of a call that allocates in a stream's order, as any thread may use it; NULL for others. */
 CUstream kprof_allocation_stream(CUpti_CallbackId id, const void *parameters);

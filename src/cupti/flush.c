@@ -13,12 +13,12 @@
 /* The source is this large, in percent of L2. With less, some of the application's dirty lines were still there on
  * GH100. */
 #define SOURCE_PCT 110
-/* The copy leaves so much dirty. Each row is a mapping, which takes 30 us to make. */
+/* The copy leaves this much dirty. Each row is a mapping, which takes 30 us to make. */
 #define ROW_BYTES ((size_t)256 << 10)
-/* Copy engines take slices side by side: 0.06 ms for what takes them 0.1 ms in one slice, or in slices of 64 rows. */
+/* Copy engines work on slices side by side: the copy takes 0.06 ms, and 0.1 ms in one slice or in slices of 64 rows. */
 #define SLICE_ROWS 8
-/* ncu 2025.3 leaves 2,400 KiB dirty in L2 of GH100, a twentieth: DRAM writes as much in a kernel that writes nothing.
- * Here they are the first part of so many rows of the source, copied from rows behind them. */
+/* ncu 2025.3 leaves 2,400 KiB of GH100's L2 dirty, a twentieth: during a kernel that writes nothing, DRAM still writes
+ * as much. kprof copies onto the first part of this many rows of the source from the rows behind them. */
 #define DIRTY_ROWS      10
 #define DIRTY_PART      20
 #define DIRTY_ROW_BYTES ((size_t)240 << 10)

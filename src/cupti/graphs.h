@@ -27,6 +27,6 @@ typedef struct kprof_graph_identity {
 } kprof_graph_identity;
 
 kprof_graph_identity kprof_graphs_identify(const kprof_call *launch);
-/* Why the executable graph must not be launched again, but for what its kernels do; NULL when it may. `*waits`: it may
- * wait for the host, for events, or for what is not known. The text is a literal. */
+/* Return why the executable graph must not be launched again, whatever its kernels do; NULL when it may. `*waits`: it
+ * may wait for the host, for events, or for something unknown. The text is a literal. */
 const char *kprof_graphs_obstacle(const kprof_call *launch, bool *waits);

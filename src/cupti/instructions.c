@@ -154,7 +154,7 @@ kprof_status kprof_instructions_enable(kprof_instructions *s)
     return status;
 }
 
-/* Have space for what CUPTI is about to give: it writes the values of each record where the record says. */
+/* Make space for the values that CUPTI is about to give, and tell each record where they go. */
 static bool reserve(kprof_instructions *s, size_t records, size_t instances)
 {
     if (records > s->record_capacity) {

@@ -10,18 +10,19 @@
 /* The driver's queue of a stream takes about 1,000 launches. */
 #define RING 1024
 
-/* A launch is short if the GPU passes its mark so soon. */
+/* A launch is short if the GPU passes its mark this soon. */
 #define SHORT_NS INT64_C(1000000)
-/* While the GPU is far behind, a look finds no short launch: look ever more seldom, each 64 marks at last. */
+/* While the GPU is far behind, a look finds no short launch: look more and more seldom, in the end after each 64 marks.
+ */
 #define MOST_UNASKED 64
 
 typedef struct ring {
     struct ring *next;
     const void *context;
-    uint64_t passed, set;        /* marks so far */
-    void *what;                  /* that the newest one is behind */
-    int64_t set_ns;              /* of the newest one */
-    unsigned unasked, wait;      /* marks since the last look for what is short, and how many there are to be */
+    uint64_t passed, set;   /* marks so far */
+    void *what;             /* the newest one stands behind this */
+    int64_t set_ns;         /* of the newest one */
+    unsigned unasked, wait; /* marks since the last look for a short launch, and how many to let pass before the next */
     unsigned oldest, newest;     /* those between may be ahead; equal: none is */
     CUevent events[RING];        /* NULL: not made yet */
     unsigned char is_past[RING]; /* of those between */

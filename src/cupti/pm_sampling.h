@@ -30,7 +30,7 @@ kprof_status kprof_pm_sampling_open(uint32_t device, const char *chip, kprof_pm_
 /* Take the device's counters for samples, or give them back; 230 ms on an H200. No pass of a profiler may be open. */
 kprof_status kprof_pm_sampling_enable(kprof_pm_sampling *sampling) KPROF_MUST_CHECK;
 kprof_status kprof_pm_sampling_disable(kprof_pm_sampling *sampling) KPROF_MUST_CHECK;
-/* Choose what is sampled, which takes as long as enabling does, but for the first time. */
+/* Choose what is sampled. Each time but the first takes as long as enabling does. */
 kprof_status kprof_pm_sampling_configure(kprof_pm_sampling *sampling, const kprof_pm_setup *setup) KPROF_MUST_CHECK;
 /* Around one launch, with the context idle, or around all that a program does. */
 kprof_status kprof_pm_sampling_start(kprof_pm_sampling *sampling) KPROF_MUST_CHECK;

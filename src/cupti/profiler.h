@@ -26,7 +26,7 @@ kprof_status kprof_profiler_open(void *context, const kprof_chip_metrics *metric
 /* About how many ranges' counter data fit into `bytes` of host memory; at least 1. */
 size_t kprof_profiler_capacity(kprof_profiler *profiler, size_t bytes);
 
-/* The way out where another tool has the counters. */
+/* Tells people how to get the counters from another tool. */
 #define KPROF_FREES_COUNTERS "DCGM can be paused with `dcgmi profile --pause`"
 
 typedef struct kprof_measurement {
@@ -41,8 +41,8 @@ typedef struct kprof_measurement {
  * thousands it does not start. More ranges than the first measurement had, or others of the flags, cost as much as
  * the first. */
 kprof_status kprof_profiler_begin(kprof_profiler *profiler, const kprof_measurement *wanted) KPROF_MUST_CHECK;
-/* After its last pass a measurement may go on with the first one, for ranges that have not had it. Can it, or must it
- * begin anew? */
+/* After its last pass a measurement may go on with the first one, for ranges that have not had it. Can this one, or
+ * must it begin anew? */
 bool kprof_profiler_goes_on(const kprof_profiler *profiler);
 /* Run the next pass empty. The context must be idle. */
 kprof_status kprof_profiler_skip_pass(kprof_profiler *profiler) KPROF_MUST_CHECK;

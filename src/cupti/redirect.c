@@ -1,4 +1,4 @@
-/* Tries it once, with two allocations of kprof's own. */
+/* Tries once, with two allocations of kprof's own, whether the driver takes another argument. */
 #include "cupti/redirect.h"
 
 #include "cupti/driver.h"
@@ -8,7 +8,7 @@
 typedef enum redirects { REDIRECTS_UNKNOWN, REDIRECTS_NO, REDIRECTS_YES } redirects;
 
 static atomic_int known;                     /* a `redirects` */
-static __thread CUdeviceptr to_free_instead; /* by the next cuMemFree, which is kprof's own; 0: none */
+static __thread CUdeviceptr to_free_instead; /* the next cuMemFree, which is kprof's own, frees this; 0: nothing else */
 
 static bool is_allocated(const kprof_driver_api *driver, CUdeviceptr address)
 {

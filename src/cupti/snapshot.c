@@ -73,7 +73,7 @@ struct kprof_snapshot {
     kprof_freed freed;                  /* in this batch */
     kprof_span *spans; /* [span_count]: what `start` has, by address, none overlapping or touching another */
     size_t span_count, span_capacity;
-    kprof_span *without_host; /* [without_count]: spans before the host's, whose blocks begin with this one: */
+    kprof_span *without_host; /* [without_count]: all but the host's, whose blocks begin at first_host_block */
     size_t without_count, first_host_block;
     unsigned allocations_version, variables_version;
     bool taken, ended;

@@ -250,9 +250,9 @@ static void *listen(void *unused)
     return unused;
 }
 
-/* What is wanted of this process already: by its id, as after exec, or of all. The command line writes the wish for all
- * before it looks for switches, and this process makes its own before it reads that wish: so one of the two sees the
- * other. */
+/* Do what is wanted already, either of this process, by its id, as after exec, or of all processes. The command line
+ * writes the wish for all before it looks for switches, and this process makes its own before it reads that wish: so
+ * one of the two sees the other. */
 static void follow_first(int folder)
 {
     kprof_control own, all;

@@ -370,8 +370,8 @@ void kprof_batch_end_range(void)
         kprof_engine.device->target_leave_context();
 }
 
-/* The launch has returned whose instructions are measured. If it does not end, its batch is sealed, and lost where
- * other work comes. */
+/* The launch whose instructions are measured has returned. If it does not end, seal its batch, which other work makes
+ * worthless. */
 static void leave_instructed(kprof_batch *batch, const kprof_call *call)
 {
     if (call->failed)

@@ -71,9 +71,10 @@ bool kprof_batch_enter(const kprof_batch_launch *launch, kprof_status *status);
 bool kprof_batch_enter_all(const kprof_batch_launch *launches, size_t count, kprof_status *status);
 /* Call this after the driver call. It closes the batch when it is full or has been open for too long. */
 void kprof_batch_leave(const kprof_call *call);
-/* The range of the application ends that the open batch measures, if it does. */
+/* A range of the application ends. If the open batch measures it, take the measurement to its end. */
 void kprof_batch_end_range(void);
-/* The same, but nobody could enter the gate: give the range up later. `why` is a literal. Needs no gate. */
+/* The same, but the thread could not enter the gate: the batch gives the range up later. `why` is a literal. Needs no
+ * gate. */
 void kprof_batch_note_overdue_range(const char *why);
 /* Is such a range open? Without the gate a hint. */
 bool kprof_batch_spans_calls(void);

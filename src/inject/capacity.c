@@ -21,7 +21,7 @@
  * range that nobody uses costs a millisecond. */
 #define RANGE_GROWTH 2
 
-/* What is measured of instructions lies in host memory until the batch is told of: up to a megabyte for each launch. */
+/* Values of instructions stay in host memory until the batch is reported: up to a megabyte for each launch. */
 #define MEASURED_LAUNCHES 512
 
 static size_t smaller(size_t a, size_t b)

@@ -234,7 +234,7 @@ static void write_rows(void)
     census.written_ns = kprof_monotonic_ns();
 }
 
-/* More and more seldom, so that a long run writes little more than a short one. */
+/* Write rows more and more seldom, so that a long run writes little more than a short one. */
 static void end_buffer(uint64_t dropped, uint64_t unknown)
 {
     const int64_t now_ns = kprof_monotonic_ns();

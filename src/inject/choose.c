@@ -218,7 +218,7 @@ bool kprof_choose_launch(const kprof_call *call, const kprof_counted *launch, co
     return kprof_filter_take_launch(filter, matches, &place);
 }
 
-/* Of a sample -c counts one launch, that with the last pass. */
+/* -c counts one launch of a sample: the one with the last pass. */
 void kprof_choose_settle_sampled(const kprof_launch_record *record)
 {
     const kprof_filter_launch place = kprof_kernel_place(record);

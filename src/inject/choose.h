@@ -32,13 +32,13 @@ void kprof_choose_describe(const kprof_call *call, const kprof_counted *launch, 
 /* Put the number and origin of the calling thread's call stack into the record; the stack's own records are written by
  * then. Number 0: there is none. */
 void kprof_choose_take_stack(kprof_launch_record *record);
-/* What a node of a graph keeps of the call that makes it; 0: nothing. */
+/* Return the number by which a node of a graph remembers the call that makes it; 0: there is nothing to remember. */
 uint32_t kprof_choose_note_node(void);
 /* Put the stack of that call into the record of the node's kernel; where it is not known, that of the graph's launch.
  */
 void kprof_choose_take_node_stack(const kprof_graph_call *node, kprof_launch_record *record);
 
-/* Of a sample -c counts one launch, that with the last pass. */
+/* -c counts one launch of a sample: the one with the last pass. */
 void kprof_choose_settle_sampled(const kprof_launch_record *record);
 /* Report a chosen launch that is not measured, and why. If it was put off, -c does not count it. */
 void kprof_choose_write_unmeasured(kprof_launch_record *record, const char *obstacle);

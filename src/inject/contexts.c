@@ -143,7 +143,7 @@ static void give_back(kprof_profiled_context *context)
         kprof_engine.device->target_leave_context();
 }
 
-/* CUPTI waits without a limit for the work of a context that gives its counters back. */
+/* When a context gives its counters back, CUPTI waits for its work without a limit. */
 static kprof_status give_back_idle(kprof_profiled_context *context)
 {
     if (!context->has_counters)

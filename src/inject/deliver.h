@@ -21,8 +21,8 @@
 void kprof_deliver_kernel(const kprof_kernel *kernel);
 /* Report a chosen launch: that it is measured, as far as its record holds values, mode and passes, or why it is not. */
 void kprof_deliver_launch(kprof_launch_record *launch, const char *reason);
-/* Does kprof_deliver_launch tell that nothing was measured of the launch's instructions, or over time? It does unless
- * the caller tells what was. Of this thread. */
+/* Have kprof_deliver_launch tell, in this thread, that nothing was measured of a launch's instructions or over time. It
+ * does unless the caller, who tells what was measured, calls this with false. */
 void kprof_deliver_tell_instructions(bool tells);
 /* Report that a pass, from 1, begins or goes on; `last` is the last of the `open` chosen launches that it is for. */
 void kprof_deliver_done(void); /* all launches that were asked for are told, and nothing is open */

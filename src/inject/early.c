@@ -63,7 +63,7 @@ void kprof_early_begin(void)
     bool entered = kprof_engine.device->target_enter_context(early.context);
     const kprof_device *device = kprof_devices_find(early.context);
     kprof_lock_choose(device ? device->record.uuid : "");
-    /* Where work is under way already, its kernels were loaded before. */
+    /* If work is under way, it is too late: its kernels have been loaded. */
     if (kprof_wait_is_idle(kprof_wait_for_context(early.context)) && kprof_lock_take(0, NULL) && enable())
         kprof_idle_watch(); /* which looks for processes that wait */
     else
@@ -90,7 +90,7 @@ static void disable(void)
         kprof_engine.device->target_leave_context();
 }
 
-/* CUPTI waits without a limit for the work of a context whose samples are disabled. */
+/* When samples of a context are disabled, CUPTI waits for its work without a limit. */
 void kprof_early_end(void)
 {
     if (kprof_early_is_there() && kprof_wait_is_idle(kprof_wait_for_context(early.context)))

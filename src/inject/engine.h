@@ -1,5 +1,5 @@
-/* What all parts of the injection library read: the device that they call, the configuration, and how long they may
- * wait. Every other state belongs to the part whose file has it; docs/internals.md has the list. */
+/* All parts of the injection library read this: the device that they call, the configuration, and how long they may
+ * wait. Any other state belongs to one part, and stands in its file; docs/internals.md has the list. */
 #ifndef KPROF_INJECT_ENGINE_H
 #define KPROF_INJECT_ENGINE_H
 

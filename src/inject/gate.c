@@ -14,7 +14,7 @@ kprof_gate kprof_the_gate = {.mutex = PTHREAD_ERRORCHECK_MUTEX_INITIALIZER_NP, .
 /* While a thread waits, it looks this often whether work ends. */
 #define LOOK_NS INT64_C(10000000)
 
-/* What this thread does. */
+/* This thread, as the gate knows it. */
 static __thread struct {
     int depth;        /* shared calls that it is in */
     bool is_owner;    /* it holds the gate exclusively: its own calls pass */

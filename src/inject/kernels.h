@@ -48,7 +48,7 @@ typedef struct kprof_kernel_table {
 
 extern kprof_kernel_table kprof_the_kernels;
 
-/* What a call launches or transfers. A transfer is only replayed, so it sets nothing but `call` and `awaited`. */
+/* A launch, or a transfer. A transfer is only replayed, so it sets nothing but `call` and `awaited`. */
 typedef struct kprof_batch_launch {
     const kprof_call *call;
     kprof_kernel *kernel; /* NULL: a transfer */
@@ -80,7 +80,7 @@ int64_t kprof_kernel_patience_ns(const kprof_kernel *kernel);
 /* Such a wait timed out. */
 void kprof_kernel_note_timeout(kprof_kernel *kernel);
 
-/* What the filter's counting looks at. */
+/* Return what the filter counts launches by: device, kernel and shape. */
 kprof_filter_launch kprof_kernel_place(const kprof_launch_record *record);
 
 /* Call `visit` for every kernel. */

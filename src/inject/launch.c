@@ -67,8 +67,8 @@ static void note_unknown_end(void)
     kprof_batch_note_unknown_end();
 }
 
-/* Would every later launch fail so, too? If this process has had the counters before, they are busy for a while only:
- * another of its contexts, or of the run's processes, is still giving them back. */
+/* Would every later launch fail in the same way? If this process has had the counters before, they are busy for a while
+ * only: another of its contexts, or of the run's processes, is still giving them back. */
 static bool is_final(kprof_status status)
 {
     bool had_counters = atomic_load(&kprof_engine.process.profiled) > 0;
@@ -612,7 +612,7 @@ static void set_mark(const kprof_call *call)
     thread.unmarked = 0;
 }
 
-/* Where another thread has the gate, the next call tries again. */
+/* If another thread has the gate, the next call tries again. */
 static void begin_early(void)
 {
     if (*enter_alone(0))

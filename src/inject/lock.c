@@ -303,7 +303,7 @@ static place_state resume(const struct place *place)
     return look(place, &now);
 }
 
-/* Without a line there is nobody to take turns with. */
+/* If there is no line, there is nobody to take turns with. */
 bool kprof_lock_take(unsigned timeout_ms, void (*before_wait)(void))
 {
     struct place *place = &the_lock.place;

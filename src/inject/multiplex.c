@@ -18,8 +18,8 @@
 /* After this many launches that could not be measured, or had few samples, let it be. */
 #define MOST_FAILURES 3
 
-/* Of each kind as many launches as there are samples, so that all of it comes from launches of the same time; but in
- * steps that double, since each change takes 0.3 s. */
+/* Count and sample as many launches as there are samples of passes, so that all values come from launches of the same
+ * time; but in steps that double, since each change takes 0.3 s. */
 static uint32_t count_wanted(const kprof_group *group)
 {
     const uint32_t most = kprof_engine.process.config.multiplex_samples;

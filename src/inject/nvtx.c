@@ -525,7 +525,7 @@ static void *register_w(void *domain, const wchar_t *text)
     return register_a(domain, copy);
 }
 
-/* The slot of a text, or the empty one where it is to be. */
+/* Return the slot of a text, or the empty one where the text belongs. */
 static char **slot_of(char **slots, size_t count, const char *text)
 {
     uint64_t hash = 14695981039346656037u;

@@ -34,7 +34,7 @@ void kprof_preload_start(void)
         atomic_store(&preload->running, true);
 }
 
-/* With a limit: a signal handler may exit in a thread that holds the loader's lock. */
+/* Wait with a limit: a signal handler may exit in a thread that holds the loader's lock. */
 void kprof_preload_end(void)
 {
     struct preload *preload = &the_preload;

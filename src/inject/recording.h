@@ -1,5 +1,5 @@
 /* Begins and ends CUPTI's records of activities, for a trace or a census. Beside counters they pause while kprof works,
- * and in passes that count; in a process that measures nothing this is all that the driver's calls are followed for. */
+ * and in passes that count. In a process that measures nothing, kprof follows the driver's calls for this alone. */
 #pragma once
 
 #include "cupti/activities.h"

@@ -208,7 +208,7 @@ static void read_device(sampled_device *device)
         give_up(device, status);
 }
 
-/* The program has a context on the device. */
+/* Begin to sample a device on which the program has a context. */
 static void begin_device(const kprof_device *of)
 {
     sampled_device *device = &the_utilization.devices[of->record.device];

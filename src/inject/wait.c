@@ -14,7 +14,7 @@
 
 /* Look at the marks this often. */
 #define LOOK_NS INT64_C(2000000)
-/* A thread that is late itself finds out a little later than the host that the work has ended. */
+/* A waiting thread that wakes up late notices the end of the work a little later than the host does. */
 #define GRACE_NS  INT64_C(1000000)
 #define FORGET_NS INT64_C(1000000000)
 

@@ -111,7 +111,7 @@ static void tell_unreached(uint64_t launches)
     }
 }
 
-/* The counts of all kernels, and that the process ends in an orderly way. */
+/* Write the counts of all kernels, and that the process ends in an orderly way. */
 void kprof_watch_write_end(void)
 {
     const uint64_t launches = atomic_load(&kprof_engine.process.launches);

@@ -11,7 +11,7 @@
  * end without a word, and others may wait; 0: it is about to end, and asks for all that is open. Returns whether the
  * counters are given back. */
 bool kprof_watch_give_back(unsigned calls);
-/* The counts of all kernels, and that the process ends in an orderly way. */
+/* Write the counts of all kernels, and that the process ends in an orderly way. */
 void kprof_watch_write_end(void);
 /* Would something be lost if the process ended now? CUPTI keeps activities for a while. */
 bool kprof_watch_has_unwritten(void);

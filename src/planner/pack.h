@@ -150,7 +150,8 @@ kprof_status kprof_guests_settle(kprof_packing *packing, kprof_image_variants *o
 /* Is the guest of this number in the pass? */
 bool kprof_guest_is_there(const kprof_packing *packing, size_t number, uint32_t pass);
 
-/* Whole plans on disk, without their cost (kept.c). Format the question that a plan answers: its limits. */
+/* Whole plans on disk, without their cost (kept.c). Write as a text what limits a plan: the key that it is kept under.
+ */
 #define KPROF_PLANNED_QUESTION_SIZE 256
 void kprof_planned_question(const kprof_limits *limits, char *out, size_t size);
 /* False, with nothing in *out, where none is kept. */

@@ -31,7 +31,7 @@ static void note_late(kprof_ends *ends, const kprof_batch_state *state)
     }
 }
 
-/* Skip launches whose kernels kprof has seen end by themselves. */
+/* Skip launches if kprof has seen their kernels end by themselves. */
 static void skip_proved(kprof_ends *ends, const kprof_batch_state *state)
 {
     while (ends->unproved < state->list.count) {

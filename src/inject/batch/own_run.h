@@ -26,7 +26,7 @@ kprof_status kprof_own_run_begin(kprof_own_run *own, kprof_batch_state *state, k
 kprof_status kprof_own_run_begin_proof(kprof_own_run *own, kprof_batch_state *state) KPROF_MUST_CHECK;
 /* The pass of the proof was begun for a case that has not come: end it with an empty range. The batch has no proof. */
 void kprof_own_run_drop_proof(kprof_own_run *own, kprof_batch_state *state);
-/* The launch that it was for leaves the batch: what that reaches does not count. */
+/* The launch that the proof was for leaves the batch: do not count what it reaches. */
 void kprof_own_run_restart_proof(kprof_own_run *own, kprof_batch_state *state);
 /* End it before work that the proof must not see; true if another one can begin behind that, or there is no proof. */
 bool kprof_own_run_pause_proof(kprof_own_run *own, kprof_batch_state *state, const kprof_passes *passes);

@@ -14,8 +14,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Take at most so many samples of a launch, and of launches that are this many periods' powers shorter the same period:
- * they still have a thousand where they have the time. Further replays are for those that are shorter still. */
+/* A launch has at most this many samples. Launches that are up to 2^SAME_PERIOD times as short share its period, and
+ * still have about a thousand; shorter ones have a replay of their own. */
 #define MOST_SAMPLES 100000
 #define SAME_PERIOD  6
 
@@ -315,8 +315,8 @@ static kprof_status run_sampled(kprof_source *source, kprof_batch_state *state, 
     return KPROF_OK;
 }
 
-/* A pass while samples are enabled that had been started would end the process. So nothing is measured any more where
- * CUPTI does not disable them. */
+/* If samples that had been started are still enabled when a pass begins, CUPTI ends the process. So if CUPTI does not
+ * disable them, measure nothing any more. */
 static void end_samples(const kprof_profiled_context *context)
 {
     kprof_status status = kprof_engine.device->pc_samples_disarm(context->pc_samples);
