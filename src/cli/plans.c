@@ -283,7 +283,7 @@ static kprof_status read_catalog(const kprof_options *options, kprof_plans *out)
     return status;
 }
 
-/* What the driver keeps from this user is told once it is known whether something is left to measure. */
+/* Tell what the driver keeps from this user only once it is known whether something is left to measure. */
 static kprof_status find_devices(kprof_plans *out)
 {
     kprof_strlist errors = KPROF_STRLIST_INIT;

@@ -108,7 +108,7 @@ static kprof_status compute_greatest(kprof_host *host, const kprof_throughput *t
     return kprof_expr_parse(item->expression, &item->compiled);
 }
 
-/* What the ranks collect in parts is computed from these, once their reports are merged. */
+/* kprof merge computes from these what the ranks have collected in parts. */
 static bool compute_item(void *user, kprof_item *item, const char *column)
 {
     greatest *how = user;

@@ -8,7 +8,7 @@
 /* The hooks of a process that measures nothing, for kprof_target_start. */
 extern const kprof_target_hooks kprof_recording_hooks;
 
-/* What is told of pauses, with the gate held alone. Times are on the clock of activities. */
+/* Hears of pauses, with the gate held alone. Times are on the clock of activities. */
 typedef struct kprof_recording_turns {
     /* This thread, in a call of the application's, begins to work for kprof. A pass has counted what the application
      * launched since `counted_ns`; 0: none has. */
@@ -29,8 +29,8 @@ bool kprof_recording_is_beside(void);
 void kprof_recording_hold(void);
 /* With `counts` a pass counts what the application launches from now on: nothing is recorded until the next hold. */
 void kprof_recording_release(bool counts);
-/* What a proof said of kernels that were recorded meanwhile, unless it was `searching`: records may be what `reached`
- * memory of the host. */
+/* Note what a proof said of kernels that were recorded meanwhile, unless it was `searching`: if memory of the host was
+ * `reached`, the records may have done it. */
 void kprof_recording_note_proof(bool searching, bool reached);
 /* Must no kernel be recorded in a pass that proves? */
 bool kprof_recording_spoils_proofs(void);

@@ -29,7 +29,7 @@ static void write_stack(const kprof_stack *stack)
     kprof_process_write(&record);
 }
 
-/* What was found of a stack stays, as it has its frames for good. */
+/* The verdict on a stack stays, as its frames do. */
 enum { UNKNOWN, REFUSED, TAKEN };
 static _Atomic unsigned char verdicts[KPROF_STACKS_MAX + 1];
 static _Atomic uint32_t missed[MISSED]; /* stacks that were refused; 0: none */

@@ -39,7 +39,7 @@ static struct waits {
     waiter *waiters;
 } the_waits = {.mutex = PTHREAD_MUTEX_INITIALIZER, .changed = PTHREAD_COND_INITIALIZER};
 
-/* Of the call that this thread is in. */
+/* The waits of the call that this thread is in. */
 static __thread struct {
     int64_t allowed_ns; /* what it may wait in all without any work that ends */
     int64_t waited_ns;  /* of that, since work ended last */

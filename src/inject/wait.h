@@ -7,7 +7,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Of a call that ends the process. */
+/* A call that ends the process may wait this long. */
 #define KPROF_HOLD_AT_END_NS INT64_C(1000000000)
 
 /* Call this when a call of the application begins. While no work ends, the calling thread may wait for `limit_ns` in

@@ -589,7 +589,7 @@ static kprof_status explain_heading(explainer *by, const char *word, bool *is)
     return copy_text(&by->out->description, text) ? find_sets(by) : KPROF_NO_MEMORY;
 }
 
-/* What stands beside values on pages, and is no finding's name. */
+/* Explains words that stand beside values on pages, and are no finding's name. */
 static const char *meaning_of(const char *word)
 {
     static const struct {
@@ -656,7 +656,7 @@ static kprof_status find_label(explainer *by, const char *word)
     return status;
 }
 
-/* What findings name: a unit or a limit, or one of their values. *is: one of them names it. */
+/* Explains words of findings: a unit, a limit, or one of their values. *is: one of them names it. */
 static kprof_status explain_word_of_finding(explainer *by, const char *word, bool *is)
 {
     const kprof_catalog *catalog = by->catalog;

@@ -19,8 +19,8 @@
 #define LEAST_OPEN_NS    INT64_C(500000000)
 #define MOST_OPEN_NS     INT64_C(10000000000)
 #define OPEN_COST_FACTOR 5
-/* Where launches are this far apart, few of them share a batch, and each may cost more: keep it open for a second, or
- * for twice as long as passes take. */
+/* If launches are this far apart, few of them share a batch, and each may cost more: keep the batch open for a second,
+ * or for twice as long as its passes take. */
 #define SPARSE_DISTANCE_NS INT64_C(10000000)
 #define SPARSE_OPEN_NS     INT64_C(1000000000)
 #define SPARSE_COST_FACTOR 2

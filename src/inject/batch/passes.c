@@ -75,7 +75,7 @@ size_t kprof_passes_count_proof(const kprof_batch_state *state)
     return most < MOST_PROOF_RANGES ? most : MOST_PROOF_RANGES;
 }
 
-/* What is measured of instructions or over time needs a profiler whose object is gone, and the batch's passes one of
+/* Instructions and samples over time are measured without a profiler's object, so that the batch's passes need one of
  * their own. */
 static bool may_share(const kprof_batch_state *state)
 {

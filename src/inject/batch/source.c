@@ -449,7 +449,7 @@ static kprof_status begin_own_samples(kprof_source *source, kprof_batch_state *s
     return status == KPROF_OK ? device->pc_samples_start(context->pc_samples) : status;
 }
 
-/* What kprof's own kernels have counted is read first. */
+/* Read first what kprof's own kernels have counted. */
 static kprof_status begin_own_counters(kprof_source *source, kprof_batch_state *state)
 {
     kprof_instruction_data others;

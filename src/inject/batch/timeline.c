@@ -237,7 +237,7 @@ bool kprof_timelines_begin(kprof_timelines *timelines, kprof_batch_state *state,
     return status == KPROF_OK;
 }
 
-/* Where the user says how often, a launch may have any number. */
+/* If the user says how often, a launch may have any number. */
 static size_t count_most(uint64_t interval_ns)
 {
     const size_t most = MOST_SAMPLES + AROUND_NS / interval_ns;

@@ -22,7 +22,7 @@ typedef struct walk {
 
 static const char tables[] = "CREATE TEMP TABLE range_tree(range INTEGER PRIMARY KEY, parent INTEGER, level INTEGER);"
                              "CREATE TEMP TABLE push_tree(range INTEGER PRIMARY KEY, parent INTEGER, level INTEGER)";
-/* Of two with the same times the one that was recorded last has ended last. */
+/* If two ranges have the same times, the one that was recorded last has ended last. */
 #define IN_ORDER                                                                                                       \
     "SELECT process_id, thread, r.id, start_ns, end_ns FROM trace_range r JOIN trace_name s ON s.id=style_id WHERE "   \
     "end_ns>=start_ns AND thread=end_thread"
