@@ -4,8 +4,8 @@
  *
  * KPROF_ACTIVITY_MAP lists the kinds as X(number, KIND, kind): the table of the report is trace_<kind>. A list of
  * fields takes a macro F(type, name). All fields are int64_t. Types: NUMBER; OPTIONAL, where -1 is not known, NULL in
- * the report; NAME, the number of a text that was named before, where 0 is none, NULL in the report. Times are in ns
- * since 1970. */
+ * the report; NAME, the number of a text that was named before, where 0 is none, NULL in the report; STACK, the same of
+ * a call stack of the process. Times are in ns since 1970. */
 #pragma once
 
 #include <stddef.h>
@@ -135,6 +135,11 @@
     F(OPTIONAL, source_device)                                                                                         \
     F(OPTIONAL, target_device)
 
+/* Where the program made a call, with --call-stack. */
+#define KPROF_CALLER_ACTIVITY_FIELDS(F)                                                                                \
+    F(NUMBER, correlation)                                                                                             \
+    F(STACK, stack)
+
 #define KPROF_ACTIVITY_MAP(X)                                                                                          \
     X(1, KERNEL, kernel)                                                                                               \
     X(2, COPY, copy)                                                                                                   \
@@ -146,7 +151,8 @@
     X(8, GRAPH, graph)                                                                                                 \
     X(9, EXTERNAL, external)                                                                                           \
     X(10, SAMPLE, sample)                                                                                              \
-    X(11, MANAGED, managed)
+    X(11, MANAGED, managed)                                                                                            \
+    X(12, CALLER, caller)
 
 #define KPROF_ACTIVITY_MEMBER(type, name) int64_t name;
 #define KPROF_ACTIVITY_STRUCT(number, KIND, kind)                                                                      \

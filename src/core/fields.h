@@ -24,8 +24,8 @@
 #include "core/attributes.h"
 
 /* A field that is added or removed makes another version of both. */
-#define KPROF_SPOOL_VERSION  15
-#define KPROF_SCHEMA_VERSION 11
+#define KPROF_SPOOL_VERSION  16
+#define KPROF_SCHEMA_VERSION 12
 
 /* The one metric of a launch that is measured. */
 #define KPROF_RANGE_LEAD "launch__range_lead_time"

@@ -20,10 +20,11 @@ OPTION(FILTER, PATHS, nvtx_exclude, "nvtx-exclude", CHOOSING, "no launches in th
 OPTION(RECORDER, CHOICE, nvtx_of_process, "nvtx-push-pop-scope", RUNNING,
        "a launch is in what its own thread has pushed, or in what any thread has (thread)",
        .argument = "thread|process", .choices = KPROF_CHOICES({"thread", 0}, {"process", 1}))
-OPTION(CLI, FLAG, call_stack, "call-stack", RUNNING,
-       "keep the call stacks of launches: frames of Python and native ones, as --call-stack-type both")
-OPTION(RECORDER, CHOICE, call_stack_type, "call-stack-type", RUNNING,
-       "keep the call stacks of launches, of these frames (none)", .argument = "native|python|both|none",
+OPTION(CLI, FLAG, call_stack, "call-stack", RUNNING | TRACE,
+       "keep the call stacks of launches, in a trace of all calls: frames of Python and native ones, as "
+       "--call-stack-type both")
+OPTION(RECORDER, CHOICE, call_stack_type, "call-stack-type", RUNNING | TRACE,
+       "keep the call stacks of launches, or of calls, of these frames (none)", .argument = "native|python|both|none",
        .choices = KPROF_CHOICES({"none", 0}, {"native", 1}, {"python", 2}, {"both", 3}))
 OPTION(FILTER, PATHS, python_include, "python-include", RUNNING,
        "only launches that these functions of Python make, or functions that they call: \"forward\", "

@@ -57,29 +57,40 @@ static struct {
     atomic_bool is_saving;
 } records;
 
-static void choose_driver_call(CUpti_CallbackId id, const char *known)
+static bool begins_with_one(const kprof_cupti_api *cupti, CUpti_CallbackDomain domain, CUpti_CallbackId id,
+                            const char *const *starts)
+{
+    const char *known = NULL;
+    return cupti->cuptiGetCallbackName(domain, id, &known) == CUPTI_SUCCESS && known &&
+           kprof_begins_with_one(known, starts);
+}
+
+bool kprof_call_records_tell(const kprof_cupti_api *cupti, CUpti_CallbackId id)
+{
+    return begins_with_one(cupti, CUPTI_CB_DOMAIN_DRIVER_API, id, driver_calls);
+}
+
+static void choose_driver_call(CUpti_CallbackId id)
 {
     static const char *const launches[] = {"cuLaunchKernel", "cuLaunchCooperativeKernel", NULL};
     (void)records.cupti->cuptiActivityEnableDriverApi(id, 1);
-    if (records.launch_count < MOST_LAUNCHES && kprof_begins_with_one(known, launches))
+    if (records.launch_count < MOST_LAUNCHES &&
+        begins_with_one(records.cupti, CUPTI_CB_DOMAIN_DRIVER_API, id, launches))
         records.launches[records.launch_count++] = id;
 }
 
 void kprof_call_records_choose(const kprof_cupti_api *cupti)
 {
-    const char *known = NULL;
     records.cupti = cupti;
     records.launch_count = 0;
     atomic_store(&records.nested, 0);
     atomic_store(&records.is_direct, false);
     atomic_store(&records.is_saving, false);
     for (CUpti_CallbackId id = 1; id < CUPTI_DRIVER_TRACE_CBID_SIZE; id++)
-        if (cupti->cuptiGetCallbackName(CUPTI_CB_DOMAIN_DRIVER_API, id, &known) == CUPTI_SUCCESS && known &&
-            kprof_begins_with_one(known, driver_calls))
-            choose_driver_call(id, known);
+        if (kprof_call_records_tell(cupti, id))
+            choose_driver_call(id);
     for (CUpti_CallbackId id = 1; id < CUPTI_RUNTIME_TRACE_CBID_SIZE; id++)
-        if (cupti->cuptiGetCallbackName(CUPTI_CB_DOMAIN_RUNTIME_API, id, &known) == CUPTI_SUCCESS && known &&
-            kprof_begins_with_one(known, runtime_questions))
+        if (begins_with_one(cupti, CUPTI_CB_DOMAIN_RUNTIME_API, id, runtime_questions))
             (void)cupti->cuptiActivityEnableRuntimeApi(id, 0);
 }
 

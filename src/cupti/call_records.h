@@ -12,6 +12,8 @@
 /* Threads whose last call of the driver waits for the call of the runtime that it may be a part of. */
 #define KPROF_CALL_RECORDS_WAITING 64
 
+/* Does a trace tell of this call of the driver, where it is no part of one of the runtime? */
+bool kprof_call_records_tell(const kprof_cupti_api *cupti, CUpti_CallbackId id);
 /* Have CUPTI record the calls that a trace tells of. The kind RUNTIME is enabled already. */
 void kprof_call_records_choose(const kprof_cupti_api *cupti);
 /* The calls to be told now that a record of this one has come, the earlier one first: returns how many, two at most.

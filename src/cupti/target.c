@@ -139,6 +139,7 @@ static void on_driver_call(CUpti_CallbackId id, const CUpti_CallbackData *data)
         .context = data->context,
         .context_id = data->contextUid,
         .callback_id = id,
+        .correlation = data->correlationId,
     };
     decode(id, data, &call, &decoded);
     if (data->callbackSite == CUPTI_API_ENTER) {
@@ -250,6 +251,15 @@ static void enable_handles(CUpti_CallbackDomain domain)
         (void)target.cupti->cuptiEnableCallback(1, target.subscriber, domain, *of);
 }
 
+static CUptiResult enable_told(void)
+{
+    CUptiResult result = CUPTI_SUCCESS;
+    for (CUpti_CallbackId id = 1; result == CUPTI_SUCCESS && id < CUPTI_DRIVER_TRACE_CBID_SIZE; id++)
+        if (kprof_call_records_tell(target.cupti, id))
+            result = target.cupti->cuptiEnableCallback(1, target.subscriber, CUPTI_CB_DOMAIN_DRIVER_API, id);
+    return result;
+}
+
 /* All that the hooks of a trace want to see. */
 static CUptiResult enable_brief(void)
 {
@@ -287,7 +297,7 @@ static CUptiResult enable_brief(void)
         result = target.cupti->cuptiEnableCallback(1, target.subscriber, CUPTI_CB_DOMAIN_DRIVER_API, calls[i]);
     enable_handles(CUPTI_CB_DOMAIN_DRIVER_API);
     enable_handles(CUPTI_CB_DOMAIN_RUNTIME_API);
-    return result;
+    return result == CUPTI_SUCCESS && target.hooks.sees_calls ? enable_told() : result;
 }
 
 /* CUPTI takes time for each call that it tells of, and frameworks ask for the device or a capture at each launch. */

@@ -7,8 +7,9 @@
 #include "spool/record.h"
 
 typedef struct kprof_target_hooks {
-    bool is_brief; /* of the driver's calls only those that end a context, or change memory, are of interest, and no
-                      code is */
+    bool is_brief;   /* of the driver's calls only those that end a context, or change memory, are of interest, and no
+                        code is */
+    bool sees_calls; /* of the others those that a trace tells of, too */
     void (*enter)(const kprof_call *call);
     void (*leave)(const kprof_call *call);
     void (*driver_started)(void); /* within the call that starts it, on its thread */

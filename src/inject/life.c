@@ -127,7 +127,8 @@ static kprof_status start(const char *dir)
     if (kprof_measures_instructions())
         kprof_engine.device->codes_keep();
     kprof_target_hooks hooks = choose_hooks(&process->config);
-    if (process->config.call_stack_type == 0)
+    hooks.sees_calls = process->config.call_stack_type != 0;
+    if (!hooks.sees_calls)
         hooks.node_made = NULL;
     status = kprof_engine.device->target_start(&hooks);
     if (status == KPROF_OK && process->config.traces)

@@ -112,6 +112,8 @@ static void prepare(void)
 /* CUPTI may lose what it still has of a context that ends. */
 static void enter(const kprof_call *call)
 {
+    if (told && told->called && kprof_engine.process.config.call_stack_type != 0 && kprof_recording_runs())
+        told->called(call->correlation);
     if (call->kind == KPROF_CALL_STOP && kprof_recording_runs())
         (void)kprof_engine.device->activities_flush();
 }

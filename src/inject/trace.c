@@ -7,6 +7,7 @@
 #include "inject/engine.h"
 #include "inject/process.h"
 #include "inject/recording.h"
+#include "inject/stacks.h"
 #include "spool/activities.h"
 
 #include <pthread.h>
@@ -211,10 +212,22 @@ static void end_turn(int64_t start_ns, int64_t end_ns)
     tell(start_ns, end_ns, KPROF_TRACE_OWN);
 }
 
+/* Several calls of the driver may be parts of one of the runtime, and have its number. */
+static void called(uint32_t correlation)
+{
+    static __thread uint32_t last;
+    if (correlation == 0 || correlation == last)
+        return;
+    last = correlation;
+    const uint32_t stack = kprof_launch_stack();
+    if (stack > 0)
+        take(&(kprof_activity){.kind = KPROF_ACTIVITY_CALLER, .caller = {correlation, stack}});
+}
+
 kprof_status kprof_trace_start(void)
 {
     static const kprof_activity_sink sink = {number_name, take, end_buffer};
-    static const kprof_recording_turns turns = {begin_turn, end_turn};
+    static const kprof_recording_turns turns = {begin_turn, end_turn, called};
     const kprof_config *config = &kprof_engine.process.config;
     kprof_record record = {.type = KPROF_RECORD_TRACE, .trace = {unix_ns()}};
     kprof_process_write(&record);

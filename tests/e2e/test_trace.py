@@ -119,6 +119,7 @@ class Records(Tracing):
     def test_tables_that_a_run_cannot_have(self):
         for table, code, text in (("um_sum", 101, "add --unified-memory"),
                                   ("pm_sampling_sum", 101, "add --pm-sampling"),
+                                  ("kern_line_sum", 101, "add --call-stack"),
                                   ("osrt_sum", 110, "does not trace calls of the operating system")):
             with self.subTest(table):
                 run = self.kprof("trace", "--injection-path", INJECTION, "--report", f"nvtx_sum,{table}", APP,
@@ -129,6 +130,37 @@ class Records(Tracing):
                          "do=move:Host-to-Device:1000000")
         self.assert_run(run, 0)
         self.assertEqual(run.out.count("\n"), 2)
+
+    def test_call_stacks(self):
+        steps = (f"launch={VECTOR_ADD}*3", "do=copy:Host-to-Device:Pageable:1000", "do=sync")
+        self.assert_run(self.trace(*steps, options=("--call-stack-type", "native")), 0)
+        table = lambda name, report="run": [(row["Line"], row["Name"], row["Total Time (ns)"]) for row in json.loads(
+            self.kprof("stats", report, "--report", name, "--json").out)]
+        [(line, name, ns)] = table("kern_line_sum")
+        self.assertIn("launch", line)
+        self.assertEqual((name[:9], ns), ("vectorAdd", 60000))
+        calls = table("call_line_sum")
+        self.assertEqual(sum(ns for _, _, ns in calls), self.query("run.kprof", "SELECT total(end_ns-start_ns) FROM "
+                                                                   "trace_call")[0][0])
+        self.assertEqual({line for line, name, _ in calls if name == "cudaLaunchKernel"}, {line})
+        self.assertEqual({name: "do_something" in line for line, name, _ in calls},
+                         {"cudaDeviceSynchronize": True, "cudaMemcpy": True, "cudaLaunchKernel": False})
+        self.assertIn("Kernels by Line", self.kprof("stats", "run").out)
+        self.assert_run(self.kprof("export", "run", "--to", "chrome", "-o", "run.json"), 0)
+        with open(self.path("run.json")) as file:
+            events = json.load(file)["traceEvents"]
+        self.assertEqual([event["args"]["called from"] for event in events if event["name"] == "cudaLaunchKernel"],
+                         [line] * 3)
+        os.rename(self.path("run.kprof"), self.path("a.kprof"))
+        self.assert_run(self.trace("do=sync", *steps, options=("--call-stack-type", "native")), 0)
+        self.assert_run(self.kprof("merge", "a.kprof", "run.kprof", "-o", "all"), 0)
+        self.assertEqual(table("kern_line_sum", "all"), [(line, name, 120000)])
+        self.assert_run(self.trace(*steps), 0)
+        self.assertEqual(self.query("run.kprof", "SELECT count(*) FROM trace_caller"), [(0,)])
+        self.assertNotIn("by Line", self.kprof("stats", "run").out)
+        run = self.kprof("stats", "run", "--report", "call_line_sum")
+        self.assertEqual(run.code, 110)
+        self.assertIn("kprof trace --call-stack records", run.err)
 
     def test_managed_memory(self):
         steps = ("do=move:Host-to-Device:1000000", "do=fault:CPU", "do=fault:GPU", "do=move:Device-to-Host:500000",

@@ -5,6 +5,7 @@
 #include "inject/idle.h"
 #include "inject/process.h"
 #include "inject/recording.h"
+#include "inject/stacks.h"
 #include "inject/trace.h"
 
 #include <pthread.h>
@@ -64,6 +65,11 @@ static const kprof_device_ops device = {.activities_start = activities_start,
 void kprof_devices_announce(void) {}
 void kprof_process_outlive_libraries(void) {}
 void kprof_idle_watch(void) {}
+
+uint32_t kprof_launch_stack(void)
+{
+    return 0;
+}
 
 void kprof_process_write(const kprof_record *record)
 {

@@ -568,7 +568,8 @@ static void test_traces_that_do_not_fit(void **state)
     (void)state;
     kprof_report *report;
     static const char two[] = {KPROF_ACTIVITY_EXTERNAL, 1, 2, KPROF_ACTIVITY_EXTERNAL, 1, 2},
-                      named[] = {KPROF_ACTIVITY_OVERHEAD, 16, 4}; /* name 2 */
+                      named[] = {KPROF_ACTIVITY_OVERHEAD, 16, 4}, /* name 2 */
+        called[] = {KPROF_ACTIVITY_CALLER, 2, 2};                 /* stack 1 */
     kprof_ingest *ingest = begin_storing(&report);
     kprof_record trace = {.type = KPROF_RECORD_TRACE, .trace = {5}},
                  name = {.type = KPROF_RECORD_NAME, .name = {1, 1, "_Z3addv"}}, block = activities_of(two, 6, 2);
@@ -583,6 +584,8 @@ static void test_traces_that_do_not_fit(void **state)
     expect_bad_spool(ingest, &name);
     block = activities_of(named, 3, 1);
     expect_bad_spool(ingest, &block);
+    block = activities_of(called, 3, 1);
+    expect_bad_spool(ingest, &block);
     for (uint32_t size = 0; size < 6; size++) {
         block = activities_of(two, size, 2);
         expect_bad_spool(ingest, &block);
@@ -595,12 +598,17 @@ static void test_traces_that_do_not_fit(void **state)
     fixture_store(ingest, &name);
     block = activities_of(named, 3, 1);
     fixture_store(ingest, &block);
+    const kprof_record stack = {.type = KPROF_RECORD_STACK, .stack = {1, false, "no frames", 0, NULL}};
+    fixture_store(ingest, &stack);
+    block = activities_of(called, 3, 1);
+    fixture_store(ingest, &block);
     end_storing(report, ingest);
+    assert_int_equal(query("SELECT stack_id FROM trace_caller"), 1);
     assert_int_equal(query("SELECT count(*) FROM trace_external"), 2);
     assert_int_equal(query("SELECT max(correlation) FROM trace_external"), 2);
     assert_int_equal(
         query("SELECT count(*) FROM trace_overhead JOIN trace_name n ON n.id=name_id WHERE text='context'"), 1);
-    assert_int_equal(query("SELECT activities FROM trace"), 3);
+    assert_int_equal(query("SELECT activities FROM trace"), 4);
     assert_int_equal(query("SELECT count(*) FROM trace_name WHERE function='add' AND demangled='add()'"), 1);
 }
 

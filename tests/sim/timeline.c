@@ -75,6 +75,9 @@ static int64_t name(const char *text)
 /* A call of the host's from now on, which ends then. */
 static void add_call(const char *text, int64_t end_ns)
 {
+    const kprof_call entered = {.kind = KPROF_CALL_OTHER, .correlation = (uint32_t)timeline.correlation};
+    if (timeline.runs && sim.hooks && sim.hooks->is_brief && sim.hooks->sees_calls)
+        sim.hooks->enter(&entered);
     const kprof_activity call = {.kind = KPROF_ACTIVITY_CALL,
                                  .call = {.start_ns = timeline.now_ns,
                                           .end_ns = end_ns,

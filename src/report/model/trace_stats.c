@@ -41,6 +41,10 @@
     "SELECT end_ns-start_ns AS d, s.text AS style, coalesce(g.text, '') || ':' || n.text AS name FROM trace_range r "  \
     "JOIN trace_name n ON n.id=name_id JOIN trace_name s ON s.id=style_id LEFT JOIN trace_name g ON g.id=domain_id "   \
     "WHERE end_ns IS NOT NULL"
+/* With the line of the program that made the call. */
+#define BY_LINE                                                                                                        \
+    " CROSS JOIN temp.caller c ON c.process_id=k.process_id AND c.correlation=k.correlation CROSS JOIN stack ON "      \
+    "stack.id=stack_id"
 /* Ranges with their names, and which others each one lies in, the outermost first. */
 #define NAMED_RANGES                                                                                                   \
     "SELECT r.id AS range, start_ns, end_ns, pid, thread, s.text AS style, coalesce(g.text, '') || ':' || n.text AS "  \
@@ -185,6 +189,17 @@ const kprof_trace_stats kprof_trace_stats_tables[] = {
                          "temp.push_tree JOIN trace_range ON id=range WHERE parent IS NOT NULL GROUP BY parent) "
                          "USING(range) ORDER BY start_ns, 3",
      NULL, KPROF_NEEDS_NESTING},
+    {"kern_line_sum", "Kernels by Line",
+     "SELECT " TIMES(
+         "Instances") ", line AS \"Line\", name AS \"Name\" FROM (SELECT end_ns-start_ns AS d, @kernel AS name, line "
+                      "FROM trace_kernel k JOIN trace_name n ON n.id=name_id" BY_LINE
+                      " WHERE start_ns IS NOT NULL AND end_ns IS NOT NULL) GROUP BY line, name" BY_TIME,
+     NULL, KPROF_NEEDS_CALLERS},
+    {"call_line_sum", "CUDA API by Line",
+     "SELECT " TIMES(
+         "Num Calls") ", line AS \"Line\", name AS \"Name\" FROM (SELECT end_ns-start_ns AS d, n.text AS name, line "
+                      "FROM trace_call k JOIN trace_name n ON n.id=name_id" BY_LINE ") GROUP BY line, name" BY_TIME,
+     NULL, KPROF_NEEDS_CALLERS},
     {"gpu_busy", "GPU Use",
      "SELECT device AS \"Device\", span AS \"Span (ns)\", round(100*busy/span, 1) AS \"Busy (%)\", "
      "round(100*kernels/span, "
@@ -501,6 +516,26 @@ static kprof_status check_managed(kprof_report *report)
                : status;
 }
 
+kprof_status kprof_trace_has_callers(kprof_report *report, bool *out)
+{
+    int64_t is_there = 0;
+    kprof_status status = kprof_trace_find_callers(report);
+    if (status == KPROF_OK)
+        status = kprof_store_integer(report, "SELECT EXISTS(SELECT 1 FROM temp.caller)", &is_there);
+    *out = is_there != 0;
+    return status;
+}
+
+static kprof_status check_callers(kprof_report *report)
+{
+    bool are_there = false;
+    const kprof_status status = kprof_trace_has_callers(report, &are_there);
+    return status == KPROF_OK && !are_there
+               ? kprof_fail(KPROF_NOT_COLLECTED,
+                            "the trace has no call stacks; kprof trace --call-stack records those of calls")
+               : status;
+}
+
 static kprof_status make_spans(kprof_report *report)
 {
     const kprof_status status = kprof_trace_project_ranges(report);
@@ -513,7 +548,8 @@ static kprof_status make_needed(kprof_report *report, kprof_trace_need need)
         [KPROF_NEEDS_LOST] = kprof_trace_find_lost,       [KPROF_NEEDS_PROJECTION] = kprof_trace_project_ranges,
         [KPROF_NEEDS_NESTING] = kprof_trace_nest_ranges,  [KPROF_NEEDS_SPANS] = make_spans,
         [KPROF_NEEDS_SAMPLES] = kprof_trace_find_samples, [KPROF_NEEDS_MANAGED] = check_managed,
-        [KPROF_NEEDS_CALLS] = kprof_trace_find_calls,     [KPROF_NEEDS_COUNTERS] = kprof_trace_find_shapes};
+        [KPROF_NEEDS_CALLS] = kprof_trace_find_calls,     [KPROF_NEEDS_CALLERS] = check_callers,
+        [KPROF_NEEDS_COUNTERS] = kprof_trace_find_shapes};
     return makers[need] ? makers[need](report) : KPROF_OK;
 }
 

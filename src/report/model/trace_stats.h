@@ -16,6 +16,7 @@ typedef enum kprof_trace_need {
     KPROF_NEEDS_SAMPLES,    /* kprof_trace_find_samples */
     KPROF_NEEDS_MANAGED,    /* nothing, but records of managed memory */
     KPROF_NEEDS_CALLS,      /* kprof_trace_find_calls */
+    KPROF_NEEDS_CALLERS,    /* kprof_trace_find_callers, with rows */
     KPROF_NEEDS_COUNTERS    /* kprof_trace_find_shapes, and trace_counted, which the caller has made
                                (report/page/trace_join.h) */
 } kprof_trace_need;
@@ -51,5 +52,7 @@ kprof_status kprof_trace_tell_missing(kprof_report *report) KPROF_MUST_CHECK;
 kprof_status kprof_trace_is_there(kprof_report *report, bool *out) KPROF_MUST_CHECK;
 /* Does the report tell how managed memory moved? */
 kprof_status kprof_trace_has_managed(kprof_report *report, bool *out) KPROF_MUST_CHECK;
+/* Does the report tell where the program made its calls? */
+kprof_status kprof_trace_has_callers(kprof_report *report, bool *out) KPROF_MUST_CHECK;
 /* NOT_COLLECTED, with a message, when it has none; BAD_REPORT when the file is damaged. */
 kprof_status kprof_trace_check(kprof_report *report) KPROF_MUST_CHECK;

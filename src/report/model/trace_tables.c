@@ -4,6 +4,7 @@
 
 #include "report/model/trace_functions.h"
 #include "report/store/store.h"
+#include "report/store/trace_ingest.h"
 
 #include <stdio.h>
 
@@ -47,6 +48,22 @@ static kprof_status make_calls(kprof_report *report)
 kprof_status kprof_trace_find_calls(kprof_report *report)
 {
     return kprof_trace_make_once(report, "first_call", make_calls);
+}
+
+static kprof_status make_callers(kprof_report *report)
+{
+    const kprof_status status =
+        kprof_store_exec(report, "CREATE TEMP TABLE caller(process_id INTEGER, correlation INTEGER, stack_id INTEGER, "
+                                 "PRIMARY KEY(process_id, correlation)) WITHOUT ROWID");
+    return status == KPROF_OK && report->version >= KPROF_TRACE_SINCE(KPROF_ACTIVITY_CALLER)
+               ? kprof_store_exec(report, "INSERT OR IGNORE INTO temp.caller SELECT process_id, correlation, stack_id "
+                                          "FROM trace_caller WHERE stack_id IS NOT NULL ORDER BY id")
+               : status;
+}
+
+kprof_status kprof_trace_find_callers(kprof_report *report)
+{
+    return kprof_trace_make_once(report, "caller", make_callers);
 }
 
 static kprof_status make_shapes(kprof_report *report)

@@ -11,6 +11,9 @@ kprof_status kprof_trace_make_once(kprof_report *report, const char *table, kpro
 
 /* Make first_call(process_id, correlation, start_ns, end_ns, thread, name_id): of calls with one number the first. */
 kprof_status kprof_trace_find_calls(kprof_report *report) KPROF_MUST_CHECK;
+/* Make caller(process_id, correlation, stack_id) of the calls whose call stacks the report has; without rows where it
+ * has none. */
+kprof_status kprof_trace_find_callers(kprof_report *report) KPROF_MUST_CHECK;
 /* Make trace_shape: of each name, grid, block and dynamic shared memory of kernels the launches (c), their time (t) and
  * its median. */
 kprof_status kprof_trace_find_shapes(kprof_report *report) KPROF_MUST_CHECK;

@@ -114,7 +114,7 @@ static const char *const events[] = {
     SLICE("'kernel'", "'CUDA graph ' || graph", GPU, STREAM) "'graph', graph, 'correlation', correlation)) FROM "
                                                              "trace_graph" KNOWN,
     SLICE("'cuda_' || l.text", "n.text", HOST,
-          "thread") "'correlation', correlation, 'result', result)) FROM trace_call "
+          "thread") "'correlation', correlation, 'result', result@caller)) FROM trace_call "
                     "JOIN trace_name n ON n.id=name_id JOIN trace_name l ON "
                     "l.id=layer_id",
     SLICE("'user_annotation'", "coalesce(g.text || ':', '') || n.text", HOST,
@@ -160,6 +160,7 @@ static const char *const events[] = {
 typedef struct writer {
     kprof_output *out;
     bool has_event;
+    bool has_callers;    /* calls have call stacks */
     int64_t most_slices; /* of a kind, the longest; names and slices alone are written then. 0: all events */
 } writer;
 
@@ -198,12 +199,20 @@ static bool is_wanted(const char *sql, const writer *to)
     return to->most_slices ? is_slice(sql) || is_series || strstr(sql, "'ph', 'M'") != NULL : !is_series;
 }
 
-/* Append SQL with the time of the start in place of "@start". */
-static void expand(const char *sql, int64_t start_ns, kprof_strbuf *out)
+/* Append SQL with the time of the start in place of "@start", and with the line that made a call, where lines are
+ * known, in place of "@caller". */
+static void expand(const char *sql, int64_t start_ns, const writer *to, kprof_strbuf *out)
 {
-    for (const char *at; (at = strstr(sql, "@start")); sql = at + strlen("@start")) {
+    for (const char *at; (at = strchr(sql, '@'));) {
+        const bool is_start = strncmp(at, "@start", strlen("@start")) == 0;
         kprof_strbuf_append(out, sql, (size_t)(at - sql));
-        kprof_strbuf_printf(out, "%lld", (long long)start_ns);
+        if (is_start)
+            kprof_strbuf_printf(out, "%lld", (long long)start_ns);
+        else if (to->has_callers)
+            kprof_strbuf_puts(out,
+                              ", 'called from', (SELECT line FROM temp.caller c JOIN stack ON stack.id=stack_id "
+                              "WHERE c.process_id=trace_call.process_id AND c.correlation=trace_call.correlation)");
+        sql = at + (is_start ? strlen("@start") : strlen("@caller"));
     }
     kprof_strbuf_puts(out, sql);
 }
@@ -211,14 +220,14 @@ static void expand(const char *sql, int64_t start_ns, kprof_strbuf *out)
 static kprof_status write_events(kprof_report *report, int64_t start_ns, writer *to)
 {
     const bool has_managed = report->version >= KPROF_TRACE_SINCE(KPROF_ACTIVITY_MANAGED);
-    kprof_status status = KPROF_OK;
+    kprof_status status = kprof_trace_has_callers(report, &to->has_callers);
     for (size_t i = 0; i < COUNT_OF(events) && status == KPROF_OK; i++) {
         kprof_strbuf sql = KPROF_STRBUF_INIT;
         sqlite3_stmt *statement = NULL;
         int rc = SQLITE_NOMEM;
         if (!is_wanted(events[i], to) || (!has_managed && strstr(events[i], "trace_managed")))
             continue;
-        expand(events[i], start_ns, &sql);
+        expand(events[i], start_ns, to, &sql);
         if (to->most_slices && is_slice(events[i]))
             kprof_strbuf_printf(&sql, " ORDER BY end_ns-start_ns DESC LIMIT %lld", (long long)to->most_slices);
         if (!sql.failed)
@@ -263,7 +272,7 @@ kprof_status kprof_report_print_chrome(kprof_report *report, FILE *out)
     kprof_output_printf(&output, "{\"schemaVersion\":1,\"displayTimeUnit\":\"ns\",\"baseTimeNanoseconds\":%lld,",
                         (long long)start_ns);
     kprof_output_puts(&output, "\"traceEvents\":[");
-    status = write_events(report, start_ns, &(writer){&output, false, 0});
+    status = write_events(report, start_ns, &(writer){.out = &output});
     kprof_output_puts(&output, "\n]}\n");
     kprof_status written = kprof_output_finish(&output);
     return status == KPROF_OK ? written : status;
@@ -295,7 +304,8 @@ static kprof_status put_members(void *user, kprof_output *out)
         kprof_output_printf(out, ",\"lacks\":\"of %lld activities the longest %d of each kind are shown\"",
                             (long long)too_many, MOST_ON_PAGE / SLICE_KINDS);
     kprof_output_puts(out, ",\"traceEvents\":[");
-    status = write_events(report, start_ns, &(writer){out, false, too_many ? MOST_ON_PAGE / SLICE_KINDS : INT64_MAX});
+    status = write_events(report, start_ns,
+                          &(writer){.out = out, .most_slices = too_many ? MOST_ON_PAGE / SLICE_KINDS : INT64_MAX});
     kprof_output_puts(out, "\n]");
     return status;
 }

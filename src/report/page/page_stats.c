@@ -116,7 +116,7 @@ static kprof_status show_table(stats_page *page, const char *name)
 
 /* Parts that few traces have. */
 typedef struct trace_parts {
-    bool counters, samples, managed;
+    bool counters, samples, managed, callers;
 } trace_parts;
 
 static kprof_status find_parts(kprof_report *report, trace_parts *parts)
@@ -126,6 +126,8 @@ static kprof_status find_parts(kprof_report *report, trace_parts *parts)
     parts->counters = counted != 0;
     if (status == KPROF_OK)
         status = kprof_trace_has_samples(report, &parts->samples);
+    if (status == KPROF_OK)
+        status = kprof_trace_has_callers(report, &parts->callers);
     return status == KPROF_OK ? kprof_trace_has_managed(report, &parts->managed) : status;
 }
 
@@ -136,6 +138,8 @@ static bool is_filled(const char *name, const trace_parts *parts)
         return parts->counters;
     if (strncmp(name, "um_", strlen("um_")) == 0)
         return parts->managed;
+    if (strstr(name, "_line_sum"))
+        return parts->callers;
     return parts->samples || strncmp(name, "pm_sampling_", strlen("pm_sampling_")) != 0;
 }
 
@@ -145,7 +149,7 @@ kprof_status kprof_page_show_trace(kprof_emitter *emitter, const kprof_page_cont
                                          "pm_sampling_steps", JOINED_TABLE, "count_command"};
     /* The page finds kernels by these names. */
     stats_page page = {.report = context->reports->file, .emitter = emitter, .base = "demangled"};
-    trace_parts parts = {false, false, false};
+    trace_parts parts = {.counters = false};
     bool is_there = false;
     kprof_status status = kprof_trace_is_there(page.report, &is_there);
     if (status != KPROF_OK || !is_there)
@@ -167,7 +171,7 @@ static kprof_status show_stats(const kprof_page_context *context)
 {
     const kprof_stats_content *content = context->content;
     const kprof_strlist *names = content->tables;
-    trace_parts parts = {false, false, false};
+    trace_parts parts = {.counters = false};
     stats_page page = {.report = context->reports->file, .is_alone = names->count == 1};
     kprof_status status = kprof_trace_check(page.report);
     if (status == KPROF_OK)
@@ -194,10 +198,12 @@ kprof_status kprof_stats_choose(const kprof_strlist *asked, kprof_strlist *out)
                                         "pm_sampling_steps",
                                         JOINED_TABLE,
                                         "cuda_gpu_kern_sum",
+                                        "kern_line_sum",
                                         "cuda_gpu_mem_time_sum",
                                         "cuda_gpu_mem_size_sum",
                                         "um_total_sum",
                                         "cuda_api_sum",
+                                        "call_line_sum",
                                         "nvtx_sum",
                                         "kern_worth",
                                         "count_command"};
@@ -213,7 +219,7 @@ kprof_status kprof_stats_choose(const kprof_strlist *asked, kprof_strlist *out)
     return added ? KPROF_OK : kprof_fail(KPROF_NO_MEMORY, "out of memory");
 }
 
-kprof_status kprof_stats_check(const kprof_strlist *asked, bool follows_managed, bool samples)
+kprof_status kprof_stats_check(const kprof_strlist *asked, const kprof_stats_records *records)
 {
     const char *base;
     for (size_t i = 0; i < asked->count; i++) {
@@ -222,9 +228,10 @@ kprof_status kprof_stats_check(const kprof_strlist *asked, bool follows_managed,
             return KPROF_UNKNOWN_NAME;
         if (stats->why_none)
             return kprof_fail(KPROF_NOT_COLLECTED, "%s: %s", stats->name, stats->why_none);
-        const char *lacks = stats->need == KPROF_NEEDS_MANAGED && !follows_managed ? "unified-memory"
-                            : stats->need == KPROF_NEEDS_SAMPLES && !samples       ? "pm-sampling"
-                                                                                   : NULL;
+        const char *lacks = stats->need == KPROF_NEEDS_MANAGED && !records->managed   ? "unified-memory"
+                            : stats->need == KPROF_NEEDS_SAMPLES && !records->samples ? "pm-sampling"
+                            : stats->need == KPROF_NEEDS_CALLERS && !records->callers ? "call-stack"
+                                                                                      : NULL;
         if (lacks)
             return kprof_fail(KPROF_USAGE, "--report %s: this run would have nothing for it; add --%s", stats->name,
                               lacks);

@@ -18,6 +18,10 @@ kprof_status kprof_page_show_trace(kprof_emitter *emitter, const kprof_page_cont
 /* Append the names of the tables that were asked for, or those of the usual ones where none was. UNKNOWN_NAME, with a
  * message, where there is no such table. */
 kprof_status kprof_stats_choose(const kprof_strlist *asked, kprof_strlist *out) KPROF_MUST_CHECK;
+/* What a run records of its options' accord. */
+typedef struct kprof_stats_records {
+    bool managed, samples, callers;
+} kprof_stats_records;
 /* Will a run have what the tables that were asked for are about? USAGE, with a message, where an option of kprof trace
  * lacks for one; NOT_COLLECTED where kprof records nothing for it. */
-kprof_status kprof_stats_check(const kprof_strlist *asked, bool follows_managed, bool samples) KPROF_MUST_CHECK;
+kprof_status kprof_stats_check(const kprof_strlist *asked, const kprof_stats_records *records) KPROF_MUST_CHECK;

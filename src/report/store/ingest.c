@@ -501,6 +501,7 @@ static kprof_status store_trace(kprof_ingest *ingest, const kprof_record *record
 {
     ingest->trace.report = ingest->report;
     ingest->trace.process = ingest->process;
+    ingest->trace.stacks = &ingest->stacks;
     const kprof_status status = kprof_trace_ingest_record(&ingest->trace, record);
     return ingest->trace.why ? bad_record(ingest->trace.why, record->type) : status;
 }

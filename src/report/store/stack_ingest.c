@@ -246,6 +246,11 @@ kprof_status kprof_stack_ingest_launch(const kprof_stack_ingest *ingest, kprof_r
                              origins[launch->stack_origin]);
 }
 
+int64_t kprof_stack_ingest_row(const kprof_stack_ingest *ingest, int64_t stack)
+{
+    return stack > 0 && (uint64_t)stack <= ingest->stack_count ? ingest->stacks[stack - 1] : 0;
+}
+
 void kprof_stack_ingest_free(kprof_stack_ingest *ingest)
 {
     for (size_t i = 0; i < ingest->frame_count; i++) {

@@ -85,13 +85,13 @@
     X(ADD_TRACE_SET, NULL)                                                                                             \
     X(ADD_TRACE_CALL, NULL)                                                                                            \
     X(ADD_TRACE_MEMORY, NULL)                                                                                          \
-    X(ADD_TRACE_WAIT, NULL)                                                                                            \
     X(ADD_TRACE_RANGE, NULL)                                                                                           \
     X(ADD_TRACE_OVERHEAD, NULL)                                                                                        \
     X(ADD_TRACE_GRAPH, NULL)                                                                                           \
     X(ADD_TRACE_EXTERNAL, NULL)                                                                                        \
     X(ADD_TRACE_SAMPLE, NULL)                                                                                          \
     X(ADD_TRACE_MANAGED, NULL)                                                                                         \
+    X(ADD_TRACE_CALLER, NULL)                                                                                          \
     X(ADD_CENSUS, NULL)                                                                                                \
     X(SET_CENSUS, "UPDATE census SET launches=?2, total_ns=?3, shortest_ns=?4, longest_ns=?5 WHERE id=?1")             \
     X(ADD_MESSAGE, NULL)

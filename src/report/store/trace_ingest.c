@@ -10,7 +10,7 @@
 /* A process has no more names: the recorder keeps to it. */
 #define MOST_NAMES (1u << 20)
 
-typedef enum field_type { FIELD_NUMBER, FIELD_OPTIONAL, FIELD_NAME } field_type;
+typedef enum field_type { FIELD_NUMBER, FIELD_OPTIONAL, FIELD_NAME, FIELD_STACK } field_type;
 
 typedef struct field {
     field_type type;
@@ -37,7 +37,8 @@ char *kprof_trace_definition(const char *table)
     kprof_strbuf_printf(&sql, "CREATE TABLE %s(id INTEGER PRIMARY KEY, process_id INTEGER NOT NULL REFERENCES process",
                         tables[kind].name);
     for (size_t i = 0; i < kprof_activity_field_count(kind); i++) {
-        static const char *const ends[] = {" INTEGER NOT NULL", " INTEGER", "_id INTEGER REFERENCES trace_name"};
+        static const char *const ends[] = {" INTEGER NOT NULL", " INTEGER", "_id INTEGER REFERENCES trace_name",
+                                           "_id INTEGER REFERENCES stack"};
         kprof_strbuf_printf(&sql, ", %s%s", tables[kind].fields[i].name, ends[tables[kind].fields[i].type]);
     }
     kprof_strbuf_puts(&sql, ")");
@@ -53,6 +54,11 @@ char *kprof_trace_copy_statement(kprof_activity_kind kind)
         if (table->fields[i].type == FIELD_NAME)
             kprof_strbuf_printf(&sql,
                                 ", (SELECT own.id FROM main.trace_name own JOIN source.trace_name old USING(text) "
+                                "WHERE old.id=%s_id)",
+                                table->fields[i].name);
+        else if (table->fields[i].type == FIELD_STACK)
+            kprof_strbuf_printf(&sql,
+                                ", (SELECT own.id FROM main.stack own JOIN source.stack old USING(frames, cut, reason) "
                                 "WHERE old.id=%s_id)",
                                 table->fields[i].name);
         else
@@ -102,17 +108,26 @@ static kprof_status store_name(kprof_trace_ingest *ingest, const kprof_name_reco
     return status;
 }
 
-/* Bind field i. False: it refers to a name that is not there. */
+/* The row that a number of the process stands for; 0: it has no such one. */
+static int64_t row_of(const kprof_trace_ingest *ingest, field_type type, int64_t number)
+{
+    if (type == FIELD_STACK)
+        return kprof_stack_ingest_row(ingest->stacks, number);
+    return number > 0 && (uint64_t)number <= ingest->name_count ? ingest->names[number - 1] : 0;
+}
+
+/* Bind field i. False: it refers to a name or a stack that is not there. */
 static bool bind_field(const kprof_trace_ingest *ingest, sqlite3_stmt *insert, const kprof_activity *activity, size_t i)
 {
     const field_type type = tables[activity->kind].fields[i].type;
     const int64_t value = activity->fields[i];
+    const bool refers = type == FIELD_NAME || type == FIELD_STACK;
     const int place = (int)i + 2;
-    if (type == FIELD_NAME && value != 0) {
-        if (value < 0 || (uint64_t)value > ingest->name_count)
-            return false;
-        sqlite3_bind_int64(insert, place, ingest->names[value - 1]);
-    } else if (type == FIELD_NAME || (type == FIELD_OPTIONAL && value == -1)) {
+    if (refers && value != 0) {
+        const int64_t row = row_of(ingest, type, value);
+        sqlite3_bind_int64(insert, place, row);
+        return row != 0;
+    } else if (refers || (type == FIELD_OPTIONAL && value == -1)) {
         sqlite3_bind_null(insert, place);
     } else {
         sqlite3_bind_int64(insert, place, value);
@@ -149,7 +164,7 @@ static kprof_status store_activity(kprof_trace_ingest *ingest, const kprof_activ
     for (size_t i = 0; i < kprof_activity_field_count(activity->kind); i++)
         is_whole = bind_field(ingest, insert, activity, i) && is_whole;
     if (!is_whole)
-        ingest->why = "an activity has an unknown name; kind";
+        ingest->why = "an activity has an unknown name or stack; kind";
     else if (sqlite3_step(insert) != SQLITE_DONE)
         status = kprof_store_fail(ingest->report, "storing an activity");
     sqlite3_reset(insert);
