@@ -28,7 +28,9 @@ class Judgement(unittest.TestCase):
         self.assertEqual(self.off(told), ["idle by host code (us)"])
         told["cuda_gpu_kern_sum"][0]["Instances"] = 19
         self.assertEqual(self.off(told), ["kernels", "idle by host code (us)"])
-
+        told = tables(17)
+        told["cuda_api_sum"].append({"Num Calls": 1, "Name": "cuLaunchKernelEx"})
+        self.assertEqual(self.off(told), ["launches that are told as calls of the driver, too"])
 
     def test_judge(self):
         rows, failures = [], []

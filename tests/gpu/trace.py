@@ -54,6 +54,8 @@ def checks(case, known, tables):
         yield "kernels", total(kernels, "Instances"), known["kernels"], known["kernels"]
         launches = total(tables["cuda_api_sum"], "Num Calls", Name="cudaLaunchKernel")
         yield "launches", launches, known["kernels"], known["kernels"]
+        parts = sum(row["Num Calls"] for row in tables["cuda_api_sum"] if row["Name"].startswith("cuLaunchKernel"))
+        yield "launches that are told as calls of the driver, too", parts, 0, 0
     if "kernel_us" in known:
         yield "time of kernels (us)", kernel_us, known["kernel_us"], 1.05 * known["kernel_us"]
     if case == "gaps":
@@ -87,6 +89,22 @@ def checks(case, known, tables):
     if case == "steps":
         yield "queue depth", busy["Queue Depth Max"], known["depth"], known["kernels"]
         yield "busy (%)", busy["Busy (%)"], 95, 100
+
+
+def stacks(base):
+    """(what, told, lowest, highest) of a run with call stacks."""
+    words = [harness.programs() / "timeline", "steps"]
+    result = harness.run([harness.kprof(), "trace", "--call-stack-type", "native", "-f", "-o", base, *words], limit=600)
+    stats = harness.run([harness.kprof(), "stats", harness.report_path(base), "--json", "--report",
+                         "kern_line_sum,call_line_sum,cuda_gpu_kern_sum,cuda_api_sum"])
+    if result.status != 0 or stats.status != 0:
+        raise harness.Failure(f"traced with {result.status}, kprof stats with {stats.status}: "
+                              f"{harness.last_lines(result.stderr + stats.stderr)}")
+    tables = json.loads(stats.stdout)
+    kernels, calls = total(tables["cuda_gpu_kern_sum"], "Instances"), total(tables["cuda_api_sum"], "Num Calls")
+    yield "kernels with a line", total(tables["kern_line_sum"], "Instances"), kernels, kernels
+    yield "calls with a line", total(tables["call_line_sum"], "Num Calls"), kernels, calls
+    yield "lines of kernels", len({row["Line"] for row in tables["kern_line_sum"]}), 1, 3
 
 
 # Counters of what does not change from run to run, some of them in one pass and some in several.
@@ -156,6 +174,10 @@ def main():
                 continue
             judge(case, checks(case, known, tables), rows, failures)
             rows.append((case, "seconds, and alone", f"{traced:.2f}, {alone:.2f}", "", "", ""))
+        try:
+            judge("steps with --call-stack", stacks(f"{folder}/stacks"), rows, failures)
+        except harness.Failure as failure:
+            failures.append(f"steps with --call-stack: {failure}")
         for program in ("vectorAdd", "reduction"):
             try:
                 judge(f"{program} with --trace", beside(program, folder), rows, failures)
