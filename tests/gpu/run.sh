@@ -4,21 +4,22 @@
 #   run.sh [PART [ARGUMENT...]]
 #
 # Without a PART: validate, behave and graphs. Parts: build, validate, values, behave, graphs, exact, bench,
-# frameworks, multiplex, findings, pairs, nvtx, ncu_lines, source, source_ncu, pm_sampling, stacks, control, trace,
-# trace_torch, utilization, application, waits, census, carveouts, ranks, facts; their arguments are those of the
-# script of that name.
+# frameworks, multiplex, findings, pairs, nvtx, ncu_lines, source, source_ncu, lines, pm_sampling, stacks, control,
+# trace, trace_torch, utilization, application, waits, census, carveouts, ranks, facts; their arguments are those of
+# the script of that name.
 # `validate` compares values with ncu's, `values` those of batches with those of launches repeated alone; `graphs`
-# measures a CUDA graph kernel by kernel and as one launch; `exact` runs the programs of exact/, each a kind of memory,
-# launch or ending that replay must not disturb, plain and under every mode, and compares; `frameworks` runs programs
-# of PyTorch, JAX, Triton and CuPy plain, under kprof and under ncu; `multiplex` measures without repeating; `findings`
-# records kernels that show one performance problem each; `pairs` holds findings to kernels that were mended; `nvtx`
-# compares the NVTX ranges of launches with those that programs open, and the launches that expressions choose with
-# those that ncu chooses; `ncu_lines` runs command lines of ncu with both tools, and compares what they collect;
-# `source` compares what is counted of instructions with what is counted of their launches, `source_ncu` the source
-# pages of both tools; `pm_sampling` compares means over time with values of the launch; `stacks` looks for the lines
-# of a program of PyTorch; `control` times a training loop under kprof that is not armed, and measures a step of it;
-# `trace` traces programs with known gaps, copies and overlaps; `trace_torch` compares traces of programs of PyTorch
-# with torch.profiler's, and tells what tracing costs; `application` compares application replay with repeated launches.
+# measures a CUDA graph kernel by kernel and as one launch; `exact` runs the programs of exact/, each a kind of
+# memory, launch or ending that replay must not disturb, plain and under every mode, and compares; `frameworks` runs
+# programs of PyTorch, JAX, Triton and CuPy plain, under kprof and under ncu; `multiplex` measures without repeating;
+# `findings` records kernels that show one performance problem each; `pairs` holds findings to kernels that were
+# mended; `nvtx` compares the NVTX ranges of launches with those that programs open, and the launches that expressions
+# choose with those that ncu chooses; `ncu_lines` runs command lines of ncu with both tools, and compares what they
+# collect; `source` compares what is counted of instructions with what is counted of their launches, `source_ncu` the
+# source pages of both tools; `lines` looks for the lines of kernels of each compiler; `pm_sampling` compares means
+# over time with values of the launch; `stacks` looks for the lines of a program of PyTorch; `control` times a
+# training loop under kprof that is not armed, and measures a step of it; `trace` traces programs with known gaps,
+# copies and overlaps; `trace_torch` compares traces of programs of PyTorch with torch.profiler's, and tells what
+# tracing costs; `application` compares application replay with repeated launches.
 # `utilization` samples programs whose use of the GPU over time is known, and tells what that costs.
 # `census` measures the kernels with most time of a program of PyTorch in the run that counts all.
 # `carveouts` compares what SMs are configured for with ncu's.
@@ -91,7 +92,7 @@ part() {
     build) ;;
     facts) facts ;;
     validate | values | behave | graphs | exact | bench | frameworks | multiplex | findings | pairs | nvtx | \
-      ncu_lines | source | source_ncu | pm_sampling | stacks | control | trace | \
+      ncu_lines | source | source_ncu | lines | pm_sampling | stacks | control | trace | \
       trace_torch | utilization | application | waits | census | carveouts | ranks)
       python3 "$here/$name.py" "$@" || status=$? ;;
     *) echo "run.sh: unknown part $name" >&2; status=2 ;;
