@@ -98,6 +98,8 @@ static void note_result(const kprof_call *call, const CUpti_CallbackData *data)
     if (result.sharing)
         note_sharing(call, result.sharing);
     kprof_allocations_note(&result.memory, call->context);
+    if (target.hooks.is_brief) /* nothing is repeated, and not all calls are seen that change what follows */
+        return;
     kprof_graphs_note(call->callback_id, parameters);
     if (kprof_call_changes_setting(call->callback_id, parameters))
         kprof_operations_note_setting();
