@@ -5,6 +5,7 @@
 #include "callstack/memory.h"
 #include "callstack/native.h"
 #include "callstack/python.h"
+#include "callstack/symbols.h"
 #include "core/bytes.h"
 #include "core/log.h"
 
@@ -27,6 +28,7 @@ typedef struct place {
 /* A frame by what it says. */
 typedef struct known_frame {
     char *function, *file; /* one allocation */
+    char *symbol;          /* NULL: nobody has asked for it */
     uint64_t place, hash;
     bool is_native;
 } known_frame;
@@ -186,7 +188,7 @@ static uint32_t find_frame(kprof_stack_frame *frame, const kprof_stack_hooks *ho
         return 0;
     memcpy(texts, frame->function, name_bytes);
     memcpy(texts + name_bytes, frame->file, file_bytes);
-    all.frames[t->count++] = (known_frame){texts, texts + name_bytes, frame->place, hash, frame->is_native};
+    all.frames[t->count++] = (known_frame){texts, texts + name_bytes, NULL, frame->place, hash, frame->is_native};
     frame->number = t->slots[at] = (uint32_t)t->count;
     hooks->frame(frame);
     return frame->number;
@@ -298,15 +300,25 @@ static uint32_t number_of(walk *found, kprof_stack *stack, size_t python_count, 
     return number;
 }
 
-size_t kprof_stacks_read(uint32_t number, kprof_stack_frame *out, size_t most)
+/* Needs the mutex. Many stacks share a frame, and its symbol is looked up once. */
+static const char *function_of(known_frame *frame)
+{
+    if (frame->is_native && !frame->symbol)
+        frame->symbol = kprof_symbol_find(frame->file, frame->place);
+    if (frame->is_native && !frame->symbol)
+        frame->symbol = kprof_strdup("");
+    return frame->symbol ? frame->symbol : frame->function;
+}
+
+size_t kprof_stacks_read(uint32_t number, bool native, kprof_stack_frame *out, size_t most)
 {
     size_t count = 0;
     pthread_mutex_lock(&all.mutex);
     const known_stack *stack = number > 0 && number <= all.stack_table.count ? &all.stacks[number - 1] : NULL;
     for (uint32_t i = 0; stack && i < stack->count && count < most; i++) {
-        const known_frame *frame = &all.frames[stack->frames[i] - 1];
-        if (!frame->is_native)
-            out[count++] = (kprof_stack_frame){stack->frames[i], false, frame->function, frame->file, frame->place};
+        known_frame *frame = &all.frames[stack->frames[i] - 1];
+        if (frame->is_native == native)
+            out[count++] = (kprof_stack_frame){stack->frames[i], native, function_of(frame), frame->file, frame->place};
     }
     pthread_mutex_unlock(&all.mutex);
     return count;

@@ -14,9 +14,6 @@
 #define SAME(hint) KPROF_NCU_IDLE, hint, 0
 #define ELSE(hint) KPROF_NCU_REFUSED, hint, 0
 
-static const char no_native[] =
-    "kprof knows the names of native frames only once the program has run; choose launches with -k, -s, -c, "
-    "--nvtx-include and --python-include";
 static const char no_communicator[] = "kprof does not keep ranks in step; --replay-mode multiplex repeats no launch, "
                                       "so that ranks need not wait for each "
                                       "other";
@@ -64,8 +61,6 @@ static const kprof_ncu_option rows[] = {
     {"mps", 0, true, "none", ELSE(no_mps)},
     {"mps-num-clients", 0, true, NULL, SAME(no_mps)},
     {"mps-timeout", 0, true, NULL, SAME(no_mps)},
-    {"native-exclude", 0, true, NULL, ELSE(no_native)},
-    {"native-include", 0, true, NULL, ELSE(no_native)},
     {"open-in-ui", 0, false, NULL,
      SAME("kprof has no window; kprof report FILE.kprof --html OUT.html writes a page for a browser")},
     {"pipeline-boost-state", 0, true, NULL, SAME("kprof leaves it alone")},

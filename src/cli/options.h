@@ -20,6 +20,7 @@ typedef enum kprof_color { KPROF_COLOR_AUTO, KPROF_COLOR_ALWAYS, KPROF_COLOR_NEV
 #define KPROF_OPTIONS_MAX 128
 
 /* --call-stack-type both */
+#define KPROF_CALL_STACK_NATIVE 1
 #define KPROF_CALL_STACK_PYTHON 2
 #define KPROF_CALL_STACK_BOTH   3
 

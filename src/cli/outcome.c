@@ -156,6 +156,12 @@ static void suggest_name_base(const kprof_options *options, const kprof_seen_ker
         explain_function_name(asked);
 }
 
+static void append_each(const char *option, const kprof_strlist *values, kprof_strbuf *out)
+{
+    for (size_t i = 0; i < values->count; i++)
+        kprof_strbuf_printf(out, " --%s \"%s\"", option, values->items[i]);
+}
+
 /* The filters that were given, as options. */
 static void append_filters(const kprof_options *options, kprof_strbuf *out)
 {
@@ -170,14 +176,12 @@ static void append_filters(const kprof_options *options, kprof_strbuf *out)
         kprof_strbuf_puts(out, kprof_replay_is_of_ranges(options->replay_choice)
                                    ? " --replay-mode range without --nvtx-include"
                                    : " --profile-from-start off");
-    for (size_t i = 0; i < filter->nvtx_include.count; i++)
-        kprof_strbuf_printf(out, " --nvtx-include \"%s\"", filter->nvtx_include.items[i]);
-    for (size_t i = 0; i < filter->nvtx_exclude.count; i++)
-        kprof_strbuf_printf(out, " --nvtx-exclude \"%s\"", filter->nvtx_exclude.items[i]);
-    for (size_t i = 0; i < filter->python_include.count; i++)
-        kprof_strbuf_printf(out, " --python-include \"%s\"", filter->python_include.items[i]);
-    for (size_t i = 0; i < filter->python_exclude.count; i++)
-        kprof_strbuf_printf(out, " --python-exclude \"%s\"", filter->python_exclude.items[i]);
+    append_each("nvtx-include", &filter->nvtx_include, out);
+    append_each("nvtx-exclude", &filter->nvtx_exclude, out);
+    append_each("python-include", &filter->python_include, out);
+    append_each("python-exclude", &filter->python_exclude, out);
+    append_each("native-include", &filter->native_include, out);
+    append_each("native-exclude", &filter->native_exclude, out);
     if (filter->range_filter)
         kprof_strbuf_printf(out, " --range-filter \"%s\"", filter->range_filter);
     if (filter->schedule)

@@ -405,6 +405,13 @@ static kprof_status settle_pages(kprof_options *options)
     return status == KPROF_OK ? settle_conditions(options) : status;
 }
 
+static bool asks_functions(const kprof_filter_spec *filter)
+{
+    return filter->python_include.count + filter->python_exclude.count + filter->native_include.count +
+               filter->native_exclude.count >
+           0;
+}
+
 /* Can the run that takes the census measure what is asked for? It measures launches of kernels that come again,
  * whatever is around them. Kernels and their launches are counted where no other condition leaves some out. */
 static bool measures_beside(const kprof_options *options)
@@ -413,10 +420,9 @@ static bool measures_beside(const kprof_options *options)
     const bool repeats =
         options->replay_choice == KPROF_REPLAY_WHERE_PROVED || options->replay_choice == KPROF_REPLAY_ONLY;
     return options->is_measured && repeats && !options->traces && filter->filter_mode == KPROF_FILTER_PER_CONFIG &&
-           filter->launch_count > 0 && !kprof_filter_asks_nvtx(filter) && !filter->context &&
-           filter->python_include.count + filter->python_exclude.count == 0 && !filter->stream && !filter->invocation &&
-           !filter->range_filter && !filter->schedule && filter->launch_skip == 0 &&
-           filter->launch_skip_before_match == 0 && filter->device_mask == 0 &&
+           filter->launch_count > 0 && !kprof_filter_asks_nvtx(filter) && !filter->context && !asks_functions(filter) &&
+           !filter->stream && !filter->invocation && !filter->range_filter && !filter->schedule &&
+           filter->launch_skip == 0 && filter->launch_skip_before_match == 0 && filter->device_mask == 0 &&
            filter->profiler_calls != KPROF_FROM_A_START_CALL;
 }
 
@@ -499,6 +505,8 @@ kprof_status kprof_options_settle(kprof_options *options)
         options->call_stack_type = KPROF_CALL_STACK_BOTH;
     if (options->filter.python_include.count + options->filter.python_exclude.count > 0)
         options->call_stack_type |= KPROF_CALL_STACK_PYTHON;
+    if (options->filter.native_include.count + options->filter.native_exclude.count > 0)
+        options->call_stack_type |= KPROF_CALL_STACK_NATIVE;
     kprof_workload *workload = &options->selection.limits.workload;
     workload->launches = launches ? launches : KPROF_ASSUMED_LAUNCHES;
     workload->batch = options->replay_batch;

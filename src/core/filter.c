@@ -45,14 +45,14 @@ struct kprof_filter {
     kprof_filter_spec spec;
     kprof_regex *regex; /* NULL: compare with spec.kernel, if there is one */
     wanted_part parts[KPROF_PARTS];
-    kprof_numbers *invocations;         /* NULL: all */
-    kprof_nvtx_filter *nvtx;            /* NULL: ranges do not matter */
-    kprof_nvtx_filter *python;          /* the same of frames of Python */
-    kprof_ranges *ranges;               /* NULL: nobody counts them */
-    atomic_bool stopped, was_started;   /* by the application's calls */
-    _Atomic uint64_t launches[DEVICES]; /* of any kernel; [0] alone, unless each device counts */
-    counter counters[DEVICES];          /* likewise */
-    _Atomic(config *) *configs;         /* [CONFIG_LISTS] lists, by hash; NULL: they do not count by themselves */
+    kprof_numbers *invocations;                         /* NULL: all */
+    kprof_nvtx_filter *nvtx;                            /* NULL: ranges do not matter */
+    kprof_nvtx_filter *functions[KPROF_FUNCTION_KINDS]; /* the same of frames */
+    kprof_ranges *ranges;                               /* NULL: nobody counts them */
+    atomic_bool stopped, was_started;                   /* by the application's calls */
+    _Atomic uint64_t launches[DEVICES];                 /* of any kernel; [0] alone, unless each device counts */
+    counter counters[DEVICES];                          /* likewise */
+    _Atomic(config *) *configs; /* [CONFIG_LISTS] lists, by hash; NULL: they do not count by themselves */
     atomic_size_t config_count;
 };
 
@@ -79,11 +79,12 @@ static bool add_pushed(const kprof_strlist *from, kprof_strlist *out)
     return added;
 }
 
-static kprof_status make_python(const kprof_filter_spec *spec, kprof_nvtx_filter **out)
+static kprof_status make_functions(const char *option, const kprof_strlist *wanted, const kprof_strlist *unwanted,
+                                   kprof_nvtx_filter **out)
 {
     kprof_strlist include = KPROF_STRLIST_INIT, exclude = KPROF_STRLIST_INIT;
-    const bool added = add_pushed(&spec->python_include, &include) && add_pushed(&spec->python_exclude, &exclude);
-    kprof_status status = added ? kprof_nvtx_filter_new_of("--python-include", &include, &exclude, out)
+    const bool added = add_pushed(wanted, &include) && add_pushed(unwanted, &exclude);
+    kprof_status status = added ? kprof_nvtx_filter_new_of(option, &include, &exclude, out)
                                 : kprof_fail(KPROF_NO_MEMORY, "launch filter: out of memory");
     kprof_strlist_free(&include);
     kprof_strlist_free(&exclude);
@@ -101,6 +102,7 @@ kprof_status kprof_filter_new(const kprof_filter_spec *spec, kprof_filter **out)
     filter->spec.range_filter = filter->spec.schedule = filter->spec.step = NULL;
     filter->spec.nvtx_include = filter->spec.nvtx_exclude = (kprof_strlist)KPROF_STRLIST_INIT; /* the caller's */
     filter->spec.python_include = filter->spec.python_exclude = (kprof_strlist)KPROF_STRLIST_INIT;
+    filter->spec.native_include = filter->spec.native_exclude = (kprof_strlist)KPROF_STRLIST_INIT;
     filter->spec.mangled = (kprof_strlist)KPROF_STRLIST_INIT;
     atomic_init(&filter->stopped, spec->profiler_calls == KPROF_FROM_A_START_CALL);
     kprof_status status = KPROF_OK;
@@ -123,7 +125,11 @@ kprof_status kprof_filter_new(const kprof_filter_spec *spec, kprof_filter **out)
     if (status == KPROF_OK)
         status = kprof_nvtx_filter_new(&spec->nvtx_include, &spec->nvtx_exclude, &filter->nvtx);
     if (status == KPROF_OK)
-        status = make_python(spec, &filter->python);
+        status = make_functions("--python-include", &spec->python_include, &spec->python_exclude,
+                                &filter->functions[KPROF_PYTHON_FUNCTIONS]);
+    if (status == KPROF_OK)
+        status = make_functions("--native-include", &spec->native_include, &spec->native_exclude,
+                                &filter->functions[KPROF_NATIVE_FUNCTIONS]);
     if (status == KPROF_OK)
         status = kprof_ranges_new(spec, &filter->ranges);
     if (status != KPROF_OK) {
@@ -156,7 +162,8 @@ void kprof_filter_free(kprof_filter *filter)
         kprof_regex_free(filter->parts[i].name);
     kprof_numbers_free(filter->invocations);
     kprof_nvtx_filter_free(filter->nvtx);
-    kprof_nvtx_filter_free(filter->python);
+    for (size_t i = 0; i < KPROF_FUNCTION_KINDS; i++)
+        kprof_nvtx_filter_free(filter->functions[i]);
     kprof_ranges_free(filter->ranges);
     free(filter->spec.kernel);
     kprof_strlist_free(&filter->spec.mangled);
@@ -237,14 +244,15 @@ bool kprof_filter_match_nvtx(const kprof_filter *filter, const kprof_nvtx_ranges
     return !filter->nvtx || kprof_nvtx_filter_match(filter->nvtx, ranges, how);
 }
 
-bool kprof_filter_needs_python(const kprof_filter *filter)
+bool kprof_filter_needs_functions(const kprof_filter *filter, kprof_function_kind kind)
 {
-    return filter->python != NULL;
+    return filter->functions[kind] != NULL;
 }
 
-bool kprof_filter_match_python(const kprof_filter *filter, const kprof_nvtx_ranges *functions)
+bool kprof_filter_match_functions(const kprof_filter *filter, kprof_function_kind kind,
+                                  const kprof_nvtx_ranges *functions)
 {
-    return !filter->python || kprof_nvtx_filter_match(filter->python, functions, 0);
+    return !filter->functions[kind] || kprof_nvtx_filter_match(filter->functions[kind], functions, 0);
 }
 
 bool kprof_filter_counts_ranges(const kprof_filter *filter)
@@ -279,9 +287,11 @@ kprof_range_counts kprof_filter_count_ranges(const kprof_filter *filter)
 
 uint64_t kprof_filter_work(const kprof_filter *filter)
 {
-    return (filter->regex ? kprof_regex_work(filter->regex) : 0) +
-           (filter->nvtx ? kprof_nvtx_filter_work(filter->nvtx) : 0) +
-           (filter->python ? kprof_nvtx_filter_work(filter->python) : 0);
+    uint64_t work = filter->regex ? kprof_regex_work(filter->regex) : 0;
+    work += filter->nvtx ? kprof_nvtx_filter_work(filter->nvtx) : 0;
+    for (size_t i = 0; i < KPROF_FUNCTION_KINDS; i++)
+        work += filter->functions[i] ? kprof_nvtx_filter_work(filter->functions[i]) : 0;
+    return work;
 }
 
 void kprof_filter_note_profiler(kprof_filter *filter, bool starts)

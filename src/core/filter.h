@@ -43,10 +43,17 @@ bool kprof_filter_match_calls(const kprof_filter *filter);
 /* How many steps of --schedule have begun, and the first one, from 1, that is measured; 0: there is no schedule. */
 uint64_t kprof_filter_steps(const kprof_filter *filter, uint64_t *first);
 
-/* Do the functions that a launch is made in matter? If so, does it pass, being in these? They are what is pushed, the
- * outermost first, each in the default domain, and once more in that of its file's name. */
-bool kprof_filter_needs_python(const kprof_filter *filter);
-bool kprof_filter_match_python(const kprof_filter *filter, const kprof_nvtx_ranges *functions);
+/* Functions that a launch is made in. */
+typedef enum kprof_function_kind {
+    KPROF_PYTHON_FUNCTIONS,
+    KPROF_NATIVE_FUNCTIONS,
+    KPROF_FUNCTION_KINDS
+} kprof_function_kind;
+/* Do they matter? If so, does the launch pass, being in these? They are what is pushed, the outermost first, each in
+ * the default domain, and once more in that of its file's name. */
+bool kprof_filter_needs_functions(const kprof_filter *filter, kprof_function_kind kind);
+bool kprof_filter_match_functions(const kprof_filter *filter, kprof_function_kind kind,
+                                  const kprof_nvtx_ranges *functions);
 
 /* The counts of --range-filter; zeros without it. */
 kprof_range_counts kprof_filter_count_ranges(const kprof_filter *filter);
@@ -106,6 +113,8 @@ bool kprof_filter_exhausted(const kprof_filter *filter);
 /* Human-readable name of a mangled symbol, with parameters (libiberty); a copy of `mangled` when it is not a C++ name.
  * Caller frees; NULL when out of memory. */
 char *kprof_demangle(const char *mangled);
+/* The same without parameters and return type. */
+char *kprof_demangle_name(const char *mangled);
 /* "vectorized_elementwise_kernel" of "void at::native::vectorized_elementwise_kernel<4, F>(int, F)"; operators, lambdas
  * and "(anonymous namespace)::" handled. Caller frees; NULL when out of memory. */
 char *kprof_name_function_base(const char *demangled);

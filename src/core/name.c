@@ -22,6 +22,7 @@
 
 typedef struct demangling {
     const char *mangled;
+    int flags;
     kprof_strbuf text;
     bool done;
     jmp_buf too_long;
@@ -40,7 +41,7 @@ static void append_demangled(const char *text, size_t size, void *user)
 /* A function of its own, so that `state` of its caller is certain to survive the jump. */
 static bool demangle_into(demangling *state, int more_flags)
 {
-    int flags = DMGL_PARAMS | DMGL_ANSI | more_flags;
+    const int flags = state->flags | more_flags;
     return setjmp(state->too_long) == 0 && cplus_demangle_v3_callback(state->mangled, flags, append_demangled, state) &&
            state->text.length > 0;
 }
@@ -69,15 +70,25 @@ static bool demangle_on_large_stack(demangling *state)
     return started && pthread_join(thread, NULL) == 0 && state->done;
 }
 
-char *kprof_demangle(const char *mangled)
+static char *demangle(const char *mangled, int flags)
 {
-    demangling state = {.mangled = mangled, .text = KPROF_STRBUF_INIT};
+    demangling state = {.mangled = mangled, .flags = flags, .text = KPROF_STRBUF_INIT};
     size_t length = strnlen(mangled, MANGLED_MAX_BYTES + 1);
     bool is_mangled = kprof_begins_with(mangled, "_Z") && length <= MANGLED_MAX_BYTES;
     if (is_mangled && (length <= PLAIN_MAX_BYTES ? demangle_into(&state, 0) : demangle_on_large_stack(&state)))
         return kprof_strbuf_take(&state.text); /* NULL when out of memory */
     kprof_strbuf_free(&state.text);
     return kprof_strdup(mangled);
+}
+
+char *kprof_demangle(const char *mangled)
+{
+    return demangle(mangled, DMGL_PARAMS | DMGL_ANSI);
+}
+
+char *kprof_demangle_name(const char *mangled)
+{
+    return demangle(mangled, DMGL_ANSI);
 }
 
 static bool is_word(char c)

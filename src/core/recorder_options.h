@@ -31,6 +31,11 @@ OPTION(FILTER, PATHS, python_include, "python-include", RUNNING,
        "\"train.py@step/*/loss\", regex:...; implies --call-stack-type python", .argument = "FUNCTIONS")
 OPTION(FILTER, PATHS, python_exclude, "python-exclude", RUNNING,
        "no launches that these functions of Python make; implies --call-stack-type python", .argument = "FUNCTIONS")
+OPTION(FILTER, PATHS, native_include, "native-include", RUNNING,
+       "only launches that these native functions make, or functions that they call: \"main\", "
+       "\"libnet.so@net::step\", regex:...; implies --call-stack-type native", .argument = "FUNCTIONS")
+OPTION(FILTER, PATHS, native_exclude, "native-exclude", RUNNING,
+       "no launches that these native functions make; implies --call-stack-type native", .argument = "FUNCTIONS")
 OPTION(FILTER, NUMBER, launch_skip, "launch-skip", CHOOSING, "skip the first N launches that match", .letter = 's',
        .argument = "N")
 OPTION(CLI, LIST, launches, "launch", REPORT, "of a report, only the launches of these numbers",

@@ -189,7 +189,8 @@ static void add_shape(const kprof_call *call, kprof_filter_launch *place)
 /* Is the launch, or the graph's node, made in functions of Python that the filter takes? */
 static bool matches_stack(const kprof_filter *filter, const kprof_graph_call *node)
 {
-    if (!kprof_filter_needs_python(filter))
+    if (!kprof_filter_needs_functions(filter, KPROF_PYTHON_FUNCTIONS) &&
+        !kprof_filter_needs_functions(filter, KPROF_NATIVE_FUNCTIONS))
         return true;
     kprof_launch_record made = {0};
     if (node)

@@ -41,8 +41,12 @@ static const char *name_of_file(const char *path)
 }
 
 /* Once in the default domain, and once in that of the file. */
-static bool match_frames(const kprof_stack_frame *frames, size_t count)
+static bool match_frames(uint32_t stack, kprof_function_kind kind)
 {
+    kprof_stack_frame frames[KPROF_NVTX_PUSHED_MAX];
+    if (!kprof_filter_needs_functions(kprof_engine.process.filter, kind))
+        return true;
+    const size_t count = kprof_stacks_read(stack, kind == KPROF_NATIVE_FUNCTIONS, frames, KPROF_NVTX_PUSHED_MAX);
     kprof_nvtx_range items[2 * KPROF_NVTX_PUSHED_MAX];
     kprof_nvtx_ranges functions = {items, 0};
     for (size_t i = count; i-- > 0;) {
@@ -50,7 +54,7 @@ static bool match_frames(const kprof_stack_frame *frames, size_t count)
         items[functions.count++] =
             (kprof_nvtx_range){.domain = name_of_file(frames[i].file), .name = frames[i].function};
     }
-    return kprof_filter_match_python(kprof_engine.process.filter, &functions);
+    return kprof_filter_match_functions(kprof_engine.process.filter, kind, &functions);
 }
 
 static void note_missed(uint32_t stack)
@@ -64,10 +68,10 @@ static void note_missed(uint32_t stack)
 
 bool kprof_launch_stack_matches(uint32_t stack)
 {
-    kprof_stack_frame frames[KPROF_NVTX_PUSHED_MAX];
     unsigned char verdict = stack <= KPROF_STACKS_MAX ? atomic_load(&verdicts[stack]) : REFUSED;
     if (verdict == UNKNOWN) {
-        verdict = match_frames(frames, kprof_stacks_read(stack, frames, KPROF_NVTX_PUSHED_MAX)) ? TAKEN : REFUSED;
+        const bool matches = match_frames(stack, KPROF_PYTHON_FUNCTIONS) && match_frames(stack, KPROF_NATIVE_FUNCTIONS);
+        verdict = matches ? TAKEN : REFUSED;
         atomic_store(&verdicts[stack], verdict);
         if (verdict == REFUSED)
             note_missed(stack);
@@ -75,14 +79,16 @@ bool kprof_launch_stack_matches(uint32_t stack)
     return verdict == TAKEN;
 }
 
-/* "main/step/forward", the innermost few functions of a stack. */
+/* "main/step/forward", the innermost few functions of a stack: of Python, unless native ones alone were asked for. */
 static void put_functions(uint32_t stack, kprof_strbuf *out)
 {
     kprof_stack_frame frames[TOLD_FRAMES];
-    const size_t count = kprof_stacks_read(stack, frames, TOLD_FRAMES);
-    kprof_strbuf_printf(kprof_strbuf_part(out), "%s", count == 0 ? "no function of Python" : "");
+    const bool native = !kprof_filter_needs_functions(kprof_engine.process.filter, KPROF_PYTHON_FUNCTIONS);
+    const size_t count = kprof_stacks_read(stack, native, frames, TOLD_FRAMES);
+    kprof_strbuf_printf(kprof_strbuf_part(out), "%s", count == 0 && !native ? "no function of Python" : "");
     for (size_t i = count; i-- > 0;)
-        kprof_strbuf_printf(out, "%s%s", frames[i].function, i > 0 ? "/" : "");
+        kprof_strbuf_printf(out, "%s%s", *frames[i].function ? frames[i].function : name_of_file(frames[i].file),
+                            i > 0 ? "/" : "");
 }
 
 void kprof_launch_stacks_tell_missed(void)
@@ -91,11 +97,10 @@ void kprof_launch_stacks_tell_missed(void)
     for (size_t i = 0; i < MISSED && atomic_load(&missed[i]) > 0; i++)
         put_functions(atomic_load(&missed[i]), &text);
     if (text.length > 0 && !text.failed && atomic_load(&kprof_engine.process.matched) == 0)
-        kprof_log(
-            KPROF_LOG_WARNING,
-            "no launch was made in functions that --python-include and --python-exclude ask for; launches were made "
-            "in: %s",
-            text.data);
+        kprof_log(KPROF_LOG_WARNING,
+                  "no launch was made in the functions that --python-include, --native-include and -exclude ask for; "
+                  "launches were made in: %s",
+                  text.data);
     kprof_strbuf_free(&text);
 }
 

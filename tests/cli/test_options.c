@@ -668,7 +668,7 @@ static void unknown_options(void **state)
     assert_refused("--nothing-like-it app", "kprof --help");
     assert_refused("-Z app", "-Z");
     assert_refused("--launch-s 1 app", "--launch-skip");
-    assert_refused("--native-inc x app", "--native-inc (--native-include): this option of ncu is not supported");
+    assert_refused("--preload-lib x app", "--preload-lib (--preload-library): this option of ncu is not supported");
     assert_refused("--warp-sampling-intervall 1 app",
                    "unknown option --warp-sampling-intervall; did you mean --warp-sampling-interval?");
 }
@@ -888,7 +888,7 @@ static void options_of_ncu_without_effect(void **state)
 static void all_refusals_of_a_line(void **state)
 {
     (void)state;
-    assert_int_equal(parse("--mps client --print-source tileir --hostname x --native-include a -c x --csv app"),
+    assert_int_equal(parse("--mps client --print-source tileir --hostname x --preload-library a -c x --csv app"),
                      KPROF_USAGE);
     assert_int_equal(captured.count, 5);
     assert_non_null(strstr(captured.last, "--launch-count: \"x\" is not valid"));

@@ -109,6 +109,26 @@ class Stacks(Case):
         self.assertEqual({os.path.basename(row[4]) for row in stacks}, {"train.py"})
         self.assertEqual(json.loads(stacks[4][1])[-1]["function"].rpartition(".")[2], "_bootstrap")
 
+    def test_launches_of_native_functions(self):
+        steps = [f"launch={SCALE}*2", f"thread={SCALE}", f"launch={VECTOR_ADD}"]
+        for options, positions in ((["--native-include", "main"], [0, 1, 3]),
+                                   (["--native-include", "sim-app@main/*/launch]"], [0, 1, 3]),
+                                   (["--native-exclude", "main"], [2]),
+                                   (["--native-include", "regex:^launch_in", "--native-exclude", "libc.so.6@main"],
+                                    [2])):
+            with self.subTest(options):
+                self.assert_run(self.collect(options, steps), 0)
+                self.assertEqual([row[0] for row in self.query("run.kprof", "SELECT position FROM launch ORDER BY 1")],
+                                 positions)
+                self.assertEqual(set(self.query("run.kprof", "SELECT count(*)>0 FROM launch_stack")), {(1,)})
+        run = self.collect(["--native-include", "nowhere"], steps)
+        self.assert_run(run, 106)
+        self.assertIn('no launch matched --native-include "nowhere"', run.err)
+        self.assertRegex(run.err, "launches were made in: .*main/.*launch; ")
+        self.assert_run(self.run_python("--native-include", "nowhere", "--python-include", "add"), 106)
+        self.assert_run(self.run_python("--native-include", "regex:^ffi_call$", "--python-include", "add"), 0)
+        self.assertEqual(self.origins(), [ADD])
+
     def test_native_frames(self):
         self.assert_run(self.run_python("--call-stack-type", "native"), 0)
         for (frames,) in self.query("run.kprof", "SELECT frames FROM stack"):
