@@ -483,7 +483,6 @@ static kprof_status show_rows(shown_code *shown)
     return kprof_emitter_status(emitter);
 }
 
-/* "7,182 samples of 1 launch, one every 256 cycles; counters of 1 launch". */
 /* As in merged reports. */
 static bool has_several_processes(const kprof_code_profiles *profiles)
 {
@@ -494,6 +493,7 @@ static bool has_several_processes(const kprof_code_profiles *profiles)
     return false;
 }
 
+/* "7,182 samples of 1 launch, one every 256 cycles; counters of 1 launch". */
 static void describe_profile(const shown_code *shown, kprof_strbuf *out)
 {
     const kprof_code_profile *profile = shown->code->profile;
@@ -759,7 +759,7 @@ static kprof_status show_profiles(source_page *page)
     if (shown == 0 && status == KPROF_OK)
         status = add_note(page, NULL,
                           kprof_strdup("the instructions of these launches were not measured: kprof --set source -k "
-                                       "KERNEL APPLICATION measures them"));
+                                       "KERNEL APPLICATION measures them, where it repeats launches"));
     if (status == KPROF_OK && page->lacks_lines)
         status = add_note(page, "", kprof_strdup(page->profiles.takes_ptx ? ptx_advice : lines_advice));
     if (status == KPROF_OK && shown > 0)
