@@ -24,7 +24,7 @@
 #include "core/attributes.h"
 
 /* A field that is added or removed makes another version of both. */
-#define KPROF_SPOOL_VERSION  16
+#define KPROF_SPOOL_VERSION  17
 #define KPROF_SCHEMA_VERSION 12
 
 /* The one metric of a launch that is measured. */
@@ -150,6 +150,7 @@
           "time of the range before its kernel, which the values of elapsed time leave out") /* 0: nothing left out */ \
     SPOOL(U64, range_launches, OF_RANGES, KPROF_RANGE_LAUNCHES, "",                                                    \
           "launches of the process while the range went on, each graph being one") /* 0: it is no range */             \
+    SPOOL(U64, device_memory_bytes, NONE)                                          /* of all devices; 0: not known */  \
     SPOOL(MODE, mode, NONE)                                                                                            \
     REPORT(TEXT, replay_mode, 1)                                                                                       \
     FIELD(U32, pass_count, passes, 1, NONE, NONE)                                                                      \
@@ -356,6 +357,8 @@
       "capability 9.0")                                                                                                \
     X(facts->kernel->device_launches ? facts->kernel->device_launches - 1.0 : NAN, ON_REQUEST, "launch__uses_cdp", "", \
       "1 for a kernel whose code launches kernels, 0 for one whose code does not")                                     \
+    X(known((double)launch->device_memory_bytes), ON_REQUEST, "launch__device_memory_allocated", "byte",               \
+      "memory of devices that the process has allocated, or has in variables of its modules")                          \
     X(occupancy.registers_per_thread_allocated, KNOWN, "launch__registers_per_thread_allocated", "register/thread",    \
       "32-bit registers that an SM sets aside for a thread: those that it is given, rounded up for each warp")         \
     X(occupancy.smem_per_block_bytes, VALUE, "launch__shared_mem_per_block", "byte/block",                             \

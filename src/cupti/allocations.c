@@ -280,6 +280,16 @@ bool kprof_allocations_find(uint64_t address, const void *context, kprof_memory_
     return is_found;
 }
 
+uint64_t kprof_allocations_bytes(void)
+{
+    uint64_t bytes = 0;
+    pthread_mutex_lock(&list.mutex);
+    for (size_t i = 0; i < list.count && !list.incomplete; i++)
+        bytes += list.allocations[i].is_host ? 0 : list.allocations[i].size_bytes;
+    pthread_mutex_unlock(&list.mutex);
+    return bytes;
+}
+
 size_t kprof_allocations_size(uint64_t address, const void *context)
 {
     size_t size_bytes = 0;

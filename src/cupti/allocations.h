@@ -42,6 +42,8 @@ bool kprof_allocations_list(const void *context, int device, kprof_span **out, s
 bool kprof_allocations_list_managed(const void *context, kprof_span **out, size_t *count);
 /* List the memory of the host that kernels reach; that of the functions above is the device's or managed. */
 bool kprof_allocations_list_host(kprof_span **out, size_t *count);
+/* Add up the memory that is not the host's, of all contexts and devices. 0: not known. */
+uint64_t kprof_allocations_bytes(void);
 /* Return the size of the allocation that begins there, if it is one of this context alone and not managed; else 0. */
 size_t kprof_allocations_size(uint64_t address, const void *context);
 /* Find the allocation that begins there: kind and size. False if none is known. */

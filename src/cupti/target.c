@@ -484,9 +484,18 @@ void kprof_target_shape(const kprof_call *call, kprof_launch_record *out)
     out->stream = result == CUPTI_SUCCESS ? stream : 0;
 }
 
+/* 0: not known. */
+static uint64_t device_memory_bytes(void)
+{
+    const uint64_t allocated = kprof_allocations_bytes();
+    uint64_t of_variables;
+    return allocated > 0 && kprof_variables_bytes(&of_variables) ? allocated + of_variables : 0;
+}
+
 void kprof_target_launch(const kprof_call *call, kprof_launch_record *out)
 {
     kprof_target_shape(call, out);
+    out->device_memory_bytes = device_memory_bytes();
     CUfunction function = find_function(call);
     CUstreamCaptureMode mode = relax_capture_mode(CU_STREAM_CAPTURE_MODE_RELAXED);
     if (function)

@@ -192,6 +192,17 @@ bool kprof_variables_list(const void *context, kprof_variable **out, size_t *out
     return listed;
 }
 
+bool kprof_variables_bytes(uint64_t *out)
+{
+    pthread_mutex_lock(&list.mutex);
+    const bool is_known = !list.incomplete;
+    *out = 0;
+    for (size_t i = 0; i < list.count; i++)
+        *out += list.variables[i].size_bytes;
+    pthread_mutex_unlock(&list.mutex);
+    return is_known;
+}
+
 /* The driver may want a context to tell it in, which the calling thread need not have. */
 static bool is_gone(const kprof_variable *v)
 {

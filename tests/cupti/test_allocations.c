@@ -192,6 +192,7 @@ static void test_what_is_freed_is_found(void **state)
     assert_true(found.kind == KPROF_MEMORY_OF_HOST && found.size_bytes == 32);
     assert_false(kprof_allocations_find(HIGH, &other_context, &found));
     assert_false(kprof_allocations_find(HIGH + 1, &context, &found));
+    assert_int_equal(kprof_allocations_bytes(), 64); /* without the host's */
     note(ID(cuMemFreeHost), &(cuMemFreeHost_params){.p = memory});
     assert_false(kprof_allocations_find(LOW, &context, &found));
 }

@@ -144,6 +144,9 @@ static void test_contexts(void **state)
     assert_int_equal(count_at(&context, LOW), 1);
     assert_int_equal(count_at(&context, HIGH), 0);
     assert_int_equal(count_at(NULL, LOW) + count_at(NULL, HIGH), 2);
+    uint64_t bytes;
+    assert_true(kprof_variables_bytes(&bytes));
+    assert_int_equal(bytes, 2 * SIZE);
     kprof_variables_forget(&context);
     assert_int_equal(count_at(NULL, LOW), 0);
     assert_int_equal(count_at(&other_context, HIGH), 1);

@@ -217,6 +217,7 @@ static void target_launch(const kprof_call *call, kprof_launch_record *out)
     target_shape(call, out);
     out->max_blocks_per_sm = step->tag;
     out->configured_smem_bytes = sim.program;
+    out->device_memory_bytes = 1 << 20;
 }
 
 static void target_kernel(const kprof_call *call, kprof_kernel_record *out)

@@ -67,6 +67,7 @@ static const kprof_record samples[] = {
                 .profile_ns = -21,
                 .range_lead_ns = 22,
                 .range_launches = 25,
+                .device_memory_bytes = 26,
                 .mode = KPROF_REPLAY_BATCH,
                 .pass_count = 23,
                 .reason = "because",

@@ -137,7 +137,7 @@ static void run_host(const Device &device)
 void run_memory(const Device &device)
 {
     const unsigned grid = device.sms * 8, *in = device.in;
-    const size_t records = IN_WORDS / FIELDS, half = IN_WORDS / 2, bytes = OUT_WORDS;
+    const size_t records = IN_WORDS / FIELDS, bytes = OUT_WORDS;
     const dim3 tiles(SIDE / TILE, SIDE / TILE), threads(TILE, 8);
     unsigned *out = device.out;
     float *sum = (float *)out;
@@ -149,8 +149,8 @@ void run_memory(const Device &device)
                     [&] { atomics_mended<<<4096, BLOCK>>>(sum); }};
     atomics.fill = 0;
     run_pair(device, atomics);
-    run_pair(device, {"blocking", (size_t)grid * BLOCK, [&] { blocking_slow<<<grid, BLOCK>>>(in, half, out); },
-                      [&] { blocking_mended<<<grid, BLOCK>>>(in, half, out); }, Compare::TOTAL});
+    run_pair(device, {"blocking", (size_t)grid * BLOCK, [&] { blocking_slow<<<grid, BLOCK>>>(in, IN_WORDS, out); },
+                      [&] { blocking_mended<<<grid, BLOCK>>>(in, IN_WORDS, out); }, Compare::TOTAL});
     run_pair(device, {"vectors", bytes / sizeof(unsigned),
                       [&] { vectors_slow<<<grid, BLOCK>>>((const unsigned char *)in, bytes, (unsigned char *)out); },
                       [&] { vectors_mended<<<grid, BLOCK>>>((const uint4 *)in, bytes, (uint4 *)out); }});
