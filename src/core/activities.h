@@ -74,7 +74,7 @@
     F(NUMBER, address)                                                                                                 \
     F(NUMBER, bytes)
 
-/* An NVTX range; style is "PushPop", "StartEnd" or "Marker". */
+/* An NVTX range; style is "PushPop", "StartEnd" or, of a mark, which has no end, "Marker". */
 #define KPROF_RANGE_ACTIVITY_FIELDS(F)                                                                                 \
     F(NUMBER, start_ns)                                                                                                \
     F(OPTIONAL, end_ns)                                                                                                \

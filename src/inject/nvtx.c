@@ -24,6 +24,8 @@ kprof_nvtx_state kprof_the_nvtx;
 #define MISSED_LAUNCHES 10000 /* note ranges of this many: looking takes time */
 #define LONGEST_LOCK_S  2     /* that the end of a trace waits for a thread in NVTX */
 #define NO_RANGE        (-1)  /* what NVTX returns where nothing could be pushed or popped */
+#define PUSHED          "PushPop"
+#define STARTED         "StartEnd"
 
 /* The ranges that a thread has pushed. It is freed with the thread. */
 typedef struct kprof_nvtx_stack {
@@ -68,7 +70,7 @@ static void end_marked(uint64_t marks)
         kprof_filter_end_range(filter, marks);
 }
 
-static void trace_range(const kprof_nvtx_open *range, bool is_started, bool is_over);
+static void trace_range(const kprof_nvtx_open *range, const char *style, bool is_over);
 
 static void forget_thread(void *ending)
 {
@@ -81,7 +83,7 @@ static void forget_thread(void *ending)
         *link = (*link)->next;
     unlock();
     for (size_t i = 0; i < ((stack *)ending)->depth; i++) {
-        trace_range(&((stack *)ending)->ranges[i], false, false);
+        trace_range(&((stack *)ending)->ranges[i], PUSHED, false);
         end_marked(((stack *)ending)->ranges[i].marks);
     }
     pthread_mutex_destroy(&((stack *)ending)->mutex);
@@ -221,7 +223,7 @@ static void begin_trace(kprof_nvtx_open *range)
 }
 
 /* `is_over`: it ends now, in this thread. */
-static void trace_range(const kprof_nvtx_open *range, bool is_started, bool is_over)
+static void trace_range(const kprof_nvtx_open *range, const char *style, bool is_over)
 {
     const void *domain = (const void *)(uintptr_t)range->domain; /* NOLINT(performance-no-int-to-ptr) */
     if (range->start_ns == 0)
@@ -229,7 +231,7 @@ static void trace_range(const kprof_nvtx_open *range, bool is_started, bool is_o
     kprof_trace_take_range(&(kprof_trace_range){
         .name = range->name,
         .domain = at_handle(state()->domains, KPROF_NVTX_DOMAINS_MAX, domain),
-        .style = is_started ? "StartEnd" : "PushPop",
+        .style = style,
         .start_ns = range->start_ns,
         .end_ns = is_over ? kprof_trace_now_ns() : -1,
         .thread = range->thread,
@@ -404,7 +406,7 @@ static int domain_pop(void *domain)
     pthread_mutex_lock(&pushed->mutex);
     int level = pop_of(pushed, (uint32_t)(uintptr_t)domain, &popped);
     pthread_mutex_unlock(&pushed->mutex);
-    trace_range(&popped, false, true);
+    trace_range(&popped, PUSHED, true);
     end_marked(popped.marks);
     return level;
 }
@@ -490,8 +492,34 @@ static void end_range(uint64_t id)
         atomic_store(&nvtx->started_count, count - 1);
     }
     unlock();
-    trace_range(&ended, true, true);
+    trace_range(&ended, STARTED, true);
     end_marked(ended.marks);
+}
+
+/* A trace has it as a range without an end. */
+static void mark(void *domain, const kprof_nvtx_event *event)
+{
+    kprof_nvtx_open point = {.domain = (uint32_t)(uintptr_t)domain};
+    copy_message(event, point.name);
+    begin_trace(&point);
+    trace_range(&point, "Marker", false);
+}
+
+static void mark_ex(const kprof_nvtx_event *event)
+{
+    mark(NULL, event);
+}
+
+static void mark_a(const char *name)
+{
+    kprof_nvtx_event event = ascii_event(name);
+    mark(NULL, &event);
+}
+
+static void mark_w(const wchar_t *name)
+{
+    kprof_nvtx_event event = unicode_event(name);
+    mark(NULL, &event);
 }
 
 static void domain_end(void *domain, uint64_t id)
@@ -662,7 +690,7 @@ typedef struct callback {
         KPROF_NVTX_MODULE_##module, KPROF_NVTX_##place, (kprof_nvtx_function)(function)                                \
     }
 
-/* Marks, categories and names of other resources are nothing that a launch is in. */
+/* Categories and names of other resources are nothing that a launch is in, or that a trace tells. */
 static const callback callbacks[] = {
     CALLBACK(CORE, RANGE_START_EX, start_ex),
     CALLBACK(CORE, RANGE_START_A, start_a),
@@ -688,6 +716,25 @@ static const callback callbacks[] = {
     CALLBACK(CUDART, NAME_CUDA_STREAM_W, name_stream_w),
 };
 
+/* In a trace alone. */
+static const callback marks[] = {
+    CALLBACK(CORE, MARK_EX, mark_ex),
+    CALLBACK(CORE, MARK_A, mark_a),
+    CALLBACK(CORE, MARK_W, mark_w),
+    CALLBACK(CORE2, DOMAIN_MARK_EX, mark),
+};
+
+static void set_functions(const kprof_nvtx_callbacks *module, const callback *list, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        kprof_nvtx_function **functions = NULL;
+        unsigned size = 0;
+        if (module->get_functions(list[i].module, &functions, &size) && list[i].place < size &&
+            functions[list[i].place])
+            *functions[list[i].place] = list[i].function;
+    }
+}
+
 int kprof_nvtx_attach(kprof_nvtx_get_table *get_table)
 {
     static pthread_once_t once = PTHREAD_ONCE_INIT;
@@ -695,13 +742,9 @@ int kprof_nvtx_attach(kprof_nvtx_get_table *get_table)
     (void)!kprof_engine_prepare(); /* ranges count from the first one on */
     if (!module || module->struct_size < sizeof *module || pthread_once(&once, prepare) != 0)
         return 0;
-    for (size_t i = 0; i < sizeof callbacks / sizeof *callbacks; i++) {
-        kprof_nvtx_function **functions = NULL;
-        unsigned size = 0;
-        if (module->get_functions(callbacks[i].module, &functions, &size) && callbacks[i].place < size &&
-            functions[callbacks[i].place])
-            *functions[callbacks[i].place] = callbacks[i].function;
-    }
+    set_functions(module, callbacks, sizeof callbacks / sizeof *callbacks);
+    if (kprof_engine.process.config.traces)
+        set_functions(module, marks, sizeof marks / sizeof *marks);
     return 1;
 }
 
@@ -812,11 +855,11 @@ void kprof_nvtx_trace_open(void)
         if (!lock_at_end(&s->mutex))
             continue;
         for (size_t i = 0; i < s->depth; i++)
-            trace_range(&s->ranges[i], false, false);
+            trace_range(&s->ranges[i], PUSHED, false);
         pthread_mutex_unlock(&s->mutex);
     }
     for (size_t i = 0; i < atomic_load(&nvtx->started_count); i++)
-        trace_range(&nvtx->started[i], true, false);
+        trace_range(&nvtx->started[i], STARTED, false);
     unlock();
 }
 

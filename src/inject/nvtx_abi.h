@@ -17,6 +17,9 @@ enum {
 
 /* Places of functions in the lists. */
 enum {
+    KPROF_NVTX_MARK_EX = 1,
+    KPROF_NVTX_MARK_A = 2,
+    KPROF_NVTX_MARK_W = 3,
     KPROF_NVTX_RANGE_START_EX = 4,
     KPROF_NVTX_RANGE_START_A = 5,
     KPROF_NVTX_RANGE_START_W = 6,
@@ -27,6 +30,7 @@ enum {
     KPROF_NVTX_RANGE_POP = 11,
 };
 enum {
+    KPROF_NVTX_DOMAIN_MARK_EX = 1,
     KPROF_NVTX_DOMAIN_RANGE_START_EX = 2,
     KPROF_NVTX_DOMAIN_RANGE_END = 3,
     KPROF_NVTX_DOMAIN_RANGE_PUSH_EX = 4,

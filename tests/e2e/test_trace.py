@@ -80,6 +80,19 @@ class Records(Tracing):
         self.assertEqual(self.query("run.kprof", "SELECT end_ns, start_ns>0 FROM trace_range JOIN trace_name n ON "
                                     "n.id=name_id WHERE n.text='early'"), [(None, 1)])
 
+    def test_marks(self):
+        self.assert_run(self.trace(f"launch={VECTOR_ADD}", "push=step", "do=gap:10", "mark=epoch", "pop"), 0)
+        t = START + CALL + 10000
+        self.assertEqual(self.query("run.kprof", "SELECT n.text, start_ns, end_ns FROM trace_range JOIN trace_name n "
+                                    "ON n.id=name_id JOIN trace_name s ON s.id=style_id WHERE s.text='Marker'"),
+                         [("epoch", t, None)])
+        self.assertEqual(self.kprof("stats", "run", "--report", "nvtx_sum", "--csv").out.count("\n"), 2)
+        self.assert_run(self.kprof("export", "run", "--to", "chrome", "-o", "run.json"), 0)
+        with open(self.path("run.json")) as file:
+            [event] = [event for event in json.load(file)["traceEvents"] if event["ph"] == "i"]
+        self.assertEqual((event["name"], event["s"]), ("epoch", "t"))
+        self.collect([], ["mark=ignored", f"launch={VECTOR_ADD}"]) # nothing to a run that is measured
+
     def test_tables(self):
         run = self.kprof("trace", "--injection-path", INJECTION, APP, f"launch={VECTOR_ADD}*2", "say=ran")
         self.assert_run(run, 0)

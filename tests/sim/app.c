@@ -154,6 +154,12 @@ static void push(const char *text)
     nvtx_domain_push(nvtx_domain(domain), &event);
 }
 
+static void mark(const char *name)
+{
+    init_nvtx();
+    nvtx_mark(name);
+}
+
 static void pop(const char *domain)
 {
     nvtx_domain_pop(*domain ? nvtx_domain(domain) : NULL);
@@ -653,6 +659,7 @@ static const struct {
              {"profiler", call_profiler},
              {"control", control},
              {"push", push},
+             {"mark", mark},
              {"pop", pop},
              {"start", start_range},
              {"end", end_range},

@@ -47,6 +47,12 @@ static inline int nvtx_push(const char *name)
     return NVTX_CALL(nvtx_core, RANGE_PUSH_A, int (*)(const char *), name);
 }
 
+static inline void nvtx_mark(const char *name)
+{
+    if (nvtx_core[KPROF_NVTX_MARK_A])
+        ((void (*)(const char *))nvtx_core[KPROF_NVTX_MARK_A])(name);
+}
+
 static inline int nvtx_pop(void)
 {
     return NVTX_CALL(nvtx_core, RANGE_POP, int (*)(void), );

@@ -122,6 +122,11 @@ static const char *const events[] = {
                     "trace_range JOIN trace_name n ON n.id=name_id JOIN trace_name s ON s.id=style_id LEFT JOIN "
                     "trace_name g ON "
                     "g.id=domain_id WHERE end_ns IS NOT NULL AND s.text!='StartEnd'",
+    "SELECT json_object('ph', 'i', 's', 't', 'cat', 'user_annotation', 'name', coalesce(g.text || ':', '') || n.text, "
+    "'pid', " HOST
+    ", 'tid', thread, 'ts', " TIME("start_ns") ", 'args', json_object()) FROM trace_range JOIN trace_name n ON "
+                                               "n.id=name_id JOIN trace_name s ON s.id=style_id LEFT JOIN trace_name g "
+                                               "ON g.id=domain_id WHERE s.text='Marker'",
     RANGE_END("b", "start_ns", "thread"),
     RANGE_END("e", "end_ns", "end_thread"),
     PROJECTED("b", "p.start_ns"),
