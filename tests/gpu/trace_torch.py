@@ -122,6 +122,13 @@ def take(program, name, folder):
     return json.loads(lines[0]), kernels, calls
 
 
+def keep_tables(program, report):
+    """The usual tables of a trace as people see them, beside the results."""
+    shown = harness.run([harness.kprof(), "stats", report, "--width", "120"], limit=300)
+    path = harness.results_folder() / f"trace-torch-{program}.txt"
+    path.write_text(shown.stdout + shown.stderr, encoding="utf-8")
+
+
 def check(program, options, folder):
     """({name: results}, rows of compare, calls, what is wrong), or None where it cannot run. Runs take turns, as a
     machine's clocks change."""
@@ -135,6 +142,7 @@ def check(program, options, folder):
             if taken[1] is not None:
                 kernels[name].append(taken[1])
             calls = taken[2] or calls
+    keep_tables(program, harness.report_path(f"{folder}/run"))
     rows = list(compare(kernels[KPROF], kernels[PROFILER]))
     return results, rows, calls, [*judge(results, LIMITS[program]), *differences(rows)]
 
