@@ -573,14 +573,18 @@ static void test_attributes_that_record_events(void **state)
         assert_int_equal(launched.attributes[i].id, repeated[i]);
 }
 
-/* The driver refuses it then, and it goes from the batch. */
+/* The driver refuses it then, and it goes from the batch. Until then its copy has no shape, and no attributes. */
 static void test_no_configuration(void **state)
 {
     (void)state;
     CUlaunchConfig config = {.numAttrs = 3};
     cuLaunchKernelEx_params p[] = {{.config = NULL}, {.config = &config}};
-    for (size_t i = 0; i < sizeof p / sizeof *p; i++)
-        kprof_operation_free(keep(ID(cuLaunchKernelEx), &p[i]));
+    for (size_t i = 0; i < sizeof p / sizeof *p; i++) {
+        launched.launches = 0;
+        repeat(keep(ID(cuLaunchKernelEx), &p[i]));
+        assert_int_equal(launched.config.gridDimX, 0);
+        assert_int_equal(launched.config.numAttrs, 0);
+    }
 }
 
 /* Its blocks wait for each other: without the attribute the driver may not run them all at a time. */
