@@ -6,59 +6,77 @@
 #include <string.h>
 
 #define HELP_COLUMN 36
-#define HELP_WIDTH  100
+#define LEAST_WIDTH 64 /* fewer columns leave no room behind HELP_COLUMN */
+#define MOST_WIDTH  100
 
-/* Print words from HELP_COLUMN on, in lines of at most HELP_WIDTH columns; `at` is the column where the line stands. */
-static void print_wrapped(const char *text, int at, FILE *out)
+/* Where help goes, and the columns that it may take. */
+typedef struct help_stream {
+    FILE *file;
+    int width;
+} help_stream;
+
+/* Print words from HELP_COLUMN on; `at` is the column where the line stands. */
+static void print_wrapped(const char *text, int at, const help_stream *out)
 {
     for (const char *word = text; *word; word += strspn(word, " ")) {
         int length = (int)strcspn(word, " ");
         bool is_first = word == text;
-        if ((is_first ? at >= HELP_COLUMN : at + 1 + length > HELP_WIDTH)) {
-            fputc('\n', out);
+        if ((is_first ? at >= HELP_COLUMN : at + 1 + length > out->width)) {
+            fputc('\n', out->file);
             at = 0;
         }
         int gap = at < HELP_COLUMN ? HELP_COLUMN - at : !is_first;
-        at += fprintf(out, "%*s%.*s", gap, "", length, word);
+        at += fprintf(out->file, "%*s%.*s", gap, "", length, word);
         word += length;
     }
-    fputc('\n', out);
+    fputc('\n', out->file);
 }
 
 /* Print an argument after `column` columns; a long list of words is broken. Return the columns of the line then. */
-static int print_argument(const char *argument, int column, FILE *out)
+static int print_argument(const char *argument, int column, const help_stream *out)
 {
-    enum { INDENT = 8, WIDTH = 98 };
+    enum { INDENT = 8 };
     for (int length; *argument; argument += length) {
         length = (int)strcspn(argument, "|");
         length += argument[length] != '\0';
-        if (column + length > WIDTH)
-            column = fprintf(out, "\n%*s", INDENT, "") - 1;
-        column += fprintf(out, "%.*s", length, argument);
+        if (column + length > out->width - 2)
+            column = fprintf(out->file, "\n%*s", INDENT, "") - 1;
+        column += fprintf(out->file, "%.*s", length, argument);
     }
     return column;
 }
 
-static void print_option(const kprof_option_row *row, const kprof_command *topic, FILE *out)
+static void print_option(const kprof_option_row *row, const kprof_command *topic, const help_stream *out)
 {
     char letter[] = {'-', kprof_option_letter(row, topic), ',', ' ', '\0'};
-    int length = fprintf(out, "  %4s--%s ", letter[1] ? letter : "", row->name);
+    int length = fprintf(out->file, "  %4s--%s ", letter[1] ? letter : "", row->name);
     length = print_argument(row->argument ? row->argument : "", length, out);
     print_wrapped(row->help, length, out);
 }
 
 /* A run has most options; here are the others. */
-static void print_other_options(FILE *out)
+static void print_other_options(const help_stream *out)
 {
-    fputs("\noptions of other commands:\n", out);
+    fputs("\noptions of other commands:\n", out->file);
     for (size_t i = 0; i < kprof_option_row_count; i++) {
         if (!(kprof_option_rows[i].commands & kprof_commands[0].mask))
             print_option(&kprof_option_rows[i], kprof_commands, out);
     }
 }
 
-void kprof_help_print(const kprof_options *options, FILE *out)
+static void print_commands(const help_stream *out)
 {
+    fputs("\ncommands:\n", out->file);
+    for (size_t i = 1; i < KPROF_COMMAND_COUNT; i++)
+        print_wrapped(kprof_commands[i].summary, fprintf(out->file, "  kprof %s", kprof_commands[i].name), out);
+    fputs("  (kprof -- report profiles a program called report)\n", out->file);
+}
+
+void kprof_help_print(const kprof_options *options, FILE *file)
+{
+    const unsigned asked = kprof_results_width(options, file);
+    const int width = asked == 0 || asked > MOST_WIDTH ? MOST_WIDTH : asked < LEAST_WIDTH ? LEAST_WIDTH : (int)asked;
+    const help_stream *out = &(help_stream){file, width};
     const kprof_command *topic = options->topic;
     if (!topic && options->argument)
         topic = kprof_command_find(options->argument);
@@ -66,24 +84,20 @@ void kprof_help_print(const kprof_options *options, FILE *out)
         topic = kprof_commands;
     /* A program's options are its own, so kprof's stand before it. */
     bool has_options = topic->mask && topic->operand != KPROF_OPERAND_APPLICATION;
-    fprintf(out, "usage: kprof%s%s%s%s%s\n\n%s\n", *topic->name ? " " : "", topic->name, *topic->usage ? " " : "",
+    fprintf(file, "usage: kprof%s%s%s%s%s\n\n%s\n", *topic->name ? " " : "", topic->name, *topic->usage ? " " : "",
             topic->usage, has_options ? " [options]" : "", topic->summary);
-    if (topic == kprof_commands) {
-        fputs("\ncommands:\n", out);
-        for (size_t i = 1; i < KPROF_COMMAND_COUNT; i++)
-            fprintf(out, "  kprof %-*s%s\n", HELP_COLUMN - 8, kprof_commands[i].name, kprof_commands[i].summary);
-        fputs("  (kprof -- report profiles a program that is called like a command)\n", out);
-    }
+    if (topic == kprof_commands)
+        print_commands(out);
     if (topic->mask)
-        fputs("\noptions (long ones may be shortened, and given as --option=value too):\n", out);
+        fputs("\noptions (long ones may be shortened; --option=value, too):\n", file);
     for (size_t i = 0; i < kprof_option_row_count; i++) {
         if (kprof_option_rows[i].commands & topic->mask)
             print_option(&kprof_option_rows[i], topic, out);
     }
     if (topic == kprof_commands)
         print_other_options(out);
-    fprintf(out, "\nman %s says more%s.\n", topic->manual,
-            topic == kprof_commands ? ", exit codes included; each command has a page too, such as kprof-report" : "");
+    fprintf(file, "\nman %s says more%s.\n", topic->manual,
+            topic == kprof_commands ? ", exit codes included;\neach command has a page too, such as kprof-report" : "");
 }
 
 int kprof_cmd_help(const kprof_options *options)

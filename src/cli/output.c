@@ -138,8 +138,7 @@ static bool wants_color(const kprof_options *options, FILE *results)
     return !(no_color && *no_color) && term && strcmp(term, "dumb") != 0 && isatty(fileno(results));
 }
 
-/* Columns as asked for, or those of the terminal, which COLUMNS may tell; 0 where nothing tells them. */
-static unsigned text_width(const kprof_options *options, FILE *results)
+unsigned kprof_results_width(const kprof_options *options, FILE *results)
 {
     struct winsize size;
     const char *columns = getenv("COLUMNS");
@@ -162,7 +161,7 @@ kprof_print_options kprof_print_options_make(const kprof_options *options, FILE 
         .format = options->format == KPROF_UNSET ? KPROF_FORMAT_TEXT : (kprof_format)options->format,
         .color = wants_color(options, results),
         .base_units = options->base_units != 0,
-        .width = text_width(options, results),
+        .width = kprof_results_width(options, results),
         .all_rows = options->all_rows,
         .csv_safe = options->csv_safe,
         .details_help = options->details_help,

@@ -50,5 +50,7 @@ kprof_status kprof_results_close(const kprof_options *options, FILE *results, kp
 kprof_status kprof_results_show(const kprof_options *options, const kprof_page_row *page,
                                 const kprof_page_input *input) KPROF_MUST_CHECK;
 
+/* Columns as asked for, or those of the terminal, which COLUMNS may tell; 0 where nothing tells them. */
+unsigned kprof_results_width(const kprof_options *options, FILE *results);
 /* Page, format, colour, width and names as the options and the stream ask for. The result borrows from `options`. */
 kprof_print_options kprof_print_options_make(const kprof_options *options, FILE *results);

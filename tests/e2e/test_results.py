@@ -714,6 +714,9 @@ class Pages(Case):
         self.assertEqual(width(columns="60"), 60)
         self.assertEqual(width(columns="20"), 40)
         self.assertEqual(width("-w", "72", columns="60"), 72)
+        for columns, widest in (("20", 64), ("80", 80), ("500", 100)):
+            lines = self.kprof("--help", env={"COLUMNS": columns}).out.splitlines()
+            self.assertEqual(max(map(len, lines)), widest)
         self.assertGreater(width(columns="none"), 99)
 
     def test_every_page_and_format(self):
