@@ -84,5 +84,6 @@ kprof_code_options kprof_code_options_of(const kprof_options *options, const kpr
     return (kprof_code_options){.folder = session->folder,
                                 .nvdisasm = options->nvdisasm,
                                 .keeps_source = options->import_source == 1,
-                                .keeps_sass = options->import_sass == 1};
+                                .keeps_sass = options->import_sass == 1,
+                                .places = {&options->source_folders, &options->resolve_source_files}};
 }

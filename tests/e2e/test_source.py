@@ -8,7 +8,9 @@ import sqlite3
 
 from harness import APP, INJECTION, KPROF, METRIC, SCALE, VECTOR_ADD, Case
 
-RECORDED = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../samples/source-h200.kprof")
+TESTS = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+RECORDED = os.path.join(TESTS, "../samples/source-h200.kprof")
+CODE = os.path.join(TESTS, "fixtures/code")
 
 
 class Instructions(Case):
@@ -83,6 +85,34 @@ class Instructions(Case):
         self.measure("--set", "full", "--section-exclude", "SourceCounters")
         self.assertEqual(self.query("run.kprof", "SELECT count(*) FROM code_profile"), [(0,)])
         self.assertEqual(self.query("run.kprof", "SELECT count(*) FROM code"), [(0,)])
+
+    def run_cubin(self, *options):
+        """One whose source is not where it was compiled; what nvdisasm prints of it was recorded."""
+        stub = self.path("nvdisasm")
+        with open(stub, "w", encoding="utf-8") as file:
+            file.write(f"#!/bin/sh\nexec cat {CODE}/lengths_sm90.sass\n")
+        os.chmod(stub, 0o700)
+        run = self.kprof("--injection-path", INJECTION, "-f", "-o", "run", "--metrics", "inst_executed", "--nvdisasm",
+                         stub, *options, APP, "init", "launch=doubled",
+                         env={"KPROF_SIM_CUBIN": f"{CODE}/lengths_sm90.cubin"})
+        self.assert_run(run, 0)
+        return self.kprof("report", "run.kprof", "--page", "source", "--print-source", "cuda,sass", "-w", "200").out
+
+    def test_a_cubin_gives_lines_texts_and_sources(self):
+        os.makedirs(self.path("project/deep"))
+        source = self.path("project/deep/lengths.cu")
+        shutil.copyfile(f"{CODE}/lengths.cu", source)
+        for given in ("--source-folders", self.path("project")), ("--resolve-source-file", source):
+            page = self.run_cubin("--import-source", "yes", *given)
+            self.assertIn("out[i] = twice(a[i]);", page)
+            self.assertIn("/home/ada/project/lengths.cu  text from the report", page)
+            self.assertRegex(page, r"\n +0x0050  LDG.E R2, desc\[UR4\]\[R2.64\] ")
+        self.assertEqual(self.query("run.kprof", "SELECT count(*) FROM code WHERE cubin NOT NULL"), [(0,)])
+        page = self.run_cubin("--source-folders", self.path("project"), "--import-sass", "yes")
+        self.assertNotIn("out[i]", page)
+        self.assertIn("lengths.cu:17", page)
+        self.assertIn("no text: not found", page)
+        self.assertEqual(self.query("run.kprof", "SELECT count(*) FROM code WHERE cubin NOT NULL"), [(1,)])
 
     def test_counters_of_instructions_need_no_permission(self):
         denied = {"KPROF_SIM_PROBE": "no-permission", "KPROF_SIM_FAULT": "permission"}

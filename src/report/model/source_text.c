@@ -1,24 +1,18 @@
 /* Finds the text of source files, and cuts lines out of it. */
 #include "report/model/source_text.h"
 #include "report/store/limits.h"
-#include "report/store/source_file.h"
 
-#include <dirent.h>
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #define SHOWN_MAX 4096 /* bytes of a line that are shown */
-/* Limits for the folders that the user gave. */
-#define DEPTH_MAX   16
-#define ENTRIES_MAX 100000
 
 /* A search for one file. */
 typedef struct search {
     const kprof_code_file *file;
     kprof_source_text *out;
-    size_t entries;
     bool no_memory;
 } search;
 
@@ -63,59 +57,18 @@ static void try_file(search *of, int folder, const char *path)
     close(file);
 }
 
-/* The user names it, and may name a link. */
-static void try_named(search *of, const char *path)
+static bool take_file(void *user, int folder, const char *name)
 {
-    char *real = realpath(path, NULL);
-    if (real)
-        try_file(of, AT_FDCWD, real);
-    free(real);
-}
-
-static bool is_done(const search *of)
-{
-    return of->out->text || of->no_memory;
-}
-
-/* Look through a folder, whose descriptor this closes, and those in it. */
-static void search_folder(search *of, int folder, size_t depth)
-{
-    const char *name = kprof_path_last_part(of->file->path);
-    DIR *entries = fdopendir(folder);
-    if (!entries) {
-        close(folder);
-        return;
-    }
-    try_file(of, dirfd(entries), name);
-    for (const struct dirent *entry; depth < DEPTH_MAX && !is_done(of) && (entry = readdir(entries));) {
-        const bool may_be_folder = entry->d_type == DT_DIR || entry->d_type == DT_UNKNOWN;
-        if (++of->entries > ENTRIES_MAX)
-            break;
-        if (!may_be_folder || strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0)
-            continue;
-        const int inner = openat(dirfd(entries), entry->d_name, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
-        if (inner >= 0)
-            search_folder(of, inner, depth + 1);
-    }
-    closedir(entries);
+    search *of = user;
+    try_file(of, folder, name);
+    return !of->out->text && !of->no_memory;
 }
 
 static void search_places(search *of, const kprof_source_places *places)
 {
-    const char *name = kprof_path_last_part(of->file->path);
-    if (!*name || strcmp(name, ".") == 0 || strcmp(name, "..") == 0)
-        return;
-    for (size_t i = 0; places->files && i < places->files->count && !is_done(of); i++) {
-        if (strcmp(kprof_path_last_part(places->files->items[i]), name) == 0)
-            try_named(of, places->files->items[i]);
-    }
-    for (size_t i = 0; places->folders && i < places->folders->count && !is_done(of); i++) {
-        const int folder = open(places->folders->items[i], O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-        if (folder >= 0)
-            search_folder(of, folder, 0);
-    }
+    kprof_source_search(places, of->file->path, take_file, of);
     /* Nothing but size and hash tells whether what is there belongs to the report. */
-    if (!is_done(of) && of->file->path[0] == '/' && is_known(of->file))
+    if (!of->out->text && !of->no_memory && of->file->path[0] == '/' && is_known(of->file))
         try_file(of, AT_FDCWD, of->file->path);
 }
 

@@ -4,11 +4,7 @@
 #pragma once
 
 #include "report/model/code.h"
-
-/* The files and folders that the user gave. */
-typedef struct kprof_source_places {
-    const kprof_strlist *folders, *files; /* NULL: none */
-} kprof_source_places;
+#include "report/store/source_file.h"
 
 typedef enum kprof_source_state {
     KPROF_SOURCE_STORED,    /* the text is in the report */

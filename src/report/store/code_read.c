@@ -3,7 +3,6 @@
 #include "report/store/code_read.h"
 #include "code/code.h"
 #include "core/names.h"
-#include "report/store/source_file.h"
 #include "report/store/store.h"
 
 #include <fcntl.h>
@@ -28,19 +27,40 @@ typedef struct code_reader {
     char **short_names; /* [code.names.count], owned; NULL: nobody has asked for it */
 } code_reader;
 
-/* Read a source file (caller frees); NULL with OK where there is none. */
-static kprof_status load_file(const char *path, char **bytes, size_t *size)
+/* A source file as it is now. */
+typedef struct source_file {
+    char *bytes; /* owned; NULL: there is none */
+    size_t size;
+    bool is_given; /* the user told where it is */
+    bool no_memory;
+} source_file;
+
+/* Read a file of a folder, a descriptor or AT_FDCWD, and look for another one if it is not there. */
+static bool load_file(void *user, int folder, const char *name)
 {
-    const int file = kprof_source_open(AT_FDCWD, path, KPROF_SOURCE_MOST_BYTES, size);
-    *bytes = file >= 0 ? malloc(*size + 1) : NULL;
-    kprof_status status = file >= 0 && !*bytes ? KPROF_NO_MEMORY : KPROF_OK;
-    if (*bytes && !kprof_source_read(file, *bytes, *size)) {
-        free(*bytes);
-        *bytes = NULL;
+    source_file *out = user;
+    const int file = kprof_source_open(folder, name, KPROF_SOURCE_MOST_BYTES, &out->size);
+    if (file < 0)
+        return true;
+    out->bytes = malloc(out->size + 1);
+    out->no_memory = !out->bytes;
+    if (out->bytes && !kprof_source_read(file, out->bytes, out->size)) {
+        free(out->bytes);
+        out->bytes = NULL;
     }
-    if (file >= 0)
-        close(file);
-    return status;
+    close(file);
+    return !out->bytes && !out->no_memory;
+}
+
+/* A relative path tells no place. */
+static void find_source(const kprof_code_options *options, const char *path, source_file *out)
+{
+    *out = (source_file){0};
+    if (path[0] == '/' && !load_file(out, AT_FDCWD, path))
+        return;
+    out->is_given = true;
+    if (options->keeps_source)
+        kprof_source_search(&options->places, path, load_file, out);
 }
 
 static bool is_below(const char *path, const char *folder)
@@ -79,35 +99,34 @@ static kprof_status step(kprof_report *report, sqlite3_stmt *statement)
     return status;
 }
 
-/* Store a file as it is now: its size and hash if it can be read, and its text if options and limits let it. A relative
- * path tells no place. */
+/* Store a file as it is now: its size and hash if it can be read, and its text if options and limits let it. */
 static kprof_status add_file(code_reader *reader, const char *path, int64_t *row)
 {
     kprof_report *report = reader->report;
-    char *bytes = NULL, hash[17] = "";
-    size_t size = 0;
+    char hash[17] = "";
+    source_file found;
     sqlite3_stmt *insert = NULL;
-    kprof_status status = path[0] == '/' ? load_file(path, &bytes, &size) : KPROF_OK;
-    if (status != KPROF_OK)
+    find_source(reader->options, path, &found);
+    if (found.no_memory)
         return kprof_store_no_memory(report);
-    status = kprof_store_statement(report, KPROF_SQL_ADD_CODE_FILE, &insert);
+    kprof_status status = kprof_store_statement(report, KPROF_SQL_ADD_CODE_FILE, &insert);
     if (status == KPROF_OK) {
         bind_text_or_null(insert, 1, path);
-        if (bytes) {
-            kprof_source_hash(bytes, size, hash);
-            sqlite3_bind_int64(insert, 2, (int64_t)size);
+        if (found.bytes) {
+            kprof_source_hash(found.bytes, found.size, hash);
+            sqlite3_bind_int64(insert, 2, (int64_t)found.size);
             sqlite3_bind_text(insert, 3, hash, -1, SQLITE_STATIC);
         }
-        if (bytes && size <= SOURCE_MAX && reader->source_bytes + size <= SOURCES_MAX &&
-            may_keep(reader->options, path)) {
-            sqlite3_bind_text(insert, 4, bytes, (int)size, SQLITE_STATIC);
-            reader->source_bytes += size;
+        if (found.bytes && found.size <= SOURCE_MAX && reader->source_bytes + found.size <= SOURCES_MAX &&
+            (found.is_given || may_keep(reader->options, path))) {
+            sqlite3_bind_text(insert, 4, found.bytes, (int)found.size, SQLITE_STATIC);
+            reader->source_bytes += found.size;
         }
         status = step(report, insert);
         sqlite3_clear_bindings(insert);
         *row = sqlite3_last_insert_rowid(report->db);
     }
-    free(bytes);
+    free(found.bytes);
     return status;
 }
 

@@ -3,12 +3,14 @@
 #pragma once
 
 #include "report/report.h"
+#include "report/store/source_file.h"
 
 typedef struct kprof_code_options {
-    int folder;           /* of the session: cubins are opened in it, and none elsewhere */
-    const char *nvdisasm; /* NULL: the one that is found */
-    bool keeps_source;    /* store the texts of source files */
-    bool keeps_sass;      /* store the cubins */
+    int folder;                 /* of the session: cubins are opened in it, and none elsewhere */
+    const char *nvdisasm;       /* NULL: the one that is found */
+    bool keeps_source;          /* store the texts of source files */
+    bool keeps_sass;            /* store the cubins */
+    kprof_source_places places; /* where source files are looked for that are no longer where they were compiled */
     /* Store the texts of files below these folders alone; NULL: of all. Cubins from elsewhere may name any file. */
     const kprof_strlist *source_folders;
     /* Called before each cubin, which nvdisasm may take long for; NULL: nobody asks. */

@@ -1,6 +1,8 @@
 /* Files that a report or a session names. They may be anyone's: no link is followed, and no pipe is waited for. */
 #pragma once
 
+#include "core/strbuf.h"
+
 #include <stdbool.h>
 #include <stddef.h>
 
@@ -12,5 +14,14 @@
 int kprof_source_open(int folder, const char *name, size_t most, size_t *size);
 /* Read `size` bytes; false where the file has fewer. */
 bool kprof_source_read(int file, char *bytes, size_t size);
+/* The files and folders that the user gave. */
+typedef struct kprof_source_places {
+    const kprof_strlist *folders, *files; /* NULL: none */
+} kprof_source_places;
+/* Takes a file of a folder, a descriptor or AT_FDCWD. False: look no further. */
+typedef bool kprof_source_taker(void *user, int folder, const char *name);
+/* Offer what has the last part of this path as its name: files that the user gave, then those below the folders. A link
+ * is followed only where the user gave it. */
+void kprof_source_search(const kprof_source_places *places, const char *path, kprof_source_taker *take, void *user);
 /* Tells whether a text is still the same: 16 hexadecimal digits, as code_file.hash has them. */
 void kprof_source_hash(const char *bytes, size_t size, char hash[17]);
