@@ -279,10 +279,16 @@ static kprof_status open_session(profile *run)
     return status;
 }
 
+/* CUPTI records no kernel, whose times a census has, while samples of instructions are enabled. */
+static bool measures_beside(const profile *run)
+{
+    return run->options->measures_beside && !run->plans.instructions.samples;
+}
+
 /* Does the run of the application that is under way count and time launches, and measure none? */
 static bool only_takes_census(const profile *run)
 {
-    return run->takes_census && !run->options->measures_beside;
+    return run->takes_census && !measures_beside(run);
 }
 
 static kprof_status save_config(const profile *run)
@@ -300,7 +306,7 @@ static kprof_status save_config(const profile *run)
     if (counts && !only_counts)
         config.census_top = run->options->top < INT32_MAX ? (uint32_t)run->options->top : INT32_MAX;
     config.call_stack_type = only_counts ? 0 : config.call_stack_type;
-    config.filter.mangled = run->options->measures_beside ? run->choice.missing : run->choice.chosen;
+    config.filter.mangled = measures_beside(run) ? run->choice.missing : run->choice.chosen;
     config.chip_count = only_counts ? 0 : config.chip_count;
     if (run->plans.by_application) /* plans have one pass, but where metrics take several at once */
         config.replay_choice =
@@ -554,7 +560,7 @@ static void tell_second_run(const profile *run)
     const kprof_census_choice *choice = &run->choice;
     const size_t chosen = choice->chosen.count, missing = choice->missing.count;
     const double share_pct = 100 * choice->chosen_ns / choice->total_ns;
-    if (run->options->measures_beside)
+    if (measures_beside(run))
         kprof_log(
             KPROF_LOG_INFO,
             "%zu kernel%s took %.3g %% of that time: the application runs once more, since launches of %zu kernel%s "
@@ -584,11 +590,11 @@ static bool choose_kernels(profile *run)
     if (choice->chosen.count == 0 && is_well)
         outcome->choosing = kprof_fail(KPROF_NO_MATCH, "no kernel of the census matches -k %s",
                                        run->options->filter.kernel ? run->options->filter.kernel : "");
-    else if (run->options->measures_beside && has_measured(choice))
+    else if (measures_beside(run) && has_measured(choice))
         return false;
     else if (!is_well)
         kprof_log(KPROF_LOG_WARNING, "the application failed, so kprof does not run it once more to measure %skernels",
-                  run->options->measures_beside ? "other " : "");
+                  measures_beside(run) ? "other " : "");
     if (!is_well || choice->chosen.count == 0)
         return false;
     tell_second_run(run);

@@ -275,6 +275,7 @@ static kprof_status read_catalog(const kprof_options *options, kprof_plans *out)
     kprof_status status = kprof_catalog_locate(options, &out->catalog);
     if (status == KPROF_OK)
         status = kprof_selection_trim(out->catalog, &options->selection, &out->selection);
+    out->selection.is_traced = options->traces;
     if (status == KPROF_OK)
         status = kprof_selection_check(out->catalog, &out->selection);
     if (status == KPROF_OK)

@@ -19,9 +19,7 @@ static struct {
 
 void kprof_early_note(void *context)
 {
-    const kprof_config *config = &kprof_engine.process.config;
-    /* CUPTI has no records for a trace of kernels that run while samples are enabled. */
-    if (config->samples && !config->traces && !early.context) {
+    if (kprof_engine.process.config.samples && !early.context) {
         early.context = context;
         atomic_store(&early.wanted, context);
     }

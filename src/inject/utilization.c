@@ -24,6 +24,8 @@
 /* The thread polls every 250 ms. A reading has space for a second, since CUPTI forgets what has none. */
 #define POLLED_NS      UINT64_C(1000000000)
 #define FEWEST_SAMPLES 16
+/* A sample that is longer than so many intervals would take the time of those that follow. */
+#define MOST_INTERVALS 16
 #define MOST_METRICS   32
 #define MOST_CONTEXTS  64
 #define MOST_RESTARTS  100
@@ -124,7 +126,9 @@ static void take_sample(sampled_device *device, uint64_t start_ns, uint64_t end_
 static void take_reading(sampled_device *device, const kprof_pm_data *data)
 {
     for (size_t i = 0; i < data->count; i++) {
-        const bool is_skipped = device->is_first || data->ends_ns[i] <= data->starts_ns[i];
+        const uint64_t ns = data->ends_ns[i] - data->starts_ns[i];
+        const bool is_skipped =
+            device->is_first || data->ends_ns[i] <= data->starts_ns[i] || ns / MOST_INTERVALS > device->interval_ns;
         if (device->is_first)
             kprof_process_outlive_libraries(); /* with what CUPTI needs to stop them, and gets ready until here */
         device->is_first = false;

@@ -96,6 +96,7 @@ typedef struct kprof_selection {
                                 those of instructions (metricset/instruction.h) */
     kprof_limits limits;     /* where they are too tight, the least useful names are left out */
     uint32_t most_timelines; /* passes of samples over time; 0: as many as it takes */
+    bool is_traced;          /* kernels are recorded, too: CUPTI records none while instructions may be sampled */
 } kprof_selection;
 
 /* Copy the selection, but for the words that name what kprof is known to lack, such as sections of sampled source

@@ -186,12 +186,19 @@ static bool copy_list(const kprof_strlist *from, kprof_strlist *out)
     return added;
 }
 
+/* What is no list. */
+static kprof_selection copy_numbers(const kprof_selection *from)
+{
+    return (kprof_selection){
+        .limits = from->limits, .most_timelines = from->most_timelines, .is_traced = from->is_traced};
+}
+
 kprof_status kprof_selection_trim(const kprof_catalog *catalog, const kprof_selection *from, kprof_selection *out)
 {
     static const char *const options[] = {"set", "section", "metrics"};
     const kprof_strlist *const lists[] = {&from->sets, &from->sections, &from->metrics};
     size_t kept = 0;
-    *out = (kprof_selection){.limits = from->limits, .most_timelines = from->most_timelines};
+    *out = copy_numbers(from);
     if (!copy_list(&from->excluded, &out->excluded))
         return KPROF_NO_MEMORY;
     kprof_strlist *const targets[] = {&out->sets, &out->sections, &out->metrics};
@@ -214,7 +221,7 @@ kprof_status kprof_selection_trim(const kprof_catalog *catalog, const kprof_sele
 
 kprof_status kprof_selection_copy(const kprof_selection *from, kprof_selection *out)
 {
-    *out = (kprof_selection){.limits = from->limits};
+    *out = copy_numbers(from);
     return copy_list(&from->sets, &out->sets) && copy_list(&from->sections, &out->sections) &&
                    copy_list(&from->metrics, &out->metrics) && copy_list(&from->excluded, &out->excluded)
                ? KPROF_OK
@@ -688,6 +695,15 @@ static void drop_unsampled(kprof_plan *plan)
     }
 }
 
+static kprof_status leave_to_trace(kprof_plan *out)
+{
+    out->instructions.samples = false;
+    return kprof_strlist_add(&out->notes, "samples of instructions are left out beside --trace: CUPTI records no "
+                                          "kernel while they are enabled")
+               ? KPROF_OK
+               : KPROF_NO_MEMORY;
+}
+
 /* `collect` has the names of --metrics so far. With limits it is in order of usefulness that names are wanted, and
  * sections have what was left of them. */
 static kprof_status fill_sections(const kprof_queue_sources *from, const kprof_selection *selection, kprof_host *host,
@@ -698,6 +714,8 @@ static kprof_status fill_sections(const kprof_queue_sources *from, const kprof_s
     kprof_strlist names = KPROF_STRLIST_INIT, useful = KPROF_STRLIST_INIT;
     const bool is_asked = kprof_instruction_passes(&out->instructions) > 0;
     kprof_status status = add_section_instructions(from, host, out);
+    if (status == KPROF_OK && selection->is_traced && out->instructions.samples)
+        status = leave_to_trace(out);
     if (status == KPROF_OK)
         status = add_timelines(from, selection, host, out);
     if (status == KPROF_OK)

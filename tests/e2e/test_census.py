@@ -86,7 +86,7 @@ class Census(Case):
     def test_other_conditions(self):
         """Only a run of its own counts what they leave out."""
         for options in (["--nvtx-exclude", "other/"], ["--replay-mode", "multiplex"], ["--devices", "0"], ["--trace"],
-                        ["--kernel-id", ":::1"]):
+                        ["--kernel-id", ":::1"], ["--section", "SourceCounters"]):
             with self.subTest(options):
                 run = self.census("-f", "--top", "1", "--metrics", METRIC, "-o", "run", *options,
                                   steps=["do=kernel:90", f"launch={SCALE}*90"])

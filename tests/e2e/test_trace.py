@@ -488,6 +488,13 @@ class BesideCounters(Case):
         with open(self.path("run.html"), encoding="utf-8") as file:
             self.assertIn('"key":"kern_counters"', file.read())
 
+    def test_samples_of_instructions(self):
+        """CUPTI has no records of kernels while they are enabled."""
+        run = self.collect_both(f"launch={VECTOR_ADD}*3", options=("--set", "source"))
+        self.assertIn("samples of instructions are left out beside --trace", run.err)
+        self.assertEqual(self.query("run.kprof", "SELECT count(*) FROM trace_kernel"), [(3,)])
+        self.assertEqual(self.query("run.kprof", "SELECT sum(counted), sum(sampled) FROM code_profile"), [(3, 0)])
+
     def test_refusal(self):
         for words, text in ((("--armed", "no"), "--trace records from the start"),
                             (("--replay-mode", "application"), "does not go with --trace")):

@@ -561,17 +561,6 @@ static void samples_that_cannot_be_ended(void **state)
     assert_null(sim.contexts[0].sampling);
 }
 
-static void a_trace_has_no_early_samples(void **state)
-{
-    (void)state;
-    kprof_engine.process.config.traces = true;
-    sim.tells_contexts = true;
-    sim.hooks->context_created(&sim.contexts[0]);
-    kprof_engine.process.config.traces = false;
-    assert_false(kprof_early_is_wanted(&sim.contexts[0]));
-    sim.hooks->context_ending(&sim.contexts[0]);
-}
-
 /* Another process of the run that wants the counters gets them, though this one launches nothing that is chosen. */
 static void early_samples_are_left_to_others(void **state)
 {
@@ -680,8 +669,7 @@ static void early_samples_end_where_nothing_is_measured_any_more(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(a_trace_has_no_early_samples), /* the first ones: the context is new */
-        TEST(early_samples_are_left_to_others),
+        TEST(early_samples_are_left_to_others), /* the first ones: the context is new */
         TEST(a_window_beside_early_samples_ends_in_a_pause),
         TEST(early_samples_end_where_nothing_is_measured_any_more),
         TEST(what_is_loaded_before_has_samples),

@@ -33,6 +33,7 @@ static struct {
     int64_t next;             /* the sample to be given; the first one has what was before */
     size_t count, most;       /* to be given in all, and in one reading */
     int64_t lost, lost_count; /* which samples CUPTI loses */
+    int64_t endless;          /* which one ends far behind the others; 0: none */
     bool knows_nothing;       /* of the second metric */
     unsigned configured;
     atomic_bool keeps, is_kept; /* enabling does not return */
@@ -164,7 +165,8 @@ static kprof_status sampling_read(kprof_pm_sampling *sampling, kprof_pm_data *ou
         if (gpu.next >= gpu.lost && gpu.next < gpu.lost + gpu.lost_count)
             continue;
         gpu.starts_ns[out->count] = (uint64_t)(START + gpu.next * INTERVAL);
-        gpu.ends_ns[out->count] = gpu.starts_ns[out->count] + INTERVAL;
+        gpu.ends_ns[out->count] =
+            gpu.starts_ns[out->count] + (gpu.endless > 0 && gpu.next == gpu.endless ? 1000 : 1) * INTERVAL;
         gpu.values[2 * out->count] = gpu.next < 0 ? 1e9 : (double)(gpu.next % 100);
         gpu.values[2 * out->count++ + 1] = gpu.knows_nothing ? NAN : 50;
     }
@@ -274,6 +276,18 @@ static void many_become_few(void **state)
     kprof_utilization_end();
     assert_int_equal(written.count, first + 2 * part + 1);
     assert_sample(first + 2 * part, 4 * (int64_t)first, 4 * (int64_t)first + 3, (double)(4 * first % 100) + 1);
+}
+
+static void a_sample_that_covers_others_is_left_out(void **state)
+{
+    (void)state;
+    gpu.endless = 10;
+    see_context(0);
+    give(21);
+    assert_true(kprof_utilization_poll());
+    assert_int_equal(written.count, 19);
+    assert_sample(9, 9, 10, 9);
+    assert_sample(10, 11, 12, 11);
 }
 
 static void gaps_stay(void **state)
@@ -434,6 +448,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup(each_sample_but_the_first_is_written, begin),
         cmocka_unit_test_setup(many_become_few, begin),
+        cmocka_unit_test_setup(a_sample_that_covers_others_is_left_out, begin),
         cmocka_unit_test_setup(gaps_stay, begin),
         cmocka_unit_test_setup(no_joined_sample_spans_a_gap, begin),
         cmocka_unit_test_setup(a_refusal_is_told_once, begin),

@@ -1698,13 +1698,13 @@ static void check_instructions(const sim_context *context)
 static kprof_activity_sink activity_sink;
 static unsigned recorded;
 
-/* CUPTI hands an activity over as soon as its kernel has run. */
-static void record_kernel(const sim_work *work)
+/* CUPTI hands an activity over as soon as its kernel has run, and has none while instructions may be sampled. */
+static void record_kernel(const sim_context *context, const sim_work *work)
 {
     const int64_t ran_ns = 1000;
     const kprof_call call = sim_describe(&work->step);
     kprof_activity activity = {.kind = KPROF_ACTIVITY_KERNEL};
-    if (!sim.keeps_activities || !sim.records_kernels || !sim.hooked || work->is_replay ||
+    if (!sim.keeps_activities || !sim.records_kernels || !sim.hooked || work->is_replay || context->sampling ||
         call.kind != KPROF_CALL_LAUNCH)
         return;
     activity.kernel = (kprof_kernel_activity){.name = activity_sink.name(call.kernel_name, true),
@@ -1724,7 +1724,7 @@ static void record_kernel(const sim_work *work)
 /* Transfers of the engine's are kernels, too. */
 void sim_instructions_note(sim_context *context, const sim_work *work, uint64_t signature)
 {
-    record_kernel(work);
+    record_kernel(context, work);
     const bool samples = context->sampling && context->sampling->runs;
     const uint64_t kernel = UINT64_C(1) << (work->step.kernel % 64);
     if (sim.tells_contexts && !(context->loaded & kernel) && !context->sampling)

@@ -334,7 +334,7 @@ static void choose_instructions(uint64_t random)
 static void choose_census(uint64_t random)
 {
     const bool may = group.replay_choice == KPROF_REPLAY_WHERE_PROVED || group.replay_choice == KPROF_REPLAY_ONLY;
-    sim.keeps_activities = random % 3 == 0 && may && !group.whole_graphs && !sim.arm;
+    sim.keeps_activities = random % 3 == 0 && may && !group.whole_graphs && !group.samples && !sim.arm;
     if (sim.keeps_activities)
         group.replay_choice = KPROF_REPLAY_ONLY;
 }

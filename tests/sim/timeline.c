@@ -140,7 +140,8 @@ void sim_timeline_launch(const char *mangled, const kprof_launch_record *launch)
         kernel.kernel.start_ns = kernel.kernel.end_ns = -1;
     }
     add_call("cudaLaunchKernel", timeline.now_ns + CALL_NS);
-    add(&kernel);
+    if (!sim.contexts[0].sampling) /* CUPTI has no records of kernels while instructions may be sampled */
+        add(&kernel);
     sim_utilization_add(kernel.kernel.start_ns, kernel.kernel.end_ns);
     sim_utilization_reach(timeline.now_ns);
     pthread_mutex_unlock(&timeline.mutex);
