@@ -156,7 +156,11 @@ static kprof_status append_environment(const char **at, kprof_strbuf *out)
     if (value)
         kprof_strbuf_puts(out, value);
     else
-        status = kprof_fail(KPROF_USAGE, "--export: the environment has no %s, which %%q{%s} asks for", name, name);
+        status = kprof_fail(KPROF_USAGE,
+                            "--export: the environment has no %s, which %%q{%s} asks for; a launcher such as mpirun, "
+                            "srun or torchrun sets its variables for what it starts: write kprof behind it, as in "
+                            "torchrun --no-python kprof -o ...",
+                            name, name);
     free(name);
     *at = end + 1;
     return status;

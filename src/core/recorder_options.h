@@ -24,8 +24,9 @@ OPTION(CLI, FLAG, call_stack, "call-stack", RUNNING | TRACE,
        "keep the call stacks of launches, in a trace of all calls: frames of Python and native ones, as "
        "--call-stack-type both")
 OPTION(RECORDER, CHOICE, call_stack_type, "call-stack-type", RUNNING | TRACE,
-       "keep the call stacks of launches, or of calls, of these frames (none)", .argument = "native|python|both|none",
-       .choices = KPROF_CHOICES({"none", 0}, {"native", 1}, {"python", 2}, {"both", 3}))
+       "keep the call stacks of launches, or of calls, of these frames (none)",
+       .argument = "native|python|native,python|both|none",
+       .choices = KPROF_CHOICES({"none", 0}, {"native", 1}, {"python", 2}, {"native,python", 3}, {"both", 3}))
 OPTION(FILTER, PATHS, python_include, "python-include", RUNNING,
        "only launches that these functions of Python make, or functions that they call: \"forward\", "
        "\"train.py@step/*/loss\", regex:...; implies --call-stack-type python", .argument = "FUNCTIONS")

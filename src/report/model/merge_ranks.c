@@ -310,8 +310,8 @@ static kprof_status tell_kernel(void *user, sqlite3_stmt *row)
         kprof_log(KPROF_LOG_WARNING, "%s: all runs launch it as often (%lld), but at other places or with other shapes",
                   name ? name : "", most);
     else
-        kprof_log(KPROF_LOG_WARNING, "%s: one run launches it %lld times, another one %lld times", name ? name : "",
-                  least, most);
+        kprof_log(KPROF_LOG_WARNING, "%s: one run launches it %lld time%s, another one %lld time%s", name ? name : "",
+                  least, least == 1 ? "" : "s", most, most == 1 ? "" : "s");
     return KPROF_OK;
 }
 
@@ -327,8 +327,9 @@ static kprof_status tell_left_out(kprof_report *report, kprof_runs *runs)
     if (status != KPROF_OK || runs->left_out == 0)
         return status;
     kprof_log(runs->order == KPROF_ORDER_RELAXED ? KPROF_LOG_WARNING : KPROF_LOG_ERROR,
-              "%llu of %lld launches of the %zu runs are left out, since not every run has them; %lld launches match",
-              (unsigned long long)runs->left_out, (long long)all, runs->count, (long long)taken);
+              "%llu of %lld launches of the %zu runs are left out, since not every run has them; %lld launch%s",
+              (unsigned long long)runs->left_out, (long long)all, runs->count, (long long)taken,
+              taken == 1 ? " matches" : "es match");
     snprintf(
         query, sizeof query,
         "SELECT function, iif(count(*)<%zu, 0, min(n)), max(n) FROM (SELECT function, source, count(*) AS n FROM "
