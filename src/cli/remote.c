@@ -233,10 +233,12 @@ static kprof_status check_path(const kprof_options *options)
     return status;
 }
 
-/* Ranges are told with the number of their launches, whatever set measures them. */
-static kprof_status ask_for_range_launches(const kprof_remote *remote, kprof_selection *selection)
+/* Ranges are told with the number of their launches, whatever set measures them; a census takes no set. */
+static kprof_status settle_selection(const kprof_remote *remote, kprof_selection *selection)
 {
     const bool has_own = selection->sets.count + selection->sections.count + selection->metrics.count > 0;
+    if (has_own && remote->run.options->census)
+        return kprof_fail(KPROF_USAGE, "this run takes a census, and measures no sets, sections and metrics");
     if (!has_own || !kprof_replay_is_of_ranges(remote->run.options->replay_choice) ||
         kprof_strlist_add_unique(&selection->metrics, KPROF_RANGE_LAUNCHES))
         return KPROF_OK;
@@ -249,7 +251,7 @@ static kprof_status start(kprof_remote *remote, client *from)
     uint32_t plan = 0;
     kprof_status status = check_path(options);
     if (status == KPROF_OK)
-        status = ask_for_range_launches(remote, &from->options.selection);
+        status = settle_selection(remote, &from->options.selection);
     if (status == KPROF_OK && options->export_path && !options->force_overwrite &&
         !strstr(options->export_path, "%i") && kprof_open_parts_promise(&remote->open, options->export_path))
         status = kprof_fail(KPROF_OUTPUT,

@@ -438,10 +438,12 @@ static kprof_status settle_census(kprof_options *options)
     if (kprof_replay_is_of_ranges(options->replay_choice))
         return kprof_fail(KPROF_USAGE, "--census counts kernels, and --replay-mode range measures ranges; leave one of "
                                        "them out");
-    if (options->starts_unarmed)
-        return kprof_fail(KPROF_USAGE, "--census counts launches from the start; leave --armed no out");
     const bool counts = filter->launch_count > 0 || filter->filter_mode != KPROF_FILTER_GLOBAL;
     options->is_measured = options->top > 0 || counts || is_told_what(options);
+    if (options->starts_unarmed && options->is_measured)
+        return kprof_fail(KPROF_USAGE,
+                          "--census with --armed no counts launches alone: leave --top, -c, --filter-mode, "
+                          "metrics, sections and sets out; without --census kprof ctl start measures");
     if (options->top > 0 && !counts && !filter->invocation) {
         filter->filter_mode = KPROF_FILTER_PER_CONFIG;
         filter->launch_count = 1;

@@ -6,6 +6,7 @@
 #include "core/folder.h"
 #include "core/log.h"
 #include "inject/batch.h"
+#include "inject/census.h"
 #include "inject/choose.h"
 #include "inject/contexts.h"
 #include "inject/devices.h"
@@ -205,9 +206,30 @@ static bool disarm(void)
     return is_done;
 }
 
+/* A census alone holds no call, and has no plans and nothing open. */
+static kprof_control_state follow_census(const kprof_control_wish *wish)
+{
+    kprof_process *process = &kprof_engine.process;
+    const kprof_record record = {.type = KPROF_RECORD_ARMED, .armed = {wish->turn, wish->plan}};
+    if (atomic_load(&process->armed)) {
+        kprof_engine.device->activities_pause(true);
+        kprof_census_end();
+    }
+    atomic_store(&process->waits, !wish->armed);
+    atomic_store(&process->armed, wish->armed);
+    if (!wish->armed)
+        return KPROF_CONTROL_UNARMED;
+    kprof_process_write(&record);
+    kprof_census_begin_turn();
+    kprof_engine.device->activities_pause(false);
+    return KPROF_CONTROL_ARMED;
+}
+
 kprof_control_state kprof_arming_follow(const kprof_control_wish *wish)
 {
     kprof_process *process = &kprof_engine.process;
+    if (process->config.only_records)
+        return follow_census(wish);
     kprof_status status = KPROF_OK;
     if (!atomic_load(&process->waits) && !disarm())
         return KPROF_CONTROL_ARMED;
@@ -279,7 +301,10 @@ kprof_status kprof_arming_start(void)
         reason = "the switch cannot be mapped";
     the_arming.plans[0] = plan_of(&process->config);
     kprof_status status = reason ? kprof_fail(KPROF_OUTPUT, "kprof ctl cannot reach the process: %s", reason)
-                                 : kprof_engine.device->target_follow(false);
+                          : process->config.only_records ? KPROF_OK
+                                                         : kprof_engine.device->target_follow(false);
+    if (process->config.only_records)
+        kprof_engine.device->activities_pause(true);
     if (status == KPROF_OK) {
         follow_first(folder);
         if (kprof_threads_start(&thread, listen, NULL))

@@ -36,6 +36,7 @@ static struct {
     pthread_mutex_t mutex; /* guards all below */
     census_row *rows;      /* [row_count] */
     size_t row_count;
+    size_t first;    /* rows before it are of an earlier turn of kprof ctl, and stay as they are */
     uint32_t *slots; /* [slot_count], a power of two: the number of a row, or 0 */
     size_t slot_count;
     known_name names[NAMES]; /* by hash; a name takes the place of another one */
@@ -94,7 +95,7 @@ static bool grow(void)
         free(slots);
         return false;
     }
-    for (size_t i = 0; i < census.row_count; i++)
+    for (size_t i = census.first; i < census.row_count; i++)
         *find_slot(slots, count, &census.rows[i].record) = (uint32_t)i + 1;
     free(census.slots);
     census.slots = slots;
@@ -257,6 +258,17 @@ kprof_status kprof_census_start(void)
     static const kprof_activity_sink sink = {number_kernel, take, end_buffer};
     census.started_ns = census.written_ns = kprof_monotonic_ns();
     return kprof_recording_start(&sink, KPROF_ACTIVITIES_OF_KERNELS, NULL);
+}
+
+/* A turn has rows of its own, so that a report of it can be made. */
+void kprof_census_begin_turn(void)
+{
+    if (pthread_mutex_lock(&census.mutex) != 0)
+        return;
+    census.first = census.row_count;
+    if (census.slots)
+        memset(census.slots, 0, census.slot_count * sizeof *census.slots);
+    pthread_mutex_unlock(&census.mutex);
 }
 
 static void tell_missing(void)

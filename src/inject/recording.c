@@ -126,7 +126,7 @@ static void leave(const kprof_call *call)
 void kprof_recording_note_context(void *context)
 {
     (void)context;
-    if (kprof_recording_runs())
+    if (atomic_load(&runs)) /* also while the process is not armed yet */
         pthread_once(&prepared, prepare);
 }
 

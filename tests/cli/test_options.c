@@ -943,7 +943,7 @@ static void a_census(void **state)
     }
     assert_refused("--census --graph-profiling graph app", "leave one of them out");
     assert_refused("--census --replay-mode range --nvtx-include a/ app", "measures ranges; leave one of them out");
-    assert_refused("--census --armed no app", "leave --armed no out");
+    assert_refused("--census --armed no --top 3 app", "--census with --armed no counts launches alone");
     assert_refused("report x.kprof --page census --sort time", "--page census ranks kernels by their time");
     assert_refused("report x.kprof --page census --filter duration>1us", "leave it out of --page session");
 }

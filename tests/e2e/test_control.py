@@ -205,10 +205,29 @@ class Control(Case):
             self.assertFalse(os.path.exists(self.path("x.kprof")))
 
     def test_what_does_not_go_with_it(self):
-        for options in (["--replay-mode", "app-range"], ["--census"]):
+        for options in (["--replay-mode", "app-range"], ["--census"]): # with metrics
             run = self.collect(options, ["init"])
             self.assert_run(run, 101)
             self.assertIn("--armed no", run.err)
+
+    def test_census(self):
+        """It counts what is launched between start and stop; a part has what was launched since its start."""
+        line = ("--injection-path", INJECTION, "--armed", "no", "--census", "-f", "-o", "run", APP)
+        run = self.kprof(*line, f"launch={SCALE}*3", f"run={CTL} start", f"launch={VECTOR_ADD}*10", f"run={CTL} stop",
+                         f"launch={SCALE}*4", f"run={CTL} start -o part", f"launch={VECTOR_ADD}*2", f"launch={SCALE}",
+                         f"run={CTL} stop", f"launch={SCALE}*9", f"run={CTL} start --set full; echo $?",
+                         f"run={CTL} start", f"processes=2:{SCALE}", f"launch={SCALE}")
+        self.assert_run(run, 0)
+        self.assertEqual(run.out, "101\n")
+        self.assertIn("this run takes a census", run.err)
+        self.assertIn("census: 16 launches of 2 kernels took", run.err)
+        rows = "SELECT function, census.launches FROM census JOIN kernel ON kernel.id=kernel_id ORDER BY census.id"
+        self.assertEqual(self.query("part.kprof", rows), [("vectorAdd", 2), ("scale", 1)])
+        self.assertEqual(sorted(self.query("run.kprof", rows)),
+                         sorted([("vectorAdd", 10), ("vectorAdd", 2)] + [("scale", 1)] * 4))
+        run = self.kprof(*line, f"launch={SCALE}*3")
+        self.assert_run(run, 106)
+        self.assertIn("kprof ctl start has armed no process", run.err)
 
     def test_ranges_as_one(self):
         """Those that begin while the process is armed; one that is open as that ends has a reason."""

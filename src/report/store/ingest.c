@@ -563,8 +563,9 @@ static kprof_status store_census(kprof_ingest *ingest, const kprof_census_record
                                  (int64_t)census->longest_ns);
     const kprof_model_census row = {
         .record = *census, .process_id = ingest->process, .kernel_id = kernel->row, .device_id = device->row};
+    const bool is_early = ingest->armed.turn < ingest->chosen.turn; /* its place is kept, as rows have numbers */
     int64_t id = -1;
-    kprof_status status = kprof_rows_insert(ingest->report, KPROF_ROWS_CENSUS, &row, &id);
+    kprof_status status = is_early ? KPROF_OK : kprof_rows_insert(ingest->report, KPROF_ROWS_CENSUS, &row, &id);
     int64_t *place = status == KPROF_OK ? KPROF_APPEND(ingest->census, ingest->census_count) : NULL;
     if (status == KPROF_OK && !place)
         return kprof_store_no_memory(ingest->report);
