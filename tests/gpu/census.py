@@ -1,13 +1,15 @@
 #!/usr/bin/env python3
 """A training loop of PyTorch under `--census` alone and under `--census --top 5`, which measures in the same run.
 Checks that the program runs once and gets the same weights, that both count the same launches, that nearly all of them
-are timed, and that the kernels with most time are measured, with times that their census has too. Exits 1 when a check
-fails, 77 where there is no GPU or no PyTorch.
+are timed, and that the kernels with most time are measured, with times that their census has too; and that with
+`--armed no` a census that the program starts and stops around one step has the launches of that step. Exits 1 when a
+check fails, 77 where there is no GPU or no PyTorch.
 
     census.py [--top N] [--output FILE]
 """
 import argparse
 import json
+import os
 import pathlib
 import sqlite3
 import sys
@@ -33,15 +35,23 @@ def ask(base, text):
         return database.execute(text).fetchall()
 
 
-def take(options, base):
+def take(options, base, *words):
     """(what the program printed in each of its runs, standard error); None where it cannot run."""
-    done = harness.run([harness.kprof(), "--census", *options, "-f", "-o", base, sys.executable, PROGRAM], limit=500)
+    environment = {**os.environ, "PYTHONPATH": str(harness.ROOT / "python"), "KPROF": str(harness.kprof())}
+    done = harness.run([harness.kprof(), "--census", *options, "-f", "-o", base, sys.executable, PROGRAM, *words],
+                       limit=500, env=environment)
     if done.status == harness.SKIPPED:
         return None
     lines = [json.loads(line) for line in done.stdout.splitlines() if line.startswith("{")]
     if done.status != 0 or not lines:
         raise harness.Failure(f"kprof ended with {done.status}: {harness.last_lines(done.stderr)}")
     return lines, done.stderr
+
+
+def judge_step(alone, all_launches, launches):
+    """What is not as it should be of the census of one step. The program launches a few kernels before its steps."""
+    per_step = all_launches // alone["steps"]
+    return [] if launches == per_step > 0 else [f"{launches} launches are in the census of a step of {per_step}"]
 
 
 def judge(runs, counted, timed, rows):
@@ -89,14 +99,16 @@ def main():
         times = [sum(row[5] for row in ask(f"{folder}/{name}", SHAPES)) for name in ("alone", "measured")]
         timed = sum(row[4] for row in ask(f"{folder}/measured", SHAPES))
         rows = compare(f"{folder}/measured")
-    wrong = judge((alone[0], measured[0]), counted, timed, rows)
+        take(["--armed", "no"], f"{folder}/step", "counted")
+        of_step = sum(row[4] for row in ask(f"{folder}/step", SHAPES))
+    wrong = judge((alone[0], measured[0]), counted, timed, rows) + judge_step(alone[0][0], counted[0], of_step)
     document = harness.Document(options.output or harness.results_folder() / "census.md")
     document.add("# A census that measures in the same run\n")
     document.add(harness.table(["", ""], harness.facts("tests/gpu/census.py")))
     document.add(harness.table(["", "launches", "GPU time, ms", "best step, µs"],
                                [(name, count, time_ns / 1e6, lines[0]["us"]) for name, count, time_ns, lines in
                                 zip(("alone", "measured"), counted, times, (alone[0], measured[0]))]))
-    document.add(f"{counted[1] - timed} launches were not timed.\n")
+    document.add(f"{counted[1] - timed} launches were not timed. {of_step} are in the census of one step.\n")
     document.add(harness.table(["kernel", "mean of its census, ns", "measured, ns"], rows))
     document.add("\n".join(f"    {line}" for line in measured[1].splitlines() if line.startswith("kprof:")))
     document.add("\n".join(f"- **fail**: {line}" for line in wrong) or "All checks pass.")

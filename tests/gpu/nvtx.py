@@ -149,6 +149,27 @@ def check_as_one(session):
     return "five ranges count as much as their launches"
 
 
+def check_in_runs(session):
+    """With app-range the program runs once for each pass, so that a range that comes once has the set's values, but
+    for those of metrics that take several passes at once."""
+    metrics = ["--metrics", ",".join(COUNTS)]
+    _, base = session.profile(metrics)
+    alone = dict(counts_of(base))
+    under = harness.run([harness.kprof(), "--set", "default", *metrics, "--replay-mode", "app-range", INCLUDE, "outer/",
+                         "-f", "-o", f"{base}-runs", *session.program], limit=300)
+    runs = len(under.stdout) // max(1, len(session.plain.stdout))
+    demand(under.status == 0 and under.stdout == session.plain.stdout * runs and runs > 1,
+           f"status {under.status}, {runs} runs: {harness.last_lines(under.stderr)}")
+    found = [values for _, values in counts_of(f"{base}-runs")]
+    wanted = [sum(alone[launch][i] for launch in range(2, 11)) for i in range(len(COUNTS))]
+    demand(found == [wanted], f"{found}, not {wanted}")
+    with sqlite3.connect(f"file:{harness.report_path(f'{base}-runs')}?mode=ro", uri=True) as database:
+        [(known, asked)] = database.execute("SELECT count(value), count(*) FROM value JOIN metric ON "
+                                            "metric.id = metric_id WHERE kind = 'hardware'").fetchall()
+    demand(known >= 0.8 * asked, f"{known} of {asked} values")
+    return f"{known} of {asked} values of a range that comes once, in {runs} runs"
+
+
 def check_torch(session):
     """What a user of PyTorch asks for: the launches of the forward passes, without those of the others."""
     program = [sys.executable, pathlib.Path(__file__).parent / "programs/nvtx_torch.py"]
@@ -215,7 +236,8 @@ def check_case(session, case, with_ncu):
 
 
 CHECKS = [("stored ranges", check_ranges), ("without --nvtx", check_unasked), ("--group-by nvtx", check_groups),
-          ("another tool", check_another_tool), ("ranges as one", check_as_one), ("PyTorch", check_torch)]
+          ("another tool", check_another_tool), ("ranges as one", check_as_one), ("ranges in runs", check_in_runs),
+          ("PyTorch", check_torch)]
 
 
 def main():

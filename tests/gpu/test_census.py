@@ -2,7 +2,7 @@
 """Tests of how census.py judges runs; they need no GPU."""
 import unittest
 
-from census import judge
+from census import judge, judge_step
 
 RUN = {"us": 100, "checksum": "1"}
 
@@ -18,6 +18,10 @@ class Judgement(unittest.TestCase):
                           "101 of 1001 launches were not timed", "no launch was measured"])
         self.assertEqual(judge(([RUN], [RUN]), (10, 10), 10, [("gemm", 2000, 6001)]),
                          ["gemm: 6001 ns where it was measured, 2000 on average"])
+
+    def test_a_step(self):
+        self.assertEqual(judge_step({"steps": 10}, 763, 76), [])
+        self.assertEqual(judge_step({"steps": 10}, 763, 75), ["75 launches are in the census of a step of 76"])
 
 
 if __name__ == "__main__":
