@@ -93,13 +93,42 @@ def check_records(events, database, ends):
     check(max(depths) == 3 and depths[-1] == 0, f"depths are {depths}")
 
 
+def exported(kprof, report):
+    return json.loads(subprocess.run([kprof, "export", report, "--to", "chrome"], capture_output=True, text=True,
+                                     check=True).stdout)
+
+
+def check_overlaps(kprof, report):
+    """Kernels of one stream that overlap, and times of kprof's across calls: Perfetto drops slices that do not nest."""
+    with sqlite3.connect(report) as database:
+        database.execute("UPDATE trace_kernel SET end_ns=end_ns+2000000 WHERE end_ns IS NOT NULL")
+        kernels = database.execute("SELECT start_ns, end_ns FROM trace_kernel WHERE end_ns IS NOT NULL").fetchall()
+        [(start, end)] = database.execute("SELECT min((start_ns+end_ns)/2), max((start_ns+end_ns)/2) FROM trace_call")
+        database.execute("INSERT INTO trace_overhead SELECT NULL, 1, ?, ?, thread, NULL, name_id FROM trace_call "
+                         "LIMIT 1", (start, end))
+    database.close()
+    trace = exported(kprof, report)
+    events = trace["traceEvents"]
+    for event in events:
+        check_members(event)
+    rows = check_rows(events)
+    check_flows(events, rows)
+    times = sorted((event["ts"], event["dur"]) for event in events if event.get("cat") == "kernel")
+    base = trace["baseTimeNanoseconds"]
+    check(times == sorted(((a - base) / 1e3, (b - a) / 1e3) for a, b in kernels), f"overlapping kernels are {times}")
+    for slices in rows.values():
+        of_gpu = sorted((s["ts"], s["ts"] + s["dur"]) for s in slices if s["cat"] in ("kernel", "gpu_memcpy"))
+        check(all(a[1] <= b[0] for a, b in zip(of_gpu, of_gpu[1:])), f"slices overlap: {of_gpu}")
+    ends = [event["ts"] for event in events if event["ph"] in "be" and event["cat"] == "overhead"]
+    check(ends == [(start - base) / 1e3, (end - base) / 1e3], f"overheads are {ends}")
+
+
 def main():
     write_fixture, kprof = sys.argv[1:]
     with tempfile.TemporaryDirectory() as folder:
         report = str(pathlib.Path(folder) / "trace.kprof")
         subprocess.run([write_fixture, report, "trace"], check=True)
-        trace = json.loads(subprocess.run([kprof, "export", report, "--to", "chrome"], capture_output=True, text=True,
-                                          check=True).stdout)
+        trace = exported(kprof, report)
         events = trace["traceEvents"]
         for event in events:
             check_members(event)
@@ -109,6 +138,8 @@ def main():
             check_records(events, database, check_flows(events, rows))
             [(start,)] = database.execute("SELECT start_unix_ns FROM trace")
             check(trace["baseTimeNanoseconds"] == start, f"base is {trace['baseTimeNanoseconds']}")
+            database.close()
+            check_overlaps(kprof, report)
     print("\n".join(failures[:20]), end="")
     sys.exit(1 if failures else 0)
 

@@ -16,6 +16,7 @@
 #define HOST     "1000*process_id"
 #define GPU      "1000*process_id+1+device"
 #define STREAM   "65536*context+stream"
+#define LANES    "temp.work_lane"
 #define TIME(ns) "json(printf('%.3f', (" ns "-@start)/1e3))"
 #define LENGTH   "json(printf('%.3f', max(0, end_ns-start_ns)/1e3))"
 #define SLICE(category, name, pid, tid)                                                                                \
@@ -28,12 +29,13 @@
 #define ON_GPU                                                                                                         \
     "'device', device, 'context', context, 'stream', stream, 'correlation', correlation, 'graph node id', "            \
     "coalesce(graph_node, 0)"
-/* The work that calls asked for. */
+/* The work that calls asked for; `what` as in temp.work_lane. */
 #define WORK                                                                                                           \
-    "work AS (SELECT process_id, correlation, device, context, stream, start_ns FROM trace_kernel" KNOWN               \
-    " UNION ALL SELECT process_id, correlation, device, context, stream, start_ns FROM trace_copy" KNOWN               \
-    " UNION ALL SELECT process_id, correlation, device, context, stream, start_ns FROM trace_set" KNOWN                \
-    " UNION ALL SELECT process_id, correlation, device, context, stream, start_ns FROM trace_graph" KNOWN ")"
+    "work AS (SELECT 1 AS what, id, process_id, correlation, device, context, stream, start_ns FROM "                  \
+    "trace_kernel" KNOWN                                                                                               \
+    " UNION ALL SELECT 2, id, process_id, correlation, device, context, stream, start_ns FROM trace_copy" KNOWN        \
+    " UNION ALL SELECT 3, id, process_id, correlation, device, context, stream, start_ns FROM trace_set" KNOWN         \
+    " UNION ALL SELECT 4, id, process_id, correlation, device, context, stream, start_ns FROM trace_graph" KNOWN ")"
 #define CALL                                                                                                           \
     "call AS (SELECT process_id, correlation, min(start_ns) AS start_ns, thread FROM trace_call GROUP BY process_id, " \
     "correlation)"
@@ -57,6 +59,12 @@
                         "n.id=name_id JOIN trace_name s ON s.id=style_id LEFT JOIN trace_name g ON g.id=domain_id "    \
                         "WHERE end_ns IS NOT "                                                                         \
                         "NULL AND s.text='StartEnd'"
+
+/* Overheads need not nest with calls, either: the page lays them out, and others are told their ends. */
+#define OVERHEAD "'overhead'"
+#define OVERHEAD_END(phase, ns)                                                                                        \
+    "SELECT json_object('ph', '" phase "', 'cat', " OVERHEAD ", 'name', n.text, 'id', o.id, 'pid', " HOST              \
+    ", 'tid', coalesce(thread, 0), 'ts', " TIME(ns) ") FROM trace_overhead o JOIN trace_name n ON n.id=name_id"
 
 /* Samples for the page: begin and length in us and the value of each, at most MOST_POINTS of a metric, which are means
  * then. */
@@ -98,21 +106,24 @@ static const char *const events[] = {
     "WITH " WORK " SELECT DISTINCT " NAMED("thread_name", GPU, STREAM,
                                            "'stream ' || stream || ' (context ' || context || "
                                            "')'") " FROM work ORDER BY 1",
+    "WITH " WORK " SELECT DISTINCT " NAMED("thread_name", GPU, "tid",
+                                           "'stream ' || stream || ' (context ' || context || '), beside the row "
+                                           "before'") " FROM work JOIN " LANES " USING(what, id) ORDER BY 1",
     "SELECT DISTINCT " NAMED("thread_name", HOST, "thread",
                              "'thread ' || thread") " FROM (SELECT process_id, thread FROM trace_call UNION SELECT "
                                                     "process_id, thread FROM trace_range) ORDER BY 1",
-    SLICE("'kernel'", "n.demangled", GPU, STREAM) ON_GPU
+    SLICE("'kernel'", "n.demangled", GPU, "@kernel") ON_GPU
     ", 'grid', json_array(grid_x, grid_y, grid_z), 'block', json_array(block_x, block_y, block_z), 'registers per "
     "thread', registers_per_thread, 'shared memory', static_smem_bytes+dynamic_smem_bytes)) FROM trace_kernel JOIN "
     "trace_name n ON n.id=name_id" KNOWN,
-    SLICE("'gpu_memcpy'", "'Memcpy ' || o.text", GPU, STREAM) ON_GPU
+    SLICE("'gpu_memcpy'", "'Memcpy ' || o.text", GPU, "@copy") ON_GPU
     ", 'bytes', bytes, 'memory bandwidth (GB/s)', CASE WHEN end_ns>start_ns THEN round(1.0*bytes/(end_ns-start_ns), 3) "
     "END, 'source', s.text, 'target', t.text)) FROM trace_copy JOIN trace_name o ON o.id=operation_id JOIN trace_name "
     "s "
     "ON s.id=source_memory_id JOIN trace_name t ON t.id=target_memory_id" KNOWN,
-    SLICE("'gpu_memset'", "'Memset'", GPU, STREAM) ON_GPU ", 'bytes', bytes)) FROM trace_set" KNOWN,
-    SLICE("'kernel'", "'CUDA graph ' || graph", GPU, STREAM) "'graph', graph, 'correlation', correlation)) FROM "
-                                                             "trace_graph" KNOWN,
+    SLICE("'gpu_memset'", "'Memset'", GPU, "@set") ON_GPU ", 'bytes', bytes)) FROM trace_set" KNOWN,
+    SLICE("'kernel'", "'CUDA graph ' || graph", GPU, "@graph") "'graph', graph, 'correlation', correlation)) FROM "
+                                                               "trace_graph" KNOWN,
     SLICE("'cuda_' || l.text", "n.text", HOST,
           "thread") "'correlation', correlation, 'result', result@caller)) FROM trace_call "
                     "JOIN trace_name n ON n.id=name_id JOIN trace_name l ON "
@@ -131,14 +142,16 @@ static const char *const events[] = {
     RANGE_END("e", "end_ns", "end_thread"),
     PROJECTED("b", "p.start_ns"),
     PROJECTED("e", "p.end_ns"),
-    SLICE("'overhead'", "n.text", HOST, "coalesce(thread, 0)") "'correlation', correlation)) FROM trace_overhead JOIN "
-                                                               "trace_name n ON n.id=name_id",
+    SLICE(OVERHEAD, "n.text", HOST, "coalesce(thread, 0)") "'correlation', correlation)) FROM trace_overhead JOIN "
+                                                           "trace_name n ON n.id=name_id",
+    OVERHEAD_END("b", "start_ns"),
+    OVERHEAD_END("e", "end_ns"),
     "WITH " WORK ", " CALL ", asked AS (SELECT DISTINCT process_id, correlation FROM work) SELECT " FLOW(
         "s", HOST, "thread") ") FROM asked JOIN call USING(process_id, correlation)",
     "WITH " WORK ", " CALL
-    " SELECT " FLOW("f", GPU, STREAM) ", 'bp', 'e') FROM work WHERE EXISTS (SELECT 1 FROM call c "
-                                      "WHERE c.process_id=work.process_id AND "
-                                      "c.correlation=work.correlation)",
+    " SELECT " FLOW("f", GPU, "@work") ", 'bp', 'e') FROM work WHERE EXISTS (SELECT 1 FROM call c "
+                                       "WHERE c.process_id=work.process_id AND "
+                                       "c.correlation=work.correlation)",
     "SELECT json_object('ph', 'C', 'name', 'allocated ' || n.text || ' memory', 'pid', " GPU ", 'tid', 0, 'ts', " TIME(
         "time_ns") ", 'args', json_object('MB', round(sum(CASE WHEN o.text='allocation' THEN bytes ELSE -bytes END) "
                    "OVER "
@@ -201,23 +214,49 @@ static bool is_slice(const char *sql)
 static bool is_wanted(const char *sql, const writer *to)
 {
     const bool is_series = strstr(sql, "'ph', 'samples'") != NULL;
-    return to->most_slices ? is_slice(sql) || is_series || strstr(sql, "'ph', 'M'") != NULL : !is_series;
+    const bool is_name = strstr(sql, "'ph', 'M'") != NULL && !strstr(sql, LANES);
+    const bool is_for_page = is_series || (is_slice(sql) && strstr(sql, OVERHEAD) != NULL);
+    return to->most_slices ? is_slice(sql) || is_series || is_name : !is_for_page;
 }
 
-/* Append SQL with the time of the start in place of "@start", and with the line that made a call, where lines are
- * known, in place of "@caller". */
+/* The row of something: a stream's, but for what overlaps there. */
+#define IN_LANE(what, id) "coalesce((SELECT tid FROM " LANES " l WHERE l.what=" what " AND l.id=" id "), " STREAM ")"
+
+/* What stands for a word in SQL that begins with @; NULL: the time of the start. */
+static const char *replace_word(const char *word, const writer *to, size_t *length)
+{
+    static const struct {
+        const char *word, *text, *on_page;
+    } words[] = {{"@kernel", IN_LANE("1", "trace_kernel.id"), STREAM},
+                 {"@copy", IN_LANE("2", "trace_copy.id"), STREAM},
+                 {"@set", IN_LANE("3", "trace_set.id"), STREAM},
+                 {"@graph", IN_LANE("4", "trace_graph.id"), STREAM},
+                 {"@work", IN_LANE("work.what", "work.id"), STREAM}};
+    for (size_t i = 0; i < COUNT_OF(words); i++) {
+        *length = strlen(words[i].word);
+        if (strncmp(word, words[i].word, *length) == 0)
+            return to->most_slices ? words[i].on_page : words[i].text;
+    }
+    const bool is_start = strncmp(word, "@start", strlen("@start")) == 0;
+    *length = is_start ? strlen("@start") : strlen("@caller");
+    return is_start          ? NULL
+           : to->has_callers ? ", 'called from', (SELECT line FROM temp.caller c JOIN stack ON stack.id=stack_id WHERE "
+                               "c.process_id=trace_call.process_id AND c.correlation=trace_call.correlation)"
+                             : "";
+}
+
+/* Append SQL without its words that begin with @. */
 static void expand(const char *sql, int64_t start_ns, const writer *to, kprof_strbuf *out)
 {
     for (const char *at; (at = strchr(sql, '@'));) {
-        const bool is_start = strncmp(at, "@start", strlen("@start")) == 0;
+        size_t length;
+        const char *text = replace_word(at, to, &length);
         kprof_strbuf_append(out, sql, (size_t)(at - sql));
-        if (is_start)
+        if (text)
+            kprof_strbuf_puts(out, text);
+        else
             kprof_strbuf_printf(out, "%lld", (long long)start_ns);
-        else if (to->has_callers)
-            kprof_strbuf_puts(out,
-                              ", 'called from', (SELECT line FROM temp.caller c JOIN stack ON stack.id=stack_id "
-                              "WHERE c.process_id=trace_call.process_id AND c.correlation=trace_call.correlation)");
-        sql = at + (is_start ? strlen("@start") : strlen("@caller"));
+        sql = at + length;
     }
     kprof_strbuf_puts(out, sql);
 }
@@ -270,6 +309,8 @@ kprof_status kprof_report_print_chrome(kprof_report *report, FILE *out)
     kprof_status status = find_start(report, &start_ns);
     if (status == KPROF_OK)
         status = kprof_trace_project_ranges(report);
+    if (status == KPROF_OK)
+        status = kprof_trace_find_lanes(report);
     if (status == KPROF_OK)
         status = kprof_output_init(&output, out, UINT64_MAX);
     if (status != KPROF_OK)

@@ -1,0 +1,97 @@
+/* Finds rows for what overlaps within its stream, as kernels do that are launched before the one before them has ended
+ * (programmatic dependent launch): viewers of Chrome's JSON drop slices of a row that overlap. */
+#include "report/model/trace_tables.h"
+
+#include "report/store/store.h"
+
+#include <string.h>
+
+#define KEYS  4 /* process, device, context and stream */
+#define LANES 32
+/* Rows of streams have lower numbers (report/page/chrome.c), and those of managed memory higher ones. */
+#define FIRST_ROW INT64_C(1073741824)
+#define MOST_ROWS INT64_C(1000000000)
+
+typedef struct walk {
+    kprof_report *report;
+    sqlite3_stmt *work, *insert;
+    int64_t keys[KEYS], ends_ns[LANES]; /* of the last slice of each lane */
+    int64_t streams;                    /* so far */
+    size_t lanes;                       /* of this stream */
+} walk;
+
+#define KNOWN " WHERE start_ns IS NOT NULL AND end_ns IS NOT NULL"
+static const char work[] =
+    "SELECT process_id, device, context, stream, 1, id, start_ns, end_ns FROM trace_kernel" KNOWN
+    " UNION ALL SELECT process_id, device, context, stream, 2, id, start_ns, end_ns FROM "
+    "trace_copy" KNOWN " UNION ALL SELECT process_id, device, context, stream, 3, id, start_ns, end_ns FROM "
+    "trace_set" KNOWN " UNION ALL SELECT process_id, device, context, stream, 4, id, start_ns, end_ns FROM "
+    "trace_graph" KNOWN " ORDER BY 1, 2, 3, 4, 7, 8";
+
+static int64_t number(const walk *w, int column)
+{
+    return sqlite3_column_int64(w->work, column);
+}
+
+static void begin_stream(walk *w)
+{
+    int64_t keys[KEYS];
+    for (int i = 0; i < KEYS; i++)
+        keys[i] = number(w, i);
+    if (w->streams > 0 && memcmp(keys, w->keys, sizeof keys) == 0)
+        return;
+    memcpy(w->keys, keys, sizeof keys);
+    w->streams++;
+    w->lanes = 0;
+}
+
+/* Of more that overlap than there are lanes the last ones share one. */
+static size_t find_lane(walk *w, int64_t start_ns)
+{
+    size_t lane = 0;
+    while (lane < w->lanes && w->ends_ns[lane] > start_ns)
+        lane++;
+    lane = lane < LANES ? lane : LANES - 1;
+    w->lanes = lane < w->lanes ? w->lanes : lane + 1;
+    return lane;
+}
+
+static kprof_status take_work(walk *w)
+{
+    begin_stream(w);
+    const size_t lane = find_lane(w, number(w, 6));
+    w->ends_ns[lane] = number(w, 7);
+    if (lane == 0)
+        return KPROF_OK;
+    sqlite3_bind_int64(w->insert, 1, number(w, 4));
+    sqlite3_bind_int64(w->insert, 2, number(w, 5));
+    sqlite3_bind_int64(w->insert, 3, FIRST_ROW + (w->streams * LANES + (int64_t)lane) % MOST_ROWS);
+    const int rc = sqlite3_step(w->insert);
+    sqlite3_reset(w->insert);
+    return rc == SQLITE_DONE ? KPROF_OK : kprof_store_fail(w->report, "laying out streams");
+}
+
+static kprof_status make_lanes(kprof_report *report)
+{
+    walk w = {.report = report};
+    int rc = SQLITE_DONE;
+    kprof_status status = kprof_store_exec(
+        report,
+        "CREATE TEMP TABLE work_lane(what INTEGER, id INTEGER, tid INTEGER, PRIMARY KEY(what, id)) WITHOUT ROWID");
+    if (status == KPROF_OK &&
+        (sqlite3_prepare_v2(report->db, work, -1, &w.work, NULL) != SQLITE_OK ||
+         sqlite3_prepare_v2(report->db, "INSERT INTO temp.work_lane VALUES(?,?,?)", -1, &w.insert, NULL) != SQLITE_OK))
+        status = kprof_store_fail(report, "laying out streams");
+    while (status == KPROF_OK && (rc = sqlite3_step(w.work)) == SQLITE_ROW)
+        status = take_work(&w);
+    if (status == KPROF_OK && rc != SQLITE_DONE)
+        status = kprof_store_fail(report, "laying out streams");
+    sqlite3_finalize(w.work);
+    sqlite3_finalize(w.insert);
+    return status;
+}
+
+kprof_status kprof_trace_find_lanes(kprof_report *report)
+{
+    return kprof_trace_make_once(report, "work_lane", make_lanes);
+}
