@@ -585,7 +585,7 @@ class BadInput(Case):
 
     def test_unknown_options(self):
         self.assert_early(["--kernal-name", "x"], 101, "--kernel-name")
-        self.assert_early(["--native-include", "x"], 101, "ncu")
+        self.assert_early(["--preload-library", "x"], 101, "ncu")
 
     def test_no_application(self):
         self.assert_run(self.kprof(), 101)
