@@ -144,6 +144,32 @@ static void test_single_launches(void **state)
     assert_int_equal(number("SELECT max(value) FROM instruction_value"), 32);
 }
 
+static void lack_rows(uint64_t position, bool sampled, const char *reason)
+{
+    fixture_store(
+        ingest, &(kprof_record){.type = KPROF_RECORD_INSTRUCTIONS,
+                                .instructions = {
+                                    .launch = position, .sampled = sampled, .function = "", .reason = (char *)reason}});
+}
+
+/* Of launches that are not repeated one was to be sampled, which did not work, and another one is counted. */
+static void test_reason_beside_other_launches(void **state)
+{
+    (void)state;
+    double counted[] = {0, 4, 0};
+    store_code("");
+    store_launch(0, 7);
+    store_launch(1, 7);
+    lack_rows(0, true, "no permission");
+    lack_rows(0, false, KPROF_IN_ANOTHER);
+    const kprof_record record = rows(1, false, counted, 3);
+    fixture_store(ingest, &record);
+    lack_rows(1, true, KPROF_IN_ANOTHER);
+    assert_int_equal(number("SELECT count(*) FROM code_profile WHERE counted=1 AND sampled=0 AND "
+                            "reason='no permission'"),
+                     1);
+}
+
 static void test_reason(void **state)
 {
     (void)state;
@@ -498,6 +524,7 @@ int main(void)
         TEST(test_sums),
         TEST(test_single_launches),
         TEST(test_reason),
+        TEST(test_reason_beside_other_launches),
         TEST(test_records_that_do_not_fit),
         TEST(test_code_of_a_cubin),
         TEST(test_kinds_of_cubins),

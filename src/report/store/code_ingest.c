@@ -219,7 +219,7 @@ static const char *choose_reason(kprof_code_ingest *ingest, const kprof_instruct
         return lacked ? "" : NULL;
     }
     const bool is_of_launch = strcmp(reason, KPROF_IN_ANOTHER) == 0 || strcmp(reason, ingest->reason) == 0;
-    if (!*reason || (is_of_launch && (profile->has[kind] || profile->fails[kind])))
+    if (!*reason || (is_of_launch && (profile->has[kind] || profile->fails[0] || profile->fails[1])))
         return NULL;
     profile->lacks[0] = profile->lacks[1] = false;
     profile->lacks[kind] = is_of_launch;
