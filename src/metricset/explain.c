@@ -35,6 +35,14 @@ static bool is_called(const char *name, const char *word)
     return strncasecmp(name, word, length) == 0 && (name[length] == '\0' || strncmp(name + length, " (", 2) == 0);
 }
 
+/* Is the word the label of a value, or in a table that and the heading of its column? */
+static bool is_value_called(const char *label, const char *column, const char *word)
+{
+    const size_t length = strlen(label);
+    return is_called(label, word) || (column && strncasecmp(word, label, length) == 0 &&
+                                      strncmp(word + length, ", ", 2) == 0 && is_called(column, word + length + 2));
+}
+
 static bool is_meant(const explainer *by, const char *name)
 {
     const size_t length = strlen(by->out->metric);
@@ -171,7 +179,7 @@ static bool look_at(void *user, kprof_item *item, const char *column)
     if (!item->name)
         return true;
     if (by->label) {
-        if (!by->out->metric && item->label && is_called(item->label, by->label))
+        if (!by->out->metric && item->label && is_value_called(item->label, column, by->label))
             by->is_complete = copy_text(&by->out->metric, item->name);
         return true;
     }
@@ -645,9 +653,12 @@ static kprof_status explain_option(explainer *by, const kprof_finding *finding, 
     return status;
 }
 
-/* The metric of a value that has the word as its label: in by->out. */
+/* The metric of a value that has the word as its label, or that is a column of the summary page: in by->out. */
 static kprof_status find_label(explainer *by, const char *word)
 {
+    static const char memory[] = "gpu__compute_memory_throughput.avg.pct_of_peak_sustained_elapsed";
+    if (is_called("Memory", word))
+        return copy_text(&by->out->metric, memory) ? KPROF_OK : KPROF_NO_MEMORY;
     by->label = word;
     kprof_status status = look_at_sections(by, look_at_values);
     if (status == KPROF_OK && !by->out->metric)

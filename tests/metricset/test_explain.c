@@ -113,6 +113,8 @@ static void test_words_of_pages(void **state)
         {"sectors/req", "column", NULL, NULL},
         {"Hit Rate", "column", NULL, NULL},
         {"Worth most", "word", NULL, NULL},
+        {"Long Scoreboard, Share", "derived", "derived__stall_share_long_scoreboard.pct", NULL},
+        {"Memory", NULL, "gpu__compute_memory_throughput.avg.pct_of_peak_sustained_elapsed", NULL},
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         kprof_explanation found;
