@@ -190,8 +190,7 @@ static void tell_stand_ins(const kprof_options *options, const kprof_chip_plan *
     kprof_status status = kprof_limits_stand_ins(chip->host, left_out, &chip->plan.collect, &parts);
     char *names = status == KPROF_OK ? join_names(&parts, options->verbose ? SIZE_MAX : NAMES_TOLD) : NULL;
     if (names && parts.count > 0)
-        kprof_log(KPROF_LOG_INFO,
-                  "%s: for %s, which is left out, the greatest of its parts that are collected stands in: %s",
+        kprof_log(KPROF_LOG_INFO, "%s: %s is left out, and the greatest of these parts stands in for it: %s",
                   chip->plan.chip, left_out, names);
     free(names);
     kprof_strlist_free(&parts);

@@ -104,7 +104,7 @@ static void prepare(void)
     if (!kprof_recording_is_beside())
         kprof_devices_announce();
     if (kprof_engine.process.config.follows_managed && kprof_engine.device->activities_follow_managed() != KPROF_OK)
-        kprof_log(KPROF_LOG_WARNING, "the trace goes on without how unified memory moves");
+        kprof_log(KPROF_LOG_WARNING, "the trace goes on without records of how unified memory moves");
     kprof_process_outlive_libraries();
     kprof_idle_watch();
 }

@@ -2217,8 +2217,8 @@ class Limits(Case):
         for headline in ("sm__throughput.avg.pct_of_peak_sustained_elapsed",
                          "gpu__compute_memory_throughput.avg.pct_of_peak_sustained_elapsed"):
             self.assertIn(headline, left_out)
-            self.assertRegex(run.err, rf"for {headline}, which is left out, the greatest of its parts that are "
-                                      r"collected stands in: \S+__\S+")
+            self.assertRegex(run.err, rf"GH100: {headline} is left out, and the greatest of these parts stands in for "
+                                      r"it: \S+__\S+")
 
     def test_every_name_is_told_when_asked_for(self):
         run = self.run_limited("--max-passes", "2", "--verbose")

@@ -192,7 +192,7 @@ class Records(Tracing):
         self.assertEqual(self.query("run.kprof", "SELECT count(*) FROM trace_managed"), [(0,)])
         run = self.trace(*steps, options=("--unified-memory",), env={"KPROF_SIM_NO_MANAGED": "1"})
         self.assert_run(run, 0)
-        self.assertIn("the trace goes on without how unified memory moves", run.err)
+        self.assertIn("the trace goes on without records of how unified memory moves", run.err)
         self.assertEqual(self.query("run.kprof", "SELECT count(*) FROM trace_kernel"), [(1,)])
 
     def test_from_trace_to_counters(self):
