@@ -14,17 +14,11 @@
     {KPROF_INSTRUCTION_COMPUTED, name, name, NULL, label, unit, help, {__VA_ARGS__, NULL}},
 #define OF_SAMPLES(name, label, unit, help)                                                                            \
     {KPROF_INSTRUCTION_COMPUTED, KPROF_SAMPLE_PREFIX name, KPROF_SAMPLE_PREFIX name, NULL, label, unit, help, {NULL}},
-#define STALLED KPROF_SAMPLE_PREFIX "warps_issue_stalled_"
-#define REASON(reason, column, help)                                                                                   \
-    {KPROF_INSTRUCTION_SAMPLE, STALLED reason, STALLED reason, NULL, column, "sample", help, {NULL}},                  \
-        {KPROF_INSTRUCTION_SAMPLE,                                                                                     \
-         STALLED reason "_not_issued",                                                                                 \
-         STALLED reason "_not_issued",                                                                                 \
-         NULL,                                                                                                         \
-         column " (Not Issued)",                                                                                       \
-         "sample",                                                                                                     \
-         help ", in a cycle in which its scheduler issued no instruction",                                             \
-         {NULL}},
+#define SAMPLE(name, label, help) {KPROF_INSTRUCTION_SAMPLE, name, name, NULL, label, "sample", help, {NULL}},
+#define REASON(name, people, column, unissued, notation, help)                                                         \
+    SAMPLE(KPROF_STALL_PREFIX name, "stall_" column, help)                                                             \
+    SAMPLE(KPROF_STALL_PREFIX name KPROF_STALL_SUFFIX, "stall_" column " (Not Issued)",                                \
+           help ", in a cycle in which its scheduler issued no instruction")
 #define MEMDESC "smsp__sass_inst_executed_memdesc_explicit_"
 
 #define INST                "smsp__sass_inst_executed"
@@ -81,27 +75,7 @@ static const kprof_instruction_metric rows[] = {
     COUNTER(MEMDESC "missprop_evict_normal", NULL, "L2 Explicit Miss Policy Evict Normal", "inst",
             POLICY("miss", "evict normal"))
 
-    REASON("barrier", "stall_barrier", "The warp waits for other warps at a barrier")
-    REASON("branch_resolving", "stall_branch_resolving", "The warp waits for the target of a branch")
-    REASON("dispatch_stall", "stall_dispatch", "The dispatcher holds the instruction back")
-    REASON("drain", "stall_drain", "The warp has ended, and waits until its stores are out")
-    REASON("gmma", "stall_gmma", "The warp waits for matrix operations of its warpgroup")
-    REASON("imc_miss", "stall_imc", "The warp waits for a constant that the cache does not have")
-    REASON("lg_throttle", "stall_lg", "The queue for local and global memory is full")
-    REASON("long_scoreboard", "stall_long_sb", "The warp waits for a value from global, local or texture memory")
-    REASON("math_pipe_throttle", "stall_math", "The pipe that the instruction needs is busy")
-    REASON("membar", "stall_membar", "The warp waits at a memory barrier")
-    REASON("mio_throttle", "stall_mio", "The queue for shared memory and special instructions is full")
-    REASON("misc", "stall_misc", "Another reason")
-    REASON("no_instructions", "stall_no_inst", "The warp waits for the instruction to be fetched")
-    REASON("not_selected", "stall_not_selected", "The warp could issue, and its scheduler chose another one")
-    REASON("selected", "stall_selected", "The warp issues the instruction")
-    REASON("short_scoreboard", "stall_short_sb",
-           "The warp waits for a value from shared memory or a special instruction")
-    REASON("sleeping", "stall_sleep", "All threads of the warp sleep")
-    REASON("tex_throttle", "stall_tex", "The queue for texture instructions is full")
-    REASON("wait", "stall_wait", "The warp waits a fixed number of cycles for the instruction before")
-    REASON("warpgroup_arrive", "stall_warpgroup_arrive", "The warp waits for its warpgroup, before matrix operations")
+    KPROF_STALL_REASONS(REASON)
 
     COMPUTED("derived__memory_l2_theoretical_sectors_global_excessive", "L2 Theoretical Sectors Global Excessive",
              "sector", "Sectors beyond the ideal ones", SECTORS, SECTORS IDEAL)

@@ -18,6 +18,41 @@ enum { KPROF_INSTRUCTION_NEEDS = 3 };
 /* The beginning of the names of all samples. */
 #define KPROF_SAMPLE_PREFIX "smsp__pcsamp_"
 #define KPROF_SAMPLE_COUNT  KPROF_SAMPLE_PREFIX "sample_count"
+/* Names of samples with one reason; the suffix is there where the warp's scheduler issued nothing. */
+#define KPROF_STALL_PREFIX KPROF_SAMPLE_PREFIX "warps_issue_stalled_"
+#define KPROF_STALL_SUFFIX "_not_issued"
+/* The reasons of a warp to wait, in the order of ncu's columns: in the words of metrics, of people, of ncu's column and
+ * of that of samples that issued nothing; OPTIONAL: ncu has these columns only where some warp had the reason; and what
+ * it means. */
+#define KPROF_STALL_REASONS(X)                                                                                         \
+    X("barrier", "Barrier", "barrier", "barrier", COUNT, "The warp waits for other warps at a barrier")                \
+    X("branch_resolving", "Branch Resolving", "branch_resolving", "branch_resolving", COUNT,                           \
+      "The warp waits for the target of a branch")                                                                     \
+    X("dispatch_stall", "Dispatch Stall", "dispatch", "dispatch", COUNT, "The dispatcher holds the instruction back")  \
+    X("drain", "Drain", "drain", "drain", COUNT, "The warp has ended, and waits until its stores are out")             \
+    X("gmma", "GMMA", "gmma", "gmma", OPTIONAL, "The warp waits for matrix operations of its warpgroup")               \
+    X("warpgroup_arrive", "Warpgroup Arrive", "warpgroup_arrive", "warpgroup_arrive", OPTIONAL,                        \
+      "The warp waits for its warpgroup, before matrix operations")                                                    \
+    X("imc_miss", "IMC Miss", "imc", "imc", COUNT, "The warp waits for a constant that the cache does not have")       \
+    X("lg_throttle", "LG Throttle", "lg", "lg", COUNT, "The queue for local and global memory is full")                \
+    X("long_scoreboard", "Long Scoreboard", "long_sb", "long_sb", COUNT,                                               \
+      "The warp waits for a value from global, local or texture memory")                                               \
+    X("math_pipe_throttle", "Math Pipe Throttle", "math", "math", COUNT,                                               \
+      "The pipe that the instruction needs is busy")                                                                   \
+    X("membar", "Membar", "membar", "membar", COUNT, "The warp waits at a memory barrier")                             \
+    X("mio_throttle", "MIO Throttle", "mio", "mio", COUNT,                                                             \
+      "The queue for shared memory and special instructions is full")                                                  \
+    X("misc", "Misc", "misc", "misc", COUNT, "Another reason")                                                         \
+    X("no_instructions", "No Instructions", "no_inst", "no_inst", COUNT,                                               \
+      "The warp waits for the instruction to be fetched")                                                              \
+    X("not_selected", "Not Selected", "not_selected", "not_selected", COUNT,                                           \
+      "The warp could issue, and its scheduler chose another one")                                                     \
+    X("selected", "Selected", "selected", "selected", COUNT, "The warp issues the instruction")                        \
+    X("short_scoreboard", "Short Scoreboard", "short_sb", "short_sb", COUNT,                                           \
+      "The warp waits for a value from shared memory or a special instruction")                                        \
+    X("sleeping", "Sleeping", "sleep", "sleeping", COUNT, "All threads of the warp sleep")                             \
+    X("tex_throttle", "Tex Throttle", "tex", "tex", COUNT, "The queue for texture instructions is full")               \
+    X("wait", "Wait", "wait", "wait", COUNT, "The warp waits a fixed number of cycles for the instruction before")
 
 typedef struct kprof_instruction_metric {
     kprof_instruction_kind kind;

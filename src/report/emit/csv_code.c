@@ -30,22 +30,9 @@ typedef struct code_column {
     code_notation notation;
 } code_column;
 
-#define STALL(column, reason)                                                                                          \
-    {                                                                                                                  \
-        "stall_" column, KPROF_STALL_PREFIX reason, AS_COUNT                                                           \
-    }
-#define UNISSUED(column, reason)                                                                                       \
-    {                                                                                                                  \
-        "stall_" column " (Not Issued)", KPROF_STALL_PREFIX reason KPROF_STALL_SUFFIX, AS_COUNT                        \
-    }
-#define RARE(column, reason)                                                                                           \
-    {                                                                                                                  \
-        "stall_" column, KPROF_STALL_PREFIX reason, AS_OPTIONAL                                                        \
-    }
-#define RARELY_UNISSUED(column, reason)                                                                                \
-    {                                                                                                                  \
-        "stall_" column " (Not Issued)", KPROF_STALL_PREFIX reason KPROF_STALL_SUFFIX, AS_OPTIONAL                     \
-    }
+#define STALL(name, label, column, unissued, notation, help) {"stall_" column, KPROF_STALL_PREFIX name, AS_##notation},
+#define UNISSUED(name, label, column, unissued, notation, help)                                                        \
+    {"stall_" unissued " (Not Issued)", KPROF_STALL_PREFIX name KPROF_STALL_SUFFIX, AS_##notation},
 
 static const code_column columns[] = {
     {"Line No", "line", AS_LINE},
@@ -81,47 +68,7 @@ static const code_column columns[] = {
     {"L2 Explicit Hit Policy Evict Normal Demote", "hit_evict_normal_demote", AS_OPTIONAL},
     {"L2 Explicit Miss Policy Evict First", "miss_evict_first", AS_OPTIONAL},
     {"L2 Explicit Miss Policy Evict Normal", "miss_evict_normal", AS_OPTIONAL},
-    STALL("barrier", "barrier"),
-    STALL("branch_resolving", "branch_resolving"),
-    STALL("dispatch", "dispatch_stall"),
-    STALL("drain", "drain"),
-    RARE("gmma", "gmma"),
-    RARE("warpgroup_arrive", "warpgroup_arrive"),
-    STALL("imc", "imc_miss"),
-    STALL("lg", "lg_throttle"),
-    STALL("long_sb", "long_scoreboard"),
-    STALL("math", "math_pipe_throttle"),
-    STALL("membar", "membar"),
-    STALL("mio", "mio_throttle"),
-    STALL("misc", "misc"),
-    STALL("no_inst", "no_instructions"),
-    STALL("not_selected", "not_selected"),
-    STALL("selected", "selected"),
-    STALL("short_sb", "short_scoreboard"),
-    STALL("sleep", "sleeping"),
-    STALL("tex", "tex_throttle"),
-    STALL("wait", "wait"),
-    UNISSUED("barrier", "barrier"),
-    UNISSUED("branch_resolving", "branch_resolving"),
-    UNISSUED("dispatch", "dispatch_stall"),
-    UNISSUED("drain", "drain"),
-    RARELY_UNISSUED("gmma", "gmma"),
-    RARELY_UNISSUED("warpgroup_arrive", "warpgroup_arrive"),
-    UNISSUED("imc", "imc_miss"),
-    UNISSUED("lg", "lg_throttle"),
-    UNISSUED("long_sb", "long_scoreboard"),
-    UNISSUED("math", "math_pipe_throttle"),
-    UNISSUED("membar", "membar"),
-    UNISSUED("mio", "mio_throttle"),
-    UNISSUED("misc", "misc"),
-    UNISSUED("no_inst", "no_instructions"),
-    UNISSUED("not_selected", "not_selected"),
-    UNISSUED("selected", "selected"),
-    UNISSUED("short_sb", "short_scoreboard"),
-    UNISSUED("sleeping", "sleeping"),
-    UNISSUED("tex", "tex_throttle"),
-    UNISSUED("wait", "wait"),
-};
+    KPROF_STALL_REASONS(STALL) KPROF_STALL_REASONS(UNISSUED)};
 #define COLUMN_COUNT (sizeof columns / sizeof *columns)
 
 static const char *text_of(const kprof_emit_record *record, const char *key)

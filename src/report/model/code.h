@@ -2,12 +2,8 @@
  * from. Everything comes from a file that may be anyone's: rows are checked and counted before they take memory. */
 #pragma once
 
+#include "metricset/instruction.h"
 #include "report/model/model.h"
-
-/* Metrics of the kind of an instruction; those of samples have these names, and _not_issued at the end where the warp's
- * scheduler issued nothing. */
-#define KPROF_STALL_PREFIX "smsp__pcsamp_warps_issue_stalled_"
-#define KPROF_STALL_SUFFIX "_not_issued"
 
 /* CUPTI does not count this one of instructions on every chip. Where it did not, the texts of instructions tell which
  * compute in double precision. */

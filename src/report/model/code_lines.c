@@ -7,28 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const kprof_stall_reason reasons[] = {
-    {"barrier", "Barrier", "barrier"},
-    {"branch_resolving", "Branch Resolving", "branch_resolving"},
-    {"dispatch_stall", "Dispatch Stall", "dispatch"},
-    {"drain", "Drain", "drain"},
-    {"gmma", "GMMA", "gmma"},
-    {"imc_miss", "IMC Miss", "imc"},
-    {"lg_throttle", "LG Throttle", "lg"},
-    {"long_scoreboard", "Long Scoreboard", "long_sb"},
-    {"math_pipe_throttle", "Math Pipe Throttle", "math"},
-    {"membar", "Membar", "membar"},
-    {"mio_throttle", "MIO Throttle", "mio"},
-    {"misc", "Misc", "misc"},
-    {"no_instructions", "No Instructions", "no_inst"},
-    {"not_selected", "Not Selected", "not_selected"},
-    {"selected", "Selected", "selected"},
-    {"short_scoreboard", "Short Scoreboard", "short_sb"},
-    {"sleeping", "Sleeping", "sleep"},
-    {"tex_throttle", "Tex Throttle", "tex"},
-    {"wait", "Wait", "wait"},
-    {"warpgroup_arrive", "Warpgroup Arrive", "warpgroup_arrive"},
-};
+#define REASON(name, label, column, ...) {name, label, column},
+static const kprof_stall_reason reasons[] = {KPROF_STALL_REASONS(REASON)};
 
 const kprof_stall_reason *kprof_stall_reason_find(const char *name, size_t length)
 {
