@@ -26,11 +26,6 @@ static void keep_message(void *user, kprof_log_level level, const char *message)
         kprof_strbuf_puts(kprof_strbuf_part(user), message);
 }
 
-static const char *name_fault(kprof_status status)
-{
-    return status == KPROF_NO_PERMISSION ? "permission-denied" : status == KPROF_NO_GPU ? "no-gpu" : "gpu-unsupported";
-}
-
 /* Keep the messages of the search for CUPTI: they name the places where kprof looked. */
 static void look_at_cupti(kprof_machine *machine, kprof_strbuf *told)
 {
@@ -68,7 +63,10 @@ static kprof_status look_at_gpus(kprof_machine *machine, kprof_listing *out)
     (void)kprof_log_set_sink(before.sink, before.user);
     kprof_check check = {"GPUs", KPROF_CHECK_FINE, KPROF_OK, "", NULL};
     if (status != KPROF_OK) /* its message says what to do */
-        check = (kprof_check){"GPUs", KPROF_CHECK_FAULT, status, "", name_fault(status)};
+        check = (kprof_check){"GPUs", KPROF_CHECK_FAULT, status, "",
+                              status == KPROF_NO_PERMISSION ? "permission-denied"
+                              : status == KPROF_NO_GPU      ? "no-gpu"
+                                                            : "gpu-unsupported"};
     const char *words = status == KPROF_OK ? text.data : told.data;
     kprof_machine_tell(out, &check, words ? words : "");
     kprof_strbuf_free(&told);

@@ -382,12 +382,6 @@ static void tell_code(void *user, size_t number, size_t count)
     kprof_progress_code(user, number, count);
 }
 
-static void tell_unarmed(const profile *run)
-{
-    kprof_log(KPROF_LOG_INFO, "process %d is not measured before kprof ctl start %d", (int)run->child.pid,
-              (int)run->child.pid);
-}
-
 /* Ingest until the application has ended. A report that cannot be written is no reason to stop the application. */
 static void collect(profile *run)
 {
@@ -395,7 +389,8 @@ static void collect(profile *run)
     kprof_progress_begin(&run->progress, run->options->quiet ? NULL : stderr, run->options->most_launches);
     bool is_busy = false;
     if (run->remote)
-        tell_unarmed(run);
+        kprof_log(KPROF_LOG_INFO, "process %d is not measured before kprof ctl start %d", (int)run->child.pid,
+                  (int)run->child.pid);
     while (!kprof_child_wait(&run->child, is_busy ? BUSY_POLL_MS : POLL_MS)) {
         if (outcome->collecting == KPROF_OK)
             outcome->collecting = kprof_spools_poll(run->spools);
@@ -645,13 +640,6 @@ typedef struct share_reports {
     off_t input; /* where standard input begins; -1: nobody can go back there */
 } share_reports;
 
-/* A file is read again from where the first run read it. */
-static void rewind_input(const share_reports *reports)
-{
-    if (reports->input >= 0 && reports->paths.count > 0)
-        (void)lseek(STDIN_FILENO, reports->input, SEEK_SET);
-}
-
 /* Run the application for one share; the report of it is closed. */
 static kprof_status run_share(profile *run, share_reports *reports)
 {
@@ -660,7 +648,8 @@ static kprof_status run_share(profile *run, share_reports *reports)
     kprof_report *whole = run->report;
     snprintf(path, sizeof path, "%s/" REPORT_IN_TEMP ".%zu",
              reports->folder.dir ? reports->folder.dir : run->session.dir, number + 1);
-    rewind_input(reports);
+    if (reports->input >= 0 && reports->paths.count > 0) /* read a file again from where the first run read it */
+        (void)lseek(STDIN_FILENO, reports->input, SEEK_SET);
     kprof_plans_swap_run(&run->plans, number);
     run->has_several = false;
     for (size_t i = 0; i < run->plans.count; i++)

@@ -415,12 +415,6 @@ static const row *find_row(const reader *r, size_t section, uint64_t section_off
     return low > 0 && rows[low - 1].section == section ? &rows[low - 1] : NULL;
 }
 
-static void sort_rows(reader *r)
-{
-    if (r->rows.length > 0)
-        qsort(r->rows.data, r->rows.length / sizeof(row), sizeof(row), compare_rows);
-}
-
 static void give_frames(reader *r)
 {
     kprof_code *code = r->code;
@@ -459,8 +453,8 @@ static void read_section(reader *r)
         fail(r, KPROF_NO_MEMORY, "");
     if (!r->state && r->frames.length == 0)
         r->state = no_lines;
-    if (!r->state)
-        sort_rows(r);
+    if (!r->state && r->rows.length > 0)
+        qsort(r->rows.data, r->rows.length / sizeof(row), sizeof(row), compare_rows);
 }
 
 static void forget(reader *r)

@@ -402,16 +402,6 @@ const void *kprof_call_module(CUpti_CallbackId id, const void *parameters)
     }
 }
 
-static void note_memory(kprof_memory_change_kind kind, CUdeviceptr address, size_t size_bytes, kprof_memory_change *out)
-{
-    *out = (kprof_memory_change){.kind = kind, .address = address, .size_bytes = size_bytes};
-}
-
-static void note_handle(kprof_memory_change_kind kind, unsigned long long handle, kprof_memory_change *out)
-{
-    *out = (kprof_memory_change){.kind = kind, .handle = handle};
-}
-
 /* A stream that is captured allocates nothing now: the memory will be the graph's. */
 static kprof_memory_change_kind kind_in_stream(CUpti_CallbackId id, const void *parameters)
 {
@@ -420,16 +410,16 @@ static kprof_memory_change_kind kind_in_stream(CUpti_CallbackId id, const void *
 }
 
 /* A call and what it changes, from `p`, its arguments. */
-#define MEMORY(name, kind, address, size_bytes)                                                                        \
+#define MEMORY(name, what, start, bytes)                                                                               \
     case ID(name): {                                                                                                   \
         const name##_params *p = parameters;                                                                           \
-        note_memory(kind, (CUdeviceptr)(address), size_bytes, out);                                                    \
+        *out = (kprof_memory_change){.kind = (what), .address = (CUdeviceptr)(start), .size_bytes = (bytes)};          \
         break;                                                                                                         \
     }
-#define HANDLE(name, kind, of)                                                                                         \
+#define HANDLE(name, what, of)                                                                                         \
     case ID(name): {                                                                                                   \
         const name##_params *p = parameters;                                                                           \
-        note_handle(kind, of, out);                                                                                    \
+        *out = (kprof_memory_change){.kind = (what), .handle = (of)};                                                  \
         break;                                                                                                         \
     }
 

@@ -69,11 +69,6 @@ static bool ends_process(int number)
     return false;
 }
 
-static uint64_t bit_of(int number)
-{
-    return UINT64_C(1) << (number - 1);
-}
-
 static void end(int number)
 {
     const struct sigaction action = {.sa_handler = SIG_DFL};
@@ -137,7 +132,7 @@ static void end_change(const change *change)
         return;
     if (atomic_load(&owner) == getpid()) {
         struct sigaction now, ours = {.sa_sigaction = handle, .sa_flags = SA_SIGINFO | SA_ONSTACK | SA_RESTART};
-        const uint64_t before = atomic_load(&stood_in), bit = bit_of(number);
+        const uint64_t before = atomic_load(&stood_in), bit = UINT64_C(1) << (number - 1);
         bool is_default = set_action(number, NULL, &now) == 0 && now.sa_handler == SIG_DFL;
         sigemptyset(&ours.sa_mask);
         if (is_default)

@@ -49,12 +49,6 @@ static kprof_status insert(projection *p, sqlite3_stmt *statement, const int64_t
     return rc == SQLITE_DONE ? KPROF_OK : kprof_store_fail(p->report, "projecting ranges");
 }
 
-static void begin_range(projection *p, int64_t id)
-{
-    if (p->open_count < MOST_OPEN)
-        p->open[p->open_count++] = (open_range){.id = id};
-}
-
 static kprof_status end_range(projection *p, int64_t id)
 {
     size_t i = p->open_count;
@@ -96,7 +90,8 @@ static kprof_status take_event(projection *p)
         return take_call(p, id, sqlite3_column_int64(p->events, 5), sqlite3_column_int64(p->events, 6));
     if (what == EVENT_END)
         return end_range(p, id);
-    begin_range(p, id);
+    if (p->open_count < MOST_OPEN)
+        p->open[p->open_count++] = (open_range){.id = id};
     return KPROF_OK;
 }
 
