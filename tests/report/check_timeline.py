@@ -94,7 +94,9 @@ def try_joined(page, path):
          "timeline"]], f"the kernels are {rows}")
     check("'regex:^(scale)$'" in text_of(page, "#count-command"), "no command")
     titles = page.evaluate("[...document.querySelectorAll('h2')].map(title => title.textContent)")
-    check({"GPU Utilization over Time", "GPU Utilization of Steps (NVTX)"} <= set(titles), f"the titles are {titles}")
+    check({"GPU Use", "Goals", "Steps (NVTX)", "Transfers", "Memory", "GPU Utilization over Time",
+           "GPU Utilization of Steps (NVTX)"} <= set(titles), f"the titles are {titles}")
+    check("Kernels by Line" not in titles, "a table without rows has a title")
     check("Over Time" not in page.evaluate("document.body.innerText"), "lines of characters are shown")
     check(follow(page, "#where td a") == ("#kernel-0", ADD), f"counters lead to {page.evaluate('location.hash')}")
     check("3 launches of (65536, 1, 1)x(256, 1, 1), 600 us" in text_of(page, "#traced"), text_of(page, "#traced"))

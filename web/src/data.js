@@ -154,13 +154,8 @@ function readLaunches(part, summary, { texts, codes }) {
 
 // Tables of kprof stats about a trace.
 const OF_TRACE = [
-    "gpu_busy",
-    "lost_sum",
-    "gpu_idle_sum",
-    "pm_sampling_sum",
-    "pm_sampling_steps",
-    "kern_counters",
-    "count_command",
+    ...["gpu_busy", "goal_sum", "lost_sum", "gpu_idle_sum", "transfer_sum", "memory_sum", "step_sum"],
+    ...["pm_sampling_sum", "pm_sampling_steps", "kern_line_sum", "call_line_sum", "kern_counters", "count_command"],
 ];
 
 const numbers = (text) => text.trim().split(/\s+/).map(Number);

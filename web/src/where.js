@@ -5,8 +5,11 @@ import { listView } from "./lists.js";
 import { bar, sortedTable } from "./table.js";
 import { human } from "./units.js";
 
-// Tables of kprof stats that the page shows as they are.
-const TABLES = ["gpu_busy", "lost_sum", "gpu_idle_sum", "pm_sampling_sum", "pm_sampling_steps"];
+// Tables of kprof stats that the page shows as they are, where they have rows.
+const TABLES = [
+    ...["gpu_busy", "goal_sum", "lost_sum", "gpu_idle_sum", "transfer_sum", "memory_sum", "step_sum"],
+    ...["pm_sampling_sum", "pm_sampling_steps", "kern_line_sum", "call_line_sum"],
+];
 const tableOf = (report, key) => report.tables.find((list) => list.key === key);
 
 // The timeline has the lines that text has beside counters.
@@ -125,7 +128,9 @@ export function whereViews(report) {
             report.traced.length > 0 ? kernels(report) : h("p", {}, "The trace has no kernel whose time is known."),
             command(report),
         ),
-        TABLES.map((key) => tableOf(report, key) && listView(withoutLines(tableOf(report, key)), "Overview")),
+        TABLES.map((key) => tableOf(report, key))
+            .filter((list) => list?.records.length)
+            .map((list) => listView(withoutLines(list), "Overview")),
     ];
 }
 

@@ -145,8 +145,10 @@ static bool is_filled(const char *name, const trace_parts *parts)
 
 kprof_status kprof_page_show_trace(kprof_emitter *emitter, const kprof_page_context *context)
 {
-    static const char *const tables[] = {"gpu_busy",          "lost_sum",   "gpu_idle_sum", "pm_sampling_sum",
-                                         "pm_sampling_steps", JOINED_TABLE, "count_command"};
+    static const char *const tables[] = {"gpu_busy",          "goal_sum",      "lost_sum",      "gpu_idle_sum",
+                                         "transfer_sum",      "memory_sum",    "step_sum",      "pm_sampling_sum",
+                                         "pm_sampling_steps", "kern_line_sum", "call_line_sum", JOINED_TABLE,
+                                         "count_command"};
     /* The page finds kernels by these names. */
     stats_page page = {.report = context->reports->file, .emitter = emitter, .base = "demangled"};
     trace_parts parts = {.counters = false};
