@@ -80,6 +80,15 @@ class Records(Tracing):
         self.assertEqual(self.query("run.kprof", "SELECT end_ns, start_ns>0 FROM trace_range JOIN trace_name n ON "
                                     "n.id=name_id WHERE n.text='early'"), [(None, 1)])
 
+    def test_names_with_ranges(self):
+        self.assert_run(self.trace(f"launch={VECTOR_ADD}", "push=step", "push=net@conv", f"launch={SCALE}*2", "pop=net",
+                                   f"launch={VECTOR_ADD}", "pop"), 0)
+        for table, column in (("cuda_gpu_kern_sum", "Name"), ("cuda_gpu_sum", "Operation"), ("cuda_gpu_trace", "Name"),
+                              ("cuda_gpu_kern_gb_sum", "Name"), ("cuda_kern_exec_sum", "Kernel Name")):
+            rows = json.loads(self.kprof("stats", "run", "--report", f"{table}:nvtx-name:base", "--json").out)
+            self.assertEqual(sorted({row[column] for row in rows}),
+                             [":step/vectorAdd", "net:conv/scale", "vectorAdd"], table)
+
     def test_marks(self):
         self.assert_run(self.trace(f"launch={VECTOR_ADD}", "push=step", "do=gap:10", "mark=epoch", "pop"), 0)
         t = START + CALL + 10000
@@ -120,7 +129,7 @@ class Records(Tracing):
                                   (("run", "--report", "foobarbaz"), 102, "man kprof-stats lists all"),
                                   (("run", "--report", "um_sum"), 110, "kprof trace --unified-memory records it"),
                                   (("run", "--report", "osrt_sum"), 110, "does not trace calls of the operating"),
-                                  (("run", "--report", "nvtx_sum:x"), 102, "base or mangled"),
+                                  (("run", "--report", "nvtx_sum:x"), 102, "base, mangled or nvtx-name"),
                                   ((), 101, "which report?")):
             with self.subTest(words):
                 run = self.kprof("stats", *words)

@@ -388,7 +388,7 @@ class Ranges:
 
     def projected(self):
         stacks = self.stacks(self.rows)
-        ops = {row[0]: [i for i in range(120) if row[1] <= i <= row[2] and 7 + i % 2 == row[3]] for row in self.rows}
+        ops = {row[0]: [i for i in range(120) if row[1] <= i < row[2] and 7 + i % 2 == row[3]] for row in self.rows}
         for number, start, end, thread, style in self.rows:
             stack, of = stacks[number], ops[number]
             if of:

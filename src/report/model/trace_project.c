@@ -7,7 +7,7 @@
 
 #define MOST_OPEN 512 /* ranges of a thread at a time: as many as kprof records */
 
-enum { EVENT_BEGIN, EVENT_CALL, EVENT_END }; /* in this order at one time */
+enum { EVENT_BEGIN, EVENT_END, EVENT_CALL }; /* in this order at one time: a range that ends has no more calls */
 
 typedef struct open_range {
     int64_t id, start_ns, end_ns, ops;
@@ -35,9 +35,9 @@ static const char events[] =
     " UNION ALL SELECT process_id, correlation, 0, start_ns, end_ns FROM trace_set" KNOWN
     ") SELECT process_id, thread, start_ns AS t, 0 AS what, id, 0, 0 FROM trace_range WHERE end_ns IS NOT "
     "NULL "
-    "AND thread=end_thread UNION ALL SELECT process_id, thread, end_ns, 2, id, 0, 0 FROM trace_range WHERE end_ns IS "
+    "AND thread=end_thread UNION ALL SELECT process_id, thread, end_ns, 1, id, 0, 0 FROM trace_range WHERE end_ns IS "
     "NOT "
-    "NULL AND thread=end_thread UNION ALL SELECT process_id, thread, call.start_ns, 1, id, work.start_ns, work.end_ns "
+    "NULL AND thread=end_thread UNION ALL SELECT process_id, thread, call.start_ns, 2, id, work.start_ns, work.end_ns "
     "FROM work JOIN temp.first_call call USING(process_id, correlation) ORDER BY 1, 2, 3, 4";
 
 static kprof_status insert(projection *p, sqlite3_stmt *statement, const int64_t *numbers, int count)

@@ -24,7 +24,8 @@
 
 /* Work of the GPU, as rows of its time d, its category and its name. */
 #define KERNELS                                                                                                        \
-    "SELECT end_ns-start_ns AS d, 'CUDA_KERNEL' AS category, @kernel AS name FROM trace_kernel JOIN trace_name n ON "  \
+    "SELECT end_ns-start_ns AS d, 'CUDA_KERNEL' AS category, @kernel AS name FROM trace_kernel k JOIN trace_name n "   \
+    "ON "                                                                                                              \
     "n.id=name_id WHERE start_ns IS NOT NULL AND end_ns IS NOT NULL"
 #define MEMORY_TIMES                                                                                                   \
     "SELECT end_ns-start_ns AS d, 'MEMORY_OPER' AS category, '[CUDA memcpy ' || n.text || ']' AS name FROM "           \
@@ -54,6 +55,11 @@
     "WITH RECURSIVE stacks(range, parent, level, stack, dashes) AS (SELECT range, parent, level, ':' || range, '' "    \
     "FROM temp." tree " WHERE parent IS NULL UNION ALL SELECT t.range, t.parent, t.level, stack || ':' || t.range, "   \
     "dashes || '--' FROM stacks CROSS JOIN temp." tree " t ON t.parent=stacks.range) "
+/* The innermost range that the call of a kernel is in, before the kernel's name. */
+#define IN_RANGE                                                                                                       \
+    "coalesce((SELECT coalesce(rg.text, '') || ':' || rn.text FROM temp.kernel_range kr JOIN trace_range r ON "        \
+    "r.id=kr.range JOIN trace_name rn ON rn.id=r.name_id LEFT JOIN trace_name rg ON rg.id=r.domain_id WHERE "          \
+    "kr.kernel=k.id) || '/', '') || "
 #define PROJECTED_CHILDREN                                                                                             \
     "SELECT parent AS range, count(*) AS children FROM temp.range_span JOIN temp.range_tree USING(range) WHERE "       \
     "parent "                                                                                                          \
@@ -65,7 +71,7 @@
  * million kernels. */
 #define EXECUTIONS                                                                                                     \
     "SELECT pid, c.thread AS tid, k.device, c.start_ns AS api_start, c.end_ns-c.start_ns AS a, k.start_ns-c.end_ns "   \
-    "AS q, k.end_ns-k.start_ns AS k, max(k.end_ns, c.end_ns)-c.start_ns AS t, api.text AS api, n.@name AS kernel, "    \
+    "AS q, k.end_ns-k.start_ns AS k, max(k.end_ns, c.end_ns)-c.start_ns AS t, api.text AS api, @kernel AS kernel, "    \
     "k.start_ns, "                                                                                                     \
     "c.end_ns AS api_end, " GRID " AS grid, " BLOCK " AS block FROM trace_kernel k CROSS JOIN temp.first_call c "      \
     "USING(process_id, correlation) CROSS JOIN process p ON p.id=k.process_id CROSS JOIN trace_name api ON "           \
@@ -122,7 +128,7 @@ const kprof_trace_stats kprof_trace_stats_tables[] = {
     {"cuda_gpu_kern_gb_sum", "CUDA GPU Kernel/Grid/Block Summary",
      "SELECT " TIMES("Instances") ", grid AS \"GridXYZ\", block AS \"BlockXYZ\", name AS \"Name\" FROM (SELECT "
                                   "end_ns-start_ns AS d, " GRID " AS grid, " BLOCK
-                                  " AS block, @kernel AS name FROM trace_kernel JOIN trace_name n ON n.id=name_id "
+                                  " AS block, @kernel AS name FROM trace_kernel k JOIN trace_name n ON n.id=name_id "
                                   "WHERE start_ns IS NOT NULL AND end_ns IS NOT NULL) GROUP BY name, grid, "
                                   "block" BY_TIME,
      NULL, KPROF_NEEDS_NOTHING},
@@ -134,7 +140,7 @@ const kprof_trace_stats kprof_trace_stats_tables[] = {
      "\"DstMemKd\", device AS \"Device\", context AS \"Ctx\", stream AS \"Strm\", name AS \"Name\" FROM (SELECT "
      "start_ns, end_ns-start_ns AS d, correlation, grid_x AS gx, grid_y AS gy, grid_z AS gz, block_x AS bx, block_y "
      "AS by, block_z AS bz, registers_per_thread AS reg, static_smem_bytes AS smem, dynamic_smem_bytes AS dmem, NULL "
-     "AS bytes, NULL AS sk, NULL AS dk, device, context, stream, @kernel AS name FROM trace_kernel JOIN trace_name n "
+     "AS bytes, NULL AS sk, NULL AS dk, device, context, stream, @kernel AS name FROM trace_kernel k JOIN trace_name n "
      "ON n.id=name_id WHERE start_ns IS NOT NULL AND end_ns IS NOT NULL UNION ALL SELECT start_ns, end_ns-start_ns, "
      "correlation, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, bytes, s.text, t.text, device, context, "
      "stream, '[CUDA memcpy ' || o.text || ']' FROM trace_copy JOIN trace_name o ON o.id=operation_id JOIN trace_name "
@@ -397,18 +403,35 @@ const kprof_trace_stats kprof_trace_stats_tables[] = {
 };
 const size_t kprof_trace_stats_count = sizeof kprof_trace_stats_tables / sizeof *kprof_trace_stats_tables;
 
-const kprof_trace_stats *kprof_trace_stats_find(const char *name, const char **base)
+/* Read what stands behind the name of a table: ":nvtx-name", ":base" or ":mangled". False for another word. */
+static bool read_names(const char *words, kprof_trace_names *out)
+{
+    static const struct {
+        const char *word, *base;
+    } known[] = {{":nvtx-name", NULL}, {":base", "function"}, {":mangled", "mangled"}};
+    *out = (kprof_trace_names){NULL, false};
+    while (*words) {
+        size_t i = 0, length = 1 + strcspn(words + 1, ":");
+        while (i < 3 && (strlen(known[i].word) != length || strncmp(words, known[i].word, length) != 0))
+            i++;
+        if (i == 3)
+            return false;
+        out->in_ranges = out->in_ranges || !known[i].base;
+        out->base = known[i].base ? known[i].base : out->base;
+        words += length;
+    }
+    return true;
+}
+
+const kprof_trace_stats *kprof_trace_stats_find(const char *name, kprof_trace_names *kernels)
 {
     const char *names[sizeof kprof_trace_stats_tables / sizeof *kprof_trace_stats_tables];
-    const char *colon = strchr(name, ':');
-    const size_t length = colon ? (size_t)(colon - name) : strlen(name);
-    *base = NULL;
-    if (colon && strcmp(colon, ":base") != 0 && strcmp(colon, ":mangled") != 0) {
-        kprof_log(KPROF_LOG_ERROR, "--report %s: after a colon comes base or mangled, the names of kernels", name);
+    const size_t length = strcspn(name, ":");
+    if (!read_names(name + length, kernels)) {
+        kprof_log(KPROF_LOG_ERROR,
+                  "--report %s: after a colon comes base, mangled or nvtx-name, of the names of kernels", name);
         return NULL;
     }
-    if (colon)
-        *base = colon[1] == 'b' ? "function" : "mangled";
     for (size_t i = 0; i < kprof_trace_stats_count; i++) {
         names[i] = kprof_trace_stats_tables[i].name;
         if (strlen(names[i]) == length && memcmp(names[i], name, length) == 0)
@@ -420,18 +443,20 @@ const kprof_trace_stats *kprof_trace_stats_find(const char *name, const char **b
     return NULL;
 }
 
-/* Append SQL, with the column of the kernels' names for "@kernel", and for "@name" without its table; and for
- * "@sampled" a column for each metric that is sampled. */
-static kprof_status expand(kprof_report *report, const char *sql, const char *kernel_base, kprof_strbuf *out)
+/* Append SQL, with the kernels' names for "@kernel", and their column without its table for "@name"; and for "@sampled"
+ * a column for each metric that is sampled. */
+static kprof_status expand(kprof_report *report, const char *sql, const kprof_trace_names *names, kprof_strbuf *out)
 {
-    const char *column = strcmp(kernel_base, "mangled") == 0 ? "text" : kernel_base, *at;
+    const char *column = strcmp(names->base, "mangled") == 0 ? "text" : names->base, *at;
     kprof_status status = KPROF_OK;
     while ((at = strchr(sql, '@'))) {
         const bool has_table = strncmp(at, "@kernel", 7) == 0, is_sampled = strncmp(at, "@sampled", 8) == 0;
         kprof_strbuf_append(out, sql, (size_t)(at - sql));
         if (is_sampled)
             status = kprof_trace_list_samples(report, out);
-        else
+        else if (has_table && names->in_ranges)
+            kprof_strbuf_puts(out, IN_RANGE);
+        if (!is_sampled)
             kprof_strbuf_printf(out, "%s%s", has_table ? "n." : "", column);
         sql = at + (is_sampled ? 8 : has_table ? 7 : 5);
     }
@@ -542,6 +567,18 @@ static kprof_status make_spans(kprof_report *report)
     return status == KPROF_OK ? kprof_trace_nest_ranges(report) : status;
 }
 
+static kprof_status make_kernel_ranges(kprof_report *report)
+{
+    const kprof_status status = make_spans(report);
+    return status == KPROF_OK
+               ? kprof_store_exec(report,
+                                  "CREATE TEMP TABLE kernel_range(kernel INTEGER PRIMARY KEY, range INTEGER, level "
+                                  "INTEGER);"
+                                  "INSERT INTO temp.kernel_range SELECT kernel, range, max(level) FROM "
+                                  "temp.range_kernel JOIN temp.range_tree USING(range) GROUP BY kernel")
+               : status;
+}
+
 static kprof_status make_needed(kprof_report *report, kprof_trace_need need)
 {
     static kprof_trace_maker *const makers[] = {
@@ -553,16 +590,18 @@ static kprof_status make_needed(kprof_report *report, kprof_trace_need need)
     return makers[need] ? makers[need](report) : KPROF_OK;
 }
 
-kprof_status kprof_trace_stats_read(kprof_report *report, const kprof_trace_stats *stats, const char *kernel_base,
-                                    const kprof_trace_stats_sink *sink)
+kprof_status kprof_trace_stats_read(kprof_report *report, const kprof_trace_stats *stats,
+                                    const kprof_trace_names *names, const kprof_trace_stats_sink *sink)
 {
     sqlite3_stmt *statement = NULL;
     kprof_strbuf sql = KPROF_STRBUF_INIT;
     kprof_status status = kprof_trace_add_functions(report);
     if (status == KPROF_OK)
         status = make_needed(report, stats->need);
+    if (status == KPROF_OK && names->in_ranges)
+        status = kprof_trace_make_once(report, "kernel_range", make_kernel_ranges);
     if (status == KPROF_OK)
-        status = expand(report, stats->sql, kernel_base, &sql);
+        status = expand(report, stats->sql, names, &sql);
     if (status == KPROF_OK && sql.failed)
         status = kprof_store_no_memory(report);
     if (status == KPROF_OK && sqlite3_prepare_v2(report->db, sql.data, -1, &statement, NULL) != SQLITE_OK)

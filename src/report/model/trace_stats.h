@@ -31,9 +31,16 @@ typedef struct kprof_trace_stats {
 extern const kprof_trace_stats kprof_trace_stats_tables[];
 extern const size_t kprof_trace_stats_count;
 
+/* How kernels are named: `base` is "function", "demangled" or "mangled"; with `in_ranges` behind the innermost NVTX
+ * range that their call is in, and a slash. */
+typedef struct kprof_trace_names {
+    const char *base;
+    bool in_ranges;
+} kprof_trace_names;
+
 /* The table of a name; NULL, with a message that suggests the nearest, where there is none. `name` may end with ":base"
- * or ":mangled", which is the kernels' name then; *base is NULL otherwise. */
-const kprof_trace_stats *kprof_trace_stats_find(const char *name, const char **base);
+ * or ":mangled", without which the base is NULL, and ":nvtx-name". */
+const kprof_trace_stats *kprof_trace_stats_find(const char *name, kprof_trace_names *kernels);
 
 /* The rows of a table. `columns` is called first, with the first row, if there is one. */
 typedef struct kprof_trace_stats_sink {
@@ -41,8 +48,9 @@ typedef struct kprof_trace_stats_sink {
     kprof_status (*row)(void *user, sqlite3_stmt *statement);
     void *user;
 } kprof_trace_stats_sink;
-/* kernel_base: "function", "demangled" or "mangled". NOT_COLLECTED when the report has no trace. */
-kprof_status kprof_trace_stats_read(kprof_report *report, const kprof_trace_stats *stats, const char *kernel_base,
+/* `names` has a base. NOT_COLLECTED when the report has no trace. */
+kprof_status kprof_trace_stats_read(kprof_report *report, const kprof_trace_stats *stats,
+                                    const kprof_trace_names *names,
                                     const kprof_trace_stats_sink *sink) KPROF_MUST_CHECK;
 
 /* Warn of what a trace lacks: activities that were lost, kernels and copies whose times are not known, processes that

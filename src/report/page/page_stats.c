@@ -100,8 +100,9 @@ static kprof_status show_row(void *user, sqlite3_stmt *statement)
 
 static kprof_status show_table(stats_page *page, const char *name)
 {
-    const char *base, *shown = page->base ? page->base : page->emitter->options->kernel_base;
-    const kprof_trace_stats *stats = kprof_trace_stats_find(name, &base);
+    const char *shown = page->base ? page->base : page->emitter->options->kernel_base;
+    kprof_trace_names names;
+    const kprof_trace_stats *stats = kprof_trace_stats_find(name, &names);
     const kprof_list_shape shape = page->is_alone ? KPROF_LIST_ALONE : KPROF_LIST_TABLE;
     const kprof_trace_stats_sink sink = {show_columns, show_row, page};
     if (!stats)
@@ -109,7 +110,9 @@ static kprof_status show_table(stats_page *page, const char *name)
     if (stats->why_none)
         return kprof_fail(KPROF_NOT_COLLECTED, "%s: %s", name, stats->why_none);
     page->emitter->ops->list_begin(page->emitter, &(kprof_emit_list){stats->name, stats->title, shape, false});
-    kprof_status status = kprof_trace_stats_read(page->report, stats, base ? base : shown ? shown : "demangled", &sink);
+    if (!names.base)
+        names.base = shown ? shown : "demangled";
+    kprof_status status = kprof_trace_stats_read(page->report, stats, &names, &sink);
     page->emitter->ops->list_end(page->emitter);
     return status;
 }
@@ -212,10 +215,10 @@ kprof_status kprof_stats_choose(const kprof_strlist *asked, kprof_strlist *out)
                                         "nvtx_sum",
                                         "kern_worth",
                                         "count_command"};
-    const char *base;
+    kprof_trace_names names;
     bool added = true;
     for (size_t i = 0; i < asked->count && added; i++) {
-        if (!kprof_trace_stats_find(asked->items[i], &base))
+        if (!kprof_trace_stats_find(asked->items[i], &names))
             return KPROF_UNKNOWN_NAME;
         added = kprof_strlist_add(out, asked->items[i]);
     }
@@ -226,9 +229,9 @@ kprof_status kprof_stats_choose(const kprof_strlist *asked, kprof_strlist *out)
 
 kprof_status kprof_stats_check(const kprof_strlist *asked, const kprof_stats_records *records)
 {
-    const char *base;
+    kprof_trace_names names;
     for (size_t i = 0; i < asked->count; i++) {
-        const kprof_trace_stats *stats = kprof_trace_stats_find(asked->items[i], &base);
+        const kprof_trace_stats *stats = kprof_trace_stats_find(asked->items[i], &names);
         if (!stats)
             return KPROF_UNKNOWN_NAME;
         if (stats->why_none)
