@@ -3,11 +3,11 @@
 
 #include "cli/session.h"
 #include "code/nvdisasm.h"
+#include "core/memory.h"
 
 #include <dirent.h>
 #include <dlfcn.h>
 #include <glob.h>
-#include <inttypes.h>
 #include <link.h>
 #include <linux/capability.h>
 #include <stdio.h>
@@ -122,30 +122,13 @@ static void find_holder(const char *root, kprof_machine *out)
         closedir(folder);
 }
 
-/* The number that is all of a file; 0: there is none, as for "max". */
-static uint64_t read_number(const char *root, const char *name)
-{
-    char text[64];
-    uint64_t number = 0;
-    read_file(root, name, text, sizeof text);
-    return sscanf(text, "%" SCNu64, &number) == 1 ? number : 0;
-}
-
 static void measure_space(const char *root, kprof_machine *out)
 {
-    char text[4096];
     struct statvfs space;
     out->folder = kprof_sessions_folder();
     if (statvfs(out->folder, &space) == 0)
         out->free_bytes = (uint64_t)space.f_bavail * space.f_frsize;
-    read_file(root, "/proc/meminfo", text, sizeof text);
-    const char *line = strstr(text, "MemAvailable:");
-    if (line && sscanf(line, "MemAvailable: %" SCNu64, &out->memory_bytes) == 1)
-        out->memory_bytes *= 1024;
-    const uint64_t most = read_number(root, "/sys/fs/cgroup/memory.max"),
-                   used = read_number(root, "/sys/fs/cgroup/memory.current");
-    if (most > 0 && most - used < out->memory_bytes) /* as a container may have it */
-        out->memory_bytes = most > used ? most - used : 1;
+    out->memory_bytes = kprof_memory_available_bytes(root);
 }
 
 void kprof_machine_look(const char *root, kprof_machine *out)

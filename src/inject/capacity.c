@@ -1,8 +1,8 @@
 /* Chooses by free memory and by the options. Its test links nothing else of the batch. */
 #include "inject/capacity.h"
 
+#include "core/memory.h"
 #include "inject/engine.h"
-#include "inject/memory.h"
 #include "inject/process.h"
 
 /* The counter data of a batch lies in host memory, and CUPTI takes 1 ms per MiB of it, used or not. Replays know how
@@ -31,7 +31,7 @@ static size_t smaller(size_t a, size_t b)
 
 size_t kprof_capacity_of_memory(const kprof_profiled_context *context, bool reserves)
 {
-    size_t available = kprof_memory_available_bytes() / MEMORY_SHARE;
+    size_t available = kprof_memory_available_bytes("") / MEMORY_SHARE;
     if (available < LEAST_MEMORY_BYTES)
         available = LEAST_MEMORY_BYTES;
     size_t bytes = KPROF_BATCH_BYTES, most = KPROF_BATCH_MOST_LAUNCHES;

@@ -120,6 +120,14 @@ static void files_are_read(void **state)
     kprof_machine_look(root, &machine);
     assert_true(machine.is_admin && machine.in_container && machine.mig_instances == 2);
     assert_int_equal(machine.memory_bytes, 600000000);
+    stage("/sys/fs/cgroup/memory.stat", "anon 100000000\ninactive_file 300000000\n"); /* gives way when it is needed */
+    kprof_machine_look(root, &machine);
+    assert_int_equal(machine.memory_bytes, 900000000);
+    stage("/proc/self/cgroup", "0::/job\n");
+    stage("/sys/fs/cgroup/job/memory.max", "500000000\n");
+    stage("/sys/fs/cgroup/job/memory.current", "500000000\n");
+    kprof_machine_look(root, &machine);
+    assert_int_equal(machine.memory_bytes, 1);
     assert_string_equal(machine.holder, "nv-hostengine (process 812)");
     assert_string_equal(machine.module_version, "570.86.15");
 }

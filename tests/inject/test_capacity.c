@@ -1,8 +1,8 @@
 /* The capacity of batches, and for how many ranges measurements are made. */
+#include "core/memory.h"
 #include "inject/capacity.h"
 #include "inject/contexts.h"
 #include "inject/engine.h"
-#include "inject/memory.h"
 #include "inject/process.h"
 
 #include <setjmp.h>
@@ -17,8 +17,9 @@ static size_t available_bytes, launch_bytes;
 
 /* In place of the engine's, and of the machine's memory. */
 
-size_t kprof_memory_available_bytes(void)
+size_t kprof_memory_available_bytes(const char *root)
 {
+    assert_string_equal(root, "");
     return available_bytes;
 }
 

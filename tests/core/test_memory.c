@@ -1,5 +1,5 @@
 /* Tests how much memory the machine has left. */
-#include "inject/memory.h"
+#include "core/memory.h"
 
 #include <ftw.h>
 #include <limits.h>
@@ -19,7 +19,7 @@ static void test_within_the_machine(void **state)
 {
     (void)state;
     size_t total = (size_t)sysconf(_SC_PHYS_PAGES) * (size_t)sysconf(_SC_PAGESIZE);
-    size_t available = kprof_memory_available_bytes();
+    size_t available = kprof_memory_available_bytes("");
     assert_true(available > 0);
     assert_true(available <= total);
 }

@@ -1,5 +1,5 @@
 /* Reads /proc/meminfo and the files of control groups, version 2 and 1. */
-#include "inject/memory.h"
+#include "core/memory.h"
 
 #include <limits.h>
 #include <stdbool.h>
@@ -7,11 +7,11 @@
 #include <stdio.h>
 #include <string.h>
 
-static size_t read_available(void)
+static size_t read_available(const char *path)
 {
     char line[256];
     unsigned long long kibibytes = 0;
-    FILE *file = fopen("/proc/meminfo", "re");
+    FILE *file = fopen(path, "re");
     while (file && fgets(line, sizeof line, file))
         if (sscanf(line, "MemAvailable: %llu kB", &kibibytes) == 1)
             break;
@@ -130,9 +130,12 @@ size_t kprof_memory_left_in_groups_bytes(const char *membership, const char *roo
     return least;
 }
 
-size_t kprof_memory_available_bytes(void)
+size_t kprof_memory_available_bytes(const char *root)
 {
-    size_t available = read_available();
-    size_t left = kprof_memory_left_in_groups_bytes("/proc/self/cgroup", "/sys/fs/cgroup");
-    return left < available ? left : available;
+    char membership[PATH_MAX], groups[PATH_MAX];
+    size_t available = read_in(root, "proc/meminfo", read_available);
+    snprintf(membership, sizeof membership, "%s/proc/self/cgroup", root);
+    snprintf(groups, sizeof groups, "%s/sys/fs/cgroup", root);
+    size_t left = kprof_memory_left_in_groups_bytes(membership, groups);
+    return left >= available ? available : left > 0 ? left : 1;
 }
