@@ -21,6 +21,9 @@
  * range that nobody uses costs a millisecond. */
 #define RANGE_GROWTH 2
 
+/* -c counts samples that have all passes, and others have to be open beside these. */
+#define SAMPLES_AT_LEAST 64
+
 /* Values of instructions stay in host memory until the batch is reported: up to a megabyte for each launch. */
 #define MEASURED_LAUNCHES 512
 
@@ -44,7 +47,7 @@ size_t kprof_capacity_of_memory(const kprof_profiled_context *context, bool rese
     return smaller(kprof_engine.device->profiler_capacity(context->profiler, smaller(bytes, available)), most);
 }
 
-size_t kprof_capacity_choose(const kprof_profiled_context *context, bool reserves)
+static size_t choose(const kprof_profiled_context *context, bool reserves, size_t least)
 {
     const kprof_config *config = &kprof_engine.process.config;
     size_t capacity = kprof_capacity_of_memory(context, reserves);
@@ -56,8 +59,18 @@ size_t kprof_capacity_choose(const kprof_profiled_context *context, bool reserve
         capacity = 1;
     if (config->filter.launch_count &&
         config->filter.filter_mode == KPROF_FILTER_GLOBAL) /* else of each kernel or GPU */
-        capacity = smaller(capacity, config->filter.launch_count);
+        capacity = smaller(capacity, config->filter.launch_count < least ? least : config->filter.launch_count);
     return capacity;
+}
+
+size_t kprof_capacity_choose(const kprof_profiled_context *context, bool reserves)
+{
+    return choose(context, reserves, 0);
+}
+
+size_t kprof_capacity_choose_samples(const kprof_profiled_context *context)
+{
+    return choose(context, true, SAMPLES_AT_LEAST);
 }
 
 void kprof_capacity_note(kprof_profiled_context *context, bool is_full, double overhead_ms)

@@ -11,9 +11,12 @@
 
 /* While other processes of the run wait for the counters, go through all passes this often. */
 #define TURN_ROUNDS 3
-/* After the windows of the first sample, each lets so many more launches go by than the one before: starting and
+/* After the windows of a first sample, each lets so many more launches go by than the one before: starting and
  * stopping a pass takes 40 ms, and so the windows of 10,000 launches take 5 s at most. */
 #define PATIENCE_PER_WINDOW 2
+/* Groups that have no sample yet do not wait so: there are windows for the first samples of this many, one after the
+ * other. Groups that take turns in a loop share them. */
+#define PROMPT_GROUPS 16
 
 /* After this many launches that could not be measured, or had few samples, let it be. */
 #define MOST_FAILURES 3
@@ -84,11 +87,14 @@ kprof_turn kprof_multiplex_turn(const kprof_profiled_context *context, const kpr
     return may ? KPROF_TURN_NOW : KPROF_TURN_LATER;
 }
 
-bool kprof_multiplex_wants_new_window(const kprof_profiled_context *context)
+bool kprof_multiplex_wants_new_window(const kprof_profiled_context *context, const kprof_batch_launch *launch)
 {
     kprof_samples *samples = context->samples;
-    uint32_t first = context->metrics->pass_count;
-    size_t patience = samples->windows <= first ? 0 : (size_t)PATIENCE_PER_WINDOW * (samples->windows - first);
+    const kprof_group *group = kprof_samples_find_group(samples, launch);
+    const bool is_first = group && group->complete == 0;
+    const size_t groups = samples->group_count < PROMPT_GROUPS ? samples->group_count : PROMPT_GROUPS;
+    const size_t passes = context->metrics->pass_count, prompt = is_first ? groups * passes : passes;
+    const size_t patience = samples->windows <= prompt ? 0 : (size_t)PATIENCE_PER_WINDOW * (samples->windows - passes);
     return ++samples->gone_by > patience;
 }
 

@@ -19,7 +19,7 @@ bool kprof_multiplex_wants(const kprof_profiled_context *context, const kprof_ba
 kprof_turn kprof_multiplex_turn(const kprof_profiled_context *context, const kprof_batch_launch *launch);
 /* Count a launch that waits for another window. Return whether so many have gone by that a new window is worth its
  * price. */
-bool kprof_multiplex_wants_new_window(const kprof_profiled_context *context);
+bool kprof_multiplex_wants_new_window(const kprof_profiled_context *context, const kprof_batch_launch *launch);
 
 /* Is the launch to be counted or sampled by its instructions, in a batch by itself? `context` may be NULL. Samples come
  * before counters, and both before the passes of each sample. They need a profiler without an object: once there is

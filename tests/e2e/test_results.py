@@ -488,6 +488,20 @@ class Multiplexing(Case):
         self.assertEqual((len(whole), len(set(whole))), (18, 18))
         self.assertEqual(self.query("run.kprof", "SELECT count(*) FROM launch"), [(18 * (1 + passes),)])
 
+    def test_kernels_that_take_turns(self):
+        """All are whole that run twice as often as there are passes, in a loop or one after the other; and -c counts
+        those that are whole, whatever else is open meanwhile."""
+        names = [f"_Z2k{letter}v" for letter in "abcdefghijklmnopqr"]
+        whole = "SELECT count(DISTINCT kernel_id) FROM launch WHERE passes>=8"
+        for options, steps, count in (([], [f"launch={name}*2" for name in names] * 12, 18),
+                                      (["-c", "5"], [f"launch={name}*2" for name in names] * 12, 5),
+                                      ([], [f"launch={name}*16" for name in names[:6]], 6),
+                                      ([], [f"launch={names[0]}*4", f"launch={names[1]}"] * 12, 2)):
+            with self.subTest(options, steps=len(steps)):
+                run = self.collect(["--set", "default", "--replay-mode", "multiplex", *options], steps)
+                self.assert_run(run, 0)
+                self.assertEqual(self.query("run.kprof", whole), [(count,)])
+
     def test_columns_of_ncu(self):
         """They do not tell what was multiplexed."""
         self.multiplexed(40)

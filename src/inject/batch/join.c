@@ -119,7 +119,7 @@ static kprof_turn find_turn(kprof_batch *batch, const kprof_batch_launch *launch
                                        : kprof_ends_wait_before_range(&batch->ends, state, launch);
     if (*status != KPROF_OK || turn == KPROF_TURN_NEVER)
         return KPROF_TURN_NEVER;
-    if (is_open && (turn == KPROF_TURN_NOW || !kprof_multiplex_wants_new_window(context)))
+    if (is_open && (turn == KPROF_TURN_NOW || !kprof_multiplex_wants_new_window(context, launch)))
         return turn;
     const bool was_window = atomic_load(&state->signs.window);
     if (!kprof_close_batch(batch, "another pass")) {

@@ -80,7 +80,9 @@ static kprof_status begin(kprof_batch *batch, const kprof_batch_launch *opener, 
         return status;
     state->times.save_ms = kprof_monotonic_lap_ms(&lap_ns);
     bool reserves = !replayed || state->searching || kprof_multiplex_is_open(state->context);
-    size_t usual = kprof_capacity_choose(state->context, reserves);
+    const bool samples = state->kind == KPROF_MULTIPLEXED;
+    size_t usual =
+        samples ? kprof_capacity_choose_samples(state->context) : kprof_capacity_choose(state->context, reserves);
     if (ranges > KPROF_BATCH_MOST_LAUNCHES)
         return kprof_fail(KPROF_NOT_COLLECTED,
                           "the graph has %zu chosen kernels, and a batch holds %d at most; -k or -c chooses fewer",
