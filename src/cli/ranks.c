@@ -121,9 +121,30 @@ static bool compute_item(void *user, kprof_item *item, const char *column)
     return how->status == KPROF_OK;
 }
 
+/* Values of --metrics that are computed stand in a list of their own. */
+static kprof_status compute_shown(greatest *how, kprof_plan *plan)
+{
+    size_t kept = 0;
+    for (size_t i = 0; i < plan->shown.count; i++) {
+        char *name = plan->shown.items[i];
+        kprof_item *item = how->status == KPROF_OK ? KPROF_APPEND(plan->computed, plan->computed_count) : NULL;
+        if (item)
+            *item = (kprof_item){.name = name};
+        if (item && compute_item(how, item, NULL) && item->expression) {
+            plan->computed_count++;
+            item->label = kprof_strdup(name);
+        } else {
+            plan->shown.items[kept++] = name;
+        }
+    }
+    plan->shown.count = kept;
+    return how->status;
+}
+
 static kprof_status compute_throughputs(kprof_host *host, const kprof_shares *shares, kprof_plan *plan)
 {
     greatest how = {host, shares, KPROF_OK};
+    (void)compute_shown(&how, plan);
     for (size_t i = 0; i < plan->section_count && how.status == KPROF_OK; i++)
         (void)kprof_section_visit(&plan->sections[i], compute_item, &how);
     return how.status;

@@ -85,6 +85,15 @@ class Ranks(Case):
         self.assertEqual(reasons, [("its passes are of 3 launches, one of each rank, of this kernel and shape at the "
                                     "same place in their order",)])
 
+    def test_rank_passes_of_single_metrics(self):
+        """A throughput that --metrics names is computed, too."""
+        for rank in range(2):
+            run = self.kprof("--injection-path", INJECTION, "--metrics", f"{SM},{METRIC}", "-q", "--rank-passes", "-o",
+                             f"run_{rank}", APP, f"launch={SCALE}", env={"RANK": str(rank), "WORLD_SIZE": "2"})
+            self.assert_run(run, 0)
+        self.assert_run(self.kprof("merge", *self.ranks(), "-o", "all"), 0)
+        self.assertRegex(self.kprof("report", "all.kprof").out, rf"\n    {SM} +[\d,.]+ %")
+
     def test_ranks_that_differ(self):
         for rank in range(2):
             run = self.kprof("--injection-path", INJECTION, "--set", "default", "--rank-passes", "-q",
