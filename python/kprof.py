@@ -74,6 +74,13 @@ class Result:
         """The unit of each metric."""
         return {row["name"]: row["unit"] for row in self._query("SELECT name, unit FROM metric")}
 
+    @property
+    def census(self):
+        """A dict for each kernel and shape that kprof --armed no --census has counted, with its launches and time."""
+        return self._query("SELECT function AS kernel, demangled, grid_x, grid_y, grid_z, block_x, block_y, block_z, "
+                           "dynamic_smem_bytes, census.launches AS launches, total_ns, shortest_ns, longest_ns "
+                           "FROM census JOIN kernel ON kernel.id=kernel_id ORDER BY total_ns DESC")
+
     def dict(self):
         """{kernel: {"launches": how many, metric: mean over those that have it, or None}}; of metrics that were
         measured, or computed from such. What launches and devices are is in `launches`."""
@@ -241,16 +248,17 @@ def stop():
     if not reports:
         raise Error("kprof has made no report", 110)
     result = Result(reports[-1], folder)
-    _tell_nothing(result.launches)
+    _tell_nothing(result)
     return result
 
 
-def _tell_nothing(launches):
+def _tell_nothing(result):
     """Warn where there is no value, since an empty table does not tell why."""
-    if not launches:
+    launches = result.launches
+    if not launches and not result.census:
         warnings.warn("kprof: no kernel was launched between start and stop: the code that launches has to be within "
                       "the block, in this process", stacklevel=4)
-    elif not any(launch["measured"] for launch in launches):
+    elif launches and not any(launch["measured"] for launch in launches):
         reasons = sorted({launch["reason"] for launch in launches if launch["reason"]})
         warnings.warn(f"kprof: none of {len(launches)} launches was measured: {'; '.join(reasons[:3]) or 'no reason'}",
                       stacklevel=4)
@@ -265,7 +273,7 @@ def status():
 class profile:
     """with kprof.profile(set="default") as p: step()
 
-    What p has once the block has ended: launches, dict(), dataframe(), report(), units, path; see Result."""
+    What p has once the block has ended: launches, dict(), dataframe(), census, report(), units, path; see Result."""
 
     def __init__(self, set=None, *, section=None, metrics=None, keep=None):
         self._wanted = {"set": set, "section": section, "metrics": metrics, "keep": keep}

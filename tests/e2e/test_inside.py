@@ -122,6 +122,19 @@ print(p.dict()["scale"]["launches"])
         self.assert_run(run, 0)
         self.assertEqual(run.out, "1\n")
 
+    def test_census(self):
+        run = self.kprof("--injection-path", INJECTION, "--armed", "no", "--census", "-f", "-o", "run", sys.executable,
+                         "-B", self.script("""
+launch(ADD)
+with kprof.profile() as p:
+    launch(SCALE, 3)
+    launch(ADD)
+print(sorted((row["kernel"], row["launches"], row["total_ns"] > 0) for row in p.census), p.launches)
+"""))
+        self.assert_run(run, 0)
+        self.assertEqual(run.out, "[('scale', 3, True), ('vectorAdd', 1, True)] []\n")
+        self.assertNotIn("Warning", run.err)
+
     def test_without_a_relaunch(self):
         run = self.alone(f"""
 kprof.prepare("--injection-path", {INJECTION!r}, "--metrics", {METRIC!r})
