@@ -6,6 +6,7 @@
 #include "cli/paths.h"
 #include "core/log.h"
 #include "report/emit/columns.h"
+#include "report/model/trace_stats.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -250,6 +251,17 @@ static kprof_status check_line(const kprof_options *options)
     return kprof_filter_check(&options->filter);
 }
 
+/* A trace without launches may have the call stacks of its kernels. */
+static kprof_status count_stacks_of_trace(kprof_report *report, uint64_t *out)
+{
+    bool is_traced = false, has_stacks = false;
+    kprof_status status = kprof_trace_is_there(report, &is_traced);
+    if (status == KPROF_OK && is_traced)
+        status = kprof_trace_has_callers(report, &has_stacks);
+    *out = has_stacks;
+    return status;
+}
+
 int kprof_cmd_export(const kprof_options *options)
 {
     kprof_report *report = NULL;
@@ -259,6 +271,8 @@ int kprof_cmd_export(const kprof_options *options)
         status = kprof_report_open_named(options->argument, &report);
     if (status == KPROF_OK && !is_of_trace(options)) /* which has no launches */
         status = kprof_report_count_taken(report, &options->filter, &taken);
+    if (status == KPROF_OK && taken == 0 && options->export_format == KPROF_EXPORT_FOLDED)
+        status = count_stacks_of_trace(report, &taken);
     if (status == KPROF_OK && taken == 0) {
         kprof_outcome_explain_no_match(options, report);
         status = KPROF_NO_MATCH;

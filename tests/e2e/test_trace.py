@@ -173,6 +173,10 @@ class Records(Tracing):
             events = json.load(file)["traceEvents"]
         self.assertEqual([event["args"]["called from"] for event in events if event["name"] == "cudaLaunchKernel"],
                          [line] * 3)
+        run = self.kprof("export", "run", "--to", "folded")
+        self.assert_run(run, 0)
+        self.assertRegex(run.out, r"main.*;launch [^;]*;vectorAdd 60000\n$")
+        self.assertEqual(run.out.count("\n"), 1)
         os.rename(self.path("run.kprof"), self.path("a.kprof"))
         self.assert_run(self.trace("do=sync", *steps, options=("--call-stack-type", "native")), 0)
         self.assert_run(self.kprof("merge", "a.kprof", "run.kprof", "-o", "all"), 0)
@@ -180,6 +184,7 @@ class Records(Tracing):
         self.assert_run(self.trace(*steps), 0)
         self.assertEqual(self.query("run.kprof", "SELECT count(*) FROM trace_caller"), [(0,)])
         self.assertNotIn("by Line", self.kprof("stats", "run").out)
+        self.assertIn("this is a trace", self.kprof("export", "run", "--to", "folded").err)
         run = self.kprof("stats", "run", "--report", "call_line_sum")
         self.assertEqual(run.code, 110)
         self.assertIn("kprof trace --call-stack records", run.err)
