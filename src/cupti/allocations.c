@@ -23,6 +23,7 @@ static struct {
     pthread_mutex_t mutex;
     allocation *allocations; /* [count] */
     size_t count;
+    uint64_t device_bytes; /* of all but the host's */
     bool incomplete;
     atomic_bool doubtful; /* a context has ended, perhaps with memory that has none here */
     atomic_uint version;
@@ -34,10 +35,19 @@ static void add_locked(allocation added)
 {
     atomic_fetch_add(&list.version,
                      1); /* also if memory runs out: a caller that has listed all before must ask again */
-    if (KPROF_APPEND(list.allocations, list.count))
-        list.allocations[list.count++] = added;
-    else
+    if (!KPROF_APPEND(list.allocations, list.count)) {
         list.incomplete = true;
+        return;
+    }
+    list.allocations[list.count++] = added;
+    list.device_bytes += added.is_host ? 0 : added.size_bytes;
+}
+
+/* The last one takes its place. */
+static void remove_locked(size_t i)
+{
+    list.device_bytes -= list.allocations[i].is_host ? 0 : list.allocations[i].size_bytes;
+    list.allocations[i] = list.allocations[--list.count];
 }
 
 static void add(allocation added)
@@ -70,7 +80,7 @@ static void free_at(uint64_t address)
     pthread_mutex_lock(&list.mutex);
     for (size_t i = list.count; i-- > 0;)
         if (list.allocations[i].address == address)
-            list.allocations[i] = list.allocations[--list.count];
+            remove_locked(i);
     pthread_mutex_unlock(&list.mutex);
 }
 
@@ -82,7 +92,7 @@ static void take_out_locked(uint64_t start, uint64_t end, bool of_host)
         uint64_t a_end = a.address + a.size_bytes;
         if (a.context || a.is_host != of_host || a.address >= end || a_end <= start)
             continue;
-        list.allocations[i] = list.allocations[--list.count];
+        remove_locked(i);
         if (a.address < start)
             add_locked((allocation){a.address, (size_t)(start - a.address), NULL, a.device, false, of_host});
         if (a_end > end)
@@ -282,10 +292,8 @@ bool kprof_allocations_find(uint64_t address, const void *context, kprof_memory_
 
 uint64_t kprof_allocations_bytes(void)
 {
-    uint64_t bytes = 0;
     pthread_mutex_lock(&list.mutex);
-    for (size_t i = 0; i < list.count && !list.incomplete; i++)
-        bytes += list.allocations[i].is_host ? 0 : list.allocations[i].size_bytes;
+    const uint64_t bytes = list.incomplete ? 0 : list.device_bytes;
     pthread_mutex_unlock(&list.mutex);
     return bytes;
 }
@@ -308,7 +316,7 @@ void kprof_allocations_forget(const void *context)
     pthread_mutex_lock(&list.mutex);
     for (size_t i = list.count; i-- > 0;)
         if (list.allocations[i].context == context)
-            list.allocations[i] = list.allocations[--list.count];
+            remove_locked(i);
     atomic_store(&list.doubtful, true);
     pthread_mutex_unlock(&list.mutex);
 }

@@ -484,9 +484,11 @@ void kprof_target_shape(const kprof_call *call, kprof_launch_record *out)
     out->stream = result == CUPTI_SUCCESS ? stream : 0;
 }
 
-/* 0: not known. */
+/* 0: not known, or kernels read memory that is in no list: that of graphs, of other processes, of other devices. */
 static uint64_t device_memory_bytes(void)
 {
+    if (kprof_target_sharing() & (KPROF_SHARES_WITH_DEVICES | KPROF_MAY_NOT_SAVE))
+        return 0;
     const uint64_t allocated = kprof_allocations_bytes();
     uint64_t of_variables;
     return allocated > 0 && kprof_variables_bytes(&of_variables) ? allocated + of_variables : 0;

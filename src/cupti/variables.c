@@ -20,6 +20,7 @@ static struct {
     pthread_mutex_t mutex;
     kprof_variable *variables; /* [count] */
     size_t count;
+    uint64_t bytes; /* of all */
     bool incomplete;
     atomic_bool managed; /* the host reaches one */
     atomic_uint version;
@@ -33,6 +34,13 @@ static bool is_known(const kprof_variable *v)
             list.variables[i].address == v->address && list.variables[i].size_bytes == v->size_bytes)
             return true;
     return false;
+}
+
+/* The last one takes its place. */
+static void remove_locked(size_t i)
+{
+    list.bytes -= list.variables[i].size_bytes;
+    list.variables[i] = list.variables[--list.count];
 }
 
 /* Return the start of the allocation that the address is in, or the address itself if the driver does not tell. */
@@ -72,10 +80,12 @@ void kprof_variables_note(const void *context, const void *owner, uint64_t addre
         v.size_bytes = kprof_driver_measure_rest(driver, address);
     pthread_mutex_lock(&list.mutex);
     if (!is_known(&v)) {
-        if (KPROF_APPEND(list.variables, list.count))
+        if (KPROF_APPEND(list.variables, list.count)) {
             list.variables[list.count++] = v;
-        else
+            list.bytes += v.size_bytes;
+        } else {
             list.incomplete = true;
+        }
         atomic_fetch_add(&list.version, 1);
     }
     pthread_mutex_unlock(&list.mutex);
@@ -196,9 +206,7 @@ bool kprof_variables_bytes(uint64_t *out)
 {
     pthread_mutex_lock(&list.mutex);
     const bool is_known = !list.incomplete;
-    *out = 0;
-    for (size_t i = 0; i < list.count; i++)
-        *out += list.variables[i].size_bytes;
+    *out = list.bytes;
     pthread_mutex_unlock(&list.mutex);
     return is_known;
 }
@@ -225,7 +233,7 @@ void kprof_variables_unload(const void *owner)
     pthread_mutex_lock(&list.mutex);
     for (size_t i = list.count; i-- > 0;)
         if (list.variables[i].owner == owner)
-            list.variables[i] = list.variables[--list.count];
+            remove_locked(i);
     pthread_mutex_unlock(&list.mutex);
     if (!kprof_variables_list(NULL, &left, &left_count))
         left_count = 0;
@@ -240,7 +248,7 @@ void kprof_variables_drop(const void *context, uint64_t address)
     pthread_mutex_lock(&list.mutex);
     for (size_t i = list.count; i-- > 0;)
         if (list.variables[i].context == context && list.variables[i].address == address)
-            list.variables[i] = list.variables[--list.count];
+            remove_locked(i);
     pthread_mutex_unlock(&list.mutex);
 }
 
@@ -249,6 +257,6 @@ void kprof_variables_forget(const void *context)
     pthread_mutex_lock(&list.mutex);
     for (size_t i = list.count; i-- > 0;)
         if (list.variables[i].context == context)
-            list.variables[i] = list.variables[--list.count];
+            remove_locked(i);
     pthread_mutex_unlock(&list.mutex);
 }

@@ -211,6 +211,23 @@ static void test_sizes(void **state)
     free_async(LOW);
 }
 
+static void test_sum_of_sizes(void **state)
+{
+    (void)state;
+    allocate(HIGH, 64);
+    allocate_in(&other_context, HIGH + 64, 16);
+    allocate_async(LOW, 32);
+    assert_int_equal(kprof_allocations_bytes(), 112);
+    unmap(LOW + 8, 4); /* both ends stay */
+    assert_int_equal(kprof_allocations_bytes(), 108);
+    free_memory(HIGH);
+    assert_int_equal(kprof_allocations_bytes(), 44);
+    kprof_allocations_forget(&other_context);
+    assert_int_equal(kprof_allocations_bytes(), 28);
+    unmap(LOW, 32);
+    assert_int_equal(kprof_allocations_bytes(), 0);
+}
+
 static int forget_all(void **state)
 {
     (void)state;
@@ -500,6 +517,7 @@ int main(int argc, char **argv)
         cmocka_unit_test_setup(test_memory_of_the_host, forget_all),
         cmocka_unit_test_setup(test_what_is_freed_is_found, forget_all),
         cmocka_unit_test_setup(test_sizes, forget_all),
+        cmocka_unit_test_setup(test_sum_of_sizes, forget_all),
         cmocka_unit_test_setup(test_allocated_and_freed, forget_all),
         cmocka_unit_test_setup(test_rows, forget_all),
         cmocka_unit_test_setup(test_managed, forget_all),

@@ -150,6 +150,8 @@ static void test_contexts(void **state)
     kprof_variables_forget(&context);
     assert_int_equal(count_at(NULL, LOW), 0);
     assert_int_equal(count_at(&other_context, HIGH), 1);
+    assert_true(kprof_variables_bytes(&bytes));
+    assert_int_equal(bytes, SIZE);
     note(NULL, &library, LOW);
     assert_int_equal(count_at(&context, LOW) + count_at(&other_context, LOW), 2);
     kprof_variables_unload(&library);
