@@ -338,12 +338,15 @@ class Random:
 class Ranges:
     """Ranges of two threads, which may overlap. What each lies in follows from a look at all others."""
 
+    NEVER = 1 << 62
+
     def __init__(self, seed):
         self.random, self.rows = random.Random(seed), []
         for _ in range(60):
             start, style = self.random.randrange(100), self.random.choice(("PushPop", "StartEnd"))
             self.rows.append((len(self.rows) + 1, start, start + self.random.randrange(1, 60), 7 + len(self.rows) % 2,
                               style))
+        self.open = {61: 10, 62: 10, 63: 50} # pushed in thread 7 and not popped, the outermost first
 
     def write(self, path):
         with sqlite3.connect(path) as database:
@@ -353,6 +356,9 @@ class Ranges:
             for number, start, end, thread, style in self.rows:
                 database.execute("INSERT INTO trace_range VALUES(?, 1, ?, ?, ?, ?, ?, NULL, ?)", (
                     number, start, end, thread, thread, names["step"], names[style]))
+            for number, start in self.open.items():
+                database.execute("INSERT INTO trace_range VALUES(?, 1, ?, NULL, 7, 7, ?, NULL, ?)", (
+                    number, start, names["step"], names["PushPop"]))
             for i in range(120): # a set that runs when it is asked for, in a nanosecond
                 database.execute("INSERT INTO trace_call VALUES(NULL, 1, ?, ?, ?, ?, ?, ?, 0)", (
                     i, i + 1, 7 + i % 2, i, names["cudaMemsetAsync"], names["runtime"]))
@@ -364,9 +370,10 @@ class Ranges:
         """{number: those that it lies in, the outermost first, and itself}"""
         parents = {}
         for number, start, end, thread, _ in rows:
-            around = [(b - a, -a, n) for n, a, b, of, _ in rows if of == thread and a <= start and b >= end and
-                      (a, -b, -n) < (start, -end, -number)]
-            parents[number] = min(around)[2] if around else None
+            around = [(b - a, -a, -self.turn(n), n) for n, a, b, of, _ in rows
+                      if of == thread and a <= start and b >= end and
+                      (a, -b, self.turn(n)) < (start, -end, self.turn(number))]
+            parents[number] = min(around)[3] if around else None
         stacks = {}
         for number in parents:
             stack = [number]
@@ -375,15 +382,23 @@ class Ranges:
             stacks[number] = stack
         return stacks
 
+    def turn(self, number):
+        return number if number in self.open else -number
+
     def pushed(self):
         rows = [row for row in self.rows if row[4] == "PushPop"]
-        stacks, times = self.stacks(rows), {row[0]: row[2] - row[1] for row in rows}
-        for number, start, end, thread, _ in sorted(rows, key=lambda row: (row[1], row[2])):
+        rows += [(number, start, self.NEVER, 7, "PushPop") for number, start in self.open.items()]
+        stacks = self.stacks(rows)
+        times = {row[0]: row[2] - row[1] for row in rows}
+        for number, start, end, thread, _ in rows:
             stack = stacks[number]
             own = [n for n, other in stacks.items() if other[:-1] == stack]
-            inner = sum(times[n] for n in own)
-            yield [start, end, end - start, inner, end - start - inner, ":step", 4242, thread, len(stack) - 1, len(own),
-                   number, stack[-2] if len(stack) > 1 else None, "".join(f":{n}" for n in stack),
+            inner = None if any(n in self.open for n in own) else sum(times[n] for n in own)
+            times_of = [None, None, inner, None]
+            if number not in self.open:
+                times_of = [end, end - start, inner, end - start - inner]
+            yield [start, *times_of, ":step", 4242, thread, len(stack) - 1, len(own), number,
+                   stack[-2] if len(stack) > 1 else None, "".join(f":{n}" for n in stack),
                    "--" * (len(stack) - 1) + ":step"]
 
     def projected(self):
@@ -404,7 +419,7 @@ def check_ranges(kprof, report, seed):
     for name, wanted, key in (("nvtx_pushpop_trace", ranges.pushed(), 10),
                               ("nvtx_gpu_proj_trace", ranges.projected(), 11)):
         got = [list(row.values()) for row in tables[name]]
-        order = (lambda row: (row[0], row[2])) if key == 10 else lambda row: (row[1], -row[2])
+        order = (lambda row: (row[0], row[2] or 0)) if key == 10 else lambda row: (row[1], -row[2])
         check([order(row) for row in got] == sorted(order(row) for row in got), f"ranges {seed}: {name} is in no order")
         of = lambda row: row[key]
         check(sorted(got, key=of) == sorted(wanted, key=of), f"ranges {seed}: {name} is {got}")

@@ -183,17 +183,16 @@ const kprof_trace_stats kprof_trace_stats_tables[] = {
      NULL, KPROF_NEEDS_NOTHING},
     {"nvtx_pushpop_trace", "NVTX Push/Pop Range Trace",
      STACKS("push_tree") "SELECT start_ns AS \"Start (ns)\", end_ns AS \"End (ns)\", end_ns-start_ns AS \"Duration "
-                         "(ns)\", "
-                         "coalesce(child_ns, 0) AS \"DurChild (ns)\", end_ns-start_ns-coalesce(child_ns, 0) AS "
-                         "\"DurNonChild (ns)\", name AS "
+                         "(ns)\", iif(children IS NULL, 0, child_ns) AS \"DurChild (ns)\", "
+                         "end_ns-start_ns-iif(children IS NULL, 0, child_ns) AS \"DurNonChild (ns)\", name AS "
                          "\"Name\", pid AS \"PID\", thread AS \"TID\", level AS \"Lvl\", coalesce(children, 0) AS "
                          "\"NumChild\", range AS "
                          "\"RangeId\", parent AS \"ParentId\", stack AS \"RangeStack\", dashes || name AS \"NameTree\" "
                          "FROM stacks JOIN (" NAMED_RANGES
                          ") r USING(range) LEFT JOIN (SELECT parent AS range, count(*) AS children, "
-                         "sum(end_ns-start_ns) AS child_ns FROM "
+                         "iif(count(*)=count(end_ns), sum(end_ns-start_ns), NULL) AS child_ns FROM "
                          "temp.push_tree JOIN trace_range ON id=range WHERE parent IS NOT NULL GROUP BY parent) "
-                         "USING(range) ORDER BY start_ns, 3",
+                         "USING(range) ORDER BY start_ns, 3, level",
      NULL, KPROF_NEEDS_NESTING},
     {"kern_line_sum", "Kernels by Line",
      "SELECT " TIMES(

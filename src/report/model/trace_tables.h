@@ -35,5 +35,6 @@ kprof_status kprof_trace_find_lanes(kprof_report *report) KPROF_MUST_CHECK;
  *     graphs, copies and sets it has there. Ranges with none are left out. */
 kprof_status kprof_trace_project_ranges(kprof_report *report) KPROF_MUST_CHECK;
 /* Make range_tree(range, parent, level), of ids of trace_range: the range of the same thread that each one lies in,
- * NULL for none, and how deep it lies, from 0; and push_tree, the same of what was pushed and popped alone. */
+ * NULL for none, and how deep it lies, from 0; and push_tree, the same of what was pushed alone, also of ranges that
+ * were not ended. */
 kprof_status kprof_trace_nest_ranges(kprof_report *report) KPROF_MUST_CHECK;

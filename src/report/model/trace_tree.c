@@ -22,11 +22,14 @@ typedef struct walk {
 
 static const char tables[] = "CREATE TEMP TABLE range_tree(range INTEGER PRIMARY KEY, parent INTEGER, level INTEGER);"
                              "CREATE TEMP TABLE push_tree(range INTEGER PRIMARY KEY, parent INTEGER, level INTEGER)";
-/* If two ranges have the same times, the one that was recorded last has ended last. */
 #define IN_ORDER                                                                                                       \
-    "SELECT process_id, thread, r.id, start_ns, end_ns FROM trace_range r JOIN trace_name s ON s.id=style_id WHERE "   \
-    "end_ns>=start_ns AND thread=end_thread"
-#define BY_TIME " ORDER BY process_id, thread, start_ns, end_ns DESC, r.id DESC"
+    "SELECT process_id, thread, r.id, start_ns, coalesce(end_ns, 9223372036854775807) AS until FROM trace_range r "    \
+    "JOIN trace_name s ON s.id=style_id WHERE until>=start_ns AND thread=end_thread AND "
+/* If two ranges have the same times, the one that was recorded last has ended last; those that were not ended are
+ * recorded in the order in which they began. */
+#define BY_TIME " ORDER BY process_id, thread, start_ns, until DESC, iif(end_ns IS NULL, r.id, -r.id)"
+static const char ended[] = IN_ORDER "end_ns IS NOT NULL" BY_TIME;
+static const char pushed[] = IN_ORDER "s.text='PushPop'" BY_TIME;
 
 static int64_t number(const walk *w, int column)
 {
@@ -99,9 +102,9 @@ static kprof_status make_trees(kprof_report *report)
 {
     kprof_status status = kprof_store_exec(report, tables);
     if (status == KPROF_OK)
-        status = nest(report, IN_ORDER BY_TIME, "INSERT INTO temp.range_tree VALUES(?,?,?)");
+        status = nest(report, ended, "INSERT INTO temp.range_tree VALUES(?,?,?)");
     if (status == KPROF_OK)
-        status = nest(report, IN_ORDER " AND s.text='PushPop'" BY_TIME, "INSERT INTO temp.push_tree VALUES(?,?,?)");
+        status = nest(report, pushed, "INSERT INTO temp.push_tree VALUES(?,?,?)");
     return status == KPROF_OK ? kprof_store_exec(report, "CREATE INDEX temp.range_child ON range_tree(parent);"
                                                          "CREATE INDEX temp.push_child ON push_tree(parent)")
                               : status;
