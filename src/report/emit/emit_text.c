@@ -785,6 +785,8 @@ static void text_hot_line(kprof_emitter *emitter, const kprof_hot_line *line)
 {
     kprof_strbuf text = KPROF_STRBUF_INIT;
     kprof_hot_line_describe(line, &text);
+    if (!line->reason)
+        kprof_strbuf_puts(&text, "; --page source has more");
     kprof_output_puts(emitter->out, of(emitter)->has_verdict ? "" : "\n");
     kprof_text_labelled(emitter->out, (kprof_text_place){2, width_of(emitter)}, "Hottest", kprof_strbuf_text(&text));
     kprof_strbuf_free(&text);
