@@ -236,6 +236,18 @@ class Instructions(Case):
         self.assertNotIn('"hot_line"', told["--json"])
         self.assertNotIn("hot_lines", told["--brief --json"])
 
+    def test_lines_of_ptx_are_told_where_there_are_no_others(self):
+        """As of PTX without lines that was compiled with -lineinfo."""
+        with self.changed(os.path.join(TESTS, "../samples/transpose-before-h200.kprof")) as (path, database):
+            database.execute("DELETE FROM code_line")
+            database.execute("UPDATE code SET line_state = 'the code was compiled without lines'")
+            database.commit()
+            page = self.kprof("report", path, "--page", "source", "--top", "1", "-w", "200").out
+            self.assertIn("the code was compiled without lines; --print-source ptx has those of its PTX", page)
+            self.assertNotIn("lines come with", page)
+            self.assertRegex(self.kprof("report", path, "--page", "source", "--print-source", "ptx", "--top", "1").out,
+                             r"[0-9a-f]{8}\.ptx:[0-9]+ ")
+
     def test_people_see_the_start_of_a_long_line(self):
         with self.changed(RECORDED) as (path, database):
             (content, identity), = database.execute("SELECT content, id FROM code_file WHERE path LIKE '%memory.cu'")

@@ -631,6 +631,23 @@ kprof_status kprof_code_load(const kprof_code_profiles *profiles, const kprof_co
     return KPROF_OK;
 }
 
+kprof_status kprof_profiled_has_ptx(const kprof_profiled_code *code, bool *has)
+{
+    kprof_report *report = code->profiles->report;
+    kprof_status status = KPROF_OK;
+    *has = false;
+    for (size_t i = 0; i < code->function_count && status == KPROF_OK && !*has; i++) {
+        char sql[96];
+        int64_t found = 0;
+        snprintf(sql, sizeof sql, "SELECT EXISTS(SELECT 1 FROM code_ptx WHERE function_id=%lld)",
+                 (long long)code->functions[i].id);
+        if (report->version >= KPROF_PTX_VERSION)
+            status = kprof_store_integer(report, sql, &found);
+        *has = found;
+    }
+    return status;
+}
+
 void kprof_code_profiles_free(kprof_code_profiles *profiles)
 {
     for (size_t i = 0; i < profiles->count; i++)

@@ -568,6 +568,22 @@ static void show_heading(shown_code *shown)
     kprof_strbuf_free(&measured);
 }
 
+/* What a compiler made of PTX without lines has those of the PTX at least. */
+static kprof_status note_lines(source_page *page, const kprof_profiled_code *code, const char *state)
+{
+    const bool is_ptx = page->profiles.takes_ptx;
+    bool has_ptx = false;
+    char *text = NULL;
+    const kprof_status status = is_ptx ? KPROF_OK : kprof_profiled_has_ptx(code, &has_ptx);
+    if (status != KPROF_OK)
+        return status;
+    state = is_ptx ? "" : state;
+    const int length = asprintf(&text, "the lines%s of its instructions are not known%s%s%s", is_ptx ? " of PTX" : "",
+                                *state ? ": " : "", state, has_ptx ? "; --print-source ptx has those of its PTX" : "");
+    page->lacks_lines = page->lacks_lines || !has_ptx;
+    return add_note(page, name_of(page, code->profile), length < 0 ? NULL : text);
+}
+
 /* Why are there no lines, and no texts? */
 static kprof_status note_missing(shown_code *shown)
 {
@@ -579,14 +595,8 @@ static kprof_status note_missing(shown_code *shown)
     char *text = NULL;
     if (*code->profile->reason)
         status = add_note(page, name, kprof_strdup(code->profile->reason));
-    if (status == KPROF_OK && function && !kprof_profiled_has_lines(code)) {
-        const bool is_ptx = page->profiles.takes_ptx;
-        const char *state = is_ptx ? "" : function->line_state;
-        const int length = asprintf(&text, "the lines%s of its instructions are not known%s%s", is_ptx ? " of PTX" : "",
-                                    *state ? ": " : "", state);
-        status = add_note(page, name, length < 0 ? NULL : text);
-        page->lacks_lines = true;
-    }
+    if (status == KPROF_OK && function && !kprof_profiled_has_lines(code))
+        status = note_lines(page, code, function->line_state);
     if (status == KPROF_OK && function && !kprof_profiled_has_text(code)) {
         const char *state = function->text_state;
         const int length = asprintf(&text, "its instructions have no text%s%s", *state ? ": " : "", state);
