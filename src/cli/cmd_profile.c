@@ -724,7 +724,8 @@ static kprof_status join_shares(profile *run, const share_reports *reports)
     kprof_runs runs = {.count = reports->paths.count,
                        .match = (kprof_run_match)run->options->run_match,
                        .order = (kprof_run_order)run->options->run_order,
-                       .last_has_several = run->has_several};
+                       .last_has_several = run->has_several,
+                       .of_ranges = kprof_replay_is_of_ranges(run->options->replay_choice)};
     snprintf(plans, sizeof plans, "%s/" REPORT_IN_TEMP ".0", run->session.dir);
     kprof_status status = list_greatest(&run->plans, &runs);
     if (status == KPROF_OK)

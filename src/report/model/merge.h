@@ -35,6 +35,7 @@ typedef struct kprof_runs {
     const kprof_greatest *greatest; /* [greatest_count]: what no run has, but follows from what they have */
     size_t greatest_count;
     bool last_has_several; /* the last run has metrics of several passes */
+    bool of_ranges;        /* launches are ranges, which get throughputs of the parts that they have */
     uint64_t left_out;     /* filled in: launches that not all runs have, of all runs */
 } kprof_runs;
 /* Instead of kprof_merge_finish: make one launch of those that match, with the values of all, in the processes of the

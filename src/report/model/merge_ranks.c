@@ -342,21 +342,34 @@ static kprof_status tell_left_out(kprof_report *report, kprof_runs *runs)
     return status;
 }
 
-/* A launch that has all parts of a metric gets their greatest. */
-static kprof_status put_greatest(kprof_report *report, const kprof_greatest *metric)
+#define FROM_PARTS                                                                                                     \
+    "FROM main.launch JOIN main.device ON device.id=device_id JOIN main.value ON launch_id=launch.id JOIN "            \
+    "main.metric "                                                                                                     \
+    "ON metric.id=metric_id JOIN main.metric AS own ON own.name=?1 WHERE chip=?2 AND metric.name IN (SELECT value "    \
+    "FROM "                                                                                                            \
+    "json_each(?3)) GROUP BY launch.id HAVING count(value.value)"
+#define GREATEST_OF_SOME "a throughput is the greatest of those of its parts that were measured, and not all were"
+
+/* A launch that has all parts of a metric gets their greatest. A range gets that of those that it has, and the reason
+ * tells. */
+static kprof_status put_greatest(kprof_report *report, const kprof_greatest *metric, bool of_ranges)
 {
-    static const char sql[] =
-        "INSERT INTO main.value SELECT launch.id, own.id, max(value.value) FROM main.launch JOIN main.device ON "
-        "device.id=device_id JOIN main.value ON launch_id=launch.id JOIN main.metric ON metric.id=metric_id JOIN "
-        "main.metric AS own ON own.name=?1 WHERE chip=?2 AND metric.name IN (SELECT value FROM json_each(?3)) GROUP BY "
-        "launch.id HAVING count(value.value)=json_array_length(?3) ON CONFLICT DO UPDATE SET value=excluded.value";
+    static const char sql[] = "INSERT INTO main.value SELECT launch.id, own.id, max(value.value) " FROM_PARTS
+                              ">=iif(?4='some', 1, json_array_length(?3)) ON CONFLICT DO UPDATE SET "
+                              "value=excluded.value";
+    static const char tell[] = "UPDATE main.launch SET reason=reason || iif(reason='', '', '; ') || '" GREATEST_OF_SOME
+                               "' WHERE ?4='some' AND "
+                               "instr(reason, '" GREATEST_OF_SOME "')=0 AND id IN (SELECT launch.id " FROM_PARTS
+                               " BETWEEN 1 AND json_array_length(?3)-1)";
     int64_t none;
     kprof_strbuf parts = KPROF_STRBUF_INIT;
     for (size_t i = 0; i < metric->parts->count; i++)
         kprof_strbuf_printf(&parts, "%s\"%s\"", i == 0 ? "[" : ",", metric->parts->items[i]);
     kprof_strbuf_puts(&parts, "]");
-    const char *const texts[] = {metric->name, metric->chip, parts.data, NULL};
+    const char *const texts[] = {metric->name, metric->chip, parts.data, of_ranges ? "some" : "all", NULL};
     kprof_status status = parts.failed ? kprof_store_no_memory(report) : kprof_store_ask(report, sql, texts, &none);
+    if (status == KPROF_OK)
+        status = kprof_store_ask(report, tell, texts, &none);
     kprof_strbuf_free(&parts);
     return status;
 }
@@ -371,7 +384,7 @@ kprof_status kprof_merge_join_runs(kprof_report *into, kprof_runs *runs)
     if (status == KPROF_OK)
         status = kprof_store_exec(into, join_values_of_runs);
     for (size_t i = 0; i < runs->greatest_count && status == KPROF_OK; i++)
-        status = put_greatest(into, &runs->greatest[i]);
+        status = put_greatest(into, &runs->greatest[i], runs->of_ranges);
     if (status == KPROF_OK)
         status = kprof_store_exec(into, leave_bases);
     if (status == KPROF_OK)
