@@ -36,8 +36,8 @@ static struct {
     pthread_mutex_t mutex; /* guards all below */
     census_row *rows;      /* [row_count] */
     size_t row_count;
-    size_t first;    /* rows before it are of an earlier turn of kprof ctl, and stay as they are */
-    uint32_t *slots; /* [slot_count], a power of two: the number of a row, or 0 */
+    uint32_t earlier; /* rows of earlier turns of kprof ctl, which are written, and stay as they are */
+    uint32_t *slots;  /* [slot_count], a power of two: the number of a row, or 0 */
     size_t slot_count;
     known_name names[NAMES]; /* by hash; a name takes the place of another one */
     uint64_t lost;           /* launches that no row counts: CUPTI could not keep their times */
@@ -95,7 +95,7 @@ static bool grow(void)
         free(slots);
         return false;
     }
-    for (size_t i = census.first; i < census.row_count; i++)
+    for (size_t i = 0; i < census.row_count; i++)
         *find_slot(slots, count, &census.rows[i].record) = (uint32_t)i + 1;
     free(census.slots);
     census.slots = slots;
@@ -112,7 +112,7 @@ static census_row *find_row(const kprof_census_record *wanted, size_t most)
         return NULL;
     if (!*slot) {
         census.rows[census.row_count] = (census_row){.record = *wanted};
-        census.rows[census.row_count].record.row = (uint32_t)census.row_count + 1;
+        census.rows[census.row_count].record.row = census.earlier + (uint32_t)census.row_count + 1;
         *slot = (uint32_t)++census.row_count;
     }
     return &census.rows[*slot - 1];
@@ -260,12 +260,13 @@ kprof_status kprof_census_start(void)
     return kprof_recording_start(&sink, KPROF_ACTIVITIES_OF_KERNELS, NULL);
 }
 
-/* A turn has rows of its own, so that a report of it can be made. */
+/* A turn has rows of its own, so that a report of it can be made, and as many as others. */
 void kprof_census_begin_turn(void)
 {
     if (pthread_mutex_lock(&census.mutex) != 0)
         return;
-    census.first = census.row_count;
+    census.earlier += (uint32_t)census.row_count;
+    census.row_count = 0;
     if (census.slots)
         memset(census.slots, 0, census.slot_count * sizeof *census.slots);
     pthread_mutex_unlock(&census.mutex);

@@ -141,6 +141,21 @@ static void further_shapes_are_told_together(void **state)
     assert_int_equal(written[1].launches, 2);
 }
 
+static void each_turn_has_as_many_shapes(void **state)
+{
+    (void)state;
+    launch("shapes", 1, 3);
+    write_all();
+    const uint32_t last = written[0].row;
+    kprof_census_begin_turn();
+    launch("shapes", 1, 3);
+    write_all();
+    assert_int_equal(written_count, 1);
+    assert_int_equal(written[0].grid[0], 1);
+    assert_int_equal(written[0].launches, 1);
+    assert_true(written[0].row > last);
+}
+
 static void losses_are_told_once(void **state)
 {
     (void)state;
@@ -232,9 +247,13 @@ static int set_up(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(rows_are_written_as_they_grow),     cmocka_unit_test(many_names),
-        cmocka_unit_test(further_shapes_are_told_together),  cmocka_unit_test(losses_are_told_once),
-        cmocka_unit_test(kernels_with_most_time_are_chosen), cmocka_unit_test(nothing_is_counted_in_a_forked_child),
+        cmocka_unit_test(rows_are_written_as_they_grow),
+        cmocka_unit_test(many_names),
+        cmocka_unit_test(further_shapes_are_told_together),
+        cmocka_unit_test(each_turn_has_as_many_shapes),
+        cmocka_unit_test(losses_are_told_once),
+        cmocka_unit_test(kernels_with_most_time_are_chosen),
+        cmocka_unit_test(nothing_is_counted_in_a_forked_child),
     };
     return cmocka_run_group_tests(tests, set_up, NULL);
 }
