@@ -1,6 +1,7 @@
 /* The runtime's calls end in calls of the driver, which CUPTI records first, with the same number. */
 #include "cupti/call_records.h"
 
+#include "core/log.h"
 #include "core/strbuf.h"
 
 #include <stdatomic.h>
@@ -113,8 +114,17 @@ static void record_launches(bool are_recorded)
 /* Record all again, if that is not done. */
 static void stop_saving(void)
 {
-    if (atomic_exchange(&records.is_saving, false))
-        record_launches(true);
+    if (!atomic_exchange(&records.is_saving, false))
+        return;
+    record_launches(true);
+    kprof_log(KPROF_LOG_DEBUG, "calls of the driver that launch are recorded again");
+}
+
+/* Record all from now on. */
+static void note_direct(const char *why, unsigned id)
+{
+    if (!atomic_exchange(&records.is_direct, true))
+        kprof_log(KPROF_LOG_DEBUG, "calls of the driver that launch are recorded all the time: %s %u", why, id);
 }
 
 /* What the record that follows in its slot tells of a call of the driver. */
@@ -129,12 +139,12 @@ static fate look_back(const kprof_call_activity *before, const kprof_call_activi
     return before->start_ns >= call->start_ns && before->end_ns <= call->end_ns ? PART_OF_CALL : ALONE;
 }
 
-static void note_launch(fate of)
+static void note_launch(const kprof_call_activity *before, fate of)
 {
     if (of == PART_OF_CALL)
         atomic_fetch_add(&records.nested, 1);
     else if (of == ALONE)
-        atomic_store(&records.is_direct, true);
+        note_direct("one was no part of a call of the runtime; thread", (unsigned)before->thread);
 }
 
 size_t kprof_call_records_sort(const kprof_call_activity *call, const CUpti_ActivityAPI *record,
@@ -146,7 +156,7 @@ size_t kprof_call_records_sort(const kprof_call_activity *call, const CUpti_Acti
     if (slot->is_used) {
         const fate of = look_back(&slot->call, call, is_driver);
         if (slot->launches && slot->call.thread == call->thread)
-            note_launch(of);
+            note_launch(&slot->call, of);
         if (of == ALONE)
             out[count++] = slot->call;
     }
@@ -186,7 +196,7 @@ void kprof_call_records_note_handle(CUpti_CallbackDomain domain, CUpti_CallbackI
         return;
     if (domain == CUPTI_CB_DOMAIN_RUNTIME_API ||
         (id != CUPTI_DRIVER_TRACE_CBID_cuLibraryGetKernel && id != CUPTI_DRIVER_TRACE_CBID_cuKernelGetFunction))
-        atomic_store(&records.is_direct, true);
+        note_direct("a kernel's handle was asked for by call", id);
     atomic_store(&records.nested, 0);
     stop_saving();
 }
@@ -206,6 +216,7 @@ bool kprof_call_records_save(void)
     if (atomic_exchange(&records.is_saving, true))
         return true;
     record_launches(false);
+    kprof_log(KPROF_LOG_DEBUG, "calls of the driver that launch are parts of calls of the runtime, and not recorded");
     if (!atomic_load(&records.is_saving)) /* somebody has got a handle, and recorded them before that */
         record_launches(true);
     if (!may_save())

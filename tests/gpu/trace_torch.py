@@ -99,10 +99,11 @@ def judge(results, limit):
 
 
 def take(program, name, folder):
-    """(the program's result, kernels or None, calls of CUDA or None), or None where it cannot run."""
+    """(the program's result, kernels or None, calls of CUDA or None), or None where it cannot run. Of kprof's messages
+    those about calls that are not recorded go to stderr."""
     words = [sys.executable, pathlib.Path(__file__).parent / "programs/trace_torch.py", program]
     if name == KPROF:
-        words = [harness.kprof(), "trace", "-q", "-f", "-o", f"{folder}/run", *words]
+        words = [harness.kprof(), "trace", "--verbose", "-f", "-o", f"{folder}/run", *words]
     if name == PROFILER:
         words.append(f"{folder}/chrome.json")
     done = harness.run(words, limit=300)
@@ -113,6 +114,8 @@ def take(program, name, folder):
         raise harness.Failure(f"{name}: status {done.status}: {harness.last_lines(done.stderr)}")
     kernels = calls = None
     if name == KPROF:
+        print(*(line for line in done.stderr.splitlines() if "calls of the driver that launch" in line), sep="\n",
+              file=sys.stderr)
         stats = harness.run([harness.kprof(), "stats", harness.report_path(f"{folder}/run"), "--json", "--report",
                              "cuda_gpu_kern_sum,cuda_api_sum"])
         tables = json.loads(stats.stdout)
