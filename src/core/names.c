@@ -28,7 +28,8 @@ static struct kprof_name_slot *find_slot(const kprof_names *names, const char *n
 
 static bool grow(kprof_names *names)
 {
-    kprof_names bigger = {NULL, names->capacity ? names->capacity * 2 : 64, names->count};
+    kprof_names bigger = *names;
+    bigger.capacity = names->capacity ? names->capacity * 2 : 64;
     bigger.slots = calloc(bigger.capacity, sizeof *bigger.slots);
     if (!bigger.slots)
         return false;
@@ -53,6 +54,13 @@ bool kprof_names_add(kprof_names *names, const char *name, size_t number)
     return true;
 }
 
+bool kprof_names_keep(kprof_names *names, const char *name, size_t number)
+{
+    kprof_strlist *copies = &names->copies;
+    return kprof_names_find(names, name) != KPROF_NAMES_NONE ||
+           (kprof_strlist_add(copies, name) && kprof_names_add(names, copies->items[copies->count - 1], number));
+}
+
 size_t kprof_names_find(const kprof_names *names, const char *name)
 {
     if (names->capacity == 0)
@@ -64,5 +72,6 @@ size_t kprof_names_find(const kprof_names *names, const char *name)
 void kprof_names_free(kprof_names *names)
 {
     free(names->slots);
-    *names = (kprof_names){NULL, 0, 0};
+    kprof_strlist_free(&names->copies);
+    *names = (kprof_names){0};
 }

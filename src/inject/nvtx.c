@@ -19,7 +19,6 @@
 kprof_nvtx_state kprof_the_nvtx;
 
 #define FIRST_DEPTH     8
-#define FIRST_SLOTS     256
 #define MISSED_BYTES    200   /* of the ranges of a launch, in a message */
 #define MISSED_LAUNCHES 10000 /* note ranges of this many: looking takes time */
 #define LONGEST_LOCK_S  2     /* that the end of a trace waits for a thread in NVTX */
@@ -553,37 +552,6 @@ static void *register_w(void *domain, const wchar_t *text)
     return register_a(domain, copy);
 }
 
-/* Return the slot of a text, or the empty one where the text belongs. */
-static char **slot_of(char **slots, size_t count, const char *text)
-{
-    uint64_t hash = 14695981039346656037u;
-    for (const char *at = text; *at; at++)
-        hash = (hash ^ (unsigned char)*at) * 1099511628211u;
-    size_t i = hash & (count - 1);
-    while (slots[i] && strcmp(slots[i], text) != 0)
-        i = (i + 1) & (count - 1);
-    return &slots[i];
-}
-
-/* Keep the slots half empty. Needs the lock. */
-static bool make_slots(kprof_nvtx_state *nvtx)
-{
-    if (2 * (nvtx->text_count + 1) <= nvtx->text_slots)
-        return true;
-    size_t count = nvtx->text_slots ? 2 * nvtx->text_slots : FIRST_SLOTS;
-    char **grown = calloc(count, sizeof *grown);
-    for (size_t i = 0; grown && i < nvtx->text_slots; i++) {
-        if (nvtx->texts[i])
-            *slot_of(grown, count, nvtx->texts[i]) = nvtx->texts[i];
-    }
-    if (!grown)
-        return false;
-    free(nvtx->texts);
-    nvtx->texts = grown;
-    nvtx->text_slots = count;
-    return true;
-}
-
 /* The one copy of a text; NULL where there is no space for another. */
 static const char *keep_text(const char *text)
 {
@@ -591,16 +559,16 @@ static const char *keep_text(const char *text)
     const char *kept = NULL;
     bool says = false;
     lock();
-    if (make_slots(nvtx)) {
-        char **slot = slot_of(nvtx->texts, nvtx->text_slots, text);
-        size_t bytes = strlen(text) + 1;
-        if (!*slot && nvtx->text_bytes + bytes <= KPROF_NVTX_TEXT_BYTES && (*slot = strdup(text))) {
-            nvtx->text_bytes += bytes;
-            nvtx->text_count++;
-        }
-        kept = *slot;
+    const size_t bytes = strlen(text) + 1;
+    size_t number = kprof_names_find(&nvtx->texts, text);
+    if (number == KPROF_NAMES_NONE && nvtx->text_bytes + bytes <= KPROF_NVTX_TEXT_BYTES &&
+        kprof_names_keep(&nvtx->texts, text, nvtx->texts.copies.count)) {
+        number = nvtx->texts.copies.count - 1;
+        nvtx->text_bytes += bytes;
     }
-    if (!kept) {
+    if (number != KPROF_NAMES_NONE) {
+        kept = nvtx->texts.copies.items[number];
+    } else {
         says = !nvtx->texts_full;
         nvtx->texts_full = true;
     }

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "core/filter.h"
+#include "core/names.h"
 #include "inject/nvtx_abi.h"
 
 #include <pthread.h>
@@ -46,8 +47,8 @@ typedef struct kprof_nvtx_state {
     kprof_nvtx_open *started; /* [KPROF_NVTX_STARTED_MAX] */
     atomic_size_t started_count;
     uint64_t last_id;
-    char **texts; /* [text_slots], a power of two; open addressing */
-    size_t text_slots, text_count, text_bytes;
+    kprof_names texts; /* of launches, each once */
+    size_t text_bytes;
     bool texts_full;
     const char *missed[KPROF_NVTX_MISSED_MAX]; /* [missed_count]: of launches that the ranges kept from being chosen */
     size_t missed_count;

@@ -31,8 +31,7 @@ typedef struct kprof_trace_turn {
 
 static struct trace {
     pthread_mutex_t mutex; /* guards all below */
-    kprof_strlist texts;
-    kprof_names names; /* of these, by their numbers from 1 */
+    kprof_names names;     /* by their numbers from 1 */
     size_t name_bytes;
     kprof_activity_history history;
     kprof_strbuf block;
@@ -82,8 +81,7 @@ static int64_t add_name(struct trace *trace, const char *text, bool is_mangled)
     const size_t known = kprof_names_find(&trace->names, text), number = trace->names.count + 1;
     if (known != KPROF_NAMES_NONE)
         return (int64_t)known;
-    if (!kprof_strlist_add(&trace->texts, text) ||
-        !kprof_names_add(&trace->names, trace->texts.items[trace->texts.count - 1], number))
+    if (!kprof_names_keep(&trace->names, text, number))
         return 0;
     trace->name_bytes += strlen(text) + 1;
     kprof_record record = {.type = KPROF_RECORD_NAME, .name = {(uint32_t)number, is_mangled, text}};

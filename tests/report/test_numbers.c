@@ -474,7 +474,7 @@ static void test_names(void **state)
 {
     (void)state;
     static char texts[1000][16];
-    kprof_names names = {NULL, 0, 0};
+    kprof_names names = {0};
     assert_true(kprof_names_find(&names, "a") == KPROF_NAMES_NONE);
     for (size_t i = 0; i < 1000; i++) {
         snprintf(texts[i], sizeof texts[i], "metric%zu", i);
@@ -484,6 +484,11 @@ static void test_names(void **state)
     for (size_t i = 0; i < 1000; i++)
         assert_int_equal(kprof_names_find(&names, texts[i]), i);
     assert_true(kprof_names_find(&names, "metric1000") == KPROF_NAMES_NONE);
+    char text[] = "kept";
+    assert_true(kprof_names_keep(&names, text, 5) && kprof_names_keep(&names, text, 6));
+    text[0] = 'l';
+    assert_true(kprof_names_find(&names, "kept") == 5 && kprof_names_find(&names, text) == KPROF_NAMES_NONE);
+    assert_int_equal(names.copies.count, 1);
     kprof_names_free(&names);
 }
 

@@ -104,7 +104,7 @@ static bool tell_apart(char **text, size_t width, size_t number)
 /* Short names in the order of `names`, whose equal ones are neighbours. */
 static bool shorten_all(const long_name *names, size_t count, size_t width, char **out)
 {
-    kprof_names taken = {NULL, 0, 0};
+    kprof_names taken = {0};
     bool whole = true;
     for (size_t i = 0; i < count && whole; i++) {
         char **text = &out[names[i].index];

@@ -26,8 +26,7 @@ static const char data_mark[] = "@KPROF_DATA@"; /* where the data goes */
 
 typedef struct html_emitter {
     kprof_emitter base;
-    kprof_names text_numbers; /* texts that occur often, by their numbers in `texts` */
-    kprof_strlist texts;
+    kprof_names texts;                   /* that occur often, kept by their numbers */
     cJSON *launch, *spreads, *doubtful;  /* the launch being put together; owned through `launch` */
     double *values, *values_before;      /* [columns] of that launch, and of the one before it */
     cJSON *record, *rows;                /* likewise of a record */
@@ -85,11 +84,10 @@ static cJSON *pooled(html_emitter *html, const char *text)
 {
     if (!text)
         return cJSON_CreateNull();
-    size_t number_of = kprof_names_find(&html->text_numbers, text);
+    size_t number_of = kprof_names_find(&html->texts, text);
     if (number_of == KPROF_NAMES_NONE) {
         number_of = html->texts.count;
-        if (!kprof_strlist_add(&html->texts, text) ||
-            !kprof_names_add(&html->text_numbers, html->texts.items[number_of], number_of))
+        if (!kprof_names_keep(&html->texts, text, number_of))
             html->base.status = KPROF_NO_MEMORY;
     }
     return kprof_json_integer((int64_t)number_of);
@@ -137,7 +135,7 @@ static void html_page_end(kprof_emitter *emitter)
         return;
     cJSON *texts = cJSON_CreateArray();
     for (size_t i = 0; i < html->texts.count; i++)
-        append(texts, cJSON_CreateString(html->texts.items[i]));
+        append(texts, cJSON_CreateString(html->texts.copies.items[i]));
     kprof_output_puts(emitter->out, "]");
     write_member(html, "texts", texts);
     kprof_output_puts(emitter->out, "}");
@@ -794,8 +792,7 @@ static void html_free(kprof_emitter *emitter)
     for (size_t i = 0; html->layouts && i < emitter->launches.model->chip_count; i++)
         cJSON_Delete(html->layouts[i]);
     KPROF_FREE(html->layouts, html->values, html->values_before);
-    kprof_names_free(&html->text_numbers);
-    kprof_strlist_free(&html->texts);
+    kprof_names_free(&html->texts);
     free(html);
 }
 

@@ -10,7 +10,6 @@
 
 /* A row of the trace. */
 typedef struct stream {
-    char *key;      /* process, device, context and stream */
     int64_t end_ns; /* of the last slice, since the run began */
 } stream;
 
@@ -19,7 +18,7 @@ typedef struct perfetto_emitter {
     bool begun, has_event;
     stream *streams;
     size_t stream_count;
-    kprof_names stream_numbers;
+    kprof_names stream_numbers; /* by process, device, context and stream */
     /* the launch being put together */
     const kprof_model_launch *launch;
     size_t row; /* into streams */
@@ -107,9 +106,7 @@ static size_t row_of(perfetto_emitter *trace, const kprof_model_launch *launch)
     if (row != KPROF_NAMES_NONE)
         return row;
     stream *added = KPROF_APPEND(trace->streams, trace->stream_count);
-    if (!added || !(added->key = kprof_strdup(key)) ||
-        !kprof_names_add(&trace->stream_numbers, added->key, trace->stream_count)) {
-        free(added ? added->key : NULL);
+    if (!added || !kprof_names_keep(&trace->stream_numbers, key, trace->stream_count)) {
         trace->base.status = KPROF_NO_MEMORY;
         return KPROF_NAMES_NONE;
     }
@@ -257,8 +254,6 @@ static void perfetto_free(kprof_emitter *emitter)
 {
     perfetto_emitter *trace = of(emitter);
     perfetto_launches_end(emitter);
-    for (size_t i = 0; i < trace->stream_count; i++)
-        free(trace->streams[i].key);
     free(trace->streams);
     kprof_names_free(&trace->stream_numbers);
     free(trace);

@@ -43,9 +43,7 @@ typedef struct prometheus_emitter {
     char **kernels; /* labels, as they are printed */
     size_t kernel_count;
     numbers *of_kernels; /* [kernel_count] */
-    char **metrics;
-    size_t metric_count;
-    kprof_names metric_numbers;
+    kprof_names metrics; /* the labels of each, by their numbers */
     numbers *of_metrics;
     size_t count;
 } prometheus_emitter;
@@ -112,19 +110,14 @@ static void prometheus_record_begin(kprof_emitter *emitter, const kprof_emit_rec
 /* The number of the labels of a metric; takes the text over. */
 static size_t number_of_metric(prometheus_emitter *all, char *labels)
 {
-    size_t number = kprof_names_find(&all->metric_numbers, labels);
-    if (number != KPROF_NAMES_NONE) {
-        free(labels);
-        return number;
+    size_t number = kprof_names_find(&all->metrics, labels);
+    if (number == KPROF_NAMES_NONE) {
+        number = all->metrics.count;
+        if (!kprof_names_keep(&all->metrics, labels, number))
+            all->base.status = KPROF_NO_MEMORY;
     }
-    char **place = KPROF_APPEND(all->metrics, all->metric_count);
-    if (!place || !kprof_names_add(&all->metric_numbers, labels, all->metric_count)) {
-        all->base.status = KPROF_NO_MEMORY;
-        free(labels);
-        return 0;
-    }
-    *place = labels;
-    return all->metric_count++;
+    free(labels);
+    return number;
 }
 
 static void prometheus_row(kprof_emitter *emitter, const kprof_emit_record *row)
@@ -162,7 +155,7 @@ static void print_gauge(prometheus_emitter *all, const gauge *what, const number
                                "{",
                                all->kernels[rows[i].kernel],
                                is_of_kernel ? "" : ",",
-                               is_of_kernel ? "" : all->metrics[rows[i].metric],
+                               is_of_kernel ? "" : all->metrics.copies.items[rows[i].metric],
                                "} ",
                                number,
                                "\n"};
@@ -188,10 +181,8 @@ static void prometheus_free(kprof_emitter *emitter)
     prometheus_emitter *all = of(emitter);
     for (size_t i = 0; i < all->kernel_count; i++)
         free(all->kernels[i]);
-    for (size_t i = 0; i < all->metric_count; i++)
-        free(all->metrics[i]);
-    KPROF_FREE(all->kernels, all->of_kernels, all->metrics);
-    kprof_names_free(&all->metric_numbers);
+    KPROF_FREE(all->kernels, all->of_kernels);
+    kprof_names_free(&all->metrics);
     KPROF_FREE(all->of_metrics, all);
 }
 

@@ -11,18 +11,12 @@
 /* The first version that has all tables which merging reads whatever the version. */
 #define OLDEST_VERSION 4
 
-/* Texts that are in the report already. They are owned, and numbered by the ids of their rows. */
-typedef struct known_rows {
-    kprof_names names;
-    kprof_strlist texts; /* that have been added; `names` points to them */
-} known_rows;
-
 struct kprof_merge {
     kprof_report *into;
-    known_rows processes, kernels, devices;
-    known_rows sections;       /* by chip and identifier, numbered from 1 */
-    kprof_strlist definitions; /* of these */
-    kprof_strlist brought_by;  /* by process, from id 1 on: the report that it came with, as that was named */
+    kprof_names processes, kernels, devices; /* texts that are in the report already -> ids of their rows */
+    kprof_names sections;                    /* by chip and identifier, numbered from 1 */
+    kprof_strlist definitions;               /* of these */
+    kprof_strlist brought_by; /* by process, from id 1 on: the report that it came with, as that was named */
     int64_t process_count, source_count, launch_count; /* ids of what is added follow these */
     size_t report_count;
     const kprof_subset *subset; /* of the report that is being added; NULL: all of it */
@@ -43,20 +37,14 @@ kprof_status kprof_merge_new(kprof_report *into, kprof_merge **out)
     return kprof_store_exec(into, tables);
 }
 
-static void free_known(known_rows *known)
-{
-    kprof_names_free(&known->names);
-    kprof_strlist_free(&known->texts);
-}
-
 void kprof_merge_free(kprof_merge *merge)
 {
     if (!merge)
         return;
-    free_known(&merge->processes);
-    free_known(&merge->kernels);
-    free_known(&merge->devices);
-    free_known(&merge->sections);
+    kprof_names_free(&merge->processes);
+    kprof_names_free(&merge->kernels);
+    kprof_names_free(&merge->devices);
+    kprof_names_free(&merge->sections);
     kprof_strlist_free(&merge->definitions);
     kprof_strlist_free(&merge->brought_by);
     free(merge);
@@ -90,14 +78,12 @@ static kprof_status change(kprof_merge *merge, const char *sql, const char *cons
 }
 
 /* The id of the row with this text; 0: there is none, and the text is remembered. Takes the text over. */
-static kprof_status know(known_rows *known, kprof_strbuf *text, int64_t new_id, int64_t *id)
+static kprof_status know(kprof_names *known, kprof_strbuf *text, int64_t new_id, int64_t *id)
 {
     kprof_status status = KPROF_OK;
-    size_t number = text->failed ? KPROF_NAMES_NONE : kprof_names_find(&known->names, text->data);
+    size_t number = text->failed ? KPROF_NAMES_NONE : kprof_names_find(known, text->data);
     *id = number == KPROF_NAMES_NONE ? 0 : (int64_t)number;
-    if (text->failed ||
-        (*id == 0 && (!kprof_strlist_add(&known->texts, text->data) ||
-                      !kprof_names_add(&known->names, known->texts.items[known->texts.count - 1], (size_t)new_id))))
+    if (text->failed || (*id == 0 && !kprof_names_keep(known, text->data, (size_t)new_id)))
         status = kprof_fail(KPROF_NO_MEMORY, "out of memory");
     kprof_strbuf_free(text);
     return status;
@@ -108,9 +94,9 @@ static kprof_status add_shared(kprof_merge *merge, kprof_rows table, const void 
 {
     static const int64_t nothing = 0;
     const bool is_kernel = table == KPROF_ROWS_KERNEL;
-    known_rows *known = is_kernel ? &merge->kernels : &merge->devices;
+    kprof_names *known = is_kernel ? &merge->kernels : &merge->devices;
     kprof_strbuf text = KPROF_STRBUF_INIT;
-    int64_t id = nothing, new_id = (int64_t)known->texts.count + 1;
+    int64_t id = nothing, new_id = (int64_t)known->count + 1;
     kprof_rows_describe(table, row, &text);
     kprof_status status = know(known, &text, new_id, &id);
     if (status == KPROF_OK && id == 0) {
@@ -255,13 +241,11 @@ static kprof_status join_definition(kprof_merge *merge, const char *chip, kprof_
                   (const char *const[]){chip, section->id, json, NULL});
 }
 
-static kprof_status add_new_section(kprof_merge *merge, const char *chip, const kprof_section *section,
+static kprof_status add_new_section(kprof_merge *merge, const char *key, const char *chip, const kprof_section *section,
                                     const char *json)
 {
-    known_rows *known = &merge->sections;
-    const size_t number = known->texts.count;
     if (!kprof_strlist_add(&merge->definitions, json) ||
-        !kprof_names_add(&known->names, known->texts.items[number - 1], number))
+        !kprof_names_keep(&merge->sections, key, merge->definitions.count))
         return kprof_store_no_memory(merge->into);
     return kprof_store_write(merge->into, KPROF_SQL_ADD_SECTION, "ssss", chip, section->id, section->name, json);
 }
@@ -272,13 +256,13 @@ static kprof_status add_section(kprof_merge *merge, const char *chip, kprof_sect
     kprof_strbuf key = KPROF_STRBUF_INIT;
     kprof_strbuf_printf(&key, "%s\n%s", chip, section->id);
     char *json = key.failed ? NULL : kprof_section_to_json(section);
-    const size_t number = json ? kprof_names_find(&merge->sections.names, key.data) : KPROF_NAMES_NONE;
+    const size_t number = json ? kprof_names_find(&merge->sections, key.data) : KPROF_NAMES_NONE;
     char **own = number == KPROF_NAMES_NONE ? NULL : &merge->definitions.items[number - 1];
     kprof_status status = KPROF_OK;
-    if (!json || (!own && !kprof_strlist_add(&merge->sections.texts, key.data)))
+    if (!json)
         status = kprof_store_no_memory(merge->into);
     else if (!own)
-        status = add_new_section(merge, chip, section, json);
+        status = add_new_section(merge, key.data, chip, section, json);
     else if (strcmp(*own, json) != 0 && strcmp(section->id, KPROF_NAMED_SECTION_ID) == 0)
         status = join_definition(merge, chip, section, own);
     else if (strcmp(*own, json) != 0)

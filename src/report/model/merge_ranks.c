@@ -52,8 +52,7 @@ static const char forget[] = "DROP TABLE ranked; DROP TABLE placed; DROP TABLE j
 typedef struct launch_values {
     kprof_report *report;
     kprof_names names; /* -> id of the metric */
-    kprof_strlist texts;
-    double *values; /* [size], by id */
+    double *values;    /* [size], by id */
     size_t size;
     int64_t launch;
     kprof_status status;
@@ -64,8 +63,7 @@ static kprof_status take_metric(void *user, sqlite3_stmt *row)
     launch_values *all = user;
     const size_t id = (size_t)sqlite3_column_int64(row, 0);
     const char *name = (const char *)sqlite3_column_text(row, 1);
-    const bool added = name && kprof_strlist_add(&all->texts, name) &&
-                       kprof_names_add(&all->names, all->texts.items[all->texts.count - 1], id);
+    const bool added = name && kprof_names_keep(&all->names, name, id);
     all->size = id + 1 > all->size ? id + 1 : all->size;
     return added ? KPROF_OK : kprof_store_no_memory(all->report);
 }
@@ -144,7 +142,6 @@ static kprof_status derive_all(kprof_report *report)
         status = derive(&all, bases.chips.items[i]);
     }
     kprof_names_free(&all.names);
-    kprof_strlist_free(&all.texts);
     kprof_strlist_free(&bases.chips);
     KPROF_FREE(bases.ids, all.values);
     return status;

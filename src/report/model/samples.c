@@ -15,7 +15,6 @@
 #define GROUP_CELLS_MAX ((size_t)1 << 24) /* most values of one group: 128 MiB, whatever the report says */
 
 typedef struct sample_group {
-    char *key;
     int64_t first, last;               /* ids of launches */
     uint64_t launches, samples, whole; /* whole: samples with pass_count passes */
     int64_t *ids;                      /* [id_count]: of the samples to read */
@@ -73,14 +72,9 @@ static sample_group *add_group(sample_walker *walker, const kprof_model_launch *
     char key[KEY_SIZE];
     write_key(walker->walk->model, launch, key);
     sample_group *added = KPROF_APPEND(walker->groups, walker->group_count);
-    if (!added)
+    if (!added || !kprof_names_keep(&walker->keys, key, walker->group_count))
         return NULL;
-    added->key = kprof_strdup(key);
     added->first = launch->id;
-    if (!added->key || !kprof_names_add(&walker->keys, added->key, walker->group_count)) {
-        free(added->key);
-        return NULL;
-    }
     walker->group_count++;
     return added;
 }
@@ -274,10 +268,8 @@ kprof_status kprof_model_joined_launches(const kprof_model_walk *walk, kprof_mod
     if (status == KPROF_OK)
         status = kprof_model_launches(&step, show_launch, &walker);
     kprof_value_reader_close(&walker.reader);
-    for (size_t i = 0; i < walker.group_count; i++) {
-        free(walker.groups[i].key);
+    for (size_t i = 0; i < walker.group_count; i++)
         KPROF_FREE(walker.groups[i].ids, walker.groups[i].reason);
-    }
     KPROF_FREE(walker.groups, walker.told);
     kprof_names_free(&walker.keys);
     return status;

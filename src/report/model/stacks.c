@@ -55,10 +55,8 @@ static kprof_status add_frame(const loader *load, const kprof_told_frame *frame,
     *added = (kprof_told_frame){kprof_strdup(frame->text), kprof_strdup(frame->file), frame->is_native,
                                 kprof_stack_is_installed(frame->file, frame->is_native)};
     into->frame_count++;
-    return added->text && added->file && kprof_strlist_add(&into->keys, key) &&
-                   kprof_names_add(&into->places, into->keys.items[into->keys.count - 1], into->frame_count - 1)
-               ? KPROF_OK
-               : no_memory(load);
+    return added->text && added->file && kprof_names_keep(&into->places, key, into->frame_count - 1) ? KPROF_OK
+                                                                                                     : no_memory(load);
 }
 
 /* The place of a frame in the list, which it is added to if it is new. */
@@ -132,7 +130,6 @@ void kprof_told_stacks_free(kprof_told_stacks *stacks)
         free(stacks->stacks[i].frames);
     KPROF_FREE(stacks->frames, stacks->stacks);
     kprof_names_free(&stacks->places);
-    kprof_strlist_free(&stacks->keys);
 }
 
 size_t kprof_told_stack_length(const kprof_told_stacks *stacks, const kprof_told_stack *stack)

@@ -26,8 +26,7 @@ typedef struct kprof_told_stacks {
     size_t frame_count;
     kprof_told_stack *stacks; /* [stack_count], as the model's */
     size_t stack_count;
-    kprof_names places; /* of frames, by `keys` */
-    kprof_strlist keys;
+    kprof_names places; /* of frames */
 } kprof_told_stacks;
 
 /* Read them. Free with kprof_told_stacks_free, also after a failure. */

@@ -14,9 +14,8 @@ typedef struct folder {
     const kprof_model *model;
     size_t duration; /* the metric */
     kprof_told_stacks stacks;
-    kprof_names lines; /* of `texts` */
-    kprof_strlist texts;
-    double *times; /* [texts.count] */
+    kprof_names lines; /* that are kept, in the order of `times` */
+    double *times;
     size_t time_count;
     uint64_t untimed; /* launches */
 } folder;
@@ -63,10 +62,9 @@ static kprof_status count_launch(void *user, const kprof_model_launch *launch)
     put_frame(&line, launch->kernel->function);
     size_t at = line.failed ? KPROF_NAMES_NONE : kprof_names_find(&into->lines, line.data);
     if (!line.failed && at == KPROF_NAMES_NONE) {
-        at = into->texts.count;
+        at = into->time_count;
         double *time = KPROF_APPEND(into->times, into->time_count);
-        line.failed = !time || !kprof_strlist_add(&into->texts, line.data) ||
-                      !kprof_names_add(&into->lines, into->texts.items[at], at);
+        line.failed = !time || !kprof_names_keep(&into->lines, line.data, at);
         if (!line.failed)
             into->time_count++;
     }
@@ -82,12 +80,12 @@ static kprof_status print_lines(const folder *from, FILE *out)
     if (from->untimed > 0)
         kprof_log(KPROF_LOG_WARNING, "%llu launch%s without " KPROF_TIME_METRIC " %s left out",
                   (unsigned long long)from->untimed, from->untimed == 1 ? "" : "es", from->untimed == 1 ? "is" : "are");
-    if (from->texts.count == 0)
+    if (from->time_count == 0)
         return kprof_fail(KPROF_NOT_COLLECTED,
                           "%s: no launch has a time: --to folded needs the metric " KPROF_TIME_METRIC,
                           from->report->path);
-    for (size_t i = 0; i < from->texts.count; i++)
-        if (fprintf(out, "%s %.0f\n", from->texts.items[i], from->times[i]) < 0)
+    for (size_t i = 0; i < from->time_count; i++)
+        if (fprintf(out, "%s %.0f\n", from->lines.copies.items[i], from->times[i]) < 0)
             return kprof_fail(KPROF_OUTPUT, "folded stacks cannot be written");
     return KPROF_OK;
 }
@@ -172,7 +170,6 @@ kprof_status kprof_report_print_folded(kprof_report *report, const kprof_filter_
     kprof_told_stacks_free(&into.stacks);
     free(into.times);
     kprof_names_free(&into.lines);
-    kprof_strlist_free(&into.texts);
     kprof_model_free(&model);
     return status;
 }

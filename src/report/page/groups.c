@@ -131,9 +131,7 @@ static bool count_configuration(kprof_groups *groups, kprof_group *group, const 
     put_shape(&text, &launch->record);
     bool added = !text.failed;
     if (added && kprof_names_find(&groups->configurations, text.data) == KPROF_NAMES_NONE) {
-        kprof_strlist *keys = &groups->configuration_keys;
-        added = kprof_strlist_add(keys, text.data) &&
-                kprof_names_add(&groups->configurations, keys->items[keys->count - 1], keys->count - 1);
+        added = kprof_names_keep(&groups->configurations, text.data, 0);
         group->configurations++;
     }
     kprof_strbuf_free(&text);
@@ -294,7 +292,6 @@ void kprof_groups_free(kprof_groups *groups)
     kprof_names_free(&groups->keys);
     kprof_names_free(&groups->configurations);
     kprof_code_profiles_free(&groups->code);
-    kprof_strlist_free(&groups->configuration_keys);
 }
 
 double kprof_group_time_ns(const kprof_group *group)

@@ -43,7 +43,6 @@ typedef struct kprof_groups {
     uint64_t *untold;                    /* [kernel_count], of the first of each name: see below */
     kprof_names keys;                    /* -> the first group of it */
     kprof_names configurations;          /* group and shape, of all groups */
-    kprof_strlist configuration_keys;    /* the texts of these */
     kprof_code_profiles code;
 } kprof_groups;
 

@@ -24,7 +24,6 @@ void kprof_code_ingest_free(kprof_code_ingest *ingest)
         free(ingest->known[i].rows);
     }
     kprof_names_free(&ingest->profiles);
-    kprof_strlist_free(&ingest->profile_texts);
     KPROF_FREE(ingest->known_profiles, ingest->reason, ingest->codes);
     *ingest = (kprof_code_ingest){0};
 }
@@ -88,9 +87,7 @@ static kprof_status code_row(kprof_report *report, const kprof_code_record *reco
         return KPROF_OK;
     kprof_status status =
         ADD_ROW(report, row, ADD_CODE, "iiss", (int64_t)record->crc, (int64_t)record->bytes, state, state);
-    kprof_strlist *keys = &report->code_keys;
-    if (status == KPROF_OK && (!kprof_strlist_add(keys, key) ||
-                               !kprof_names_add(&report->code_rows, keys->items[keys->count - 1], (size_t)*row)))
+    if (status == KPROF_OK && !kprof_names_keep(&report->code_rows, key, (size_t)*row))
         status = kprof_store_no_memory(report);
     return status;
 }
@@ -167,10 +164,7 @@ static kprof_status add_profile(kprof_code_ingest *ingest, const kprof_code_plac
     if (status != KPROF_OK)
         return status;
     ingest->profile = ++ingest->profile_count;
-    kprof_strlist *texts = &ingest->profile_texts;
-    const bool is_known = kprof_strlist_add(texts, text) &&
-                          kprof_names_add(&ingest->profiles, texts->items[texts->count - 1], ingest->profile - 1);
-    return is_known ? KPROF_OK : kprof_store_no_memory(report);
+    return kprof_names_keep(&ingest->profiles, text, ingest->profile - 1) ? KPROF_OK : kprof_store_no_memory(report);
 }
 
 static kprof_known_profile *profile_of(const kprof_code_ingest *ingest)

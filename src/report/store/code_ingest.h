@@ -23,7 +23,6 @@ typedef struct kprof_code_ingest {
     struct kprof_known_code *codes; /* [code_count] */
     size_t code_count;
     kprof_names profiles;                /* indexes of known_profiles, by kernel, device and shape */
-    kprof_strlist profile_texts;         /* that `profiles` points to */
     kprof_known_profile *known_profiles; /* [profile_count] */
     size_t profile_count;
     int64_t launch;             /* row of the launch of the last record */

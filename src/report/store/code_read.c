@@ -17,8 +17,7 @@
 typedef struct code_reader {
     kprof_report *report;
     const kprof_code_options *options;
-    kprof_names files; /* rows of code_file, by path */
-    kprof_strlist paths;
+    kprof_names files;   /* rows of code_file, by path */
     size_t source_bytes; /* stored so far */
     kprof_disassemblers disassemblers;
     kprof_code code;    /* of the cubin that is being read */
@@ -184,10 +183,7 @@ static kprof_status file_row(code_reader *reader, uint32_t file, int64_t *row)
     reader->file_rows[file] = *row;
     if (status != KPROF_OK || known != KPROF_NAMES_NONE)
         return status;
-    kprof_strlist *paths = &reader->paths;
-    const bool is_known =
-        kprof_strlist_add(paths, path) && kprof_names_add(&reader->files, paths->items[paths->count - 1], (size_t)*row);
-    return is_known ? KPROF_OK : kprof_store_no_memory(reader->report);
+    return kprof_names_keep(&reader->files, path, (size_t)*row) ? KPROF_OK : kprof_store_no_memory(reader->report);
 }
 
 /* "scale": a function without its namespaces, arguments and parameters; NULL when out of memory. */
@@ -389,6 +385,5 @@ kprof_status kprof_report_read_code(kprof_report *report, const kprof_code_optio
     }
     kprof_disassemblers_free(&reader.disassemblers);
     kprof_names_free(&reader.files);
-    kprof_strlist_free(&reader.paths);
     return status;
 }

@@ -41,8 +41,7 @@ typedef struct value_table {
     bool *present;
     size_t size; /* highest row + 1 */
     kprof_names names;
-    char **owned_names; /* [size], what `names` points to */
-    bool measured;      /* the launch has values from counters */
+    bool measured; /* the launch has values from counters */
 } value_table;
 
 struct kprof_ingest {
@@ -81,9 +80,7 @@ kprof_status kprof_ingest_new(kprof_report *report, kprof_ingest **out)
 
 static void table_free(value_table *table)
 {
-    for (size_t i = 0; i < table->size; i++)
-        free(table->owned_names[i]);
-    KPROF_FREE(table->owned_names, table->values, table->present);
+    KPROF_FREE(table->values, table->present);
     kprof_names_free(&table->names);
     memset(table, 0, sizeof *table);
 }
@@ -277,10 +274,7 @@ static kprof_status take_metric_name(void *user, sqlite3_stmt *row)
     const char *name = (const char *)sqlite3_column_text(row, 1);
     if (!name || id >= table->size)
         return KPROF_OK;
-    table->owned_names[id] = kprof_strdup(name);
-    if (!table->owned_names[id] || !kprof_names_add(&table->names, table->owned_names[id], id))
-        return kprof_store_no_memory(ingest->report);
-    return KPROF_OK;
+    return kprof_names_keep(&table->names, name, id) ? KPROF_OK : kprof_store_no_memory(ingest->report);
 }
 
 static kprof_status take_size(void *user, sqlite3_stmt *row)
@@ -319,8 +313,7 @@ static kprof_status prepare_table(kprof_ingest *ingest)
         return status;
     table->values = calloc(size, sizeof *table->values);
     table->present = calloc(size, sizeof *table->present);
-    table->owned_names = calloc(size, sizeof *table->owned_names);
-    if (!table->values || !table->present || !table->owned_names)
+    if (!table->values || !table->present)
         return kprof_store_no_memory(ingest->report);
     table->size = size;
     status = kprof_store_query(ingest->report, "SELECT id, name FROM metric", take_metric_name, ingest);

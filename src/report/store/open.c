@@ -33,7 +33,6 @@ static void report_free(kprof_report *report)
         free(report->codes[i].file);
     free(report->codes);
     kprof_names_free(&report->code_rows);
-    kprof_strlist_free(&report->code_keys);
     KPROF_FREE(report->path, report->draft, report);
 }
 

@@ -127,8 +127,7 @@ struct kprof_report {
     bool source_per_launch; /* each launch has a code profile of its own */
     kprof_kept_code *codes; /* [code_count], of the run */
     size_t code_count;
-    kprof_names code_rows;   /* of the table code, by checksum and size */
-    kprof_strlist code_keys; /* that code_rows points to */
+    kprof_names code_rows; /* of the table code, by checksum and size */
     sqlite3_stmt *statements[KPROF_STATEMENT_COUNT];
     struct kprof_derived *derived; /* by chip, of the plans added */
 };
