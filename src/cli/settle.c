@@ -150,19 +150,29 @@ static kprof_status settle_kernel(kprof_options *options)
     return options->kernel_made ? KPROF_OK : kprof_fail(KPROF_NO_MEMORY, "out of memory");
 }
 
+static bool asks_functions(const kprof_filter_spec *filter)
+{
+    return filter->python_include.count + filter->python_exclude.count + filter->native_include.count +
+               filter->native_exclude.count >
+           0;
+}
+
 /* Ranges that are measured are those of --nvtx-include, or those between cudaProfilerStart and cudaProfilerStop. */
 static kprof_status settle_ranges(kprof_options *options)
 {
     kprof_filter_spec *filter = &options->filter;
     if (!kprof_replay_is_of_ranges(options->replay_choice))
         return KPROF_OK;
-    if (filter->kernel || filter->invocation || filter->context || filter->stream || filter->nvtx_exclude.count > 0)
+    const char *other = filter->nvtx_exclude.count > 0 ? "--nvtx-exclude"
+                        : asks_functions(filter)       ? "--python-include, --native-include and -exclude"
+                        : options->kernel_id           ? "--kernel-id"
+                        : filter->kernel               ? "--kernel-name"
+                                                       : NULL;
+    if (other)
         return kprof_fail(KPROF_USAGE,
                           "--replay-mode range measures all that a range has: leave out %s; --nvtx-include and "
                           "--range-filter choose ranges, and --replay-mode auto measures launches",
-                          filter->nvtx_exclude.count > 0 ? "--nvtx-exclude"
-                          : options->kernel_id           ? "--kernel-id"
-                                                         : "--kernel-name");
+                          other);
     filter->measures_ranges = filter->nvtx_include.count > 0;
     if (!filter->measures_ranges && options->ignores_profiler_calls)
         return kprof_fail(KPROF_USAGE,
@@ -405,13 +415,6 @@ static kprof_status settle_pages(kprof_options *options)
     return status == KPROF_OK ? settle_conditions(options) : status;
 }
 
-static bool asks_functions(const kprof_filter_spec *filter)
-{
-    return filter->python_include.count + filter->python_exclude.count + filter->native_include.count +
-               filter->native_exclude.count >
-           0;
-}
-
 /* Can the run that takes the census measure what is asked for? It measures launches of kernels that come again,
  * whatever is around them. Kernels and their launches are counted where no other condition leaves some out. */
 static bool measures_beside(const kprof_options *options)
@@ -440,6 +443,10 @@ static kprof_status settle_census(kprof_options *options)
                                        "them out");
     const bool counts = filter->launch_count > 0 || filter->filter_mode != KPROF_FILTER_GLOBAL;
     options->is_measured = options->top > 0 || counts || is_told_what(options);
+    if (options->traces && !options->is_measured)
+        return kprof_fail(KPROF_USAGE,
+                          "--trace is beside counters, and --census alone measures none: give --top, a set "
+                          "or metrics, too, or have kprof trace record each kernel without --census");
     if (options->starts_unarmed && options->is_measured)
         return kprof_fail(KPROF_USAGE,
                           "--census with --armed no counts launches alone: leave --top, -c, --filter-mode, "

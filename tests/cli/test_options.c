@@ -943,6 +943,7 @@ static void a_census(void **state)
     }
     assert_refused("--census --graph-profiling graph app", "leave one of them out");
     assert_refused("--census --replay-mode range --nvtx-include a/ app", "measures ranges; leave one of them out");
+    assert_refused("--census --trace app", "--census alone measures none");
     assert_refused("--census --armed no --top 3 app", "--census with --armed no counts launches alone");
     assert_refused("report x.kprof --page census --sort time", "--page census ranks kernels by their time");
     assert_refused("report x.kprof --page census --filter duration>1us", "leave it out of --page session");
@@ -1049,6 +1050,7 @@ static void calls_of_the_profiler(void **state)
     assert_int_equal(options.filter.profiler_calls, KPROF_FROM_THE_START);
     assert_true(options.filter.measures_ranges && options.nvtx);
     assert_refused("--replay-mode range -k a app", "leave out --kernel-name");
+    assert_refused("--replay-mode app-range --native-include a app", "leave out --python-include, --native-include");
     assert_refused("--replay-mode range --kernel-id 1::: app", "leave out --kernel-id");
     assert_refused("--replay-mode range --nvtx-exclude a/ app", "leave out --nvtx-exclude");
     assert_refused("--replay-mode range --disable-profiler-start-stop app", "give --nvtx-include");
