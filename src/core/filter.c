@@ -250,9 +250,9 @@ bool kprof_filter_needs_functions(const kprof_filter *filter, kprof_function_kin
 }
 
 bool kprof_filter_match_functions(const kprof_filter *filter, kprof_function_kind kind,
-                                  const kprof_nvtx_ranges *functions)
+                                  const kprof_nvtx_ranges *functions, unsigned how)
 {
-    return !filter->functions[kind] || kprof_nvtx_filter_match(filter->functions[kind], functions, 0);
+    return !filter->functions[kind] || kprof_nvtx_filter_match(filter->functions[kind], functions, how);
 }
 
 bool kprof_filter_counts_ranges(const kprof_filter *filter)

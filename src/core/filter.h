@@ -50,10 +50,10 @@ typedef enum kprof_function_kind {
     KPROF_FUNCTION_KINDS
 } kprof_function_kind;
 /* Do they matter? If so, does the launch pass, being in these? They are what is pushed, the outermost first, each in
- * the default domain, and once more in that of its file's name. */
+ * the default domain, and once more in that of its file's name. `how`: as for kprof_nvtx_filter_match. */
 bool kprof_filter_needs_functions(const kprof_filter *filter, kprof_function_kind kind);
 bool kprof_filter_match_functions(const kprof_filter *filter, kprof_function_kind kind,
-                                  const kprof_nvtx_ranges *functions);
+                                  const kprof_nvtx_ranges *functions, unsigned how);
 
 /* The counts of --range-filter; zeros without it. */
 kprof_range_counts kprof_filter_count_ranges(const kprof_filter *filter);

@@ -7,6 +7,7 @@
 #include "inject/process.h"
 
 #include <stdatomic.h>
+#include <stdlib.h>
 #include <string.h>
 
 #define MISSED      3
@@ -40,21 +41,49 @@ static const char *name_of_file(const char *path)
     return slash ? slash + 1 : path;
 }
 
-/* Once in the default domain, and once in that of the file. */
+/* The functions of a stack, as a filter compares them. */
+typedef struct functions {
+    kprof_stack_frame frames[KPROF_NVTX_PUSHED_MAX];
+    size_t count;
+    char *last_parts[KPROF_NVTX_PUSHED_MAX]; /* of their names; owned, NULL: the whole name */
+} functions;
+
+/* "forward" of "Net.forward", or "step" of "net::step". */
+static char *last_part(const kprof_stack_frame *frame)
+{
+    const char *dot = strrchr(frame->function, '.');
+    if (frame->is_native)
+        return strstr(frame->function, "::") ? kprof_name_function_base(frame->function) : NULL;
+    return dot ? kprof_strdup(dot + 1) : NULL;
+}
+
+/* Each is once in the default domain, and once in that of its file. `how`: as for kprof_filter_match_functions. */
+static bool match_names(const functions *of, kprof_function_kind kind, bool by_last_part, unsigned how)
+{
+    kprof_nvtx_range items[2 * KPROF_NVTX_PUSHED_MAX];
+    kprof_nvtx_ranges ranges = {items, 0};
+    for (size_t i = of->count; i-- > 0;) {
+        const char *name = by_last_part && of->last_parts[i] ? of->last_parts[i] : of->frames[i].function;
+        items[ranges.count++] = (kprof_nvtx_range){.domain = "", .name = name};
+        items[ranges.count++] = (kprof_nvtx_range){.domain = name_of_file(of->frames[i].file), .name = name};
+    }
+    return kprof_filter_match_functions(kprof_engine.process.filter, kind, &ranges, how);
+}
+
+/* A name may be written with what qualifies it, or without. */
 static bool match_frames(uint32_t stack, kprof_function_kind kind)
 {
-    kprof_stack_frame frames[KPROF_NVTX_PUSHED_MAX];
+    functions of = {.count = 0};
     if (!kprof_filter_needs_functions(kprof_engine.process.filter, kind))
         return true;
-    const size_t count = kprof_stacks_read(stack, kind == KPROF_NATIVE_FUNCTIONS, frames, KPROF_NVTX_PUSHED_MAX);
-    kprof_nvtx_range items[2 * KPROF_NVTX_PUSHED_MAX];
-    kprof_nvtx_ranges functions = {items, 0};
-    for (size_t i = count; i-- > 0;) {
-        items[functions.count++] = (kprof_nvtx_range){.domain = "", .name = frames[i].function};
-        items[functions.count++] =
-            (kprof_nvtx_range){.domain = name_of_file(frames[i].file), .name = frames[i].function};
-    }
-    return kprof_filter_match_functions(kprof_engine.process.filter, kind, &functions);
+    of.count = kprof_stacks_read(stack, kind == KPROF_NATIVE_FUNCTIONS, of.frames, KPROF_NVTX_PUSHED_MAX);
+    for (size_t i = 0; i < of.count; i++)
+        of.last_parts[i] = last_part(&of.frames[i]);
+    const bool matches = (match_names(&of, kind, false, 0) && match_names(&of, kind, true, KPROF_NVTX_INCLUDES_ALL)) ||
+                         (match_names(&of, kind, true, 0) && match_names(&of, kind, false, KPROF_NVTX_INCLUDES_ALL));
+    for (size_t i = 0; i < of.count; i++)
+        free(of.last_parts[i]);
+    return matches;
 }
 
 static void note_missed(uint32_t stack)

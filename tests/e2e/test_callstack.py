@@ -90,6 +90,21 @@ class Stacks(Case):
                       run.err)
         self.assert_run(self.run_python("--python-include", "train.py@"), 101)
 
+    def test_methods_of_python(self):
+        """By their qualified names, or by the last part alone."""
+        with open(self.path("train.py"), "w") as file:
+            file.write("import sys\nsys.path.insert(0, 'site-packages')\nfrom framework import ops\nclass Net:\n"
+                       "    def forward(self): ops.linear(1)\n    def loss(self): (lambda: ops.linear(1))()\n"
+                       "def step(net):\n    net.forward()\n    net.loss()\nstep(Net())\n")
+        for options, positions in ((["--python-include", "forward"], [0]), (["--python-include", "step/loss"], [1]),
+                                   (["--python-exclude", "forward"], [1]), (["--python-exclude", "step"], [])):
+            self.assert_run(self.run_python(*options), 0 if positions else 106)
+            self.assertEqual([row[0] for row in self.query("run.kprof", "SELECT position FROM launch ORDER BY 1")],
+                             positions)
+        if sys.version_info >= (3, 11):
+            self.assert_run(self.run_python("--python-include", "step/Net.forward"), 0)
+            self.assertEqual(self.query("run.kprof", "SELECT position FROM launch"), [(0,)])
+
     def test_lines_of_python(self):
         self.assert_run(self.run_python("--call-stack-type", "python"), 0)
         self.assertEqual(self.origins(), FROM)
